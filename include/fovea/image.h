@@ -1,0 +1,64 @@
+/* What an image is: element type, shape, named axes, spacing, and a box of it. */
+#ifndef FOVEA_IMAGE_H
+#define FOVEA_IMAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FV_MAX_DIMS 6
+
+typedef enum fv_dtype {
+    FV_BOOL, /* one byte, 0 or 1 */
+    FV_UINT8,
+    FV_INT8,
+    FV_UINT16,
+    FV_INT16,
+    FV_UINT32,
+    FV_INT32,
+    FV_UINT64,
+    FV_INT64,
+    FV_FLOAT32,
+    FV_FLOAT64,
+    FV_COMPLEX64,
+    FV_COMPLEX128,
+    FV_DTYPES
+} fv_dtype;
+
+size_t      fv_dtype_size(fv_dtype dtype);
+const char *fv_dtype_name(fv_dtype dtype); /* numpy's names: "uint8", "float32", ... */
+bool        fv_dtype_parse(const char *name, fv_dtype *dtype);
+bool        fv_dtype_is_float(fv_dtype dtype);
+bool        fv_dtype_is_integer(fv_dtype dtype); /* not bool */
+bool        fv_dtype_is_signed(fv_dtype dtype);
+bool        fv_dtype_is_complex(fv_dtype dtype);
+
+/* Shape is in C order: the last axis is contiguous. Axis names are "t c z y x" and others such as "angle".
+ * A colour image is "y x c". */
+typedef struct fv_image_type {
+    fv_dtype dtype;
+    int      ndim;
+    int64_t  shape[FV_MAX_DIMS];
+    char     axis[FV_MAX_DIMS][8];
+    double   spacing[FV_MAX_DIMS]; /* 1 where unknown */
+    double   origin[FV_MAX_DIMS];  /* 0 where unknown */
+    char     unit[FV_MAX_DIMS][16]; /* "micrometer", "millimeter", "second", or "" */
+    bool     has_affine;
+    double   affine[12]; /* rows of the 3x4 voxel (x y z) to world matrix, as NIfTI's sform; valid if has_affine */
+} fv_image_type;
+
+/* Sets ndim and shape, default axis names (..., "z", "y", "x"), spacing 1, origin 0, no units. */
+void    fv_image_type_init(fv_image_type *type, fv_dtype dtype, int ndim, const int64_t *shape);
+int64_t fv_image_type_voxels(const fv_image_type *type); /* -1 on overflow */
+int64_t fv_image_type_bytes(const fv_image_type *type);  /* -1 on overflow */
+/* Number of spatial axes (named z, y or x); spatial[i] gets the index of the i-th of them, in order. */
+int fv_image_type_spatial(const fv_image_type *type, int spatial[FV_MAX_DIMS]);
+
+/* A box of an image. */
+typedef struct fv_region {
+    int     ndim;
+    int64_t start[FV_MAX_DIMS];
+    int64_t size[FV_MAX_DIMS];
+} fv_region;
+
+#endif

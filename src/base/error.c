@@ -1,0 +1,32 @@
+/* Errors as plain values. */
+#include "base/base.h"
+#include <stdio.h>
+
+fv_status fv_fail(fv_error *error, fv_status code, const char *format, ...) {
+    if (error) {
+        error->code = code;
+        error->chunk = -1;
+        error->rank = -1;
+        va_list arguments;
+        va_start(arguments, format);
+        vsnprintf(error->message, sizeof error->message, format, arguments);
+        va_end(arguments);
+    }
+    return code;
+}
+
+const char *fv_status_name(fv_status status) {
+    switch (status) {
+    case FV_OK: return "ok";
+    case FV_ERROR_USAGE: return "usage";
+    case FV_ERROR_INPUT: return "input";
+    case FV_ERROR_IO: return "io";
+    case FV_ERROR_FULL: return "full";
+    case FV_ERROR_MEMORY: return "memory";
+    case FV_ERROR_BUSY: return "busy";
+    case FV_ERROR_CANCELLED: return "cancelled";
+    case FV_ERROR_MISSING: return "missing";
+    case FV_ERROR_INTERNAL: return "internal";
+    }
+    return "unknown";
+}

@@ -1,0 +1,290 @@
+/* Files with clear errors, atomic replacement, the I/O gate and fault points. */
+#include "base/file.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* ---------------------------------------------------------------- the I/O gate */
+
+static void (*gate_enter)(void), (*gate_leave)(void);
+void fv_io_hooks(void (*enter)(void), void (*leave)(void)) {
+    gate_enter = enter;
+    gate_leave = leave;
+}
+void fv_io_enter(void) {
+    if (gate_enter) gate_enter();
+}
+void fv_io_leave(void) {
+    if (gate_leave) gate_leave();
+}
+
+/* ---------------------------------------------------------------- errors */
+
+static fv_status failed(fv_error *error, const char *what, const char *path) {
+    int       cause = errno;
+    fv_status status = FV_ERROR_IO;
+    if (cause == ENOSPC || cause == EDQUOT || cause == EFBIG) status = FV_ERROR_FULL;
+    if (cause == ENOENT || cause == ENOTDIR || cause == EISDIR) status = FV_ERROR_INPUT;
+    return fv_fail(error, status, "cannot %s %s: %s", what, path, strerror(cause));
+}
+
+/* ---------------------------------------------------------------- identity */
+
+fv_status fv_file_identify(const char *path, fv_file_id *id, fv_error *error) {
+    struct stat s;
+    if (stat(path, &s)) return failed(error, "find", path);
+    id->size = s.st_size;
+    id->mtime_ns = (int64_t)s.st_mtim.tv_sec * 1000000000 + s.st_mtim.tv_nsec;
+    return FV_OK;
+}
+
+bool fv_file_exists(const char *path) {
+    struct stat s;
+    return !lstat(path, &s);
+}
+
+bool fv_path_is_folder(const char *path) {
+    struct stat s;
+    return !stat(path, &s) && S_ISDIR(s.st_mode);
+}
+
+/* ---------------------------------------------------------------- reading and writing */
+
+fv_status fv_file_open_read(const char *path, int *fd, fv_error *error) {
+    *fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (*fd < 0) return failed(error, "open", path);
+    struct stat s;
+    if (!fstat(*fd, &s) && S_ISDIR(s.st_mode)) {
+        close(*fd);
+        return fv_fail(error, FV_ERROR_INPUT, "cannot read %s: it is a folder", path);
+    }
+    return FV_OK;
+}
+
+fv_status fv_file_open_write(const char *path, int *fd, fv_error *error) {
+    *fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    return *fd < 0 ? failed(error, "create", path) : FV_OK;
+}
+
+fv_status fv_file_read_at(int fd, void *data, size_t size, int64_t offset, const char *path, fv_error *error) {
+    fv_io_enter();
+    char   *to = data;
+    ssize_t got = 1;
+    while (size > 0 && (got = pread(fd, to, FV_MIN(size, (size_t)1 << 30), offset)) != 0) {
+        if (got < 0) {
+            if (errno == EINTR) continue;
+            break;
+        }
+        to += got;
+        size -= (size_t)got;
+        offset += got;
+    }
+    fv_io_leave();
+    if (got < 0) return failed(error, "read", path);
+    if (size > 0) return fv_fail(error, FV_ERROR_INPUT, "%s ends early: %zu bytes missing at offset %lld", path, size, (long long)offset);
+    return FV_OK;
+}
+
+fv_status fv_file_write_at(int fd, const void *data, size_t size, int64_t offset, const char *path, fv_error *error) {
+    FV_TRY(fv_fault_point("write", error));
+    fv_io_enter();
+    const char *from = data;
+    fv_status   status = FV_OK;
+    while (size > 0) {
+        ssize_t put = pwrite(fd, from, FV_MIN(size, (size_t)1 << 30), offset);
+        if (put < 0) {
+            if (errno == EINTR) continue;
+            status = failed(error, "write", path);
+            break;
+        }
+        from += put;
+        size -= (size_t)put;
+        offset += put;
+    }
+    fv_io_leave();
+    return status;
+}
+
+fv_status fv_file_sync(int fd, const char *path, fv_error *error) {
+    fv_io_enter();
+    int result = fdatasync(fd);
+    fv_io_leave();
+    return result ? failed(error, "sync", path) : FV_OK;
+}
+
+fv_status fv_file_close(int fd, const char *path, fv_error *error) { return close(fd) ? failed(error, "close", path) : FV_OK; }
+
+fv_status fv_file_read_all(const char *path, size_t limit, fv_bytes *bytes, fv_error *error) {
+    int fd;
+    FV_TRY(fv_file_open_read(path, &fd, error));
+    struct stat s;
+    if (fstat(fd, &s)) {
+        close(fd);
+        return failed(error, "read", path);
+    }
+    if (s.st_size < 0 || (uint64_t)s.st_size > limit) {
+        close(fd);
+        return fv_fail(error, FV_ERROR_INPUT, "%s has %lld bytes, more than the %zu that are sensible here", path, (long long)s.st_size, limit);
+    }
+    fv_bytes_clear(bytes);
+    fv_bytes_reserve(bytes, (size_t)s.st_size + 1);
+    fv_status status = fv_file_read_at(fd, bytes->data, (size_t)s.st_size, 0, path, error);
+    close(fd);
+    if (status == FV_OK) {
+        bytes->size = (size_t)s.st_size;
+        bytes->data[bytes->size] = 0;
+    }
+    return status;
+}
+
+fv_status fv_file_write_all(const char *path, const void *data, size_t size, bool durable, fv_error *error) {
+    char *temporary = fv_sprintf("%s.tmp%d", path, (int)getpid());
+    int   fd;
+    fv_status status = fv_file_open_write(temporary, &fd, error);
+    if (status == FV_OK) {
+        status = fv_file_write_at(fd, data, size, 0, path, error);
+        if (status == FV_OK && durable) status = fv_file_sync(fd, path, error);
+        fv_status closed = fv_file_close(fd, path, status == FV_OK ? error : NULL);
+        if (status == FV_OK) status = closed;
+        if (status == FV_OK) status = fv_rename(temporary, path, error);
+        if (status == FV_OK && durable) status = fv_path_sync_folder(path, error);
+        if (status != FV_OK) unlink(temporary);
+    }
+    free(temporary);
+    return status;
+}
+
+fv_status fv_rename(const char *from, const char *to, fv_error *error) {
+    FV_TRY(fv_fault_point("rename", error));
+    return rename(from, to) ? failed(error, "rename to", to) : FV_OK;
+}
+
+/* A folder cannot be renamed over another, so the two change places first; where the system has no exchange, the old one
+ * moves aside (it is found and finished by the next run after a crash in between). */
+static fv_status replace_folder(const char *temporary, const char *path, fv_error *error) {
+    char *old = fv_sprintf("%s.fovea-old", path);
+    fv_status status = FV_OK;
+    if (!syscall(SYS_renameat2, AT_FDCWD, temporary, AT_FDCWD, path, RENAME_EXCHANGE)) {
+        status = fv_path_remove(temporary, error);
+    } else {
+        status = fv_path_remove(old, error);
+        if (status == FV_OK) status = fv_rename(path, old, error);
+        if (status == FV_OK) status = fv_rename(temporary, path, error);
+        if (status == FV_OK) status = fv_path_remove(old, error);
+    }
+    free(old);
+    return status;
+}
+
+fv_status fv_path_replace(const char *temporary, const char *path, fv_error *error) {
+    FV_TRY(fv_fault_point("replace", error));
+    if (fv_file_exists(path) && (fv_path_is_folder(path) || fv_path_is_folder(temporary)))
+        FV_TRY(replace_folder(temporary, path, error));
+    else
+        FV_TRY(fv_rename(temporary, path, error));
+    FV_TRY(fv_path_sync_folder(path, error));
+    return fv_fault_point("replaced", error);
+}
+
+fv_status fv_path_remove(const char *path, fv_error *error) {
+    struct stat s;
+    if (lstat(path, &s)) return errno == ENOENT ? FV_OK : failed(error, "remove", path);
+    if (!S_ISDIR(s.st_mode)) return unlink(path) && errno != ENOENT ? failed(error, "remove", path) : FV_OK;
+    DIR *folder = opendir(path);
+    if (!folder) return failed(error, "remove", path);
+    fv_status      status = FV_OK;
+    struct dirent *entry;
+    while (status == FV_OK && (entry = readdir(folder))) {
+        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
+        char *child = fv_sprintf("%s/%s", path, entry->d_name);
+        status = fv_path_remove(child, error);
+        free(child);
+    }
+    closedir(folder);
+    if (status == FV_OK && rmdir(path) && errno != ENOENT) return failed(error, "remove", path);
+    return status;
+}
+
+fv_status fv_path_make_folders(const char *path, fv_error *error) {
+    char *copy = fv_strdup(path);
+    for (char *slash = copy + 1;; slash++) {
+        if (*slash && *slash != '/') continue;
+        char end = *slash;
+        *slash = 0;
+        if (mkdir(copy, 0777) && errno != EEXIST) {
+            fv_status status = failed(error, "make folder", copy);
+            free(copy);
+            return status;
+        }
+        *slash = end;
+        if (!end) break;
+    }
+    free(copy);
+    if (!fv_path_is_folder(path)) return fv_fail(error, FV_ERROR_IO, "cannot make folder %s: a file has that name", path);
+    return FV_OK;
+}
+
+fv_status fv_path_sync_folder(const char *path, fv_error *error) {
+    char *copy = fv_strdup(path), *slash = strrchr(copy, '/');
+    const char *folder = slash == copy ? "/" : slash ? copy : ".";
+    if (slash && slash != copy) *slash = 0;
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    fv_status status = FV_OK;
+    if (fd < 0 || (fsync(fd) && errno != EINVAL)) status = failed(error, "sync folder", folder);
+    if (fd >= 0) close(fd);
+    free(copy);
+    return status;
+}
+
+/* ---------------------------------------------------------------- names */
+
+const char *fv_path_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+void fv_path_stem(const char *path, char *stem, size_t size) {
+    snprintf(stem, size, "%s", fv_path_name(path));
+    size_t length = strlen(stem);
+    while (length > 1 && stem[length - 1] == '/') stem[--length] = 0;
+    char *dot = strrchr(stem, '.');
+    if (!dot || dot == stem) return;
+    bool packed = !strcasecmp(dot, ".gz") || !strcasecmp(dot, ".bz2") || !strcasecmp(dot, ".zst");
+    *dot = 0;
+    if (!packed && strcasecmp(dot + 1, "zarr") && strcasecmp(dot + 1, "tif") && strcasecmp(dot + 1, "tiff")) return;
+    dot = strrchr(stem, '.');
+    if (dot && dot != stem && (packed || !strcasecmp(dot, ".ome"))) *dot = 0;
+}
+
+bool fv_path_has_extension(const char *path, const char *extension) {
+    size_t n = strlen(path), m = strlen(extension);
+    while (n > 1 && path[n - 1] == '/') n--;
+    return n > m + 1 && path[n - m - 1] == '.' && !strncasecmp(path + n - m, extension, m);
+}
+
+/* ---------------------------------------------------------------- fault points */
+
+fv_status fv_fault_point(const char *name, fv_error *error) {
+    static const char *plan;
+    static bool        known;
+    static int64_t     passed;
+    if (!known) {
+        plan = getenv("FOVEA_FAULT");
+        known = true;
+    }
+    if (!plan) return FV_OK;
+    size_t length = strlen(name);
+    if (strncmp(plan, name, length) || plan[length] != ':') return FV_OK;
+    char *rest;
+    long long target = strtoll(plan + length + 1, &rest, 10);
+    if (__atomic_add_fetch(&passed, 1, __ATOMIC_RELAXED) != target) return FV_OK;
+    if (!strcmp(rest, ":error")) return fv_fail(error, FV_ERROR_FULL, "cannot write: No space left on device (injected at %s)", name);
+    _exit(137);
+}

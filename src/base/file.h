@@ -1,0 +1,54 @@
+/* Files: whole reads and writes with clear errors, atomic replacement, and the I/O gate.
+ *
+ * Every blocking call here passes the I/O gate: an engine may install hooks so that a worker that waits for the disk lends
+ * its core to another one.
+ */
+#ifndef FV_FILE_H
+#define FV_FILE_H
+
+#include "base/base.h"
+#include <sys/types.h>
+
+typedef struct fv_file_id { /* identity of an input */
+    int64_t size;
+    int64_t mtime_ns;
+} fv_file_id;
+
+fv_status fv_file_identify(const char *path, fv_file_id *id, fv_error *error);
+bool      fv_file_exists(const char *path); /* file or folder */
+bool      fv_path_is_folder(const char *path);
+
+fv_status fv_file_open_read(const char *path, int *fd, fv_error *error);
+/* Creates or truncates. */
+fv_status fv_file_open_write(const char *path, int *fd, fv_error *error);
+/* Reads exactly size bytes at offset; a short file is FV_ERROR_INPUT "ends early". path is for the message. */
+fv_status fv_file_read_at(int fd, void *data, size_t size, int64_t offset, const char *path, fv_error *error);
+fv_status fv_file_write_at(int fd, const void *data, size_t size, int64_t offset, const char *path, fv_error *error);
+fv_status fv_file_sync(int fd, const char *path, fv_error *error);
+fv_status fv_file_close(int fd, const char *path, fv_error *error);
+/* Whole small file; appends a NUL that is not counted. */
+fv_status fv_file_read_all(const char *path, size_t limit, fv_bytes *bytes, fv_error *error);
+/* Writes beside path and renames; synced when durable. */
+fv_status fv_file_write_all(const char *path, const void *data, size_t size, bool durable, fv_error *error);
+fv_status fv_rename(const char *from, const char *to, fv_error *error);
+/* Puts a finished file or folder under its final name; a folder already there is swapped out and removed. */
+fv_status fv_path_replace(const char *temporary, const char *path, fv_error *error);
+fv_status fv_path_remove(const char *path, fv_error *error); /* a file or a whole folder; missing is fine */
+fv_status fv_path_make_folders(const char *path, fv_error *error); /* like mkdir -p */
+fv_status fv_path_sync_folder(const char *path, fv_error *error);  /* fsync of the folder that holds path */
+
+/* Pieces of paths; results in caller's buffers, always NUL-terminated. */
+const char *fv_path_name(const char *path); /* after the last '/' */
+void        fv_path_stem(const char *path, char *stem, size_t size); /* name without extension; ".nii.gz" counts as one */
+bool        fv_path_has_extension(const char *path, const char *extension); /* "nii.gz", case-insensitive */
+
+/* I/O gate */
+void fv_io_hooks(void (*enter)(void), void (*leave)(void));
+void fv_io_enter(void);
+void fv_io_leave(void);
+
+/* Fault injection for the crash tests: FOVEA_FAULT="NAME:N[:kill|error]" makes the N-th passing of the point NAME end the
+ * process at once (as SIGKILL would) or fail. Costs one branch otherwise. */
+fv_status fv_fault_point(const char *name, fv_error *error);
+
+#endif

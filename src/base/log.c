@@ -1,0 +1,81 @@
+/* Clocks, messages and near words. */
+#include "base/base.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static double seconds(clockid_t clock) {
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+double fv_now(void) { return seconds(CLOCK_MONOTONIC); }
+double fv_thread_cpu(void) { return seconds(CLOCK_THREAD_CPUTIME_ID); }
+
+static fv_log_level    level = FV_LOG_NORMAL;
+static void          (*hook_before)(void), (*hook_after)(void);
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+void fv_log_set(fv_log_level new_level) { level = new_level; }
+void fv_log_hook(void (*before)(void), void (*after)(void)) {
+    pthread_mutex_lock(&mutex);
+    hook_before = before;
+    hook_after = after;
+    pthread_mutex_unlock(&mutex);
+}
+
+static void say(const char *format, va_list arguments) {
+    pthread_mutex_lock(&mutex);
+    if (hook_before) hook_before();
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    if (hook_after) hook_after();
+    pthread_mutex_unlock(&mutex);
+}
+
+void fv_log(const char *format, ...) {
+    if (level < FV_LOG_NORMAL) return;
+    va_list arguments;
+    va_start(arguments, format);
+    say(format, arguments);
+    va_end(arguments);
+}
+
+void fv_log_verbose(const char *format, ...) {
+    if (level < FV_LOG_VERBOSE) return;
+    va_list arguments;
+    va_start(arguments, format);
+    say(format, arguments);
+    va_end(arguments);
+}
+
+static int distance(const char *a, const char *b) {
+    enum { LONGEST = 63 };
+    int n = (int)strlen(a), m = (int)strlen(b), row[LONGEST + 1];
+    if (n > LONGEST || m > LONGEST) return LONGEST;
+    for (int j = 0; j <= m; j++) row[j] = j;
+    for (int i = 1; i <= n; i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= m; j++) {
+            int cost = FV_MIN(FV_MIN(row[j], row[j - 1]) + 1, diagonal + (a[i - 1] != b[j - 1]));
+            diagonal = row[j];
+            row[j] = cost;
+        }
+    }
+    return row[m];
+}
+
+const char *fv_nearest_word(const char *word, const char *const *candidates, int count) {
+    const char *best = NULL;
+    int         least = (int)strlen(word) / 3 + 2;
+    for (int i = 0; i < count; i++) {
+        int d = distance(word, candidates[i]);
+        if (d < least) {
+            least = d;
+            best = candidates[i];
+        }
+    }
+    return best;
+}

@@ -1,0 +1,18 @@
+/* Kernels that several parts share, compiled once per instruction set like operators. */
+#ifndef FV_KERNELS_H
+#define FV_KERNELS_H
+
+#include <fovea/image.h>
+
+typedef struct fv_kernels {
+    /* n elements from one type to another: to integers by truncation towards zero with saturation (NaN gives 0), to bool by
+     * != 0, integers to narrower integers by saturation. */
+    void (*convert)(void *restrict to, fv_dtype to_type, const void *restrict from, fv_dtype from_type, int64_t n);
+    /* Looks n bytes up in a table of 256 elements of 1, 2, 4 or 8 bytes. */
+    void (*lookup)(void *restrict to, const uint8_t *restrict from, int64_t n, const void *table, size_t size);
+} fv_kernels;
+
+/* The set in use. */
+const fv_kernels *fv_kernels_current(void);
+
+#endif

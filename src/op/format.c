@@ -1,0 +1,199 @@
+/* Finding formats and sharing open readers. */
+#include "op/format.h"
+#include "op/registry.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Length of the longest of the extensions that the path ends in; 0 if none. */
+static size_t match(const char *path, const char *extensions) {
+    size_t best = 0;
+    char   word[32];
+    for (const char *p = extensions; *p;) {
+        size_t n = strcspn(p, " ");
+        snprintf(word, sizeof word, "%.*s", (int)n, p);
+        if (n > best && fv_path_has_extension(path, word)) best = n;
+        p += n + strspn(p + n, " ");
+    }
+    return best;
+}
+
+static fv_status find(const char *path, bool writing, const fv_format **format, fv_error *error) {
+    size_t best = 0;
+    *format = NULL;
+    for (int i = 0; i < fv_format_count(); i++) {
+        const fv_format *candidate = fv_format_at(i);
+        if (writing ? !candidate->create : !candidate->open) continue;
+        size_t length = match(path, candidate->extensions);
+        if (length > best) {
+            best = length;
+            *format = candidate;
+        }
+    }
+    if (*format) return FV_OK;
+    fv_bytes known = { 0 };
+    for (int i = 0; i < fv_format_count(); i++) {
+        const fv_format *candidate = fv_format_at(i);
+        if (writing ? candidate->create != NULL : candidate->open != NULL) fv_bytes_printf(&known, " %s", candidate->extensions);
+    }
+    fv_fail(error, FV_ERROR_USAGE, "%s: no image format has this extension; known for %s:%s", path, writing ? "writing" : "reading",
+            known.data ? (char *)known.data : "");
+    fv_bytes_release(&known);
+    return FV_ERROR_USAGE;
+}
+
+fv_status fv_format_for_reading(const char *path, const fv_format **format, fv_error *error) { return find(path, false, format, error); }
+fv_status fv_format_for_writing(const char *path, const fv_format **format, fv_error *error) { return find(path, true, format, error); }
+
+const fv_table_format *fv_table_format_for(const char *path) {
+    const fv_table_format *found = NULL;
+    size_t                 best = 0;
+    for (int i = 0; i < fv_table_format_count(); i++) {
+        size_t length = match(path, fv_table_format_at(i)->extensions);
+        if (length > best) {
+            best = length;
+            found = fv_table_format_at(i);
+        }
+    }
+    return found;
+}
+
+/* ---------------------------------------------------------------- shared readers
+ * Invariants: 1. the mutex is held while the list is looked at, never while a file is opened or read; 2. an entry with users
+ * is never closed; 3. a sequential reader has at most one user, a second one gets its own. */
+
+enum { MOST_IDLE = 32 };
+typedef struct entry {
+    struct entry *next;
+    fv_reader    *reader;
+    char         *inside;
+    fv_file_id    id;
+    int           users;
+    int64_t       used;
+} entry;
+
+static entry          *entries;
+static int64_t         clock_ticks;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static bool same(const entry *e, const char *path, const char *inside, const fv_file_id *id) {
+    return !strcmp(e->reader->path, path) && !strcmp(e->inside, inside) && e->id.size == id->size && e->id.mtime_ns == id->mtime_ns;
+}
+
+static void close_entry(entry *e) {
+    e->reader->format->close(e->reader);
+    free(e->inside);
+    free(e);
+}
+
+/* Takes the least recently used idle entries beyond the limit off the list. */
+static entry *trim(void) {
+    entry *taken = NULL;
+    for (;;) {
+        int     idle = 0;
+        entry **oldest = NULL;
+        for (entry **p = &entries; *p; p = &(*p)->next)
+            if (!(*p)->users) {
+                idle++;
+                if (!oldest || (*p)->used < (*oldest)->used) oldest = p;
+            }
+        if (idle <= MOST_IDLE) return taken;
+        entry *e = *oldest;
+        *oldest = e->next;
+        e->next = taken;
+        taken = e;
+    }
+}
+
+fv_status fv_reader_acquire(const char *path, const fv_read_options *options, fv_reader **reader, fv_error *error) {
+    const char *inside = options && options->path_inside ? options->path_inside : "";
+    fv_file_id  id;
+    FV_TRY(fv_file_identify(path, &id, error));
+    pthread_mutex_lock(&mutex);
+    for (entry *e = entries; e; e = e->next)
+        if (same(e, path, inside, &id) && !(e->reader->sequential && e->users)) {
+            e->users++;
+            e->used = ++clock_ticks;
+            *reader = e->reader;
+            pthread_mutex_unlock(&mutex);
+            return FV_OK;
+        }
+    pthread_mutex_unlock(&mutex);
+
+    const fv_format *format;
+    FV_TRY(fv_format_for_reading(path, &format, error));
+    FV_TRY(format->open(path, options, reader, error));
+    entry *e = fv_calloc(sizeof *e);
+    *e = (entry){ .reader = *reader, .inside = fv_strdup(inside), .id = id, .users = 1 };
+    pthread_mutex_lock(&mutex);
+    e->used = ++clock_ticks;
+    e->next = entries;
+    entries = e;
+    entry *closing = trim();
+    pthread_mutex_unlock(&mutex);
+    while (closing) {
+        entry *next = closing->next;
+        close_entry(closing);
+        closing = next;
+    }
+    return FV_OK;
+}
+
+void fv_reader_release(fv_reader *reader) {
+    pthread_mutex_lock(&mutex);
+    for (entry *e = entries; e; e = e->next)
+        if (e->reader == reader) e->users--;
+    entry *closing = trim();
+    pthread_mutex_unlock(&mutex);
+    while (closing) {
+        entry *next = closing->next;
+        close_entry(closing);
+        closing = next;
+    }
+}
+
+/* ---------------------------------------------------------------- helpers for formats */
+
+void *fv_reader_new(size_t size, const fv_format *format, const char *path) {
+    fv_reader *reader = fv_calloc(size);
+    reader->format = format;
+    reader->path = fv_strdup(path);
+    return reader;
+}
+
+void fv_reader_free(fv_reader *reader) {
+    fv_bytes_release(&reader->facts);
+    free(reader->path);
+    free(reader);
+}
+
+void *fv_writer_new(size_t size, const fv_format *format, const char *path, const fv_image_type *type,
+                    const fv_write_options *options) {
+    fv_writer *writer = fv_calloc(size);
+    writer->format = format;
+    writer->path = fv_strdup(path);
+    writer->type = *type;
+    if (options) writer->options = *options;
+    return writer;
+}
+
+void fv_writer_free(fv_writer *writer) {
+    free(writer->path);
+    free(writer);
+}
+
+fv_status fv_compression_choose(const fv_format *format, const fv_write_options *options, int *index, fv_error *error) {
+    *index = 0;
+    if (!options || !options->compression || !*options->compression) return FV_OK;
+    int i = 0;
+    for (const char *p = format->compressions ? format->compressions : ""; *p; i++) {
+        size_t n = strcspn(p, "|");
+        if (strlen(options->compression) == n && !strncmp(options->compression, p, n)) {
+            *index = i;
+            return FV_OK;
+        }
+        p += n + (p[n] == '|');
+    }
+    return fv_fail(error, FV_ERROR_USAGE, "compression = \"%s\": the %s format knows %s", options->compression, format->name,
+                   format->compressions ? format->compressions : "none");
+}

@@ -1,0 +1,133 @@
+/* What a file format is. One C file in src/formats/ defines one; nothing else is edited to add it.
+ *
+ * A file is written in pieces: boxes of a regular lattice fixed by format, type and options alone, so that its bytes never
+ * depend on the plan. `parallel` formats (Zarr, NPY) put each piece in its place; the others (PNG, TIFF, gzip) encode
+ * pieces anywhere and one task assembles them in order.
+ */
+#ifndef FV_FORMAT_H
+#define FV_FORMAT_H
+
+#include "base/base.h"
+#include "base/file.h"
+#include "image/region.h"
+#include <fovea/table.h>
+
+typedef struct fv_format fv_format;
+
+typedef struct fv_read_options {
+    const char *path_inside; /* dataset inside the file, or NULL */
+} fv_read_options;
+
+/* Opened for reading: header only, no pixels. A format embeds this as its first member. */
+typedef struct fv_reader {
+    const fv_format *format;
+    char            *path;
+    fv_image_type    type;
+    int64_t          chunk[FV_MAX_DIMS]; /* natural pieces of the file (tile, strip, chunk); the shape where there are none */
+    bool             sequential;         /* cannot be read by region: slabs of the first axis in order, else it starts over */
+    int64_t          read_memory;        /* bytes a read needs beyond the block, at most */
+    fv_hash          header;             /* identity of the header */
+    fv_bytes         facts;              /* "name: value\n" lines for `fovea info`: compression, layout, metadata */
+} fv_reader;
+
+typedef struct fv_write_options {
+    const char *compression; /* NULL: the format's default */
+    int64_t     level;       /* 0: the format's default */
+    int64_t     chunk[FV_MAX_DIMS]; /* 0: the format's default */
+    int         chunk_ndim;
+} fv_write_options;
+
+typedef struct fv_writer {
+    const fv_format *format;
+    char            *path;               /* the temporary name to write under */
+    fv_image_type    type;
+    fv_write_options options;
+    int64_t          piece[FV_MAX_DIMS]; /* the lattice of pieces */
+    bool             parallel;           /* put() in any order from any process; otherwise encode() + assemble() */
+    bool             any_region;         /* put() takes any box, pieces need not be whole (NPY, raw) */
+    int64_t          piece_memory;       /* bytes encode() or put() of one piece needs beyond the block, output included, at most */
+} fv_writer;
+
+/* Gives encoded pieces in order of index; data is valid until the next call. */
+typedef struct fv_pieces {
+    void *engine;
+    fv_status (*get)(struct fv_pieces *pieces, int64_t index, const void **data, size_t *size, fv_error *error);
+    int64_t count;
+} fv_pieces;
+
+struct fv_format {
+    const char *name;       /* "tiff" */
+    const char *extensions; /* "tif tiff"; the longest match wins ("nii.gz" before "gz") */
+    const char *brief;
+    const char *compressions; /* "none|deflate|zstd", the default first; NULL: no choice */
+    /* Reading. open reads the header only, checks every size in it, and fails with a sentence that names the file and the
+     * field. It must not trust the file: no allocation beyond what the file can justify, no endless loop. */
+    fv_status (*open)(const char *path, const fv_read_options *options, fv_reader **reader, fv_error *error);
+    /* Fills block (its region lies inside the image, its dtype is the reader's). Safe from several threads unless the reader is
+     * sequential. */
+    fv_status (*read)(fv_reader *reader, const fv_block *block, fv_error *error);
+    void (*close)(fv_reader *reader);
+    /* Writing; NULL: read only. create checks type and options and chooses pieces; it touches no file and must be cheap and
+     * deterministic: every worker calls it. path is the temporary name. */
+    fv_status (*create)(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **writer,
+                        fv_error *error);
+    /* parallel formats: begin makes the temporary file or folder (once, before any put; repeated on resume, keeps what is
+     * there); put stores a region made of whole pieces; finish writes what comes last. Durability: put may leave syncing to
+     * sync, which makes every put of this process so far durable. */
+    fv_status (*begin)(fv_writer *writer, fv_error *error);
+    fv_status (*put)(fv_writer *writer, const fv_block *block, fv_error *error);
+    fv_status (*sync)(fv_writer *writer, fv_error *error);
+    fv_status (*finish)(fv_writer *writer, fv_error *error);
+    /* assembled formats: encode one piece into bytes (thread-safe, pure); assemble writes the whole temporary file, synced. */
+    fv_status (*encode)(fv_writer *writer, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error);
+    fv_status (*assemble)(fv_writer *writer, fv_pieces *pieces, fv_error *error);
+    void (*free_writer)(fv_writer *writer);
+};
+
+/* By extension; for reading also by the first bytes of the file. The error lists what is known. */
+fv_status fv_format_for_reading(const char *path, const fv_format **format, fv_error *error);
+fv_status fv_format_for_writing(const char *path, const fv_format **format, fv_error *error);
+int              fv_format_count(void);
+const fv_format *fv_format_at(int index);
+
+/* Readers shared by all tasks of a process, opened once; a least recently used one is closed when there are too many. */
+fv_status fv_reader_acquire(const char *path, const fv_read_options *options, fv_reader **reader, fv_error *error);
+void      fv_reader_release(fv_reader *reader);
+
+/* Helpers for formats. */
+void *fv_reader_new(size_t size, const fv_format *format, const char *path); /* zeroed, base filled */
+void  fv_reader_free(fv_reader *reader);                                      /* base parts and the object */
+void *fv_writer_new(size_t size, const fv_format *format, const char *path, const fv_image_type *type,
+                    const fv_write_options *options);
+void  fv_writer_free(fv_writer *writer);
+fv_status fv_compression_choose(const fv_format *format, const fv_write_options *options, int *index, fv_error *error);
+
+/* ---------------------------------------------------------------- tables: one C file in src/tables/ each */
+
+/* Rows come in batches; text columns may be among them. */
+typedef struct fv_table_source {
+    void *engine;
+    /* Next batch; nrows 0: the end. Cells and texts stay valid until the next call. */
+    fv_status (*next)(struct fv_table_source *source, const fv_cell **cells, int64_t *nrows, fv_error *error);
+} fv_table_source;
+
+typedef struct fv_table_options {
+    const char *table;  /* name of the table in the file; NULL: the file's stem */
+    bool        append; /* keep what is there */
+    fv_hash     key;    /* identity of this result: appending the same one again changes nothing */
+} fv_table_options;
+
+typedef struct fv_table_format {
+    const char *name, *extensions, *brief;
+    /* True: it writes into the final path by itself in one transaction (SQLite). False: path is a temporary that will be
+     * renamed (CSV); with append it first copies what `existing` holds. */
+    bool in_place;
+    fv_status (*write)(const char *path, const char *existing, const fv_table_type *type, const fv_table_options *options,
+                       fv_table_source *source, fv_error *error);
+} fv_table_format;
+
+const fv_table_format *fv_table_format_for(const char *path); /* by extension; NULL if none */
+int                    fv_table_format_count(void);
+const fv_table_format *fv_table_format_at(int index);
+
+#endif

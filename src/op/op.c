@@ -1,0 +1,19 @@
+/* Small helpers that operators share. */
+#include "op/op.h"
+
+double fv_scalar_number(const fv_scalar *scalar) {
+    switch (scalar->dtype) {
+    case FV_FLOAT64: return scalar->real;
+    case FV_UINT64: return (double)scalar->natural;
+    default: return (double)scalar->integer;
+    }
+}
+
+fv_status fv_numbers_spread(fv_numbers *numbers, int n, const char *name, fv_error *error) {
+    if (numbers->count == 1)
+        for (int i = 1; i < n; i++) numbers->value[i] = numbers->value[0];
+    else if (numbers->count != n)
+        return fv_fail(error, FV_ERROR_USAGE, "%s has %d numbers; give one, or %d (one per axis)", name, numbers->count, n);
+    numbers->count = n;
+    return FV_OK;
+}

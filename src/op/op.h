@@ -1,0 +1,242 @@
+/* What an operator is. One C file in src/ops/FAMILY/ defines one operator completely; nothing else is edited to add it.
+ *
+ *     typedef struct { fv_numbers sigma; double truncate; fv_choice mode; } gaussian;
+ *
+ *     static const fv_param params[] = {
+ *         FV_PARAM(gaussian, sigma, .min = 0, .unit = "px", .doc = "standard deviation, one number or one per axis"),
+ *         FV_PARAM(gaussian, truncate, .def = "4", .min = 0, .doc = "cut the kernel at this many deviations"),
+ *         FV_PARAM(gaussian, mode, .def = "reflect", .choices = FV_BORDER_CHOICES, .doc = "what lies outside"),
+ *         FV_PARAM_END,
+ *     };
+ *     static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image to smooth" }, FV_INPUT_END };
+ *
+ *     static fv_status infer(fv_infer *i, fv_error *error);
+ *     static void      need(const fv_need *n, fv_region *in);
+ *     static size_t    scratch(const fv_need *n);
+ *     static fv_status run(fv_run *r, fv_error *error);
+ *     static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run }, FV_PASS_END };
+ *
+ *     const fv_op FV_OP(gaussian) = { .name = "gaussian", .family = "filter", ... };
+ *
+ * The whole file is compiled once per instruction set (FV_ISA is base, avx2 or avx512); the registry chooses. So plain
+ * loops are enough, and every set must give the same bits: no fast-math, contraction is off, fuse with fma()/fmaf()
+ * explicitly where wanted, elementary functions from base/math.h and never from libm (sqrt, floor, fabs are exact and fine).
+ *
+ * Kernels never allocate: scratch is declared and planned. They are single-threaded; parallelism is over tasks.
+ */
+#ifndef FV_OP_H
+#define FV_OP_H
+
+#include "base/isa.h"
+#include "image/region.h"
+#include <fovea/image.h>
+#include <fovea/table.h>
+#include <math.h>
+
+#define FV_OP(name) FV_ISA_NAME(FV_PASTE(fv_op_, name))
+
+/* ---------------------------------------------------------------- types */
+
+typedef enum fv_kind { FV_KIND_NONE, FV_KIND_IMAGE, FV_KIND_SCALAR, FV_KIND_TABLE, FV_KIND_FOOTPRINT } fv_kind;
+
+typedef struct fv_type {
+    fv_kind              kind;
+    fv_image_type        image; /* FV_KIND_IMAGE */
+    fv_dtype             dtype; /* FV_KIND_SCALAR: FV_BOOL, FV_INT64, FV_UINT64 or FV_FLOAT64 */
+    const fv_table_type *table; /* FV_KIND_TABLE; static or in the graph's arena */
+} fv_type;
+
+typedef struct fv_scalar { /* dtype FV_BOOL and FV_INT64 use integer, FV_UINT64 natural, FV_FLOAT64 real */
+    fv_dtype dtype;
+    union { int64_t integer; uint64_t natural; double real; };
+} fv_scalar;
+double fv_scalar_number(const fv_scalar *scalar);
+
+/* A structuring element. box: size per axis. ball: x*x + ... <= r*r over all spatial axes. disk: the same over y and x
+ * only. cross: the voxel and its face neighbours. */
+typedef struct fv_footprint {
+    enum { FV_FOOTPRINT_NONE, FV_FOOTPRINT_BOX, FV_FOOTPRINT_BALL, FV_FOOTPRINT_DISK, FV_FOOTPRINT_CROSS } shape;
+    int     ndim;              /* box: number of sizes given; 1 means the same for each axis */
+    int64_t size[FV_MAX_DIMS]; /* box */
+    double  radius;            /* ball, disk */
+} fv_footprint;
+
+/* ---------------------------------------------------------------- parameters */
+
+typedef struct fv_choice { int index; } fv_choice; /* index into the param's choices */
+#define FV_MAX_NUMBERS 16
+typedef struct fv_numbers { int count; double value[FV_MAX_NUMBERS]; } fv_numbers; /* count 0: not given */
+typedef struct fv_dtype_choice { int dtype; } fv_dtype_choice; /* -1: not given */
+
+typedef enum fv_param_kind {
+    FV_PARAM_NUMBER,    /* double */
+    FV_PARAM_INTEGER,   /* int64_t */
+    FV_PARAM_FLAG,      /* bool */
+    FV_PARAM_TEXT,      /* const char *, lives in the graph's arena */
+    FV_PARAM_CHOICE,    /* fv_choice */
+    FV_PARAM_NUMBERS,   /* fv_numbers: one number or a list */
+    FV_PARAM_DTYPE,     /* fv_dtype_choice, given as text: "uint8" */
+    FV_PARAM_FOOTPRINT, /* fv_footprint */
+} fv_param_kind;
+
+typedef struct fv_param {
+    const char   *name;
+    fv_param_kind kind;
+    size_t        offset;
+    const char   *def;     /* default as pipeline text ("4", "reflect", "true", "[1, 2]"); NULL: required;
+                              "": may be left out (0, false, NULL, count 0, dtype -1, FV_FOOTPRINT_NONE) */
+    double        min, max; /* inclusive; both 0: any */
+    bool          above;    /* min itself is not allowed */
+    const char   *choices;  /* "reflect|nearest|mirror|constant|wrap" */
+    const char   *unit;
+    const char   *doc;
+} fv_param;
+
+/* Reads the field's type, so the table cannot disagree with the struct. */
+#define FV_PARAM(type, field, ...)                                                                                  \
+    { .name = #field, .offset = offsetof(type, field), .kind = _Generic(((type *)0)->field,                          \
+          double: FV_PARAM_NUMBER, int64_t: FV_PARAM_INTEGER, bool: FV_PARAM_FLAG, const char *: FV_PARAM_TEXT,       \
+          fv_choice: FV_PARAM_CHOICE, fv_numbers: FV_PARAM_NUMBERS, fv_dtype_choice: FV_PARAM_DTYPE,                  \
+          fv_footprint: FV_PARAM_FOOTPRINT), __VA_ARGS__ }
+#define FV_PARAM_END { .name = NULL }
+
+/* Inputs come before parameters in a call: op(input, ..., param, ...); both can be given by name. A scalar input takes a
+ * number or a value computed by the pipeline (otsu(a)); it never changes type or need, so it may be late. */
+typedef struct fv_input {
+    const char *name;
+    fv_kind     kind;      /* FV_KIND_IMAGE, FV_KIND_SCALAR, FV_KIND_TABLE; FV_KIND_NONE: image or scalar */
+    bool        optional;  /* may be left out; its type then has kind FV_KIND_NONE and its block is NULL */
+    const char *doc;
+} fv_input;
+#define FV_INPUT_END { .name = NULL }
+#define FV_MAX_INPUTS 8
+
+/* ---------------------------------------------------------------- inference */
+
+typedef struct fv_infer {
+    void          *params;  /* may be normalised here, e.g. one sigma spread over the axes */
+    size_t         params_size;
+    int            ninputs; /* slots of the inputs table */
+    const fv_type *in[FV_MAX_INPUTS];
+    fv_type       *out;     /* to fill; starts as a copy of in[0], or zero without inputs */
+    fv_dtype       compute; /* point-wise operators: type that inputs are brought to (FLOAT32, FLOAT64, INT64, UINT64, BOOL) */
+    fv_arena      *arena;   /* for texts and table types that live as long as the graph */
+} fv_infer;
+
+/* Spreads a one-number list over n axes or checks that it has n entries; the error names op parameter and counts. */
+fv_status fv_numbers_spread(fv_numbers *numbers, int n, const char *name, fv_error *error);
+
+/* ---------------------------------------------------------------- passes */
+
+/* What is known about one piece of work before it runs. region: the output region, or for a pass that only makes a partial
+ * the chunk of input 0. */
+typedef struct fv_need {
+    const void       *params;
+    int               ninputs;
+    const fv_type    *in[FV_MAX_INPUTS];
+    const fv_type    *out;
+    fv_region         region;
+    const fv_lattice *lattice; /* of the first pass that made a partial; NULL in single-pass operators */
+} fv_need;
+
+/* Results of an earlier pass of the same operator: blobs, number 0..count-1. Borrowed until the task ends. */
+typedef struct fv_results {
+    fv_status (*get)(struct fv_results *results, int64_t index, const void **data, size_t *size, fv_error *error);
+} fv_results;
+
+typedef struct fv_run {
+    fv_need          need;                 /* the same facts again */
+    const fv_block  *in[FV_MAX_INPUTS];    /* exactly the needed region; NULL for scalars and absent inputs */
+    const fv_scalar *scalar[FV_MAX_INPUTS];
+    const fv_block  *out;                  /* region to fill, every voxel of it; NULL if the pass makes only a partial */
+    int64_t          chunk;                /* index in the lattice for a pass that makes a partial, else -1 */
+    fv_bytes        *partial;              /* append here; NULL if the pass has none */
+    fv_results      *results;              /* what the previous pass's finish put; NULL in the first */
+    void            *scratch;              /* 64-byte aligned, as large as scratch() said; undefined contents */
+} fv_run;
+
+/* finish: all partials of a pass are there. Runs once, on one worker. Partials are read by index (chunk order; index 0 only
+ * if the pass has combine), results are put by index; both may live on disk, so hold only what you need. */
+typedef struct fv_finish {
+    const void       *params;
+    int               ninputs;
+    const fv_type    *in[FV_MAX_INPUTS];
+    const fv_scalar  *scalar[FV_MAX_INPUTS];
+    const fv_type    *out;
+    const fv_lattice *lattice;
+    int64_t           npartials;
+    fv_results       *results; /* of the pass before this one, NULL in the first */
+    size_t (*size)(struct fv_finish *f, int64_t partial);
+    /* A whole partial, borrowed until the next call of partial. */
+    fv_status (*partial)(struct fv_finish *f, int64_t partial, const void **data, fv_error *error);
+    /* Part of a partial, for merges that stream. */
+    fv_status (*read)(struct fv_finish *f, int64_t partial, size_t offset, void *data, size_t size, fv_error *error);
+    /* Appends to result `index`. Calls come in increasing order of index. An index never put is an empty result. */
+    fv_status (*put)(struct fv_finish *f, int64_t index, const void *data, size_t size, fv_error *error);
+} fv_finish;
+
+typedef struct fv_pass {
+    const char *name; /* for plans: "local", "renumber"; NULL in single-pass operators */
+    /* Regions of the inputs that n->region needs, one per input slot; they come preset to n->region. They must lie inside the
+     * input's shape. NULL: preset is right. */
+    void (*need)(const fv_need *n, fv_region *in);
+    size_t (*scratch)(const fv_need *n); /* NULL: none */
+    fv_status (*run)(fv_run *r, fv_error *error);
+    /* Reductions. The partial of a task is at most bound() bytes (used to plan memory; default 4096). */
+    size_t (*bound)(const fv_need *n);
+    /* Adds one partial to another, exactly and in any order (integers or exact sums). With it, partials are merged as they
+     * arrive and finish sees one. */
+    void (*combine)(const void *params, fv_bytes *into, const void *partial, size_t size);
+    /* A pass with finish makes partials and no image, and ends a stage. */
+    fv_status (*finish)(fv_finish *f, fv_error *error);
+} fv_pass;
+#define FV_PASS_END { .run = NULL }
+
+/* The last result of an operator that gives a scalar is one fv_scalar (result 0). Of one that gives a table: every result
+ * holds whole rows of fv_cell without text, concatenated in order of index. */
+
+/* ---------------------------------------------------------------- point-wise operators */
+
+/* One strip: n elements. in[i] holds the compute type; out takes FV_BOOL where the output is bool, else the compute type. */
+typedef void (*fv_point_fn)(const void *params, int64_t n, void *restrict out, const void *const *in);
+
+/* ---------------------------------------------------------------- the descriptor */
+
+typedef enum fv_numerics { FV_EXACT, FV_SAME_CPU, FV_DEVICE } fv_numerics;
+
+typedef struct fv_op {
+    const char     *name, *family, *brief;
+    const char     *doc;      /* further sentences: meaning, boundary, differences from the peer */
+    const char     *citation; /* paper or documentation that the method follows */
+    const char     *example;  /* runs as a test */
+    int             version;  /* raised when the result changes */
+    fv_numerics     numerics;
+    const fv_input *inputs;   /* NULL: a source */
+    const fv_param *params;
+    size_t          params_size;
+    fv_kind         result;
+    fv_status (*infer)(fv_infer *i, fv_error *error);
+    /* One of the following four. */
+    const fv_pass  *passes;              /* ended by FV_PASS_END */
+    fv_point_fn     point[FV_DTYPES];    /* by compute type */
+    fv_status (*value)(const void *params, fv_footprint *out, fv_error *error); /* a footprint, made while the graph is built */
+    /* Written in other operators: text of a pipeline expression in the operator's own inputs and parameters, as
+     * "dilate(erode(image, footprint), footprint)". */
+    const char     *expands;
+    double        (*cost)(const fv_need *n); /* nanoseconds a voxel of n->region on one core, roughly; NULL: 1 */
+    bool            sink;                /* write: handled by the engine */
+} fv_op;
+
+const fv_op       *fv_op_find(const char *name);
+int                fv_op_count(void);
+const fv_op       *fv_op_at(int index); /* sorted by family, then name */
+/* base, avx2, avx512: what this build has and this processor runs; FOVEA_ISA forces one. */
+const char        *fv_isa_name(void);
+
+static inline bool fv_op_is_point(const fv_op *op) {
+    for (int d = 0; d < FV_DTYPES; d++)
+        if (op->point[d]) return true;
+    return false;
+}
+
+#endif

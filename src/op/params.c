@@ -1,0 +1,283 @@
+/* Parameters: defaults, validation, and their text. */
+#include "op/params.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+const char *fv_kind_name(fv_kind kind) {
+    static const char *const names[] = { "nothing", "image", "scalar", "table", "footprint" };
+    return names[kind];
+}
+
+const fv_param *fv_params_find(const fv_op *op, const char *name) {
+    for (const fv_param *p = op->params; p && p->name; p++)
+        if (!strcmp(p->name, name)) return p;
+    return NULL;
+}
+
+int fv_inputs_count(const fv_op *op) {
+    int n = 0;
+    while (op->inputs && op->inputs[n].name) n++;
+    return n;
+}
+
+int fv_inputs_find(const fv_op *op, const char *name) {
+    for (int i = 0; op->inputs && op->inputs[i].name; i++)
+        if (!strcmp(op->inputs[i].name, name)) return i;
+    return -1;
+}
+
+/* ---------------------------------------------------------------- literals */
+
+static bool parse_number(const char **p, double *number, bool *integral) {
+    char *end;
+    *number = strtod(*p, &end);
+    if (end == *p) return false;
+    *integral = true;
+    for (const char *c = *p; c < end; c++)
+        if (*c == '.' || *c == 'e' || *c == 'E' || *c == 'n' || *c == 'i') *integral = false;
+    *p = end;
+    return true;
+}
+
+static bool parse_list(const char *p, fv_literal *literal) {
+    bool integral;
+    *literal = (fv_literal){ .kind = FV_LITERAL_NUMBERS };
+    for (p++;; p++) {
+        p += strspn(p, " ");
+        if (*p == ']' && !literal->numbers.count) return true;
+        if (literal->numbers.count == FV_MAX_NUMBERS) return false;
+        if (!parse_number(&p, &literal->numbers.value[literal->numbers.count++], &integral)) return false;
+        p += strspn(p, " ");
+        if (*p == ']') return true;
+        if (*p != ',') return false;
+    }
+}
+
+bool fv_literal_parse(const char *text, fv_literal *literal, fv_arena *arena) {
+    const char *p = text + strspn(text, " ");
+    *literal = (fv_literal){ .kind = FV_LITERAL_NUMBER };
+    if (*p == '[') return parse_list(p, literal);
+    if (!strcmp(p, "true") || !strcmp(p, "false")) {
+        literal->kind = FV_LITERAL_FLAG;
+        literal->flag = *p == 't';
+        return true;
+    }
+    if (*p >= '0' && *p <= '9' ? true : (*p == '-' || *p == '+' || *p == '.') && p[1] >= '0' && p[1] <= '9') {
+        const char *end = p;
+        if (parse_number(&end, &literal->number, &literal->integral) && !end[strspn(end, " ")]) return true;
+    }
+    literal->kind = FV_LITERAL_TEXT;
+    size_t length = strlen(p);
+    if (length >= 2 && *p == '"' && p[length - 1] == '"') {
+        p++;
+        length -= 2;
+    }
+    literal->text = fv_arena_strndup(arena, p, length);
+    return true;
+}
+
+static void format_number(double number, fv_bytes *out) {
+    char text[40];
+    for (int digits = 6; digits <= 17; digits++) { /* the shortest that reads back the same */
+        snprintf(text, sizeof text, "%.*g", digits, number);
+        if (strtod(text, NULL) == number) break;
+    }
+    fv_bytes_printf(out, "%s", text);
+}
+
+static void format_numbers(const fv_numbers *numbers, fv_bytes *out) {
+    fv_bytes_printf(out, "[");
+    for (int i = 0; i < numbers->count; i++) {
+        if (i) fv_bytes_printf(out, ", ");
+        format_number(numbers->value[i], out);
+    }
+    fv_bytes_printf(out, "]");
+}
+
+static void format_footprint(const fv_footprint *footprint, fv_bytes *out) {
+    switch (footprint->shape) {
+    case FV_FOOTPRINT_NONE: fv_bytes_printf(out, "none"); break;
+    case FV_FOOTPRINT_CROSS: fv_bytes_printf(out, "cross()"); break;
+    case FV_FOOTPRINT_BALL:
+    case FV_FOOTPRINT_DISK:
+        fv_bytes_printf(out, footprint->shape == FV_FOOTPRINT_BALL ? "ball(" : "disk(");
+        format_number(footprint->radius, out);
+        fv_bytes_printf(out, ")");
+        break;
+    case FV_FOOTPRINT_BOX:
+        fv_bytes_printf(out, "box([");
+        for (int d = 0; d < footprint->ndim; d++) fv_bytes_printf(out, "%s%lld", d ? ", " : "", (long long)footprint->size[d]);
+        fv_bytes_printf(out, "])");
+        break;
+    }
+}
+
+static void format_text(const char *text, fv_bytes *out) {
+    fv_bytes_printf(out, "\"");
+    for (const char *c = text; *c; c++) fv_bytes_printf(out, *c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
+    fv_bytes_printf(out, "\"");
+}
+
+void fv_literal_format(const fv_literal *literal, fv_bytes *out) {
+    switch (literal->kind) {
+    case FV_LITERAL_NUMBER: format_number(literal->number, out); break;
+    case FV_LITERAL_TEXT: format_text(literal->text, out); break;
+    case FV_LITERAL_FLAG: fv_bytes_printf(out, literal->flag ? "true" : "false"); break;
+    case FV_LITERAL_NUMBERS: format_numbers(&literal->numbers, out); break;
+    case FV_LITERAL_FOOTPRINT: format_footprint(&literal->footprint, out); break;
+    }
+}
+
+/* ---------------------------------------------------------------- fields */
+
+static int choice_index(const char *choices, const char *word) {
+    size_t length = strlen(word);
+    int    index = 0;
+    for (const char *p = choices; *p; index++) {
+        size_t n = strcspn(p, "|");
+        if (n == length && !strncmp(p, word, n)) return index;
+        p += n + (p[n] == '|');
+    }
+    return -1;
+}
+
+static const char *expected(const fv_param *param) {
+    switch (param->kind) {
+    case FV_PARAM_NUMBER: return "a number";
+    case FV_PARAM_INTEGER: return "a whole number";
+    case FV_PARAM_FLAG: return "true or false";
+    case FV_PARAM_TEXT: return "a text in quotes";
+    case FV_PARAM_CHOICE: return "one of its words in quotes";
+    case FV_PARAM_NUMBERS: return "a number or a list of numbers";
+    case FV_PARAM_DTYPE: return "a type in quotes, such as \"uint8\" or \"float32\"";
+    case FV_PARAM_FOOTPRINT: return "a footprint: box(n), ball(r), disk(r) or cross()";
+    }
+    return "";
+}
+
+static fv_status check_number(const fv_param *param, double value, fv_error *error) {
+    bool any = param->min == 0 && param->max == 0 && !param->above;
+    if (value != value) return fv_fail(error, FV_ERROR_USAGE, "%s is not a number", param->name);
+    if (any) return FV_OK;
+    bool open = param->max == 0 && param->min >= 0; /* no upper end given */
+    if (param->above ? value > param->min : value >= param->min)
+        if (open || value <= param->max) return FV_OK;
+    if (open) return fv_fail(error, FV_ERROR_USAGE, "%s = %g: must be %s %g", param->name, value, param->above ? "above" : "at least", param->min);
+    return fv_fail(error, FV_ERROR_USAGE, "%s = %g: must be between %g and %g%s", param->name, value, param->min, param->max,
+                   param->above ? " (the lower end excluded)" : "");
+}
+
+static fv_status wrong_kind(const fv_param *param, const fv_literal *value, fv_error *error) {
+    fv_bytes text = { 0 };
+    fv_literal_format(value, &text);
+    fv_fail(error, FV_ERROR_USAGE, "%s = %s: expected %s", param->name, (char *)text.data, expected(param));
+    fv_bytes_release(&text);
+    return FV_ERROR_USAGE;
+}
+
+static fv_status set_word(const fv_param *param, void *field, const char *word, fv_arena *arena, fv_error *error) {
+    fv_dtype dtype;
+    int      index;
+    switch (param->kind) {
+    case FV_PARAM_TEXT: *(const char **)field = fv_arena_strdup(arena, word); return FV_OK;
+    case FV_PARAM_CHOICE:
+        index = choice_index(param->choices, word);
+        if (index < 0) return fv_fail(error, FV_ERROR_USAGE, "%s = \"%s\": must be one of %s", param->name, word, param->choices);
+        ((fv_choice *)field)->index = index;
+        return FV_OK;
+    default:
+        if (!fv_dtype_parse(word, &dtype))
+            return fv_fail(error, FV_ERROR_USAGE, "%s = \"%s\": no such type; types are bool, uint8, int8, uint16, int16, uint32, "
+                           "int32, uint64, int64, float32, float64, complex64, complex128", param->name, word);
+        ((fv_dtype_choice *)field)->dtype = (int)dtype;
+        return FV_OK;
+    }
+}
+
+fv_status fv_params_set(const fv_op *op, const fv_param *param, void *params, const fv_literal *value, fv_arena *arena,
+                        fv_error *error) {
+    (void)op;
+    void *field = (char *)params + param->offset;
+    bool  is_number = value->kind == FV_LITERAL_NUMBER, is_text = value->kind == FV_LITERAL_TEXT;
+    switch (param->kind) {
+    case FV_PARAM_NUMBER:
+        if (!is_number) return wrong_kind(param, value, error);
+        *(double *)field = value->number;
+        return check_number(param, value->number, error);
+    case FV_PARAM_INTEGER:
+        if (!is_number || value->number != floor(value->number) || fabs(value->number) > 0x1p53) return wrong_kind(param, value, error);
+        *(int64_t *)field = (int64_t)value->number;
+        return check_number(param, value->number, error);
+    case FV_PARAM_FLAG:
+        if (value->kind != FV_LITERAL_FLAG) return wrong_kind(param, value, error);
+        *(bool *)field = value->flag;
+        return FV_OK;
+    case FV_PARAM_NUMBERS:
+        if (!is_number && value->kind != FV_LITERAL_NUMBERS) return wrong_kind(param, value, error);
+        *(fv_numbers *)field = is_number ? (fv_numbers){ 1, { value->number } } : value->numbers;
+        for (int i = 0; i < ((fv_numbers *)field)->count; i++) FV_TRY(check_number(param, ((fv_numbers *)field)->value[i], error));
+        return FV_OK;
+    case FV_PARAM_TEXT:
+    case FV_PARAM_CHOICE:
+    case FV_PARAM_DTYPE:
+        if (!is_text) return wrong_kind(param, value, error);
+        return set_word(param, field, value->text, arena, error);
+    case FV_PARAM_FOOTPRINT:
+        if (value->kind != FV_LITERAL_FOOTPRINT) return wrong_kind(param, value, error);
+        *(fv_footprint *)field = value->footprint;
+        return FV_OK;
+    }
+    return FV_ERROR_INTERNAL;
+}
+
+void fv_params_default(const fv_op *op, void *params) {
+    for (const fv_param *p = op->params; p && p->name; p++) {
+        void *field = (char *)params + p->offset;
+        if (p->kind == FV_PARAM_DTYPE) ((fv_dtype_choice *)field)->dtype = -1;
+        if (!p->def || !*p->def) continue;
+        if (p->kind == FV_PARAM_TEXT) {
+            *(const char **)field = p->def;
+            continue;
+        }
+        fv_arena   arena = { 0 };
+        fv_literal literal;
+        fv_literal_parse(p->def, &literal, &arena);
+        if (p->kind == FV_PARAM_FOOTPRINT) { /* the only sensible default */
+            ((fv_footprint *)field)->shape = FV_FOOTPRINT_CROSS;
+        } else if (fv_params_set(op, p, params, &literal, &arena, NULL) != FV_OK) {
+            fprintf(stderr, "fovea: operator %s: bad default %s for %s\n", op->name, p->def, p->name);
+            abort();
+        }
+        fv_arena_release(&arena);
+    }
+}
+
+static void format_field(const fv_param *p, const void *field, fv_bytes *out) {
+    switch (p->kind) {
+    case FV_PARAM_NUMBER: format_number(*(const double *)field, out); break;
+    case FV_PARAM_INTEGER: fv_bytes_printf(out, "%lld", (long long)*(const int64_t *)field); break;
+    case FV_PARAM_FLAG: fv_bytes_printf(out, *(const bool *)field ? "true" : "false"); break;
+    case FV_PARAM_TEXT: format_text(*(const char *const *)field ? *(const char *const *)field : "", out); break;
+    case FV_PARAM_NUMBERS: format_numbers(field, out); break;
+    case FV_PARAM_FOOTPRINT: format_footprint(field, out); break;
+    case FV_PARAM_DTYPE: {
+        int dtype = ((const fv_dtype_choice *)field)->dtype;
+        format_text(dtype < 0 ? "" : fv_dtype_name((fv_dtype)dtype), out);
+        break;
+    }
+    case FV_PARAM_CHOICE: {
+        const char *word = p->choices;
+        for (int i = ((const fv_choice *)field)->index; i > 0; i--) word = strchr(word, '|') + 1;
+        fv_bytes_printf(out, "\"%.*s\"", (int)strcspn(word, "|"), word);
+        break;
+    }
+    }
+}
+
+void fv_params_format(const fv_op *op, const void *params, fv_bytes *out) {
+    for (const fv_param *p = op->params; p && p->name; p++) {
+        if (p != op->params) fv_bytes_printf(out, ", ");
+        fv_bytes_printf(out, "%s = ", p->name);
+        format_field(p, (const char *)params + p->offset, out);
+    }
+}

@@ -1,0 +1,82 @@
+/* Finds operators, formats and kernels, and chooses the instruction set once per process. */
+#include "op/registry.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+
+static const fv_isa *current;
+static const fv_op **sorted;
+static int           count;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static bool supported(const char *isa) {
+#if defined(__x86_64__)
+    if (!strcmp(isa, "avx2")) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+    if (!strcmp(isa, "avx512"))
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512cd");
+#endif
+    return !strcmp(isa, "base");
+}
+
+static int by_family_and_name(const void *a, const void *b) {
+    const fv_op *x = *(const fv_op *const *)a, *y = *(const fv_op *const *)b;
+    int order = strcmp(x->family, y->family);
+    return order ? order : strcmp(x->name, y->name);
+}
+
+static void choose(void) {
+    const char *forced = getenv("FOVEA_ISA");
+    for (const fv_isa *isa = fv__isas; isa->name; isa++) {
+        if (!supported(isa->name)) continue;
+        current = isa;
+        if (forced && !strcmp(forced, isa->name)) break;
+    }
+    if (forced && *forced && strcmp(forced, current->name)) {
+        fprintf(stderr, "fovea: FOVEA_ISA=%s: this build or this processor has no such instruction set\n", forced);
+        exit(2);
+    }
+    while (current->ops[count]) count++;
+    sorted = fv_alloc((size_t)(count + 1) * sizeof *sorted);
+    for (int i = 0; i < count; i++) sorted[i] = current->ops[i];
+    qsort(sorted, (size_t)count, sizeof *sorted, by_family_and_name);
+}
+
+const fv_isa *fv_isa_current(void) {
+    pthread_once(&once, choose);
+    return current;
+}
+
+const char *fv_isa_name(void) { return fv_isa_current()->name; }
+const fv_kernels *fv_kernels_current(void) { return fv_isa_current()->kernels; }
+
+int fv_op_count(void) {
+    fv_isa_current();
+    return count;
+}
+
+const fv_op *fv_op_at(int index) {
+    fv_isa_current();
+    return index >= 0 && index < count ? sorted[index] : NULL;
+}
+
+const fv_op *fv_op_find(const char *name) {
+    for (const fv_op *const *op = fv_isa_current()->ops; *op; op++)
+        if (!strcmp((*op)->name, name)) return *op;
+    return NULL;
+}
+
+int fv_format_count(void) {
+    int n = 0;
+    while (fv__formats[n]) n++;
+    return n;
+}
+const fv_format *fv_format_at(int index) { return fv__formats[index]; }
+
+int fv_table_format_count(void) {
+    int n = 0;
+    while (fv__table_formats[n]) n++;
+    return n;
+}
+const fv_table_format *fv_table_format_at(int index) { return fv__table_formats[index]; }

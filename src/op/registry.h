@@ -1,0 +1,22 @@
+/* What the build found: operators and shared kernels per instruction set, formats, table formats. */
+#ifndef FV_REGISTRY_H
+#define FV_REGISTRY_H
+
+#include "kernels/kernels.h"
+#include "op/format.h"
+#include "op/op.h"
+
+typedef struct fv_isa {
+    const char         *name;
+    const fv_op *const *ops; /* ended by NULL */
+    const fv_kernels   *kernels;
+} fv_isa;
+
+extern const fv_isa                 fv__isas[]; /* weakest first, ended by a NULL name */
+extern const fv_format *const       fv__formats[];
+extern const fv_table_format *const fv__table_formats[];
+
+/* The set in use. */
+const fv_isa *fv_isa_current(void);
+
+#endif
