@@ -1,0 +1,34 @@
+/* The record of a run: facts about every task, appended as checksummed lines by each worker, built into SQLite afterwards. */
+#ifndef FV_RECORD_H
+#define FV_RECORD_H
+
+#include "base/base.h"
+
+typedef struct fv_record fv_record;
+
+typedef struct fv_task_facts {
+    fv_hash key;
+    int64_t item, stage, task;
+    int     worker;
+    double  start;                      /* seconds since the epoch */
+    double  wait, read, compute, write; /* seconds */
+    int64_t bytes_read, bytes_written;
+    int64_t memory; /* planned peak, bytes */
+    int     status; /* fv_status */
+} fv_task_facts;
+
+/* Opens this process's log in the run folder (made if missing). worker names the file. */
+fv_status fv_record_open(const char *folder, const char *worker, fv_record **record, fv_error *error);
+/* Thread-safe, buffered; a killed process loses at most what was not flushed. */
+void fv_record_task(fv_record *record, const fv_task_facts *facts);
+/* A named fact of the run: "text", "command", "host", "workers", "memory", "error item.png", ... */
+void      fv_record_fact(fv_record *record, const char *name, const char *value);
+fv_status fv_record_flush(fv_record *record, fv_error *error);
+void      fv_record_close(fv_record *record);
+
+/* Builds FOLDER/record.db (tables run(name, value) and task(...)) from all logs there; replaces an older one atomically. */
+fv_status fv_record_build(const char *folder, fv_error *error);
+/* Number of task lines in all logs, and of keys that appear with status ok more than once. */
+fv_status fv_record_count(const char *folder, int64_t *tasks, int64_t *repeated, fv_error *error);
+
+#endif

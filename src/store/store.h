@@ -1,0 +1,66 @@
+/* Where results live between stages: blobs under 128-bit keys, in memory while they fit, in append-only pack files otherwise.
+ *
+ *     fv_store_put(store, key, buffer, size, seconds, true, &error);   // takes a buffer of fv_buffer_new
+ *     fv_store_get(store, key, &blob, &error); ... fv_store_unpin(store, &blob);
+ *
+ * A blob is committed once its record is in the synced log: it is then never made again. What is not yet committed is written
+ * and synced in batches, as soon as it is worth more than `patience` seconds of work, so that a kill loses at most that.
+ * All functions are thread-safe.
+ *
+ * Invariants
+ * 1. A log record is written only after the bytes it points at, and synced only after them.
+ * 2. A torn or damaged record, or one whose blob fails its checksum, counts as absent; the work is done again.
+ * 3. Each process appends only to files that it created itself; it reads all of them.
+ * 4. Memory used by resident blobs stays below the budget except for pinned ones.
+ */
+#ifndef FV_STORE_H
+#define FV_STORE_H
+
+#include "base/base.h"
+
+typedef struct fv_store fv_store;
+
+typedef struct fv_store_options {
+    const char *folder;   /* .fovea/store; made if missing */
+    const char *writer;   /* unique name of this process's files */
+    int64_t     memory;   /* budget for resident blobs */
+    int64_t     disk;     /* budget for all packs in the folder; least recently used files of dead writers go first; 0: none */
+    double      patience; /* seconds of work that may be uncommitted */
+    bool        shared;   /* other processes read what this one puts: every put goes to the pack at once (not synced) */
+} fv_store_options;
+
+fv_status fv_store_open(const fv_store_options *options, fv_store **store, fv_error *error);
+/* Does not flush: call fv_store_flush first if what is in memory should outlive the process. */
+void fv_store_close(fv_store *store);
+
+/* Takes the buffer over, also on error. seconds: work that went into it. size 0 with NULL is a mere fact ("task done").
+ * keep false: the blob is not worth committing by itself (it may be lost with the process), but may be spilled. */
+fv_status fv_store_put(fv_store *store, fv_hash key, void *buffer, size_t size, double seconds, bool keep, fv_error *error);
+bool      fv_store_has(fv_store *store, fv_hash key);
+bool      fv_store_committed(fv_store *store, fv_hash key); /* synced on disk */
+
+typedef struct fv_blob {
+    const void *data;
+    size_t      size;
+    void       *entry; /* private */
+} fv_blob;
+/* Pins the blob in memory, loading it if need be. FV_ERROR_INTERNAL if there is none, FV_ERROR_INPUT if it is damaged. */
+fv_status fv_store_get(fv_store *store, fv_hash key, fv_blob *blob, fv_error *error);
+void      fv_store_unpin(fv_store *store, fv_blob *blob);
+/* Part of a blob without making it resident. */
+fv_status fv_store_read(fv_store *store, fv_hash key, size_t offset, void *data, size_t size, fv_error *error);
+size_t    fv_store_size(fv_store *store, fv_hash key); /* 0 if absent */
+/* Forgets a blob: memory is freed, its space in the own pack is given back (a hole), a later has() is false. Of a committed one
+ * only the memory is freed, unless `durably`. */
+void fv_store_drop(fv_store *store, fv_hash key, bool durably);
+
+/* Commits everything kept so far: calls the hook (which makes results outside the store durable), writes, syncs, logs, syncs.
+ * Called by put when patience is exceeded. */
+fv_status fv_store_flush(fv_store *store, fv_error *error);
+void      fv_store_on_flush(fv_store *store, fv_status (*hook)(void *context, fv_error *error), void *context);
+double    fv_store_uncommitted(fv_store *store); /* seconds of work */
+/* Looks for what other processes have put since. has() and get() do this themselves on a miss in a shared store. */
+fv_status fv_store_refresh(fv_store *store, fv_error *error);
+int64_t   fv_store_resident(fv_store *store); /* bytes */
+
+#endif
