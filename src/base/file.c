@@ -73,6 +73,15 @@ fv_status fv_file_open_write(const char *path, int *fd, fv_error *error) {
     return *fd < 0 ? failed(error, "create", path) : FV_OK;
 }
 
+fv_status fv_file_open_update(const char *path, int *fd, fv_error *error) {
+    *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    return *fd < 0 ? failed(error, "create", path) : FV_OK;
+}
+
+fv_status fv_file_resize(int fd, int64_t size, const char *path, fv_error *error) {
+    return ftruncate(fd, size) ? failed(error, "resize", path) : FV_OK;
+}
+
 fv_status fv_file_read_at(int fd, void *data, size_t size, int64_t offset, const char *path, fv_error *error) {
     fv_io_enter();
     char   *to = data;

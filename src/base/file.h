@@ -21,6 +21,10 @@ bool      fv_path_is_folder(const char *path);
 fv_status fv_file_open_read(const char *path, int *fd, fv_error *error);
 /* Creates or truncates. */
 fv_status fv_file_open_write(const char *path, int *fd, fv_error *error);
+/* For reading and writing; created if missing, its contents kept otherwise. */
+fv_status fv_file_open_update(const char *path, int *fd, fv_error *error);
+/* Cuts the file or lengthens it with zeros. */
+fv_status fv_file_resize(int fd, int64_t size, const char *path, fv_error *error);
 /* Reads exactly size bytes at offset; a short file is FV_ERROR_INPUT "ends early". path is for the message. */
 fv_status fv_file_read_at(int fd, void *data, size_t size, int64_t offset, const char *path, fv_error *error);
 fv_status fv_file_write_at(int fd, const void *data, size_t size, int64_t offset, const char *path, fv_error *error);

@@ -1,0 +1,29 @@
+/* Boxes of an image that lies uncompressed in a file (NPY, raw, NIfTI, MRC): read and written by region, in either order of
+ * axes and either byte order.
+ */
+#ifndef FV_DENSE_H
+#define FV_DENSE_H
+
+#include "image/region.h"
+
+typedef struct fv_dense {
+    int64_t  offset; /* of the first voxel in the file */
+    fv_dtype dtype;  /* of the block; the file holds the same, but for `half` */
+    bool     swapped; /* the other byte order */
+    bool     half;    /* the file holds float16 and dtype is FV_FLOAT32; only for reading */
+    bool     fortran; /* the first axis is contiguous in the file */
+    int      ndim;
+    int64_t  shape[FV_MAX_DIMS];
+} fv_dense;
+
+/* Bytes that fv_dense_read needs beyond the block, at most. */
+#define FV_DENSE_MEMORY ((int64_t)1 << 20)
+
+int64_t fv_dense_bytes(const fv_dense *dense); /* of all voxels in the file; -1 on overflow */
+
+/* Thread-safe on one descriptor. Bytes of a bool other than 0 become 1. */
+fv_status fv_dense_read(const fv_dense *dense, int fd, const char *path, const fv_block *block, fv_error *error);
+/* Native byte order and last axis contiguous only. */
+fv_status fv_dense_write(const fv_dense *dense, int fd, const char *path, const fv_block *block, fv_error *error);
+
+#endif
