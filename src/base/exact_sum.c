@@ -1,0 +1,361 @@
+/* Exact sums in wide fixed-point numbers.
+ *
+ * Invariants:
+ * 1. |word[i]| < (pending + 1) * 2^32, and pending < LIMIT, so that a word never overflows.
+ * 2. Every finite value added is a multiple of 2^lowest.
+ *
+ * Method: small superaccumulators (R. M. Neal, Fast exact summation using small and large superaccumulators, 2015); arrays
+ * go through strips that are split at a common grid, so that plain double additions are exact within the strip (the
+ * pre-rounding of J. Demmel and H. D. Nguyen, Fast reproducible floating-point summation, 2013). */
+#include "base/exact_sum.h"
+#include <assert.h>
+#include <math.h>
+
+#define LIMIT ((int64_t)1 << 30)
+
+static const struct { int words, lowest; } kinds[] = {
+    [FV_SUM_FLOAT32] = { 10, -149 },  [FV_SUM_FLOAT32_SQUARES] = { 19, -298 },  [FV_SUM_FLOAT64] = { 67, -1074 },
+    [FV_SUM_FLOAT64_SQUARES] = { 133, -2148 }, [FV_SUM_INTEGER] = { 7, 0 },
+};
+
+size_t fv_sum_size(fv_sum_kind kind) { return sizeof(fv_sum) + (size_t)kinds[kind].words * sizeof(int64_t); }
+
+void fv_sum_init(fv_sum *sum, fv_sum_kind kind) {
+    memset(sum, 0, fv_sum_size(kind));
+    sum->words = kinds[kind].words;
+    sum->lowest = kinds[kind].lowest;
+}
+
+/* ---------------------------------------------------------------- adding */
+
+/* Moves carries up: all words but the last become 0 ... 2^32 - 1, the last keeps the sign. */
+static void carry(fv_sum *sum) {
+    for (int i = 0; i < sum->words - 1; i++) {
+        int64_t up = sum->word[i] >> 32;
+        sum->word[i] &= 0xffffffff;
+        sum->word[i + 1] += up;
+    }
+    sum->pending = 0;
+}
+
+/* Adds magnitude * 2^exponent. */
+static void add_scaled(fv_sum *sum, bool negative, unsigned __int128 magnitude, int exponent) {
+    int offset = exponent - sum->lowest;
+    if (offset < 0) { /* then these low bits are zero, by invariant 2 */
+        magnitude = offset > -128 ? magnitude >> -offset : 0;
+        offset = 0;
+    }
+    int      shift = offset & 31;
+    int64_t *word = sum->word + (offset >> 5), sign = negative ? -1 : 1;
+    uint64_t up = 0;
+    for (; magnitude || up; magnitude >>= 32) {
+        assert(word < sum->word + sum->words);
+        uint64_t piece = ((uint64_t)(uint32_t)magnitude << shift) + up;
+        *word++ += sign * (int64_t)(uint32_t)piece;
+        up = piece >> 32;
+    }
+    if (++sum->pending == LIMIT) carry(sum);
+}
+
+static bool add_special(fv_sum *sum, double value) {
+    if (isfinite(value)) return false;
+    if (value != value) sum->nans++;
+    else if (value > 0) sum->positive_infinities++;
+    else sum->negative_infinities++;
+    return true;
+}
+
+typedef struct { uint64_t mantissa; int exponent; bool negative; } parts;
+
+static parts split(double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    int      field = (int)(bits >> 52 & 0x7ff);
+    uint64_t fraction = bits & 0xfffffffffffff;
+    return (parts){ field ? fraction | (uint64_t)1 << 52 : fraction, FV_MAX(field, 1) - 1075, bits >> 63 };
+}
+
+void fv_sum_add(fv_sum *sum, double value) {
+    if (add_special(sum, value)) return;
+    parts p = split(value);
+    add_scaled(sum, p.negative, p.mantissa, p.exponent);
+}
+
+void fv_sum_add_square(fv_sum *squares, double value) {
+    if (add_special(squares, fabs(value))) return;
+    parts p = split(value);
+    add_scaled(squares, false, (unsigned __int128)p.mantissa * p.mantissa, 2 * p.exponent);
+}
+
+void fv_sum_add_integer(fv_sum *sum, bool negative, unsigned __int128 magnitude) { add_scaled(sum, negative, magnitude, 0); }
+
+void fv_sum_merge(fv_sum *into, const fv_sum *from) {
+    assert(into->words == from->words && into->lowest == from->lowest);
+    carry(into);
+    for (int i = 0; i < into->words; i++) into->word[i] += from->word[i];
+    into->pending = from->pending + 1;
+    if (into->pending >= LIMIT) carry(into);
+    into->nans += from->nans;
+    into->positive_infinities += from->positive_infinities;
+    into->negative_infinities += from->negative_infinities;
+}
+
+/* ---------------------------------------------------------------- strips
+ * Each value of a strip is cut at the grid 2^(largest exponent - 43): the parts above sum exactly in a double because STRIP
+ * of them stay below 2^53 grid steps, the parts below because they are multiples of the least value's last bit. */
+
+enum { STRIP = 256, LANES = 8 };
+typedef double lanes __attribute__((vector_size(LANES * sizeof(double))));
+typedef int64_t masks __attribute__((vector_size(LANES * sizeof(double))));
+
+#define CHOOSE(mask, yes, no) ((lanes)(((mask) & (masks)(yes)) | (~(mask) & (masks)(no))))
+
+static double lane_extreme(const lanes *values, bool most) {
+    double extreme = (*values)[0];
+    for (int i = 1; i < LANES; i++)
+        if (most ? (*values)[i] > extreme : (*values)[i] < extreme) extreme = (*values)[i];
+    return extreme;
+}
+
+/* Exponents of the largest and the least value that is not zero; false where the strip cannot be summed in doubles. `bits`:
+ * a value is a multiple of 2^(its exponent - bits). */
+static bool strip_range(const lanes *value, int bits, int *highest) {
+    lanes least = (lanes){ 0 } + INFINITY, largest = { 0 };
+    for (int i = 0; i < STRIP / LANES; i++) {
+        lanes size = (lanes)((masks)value[i] & INT64_MAX);
+        largest = CHOOSE(size > largest, size, largest);
+        size = CHOOSE(size == 0, (lanes){ 0 } + INFINITY, size);
+        least = CHOOSE(size < least, size, least);
+    }
+    double top = lane_extreme(&largest, true), bottom = lane_extreme(&least, false);
+    if (!(top < 0x1p1000)) return false;
+    *highest = split(top).exponent + 52;
+    return top == 0 || *highest - (split(bottom).exponent + 52) <= 89 - bits;
+}
+
+/* One strip of doubles, zeros behind the end. A NaN among the values makes both parts NaN. */
+static bool strip_sum(const lanes *value, int bits, double *above, double *below) {
+    int highest;
+    if (!strip_range(value, bits, &highest)) return false;
+    lanes rounder = (lanes){ 0 } + ldexp(1.5, highest + 9), high = { 0 }, low = { 0 };
+    for (int i = 0; i < STRIP / LANES; i++) {
+        lanes part = (value[i] + rounder) - rounder;
+        high += part;
+        low += value[i] - part;
+    }
+    *above = *below = 0;
+    for (int i = 0; i < LANES; i++) *above += high[i], *below += low[i];
+    return *above == *above && *below == *below;
+}
+
+static void add_strip(fv_sum *sum, const double *value, int n, int bits) {
+    double above, below;
+    if (strip_sum((const lanes *)value, bits, &above, &below)) {
+        fv_sum_add(sum, above);
+        fv_sum_add(sum, below);
+    } else
+        for (int i = 0; i < n; i++) fv_sum_add(sum, value[i]);
+}
+
+void fv_sum_add_floats(fv_sum *sum, fv_sum *squares, const float *values, int64_t n) {
+    _Alignas(64) double strip[STRIP];
+    for (int64_t done = 0; done < n; done += STRIP) {
+        int count = (int)FV_MIN(n - done, STRIP);
+        for (int i = 0; i < count; i++) strip[i] = values[done + i];
+        if (count < STRIP) memset(strip + count, 0, (size_t)(STRIP - count) * sizeof *strip);
+        if (sum) add_strip(sum, strip, count, 23);
+        if (!squares) continue;
+        for (int i = 0; i < STRIP; i++) strip[i] *= strip[i];
+        add_strip(squares, strip, count, 47);
+    }
+}
+
+void fv_sum_add_doubles(fv_sum *sum, fv_sum *squares, const double *values, int64_t n) {
+    _Alignas(64) double strip[STRIP];
+    for (int64_t done = 0; sum && done < n; done += STRIP) {
+        int count = (int)FV_MIN(n - done, STRIP);
+        memcpy(strip, values + done, (size_t)count * sizeof *strip);
+        if (count < STRIP) memset(strip + count, 0, (size_t)(STRIP - count) * sizeof *strip);
+        add_strip(sum, strip, count, 52);
+    }
+    for (int64_t i = 0; squares && i < n; i++) fv_sum_add_square(squares, values[i]);
+}
+
+/* ---------------------------------------------------------------- results: natural numbers of 32-bit limbs */
+
+enum { LIMBS = 144 }; /* (67 + 1) * 2 of a square, 4 for the fraction of a quotient */
+typedef struct {
+    bool     negative, inexact; /* inexact: something not zero was cut off below the last limb */
+    int      count, exponent;   /* the last bit is worth 2^exponent */
+    uint32_t limb[LIMBS];
+} number;
+
+static void number_from(number *to, const fv_sum *sum) {
+    fv_sum_any copy;
+    memcpy(&copy, sum, sizeof(fv_sum) + (size_t)sum->words * sizeof(int64_t));
+    carry(&copy.sum);
+    int64_t top = copy.sum.word[sum->words - 1];
+    *to = (number){ .negative = top < 0, .count = sum->words + 1, .exponent = sum->lowest };
+    for (int i = 0; i < sum->words; i++) to->limb[i] = (uint32_t)copy.sum.word[i];
+    to->limb[sum->words] = (uint32_t)(top >> 32);
+    uint64_t up = 1;
+    for (int i = 0; to->negative && i < to->count; i++) {
+        up += (uint32_t)~to->limb[i];
+        to->limb[i] = (uint32_t)up;
+        up >>= 32;
+    }
+}
+
+static void number_scale(number *a, uint64_t factor) { /* a *= factor */
+    unsigned __int128 up = 0;
+    a->limb[a->count] = a->limb[a->count + 1] = 0;
+    a->count += 2;
+    for (int i = 0; i < a->count; i++) {
+        up += (unsigned __int128)a->limb[i] * factor;
+        a->limb[i] = (uint32_t)up;
+        up >>= 32;
+    }
+}
+
+static void number_square(number *to, const number *a) {
+    *to = (number){ .count = 2 * a->count, .exponent = 2 * a->exponent };
+    for (int i = 0; i < a->count; i++) {
+        uint64_t up = 0;
+        for (int j = 0; j < a->count; j++) {
+            up += (uint64_t)a->limb[i] * a->limb[j] + to->limb[i + j];
+            to->limb[i + j] = (uint32_t)up;
+            up >>= 32;
+        }
+        to->limb[i + a->count] = (uint32_t)up;
+    }
+}
+
+static void number_subtract(number *a, const number *b) { /* a -= b, where b <= a and exponents agree */
+    int64_t borrow = 0;
+    a->count = FV_MAX(a->count, b->count); /* limbs above the count are zero */
+    for (int i = 0; i < a->count; i++) {
+        borrow += (int64_t)a->limb[i] - b->limb[i];
+        a->limb[i] = (uint32_t)borrow;
+        borrow >>= 32;
+    }
+}
+
+static void number_divide(number *a, uint64_t divisor) {
+    unsigned __int128 rest = 0;
+    for (int i = a->count - 1; i >= 0; i--) {
+        rest = rest << 32 | a->limb[i];
+        a->limb[i] = (uint32_t)(rest / divisor);
+        rest %= divisor;
+    }
+    a->inexact = a->inexact || rest != 0;
+}
+
+/* Appends n zero limbs below, so that a quotient keeps enough digits. */
+static void number_extend(number *a, int n) {
+    memmove(a->limb + n, a->limb, (size_t)a->count * sizeof *a->limb);
+    memset(a->limb, 0, (size_t)n * sizeof *a->limb);
+    a->count += n;
+    a->exponent -= 32 * n;
+}
+
+static bool number_bit(const number *a, int position) {
+    return position >= 0 && position < 32 * a->count && a->limb[position >> 5] >> (position & 31) & 1;
+}
+
+static bool number_any_below(const number *a, int position) {
+    bool any = a->inexact;
+    for (int i = 0; i < a->count && 32 * i < position; i++) {
+        int bits = FV_MIN(position - 32 * i, 32);
+        any = any || (bits == 32 ? a->limb[i] : a->limb[i] & ((1u << bits) - 1));
+    }
+    return any;
+}
+
+static double number_round(const number *a) { /* to nearest, ties to even, with subnormals */
+    int top = a->count - 1;
+    while (top >= 0 && !a->limb[top]) top--;
+    if (top < 0) return 0;
+    int      highest = 32 * top + 31 - __builtin_clz(a->limb[top]);
+    int      unit = FV_MAX(highest + a->exponent - 52, -1074), position = unit - a->exponent;
+    uint64_t mantissa = 0;
+    for (int bit = FV_MAX(highest, position); bit >= position; bit--) mantissa = mantissa << 1 | number_bit(a, bit);
+    if (number_bit(a, position - 1) && ((mantissa & 1) || number_any_below(a, position - 1))) mantissa++;
+    double value = ldexp((double)mantissa, unit);
+    return a->negative ? -value : value;
+}
+
+static bool special_value(const fv_sum *sum, double *value) {
+    *value = sum->nans || (sum->positive_infinities && sum->negative_infinities) ? NAN
+             : sum->positive_infinities                                          ? INFINITY
+             : sum->negative_infinities                                          ? -INFINITY
+                                                                                 : 0;
+    return *value != 0;
+}
+
+double fv_sum_value(const fv_sum *sum) {
+    double value;
+    if (special_value(sum, &value)) return value;
+    number a;
+    number_from(&a, sum);
+    return number_round(&a);
+}
+
+void fv_sum_value2(const fv_sum *sum, double *high, double *low) {
+    *high = fv_sum_value(sum);
+    *low = 0;
+    if (!isfinite(*high)) return;
+    fv_sum_any rest;
+    memcpy(&rest, sum, sizeof(fv_sum) + (size_t)sum->words * sizeof(int64_t));
+    carry(&rest.sum);
+    parts p = split(*high);
+    add_scaled(&rest.sum, !p.negative, p.mantissa, p.exponent);
+    *low = fv_sum_value(&rest.sum);
+}
+
+double fv_sum_mean(const fv_sum *sum, int64_t count) {
+    double value;
+    if (count <= 0) return NAN;
+    if (special_value(sum, &value)) return value;
+    number a;
+    number_from(&a, sum);
+    number_extend(&a, 4);
+    number_divide(&a, (uint64_t)count);
+    return number_round(&a);
+}
+
+double fv_sum_variance(const fv_sum *sum, const fv_sum *squares, int64_t count) {
+    double value;
+    if (count <= 0 || special_value(sum, &value) || special_value(squares, &value)) return NAN;
+    number a, b, square;
+    number_from(&a, squares);
+    number_from(&b, sum);
+    number_scale(&a, (uint64_t)count);
+    number_square(&square, &b);
+    number_subtract(&a, &square); /* count * squares >= sum^2, by Cauchy and Schwarz */
+    number_extend(&a, 4);
+    number_divide(&a, (uint64_t)count);
+    number_divide(&a, (uint64_t)count);
+    return number_round(&a);
+}
+
+static bool number_natural(const number *a, uint64_t *value) {
+    for (int i = 2; i < a->count; i++)
+        if (a->limb[i]) return false;
+    *value = (uint64_t)a->limb[1] << 32 | a->limb[0];
+    return true;
+}
+
+int64_t fv_sum_integer_value(const fv_sum *sum) {
+    number   a;
+    uint64_t natural;
+    number_from(&a, sum);
+    if (!number_natural(&a, &natural) || natural > INT64_MAX) return a.negative ? INT64_MIN : INT64_MAX;
+    return a.negative ? -(int64_t)natural : (int64_t)natural;
+}
+
+uint64_t fv_sum_natural_value(const fv_sum *sum) {
+    number   a;
+    uint64_t natural;
+    number_from(&a, sum);
+    return a.negative ? 0 : number_natural(&a, &natural) ? natural : UINT64_MAX;
+}
