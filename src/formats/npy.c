@@ -2,15 +2,13 @@
  * float32); version 1.0 is written, in C order, by many workers at once.
  *
  * The format has no room for axis names, spacing or units: axes get the default names (z y x), and these facts are lost. */
-#include "op/dense.h"
-#include "op/format.h"
+#include "op/dense_writer.h"
 #include <ctype.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { ALIGNMENT = 64, LONGEST_HEADER = 1 << 20, PIECE_BYTES = 4 << 20 };
+enum { ALIGNMENT = 64, LONGEST_HEADER = 1 << 20 };
 extern const fv_format fv_format_npy;
 
 static const char magic[] = "\x93NUMPY";
@@ -213,18 +211,8 @@ static fv_status read_block(fv_reader *base, const fv_block *block, fv_error *er
 
 /* ---------------------------------------------------------------- writing */
 
-typedef struct {
-    fv_writer       base;
-    fv_dense        dense;
-    fv_bytes        header;
-    pthread_mutex_t mutex; /* guards the opening of fd */
-    int             fd;
-} writer;
-
-static void make_header(writer *w) {
-    const fv_image_type *type = &w->base.type;
-    fv_bytes            *h = &w->header;
-    char                 kind = 0;
+static void make_header(const fv_image_type *type, fv_bytes *h) {
+    char kind = 0;
     for (int i = 0; i < FV_COUNT(descriptions); i++)
         if (descriptions[i].dtype == type->dtype) kind = descriptions[i].kind;
     size_t size = fv_dtype_size(type->dtype);
@@ -242,65 +230,16 @@ static void make_header(writer *w) {
     h->data[9] = length >> 8;
 }
 
-/* Whole trailing axes, as many as make a piece of a few megabytes. */
-static void choose_piece(writer *w) {
-    const fv_image_type *type = &w->base.type;
-    int64_t              bytes = (int64_t)fv_dtype_size(type->dtype);
-    for (int d = type->ndim - 1; d >= 0; d--) {
-        w->base.piece[d] = FV_MAX(FV_MIN(type->shape[d], PIECE_BYTES / bytes), 1);
-        bytes *= w->base.piece[d];
-    }
-}
-
 static fv_status create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
                         fv_error *error) {
     int compression;
     FV_TRY(fv_compression_choose(&fv_format_npy, options, &compression, error));
     if (type->ndim < 1 || fv_image_type_bytes(type) < 0)
         return fv_fail(error, FV_ERROR_USAGE, "%s: an image without axes or beyond 2^63 bytes cannot be written", path);
-    writer *w = fv_writer_new(sizeof *w, &fv_format_npy, path, type, options);
-    pthread_mutex_init(&w->mutex, NULL);
-    w->fd = -1;
-    make_header(w);
-    w->dense = (fv_dense){ .offset = (int64_t)w->header.size, .dtype = type->dtype, .ndim = type->ndim };
-    memcpy(w->dense.shape, type->shape, sizeof w->dense.shape);
-    choose_piece(w);
-    w->base.parallel = w->base.any_region = true;
-    *out = &w->base;
+    fv_bytes header = { 0 };
+    make_header(type, &header);
+    *out = fv_dense_writer_new(&fv_format_npy, path, type, options, &header);
     return FV_OK;
-}
-
-static fv_status open_once(writer *w, fv_error *error) {
-    pthread_mutex_lock(&w->mutex);
-    fv_status status = w->fd >= 0 ? FV_OK : fv_file_open_update(w->base.path, &w->fd, error);
-    pthread_mutex_unlock(&w->mutex);
-    return status;
-}
-
-static fv_status begin(fv_writer *base, fv_error *error) {
-    writer *w = (writer *)base;
-    FV_TRY(open_once(w, error));
-    FV_TRY(fv_file_write_at(w->fd, w->header.data, w->header.size, 0, base->path, error));
-    return fv_file_resize(w->fd, w->dense.offset + fv_dense_bytes(&w->dense), base->path, error);
-}
-
-static fv_status put(fv_writer *base, const fv_block *block, fv_error *error) {
-    writer *w = (writer *)base;
-    FV_TRY(open_once(w, error));
-    return fv_dense_write(&w->dense, w->fd, base->path, block, error);
-}
-
-static fv_status sync_writer(fv_writer *base, fv_error *error) {
-    writer *w = (writer *)base;
-    return w->fd < 0 ? FV_OK : fv_file_sync(w->fd, base->path, error);
-}
-
-static void free_writer(fv_writer *base) {
-    writer *w = (writer *)base;
-    if (w->fd >= 0) close(w->fd);
-    pthread_mutex_destroy(&w->mutex);
-    fv_bytes_release(&w->header);
-    fv_writer_free(base);
 }
 
 const fv_format fv_format_npy = {
@@ -311,9 +250,9 @@ const fv_format fv_format_npy = {
     .read = read_block,
     .close = close_reader,
     .create = create,
-    .begin = begin,
-    .put = put,
-    .sync = sync_writer,
-    .finish = sync_writer,
-    .free_writer = free_writer,
+    .begin = fv_dense_begin,
+    .put = fv_dense_put,
+    .sync = fv_dense_sync,
+    .finish = fv_dense_sync,
+    .free_writer = fv_dense_free,
 };

@@ -25,6 +25,14 @@ int64_t fv_dense_bytes(const fv_dense *dense) {
     return n;
 }
 
+void fv_dense_piece(const fv_image_type *type, int64_t bytes, int64_t piece[FV_MAX_DIMS]) {
+    int64_t size = (int64_t)fv_dtype_size(type->dtype);
+    for (int d = type->ndim - 1; d >= 0; d--) {
+        piece[d] = FV_MAX(FV_MIN(type->shape[d], bytes / size), 1);
+        size *= piece[d];
+    }
+}
+
 static walk walk_of(const fv_dense *dense, const fv_block *block) {
     walk    w = { 0 };
     int64_t step = 1;
@@ -52,7 +60,12 @@ static walk walk_of(const fv_dense *dense, const fv_block *block) {
 
 /* ---------------------------------------------------------------- elements */
 
-static void swap_bytes(void *data, int64_t n, size_t size) {
+void fv_swap_elements(fv_dtype dtype, void *data, int64_t n) {
+    size_t size = fv_dtype_size(dtype);
+    if (fv_dtype_is_complex(dtype)) {
+        size /= 2;
+        n *= 2;
+    }
     if (size == 2)
         for (uint16_t *p = data; n-- > 0; p++) *p = __builtin_bswap16(*p);
     else if (size == 4)
@@ -75,8 +88,7 @@ static float widen(uint16_t half) {
 
 /* From the file's representation to the block's, in place; never for half. */
 static void normalise(const fv_dense *dense, void *data, int64_t n) {
-    bool complex = fv_dtype_is_complex(dense->dtype);
-    if (dense->swapped) swap_bytes(data, complex ? 2 * n : n, file_element(dense) / (complex ? 2 : 1));
+    if (dense->swapped) fv_swap_elements(dense->dtype, data, n);
     if (dense->dtype == FV_BOOL)
         for (uint8_t *p = data; n-- > 0; p++) *p = *p != 0;
 }

@@ -21,6 +21,11 @@ typedef struct fv_dense {
 
 int64_t fv_dense_bytes(const fv_dense *dense); /* of all voxels in the file; -1 on overflow */
 
+/* Whole trailing axes, as many as make a box of about that many bytes: it lies in one run in the file. */
+void fv_dense_piece(const fv_image_type *type, int64_t bytes, int64_t piece[FV_MAX_DIMS]);
+/* Turns the byte order of n elements in place; complex ones part by part. */
+void fv_swap_elements(fv_dtype dtype, void *data, int64_t n);
+
 /* Thread-safe on one descriptor. Bytes of a bool other than 0 become 1. */
 fv_status fv_dense_read(const fv_dense *dense, int fd, const char *path, const fv_block *block, fv_error *error);
 /* Native byte order and last axis contiguous only. */

@@ -1,0 +1,25 @@
+/* The writer of every format that is a header and then the voxels, uncompressed, last axis contiguous (NPY, raw, NIfTI, MRC).
+ * Such a format fills a header in its create() and takes the rest from here:
+ *
+ *     fv_bytes header = { 0 };
+ *     ...
+ *     *writer = fv_dense_writer_new(&fv_format_npy, path, type, options, &header);
+ *
+ *     .begin = fv_dense_begin, .put = fv_dense_put, .sync = fv_dense_sync, .finish = fv_dense_sync,
+ *     .free_writer = fv_dense_free,
+ */
+#ifndef FV_DENSE_WRITER_H
+#define FV_DENSE_WRITER_H
+
+#include "op/dense.h"
+#include "op/format.h"
+
+/* Takes the header's bytes; voxels begin right behind them. The type has been checked: at least one axis, bytes below 2^63. */
+fv_writer *fv_dense_writer_new(const fv_format *format, const char *path, const fv_image_type *type, const fv_write_options *options,
+                               fv_bytes *header_take);
+fv_status  fv_dense_begin(fv_writer *writer, fv_error *error);
+fv_status  fv_dense_put(fv_writer *writer, const fv_block *block, fv_error *error);
+fv_status  fv_dense_sync(fv_writer *writer, fv_error *error);
+void       fv_dense_free(fv_writer *writer);
+
+#endif
