@@ -10,7 +10,7 @@ static const fv_op **sorted;
 static int           count;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static bool supported(const char *isa) {
+bool fv_isa_supported(const char *isa) {
 #if defined(__x86_64__)
     if (!strcmp(isa, "avx2")) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
     if (!strcmp(isa, "avx512"))
@@ -29,7 +29,7 @@ static int by_family_and_name(const void *a, const void *b) {
 static void choose(void) {
     const char *forced = getenv("FOVEA_ISA");
     for (const fv_isa *isa = fv__isas; isa->name; isa++) {
-        if (!supported(isa->name)) continue;
+        if (!fv_isa_supported(isa->name)) continue;
         current = isa;
         if (forced && !strcmp(forced, isa->name)) break;
     }

@@ -18,5 +18,7 @@ extern const fv_table_format *const fv__table_formats[];
 
 /* The set in use. */
 const fv_isa *fv_isa_current(void);
+/* Whether this processor runs a set of that name. */
+bool fv_isa_supported(const char *name);
 
 #endif

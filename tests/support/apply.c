@@ -2,6 +2,7 @@
 #include "support/apply.h"
 #include "kernels/kernels.h"
 #include "op/params.h"
+#include "op/registry.h"
 #include "support/test.h"
 
 /* ---------------------------------------------------------------- images */
@@ -281,11 +282,19 @@ static fv_status run_point(const fv_op *op, const void *params, fv_dtype compute
     return FV_OK;
 }
 
+static const fv_isa *forced_isa; /* NULL: the registry's choice */
+
+static const fv_op *find_op(const char *name) {
+    for (const fv_op *const *op = forced_isa ? forced_isa->ops : NULL; op && *op; op++)
+        if (!strcmp((*op)->name, name)) return *op;
+    return fv_op_find(name);
+}
+
 fv_status test_apply(const char *name, const char *text, test_image *const *inputs, int given, const int64_t *chunk, uint8_t poison,
                      test_output *output, fv_error *error) {
     static fv_arena forever; /* table types of outputs stay valid */
     static const fv_type absent = { .kind = FV_KIND_NONE };
-    const fv_op *op = fv_op_find(name);
+    const fv_op *op = find_op(name);
     if (!op) return fv_fail(error, FV_ERROR_USAGE, "test: no operator %s", name);
     *output = (test_output){ 0 };
     fv_arena arena = { 0 };
@@ -341,5 +350,28 @@ bool test_conforms(const char *op, const char *params, test_image *const *inputs
         }
     }
     test_output_free(&whole);
+    return same;
+}
+
+bool test_same_on_every_isa(const char *op, const char *params, test_image *const *inputs, int ninputs, char message[256]) {
+    test_output first = { 0 };
+    bool        same = true;
+    for (const fv_isa *isa = fv__isas; isa->name && same; isa++) {
+        if (!fv_isa_supported(isa->name)) continue;
+        test_output out;
+        fv_error    error = { 0 };
+        forced_isa = isa;
+        if (test_apply(op, params, inputs, ninputs, NULL, 0, &out, &error) != FV_OK) {
+            snprintf(message, 256, "%s: %.200s", isa->name, error.message);
+            same = false;
+        } else if (first.type.kind != FV_KIND_NONE && !equal(&first, &out)) {
+            snprintf(message, 256, "%s differs from %s", isa->name, fv__isas[0].name);
+            same = false;
+        }
+        if (first.type.kind == FV_KIND_NONE) first = out;
+        else test_output_free(&out);
+    }
+    forced_isa = NULL;
+    test_output_free(&first);
     return same;
 }

@@ -40,4 +40,7 @@ fv_status test_apply(const char *op, const char *params, test_image *const *inpu
 /* Whole against `rounds` random lattices, each with two poisons: true if all bits agree, else message says where not. */
 bool test_conforms(const char *op, const char *params, test_image *const *inputs, int ninputs, int rounds, char message[256]);
 
+/* The operator on every instruction set that the processor runs: true if all bits agree, else message says which differs. */
+bool test_same_on_every_isa(const char *op, const char *params, test_image *const *inputs, int ninputs, char message[256]);
+
 #endif
