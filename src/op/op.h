@@ -202,6 +202,12 @@ typedef void (*fv_point_fn)(const void *params, int64_t n, void *restrict out, c
 
 /* ---------------------------------------------------------------- the descriptor */
 
+typedef struct fv_layout {
+    int64_t chunk[FV_MAX_DIMS]; /* natural pieces */
+    bool    sequential;         /* only in order, from the first axis's start */
+    int64_t read_memory;        /* bytes a read needs beyond its block */
+} fv_layout;
+
 typedef enum fv_numerics { FV_EXACT, FV_SAME_CPU, FV_DEVICE } fv_numerics;
 
 typedef struct fv_op {
@@ -223,6 +229,10 @@ typedef struct fv_op {
     /* Written in other operators: text of a pipeline expression in the operator's own inputs and parameters, as
      * "dilate(erode(image, footprint), footprint)". */
     const char     *expands;
+    /* Sources only. identity: adds to the node's identity what parameters do not tell (the file's size, time, header). layout:
+     * how the source is best asked. */
+    fv_status (*identity)(const void *params, fv_hasher *hasher, fv_error *error);
+    fv_status (*layout)(const void *params, fv_layout *layout, fv_error *error);
     double        (*cost)(const fv_need *n); /* nanoseconds a voxel of n->region on one core, roughly; NULL: 1 */
     bool            sink;                /* write: handled by the engine */
 } fv_op;

@@ -1,0 +1,165 @@
+/* Nodes: typing, identity and sharing. */
+#include "graph/graph.h"
+#include "kernels/kernels.h"
+#include "op/array.h"
+#include <stdlib.h>
+
+static const fv_type absent_type = { .kind = FV_KIND_NONE };
+
+const char *fv_node_label(const fv_node *node) { return node->name ? node->name : node->op ? node->op->name : "constant"; }
+
+/* ---------------------------------------------------------------- sharing */
+
+static fv_node *find(const fv_graph *graph, fv_hash key) {
+    for (uint64_t slot = key.low;; slot++) {
+        fv_node *node = graph->table_size ? graph->table[slot % (uint64_t)graph->table_size] : NULL;
+        if (!node || fv_hash_equal(node->key, key)) return node;
+    }
+}
+
+static void insert(fv_graph *graph, fv_node *node) {
+    for (uint64_t slot = node->key.low;; slot++) {
+        fv_node **place = &graph->table[slot % (uint64_t)graph->table_size];
+        if (!*place) {
+            *place = node;
+            return;
+        }
+    }
+}
+
+static void append(fv_graph *graph, fv_node *node) {
+    if (graph->nnodes == graph->capacity) {
+        graph->capacity = graph->capacity ? 2 * graph->capacity : 32;
+        graph->nodes = fv_realloc(graph->nodes, (size_t)graph->capacity * sizeof *graph->nodes);
+        free(graph->table);
+        graph->table_size = 2 * graph->capacity + 1;
+        graph->table = fv_calloc((size_t)graph->table_size * sizeof *graph->table);
+        for (int i = 0; i < graph->nnodes; i++) insert(graph, graph->nodes[i]);
+    }
+    node->id = graph->nnodes;
+    graph->nodes[graph->nnodes++] = node;
+    insert(graph, node);
+}
+
+/* ---------------------------------------------------------------- nodes */
+
+fv_node *fv_graph_constant(fv_graph *graph, const fv_scalar *value) {
+    fv_hasher hasher;
+    fv_hasher_init(&hasher);
+    fv_hasher_text(&hasher, "constant");
+    fv_hasher_int(&hasher, value->dtype);
+    fv_hasher_int(&hasher, value->integer);
+    fv_hash  key = fv_hasher_finish(&hasher);
+    fv_node *node = find(graph, key);
+    if (node) return node;
+    node = fv_arena_alloc(&graph->arena, sizeof *node);
+    node->value = *value;
+    node->type.kind = FV_KIND_SCALAR;
+    node->type.dtype = value->dtype;
+    node->key = key;
+    append(graph, node);
+    return node;
+}
+
+/* Identity: what the value depends on, and nothing else. */
+static fv_status identify(fv_node *node, fv_error *error) {
+    fv_hasher hasher;
+    fv_bytes  text = { 0 };
+    fv_hasher_init(&hasher);
+    fv_hasher_text(&hasher, node->op->name);
+    fv_hasher_int(&hasher, node->op->version);
+    fv_hasher_int(&hasher, node->op->numerics);
+    fv_params_format(node->op, node->params, &text);
+    fv_hasher_add(&hasher, text.data, text.size);
+    fv_bytes_release(&text);
+    for (int i = 0; i < node->ninputs; i++) {
+        fv_hash none = { 0, 0 };
+        fv_hasher_add(&hasher, node->in[i] ? &node->in[i]->key : &none, sizeof none);
+    }
+    fv_status status = node->op->identity ? node->op->identity(node->params, &hasher, error) : FV_OK;
+    node->key = fv_hasher_finish(&hasher);
+    return status;
+}
+
+static fv_status infer(fv_graph *graph, fv_node *node, fv_error *error) {
+    fv_infer i = { .params = node->params, .params_size = node->op->params_size, .ninputs = node->ninputs, .out = &node->type,
+                   .arena = &graph->arena };
+    for (int k = 0; k < node->ninputs; k++) i.in[k] = node->in_type[k];
+    if (node->ninputs && node->in[0]) node->type = node->in[0]->type;
+    FV_TRY(node->op->infer(&i, error));
+    node->compute = i.compute;
+    if (node->type.kind != FV_KIND_IMAGE) return FV_OK;
+    if (node->type.image.ndim < 1 || node->type.image.ndim > FV_MAX_DIMS)
+        return fv_fail(error, FV_ERROR_USAGE, "the result would have %d axes; 1 to %d are possible", node->type.image.ndim, FV_MAX_DIMS);
+    if (fv_image_type_bytes(&node->type.image) < 0)
+        return fv_fail(error, FV_ERROR_USAGE, "the result would have more bytes than a number can count");
+    return FV_OK;
+}
+
+fv_status fv_graph_call(fv_graph *graph, const fv_op *op, void *params, fv_node *const *inputs, fv_span span, fv_node **out,
+                        fv_error *error) {
+    fv_node *node = fv_arena_alloc(&graph->arena, sizeof *node);
+    node->op = op;
+    node->params = params;
+    node->ninputs = fv_inputs_count(op);
+    node->span = span;
+    for (int i = 0; i < node->ninputs; i++) {
+        node->in[i] = inputs[i];
+        node->in_type[i] = inputs[i] ? &inputs[i]->type : &absent_type;
+    }
+    FV_TRY(infer(graph, node, error));
+    FV_TRY(identify(node, error));
+    fv_node *same = find(graph, node->key);
+    if (!same) append(graph, node);
+    *out = same ? same : node;
+    return FV_OK;
+}
+
+fv_status fv_graph_array(fv_graph *graph, const fv_array *array, fv_node **node, fv_error *error) {
+    fv_array_params *params = fv_arena_alloc(&graph->arena, sizeof *params);
+    params->name = fv_arena_strdup(&graph->arena, array->name);
+    params->type = array->type;
+    params->data = array->data;
+    params->content = fv_hash_bytes(array->data, (size_t)fv_image_type_bytes(&array->type));
+    return fv_graph_call(graph, fv_op_find("array"), params, NULL, (fv_span){ 1, 1, 1 }, node, error);
+}
+
+void fv_graph_free(fv_graph *graph) {
+    if (!graph) return;
+    fv_arena_release(&graph->arena);
+    free(graph->nodes);
+    free(graph->table);
+    free(graph->sinks);
+    free(graph);
+}
+
+/* ---------------------------------------------------------------- scalars */
+
+static const void *scalar_bytes(const fv_scalar *scalar, fv_dtype *dtype, uint8_t *flag) {
+    *dtype = scalar->dtype;
+    if (scalar->dtype != FV_BOOL) return &scalar->integer;
+    *flag = scalar->integer != 0;
+    return flag;
+}
+
+fv_status fv_scalar_apply(const fv_op *op, const void *params, fv_dtype compute, const fv_type *type, const fv_scalar *const *in,
+                          int ninputs, fv_scalar *out, fv_error *error) {
+    const fv_kernels *kernels = fv_kernels_current();
+    int64_t           value[FV_MAX_INPUTS], result = 0, converted = 0;
+    const void       *pointers[FV_MAX_INPUTS] = { NULL };
+    if (!op->point[compute]) return fv_fail(error, FV_ERROR_INTERNAL, "%s has no kernel for %s", op->name, fv_dtype_name(compute));
+    for (int i = 0; i < ninputs; i++) {
+        if (!in[i]) continue;
+        fv_dtype    dtype;
+        uint8_t     flag;
+        const void *bytes = scalar_bytes(in[i], &dtype, &flag);
+        kernels->convert(&value[i], compute, bytes, dtype, 1);
+        pointers[i] = &value[i];
+    }
+    op->point[compute](params, 1, &result, pointers);
+    *out = (fv_scalar){ .dtype = type->dtype };
+    kernels->convert(&converted, type->dtype, &result, type->dtype == FV_BOOL ? FV_BOOL : compute, 1);
+    if (type->dtype == FV_BOOL) out->integer = *(uint8_t *)&converted;
+    else memcpy(&out->integer, &converted, 8);
+    return FV_OK;
+}

@@ -1,0 +1,128 @@
+/* The typed, lazy graph of one pipeline on one item: nodes of one operator each, types known before any pixel is read.
+ *
+ * Nodes are kept in topological order (inputs first). Equal nodes are one node. Everything lives in the graph's arena.
+ */
+#ifndef FV_GRAPH_H
+#define FV_GRAPH_H
+
+#include "lang/ast.h"
+#include "op/format.h"
+#include "op/op.h"
+#include "op/params.h"
+
+typedef struct fv_node {
+    int             id;
+    const fv_op    *op;      /* NULL: a constant scalar */
+    fv_scalar       value;   /* constant scalar */
+    void           *params;
+    int             ninputs; /* slots of op->inputs */
+    struct fv_node *in[FV_MAX_INPUTS]; /* NULL: absent */
+    const fv_type  *in_type[FV_MAX_INPUTS];
+    fv_type         type;
+    fv_dtype        compute; /* point-wise operators */
+    fv_hash         key;     /* identity of the value: operator, version, parameters, inputs */
+    const char     *name;    /* variable in the text that holds it, or NULL */
+    fv_span         span;
+} fv_node;
+
+typedef enum fv_sink_kind { FV_SINK_FILE, FV_SINK_PRINT, FV_SINK_KEEP } fv_sink_kind;
+
+typedef struct fv_sink {
+    fv_sink_kind     kind;
+    fv_node         *value;
+    int              combination; /* of the sweep */
+    int              statement;   /* in the text: sinks of one statement form one table */
+    const char      *file;        /* FILE: path with its template filled in */
+    const char      *file_template;
+    const char      *table;       /* "" or the name given */
+    bool             append;
+    fv_write_options write;
+    const char      *name;        /* KEEP: variable; PRINT: what to call a lone scalar */
+    fv_span          span;
+    fv_hash          key;
+} fv_sink;
+
+typedef struct fv_graph {
+    fv_arena   arena;
+    fv_node  **nodes;
+    int        nnodes, capacity;
+    fv_sink   *sinks;
+    int        nsinks;
+    fv_node  **table; /* open hash of nodes by key */
+    int        table_size;
+} fv_graph;
+
+/* ---- collections and parameters, resolved once per run ---- */
+
+typedef struct fv_item_list { /* what one pattern in the text matched, sorted */
+    char  *pattern;
+    char **paths;
+    int64_t count;
+} fv_item_list;
+
+typedef struct fv_parameter { /* a swept or overridden parameter */
+    char       *name;
+    fv_literal *values;
+    char      **texts; /* as they appear in file names and table cells */
+    int         count;
+} fv_parameter;
+
+typedef struct fv_array { /* an array fed from memory; borrowed */
+    char         *name;
+    fv_image_type type;
+    const void   *data;
+} fv_array;
+
+typedef struct fv_bindings {
+    fv_arena      arena;
+    fv_item_list *lists;
+    int           nlists;
+    int64_t       nitems; /* 1 without collections */
+    bool          collection;
+    fv_parameter *parameters;
+    int           nparameters;
+    int           ncombinations;
+    fv_array     *arrays;
+    int           narrays;
+    char        **keeps; /* variables whose value is wanted back */
+    int           nkeeps;
+} fv_bindings;
+
+/* A plain value written in the text: number, text, flag, list of numbers. */
+bool fv_expr_literal(const fv_expr *expr, fv_literal *literal, fv_arena *arena);
+/* Index of the value that parameter p has in a combination. */
+int  fv_bindings_choice(const fv_bindings *bindings, int combination, int parameter);
+/* Path of an item: of the first pattern in the text. "" without collections. */
+const char *fv_bindings_item(const fv_bindings *bindings, int64_t item);
+/* Adds "name=value[,value...]"; values that look like lists in brackets stay whole. */
+fv_status fv_bindings_set(fv_bindings *bindings, const char *assignment, fv_error *error);
+/* Finds every pattern in the text and lists its files; checks that names given by fv_bindings_set are params of the text. */
+fv_status fv_bindings_resolve(fv_bindings *bindings, const fv_program *program, fv_diagnostics *diagnostics, fv_error *error);
+void      fv_bindings_release(fv_bindings *bindings);
+
+/* Fills {stem} {name} {index} {param} in. Unknown words in braces are an error that lists the known ones. */
+fv_status fv_template_fill(const fv_bindings *bindings, const char *template, int64_t item, int combination, char **path, fv_error *error);
+bool      fv_template_has(const char *template, const char *word);
+
+/* Builds the graph of one item, all combinations of the sweep in one. On failure *status_of_input tells whether a file was
+ * at fault (FV_ERROR_INPUT, FV_ERROR_IO) or the text (FV_ERROR_USAGE); the sentences are in diagnostics. */
+fv_status fv_graph_build(const fv_program *program, const fv_bindings *bindings, int64_t item, fv_graph **graph,
+                         fv_diagnostics *diagnostics, fv_error *error);
+void      fv_graph_free(fv_graph *graph);
+
+/* ---- for the builder ---- */
+/* The node for this call: an equal one if there is one already. Takes params (arena memory) over. Infers the type. */
+fv_status fv_graph_call(fv_graph *graph, const fv_op *op, void *params, fv_node *const *inputs, fv_span span, fv_node **node,
+                        fv_error *error);
+fv_node *fv_graph_constant(fv_graph *graph, const fv_scalar *value);
+/* The node for an array in memory. */
+fv_status fv_graph_array(fv_graph *graph, const fv_array *array, fv_node **node, fv_error *error);
+
+/* A point-wise operator on scalars. */
+fv_status fv_scalar_apply(const fv_op *op, const void *params, fv_dtype compute, const fv_type *type, const fv_scalar *const *in,
+                          int ninputs, fv_scalar *out, fv_error *error);
+
+/* The variable's name, or the operator's. */
+const char *fv_node_label(const fv_node *node);
+
+#endif

@@ -1,0 +1,67 @@
+/* read: an image from a file, or each image of a collection. */
+#include "op/format.h"
+#include "op/op.h"
+
+typedef struct { const char *file; const char *path; } read_params;
+
+static const fv_param params[] = {
+    FV_PARAM(read_params, file, .doc = "name of the file, or a pattern such as \"scans/*.tif\" for a collection"),
+    FV_PARAM(read_params, path, .def = "", .doc = "dataset inside the file, for formats that hold several"),
+    FV_PARAM_END,
+};
+
+static fv_status acquire(const read_params *p, fv_reader **reader, fv_error *error) {
+    fv_read_options options = { .path_inside = p->path && *p->path ? p->path : NULL };
+    return fv_reader_acquire(p->file, &options, reader, error);
+}
+
+static fv_status infer(fv_infer *i, fv_error *error) {
+    fv_reader *reader;
+    FV_TRY(acquire(i->params, &reader, error));
+    i->out->kind = FV_KIND_IMAGE;
+    i->out->image = reader->type;
+    fv_reader_release(reader);
+    return FV_OK;
+}
+
+static fv_status identity(const void *params_, fv_hasher *hasher, fv_error *error) {
+    const read_params *p = params_;
+    fv_file_id         id;
+    fv_reader         *reader;
+    FV_TRY(fv_file_identify(p->file, &id, error));
+    FV_TRY(acquire(p, &reader, error));
+    fv_hasher_int(hasher, id.size);
+    fv_hasher_int(hasher, id.mtime_ns);
+    fv_hasher_add(hasher, &reader->header, sizeof reader->header);
+    fv_reader_release(reader);
+    return FV_OK;
+}
+
+static fv_status layout(const void *params_, fv_layout *out, fv_error *error) {
+    fv_reader *reader;
+    FV_TRY(acquire(params_, &reader, error));
+    memcpy(out->chunk, reader->chunk, sizeof out->chunk);
+    out->sequential = reader->sequential;
+    out->read_memory = reader->read_memory;
+    fv_reader_release(reader);
+    return FV_OK;
+}
+
+static fv_status run(fv_run *r, fv_error *error) {
+    fv_reader *reader;
+    FV_TRY(acquire(r->need.params, &reader, error));
+    fv_status status = reader->format->read(reader, r->out, error);
+    fv_reader_release(reader);
+    return status;
+}
+
+static const fv_pass passes[] = { { .run = run }, FV_PASS_END };
+
+const fv_op FV_OP(read) = {
+    .name = "read", .family = "file", .brief = "read an image, or a collection of images", .version = 1,
+    .doc = "Only the header is looked at until pixels are needed, and then only the needed region is read where the format allows. "
+           "With * or ? in the name every file that matches is an item of a collection, in order of name; operators map over it.",
+    .params = params, .params_size = sizeof(read_params), .result = FV_KIND_IMAGE, .infer = infer, .passes = passes,
+    .identity = identity, .layout = layout,
+    .example = "phantom(\"cells\", [64, 64]) |> write(\"in.png\")",
+};
