@@ -1,0 +1,56 @@
+/* Deflate by isa-l where it is fast and by zlib where somebody asks for small files. */
+#include "base/deflate.h"
+#include <assert.h>
+#include <isa-l/igzip_lib.h>
+#include <stdlib.h>
+#include <zlib.h>
+
+/* Stored blocks hold 65535 bytes and cost 5 each; headers and checksums besides. */
+static size_t bound(size_t size) { return size + 5 * (size / 16384 + 1) + 64; }
+
+static const uint32_t level_memory[] = { 0, ISAL_DEF_LVL1_DEFAULT, ISAL_DEF_LVL2_DEFAULT, ISAL_DEF_LVL3_DEFAULT };
+
+int64_t fv_deflate_memory(int64_t size) {
+    enum { STATE = sizeof(struct isal_zstream) + ISAL_DEF_LVL3_DEFAULT, ZLIB_STATE = 300000 };
+    return (int64_t)bound((size_t)size) + FV_MAX((int64_t)STATE, (int64_t)ZLIB_STATE);
+}
+
+static size_t with_isal(const void *data, size_t size, int level, fv_deflate_form form, uint8_t *out, size_t room) {
+    struct isal_zstream *stream = fv_alloc(sizeof *stream);
+    uint8_t             *memory = fv_alloc(level_memory[level]);
+    isal_deflate_init(stream);
+    stream->level = (uint32_t)level;
+    stream->level_buf = memory;
+    stream->level_buf_size = level_memory[level];
+    stream->next_in = (uint8_t *)data;
+    stream->avail_in = (uint32_t)size;
+    stream->next_out = out;
+    stream->avail_out = (uint32_t)room;
+    stream->gzip_flag = form == FV_DEFLATE_ZLIB ? IGZIP_ZLIB : IGZIP_DEFLATE;
+    stream->end_of_stream = form == FV_DEFLATE_ZLIB;
+    stream->flush = form == FV_DEFLATE_ZLIB ? NO_FLUSH : SYNC_FLUSH;
+    int code = isal_deflate(stream);
+    assert(code == COMP_OK && stream->avail_in == 0 && stream->avail_out > 0); /* no room left would mean an unfinished flush */
+    (void)code;
+    size_t made = room - stream->avail_out;
+    free(memory);
+    free(stream);
+    return made;
+}
+
+static size_t with_zlib(const void *data, size_t size, int level, fv_deflate_form form, uint8_t *out, size_t room) {
+    z_stream stream = { .next_in = (Bytef *)data, .avail_in = (uInt)size, .next_out = out, .avail_out = (uInt)room };
+    if (deflateInit2(&stream, level, Z_DEFLATED, form == FV_DEFLATE_ZLIB ? 15 : -15, 9, Z_DEFAULT_STRATEGY) != Z_OK) abort();
+    int code = deflate(&stream, form == FV_DEFLATE_ZLIB ? Z_FINISH : Z_SYNC_FLUSH);
+    assert(code == (form == FV_DEFLATE_ZLIB ? Z_STREAM_END : Z_OK));
+    (void)code;
+    deflateEnd(&stream);
+    return room - stream.avail_out;
+}
+
+void fv_deflate(const void *data, size_t size, int level, fv_deflate_form form, fv_bytes *out) {
+    size_t   room = bound(size);
+    uint8_t *to = fv_bytes_append(out, NULL, room);
+    size_t   made = level <= 3 ? with_isal(data, size, level, form, to, room) : with_zlib(data, size, level, form, to, room);
+    out->size -= room - made;
+}
