@@ -87,6 +87,7 @@ typedef struct fv_param {
                               "": may be left out (0, false, NULL, count 0, dtype -1, FV_FOOTPRINT_NONE) */
     double        min, max; /* inclusive; both 0: any */
     bool          above;    /* min itself is not allowed */
+    bool          blank;    /* a number may be left out of a list: NaN */
     const char   *choices;  /* "reflect|nearest|mirror|constant|wrap" */
     const char   *unit;
     const char   *doc;

@@ -77,8 +77,8 @@ bool fv_literal_parse(const char *text, fv_literal *literal, fv_arena *arena) {
 }
 
 static void format_number(double number, fv_bytes *out) {
-    char text[40];
-    for (int digits = 6; digits <= 17; digits++) { /* the shortest that reads back the same */
+    char text[40] = "nan"; /* of either sign */
+    for (int digits = 6; digits <= 17 && number == number; digits++) { /* the shortest that reads back the same */
         snprintf(text, sizeof text, "%.*g", digits, number);
         if (strtod(text, NULL) == number) break;
     }
@@ -157,6 +157,7 @@ static const char *expected(const fv_param *param) {
 
 static fv_status check_number(const fv_param *param, double value, fv_error *error) {
     bool any = param->min == 0 && param->max == 0 && !param->above;
+    if (value != value && param->blank) return FV_OK;
     if (value != value) return fv_fail(error, FV_ERROR_USAGE, "%s is not a number", param->name);
     if (any) return FV_OK;
     bool open = param->max == 0 && param->min >= 0; /* no upper end given */

@@ -1,0 +1,41 @@
+/* Axes of an image type by name. */
+#include "op/axes.h"
+#include <stdio.h>
+#include <string.h>
+
+int fv_axis_find(const fv_image_type *type, const char *name) {
+    for (int d = 0; d < type->ndim; d++)
+        if (!strcmp(type->axis[d], name)) return d;
+    return -1;
+}
+
+static void clear(fv_image_type *type, int d) {
+    type->shape[d] = 0;
+    type->spacing[d] = type->origin[d] = 0;
+    memset(type->axis[d], 0, sizeof type->axis[d]);
+    memset(type->unit[d], 0, sizeof type->unit[d]);
+}
+
+void fv_axis_drop(fv_image_type *type, int axis) {
+    if (strlen(type->axis[axis]) == 1 && strchr("zyx", type->axis[axis][0])) {
+        type->has_affine = false;
+        memset(type->affine, 0, sizeof type->affine);
+    }
+    type->ndim--;
+    for (int d = axis; d < type->ndim; d++) {
+        type->shape[d] = type->shape[d + 1];
+        type->spacing[d] = type->spacing[d + 1];
+        type->origin[d] = type->origin[d + 1];
+        memcpy(type->axis[d], type->axis[d + 1], sizeof type->axis[d]);
+        memcpy(type->unit[d], type->unit[d + 1], sizeof type->unit[d]);
+    }
+    clear(type, type->ndim);
+}
+
+void fv_axis_append(fv_image_type *type, const char *name, int64_t size) {
+    int d = type->ndim++;
+    clear(type, d);
+    type->shape[d] = size;
+    type->spacing[d] = 1;
+    snprintf(type->axis[d], sizeof type->axis[d], "%s", name);
+}

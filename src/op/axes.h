@@ -1,0 +1,14 @@
+/* Axes of an image type by name: finding, dropping, appending. */
+#ifndef FV_AXES_H
+#define FV_AXES_H
+
+#include <fovea/image.h>
+
+/* Index of the axis of that name, -1 if there is none. */
+int fv_axis_find(const fv_image_type *type, const char *name);
+/* Takes an axis out; of a spatial one the affine matrix goes with it. */
+void fv_axis_drop(fv_image_type *type, int axis);
+/* Puts an axis after the last one; there must be room. */
+void fv_axis_append(fv_image_type *type, const char *name, int64_t size);
+
+#endif
