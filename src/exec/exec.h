@@ -1,0 +1,78 @@
+/* Running the tasks of a plan: one task, the end of a pass, the end of a file. Engines decide where and when.
+ *
+ * An instance is one item's graph and plan with its values. Every process that runs tasks of an item has its own instance; they
+ * meet in the store, under keys that follow from the identity of nodes and from lattices.
+ */
+#ifndef FV_EXEC_H
+#define FV_EXEC_H
+
+#include "plan/plan.h"
+#include "record/record.h"
+#include "store/store.h"
+#include <pthread.h>
+
+typedef struct fv_context { /* shared by all instances of a process */
+    const fv_program  *program;
+    const fv_bindings *bindings;
+    fv_plan_options    plan_options;
+    fv_store          *store;
+    int                poison; /* tests: byte to fill everything outside declared regions with; -1: off */
+} fv_context;
+
+typedef struct fv_instance {
+    const fv_context *context;
+    int64_t           item;
+    fv_graph         *graph;
+    fv_plan          *plan;
+    fv_hash           salt;    /* epoch of the temporary files: pieces put into other ones do not count */
+    fv_scalar        *scalars; /* by node id */
+    uint8_t          *scalar_known;
+    pthread_mutex_t   mutex;   /* guards the scalars */
+} fv_instance;
+
+/* Builds graph and plan of an item. Mistakes of the text are in diagnostics, and the first of them in error. */
+fv_status fv_instance_open(const fv_context *context, int64_t item, fv_instance **instance, fv_diagnostics *diagnostics,
+                           fv_error *error);
+void      fv_instance_close(fv_instance *instance);
+
+/* ---- keys ---- */
+fv_hash fv_key_chunk(const fv_node *node, const fv_lattice *lattice, int64_t chunk);
+fv_hash fv_key_partial(const fv_node *node, int pass, const fv_lattice *lattice, int64_t chunk);
+fv_hash fv_key_result(const fv_node *node, int pass, const fv_lattice *lattice, int64_t index); /* index -1: how many there are */
+fv_hash fv_key_piece(const fv_sink *sink, int64_t piece);                                       /* encoded */
+fv_hash fv_key_put(const fv_instance *instance, const fv_sink *sink, const fv_lattice *lattice, int64_t chunk); /* put in its place */
+
+/* Pieces of a file that lie in a chunk, in order: calls visit with the piece's number and region until it returns false, and
+ * tells whether none did. */
+bool fv_each_piece(const fv_writer *writer, const fv_region *chunk, bool (*visit)(void *context, int64_t piece, const fv_region *region),
+                   void *context);
+
+/* Whether everything a task makes is in the store already. */
+bool fv_task_done(const fv_instance *instance, const fv_stage *stage, int64_t task);
+
+/* ---- running ---- */
+typedef struct fv_worker fv_worker; /* memory that one thread reuses from task to task */
+fv_worker *fv_worker_new(void);
+void       fv_worker_free(fv_worker *worker);
+
+/* Runs one task and puts what it makes into the store. facts gets times and bytes. */
+fv_status fv_task_run(fv_instance *instance, const fv_stage *stage, int64_t task, fv_worker *worker, fv_task_facts *facts,
+                      fv_error *error);
+/* All tasks of the stage are done: ends the passes, so that their results can be used. */
+fv_status fv_stage_finish(fv_instance *instance, const fv_stage *stage, fv_error *error);
+/* True if the results of every pass of the stage are in the store. */
+bool fv_stage_finished(const fv_instance *instance, const fv_stage *stage);
+/* Puts the file together under writer->path. */
+fv_status fv_sink_assemble(fv_instance *instance, const fv_target *target, fv_error *error);
+/* Memory of what a stage stored or of its partials is no longer needed. */
+void fv_stage_forget(fv_instance *instance, const fv_stage *stage);
+
+/* ---- values ---- */
+fv_status fv_instance_scalar(fv_instance *instance, const fv_node *node, fv_scalar *value, fv_error *error);
+/* Rows of a table, piece by piece. */
+fv_status fv_instance_table(fv_instance *instance, const fv_node *node, int64_t *pieces, fv_error *error);
+fv_hash   fv_instance_table_piece(const fv_instance *instance, const fv_node *node, int64_t piece);
+/* A region of a stored node, into a dense block. */
+fv_status fv_instance_fetch(fv_instance *instance, const fv_node *node, const fv_block *block, fv_error *error);
+
+#endif

@@ -1,0 +1,189 @@
+/* The ends of stages: merging partials into results, putting files together. */
+#include "exec/exec.h"
+#include <stdlib.h>
+
+typedef struct finishing {
+    fv_finish       base;
+    fv_instance    *instance;
+    const fv_stage *stage;
+    const fv_node  *node;
+    int             pass;
+    fv_bytes        combined;  /* of a pass with combine */
+    fv_blob         held;      /* partial lent out */
+    fv_bytes        result;    /* being put */
+    int64_t         result_index, count;
+    double          seconds;
+} finishing;
+
+typedef struct earlier {
+    fv_results     base;
+    fv_instance   *instance;
+    const fv_node *node;
+    int            pass;
+    fv_blob        pins[16];
+    int            npins;
+} earlier;
+
+static fv_hash partial_key(const finishing *f, int64_t i) { return fv_key_partial(f->node, f->pass, &f->stage->lattice, i); }
+
+static fv_status get_earlier(fv_results *base, int64_t index, const void **data, size_t *size, fv_error *error) {
+    earlier          *e = (earlier *)base;
+    const fv_lattice *lattice = &e->instance->plan->stages[e->instance->plan->pass_stage[e->node->id][e->pass]].lattice;
+    fv_hash           key = fv_key_result(e->node, e->pass, lattice, index);
+    *data = NULL;
+    *size = 0;
+    if (!fv_store_has(e->instance->context->store, key)) return FV_OK;
+    if (e->npins == FV_COUNT(e->pins)) return fv_fail(error, FV_ERROR_INTERNAL, "finish borrows too many results");
+    FV_TRY(fv_store_get(e->instance->context->store, key, &e->pins[e->npins], error));
+    *data = e->pins[e->npins].data;
+    *size = e->pins[e->npins++].size;
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- partials */
+
+static size_t partial_size(fv_finish *base, int64_t i) {
+    finishing *f = (finishing *)base;
+    return f->node->op->passes[f->pass].combine ? f->combined.size : fv_store_size(f->instance->context->store, partial_key(f, i));
+}
+
+static fv_status partial_get(fv_finish *base, int64_t i, const void **data, fv_error *error) {
+    finishing *f = (finishing *)base;
+    if (f->node->op->passes[f->pass].combine) {
+        *data = f->combined.data;
+        return FV_OK;
+    }
+    if (f->held.entry) fv_store_unpin(f->instance->context->store, &f->held);
+    f->held.entry = NULL;
+    FV_TRY(fv_store_get(f->instance->context->store, partial_key(f, i), &f->held, error));
+    *data = f->held.data;
+    return FV_OK;
+}
+
+static fv_status partial_read(fv_finish *base, int64_t i, size_t offset, void *data, size_t size, fv_error *error) {
+    finishing *f = (finishing *)base;
+    if (f->node->op->passes[f->pass].combine) {
+        memcpy(data, f->combined.data + offset, size);
+        return FV_OK;
+    }
+    return fv_store_read(f->instance->context->store, partial_key(f, i), offset, data, size, error);
+}
+
+static fv_status combine_all(finishing *f, int64_t count, fv_error *error) {
+    const fv_pass *pass = &f->node->op->passes[f->pass];
+    fv_store      *store = f->instance->context->store;
+    for (int64_t i = 0; i < count; i++) {
+        fv_blob blob;
+        FV_TRY(fv_store_get(store, partial_key(f, i), &blob, error));
+        if (i == 0) fv_bytes_append(&f->combined, blob.data, blob.size);
+        else pass->combine(f->node->params, &f->combined, blob.data, blob.size);
+        fv_store_unpin(store, &blob);
+    }
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- results */
+
+static fv_status end_result(finishing *f, fv_error *error) {
+    if (!f->result.size) return FV_OK;
+    void *buffer = fv_buffer_new(f->result.size);
+    memcpy(buffer, f->result.data, f->result.size);
+    size_t size = f->result.size;
+    fv_bytes_clear(&f->result);
+    return fv_store_put(f->instance->context->store, fv_key_result(f->node, f->pass, &f->stage->lattice, f->result_index), buffer, size,
+                        f->seconds, true, error);
+}
+
+static fv_status result_put(fv_finish *base, int64_t index, const void *data, size_t size, fv_error *error) {
+    finishing *f = (finishing *)base;
+    if (index < f->result_index) return fv_fail(error, FV_ERROR_INTERNAL, "%s puts its results out of order", f->node->op->name);
+    if (index != f->result_index) FV_TRY(end_result(f, error));
+    f->result_index = index;
+    f->count = index + 1;
+    fv_bytes_append(&f->result, data, size);
+    return FV_OK;
+}
+
+/* The count comes last: with it the pass is finished. */
+static fv_status end_results(finishing *f, fv_error *error) {
+    FV_TRY(end_result(f, error));
+    int64_t *count = fv_buffer_new(sizeof *count);
+    *count = f->count;
+    return fv_store_put(f->instance->context->store, fv_key_result(f->node, f->pass, &f->stage->lattice, -1), count, sizeof *count,
+                        f->seconds, true, error);
+}
+
+static fv_status finish_pass(fv_instance *instance, const fv_stage *stage, const fv_target *target, fv_error *error) {
+    const fv_node *node = target->node;
+    const fv_pass *pass = &node->op->passes[target->pass];
+    double         start = fv_now();
+    int64_t        count = stage->ntasks;
+    fv_scalar      scalars[FV_MAX_INPUTS];
+    finishing      f = { .instance = instance, .stage = stage, .node = node, .pass = target->pass };
+    earlier        e = { .base.get = get_earlier, .instance = instance, .node = node, .pass = -1 };
+    f.base = (fv_finish){ .params = node->params, .ninputs = node->ninputs, .out = &node->type, .lattice = &stage->lattice,
+                          .npartials = pass->combine ? FV_MIN(count, 1) : count, .size = partial_size, .partial = partial_get,
+                          .read = partial_read, .put = result_put };
+    for (int k = 0; k < target->pass; k++)
+        if (node->op->passes[k].finish) e.pass = k;
+    if (e.pass >= 0) f.base.results = &e.base;
+    for (int i = 0; i < node->ninputs; i++) {
+        f.base.in[i] = node->in_type[i];
+        if (!node->in[i] || node->in[i]->type.kind != FV_KIND_SCALAR) continue;
+        FV_TRY(fv_instance_scalar(instance, node->in[i], &scalars[i], error));
+        f.base.scalar[i] = &scalars[i];
+    }
+    fv_status status = pass->combine ? combine_all(&f, count, error) : FV_OK;
+    if (status == FV_OK) status = pass->finish(&f.base, error);
+    f.seconds = fv_now() - start;
+    if (status == FV_OK) status = end_results(&f, error);
+    if (f.held.entry) fv_store_unpin(instance->context->store, &f.held);
+    for (int i = 0; i < e.npins; i++) fv_store_unpin(instance->context->store, &e.pins[i]);
+    fv_bytes_release(&f.combined);
+    fv_bytes_release(&f.result);
+    if (status != FV_OK && error && !error->op[0]) strncpy(error->op, node->op->name, sizeof error->op - 1);
+    return status;
+}
+
+fv_status fv_stage_finish(fv_instance *instance, const fv_stage *stage, fv_error *error) {
+    for (int t = 0; t < stage->ntargets; t++) {
+        const fv_target *target = &stage->targets[t];
+        if (target->kind != FV_TARGET_PASS) continue;
+        if (fv_store_has(instance->context->store, fv_key_result(target->node, target->pass, &stage->lattice, -1))) continue;
+        FV_TRY(finish_pass(instance, stage, target, error));
+    }
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- files */
+
+typedef struct pieces {
+    fv_pieces      base;
+    fv_store      *store;
+    const fv_sink *sink;
+    fv_blob        held;
+} pieces;
+
+static fv_status get_piece(fv_pieces *base, int64_t index, const void **data, size_t *size, fv_error *error) {
+    pieces *p = (pieces *)base;
+    if (p->held.entry) fv_store_unpin(p->store, &p->held);
+    p->held.entry = NULL;
+    FV_TRY(fv_store_get(p->store, fv_key_piece(p->sink, index), &p->held, error));
+    *data = p->held.data;
+    *size = p->held.size;
+    return FV_OK;
+}
+
+fv_status fv_sink_assemble(fv_instance *instance, const fv_target *target, fv_error *error) {
+    fv_writer *writer = target->writer;
+    fv_lattice lattice;
+    if (writer->parallel) {
+        if (writer->format->sync) FV_TRY(writer->format->sync(writer, error));
+        return writer->format->finish(writer, error);
+    }
+    fv_lattice_init(&lattice, writer->type.ndim, writer->type.shape, writer->piece);
+    pieces    p = { .base = { .get = get_piece, .count = fv_lattice_count(&lattice) }, .store = instance->context->store, .sink = target->sink };
+    fv_status status = writer->format->assemble(writer, &p.base, error);
+    if (p.held.entry) fv_store_unpin(p.store, &p.held);
+    return status;
+}

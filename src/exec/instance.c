@@ -1,0 +1,205 @@
+/* One item's graph, plan and values; the keys under which processes meet. */
+#include "exec/exec.h"
+#include <stdlib.h>
+
+fv_status fv_instance_open(const fv_context *context, int64_t item, fv_instance **out, fv_diagnostics *diagnostics, fv_error *error) {
+    fv_graph *graph;
+    fv_plan  *plan;
+    FV_TRY(fv_graph_build(context->program, context->bindings, item, &graph, diagnostics, error));
+    fv_status status = fv_plan_make(graph, &context->plan_options, &plan, error);
+    if (status != FV_OK) {
+        fv_graph_free(graph);
+        return status;
+    }
+    fv_instance *instance = fv_calloc(sizeof *instance);
+    *instance = (fv_instance){ .context = context, .item = item, .graph = graph, .plan = plan };
+    instance->scalars = fv_calloc((size_t)graph->nnodes * sizeof *instance->scalars);
+    instance->scalar_known = fv_calloc((size_t)graph->nnodes);
+    pthread_mutex_init(&instance->mutex, NULL);
+    *out = instance;
+    return FV_OK;
+}
+
+void fv_instance_close(fv_instance *instance) {
+    if (!instance) return;
+    fv_plan_free(instance->plan);
+    fv_graph_free(instance->graph);
+    free(instance->scalars);
+    free(instance->scalar_known);
+    pthread_mutex_destroy(&instance->mutex);
+    free(instance);
+}
+
+/* ---------------------------------------------------------------- keys */
+
+typedef struct key_parts {
+    fv_hash  of;
+    int64_t  kind, pass, index;
+    fv_hash  salt;
+    int64_t  chunk[FV_MAX_DIMS];
+} key_parts;
+
+static fv_hash make_key(fv_hash of, char kind, int pass, const fv_lattice *lattice, int64_t index, fv_hash salt) {
+    key_parts parts = { .of = of, .kind = kind, .pass = pass, .index = index, .salt = salt };
+    for (int d = 0; lattice && d < lattice->ndim; d++) parts.chunk[d] = lattice->chunk[d];
+    return fv_hash_bytes(&parts, sizeof parts);
+}
+
+static const fv_hash no_salt = { 0, 0 };
+
+fv_hash fv_key_chunk(const fv_node *node, const fv_lattice *lattice, int64_t chunk) {
+    return make_key(node->key, 'c', 0, lattice, chunk, no_salt);
+}
+fv_hash fv_key_partial(const fv_node *node, int pass, const fv_lattice *lattice, int64_t chunk) {
+    return make_key(node->key, 'p', pass, lattice, chunk, no_salt);
+}
+fv_hash fv_key_result(const fv_node *node, int pass, const fv_lattice *lattice, int64_t index) {
+    return make_key(node->key, 'r', pass, lattice, index, no_salt);
+}
+fv_hash fv_key_piece(const fv_sink *sink, int64_t piece) { return make_key(sink->key, 'e', 0, NULL, piece, no_salt); }
+fv_hash fv_key_put(const fv_instance *instance, const fv_sink *sink, const fv_lattice *lattice, int64_t chunk) {
+    return make_key(sink->key, 'w', 0, lattice, chunk, instance->salt);
+}
+
+/* ---------------------------------------------------------------- values */
+
+static fv_status scalar_result(fv_instance *instance, const fv_node *node, fv_scalar *value, fv_error *error) {
+    int     pass = fv_op_last_finish(node->op);
+    fv_hash key = fv_key_result(node, pass, &instance->plan->stages[instance->plan->pass_stage[node->id][pass]].lattice, 0);
+    fv_blob blob;
+    FV_TRY(fv_store_get(instance->context->store, key, &blob, error));
+    fv_status status = blob.size == sizeof *value ? FV_OK : fv_fail(error, FV_ERROR_INTERNAL, "%s gave no scalar", node->op->name);
+    if (status == FV_OK) memcpy(value, blob.data, sizeof *value);
+    fv_store_unpin(instance->context->store, &blob);
+    return status;
+}
+
+static fv_status scalar_locked(fv_instance *instance, const fv_node *node, fv_scalar *value, fv_error *error) {
+    if (!node->op) {
+        *value = node->value;
+        return FV_OK;
+    }
+    if (!instance->scalar_known[node->id]) {
+        fv_scalar *place = &instance->scalars[node->id];
+        if (fv_op_is_point(node->op)) {
+            fv_scalar        in[FV_MAX_INPUTS];
+            const fv_scalar *pointers[FV_MAX_INPUTS] = { NULL };
+            for (int i = 0; i < node->ninputs; i++) {
+                if (!node->in[i]) continue;
+                FV_TRY(scalar_locked(instance, node->in[i], &in[i], error));
+                pointers[i] = &in[i];
+            }
+            FV_TRY(fv_scalar_apply(node->op, node->params, node->compute, &node->type, pointers, node->ninputs, place, error));
+        } else
+            FV_TRY(scalar_result(instance, node, place, error));
+        instance->scalar_known[node->id] = 1;
+    }
+    *value = instance->scalars[node->id];
+    return FV_OK;
+}
+
+fv_status fv_instance_scalar(fv_instance *instance, const fv_node *node, fv_scalar *value, fv_error *error) {
+    pthread_mutex_lock(&instance->mutex);
+    fv_status status = scalar_locked(instance, node, value, error);
+    pthread_mutex_unlock(&instance->mutex);
+    return status;
+}
+
+static const fv_lattice *last_lattice(const fv_instance *instance, const fv_node *node) {
+    return &instance->plan->stages[instance->plan->pass_stage[node->id][fv_op_last_finish(node->op)]].lattice;
+}
+
+fv_status fv_instance_table(fv_instance *instance, const fv_node *node, int64_t *pieces, fv_error *error) {
+    fv_hash key = fv_key_result(node, fv_op_last_finish(node->op), last_lattice(instance, node), -1);
+    return fv_store_read(instance->context->store, key, 0, pieces, sizeof *pieces, error);
+}
+
+fv_hash fv_instance_table_piece(const fv_instance *instance, const fv_node *node, int64_t piece) {
+    return fv_key_result(node, fv_op_last_finish(node->op), last_lattice(instance, node), piece);
+}
+
+fv_status fv_instance_fetch(fv_instance *instance, const fv_node *node, const fv_block *block, fv_error *error) {
+    const fv_lattice *lattice = &instance->plan->stages[instance->plan->store_stage[node->id]].lattice;
+    fv_store         *store = instance->context->store;
+    int64_t           low[FV_MAX_DIMS], high[FV_MAX_DIMS], at[FV_MAX_DIMS];
+    if (fv_region_empty(&block->region)) return FV_OK;
+    for (int d = 0; d < lattice->ndim; d++) {
+        low[d] = at[d] = block->region.start[d] / lattice->chunk[d];
+        high[d] = (block->region.start[d] + block->region.size[d] - 1) / lattice->chunk[d];
+    }
+    for (;;) {
+        int64_t position[FV_MAX_DIMS];
+        for (int d = 0; d < lattice->ndim; d++) position[d] = at[d] * lattice->chunk[d];
+        int64_t   index = fv_lattice_index(lattice, position);
+        fv_region chunk = fv_lattice_chunk(lattice, index), part = fv_region_intersect(&chunk, &block->region);
+        fv_blob   blob;
+        FV_TRY(fv_store_get(store, fv_key_chunk(node, lattice, index), &blob, error));
+        fv_block from, to = fv_block_window(block, &part);
+        fv_block_init(&from, block->dtype, &chunk, (void *)(uintptr_t)blob.data);
+        fv_block_copy(&to, &from);
+        fv_store_unpin(store, &blob);
+        int d = lattice->ndim - 1;
+        while (d >= 0 && ++at[d] > high[d]) {
+            at[d] = low[d];
+            d--;
+        }
+        if (d < 0) return FV_OK;
+    }
+}
+
+/* ---------------------------------------------------------------- what is there already */
+
+
+static bool piece_there(void *context, int64_t piece, const fv_region *region) {
+    (void)region;
+    const void **c = context;
+    return fv_store_has((fv_store *)(uintptr_t)c[0], fv_key_piece(c[1], piece));
+}
+
+bool fv_task_done(const fv_instance *instance, const fv_stage *stage, int64_t task) {
+    fv_store *store = instance->context->store;
+    int64_t   index;
+    fv_region chunk = fv_stage_chunk(stage, task, &index);
+    for (int t = 0; t < stage->ntargets; t++) {
+        const fv_target *target = &stage->targets[t];
+        switch (target->kind) {
+        case FV_TARGET_STORE:
+            if (!fv_store_has(store, fv_key_chunk(target->node, &stage->lattice, index))) return false;
+            break;
+        case FV_TARGET_PASS:
+            if (!fv_store_has(store, fv_key_partial(target->node, target->pass, &stage->lattice, index))) return false;
+            break;
+        case FV_TARGET_SINK:
+            if (target->writer->parallel) {
+                if (!fv_store_has(store, fv_key_put(instance, target->sink, &stage->lattice, index))) return false;
+            } else {
+                const void *context[2] = { store, target->sink };
+                if (!fv_each_piece(target->writer, &chunk, piece_there, context)) return false;
+            }
+            break;
+        }
+    }
+    return true;
+}
+
+bool fv_stage_finished(const fv_instance *instance, const fv_stage *stage) {
+    for (int t = 0; t < stage->ntargets; t++) {
+        const fv_target *target = &stage->targets[t];
+        if (target->kind != FV_TARGET_PASS) continue;
+        if (!fv_store_has(instance->context->store, fv_key_result(target->node, target->pass, &stage->lattice, -1))) return false;
+    }
+    return true;
+}
+
+void fv_stage_forget(fv_instance *instance, const fv_stage *stage) {
+    for (int64_t task = 0; task < stage->ntasks; task++) {
+        int64_t index;
+        fv_stage_chunk(stage, task, &index);
+        for (int t = 0; t < stage->ntargets; t++) {
+            const fv_target *target = &stage->targets[t];
+            if (target->kind == FV_TARGET_STORE) fv_store_drop(instance->context->store, fv_key_chunk(target->node, &stage->lattice, index), false);
+            if (target->kind == FV_TARGET_PASS)
+                fv_store_drop(instance->context->store, fv_key_partial(target->node, target->pass, &stage->lattice, index), false);
+        }
+    }
+}

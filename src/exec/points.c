@@ -1,0 +1,179 @@
+/* Fused point-wise operators.
+ *
+ * The tree is flattened into a program in post-order whose values live on a small stack of strips. A program that reads a
+ * single image of one-byte elements is computed once for its 256 values and becomes a table.
+ */
+#include "exec/points.h"
+#include "kernels/kernels.h"
+
+enum { STRIP = 1024, STRIP_BYTES = STRIP * 8, MOST_IMAGES = 16, MOST_SCALARS = 32, TABLE_FROM = 4096 };
+
+typedef struct operand {
+    enum { FROM_STACK, FROM_IMAGE, FROM_SCALAR, FROM_NOTHING } from;
+    int      index;
+    fv_dtype dtype; /* as it lies there */
+} operand;
+
+typedef struct instruction {
+    const fv_node *node;
+    fv_point_fn    run;
+    operand        in[FV_MAX_INPUTS];
+    int            result; /* place on the stack */
+} instruction;
+
+typedef struct program {
+    instruction       code[FV_MAX_POINTS];
+    int               ncode;
+    const fv_block   *images[MOST_IMAGES];
+    int               nimages;
+    int               nscalars, depth, deepest;
+    uint8_t          *stack, *scalars, *converted, *raw;
+    const fv_kernels *kernels;
+    bool            (*inside)(void *context, const fv_node *node);
+    fv_points_resolve resolve;
+    void             *context;
+} program;
+
+size_t fv_points_scratch(void) { return (size_t)STRIP_BYTES * (FV_MAX_POINTS + MOST_SCALARS + FV_MAX_INPUTS + 1) + 256 * 8 * 2; }
+
+/* ---------------------------------------------------------------- making the program */
+
+static fv_status add_scalar(program *p, const fv_scalar *scalar, fv_dtype compute, operand *place, fv_error *error) {
+    if (p->nscalars == MOST_SCALARS) return fv_fail(error, FV_ERROR_USAGE, "an expression with more than %d numbers; give parts of it names and write one of them", MOST_SCALARS);
+    uint8_t *strip = p->scalars + (size_t)p->nscalars * STRIP_BYTES;
+    uint8_t  flag = scalar->integer != 0;
+    size_t   size = fv_dtype_size(compute);
+    if (scalar->dtype == FV_BOOL) p->kernels->convert(strip, compute, &flag, FV_BOOL, 1);
+    else p->kernels->convert(strip, compute, &scalar->integer, scalar->dtype, 1);
+    for (size_t i = 1; i < STRIP; i++) memcpy(strip + i * size, strip, size);
+    *place = (operand){ FROM_SCALAR, p->nscalars++, compute };
+    return FV_OK;
+}
+
+static fv_status add_image(program *p, const fv_block *block, operand *place, fv_error *error) {
+    for (int i = 0; i < p->nimages; i++)
+        if (p->images[i] == block) {
+            *place = (operand){ FROM_IMAGE, i, block->dtype };
+            return FV_OK;
+        }
+    if (p->nimages == MOST_IMAGES) return fv_fail(error, FV_ERROR_USAGE, "an expression of more than %d images", MOST_IMAGES);
+    p->images[p->nimages] = block;
+    *place = (operand){ FROM_IMAGE, p->nimages++, block->dtype };
+    return FV_OK;
+}
+
+static fv_status add_node(program *p, const fv_node *node, fv_error *error) {
+    operand in[FV_MAX_INPUTS];
+    int     base = p->depth;
+    for (int i = 0; i < node->ninputs; i++) {
+        in[i].from = FROM_NOTHING;
+        if (!node->in[i]) continue;
+        if (p->inside(p->context, node->in[i])) {
+            FV_TRY(add_node(p, node->in[i], error));
+            in[i] = (operand){ FROM_STACK, p->depth++, node->in[i]->type.image.dtype };
+            p->deepest = FV_MAX(p->deepest, p->depth);
+            continue;
+        }
+        fv_points_input input = { 0 };
+        FV_TRY(p->resolve(p->context, node->in[i], &input, error));
+        FV_TRY(input.block ? add_image(p, input.block, &in[i], error) : add_scalar(p, input.scalar, node->compute, &in[i], error));
+    }
+    if (p->ncode == FV_MAX_POINTS || p->deepest >= FV_MAX_POINTS)
+        return fv_fail(error, FV_ERROR_USAGE, "an expression of more than %d operators; give parts of it names and use them twice, or write one", FV_MAX_POINTS);
+    if (!node->op->point[node->compute]) return fv_fail(error, FV_ERROR_INTERNAL, "%s has no kernel for %s", node->op->name, fv_dtype_name(node->compute));
+    instruction *code = &p->code[p->ncode++];
+    *code = (instruction){ .node = node, .run = node->op->point[node->compute], .result = base };
+    memcpy(code->in, in, sizeof in);
+    p->depth = base;
+    p->deepest = FV_MAX(p->deepest, base + 1);
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- running it */
+
+static const void *fetch(program *p, const operand *o, int slot, fv_dtype compute, const uint8_t *const *images, int64_t n) {
+    if (o->from == FROM_NOTHING) return NULL;
+    if (o->from == FROM_SCALAR) return p->scalars + (size_t)o->index * STRIP_BYTES;
+    const void *bytes = o->from == FROM_IMAGE ? images[o->index] : p->stack + (size_t)o->index * STRIP_BYTES;
+    if (o->dtype == compute) return bytes;
+    uint8_t *place = p->converted + (size_t)slot * STRIP_BYTES;
+    p->kernels->convert(place, compute, bytes, o->dtype, n);
+    return place;
+}
+
+/* n elements, at most STRIP; the last instruction writes to out. */
+static void run_strip(program *p, const uint8_t *const *images, int64_t n, void *out) {
+    for (int c = 0; c < p->ncode; c++) {
+        const instruction *code = &p->code[c];
+        fv_dtype           compute = code->node->compute, dtype = code->node->type.image.dtype;
+        const void        *in[FV_MAX_INPUTS] = { NULL };
+        for (int i = 0; i < code->node->ninputs; i++) in[i] = fetch(p, &code->in[i], i, compute, images, n);
+        void    *place = c == p->ncode - 1 ? out : p->stack + (size_t)code->result * STRIP_BYTES;
+        fv_dtype made = dtype == FV_BOOL ? FV_BOOL : compute;
+        /* A kernel's output must not overlap its inputs, and the result takes the place of the first operand. */
+        bool direct = made == dtype;
+        for (int i = 0; i < code->node->ninputs; i++) direct = direct && in[i] != place;
+        code->run(code->node->params, n, direct ? place : p->raw, in);
+        if (!direct) p->kernels->convert(place, dtype, p->raw, made, n);
+    }
+}
+
+static void run_row(program *p, const uint8_t **images, int64_t n, uint8_t *out, size_t size) {
+    for (int64_t done = 0; done < n; done += STRIP) {
+        int64_t part = FV_MIN(STRIP, n - done);
+        run_strip(p, images, part, out + (size_t)done * size);
+        for (int i = 0; i < p->nimages; i++) images[i] += (size_t)part * fv_dtype_size(p->images[i]->dtype);
+    }
+}
+
+/* Calls for each contiguous run of the region: the whole of it if everything is dense, else row by row. */
+static void each_run(program *p, const fv_block *out, void (*run)(program *p, const uint8_t **images, int64_t n, uint8_t *out, size_t size)) {
+    bool           dense = fv_block_dense(out);
+    fv_block       windows[MOST_IMAGES];
+    const uint8_t *images[MOST_IMAGES];
+    size_t         size = fv_dtype_size(out->dtype);
+    for (int i = 0; i < p->nimages; i++) {
+        windows[i] = fv_block_window(p->images[i], &out->region);
+        dense = dense && fv_block_dense(&windows[i]);
+    }
+    if (dense) {
+        for (int i = 0; i < p->nimages; i++) images[i] = windows[i].data;
+        run(p, images, fv_region_voxels(&out->region), out->data, size);
+        return;
+    }
+    fv_rows rows;
+    for (fv_rows_begin(&rows, &out->region); fv_rows_next(&rows);) {
+        for (int i = 0; i < p->nimages; i++) images[i] = fv_block_at(&windows[i], rows.position);
+        run(p, images, out->region.size[out->region.ndim - 1], fv_block_at(out, rows.position), size);
+    }
+}
+
+static void look_up(program *p, const uint8_t **images, int64_t n, uint8_t *out, size_t size) {
+    p->kernels->lookup(out, images[0], n, p->stack, size);
+}
+
+/* One image of bytes: compute all 256 values once. The table takes the place of the stack. */
+static void run_table(program *p, const fv_block *out) {
+    uint8_t        bytes[256], table[256 * 8];
+    const uint8_t *images[1] = { bytes };
+    for (int i = 0; i < 256; i++) bytes[i] = (uint8_t)i;
+    if (p->images[0]->dtype == FV_BOOL)
+        for (int i = 2; i < 256; i++) bytes[i] = 1;
+    run_strip(p, images, 256, table);
+    memcpy(p->stack, table, sizeof table);
+    each_run(p, out, look_up);
+}
+
+fv_status fv_points_run(const fv_node *root, bool (*inside)(void *context, const fv_node *node), fv_points_resolve resolve, void *context,
+                        const fv_block *out, void *scratch, fv_error *error) {
+    program p = { .kernels = fv_kernels_current(), .inside = inside, .resolve = resolve, .context = context };
+    p.stack = scratch;
+    p.scalars = p.stack + (size_t)STRIP_BYTES * FV_MAX_POINTS;
+    p.converted = p.scalars + (size_t)STRIP_BYTES * MOST_SCALARS;
+    p.raw = p.converted + (size_t)STRIP_BYTES * FV_MAX_INPUTS;
+    FV_TRY(add_node(&p, root, error));
+    bool bytes = p.nimages == 1 && fv_dtype_size(p.images[0]->dtype) == 1 && fv_dtype_size(out->dtype) <= 8;
+    if (bytes && fv_region_voxels(&out->region) >= TABLE_FROM) run_table(&p, out);
+    else each_run(&p, out, run_row);
+    return FV_OK;
+}

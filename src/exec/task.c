@@ -1,0 +1,371 @@
+/* One task: regions backwards, blocks forwards, then what the stage is for. */
+#include "exec/exec.h"
+#include "exec/points.h"
+#include <stdlib.h>
+
+typedef struct held { /* a step's pixels inside a task */
+    fv_block block;
+    void    *buffer; /* owned, or NULL */
+    size_t   size;
+    fv_blob  pin;    /* a chunk of the store seen directly */
+} held;
+
+struct fv_worker {
+    fv_region *regions;
+    held      *held;
+    int        nsteps;
+    uint8_t   *points; /* scratch of fused groups */
+};
+
+typedef struct task {
+    fv_instance    *instance;
+    const fv_stage *stage;
+    fv_worker      *worker;
+    fv_task_facts  *facts;
+    int64_t         chunk_index;
+    fv_region       chunk;
+    fv_scalar       scalars[FV_MAX_POINTS];
+    int             nscalars;
+    fv_blob        *pins; /* results borrowed by operators */
+    int             npins, pins_capacity;
+} task;
+
+fv_worker *fv_worker_new(void) { return fv_calloc(sizeof(fv_worker)); }
+
+void fv_worker_free(fv_worker *worker) {
+    if (!worker) return;
+    free(worker->regions);
+    free(worker->held);
+    fv_buffer_free(worker->points, fv_points_scratch());
+    free(worker);
+}
+
+static void reserve(fv_worker *worker, int nsteps) {
+    if (nsteps > worker->nsteps) {
+        worker->regions = fv_realloc(worker->regions, (size_t)nsteps * sizeof *worker->regions);
+        worker->held = fv_realloc(worker->held, (size_t)nsteps * sizeof *worker->held);
+        worker->nsteps = nsteps;
+    }
+    if (nsteps) memset(worker->held, 0, (size_t)nsteps * sizeof *worker->held);
+}
+
+static void release(task *t, held *h) {
+    if (h->buffer) fv_buffer_free(h->buffer, h->size);
+    if (h->pin.entry) fv_store_unpin(t->instance->context->store, &h->pin);
+    *h = (held){ 0 };
+}
+
+/* ---------------------------------------------------------------- blocks */
+
+/* With poison, a block lies in a margin that shows what is read or left unwritten outside its region. */
+static fv_block new_block(const task *t, fv_dtype dtype, const fv_region *region, void **buffer, size_t *size) {
+    int       poison = t->instance->context->poison;
+    fv_region outer = *region;
+    int64_t   margin[FV_MAX_DIMS];
+    for (int d = 0; d < region->ndim; d++) margin[d] = d == region->ndim - 1 ? 8 : 2;
+    if (poison >= 0) outer = fv_region_grow(region, margin, margin);
+    *size = (size_t)fv_region_voxels(&outer) * fv_dtype_size(dtype);
+    *buffer = fv_buffer_new(*size);
+    if (poison >= 0) memset(*buffer, poison, *size);
+    fv_block block;
+    fv_block_init(&block, dtype, &outer, *buffer);
+    return poison >= 0 ? fv_block_window(&block, region) : block;
+}
+
+static fv_status fetch(task *t, const fv_node *node, const fv_region *region, held *h, fv_error *error) {
+    const fv_plan    *plan = t->instance->plan;
+    const fv_lattice *lattice = &plan->stages[plan->store_stage[node->id]].lattice;
+    int64_t           index = fv_lattice_index(lattice, region->start);
+    fv_region         chunk = fv_lattice_chunk(lattice, index);
+    if (t->instance->context->poison < 0 && fv_region_inside(region, &chunk)) { /* no copy needed */
+        FV_TRY(fv_store_get(t->instance->context->store, fv_key_chunk(node, lattice, index), &h->pin, error));
+        fv_block whole;
+        fv_block_init(&whole, node->type.image.dtype, &chunk, (void *)(uintptr_t)h->pin.data);
+        h->block = fv_block_window(&whole, region);
+        return FV_OK;
+    }
+    h->block = new_block(t, node->type.image.dtype, region, &h->buffer, &h->size);
+    return fv_instance_fetch(t->instance, node, &h->block, error);
+}
+
+/* ---------------------------------------------------------------- results of earlier passes */
+
+typedef struct results {
+    fv_results     base;
+    task          *t;
+    const fv_node *node;
+    int            pass;
+} results;
+
+static fv_status get_result(fv_results *base, int64_t index, const void **data, size_t *size, fv_error *error) {
+    results          *r = (results *)base;
+    task             *t = r->t;
+    const fv_plan    *plan = t->instance->plan;
+    const fv_lattice *lattice = &plan->stages[plan->pass_stage[r->node->id][r->pass]].lattice;
+    fv_hash           key = fv_key_result(r->node, r->pass, lattice, index);
+    *data = NULL;
+    *size = 0;
+    if (!fv_store_has(t->instance->context->store, key)) return FV_OK; /* never put: empty */
+    if (t->npins == t->pins_capacity) {
+        t->pins_capacity = t->pins_capacity ? 2 * t->pins_capacity : 8;
+        t->pins = fv_realloc(t->pins, (size_t)t->pins_capacity * sizeof *t->pins);
+    }
+    FV_TRY(fv_store_get(t->instance->context->store, key, &t->pins[t->npins], error));
+    *data = t->pins[t->npins].data;
+    *size = t->pins[t->npins++].size;
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- running a pass */
+
+static fv_status run_pass(task *t, const fv_node *node, int pass, const fv_region *region, const fv_block *out, fv_bytes *partial,
+                          fv_error *error) {
+    const fv_pass *p = &node->op->passes[pass];
+    fv_run         r = { .need = fv_node_need(t->instance->plan, node, pass, region), .out = out, .partial = partial, .chunk = partial ? t->chunk_index : -1 };
+    fv_region      need[FV_MAX_INPUTS];
+    fv_block       windows[FV_MAX_INPUTS];
+    fv_scalar      scalars[FV_MAX_INPUTS];
+    void          *copies[FV_MAX_INPUTS] = { NULL };
+    size_t         sizes[FV_MAX_INPUTS];
+    results        earlier = { .base.get = get_result, .t = t, .node = node, .pass = -1 };
+    fv_status      status = FV_OK;
+    for (int k = 0; k < pass; k++)
+        if (node->op->passes[k].finish) earlier.pass = k;
+    if (earlier.pass >= 0) r.results = &earlier.base;
+    for (int i = 0; i < FV_MAX_INPUTS; i++) need[i] = *region;
+    if (p->need) p->need(&r.need, need);
+    for (int i = 0; i < node->ninputs && status == FV_OK; i++) {
+        if (!node->in[i]) continue;
+        if (node->in[i]->type.kind == FV_KIND_SCALAR) {
+            status = fv_instance_scalar(t->instance, node->in[i], &scalars[i], error);
+            r.scalar[i] = &scalars[i];
+        } else if (node->in[i]->type.kind == FV_KIND_IMAGE) {
+            const fv_block *block = &t->worker->held[t->stage->step_of[node->in[i]->id]].block;
+            windows[i] = fv_block_window(block, &need[i]);
+            if (t->instance->context->poison >= 0) { /* exactly the declared region, nothing valid around it */
+                fv_block copy = new_block(t, block->dtype, &need[i], &copies[i], &sizes[i]);
+                fv_block_copy(&copy, &windows[i]);
+                windows[i] = copy;
+            }
+            r.in[i] = &windows[i];
+        }
+    }
+    size_t scratch = p->scratch ? p->scratch(&r.need) : 0;
+    r.scratch = scratch ? fv_buffer_new(scratch) : NULL;
+    if (scratch && t->instance->context->poison >= 0) memset(r.scratch, t->instance->context->poison, scratch);
+    if (status == FV_OK) status = p->run(&r, error);
+    if (status != FV_OK && error && !error->op[0]) strncpy(error->op, node->op->name, sizeof error->op - 1);
+    if (scratch) fv_buffer_free(r.scratch, scratch);
+    for (int i = 0; i < node->ninputs; i++)
+        if (copies[i]) fv_buffer_free(copies[i], sizes[i]);
+    return status;
+}
+
+/* ---------------------------------------------------------------- fused groups */
+
+static bool is_inner(void *context, const fv_node *node) {
+    const task *t = context;
+    int         step = node->type.kind == FV_KIND_IMAGE ? t->stage->step_of[node->id] : -1;
+    return step >= 0 && t->stage->steps[step].kind == FV_STEP_INNER;
+}
+
+static fv_status resolve(void *context, const fv_node *node, fv_points_input *input, fv_error *error) {
+    task *t = context;
+    if (node->type.kind == FV_KIND_IMAGE) {
+        input->block = &t->worker->held[t->stage->step_of[node->id]].block;
+        return FV_OK;
+    }
+    if (t->nscalars == FV_MAX_POINTS) return fv_fail(error, FV_ERROR_USAGE, "an expression with more than %d numbers", FV_MAX_POINTS);
+    fv_scalar *place = &t->scalars[t->nscalars++];
+    input->scalar = place;
+    return fv_instance_scalar(t->instance, node, place, error);
+}
+
+static fv_status run_points(task *t, const fv_node *root, const fv_block *out, fv_error *error) {
+    if (!t->worker->points) t->worker->points = fv_buffer_new(fv_points_scratch());
+    t->nscalars = 0;
+    return fv_points_run(root, is_inner, resolve, t, out, t->worker->points, error);
+}
+
+/* ---------------------------------------------------------------- steps */
+
+static fv_status run_step(task *t, int s, fv_error *error) {
+    const fv_step *step = &t->stage->steps[s];
+    fv_region     *region = &t->worker->regions[s];
+    held          *h = &t->worker->held[s];
+    if (!region->ndim || step->kind == FV_STEP_INNER) return FV_OK;
+    double start = fv_now();
+    if (step->kind == FV_STEP_STORED) {
+        FV_TRY(fetch(t, step->node, region, h, error));
+        t->facts->read += fv_now() - start;
+        return FV_OK;
+    }
+    h->block = new_block(t, step->node->type.image.dtype, region, &h->buffer, &h->size);
+    bool file = step->node->op->layout != NULL;
+    if (fv_region_empty(region)) return FV_OK;
+    if (step->kind == FV_STEP_POINT) FV_TRY(run_points(t, step->node, &h->block, error));
+    else FV_TRY(run_pass(t, step->node, fv_op_image_pass(step->node->op), region, &h->block, NULL, error));
+    *(file ? &t->facts->read : &t->facts->compute) += fv_now() - start;
+    if (file) t->facts->bytes_read += fv_region_voxels(region) * (int64_t)fv_dtype_size(step->node->type.image.dtype);
+    return FV_OK;
+}
+
+static fv_status run_steps(task *t, fv_error *error) {
+    for (int s = 0; s < t->stage->nsteps; s++) {
+        FV_TRY(run_step(t, s, error));
+        for (int k = 0; k <= s; k++)
+            if (t->stage->steps[k].last_use == s) release(t, &t->worker->held[k]);
+    }
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- targets */
+
+static double seconds_so_far(const task *t) { return t->facts->read + t->facts->compute + t->facts->write; }
+
+static bool buffer_is_shared(const task *t, const fv_node *node) {
+    int uses = 0;
+    for (int k = 0; k < t->stage->ntargets; k++) {
+        const fv_target *target = &t->stage->targets[k];
+        if (target->kind != FV_TARGET_PASS) uses += target->node == node;
+        for (int i = 0; target->kind == FV_TARGET_PASS && i < target->node->ninputs; i++) uses += target->node->in[i] == node;
+    }
+    return uses > 1;
+}
+
+static fv_status store_chunk(task *t, const fv_target *target, fv_error *error) {
+    held   *h = &t->worker->held[t->stage->step_of[target->node->id]];
+    size_t  size = (size_t)fv_region_voxels(&t->chunk) * fv_dtype_size(h->block.dtype);
+    void   *buffer;
+    fv_hash key = fv_key_chunk(target->node, &t->stage->lattice, t->chunk_index);
+    if (h->buffer && h->size == size && fv_region_equal(&h->block.region, &t->chunk) && !buffer_is_shared(t, target->node)) {
+        buffer = h->buffer;
+        h->buffer = NULL;
+    } else {
+        fv_block copy;
+        buffer = fv_buffer_new(size);
+        fv_block_init(&copy, h->block.dtype, &t->chunk, buffer);
+        fv_block_copy(&copy, &h->block);
+    }
+    return fv_store_put(t->instance->context->store, key, buffer, size, seconds_so_far(t), true, error);
+}
+
+static fv_status store_bytes(task *t, fv_hash key, const fv_bytes *bytes, fv_error *error) {
+    void *buffer = bytes->size ? fv_buffer_new(bytes->size) : NULL;
+    if (buffer) memcpy(buffer, bytes->data, bytes->size);
+    return fv_store_put(t->instance->context->store, key, buffer, bytes->size, seconds_so_far(t), true, error);
+}
+
+static fv_status make_partial(task *t, const fv_target *target, fv_error *error) {
+    fv_bytes  partial = { 0 };
+    double    start = fv_now();
+    fv_status status = run_pass(t, target->node, target->pass, &t->chunk, NULL, &partial, error);
+    t->facts->compute += fv_now() - start;
+    if (status == FV_OK) status = store_bytes(t, fv_key_partial(target->node, target->pass, &t->stage->lattice, t->chunk_index), &partial, error);
+    fv_bytes_release(&partial);
+    return status;
+}
+
+typedef struct encoding {
+    task            *t;
+    const fv_target *target;
+    const fv_block  *block;
+    fv_status        status;
+    fv_error        *error;
+} encoding;
+
+static bool encode_piece(void *context, int64_t piece, const fv_region *region) {
+    encoding *e = context;
+    fv_bytes  bytes = { 0 };
+    fv_block  window = fv_block_window(e->block, region);
+    double    start = fv_now();
+    fv_hash   key = fv_key_piece(e->target->sink, piece);
+    if (!fv_store_has(e->t->instance->context->store, key)) {
+        e->status = e->target->writer->format->encode(e->target->writer, piece, &window, &bytes, e->error);
+        e->t->facts->write += fv_now() - start;
+        e->t->facts->bytes_written += (int64_t)bytes.size;
+        if (e->status == FV_OK) e->status = store_bytes(e->t, key, &bytes, e->error);
+    }
+    fv_bytes_release(&bytes);
+    return e->status == FV_OK;
+}
+
+bool fv_each_piece(const fv_writer *writer, const fv_region *chunk, bool (*visit)(void *context, int64_t piece, const fv_region *region),
+                   void *context) {
+    fv_lattice pieces;
+    fv_lattice_init(&pieces, writer->type.ndim, writer->type.shape, writer->piece);
+    int64_t low[FV_MAX_DIMS], high[FV_MAX_DIMS], at[FV_MAX_DIMS];
+    if (fv_region_empty(chunk)) return true;
+    for (int d = 0; d < pieces.ndim; d++) {
+        low[d] = at[d] = chunk->start[d] / pieces.chunk[d];
+        high[d] = (chunk->start[d] + chunk->size[d] - 1) / pieces.chunk[d];
+    }
+    for (;;) {
+        int64_t position[FV_MAX_DIMS];
+        for (int d = 0; d < pieces.ndim; d++) position[d] = at[d] * pieces.chunk[d];
+        int64_t   index = fv_lattice_index(&pieces, position);
+        fv_region region = fv_lattice_chunk(&pieces, index);
+        if (!visit(context, index, &region)) return false;
+        int d = pieces.ndim - 1;
+        while (d >= 0 && ++at[d] > high[d]) {
+            at[d] = low[d];
+            d--;
+        }
+        if (d < 0) return true;
+    }
+}
+
+static fv_status write_chunk(task *t, const fv_target *target, fv_error *error) {
+    fv_block window = fv_block_window(&t->worker->held[t->stage->step_of[target->node->id]].block, &t->chunk);
+    if (!target->writer->parallel) {
+        encoding e = { .t = t, .target = target, .block = &window, .error = error };
+        fv_each_piece(target->writer, &t->chunk, encode_piece, &e);
+        return e.status;
+    }
+    double start = fv_now();
+    FV_TRY(target->writer->format->put(target->writer, &window, error));
+    t->facts->write += fv_now() - start;
+    t->facts->bytes_written += fv_region_voxels(&t->chunk) * (int64_t)fv_dtype_size(window.dtype);
+    return fv_store_put(t->instance->context->store, fv_key_put(t->instance, target->sink, &t->stage->lattice, t->chunk_index), NULL, 0, seconds_so_far(t), true, error);
+}
+
+static fv_status reach_targets(task *t, fv_error *error) {
+    for (int k = 0; k < t->stage->ntargets; k++) {
+        const fv_target *target = &t->stage->targets[k];
+        if (target->kind == FV_TARGET_STORE) FV_TRY(store_chunk(t, target, error));
+        if (target->kind == FV_TARGET_PASS) FV_TRY(make_partial(t, target, error));
+        if (target->kind == FV_TARGET_SINK) FV_TRY(write_chunk(t, target, error));
+    }
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- the task */
+
+static fv_status run_chunk(task *t, int64_t number, fv_error *error) {
+    t->chunk = fv_stage_chunk(t->stage, number, &t->chunk_index);
+    reserve(t->worker, t->stage->nsteps);
+    fv_stage_regions(t->instance->plan, t->stage, &t->chunk, t->worker->regions);
+    fv_status status = run_steps(t, error);
+    if (status == FV_OK) status = reach_targets(t, error);
+    for (int s = 0; s < t->stage->nsteps; s++) release(t, &t->worker->held[s]);
+    for (int i = 0; i < t->npins; i++) fv_store_unpin(t->instance->context->store, &t->pins[i]);
+    t->npins = 0;
+    return status;
+}
+
+fv_status fv_task_run(fv_instance *instance, const fv_stage *stage, int64_t number, fv_worker *worker, fv_task_facts *facts,
+                      fv_error *error) {
+    task      t = { .instance = instance, .stage = stage, .worker = worker, .facts = facts };
+    fv_status status = FV_OK;
+    facts->memory = stage->memory;
+    if (!stage->serial) status = run_chunk(&t, number, error);
+    else
+        for (int64_t slab = 0; slab < stage->ntasks && status == FV_OK; slab++)
+            if (!fv_task_done(instance, stage, slab)) {
+                facts->read = facts->compute = facts->write = 0; /* each slab carries its own work */
+                status = run_chunk(&t, slab, error);
+            }
+    free(t.pins);
+    facts->status = (int)status;
+    return status;
+}

@@ -1,0 +1,373 @@
+/* Chunks: their size and shape, the regions they need, the memory and work of a task. */
+#include "plan/lattice.h"
+#include <stdlib.h>
+
+/* Voxels of a chunk: large enough that halos and tasks cost little, small enough for caches and many workers. */
+#define CHUNK_VOXELS ((int64_t)1 << 21)
+/* Items of a collection up to this size are computed whole: workers take one item each. */
+#define ITEM_VOXELS ((int64_t)1 << 24)
+/* Where a chunk's inputs grow beyond this, it is cut further (project, montage). */
+#define NEED_VOXELS ((int64_t)1 << 25)
+
+/* ---------------------------------------------------------------- regions of a task */
+
+fv_region fv_stage_chunk(const fv_stage *stage, int64_t task, int64_t *index) {
+    int64_t position[FV_MAX_DIMS];
+    for (int d = stage->lattice.ndim - 1; d >= 0; d--) {
+        position[d] = (stage->first[d] + task % stage->count[d]) * stage->lattice.chunk[d];
+        task /= stage->count[d];
+    }
+    *index = fv_lattice_index(&stage->lattice, position);
+    return fv_lattice_chunk(&stage->lattice, *index);
+}
+
+static void ask(const fv_plan *plan, const fv_stage *stage, const fv_node *node, int pass, const fv_region *region, fv_region *regions) {
+    fv_region in[FV_MAX_INPUTS];
+    for (int i = 0; i < FV_MAX_INPUTS; i++) in[i] = *region;
+    if (pass >= 0 && node->op->passes[pass].need) {
+        fv_need need = fv_node_need(plan, node, pass, region);
+        node->op->passes[pass].need(&need, in);
+    }
+    for (int i = 0; i < node->ninputs; i++) {
+        if (!node->in[i] || node->in[i]->type.kind != FV_KIND_IMAGE) continue;
+        fv_region *of_input = &regions[stage->step_of[node->in[i]->id]];
+        *of_input = fv_region_bound(of_input, &in[i]);
+    }
+}
+
+void fv_stage_regions(const fv_plan *plan, const fv_stage *stage, const fv_region *chunk, fv_region *regions) {
+    for (int s = 0; s < stage->nsteps; s++) regions[s].ndim = 0;
+    for (int t = 0; t < stage->ntargets; t++) {
+        const fv_target *target = &stage->targets[t];
+        if (target->kind == FV_TARGET_PASS) {
+            ask(plan, stage, target->node, target->pass, chunk, regions);
+            continue;
+        }
+        fv_region *region = &regions[stage->step_of[target->node->id]];
+        *region = fv_region_bound(region, chunk);
+    }
+    for (int s = stage->nsteps - 1; s >= 0; s--) {
+        const fv_step *step = &stage->steps[s];
+        if (!regions[s].ndim || step->kind == FV_STEP_STORED) continue;
+        ask(plan, stage, step->node, step->kind == FV_STEP_RUN ? fv_op_image_pass(step->node->op) : -1, &regions[s], regions);
+    }
+}
+
+/* ---------------------------------------------------------------- memory and work of a task */
+
+typedef struct estimate {
+    int64_t memory;
+    int64_t largest; /* voxels of the largest block */
+    double  work;
+    double  plain; /* work if no region were larger than the chunk */
+} estimate;
+
+static double step_cost(const fv_plan *plan, const fv_node *node, const fv_region *region) {
+    if (!node->op->cost) return fv_op_is_point(node->op) ? 0.5 : 1.0;
+    fv_need need = fv_node_need(plan, node, FV_MAX(fv_op_image_pass(node->op), 0), region);
+    return node->op->cost(&need);
+}
+
+static int64_t pass_memory(const fv_plan *plan, const fv_node *node, int pass, const fv_region *region) {
+    const fv_pass *p = &node->op->passes[pass];
+    fv_need        need = fv_node_need(plan, node, pass, region);
+    int64_t        bytes = p->scratch ? (int64_t)p->scratch(&need) : 0;
+    if (p->finish) bytes += p->bound ? (int64_t)p->bound(&need) : 4096;
+    return bytes;
+}
+
+static estimate measure(const fv_plan *plan, const fv_stage *stage, const fv_region *chunk, const fv_layout *layouts) {
+    fv_region *regions = fv_alloc((size_t)(stage->nsteps + 1) * sizeof *regions);
+    estimate   e = { 0 };
+    int64_t    live = 0, chunk_voxels = FV_MAX(fv_region_voxels(chunk), 1);
+    fv_stage_regions(plan, stage, chunk, regions);
+    for (int s = 0; s < stage->nsteps; s++) {
+        const fv_step *step = &stage->steps[s];
+        if (!regions[s].ndim) continue;
+        int64_t voxels = fv_region_voxels(&regions[s]), scratch = 0;
+        double  cost = step->kind == FV_STEP_STORED ? 1 : step_cost(plan, step->node, &regions[s]);
+        e.work += cost * (double)voxels;
+        e.plain += cost * (double)FV_MIN(voxels, chunk_voxels);
+        e.largest = FV_MAX(e.largest, voxels);
+        if (step->kind != FV_STEP_INNER) live += voxels * (int64_t)fv_dtype_size(step->node->type.image.dtype);
+        if (step->kind == FV_STEP_RUN) scratch = pass_memory(plan, step->node, fv_op_image_pass(step->node->op), &regions[s]);
+        if (step->kind == FV_STEP_RUN && !step->node->ninputs) scratch += layouts[step->node->id].read_memory;
+        e.memory = FV_MAX(e.memory, live + scratch);
+        for (int k = 0; k < s; k++) /* blocks read for the last time here */
+            if (stage->steps[k].last_use == s && regions[k].ndim && stage->steps[k].kind != FV_STEP_INNER)
+                live -= fv_region_voxels(&regions[k]) * (int64_t)fv_dtype_size(stage->steps[k].node->type.image.dtype);
+    }
+    for (int t = 0; t < stage->ntargets; t++) {
+        const fv_target *target = &stage->targets[t];
+        int64_t          extra = 0;
+        if (target->kind == FV_TARGET_PASS) extra = pass_memory(plan, target->node, target->pass, chunk);
+        if (target->kind == FV_TARGET_STORE) extra = chunk_voxels * (int64_t)fv_dtype_size(target->node->type.image.dtype);
+        if (target->kind == FV_TARGET_SINK) extra = target->writer->piece_memory;
+        if (target->kind == FV_TARGET_SINK && !target->writer->parallel)
+            extra += chunk_voxels * (int64_t)fv_dtype_size(target->node->type.image.dtype); /* encoded pieces */
+        e.memory = FV_MAX(e.memory, live + extra);
+        if (target->kind == FV_TARGET_PASS) {
+            e.work += 1.0 * (double)chunk_voxels;
+            e.plain += 1.0 * (double)chunk_voxels;
+        }
+    }
+    free(regions);
+    return e;
+}
+
+/* ---------------------------------------------------------------- choosing a chunk */
+
+static fv_region middle(const fv_image_type *space, const int64_t *chunk) {
+    fv_region r = { .ndim = space->ndim };
+    for (int d = 0; d < space->ndim; d++) {
+        r.size[d] = FV_MIN(chunk[d], space->shape[d]);
+        r.start[d] = (space->shape[d] - r.size[d]) / 2;
+    }
+    return r;
+}
+
+static int64_t voxels_of(const int64_t *chunk, int ndim) {
+    int64_t n = 1;
+    for (int d = 0; d < ndim; d++) n *= chunk[d];
+    return n;
+}
+
+bool fv_chunk_is_whole(const fv_image_type *type, const fv_plan_options *options) {
+    int64_t voxels = fv_image_type_voxels(type);
+    return !options->chunk_ndim && voxels <= (options->collection ? ITEM_VOXELS : CHUNK_VOXELS);
+}
+
+static void override_chunk(const fv_plan_options *options, const fv_image_type *space, int64_t *chunk) {
+    for (int d = 0; d < space->ndim; d++) {
+        int from = options->chunk_ndim - space->ndim + d;
+        chunk[d] = options->chunk_ndim == 1 ? options->chunk[0] : from >= 0 ? options->chunk[from] : space->shape[d];
+        chunk[d] = FV_MIN(chunk[d], space->shape[d]);
+    }
+}
+
+/* Judges a chunk shape; smaller is better. */
+typedef struct judge {
+    double (*cost)(const struct judge *judge, const fv_region *chunk, int64_t *largest);
+    const void *context[4];
+} judge;
+
+/* Halves the axis that costs least until the chunk is small enough. Ties go to the slowest axis, so that rows stay long. */
+static void split(const judge *j, const fv_image_type *space, int64_t *chunk) {
+    for (;;) {
+        fv_region whole = middle(space, chunk);
+        int64_t   largest = 0, voxels = voxels_of(chunk, space->ndim);
+        j->cost(j, &whole, &largest);
+        if (voxels <= CHUNK_VOXELS && (largest <= NEED_VOXELS || voxels <= 4096)) return;
+        int    best = -1;
+        double least = 0;
+        for (int d = 0; d < space->ndim; d++) {
+            if (chunk[d] < 2) continue;
+            int64_t old = chunk[d];
+            chunk[d] = (old + 1) / 2;
+            fv_region part = middle(space, chunk);
+            double    cost = j->cost(j, &part, &largest) / (double)FV_MAX(fv_region_voxels(&part), 1);
+            cost += 40.0 / (double)chunk[space->ndim - 1]; /* starting a row costs too */
+            chunk[d] = old;
+            if (best < 0 || cost < least * 0.999) {
+                best = d;
+                least = cost;
+            }
+        }
+        if (best < 0) return;
+        chunk[best] = (chunk[best] + 1) / 2;
+    }
+}
+
+static double need_cost(const judge *j, const fv_region *chunk, int64_t *largest) {
+    fv_need        need = *(const fv_need *)j->context[0];
+    const fv_pass *pass = j->context[1];
+    fv_region      in[FV_MAX_INPUTS];
+    double         voxels = 0;
+    need.region = *chunk;
+    *largest = 0;
+    for (int i = 0; i < FV_MAX_INPUTS; i++) in[i] = *chunk;
+    pass->need(&need, in);
+    for (int i = 0; i < need.ninputs; i++)
+        if (need.in[i]->kind == FV_KIND_IMAGE) {
+            voxels += (double)fv_region_voxels(&in[i]);
+            *largest = FV_MAX(*largest, fv_region_voxels(&in[i]));
+        }
+    return voxels;
+}
+
+double fv_chunk_expansion(const fv_need *need, const fv_pass *pass, int input, const fv_plan_options *options) {
+    const fv_image_type *space = &need->out->image;
+    int64_t              chunk[FV_MAX_DIMS];
+    memcpy(chunk, space->shape, sizeof chunk);
+    if (fv_chunk_is_whole(space, options)) return 1;
+    judge j = { .cost = need_cost, .context = { need, pass } };
+    if (options->chunk_ndim) override_chunk(options, space, chunk);
+    else split(&j, space, chunk);
+    fv_need   asked = *need;
+    fv_region in[FV_MAX_INPUTS];
+    asked.region = middle(space, chunk);
+    for (int i = 0; i < FV_MAX_INPUTS; i++) in[i] = asked.region;
+    pass->need(&asked, in);
+    /* Only halos count: an operator that turns many voxels into one (project, montage) does not compute them twice. */
+    fv_region halo = in[input];
+    if (halo.ndim != asked.region.ndim) return 1;
+    double ratio = 1;
+    for (int d = 0; d < halo.ndim; d++)
+        if (need->in[input]->image.shape[d] == space->shape[d]) ratio *= (double)halo.size[d] / (double)FV_MAX(asked.region.size[d], 1);
+    return ratio;
+}
+
+static double stage_cost(const judge *j, const fv_region *chunk, int64_t *largest) {
+    estimate e = measure(j->context[0], j->context[1], chunk, j->context[2]);
+    *largest = e.largest;
+    return e.work;
+}
+
+/* ---------------------------------------------------------------- pieces of files */
+
+static int64_t common_multiple(int64_t a, int64_t b) {
+    int64_t x = a, y = b;
+    while (y) {
+        int64_t t = x % y;
+        x = y;
+        y = t;
+    }
+    return a / x * b;
+}
+
+bool fv_pieces_fit(const fv_writer *a, const fv_writer *b) {
+    if (!a || !b || a->any_region || b->any_region) return true;
+    int64_t voxels = 1;
+    for (int d = 0; d < a->type.ndim; d++) voxels *= FV_MIN(common_multiple(a->piece[d], b->piece[d]), a->type.shape[d]);
+    return voxels <= 4 * CHUNK_VOXELS;
+}
+
+/* Grows the chunk to whole pieces of every file the stage writes, but never beyond what is needed for that. */
+static void fit_pieces(const fv_stage *stage, const fv_image_type *space, int64_t *chunk) {
+    for (int d = 0; d < space->ndim; d++) {
+        int64_t step = 1;
+        for (int t = 0; t < stage->ntargets; t++) {
+            const fv_writer *writer = stage->targets[t].writer;
+            if (writer && !writer->any_region) step = common_multiple(step, FV_MIN(writer->piece[d], space->shape[d]));
+        }
+        if (step == 1) continue;
+        int64_t down = chunk[d] / step * step;
+        chunk[d] = FV_MIN(down ? down : step, space->shape[d]);
+    }
+}
+
+/* Chunks that cut across the file's own pieces would decode them twice. */
+static void fit_layout(const fv_stage *stage, const fv_image_type *space, const fv_layout *layouts, int64_t *chunk) {
+    for (int s = 0; s < stage->nsteps; s++) {
+        const fv_node *node = stage->steps[s].node;
+        if (stage->steps[s].kind != FV_STEP_RUN || node->ninputs || !node->op->layout) continue;
+        if (node->type.image.ndim != space->ndim) return;
+        for (int d = 0; d < space->ndim; d++) {
+            int64_t piece = layouts[node->id].chunk[d];
+            if (node->type.image.shape[d] != space->shape[d] || piece < 2 || piece >= space->shape[d]) continue;
+            if (chunk[d] >= piece) chunk[d] = chunk[d] / piece * piece;
+            else if (chunk[d] * 2 >= piece) chunk[d] = piece;
+        }
+        return;
+    }
+}
+
+/* Same number of chunks, evenly sized, so that the last one is not a sliver. */
+static void even_out(const fv_image_type *space, int64_t *chunk) {
+    for (int d = 0; d < space->ndim; d++) {
+        int64_t count = (space->shape[d] + chunk[d] - 1) / FV_MAX(chunk[d], 1);
+        chunk[d] = FV_MAX((space->shape[d] + count - 1) / FV_MAX(count, 1), 1);
+    }
+}
+
+static void choose_chunk(fv_plan *plan, fv_stage *stage, const fv_image_type *space, const fv_layout *layouts,
+                         const fv_plan_options *options, int64_t *chunk) {
+    memcpy(chunk, space->shape, sizeof(int64_t) * FV_MAX_DIMS);
+    if (stage->serial) { /* slabs of the first axis that has any length */
+        int first = 0;
+        while (first < space->ndim - 1 && space->shape[first] == 1) first++;
+        int64_t slab = fv_image_type_voxels(space) / FV_MAX(space->shape[first], 1);
+        chunk[first] = FV_MAX(FV_MIN(CHUNK_VOXELS / FV_MAX(slab, 1), space->shape[first]), 1);
+        return;
+    }
+    if (options->chunk_ndim) {
+        override_chunk(options, space, chunk);
+        fit_pieces(stage, space, chunk);
+        return;
+    }
+    if (fv_chunk_is_whole(space, options)) {
+        fv_region whole = fv_region_whole(space);
+        if (measure(plan, stage, &whole, layouts).largest <= FV_MAX(NEED_VOXELS, fv_region_voxels(&whole))) return;
+    }
+    judge j = { .cost = stage_cost, .context = { plan, stage, layouts } };
+    split(&j, space, chunk);
+    even_out(space, chunk);
+    fit_layout(stage, space, layouts, chunk);
+    fit_pieces(stage, space, chunk);
+}
+
+/* The most that any task needs: tasks differ only in which borders they touch. */
+static void worst_case(fv_plan *plan, fv_stage *stage, const fv_layout *layouts) {
+    int64_t kinds = 1, probes[FV_MAX_DIMS][3];
+    int     nprobes[FV_MAX_DIMS];
+    for (int d = 0; d < stage->lattice.ndim; d++) {
+        int64_t n = stage->count[d];
+        nprobes[d] = 0;
+        for (int k = 0; k < 3; k++) {
+            int64_t at = k == 0 ? 0 : k == 1 ? n / 2 : n - 1;
+            if (!nprobes[d] || probes[d][nprobes[d] - 1] != at) probes[d][nprobes[d]++] = at;
+        }
+        kinds *= nprobes[d];
+    }
+    double work = 0, plain = 0;
+    for (int64_t kind = 0; kind < kinds; kind++) {
+        int64_t task = 0, rest = kind, index;
+        for (int d = 0; d < stage->lattice.ndim; d++) {
+            task = task * stage->count[d] + probes[d][rest % nprobes[d]];
+            rest /= nprobes[d];
+        }
+        fv_region chunk = fv_stage_chunk(stage, task, &index);
+        estimate  e = measure(plan, stage, &chunk, layouts);
+        stage->memory = FV_MAX(stage->memory, e.memory);
+        work = FV_MAX(work, e.work);
+        plain = FV_MAX(plain, e.plain);
+    }
+    stage->work = work * (double)stage->ntasks;
+    stage->expansion = plain > 0 ? work / plain : 1;
+}
+
+void fv_stage_lattice(fv_plan *plan, fv_stage *stage, const fv_image_type *space, const fv_layout *layouts,
+                      const fv_plan_options *options, const fv_region *wanted) {
+    int64_t chunk[FV_MAX_DIMS];
+    choose_chunk(plan, stage, space, layouts, options, chunk);
+    fv_lattice_init(&stage->lattice, space->ndim, space->shape, chunk);
+    stage->ntasks = 1;
+    for (int d = 0; d < space->ndim; d++) {
+        int64_t c = stage->lattice.chunk[d], end = wanted->ndim ? wanted->start[d] + wanted->size[d] : space->shape[d];
+        stage->first[d] = wanted->ndim && !stage->serial ? wanted->start[d] / c : 0;
+        stage->count[d] = FV_MAX((end + c - 1) / c - stage->first[d], 0);
+        if (stage->ntasks >= 0 && !fv_mul(stage->ntasks, stage->count[d], &stage->ntasks)) stage->ntasks = -1;
+    }
+    if (stage->ntasks > 0) worst_case(plan, stage, layouts);
+}
+
+int64_t fv_plan_bytes_read(const fv_plan *plan) {
+    int64_t total = 0;
+    for (int s = 0; s < plan->nstages; s++) {
+        const fv_stage *stage = &plan->stages[s];
+        fv_region      *regions = fv_alloc((size_t)(stage->nsteps + 1) * sizeof *regions);
+        int64_t         tasks = FV_MIN(stage->ntasks, 64), bytes = 0, index; /* a sample is enough for an estimate */
+        for (int64_t k = 0; k < tasks; k++) {
+            fv_region chunk = fv_stage_chunk(stage, k * stage->ntasks / tasks, &index);
+            fv_stage_regions(plan, stage, &chunk, regions);
+            for (int i = 0; i < stage->nsteps; i++) {
+                const fv_node *node = stage->steps[i].node;
+                if (regions[i].ndim && stage->steps[i].kind == FV_STEP_RUN && !node->ninputs && node->op->layout)
+                    bytes += fv_region_voxels(&regions[i]) * (int64_t)fv_dtype_size(node->type.image.dtype);
+            }
+        }
+        if (tasks > 0) total += (int64_t)((double)bytes * (double)stage->ntasks / (double)tasks);
+        free(regions);
+    }
+    return total;
+}

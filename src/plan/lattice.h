@@ -1,0 +1,18 @@
+/* Choosing chunks, for the planner alone. */
+#ifndef FV_PLAN_LATTICE_H
+#define FV_PLAN_LATTICE_H
+
+#include "plan/plan.h"
+
+/* An image this small is computed as one chunk. */
+bool fv_chunk_is_whole(const fv_image_type *type, const fv_plan_options *options);
+/* Voxels of an input over voxels of the output, for a typical chunk of an operator on its own. */
+double fv_chunk_expansion(const fv_need *need, const fv_pass *pass, int input, const fv_plan_options *options);
+/* Whether two files' pieces can be covered by one lattice of sensible size; NULL fits all. */
+bool fv_pieces_fit(const fv_writer *a, const fv_writer *b);
+/* Chooses the stage's lattice, its box of tasks, and its memory and work. ntasks -1: too many to count. */
+void fv_stage_lattice(fv_plan *plan, fv_stage *stage, const fv_image_type *space, const fv_layout *layouts,
+                      const fv_plan_options *options, const fv_region *wanted);
+int64_t fv_plan_bytes_read(const fv_plan *plan);
+
+#endif

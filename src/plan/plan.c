@@ -1,0 +1,548 @@
+/* Cuts a graph into stages: what is stored, what is fused, and in which order. */
+#include "plan/plan.h"
+#include "plan/lattice.h"
+#include <stdlib.h>
+
+/* A stored voxel costs about this much to write and read again, so recomputing more than that is worth storing. */
+#define STORE_COST 3.0
+/* Reading a file that can only be decoded in order. */
+#define SEQUENTIAL_COST 12.0
+#define READ_COST 1.0
+
+/* ---------------------------------------------------------------- operators */
+
+int fv_op_passes(const fv_op *op) {
+    int n = 0;
+    while (op && op->passes && op->passes[n].run) n++;
+    return n;
+}
+
+int fv_op_image_pass(const fv_op *op) {
+    int last = fv_op_passes(op) - 1;
+    return last >= 0 && !op->passes[last].finish ? last : -1;
+}
+
+int fv_op_last_finish(const fv_op *op) {
+    int found = -1;
+    for (int p = 0; p < fv_op_passes(op); p++)
+        if (op->passes[p].finish) found = p;
+    return found;
+}
+
+static bool is_source(const fv_node *node) { return node->op && !node->ninputs && node->type.kind == FV_KIND_IMAGE; }
+static bool is_image(const fv_node *node) { return node && node->type.kind == FV_KIND_IMAGE; }
+
+fv_need fv_node_need(const fv_plan *plan, const fv_node *node, int pass, const fv_region *region) {
+    fv_need need = { .params = node->params, .ninputs = node->ninputs, .out = &node->type, .region = *region };
+    for (int i = 0; i < node->ninputs; i++) need.in[i] = node->in_type[i];
+    if (plan->pass_stage && !fv_op_is_point(node->op)) {
+        int from = node->op->passes[pass].finish ? pass : fv_op_last_finish(node->op);
+        int stage = from >= 0 ? plan->pass_stage[node->id][from] : -1;
+        if (stage >= 0) need.lattice = &plan->stages[stage].lattice;
+    }
+    return need;
+}
+
+/* ---------------------------------------------------------------- planning state */
+
+typedef struct draft { /* a target before stages are made */
+    fv_target target;
+    int       level;
+    int       group;
+    uint8_t  *cone;  /* by node id: 1 computed here, 2 fetched from the store */
+    uint8_t  *after; /* by draft index: must be complete before */
+} draft;
+
+typedef struct planner {
+    fv_plan               *plan;
+    fv_graph              *graph;
+    const fv_plan_options *options;
+    fv_layout             *layouts; /* by node id, of sources */
+    bool                  *alive;
+    draft                 *drafts;
+    int                    ndrafts, capacity;
+    int                    ngroups;
+} planner;
+
+static fv_status find_alive(planner *p, fv_error *error) {
+    int n = p->graph->nnodes;
+    for (int s = 0; s < p->graph->nsinks; s++) p->alive[p->graph->sinks[s].value->id] = true;
+    for (int id = n - 1; id >= 0; id--)
+        for (int i = 0; p->alive[id] && i < p->graph->nodes[id]->ninputs; i++)
+            if (p->graph->nodes[id]->in[i]) p->alive[p->graph->nodes[id]->in[i]->id] = true;
+    for (int id = 0; id < n; id++) {
+        fv_node *node = p->graph->nodes[id];
+        if (!p->alive[id] || !is_source(node)) continue;
+        memcpy(p->layouts[id].chunk, node->type.image.shape, sizeof p->layouts[id].chunk);
+        if (node->op->layout) FV_TRY(node->op->layout(node->params, &p->layouts[id], error));
+    }
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- cost */
+
+static double own_cost(const planner *p, const fv_node *node) {
+    if (!node->op) return 0;
+    if (node->op->cost && node->type.kind == FV_KIND_IMAGE) {
+        fv_region whole = fv_region_whole(&node->type.image);
+        fv_need   need = { .params = node->params, .ninputs = node->ninputs, .out = &node->type, .region = whole };
+        for (int i = 0; i < node->ninputs; i++) need.in[i] = node->in_type[i];
+        return node->op->cost(&need);
+    }
+    if (is_source(node)) return p->layouts[node->id].sequential ? SEQUENTIAL_COST : READ_COST;
+    return fv_op_is_point(node->op) ? 0.5 : 1.0;
+}
+
+/* Nanoseconds to make one voxel of node from what is stored. */
+static double chain_cost(const planner *p, const fv_node *node) {
+    if (p->plan->stored[node->id]) return READ_COST;
+    double cost = own_cost(p, node);
+    for (int i = 0; i < node->ninputs; i++)
+        if (is_image(node->in[i])) cost += chain_cost(p, node->in[i]);
+    return cost;
+}
+
+/* How many more voxels of an input than of the output a typical chunk of the node's output needs. */
+static double expansion(const fv_node *node, int input, const fv_plan_options *options) {
+    int pass = fv_op_image_pass(node->op);
+    if (fv_op_is_point(node->op) || pass < 0 || !node->op->passes[pass].need || fv_op_last_finish(node->op) >= 0) return 1;
+    fv_need need = { .params = node->params, .ninputs = node->ninputs, .out = &node->type };
+    for (int i = 0; i < node->ninputs; i++) need.in[i] = node->in_type[i];
+    return fv_chunk_expansion(&need, &node->op->passes[pass], input, options);
+}
+
+/* ---------------------------------------------------------------- targets and their cones */
+
+static draft *add_draft(planner *p, fv_target target) {
+    if (p->ndrafts == p->capacity) {
+        p->capacity = p->capacity ? 2 * p->capacity : 16;
+        p->drafts = fv_realloc(p->drafts, (size_t)p->capacity * sizeof *p->drafts);
+    }
+    draft *d = &p->drafts[p->ndrafts++];
+    *d = (draft){ .target = target, .cone = fv_calloc((size_t)p->graph->nnodes) };
+    return d;
+}
+
+static void clear_drafts(planner *p) {
+    for (int d = 0; d < p->ndrafts; d++) {
+        free(p->drafts[d].cone);
+        free(p->drafts[d].after);
+    }
+    p->ndrafts = 0;
+}
+
+static void add_targets(planner *p) {
+    for (int id = 0; id < p->graph->nnodes; id++) {
+        fv_node *node = p->graph->nodes[id];
+        if (!p->alive[id]) continue;
+        for (int pass = 0; pass < fv_op_passes(node->op); pass++)
+            if (node->op->passes[pass].finish) add_draft(p, (fv_target){ .kind = FV_TARGET_PASS, .node = node, .pass = pass });
+        if (p->plan->stored[id]) add_draft(p, (fv_target){ .kind = FV_TARGET_STORE, .node = node });
+    }
+    for (int s = 0; s < p->graph->nsinks; s++) {
+        fv_sink *sink = &p->graph->sinks[s];
+        if (sink->kind == FV_SINK_FILE && is_image(sink->value))
+            add_draft(p, (fv_target){ .kind = FV_TARGET_SINK, .node = sink->value, .sink = sink });
+    }
+}
+
+static int find_draft(const planner *p, fv_target_kind kind, const fv_node *node, int pass) {
+    for (int d = 0; d < p->ndrafts; d++) {
+        const fv_target *t = &p->drafts[d].target;
+        if (t->kind == kind && t->node == node && (kind != FV_TARGET_PASS || t->pass == pass)) return d;
+    }
+    return -1;
+}
+
+/* What must be complete before a value of a scalar or of an operator's own earlier passes can be used. */
+static void wait_for(planner *p, draft *d, const fv_node *node) {
+    if (!node->op) return;
+    int finish = fv_op_last_finish(node->op);
+    if (finish >= 0) {
+        d->after[find_draft(p, FV_TARGET_PASS, node, finish)] = 1;
+        return;
+    }
+    for (int i = 0; i < node->ninputs; i++) /* point-wise on scalars */
+        if (node->in[i] && node->type.kind == FV_KIND_SCALAR) wait_for(p, d, node->in[i]);
+}
+
+static void visit(planner *p, draft *d, const fv_node *node, bool top) {
+    if (d->cone[node->id]) return;
+    if (p->plan->stored[node->id] && !top) {
+        d->cone[node->id] = 2;
+        d->after[find_draft(p, FV_TARGET_STORE, node, 0)] = 1;
+        return;
+    }
+    d->cone[node->id] = 1;
+    if (fv_op_last_finish(node->op) >= 0) wait_for(p, d, node);
+    for (int i = 0; i < node->ninputs; i++) {
+        if (!node->in[i]) continue;
+        if (is_image(node->in[i])) visit(p, d, node->in[i], false);
+        else wait_for(p, d, node->in[i]);
+    }
+}
+
+static void find_cones(planner *p) {
+    for (int k = 0; k < p->ndrafts; k++) {
+        draft *d = &p->drafts[k];
+        d->after = fv_calloc((size_t)p->ndrafts);
+        const fv_target *t = &d->target;
+        if (t->kind != FV_TARGET_PASS) {
+            visit(p, d, t->node, t->kind == FV_TARGET_STORE);
+            continue;
+        }
+        for (int pass = t->pass - 1; pass >= 0; pass--)
+            if (t->node->op->passes[pass].finish) {
+                d->after[find_draft(p, FV_TARGET_PASS, t->node, pass)] = 1;
+                break;
+            }
+        for (int i = 0; i < t->node->ninputs; i++) {
+            if (!t->node->in[i]) continue;
+            if (is_image(t->node->in[i])) visit(p, d, t->node->in[i], false);
+            else wait_for(p, d, t->node->in[i]);
+        }
+    }
+}
+
+static int level_of(planner *p, int index) {
+    draft *d = &p->drafts[index];
+    if (d->level) return d->level;
+    int level = 1;
+    for (int k = 0; k < p->ndrafts; k++)
+        if (d->after[k]) level = FV_MAX(level, level_of(p, k) + 1);
+    return d->level = level;
+}
+
+/* ---------------------------------------------------------------- groups: targets that share a pass over the data */
+
+/* The image whose chunks a target walks. */
+static const fv_image_type *space_of(const fv_target *t) {
+    return t->kind == FV_TARGET_PASS ? &t->node->in[0]->type.image : &t->node->type.image;
+}
+
+static bool is_serial(const planner *p, const fv_target *t) {
+    return t->kind == FV_TARGET_STORE && is_source(t->node) && p->layouts[t->node->id].sequential;
+}
+
+static bool share_work(const planner *p, const draft *a, const draft *b) {
+    for (int id = 0; id < p->graph->nnodes; id++)
+        if (a->cone[id] == 1 && b->cone[id] == 1) return true;
+        else if (a->cone[id] && b->cone[id] && p->graph->nodes[id]->type.kind == FV_KIND_IMAGE) return true;
+    return false;
+}
+
+static bool can_join(const planner *p, const draft *a, const draft *b) {
+    const fv_image_type *s = space_of(&a->target), *t = space_of(&b->target);
+    if (a->level != b->level || s->ndim != t->ndim || memcmp(s->shape, t->shape, sizeof(int64_t) * (size_t)s->ndim)) return false;
+    if (is_serial(p, &a->target) || is_serial(p, &b->target)) return false;
+    return share_work(p, a, b) && fv_pieces_fit(a->target.writer, b->target.writer);
+}
+
+static void make_groups(planner *p) {
+    p->ngroups = 0;
+    for (int k = 0; k < p->ndrafts; k++) p->drafts[k].group = -1;
+    for (int k = 0; k < p->ndrafts; k++) {
+        if (p->drafts[k].group >= 0) continue;
+        int group = p->ngroups++;
+        p->drafts[k].group = group;
+        for (int m = k + 1; m < p->ndrafts; m++) {
+            bool joins = p->drafts[m].group < 0;
+            for (int q = k; q < m && joins; q++)
+                if (p->drafts[q].group == group && !can_join(p, &p->drafts[q], &p->drafts[m])) joins = false;
+            if (joins) p->drafts[m].group = group;
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- what to store */
+
+static bool store(planner *p, const fv_node *node) {
+    if (p->plan->stored[node->id]) return false;
+    return p->plan->stored[node->id] = true;
+}
+
+/* Sources that can only be read in order go into the store, unless the whole image is one chunk anyway. */
+static bool store_sequential(planner *p) {
+    bool changed = false;
+    for (int id = 0; id < p->graph->nnodes; id++) {
+        fv_node *node = p->graph->nodes[id];
+        if (!p->alive[id] || !is_source(node) || !p->layouts[id].sequential) continue;
+        if (!fv_chunk_is_whole(&node->type.image, p->options)) changed = store(p, node) || changed;
+    }
+    return changed;
+}
+
+static bool store_before_halos(planner *p) {
+    bool changed = false;
+    for (int id = 0; id < p->graph->nnodes; id++) {
+        fv_node *node = p->graph->nodes[id];
+        if (!p->alive[id] || !node->op) continue;
+        for (int i = 0; i < node->ninputs; i++) {
+            if (!is_image(node->in[i]) || p->plan->stored[node->in[i]->id] || is_source(node->in[i])) continue;
+            if (chain_cost(p, node->in[i]) * (expansion(node, i, p->options) - 1) > STORE_COST) changed = store(p, node->in[i]) || changed;
+        }
+    }
+    return changed;
+}
+
+/* A node computed in more than one stage is stored where computing it again costs more than storing. The nodes nearest to the
+ * results come first: storing one of them often makes its inputs unshared. */
+static bool store_shared(planner *p) {
+    for (int id = p->graph->nnodes - 1; id >= 0; id--) {
+        fv_node *node = p->graph->nodes[id];
+        int      first = -1;
+        bool     shared = false;
+        if (!p->alive[id] || !is_image(node) || p->plan->stored[id]) continue;
+        for (int k = 0; k < p->ndrafts; k++) {
+            if (p->drafts[k].cone[id] != 1) continue;
+            shared = shared || (first >= 0 && p->drafts[k].group != first);
+            first = p->drafts[k].group;
+        }
+        if (!shared || (is_source(node) && !p->layouts[id].sequential && own_cost(p, node) <= STORE_COST)) continue;
+        if (chain_cost(p, node) > STORE_COST) return store(p, node);
+    }
+    return false;
+}
+
+static fv_status make_writers(planner *p, fv_error *error) {
+    for (int k = 0; k < p->ndrafts; k++) {
+        fv_target *t = &p->drafts[k].target;
+        if (t->kind != FV_TARGET_SINK) continue;
+        const fv_format *format;
+        FV_TRY(fv_format_for_writing(t->sink->file, &format, error));
+        FV_TRY(format->create(t->sink->file, &t->node->type.image, &t->sink->write, &t->writer, error));
+    }
+    return FV_OK;
+}
+
+static void free_writers(planner *p) {
+    for (int k = 0; k < p->ndrafts; k++)
+        if (p->drafts[k].target.writer) p->drafts[k].target.writer->format->free_writer(p->drafts[k].target.writer);
+}
+
+static fv_status settle(planner *p, fv_error *error) {
+    for (;;) {
+        free_writers(p);
+        clear_drafts(p);
+        if (store_sequential(p)) continue;
+        if (store_before_halos(p)) continue;
+        add_targets(p);
+        FV_TRY(make_writers(p, error));
+        find_cones(p);
+        for (int k = 0; k < p->ndrafts; k++) level_of(p, k);
+        make_groups(p);
+        if (!store_shared(p)) return FV_OK;
+    }
+}
+
+/* ---------------------------------------------------------------- stages */
+
+static void add_steps(planner *p, fv_stage *stage, const uint8_t *cone) {
+    int n = p->graph->nnodes;
+    stage->step_of = fv_arena_alloc(&p->plan->arena, (size_t)n * sizeof *stage->step_of);
+    stage->steps = fv_arena_alloc(&p->plan->arena, (size_t)n * sizeof *stage->steps);
+    for (int id = 0; id < n; id++) {
+        stage->step_of[id] = -1;
+        fv_node *node = p->graph->nodes[id];
+        if (!cone[id] || !is_image(node)) continue;
+        stage->step_of[id] = stage->nsteps;
+        fv_step_kind kind = cone[id] == 2 ? FV_STEP_STORED : fv_op_is_point(node->op) ? FV_STEP_POINT : FV_STEP_RUN;
+        stage->steps[stage->nsteps++] = (fv_step){ .node = node, .kind = kind };
+    }
+}
+
+/* Point-wise steps with one reader that is point-wise itself become part of its group. */
+static void fuse_points(fv_stage *stage) {
+    int *readers = fv_calloc((size_t)(stage->nsteps + 1) * sizeof *readers), *reader = fv_calloc((size_t)(stage->nsteps + 1) * sizeof *reader);
+    for (int s = 0; s < stage->nsteps; s++) {
+        const fv_node *node = stage->steps[s].node;
+        if (stage->steps[s].kind == FV_STEP_STORED) continue;
+        for (int i = 0; i < node->ninputs; i++) {
+            int from = node->in[i] && is_image(node->in[i]) ? stage->step_of[node->in[i]->id] : -1;
+            if (from < 0) continue;
+            readers[from]++;
+            reader[from] = s;
+            stage->steps[from].last_use = FV_MAX(stage->steps[from].last_use, s);
+        }
+    }
+    for (int t = 0; t < stage->ntargets; t++) {
+        const fv_target *target = &stage->targets[t];
+        const fv_node   *node = target->node;
+        for (int i = -1; i < (target->kind == FV_TARGET_PASS ? node->ninputs : 0); i++) {
+            if (target->kind == FV_TARGET_PASS && (i < 0 || !is_image(node->in[i]))) continue;
+            int from = stage->step_of[target->kind == FV_TARGET_PASS ? node->in[i]->id : node->id];
+            readers[from] += 2;
+            stage->steps[from].last_use = stage->nsteps;
+        }
+    }
+    for (int s = stage->nsteps - 1; s >= 0; s--) { /* an inner step lives as long as its group's end */
+        fv_step *step = &stage->steps[s];
+        bool     inner = step->kind == FV_STEP_POINT && readers[s] == 1 &&
+                     (stage->steps[reader[s]].kind == FV_STEP_POINT || stage->steps[reader[s]].kind == FV_STEP_INNER);
+        if (inner) step->kind = FV_STEP_INNER;
+        if (!inner) continue;
+        int end = reader[s];
+        while (stage->steps[end].kind == FV_STEP_INNER) end = stage->steps[end].last_use;
+        step->last_use = end;
+    }
+    for (int s = 0; s < stage->nsteps; s++) /* what a group reads lives until the group's end runs */
+        while (stage->steps[s].last_use < stage->nsteps && stage->steps[stage->steps[s].last_use].kind == FV_STEP_INNER)
+            stage->steps[s].last_use = stage->steps[stage->steps[s].last_use].last_use;
+    free(readers);
+    free(reader);
+}
+
+static void make_stage(planner *p, int group, fv_stage *stage) {
+    int      n = p->graph->nnodes;
+    uint8_t *cone = fv_calloc((size_t)n);
+    stage->targets = fv_arena_alloc(&p->plan->arena, (size_t)p->ndrafts * sizeof *stage->targets);
+    stage->needs = fv_arena_alloc(&p->plan->arena, (size_t)p->ndrafts * sizeof *stage->needs);
+    for (int k = 0; k < p->ndrafts; k++) {
+        draft *d = &p->drafts[k];
+        if (d->group != group) continue;
+        stage->targets[stage->ntargets++] = d->target;
+        stage->serial = stage->serial || is_serial(p, &d->target);
+        for (int id = 0; id < n; id++)
+            if (d->cone[id]) cone[id] = cone[id] == 1 ? 1 : d->cone[id];
+    }
+    add_steps(p, stage, cone);
+    fuse_points(stage);
+    free(cone);
+}
+
+static int by_level(const void *a, const void *b) { return ((const int *)a)[0] != ((const int *)b)[0] ? ((const int *)a)[0] - ((const int *)b)[0] : ((const int *)a)[1] - ((const int *)b)[1]; }
+
+static void make_stages(planner *p) {
+    fv_plan *plan = p->plan;
+    int(*order)[2] = fv_calloc((size_t)(p->ngroups + 1) * sizeof *order);
+    int *stage_of = fv_calloc((size_t)(p->ngroups + 1) * sizeof *stage_of);
+    for (int k = 0; k < p->ndrafts; k++) {
+        order[p->drafts[k].group][0] = p->drafts[k].level;
+        order[p->drafts[k].group][1] = p->drafts[k].group;
+    }
+    qsort(order, (size_t)p->ngroups, sizeof *order, by_level);
+    plan->nstages = p->ngroups;
+    plan->stages = fv_arena_alloc(&plan->arena, (size_t)FV_MAX(p->ngroups, 1) * sizeof *plan->stages);
+    for (int s = 0; s < p->ngroups; s++) {
+        stage_of[order[s][1]] = s;
+        plan->stages[s].index = s;
+        make_stage(p, order[s][1], &plan->stages[s]);
+    }
+    for (int k = 0; k < p->ndrafts; k++) {
+        const draft *d = &p->drafts[k];
+        fv_stage    *stage = &plan->stages[stage_of[d->group]];
+        if (d->target.kind == FV_TARGET_STORE) plan->store_stage[d->target.node->id] = stage->index;
+        if (d->target.kind == FV_TARGET_PASS) plan->pass_stage[d->target.node->id][d->target.pass] = stage->index;
+        for (int m = 0; m < p->ndrafts; m++) {
+            int  other = stage_of[p->drafts[m].group];
+            bool known = !d->after[m];
+            for (int i = 0; i < stage->nneeds; i++) known = known || stage->needs[i] == other;
+            if (!known) stage->needs[stage->nneeds++] = other;
+        }
+    }
+    free(order);
+    free(stage_of);
+}
+
+/* ---------------------------------------------------------------- demand and lattices */
+
+/* Bounding region of every node that the sinks and reductions want. */
+static void find_demand(planner *p, fv_region *demand) {
+    fv_plan *plan = p->plan;
+    for (int s = 0; s < p->graph->nsinks; s++)
+        if (is_image(p->graph->sinks[s].value)) demand[p->graph->sinks[s].value->id] = fv_region_whole(&p->graph->sinks[s].value->type.image);
+    for (int id = p->graph->nnodes - 1; id >= 0; id--) {
+        fv_node *node = p->graph->nodes[id];
+        if (!p->alive[id] || !node->op) continue;
+        for (int pass = 0; pass < FV_MAX(fv_op_passes(node->op), 1); pass++) {
+            bool      reduces = fv_op_passes(node->op) && node->op->passes[pass].finish;
+            fv_region in[FV_MAX_INPUTS], region = demand[id];
+            if (reduces) region = fv_region_whole(&node->in[0]->type.image);
+            else if (!is_image(node) || !demand[id].ndim) continue;
+            for (int i = 0; i < FV_MAX_INPUTS; i++) in[i] = region;
+            if (!fv_op_is_point(node->op) && node->op->passes && node->op->passes[pass].need) {
+                fv_need need = fv_node_need(plan, node, pass, &region);
+                fv_lattice whole; /* lattices are not chosen yet; one chunk asks for most */
+                const fv_image_type *space = node->ninputs && is_image(node->in[0]) ? &node->in[0]->type.image : &node->type.image;
+                fv_lattice_init(&whole, space->ndim, space->shape, space->shape);
+                need.lattice = &whole;
+                node->op->passes[pass].need(&need, in);
+            }
+            for (int i = 0; i < node->ninputs; i++)
+                if (is_image(node->in[i])) demand[node->in[i]->id] = fv_region_bound(&demand[node->in[i]->id], &in[i]);
+        }
+    }
+}
+
+static fv_status choose_lattices(planner *p, fv_error *error) {
+    fv_plan   *plan = p->plan;
+    fv_region *demand = fv_calloc((size_t)p->graph->nnodes * sizeof *demand);
+    find_demand(p, demand);
+    for (int s = 0; s < plan->nstages; s++) {
+        fv_stage            *stage = &plan->stages[s];
+        const fv_image_type *space = space_of(&stage->targets[0]);
+        fv_region            box = fv_region_whole(space);
+        if (stage->ntargets == 1 && stage->targets[0].kind == FV_TARGET_STORE) box = demand[stage->targets[0].node->id];
+        fv_stage_lattice(plan, stage, space, p->layouts, p->options, &box);
+        if (stage->ntasks < 0) {
+            free(demand);
+            return fv_fail(error, FV_ERROR_USAGE, "the chunks are so small that there would be more tasks than a number can count");
+        }
+    }
+    free(demand);
+    return FV_OK;
+}
+
+static void count_bytes(planner *p) {
+    fv_plan *plan = p->plan;
+    for (int s = 0; s < plan->nstages; s++) {
+        plan->memory = FV_MAX(plan->memory, plan->stages[s].memory);
+        plan->work += plan->stages[s].work;
+        for (int t = 0; t < plan->stages[s].ntargets; t++)
+            if (plan->stages[s].targets[t].kind == FV_TARGET_SINK)
+                plan->bytes_written += fv_image_type_bytes(&plan->stages[s].targets[t].node->type.image);
+    }
+    plan->bytes_read = fv_plan_bytes_read(plan);
+}
+
+fv_status fv_plan_make(fv_graph *graph, const fv_plan_options *options, fv_plan **out, fv_error *error) {
+    fv_plan *plan = fv_calloc(sizeof *plan);
+    size_t   n = (size_t)graph->nnodes;
+    plan->graph = graph;
+    plan->stored = fv_arena_alloc(&plan->arena, n * sizeof *plan->stored);
+    plan->store_stage = fv_arena_alloc(&plan->arena, n * sizeof *plan->store_stage);
+    plan->pass_stage = fv_arena_alloc(&plan->arena, n * sizeof *plan->pass_stage);
+    memset(plan->store_stage, -1, n * sizeof *plan->store_stage);
+    memset(plan->pass_stage, -1, n * sizeof *plan->pass_stage);
+    planner p = { .plan = plan, .graph = graph, .options = options };
+    p.layouts = fv_arena_alloc(&plan->arena, n * sizeof *p.layouts);
+    p.alive = fv_arena_alloc(&plan->arena, n * sizeof *p.alive);
+    for (int s = 0; s < graph->nsinks; s++)
+        if (graph->sinks[s].kind == FV_SINK_KEEP && is_image(graph->sinks[s].value)) plan->stored[graph->sinks[s].value->id] = true;
+    fv_status status = find_alive(&p, error);
+    if (status == FV_OK) status = settle(&p, error);
+    if (status == FV_OK) {
+        make_stages(&p);
+        status = choose_lattices(&p, error);
+    }
+    if (status == FV_OK) count_bytes(&p);
+    else free_writers(&p);
+    clear_drafts(&p);
+    free(p.drafts);
+    if (status != FV_OK) {
+        fv_arena_release(&plan->arena);
+        free(plan);
+        return status;
+    }
+    *out = plan;
+    return FV_OK;
+}
+
+void fv_plan_free(fv_plan *plan) {
+    if (!plan) return;
+    for (int s = 0; s < plan->nstages; s++)
+        for (int t = 0; t < plan->stages[s].ntargets; t++)
+            if (plan->stages[s].targets[t].writer) plan->stages[s].targets[t].writer->format->free_writer(plan->stages[s].targets[t].writer);
+    fv_arena_release(&plan->arena);
+    free(plan);
+}

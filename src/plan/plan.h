@@ -1,0 +1,97 @@
+/* How a graph is computed: stages of independent tasks, each one chunk of a lattice.
+ *
+ * A stage computes one or more targets on one lattice: chunks of a node that is stored, partials of a reducing pass, pieces of
+ * a file. Everything between a target and what is stored or read is fused: computed inside the task on exactly the regions that
+ * are needed. All choices follow from types, parameters and file layout alone, never from memory, workers or data, so every
+ * process makes the same plan.
+ */
+#ifndef FV_PLAN_H
+#define FV_PLAN_H
+
+#include "graph/graph.h"
+
+typedef enum fv_target_kind {
+    FV_TARGET_STORE, /* a chunk of node goes to the store */
+    FV_TARGET_PASS,  /* a partial of node's reducing pass */
+    FV_TARGET_SINK,  /* a region of a file */
+} fv_target_kind;
+
+typedef struct fv_target {
+    fv_target_kind kind;
+    fv_node       *node; /* STORE, SINK: what is written; PASS: the reducing operator */
+    int            pass;
+    fv_sink       *sink;
+    fv_writer     *writer; /* SINK: made while planning; path is the final one until the run gives it another */
+} fv_target;
+
+typedef enum fv_step_kind {
+    FV_STEP_STORED, /* fetched from the store */
+    FV_STEP_RUN,    /* the operator's last pass, or a source */
+    FV_STEP_POINT,  /* a fused group of point-wise operators ending here */
+    FV_STEP_INNER,  /* inside such a group: never a block of its own */
+} fv_step_kind;
+
+typedef struct fv_step {
+    fv_node     *node;
+    fv_step_kind kind;
+    int          last_use; /* index of the last step that reads it; number of steps if a target does */
+} fv_step;
+
+typedef struct fv_stage {
+    int        index;
+    fv_target *targets;
+    int        ntargets;
+    fv_step   *steps; /* in topological order */
+    int        nsteps;
+    int       *step_of; /* by node id; -1: not in this stage */
+    fv_lattice lattice;
+    int64_t    first[FV_MAX_DIMS], count[FV_MAX_DIMS]; /* box of chunks that is wanted */
+    int64_t    ntasks;
+    bool       serial;  /* a file that can only be read in order: one task stores all chunks */
+    int       *needs;   /* stages that must be complete before */
+    int        nneeds;
+    int64_t    memory;  /* of one task, at most */
+    double     work;    /* nanoseconds on one core, all tasks, roughly */
+    double     expansion; /* work over what it would be without halos */
+} fv_stage;
+
+typedef struct fv_plan {
+    fv_graph  *graph; /* borrowed */
+    fv_arena   arena;
+    fv_stage  *stages;
+    int        nstages;
+    bool      *stored;       /* by node id */
+    int       *store_stage;  /* by node id: stage that stores it, -1 */
+    int      (*pass_stage)[8]; /* by node id and pass */
+    int64_t    bytes_read, bytes_written;
+    int64_t    memory;       /* most that one task needs */
+    double     work;
+} fv_plan;
+
+typedef struct fv_plan_options {
+    int64_t chunk[FV_MAX_DIMS]; /* lattice override for the last axes; chunk_ndim 0: none */
+    int     chunk_ndim;
+    bool    collection; /* small items stay whole */
+} fv_plan_options;
+
+#define FV_MAX_PASSES 8
+
+fv_status fv_plan_make(fv_graph *graph, const fv_plan_options *options, fv_plan **plan, fv_error *error);
+void      fv_plan_free(fv_plan *plan);
+
+/* Chunk of a task, and its number in the whole lattice. */
+fv_region fv_stage_chunk(const fv_stage *stage, int64_t task, int64_t *index);
+/* Regions that the steps must compute for a chunk; an unneeded step gets ndim 0. */
+void fv_stage_regions(const fv_plan *plan, const fv_stage *stage, const fv_region *chunk, fv_region *regions);
+/* Facts for one pass of a node over a region. */
+fv_need fv_node_need(const fv_plan *plan, const fv_node *node, int pass, const fv_region *region);
+/* Number of passes; index of the pass that makes the image (-1 where the result is a scalar or a table). */
+int fv_op_passes(const fv_op *op);
+int fv_op_image_pass(const fv_op *op);
+/* Last reducing pass, -1 if none. */
+int fv_op_last_finish(const fv_op *op);
+
+/* The plan for people and for programs. workers and memory: what the run would use. */
+void fv_plan_print(const fv_plan *plan, int workers, int64_t memory, int64_t items, fv_bytes *out);
+
+#endif
