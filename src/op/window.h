@@ -1,0 +1,24 @@
+/* Windows of neighbourhood operators: parameters that follow the spatial axes of an image. */
+#ifndef FV_WINDOW_H
+#define FV_WINDOW_H
+
+#include "op/op.h"
+
+/* The spatial axes of an image that a neighbourhood operator works on: 1 to 3, indices in order. The error names op. */
+static inline fv_status fv_window_axes(const fv_type *type, const char *op, int axis[FV_MAX_DIMS], int *naxes, fv_error *error) {
+    *naxes = fv_image_type_spatial(&type->image, axis);
+    if (*naxes < 1 || *naxes > 3)
+        return fv_fail(error, FV_ERROR_USAGE, "%s: the image has %d spatial axes; it must have 1 to 3 of z, y and x", op, *naxes);
+    return FV_OK;
+}
+
+/* Spreads sizes over n axes and checks that each is a whole number within 1 ... max. */
+static inline fv_status fv_window_sizes(fv_numbers *size, int n, double max, fv_error *error) {
+    FV_TRY(fv_numbers_spread(size, n, "size", error));
+    for (int k = 0; k < n; k++)
+        if (!(size->value[k] >= 1 && size->value[k] <= max) || size->value[k] != floor(size->value[k]))
+            return fv_fail(error, FV_ERROR_USAGE, "size = %g: must be a whole number between 1 and %g", size->value[k], max);
+    return FV_OK;
+}
+
+#endif

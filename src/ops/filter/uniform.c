@@ -1,0 +1,71 @@
+/* uniform: the mean over a box, as scipy.ndimage.uniform_filter. */
+#include "kernels/separable.h"
+#include "op/window.h"
+
+typedef struct { fv_numbers size; fv_choice mode; double cval; } uniform;
+
+static const fv_param params[] = {
+    FV_PARAM(uniform, size, .def = "3", .min = 1, .unit = "px", .doc = "edge of the box, one number or one per spatial axis"),
+    FV_PARAM(uniform, mode, .def = "reflect", .choices = FV_BORDER_CHOICES, .doc = "what lies outside the image"),
+    FV_PARAM(uniform, cval, .def = "0", .doc = "the value outside for mode \"constant\""),
+    FV_PARAM_END,
+};
+static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image to smooth" }, FV_INPUT_END };
+
+static fv_status infer(fv_infer *i, fv_error *error) {
+    uniform *p = i->params;
+    int      axis[FV_MAX_DIMS], n;
+    FV_TRY(fv_window_axes(i->in[0], "uniform", axis, &n, error));
+    FV_TRY(fv_window_sizes(&p->size, n, FV_SEPARABLE_MAX_TAPS, error));
+    i->out->image.dtype = fv_separable_type(i->in[0]->image.dtype);
+    return FV_OK;
+}
+
+static fv_separable separable(const fv_need *n) {
+    const uniform *p = n->params;
+    fv_separable   s = { .border = (fv_border)p->mode.index, .cval = p->cval };
+    int            axis[FV_MAX_DIMS];
+    s.naxes = fv_image_type_spatial(&n->in[0]->image, axis);
+    for (int k = 0; k < s.naxes; k++) {
+        s.axis[k] = axis[k];
+        s.taps[k] = (int64_t)p->size.value[k];
+        s.before[k] = s.taps[k] / 2;
+    }
+    return s;
+}
+
+static void need(const fv_need *n, fv_region *in) {
+    fv_separable s = separable(n);
+    in[0] = fv_separable_need(&s, &n->in[0]->image, &n->region);
+}
+
+static size_t scratch(const fv_need *n) {
+    fv_separable s = separable(n);
+    return fv_separable_scratch(&s, n);
+}
+
+static fv_status run(fv_run *r, fv_error *error) {
+    (void)error;
+    fv_separable s = separable(&r->need);
+    fv_separable_run(&s, r);
+    return FV_OK;
+}
+
+static double cost(const fv_need *n) {
+    fv_separable s = separable(n);
+    double       sums = 0;
+    for (int k = 0; k < s.naxes; k++) sums += s.taps[k] <= 8 ? (double)s.taps[k] : 8 + (double)s.taps[k] / 8;
+    return 0.4 + sums * (fv_separable_type(n->in[0]->image.dtype) == FV_FLOAT32 ? 0.03 : 0.06);
+}
+
+static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run }, FV_PASS_END };
+
+const fv_op FV_OP(uniform) = {
+    .name = "uniform", .family = "filter", .brief = "mean over a box",
+    .doc = "A box of even size reaches one voxel further back than ahead. The sum over the box is divided once, so 8-bit means are "
+           "correctly rounded. The result is float32, or float64 for float64 and 32 or 64-bit integers (scipy keeps the type).",
+    .citation = "scipy.ndimage.uniform_filter",
+    .example = "zeros([64, 64]) |> uniform(5) |> write(\"smooth.png\")",
+    .version = 1, .inputs = inputs, .params = params, .params_size = sizeof(uniform), .result = FV_KIND_IMAGE,
+    .infer = infer, .passes = passes, .cost = cost,
+};
