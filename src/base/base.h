@@ -6,6 +6,7 @@
 #define FV_BASE_H
 
 #include <fovea/status.h>
+#include <fovea/text.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -81,8 +82,5 @@ void fv_log_set(fv_log_level level);
 void fv_log_hook(void (*before)(void), void (*after)(void));
 void fv_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void fv_log_verbose(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-/* Edit distance, for "did you mean": the candidate nearest to word, or NULL if none is near. */
-const char *fv_nearest_word(const char *word, const char *const *candidates, int count);
 
 #endif

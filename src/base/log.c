@@ -1,4 +1,4 @@
-/* Clocks, messages and near words. */
+/* Clocks and messages. */
 #include "base/base.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -48,34 +48,4 @@ void fv_log_verbose(const char *format, ...) {
     va_start(arguments, format);
     say(format, arguments);
     va_end(arguments);
-}
-
-static int distance(const char *a, const char *b) {
-    enum { LONGEST = 63 };
-    int n = (int)strlen(a), m = (int)strlen(b), row[LONGEST + 1];
-    if (n > LONGEST || m > LONGEST) return LONGEST;
-    for (int j = 0; j <= m; j++) row[j] = j;
-    for (int i = 1; i <= n; i++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= m; j++) {
-            int cost = FV_MIN(FV_MIN(row[j], row[j - 1]) + 1, diagonal + (a[i - 1] != b[j - 1]));
-            diagonal = row[j];
-            row[j] = cost;
-        }
-    }
-    return row[m];
-}
-
-const char *fv_nearest_word(const char *word, const char *const *candidates, int count) {
-    const char *best = NULL;
-    int         least = (int)strlen(word) / 3 + 2;
-    for (int i = 0; i < count; i++) {
-        int d = distance(word, candidates[i]);
-        if (d < least) {
-            least = d;
-            best = candidates[i];
-        }
-    }
-    return best;
 }

@@ -87,5 +87,7 @@ void fv_diagnostics_release(fv_diagnostics *diagnostics);
  * is good. Never NULL. The text is copied. */
 fv_program *fv_program_parse(const char *file, const char *text, fv_diagnostics *diagnostics);
 void        fv_program_free(fv_program *program);
+/* The sign that calls an operator, "+" for "add"; NULL if it is called by name only. */
+const char *fv_sign_of(const char *op);
 
 #endif

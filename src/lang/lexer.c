@@ -81,6 +81,14 @@ static int find_foreign(const char *p) {
     return -1;
 }
 
+const char *fv_sign_of(const char *op) {
+    if (!strcmp(op, "negative")) return "-";
+    if (!strcmp(op, "not")) return "!";
+    for (int i = 0; i < FV_COUNT(signs); i++)
+        if (signs[i].op && !strcmp(op, signs[i].op)) return signs[i].text;
+    return NULL;
+}
+
 bool fv__token_is(const fv__token *token, const char *sign) {
     return token->kind == FV__TOKEN_SIGN && !strcmp(token->sign->text, sign);
 }

@@ -119,9 +119,10 @@ typedef struct fv_table_options {
 
 typedef struct fv_table_format {
     const char *name, *extensions, *brief;
-    /* True: it writes into the final path by itself in one transaction (SQLite). False: path is a temporary that will be
-     * renamed (CSV); with append it first copies what `existing` holds. */
+    /* True: it writes into the final path by itself in one transaction (SQLite). False: path is a temporary that the caller
+     * renames to the final path (CSV); with append it first copies the table there. */
     bool in_place;
+    /* existing: the final path, whether or not a file is there yet. */
     fv_status (*write)(const char *path, const char *existing, const fv_table_type *type, const fv_table_options *options,
                        fv_table_source *source, fv_error *error);
 } fv_table_format;

@@ -1,5 +1,6 @@
 /* Parameters: defaults, validation, and their text. */
 #include "op/params.h"
+#include "base/number.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -77,11 +78,8 @@ bool fv_literal_parse(const char *text, fv_literal *literal, fv_arena *arena) {
 }
 
 static void format_number(double number, fv_bytes *out) {
-    char text[40] = "nan"; /* of either sign */
-    for (int digits = 6; digits <= 17 && number == number; digits++) { /* the shortest that reads back the same */
-        snprintf(text, sizeof text, "%.*g", digits, number);
-        if (strtod(text, NULL) == number) break;
-    }
+    char text[FV_NUMBER_SIZE];
+    fv_real_format(number, text);
     fv_bytes_printf(out, "%s", text);
 }
 

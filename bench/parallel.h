@@ -1,0 +1,219 @@
+/* Runs one operator on images in memory with several threads over a lattice: what an engine does, without reading, storing or
+ * planning, so that a benchmark sees the operator's own time.
+ */
+#ifndef FV_BENCH_PARALLEL_H
+#define FV_BENCH_PARALLEL_H
+
+#include "op/params.h"
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct bench_image { fv_type type; void *data; } bench_image;
+
+typedef struct {
+    fv_results base;
+    fv_bytes  *blob;
+    int64_t    count;
+} bench_results;
+
+typedef struct {
+    fv_finish      base;
+    fv_bytes      *partial;
+    bench_results *results;
+} bench_finish;
+
+typedef struct {
+    const fv_op     *op;
+    const fv_pass   *pass;
+    const void      *params;
+    bench_image    **inputs;
+    int              ninputs;
+    bench_image     *output;
+    fv_lattice       lattice, made;
+    fv_bytes        *partial;
+    bench_results   *results;
+    atomic_int_fast64_t next;
+} bench_stage;
+
+static fv_status bench_get(fv_results *results, int64_t index, const void **data, size_t *size, fv_error *error) {
+    (void)error;
+    bench_results *r = (bench_results *)results;
+    *data = index < r->count ? r->blob[index].data : NULL;
+    *size = index < r->count ? r->blob[index].size : 0;
+    return FV_OK;
+}
+static size_t    bench_size(fv_finish *f, int64_t i) { return ((bench_finish *)f)->partial[i].size; }
+static fv_status bench_partial(fv_finish *f, int64_t i, const void **data, fv_error *error) {
+    (void)error;
+    *data = ((bench_finish *)f)->partial[i].data;
+    return FV_OK;
+}
+static fv_status bench_read(fv_finish *f, int64_t i, size_t offset, void *data, size_t size, fv_error *error) {
+    (void)error;
+    memcpy(data, ((bench_finish *)f)->partial[i].data + offset, size);
+    return FV_OK;
+}
+static fv_status bench_put(fv_finish *f, int64_t index, const void *data, size_t size, fv_error *error) {
+    (void)error;
+    bench_results *r = ((bench_finish *)f)->results;
+    if (index >= r->count) {
+        r->blob = fv_realloc(r->blob, (size_t)(index + 1) * sizeof *r->blob);
+        memset(r->blob + r->count, 0, (size_t)(index + 1 - r->count) * sizeof *r->blob);
+        r->count = index + 1;
+    }
+    fv_bytes_append(&r->blob[index], data, size);
+    return FV_OK;
+}
+
+static void bench_die(const fv_error *error) {
+    fprintf(stderr, "bench: %s\n", error->message);
+    exit(1);
+}
+
+static void bench_chunk(bench_stage *s, int64_t chunk) {
+    fv_error error = { 0 };
+    fv_run   r = { .need = { .params = s->params, .ninputs = s->ninputs, .out = &s->output->type, .region = fv_lattice_chunk(&s->lattice, chunk),
+                             .lattice = &s->made },
+                   .chunk = s->pass->finish ? chunk : -1, .results = s->results ? &s->results->base : NULL };
+    fv_region need[FV_MAX_INPUTS];
+    fv_block  in[FV_MAX_INPUTS], out;
+    for (int i = 0; i < s->ninputs; i++) {
+        r.need.in[i] = &s->inputs[i]->type;
+        need[i] = r.need.region;
+    }
+    if (s->pass->need) s->pass->need(&r.need, need);
+    for (int i = 0; i < s->ninputs; i++) {
+        if (s->inputs[i]->type.kind != FV_KIND_IMAGE) continue;
+        fv_region whole = fv_region_whole(&s->inputs[i]->type.image);
+        fv_block_init(&in[i], s->inputs[i]->type.image.dtype, &whole, s->inputs[i]->data);
+        in[i] = fv_block_window(&in[i], &need[i]);
+        r.in[i] = &in[i];
+    }
+    if (s->pass->finish)
+        r.partial = &s->partial[chunk];
+    else {
+        fv_region whole = fv_region_whole(&s->output->type.image);
+        fv_block_init(&out, s->output->type.image.dtype, &whole, s->output->data);
+        out = fv_block_window(&out, &r.need.region);
+        r.out = &out;
+    }
+    size_t scratch = s->pass->scratch ? s->pass->scratch(&r.need) : 0;
+    r.scratch = fv_buffer_new(scratch);
+    if (s->pass->run(&r, &error) != FV_OK) bench_die(&error);
+    fv_buffer_free(r.scratch, scratch);
+}
+
+static void *bench_worker(void *stage) {
+    bench_stage *s = stage;
+    for (int64_t chunk; (chunk = atomic_fetch_add(&s->next, 1)) < fv_lattice_count(&s->lattice);) bench_chunk(s, chunk);
+    return NULL;
+}
+
+static void bench_finish_pass(bench_stage *s, int64_t npartials) {
+    fv_error       error = { 0 };
+    bench_results *made = fv_calloc(sizeof *made);
+    made->base.get = bench_get;
+    bench_finish f = { .base = { .params = s->params, .ninputs = s->ninputs, .out = &s->output->type, .lattice = &s->lattice, .npartials = npartials,
+                                 .size = bench_size, .partial = bench_partial, .read = bench_read, .put = bench_put },
+                       .partial = s->partial, .results = made };
+    for (int i = 0; i < s->ninputs; i++) f.base.in[i] = &s->inputs[i]->type;
+    if (s->pass->finish(&f.base, &error) != FV_OK) bench_die(&error);
+    for (int64_t i = 0; i < npartials; i++) fv_bytes_release(&s->partial[i]);
+    free(s->partial);
+    s->results = made;
+}
+
+/* Seconds of one run. params is the operator's filled struct; output gets its type, and its data where there is none yet; a
+ * table's rows are counted only. */
+static double bench_run(const char *name, void *params, bench_image **inputs, int given, const int64_t *chunk, int threads, bench_image *output) {
+    static fv_arena    arena;
+    static bench_image absent;
+    const fv_op       *op = fv_op_find(name);
+    fv_error           error = { 0 };
+    bench_image       *slots[FV_MAX_INPUTS];
+    bench_stage        s = { .op = op, .params = params, .inputs = slots, .ninputs = fv_inputs_count(op), .output = output };
+    output->type = inputs[0]->type;
+    fv_infer infer = { .params = params, .params_size = op->params_size, .ninputs = s.ninputs, .out = &output->type, .arena = &arena };
+    for (int i = 0; i < s.ninputs; i++) {
+        slots[i] = i < given ? inputs[i] : &absent;
+        infer.in[i] = &slots[i]->type;
+    }
+    if (op->infer(&infer, &error) != FV_OK) bench_die(&error);
+    if (output->type.kind == FV_KIND_IMAGE && !output->data) output->data = fv_calloc((size_t)fv_image_type_bytes(&output->type.image));
+    const fv_image_type *image = &inputs[0]->type.image;
+    double               start = fv_now();
+    for (s.pass = op->passes; s.pass->run; s.pass++) {
+        pthread_t worker[64];
+        fv_lattice_init(&s.lattice, image->ndim, image->shape, chunk ? chunk : image->shape);
+        s.made = s.lattice;
+        if (s.pass->finish) s.partial = fv_calloc((size_t)fv_lattice_count(&s.lattice) * sizeof *s.partial);
+        atomic_store(&s.next, 0);
+        for (int t = 1; t < threads; t++) pthread_create(&worker[t], NULL, bench_worker, &s);
+        bench_worker(&s);
+        for (int t = 1; t < threads; t++) pthread_join(worker[t], NULL);
+        if (s.pass->finish) bench_finish_pass(&s, fv_lattice_count(&s.lattice));
+    }
+    double seconds = fv_now() - start;
+    for (int64_t i = 0; s.results && i < s.results->count; i++) fv_bytes_release(&s.results->blob[i]);
+    if (s.results) free(s.results->blob);
+    free(s.results);
+    return seconds;
+}
+
+/* The best of several runs, on one thread and on two, as one line. */
+static void bench_report(const char *what, const char *name, void *params, bench_image **inputs, int given, const int64_t *chunk, int repeats) {
+    double best[3] = { 1e9, 1e9, 1e9 };
+    bench_image output = { 0 };
+    for (int threads = 1; threads <= 2; threads++)
+        for (int i = 0; i < repeats; i++) {
+            double seconds = bench_run(name, params, inputs, given, chunk, threads, &output);
+            best[threads] = FV_MIN(best[threads], seconds);
+        }
+    free(output.data);
+    printf("%-44s %9.2f ms %9.2f ms (2 threads)\n", what, best[1] * 1e3, best[2] * 1e3);
+}
+
+static inline bench_image bench_image_new(fv_dtype dtype, int ndim, const int64_t *shape) {
+    bench_image image = { .type.kind = FV_KIND_IMAGE };
+    fv_image_type_init(&image.type.image, dtype, ndim, shape);
+    image.data = fv_buffer_new((size_t)fv_image_type_bytes(&image.type.image));
+    return image;
+}
+
+/* Smooth random blobs: a sum of plane waves above a level, as scipy's filtered noise would give. */
+static inline void bench_blobs(bench_image *image, double wavelength, double level) {
+    const fv_image_type *type = &image->type.image;
+    enum { WAVES = 12 };
+    double   wave[WAVES][FV_MAX_DIMS + 1];
+    uint64_t state = 88172645463325252u;
+    for (int w = 0; w < WAVES; w++)
+        for (int d = 0; d <= FV_MAX_DIMS; d++) {
+            state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+            wave[w][d] = ((double)(state >> 11) * 0x1p-53 - 0.5) * (d < FV_MAX_DIMS ? 4 / wavelength : 1) * 6.283185307179586;
+        }
+    fv_region whole = fv_region_whole(type);
+    fv_rows   rows;
+    uint8_t  *out = image->data;
+    int       last = type->ndim - 1;
+    for (fv_rows_begin(&rows, &whole); fv_rows_next(&rows);) {
+        double real[WAVES], imaginary[WAVES], cosine[WAVES], sine[WAVES];
+        for (int w = 0; w < WAVES; w++) {
+            double phase = wave[w][FV_MAX_DIMS];
+            for (int d = 0; d < last; d++) phase += wave[w][d] * (double)rows.position[d];
+            real[w] = cos(phase), imaginary[w] = sin(phase), cosine[w] = cos(wave[w][last]), sine[w] = sin(wave[w][last]);
+        }
+        for (int64_t x = 0; x < type->shape[last]; x++) {
+            double sum = 0;
+            for (int w = 0; w < WAVES; w++) {
+                double r = real[w] * cosine[w] - imaginary[w] * sine[w];
+                imaginary[w] = real[w] * sine[w] + imaginary[w] * cosine[w];
+                sum += real[w] = r;
+            }
+            *out++ = sum > level;
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,32 @@
+/* What this build can do and what a file holds: text for people, JSON for programs.
+ *
+ *     char *text;
+ *     if (fv_describe_name("gaussian", FV_FORM_TEXT, &text, &error) == FV_OK) {
+ *         puts(text);
+ *         free(text);
+ *     }
+ *
+ * Everything comes from what operators and formats say of themselves. All functions may be called from any thread.
+ */
+#ifndef FOVEA_DESCRIBE_H
+#define FOVEA_DESCRIBE_H
+
+#include <fovea/status.h>
+
+typedef enum fv_form { FV_FORM_TEXT, FV_FORM_JSON } fv_form;
+
+const char *fv_version(void); /* "0.1.0" */
+
+/* All operators by family, image formats and table formats. JSON: { "version", "operators": [...], "formats": [...],
+ * "tables": [...] }, each with everything that is known of it. The caller frees. */
+char *fv_describe_all(fv_form form);
+
+/* One operator, one format, or a family of operators. An unknown name fails with a suggestion. The caller frees *text. */
+fv_status fv_describe_name(const char *name, fv_form form, char **text, fv_error *error);
+
+/* An image file: format, type, shape, axes, spacing, chunks, size and what else its header tells. No pixel is read.
+ * path_inside: the dataset in a file that holds several, or NULL. The caller frees *text; after a failure it is NULL for
+ * FV_FORM_TEXT and { "file", "error" } for FV_FORM_JSON. */
+fv_status fv_describe_file(const char *path, const char *path_inside, fv_form form, char **text, fv_error *error);
+
+#endif

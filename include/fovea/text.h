@@ -1,0 +1,16 @@
+/* Words and sizes as people read and write them. */
+#ifndef FOVEA_TEXT_H
+#define FOVEA_TEXT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Edit distance, for "did you mean": the candidate nearest to word, or NULL if none is near. */
+const char *fv_nearest_word(const char *word, const char *const *candidates, int count);
+
+/* 1536 is "1.5 KiB"; a count of bytes below 1024 is exact. */
+void fv_size_format(int64_t bytes, char text[24]);
+/* "4096", "512M", "1.5G", "2 GiB": powers of 1024. False if it is no size or does not fit. */
+bool fv_size_parse(const char *text, int64_t *bytes);
+
+#endif

@@ -1,0 +1,263 @@
+/* What an image file holds, from its header alone. */
+#include "api/paragraph.h"
+#include "op/format.h"
+#include <cjson/cJSON.h>
+#include <fovea/describe.h>
+#include <fts.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+enum { MOST_FILES = 100000, MOST_FACT = 300 };
+
+/* Bytes on disk; a folder's files are counted up to a limit, *all tells whether that was enough. */
+static int64_t disk_bytes(const char *path, bool *all) {
+    char   *paths[] = { (char *)path, NULL };
+    FTS    *tree = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR | FTS_COMFOLLOW, NULL);
+    int64_t bytes = 0, files = 0;
+    *all = true;
+    if (!tree) return 0;
+    for (FTSENT *entry; (entry = fts_read(tree));) {
+        if (entry->fts_info == FTS_F) {
+            bytes += entry->fts_statp->st_size;
+            files++;
+        }
+        if (files == MOST_FILES) {
+            *all = false;
+            break;
+        }
+    }
+    fts_close(tree);
+    return bytes;
+}
+
+static bool has_chunks(const fv_reader *r) {
+    for (int d = 0; d < r->type.ndim; d++)
+        if (r->chunk[d] > 0 && r->chunk[d] < r->type.shape[d]) return true;
+    return false;
+}
+
+static int64_t chunk_count(const fv_reader *r) {
+    int64_t count = 1;
+    for (int d = 0; d < r->type.ndim; d++)
+        if (r->chunk[d] > 0) count *= (r->type.shape[d] + r->chunk[d] - 1) / r->chunk[d];
+    return count;
+}
+
+/* ---------------------------------------------------------------- text */
+
+/* "z 100, y 512, x 512" */
+static void put_axes_integers(const fv_image_type *type, const int64_t *values, fv_bytes *out) {
+    for (int d = 0; d < type->ndim; d++)
+        fv_bytes_printf(out, "%s%s %lld", d ? ", " : "", type->axis[d], (long long)values[d]);
+}
+
+/* The unit that all axes share, "" if none has one; NULL if they differ. */
+static const char *common_unit(const fv_image_type *type) {
+    for (int d = 1; d < type->ndim; d++)
+        if (strcmp(type->unit[d], type->unit[0])) return NULL;
+    return type->unit[0];
+}
+
+/* "z 2, y 0.5, x 0.5 micrometer" */
+static void put_axes_numbers(const fv_image_type *type, const double *values, fv_bytes *out) {
+    const char *unit = common_unit(type);
+    for (int d = 0; d < type->ndim; d++) {
+        fv_bytes_printf(out, "%s%s %.6g", d ? ", " : "", type->axis[d], values[d]);
+        if (!unit && *type->unit[d]) fv_bytes_printf(out, " %s", type->unit[d]);
+    }
+    if (unit && *unit) fv_bytes_printf(out, " %s", unit);
+}
+
+static bool all_equal(const double *values, int count, double value) {
+    for (int i = 0; i < count; i++)
+        if (values[i] != value) return false;
+    return true;
+}
+
+static void put_affine(const double *affine, fv_bytes *out) {
+    for (int row = 0; row < 3; row++) {
+        fv_bytes_printf(out, row ? "; " : "");
+        for (int i = 0; i < 4; i++) fv_bytes_printf(out, i ? " %.6g" : "%.6g", affine[4 * row + i]);
+    }
+}
+
+static void put_size(const fv_reader *r, fv_bytes *out) {
+    bool    all;
+    int64_t disk = disk_bytes(r->path, &all), voxels = fv_image_type_bytes(&r->type);
+    char    text[24];
+    fv_size_format(voxels, text);
+    fv_bytes_printf(out, "%s of voxels, ", text);
+    fv_size_format(disk, text);
+    fv_bytes_printf(out, "%s%s on disk", all ? "" : "more than ", text);
+}
+
+/* Takes one "name: value" line off the facts; false at the end. Both are the caller's buffers. */
+static bool next_fact(const char **p, fv_bytes *name, fv_bytes *value) {
+    while (**p == '\n') (*p)++;
+    if (!**p) return false;
+    const char *end = strchrnul(*p, '\n'), *colon = memchr(*p, ':', (size_t)(end - *p));
+    const char *start = colon ? colon + 1 : *p;
+    while (start < end && *start == ' ') start++;
+    fv_bytes_clear(name);
+    fv_bytes_clear(value);
+    fv_bytes_printf(name, "%.*s", colon ? (int)(colon - *p) : 0, *p);
+    fv_bytes_printf(value, "%.*s", (int)(end - start), start);
+    *p = end;
+    return true;
+}
+
+static char *facts_of(const fv_reader *r) { return fv_sprintf("%.*s", (int)r->facts.size, r->facts.data ? (char *)r->facts.data : ""); }
+
+static int fact_width(const char *facts) {
+    int      width = 8;
+    fv_bytes name = { 0 }, value = { 0 };
+    for (const char *p = facts; next_fact(&p, &name, &value);) width = FV_MAX(width, FV_MIN((int)name.size, 24));
+    fv_bytes_release(&name);
+    fv_bytes_release(&value);
+    return width;
+}
+
+static void put_facts(const char *facts, int width, fv_bytes *out) {
+    fv_bytes name = { 0 }, value = { 0 };
+    for (const char *p = facts; next_fact(&p, &name, &value);) {
+        if (value.size > MOST_FACT) { /* whole descriptions in XML are for programs */
+            value.size = MOST_FACT;
+            while (value.size && (value.data[value.size] & 0xc0) == 0x80) value.size--;
+            fv_bytes_printf(&value, "...");
+        }
+        fv__put_entry(out, (char *)name.data, width, (char *)value.data);
+    }
+    fv_bytes_release(&name);
+    fv_bytes_release(&value);
+}
+
+/* What was gathered in line becomes an entry; nothing gathered, no entry. */
+static void flush_line(fv_bytes *out, const char *name, int width, fv_bytes *line) {
+    if (line->size) fv__put_entry(out, name, width, (char *)line->data);
+    fv_bytes_clear(line);
+}
+
+static void put_layout(const fv_reader *r, fv_bytes *out) {
+    if (r->sequential) {
+        fv_bytes_printf(out, "read in order, not by region");
+    } else if (has_chunks(r)) {
+        put_axes_integers(&r->type, r->chunk, out);
+        fv_bytes_printf(out, " (%lld pieces)", (long long)chunk_count(r));
+    } else {
+        fv_bytes_printf(out, "one piece");
+    }
+}
+
+static void file_text(const fv_reader *r, fv_bytes *out) {
+    const fv_image_type *type = &r->type;
+    const char          *unit = common_unit(type);
+    char                *facts = facts_of(r);
+    int                  width = fact_width(facts);
+    fv_bytes             line = { 0 };
+    fv_bytes_printf(out, "%s\n", r->path);
+    fv_bytes_printf(&line, "%s: %s", r->format->name, r->format->brief);
+    flush_line(out, "format", width, &line);
+    fv_bytes_printf(&line, "%s", fv_dtype_name(type->dtype));
+    flush_line(out, "type", width, &line);
+    put_axes_integers(type, type->shape, &line);
+    flush_line(out, "shape", width, &line);
+    if (!all_equal(type->spacing, type->ndim, 1) || !unit || *unit) put_axes_numbers(type, type->spacing, &line);
+    flush_line(out, "spacing", width, &line);
+    if (!all_equal(type->origin, type->ndim, 0)) put_axes_numbers(type, type->origin, &line);
+    flush_line(out, "origin", width, &line);
+    if (type->has_affine) put_affine(type->affine, &line);
+    flush_line(out, "affine", width, &line);
+    put_layout(r, &line);
+    flush_line(out, "layout", width, &line);
+    put_size(r, &line);
+    flush_line(out, "size", width, &line);
+    put_facts(facts, width, out);
+    free(facts);
+    fv_bytes_release(&line);
+}
+
+/* ---------------------------------------------------------------- JSON */
+
+static cJSON *integers_json(const int64_t *values, int count) {
+    cJSON *list = cJSON_CreateArray();
+    for (int i = 0; i < count; i++) cJSON_AddItemToArray(list, cJSON_CreateNumber((double)values[i]));
+    return list;
+}
+
+static cJSON *facts_json(const fv_reader *r) {
+    char    *facts = facts_of(r);
+    cJSON   *json = cJSON_CreateObject();
+    fv_bytes name = { 0 }, value = { 0 };
+    for (const char *p = facts; next_fact(&p, &name, &value);) cJSON_AddStringToObject(json, (char *)name.data, (char *)value.data);
+    fv_bytes_release(&name);
+    fv_bytes_release(&value);
+    free(facts);
+    return json;
+}
+
+static cJSON *file_json(const fv_reader *r) {
+    const fv_image_type *type = &r->type;
+    cJSON               *json = cJSON_CreateObject(), *axes = cJSON_CreateArray(), *units = cJSON_CreateArray();
+    bool                 all;
+    int64_t              disk = disk_bytes(r->path, &all);
+    for (int d = 0; d < type->ndim; d++) {
+        cJSON_AddItemToArray(axes, cJSON_CreateString(type->axis[d]));
+        cJSON_AddItemToArray(units, cJSON_CreateString(type->unit[d]));
+    }
+    cJSON_AddStringToObject(json, "file", r->path);
+    cJSON_AddStringToObject(json, "format", r->format->name);
+    cJSON_AddStringToObject(json, "type", fv_dtype_name(type->dtype));
+    cJSON_AddItemToObject(json, "shape", integers_json(type->shape, type->ndim));
+    cJSON_AddItemToObject(json, "axes", axes);
+    cJSON_AddItemToObject(json, "spacing", cJSON_CreateDoubleArray(type->spacing, type->ndim));
+    cJSON_AddItemToObject(json, "origin", cJSON_CreateDoubleArray(type->origin, type->ndim));
+    cJSON_AddItemToObject(json, "units", units);
+    if (type->has_affine) cJSON_AddItemToObject(json, "affine", cJSON_CreateDoubleArray(type->affine, 12));
+    cJSON_AddItemToObject(json, "chunk", integers_json(r->chunk, type->ndim));
+    cJSON_AddBoolToObject(json, "sequential", r->sequential);
+    cJSON_AddNumberToObject(json, "bytes", (double)fv_image_type_bytes(type));
+    if (all) cJSON_AddNumberToObject(json, "bytes_on_disk", (double)disk);
+    cJSON_AddItemToObject(json, "facts", facts_json(r));
+    return json;
+}
+
+static char *failure_json(const char *path, const fv_error *error) {
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "file", path);
+    cJSON_AddStringToObject(json, "error", error->message);
+    char *text = cJSON_Print(json);
+    cJSON_Delete(json);
+    return text;
+}
+
+static fv_status open_file(const char *path, const char *inside, fv_reader **reader, fv_error *error) {
+    const fv_format *format;
+    fv_file_id       id;
+    FV_TRY(fv_file_identify(path, &id, error)); /* a missing file is that, whatever its extension */
+    FV_TRY(fv_format_for_reading(path, &format, error));
+    return format->open(path, &(fv_read_options){ .path_inside = inside }, reader, error);
+}
+
+fv_status fv_describe_file(const char *path, const char *path_inside, fv_form form, char **text, fv_error *error) {
+    fv_reader *reader = NULL;
+    fv_error   local = { 0 };
+    fv_status  status = open_file(path, path_inside, &reader, &local);
+    if (error) *error = local;
+    *text = NULL;
+    if (status != FV_OK) {
+        if (form == FV_FORM_JSON) *text = failure_json(path, &local);
+        return status;
+    }
+    if (form == FV_FORM_JSON) {
+        cJSON *json = file_json(reader);
+        *text = cJSON_Print(json);
+        cJSON_Delete(json);
+    } else {
+        fv_bytes out = { 0 };
+        file_text(reader, &out);
+        *text = fv__take_text(&out);
+    }
+    reader->format->close(reader);
+    return FV_OK;
+}

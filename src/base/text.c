@@ -1,0 +1,61 @@
+/* Words and sizes as people read and write them. */
+#include "base/base.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+static int distance(const char *a, const char *b) {
+    enum { LONGEST = 63 };
+    int n = (int)strlen(a), m = (int)strlen(b), row[LONGEST + 1];
+    if (n > LONGEST || m > LONGEST) return LONGEST;
+    for (int j = 0; j <= m; j++) row[j] = j;
+    for (int i = 1; i <= n; i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= m; j++) {
+            int cost = FV_MIN(FV_MIN(row[j], row[j - 1]) + 1, diagonal + (a[i - 1] != b[j - 1]));
+            diagonal = row[j];
+            row[j] = cost;
+        }
+    }
+    return row[m];
+}
+
+const char *fv_nearest_word(const char *word, const char *const *candidates, int count) {
+    const char *best = NULL;
+    int         least = (int)strlen(word) / 3 + 2;
+    for (int i = 0; i < count; i++) {
+        int d = distance(word, candidates[i]);
+        if (d < least) {
+            least = d;
+            best = candidates[i];
+        }
+    }
+    return best;
+}
+
+static const char units[] = "KMGTPE";
+
+void fv_size_format(int64_t bytes, char text[24]) {
+    double size = (double)bytes;
+    int    unit = -1;
+    for (; size >= 1023.95 && unit + 1 < (int)strlen(units); unit++) size /= 1024; /* 1023.95 would round to 1024.0 */
+    if (unit < 0 && bytes < 1024) snprintf(text, 24, "%lld B", (long long)bytes);
+    else snprintf(text, 24, "%.1f %ciB", size, units[FV_MAX(unit, 0)]);
+}
+
+bool fv_size_parse(const char *text, int64_t *bytes) {
+    char  *end;
+    double size = strtod(text, &end);
+    if (end == text || !(text[0] >= '0' && text[0] <= '9')) return false;
+    while (*end == ' ') end++;
+    const char *unit = *end ? strchr(units, *end & ~0x20) : NULL; /* either case */
+    if (unit) {
+        for (int i = 0; i <= unit - units; i++) size *= 1024;
+        end++;
+        if (*end == 'i') end++;
+    }
+    if (*end == 'B' || *end == 'b') end++;
+    if (*end || !(size < 0x1p62)) return false;
+    *bytes = (int64_t)size;
+    return true;
+}

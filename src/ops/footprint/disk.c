@@ -1,0 +1,23 @@
+/* disk: all voxels of a slice within a distance, over y and x only. */
+#include "op/op.h"
+
+typedef struct { double radius; } disk;
+
+static const fv_param params[] = {
+    FV_PARAM(disk, radius, .min = 0, .max = 16384, .unit = "px", .doc = "greatest distance from the middle voxel"),
+    FV_PARAM_END,
+};
+
+static fv_status value(const void *parameters, fv_footprint *out, fv_error *error) {
+    (void)error;
+    *out = (fv_footprint){ .shape = FV_FOOTPRINT_DISK, .radius = ((const disk *)parameters)->radius };
+    return FV_OK;
+}
+
+const fv_op FV_OP(disk) = {
+    .name = "disk", .family = "footprint", .brief = "a round footprint in each slice", .version = 1, .params = params,
+    .params_size = sizeof(disk), .result = FV_KIND_FOOTPRINT, .value = value,
+    .doc = "A voxel belongs to it when the sum of its squared offsets along y and x is at most radius squared, as in "
+           "skimage.morphology.disk; a volume is treated slice by slice.",
+    .example = "phantom(\"cells\", [200, 200]) > 0.5 |> dilate(disk(3)) |> write(\"dilated.png\")",
+};

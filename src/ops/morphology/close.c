@@ -1,0 +1,19 @@
+/* close: dilation, then erosion. */
+#include "op/op.h"
+
+typedef struct { fv_footprint footprint; } close_params;
+
+static const fv_param params[] = {
+    FV_PARAM(close_params, footprint, .def = "cross()", .doc = "structuring element: box(n), ball(r), disk(r) or cross()"),
+    FV_PARAM_END,
+};
+static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "bool image" }, FV_INPUT_END };
+
+const fv_op FV_OP(close) = {
+    .name = "close", .family = "morphology", .brief = "fill what is narrower than the footprint", .version = 1, .inputs = inputs,
+    .params = params, .params_size = sizeof(close_params), .result = FV_KIND_IMAGE,
+    .expands = "erode(dilate(image, footprint), footprint)",
+    .doc = "A dilation followed by an erosion, as skimage.morphology.binary_closing.",
+    .citation = "Serra, Image Analysis and Mathematical Morphology, 1982",
+    .example = "phantom(\"cells\", [200, 200]) > 0.5 |> close(disk(3)) |> write(\"closed.png\")",
+};

@@ -1,0 +1,141 @@
+/* Footprints brought to an image's axes: types, halos, scratch and cost of erode and dilate. */
+#include "ops/morphology/erosion.h"
+
+#define TILE_VOXELS (1 << 20)
+
+static int64_t root(int64_t square) { /* floor of the square root */
+    int64_t r = (int64_t)sqrt((double)square);
+    while (r * r > square) r--;
+    while ((r + 1) * (r + 1) <= square) r++;
+    return r;
+}
+
+/* Nothing lies further away than the image is wide, so halos and lane widths are cut to that. */
+static void add_axis(fv__element *e, const fv_image_type *image, int axis, int64_t half) {
+    half = FV_MIN(half, image->shape[axis] - 1);
+    if (half <= 0) return;
+    e->axis[e->count] = axis;
+    e->half[e->count++] = half;
+}
+
+static void round_element(fv__element *e, const fv_image_type *image, const int *axes, int naxes, double radius) {
+    e->round = true;
+    int64_t limit = (int64_t)floor(radius * radius), farthest = 0, reach = root(limit);
+    for (int i = 0; i < naxes; i++) {
+        int64_t last = image->shape[axes[i]] - 1;
+        farthest += FV_MIN(last, reach) * FV_MIN(last, reach);
+        add_axis(e, image, axes[i], reach);
+    }
+    e->limit = FV_MIN(limit, farthest);
+}
+
+static fv_status element_of(const fv_footprint *f, const fv_image_type *image, fv__element *e, fv_error *error) {
+    int spatial[FV_MAX_DIMS], plane[FV_MAX_DIMS], nplane = 0, n = fv_image_type_spatial(image, spatial);
+    *e = (fv__element){ 0 };
+    if (!n) return fv_fail(error, FV_ERROR_USAGE, "image has no spatial axis; axes named z, y or x are needed");
+    switch (f->shape) {
+    case FV_FOOTPRINT_BALL: round_element(e, image, spatial, n, f->radius); return FV_OK;
+    case FV_FOOTPRINT_CROSS: round_element(e, image, spatial, n, 1); return FV_OK;
+    case FV_FOOTPRINT_DISK:
+        for (int i = 0; i < n; i++)
+            if (image->axis[spatial[i]][0] != 'z') plane[nplane++] = spatial[i];
+        if (nplane < 2) return fv_fail(error, FV_ERROR_USAGE, "footprint = disk(%g): image has no y and x axis", f->radius);
+        round_element(e, image, plane, nplane, f->radius);
+        return FV_OK;
+    case FV_FOOTPRINT_BOX:
+        if (f->ndim != 1 && f->ndim != n)
+            return fv_fail(error, FV_ERROR_USAGE, "footprint = box of %d sizes: give one, or %d (one per spatial axis)", f->ndim, n);
+        for (int i = 0; i < n; i++) {
+            int64_t size = f->size[f->ndim == 1 ? 0 : i];
+            if (size < 1 || size % 2 == 0) return fv_fail(error, FV_ERROR_USAGE, "footprint = box of size %lld: must be odd", (long long)size);
+            add_axis(e, image, spatial[i], size / 2);
+        }
+        return FV_OK;
+    case FV_FOOTPRINT_NONE: break;
+    }
+    return fv_fail(error, FV_ERROR_USAGE, "footprint is missing; give box(n), ball(r), disk(r) or cross()");
+}
+
+static fv__element element(const fv_need *n, const fv_footprint *footprint) {
+    fv__element e;
+    element_of(footprint, &n->in[0]->image, &e, NULL); /* infer has checked it */
+    return e;
+}
+
+fv_status fv__erosion_infer(fv_infer *i, const fv_footprint *footprint, fv_error *error) {
+    const fv_image_type *image = &i->in[0]->image;
+    fv__element          e;
+    if (image->dtype != FV_BOOL)
+        return fv_fail(error, FV_ERROR_USAGE, "image is %s; only bool images are possible (image > 0 makes one)", fv_dtype_name(image->dtype));
+    return element_of(footprint, image, &e, error);
+}
+
+static fv_region reach_around(const fv__element *e, const fv_region *region, const int64_t *shape) {
+    int64_t reach[FV_MAX_DIMS] = { 0 };
+    for (int i = 0; i < e->count; i++) reach[e->axis[i]] = e->half[i];
+    fv_region grown = fv_region_grow(region, reach, reach);
+    return fv_region_clip(&grown, shape);
+}
+
+fv_region fv__erosion_need(const fv_need *n, const fv_footprint *footprint) {
+    fv__element e = element(n, footprint);
+    return reach_around(&e, &n->region, n->in[0]->image.shape);
+}
+
+/* Cuts a region into tiles whose intermediate results stay in the cache, but not so small that halos outweigh them. The last
+ * axis stays whole. */
+static fv_lattice tiles(const fv__element *e, const fv_region *region) {
+    int64_t tile[FV_MAX_DIMS], least[FV_MAX_DIMS];
+    memcpy(tile, region->size, sizeof tile);
+    for (int d = 0; d < region->ndim; d++) least[d] = 1;
+    for (int i = 0; i < e->count; i++) least[e->axis[i]] = FV_MAX(4 * e->half[i], 8);
+    for (;;) {
+        int64_t voxels = 1;
+        int     widest = -1;
+        for (int d = 0; d < region->ndim; d++) voxels *= tile[d];
+        for (int d = 0; d < region->ndim - 1; d++)
+            if (tile[d] > least[d] && (widest < 0 || tile[d] * least[widest] > tile[widest] * least[d])) widest = d;
+        if (widest < 0 || voxels <= TILE_VOXELS) break;
+        tile[widest] = FV_MAX((tile[widest] + 1) / 2, least[widest]);
+    }
+    fv_lattice lattice;
+    fv_lattice_init(&lattice, region->ndim, region->size, tile);
+    return lattice;
+}
+
+static size_t erode_tile(const fv__element *e, const fv_region *from, const fv_region *to, const fv_block *in, const fv_block *out, bool dilate, void *scratch) {
+    return (e->round ? fv__erode_round : fv__erode_box)(e, from, to, in, out, dilate, scratch);
+}
+
+size_t fv__erosion_scratch(const fv_need *n, const fv_footprint *footprint) {
+    fv__element e = element(n, footprint);
+    if (!e.count || fv_region_empty(&n->region)) return 0;
+    fv_lattice lattice = tiles(&e, &n->region);
+    fv_region  to = fv_lattice_chunk(&lattice, 0), from = to; /* no tile is larger, and no halo */
+    for (int i = 0; i < e.count; i++) from.size[e.axis[i]] = FV_MIN(to.size[e.axis[i]] + 2 * e.half[i], n->in[0]->image.shape[e.axis[i]]);
+    return erode_tile(&e, &from, &to, NULL, NULL, false, NULL);
+}
+
+double fv__erosion_cost(const fv_need *n, const fv_footprint *footprint) {
+    fv__element e = element(n, footprint);
+    double      cost = 0.2 * (1 + e.count), lane = e.limit < 255 ? 1 : e.limit < 65535 ? 2 : 8;
+    for (int i = 1; i < e.count && e.round; i++) cost += 0.035 * lane * (double)e.half[i];
+    return cost;
+}
+
+void fv__erosion_run(const fv_run *r, const fv_footprint *footprint, bool dilate) {
+    fv__element e = element(&r->need, footprint);
+    if (fv_region_empty(&r->out->region)) return;
+    if (!e.count) {
+        fv_block_copy(r->out, r->in[0]);
+        return;
+    }
+    fv_lattice lattice = tiles(&e, &r->out->region);
+    for (int64_t tile = 0; tile < fv_lattice_count(&lattice); tile++) {
+        fv_region to = fv_lattice_chunk(&lattice, tile);
+        for (int d = 0; d < to.ndim; d++) to.start[d] += r->out->region.start[d];
+        fv_region from = reach_around(&e, &to, r->need.in[0]->image.shape);
+        fv_block  in = fv_block_window(r->in[0], &from), out = fv_block_window(r->out, &to);
+        erode_tile(&e, &from, &to, &in, &out, dilate, r->scratch);
+    }
+}

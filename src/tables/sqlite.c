@@ -1,0 +1,210 @@
+/* SQLite: a table of a database file, written in one transaction.
+ *
+ * The transaction also stores the result's key in the table _fovea. So a killed run leaves nothing behind, one that is repeated
+ * appends nothing twice, and many processes may write at once: each takes the write lock first and waits up to a minute for
+ * it. The journal is the default one, never a write-ahead log, because databases lie on shared storage. */
+#include "op/format.h"
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { PATIENCE_MS = 60000 };
+
+#define KEYS                                                                                              \
+    "CREATE TABLE IF NOT EXISTS _fovea (\"table\" TEXT NOT NULL COLLATE NOCASE, key TEXT NOT NULL, rows INTEGER NOT NULL, " \
+    "PRIMARY KEY (\"table\", key)) WITHOUT ROWID"
+
+typedef struct database {
+    sqlite3    *handle;
+    const char *path, *table;
+} database;
+
+/* ---------------------------------------------------------------- errors and statements */
+
+static fv_status failed(const database *db, fv_error *error) {
+    fv_status status = FV_ERROR_IO;
+    switch (sqlite3_errcode(db->handle) & 0xff) {
+    case SQLITE_FULL: status = FV_ERROR_FULL; break;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED: status = FV_ERROR_BUSY; break;
+    case SQLITE_NOTADB:
+    case SQLITE_CORRUPT: status = FV_ERROR_INPUT; break;
+    case SQLITE_ERROR:
+    case SQLITE_TOOBIG:
+    case SQLITE_CONSTRAINT: status = FV_ERROR_USAGE; break;
+    }
+    if (status == FV_ERROR_BUSY)
+        return fv_fail(error, status, "%s: another program has kept the database locked for a minute", db->path);
+    return fv_fail(error, status, "%s, table %s: %s", db->path, db->table, sqlite3_errmsg(db->handle));
+}
+
+/* Runs one statement without results; the text is SQLite's printf format, %w and %Q included. */
+static fv_status execute(const database *db, fv_error *error, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = sqlite3_vmprintf(format, arguments);
+    va_end(arguments);
+    int code = text ? sqlite3_exec(db->handle, text, NULL, NULL, NULL) : SQLITE_NOMEM;
+    sqlite3_free(text);
+    return code == SQLITE_OK ? FV_OK : failed(db, error);
+}
+
+/* The first value of a query as a number, 0 if it gives no row. */
+static fv_status query(const database *db, int64_t *value, fv_error *error, const char *format, ...) {
+    sqlite3_stmt *statement = NULL;
+    va_list       arguments;
+    va_start(arguments, format);
+    char *text = sqlite3_vmprintf(format, arguments);
+    va_end(arguments);
+    int code = text ? sqlite3_prepare_v2(db->handle, text, -1, &statement, NULL) : SQLITE_NOMEM;
+    sqlite3_free(text);
+    *value = 0;
+    if (code == SQLITE_OK) code = sqlite3_step(statement);
+    if (code == SQLITE_ROW) *value = sqlite3_column_int64(statement, 0);
+    bool good = code == SQLITE_ROW || code == SQLITE_DONE;
+    sqlite3_finalize(statement);
+    return good ? FV_OK : failed(db, error);
+}
+
+/* ---------------------------------------------------------------- the table */
+
+static fv_status create_table(const database *db, const fv_table_type *type, fv_error *error) {
+    static const char *const kinds[] = { [FV_COLUMN_INTEGER] = "INTEGER", [FV_COLUMN_REAL] = "REAL", [FV_COLUMN_TEXT] = "TEXT" };
+    fv_bytes columns = { 0 };
+    for (int c = 0; c < type->ncolumns; c++) {
+        char *column = sqlite3_mprintf("%s\"%w\" %s", c ? ", " : "", type->column[c].name, kinds[type->column[c].kind]);
+        fv_bytes_printf(&columns, "%s", column);
+        sqlite3_free(column);
+    }
+    fv_status status = execute(db, error, "CREATE TABLE \"%w\" (%s)", db->table, columns.data ? (char *)columns.data : "");
+    fv_bytes_release(&columns);
+    return status;
+}
+
+/* Old rows and new ones must have the same columns. */
+static fv_status check_columns(const database *db, const fv_table_type *type, fv_error *error) {
+    sqlite3_stmt *statement = NULL;
+    char         *text = sqlite3_mprintf("SELECT * FROM \"%w\"", db->table);
+    int           code = sqlite3_prepare_v2(db->handle, text, -1, &statement, NULL);
+    sqlite3_free(text);
+    if (code != SQLITE_OK) return failed(db, error);
+    int       there = sqlite3_column_count(statement);
+    fv_status status = FV_OK;
+    if (there != type->ncolumns)
+        status = fv_fail(error, FV_ERROR_USAGE, "append: table %s of %s has %d columns and the new rows have %d", db->table, db->path, there,
+                         type->ncolumns);
+    for (int c = 0; c < type->ncolumns && status == FV_OK; c++)
+        if (strcmp(sqlite3_column_name(statement, c), type->column[c].name))
+            status = fv_fail(error, FV_ERROR_USAGE, "append: column %d of table %s of %s is \"%.60s\", and of the new rows \"%s\"", c + 1,
+                             db->table, db->path, sqlite3_column_name(statement, c), type->column[c].name);
+    sqlite3_finalize(statement);
+    return status;
+}
+
+/* Leaves a table that rows can be added to; there: this result is in it already. */
+static fv_status prepare_table(const database *db, const fv_table_type *type, bool append, const char *key, bool *there, fv_error *error) {
+    int64_t exists, known = 0;
+    FV_TRY(execute(db, error, "%s", KEYS));
+    FV_TRY(query(db, &exists, error, "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = %Q COLLATE NOCASE", db->table));
+    if (!append || !exists) {
+        FV_TRY(execute(db, error, "DELETE FROM _fovea WHERE \"table\" = %Q", db->table));
+        FV_TRY(execute(db, error, "DROP TABLE IF EXISTS \"%w\"", db->table));
+        FV_TRY(create_table(db, type, error));
+    } else {
+        FV_TRY(query(db, &known, error, "SELECT count(*) FROM _fovea WHERE \"table\" = %Q AND key = %Q", db->table, key));
+        if (!known) FV_TRY(check_columns(db, type, error));
+    }
+    *there = known > 0;
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- rows */
+
+static void bind(sqlite3_stmt *statement, int c, fv_column_kind kind, fv_cell cell) {
+    if (kind == FV_COLUMN_INTEGER) sqlite3_bind_int64(statement, c, cell.integer);
+    else if (kind == FV_COLUMN_REAL) sqlite3_bind_double(statement, c, cell.real); /* NaN becomes NULL */
+    else sqlite3_bind_text(statement, c, cell.text, -1, SQLITE_STATIC);            /* NULL too */
+}
+
+static fv_status insert_rows(const database *db, sqlite3_stmt *statement, const fv_table_type *type, fv_table_source *source,
+                             int64_t *total, fv_error *error) {
+    const fv_cell *cells;
+    int64_t        nrows;
+    for (*total = 0;; *total += nrows) {
+        FV_TRY(source->next(source, &cells, &nrows, error));
+        if (!nrows) return FV_OK;
+        for (int64_t r = 0; r < nrows; r++, cells += type->ncolumns) {
+            for (int c = 0; c < type->ncolumns; c++) bind(statement, c + 1, type->column[c].kind, cells[c]);
+            if (sqlite3_step(statement) != SQLITE_DONE) return failed(db, error);
+            sqlite3_reset(statement);
+        }
+        FV_TRY(fv_fault_point("table.rows", error));
+    }
+}
+
+static fv_status fill_table(const database *db, const fv_table_type *type, const char *key, fv_table_source *source, fv_error *error) {
+    sqlite3_stmt *statement = NULL;
+    fv_bytes      marks = { 0 };
+    int64_t       total;
+    for (int c = 0; c < type->ncolumns; c++) fv_bytes_printf(&marks, c ? ", ?" : "?");
+    char *text = sqlite3_mprintf("INSERT INTO \"%w\" VALUES (%s)", db->table, marks.data ? (char *)marks.data : "");
+    int   code = sqlite3_prepare_v2(db->handle, text, -1, &statement, NULL);
+    sqlite3_free(text);
+    fv_bytes_release(&marks);
+    if (code != SQLITE_OK) return failed(db, error);
+    fv_status status = insert_rows(db, statement, type, source, &total, error);
+    sqlite3_finalize(statement);
+    FV_TRY(status);
+    return execute(db, error, "INSERT INTO _fovea VALUES (%Q, %Q, %lld)", db->table, key, (long long)total);
+}
+
+/* ---------------------------------------------------------------- the format */
+
+/* Waiting for the lock or the disk lends the core to others. */
+static fv_status patiently(const database *db, const char *command, fv_error *error) {
+    fv_io_enter();
+    fv_status status = execute(db, error, "%s", command);
+    fv_io_leave();
+    return status;
+}
+
+static fv_status transact(const database *db, const fv_table_type *type, const fv_table_options *options, fv_table_source *source,
+                          fv_error *error) {
+    char key[33];
+    bool there;
+    fv_hash_format(options->key, key);
+    FV_TRY(execute(db, error, "PRAGMA cache_size = -8192"));
+    FV_TRY(patiently(db, "BEGIN IMMEDIATE", error));
+    fv_status status = prepare_table(db, type, options->append, key, &there, error);
+    if (status == FV_OK && !there) status = fill_table(db, type, key, source, error);
+    if (status == FV_OK) status = fv_fault_point("table.commit", error);
+    if (status == FV_OK) status = patiently(db, "COMMIT", error);
+    if (status != FV_OK && !sqlite3_get_autocommit(db->handle)) sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
+    return status;
+}
+
+static fv_status sqlite_write(const char *path, const char *existing, const fv_table_type *type, const fv_table_options *options,
+                              fv_table_source *source, fv_error *error) {
+    (void)existing;
+    char     stem[256];
+    database db = { .path = path, .table = options->table };
+    if (!db.table || !*db.table) {
+        fv_path_stem(path, stem, sizeof stem);
+        db.table = stem;
+    }
+    if (!strcmp(db.table, "_fovea") || !sqlite3_strnicmp(db.table, "sqlite_", 7))
+        return fv_fail(error, FV_ERROR_USAGE, "table = \"%s\": this name is reserved", db.table);
+    if (sqlite3_open_v2(path, &db.handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK) {
+        fv_fail(error, FV_ERROR_IO, "cannot open the database %s: %s", path, sqlite3_errmsg(db.handle));
+        sqlite3_close(db.handle);
+        return FV_ERROR_IO;
+    }
+    sqlite3_busy_timeout(db.handle, PATIENCE_MS);
+    fv_status status = transact(&db, type, options, source, error);
+    sqlite3_close(db.handle);
+    return status;
+}
+
+const fv_table_format fv_table_sqlite = {
+    .name = "sqlite", .extensions = "db sqlite sqlite3", .brief = "tables of an SQLite database", .in_place = true, .write = sqlite_write,
+};
