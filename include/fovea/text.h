@@ -8,6 +8,11 @@
 /* Edit distance, for "did you mean": the candidate nearest to word, or NULL if none is near. */
 const char *fv_nearest_word(const char *word, const char *const *candidates, int count);
 
+/* Words broken into lines of at most `width` columns, every line after the first indented; the first one starts at column
+ * `indent` wherever it is printed. A line break in the text stays. Control characters become '?', so that nothing upsets a
+ * terminal. No line break at the end. The caller frees. */
+char *fv_text_wrap(const char *text, int indent, int width);
+
 /* 1536 is "1.5 KiB"; a count of bytes below 1024 is exact. */
 void fv_size_format(int64_t bytes, char text[24]);
 /* "4096", "512M", "1.5G", "2 GiB": powers of 1024. False if it is no size or does not fit. */

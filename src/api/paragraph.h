@@ -6,7 +6,7 @@
 
 enum { FV__WIDTH = 80 };
 
-/* Words from column `indent` on; the cursor is there already. Ends the line. What could upset a terminal becomes '?'. */
+/* Words from column `indent` on; the cursor is there already. Ends the line. */
 void fv__put_wrapped(fv_bytes *out, const char *text, int indent);
 /* "  name      text", the text wrapped from column 4 + width on. */
 void fv__put_entry(fv_bytes *out, const char *name, int width, const char *text);

@@ -59,3 +59,33 @@ bool fv_size_parse(const char *text, int64_t *bytes) {
     *bytes = (int64_t)size;
     return true;
 }
+
+static int columns(const char *text, int bytes) { /* characters of UTF-8 */
+    int n = 0;
+    for (int i = 0; i < bytes; i++) n += ((uint8_t)text[i] & 0xc0) != 0x80;
+    return n;
+}
+
+char *fv_text_wrap(const char *text, int indent, int width) {
+    fv_bytes out = { 0 };
+    int      column = indent;
+    for (const char *p = text + strspn(text, " "); *p;) {
+        int  length = (int)strcspn(p, " \n"), wide = columns(p, length);
+        bool full = column > indent && column + 1 + wide > width;
+        if (*p == '\n' || full) {
+            fv_bytes_printf(&out, p[*p == '\n'] == '\n' ? "\n" : "\n%*s", indent, ""); /* no blanks on an empty line */
+            column = indent;
+            p += *p == '\n';
+        } else {
+            if (column > indent) fv_bytes_append(&out, " ", 1);
+            column += wide + (column > indent);
+            char *word = fv_bytes_append(&out, p, (size_t)length);
+            for (int i = 0; i < length; i++)
+                if ((uint8_t)word[i] < 0x20 || word[i] == 0x7f) word[i] = '?';
+            p += length;
+        }
+        p += strspn(p, " ");
+    }
+    fv_bytes_append(&out, "", 1);
+    return (char *)out.data;
+}

@@ -88,6 +88,9 @@ void fv_options_release(const fv_command *command, void *options);
 /* The option as the user writes it, "--dry-run". */
 void fv_option_spelling(const fv_option *option, char text[48]);
 
+/* "a|b" as "a, b". */
+void fv_choices_format(const char *choices, char *text, size_t size);
+
 void fv_help_overview(void);
 void fv_help_command(const fv_command *command);
 void fv_help_usage(const fv_command *command); /* one line, to standard error */

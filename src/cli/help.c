@@ -1,30 +1,21 @@
 /* Help made from the tables of commands and options. */
 #include "cli.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { WIDTH = 80, SPELLING = 72 };
 
-/* Words from column `indent` on, broken at WIDTH; the cursor is already at that column. */
-static void put_wrapped(const char *text, int indent) {
-    int column = indent;
-    for (const char *p = text; *p;) {
-        if (*p == '\n') {
-            printf("\n%*s", indent, "");
-            column = indent;
-            p++;
-            continue;
-        }
-        int length = (int)strcspn(p, " \n");
-        if (column > indent && column + 1 + length > WIDTH) {
-            printf("\n%*s", indent, "");
-            column = indent;
-        }
-        column += printf("%s%.*s", column > indent ? " " : "", length, p);
-        p += length;
-        p += strspn(p, " ");
-    }
-    printf("\n");
+static void put_wrapped(const char *text, int indent) { /* the cursor is at that column already */
+    char *wrapped = fv_text_wrap(text, indent, WIDTH);
+    printf("%s\n", wrapped);
+    free(wrapped);
+}
+
+void fv_choices_format(const char *choices, char *text, size_t size) {
+    size_t n = 0;
+    for (const char *c = choices; *c && n + 3 < size; c++) n += (size_t)snprintf(text + n, size - n, *c == '|' ? ", " : "%c", *c);
+    text[n] = 0;
 }
 
 static const char *argument_name(const fv_option *option) {
@@ -52,16 +43,12 @@ static int spell(const fv_option *option, char text[SPELLING]) {
 static const fv_option help_option = { .name = "help", .letter = 'h', .doc = "show this" };
 
 static void put_option(const fv_option *option, int width) {
-    char spelling[SPELLING], doc[1024];
+    char spelling[SPELLING], choices[256] = "", doc[1024];
     spell(option, spelling);
-    int n = snprintf(doc, sizeof doc, "%s", option->doc ? option->doc : "");
-    if (option->choices && n < (int)sizeof doc) {
-        n += snprintf(doc + n, sizeof doc - (size_t)n, ": ");
-        for (const char *c = option->choices; *c && n < (int)sizeof doc - 3; c++)
-            n += snprintf(doc + n, sizeof doc - (size_t)n, *c == '|' ? ", " : "%c", *c);
-    }
-    if (option->kind == FV_OPTION_TEXTS && n < (int)sizeof doc) n += snprintf(doc + n, sizeof doc - (size_t)n, "; may be repeated");
-    if (option->def && n < (int)sizeof doc) snprintf(doc + n, sizeof doc - (size_t)n, " (default: %s)", option->def);
+    if (option->choices) fv_choices_format(option->choices, choices, sizeof choices);
+    snprintf(doc, sizeof doc, "%s%s%s%s%s%s%s", option->doc ? option->doc : "", *choices ? ": " : "", choices,
+             option->kind == FV_OPTION_TEXTS ? "; may be repeated" : "", option->def ? " (default: " : "", option->def ? option->def : "",
+             option->def ? ")" : "");
     printf("  %-*s  ", width, spelling);
     put_wrapped(doc, width + 4);
 }

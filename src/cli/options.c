@@ -1,6 +1,5 @@
 /* Command-line options by table: --name value, --name=value, -n value, -nvalue, -abc; "--" ends them. */
 #include "cli.h"
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,8 +97,7 @@ static int set_value(const fv_command *command, const fv_option *option, void *o
     case FV_OPTION_TEXT:
         if (option->choices && !is_choice(option->choices, value)) {
             char expected[256] = "one of ";
-            for (const char *c = option->choices; *c; c++) /* "a|b" reads as "a, b" */
-                snprintf(expected + strlen(expected), sizeof expected - strlen(expected), *c == '|' ? ", " : "%c", *c);
+            fv_choices_format(option->choices, expected + strlen(expected), sizeof expected - strlen(expected));
             return bad_value(command, option, value, expected);
         }
         *(const char **)field = value;

@@ -36,4 +36,21 @@ TEST(a_near_word_is_found_and_a_far_one_is_not) {
     CHECK(fv_nearest_word("x", words, 0) == NULL);
 }
 
+TEST(text_is_broken_between_words) {
+    static const struct { const char *text; int indent; const char *wrapped; } samples[] = {
+        { "", 2, "" },
+        { "one two three four", 0, "one two\nthree four" },
+        { "one two three", 4, "one two\n    three" },
+        { "  a   b\n\nc d", 2, "a b\n\n  c d" },
+        { "averyveryverylongword x", 0, "averyveryverylongword\nx" },
+        { "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4 \xc3\xa4\xc3\xa4\xc3\xa4", 2, "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4 \xc3\xa4\xc3\xa4\xc3\xa4" },
+        { "red\x1b[31m", 0, "red?[31m" },
+    };
+    for (int i = 0; i < FV_COUNT(samples); i++) {
+        char *wrapped = fv_text_wrap(samples[i].text, samples[i].indent, 11);
+        CHECK_TEXT(wrapped, samples[i].wrapped);
+        free(wrapped);
+    }
+}
+
 TEST_MAIN
