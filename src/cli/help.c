@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDTH = 80, SPELLING = 72 };
+enum { WIDTH = 80, SPELLING = 96, WIDEST = 28 }; /* an option spelled wider than WIDEST is explained on the next line */
 
 static void put_wrapped(const char *text, int indent) { /* the cursor is at that column already */
     char *wrapped = fv_text_wrap(text, indent, WIDTH);
@@ -49,7 +49,8 @@ static void put_option(const fv_option *option, int width) {
     snprintf(doc, sizeof doc, "%s%s%s%s%s%s%s", option->doc ? option->doc : "", *choices ? ": " : "", choices,
              option->kind == FV_OPTION_TEXTS ? "; may be repeated" : "", option->def ? " (default: " : "", option->def ? option->def : "",
              option->def ? ")" : "");
-    printf("  %-*s  ", width, spelling);
+    if ((int)strlen(spelling) > width) printf("  %s\n%*s", spelling, width + 4, "");
+    else printf("  %-*s  ", width, spelling);
     put_wrapped(doc, width + 4);
 }
 
@@ -62,7 +63,7 @@ void fv_help_command(const fv_command *command) {
     int  width = spell(&help_option, spelling);
     for (const fv_option *o = command->options; o && o->name; o++) {
         int length = spell(o, spelling);
-        if (length > width) width = length;
+        if (length > width && length <= WIDEST) width = length;
     }
     printf("usage: fovea %s [options]%s%s\n\n", command->name, command->usage ? " " : "", command->usage ? command->usage : "");
     put_wrapped(command->brief, 0);
