@@ -262,21 +262,25 @@ static fv_status run_passes(const fv_op *op, const void *params, test_image *con
 
 static fv_status run_point(const fv_op *op, const void *params, fv_dtype compute, test_image *const *inputs, int ninputs, test_output *output) {
     const fv_kernels *k = fv_kernels_current();
-    int64_t n = fv_image_type_voxels(&output->type.image);
+    bool    image = output->type.kind == FV_KIND_IMAGE;
+    int64_t n = image ? fv_image_type_voxels(&output->type.image) : 1;
     void   *converted[FV_MAX_INPUTS] = { 0 };
     for (int i = 0; i < ninputs; i++) {
         if (!inputs[i]) continue;
         converted[i] = fv_alloc((size_t)n * 8);
         if (inputs[i]->type.kind == FV_KIND_SCALAR)
-            for (int64_t j = 0; j < n; j++) k->convert((char *)converted[i] + j * (int64_t)fv_dtype_size(compute), compute, &inputs[i]->scalar.real, FV_FLOAT64, 1);
+            for (int64_t j = 0; j < n; j++)
+                k->convert((char *)converted[i] + j * (int64_t)fv_dtype_size(compute), compute, &inputs[i]->scalar.integer, inputs[i]->scalar.dtype, 1);
         else
             k->convert(converted[i], compute, inputs[i]->data, inputs[i]->type.image.dtype, n);
     }
-    fv_dtype made = output->type.image.dtype == FV_BOOL ? FV_BOOL : compute;
+    fv_dtype dtype = image ? output->type.image.dtype : output->type.dtype, made = dtype == FV_BOOL ? FV_BOOL : compute;
     void    *raw = fv_alloc((size_t)n * 8 + 8);
     output->data = fv_alloc((size_t)n * 8 + 8);
     op->point[compute](params, n, raw, (const void *const *)converted);
-    k->convert(output->data, output->type.image.dtype, raw, made, n);
+    k->convert(output->data, dtype, raw, made, n);
+    output->scalar.dtype = dtype;
+    if (!image) memcpy(&output->scalar.integer, output->data, fv_dtype_size(dtype));
     free(raw);
     for (int i = 0; i < ninputs; i++) free(converted[i]);
     return FV_OK;

@@ -1,0 +1,35 @@
+/* Types of point-wise operators: what the inputs are computed in and what comes out. An operator names one of these as its
+ * infer.
+ *
+ * Common to all: images must have the same shape; axes, spacing and affine come from the first image; a scalar never changes
+ * the shape, and is brought to the compute type (it is weak); only scalars give a scalar. Complex images are refused.
+ *
+ * "Small" below: bool, integers of 8 and 16 bits, float32. */
+#ifndef FV_PROMOTE_H
+#define FV_PROMOTE_H
+
+#include "op/op.h"
+
+/* Arithmetic never wraps: small types give float32, others float64; scalars float64. */
+fv_status fv_infer_arithmetic(fv_infer *i, fv_error *error);
+/* The same, but whole scalars give a whole scalar. */
+fv_status fv_infer_integral(fv_infer *i, fv_error *error);
+/* Bool, compared exactly: an integer against an integer or a number with a fraction. (Integers of 64 bits against a real
+ * number are compared in float64. Scalars take the type of a float32 image.) */
+fv_status fv_infer_comparison(fv_infer *i, fv_error *error);
+/* The type of the first input stays; further inputs are scalars. */
+fv_status fv_infer_keep(fv_infer *i, fv_error *error);
+/* One of the inputs is the result: their common type if they agree, else as arithmetic. A whole number fits every type (it
+ * saturates), a real number only floating-point images. */
+fv_status fv_infer_select(fv_infer *i, fv_error *error);
+/* The same for inputs 1 and 2, chosen by input 0, which is bool. */
+fv_status fv_infer_where(fv_infer *i, fv_error *error);
+/* Bits: bools give bool, integers the least integer type that holds both. Real numbers are refused. */
+fv_status fv_infer_bits(fv_infer *i, fv_error *error);
+/* Bool, asked of one floating-point value. */
+fv_status fv_infer_test(fv_infer *i, fv_error *error);
+
+/* The type that holds every value of an element type and is computed in: FLOAT32, FLOAT64, INT64, UINT64 or BOOL. */
+fv_dtype fv_compute_type(fv_dtype dtype);
+
+#endif

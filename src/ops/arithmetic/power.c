@@ -1,0 +1,26 @@
+/* power: power of two images or numbers: a ** b. */
+#include "base/math.h"
+#include "op/point.h"
+
+FV_POINT2(real32, float, float, fv_powf(x, y))
+FV_POINT2(real64, double, double, fv_pow(x, y))
+
+static const fv_input inputs[] = {
+    { "a", FV_KIND_NONE, .doc = "image or number" },
+    { "b", FV_KIND_NONE, .doc = "image of the same shape, or number" },
+    FV_INPUT_END,
+};
+
+static double cost(const fv_need *n) {
+    (void)n;
+    return 12;
+}
+
+const fv_op FV_OP(power) = {
+    .name = "power", .family = "arithmetic", .brief = "power of two images or numbers: a ** b", .version = 1,
+    .doc = "Images of bool, up to 16-bit integers and float32 give float32, others float64, so that nothing wraps. A negative base with a fractional exponent gives nan.",
+    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,
+    .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
+    .cost = cost,
+    .example = "ones([64, 64]) ** 2 |> write(\"square.npy\")",
+};

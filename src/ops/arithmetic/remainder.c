@@ -1,0 +1,34 @@
+/* remainder: remainder of a division: a % b. */
+#include "op/point.h"
+
+/* fmod is exact, so it has the same bits everywhere; then the sign of the divisor, as numpy.remainder has it. */
+static inline float remainder32(float x, float y) {
+    float rest = fmodf(x, y);
+    return rest == 0 ? copysignf(0, y) : (y < 0) != (rest < 0) ? rest + y : rest;
+}
+static inline double remainder64(double x, double y) {
+    double rest = fmod(x, y);
+    return rest == 0 ? copysign(0, y) : (y < 0) != (rest < 0) ? rest + y : rest;
+}
+FV_POINT2(real32, float, float, remainder32(x, y))
+FV_POINT2(real64, double, double, remainder64(x, y))
+
+static const fv_input inputs[] = {
+    { "a", FV_KIND_NONE, .doc = "image or number" },
+    { "b", FV_KIND_NONE, .doc = "image of the same shape, or number" },
+    FV_INPUT_END,
+};
+
+static double cost(const fv_need *n) {
+    (void)n;
+    return 20;
+}
+
+const fv_op FV_OP(remainder) = {
+    .name = "remainder", .family = "arithmetic", .brief = "remainder of a division: a % b", .version = 1,
+    .doc = "The result has the sign of the divisor, as in Python and numpy. A divisor of zero gives nan. Images of bool, up to 16-bit integers and float32 give float32, others float64, so that nothing wraps.",
+    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,
+    .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
+    .cost = cost,
+    .example = "ones([64, 64]) * 7 % 4 |> write(\"three.npy\")",
+};

@@ -1,0 +1,26 @@
+/* subtract: difference of two images or numbers: a - b. */
+#include "op/point.h"
+
+FV_POINT2(real32, float, float, x - y)
+FV_POINT2(real64, double, double, x - y)
+
+/* Whole numbers saturate instead of wrapping. */
+static inline int64_t sub_whole(int64_t x, int64_t y) {
+    int64_t result;
+    return __builtin_sub_overflow(x, y, &result) ? (x < 0 ? INT64_MIN : INT64_MAX) : result;
+}
+FV_POINT2(whole, int64_t, int64_t, sub_whole(x, y))
+
+static const fv_input inputs[] = {
+    { "a", FV_KIND_NONE, .doc = "image or number" },
+    { "b", FV_KIND_NONE, .doc = "image of the same shape, or number" },
+    FV_INPUT_END,
+};
+
+const fv_op FV_OP(subtract) = {
+    .name = "subtract", .family = "arithmetic", .brief = "difference of two images or numbers: a - b", .version = 1,
+    .doc = "Images of bool, up to 16-bit integers and float32 give float32, others float64, so that nothing wraps.",
+    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_integral,
+    .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64, [FV_INT64] = whole },
+    .example = "1 - ones([64, 64]) |> write(\"nothing.npy\")",
+};

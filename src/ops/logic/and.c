@@ -1,0 +1,20 @@
+/* and: both of two masks, or the bits of integers: a & b. */
+#include "op/point.h"
+
+FV_POINT2(whole, int64_t, int64_t, x & y)
+FV_POINT2(natural, uint64_t, uint64_t, x & y)
+FV_POINT2(flag, uint8_t, uint8_t, x & y)
+
+static const fv_input inputs[] = {
+    { "a", FV_KIND_NONE, .doc = "image or number" },
+    { "b", FV_KIND_NONE, .doc = "image of the same shape, or number" },
+    FV_INPUT_END,
+};
+
+const fv_op FV_OP(and) = {
+    .name = "and", .family = "logic", .brief = "both of two masks, or the bits of integers: a & b", .version = 1,
+    .doc = "Bools give bool; integers are combined bit by bit in the least type that holds both.",
+    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_bits,
+    .point = { [FV_INT64] = whole, [FV_UINT64] = natural, [FV_BOOL] = flag },
+    .example = "(phantom(\"cells\", [64, 64]) > 50) & (phantom(\"cells\", [64, 64]) < 100) |> write(\"mask.png\")",
+};

@@ -1,0 +1,17 @@
+/* isinf: where a value is infinite. */
+#include "op/point.h"
+
+FV_POINT1(real32, uint8_t, float, fabsf(x) == INFINITY)
+FV_POINT1(real64, uint8_t, double, fabs(x) == INFINITY)
+
+static const fv_input inputs[] = {
+    { "image", FV_KIND_NONE, .doc = "image or number" },
+    FV_INPUT_END,
+};
+
+const fv_op FV_OP(isinf) = {
+    .name = "isinf", .family = "logic", .brief = "where a value is infinite", .version = 1,
+    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_test,
+    .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
+    .example = "isinf(log(ones([64, 64]) - 1)) |> write(\"mask.png\")",
+};

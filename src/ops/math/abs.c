@@ -1,0 +1,21 @@
+/* abs: size without sign. */
+#include "op/point.h"
+
+FV_POINT1(real32, float, float, fabsf(x))
+FV_POINT1(real64, double, double, fabs(x))
+FV_POINT1(whole, int64_t, int64_t, x == INT64_MIN ? INT64_MAX : x < 0 ? -x : x)
+FV_POINT1(natural, uint64_t, uint64_t, x)
+FV_POINT1(flag, uint8_t, uint8_t, x)
+
+static const fv_input inputs[] = {
+    { "image", FV_KIND_NONE, .doc = "image or number" },
+    FV_INPUT_END,
+};
+
+const fv_op FV_OP(abs) = {
+    .name = "abs", .family = "math", .brief = "size without sign", .version = 1,
+    .doc = "The element type stays; the least integer, whose size does not fit, gives the largest.",
+    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_keep,
+    .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64, [FV_INT64] = whole, [FV_UINT64] = natural, [FV_BOOL] = flag },
+    .example = "abs(ones([64, 64]) - 3) |> write(\"two.npy\")",
+};

@@ -1,0 +1,26 @@
+/* arctan2: angle of the point (x, y), in radians. */
+#include "base/math.h"
+#include "op/point.h"
+
+FV_POINT2(real32, float, float, (float)fv_atan2(x, y))
+FV_POINT2(real64, double, double, fv_atan2(x, y))
+
+static const fv_input inputs[] = {
+    { "y", FV_KIND_NONE, .doc = "image or number" },
+    { "x", FV_KIND_NONE, .doc = "image of the same shape, or number" },
+    FV_INPUT_END,
+};
+
+static double cost(const fv_need *n) {
+    (void)n;
+    return 8;
+}
+
+const fv_op FV_OP(arctan2) = {
+    .name = "arctan2", .family = "math", .brief = "angle of the point (x, y), in radians", .version = 1,
+    .doc = "Between -pi and pi, in the right quadrant. Images of bool, up to 16-bit integers and float32 give float32, others float64, so that nothing wraps.",
+    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,
+    .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
+    .cost = cost,
+    .example = "arctan2(ones([64, 64]), 2) |> write(\"angle.npy\")",
+};

@@ -1,0 +1,19 @@
+/* floor: the next integer below. */
+#include "op/point.h"
+
+FV_POINT_COPIES
+FV_POINT1(real32, float, float, floorf(x))
+FV_POINT1(real64, double, double, floor(x))
+
+static const fv_input inputs[] = {
+    { "image", FV_KIND_NONE, .doc = "image or number" },
+    FV_INPUT_END,
+};
+
+const fv_op FV_OP(floor) = {
+    .name = "floor", .family = "math", .brief = "the next integer below", .version = 1,
+    .doc = "The element type stays.",
+    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_keep,
+    .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64, [FV_INT64] = whole, [FV_UINT64] = natural, [FV_BOOL] = flag },
+    .example = "floor(ones([64, 64]) / 3) |> write(\"whole.npy\")",
+};

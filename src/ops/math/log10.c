@@ -1,0 +1,25 @@
+/* log10: logarithm to base 10. */
+#include "base/math.h"
+#include "op/point.h"
+
+FV_POINT1(real32, float, float, fv_log10f(x))
+FV_POINT1(real64, double, double, fv_log10(x))
+
+static const fv_input inputs[] = {
+    { "image", FV_KIND_NONE, .doc = "image or number" },
+    FV_INPUT_END,
+};
+
+static double cost(const fv_need *n) {
+    (void)n;
+    return 4;
+}
+
+const fv_op FV_OP(log10) = {
+    .name = "log10", .family = "math", .brief = "logarithm to base 10", .version = 1,
+    .doc = "Zero gives -inf, a negative value nan. Images of bool, up to 16-bit integers and float32 give float32, others float64, so that nothing wraps.",
+    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,
+    .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
+    .cost = cost,
+    .example = "log10(ones([64, 64]) * 1000) |> write(\"log10.npy\")",
+};

@@ -1,0 +1,25 @@
+/* log2: logarithm to base 2. */
+#include "base/math.h"
+#include "op/point.h"
+
+FV_POINT1(real32, float, float, fv_log2f(x))
+FV_POINT1(real64, double, double, fv_log2(x))
+
+static const fv_input inputs[] = {
+    { "image", FV_KIND_NONE, .doc = "image or number" },
+    FV_INPUT_END,
+};
+
+static double cost(const fv_need *n) {
+    (void)n;
+    return 4;
+}
+
+const fv_op FV_OP(log2) = {
+    .name = "log2", .family = "math", .brief = "logarithm to base 2", .version = 1,
+    .doc = "Zero gives -inf, a negative value nan. Images of bool, up to 16-bit integers and float32 give float32, others float64, so that nothing wraps.",
+    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,
+    .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
+    .cost = cost,
+    .example = "log2(ones([64, 64]) * 8) |> write(\"log2.npy\")",
+};

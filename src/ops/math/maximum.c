@@ -1,0 +1,22 @@
+/* maximum: the larger of two images or numbers. */
+#include "op/point.h"
+
+FV_POINT2(real32, float, float, x > y || x != x ? x : y)
+FV_POINT2(real64, double, double, x > y || x != x ? x : y)
+FV_POINT2(whole, int64_t, int64_t, x > y ? x : y)
+FV_POINT2(natural, uint64_t, uint64_t, x > y ? x : y)
+FV_POINT2(flag, uint8_t, uint8_t, x > y ? x : y)
+
+static const fv_input inputs[] = {
+    { "a", FV_KIND_NONE, .doc = "image or number" },
+    { "b", FV_KIND_NONE, .doc = "image of the same shape, or number" },
+    FV_INPUT_END,
+};
+
+const fv_op FV_OP(maximum) = {
+    .name = "maximum", .family = "math", .brief = "the larger of two images or numbers", .version = 1,
+    .doc = "Nan wins, as in numpy. Images of one type keep it, also with a whole number (which saturates); otherwise the types of arithmetic.",
+    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_select,
+    .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64, [FV_INT64] = whole, [FV_UINT64] = natural, [FV_BOOL] = flag },
+    .example = "maximum(phantom(\"cells\", [64, 64]), 100) |> write(\"maximum.png\")",
+};

@@ -1,0 +1,19 @@
+/* round: the nearest integer. */
+#include "op/point.h"
+
+FV_POINT_COPIES
+FV_POINT1(real32, float, float, rintf(x))
+FV_POINT1(real64, double, double, rint(x))
+
+static const fv_input inputs[] = {
+    { "image", FV_KIND_NONE, .doc = "image or number" },
+    FV_INPUT_END,
+};
+
+const fv_op FV_OP(round) = {
+    .name = "round", .family = "math", .brief = "the nearest integer", .version = 1,
+    .doc = "Halves go to the even neighbour, as in numpy. The element type stays.",
+    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_keep,
+    .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64, [FV_INT64] = whole, [FV_UINT64] = natural, [FV_BOOL] = flag },
+    .example = "round(ones([64, 64]) / 3) |> write(\"whole.npy\")",
+};

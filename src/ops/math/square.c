@@ -1,0 +1,18 @@
+/* square: the value times itself. */
+#include "op/point.h"
+
+FV_POINT1(real32, float, float, x * x)
+FV_POINT1(real64, double, double, x * x)
+
+static const fv_input inputs[] = {
+    { "image", FV_KIND_NONE, .doc = "image or number" },
+    FV_INPUT_END,
+};
+
+const fv_op FV_OP(square) = {
+    .name = "square", .family = "math", .brief = "the value times itself", .version = 1,
+    .doc = "Images of bool, up to 16-bit integers and float32 give float32, others float64, so that nothing wraps.",
+    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,
+    .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
+    .example = "square(ones([64, 64]) * 3) |> write(\"square.npy\")",
+};

@@ -1,0 +1,25 @@
+/* tanh: hyperbolic tangent. */
+#include "base/math.h"
+#include "op/point.h"
+
+FV_POINT1(real32, float, float, (float)fv_tanh(x))
+FV_POINT1(real64, double, double, fv_tanh(x))
+
+static const fv_input inputs[] = {
+    { "image", FV_KIND_NONE, .doc = "image or number" },
+    FV_INPUT_END,
+};
+
+static double cost(const fv_need *n) {
+    (void)n;
+    return 6;
+}
+
+const fv_op FV_OP(tanh) = {
+    .name = "tanh", .family = "math", .brief = "hyperbolic tangent", .version = 1,
+    .doc = "Images of bool, up to 16-bit integers and float32 give float32, others float64, so that nothing wraps.",
+    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,
+    .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
+    .cost = cost,
+    .example = "tanh(ones([64, 64])) |> write(\"tanh.npy\")",
+};
