@@ -60,17 +60,17 @@ static int format_fixed(double value, char *text) {
 }
 
 static int format_with_printf(double value, char *text) {
-    int least = 1, most = 17; /* significant digits: 17 always do, and if n do, more do too */
+    char buffer[400];
+    int  least = 1, most = 17; /* significant digits: 17 always do, and if n do, more do too */
     while (least < most) {
         int middle = (least + most) / 2;
-        snprintf(text, FV_NUMBER_SIZE - 1, "%.*g", middle, value);
-        if (strtod(text, NULL) == value) most = middle;
+        snprintf(buffer, sizeof buffer, "%.*g", middle, value);
+        if (strtod(buffer, NULL) == value) most = middle;
         else least = middle + 1;
     }
-    snprintf(text, FV_NUMBER_SIZE - 1, "%.*g", most, value);
-    char *comma = strchr(text, ','); /* some locales */
-    if (comma) *comma = '.';
-    return (int)strlen(text);
+    int length = snprintf(buffer, sizeof buffer, "%.*g", most, value);
+    for (int i = 0; i <= length; i++) text[i] = buffer[i] == ',' ? '.' : buffer[i]; /* some locales write a comma */
+    return length;
 }
 
 int fv_real_format(double value, char text[FV_NUMBER_SIZE]) {

@@ -102,11 +102,12 @@ static fv_status check_header(const char *path, const char *header, const fv_tab
     char        name[256];
     const char *p = strncmp(header, "\xef\xbb\xbf", 3) ? header : header + 3;
     for (int c = 0; c < type->ncolumns; c++) {
-        if (!p) return fv_fail(error, FV_ERROR_USAGE, "append: %s has %d columns and the new rows have %d", path, c, type->ncolumns);
+        if (!p)
+            return fv_fail(error, FV_ERROR_USAGE, "append: %s has %d columns and the new rows have %d", path, c, type->ncolumns);
         p = next_field(p, name, sizeof name);
         if (strcmp(name, type->column[c].name))
-            return fv_fail(error, FV_ERROR_USAGE, "append: column %d of %s is \"%.60s\", and of the new rows \"%s\"", c + 1, path, name,
-                           type->column[c].name);
+            return fv_fail(error, FV_ERROR_USAGE, "append: column %d of %s is \"%.60s\", and of the new rows \"%s\"", c + 1, path,
+                           name, type->column[c].name);
     }
     if (p) return fv_fail(error, FV_ERROR_USAGE, "append: %s has more columns than the %d of the new rows", path, type->ncolumns);
     return FV_OK;

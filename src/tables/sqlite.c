@@ -91,21 +91,24 @@ static fv_status check_columns(const database *db, const fv_table_type *type, fv
     int       there = sqlite3_column_count(statement);
     fv_status status = FV_OK;
     if (there != type->ncolumns)
-        status = fv_fail(error, FV_ERROR_USAGE, "append: table %s of %s has %d columns and the new rows have %d", db->table, db->path, there,
-                         type->ncolumns);
+        status = fv_fail(error, FV_ERROR_USAGE, "append: table %s of %s has %d columns and the new rows have %d", db->table,
+                         db->path, there, type->ncolumns);
     for (int c = 0; c < type->ncolumns && status == FV_OK; c++)
         if (strcmp(sqlite3_column_name(statement, c), type->column[c].name))
-            status = fv_fail(error, FV_ERROR_USAGE, "append: column %d of table %s of %s is \"%.60s\", and of the new rows \"%s\"", c + 1,
-                             db->table, db->path, sqlite3_column_name(statement, c), type->column[c].name);
+            status =
+                fv_fail(error, FV_ERROR_USAGE, "append: column %d of table %s of %s is \"%.60s\", and of the new rows \"%s\"",
+                        c + 1, db->table, db->path, sqlite3_column_name(statement, c), type->column[c].name);
     sqlite3_finalize(statement);
     return status;
 }
 
 /* Leaves a table that rows can be added to; there: this result is in it already. */
-static fv_status prepare_table(const database *db, const fv_table_type *type, bool append, const char *key, bool *there, fv_error *error) {
+static fv_status prepare_table(const database *db, const fv_table_type *type, bool append, const char *key, bool *there,
+                               fv_error *error) {
     int64_t exists, known = 0;
     FV_TRY(execute(db, error, "%s", KEYS));
-    FV_TRY(query(db, &exists, error, "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = %Q COLLATE NOCASE", db->table));
+    FV_TRY(query(db, &exists, error, "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = %Q COLLATE NOCASE",
+                 db->table));
     if (!append || !exists) {
         FV_TRY(execute(db, error, "DELETE FROM _fovea WHERE \"table\" = %Q", db->table));
         FV_TRY(execute(db, error, "DROP TABLE IF EXISTS \"%w\"", db->table));
@@ -142,7 +145,8 @@ static fv_status insert_rows(const database *db, sqlite3_stmt *statement, const 
     }
 }
 
-static fv_status fill_table(const database *db, const fv_table_type *type, const char *key, fv_table_source *source, fv_error *error) {
+static fv_status fill_table(const database *db, const fv_table_type *type, const char *key, fv_table_source *source,
+                            fv_error *error) {
     sqlite3_stmt *statement = NULL;
     fv_bytes      marks = { 0 };
     int64_t       total;
@@ -206,5 +210,9 @@ static fv_status sqlite_write(const char *path, const char *existing, const fv_t
 }
 
 const fv_table_format fv_table_sqlite = {
-    .name = "sqlite", .extensions = "db sqlite sqlite3", .brief = "tables of an SQLite database", .in_place = true, .write = sqlite_write,
+    .name = "sqlite",
+    .extensions = "db sqlite sqlite3",
+    .brief = "tables of an SQLite database",
+    .in_place = true,
+    .write = sqlite_write,
 };

@@ -33,7 +33,8 @@ TEST(a_scale_goes_from_low_to_high) {
     for (int i = 0; i < 15; i++) CHECK_INT(((uint8_t *)out.data)[i], expected[i / 3]);
     test_output_free(&out);
     CHECK(test_apply("colorize", "map=viridis", (test_image *[]){ &in, &low, &high }, 3, NULL, 0, &out, NULL) == FV_OK);
-    CHECK(!memcmp(out.data, (uint8_t[]){ 68, 1, 84, 68, 1, 84 }, 6) && !memcmp((uint8_t *)out.data + 9, (uint8_t[]){ 253, 231, 37 }, 3));
+    CHECK(!memcmp(out.data, (uint8_t[]){ 68, 1, 84, 68, 1, 84 }, 6) &&
+          !memcmp((uint8_t *)out.data + 9, (uint8_t[]){ 253, 231, 37 }, 3));
     test_output_free(&out);
     test_image_free(&in);
     in = test_image_new(FV_UINT8, 1, (int64_t[]){ 256 });
@@ -63,7 +64,8 @@ static bool refused(fv_dtype dtype, int ndim, const char *axis, const char *part
     test_output out;
     fv_error    error = { 0 };
     snprintf(in.type.image.axis[0], 8, "%s", axis);
-    bool ok = test_apply("colorize", "", (test_image *[]){ &in }, 1, NULL, 0, &out, &error) == FV_ERROR_USAGE && strstr(error.message, part);
+    bool ok = test_apply("colorize", "", (test_image *[]){ &in }, 1, NULL, 0, &out, &error) == FV_ERROR_USAGE &&
+              strstr(error.message, part);
     if (!ok) printf("# %s\n", error.message);
     test_image_free(&in);
     return ok;

@@ -119,7 +119,7 @@ TEST(a_far_corner_of_a_huge_volume_is_made_alone) {
 static bool refused(const char *params, const char *part) {
     test_output out;
     fv_error    error = { 0 };
-    bool        ok = test_apply("phantom", params, NULL, 0, NULL, 0, &out, &error) == FV_ERROR_USAGE && strstr(error.message, part);
+    bool ok = test_apply("phantom", params, NULL, 0, NULL, 0, &out, &error) == FV_ERROR_USAGE && strstr(error.message, part);
     if (!ok) printf("# %s: %s\n", params, error.message);
     return ok;
 }

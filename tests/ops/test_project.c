@@ -38,8 +38,10 @@ TEST(project_equals_a_plain_loop_on_every_axis_and_type) {
                 CHECK_INT(fv_image_type_voxels(o), 315 / shape[axis]);
                 for (int64_t i = 0; i < fv_image_type_voxels(o); i++) {
                     int64_t first = i / step[axis] * step[axis] * shape[axis] + i % step[axis];
-                    double  expected = brute(&in, first, shape[axis], step[axis], method, o->dtype), got = value(out.data, o->dtype, i);
-                    CHECK_MESSAGE(got == expected, "%s %s voxel %d: %.17g, not %.17g", fv_dtype_name((fv_dtype)dtype), params, (int)i, got, expected);
+                    double  expected = brute(&in, first, shape[axis], step[axis], method, o->dtype),
+                           got = value(out.data, o->dtype, i);
+                    CHECK_MESSAGE(got == expected, "%s %s voxel %d: %.17g, not %.17g", fv_dtype_name((fv_dtype)dtype), params,
+                                  (int)i, got, expected);
                 }
                 test_output_free(&out);
                 test_image_free(&in);
@@ -48,7 +50,9 @@ TEST(project_equals_a_plain_loop_on_every_axis_and_type) {
 
 TEST(project_gives_the_documented_types) {
     test_image in = test_image_new(FV_UINT16, 2, (int64_t[]){ 3, 4 }), wide = test_image_new(FV_INT32, 2, (int64_t[]){ 3, 4 });
-    static const fv_dtype expected[] = { FV_UINT16, FV_UINT16, FV_FLOAT32, FV_FLOAT64, FV_INT32, FV_INT32, FV_FLOAT64, FV_FLOAT64 };
+    static const fv_dtype expected[] = {
+        FV_UINT16, FV_UINT16, FV_FLOAT32, FV_FLOAT64, FV_INT32, FV_INT32, FV_FLOAT64, FV_FLOAT64
+    };
     for (int i = 0; i < 8; i++) {
         char params[64];
         snprintf(params, sizeof params, "axis=y; method=%s", methods[i % 4]);
@@ -70,7 +74,8 @@ TEST(project_is_the_same_on_any_lattice_and_instruction_set) {
             test_image in = test_image_new(FV_FLOAT32, 3, (int64_t[]){ 15, 17, 39 });
             test_image_random(&in, 5);
             CHECK_MESSAGE(test_conforms("project", params, (test_image *[]){ &in }, 1, 6, message), "%s: %s", params, message);
-            CHECK_MESSAGE(test_same_on_every_isa("project", params, (test_image *[]){ &in }, 1, message), "%s: %s", params, message);
+            CHECK_MESSAGE(test_same_on_every_isa("project", params, (test_image *[]){ &in }, 1, message), "%s: %s", params,
+                          message);
             test_image_free(&in);
         }
 }
@@ -81,7 +86,8 @@ TEST(a_nan_on_the_line_shows) {
             test_image in = test_image_new(FV_FLOAT32, 2, (int64_t[]){ 3, 3 });
             ((float *)in.data)[axis ? at : at * 3] = NAN;
             test_output out;
-            CHECK(test_apply("project", axis ? "axis=x; method=min" : "axis=y", (test_image *[]){ &in }, 1, NULL, 0, &out, NULL) == FV_OK);
+            CHECK(test_apply("project", axis ? "axis=x; method=min" : "axis=y", (test_image *[]){ &in }, 1, NULL, 0, &out,
+                             NULL) == FV_OK);
             CHECK(((float *)out.data)[0] != ((float *)out.data)[0] && ((float *)out.data)[1] == 0);
             test_output_free(&out);
             test_image_free(&in);
@@ -91,7 +97,8 @@ TEST(a_nan_on_the_line_shows) {
 static bool refused(test_image *in, const char *params, const char *part) {
     test_output out;
     fv_error    error = { 0 };
-    bool        ok = test_apply("project", params, (test_image *[]){ in }, 1, NULL, 0, &out, &error) == FV_ERROR_USAGE && strstr(error.message, part);
+    bool        ok = test_apply("project", params, (test_image *[]){ in }, 1, NULL, 0, &out, &error) == FV_ERROR_USAGE &&
+              strstr(error.message, part);
     if (!ok) printf("# %s: %s\n", params, error.message);
     return ok;
 }

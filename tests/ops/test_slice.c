@@ -59,15 +59,21 @@ TEST(slice_takes_what_python_takes) {
 }
 
 TEST(slice_is_the_same_on_any_lattice_and_type) {
-    static const char *const params[] = { "start=[2]; single=[1]", "start=[nan,4]; stop=[nan,5]; single=[0,1]", "start=[nan,nan,-1]; single=[0,0,1]",
-                                          "start=[1,9,20]; stop=[5,2,nan]; step=[2,-3,-4]", "start=[0,0]; single=[1,1]", "" };
+    static const char *const params[] = { "start=[2]; single=[1]",
+                                          "start=[nan,4]; stop=[nan,5]; single=[0,1]",
+                                          "start=[nan,nan,-1]; single=[0,0,1]",
+                                          "start=[1,9,20]; stop=[5,2,nan]; step=[2,-3,-4]",
+                                          "start=[0,0]; single=[1,1]",
+                                          "" };
     static const fv_dtype dtypes[] = { FV_UINT8, FV_INT16, FV_FLOAT32, FV_UINT64 };
     for (int t = 0; t < FV_COUNT(dtypes); t++) {
         test_image in = numbered(dtypes[t], 3, (int64_t[]){ 6, 11, 23 });
         for (int i = 0; i < FV_COUNT(params); i++) {
             char message[256];
-            CHECK_MESSAGE(test_conforms("slice", params[i], (test_image *[]){ &in }, 1, 8, message), "%s: %s", params[i], message);
-            CHECK_MESSAGE(test_same_on_every_isa("slice", params[i], (test_image *[]){ &in }, 1, message), "%s: %s", params[i], message);
+            CHECK_MESSAGE(test_conforms("slice", params[i], (test_image *[]){ &in }, 1, 8, message), "%s: %s", params[i],
+                          message);
+            CHECK_MESSAGE(test_same_on_every_isa("slice", params[i], (test_image *[]){ &in }, 1, message), "%s: %s", params[i],
+                          message);
         }
         test_image_free(&in);
     }
@@ -86,7 +92,8 @@ TEST(slice_moves_spacing_origin_and_affine) {
     test_output out;
     CHECK(test_apply("slice", "start=[4,nan,29]; step=[2,nan,-1]", (test_image *[]){ &in }, 1, NULL, 0, &out, NULL) == FV_OK);
     const fv_image_type *o = &out.type.image;
-    CHECK(o->spacing[0] == 2 && o->origin[0] == 104 && o->spacing[1] == 2 && o->origin[1] == 100 && o->spacing[2] == 3 && o->origin[2] == 100);
+    CHECK(o->spacing[0] == 2 && o->origin[0] == 104 && o->spacing[1] == 2 && o->origin[1] == 100 && o->spacing[2] == 3 &&
+          o->origin[2] == 100);
     CHECK(o->has_affine && o->affine[0] == -3 && o->affine[3] == 7 + 29 * 3 && o->affine[10] == 2 && o->affine[11] == 9 + 4);
     test_output_free(&out);
     CHECK(test_apply("slice", "start=[4,nan,3]; single=[1]", (test_image *[]){ &in }, 1, NULL, 0, &out, NULL) == FV_OK);
@@ -103,7 +110,8 @@ static bool refused(const char *params, const char *part) {
     test_image  in = numbered(FV_UINT8, 2, (int64_t[]){ 4, 5 });
     test_output out;
     fv_error    error = { 0 };
-    bool        ok = test_apply("slice", params, (test_image *[]){ &in }, 1, NULL, 0, &out, &error) == FV_ERROR_USAGE && strstr(error.message, part);
+    bool        ok = test_apply("slice", params, (test_image *[]){ &in }, 1, NULL, 0, &out, &error) == FV_ERROR_USAGE &&
+              strstr(error.message, part);
     if (!ok) printf("# %s: %s\n", params, error.message);
     test_output_free(&out);
     test_image_free(&in);

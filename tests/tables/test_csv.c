@@ -6,7 +6,8 @@
 static const fv_table_format *csv(void) { return fv_table_format_for("x.csv"); }
 
 /* Writes as an engine does: under a temporary name, then renamed. */
-static fv_status write_csv(const char *path, const fv_table_type *type, rows_source source, bool append, uint64_t key, fv_error *error) {
+static fv_status write_csv(const char *path, const fv_table_type *type, rows_source source, bool append, uint64_t key,
+                           fv_error *error) {
     char             temporary[300];
     fv_table_options options = { .append = append, .key = { key, key } };
     snprintf(temporary, sizeof temporary, "%s.tmp", path);
@@ -26,7 +27,9 @@ static const char *file(const char *name) {
     return path;
 }
 
-static const fv_table_type mixed = { 3, { { "item", FV_COLUMN_TEXT }, { "n", FV_COLUMN_INTEGER }, { "mean, \"x\"", FV_COLUMN_REAL } } };
+static const fv_table_type mixed = {
+    3, { { "item", FV_COLUMN_TEXT }, { "n", FV_COLUMN_INTEGER }, { "mean, \"x\"", FV_COLUMN_REAL } }
+};
 
 TEST(csv_quotes_as_rfc_4180_says) {
     const fv_cell cells[] = { { .text = "plain" },     { .integer = 1 },         { .real = 0.5 },
@@ -38,8 +41,9 @@ TEST(csv_quotes_as_rfc_4180_says) {
                               { .text = " pad" },      { .integer = 0 },         { .real = 1.0 / 3 } };
     fv_error error = { 0 };
     CHECK_MESSAGE(write_csv(file("quotes.csv"), &mixed, rows_of(cells, 3, 7, 2), false, 1, &error) == FV_OK, "%s", error.message);
-    CHECK_TEXT(content(file("quotes.csv")), "item,n,\"mean, \"\"x\"\"\"\nplain,1,0.5\n\"a,b\",-2,\n\"say \"\"hi\"\"\",9223372036854775807,1e+300\n"
-                                            "\"two\nlines\",0,-inf\n\"\",0,0.1\n,0,3\n\" pad\",0,0.3333333333333333\n");
+    CHECK_TEXT(content(file("quotes.csv")),
+               "item,n,\"mean, \"\"x\"\"\"\nplain,1,0.5\n\"a,b\",-2,\n\"say \"\"hi\"\"\",9223372036854775807,1e+300\n"
+               "\"two\nlines\",0,-inf\n\"\",0,0.1\n,0,3\n\" pad\",0,0.3333333333333333\n");
 }
 
 TEST(an_empty_table_has_its_header) {

@@ -12,8 +12,8 @@ static const char *file(const char *name) {
     return path;
 }
 
-static fv_status write_rows(const char *path, const char *table, const fv_table_type *type, rows_source source, bool append, uint64_t key,
-                            fv_error *error) {
+static fv_status write_rows(const char *path, const char *table, const fv_table_type *type, rows_source source, bool append,
+                            uint64_t key, fv_error *error) {
     fv_table_options options = { .table = table, .append = append, .key = { key, key } };
     return fv_table_format_for(path)->write(path, path, type, &options, &source.base, error);
 }
@@ -31,9 +31,10 @@ static const char *ask(const char *path, const char *query) {
     sqlite3      *db = NULL;
     sqlite3_stmt *statement = NULL;
     snprintf(answer, sizeof answer, "(error)");
-    if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK && sqlite3_prepare_v2(db, query, -1, &statement, NULL) == SQLITE_OK &&
-        sqlite3_step(statement) == SQLITE_ROW)
-        snprintf(answer, sizeof answer, "%s", sqlite3_column_text(statement, 0) ? (const char *)sqlite3_column_text(statement, 0) : "(null)");
+    if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK &&
+        sqlite3_prepare_v2(db, query, -1, &statement, NULL) == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW)
+        snprintf(answer, sizeof answer, "%s",
+                 sqlite3_column_text(statement, 0) ? (const char *)sqlite3_column_text(statement, 0) : "(null)");
     sqlite3_finalize(statement);
     sqlite3_close(db);
     return answer;
@@ -45,12 +46,16 @@ TEST(every_extension_of_sqlite_is_known) {
 }
 
 TEST(columns_have_types_and_nan_is_null) {
-    const fv_table_type type = { 3, { { "item \"a\"", FV_COLUMN_TEXT }, { "n", FV_COLUMN_INTEGER }, { "mean", FV_COLUMN_REAL } } };
-    const fv_cell cells[] = { { .text = "it's" }, { .integer = INT64_MIN }, { .real = 0.1 }, { .text = NULL }, { .integer = 2 }, { .real = NAN } };
+    const fv_table_type type = { 3,
+                                 { { "item \"a\"", FV_COLUMN_TEXT }, { "n", FV_COLUMN_INTEGER }, { "mean", FV_COLUMN_REAL } } };
+    const fv_cell       cells[] = { { .text = "it's" }, { .integer = INT64_MIN }, { .real = 0.1 },
+                                    { .text = NULL },   { .integer = 2 },         { .real = NAN } };
     fv_error error = { 0 };
-    CHECK_MESSAGE(write_rows(file("types.db"), NULL, &type, rows_of(cells, 3, 2, 1), false, 1, &error) == FV_OK, "%s", error.message);
-    CHECK_TEXT(ask(file("types.db"), "SELECT group_concat(typeof(\"item \"\"a\"\"\") || typeof(n) || typeof(mean), ' ') FROM types"),
-               "textintegerreal nullintegernull");
+    CHECK_MESSAGE(write_rows(file("types.db"), NULL, &type, rows_of(cells, 3, 2, 1), false, 1, &error) == FV_OK, "%s",
+                  error.message);
+    CHECK_TEXT(
+        ask(file("types.db"), "SELECT group_concat(typeof(\"item \"\"a\"\"\") || typeof(n) || typeof(mean), ' ') FROM types"),
+        "textintegerreal nullintegernull");
     CHECK_TEXT(ask(file("types.db"), "SELECT \"item \"\"a\"\"\" || n || mean FROM types LIMIT 1"), "it's-92233720368547758080.1");
     CHECK_TEXT(ask(file("types.db"), "PRAGMA journal_mode"), "delete");
 }
@@ -82,7 +87,8 @@ TEST(the_same_result_is_appended_once) {
 static bool refused(const char *path, const char *table, const fv_table_type *type, const char *part, fv_status status) {
     fv_cell cells[3] = { { 0 } };
     fv_error error = { 0 };
-    bool ok = write_rows(path, table, type, rows_of(cells, type->ncolumns, 1, 1), true, 77, &error) == status && strstr(error.message, part);
+    bool     ok = write_rows(path, table, type, rows_of(cells, type->ncolumns, 1, 1), true, 77, &error) == status &&
+              strstr(error.message, part);
     if (!ok) printf("# %s\n", error.message);
     return ok;
 }
@@ -100,7 +106,8 @@ TEST(bad_requests_are_refused_with_a_reason) {
     CHECK(refused(path, "sqlite_x", &pattern_type, "reserved", FV_ERROR_USAGE));
     CHECK_TEXT(ask(path, "SELECT count(*) FROM t"), "1");
     CHECK(refused("/no/such/folder/a.db", "t", &pattern_type, "/no/such/folder", FV_ERROR_IO));
-    fv_file_write_all(file("text.db"), "this is not a database, only a text that is long enough to be looked at in earnest", 80, false, NULL);
+    fv_file_write_all(file("text.db"), "this is not a database, only a text that is long enough to be looked at in earnest", 80,
+                      false, NULL);
     CHECK(refused(file("text.db"), "t", &pattern_type, "not a database", FV_ERROR_INPUT));
 }
 

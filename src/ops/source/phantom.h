@@ -27,7 +27,8 @@ void FV_ISA_NAME(fv__phantom_noise)(const fv_phantom *p); /* float32 */
 typedef struct fv_tile { int64_t start[3], size[3]; } fv_tile;
 
 /* Calls fill for every box of at most edge voxels that the part is cut into. */
-static inline void fv_phantom_tiles(const fv_phantom *p, const int64_t edge[3], void (*fill)(const fv_phantom *, const fv_tile *)) {
+static inline void fv_phantom_tiles(const fv_phantom *p, const int64_t edge[3],
+                                    void (*fill)(const fv_phantom *, const fv_tile *)) {
     int64_t offset[3];
     for (offset[0] = 0; offset[0] < p->size[0]; offset[0] += edge[0])
         for (offset[1] = 0; offset[1] < p->size[1]; offset[1] += edge[1])
@@ -65,7 +66,9 @@ static inline uint64_t fv_place_hash(uint64_t seed, uint64_t stream, int64_t z, 
 }
 
 /* A number from 0 to below limit out of 16 bits of a hash; part 0..3. */
-static inline int64_t fv_hash_part(uint64_t hash, int part, int64_t limit) { return (int64_t)(hash >> part * 16 & 0xffff) * limit >> 16; }
+static inline int64_t fv_hash_part(uint64_t hash, int part, int64_t limit) {
+    return (int64_t)(hash >> part * 16 & 0xffff) * limit >> 16;
+}
 
 /* 32 random bits for each voxel of a row, cheap and vectorisable along x. */
 static inline uint32_t fv_voxel_hash(uint64_t row, uint32_t x) {

@@ -27,7 +27,8 @@ static float node_value(uint64_t seed, uint64_t stream, int64_t z, int64_t y, in
 static void prepare_folds(const fv_phantom *p, uint64_t stream, int nodes, int64_t z, int64_t y, folds *f) {
     between bz = locate(z, p->shape[0], nodes), by = locate(y, p->shape[1], nodes);
     for (int i = 0; i < nodes; i++) {
-        float low = blend(node_value(p->seed, stream, bz.node, by.node, i), node_value(p->seed, stream, bz.node, by.node + 1, i), by.weight);
+        float low = blend(node_value(p->seed, stream, bz.node, by.node, i), node_value(p->seed, stream, bz.node, by.node + 1, i),
+                          by.weight);
         float high = blend(node_value(p->seed, stream, bz.node + 1, by.node, i),
                            node_value(p->seed, stream, bz.node + 1, by.node + 1, i), by.weight);
         f->node[i] = blend(low, high, bz.weight);
@@ -58,8 +59,8 @@ static inline float tissue(float z, float y, float x, float coarse, float fine, 
     return blend(value, 160, inside((1 - ventricle) * 0.08f, sharp));
 }
 
-static void fill_segment(const fv_phantom *p, int64_t z, int64_t y, int64_t first, int64_t n, const folds *coarse, const folds *fine,
-                         int16_t *row) {
+static void fill_segment(const fv_phantom *p, int64_t z, int64_t y, int64_t first, int64_t n, const folds *coarse,
+                         const folds *fine, int16_t *row) {
     uint64_t key = fv_place_hash(p->seed, 3, z, y, 0), other = fv_place_hash(p->seed, 4, z, y, 0), tilt = fv_mix(p->seed);
     float    uz = p->flat ? -0.05f : (float)(((double)z + 0.5) / (double)p->shape[0] * 2 - 1);
     float    uy = (float)(((double)y + 0.5) / (double)p->shape[1] * 2 - 1);
@@ -69,7 +70,8 @@ static void fill_segment(const fv_phantom *p, int64_t z, int64_t y, int64_t firs
     for (int d = 0; d < 3; d++) slope[d] = (float)fv_hash_part(tilt, d, 2001) * 0.00015f - 0.15f;
     for (int64_t i = 0; i < n; i++) {
         float ux = (float)(((double)(first + i) + 0.5) / (double)p->shape[2] * 2 - 1);
-        float large = fold(coarse, locate(first + i, p->shape[2], NODES / 2)), small = fold(fine, locate(first + i, p->shape[2], NODES));
+        float large = fold(coarse, locate(first + i, p->shape[2], NODES / 2)),
+              small = fold(fine, locate(first + i, p->shape[2], NODES));
         float bias = 1 + slope[0] * uz + slope[1] * uy + slope[2] * ux - 0.1f * (uy * uy + ux * ux);
         value[i] = tissue(uz, uy, ux, large, small, sharp) * bias;
     }

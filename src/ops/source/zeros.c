@@ -25,6 +25,15 @@ static const fv_pass passes[] = { { .run = run }, FV_PASS_END };
 static double        cost(const fv_need *n) { return 0.05 * (double)fv_dtype_size(n->out->image.dtype); }
 
 const fv_op FV_OP(zeros) = {
-    .name = "zeros", .family = "source", .brief = "an image of zeros", .version = 1, .params = params, .params_size = sizeof(zeros),
-    .result = FV_KIND_IMAGE, .infer = infer, .passes = passes, .cost = cost, .example = "zeros([64, 64]) |> write(\"black.png\")",
+    .name = "zeros",
+    .family = "source",
+    .brief = "an image of zeros",
+    .version = 1,
+    .params = params,
+    .params_size = sizeof(zeros),
+    .result = FV_KIND_IMAGE,
+    .infer = infer,
+    .passes = passes,
+    .cost = cost,
+    .example = "zeros([64, 64]) |> write(\"black.png\")",
 };

@@ -9,7 +9,8 @@ enum { LABELS, GREY, HEAT, VIRIDIS };
 enum { IMAGE, LOW, HIGH };
 
 static const fv_param params[] = {
-    FV_PARAM(colorize, map, .def = "labels", .choices = "labels|grey|heat|viridis", .doc = "a colour for each label, or a scale of colours"),
+    FV_PARAM(colorize, map, .def = "labels", .choices = "labels|grey|heat|viridis",
+             .doc = "a colour for each label, or a scale of colours"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = {
@@ -25,7 +26,8 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     if (fv_dtype_is_complex(in->dtype))
         return fv_fail(error, FV_ERROR_USAGE, "image is %s: colour its magnitude or one of its parts", fv_dtype_name(in->dtype));
     if (p->map.index == LABELS && fv_dtype_is_float(in->dtype))
-        return fv_fail(error, FV_ERROR_USAGE, "image is %s, and labels are whole numbers: give map = \"grey\", \"heat\" or \"viridis\"",
+        return fv_fail(error, FV_ERROR_USAGE,
+                       "image is %s, and labels are whole numbers: give map = \"grey\", \"heat\" or \"viridis\"",
                        fv_dtype_name(in->dtype));
     if (in->ndim == FV_MAX_DIMS)
         return fv_fail(error, FV_ERROR_USAGE, "image has %d axes already: there is no room for the colour axis", in->ndim);
@@ -111,13 +113,14 @@ static fv_status run(fv_run *r, fv_error *error) {
     double          high = r->scalar[HIGH] ? fv_scalar_number(r->scalar[HIGH]) : largest(in->dtype);
     fv_dtype        whole = in->dtype == FV_UINT64 ? FV_UINT64 : FV_INT64;
     uint8_t         table[256][3];
-    strip           s = { in->region.size[last], out->stride[last], out->region.start[last + 1], out->region.size[last + 1], NULL };
+    strip s = { in->region.size[last], out->stride[last], out->region.start[last + 1], out->region.size[last + 1], NULL };
     fv_rows         rows;
     if (p->map.index != LABELS) scale_table(&scales[p->map.index], table);
     for (fv_rows_begin(&rows, &in->region); fv_rows_next(&rows);) {
         rows.position[last + 1] = s.first; /* so that it is a place of the output too */
         s.to = fv_block_at(out, rows.position);
-        fv_kernels_current()->convert(r->scratch, p->map.index == LABELS ? whole : FV_FLOAT64, fv_block_at(in, rows.position), in->dtype, s.n);
+        fv_kernels_current()->convert(r->scratch, p->map.index == LABELS ? whole : FV_FLOAT64, fv_block_at(in, rows.position),
+                                      in->dtype, s.n);
         if (p->map.index == LABELS) colour_labels(&s, r->scratch);
         else colour_scale(&s, r->scratch, low, high, table);
     }
@@ -128,10 +131,20 @@ static double        cost(const fv_need *n) { return (void)n, 1; }
 static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run }, FV_PASS_END };
 
 const fv_op FV_OP(colorize) = {
-    .name = "colorize", .family = "view", .brief = "labels or grey values as colours", .version = 1,
-    .doc = "Adds an axis c of red, green, blue (uint8). A label's colour follows from its number alone, so it is the same in every "
-           "slice; 0 is black. The scales grey, heat (black red yellow white) and viridis go from low to high.",
+    .name = "colorize",
+    .family = "view",
+    .brief = "labels or grey values as colours",
+    .version = 1,
+    .doc =
+        "Adds an axis c of red, green, blue (uint8). A label's colour follows from its number alone, so it is the same in every "
+        "slice; 0 is black. The scales grey, heat (black red yellow white) and viridis go from low to high.",
     .citation = "viridis: S. van der Walt, N. Smith, E. Firing, matplotlib 2.0 (CC0), ten of its colours",
-    .inputs = inputs, .params = params, .params_size = sizeof(colorize), .result = FV_KIND_IMAGE, .infer = infer, .passes = passes,
-    .cost = cost, .example = "colorize(phantom(\"cells\", [100, 100]), map = \"viridis\") |> write(\"cells.png\")",
+    .inputs = inputs,
+    .params = params,
+    .params_size = sizeof(colorize),
+    .result = FV_KIND_IMAGE,
+    .infer = infer,
+    .passes = passes,
+    .cost = cost,
+    .example = "colorize(phantom(\"cells\", [100, 100]), map = \"viridis\") |> write(\"cells.png\")",
 };

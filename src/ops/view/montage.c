@@ -16,7 +16,8 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     fv_image_type       *out = &i->out->image;
     bool                 colour = in->ndim == 4 && !strcmp(in->axis[3], "c");
     if (in->ndim != 3 && !colour)
-        return fv_fail(error, FV_ERROR_USAGE, "image has %d axes: a montage takes a volume of three, or four with c as the last", in->ndim);
+        return fv_fail(error, FV_ERROR_USAGE, "image has %d axes: a montage takes a volume of three, or four with c as the last",
+                       in->ndim);
     if (!p->columns)
         while (p->columns * p->columns < in->shape[0]) p->columns++;
     p->columns = FV_MIN(p->columns, in->shape[0]);
@@ -25,8 +26,10 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     memset(out->affine, 0, sizeof out->affine);
     memset(out->origin, 0, sizeof out->origin);
     int64_t rows = (in->shape[0] + p->columns - 1) / p->columns;
-    if (!fv_mul(out->shape[0], rows, &out->shape[0]) || !fv_mul(out->shape[1], p->columns, &out->shape[1]) || fv_image_type_bytes(out) < 0)
-        return fv_fail(error, FV_ERROR_USAGE, "columns = %lld: the montage would be larger than can be counted", (long long)p->columns);
+    if (!fv_mul(out->shape[0], rows, &out->shape[0]) || !fv_mul(out->shape[1], p->columns, &out->shape[1]) ||
+        fv_image_type_bytes(out) < 0)
+        return fv_fail(error, FV_ERROR_USAGE, "columns = %lld: the montage would be larger than can be counted",
+                       (long long)p->columns);
     return FV_OK;
 }
 

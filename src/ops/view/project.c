@@ -28,7 +28,8 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     }
     if (in->ndim < 2) return fv_fail(error, FV_ERROR_USAGE, "axis = \"%s\": the image has no other axis to keep", p->axis);
     if (fv_dtype_is_complex(in->dtype))
-        return fv_fail(error, FV_ERROR_USAGE, "image is %s, which has no order: project its magnitude or one of its parts", fv_dtype_name(in->dtype));
+        return fv_fail(error, FV_ERROR_USAGE, "image is %s, which has no order: project its magnitude or one of its parts",
+                       fv_dtype_name(in->dtype));
     if (p->method.index == SUM) out->dtype = FV_FLOAT64;
     if (p->method.index == MEAN) out->dtype = wide(in->dtype) ? FV_FLOAT64 : FV_FLOAT32;
     fv_axis_drop(out, axis);
@@ -153,10 +154,20 @@ static double cost(const fv_need *n) {
 static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run }, FV_PASS_END };
 
 const fv_op FV_OP(project) = {
-    .name = "project", .family = "view", .brief = "maximum, minimum, mean or sum along an axis", .version = 1,
-    .doc = "max and min keep the element type and give NaN where a line holds one. sum is float64; mean is float32, and float64 for "
-           "32- and 64-bit integers and float64. Both add in float64 from the start of the axis to its end, so integers below "
-           "2^53 are exact.",
-    .inputs = inputs, .params = params, .params_size = sizeof(project), .result = FV_KIND_IMAGE, .infer = infer, .passes = passes,
-    .cost = cost, .example = "phantom(\"cells\", [40, 200, 200]) |> project(method = \"max\") |> write(\"projection.png\")",
+    .name = "project",
+    .family = "view",
+    .brief = "maximum, minimum, mean or sum along an axis",
+    .version = 1,
+    .doc =
+        "max and min keep the element type and give NaN where a line holds one. sum is float64; mean is float32, and float64 for "
+        "32- and 64-bit integers and float64. Both add in float64 from the start of the axis to its end, so integers below "
+        "2^53 are exact.",
+    .inputs = inputs,
+    .params = params,
+    .params_size = sizeof(project),
+    .result = FV_KIND_IMAGE,
+    .infer = infer,
+    .passes = passes,
+    .cost = cost,
+    .example = "phantom(\"cells\", [40, 200, 200]) |> project(method = \"max\") |> write(\"projection.png\")",
 };

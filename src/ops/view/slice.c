@@ -93,7 +93,8 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     for (int d = in->ndim - 1; d >= 0; d--)
         if (p->single.value[d]) fv_axis_drop(out, d);
     if (!out->ndim)
-        return fv_fail(error, FV_ERROR_USAGE, "the indices leave a single voxel and no axis; write a range such as 3:4 on one of them");
+        return fv_fail(error, FV_ERROR_USAGE,
+                       "the indices leave a single voxel and no axis; write a range such as 3:4 on one of them");
     return FV_OK;
 }
 
@@ -161,12 +162,22 @@ static double        cost(const fv_need *n) { return 0.1 * (double)fv_dtype_size
 static const fv_pass passes[] = { { .need = need, .run = run }, FV_PASS_END };
 
 const fv_op FV_OP(slice) = {
-    .name = "slice", .family = "view", .brief = "part of an image, written x[...]", .version = 1,
-    .doc = "Indices mean what they mean in numpy: x[50] takes one slice and drops the axis, x[10:20] a range, x[::2] every second "
-           "voxel, x[-1] the last, x[::-1] mirrors. Spacing grows with the step and the origin moves with the first voxel; on a "
-           "mirrored axis the spacing stays positive and the origin is the lowest coordinate (an affine matrix keeps the mirror). "
-           "A slice that takes nothing is an error.",
+    .name = "slice",
+    .family = "view",
+    .brief = "part of an image, written x[...]",
+    .version = 1,
+    .doc =
+        "Indices mean what they mean in numpy: x[50] takes one slice and drops the axis, x[10:20] a range, x[::2] every second "
+        "voxel, x[-1] the last, x[::-1] mirrors. Spacing grows with the step and the origin moves with the first voxel; on a "
+        "mirrored axis the spacing stays positive and the origin is the lowest coordinate (an affine matrix keeps the mirror). "
+        "A slice that takes nothing is an error.",
     .citation = "numpy, basic indexing: https://numpy.org/doc/stable/user/basics.indexing.html",
-    .inputs = inputs, .params = params, .params_size = sizeof(slice), .result = FV_KIND_IMAGE, .infer = infer, .passes = passes,
-    .cost = cost, .example = "phantom(\"foam\", [40, 100, 100])[20, ::2, ::2] |> write(\"slice.png\")",
+    .inputs = inputs,
+    .params = params,
+    .params_size = sizeof(slice),
+    .result = FV_KIND_IMAGE,
+    .infer = infer,
+    .passes = passes,
+    .cost = cost,
+    .example = "phantom(\"foam\", [40, 100, 100])[20, ::2, ::2] |> write(\"slice.png\")",
 };

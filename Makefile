@@ -1,0 +1,58 @@
+# Thin targets over CMake, Ninja and the scripts. `make` builds build/fovea; see README.md for the rest.
+PREFIX ?= /usr/local
+MINUTES ?= 30
+PYTHON ?= /usr/bin/python3
+NINJA = nice ninja
+
+all: build/build.ninja
+	$(NINJA) -C build
+
+build/build.ninja:
+	scripts/bootstrap.sh build
+	cmake -S . -B build -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX)
+
+build-asan/build.ninja: build/build.ninja
+	cmake -S . -B build-asan -G Ninja -DFV_SANITIZE=address,undefined "-DFV_ISAS=$(SANITIZED_ISAS)"
+
+build-tsan/build.ninja: build/build.ninja
+	cmake -S . -B build-tsan -G Ninja -DFV_SANITIZE=thread -DFV_ISAS=base
+
+# Enough to meet every kernel in a vectorised and a plain form.
+SANITIZED_ISAS = $(if $(filter x86_64,$(shell uname -m)),base;avx2,base)
+
+# Makes a foam, finds its bubbles, and says where the results are.
+demo: all
+	scripts/demo.sh
+
+# All tests: plain, on the weakest instruction set, and under the sanitizers. make test TESTS="phantom sqlite" takes a few.
+test: all build-asan/build.ninja build-tsan/build.ninja
+	scripts/bootstrap.sh build peers
+	$(NINJA) -C build tests
+	$(NINJA) -C build-asan tests
+	$(NINJA) -C build-tsan tests_threads
+	$(PYTHON) tests/run.py $(TESTS)
+
+# The same tests over and over, to meet what happens rarely: make soak MINUTES=60
+soak: all build-asan/build.ninja build-tsan/build.ninja
+	$(NINJA) -C build tests
+	$(NINJA) -C build-asan tests
+	$(NINJA) -C build-tsan tests_threads
+	$(PYTHON) tests/run.py --minutes $(MINUTES) $(TESTS)
+
+bench: all
+	$(NINJA) -C build bench
+	@for program in build/bench/bench_*; do echo "== $$program"; $$program || exit 1; done
+
+# Layers, names, lines, and what cppcheck finds.
+check: build/build.ninja
+	scripts/bootstrap.sh check
+	$(PYTHON) scripts/layers.py
+	scripts/cppcheck.sh
+
+install: all
+	cmake --install build --prefix $(PREFIX)
+
+clean:
+	rm -rf build build-asan build-tsan
+
+.PHONY: all demo test soak bench check install clean

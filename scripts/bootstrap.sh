@@ -1,0 +1,50 @@
+#!/bin/sh
+# Installs the Debian packages that are missing. usage: bootstrap.sh [build|peers|check ...]
+#   build  compiler, CMake and the libraries (the default)
+#   peers  the Python packages that tests compare with
+#   check  what `make check` runs
+# Does nothing when all are there. On other systems it says what is needed.
+set -eu
+
+build="build-essential cmake ninja-build pkg-config libtiff-dev libpng-dev libisal-dev libzstd-dev libblosc-dev libsqlite3-dev
+       libcjson-dev libxxhash-dev zlib1g-dev sqlite3 python3"
+peers="python3-numpy python3-scipy python3-skimage python3-nibabel python3-opencv python3-dask python3-distributed python3-zarr"
+check="cppcheck clang-format python3"
+
+wanted=
+for set in "${@:-build}"; do
+    case $set in
+    build) wanted="$wanted $build" ;;
+    peers) wanted="$wanted $peers" ;;
+    check) wanted="$wanted $check" ;;
+    *) echo "bootstrap.sh: no set of packages is called $set; there are build, peers and check" >&2; exit 2 ;;
+    esac
+done
+
+if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+    if command -v cmake >/dev/null && command -v ninja >/dev/null && command -v pkg-config >/dev/null &&
+        pkg-config --exists libtiff-4 libpng libisal libzstd blosc sqlite3 libcjson libxxhash zlib; then
+        exit 0
+    fi
+    echo "bootstrap.sh: this is no Debian system. Install what these Debian packages hold, under the names they have here:" $wanted >&2
+    exit 1
+fi
+
+there=$(dpkg-query -W -f='${Package} ${Status}\n' $wanted 2>/dev/null | sed -n 's/ .* ok installed$//p' || true)
+missing=
+for package in $wanted; do
+    echo "$there" | grep -qx "$package" || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+as_root=
+if [ "$(id -u)" != 0 ]; then
+    if ! command -v sudo >/dev/null; then
+        echo "bootstrap.sh: as root, run: apt-get install --no-install-recommends$missing" >&2
+        exit 1
+    fi
+    as_root="sudo"
+fi
+echo "installing$missing" >&2
+$as_root apt-get -o DPkg::Lock::Timeout=600 update -q
+$as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -y -q --no-install-recommends $missing

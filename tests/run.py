@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""Runs the tests that make has built and counts their results.
+
+    tests/run.py [--groups plain,base,asan,tsan,python] [--minutes N] [NAME ...]
+
+Every test is a program that prints "ok NAME", "not ok NAME: why" or "skip NAME: why". A program that ends badly without a
+"not ok", gives no result at all or takes too long is a failure. Groups: plain (build/), base (the operators' tests again on the
+weakest instruction set), asan (build-asan/), tsan (build-tsan/, only tests named *threads* or *engine*), python (tests/**/test_*.py
+and tests/cli/run.py). NAME takes only programs whose name contains it. With --minutes all is repeated until the time is over or
+something fails.
+"""
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import platform
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PYTHON = "/usr/bin/python3"
+AT_ONCE = 2
+GROUPS = ["plain", "base", "asan", "tsan", "python"]
+SECONDS = {"plain": 300, "base": 300, "asan": 900, "tsan": 900, "python": 900}
+RESULT = re.compile(r"(ok|not ok|skip) ([^\s:]+)(?:: (.*))?$")
+
+
+class Program:
+    """One test program of a group, and what came of it."""
+
+    def __init__(self, group, name, command, environment=None):
+        self.group, self.name, self.command = group, name, command
+        self.environment = environment or {}
+        self.passed, self.failures, self.skips, self.seconds = 0, [], [], 0.0
+
+    @property
+    def title(self):
+        return self.name if self.group in ("plain", "python") else f"{self.group}:{self.name}"
+
+    def fail(self, test, why):
+        self.failures.append((test, why))
+
+    def run(self):
+        """Runs the program and reads its results."""
+        start = time.monotonic()
+        missing = [part for part in self.command if "/" in part and not os.path.exists(part)]
+        if missing:
+            self.fail("(all)", f"{os.path.relpath(missing[0], ROOT)} is not there; run make test")
+            return self
+        environment = dict(os.environ, FOVEA=str(ROOT / "build" / "fovea"), FOVEA_BUILD=str(ROOT / "build"), **self.environment)
+        process = subprocess.Popen(self.command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True)
+        late = False
+        try:
+            output, errors = process.communicate(timeout=SECONDS[self.group])
+        except subprocess.TimeoutExpired:
+            late = True
+            os.killpg(process.pid, signal.SIGKILL)
+            output, errors = process.communicate()
+        self.seconds = time.monotonic() - start
+        self.read(output, errors, process.returncode, late)
+        return self
+
+    def read(self, output, errors, status, late):
+        for line in output.splitlines():
+            match = RESULT.match(line)
+            if not match:
+                continue
+            if match[1] == "ok":
+                self.passed += 1
+            elif match[1] == "skip":
+                self.skips.append((match[2], match[3] or "no reason given"))
+            else:
+                self.fail(match[2], match[3] or "no reason given")
+        last = "\n".join("    " + line for line in errors.splitlines()[-30:])
+        if late:
+            self.fail("(all)", f"took longer than {SECONDS[self.group]} s and was killed\n{last}")
+        elif status and not self.failures:
+            ended = f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
+            self.fail("(all)", f"{ended}\n{last}")
+        elif not self.passed and not self.failures and not self.skips:
+            self.fail("(all)", f"printed no result\n{last}")
+
+
+def without_randomization():
+    """The thread sanitizer cannot place its shadow under strong address randomization: a prefix that switches it off."""
+    command = [shutil.which("setarch") or "setarch", platform.machine(), "-R"]
+    try:
+        works = subprocess.run(command + ["true"], capture_output=True).returncode == 0
+    except OSError:
+        works = False
+    return command if works else []
+
+
+def compiled(folder):
+    """Names of the tests written in C, below a folder of tests/."""
+    return sorted(path.stem for path in (ROOT / "tests" / folder).rglob("test_*.c"))
+
+
+def collect(groups):
+    """All programs of the groups."""
+    def binary(build, name):
+        return [str(ROOT / build / "tests" / name)]
+
+    programs = []
+    if "plain" in groups:
+        programs += [Program("plain", name, binary("build", name)) for name in compiled("")]
+    if "base" in groups:
+        programs += [Program("base", name, binary("build", name), {"FOVEA_ISA": "base"}) for name in compiled("ops") + compiled("kernels")]
+    if "asan" in groups:
+        options = {"UBSAN_OPTIONS": "print_stacktrace=1"}
+        programs += [Program("asan", name, binary("build-asan", name), options) for name in compiled("")]
+    if "tsan" in groups:
+        prefix = without_randomization()
+        programs += [Program("tsan", name, prefix + binary("build-tsan", name)) for name in compiled("")
+                     if "threads" in name or "engine" in name]
+    if "python" in groups:
+        scripts = sorted((ROOT / "tests").rglob("test_*.py"))
+        programs += [Program("python", str(p.relative_to(ROOT / "tests")), [PYTHON, str(p)]) for p in scripts]
+        programs.append(Program("python", "cli/run.py", [PYTHON, str(ROOT / "tests/cli/run.py"), str(ROOT / "build")]))
+    return programs
+
+
+def run_all(programs):
+    """Runs the programs and prints what failed, what was skipped and what took long. True if all is well."""
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        for program in pool.map(Program.run, programs):
+            mark = "not ok" if program.failures else "ok"
+            print(f"{mark:6} {program.title} ({program.passed} passed, {program.seconds:.1f} s)", flush=True)
+            for test, why in program.failures:
+                print(f"  failed {test}: {why}", flush=True)
+    for program in programs:
+        for test, why in program.skips:
+            print(f"skipped {program.title} {test}: {why}")
+    slowest = sorted(programs, key=lambda program: -program.seconds)[:10]
+    print("slowest: " + ", ".join(f"{program.title} {program.seconds:.1f} s" for program in slowest))
+    passed, failed, skipped = (sum(counts) for counts in zip(*((p.passed, len(p.failures), len(p.skips)) for p in programs)))
+    print(f"{passed} passed, {failed} failed, {skipped} skipped", flush=True)
+    return failed == 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--groups", default=",".join(GROUPS), help="groups of tests, with commas between")
+    parser.add_argument("--minutes", type=float, default=0, help="repeat for so long")
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    options = parser.parse_args()
+    groups = options.groups.split(",")
+    unknown = [group for group in groups if group not in GROUPS]
+    if unknown:
+        parser.error(f"no group is called {unknown[0]}; groups are {', '.join(GROUPS)}")
+    end = time.monotonic() + options.minutes * 60
+    while True:
+        programs = [p for p in collect(groups) if not options.names or any(name in p.title for name in options.names)]
+        if not programs:
+            print("no test program has such a name", file=sys.stderr)
+            return 2
+        if not run_all(programs):
+            return 1
+        if time.monotonic() >= end:
+            return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+"""The test runner itself: it must not overlook a crash, a silence or a hang."""
+import pathlib
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import run  # noqa: E402
+
+failures = 0
+
+
+def check(name, good, why=""):
+    global failures
+    failures += not good
+    print(f"ok {name}" if good else f"not ok {name}: {why}", flush=True)
+
+
+def outcome(script, seconds=60):
+    """What the runner makes of a shell script."""
+    with tempfile.NamedTemporaryFile("w", suffix=".sh") as file:
+        file.write(script)
+        file.flush()
+        run.SECONDS["plain"] = seconds
+        return run.Program("plain", "fake", ["/bin/sh", file.name]).run()
+
+
+p = outcome("echo ok a; echo ok b; echo skip c: no reason; echo chatter")
+check("results_are_counted", (p.passed, p.failures, p.skips) == (2, [], [("c", "no reason")]), vars(p))
+p = outcome("echo ok a; echo 'not ok b: x is 3, not 4'; exit 1")
+check("a_failure_is_counted_once_with_its_reason", p.failures == [("b", "x is 3, not 4")], p.failures)
+p = outcome("echo ok a; kill -SEGV $$")
+check("a_crash_is_a_failure", len(p.failures) == 1 and "SIGSEGV" in p.failures[0][1], p.failures)
+p = outcome("echo ok a; echo because >&2; exit 3")
+check("a_bad_exit_is_a_failure", len(p.failures) == 1 and "status 3" in p.failures[0][1] and "because" in p.failures[0][1], p.failures)
+p = outcome("true")
+check("silence_is_a_failure", len(p.failures) == 1 and "no result" in p.failures[0][1], p.failures)
+p = outcome("echo ok a; sleep 60 & sleep 60", seconds=1)
+check("a_hang_is_a_failure", len(p.failures) == 1 and "longer" in p.failures[0][1] and p.seconds < 20, p.failures)
+p = run.Program("plain", "gone", ["/no/such/program"]).run()
+check("a_missing_program_is_a_failure", len(p.failures) == 1 and "not there" in p.failures[0][1], p.failures)
+sys.exit(failures > 0)
