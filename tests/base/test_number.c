@@ -56,7 +56,7 @@ static int significant(const char *p) {
 
 TEST(every_real_reads_back_and_is_as_short_as_can_be) {
     uint64_t state = 5;
-    for (int i = 0; i < 300000; i++) {
+    for (int i = 0; i < 80000; i++) {
         uint64_t bits = test_random(&state);
         double   any, near = (double)(int64_t)(bits >> 11) * 0x1p-53 * pow(10, (double)(i % 18) - 4);
         memcpy(&any, &bits, sizeof any);
