@@ -1,0 +1,21 @@
+/* Which machine and process this is: what tells a dead owner of a file from a live one. */
+#ifndef FV_HOST_H
+#define FV_HOST_H
+
+#include "base/base.h"
+
+typedef struct fv_host {
+    char     name[65];
+    fv_hash  boot;  /* changes with every start of the machine */
+    uint64_t space; /* process ids mean the same only inside one such space (containers) */
+} fv_host;
+
+/* Of this process. FOVEA_HOST=NAME makes the tests believe in another machine. */
+const fv_host *fv_host_self(void);
+
+typedef enum fv_alive { FV_DEAD, FV_ALIVE, FV_ALIVE_UNKNOWN } fv_alive;
+/* Whether the process still runs that had this id and started then (clock ticks since boot); of this host and space only. */
+fv_alive fv_process_alive(int pid, int64_t start);
+int64_t  fv_process_start(void); /* of this process */
+
+#endif
