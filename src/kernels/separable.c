@@ -9,26 +9,17 @@
  */
 #include "kernels/separable.h"
 #include "kernels/kernels.h"
-#include "kernels/lanes.h"
+#include "kernels/vectors.h"
 
-enum { Z, Y, X };
+enum { Z = FV_SIDE_Z, Y = FV_SIDE_Y, X = FV_SIDE_X };
 enum { GROUP = 8 };              /* anchored groups of a mean */
 enum { CACHE = 288 << 10 };      /* bytes that rows and strip of a tile may take: a part of the second-level cache */
 enum { NARROWEST = 192 };        /* columns of a tile, unless the image has less */
 
-/* One of the three directions; a missing one has a single voxel. */
-typedef struct side {
-    int64_t n;                   /* voxels of the image */
-    int64_t start, end;          /* results wanted */
-    int64_t anchor;              /* first result computed: start, or the multiple of GROUP below it */
-    int64_t in_start, in_end;    /* what the input block holds */
-    int64_t in_stride, out_stride;
-    int64_t taps, before;
-} side;
-
 typedef struct job {
     const fv_separable *s;
-    side                side[3];
+    fv_side             side[3];
+    int64_t             anchor[3]; /* first result computed: the start, or for a mean the multiple of GROUP below it */
     fv_dtype            dtype;    /* of the input; a complex number is two channels of its parts */
     bool                wide;     /* compute in double */
     bool                in_place; /* input rows can be read where they are */
@@ -53,15 +44,6 @@ fv_dtype fv_separable_type(fv_dtype in) {
     }
 }
 
-fv_region fv_separable_need(const fv_separable *s, const fv_image_type *type, const fv_region *region) {
-    int64_t before[FV_MAX_DIMS] = { 0 }, after[FV_MAX_DIMS] = { 0 };
-    for (int k = 0; k < s->naxes; k++) {
-        before[s->axis[k]] = s->before[k];
-        after[s->axis[k]] = s->taps[k] - 1 - s->before[k];
-    }
-    return fv_border_need(s->border, region, before, after, type->shape);
-}
-
 /* ---------------------------------------------------------------- layout */
 
 static void *carve(char **cursor, int64_t bytes) {
@@ -72,33 +54,20 @@ static void *carve(char **cursor, int64_t bytes) {
 
 static int64_t block_length(bool wide) { return FV_MAX(GROUP, wide ? FV_F64_LANES : FV_F32_LANES); }
 
-static void set_sides(job *j, const fv_separable *s, const fv_need *need) {
-    const fv_image_type *type = &need->in[0]->image;
-    fv_region            in = fv_separable_need(s, type, &need->region);
-    for (int d = 0; d < 3; d++) j->side[d] = (side){ .n = 1, .end = 1, .in_end = 1, .taps = 1 };
-    for (int k = 0; k < s->naxes; k++) {
-        int     d = k + 3 - s->naxes, axis = s->axis[k];
-        int64_t start = need->region.start[axis];
-        j->side[d] = (side){ .n = type->shape[axis], .start = start, .end = start + need->region.size[axis],
-                             .anchor = s->weights ? start : start / GROUP * GROUP, .in_start = in.start[axis],
-                             .in_end = in.start[axis] + in.size[axis], .taps = s->taps[k], .before = s->before[k] };
-    }
-}
-
 /* A complex image is one of its parts with twice the strides. */
 static bool contiguous(const job *j, const fv_separable *s, const fv_image_type *type) {
-    return s->axis[s->naxes - 1] == type->ndim - 1 && !fv_dtype_is_complex(type->dtype) && j->dtype == (j->wide ? FV_FLOAT64 : FV_FLOAT32);
+    return s->box.axis[s->box.naxes - 1] == type->ndim - 1 && !fv_dtype_is_complex(type->dtype) && j->dtype == (j->wide ? FV_FLOAT64 : FV_FLOAT32);
 }
 
 static void set_tile(job *j) {
-    const side *y = &j->side[Y], *x = &j->side[X];
-    int64_t     real = j->wide ? 8 : 4, block = block_length(j->wide), all = x->end - x->anchor;
-    int64_t     rows = j->planes * FV_MIN(y->taps + block, y->in_end - y->in_start) + block;
-    if (j->planes > 1 && !j->in_place) rows += j->side[Z].taps + block;
-    int64_t width = FV_MAX(CACHE / (real * rows), FV_MAX(NARROWEST, 2 * x->taps)) / 64 * 64;
+    const fv_side *y = &j->side[Y], *x = &j->side[X];
+    int64_t        real = j->wide ? 8 : 4, block = block_length(j->wide), all = x->end - j->anchor[X];
+    int64_t        rows = j->planes * FV_MIN(y->size + block, y->in_end - y->in_start) + block;
+    if (j->planes > 1 && !j->in_place) rows += j->side[Z].size + block;
+    int64_t width = FV_MAX(CACHE / (real * rows), FV_MAX(NARROWEST, 2 * x->size)) / 64 * 64;
     int64_t tiles = FV_MAX((all + width / 2) / width, 1); /* nearly equal ones */
     j->width = ((all + tiles - 1) / tiles + GROUP - 1) / GROUP * GROUP;
-    j->span = j->width + x->taps - 1;
+    j->span = j->width + x->size - 1;
     j->pitch = (j->span + 2 * block + 15) / 16 * 16;
     if (j->pitch * real % 4096 < 256) j->pitch += 80; /* rows whose addresses agree in the low bits evict each other */
 }
@@ -110,14 +79,17 @@ static size_t lay_out(job *j, const fv_separable *s, const fv_need *need, void *
     if (fv_dtype_is_complex(type->dtype)) j->dtype = type->dtype == FV_COMPLEX64 ? FV_FLOAT32 : FV_FLOAT64;
     j->wide = fv_separable_type(j->dtype) == FV_FLOAT64;
     j->in_place = contiguous(j, s, type);
-    set_sides(j, s, need);
+    fv_box_sides(&s->box, need, j->side);
     int64_t block = block_length(j->wide), real = j->wide ? 8 : 4, taps[3];
-    for (int d = 0; d < 3; d++) taps[d] = j->side[d].taps;
+    for (int d = 0; d < 3; d++) {
+        taps[d] = j->side[d].size;
+        j->anchor[d] = s->weights ? j->side[d].start : j->side[d].start / GROUP * GROUP;
+    }
     j->planes = taps[Z] > 1 ? block : 1;
     set_tile(j);
     int64_t held = j->side[Y].in_end - j->side[Y].in_start, window = taps[Y] + block - 1;
     j->ring = FV_MIN(window, held);
-    j->ring_by_position = s->border == FV_BORDER_WRAP && j->ring < held;
+    j->ring_by_position = s->box.border == FV_BORDER_WRAP && j->ring < held;
     char *cursor = memory;
     for (int d = 0; d < 3; d++) {
         j->weights[d] = carve(&cursor, taps[d] * real);
@@ -186,42 +158,22 @@ DEFINE_GATHER(gather_f64, double, FV_FLOAT64)
 #define R(name) FV_PASTE(name, _f64)
 #include "kernels/separable_real.h"
 
-/* ---------------------------------------------------------------- all channels */
-
-/* Offsets of the next combination of the axes that are not summed along; false after the last. */
-static bool next_channel(const fv_separable *s, const fv_region *region, int64_t *position) {
-    for (int d = region->ndim - 1; d >= 0; d--) {
-        bool spatial = false;
-        for (int k = 0; k < s->naxes; k++) spatial |= s->axis[k] == d;
-        if (spatial) continue;
-        if (++position[d] < region->start[d] + region->size[d]) return true;
-        position[d] = region->start[d];
-    }
-    return false;
-}
+/* ---------------------------------------------------------------- the region */
 
 void fv_separable_run(const fv_separable *s, const fv_run *r) {
     job j;
     lay_out(&j, s, &r->need, r->scratch);
-    const fv_block *in = r->in[0], *out = r->out;
-    int             parts = fv_dtype_is_complex(in->dtype) ? 2 : 1;
-    size_t          in_size = fv_dtype_size(in->dtype) / (size_t)parts, out_size = fv_dtype_size(out->dtype) / (size_t)parts;
-    for (int k = 0; k < s->naxes; k++) {
-        j.side[k + 3 - s->naxes].in_stride = in->stride[s->axis[k]] * parts;
-        j.side[k + 3 - s->naxes].out_stride = out->stride[s->axis[k]] * parts;
-    }
+    int    parts = fv_dtype_is_complex(r->in[0]->dtype) ? 2 : 1;
+    size_t in_size = fv_dtype_size(r->in[0]->dtype) / (size_t)parts, out_size = fv_dtype_size(r->out->dtype) / (size_t)parts;
+    fv_box_strides(&s->box, r, parts, j.side);
     if (j.wide) prepare_f64(&j);
     else prepare_f32(&j);
-    int64_t position[FV_MAX_DIMS], from[FV_MAX_DIMS];
-    memcpy(position, out->region.start, sizeof position);
-    do {
-        memcpy(from, position, sizeof from);
-        for (int k = 0; k < s->naxes; k++) from[s->axis[k]] = in->region.start[s->axis[k]];
-        for (int part = 0; part < parts; part++) {
-            const char *source = (const char *)fv_block_at(in, from) + (size_t)part * in_size;
-            char       *target = (char *)fv_block_at(out, position) + (size_t)part * out_size;
-            if (j.wide) channel_f64(&j, source, (double *)target);
-            else channel_f32(&j, source, (float *)target);
+    fv_channels c;
+    for (fv_channels_begin(&c, &s->box, r); fv_channels_next(&c);)
+        for (size_t part = 0; part < (size_t)parts; part++) {
+            const char *in = (const char *)c.in + part * in_size;
+            char       *out = (char *)c.out + part * out_size;
+            if (j.wide) channel_f64(&j, in, (double *)out);
+            else channel_f32(&j, in, (float *)out);
         }
-    } while (next_channel(s, &out->region, position));
 }

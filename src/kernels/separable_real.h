@@ -75,7 +75,7 @@ FV_INLINE void R(add)(const REAL *const *pointer, int64_t column, const REAL *ba
 
 /* Rows of one block summed along z, for columns first ... last - 1: plane k of the result is `planes` apart. */
 static void R(sum_planes)(const job *j, const REAL *const *pointer, int64_t columns, REAL *to, int64_t plane) {
-    const int64_t taps = j->side[Z].taps;
+    const int64_t taps = j->side[Z].size;
     const REAL   *weight = j->weights[Z];
     for (int64_t c = 0; c < columns; c += LANES) {
         int64_t column = columns >= LANES ? FV_MIN(c, columns - LANES) : c;
@@ -89,7 +89,7 @@ static void R(sum_planes)(const job *j, const REAL *const *pointer, int64_t colu
 
 /* Rows summed along y into the strip, where a column's BLOCK values are adjacent. */
 static void R(sum_rows)(const job *j, const REAL *const *pointer, int64_t columns, REAL *strip) {
-    const int64_t taps = j->side[Y].taps;
+    const int64_t taps = j->side[Y].size;
     const REAL   *weight = j->weights[Y];
     for (int64_t c = 0; c < columns; c += LANES) {
         int64_t column = columns >= LANES ? FV_MIN(c, columns - LANES) : c;
@@ -120,17 +120,17 @@ FV_INLINE void R(put)(REAL *row, int64_t stride, int64_t column, int64_t first, 
 /* The strip summed along x. Rows first_row ... last_row - 1 of it are wanted, and columns first ... last - 1 of the tile;
  * `to` is the place of the first of them. */
 static void R(sum_columns)(const job *j, const REAL *strip, REAL *to, int first_row, int last_row, int64_t first, int64_t last) {
-    const side   *x = &j->side[X], *y = &j->side[Y];
+    const fv_side   *x = &j->side[X], *y = &j->side[Y];
     const REAL   *weight = j->weights[X];
-    const VECTOR  count = FV_PASTE(VECTOR, _splat)((REAL)(j->side[Z].taps * y->taps * x->taps));
+    const VECTOR  count = FV_PASTE(VECTOR, _splat)((REAL)(j->side[Z].size * y->size * x->size));
     const bool    whole = first_row == 0 && last_row == BLOCK && x->out_stride == 1;
     for (int64_t c = first / GROUP * GROUP; c < last; c += BLOCK)
         for (int b = 0; b < BLOCK; b += LANES) {
             VECTOR      sum[BLOCK];
             const REAL *base = strip + c * BLOCK + b;
-            if (j->s->weights) R(weigh)(NULL, 0, base, BLOCK, weight, x->taps, sum, BLOCK);
+            if (j->s->weights) R(weigh)(NULL, 0, base, BLOCK, weight, x->size, sum, BLOCK);
             else {
-                R(add)(NULL, 0, base, BLOCK, x->taps, sum, BLOCK);
+                R(add)(NULL, 0, base, BLOCK, x->size, sum, BLOCK);
 #pragma GCC unroll 16
                 for (int k = 0; k < BLOCK; k++) sum[k] /= count;
             }
@@ -156,9 +156,9 @@ static void R(sum_columns)(const job *j, const REAL *strip, REAL *to, int first_
 static void R(prepare)(job *j) {
     double factor = 1;
     for (int d = 0; d < 3; d++) {
-        int64_t taps = j->side[d].taps;
-        int     k = d - 3 + j->s->naxes;
-        for (int64_t i = 0; i < j->pitch; i++) ((REAL *)j->edge[d])[i] = (REAL)(j->s->cval * factor);
+        int64_t taps = j->side[d].size;
+        int     k = d - 3 + j->s->box.naxes;
+        for (int64_t i = 0; i < j->pitch; i++) ((REAL *)j->edge[d])[i] = (REAL)(j->s->box.cval * factor);
         if (!j->s->weights) {
             factor *= (double)taps;
             continue;
@@ -180,21 +180,21 @@ typedef struct R(tile) {
 } R(tile);
 
 static void R(place_tile)(const job *j, R(tile) *t, int64_t start) {
-    const side *x = &j->side[X];
+    const fv_side *x = &j->side[X];
     t->start = start;
     t->end = FV_MIN(start + j->width, x->end);
     t->origin = start - x->before;
-    t->count = t->end - start + x->taps - 1;
-    t->wraps = j->s->border == FV_BORDER_WRAP && (t->origin < 0 || t->origin + t->count > x->n);
+    t->count = t->end - start + x->size - 1;
+    t->wraps = j->s->box.border == FV_BORDER_WRAP && (t->origin < 0 || t->origin + t->count > x->n);
     t->first = t->wraps ? 0 : FV_MAX(x->in_start - t->origin, 0);
     t->last = t->wraps ? t->count : FV_MIN(x->in_end - t->origin, t->count);
     t->in_place = j->in_place && !t->wraps && t->last - t->first >= LANES;
-    for (int64_t p = 0; p < t->count; p++) j->map[p] = fv_border_index(j->s->border, t->origin + p, x->n);
+    for (int64_t p = 0; p < t->count; p++) j->map[p] = fv_border_index(j->s->box.border, t->origin + p, x->n);
 }
 
 /* A row of the input from position t->first on: where it is, or copied to `copy`. */
 static const REAL *R(source_row)(const job *j, const R(tile) *t, int64_t z, int64_t y, REAL *copy) {
-    const side *x = &j->side[X];
+    const fv_side *x = &j->side[X];
     int64_t     offset = (z - j->side[Z].in_start) * j->side[Z].in_stride + (y - j->side[Y].in_start) * j->side[Y].in_stride;
     int64_t     size = (int64_t)fv_dtype_size(j->dtype);
     const char *row = t->in + offset * size;
@@ -208,13 +208,6 @@ static const REAL *R(source_row)(const job *j, const R(tile) *t, int64_t z, int6
     return copy;
 }
 
-/* Index in the image of element i of a direction, counted from `origin`; -1: the constant, or not looked at by any result. */
-static int64_t R(source_index)(const job *j, int d, int64_t i) {
-    const side *s = &j->side[d];
-    if (i < s->start - s->before || i >= s->end + s->taps - 1 - s->before) return -1;
-    return fv_border_index(j->s->border, i, s->n);
-}
-
 /* Puts row y of the block of planes at z into slot `slot` of the ring. */
 static void R(fill_slot)(const job *j, const R(tile) *t, int64_t z, int64_t y, int64_t slot) {
     REAL *to = (REAL *)j->rows + slot * j->pitch;
@@ -222,8 +215,8 @@ static void R(fill_slot)(const job *j, const R(tile) *t, int64_t z, int64_t y, i
         R(source_row)(j, t, z, y, to);
         return;
     }
-    for (int64_t i = 0; i < j->side[Z].taps + BLOCK - 1; i++) {
-        int64_t source = R(source_index)(j, Z, z - j->side[Z].before + i);
+    for (int64_t i = 0; i < j->side[Z].size + BLOCK - 1; i++) {
+        int64_t source = fv_side_source(&j->side[Z], j->s->box.border, z - j->side[Z].before + i);
         j->pointer_z[i] = source < 0 ? j->edge[Z] : R(source_row)(j, t, source, y, (REAL *)j->staged + i * j->pitch);
     }
     R(sum_planes)(j, (const REAL *const *)j->pointer_z, t->last - t->first, to, j->ring * j->pitch);
@@ -231,10 +224,10 @@ static void R(fill_slot)(const job *j, const R(tile) *t, int64_t z, int64_t y, i
 
 /* Finds or makes the rows that the block of results from row y on looks at: pointers to the first plane's. */
 static void R(find_rows)(const job *j, const R(tile) *t, int64_t z, int64_t y) {
-    const side *sy = &j->side[Y];
+    const fv_side *sy = &j->side[Y];
     bool        ringed = j->planes > 1 || !t->in_place;
-    for (int64_t i = 0; i < sy->taps + BLOCK - 1; i++) {
-        int64_t row = y - sy->before + i, source = R(source_index)(j, Y, row);
+    for (int64_t i = 0; i < sy->size + BLOCK - 1; i++) {
+        int64_t row = y - sy->before + i, source = fv_side_source(sy, j->s->box.border, row);
         j->slot[i] = -1;
         if (source < 0) j->pointer_y[i] = j->edge[Y];
         else if (!ringed) j->pointer_y[i] = R(source_row)(j, t, z, source, NULL);
@@ -250,7 +243,7 @@ static void R(find_rows)(const job *j, const R(tile) *t, int64_t z, int64_t y) {
 
 /* Positions outside the rows: copies of the mirrored, nearest ones, or the constant. */
 static void R(extend_strip)(const job *j, const R(tile) *t, REAL *strip) {
-    bool constant = j->s->border == FV_BORDER_CONSTANT;
+    bool constant = j->s->box.border == FV_BORDER_CONSTANT;
     for (int64_t p = 0; p < t->count; p++) {
         if (p == t->first) p = t->last;
         if (p >= t->count) break;
@@ -262,7 +255,7 @@ static void R(extend_strip)(const job *j, const R(tile) *t, REAL *strip) {
 
 /* The results of a block of planes from z on and a block of rows from y on, in one tile. */
 static void R(block)(const job *j, const R(tile) *t, int64_t z, int64_t y) {
-    const side *sz = &j->side[Z], *sy = &j->side[Y], *sx = &j->side[X];
+    const fv_side *sz = &j->side[Z], *sy = &j->side[Y], *sx = &j->side[X];
     int64_t     first_row = FV_MAX(sy->start - y, 0), last_row = FV_MIN(sy->end - y, BLOCK);
     int64_t     first = FV_MAX(sx->start - t->start, 0), last = t->end - t->start;
     R(find_rows)(j, t, z, y);
@@ -274,19 +267,19 @@ static void R(block)(const job *j, const R(tile) *t, int64_t z, int64_t y) {
             R(extend_strip)(j, t, j->strip);
             R(sum_columns)(j, j->strip, to, (int)first_row, (int)last_row, first, last);
         }
-        for (int64_t i = 0; i < sy->taps + BLOCK - 1; i++)
+        for (int64_t i = 0; i < sy->size + BLOCK - 1; i++)
             if (j->slot[i] >= 0) j->pointer_y[i] = (const REAL *)j->pointer_y[i] + j->ring * j->pitch;
     }
 }
 
 /* One channel of the region; in and out point at its first voxels. */
 static void R(channel)(const job *j, const char *in, REAL *out) {
-    for (int64_t z = j->side[Z].anchor; z < j->side[Z].end; z += j->planes)
-        for (int64_t x = j->side[X].anchor; x < j->side[X].end; x += j->width) {
+    for (int64_t z = j->anchor[Z]; z < j->side[Z].end; z += j->planes)
+        for (int64_t x = j->anchor[X]; x < j->side[X].end; x += j->width) {
             R(tile) t = { .in = in, .out = out };
             R(place_tile)(j, &t, x);
             for (int64_t i = 0; i < j->ring; i++) j->held[i] = -1;
-            for (int64_t y = j->side[Y].anchor; y < j->side[Y].end; y += BLOCK) R(block)(j, &t, z, y);
+            for (int64_t y = j->anchor[Y]; y < j->side[Y].end; y += BLOCK) R(block)(j, &t, z, y);
         }
 }
 

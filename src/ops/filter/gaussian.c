@@ -1,4 +1,5 @@
 /* gaussian: smoothing with a Gaussian kernel, as scipy.ndimage.gaussian_filter. */
+#include "base/math.h"
 #include "kernels/separable.h"
 #include "op/window.h"
 
@@ -30,15 +31,6 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     return FV_OK;
 }
 
-/* exp(x) for x <= 0 with the same bits everywhere: x = n ln 2 + r, exp(r) by its series. */
-static double exponential(double x) {
-    double n = floor(x * 1.4426950408889634 + 0.5);
-    double r = (x - n * 0x1.62e42fee00000p-1) - n * 0x1.a39ef35793c76p-33, e = 1;
-    if (n < -1060) return 0;
-    for (int k = 17; k > 0; k--) e = 1 + e * r / k;
-    return ldexp(e, (int)n);
-}
-
 static void weights(const void *params_, int k, double *weight) {
     const gaussian *p = params_;
     int64_t         r = radius(p, k);
@@ -47,26 +39,20 @@ static void weights(const void *params_, int k, double *weight) {
         weight[0] = 1;
         return;
     }
-    for (int64_t i = -r; i <= r; i++) total += weight[i + r] = exponential(-0.5 / (s * s) * (double)(i * i));
+    for (int64_t i = -r; i <= r; i++) total += weight[i + r] = fv_exp(-0.5 / (s * s) * (double)(i * i));
     for (int64_t i = 0; i <= 2 * r; i++) weight[i] /= total;
 }
 
 static fv_separable separable(const fv_need *n) {
     const gaussian *p = n->params;
-    fv_separable    s = { .border = (fv_border)p->mode.index, .cval = p->cval, .weights = weights, .params = p };
-    int             axis[FV_MAX_DIMS];
-    s.naxes = fv_image_type_spatial(&n->in[0]->image, axis);
-    for (int k = 0; k < s.naxes; k++) {
-        s.axis[k] = axis[k];
-        s.before[k] = radius(p, k);
-        s.taps[k] = 2 * s.before[k] + 1;
-    }
-    return s;
+    double          size[FV_MAX_DIMS];
+    for (int k = 0; k < p->sigma.count; k++) size[k] = (double)(2 * radius(p, k) + 1);
+    return (fv_separable){ .box = fv_box_new(&n->in[0]->image, size, (fv_border)p->mode.index, p->cval), .weights = weights, .params = p };
 }
 
 static void need(const fv_need *n, fv_region *in) {
     fv_separable s = separable(n);
-    in[0] = fv_separable_need(&s, &n->in[0]->image, &n->region);
+    in[0] = fv_box_need(&s.box, &n->in[0]->image, &n->region);
 }
 
 static size_t scratch(const fv_need *n) {
@@ -84,7 +70,7 @@ static fv_status run(fv_run *r, fv_error *error) {
 static double cost(const fv_need *n) {
     fv_separable s = separable(n);
     double       taps = 0;
-    for (int k = 0; k < s.naxes; k++) taps += (double)s.taps[k];
+    for (int k = 0; k < s.box.naxes; k++) taps += (double)s.box.size[k];
     return 0.3 + taps * (fv_separable_type(n->in[0]->image.dtype) == FV_FLOAT32 ? 0.03 : 0.06);
 }
 

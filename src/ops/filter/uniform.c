@@ -23,20 +23,12 @@ static fv_status infer(fv_infer *i, fv_error *error) {
 
 static fv_separable separable(const fv_need *n) {
     const uniform *p = n->params;
-    fv_separable   s = { .border = (fv_border)p->mode.index, .cval = p->cval };
-    int            axis[FV_MAX_DIMS];
-    s.naxes = fv_image_type_spatial(&n->in[0]->image, axis);
-    for (int k = 0; k < s.naxes; k++) {
-        s.axis[k] = axis[k];
-        s.taps[k] = (int64_t)p->size.value[k];
-        s.before[k] = s.taps[k] / 2;
-    }
-    return s;
+    return (fv_separable){ .box = fv_box_new(&n->in[0]->image, p->size.value, (fv_border)p->mode.index, p->cval) };
 }
 
 static void need(const fv_need *n, fv_region *in) {
     fv_separable s = separable(n);
-    in[0] = fv_separable_need(&s, &n->in[0]->image, &n->region);
+    in[0] = fv_box_need(&s.box, &n->in[0]->image, &n->region);
 }
 
 static size_t scratch(const fv_need *n) {
@@ -54,7 +46,7 @@ static fv_status run(fv_run *r, fv_error *error) {
 static double cost(const fv_need *n) {
     fv_separable s = separable(n);
     double       sums = 0;
-    for (int k = 0; k < s.naxes; k++) sums += s.taps[k] <= 8 ? (double)s.taps[k] : 8 + (double)s.taps[k] / 8;
+    for (int k = 0; k < s.box.naxes; k++) sums += s.box.size[k] <= 8 ? (double)s.box.size[k] : 8 + (double)s.box.size[k] / 8;
     return 0.4 + sums * (fv_separable_type(n->in[0]->image.dtype) == FV_FLOAT32 ? 0.03 : 0.06);
 }
 

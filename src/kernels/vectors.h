@@ -3,8 +3,8 @@
  *
  * LANES of float is FV_F32_LANES (4, 8, 16), of double FV_F64_LANES (2, 4, 8).
  */
-#ifndef FV_LANES_H
-#define FV_LANES_H
+#ifndef FV_VECTORS_H
+#define FV_VECTORS_H
 
 #include "base/isa.h"
 #include <math.h>
@@ -60,15 +60,15 @@ FV_INLINE fv_f32v fv_f32v_fma(fv_f32v a, fv_f32v b, fv_f32v c) {
 /* The product of two floats is exact in double. Their sum with c is made round-to-odd (the last bit tells that something was
  * cut off), so that the final rounding to float is that of the exact value. */
 typedef double  fv__wide __attribute__((vector_size(2 * FV_VECTOR_BYTES)));
-typedef int64_t fv__bits __attribute__((vector_size(2 * FV_VECTOR_BYTES)));
+typedef int64_t fv__wide_bits __attribute__((vector_size(2 * FV_VECTOR_BYTES)));
 FV_INLINE fv_f32v fv_f32v_fma(fv_f32v a, fv_f32v b, fv_f32v c) {
     fv__wide product = __builtin_convertvector(a, fv__wide) * __builtin_convertvector(b, fv__wide);
     fv__wide term = __builtin_convertvector(c, fv__wide);
     fv__wide sum = product + term, back = sum - product;
     fv__wide error = (product - (sum - back)) + (term - back);
-    fv__bits inexact = (error < 0) | (error > 0), bits = (fv__bits)sum;
-    fv__bits outward = (error > 0) == (sum > 0); /* -1 where the exact value is further from zero than the sum */
-    fv__bits even = (bits & 1) - 1;              /* -1 where the last bit is 0 */
+    fv__wide_bits inexact = (error < 0) | (error > 0), bits = (fv__wide_bits)sum;
+    fv__wide_bits outward = (error > 0) == (sum > 0); /* -1 where the exact value is further from zero than the sum */
+    fv__wide_bits even = (bits & 1) - 1;              /* -1 where the last bit is 0 */
     bits += inexact & even & ((outward & 2) - 1);
     return __builtin_convertvector((fv__wide)bits, fv_f32v);
 }
