@@ -23,6 +23,12 @@ static const char *input_kind(const fv_op *op, const fv_input *input) {
     return fv_kind_name(input->kind);
 }
 
+/* A point-wise operator gives what its inputs are. */
+static const char *result_kind(const fv_op *op) {
+    if (op->sink) return "file";
+    return op->result == FV_KIND_NONE ? "image or scalar" : fv_kind_name(op->result);
+}
+
 /* ---------------------------------------------------------------- text */
 
 static bool quoted(const fv_param *param) {
@@ -125,7 +131,7 @@ void fv__op_text(const fv_op *op, fv_bytes *out) {
     }
     put_values(op, width, out);
     fv_bytes_printf(out, "\nfacts\n");
-    fv__put_entry(out, "gives", width, op->sink ? "a file" : fv_kind_name(op->result));
+    fv__put_entry(out, "gives", width, result_kind(op));
     if (op->expands) fv__put_entry(out, "same as", width, op->expands);
     fv__put_entry(out, "numerics", width, numerics_docs[op->numerics]);
     fv__put_entry(out, "family", width, op->family);
@@ -204,7 +210,7 @@ cJSON *fv__op_json(const fv_op *op) {
     for (const fv_param *p = op->params; p && p->name; p++) cJSON_AddItemToArray(params, param_json(p));
     cJSON_AddItemToObject(json, "inputs", inputs);
     cJSON_AddItemToObject(json, "parameters", params);
-    cJSON_AddStringToObject(json, "result", op->sink ? "file" : fv_kind_name(op->result));
+    cJSON_AddStringToObject(json, "result", result_kind(op));
     cJSON_AddStringToObject(json, "numerics", numerics_names[op->numerics]);
     cJSON_AddNumberToObject(json, "version", op->version);
     if (op->doc) cJSON_AddStringToObject(json, "doc", op->doc);
