@@ -48,7 +48,7 @@ static void put_formats(fv_bytes *out) {
     if (fv_format_count()) fv_bytes_printf(out, "\nimage files\n");
     for (int i = 0; i < fv_format_count(); i++) {
         const fv_format *format = fv_format_at(i);
-        char            *text = fv_sprintf("%s (%s)", format->brief, format->create ? format->open ? "read, write" : "write" : "read");
+        char *text = fv_sprintf("%s (%s)", format->brief, format->create ? format->open ? "read, write" : "write" : "read");
         fv__put_entry(out, format->name, width, text);
         free(text);
     }

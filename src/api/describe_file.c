@@ -107,7 +107,9 @@ static bool next_fact(const char **p, fv_bytes *name, fv_bytes *value) {
     return true;
 }
 
-static char *facts_of(const fv_reader *r) { return fv_sprintf("%.*s", (int)r->facts.size, r->facts.data ? (char *)r->facts.data : ""); }
+static char *facts_of(const fv_reader *r) {
+    return fv_sprintf("%.*s", (int)r->facts.size, r->facts.data ? (char *)r->facts.data : "");
+}
 
 static int fact_width(const char *facts) {
     int      width = 8;
@@ -189,7 +191,8 @@ static cJSON *facts_json(const fv_reader *r) {
     char    *facts = facts_of(r);
     cJSON   *json = cJSON_CreateObject();
     fv_bytes name = { 0 }, value = { 0 };
-    for (const char *p = facts; next_fact(&p, &name, &value);) cJSON_AddStringToObject(json, (char *)name.data, (char *)value.data);
+    for (const char *p = facts; next_fact(&p, &name, &value);)
+        cJSON_AddStringToObject(json, (char *)name.data, (char *)value.data);
     fv_bytes_release(&name);
     fv_bytes_release(&value);
     free(facts);

@@ -9,7 +9,9 @@ static void put_extensions(const char *extensions, fv_bytes *out) {
     }
 }
 
-static const char *use(const fv_format *format) { return format->create ? format->open ? "read and written" : "written" : "read"; }
+static const char *use(const fv_format *format) {
+    return format->create ? format->open ? "read and written" : "written" : "read";
+}
 
 void fv__format_text(const fv_format *format, fv_bytes *out) {
     enum { COLUMN = 12 };

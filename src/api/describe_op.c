@@ -159,7 +159,8 @@ static cJSON *default_json(const fv_param *p) {
     fv_arena   arena = { 0 };
     fv_literal value;
     cJSON     *json = NULL;
-    if (quoted(p) || p->kind == FV_PARAM_FOOTPRINT || !fv_literal_parse(p->def, &value, &arena)) return cJSON_CreateString(p->def);
+    if (quoted(p) || p->kind == FV_PARAM_FOOTPRINT || !fv_literal_parse(p->def, &value, &arena))
+        return cJSON_CreateString(p->def);
     switch (value.kind) {
     case FV_LITERAL_NUMBER: json = cJSON_CreateNumber(value.number); break;
     case FV_LITERAL_FLAG: json = cJSON_CreateBool(value.flag); break;

@@ -36,7 +36,8 @@ static int spell(const fv_option *option, char text[SPELLING]) {
     char        name[48];
     const char *argument = argument_name(option);
     fv_option_spelling(option, name);
-    if (option->letter) return snprintf(text, SPELLING, "-%c, %s%s%s", option->letter, name, argument ? " " : "", argument ? argument : "");
+    if (option->letter)
+        return snprintf(text, SPELLING, "-%c, %s%s%s", option->letter, name, argument ? " " : "", argument ? argument : "");
     return snprintf(text, SPELLING, "    %s%s%s", name, argument ? " " : "", argument ? argument : "");
 }
 
@@ -47,15 +48,16 @@ static void put_option(const fv_option *option, int width) {
     spell(option, spelling);
     if (option->choices) fv_choices_format(option->choices, choices, sizeof choices);
     snprintf(doc, sizeof doc, "%s%s%s%s%s%s%s", option->doc ? option->doc : "", *choices ? ": " : "", choices,
-             option->kind == FV_OPTION_TEXTS ? "; may be repeated" : "", option->def ? " (default: " : "", option->def ? option->def : "",
-             option->def ? ")" : "");
+             option->kind == FV_OPTION_TEXTS ? "; may be repeated" : "", option->def ? " (default: " : "",
+             option->def ? option->def : "", option->def ? ")" : "");
     if ((int)strlen(spelling) > width) printf("  %s\n%*s", spelling, width + 4, "");
     else printf("  %-*s  ", width, spelling);
     put_wrapped(doc, width + 4);
 }
 
 void fv_help_usage(const fv_command *command) {
-    fprintf(stderr, "usage: fovea %s [options]%s%s\n", command->name, command->usage ? " " : "", command->usage ? command->usage : "");
+    fprintf(stderr, "usage: fovea %s [options]%s%s\n", command->name, command->usage ? " " : "",
+            command->usage ? command->usage : "");
 }
 
 void fv_help_command(const fv_command *command) {

@@ -108,7 +108,8 @@ static int set_value(const fv_command *command, const fv_option *option, void *o
         texts->items[texts->count++] = value;
         return -1;
     case FV_OPTION_SIZE:
-        if (!fv_size_parse(value, &((fv_size *)field)->bytes)) return bad_value(command, option, value, "a size such as 512M or 4G");
+        if (!fv_size_parse(value, &((fv_size *)field)->bytes))
+            return bad_value(command, option, value, "a size such as 512M or 4G");
         return -1;
     case FV_OPTION_INTEGER:
     case FV_OPTION_NUMBER: return set_number(command, option, field, value);
@@ -166,7 +167,8 @@ static int take_letters(walk *w, const char *word) {
 
 static int check_count(const fv_command *command, int count, char **words) {
     if (count >= command->least && (command->most < 0 || count <= command->most)) return -1;
-    if (count < command->least) fv_complain(command->name, "%s is missing", count || !command->usage ? "an argument" : command->usage);
+    if (count < command->least)
+        fv_complain(command->name, "%s is missing", count || !command->usage ? "an argument" : command->usage);
     else fv_complain(command->name, "unexpected argument %s", words[command->most]);
     fv_help_usage(command);
     return FV_EXIT_REFUSED;

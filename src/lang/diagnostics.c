@@ -97,7 +97,8 @@ void fv_diagnostics_format(const fv_diagnostics *diagnostics, const char *file, 
     qsort(sorted, (size_t)count, sizeof *sorted, by_place);
     for (int i = 0; i < count; i++) {
         const fv_diagnostic *d = sorted[i], *before = i ? sorted[i - 1] : NULL;
-        if (before && before->span.line == d->span.line && before->span.column == d->span.column && !strcmp(before->message, d->message))
+        if (before && before->span.line == d->span.line && before->span.column == d->span.column &&
+            !strcmp(before->message, d->message))
             continue;
         fv_bytes_printf(out, "%s:%d:%d: error: %s\n", file, d->span.line, d->span.column, d->message);
         format_line(&d->span, text, out);

@@ -97,8 +97,8 @@ static void report_unclosed(layout *l, int first, int end) {
         }
     const fv__token *open = &l->tokens[last];
     if (others)
-        fv_diagnose(l->diagnostics, open->span, NULL, "'%s' is never closed, nor %s %d before it; expected '%s'", open->sign->text,
-                    others == 1 ? "is" : "are", others, closer(open));
+        fv_diagnose(l->diagnostics, open->span, NULL, "'%s' is never closed, nor %s %d before it; expected '%s'",
+                    open->sign->text, others == 1 ? "is" : "are", others, closer(open));
     else
         fv_diagnose(l->diagnostics, open->span, NULL, "'%s' is never closed; expected '%s'", open->sign->text, closer(open));
 }
@@ -142,7 +142,9 @@ static int take_statement(layout *l, int first) {
 }
 
 void fv__layout(const fv__tokens *tokens, fv__tokens *joined, fv__ranges *statements, fv_diagnostics *diagnostics) {
-    layout l = { .tokens = tokens->items, .count = tokens->count, .joined = joined, .statements = statements, .diagnostics = diagnostics };
+    layout l = {
+        .tokens = tokens->items, .count = tokens->count, .joined = joined, .statements = statements, .diagnostics = diagnostics
+    };
     l.match = fv_alloc((size_t)tokens->count * sizeof *l.match);
     match_brackets(&l);
     fv__tokens_push(joined, &(fv__token){ .kind = FV__TOKEN_END }); /* so that every token has one before it */

@@ -240,7 +240,8 @@ static void lex_escape(lexer *l, fv_bytes *value) {
     int     next = last ? 0 : fv__utf8_length(l->p + 1, &valid);
     fv_span span = { l->line, l->column, last ? 1 : 2 };
     fv_diagnose(l->diagnostics, span, "write \\\\ for a backslash",
-                "'\\%.*s' stands for nothing in a text; expected \\n, \\t, \\r, \\\\, \\\", \\' or \\uXXXX", next > 1 ? 0 : next, l->p + 1);
+                "'\\%.*s' stands for nothing in a text; expected \\n, \\t, \\r, \\\\, \\\", \\' or \\uXXXX", next > 1 ? 0 : next,
+                l->p + 1);
     skip(l, 1 + next);
 }
 
@@ -318,13 +319,16 @@ static void lex_unknown(lexer *l) {
         skip(l, fv__utf8_length(l->p, &ignored));
     } while (!starts_token(l->p));
     end(l, &token);
-    bool visible = valid && (length > 1 || (*first > ' ' && *first != 0x7f)) && !((uint8_t)first[0] == 0xc2 && (uint8_t)first[1] < 0xa0);
+    bool visible =
+        valid && (length > 1 || (*first > ' ' && *first != 0x7f)) && !((uint8_t)first[0] == 0xc2 && (uint8_t)first[1] < 0xa0);
     if (visible && length > 1)
-        fv_diagnose(l->diagnostics, token.span, "names are made of a-z, A-Z, 0-9 and _", "'%.*s' means nothing here", length, first);
+        fv_diagnose(l->diagnostics, token.span, "names are made of a-z, A-Z, 0-9 and _", "'%.*s' means nothing here", length,
+                    first);
     else if (visible)
         fv_diagnose(l->diagnostics, token.span, NULL, "'%c' means nothing here", *first);
     else if (valid)
-        fv_diagnose(l->diagnostics, token.span, NULL, "a control character (0x%02x) means nothing here", (uint8_t)first[length - 1]);
+        fv_diagnose(l->diagnostics, token.span, NULL, "a control character (0x%02x) means nothing here",
+                    (uint8_t)first[length - 1]);
     else
         fv_diagnose(l->diagnostics, token.span, "save the file as UTF-8", "the byte 0x%02x is not UTF-8 text", (uint8_t)*first);
 }

@@ -83,7 +83,8 @@ static void *misplaced_equals(parser *p) {
 }
 
 static void *too_deep(parser *p, const fv_span *span) {
-    fv_diagnose(p->diagnostics, *span, "give parts of it names", "the expression is too deep; expected at most %d levels", DEEPEST);
+    fv_diagnose(p->diagnostics, *span, "give parts of it names", "the expression is too deep; expected at most %d levels",
+                DEEPEST);
     return NULL;
 }
 
@@ -285,7 +286,8 @@ static node *parse_word(parser *p) {
     const fv__token *t = p->token;
     bool             yes = !strcmp(t->text, "true"), no = !strcmp(t->text, "false");
     if (!strcmp(t->text, "True") || !strcmp(t->text, "False")) {
-        fv_diagnose(p->diagnostics, t->span, NULL, "'%s' means nothing here; expected %s", t->text, *t->text == 'T' ? "true" : "false");
+        fv_diagnose(p->diagnostics, t->span, NULL, "'%s' means nothing here; expected %s", t->text,
+                    *t->text == 'T' ? "true" : "false");
         return NULL;
     }
     if (!strcmp(t->text, "param")) return unexpected(p, "a value");
@@ -384,7 +386,8 @@ static node *parse_binary(parser *p, int least) {
         if (!right) return NULL;
         left = new_sign_call(p, sign, sign->sign->op, left, right);
         if (left && tight == FV__BINDS_COMPARISON && binds(p->token) == FV__BINDS_COMPARISON) {
-            fv_diagnose(p->diagnostics, p->token->span, "write a < b & b < c", "comparisons cannot be chained; expected '&' between two of them");
+            fv_diagnose(p->diagnostics, p->token->span, "write a < b & b < c",
+                        "comparisons cannot be chained; expected '&' between two of them");
             return NULL;
         }
     }
@@ -399,7 +402,8 @@ static node *parse_target(parser *p, node *value) {
     if (n && binds(p->token)) {
         char text[120];
         snprintf(text, sizeof text, "'|>' binds loosest; put brackets around what comes before '%s'", p->token->sign->text);
-        fv_diagnose(p->diagnostics, p->token->span, text, "expected one call after '|>', found '%s' behind it", p->token->sign->text);
+        fv_diagnose(p->diagnostics, p->token->span, text, "expected one call after '|>', found '%s' behind it",
+                    p->token->sign->text);
         return NULL;
     }
     return n;
@@ -455,7 +459,8 @@ static bool parse_bare(parser *p, fv_statement *statement) {
                     "a statement cannot start with '%s'; expected name = value or a call", first->sign->text);
         return false;
     }
-    if (first->kind == FV__TOKEN_SIGN && !at(p, "(") && !at(p, "[") && !at(p, "!")) return unexpected(p, "name = value or a call");
+    if (first->kind == FV__TOKEN_SIGN && !at(p, "(") && !at(p, "[") && !at(p, "!"))
+        return unexpected(p, "name = value or a call");
     node *value = parse_expression(p);
     if (value && at(p, "=")) return misplaced_equals(p);
     value = finish(p, value);
@@ -484,8 +489,8 @@ fv_program *fv_program_parse(const char *file, const char *text, fv_diagnostics 
     program->file = fv_arena_strdup(&program->arena, file);
     program->text = fv_arena_strndup(&program->arena, text, length <= LONGEST_TEXT ? length : 0);
     if (length > LONGEST_TEXT) {
-        fv_diagnose(diagnostics, (fv_span){ 1, 1, 1 }, NULL, "the text is %zu bytes long; expected a pipeline of at most %d", length,
-                    LONGEST_TEXT);
+        fv_diagnose(diagnostics, (fv_span){ 1, 1, 1 }, NULL, "the text is %zu bytes long; expected a pipeline of at most %d",
+                    length, LONGEST_TEXT);
         return program;
     }
     fv__tokens tokens = { 0 }, joined = { 0 };

@@ -43,7 +43,8 @@ TEST(text_is_broken_between_words) {
         { "one two three", 4, "one two\n    three" },
         { "  a   b\n\nc d", 2, "a b\n\n  c d" },
         { "averyveryverylongword x", 0, "averyveryverylongword\nx" },
-        { "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4 \xc3\xa4\xc3\xa4\xc3\xa4", 2, "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4 \xc3\xa4\xc3\xa4\xc3\xa4" },
+        { "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4 \xc3\xa4\xc3\xa4\xc3\xa4", 2,
+          "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4 \xc3\xa4\xc3\xa4\xc3\xa4" },
         { "red\x1b[31m", 0, "red?[31m" },
     };
     for (int i = 0; i < FV_COUNT(samples); i++) {

@@ -368,10 +368,11 @@ static char *repeated(int n, const char *open, const char *middle, const char *c
 
 TEST(a_long_line_is_shown_around_the_caret) {
     char *text = repeated(100, "abc + ", "$ + ", "def + "), *errors = errors_of(text);
-    CHECK_TEXT(errors, "a.fov:1:605: error: '$' means nothing here\n"
-                       "  1 | ...abc + abc + abc + abc + abc + abc + abc + abc + abc + abc + $ + def + def + def + def + def + def + "
-                       "def + def + def + def + def + def + def + def + def + def + ...\n"
-                       "    |                                                                ^\n");
+    CHECK_TEXT(errors,
+               "a.fov:1:605: error: '$' means nothing here\n"
+               "  1 | ...abc + abc + abc + abc + abc + abc + abc + abc + abc + abc + $ + def + def + def + def + def + def + "
+               "def + def + def + def + def + def + def + def + def + def + ...\n"
+               "    |                                                                ^\n");
     free(text);
     free(errors);
 }
@@ -384,7 +385,8 @@ TEST(nesting_without_end_is_an_error_and_no_crash) {
     };
     for (int i = 0; i < FV_COUNT(shapes); i++) {
         char *deep = repeated(100000, shapes[i].open, shapes[i].middle, shapes[i].close), *errors = errors_of(deep);
-        CHECK_MESSAGE(strstr(errors, "error: the expression is too deep; expected at most 500 levels"), "%s: %s", shapes[i].open, errors);
+        CHECK_MESSAGE(strstr(errors, "error: the expression is too deep; expected at most 500 levels"), "%s: %s", shapes[i].open,
+                      errors);
         CHECK(strstr(errors, "hint: give parts of it names"));
         free(deep);
         free(errors);
@@ -413,7 +415,8 @@ TEST(a_text_without_end_is_refused) {
 
 /* Work grows with the text and not with its square: these shapes tempt one to look back. */
 TEST(large_texts_take_linear_time) {
-    static const char *const lines[] = { "a = (\n", "a = [)\n", "((((", "a = f(\n1)\n", "f(k = 1, ", "a = \"x\n", "[1, ", "x[1, ", "\n|> f" };
+    static const char *const lines[] = { "a = (\n",   "a = [)\n", "((((",  "a = f(\n1)\n", "f(k = 1, ",
+                                         "a = \"x\n", "[1, ",     "x[1, ", "\n|> f" };
     for (int i = 0; i < FV_COUNT(lines); i++) {
         char  *text = repeated(100000, lines[i], "x", "");
         double start = fv_now();
@@ -430,8 +433,9 @@ static const char *const seeds[] = {
 };
 
 TEST(mutated_and_random_texts_never_crash) {
-    static const char *const pieces[] = { "(", ")", "[", "]", "\"", "'", "\n", "|>", "=", "param ", "\\", "#", ":", ",", "**", "\xc2\xb5",
-                                          "\xe2\x80", "\xff", "1e", "0x", ";", "true", "\t", "\\u00", "-", "\r\n", "...", "_" };
+    static const char *const pieces[] = { "(",  ")",    "[",  "]",     "\"", "'",        "\n",       "|>",   "=",  "param ",
+                                          "\\", "#",    ":",  ",",     "**", "\xc2\xb5", "\xe2\x80", "\xff", "1e", "0x",
+                                          ";",  "true", "\t", "\\u00", "-",  "\r\n",     "...",      "_" };
     uint64_t random = 7;
     char     text[1024];
     for (int round = 0; round < 20000; round++) {
