@@ -1,5 +1,5 @@
-/* Runs one operator on images in memory with several threads over a lattice: what an engine does, without reading, storing or
- * planning, so that a benchmark sees the operator's own time.
+/* Runs one operator on images in memory with several threads over a lattice, chunk by chunk from and into dense blocks as an
+ * engine does. Only the time inside run() and finish() counts: not reading, storing and planning.
  */
 #ifndef FV_BENCH_PARALLEL_H
 #define FV_BENCH_PARALLEL_H
@@ -35,6 +35,9 @@ typedef struct {
     fv_bytes        *partial;
     bench_results   *results;
     atomic_int_fast64_t next;
+    pthread_mutex_t lock;
+    double           slowest; /* seconds of the thread that was busy longest in this pass */
+    double           cpu;     /* processor seconds of all threads: what other users of the machine do not change much */
 } bench_stage;
 
 static fv_status bench_get(fv_results *results, int64_t index, const void **data, size_t *size, fv_error *error) {
@@ -72,13 +75,29 @@ static void bench_die(const fv_error *error) {
     exit(1);
 }
 
-static void bench_chunk(bench_stage *s, int64_t chunk) {
+typedef struct { void *data; size_t size; } bench_buffer;
+
+static void *bench_room(bench_buffer *buffer, size_t size) {
+    if (size <= buffer->size) return buffer->data;
+    if (buffer->data) fv_buffer_free(buffer->data, buffer->size);
+    *buffer = (bench_buffer){ fv_buffer_new(size), size };
+    memset(buffer->data, 0, size);
+    return buffer->data;
+}
+
+/* A worker's memory, and the time it spent in run(). */
+typedef struct {
+    bench_buffer in[FV_MAX_INPUTS], out, scratch;
+    double       busy, cpu;
+} bench_hands;
+
+static void bench_chunk(bench_stage *s, int64_t chunk, bench_hands *hands) {
     fv_error error = { 0 };
     fv_run   r = { .need = { .params = s->params, .ninputs = s->ninputs, .out = &s->output->type, .region = fv_lattice_chunk(&s->lattice, chunk),
                              .lattice = &s->made },
                    .chunk = s->pass->finish ? chunk : -1, .results = s->results ? &s->results->base : NULL };
-    fv_region need[FV_MAX_INPUTS];
-    fv_block  in[FV_MAX_INPUTS], out;
+    fv_region need[FV_MAX_INPUTS], whole = fv_region_whole(&s->inputs[0]->type.image);
+    fv_block  in[FV_MAX_INPUTS], out, all;
     for (int i = 0; i < s->ninputs; i++) {
         r.need.in[i] = &s->inputs[i]->type;
         need[i] = r.need.region;
@@ -86,28 +105,38 @@ static void bench_chunk(bench_stage *s, int64_t chunk) {
     if (s->pass->need) s->pass->need(&r.need, need);
     for (int i = 0; i < s->ninputs; i++) {
         if (s->inputs[i]->type.kind != FV_KIND_IMAGE) continue;
-        fv_region whole = fv_region_whole(&s->inputs[i]->type.image);
-        fv_block_init(&in[i], s->inputs[i]->type.image.dtype, &whole, s->inputs[i]->data);
-        in[i] = fv_block_window(&in[i], &need[i]);
+        fv_dtype dtype = s->inputs[i]->type.image.dtype;
+        fv_block_init(&all, dtype, &whole, s->inputs[i]->data);
+        fv_block_init(&in[i], dtype, &need[i], bench_room(&hands->in[i], (size_t)fv_region_voxels(&need[i]) * fv_dtype_size(dtype)));
+        fv_block_copy(&in[i], &all);
         r.in[i] = &in[i];
     }
     if (s->pass->finish)
         r.partial = &s->partial[chunk];
     else {
-        fv_region whole = fv_region_whole(&s->output->type.image);
-        fv_block_init(&out, s->output->type.image.dtype, &whole, s->output->data);
-        out = fv_block_window(&out, &r.need.region);
+        fv_dtype dtype = s->output->type.image.dtype;
+        fv_block_init(&out, dtype, &r.need.region, bench_room(&hands->out, (size_t)fv_region_voxels(&r.need.region) * fv_dtype_size(dtype)));
         r.out = &out;
     }
-    size_t scratch = s->pass->scratch ? s->pass->scratch(&r.need) : 0;
-    r.scratch = fv_buffer_new(scratch);
+    r.scratch = bench_room(&hands->scratch, s->pass->scratch ? s->pass->scratch(&r.need) : 0);
+    double start = fv_now(), cpu = fv_thread_cpu();
     if (s->pass->run(&r, &error) != FV_OK) bench_die(&error);
-    fv_buffer_free(r.scratch, scratch);
+    hands->busy += fv_now() - start;
+    hands->cpu += fv_thread_cpu() - cpu;
 }
 
 static void *bench_worker(void *stage) {
     bench_stage *s = stage;
-    for (int64_t chunk; (chunk = atomic_fetch_add(&s->next, 1)) < fv_lattice_count(&s->lattice);) bench_chunk(s, chunk);
+    bench_hands  hands = { 0 };
+    for (int64_t chunk; (chunk = atomic_fetch_add(&s->next, 1)) < fv_lattice_count(&s->lattice);) bench_chunk(s, chunk, &hands);
+    pthread_mutex_lock(&s->lock);
+    s->slowest = FV_MAX(s->slowest, hands.busy);
+    s->cpu += hands.cpu;
+    pthread_mutex_unlock(&s->lock);
+    for (int i = 0; i < FV_MAX_INPUTS; i++)
+        if (hands.in[i].data) fv_buffer_free(hands.in[i].data, hands.in[i].size);
+    if (hands.out.data) fv_buffer_free(hands.out.data, hands.out.size);
+    if (hands.scratch.data) fv_buffer_free(hands.scratch.data, hands.scratch.size);
     return NULL;
 }
 
@@ -119,21 +148,24 @@ static void bench_finish_pass(bench_stage *s, int64_t npartials) {
                                  .size = bench_size, .partial = bench_partial, .read = bench_read, .put = bench_put },
                        .partial = s->partial, .results = made };
     for (int i = 0; i < s->ninputs; i++) f.base.in[i] = &s->inputs[i]->type;
+    double start = fv_now(), cpu = fv_thread_cpu();
     if (s->pass->finish(&f.base, &error) != FV_OK) bench_die(&error);
+    s->slowest += fv_now() - start;
+    s->cpu += fv_thread_cpu() - cpu;
     for (int64_t i = 0; i < npartials; i++) fv_bytes_release(&s->partial[i]);
     free(s->partial);
     s->results = made;
 }
 
-/* Seconds of one run. params is the operator's filled struct; output gets its type, and its data where there is none yet; a
- * table's rows are counted only. */
-static double bench_run(const char *name, void *params, bench_image **inputs, int given, const int64_t *chunk, int threads, bench_image *output) {
+/* Seconds of one run, and of processor time in it. params is the operator's filled struct; output gets its type. */
+static double bench_run(const char *name, void *params, bench_image **inputs, int given, const int64_t *chunk, int threads, bench_image *output, double *cpu) {
     static fv_arena    arena;
     static bench_image absent;
     const fv_op       *op = fv_op_find(name);
     fv_error           error = { 0 };
     bench_image       *slots[FV_MAX_INPUTS];
-    bench_stage        s = { .op = op, .params = params, .inputs = slots, .ninputs = fv_inputs_count(op), .output = output };
+    bench_stage        s = { .op = op, .params = params, .inputs = slots, .ninputs = fv_inputs_count(op), .output = output,
+                             .lock = PTHREAD_MUTEX_INITIALIZER };
     output->type = inputs[0]->type;
     fv_infer infer = { .params = params, .params_size = op->params_size, .ninputs = s.ninputs, .out = &output->type, .arena = &arena };
     for (int i = 0; i < s.ninputs; i++) {
@@ -141,21 +173,22 @@ static double bench_run(const char *name, void *params, bench_image **inputs, in
         infer.in[i] = &slots[i]->type;
     }
     if (op->infer(&infer, &error) != FV_OK) bench_die(&error);
-    if (output->type.kind == FV_KIND_IMAGE && !output->data) output->data = fv_calloc((size_t)fv_image_type_bytes(&output->type.image));
     const fv_image_type *image = &inputs[0]->type.image;
-    double               start = fv_now();
+    double               seconds = 0;
     for (s.pass = op->passes; s.pass->run; s.pass++) {
         pthread_t worker[64];
         fv_lattice_init(&s.lattice, image->ndim, image->shape, chunk ? chunk : image->shape);
         s.made = s.lattice;
         if (s.pass->finish) s.partial = fv_calloc((size_t)fv_lattice_count(&s.lattice) * sizeof *s.partial);
         atomic_store(&s.next, 0);
+        s.slowest = 0;
         for (int t = 1; t < threads; t++) pthread_create(&worker[t], NULL, bench_worker, &s);
         bench_worker(&s);
         for (int t = 1; t < threads; t++) pthread_join(worker[t], NULL);
         if (s.pass->finish) bench_finish_pass(&s, fv_lattice_count(&s.lattice));
+        seconds += s.slowest;
     }
-    double seconds = fv_now() - start;
+    *cpu = s.cpu;
     for (int64_t i = 0; s.results && i < s.results->count; i++) fv_bytes_release(&s.results->blob[i]);
     if (s.results) free(s.results->blob);
     free(s.results);
@@ -164,15 +197,15 @@ static double bench_run(const char *name, void *params, bench_image **inputs, in
 
 /* The best of several runs, on one thread and on two, as one line. */
 static void bench_report(const char *what, const char *name, void *params, bench_image **inputs, int given, const int64_t *chunk, int repeats) {
-    double best[3] = { 1e9, 1e9, 1e9 };
+    double      best[3] = { 1e9, 1e9, 1e9 }, least = 1e9;
     bench_image output = { 0 };
-    for (int threads = 1; threads <= 2; threads++)
-        for (int i = 0; i < repeats; i++) {
-            double seconds = bench_run(name, params, inputs, given, chunk, threads, &output);
+    for (int i = 0; i < repeats; i++)
+        for (int threads = 1; threads <= 2; threads++) {
+            double cpu, seconds = bench_run(name, params, inputs, given, chunk, threads, &output, &cpu);
             best[threads] = FV_MIN(best[threads], seconds);
+            least = FV_MIN(least, cpu);
         }
-    free(output.data);
-    printf("%-44s %9.2f ms %9.2f ms (2 threads)\n", what, best[1] * 1e3, best[2] * 1e3);
+    printf("%-44s %9.2f ms %9.2f ms (2 threads) %9.2f ms processor time\n", what, best[1] * 1e3, best[2] * 1e3, least * 1e3);
 }
 
 static inline bench_image bench_image_new(fv_dtype dtype, int ndim, const int64_t *shape) {
