@@ -74,7 +74,7 @@ void fv_swap_elements(fv_dtype dtype, void *data, int64_t n) {
         for (uint64_t *p = data; n-- > 0; p++) *p = __builtin_bswap64(*p);
 }
 
-static float widen(uint16_t half) {
+float fv_half_widen(uint16_t half) {
     uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = half >> 10 & 31, fraction = half & 1023, bits;
     if (exponent == 0) {
         float value = (float)fraction * 0x1p-24f;
@@ -93,7 +93,7 @@ static void normalise(const fv_dense *dense, void *data, int64_t n) {
         for (uint8_t *p = data; n-- > 0; p++) *p = *p != 0;
 }
 
-static void copy_strided(void *to, int64_t to_step, const void *from, int64_t from_step, int64_t n, size_t size) {
+void fv_copy_strided(void *to, int64_t to_step, const void *from, int64_t from_step, int64_t n, size_t size) {
     if (size == 1)
         for (int64_t i = 0; i < n; i++) ((uint8_t *)to)[i * to_step] = ((const uint8_t *)from)[i * from_step];
     else if (size == 2)
@@ -111,12 +111,12 @@ static void place(const fv_dense *dense, const walk *w, void *row, int64_t n, ch
     if (dense->half) {
         for (int64_t i = 0; i < n; i++) {
             uint16_t half = ((uint16_t *)row)[i];
-            ((float *)to)[i * w->axis[0].block_step] = widen(dense->swapped ? __builtin_bswap16(half) : half);
+            ((float *)to)[i * w->axis[0].block_step] = fv_half_widen(dense->swapped ? __builtin_bswap16(half) : half);
         }
         return;
     }
     normalise(dense, row, n);
-    copy_strided(to, w->axis[0].block_step, row, 1, n, fv_dtype_size(dense->dtype));
+    fv_copy_strided(to, w->axis[0].block_step, row, 1, n, fv_dtype_size(dense->dtype));
 }
 
 /* ---------------------------------------------------------------- reading */

@@ -19,6 +19,10 @@ typedef struct fv_dense {
 /* Bytes that fv_dense_read needs beyond the block, at most. */
 #define FV_DENSE_MEMORY ((int64_t)1 << 20)
 
+/* n elements of 1, 2, 4, 8 or 16 bytes; steps count elements. */
+void fv_copy_strided(void *to, int64_t to_step, const void *from, int64_t from_step, int64_t n, size_t size);
+float fv_half_widen(uint16_t half); /* float16 to float32, exactly */
+
 int64_t fv_dense_bytes(const fv_dense *dense); /* of all voxels in the file; -1 on overflow */
 
 /* Whole trailing axes, as many as make a box of about that many bytes: it lies in one run in the file. */

@@ -1,0 +1,302 @@
+/* TIFF, classic and Big, through libtiff: pages of equal shape and type are the planes of one image.
+ *
+ * Reading: samples are given as they are stored, with integers of 2 to 7 bits as uint8, 9 to 15 as uint16, 17 to 31 as uint32,
+ * one bit as bool and float16 as float32. MinIsWhite is not inverted and the orientation tag moves nothing (`fovea info` names
+ * both), as tifffile does; CMYK and Lab stay what they are. A palette becomes RGB, and so does YCbCr, whichever JPEG holds it.
+ * Several samples a pixel are the last axis c, also where the file keeps planes apart. Pages of another kind than the first
+ * full-size one, thumbnails, masks and sub-directories are passed over; `path_inside` may name a page by its number, from 0.
+ * Only strips and tiles that a region touches are decoded; uncompressed strips in one run are read as plain bytes, which also
+ * reads ImageJ's stacks beyond 4 GB. Several threads read at once, each with a libtiff handle of its own.
+ *
+ * Writing: strips of about 256 KB, or tiles of 512 x 512 where a row has more than 8192 pixels; `chunk = [rows, columns]`
+ * chooses otherwise. Axes before y x are pages in C order, c after x is samples (RGB, RGBA, or grey with extras), bool is 0 and
+ * 255 in uint8. Integers up to 32 bits are differenced along x (predictor 2) before they are compressed. The pixels come
+ * first, all directories after them; a file beyond 4 GB is a BigTIFF. The description says which axes the pages are and the
+ * spacing, in ImageJ's words where they suffice. */
+#include "formats/tiff_parts.h"
+#include "op/dense.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+typedef struct {
+    uint64_t ifd;
+    int64_t  flat; /* offset of its pixels if they are plain bytes, else -1 */
+} plane;
+
+/* Invariants: 1. idle holds handles nobody uses, guarded by the mutex; 2. page describes every plane but for its compression and
+ * pieces; 3. flat means all planes are plain bytes, and then no handle is needed to read. */
+typedef struct {
+    fv_reader       base;
+    int             fd;
+    int64_t         file_size;
+    fv_tiff_page    page;
+    plane          *planes;
+    int64_t         count;
+    bool            flat, swapped;
+    pthread_mutex_t mutex;
+    fv_tiff_handle *idle;
+} reader;
+
+/* ---------------------------------------------------------------- opening */
+
+typedef struct {
+    int64_t pages, passed_over; /* in the file; of another kind */
+    int64_t wanted;             /* page asked for by number, -1: none */
+} survey;
+
+static void add_plane(reader *r, fv_tiff_handle *h, const fv_tiff_page *page) {
+    if ((r->count & (r->count - 1)) == 0) r->planes = fv_realloc(r->planes, (size_t)FV_MAX(2 * r->count, 1) * sizeof *r->planes);
+    r->planes[r->count++] = (plane){ TIFFCurrentDirOffset(h->tif), fv_tiff_page_flat(h, page) };
+    r->base.read_memory = FV_MAX(r->base.read_memory, fv_tiff_decode_memory(page));
+}
+
+/* Looks at one page: the first of full size sets the kind, others of that kind are its planes. */
+static fv_status visit_page(reader *r, fv_tiff_handle *h, survey *s, fv_error *error) {
+    fv_tiff_page page;
+    int64_t      number = s->pages++;
+    if (s->wanted >= 0 && number != s->wanted) return FV_OK;
+    fv_status status = fv_tiff_page_describe(h, &page, error);
+    bool      replaces = r->count && r->page.subsidiary && status == FV_OK && !page.subsidiary;
+    if (r->count == 0 || replaces) { /* a thumbnail that comes first makes way for the image itself */
+        if (status != FV_OK) return status;
+        FV_TRY(fv_tiff_page_check(h, &page, error));
+        s->passed_over += r->count;
+        r->count = 0;
+        r->base.read_memory = 0;
+        r->page = page;
+        add_plane(r, h, &page);
+        return FV_OK;
+    }
+    if (status != FV_OK || (page.subsidiary && !r->page.subsidiary) || !fv_tiff_page_same_kind(&page, &r->page)) {
+        s->passed_over++;
+        return FV_OK;
+    }
+    FV_TRY(fv_tiff_page_check(h, &page, error));
+    add_plane(r, h, &page);
+    return FV_OK;
+}
+
+static fv_status visit_pages(reader *r, fv_tiff_handle *h, survey *s, fv_error *error) {
+    do {
+        FV_TRY(visit_page(r, h, s, error));
+        fv_tiff_forget(h);
+    } while (TIFFReadDirectory(h->tif));
+    if (h->message[0]) {
+        char what[64];
+        snprintf(what, sizeof what, "page %lld is damaged", (long long)s->pages);
+        return fv_tiff_fail(h, what, error);
+    }
+    if (r->count == 0)
+        return fv_fail(error, FV_ERROR_INPUT, "%s: there is no page %lld; the file has %lld", r->base.path, (long long)s->wanted, (long long)s->pages);
+    /* Go back to the first plane: what follows asks for its tags. */
+    if (!TIFFSetSubDirectory(h->tif, r->planes[0].ifd)) return fv_tiff_fail(h, "its first page cannot be read again", error);
+    h->ifd = r->planes[0].ifd;
+    return FV_OK;
+}
+
+/* ImageJ writes one directory for a stack beyond 4 GB and puts the other planes behind the first. */
+static void add_imagej_planes(reader *r, const char *description) {
+    int64_t images = fv_tiff_imagej_images(description), bytes = fv_tiff_page_bytes(&r->page);
+    if (r->count != 1 || images < 2 || r->planes[0].flat < 0 || bytes < 1 || images > (r->file_size - r->planes[0].flat) / bytes) return;
+    r->planes = fv_realloc(r->planes, (size_t)images * sizeof *r->planes);
+    for (r->count = 1; r->count < images; r->count++)
+        r->planes[r->count] = (plane){ r->planes[0].ifd, r->planes[0].flat + r->count * bytes };
+}
+
+static void fill_type(reader *r, TIFF *tif, const char *description) {
+    fv_image_type *type = &r->base.type;
+    int64_t        shape[] = { r->page.height, r->page.width, r->page.channels };
+    float          resolution[2] = { 0 };
+    uint16_t       unit = RESUNIT_INCH;
+    fv_image_type_init(type, r->page.dtype, r->page.channels > 1 ? 3 : 2, shape);
+    for (int d = 0; d < type->ndim; d++) snprintf(type->axis[d], sizeof type->axis[d], "%c", "yxc"[d]);
+    TIFFGetField(tif, TIFFTAG_XRESOLUTION, &resolution[0]);
+    TIFFGetField(tif, TIFFTAG_YRESOLUTION, &resolution[1]);
+    TIFFGetFieldDefaulted(tif, TIFFTAG_RESOLUTIONUNIT, &unit);
+    fv_tiff_axes_read(description, (double[]){ resolution[0], resolution[1] }, unit, r->count, type);
+    int first = type->ndim - (r->page.channels > 1 ? 3 : 2);
+    for (int d = 0; d < type->ndim; d++) r->base.chunk[d] = r->flat ? type->shape[d] : d < first ? 1 : type->shape[d];
+    if (r->flat) return;
+    bool bands = r->page.mode == FV_TIFF_RGBA;
+    r->base.chunk[first] = FV_MIN(r->page.piece_height, r->page.height);
+    r->base.chunk[first + 1] = bands ? r->page.width : FV_MIN(r->page.piece_width, r->page.width);
+}
+
+static void tell_facts(reader *r, TIFF *tif, const survey *s, const char *description) {
+    static const char *const photometrics[] = { "MinIsWhite (not inverted)", "MinIsBlack", "RGB", "palette", "mask", "CMYK", "YCbCr", "?", "CIELab" };
+    const fv_tiff_page      *p = &r->page;
+    fv_bytes                *facts = &r->base.facts;
+    char                     name[32];
+    fv_bytes_printf(facts, "variant: %s, %s\ncompression: %s\n", TIFFIsBigTIFF(tif) ? "BigTIFF" : "classic TIFF",
+                    TIFFIsBigEndian(tif) ? "big-endian" : "little-endian", fv_tiff_compression_name(p->compression, name));
+    if (p->tiled) fv_bytes_printf(facts, "layout: tiles of %lld x %lld\n", (long long)p->piece_height, (long long)p->piece_width);
+    else fv_bytes_printf(facts, "layout: strips of %lld rows%s\n", (long long)p->piece_height, r->flat ? " in one run" : "");
+    fv_bytes_printf(facts, "pages: %lld\n", (long long)s->pages);
+    if (s->passed_over) fv_bytes_printf(facts, "pages passed over (another shape or type, thumbnails): %lld\n", (long long)s->passed_over);
+    if (p->photometric < FV_COUNT(photometrics)) fv_bytes_printf(facts, "photometric: %s\n", photometrics[p->photometric]);
+    fv_bytes_printf(facts, "stored bits: %d\n", p->bits);
+    if (p->orientation != ORIENTATION_TOPLEFT) fv_bytes_printf(facts, "orientation: %d (pixels are given as stored)\n", p->orientation);
+    if (description) fv_bytes_printf(facts, "description: %.*s\n", (int)FV_MIN(strcspn(description, "\r\n"), (size_t)200), description);
+}
+
+static void take_identity(reader *r) {
+    fv_hasher hasher;
+    fv_hasher_init(&hasher);
+    fv_hasher_int(&hasher, r->file_size);
+    for (int64_t i = 0; i < r->count; i++) {
+        fv_hasher_int(&hasher, (int64_t)r->planes[i].ifd);
+        fv_hasher_int(&hasher, r->planes[i].flat);
+    }
+    fv_hasher_int(&hasher, r->base.type.dtype);
+    for (int d = 0; d < r->base.type.ndim; d++) fv_hasher_int(&hasher, r->base.type.shape[d]);
+    fv_hasher_int(&hasher, r->page.compression);
+    fv_hasher_int(&hasher, r->page.photometric);
+    r->base.header = fv_hasher_finish(&hasher);
+}
+
+static fv_status open_pages(reader *r, int64_t wanted, fv_error *error) {
+    fv_file_id id;
+    survey     s = { .wanted = wanted };
+    FV_TRY(fv_file_open_read(r->base.path, &r->fd, error));
+    FV_TRY(fv_file_identify(r->base.path, &id, error));
+    r->file_size = id.size;
+    FV_TRY(fv_tiff_open(r->fd, r->base.path, id.size, &r->idle, error));
+    TIFF *tif = r->idle->tif;
+    FV_TRY(visit_pages(r, r->idle, &s, error));
+    char *description = NULL;
+    if (!TIFFGetField(tif, TIFFTAG_IMAGEDESCRIPTION, &description)) description = NULL;
+    add_imagej_planes(r, description);
+    r->flat = true;
+    for (int64_t i = 0; i < r->count; i++) r->flat = r->flat && r->planes[i].flat >= 0;
+    r->swapped = TIFFIsByteSwapped(tif);
+    fill_type(r, tif, description);
+    tell_facts(r, tif, &s, description);
+    take_identity(r);
+    if (r->flat) r->base.read_memory = FV_DENSE_MEMORY;
+    if (fv_image_type_bytes(&r->base.type) < 0) return fv_fail(error, FV_ERROR_INPUT, "%s: its pages are more than 2^63 bytes", r->base.path);
+    return FV_OK;
+}
+
+static void close_reader(fv_reader *base) {
+    reader *r = (reader *)base;
+    while (r->idle) {
+        fv_tiff_handle *next = r->idle->next;
+        fv_tiff_close(r->idle);
+        r->idle = next;
+    }
+    pthread_mutex_destroy(&r->mutex);
+    if (r->fd >= 0) close(r->fd);
+    free(r->planes);
+    fv_reader_free(base);
+}
+
+static fv_status open_reader(const char *path, const fv_read_options *options, fv_reader **out, fv_error *error) {
+    const char *inside = options ? options->path_inside : NULL;
+    char       *end = NULL;
+    long long   wanted = inside && *inside ? strtoll(inside, &end, 10) : -1;
+    if (end && (*end || wanted < 0)) return fv_fail(error, FV_ERROR_USAGE, "%s: a page of a TIFF file is named by its number from 0, not \"%s\"", path, inside);
+    reader *r = fv_reader_new(sizeof *r, &fv_format_tiff, path);
+    pthread_mutex_init(&r->mutex, NULL);
+    r->fd = -1;
+    fv_status status = open_pages(r, wanted, error);
+    if (status != FV_OK) {
+        close_reader(&r->base);
+        return status;
+    }
+    *out = &r->base;
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- reading */
+
+static fv_status take_handle(reader *r, fv_tiff_handle **handle, fv_error *error) {
+    pthread_mutex_lock(&r->mutex);
+    *handle = r->idle;
+    if (*handle) r->idle = (*handle)->next;
+    pthread_mutex_unlock(&r->mutex);
+    return *handle ? FV_OK : fv_tiff_open(r->fd, r->base.path, r->file_size, handle, error);
+}
+
+static void give_back(reader *r, fv_tiff_handle *handle) {
+    pthread_mutex_lock(&r->mutex);
+    handle->next = r->idle;
+    r->idle = handle;
+    pthread_mutex_unlock(&r->mutex);
+}
+
+/* Plain bytes; planes kept apart are read as c y x into the strides of y x c. */
+static fv_status read_flat(reader *r, int64_t index, const fv_tiff_target *t, fv_error *error) {
+    const fv_tiff_page *p = &r->page;
+    bool                separate = p->planar == PLANARCONFIG_SEPARATE;
+    static const int    together[] = { 0, 1, 2 }, apart[] = { 2, 0, 1 };
+    const int          *order = separate ? apart : together;
+    const int64_t       extent[] = { p->height, p->width, p->channels };
+    fv_dense            dense = { .offset = r->planes[index].flat, .dtype = p->dtype, .swapped = r->swapped, .half = p->half, .ndim = 3 };
+    fv_block            block = { .dtype = p->dtype, .region.ndim = 3, .data = t->data };
+    for (int d = 0; d < 3; d++) {
+        dense.shape[d] = extent[order[d]];
+        block.region.start[d] = t->start[order[d]];
+        block.region.size[d] = t->size[order[d]];
+        block.stride[d] = t->step[order[d]];
+    }
+    return fv_dense_read(&dense, r->fd, r->base.path, &block, error);
+}
+
+static fv_status read_plane(reader *r, fv_tiff_handle *h, int64_t index, const fv_tiff_target *t, fv_error *error) {
+    fv_tiff_page page;
+    fv_tiff_forget(h);
+    if (h->ifd != r->planes[index].ifd || r->page.compression == COMPRESSION_OJPEG) { /* which cannot go back in its stream */
+        h->ifd = 0;
+        if (!TIFFSetSubDirectory(h->tif, r->planes[index].ifd)) return fv_tiff_fail(h, "a page cannot be read again", error);
+        h->ifd = r->planes[index].ifd;
+    }
+    FV_TRY(fv_tiff_page_describe(h, &page, error));
+    if (!fv_tiff_page_same_kind(&page, &r->page)) return fv_tiff_fail(h, "the file has changed while it was open", error);
+    return fv_tiff_decode(h, &page, t, error);
+}
+
+static fv_status read_block(fv_reader *base, const fv_block *block, fv_error *error) {
+    reader         *r = (reader *)base;
+    bool            channels = r->page.channels > 1;
+    int             leading = block->region.ndim - (channels ? 3 : 2);
+    fv_tiff_handle *handle = NULL;
+    fv_status       status = r->flat ? FV_OK : take_handle(r, &handle, error);
+    fv_region       pages = block->region;
+    pages.ndim = leading + 1; /* fv_rows walks all but the last axis */
+    pages.size[leading] = 1;
+    fv_rows rows;
+    for (fv_rows_begin(&rows, &pages); status == FV_OK && fv_rows_next(&rows);) {
+        int64_t        index = 0, position[FV_MAX_DIMS];
+        fv_tiff_target target = { .start = { 0 }, .size = { 1, 1, 1 }, .step = { 0, 0, 1 } };
+        memcpy(position, block->region.start, sizeof position);
+        for (int d = 0; d < leading; d++) {
+            position[d] = rows.position[d];
+            index = index * base->type.shape[d] + position[d];
+        }
+        for (int d = leading; d < block->region.ndim; d++) {
+            target.start[d - leading] = block->region.start[d];
+            target.size[d - leading] = block->region.size[d];
+            target.step[d - leading] = block->stride[d];
+        }
+        target.data = fv_block_at(block, position);
+        status = r->flat ? read_flat(r, index, &target, error) : read_plane(r, handle, index, &target, error);
+    }
+    if (handle) give_back(r, handle);
+    return status;
+}
+
+const fv_format fv_format_tiff = {
+    .name = "tiff",
+    .extensions = "tif tiff btf tf8 lsm",
+    .brief = "TIFF and BigTIFF: images and stacks, any number type",
+    .compressions = "deflate|zstd|lzw|none",
+    .open = open_reader,
+    .read = read_block,
+    .close = close_reader,
+    .create = fv_tiff_create,
+    .encode = fv_tiff_encode,
+    .assemble = fv_tiff_assemble,
+    .free_writer = fv_writer_free,
+};

@@ -1,0 +1,87 @@
+/* The parts of the TIFF format: pages of a file as libtiff sees them, decoded pieces, axes told in the description, writing. */
+#ifndef FV_TIFF_PARTS_H
+#define FV_TIFF_PARTS_H
+
+#include "op/format.h"
+#include <tiffio.h>
+
+extern const fv_format fv_format_tiff;
+
+/* ---------------------------------------------------------------- handles
+ * One libtiff object on a shared descriptor. Used by one thread at a time; what libtiff complains about is kept here. */
+typedef struct fv_tiff_handle {
+    struct fv_tiff_handle *next; /* in the reader's list of idle ones */
+    TIFF                  *tif;
+    int                    fd; /* borrowed */
+    const char            *path;
+    int64_t                position, size;
+    uint64_t               ifd;          /* offset of the directory in use */
+    char                   message[256]; /* first complaint since the last fv_tiff_forget */
+} fv_tiff_handle;
+
+fv_status fv_tiff_open(int fd, const char *path, int64_t size, fv_tiff_handle **handle, fv_error *error); /* at the first page */
+void      fv_tiff_close(fv_tiff_handle *handle);
+void      fv_tiff_forget(fv_tiff_handle *handle);
+fv_status fv_tiff_fail(const fv_tiff_handle *handle, const char *what, fv_error *error); /* "PATH: what: libtiff's complaint" */
+
+/* ---------------------------------------------------------------- one page */
+
+typedef enum fv_tiff_mode {
+    FV_TIFF_SAMPLES, /* the samples as they are stored */
+    FV_TIFF_PALETTE, /* indices, looked up: RGB uint8 */
+    FV_TIFF_RGBA,    /* colours that only libtiff's RGBA interface knows: RGB uint8 */
+} fv_tiff_mode;
+
+typedef struct fv_tiff_page {
+    fv_tiff_mode mode;
+    fv_dtype     dtype;
+    int64_t      width, height, channels; /* of the image read */
+    int          bits, samples, format, photometric, compression, planar, orientation;
+    bool         half, subsidiary; /* float16; a thumbnail or mask */
+    bool         tiled;
+    int64_t      piece_width, piece_height; /* a tile, or a strip */
+    int64_t      row_bytes, piece_bytes;    /* of a decoded piece (one plane of it if planar is separate) */
+} fv_tiff_page;
+
+/* Describes the current page. Sizes are checked against what the file can hold by fv_tiff_page_check. */
+fv_status fv_tiff_page_describe(fv_tiff_handle *handle, fv_tiff_page *page, fv_error *error);
+fv_status fv_tiff_page_check(const fv_tiff_handle *handle, const fv_tiff_page *page, fv_error *error);
+bool      fv_tiff_page_same_kind(const fv_tiff_page *a, const fv_tiff_page *b); /* can be planes of one stack */
+int64_t   fv_tiff_page_bytes(const fv_tiff_page *page); /* of all its samples as stored, without compression; -1 on overflow */
+/* Offset of the pixels if they lie in the file as they are, one after another; -1 if not. */
+int64_t     fv_tiff_page_flat(fv_tiff_handle *handle, const fv_tiff_page *page);
+const char *fv_tiff_compression_name(int compression, char text[32]);
+
+/* ---------------------------------------------------------------- decoding */
+
+/* Where a part of one page goes: voxel (y, x, c) of the page is at data + ((y - start[0]) step[0] + ...) elements. */
+typedef struct fv_tiff_target {
+    char   *data;
+    int64_t start[3], size[3], step[3]; /* y, x, c */
+} fv_tiff_target;
+
+fv_status fv_tiff_decode(fv_tiff_handle *handle, const fv_tiff_page *page, const fv_tiff_target *target, fv_error *error);
+int64_t   fv_tiff_decode_memory(const fv_tiff_page *page);
+
+/* ---------------------------------------------------------------- axes
+ * What ImageJ, OME and tifffile write into the description says which axes the pages are and how large a voxel is. */
+
+/* type comes as y x or y x c; the axes of the pages are put in front, spacing and units filled. resolution: pixels per unit
+ * along x and y, 0 where unknown; unit: libtiff's RESUNIT_*. */
+void    fv_tiff_axes_read(const char *description, const double resolution[2], int unit, int64_t pages, fv_image_type *type);
+/* ImageJ keeps stacks beyond 4 GB under a single directory: how many images it says there are, 1 if it says nothing. */
+int64_t fv_tiff_imagej_images(const char *description);
+/* Description (empty if there is nothing to tell) and resolution of an image to be written. */
+void fv_tiff_axes_write(const fv_image_type *type, int channels_inside, fv_bytes *description, double resolution[2], int *unit);
+
+/* ---------------------------------------------------------------- writing */
+
+fv_status fv_tiff_create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **writer,
+                         fv_error *error);
+fv_status fv_tiff_encode(fv_writer *writer, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error);
+fv_status fv_tiff_assemble(fv_writer *writer, fv_pieces *pieces, fv_error *error);
+void      fv_tiff_lzw(const uint8_t *data, size_t size, fv_bytes *out); /* appends */
+/* A file longer than this becomes a BigTIFF: 2^32 - 1, less in a test. */
+extern int64_t fv__tiff_classic_limit;
+
+#endif

@@ -1,0 +1,367 @@
+/* Writing TIFF: pieces encoded anywhere, and a container put around them that depends on their sizes alone. */
+#include "base/deflate.h"
+#include "formats/tiff_parts.h"
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <zstd.h>
+
+enum { STRIP_BYTES = 256 << 10, TILE = 512, MOST_TILE_BYTES = 4 << 20, WIDEST_STRIP = 8192, DATA_START = 16, FLUSH = 4 << 20 };
+enum { DEFLATE, ZSTD, LZW, NONE }; /* as in the format's list of compressions */
+
+int64_t fv__tiff_classic_limit = UINT32_MAX;
+
+typedef struct {
+    fv_writer base;
+    int       compression, level;
+    bool      tiled, predict;
+    int       leading; /* axes that are pages */
+    int64_t   width, height, samples;
+    int64_t   piece_width, piece_height, pieces_a_page, pages;
+} writer;
+
+/* ---------------------------------------------------------------- choosing */
+
+static fv_status choose_level(writer *w, const fv_write_options *options, fv_error *error) {
+    int64_t level = options ? options->level : 0, most = w->compression == DEFLATE ? FV_DEFLATE_LEVELS : w->compression == ZSTD ? 19 : 0;
+    if (level < 0 || level > most)
+        return fv_fail(error, FV_ERROR_USAGE, most ? "level = %lld: TIFF takes 1 to %lld with this compression" : "level = %lld: this compression has no level",
+                       (long long)level, (long long)most);
+    w->level = level ? (int)level : 1;
+    return FV_OK;
+}
+
+static fv_status choose_pieces(writer *w, const fv_write_options *options, fv_error *error) {
+    int64_t pixel = w->samples * (int64_t)fv_dtype_size(w->base.type.dtype), tile = TILE;
+    while (tile > 16 && tile * tile * pixel > MOST_TILE_BYTES) tile /= 2;
+    w->tiled = w->width > WIDEST_STRIP;
+    w->piece_width = w->tiled ? tile : w->width;
+    w->piece_height = w->tiled ? tile : FV_MAX(FV_MIN(STRIP_BYTES / (pixel * w->width), w->height), 1);
+    if (options && options->chunk_ndim > 0) {
+        if (options->chunk_ndim != 2) return fv_fail(error, FV_ERROR_USAGE, "chunk has %d numbers: TIFF takes two, rows and columns", options->chunk_ndim);
+        w->piece_height = options->chunk[0] > 0 ? options->chunk[0] : w->height;
+        w->piece_width = options->chunk[1] > 0 ? options->chunk[1] : w->width;
+        w->tiled = w->piece_width < w->width;
+        if (w->tiled && (w->piece_height % 16 || w->piece_width % 16))
+            return fv_fail(error, FV_ERROR_USAGE, "chunk = [%lld, %lld]: the sides of a TIFF tile are multiples of 16", (long long)w->piece_height,
+                           (long long)w->piece_width);
+        if (!w->tiled) w->piece_width = w->width;
+        if (!w->tiled) w->piece_height = FV_MIN(w->piece_height, w->height);
+    }
+    int64_t bytes;
+    if (!fv_mul(w->piece_width * pixel, w->piece_height, &bytes) || bytes > INT32_MAX / 2)
+        return fv_fail(error, FV_ERROR_USAGE, "chunk = [%lld, %lld]: a piece of a TIFF file would be larger than 1 GB", (long long)w->piece_height,
+                       (long long)w->piece_width);
+    return FV_OK;
+}
+
+static fv_status check_type(const char *path, const fv_image_type *type, bool channels, fv_error *error) {
+    if (type->ndim < (channels ? 3 : 2)) return fv_fail(error, FV_ERROR_USAGE, "%s: TIFF holds images with at least the axes y x", path);
+    int64_t bytes = fv_image_type_bytes(type), samples = channels ? type->shape[type->ndim - 1] : 1;
+    for (int d = 0; d < type->ndim; d++)
+        if (type->shape[d] < 1 || type->shape[d] > INT32_MAX || bytes < 0 || samples > UINT16_MAX)
+            return fv_fail(error, FV_ERROR_USAGE, "%s: axis %s of %lld is more than TIFF holds", path, type->axis[d], (long long)type->shape[d]);
+    return FV_OK;
+}
+
+fv_status fv_tiff_create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out, fv_error *error) {
+    bool channels = type->ndim >= 3 && !strcmp(type->axis[type->ndim - 1], "c");
+    int  compression;
+    FV_TRY(fv_compression_choose(&fv_format_tiff, options, &compression, error));
+    FV_TRY(check_type(path, type, channels, error));
+    writer *w = fv_writer_new(sizeof *w, &fv_format_tiff, path, type, options);
+    size_t  size = fv_dtype_size(type->dtype);
+    w->compression = compression;
+    w->leading = type->ndim - (channels ? 3 : 2);
+    w->height = type->shape[w->leading];
+    w->width = type->shape[w->leading + 1];
+    w->samples = channels ? type->shape[w->leading + 2] : 1;
+    w->predict = compression != NONE && fv_dtype_is_integer(type->dtype) && size <= 4;
+    fv_status status = choose_level(w, options, error);
+    if (status == FV_OK) status = choose_pieces(w, options, error);
+    if (status != FV_OK) {
+        fv_writer_free(&w->base);
+        return status;
+    }
+    w->pages = 1;
+    for (int d = 0; d < type->ndim; d++) w->base.piece[d] = d < w->leading ? 1 : type->shape[d];
+    for (int d = 0; d < w->leading; d++) w->pages *= type->shape[d];
+    w->base.piece[w->leading] = w->piece_height;
+    w->base.piece[w->leading + 1] = w->piece_width;
+    w->pieces_a_page = ((w->height + w->piece_height - 1) / w->piece_height) * ((w->width + w->piece_width - 1) / w->piece_width);
+    int64_t bytes = w->piece_height * w->piece_width * w->samples * (int64_t)size;
+    w->base.piece_memory = bytes + FV_MAX(fv_deflate_memory(bytes), (int64_t)ZSTD_compressBound((size_t)bytes) + (8 << 20));
+    *out = &w->base;
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- pieces */
+
+/* Differences along a row, `step` samples apart; the first `step` stay. */
+#define DIFFERENCES(type)                                                                                                    \
+    do {                                                                                                                     \
+        const type *restrict in = from;                                                                                      \
+        type *restrict out = to;                                                                                             \
+        for (int64_t i = 0; i < FV_MIN(step, n); i++) out[i] = in[i];                                                        \
+        for (int64_t i = step; i < n; i++) out[i] = (type)(in[i] - in[i - step]);                                            \
+    } while (0)
+
+static void predict_row(void *to, const void *from, int64_t n, int64_t step, size_t size) {
+    if (size == 1) DIFFERENCES(uint8_t);
+    else if (size == 2) DIFFERENCES(uint16_t);
+    else DIFFERENCES(uint32_t);
+}
+
+/* One row of the block as the file holds it; line is scratch for rows whose pixels are not adjacent. */
+static void file_row(const writer *w, const char *from, const fv_block *block, int64_t columns, char *line, char *to) {
+    size_t  size = fv_dtype_size(block->dtype);
+    int64_t n = columns * w->samples;
+    if (block->region.ndim > w->leading + 2 && block->stride[w->leading + 1] != w->samples) {
+        for (int64_t x = 0; x < columns; x++)
+            memcpy(line + x * w->samples * (int64_t)size, from + x * block->stride[w->leading + 1] * (int64_t)size, (size_t)w->samples * size);
+        from = line;
+    }
+    if (w->predict) predict_row(to, from, n, w->samples, size);
+    else if (block->dtype == FV_BOOL)
+        for (int64_t i = 0; i < n; i++) to[i] = from[i] ? (char)255 : 0;
+    else memcpy(to, from, (size_t)n * size);
+}
+
+static void compress(const writer *w, const void *data, size_t size, fv_bytes *out) {
+    if (w->compression == DEFLATE) fv_deflate(data, size, w->level, FV_DEFLATE_ZLIB, out);
+    else if (w->compression == LZW) fv_tiff_lzw(data, size, out);
+    else if (w->compression == ZSTD) {
+        size_t room = ZSTD_compressBound(size);
+        void  *to = fv_bytes_append(out, NULL, room);
+        size_t made = ZSTD_compress(to, room, data, size, w->level);
+        if (ZSTD_isError(made)) abort(); /* only for want of memory: the room suffices */
+        out->size -= room - made;
+    } else
+        fv_bytes_append(out, data, size);
+}
+
+fv_status fv_tiff_encode(fv_writer *base, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error) {
+    (void)piece, (void)error;
+    const writer *w = (const writer *)base;
+    size_t        size = fv_dtype_size(block->dtype);
+    int64_t       rows = block->region.size[w->leading], columns = block->region.size[w->leading + 1];
+    int64_t       row_bytes = w->piece_width * w->samples * (int64_t)size, held = w->tiled ? w->piece_height : rows;
+    size_t        bytes = (size_t)(held * row_bytes);
+    char         *raw = fv_buffer_new(bytes + (size_t)row_bytes), *line = raw + bytes;
+    for (int64_t y = 0; y < rows; y++) {
+        const char *from = (const char *)block->data + y * block->stride[w->leading] * (int64_t)size;
+        char       *to = raw + y * row_bytes;
+        file_row(w, from, block, columns, line, to);
+        /* A tile may reach over the edge of the image; with differences, zeros there repeat the last pixel. */
+        memset(to + columns * w->samples * (int64_t)size, 0, (size_t)((w->piece_width - columns) * w->samples) * size);
+    }
+    memset(raw + rows * row_bytes, 0, (size_t)((held - rows) * row_bytes));
+    compress(w, raw, bytes, out);
+    fv_buffer_free(raw, bytes + (size_t)row_bytes);
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- directories
+ * A directory is followed by the values that do not fit into its entries, then comes the next one. */
+
+typedef struct {
+    bool     big;
+    int64_t  position;       /* of the directory in the file */
+    int      count, expected;
+    fv_bytes entries, values;
+} directory;
+
+static void put_number(fv_bytes *out, uint64_t value, int size) {
+    uint8_t  bytes[8];
+    uint16_t two = (uint16_t)value;
+    uint32_t four = (uint32_t)value;
+    memcpy(bytes, size == 2 ? (void *)&two : size == 4 ? (void *)&four : (void *)&value, (size_t)size);
+    fv_bytes_append(out, bytes, (size_t)size);
+}
+
+static int64_t directory_bytes(bool big, int entries) { return big ? 8 + 20 * entries + 8 : 2 + 12 * entries + 4; }
+
+/* An entry with `count` values that are `bytes` long together. */
+static void put_entry(directory *d, int tag, int type, uint64_t count, const void *data, size_t bytes) {
+    size_t word = d->big ? 8 : 4;
+    put_number(&d->entries, (uint64_t)tag, 2);
+    put_number(&d->entries, (uint64_t)type, 2);
+    put_number(&d->entries, count, (int)word);
+    if (bytes <= word) {
+        memset(fv_bytes_append(&d->entries, NULL, word), 0, word);
+        memcpy(d->entries.data + d->entries.size - word, data, bytes);
+    } else {
+        put_number(&d->entries, (uint64_t)(d->position + directory_bytes(d->big, d->expected)) + d->values.size, (int)word);
+        fv_bytes_append(&d->values, data, bytes);
+        if (d->values.size % 2) fv_bytes_append(&d->values, "", 1);
+    }
+    d->count++;
+}
+
+static void put_short(directory *d, int tag, int value) {
+    uint16_t v = (uint16_t)value;
+    put_entry(d, tag, TIFF_SHORT, 1, &v, sizeof v);
+}
+
+static void put_long(directory *d, int tag, int64_t value) {
+    uint32_t v = (uint32_t)value;
+    put_entry(d, tag, TIFF_LONG, 1, &v, sizeof v);
+}
+
+static void put_shorts(directory *d, int tag, int value, int64_t count) {
+    uint16_t *v = fv_alloc((size_t)count * sizeof *v);
+    for (int64_t i = 0; i < count; i++) v[i] = (uint16_t)value;
+    put_entry(d, tag, TIFF_SHORT, (uint64_t)count, v, (size_t)count * sizeof *v);
+    free(v);
+}
+
+/* Best fraction of two 32-bit numbers, by continued fractions. */
+static void put_rational(directory *d, int tag, double value) {
+    double   rest = value, p0 = 0, q0 = 1, p1 = 1, q1 = 0;
+    uint32_t fraction[2] = { 1, 1 };
+    for (int i = 0; i < 40; i++) {
+        double whole = floor(rest), p2 = whole * p1 + p0, q2 = whole * q1 + q0;
+        if (p2 > UINT32_MAX || q2 > UINT32_MAX) break;
+        p0 = p1, q0 = q1, p1 = p2, q1 = q2;
+        fraction[0] = (uint32_t)p1;
+        fraction[1] = (uint32_t)q1;
+        if (fabs(p1 / q1 - value) <= 1e-15 * value || rest == whole) break;
+        rest = 1 / (rest - whole);
+    }
+    put_entry(d, tag, TIFF_RATIONAL, 1, fraction, sizeof fraction);
+}
+
+/* Offsets or sizes of the pieces of a page. */
+static void put_places(directory *d, int tag, const uint32_t *sizes, int64_t count, int64_t offset, bool offsets) {
+    size_t   word = d->big && offsets ? 8 : 4;
+    fv_bytes values = { 0 };
+    for (int64_t i = 0; i < count; i++) {
+        put_number(&values, offsets ? (uint64_t)offset : sizes[i], (int)word);
+        offset += sizes[i];
+    }
+    put_entry(d, tag, word == 8 ? TIFF_LONG8 : TIFF_LONG, (uint64_t)count, values.data, values.size);
+    fv_bytes_release(&values);
+}
+
+static int sample_format(fv_dtype dtype) {
+    if (fv_dtype_is_complex(dtype)) return SAMPLEFORMAT_COMPLEXIEEEFP;
+    if (fv_dtype_is_float(dtype)) return SAMPLEFORMAT_IEEEFP;
+    return fv_dtype_is_signed(dtype) ? SAMPLEFORMAT_INT : SAMPLEFORMAT_UINT;
+}
+
+static void fill_directory(const writer *w, int64_t page, const uint32_t *sizes, int64_t offset, directory *d) {
+    static const int     compressions[] = { COMPRESSION_ADOBE_DEFLATE, COMPRESSION_ZSTD, COMPRESSION_LZW, COMPRESSION_NONE };
+    const fv_image_type *type = &w->base.type;
+    bool                 colour = w->samples == 3 || w->samples == 4;
+    int64_t              extra = w->samples - (colour ? 3 : 1);
+    fv_bytes             description = { 0 };
+    double               resolution[2];
+    int                  unit;
+    fv_tiff_axes_write(type, type->ndim > w->leading + 2, &description, resolution, &unit);
+    bool told = page == 0 && description.size > 0;
+    d->expected = 16 + told + w->tiled + (extra > 0) + w->predict;
+    put_long(d, TIFFTAG_SUBFILETYPE, w->pages > 1 ? FILETYPE_PAGE : 0);
+    put_long(d, TIFFTAG_IMAGEWIDTH, w->width);
+    put_long(d, TIFFTAG_IMAGELENGTH, w->height);
+    put_shorts(d, TIFFTAG_BITSPERSAMPLE, 8 * (int)fv_dtype_size(type->dtype), w->samples);
+    put_short(d, TIFFTAG_COMPRESSION, compressions[w->compression]);
+    put_short(d, TIFFTAG_PHOTOMETRIC, colour ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK);
+    if (told) put_entry(d, TIFFTAG_IMAGEDESCRIPTION, TIFF_ASCII, description.size + 1, description.data, description.size + 1);
+    if (!w->tiled) put_places(d, TIFFTAG_STRIPOFFSETS, sizes, w->pieces_a_page, offset, true);
+    put_short(d, TIFFTAG_SAMPLESPERPIXEL, (int)w->samples);
+    if (!w->tiled) put_long(d, TIFFTAG_ROWSPERSTRIP, w->piece_height);
+    if (!w->tiled) put_places(d, TIFFTAG_STRIPBYTECOUNTS, sizes, w->pieces_a_page, offset, false);
+    put_rational(d, TIFFTAG_XRESOLUTION, resolution[0]);
+    put_rational(d, TIFFTAG_YRESOLUTION, resolution[1]);
+    put_short(d, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
+    put_short(d, TIFFTAG_RESOLUTIONUNIT, unit);
+    put_entry(d, TIFFTAG_SOFTWARE, TIFF_ASCII, 6, "fovea", 6);
+    if (w->predict) put_short(d, TIFFTAG_PREDICTOR, PREDICTOR_HORIZONTAL);
+    if (w->tiled) put_long(d, TIFFTAG_TILEWIDTH, w->piece_width);
+    if (w->tiled) put_long(d, TIFFTAG_TILELENGTH, w->piece_height);
+    if (w->tiled) put_places(d, TIFFTAG_TILEOFFSETS, sizes, w->pieces_a_page, offset, true);
+    if (w->tiled) put_places(d, TIFFTAG_TILEBYTECOUNTS, sizes, w->pieces_a_page, offset, false);
+    if (extra > 0) put_shorts(d, TIFFTAG_EXTRASAMPLES, w->samples == 4 || w->samples == 2 ? EXTRASAMPLE_UNASSALPHA : EXTRASAMPLE_UNSPECIFIED, extra);
+    put_shorts(d, TIFFTAG_SAMPLEFORMAT, sample_format(type->dtype), w->samples);
+    assert(d->count == d->expected);
+    fv_bytes_release(&description);
+}
+
+/* ---------------------------------------------------------------- the file */
+
+static int64_t aligned(int64_t position) { return (position + 15) / 16 * 16; }
+
+/* All pieces, one after another; their sizes are kept. */
+static fv_status put_pieces(const writer *w, fv_pieces *pieces, int fd, uint32_t *sizes, int64_t *end, fv_error *error) {
+    *end = DATA_START;
+    for (int64_t i = 0; i < pieces->count; i++) {
+        const void *data;
+        size_t      size;
+        FV_TRY(pieces->get(pieces, i, &data, &size, error));
+        FV_TRY(fv_file_write_at(fd, data, size, *end, w->base.path, error));
+        sizes[i] = (uint32_t)size;
+        *end += (int64_t)size;
+    }
+    return FV_OK;
+}
+
+static fv_status put_directories(const writer *w, int fd, const uint32_t *sizes, int64_t position, bool big, fv_error *error) {
+    int64_t   offset = DATA_START;
+    fv_bytes  waiting = { 0 };
+    fv_status status = FV_OK;
+    for (int64_t page = 0; page < w->pages && status == FV_OK; page++) {
+        const uint32_t *own = sizes + page * w->pieces_a_page;
+        int64_t         begin = position + (int64_t)waiting.size;
+        directory       d = { .big = big, .position = begin };
+        fill_directory(w, page, own, offset, &d);
+        for (int64_t i = 0; i < w->pieces_a_page; i++) offset += own[i];
+        int64_t end = aligned(begin + directory_bytes(big, d.count) + (int64_t)d.values.size);
+        put_number(&waiting, (uint64_t)d.count, big ? 8 : 2);
+        fv_bytes_append(&waiting, d.entries.data, d.entries.size);
+        put_number(&waiting, page + 1 < w->pages ? (uint64_t)end : 0, big ? 8 : 4);
+        fv_bytes_append(&waiting, d.values.data, d.values.size);
+        while (position + (int64_t)waiting.size < end) fv_bytes_append(&waiting, "", 1);
+        fv_bytes_release(&d.entries);
+        fv_bytes_release(&d.values);
+        if (waiting.size < FLUSH && page + 1 < w->pages) continue;
+        status = fv_file_write_at(fd, waiting.data, waiting.size, position, w->base.path, error);
+        position += (int64_t)waiting.size;
+        fv_bytes_clear(&waiting);
+    }
+    fv_bytes_release(&waiting);
+    return status;
+}
+
+static fv_status put_header(const writer *w, int fd, int64_t first, bool big, fv_error *error) {
+    fv_bytes header = { 0 };
+    fv_bytes_append(&header, __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "II" : "MM", 2);
+    put_number(&header, big ? 43 : 42, 2);
+    if (big) put_number(&header, 8, 2);
+    if (big) put_number(&header, 0, 2);
+    put_number(&header, (uint64_t)first, big ? 8 : 4);
+    while (header.size < DATA_START) fv_bytes_append(&header, "", 1);
+    fv_status status = fv_file_write_at(fd, header.data, header.size, 0, w->base.path, error);
+    fv_bytes_release(&header);
+    return status;
+}
+
+static fv_status put_file(const writer *w, fv_pieces *pieces, int fd, fv_error *error) {
+    uint32_t *sizes = fv_alloc((size_t)pieces->count * sizeof *sizes);
+    int64_t   end;
+    fv_status status = put_pieces(w, pieces, fd, sizes, &end, error);
+    int64_t   first = aligned(end);
+    bool      big = first + w->pages * 4096 + pieces->count * 8 > fv__tiff_classic_limit;
+    if (status == FV_OK) status = put_directories(w, fd, sizes, first, big, error);
+    if (status == FV_OK) status = put_header(w, fd, first, big, error);
+    free(sizes);
+    return status;
+}
+
+fv_status fv_tiff_assemble(fv_writer *base, fv_pieces *pieces, fv_error *error) {
+    int fd;
+    FV_TRY(fv_file_open_write(base->path, &fd, error));
+    fv_status status = put_file((const writer *)base, pieces, fd, error);
+    if (status == FV_OK) status = fv_file_sync(fd, base->path, error);
+    fv_status closed = fv_file_close(fd, base->path, status == FV_OK ? error : NULL);
+    return status == FV_OK ? closed : status;
+}
