@@ -11,9 +11,11 @@ names() { # names FOLDER PATTERN: the words that the pattern's group matches in 
 
 ops=$(names ops 'const fv_op FV_OP(\([a-z0-9_]*\))')
 formats=$(names formats 'const fv_format fv_format_\([a-z0-9_]*\)')
+engines=$(names engines 'const fv_engine fv_engine_\([a-z0-9_]*\)')
 tables=$(names tables 'const fv_table_format fv_table_\([a-z0-9_]*\)')
 
 echo '/* Made by scripts/registry.sh; do not edit. */'
+echo '#include "engines/scheduler.h"'
 echo '#include "op/registry.h"'
 for isa in $isas; do
     for op in $ops; do echo "extern const fv_op fv_op_${op}_${isa};"; done
@@ -32,4 +34,9 @@ echo '    NULL };'
 for table in $tables; do echo "extern const fv_table_format fv_table_${table};"; done
 echo 'const fv_table_format *const fv__table_formats[] = {'
 for table in $tables; do echo "    &fv_table_${table},"; done
+echo '    NULL };'
+for engine in $engines; do echo "extern const fv_engine fv_engine_${engine};"; done
+echo 'extern const fv_engine *const fv__engines[];'
+echo 'const fv_engine *const fv__engines[] = {'
+for engine in $engines; do echo "    &fv_engine_${engine},"; done
 echo '    NULL };'

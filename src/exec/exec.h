@@ -24,7 +24,8 @@ typedef struct fv_instance {
     int64_t           item;
     fv_graph         *graph;
     fv_plan          *plan;
-    fv_hash           salt;    /* epoch of the temporary files: pieces put into other ones do not count */
+    fv_hash          *epochs;  /* by sink: pieces put into a temporary of another epoch do not count */
+    bool             *current; /* by sink: the file is there already; nothing is written to it */
     fv_scalar        *scalars; /* by node id */
     uint8_t          *scalar_known;
     pthread_mutex_t   mutex;   /* guards the scalars */
@@ -34,6 +35,10 @@ typedef struct fv_instance {
 fv_status fv_instance_open(const fv_context *context, int64_t item, fv_instance **instance, fv_diagnostics *diagnostics,
                            fv_error *error);
 void      fv_instance_close(fv_instance *instance);
+/* From now on the sink's pieces go to this temporary. NULL: the file is current. */
+void fv_instance_begin(fv_instance *instance, int sink, const char *temporary, fv_hash epoch);
+/* Makes what tasks of this process have put into files durable; what the store calls before it commits. */
+fv_status fv_instances_sync(void *context, fv_error *error);
 
 /* ---- keys ---- */
 fv_hash fv_key_chunk(const fv_node *node, const fv_lattice *lattice, int64_t chunk);

@@ -15,13 +15,75 @@ fv_status fv_instance_open(const fv_context *context, int64_t item, fv_instance 
     *instance = (fv_instance){ .context = context, .item = item, .graph = graph, .plan = plan };
     instance->scalars = fv_calloc((size_t)graph->nnodes * sizeof *instance->scalars);
     instance->scalar_known = fv_calloc((size_t)graph->nnodes);
+    instance->epochs = fv_calloc((size_t)(graph->nsinks + 1) * sizeof *instance->epochs);
+    instance->current = fv_calloc((size_t)(graph->nsinks + 1) * sizeof *instance->current);
     pthread_mutex_init(&instance->mutex, NULL);
     *out = instance;
     return FV_OK;
 }
 
+/* ---------------------------------------------------------------- files being put together in place */
+
+typedef struct open_writer {
+    struct open_writer *next;
+    fv_instance        *instance;
+    fv_writer          *writer;
+} open_writer;
+
+static open_writer    *open_writers;
+static pthread_mutex_t writers_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static fv_writer *writer_of(const fv_instance *instance, const fv_sink *sink) {
+    for (int s = 0; s < instance->plan->nstages; s++)
+        for (int t = 0; t < instance->plan->stages[s].ntargets; t++)
+            if (instance->plan->stages[s].targets[t].sink == sink) return instance->plan->stages[s].targets[t].writer;
+    return NULL;
+}
+
+void fv_instance_begin(fv_instance *instance, int sink, const char *temporary, fv_hash epoch) {
+    fv_writer *writer = writer_of(instance, &instance->graph->sinks[sink]);
+    instance->epochs[sink] = epoch;
+    instance->current[sink] = !temporary;
+    if (!temporary || !writer) return;
+    free(writer->path);
+    writer->path = fv_strdup(temporary);
+    if (!writer->parallel) return;
+    open_writer *entry = fv_calloc(sizeof *entry);
+    pthread_mutex_lock(&writers_mutex);
+    *entry = (open_writer){ open_writers, instance, writer };
+    open_writers = entry;
+    pthread_mutex_unlock(&writers_mutex);
+}
+
+fv_status fv_instances_sync(void *context, fv_error *error) {
+    (void)context;
+    fv_status status = FV_OK;
+    pthread_mutex_lock(&writers_mutex);
+    for (open_writer *w = open_writers; w && status == FV_OK; w = w->next)
+        if (w->writer->format->sync) status = w->writer->format->sync(w->writer, error);
+    pthread_mutex_unlock(&writers_mutex);
+    return status;
+}
+
+static void forget_writers(const fv_instance *instance) {
+    pthread_mutex_lock(&writers_mutex);
+    for (open_writer **w = &open_writers; *w;) {
+        open_writer *entry = *w;
+        if (entry->instance != instance) {
+            w = &entry->next;
+            continue;
+        }
+        *w = entry->next;
+        free(entry);
+    }
+    pthread_mutex_unlock(&writers_mutex);
+}
+
 void fv_instance_close(fv_instance *instance) {
     if (!instance) return;
+    forget_writers(instance);
+    free(instance->epochs);
+    free(instance->current);
     fv_plan_free(instance->plan);
     fv_graph_free(instance->graph);
     free(instance->scalars);
@@ -58,7 +120,7 @@ fv_hash fv_key_result(const fv_node *node, int pass, const fv_lattice *lattice, 
 }
 fv_hash fv_key_piece(const fv_sink *sink, int64_t piece) { return make_key(sink->key, 'e', 0, NULL, piece, no_salt); }
 fv_hash fv_key_put(const fv_instance *instance, const fv_sink *sink, const fv_lattice *lattice, int64_t chunk) {
-    return make_key(sink->key, 'w', 0, lattice, chunk, instance->salt);
+    return make_key(sink->key, 'w', 0, lattice, chunk, instance->epochs[sink - instance->graph->sinks]);
 }
 
 /* ---------------------------------------------------------------- values */
@@ -167,9 +229,12 @@ bool fv_task_done(const fv_instance *instance, const fv_stage *stage, int64_t ta
             if (!fv_store_has(store, fv_key_chunk(target->node, &stage->lattice, index))) return false;
             break;
         case FV_TARGET_PASS:
-            if (!fv_store_has(store, fv_key_partial(target->node, target->pass, &stage->lattice, index))) return false;
+            if (!fv_store_has(store, fv_key_partial(target->node, target->pass, &stage->lattice, index)) &&
+                !fv_store_has(store, fv_key_result(target->node, target->pass, &stage->lattice, -1)))
+                return false;
             break;
         case FV_TARGET_SINK:
+            if (instance->current[target->sink - instance->graph->sinks]) break;
             if (target->writer->parallel) {
                 if (!fv_store_has(store, fv_key_put(instance, target->sink, &stage->lattice, index))) return false;
             } else {

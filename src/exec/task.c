@@ -329,9 +329,23 @@ static fv_status write_chunk(task *t, const fv_target *target, fv_error *error) 
     return fv_store_put(t->instance->context->store, fv_key_put(t->instance, target->sink, &t->stage->lattice, t->chunk_index), NULL, 0, seconds_so_far(t), true, error);
 }
 
+/* After a kill some targets of a task may be there already. */
+static bool reached(const task *t, const fv_target *target) {
+    fv_store *store = t->instance->context->store;
+    switch (target->kind) {
+    case FV_TARGET_STORE: return fv_store_has(store, fv_key_chunk(target->node, &t->stage->lattice, t->chunk_index));
+    case FV_TARGET_PASS: return fv_store_has(store, fv_key_partial(target->node, target->pass, &t->stage->lattice, t->chunk_index)) ||
+                                fv_store_has(store, fv_key_result(target->node, target->pass, &t->stage->lattice, -1));
+    case FV_TARGET_SINK: return t->instance->current[target->sink - t->instance->graph->sinks] ||
+                                (target->writer->parallel && fv_store_has(store, fv_key_put(t->instance, target->sink, &t->stage->lattice, t->chunk_index)));
+    }
+    return false;
+}
+
 static fv_status reach_targets(task *t, fv_error *error) {
     for (int k = 0; k < t->stage->ntargets; k++) {
         const fv_target *target = &t->stage->targets[k];
+        if (reached(t, target)) continue;
         if (target->kind == FV_TARGET_STORE) FV_TRY(store_chunk(t, target, error));
         if (target->kind == FV_TARGET_PASS) FV_TRY(make_partial(t, target, error));
         if (target->kind == FV_TARGET_SINK) FV_TRY(write_chunk(t, target, error));

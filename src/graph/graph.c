@@ -91,6 +91,9 @@ static fv_status infer(fv_graph *graph, fv_node *node, fv_error *error) {
     if (node->type.kind != FV_KIND_IMAGE) return FV_OK;
     if (node->type.image.ndim < 1 || node->type.image.ndim > FV_MAX_DIMS)
         return fv_fail(error, FV_ERROR_USAGE, "the result would have %d axes; 1 to %d are possible", node->type.image.ndim, FV_MAX_DIMS);
+    for (int d = 0; d < node->type.image.ndim; d++)
+        if (node->type.image.shape[d] < 1)
+            return fv_fail(error, node->ninputs ? FV_ERROR_USAGE : FV_ERROR_INPUT, "the result would be empty: axis %s has no voxels", node->type.image.axis[d]);
     if (fv_image_type_bytes(&node->type.image) < 0)
         return fv_fail(error, FV_ERROR_USAGE, "the result would have more bytes than a number can count");
     return FV_OK;

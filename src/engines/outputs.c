@@ -1,0 +1,304 @@
+/* Output files: claims, temporaries, recognition, commit. */
+#include "engines/outputs.h"
+#include "base/file.h"
+#include "engines/ledger.h"
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BATCH = 256 };
+
+typedef struct claim {
+    struct claim *next;
+    char         *path;
+    fv_lease     *lease;
+} claim;
+
+typedef struct pending {
+    char   *path, *temporary;
+    fv_hash key;
+} pending;
+
+struct fv_outputs {
+    char           *folder;
+    fv_ledger      *ledger;
+    bool            overwrite, fresh;
+    pthread_mutex_t mutex; /* guards what follows */
+    claim          *claims;
+    pending         waiting[BATCH];
+    int             nwaiting;
+    double          oldest;
+};
+
+fv_status fv_outputs_open(const char *folder, bool overwrite, bool fresh, fv_outputs **out, fv_error *error) {
+    char       *path = fv_sprintf("%s/outputs.log", folder);
+    fv_ledger  *ledger;
+    fv_status   status = fv_ledger_open(path, &ledger, error);
+    free(path);
+    if (status != FV_OK) return status;
+    fv_outputs *outputs = fv_calloc(sizeof *outputs);
+    outputs->folder = fv_sprintf("%s/outputs", folder);
+    outputs->ledger = ledger;
+    outputs->overwrite = overwrite;
+    outputs->fresh = fresh;
+    pthread_mutex_init(&outputs->mutex, NULL);
+    *out = outputs;
+    return FV_OK;
+}
+
+void fv_outputs_free(fv_outputs *outputs) {
+    while (outputs->claims) {
+        claim *c = outputs->claims;
+        outputs->claims = c->next;
+        fv_lease_release(c->lease);
+        free(c->path);
+        free(c);
+    }
+    for (int i = 0; i < outputs->nwaiting; i++) {
+        free(outputs->waiting[i].path);
+        free(outputs->waiting[i].temporary);
+    }
+    fv_ledger_close(outputs->ledger);
+    pthread_mutex_destroy(&outputs->mutex);
+    free(outputs->folder);
+    free(outputs);
+}
+
+/* ---------------------------------------------------------------- recognition */
+
+typedef struct identity { int64_t inode, size, mtime_ns; } identity;
+
+static bool identify(const char *path, identity *id) {
+    struct stat s;
+    if (lstat(path, &s)) return false;
+    *id = (identity){ (int64_t)s.st_ino, S_ISDIR(s.st_mode) ? 0 : s.st_size, (int64_t)s.st_mtim.tv_sec * 1000000000 + s.st_mtim.tv_nsec };
+    return true;
+}
+
+/* This very file under this name. */
+static fv_hash file_hash(const char *path, const identity *id) {
+    fv_hasher hasher;
+    char      folder[4096];
+    fv_hasher_init(&hasher);
+    fv_hasher_text(&hasher, *path != '/' && getcwd(folder, sizeof folder) ? folder : "");
+    fv_hasher_text(&hasher, path);
+    fv_hasher_add(&hasher, id, sizeof *id);
+    return fv_hasher_finish(&hasher);
+}
+
+fv_status fv_outputs_check(fv_outputs *outputs, const char *path, fv_error *error) {
+    identity id;
+    fv_hash  key;
+    if (!identify(path, &id) || outputs->overwrite || fv_ledger_find(outputs->ledger, file_hash(path, &id), &key)) return FV_OK;
+    return fv_fail(error, FV_ERROR_USAGE, "%s exists and was not made by Fovea here; --overwrite replaces it", path);
+}
+
+bool fv_outputs_current(fv_outputs *outputs, const char *path, fv_hash key) {
+    identity id;
+    fv_hash  made;
+    return !outputs->fresh && identify(path, &id) && fv_ledger_find(outputs->ledger, file_hash(path, &id), &made) && fv_hash_equal(made, key);
+}
+
+/* ---------------------------------------------------------------- temporaries */
+
+static fv_status make_parent(const char *path, fv_error *error) {
+    char     *copy = fv_strdup(path), *slash = strrchr(copy, '/');
+    fv_status status = FV_OK;
+    if (slash && slash != copy) {
+        *slash = 0;
+        status = fv_path_make_folders(copy, error);
+    }
+    free(copy);
+    return status;
+}
+
+/* Temporaries lie beside their output: .NAME.KEY.fovea, with -EPOCH behind the key where pieces are put in place. Finds the one
+ * of this key and removes those of others. */
+static char *take_up(const char *path, const char *key) {
+    const char *name = fv_path_name(path);
+    size_t      length = strlen(name), key_length = strlen(key);
+    char       *folder = fv_strdup(path), *found = NULL;
+    folder[name - path] = 0;
+    DIR           *d = opendir(*folder ? folder : ".");
+    struct dirent *entry;
+    while (d && (entry = readdir(d))) {
+        const char *n = entry->d_name;
+        size_t      total = strlen(n);
+        if (n[0] != '.' || strncmp(n + 1, name, length) || n[1 + length] != '.' || total < 7 + length || strcmp(n + total - 6, ".fovea")) continue;
+        char *whole = fv_sprintf("%s%s", folder, n);
+        bool  same = !strncmp(n + 2 + length, key, key_length) && n[2 + length + key_length] == '-';
+        if (same && !found) {
+            found = whole;
+            continue;
+        }
+        fv_path_remove(whole, NULL);
+        free(whole);
+    }
+    if (d) closedir(d);
+    free(folder);
+    return found;
+}
+
+static fv_status claim_path(fv_outputs *outputs, const char *path, fv_error *error) {
+    bool      taken_over = false;
+    fv_lease *lease;
+    FV_TRY(fv_lease_acquire(path, &lease, &taken_over, error));
+    if (taken_over) fv_log("fovea: %s: the run that was writing it has died; going on from what it left", path);
+    claim *c = fv_calloc(sizeof *c);
+    *c = (claim){ .path = fv_strdup(path), .lease = lease };
+    pthread_mutex_lock(&outputs->mutex);
+    c->next = outputs->claims;
+    outputs->claims = c;
+    pthread_mutex_unlock(&outputs->mutex);
+    return FV_OK;
+}
+
+fv_status fv_outputs_begin(fv_outputs *outputs, const char *path, fv_hash key, bool parallel, char **temporary, fv_hash *epoch,
+                           fv_error *error) {
+    char hex[33];
+    FV_TRY(make_parent(path, error));
+    FV_TRY(claim_path(outputs, path, error));
+    fv_hash_format(key, hex);
+    hex[16] = 0;
+    const char *name = fv_path_name(path);
+    *temporary = parallel ? take_up(path, hex) : NULL;
+    if (!*temporary && parallel) {
+        struct { double now; int pid; fv_hash key; } seed = { fv_now(), getpid(), key };
+        fv_hash random = fv_hash_bytes(&seed, sizeof seed);
+        *temporary = fv_sprintf("%.*s.%s.%s-%08x.fovea", (int)(name - path), path, name, hex, (unsigned)random.low);
+    } else if (!*temporary)
+        *temporary = fv_sprintf("%.*s.%s.%s.fovea", (int)(name - path), path, name, hex);
+    *epoch = fv_hash_bytes(*temporary, strlen(*temporary));
+    return FV_OK;
+}
+
+void fv_outputs_abandon(fv_outputs *outputs, const char *path) {
+    claim *found = NULL;
+    pthread_mutex_lock(&outputs->mutex);
+    for (claim **c = &outputs->claims; *c; c = &(*c)->next)
+        if (!strcmp((*c)->path, path)) {
+            found = *c;
+            *c = found->next;
+            break;
+        }
+    pthread_mutex_unlock(&outputs->mutex);
+    if (!found) return;
+    fv_lease_release(found->lease);
+    free(found->path);
+    free(found);
+}
+
+static bool still_ours(fv_outputs *outputs, const char *path) {
+    bool ours = true;
+    pthread_mutex_lock(&outputs->mutex);
+    for (claim *c = outputs->claims; c; c = c->next)
+        if (!strcmp(c->path, path)) ours = fv_lease_held(c->lease);
+    pthread_mutex_unlock(&outputs->mutex);
+    return ours;
+}
+
+/* ---------------------------------------------------------------- commit */
+
+static fv_status commit_batch(fv_outputs *outputs, pending *batch, int count, fv_error *error) {
+    fv_status status = FV_OK;
+    fv_hash   files[BATCH], keys[BATCH];
+    for (int i = 0; i < count && status == FV_OK; i++) {
+        identity id;
+        if (!identify(batch[i].temporary, &id)) status = fv_fail(error, FV_ERROR_IO, "%s: its temporary file has vanished", batch[i].path);
+        files[i] = file_hash(batch[i].path, &id);
+        keys[i] = batch[i].key;
+    }
+    if (status == FV_OK && count) status = fv_ledger_add(outputs->ledger, files, keys, count, error);
+    for (int i = 0; i < count; i++) {
+        if (status == FV_OK && !still_ours(outputs, batch[i].path))
+            status = fv_fail(error, FV_ERROR_BUSY, "%s was taken over by another run while this one stood still", batch[i].path);
+        if (status == FV_OK) status = fv_path_replace(batch[i].temporary, batch[i].path, error);
+        fv_outputs_abandon(outputs, batch[i].path);
+        free(batch[i].path);
+        free(batch[i].temporary);
+    }
+    return status;
+}
+
+/* Takes the waiting ones off the list, so that the mutex is not held while files are synced. */
+static int take_batch(fv_outputs *outputs, pending *batch) {
+    int count = outputs->nwaiting;
+    memcpy(batch, outputs->waiting, (size_t)count * sizeof *batch);
+    outputs->nwaiting = 0;
+    return count;
+}
+
+fv_status fv_outputs_done(fv_outputs *outputs, const char *path, fv_hash key, const char *temporary, fv_error *error) {
+    pending batch[BATCH];
+    int     count = 0;
+    pthread_mutex_lock(&outputs->mutex);
+    if (!outputs->nwaiting) outputs->oldest = fv_now();
+    outputs->waiting[outputs->nwaiting++] = (pending){ fv_strdup(path), fv_strdup(temporary), key };
+    if (outputs->nwaiting == BATCH || fv_now() - outputs->oldest > 1) count = take_batch(outputs, batch);
+    pthread_mutex_unlock(&outputs->mutex);
+    return count ? commit_batch(outputs, batch, count, error) : FV_OK;
+}
+
+fv_status fv_outputs_commit(fv_outputs *outputs, fv_error *error) {
+    pending batch[BATCH];
+    pthread_mutex_lock(&outputs->mutex);
+    int count = take_batch(outputs, batch);
+    pthread_mutex_unlock(&outputs->mutex);
+    return commit_batch(outputs, batch, count, error);
+}
+
+/* ---------------------------------------------------------------- why it is made again */
+
+static void describe(const fv_node *node, bool *seen, fv_bytes *out) {
+    if (!node->op || seen[node->id]) return;
+    seen[node->id] = true;
+    for (int i = 0; i < node->ninputs; i++)
+        if (node->in[i]) describe(node->in[i], seen, out);
+    fv_bytes_printf(out, "%s(", fv_node_label(node));
+    if (strcmp(fv_node_label(node), node->op->name)) fv_bytes_printf(out, "%s: ", node->op->name);
+    fv_params_format(node->op, node->params, out);
+    fv_bytes_printf(out, ") version %d", node->op->version);
+    if (node->op->identity) { /* sources: their identity is not in the parameters */
+        char hex[33];
+        fv_hash_format(node->key, hex);
+        hex[8] = 0;
+        fv_bytes_printf(out, ", contents %s", hex);
+    }
+    fv_bytes_printf(out, "\n");
+}
+
+/* First line that differs, in both texts. */
+static void first_difference(const char *old, const char *new, char *was, char *is, size_t size) {
+    for (;;) {
+        size_t a = strcspn(old, "\n"), b = strcspn(new, "\n");
+        if (a != b || strncmp(old, new, a) || !a) {
+            snprintf(was, size, "%.*s", (int)a, old);
+            snprintf(is, size, "%.*s", (int)b, new);
+            return;
+        }
+        old += a + 1;
+        new += b + 1;
+    }
+}
+
+void fv_outputs_explain(fv_outputs *outputs, const fv_sink *sink, const fv_graph *graph) {
+    fv_bytes new = { 0 }, old = { 0 };
+    bool    *seen = fv_calloc((size_t)graph->nnodes);
+    char     hex[33], was[200], is[200];
+    describe(sink->value, seen, &new);
+    fv_bytes_append(&new, "", 1);
+    fv_hash_format(file_hash(sink->file, &(identity){ 0 }), hex);
+    char *note = fv_sprintf("%s/%s", outputs->folder, hex);
+    if (fv_file_exists(sink->file) && fv_file_read_all(note, 1 << 20, &old, NULL) == FV_OK) {
+        first_difference((char *)old.data, (char *)new.data, was, is, sizeof was);
+        if (*was || *is) fv_log("fovea: %s is made again: it was %s, now %s", sink->file, *was ? was : "less", *is ? is : "less");
+        else fv_log("fovea: %s is made again: the file was changed, or other write options were given", sink->file);
+    }
+    if (fv_path_make_folders(outputs->folder, NULL) == FV_OK) fv_file_write_all(note, new.data, new.size - 1, false, NULL);
+    fv_bytes_release(&new);
+    fv_bytes_release(&old);
+    free(seen);
+    free(note);
+}

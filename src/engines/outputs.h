@@ -1,0 +1,37 @@
+/* Output files of a run: who may write them, under which temporary name, and when they get their own.
+ *
+ * Invariants
+ * 1. A file that Fovea did not make is never replaced unless overwriting was asked for.
+ * 2. Before an output gets its name, the line of the ledger that recognises it is durable.
+ * 3. A temporary file's name holds the key of what goes into it; pieces are found again after a kill, and never mixed.
+ */
+#ifndef FV_OUTPUTS_H
+#define FV_OUTPUTS_H
+
+#include "exec/exec.h"
+#include "store/lease.h"
+
+typedef struct fv_outputs fv_outputs;
+
+/* fresh: nothing counts as current. */
+fv_status   fv_outputs_open(const char *folder, bool overwrite, bool fresh, fv_outputs **outputs, fv_error *error);
+void        fv_outputs_free(fv_outputs *outputs); /* releases what is left */
+
+/* Fails if the file exists and is not ours. */
+fv_status fv_outputs_check(fv_outputs *outputs, const char *path, fv_error *error);
+/* True if the file is there and was made from exactly this. */
+bool fv_outputs_current(fv_outputs *outputs, const char *path, fv_hash key);
+/* Claims the output and gives its temporary name (caller frees). parallel: an unfinished one of the same key is taken up, and
+ * *epoch tells temporaries of the same key apart. */
+fv_status fv_outputs_begin(fv_outputs *outputs, const char *path, fv_hash key, bool parallel, char **temporary, fv_hash *epoch,
+                           fv_error *error);
+/* The temporary is complete and durable. It gets its name soon, in a batch; at the latest at fv_outputs_commit. */
+fv_status fv_outputs_done(fv_outputs *outputs, const char *path, fv_hash key, const char *temporary, fv_error *error);
+fv_status fv_outputs_commit(fv_outputs *outputs, fv_error *error);
+/* The item failed: gives the claim back. What was written stays for the next try. */
+void fv_outputs_abandon(fv_outputs *outputs, const char *path);
+
+/* Says on the log why an existing output is made again, and notes what made the new one. */
+void fv_outputs_explain(fv_outputs *outputs, const fv_sink *sink, const fv_graph *graph);
+
+#endif

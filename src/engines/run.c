@@ -1,0 +1,219 @@
+/* A run from start to end: checks, manifest, store, engine, tables, commit. */
+#include "engines/run.h"
+#include "base/file.h"
+#include "engines/collect.h"
+#include "engines/manifest.h"
+#include "engines/scheduler.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---------------------------------------------------------------- defaults */
+
+int fv_default_workers(void) {
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) ? 1 : FV_MAX(CPU_COUNT(&set), 1);
+}
+
+static int64_t number_in(const char *path, const char *name) {
+    char  line[256];
+    FILE *file = fopen(path, "r");
+    while (file && fgets(line, sizeof line, file)) {
+        size_t length = strlen(name);
+        if (strncmp(line, name, length)) continue;
+        fclose(file);
+        return atoll(line + length);
+    }
+    if (file) fclose(file);
+    return -1;
+}
+
+int64_t fv_default_memory(void) {
+    int64_t available = number_in("/proc/meminfo", "MemAvailable:") * 1024;
+    int64_t limit = number_in("/sys/fs/cgroup/memory.max", ""), used = number_in("/sys/fs/cgroup/memory.current", "");
+    if (limit > 0 && used >= 0 && limit - used < available) available = limit - used;
+    return FV_MAX(available / 2, (int64_t)64 << 20);
+}
+
+static int64_t default_disk(const char *folder) {
+    struct statvfs s;
+    return statvfs(folder, &s) ? (int64_t)10 << 30 : (int64_t)s.f_bavail * (int64_t)s.f_frsize / 10;
+}
+
+/* ---------------------------------------------------------------- checks before anything starts */
+
+fv_status fv_run_sample(const fv_context *context, fv_instance **instance, fv_diagnostics *diagnostics, fv_error *error) {
+    int64_t n = context->bindings->nitems, tries = FV_MIN(n, 16);
+    for (int64_t k = 0; k < tries; k++) {
+        fv_diagnostics own = { 0 };
+        fv_status      status = fv_instance_open(context, k * n / tries, instance, &own, error);
+        bool           last = status == FV_OK || k == tries - 1;
+        if (last) *diagnostics = own;
+        else fv_diagnostics_release(&own);
+        if (last) return status;
+    }
+    return fv_fail(error, FV_ERROR_INPUT, "there is no item");
+}
+
+static int by_path(const void *a, const void *b) { return strcmp(((char *const *)a)[0], ((char *const *)b)[0]); }
+
+/* Every file that the run will write: none twice, none that is not ours. */
+static fv_status check_outputs(const fv_context *context, const fv_graph *graph, fv_outputs *outputs, fv_error *error) {
+    const fv_bindings *bindings = context->bindings;
+    fv_status          status = FV_OK;
+    int                images = 0;
+    for (int k = 0; k < graph->nsinks; k++) images += graph->sinks[k].kind == FV_SINK_FILE && graph->sinks[k].value->type.kind == FV_KIND_IMAGE;
+    char **paths = fv_calloc((size_t)(bindings->nitems * images + 1) * sizeof *paths);
+    int64_t count = 0;
+    for (int64_t item = 0; item < bindings->nitems && status == FV_OK; item++)
+        for (int k = 0; k < graph->nsinks && status == FV_OK; k++) {
+            const fv_sink *sink = &graph->sinks[k];
+            if (sink->kind != FV_SINK_FILE || sink->value->type.kind != FV_KIND_IMAGE) continue;
+            status = fv_template_fill(bindings, sink->file_template, item, sink->combination, &paths[count], error);
+            if (status == FV_OK) status = fv_outputs_check(outputs, paths[count++], error);
+        }
+    for (int k = 0; k < graph->nsinks && status == FV_OK; k++) {
+        const fv_sink *sink = &graph->sinks[k];
+        if (sink->kind == FV_SINK_FILE && sink->value->type.kind != FV_KIND_IMAGE && !fv_table_format_for(sink->file)->in_place && !sink->append)
+            status = fv_outputs_check(outputs, sink->file, error);
+    }
+    qsort(paths, (size_t)count, sizeof *paths, by_path);
+    for (int64_t i = 1; i < count && status == FV_OK; i++)
+        if (!strcmp(paths[i - 1], paths[i])) status = fv_fail(error, FV_ERROR_USAGE, "two results would be written to %s", paths[i]);
+    for (int64_t i = 0; i < count; i++) free(paths[i]);
+    free(paths);
+    return status;
+}
+
+/* ---------------------------------------------------------------- the run */
+
+typedef struct running {
+    const fv_run_settings *settings;
+    const fv_engine       *engine;
+    const char            *folder;
+    char                  *run_folder, writer[96];
+    fv_context             context;
+    fv_outputs            *outputs;
+    fv_record             *record;
+    fv_run_result         *result;
+} running;
+
+static fv_status open_store(running *r, int64_t memory, fv_error *error) {
+    char    host[40] = "host";
+    int64_t disk = r->settings->disk ? r->settings->disk : default_disk(".");
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    gethostname(host, sizeof host - 1);
+    snprintf(r->writer, sizeof r->writer, "%s-%d-%llx", host, (int)getpid(), (unsigned long long)now.tv_sec * 1000000000u + (unsigned long long)now.tv_nsec);
+    char            *folder = fv_sprintf("%s/store", r->folder);
+    fv_store_options options = { .folder = folder, .writer = r->writer, .memory = memory / 4, .disk = disk,
+                                 .patience = 2.5 * r->settings->workers, .shared = r->engine->shared };
+    fv_status        status = fv_store_open(&options, &r->context.store, error);
+    if (status == FV_OK) fv_store_on_flush(r->context.store, fv_instances_sync, NULL);
+    free(folder);
+    return status;
+}
+
+static void note_run(running *r) {
+    char host[64] = "", number[32];
+    gethostname(host, sizeof host - 1);
+    fv_record_fact(r->record, "host", host);
+    fv_record_fact(r->record, "engine", r->engine->name);
+    fv_record_fact(r->record, "isa", fv_isa_name());
+    snprintf(number, sizeof number, "%d", r->settings->workers);
+    fv_record_fact(r->record, "workers", number);
+    snprintf(number, sizeof number, "%lld", (long long)r->settings->memory);
+    fv_record_fact(r->record, "memory", number);
+    fv_record_fact(r->record, "text", r->context.program->text);
+}
+
+static fv_status run_items(running *r, int64_t task_memory, fv_error *error) {
+    fv_scheduler *scheduler = fv_scheduler_new(&r->context, r->settings, r->outputs, r->record, r->result, task_memory);
+    fv_status     status = r->engine->run(scheduler, r->settings, r->run_folder, error);
+    fv_error      later = { 0 };
+    fv_scheduler_free(scheduler);
+    fv_status committed = fv_outputs_commit(r->outputs, &later);
+    if (status == FV_OK && committed != FV_OK) *error = later;
+    if (status == FV_OK) status = committed;
+    if (status == FV_OK) status = fv_collect_finish(r->result, &r->context, r->outputs, error);
+    if (status == FV_OK) status = fv_outputs_commit(r->outputs, error);
+    fv_status flushed = fv_store_flush(r->context.store, &later); /* also after a failure: what is done is not lost */
+    if (status == FV_OK && flushed != FV_OK) *error = later;
+    return status == FV_OK ? flushed : status;
+}
+
+static fv_status start(running *r, fv_diagnostics *diagnostics, fv_error *error) {
+    fv_instance *sample;
+    fv_status    status = fv_run_sample(&r->context, &sample, diagnostics, error);
+    if (status != FV_OK) {
+        if (r->context.bindings->collection && status != FV_ERROR_USAGE) { /* every item tried is broken; each is reported */
+            fv_diagnostics_release(diagnostics);
+            return FV_OK;
+        }
+        return status;
+    }
+    status = check_outputs(&r->context, sample->graph, r->outputs, error);
+    fv_instance_close(sample);
+    return status;
+}
+
+static fv_status run_checked(running *r, fv_diagnostics *diagnostics, fv_error *error) {
+    int64_t memory = r->settings->memory, task_memory = memory - memory / 4 - ((int64_t)32 << 20);
+    if (task_memory < (int64_t)1 << 20) return fv_fail(error, FV_ERROR_MEMORY, "--memory %lldM is too little: at least 48M are needed", (long long)(memory >> 20));
+    if (r->settings->fresh) {
+        char *store = fv_sprintf("%s/store", r->folder);
+        fv_path_remove(store, NULL);
+        free(store);
+    }
+    FV_TRY(open_store(r, memory, error));
+    FV_TRY(fv_outputs_open(r->folder, r->settings->overwrite, r->settings->fresh, &r->outputs, error));
+    FV_TRY(start(r, diagnostics, error));
+    FV_TRY(fv_manifest_freeze(r->folder, r->context.program, r->context.bindings, &r->context.plan_options, &r->run_folder, error));
+    FV_TRY(fv_record_open(r->run_folder, r->writer, &r->record, error));
+    note_run(r);
+    fv_status status = run_items(r, task_memory, error);
+    fv_record_close(r->record);
+    r->record = NULL;
+    if (r->result->tasks_run > 0) {
+        fv_error  later = { 0 };
+        fv_status built = fv_record_build(r->run_folder, &later);
+        if (built != FV_OK) fv_log("fovea: the record of this run could not be written: %s", later.message);
+    }
+    return status;
+}
+
+fv_status fv_run_all(const fv_program *program, fv_bindings *bindings, const fv_plan_options *plan_options,
+                     const fv_run_settings *given, fv_run_result **out, fv_diagnostics *diagnostics, fv_error *error) {
+    fv_run_settings settings = *given;
+    double          began = fv_now();
+    if (settings.workers <= 0) settings.workers = fv_default_workers();
+    if (settings.memory <= 0) settings.memory = fv_default_memory();
+    running r = { .settings = &settings, .folder = settings.folder ? settings.folder : ".fovea",
+                  .engine = fv_engine_find(settings.engine ? settings.engine : "threads"), .result = fv_calloc(sizeof *r.result) };
+    r.context = (fv_context){ .program = program, .bindings = bindings, .plan_options = *plan_options, .poison = settings.poison };
+    r.context.plan_options.collection = bindings->collection;
+    fv_status status = FV_OK;
+    if (!r.engine) {
+        fv_bytes names = { 0 };
+        for (int i = 0; i < fv_engine_count(); i++) fv_bytes_printf(&names, " %s", fv_engine_at(i)->name);
+        status = fv_fail(error, FV_ERROR_USAGE, "--engine %s: there is no such engine; known:%s", settings.engine, (char *)names.data);
+        fv_bytes_release(&names);
+    }
+    if (status == FV_OK) status = fv_path_make_folders(r.folder, error);
+    if (status == FV_OK) status = run_checked(&r, diagnostics, error);
+    if (r.record) fv_record_close(r.record);
+    if (r.outputs) fv_outputs_free(r.outputs);
+    if (r.context.store) fv_store_close(r.context.store);
+    free(r.run_folder);
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    r.result->peak_memory = (int64_t)usage.ru_maxrss * 1024;
+    r.result->seconds = fv_now() - began;
+    if (status == FV_OK && r.result->nfailures) status = fv_fail(error, FV_ERROR_INPUT, "%d of %lld items failed", r.result->nfailures, (long long)bindings->nitems);
+    *out = r.result;
+    return status;
+}

@@ -1,0 +1,91 @@
+/* A run: all items of a pipeline, from the frozen manifest to finished outputs.
+ *
+ * The scheduler hands out jobs (open an item, run a task, end a stage) and takes their results; an engine is a set of workers
+ * that ask for jobs until there are none. Everything durable is in the store, so any process may run any job.
+ *
+ * Invariants
+ * 1. A task is handed out only when every stage it needs is complete.
+ * 2. The planned memory of the jobs that are out never exceeds the budget, unless a single job is out.
+ * 3. An output gets its final name only after everything that recognises it as ours is durable.
+ */
+#ifndef FV_RUN_H
+#define FV_RUN_H
+
+#include "exec/exec.h"
+#include "store/lease.h"
+
+typedef struct fv_progress {
+    int64_t items, items_done, items_failed;
+    int64_t tasks, tasks_done; /* of the items opened so far */
+    double  fraction;          /* of all work, 0 to 1 */
+    int64_t bytes_read, bytes_written;
+    int64_t memory;            /* planned for the jobs that are out, and the store */
+    double  seconds;
+} fv_progress;
+
+typedef struct fv_run_settings {
+    const char *engine;   /* NULL: threads */
+    int         workers;  /* 0: all cores */
+    int64_t     memory;   /* 0: half of what is free */
+    const char *folder;   /* NULL: .fovea */
+    bool        fresh, overwrite, stop_on_error;
+    int64_t     disk;     /* budget of kept intermediates; 0: a tenth of what is free */
+    int         poison;   /* -1: off */
+    const char *program;  /* path of the fovea command, for engines that start it */
+    void      (*progress)(void *context, const fv_progress *progress); /* at most ten times a second */
+    void       *context;
+    volatile int *cancel; /* set to non-zero to stop */
+} fv_run_settings;
+
+/* ---- what a run gives back ---- */
+typedef struct fv_kept { /* an image asked for by name */
+    const char   *name;
+    int64_t       item;
+    int           combination;
+    fv_image_type type;
+    void         *data;
+} fv_kept;
+
+typedef struct fv_failure {
+    char    *item;
+    fv_error error;
+} fv_failure;
+
+typedef struct fv_run_result {
+    fv_table   *tables; /* one per statement that prints or keeps a table or scalar */
+    char      **table_names;
+    int        *table_statement;
+    bool       *table_is_scalar;
+    bool       *table_printed; /* a bare statement */
+    int         ntables;
+    fv_kept    *kept;
+    int         nkept;
+    fv_failure *failures;
+    int         nfailures;
+    char      **outputs; /* files made or found up to date */
+    int         noutputs;
+    int64_t     tasks_run, tasks_total;
+    int64_t     outputs_made, outputs_current;
+    int64_t     bytes_read, bytes_written;
+    int64_t     peak_memory; /* of this process, bytes */
+    double      seconds;
+    fv_arena    arena;
+    struct fv_part *parts; /* tables and scalars of items, until they are put together */
+    int         nparts;
+} fv_run_result;
+
+void fv_run_result_free(fv_run_result *result);
+
+/* Runs everything. FV_OK: all well. FV_ERROR_INPUT with failures listed: some items failed and the others are done.
+ * diagnostics: mistakes of the text. */
+fv_status fv_run_all(const fv_program *program, fv_bindings *bindings, const fv_plan_options *plan_options,
+                     const fv_run_settings *settings, fv_run_result **result, fv_diagnostics *diagnostics, fv_error *error);
+
+/* Opens the first item that can be read, for checks and plans. */
+fv_status fv_run_sample(const fv_context *context, fv_instance **instance, fv_diagnostics *diagnostics, fv_error *error);
+
+/* Defaults. */
+int     fv_default_workers(void);
+int64_t fv_default_memory(void);
+
+#endif

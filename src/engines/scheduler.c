@@ -1,0 +1,442 @@
+/* Jobs in a good order: the oldest item first, a new item only when nothing else can be done, memory never above its bound. */
+#include "engines/scheduler.h"
+#include "engines/collect.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+typedef struct stage_state {
+    bool    needed, complete, ending;
+    int64_t limit;             /* tasks to hand out */
+    int64_t cursor, out, done;
+    int     readers;           /* needed stages that have not yet used it */
+} stage_state;
+
+struct fv_item {
+    fv_item     *next;
+    int64_t      number;
+    fv_instance *instance;
+    stage_state *stages;
+    char       **temporaries; /* by sink */
+    int          out;         /* jobs */
+    bool         ready, failed, closing;
+    fv_error     error;
+    int64_t      tasks, tasks_done;
+    double       work;
+};
+
+struct fv_scheduler {
+    const fv_context      *context;
+    const fv_run_settings *settings;
+    fv_outputs            *outputs;
+    fv_record             *record;
+    fv_run_result         *result;
+    pthread_mutex_t        mutex;
+    pthread_cond_t         changed;
+    fv_item               *items; /* open, oldest first */
+    int                    nopen, most_open;
+    int64_t                next_item, memory, memory_limit;
+    bool                   stopping;
+    fv_status              status;
+    fv_error               error;
+    fv_progress            progress;
+    double                 started, told, open_work, open_work_done;
+};
+
+fv_scheduler *fv_scheduler_new(const fv_context *context, const fv_run_settings *settings, fv_outputs *outputs, fv_record *record,
+                               fv_run_result *result, int64_t task_memory) {
+    fv_scheduler *s = fv_calloc(sizeof *s);
+    *s = (fv_scheduler){ .context = context, .settings = settings, .outputs = outputs, .record = record, .result = result,
+                         .memory_limit = task_memory, .started = fv_now(), .most_open = 2 * settings->workers + 2 };
+    s->progress.items = context->bindings->nitems;
+    pthread_mutex_init(&s->mutex, NULL);
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    return s;
+}
+
+static void free_item(fv_item *item) {
+    for (int i = 0; item->temporaries && i < item->instance->graph->nsinks; i++) free(item->temporaries[i]);
+    free(item->temporaries);
+    free(item->stages);
+    fv_instance_close(item->instance);
+    free(item);
+}
+
+void fv_scheduler_free(fv_scheduler *s) {
+    while (s->items) {
+        fv_item *item = s->items;
+        s->items = item->next;
+        free_item(item);
+    }
+    pthread_mutex_destroy(&s->mutex);
+    pthread_cond_destroy(&s->changed);
+    free(s);
+}
+
+/* ---------------------------------------------------------------- opening an item: what has to be done at all */
+
+static bool stage_complete(const fv_instance *instance, const fv_stage *stage) {
+    for (int t = 0; t < stage->ntargets; t++) {
+        const fv_target *target = &stage->targets[t];
+        if (target->kind == FV_TARGET_SINK && !instance->current[target->sink - instance->graph->sinks]) return false;
+        if (target->kind != FV_TARGET_STORE) continue;
+        for (int64_t task = 0; task < stage->ntasks; task++) {
+            int64_t index;
+            fv_stage_chunk(stage, task, &index);
+            if (!fv_store_has(instance->context->store, fv_key_chunk(target->node, &stage->lattice, index))) return false;
+        }
+    }
+    return fv_stage_finished(instance, stage);
+}
+
+/* Stages whose values the sinks take directly. */
+static void demand_value(const fv_instance *instance, const fv_node *node, stage_state *stages) {
+    const fv_plan *plan = instance->plan;
+    if (!node->op) return;
+    if (node->type.kind == FV_KIND_IMAGE) {
+        stages[plan->store_stage[node->id]].needed = true;
+        return;
+    }
+    int finish = fv_op_last_finish(node->op);
+    if (finish >= 0) stages[plan->pass_stage[node->id][finish]].needed = true;
+    for (int i = 0; finish < 0 && i < node->ninputs; i++)
+        if (node->in[i]) demand_value(instance, node->in[i], stages);
+}
+
+static void find_needed(fv_item *item) {
+    const fv_instance *instance = item->instance;
+    const fv_plan     *plan = instance->plan;
+    item->stages = fv_calloc((size_t)(plan->nstages + 1) * sizeof *item->stages);
+    for (int k = 0; k < instance->graph->nsinks; k++) {
+        const fv_sink *sink = &instance->graph->sinks[k];
+        if (sink->kind != FV_SINK_FILE || sink->value->type.kind != FV_KIND_IMAGE) demand_value(instance, sink->value, item->stages);
+    }
+    for (int s = plan->nstages - 1; s >= 0; s--) {
+        const fv_stage *stage = &plan->stages[s];
+        stage_state    *state = &item->stages[s];
+        for (int t = 0; t < stage->ntargets; t++)
+            if (stage->targets[t].kind == FV_TARGET_SINK && !instance->current[stage->targets[t].sink - instance->graph->sinks]) state->needed = true;
+        state->complete = !state->needed || stage_complete(instance, stage);
+        state->limit = stage->serial ? 1 : stage->ntasks;
+        if (state->complete) continue;
+        item->tasks += state->limit;
+        item->work += stage->work;
+        for (int i = 0; i < stage->nneeds; i++) {
+            item->stages[stage->needs[i]].needed = true;
+            item->stages[stage->needs[i]].readers++;
+        }
+    }
+}
+
+static fv_status begin_sinks(fv_scheduler *s, fv_item *item, fv_error *error) {
+    fv_instance *instance = item->instance;
+    item->temporaries = fv_calloc((size_t)(instance->graph->nsinks + 1) * sizeof *item->temporaries);
+    for (int st = 0; st < instance->plan->nstages; st++)
+        for (int t = 0; t < instance->plan->stages[st].ntargets; t++) {
+            const fv_target *target = &instance->plan->stages[st].targets[t];
+            if (target->kind != FV_TARGET_SINK) continue;
+            int     k = (int)(target->sink - instance->graph->sinks);
+            fv_hash epoch = { 0, 0 };
+            if (fv_outputs_current(s->outputs, target->sink->file, target->sink->key)) {
+                fv_instance_begin(instance, k, NULL, epoch);
+                continue;
+            }
+            FV_TRY(fv_outputs_check(s->outputs, target->sink->file, error));
+            if (!s->context->bindings->collection) fv_outputs_explain(s->outputs, target->sink, instance->graph);
+            FV_TRY(fv_outputs_begin(s->outputs, target->sink->file, target->sink->key, target->writer->parallel, &item->temporaries[k], &epoch, error));
+            fv_instance_begin(instance, k, item->temporaries[k], epoch);
+            if (target->writer->parallel) FV_TRY(target->writer->format->begin(target->writer, error));
+        }
+    return FV_OK;
+}
+
+static fv_status open_item(fv_scheduler *s, fv_item *item, fv_error *error) {
+    fv_diagnostics diagnostics = { 0 };
+    fv_status      status = fv_instance_open(s->context, item->number, &item->instance, &diagnostics, error);
+    fv_diagnostics_release(&diagnostics);
+    if (status != FV_OK) return status;
+    for (int k = 0; k < item->instance->plan->nstages; k++)
+        if (item->instance->plan->stages[k].memory > s->memory_limit) {
+            double least = (double)item->instance->plan->memory;
+            return fv_fail(error, FV_ERROR_MEMORY, "one task needs %.0f MB, but --memory leaves %.0f MB for tasks; at least --memory %.0fM is needed",
+                           least / 1e6, (double)s->memory_limit / 1e6, (least * 4 / 3 + 48e6) / 1e6);
+        }
+    FV_TRY(begin_sinks(s, item, error));
+    find_needed(item);
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- handing out */
+
+static bool can_start(const fv_item *item, int stage) {
+    const fv_stage *st = &item->instance->plan->stages[stage];
+    for (int i = 0; i < st->nneeds; i++)
+        if (!item->stages[st->needs[i]].complete) return false;
+    return true;
+}
+
+static bool fits(const fv_scheduler *s, int64_t memory) { return s->memory == 0 || s->memory + memory <= s->memory_limit; }
+
+static void hand_out(fv_scheduler *s, fv_job *job) {
+    job->item->out++;
+    s->memory += job->memory;
+}
+
+static bool stage_job(fv_scheduler *s, fv_item *item, int index, fv_job *job) {
+    const fv_stage *stage = &item->instance->plan->stages[index];
+    stage_state    *state = &item->stages[index];
+    if (!state->needed || state->complete || state->ending || !can_start(item, index)) return false;
+    while (state->cursor < state->limit && !stage->serial && fv_task_done(item->instance, stage, state->cursor)) {
+        state->cursor++;
+        state->done++;
+        item->tasks_done++;
+        s->progress.tasks_done++;
+    }
+    *job = (fv_job){ .kind = FV_JOB_TASK, .item = item, .instance = item->instance, .stage = index, .task = state->cursor, .memory = stage->memory };
+    if (state->cursor < state->limit) {
+        if (!fits(s, stage->memory)) return false;
+        state->cursor++;
+        state->out++;
+        return true;
+    }
+    if (state->out > 0 || state->done < state->limit) return false;
+    job->kind = FV_JOB_END;
+    job->memory = 0;
+    state->ending = true;
+    return true;
+}
+
+static bool find_job(fv_scheduler *s, fv_job *job) {
+    for (fv_item *item = s->items; item; item = item->next) {
+        if (!item->ready || item->failed || item->closing) continue;
+        for (int k = 0; k < item->instance->plan->nstages; k++)
+            if (stage_job(s, item, k, job)) return true;
+    }
+    if (s->next_item >= s->context->bindings->nitems || s->nopen >= s->most_open) return false;
+    fv_item *item = fv_calloc(sizeof *item), **last = &s->items;
+    item->number = s->next_item++;
+    while (*last) last = &(*last)->next;
+    *last = item;
+    s->nopen++;
+    *job = (fv_job){ .kind = FV_JOB_OPEN, .item = item };
+    return true;
+}
+
+static void tell(fv_scheduler *s, bool force) {
+    double now = fv_now();
+    if (!s->settings->progress || (!force && now - s->told < 0.1)) return;
+    s->told = now;
+    fv_progress *p = &s->progress;
+    double       open = 0;
+    for (fv_item *item = s->items; item; item = item->next)
+        if (item->tasks > 0) open += (double)item->tasks_done / (double)item->tasks;
+    p->fraction = ((double)p->items_done + FV_MIN(open, (double)s->nopen)) / (double)FV_MAX(p->items, 1);
+    p->memory = s->memory + fv_store_resident(s->context->store);
+    p->seconds = now - s->started;
+    s->settings->progress(s->settings->context, p);
+}
+
+bool fv_scheduler_next(fv_scheduler *s, fv_job *job) {
+    bool found = false;
+    pthread_mutex_lock(&s->mutex);
+    for (;;) {
+        if (s->settings->cancel && *s->settings->cancel && !s->stopping) {
+            s->stopping = true;
+            s->status = fv_fail(&s->error, FV_ERROR_CANCELLED, "stopped; the same command goes on from here");
+        }
+        if (s->stopping) break;
+        found = find_job(s, job);
+        if (found) {
+            hand_out(s, job);
+            break;
+        }
+        if (!s->items && s->next_item >= s->context->bindings->nitems) break;
+        struct timespec soon; /* wakes up now and then for a request to stop and for progress */
+        clock_gettime(CLOCK_MONOTONIC, &soon);
+        soon.tv_nsec += 200000000;
+        if (soon.tv_nsec >= 1000000000) {
+            soon.tv_sec++;
+            soon.tv_nsec -= 1000000000;
+        }
+        pthread_cond_timedwait(&s->changed, &s->mutex, &soon);
+        tell(s, false);
+    }
+    if (!found) pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->mutex);
+    return found;
+}
+
+/* ---------------------------------------------------------------- running and taking back */
+
+static fv_status end_stage(fv_job *job, fv_error *error) {
+    const fv_stage *stage = &job->instance->plan->stages[job->stage];
+    FV_TRY(fv_fault_point("end", error));
+    FV_TRY(fv_stage_finish(job->instance, stage, error));
+    for (int t = 0; t < stage->ntargets; t++) {
+        const fv_target *target = &stage->targets[t];
+        if (target->kind != FV_TARGET_SINK || job->instance->current[target->sink - job->instance->graph->sinks]) continue;
+        FV_TRY(fv_sink_assemble(job->instance, target, error));
+    }
+    return FV_OK;
+}
+
+fv_status fv_job_run(fv_scheduler *s, fv_job *job, fv_worker *worker, fv_error *error) {
+    switch (job->kind) {
+    case FV_JOB_OPEN: return open_item(s, job->item, error);
+    case FV_JOB_TASK:
+        FV_TRY(fv_fault_point("task", error));
+        return fv_task_run(job->instance, &job->instance->plan->stages[job->stage], job->task, worker, &job->facts, error);
+    case FV_JOB_END: return end_stage(job, error);
+    }
+    return FV_ERROR_INTERNAL;
+}
+
+/* Marks a stage complete and lets go of what only it needed. */
+static void complete_stage(fv_item *item, int index) {
+    const fv_stage *stage = &item->instance->plan->stages[index];
+    item->stages[index].complete = true;
+    for (int k = 0; k < stage->nneeds; k++) {
+        stage_state *source = &item->stages[stage->needs[k]];
+        if (--source->readers > 0) continue;
+        const fv_stage *done = &item->instance->plan->stages[stage->needs[k]];
+        bool            kept = false;
+        for (int i = 0; i < item->instance->graph->nsinks; i++) {
+            const fv_sink *sink = &item->instance->graph->sinks[i];
+            kept = kept || (sink->kind == FV_SINK_KEEP && sink->value->type.kind == FV_KIND_IMAGE && item->instance->plan->store_stage[sink->value->id] == done->index);
+        }
+        if (!kept) fv_stage_forget(item->instance, done);
+    }
+    bool partials = false, stores = false;
+    for (int t = 0; t < stage->ntargets; t++) {
+        partials = partials || stage->targets[t].kind == FV_TARGET_PASS;
+        stores = stores || stage->targets[t].kind == FV_TARGET_STORE;
+    }
+    if (partials && !stores) fv_stage_forget(item->instance, stage);
+}
+
+static fv_status finish_outputs(fv_scheduler *s, fv_item *item, fv_error *error) {
+    const fv_instance *instance = item->instance;
+    for (int k = 0; k < instance->graph->nsinks; k++)
+        if (item->temporaries[k]) FV_TRY(fv_outputs_done(s->outputs, instance->graph->sinks[k].file, instance->graph->sinks[k].key, item->temporaries[k], error));
+    return FV_OK;
+}
+
+/* Called without the mutex: nobody else touches an item that is closing. */
+static void close_item(fv_scheduler *s, fv_item *item) {
+    fv_error  error = item->error;
+    fv_status status = item->failed ? error.code : finish_outputs(s, item, &error);
+    if (status == FV_OK) status = fv_collect_item(s->result, item->instance, &error);
+    if (status != FV_OK && item->instance)
+        for (int k = 0; item->temporaries && k < item->instance->graph->nsinks; k++)
+            if (item->temporaries[k]) fv_outputs_abandon(s->outputs, item->instance->graph->sinks[k].file);
+    pthread_mutex_lock(&s->mutex);
+    if (status != FV_OK) {
+        fv_collect_failure(s->result, fv_bindings_item(s->context->bindings, item->number), &error);
+        s->progress.items_failed++;
+        bool fatal = !s->context->bindings->collection || s->settings->stop_on_error || status == FV_ERROR_FULL || status == FV_ERROR_CANCELLED;
+        if (s->context->bindings->collection) {
+            fv_log("fovea: %s: %s", fv_bindings_item(s->context->bindings, item->number), error.message);
+            char *name = fv_sprintf("error %s", fv_bindings_item(s->context->bindings, item->number));
+            fv_record_fact(s->record, name, error.message);
+            free(name);
+        }
+        if (fatal && !s->stopping) {
+            s->stopping = true;
+            s->status = status;
+            s->error = error;
+        }
+    } else
+        for (int k = 0; k < item->instance->graph->nsinks; k++) {
+            const fv_sink *sink = &item->instance->graph->sinks[k];
+            if (sink->kind == FV_SINK_FILE && sink->value->type.kind == FV_KIND_IMAGE) fv_collect_output(s->result, sink->file, item->temporaries[k] != NULL);
+        }
+    s->progress.items_done++;
+    for (fv_item **i = &s->items; *i; i = &(*i)->next)
+        if (*i == item) {
+            *i = item->next;
+            break;
+        }
+    s->nopen--;
+    tell(s, false);
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->mutex);
+    free_item(item);
+}
+
+static bool item_over(const fv_item *item) {
+    if (item->out > 0 || item->closing) return false;
+    if (item->failed) return true;
+    if (!item->ready) return false;
+    for (int k = 0; k < item->instance->plan->nstages; k++)
+        if (item->stages[k].needed && !item->stages[k].complete) return false;
+    return true;
+}
+
+static void account(fv_scheduler *s, fv_job *job) {
+    fv_item *item = job->item;
+    item->tasks_done++;
+    s->progress.tasks_done++;
+    s->result->tasks_run++;
+    s->progress.bytes_read += job->facts.bytes_read;
+    s->progress.bytes_written += job->facts.bytes_written;
+    s->result->bytes_read += job->facts.bytes_read;
+    s->result->bytes_written += job->facts.bytes_written;
+}
+
+void fv_scheduler_done(fv_scheduler *s, fv_job *job, int worker, fv_status status, const fv_error *error) {
+    fv_item *item = job->item;
+    if (job->kind == FV_JOB_TASK) {
+        job->facts.item = item->number;
+        job->facts.stage = job->stage;
+        job->facts.task = job->task;
+        job->facts.worker = worker;
+        job->facts.status = (int)status;
+        fv_record_task(s->record, &job->facts);
+    }
+    pthread_mutex_lock(&s->mutex);
+    item->out--;
+    s->memory -= job->memory;
+    if (status != FV_OK && !item->failed) {
+        item->failed = true;
+        item->error = *error;
+        item->error.code = status;
+    }
+    if (job->kind == FV_JOB_OPEN && status == FV_OK) {
+        item->ready = true;
+        s->progress.tasks += item->tasks;
+        s->result->tasks_total += item->tasks;
+    }
+    if (job->kind == FV_JOB_TASK) {
+        item->stages[job->stage].out--;
+        item->stages[job->stage].done++;
+        if (status == FV_OK) account(s, job);
+    }
+    if (job->kind == FV_JOB_END && status == FV_OK) complete_stage(item, job->stage);
+    bool over = item_over(item);
+    if (over) item->closing = true;
+    tell(s, false);
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->mutex);
+    if (s->memory + fv_buffer_pooled() > s->memory_limit) fv_buffer_trim();
+    if (over) close_item(s, item);
+}
+
+fv_status fv_scheduler_status(fv_scheduler *s, fv_error *error) {
+    if (s->status != FV_OK && error) *error = s->error;
+    return s->status;
+}
+
+void fv_scheduler_stop(fv_scheduler *s, fv_status status, const fv_error *error) {
+    pthread_mutex_lock(&s->mutex);
+    if (!s->stopping) {
+        s->stopping = true;
+        s->status = status;
+        s->error = *error;
+    }
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->mutex);
+}
