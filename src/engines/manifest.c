@@ -2,6 +2,7 @@
 #include "engines/manifest.h"
 #include "base/file.h"
 #include <cjson/cJSON.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,8 +10,7 @@ enum { VERSION = 1 };
 
 /* ---------------------------------------------------------------- freezing */
 
-static fv_status list_items(const fv_bindings *bindings, cJSON *lists, fv_error *error) {
-    (void)error;
+static void list_items(const fv_bindings *bindings, cJSON *lists) {
     for (int l = 0; l < bindings->nlists; l++) {
         cJSON *list = cJSON_CreateObject(), *files = cJSON_CreateArray();
         cJSON_AddStringToObject(list, "pattern", bindings->lists[l].pattern);
@@ -27,7 +27,27 @@ static fv_status list_items(const fv_bindings *bindings, cJSON *lists, fv_error 
         cJSON_AddItemToObject(list, "files", files);
         cJSON_AddItemToArray(lists, list);
     }
-    return FV_OK;
+}
+
+/* An image type as the bytes of its struct in hex: read back by the same build. */
+static void type_text(const fv_image_type *type, fv_bytes *out) {
+    const uint8_t *bytes = (const uint8_t *)type;
+    for (size_t i = 0; i < sizeof *type; i++) fv_bytes_printf(out, "%02x", bytes[i]);
+}
+
+static void list_arrays(const fv_bindings *bindings, cJSON *arrays) {
+    for (int a = 0; a < bindings->narrays; a++) {
+        cJSON   *array = cJSON_CreateObject();
+        fv_bytes type = { 0 };
+        char     hex[33];
+        type_text(&bindings->arrays[a].type, &type);
+        fv_hash_format(bindings->arrays[a].content, hex);
+        cJSON_AddStringToObject(array, "name", bindings->arrays[a].name);
+        cJSON_AddStringToObject(array, "type", (char *)type.data);
+        cJSON_AddStringToObject(array, "content", hex);
+        cJSON_AddItemToArray(arrays, array);
+        fv_bytes_release(&type);
+    }
 }
 
 static char *render(const fv_program *program, const fv_bindings *bindings, const fv_plan_options *plan_options) {
@@ -53,7 +73,10 @@ static char *render(const fv_program *program, const fv_bindings *bindings, cons
     }
     cJSON *chunk = cJSON_AddArrayToObject(root, "chunk");
     for (int d = 0; d < plan_options->chunk_ndim; d++) cJSON_AddItemToArray(chunk, cJSON_CreateNumber((double)plan_options->chunk[d]));
-    list_items(bindings, cJSON_AddArrayToObject(root, "items"), NULL);
+    list_items(bindings, cJSON_AddArrayToObject(root, "items"));
+    list_arrays(bindings, cJSON_AddArrayToObject(root, "arrays"));
+    cJSON *keeps = cJSON_AddArrayToObject(root, "keeps");
+    for (int k = 0; k < bindings->nkeeps; k++) cJSON_AddItemToArray(keeps, cJSON_CreateString(bindings->keeps[k]));
     char *text = cJSON_Print(root);
     cJSON_Delete(root);
     return text;
@@ -65,10 +88,6 @@ fv_status fv_manifest_freeze(const char *folder, const fv_program *program, cons
     fv_hasher hasher;
     fv_hasher_init(&hasher);
     fv_hasher_text(&hasher, text);
-    for (int a = 0; a < bindings->narrays; a++) {
-        fv_hash content = fv_hash_bytes(bindings->arrays[a].data, (size_t)fv_image_type_bytes(&bindings->arrays[a].type));
-        fv_hasher_add(&hasher, &content, sizeof content);
-    }
     fv_hash_format(fv_hasher_finish(&hasher), hex);
     hex[16] = 0;
     *run_folder = fv_sprintf("%s/runs/%s", folder, hex);
@@ -80,7 +99,29 @@ fv_status fv_manifest_freeze(const char *folder, const fv_program *program, cons
     return status;
 }
 
+static char *array_path(const char *run_folder, const char *name) { return fv_sprintf("%s/array-%s", run_folder, name); }
+
+fv_status fv_manifest_spool(const char *run_folder, const fv_bindings *bindings, fv_error *error) {
+    fv_status status = FV_OK;
+    for (int a = 0; a < bindings->narrays && status == FV_OK; a++) {
+        const fv_array *array = &bindings->arrays[a];
+        char           *path = array_path(run_folder, array->name);
+        if (!fv_file_exists(path)) status = fv_file_write_all(path, array->data, (size_t)fv_image_type_bytes(&array->type), false, error);
+        free(path);
+    }
+    return status;
+}
+
 /* ---------------------------------------------------------------- loading */
+
+static bool from_hex(const char *text, void *data, size_t size) {
+    for (size_t i = 0; i < size; i++) {
+        unsigned byte;
+        if (sscanf(text + 2 * i, "%2x", &byte) != 1) return false;
+        ((uint8_t *)data)[i] = (uint8_t)byte;
+    }
+    return true;
+}
 
 static const char *text_of(const cJSON *object, const char *name) {
     const cJSON *field = cJSON_GetObjectItemCaseSensitive(object, name);
@@ -126,6 +167,37 @@ static void load_items(const cJSON *root, fv_bindings *bindings) {
     }
 }
 
+/* Arrays are read whole: a program that holds them in memory has room for them. */
+static fv_status load_arrays(const cJSON *root, const char *run_folder, fv_bindings *bindings, fv_error *error) {
+    const cJSON *a, *k;
+    int          count = cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(root, "arrays"));
+    int          keeps = cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(root, "keeps"));
+    bindings->arrays = fv_calloc((size_t)(count + 1) * sizeof *bindings->arrays);
+    bindings->keeps = fv_calloc((size_t)(keeps + 1) * sizeof *bindings->keeps);
+    cJSON_ArrayForEach(k, cJSON_GetObjectItemCaseSensitive(root, "keeps")) bindings->keeps[bindings->nkeeps++] = fv_arena_strdup(&bindings->arena, k->valuestring);
+    cJSON_ArrayForEach(a, cJSON_GetObjectItemCaseSensitive(root, "arrays")) {
+        fv_array *array = &bindings->arrays[bindings->narrays++];
+        uint64_t  part[2];
+        array->name = fv_arena_strdup(&bindings->arena, text_of(a, "name"));
+        if (!from_hex(text_of(a, "type"), &array->type, sizeof array->type) || sscanf(text_of(a, "content"), "%16" SCNx64 "%16" SCNx64, &part[0], &part[1]) != 2)
+            return fv_fail(error, FV_ERROR_INPUT, "the manifest of %s is damaged", run_folder);
+        array->content = (fv_hash){ .high = part[0], .low = part[1] };
+        size_t    size = (size_t)fv_image_type_bytes(&array->type);
+        char     *path = array_path(run_folder, array->name);
+        void     *data = fv_arena_alloc(&bindings->arena, size);
+        int       fd;
+        fv_status status = fv_file_open_read(path, &fd, error);
+        if (status == FV_OK) {
+            status = fv_file_read_at(fd, data, size, 0, path, error);
+            fv_file_close(fd, path, NULL);
+        }
+        array->data = data;
+        free(path);
+        FV_TRY(status);
+    }
+    return FV_OK;
+}
+
 fv_status fv_manifest_load(const char *run_folder, fv_program **program, fv_bindings *bindings, fv_plan_options *plan_options,
                            fv_error *error) {
     char     *path = fv_sprintf("%s/manifest.json", run_folder);
@@ -147,6 +219,7 @@ fv_status fv_manifest_load(const char *run_folder, fv_program **program, fv_bind
         cJSON_ArrayForEach(c, cJSON_GetObjectItemCaseSensitive(root, "chunk"))
             if (plan_options->chunk_ndim < FV_MAX_DIMS) plan_options->chunk[plan_options->chunk_ndim++] = (int64_t)cJSON_GetNumberValue(c);
         plan_options->collection = bindings->collection;
+        status = load_arrays(root, run_folder, bindings, error);
     }
     cJSON_Delete(root);
     fv_bytes_release(&bytes);

@@ -173,6 +173,7 @@ static fv_status run_checked(running *r, fv_diagnostics *diagnostics, fv_error *
     FV_TRY(fv_outputs_open(r->folder, r->settings->overwrite, r->settings->fresh, &r->outputs, error));
     FV_TRY(start(r, diagnostics, error));
     FV_TRY(fv_manifest_freeze(r->folder, r->context.program, r->context.bindings, &r->context.plan_options, &r->run_folder, error));
+    if (r->engine->shared) FV_TRY(fv_manifest_spool(r->run_folder, r->context.bindings, error));
     FV_TRY(fv_record_open(r->run_folder, r->writer, &r->record, error));
     note_run(r);
     fv_status status = run_items(r, task_memory, error);

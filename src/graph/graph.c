@@ -123,7 +123,7 @@ fv_status fv_graph_array(fv_graph *graph, const fv_array *array, fv_node **node,
     params->name = fv_arena_strdup(&graph->arena, array->name);
     params->type = array->type;
     params->data = array->data;
-    params->content = fv_hash_bytes(array->data, (size_t)fv_image_type_bytes(&array->type));
+    params->content = array->content;
     return fv_graph_call(graph, fv_op_find("array"), params, NULL, (fv_span){ 1, 1, 1 }, node, error);
 }
 

@@ -71,6 +71,7 @@ typedef struct fv_array { /* an array fed from memory; borrowed */
     char         *name;
     fv_image_type type;
     const void   *data;
+    fv_hash       content; /* of the data */
 } fv_array;
 
 typedef struct fv_bindings {

@@ -91,7 +91,5 @@ int fv_op_image_pass(const fv_op *op);
 /* Last reducing pass, -1 if none. */
 int fv_op_last_finish(const fv_op *op);
 
-/* The plan for people and for programs. workers and memory: what the run would use. */
-void fv_plan_print(const fv_plan *plan, int workers, int64_t memory, int64_t items, fv_bytes *out);
 
 #endif

@@ -1,0 +1,11 @@
+/* Fovea: image analysis and reconstruction from a few lines of text. */
+#ifndef FOVEA_H
+#define FOVEA_H
+
+#include <fovea/describe.h>
+#include <fovea/image.h>
+#include <fovea/pipeline.h>
+#include <fovea/status.h>
+#include <fovea/table.h>
+
+#endif

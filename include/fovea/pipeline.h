@@ -1,0 +1,111 @@
+/* A pipeline: from text and arrays to results.
+ *
+ *     fv_pipeline *p = fv_pipeline_new();
+ *     fv_error error = {0};
+ *     fv_pipeline_array(p, "foam", &type, pixels, &error);                        // an array of yours is a variable
+ *     fv_pipeline_add(p, "cells", "bubbles = label(foam < 80)\n", &error);         // statements, one or many at a time
+ *     fv_pipeline_keep(p, "bubbles", &error);                                     // wanted back
+ *     fv_run_options options = { .workers = 4 };
+ *     fv_result *r;
+ *     if (fv_pipeline_run(p, &options, &r, &error) == FV_OK) {
+ *         const int32_t *labels = fv_result_array(r, "bubbles", &type);
+ *         ...
+ *     }
+ *     fv_result_free(r);
+ *     fv_pipeline_free(p);
+ *
+ * A pipeline is used by one thread at a time; different pipelines may run at once. Nothing is computed before fv_pipeline_run.
+ */
+#ifndef FOVEA_PIPELINE_H
+#define FOVEA_PIPELINE_H
+
+#include <fovea/describe.h>
+#include <fovea/image.h>
+#include <fovea/status.h>
+#include <fovea/table.h>
+
+typedef struct fv_pipeline fv_pipeline;
+typedef struct fv_result   fv_result;
+
+fv_pipeline *fv_pipeline_new(void);
+void         fv_pipeline_free(fv_pipeline *pipeline);
+
+/* Adds statements. name: what messages call the text (a file's path, or "-e"). Mistakes of grammar are found here, those of
+ * meaning by check, plan and run; both are in fv_pipeline_messages. */
+fv_status fv_pipeline_add(fv_pipeline *pipeline, const char *name, const char *text, fv_error *error);
+/* A whole .fov file. */
+fv_status fv_pipeline_add_file(fv_pipeline *pipeline, const char *path, fv_error *error);
+/* Gives a `param` another value, or several for a sweep: "radius=8,12,16". */
+fv_status fv_pipeline_set(fv_pipeline *pipeline, const char *assignment, fv_error *error);
+/* Makes a dense array a variable of the pipeline. The pixels are borrowed until the pipeline is freed. */
+fv_status fv_pipeline_array(fv_pipeline *pipeline, const char *name, const fv_image_type *type, const void *data, fv_error *error);
+/* Asks for a variable's value after the run. */
+fv_status fv_pipeline_keep(fv_pipeline *pipeline, const char *name, fv_error *error);
+/* Lattice of chunks: the last axes, or one number for all; 0 of them: chosen. Results do not depend on it. */
+fv_status fv_pipeline_chunk(fv_pipeline *pipeline, const int64_t *chunk, int ndim, fv_error *error);
+
+/* All mistakes found by the last call, with file, line, column and caret; "" if none. Valid until the next call. */
+const char *fv_pipeline_messages(const fv_pipeline *pipeline);
+
+typedef struct fv_run_state { /* what a progress callback sees */
+    int64_t items, items_done, items_failed;
+    int64_t tasks, tasks_done;
+    double  fraction; /* of all work, 0 to 1 */
+    int64_t bytes_read, bytes_written;
+    int64_t memory;
+    double  seconds;
+} fv_run_state;
+
+typedef struct fv_run_options {
+    const char *engine;  /* "threads" (default) or another that fv_describe_all lists */
+    int         workers; /* 0: all cores */
+    int64_t     memory;  /* bytes the whole run may use; 0: half of what is free */
+    const char *store;   /* folder for everything that a run keeps; NULL: .fovea */
+    bool        fresh;     /* forget what earlier runs computed */
+    bool        overwrite; /* replace files that Fovea did not make */
+    bool        stop_on_error;
+    int         poison;    /* tests: 0 off, else a byte + 1 that fills memory outside declared regions */
+    const char *command;   /* the fovea command, for engines that start it; NULL: this program */
+    void      (*progress)(void *context, const fv_run_state *state); /* at most ten times a second, from any thread */
+    void       *context;
+    volatile int *cancel;  /* set to non-zero, even from a signal handler, to stop cleanly */
+} fv_run_options;
+
+/* FV_OK: everything is done. FV_ERROR_CANCELLED: stopped, can go on. FV_ERROR_INPUT with fv_result_failures > 0: some items
+ * failed and all others are done. Other errors: see the message. *result is set in any case; free it. */
+fv_status fv_pipeline_run(fv_pipeline *pipeline, const fv_run_options *options, fv_result **result, fv_error *error);
+
+/* What a run would do, as text or JSON, without reading a pixel. The caller frees. */
+fv_status fv_pipeline_plan(fv_pipeline *pipeline, const fv_run_options *options, fv_form form, char **text, fv_error *error);
+/* The graph in DOT: operators, or with chunks the tasks. The caller frees. */
+fv_status fv_pipeline_graph(fv_pipeline *pipeline, bool chunks, char **dot, fv_error *error);
+
+/* ---- results: everything is borrowed from the result ---- */
+const void     *fv_result_array(const fv_result *result, const char *name, fv_image_type *type); /* NULL if there is none */
+const fv_table *fv_result_table(const fv_result *result, const char *name);                      /* a scalar is a table of one cell */
+/* Bare scalars and tables of the text, in order. */
+int             fv_result_printed(const fv_result *result);
+const fv_table *fv_result_printed_table(const fv_result *result, int index, bool *is_scalar);
+int             fv_result_failures(const fv_result *result);
+const char     *fv_result_failure(const fv_result *result, int index, fv_error *error); /* the item */
+int             fv_result_outputs(const fv_result *result);
+const char     *fv_result_output(const fv_result *result, int index);
+
+typedef struct fv_result_facts {
+    int64_t tasks_run, outputs_made, outputs_current;
+    int64_t bytes_read, bytes_written; /* voxels, before compression */
+    int64_t peak_memory;
+    double  seconds;
+} fv_result_facts;
+fv_result_facts fv_result_summary(const fv_result *result);
+void            fv_result_free(fv_result *result);
+
+/* Messages about what goes on: 0 none, 1 normal, 2 more. They go to standard error, and `before` and `after` are called around
+ * each, for a program that draws there. */
+void fv_messages(int level, void (*before)(void), void (*after)(void));
+
+/* What a worker process of an engine does: reads jobs of the run in that folder from standard input until there are none.
+ * Returns the exit status. */
+int fv_task_serve(const char *run_folder);
+
+#endif

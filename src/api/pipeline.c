@@ -1,0 +1,282 @@
+/* The public face of a pipeline: text and arrays in, results out. */
+#include <fovea/pipeline.h>
+#include "base/file.h"
+#include "engines/run.h"
+#include "plan/print.h"
+#include <stdlib.h>
+
+struct fv_pipeline {
+    fv_bytes        text;
+    char           *name;
+    fv_program     *program;
+    fv_bindings     bindings; /* as given; resolved anew for every run */
+    char          **sets;
+    int             nsets;
+    fv_plan_options plan_options;
+    fv_bytes        messages;
+};
+
+struct fv_result {
+    fv_run_result *run;
+};
+
+fv_pipeline *fv_pipeline_new(void) { return fv_calloc(sizeof(fv_pipeline)); }
+
+void fv_pipeline_free(fv_pipeline *p) {
+    if (!p) return;
+    fv_program_free(p->program);
+    fv_bindings_release(&p->bindings);
+    for (int i = 0; i < p->nsets; i++) free(p->sets[i]);
+    free(p->sets);
+    free(p->name);
+    fv_bytes_release(&p->text);
+    fv_bytes_release(&p->messages);
+    free(p);
+}
+
+/* ---------------------------------------------------------------- building */
+
+static void clear_messages(fv_pipeline *p) {
+    fv_bytes_clear(&p->messages);
+    fv_bytes_printf(&p->messages, "%s", "");
+}
+
+static fv_status report(fv_pipeline *p, fv_diagnostics *diagnostics, fv_status status) {
+    clear_messages(p);
+    if (diagnostics->count) fv_diagnostics_format(diagnostics, p->name ? p->name : "pipeline", (char *)p->text.data, &p->messages);
+    fv_bytes_append(&p->messages, "", 1);
+    fv_diagnostics_release(diagnostics);
+    return status;
+}
+
+const char *fv_pipeline_messages(const fv_pipeline *p) { return p->messages.data ? (const char *)p->messages.data : ""; }
+
+fv_status fv_pipeline_add(fv_pipeline *p, const char *name, const char *text, fv_error *error) {
+    fv_diagnostics diagnostics = { 0 };
+    if (!p->name) p->name = fv_strdup(name);
+    if (p->text.size && p->text.data[p->text.size - 1] != '\n') fv_bytes_append(&p->text, "\n", 1);
+    fv_bytes_printf(&p->text, "%s", text);
+    fv_program_free(p->program);
+    p->program = fv_program_parse(p->name, (char *)p->text.data, &diagnostics);
+    bool bad = diagnostics.count > 0;
+    if (bad) fv_fail(error, FV_ERROR_USAGE, "%s", diagnostics.items[0].message);
+    return report(p, &diagnostics, bad ? FV_ERROR_USAGE : FV_OK);
+}
+
+fv_status fv_pipeline_add_file(fv_pipeline *p, const char *path, fv_error *error) {
+    fv_bytes bytes = { 0 };
+    FV_TRY(fv_file_read_all(path, (size_t)16 << 20, &bytes, error));
+    fv_status status = strlen((char *)bytes.data) == bytes.size ? fv_pipeline_add(p, path, (char *)bytes.data, error)
+                                                               : fv_fail(error, FV_ERROR_USAGE, "%s is not a text", path);
+    fv_bytes_release(&bytes);
+    return status;
+}
+
+fv_status fv_pipeline_set(fv_pipeline *p, const char *assignment, fv_error *error) {
+    fv_bindings probe = { 0 };
+    fv_status   status = FV_OK;
+    p->sets = fv_realloc(p->sets, (size_t)(p->nsets + 1) * sizeof *p->sets);
+    p->sets[p->nsets++] = fv_strdup(assignment);
+    for (int i = 0; i < p->nsets && status == FV_OK; i++) status = fv_bindings_set(&probe, p->sets[i], error);
+    fv_bindings_release(&probe);
+    if (status != FV_OK) free(p->sets[--p->nsets]);
+    return status;
+}
+
+static bool is_name(const char *name) {
+    for (const char *c = name; *c; c++)
+        if (!(*c == '_' || (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (c > name && *c >= '0' && *c <= '9'))) return false;
+    return *name != 0;
+}
+
+fv_status fv_pipeline_array(fv_pipeline *p, const char *name, const fv_image_type *type, const void *data, fv_error *error) {
+    if (!is_name(name)) return fv_fail(error, FV_ERROR_USAGE, "\"%s\" cannot be a variable: letters, digits and _ only", name);
+    if (!data || type->ndim < 1 || type->ndim > FV_MAX_DIMS || fv_image_type_bytes(type) <= 0)
+        return fv_fail(error, FV_ERROR_USAGE, "array %s: 1 to %d axes of at least one voxel are needed", name, FV_MAX_DIMS);
+    fv_bindings *b = &p->bindings;
+    b->arrays = fv_realloc(b->arrays, (size_t)(b->narrays + 1) * sizeof *b->arrays);
+    b->arrays[b->narrays++] = (fv_array){ .name = fv_arena_strdup(&b->arena, name), .type = *type, .data = data };
+    return FV_OK;
+}
+
+fv_status fv_pipeline_keep(fv_pipeline *p, const char *name, fv_error *error) {
+    if (!is_name(name)) return fv_fail(error, FV_ERROR_USAGE, "\"%s\" cannot be a variable: letters, digits and _ only", name);
+    fv_bindings *b = &p->bindings;
+    b->keeps = fv_realloc(b->keeps, (size_t)(b->nkeeps + 1) * sizeof *b->keeps);
+    b->keeps[b->nkeeps++] = fv_arena_strdup(&b->arena, name);
+    return FV_OK;
+}
+
+fv_status fv_pipeline_chunk(fv_pipeline *p, const int64_t *chunk, int ndim, fv_error *error) {
+    if (ndim < 0 || ndim > FV_MAX_DIMS) return fv_fail(error, FV_ERROR_USAGE, "chunk has %d numbers; at most %d are possible", ndim, FV_MAX_DIMS);
+    for (int d = 0; d < ndim; d++)
+        if (chunk[d] < 1) return fv_fail(error, FV_ERROR_USAGE, "chunk = %lld: must be at least 1", (long long)chunk[d]);
+    p->plan_options.chunk_ndim = ndim;
+    for (int d = 0; d < ndim; d++) p->plan_options.chunk[d] = chunk[d];
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- resolving */
+
+/* A copy of what was given, with items listed and parameters filled in. */
+static fv_status resolve(fv_pipeline *p, fv_bindings *b, fv_diagnostics *diagnostics, fv_error *error) {
+    *b = (fv_bindings){ 0 };
+    if (!p->program) return fv_fail(error, FV_ERROR_USAGE, "the pipeline has no text");
+    for (int i = 0; i < p->nsets; i++) FV_TRY(fv_bindings_set(b, p->sets[i], error));
+    b->arrays = fv_alloc((size_t)(p->bindings.narrays + 1) * sizeof *b->arrays);
+    b->keeps = fv_alloc((size_t)(p->bindings.nkeeps + 1) * sizeof *b->keeps);
+    if (p->bindings.narrays) memcpy(b->arrays, p->bindings.arrays, (size_t)p->bindings.narrays * sizeof *b->arrays);
+    if (p->bindings.nkeeps) memcpy(b->keeps, p->bindings.keeps, (size_t)p->bindings.nkeeps * sizeof *b->keeps);
+    b->narrays = p->bindings.narrays;
+    b->nkeeps = p->bindings.nkeeps;
+    for (int a = 0; a < b->narrays; a++) /* the pixels may have changed since the last run */
+        b->arrays[a].content = fv_hash_bytes(b->arrays[a].data, (size_t)fv_image_type_bytes(&b->arrays[a].type));
+    return fv_bindings_resolve(b, p->program, diagnostics, error);
+}
+
+/* ---------------------------------------------------------------- running */
+
+typedef struct listener {
+    void (*progress)(void *context, const fv_run_state *state);
+    void *context;
+} listener;
+
+static void pass_on(void *context, const fv_progress *p) {
+    const listener *l = context;
+    fv_run_state    state = { p->items, p->items_done, p->items_failed, p->tasks, p->tasks_done, p->fraction, p->bytes_read, p->bytes_written, p->memory, p->seconds };
+    l->progress(l->context, &state);
+}
+
+fv_status fv_pipeline_run(fv_pipeline *p, const fv_run_options *options, fv_result **result, fv_error *error) {
+    static const fv_run_options defaults;
+    const fv_run_options       *o = options ? options : &defaults;
+    fv_diagnostics              diagnostics = { 0 };
+    fv_bindings                 bindings;
+    listener                    l = { o->progress, o->context };
+    fv_run_settings settings = { .engine = o->engine, .workers = o->workers, .memory = o->memory, .folder = o->store, .fresh = o->fresh,
+                                 .overwrite = o->overwrite, .stop_on_error = o->stop_on_error, .poison = o->poison - 1, .program = o->command,
+                                 .progress = o->progress ? pass_on : NULL, .context = &l, .cancel = o->cancel };
+    *result = fv_calloc(sizeof **result);
+    fv_status status = resolve(p, &bindings, &diagnostics, error);
+    if (status == FV_OK) status = fv_run_all(p->program, &bindings, &p->plan_options, &settings, &(*result)->run, &diagnostics, error);
+    if (!(*result)->run) (*result)->run = fv_calloc(sizeof(fv_run_result));
+    for (int i = 0; i < (*result)->run->nkept; i++) { /* names outlive the bindings */
+        fv_kept *kept = &(*result)->run->kept[i];
+        kept->name = fv_arena_strdup(&(*result)->run->arena, kept->name);
+    }
+    fv_bindings_release(&bindings);
+    return report(p, &diagnostics, status);
+}
+
+/* ---------------------------------------------------------------- plans and graphs */
+
+static fv_status with_sample(fv_pipeline *p, fv_error *error, void (*use)(const fv_instance *instance, const fv_bindings *bindings, void *context),
+                             void *context) {
+    fv_diagnostics diagnostics = { 0 };
+    fv_bindings    bindings;
+    fv_instance   *instance = NULL;
+    fv_status      status = resolve(p, &bindings, &diagnostics, error);
+    fv_context     sample = { .program = p->program, .bindings = &bindings, .plan_options = p->plan_options, .poison = -1 };
+    sample.plan_options.collection = bindings.collection;
+    if (status == FV_OK) status = fv_run_sample(&sample, &instance, &diagnostics, error);
+    if (status == FV_OK) use(instance, &bindings, context);
+    fv_instance_close(instance);
+    fv_bindings_release(&bindings);
+    return report(p, &diagnostics, status);
+}
+
+typedef struct printing {
+    fv_plan_facts facts;
+    bool          json, chunks;
+    fv_bytes      text;
+} printing;
+
+static void print_plan(const fv_instance *instance, const fv_bindings *bindings, void *context) {
+    printing *print = context;
+    print->facts.items = bindings->nitems;
+    if (print->json) fv_plan_json(instance->plan, &print->facts, &print->text);
+    else fv_plan_text(instance->plan, &print->facts, &print->text);
+}
+
+static void print_graph(const fv_instance *instance, const fv_bindings *bindings, void *context) {
+    (void)bindings;
+    printing *print = context;
+    if (print->chunks) fv_plan_dot(instance->plan, &print->text);
+    else fv_graph_dot(instance->graph, instance->plan, &print->text);
+}
+
+static fv_status finish_text(printing *print, fv_status status, char **text) {
+    if (status == FV_OK) fv_bytes_append(&print->text, "", 1);
+    *text = (char *)print->text.data;
+    return status;
+}
+
+fv_status fv_pipeline_plan(fv_pipeline *p, const fv_run_options *options, fv_form form, char **text, fv_error *error) {
+    printing print = { .json = form == FV_FORM_JSON };
+    print.facts.workers = options && options->workers > 0 ? options->workers : fv_default_workers();
+    print.facts.memory = options && options->memory > 0 ? options->memory : fv_default_memory();
+    return finish_text(&print, with_sample(p, error, print_plan, &print), text);
+}
+
+fv_status fv_pipeline_graph(fv_pipeline *p, bool chunks, char **dot, fv_error *error) {
+    printing print = { .chunks = chunks };
+    return finish_text(&print, with_sample(p, error, print_graph, &print), dot);
+}
+
+/* ---------------------------------------------------------------- results */
+
+const void *fv_result_array(const fv_result *result, const char *name, fv_image_type *type) {
+    for (int i = 0; i < result->run->nkept; i++)
+        if (!strcmp(result->run->kept[i].name, name)) {
+            if (type) *type = result->run->kept[i].type;
+            return result->run->kept[i].data;
+        }
+    return NULL;
+}
+
+const fv_table *fv_result_table(const fv_result *result, const char *name) {
+    for (int i = 0; i < result->run->ntables; i++)
+        if (!result->run->table_printed[i] && !strcmp(result->run->table_names[i], name)) return &result->run->tables[i];
+    return NULL;
+}
+
+int fv_result_printed(const fv_result *result) {
+    int n = 0;
+    for (int i = 0; i < result->run->ntables; i++) n += result->run->table_printed[i];
+    return n;
+}
+
+const fv_table *fv_result_printed_table(const fv_result *result, int index, bool *is_scalar) {
+    for (int i = 0; i < result->run->ntables; i++)
+        if (result->run->table_printed[i] && !index--) {
+            *is_scalar = result->run->table_is_scalar[i];
+            return &result->run->tables[i];
+        }
+    return NULL;
+}
+
+int fv_result_failures(const fv_result *result) { return result->run->nfailures; }
+
+const char *fv_result_failure(const fv_result *result, int index, fv_error *error) {
+    if (error) *error = result->run->failures[index].error;
+    return result->run->failures[index].item;
+}
+
+int         fv_result_outputs(const fv_result *result) { return result->run->noutputs; }
+const char *fv_result_output(const fv_result *result, int index) { return result->run->outputs[index]; }
+
+fv_result_facts fv_result_summary(const fv_result *result) {
+    const fv_run_result *r = result->run;
+    return (fv_result_facts){ r->tasks_run, r->outputs_made, r->outputs_current, r->bytes_read, r->bytes_written, r->peak_memory, r->seconds };
+}
+
+void fv_result_free(fv_result *result) {
+    if (!result) return;
+    fv_run_result_free(result->run);
+    free(result);
+}
+
+void fv_messages(int level, void (*before)(void), void (*after)(void)) {
+    fv_log_set(level <= 0 ? FV_LOG_QUIET : level == 1 ? FV_LOG_NORMAL : FV_LOG_VERBOSE);
+    fv_log_hook(before, after);
+}

@@ -1,0 +1,79 @@
+/* fovea convert: a file in another format. */
+#include "execute.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    const char *region;
+    const char *compression;
+    const char *dtype;
+    FV_EXECUTE_FIELDS;
+} convert_options;
+
+static const fv_option options[] = {
+    FV_OPTION(convert_options, region, .letter = 'r', .argument = "SLICES", .doc = "only this part, as 0:100,:,::2"),
+    FV_OPTION(convert_options, compression, .argument = "NAME", .doc = "compression of the new file, in its format's words"),
+    FV_OPTION(convert_options, dtype, .argument = "TYPE", .doc = "element type of the new file, as uint8 or float32"),
+    FV_EXECUTE_OPTIONS(convert_options),
+    FV_OPTION_END,
+};
+
+/* Appends text as a quoted string of the pipeline language. */
+static void quote(FILE *out, const char *text) {
+    fputc('"', out);
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\') fputc('\\', out);
+        fputc(*text, out);
+    }
+    fputc('"', out);
+}
+
+static char *pipeline_text(const convert_options *o, char **args) {
+    char  *text = NULL;
+    size_t size;
+    FILE  *out = open_memstream(&text, &size);
+    fprintf(out, "read(");
+    quote(out, args[0]);
+    fprintf(out, ")");
+    if (o->region) fprintf(out, "[%s]", o->region);
+    if (o->dtype) {
+        fprintf(out, " |> convert(");
+        quote(out, o->dtype);
+        fprintf(out, ")");
+    }
+    fprintf(out, " |> write(");
+    quote(out, args[1]);
+    if (o->compression) {
+        fprintf(out, ", compression = ");
+        quote(out, o->compression);
+    }
+    fprintf(out, ")\n");
+    fclose(out);
+    return text;
+}
+
+static int run(const void *options_, int nargs, char **args) {
+    const convert_options *o = options_;
+    char                  *text = pipeline_text(o, args);
+    fv_pipeline           *pipeline = fv_pipeline_new();
+    fv_error               error = { 0 };
+    (void)nargs;
+    fv_status status = fv_pipeline_add(pipeline, "convert", text, &error);
+    free(text);
+    if (status != FV_OK) {
+        fputs(fv_pipeline_messages(pipeline), stderr);
+        fv_pipeline_free(pipeline);
+        return FV_EXIT_REFUSED;
+    }
+    fv_execute execute = { o->engine, o->workers, o->memory, o->store, o->fresh, o->overwrite, o->stop_on_error, o->quiet, o->verbose, o->json };
+    return fv_execute_pipeline("convert", pipeline, &execute);
+}
+
+const fv_command fv_cmd_convert = {
+    .name = "convert", .brief = "write an image file in another format", .usage = "IN OUT", .least = 2, .most = 2,
+    .doc = "Formats follow from the extensions. Memory stays in its bound whatever the size of the file; with a pattern for IN and {stem} "
+           "in OUT every file that matches is converted.",
+    .examples = "fovea convert scan.nii.gz scan.zarr\nfovea convert stack.tif part.npy --region 10:20,:,:\nfovea convert 'in/*.png' 'out/{stem}.tif'",
+    .options = options, .options_size = sizeof(convert_options), .run = run,
+};

@@ -1,0 +1,177 @@
+/* Running a pipeline from the command line. */
+#include "execute.h"
+#include "pipeline_options.h"
+#include "progress.h"
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- values */
+
+/* The shortest text that reads back as the same number. */
+static void number_text(double value, char *text, size_t size) {
+    for (int digits = 6; digits <= 17; digits++) {
+        snprintf(text, size, "%.*g", digits, value);
+        if (strtod(text, NULL) == value || isnan(value)) return;
+    }
+}
+
+static void cell_text(const fv_column *column, fv_cell cell, bool exact, char *text, size_t size) {
+    if (column->kind == FV_COLUMN_INTEGER) snprintf(text, size, "%lld", (long long)cell.integer);
+    else if (column->kind == FV_COLUMN_TEXT) snprintf(text, size, "%s", cell.text);
+    else if (exact) number_text(cell.real, text, size);
+    else snprintf(text, size, "%.6g", cell.real);
+}
+
+enum { MOST_ROWS = 50 };
+
+static void print_table(const fv_table *table) {
+    int     columns = table->type.ncolumns, width[FV_MAX_COLUMNS];
+    int64_t rows = table->nrows > MOST_ROWS ? MOST_ROWS : table->nrows;
+    char    text[512];
+    for (int c = 0; c < columns; c++) {
+        width[c] = (int)strlen(table->type.column[c].name);
+        for (int64_t r = 0; r < rows; r++) {
+            cell_text(&table->type.column[c], table->cell[r * columns + c], false, text, sizeof text);
+            if ((int)strlen(text) > width[c]) width[c] = (int)strlen(text);
+        }
+    }
+    for (int64_t r = -1; r < rows; r++) {
+        for (int c = 0; c < columns; c++) {
+            bool left = table->type.column[c].kind == FV_COLUMN_TEXT;
+            if (r < 0) snprintf(text, sizeof text, "%s", table->type.column[c].name);
+            else cell_text(&table->type.column[c], table->cell[r * columns + c], false, text, sizeof text);
+            printf("%s%*s", c ? "  " : "", c == columns - 1 && left ? 0 : left ? -width[c] : width[c], text);
+        }
+        printf("\n");
+    }
+    if (rows < table->nrows) printf("... %lld rows in all; write(..., \"table.csv\") keeps them\n", (long long)table->nrows);
+}
+
+static void print_values(const fv_result *result) {
+    for (int i = 0; i < fv_result_printed(result); i++) {
+        bool            scalar;
+        char            text[512];
+        const fv_table *table = fv_result_printed_table(result, i, &scalar);
+        if (scalar) {
+            cell_text(&table->type.column[0], table->cell[0], true, text, sizeof text);
+            printf("%s\n", text);
+        } else
+            print_table(table);
+    }
+}
+
+static cJSON *table_json(const fv_table *table) {
+    cJSON *rows = cJSON_CreateArray();
+    int    columns = table->type.ncolumns;
+    for (int64_t r = 0; r < table->nrows; r++) {
+        cJSON *row = cJSON_CreateObject();
+        for (int c = 0; c < columns; c++) {
+            const fv_column *column = &table->type.column[c];
+            fv_cell          cell = table->cell[r * columns + c];
+            if (column->kind == FV_COLUMN_TEXT) cJSON_AddStringToObject(row, column->name, cell.text);
+            else if (column->kind == FV_COLUMN_INTEGER) cJSON_AddNumberToObject(row, column->name, (double)cell.integer);
+            else if (isfinite(cell.real)) cJSON_AddNumberToObject(row, column->name, cell.real);
+            else cJSON_AddNullToObject(row, column->name);
+        }
+        cJSON_AddItemToArray(rows, row);
+    }
+    return rows;
+}
+
+static void print_json(const fv_result *result) {
+    fv_result_facts facts = fv_result_summary(result);
+    cJSON          *root = cJSON_CreateObject(), *values = cJSON_AddArrayToObject(root, "values"), *outputs = cJSON_AddArrayToObject(root, "outputs");
+    for (int i = 0; i < fv_result_printed(result); i++) {
+        bool scalar;
+        cJSON_AddItemToArray(values, table_json(fv_result_printed_table(result, i, &scalar)));
+    }
+    for (int i = 0; i < fv_result_outputs(result); i++) cJSON_AddItemToArray(outputs, cJSON_CreateString(fv_result_output(result, i)));
+    cJSON *failures = cJSON_AddArrayToObject(root, "failures");
+    for (int i = 0; i < fv_result_failures(result); i++) {
+        fv_error error;
+        cJSON   *failure = cJSON_CreateObject();
+        cJSON_AddStringToObject(failure, "item", fv_result_failure(result, i, &error));
+        cJSON_AddStringToObject(failure, "message", error.message);
+        cJSON_AddItemToArray(failures, failure);
+    }
+    cJSON_AddNumberToObject(root, "tasks_run", (double)facts.tasks_run);
+    cJSON_AddNumberToObject(root, "outputs_made", (double)facts.outputs_made);
+    cJSON_AddNumberToObject(root, "outputs_current", (double)facts.outputs_current);
+    cJSON_AddNumberToObject(root, "bytes_read", (double)facts.bytes_read);
+    cJSON_AddNumberToObject(root, "bytes_written", (double)facts.bytes_written);
+    cJSON_AddNumberToObject(root, "peak_memory", (double)facts.peak_memory);
+    cJSON_AddNumberToObject(root, "seconds", facts.seconds);
+    char *text = cJSON_Print(root);
+    printf("%s\n", text);
+    free(text);
+    cJSON_Delete(root);
+}
+
+static void print_summary(const fv_result *result) {
+    fv_result_facts facts = fv_result_summary(result);
+    int             made = (int)facts.outputs_made, current = (int)facts.outputs_current;
+    for (int i = 0; i < fv_result_outputs(result) && fv_result_outputs(result) <= 10; i++)
+        fprintf(stderr, "fovea: %s\n", fv_result_output(result, i));
+    if (fv_result_outputs(result) > 10) fprintf(stderr, "fovea: %d files, the last one %s\n", fv_result_outputs(result), fv_result_output(result, fv_result_outputs(result) - 1));
+    if (current) fprintf(stderr, "fovea: %s up to date\n", made ? "some were" : "everything was");
+    if (facts.tasks_run) fprintf(stderr, "fovea: %lld tasks in %.2f s\n", (long long)facts.tasks_run, facts.seconds);
+}
+
+/* ---------------------------------------------------------------- running */
+
+static volatile int cancelled;
+
+static void on_signal(int number) {
+    (void)number;
+    if (cancelled++) _Exit(130); /* the second time, at once: nothing that is committed is lost */
+}
+
+static void catch_signals(void) {
+    struct sigaction action = { .sa_handler = on_signal };
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+}
+
+int fv_execute_pipeline(const char *command, fv_pipeline *pipeline, const fv_execute *o) {
+    fv_run_options run = { .engine = o->engine, .workers = (int)o->workers, .memory = o->memory.bytes, .store = o->store, .fresh = o->fresh,
+                           .overwrite = o->overwrite, .stop_on_error = o->stop_on_error, .cancel = &cancelled,
+                           .progress = o->quiet ? NULL : fv_progress_show };
+    const char *poison = getenv("FOVEA_POISON"); /* for the conformance tests */
+    fv_error    error = { 0 };
+    fv_result  *result;
+    if (poison) run.poison = atoi(poison) + 1;
+    catch_signals();
+    fv_progress_start();
+    fv_messages(o->quiet ? 0 : o->verbose ? 2 : 1, fv_progress_clear, fv_progress_redraw);
+    fv_status status = fv_pipeline_run(pipeline, &run, &result, &error);
+    fv_progress_end();
+    fv_messages(o->quiet ? 0 : 1, NULL, NULL);
+    int  code = FV_EXIT_WELL;
+    bool partly = status == FV_ERROR_INPUT && fv_result_failures(result) > 0 && *fv_pipeline_messages(pipeline) == 0;
+    if (status == FV_OK || partly) {
+        if (o->json) print_json(result);
+        else print_values(result);
+    }
+    if (partly) {
+        fv_complain(command, "%s", error.message);
+        code = FV_EXIT_FAILED;
+    } else if (status != FV_OK) {
+        code = fv_explain(command, pipeline, status, &error);
+        bool started = fv_result_summary(result).tasks_run > 0 || status == FV_ERROR_FULL || status == FV_ERROR_IO;
+        if (code == FV_EXIT_REFUSED && started) code = FV_EXIT_FAILED;
+    }
+    if (!o->quiet && !o->json && (status == FV_OK || partly)) print_summary(result);
+    if (fflush(stdout) || ferror(stdout)) {
+        fv_complain(command, "cannot write to standard output");
+        code = FV_EXIT_FAILED;
+    }
+    fv_result_free(result);
+    fv_pipeline_free(pipeline);
+    return code;
+}

@@ -1,0 +1,46 @@
+/* Options that every command on a pipeline takes. */
+#include "pipeline_options.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int fv_explain(const char *command, const fv_pipeline *pipeline, fv_status status, const fv_error *error) {
+    const char *messages = pipeline ? fv_pipeline_messages(pipeline) : "";
+    if (*messages) fputs(messages, stderr);
+    else if (status == FV_ERROR_CANCELLED) fprintf(stderr, "fovea: %s\n", error->message);
+    else if (error->op[0]) fv_complain(command, "%s: %s", error->op, error->message);
+    else fv_complain(command, "%s", error->message);
+    return status == FV_ERROR_CANCELLED ? FV_EXIT_INTERRUPTED : FV_EXIT_REFUSED;
+}
+
+static bool parse_chunk(const char *text, int64_t *chunk, int *ndim) {
+    for (*ndim = 0; *ndim < FV_MAX_DIMS; text++) {
+        char *end;
+        chunk[(*ndim)++] = strtoll(text, &end, 10);
+        if (end == text || chunk[*ndim - 1] < 1) return false;
+        text = end;
+        if (!*text) return true;
+        if (*text != 'x' && *text != ',') return false;
+    }
+    return false;
+}
+
+fv_pipeline *fv_pipeline_from_options(const char *command, const char *expression, const fv_texts *set, const char *chunk, int nargs,
+                                      char **args, int *status) {
+    fv_pipeline *pipeline = fv_pipeline_new();
+    fv_error     error = { 0 };
+    fv_status    result = FV_OK;
+    int64_t      sizes[FV_MAX_DIMS];
+    int          ndim;
+    if (!expression && !nargs) result = fv_fail(&error, FV_ERROR_USAGE, "give a pipeline: a FILE, or -e TEXT");
+    else if (expression && nargs) result = fv_fail(&error, FV_ERROR_USAGE, "give either a file or -e, not both");
+    else result = expression ? fv_pipeline_add(pipeline, "-e", expression, &error) : fv_pipeline_add_file(pipeline, args[0], &error);
+    for (int i = 0; i < set->count && result == FV_OK; i++) result = fv_pipeline_set(pipeline, set->items[i], &error);
+    if (result == FV_OK && chunk)
+        result = parse_chunk(chunk, sizes, &ndim) ? fv_pipeline_chunk(pipeline, sizes, ndim, &error)
+                                                  : fv_fail(&error, FV_ERROR_USAGE, "--chunk %s: expected numbers from 1, as 64 or 32x256x256", chunk);
+    if (result == FV_OK) return pipeline;
+    *status = fv_explain(command, pipeline, result, &error);
+    fv_pipeline_free(pipeline);
+    return NULL;
+}

@@ -1,0 +1,15 @@
+/* The progress line: a bar on a terminal, plain lines now and then elsewhere. */
+#ifndef FV_PROGRESS_H
+#define FV_PROGRESS_H
+
+#include <fovea/pipeline.h>
+
+void fv_progress_start(void);
+/* Callback for fv_run_options. */
+void fv_progress_show(void *context, const fv_run_state *state);
+/* Around messages, so that they do not run into the line. */
+void fv_progress_clear(void);
+void fv_progress_redraw(void);
+void fv_progress_end(void);
+
+#endif

@@ -1,0 +1,265 @@
+/* Plans and graphs as text, JSON and DOT. */
+#include "plan/print.h"
+#include <cjson/cJSON.h>
+#include <fovea/text.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---------------------------------------------------------------- pieces of text */
+
+static void shape_text(const int64_t *shape, int ndim, char *text, size_t size) {
+    size_t used = 0;
+    text[0] = 0;
+    for (int d = 0; d < ndim && used < size; d++) used += (size_t)snprintf(text + used, size - used, "%s%lld", d ? "x" : "", (long long)shape[d]);
+}
+
+static void target_text(const fv_target *target, char *text, size_t size) {
+    switch (target->kind) {
+    case FV_TARGET_STORE: snprintf(text, size, "store %s", fv_node_label(target->node)); break;
+    case FV_TARGET_SINK: snprintf(text, size, "write %s", target->sink->file); break;
+    case FV_TARGET_PASS: {
+        const char *pass = target->node->op->passes[target->pass].name;
+        snprintf(text, size, "%s%s%s", fv_node_label(target->node), pass ? ": " : "", pass ? pass : "");
+        break;
+    }
+    }
+}
+
+/* Largest number of voxels that a chunk needs before and behind itself on each axis, over all steps. */
+static void halo_of(const fv_plan *plan, const fv_stage *stage, int64_t *halo) {
+    int64_t    index, position[FV_MAX_DIMS], task = 0;
+    fv_region *regions = fv_alloc((size_t)(stage->nsteps + 1) * sizeof *regions);
+    for (int d = 0; d < stage->lattice.ndim; d++) {
+        position[d] = stage->count[d] / 2;
+        task = task * stage->count[d] + position[d];
+        halo[d] = 0;
+    }
+    fv_region chunk = fv_stage_chunk(stage, task, &index);
+    fv_stage_regions(plan, stage, &chunk, regions);
+    for (int s = 0; s < stage->nsteps; s++) {
+        if (regions[s].ndim != chunk.ndim) continue;
+        const fv_image_type *type = &stage->steps[s].node->type.image;
+        for (int d = 0; d < chunk.ndim; d++) {
+            if (type->shape[d] != stage->lattice.shape[d]) continue;
+            int64_t before = chunk.start[d] - regions[s].start[d], after = regions[s].start[d] + regions[s].size[d] - chunk.start[d] - chunk.size[d];
+            halo[d] = FV_MAX(halo[d], FV_MAX(before, after));
+        }
+    }
+    free(regions);
+}
+
+static int at_once(const fv_plan_facts *facts, int64_t task) {
+    int64_t room = facts->memory - facts->memory / 4 - ((int64_t)32 << 20);
+    return (int)FV_MAX(FV_MIN(facts->workers, room / FV_MAX(task, 1)), 1);
+}
+
+/* The run keeps a quarter for what is stored and some for itself. */
+static int64_t least_memory(const fv_plan *plan) { return plan->memory * 4 / 3 + ((int64_t)48 << 20); }
+
+static int64_t peak_memory(const fv_plan *plan, const fv_plan_facts *facts) {
+    return FV_MIN(plan->memory * at_once(facts, plan->memory) + facts->memory / 4 + ((int64_t)32 << 20), facts->memory);
+}
+
+/* ---------------------------------------------------------------- text */
+
+static void stage_text(const fv_plan *plan, const fv_stage *stage, fv_bytes *out) {
+    char    chunk[96], halo[96], memory[24], name[256];
+    int64_t voxels[FV_MAX_DIMS];
+    bool    any = false;
+    halo_of(plan, stage, voxels);
+    for (int d = 0; d < stage->lattice.ndim; d++) any = any || voxels[d];
+    shape_text(stage->lattice.chunk, stage->lattice.ndim, chunk, sizeof chunk);
+    shape_text(voxels, stage->lattice.ndim, halo, sizeof halo);
+    fv_size_format(stage->memory, memory);
+    fv_bytes_printf(out, "stage %d: ", stage->index + 1);
+    for (int t = 0; t < stage->ntargets; t++) {
+        target_text(&stage->targets[t], name, sizeof name);
+        fv_bytes_printf(out, "%s%s", t ? ", " : "", name);
+    }
+    fv_bytes_printf(out, "\n    ");
+    bool first = true;
+    for (int s = 0; s < stage->nsteps; s++) {
+        const fv_step *step = &stage->steps[s];
+        if (step->kind == FV_STEP_STORED) fv_bytes_printf(out, "%s[%s]", first ? "" : ", ", fv_node_label(step->node));
+        else fv_bytes_printf(out, "%s%s", first ? "" : ", ", step->node->op->name);
+        first = false;
+    }
+    fv_bytes_printf(out, "\n    %lld task%s of %s", (long long)(stage->serial ? 1 : stage->ntasks), !stage->serial && stage->ntasks != 1 ? "s" : "", chunk);
+    if (stage->serial) fv_bytes_printf(out, " slabs, in order");
+    if (any) fv_bytes_printf(out, ", halo %s (%.2fx work)", halo, stage->expansion);
+    fv_bytes_printf(out, ", %s each", memory);
+    if (stage->nneeds) {
+        fv_bytes_printf(out, ", after stage ");
+        for (int i = 0; i < stage->nneeds; i++) fv_bytes_printf(out, "%s%d", i ? ", " : "", stage->needs[i] + 1);
+    }
+    fv_bytes_printf(out, "\n");
+}
+
+void fv_plan_text(const fv_plan *plan, const fv_plan_facts *facts, fv_bytes *out) {
+    char read[24], written[24], peak[24], least[24], bound[24];
+    for (int s = 0; s < plan->nstages; s++) stage_text(plan, &plan->stages[s], out);
+    fv_size_format(plan->bytes_read, read);
+    fv_size_format(plan->bytes_written, written);
+    fv_size_format(peak_memory(plan, facts), peak);
+    fv_size_format(least_memory(plan), least);
+    fv_size_format(facts->memory, bound);
+    if (facts->items > 1) fv_bytes_printf(out, "%lld items; the figures are for one of them\n", (long long)facts->items);
+    fv_bytes_printf(out, "reads %s, writes %s (before compression)\n", read, written);
+    fv_bytes_printf(out, "memory: at most %s with %d worker%s (bound %s), least possible %s\n", peak, facts->workers, facts->workers == 1 ? "" : "s", bound, least);
+    fv_bytes_printf(out, "work: about %.3g core-seconds%s\n", plan->work * 1e-9 * (double)FV_MAX(facts->items, 1), facts->items > 1 ? " for all items" : "");
+}
+
+/* ---------------------------------------------------------------- JSON */
+
+static cJSON *numbers(const int64_t *values, int count) {
+    cJSON *array = cJSON_CreateArray();
+    for (int i = 0; i < count; i++) cJSON_AddItemToArray(array, cJSON_CreateNumber((double)values[i]));
+    return array;
+}
+
+static cJSON *stage_json(const fv_plan *plan, const fv_stage *stage) {
+    cJSON  *object = cJSON_CreateObject(), *targets = cJSON_CreateArray(), *steps = cJSON_CreateArray(), *needs = cJSON_CreateArray();
+    int64_t halo[FV_MAX_DIMS];
+    char    name[256];
+    halo_of(plan, stage, halo);
+    for (int t = 0; t < stage->ntargets; t++) {
+        target_text(&stage->targets[t], name, sizeof name);
+        cJSON_AddItemToArray(targets, cJSON_CreateString(name));
+    }
+    for (int s = 0; s < stage->nsteps; s++) {
+        cJSON *step = cJSON_CreateObject();
+        cJSON_AddStringToObject(step, "operator", stage->steps[s].node->op->name);
+        cJSON_AddStringToObject(step, "name", fv_node_label(stage->steps[s].node));
+        cJSON_AddBoolToObject(step, "stored", stage->steps[s].kind == FV_STEP_STORED);
+        cJSON_AddItemToArray(steps, step);
+    }
+    for (int i = 0; i < stage->nneeds; i++) cJSON_AddItemToArray(needs, cJSON_CreateNumber(stage->needs[i]));
+    cJSON_AddItemToObject(object, "targets", targets);
+    cJSON_AddItemToObject(object, "steps", steps);
+    cJSON_AddItemToObject(object, "needs", needs);
+    cJSON_AddNumberToObject(object, "tasks", stage->serial ? 1 : (double)stage->ntasks);
+    cJSON_AddItemToObject(object, "shape", numbers(stage->lattice.shape, stage->lattice.ndim));
+    cJSON_AddItemToObject(object, "chunk", numbers(stage->lattice.chunk, stage->lattice.ndim));
+    cJSON_AddItemToObject(object, "halo", numbers(halo, stage->lattice.ndim));
+    cJSON_AddNumberToObject(object, "task_memory", (double)stage->memory);
+    cJSON_AddNumberToObject(object, "work_seconds", stage->work * 1e-9);
+    return object;
+}
+
+void fv_plan_json(const fv_plan *plan, const fv_plan_facts *facts, fv_bytes *out) {
+    cJSON *root = cJSON_CreateObject(), *stages = cJSON_AddArrayToObject(root, "stages");
+    for (int s = 0; s < plan->nstages; s++) cJSON_AddItemToArray(stages, stage_json(plan, &plan->stages[s]));
+    cJSON_AddNumberToObject(root, "items", (double)facts->items);
+    cJSON_AddNumberToObject(root, "workers", facts->workers);
+    cJSON_AddNumberToObject(root, "bytes_read", (double)plan->bytes_read);
+    cJSON_AddNumberToObject(root, "bytes_written", (double)plan->bytes_written);
+    cJSON_AddNumberToObject(root, "peak_memory", (double)peak_memory(plan, facts));
+    cJSON_AddNumberToObject(root, "least_memory", (double)least_memory(plan));
+    cJSON_AddNumberToObject(root, "work_seconds", plan->work * 1e-9);
+    char *text = cJSON_Print(root);
+    fv_bytes_printf(out, "%s\n", text);
+    free(text);
+    cJSON_Delete(root);
+}
+
+/* ---------------------------------------------------------------- DOT */
+
+static void dot_text(const char *text, fv_bytes *out) {
+    for (const char *c = text; *c; c++) fv_bytes_printf(out, *c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
+}
+
+static void node_dot(const fv_node *node, bool stored, fv_bytes *out) {
+    fv_bytes params = { 0 };
+    char     shape[96] = "";
+    if (node->op) fv_params_format(node->op, node->params, &params);
+    fv_bytes_printf(out, "  n%d [label=\"", node->id);
+    if (node->name) fv_bytes_printf(out, "%s = ", node->name);
+    if (node->op) {
+        fv_bytes_printf(out, "%s(", node->op->name);
+        if (params.size > 60) params.data[60] = 0;
+        dot_text(params.data ? (char *)params.data : "", out);
+        fv_bytes_printf(out, ")");
+    } else
+        fv_bytes_printf(out, "%g", fv_scalar_number(&node->value));
+    if (node->type.kind == FV_KIND_IMAGE) {
+        shape_text(node->type.image.shape, node->type.image.ndim, shape, sizeof shape);
+        fv_bytes_printf(out, "\\n%s %s", fv_dtype_name(node->type.image.dtype), shape);
+    } else
+        fv_bytes_printf(out, "\\n%s", fv_kind_name(node->type.kind));
+    fv_bytes_printf(out, "\", shape=%s%s];\n", node->type.kind == FV_KIND_IMAGE ? "box" : "ellipse", stored ? ", style=filled, fillcolor=lightblue" : "");
+    fv_bytes_release(&params);
+}
+
+void fv_graph_dot(const fv_graph *graph, const fv_plan *plan, fv_bytes *out) {
+    fv_bytes_printf(out, "digraph fovea {\n  rankdir=TB; node [fontname=\"sans-serif\", fontsize=11];\n");
+    bool *used = fv_calloc((size_t)graph->nnodes);
+    for (int k = 0; k < graph->nsinks; k++) used[graph->sinks[k].value->id] = true;
+    for (int id = graph->nnodes - 1; id >= 0; id--)
+        for (int i = 0; used[id] && i < graph->nodes[id]->ninputs; i++)
+            if (graph->nodes[id]->in[i]) used[graph->nodes[id]->in[i]->id] = true;
+    for (int id = 0; id < graph->nnodes; id++) {
+        const fv_node *node = graph->nodes[id];
+        if (!used[id]) continue;
+        node_dot(node, plan->stored[id], out);
+        for (int i = 0; i < node->ninputs; i++)
+            if (node->in[i]) fv_bytes_printf(out, "  n%d -> n%d;\n", node->in[i]->id, id);
+    }
+    for (int k = 0; k < graph->nsinks; k++) {
+        const fv_sink *sink = &graph->sinks[k];
+        fv_bytes_printf(out, "  s%d [label=\"", k);
+        dot_text(sink->kind == FV_SINK_FILE ? sink->file : sink->kind == FV_SINK_PRINT ? "print" : sink->name, out);
+        fv_bytes_printf(out, "\", shape=note];\n  n%d -> s%d;\n", sink->value->id, k);
+    }
+    fv_bytes_printf(out, "}\n");
+    free(used);
+}
+
+enum { MOST_TASKS = 2000 };
+
+/* Edges from the tasks that made what a task fetches. */
+static void task_edges(const fv_plan *plan, const fv_stage *stage, int64_t task, fv_bytes *out) {
+    fv_region *regions = fv_alloc((size_t)(stage->nsteps + 1) * sizeof *regions);
+    int64_t    index;
+    fv_region  chunk = fv_stage_chunk(stage, task, &index);
+    fv_stage_regions(plan, stage, &chunk, regions);
+    for (int s = 0; s < stage->nsteps; s++) {
+        if (stage->steps[s].kind != FV_STEP_STORED || !regions[s].ndim) continue;
+        const fv_stage *from = &plan->stages[plan->store_stage[stage->steps[s].node->id]];
+        for (int64_t k = 0; k < from->ntasks; k++) {
+            fv_region made = fv_stage_chunk(from, k, &index), common = fv_region_intersect(&made, &regions[s]);
+            if (!fv_region_empty(&common)) fv_bytes_printf(out, "  t%d_%lld -> t%d_%lld;\n", from->index, (long long)(from->serial ? 0 : k), stage->index, (long long)task);
+        }
+    }
+    free(regions);
+}
+
+void fv_plan_dot(const fv_plan *plan, fv_bytes *out) {
+    char    name[256], region[160];
+    int64_t index, total = 0;
+    fv_bytes_printf(out, "digraph fovea {\n  rankdir=LR; node [fontname=\"sans-serif\", fontsize=10, shape=box];\n");
+    for (int s = 0; s < plan->nstages; s++) {
+        const fv_stage *stage = &plan->stages[s];
+        int64_t         count = stage->serial ? 1 : stage->ntasks;
+        target_text(&stage->targets[0], name, sizeof name);
+        fv_bytes_printf(out, "  subgraph cluster%d { label=\"stage %d: ", s, s + 1);
+        dot_text(name, out);
+        fv_bytes_printf(out, "\";\n");
+        for (int64_t k = 0; k < count && total < MOST_TASKS; k++, total++) {
+            fv_region chunk = fv_stage_chunk(stage, k, &index);
+            fv_region_format(&chunk, region, sizeof region);
+            fv_bytes_printf(out, "    t%d_%lld [label=\"%s\"];\n", s, (long long)k, stage->serial ? "all, in order" : region);
+        }
+        bool ends = false;
+        for (int t = 0; t < stage->ntargets; t++) ends = ends || stage->targets[t].kind != FV_TARGET_STORE;
+        if (ends) fv_bytes_printf(out, "    e%d [label=\"end\", shape=ellipse];\n", s);
+        fv_bytes_printf(out, "  }\n");
+        for (int64_t k = 0; k < count && total < MOST_TASKS; k++) {
+            task_edges(plan, stage, k, out);
+            if (ends) fv_bytes_printf(out, "  t%d_%lld -> e%d;\n", s, (long long)k, s);
+        }
+        for (int i = 0; i < stage->nneeds; i++) /* a merged result is needed by every task; one edge stands for them */
+            if (plan->stages[stage->needs[i]].targets[0].kind == FV_TARGET_PASS) fv_bytes_printf(out, "  e%d -> t%d_0;\n", stage->needs[i], s);
+    }
+    if (total >= MOST_TASKS) fv_bytes_printf(out, "  more [label=\"... more than %d tasks\", shape=plaintext];\n", MOST_TASKS);
+    fv_bytes_printf(out, "}\n");
+}

@@ -1,0 +1,19 @@
+/* Plans and graphs as text, JSON and DOT. */
+#ifndef FV_PRINT_H
+#define FV_PRINT_H
+
+#include "plan/plan.h"
+
+typedef struct fv_plan_facts { /* what the run would use */
+    int     workers;
+    int64_t memory, items;
+} fv_plan_facts;
+
+void fv_plan_text(const fv_plan *plan, const fv_plan_facts *facts, fv_bytes *out);
+void fv_plan_json(const fv_plan *plan, const fv_plan_facts *facts, fv_bytes *out);
+/* Operators and what flows between them; stored values stand out. */
+void fv_graph_dot(const fv_graph *graph, const fv_plan *plan, fv_bytes *out);
+/* Stages with their tasks, and which task needs which. */
+void fv_plan_dot(const fv_plan *plan, fv_bytes *out);
+
+#endif
