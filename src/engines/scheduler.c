@@ -390,6 +390,7 @@ static void account(fv_scheduler *s, fv_job *job) {
 void fv_scheduler_done(fv_scheduler *s, fv_job *job, int worker, fv_status status, const fv_error *error) {
     fv_item *item = job->item;
     if (job->kind == FV_JOB_TASK) {
+        job->facts.key = fv_task_key(job->instance, &job->instance->plan->stages[job->stage], job->task);
         job->facts.item = item->number;
         job->facts.stage = job->stage;
         job->facts.task = job->task;

@@ -52,6 +52,8 @@ fv_hash fv_key_put(const fv_instance *instance, const fv_sink *sink, const fv_la
 bool fv_each_piece(const fv_writer *writer, const fv_region *chunk, bool (*visit)(void *context, int64_t piece, const fv_region *region),
                    void *context);
 
+/* Name of a task in the record: the key of the first thing it makes. */
+fv_hash fv_task_key(const fv_instance *instance, const fv_stage *stage, int64_t task);
 /* Whether everything a task makes is in the store already. */
 bool fv_task_done(const fv_instance *instance, const fv_stage *stage, int64_t task);
 

@@ -218,6 +218,15 @@ static bool piece_there(void *context, int64_t piece, const fv_region *region) {
     return fv_store_has((fv_store *)(uintptr_t)c[0], fv_key_piece(c[1], piece));
 }
 
+fv_hash fv_task_key(const fv_instance *instance, const fv_stage *stage, int64_t task) {
+    const fv_target *target = &stage->targets[0];
+    int64_t          index;
+    fv_stage_chunk(stage, task, &index);
+    if (target->kind == FV_TARGET_STORE) return fv_key_chunk(target->node, &stage->lattice, index);
+    if (target->kind == FV_TARGET_PASS) return fv_key_partial(target->node, target->pass, &stage->lattice, index);
+    return fv_key_put(instance, target->sink, &stage->lattice, index);
+}
+
 bool fv_task_done(const fv_instance *instance, const fv_stage *stage, int64_t task) {
     fv_store *store = instance->context->store;
     int64_t   index;
