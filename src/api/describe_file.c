@@ -140,15 +140,11 @@ static void flush_line(fv_bytes *out, const char *name, int width, fv_bytes *lin
     fv_bytes_clear(line);
 }
 
-static void put_layout(const fv_reader *r, fv_bytes *out) {
-    if (r->sequential) {
-        fv_bytes_printf(out, "read in order, not by region");
-    } else if (has_chunks(r)) {
-        put_axes_integers(&r->type, r->chunk, out);
-        fv_bytes_printf(out, " (%lld pieces)", (long long)chunk_count(r));
-    } else {
-        fv_bytes_printf(out, "one piece");
-    }
+static void put_access(const fv_reader *r, fv_bytes *out) {
+    fv_bytes_printf(out, r->sequential ? "in order, from the start" : "by region");
+    if (r->sequential || !has_chunks(r)) return;
+    fv_bytes_printf(out, ", %lld pieces of ", (long long)chunk_count(r));
+    put_axes_integers(&r->type, r->chunk, out);
 }
 
 static void file_text(const fv_reader *r, fv_bytes *out) {
@@ -170,8 +166,8 @@ static void file_text(const fv_reader *r, fv_bytes *out) {
     flush_line(out, "origin", width, &line);
     if (type->has_affine) put_affine(type->affine, &line);
     flush_line(out, "affine", width, &line);
-    put_layout(r, &line);
-    flush_line(out, "layout", width, &line);
+    put_access(r, &line);
+    flush_line(out, "access", width, &line);
     put_size(r, &line);
     flush_line(out, "size", width, &line);
     put_facts(facts, width, out);

@@ -22,7 +22,7 @@ static int distance(const char *a, const char *b) {
 
 const char *fv_nearest_word(const char *word, const char *const *candidates, int count) {
     const char *best = NULL;
-    int         least = (int)strlen(word) / 3 + 2;
+    int         length = (int)strlen(word), least = FV_MIN(length / 3 + 2, length); /* another letter is not near to a letter */
     for (int i = 0; i < count; i++) {
         int d = distance(word, candidates[i]);
         if (d < least) {

@@ -34,6 +34,8 @@ TEST(a_near_word_is_found_and_a_far_one_is_not) {
     CHECK_TEXT(fv_nearest_word("lable", words, 3), "label");
     CHECK(fv_nearest_word("watershed", words, 3) == NULL);
     CHECK(fv_nearest_word("x", words, 0) == NULL);
+    CHECK(fv_nearest_word("b", (const char *const[]){ "a", "ab" }, 2) == NULL);
+    CHECK_TEXT(fv_nearest_word("boz", (const char *const[]){ "a", "box" }, 2), "box");
 }
 
 TEST(text_is_broken_between_words) {

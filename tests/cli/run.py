@@ -14,7 +14,7 @@ A test file is a session at the prompt:
 
 `$ ` starts a command, `> ` lines right below it are its further lines (a here-document, say). What follows is what it
 prints, standard output and standard error together, then [N] if the exit status is not 0. A line `...` stands for any
-number of lines, `...` within a line for any characters.
+number of lines, `...` within a line for any characters. Blanks at the end of a line do not count.
 
 Each test runs in a fresh folder with fovea on the PATH and DATA set to the folder of real files. It prints "ok NAME",
 "not ok NAME: why" or "skip NAME: why".
@@ -41,14 +41,14 @@ class Step:
 def parse(path):
     """The steps of a test file, what it requires, and the lines before the first command."""
     head, steps, requires = [], [], []
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in map(str.rstrip, path.read_text(encoding="utf-8").splitlines()):
         if line.startswith("$ "):
             steps.append(Step([line[2:]]))
         elif not steps:
             head.append(line)
             if line.startswith("requires:"):
                 requires = line.split(":", 1)[1].split()
-        elif line.startswith("> ") and not steps[-1].expected:
+        elif re.match(">( |$)", line) and not steps[-1].expected:
             steps[-1].command.append(line[2:])
         else:
             steps[-1].expected.append(line)
@@ -65,7 +65,7 @@ def run(step, folder, environment):
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS)
     except subprocess.TimeoutExpired:
         return ["(no end after %d seconds)" % SECONDS]
-    lines = done.stdout.decode("utf-8", "replace").splitlines()
+    lines = [line.rstrip() for line in done.stdout.decode("utf-8", "replace").splitlines()]
     while lines and not lines[-1]:
         lines.pop()
     if done.returncode:
@@ -121,7 +121,7 @@ def run_test(path, environment, accept):
                 return "$ %s\n%s" % ("\n> ".join(step.command), "\n".join("    " + line for line in list(difference)[2:]))
             step.expected = actual
     if accept:
-        text = head + ["\n".join(["$ " + "\n> ".join(s.command)] + s.expected) + "\n" for s in steps]
+        text = head + ["\n".join(["$ " + "\n> ".join(s.command).replace("\n> \n", "\n>\n")] + s.expected) + "\n" for s in steps]
         path.write_text("\n".join(text).rstrip("\n") + "\n", encoding="utf-8")
     return None
 
