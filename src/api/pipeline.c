@@ -153,7 +153,7 @@ fv_status fv_pipeline_run(fv_pipeline *p, const fv_run_options *options, fv_resu
     fv_diagnostics              diagnostics = { 0 };
     fv_bindings                 bindings;
     listener                    l = { o->progress, o->context };
-    fv_run_settings settings = { .engine = o->engine, .workers = o->workers, .memory = o->memory, .folder = o->store, .fresh = o->fresh,
+    fv_run_settings settings = { .engine = o->engine, .workers = o->workers, .memory = o->memory, .patience = o->patience, .folder = o->store, .fresh = o->fresh,
                                  .overwrite = o->overwrite, .stop_on_error = o->stop_on_error, .poison = o->poison - 1, .program = o->command,
                                  .progress = o->progress ? pass_on : NULL, .context = &l, .cancel = o->cancel };
     *result = fv_calloc(sizeof **result);

@@ -139,7 +139,7 @@ static void catch_signals(void) {
 }
 
 int fv_execute_pipeline(const char *command, fv_pipeline *pipeline, const fv_execute *o) {
-    fv_run_options run = { .engine = o->engine, .workers = (int)o->workers, .memory = o->memory.bytes, .store = o->store, .fresh = o->fresh,
+    fv_run_options run = { .engine = o->engine, .workers = (int)o->workers, .memory = o->memory.bytes, .patience = o->patience, .store = o->store, .fresh = o->fresh,
                            .overwrite = o->overwrite, .stop_on_error = o->stop_on_error, .cancel = &cancelled,
                            .progress = o->quiet ? NULL : fv_progress_show };
     const char *poison = getenv("FOVEA_POISON"); /* for the conformance tests */

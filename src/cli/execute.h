@@ -9,6 +9,7 @@
     const char *engine;         \
     int64_t     workers;        \
     fv_size     memory;         \
+    double      patience;       \
     const char *store;          \
     bool        fresh;          \
     bool        overwrite;      \
@@ -21,6 +22,8 @@
     FV_OPTION(type, engine, .argument = "NAME", .doc = "threads (all cores of this machine) or processes"),                          \
     FV_OPTION(type, workers, .min = 1, .max = 4096, .argument = "N", .doc = "tasks at once; all cores if left out"),                  \
     FV_OPTION(type, memory, .doc = "what the run may use, as 512M or 4G; half of what is free if left out"),                         \
+    FV_OPTION(type, patience, .min = 0.001, .max = 3600, .argument = "SECONDS",                                                     \
+              .doc = "how much of a worker's work a kill may cost; 2.5 if left out"),                                               \
     FV_OPTION(type, store, .argument = "FOLDER", .doc = "where the run keeps what it needs to go on; .fovea if left out"),            \
     FV_OPTION(type, fresh, .doc = "forget what earlier runs computed and start over"),                                              \
     FV_OPTION(type, overwrite, .doc = "replace files that Fovea did not make"),                                                     \

@@ -293,7 +293,8 @@ void fv_outputs_explain(fv_outputs *outputs, const fv_sink *sink, const fv_graph
     char *note = fv_sprintf("%s/%s", outputs->folder, hex);
     if (fv_file_exists(sink->file) && fv_file_read_all(note, 1 << 20, &old, NULL) == FV_OK) {
         first_difference((char *)old.data, (char *)new.data, was, is, sizeof was);
-        if (*was || *is) fv_log("fovea: %s is made again: it was %s, now %s", sink->file, *was ? was : "less", *is ? is : "less");
+        if (outputs->fresh) fv_log("fovea: %s is made again: --fresh was given", sink->file);
+        else if (*was || *is) fv_log("fovea: %s is made again: it was %s, now %s", sink->file, *was ? was : "less", *is ? is : "less");
         else fv_log("fovea: %s is made again: the file was changed, or other write options were given", sink->file);
     }
     if (fv_path_make_folders(outputs->folder, NULL) == FV_OK) fv_file_write_all(note, new.data, new.size - 1, false, NULL);

@@ -102,6 +102,13 @@ typedef struct running {
     fv_run_result         *result;
 } running;
 
+/* Before anything is committed, the record of it and the pieces of files that it speaks of are safe. */
+static fv_status before_commit(void *context, fv_error *error) {
+    running *r = context;
+    if (r->record) FV_TRY(fv_record_flush(r->record, error));
+    return fv_instances_sync(NULL, error);
+}
+
 static fv_status open_store(running *r, int64_t memory, fv_error *error) {
     char    host[40] = "host";
     int64_t disk = r->settings->disk ? r->settings->disk : default_disk(".");
@@ -111,9 +118,9 @@ static fv_status open_store(running *r, int64_t memory, fv_error *error) {
     snprintf(r->writer, sizeof r->writer, "%s-%d-%llx", host, (int)getpid(), (unsigned long long)now.tv_sec * 1000000000u + (unsigned long long)now.tv_nsec);
     char            *folder = fv_sprintf("%s/store", r->folder);
     fv_store_options options = { .folder = folder, .writer = r->writer, .memory = memory / 4, .disk = disk,
-                                 .patience = 2.5 * r->settings->workers, .shared = r->engine->shared };
+                                 .patience = (r->settings->patience > 0 ? r->settings->patience : 2.5) * r->settings->workers, .shared = r->engine->shared };
     fv_status        status = fv_store_open(&options, &r->context.store, error);
-    if (status == FV_OK) fv_store_on_flush(r->context.store, fv_instances_sync, NULL);
+    if (status == FV_OK) fv_store_on_flush(r->context.store, before_commit, r);
     free(folder);
     return status;
 }

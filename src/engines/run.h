@@ -29,6 +29,7 @@ typedef struct fv_run_settings {
     int64_t     memory;   /* 0: half of what is free */
     const char *folder;   /* NULL: .fovea */
     bool        fresh, overwrite, stop_on_error;
+    double      patience; /* seconds of a worker's work that a kill may cost; 0: 2.5 */
     int64_t     disk;     /* budget of kept intermediates; 0: a tenth of what is free */
     int         poison;   /* -1: off */
     const char *program;  /* path of the fovea command, for engines that start it */

@@ -11,7 +11,7 @@
 fv_status fv_wire_greet(FILE *to, const fv_scheduler *scheduler, const fv_run_settings *settings, fv_error *error) {
     (void)scheduler;
     int64_t share = settings->memory / (4 * FV_MAX(settings->workers + 1, 1));
-    if (fprintf(to, "hello %lld %d\n", (long long)share, settings->poison) < 0 || fflush(to))
+    if (fprintf(to, "hello %lld %d %g\n", (long long)share, settings->poison, settings->patience > 0 ? settings->patience : 2.5) < 0 || fflush(to))
         return fv_fail(error, FV_ERROR_IO, "a worker process ended before it began");
     return FV_OK;
 }
@@ -159,8 +159,9 @@ static int serve(server *s) {
 static fv_status start_server(server *s, const char *run_folder, fv_error *error) {
     long long memory;
     int       poison;
+    double    patience;
     char      name[64], writer[160], host[40] = "host";
-    if (!read_line(stdin, &s->line, &s->capacity) || sscanf(s->line, "hello %lld %d", &memory, &poison) != 2)
+    if (!read_line(stdin, &s->line, &s->capacity) || sscanf(s->line, "hello %lld %d %lf", &memory, &poison, &patience) != 3)
         return fv_fail(error, FV_ERROR_USAGE, "this command is started by engines");
     FV_TRY(fv_manifest_load(run_folder, &s->program, &s->bindings, &s->context.plan_options, error));
     s->context.program = s->program;
@@ -169,7 +170,7 @@ static fv_status start_server(server *s, const char *run_folder, fv_error *error
     gethostname(host, sizeof host - 1);
     snprintf(name, sizeof name, "%s-%d-%llx", host, (int)getpid(), (unsigned long long)(fv_now() * 1e9));
     snprintf(writer, sizeof writer, "%s/../../store", run_folder);
-    fv_store_options options = { .folder = writer, .writer = name, .memory = memory, .patience = 2.5, .shared = true };
+    fv_store_options options = { .folder = writer, .writer = name, .memory = memory, .patience = patience, .shared = true };
     FV_TRY(fv_store_open(&options, &s->context.store, error));
     fv_store_on_flush(s->context.store, fv_instances_sync, NULL);
     s->worker = fv_worker_new();

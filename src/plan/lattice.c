@@ -242,7 +242,7 @@ bool fv_pieces_fit(const fv_writer *a, const fv_writer *b) {
     return voxels <= 4 * CHUNK_VOXELS;
 }
 
-/* Grows the chunk to whole pieces of every file the stage writes, but never beyond what is needed for that. */
+/* Makes the chunk of whole pieces of every file the stage writes. */
 static void fit_pieces(const fv_stage *stage, const fv_image_type *space, int64_t *chunk) {
     for (int d = 0; d < space->ndim; d++) {
         int64_t step = 1;
@@ -253,6 +253,34 @@ static void fit_pieces(const fv_stage *stage, const fv_image_type *space, int64_
         if (step == 1) continue;
         int64_t down = chunk[d] / step * step;
         chunk[d] = FV_MIN(down ? down : step, space->shape[d]);
+    }
+}
+
+static bool same_shape(const fv_image_type *space, int ndim, const int64_t *shape) {
+    return space->ndim == ndim && !memcmp(space->shape, shape, sizeof(int64_t) * (size_t)ndim);
+}
+
+/* An operator whose result is an image needs whole chunks of its first passes again in the last, so a stage with such an
+ * operator takes over their lattice, and their lattice suits the file that the result will go to. */
+static bool take_over(const fv_plan *plan, const fv_stage *stage, const fv_image_type *space, int64_t *chunk) {
+    for (int s = 0; s < stage->nsteps; s++) {
+        const fv_node *node = stage->steps[s].node;
+        int            finish = stage->steps[s].kind == FV_STEP_RUN ? fv_op_last_finish(node->op) : -1;
+        if (finish < 0) continue;
+        const fv_lattice *lattice = &plan->stages[plan->pass_stage[node->id][finish]].lattice;
+        if (!same_shape(space, lattice->ndim, lattice->shape)) continue;
+        memcpy(chunk, lattice->chunk, sizeof(int64_t) * (size_t)lattice->ndim);
+        return true;
+    }
+    return false;
+}
+
+static void suit_files(const fv_plan *plan, const fv_stage *stage, const fv_image_type *space, int64_t *chunk) {
+    for (int t = 0; t < stage->ntargets; t++) {
+        if (stage->targets[t].kind != FV_TARGET_PASS || fv_op_image_pass(stage->targets[t].node->op) < 0) continue;
+        for (int s = 0; s < plan->nstages; s++)
+            if (plan->stages[s].targets[0].kind == FV_TARGET_SINK && same_shape(space, plan->stages[s].targets[0].writer->type.ndim, plan->stages[s].targets[0].writer->type.shape))
+                fit_pieces(&plan->stages[s], space, chunk);
     }
 }
 
@@ -300,9 +328,12 @@ static void choose_chunk(fv_plan *plan, fv_stage *stage, const fv_image_type *sp
         if (measure(plan, stage, &whole, layouts).largest <= FV_MAX(NEED_VOXELS, fv_region_voxels(&whole))) return;
     }
     judge j = { .cost = stage_cost, .context = { plan, stage, layouts } };
-    split(&j, space, chunk);
-    even_out(space, chunk);
-    fit_layout(stage, space, layouts, chunk);
+    if (!take_over(plan, stage, space, chunk)) {
+        split(&j, space, chunk);
+        even_out(space, chunk);
+        fit_layout(stage, space, layouts, chunk);
+        suit_files(plan, stage, space, chunk);
+    }
     fit_pieces(stage, space, chunk);
 }
 
