@@ -62,7 +62,7 @@ static bool run(const char *expression, const setting *s, outcome *out, fv_error
     fv_pipeline   *p = make(expression, error);
     char          *store = fv_sprintf("%s/store", test_folder());
     fv_run_options options = { .workers = s->workers, .store = store, .fresh = true, .poison = s->poison + 1, .engine = s->engine,
-                               .memory = (int64_t)256 << 20, .command = getenv("FOVEA_COMMAND") };
+                               .memory = (int64_t)256 << 20, .command = getenv("FOVEA") };
     fv_result     *result = NULL;
     if (s->chunk_ndim) fv_pipeline_chunk(p, s->chunk, s->chunk_ndim, error);
     fv_status       status = error->code == FV_OK ? fv_pipeline_run(p, &options, &result, error) : error->code;
@@ -139,7 +139,7 @@ static void conform(const char *engine, int rounds, int every) {
 TEST(every_operator_gives_the_same_bits_on_any_lattice_with_threads) { conform(NULL, 4, 1); }
 
 TEST(every_operator_gives_the_same_bits_on_any_lattice_with_processes) {
-    if (!getenv("FOVEA_COMMAND")) SKIP("FOVEA_COMMAND does not name the fovea command");
+    if (!getenv("FOVEA")) SKIP("FOVEA does not name the fovea command");
     conform("processes", 1, 1);
 }
 

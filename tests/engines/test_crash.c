@@ -21,7 +21,7 @@ static const char *const pipeline =
     "write(measure(parts, volume), \"parts.csv\")\n";
 static const char *const outputs[] = { "parts.zarr", "smooth.npy", "smooth.nii.gz", "parts.csv" };
 
-static const char *command(void) { return getenv("FOVEA_COMMAND"); }
+static const char *command(void) { return getenv("FOVEA"); }
 
 static void quiet(void) {
     int null = open("/dev/null", O_WRONLY);
@@ -95,7 +95,7 @@ static char *fresh_folder(const char *name) {
 static bool is_zero(fv_hash hash) { return !hash.low && !hash.high; }
 
 TEST(a_kill_at_every_commit_point_loses_nothing) {
-    if (!command()) SKIP("FOVEA_COMMAND does not name the fovea command");
+    if (!command()) SKIP("FOVEA does not name the fovea command");
     static const char *const points[] = { "task", "end", "write", "rename", "replace", "replaced", "ledger", "pack-write", "pack-sync", "log-write", "log-sync" };
     char   *reference = fresh_folder("reference");
     fv_hash expected[FV_COUNT(outputs)];
@@ -126,7 +126,7 @@ TEST(a_kill_at_every_commit_point_loses_nothing) {
 }
 
 TEST(a_run_goes_on_with_other_workers_and_memory_and_gives_the_same_bytes) {
-    if (!command()) SKIP("FOVEA_COMMAND does not name the fovea command");
+    if (!command()) SKIP("FOVEA does not name the fovea command");
     char   *reference = fresh_folder("reference"), *folder = fresh_folder("other");
     fv_hash expected[FV_COUNT(outputs)];
     char   *one[] = { "--patience", "0.01", "--workers", "1", NULL }, *three[] = { "--workers", "3", "--memory", "200M", NULL };
@@ -192,7 +192,7 @@ static int note_committed(const char *folder, done_tasks *d) {
 }
 
 TEST(twenty_random_kills_of_a_long_job_repeat_no_committed_task) {
-    if (!command()) SKIP("FOVEA_COMMAND does not name the fovea command");
+    if (!command()) SKIP("FOVEA does not name the fovea command");
     const char *job = "a = phantom(\"noise\", [160, 256, 256], seed = 5)\nwrite(gaussian(a, 24) |> gaussian(25) |> gaussian(26), \"smooth.npy\")\n";
     char       *reference = fresh_folder("long-reference"), *folder = fresh_folder("long");
     char       *more[] = { "--chunk", "20x64x64", "--patience", "0.05", "--workers", "2", NULL };

@@ -1,0 +1,74 @@
+"""The smallest test frame for Python, and how to call the command.
+
+    from fovea_test import test, main, run
+
+    @test
+    def gaussian_equals_scipy(folder):
+        run("run", "-e", 'read("a.npy") |> gaussian(2) |> write("b.npy")', folder=folder)
+        assert ...
+
+    main()
+
+Each test gets a fresh folder and prints "ok NAME", "not ok NAME: why" or "skip NAME: why".
+"""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import traceback
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+FOVEA = os.environ.get("FOVEA", str(ROOT / "build" / "fovea"))
+TESTS = []
+
+
+class Skip(Exception):
+    """Raised with the reason why a test cannot run here."""
+
+
+def test(function):
+    """Marks a function as a test."""
+    TESTS.append(function)
+    return function
+
+
+def data(*parts):
+    """A file of the real test data; skips where there is none."""
+    folder = pathlib.Path(os.environ.get("FOVEA_TEST_DATA", ROOT.parent / "shared" / "data"))
+    path = folder.joinpath(*parts)
+    if not path.exists():
+        raise Skip(f"no test data at {path.name}")
+    return path
+
+
+def run(*arguments, folder, code=0, environment=None, timeout=600):
+    """Runs fovea and gives the finished process; the exit status must be `code` (None: any)."""
+    done = subprocess.run([FOVEA, *map(str, arguments)], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, env=dict(os.environ, **(environment or {})), timeout=timeout)
+    if code is not None and done.returncode != code:
+        raise AssertionError(f"exit status {done.returncode}, not {code}: fovea {' '.join(map(str, arguments))}: {done.stderr.strip()[-800:]}")
+    return done
+
+
+def main():
+    """Runs all tests, or those whose name contains an argument."""
+    failures = 0
+    for function in TESTS:
+        if len(sys.argv) > 1 and not any(word in function.__name__ for word in sys.argv[1:]):
+            continue
+        folder = tempfile.mkdtemp(prefix="fovea-test-")
+        try:
+            function(folder)
+            print(f"ok {function.__name__}", flush=True)
+        except Skip as reason:
+            print(f"skip {function.__name__}: {reason}", flush=True)
+        except Exception as error:  # pylint: disable=broad-except
+            failures += 1
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            why = " ".join(f"{type(error).__name__}: {error}".split())
+            print(f"not ok {function.__name__}: {os.path.basename(where.filename)}:{where.lineno}: {why}", flush=True)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    sys.exit(failures > 0)
