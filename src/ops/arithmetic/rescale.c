@@ -1,0 +1,24 @@
+/* rescale: map the values of an image onto a range. */
+#include "op/op.h"
+
+typedef struct { double min, max; } rescale;
+
+static const fv_param params[] = {
+    FV_PARAM(rescale, min, .def = "0", .doc = "what the least value becomes"),
+    FV_PARAM(rescale, max, .def = "1", .doc = "what the greatest value becomes"),
+    FV_PARAM_END,
+};
+
+static const fv_input inputs[] = {
+    { "image", FV_KIND_IMAGE, .doc = "image to map" },
+    FV_INPUT_END,
+};
+
+/* Dividing first makes the greatest value come out as exactly 1. */
+const fv_op FV_OP(rescale) = {
+    .name = "rescale", .family = "arithmetic", .brief = "map the values of an image onto a range", .version = 1,
+    .doc = "Linear from the image's own least and greatest value to min and max, in float32. An image of one value gives min.",
+    .inputs = inputs, .params = params, .params_size = sizeof(rescale), .result = FV_KIND_IMAGE,
+    .expands = "convert((image - min(image)) / where(max(image) > min(image), max(image) - min(image), 1) * (max - min) + min, \"float32\")",
+    .example = "rescale(phantom(\"cells\", [64, 64]), 0, 255) |> convert(\"uint8\") |> write(\"stretched.png\")",
+};

@@ -1,0 +1,24 @@
+/* min: least value. */
+#include "op/extent.h"
+
+static const fv_input inputs[] = {
+    { "image", FV_KIND_IMAGE, .doc = "image to measure" },
+    FV_INPUT_END,
+};
+
+static fv_status infer(fv_infer *i, fv_error *error) { return fv_infer_scalar(i, fv_scalar_type(i->in[0]->image.dtype), error); }
+
+static fv_status finish(fv_finish *f, fv_error *error) {
+    fv_extent extent;
+    FV_TRY(fv_extent_finish(f, &extent, error));
+    return fv_put_scalar(f, &extent.low, error);
+}
+
+static const fv_pass passes[] = { { .run = fv_extent_run, .combine = fv_extent_combine, .finish = finish }, FV_PASS_END };
+
+const fv_op FV_OP(min) = {
+    .name = "min", .family = "statistics", .brief = "least value", .version = 1,
+    .doc = "In the kind of the image: a whole number, a real number or a bool. Nan if a value is nan.",
+    .inputs = inputs, .result = FV_KIND_SCALAR, .infer = infer, .passes = passes,
+    .example = "a = phantom(\"cells\", [64, 64])\nwrite(a - min(a), \"shifted.npy\")",
+};

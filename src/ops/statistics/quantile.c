@@ -1,0 +1,206 @@
+/* quantile: the value below which a given part of the values lies. Values are seen as integer keys in the same order; each pass
+ * counts 16 more bits of the keys that can still be the two neighbours of the quantile. */
+#include "op/tally.h"
+
+typedef struct { double q; } quantile;
+
+static const fv_param params[] = {
+    FV_PARAM(quantile, q, .min = 0, .max = 1, .doc = "part of the values that lies below, 0.5 for the median"),
+    FV_PARAM_END,
+};
+
+static const fv_input inputs[] = {
+    { "image", FV_KIND_IMAGE, .doc = "image to measure" },
+    FV_INPUT_END,
+};
+
+enum { KEYS = 1 << 16, PASSES = 4 };
+
+static fv_status infer(fv_infer *i, fv_error *error) { return fv_infer_scalar(i, FV_FLOAT64, error); }
+
+/* ---------------------------------------------------------------- keys */
+
+static int key_bits(fv_dtype dtype) { return FV_MAX(8 * (int)fv_dtype_size(dtype), 16); }
+
+static inline uint64_t key32(uint32_t bits) { return bits >> 31 ? (uint32_t)~bits : bits | 0x80000000u; }
+static inline uint64_t key64(uint64_t bits) { return bits >> 63 ? ~bits : bits | (uint64_t)1 << 63; }
+
+static double value_of(uint64_t key, fv_dtype dtype) {
+    uint32_t narrow = key >> 31 & 1 ? (uint32_t)key & 0x7fffffff : (uint32_t)~key;
+    uint64_t wide = key >> 63 ? key & INT64_MAX : ~key;
+    float    single;
+    double   real;
+    switch (dtype) {
+    case FV_UINT32: return (double)key;
+    case FV_INT32: return (double)key - 0x1p31;
+    case FV_UINT64: return (double)key;
+    case FV_INT64: return (double)(int64_t)(key ^ (uint64_t)1 << 63);
+    case FV_FLOAT32:
+        memcpy(&single, &narrow, sizeof single);
+        return single;
+    case FV_FLOAT64:
+        memcpy(&real, &wide, sizeof real);
+        return real;
+    default: return (double)((int64_t)key + fv_tally_offset(dtype));
+    }
+}
+
+/* ---------------------------------------------------------------- what is known after a pass */
+
+typedef struct {
+    int64_t  passes;    /* made */
+    int64_t  count;     /* voxels */
+    int      bits;      /* of a key that are known */
+    bool     done, nan;
+    uint64_t prefix[2]; /* known bits of the two neighbours */
+    uint64_t rank[2];   /* of each among the values with these bits */
+    double   value;
+} state;
+
+static fv_status earlier(fv_results *results, state *s, fv_error *error) {
+    const void *data;
+    size_t      size;
+    *s = (state){ 0 };
+    if (!results) return FV_OK;
+    FV_TRY(results->get(results, 0, &data, &size, error));
+    memcpy(s, data, sizeof *s);
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- counting */
+
+static void need_second(const fv_need *n, fv_region *in) {
+    if (key_bits(n->in[0]->image.dtype) < 32) fv_need_nothing(&in[0]);
+}
+
+static void need_third(const fv_need *n, fv_region *in) {
+    if (key_bits(n->in[0]->image.dtype) < 64) fv_need_nothing(&in[0]);
+}
+
+static size_t scratch(const fv_need *n) {
+    return fv_tally_fits(n->in[0]->image.dtype) ? fv_tally_scratch(n->in[0]->image.dtype) : 2 * KEYS * sizeof(uint64_t);
+}
+
+static size_t bound(const fv_need *n) { return 3 * sizeof(fv_tally) + scratch(n) + sizeof(uint64_t); }
+
+/* The next 16 bits of the keys that begin with one of the two prefixes; other keys are not counted. Nan is counted in the first
+ * pass only. */
+typedef struct { uint64_t *counts[2], prefix[2], nans; int shift; bool two; } counter;
+
+static inline void count_key(counter *c, uint64_t key) {
+    uint64_t upper = key >> c->shift >> 16, place = key >> c->shift & (KEYS - 1);
+    if (upper == c->prefix[0]) c->counts[0][place]++;
+    if (c->two && upper == c->prefix[1]) c->counts[1][place]++;
+}
+
+#define EACH(TYPE, KEY)                                   \
+    for (int64_t i = 0; i < n; i++) {                     \
+        TYPE x = ((const TYPE *)data)[i];                 \
+        count_key(c, KEY);                                \
+    }                                                     \
+    break;
+
+static void count_row(counter *c, const void *data, fv_dtype dtype, int64_t n) {
+    switch (dtype) {
+    case FV_UINT32: EACH(uint32_t, x)
+    case FV_INT32: EACH(uint32_t, x ^ 0x80000000u)
+    case FV_UINT64: EACH(uint64_t, x)
+    case FV_INT64: EACH(uint64_t, x ^ (uint64_t)1 << 63)
+    case FV_FLOAT32:
+        for (int64_t i = 0; i < n; i++) c->nans += ((const float *)data)[i] != ((const float *)data)[i];
+        EACH(uint32_t, key32(x))
+    default:
+        for (int64_t i = 0; i < n; i++) c->nans += ((const double *)data)[i] != ((const double *)data)[i];
+        EACH(uint64_t, key64(x))
+    }
+}
+
+static fv_status run(fv_run *r, fv_error *error) {
+    const fv_block *block = r->in[0];
+    fv_dtype        dtype = r->need.in[0]->image.dtype;
+    state           s;
+    FV_TRY(earlier(r->results, &s, error));
+    if (s.done) return FV_OK;
+    if (fv_tally_fits(dtype)) {
+        fv_tally_run(r);
+        return FV_OK;
+    }
+    counter c = { .counts = { r->scratch, (uint64_t *)r->scratch + KEYS }, .prefix = { s.prefix[0], s.prefix[1] },
+                  .two = s.prefix[0] != s.prefix[1], .shift = key_bits(dtype) - s.bits - 16 };
+    int64_t n = block->region.ndim ? block->region.size[block->region.ndim - 1] : 1;
+    fv_rows rows;
+    memset(r->scratch, 0, 2 * KEYS * sizeof(uint64_t));
+    for (fv_rows_begin(&rows, &block->region); fv_rows_next(&rows);) count_row(&c, fv_block_at(block, rows.position), dtype, n);
+    fv_tally_append(r->partial, c.counts[0], 1, KEYS);
+    if (c.two) fv_tally_append(r->partial, c.counts[1], 1, KEYS);
+    else fv_tally_append(r->partial, c.counts[0], 1, 0);
+    fv_tally_append(r->partial, &c.nans, 1, 1);
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- from counts to the quantile */
+
+/* Linear interpolation in the way of numpy, which takes the difference in the image's type. (Between infinities numpy has nan.) */
+static double between(double a, double b, double t, fv_dtype dtype) {
+    if (a == b) return a;
+    double difference = dtype == FV_FLOAT32 ? (float)((float)b - (float)a) : b - a;
+    return t >= 0.5 ? b - difference * (1 - t) : a + difference * t;
+}
+
+static double position(const state *s, const quantile *p) { return (double)(s->count - 1) * p->q; }
+
+static void begin(state *s, const quantile *p, const fv_tally *tally, const fv_tally *nans) {
+    s->count = (int64_t)fv_tally_total(tally);
+    s->nan = nans && fv_tally_total(nans) > 0;
+    s->rank[0] = (uint64_t)FV_MIN((int64_t)floor(position(s, p)), s->count - 1);
+    s->rank[1] = (uint64_t)FV_MIN((int64_t)s->rank[0] + 1, s->count - 1);
+}
+
+/* Finds the key that holds the value of a rank; the rank becomes that among its equals. */
+static void descend(const fv_tally *tally, uint64_t *prefix, uint64_t *rank) {
+    int64_t k = 0;
+    while (k + 1 < tally->count && *rank >= tally->counts[k]) *rank -= tally->counts[k++];
+    *prefix = *prefix << 16 | (uint64_t)(tally->first + k);
+}
+
+static void narrow(state *s, const quantile *p, fv_dtype dtype, const void *partial, size_t size) {
+    const fv_tally *one = fv_tally_at(partial, size, 0), *two = s->prefix[0] != s->prefix[1] ? fv_tally_at(partial, size, 1) : one;
+    if (s->bits == 0) begin(s, p, one, fv_tally_at(partial, size, 2));
+    descend(one, &s->prefix[0], &s->rank[0]);
+    descend(two, &s->prefix[1], &s->rank[1]);
+    s->bits += 16;
+    s->done = s->nan || s->bits >= key_bits(dtype);
+    if (!s->done) return;
+    double t = position(s, p), lower = value_of(s->prefix[0], dtype), upper = value_of(s->prefix[1], dtype);
+    s->value = s->nan ? NAN : between(lower, upper, t - floor(t), dtype);
+}
+
+static fv_status finish(fv_finish *f, fv_error *error) {
+    const void *partial;
+    state       s;
+    FV_TRY(earlier(f->results, &s, error));
+    if (!s.done && (!f->npartials || !f->size(f, 0))) s.done = true, s.value = NAN; /* no voxels */
+    if (!s.done) {
+        FV_TRY(f->partial(f, 0, &partial, error));
+        narrow(&s, f->params, f->in[0]->image.dtype, partial, f->size(f, 0));
+    }
+    s.passes++;
+    return s.passes == PASSES ? fv_put_real(f, s.value, error) : f->put(f, 0, &s, sizeof s, error);
+}
+
+#define PASS .scratch = scratch, .run = run, .bound = bound, .combine = fv_tally_combine, .finish = finish
+static const fv_pass passes[] = {
+    { .name = "first 16 bits", PASS },
+    { .name = "32 bits", .need = need_second, PASS },
+    { .name = "48 bits", .need = need_third, PASS },
+    { .name = "64 bits", .need = need_third, PASS },
+    FV_PASS_END,
+};
+
+const fv_op FV_OP(quantile) = {
+    .name = "quantile", .family = "statistics", .brief = "the value below which a part of the values lies", .version = 1,
+    .doc = "Exact, with linear interpolation between neighbours, as numpy.quantile. Nan if a value is nan. Images of 8 and 16 bits are "
+           "read once, of 32 bits twice, of 64 bits four times.",
+    .inputs = inputs, .params = params, .params_size = sizeof(quantile), .result = FV_KIND_SCALAR, .infer = infer, .passes = passes,
+    .example = "a = phantom(\"cells\", [64, 64])\nwrite(a > quantile(a, 0.9), \"brightest.png\")",
+};

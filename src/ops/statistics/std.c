@@ -1,0 +1,29 @@
+/* std: standard deviation of all values. */
+#include "op/moments.h"
+
+static const fv_input inputs[] = {
+    { "image", FV_KIND_IMAGE, .doc = "image to measure" },
+    FV_INPUT_END,
+};
+
+static fv_status infer(fv_infer *i, fv_error *error) { return fv_infer_scalar(i, FV_FLOAT64, error); }
+
+static fv_status run(fv_run *r, fv_error *error) {
+    (void)error;
+    return fv_moments_run(r, true);
+}
+
+static fv_status finish(fv_finish *f, fv_error *error) {
+    const fv_moments *m;
+    FV_TRY(fv_finish_partial(f, (const void **)&m, sizeof *m, error));
+    return fv_put_real(f, m ? sqrt(fv_sum_variance(&m->sum.sum, &m->squares.sum, m->count)) : NAN, error);
+}
+
+static const fv_pass passes[] = { { .run = run, .combine = fv_moments_combine, .finish = finish }, FV_PASS_END };
+
+const fv_op FV_OP(std) = {
+    .name = "std", .family = "statistics", .brief = "standard deviation of all values", .version = 1,
+    .doc = "The square root of the population variance (numpy's ddof = 0), from exact sums. Nan if a value is nan or infinite.",
+    .inputs = inputs, .result = FV_KIND_SCALAR, .infer = infer, .passes = passes,
+    .example = "a = phantom(\"cells\", [64, 64])\nwrite((a - mean(a)) / std(a), \"normal.npy\")",
+};
