@@ -13,9 +13,13 @@ extern const fv_format fv_format_npy;
 
 static const char magic[] = "\x93NUMPY";
 
-static const struct { char kind; int size; fv_dtype dtype; } descriptions[] = {
-    { 'b', 1, FV_BOOL },   { 'u', 1, FV_UINT8 },   { 'i', 1, FV_INT8 },   { 'u', 2, FV_UINT16 },    { 'i', 2, FV_INT16 },
-    { 'u', 4, FV_UINT32 }, { 'i', 4, FV_INT32 },   { 'u', 8, FV_UINT64 }, { 'i', 8, FV_INT64 },     { 'f', 4, FV_FLOAT32 },
+static const struct {
+    char     kind;
+    int      size;
+    fv_dtype dtype;
+} descriptions[] = {
+    { 'b', 1, FV_BOOL },    { 'u', 1, FV_UINT8 },     { 'i', 1, FV_INT8 },        { 'u', 2, FV_UINT16 }, { 'i', 2, FV_INT16 },
+    { 'u', 4, FV_UINT32 },  { 'i', 4, FV_INT32 },     { 'u', 8, FV_UINT64 },      { 'i', 8, FV_INT64 },  { 'f', 4, FV_FLOAT32 },
     { 'f', 8, FV_FLOAT64 }, { 'c', 8, FV_COMPLEX64 }, { 'c', 16, FV_COMPLEX128 },
 };
 
@@ -76,8 +80,8 @@ static fv_status take_descr(parser *p) {
             p->dense->dtype = descriptions[i].dtype;
             return FV_OK;
         }
-    return fv_fail(p->error, FV_ERROR_INPUT, "%s: element type '%s' cannot be read; known are bool, integers, floats and complex", p->path,
-                   text);
+    return fv_fail(p->error, FV_ERROR_INPUT, "%s: element type '%s' cannot be read; known are bool, integers, floats and complex",
+                   p->path, text);
 }
 
 static fv_status take_shape(parser *p) {
@@ -135,9 +139,11 @@ static fv_status parse(parser *p) {
 static fv_status read_header(reader *r, int64_t file_size, int *version, fv_error *error) {
     const char *path = r->base.path;
     uint8_t     start[12];
-    if (file_size < 10) return fv_fail(error, FV_ERROR_INPUT, "%s: %lld bytes are too few for an NPY file", path, (long long)file_size);
+    if (file_size < 10)
+        return fv_fail(error, FV_ERROR_INPUT, "%s: %lld bytes are too few for an NPY file", path, (long long)file_size);
     FV_TRY(fv_file_read_at(r->fd, start, FV_MIN(sizeof start, (size_t)file_size), 0, path, error));
-    if (memcmp(start, magic, 6)) return fv_fail(error, FV_ERROR_INPUT, "%s: not an NPY file (its first bytes are different)", path);
+    if (memcmp(start, magic, 6))
+        return fv_fail(error, FV_ERROR_INPUT, "%s: not an NPY file (its first bytes are different)", path);
     *version = start[6];
     if (*version < 1 || *version > 3)
         return fv_fail(error, FV_ERROR_INPUT, "%s: NPY version %d is unknown; 1, 2 and 3 can be read", path, *version);
@@ -167,8 +173,8 @@ static fv_status check_size(const reader *r, int64_t file_size, fv_error *error)
         if (r->dense.shape[d] == 0) return fv_fail(error, FV_ERROR_INPUT, "%s: axis %d of the array is empty", path, d);
     int64_t bytes = fv_dense_bytes(&r->dense);
     if (bytes < 0 || fv_image_type_bytes(&r->base.type) < 0 || bytes > file_size - r->dense.offset)
-        return fv_fail(error, FV_ERROR_INPUT, "%s ends early: its shape needs %lld bytes of voxels, it has %lld", path, (long long)bytes,
-                       (long long)(file_size - r->dense.offset));
+        return fv_fail(error, FV_ERROR_INPUT, "%s ends early: its shape needs %lld bytes of voxels, it has %lld", path,
+                       (long long)bytes, (long long)(file_size - r->dense.offset));
     return FV_OK;
 }
 
@@ -220,8 +226,7 @@ static void make_header(const fv_image_type *type, fv_bytes *h) {
     fv_bytes_append(h, magic, 6);
     fv_bytes_append(h, "\x01\x00\x00\x00", 4);
     fv_bytes_printf(h, "{'descr': '%c%c%zu', 'fortran_order': False, 'shape': (", order, kind, size);
-    for (int d = 0; d < type->ndim; d++)
-        fv_bytes_printf(h, "%s%lld", d ? ", " : "", (long long)type->shape[d]);
+    for (int d = 0; d < type->ndim; d++) fv_bytes_printf(h, "%s%lld", d ? ", " : "", (long long)type->shape[d]);
     fv_bytes_printf(h, "%s), }", type->ndim == 1 ? "," : "");
     while ((h->size + 1) % ALIGNMENT) fv_bytes_append(h, " ", 1);
     fv_bytes_append(h, "\n", 1);

@@ -34,7 +34,7 @@ typedef struct {
     int64_t     row;
     bool        interlaced, bilevel;
     size_t      stored_bytes, row_bytes; /* of a row in the file and as it is read */
-    uint8_t    *line;  /* one row as libpng gives it */
+    uint8_t    *line;                    /* one row as libpng gives it */
     uint8_t    *whole;
     char        reason[200]; /* what libpng said last */
     fv_error    cause;       /* of a failed read of the file; code FV_OK: none */
@@ -54,7 +54,8 @@ static void ignore_warning(png_structp png, png_const_charp message) {
 static void get_bytes(png_structp png, png_bytep data, size_t size) {
     reader *r = png_get_io_ptr(png);
     if ((int64_t)size > r->file_size - r->position) png_error(png, "the file ends early");
-    if (fv_file_read_at(r->fd, data, size, r->position, r->base.path, &r->cause) != FV_OK) png_error(png, "the file cannot be read");
+    if (fv_file_read_at(r->fd, data, size, r->position, r->base.path, &r->cause) != FV_OK)
+        png_error(png, "the file cannot be read");
     r->position += (int64_t)size;
 }
 
@@ -237,25 +238,31 @@ typedef struct {
 } writer;
 
 /* In front of an encoded piece, for the zlib checksum. */
-typedef struct { uint64_t size; uint32_t adler, unused; } piece_head;
+typedef struct {
+    uint64_t size;
+    uint32_t adler, unused;
+} piece_head;
 
 static fv_status check_type(const char *path, const fv_image_type *type, fv_error *error) {
     bool colour = type->ndim == 3 && !strcmp(type->axis[2], "c");
     if (type->dtype != FV_UINT8 && type->dtype != FV_UINT16 && type->dtype != FV_BOOL)
-        return fv_fail(error, FV_ERROR_USAGE, "%s: PNG holds uint8, uint16 and bool, not %s; use rescale or convert before write", path,
-                       fv_dtype_name(type->dtype));
+        return fv_fail(error, FV_ERROR_USAGE, "%s: PNG holds uint8, uint16 and bool, not %s; use rescale or convert before write",
+                       path, fv_dtype_name(type->dtype));
     if (type->ndim != 2 && !(colour && type->shape[2] >= 1 && type->shape[2] <= 4)) {
         fv_bytes axes = { 0 };
-        for (int d = 0; d < type->ndim; d++) fv_bytes_printf(&axes, "%s%s = %lld", d ? ", " : "", type->axis[d], (long long)type->shape[d]);
-        fv_fail(error, FV_ERROR_USAGE, "%s: PNG holds one plane, y x or y x c with 1 to 4 channels, and the image has axes %s; take a "
-                "slice such as image[0], or write TIFF", path, axes.data ? (char *)axes.data : "(none)");
+        for (int d = 0; d < type->ndim; d++)
+            fv_bytes_printf(&axes, "%s%s = %lld", d ? ", " : "", type->axis[d], (long long)type->shape[d]);
+        fv_fail(error, FV_ERROR_USAGE,
+                "%s: PNG holds one plane, y x or y x c with 1 to 4 channels, and the image has axes %s; take a "
+                "slice such as image[0], or write TIFF",
+                path, axes.data ? (char *)axes.data : "(none)");
         fv_bytes_release(&axes);
         return FV_ERROR_USAGE;
     }
     for (int d = 0; d < 2; d++)
         if (type->shape[d] < 1 || type->shape[d] > PNG_UINT_31_MAX || type->shape[1] > LONGEST_ROW / 8)
-            return fv_fail(error, FV_ERROR_USAGE, "%s: %lld x %lld pixels are more than PNG holds", path, (long long)type->shape[0],
-                           (long long)type->shape[1]);
+            return fv_fail(error, FV_ERROR_USAGE, "%s: %lld x %lld pixels are more than PNG holds", path,
+                           (long long)type->shape[0], (long long)type->shape[1]);
     return FV_OK;
 }
 
@@ -292,7 +299,7 @@ static void file_row(const writer *w, const fv_block *block, int64_t y, uint8_t 
                 to[2 * i + 1] = (uint8_t)v;
             }
         else if (type->dtype == FV_BOOL)
-            for (int64_t i = 0; i < n; i++) to[i] = (uint8_t)-(((const uint8_t *)from)[i] != 0);
+            for (int64_t i = 0; i < n; i++) to[i] = (uint8_t) - (((const uint8_t *)from)[i] != 0);
         else
             memcpy(to, from, (size_t)n);
     }
@@ -337,7 +344,8 @@ static int64_t distance(const uint8_t *bytes, int64_t n) {
 }
 
 /* Appends the filter's number and the filtered row, by the filter that gives the least distance. */
-static uint8_t *put_best(const uint8_t *row, const uint8_t *above, int64_t n, int64_t step, bool first, uint8_t *out, uint8_t *trial) {
+static uint8_t *put_best(const uint8_t *row, const uint8_t *above, int64_t n, int64_t step, bool first, uint8_t *out,
+                         uint8_t *trial) {
     int64_t best = INT64_MAX;
     for (int filter = PNG_FILTER_VALUE_NONE; filter <= (first ? PNG_FILTER_VALUE_SUB : PNG_FILTER_VALUE_PAETH); filter++) {
         filter_row(filter, row, above, n, step, trial);
@@ -394,7 +402,8 @@ static fv_status encode(fv_writer *base, int64_t piece, const fv_block *block, f
 }
 
 static void make_start(const writer *w, fv_bytes *out) {
-    static const uint8_t colours[] = { 0, PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA, PNG_COLOR_TYPE_RGB, PNG_COLOR_TYPE_RGB_ALPHA };
+    static const uint8_t colours[] = { 0, PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA, PNG_COLOR_TYPE_RGB,
+                                       PNG_COLOR_TYPE_RGB_ALPHA };
     fv_bytes_append(out, "\x89PNG\r\n\x1a\n\0\0\0\0IHDR", 16);
     append_number(out, (uint32_t)w->base.type.shape[1]);
     append_number(out, (uint32_t)w->base.type.shape[0]);

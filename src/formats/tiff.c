@@ -89,7 +89,8 @@ static fv_status visit_pages(reader *r, fv_tiff_handle *h, survey *s, fv_error *
         return fv_tiff_fail(h, what, error);
     }
     if (r->count == 0)
-        return fv_fail(error, FV_ERROR_INPUT, "%s: there is no page %lld; the file has %lld", r->base.path, (long long)s->wanted, (long long)s->pages);
+        return fv_fail(error, FV_ERROR_INPUT, "%s: there is no page %lld; the file has %lld", r->base.path, (long long)s->wanted,
+                       (long long)s->pages);
     /* Go back to the first plane: what follows asks for its tags. */
     if (!TIFFSetSubDirectory(h->tif, r->planes[0].ifd)) return fv_tiff_fail(h, "its first page cannot be read again", error);
     h->ifd = r->planes[0].ifd;
@@ -99,7 +100,8 @@ static fv_status visit_pages(reader *r, fv_tiff_handle *h, survey *s, fv_error *
 /* ImageJ writes one directory for a stack beyond 4 GB and puts the other planes behind the first. */
 static void add_imagej_planes(reader *r, const char *description) {
     int64_t images = fv_tiff_imagej_images(description), bytes = fv_tiff_page_bytes(&r->page);
-    if (r->count != 1 || images < 2 || r->planes[0].flat < 0 || bytes < 1 || images > (r->file_size - r->planes[0].flat) / bytes) return;
+    if (r->count != 1 || images < 2 || r->planes[0].flat < 0 || bytes < 1 || images > (r->file_size - r->planes[0].flat) / bytes)
+        return;
     r->planes = fv_realloc(r->planes, (size_t)images * sizeof *r->planes);
     for (r->count = 1; r->count < images; r->count++)
         r->planes[r->count] = (plane){ r->planes[0].ifd, r->planes[0].flat + r->count * bytes };
@@ -125,20 +127,27 @@ static void fill_type(reader *r, TIFF *tif, const char *description) {
 }
 
 static void tell_facts(reader *r, TIFF *tif, const survey *s, const char *description) {
-    static const char *const photometrics[] = { "MinIsWhite (not inverted)", "MinIsBlack", "RGB", "palette", "mask", "CMYK", "YCbCr", "?", "CIELab" };
-    const fv_tiff_page      *p = &r->page;
-    fv_bytes                *facts = &r->base.facts;
-    char                     name[32];
+    static const char *const photometrics[] = {
+        "MinIsWhite (not inverted)", "MinIsBlack", "RGB", "palette", "mask", "CMYK", "YCbCr", "?", "CIELab"
+    };
+    const fv_tiff_page *p = &r->page;
+    fv_bytes           *facts = &r->base.facts;
+    char                name[32];
     fv_bytes_printf(facts, "variant: %s, %s\ncompression: %s\n", TIFFIsBigTIFF(tif) ? "BigTIFF" : "classic TIFF",
                     TIFFIsBigEndian(tif) ? "big-endian" : "little-endian", fv_tiff_compression_name(p->compression, name));
-    if (p->tiled) fv_bytes_printf(facts, "layout: tiles of %lld x %lld\n", (long long)p->piece_height, (long long)p->piece_width);
-    else fv_bytes_printf(facts, "layout: strips of %lld rows%s\n", (long long)p->piece_height, r->flat ? " in one run" : "");
+    if (p->tiled)
+        fv_bytes_printf(facts, "layout: tiles of %lld x %lld\n", (long long)p->piece_height, (long long)p->piece_width);
+    else
+        fv_bytes_printf(facts, "layout: strips of %lld rows%s\n", (long long)p->piece_height, r->flat ? " in one run" : "");
     fv_bytes_printf(facts, "pages: %lld\n", (long long)s->pages);
-    if (s->passed_over) fv_bytes_printf(facts, "pages passed over (another shape or type, thumbnails): %lld\n", (long long)s->passed_over);
+    if (s->passed_over)
+        fv_bytes_printf(facts, "pages passed over (another shape or type, thumbnails): %lld\n", (long long)s->passed_over);
     if (p->photometric < FV_COUNT(photometrics)) fv_bytes_printf(facts, "photometric: %s\n", photometrics[p->photometric]);
     fv_bytes_printf(facts, "stored bits: %d\n", p->bits);
-    if (p->orientation != ORIENTATION_TOPLEFT) fv_bytes_printf(facts, "orientation: %d (pixels are given as stored)\n", p->orientation);
-    if (description) fv_bytes_printf(facts, "description: %.*s\n", (int)FV_MIN(strcspn(description, "\r\n"), (size_t)200), description);
+    if (p->orientation != ORIENTATION_TOPLEFT)
+        fv_bytes_printf(facts, "orientation: %d (pixels are given as stored)\n", p->orientation);
+    if (description)
+        fv_bytes_printf(facts, "description: %.*s\n", (int)FV_MIN(strcspn(description, "\r\n"), (size_t)200), description);
 }
 
 static void take_identity(reader *r) {
@@ -175,7 +184,8 @@ static fv_status open_pages(reader *r, int64_t wanted, fv_error *error) {
     tell_facts(r, tif, &s, description);
     take_identity(r);
     if (r->flat) r->base.read_memory = FV_DENSE_MEMORY;
-    if (fv_image_type_bytes(&r->base.type) < 0) return fv_fail(error, FV_ERROR_INPUT, "%s: its pages are more than 2^63 bytes", r->base.path);
+    if (fv_image_type_bytes(&r->base.type) < 0)
+        return fv_fail(error, FV_ERROR_INPUT, "%s: its pages are more than 2^63 bytes", r->base.path);
     return FV_OK;
 }
 
@@ -196,7 +206,9 @@ static fv_status open_reader(const char *path, const fv_read_options *options, f
     const char *inside = options ? options->path_inside : NULL;
     char       *end = NULL;
     long long   wanted = inside && *inside ? strtoll(inside, &end, 10) : -1;
-    if (end && (*end || wanted < 0)) return fv_fail(error, FV_ERROR_USAGE, "%s: a page of a TIFF file is named by its number from 0, not \"%s\"", path, inside);
+    if (end && (*end || wanted < 0))
+        return fv_fail(error, FV_ERROR_USAGE, "%s: a page of a TIFF file is named by its number from 0, not \"%s\"", path,
+                       inside);
     reader *r = fv_reader_new(sizeof *r, &fv_format_tiff, path);
     pthread_mutex_init(&r->mutex, NULL);
     r->fd = -1;
@@ -233,8 +245,8 @@ static fv_status read_flat(reader *r, int64_t index, const fv_tiff_target *t, fv
     static const int    together[] = { 0, 1, 2 }, apart[] = { 2, 0, 1 };
     const int          *order = separate ? apart : together;
     const int64_t       extent[] = { p->height, p->width, p->channels };
-    fv_dense            dense = { .offset = r->planes[index].flat, .dtype = p->dtype, .swapped = r->swapped, .half = p->half, .ndim = 3 };
-    fv_block            block = { .dtype = p->dtype, .region.ndim = 3, .data = t->data };
+    fv_dense dense = { .offset = r->planes[index].flat, .dtype = p->dtype, .swapped = r->swapped, .half = p->half, .ndim = 3 };
+    fv_block block = { .dtype = p->dtype, .region.ndim = 3, .data = t->data };
     for (int d = 0; d < 3; d++) {
         dense.shape[d] = extent[order[d]];
         block.region.start[d] = t->start[order[d]];

@@ -14,11 +14,26 @@
 
 /* ---------------------------------------------------------------- units */
 
-static const struct { const char *word, *unit; } units[] = {
-    { "micron", "micrometer" }, { "microns", "micrometer" }, { "um", "micrometer" }, { "\xc2\xb5m", "micrometer" },
-    { "\xce\xbcm", "micrometer" }, { "\\u00B5m", "micrometer" }, { "\xb5m", "micrometer" }, { "nm", "nanometer" }, { "pm", "picometer" },
-    { "mm", "millimeter" }, { "cm", "centimeter" }, { "m", "meter" }, { "sec", "second" }, { "s", "second" }, { "ms", "millisecond" },
-    { "\xc3\x85", "angstrom" }, { "in", "inch" },
+static const struct {
+    const char *word, *unit;
+} units[] = {
+    { "micron", "micrometer" },
+    { "microns", "micrometer" },
+    { "um", "micrometer" },
+    { "\xc2\xb5m", "micrometer" },
+    { "\xce\xbcm", "micrometer" },
+    { "\\u00B5m", "micrometer" },
+    { "\xb5m", "micrometer" },
+    { "nm", "nanometer" },
+    { "pm", "picometer" },
+    { "mm", "millimeter" },
+    { "cm", "centimeter" },
+    { "m", "meter" },
+    { "sec", "second" },
+    { "s", "second" },
+    { "ms", "millisecond" },
+    { "\xc3\x85", "angstrom" },
+    { "in", "inch" },
 };
 
 /* Empty for pixels and other words that are no length or time. */
@@ -187,16 +202,20 @@ static bool shape_fits(const cJSON *shape, int64_t pages, const fv_image_type *t
 static bool from_json(const char *text, int64_t pages, fv_image_type *type) {
     static const char *const defaults[] = { "z", "t", "p", "q" };
     cJSON                   *root = text[0] == '{' ? cJSON_Parse(text) : NULL;
-    const cJSON             *shape = cJSON_GetObjectItemCaseSensitive(root, "shape"), *names = cJSON_GetObjectItemCaseSensitive(root, "names");
-    const cJSON *spacing = cJSON_GetObjectItemCaseSensitive(root, "spacing"), *origin = cJSON_GetObjectItemCaseSensitive(root, "origin"),
+    const cJSON             *shape = cJSON_GetObjectItemCaseSensitive(root, "shape"),
+                *names = cJSON_GetObjectItemCaseSensitive(root, "names");
+    const cJSON *spacing = cJSON_GetObjectItemCaseSensitive(root, "spacing"),
+                *origin = cJSON_GetObjectItemCaseSensitive(root, "origin"),
                 *unit = cJSON_GetObjectItemCaseSensitive(root, "unit");
     bool fits = cJSON_IsArray(shape) && shape_fits(shape, pages, type);
     if (fits) {
         for (int i = cJSON_GetArraySize(shape) - type->ndim - 1, k = 0; i >= 0; i--, k++)
             push_axis(type, defaults[k], (int64_t)cJSON_GetNumberValue(cJSON_GetArrayItem(shape, i)));
         for (int d = 0; d < type->ndim; d++) {
-            const char *name = cJSON_GetStringValue(cJSON_GetArrayItem(names, d)), *word = cJSON_GetStringValue(cJSON_GetArrayItem(unit, d));
-            double      step = cJSON_GetNumberValue(cJSON_GetArrayItem(spacing, d)), from = cJSON_GetNumberValue(cJSON_GetArrayItem(origin, d));
+            const char *name = cJSON_GetStringValue(cJSON_GetArrayItem(names, d)),
+                       *word = cJSON_GetStringValue(cJSON_GetArrayItem(unit, d));
+            double step = cJSON_GetNumberValue(cJSON_GetArrayItem(spacing, d)),
+                   from = cJSON_GetNumberValue(cJSON_GetArrayItem(origin, d));
             if (name && name[0] && strlen(name) < sizeof type->axis[d]) snprintf(type->axis[d], sizeof type->axis[d], "%s", name);
             if (step > 0 && isfinite(step)) type->spacing[d] = step;
             if (isfinite(from)) type->origin[d] = from;
@@ -239,8 +258,9 @@ static bool fits_imagej(const fv_image_type *type, int leading) {
     for (int d = 0; d < type->ndim; d++) {
         bool time = !strcmp(type->axis[d], "t"), channel = !strcmp(type->axis[d], "c");
         if (type->origin[d] != 0) return false;
-        if (channel ? type->spacing[d] != 1 : time ? strcmp(type->unit[d], type->spacing[d] == 1 ? "" : "second") != 0
-                                                   : strcmp(type->unit[d], type->unit[leading + 1]) != 0)
+        if (channel ? type->spacing[d] != 1
+            : time  ? strcmp(type->unit[d], type->spacing[d] == 1 ? "" : "second") != 0
+                    : strcmp(type->unit[d], type->unit[leading + 1]) != 0)
             return false;
     }
     /* Without a unit ImageJ has no pixel size. */

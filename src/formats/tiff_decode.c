@@ -25,9 +25,12 @@ static void place(const pixels *p, const fv_tiff_target *t, fv_dtype dtype) {
     int64_t columns = end[1] - begin[1], wanted = end[2] - begin[2];
     bool    together = wanted == p->channels && t->step[1] == wanted && (t->step[2] == 1 || wanted == 1);
     for (int64_t y = begin[0]; y < end[0]; y++) {
-        const char *from = (const char *)p->data +
-                           (((y - p->start[0]) * p->width + begin[1] - p->start[1]) * p->channels + begin[2] - p->start[2]) * size;
-        char *to = t->data + ((y - t->start[0]) * t->step[0] + (begin[1] - t->start[1]) * t->step[1] + (begin[2] - t->start[2]) * t->step[2]) * size;
+        const char *from =
+            (const char *)p->data +
+            (((y - p->start[0]) * p->width + begin[1] - p->start[1]) * p->channels + begin[2] - p->start[2]) * size;
+        char *to = t->data + ((y - t->start[0]) * t->step[0] + (begin[1] - t->start[1]) * t->step[1] +
+                              (begin[2] - t->start[2]) * t->step[2]) *
+                                 size;
         if (together)
             memcpy(to, from, (size_t)(columns * wanted * size));
         else
@@ -43,7 +46,8 @@ static void place(const pixels *p, const fv_tiff_target *t, fv_dtype dtype) {
 static void unpack_row(const uint8_t *from, int bits, int64_t n, void *to, size_t size) {
     if (bits == 24) {
         bool little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
-        for (int64_t i = 0; i < n; i++, from += 3) ((uint32_t *)to)[i] = (uint32_t)from[little ? 0 : 2] | (uint32_t)from[1] << 8 | (uint32_t)from[little ? 2 : 0] << 16;
+        for (int64_t i = 0; i < n; i++, from += 3)
+            ((uint32_t *)to)[i] = (uint32_t)from[little ? 0 : 2] | (uint32_t)from[1] << 8 | (uint32_t)from[little ? 2 : 0] << 16;
         return;
     }
     uint64_t held = 0;
@@ -56,9 +60,12 @@ static void unpack_row(const uint8_t *from, int bits, int64_t n, void *to, size_
         }
         count -= bits;
         uint32_t value = (uint32_t)(held >> count) & mask;
-        if (size == 1) ((uint8_t *)to)[i] = (uint8_t)value;
-        else if (size == 2) ((uint16_t *)to)[i] = (uint16_t)value;
-        else ((uint32_t *)to)[i] = value;
+        if (size == 1)
+            ((uint8_t *)to)[i] = (uint8_t)value;
+        else if (size == 2)
+            ((uint16_t *)to)[i] = (uint16_t)value;
+        else
+            ((uint32_t *)to)[i] = value;
     }
 }
 
@@ -74,7 +81,9 @@ static void palette_table(TIFF *tif, int bits, uint8_t (*table)[3]) {
         for (int i = 0; i < count; i++) table[i][c] = (uint8_t)(map[c][i] >> shift);
 }
 
-static bool needs_unpacking(const fv_tiff_page *p) { return p->half || p->mode == FV_TIFF_PALETTE || p->bits != 8 * (int)fv_dtype_size(p->dtype); }
+static bool needs_unpacking(const fv_tiff_page *p) {
+    return p->half || p->mode == FV_TIFF_PALETTE || p->bits != 8 * (int)fv_dtype_size(p->dtype);
+}
 
 /* Rows as libtiff decoded them to rows of pixels. */
 static void unpack(const fv_tiff_page *p, const uint8_t *raw, int64_t rows, uint8_t (*table)[3], void *out) {
@@ -85,13 +94,16 @@ static void unpack(const fv_tiff_page *p, const uint8_t *raw, int64_t rows, uint
         char *to = (char *)out + y * n * channels * (int64_t)fv_dtype_size(p->dtype);
         if (p->half)
             for (int64_t i = 0; i < n; i++) ((float *)to)[i] = fv_half_widen(((const uint16_t *)raw)[i]);
-        else if (p->mode != FV_TIFF_PALETTE) unpack_row(raw, p->bits, n, to, size);
+        else if (p->mode != FV_TIFF_PALETTE)
+            unpack_row(raw, p->bits, n, to, size);
         else {
             uint16_t index[256];
             for (int64_t x = 0; x < n; x += 256) { /* 256 indices of any width begin at a byte */
                 int64_t part = FV_MIN(n - x, 256);
-                if (p->bits == 16) memcpy(index, raw + 2 * x, 2 * (size_t)part);
-                else unpack_row(raw + x * p->bits / 8, p->bits, part, index, 2);
+                if (p->bits == 16)
+                    memcpy(index, raw + 2 * x, 2 * (size_t)part);
+                else
+                    unpack_row(raw + x * p->bits / 8, p->bits, part, index, 2);
                 for (int64_t i = 0; i < part; i++) memcpy(to + (x + i) * 3, table[index[i]], 3);
             }
         }
@@ -105,7 +117,7 @@ typedef struct {
     const fv_tiff_page   *page;
     const fv_tiff_target *target;
     uint8_t              *raw, *unpacked;
-    uint8_t             (*table)[3];
+    uint8_t (*table)[3];
 } job;
 
 static int64_t unpacked_bytes(const fv_tiff_page *p) {
@@ -126,15 +138,19 @@ static fv_status decode_piece(job *j, int64_t y, int64_t x, int s, fv_error *err
     /* A piece that was left out is empty; some decoders leave what damaged data do not fill. */
     memset(j->raw, 0, (size_t)needed);
     if (TIFFGetStrileOffset(tif, index) || TIFFGetStrileByteCount(tif, index))
-        got = p->tiled ? TIFFReadEncodedTile(tif, index, j->raw, p->piece_bytes) : TIFFReadEncodedStrip(tif, index, j->raw, needed);
+        got =
+            p->tiled ? TIFFReadEncodedTile(tif, index, j->raw, p->piece_bytes) : TIFFReadEncodedStrip(tif, index, j->raw, needed);
     if (got < needed) {
         char what[96];
-        snprintf(what, sizeof what, "the %s at row %lld, column %lld cannot be decoded", p->tiled ? "tile" : "strip", (long long)y, (long long)x);
+        snprintf(what, sizeof what, "the %s at row %lld, column %lld cannot be decoded", p->tiled ? "tile" : "strip",
+                 (long long)y, (long long)x);
         return fv_tiff_fail(j->handle, what, error);
     }
     if (j->unpacked) unpack(p, j->raw, rows, j->table, j->unpacked);
     bool   separate = p->planar == PLANARCONFIG_SEPARATE && p->mode == FV_TIFF_SAMPLES;
-    pixels piece = { j->unpacked ? j->unpacked : j->raw, { y, x, separate ? s : 0 }, rows, p->piece_width, separate ? 1 : p->channels };
+    pixels piece = {
+        j->unpacked ? j->unpacked : j->raw, { y, x, separate ? s : 0 }, rows, p->piece_width, separate ? 1 : p->channels
+    };
     place(&piece, j->target, p->dtype);
     return FV_OK;
 }
@@ -161,11 +177,13 @@ static int64_t raster_rows(const fv_tiff_page *p) {
     return FV_MIN(FV_MAX(rows, p->piece_height), p->height);
 }
 
-static fv_status decode_colours(fv_tiff_handle *h, const fv_tiff_page *p, const fv_tiff_target *t, uint32_t *raster, uint8_t *rgb, fv_error *error) {
+static fv_status decode_colours(fv_tiff_handle *h, const fv_tiff_page *p, const fv_tiff_target *t, uint32_t *raster, uint8_t *rgb,
+                                fv_error *error) {
     TIFFRGBAImage image;
     char          why[1024] = "";
     fv_tiff_forget(h);
-    if (!TIFFRGBAImageBegin(&image, h->tif, 1, why)) return fv_fail(error, FV_ERROR_INPUT, "%s: its colours cannot be read: %s", h->path, why);
+    if (!TIFFRGBAImageBegin(&image, h->tif, 1, why))
+        return fv_fail(error, FV_ERROR_INPUT, "%s: its colours cannot be read: %s", h->path, why);
     image.orientation = image.req_orientation = ORIENTATION_TOPLEFT; /* rows as they are stored */
     int64_t   band = raster_rows(p);
     fv_status status = FV_OK;
@@ -174,7 +192,8 @@ static fv_status decode_colours(fv_tiff_handle *h, const fv_tiff_page *p, const 
         image.row_offset = (int)y;
         image.col_offset = 0;
         memset(raster, 0, (size_t)n * sizeof *raster);
-        if (!TIFFRGBAImageGet(&image, raster, (uint32_t)p->width, (uint32_t)rows)) status = fv_tiff_fail(h, "its colours cannot be decoded", error);
+        if (!TIFFRGBAImageGet(&image, raster, (uint32_t)p->width, (uint32_t)rows))
+            status = fv_tiff_fail(h, "its colours cannot be decoded", error);
         for (int64_t i = 0; i < n && status == FV_OK; i++) {
             rgb[3 * i] = (uint8_t)TIFFGetR(raster[i]);
             rgb[3 * i + 1] = (uint8_t)TIFFGetG(raster[i]);

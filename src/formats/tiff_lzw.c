@@ -5,11 +5,11 @@
 enum { CLEAR = 256, END = 257, FIRST = 258, LAST = 4094, SLOTS = 1 << 14 };
 
 typedef struct {
-    fv_bytes *out;
-    uint64_t  held;
-    int       count, width, next;
-    uint32_t  key[SLOTS]; /* prefix << 8 | byte, plus one; 0: free */
-    uint16_t  code[SLOTS];
+    uint8_t *to;
+    uint64_t held;
+    int      count, width, next;
+    uint32_t key[SLOTS]; /* prefix << 8 | byte, plus one; 0: free */
+    uint16_t code[SLOTS];
 } encoder;
 
 static void put_code(encoder *e, int code) {
@@ -17,7 +17,7 @@ static void put_code(encoder *e, int code) {
     e->count += e->width;
     while (e->count >= 8) {
         e->count -= 8;
-        *(uint8_t *)fv_bytes_append(e->out, NULL, 1) = (uint8_t)(e->held >> e->count);
+        *e->to++ = (uint8_t)(e->held >> e->count);
     }
 }
 
@@ -37,12 +37,12 @@ static int slot_of(const encoder *e, int prefix, uint8_t byte) {
 }
 
 void fv_tiff_lzw(const uint8_t *data, size_t size, fv_bytes *out) {
+    size_t   room = (size + size / 2048 + 4) * 3 / 2; /* a code of 12 bits for every byte, and the table cleared now and then */
     encoder *e = fv_alloc(sizeof *e);
-    e->out = out;
+    e->to = fv_bytes_append(out, NULL, room);
     e->held = 0;
     e->count = 0;
     e->width = 9;
-    fv_bytes_reserve(out, size + size / 2 + 16);
     clear(e);
     int prefix = size ? data[0] : -1;
     for (size_t i = 1; i < size; i++) {
@@ -55,14 +55,17 @@ void fv_tiff_lzw(const uint8_t *data, size_t size, fv_bytes *out) {
         e->key[slot] = ((uint32_t)prefix << 8 | data[i]) + 1;
         e->code[slot] = (uint16_t)e->next++;
         prefix = data[i];
-        if (e->next == LAST) clear(e);
-        else if (e->next + 1 > 1 << e->width) e->width++;
+        if (e->next == LAST)
+            clear(e);
+        else if (e->next + 1 > 1 << e->width)
+            e->width++;
     }
     if (prefix >= 0) {
         put_code(e, prefix);
         if (++e->next + 1 > 1 << e->width && e->width < 12) e->width++;
     }
     put_code(e, END);
-    if (e->count) *(uint8_t *)fv_bytes_append(out, NULL, 1) = (uint8_t)(e->held << (8 - e->count));
+    if (e->count) *e->to++ = (uint8_t)(e->held << (8 - e->count));
+    out->size = (size_t)(e->to - out->data);
     free(e);
 }

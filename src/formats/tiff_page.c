@@ -88,12 +88,25 @@ fv_status fv_tiff_fail(const fv_tiff_handle *handle, const char *what, fv_error 
 /* ---------------------------------------------------------------- what a page holds */
 
 const char *fv_tiff_compression_name(int compression, char text[32]) {
-    static const struct { int number; const char *name; } names[] = {
-        { COMPRESSION_NONE, "none" },          { COMPRESSION_CCITTRLE, "CCITT RLE" }, { COMPRESSION_CCITTFAX3, "CCITT G3" },
-        { COMPRESSION_CCITTFAX4, "CCITT G4" }, { COMPRESSION_LZW, "LZW" },            { COMPRESSION_OJPEG, "old JPEG" },
-        { COMPRESSION_JPEG, "JPEG" },          { COMPRESSION_PACKBITS, "PackBits" },  { COMPRESSION_DEFLATE, "deflate" },
-        { COMPRESSION_ADOBE_DEFLATE, "deflate" }, { COMPRESSION_LZMA, "LZMA" },       { COMPRESSION_ZSTD, "zstd" },
-        { COMPRESSION_WEBP, "WebP" },          { COMPRESSION_LERC, "LERC" },          { COMPRESSION_JP2000, "JPEG 2000" },
+    static const struct {
+        int         number;
+        const char *name;
+    } names[] = {
+        { COMPRESSION_NONE, "none" },
+        { COMPRESSION_CCITTRLE, "CCITT RLE" },
+        { COMPRESSION_CCITTFAX3, "CCITT G3" },
+        { COMPRESSION_CCITTFAX4, "CCITT G4" },
+        { COMPRESSION_LZW, "LZW" },
+        { COMPRESSION_OJPEG, "old JPEG" },
+        { COMPRESSION_JPEG, "JPEG" },
+        { COMPRESSION_PACKBITS, "PackBits" },
+        { COMPRESSION_DEFLATE, "deflate" },
+        { COMPRESSION_ADOBE_DEFLATE, "deflate" },
+        { COMPRESSION_LZMA, "LZMA" },
+        { COMPRESSION_ZSTD, "zstd" },
+        { COMPRESSION_WEBP, "WebP" },
+        { COMPRESSION_LERC, "LERC" },
+        { COMPRESSION_JP2000, "JPEG 2000" },
     };
     snprintf(text, 32, "number %d", compression);
     for (int i = 0; i < FV_COUNT(names); i++)
@@ -112,7 +125,11 @@ static fv_status sample_type(const fv_tiff_handle *h, fv_tiff_page *p, fv_error 
     switch (p->format) {
     case SAMPLEFORMAT_UINT:
     case SAMPLEFORMAT_VOID:
-        p->dtype = bits == 1 && p->samples == 1 ? FV_BOOL : bits <= 8 ? FV_UINT8 : bits <= 16 ? FV_UINT16 : bits <= 32 ? FV_UINT32 : FV_UINT64;
+        p->dtype = bits == 1 && p->samples == 1 ? FV_BOOL
+                   : bits <= 8                  ? FV_UINT8
+                   : bits <= 16                 ? FV_UINT16
+                   : bits <= 32                 ? FV_UINT32
+                                                : FV_UINT64;
         if (bits >= 1 && (bits <= 32 || bits == 64)) return FV_OK;
         break;
     case SAMPLEFORMAT_INT:
@@ -130,7 +147,8 @@ static fv_status sample_type(const fv_tiff_handle *h, fv_tiff_page *p, fv_error 
         break;
     default: break;
     }
-    return fv_fail(error, FV_ERROR_INPUT, "%s: samples of %d bits in TIFF sample format %d cannot be read", h->path, bits, p->format);
+    return fv_fail(error, FV_ERROR_INPUT, "%s: samples of %d bits in TIFF sample format %d cannot be read", h->path, bits,
+                   p->format);
 }
 
 static fv_status choose_mode(fv_tiff_handle *h, fv_tiff_page *p, fv_error *error) {
@@ -180,8 +198,8 @@ static fv_status describe_pieces(const fv_tiff_handle *h, fv_tiff_page *p, fv_er
     int64_t samples = p->planar == PLANARCONFIG_SEPARATE ? 1 : p->samples, bits, bytes;
     if (!fv_mul(p->piece_width, samples * p->bits, &bits) || (bits + 7) / 8 != p->row_bytes ||
         !fv_mul(p->row_bytes, p->piece_height, &bytes) || bytes > p->piece_bytes)
-        return fv_fail(error, FV_ERROR_INPUT, "%s: rows of %lld pixels, %lld samples and %d bits do not fit its strips or tiles", h->path,
-                       (long long)p->piece_width, (long long)samples, p->bits);
+        return fv_fail(error, FV_ERROR_INPUT, "%s: rows of %lld pixels, %lld samples and %d bits do not fit its strips or tiles",
+                       h->path, (long long)p->piece_width, (long long)samples, p->bits);
     return FV_OK;
 }
 
@@ -189,7 +207,8 @@ fv_status fv_tiff_page_describe(fv_tiff_handle *h, fv_tiff_page *p, fv_error *er
     uint32_t width = 0, height = 0, kind = 0;
     char     name[32];
     *p = (fv_tiff_page){ 0 };
-    if (!TIFFGetField(h->tif, TIFFTAG_IMAGEWIDTH, &width) || !TIFFGetField(h->tif, TIFFTAG_IMAGELENGTH, &height) || !width || !height)
+    if (!TIFFGetField(h->tif, TIFFTAG_IMAGEWIDTH, &width) || !TIFFGetField(h->tif, TIFFTAG_IMAGELENGTH, &height) || !width ||
+        !height)
         return fv_tiff_fail(h, "a page has no width or height", error);
     TIFFGetFieldDefaulted(h->tif, TIFFTAG_SUBFILETYPE, &kind);
     p->width = width;
@@ -211,8 +230,8 @@ fv_status fv_tiff_page_describe(fv_tiff_handle *h, fv_tiff_page *p, fv_error *er
 }
 
 bool fv_tiff_page_same_kind(const fv_tiff_page *a, const fv_tiff_page *b) {
-    return a->width == b->width && a->height == b->height && a->channels == b->channels && a->dtype == b->dtype && a->mode == b->mode &&
-           a->bits == b->bits && a->photometric == b->photometric && a->half == b->half;
+    return a->width == b->width && a->height == b->height && a->channels == b->channels && a->dtype == b->dtype &&
+           a->mode == b->mode && a->bits == b->bits && a->photometric == b->photometric && a->half == b->half;
 }
 
 /* ---------------------------------------------------------------- whether it can be true */
@@ -250,7 +269,8 @@ fv_status fv_tiff_page_check(const fv_tiff_handle *h, const fv_tiff_page *p, fv_
     }
     if (fits) return FV_OK;
     return fv_fail(error, FV_ERROR_INPUT,
-                   "%s: it claims %lld x %lld pixels of %d samples with %d bits, in pieces of %lld x %lld, more than a file of %lld bytes can hold",
+                   "%s: it claims %lld x %lld pixels of %d samples with %d bits, in pieces of %lld x %lld, more than a file of "
+                   "%lld bytes can hold",
                    h->path, (long long)p->height, (long long)p->width, p->samples, p->bits, (long long)p->piece_height,
                    (long long)p->piece_width, (long long)h->size);
 }
@@ -264,12 +284,14 @@ int64_t fv_tiff_page_flat(fv_tiff_handle *h, const fv_tiff_page *p) {
     if (p->compression != COMPRESSION_NONE || p->mode != FV_TIFF_SAMPLES || p->tiled || p->bits % 8 || p->bits == 24) return -1;
     if (tag16(h->tif, TIFFTAG_FILLORDER, FILLORDER_MSB2LSB) != FILLORDER_MSB2LSB) return -1;
     uint32_t count = TIFFNumberOfStrips(h->tif);
-    int64_t  planes = p->planar == PLANARCONFIG_SEPARATE ? p->samples : 1, first = (int64_t)TIFFGetStrileOffset(h->tif, 0), next = first;
-    int64_t  per_plane = (p->height + p->piece_height - 1) / p->piece_height, bytes;
+    int64_t  planes = p->planar == PLANARCONFIG_SEPARATE ? p->samples : 1, first = (int64_t)TIFFGetStrileOffset(h->tif, 0),
+            next = first;
+    int64_t per_plane = (p->height + p->piece_height - 1) / p->piece_height, bytes;
     if (first <= 0 || count != planes * per_plane) return -1;
     for (uint32_t i = 0; i < count; i++) {
         int64_t rows = FV_MIN(p->piece_height, p->height - (int64_t)i % per_plane * p->piece_height);
-        if ((int64_t)TIFFGetStrileOffset(h->tif, i) != next || !fv_mul(rows, p->row_bytes, &bytes) || !fv_add(next, bytes, &next)) return -1;
+        if ((int64_t)TIFFGetStrileOffset(h->tif, i) != next || !fv_mul(rows, p->row_bytes, &bytes) || !fv_add(next, bytes, &next))
+            return -1;
     }
     return next <= h->size ? first : -1;
 }

@@ -68,7 +68,7 @@ int64_t   fv_tiff_decode_memory(const fv_tiff_page *page);
 
 /* type comes as y x or y x c; the axes of the pages are put in front, spacing and units filled. resolution: pixels per unit
  * along x and y, 0 where unknown; unit: libtiff's RESUNIT_*. */
-void    fv_tiff_axes_read(const char *description, const double resolution[2], int unit, int64_t pages, fv_image_type *type);
+void fv_tiff_axes_read(const char *description, const double resolution[2], int unit, int64_t pages, fv_image_type *type);
 /* ImageJ keeps stacks beyond 4 GB under a single directory: how many images it says there are, 1 if it says nothing. */
 int64_t fv_tiff_imagej_images(const char *description);
 /* Description (empty if there is nothing to tell) and resolution of an image to be written. */

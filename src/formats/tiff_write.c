@@ -23,10 +23,13 @@ typedef struct {
 /* ---------------------------------------------------------------- choosing */
 
 static fv_status choose_level(writer *w, const fv_write_options *options, fv_error *error) {
-    int64_t level = options ? options->level : 0, most = w->compression == DEFLATE ? FV_DEFLATE_LEVELS : w->compression == ZSTD ? 19 : 0;
-    if (level < 0 || level > most)
-        return fv_fail(error, FV_ERROR_USAGE, most ? "level = %lld: TIFF takes 1 to %lld with this compression" : "level = %lld: this compression has no level",
-                       (long long)level, (long long)most);
+    static const int64_t most[] = { [DEFLATE] = FV_DEFLATE_LEVELS, [ZSTD] = 19, [LZW] = 0, [NONE] = 0 };
+    int64_t              level = options ? options->level : 0;
+    if (level && !most[w->compression])
+        return fv_fail(error, FV_ERROR_USAGE, "level = %lld: this compression of TIFF has no level", (long long)level);
+    if (level < 0 || level > most[w->compression])
+        return fv_fail(error, FV_ERROR_USAGE, "level = %lld: TIFF takes 1 to %lld with this compression", (long long)level,
+                       (long long)most[w->compression]);
     w->level = level ? (int)level : 1;
     return FV_OK;
 }
@@ -38,33 +41,37 @@ static fv_status choose_pieces(writer *w, const fv_write_options *options, fv_er
     w->piece_width = w->tiled ? tile : w->width;
     w->piece_height = w->tiled ? tile : FV_MAX(FV_MIN(STRIP_BYTES / (pixel * w->width), w->height), 1);
     if (options && options->chunk_ndim > 0) {
-        if (options->chunk_ndim != 2) return fv_fail(error, FV_ERROR_USAGE, "chunk has %d numbers: TIFF takes two, rows and columns", options->chunk_ndim);
+        if (options->chunk_ndim != 2)
+            return fv_fail(error, FV_ERROR_USAGE, "chunk has %d numbers: TIFF takes two, rows and columns", options->chunk_ndim);
         w->piece_height = options->chunk[0] > 0 ? options->chunk[0] : w->height;
         w->piece_width = options->chunk[1] > 0 ? options->chunk[1] : w->width;
         w->tiled = w->piece_width < w->width;
         if (w->tiled && (w->piece_height % 16 || w->piece_width % 16))
-            return fv_fail(error, FV_ERROR_USAGE, "chunk = [%lld, %lld]: the sides of a TIFF tile are multiples of 16", (long long)w->piece_height,
-                           (long long)w->piece_width);
+            return fv_fail(error, FV_ERROR_USAGE, "chunk = [%lld, %lld]: the sides of a TIFF tile are multiples of 16",
+                           (long long)w->piece_height, (long long)w->piece_width);
         if (!w->tiled) w->piece_width = w->width;
         if (!w->tiled) w->piece_height = FV_MIN(w->piece_height, w->height);
     }
     int64_t bytes;
     if (!fv_mul(w->piece_width * pixel, w->piece_height, &bytes) || bytes > INT32_MAX / 2)
-        return fv_fail(error, FV_ERROR_USAGE, "chunk = [%lld, %lld]: a piece of a TIFF file would be larger than 1 GB", (long long)w->piece_height,
-                       (long long)w->piece_width);
+        return fv_fail(error, FV_ERROR_USAGE, "chunk = [%lld, %lld]: a piece of a TIFF file would be larger than 1 GB",
+                       (long long)w->piece_height, (long long)w->piece_width);
     return FV_OK;
 }
 
 static fv_status check_type(const char *path, const fv_image_type *type, bool channels, fv_error *error) {
-    if (type->ndim < (channels ? 3 : 2)) return fv_fail(error, FV_ERROR_USAGE, "%s: TIFF holds images with at least the axes y x", path);
+    if (type->ndim < (channels ? 3 : 2))
+        return fv_fail(error, FV_ERROR_USAGE, "%s: TIFF holds images with at least the axes y x", path);
     int64_t bytes = fv_image_type_bytes(type), samples = channels ? type->shape[type->ndim - 1] : 1;
     for (int d = 0; d < type->ndim; d++)
         if (type->shape[d] < 1 || type->shape[d] > INT32_MAX || bytes < 0 || samples > UINT16_MAX)
-            return fv_fail(error, FV_ERROR_USAGE, "%s: axis %s of %lld is more than TIFF holds", path, type->axis[d], (long long)type->shape[d]);
+            return fv_fail(error, FV_ERROR_USAGE, "%s: axis %s of %lld is more than TIFF holds", path, type->axis[d],
+                           (long long)type->shape[d]);
     return FV_OK;
 }
 
-fv_status fv_tiff_create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out, fv_error *error) {
+fv_status fv_tiff_create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
+                         fv_error *error) {
     bool channels = type->ndim >= 3 && !strcmp(type->axis[type->ndim - 1], "c");
     int  compression;
     FV_TRY(fv_compression_choose(&fv_format_tiff, options, &compression, error));
@@ -90,7 +97,7 @@ fv_status fv_tiff_create(const char *path, const fv_image_type *type, const fv_w
     w->base.piece[w->leading + 1] = w->piece_width;
     w->pieces_a_page = ((w->height + w->piece_height - 1) / w->piece_height) * ((w->width + w->piece_width - 1) / w->piece_width);
     int64_t bytes = w->piece_height * w->piece_width * w->samples * (int64_t)size;
-    w->base.piece_memory = bytes + FV_MAX(fv_deflate_memory(bytes), (int64_t)ZSTD_compressBound((size_t)bytes) + (8 << 20));
+    w->base.piece_memory = bytes + FV_MAX(fv_deflate_memory(bytes), bytes * 3 / 2) + (8 << 20); /* LZW's growth, zstd's tables */
     *out = &w->base;
     return FV_OK;
 }
@@ -98,18 +105,21 @@ fv_status fv_tiff_create(const char *path, const fv_image_type *type, const fv_w
 /* ---------------------------------------------------------------- pieces */
 
 /* Differences along a row, `step` samples apart; the first `step` stay. */
-#define DIFFERENCES(type)                                                                                                    \
-    do {                                                                                                                     \
-        const type *restrict in = from;                                                                                      \
-        type *restrict out = to;                                                                                             \
-        for (int64_t i = 0; i < FV_MIN(step, n); i++) out[i] = in[i];                                                        \
-        for (int64_t i = step; i < n; i++) out[i] = (type)(in[i] - in[i - step]);                                            \
+#define DIFFERENCES(type)                                                                                                        \
+    do {                                                                                                                         \
+        const type *restrict in = from;                                                                                          \
+        type *restrict out = to;                                                                                                 \
+        for (int64_t i = 0; i < FV_MIN(step, n); i++) out[i] = in[i];                                                            \
+        for (int64_t i = step; i < n; i++) out[i] = (type)(in[i] - in[i - step]);                                                \
     } while (0)
 
 static void predict_row(void *to, const void *from, int64_t n, int64_t step, size_t size) {
-    if (size == 1) DIFFERENCES(uint8_t);
-    else if (size == 2) DIFFERENCES(uint16_t);
-    else DIFFERENCES(uint32_t);
+    if (size == 1)
+        DIFFERENCES(uint8_t);
+    else if (size == 2)
+        DIFFERENCES(uint16_t);
+    else
+        DIFFERENCES(uint32_t);
 }
 
 /* One row of the block as the file holds it; line is scratch for rows whose pixels are not adjacent. */
@@ -118,18 +128,23 @@ static void file_row(const writer *w, const char *from, const fv_block *block, i
     int64_t n = columns * w->samples;
     if (block->region.ndim > w->leading + 2 && block->stride[w->leading + 1] != w->samples) {
         for (int64_t x = 0; x < columns; x++)
-            memcpy(line + x * w->samples * (int64_t)size, from + x * block->stride[w->leading + 1] * (int64_t)size, (size_t)w->samples * size);
+            memcpy(line + x * w->samples * (int64_t)size, from + x * block->stride[w->leading + 1] * (int64_t)size,
+                   (size_t)w->samples * size);
         from = line;
     }
-    if (w->predict) predict_row(to, from, n, w->samples, size);
+    if (w->predict)
+        predict_row(to, from, n, w->samples, size);
     else if (block->dtype == FV_BOOL)
         for (int64_t i = 0; i < n; i++) to[i] = from[i] ? (char)255 : 0;
-    else memcpy(to, from, (size_t)n * size);
+    else
+        memcpy(to, from, (size_t)n * size);
 }
 
 static void compress(const writer *w, const void *data, size_t size, fv_bytes *out) {
-    if (w->compression == DEFLATE) fv_deflate(data, size, w->level, FV_DEFLATE_ZLIB, out);
-    else if (w->compression == LZW) fv_tiff_lzw(data, size, out);
+    if (w->compression == DEFLATE)
+        fv_deflate(data, size, w->level, FV_DEFLATE_ZLIB, out);
+    else if (w->compression == LZW)
+        fv_tiff_lzw(data, size, out);
     else if (w->compression == ZSTD) {
         size_t room = ZSTD_compressBound(size);
         void  *to = fv_bytes_append(out, NULL, room);
@@ -166,7 +181,7 @@ fv_status fv_tiff_encode(fv_writer *base, int64_t piece, const fv_block *block, 
 
 typedef struct {
     bool     big;
-    int64_t  position;       /* of the directory in the file */
+    int64_t  position; /* of the directory in the file */
     int      count, expected;
     fv_bytes entries, values;
 } directory;
@@ -281,7 +296,9 @@ static void fill_directory(const writer *w, int64_t page, const uint32_t *sizes,
     if (w->tiled) put_long(d, TIFFTAG_TILELENGTH, w->piece_height);
     if (w->tiled) put_places(d, TIFFTAG_TILEOFFSETS, sizes, w->pieces_a_page, offset, true);
     if (w->tiled) put_places(d, TIFFTAG_TILEBYTECOUNTS, sizes, w->pieces_a_page, offset, false);
-    if (extra > 0) put_shorts(d, TIFFTAG_EXTRASAMPLES, w->samples == 4 || w->samples == 2 ? EXTRASAMPLE_UNASSALPHA : EXTRASAMPLE_UNSPECIFIED, extra);
+    if (extra > 0)
+        put_shorts(d, TIFFTAG_EXTRASAMPLES, w->samples == 4 || w->samples == 2 ? EXTRASAMPLE_UNASSALPHA : EXTRASAMPLE_UNSPECIFIED,
+                   extra);
     put_shorts(d, TIFFTAG_SAMPLEFORMAT, sample_format(type->dtype), w->samples);
     assert(d->count == d->expected);
     fv_bytes_release(&description);

@@ -7,7 +7,9 @@
 enum { WORTH_A_CALL = 8192 };
 
 /* One axis of the walk; steps count elements. */
-typedef struct { int64_t size, file_step, block_step; } axis;
+typedef struct {
+    int64_t size, file_step, block_step;
+} axis;
 
 /* The walk over a box, fastest axis of the file first, and where it begins in the file (in elements). At least two axes. */
 typedef struct {
@@ -103,7 +105,8 @@ void fv_copy_strided(void *to, int64_t to_step, const void *from, int64_t from_s
     else if (size == 8)
         for (int64_t i = 0; i < n; i++) ((uint64_t *)to)[i * to_step] = ((const uint64_t *)from)[i * from_step];
     else
-        for (int64_t i = 0; i < n; i++) memcpy((char *)to + i * to_step * (int64_t)size, (const char *)from + i * from_step * (int64_t)size, size);
+        for (int64_t i = 0; i < n; i++)
+            memcpy((char *)to + i * to_step * (int64_t)size, (const char *)from + i * from_step * (int64_t)size, size);
 }
 
 /* One row, as it lies in the file, into the block. */
@@ -129,7 +132,9 @@ typedef struct {
     void           *buffer; /* FV_DENSE_MEMORY bytes, or NULL while none was needed */
 } job;
 
-static int64_t file_position(const job *j, int64_t element) { return j->dense->offset + element * (int64_t)file_element(j->dense); }
+static int64_t file_position(const job *j, int64_t element) {
+    return j->dense->offset + element * (int64_t)file_element(j->dense);
+}
 
 /* A row straight into the block. */
 static fv_status read_row(job *j, int64_t element, char *to, fv_error *error) {
@@ -164,12 +169,14 @@ static fv_status read_plane(job *j, int64_t element, char *to, fv_error *error) 
     for (int64_t i = 0; i < next->size;) {
         int64_t rows = FV_MAX(FV_MIN(together, next->size - i), 1), first = element + i * next->file_step;
         if (rows == 1) {
-            FV_TRY(direct ? read_row(j, first, to + i * block_step, error) : read_row_in_parts(j, first, to + i * block_step, error));
+            FV_TRY(direct ? read_row(j, first, to + i * block_step, error)
+                          : read_row_in_parts(j, first, to + i * block_step, error));
         } else {
             int64_t span = (rows - 1) * next->file_step + row->size;
             FV_TRY(fv_file_read_at(j->fd, j->buffer, (size_t)span * size, file_position(j, first), j->path, error));
             for (int64_t r = 0; r < rows; r++)
-                place(j->dense, j->walk, (char *)j->buffer + r * next->file_step * (int64_t)size, row->size, to + (i + r) * block_step);
+                place(j->dense, j->walk, (char *)j->buffer + r * next->file_step * (int64_t)size, row->size,
+                      to + (i + r) * block_step);
         }
         i += rows;
     }

@@ -7,8 +7,8 @@
 #include "image/region.h"
 
 typedef struct fv_dense {
-    int64_t  offset; /* of the first voxel in the file */
-    fv_dtype dtype;  /* of the block; the file holds the same, but for `half` */
+    int64_t  offset;  /* of the first voxel in the file */
+    fv_dtype dtype;   /* of the block; the file holds the same, but for `half` */
     bool     swapped; /* the other byte order */
     bool     half;    /* the file holds float16 and dtype is FV_FLOAT32; only for reading */
     bool     fortran; /* the first axis is contiguous in the file */
@@ -20,7 +20,7 @@ typedef struct fv_dense {
 #define FV_DENSE_MEMORY ((int64_t)1 << 20)
 
 /* n elements of 1, 2, 4, 8 or 16 bytes; steps count elements. */
-void fv_copy_strided(void *to, int64_t to_step, const void *from, int64_t from_step, int64_t n, size_t size);
+void  fv_copy_strided(void *to, int64_t to_step, const void *from, int64_t from_step, int64_t n, size_t size);
 float fv_half_widen(uint16_t half); /* float16 to float32, exactly */
 
 int64_t fv_dense_bytes(const fv_dense *dense); /* of all voxels in the file; -1 on overflow */

@@ -61,7 +61,8 @@ TEST(npy_reads_fortran_order_by_region) {
     for (int z = 0; z < A; z++)
         for (int y = 0; y < B; y++)
             for (int x = 0; x < C; x++) data[z + A * (y + B * x)] = (int16_t)(100 * z + 10 * y + x);
-    char      *path = make_npy("f.npy", 2, "{'shape': (5, 6, 7), 'fortran_order': True, \"descr\": '<i2'}\n", data, sizeof data), message[256];
+    char *path = make_npy("f.npy", 2, "{'shape': (5, 6, 7), 'fortran_order': True, \"descr\": '<i2'}\n", data, sizeof data),
+         message[256];
     test_image out;
     fv_error   error = { 0 };
     CHECK_MESSAGE(test_read_file(path, &out, &error) == FV_OK, "%s", error.message);
@@ -74,18 +75,21 @@ TEST(npy_reads_fortran_order_by_region) {
 TEST(npy_converts_swapped_bytes_half_floats_and_odd_bools) {
     test_image out;
     fv_error   error = { 0 };
-    char      *path = make_npy("s.npy", 3, "{'descr': '>u4', 'fortran_order': False, 'shape': (2,), }", "\x01\x02\x03\x04\x00\x00\x00\x05", 8);
+    char      *path =
+        make_npy("s.npy", 3, "{'descr': '>u4', 'fortran_order': False, 'shape': (2,), }", "\x01\x02\x03\x04\x00\x00\x00\x05", 8);
     CHECK_MESSAGE(test_read_file(path, &out, &error) == FV_OK, "%s", error.message);
     CHECK_INT(((uint32_t *)out.data)[0], 0x01020304);
     CHECK_INT(((uint32_t *)out.data)[1], 5);
     test_image_free(&out);
     free(path);
-    path = make_npy("c.npy", 1, "{'descr': '>c8', 'fortran_order': False, 'shape': (1,), }", "\x3f\x80\x00\x00\xc0\x00\x00\x00", 8);
+    path =
+        make_npy("c.npy", 1, "{'descr': '>c8', 'fortran_order': False, 'shape': (1,), }", "\x3f\x80\x00\x00\xc0\x00\x00\x00", 8);
     CHECK_MESSAGE(test_read_file(path, &out, &error) == FV_OK, "%s", error.message);
     CHECK(((float *)out.data)[0] == 1.0f && ((float *)out.data)[1] == -2.0f);
     test_image_free(&out);
     free(path);
-    path = make_npy("h.npy", 1, "{'descr': '<f2', 'fortran_order': False, 'shape': (5,), }", "\x00\x3c\x01\x00\xff\x7b\x00\xfc\x00\x80", 10);
+    path = make_npy("h.npy", 1, "{'descr': '<f2', 'fortran_order': False, 'shape': (5,), }",
+                    "\x00\x3c\x01\x00\xff\x7b\x00\xfc\x00\x80", 10);
     CHECK_MESSAGE(test_read_file(path, &out, &error) == FV_OK, "%s", error.message);
     float *f = out.data;
     CHECK(f[0] == 1.0f && f[1] == 0x1p-24f && f[2] == 65504.0f && f[3] == -1.0f / 0.0f && f[4] == 0.0f && 1 / f[4] < 0);
@@ -113,7 +117,9 @@ TEST(npy_reads_regions_of_a_large_array_with_small_and_large_gaps) {
 }
 
 TEST(npy_names_what_is_wrong_with_a_file) {
-    static const struct { const char *header, *why; } bad[] = {
+    static const struct {
+        const char *header, *why;
+    } bad[] = {
         { "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }", "named fields" },
         { "{'descr': '<f16', 'fortran_order': False, 'shape': (2,), }", "'<f16'" },
         { "{'descr': '|O', 'fortran_order': False, 'shape': (2,), }", "'|O'" },
@@ -134,7 +140,8 @@ TEST(npy_names_what_is_wrong_with_a_file) {
         test_image out;
         fv_error   error = { 0 };
         CHECK_INT(test_read_file(path, &out, &error), FV_ERROR_INPUT);
-        CHECK_MESSAGE(strstr(error.message, bad[i].why) && strstr(error.message, path), "%s gives: %s", bad[i].header, error.message);
+        CHECK_MESSAGE(strstr(error.message, bad[i].why) && strstr(error.message, path), "%s gives: %s", bad[i].header,
+                      error.message);
         free(path);
     }
 }
@@ -149,14 +156,14 @@ TEST(npy_survives_damage) {
 }
 
 TEST(npy_keeps_what_is_there_when_begun_again) {
-    test_image           in = test_image_new(FV_UINT8, 2, (int64_t[]){ 4, 4 }), out;
-    char                *path = in_folder("again.npy");
-    const fv_format     *format;
-    fv_writer           *writer;
-    fv_write_options     none = { 0 };
-    fv_error             error = { 0 };
-    fv_block             block;
-    fv_region            all = fv_region_whole(&in.type.image);
+    test_image       in = test_image_new(FV_UINT8, 2, (int64_t[]){ 4, 4 }), out;
+    char            *path = in_folder("again.npy");
+    const fv_format *format;
+    fv_writer       *writer;
+    fv_write_options none = { 0 };
+    fv_error         error = { 0 };
+    fv_block         block;
+    fv_region        all = fv_region_whole(&in.type.image);
     test_image_random(&in, 1);
     fv_block_init(&block, FV_UINT8, &all, in.data);
     CHECK(fv_format_for_writing(path, &format, &error) == FV_OK);

@@ -24,8 +24,10 @@ static void paint(test_image *image, uint64_t seed) {
         for (int64_t x = 0; x < type->shape[1]; x++)
             for (int64_t c = 0; c < channels; c++, i++) {
                 uint64_t value = (uint64_t)(y * 7 + x * 3 + c * 40 + (y * x >> 5)) + test_random(&seed) % 5;
-                if (type->dtype == FV_UINT16) ((uint16_t *)image->data)[i] = (uint16_t)(value * 97);
-                else ((uint8_t *)image->data)[i] = (uint8_t)(type->dtype == FV_BOOL ? value >> 4 & 1 : value);
+                if (type->dtype == FV_UINT16)
+                    ((uint16_t *)image->data)[i] = (uint16_t)(value * 97);
+                else
+                    ((uint8_t *)image->data)[i] = (uint8_t)(type->dtype == FV_BOOL ? value >> 4 & 1 : value);
             }
 }
 
@@ -99,8 +101,8 @@ TEST(png_files_open_in_libpng_at_every_level) {
 TEST(png_says_what_it_cannot_hold) {
     test_image real = image_of(FV_FLOAT32, 4, 4, 0), stack = test_image_new(FV_UINT8, 3, (int64_t[]){ 4, 4, 4 }),
                five = image_of(FV_UINT8, 4, 4, 5);
-    char      *path = in_folder("no.png");
-    fv_error   error = { 0 };
+    char    *path = in_folder("no.png");
+    fv_error error = { 0 };
     CHECK_INT(test_write_file(path, &real, NULL, 0, &error), FV_ERROR_USAGE);
     CHECK(strstr(error.message, "float32") && strstr(error.message, "rescale"));
     CHECK_INT(test_write_file(path, &stack, NULL, 0, &error), FV_ERROR_USAGE);
@@ -115,7 +117,9 @@ TEST(png_says_what_it_cannot_hold) {
 
 /* ---------------------------------------------------------------- files that only others write */
 
-typedef struct { int depth, colour, interlace, entries, transparent; } kind;
+typedef struct {
+    int depth, colour, interlace, entries, transparent;
+} kind;
 
 /* Written by libpng: pixel (y, x) has the sample values (3 y + x + channel) masked to the depth. */
 static char *make_by_libpng(const char *name, int height, int width, kind k) {
@@ -157,9 +161,10 @@ static char *make_by_libpng(const char *name, int height, int width, kind k) {
 
 TEST(png_reads_every_depth_and_colour_also_interlaced) {
     static const kind kinds[] = {
-        { 1, PNG_COLOR_TYPE_GRAY }, { 2, PNG_COLOR_TYPE_GRAY }, { 4, PNG_COLOR_TYPE_GRAY }, { 8, PNG_COLOR_TYPE_GRAY },
-        { 16, PNG_COLOR_TYPE_GRAY }, { 8, PNG_COLOR_TYPE_GRAY_ALPHA }, { 16, PNG_COLOR_TYPE_GRAY_ALPHA }, { 8, PNG_COLOR_TYPE_RGB },
-        { 16, PNG_COLOR_TYPE_RGB }, { 8, PNG_COLOR_TYPE_RGB_ALPHA }, { 16, PNG_COLOR_TYPE_RGB_ALPHA },
+        { 1, PNG_COLOR_TYPE_GRAY },        { 2, PNG_COLOR_TYPE_GRAY },       { 4, PNG_COLOR_TYPE_GRAY },
+        { 8, PNG_COLOR_TYPE_GRAY },        { 16, PNG_COLOR_TYPE_GRAY },      { 8, PNG_COLOR_TYPE_GRAY_ALPHA },
+        { 16, PNG_COLOR_TYPE_GRAY_ALPHA }, { 8, PNG_COLOR_TYPE_RGB },        { 16, PNG_COLOR_TYPE_RGB },
+        { 8, PNG_COLOR_TYPE_RGB_ALPHA },   { 16, PNG_COLOR_TYPE_RGB_ALPHA },
     };
     for (int i = 0; i < 2 * FV_COUNT(kinds); i++) {
         kind k = kinds[i / 2];
@@ -185,7 +190,8 @@ TEST(png_reads_every_depth_and_colour_also_interlaced) {
 TEST(png_palette_becomes_rgb_or_rgba) {
     for (int depth = 1; depth <= 8; depth *= 2)
         for (int transparent = 0; transparent < 2; transparent++) {
-            char      *path = make_by_libpng("palette.png", 9, 20, (kind){ depth, PNG_COLOR_TYPE_PALETTE, transparent, 1 << depth, transparent * 2 });
+            char      *path = make_by_libpng("palette.png", 9, 20,
+                                             (kind){ depth, PNG_COLOR_TYPE_PALETTE, transparent, 1 << depth, transparent * 2 });
             test_image out;
             CHECK(test_read_file(path, &out, NULL) == FV_OK);
             int channels = 3 + transparent;
@@ -246,7 +252,11 @@ TEST(png_reads_real_files_like_libpng) {
         CHECK_MESSAGE(test_read_file(path, &out, &error) == FV_OK, "%s", error.message);
         int64_t channels = out.type.image.ndim == 3 ? out.type.image.shape[2] : 1;
         if (out.type.image.dtype == FV_UINT8) {
-            void *pixels = read_by_libpng(path, channels == 1 ? PNG_FORMAT_GRAY : channels == 3 ? PNG_FORMAT_RGB : PNG_FORMAT_RGBA, &size);
+            void *pixels = read_by_libpng(path,
+                                          channels == 1   ? PNG_FORMAT_GRAY
+                                          : channels == 3 ? PNG_FORMAT_RGB
+                                                          : PNG_FORMAT_RGBA,
+                                          &size);
             CHECK_MESSAGE(pixels && !memcmp(pixels, out.data, size), "%s", names[i]);
             free(pixels);
         }

@@ -45,8 +45,12 @@ static bool round_trip(test_image *in, const fv_write_options *options, char mes
 
 TEST(tiff_keeps_every_dtype_with_every_compression) {
     static const char *const compressions[] = { "deflate", "zstd", "lzw", "none" };
-    static const struct { const char *axes; int64_t shape[4]; } kinds[] = {
-        { "yx", { 37, 53 } }, { "zyx", { 4, 30, 21 } }, { "yxc", { 20, 33, 3 } }, { "zyxc", { 2, 20, 33, 4 } }, { "yxc", { 9, 8, 2 } },
+    static const struct {
+        const char *axes;
+        int64_t     shape[4];
+    } kinds[] = {
+        { "yx", { 37, 53 } },         { "zyx", { 4, 30, 21 } }, { "yxc", { 20, 33, 3 } },
+        { "zyxc", { 2, 20, 33, 4 } }, { "yxc", { 9, 8, 2 } },
     };
     char message[256];
     for (int dtype = FV_UINT8; dtype < FV_DTYPES; dtype++)
@@ -60,14 +64,17 @@ TEST(tiff_keeps_every_dtype_with_every_compression) {
 }
 
 TEST(tiff_keeps_strips_and_tiles_of_any_size) {
-    static const int64_t chunks[][2] = { { 1, 0 }, { 7, 0 }, { 16, 16 }, { 48, 32 }, { 100, 500 }, { 256, 256 } };
+    static const int64_t     chunks[][2] = { { 1, 0 }, { 7, 0 }, { 16, 16 }, { 48, 32 }, { 100, 500 }, { 256, 256 } };
     static const char *const compressions[] = { "deflate", "zstd", "lzw", "none" };
     char                     message[256];
     for (int i = 0; i < FV_COUNT(chunks); i++)
         for (int colour = 0; colour < 2; colour++) {
             test_image       in = image_of(FV_UINT16, colour ? "zyxc" : "zyx", (int64_t[]){ 3, 70, 90, 3 });
-            fv_write_options options = { .compression = compressions[(i + colour) % 4], .chunk = { chunks[i][0], chunks[i][1] }, .chunk_ndim = 2 };
-            CHECK_MESSAGE(round_trip(&in, &options, message), "%lldx%lld: %s", (long long)chunks[i][0], (long long)chunks[i][1], message);
+            fv_write_options options = { .compression = compressions[(i + colour) % 4],
+                                         .chunk = { chunks[i][0], chunks[i][1] },
+                                         .chunk_ndim = 2 };
+            CHECK_MESSAGE(round_trip(&in, &options, message), "%lldx%lld: %s", (long long)chunks[i][0], (long long)chunks[i][1],
+                          message);
             test_image_free(&in);
         }
     test_image wide = image_of(FV_UINT8, "yx", (int64_t[]){ 40, 9000 });
@@ -79,9 +86,11 @@ TEST(tiff_compresses_at_every_level) {
     test_image in = image_of(FV_INT32, "yx", (int64_t[]){ 300, 200 });
     char       message[256];
     for (int64_t level = 1; level <= 9; level += 2)
-        CHECK_MESSAGE(round_trip(&in, &(fv_write_options){ .level = level }, message), "deflate %lld: %s", (long long)level, message);
+        CHECK_MESSAGE(round_trip(&in, &(fv_write_options){ .level = level }, message), "deflate %lld: %s", (long long)level,
+                      message);
     for (int64_t level = 1; level <= 19; level += 6)
-        CHECK_MESSAGE(round_trip(&in, &(fv_write_options){ .level = level, .compression = "zstd" }, message), "zstd %lld: %s", (long long)level, message);
+        CHECK_MESSAGE(round_trip(&in, &(fv_write_options){ .level = level, .compression = "zstd" }, message), "zstd %lld: %s",
+                      (long long)level, message);
     test_image_free(&in);
 }
 
@@ -122,7 +131,11 @@ TEST(tiff_beyond_four_gigabytes_is_big) {
         for (int64_t tile = 0; tile < 32; tile += 16) {
             test_image in = image_of(FV_UINT16, "zyxc", (int64_t[]){ 5, 40, 33, 4 });
             strcpy(in.type.image.unit[1], "micrometer"); /* gives it a description, too */
-            CHECK_MESSAGE(round_trip(&in, &(fv_write_options){ .compression = compressions[c], .chunk = { tile, tile }, .chunk_ndim = tile ? 2 : 0 }, message), "%s", message);
+            CHECK_MESSAGE(round_trip(&in,
+                                     &(fv_write_options){
+                                         .compression = compressions[c], .chunk = { tile, tile }, .chunk_ndim = tile ? 2 : 0 },
+                                     message),
+                          "%s", message);
             TIFF *tif = TIFFOpen(path, "r");
             CHECK(tif && TIFFIsBigTIFF(tif));
             CHECK_INT(TIFFNumberOfDirectories(tif), 5);
@@ -134,11 +147,21 @@ TEST(tiff_beyond_four_gigabytes_is_big) {
 }
 
 TEST(tiff_keeps_axes_spacing_and_units) {
-    static const struct { const char *axes; int64_t shape[5]; double spacing[5]; const char *unit; double origin; } kinds[] = {
-        { "yx", { 5, 6 }, { 0.3, 0.25 }, "micrometer", 0 },      { "zyx", { 4, 5, 6 }, { 2, 0.3, 0.3 }, "micrometer", 0 },
-        { "zyx", { 4, 5, 6 }, { 1.7, 1, 1 }, "", 0 },            { "zyx", { 4, 5, 6 }, { 1, 1, 1 }, "millimeter", 3.25 },
-        { "tzcyx", { 2, 3, 4, 5, 6 }, { 1, 5, 1, 7, 7 }, "nanometer", 0 }, { "czyx", { 2, 3, 5, 6 }, { 1, 0.1, 0.2, 0.7 }, "millimeter", 0 },
-        { "cyx", { 2, 5, 6 }, { 1, 1, 1 }, "", 0 },              { "auv", { 9, 5, 6 }, { 2, 1, 1 }, "", 0 },
+    static const struct {
+        const char *axes;
+        int64_t     shape[5];
+        double      spacing[5];
+        const char *unit;
+        double      origin;
+    } kinds[] = {
+        { "yx", { 5, 6 }, { 0.3, 0.25 }, "micrometer", 0 },
+        { "zyx", { 4, 5, 6 }, { 2, 0.3, 0.3 }, "micrometer", 0 },
+        { "zyx", { 4, 5, 6 }, { 1.7, 1, 1 }, "", 0 },
+        { "zyx", { 4, 5, 6 }, { 1, 1, 1 }, "millimeter", 3.25 },
+        { "tzcyx", { 2, 3, 4, 5, 6 }, { 1, 5, 1, 7, 7 }, "nanometer", 0 },
+        { "czyx", { 2, 3, 5, 6 }, { 1, 0.1, 0.2, 0.7 }, "millimeter", 0 },
+        { "cyx", { 2, 5, 6 }, { 1, 1, 1 }, "", 0 },
+        { "auv", { 9, 5, 6 }, { 2, 1, 1 }, "", 0 },
         { "tyx", { 9, 5, 6 }, { 1, 1, 1 }, "", 0 },
     };
     char *path = in_folder("axes.tif");
@@ -151,13 +174,17 @@ TEST(tiff_keeps_axes_spacing_and_units) {
             if (strchr("zyx", type->axis[d][0])) strcpy(type->unit[d], kinds[k].unit);
         }
         type->origin[0] = kinds[k].origin;
-        CHECK_MESSAGE(test_write_file(path, &in, NULL, 0, &error) == FV_OK && test_read_file(path, &out, &error) == FV_OK, "%s", error.message);
+        CHECK_MESSAGE(test_write_file(path, &in, NULL, 0, &error) == FV_OK && test_read_file(path, &out, &error) == FV_OK, "%s",
+                      error.message);
         CHECK(test_same_pixels(&in, &out));
         for (int d = 0; d < type->ndim; d++) {
-            CHECK_MESSAGE(!strcmp(out.type.image.axis[d], type->axis[d]), "%s: axis %d is %s", kinds[k].axes, d, out.type.image.axis[d]);
-            CHECK_MESSAGE(out.type.image.spacing[d] > type->spacing[d] * 0.9999999 && out.type.image.spacing[d] < type->spacing[d] * 1.0000001,
+            CHECK_MESSAGE(!strcmp(out.type.image.axis[d], type->axis[d]), "%s: axis %d is %s", kinds[k].axes, d,
+                          out.type.image.axis[d]);
+            CHECK_MESSAGE(out.type.image.spacing[d] > type->spacing[d] * 0.9999999 &&
+                              out.type.image.spacing[d] < type->spacing[d] * 1.0000001,
                           "%s: spacing %d is %.17g, not %.17g", kinds[k].axes, d, out.type.image.spacing[d], type->spacing[d]);
-            CHECK_MESSAGE(!strcmp(out.type.image.unit[d], type->unit[d]), "%s: unit %d is %s", kinds[k].axes, d, out.type.image.unit[d]);
+            CHECK_MESSAGE(!strcmp(out.type.image.unit[d], type->unit[d]), "%s: unit %d is %s", kinds[k].axes, d,
+                          out.type.image.unit[d]);
             CHECK(out.type.image.origin[d] == type->origin[d]);
         }
         test_image_free(&in);
@@ -167,9 +194,12 @@ TEST(tiff_keeps_axes_spacing_and_units) {
 }
 
 TEST(tiff_says_what_it_cannot_write) {
-    static const struct { fv_write_options options; const char *why; } bad[] = {
-        { { .compression = "gzip" }, "deflate|zstd|lzw|none" },       { { .level = 10 }, "level = 10" },
-        { { .level = 3, .compression = "none" }, "no level" },        { { .chunk = { 20, 20 }, .chunk_ndim = 2 }, "multiples of 16" },
+    static const struct {
+        fv_write_options options;
+        const char      *why;
+    } bad[] = {
+        { { .compression = "gzip" }, "deflate|zstd|lzw|none" }, { { .level = 10 }, "level = 10" },
+        { { .level = 3, .compression = "none" }, "no level" },  { { .chunk = { 20, 20 }, .chunk_ndim = 2 }, "multiples of 16" },
         { { .chunk = { 1, 20, 20 }, .chunk_ndim = 3 }, "two" },
     };
     test_image in = image_of(FV_UINT8, "yx", (int64_t[]){ 40, 50 }), line = test_image_new(FV_UINT8, 1, (int64_t[]){ 9 });
@@ -202,7 +232,8 @@ static uint32_t sample_of(const settings *s, int y, int x, int c) {
 }
 
 static void put_bits(uint8_t *row, int64_t index, int bits, uint32_t value) {
-    if (bits % 8 == 0) memcpy(row + index * bits / 8, &value, (size_t)bits / 8); /* little-endian */
+    if (bits % 8 == 0)
+        memcpy(row + index * bits / 8, &value, (size_t)bits / 8); /* little-endian */
     else
         for (int b = 0; b < bits; b++)
             if (value >> (bits - 1 - b) & 1) row[(index * bits + b) / 8] |= (uint8_t)(128 >> (index * bits + b) % 8);
@@ -215,7 +246,8 @@ static void fill_box(const settings *s, int y0, int x0, int height, int width, i
     memset(to, 0, row_bytes * (size_t)height);
     for (int y = 0; y < height; y++)
         for (int x = 0; x < width; x++)
-            for (int i = 0; i < n; i++) put_bits(to + (size_t)y * row_bytes, x * n + i, s->bits, sample_of(s, y0 + y, x0 + x, separate ? c : i));
+            for (int i = 0; i < n; i++)
+                put_bits(to + (size_t)y * row_bytes, x * n + i, s->bits, sample_of(s, y0 + y, x0 + x, separate ? c : i));
 }
 
 static void add_page(TIFF *tif, const settings *s) {
@@ -229,7 +261,8 @@ static void add_page(TIFF *tif, const settings *s) {
     TIFFSetField(tif, TIFFTAG_PLANARCONFIG, s->planar ? s->planar : PLANARCONFIG_CONTIG);
     if (s->reduced) TIFFSetField(tif, TIFFTAG_SUBFILETYPE, FILETYPE_REDUCEDIMAGE);
     if (s->description) TIFFSetField(tif, TIFFTAG_IMAGEDESCRIPTION, s->description);
-    if (s->compression == COMPRESSION_JPEG && s->photometric == PHOTOMETRIC_YCBCR) TIFFSetField(tif, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
+    if (s->compression == COMPRESSION_JPEG && s->photometric == PHOTOMETRIC_YCBCR)
+        TIFFSetField(tif, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
     if (s->photometric == PHOTOMETRIC_PALETTE) {
         static uint16_t map[3][256];
         for (int i = 0; i < 256; i++) {
@@ -252,8 +285,12 @@ static void add_page(TIFF *tif, const settings *s) {
             for (int x = 0; x < s->width; x += s->tile ? s->tile : s->width) {
                 int height = s->tile ? s->tile : FV_MIN(rows, s->height - y);
                 fill_box(s, y, x, height, s->tile ? s->tile : s->width, c, box, row_bytes);
-                if (s->tile) TIFFWriteEncodedTile(tif, TIFFComputeTile(tif, (uint32_t)x, (uint32_t)y, 0, (uint16_t)c), box, (tmsize_t)row_bytes * height);
-                else TIFFWriteEncodedStrip(tif, TIFFComputeStrip(tif, (uint32_t)y, (uint16_t)c), box, (tmsize_t)row_bytes * height);
+                if (s->tile)
+                    TIFFWriteEncodedTile(tif, TIFFComputeTile(tif, (uint32_t)x, (uint32_t)y, 0, (uint16_t)c), box,
+                                         (tmsize_t)row_bytes * height);
+                else
+                    TIFFWriteEncodedStrip(tif, TIFFComputeStrip(tif, (uint32_t)y, (uint16_t)c), box,
+                                          (tmsize_t)row_bytes * height);
             }
     free(box);
     TIFFWriteDirectory(tif);
@@ -301,13 +338,21 @@ TEST(tiff_reads_every_number_of_bits_layout_and_byte_order) {
     for (int b = 0; b < FV_COUNT(bits); b++)
         for (int big = 0; big < 2; big++)
             for (int layout = 0; layout < 12; layout++) {
-                settings s = { .width = 41, .height = 37, .bits = bits[b], .samples = layout & 1 ? 3 : 1, .photometric = layout & 1 ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK,
+                settings s = { .width = 41,
+                               .height = 37,
+                               .bits = bits[b],
+                               .samples = layout & 1 ? 3 : 1,
+                               .photometric = layout & 1 ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK,
                                .planar = layout & 2 ? PLANARCONFIG_SEPARATE : PLANARCONFIG_CONTIG };
-                if (layout >= 8) s.tile = 16;
-                else if (layout >= 4) s.rows = 5;
+                if (layout >= 8)
+                    s.tile = 16;
+                else if (layout >= 4)
+                    s.rows = 5;
                 if (layout % 4 == 2) s.compression = COMPRESSION_LZW;
-                if (big && s.bits % 8 == 0 && s.bits > 8 && s.compression == 0) s.compression = layout & 1 ? COMPRESSION_NONE : COMPRESSION_PACKBITS;
-                CHECK_MESSAGE(reads_as_stored(&s, big ? "wb" : "wl", message), "%d bits, layout %d, %s: %s", s.bits, layout, big ? "big" : "little", message);
+                if (big && s.bits % 8 == 0 && s.bits > 8 && s.compression == 0)
+                    s.compression = layout & 1 ? COMPRESSION_NONE : COMPRESSION_PACKBITS;
+                CHECK_MESSAGE(reads_as_stored(&s, big ? "wb" : "wl", message), "%d bits, layout %d, %s: %s", s.bits, layout,
+                              big ? "big" : "little", message);
             }
 }
 
@@ -336,7 +381,14 @@ TEST(tiff_palette_becomes_rgb) {
 
 TEST(tiff_reads_jpeg_and_ycbcr_as_rgb) {
     for (int tile = 0; tile < 32; tile += 16) {
-        settings   s = { .width = 64, .height = 48, .bits = 8, .samples = 3, .photometric = PHOTOMETRIC_YCBCR, .compression = COMPRESSION_JPEG, .tile = tile, .rows = 16 };
+        settings   s = { .width = 64,
+                         .height = 48,
+                         .bits = 8,
+                         .samples = 3,
+                         .photometric = PHOTOMETRIC_YCBCR,
+                         .compression = COMPRESSION_JPEG,
+                         .tile = tile,
+                         .rows = 16 };
         char      *path = make_pages("jpeg.tif", "w", &s, 1), message[256];
         test_image out;
         fv_error   error = { 0 };
@@ -369,7 +421,8 @@ TEST(tiff_reads_half_floats) {
 }
 
 TEST(tiff_pages_of_one_kind_are_a_stack_and_others_are_passed_over) {
-    settings page = { .width = 20, .height = 10, .bits = 16, .samples = 1, .photometric = PHOTOMETRIC_MINISBLACK }, small = page, thumb = page, packed = page;
+    settings page = { .width = 20, .height = 10, .bits = 16, .samples = 1, .photometric = PHOTOMETRIC_MINISBLACK }, small = page,
+             thumb = page, packed = page;
     small.width = 7;
     thumb.reduced = true;
     packed.compression = COMPRESSION_LZW;
@@ -396,11 +449,13 @@ TEST(tiff_pages_of_one_kind_are_a_stack_and_others_are_passed_over) {
 }
 
 TEST(tiff_understands_imagej_and_ome) {
-    settings   page = { .width = 4, .height = 3, .bits = 8, .samples = 1, .photometric = PHOTOMETRIC_MINISBLACK }, pages[12];
+    settings page = { .width = 4, .height = 3, .bits = 8, .samples = 1, .photometric = PHOTOMETRIC_MINISBLACK }, pages[12];
     static const char *const texts[] = {
         "ImageJ=1.53t\nimages=12\nchannels=2\nslices=3\nframes=2\nhyperstack=true\nunit=\\u00B5m\nspacing=0.5\nfinterval=3.5\n",
-        "<?xml version=\"1.0\"?><OME><Image><Pixels DimensionOrder=\"XYZCT\" SizeC=\"2\" SizeT=\"2\" SizeX=\"4\" SizeY=\"3\" SizeZ=\"3\" "
-        "PhysicalSizeX=\"0.25\" PhysicalSizeY=\"0.25\" PhysicalSizeZ=\"500\" PhysicalSizeZUnit=\"nm\" Type=\"uint8\"/></Image></OME>",
+        "<?xml version=\"1.0\"?><OME><Image><Pixels DimensionOrder=\"XYZCT\" SizeC=\"2\" SizeT=\"2\" SizeX=\"4\" SizeY=\"3\" "
+        "SizeZ=\"3\" "
+        "PhysicalSizeX=\"0.25\" PhysicalSizeY=\"0.25\" PhysicalSizeZ=\"500\" PhysicalSizeZUnit=\"nm\" "
+        "Type=\"uint8\"/></Image></OME>",
     };
     static const char *const axes[] = { "tzcyx", "tczyx" };
     for (int k = 0; k < 2; k++) {
@@ -416,15 +471,22 @@ TEST(tiff_understands_imagej_and_ome) {
         CHECK(type->shape[z] == 3 && type->shape[0] == 2);
         CHECK(type->spacing[z] == (k ? 500 : 0.5));
         CHECK_TEXT(type->unit[z], k ? "nanometer" : "micrometer");
-        if (k) CHECK(type->spacing[4] == 0.25);
-        else CHECK(type->spacing[0] == 3.5);
+        if (k)
+            CHECK(type->spacing[4] == 0.25);
+        else
+            CHECK(type->spacing[0] == 3.5);
         test_image_free(&out);
         free(path);
     }
 }
 
 TEST(tiff_reads_imagej_stacks_under_one_directory) {
-    settings page = { .width = 20, .height = 10, .bits = 8, .samples = 1, .photometric = PHOTOMETRIC_MINISBLACK, .description = "ImageJ=1.53t\nimages=4\nslices=4\n" };
+    settings page = { .width = 20,
+                      .height = 10,
+                      .bits = 8,
+                      .samples = 1,
+                      .photometric = PHOTOMETRIC_MINISBLACK,
+                      .description = "ImageJ=1.53t\nimages=4\nslices=4\n" };
     char    *path = make_pages("single.tif", "w", &page, 1), message[256];
     /* libtiff puts the pixels at byte 8 and the directory behind them: move the directory to the end of a longer file. */
     fv_bytes file = { 0 }, longer = { 0 };
@@ -466,7 +528,10 @@ TEST(tiff_files_open_in_libtiff) {
     test_image in = image_of(FV_UINT8, "zyxc", (int64_t[]){ 3, 50, 60, 3 });
     char      *path = in_folder("peer.tif");
     for (int k = 0; k < 3; k++) {
-        CHECK(test_write_file(path, &in, &(fv_write_options){ .chunk = { 16, k == 2 ? 32 : 60 }, .chunk_ndim = 2, .compression = k ? "deflate" : "none" }, 0, NULL) == FV_OK);
+        CHECK(test_write_file(path, &in,
+                              &(fv_write_options){
+                                  .chunk = { 16, k == 2 ? 32 : 60 }, .chunk_ndim = 2, .compression = k ? "deflate" : "none" },
+                              0, NULL) == FV_OK);
         TIFF    *tif = TIFFOpen(path, "r");
         uint32_t raster[3000];
         for (int page = 0; page < 3; page++) {
@@ -483,10 +548,15 @@ TEST(tiff_files_open_in_libtiff) {
     free(path);
 }
 
-typedef struct { fv_reader *reader; const test_image *whole; uint64_t seed; bool same; } reading;
+typedef struct {
+    fv_reader        *reader;
+    const test_image *whole;
+    uint64_t          seed;
+    bool              same;
+} reading;
 
 static void *read_many(void *argument) {
-    reading *r = argument;
+    reading       *r = argument;
     fv_image_type *type = &r->reader->type;
     r->same = true;
     for (int i = 0; i < 60 && r->same; i++) {
@@ -518,7 +588,9 @@ TEST(tiff_readers_serve_several_threads) {
     test_image               in = image_of(FV_UINT16, "zyx", (int64_t[]){ 6, 120, 130 });
     char                    *path = in_folder("threads.tif");
     for (int k = 0; k < 2; k++) {
-        CHECK(test_write_file(path, &in, &(fv_write_options){ .chunk = { 32, 48 }, .chunk_ndim = 2, .compression = compressions[k] }, 0, NULL) == FV_OK);
+        CHECK(test_write_file(path, &in,
+                              &(fv_write_options){ .chunk = { 32, 48 }, .chunk_ndim = 2, .compression = compressions[k] }, 0,
+                              NULL) == FV_OK);
         fv_reader *reader;
         CHECK(fv_format_tiff.open(path, NULL, &reader, NULL) == FV_OK);
         pthread_t threads[4];
@@ -542,15 +614,34 @@ TEST(tiff_survives_damage) {
     char                     message[256], *path = in_folder("whole.tif");
     for (int c = 0; c < 4; c++) {
         test_image in = image_of(FV_UINT8, "zyx", (int64_t[]){ 2, 18, 20 });
-        CHECK(test_write_file(path, &in, &(fv_write_options){ .compression = compressions[c], .chunk = { 16, c % 2 ? 16 : 20 }, .chunk_ndim = 2 }, 0, NULL) == FV_OK);
+        CHECK(test_write_file(
+                  path, &in,
+                  &(fv_write_options){ .compression = compressions[c], .chunk = { 16, c % 2 ? 16 : 20 }, .chunk_ndim = 2 }, 0,
+                  NULL) == FV_OK);
         CHECK_MESSAGE(test_survives_damage(path, "tif", 300, 1000, 6, message), "%s", message);
         test_image_free(&in);
     }
     free(path);
     settings kinds[] = {
-        { .width = 33, .height = 20, .bits = 4, .samples = 1, .photometric = PHOTOMETRIC_PALETTE, .compression = COMPRESSION_PACKBITS },
-        { .width = 33, .height = 20, .bits = 8, .samples = 3, .photometric = PHOTOMETRIC_YCBCR, .compression = COMPRESSION_JPEG, .tile = 16 },
-        { .width = 33, .height = 20, .bits = 1, .samples = 1, .photometric = PHOTOMETRIC_MINISWHITE, .compression = COMPRESSION_CCITTFAX4 },
+        { .width = 33,
+          .height = 20,
+          .bits = 4,
+          .samples = 1,
+          .photometric = PHOTOMETRIC_PALETTE,
+          .compression = COMPRESSION_PACKBITS },
+        { .width = 33,
+          .height = 20,
+          .bits = 8,
+          .samples = 3,
+          .photometric = PHOTOMETRIC_YCBCR,
+          .compression = COMPRESSION_JPEG,
+          .tile = 16 },
+        { .width = 33,
+          .height = 20,
+          .bits = 1,
+          .samples = 1,
+          .photometric = PHOTOMETRIC_MINISWHITE,
+          .compression = COMPRESSION_CCITTFAX4 },
         { .width = 33, .height = 20, .bits = 12, .samples = 3, .photometric = PHOTOMETRIC_RGB, .planar = PLANARCONFIG_SEPARATE },
     };
     for (int k = 0; k < FV_COUNT(kinds); k++) {
@@ -573,7 +664,8 @@ static bool reads_folder(const char *folder, bool all, char message[256]) {
         if (fv_path_has_extension(path, "tif") || fv_path_has_extension(path, "tiff")) {
             fv_status status = test_read_file(path, &out, &error);
             if (status == FV_OK) test_image_free(&out);
-            if (status == FV_OK && !fv_path_has_extension(path, "g4-multi.tiff")) good = test_regions_equal_crops(path, 3, 8, message);
+            if (status == FV_OK && !fv_path_has_extension(path, "g4-multi.tiff"))
+                good = test_regions_equal_crops(path, 3, 8, message);
             if (status != FV_OK && (all || !strstr(error.message, entry->d_name))) {
                 snprintf(message, 256, "%.250s", error.message);
                 good = false;

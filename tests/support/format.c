@@ -42,7 +42,10 @@ static int64_t *order_of(int64_t count, uint64_t seed) {
     return order;
 }
 
-typedef struct { fv_pieces base; fv_bytes *piece; } encoded;
+typedef struct {
+    fv_pieces base;
+    fv_bytes *piece;
+} encoded;
 
 static fv_status get_piece(fv_pieces *pieces, int64_t index, const void **data, size_t *size, fv_error *error) {
     (void)error;
@@ -59,7 +62,8 @@ static fv_status write_piece(fv_writer *writer, const test_image *image, const f
     fv_block  whole = whole_block(image);
     void     *memory = NULL;
     fv_block  block = poison ? poisoned_copy(image, &region, &memory) : fv_block_window(&whole, &region);
-    fv_status status = out ? writer->format->encode(writer, index, &block, out, error) : writer->format->put(writer, &block, error);
+    fv_status status =
+        out ? writer->format->encode(writer, index, &block, out, error) : writer->format->put(writer, &block, error);
     free(memory);
     return status;
 }
@@ -70,7 +74,8 @@ static fv_status write_pieces(fv_writer *writer, const test_image *image, uint64
     int64_t              cut[FV_MAX_DIMS];
     memcpy(cut, writer->piece, sizeof cut);
     uint64_t state = seed;
-    for (int d = 0; seed && writer->any_region && d < type->ndim; d++) cut[d] = 1 + (int64_t)(test_random(&state) % (uint64_t)type->shape[d]);
+    for (int d = 0; seed && writer->any_region && d < type->ndim; d++)
+        cut[d] = 1 + (int64_t)(test_random(&state) % (uint64_t)type->shape[d]);
     fv_lattice lattice;
     fv_lattice_init(&lattice, type->ndim, type->shape, cut);
     int64_t   count = fv_lattice_count(&lattice), *order = order_of(count, seed);
@@ -88,7 +93,8 @@ static fv_status write_pieces(fv_writer *writer, const test_image *image, uint64
     return status;
 }
 
-fv_status test_write_file(const char *path, const test_image *image, const fv_write_options *options, uint64_t seed, fv_error *error) {
+fv_status test_write_file(const char *path, const test_image *image, const fv_write_options *options, uint64_t seed,
+                          fv_error *error) {
     const fv_format *format;
     fv_writer       *writer;
     fv_write_options none = { 0 };
@@ -236,8 +242,8 @@ void test_image_random_any(test_image *image, uint64_t seed) {
 
 bool test_same_files(const char *a, const char *b) {
     fv_bytes x = { 0 }, y = { 0 };
-    bool     same = fv_file_read_all(a, (size_t)1 << 32, &x, NULL) == FV_OK && fv_file_read_all(b, (size_t)1 << 32, &y, NULL) == FV_OK &&
-                x.size == y.size && !memcmp(x.data, y.data, x.size);
+    bool     same = fv_file_read_all(a, (size_t)1 << 32, &x, NULL) == FV_OK &&
+                fv_file_read_all(b, (size_t)1 << 32, &y, NULL) == FV_OK && x.size == y.size && !memcmp(x.data, y.data, x.size);
     fv_bytes_release(&x);
     fv_bytes_release(&y);
     return same;
@@ -261,7 +267,8 @@ static bool survives(const char *path, const char *what, char message[256]) {
 static bool put_copy(const char *path, const fv_bytes *file, size_t size) {
     int fd;
     if (fv_file_open_update(path, &fd, NULL) != FV_OK) return false;
-    bool good = fv_file_write_at(fd, file->data, size, 0, path, NULL) == FV_OK && fv_file_resize(fd, (int64_t)size, path, NULL) == FV_OK;
+    bool good =
+        fv_file_write_at(fd, file->data, size, 0, path, NULL) == FV_OK && fv_file_resize(fd, (int64_t)size, path, NULL) == FV_OK;
     return fv_file_close(fd, path, NULL) == FV_OK && good;
 }
 

@@ -14,7 +14,8 @@
 /* Finds the format by the extension, then: create; begin, put of every piece, sync, finish; or encode of every piece and
  * assemble. seed 0: in order, from the image itself. Otherwise pieces come in random order, each as a window into a larger
  * block filled with poison, and formats that take any region get boxes of a random lattice. The file must be the same. */
-fv_status test_write_file(const char *path, const test_image *image, const fv_write_options *options, uint64_t seed, fv_error *error);
+fv_status test_write_file(const char *path, const test_image *image, const fv_write_options *options, uint64_t seed,
+                          fv_error *error);
 
 /* The whole image, in one read; free with test_image_free. path may end in a path inside the file after "::". */
 fv_status test_read_file(const char *path, test_image *image, fv_error *error);
