@@ -93,9 +93,13 @@ typedef struct {
 
 static void bench_chunk(bench_stage *s, int64_t chunk, bench_hands *hands) {
     fv_error error = { 0 };
-    fv_run   r = { .need = { .params = s->params, .ninputs = s->ninputs, .out = &s->output->type, .region = fv_lattice_chunk(&s->lattice, chunk),
-                             .lattice = &s->made },
-                   .chunk = s->pass->finish ? chunk : -1, .results = s->results ? &s->results->base : NULL };
+    fv_run    r = { .need = { .params = s->params,
+                              .ninputs = s->ninputs,
+                              .out = &s->output->type,
+                              .region = fv_lattice_chunk(&s->lattice, chunk),
+                              .lattice = &s->made },
+                    .chunk = s->pass->finish ? chunk : -1,
+                    .results = s->results ? &s->results->base : NULL };
     fv_region need[FV_MAX_INPUTS], whole = fv_region_whole(&s->inputs[0]->type.image);
     fv_block  in[FV_MAX_INPUTS], out, all;
     for (int i = 0; i < s->ninputs; i++) {
@@ -107,7 +111,8 @@ static void bench_chunk(bench_stage *s, int64_t chunk, bench_hands *hands) {
         if (s->inputs[i]->type.kind != FV_KIND_IMAGE) continue;
         fv_dtype dtype = s->inputs[i]->type.image.dtype;
         fv_block_init(&all, dtype, &whole, s->inputs[i]->data);
-        fv_block_init(&in[i], dtype, &need[i], bench_room(&hands->in[i], (size_t)fv_region_voxels(&need[i]) * fv_dtype_size(dtype)));
+        fv_block_init(&in[i], dtype, &need[i],
+                      bench_room(&hands->in[i], (size_t)fv_region_voxels(&need[i]) * fv_dtype_size(dtype)));
         fv_block_copy(&in[i], &all);
         r.in[i] = &in[i];
     }
@@ -115,7 +120,8 @@ static void bench_chunk(bench_stage *s, int64_t chunk, bench_hands *hands) {
         r.partial = &s->partial[chunk];
     else {
         fv_dtype dtype = s->output->type.image.dtype;
-        fv_block_init(&out, dtype, &r.need.region, bench_room(&hands->out, (size_t)fv_region_voxels(&r.need.region) * fv_dtype_size(dtype)));
+        fv_block_init(&out, dtype, &r.need.region,
+                      bench_room(&hands->out, (size_t)fv_region_voxels(&r.need.region) * fv_dtype_size(dtype)));
         r.out = &out;
     }
     r.scratch = bench_room(&hands->scratch, s->pass->scratch ? s->pass->scratch(&r.need) : 0);
@@ -144,9 +150,17 @@ static void bench_finish_pass(bench_stage *s, int64_t npartials) {
     fv_error       error = { 0 };
     bench_results *made = fv_calloc(sizeof *made);
     made->base.get = bench_get;
-    bench_finish f = { .base = { .params = s->params, .ninputs = s->ninputs, .out = &s->output->type, .lattice = &s->lattice, .npartials = npartials,
-                                 .size = bench_size, .partial = bench_partial, .read = bench_read, .put = bench_put },
-                       .partial = s->partial, .results = made };
+    bench_finish f = { .base = { .params = s->params,
+                                 .ninputs = s->ninputs,
+                                 .out = &s->output->type,
+                                 .lattice = &s->lattice,
+                                 .npartials = npartials,
+                                 .size = bench_size,
+                                 .partial = bench_partial,
+                                 .read = bench_read,
+                                 .put = bench_put },
+                       .partial = s->partial,
+                       .results = made };
     for (int i = 0; i < s->ninputs; i++) f.base.in[i] = &s->inputs[i]->type;
     double start = fv_now(), cpu = fv_thread_cpu();
     if (s->pass->finish(&f.base, &error) != FV_OK) bench_die(&error);
@@ -158,7 +172,8 @@ static void bench_finish_pass(bench_stage *s, int64_t npartials) {
 }
 
 /* Seconds of one run, and of processor time in it. params is the operator's filled struct; output gets its type. */
-static double bench_run(const char *name, void *params, bench_image **inputs, int given, const int64_t *chunk, int threads, bench_image *output, double *cpu) {
+static double bench_run(const char *name, void *params, bench_image **inputs, int given, const int64_t *chunk, int threads,
+                        bench_image *output, double *cpu) {
     static fv_arena    arena;
     static bench_image absent;
     const fv_op       *op = fv_op_find(name);
@@ -167,7 +182,9 @@ static double bench_run(const char *name, void *params, bench_image **inputs, in
     bench_stage        s = { .op = op, .params = params, .inputs = slots, .ninputs = fv_inputs_count(op), .output = output,
                              .lock = PTHREAD_MUTEX_INITIALIZER };
     output->type = inputs[0]->type;
-    fv_infer infer = { .params = params, .params_size = op->params_size, .ninputs = s.ninputs, .out = &output->type, .arena = &arena };
+    fv_infer infer = {
+        .params = params, .params_size = op->params_size, .ninputs = s.ninputs, .out = &output->type, .arena = &arena
+    };
     for (int i = 0; i < s.ninputs; i++) {
         slots[i] = i < given ? inputs[i] : &absent;
         infer.in[i] = &slots[i]->type;
@@ -196,7 +213,8 @@ static double bench_run(const char *name, void *params, bench_image **inputs, in
 }
 
 /* The best of several runs, on one thread and on two, as one line. */
-static void bench_report(const char *what, const char *name, void *params, bench_image **inputs, int given, const int64_t *chunk, int repeats) {
+static void bench_report(const char *what, const char *name, void *params, bench_image **inputs, int given, const int64_t *chunk,
+                         int repeats) {
     double      best[3] = { 1e9, 1e9, 1e9 }, least = 1e9;
     bench_image output = { 0 };
     for (int i = 0; i < repeats; i++)

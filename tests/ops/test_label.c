@@ -5,7 +5,8 @@
 /* The labelling by its definition: flood from each voxel that a raster scan meets without a label. */
 static int64_t *flood(const test_image *image, int connectivity) {
     const fv_image_type *type = &image->type.image;
-    int64_t              n = fv_image_type_voxels(type), count = 0, *label = calloc((size_t)n, sizeof *label), *stack = malloc((size_t)n * sizeof *stack);
+    int64_t              n = fv_image_type_voxels(type), count = 0, *label = calloc((size_t)n, sizeof *label),
+            *stack = malloc((size_t)n * sizeof *stack);
     int                  spatial[FV_MAX_DIMS], nspatial = fv_image_type_spatial(type, spatial);
     size_t               size = fv_dtype_size(type->dtype);
     static const uint8_t zero[16];
@@ -33,7 +34,9 @@ static int64_t *flood(const test_image *image, int connectivity) {
                     inside = inside && near[d] >= 0 && near[d] < type->shape[d];
                     index = index * type->shape[d] + near[d];
                 }
-                if (!inside || steps > connectivity || label[index] || !memcmp((char *)image->data + index * (int64_t)size, zero, size)) continue;
+                if (!inside || steps > connectivity || label[index] ||
+                    !memcmp((char *)image->data + index * (int64_t)size, zero, size))
+                    continue;
                 label[index] = count;
                 stack[depth++] = index;
             }
@@ -60,9 +63,10 @@ static void check(test_image *image, int connectivity, int rounds) {
     CHECK_INT(out.type.image.dtype, FV_INT32);
     int64_t *expected = flood(image, connectivity);
     for (int64_t i = 0; i < fv_image_type_voxels(&image->type.image); i++)
-        CHECK_MESSAGE(((int32_t *)out.data)[i] == expected[i], "connectivity %d: voxel %lld is %d, not %lld", connectivity, (long long)i,
-                      ((int32_t *)out.data)[i], (long long)expected[i]);
-    CHECK_MESSAGE(test_conforms("label", params, (test_image *[]){ image }, 1, rounds, message), "connectivity %d: %s", connectivity, message);
+        CHECK_MESSAGE(((int32_t *)out.data)[i] == expected[i], "connectivity %d: voxel %lld is %d, not %lld", connectivity,
+                      (long long)i, ((int32_t *)out.data)[i], (long long)expected[i]);
+    CHECK_MESSAGE(test_conforms("label", params, (test_image *[]){ image }, 1, rounds, message), "connectivity %d: %s",
+                  connectivity, message);
     free(expected);
     test_output_free(&out);
 }
@@ -121,7 +125,9 @@ TEST(empty_full_and_checkered_images) {
 TEST(components_that_wind_through_many_chunks_are_one) {
     test_image image = test_image_new(FV_BOOL, 2, (int64_t[]){ 64, 200 });
     for (int64_t y = 0; y < 64; y++)
-        for (int64_t x = 0; x < 200; x++) ((uint8_t *)image.data)[y * 200 + x] = x % 4 == 0 || (x % 4 != 2 && y == (x / 4 % 2 ? 0 : 63)) || (x % 4 == 2 && y == (x / 4 % 2 ? 0 : 63));
+        for (int64_t x = 0; x < 200; x++)
+            ((uint8_t *)image.data)[y * 200 + x] =
+                x % 4 == 0 || (x % 4 != 2 && y == (x / 4 % 2 ? 0 : 63)) || (x % 4 == 2 && y == (x / 4 % 2 ? 0 : 63));
     check(&image, 1, 40);
     check(&image, 2, 40);
     test_image_free(&image);
@@ -179,8 +185,14 @@ TEST(any_region_of_the_result_is_filled_exactly) {
     fv_block_init(&whole, FV_BOOL, &all, image.data);
     int64_t n = fv_lattice_count(&lattice);
     by_hand h = { .partial = calloc((size_t)n, sizeof(fv_bytes)), .result = calloc((size_t)n, sizeof(fv_bytes)), .nresults = n };
-    h.finish = (fv_finish){ .params = &connectivity, .ninputs = 1, .in = { &image.type }, .out = &type, .lattice = &lattice, .npartials = n,
-                            .read = read_partial, .put = put_result };
+    h.finish = (fv_finish){ .params = &connectivity,
+                            .ninputs = 1,
+                            .in = { &image.type },
+                            .out = &type,
+                            .lattice = &lattice,
+                            .npartials = n,
+                            .read = read_partial,
+                            .put = put_result };
     h.results.get = get_result;
     fv_need need = { .params = &connectivity, .ninputs = 1, .in = { &image.type }, .out = &type, .lattice = &lattice };
     for (int64_t c = 0; c < n; c++) {
@@ -225,7 +237,8 @@ TEST(more_labels_than_one_batch_still_reach_their_chunks) {
     for (int64_t i = 0; i < 1500 * 1600; i++) ((uint8_t *)image.data)[i] = (uint8_t)((i % 1600 + i / 1600) & 1);
     test_output out;
     fv_error    error = { 0 };
-    CHECK_MESSAGE(test_apply("label", "", (test_image *[]){ &image }, 1, (int64_t[]){ 1000, 300 }, 0x55, &out, &error) == FV_OK, "%s", error.message);
+    CHECK_MESSAGE(test_apply("label", "", (test_image *[]){ &image }, 1, (int64_t[]){ 1000, 300 }, 0x55, &out, &error) == FV_OK,
+                  "%s", error.message);
     int32_t next = 0;
     for (int64_t i = 0; i < 1500 * 1600; i++) CHECK_INT(((int32_t *)out.data)[i], ((uint8_t *)image.data)[i] ? ++next : 0);
     test_output_free(&out);
@@ -233,7 +246,7 @@ TEST(more_labels_than_one_batch_still_reach_their_chunks) {
 }
 
 TEST(bad_input_is_named) {
-    test_image  image = test_image_new(FV_FLOAT32, 2, (int64_t[]){ 4, 4 }), mask = test_image_new(FV_BOOL, 2, (int64_t[]){ 4, 4 });
+    test_image image = test_image_new(FV_FLOAT32, 2, (int64_t[]){ 4, 4 }), mask = test_image_new(FV_BOOL, 2, (int64_t[]){ 4, 4 });
     test_output out;
     fv_error    error = { 0 };
     CHECK_INT(test_apply("label", "", (test_image *[]){ &image }, 1, NULL, 0, &out, &error), FV_ERROR_USAGE);

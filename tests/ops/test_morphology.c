@@ -64,7 +64,9 @@ static void compare(const char *footprint, int ndim, const int64_t *shape, const
         for (int d = 0; axes && d < ndim; d++) snprintf(image.type.image.axis[d], 8, "%c", axes[d]);
         fill(&image, 3 + (uint64_t)dilate, one_in, dilate);
         snprintf(params, sizeof params, "footprint=%s", footprint);
-        CHECK_MESSAGE(test_apply(dilate ? "dilate" : "erode", params, (test_image *[]){ &image }, 1, NULL, 0, &out, &error) == FV_OK, "%s", error.message);
+        CHECK_MESSAGE(test_apply(dilate ? "dilate" : "erode", params, (test_image *[]){ &image }, 1, NULL, 0, &out, &error) ==
+                          FV_OK,
+                      "%s", error.message);
         int64_t    count, i = 0;
         neighbour *list = neighbours(footprint, &image.type.image, &count);
         fv_region  whole = fv_region_whole(&image.type.image);
@@ -72,10 +74,11 @@ static void compare(const char *footprint, int ndim, const int64_t *shape, const
         for (fv_rows_begin(&rows, &whole); fv_rows_next(&rows);)
             for (int64_t x = 0; x < shape[ndim - 1]; x++, i++) {
                 rows.position[ndim - 1] = x;
-                CHECK_MESSAGE(((uint8_t *)out.data)[i] == brute(&image, rows.position, list, count, dilate), "%s %s differs at voxel %lld",
-                              dilate ? "dilate" : "erode", footprint, (long long)i);
+                CHECK_MESSAGE(((uint8_t *)out.data)[i] == brute(&image, rows.position, list, count, dilate),
+                              "%s %s differs at voxel %lld", dilate ? "dilate" : "erode", footprint, (long long)i);
             }
-        CHECK_MESSAGE(test_conforms(dilate ? "dilate" : "erode", params, (test_image *[]){ &image }, 1, 8, message), "%s: %s", footprint, message);
+        CHECK_MESSAGE(test_conforms(dilate ? "dilate" : "erode", params, (test_image *[]){ &image }, 1, 8, message), "%s: %s",
+                      footprint, message);
         free(list);
         test_output_free(&out);
         test_image_free(&image);
@@ -122,11 +125,13 @@ TEST(axes_other_than_space_are_independent) {
 }
 
 TEST(empty_full_and_one_voxel_images_keep_their_border_rules) {
-    test_image  one = test_image_new(FV_BOOL, 3, (int64_t[]){ 1, 1, 1 }), full = test_image_new(FV_BOOL, 3, (int64_t[]){ 5, 6, 7 });
+    test_image one = test_image_new(FV_BOOL, 3, (int64_t[]){ 1, 1, 1 }),
+               full = test_image_new(FV_BOOL, 3, (int64_t[]){ 5, 6, 7 });
     test_output out;
     fv_error    error = { 0 };
     *(uint8_t *)one.data = 1;
-    CHECK(test_apply("erode", "footprint=ball(9)", (test_image *[]){ &one }, 1, NULL, 0, &out, &error) == FV_OK && *(uint8_t *)out.data == 1);
+    CHECK(test_apply("erode", "footprint=ball(9)", (test_image *[]){ &one }, 1, NULL, 0, &out, &error) == FV_OK &&
+          *(uint8_t *)out.data == 1);
     test_output_free(&out);
     CHECK(test_apply("dilate", "footprint=box(9)", (test_image *[]){ &full }, 1, NULL, 0, &out, &error) == FV_OK);
     for (int i = 0; i < 210; i++) CHECK(!((uint8_t *)out.data)[i]);
@@ -142,12 +147,14 @@ TEST(empty_full_and_one_voxel_images_keep_their_border_rules) {
 static void rejects(const char *op, const char *params, test_image *image, const char *word) {
     test_output out;
     fv_error    error = { 0 };
-    CHECK_MESSAGE(test_apply(op, params, (test_image *[]){ image }, 1, NULL, 0, &out, &error) == FV_ERROR_USAGE, "%s was accepted", params);
+    CHECK_MESSAGE(test_apply(op, params, (test_image *[]){ image }, 1, NULL, 0, &out, &error) == FV_ERROR_USAGE,
+                  "%s was accepted", params);
     CHECK_MESSAGE(strstr(error.message, word), "message is: %s", error.message);
 }
 
 TEST(bad_input_is_named) {
-    test_image grey = test_image_new(FV_UINT8, 2, (int64_t[]){ 4, 4 }), volume = test_image_new(FV_BOOL, 3, (int64_t[]){ 4, 4, 4 });
+    test_image grey = test_image_new(FV_UINT8, 2, (int64_t[]){ 4, 4 }),
+               volume = test_image_new(FV_BOOL, 3, (int64_t[]){ 4, 4, 4 });
     test_image spectrum = test_image_new(FV_BOOL, 1, (int64_t[]){ 4 });
     rejects("erode", "", &grey, "image > 0 makes one");
     rejects("dilate", "footprint=box(3,5)", &volume, "give one, or 3");
@@ -177,8 +184,10 @@ TEST(box_takes_odd_whole_sizes_only) {
 TEST(ball_disk_and_cross_carry_their_shape) {
     fv_footprint footprint;
     double       radius = 2.5;
-    CHECK(fv_op_find("ball")->value(&radius, &footprint, NULL) == FV_OK && footprint.shape == FV_FOOTPRINT_BALL && footprint.radius == 2.5);
-    CHECK(fv_op_find("disk")->value(&radius, &footprint, NULL) == FV_OK && footprint.shape == FV_FOOTPRINT_DISK && footprint.radius == 2.5);
+    CHECK(fv_op_find("ball")->value(&radius, &footprint, NULL) == FV_OK && footprint.shape == FV_FOOTPRINT_BALL &&
+          footprint.radius == 2.5);
+    CHECK(fv_op_find("disk")->value(&radius, &footprint, NULL) == FV_OK && footprint.shape == FV_FOOTPRINT_DISK &&
+          footprint.radius == 2.5);
     CHECK(fv_op_find("cross")->value("", &footprint, NULL) == FV_OK && footprint.shape == FV_FOOTPRINT_CROSS);
 }
 

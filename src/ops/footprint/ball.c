@@ -15,9 +15,15 @@ static fv_status value(const void *parameters, fv_footprint *out, fv_error *erro
 }
 
 const fv_op FV_OP(ball) = {
-    .name = "ball", .family = "footprint", .brief = "a round footprint over all spatial axes", .version = 1, .params = params,
-    .params_size = sizeof(ball), .result = FV_KIND_FOOTPRINT, .value = value,
-    .doc = "A voxel belongs to it when the sum of its squared offsets is at most radius squared, as in skimage.morphology.ball; on a "
-           "2-D image it is a disk. The radius need not be whole.",
+    .name = "ball",
+    .family = "footprint",
+    .brief = "a round footprint over all spatial axes",
+    .version = 1,
+    .params = params,
+    .params_size = sizeof(ball),
+    .result = FV_KIND_FOOTPRINT,
+    .value = value,
+    .doc = "A voxel belongs to it when the sum of its squared offsets is at most radius squared, as in skimage.morphology.ball; "
+           "on a 2-D image it is a disk. The radius need not be whole.",
     .example = "phantom(\"cells\", [200, 200]) > 0.5 |> erode(ball(4)) |> write(\"eroded.png\")",
 };

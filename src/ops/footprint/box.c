@@ -16,15 +16,22 @@ static fv_status value(const void *parameters, fv_footprint *out, fv_error *erro
     for (int d = 0; d < size->count; d++) {
         int64_t width = (int64_t)size->value[d];
         if ((double)width != size->value[d] || width % 2 == 0)
-            return fv_fail(error, FV_ERROR_USAGE, "size = %g: must be an odd whole number, so that the box has a middle voxel", size->value[d]);
+            return fv_fail(error, FV_ERROR_USAGE, "size = %g: must be an odd whole number, so that the box has a middle voxel",
+                           size->value[d]);
         out->size[d] = width;
     }
     return FV_OK;
 }
 
 const fv_op FV_OP(box) = {
-    .name = "box", .family = "footprint", .brief = "a rectangular footprint", .version = 1, .params = params, .params_size = sizeof(box),
-    .result = FV_KIND_FOOTPRINT, .value = value,
+    .name = "box",
+    .family = "footprint",
+    .brief = "a rectangular footprint",
+    .version = 1,
+    .params = params,
+    .params_size = sizeof(box),
+    .result = FV_KIND_FOOTPRINT,
+    .value = value,
     .doc = "box(3) is 3 voxels wide along every spatial axis, box([3, 5, 5]) 3 along z and 5 along y and x.",
     .example = "phantom(\"cells\", [200, 200]) > 0.5 |> erode(box(3)) |> write(\"eroded.png\")",
 };

@@ -25,11 +25,19 @@ static fv_status run(fv_run *r, fv_error *error) {
 static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run }, FV_PASS_END };
 
 const fv_op FV_OP(dilate) = {
-    .name = "dilate", .family = "morphology", .brief = "set the voxels whose footprint touches the foreground", .version = 1,
-    .inputs = inputs, .params = params, .params_size = sizeof(dilate), .result = FV_KIND_IMAGE, .infer = infer, .passes = passes,
+    .name = "dilate",
+    .family = "morphology",
+    .brief = "set the voxels whose footprint touches the foreground",
+    .version = 1,
+    .inputs = inputs,
+    .params = params,
+    .params_size = sizeof(dilate),
+    .result = FV_KIND_IMAGE,
+    .infer = infer,
+    .passes = passes,
     .cost = cost,
-    .doc = "Takes bool images. What lies outside the image counts as background, as in skimage.morphology.binary_dilation. Acts over "
-           "the spatial axes; other axes are independent.",
+    .doc = "Takes bool images. What lies outside the image counts as background, as in skimage.morphology.binary_dilation. "
+           "Acts over the spatial axes; other axes are independent.",
     .citation = "Serra, Image Analysis and Mathematical Morphology, 1982",
     .example = "phantom(\"cells\", [200, 200]) > 0.5 |> dilate(disk(3)) |> write(\"dilated.png\")",
 };

@@ -25,11 +25,19 @@ static fv_status run(fv_run *r, fv_error *error) {
 static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run }, FV_PASS_END };
 
 const fv_op FV_OP(erode) = {
-    .name = "erode", .family = "morphology", .brief = "keep the voxels around which the whole footprint is foreground", .version = 1,
-    .inputs = inputs, .params = params, .params_size = sizeof(erode), .result = FV_KIND_IMAGE, .infer = infer, .passes = passes,
+    .name = "erode",
+    .family = "morphology",
+    .brief = "keep the voxels around which the whole footprint is foreground",
+    .version = 1,
+    .inputs = inputs,
+    .params = params,
+    .params_size = sizeof(erode),
+    .result = FV_KIND_IMAGE,
+    .infer = infer,
+    .passes = passes,
     .cost = cost,
-    .doc = "Takes bool images. What lies outside the image counts as foreground, as in skimage.morphology.binary_erosion, so that "
-           "objects are not eroded from the image's border. Acts over the spatial axes; other axes are independent.",
+    .doc = "Takes bool images. What lies outside the image counts as foreground, as in skimage.morphology.binary_erosion, so "
+           "that objects are not eroded from the image's border. Acts over the spatial axes; other axes are independent.",
     .citation = "Serra, Image Analysis and Mathematical Morphology, 1982",
     .example = "phantom(\"cells\", [200, 200]) > 0.5 |> erode(ball(4)) |> write(\"eroded.png\")",
 };

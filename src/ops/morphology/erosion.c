@@ -44,10 +44,12 @@ static fv_status element_of(const fv_footprint *f, const fv_image_type *image, f
         return FV_OK;
     case FV_FOOTPRINT_BOX:
         if (f->ndim != 1 && f->ndim != n)
-            return fv_fail(error, FV_ERROR_USAGE, "footprint = box of %d sizes: give one, or %d (one per spatial axis)", f->ndim, n);
+            return fv_fail(error, FV_ERROR_USAGE, "footprint = box of %d sizes: give one, or %d (one per spatial axis)", f->ndim,
+                           n);
         for (int i = 0; i < n; i++) {
             int64_t size = f->size[f->ndim == 1 ? 0 : i];
-            if (size < 1 || size % 2 == 0) return fv_fail(error, FV_ERROR_USAGE, "footprint = box of size %lld: must be odd", (long long)size);
+            if (size < 1 || size % 2 == 0)
+                return fv_fail(error, FV_ERROR_USAGE, "footprint = box of size %lld: must be odd", (long long)size);
             add_axis(e, image, spatial[i], size / 2);
         }
         return FV_OK;
@@ -66,7 +68,8 @@ fv_status fv__erosion_infer(fv_infer *i, const fv_footprint *footprint, fv_error
     const fv_image_type *image = &i->in[0]->image;
     fv__element          e;
     if (image->dtype != FV_BOOL)
-        return fv_fail(error, FV_ERROR_USAGE, "image is %s; only bool images are possible (image > 0 makes one)", fv_dtype_name(image->dtype));
+        return fv_fail(error, FV_ERROR_USAGE, "image is %s; only bool images are possible (image > 0 makes one)",
+                       fv_dtype_name(image->dtype));
     return element_of(footprint, image, &e, error);
 }
 
@@ -103,7 +106,8 @@ static fv_lattice tiles(const fv__element *e, const fv_region *region) {
     return lattice;
 }
 
-static size_t erode_tile(const fv__element *e, const fv_region *from, const fv_region *to, const fv_block *in, const fv_block *out, bool dilate, void *scratch) {
+static size_t erode_tile(const fv__element *e, const fv_region *from, const fv_region *to, const fv_block *in,
+                         const fv_block *out, bool dilate, void *scratch) {
     return (e->round ? fv__erode_round : fv__erode_box)(e, from, to, in, out, dilate, scratch);
 }
 
@@ -112,7 +116,8 @@ size_t fv__erosion_scratch(const fv_need *n, const fv_footprint *footprint) {
     if (!e.count || fv_region_empty(&n->region)) return 0;
     fv_lattice lattice = tiles(&e, &n->region);
     fv_region  to = fv_lattice_chunk(&lattice, 0), from = to; /* no tile is larger, and no halo */
-    for (int i = 0; i < e.count; i++) from.size[e.axis[i]] = FV_MIN(to.size[e.axis[i]] + 2 * e.half[i], n->in[0]->image.shape[e.axis[i]]);
+    for (int i = 0; i < e.count; i++)
+        from.size[e.axis[i]] = FV_MIN(to.size[e.axis[i]] + 2 * e.half[i], n->in[0]->image.shape[e.axis[i]]);
     return erode_tile(&e, &from, &to, NULL, NULL, false, NULL);
 }
 

@@ -8,6 +8,7 @@
 #define FV_EROSION_H
 
 #include "op/op.h"
+#include "op/scratch.h"
 
 /* A footprint brought to an image: the axes it reaches along, in memory order, and how far on each side. */
 typedef struct fv__element {
@@ -38,14 +39,6 @@ size_t fv__erode_round(const fv__element *e, const fv_region *from, const fv_reg
                        bool dilate, void *scratch);
 size_t fv__erode_box(const fv__element *e, const fv_region *from, const fv_region *to, const fv_block *in, const fv_block *out,
                      bool dilate, void *scratch);
-
-/* Takes aligned pieces of scratch one after the other; with base NULL it only counts. */
-typedef struct fv__taker { char *base; size_t used; } fv__taker;
-static inline void *fv__take(fv__taker *taker, int64_t bytes) {
-    void *piece = taker->base ? taker->base + taker->used : NULL;
-    taker->used += ((size_t)bytes + 63) & ~(size_t)63;
-    return piece;
-}
 
 /* region with one axis cut to that of another. */
 static inline fv_region fv__cut(fv_region region, const fv_region *to, int axis) {

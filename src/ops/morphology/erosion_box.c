@@ -29,7 +29,8 @@ static void take_row(uint8_t *to, const column *c, int64_t index, int64_t n, boo
 }
 
 /* `rows` output rows of n voxels from the window of width 2 half + 1; suffix holds that many rows and one more. */
-static void van_herk(const column *c, uint8_t *out, int64_t out_stride, int64_t rows, int64_t n, int64_t half, uint8_t *suffix, bool dilate) {
+static void van_herk(const column *c, uint8_t *out, int64_t out_stride, int64_t rows, int64_t n, int64_t half, uint8_t *suffix,
+                     bool dilate) {
     int64_t  width = 2 * half + 1;
     uint8_t *prefix = suffix + width * n;
     for (int64_t block = 0; block < rows; block += width) {
@@ -57,8 +58,10 @@ static void pass(const fv_block *in, const fv_block *out, int axis, int64_t half
         int64_t from[FV_MAX_DIMS];
         memcpy(from, rows.position, sizeof from);
         from[axis] = in->region.start[axis];
-        column c = { fv_block_at(in, from), in->stride[axis], in->region.start[axis] - (out->region.start[axis] - half), in->region.size[axis] };
-        van_herk(&c, fv_block_at(out, rows.position), out->stride[axis], out->region.size[axis], out->region.size[walk.ndim - 1], half, suffix, dilate);
+        column c = { fv_block_at(in, from), in->stride[axis], in->region.start[axis] - (out->region.start[axis] - half),
+                     in->region.size[axis] };
+        van_herk(&c, fv_block_at(out, rows.position), out->stride[axis], out->region.size[axis], out->region.size[walk.ndim - 1],
+                 half, suffix, dilate);
     }
 }
 
@@ -91,19 +94,19 @@ static void last_axis(const fv_block *in, const fv_block *out, int64_t half, uin
 size_t fv__erode_box(const fv__element *e, const fv_region *from, const fv_region *to, const fv_block *in, const fv_block *out,
                      bool dilate, void *scratch) {
     int       last = to->ndim - 1;
-    fv__taker taker = { scratch, 0 };
+    fv_scratch pieces = { scratch, 0 };
     int64_t   widest = 0;
     uint8_t  *between[FV_MAX_DIMS];
     fv_region region = *from, regions[FV_MAX_DIMS];
     for (int i = 0; i < e->count; i++) {
         region = regions[i] = fv__cut(region, to, e->axis[i]);
-        between[i] = i + 1 < e->count ? fv__take(&taker, fv_region_voxels(&region)) : NULL;
+        between[i] = i + 1 < e->count ? fv_scratch_take(&pieces, fv_region_voxels(&region)) : NULL;
         if (e->axis[i] != last) widest = FV_MAX(widest, 2 * e->half[i] + 2);
     }
-    uint8_t *suffix = fv__take(&taker, widest * from->size[last]);
+    uint8_t *suffix = fv_scratch_take(&pieces, widest * from->size[last]);
     int64_t  line = e->axis[e->count - 1] == last ? to->size[last] + 2 * e->half[e->count - 1] : 0;
-    uint8_t *first = fv__take(&taker, line), *second = fv__take(&taker, line);
-    if (!in) return taker.used;
+    uint8_t *first = fv_scratch_take(&pieces, line), *second = fv_scratch_take(&pieces, line);
+    if (!in) return pieces.used;
 
     fv_block source = *in;
     for (int i = 0; i < e->count; i++) {
@@ -115,5 +118,5 @@ size_t fv__erode_box(const fv__element *e, const fv_region *from, const fv_regio
             pass(&source, &target, e->axis[i], e->half[i], suffix, dilate);
         source = target;
     }
-    return taker.used;
+    return pieces.used;
 }

@@ -41,7 +41,7 @@ static size_t lay_out(round_run *r, void *scratch) {
     const fv__element *e = r->e;
     int                n = e->count, axis = e->axis[n - 1];
     int64_t            lane = lane_bytes(e), widest = 0;
-    fv__taker          taker = { scratch, 0 };
+    fv_scratch         pieces = { scratch, 0 };
     r->inside = fv__voxels_inside(&r->to, axis + 1);
     r->in_line = r->from.size[axis] * r->inside;
     r->out_line = r->to.size[axis] * r->inside;
@@ -49,14 +49,14 @@ static size_t lay_out(round_run *r, void *scratch) {
     r->rows_at_once = FV_MIN(16, FV_MAX(1, 4096 / FV_MAX(1, r->from.size[r->to.ndim - 1])));
     r->scanned = fv__cut(r->from, &r->to, e->axis[0]);
     for (int i = 0; i < n; i++) widest = FV_MAX(widest, e->half[i]);
-    if (n > 1) r->closeness = fv__take(&taker, fv_region_voxels(&r->scanned) * lane + SLACK);
-    if (n > 1) r->counters = fv__take(&taker, r->rows_at_once * r->from.size[r->to.ndim - 1] * lane);
-    r->spread = fv__take(&taker, r->in_line * lane + SLACK);
-    r->padded = fv__take(&taker, r->padded_line * lane + SLACK);
-    r->result = fv__take(&taker, r->out_line * lane + SLACK);
-    r->nothing = fv__take(&taker, r->in_line * lane + SLACK);
-    r->near = fv__take(&taker, (2 * widest + 1) * (int64_t)sizeof *r->near);
-    return taker.used;
+    if (n > 1) r->closeness = fv_scratch_take(&pieces, fv_region_voxels(&r->scanned) * lane + SLACK);
+    if (n > 1) r->counters = fv_scratch_take(&pieces, r->rows_at_once * r->from.size[r->to.ndim - 1] * lane);
+    r->spread = fv_scratch_take(&pieces, r->in_line * lane + SLACK);
+    r->padded = fv_scratch_take(&pieces, r->padded_line * lane + SLACK);
+    r->result = fv_scratch_take(&pieces, r->out_line * lane + SLACK);
+    r->nothing = fv_scratch_take(&pieces, r->in_line * lane + SLACK);
+    r->near = fv_scratch_take(&pieces, (2 * widest + 1) * (int64_t)sizeof *r->near);
+    return pieces.used;
 }
 
 size_t fv__erode_round(const fv__element *e, const fv_region *from, const fv_region *to, const fv_block *in, const fv_block *out,

@@ -40,7 +40,8 @@ static void NAME(scan_rows)(round_run *r, int64_t (*position)[FV_MAX_DIMS], int 
     for (int64_t j = count - 1; j >= first; j--)
         for (int i = 0; i < rows; i++) {
             NAME(count_row)(counter + i * n, in[i] + j * r->in->stride[axis], n, r->flip, far);
-            if (j < first + r->to.size[axis]) NAME(close_row)(to[i] + (j - first) * close->stride[axis], counter + i * n, n, far, top);
+            if (j < first + r->to.size[axis])
+                NAME(close_row)(to[i] + (j - first) * close->stride[axis], counter + i * n, n, far, top);
         }
 }
 

@@ -9,7 +9,8 @@ static const fv_param params[] = {
              .doc = "axes along which neighbours may differ: 1 faces, 2 also edges, 3 also corners"),
     FV_PARAM_END,
 };
-static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "bool or integer image; what is not 0 is foreground" }, FV_INPUT_END };
+static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "bool or integer image; what is not 0 is foreground" },
+                                   FV_INPUT_END };
 
 static int64_t connectivity(const fv_need *n) { return ((const label *)n->params)->connectivity; }
 
@@ -18,10 +19,13 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     int                  spatial[FV_MAX_DIMS], n = fv_image_type_spatial(image, spatial);
     int64_t              given = ((const label *)i->params)->connectivity;
     if (image->dtype != FV_BOOL && !fv_dtype_is_integer(image->dtype))
-        return fv_fail(error, FV_ERROR_USAGE, "image is %s; only bool and integer images are possible (image > 0 makes one)", fv_dtype_name(image->dtype));
-    if (n < 1 || n > 3) return fv_fail(error, FV_ERROR_USAGE, "image has %d spatial axes; one to three named z, y, x are needed", n);
+        return fv_fail(error, FV_ERROR_USAGE, "image is %s; only bool and integer images are possible (image > 0 makes one)",
+                       fv_dtype_name(image->dtype));
+    if (n < 1 || n > 3)
+        return fv_fail(error, FV_ERROR_USAGE, "image has %d spatial axes; one to three named z, y, x are needed", n);
     if (given > n)
-        return fv_fail(error, FV_ERROR_USAGE, "connectivity = %lld: at most %d, the number of spatial axes of the image", (long long)given, n);
+        return fv_fail(error, FV_ERROR_USAGE, "connectivity = %lld: at most %d, the number of spatial axes of the image",
+                       (long long)given, n);
     int64_t voxels = fv_image_type_voxels(image);
     i->out->image.dtype = voxels >= 0 && voxels <= INT32_MAX ? FV_INT32 : FV_INT64;
     return FV_OK;
@@ -37,7 +41,8 @@ static fv_region with_next(const fv_region *region, const fv_image_type *image) 
 
 static fv_status check_size(const fv_need *n, const fv_region *region, fv_error *error) {
     if (fv__runs_most(&n->in[0]->image, region->size, connectivity(n)) <= INT32_MAX) return FV_OK;
-    return fv_fail(error, FV_ERROR_MEMORY, "a chunk of %lld voxels is too large to label at once; use smaller chunks", (long long)fv_region_voxels(region));
+    return fv_fail(error, FV_ERROR_MEMORY, "a chunk of %lld voxels is too large to label at once; use smaller chunks",
+                   (long long)fv_region_voxels(region));
 }
 
 /* ---------------------------------------------------------------- pass "local": components of a chunk */
@@ -121,7 +126,8 @@ static fv_status local_run(fv_run *r, fv_error *error) {
         for (int which = 0; which < 3; which++) {
             if (runs.axis[which] != d) continue;
             if (region->start[d] > 0) head.plane[d][0] = add_plane(&runs, r->partial, which, 0);
-            if (region->start[d] + region->size[d] < image->shape[d]) head.plane[d][1] = add_plane(&runs, r->partial, which, region->size[d]);
+            if (region->start[d] + region->size[d] < image->shape[d])
+                head.plane[d][1] = add_plane(&runs, r->partial, which, region->size[d]);
         }
     rank_runs(&head, runs.parent, r->partial); /* parents have done their duty */
     memcpy(r->partial->data, &head, sizeof head);
@@ -151,7 +157,8 @@ static size_t labels_offset(const fv_need *n, const fv_region *chunk) {
 
 static size_t renumber_scratch(const fv_need *n) {
     fv_region chunk = largest_chunk(n);
-    return labels_offset(n, &chunk) + (size_t)fv__runs_most(&n->in[0]->image, chunk.size, connectivity(n)) * fv_dtype_size(n->out->image.dtype);
+    return labels_offset(n, &chunk) +
+           (size_t)fv__runs_most(&n->in[0]->image, chunk.size, connectivity(n)) * fv_dtype_size(n->out->image.dtype);
 }
 
 /* Writes positions from..to of a row; out is where position `from` lies. */
@@ -231,7 +238,8 @@ static fv_status renumber_run(fv_run *r, fv_error *error) {
     for (fv_rows_begin(&rows, &chunks); fv_rows_next(&rows);)
         for (int64_t i = 0; i < chunks.size[lattice->ndim - 1]; i++) {
             int64_t position[FV_MAX_DIMS];
-            for (int d = 0; d < lattice->ndim; d++) position[d] = (rows.position[d] + (d == lattice->ndim - 1 ? i : 0)) * lattice->chunk[d];
+            for (int d = 0; d < lattice->ndim; d++)
+                position[d] = (rows.position[d] + (d == lattice->ndim - 1 ? i : 0)) * lattice->chunk[d];
             FV_TRY(renumber_chunk(r, fv_lattice_index(lattice, position), error));
         }
     return FV_OK;
@@ -242,18 +250,33 @@ static fv_status renumber_run(fv_run *r, fv_error *error) {
 static double cost(const fv_need *n) { return connectivity(n) == 2 ? 3 : 2; }
 
 static const fv_pass passes[] = {
-    { .name = "local", .need = local_need, .scratch = local_scratch, .bound = local_bound, .run = local_run, .finish = fv__label_finish },
+    { .name = "local",
+      .need = local_need,
+      .scratch = local_scratch,
+      .bound = local_bound,
+      .run = local_run,
+      .finish = fv__label_finish },
     { .name = "renumber", .need = renumber_need, .scratch = renumber_scratch, .run = renumber_run },
     FV_PASS_END,
 };
 
 const fv_op FV_OP(label) = {
-    .name = "label", .family = "segmentation", .brief = "number the connected components", .version = 1, .inputs = inputs,
-    .params = params, .params_size = sizeof(label), .result = FV_KIND_IMAGE, .infer = infer, .passes = passes, .cost = cost,
-    .doc = "Labels are those of scipy.ndimage.label with generate_binary_structure(ndim, connectivity): 0 is background, and "
-           "components are numbered from 1 in the order in which a raster scan of the whole image meets them, whatever the chunks. "
-           "The result is int32, or int64 from 2^31 voxels on. Components extend over the spatial axes only: voxels of different "
-           "channels or time points are never connected, but all labels of the image are different.",
+    .name = "label",
+    .family = "segmentation",
+    .brief = "number the connected components",
+    .version = 1,
+    .inputs = inputs,
+    .params = params,
+    .params_size = sizeof(label),
+    .result = FV_KIND_IMAGE,
+    .infer = infer,
+    .passes = passes,
+    .cost = cost,
+    .doc =
+        "Labels are those of scipy.ndimage.label with generate_binary_structure(ndim, connectivity): 0 is background, and "
+        "components are numbered from 1 in the order in which a raster scan of the whole image meets them, whatever the chunks. "
+        "The result is int32, or int64 from 2^31 voxels on. Components extend over the spatial axes only: voxels of different "
+        "channels or time points are never connected, but all labels of the image are different.",
     .citation = "He, Ren, Gao, Zhao, Yao, Chao: The connected-component labeling problem, Pattern Recognition 70, 2017",
     .example = "phantom(\"cells\", [200, 200]) > 0.5 |> label(connectivity = 2) |> write(\"labels.npy\")",
 };

@@ -49,7 +49,8 @@ static fv_status join_planes(merge *m, int64_t chunk, int64_t next, int axis, fv
     uint32_t       a[WINDOW], b[WINDOW];
     fv__label_head *head = &m->head[chunk], *other = &m->head[next];
     int64_t        runs = head->plane[axis][1];
-    if (runs != other->plane[axis][0]) return fv_fail(error, FV_ERROR_INTERNAL, "chunks %lld and %lld do not share a plane", (long long)chunk, (long long)next);
+    if (runs != other->plane[axis][0])
+        return fv_fail(error, FV_ERROR_INTERNAL, "chunks %lld and %lld do not share a plane", (long long)chunk, (long long)next);
     for (int64_t done = 0; done < runs; done += WINDOW) {
         int64_t n = FV_MIN(WINDOW, runs - done);
         size_t  skip = (size_t)done * sizeof *a, size = (size_t)n * sizeof *a;
@@ -100,7 +101,8 @@ static int64_t interleaved(const fv_lattice *lattice, int *axis) {
 static int64_t group_end(const fv_lattice *lattice, int64_t chunk, int axis) {
     fv_region region = fv_lattice_chunk(lattice, chunk);
     int64_t   index = 0;
-    for (int d = 0; d < lattice->ndim; d++) index = index * lattice->shape[d] + (d <= axis ? region.start[d] + (d == axis ? region.size[d] : 0) : 0);
+    for (int d = 0; d < lattice->ndim; d++)
+        index = index * lattice->shape[d] + (d <= axis ? region.start[d] + (d == axis ? region.size[d] : 0) : 0);
     return 2 * index;
 }
 
@@ -180,7 +182,8 @@ fv_status fv__label_finish(fv_finish *f, fv_error *error) {
     m.base = fv_alloc((size_t)m.chunks * sizeof *m.base);
     fv_status status = join_chunks(&m, error);
     for (int64_t first = 0; first < m.chunks && status == FV_OK; first += at_once)
-        status = number_group(&m, cursors, heap, first, FV_MIN(at_once, m.chunks - first), group_end(f->lattice, first, axis), error);
+        status =
+            number_group(&m, cursors, heap, first, FV_MIN(at_once, m.chunks - first), group_end(f->lattice, first, axis), error);
     for (int64_t i = 0; i < at_once; i++) fv_bytes_release(&cursors[i].labels);
     free(cursors);
     free(heap);
@@ -191,14 +194,16 @@ fv_status fv__label_finish(fv_finish *f, fv_error *error) {
     return status;
 }
 
-fv_status fv__label_table(fv_results *results, const fv_lattice *lattice, int64_t chunk, void *labels, int64_t count, size_t size, fv_error *error) {
+fv_status fv__label_table(fv_results *results, const fv_lattice *lattice, int64_t chunk, void *labels, int64_t count, size_t size,
+                          fv_error *error) {
     int64_t chunks = fv_lattice_count(lattice);
     size_t  wanted = (size_t)count * size, have = 0;
     for (int64_t index = chunk, batches = 0; have < wanted; index += chunks, batches++) {
         const void *data;
         size_t      more;
         FV_TRY(results->get(results, index, &data, &more, error));
-        if (more > wanted - have || batches > (int64_t)1 << 32) return fv_fail(error, FV_ERROR_INTERNAL, "the table of chunk %lld does not fit its components", (long long)chunk);
+        if (more > wanted - have || batches > (int64_t)1 << 32)
+            return fv_fail(error, FV_ERROR_INTERNAL, "the table of chunk %lld does not fit its components", (long long)chunk);
         if (more) memcpy((char *)labels + have, data, more);
         have += more;
     }

@@ -1,5 +1,6 @@
 /* Connected components by bits and runs; see runs.h. */
 #include "ops/segmentation/runs.h"
+#include "op/scratch.h"
 #if defined(__SSE2__)
 #include <immintrin.h>
 #endif
@@ -28,26 +29,20 @@ static void set_geometry(fv__runs *r, const fv_image_type *image, const int64_t 
     r->joined_ny = (r->ny + r->join_y - 1) / r->join_y;
 }
 
-static void *take(char **scratch, size_t *used, int64_t bytes) {
-    void *piece = *scratch ? *scratch + *used : NULL;
-    *used += ((size_t)bytes + 63) & ~(size_t)63;
-    return piece;
-}
-
 static int64_t most_runs(const fv__runs *r) { return r->groups * r->joined_nz * r->joined_ny * ((r->nx + 1) / 2); }
 
-static size_t lay_out(fv__runs *r, char *scratch) {
+static size_t lay_out(fv__runs *r, void *scratch) {
     bool    joins = r->join_z * r->join_y > 1;
     int64_t words = r->groups * r->nz * r->ny * r->words, joined = r->groups * r->joined_nz * r->joined_ny * r->words;
-    size_t  used = 0;
-    r->bits = take(&scratch, &used, words * 8);
-    r->joined = joins ? take(&scratch, &used, joined * 8) : r->bits;
-    r->before = take(&scratch, &used, joined * 4);
-    r->parent = take(&scratch, &used, most_runs(r) * 4);
-    if (joins || r->interleaved) r->number = take(&scratch, &used, most_runs(r) * 4);
-    if (r->interleaved) r->first = take(&scratch, &used, most_runs(r) * 8);
-    if (r->interleaved) r->order = take(&scratch, &used, most_runs(r) * 4);
-    return used;
+    fv_scratch pieces = { scratch, 0 };
+    r->bits = fv_scratch_take(&pieces, words * 8);
+    r->joined = joins ? fv_scratch_take(&pieces, joined * 8) : r->bits;
+    r->before = fv_scratch_take(&pieces, joined * 4);
+    r->parent = fv_scratch_take(&pieces, most_runs(r) * 4);
+    if (joins || r->interleaved) r->number = fv_scratch_take(&pieces, most_runs(r) * 4);
+    if (r->interleaved) r->first = fv_scratch_take(&pieces, most_runs(r) * 8);
+    if (r->interleaved) r->order = fv_scratch_take(&pieces, most_runs(r) * 4);
+    return pieces.used;
 }
 
 size_t fv__runs_scratch(const fv_image_type *image, const int64_t *size, int64_t connectivity) {
@@ -79,7 +74,9 @@ static uint64_t pack64(const uint8_t *bytes) { /* bit i: bytes[i] is not 0 */
 #elif defined(__SSE2__)
     uint64_t empty = 0;
     for (int i = 0; i < 4; i++)
-        empty |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(bytes + 16 * i)), _mm_setzero_si128())) << (16 * i);
+        empty |= (uint64_t)(uint32_t)_mm_movemask_epi8(
+                     _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(bytes + 16 * i)), _mm_setzero_si128()))
+                 << (16 * i);
     return ~empty;
 #else
     uint64_t word = 0;
@@ -122,7 +119,9 @@ static void open_row(fv__runs *r, int64_t group, int64_t z, int64_t y) {
     for (int64_t dz = 0; dz < r->join_z && z + dz < r->nz; dz++)
         for (int64_t dy = 0; dy < r->join_y && y + dy < r->ny; dy++) {
             uint64_t *bits = (uint64_t *)fv__runs_row(r, group, z + dz, y + dy);
-            pack_row(bits, (const uint8_t *)r->in->data + fv__runs_offset(r, r->in->stride, group, z + dz, y + dy) * (int64_t)size, size, stride, r->nx);
+            pack_row(bits,
+                     (const uint8_t *)r->in->data + fv__runs_offset(r, r->in->stride, group, z + dz, y + dy) * (int64_t)size,
+                     size, stride, r->nx);
             for (int64_t w = 0; joins && w < r->words; w++) joined[w] |= bits[w];
         }
     for (int64_t w = 0; w < r->words; w++) {
@@ -186,7 +185,8 @@ static void touch(fv__runs *r, const side *a, const side *b, bool diagonal) {
             }
             for (; right; right &= right - 1) {
                 int bit = __builtin_ctzll(right);
-                join(r->parent, fv__runs_at(r, a->joined, w, bit), fv__runs_at(r, b->joined, bit == 63 ? w + 1 : w, (bit + 1) & 63));
+                join(r->parent, fv__runs_at(r, a->joined, w, bit),
+                     fv__runs_at(r, b->joined, bit == 63 ? w + 1 : w, (bit + 1) & 63));
             }
         }
         a_before = a_now, b_before = b_now, both_before = both;
