@@ -45,6 +45,7 @@ typedef struct fv_image_type {
     char     unit[FV_MAX_DIMS][16]; /* "micrometer", "millimeter", "second", or "" */
     bool     has_affine;
     double   affine[12]; /* rows of the 3x4 voxel (x y z) to world matrix, as NIfTI's sform; valid if has_affine */
+    int      affine_code; /* NIfTI's code of that world: 1 scanner, 2 aligned, 3 Talairach, 4 MNI; 0 where unknown */
 } fv_image_type;
 
 /* Sets ndim and shape, default axis names (..., "z", "y", "x"), spacing 1, origin 0, no units. */

@@ -1,0 +1,39 @@
+/* gzip for formats: a file read by offset of its contents, and one member written from pieces encoded anywhere.
+ *
+ * Reading inflates in order; an offset behind the position starts over. Several members count as one stream. One thread at a
+ * time.
+ *
+ * Writing: every piece is deflated by one call without history and ends at a byte, so the file's bytes depend on where the
+ * contents are cut and on nothing else. The encoded piece carries its checksum and length in front; assembling combines them.
+ */
+#ifndef FV_GZIP_H
+#define FV_GZIP_H
+
+#include "op/format.h"
+
+/* Deflate cannot do better than one byte for this many, so a file's size bounds its contents. */
+#define FV_GZIP_MOST_RATIO 1032
+
+typedef struct fv_gzip fv_gzip;
+
+/* fd and path are borrowed; size is the file's. */
+fv_gzip  *fv_gzip_new(int fd, int64_t size, const char *path);
+void      fv_gzip_free(fv_gzip *gzip);
+size_t    fv_gzip_memory(void); /* what an open stream occupies */
+/* Exactly size bytes of the contents at offset. */
+fv_status fv_gzip_read(fv_gzip *gzip, int64_t offset, void *to, size_t size, fv_error *error);
+/* Verifies the checksum if the contents end soon after what was read. */
+fv_status fv_gzip_check_end(fv_gzip *gzip, fv_error *error);
+
+/* Contents in memory, gzip or zlib: true if they inflate to exactly to_size bytes and the checksum is right. */
+bool fv_gzip_inflate(const void *from, size_t from_size, bool zlib, void *to, size_t to_size);
+
+#define FV_GZIP_LEVELS 3 /* 1 to this many */
+typedef struct fv_gzip_part { const void *data; size_t size; } fv_gzip_part;
+/* Appends one piece, the parts one after another. */
+void      fv_gzip_encode(int level, const fv_gzip_part *parts, int nparts, fv_bytes *out);
+int64_t   fv_gzip_encode_memory(int64_t size); /* for a piece of that size, output included */
+/* Writes the file from its pieces and syncs it. */
+fv_status fv_gzip_assemble(const char *path, fv_pieces *pieces, fv_error *error);
+
+#endif
