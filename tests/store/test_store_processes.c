@@ -2,13 +2,9 @@
  * The children are this program itself with other arguments. */
 #include "base/file.h"
 #include "store/blobs.h"
-#include <fcntl.h>
+#include "support/child.h"
 #include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-extern char **environ;
 enum { BLOBS = 60 };
 
 static fv_store *open_store(const char *folder, const char *writer, bool shared) {
@@ -23,16 +19,10 @@ static fv_store *open_store(const char *folder, const char *writer, bool shared)
 
 /* ---------------------------------------------------------------- children; they tell what they did on standard output */
 
-static void tell(char what, int number) {
-    char text[16];
-    int  n = snprintf(text, sizeof text, "%c%d\n", what, number);
-    if (write(1, text, (size_t)n) != n) _exit(8);
-}
-
 static void tell_committed(fv_store *store, bool *told) {
     for (int i = 0; i < BLOBS; i++) {
         if (told[i] || !fv_store_committed(store, blob_key(i))) continue;
-        tell('c', i);
+        test_child_say('c', i);
         told[i] = true;
     }
 }
@@ -44,7 +34,7 @@ static int child_work(const char *folder, bool shared) {
         blob_put(store, i, 0.15, i % 5 != 0, NULL); /* an injected error leaves it in memory */
         tell_committed(store, told);
         if (i % 20 == 19) {
-            tell('d', i - 10);
+            test_child_say('d', i - 10);
             fv_store_drop(store, blob_key(i - 10), true);
         }
     }
@@ -62,72 +52,31 @@ static int child_share(const char *folder, const char *what) { /* puts without f
     if (!strcmp(what, "half")) fv_store_flush(store, NULL);
     if (!strcmp(what, "half"))
         for (int i = BLOBS; i < 2 * BLOBS; i++) blob_put(store, i, 0.001, true, NULL);
-    tell('p', 0);
+    test_child_say('p', 0);
     char byte;
     while (read(0, &byte, 1) == 1) {
         if (byte == 'k') _exit(7);
         if (byte == 'f') fv_store_flush(store, NULL);
         if (byte == 'm') blob_put(store, 1000, 0.001, true, NULL);
-        if (byte == 'q') tell(fv_store_has(store, blob_key(1)) ? 'y' : 'n', 1);
-        if (byte != 'q') tell('p', 0);
+        if (byte == 'q') test_child_say(fv_store_has(store, blob_key(1)) ? 'y' : 'n', 1);
+        if (byte != 'q') test_child_say('p', 0);
     }
     _exit(7); /* as if killed */
 }
 
 /* ---------------------------------------------------------------- parent */
 
-typedef struct { pid_t pid; int in, out; } child;
-
-static child start(const char *mode, const char *folder, const char *extra, const char *setting) {
-    int to[2], from[2];
-    child c;
-    if (pipe2(to, O_CLOEXEC) || pipe2(from, O_CLOEXEC)) abort();
-    c.pid = fork();
-    if (c.pid == 0) {
-        dup2(to[0], 0);
-        dup2(from[1], 1);
-        if (setting) putenv((char *)setting);
-        execl("/proc/self/exe", "test", "--child", mode, folder, extra, (char *)NULL);
-        _exit(9);
-    }
-    close(to[0]);
-    close(from[1]);
-    c.in = to[1];
-    c.out = from[0];
-    return c;
-}
-
-static char answer(child *c) { /* one line */
-    char first = 0, byte = 0;
-    while (read(c->out, &byte, 1) == 1 && byte != '\n')
-        if (!first) first = byte;
-    return first;
-}
-
-static char ask(child *c, char what) {
-    if (write(c->in, &what, 1) != 1) return 0;
-    return answer(c);
-}
-
-static int finish(child *c) {
-    int status;
-    close(c->in);
-    close(c->out);
-    waitpid(c->pid, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-}
-
 typedef struct { bool committed[BLOBS], dropped[BLOBS]; int status; } told;
 
 static told run_worker(const char *folder, bool shared, const char *fault) {
-    told  t = { 0 };
-    child c = start("work", folder, shared ? "shared" : "own", fault);
-    FILE *lines = fdopen(dup(c.out), "r");
-    char  what;
-    int   number;
+    told       t = { 0 };
+    test_child c = test_child_start("work", folder, shared ? "shared" : "own", fault);
+    FILE      *lines = fdopen(dup(c.out), "r");
+    char       what;
+    int        number;
     while (fscanf(lines, "%c%d\n", &what, &number) == 2) (what == 'c' ? t.committed : t.dropped)[number] = true;
     fclose(lines);
-    t.status = finish(&c);
+    t.status = test_child_finish(&c);
     return t;
 }
 
@@ -175,20 +124,20 @@ TEST(another_process_reads_at_once_what_was_put) {
     char     *folder = test_fresh();
     fv_store *store = open_store(folder, "parent", true); /* before the child's files exist */
     CHECK(!fv_store_has(store, blob_key(1)));
-    child c = start("share", folder, "all", NULL);
-    CHECK_INT(answer(&c), 'p');
+    test_child c = test_child_start("share", folder, "all", NULL);
+    CHECK_INT(test_child_answer(&c), 'p');
     for (int i = 0; i < BLOBS; i++) CHECK(fv_store_has(store, blob_key(i)) && blob_whole(store, i));
     CHECK(!fv_store_committed(store, blob_key(1)));
     CHECK(!fv_store_has(store, blob_key(1000)));
-    CHECK_INT(ask(&c, 'm'), 'p');
+    CHECK_INT(test_child_ask(&c, 'm'), 'p');
     CHECK(blob_whole(store, 1000)); /* get looks for itself */
-    CHECK_INT(ask(&c, 'f'), 'p');
+    CHECK_INT(test_child_ask(&c, 'f'), 'p');
     CHECK_INT(fv_store_refresh(store, NULL), FV_OK);
     CHECK(fv_store_committed(store, blob_key(1)) && fv_store_committed(store, blob_key(1000)));
-    CHECK_INT(ask(&c, 'q'), 'y');
+    CHECK_INT(test_child_ask(&c, 'q'), 'y');
     fv_store_drop(store, blob_key(1), true);
     CHECK(!fv_store_has(store, blob_key(1)));
-    CHECK_INT(finish(&c), 7);
+    CHECK_INT(test_child_finish(&c), 7);
     CHECK(blob_whole(store, 2));
     fv_store_close(store);
     store = open_store(folder, "parent", true);
@@ -197,11 +146,11 @@ TEST(another_process_reads_at_once_what_was_put) {
 }
 
 TEST(what_a_killed_process_had_shared_is_still_there) {
-    char *folder = test_fresh();
-    child c = start("share", folder, "all", NULL);
-    CHECK_INT(answer(&c), 'p');
+    char      *folder = test_fresh();
+    test_child c = test_child_start("share", folder, "all", NULL);
+    CHECK_INT(test_child_answer(&c), 'p');
     kill(c.pid, SIGKILL);
-    CHECK_INT(finish(&c), -SIGKILL);
+    CHECK_INT(test_child_finish(&c), -SIGKILL);
     fv_store *store = open_store(folder, "parent", false);
     for (int i = 0; i < BLOBS; i++) CHECK(fv_store_has(store, blob_key(i)) && blob_whole(store, i));
     CHECK(!fv_store_committed(store, blob_key(1)));
@@ -212,19 +161,19 @@ TEST(what_a_killed_process_had_shared_is_still_there) {
 }
 
 TEST(of_another_machine_only_durable_lines_count_until_new_ones_come) {
-    char *folder = test_fresh();
-    child c = start("share", folder, "half", "FOVEA_HOST=elsewhere");
-    CHECK_INT(answer(&c), 'p');
+    char      *folder = test_fresh();
+    test_child c = test_child_start("share", folder, "half", "FOVEA_HOST=elsewhere");
+    CHECK_INT(test_child_answer(&c), 'p');
     fv_store *store = open_store(folder, "parent", true);
     for (int i = 0; i < BLOBS; i++) CHECK(fv_store_committed(store, blob_key(i)) && blob_whole(store, i));
     for (int i = BLOBS; i < 2 * BLOBS; i++) CHECK(!fv_store_has(store, blob_key(i))); /* may have been lost with the power */
-    CHECK_INT(ask(&c, 'm'), 'p');
+    CHECK_INT(test_child_ask(&c, 'm'), 'p');
     CHECK(fv_store_has(store, blob_key(1000)) && blob_whole(store, 1000)); /* came while we looked */
     CHECK(!fv_store_has(store, blob_key(BLOBS)));
-    CHECK_INT(ask(&c, 'f'), 'p');
+    CHECK_INT(test_child_ask(&c, 'f'), 'p');
     for (int i = BLOBS; i < 2 * BLOBS; i++) CHECK(fv_store_has(store, blob_key(i)) && fv_store_committed(store, blob_key(i)) && blob_whole(store, i));
     CHECK(fv_store_committed(store, blob_key(1000)));
-    CHECK_INT(finish(&c), 7);
+    CHECK_INT(test_child_finish(&c), 7);
     fv_store_close(store);
 }
 
