@@ -1,7 +1,13 @@
-/* The record of a run: append-only logs of checksummed entries, and the SQLite file made from them. */
+/* The record of a run: one log of slots per process, and the SQLite file made from all of them.
+ *
+ * A task is one slot. A fact is cut into as many as its text needs; they follow each other in the log, and one that lacks a
+ * part is left out.
+ */
 #include "record/record.h"
 #include "base/file.h"
+#include "base/slots.h"
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sqlite3.h>
@@ -9,78 +15,131 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { BUFFER = 1 << 16, MAGIC = 0x31544346, FACT = 1, TASK = 2 };
+#define MAGIC 0x31545646u /* "FVT1" */
+enum { TASK = 1, FACT = 2, TEXT = 88, BUFFER = 1 << 16 };
 
-typedef struct header { /* before every entry */
+typedef struct task_slot {
     uint32_t magic, kind;
-    uint64_t size, checksum;
-} header;
+    fv_hash  key;
+    int64_t  item, stage, task;
+    double   start, wait, read, compute, write;
+    int64_t  bytes_read, bytes_written, memory;
+    int32_t  worker, status;
+    uint64_t check;
+} task_slot;
+typedef struct fact_slot {
+    uint32_t magic, kind;
+    uint64_t number; /* of the fact in its log; all its slots have it */
+    uint32_t part, parts;
+    uint32_t name, size; /* length of the name; bytes of text in this slot */
+    char     text[TEXT]; /* name and value, one after the other */
+    uint64_t check;
+} fact_slot;
+_Static_assert(sizeof(task_slot) == FV_SLOT && sizeof(fact_slot) == FV_SLOT, "both are slots");
+
+/* ---------------------------------------------------------------- writing */
 
 struct fv_record {
     char           *path;
     int             fd;
-    int64_t         offset;
-    fv_bytes        buffer;
-    double          flushed;
     pthread_mutex_t mutex;
+    fv_bytes        buffer;
+    int64_t         end; /* where the buffer goes */
+    uint64_t        facts;
+    double          flushed; /* when */
+    fv_error        failure; /* the first; code FV_OK: none */
 };
 
-/* ---------------------------------------------------------------- writing */
-
-fv_status fv_record_open(const char *folder, const char *worker, fv_record **out, fv_error *error) {
+fv_status fv_record_open(const char *folder, const char *worker, fv_record **result, fv_error *error) {
+    *result = NULL;
     FV_TRY(fv_path_make_folders(folder, error));
-    fv_record *record = fv_calloc(sizeof *record);
-    record->path = fv_sprintf("%s/task-%s.log", folder, worker);
-    fv_status status = fv_file_open_write(record->path, &record->fd, error);
-    if (status != FV_OK) {
-        free(record->path);
-        free(record);
+    char *path = fv_sprintf("%s/task-%s.log", folder, worker);
+    int   fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    off_t size = fd >= 0 ? lseek(fd, 0, SEEK_END) : -1;
+    if (size < 0) {
+        fv_status status = fv_fail(error, FV_ERROR_IO, "cannot open %s: %s", path, strerror(errno));
+        if (fd >= 0) close(fd);
+        free(path);
         return status;
     }
+    fv_record *record = fv_calloc(sizeof *record);
+    record->path = path;
+    record->fd = fd;
+    record->end = (size + FV_SLOT - 1) / FV_SLOT * FV_SLOT; /* after what an earlier process of that name has left */
+    record->facts = (uint64_t)(record->end / FV_SLOT);
     record->flushed = fv_now();
     pthread_mutex_init(&record->mutex, NULL);
-    *out = record;
+    *result = record;
     return FV_OK;
 }
 
-static fv_status flush_locked(fv_record *record, fv_error *error) {
-    fv_status status = fv_file_write_at(record->fd, record->buffer.data, record->buffer.size, record->offset, record->path, error);
-    if (status == FV_OK) record->offset += (int64_t)record->buffer.size;
-    fv_bytes_clear(&record->buffer);
+/* Mutex held; released while writing, so that others go on meanwhile. */
+static void write_buffer(fv_record *record) {
+    fv_bytes out = record->buffer;
+    int64_t  offset = record->end;
+    record->buffer = (fv_bytes){ 0 };
+    record->end += (int64_t)out.size;
     record->flushed = fv_now();
-    return status;
+    pthread_mutex_unlock(&record->mutex);
+    fv_error  error;
+    fv_status status = out.size ? fv_file_write_at(record->fd, out.data, out.size, offset, record->path, &error) : FV_OK;
+    fv_bytes_clear(&out);
+    pthread_mutex_lock(&record->mutex);
+    if (status != FV_OK && record->failure.code == FV_OK) record->failure = error;
+    if (record->buffer.capacity == 0) record->buffer = out;
+    else fv_bytes_release(&out);
 }
 
-/* A record that cannot be written must not stop the run: what is lost is only the account of it. */
-static void append(fv_record *record, uint32_t kind, const void *data, size_t size) {
-    header h = { MAGIC, kind, size, fv_hash_bytes(data, size).low };
+static void append(fv_record *record, const void *slot) {
+    fv_bytes_append(&record->buffer, slot, FV_SLOT);
+    if (record->buffer.size >= BUFFER) write_buffer(record);
+}
+
+static void flush_old(fv_record *record) {
+    if (fv_now() - record->flushed > 1) write_buffer(record);
+}
+
+void fv_record_task(fv_record *record, const fv_task_facts *f) {
+    task_slot slot = { MAGIC, TASK, f->key, f->item, f->stage, f->task, f->start, f->wait, f->read, f->compute, f->write, f->bytes_read,
+                       f->bytes_written, f->memory, f->worker, (int32_t)f->status, 0 };
+    fv_slot_seal(&slot);
     pthread_mutex_lock(&record->mutex);
-    fv_bytes_append(&record->buffer, &h, sizeof h);
-    fv_bytes_append(&record->buffer, data, size);
-    if (record->buffer.size >= BUFFER || fv_now() - record->flushed > 1) flush_locked(record, NULL);
+    append(record, &slot);
+    flush_old(record);
     pthread_mutex_unlock(&record->mutex);
 }
 
-void fv_record_task(fv_record *record, const fv_task_facts *facts) { append(record, TASK, facts, sizeof *facts); }
-
 void fv_record_fact(fv_record *record, const char *name, const char *value) {
-    fv_bytes text = { 0 };
-    fv_bytes_append(&text, name, strlen(name) + 1);
-    fv_bytes_append(&text, value, strlen(value) + 1);
-    append(record, FACT, text.data, text.size);
-    fv_bytes_release(&text);
+    char  *text = fv_sprintf("%s%s", name, value);
+    size_t length = strlen(text);
+    pthread_mutex_lock(&record->mutex);
+    fact_slot slot = { MAGIC, FACT, record->facts++, 0, (uint32_t)((length + TEXT - 1) / TEXT), (uint32_t)strlen(name), 0, "", 0 };
+    for (size_t at = 0; at < length; at += TEXT, slot.part++) {
+        slot.size = (uint32_t)FV_MIN(length - at, (size_t)TEXT);
+        memset(slot.text, 0, TEXT);
+        memcpy(slot.text, text + at, slot.size);
+        fv_slot_seal(&slot);
+        fv_bytes_append(&record->buffer, &slot, FV_SLOT); /* all together, whatever other threads append */
+    }
+    if (record->buffer.size >= BUFFER) write_buffer(record);
+    flush_old(record);
+    pthread_mutex_unlock(&record->mutex);
+    free(text);
 }
 
 fv_status fv_record_flush(fv_record *record, fv_error *error) {
     pthread_mutex_lock(&record->mutex);
-    fv_status status = flush_locked(record, error);
+    write_buffer(record);
+    fv_status status = record->failure.code;
+    if (status != FV_OK && error) *error = record->failure;
+    record->failure.code = FV_OK;
     pthread_mutex_unlock(&record->mutex);
     return status;
 }
 
 void fv_record_close(fv_record *record) {
     if (!record) return;
-    flush_locked(record, NULL);
+    fv_record_flush(record, NULL);
     close(record->fd);
     pthread_mutex_destroy(&record->mutex);
     fv_bytes_release(&record->buffer);
@@ -90,100 +149,166 @@ void fv_record_close(fv_record *record) {
 
 /* ---------------------------------------------------------------- reading */
 
-typedef fv_status (*visitor)(void *context, uint32_t kind, const void *data, size_t size, fv_error *error);
+typedef struct visitor {
+    fv_status (*task)(struct visitor *visitor, const char *worker, const task_slot *task, fv_error *error);
+    fv_status (*fact)(struct visitor *visitor, const char *name, const char *value, fv_error *error);
+    uint64_t number; /* of the fact that is being put together */
+    uint32_t part;   /* that comes next */
+    fv_bytes text;
+    void    *context;
+} visitor;
 
-/* Entries of one log up to the first that is torn or damaged. */
-static fv_status read_log(const char *path, visitor visit, void *context, fv_error *error) {
-    fv_bytes bytes = { 0 };
-    FV_TRY(fv_file_read_all(path, (size_t)1 << 36, &bytes, error));
+static fv_status visit_fact(visitor *v, const fact_slot *slot, fv_error *error) {
+    if (slot->size > TEXT) return FV_OK;
+    if (slot->part == 0) {
+        v->number = slot->number;
+        v->part = 0;
+        fv_bytes_clear(&v->text);
+    }
+    if (slot->number != v->number || slot->part != v->part) return FV_OK; /* one before it is lost */
+    v->part++;
+    fv_bytes_append(&v->text, slot->text, slot->size);
+    if (v->part < slot->parts || slot->name > v->text.size) return FV_OK;
+    char     *name = fv_sprintf("%.*s", (int)slot->name, (char *)v->text.data);
+    char     *value = fv_sprintf("%.*s", (int)(v->text.size - slot->name), (char *)v->text.data + slot->name);
+    fv_status status = v->fact(v, name, value, error);
+    free(name);
+    free(value);
+    return status;
+}
+
+static fv_status visit_log(const char *path, const char *worker, visitor *v, fv_error *error) {
+    int fd;
+    FV_TRY(fv_file_open_read(path, &fd, error));
+    fv_bytes  piece = { 0 };
     fv_status status = FV_OK;
-    for (size_t at = 0; status == FV_OK && at + sizeof(header) <= bytes.size;) {
-        header h;
-        memcpy(&h, bytes.data + at, sizeof h);
-        at += sizeof h;
-        if (h.magic != MAGIC || h.size > bytes.size - at || fv_hash_bytes(bytes.data + at, h.size).low != h.checksum) break;
-        status = visit(context, h.kind, bytes.data + at, h.size, error);
-        at += h.size;
+    v->part = UINT32_MAX;
+    for (int64_t at = 0; status == FV_OK;) {
+        status = fv_slots_read(fd, path, &at, INT64_MAX, &piece, error);
+        if (piece.size == 0) break;
+        for (size_t i = 0; status == FV_OK && i < piece.size; i += FV_SLOT) {
+            const task_slot *slot = (const task_slot *)(const void *)(piece.data + i);
+            if (!fv_slot_valid(slot, MAGIC)) continue;
+            if (slot->kind == TASK) status = v->task(v, worker, slot, error);
+            if (slot->kind == FACT && v->fact) status = visit_fact(v, (const fact_slot *)(const void *)slot, error);
+        }
     }
-    fv_bytes_release(&bytes);
+    fv_bytes_release(&piece);
+    close(fd);
     return status;
 }
 
-static fv_status read_logs(const char *folder, visitor visit, void *context, fv_error *error) {
-    DIR *d = opendir(folder);
-    if (!d) return fv_fail(error, FV_ERROR_INPUT, "there is no run in %s", folder);
-    fv_status      status = FV_OK;
-    struct dirent *entry;
-    while (status == FV_OK && (entry = readdir(d))) {
+static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+/* All logs of a folder, in the order of their names. */
+static fv_status visit_all(const char *folder, visitor *v, fv_error *error) {
+    DIR *dir = opendir(folder);
+    if (!dir) return fv_fail(error, FV_ERROR_INPUT, "cannot list %s: %s", folder, strerror(errno));
+    fv_arena  arena = { 0 };
+    fv_bytes  names = { 0 };
+    fv_status status = FV_OK;
+    for (struct dirent *entry; (entry = readdir(dir));) {
         size_t length = strlen(entry->d_name);
-        if (strncmp(entry->d_name, "task-", 5) || length < 9 || strcmp(entry->d_name + length - 4, ".log")) continue;
-        char *path = fv_sprintf("%s/%s", folder, entry->d_name);
-        status = read_log(path, visit, context, error);
-        free(path);
+        if (length < 9 || strncmp(entry->d_name, "task-", 5) || strcmp(entry->d_name + length - 4, ".log")) continue;
+        char *worker = fv_arena_strndup(&arena, entry->d_name + 5, length - 9);
+        fv_bytes_append(&names, &worker, sizeof worker);
     }
-    closedir(d);
+    closedir(dir);
+    char **workers = (char **)(void *)names.data;
+    size_t count = names.size / sizeof *workers;
+    if (count) qsort(workers, count, sizeof *workers, by_name);
+    for (size_t i = 0; status == FV_OK && i < count; i++)
+        status = visit_log(fv_arena_printf(&arena, "%s/task-%s.log", folder, workers[i]), workers[i], v, error);
+    fv_bytes_release(&names);
+    fv_bytes_release(&v->text);
+    fv_arena_release(&arena);
     return status;
 }
 
-/* ---------------------------------------------------------------- SQLite */
+/* ---------------------------------------------------------------- the database */
 
-typedef struct building { sqlite3 *database; sqlite3_stmt *task, *fact; } building;
+typedef struct database {
+    sqlite3      *sql;
+    sqlite3_stmt *task, *fact;
+    const char   *path;
+} database;
 
-static fv_status refused(sqlite3 *database, fv_error *error) {
-    return fv_fail(error, FV_ERROR_IO, "cannot build the record: %s", sqlite3_errmsg(database));
+static fv_status refused(const database *d, fv_error *error) {
+    int       code = sqlite3_errcode(d->sql);
+    fv_status status = code == SQLITE_FULL ? FV_ERROR_FULL : code == SQLITE_NOMEM ? FV_ERROR_MEMORY : FV_ERROR_IO;
+    return fv_fail(error, status, "cannot write %s: %s", d->path, sqlite3_errmsg(d->sql));
 }
 
-static fv_status insert(void *context, uint32_t kind, const void *data, size_t size, fv_error *error) {
-    building     *b = context;
-    sqlite3_stmt *s = kind == TASK ? b->task : b->fact;
-    if (kind == TASK && size == sizeof(fv_task_facts)) {
-        fv_task_facts f;
-        char          key[33];
-        memcpy(&f, data, sizeof f);
-        fv_hash_format(f.key, key);
-        sqlite3_bind_text(s, 1, key, -1, SQLITE_TRANSIENT);
-        const int64_t integers[] = { f.item, f.stage, f.task, f.worker };
-        const double  times[] = { f.start, f.wait, f.read, f.compute, f.write };
-        const int64_t amounts[] = { f.bytes_read, f.bytes_written, f.memory };
-        for (int i = 0; i < 4; i++) sqlite3_bind_int64(s, 2 + i, integers[i]);
-        for (int i = 0; i < 5; i++) sqlite3_bind_double(s, 6 + i, times[i]);
-        for (int i = 0; i < 3; i++) sqlite3_bind_int64(s, 11 + i, amounts[i]);
-        sqlite3_bind_text(s, 14, fv_status_name((fv_status)f.status), -1, SQLITE_STATIC);
-    } else if (kind == FACT && size >= 2 && !((const char *)data)[size - 1] && strlen(data) + 1 < size) {
-        sqlite3_bind_text(s, 1, data, -1, SQLITE_STATIC);
-        sqlite3_bind_text(s, 2, (const char *)data + strlen(data) + 1, -1, SQLITE_STATIC);
-    } else
-        return FV_OK;
+static fv_status insert_task(visitor *v, const char *worker, const task_slot *t, fv_error *error) {
+    database     *d = v->context;
+    sqlite3_stmt *s = d->task;
+    char          key[33];
+    fv_hash_format(t->key, key);
+    sqlite3_bind_text(s, 1, key, 32, SQLITE_STATIC);
+    sqlite3_bind_int64(s, 2, t->item);
+    sqlite3_bind_int64(s, 3, t->stage);
+    sqlite3_bind_int64(s, 4, t->task);
+    sqlite3_bind_text(s, 5, worker, -1, SQLITE_STATIC);
+    sqlite3_bind_int(s, 6, t->worker);
+    sqlite3_bind_double(s, 7, t->start);
+    sqlite3_bind_double(s, 8, t->wait);
+    sqlite3_bind_double(s, 9, t->read);
+    sqlite3_bind_double(s, 10, t->compute);
+    sqlite3_bind_double(s, 11, t->write);
+    sqlite3_bind_int64(s, 12, t->bytes_read);
+    sqlite3_bind_int64(s, 13, t->bytes_written);
+    sqlite3_bind_int64(s, 14, t->memory);
+    sqlite3_bind_text(s, 15, fv_status_name((fv_status)t->status), -1, SQLITE_STATIC);
     int result = sqlite3_step(s);
     sqlite3_reset(s);
-    return result == SQLITE_DONE ? FV_OK : refused(b->database, error);
+    return result == SQLITE_DONE ? FV_OK : refused(d, error);
 }
 
-static fv_status fill(const char *folder, building *b, fv_error *error) {
-    static const char tables[] =
-        "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN;" /* a temporary file that can be made again */
-        "CREATE TABLE run(name TEXT, value TEXT);"
-        "CREATE TABLE task(key TEXT, item INTEGER, stage INTEGER, task INTEGER, worker INTEGER, start REAL, wait REAL, read REAL,"
-        " compute REAL, write REAL, bytes_read INTEGER, bytes_written INTEGER, memory INTEGER, status TEXT);";
-    if (sqlite3_exec(b->database, tables, NULL, NULL, NULL) ||
-        sqlite3_prepare_v2(b->database, "INSERT INTO task VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)", -1, &b->task, NULL) ||
-        sqlite3_prepare_v2(b->database, "INSERT INTO run VALUES(?,?)", -1, &b->fact, NULL))
-        return refused(b->database, error);
-    FV_TRY(read_logs(folder, insert, b, error));
-    return sqlite3_exec(b->database, "COMMIT", NULL, NULL, NULL) ? refused(b->database, error) : FV_OK;
+static fv_status insert_fact(visitor *v, const char *name, const char *value, fv_error *error) {
+    database *d = v->context;
+    sqlite3_bind_text(d->fact, 1, name, -1, SQLITE_STATIC);
+    sqlite3_bind_text(d->fact, 2, value, -1, SQLITE_STATIC);
+    int result = sqlite3_step(d->fact);
+    sqlite3_reset(d->fact);
+    return result == SQLITE_DONE ? FV_OK : refused(d, error);
+}
+
+static fv_status fill(database *d, const char *folder, fv_error *error) {
+    /* Nobody sees the file before it is whole, so no journal is needed; it is synced at the end. */
+    const char *schema = "PRAGMA page_size = 16384; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;"
+                         "BEGIN;"
+                         "CREATE TABLE run (name TEXT NOT NULL, value TEXT NOT NULL, UNIQUE (name, value));"
+                         "CREATE TABLE task (key TEXT NOT NULL, item INTEGER, stage INTEGER, task INTEGER, process TEXT, worker INTEGER,"
+                         " start REAL, wait REAL, read REAL, compute REAL, write REAL, bytes_read INTEGER, bytes_written INTEGER,"
+                         " memory INTEGER, status TEXT NOT NULL);";
+    if (sqlite3_exec(d->sql, schema, NULL, NULL, NULL) ||
+        sqlite3_prepare_v2(d->sql, "INSERT INTO task VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", -1, &d->task, NULL) ||
+        sqlite3_prepare_v2(d->sql, "INSERT OR IGNORE INTO run VALUES (?,?)", -1, &d->fact, NULL))
+        return refused(d, error);
+    visitor v = { .task = insert_task, .fact = insert_fact, .context = d };
+    FV_TRY(visit_all(folder, &v, error));
+    return sqlite3_exec(d->sql, "COMMIT", NULL, NULL, NULL) ? refused(d, error) : FV_OK;
+}
+
+static fv_status sync_file(const char *path, fv_error *error) {
+    int fd;
+    FV_TRY(fv_file_open_read(path, &fd, error));
+    fv_status status = fv_file_sync(fd, path, error);
+    close(fd);
+    return status;
 }
 
 fv_status fv_record_build(const char *folder, fv_error *error) {
-    char     *path = fv_sprintf("%s/record.db", folder), *temporary = fv_sprintf("%s/.record.db.%d", folder, (int)getpid());
-    building  b = { 0 };
-    fv_status status;
+    char    *path = fv_sprintf("%s/record.db", folder), *temporary = fv_sprintf("%s.tmp%d", path, (int)getpid());
+    database d = { .path = path };
     unlink(temporary);
-    if (sqlite3_open(temporary, &b.database)) status = refused(b.database, error);
-    else status = fill(folder, &b, error);
-    sqlite3_finalize(b.task);
-    sqlite3_finalize(b.fact);
-    sqlite3_close(b.database);
-    if (status == FV_OK) status = fv_rename(temporary, path, error);
+    int       flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    fv_status status = sqlite3_open_v2(temporary, &d.sql, flags, NULL) ? refused(&d, error) : fill(&d, folder, error);
+    sqlite3_finalize(d.task);
+    sqlite3_finalize(d.fact);
+    if (sqlite3_close(d.sql) && status == FV_OK) status = fv_fail(error, FV_ERROR_IO, "cannot close %s", path);
+    if (status == FV_OK) status = sync_file(temporary, error);
+    if (status == FV_OK) status = fv_path_replace(temporary, path, error);
     if (status != FV_OK) unlink(temporary);
     free(path);
     free(temporary);
@@ -192,30 +317,37 @@ fv_status fv_record_build(const char *folder, fv_error *error) {
 
 /* ---------------------------------------------------------------- counting */
 
-typedef struct keys { fv_hash *items; int64_t count, tasks; } keys;
+typedef struct counts {
+    int64_t  tasks;
+    fv_bytes keys; /* of those that went well */
+} counts;
 
-static fv_status take_key(void *context, uint32_t kind, const void *data, size_t size, fv_error *error) {
+static fv_status count_task(visitor *v, const char *worker, const task_slot *t, fv_error *error) {
+    counts *c = v->context;
+    (void)worker;
     (void)error;
-    keys         *k = context;
-    fv_task_facts f;
-    if (kind != TASK || size != sizeof f) return FV_OK;
-    memcpy(&f, data, sizeof f);
-    k->tasks++;
-    if (f.status != FV_OK) return FV_OK;
-    if (!(k->count & (k->count - 1))) k->items = fv_realloc(k->items, (size_t)FV_MAX(2 * k->count, 1) * sizeof *k->items);
-    k->items[k->count++] = f.key;
+    c->tasks++;
+    if (t->status == FV_OK) fv_bytes_append(&c->keys, &t->key, sizeof t->key);
     return FV_OK;
 }
 
-static int by_key(const void *a, const void *b) { return memcmp(a, b, sizeof(fv_hash)); }
+static int by_key(const void *a, const void *b) {
+    const fv_hash *x = a, *y = b;
+    if (x->high != y->high) return x->high < y->high ? -1 : 1;
+    return (x->low > y->low) - (x->low < y->low);
+}
 
 fv_status fv_record_count(const char *folder, int64_t *tasks, int64_t *repeated, fv_error *error) {
-    keys      k = { 0 };
-    fv_status status = read_logs(folder, take_key, &k, error);
-    if (k.count) qsort(k.items, (size_t)k.count, sizeof *k.items, by_key);
-    *tasks = k.tasks;
+    counts    c = { 0 };
+    visitor   v = { .task = count_task, .context = &c };
+    fv_status status = visit_all(folder, &v, error);
+    fv_hash  *keys = (fv_hash *)(void *)c.keys.data;
+    size_t    count = c.keys.size / sizeof *keys;
+    if (count) qsort(keys, count, sizeof *keys, by_key);
+    *tasks = c.tasks;
     *repeated = 0;
-    for (int64_t i = 1; i < k.count; i++) *repeated += fv_hash_equal(k.items[i - 1], k.items[i]);
-    free(k.items);
+    for (size_t i = 1; i < count; i++) /* once for each key, at its second line */
+        if (fv_hash_equal(keys[i], keys[i - 1]) && (i < 2 || !fv_hash_equal(keys[i], keys[i - 2]))) ++*repeated;
+    fv_bytes_release(&c.keys);
     return status;
 }

@@ -17,16 +17,18 @@ typedef struct fv_task_facts {
     int     status; /* fv_status */
 } fv_task_facts;
 
-/* Opens this process's log in the run folder (made if missing). worker names the file. */
+/* Opens this process's log in the run folder (made if missing). worker names the file: no two live processes may share it. */
 fv_status fv_record_open(const char *folder, const char *worker, fv_record **record, fv_error *error);
 /* Thread-safe, buffered; a killed process loses at most what was not flushed. */
 void fv_record_task(fv_record *record, const fv_task_facts *facts);
 /* A named fact of the run: "text", "command", "host", "workers", "memory", "error item.png", ... */
 void      fv_record_fact(fv_record *record, const char *name, const char *value);
-fv_status fv_record_flush(fv_record *record, fv_error *error);
+fv_status fv_record_flush(fv_record *record, fv_error *error); /* also tells of earlier writes that failed */
 void      fv_record_close(fv_record *record);
 
-/* Builds FOLDER/record.db (tables run(name, value) and task(...)) from all logs there; replaces an older one atomically. */
+/* Builds FOLDER/record.db from all logs there; replaces an older one atomically. Tables: run(name, value), equal lines once;
+ * task(key, item, stage, task, process, worker, start, wait, read, compute, write, bytes_read, bytes_written, memory, status), where
+ * key is 32 hexadecimal digits, process the name of the log and status a word: "ok", "input", ... */
 fv_status fv_record_build(const char *folder, fv_error *error);
 /* Number of task lines in all logs, and of keys that appear with status ok more than once. */
 fv_status fv_record_count(const char *folder, int64_t *tasks, int64_t *repeated, fv_error *error);

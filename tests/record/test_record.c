@@ -1,0 +1,244 @@
+/* The record of a run: nothing that was flushed is lost, and the database says what the logs say. */
+#include "record/record.h"
+#include "base/file.h"
+#include "support/test.h"
+#include <pthread.h>
+#include <sqlite3.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <signal.h>
+#include <unistd.h>
+
+static char *fresh(void) {
+    static fv_arena names;
+    static int      number;
+    return fv_arena_printf(&names, "%s/run-%d-%d", test_folder(), (int)getpid(), number++);
+}
+
+static fv_task_facts task(int64_t i) {
+    return (fv_task_facts){ fv_hash_bytes(&i, sizeof i), i % 7, i % 3, i, (int)(i % 5), 1.7e9 + (double)i, 0.25, 0.5, 1.5, 0.125, i * 10, i * 20, 1 << 20,
+                            i % 10 == 9 ? FV_ERROR_INPUT : FV_OK };
+}
+
+static fv_record *open_record(const char *folder, const char *worker) {
+    fv_record *record;
+    if (fv_record_open(folder, worker, &record, NULL) != FV_OK) abort();
+    return record;
+}
+
+/* The first column of the first row, as text; NULL if there is none. */
+static const char *query(const char *folder, const char *sql) {
+    static char   text[65536];
+    sqlite3      *db;
+    sqlite3_stmt *statement = NULL;
+    char         *path = fv_sprintf("%s/record.db", folder);
+    const char   *result = NULL;
+    if (!sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) && !sqlite3_prepare_v2(db, sql, -1, &statement, NULL) &&
+        sqlite3_step(statement) == SQLITE_ROW) {
+        snprintf(text, sizeof text, "%s", (const char *)sqlite3_column_text(statement, 0));
+        result = text;
+    }
+    sqlite3_finalize(statement);
+    sqlite3_close(db);
+    free(path);
+    return result;
+}
+
+TEST(the_database_says_what_the_logs_say) {
+    char *folder = fresh(), *text = fv_calloc(20001);
+    for (int i = 0; i < 20000; i++) text[i] = (char)('a' + i % 26);
+    fv_record *a = open_record(folder, "one"), *b = open_record(folder, "two");
+    for (int i = 0; i < 1000; i++) {
+        fv_task_facts facts = task(i);
+        fv_record_task(i % 2 ? a : b, &facts);
+    }
+    fv_record_fact(a, "text", text);
+    fv_record_fact(a, "host", "here");
+    fv_record_fact(b, "host", "here");
+    fv_record_fact(b, "host", "there");
+    fv_record_fact(b, "empty", "");
+    fv_record_fact(b, "", "nameless");
+    fv_record_close(a);
+    fv_record_close(b);
+    fv_error error;
+    CHECK_MESSAGE(fv_record_build(folder, &error) == FV_OK, "%s", error.message);
+    CHECK_TEXT(query(folder, "SELECT count(*) || ' ' || count(DISTINCT key) FROM task"), "1000 1000");
+    CHECK_TEXT(query(folder, "SELECT count(*) FROM task WHERE status = 'input'"), "100");
+    CHECK_TEXT(query(folder, "SELECT sum(bytes_read) || ' ' || sum(bytes_written) || ' ' || sum(compute) || ' ' || max(task) FROM task"), "4995000 9990000 1500.0 999");
+    CHECK_TEXT(query(folder, "SELECT process || ' ' || item || ' ' || stage || ' ' || worker || ' ' || memory || ' ' || (start - 1.7e9) || ' ' || wait || ' ' || read || ' ' || write "
+                             "FROM task WHERE task = 123"), "one 4 0 3 1048576 123.0 0.25 0.5 0.125");
+    char key[33];
+    fv_hash_format(task(123).key, key);
+    CHECK_TEXT(query(folder, "SELECT key FROM task WHERE task = 123"), key);
+    CHECK_TEXT(query(folder, "SELECT value FROM run WHERE name = 'text'"), text);
+    CHECK_TEXT(query(folder, "SELECT count(*) FROM run WHERE name = 'host'"), "2");
+    CHECK_TEXT(query(folder, "SELECT value FROM run WHERE name = 'empty'"), "");
+    CHECK_TEXT(query(folder, "SELECT value FROM run WHERE name = ''"), "nameless");
+    free(text);
+}
+
+TEST(tasks_done_twice_are_counted) {
+    char      *folder = fresh();
+    fv_record *a = open_record(folder, "one"), *b = open_record(folder, "two");
+    int64_t    tasks, repeated;
+    for (int i = 0; i < 100; i++) {
+        fv_task_facts facts = task(i);
+        fv_record_task(a, &facts);
+        if (i < 20) fv_record_task(b, &facts); /* two of them failed both times */
+        if (i < 5) fv_record_task(b, &facts);  /* thrice */
+    }
+    fv_record_close(a);
+    fv_record_close(b);
+    CHECK_INT(fv_record_count(folder, &tasks, &repeated, NULL), FV_OK);
+    CHECK_INT(tasks, 125);
+    CHECK_INT(repeated, 18);
+    CHECK_INT(fv_record_count("/no/such/folder", &tasks, &repeated, NULL), FV_ERROR_INPUT);
+}
+
+TEST(a_resumed_process_appends_and_a_rebuild_replaces) {
+    char *folder = fresh();
+    for (int round = 1; round <= 3; round++) {
+        fv_record    *record = open_record(folder, "same");
+        fv_task_facts facts = task(round);
+        char          expected[32];
+        fv_record_task(record, &facts);
+        fv_record_fact(record, "round", round == 1 ? "one" : "more");
+        fv_record_close(record);
+        CHECK_INT(fv_record_build(folder, NULL), FV_OK);
+        snprintf(expected, sizeof expected, "%d %d", round, FV_MIN(round, 2));
+        CHECK_TEXT(query(folder, "SELECT (SELECT count(*) FROM task) || ' ' || (SELECT count(*) FROM run)"), expected);
+    }
+}
+
+TEST(a_killed_process_loses_only_what_was_not_flushed) {
+    char *folder = fresh();
+    pid_t child = fork();
+    if (child == 0) {
+        fv_record *record = open_record(folder, "w");
+        for (int i = 0; i < 100; i++) {
+            fv_task_facts facts = task(i);
+            fv_record_task(record, &facts);
+            if (i == 79) fv_record_flush(record, NULL);
+        }
+        kill(getpid(), SIGKILL);
+    }
+    waitpid(child, NULL, 0);
+    int64_t tasks, repeated;
+    CHECK_INT(fv_record_count(folder, &tasks, &repeated, NULL), FV_OK);
+    CHECK_INT(tasks, 80);
+}
+
+TEST(what_is_older_than_a_second_is_written_with_the_next_task) {
+    char         *folder = fresh();
+    fv_record    *record = open_record(folder, "w");
+    fv_task_facts facts = task(1);
+    int64_t       tasks, repeated;
+    fv_record_task(record, &facts);
+    CHECK_INT(fv_record_count(folder, &tasks, &repeated, NULL), FV_OK);
+    CHECK_INT(tasks, 0);
+    usleep(1100000);
+    fv_record_task(record, &facts);
+    CHECK_INT(fv_record_count(folder, &tasks, &repeated, NULL), FV_OK);
+    CHECK_INT(tasks, 2);
+    fv_record_close(record);
+}
+
+TEST(damaged_and_torn_logs_give_what_is_whole) {
+    char      *folder = fresh(), *path = fv_sprintf("%s/task-w.log", folder);
+    fv_record *record = open_record(folder, "w");
+    fv_bytes   log = { 0 };
+    int64_t    tasks, repeated;
+    for (int i = 0; i < 20; i++) {
+        fv_task_facts facts = task(i);
+        fv_record_task(record, &facts);
+        if (i == 9) fv_record_fact(record, "long", "a text that needs more than one slot, because it is longer than the eighty-eight bytes that fit into a single one of them");
+    }
+    fv_record_close(record);
+    CHECK_INT(fv_file_read_all(path, 1 << 20, &log, NULL), FV_OK);
+    CHECK_INT(log.size, 22 * 128);
+    for (size_t cut = 0; cut <= log.size; cut += 13) {
+        CHECK_INT(fv_file_write_all(path, log.data, cut, false, NULL), FV_OK);
+        CHECK_INT(fv_record_count(folder, &tasks, &repeated, NULL), FV_OK);
+        int64_t slots = (int64_t)cut / 128, expected = slots <= 10 ? slots : FV_MAX(slots - 2, 10);
+        CHECK_MESSAGE(tasks == expected, "cut at %zu: %lld tasks", cut, (long long)tasks);
+    }
+    for (size_t i = 0; i < log.size; i += 37) {
+        log.data[i] ^= 0x10;
+        CHECK_INT(fv_file_write_all(path, log.data, log.size, false, NULL), FV_OK);
+        log.data[i] ^= 0x10;
+        CHECK_INT(fv_record_build(folder, NULL), FV_OK);
+        bool  fact = i / 128 == 10 || i / 128 == 11;
+        char *expected = fv_sprintf("%d %d", fact ? 20 : 19, fact ? 0 : 1);
+        CHECK_TEXT(query(folder, "SELECT (SELECT count(*) FROM task) || ' ' || (SELECT count(*) FROM run)"), expected);
+        free(expected);
+    }
+    fv_bytes_release(&log);
+    free(path);
+}
+
+TEST(a_log_that_cannot_grow_is_reported_by_flush) {
+    char *folder = fresh();
+    pid_t child = fork();
+    int   status;
+    if (child == 0) {
+        signal(SIGXFSZ, SIG_IGN);
+        setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 100000, 100000 });
+        fv_record *record = open_record(folder, "w");
+        for (int i = 0; i < 5000; i++) {
+            fv_task_facts facts = task(i);
+            fv_record_task(record, &facts);
+        }
+        fv_error error = { 0 };
+        _exit(fv_record_flush(record, &error) == FV_ERROR_FULL && strstr(error.message, "task-w.log") ? 0 : 1);
+    }
+    waitpid(child, &status, 0);
+    CHECK_INT(status, 0);
+}
+
+static void *many(void *record) {
+    for (int i = 0; i < 20000; i++) {
+        fv_task_facts facts = task(i);
+        fv_record_task(record, &facts);
+        if (i % 1000 == 0) fv_record_fact(record, "long", "a text that needs more than one slot, because it is longer than the eighty-eight bytes that fit into a single one of them");
+    }
+    return NULL;
+}
+
+TEST(threads_share_a_record) {
+    char      *folder = fresh();
+    fv_record *record = open_record(folder, "w");
+    pthread_t  threads[4];
+    for (int i = 0; i < 4; i++) pthread_create(&threads[i], NULL, many, record);
+    for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+    fv_record_close(record);
+    int64_t tasks, repeated;
+    CHECK_INT(fv_record_count(folder, &tasks, &repeated, NULL), FV_OK);
+    CHECK_INT(tasks, 80000);
+    CHECK_INT(repeated, 18000);
+    CHECK_INT(fv_record_build(folder, NULL), FV_OK);
+    CHECK_TEXT(query(folder, "SELECT count(*) FROM run"), "1");
+}
+
+TEST(speed_of_a_million_tasks) {
+    enum { N = 1000000 };
+    char      *folder = fresh();
+    fv_record *record = open_record(folder, "w");
+    int64_t    tasks, repeated;
+    double     t0 = fv_now();
+    for (int i = 0; i < N; i++) {
+        fv_task_facts facts = task(i);
+        fv_record_task(record, &facts);
+    }
+    fv_record_close(record);
+    double t1 = fv_now();
+    CHECK_INT(fv_record_count(folder, &tasks, &repeated, NULL), FV_OK);
+    double t2 = fv_now();
+    fv_error error;
+    CHECK_MESSAGE(fv_record_build(folder, &error) == FV_OK, "%s", error.message);
+    double t3 = fv_now();
+    CHECK_INT(tasks, N);
+    CHECK_INT(repeated, 0);
+    printf("# task %.2f us; of a million: count %.2f s, build %.2f s\n", (t1 - t0) / N * 1e6, t2 - t1, t3 - t2);
+}
+
+TEST_MAIN
