@@ -258,7 +258,10 @@ static void describe(const fv_node *node, bool *seen, fv_bytes *out) {
         if (node->in[i]) describe(node->in[i], seen, out);
     fv_bytes_printf(out, "%s(", fv_node_label(node));
     if (strcmp(fv_node_label(node), node->op->name)) fv_bytes_printf(out, "%s: ", node->op->name);
+    for (int i = 0; i < node->ninputs; i++) /* constants have no line of their own */
+        if (node->in[i] && !node->in[i]->op) fv_bytes_printf(out, "%s = %g, ", node->op->inputs[i].name, fv_scalar_number(&node->in[i]->value));
     fv_params_format(node->op, node->params, out);
+    if (out->size > 2 && !memcmp(out->data + out->size - 2, ", ", 2)) out->size -= 2;
     fv_bytes_printf(out, ") version %d", node->op->version);
     if (node->op->identity) { /* sources: their identity is not in the parameters */
         char hex[33];

@@ -285,6 +285,17 @@ static fv_status choose_item(builder *b, call *c, fv_error *error) {
     return FV_OK;
 }
 
+/* array("name") is the bound array itself. */
+static value named_array(builder *b, const call *c) {
+    const char *name = *(const char *const *)((const char *)c->params + fv_params_find(c->op, "name")->offset);
+    fv_error    error = { 0 };
+    fv_node    *node;
+    for (int a = 0; a < b->bindings->narrays; a++)
+        if (!strcmp(b->bindings->arrays[a].name, name))
+            return fv_graph_array(b->graph, &b->bindings->arrays[a], &node, &error) == FV_OK ? node_value(node) : from_error(b, c->expr->span, c->op, &error);
+    return mistake(b, c->expr->span, FV_ERROR_USAGE, NULL, "array: the program bound no array named \"%s\"", name);
+}
+
 static value expand(builder *b, call *c);
 
 static value evaluate_call(builder *b, const fv_expr *expr) {
@@ -306,6 +317,7 @@ static value evaluate_call(builder *b, const fv_expr *expr) {
         if (c.op->value(c.params, &literal.footprint, &error) != FV_OK) return from_error(b, expr->span, c.op, &error);
         return literal_value(literal);
     }
+    if (!strcmp(c.op->name, "array")) return named_array(b, &c);
     if (c.op->expands) return expand(b, &c);
     if (fold(b, &c, &result)) return result;
     if (!strcmp(c.op->name, "read") && choose_item(b, &c, &error) != FV_OK) return from_error(b, expr->span, c.op, &error);

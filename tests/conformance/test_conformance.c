@@ -108,6 +108,14 @@ static char **load_cases(int *count) {
     return cases;
 }
 
+/* Every failure is told; the frame keeps the first. */
+#define FAIL(...)                                  \
+    do {                                           \
+        test_fail(__FILE__, __LINE__, __VA_ARGS__); \
+        fprintf(stderr, __VA_ARGS__);               \
+        fputc('\n', stderr);                        \
+    } while (0)
+
 static void conform(const char *engine, int rounds, int every) {
     int      ncases;
     char   **cases = load_cases(&ncases);
@@ -118,15 +126,15 @@ static void conform(const char *engine, int rounds, int every) {
         fv_error error = { 0 };
         setting  plain = { .workers = 1, .poison = -1 };
         if (!run(cases[c], &plain, &whole, &error)) {
-            test_fail(__FILE__, __LINE__, "%s: %s", cases[c], error.message);
+            FAIL("%s: %s", cases[c], error.message);
             continue;
         }
         for (int round = 0; round < rounds; round++) {
             setting s = random_setting(&state, engine);
             if (!run(cases[c], &s, &cut, &error))
-                test_fail(__FILE__, __LINE__, "%s (chunk %lldx%lldx%lld): %s", cases[c], (long long)s.chunk[0], (long long)s.chunk[1], (long long)s.chunk[2], error.message);
+                FAIL("%s (chunk %lldx%lldx%lld): %s", cases[c], (long long)s.chunk[0], (long long)s.chunk[1], (long long)s.chunk[2], error.message);
             else if (cut.bytes.size != whole.bytes.size || memcmp(cut.bytes.data, whole.bytes.data, whole.bytes.size))
-                test_fail(__FILE__, __LINE__, "%s: differs with chunks of %lldx%lldx%lld, %d workers, poison %d", cases[c], (long long)s.chunk[0], (long long)s.chunk[1],
+                FAIL("%s: differs with chunks of %lldx%lldx%lld, %d workers, poison %d", cases[c], (long long)s.chunk[0], (long long)s.chunk[1],
                           (long long)s.chunk[2], s.workers, s.poison);
         }
         fv_bytes_release(&whole.bytes);

@@ -212,11 +212,11 @@ def the_same_command_again_does_nothing_and_a_changed_one_says_why(folder):
 
 @test
 def a_changed_parameter_computes_only_what_it_touches(folder):
-    # The smoothing is worth keeping (patience is short), so only the threshold and the labels are made again.
-    text = 'param cut = 100\na = gaussian(phantom("foam", [60, 200, 200]), 4)\nl = label(a > cut)\nwrite(l, "l.npy")\nwrite(mean(a), "m.csv")\n'
+    # The smoothing is worth keeping (patience is short), so only the threshold is made again.
+    text = 'param shift = 0\na = gaussian(phantom("foam", [60, 200, 200]), 4)\nwrite(a > otsu(a) + shift, "l.npy")\n'
     pathlib.Path(folder, "p.fov").write_text(text)
     first = summary("p.fov", "--patience", "0.001", "--chunk", "30x100x100", folder=folder)
-    second = summary("p.fov", "--patience", "0.001", "--chunk", "30x100x100", "--set", "cut=110", folder=folder)
+    second = summary("p.fov", "--patience", "0.001", "--chunk", "30x100x100", "--set", "shift=9", folder=folder)
     assert 0 < second["tasks_run"] < first["tasks_run"], (first["tasks_run"], second["tasks_run"])
 
 
