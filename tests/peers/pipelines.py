@@ -1,0 +1,87 @@
+"""Runs pipelines on numpy arrays with the command, for tests that compare the results with a peer.
+
+    from pipelines import Difference, run, same, test
+
+    @test
+    def erode_equals_scipy():
+        same(run('erode(a)', a=mask), scipy.ndimage.binary_erosion(mask, border_value=1))
+
+    test.main()
+"""
+import csv
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import traceback
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+FOVEA = os.environ.get("FOVEA", str(ROOT / "build" / "fovea"))
+
+
+class Difference(Exception):
+    """What is wrong, in a sentence."""
+
+
+def run(expression, *options, table=False, **arrays):
+    """The image (or the table, as a dict of columns) that an expression in the given arrays makes."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, array in arrays.items():
+            np.save(f"{folder}/{name}.npy", array)
+        out = "out.csv" if table else "out.npy"
+        text = "".join(f'{name} = read("{name}.npy")\n' for name in arrays) + f'write({expression}, "{out}")\n'
+        done = subprocess.run([FOVEA, "run", "--quiet", *options, "-e", text], cwd=folder, capture_output=True, text=True, timeout=300)
+        if done.returncode:
+            raise Difference(f"{expression} ends with {done.returncode}: {done.stderr.strip()}")
+        if not table:
+            return np.load(f"{folder}/{out}")
+        with open(f"{folder}/{out}", newline="") as file:
+            names, *rows = csv.reader(file)
+        return {name: np.array([float(row[i]) for row in rows]) for i, name in enumerate(names)}
+
+
+def same(ours, peer, what=""):
+    """Equal shapes, kinds of type and every bit."""
+    if ours.shape != peer.shape or ours.dtype != peer.dtype:
+        raise Difference(f"{what} {ours.dtype} {ours.shape}, the peer has {peer.dtype} {peer.shape}")
+    if not np.array_equal(ours, peer, equal_nan=ours.dtype.kind in "fc"):
+        raise Difference(f"{what} {np.count_nonzero(ours != peer)} of {ours.size} voxels differ")
+
+
+def near(ours, peer, what="", relative=1e-12):
+    """Equal up to the peer's own rounding."""
+    peer = np.asarray(peer, float)
+    if ours.shape != peer.shape:
+        raise Difference(f"{what} has shape {ours.shape}, the peer {peer.shape}")
+    scale = max(1.0, float(np.abs(peer).max(initial=0)))
+    if not np.allclose(ours, peer, rtol=relative, atol=relative * scale, equal_nan=True):
+        raise Difference(f"{what} differs by up to {np.abs(ours - peer).max()}")
+
+
+class Tests:
+    """Collects functions; main() runs them and prints a line for each."""
+
+    def __init__(self):
+        self.functions = []
+
+    def __call__(self, function):
+        self.functions.append(function)
+        return function
+
+    def main(self):
+        failed = False
+        for function in self.functions:
+            try:
+                function()
+                print(f"ok {function.__name__}", flush=True)
+            except Exception as reason:  # any failure of one test is a result, not an end
+                why = str(reason) if isinstance(reason, Difference) else traceback.format_exc().replace("\n", " | ")
+                print(f"not ok {function.__name__}: {why}", flush=True)
+                failed = True
+        sys.exit(failed)
+
+
+test = Tests()
