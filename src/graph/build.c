@@ -30,9 +30,12 @@ typedef struct builder {
 
 static value evaluate(builder *b, const fv_expr *expr);
 
+/* Expressions may be some hundred levels deep: what needs room for messages stays out of the frames of the recursion. */
+#define APART __attribute__((noinline))
+
 /* ---------------------------------------------------------------- reporting */
 
-static value mistake(builder *b, fv_span span, fv_status status, const char *hint, const char *format, ...) {
+APART static value mistake(builder *b, fv_span span, fv_status status, const char *hint, const char *format, ...) {
     char    message[1024];
     va_list arguments;
     va_start(arguments, format);
@@ -122,7 +125,7 @@ typedef struct call {
     bool           bad;
 } call;
 
-static const fv_op *find_op(builder *b, const fv_expr *expr) {
+APART static const fv_op *find_op(builder *b, const fv_expr *expr) {
     const fv_op *op = fv_op_find(expr->text);
     if (op) return op;
     int          count = fv_op_count();
@@ -203,38 +206,34 @@ static void unknown_argument(builder *b, call *c, const fv_argument *argument) {
 }
 
 /* Positional arguments fill the inputs, then the parameters; an optional input is skipped by a value it cannot take. */
-static void bind_arguments(builder *b, call *c) {
-    int ninputs = fv_inputs_count(c->op), nparams = 0, position = 0;
+APART static void bind_argument(builder *b, call *c, const fv_argument *argument, const value *v, int *position) {
+    int ninputs = fv_inputs_count(c->op), nparams = 0;
     while (c->op->params && c->op->params[nparams].name) nparams++;
-    for (int a = 0; a < c->expr->nargs; a++) {
-        const fv_argument *argument = &c->expr->args[a];
-        value              v = evaluate(b, argument->value);
-        if (v.kind == BAD) c->bad = true;
-        int             slot = argument->name ? fv_inputs_find(c->op, argument->name) : -1;
-        const fv_param *param = argument->name ? fv_params_find(c->op, argument->name) : NULL;
-        if (argument->name && slot < 0 && !param) {
-            unknown_argument(b, c, argument);
-            continue;
-        }
-        if (!argument->name) {
-            while (position < ninputs && c->op->inputs[position].optional && v.kind == LITERAL) position++;
-            if (position < ninputs) slot = position++;
-            else if (position < ninputs + nparams) param = &c->op->params[position++ - ninputs];
-            else {
-                mistake(b, argument->value->span, FV_ERROR_USAGE, NULL, "%s takes at most %d arguments", c->op->name, ninputs + nparams);
-                c->bad = true;
-                continue;
-            }
-        }
-        if (v.kind == BAD) { /* reported already; remember that something was given */
-            if (slot >= 0) c->input_set[slot] = true;
-            else c->params_set |= (uint64_t)1 << (param - c->op->params);
-        } else if (slot >= 0) set_input(b, c, slot, &v, argument->value->span);
-        else set_param(b, c, param, &v, argument->value->span);
+    int             slot = argument->name ? fv_inputs_find(c->op, argument->name) : -1;
+    const fv_param *param = argument->name ? fv_params_find(c->op, argument->name) : NULL;
+    if (v->kind == BAD) c->bad = true;
+    if (argument->name && slot < 0 && !param) {
+        unknown_argument(b, c, argument);
+        return;
     }
+    if (!argument->name) {
+        while (*position < ninputs && c->op->inputs[*position].optional && v->kind == LITERAL) ++*position;
+        if (*position < ninputs) slot = (*position)++;
+        else if (*position < ninputs + nparams) param = &c->op->params[(*position)++ - ninputs];
+        else {
+            mistake(b, argument->value->span, FV_ERROR_USAGE, NULL, "%s takes at most %d arguments", c->op->name, ninputs + nparams);
+            c->bad = true;
+            return;
+        }
+    }
+    if (v->kind == BAD) { /* reported already; remember that something was given */
+        if (slot >= 0) c->input_set[slot] = true;
+        else c->params_set |= (uint64_t)1 << (param - c->op->params);
+    } else if (slot >= 0) set_input(b, c, slot, v, argument->value->span);
+    else set_param(b, c, param, v, argument->value->span);
 }
 
-static void check_missing(builder *b, call *c) {
+APART static void check_missing(builder *b, call *c) {
     for (int i = 0; i < fv_inputs_count(c->op); i++)
         if (!c->input_set[i] && !c->op->inputs[i].optional) {
             mistake(b, c->expr->text_span, FV_ERROR_USAGE, NULL, "%s needs %s: %s", c->op->name, c->op->inputs[i].name, c->op->inputs[i].doc);
@@ -298,35 +297,40 @@ static value named_array(builder *b, const call *c) {
 
 static value expand(builder *b, call *c);
 
-static value evaluate_call(builder *b, const fv_expr *expr) {
+/* Arguments are bound: the value. */
+APART static value finish_call(builder *b, call *c) {
+    fv_error error = { 0 };
+    value    result;
+    if (c->op->value) {
+        fv_literal literal = { .kind = FV_LITERAL_FOOTPRINT };
+        if (c->op->value(c->params, &literal.footprint, &error) != FV_OK) return from_error(b, c->expr->span, c->op, &error);
+        return literal_value(literal);
+    }
+    if (!strcmp(c->op->name, "array")) return named_array(b, c);
+    if (c->op->expands) return expand(b, c);
+    if (fold(b, c, &result)) return result;
+    bool of_file = !strcmp(c->op->name, "read");
+    if (of_file && choose_item(b, c, &error) != FV_OK) return from_error(b, c->expr->span, c->op, &error);
+    fv_node *node;
+    if (fv_graph_call(b->graph, c->op, c->params, c->inputs, c->expr->span, &node, &error) == FV_OK) return node_value(node);
+    return of_file ? mistake(b, c->expr->span, error.code, NULL, "%s", error.message) : from_error(b, c->expr->span, c->op, &error);
+}
+
+APART static value evaluate_call(builder *b, const fv_expr *expr) {
     call c = { .expr = expr, .op = find_op(b, expr) };
+    int  position = 0;
     if (!c.op) { /* still look for mistakes in the arguments */
         for (int a = 0; a < expr->nargs; a++) evaluate(b, expr->args[a].value);
         return (value){ .kind = BAD };
     }
     c.params = fv_arena_alloc(&b->graph->arena, c.op->params_size + 1);
     fv_params_default(c.op, c.params);
-    bind_arguments(b, &c);
+    for (int a = 0; a < expr->nargs; a++) {
+        value v = evaluate(b, expr->args[a].value);
+        bind_argument(b, &c, &expr->args[a], &v, &position);
+    }
     check_missing(b, &c);
-    if (c.bad) return (value){ .kind = BAD };
-
-    fv_error error = { 0 };
-    value    result;
-    if (c.op->value) {
-        fv_literal literal = { .kind = FV_LITERAL_FOOTPRINT };
-        if (c.op->value(c.params, &literal.footprint, &error) != FV_OK) return from_error(b, expr->span, c.op, &error);
-        return literal_value(literal);
-    }
-    if (!strcmp(c.op->name, "array")) return named_array(b, &c);
-    if (c.op->expands) return expand(b, &c);
-    if (fold(b, &c, &result)) return result;
-    if (!strcmp(c.op->name, "read") && choose_item(b, &c, &error) != FV_OK) return from_error(b, expr->span, c.op, &error);
-    fv_node *node;
-    if (fv_graph_call(b->graph, c.op, c.params, c.inputs, expr->span, &node, &error) != FV_OK) {
-        bool of_file = !strcmp(c.op->name, "read");
-        return of_file ? mistake(b, expr->span, error.code, NULL, "%s", error.message) : from_error(b, expr->span, c.op, &error);
-    }
-    return node_value(node);
+    return c.bad ? (value){ .kind = BAD } : finish_call(b, &c);
 }
 
 /* ---------------------------------------------------------------- operators written in other operators */
@@ -413,7 +417,7 @@ static bool index_number(builder *b, const fv_expr *expr, double *number) {
     return false;
 }
 
-static value evaluate_slice(builder *b, const fv_expr *expr) {
+APART static value evaluate_slice(builder *b, const fv_expr *expr) {
     value        object = evaluate(b, expr->args[0].value);
     const fv_op *op = fv_op_find("slice");
     fv_literal   part[4] = { { .kind = FV_LITERAL_NUMBERS }, { .kind = FV_LITERAL_NUMBERS }, { .kind = FV_LITERAL_NUMBERS }, { .kind = FV_LITERAL_NUMBERS } };
@@ -443,7 +447,7 @@ static value evaluate_slice(builder *b, const fv_expr *expr) {
     return node_value(node);
 }
 
-static value evaluate_list(builder *b, const fv_expr *expr) {
+APART static value evaluate_list(builder *b, const fv_expr *expr) {
     fv_literal literal = { .kind = FV_LITERAL_NUMBERS };
     bool       good = true;
     for (int i = 0; i < expr->nargs; i++) {
