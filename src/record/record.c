@@ -100,8 +100,10 @@ static void flush_old(fv_record *record) {
 }
 
 void fv_record_task(fv_record *record, const fv_task_facts *f) {
-    task_slot slot = { MAGIC, TASK, f->key, f->item, f->stage, f->task, f->start, f->wait, f->read, f->compute, f->write, f->bytes_read,
-                       f->bytes_written, f->memory, f->worker, (int32_t)f->status, 0 };
+    task_slot slot = {
+        MAGIC, TASK, f->key, f->item, f->stage, f->task, f->start, f->wait, f->read, f->compute, f->write,
+        f->bytes_read, f->bytes_written, f->memory, f->worker, (int32_t)f->status, 0,
+    };
     fv_slot_seal(&slot);
     pthread_mutex_lock(&record->mutex);
     append(record, &slot);
@@ -113,7 +115,8 @@ void fv_record_fact(fv_record *record, const char *name, const char *value) {
     char  *text = fv_sprintf("%s%s", name, value);
     size_t length = strlen(text);
     pthread_mutex_lock(&record->mutex);
-    fact_slot slot = { MAGIC, FACT, record->facts++, 0, (uint32_t)((length + TEXT - 1) / TEXT), (uint32_t)strlen(name), 0, "", 0 };
+    fact_slot slot = { .magic = MAGIC, .kind = FACT, .number = record->facts++, .name = (uint32_t)strlen(name) };
+    slot.parts = (uint32_t)((length + TEXT - 1) / TEXT);
     for (size_t at = 0; at < length; at += TEXT, slot.part++) {
         slot.size = (uint32_t)FV_MIN(length - at, (size_t)TEXT);
         memset(slot.text, 0, TEXT);
@@ -275,12 +278,13 @@ static fv_status insert_fact(visitor *v, const char *name, const char *value, fv
 
 static fv_status fill(database *d, const char *folder, fv_error *error) {
     /* Nobody sees the file before it is whole, so no journal is needed; it is synced at the end. */
-    const char *schema = "PRAGMA page_size = 16384; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;"
-                         "BEGIN;"
-                         "CREATE TABLE run (name TEXT NOT NULL, value TEXT NOT NULL, UNIQUE (name, value));"
-                         "CREATE TABLE task (key TEXT NOT NULL, item INTEGER, stage INTEGER, task INTEGER, process TEXT, worker INTEGER,"
-                         " start REAL, wait REAL, read REAL, compute REAL, write REAL, bytes_read INTEGER, bytes_written INTEGER,"
-                         " memory INTEGER, status TEXT NOT NULL);";
+    const char *schema =
+        "PRAGMA page_size = 16384; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;"
+        "BEGIN;"
+        "CREATE TABLE run (name TEXT NOT NULL, value TEXT NOT NULL, UNIQUE (name, value));"
+        "CREATE TABLE task (key TEXT NOT NULL, item INTEGER, stage INTEGER, task INTEGER, process TEXT, worker INTEGER,"
+        " start REAL, wait REAL, read REAL, compute REAL, write REAL, bytes_read INTEGER, bytes_written INTEGER,"
+        " memory INTEGER, status TEXT NOT NULL);";
     if (sqlite3_exec(d->sql, schema, NULL, NULL, NULL) ||
         sqlite3_prepare_v2(d->sql, "INSERT INTO task VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", -1, &d->task, NULL) ||
         sqlite3_prepare_v2(d->sql, "INSERT OR IGNORE INTO run VALUES (?,?)", -1, &d->fact, NULL))

@@ -27,8 +27,8 @@ fv_status fv_record_flush(fv_record *record, fv_error *error); /* also tells of 
 void      fv_record_close(fv_record *record);
 
 /* Builds FOLDER/record.db from all logs there; replaces an older one atomically. Tables: run(name, value), equal lines once;
- * task(key, item, stage, task, process, worker, start, wait, read, compute, write, bytes_read, bytes_written, memory, status), where
- * key is 32 hexadecimal digits, process the name of the log and status a word: "ok", "input", ... */
+ * task(key, item, stage, task, process, worker, start, wait, read, compute, write, bytes_read, bytes_written, memory, status),
+ * where key is 32 hexadecimal digits, process the name of the log and status a word: "ok", "input", ... */
 fv_status fv_record_build(const char *folder, fv_error *error);
 /* Number of task lines in all logs, and of keys that appear with status ok more than once. */
 fv_status fv_record_count(const char *folder, int64_t *tasks, int64_t *repeated, fv_error *error);

@@ -19,8 +19,10 @@ void fv__store_wait(pthread_mutex_t *mutex) {
 static fv_status explained(fv_store *store, fv_status status, fv_error *error) {
     if (status != FV_ERROR_FULL || !error) return status;
     fv_error cause = *error;
-    return fv_fail(error, status, "no space left for results in %s: %.400s; what was committed is kept: free some space, or choose another "
-                   "folder with --store, and run the same command again", store->folder, cause.message);
+    return fv_fail(error, status,
+                   "no space left for results in %s: %.400s; what was committed is kept: free some space, or choose another "
+                   "folder with --store, and run the same command again",
+                   store->folder, cause.message);
 }
 
 /* Writes those of the pinned entries that are not in the pack yet. */
@@ -108,7 +110,9 @@ fv_status fv__store_make_room(fv_store *store, fv_error *error) {
 /* ---------------------------------------------------------------- lines */
 
 static fv_line line_for(const fv_entry *entry, enum fv_line_kind kind, double seconds) {
-    return (fv_line){ .kind = kind, .key = entry->key, .offset = entry->offset, .size = entry->size, .content = entry->content, .seconds = seconds };
+    fv_line line = { .kind = kind, .key = entry->key, .offset = entry->offset, .size = entry->size, .content = entry->content };
+    line.seconds = seconds;
+    return line;
 }
 
 static fv_status append_all(fv_store *store, const fv_bytes *lines, fv_error *error) {
@@ -231,7 +235,8 @@ static fv_status write_lines(fv_store *store, fv_error *error) {
 }
 
 /* Lock held. Bytes that could not be synced may be lost although they were written: those still in memory are written again. */
-static void finish_batch(fv_store *store, const fv_bytes *batch, bool committed, bool rewrite, fv_bytes *dropped, fv_bytes *debris) {
+static void finish_batch(fv_store *store, const fv_bytes *batch, bool committed, bool rewrite, fv_bytes *dropped,
+                         fv_bytes *debris) {
     int64_t   count;
     fv_dirty *dirty = dirty_of(batch, &count);
     for (int64_t i = 0; i < count; i++) {
@@ -243,7 +248,8 @@ static void finish_batch(fv_store *store, const fv_bytes *batch, bool committed,
         }
         if (rewrite && dirty[i].pinned) entry->flags &= ~FV_ENTRY_PLACED;
         if (dirty[i].pinned) fv__store_unpin(store, entry, debris);
-        else if (!(entry->flags & FV_ENTRY_QUEUED) && entry->flags & FV_ENTRY_FORGOTTEN && !entry->pins) fv__store_scrap(store, entry, debris);
+        else if (!(entry->flags & FV_ENTRY_QUEUED) && entry->flags & FV_ENTRY_FORGOTTEN && !entry->pins)
+            fv__store_scrap(store, entry, debris);
     }
 }
 
@@ -270,7 +276,8 @@ static fv_status commit(fv_store *store, fv_error *error) {
     pthread_mutex_unlock(&store->files);
 
     fv_status status = hook ? hook(context, error) : FV_OK;
-    if (status == FV_OK && items.size) status = place(store, (fv_pack_item *)(void *)items.data, (int64_t)(items.size / sizeof(fv_pack_item)), error);
+    if (status == FV_OK && items.size)
+        status = place(store, (fv_pack_item *)(void *)items.data, (int64_t)(items.size / sizeof(fv_pack_item)), error);
     if (status == FV_OK && bytes) {
         status = explained(store, fv_pack_sync(&store->pack, error), error);
         unsynced = status != FV_OK;

@@ -103,7 +103,8 @@ static fv_hash dropped_key(fv_hash key, uint64_t source) { return (fv_hash){ key
 
 static void take_blob(fv_store *store, uint32_t number, const fv_line *line, int64_t position) {
     fv_source *source = store->sources[number];
-    bool       inside = line->size >= 0 && line->offset >= 0 && line->size <= source->pack_size && line->offset <= source->pack_size - line->size;
+    bool       inside =
+        line->size >= 0 && line->offset >= 0 && line->size <= source->pack_size && line->offset <= source->pack_size - line->size;
     if (line->size != 0 && !inside) return; /* the pack lacks it: absent */
     fv_entry *dropped = store->dropped.count ? fv_entries_find(&store->dropped, dropped_key(line->key, source->hash)) : NULL;
     if (dropped && line->time <= dropped->offset) return;

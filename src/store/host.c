@@ -48,7 +48,8 @@ static bool read_stat(int pid, char *state, long *threads, int64_t *start) {
     text[size] = 0;
     const char *rest = strrchr(text, ')');
     long long   ticks;
-    if (!rest || sscanf(rest + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld %*d %lld", state, threads, &ticks) != 3)
+    if (!rest || sscanf(rest + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld %*d %lld", state,
+                        threads, &ticks) != 3)
         return false;
     *start = ticks;
     return true;

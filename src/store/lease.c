@@ -153,10 +153,12 @@ static bool is_remote(int fd) {
 
 static int write_owner(int fd) {
     const fv_host *host = fv_host_self();
-    char           text[512];
-    int n = snprintf(text, sizeof text, "fovea-lease %020llu\ntoken %016llx%016llx\nhost %s\nboot %016llx%016llx\nspace %llu\npid %d\nstart %lld\nsince %s\n",
-                     counter, (unsigned long long)token.high, (unsigned long long)token.low, host->name, (unsigned long long)host->boot.high,
-                     (unsigned long long)host->boot.low, (unsigned long long)host->space, (int)getpid(), (long long)fv_process_start(), since);
+    char           text[512], own[33], boot[33];
+    fv_hash_format(token, own);
+    fv_hash_format(host->boot, boot);
+    int n = snprintf(text, sizeof text,
+                     "fovea-lease %020llu\ntoken %s\nhost %s\nboot %s\nspace %llu\npid %d\nstart %lld\nsince %s\n", counter, own,
+                     host->name, boot, (unsigned long long)host->space, (int)getpid(), (long long)fv_process_start(), since);
     if (pwrite(fd, text, (size_t)n, 0) != n) return errno ? errno : ENOSPC;
     return is_remote(fd) && fdatasync(fd) ? errno : 0;
 }
@@ -185,7 +187,9 @@ static void beat_leave(beat *b) {
         }
 }
 
-static char *temporary_name(const char *name) { return fv_sprintf("%s.%016llx-%d", name, (unsigned long long)token.low, serial++); }
+static char *temporary_name(const char *name) {
+    return fv_sprintf("%s.%016llx-%d", name, (unsigned long long)token.low, serial++);
+}
 
 static int create_filled(const char *name, int *fd) {
     *fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
@@ -239,8 +243,10 @@ static int make_name(const char *name, beat **result) {
 /* ---------------------------------------------------------------- who has it */
 
 static bool parse(const char *text, owner *o) {
-    return sscanf(text, "fovea-lease %20llu token %16llx%16llx host %64s boot %16llx%16llx space %llu pid %d start %lld since %31s", &o->counter,
-                  &o->token[0], &o->token[1], o->host, &o->boot[0], &o->boot[1], &o->space, &o->pid, &o->start, o->since) == 10;
+    return sscanf(text,
+                  "fovea-lease %20llu token %16llx%16llx host %64s boot %16llx%16llx space %llu pid %d start %lld since %31s",
+                  &o->counter, &o->token[0], &o->token[1], o->host, &o->boot[0], &o->boot[1], &o->space, &o->pid, &o->start,
+                  o->since) == 10;
 }
 
 /* False: there is no such file (any more). */
@@ -254,8 +260,9 @@ static bool read_owner(int fd, owner *o) {
     o->device = s.st_dev;
     o->inode = s.st_ino;
     o->valid = parse(text, o);
-    if (!o->valid) /* not filled yet, or damaged: it is watched like an owner elsewhere */
-        *o = (owner){ .device = s.st_dev, .inode = s.st_ino, .token = { s.st_dev, s.st_ino }, .counter = (unsigned long long)s.st_mtim.tv_nsec };
+    if (o->valid) return true;
+    *o = (owner){ .device = s.st_dev, .inode = s.st_ino, .token = { s.st_dev, s.st_ino } };
+    o->counter = (unsigned long long)s.st_mtim.tv_nsec; /* not filled yet, or damaged: it is watched like an owner elsewhere */
     return true;
 }
 
@@ -290,7 +297,8 @@ static fv_alive judge(const owner *o) {
 
 static fv_status refuse(const char *path, const owner *o, fv_error *error) {
     if (!o->valid) return fv_fail(error, FV_ERROR_BUSY, "%s is being taken by another run", path);
-    return fv_fail(error, FV_ERROR_BUSY, "%s is being written by another run: process %d on %s, since %s", path, o->pid, o->host, o->since);
+    return fv_fail(error, FV_ERROR_BUSY, "%s is being written by another run: process %d on %s, since %s", path, o->pid, o->host,
+                   o->since);
 }
 
 /* ---------------------------------------------------------------- taking */
@@ -379,10 +387,12 @@ static fv_status acquire(const char *path, const char *file, beat **result, bool
         if (cause == ENOENT || cause == ENOTDIR)
             return fv_fail(error, FV_ERROR_INPUT, "cannot write %s: its folder does not exist", path);
         if (cause != EAGAIN)
-            return fv_fail(error, cause == ENOSPC || cause == EDQUOT ? FV_ERROR_FULL : FV_ERROR_IO, "cannot make %s: %s", file, strerror(cause));
+            return fv_fail(error, cause == ENOSPC || cause == EDQUOT ? FV_ERROR_FULL : FV_ERROR_IO, "cannot make %s: %s", file,
+                           strerror(cause));
         if (fv_now() - start > patience) return refuse(path, &found, error);
         if (tries == 20 && found.valid)
-            fv_log("%s: waiting for a sign of life of process %d on %s, at most %.0f s", path, found.pid, found.host, lease_seconds());
+            fv_log("%s: waiting for a sign of life of process %d on %s, at most %.0f s", path, found.pid, found.host,
+                   lease_seconds());
         if (tries > 3) nap(FV_MIN(lease_seconds() / 60, 0.25));
     }
 }

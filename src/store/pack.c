@@ -104,7 +104,7 @@ static fv_status need_log(fv_pack *pack, fv_error *error) {
     if (pack->log_end > 0) return FV_OK;
     if (!pack->log_path) FV_TRY(make_log(pack, error));
     const fv_host *host = fv_host_self();
-    fv_line        first = { .kind = FV_LINE_WRITER, .key = host->boot, .source = fv_hash_bytes(host->name, strlen(host->name)).low };
+    fv_line first = { .kind = FV_LINE_WRITER, .key = host->boot, .source = fv_hash_bytes(host->name, strlen(host->name)).low };
     return write_lines(pack, &first, 1, error);
 }
 

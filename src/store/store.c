@@ -67,7 +67,8 @@ void fv__store_dispose(fv_store *store, fv_bytes *debris) {
 fv_status fv_store_open(const fv_store_options *options, fv_store **result, fv_error *error) {
     *result = NULL;
     if (!options->writer[0] || strchr(options->writer, '/'))
-        return fv_fail(error, FV_ERROR_INTERNAL, "writer = \"%s\": the name of the store's files must be one word", options->writer);
+        return fv_fail(error, FV_ERROR_INTERNAL, "writer = \"%s\": the name of the store's files must be one word",
+                       options->writer);
     FV_TRY(fv_path_make_folders(options->folder, error));
     fv_store *store = fv_calloc(sizeof *store);
     store->folder = fv_strdup(options->folder);
@@ -234,7 +235,8 @@ static fv_status pin_key(fv_store *store, fv_hash key, fv_entry **entry, fv_erro
 static fv_status damaged(fv_store *store, const fv_entry *entry, fv_error *error) {
     char text[33];
     fv_hash_format(entry->key, text);
-    return fv_fail(error, FV_ERROR_INPUT, "the result %s in the store %s is damaged and has to be made again", text, store->folder);
+    return fv_fail(error, FV_ERROR_INPUT, "the result %s in the store %s is damaged and has to be made again", text,
+                   store->folder);
 }
 
 /* Reads a pinned entry's bytes, whole, into data, or in small pieces if data is NULL, and checks them. */
@@ -341,14 +343,16 @@ void fv_store_unpin(fv_store *store, fv_blob *blob) {
     fv_bytes debris = { 0 };
     pthread_mutex_lock(&store->lock);
     fv__store_unpin(store, blob->entry, &debris);
-    if (store->resident - store->leaving > store->memory) fv__store_make_room(store, NULL); /* if it fails, the next put says so */
+    if (store->resident - store->leaving > store->memory)
+        fv__store_make_room(store, NULL); /* if it fails, the next put says so */
     pthread_mutex_unlock(&store->lock);
     fv__store_dispose(store, &debris);
     *blob = (fv_blob){ 0 };
 }
 
 /* Part of a pinned entry that is not in memory. Bytes that this process neither wrote nor checked are checked once as a whole. */
-static fv_status read_part(fv_store *store, fv_entry *entry, bool verified, size_t offset, void *data, size_t size, fv_error *error) {
+static fv_status read_part(fv_store *store, fv_entry *entry, bool verified, size_t offset, void *data, size_t size,
+                           fv_error *error) {
     int fd;
     if (!verified) {
         FV_TRY(read_whole(store, entry, NULL, error));
@@ -373,7 +377,8 @@ fv_status fv_store_read(fv_store *store, fv_hash key, size_t offset, void *data,
     pthread_mutex_unlock(&store->lock);
     if (status != FV_OK) return status;
     if (offset > (size_t)entry->size || size > (size_t)entry->size - offset)
-        status = fv_fail(error, FV_ERROR_INTERNAL, "%zu bytes at %zu asked from a result of %lld bytes", size, offset, (long long)entry->size);
+        status = fv_fail(error, FV_ERROR_INTERNAL, "%zu bytes at %zu asked from a result of %lld bytes", size, offset,
+                         (long long)entry->size);
     else if (resident)
         memcpy(data, resident + offset, size);
     else if (size)

@@ -33,9 +33,10 @@ fv_status fv_store_open(const fv_store_options *options, fv_store **store, fv_er
 /* Does not flush: call fv_store_flush first if what is in memory should outlive the process. */
 void fv_store_close(fv_store *store);
 
-/* Takes the buffer over, also on error (FV_ERROR_FULL: it is in memory, but could not be written or committed). seconds: work that
- * went into it. size 0 with NULL is a mere fact ("task done"). keep false: the blob is not worth committing by itself (it may be
- * lost with the process), but may be spilled. A key that is there already keeps its bytes, since equal keys mean equal bytes. */
+/* Takes the buffer over, also on error (FV_ERROR_FULL: it is in memory, but could not be written or committed). seconds: work
+ * that went into it. size 0 with NULL is a mere fact ("task done"). keep false: the blob is not worth committing by itself (it
+ * may be lost with the process), but may be spilled. A key that is there already keeps its bytes, since equal keys mean equal
+ * bytes. */
 fv_status fv_store_put(fv_store *store, fv_hash key, void *buffer, size_t size, double seconds, bool keep, fv_error *error);
 bool      fv_store_has(fv_store *store, fv_hash key);
 bool      fv_store_committed(fv_store *store, fv_hash key); /* synced on disk */
@@ -55,8 +56,8 @@ size_t    fv_store_size(fv_store *store, fv_hash key); /* 0 if absent */
  * only the memory is freed, unless `durably`: then the log says so at once (synced with the next flush). */
 void fv_store_drop(fv_store *store, fv_hash key, bool durably);
 
-/* Commits everything kept so far: calls the hook (which makes results outside the store durable and must not flush itself), writes,
- * syncs, logs, syncs. Called by put when patience is exceeded, in the thread that put; others go on meanwhile. */
+/* Commits everything kept so far: calls the hook (which makes results outside the store durable and must not flush itself),
+ * writes, syncs, logs, syncs. Called by put when patience is exceeded, in the thread that put; others go on meanwhile. */
 fv_status fv_store_flush(fv_store *store, fv_error *error);
 void      fv_store_on_flush(fv_store *store, fv_status (*hook)(void *context, fv_error *error), void *context);
 double    fv_store_uncommitted(fv_store *store); /* seconds of work */

@@ -16,9 +16,15 @@ static char *fresh(void) {
 }
 
 static fv_task_facts task(int64_t i) {
-    return (fv_task_facts){ fv_hash_bytes(&i, sizeof i), i % 7, i % 3, i, (int)(i % 5), 1.7e9 + (double)i, 0.25, 0.5, 1.5, 0.125, i * 10, i * 20, 1 << 20,
-                            i % 10 == 9 ? FV_ERROR_INPUT : FV_OK };
+    return (fv_task_facts){
+        .key = fv_hash_bytes(&i, sizeof i), .item = i % 7, .stage = i % 3, .task = i, .worker = (int)(i % 5),
+        .start = 1.7e9 + (double)i, .wait = 0.25, .read = 0.5, .compute = 1.5, .write = 0.125, .bytes_read = i * 10,
+        .bytes_written = i * 20, .memory = 1 << 20, .status = i % 10 == 9 ? FV_ERROR_INPUT : FV_OK,
+    };
 }
+
+static const char long_text[] = "a text that needs more than one slot, because it is longer than the eighty-eight bytes that fit "
+                                "into a single one of them";
 
 static fv_record *open_record(const char *folder, const char *worker) {
     fv_record *record;
@@ -64,9 +70,13 @@ TEST(the_database_says_what_the_logs_say) {
     CHECK_MESSAGE(fv_record_build(folder, &error) == FV_OK, "%s", error.message);
     CHECK_TEXT(query(folder, "SELECT count(*) || ' ' || count(DISTINCT key) FROM task"), "1000 1000");
     CHECK_TEXT(query(folder, "SELECT count(*) FROM task WHERE status = 'input'"), "100");
-    CHECK_TEXT(query(folder, "SELECT sum(bytes_read) || ' ' || sum(bytes_written) || ' ' || sum(compute) || ' ' || max(task) FROM task"), "4995000 9990000 1500.0 999");
-    CHECK_TEXT(query(folder, "SELECT process || ' ' || item || ' ' || stage || ' ' || worker || ' ' || memory || ' ' || (start - 1.7e9) || ' ' || wait || ' ' || read || ' ' || write "
-                             "FROM task WHERE task = 123"), "one 4 0 3 1048576 123.0 0.25 0.5 0.125");
+    CHECK_TEXT(
+        query(folder, "SELECT sum(bytes_read) || ' ' || sum(bytes_written) || ' ' || sum(compute) || ' ' || max(task) FROM task"),
+        "4995000 9990000 1500.0 999");
+    CHECK_TEXT(query(folder, "SELECT process || ' ' || item || ' ' || stage || ' ' || worker || ' ' || memory || ' ' || (start - "
+                             "1.7e9) || ' ' || wait || ' ' || read || ' ' || write "
+                             "FROM task WHERE task = 123"),
+               "one 4 0 3 1048576 123.0 0.25 0.5 0.125");
     char key[33];
     fv_hash_format(task(123).key, key);
     CHECK_TEXT(query(folder, "SELECT key FROM task WHERE task = 123"), key);
@@ -151,7 +161,8 @@ TEST(damaged_and_torn_logs_give_what_is_whole) {
     for (int i = 0; i < 20; i++) {
         fv_task_facts facts = task(i);
         fv_record_task(record, &facts);
-        if (i == 9) fv_record_fact(record, "long", "a text that needs more than one slot, because it is longer than the eighty-eight bytes that fit into a single one of them");
+        if (i == 9)
+            fv_record_fact(record, "long", long_text);
     }
     fv_record_close(record);
     CHECK_INT(fv_file_read_all(path, 1 << 20, &log, NULL), FV_OK);
@@ -199,7 +210,8 @@ static void *many(void *record) {
     for (int i = 0; i < 20000; i++) {
         fv_task_facts facts = task(i);
         fv_record_task(record, &facts);
-        if (i % 1000 == 0) fv_record_fact(record, "long", "a text that needs more than one slot, because it is longer than the eighty-eight bytes that fit into a single one of them");
+        if (i % 1000 == 0)
+            fv_record_fact(record, "long", long_text);
     }
     return NULL;
 }

@@ -79,7 +79,8 @@ TEST(a_lease_is_taken_held_and_given_back) {
     CHECK_INT(fv_lease_acquire(path, &second, NULL, &error), FV_ERROR_BUSY);
     char own[32];
     snprintf(own, sizeof own, "process %d on ", (int)getpid());
-    CHECK_MESSAGE(strstr(error.message, own) && strstr(error.message, "since 20") && strstr(error.message, path), "%s", error.message);
+    CHECK_MESSAGE(strstr(error.message, own) && strstr(error.message, "since 20") && strstr(error.message, path), "%s",
+                  error.message);
     fv_lease_release(lease);
     CHECK(!fv_file_exists(lease_file(path)));
     CHECK_INT(fv_lease_acquire(path, &lease, &taken_over, &error), FV_OK);
@@ -165,7 +166,8 @@ TEST(of_two_that_race_for_a_dead_owners_lease_one_wins) {
         test_child_tell(round % 2 ? &a : &b, 'a');
         test_child_tell(round % 2 ? &b : &a, 'a');
         char first = test_child_answer(&a), second = test_child_answer(&b);
-        CHECK_MESSAGE((first == 't' && second == 'b') || (first == 'b' && second == 't'), "round %d: %c and %c", round, first, second);
+        CHECK_MESSAGE((first == 't' && second == 'b') || (first == 'b' && second == 't'), "round %d: %c and %c", round, first,
+                      second);
         CHECK_INT(test_child_ask(&a, 'q'), first == 't' ? 'y' : 'n');
         CHECK_INT(test_child_ask(&b, 'q'), second == 't' ? 'y' : 'n');
         test_child_ask(&a, 'r');
@@ -226,7 +228,8 @@ TEST(an_owner_elsewhere_that_sleeps_too_long_loses_the_lease_and_knows_it) {
     CHECK_INT(fv_lease_acquire(path, &lease, &taken_over, NULL), FV_OK);
     double waited = fv_now() - start;
     CHECK_MESSAGE(taken_over && waited > 0.9 && waited < 5, "waited %.2f s", waited);
-    CHECK_INT(fv_file_write_all(lease_file(other), copy.data, copy.size, false, NULL), FV_OK); /* another lease of the same owner */
+    /* Another lease of the same owner. */
+    CHECK_INT(fv_file_write_all(lease_file(other), copy.data, copy.size, false, NULL), FV_OK);
     start = fv_now();
     CHECK_INT(fv_lease_acquire(other, &second, &taken_over, NULL), FV_OK);
     CHECK(taken_over && fv_now() - start < 0.5); /* its silence is known already */

@@ -88,7 +88,9 @@ TEST(what_was_flushed_outlives_the_process_and_nothing_else_does) {
             CHECK_INT(fv_store_committed(store, blob_key(i)), kept);
             if (kept) CHECK(blob_whole(store, i));
             uint8_t byte;
-            if (kept && blob_size(i)) CHECK(fv_store_read(store, blob_key(i), blob_size(i) - 1, &byte, 1, NULL) == FV_OK && blob_right(i, &byte, 1, blob_size(i) - 1));
+            if (kept && blob_size(i))
+                CHECK(fv_store_read(store, blob_key(i), blob_size(i) - 1, &byte, 1, NULL) == FV_OK &&
+                      blob_right(i, &byte, 1, blob_size(i) - 1));
         }
         fv_store_close(store);
     }
@@ -215,8 +217,8 @@ static bool agree(fv_store *store, const modelled *model) {
         bool has = fv_store_has(store, blob_key(i)), committed = fv_store_committed(store, blob_key(i));
         bool right = !model[i].blob.entry || blob_right(i, model[i].blob.data, model[i].blob.size, 0);
         if (has == model[i].there && committed == model[i].committed && right) continue;
-        test_fail(__FILE__, __LINE__, "blob %d: has %d, committed %d, bytes right %d; the model has %d, %d", i, has, committed, right,
-                  model[i].there, model[i].committed);
+        test_fail(__FILE__, __LINE__, "blob %d: has %d, committed %d, bytes right %d; the model has %d, %d", i, has, committed,
+                  right, model[i].there, model[i].committed);
         return false;
     }
     return true;
@@ -246,7 +248,8 @@ static void step(fv_store *store, int i, uint64_t what, modelled *m) {
         fv_store_unpin(store, &m->blob);
     } else if (what < 95 && m->there && blob_size(i) > 10) {
         uint8_t part[10];
-        if (fv_store_read(store, blob_key(i), blob_size(i) - 10, part, 10, NULL) != FV_OK || !blob_right(i, part, 10, blob_size(i) - 10))
+        if (fv_store_read(store, blob_key(i), blob_size(i) - 10, part, 10, NULL) != FV_OK ||
+            !blob_right(i, part, 10, blob_size(i) - 10))
             test_fail(__FILE__, __LINE__, "read %d", i);
     }
 }
@@ -504,7 +507,8 @@ TEST(the_disk_budget_removes_the_least_recently_used_files_of_dead_writers) {
     free(log);
 
     fv_store *budgeted = NULL; /* room for four pairs of six */
-    CHECK_INT(fv_store_open(&(fv_store_options){ folder, "b", 1 << 30, (4 << 20) + (1 << 19), 1e9, false }, &budgeted, NULL), FV_OK);
+    CHECK_INT(fv_store_open(&(fv_store_options){ folder, "b", 1 << 30, (4 << 20) + (1 << 19), 1e9, false }, &budgeted, NULL),
+              FV_OK);
     CHECK(fv_store_has(budgeted, blob_key(0)) && fv_store_has(budgeted, blob_key(9)));
     CHECK(!fv_store_has(budgeted, blob_key(1)) && !fv_store_has(budgeted, blob_key(2)));
     CHECK(fv_store_has(budgeted, blob_key(3)) && fv_store_has(budgeted, blob_key(4)));

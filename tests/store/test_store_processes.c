@@ -5,7 +5,7 @@
 #include "support/child.h"
 #include <signal.h>
 
-enum { BLOBS = 60 };
+enum { BLOBS = 40 };
 
 static fv_store *open_store(const char *folder, const char *writer, bool shared) {
     fv_store *store = NULL;
@@ -109,7 +109,7 @@ static void crash_everywhere(bool shared, const char *how, int ended) {
             CHECK_MESSAGE(good, "%s: %s", fault, message);
             fv_path_remove(folder, NULL);
             free(fault);
-            if (t.status == 0 && (ended || passings > 60)) break;
+            if (t.status == 0 && (ended || passings > 40)) break;
         }
         CHECK_MESSAGE(passings > 3, "the point %s was passed %d times only", points[p], passings - 1);
     }
@@ -171,7 +171,8 @@ TEST(of_another_machine_only_durable_lines_count_until_new_ones_come) {
     CHECK(fv_store_has(store, blob_key(1000)) && blob_whole(store, 1000)); /* came while we looked */
     CHECK(!fv_store_has(store, blob_key(BLOBS)));
     CHECK_INT(test_child_ask(&c, 'f'), 'p');
-    for (int i = BLOBS; i < 2 * BLOBS; i++) CHECK(fv_store_has(store, blob_key(i)) && fv_store_committed(store, blob_key(i)) && blob_whole(store, i));
+    for (int i = BLOBS; i < 2 * BLOBS; i++)
+        CHECK(fv_store_has(store, blob_key(i)) && fv_store_committed(store, blob_key(i)) && blob_whole(store, i));
     CHECK(fv_store_committed(store, blob_key(1000)));
     CHECK_INT(test_child_finish(&c), 7);
     fv_store_close(store);
