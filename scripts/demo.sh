@@ -18,6 +18,7 @@ echo "3. a picture of every tenth slice"
 "$fovea" run -e 'colorize(read("bubbles-12.zarr")[::10]) |> montage(columns = 5) |> write("bubbles.png")'
 echo
 echo "The ten largest bubbles:"
-sqlite3 -column -header bubbles.db 'SELECT * FROM bubbles ORDER BY area DESC LIMIT 10'
+sqlite3 -column -header bubbles.db 'SELECT label, voxels, round(centroid_z) AS z, round(centroid_y) AS y, round(centroid_x) AS x,
+    round(mean, 2) AS mean_grey FROM bubbles ORDER BY voxels DESC LIMIT 10'
 echo
 echo "All bubbles: build/demo/bubbles.db (table bubbles). Labels: build/demo/bubbles-12.zarr. Picture: build/demo/bubbles.png"
