@@ -1,5 +1,5 @@
 /* Vectors of the instruction set that the including file is compiled for, and the few things GNU vector extensions lack:
- * unaligned access, a fused multiply-add with the same bits on every processor, and transposition in registers.
+ * unaligned access, a fused multiply-add with the same bits on every processor, transposition in registers, minimum and maximum.
  *
  * LANES of float is FV_F32_LANES (4, 8, 16), of double FV_F64_LANES (2, 4, 8).
  */
@@ -8,7 +8,7 @@
 
 #include "base/isa.h"
 #include <math.h>
-#if defined(FV_ISA_avx2) || defined(FV_ISA_avx512)
+#if defined(__SSE2__)
 #include <immintrin.h>
 #endif
 
@@ -163,5 +163,46 @@ FV_INLINE void fv_f64v_transpose(fv_f64v v[FV_F64_LANES]) {
     }
     FV__EXCHANGE_UNITS(v, 2)
 }
+
+/* ---------------------------------------------------------------- smaller and larger of integers */
+
+typedef uint8_t  fv_u8v __attribute__((vector_size(FV_VECTOR_BYTES)));
+typedef uint16_t fv_u16v __attribute__((vector_size(FV_VECTOR_BYTES)));
+typedef int32_t  fv_i32v __attribute__((vector_size(FV_VECTOR_BYTES)));
+typedef int64_t  fv_i64v __attribute__((vector_size(FV_VECTOR_BYTES)));
+typedef uint8_t  fv_u8v_unaligned __attribute__((vector_size(FV_VECTOR_BYTES), aligned(1), may_alias));
+typedef uint16_t fv_u16v_unaligned __attribute__((vector_size(FV_VECTOR_BYTES), aligned(2), may_alias));
+typedef int32_t  fv_i32v_unaligned __attribute__((vector_size(FV_VECTOR_BYTES), aligned(4), may_alias));
+typedef int64_t  fv_i64v_unaligned __attribute__((vector_size(FV_VECTOR_BYTES), aligned(8), may_alias));
+
+#define FV__GENERIC(V)                                                                            \
+    FV_INLINE V V##_min(V a, V b) { V less = (V)(a < b); return (a & less) | (b & ~less); }        \
+    FV_INLINE V V##_max(V a, V b) { V less = (V)(a < b); return (b & less) | (a & ~less); }
+#define FV__NATIVE(V, M, prefix, suffix)                                                          \
+    FV_INLINE V V##_min(V a, V b) { return (V)prefix##_min_##suffix((M)a, (M)b); }                 \
+    FV_INLINE V V##_max(V a, V b) { return (V)prefix##_max_##suffix((M)a, (M)b); }
+#if defined(FV_ISA_avx512)
+FV__NATIVE(fv_u8v, __m512i, _mm512, epu8)
+FV__NATIVE(fv_u16v, __m512i, _mm512, epu16)
+FV__NATIVE(fv_i32v, __m512i, _mm512, epi32)
+FV__NATIVE(fv_i64v, __m512i, _mm512, epi64)
+#elif defined(FV_ISA_avx2)
+FV__NATIVE(fv_u8v, __m256i, _mm256, epu8)
+FV__NATIVE(fv_u16v, __m256i, _mm256, epu16)
+FV__NATIVE(fv_i32v, __m256i, _mm256, epi32)
+FV_INLINE fv_i64v fv_i64v_min(fv_i64v a, fv_i64v b) { return (fv_i64v)_mm256_blendv_epi8((__m256i)a, (__m256i)b, (__m256i)(a > b)); }
+FV_INLINE fv_i64v fv_i64v_max(fv_i64v a, fv_i64v b) { return (fv_i64v)_mm256_blendv_epi8((__m256i)b, (__m256i)a, (__m256i)(a > b)); }
+#elif defined(__SSE2__)
+FV__NATIVE(fv_u8v, __m128i, _mm, epu8)
+FV_INLINE fv_u16v fv_u16v_min(fv_u16v a, fv_u16v b) { return a - (fv_u16v)_mm_subs_epu16((__m128i)a, (__m128i)b); }
+FV_INLINE fv_u16v fv_u16v_max(fv_u16v a, fv_u16v b) { return b + (fv_u16v)_mm_subs_epu16((__m128i)a, (__m128i)b); }
+FV__GENERIC(fv_i32v)
+FV__GENERIC(fv_i64v)
+#else
+FV__GENERIC(fv_u8v)
+FV__GENERIC(fv_u16v)
+FV__GENERIC(fv_i32v)
+FV__GENERIC(fv_i64v)
+#endif
 
 #endif

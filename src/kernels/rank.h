@@ -1,0 +1,56 @@
+/* Rank filters: of the voxels in the box around each voxel, sorted, the one at a given place. The median is the middle one.
+ *
+ * Values are compared by a total order (for floats: -NaN, -infinity ... -0, +0 ... infinity, NaN), so the result is one
+ * definite voxel of the box, and every method below gives the same bits:
+ *   network    small boxes, all types: sorted columns merged and selected from by comparator networks, on vectors
+ *   histogram  8-bit types: column histograms, constant time a voxel (S. Perreault, P. Hebert, Median filtering in constant
+ *              time, 2007)
+ *   ordinal    everything else: voxels of a tile are numbered by rank once, then a set of numbers slides along x (B. Weiss, Fast
+ *              median and bilateral filtering, 2006)
+ */
+#ifndef FV_RANK_H
+#define FV_RANK_H
+
+#include "kernels/box.h"
+
+typedef struct fv_rank {
+    fv_box  box;
+    int64_t rank; /* voxels of the box that come before the result */
+} fv_rank;
+
+enum { FV_RANK_MAX_VOXELS = 1 << 20 }; /* of a box */
+
+/* One method each; compiled per instruction set, a caller uses its own. */
+#define fv_rank_network_scratch FV_ISA_NAME(fv_rank_network_scratch)
+#define fv_rank_network_run FV_ISA_NAME(fv_rank_network_run)
+#define fv_rank_network_fits FV_ISA_NAME(fv_rank_network_fits)
+#define fv_rank_histogram_scratch FV_ISA_NAME(fv_rank_histogram_scratch)
+#define fv_rank_histogram_run FV_ISA_NAME(fv_rank_histogram_run)
+#define fv_rank_ordinal_scratch FV_ISA_NAME(fv_rank_ordinal_scratch)
+#define fv_rank_ordinal_run FV_ISA_NAME(fv_rank_ordinal_run)
+bool   fv_rank_network_fits(const fv_rank *f);
+size_t fv_rank_network_scratch(const fv_rank *f, const fv_need *need);
+void   fv_rank_network_run(const fv_rank *f, const fv_run *r);
+size_t fv_rank_histogram_scratch(const fv_rank *f, const fv_need *need);
+void   fv_rank_histogram_run(const fv_rank *f, const fv_run *r);
+size_t fv_rank_ordinal_scratch(const fv_rank *f, const fv_need *need);
+void   fv_rank_ordinal_run(const fv_rank *f, const fv_run *r);
+
+/* The method that suits box and type. */
+#define fv_rank_scratch FV_ISA_NAME(fv_rank_scratch)
+#define fv_rank_run FV_ISA_NAME(fv_rank_run)
+#define fv_rank_cost FV_ISA_NAME(fv_rank_cost)
+size_t fv_rank_scratch(const fv_rank *f, const fv_need *need);
+void   fv_rank_run(const fv_rank *f, const fv_run *r);
+double fv_rank_cost(const fv_rank *f, fv_dtype dtype); /* nanoseconds a voxel */
+
+/* ---- keys: voxels as integers that compare in the order above ---- */
+typedef enum fv_key { FV_KEY_PLAIN, FV_KEY_FLIP, FV_KEY_FLOAT } fv_key;
+
+/* How a type becomes an unsigned key of its size (or a signed one), and back: both ways are the same. */
+static inline fv_key fv_key_of(fv_dtype dtype, bool is_signed) {
+    if (fv_dtype_is_float(dtype)) return FV_KEY_FLOAT;
+    return fv_dtype_is_signed(dtype) == is_signed ? FV_KEY_PLAIN : FV_KEY_FLIP;
+}
+
+#endif
