@@ -1,0 +1,154 @@
+#!/usr/bin/python3
+"""Fovea and its peers side by side, in one run: medians of wall times, and ratios.
+
+    bench/peers.py [NAME ...]      names: foam foam400 nifti gaussian label tasks
+
+The peers are Debian's: scipy, dask, OpenCV, nibabel. Each is given the same data and all cores it can use.
+"""
+import json
+import multiprocessing
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FOVEA = os.environ.get("FOVEA", str(ROOT / "build" / "fovea"))
+BUILD = pathlib.Path(FOVEA).parent
+ROWS = []
+
+
+def clock(function, repeats):
+    """Median wall time in seconds."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def fovea(*arguments, folder):
+    done = subprocess.run([FOVEA, *arguments], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        sys.exit(f"fovea {' '.join(arguments)}: {done.stderr}")
+    return done.stdout
+
+
+def row(work, peer, peer_seconds, own_seconds, target, note=""):
+    ratio = peer_seconds / own_seconds
+    ROWS.append((work, peer, peer_seconds, own_seconds, ratio, target, note))
+    print(f"{work:42} {peer:26} {peer_seconds:9.3f} s   fovea {own_seconds:8.3f} s   {ratio:7.1f}x   target {target} {note}", flush=True)
+
+
+# ---------------------------------------------------------------- foam
+
+FOAM = """foam    = read("foam.npy")
+walls   = gaussian(1 - foam / 255, sigma = [3, 6, 6])
+bubbles = label(erode(walls > 0.9, ball(12)))
+write(measure(bubbles), "sizes.csv")
+"""
+
+
+def foam_with_edt(path):
+    from scipy import ndimage
+    foam = np.load(path)
+    walls = ndimage.gaussian_filter(1 - foam.astype(np.float32) / 255, (3, 6, 6)) > 0.9
+    padded = np.pad(walls, 13, constant_values=True)
+    core = (ndimage.distance_transform_edt(padded) > 12)[13:-13, 13:-13, 13:-13]
+    labels, count = ndimage.label(core)
+    return np.bincount(labels.ravel(), minlength=count + 1)
+
+
+def foam_with_dask(path):
+    import dask.array as da
+    from scipy import ndimage
+    from skimage.morphology import ball
+    foam = da.from_array(np.load(path), chunks=(100, 200, 200)).astype(np.float32)
+    walls = (1 - foam / 255).map_overlap(ndimage.gaussian_filter, depth=(12, 24, 24), boundary="reflect", sigma=(3, 6, 6)) > 0.9
+    core = walls.map_overlap(ndimage.binary_erosion, depth=12, boundary=1, structure=ball(12), border_value=1)
+    labels, count = ndimage.label(core.compute(scheduler="threads"))
+    return np.bincount(labels.ravel(), minlength=count + 1)
+
+
+def foam(folder, shape, name, with_dask, memory, target):
+    fovea("run", "-q", "-e", f'phantom("foam", {list(shape)}, seed = 1) |> write("foam.npy")', "--fresh", "--overwrite", folder=folder)
+    pathlib.Path(folder, "foam.fov").write_text(FOAM)
+    path = os.path.join(folder, "foam.npy")
+    options = ["--memory", memory] if memory else []
+    facts = []
+    own = clock(lambda: facts.append(json.loads(fovea("run", "--json", "--fresh", "foam.fov", *options, folder=folder))), 5)
+    peak = max(f["peak_memory"] for f in facts) / 2**20
+    row(f"foam {name}", "scipy with EDT", clock(lambda: foam_with_edt(path), 1), own, target, f"(peak {peak:.0f} MiB)")
+    if with_dask:
+        row(f"foam {name}", "dask", clock(lambda: foam_with_dask(path), 1), own, ">= 100x")
+
+
+def bench_foam(folder):
+    foam(folder, (100, 400, 400), "100x400x400", True, None, ">= 20x")
+
+
+def bench_foam400(folder):
+    foam(folder, (400, 400, 400), "400^3, --memory 512M", False, "512M", ">= 15x")
+
+
+# ---------------------------------------------------------------- NIfTI
+
+def smooth_nifti(path):
+    import nibabel
+    from scipy import ndimage
+    image = nibabel.load(path)
+    data = ndimage.gaussian_filter(np.asarray(image.dataobj, dtype=np.float32), 2)
+    nibabel.save(nibabel.Nifti1Image(data, image.affine), path.replace("scan", "peer"))
+
+
+def bench_nifti(folder):
+    for index in range(40):
+        fovea("run", "-q", "-e", f'phantom("t1", [182, 218, 182], seed = {index}) |> convert("int16") |> write("scan{index:02}.nii.gz")', folder=folder)
+    paths = sorted(str(p) for p in pathlib.Path(folder).glob("scan*.nii.gz"))
+    facts = []
+    own = clock(lambda: facts.append(json.loads(fovea("run", "--json", "--fresh", "-e", 'read("scan*.nii.gz") |> gaussian(2) |> write("smooth-{stem}.nii.gz")', folder=folder))), 3)
+    with multiprocessing.Pool(os.cpu_count()) as pool:
+        peer = clock(lambda: pool.map(smooth_nifti, paths, chunksize=1), 1)
+    row("40 NIfTI 182x218x182, gaussian 2, gz", f"nibabel+scipy, {os.cpu_count()} processes", peer, own, ">= 8x",
+        f"(peak {max(f['peak_memory'] for f in facts) / 2**20:.0f} MiB)")
+
+
+# ---------------------------------------------------------------- kernels: the operator's own time in warm buffers
+
+def kernel(*arguments):
+    """Seconds of one operator on all cores, from the kernel benchmark program."""
+    out = subprocess.run([str(BUILD / "bench" / "kernel_time"), *arguments], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return out
+
+
+def bench_tasks(folder):
+    facts = []
+    seconds = clock(lambda: facts.append(json.loads(fovea("run", "--json", "--fresh", "-e", "sum(ones([1000000, 4]))", "--chunk", "1x4", folder=folder))), 1)
+    tasks = facts[0]["tasks_run"]
+    print(f"{'tiny tasks':42} {tasks} in {seconds:.2f} s: {seconds / tasks * 1e6:.1f} us each   target <= 20 us", flush=True)
+
+    import dask
+    from dask import delayed
+    count = 20000
+    peer = clock(lambda: dask.compute(*[delayed(int)(1) for _ in range(count)], scheduler="threads"), 1)
+    row("a tiny task", "dask, threads", peer / count, seconds / tasks, ">= 10x")
+
+
+def main():
+    names = sys.argv[1:] or ["foam", "foam400", "nifti", "tasks"]
+    for name in names:
+        folder = tempfile.mkdtemp(prefix="fovea-bench-")
+        try:
+            globals()["bench_" + name](folder)
+        finally:
+            shutil.rmtree(folder)
+
+
+main()

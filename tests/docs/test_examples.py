@@ -1,0 +1,94 @@
+"""Every example in the help, the README, the docs and the examples folder runs."""
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from fovea_test import FOVEA, ROOT, main, run, test
+
+
+@test
+def every_operator_has_an_example_that_runs(folder):
+    failures = []
+    for op in json.loads(run("ops", "--json", folder=folder).stdout)["operators"]:
+        example = op.get("example")
+        if op["name"] == "array":  # only for programs
+            continue
+        if not example:
+            failures.append(f"{op['name']} has none")
+            continue
+        sub = pathlib.Path(folder, op["name"])
+        sub.mkdir()
+        done = run("run", "-q", "-e", example, folder=sub, code=None)
+        if done.returncode:
+            failures.append(f"{op['name']}: {done.stderr.strip()[:300]}")
+    assert not failures, "; ".join(failures)
+
+
+def blocks(path):
+    """(language, text) of every fenced block of a Markdown file."""
+    return re.findall(r"^```(\w+)\n(.*?)^```", path.read_text(), re.M | re.S)
+
+
+def check_document(path, folder):
+    """Blocks marked `fov` are pipelines, blocks marked `console` are sessions; both run in order in one folder."""
+    count = 0
+    for index, (language, text) in enumerate(blocks(path)):
+        if language == "fov":
+            count += 1
+            name = re.match(r"# (\S+\.fov)", text)
+            file = pathlib.Path(folder, name.group(1) if name else f"block{index}.fov")
+            file.write_text(text)
+            if not name:
+                run("run", "-q", file.name, folder=folder)
+        elif language == "console":
+            for line in text.splitlines():
+                if line.startswith("$ fovea "):
+                    count += 1
+                    done = subprocess.run(["/bin/sh", "-c", line[2:].replace("fovea", FOVEA, 1)], cwd=folder, stdin=subprocess.DEVNULL,
+                                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                    assert done.returncode == 0, f"{path.name}: {line}: {done.stderr.strip()[-500:]}"
+    return count
+
+
+@test
+def every_example_in_the_readme_and_the_docs_runs(folder):
+    total = 0
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        sub = pathlib.Path(folder, path.stem)
+        sub.mkdir()
+        total += check_document(path, sub)
+    assert total >= 10, total
+
+
+@test
+def the_pipelines_in_the_examples_folder_run(folder):
+    run("run", "-q", "-e", 'phantom("foam", [40, 160, 160], seed = 1) |> write("foam.tif")', folder=folder)
+    pipelines = sorted((ROOT / "examples").glob("*.fov"))
+    assert pipelines
+    for path in pipelines:
+        shutil.copy(path, folder)
+        run("run", "-q", path.name, folder=folder)
+
+
+@test
+def the_example_program_in_c_is_compiled_and_runs(folder):
+    prefix = pathlib.Path(folder, "installed")
+    build = pathlib.Path(FOVEA).parent
+    subprocess.run(["cmake", "--install", str(build), "--prefix", str(prefix)], check=True, stdout=subprocess.DEVNULL)
+    [pc] = prefix.rglob("fovea.pc")
+    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "--static", "fovea"], env={"PKG_CONFIG_PATH": str(pc.parent), "PATH": "/usr/bin:/bin"},
+                           check=True, stdout=subprocess.PIPE, text=True).stdout.split()
+    program = pathlib.Path(folder, "count_bubbles")
+    subprocess.run(["cc", str(ROOT / "examples" / "count_bubbles.c"), *flags, "-lm", "-o", str(program)], check=True)
+    library = ":".join(str(p.parent) for p in prefix.rglob("libfovea.*"))
+    done = subprocess.run([str(program)], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={"LD_LIBRARY_PATH": library, "PATH": "/usr/bin"})
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("2 bubbles") and "label 2" in lines[0] and len(lines) == 3, lines
+
+
+main()
