@@ -15,5 +15,5 @@ const fv_op FV_OP(negative) = {
     .doc = "Images of bool, up to 16-bit integers and float32 give float32, others float64, so that nothing wraps.",
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_integral,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64, [FV_INT64] = whole },
-    .example = "-ones([64, 64]) |> write(\"minus.npy\")",
+    .example = "write(-ones([64, 64]), \"minus.npy\")",
 };

@@ -81,7 +81,7 @@ const fv_op FV_OP(gaussian) = {
     .doc = "The kernel has radius round(truncate * sigma) and sums to 1; axes are smoothed one after the other, slowest first. "
            "The result is float32, or float64 for float64 and 32 or 64-bit integers.",
     .citation = "scipy.ndimage.gaussian_filter",
-    .example = "zeros([64, 64]) |> gaussian(2) |> write(\"smooth.png\")",
+    .example = "phantom(\"cells\", [200, 200]) |> gaussian(2) |> write(\"smooth.tif\")",
     .version = 1, .inputs = inputs, .params = params, .params_size = sizeof(gaussian), .result = FV_KIND_IMAGE,
     .infer = infer, .passes = passes, .cost = cost,
 };

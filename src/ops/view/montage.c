@@ -91,5 +91,5 @@ const fv_op FV_OP(montage) = {
     .doc = "The first axis is laid out from left to right and from top to bottom; places that are left over are 0. "
            "montage(x[::10]) shows every tenth slice.",
     .inputs = inputs, .params = params, .params_size = sizeof(montage), .result = FV_KIND_IMAGE, .infer = infer, .passes = passes,
-    .cost = cost, .example = "phantom(\"t1\", [32, 64, 64]) |> montage(columns = 8) |> write(\"montage.png\")",
+    .cost = cost, .example = "phantom(\"foam\", [32, 64, 64]) |> montage(columns = 8) |> write(\"montage.png\")",
 };
