@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -27,13 +28,14 @@ void fv_io_leave(void) {
 
 /* ---------------------------------------------------------------- errors */
 
-static fv_status failed(fv_error *error, const char *what, const char *path) {
-    int       cause = errno;
+static fv_status failed_with(int cause, fv_error *error, const char *what, const char *path) {
     fv_status status = FV_ERROR_IO;
     if (cause == ENOSPC || cause == EDQUOT || cause == EFBIG) status = FV_ERROR_FULL;
     if (cause == ENOENT || cause == ENOTDIR || cause == EISDIR) status = FV_ERROR_INPUT;
     return fv_fail(error, status, "cannot %s %s: %s", what, path, strerror(cause));
 }
+
+static fv_status failed(fv_error *error, const char *what, const char *path) { return failed_with(errno, error, what, path); }
 
 /* ---------------------------------------------------------------- identity */
 
@@ -95,9 +97,11 @@ fv_status fv_file_read_at(int fd, void *data, size_t size, int64_t offset, const
         size -= (size_t)got;
         offset += got;
     }
+    int cause = got < 0 ? errno : 0;
     fv_io_leave();
-    if (got < 0) return failed(error, "read", path);
-    if (size > 0) return fv_fail(error, FV_ERROR_INPUT, "%s ends early: %zu bytes missing at offset %lld", path, size, (long long)offset);
+    if (cause) return failed_with(cause, error, "read", path);
+    if (size > 0)
+        return fv_fail(error, FV_ERROR_INPUT, "%s ends early: %zu bytes missing at offset %lld", path, size, (long long)offset);
     return FV_OK;
 }
 
@@ -123,9 +127,9 @@ fv_status fv_file_write_at(int fd, const void *data, size_t size, int64_t offset
 
 fv_status fv_file_sync(int fd, const char *path, fv_error *error) {
     fv_io_enter();
-    int result = fdatasync(fd);
+    int cause = fdatasync(fd) ? errno : 0;
     fv_io_leave();
-    return result ? failed(error, "sync", path) : FV_OK;
+    return cause ? failed_with(cause, error, "sync", path) : FV_OK;
 }
 
 fv_status fv_file_close(int fd, const char *path, fv_error *error) { return close(fd) ? failed(error, "close", path) : FV_OK; }
@@ -135,12 +139,14 @@ fv_status fv_file_read_all(const char *path, size_t limit, fv_bytes *bytes, fv_e
     FV_TRY(fv_file_open_read(path, &fd, error));
     struct stat s;
     if (fstat(fd, &s)) {
+        fv_status status = failed(error, "read", path);
         close(fd);
-        return failed(error, "read", path);
+        return status;
     }
     if (s.st_size < 0 || (uint64_t)s.st_size > limit) {
         close(fd);
-        return fv_fail(error, FV_ERROR_INPUT, "%s has %lld bytes, more than the %zu that are sensible here", path, (long long)s.st_size, limit);
+        return fv_fail(error, FV_ERROR_INPUT, "%s has %lld bytes, more than the %zu that are sensible here", path,
+                       (long long)s.st_size, limit);
     }
     fv_bytes_clear(bytes);
     fv_bytes_reserve(bytes, (size_t)s.st_size + 1);
@@ -154,7 +160,8 @@ fv_status fv_file_read_all(const char *path, size_t limit, fv_bytes *bytes, fv_e
 }
 
 fv_status fv_file_write_all(const char *path, const void *data, size_t size, bool durable, fv_error *error) {
-    char *temporary = fv_sprintf("%s.tmp%d", path, (int)getpid());
+    static int number; /* two threads may write the same file: the last one wins, whole */
+    char      *temporary = fv_sprintf("%s.tmp%d-%d", path, (int)getpid(), __atomic_add_fetch(&number, 1, __ATOMIC_RELAXED));
     int   fd;
     fv_status status = fv_file_open_write(temporary, &fd, error);
     if (status == FV_OK) {
@@ -177,19 +184,23 @@ fv_status fv_rename(const char *from, const char *to, fv_error *error) {
 
 /* A folder cannot be renamed over another, so the two change places first; where the system has no exchange, the old one
  * moves aside (it is found and finished by the next run after a crash in between). */
-static fv_status replace_folder(const char *temporary, const char *path, fv_error *error) {
-    char *old = fv_sprintf("%s.fovea-old", path);
-    fv_status status = FV_OK;
-    if (!syscall(SYS_renameat2, AT_FDCWD, temporary, AT_FDCWD, path, RENAME_EXCHANGE)) {
-        status = fv_path_remove(temporary, error);
-    } else {
-        status = fv_path_remove(old, error);
-        if (status == FV_OK) status = fv_rename(path, old, error);
-        if (status == FV_OK) status = fv_rename(temporary, path, error);
-        if (status == FV_OK) status = fv_path_remove(old, error);
+static fv_status swap_by_renames(const char *temporary, const char *path, fv_error *error) {
+    char     *old = fv_sprintf("%s.fovea-old", path);
+    fv_status status = fv_path_remove(old, error);
+    if (status == FV_OK) status = fv_rename(path, old, error);
+    if (status == FV_OK) {
+        status = fv_rename(temporary, path, error);
+        if (status != FV_OK) (void)!rename(old, path);
+        else status = fv_path_remove(old, error);
     }
     free(old);
     return status;
+}
+
+static fv_status replace_folder(const char *temporary, const char *path, fv_error *error) {
+    if (!syscall(SYS_renameat2, AT_FDCWD, temporary, AT_FDCWD, path, RENAME_EXCHANGE)) return fv_path_remove(temporary, error);
+    bool unknown = errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP;
+    return unknown ? swap_by_renames(temporary, path, error) : failed(error, "rename to", path);
 }
 
 fv_status fv_path_replace(const char *temporary, const char *path, fv_error *error) {
@@ -222,26 +233,31 @@ fv_status fv_path_remove(const char *path, fv_error *error) {
 }
 
 fv_status fv_path_make_folders(const char *path, fv_error *error) {
-    char *copy = fv_strdup(path);
+    char *copy = fv_strdup(*path ? path : ".");
     for (char *slash = copy + 1;; slash++) {
         if (*slash && *slash != '/') continue;
         char end = *slash;
         *slash = 0;
         if (mkdir(copy, 0777) && errno != EEXIST) {
             fv_status status = failed(error, "make folder", copy);
-            free(copy);
-            return status;
+            if (!fv_path_is_folder(copy)) { /* some systems refuse before they look whether it is there */
+                free(copy);
+                return status;
+            }
         }
         *slash = end;
         if (!end) break;
     }
+    bool made = fv_path_is_folder(copy);
     free(copy);
-    if (!fv_path_is_folder(path)) return fv_fail(error, FV_ERROR_IO, "cannot make folder %s: a file has that name", path);
-    return FV_OK;
+    return made ? FV_OK : fv_fail(error, FV_ERROR_IO, "cannot make folder %s: a file has that name", path);
 }
 
 fv_status fv_path_sync_folder(const char *path, fv_error *error) {
-    char *copy = fv_strdup(path), *slash = strrchr(copy, '/');
+    char  *copy = fv_strdup(path);
+    size_t length = strlen(copy);
+    while (length > 1 && copy[length - 1] == '/') copy[--length] = 0;
+    char       *slash = strrchr(copy, '/');
     const char *folder = slash == copy ? "/" : slash ? copy : ".";
     if (slash && slash != copy) *slash = 0;
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -260,9 +276,11 @@ const char *fv_path_name(const char *path) {
 }
 
 void fv_path_stem(const char *path, char *stem, size_t size) {
-    snprintf(stem, size, "%s", fv_path_name(path));
-    size_t length = strlen(stem);
-    while (length > 1 && stem[length - 1] == '/') stem[--length] = 0;
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/') length--;
+    size_t start = length;
+    while (start > 0 && path[start - 1] != '/') start--;
+    snprintf(stem, size, "%.*s", (int)(length - start), path + start);
     char *dot = strrchr(stem, '.');
     if (!dot || dot == stem) return;
     bool packed = !strcasecmp(dot, ".gz") || !strcasecmp(dot, ".bz2") || !strcasecmp(dot, ".zst");
@@ -280,20 +298,20 @@ bool fv_path_has_extension(const char *path, const char *extension) {
 
 /* ---------------------------------------------------------------- fault points */
 
+static const char    *fault_plan;
+static pthread_once_t fault_once = PTHREAD_ONCE_INIT;
+static void           read_fault_plan(void) { fault_plan = getenv("FOVEA_FAULT"); }
+
 fv_status fv_fault_point(const char *name, fv_error *error) {
-    static const char *plan;
-    static bool        known;
-    static int64_t     passed;
-    if (!known) {
-        plan = getenv("FOVEA_FAULT");
-        known = true;
-    }
-    if (!plan) return FV_OK;
+    static int64_t passed;
+    pthread_once(&fault_once, read_fault_plan);
+    if (!fault_plan) return FV_OK;
     size_t length = strlen(name);
-    if (strncmp(plan, name, length) || plan[length] != ':') return FV_OK;
-    char *rest;
-    long long target = strtoll(plan + length + 1, &rest, 10);
+    if (strncmp(fault_plan, name, length) || fault_plan[length] != ':') return FV_OK;
+    char     *rest;
+    long long target = strtoll(fault_plan + length + 1, &rest, 10);
     if (__atomic_add_fetch(&passed, 1, __ATOMIC_RELAXED) != target) return FV_OK;
-    if (!strcmp(rest, ":error")) return fv_fail(error, FV_ERROR_FULL, "cannot write: No space left on device (injected at %s)", name);
+    if (!strcmp(rest, ":error"))
+        return fv_fail(error, FV_ERROR_FULL, "cannot write: No space left on device (injected at %s)", name);
     _exit(137);
 }

@@ -97,6 +97,7 @@ void fv_arena_release(fv_arena *arena) {
 
 void fv_bytes_reserve(fv_bytes *bytes, size_t extra) {
     if (bytes->capacity - bytes->size >= extra) return;
+    if (extra > PTRDIFF_MAX - bytes->size) die(extra);
     size_t capacity = FV_MAX(bytes->capacity * 2, bytes->size + extra);
     bytes->data = fv_realloc(bytes->data, FV_MAX(capacity, (size_t)64));
     bytes->capacity = FV_MAX(capacity, (size_t)64);
@@ -151,12 +152,15 @@ static size_t rounded(size_t size) {
     return (size + step - 1) / step * step;
 }
 
+static void *map(size_t size) { return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }
+
 void *fv_buffer_new(size_t size) {
     if (size < SMALL) {
         void *p = NULL;
         if (posix_memalign(&p, 64, size ? (size + 63) & ~(size_t)63 : 64)) die(size);
         return p;
     }
+    if (size > PTRDIFF_MAX / 2) die(size); /* a negative size, most likely */
     size = rounded(size);
     pthread_mutex_lock(&pool_mutex);
     for (int i = pool_count - 1; i >= 0; i--)
@@ -168,7 +172,11 @@ void *fv_buffer_new(size_t size) {
             return data;
         }
     pthread_mutex_unlock(&pool_mutex);
-    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *p = map(size);
+    if (p == MAP_FAILED) { /* idle buffers may be in the way */
+        fv_buffer_trim();
+        p = map(size);
+    }
     if (p == MAP_FAILED) die(size);
     if (size >= (size_t)1 << 21) madvise(p, size, MADV_HUGEPAGE);
     return p;

@@ -13,11 +13,11 @@ static double seconds(clockid_t clock) {
 double fv_now(void) { return seconds(CLOCK_MONOTONIC); }
 double fv_thread_cpu(void) { return seconds(CLOCK_THREAD_CPUTIME_ID); }
 
-static fv_log_level    level = FV_LOG_NORMAL;
+static _Atomic int     level = FV_LOG_NORMAL; /* an fv_log_level; workers look at it without the mutex */
 static void          (*hook_before)(void), (*hook_after)(void);
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-void fv_log_set(fv_log_level new_level) { level = new_level; }
+void fv_log_set(fv_log_level new_level) { level = (int)new_level; }
 void fv_log_hook(void (*before)(void), void (*after)(void)) {
     pthread_mutex_lock(&mutex);
     hook_before = before;
