@@ -1,10 +1,10 @@
 """Runs pipelines on numpy arrays with the command, for tests that compare the results with a peer.
 
-    from pipelines import Difference, run, same, test
+    from pipelines import run, same, test
 
     @test
     def erode_equals_scipy():
-        same(run('erode(a)', a=mask), scipy.ndimage.binary_erosion(mask, border_value=1))
+        same(run("erode(a)", a=mask), scipy.ndimage.binary_erosion(mask, border_value=1))
 
     test.main()
 """
@@ -33,7 +33,8 @@ def run(expression, *options, table=False, **arrays):
             np.save(f"{folder}/{name}.npy", array)
         out = "out.csv" if table else "out.npy"
         text = "".join(f'{name} = read("{name}.npy")\n' for name in arrays) + f'write({expression}, "{out}")\n'
-        done = subprocess.run([FOVEA, "run", "--quiet", *options, "-e", text], cwd=folder, capture_output=True, text=True, timeout=300)
+        done = subprocess.run([FOVEA, "run", "--quiet", *options, "-e", text], cwd=folder, capture_output=True, text=True,
+                              timeout=300)
         if done.returncode:
             raise Difference(f"{expression} ends with {done.returncode}: {done.stderr.strip()}")
         if not table:

@@ -25,5 +25,5 @@ const fv_op FV_OP(ball) = {
     .value = value,
     .doc = "A voxel belongs to it when the sum of its squared offsets is at most radius squared, as in skimage.morphology.ball; "
            "on a 2-D image it is a disk. The radius need not be whole.",
-    .example = "phantom(\"cells\", [200, 200]) > 0.5 |> erode(ball(4)) |> write(\"eroded.png\")",
+    .example = "phantom(\"cells\", [200, 200]) > 100 |> erode(ball(4)) |> write(\"eroded.png\")",
 };

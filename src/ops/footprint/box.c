@@ -33,5 +33,5 @@ const fv_op FV_OP(box) = {
     .result = FV_KIND_FOOTPRINT,
     .value = value,
     .doc = "box(3) is 3 voxels wide along every spatial axis, box([3, 5, 5]) 3 along z and 5 along y and x.",
-    .example = "phantom(\"cells\", [200, 200]) > 0.5 |> erode(box(3)) |> write(\"eroded.png\")",
+    .example = "phantom(\"cells\", [200, 200]) > 100 |> erode(box(3)) |> write(\"eroded.png\")",
 };

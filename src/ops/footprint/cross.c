@@ -16,5 +16,5 @@ const fv_op FV_OP(cross) = {
     .name = "cross", .family = "footprint", .brief = "a voxel and its face neighbours", .version = 1, .params = params,
     .params_size = sizeof(cross), .result = FV_KIND_FOOTPRINT, .value = value,
     .doc = "The element that scipy.ndimage and scikit-image use when none is given: generate_binary_structure(ndim, 1).",
-    .example = "phantom(\"cells\", [200, 200]) > 0.5 |> erode(cross()) |> write(\"eroded.png\")",
+    .example = "phantom(\"cells\", [200, 200]) > 100 |> erode(cross()) |> write(\"eroded.png\")",
 };

@@ -19,5 +19,5 @@ const fv_op FV_OP(disk) = {
     .params_size = sizeof(disk), .result = FV_KIND_FOOTPRINT, .value = value,
     .doc = "A voxel belongs to it when the sum of its squared offsets along y and x is at most radius squared, as in "
            "skimage.morphology.disk; a volume is treated slice by slice.",
-    .example = "phantom(\"cells\", [200, 200]) > 0.5 |> dilate(disk(3)) |> write(\"dilated.png\")",
+    .example = "phantom(\"cells\", [200, 200]) > 100 |> dilate(disk(3)) |> write(\"dilated.png\")",
 };

@@ -389,5 +389,5 @@ const fv_op FV_OP(measure) = {
            "bbox_min_... and bbox_max_... (the end excluded, as in skimage.measure.regionprops), and with an intensity image its "
            "mean, min, max and std (of the population, as numpy). All sums are exact, so the table does not depend on chunks.",
     .citation = "Neal: Fast exact summation using small and large superaccumulators, 2015",
-    .example = "image = phantom(\"cells\", [200, 200])\nmeasure(label(image > 0.5), image) |> write(\"cells.csv\")",
+    .example = "image = phantom(\"cells\", [200, 200])\nmeasure(label(image > 100), image) |> write(\"cells.csv\")",
 };

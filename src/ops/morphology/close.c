@@ -15,5 +15,5 @@ const fv_op FV_OP(close) = {
     .expands = "erode(dilate(image, footprint), footprint)",
     .doc = "A dilation followed by an erosion, as skimage.morphology.binary_closing.",
     .citation = "Serra, Image Analysis and Mathematical Morphology, 1982",
-    .example = "phantom(\"cells\", [200, 200]) > 0.5 |> close(disk(3)) |> write(\"closed.png\")",
+    .example = "phantom(\"cells\", [200, 200]) > 100 |> close(disk(3)) |> write(\"closed.png\")",
 };

@@ -39,5 +39,5 @@ const fv_op FV_OP(dilate) = {
     .doc = "Takes bool images. What lies outside the image counts as background, as in skimage.morphology.binary_dilation. "
            "Acts over the spatial axes; other axes are independent.",
     .citation = "Serra, Image Analysis and Mathematical Morphology, 1982",
-    .example = "phantom(\"cells\", [200, 200]) > 0.5 |> dilate(disk(3)) |> write(\"dilated.png\")",
+    .example = "phantom(\"cells\", [200, 200]) > 100 |> dilate(disk(3)) |> write(\"dilated.png\")",
 };

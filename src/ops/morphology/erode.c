@@ -39,5 +39,5 @@ const fv_op FV_OP(erode) = {
     .doc = "Takes bool images. What lies outside the image counts as foreground, as in skimage.morphology.binary_erosion, so "
            "that objects are not eroded from the image's border. Acts over the spatial axes; other axes are independent.",
     .citation = "Serra, Image Analysis and Mathematical Morphology, 1982",
-    .example = "phantom(\"cells\", [200, 200]) > 0.5 |> erode(ball(4)) |> write(\"eroded.png\")",
+    .example = "phantom(\"cells\", [200, 200]) > 100 |> erode(ball(4)) |> write(\"eroded.png\")",
 };

@@ -123,8 +123,8 @@ size_t fv__erosion_scratch(const fv_need *n, const fv_footprint *footprint) {
 
 double fv__erosion_cost(const fv_need *n, const fv_footprint *footprint) {
     fv__element e = element(n, footprint);
-    double      cost = 0.2 * (1 + e.count), lane = e.limit < 255 ? 1 : e.limit < 65535 ? 2 : 8;
-    for (int i = 1; i < e.count && e.round; i++) cost += 0.035 * lane * (double)e.half[i];
+    double      cost = 0.13 * (1 + e.count), lane = e.limit < 255 ? 1 : e.limit < 65535 ? 2 : 8;
+    for (int i = 1; i < e.count && e.round; i++) cost += 0.027 * lane * (double)e.half[i];
     return cost;
 }
 

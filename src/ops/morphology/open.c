@@ -15,5 +15,5 @@ const fv_op FV_OP(open) = {
     .expands = "dilate(erode(image, footprint), footprint)",
     .doc = "An erosion followed by a dilation, as skimage.morphology.binary_opening.",
     .citation = "Serra, Image Analysis and Mathematical Morphology, 1982",
-    .example = "phantom(\"cells\", [200, 200]) > 0.5 |> open(disk(3)) |> write(\"opened.png\")",
+    .example = "phantom(\"cells\", [200, 200]) > 100 |> open(disk(3)) |> write(\"opened.png\")",
 };

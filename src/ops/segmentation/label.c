@@ -278,5 +278,5 @@ const fv_op FV_OP(label) = {
         "The result is int32, or int64 from 2^31 voxels on. Components extend over the spatial axes only: voxels of different "
         "channels or time points are never connected, but all labels of the image are different.",
     .citation = "He, Ren, Gao, Zhao, Yao, Chao: The connected-component labeling problem, Pattern Recognition 70, 2017",
-    .example = "phantom(\"cells\", [200, 200]) > 0.5 |> label(connectivity = 2) |> write(\"labels.npy\")",
+    .example = "phantom(\"cells\", [200, 200]) > 100 |> label(connectivity = 2) |> write(\"labels.npy\")",
 };

@@ -196,13 +196,15 @@ fv_status fv__label_finish(fv_finish *f, fv_error *error) {
 
 fv_status fv__label_table(fv_results *results, const fv_lattice *lattice, int64_t chunk, void *labels, int64_t count, size_t size,
                           fv_error *error) {
-    int64_t chunks = fv_lattice_count(lattice);
+    int64_t chunks = fv_lattice_count(lattice), batches = 1;
     size_t  wanted = (size_t)count * size, have = 0;
-    for (int64_t index = chunk, batches = 0; have < wanted; index += chunks, batches++) {
-        const void *data;
-        size_t      more;
-        FV_TRY(results->get(results, index, &data, &more, error));
-        if (more > wanted - have || batches > (int64_t)1 << 32)
+    for (int d = 0; d < lattice->ndim; d++) batches *= lattice->shape[d];
+    batches = 8 * (batches / BATCH + 1); /* a voxel is seen by eight chunks at most */
+    for (int64_t batch = 0; have < wanted; batch++) {
+        const void *data = NULL;
+        size_t      more = 0;
+        if (batch < batches) FV_TRY(results->get(results, batch * chunks + chunk, &data, &more, error));
+        if (more > wanted - have || batch == batches)
             return fv_fail(error, FV_ERROR_INTERNAL, "the table of chunk %lld does not fit its components", (long long)chunk);
         if (more) memcpy((char *)labels + have, data, more);
         have += more;
