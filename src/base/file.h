@@ -40,6 +40,8 @@ fv_status fv_path_replace(const char *temporary, const char *path, fv_error *err
 fv_status fv_path_remove(const char *path, fv_error *error); /* a file or a whole folder; missing is fine */
 fv_status fv_path_make_folders(const char *path, fv_error *error); /* like mkdir -p */
 fv_status fv_path_sync_folder(const char *path, fv_error *error);  /* fsync of the folder that holds path */
+/* Makes the contents of many files and folders durable, several at a time. */
+fv_status fv_paths_sync(char *const *paths, size_t count, fv_error *error);
 
 /* Pieces of paths; results in caller's buffers, always NUL-terminated. */
 const char *fv_path_name(const char *path); /* after the last '/' */

@@ -121,7 +121,8 @@ static fv_status inflate_next(fv_gzip *gzip, uint8_t *to, size_t size, size_t *g
 }
 
 static fv_status too_short(const fv_gzip *gzip, fv_error *error) {
-    return fv_fail(error, FV_ERROR_INPUT, "%s ends early: its contents have only %lld bytes", gzip->path, (long long)gzip->position);
+    return fv_fail(error, FV_ERROR_INPUT, "%s ends early: its contents have only %lld bytes", gzip->path,
+                   (long long)gzip->position);
 }
 
 static fv_status fill_window(fv_gzip *gzip, fv_error *error) {
@@ -261,7 +262,8 @@ static fv_status write_pieces(int fd, const char *path, fv_pieces *pieces, fv_er
         size_t      size;
         piece_head  head;
         FV_TRY(pieces->get(pieces, i, &data, &size, error));
-        if (size < sizeof head) return fv_fail(error, FV_ERROR_INTERNAL, "%s: piece %lld is not a gzip piece", path, (long long)i);
+        if (size < sizeof head)
+            return fv_fail(error, FV_ERROR_INTERNAL, "%s: piece %lld is not a gzip piece", path, (long long)i);
         memcpy(&head, data, sizeof head);
         FV_TRY(fv_file_write_at(fd, (const char *)data + sizeof head, size - sizeof head, offset, path, error));
         offset += (int64_t)(size - sizeof head);

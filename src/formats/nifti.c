@@ -54,7 +54,8 @@ static fv_status open_file(reader *r, char *path_take, fv_error *error) {
 }
 
 static fv_status fetch(reader *r, int64_t offset, void *to, size_t size, fv_error *error) {
-    return r->gzip ? fv_gzip_read(r->gzip, offset, to, size, error) : fv_file_read_at(r->fd, to, size, offset, r->data_path, error);
+    return r->gzip ? fv_gzip_read(r->gzip, offset, to, size, error)
+                   : fv_file_read_at(r->fd, to, size, offset, r->data_path, error);
 }
 
 static fv_status read_header(reader *r, fv_error *error) {
@@ -94,7 +95,8 @@ static void describe(reader *r) {
     static const char *const worlds[] = { "unknown", "scanner", "aligned", "Talairach", "MNI", "template" };
     fv_bytes_printf(facts, "version: NIfTI-%d\ncompression: %s\nbyte order: %s\n", h->version, r->gzip ? "gzip" : "none",
                     h->swapped ? "swapped" : "native");
-    if (h->scaled) fv_bytes_printf(facts, "stored as: %s\nslope: %.9g\nintercept: %.9g\n", fv_dtype_name(h->stored), h->slope, h->inter);
+    if (h->scaled)
+        fv_bytes_printf(facts, "stored as: %s\nslope: %.9g\nintercept: %.9g\n", fv_dtype_name(h->stored), h->slope, h->inter);
     if (h->type.has_affine)
         fv_bytes_printf(facts, "world: %s\n", h->type.affine_code < FV_COUNT(worlds) ? worlds[h->type.affine_code] : "other");
     if (h->description[0]) fv_bytes_printf(facts, "description: %s\n", h->description);
@@ -152,7 +154,8 @@ static fv_status open_pair(const char *path, const fv_read_options *options, fv_
 static int run_axes(const reader *r, const fv_block *block, int64_t *voxels) {
     int d = r->dense.ndim - 1;
     *voxels = block->region.size[d];
-    while (d > 0 && block->region.size[d] == r->dense.shape[d] && block->stride[d - 1] == *voxels) *voxels *= block->region.size[--d];
+    while (d > 0 && block->region.size[d] == r->dense.shape[d] && block->stride[d - 1] == *voxels)
+        *voxels *= block->region.size[--d];
     return r->dense.ndim - d;
 }
 
@@ -271,7 +274,8 @@ static fv_status create_gz(const char *path, const fv_image_type *type, const fv
     fv_bytes header = { 0 };
     FV_TRY(fv_compression_choose(&fv_format_nifti_gz, options, &compression, error));
     if (level < 1 || level > FV_GZIP_LEVELS)
-        return fv_fail(error, FV_ERROR_USAGE, "level = %lld: gzip has levels 1 (the default) to %d here", (long long)level, FV_GZIP_LEVELS);
+        return fv_fail(error, FV_ERROR_USAGE, "level = %lld: gzip has levels 1 (the default) to %d here", (long long)level,
+                       FV_GZIP_LEVELS);
     FV_TRY(fv_nifti_compose(type, path, &header, error));
     gz_writer *w = fv_writer_new(sizeof *w, &fv_format_nifti_gz, path, type, options);
     w->level = (int)level;
@@ -300,7 +304,9 @@ static fv_status encode(fv_writer *base, int64_t piece, const fv_block *block, f
     return FV_OK;
 }
 
-static fv_status assemble(fv_writer *base, fv_pieces *pieces, fv_error *error) { return fv_gzip_assemble(base->path, pieces, error); }
+static fv_status assemble(fv_writer *base, fv_pieces *pieces, fv_error *error) {
+    return fv_gzip_assemble(base->path, pieces, error);
+}
 
 static void free_gz(fv_writer *base) {
     fv_bytes_release(&((gz_writer *)base)->header);

@@ -28,10 +28,11 @@ static const layout layouts[2] = {
       .qform_code = 344, .sform_code = 348, .code_width = 4, .quatern = 352, .srow = 400 },
 };
 
-static const struct { int code; fv_dtype dtype; } datatypes[] = {
-    { 2, FV_UINT8 },     { 4, FV_INT16 },     { 8, FV_INT32 },    { 16, FV_FLOAT32 }, { 32, FV_COMPLEX64 },    { 64, FV_FLOAT64 },
-    { 256, FV_INT8 },    { 512, FV_UINT16 },  { 768, FV_UINT32 }, { 1024, FV_INT64 }, { 1280, FV_UINT64 },     { 1792, FV_COMPLEX128 },
-    { RGB, FV_UINT8 },   { RGBA, FV_UINT8 },
+static const struct { int code; fv_dtype dtype;
+} datatypes[] = {
+    { 2, FV_UINT8 },     { 4, FV_INT16 },         { 8, FV_INT32 },    { 16, FV_FLOAT32 }, { 32, FV_COMPLEX64 },
+    { 64, FV_FLOAT64 },  { 256, FV_INT8 },        { 512, FV_UINT16 }, { 768, FV_UINT32 }, { 1024, FV_INT64 },
+    { 1280, FV_UINT64 }, { 1792, FV_COMPLEX128 }, { RGB, FV_UINT8 },  { RGBA, FV_UINT8 },
 };
 
 static const struct { int code; const char *name; double factor; } space_units[] = { /* factor: in millimetres */
@@ -154,7 +155,8 @@ static double spacing_of(const fields *f, int dim) {
 /* sform before qform, as nibabel and FSL do. Neither: spacing alone says where voxels are. */
 static void read_affine(const fields *f, fv_image_type *type) {
     double value[12];
-    int    sform = (int)get_integer(f, f->at->sform_code, f->at->code_width), qform = (int)get_integer(f, f->at->qform_code, f->at->code_width);
+    int    sform = (int)get_integer(f, f->at->sform_code, f->at->code_width),
+        qform = (int)get_integer(f, f->at->qform_code, f->at->code_width);
     for (int i = 0; i < 12; i++) value[i] = get_nth_real(f, f->at->srow, i);
     if (sform > 0 && all_finite(value, 12)) {
         type->has_affine = true;
@@ -178,7 +180,7 @@ static void read_affine(const fields *f, fv_image_type *type) {
 /* A matrix that only scales and shifts also tells the origin of each axis. */
 static void origin_from_affine(fv_image_type *type) {
     const double *a = type->affine;
-    bool          plain = type->has_affine && a[0] > 0 && a[5] > 0 && a[10] > 0 && !a[1] && !a[2] && !a[4] && !a[6] && !a[8] && !a[9];
+    bool plain = type->has_affine && a[0] > 0 && a[5] > 0 && a[10] > 0 && !a[1] && !a[2] && !a[4] && !a[6] && !a[8] && !a[9];
     for (int d = 0; plain && d < type->ndim; d++)
         for (int i = 0; i < 3; i++)
             if (!strcmp(type->axis[d], axis_names[i])) type->origin[d] = a[4 * i + 3];
@@ -234,18 +236,21 @@ static fv_status recognise(fields *f, size_t size, const char *path, fv_nifti_he
         return fv_fail(error, FV_ERROR_INPUT, "%s: sizeof_hdr of the NIfTI header is %lld; allowed is %d", path,
                        (long long)get_integer(f, 0, 4), f->at->size);
     }
-    return fv_fail(error, FV_ERROR_INPUT, "%s is not NIfTI: the header's magic is none of n+1, ni1, n+2, ni2 (Analyze 7.5 is not read)", path);
+    return fv_fail(error, FV_ERROR_INPUT,
+                   "%s is not NIfTI: the header's magic is none of n+1, ni1, n+2, ni2 (Analyze 7.5 is not read)", path);
 }
 
 static fv_status read_shape(const fields *f, int channels, const char *path, fv_image_type *type, fv_error *error) {
     int64_t dim[1 + MOST_DIMS];
     for (int i = 0; i <= MOST_DIMS; i++) dim[i] = get_integer(f, f->at->dim + i * f->at->dim_width, f->at->dim_width);
     if (dim[0] < 1 || dim[0] > MOST_DIMS)
-        return fv_fail(error, FV_ERROR_INPUT, "%s: dim[0] of the NIfTI header is %lld; allowed are 1 to 7", path, (long long)dim[0]);
+        return fv_fail(error, FV_ERROR_INPUT, "%s: dim[0] of the NIfTI header is %lld; allowed are 1 to 7", path,
+                       (long long)dim[0]);
     int n = (int)dim[0], most = FV_MAX_DIMS - (channels > 0);
     for (int i = 1; i <= n; i++)
         if (dim[i] < 1)
-            return fv_fail(error, FV_ERROR_INPUT, "%s: dim[%d] of the NIfTI header is %lld; it must be at least 1", path, i, (long long)dim[i]);
+            return fv_fail(error, FV_ERROR_INPUT, "%s: dim[%d] of the NIfTI header is %lld; it must be at least 1", path, i,
+                           (long long)dim[i]);
     while (n > most && dim[n] == 1) n--;
     if (n > most) return fv_fail(error, FV_ERROR_INPUT, "%s has %d axes; at most %d can be read", path, n, most);
     int64_t shape[FV_MAX_DIMS];
@@ -295,8 +300,10 @@ static fv_status read_scale(const fields *f, bool colour, const char *path, fv_n
 
 static fv_status read_offset(const fields *f, const char *path, fv_nifti_header *h, fv_error *error) {
     double  real = h->version == 1 ? get_real(f, f->at->vox_offset) : 0;
-    if (!(real >= -0x1p31 && real < 0x1p31)) return fv_fail(error, FV_ERROR_INPUT, "%s: vox_offset of the NIfTI header is %g", path, real);
-    int64_t offset = h->version == 1 ? (int64_t)real : get_integer(f, f->at->vox_offset, 8), least = h->pair ? 0 : f->at->size + FV_NIFTI_EXTENDER;
+    if (!(real >= -0x1p31 && real < 0x1p31))
+        return fv_fail(error, FV_ERROR_INPUT, "%s: vox_offset of the NIfTI header is %g", path, real);
+    int64_t offset = h->version == 1 ? (int64_t)real : get_integer(f, f->at->vox_offset, 8),
+            least = h->pair ? 0 : f->at->size + FV_NIFTI_EXTENDER;
     if (offset < 0) return fv_fail(error, FV_ERROR_INPUT, "%s: vox_offset of the NIfTI header is %lld", path, (long long)offset);
     h->data_offset = FV_MAX(offset, least); /* some writers leave 0 */
     return FV_OK;
@@ -314,11 +321,13 @@ fv_status fv_nifti_parse(const uint8_t *bytes, size_t size, const char *path, fv
         header->stored = datatypes[i].dtype;
     }
     if (!known)
-        return fv_fail(error, FV_ERROR_INPUT, "%s: datatype %d of the NIfTI header cannot be read (no bits, no 128-bit floats)", path, code);
+        return fv_fail(error, FV_ERROR_INPUT, "%s: datatype %d of the NIfTI header cannot be read (no bits, no 128-bit floats)",
+                       path, code);
     FV_TRY(read_shape(&f, channels, path, &header->type, error));
     FV_TRY(read_scale(&f, channels > 0, path, header, error));
     FV_TRY(read_offset(&f, path, header, error));
-    if (fv_image_type_bytes(&header->type) < 0) return fv_fail(error, FV_ERROR_INPUT, "%s: the dimensions of the NIfTI header overflow", path);
+    if (fv_image_type_bytes(&header->type) < 0)
+        return fv_fail(error, FV_ERROR_INPUT, "%s: the dimensions of the NIfTI header overflow", path);
     read_units(&f, &header->type);
     read_affine(&f, &header->type);
     origin_from_affine(&header->type);
@@ -356,7 +365,8 @@ static fv_status choose_slots(const fv_image_type *type, int n, const char *path
         char names[8 * FV_MAX_DIMS] = "";
         for (int d = 0; d < type->ndim; d++) snprintf(names + strlen(names), 9, "%s%s", d ? " " : "", type->axis[d]);
         return fv_fail(error, FV_ERROR_USAGE,
-                       "%s: NIfTI keeps axes in the order c t z y x, or colour of uint8 with 3 or 4 channels as last axis c; this image has %s of %s",
+                       "%s: NIfTI keeps axes in the order c t z y x, or colour of uint8 with 3 or 4 channels as last axis c; "
+                       "this image has %s of %s",
                        path, names, fv_dtype_name(type->dtype));
     }
     for (int d = 0; d < n && !known; d++) slot[d] = n - 1 - d;

@@ -13,8 +13,8 @@ typedef struct {
     int             fd;
 } writer;
 
-fv_writer *fv_dense_writer_new(const fv_format *format, const char *path, const fv_image_type *type, const fv_write_options *options,
-                               fv_bytes *header_take) {
+fv_writer *fv_dense_writer_new(const fv_format *format, const char *path, const fv_image_type *type,
+                               const fv_write_options *options, fv_bytes *header_take) {
     writer *w = fv_writer_new(sizeof *w, format, path, type, options);
     pthread_mutex_init(&w->mutex, NULL);
     w->fd = -1;

@@ -15,8 +15,8 @@
 #include "op/format.h"
 
 /* Takes the header's bytes; voxels begin right behind them. The type has been checked: at least one axis, bytes below 2^63. */
-fv_writer *fv_dense_writer_new(const fv_format *format, const char *path, const fv_image_type *type, const fv_write_options *options,
-                               fv_bytes *header_take);
+fv_writer *fv_dense_writer_new(const fv_format *format, const char *path, const fv_image_type *type,
+                               const fv_write_options *options, fv_bytes *header_take);
 fv_status  fv_dense_begin(fv_writer *writer, fv_error *error);
 fv_status  fv_dense_put(fv_writer *writer, const fv_block *block, fv_error *error);
 fv_status  fv_dense_sync(fv_writer *writer, fv_error *error);

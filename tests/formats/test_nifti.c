@@ -42,7 +42,8 @@ static char *save(const char *name, const crafted *c, const void *data, size_t s
     bool  packed = fv_path_has_extension(name, "gz");
     gzFile file = gzopen(path, packed ? "wb6" : "wbT");
     unsigned head = c->version == 1 ? 352 : 544;
-    if (!file || gzwrite(file, c->bytes, head) != (int)head || (size && gzwrite(file, data, (unsigned)size) != (int)size)) abort();
+    if (!file || gzwrite(file, c->bytes, head) != (int)head || (size && gzwrite(file, data, (unsigned)size) != (int)size))
+        abort();
     gzclose(file);
     return path;
 }
@@ -79,7 +80,8 @@ TEST(nifti_keeps_every_dtype_in_one_to_six_axes) {
                 CHECK_MESSAGE(test_regions_equal_crops(path, 20, 5, message), "%s: %s", fv_dtype_name((fv_dtype)dtype), message);
                 in.type.image.dtype = (fv_dtype)dtype;
                 CHECK_MESSAGE(test_write_file(shuffled, &in, NULL, 11, &error) == FV_OK, "%s", error.message);
-                CHECK_MESSAGE(test_same_files(path, shuffled), "%s %s %d axes", names[k][2], fv_dtype_name((fv_dtype)dtype), ndim);
+                CHECK_MESSAGE(test_same_files(path, shuffled), "%s %s %d axes", names[k][2], fv_dtype_name((fv_dtype)dtype),
+                              ndim);
                 test_image_free(&in);
                 test_image_free(&out);
                 free(path);
@@ -243,7 +245,8 @@ TEST(nifti_keeps_spacing_units_and_the_world_matrix) {
                 test_image_free(&out);
                 CHECK_MESSAGE(test_read_file(path, &out, &error) == FV_OK, "%s", error.message);
                 CHECK(back->has_affine == !shear);
-                for (int i = 0; i < 12 && !shear; i++) CHECK_MESSAGE(near(back->affine[i], affine[i]), "%d: %g not %g", i, back->affine[i], affine[i]);
+                for (int i = 0; i < 12 && !shear; i++)
+                    CHECK_MESSAGE(near(back->affine[i], affine[i]), "%d: %g not %g", i, back->affine[i], affine[i]);
                 fv_bytes_release(&file);
             }
             test_image_free(&in);
@@ -266,8 +269,9 @@ TEST(nifti_quaternion_holds_every_rotation) {
         if (length == 0) q[0] = length = 1;
         for (int i = 0; i < 4; i++) q[i] /= sqrt(length);
         double a = q[0], b = q[1], c = q[2], d = q[3], mirror = round % 2 ? -1 : 1;
-        double r[9] = { a * a + b * b - c * c - d * d, 2 * (b * c - a * d), 2 * (b * d + a * c), 2 * (b * c + a * d), a * a + c * c - b * b - d * d,
-                        2 * (c * d - a * b), 2 * (b * d - a * c), 2 * (c * d + a * b), a * a + d * d - b * b - c * c };
+        double r[9] = { a * a + b * b - c * c - d * d, 2 * (b * c - a * d),           2 * (b * d + a * c),
+                        2 * (b * c + a * d),           a * a + c * c - b * b - d * d, 2 * (c * d - a * b),
+                        2 * (b * d - a * c),           2 * (c * d + a * b),           a * a + d * d - b * b - c * c };
         type->has_affine = true;
         type->affine_code = 1;
         for (int i = 0; i < 9; i++) type->affine[i / 3 * 4 + i % 3] = r[i] * (i % 3 == 2 ? mirror : 1);
@@ -281,7 +285,8 @@ TEST(nifti_quaternion_holds_every_rotation) {
         CHECK(back->has_affine);
         /* near a half turn b c d hold the angle only to about 1e-3 in float32, which is the format's own limit */
         for (int i = 0; i < 12; i++)
-            CHECK_MESSAGE(fabs(back->affine[i] - type->affine[i]) < 2e-3, "round %d: %d: %g not %g", round, i, back->affine[i], type->affine[i]);
+            CHECK_MESSAGE(fabs(back->affine[i] - type->affine[i]) < 2e-3, "round %d: %d: %g not %g", round, i, back->affine[i],
+                          type->affine[i]);
         fv_bytes_release(&file);
         test_image_free(&in);
         test_image_free(&out);
@@ -368,9 +373,11 @@ TEST(nifti_writes_version_2_for_long_axes) {
 /* ---------------------------------------------------------------- what others write */
 
 TEST(nifti_reads_both_byte_orders_of_every_datatype) {
-    static const struct { int code; fv_dtype dtype; } types[] = {
-        { 2, FV_UINT8 }, { 4, FV_INT16 }, { 8, FV_INT32 }, { 16, FV_FLOAT32 }, { 32, FV_COMPLEX64 }, { 64, FV_FLOAT64 }, { 256, FV_INT8 },
-        { 512, FV_UINT16 }, { 768, FV_UINT32 }, { 1024, FV_INT64 }, { 1280, FV_UINT64 }, { 1792, FV_COMPLEX128 },
+    static const struct { int code; fv_dtype dtype;
+    } types[] = {
+        { 2, FV_UINT8 },      { 4, FV_INT16 },    { 8, FV_INT32 },     { 16, FV_FLOAT32 },
+        { 32, FV_COMPLEX64 }, { 64, FV_FLOAT64 }, { 256, FV_INT8 },    { 512, FV_UINT16 },
+        { 768, FV_UINT32 },   { 1024, FV_INT64 }, { 1280, FV_UINT64 }, { 1792, FV_COMPLEX128 },
     };
     static const char *const names[] = { "swap.nii", "swap.nii.gz" };
     for (int t = 0; t < FV_COUNT(types); t++)
@@ -438,7 +445,10 @@ TEST(nifti_applies_slope_and_intercept) {
             uint8_t raw[60 * 8];
             double  value[120];
             int     n = cases[t].code == 32 ? 120 : 60;
-            size_t  part = cases[t].code == 2 ? 1 : cases[t].code == 4 || cases[t].code == 512 ? 2 : cases[t].code == 64 || cases[t].code == 1280 ? 8 : 4;
+            size_t  part = cases[t].code == 2                             ? 1
+                           : cases[t].code == 4 || cases[t].code == 512   ? 2
+                           : cases[t].code == 64 || cases[t].code == 1280 ? 8
+                                                                          : 4;
             for (int i = 0; i < n; i++) {
                 int v = i * 2 + (cases[t].code == 4 ? -50 : 0);
                 value[i] = v;
@@ -559,7 +569,8 @@ TEST(nifti_never_gives_other_voxels_for_a_flipped_bit) {
         fv_error  error = { 0 };
         fv_status status = test_read_file(path, &out, &error);
         /* some bits mean nothing: codes that no symbol uses */
-        CHECK_MESSAGE(status == FV_OK ? test_same_pixels(&in, &out) : status == FV_ERROR_INPUT, "byte %zu: %s", at, error.message);
+        CHECK_MESSAGE(status == FV_OK ? test_same_pixels(&in, &out) : status == FV_ERROR_INPUT, "byte %zu: %s", at,
+                      error.message);
         if (status == FV_OK) test_image_free(&out);
         file.data[at] ^= 16;
     }
@@ -587,7 +598,8 @@ TEST(nifti_refuses_a_level_gzip_does_not_have) {
     char      *path = in_folder("level.nii.gz");
     CHECK_INT(test_write_file(path, &in, &(fv_write_options){ .level = 7 }, 0, &error), FV_ERROR_USAGE);
     CHECK(strstr(error.message, "level = 7"));
-    for (int level = 1; level <= 3; level++) CHECK_INT(test_write_file(path, &in, &(fv_write_options){ .level = level }, 0, &error), FV_OK);
+    for (int level = 1; level <= 3; level++)
+        CHECK_INT(test_write_file(path, &in, &(fv_write_options){ .level = level }, 0, &error), FV_OK);
     test_image_free(&in);
     free(path);
 }

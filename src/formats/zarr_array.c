@@ -1,0 +1,372 @@
+/* Metadata of Zarr arrays. https://zarr-specs.readthedocs.io/en/latest/v3/core/ */
+#include "formats/zarr_array.h"
+#include "base/file.h"
+#include "base/number.h"
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { LARGEST_JSON = 4 << 20 };
+
+/* ---------------------------------------------------------------- JSON */
+
+fv_status fv_zarr_load(const char *path, fv_hasher *hasher, cJSON **json, fv_error *error) {
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* cJSON notes the place of an error in a global variable */
+    fv_bytes               text = { 0 };
+    fv_status              status = fv_file_read_all(path, LARGEST_JSON, &text, error);
+    *json = NULL;
+    if (status == FV_OK) {
+        fv_hasher_add(hasher, text.data, text.size);
+        pthread_mutex_lock(&mutex);
+        *json = cJSON_ParseWithLength((char *)text.data, text.size);
+        pthread_mutex_unlock(&mutex);
+        if (!cJSON_IsObject(*json)) {
+            cJSON_Delete(*json);
+            *json = NULL;
+            status = fv_fail(error, FV_ERROR_INPUT, "%s is not a JSON object", path);
+        }
+    }
+    fv_bytes_release(&text);
+    return status;
+}
+
+cJSON *fv_zarr_integer(int64_t value) {
+    char text[FV_NUMBER_SIZE];
+    fv_integer_format(value, text);
+    return cJSON_CreateRaw(text);
+}
+
+cJSON *fv_zarr_real(double value) {
+    char text[FV_NUMBER_SIZE];
+    fv_real_format(isfinite(value) ? value : 0, text);
+    return cJSON_CreateRaw(text);
+}
+
+cJSON *fv_zarr_integers(const int64_t *values, int n) {
+    cJSON *list = cJSON_CreateArray();
+    for (int i = 0; i < n; i++) cJSON_AddItemToArray(list, fv_zarr_integer(values[i]));
+    return list;
+}
+
+cJSON *fv_zarr_reals(const double *values, int n) {
+    cJSON *list = cJSON_CreateArray();
+    for (int i = 0; i < n; i++) cJSON_AddItemToArray(list, fv_zarr_real(values[i]));
+    return list;
+}
+
+bool fv_zarr_get_reals(const cJSON *list, double *values, int n) {
+    const cJSON *item;
+    int          i = 0;
+    if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) != n) return false;
+    cJSON_ArrayForEach(item, list) {
+        if (!cJSON_IsNumber(item) || !isfinite(item->valuedouble)) return false;
+        values[i++] = item->valuedouble;
+    }
+    return true;
+}
+
+static const cJSON *get(const cJSON *object, const char *name) { return cJSON_GetObjectItemCaseSensitive(object, name); }
+
+/* A codec, grid or encoding is {"name": ..., "configuration": {...}} or only its name. */
+static const char *name_of(const cJSON *item) {
+    const char *text = cJSON_GetStringValue(cJSON_IsString(item) ? item : get(item, "name"));
+    return text ? text : "";
+}
+
+/* ---------------------------------------------------------------- sizes */
+
+static fv_status get_sizes(const cJSON *list, const char *name, const char *path, int64_t *sizes, int *n, fv_error *error) {
+    int count = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : 0;
+    if (count < 1 || count > FV_MAX_DIMS || (*n && count != *n))
+        return fv_fail(error, FV_ERROR_INPUT, "%s: \"%s\" must be a list of %d%s numbers; it has %d", path, name, *n ? *n : 1,
+                       *n ? "" : " to 6", count);
+    const cJSON *item;
+    *n = 0;
+    cJSON_ArrayForEach(item, list) {
+        double value = cJSON_IsNumber(item) ? item->valuedouble : 0;
+        if (!(value >= 1 && value <= 0x1p53) || value != floor(value))
+            return fv_fail(error, FV_ERROR_INPUT, "%s: entry %d of \"%s\" must be a whole number of at least 1", path, *n, name);
+        sizes[(*n)++] = (int64_t)value;
+    }
+    return FV_OK;
+}
+
+int64_t fv_zarr_chunk_bytes(const fv_zarr_array *array) {
+    int64_t bytes = (int64_t)fv_dtype_size(array->dtype);
+    for (int d = 0; d < array->ndim; d++)
+        if (!fv_mul(bytes, array->chunk[d], &bytes)) return -1;
+    return bytes;
+}
+
+static fv_status check_sizes(const fv_zarr_array *array, const char *path, fv_error *error) {
+    fv_image_type type;
+    int64_t       bytes = fv_zarr_chunk_bytes(array);
+    fv_image_type_init(&type, array->dtype, array->ndim, array->shape);
+    if (fv_image_type_bytes(&type) < 0) return fv_fail(error, FV_ERROR_INPUT, "%s: \"shape\" overflows", path);
+    if (bytes < 0 || bytes > FV_ZARR_LARGEST_CHUNK)
+        return fv_fail(error, FV_ERROR_INPUT, "%s: a chunk has more than %lld bytes, the most that is read", path,
+                       (long long)FV_ZARR_LARGEST_CHUNK);
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- the fill value */
+
+static bool special_real(const char *text, double *value) {
+    if (!strcmp(text, "NaN")) *value = NAN;
+    else if (!strcmp(text, "Infinity")) *value = INFINITY;
+    else if (!strcmp(text, "-Infinity")) *value = -INFINITY;
+    else return false;
+    return true;
+}
+
+static bool fill_real(const cJSON *json, bool wide, uint8_t *fill) {
+    double value = cJSON_IsNumber(json) ? json->valuedouble : 0;
+    if (cJSON_IsString(json) && !strncmp(json->valuestring, "0x", 2)) { /* the bits */
+        uint64_t bits = strtoull(json->valuestring, NULL, 16);
+        uint32_t low = (uint32_t)bits;
+        memcpy(fill, wide ? (void *)&bits : (void *)&low, wide ? 8 : 4);
+        return true;
+    }
+    if (!cJSON_IsNumber(json) && !(cJSON_IsString(json) && special_real(json->valuestring, &value))) return false;
+    float narrow = (float)value;
+    memcpy(fill, wide ? (void *)&value : (void *)&narrow, wide ? 8 : 4);
+    return true;
+}
+
+/* JSON's numbers come as doubles: beyond 2^53 only the ends of the range are certain. */
+static bool fill_integer(const cJSON *json, fv_dtype dtype, uint8_t *fill) {
+    if (!cJSON_IsNumber(json)) return false;
+    double   value = json->valuedouble, bits = 8 * (double)fv_dtype_size(dtype);
+    bool     has_sign = fv_dtype_is_signed(dtype);
+    double   least = has_sign ? -ldexp(1, (int)bits - 1) : 0, above = ldexp(1, (int)bits - has_sign);
+    uint64_t result;
+    if (value != floor(value) || value < least || value > above || (bits < 64 && value == above)) return false;
+    if (value == above) result = has_sign ? INT64_MAX : UINT64_MAX;
+    else if (fabs(value) > 0x1p53 && value != least) return false;
+    else result = value < 0 ? (uint64_t)(int64_t)value : (uint64_t)value;
+    for (size_t i = 0; i < fv_dtype_size(dtype); i++) {
+        size_t place = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? i : fv_dtype_size(dtype) - 1 - i;
+        fill[place] = (uint8_t)(result >> 8 * i);
+    }
+    return true;
+}
+
+static fv_status get_fill(const cJSON *json, const char *path, fv_zarr_array *array, fv_error *error) {
+    bool   good = false;
+    size_t half = fv_dtype_size(array->dtype) / 2;
+    memset(array->fill, 0, sizeof array->fill);
+    if (!json || cJSON_IsNull(json)) return FV_OK;
+    if (array->dtype == FV_BOOL) {
+        good = cJSON_IsBool(json) || cJSON_IsNumber(json);
+        array->fill[0] = cJSON_IsTrue(json) || (cJSON_IsNumber(json) && json->valuedouble != 0);
+    } else if (fv_dtype_is_complex(array->dtype)) {
+        good = cJSON_IsArray(json) && cJSON_GetArraySize(json) == 2 &&
+               fill_real(cJSON_GetArrayItem(json, 0), half == 8, array->fill) &&
+               fill_real(cJSON_GetArrayItem(json, 1), half == 8, array->fill + half);
+        if (cJSON_IsNumber(json)) good = fill_real(json, half == 8, array->fill);
+    } else if (fv_dtype_is_float(array->dtype))
+        good = fill_real(json, array->dtype == FV_FLOAT64, array->fill);
+    else
+        good = fill_integer(json, array->dtype, array->fill);
+    return good ? FV_OK : fv_fail(error, FV_ERROR_INPUT, "%s: \"fill_value\" is no exact %s", path, fv_dtype_name(array->dtype));
+}
+
+/* ---------------------------------------------------------------- version 3 */
+
+static fv_status get_grid(const cJSON *json, const char *path, fv_zarr_array *array, fv_error *error) {
+    const cJSON *grid = get(json, "chunk_grid"), *keys = get(json, "chunk_key_encoding");
+    if (strcmp(name_of(grid), "regular"))
+        return fv_fail(error, FV_ERROR_INPUT, "%s: the chunk grid \"%s\" is not known; only \"regular\" is", path, name_of(grid));
+    FV_TRY(get_sizes(get(get(grid, "configuration"), "chunk_shape"), "chunk_shape", path, array->chunk, &array->ndim, error));
+    array->prefixed = strcmp(name_of(keys), "v2");
+    if (array->prefixed && strcmp(name_of(keys), "default"))
+        return fv_fail(error, FV_ERROR_INPUT, "%s: the chunk key encoding \"%s\" is not known; \"default\" and \"v2\" are", path,
+                       name_of(keys));
+    const char *separator = cJSON_GetStringValue(get(get(keys, "configuration"), "separator"));
+    if (!separator) separator = array->prefixed ? "/" : ".";
+    if (strcmp(separator, "/") && strcmp(separator, "."))
+        return fv_fail(error, FV_ERROR_INPUT, "%s: the separator of chunk keys must be \"/\" or \".\"", path);
+    array->separator = separator[0];
+    return FV_OK;
+}
+
+static bool identity(const cJSON *order, int ndim) {
+    for (int d = 0; d < ndim; d++) {
+        const cJSON *item = cJSON_GetArrayItem(order, d);
+        if (!cJSON_IsNumber(item) || item->valuedouble != d) return false;
+    }
+    return cJSON_IsArray(order);
+}
+
+/* In this order: transpose (if it changes nothing), bytes, at most one compressor, crc32c. */
+static fv_status get_codecs(const cJSON *json, const char *path, fv_zarr_array *array, fv_error *error) {
+    static const struct { const char *name; fv_zarr_packing packing;
+    } packings[] = {
+        { "zstd", FV_ZARR_ZSTD }, { "blosc", FV_ZARR_BLOSC },         { "gzip", FV_ZARR_GZIP },
+        { "zlib", FV_ZARR_ZLIB }, { "numcodecs.zlib", FV_ZARR_ZLIB },
+    };
+    enum { ARRAY, BYTES, PACKED, SUMMED } step = ARRAY;
+    const cJSON *codec, *codecs = get(json, "codecs");
+    cJSON_ArrayForEach(codec, codecs) {
+        const char  *name = name_of(codec);
+        const cJSON *settings = get(codec, "configuration");
+        bool         taken = false;
+        if (!strcmp(name, "transpose") && step == ARRAY) taken = identity(get(settings, "order"), array->ndim);
+        if (!strcmp(name, "bytes") && step == ARRAY) {
+            const char *endian = cJSON_GetStringValue(get(settings, "endian"));
+            array->big_endian = endian && !strcmp(endian, "big");
+            step = BYTES;
+            taken = true;
+        }
+        for (int i = 0; i < FV_COUNT(packings) && step == BYTES && !taken; i++)
+            if (!strcmp(name, packings[i].name)) {
+                array->codec.packing = packings[i].packing;
+                step = PACKED;
+                taken = true;
+            }
+        if (!strcmp(name, "crc32c") && (step == BYTES || step == PACKED)) {
+            array->codec.crc32c = taken = true;
+            step = SUMMED;
+        }
+        if (!taken)
+            return fv_fail(error, FV_ERROR_INPUT,
+                           "%s: the codec \"%s\" at this place is not known; bytes, then zstd, blosc, gzip or zlib, "
+                           "then crc32c are read",
+                           path, name);
+    }
+    return step == ARRAY ? fv_fail(error, FV_ERROR_INPUT, "%s: \"codecs\" must have a codec \"bytes\"", path) : FV_OK;
+}
+
+fv_status fv_zarr_array_parse(const cJSON *json, const char *path, fv_zarr_array *array, fv_error *error) {
+    const char *type = cJSON_GetStringValue(get(json, "data_type"));
+    *array = (fv_zarr_array){ 0 };
+    if (!type || !fv_dtype_parse(type, &array->dtype))
+        return fv_fail(error, FV_ERROR_INPUT, "%s: the data type \"%.40s\" cannot be read", path, type ? type : "(none)");
+    FV_TRY(get_sizes(get(json, "shape"), "shape", path, array->shape, &array->ndim, error));
+    FV_TRY(get_grid(json, path, array, error));
+    FV_TRY(get_codecs(json, path, array, error));
+    if (cJSON_GetArraySize(get(json, "storage_transformers")) > 0)
+        return fv_fail(error, FV_ERROR_INPUT, "%s: storage transformers are not known", path);
+    FV_TRY(get_fill(get(json, "fill_value"), path, array, error));
+    return check_sizes(array, path, error);
+}
+
+/* ---------------------------------------------------------------- version 2 */
+
+static bool parse_v2_type(const char *text, fv_zarr_array *array) {
+    static const struct { const char *code; fv_dtype dtype;
+    } types[] = {
+        { "b1", FV_BOOL },    { "u1", FV_UINT8 },     { "i1", FV_INT8 },        { "u2", FV_UINT16 }, { "i2", FV_INT16 },
+        { "u4", FV_UINT32 },  { "i4", FV_INT32 },     { "u8", FV_UINT64 },      { "i8", FV_INT64 },  { "f4", FV_FLOAT32 },
+        { "f8", FV_FLOAT64 }, { "c8", FV_COMPLEX64 }, { "c16", FV_COMPLEX128 },
+    };
+    if (!text || !*text || !strchr("<>|", text[0])) return false;
+    array->big_endian = text[0] == '>';
+    for (int i = 0; i < FV_COUNT(types); i++)
+        if (!strcmp(text + 1, types[i].code)) {
+            array->dtype = types[i].dtype;
+            return true;
+        }
+    return false;
+}
+
+static fv_status get_compressor(const cJSON *json, const char *path, fv_zarr_array *array, fv_error *error) {
+    static const struct { const char *name; fv_zarr_packing packing; } packings[] = {
+        { "zstd", FV_ZARR_ZSTD }, { "blosc", FV_ZARR_BLOSC }, { "gzip", FV_ZARR_GZIP }, { "zlib", FV_ZARR_ZLIB },
+    };
+    const cJSON *compressor = get(json, "compressor");
+    if (cJSON_GetArraySize(get(json, "filters")) > 0) return fv_fail(error, FV_ERROR_INPUT, "%s: filters are not known", path);
+    if (!compressor || cJSON_IsNull(compressor)) return FV_OK;
+    const char *name = cJSON_GetStringValue(get(compressor, "id"));
+    for (int i = 0; i < FV_COUNT(packings); i++)
+        if (name && !strcmp(name, packings[i].name)) {
+            array->codec.packing = packings[i].packing;
+            return FV_OK;
+        }
+    return fv_fail(error, FV_ERROR_INPUT, "%s: the compressor \"%.40s\" is not known; zstd, blosc, gzip and zlib are", path,
+                   name ? name : "");
+}
+
+fv_status fv_zarr_array_parse_v2(const cJSON *json, const char *path, fv_zarr_array *array, fv_error *error) {
+    *array = (fv_zarr_array){ .separator = '.' };
+    const char *type = cJSON_GetStringValue(get(json, "dtype")), *order = cJSON_GetStringValue(get(json, "order"));
+    const char *separator = cJSON_GetStringValue(get(json, "dimension_separator"));
+    if (!parse_v2_type(type, array))
+        return fv_fail(error, FV_ERROR_INPUT, "%s: the data type \"%.40s\" cannot be read", path, type ? type : "(structured)");
+    FV_TRY(get_sizes(get(json, "shape"), "shape", path, array->shape, &array->ndim, error));
+    FV_TRY(get_sizes(get(json, "chunks"), "chunks", path, array->chunk, &array->ndim, error));
+    if (order && strcmp(order, "C") && array->ndim > 1)
+        return fv_fail(error, FV_ERROR_INPUT, "%s: chunks in Fortran order are not read", path);
+    if (separator && !strcmp(separator, "/")) array->separator = '/';
+    FV_TRY(get_compressor(json, path, array, error));
+    FV_TRY(get_fill(get(json, "fill_value"), path, array, error));
+    return check_sizes(array, path, error);
+}
+
+/* ---------------------------------------------------------------- writing */
+
+static cJSON *named(const char *name, cJSON *configuration) {
+    cJSON *item = cJSON_CreateObject();
+    cJSON_AddStringToObject(item, "name", name);
+    if (configuration) cJSON_AddItemToObject(item, "configuration", configuration);
+    return item;
+}
+
+static cJSON *compose_codecs(const fv_zarr_array *array) {
+    const fv_zarr_codec *codec = &array->codec;
+    cJSON               *codecs = cJSON_CreateArray(), *settings = NULL;
+    if (fv_dtype_size(array->dtype) > 1) {
+        settings = cJSON_CreateObject();
+        cJSON_AddStringToObject(settings, "endian", "little");
+    }
+    cJSON_AddItemToArray(codecs, named("bytes", settings));
+    if (codec->packing == FV_ZARR_NONE) return codecs;
+    settings = cJSON_CreateObject();
+    if (codec->packing == FV_ZARR_ZSTD) {
+        cJSON_AddItemToObject(settings, "level", fv_zarr_integer(codec->level));
+        cJSON_AddTrueToObject(settings, "checksum");
+        cJSON_AddItemToArray(codecs, named("zstd", settings));
+        return codecs;
+    }
+    cJSON_AddStringToObject(settings, "cname", codec->inner);
+    cJSON_AddItemToObject(settings, "clevel", fv_zarr_integer(codec->level));
+    cJSON_AddStringToObject(settings, "shuffle", codec->element > 1 ? "shuffle" : "noshuffle");
+    cJSON_AddItemToObject(settings, "typesize", fv_zarr_integer(codec->element));
+    cJSON_AddItemToObject(settings, "blocksize", fv_zarr_integer(0));
+    cJSON_AddItemToArray(codecs, named("blosc", settings));
+    return codecs;
+}
+
+static cJSON *compose_fill(fv_dtype dtype) {
+    if (dtype == FV_BOOL) return cJSON_CreateFalse();
+    if (fv_dtype_is_complex(dtype)) return fv_zarr_reals((double[]){ 0, 0 }, 2);
+    return fv_zarr_integer(0);
+}
+
+cJSON *fv_zarr_array_compose(const fv_zarr_array *array) {
+    cJSON *json = cJSON_CreateObject(), *grid = cJSON_CreateObject(), *keys = cJSON_CreateObject();
+    cJSON_AddItemToObject(json, "zarr_format", fv_zarr_integer(3));
+    cJSON_AddStringToObject(json, "node_type", "array");
+    cJSON_AddItemToObject(json, "shape", fv_zarr_integers(array->shape, array->ndim));
+    cJSON_AddStringToObject(json, "data_type", fv_dtype_name(array->dtype));
+    cJSON_AddItemToObject(grid, "chunk_shape", fv_zarr_integers(array->chunk, array->ndim));
+    cJSON_AddItemToObject(json, "chunk_grid", named("regular", grid));
+    cJSON_AddStringToObject(keys, "separator", array->separator == '/' ? "/" : ".");
+    cJSON_AddItemToObject(json, "chunk_key_encoding", named("default", keys));
+    cJSON_AddItemToObject(json, "fill_value", compose_fill(array->dtype));
+    cJSON_AddItemToObject(json, "codecs", compose_codecs(array));
+    return json;
+}
+
+/* ---------------------------------------------------------------- chunk keys */
+
+char *fv_zarr_chunk_path(const fv_zarr_array *array, const char *folder, const int64_t *start) {
+    char   key[FV_MAX_DIMS * 24 + 4];
+    size_t used = 0;
+    if (array->prefixed) key[used++] = 'c';
+    for (int d = 0; d < array->ndim; d++)
+        used += (size_t)snprintf(key + used, sizeof key - used, "%.*s%lld", used > 0, &array->separator,
+                                 (long long)(start[d] / array->chunk[d]));
+    return fv_sprintf("%s/%.*s", folder, (int)used, key);
+}

@@ -1,0 +1,27 @@
+/* Axes, spacing, units and the world matrix of an image as attributes of a Zarr group or array: OME-Zarr's multiscales where
+ * the image has such axes, otherwise dimension names and the private attribute "fovea". */
+#ifndef FV_ZARR_AXES_H
+#define FV_ZARR_AXES_H
+
+#include "base/base.h"
+#include <cjson/cJSON.h>
+#include <fovea/image.h>
+
+/* Two to five axes out of t c z y x, in this order, with y and x: what OME-Zarr 0.5 allows. */
+bool fv_zarr_is_ome(const fv_image_type *type);
+
+/* Attributes for the group of an OME image (array at `dataset`), or for the array of any other image. */
+cJSON *fv_zarr_attributes_compose(const fv_image_type *type, const char *dataset);
+cJSON *fv_zarr_dimension_names(const fv_image_type *type);
+
+/* The first multiscale image in a group's attributes, of version 0.5 or before; NULL if there is none. */
+const cJSON *fv_zarr_multiscale(const cJSON *attributes);
+/* Path of its finest level; NULL if there is none or it leads outside the group. */
+const char *fv_zarr_first_dataset(const cJSON *multiscale);
+
+/* Fills axes, spacing, origin, units and matrix of a type whose shape is known. names: dimension names of the array, may be
+ * NULL; attributes: of the node that describes the image; multiscale: may be NULL. */
+fv_status fv_zarr_axes_parse(const cJSON *names, const cJSON *attributes, const cJSON *multiscale, const char *path,
+                             fv_image_type *type, fv_error *error);
+
+#endif

@@ -1,0 +1,86 @@
+/* Packing and unpacking of Zarr chunks. Nothing that a packed chunk says about itself is believed: it unpacks to exactly the
+ * bytes of one chunk or it is damaged. */
+#include "formats/zarr_codec.h"
+#include "formats/gzip.h"
+#include <blosc.h>
+#include <isa-l/crc.h>
+#include <zstd.h>
+
+enum { CHECKSUM = 4 };
+
+int64_t fv_zarr_packed_bound(int64_t size) { return (int64_t)ZSTD_compressBound((size_t)size) + BLOSC_MAX_OVERHEAD + 1024; }
+
+/* ---------------------------------------------------------------- packing */
+
+static fv_status pack_zstd(const fv_zarr_codec *codec, const void *data, int64_t size, void *packed, int64_t *packed_size,
+                           fv_error *error) {
+    ZSTD_CCtx *context = ZSTD_createCCtx();
+    if (!context) return fv_fail(error, FV_ERROR_MEMORY, "zstd: no memory to compress a chunk");
+    ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, codec->level);
+    ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
+    size_t used = ZSTD_compress2(context, packed, (size_t)fv_zarr_packed_bound(size), data, (size_t)size);
+    ZSTD_freeCCtx(context);
+    if (ZSTD_isError(used)) return fv_fail(error, FV_ERROR_INTERNAL, "zstd cannot compress a chunk: %s", ZSTD_getErrorName(used));
+    *packed_size = (int64_t)used;
+    return FV_OK;
+}
+
+static fv_status pack_blosc(const fv_zarr_codec *codec, const void *data, int64_t size, void *packed, int64_t *packed_size,
+                            fv_error *error) {
+    int shuffle = codec->element > 1 ? BLOSC_SHUFFLE : BLOSC_NOSHUFFLE;
+    int used = blosc_compress_ctx(codec->level, shuffle, (size_t)codec->element, (size_t)size, data, packed,
+                                  (size_t)fv_zarr_packed_bound(size), codec->inner, 0, 1);
+    if (used <= 0) return fv_fail(error, FV_ERROR_INTERNAL, "blosc cannot compress a chunk of %lld bytes", (long long)size);
+    *packed_size = used;
+    return FV_OK;
+}
+
+fv_status fv_zarr_pack(const fv_zarr_codec *codec, const void *data, int64_t size, void *packed, int64_t *packed_size,
+                       fv_error *error) {
+    if (codec->packing == FV_ZARR_ZSTD) return pack_zstd(codec, data, size, packed, packed_size, error);
+    if (codec->packing == FV_ZARR_BLOSC) return pack_blosc(codec, data, size, packed, packed_size, error);
+    memcpy(packed, data, (size_t)size);
+    *packed_size = size;
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- unpacking */
+
+static const char *unpack_zstd(const void *packed, size_t packed_size, void *data, size_t size) {
+    unsigned long long claimed = ZSTD_getFrameContentSize(packed, packed_size);
+    if (claimed == ZSTD_CONTENTSIZE_ERROR) return "it is not zstd";
+    if (claimed != ZSTD_CONTENTSIZE_UNKNOWN && claimed != size) return "zstd holds another size than the chunk has";
+    size_t got = ZSTD_decompress(data, size, packed, packed_size);
+    if (ZSTD_isError(got)) return ZSTD_getErrorName(got);
+    return got == size ? NULL : "zstd holds fewer bytes than the chunk has";
+}
+
+static const char *unpack_blosc(const void *packed, size_t packed_size, void *data, size_t size) {
+    size_t claimed;
+    if (packed_size < BLOSC_MIN_HEADER_LENGTH || blosc_cbuffer_validate(packed, packed_size, &claimed) < 0)
+        return "it is not blosc";
+    if (claimed != size) return "blosc holds another size than the chunk has";
+    return blosc_decompress_ctx(packed, data, size, 1) == (int)size ? NULL : "blosc cannot decompress it";
+}
+
+const char *fv_zarr_unpack(const fv_zarr_codec *codec, const void *packed, int64_t packed_size, void *data, int64_t size) {
+    size_t from = (size_t)packed_size, to = (size_t)size;
+    if (codec->crc32c) {
+        if (from < CHECKSUM) return "its checksum is missing";
+        from -= CHECKSUM;
+        uint32_t stored = 0, found = ~crc32_iscsi((unsigned char *)packed, (int)from, ~0u);
+        for (int i = 0; i < CHECKSUM; i++) stored |= (uint32_t)((const uint8_t *)packed)[from + (size_t)i] << 8 * i;
+        if (stored != found) return "its checksum is wrong";
+    }
+    switch (codec->packing) {
+    case FV_ZARR_ZSTD: return unpack_zstd(packed, from, data, to);
+    case FV_ZARR_BLOSC: return unpack_blosc(packed, from, data, to);
+    case FV_ZARR_GZIP: case FV_ZARR_ZLIB:
+        return fv_gzip_inflate(packed, from, codec->packing == FV_ZARR_ZLIB, data, to) ? NULL
+                                                                                       : "it cannot be inflated to one chunk";
+    default: break;
+    }
+    if (from != to) return "it has another size than the chunk";
+    memcpy(data, packed, to);
+    return NULL;
+}

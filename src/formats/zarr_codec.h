@@ -1,0 +1,30 @@
+/* How the bytes of a Zarr chunk are packed, and packing and unpacking them. */
+#ifndef FV_ZARR_CODEC_H
+#define FV_ZARR_CODEC_H
+
+#include "base/base.h"
+#include <fovea/image.h>
+
+typedef enum fv_zarr_packing { FV_ZARR_NONE, FV_ZARR_ZSTD, FV_ZARR_BLOSC, FV_ZARR_GZIP, FV_ZARR_ZLIB } fv_zarr_packing;
+
+/* Chunks of more bytes are neither read nor written: blosc cannot, and no task could hold them. */
+#define FV_ZARR_LARGEST_CHUNK ((int64_t)1 << 30)
+
+typedef struct fv_zarr_codec {
+    fv_zarr_packing packing;
+    int             level;
+    const char     *inner;   /* blosc, for writing: "lz4" or "zstd" */
+    int             element; /* blosc, for writing: bytes of one element, which its shuffle needs */
+    bool            crc32c;  /* four bytes of checksum follow */
+} fv_zarr_codec;
+
+/* The most bytes that a chunk of that size takes when packed by any sensible program. */
+int64_t fv_zarr_packed_bound(int64_t size);
+
+/* Packs into packed, which has room for fv_zarr_packed_bound(size) bytes; gives the packed size. */
+fv_status fv_zarr_pack(const fv_zarr_codec *codec, const void *data, int64_t size, void *packed, int64_t *packed_size,
+                       fv_error *error);
+/* Unpacks exactly size bytes. Gives NULL, or why it cannot. */
+const char *fv_zarr_unpack(const fv_zarr_codec *codec, const void *packed, int64_t packed_size, void *data, int64_t size);
+
+#endif
