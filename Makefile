@@ -41,7 +41,8 @@ soak: all build-asan/build.ninja build-tsan/build.ninja
 
 bench: all
 	$(NINJA) -C build bench
-	@for program in build/bench/bench_*; do echo "== $$program"; $$program || exit 1; done
+	$(PYTHON) bench/peers.py
+	$(PYTHON) bench/peer_filters.py
 
 # Layers, names, lines, and what cppcheck finds.
 check: build/build.ninja
