@@ -40,6 +40,7 @@ soak: all build-asan/build.ninja build-tsan/build.ninja
 	$(PYTHON) tests/run.py --minutes $(MINUTES) $(TESTS)
 
 bench: all
+	scripts/bootstrap.sh build peers
 	$(NINJA) -C build bench
 	$(PYTHON) bench/peers.py
 	$(PYTHON) bench/peer_filters.py

@@ -12,6 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
+/* What the program needs for itself, and each worker process for itself. */
+#define OWN_MEMORY ((int64_t)32 << 20)
+#define WORKER_MEMORY ((int64_t)16 << 20)
+
 /* ---------------------------------------------------------------- defaults */
 
 int fv_default_workers(void) {
@@ -169,8 +173,12 @@ static fv_status start(running *r, fv_diagnostics *diagnostics, fv_error *error)
 }
 
 static fv_status run_checked(running *r, fv_diagnostics *diagnostics, fv_error *error) {
-    int64_t memory = r->settings->memory, task_memory = memory - memory / 4 - ((int64_t)32 << 20);
-    if (task_memory < (int64_t)1 << 20) return fv_fail(error, FV_ERROR_MEMORY, "--memory %lldM is too little: at least 48M are needed", (long long)(memory >> 20));
+    int64_t memory = r->settings->memory, own = OWN_MEMORY;
+    if (r->engine->shared) own += (int64_t)r->settings->workers * WORKER_MEMORY;
+    int64_t task_memory = memory - memory / 4 - own;
+    if (task_memory < (int64_t)1 << 20)
+        return fv_fail(error, FV_ERROR_MEMORY, "--memory %lldM is too little: at least %lldM are needed", (long long)(memory >> 20),
+                       (long long)((own + ((int64_t)4 << 20)) * 4 / 3 >> 20));
     if (r->settings->fresh) {
         char *store = fv_sprintf("%s/store", r->folder);
         fv_path_remove(store, NULL);

@@ -66,7 +66,7 @@ end:
 
 /* ---------------------------------------------------------------- the worker's side */
 
-enum { MOST_OPEN = 8 };
+enum { MOST_OPEN = 8, MOST_POOLED = 8 << 20 };
 
 typedef struct server {
     fv_context   context;
@@ -151,7 +151,9 @@ static int serve(server *s) {
             return 1;
         }
         if (!read_sinks(s, instance) || stage < 0 || stage >= instance->plan->nstages) return 1;
-        answer(serve_job(s, kind, instance, stage, task, &facts, &error), &facts, &error);
+        fv_status done = serve_job(s, kind, instance, stage, task, &facts, &error);
+        if (fv_buffer_pooled() > MOST_POOLED) fv_buffer_trim(); /* other workers may need the memory meanwhile */
+        answer(done, &facts, &error);
     }
     return 0;
 }
