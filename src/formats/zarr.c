@@ -519,7 +519,7 @@ static fv_status write_json(const char *folder, cJSON *json_take, path_list *fil
     char     *path = fv_sprintf("%s/zarr.json", folder), *text = cJSON_Print(json_take);
     fv_bytes  file = { 0 };
     fv_bytes_printf(&file, "%s\n", text);
-    fv_status status = fv_file_write_all(path, file.data, file.size, false, error);
+    fv_status status = write_file(path, file.data, (int64_t)file.size, error); /* the folder itself is still a temporary */
     fv_bytes_release(&file);
     cJSON_free(text);
     cJSON_Delete(json_take);
