@@ -122,6 +122,7 @@ int64_t fv_lattice_index(const fv_lattice *lattice, const int64_t *position) {
 
 fv_region fv_lattice_align(const fv_lattice *lattice, const fv_region *region) {
     fv_region r = { .ndim = region->ndim };
+    if (fv_region_empty(region)) return *region;
     for (int d = 0; d < region->ndim; d++) {
         int64_t c = lattice->chunk[d];
         r.start[d] = region->start[d] / c * c;
@@ -160,18 +161,18 @@ bool fv_block_dense(const fv_block *block) {
 }
 
 void fv_block_copy(const fv_block *to, const fv_block *from) {
-    size_t element = fv_dtype_size(to->dtype);
-    int    ndim = to->region.ndim;
     if (fv_region_empty(&to->region)) return;
-    fv_block window = fv_block_window(from, &to->region);
-    if (fv_block_dense(to) && fv_block_dense(&window)) {
-        memcpy(to->data, window.data, element * (size_t)fv_region_voxels(&to->region));
-        return;
+    fv_block  window = fv_block_window(from, &to->region);
+    fv_region runs = to->region; /* one voxel for each run that is contiguous in both, over as many axes as possible */
+    int64_t   run = 1;
+    for (int d = runs.ndim - 1; d >= 0 && (runs.size[d] == 1 || (to->stride[d] == run && window.stride[d] == run)); d--) {
+        run *= runs.size[d];
+        runs.size[d] = 1;
     }
-    size_t  row = element * (size_t)(ndim ? to->region.size[ndim - 1] : 1);
+    size_t  bytes = (size_t)run * fv_dtype_size(to->dtype);
     fv_rows rows;
-    for (fv_rows_begin(&rows, &to->region); fv_rows_next(&rows);)
-        memcpy(fv_block_at(to, rows.position), fv_block_at(&window, rows.position), row);
+    for (fv_rows_begin(&rows, &runs); fv_rows_next(&rows);)
+        memcpy(fv_block_at(to, rows.position), fv_block_at(&window, rows.position), bytes);
 }
 
 void fv_rows_begin(fv_rows *rows, const fv_region *region) {
