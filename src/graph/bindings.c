@@ -11,12 +11,12 @@ int fv_bindings_choice(const fv_bindings *bindings, int combination, int paramet
     return combination % bindings->parameters[parameter].count;
 }
 
-static void add_value(fv_bindings *bindings, fv_parameter *parameter, const char *text, size_t length) {
+static bool add_value(fv_bindings *bindings, fv_parameter *parameter, const char *text, size_t length) {
     int n = parameter->count++;
     parameter->values = fv_realloc(parameter->values, (size_t)parameter->count * sizeof *parameter->values);
     parameter->texts = fv_realloc(parameter->texts, (size_t)parameter->count * sizeof *parameter->texts);
     parameter->texts[n] = fv_arena_strndup(&bindings->arena, text, length);
-    fv_literal_parse(parameter->texts[n], &parameter->values[n], &bindings->arena);
+    return fv_literal_parse(parameter->texts[n], &parameter->values[n], &bindings->arena);
 }
 
 fv_status fv_bindings_set(fv_bindings *bindings, const char *assignment, fv_error *error) {
@@ -34,7 +34,9 @@ fv_status fv_bindings_set(fv_bindings *bindings, const char *assignment, fv_erro
         depth += *p == '[' ? 1 : *p == ']' ? -1 : 0;
         if (*p && (*p != ',' || depth > 0)) continue;
         if (p == start) return fv_fail(error, FV_ERROR_USAGE, "--set %s: an empty value", assignment);
-        add_value(bindings, parameter, start, (size_t)(p - start));
+        if (!add_value(bindings, parameter, start, (size_t)(p - start)))
+            return fv_fail(error, FV_ERROR_USAGE, "--set %s: a list is written [1, 2.5, 3], with at most %d numbers", assignment,
+                           FV_MAX_NUMBERS);
         if (!*p) break;
         start = p + 1;
     }

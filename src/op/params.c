@@ -45,13 +45,14 @@ static bool parse_list(const char *p, fv_literal *literal) {
     *literal = (fv_literal){ .kind = FV_LITERAL_NUMBERS };
     for (p++;; p++) {
         p += strspn(p, " ");
-        if (*p == ']' && !literal->numbers.count) return true;
+        if (*p == ']' && !literal->numbers.count) break;
         if (literal->numbers.count == FV_MAX_NUMBERS) return false;
         if (!parse_number(&p, &literal->numbers.value[literal->numbers.count++], &integral)) return false;
         p += strspn(p, " ");
-        if (*p == ']') return true;
+        if (*p == ']') break;
         if (*p != ',') return false;
     }
+    return !p[1 + strspn(p + 1, " ")];
 }
 
 bool fv_literal_parse(const char *text, fv_literal *literal, fv_arena *arena) {
@@ -160,8 +161,10 @@ static fv_status check_number(const fv_param *param, double value, fv_error *err
     if (any) return FV_OK;
     bool open = param->max == 0 && param->min >= 0; /* no upper end given */
     if (param->above ? value > param->min : value >= param->min)
-        if (open || value <= param->max) return FV_OK;
-    if (open) return fv_fail(error, FV_ERROR_USAGE, "%s = %g: must be %s %g", param->name, value, param->above ? "above" : "at least", param->min);
+        if (open ? isfinite(value) : value <= param->max) return FV_OK;
+    if (open)
+        return fv_fail(error, FV_ERROR_USAGE, "%s = %g: must be %s %g%s", param->name, value, param->above ? "above" : "at least",
+                       param->min, isinf(value) ? " and finite" : "");
     return fv_fail(error, FV_ERROR_USAGE, "%s = %g: must be between %g and %g%s", param->name, value, param->min, param->max,
                    param->above ? " (the lower end excluded)" : "");
 }
@@ -186,8 +189,10 @@ static fv_status set_word(const fv_param *param, void *field, const char *word, 
         return FV_OK;
     default:
         if (!fv_dtype_parse(word, &dtype))
-            return fv_fail(error, FV_ERROR_USAGE, "%s = \"%s\": no such type; types are bool, uint8, int8, uint16, int16, uint32, "
-                           "int32, uint64, int64, float32, float64, complex64, complex128", param->name, word);
+            return fv_fail(error, FV_ERROR_USAGE,
+                           "%s = \"%s\": no such type; types are bool, uint8, int8, uint16, int16, uint32, "
+                           "int32, uint64, int64, float32, float64, complex64, complex128",
+                           param->name, word);
         ((fv_dtype_choice *)field)->dtype = (int)dtype;
         return FV_OK;
     }
@@ -204,7 +209,8 @@ fv_status fv_params_set(const fv_op *op, const fv_param *param, void *params, co
         *(double *)field = value->number;
         return check_number(param, value->number, error);
     case FV_PARAM_INTEGER:
-        if (!is_number || value->number != floor(value->number) || fabs(value->number) > 0x1p53) return wrong_kind(param, value, error);
+        if (!is_number || value->number != floor(value->number) || fabs(value->number) > 0x1p53)
+            return wrong_kind(param, value, error);
         *(int64_t *)field = (int64_t)value->number;
         return check_number(param, value->number, error);
     case FV_PARAM_FLAG:
@@ -214,7 +220,8 @@ fv_status fv_params_set(const fv_op *op, const fv_param *param, void *params, co
     case FV_PARAM_NUMBERS:
         if (!is_number && value->kind != FV_LITERAL_NUMBERS) return wrong_kind(param, value, error);
         *(fv_numbers *)field = is_number ? (fv_numbers){ 1, { value->number } } : value->numbers;
-        for (int i = 0; i < ((fv_numbers *)field)->count; i++) FV_TRY(check_number(param, ((fv_numbers *)field)->value[i], error));
+        for (int i = 0; i < ((fv_numbers *)field)->count; i++)
+            FV_TRY(check_number(param, ((fv_numbers *)field)->value[i], error));
         return FV_OK;
     case FV_PARAM_TEXT:
     case FV_PARAM_CHOICE:

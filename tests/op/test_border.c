@@ -61,9 +61,11 @@ TEST(the_needed_region_holds_every_source_and_little_more) {
                 }
                 int64_t end = need.start[d] + need.size[d];
                 CHECK(need.start[d] >= 0 && end <= shape[d] && need.start[d] <= low && end > high);
-                bool exact = all[b] != FV_BORDER_WRAP || (r.start[d] >= before[d] && r.start[d] + r.size[d] + after[d] <= shape[d]);
-                if (exact) CHECK_MESSAGE(need.start[d] == low && end == high + 1, "mode %d needs %lld:%lld, not %lld:%lld", (int)all[b],
-                                         (long long)need.start[d], (long long)end, (long long)low, (long long)high + 1);
+                bool exact =
+                    all[b] != FV_BORDER_WRAP || (r.start[d] >= before[d] && r.start[d] + r.size[d] + after[d] <= shape[d]);
+                if (exact)
+                    CHECK_MESSAGE(need.start[d] == low && end == high + 1, "mode %d needs %lld:%lld, not %lld:%lld", (int)all[b],
+                                  (long long)need.start[d], (long long)end, (long long)low, (long long)high + 1);
                 else CHECK(need.start[d] == 0 && end == shape[d]);
             }
         }
