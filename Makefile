@@ -1,4 +1,4 @@
-# Thin targets over CMake, Ninja and the scripts. `make` builds build/fovea; see README.md for the rest.
+# Thin targets over CMake, Ninja and the scripts. `make` builds build/fovea.
 PREFIX ?= /usr/local
 MINUTES ?= 30
 PYTHON ?= /usr/bin/python3

@@ -26,7 +26,7 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
         pkg-config --exists libtiff-4 libpng libisal libzstd blosc sqlite3 libcjson libxxhash zlib; then
         exit 0
     fi
-    echo "bootstrap.sh: this is no Debian system. Install what these Debian packages hold, under the names they have here:" $wanted >&2
+    echo "bootstrap.sh: this is no Debian system. Install what these Debian packages hold:" $wanted >&2
     exit 1
 fi
 

@@ -76,7 +76,8 @@ def main():
             breach(path, 1, f"src/{part} is no known layer; scripts/layers.py lists them")
     check_names(source)
     check_names([p for p in files("tests", ".c") if p.name.startswith("test_")])
-    for path in source + files("include", ".h") + files("tests", ".c", ".h", ".py") + files("bench", ".c", ".h") + files("scripts", ".py", ".sh"):
+    tests, scripts = files("tests", ".c", ".h", ".py"), files("scripts", ".py", ".sh")
+    for path in source + files("include", ".h") + tests + files("bench", ".c", ".h") + scripts:
         check_lines(path)
     print("\n".join(breaches) if breaches else f"{len(source)} source files keep to their layers")
     return 1 if breaches else 0

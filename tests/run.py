@@ -5,9 +5,9 @@
 
 Every test is a program that prints "ok NAME", "not ok NAME: why" or "skip NAME: why". A program that ends badly without a
 "not ok", gives no result at all or takes too long is a failure. Groups: plain (build/), base (the operators' tests again on the
-weakest instruction set), asan (build-asan/), tsan (build-tsan/, only tests named *threads* or *engine*), python (tests/**/test_*.py
-and tests/cli/run.py). NAME takes only programs whose name contains it. With --minutes all is repeated until the time is over or
-something fails.
+weakest instruction set), asan (build-asan/), tsan (build-tsan/, only tests named *threads* or *engine*), python
+(tests/**/test_*.py and tests/cli/run.py). NAME takes only programs whose name contains it. With --minutes all is repeated until
+the time is over or something fails.
 """
 import argparse
 import concurrent.futures
@@ -110,7 +110,8 @@ def collect(groups):
     if "plain" in groups:
         programs += [Program("plain", name, binary("build", name)) for name in compiled("")]
     if "base" in groups:
-        programs += [Program("base", name, binary("build", name), {"FOVEA_ISA": "base"}) for name in compiled("ops") + compiled("kernels")]
+        names = compiled("ops") + compiled("kernels")
+        programs += [Program("base", name, binary("build", name), {"FOVEA_ISA": "base"}) for name in names]
     if "asan" in groups:
         options = {"UBSAN_OPTIONS": "print_stacktrace=1"}
         programs += [Program("asan", name, binary("build-asan", name), options) for name in compiled("")]

@@ -9,7 +9,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 from fovea_test import main, run, test
 
-TABLE = 'l = label(phantom("cells", [300, 300], seed = {seed}) > 60)\nt = measure(l, phantom("cells", [300, 300], seed = {seed}))\n'
+TABLE = 'c = phantom("cells", [300, 300], seed = {seed})\nt = measure(label(c > 60), c)\n'
 
 
 def read_csv(folder, name):
@@ -26,7 +26,8 @@ def read_sqlite(folder, name, table):
 
 @test
 def csv_and_sqlite_hold_the_same_numbers_to_the_last_bit(folder):
-    run("run", "-e", TABLE.format(seed=1) + 'write(t, "t.csv")\nwrite(t, "t.db")\nwrite(t, "u.sqlite", table = "cells of a dish")', folder=folder)
+    sinks = 'write(t, "t.csv")\nwrite(t, "t.db")\nwrite(t, "u.sqlite", table = "cells of a dish")'
+    run("run", "-e", TABLE.format(seed=1) + sinks, folder=folder)
     names, lines = read_csv(folder, "t.csv")
     for columns, rows in (read_sqlite(folder, "t.db", "t"), read_sqlite(folder, "u.sqlite", "cells of a dish")):
         assert columns == names and len(rows) == len(lines) > 20
@@ -38,8 +39,9 @@ def csv_and_sqlite_hold_the_same_numbers_to_the_last_bit(folder):
 
 @test
 def appended_results_stand_one_after_the_other_and_each_once(folder):
+    sinks = 'write(t, "all.csv", append = true)\nwrite(t, "all.db", append = true)'
     for seed in (1, 2, 1, 2, 3):
-        run("run", "-e", TABLE.format(seed=seed) + 'write(t, "all.csv", append = true)\nwrite(t, "all.db", append = true)', folder=folder)
+        run("run", "-e", TABLE.format(seed=seed) + sinks, folder=folder)
     sizes = []
     for seed in (1, 2, 3):
         run("run", "-e", TABLE.format(seed=seed) + f'write(t, "{seed}.csv")', folder=folder)
