@@ -137,7 +137,7 @@ void fv_bytes_release(fv_bytes *bytes) {
 
 /* ---------------------------------------------------------------- large buffers
  * Fresh pages cost more than most kernels, so freed buffers are kept for the next request of a like size. Sizes are rounded
- * up in steps of an eighth of their power of two, so that a pool entry wastes at most that. */
+ * up in steps of a quarter to an eighth of them, so that buffers of like size meet. */
 
 enum { POOL = 64, SMALL = 1 << 16 };
 typedef struct { void *data; size_t size; } pooled;
@@ -148,7 +148,7 @@ static pthread_mutex_t pool_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static size_t rounded(size_t size) {
     size_t step = (size_t)4096;
-    while (step * 16 < size) step *= 2;
+    while (step * 8 < size) step *= 2;
     return (size + step - 1) / step * step;
 }
 

@@ -308,14 +308,17 @@ static void complete_stage(fv_item *item, int index) {
             const fv_sink *sink = &item->instance->graph->sinks[i];
             kept = kept || (sink->kind == FV_SINK_KEEP && sink->value->type.kind == FV_KIND_IMAGE && item->instance->plan->store_stage[sink->value->id] == done->index);
         }
-        if (!kept) fv_stage_forget(item->instance, done);
+        if (!kept) fv_stage_forget(item->instance, done, false);
     }
-    bool partials = false, stores = false;
-    for (int t = 0; t < stage->ntargets; t++) {
-        partials = partials || stage->targets[t].kind == FV_TARGET_PASS;
-        stores = stores || stage->targets[t].kind == FV_TARGET_STORE;
-    }
-    if (partials && !stores) fv_stage_forget(item->instance, stage);
+    bool stores = false;
+    for (int t = 0; t < stage->ntargets; t++) stores = stores || stage->targets[t].kind == FV_TARGET_STORE;
+    if (!stores) fv_stage_forget(item->instance, stage, false);
+}
+
+/* An item of a collection leaves nothing behind but its results, so that storage does not grow with the number of items. */
+static void forget_item(const fv_scheduler *s, fv_item *item) {
+    for (int k = 0; s->context->bindings->collection && k < item->instance->plan->nstages; k++)
+        if (item->stages[k].needed) fv_stage_forget(item->instance, &item->instance->plan->stages[k], true);
 }
 
 static fv_status finish_outputs(fv_scheduler *s, fv_item *item, fv_error *error) {
@@ -330,6 +333,7 @@ static void close_item(fv_scheduler *s, fv_item *item) {
     fv_error  error = item->error;
     fv_status status = item->failed ? error.code : finish_outputs(s, item, &error);
     if (status == FV_OK) status = fv_collect_item(s->result, item->instance, &error);
+    if (status == FV_OK) forget_item(s, item);
     if (status != FV_OK && item->instance)
         for (int k = 0; item->temporaries && k < item->instance->graph->nsinks; k++)
             if (item->temporaries[k]) fv_outputs_abandon(s->outputs, item->instance->graph->sinks[k].file);

@@ -71,8 +71,8 @@ fv_status fv_stage_finish(fv_instance *instance, const fv_stage *stage, fv_error
 bool fv_stage_finished(const fv_instance *instance, const fv_stage *stage);
 /* Puts the file together under writer->path. */
 fv_status fv_sink_assemble(fv_instance *instance, const fv_target *target, fv_error *error);
-/* Memory of what a stage stored or of its partials is no longer needed. */
-void fv_stage_forget(fv_instance *instance, const fv_stage *stage);
+/* What a stage stored, its partials and its encoded pieces are no longer needed: memory is freed, and with durably space on disk. */
+void fv_stage_forget(fv_instance *instance, const fv_stage *stage, bool durably);
 
 /* ---- values ---- */
 fv_status fv_instance_scalar(fv_instance *instance, const fv_node *node, fv_scalar *value, fv_error *error);

@@ -265,15 +265,30 @@ bool fv_stage_finished(const fv_instance *instance, const fv_stage *stage) {
     return true;
 }
 
-void fv_stage_forget(fv_instance *instance, const fv_stage *stage) {
+typedef struct forgetting {
+    fv_store      *store;
+    const fv_sink *sink;
+    bool           durably;
+} forgetting;
+
+static bool forget_piece(void *context, int64_t piece, const fv_region *region) {
+    (void)region;
+    const forgetting *f = context;
+    fv_store_drop(f->store, fv_key_piece(f->sink, piece), f->durably);
+    return true;
+}
+
+void fv_stage_forget(fv_instance *instance, const fv_stage *stage, bool durably) {
+    fv_store *store = instance->context->store;
     for (int64_t task = 0; task < stage->ntasks; task++) {
-        int64_t index;
-        fv_stage_chunk(stage, task, &index);
+        int64_t   index;
+        fv_region chunk = fv_stage_chunk(stage, task, &index);
         for (int t = 0; t < stage->ntargets; t++) {
             const fv_target *target = &stage->targets[t];
-            if (target->kind == FV_TARGET_STORE) fv_store_drop(instance->context->store, fv_key_chunk(target->node, &stage->lattice, index), false);
-            if (target->kind == FV_TARGET_PASS)
-                fv_store_drop(instance->context->store, fv_key_partial(target->node, target->pass, &stage->lattice, index), false);
+            forgetting       f = { store, target->sink, durably };
+            if (target->kind == FV_TARGET_STORE) fv_store_drop(store, fv_key_chunk(target->node, &stage->lattice, index), durably);
+            if (target->kind == FV_TARGET_PASS) fv_store_drop(store, fv_key_partial(target->node, target->pass, &stage->lattice, index), durably);
+            if (target->kind == FV_TARGET_SINK && !target->writer->parallel) fv_each_piece(target->writer, &chunk, forget_piece, &f);
         }
     }
 }

@@ -15,6 +15,7 @@ struct fv_worker {
     held      *held;
     int        nsteps;
     uint8_t   *points; /* scratch of fused groups */
+    fv_bytes   bytes;  /* partial or encoded piece being made */
 };
 
 typedef struct task {
@@ -37,6 +38,7 @@ void fv_worker_free(fv_worker *worker) {
     free(worker->regions);
     free(worker->held);
     fv_buffer_free(worker->points, fv_points_scratch());
+    fv_bytes_release(&worker->bytes);
     free(worker);
 }
 
@@ -257,13 +259,12 @@ static fv_status store_bytes(task *t, fv_hash key, const fv_bytes *bytes, fv_err
 }
 
 static fv_status make_partial(task *t, const fv_target *target, fv_error *error) {
-    fv_bytes  partial = { 0 };
+    fv_bytes *partial = &t->worker->bytes;
     double    start = fv_now();
-    fv_status status = run_pass(t, target->node, target->pass, &t->chunk, NULL, &partial, error);
+    fv_bytes_clear(partial);
+    FV_TRY(run_pass(t, target->node, target->pass, &t->chunk, NULL, partial, error));
     t->facts->compute += fv_now() - start;
-    if (status == FV_OK) status = store_bytes(t, fv_key_partial(target->node, target->pass, &t->stage->lattice, t->chunk_index), &partial, error);
-    fv_bytes_release(&partial);
-    return status;
+    return store_bytes(t, fv_key_partial(target->node, target->pass, &t->stage->lattice, t->chunk_index), partial, error);
 }
 
 typedef struct encoding {
@@ -276,17 +277,17 @@ typedef struct encoding {
 
 static bool encode_piece(void *context, int64_t piece, const fv_region *region) {
     encoding *e = context;
-    fv_bytes  bytes = { 0 };
+    fv_bytes *bytes = &e->t->worker->bytes;
     fv_block  window = fv_block_window(e->block, region);
     double    start = fv_now();
     fv_hash   key = fv_key_piece(e->target->sink, piece);
     if (!fv_store_has(e->t->instance->context->store, key)) {
-        e->status = e->target->writer->format->encode(e->target->writer, piece, &window, &bytes, e->error);
+        fv_bytes_clear(bytes);
+        e->status = e->target->writer->format->encode(e->target->writer, piece, &window, bytes, e->error);
         e->t->facts->write += fv_now() - start;
-        e->t->facts->bytes_written += (int64_t)bytes.size;
-        if (e->status == FV_OK) e->status = store_bytes(e->t, key, &bytes, e->error);
+        e->t->facts->bytes_written += (int64_t)bytes->size;
+        if (e->status == FV_OK) e->status = store_bytes(e->t, key, bytes, e->error);
     }
-    fv_bytes_release(&bytes);
     return e->status == FV_OK;
 }
 
