@@ -1,6 +1,7 @@
 /* The ledger of outputs. */
 #include "engines/ledger.h"
 #include "base/file.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -55,15 +56,24 @@ static bool parse_hash(const char *text, fv_hash *hash) {
     return true;
 }
 
-/* Takes up lines that were added since. */
+/* Takes up lines that were added since. Mutex held, so the file is read without lending the turn to compute: who waits for
+ * the mutex would have it and never give it back. */
 static fv_status catch_up(fv_ledger *ledger, fv_error *error) {
     struct stat s;
     if (fstat(ledger->fd, &s) || s.st_size < ledger->read + LINE) return FV_OK;
-    size_t    size = (size_t)(s.st_size - ledger->read);
-    char     *bytes = fv_alloc(size);
-    fv_status status = fv_file_read_at(ledger->fd, bytes, size, ledger->read, ledger->path, error);
-    size_t    at = 0;
-    while (status == FV_OK && at + LINE <= size) {
+    size_t  size = (size_t)(s.st_size - ledger->read), at = 0, got = 0;
+    char   *bytes = fv_alloc(size);
+    ssize_t n;
+    while (got < size && (n = pread(ledger->fd, bytes + got, size - got, ledger->read + (int64_t)got)) != 0) {
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) {
+            free(bytes);
+            return fv_fail(error, FV_ERROR_IO, "cannot read %s: %s", ledger->path, strerror(errno));
+        }
+        got += (size_t)n;
+    }
+    size = got;
+    while (at + LINE <= size) {
         fv_hash file, key;
         if (bytes[at + LINE - 1] == '\n' && bytes[at + 32] == ' ' && parse_hash(bytes + at, &file) && parse_hash(bytes + at + 33, &key)) {
             remember(ledger, file, key);
@@ -76,7 +86,7 @@ static fv_status catch_up(fv_ledger *ledger, fv_error *error) {
     }
     ledger->read += (int64_t)at;
     free(bytes);
-    return status;
+    return FV_OK;
 }
 
 fv_status fv_ledger_open(const char *path, fv_ledger **out, fv_error *error) {
@@ -108,9 +118,17 @@ bool fv_ledger_find(fv_ledger *ledger, fv_hash file, fv_hash *key) {
     return found;
 }
 
+/* A line that a power cut has torn would swallow the next one. */
+static bool ends_in_a_line(const fv_ledger *ledger) {
+    struct stat s;
+    char        last = '\n';
+    return fstat(ledger->fd, &s) || s.st_size == 0 || pread(ledger->fd, &last, 1, s.st_size - 1) != 1 || last == '\n';
+}
+
 fv_status fv_ledger_add(fv_ledger *ledger, const fv_hash *files, const fv_hash *keys, int count, fv_error *error) {
     fv_bytes lines = { 0 };
     char     file[33], key[33];
+    if (!ends_in_a_line(ledger)) fv_bytes_append(&lines, "\n", 1);
     for (int i = 0; i < count; i++) {
         fv_hash_format(files[i], file);
         fv_hash_format(keys[i], key);

@@ -337,17 +337,17 @@ static void close_item(fv_scheduler *s, fv_item *item) {
     if (status != FV_OK && item->instance)
         for (int k = 0; item->temporaries && k < item->instance->graph->nsinks; k++)
             if (item->temporaries[k]) fv_outputs_abandon(s->outputs, item->instance->graph->sinks[k].file);
+    if (status != FV_OK && s->context->bindings->collection) { /* before the mutex is taken: it may write */
+        fv_log("fovea: %s: %s", fv_bindings_item(s->context->bindings, item->number), error.message);
+        char *name = fv_sprintf("error %s", fv_bindings_item(s->context->bindings, item->number));
+        fv_record_fact(s->record, name, error.message);
+        free(name);
+    }
     pthread_mutex_lock(&s->mutex);
     if (status != FV_OK) {
         fv_collect_failure(s->result, fv_bindings_item(s->context->bindings, item->number), &error);
         s->progress.items_failed++;
         bool fatal = !s->context->bindings->collection || s->settings->stop_on_error || status == FV_ERROR_FULL || status == FV_ERROR_CANCELLED;
-        if (s->context->bindings->collection) {
-            fv_log("fovea: %s: %s", fv_bindings_item(s->context->bindings, item->number), error.message);
-            char *name = fv_sprintf("error %s", fv_bindings_item(s->context->bindings, item->number));
-            fv_record_fact(s->record, name, error.message);
-            free(name);
-        }
         if (fatal && !s->stopping) {
             s->stopping = true;
             s->status = status;

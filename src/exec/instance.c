@@ -1,5 +1,6 @@
 /* One item's graph, plan and values; the keys under which processes meet. */
 #include "exec/exec.h"
+#include "base/file.h"
 #include <stdlib.h>
 
 fv_status fv_instance_open(const fv_context *context, int64_t item, fv_instance **out, fv_diagnostics *diagnostics, fv_error *error) {
@@ -33,6 +34,14 @@ typedef struct open_writer {
 static open_writer    *open_writers;
 static pthread_mutex_t writers_mutex = PTHREAD_MUTEX_INITIALIZER;
 
+/* It is held while files are synced, and who syncs wants a turn to compute afterwards: so who waits here lends its own. */
+static void lock_writers(void) {
+    if (!pthread_mutex_trylock(&writers_mutex)) return;
+    fv_io_enter();
+    pthread_mutex_lock(&writers_mutex);
+    fv_io_leave();
+}
+
 static fv_writer *writer_of(const fv_instance *instance, const fv_sink *sink) {
     for (int s = 0; s < instance->plan->nstages; s++)
         for (int t = 0; t < instance->plan->stages[s].ntargets; t++)
@@ -49,7 +58,7 @@ void fv_instance_begin(fv_instance *instance, int sink, const char *temporary, f
     writer->path = fv_strdup(temporary);
     if (!writer->parallel) return;
     open_writer *entry = fv_calloc(sizeof *entry);
-    pthread_mutex_lock(&writers_mutex);
+    lock_writers();
     *entry = (open_writer){ open_writers, instance, writer };
     open_writers = entry;
     pthread_mutex_unlock(&writers_mutex);
@@ -58,7 +67,7 @@ void fv_instance_begin(fv_instance *instance, int sink, const char *temporary, f
 fv_status fv_instances_sync(void *context, fv_error *error) {
     (void)context;
     fv_status status = FV_OK;
-    pthread_mutex_lock(&writers_mutex);
+    lock_writers();
     for (open_writer *w = open_writers; w && status == FV_OK; w = w->next)
         if (w->writer->format->sync) status = w->writer->format->sync(w->writer, error);
     pthread_mutex_unlock(&writers_mutex);
@@ -66,7 +75,7 @@ fv_status fv_instances_sync(void *context, fv_error *error) {
 }
 
 static void forget_writers(const fv_instance *instance) {
-    pthread_mutex_lock(&writers_mutex);
+    lock_writers();
     for (open_writer **w = &open_writers; *w;) {
         open_writer *entry = *w;
         if (entry->instance != instance) {
@@ -136,35 +145,38 @@ static fv_status scalar_result(fv_instance *instance, const fv_node *node, fv_sc
     return status;
 }
 
-static fv_status scalar_locked(fv_instance *instance, const fv_node *node, fv_scalar *value, fv_error *error) {
+static bool scalar_known(fv_instance *instance, const fv_node *node, fv_scalar *value) {
+    pthread_mutex_lock(&instance->mutex);
+    bool known = instance->scalar_known[node->id];
+    if (known) *value = instance->scalars[node->id];
+    pthread_mutex_unlock(&instance->mutex);
+    return known;
+}
+
+/* The mutex is not held meanwhile: the result may have to come from disk, and who waits for a file gives its turn away, while
+ * who waits for a mutex keeps it. Two threads may find the same value. */
+fv_status fv_instance_scalar(fv_instance *instance, const fv_node *node, fv_scalar *value, fv_error *error) {
     if (!node->op) {
         *value = node->value;
         return FV_OK;
     }
-    if (!instance->scalar_known[node->id]) {
-        fv_scalar *place = &instance->scalars[node->id];
-        if (fv_op_is_point(node->op)) {
-            fv_scalar        in[FV_MAX_INPUTS];
-            const fv_scalar *pointers[FV_MAX_INPUTS] = { NULL };
-            for (int i = 0; i < node->ninputs; i++) {
-                if (!node->in[i]) continue;
-                FV_TRY(scalar_locked(instance, node->in[i], &in[i], error));
-                pointers[i] = &in[i];
-            }
-            FV_TRY(fv_scalar_apply(node->op, node->params, node->compute, &node->type, pointers, node->ninputs, place, error));
-        } else
-            FV_TRY(scalar_result(instance, node, place, error));
-        instance->scalar_known[node->id] = 1;
-    }
-    *value = instance->scalars[node->id];
-    return FV_OK;
-}
-
-fv_status fv_instance_scalar(fv_instance *instance, const fv_node *node, fv_scalar *value, fv_error *error) {
+    if (scalar_known(instance, node, value)) return FV_OK;
+    if (fv_op_is_point(node->op)) {
+        fv_scalar        in[FV_MAX_INPUTS];
+        const fv_scalar *pointers[FV_MAX_INPUTS] = { NULL };
+        for (int i = 0; i < node->ninputs; i++) {
+            if (!node->in[i]) continue;
+            FV_TRY(fv_instance_scalar(instance, node->in[i], &in[i], error));
+            pointers[i] = &in[i];
+        }
+        FV_TRY(fv_scalar_apply(node->op, node->params, node->compute, &node->type, pointers, node->ninputs, value, error));
+    } else
+        FV_TRY(scalar_result(instance, node, value, error));
     pthread_mutex_lock(&instance->mutex);
-    fv_status status = scalar_locked(instance, node, value, error);
+    instance->scalars[node->id] = *value;
+    instance->scalar_known[node->id] = 1;
     pthread_mutex_unlock(&instance->mutex);
-    return status;
+    return FV_OK;
 }
 
 static const fv_lattice *last_lattice(const fv_instance *instance, const fv_node *node) {
