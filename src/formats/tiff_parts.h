@@ -80,6 +80,10 @@ fv_status fv_tiff_create(const char *path, const fv_image_type *type, const fv_w
                          fv_error *error);
 fv_status fv_tiff_encode(fv_writer *writer, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error);
 fv_status fv_tiff_assemble(fv_writer *writer, fv_pieces *pieces, fv_error *error);
+fv_status fv_tiff_begin(fv_writer *writer, fv_error *error);
+fv_status fv_tiff_put(fv_writer *writer, const fv_block *block, fv_error *error);
+fv_status fv_tiff_sync(fv_writer *writer, fv_error *error);
+void      fv_tiff_free_writer(fv_writer *writer);
 void      fv_tiff_lzw(const uint8_t *data, size_t size, fv_bytes *out); /* appends */
 /* A file longer than this becomes a BigTIFF: 2^32 - 1, less in a test. */
 extern int64_t fv__tiff_classic_limit;

@@ -1,9 +1,13 @@
-/* Writing TIFF: pieces encoded anywhere, and a container put around them that depends on their sizes alone. */
+/* Writing TIFF: pieces encoded anywhere, and a container put around them that depends on their sizes alone. Strips without
+ * compression have their place before anything is computed: many workers put them there at once, and the bytes are the same. */
 #include "base/deflate.h"
 #include "formats/tiff_parts.h"
+#include "op/dense.h"
 #include <assert.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include <zstd.h>
 
 enum { STRIP_BYTES = 256 << 10, TILE = 512, MOST_TILE_BYTES = 4 << 20, WIDEST_STRIP = 8192, DATA_START = 16, FLUSH = 4 << 20 };
@@ -12,12 +16,15 @@ enum { DEFLATE, ZSTD, LZW, NONE }; /* as in the format's list of compressions */
 int64_t fv__tiff_classic_limit = UINT32_MAX;
 
 typedef struct {
-    fv_writer base;
-    int       compression, level;
-    bool      tiled, predict;
-    int       leading; /* axes that are pages */
-    int64_t   width, height, samples;
-    int64_t   piece_width, piece_height, pieces_a_page, pages;
+    fv_writer       base;
+    int             compression, level;
+    bool            tiled, predict;
+    int             leading; /* axes that are pages */
+    int64_t         width, height, samples;
+    int64_t         piece_width, piece_height, pieces_a_page, pages;
+    fv_dense        dense; /* where the voxels lie, if the writer is parallel */
+    pthread_mutex_t mutex; /* guards the opening of fd */
+    int             fd;
 } writer;
 
 /* ---------------------------------------------------------------- choosing */
@@ -86,8 +93,10 @@ fv_status fv_tiff_create(const char *path, const fv_image_type *type, const fv_w
     w->predict = compression != NONE && fv_dtype_is_integer(type->dtype) && size <= 4;
     fv_status status = choose_level(w, options, error);
     if (status == FV_OK) status = choose_pieces(w, options, error);
+    pthread_mutex_init(&w->mutex, NULL);
+    w->fd = -1;
     if (status != FV_OK) {
-        fv_writer_free(&w->base);
+        fv_tiff_free_writer(&w->base);
         return status;
     }
     w->pages = 1;
@@ -98,8 +107,18 @@ fv_status fv_tiff_create(const char *path, const fv_image_type *type, const fv_w
     w->pieces_a_page = ((w->height + w->piece_height - 1) / w->piece_height) * ((w->width + w->piece_width - 1) / w->piece_width);
     int64_t bytes = w->piece_height * w->piece_width * w->samples * (int64_t)size;
     w->base.piece_memory = bytes + FV_MAX(fv_deflate_memory(bytes), bytes * 3 / 2) + (8 << 20); /* LZW's growth, zstd's tables */
+    w->base.parallel = w->base.any_region = compression == NONE && !w->tiled && type->dtype != FV_BOOL;
+    w->dense = (fv_dense){ .offset = DATA_START, .dtype = type->dtype, .ndim = type->ndim };
+    memcpy(w->dense.shape, type->shape, sizeof w->dense.shape);
     *out = &w->base;
     return FV_OK;
+}
+
+void fv_tiff_free_writer(fv_writer *base) {
+    writer *w = (writer *)base;
+    if (w->fd >= 0) close(w->fd);
+    pthread_mutex_destroy(&w->mutex);
+    fv_writer_free(base);
 }
 
 /* ---------------------------------------------------------------- pieces */
@@ -362,23 +381,58 @@ static fv_status put_header(const writer *w, int fd, int64_t first, bool big, fv
     return status;
 }
 
-static fv_status put_file(const writer *w, fv_pieces *pieces, int fd, fv_error *error) {
+/* All that is not voxels, which end at `end`. */
+static fv_status put_container(const writer *w, int fd, const uint32_t *sizes, int64_t end, fv_error *error) {
+    int64_t first = aligned(end);
+    bool    big = first + w->pages * 4096 + w->pages * w->pieces_a_page * 8 > fv__tiff_classic_limit;
+    FV_TRY(put_directories(w, fd, sizes, first, big, error));
+    return put_header(w, fd, first, big, error);
+}
+
+fv_status fv_tiff_assemble(fv_writer *base, fv_pieces *pieces, fv_error *error) {
+    const writer *w = (const writer *)base;
+    int           fd;
+    int64_t       end;
+    FV_TRY(fv_file_open_write(base->path, &fd, error));
     uint32_t *sizes = fv_alloc((size_t)pieces->count * sizeof *sizes);
-    int64_t   end;
     fv_status status = put_pieces(w, pieces, fd, sizes, &end, error);
-    int64_t   first = aligned(end);
-    bool      big = first + w->pages * 4096 + pieces->count * 8 > fv__tiff_classic_limit;
-    if (status == FV_OK) status = put_directories(w, fd, sizes, first, big, error);
-    if (status == FV_OK) status = put_header(w, fd, first, big, error);
+    if (status == FV_OK) status = put_container(w, fd, sizes, end, error);
+    if (status == FV_OK) status = fv_file_sync(fd, base->path, error);
+    free(sizes);
+    fv_status closed = fv_file_close(fd, base->path, status == FV_OK ? error : NULL);
+    return status == FV_OK ? closed : status;
+}
+
+/* ---------------------------------------------------------------- in place */
+
+static fv_status open_once(writer *w, fv_error *error) {
+    pthread_mutex_lock(&w->mutex);
+    fv_status status = w->fd >= 0 ? FV_OK : fv_file_open_update(w->base.path, &w->fd, error);
+    pthread_mutex_unlock(&w->mutex);
+    return status;
+}
+
+fv_status fv_tiff_begin(fv_writer *base, fv_error *error) {
+    writer   *w = (writer *)base;
+    int64_t   count = w->pages * w->pieces_a_page, row = w->width * w->samples * (int64_t)fv_dtype_size(base->type.dtype);
+    uint32_t *sizes = fv_alloc((size_t)count * sizeof *sizes);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t y = i % w->pieces_a_page * w->piece_height;
+        sizes[i] = (uint32_t)(FV_MIN(w->piece_height, w->height - y) * row);
+    }
+    fv_status status = open_once(w, error);
+    if (status == FV_OK) status = put_container(w, w->fd, sizes, DATA_START + fv_dense_bytes(&w->dense), error);
     free(sizes);
     return status;
 }
 
-fv_status fv_tiff_assemble(fv_writer *base, fv_pieces *pieces, fv_error *error) {
-    int fd;
-    FV_TRY(fv_file_open_write(base->path, &fd, error));
-    fv_status status = put_file((const writer *)base, pieces, fd, error);
-    if (status == FV_OK) status = fv_file_sync(fd, base->path, error);
-    fv_status closed = fv_file_close(fd, base->path, status == FV_OK ? error : NULL);
-    return status == FV_OK ? closed : status;
+fv_status fv_tiff_put(fv_writer *base, const fv_block *block, fv_error *error) {
+    writer *w = (writer *)base;
+    FV_TRY(open_once(w, error));
+    return fv_dense_write(&w->dense, w->fd, base->path, block, error);
+}
+
+fv_status fv_tiff_sync(fv_writer *base, fv_error *error) {
+    writer *w = (writer *)base;
+    return w->fd < 0 ? FV_OK : fv_file_sync(w->fd, base->path, error);
 }
