@@ -4,9 +4,7 @@
  * 1. |word[i]| < (pending + 1) * 2^32, and pending < LIMIT, so that a word never overflows.
  * 2. Every finite value added is a multiple of 2^lowest.
  *
- * Method: small superaccumulators (R. M. Neal, Fast exact summation using small and large superaccumulators, 2015); arrays
- * go through strips that are split at a common grid, so that plain double additions are exact within the strip (the
- * pre-rounding of J. Demmel and H. D. Nguyen, Fast reproducible floating-point summation, 2013). */
+ * Method: small superaccumulators (R. M. Neal, Fast exact summation using small and large superaccumulators, 2015). */
 #include "base/exact_sum.h"
 #include <assert.h>
 #include <math.h>
@@ -98,137 +96,6 @@ void fv_sum_merge(fv_sum *into, const fv_sum *from) {
     into->nans += from->nans;
     into->positive_infinities += from->positive_infinities;
     into->negative_infinities += from->negative_infinities;
-}
-
-/* ---------------------------------------------------------------- strips
- * A strip of doubles below 2^(highest + 1) is cut at the grid 2^(highest - 43): the parts above add up exactly in a double,
- * because STRIP of them stay below 2^53 grid steps. What is left is at most half a grid step, so it is a strip again with
- * highest - 44. Nearly always nothing is left after two cuts, which one sweep makes. */
-
-enum { STRIP = 256, STEP = 44, SWEEPS = 4, LANES = 2, CHAINS = 4 }; /* chains of additions hide their latency */
-typedef double   lanes __attribute__((vector_size(LANES * sizeof(double))));
-typedef uint64_t masks __attribute__((vector_size(LANES * sizeof(double))));
-
-static double lanes_total(const lanes value[CHAINS]) {
-    double total = 0;
-    for (int i = 0; i < CHAINS * LANES; i++) total += value[i / LANES][i % LANES];
-    return total;
-}
-
-/* Takes two cuts off the strip; true if something is left in it. */
-static bool sweep(lanes *strip, int highest, double cut[2]) {
-    double first = ldexp(1.5, highest + 9), second = ldexp(1.5, highest - STEP + 9);
-    lanes  rounder = { first, first }, finer = { second, second }, above[CHAINS] = { 0 }, below[CHAINS] = { 0 };
-    masks  left[CHAINS] = { 0 };
-    for (int i = 0; i < STRIP / LANES; i += CHAINS)
-        for (int c = 0; c < CHAINS; c++) {
-            lanes value = strip[i + c], part = (value + rounder) - rounder;
-            above[c] += part;
-            value -= part;
-            part = (value + finer) - finer;
-            below[c] += part;
-            strip[i + c] = value -= part;
-            left[c] |= (masks)value;
-        }
-    cut[0] = lanes_total(above);
-    cut[1] = lanes_total(below);
-    masks any = (left[0] | left[1] | left[2] | left[3]) << 1; /* zeros may be negative */
-    return any[0] || any[1];
-}
-
-/* The strip has zeros behind its n values and is used up. */
-static void add_strip(fv_sum *sum, double *strip, int n, int highest) {
-    bool left = true;
-    for (int i = 0; left && i < SWEEPS && highest > -900 && highest < 1000; i++, highest -= 2 * STEP) {
-        double cut[2];
-        left = sweep((lanes *)strip, highest, cut);
-        fv_sum_add(sum, cut[0]);
-        fv_sum_add(sum, cut[1]);
-    }
-    for (int i = 0; left && i < n; i++)
-        if (strip[i] != 0) fv_sum_add(sum, strip[i]);
-}
-
-static void pad(double *strip, int n) {
-    if (n < STRIP) memset(strip + n, 0, (size_t)(STRIP - n) * sizeof *strip);
-}
-
-/* Exponent of the largest value; 1024 if one is infinite or NaN. */
-static int highest_float(const float *values, int n) {
-    int32_t most = 0;
-    for (int i = 0; i < n; i++) {
-        int32_t bits;
-        memcpy(&bits, values + i, sizeof bits);
-        bits &= INT32_MAX;
-        most = bits > most ? bits : most;
-    }
-    int field = most >> 23;
-    return field == 255 ? 1024 : FV_MAX(field, 1) - 127;
-}
-
-/* The same; *tiny: a square would lose bits below the least double. */
-static int highest_double(const double *values, int n, bool *tiny) {
-    int32_t most = 0, found = 0;
-    for (int i = 0; i < n; i++) {
-        uint64_t bits;
-        memcpy(&bits, values + i, sizeof bits);
-        int32_t top = (int32_t)(bits >> 32) & INT32_MAX;
-        most = top > most ? top : most;
-        found |= (top < (1023 - 450) << 20) & (bits << 1 != 0);
-    }
-    *tiny = found;
-    return FV_MAX(most >> 20, 1) - 1023;
-}
-
-void fv_sum_add_floats(fv_sum *sum, fv_sum *squares, const float *values, int64_t n) {
-    _Alignas(64) double strip[STRIP];
-    for (int64_t done = 0; done < n; done += STRIP) {
-        int count = (int)FV_MIN(n - done, STRIP), highest = highest_float(values + done, count);
-        if (squares) {
-            for (int i = 0; i < count; i++) strip[i] = (double)values[done + i] * values[done + i];
-            pad(strip, count);
-            add_strip(squares, strip, count, 2 * highest + 1);
-        }
-        if (sum) {
-            for (int i = 0; i < count; i++) strip[i] = values[done + i];
-            pad(strip, count);
-            add_strip(sum, strip, count, highest);
-        }
-    }
-}
-
-/* Square and its rounding error, after Dekker: exact where no part underflows or overflows. */
-static void square_parts(const double *values, int n, double *high, double *low) {
-    for (int i = 0; i < n; i++) {
-        double x = values[i], wide = 0x8000001p0 * x, top = wide - (wide - x), rest = x - top;
-        high[i] = x * x;
-        low[i] = ((top * top - high[i]) + 2 * top * rest) + rest * rest;
-    }
-}
-
-static void add_square_strip(fv_sum *squares, const double *values, int n, int highest) {
-    _Alignas(64) double high[STRIP], low[STRIP];
-    square_parts(values, n, high, low);
-    pad(high, n);
-    pad(low, n);
-    add_strip(squares, high, n, 2 * highest + 1);
-    add_strip(squares, low, n, 2 * highest + 1 - 53);
-}
-
-void fv_sum_add_doubles(fv_sum *sum, fv_sum *squares, const double *values, int64_t n) {
-    _Alignas(64) double strip[STRIP];
-    for (int64_t done = 0; done < n; done += STRIP) {
-        bool tiny;
-        int  count = (int)FV_MIN(n - done, STRIP), highest = highest_double(values + done, count, &tiny);
-        if (squares && !tiny && highest < 480) add_square_strip(squares, values + done, count, highest);
-        else if (squares)
-            for (int i = 0; i < count; i++) fv_sum_add_square(squares, values[done + i]);
-        if (sum) {
-            memcpy(strip, values + done, (size_t)count * sizeof *strip);
-            pad(strip, count);
-            add_strip(sum, strip, count, highest);
-        }
-    }
 }
 
 /* ---------------------------------------------------------------- results: natural numbers of 32-bit limbs */

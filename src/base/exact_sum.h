@@ -50,9 +50,9 @@ void fv_sum_add(fv_sum *sum, double value);
 void fv_sum_add_square(fv_sum *squares, double value);
 /* FV_SUM_INTEGER; the square of an integer is an integer like any other. */
 void fv_sum_add_integer(fv_sum *sum, bool negative, unsigned __int128 magnitude);
-/* Arrays, at several GB/s; squares or sum may be NULL. */
-void fv_sum_add_floats(fv_sum *sum, fv_sum *squares, const float *values, int64_t n);
-void fv_sum_add_doubles(fv_sum *sum, fv_sum *squares, const double *values, int64_t n);
+/* Arrays, at several GB/s (base/exact_strip.h); squares or sum may be NULL. */
+static inline void fv_sum_add_floats(fv_sum *sum, fv_sum *squares, const float *values, int64_t n);
+static inline void fv_sum_add_doubles(fv_sum *sum, fv_sum *squares, const double *values, int64_t n);
 /* Adds another sum of the same kind. */
 void fv_sum_merge(fv_sum *into, const fv_sum *from);
 
@@ -68,4 +68,5 @@ double fv_sum_variance(const fv_sum *sum, const fv_sum *squares, int64_t count);
 int64_t  fv_sum_integer_value(const fv_sum *sum);
 uint64_t fv_sum_natural_value(const fv_sum *sum);
 
+#include "base/exact_strip.h"
 #endif

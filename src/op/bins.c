@@ -22,7 +22,7 @@ void fv_bins_edges(const fv_bins *bins, double *edges) { /* as numpy.linspace */
     }                                                                     \
     break;
 
-void fv_bins_count(const fv_bins *bins, const double *edges, const fv_block *block, uint64_t *counts) {
+void fv_bins_count(const fv_bins *bins, const double *edges, const fv_block *block, uint32_t *counts) {
     int64_t n = block->region.ndim ? block->region.size[block->region.ndim - 1] : 1;
     fv_rows rows;
     for (fv_rows_begin(&rows, &block->region); fv_rows_next(&rows);) {

@@ -32,7 +32,7 @@ FV__BIN_OF(fv_bin_of_float, float)
 FV__BIN_OF(fv_bin_of_double, double)
 #undef FV__BIN_OF
 
-/* Adds the values of a block to counts[bins->count]. */
-void fv_bins_count(const fv_bins *bins, const double *edges, const fv_block *block, uint64_t *counts);
+/* Adds the values of a block (of fewer than 2^32 voxels) to counts[bins->count]. */
+void fv_bins_count(const fv_bins *bins, const double *edges, const fv_block *block, uint32_t *counts);
 
 #endif

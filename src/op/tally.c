@@ -3,13 +3,18 @@
 
 static size_t bytes_of(const fv_tally *tally) { return sizeof *tally + (size_t)tally->count * sizeof *tally->counts; }
 
-static uint64_t count_of(const uint64_t *counts, int tables, int64_t keys, int64_t key) {
+fv_status fv_tally_check(const fv_block *block, fv_error *error) {
+    if (fv_region_voxels(&block->region) <= UINT32_MAX) return FV_OK;
+    return fv_fail(error, FV_ERROR_USAGE, "a chunk has 2^32 voxels or more; choose smaller ones");
+}
+
+static uint64_t count_of(const uint32_t *counts, int tables, int64_t keys, int64_t key) {
     uint64_t total = 0;
     for (int t = 0; t < tables; t++) total += counts[t * keys + key];
     return total;
 }
 
-void fv_tally_append(fv_bytes *partial, const uint64_t *counts, int tables, int64_t keys) {
+void fv_tally_append(fv_bytes *partial, const uint32_t *counts, int tables, int64_t keys) {
     int64_t first = 0, end = keys;
     while (first < end && !count_of(counts, tables, keys, first)) first++;
     while (end > first && !count_of(counts, tables, keys, end - 1)) end--;

@@ -13,7 +13,9 @@ typedef struct fv_tally {
 } fv_tally;
 
 /* Appends a tally; counts[t * keys + k] of all tables t are added up. */
-void fv_tally_append(fv_bytes *partial, const uint64_t *counts, int tables, int64_t keys);
+void fv_tally_append(fv_bytes *partial, const uint32_t *counts, int tables, int64_t keys);
+/* Counts while a task runs have 32 bits, because large tables leave the cache: a block must have fewer than 2^32 voxels. */
+fv_status fv_tally_check(const fv_block *block, fv_error *error);
 /* A combine: each tally of the partial is added to its counterpart. */
 void fv_tally_combine(const void *params, fv_bytes *into, const void *partial, size_t size);
 /* The i-th tally of a partial; NULL behind the last. */
@@ -25,46 +27,44 @@ static inline bool    fv_tally_fits(fv_dtype dtype) { return fv_dtype_size(dtype
 static inline int64_t fv_tally_keys(fv_dtype dtype) { return (int64_t)1 << 8 * fv_dtype_size(dtype); }
 static inline int64_t fv_tally_offset(fv_dtype dtype) { return dtype == FV_INT8 ? INT8_MIN : dtype == FV_INT16 ? INT16_MIN : 0; }
 
-/* Several tables, so that equal neighbours do not wait for each other. */
-enum { FV_TALLY_TABLES = 4 };
-static inline size_t fv_tally_scratch(fv_dtype dtype) { return FV_TALLY_TABLES * (size_t)fv_tally_keys(dtype) * sizeof(uint64_t); }
+/* Several tables of bytes, so that equal neighbours do not wait for each other; of 16 bits they would leave the cache. */
+static inline int    fv_tally_tables(fv_dtype dtype) { return fv_dtype_size(dtype) == 1 ? 4 : 1; }
+static inline size_t fv_tally_scratch(fv_dtype dtype) { return (size_t)(fv_tally_tables(dtype) * fv_tally_keys(dtype)) * sizeof(uint32_t); }
 
-#define FV__TALLY(NAME, TYPE, FLIP)                                                                      \
-    static inline void NAME(uint64_t *counts, int64_t keys, const void *data, int64_t n) {              \
-        const TYPE *x = data;                                                                            \
-        int64_t     i = 0;                                                                               \
-        uint64_t   *a = counts, *b = a + keys, *c = b + keys, *d = c + keys;                             \
-        for (; i + 4 <= n; i += 4) {                                                                     \
-            a[(TYPE)(x[i] ^ (FLIP))]++;                                                                  \
-            b[(TYPE)(x[i + 1] ^ (FLIP))]++;                                                              \
-            c[(TYPE)(x[i + 2] ^ (FLIP))]++;                                                              \
-            d[(TYPE)(x[i + 3] ^ (FLIP))]++;                                                              \
-        }                                                                                                \
-        for (; i < n; i++) a[(TYPE)(x[i] ^ (FLIP))]++;                                                   \
+#define FV__TALLY(NAME, TYPE, FLIP, TABLES)                                                              \
+    static inline void NAME(uint32_t *counts, const void *data, int64_t n) {                             \
+        const TYPE   *x = data;                                                                          \
+        const int64_t keys = (int64_t)1 << 8 * sizeof(TYPE);                                             \
+        int64_t       i = 0;                                                                             \
+        for (; i + (TABLES) <= n; i += (TABLES))                                                         \
+            for (int t = 0; t < (TABLES); t++) counts[t * keys + (TYPE)(x[i + t] ^ (FLIP))]++;           \
+        for (; i < n; i++) counts[(TYPE)(x[i] ^ (FLIP))]++;                                              \
     }
-FV__TALLY(fv__tally_uint8, uint8_t, 0)
-FV__TALLY(fv__tally_int8, uint8_t, 0x80)
-FV__TALLY(fv__tally_uint16, uint16_t, 0)
-FV__TALLY(fv__tally_int16, uint16_t, 0x8000)
+FV__TALLY(fv__tally_uint8, uint8_t, 0, 4)
+FV__TALLY(fv__tally_int8, uint8_t, 0x80, 4)
+FV__TALLY(fv__tally_uint16, uint16_t, 0, 1)
+FV__TALLY(fv__tally_int16, uint16_t, 0x8000, 1)
 #undef FV__TALLY
 
 /* A run of a pass whose partial is one tally of all values of an image of a fitting type. */
-static inline void fv_tally_run(fv_run *r) {
+static inline fv_status fv_tally_run(fv_run *r, fv_error *error) {
     const fv_block *block = r->in[0];
-    int64_t         keys = fv_tally_keys(block->dtype), n = block->region.ndim ? block->region.size[block->region.ndim - 1] : 1;
-    uint64_t       *counts = r->scratch;
+    int64_t         n = block->region.ndim ? block->region.size[block->region.ndim - 1] : 1;
+    uint32_t       *counts = r->scratch;
     fv_rows         rows;
+    FV_TRY(fv_tally_check(block, error));
     memset(counts, 0, fv_tally_scratch(block->dtype));
     for (fv_rows_begin(&rows, &block->region); fv_rows_next(&rows);) {
         const void *data = fv_block_at(block, rows.position);
         switch (block->dtype) {
-        case FV_INT8: fv__tally_int8(counts, keys, data, n); break;
-        case FV_UINT16: fv__tally_uint16(counts, keys, data, n); break;
-        case FV_INT16: fv__tally_int16(counts, keys, data, n); break;
-        default: fv__tally_uint8(counts, keys, data, n); break;
+        case FV_INT8: fv__tally_int8(counts, data, n); break;
+        case FV_UINT16: fv__tally_uint16(counts, data, n); break;
+        case FV_INT16: fv__tally_int16(counts, data, n); break;
+        default: fv__tally_uint8(counts, data, n); break;
         }
     }
-    fv_tally_append(r->partial, counts, FV_TALLY_TABLES, keys);
+    fv_tally_append(r->partial, counts, fv_tally_tables(block->dtype), fv_tally_keys(block->dtype));
+    return FV_OK;
 }
 
 #endif

@@ -66,5 +66,5 @@ const fv_op FV_OP(count) = {
     .name = "count", .family = "statistics", .brief = "number of voxels that are not zero", .version = 1,
     .doc = "As numpy.count_nonzero: nan counts.",
     .inputs = inputs, .result = FV_KIND_SCALAR, .infer = infer, .passes = passes,
-    .example = "a = phantom(\"cells\", [64, 64])\nwrite(a * count(a > 100), \"weighted.npy\")",
+    .example = "a = phantom(\"cells\", [64, 64])\nwrite(a / count(a > 100), \"share.npy\")",
 };

@@ -46,9 +46,7 @@ static size_t bound_survey(const fv_need *n) {
 }
 
 static fv_status run_survey(fv_run *r, fv_error *error) {
-    if (!small(&r->need)) return fv_extent_run(r, error);
-    fv_tally_run(r);
-    return FV_OK;
+    return small(&r->need) ? fv_tally_run(r, error) : fv_extent_run(r, error);
 }
 
 static void combine_survey(const void *parameters, fv_bytes *into, const void *partial, size_t size) {
@@ -129,8 +127,9 @@ static fv_status run_bins(fv_run *r, fv_error *error) {
     size_t         size;
     if (small(&r->need)) return FV_OK;
     FV_TRY(r->results->get(r->results, 0, (const void **)&bins, &size, error));
+    FV_TRY(fv_tally_check(r->in[0], error));
     double   *edges = r->scratch;
-    uint64_t *counts = (uint64_t *)(edges + bins->count + 1);
+    uint32_t *counts = (uint32_t *)(edges + bins->count + 1);
     fv_bins_edges(bins, edges);
     memset(counts, 0, (size_t)bins->count * sizeof *counts);
     fv_bins_count(bins, edges, r->in[0], counts);

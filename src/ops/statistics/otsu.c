@@ -75,9 +75,7 @@ static size_t bound_survey(const fv_need *n) {
 }
 
 static fv_status run_survey(fv_run *r, fv_error *error) {
-    if (!small(&r->need)) return fv_extent_run(r, error);
-    fv_tally_run(r);
-    return FV_OK;
+    return small(&r->need) ? fv_tally_run(r, error) : fv_extent_run(r, error);
 }
 
 static void combine_survey(const void *params, fv_bytes *into, const void *partial, size_t size) {
@@ -130,14 +128,14 @@ static void need_bins(const fv_need *n, fv_region *in) {
 }
 
 static int64_t most_keys(const fv_need *n) { return small(n) ? 0 : fv_dtype_is_float(n->in[0]->image.dtype) ? BINS : MOST_VALUES; }
-static size_t  scratch_bins(const fv_need *n) { return (size_t)most_keys(n) * sizeof(uint64_t); }
-static size_t  bound_bins(const fv_need *n) { return sizeof(fv_tally) + scratch_bins(n); }
+static size_t  scratch_bins(const fv_need *n) { return (size_t)most_keys(n) * sizeof(uint32_t); }
+static size_t  bound_bins(const fv_need *n) { return sizeof(fv_tally) + (size_t)most_keys(n) * sizeof(uint64_t); }
 
 #define COUNT(TYPE)                                                                                       \
     for (int64_t i = 0; i < n; i++) counts[(uint64_t)((const TYPE *)data)[i] - low]++; \
     break;
 
-static void count_values(const fv_block *block, uint64_t low, uint64_t *counts) {
+static void count_values(const fv_block *block, uint64_t low, uint32_t *counts) {
     int64_t n = block->region.ndim ? block->region.size[block->region.ndim - 1] : 1;
     fv_rows rows;
     for (fv_rows_begin(&rows, &block->region); fv_rows_next(&rows);) {
@@ -156,7 +154,8 @@ static fv_status run_bins(fv_run *r, fv_error *error) {
     if (small(&r->need)) return FV_OK;
     FV_TRY(r->results->get(r->results, 0, (const void **)&s, &size, error));
     if (s->constant) return FV_OK;
-    uint64_t *counts = r->scratch;
+    FV_TRY(fv_tally_check(r->in[0], error));
+    uint32_t *counts = r->scratch;
     memset(counts, 0, (size_t)s->keys * sizeof *counts);
     if (fv_dtype_is_float(r->in[0]->dtype)) {
         double edges[BINS + 1];

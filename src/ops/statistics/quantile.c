@@ -78,14 +78,17 @@ static void need_third(const fv_need *n, fv_region *in) {
 }
 
 static size_t scratch(const fv_need *n) {
-    return fv_tally_fits(n->in[0]->image.dtype) ? fv_tally_scratch(n->in[0]->image.dtype) : 2 * KEYS * sizeof(uint64_t);
+    return fv_tally_fits(n->in[0]->image.dtype) ? fv_tally_scratch(n->in[0]->image.dtype) : 2 * KEYS * sizeof(uint32_t);
 }
 
-static size_t bound(const fv_need *n) { return 3 * sizeof(fv_tally) + scratch(n) + sizeof(uint64_t); }
+static size_t bound(const fv_need *n) {
+    (void)n;
+    return 3 * sizeof(fv_tally) + (2 * KEYS + 1) * sizeof(uint64_t);
+}
 
 /* The next 16 bits of the keys that begin with one of the two prefixes; other keys are not counted. Nan is counted in the first
  * pass only. */
-typedef struct { uint64_t *counts[2], prefix[2], nans; int shift; bool two; } counter;
+typedef struct { uint32_t *counts[2], nans; uint64_t prefix[2]; int shift; bool two; } counter;
 
 static inline void count_key(counter *c, uint64_t key) {
     uint64_t upper = key >> c->shift >> 16, place = key >> c->shift & (KEYS - 1);
@@ -121,15 +124,13 @@ static fv_status run(fv_run *r, fv_error *error) {
     state           s;
     FV_TRY(earlier(r->results, &s, error));
     if (s.done) return FV_OK;
-    if (fv_tally_fits(dtype)) {
-        fv_tally_run(r);
-        return FV_OK;
-    }
-    counter c = { .counts = { r->scratch, (uint64_t *)r->scratch + KEYS }, .prefix = { s.prefix[0], s.prefix[1] },
+    if (fv_tally_fits(dtype)) return fv_tally_run(r, error);
+    FV_TRY(fv_tally_check(block, error));
+    counter c = { .counts = { r->scratch, (uint32_t *)r->scratch + KEYS }, .prefix = { s.prefix[0], s.prefix[1] },
                   .two = s.prefix[0] != s.prefix[1], .shift = key_bits(dtype) - s.bits - 16 };
     int64_t n = block->region.ndim ? block->region.size[block->region.ndim - 1] : 1;
     fv_rows rows;
-    memset(r->scratch, 0, 2 * KEYS * sizeof(uint64_t));
+    memset(r->scratch, 0, 2 * KEYS * sizeof(uint32_t));
     for (fv_rows_begin(&rows, &block->region); fv_rows_next(&rows);) count_row(&c, fv_block_at(block, rows.position), dtype, n);
     fv_tally_append(r->partial, c.counts[0], 1, KEYS);
     if (c.two) fv_tally_append(r->partial, c.counts[1], 1, KEYS);
