@@ -37,8 +37,10 @@ static double best_run(const char *op, const char *params, test_image *image) {
 }
 
 int main(int argc, char **argv) {
-    static const struct { const char *op, *params; } ops[] = { { "sum", "" }, { "mean", "" }, { "var", "" }, { "min", "" }, { "count", "" },
-        { "histogram", "" }, { "quantile", "q=0.5" }, { "otsu", "" } };
+    static const struct {
+        const char *op, *params;
+    } ops[] = { { "sum", "" },   { "mean", "" },      { "var", "" },           { "min", "" },
+                { "count", "" }, { "histogram", "" }, { "quantile", "q=0.5" }, { "otsu", "" } };
     static const fv_dtype types[] = { FV_UINT8, FV_UINT16, FV_FLOAT32, FV_FLOAT64 };
     for (int t = 0; t < FV_COUNT(types); t++) {
         test_image image = test_image_new(types[t], 2, (int64_t[]){ SIDE, SIDE });
@@ -50,7 +52,8 @@ int main(int argc, char **argv) {
             for (int k = 1; k < argc; k++) wanted = wanted || !strcmp(argv[k], ops[o].op);
             if (!wanted) continue;
             double seconds = best_run(ops[o].op, ops[o].params, &image);
-            printf("%-8s %-10s %6.3f ns  %6.2f GB/s\n", fv_dtype_name(types[t]), ops[o].op, seconds / voxels * 1e9, bytes / seconds / 1e9);
+            printf("%-8s %-10s %6.3f ns  %6.2f GB/s\n", fv_dtype_name(types[t]), ops[o].op, seconds / voxels * 1e9,
+                   bytes / seconds / 1e9);
         }
         test_image_free(&image);
     }

@@ -30,7 +30,8 @@ static inline double fv__lanes_total(const fv__lanes value[FV__CHAINS]) {
 
 /* Takes two cuts off the strip; true if something is left in it. Several chains of additions hide their latency. */
 static inline bool fv__sweep(fv__lanes *strip, int highest, double cut[2]) {
-    fv__lanes zero = { 0 }, rounder = zero + 1.5 * fv__power_of_two(highest + 9), finer = zero + 1.5 * fv__power_of_two(highest - FV__STEP + 9);
+    fv__lanes zero = { 0 }, rounder = zero + 1.5 * fv__power_of_two(highest + 9),
+              finer = zero + 1.5 * fv__power_of_two(highest - FV__STEP + 9);
     fv__lanes above[FV__CHAINS] = { 0 }, below[FV__CHAINS] = { 0 };
     fv__masks left = { 0 };
     for (int i = 0; i < FV__STRIP / FV__LANES; i += FV__CHAINS)

@@ -43,7 +43,8 @@ FV__MOMENTS(fv__moments_int32, int32_t, int64_t, uint64_t, 1 << 16)
 
 static inline void fv__moments_wide(fv_moments *m, const void *data, int64_t n, bool is_signed, bool squares) {
     __int128 sum = 0; /* 2^63 values of 64 bits fit */
-    for (int64_t i = 0; i < n; i++) sum += is_signed ? (__int128)((const int64_t *)data)[i] : (__int128)((const uint64_t *)data)[i];
+    for (int64_t i = 0; i < n; i++)
+        sum += is_signed ? (__int128)((const int64_t *)data)[i] : (__int128)((const uint64_t *)data)[i];
     fv_sum_add_integer(&m->sum.sum, sum < 0, sum < 0 ? -(unsigned __int128)sum : (unsigned __int128)sum);
     for (int64_t i = 0; squares && i < n; i++) {
         int64_t  value = ((const int64_t *)data)[i];

@@ -47,7 +47,8 @@ static survey look(const fv_infer *i, int first) {
 static void format_shape(const fv_image_type *type, char text[128]) {
     int used = 0;
     text[0] = 0;
-    for (int d = 0; d < type->ndim; d++) used += snprintf(text + used, 128 - (size_t)used, "%s%lld", d ? " x " : "", (long long)type->shape[d]);
+    for (int d = 0; d < type->ndim; d++)
+        used += snprintf(text + used, 128 - (size_t)used, "%s%lld", d ? " x " : "", (long long)type->shape[d]);
 }
 
 static bool same_shape(const fv_image_type *a, const fv_image_type *b) {
@@ -62,7 +63,8 @@ static fv_status shape_output(fv_infer *i, bool *image, fv_error *error) {
         if (i->in[k]->kind != FV_KIND_IMAGE) continue;
         const fv_image_type *type = &i->in[k]->image;
         if (fv_dtype_is_complex(type->dtype))
-            return fv_fail(error, FV_ERROR_USAGE, "the image is %s; real, integer and bool images are possible", fv_dtype_name(type->dtype));
+            return fv_fail(error, FV_ERROR_USAGE, "the image is %s; real, integer and bool images are possible",
+                           fv_dtype_name(type->dtype));
         if (same_shape(type, first)) continue;
         char one[128], other[128];
         format_shape(first, one);
@@ -134,7 +136,11 @@ fv_status fv_infer_keep(fv_infer *i, fv_error *error) {
     bool image;
     FV_TRY(shape_output(i, &image, error));
     survey   s = look(i, 0);
-    fv_dtype dtype = image ? s.image->dtype : !s.integers ? FV_FLOAT64 : s.wide_unsigned ? FV_UINT64 : s.bools ? FV_BOOL : FV_INT64;
+    fv_dtype dtype = image             ? s.image->dtype
+                     : !s.integers     ? FV_FLOAT64
+                     : s.wide_unsigned ? FV_UINT64
+                     : s.bools         ? FV_BOOL
+                                       : FV_INT64;
     set(i, fv_compute_type(dtype), dtype);
     return FV_OK;
 }
@@ -163,7 +169,8 @@ fv_status fv_infer_where(fv_infer *i, fv_error *error) {
     fv_dtype condition = i->in[0]->kind == FV_KIND_IMAGE ? i->in[0]->image.dtype : i->in[0]->dtype;
     FV_TRY(shape_output(i, &image, error));
     if (condition != FV_BOOL)
-        return fv_fail(error, FV_ERROR_USAGE, "condition is %s; it must be bool, as a comparison gives it", fv_dtype_name(condition));
+        return fv_fail(error, FV_ERROR_USAGE, "condition is %s; it must be bool, as a comparison gives it",
+                       fv_dtype_name(condition));
     survey s = look(i, 1);
     select_type(i, &s);
     return FV_OK;
@@ -178,7 +185,8 @@ static bool common_integer(fv_dtype a, fv_dtype b, fv_dtype *common) {
         *common = a == FV_BOOL ? b : b == FV_BOOL || fv_dtype_size(a) >= fv_dtype_size(b) ? a : b;
         return true;
     }
-    size_t unsigned_size = fv_dtype_size(fv_dtype_is_signed(a) ? b : a), signed_size = fv_dtype_size(fv_dtype_is_signed(a) ? a : b);
+    size_t unsigned_size = fv_dtype_size(fv_dtype_is_signed(a) ? b : a),
+           signed_size = fv_dtype_size(fv_dtype_is_signed(a) ? a : b);
     for (int k = 0; k < FV_COUNT(signed_types); k++)
         if (fv_dtype_size(signed_types[k]) >= signed_size && fv_dtype_size(signed_types[k]) > unsigned_size) {
             *common = signed_types[k];

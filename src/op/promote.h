@@ -10,6 +10,15 @@
 
 #include "op/op.h"
 
+/* Sentences for the documentation of operators that follow these rules. */
+#define FV_DOC_ARITHMETIC \
+    "Images of bool, up to 16-bit integers and float32 give float32, others float64, so that nothing wraps."
+#define FV_DOC_COMPARISON                                                                                               \
+    "Exact for integers, also against a number with a fraction (64-bit integers against such a number are compared as " \
+    "float64). A number takes the type of a float32 image."
+#define FV_DOC_SELECT \
+    "Images of one type keep it, also with a whole number (which saturates); otherwise the types of arithmetic."
+
 /* Arithmetic never wraps: small types give float32, others float64; scalars float64. */
 fv_status fv_infer_arithmetic(fv_infer *i, fv_error *error);
 /* The same, but whole scalars give a whole scalar. */

@@ -3,7 +3,8 @@
 
 fv_status fv_infer_scalar(fv_infer *i, fv_dtype dtype, fv_error *error) {
     if (fv_dtype_is_complex(i->in[0]->image.dtype))
-        return fv_fail(error, FV_ERROR_USAGE, "the image is %s; real, integer and bool images are possible", fv_dtype_name(i->in[0]->image.dtype));
+        return fv_fail(error, FV_ERROR_USAGE, "the image is %s; real, integer and bool images are possible",
+                       fv_dtype_name(i->in[0]->image.dtype));
     *i->out = (fv_type){ .kind = FV_KIND_SCALAR, .dtype = dtype };
     return FV_OK;
 }

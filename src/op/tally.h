@@ -29,7 +29,9 @@ static inline int64_t fv_tally_offset(fv_dtype dtype) { return dtype == FV_INT8 
 
 /* Several tables of bytes, so that equal neighbours do not wait for each other; of 16 bits they would leave the cache. */
 static inline int    fv_tally_tables(fv_dtype dtype) { return fv_dtype_size(dtype) == 1 ? 4 : 1; }
-static inline size_t fv_tally_scratch(fv_dtype dtype) { return (size_t)(fv_tally_tables(dtype) * fv_tally_keys(dtype)) * sizeof(uint32_t); }
+static inline size_t fv_tally_scratch(fv_dtype dtype) {
+    return (size_t)(fv_tally_tables(dtype) * fv_tally_keys(dtype)) * sizeof(uint32_t);
+}
 
 #define FV__TALLY(NAME, TYPE, FLIP, TABLES)                                                              \
     static inline void NAME(uint32_t *counts, const void *data, int64_t n) {                             \

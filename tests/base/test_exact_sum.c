@@ -132,7 +132,8 @@ TEST(the_two_parts_hold_more_than_a_double) {
 }
 
 TEST(the_value_is_rounded_to_nearest_even_once) {
-    double tie[] = { 1, 0x1p-53 }, above[] = { 1, 0x1p-53, 0x1p-1074 }, odd[] = { 1 + 0x1p-52, 0x1p-53 }, below[] = { 1, 0x1p-53, -0x1p-1074 };
+    double tie[] = { 1, 0x1p-53 }, above[] = { 1, 0x1p-53, 0x1p-1074 }, odd[] = { 1 + 0x1p-52, 0x1p-53 },
+           below[] = { 1, 0x1p-53, -0x1p-1074 };
     CHECK(sum_of(tie, 2) == 1);
     CHECK(sum_of(above, 3) == 1 + 0x1p-52);
     CHECK(sum_of(below, 3) == 1);
@@ -174,7 +175,8 @@ TEST(the_variance_does_not_cancel) {
 }
 
 TEST(special_values_are_counted) {
-    double nan[] = { 1, NAN, INFINITY }, up[] = { 1, INFINITY, INFINITY }, down[] = { -INFINITY, 3 }, both[] = { INFINITY, -INFINITY };
+    double nan[] = { 1, NAN, INFINITY }, up[] = { 1, INFINITY, INFINITY }, down[] = { -INFINITY, 3 },
+           both[] = { INFINITY, -INFINITY };
     CHECK(isnan(sum_of(nan, 3)));
     CHECK(sum_of(up, 3) == INFINITY);
     CHECK(sum_of(down, 2) == -INFINITY);

@@ -57,7 +57,8 @@ TEST(log2_and_log10_are_within_0_6_ulp) {
         CHECK(fabsl(fv_log10f(x) - log10l(x)) <= 0.5001 * 0x1p-23 * fabsl(log10l(x)));
     }
     for (int k = -1074; k < 1024; k++) CHECK(fv_log2(ldexp(1, k)) == k);
-    for (int k = 0; k <= 22; k++) CHECK((double)k == fv_log10(strtod((char[]){ '1', 'e', (char)('0' + k / 10), (char)('0' + k % 10), 0 }, NULL)));
+    for (int k = 0; k <= 22; k++)
+        CHECK((double)k == fv_log10(strtod((char[]){ '1', 'e', (char)('0' + k / 10), (char)('0' + k % 10), 0 }, NULL)));
 }
 
 static double power_error(double x, double y) { return ulps(fv_pow(x, y), powl(x, y)); }
@@ -117,8 +118,10 @@ TEST(atan_atan2_and_tanh_are_accurate) {
 static bool same(double a, double b) { return isnan(a) ? isnan(b) : fv__bits(a) == fv__bits(b); }
 
 TEST(special_values_follow_c99) {
-    static const double special[] = { 0.0, -0.0, 1, -1, 0.5, -0.5, 2, -2, 3, -3, 1e300, -1e300, 0x1p-1074, -0x1p-1074, 0x1p53, 0x1p53 + 2,
-                                      -0x1p60, DBL_MAX, -DBL_MAX, INFINITY, -INFINITY, NAN, 0x1p-1022, 1 + 0x1p-52, 1 - 0x1p-53 };
+    static const double special[] = { 0.0,    -0.0,       1,           -1,         0.5,      -0.5,      2,
+                                      -2,     3,          -3,          1e300,      -1e300,   0x1p-1074, -0x1p-1074,
+                                      0x1p53, 0x1p53 + 2, -0x1p60,     DBL_MAX,    -DBL_MAX, INFINITY,  -INFINITY,
+                                      NAN,    0x1p-1022,  1 + 0x1p-52, 1 - 0x1p-53 };
     for (int i = 0; i < FV_COUNT(special); i++) {
         double x = special[i];
         CHECK_MESSAGE(isfinite(x) || same(fv_exp(x), exp(x)), "exp(%g)", x);
@@ -132,7 +135,8 @@ TEST(special_values_follow_c99) {
         CHECK_MESSAGE((isfinite(x) && x != 0) || same(fv_atan(x), atan(x)), "atan(%g)", x);
         for (int j = 0; j < FV_COUNT(special); j++) {
             double y = special[j], p = pow(x, y);
-            if (p == 0 || p == 1 || !isfinite(p)) CHECK_MESSAGE(same(fv_pow(x, y), p), "pow(%g, %g) is %g, not %g", x, y, fv_pow(x, y), p);
+            if (p == 0 || p == 1 || !isfinite(p))
+                CHECK_MESSAGE(same(fv_pow(x, y), p), "pow(%g, %g) is %g, not %g", x, y, fv_pow(x, y), p);
             CHECK_MESSAGE(ulps(fv_pow(x, y), powl(x, y)) <= 0.9, "pow(%g, %g) is %g, not %g", x, y, fv_pow(x, y), p);
             double a = atan2(x, y);
             CHECK_MESSAGE(signbit(fv_atan2(x, y)) == signbit(a) || isnan(a), "sign of atan2(%g, %g)", x, y);

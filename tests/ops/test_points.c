@@ -33,7 +33,8 @@ static test_image random_image(fv_dtype dtype, uint64_t seed) {
 }
 
 static test_image whole_scalar(int64_t value) {
-    return (test_image){ .type = { .kind = FV_KIND_SCALAR, .dtype = FV_INT64 }, .scalar = { .dtype = FV_INT64, .integer = value } };
+    return (test_image){ .type = { .kind = FV_KIND_SCALAR, .dtype = FV_INT64 },
+                         .scalar = { .dtype = FV_INT64, .integer = value } };
 }
 
 static bool same(long double a, long double b) { return a == b || (a != a && b != b); }
@@ -69,10 +70,11 @@ TEST(arithmetic_promotes_and_computes_in_all_types) {
                 bool small = (fv_dtype_size(a) <= 2 || a == FV_FLOAT32) && (fv_dtype_size(b) <= 2 || b == FV_FLOAT32);
                 CHECK_INT(out.type.image.dtype, small ? FV_FLOAT32 : FV_FLOAT64);
                 for (int64_t i = 0; i < N; i++) {
-                    long double p = element(x.data, a, i), q = element(y.data, b, i), got = element(out.data, out.type.image.dtype, i);
+                    long double p = element(x.data, a, i), q = element(y.data, b, i),
+                                got = element(out.data, out.type.image.dtype, i);
                     long double expected = small ? ops[o].f32((float)p, (float)q) : ops[o].f64((double)p, (double)q);
-                    CHECK_MESSAGE(near(got, expected, ops[o].slack * fabsl(q)), "%s of %s %Lg and %s %Lg is %Lg, not %Lg", ops[o].name,
-                                  fv_dtype_name(a), p, fv_dtype_name(b), q, got, expected);
+                    CHECK_MESSAGE(near(got, expected, ops[o].slack * fabsl(q)), "%s of %s %Lg and %s %Lg is %Lg, not %Lg",
+                                  ops[o].name, fv_dtype_name(a), p, fv_dtype_name(b), q, got, expected);
                 }
                 test_output_free(&out);
                 test_image_free(&x);
@@ -103,9 +105,11 @@ TEST(remainder_has_the_sign_of_the_divisor) {
 }
 
 TEST(division_by_zero_is_ieee) {
-    CHECK(on_doubles("divide", 1, 0, 2) == INFINITY && on_doubles("divide", -1, 0, 2) == -INFINITY && isnan(on_doubles("divide", 0, 0, 2)));
+    CHECK(on_doubles("divide", 1, 0, 2) == INFINITY && on_doubles("divide", -1, 0, 2) == -INFINITY &&
+          isnan(on_doubles("divide", 0, 0, 2)));
     CHECK(isnan(on_doubles("sqrt", -1, 0, 1)) && on_doubles("log", 0, 0, 1) == -INFINITY && isnan(on_doubles("log", -1, 0, 1)));
-    CHECK(on_doubles("power", 0, -1, 2) == INFINITY && isnan(on_doubles("power", -8, 1.0 / 3, 2)) && on_doubles("power", NAN, 0, 2) == 1);
+    CHECK(on_doubles("power", 0, -1, 2) == INFINITY && isnan(on_doubles("power", -8, 1.0 / 3, 2)) &&
+          on_doubles("power", NAN, 0, 2) == 1);
 }
 
 TEST(numbers_take_the_type_of_the_image) {
@@ -169,8 +173,8 @@ TEST(comparisons_are_exact_in_all_types) {
                 CHECK_INT(out.type.image.dtype, FV_BOOL);
                 for (int64_t i = 0; i < N; i++) {
                     long double p = element(x.data, a, i), q = element(y.data, b, i);
-                    CHECK_MESSAGE(((uint8_t *)out.data)[i] == compare(comparisons[o], p, q), "%s of %s %Lg and %s %Lg", comparisons[o],
-                                  fv_dtype_name(a), p, fv_dtype_name(b), q);
+                    CHECK_MESSAGE(((uint8_t *)out.data)[i] == compare(comparisons[o], p, q), "%s of %s %Lg and %s %Lg",
+                                  comparisons[o], fv_dtype_name(a), p, fv_dtype_name(b), q);
                 }
                 test_output_free(&out);
                 test_image_free(&x);
@@ -179,7 +183,8 @@ TEST(comparisons_are_exact_in_all_types) {
 }
 
 TEST(integers_compare_exactly_with_fractions_and_large_numbers) {
-    static const double numbers[] = { 0.5, 3.7, 3.0000000001, -0.5, 254.99999999999997, 65535.000000001, 2147483647.5, 1e300, -1e300, 3 };
+    static const double numbers[] = { 0.5,          3.7,   3.0000000001, -0.5, 254.99999999999997, 65535.000000001,
+                                      2147483647.5, 1e300, -1e300,       3 };
     for (int o = 0; o < FV_COUNT(comparisons); o++)
         for (fv_dtype a = 0; a <= FV_INT32; a++)
             for (int k = 0; k < FV_COUNT(numbers); k++) {
@@ -187,7 +192,8 @@ TEST(integers_compare_exactly_with_fractions_and_large_numbers) {
                 test_output out;
                 fv_error    error = { 0 };
                 CHECK_INT(test_apply(comparisons[o], "", (test_image *[]){ &x, &y }, 2, NULL, 0, &out, &error), FV_OK);
-                for (int64_t i = 0; i < N; i++) CHECK(((uint8_t *)out.data)[i] == compare(comparisons[o], element(x.data, a, i), numbers[k]));
+                for (int64_t i = 0; i < N; i++)
+                    CHECK(((uint8_t *)out.data)[i] == compare(comparisons[o], element(x.data, a, i), numbers[k]));
                 test_output_free(&out);
                 test_image_free(&x);
             }
@@ -197,7 +203,8 @@ TEST(wide_integers_compare_exactly_with_whole_numbers) {
     static const int64_t numbers[] = { 0, -1, 1, ((int64_t)1 << 53) + 1, (int64_t)1 << 53, INT64_MIN, 5000000000 };
     for (int o = 0; o < FV_COUNT(comparisons); o++)
         for (int k = 0; k < FV_COUNT(numbers); k++) {
-            test_image  x = test_image_new(FV_INT64, 1, shape), z = test_image_new(FV_UINT64, 1, shape), y = whole_scalar(numbers[k]);
+            test_image x = test_image_new(FV_INT64, 1, shape), z = test_image_new(FV_UINT64, 1, shape),
+                       y = whole_scalar(numbers[k]);
             test_output out, out2;
             fv_error    error = { 0 };
             for (int i = 0; i < N; i++) {
@@ -218,7 +225,8 @@ TEST(wide_integers_compare_exactly_with_whole_numbers) {
 }
 
 TEST(nan_compares_unequal_to_everything) {
-    CHECK(on_doubles("equal", NAN, NAN, 2) == 0 && on_doubles("not_equal", NAN, NAN, 2) == 1 && on_doubles("less_equal", NAN, 1, 2) == 0);
+    CHECK(on_doubles("equal", NAN, NAN, 2) == 0 && on_doubles("not_equal", NAN, NAN, 2) == 1 &&
+          on_doubles("less_equal", NAN, 1, 2) == 0);
 }
 
 /* ---------------------------------------------------------------- logic */
@@ -246,8 +254,9 @@ TEST(bits_of_integers_and_bools) {
 }
 
 TEST(bits_promote_like_numpy_and_refuse_reals) {
-    static const fv_dtype cases[][3] = { { FV_UINT8, FV_INT8, FV_INT16 }, { FV_UINT16, FV_INT8, FV_INT32 }, { FV_UINT32, FV_INT16, FV_INT64 },
-                                         { FV_UINT8, FV_UINT32, FV_UINT32 }, { FV_BOOL, FV_INT16, FV_INT16 }, { FV_INT32, FV_UINT8, FV_INT32 } };
+    static const fv_dtype cases[][3] = { { FV_UINT8, FV_INT8, FV_INT16 },   { FV_UINT16, FV_INT8, FV_INT32 },
+                                         { FV_UINT32, FV_INT16, FV_INT64 }, { FV_UINT8, FV_UINT32, FV_UINT32 },
+                                         { FV_BOOL, FV_INT16, FV_INT16 },   { FV_INT32, FV_UINT8, FV_INT32 } };
     test_output out;
     fv_error    error = { 0 };
     for (int k = 0; k < FV_COUNT(cases); k++) {
@@ -255,12 +264,14 @@ TEST(bits_promote_like_numpy_and_refuse_reals) {
         CHECK_INT(test_apply("and", "", (test_image *[]){ &x, &y }, 2, NULL, 0, &out, &error), FV_OK);
         CHECK_INT(out.type.image.dtype, cases[k][2]);
         for (int i = 0; i < N; i++)
-            CHECK(element(out.data, cases[k][2], i) == (long double)((int64_t)element(x.data, cases[k][0], i) & (int64_t)element(y.data, cases[k][1], i)));
+            CHECK(element(out.data, cases[k][2], i) ==
+                  (long double)((int64_t)element(x.data, cases[k][0], i) & (int64_t)element(y.data, cases[k][1], i)));
         test_output_free(&out);
         test_image_free(&x);
         test_image_free(&y);
     }
-    test_image u = random_image(FV_UINT64, 1), i = random_image(FV_INT8, 1), f = random_image(FV_FLOAT32, 1), mask = whole_scalar(-2);
+    test_image u = random_image(FV_UINT64, 1), i = random_image(FV_INT8, 1), f = random_image(FV_FLOAT32, 1),
+               mask = whole_scalar(-2);
     CHECK_INT(test_apply("or", "", (test_image *[]){ &u, &i }, 2, NULL, 0, &out, &error), FV_ERROR_USAGE);
     CHECK_INT(test_apply("and", "", (test_image *[]){ &f, &i }, 2, NULL, 0, &out, &error), FV_ERROR_USAGE);
     CHECK_INT(test_apply("not", "", (test_image *[]){ &f }, 1, NULL, 0, &out, &error), FV_ERROR_USAGE);
@@ -273,18 +284,23 @@ TEST(bits_promote_like_numpy_and_refuse_reals) {
 }
 
 TEST(where_keeps_a_common_type_and_promotes_others) {
-    test_image  c = random_image(FV_BOOL, 1), a = random_image(FV_UINT16, 2), b = random_image(FV_UINT16, 3), f = random_image(FV_INT32, 4);
+    test_image c = random_image(FV_BOOL, 1), a = random_image(FV_UINT16, 2), b = random_image(FV_UINT16, 3),
+               f = random_image(FV_INT32, 4);
     test_image  zero = whole_scalar(0), half = test_scalar(0.5);
     test_output out;
     fv_error    error = { 0 };
-    const struct { test_image *x, *y; fv_dtype dtype; } cases[] = { { &a, &b, FV_UINT16 }, { &a, &zero, FV_UINT16 }, { &a, &half, FV_FLOAT32 },
-                                                                    { &a, &f, FV_FLOAT64 }, { &zero, &half, FV_FLOAT32 }, { &f, &zero, FV_INT32 } };
+    const struct {
+        test_image *x, *y;
+        fv_dtype    dtype;
+    } cases[] = { { &a, &b, FV_UINT16 },  { &a, &zero, FV_UINT16 },     { &a, &half, FV_FLOAT32 },
+                  { &a, &f, FV_FLOAT64 }, { &zero, &half, FV_FLOAT32 }, { &f, &zero, FV_INT32 } };
     for (int k = 0; k < FV_COUNT(cases); k++) {
         CHECK_INT(test_apply("where", "", (test_image *[]){ &c, cases[k].x, cases[k].y }, 3, NULL, 0, &out, &error), FV_OK);
         CHECK_INT(out.type.image.dtype, cases[k].dtype);
         for (int i = 0; i < N; i++) {
             test_image *from = ((uint8_t *)c.data)[i] ? cases[k].x : cases[k].y;
-            long double expected = from->type.kind == FV_KIND_SCALAR ? fv_scalar_number(&from->scalar) : element(from->data, from->type.image.dtype, i);
+            long double expected = from->type.kind == FV_KIND_SCALAR ? fv_scalar_number(&from->scalar)
+                                                                     : element(from->data, from->type.image.dtype, i);
             CHECK(element(out.data, cases[k].dtype, i) == expected);
         }
         test_output_free(&out);
@@ -299,8 +315,10 @@ TEST(where_keeps_a_common_type_and_promotes_others) {
 
 TEST(nan_and_infinity_are_found) {
     CHECK(on_doubles("isnan", NAN, 0, 1) == 1 && on_doubles("isnan", INFINITY, 0, 1) == 0);
-    CHECK(on_doubles("isinf", -INFINITY, 0, 1) == 1 && on_doubles("isinf", NAN, 0, 1) == 0 && on_doubles("isinf", DBL_MAX, 0, 1) == 0);
-    CHECK(on_doubles("isfinite", DBL_MAX, 0, 1) == 1 && on_doubles("isfinite", NAN, 0, 1) == 0 && on_doubles("isfinite", -INFINITY, 0, 1) == 0);
+    CHECK(on_doubles("isinf", -INFINITY, 0, 1) == 1 && on_doubles("isinf", NAN, 0, 1) == 0 &&
+          on_doubles("isinf", DBL_MAX, 0, 1) == 0);
+    CHECK(on_doubles("isfinite", DBL_MAX, 0, 1) == 1 && on_doubles("isfinite", NAN, 0, 1) == 0 &&
+          on_doubles("isfinite", -INFINITY, 0, 1) == 0);
 }
 
 /* ---------------------------------------------------------------- mathematics */
@@ -331,7 +349,8 @@ TEST(abs_and_sign_keep_every_type) {
 
 TEST(rounding_goes_to_even_and_leaves_integers) {
     CHECK(on_doubles("round", 2.5, 0, 1) == 2 && on_doubles("round", 3.5, 0, 1) == 4 && on_doubles("round", -0.5, 0, 1) == 0);
-    CHECK(on_doubles("floor", -0.5, 0, 1) == -1 && on_doubles("ceil", -0.5, 0, 1) == 0 && on_doubles("ceil", 1e300, 0, 1) == 1e300);
+    CHECK(on_doubles("floor", -0.5, 0, 1) == -1 && on_doubles("ceil", -0.5, 0, 1) == 0 &&
+          on_doubles("ceil", 1e300, 0, 1) == 1e300);
     test_image  x = random_image(FV_INT64, 1);
     test_output out;
     fv_error    error = { 0 };
@@ -342,7 +361,8 @@ TEST(rounding_goes_to_even_and_leaves_integers) {
 }
 
 TEST(minimum_and_maximum_propagate_nan_and_keep_types) {
-    CHECK(isnan(on_doubles("minimum", NAN, 1, 2)) && isnan(on_doubles("minimum", 1, NAN, 2)) && isnan(on_doubles("maximum", 1, NAN, 2)));
+    CHECK(isnan(on_doubles("minimum", NAN, 1, 2)) && isnan(on_doubles("minimum", 1, NAN, 2)) &&
+          isnan(on_doubles("maximum", 1, NAN, 2)));
     for (fv_dtype a = 0; a <= FV_FLOAT64; a++) {
         test_image  x = random_image(a, 1), y = random_image(a, 2);
         test_output low, high;
@@ -363,7 +383,7 @@ TEST(minimum_and_maximum_propagate_nan_and_keep_types) {
 
 TEST(clip_keeps_the_type_and_passes_nan) {
     for (fv_dtype a = 0; a <= FV_FLOAT64; a++) {
-        test_image  x = random_image(a, 1), low = whole_scalar(a == FV_BOOL ? 0 : 20), high = whole_scalar(a == FV_BOOL ? 1 : 100);
+        test_image x = random_image(a, 1), low = whole_scalar(a == FV_BOOL ? 0 : 20), high = whole_scalar(a == FV_BOOL ? 1 : 100);
         test_output out;
         fv_error    error = { 0 };
         CHECK_INT(test_apply("clip", "", (test_image *[]){ &x, &low, &high }, 3, NULL, 0, &out, &error), FV_OK);
@@ -386,9 +406,10 @@ TEST(clip_keeps_the_type_and_passes_nan) {
 }
 
 TEST(functions_agree_with_libm) {
-    static const struct { const char *name; long double (*reference)(long double); } functions[] = {
-        { "sqrt", sqrtl }, { "exp", expl }, { "log", logl }, { "log2", log2l }, { "log10", log10l }, { "sin", sinl }, { "cos", cosl },
-        { "tan", tanl }, { "arctan", atanl }, { "tanh", tanhl },
+    static const struct { const char *name; long double (*reference)(long double);
+    } functions[] = {
+        { "sqrt", sqrtl }, { "exp", expl }, { "log", logl }, { "log2", log2l },   { "log10", log10l },
+        { "sin", sinl },   { "cos", cosl }, { "tan", tanl }, { "arctan", atanl }, { "tanh", tanhl },
     };
     for (int o = 0; o < FV_COUNT(functions); o++)
         for (fv_dtype a = 0; a <= FV_FLOAT64; a++) {
@@ -401,14 +422,17 @@ TEST(functions_agree_with_libm) {
             CHECK_INT(out.type.image.dtype, small ? FV_FLOAT32 : FV_FLOAT64);
             for (int i = 0; i < N; i++) {
                 long double v = element(x.data, a, i), got = element(out.data, out.type.image.dtype, i);
-                long double exact = functions[o].reference(small ? v : (double)v), slack = fabsl(exact) * (small ? FLT_EPSILON : DBL_EPSILON);
+                long double exact = functions[o].reference(small ? v : (double)v),
+                            slack = fabsl(exact) * (small ? FLT_EPSILON : DBL_EPSILON);
                 if (fabsl(exact) > (small ? (long double)FLT_MAX : DBL_MAX)) exact = exact > 0 ? INFINITY : -INFINITY;
-                CHECK_MESSAGE(near(got, exact, slack + FLT_MIN * (small ? 1 : 0)), "%s(%s %La) is %La, not %La", functions[o].name, fv_dtype_name(a), v, got, exact);
+                CHECK_MESSAGE(near(got, exact, slack + FLT_MIN * (small ? 1 : 0)), "%s(%s %La) is %La, not %La",
+                              functions[o].name, fv_dtype_name(a), v, got, exact);
             }
             test_output_free(&out);
             test_image_free(&x);
         }
-    CHECK(on_doubles("square", 3, 0, 1) == 9 && on_doubles("arctan2", 1, -1, 2) == 3 * M_PI / 4 && on_doubles("negative", 3, 0, 1) == -3);
+    CHECK(on_doubles("square", 3, 0, 1) == 9 && on_doubles("arctan2", 1, -1, 2) == 3 * M_PI / 4 &&
+          on_doubles("negative", 3, 0, 1) == -3);
     CHECK(fabs(on_doubles("sin", 1e22, 0, 1) - -0.8522008497671888) < 1e-15);
 }
 
@@ -439,9 +463,16 @@ TEST(convert_between_all_types_is_exact_where_the_value_fits) {
             snprintf(text, sizeof text, "dtype=%s", fv_dtype_name(b));
             CHECK_INT(test_apply("convert", text, (test_image *[]){ &x }, 1, NULL, 0, &out, &error), FV_OK);
             int         bits = 8 * (int)fv_dtype_size(b);
-            long double top = fv_dtype_is_float(b) ? 1e300L : ldexpl(1, bits - fv_dtype_is_signed(b)) - 1, bottom = fv_dtype_is_float(b) ? -1e300L : fv_dtype_is_signed(b) ? -top - 1 : 0;
+            long double top = fv_dtype_is_float(b) ? 1e300L : ldexpl(1, bits - fv_dtype_is_signed(b)) - 1,
+                        bottom = fv_dtype_is_float(b)    ? -1e300L
+                                 : fv_dtype_is_signed(b) ? -top - 1
+                                                         : 0;
             for (int i = 0; i < N; i++) {
-                long double v = element(x.data, a, i), expected = v > top ? top : v < bottom ? bottom : b == FV_FLOAT32 ? (float)v : b == FV_FLOAT64 ? (double)v : truncl(v);
+                long double v = element(x.data, a, i), expected = v > top           ? top
+                                                                  : v < bottom      ? bottom
+                                                                  : b == FV_FLOAT32 ? (float)v
+                                                                  : b == FV_FLOAT64 ? (double)v
+                                                                                    : truncl(v);
                 CHECK_MESSAGE(element(out.data, b, i) == expected, "%s %Lg to %s", fv_dtype_name(a), v, fv_dtype_name(b));
             }
             test_output_free(&out);
@@ -478,19 +509,24 @@ TEST(scalars_give_scalars_and_whole_ones_stay_whole) {
 /* ---------------------------------------------------------------- instruction sets */
 
 TEST(every_instruction_set_gives_the_same_bits) {
-    static const char *const one[] = { "negative", "abs", "sign", "sqrt", "square", "exp", "log", "log2", "log10", "sin", "cos", "tan", "arctan",
-                                       "tanh", "floor", "ceil", "round", "isnan", "isinf", "isfinite" };
-    static const char *const two[] = { "add", "subtract", "multiply", "divide", "remainder", "power", "arctan2", "minimum", "maximum", "equal",
-                                       "less", "greater_equal" };
-    static const double special[] = { 0.0, -0.0, 1, -1, NAN, INFINITY, -INFINITY, 1e300, -1e-300, 1e-320, 0.5, 1e22, -3e38, 2147483648.0, 88.8, -104 };
+    static const char *const one[] = { "negative", "abs",   "sign",  "sqrt",  "square", "exp",     "log",
+                                       "log2",     "log10", "sin",   "cos",   "tan",    "arctan",  "tanh",
+                                       "floor",    "ceil",  "round", "isnan", "isinf",  "isfinite" };
+    static const char *const two[] = { "add",     "subtract", "multiply", "divide", "remainder", "power",
+                                       "arctan2", "minimum",  "maximum",  "equal",  "less",      "greater_equal" };
+    static const double      special[] = { 0.0,     -0.0,   1,   -1,   NAN,   INFINITY,     -INFINITY, 1e300,
+                                           -1e-300, 1e-320, 0.5, 1e22, -3e38, 2147483648.0, 88.8,      -104 };
     enum { MANY = 20000 };
     char message[256];
     for (int t = 0; t < 2; t++) {
-        test_image x = test_image_new(t ? FV_FLOAT64 : FV_FLOAT32, 1, (int64_t[]){ MANY }), y = test_image_new(t ? FV_FLOAT64 : FV_FLOAT32, 1, (int64_t[]){ MANY });
+        test_image x = test_image_new(t ? FV_FLOAT64 : FV_FLOAT32, 1, (int64_t[]){ MANY }),
+                   y = test_image_new(t ? FV_FLOAT64 : FV_FLOAT32, 1, (int64_t[]){ MANY });
         uint64_t   state = 3;
         for (int i = 0; i < MANY; i++) {
-            double p = i < 512 ? special[i % 16] : ldexp((double)(int64_t)test_random(&state), (int)(test_random(&state) % 40) - 80);
-            double q = i < 512 ? special[i / 16 % 16] : ldexp((double)(int64_t)test_random(&state), (int)(test_random(&state) % 10) - 63);
+            double p =
+                i < 512 ? special[i % 16] : ldexp((double)(int64_t)test_random(&state), (int)(test_random(&state) % 40) - 80);
+            double q = i < 512 ? special[i / 16 % 16]
+                               : ldexp((double)(int64_t)test_random(&state), (int)(test_random(&state) % 10) - 63);
             if (t) ((double *)x.data)[i] = p, ((double *)y.data)[i] = q;
             else ((float *)x.data)[i] = (float)p, ((float *)y.data)[i] = (float)q;
         }

@@ -108,15 +108,16 @@ TEST(integer_sums_are_exact_and_saturate) {
 }
 
 TEST(extreme_integers_of_each_type_add_up) {
-    static const struct { fv_dtype dtype; int64_t low, high; } types[] = {
-        { FV_UINT8, 0, UINT8_MAX }, { FV_INT8, INT8_MIN, INT8_MAX }, { FV_UINT16, 0, UINT16_MAX }, { FV_INT16, INT16_MIN, INT16_MAX },
-        { FV_UINT32, 0, UINT32_MAX }, { FV_INT32, INT32_MIN, INT32_MAX } };
+    static const struct { fv_dtype dtype; int64_t low, high;
+    } types[] = { { FV_UINT8, 0, UINT8_MAX },         { FV_INT8, INT8_MIN, INT8_MAX }, { FV_UINT16, 0, UINT16_MAX },
+                  { FV_INT16, INT16_MIN, INT16_MAX }, { FV_UINT32, 0, UINT32_MAX },    { FV_INT32, INT32_MIN, INT32_MAX } };
     enum { MANY = 300000 };
     for (int t = 0; t < FV_COUNT(types); t++)
         for (int end = 0; end < 2; end++) {
             int64_t    value = end ? types[t].high : types[t].low;
             test_image x = test_image_new(types[t].dtype, 1, (int64_t[]){ MANY });
-            for (int64_t i = 0; i < MANY; i++) memcpy((char *)x.data + i * (int64_t)fv_dtype_size(types[t].dtype), &value, fv_dtype_size(types[t].dtype));
+            for (int64_t i = 0; i < MANY; i++)
+                memcpy((char *)x.data + i * (int64_t)fv_dtype_size(types[t].dtype), &value, fv_dtype_size(types[t].dtype));
             CHECK_INT(statistic("sum", "", &x).integer, MANY * value);
             CHECK(number("mean", "", &x) == (double)value && number("var", "", &x) == 0);
             test_image_free(&x);
@@ -152,7 +153,9 @@ TEST(minimum_orders_zeros_and_negatives) {
 
 /* ---------------------------------------------------------------- quantile */
 
-static int by_value(const void *a, const void *b) { return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b); }
+static int by_value(const void *a, const void *b) {
+    return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
+}
 
 TEST(quantiles_agree_with_sorting) {
     static const double parts[] = { 0, 1, 0.5, 0.25, 0.9, 0.333, 0.0001, 0.99999 };
@@ -168,11 +171,13 @@ TEST(quantiles_agree_with_sorting) {
             qsort(sorted, N, sizeof *sorted, by_value);
             for (int k = 0; k < FV_COUNT(parts); k++) {
                 char   text[40];
-                double h = (N - 1) * parts[k], t = h - floor(h), low = sorted[(int)floor(h)], high = sorted[FV_MIN((int)floor(h) + 1, N - 1)];
+                double h = (N - 1) * parts[k], t = h - floor(h), low = sorted[(int)floor(h)],
+                       high = sorted[FV_MIN((int)floor(h) + 1, N - 1)];
                 double difference = a == FV_FLOAT32 ? (float)((float)high - (float)low) : high - low;
                 double expected = t >= 0.5 ? high - difference * (1 - t) : low + difference * t;
                 snprintf(text, sizeof text, "q=%.17g", parts[k]);
-                CHECK_MESSAGE(number("quantile", text, &x) == expected, "%s quantile %g is %.17g, not %.17g", fv_dtype_name(a), parts[k], number("quantile", text, &x), expected);
+                CHECK_MESSAGE(number("quantile", text, &x) == expected, "%s quantile %g is %.17g, not %.17g", fv_dtype_name(a),
+                              parts[k], number("quantile", text, &x), expected);
             }
             test_image_free(&x);
         }
@@ -206,7 +211,8 @@ TEST(histograms_count_every_value_once) {
                 double v = (double)element(x.data, a, i);
                 count += v >= from && (b == 9 ? v <= to : v < to);
             }
-            CHECK_MESSAGE(out.cells[3 * b + 2].integer == count, "%s bin %d has %lld, not %lld", fv_dtype_name(a), b, (long long)out.cells[3 * b + 2].integer, (long long)count);
+            CHECK_MESSAGE(out.cells[3 * b + 2].integer == count, "%s bin %d has %lld, not %lld", fv_dtype_name(a), b,
+                          (long long)out.cells[3 * b + 2].integer, (long long)count);
             CHECK(b == 0 || out.cells[3 * b].real == out.cells[3 * b - 2].real);
             total += count;
         }
@@ -313,8 +319,19 @@ TEST(otsu_names_a_span_that_is_too_wide) {
 
 /* ---------------------------------------------------------------- chunks, instruction sets, complex images */
 
-static const struct { const char *op, *params; } all[] = { { "sum", "" }, { "mean", "" }, { "min", "" }, { "max", "" }, { "var", "" }, { "std", "" },
-    { "count", "" }, { "quantile", "q=0.37" }, { "histogram", "bins=33" }, { "histogram", "bins=7; range=[0.1,100]" }, { "otsu", "" } };
+static const struct {
+    const char *op, *params;
+} all[] = { { "sum", "" },
+            { "mean", "" },
+            { "min", "" },
+            { "max", "" },
+            { "var", "" },
+            { "std", "" },
+            { "count", "" },
+            { "quantile", "q=0.37" },
+            { "histogram", "bins=33" },
+            { "histogram", "bins=7; range=[0.1,100]" },
+            { "otsu", "" } };
 
 TEST(chunks_and_instruction_sets_do_not_change_a_bit) {
     char message[256];
@@ -322,9 +339,12 @@ TEST(chunks_and_instruction_sets_do_not_change_a_bit) {
         for (int k = 0; k < FV_COUNT(all); k++) {
             test_image x = random_image(a, 8);
             if (!strcmp(all[k].op, "otsu") && (fv_dtype_size(a) == 4 || fv_dtype_size(a) == 8) && !fv_dtype_is_float(a))
-                for (int i = 0; i < N; i++) memset((char *)x.data + (size_t)i * fv_dtype_size(a) + 2, 0, fv_dtype_size(a) - 2); /* a span of 16 bits */
-            CHECK_MESSAGE(test_conforms(all[k].op, all[k].params, (test_image *[]){ &x }, 1, 6, message), "%s of %s: %s", all[k].op, fv_dtype_name(a), message);
-            CHECK_MESSAGE(test_same_on_every_isa(all[k].op, all[k].params, (test_image *[]){ &x }, 1, message), "%s of %s: %s", all[k].op, fv_dtype_name(a), message);
+                for (int i = 0; i < N; i++)
+                    memset((char *)x.data + (size_t)i * fv_dtype_size(a) + 2, 0, fv_dtype_size(a) - 2); /* a span of 16 bits */
+            CHECK_MESSAGE(test_conforms(all[k].op, all[k].params, (test_image *[]){ &x }, 1, 6, message), "%s of %s: %s",
+                          all[k].op, fv_dtype_name(a), message);
+            CHECK_MESSAGE(test_same_on_every_isa(all[k].op, all[k].params, (test_image *[]){ &x }, 1, message), "%s of %s: %s",
+                          all[k].op, fv_dtype_name(a), message);
             test_image_free(&x);
         }
 }
@@ -344,7 +364,8 @@ TEST(images_without_voxels_have_defined_statistics) {
     test_image  x = test_image_new(FV_FLOAT32, 2, (int64_t[]){ 0, 4 });
     test_output out;
     fv_error    error = { 0 };
-    CHECK(isnan(number("mean", "", &x)) && isnan(number("std", "", &x)) && number("sum", "", &x) == 0 && number("count", "", &x) == 0);
+    CHECK(isnan(number("mean", "", &x)) && isnan(number("std", "", &x)) && number("sum", "", &x) == 0 &&
+          number("count", "", &x) == 0);
     CHECK(isnan(number("quantile", "q=0.5", &x)));
     CHECK_INT(test_apply("min", "", (test_image *[]){ &x }, 1, NULL, 0, &out, &error), FV_ERROR_INPUT);
     CHECK_INT(test_apply("otsu", "", (test_image *[]){ &x }, 1, NULL, 0, &out, &error), FV_ERROR_INPUT);

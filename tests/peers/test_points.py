@@ -92,7 +92,8 @@ def integers_compare_with_numbers_as_numpy_does(folder):
 @test
 def numbers_take_the_type_of_a_float32_image(folder):
     a = image("float32", 3)
-    texts = {"a * 0.1": a * np.float32(0.1), "1 - a / 255": np.float32(1) - a / np.float32(255), "a > 0.1": a > np.float32(0.1)}
+    texts = {"a * 0.1": a * np.float32(0.1), "1 - a / 255": np.float32(1) - a / np.float32(255),
+             "a > 0.1": a > np.float32(0.1)}
     for text, got in zip(texts, evaluate(folder, {"a": a}, texts)):
         check(got, texts[text], 0, text)
 
@@ -128,16 +129,17 @@ def operators_that_keep_the_type_equal_numpy(folder):
     for dtype in TYPES:
         a, b = image(dtype, 1), image(dtype, 2)
         least = np.iinfo(dtype).min if dtype.startswith("int") else None
-        texts = ["abs(a)", "sign(a)", "floor(a)", "ceil(a)", "round(a)", "minimum(a, b)", "maximum(a, b)", "where(b > a, a, b)", "clip(a, 3, 90)"]
+        real, flag = dtype[0] == "f", dtype == "bool"
         with np.errstate(all="ignore"):
-            same = a if dtype[0] != "f" else None
-            size = a if dtype == "bool" else np.where(a == least, np.iinfo(dtype).max, np.abs(a)).astype(dtype) if least else np.abs(a)
-            expected = [size, a if dtype == "bool" else np.sign(a), same if same is not None else np.floor(a),
-                        same if same is not None else np.ceil(a), same if same is not None else np.round(a),
-                        np.minimum(a, b), np.maximum(a, b), np.where(b > a, a, b),
-                        np.ones_like(a) if dtype == "bool" else np.clip(a, a.dtype.type(3), a.dtype.type(90))]
-        for text, got, wanted in zip(texts, evaluate(folder, {"a": a, "b": b}, texts), expected):
-            check(got, wanted, 0, f"{text} of {dtype}")
+            size = a if flag else np.abs(a)
+            if least is not None:
+                size = np.where(a == least, np.iinfo(dtype).max, size).astype(dtype)
+            texts = {"abs(a)": size, "sign(a)": a if flag else np.sign(a), "floor(a)": np.floor(a) if real else a,
+                     "ceil(a)": np.ceil(a) if real else a, "round(a)": np.round(a) if real else a,
+                     "minimum(a, b)": np.minimum(a, b), "maximum(a, b)": np.maximum(a, b), "where(b > a, a, b)": np.where(b > a, a, b),
+                     "clip(a, 3, 90)": np.ones_like(a) if flag else np.clip(a, a.dtype.type(3), a.dtype.type(90))}
+        for text, got in zip(texts, evaluate(folder, {"a": a, "b": b}, texts)):
+            check(got, texts[text], 0, f"{text} of {dtype}")
 
 
 @test
@@ -152,8 +154,9 @@ def bits_equal_numpy(folder):
 def special_values_are_found(folder):
     for dtype in ("float32", "float64", "int16"):
         a = image(dtype, 1)
-        for got, wanted in zip(evaluate(folder, {"a": a}, ["isnan(a)", "isinf(a)", "isfinite(a)"]), (np.isnan(a), np.isinf(a), np.isfinite(a))):
-            check(got, wanted, 0, dtype)
+        texts = {"isnan(a)": np.isnan(a), "isinf(a)": np.isinf(a), "isfinite(a)": np.isfinite(a)}
+        for text, got in zip(texts, evaluate(folder, {"a": a}, texts)):
+            check(got, texts[text], 0, f"{text} of {dtype}")
 
 
 @test
@@ -168,7 +171,8 @@ def convert_truncates_and_saturates(folder):
                 expected = a.astype(second)
             else:
                 info = np.iinfo(second)
-                wide = np.trunc(np.nan_to_num(a.astype(np.longdouble), nan=0, posinf=np.longdouble(2) ** 70, neginf=-np.longdouble(2) ** 70))
+                far = np.longdouble(2) ** 70
+                wide = np.trunc(np.nan_to_num(a.astype(np.longdouble), nan=0, posinf=far, neginf=-far))
                 top, bottom = wide >= info.max, wide <= info.min
                 expected = np.where(top | bottom, 0, wide).astype(second)
                 expected[top], expected[bottom] = info.max, info.min

@@ -80,7 +80,8 @@ def nan_and_infinity_follow_numpy(folder):
             with np.errstate(all="ignore"):
                 for name in ("sum", "mean", "min", "max", "var", "std"):
                     got, expected = value(folder, a, f"{name}(a)"), float(getattr(np, name)(a))
-                    assert (np.isnan(got) and np.isnan(expected)) or abs(got - expected) < 1e-4 or got == expected, (name, special, got, expected)
+                    same = (np.isnan(got) and np.isnan(expected)) or abs(got - expected) < 1e-4 or got == expected
+                    assert same, (name, special, got, expected)
 
 
 @test
@@ -103,7 +104,8 @@ def histogram(folder, array, arguments, *options):
 def histograms_equal_numpy(folder):
     for dtype in TYPES:
         a = image(dtype, 5)
-        for arguments, options in (("", {"bins": 256}), (", 10", {"bins": 10}), (", 33, range = [0.25, 100.5]", {"bins": 33, "range": (0.25, 100.5)})):
+        for arguments, options in (("", {"bins": 256}), (", 10", {"bins": 10}),
+                                   (", 33, range = [0.25, 100.5]", {"bins": 33, "range": (0.25, 100.5)})):
             low, high, count = histogram(folder, a, arguments, "--chunk", "11x20x67")
             expected, edges = np.histogram(a.astype(np.uint8) if dtype == "bool" else a, **options)
             assert (count == expected).all(), (dtype, arguments, count - expected)

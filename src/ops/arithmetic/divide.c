@@ -12,7 +12,7 @@ static const fv_input inputs[] = {
 
 const fv_op FV_OP(divide) = {
     .name = "divide", .family = "arithmetic", .brief = "quotient of two images or numbers: a / b", .version = 1,
-    .doc = "Images of bool, up to 16-bit integers and float32 give float32, others float64, so that nothing wraps. Division by zero gives inf or nan.",
+    .doc = FV_DOC_ARITHMETIC " Division by zero gives inf or nan.",
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
     .example = "ones([64, 64]) / 255 |> write(\"small.npy\")",

@@ -18,7 +18,7 @@ static double cost(const fv_need *n) {
 
 const fv_op FV_OP(power) = {
     .name = "power", .family = "arithmetic", .brief = "power of two images or numbers: a ** b", .version = 1,
-    .doc = "Images of bool, up to 16-bit integers and float32 give float32, others float64, so that nothing wraps. A negative base with a fractional exponent gives nan.",
+    .doc = FV_DOC_ARITHMETIC " A negative base with a fractional exponent gives nan.",
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
     .cost = cost,

@@ -26,7 +26,7 @@ static double cost(const fv_need *n) {
 
 const fv_op FV_OP(remainder) = {
     .name = "remainder", .family = "arithmetic", .brief = "remainder of a division: a % b", .version = 1,
-    .doc = "The result has the sign of the divisor, as in Python and numpy. A divisor of zero gives nan. Images of bool, up to 16-bit integers and float32 give float32, others float64, so that nothing wraps.",
+    .doc = "The result has the sign of the divisor, as in Python and numpy. A divisor of zero gives nan. " FV_DOC_ARITHMETIC,
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
     .cost = cost,

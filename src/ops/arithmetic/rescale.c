@@ -19,6 +19,7 @@ const fv_op FV_OP(rescale) = {
     .name = "rescale", .family = "arithmetic", .brief = "map the values of an image onto a range", .version = 1,
     .doc = "Linear from the image's own least and greatest value to min and max, in float32. An image of one value gives min.",
     .inputs = inputs, .params = params, .params_size = sizeof(rescale), .result = FV_KIND_IMAGE,
-    .expands = "convert((image - min(image)) / where(max(image) > min(image), max(image) - min(image), 1) * (max - min) + min, \"float32\")",
+    .expands = "convert((image - min(image)) / where(max(image) > min(image), max(image) - min(image), 1)"
+               "    * (max - min) + min, \"float32\")",
     .example = "rescale(phantom(\"cells\", [64, 64]), 0, 255) |> convert(\"uint8\") |> write(\"stretched.png\")",
 };

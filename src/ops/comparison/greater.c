@@ -11,7 +11,7 @@ static const fv_input inputs[] = {
 
 const fv_op FV_OP(greater) = {
     .name = "greater", .family = "comparison", .brief = "where a is greater than b: a > b", .version = 1,
-    .doc = "Exact for integers, also against a number with a fraction (64-bit integers against such a number are compared as float64). A number takes the type of a float32 image.",
+    .doc = FV_DOC_COMPARISON,
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_comparison,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64, [FV_INT64] = whole, [FV_UINT64] = natural },
     .example = "phantom(\"cells\", [64, 64]) > 100 |> write(\"mask.png\")",

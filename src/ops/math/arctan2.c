@@ -18,7 +18,7 @@ static double cost(const fv_need *n) {
 
 const fv_op FV_OP(arctan2) = {
     .name = "arctan2", .family = "math", .brief = "angle of the point (x, y), in radians", .version = 1,
-    .doc = "Between -pi and pi, in the right quadrant. Images of bool, up to 16-bit integers and float32 give float32, others float64, so that nothing wraps.",
+    .doc = "Between -pi and pi, in the right quadrant. " FV_DOC_ARITHMETIC,
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
     .cost = cost,

@@ -17,7 +17,7 @@ static double cost(const fv_need *n) {
 
 const fv_op FV_OP(log) = {
     .name = "log", .family = "math", .brief = "natural logarithm", .version = 1,
-    .doc = "Zero gives -inf, a negative value nan. Images of bool, up to 16-bit integers and float32 give float32, others float64, so that nothing wraps.",
+    .doc = "Zero gives -inf, a negative value nan. " FV_DOC_ARITHMETIC,
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
     .cost = cost,

@@ -11,7 +11,7 @@ static const fv_input inputs[] = {
 
 const fv_op FV_OP(square) = {
     .name = "square", .family = "math", .brief = "the value times itself", .version = 1,
-    .doc = "Images of bool, up to 16-bit integers and float32 give float32, others float64, so that nothing wraps.",
+    .doc = FV_DOC_ARITHMETIC,
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
     .example = "square(ones([64, 64]) * 3) |> write(\"square.npy\")",

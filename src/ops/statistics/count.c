@@ -39,7 +39,8 @@ static fv_status run(fv_run *r, fv_error *error) {
     const fv_block *block = r->in[0];
     int64_t         count = 0, n = block->region.ndim ? block->region.size[block->region.ndim - 1] : 1;
     fv_rows         rows;
-    for (fv_rows_begin(&rows, &block->region); fv_rows_next(&rows);) count += count_row(fv_block_at(block, rows.position), block->dtype, n);
+    for (fv_rows_begin(&rows, &block->region); fv_rows_next(&rows);)
+        count += count_row(fv_block_at(block, rows.position), block->dtype, n);
     fv_bytes_append(r->partial, &count, sizeof count);
     return FV_OK;
 }

@@ -1,8 +1,6 @@
-/* otsu: the threshold that best separates two classes of values. Images of at most 16 bits are counted value by value in one pass;
- * others need their range first. */
+/* otsu: the threshold that best separates two classes of values. */
 #include "op/bins.h"
-#include "op/extent.h"
-#include "op/tally.h"
+#include "op/survey.h"
 #include <stdlib.h>
 
 enum { BINS = 256, MOST_VALUES = 1 << 20 };
@@ -15,8 +13,6 @@ static const fv_input inputs[] = {
 static fv_dtype result_type(fv_dtype dtype) { return dtype == FV_BOOL ? FV_FLOAT64 : fv_scalar_type(dtype); }
 
 static fv_status infer(fv_infer *i, fv_error *error) { return fv_infer_scalar(i, result_type(i->in[0]->image.dtype), error); }
-
-static bool small(const fv_need *n) { return fv_tally_fits(n->in[0]->image.dtype); }
 
 /* ---------------------------------------------------------------- the threshold */
 
@@ -52,7 +48,10 @@ static fv_status put_number(fv_finish *f, fv_dtype dtype, int64_t offset, double
 static fv_status put_real_split(fv_finish *f, const fv_bins *bins, const uint64_t *counts, fv_error *error) {
     double edges[BINS + 1], centres[BINS];
     fv_bins_edges(bins, edges);
-    for (int i = 0; i < BINS; i++) centres[i] = bins->single ? ((float)edges[i] + (float)edges[i + 1]) / 2 : (edges[i] + edges[i + 1]) / 2;
+    for (int i = 0; i < BINS; i++) {
+        double sum = edges[i] + edges[i + 1];
+        centres[i] = bins->single ? (float)sum / 2 : sum / 2;
+    }
     return fv_put_real(f, centres[best_split(counts, centres, BINS)], error);
 }
 
@@ -68,26 +67,10 @@ static fv_status put_whole_split(fv_finish *f, fv_dtype dtype, const fv_tally *t
 
 /* ---------------------------------------------------------------- first pass: all values, or their range */
 
-static size_t scratch_survey(const fv_need *n) { return small(n) ? fv_tally_scratch(n->in[0]->image.dtype) : 0; }
-
-static size_t bound_survey(const fv_need *n) {
-    return small(n) ? sizeof(fv_tally) + (size_t)fv_tally_keys(n->in[0]->image.dtype) * sizeof(uint64_t) : sizeof(fv_extent);
-}
-
-static fv_status run_survey(fv_run *r, fv_error *error) {
-    return small(&r->need) ? fv_tally_run(r, error) : fv_extent_run(r, error);
-}
-
-static void combine_survey(const void *params, fv_bytes *into, const void *partial, size_t size) {
-    if (((const fv_extent *)partial)->mark == -1) fv_extent_combine(params, into, partial, size);
-    else fv_tally_combine(params, into, partial, size);
-}
-
 static fv_status finish_small(fv_finish *f, fv_dtype dtype, fv_error *error) {
-    const void *partial = NULL;
-    if (f->npartials) FV_TRY(f->partial(f, 0, &partial, error));
-    const fv_tally *tally = partial ? fv_tally_at(partial, f->size(f, 0), 0) : NULL;
-    if (!tally || !tally->count) return fv_fail(error, FV_ERROR_INPUT, "the image has no voxels");
+    const fv_tally *tally;
+    FV_TRY(fv_survey_tally(f, &tally, error));
+    if (!tally) return fv_fail(error, FV_ERROR_INPUT, "the image has no voxels");
     int64_t low = tally->first + fv_tally_offset(dtype);
     if (tally->count == 1) return put_number(f, dtype, low, (double)low, error);
     if (dtype != FV_BOOL) return put_whole_split(f, dtype, tally, (uint64_t)low, error);
@@ -114,8 +97,9 @@ static fv_status finish_survey(fv_finish *f, fv_error *error) {
     }
     uint64_t span = s.extent.high.natural - s.extent.low.natural; /* also of int64, by two's complement */
     if (span >= MOST_VALUES)
-        return fv_fail(error, FV_ERROR_INPUT, "the values reach from %.0f to %.0f; a %s image may span at most %d values: convert it to float32",
-                       low, high, fv_dtype_name(dtype), MOST_VALUES);
+        return fv_fail(error, FV_ERROR_INPUT,
+                       "the values reach from %.0f to %.0f; a %s image may span at most %d values: convert it to float32", low,
+                       high, fv_dtype_name(dtype), MOST_VALUES);
     s.constant = span == 0;
     s.keys = (int64_t)span + 1;
     return f->put(f, 0, &s, sizeof s, error);
@@ -123,15 +107,14 @@ static fv_status finish_survey(fv_finish *f, fv_error *error) {
 
 /* ---------------------------------------------------------------- second pass: counting */
 
-static void need_bins(const fv_need *n, fv_region *in) {
-    if (small(n)) fv_need_nothing(&in[0]);
+static int64_t most_keys(const fv_need *n) {
+    return fv_survey_counts(n) ? 0 : fv_dtype_is_float(n->in[0]->image.dtype) ? BINS : MOST_VALUES;
 }
 
-static int64_t most_keys(const fv_need *n) { return small(n) ? 0 : fv_dtype_is_float(n->in[0]->image.dtype) ? BINS : MOST_VALUES; }
-static size_t  scratch_bins(const fv_need *n) { return (size_t)most_keys(n) * sizeof(uint32_t); }
-static size_t  bound_bins(const fv_need *n) { return sizeof(fv_tally) + (size_t)most_keys(n) * sizeof(uint64_t); }
+static size_t scratch_bins(const fv_need *n) { return (size_t)most_keys(n) * sizeof(uint32_t); }
+static size_t bound_bins(const fv_need *n) { return sizeof(fv_tally) + (size_t)most_keys(n) * sizeof(uint64_t); }
 
-#define COUNT(TYPE)                                                                                       \
+#define COUNT(TYPE)                                                                    \
     for (int64_t i = 0; i < n; i++) counts[(uint64_t)((const TYPE *)data)[i] - low]++; \
     break;
 
@@ -151,7 +134,7 @@ static void count_values(const fv_block *block, uint64_t low, uint32_t *counts) 
 static fv_status run_bins(fv_run *r, fv_error *error) {
     const survey *s;
     size_t        size;
-    if (small(&r->need)) return FV_OK;
+    if (fv_survey_counts(&r->need)) return FV_OK;
     FV_TRY(r->results->get(r->results, 0, (const void **)&s, &size, error));
     if (s->constant) return FV_OK;
     FV_TRY(fv_tally_check(r->in[0], error));
@@ -168,22 +151,24 @@ static fv_status run_bins(fv_run *r, fv_error *error) {
 }
 
 static fv_status finish_bins(fv_finish *f, fv_error *error) {
-    const void   *partial, *earlier;
-    size_t        size;
-    fv_dtype      dtype = f->in[0]->image.dtype;
+    const void     *earlier;
+    const fv_tally *tally;
+    size_t          size;
+    fv_dtype        dtype = f->in[0]->image.dtype;
     FV_TRY(f->results->get(f->results, 0, &earlier, &size, error));
     if (fv_tally_fits(dtype)) return f->put(f, 0, earlier, size, error);
     const survey *s = earlier;
     if (s->constant) return fv_put_scalar(f, &s->extent.low, error);
-    FV_TRY(f->partial(f, 0, &partial, error));
-    const fv_tally *tally = fv_tally_at(partial, f->size(f, 0), 0); /* its ends are the least and the greatest value: not trimmed */
+    FV_TRY(fv_survey_tally(f, &tally, error)); /* its ends hold the least and the greatest value: nothing was trimmed */
     if (fv_dtype_is_float(dtype)) return put_real_split(f, &s->bins, tally->counts, error);
     return put_whole_split(f, dtype, tally, s->extent.low.natural, error);
 }
 
 static const fv_pass passes[] = {
-    { .name = "survey", .scratch = scratch_survey, .run = run_survey, .bound = bound_survey, .combine = combine_survey, .finish = finish_survey },
-    { .name = "bins", .need = need_bins, .scratch = scratch_bins, .run = run_bins, .bound = bound_bins, .combine = fv_tally_combine, .finish = finish_bins },
+    { .name = "survey", .scratch = fv_survey_scratch, .run = fv_survey_run, .bound = fv_survey_bound,
+      .combine = fv_survey_combine, .finish = finish_survey },
+    { .name = "bins", .need = fv_survey_need_bins, .scratch = scratch_bins, .run = run_bins, .bound = bound_bins,
+      .combine = fv_tally_combine, .finish = finish_bins },
     FV_PASS_END,
 };
 

@@ -131,7 +131,8 @@ static fv_status run(fv_run *r, fv_error *error) {
     int64_t n = block->region.ndim ? block->region.size[block->region.ndim - 1] : 1;
     fv_rows rows;
     memset(r->scratch, 0, 2 * KEYS * sizeof(uint32_t));
-    for (fv_rows_begin(&rows, &block->region); fv_rows_next(&rows);) count_row(&c, fv_block_at(block, rows.position), dtype, n);
+    for (fv_rows_begin(&rows, &block->region); fv_rows_next(&rows);)
+        count_row(&c, fv_block_at(block, rows.position), dtype, n);
     fv_tally_append(r->partial, c.counts[0], 1, KEYS);
     if (c.two) fv_tally_append(r->partial, c.counts[1], 1, KEYS);
     else fv_tally_append(r->partial, c.counts[0], 1, 0);
@@ -141,7 +142,7 @@ static fv_status run(fv_run *r, fv_error *error) {
 
 /* ---------------------------------------------------------------- from counts to the quantile */
 
-/* Linear interpolation in the way of numpy, which takes the difference in the image's type. (Between infinities numpy has nan.) */
+/* Linear interpolation in the way of numpy, which takes the difference in the image's type (and has nan between infinities). */
 static double between(double a, double b, double t, fv_dtype dtype) {
     if (a == b) return a;
     double difference = dtype == FV_FLOAT32 ? (float)((float)b - (float)a) : b - a;
@@ -165,7 +166,8 @@ static void descend(const fv_tally *tally, uint64_t *prefix, uint64_t *rank) {
 }
 
 static void narrow(state *s, const quantile *p, fv_dtype dtype, const void *partial, size_t size) {
-    const fv_tally *one = fv_tally_at(partial, size, 0), *two = s->prefix[0] != s->prefix[1] ? fv_tally_at(partial, size, 1) : one;
+    const fv_tally *one = fv_tally_at(partial, size, 0);
+    const fv_tally *two = s->prefix[0] != s->prefix[1] ? fv_tally_at(partial, size, 1) : one;
     if (s->bits == 0) begin(s, p, one, fv_tally_at(partial, size, 2));
     descend(one, &s->prefix[0], &s->rank[0]);
     descend(two, &s->prefix[1], &s->rank[1]);
@@ -200,8 +202,9 @@ static const fv_pass passes[] = {
 
 const fv_op FV_OP(quantile) = {
     .name = "quantile", .family = "statistics", .brief = "the value below which a part of the values lies", .version = 1,
-    .doc = "Exact, with linear interpolation between neighbours, as numpy.quantile. Nan if a value is nan. Images of 8 and 16 bits are "
-           "read once, of 32 bits twice, of 64 bits four times.",
-    .inputs = inputs, .params = params, .params_size = sizeof(quantile), .result = FV_KIND_SCALAR, .infer = infer, .passes = passes,
+    .doc = "Exact, with linear interpolation between neighbours, as numpy.quantile. Nan if a value is nan. Images of 8 and 16 "
+           "bits are read once, of 32 bits twice, of 64 bits four times.",
+    .inputs = inputs, .params = params, .params_size = sizeof(quantile), .result = FV_KIND_SCALAR, .infer = infer,
+    .passes = passes,
     .example = "a = phantom(\"cells\", [64, 64])\nwrite(a > quantile(a, 0.9), \"brightest.png\")",
 };
