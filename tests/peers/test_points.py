@@ -98,8 +98,8 @@ def numbers_take_the_type_of_a_float32_image(folder):
         check(got, texts[text], 0, text)
 
 
-FUNCTIONS = {"sqrt": np.sqrt, "square": np.square, "exp": np.exp, "log": np.log, "log2": np.log2, "log10": np.log10, "sin": np.sin,
-             "cos": np.cos, "tan": np.tan, "arctan": np.arctan, "tanh": np.tanh, "negative": np.negative}
+FUNCTIONS = {"sqrt": np.sqrt, "square": np.square, "exp": np.exp, "log": np.log, "log2": np.log2, "log10": np.log10,
+             "sin": np.sin, "cos": np.cos, "tan": np.tan, "arctan": np.arctan, "tanh": np.tanh, "negative": np.negative}
 
 
 @test
@@ -136,7 +136,8 @@ def operators_that_keep_the_type_equal_numpy(folder):
                 size = np.where(a == least, np.iinfo(dtype).max, size).astype(dtype)
             texts = {"abs(a)": size, "sign(a)": a if flag else np.sign(a), "floor(a)": np.floor(a) if real else a,
                      "ceil(a)": np.ceil(a) if real else a, "round(a)": np.round(a) if real else a,
-                     "minimum(a, b)": np.minimum(a, b), "maximum(a, b)": np.maximum(a, b), "where(b > a, a, b)": np.where(b > a, a, b),
+                     "minimum(a, b)": np.minimum(a, b), "maximum(a, b)": np.maximum(a, b),
+                     "where(b > a, a, b)": np.where(b > a, a, b),
                      "clip(a, 3, 90)": np.ones_like(a) if flag else np.clip(a, a.dtype.type(3), a.dtype.type(90))}
         for text, got in zip(texts, evaluate(folder, {"a": a, "b": b}, texts)):
             check(got, texts[text], 0, f"{text} of {dtype}")
