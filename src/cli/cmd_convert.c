@@ -66,14 +66,23 @@ static int run(const void *options_, int nargs, char **args) {
         fv_pipeline_free(pipeline);
         return FV_EXIT_REFUSED;
     }
-    fv_execute execute = { o->engine, o->workers, o->memory, o->patience, o->store, o->fresh, o->overwrite, o->stop_on_error, o->quiet, o->verbose, o->json };
+    fv_execute execute = { o->engine,    o->workers,       o->memory, o->patience, o->store, o->fresh,
+                           o->overwrite, o->stop_on_error, o->quiet,  o->verbose,  o->json };
     return fv_execute_pipeline("convert", pipeline, &execute);
 }
 
 const fv_command fv_cmd_convert = {
-    .name = "convert", .brief = "write an image file in another format", .usage = "IN OUT", .least = 2, .most = 2,
-    .doc = "Formats follow from the extensions. Memory stays in its bound whatever the size of the file; with a pattern for IN and {stem} "
+    .name = "convert",
+    .brief = "write an image file in another format",
+    .usage = "IN OUT",
+    .least = 2,
+    .most = 2,
+    .doc = "Formats follow from the extensions. Memory stays in its bound whatever the size of the file; with a pattern for IN "
+           "and {stem} "
            "in OUT every file that matches is converted.",
-    .examples = "fovea convert scan.nii.gz scan.zarr\nfovea convert stack.tif part.npy --region 10:20,:,:\nfovea convert 'in/*.png' 'out/{stem}.tif'",
-    .options = options, .options_size = sizeof(convert_options), .run = run,
+    .examples = "fovea convert scan.nii.gz scan.zarr\nfovea convert stack.tif part.npy --region 10:20,:,:\nfovea convert "
+                "'in/*.png' 'out/{stem}.tif'",
+    .options = options,
+    .options_size = sizeof(convert_options),
+    .run = run,
 };

@@ -14,7 +14,8 @@ typedef struct {
 static const fv_option options[] = {
     FV_PIPELINE_OPTIONS(graph_options),
     FV_OPTION(graph_options, chunks, .doc = "draw the tasks instead of the operators"),
-    FV_OPTION(graph_options, output, .letter = 'o', .argument = "FILE", .doc = "write there: .dot or .svg; standard output (DOT) if left out"),
+    FV_OPTION(graph_options, output, .letter = 'o', .argument = "FILE",
+              .doc = "write there: .dot or .svg; standard output (DOT) if left out"),
     FV_OPTION_END,
 };
 

@@ -35,8 +35,14 @@ static int run(const void *options_, int nargs, char **args) {
 }
 
 const fv_command fv_cmd_plan = {
-    .name = "plan", .brief = "say what a pipeline will read, compute and write", .usage = "[FILE]", .least = 0, .most = 1,
+    .name = "plan",
+    .brief = "say what a pipeline will read, compute and write",
+    .usage = "[FILE]",
+    .least = 0,
+    .most = 1,
     .doc = "Stages with their tasks, chunks and halos, the memory that is needed and the work it takes. No pixel is read.",
-    .examples = "fovea plan foam.fov\nfovea plan foam.fov --memory 2G --json", .options = options, .options_size = sizeof(plan_options),
+    .examples = "fovea plan foam.fov\nfovea plan foam.fov --memory 2G --json",
+    .options = options,
+    .options_size = sizeof(plan_options),
     .run = run,
 };

@@ -18,19 +18,19 @@
     bool        verbose;        \
     bool        json
 
-#define FV_EXECUTE_OPTIONS(type)                                                                                                   \
-    FV_OPTION(type, engine, .argument = "NAME", .doc = "threads (all cores of this machine) or processes"),                          \
-    FV_OPTION(type, workers, .min = 1, .max = 4096, .argument = "N", .doc = "tasks at once; all cores if left out"),                  \
-    FV_OPTION(type, memory, .doc = "what the run may use, as 512M or 4G; half of what is free if left out"),                         \
-    FV_OPTION(type, patience, .min = 0.001, .max = 3600, .argument = "SECONDS",                                                     \
-              .doc = "how much of a worker's work a kill may cost; 2.5 if left out"),                                               \
-    FV_OPTION(type, store, .argument = "FOLDER", .doc = "where the run keeps what it needs to go on; .fovea if left out"),            \
-    FV_OPTION(type, fresh, .doc = "forget what earlier runs computed and start over"),                                              \
-    FV_OPTION(type, overwrite, .doc = "replace files that Fovea did not make"),                                                     \
-    FV_OPTION(type, stop_on_error, .doc = "stop at the first item that fails instead of going on with the others"),                 \
-    FV_OPTION(type, quiet, .letter = 'q', .doc = "no progress and no messages but errors"),                                         \
-    FV_OPTION(type, verbose, .letter = 'v', .doc = "say more about what goes on"),                                                  \
-    FV_OPTION(type, json, .doc = "print values and a summary as JSON")
+#define FV_EXECUTE_OPTIONS(type)                                                                                                 \
+    FV_OPTION(type, engine, .argument = "NAME", .doc = "threads (all cores of this machine) or processes"),                      \
+        FV_OPTION(type, workers, .min = 1, .max = 4096, .argument = "N", .doc = "tasks at once; all cores if left out"),         \
+        FV_OPTION(type, memory, .doc = "what the run may use, as 512M or 4G; half of what is free if left out"),                 \
+        FV_OPTION(type, patience, .min = 0.001, .max = 3600, .argument = "SECONDS",                                              \
+                  .doc = "how much of a worker's work a kill may cost; 2.5 if left out"),                                        \
+        FV_OPTION(type, store, .argument = "FOLDER", .doc = "where the run keeps what it needs to go on; .fovea if left out"),   \
+        FV_OPTION(type, fresh, .doc = "forget what earlier runs computed and start over"),                                       \
+        FV_OPTION(type, overwrite, .doc = "replace files that Fovea did not make"),                                              \
+        FV_OPTION(type, stop_on_error, .doc = "stop at the first item that fails instead of going on with the others"),          \
+        FV_OPTION(type, quiet, .letter = 'q', .doc = "no progress and no messages but errors"),                                  \
+        FV_OPTION(type, verbose, .letter = 'v', .doc = "say more about what goes on"),                                           \
+        FV_OPTION(type, json, .doc = "print values and a summary as JSON")
 
 typedef struct fv_execute { FV_EXECUTE_FIELDS; } fv_execute;
 

@@ -25,8 +25,8 @@ static bool parse_chunk(const char *text, int64_t *chunk, int *ndim) {
     return false;
 }
 
-fv_pipeline *fv_pipeline_from_options(const char *command, const char *expression, const fv_texts *set, const char *chunk, int nargs,
-                                      char **args, int *status) {
+fv_pipeline *fv_pipeline_from_options(const char *command, const char *expression, const fv_texts *set, const char *chunk,
+                                      int nargs, char **args, int *status) {
     fv_pipeline *pipeline = fv_pipeline_new();
     fv_error     error = { 0 };
     fv_status    result = FV_OK;
@@ -34,11 +34,14 @@ fv_pipeline *fv_pipeline_from_options(const char *command, const char *expressio
     int          ndim;
     if (!expression && !nargs) result = fv_fail(&error, FV_ERROR_USAGE, "give a pipeline: a FILE, or -e TEXT");
     else if (expression && nargs) result = fv_fail(&error, FV_ERROR_USAGE, "give either a file or -e, not both");
-    else result = expression ? fv_pipeline_add(pipeline, "-e", expression, &error) : fv_pipeline_add_file(pipeline, args[0], &error);
+    else
+        result =
+            expression ? fv_pipeline_add(pipeline, "-e", expression, &error) : fv_pipeline_add_file(pipeline, args[0], &error);
     for (int i = 0; i < set->count && result == FV_OK; i++) result = fv_pipeline_set(pipeline, set->items[i], &error);
     if (result == FV_OK && chunk)
-        result = parse_chunk(chunk, sizes, &ndim) ? fv_pipeline_chunk(pipeline, sizes, ndim, &error)
-                                                  : fv_fail(&error, FV_ERROR_USAGE, "--chunk %s: expected numbers from 1, as 64 or 32x256x256", chunk);
+        result = parse_chunk(chunk, sizes, &ndim)
+                     ? fv_pipeline_chunk(pipeline, sizes, ndim, &error)
+                     : fv_fail(&error, FV_ERROR_USAGE, "--chunk %s: expected numbers from 1, as 64 or 32x256x256", chunk);
     if (result == FV_OK) return pipeline;
     *status = fv_explain(command, pipeline, result, &error);
     fv_pipeline_free(pipeline);

@@ -11,14 +11,16 @@
     fv_texts    set;        \
     const char *chunk
 
-#define FV_PIPELINE_OPTIONS(type)                                                                                                  \
-    FV_OPTION(type, expression, .letter = 'e', .argument = "TEXT", .doc = "a pipeline given here instead of in a file"),             \
-    FV_OPTION(type, set, .argument = "NAME=VALUE[,VALUE...]", .doc = "another value for a param of the pipeline, or several: a sweep"), \
-    FV_OPTION(type, chunk, .argument = "SIZE[xSIZE...]", .doc = "lattice of chunks, as 64 or 32x256x256; results do not depend on it")
+#define FV_PIPELINE_OPTIONS(type)                                                                                                \
+    FV_OPTION(type, expression, .letter = 'e', .argument = "TEXT", .doc = "a pipeline given here instead of in a file"),         \
+        FV_OPTION(type, set, .argument = "NAME=VALUE[,VALUE...]",                                                                \
+                  .doc = "another value for a param of the pipeline, or several: a sweep"),                                      \
+        FV_OPTION(type, chunk, .argument = "SIZE[xSIZE...]",                                                                     \
+                  .doc = "lattice of chunks, as 64 or 32x256x256; results do not depend on it")
 
 /* Makes the pipeline. NULL after the mistake was explained; *status is the exit status then. */
-fv_pipeline *fv_pipeline_from_options(const char *command, const char *expression, const fv_texts *set, const char *chunk, int nargs,
-                                      char **args, int *status);
+fv_pipeline *fv_pipeline_from_options(const char *command, const char *expression, const fv_texts *set, const char *chunk,
+                                      int nargs, char **args, int *status);
 /* Explains a failed call on standard error; the exit status. */
 int fv_explain(const char *command, const fv_pipeline *pipeline, fv_status status, const fv_error *error);
 

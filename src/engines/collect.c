@@ -22,7 +22,9 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards results that
 /* ---------------------------------------------------------------- items */
 
 static fv_status keep_image(fv_run_result *result, fv_instance *instance, const fv_sink *sink, fv_error *error) {
-    fv_kept kept = { .name = sink->name, .item = instance->item, .combination = sink->combination, .type = sink->value->type.image };
+    fv_kept kept = {
+        .name = sink->name, .item = instance->item, .combination = sink->combination, .type = sink->value->type.image
+    };
     kept.data = fv_try_alloc((size_t)fv_image_type_bytes(&kept.type));
     if (!kept.data) return fv_fail(error, FV_ERROR_MEMORY, "%s does not fit into memory", sink->name);
     fv_region whole = fv_region_whole(&kept.type);
@@ -108,7 +110,9 @@ static void add_column(fv_table_type *type, const char *name, fv_column_kind kin
     column->kind = kind;
 }
 
-static fv_column_kind scalar_kind(const fv_scalar *scalar) { return scalar->dtype == FV_FLOAT64 ? FV_COLUMN_REAL : FV_COLUMN_INTEGER; }
+static fv_column_kind scalar_kind(const fv_scalar *scalar) {
+    return scalar->dtype == FV_FLOAT64 ? FV_COLUMN_REAL : FV_COLUMN_INTEGER;
+}
 
 static fv_status join_columns(joined *j, fv_error *error) {
     const fv_bindings *bindings = j->context->bindings;
@@ -125,11 +129,13 @@ static fv_status join_columns(joined *j, fv_error *error) {
     }
     j->prefix = j->type.ncolumns;
     if (first->value == FV_KIND_SCALAR) add_column(&j->type, first->name, scalar_kind(&first->scalar));
-    for (int c = 0; first->type && c < first->type->ncolumns; c++) add_column(&j->type, first->type->column[c].name, first->type->column[c].kind);
+    for (int c = 0; first->type && c < first->type->ncolumns; c++)
+        add_column(&j->type, first->type->column[c].name, first->type->column[c].kind);
     for (int k = 1; k < j->nparts; k++) {
         const part *p = &j->parts[k];
         bool        same = p->value == first->value && (!p->type || p->type->ncolumns == first->type->ncolumns);
-        for (int c = 0; same && p->type && c < p->type->ncolumns; c++) same = !strcmp(p->type->column[c].name, first->type->column[c].name);
+        for (int c = 0; same && p->type && c < p->type->ncolumns; c++)
+            same = !strcmp(p->type->column[c].name, first->type->column[c].name);
         if (!same)
             return fv_fail(error, FV_ERROR_INPUT, "%s: its table has other columns than that of %s (another number of axes?)",
                            fv_bindings_item(bindings, p->item), fv_bindings_item(bindings, first->item));
@@ -287,7 +293,8 @@ fv_status fv_collect_finish(fv_run_result *result, const fv_context *context, fv
         }
         joined j = { .base.next = next_rows, .context = context, .parts = first, .nparts = to - from };
         status = join_columns(&j, error);
-        if (status == FV_OK) status = first->kind == FV_SINK_FILE ? write_file(&j, result, outputs, error) : keep_table(&j, result, error);
+        if (status == FV_OK)
+            status = first->kind == FV_SINK_FILE ? write_file(&j, result, outputs, error) : keep_table(&j, result, error);
         free(j.cells);
     }
     return status;

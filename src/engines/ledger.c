@@ -75,7 +75,8 @@ static fv_status catch_up(fv_ledger *ledger, fv_error *error) {
     size = got;
     while (at + LINE <= size) {
         fv_hash file, key;
-        if (bytes[at + LINE - 1] == '\n' && bytes[at + 32] == ' ' && parse_hash(bytes + at, &file) && parse_hash(bytes + at + 33, &key)) {
+        if (bytes[at + LINE - 1] == '\n' && bytes[at + 32] == ' ' && parse_hash(bytes + at, &file) &&
+            parse_hash(bytes + at + 33, &key)) {
             remember(ledger, file, key);
             at += LINE;
         } else { /* damage: go on behind the next line end */

@@ -72,7 +72,8 @@ static char *render(const fv_program *program, const fv_bindings *bindings, cons
         cJSON_AddItemToArray(parameters, parameter);
     }
     cJSON *chunk = cJSON_AddArrayToObject(root, "chunk");
-    for (int d = 0; d < plan_options->chunk_ndim; d++) cJSON_AddItemToArray(chunk, cJSON_CreateNumber((double)plan_options->chunk[d]));
+    for (int d = 0; d < plan_options->chunk_ndim; d++)
+        cJSON_AddItemToArray(chunk, cJSON_CreateNumber((double)plan_options->chunk[d]));
     list_items(bindings, cJSON_AddArrayToObject(root, "items"));
     list_arrays(bindings, cJSON_AddArrayToObject(root, "arrays"));
     cJSON *keeps = cJSON_AddArrayToObject(root, "keeps");
@@ -106,7 +107,8 @@ fv_status fv_manifest_spool(const char *run_folder, const fv_bindings *bindings,
     for (int a = 0; a < bindings->narrays && status == FV_OK; a++) {
         const fv_array *array = &bindings->arrays[a];
         char           *path = array_path(run_folder, array->name);
-        if (!fv_file_exists(path)) status = fv_file_write_all(path, array->data, (size_t)fv_image_type_bytes(&array->type), false, error);
+        if (!fv_file_exists(path))
+            status = fv_file_write_all(path, array->data, (size_t)fv_image_type_bytes(&array->type), false, error);
         free(path);
     }
     return status;
@@ -137,7 +139,8 @@ static void load_parameters(const cJSON *root, fv_bindings *bindings) {
     const cJSON *parameters = cJSON_GetObjectItemCaseSensitive(root, "parameters"), *p, *v;
     bindings->ncombinations = 1;
     cJSON_ArrayForEach(p, parameters) {
-        bindings->parameters = fv_realloc(bindings->parameters, (size_t)(bindings->nparameters + 1) * sizeof *bindings->parameters);
+        bindings->parameters =
+            fv_realloc(bindings->parameters, (size_t)(bindings->nparameters + 1) * sizeof *bindings->parameters);
         fv_parameter *parameter = &bindings->parameters[bindings->nparameters++];
         const cJSON  *values = cJSON_GetObjectItemCaseSensitive(p, "values");
         size_t        count = (size_t)cJSON_GetArraySize(values);
@@ -174,12 +177,14 @@ static fv_status load_arrays(const cJSON *root, const char *run_folder, fv_bindi
     int          keeps = cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(root, "keeps"));
     bindings->arrays = fv_calloc((size_t)(count + 1) * sizeof *bindings->arrays);
     bindings->keeps = fv_calloc((size_t)(keeps + 1) * sizeof *bindings->keeps);
-    cJSON_ArrayForEach(k, cJSON_GetObjectItemCaseSensitive(root, "keeps")) bindings->keeps[bindings->nkeeps++] = fv_arena_strdup(&bindings->arena, k->valuestring);
+    cJSON_ArrayForEach(k, cJSON_GetObjectItemCaseSensitive(root, "keeps")) bindings->keeps[bindings->nkeeps++] =
+        fv_arena_strdup(&bindings->arena, k->valuestring);
     cJSON_ArrayForEach(a, cJSON_GetObjectItemCaseSensitive(root, "arrays")) {
         fv_array *array = &bindings->arrays[bindings->narrays++];
         uint64_t  part[2];
         array->name = fv_arena_strdup(&bindings->arena, text_of(a, "name"));
-        if (!from_hex(text_of(a, "type"), &array->type, sizeof array->type) || sscanf(text_of(a, "content"), "%16" SCNx64 "%16" SCNx64, &part[0], &part[1]) != 2)
+        if (!from_hex(text_of(a, "type"), &array->type, sizeof array->type) ||
+            sscanf(text_of(a, "content"), "%16" SCNx64 "%16" SCNx64, &part[0], &part[1]) != 2)
             return fv_fail(error, FV_ERROR_INPUT, "the manifest of %s is damaged", run_folder);
         array->content = (fv_hash){ .high = part[0], .low = part[1] };
         size_t    size = (size_t)fv_image_type_bytes(&array->type);
@@ -216,8 +221,8 @@ fv_status fv_manifest_load(const char *run_folder, fv_program **program, fv_bind
         load_parameters(root, bindings);
         load_items(root, bindings);
         const cJSON *c;
-        cJSON_ArrayForEach(c, cJSON_GetObjectItemCaseSensitive(root, "chunk"))
-            if (plan_options->chunk_ndim < FV_MAX_DIMS) plan_options->chunk[plan_options->chunk_ndim++] = (int64_t)cJSON_GetNumberValue(c);
+        cJSON_ArrayForEach(c, cJSON_GetObjectItemCaseSensitive(root, "chunk")) if (plan_options->chunk_ndim < FV_MAX_DIMS)
+            plan_options->chunk[plan_options->chunk_ndim++] = (int64_t)cJSON_GetNumberValue(c);
         plan_options->collection = bindings->collection;
         status = load_arrays(root, run_folder, bindings, error);
     }

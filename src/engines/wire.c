@@ -11,7 +11,9 @@
 fv_status fv_wire_greet(FILE *to, const fv_scheduler *scheduler, const fv_run_settings *settings, fv_error *error) {
     (void)scheduler;
     int64_t share = settings->memory / (4 * FV_MAX(settings->workers + 1, 1));
-    if (fprintf(to, "hello %lld %d %g\n", (long long)share, settings->poison, settings->patience > 0 ? settings->patience : 2.5) < 0 || fflush(to))
+    if (fprintf(to, "hello %lld %d %g\n", (long long)share, settings->poison, settings->patience > 0 ? settings->patience : 2.5) <
+            0 ||
+        fflush(to))
         return fv_fail(error, FV_ERROR_IO, "a worker process ended before it began");
     return FV_OK;
 }
@@ -25,11 +27,12 @@ static const fv_writer *writer_of(const fv_instance *instance, const fv_sink *si
 
 bool fv_wire_send_job(FILE *to, const fv_job *job) {
     const fv_instance *instance = job->instance;
-    fprintf(to, "%s %lld %d %lld\n", job->kind == FV_JOB_TASK ? "task" : "end", (long long)instance->item, job->stage, (long long)job->task);
+    fprintf(to, "%s %lld %d %lld\n", job->kind == FV_JOB_TASK ? "task" : "end", (long long)instance->item, job->stage,
+            (long long)job->task);
     for (int k = 0; k < instance->graph->nsinks; k++) {
         const fv_writer *writer = writer_of(instance, &instance->graph->sinks[k]);
-        fprintf(to, "%016llx%016llx %s\n", (unsigned long long)instance->epochs[k].high, (unsigned long long)instance->epochs[k].low,
-                writer && !instance->current[k] ? writer->path : "");
+        fprintf(to, "%016llx%016llx %s\n", (unsigned long long)instance->epochs[k].high,
+                (unsigned long long)instance->epochs[k].low, writer && !instance->current[k] ? writer->path : "");
     }
     return !fflush(to) && !ferror(to);
 }
@@ -117,7 +120,8 @@ static fv_status end_stage(fv_instance *instance, const fv_stage *stage, fv_erro
     return FV_OK;
 }
 
-static fv_status serve_job(server *s, const char *kind, fv_instance *instance, int stage, int64_t task, fv_task_facts *facts, fv_error *error) {
+static fv_status serve_job(server *s, const char *kind, fv_instance *instance, int stage, int64_t task, fv_task_facts *facts,
+                           fv_error *error) {
     const fv_stage *st = &instance->plan->stages[stage];
     if (!strcmp(kind, "end")) return end_stage(instance, st, error);
     FV_TRY(fv_fault_point("task", error));
@@ -127,7 +131,8 @@ static fv_status serve_job(server *s, const char *kind, fv_instance *instance, i
 
 static void answer(fv_status status, const fv_task_facts *f, const fv_error *error) {
     if (status == FV_OK)
-        printf("ok %.6f %.9f %.9f %.9f %lld %lld\n", f->start, f->read, f->compute, f->write, (long long)f->bytes_read, (long long)f->bytes_written);
+        printf("ok %.6f %.9f %.9f %.9f %lld %lld\n", f->start, f->read, f->compute, f->write, (long long)f->bytes_read,
+               (long long)f->bytes_written);
     else
         printf("failed %d %s %s\n", (int)status, error->op[0] ? error->op : "-", error->message);
     fflush(stdout);

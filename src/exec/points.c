@@ -39,7 +39,9 @@ size_t fv_points_scratch(void) { return (size_t)STRIP_BYTES * (FV_MAX_POINTS + M
 /* ---------------------------------------------------------------- making the program */
 
 static fv_status add_scalar(program *p, const fv_scalar *scalar, fv_dtype compute, operand *place, fv_error *error) {
-    if (p->nscalars == MOST_SCALARS) return fv_fail(error, FV_ERROR_USAGE, "an expression with more than %d numbers; give parts of it names and write one of them", MOST_SCALARS);
+    if (p->nscalars == MOST_SCALARS)
+        return fv_fail(error, FV_ERROR_USAGE,
+                       "an expression with more than %d numbers; give parts of it names and write one of them", MOST_SCALARS);
     uint8_t *strip = p->scalars + (size_t)p->nscalars * STRIP_BYTES;
     uint8_t  flag = scalar->integer != 0;
     size_t   size = fv_dtype_size(compute);
@@ -76,11 +78,15 @@ static fv_status add_node(program *p, const fv_node *node, fv_error *error) {
         }
         fv_points_input input = { 0 };
         FV_TRY(p->resolve(p->context, node->in[i], &input, error));
-        FV_TRY(input.block ? add_image(p, input.block, &in[i], error) : add_scalar(p, input.scalar, node->compute, &in[i], error));
+        FV_TRY(input.block ? add_image(p, input.block, &in[i], error)
+                           : add_scalar(p, input.scalar, node->compute, &in[i], error));
     }
     if (p->ncode == FV_MAX_POINTS || p->deepest >= FV_MAX_POINTS)
-        return fv_fail(error, FV_ERROR_USAGE, "an expression of more than %d operators; give parts of it names and use them twice, or write one", FV_MAX_POINTS);
-    if (!node->op->point[node->compute]) return fv_fail(error, FV_ERROR_INTERNAL, "%s has no kernel for %s", node->op->name, fv_dtype_name(node->compute));
+        return fv_fail(error, FV_ERROR_USAGE,
+                       "an expression of more than %d operators; give parts of it names and use them twice, or write one",
+                       FV_MAX_POINTS);
+    if (!node->op->point[node->compute])
+        return fv_fail(error, FV_ERROR_INTERNAL, "%s has no kernel for %s", node->op->name, fv_dtype_name(node->compute));
     instruction *code = &p->code[p->ncode++];
     *code = (instruction){ .node = node, .run = node->op->point[node->compute], .result = base };
     memcpy(code->in, in, sizeof in);
@@ -127,7 +133,8 @@ static void run_row(program *p, const uint8_t **images, int64_t n, uint8_t *out,
 }
 
 /* Calls for each contiguous run of the region: the whole of it if everything is dense, else row by row. */
-static void each_run(program *p, const fv_block *out, void (*run)(program *p, const uint8_t **images, int64_t n, uint8_t *out, size_t size)) {
+static void each_run(program *p, const fv_block *out,
+                     void (*run)(program *p, const uint8_t **images, int64_t n, uint8_t *out, size_t size)) {
     bool           dense = fv_block_dense(out);
     fv_block       windows[MOST_IMAGES];
     const uint8_t *images[MOST_IMAGES];
@@ -164,8 +171,8 @@ static void run_table(program *p, const fv_block *out) {
     each_run(p, out, look_up);
 }
 
-fv_status fv_points_run(const fv_node *root, bool (*inside)(void *context, const fv_node *node), fv_points_resolve resolve, void *context,
-                        const fv_block *out, void *scratch, fv_error *error) {
+fv_status fv_points_run(const fv_node *root, bool (*inside)(void *context, const fv_node *node), fv_points_resolve resolve,
+                        void *context, const fv_block *out, void *scratch, fv_error *error) {
     program p = { .kernels = fv_kernels_current(), .inside = inside, .resolve = resolve, .context = context };
     p.stack = scratch;
     p.scalars = p.stack + (size_t)STRIP_BYTES * FV_MAX_POINTS;

@@ -17,7 +17,7 @@ typedef fv_status (*fv_points_resolve)(void *context, const fv_node *node, fv_po
 /* Computes the group that ends in `root` over out's region. inside tells whether a node belongs to the group. scratch: at least
  * fv_points_scratch() bytes. */
 size_t    fv_points_scratch(void);
-fv_status fv_points_run(const fv_node *root, bool (*inside)(void *context, const fv_node *node), fv_points_resolve resolve, void *context,
-                        const fv_block *out, void *scratch, fv_error *error);
+fv_status fv_points_run(const fv_node *root, bool (*inside)(void *context, const fv_node *node), fv_points_resolve resolve,
+                        void *context, const fv_block *out, void *scratch, fv_error *error);
 
 #endif

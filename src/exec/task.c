@@ -123,7 +123,10 @@ static fv_status get_result(fv_results *base, int64_t index, const void **data, 
 static fv_status run_pass(task *t, const fv_node *node, int pass, const fv_region *region, const fv_block *out, fv_bytes *partial,
                           fv_error *error) {
     const fv_pass *p = &node->op->passes[pass];
-    fv_run         r = { .need = fv_node_need(t->instance->plan, node, pass, region), .out = out, .partial = partial, .chunk = partial ? t->chunk_index : -1 };
+    fv_run         r = { .need = fv_node_need(t->instance->plan, node, pass, region),
+                         .out = out,
+                         .partial = partial,
+                         .chunk = partial ? t->chunk_index : -1 };
     fv_region      need[FV_MAX_INPUTS];
     fv_block       windows[FV_MAX_INPUTS];
     fv_scalar      scalars[FV_MAX_INPUTS];
@@ -177,7 +180,8 @@ static fv_status resolve(void *context, const fv_node *node, fv_points_input *in
         input->block = &t->worker->held[t->stage->step_of[node->id]].block;
         return FV_OK;
     }
-    if (t->nscalars == FV_MAX_POINTS) return fv_fail(error, FV_ERROR_USAGE, "an expression with more than %d numbers", FV_MAX_POINTS);
+    if (t->nscalars == FV_MAX_POINTS)
+        return fv_fail(error, FV_ERROR_USAGE, "an expression with more than %d numbers", FV_MAX_POINTS);
     fv_scalar *place = &t->scalars[t->nscalars++];
     input->scalar = place;
     return fv_instance_scalar(t->instance, node, place, error);
@@ -291,8 +295,8 @@ static bool encode_piece(void *context, int64_t piece, const fv_region *region) 
     return e->status == FV_OK;
 }
 
-bool fv_each_piece(const fv_writer *writer, const fv_region *chunk, bool (*visit)(void *context, int64_t piece, const fv_region *region),
-                   void *context) {
+bool fv_each_piece(const fv_writer *writer, const fv_region                                   *chunk,
+                   bool (*visit)(void *context, int64_t piece, const fv_region *region), void *context) {
     fv_lattice pieces;
     fv_lattice_init(&pieces, writer->type.ndim, writer->type.shape, writer->piece);
     int64_t low[FV_MAX_DIMS], high[FV_MAX_DIMS], at[FV_MAX_DIMS];
@@ -327,7 +331,8 @@ static fv_status write_chunk(task *t, const fv_target *target, fv_error *error) 
     FV_TRY(target->writer->format->put(target->writer, &window, error));
     t->facts->write += fv_now() - start;
     t->facts->bytes_written += fv_region_voxels(&t->chunk) * (int64_t)fv_dtype_size(window.dtype);
-    return fv_store_put(t->instance->context->store, fv_key_put(t->instance, target->sink, &t->stage->lattice, t->chunk_index), NULL, 0, seconds_so_far(t), true, error);
+    return fv_store_put(t->instance->context->store, fv_key_put(t->instance, target->sink, &t->stage->lattice, t->chunk_index),
+                        NULL, 0, seconds_so_far(t), true, error);
 }
 
 /* After a kill some targets of a task may be there already. */
@@ -335,10 +340,13 @@ static bool reached(const task *t, const fv_target *target) {
     fv_store *store = t->instance->context->store;
     switch (target->kind) {
     case FV_TARGET_STORE: return fv_store_has(store, fv_key_chunk(target->node, &t->stage->lattice, t->chunk_index));
-    case FV_TARGET_PASS: return fv_store_has(store, fv_key_partial(target->node, target->pass, &t->stage->lattice, t->chunk_index)) ||
-                                fv_store_has(store, fv_key_result(target->node, target->pass, &t->stage->lattice, -1));
-    case FV_TARGET_SINK: return t->instance->current[target->sink - t->instance->graph->sinks] ||
-                                (target->writer->parallel && fv_store_has(store, fv_key_put(t->instance, target->sink, &t->stage->lattice, t->chunk_index)));
+    case FV_TARGET_PASS:
+        return fv_store_has(store, fv_key_partial(target->node, target->pass, &t->stage->lattice, t->chunk_index)) ||
+               fv_store_has(store, fv_key_result(target->node, target->pass, &t->stage->lattice, -1));
+    case FV_TARGET_SINK:
+        return t->instance->current[target->sink - t->instance->graph->sinks] ||
+               (target->writer->parallel &&
+                fv_store_has(store, fv_key_put(t->instance, target->sink, &t->stage->lattice, t->chunk_index)));
     }
     return false;
 }

@@ -42,7 +42,9 @@ fv_status fv_bindings_set(fv_bindings *bindings, const char *assignment, fv_erro
     }
     int64_t combinations = 1;
     for (int p = 0; p < bindings->nparameters; p++) combinations *= bindings->parameters[p].count;
-    if (combinations > 10000) return fv_fail(error, FV_ERROR_USAGE, "--set: %lld combinations are more than the 10000 possible", (long long)combinations);
+    if (combinations > 10000)
+        return fv_fail(error, FV_ERROR_USAGE, "--set: %lld combinations are more than the 10000 possible",
+                       (long long)combinations);
     bindings->ncombinations = (int)combinations;
     return FV_OK;
 }
@@ -80,7 +82,8 @@ static void add_defaults(fv_bindings *bindings, const fv_program *program, fv_di
         fv_bytes text = { 0 };
         if (literal.kind == FV_LITERAL_TEXT) fv_bytes_printf(&text, "%s", literal.text);
         else fv_literal_format(&literal, &text);
-        bindings->parameters = fv_realloc(bindings->parameters, (size_t)(bindings->nparameters + 1) * sizeof *bindings->parameters);
+        bindings->parameters =
+            fv_realloc(bindings->parameters, (size_t)(bindings->nparameters + 1) * sizeof *bindings->parameters);
         fv_parameter *parameter = &bindings->parameters[bindings->nparameters++];
         *parameter = (fv_parameter){ .name = fv_arena_strdup(&bindings->arena, statement->name) };
         add_value(bindings, parameter, (char *)text.data, text.size);
@@ -113,7 +116,9 @@ static fv_status add_list(fv_bindings *bindings, const char *pattern, fv_span sp
     bindings->lists = fv_realloc(bindings->lists, (size_t)(bindings->nlists + 1) * sizeof *bindings->lists);
     bindings->lists[bindings->nlists++] = list;
     if (bindings->nlists > 1 && list.count != bindings->lists[0].count) {
-        fv_diagnose(diagnostics, span, NULL, "\"%s\" matches %lld files but \"%s\" matches %lld; collections that are used together are paired by order and need the same number",
+        fv_diagnose(diagnostics, span, NULL,
+                    "\"%s\" matches %lld files but \"%s\" matches %lld; collections that are used together are paired by order "
+                    "and need the same number",
                     pattern, (long long)list.count, bindings->lists[0].pattern, (long long)bindings->lists[0].count);
         return FV_ERROR_USAGE;
     }
@@ -218,8 +223,10 @@ fv_status fv_template_fill(const fv_bindings *bindings, const char *template, in
             fv_bytes_release(&out);
             bool of_item = !strcmp(word, "stem") || !strcmp(word, "name") || !strcmp(word, "index");
             if (of_item && !bindings->collection)
-                return fv_fail(error, FV_ERROR_USAGE, "file = \"%s\": {%s} needs a collection, such as read(\"scans/*.tif\")", template, word);
-            return fv_fail(error, FV_ERROR_USAGE, "file = \"%s\": {%s} is neither stem, name, index nor a param of the pipeline", template, word);
+                return fv_fail(error, FV_ERROR_USAGE, "file = \"%s\": {%s} needs a collection, such as read(\"scans/*.tif\")",
+                               template, word);
+            return fv_fail(error, FV_ERROR_USAGE, "file = \"%s\": {%s} is neither stem, name, index nor a param of the pipeline",
+                           template, word);
         }
         p += length + 1;
     }

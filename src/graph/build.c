@@ -80,7 +80,9 @@ bool fv_expr_literal(const fv_expr *expr, fv_literal *literal, fv_arena *arena) 
         literal->kind = FV_LITERAL_NUMBERS;
         for (int i = 0; i < expr->nargs; i++) {
             fv_literal element;
-            if (i == FV_MAX_NUMBERS || !fv_expr_literal(expr->args[i].value, &element, arena) || element.kind != FV_LITERAL_NUMBER) return false;
+            if (i == FV_MAX_NUMBERS || !fv_expr_literal(expr->args[i].value, &element, arena) ||
+                element.kind != FV_LITERAL_NUMBER)
+                return false;
             literal->numbers.value[literal->numbers.count++] = element.number;
         }
         return true;
@@ -94,7 +96,8 @@ static bool scalar_of(const fv_literal *literal, fv_scalar *scalar) {
         return true;
     }
     if (literal->kind != FV_LITERAL_NUMBER) return false;
-    if (literal->integral && fabs(literal->number) < 0x1p53) *scalar = (fv_scalar){ .dtype = FV_INT64, .integer = (int64_t)literal->number };
+    if (literal->integral && fabs(literal->number) < 0x1p53)
+        *scalar = (fv_scalar){ .dtype = FV_INT64, .integer = (int64_t)literal->number };
     else *scalar = (fv_scalar){ .dtype = FV_FLOAT64, .real = literal->number };
     return true;
 }
@@ -159,8 +162,11 @@ static void set_input(builder *b, call *c, int slot, const value *v, fv_span spa
                  (input->kind == FV_KIND_NONE && (v->node->type.kind != FV_KIND_TABLE || c->op->sink)));
     if (!fits) {
         mistake(b, span, FV_ERROR_USAGE, NULL, "%s: %s must be %s, not a %s", c->op->name, input->name,
-                input->kind == FV_KIND_IMAGE ? "an image" : input->kind == FV_KIND_TABLE ? "a table"
-                : input->kind == FV_KIND_SCALAR ? "a number or a scalar" : c->op->sink ? "an image, a table or a scalar" : "an image or a number",
+                input->kind == FV_KIND_IMAGE    ? "an image"
+                : input->kind == FV_KIND_TABLE  ? "a table"
+                : input->kind == FV_KIND_SCALAR ? "a number or a scalar"
+                : c->op->sink                   ? "an image, a table or a scalar"
+                                                : "an image or a number",
                 describe(v));
         c->bad = true;
         return;
@@ -178,8 +184,8 @@ static void set_param(builder *b, call *c, const fv_param *param, const value *v
     }
     c->params_set |= (uint64_t)1 << index;
     if (v->kind == NODE) {
-        mistake(b, span, FV_ERROR_USAGE, NULL, "%s: %s must be a constant; it cannot be computed by the pipeline (%s given)", c->op->name,
-                param->name, describe(v));
+        mistake(b, span, FV_ERROR_USAGE, NULL, "%s: %s must be a constant; it cannot be computed by the pipeline (%s given)",
+                c->op->name, param->name, describe(v));
         c->bad = true;
         return;
     }
@@ -221,7 +227,8 @@ APART static void bind_argument(builder *b, call *c, const fv_argument *argument
         if (*position < ninputs) slot = (*position)++;
         else if (*position < ninputs + nparams) param = &c->op->params[(*position)++ - ninputs];
         else {
-            mistake(b, argument->value->span, FV_ERROR_USAGE, NULL, "%s takes at most %d arguments", c->op->name, ninputs + nparams);
+            mistake(b, argument->value->span, FV_ERROR_USAGE, NULL, "%s takes at most %d arguments", c->op->name,
+                    ninputs + nparams);
             c->bad = true;
             return;
         }
@@ -236,7 +243,8 @@ APART static void bind_argument(builder *b, call *c, const fv_argument *argument
 APART static void check_missing(builder *b, call *c) {
     for (int i = 0; i < fv_inputs_count(c->op); i++)
         if (!c->input_set[i] && !c->op->inputs[i].optional) {
-            mistake(b, c->expr->text_span, FV_ERROR_USAGE, NULL, "%s needs %s: %s", c->op->name, c->op->inputs[i].name, c->op->inputs[i].doc);
+            mistake(b, c->expr->text_span, FV_ERROR_USAGE, NULL, "%s needs %s: %s", c->op->name, c->op->inputs[i].name,
+                    c->op->inputs[i].doc);
             c->bad = true;
         }
     for (const fv_param *p = c->op->params; p && p->name; p++)
@@ -291,7 +299,9 @@ static value named_array(builder *b, const call *c) {
     fv_node    *node;
     for (int a = 0; a < b->bindings->narrays; a++)
         if (!strcmp(b->bindings->arrays[a].name, name))
-            return fv_graph_array(b->graph, &b->bindings->arrays[a], &node, &error) == FV_OK ? node_value(node) : from_error(b, c->expr->span, c->op, &error);
+            return fv_graph_array(b->graph, &b->bindings->arrays[a], &node, &error) == FV_OK
+                       ? node_value(node)
+                       : from_error(b, c->expr->span, c->op, &error);
     return mistake(b, c->expr->span, FV_ERROR_USAGE, NULL, "array: the program bound no array named \"%s\"", name);
 }
 
@@ -313,7 +323,8 @@ APART static value finish_call(builder *b, call *c) {
     if (of_file && choose_item(b, c, &error) != FV_OK) return from_error(b, c->expr->span, c->op, &error);
     fv_node *node;
     if (fv_graph_call(b->graph, c->op, c->params, c->inputs, c->expr->span, &node, &error) == FV_OK) return node_value(node);
-    return of_file ? mistake(b, c->expr->span, error.code, NULL, "%s", error.message) : from_error(b, c->expr->span, c->op, &error);
+    return of_file ? mistake(b, c->expr->span, error.code, NULL, "%s", error.message)
+                   : from_error(b, c->expr->span, c->op, &error);
 }
 
 APART static value evaluate_call(builder *b, const fv_expr *expr) {
@@ -383,7 +394,9 @@ static value expand(builder *b, call *c) {
     variable       variables[FV_MAX_INPUTS + 64];
     int            count = 0;
     for (int i = 0; i < fv_inputs_count(c->op); i++)
-        if (c->inputs[i]) variables[count++] = (variable){ c->op->inputs[i].name, c->literals[i] ? literal_value(*c->literals[i]) : node_value(c->inputs[i]) };
+        if (c->inputs[i])
+            variables[count++] =
+                (variable){ c->op->inputs[i].name, c->literals[i] ? literal_value(*c->literals[i]) : node_value(c->inputs[i]) };
     for (const fv_param *p = c->op->params; p && p->name; p++) {
         fv_literal literal = param_literal(p, c->params);
         if (literal.kind == FV_LITERAL_TEXT) literal.text = fv_arena_strdup(&b->graph->arena, literal.text ? literal.text : "");
@@ -395,8 +408,9 @@ static value expand(builder *b, call *c) {
     inner.nvariables = count;
     inner.depth++;
     inner.expanding = &span;
-    value result = none.count || program->nstatements != 1 ? mistake(b, span, FV_ERROR_INTERNAL, NULL, "%s: bad expansion", c->op->name)
-                                                           : evaluate(&inner, program->statements[0].value);
+    value result = none.count || program->nstatements != 1
+                       ? mistake(b, span, FV_ERROR_INTERNAL, NULL, "%s: bad expansion", c->op->name)
+                       : evaluate(&inner, program->statements[0].value);
     if (b->worst == FV_OK) b->worst = inner.worst;
     fv_diagnostics_release(&none);
     fv_program_free(program);
@@ -420,7 +434,10 @@ static bool index_number(builder *b, const fv_expr *expr, double *number) {
 APART static value evaluate_slice(builder *b, const fv_expr *expr) {
     value        object = evaluate(b, expr->args[0].value);
     const fv_op *op = fv_op_find("slice");
-    fv_literal   part[4] = { { .kind = FV_LITERAL_NUMBERS }, { .kind = FV_LITERAL_NUMBERS }, { .kind = FV_LITERAL_NUMBERS }, { .kind = FV_LITERAL_NUMBERS } };
+    fv_literal   part[4] = { { .kind = FV_LITERAL_NUMBERS },
+                             { .kind = FV_LITERAL_NUMBERS },
+                             { .kind = FV_LITERAL_NUMBERS },
+                             { .kind = FV_LITERAL_NUMBERS } };
     bool         good = object.kind != BAD;
     if (object.kind == LITERAL || (good && object.node->type.kind != FV_KIND_IMAGE))
         return mistake(b, expr->span, FV_ERROR_USAGE, NULL, "only an image can be sliced, not a %s", describe(&object));
@@ -442,8 +459,10 @@ APART static value evaluate_slice(builder *b, const fv_expr *expr) {
     fv_node *node;
     fv_params_default(op, params);
     for (int k = 0; k < 4; k++)
-        if (fv_params_set(op, fv_params_find(op, names[k]), params, &part[k], &b->graph->arena, &error) != FV_OK) return from_error(b, expr->span, op, &error);
-    if (fv_graph_call(b->graph, op, params, &object.node, expr->span, &node, &error) != FV_OK) return from_error(b, expr->span, op, &error);
+        if (fv_params_set(op, fv_params_find(op, names[k]), params, &part[k], &b->graph->arena, &error) != FV_OK)
+            return from_error(b, expr->span, op, &error);
+    if (fv_graph_call(b->graph, op, params, &object.node, expr->span, &node, &error) != FV_OK)
+        return from_error(b, expr->span, op, &error);
     return node_value(node);
 }
 
@@ -531,7 +550,8 @@ static void check_file_sink(builder *b, fv_sink *sink) {
     if (kind == FV_KIND_IMAGE) {
         if (fv_format_for_writing(sink->file, &format, &error) != FV_OK) {
             bool table = fv_table_format_for(sink->file) != NULL;
-            mistake(b, sink->span, FV_ERROR_USAGE, table ? "this format holds tables; measure() makes one" : NULL, "%s", error.message);
+            mistake(b, sink->span, FV_ERROR_USAGE, table ? "this format holds tables; measure() makes one" : NULL, "%s",
+                    error.message);
             return;
         }
         fv_writer *writer;
@@ -542,17 +562,21 @@ static void check_file_sink(builder *b, fv_sink *sink) {
     } else if (!fv_table_format_for(sink->file)) {
         fv_bytes known = { 0 };
         for (int i = 0; i < fv_table_format_count(); i++) fv_bytes_printf(&known, " %s", fv_table_format_at(i)->extensions);
-        mistake(b, sink->span, FV_ERROR_USAGE, NULL, "%s: no table format has this extension; known:%s", sink->file, known.data ? (char *)known.data : "");
+        mistake(b, sink->span, FV_ERROR_USAGE, NULL, "%s: no table format has this extension; known:%s", sink->file,
+                known.data ? (char *)known.data : "");
         fv_bytes_release(&known);
     }
     if (kind != FV_KIND_IMAGE) return;
     for (int p = 0; p < bindings->nparameters; p++)
         if (bindings->parameters[p].count > 1 && !fv_template_has(sink->file_template, bindings->parameters[p].name))
-            mistake(b, sink->span, FV_ERROR_USAGE, NULL, "write: %s is swept, so the file name must contain {%s}; \"%s\" does not",
-                    bindings->parameters[p].name, bindings->parameters[p].name, sink->file_template);
+            mistake(b, sink->span, FV_ERROR_USAGE, NULL,
+                    "write: %s is swept, so the file name must contain {%s}; \"%s\" does not", bindings->parameters[p].name,
+                    bindings->parameters[p].name, sink->file_template);
     if (bindings->collection && !fv_template_has(sink->file_template, "stem") && !fv_template_has(sink->file_template, "name") &&
         !fv_template_has(sink->file_template, "index"))
-        mistake(b, sink->span, FV_ERROR_USAGE, NULL, "write: each item of a collection needs its own file, so the name must contain {stem}, {name} or {index}; \"%s\" does not",
+        mistake(b, sink->span, FV_ERROR_USAGE, NULL,
+                "write: each item of a collection needs its own file, so the name must contain {stem}, {name} or {index}; \"%s\" "
+                "does not",
                 sink->file_template);
 }
 
@@ -615,7 +639,8 @@ static void assign(builder *b, const fv_statement *statement) {
     value v = evaluate(b, statement->value);
     for (int i = 0; i < b->nvariables; i++)
         if (!strcmp(b->variables[i].name, statement->name)) {
-            mistake(b, statement->name_span, FV_ERROR_USAGE, NULL, "%s has a value already; a name is given once", statement->name);
+            mistake(b, statement->name_span, FV_ERROR_USAGE, NULL, "%s has a value already; a name is given once",
+                    statement->name);
             return;
         }
     if (v.kind == NODE && v.node->op && v.node->op->sink)
@@ -637,7 +662,8 @@ static void build_combination(builder *b, const fv_program *program) {
     for (int a = 0; a < b->bindings->narrays; a++) {
         fv_node *node;
         fv_error error = { 0 };
-        if (fv_graph_array(b->graph, &b->bindings->arrays[a], &node, &error) != FV_OK) mistake(b, (fv_span){ 1, 1, 1 }, error.code, NULL, "%s", error.message);
+        if (fv_graph_array(b->graph, &b->bindings->arrays[a], &node, &error) != FV_OK)
+            mistake(b, (fv_span){ 1, 1, 1 }, error.code, NULL, "%s", error.message);
         else set_variable(b, b->bindings->arrays[a].name, node_value(node));
     }
     for (int s = 0; s < program->nstatements; s++) {
@@ -665,7 +691,8 @@ fv_status fv_graph_build(const fv_program *program, const fv_bindings *bindings,
     for (b.combination = 0; b.combination < bindings->ncombinations; b.combination++) build_combination(&b, program);
     free(b.variables);
     if (b.worst == FV_OK && !b.graph->nsinks)
-        mistake(&b, (fv_span){ 1, 1, 1 }, FV_ERROR_USAGE, NULL, "nothing is asked for: write(...) a result, or put a scalar or a table on a line of its own");
+        mistake(&b, (fv_span){ 1, 1, 1 }, FV_ERROR_USAGE, NULL,
+                "nothing is asked for: write(...) a result, or put a scalar or a table on a line of its own");
     if (b.worst != FV_OK) {
         fv_graph_free(b.graph);
         *graph = NULL;

@@ -90,10 +90,12 @@ static fv_status infer(fv_graph *graph, fv_node *node, fv_error *error) {
     node->compute = i.compute;
     if (node->type.kind != FV_KIND_IMAGE) return FV_OK;
     if (node->type.image.ndim < 1 || node->type.image.ndim > FV_MAX_DIMS)
-        return fv_fail(error, FV_ERROR_USAGE, "the result would have %d axes; 1 to %d are possible", node->type.image.ndim, FV_MAX_DIMS);
+        return fv_fail(error, FV_ERROR_USAGE, "the result would have %d axes; 1 to %d are possible", node->type.image.ndim,
+                       FV_MAX_DIMS);
     for (int d = 0; d < node->type.image.ndim; d++)
         if (node->type.image.shape[d] < 1)
-            return fv_fail(error, node->ninputs ? FV_ERROR_USAGE : FV_ERROR_INPUT, "the result would be empty: axis %s has no voxels", node->type.image.axis[d]);
+            return fv_fail(error, node->ninputs ? FV_ERROR_USAGE : FV_ERROR_INPUT,
+                           "the result would be empty: axis %s has no voxels", node->type.image.axis[d]);
     if (fv_image_type_bytes(&node->type.image) < 0)
         return fv_fail(error, FV_ERROR_USAGE, "the result would have more bytes than a number can count");
     return FV_OK;
@@ -150,7 +152,8 @@ fv_status fv_scalar_apply(const fv_op *op, const void *params, fv_dtype compute,
     const fv_kernels *kernels = fv_kernels_current();
     int64_t           value[FV_MAX_INPUTS], result = 0, converted = 0;
     const void       *pointers[FV_MAX_INPUTS] = { NULL };
-    if (!op->point[compute]) return fv_fail(error, FV_ERROR_INTERNAL, "%s has no kernel for %s", op->name, fv_dtype_name(compute));
+    if (!op->point[compute])
+        return fv_fail(error, FV_ERROR_INTERNAL, "%s has no kernel for %s", op->name, fv_dtype_name(compute));
     for (int i = 0; i < ninputs; i++) {
         if (!in[i]) continue;
         fv_dtype    dtype;

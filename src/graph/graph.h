@@ -102,7 +102,8 @@ fv_status fv_bindings_resolve(fv_bindings *bindings, const fv_program *program, 
 void      fv_bindings_release(fv_bindings *bindings);
 
 /* Fills {stem} {name} {index} {param} in. Unknown words in braces are an error that lists the known ones. */
-fv_status fv_template_fill(const fv_bindings *bindings, const char *template, int64_t item, int combination, char **path, fv_error *error);
+fv_status fv_template_fill(const fv_bindings *bindings, const char *template, int64_t item, int combination, char **path,
+                           fv_error *error);
 bool      fv_template_has(const char *template, const char *word);
 
 /* Builds the graph of one item, all combinations of the sweep in one. On failure *status_of_input tells whether a file was

@@ -16,6 +16,7 @@ int64_t fv_border_index(fv_border border, int64_t i, int64_t n);
 void fv_border_map(fv_border border, int64_t n, int64_t start, int64_t count, int64_t *map);
 /* Region of an image that a region needs when each voxel looks `before` back and `after` ahead on each axis (0 on axes that
  * the operator does not look along). For wrap the whole axis where the border is crossed. */
-fv_region fv_border_need(fv_border border, const fv_region *region, const int64_t *before, const int64_t *after, const int64_t *shape);
+fv_region fv_border_need(fv_border border, const fv_region *region, const int64_t *before, const int64_t *after,
+                         const int64_t *shape);
 
 #endif

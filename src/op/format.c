@@ -36,14 +36,18 @@ static fv_status find(const char *path, bool writing, const fv_format **format, 
         const fv_format *candidate = fv_format_at(i);
         if (writing ? candidate->create != NULL : candidate->open != NULL) fv_bytes_printf(&known, " %s", candidate->extensions);
     }
-    fv_fail(error, FV_ERROR_USAGE, "%s: no image format has this extension; known for %s:%s", path, writing ? "writing" : "reading",
-            known.data ? (char *)known.data : "");
+    fv_fail(error, FV_ERROR_USAGE, "%s: no image format has this extension; known for %s:%s", path,
+            writing ? "writing" : "reading", known.data ? (char *)known.data : "");
     fv_bytes_release(&known);
     return FV_ERROR_USAGE;
 }
 
-fv_status fv_format_for_reading(const char *path, const fv_format **format, fv_error *error) { return find(path, false, format, error); }
-fv_status fv_format_for_writing(const char *path, const fv_format **format, fv_error *error) { return find(path, true, format, error); }
+fv_status fv_format_for_reading(const char *path, const fv_format **format, fv_error *error) {
+    return find(path, false, format, error);
+}
+fv_status fv_format_for_writing(const char *path, const fv_format **format, fv_error *error) {
+    return find(path, true, format, error);
+}
 
 const fv_table_format *fv_table_format_for(const char *path) {
     const fv_table_format *found = NULL;
@@ -77,7 +81,8 @@ static int64_t         clock_ticks;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static bool same(const entry *e, const char *path, const char *inside, const fv_file_id *id) {
-    return !strcmp(e->reader->path, path) && !strcmp(e->inside, inside) && e->id.size == id->size && e->id.mtime_ns == id->mtime_ns;
+    return !strcmp(e->reader->path, path) && !strcmp(e->inside, inside) && e->id.size == id->size &&
+           e->id.mtime_ns == id->mtime_ns;
 }
 
 static void close_entry(entry *e) {

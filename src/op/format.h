@@ -45,7 +45,7 @@ typedef struct fv_writer {
     int64_t          piece[FV_MAX_DIMS]; /* the lattice of pieces */
     bool             parallel;           /* put() in any order from any process; otherwise encode() + assemble() */
     bool             any_region;         /* put() takes any box, pieces need not be whole (NPY, raw) */
-    int64_t          piece_memory;       /* bytes encode() or put() of one piece needs beyond the block, output included, at most */
+    int64_t          piece_memory; /* bytes encode() or put() of one piece needs beyond the block, output included, at most */
 } fv_writer;
 
 /* Gives encoded pieces in order of index; data is valid until the next call. */

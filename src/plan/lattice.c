@@ -21,7 +21,8 @@ fv_region fv_stage_chunk(const fv_stage *stage, int64_t task, int64_t *index) {
     return fv_lattice_chunk(&stage->lattice, *index);
 }
 
-static void ask(const fv_plan *plan, const fv_stage *stage, const fv_node *node, int pass, const fv_region *region, fv_region *regions) {
+static void ask(const fv_plan *plan, const fv_stage *stage, const fv_node *node, int pass, const fv_region *region,
+                fv_region *regions) {
     fv_region in[FV_MAX_INPUTS];
     for (int i = 0; i < FV_MAX_INPUTS; i++) in[i] = *region;
     if (pass >= 0 && node->op->passes[pass].need) {
@@ -213,7 +214,8 @@ double fv_chunk_expansion(const fv_need *need, const fv_pass *pass, int input, c
     if (halo.ndim != asked.region.ndim) return 1;
     double ratio = 1;
     for (int d = 0; d < halo.ndim; d++)
-        if (need->in[input]->image.shape[d] == space->shape[d]) ratio *= (double)halo.size[d] / (double)FV_MAX(asked.region.size[d], 1);
+        if (need->in[input]->image.shape[d] == space->shape[d])
+            ratio *= (double)halo.size[d] / (double)FV_MAX(asked.region.size[d], 1);
     return ratio;
 }
 
@@ -279,7 +281,8 @@ static void suit_files(const fv_plan *plan, const fv_stage *stage, const fv_imag
     for (int t = 0; t < stage->ntargets; t++) {
         if (stage->targets[t].kind != FV_TARGET_PASS || fv_op_image_pass(stage->targets[t].node->op) < 0) continue;
         for (int s = 0; s < plan->nstages; s++)
-            if (plan->stages[s].targets[0].kind == FV_TARGET_SINK && same_shape(space, plan->stages[s].targets[0].writer->type.ndim, plan->stages[s].targets[0].writer->type.shape))
+            if (plan->stages[s].targets[0].kind == FV_TARGET_SINK &&
+                same_shape(space, plan->stages[s].targets[0].writer->type.ndim, plan->stages[s].targets[0].writer->type.shape))
                 fit_pieces(&plan->stages[s], space, chunk);
     }
 }

@@ -279,7 +279,8 @@ static bool store_before_halos(planner *p) {
         if (!p->alive[id] || !node->op) continue;
         for (int i = 0; i < node->ninputs; i++) {
             if (!is_image(node->in[i]) || p->plan->stored[node->in[i]->id] || is_source(node->in[i])) continue;
-            if (chain_cost(p, node->in[i]) * (expansion(node, i, p->options) - 1) > STORE_COST) changed = store(p, node->in[i]) || changed;
+            if (chain_cost(p, node->in[i]) * (expansion(node, i, p->options) - 1) > STORE_COST)
+                changed = store(p, node->in[i]) || changed;
         }
     }
     return changed;
@@ -353,7 +354,8 @@ static void add_steps(planner *p, fv_stage *stage, const uint8_t *cone) {
 
 /* Point-wise steps with one reader that is point-wise itself become part of its group. */
 static void fuse_points(fv_stage *stage) {
-    int *readers = fv_calloc((size_t)(stage->nsteps + 1) * sizeof *readers), *reader = fv_calloc((size_t)(stage->nsteps + 1) * sizeof *reader);
+    int *readers = fv_calloc((size_t)(stage->nsteps + 1) * sizeof *readers),
+        *reader = fv_calloc((size_t)(stage->nsteps + 1) * sizeof *reader);
     for (int s = 0; s < stage->nsteps; s++) {
         const fv_node *node = stage->steps[s].node;
         if (stage->steps[s].kind == FV_STEP_STORED) continue;
@@ -410,7 +412,10 @@ static void make_stage(planner *p, int group, fv_stage *stage) {
     free(cone);
 }
 
-static int by_level(const void *a, const void *b) { return ((const int *)a)[0] != ((const int *)b)[0] ? ((const int *)a)[0] - ((const int *)b)[0] : ((const int *)a)[1] - ((const int *)b)[1]; }
+static int by_level(const void *a, const void *b) {
+    return ((const int *)a)[0] != ((const int *)b)[0] ? ((const int *)a)[0] - ((const int *)b)[0]
+                                                      : ((const int *)a)[1] - ((const int *)b)[1];
+}
 
 static void make_stages(planner *p) {
     fv_plan *plan = p->plan;
@@ -450,7 +455,8 @@ static void make_stages(planner *p) {
 static void find_demand(planner *p, fv_region *demand) {
     fv_plan *plan = p->plan;
     for (int s = 0; s < p->graph->nsinks; s++)
-        if (is_image(p->graph->sinks[s].value)) demand[p->graph->sinks[s].value->id] = fv_region_whole(&p->graph->sinks[s].value->type.image);
+        if (is_image(p->graph->sinks[s].value))
+            demand[p->graph->sinks[s].value->id] = fv_region_whole(&p->graph->sinks[s].value->type.image);
     for (int id = p->graph->nnodes - 1; id >= 0; id--) {
         fv_node *node = p->graph->nodes[id];
         if (!p->alive[id] || !node->op) continue;
@@ -463,7 +469,8 @@ static void find_demand(planner *p, fv_region *demand) {
             if (!fv_op_is_point(node->op) && node->op->passes && node->op->passes[pass].need) {
                 fv_need need = fv_node_need(plan, node, pass, &region);
                 fv_lattice whole; /* lattices are not chosen yet; one chunk asks for most */
-                const fv_image_type *space = node->ninputs && is_image(node->in[0]) ? &node->in[0]->type.image : &node->type.image;
+                const fv_image_type *space =
+                    node->ninputs && is_image(node->in[0]) ? &node->in[0]->type.image : &node->type.image;
                 fv_lattice_init(&whole, space->ndim, space->shape, space->shape);
                 need.lattice = &whole;
                 node->op->passes[pass].need(&need, in);
@@ -486,7 +493,8 @@ static fv_status choose_lattices(planner *p, fv_error *error) {
         fv_stage_lattice(plan, stage, space, p->layouts, p->options, &box);
         if (stage->ntasks < 0) {
             free(demand);
-            return fv_fail(error, FV_ERROR_USAGE, "the chunks are so small that there would be more tasks than a number can count");
+            return fv_fail(error, FV_ERROR_USAGE,
+                           "the chunks are so small that there would be more tasks than a number can count");
         }
     }
     free(demand);
@@ -518,7 +526,8 @@ fv_status fv_plan_make(fv_graph *graph, const fv_plan_options *options, fv_plan 
     p.layouts = fv_arena_alloc(&plan->arena, n * sizeof *p.layouts);
     p.alive = fv_arena_alloc(&plan->arena, n * sizeof *p.alive);
     for (int s = 0; s < graph->nsinks; s++)
-        if (graph->sinks[s].kind == FV_SINK_KEEP && is_image(graph->sinks[s].value)) plan->stored[graph->sinks[s].value->id] = true;
+        if (graph->sinks[s].kind == FV_SINK_KEEP && is_image(graph->sinks[s].value))
+            plan->stored[graph->sinks[s].value->id] = true;
     fv_status status = find_alive(&p, error);
     if (status == FV_OK) status = settle(&p, error);
     if (status == FV_OK) {
@@ -542,7 +551,8 @@ void fv_plan_free(fv_plan *plan) {
     if (!plan) return;
     for (int s = 0; s < plan->nstages; s++)
         for (int t = 0; t < plan->stages[s].ntargets; t++)
-            if (plan->stages[s].targets[t].writer) plan->stages[s].targets[t].writer->format->free_writer(plan->stages[s].targets[t].writer);
+            if (plan->stages[s].targets[t].writer)
+                plan->stages[s].targets[t].writer->format->free_writer(plan->stages[s].targets[t].writer);
     fv_arena_release(&plan->arena);
     free(plan);
 }

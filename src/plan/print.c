@@ -10,7 +10,8 @@
 static void shape_text(const int64_t *shape, int ndim, char *text, size_t size) {
     size_t used = 0;
     text[0] = 0;
-    for (int d = 0; d < ndim && used < size; d++) used += (size_t)snprintf(text + used, size - used, "%s%lld", d ? "x" : "", (long long)shape[d]);
+    for (int d = 0; d < ndim && used < size; d++)
+        used += (size_t)snprintf(text + used, size - used, "%s%lld", d ? "x" : "", (long long)shape[d]);
 }
 
 static void target_text(const fv_target *target, char *text, size_t size) {
@@ -41,7 +42,8 @@ static void halo_of(const fv_plan *plan, const fv_stage *stage, int64_t *halo) {
         const fv_image_type *type = &stage->steps[s].node->type.image;
         for (int d = 0; d < chunk.ndim; d++) {
             if (type->shape[d] != stage->lattice.shape[d]) continue;
-            int64_t before = chunk.start[d] - regions[s].start[d], after = regions[s].start[d] + regions[s].size[d] - chunk.start[d] - chunk.size[d];
+            int64_t before = chunk.start[d] - regions[s].start[d],
+                    after = regions[s].start[d] + regions[s].size[d] - chunk.start[d] - chunk.size[d];
             halo[d] = FV_MAX(halo[d], FV_MAX(before, after));
         }
     }
@@ -84,7 +86,8 @@ static void stage_text(const fv_plan *plan, const fv_stage *stage, fv_bytes *out
         else fv_bytes_printf(out, "%s%s", first ? "" : ", ", step->node->op->name);
         first = false;
     }
-    fv_bytes_printf(out, "\n    %lld task%s of %s", (long long)(stage->serial ? 1 : stage->ntasks), !stage->serial && stage->ntasks != 1 ? "s" : "", chunk);
+    fv_bytes_printf(out, "\n    %lld task%s of %s", (long long)(stage->serial ? 1 : stage->ntasks),
+                    !stage->serial && stage->ntasks != 1 ? "s" : "", chunk);
     if (stage->serial) fv_bytes_printf(out, " slabs, in order");
     if (any) fv_bytes_printf(out, ", halo %s (%.2fx work)", halo, stage->expansion);
     fv_bytes_printf(out, ", %s each", memory);
@@ -105,8 +108,10 @@ void fv_plan_text(const fv_plan *plan, const fv_plan_facts *facts, fv_bytes *out
     fv_size_format(facts->memory, bound);
     if (facts->items > 1) fv_bytes_printf(out, "%lld items; the figures are for one of them\n", (long long)facts->items);
     fv_bytes_printf(out, "reads %s, writes %s (before compression)\n", read, written);
-    fv_bytes_printf(out, "memory: at most %s with %d worker%s (bound %s), least possible %s\n", peak, facts->workers, facts->workers == 1 ? "" : "s", bound, least);
-    fv_bytes_printf(out, "work: about %.3g core-seconds%s\n", plan->work * 1e-9 * (double)FV_MAX(facts->items, 1), facts->items > 1 ? " for all items" : "");
+    fv_bytes_printf(out, "memory: at most %s with %d worker%s (bound %s), least possible %s\n", peak, facts->workers,
+                    facts->workers == 1 ? "" : "s", bound, least);
+    fv_bytes_printf(out, "work: about %.3g core-seconds%s\n", plan->work * 1e-9 * (double)FV_MAX(facts->items, 1),
+                    facts->items > 1 ? " for all items" : "");
 }
 
 /* ---------------------------------------------------------------- JSON */
@@ -118,7 +123,8 @@ static cJSON *numbers(const int64_t *values, int count) {
 }
 
 static cJSON *stage_json(const fv_plan *plan, const fv_stage *stage) {
-    cJSON  *object = cJSON_CreateObject(), *targets = cJSON_CreateArray(), *steps = cJSON_CreateArray(), *needs = cJSON_CreateArray();
+    cJSON *object = cJSON_CreateObject(), *targets = cJSON_CreateArray(), *steps = cJSON_CreateArray(),
+          *needs = cJSON_CreateArray();
     int64_t halo[FV_MAX_DIMS];
     char    name[256];
     halo_of(plan, stage, halo);
@@ -186,7 +192,8 @@ static void node_dot(const fv_node *node, bool stored, fv_bytes *out) {
         fv_bytes_printf(out, "\\n%s %s", fv_dtype_name(node->type.image.dtype), shape);
     } else
         fv_bytes_printf(out, "\\n%s", fv_kind_name(node->type.kind));
-    fv_bytes_printf(out, "\", shape=%s%s];\n", node->type.kind == FV_KIND_IMAGE ? "box" : "ellipse", stored ? ", style=filled, fillcolor=lightblue" : "");
+    fv_bytes_printf(out, "\", shape=%s%s];\n", node->type.kind == FV_KIND_IMAGE ? "box" : "ellipse",
+                    stored ? ", style=filled, fillcolor=lightblue" : "");
     fv_bytes_release(&params);
 }
 
@@ -227,7 +234,9 @@ static void task_edges(const fv_plan *plan, const fv_stage *stage, int64_t task,
         const fv_stage *from = &plan->stages[plan->store_stage[stage->steps[s].node->id]];
         for (int64_t k = 0; k < from->ntasks; k++) {
             fv_region made = fv_stage_chunk(from, k, &index), common = fv_region_intersect(&made, &regions[s]);
-            if (!fv_region_empty(&common)) fv_bytes_printf(out, "  t%d_%lld -> t%d_%lld;\n", from->index, (long long)(from->serial ? 0 : k), stage->index, (long long)task);
+            if (!fv_region_empty(&common))
+                fv_bytes_printf(out, "  t%d_%lld -> t%d_%lld;\n", from->index, (long long)(from->serial ? 0 : k), stage->index,
+                                (long long)task);
         }
     }
     free(regions);
@@ -258,7 +267,8 @@ void fv_plan_dot(const fv_plan *plan, fv_bytes *out) {
             if (ends) fv_bytes_printf(out, "  t%d_%lld -> e%d;\n", s, (long long)k, s);
         }
         for (int i = 0; i < stage->nneeds; i++) /* a merged result is needed by every task; one edge stands for them */
-            if (plan->stages[stage->needs[i]].targets[0].kind == FV_TARGET_PASS) fv_bytes_printf(out, "  e%d -> t%d_0;\n", stage->needs[i], s);
+            if (plan->stages[stage->needs[i]].targets[0].kind == FV_TARGET_PASS)
+                fv_bytes_printf(out, "  e%d -> t%d_0;\n", stage->needs[i], s);
     }
     if (total >= MOST_TASKS) fv_bytes_printf(out, "  more [label=\"... more than %d tasks\", shape=plaintext];\n", MOST_TASKS);
     fv_bytes_printf(out, "}\n");

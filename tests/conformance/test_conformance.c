@@ -9,9 +9,11 @@
 typedef struct { const char *name; fv_dtype dtype; int ndim; int64_t shape[4]; bool colour; } input;
 
 static const input inputs[] = {
-    { "f", FV_FLOAT32, 3, { 11, 23, 37 }, false }, { "u", FV_UINT8, 3, { 11, 23, 37 }, false }, { "s", FV_INT16, 3, { 9, 20, 31 }, false },
-    { "d", FV_FLOAT64, 2, { 14, 33 }, false },     { "m", FV_BOOL, 3, { 12, 25, 30 }, false },  { "l", FV_INT32, 3, { 12, 25, 30 }, false },
-    { "p", FV_UINT8, 2, { 41, 57 }, false },       { "q", FV_BOOL, 2, { 45, 50 }, false },      { "c", FV_UINT8, 3, { 21, 33, 3 }, true },
+    { "f", FV_FLOAT32, 3, { 11, 23, 37 }, false }, { "u", FV_UINT8, 3, { 11, 23, 37 }, false },
+    { "s", FV_INT16, 3, { 9, 20, 31 }, false },    { "d", FV_FLOAT64, 2, { 14, 33 }, false },
+    { "m", FV_BOOL, 3, { 12, 25, 30 }, false },    { "l", FV_INT32, 3, { 12, 25, 30 }, false },
+    { "p", FV_UINT8, 2, { 41, 57 }, false },       { "q", FV_BOOL, 2, { 45, 50 }, false },
+    { "c", FV_UINT8, 3, { 21, 33, 3 }, true },
 };
 
 /* Smooth enough that masks have components and labels have some size. */
@@ -85,7 +87,9 @@ static bool run(const char *expression, const setting *s, outcome *out, fv_error
 }
 
 static setting random_setting(uint64_t *state, const char *engine) {
-    setting s = { .engine = engine, .workers = 1 + (int)(test_random(state) % 4), .poison = test_random(state) % 2 ? 0x55 : 0xff };
+    setting s = { .engine = engine,
+                  .workers = 1 + (int)(test_random(state) % 4),
+                  .poison = test_random(state) % 2 ? 0x55 : 0xff };
     s.chunk_ndim = 3;
     for (int d = 0; d < 3; d++) s.chunk[d] = 1 + (int64_t)(test_random(state) % (d == 0 ? 12 : 40));
     return s;
@@ -132,10 +136,11 @@ static void conform(const char *engine, int rounds, int every) {
         for (int round = 0; round < rounds; round++) {
             setting s = random_setting(&state, engine);
             if (!run(cases[c], &s, &cut, &error))
-                FAIL("%s (chunk %lldx%lldx%lld): %s", cases[c], (long long)s.chunk[0], (long long)s.chunk[1], (long long)s.chunk[2], error.message);
+                FAIL("%s (chunk %lldx%lldx%lld): %s", cases[c], (long long)s.chunk[0], (long long)s.chunk[1],
+                     (long long)s.chunk[2], error.message);
             else if (cut.bytes.size != whole.bytes.size || memcmp(cut.bytes.data, whole.bytes.data, whole.bytes.size))
-                FAIL("%s: differs with chunks of %lldx%lldx%lld, %d workers, poison %d", cases[c], (long long)s.chunk[0], (long long)s.chunk[1],
-                          (long long)s.chunk[2], s.workers, s.poison);
+                FAIL("%s: differs with chunks of %lldx%lldx%lld, %d workers, poison %d", cases[c], (long long)s.chunk[0],
+                     (long long)s.chunk[1], (long long)s.chunk[2], s.workers, s.poison);
         }
         fv_bytes_release(&whole.bytes);
         fv_bytes_release(&cut.bytes);
@@ -153,9 +158,23 @@ TEST(every_operator_gives_the_same_bits_on_any_lattice_with_processes) {
 
 /* A word that stands alone and is followed by a bracket, or the sign of the operator. */
 static bool appears(const fv_op *op, char **cases, int count) {
-    static const char *const signs[][2] = { { "add", " + " }, { "subtract", " - " }, { "multiply", " * " }, { "divide", " / " }, { "remainder", " % " },
-        { "power", " ** " }, { "negative", "-" }, { "equal", " == " }, { "not_equal", " != " }, { "less", " < " }, { "less_equal", " <= " },
-        { "greater", " > " }, { "greater_equal", " >= " }, { "and", " & " }, { "or", " | " }, { "not", "!" }, { "slice", "[" } };
+    static const char *const signs[][2] = { { "add", " + " },
+                                            { "subtract", " - " },
+                                            { "multiply", " * " },
+                                            { "divide", " / " },
+                                            { "remainder", " % " },
+                                            { "power", " ** " },
+                                            { "negative", "-" },
+                                            { "equal", " == " },
+                                            { "not_equal", " != " },
+                                            { "less", " < " },
+                                            { "less_equal", " <= " },
+                                            { "greater", " > " },
+                                            { "greater_equal", " >= " },
+                                            { "and", " & " },
+                                            { "or", " | " },
+                                            { "not", "!" },
+                                            { "slice", "[" } };
     char call[64];
     snprintf(call, sizeof call, "%s(", op->name);
     for (int c = 0; c < count; c++) {

@@ -96,7 +96,8 @@ static bool is_zero(fv_hash hash) { return !hash.low && !hash.high; }
 
 TEST(a_kill_at_every_commit_point_loses_nothing) {
     if (!command()) SKIP("FOVEA does not name the fovea command");
-    static const char *const points[] = { "task", "end", "write", "rename", "replace", "replaced", "ledger", "pack-write", "pack-sync", "log-write", "log-sync" };
+    static const char *const points[] = { "task",   "end",        "write",     "rename",    "replace", "replaced",
+                                          "ledger", "pack-write", "pack-sync", "log-write", "log-sync" };
     char   *reference = fresh_folder("reference");
     fv_hash expected[FV_COUNT(outputs)];
     char   *more[] = { "--patience", "0.005", "--chunk", "24x100x100", NULL };
@@ -110,12 +111,14 @@ TEST(a_kill_at_every_commit_point_loses_nothing) {
             hits += first == 137;
             for (int o = 0; o < FV_COUNT(outputs); o++) { /* whatever has its name is whole */
                 fv_hash seen = hash_output(folder, outputs[o]);
-                CHECK_MESSAGE(is_zero(seen) || fv_hash_equal(seen, expected[o]), "%s: %s is there but not whole", fault, outputs[o]);
+                CHECK_MESSAGE(is_zero(seen) || fv_hash_equal(seen, expected[o]), "%s: %s is there but not whole", fault,
+                              outputs[o]);
             }
             int second = finish(start(folder, pipeline, NULL, more));
             CHECK_MESSAGE(second == 0, "after %s the same command ended with %d", fault, second);
             for (int o = 0; o < FV_COUNT(outputs); o++)
-                CHECK_MESSAGE(fv_hash_equal(hash_output(folder, outputs[o]), expected[o]), "after %s: %s differs", fault, outputs[o]);
+                CHECK_MESSAGE(fv_hash_equal(hash_output(folder, outputs[o]), expected[o]), "after %s: %s differs", fault,
+                              outputs[o]);
             free(folder);
             free(fault);
             if (first == 0) break; /* the point is not passed so often */
@@ -134,7 +137,8 @@ TEST(a_run_goes_on_with_other_workers_and_memory_and_gives_the_same_bytes) {
     for (int o = 0; o < FV_COUNT(outputs); o++) expected[o] = hash_output(reference, outputs[o]);
     CHECK_INT(finish(start(folder, pipeline, "task:3", one)), 137);
     CHECK_INT(finish(start(folder, pipeline, NULL, three)), 0);
-    for (int o = 0; o < FV_COUNT(outputs); o++) CHECK_MESSAGE(fv_hash_equal(hash_output(folder, outputs[o]), expected[o]), "%s differs", outputs[o]);
+    for (int o = 0; o < FV_COUNT(outputs); o++)
+        CHECK_MESSAGE(fv_hash_equal(hash_output(folder, outputs[o]), expected[o]), "%s differs", outputs[o]);
     free(reference);
     free(folder);
 }
@@ -161,10 +165,12 @@ static bool count_runs(const char *folder, done_tasks *d) {
     sqlite3      *database = NULL;
     sqlite3_stmt *statement = NULL;
     char         *path = good ? fv_sprintf("%s/record.db", found.gl_pathv[0]) : NULL;
-    good = good && !sqlite3_open(path, &database) && !sqlite3_prepare_v2(database, "SELECT key FROM task WHERE status = 'ok'", -1, &statement, NULL);
+    good = good && !sqlite3_open(path, &database) &&
+           !sqlite3_prepare_v2(database, "SELECT key FROM task WHERE status = 'ok'", -1, &statement, NULL);
     while (good && sqlite3_step(statement) == SQLITE_ROW) {
         unsigned long long high, low;
-        if (sscanf((const char *)sqlite3_column_text(statement, 0), "%16llx%16llx", &high, &low) == 2) find(d, (fv_hash){ .high = high, .low = low })->runs++;
+        if (sscanf((const char *)sqlite3_column_text(statement, 0), "%16llx%16llx", &high, &low) == 2)
+            find(d, (fv_hash){ .high = high, .low = low })->runs++;
     }
     sqlite3_finalize(statement);
     sqlite3_close(database);
@@ -193,7 +199,8 @@ static int note_committed(const char *folder, done_tasks *d) {
 
 TEST(twenty_random_kills_of_a_long_job_repeat_no_committed_task) {
     if (!command()) SKIP("FOVEA does not name the fovea command");
-    const char *job = "a = phantom(\"noise\", [160, 256, 256], seed = 5)\nwrite(gaussian(a, 24) |> gaussian(25) |> gaussian(26), \"smooth.npy\")\n";
+    const char *job = "a = phantom(\"noise\", [160, 256, 256], seed = 5)\nwrite(gaussian(a, 24) |> gaussian(25) |> gaussian(26), "
+                      "\"smooth.npy\")\n";
     char       *reference = fresh_folder("long-reference"), *folder = fresh_folder("long");
     char       *more[] = { "--chunk", "20x64x64", "--patience", "0.05", "--workers", "2", NULL };
     double      began = fv_now();
@@ -225,7 +232,8 @@ TEST(twenty_random_kills_of_a_long_job_repeat_no_committed_task) {
         committed++;
         repeated += d.tasks[i].runs > d.tasks[i].runs_when_committed;
     }
-    fprintf(stderr, "job of %.1f s: %d kills, %d of them with committed work, %d tasks committed before the end, %d repeated\n", whole, kills, midway, committed, repeated);
+    fprintf(stderr, "job of %.1f s: %d kills, %d of them with committed work, %d tasks committed before the end, %d repeated\n",
+            whole, kills, midway, committed, repeated);
     CHECK_INT(repeated, 0);
     CHECK_INT(kills, 20);
     CHECK(midway >= 15);

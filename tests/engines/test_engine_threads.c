@@ -22,7 +22,8 @@ static void *run_once(void *argument) {
     fv_run_options options = { .workers = r->workers, .store = r->store, .memory = (int64_t)256 << 20, .fresh = true };
     r->good = fv_pipeline_add(p, "test", text, &error) == FV_OK && fv_pipeline_keep(p, "l", &error) == FV_OK &&
               fv_pipeline_keep(p, "t", &error) == FV_OK && fv_pipeline_keep(p, "m", &error) == FV_OK &&
-              fv_pipeline_chunk(p, (int64_t[]){ 7, 20, 25 }, 3, &error) == FV_OK && fv_pipeline_run(p, &options, &result, &error) == FV_OK;
+              fv_pipeline_chunk(p, (int64_t[]){ 7, 20, 25 }, 3, &error) == FV_OK &&
+              fv_pipeline_run(p, &options, &result, &error) == FV_OK;
     if (r->good) {
         const void     *labels = fv_result_array(result, "l", &type);
         const fv_table *table = fv_result_table(result, "t");

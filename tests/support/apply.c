@@ -15,7 +15,8 @@ test_image test_image_new(fv_dtype dtype, int ndim, const int64_t *shape) {
 }
 
 test_image test_scalar(double value) {
-    return (test_image){ .type = { .kind = FV_KIND_SCALAR, .dtype = FV_FLOAT64 }, .scalar = { .dtype = FV_FLOAT64, .real = value } };
+    return (test_image){ .type = { .kind = FV_KIND_SCALAR, .dtype = FV_FLOAT64 },
+                         .scalar = { .dtype = FV_FLOAT64, .real = value } };
 }
 
 void test_image_random(test_image *image, uint64_t seed) {
@@ -148,7 +149,8 @@ static fv_block poisoned(const test_image *image, const fv_region *region, uint8
     return inner;
 }
 
-static fv_status run_chunk(const fv_pass *pass, fv_run *r, test_image *const *inputs, int ninputs, bool whole, uint8_t poison, double *seconds, fv_error *error) {
+static fv_status run_chunk(const fv_pass *pass, fv_run *r, test_image *const *inputs, int ninputs, bool whole, uint8_t poison,
+                           double *seconds, fv_error *error) {
     fv_region need[FV_MAX_INPUTS];
     fv_block  block[FV_MAX_INPUTS];
     void     *memory[FV_MAX_INPUTS] = { 0 };
@@ -186,8 +188,9 @@ static fv_status run_chunk(const fv_pass *pass, fv_run *r, test_image *const *in
     return status;
 }
 
-static fv_status run_passes(const fv_op *op, const void *params, test_image *const *inputs, int ninputs, const fv_type *const *types,
-                            const int64_t *chunk, uint8_t poison, test_output *output, fv_error *error) {
+static fv_status run_passes(const fv_op *op, const void *params, test_image *const *inputs, int ninputs,
+                            const fv_type *const *types, const int64_t *chunk, uint8_t poison, test_output *output,
+                            fv_error *error) {
     blobs      results = { .base.get = get_result }, next = { .base.get = get_result };
     fv_lattice lattice = { 0 }, *made = NULL;
     bool       have_results = false;
@@ -211,9 +214,13 @@ static fv_status run_passes(const fv_op *op, const void *params, test_image *con
             fv_block_init(&whole, space->dtype, &all, output->data);
         }
         for (int64_t c = 0; c < count && status == FV_OK; c++) {
-            fv_run r = { .need = { .params = params, .ninputs = ninputs, .out = &output->type, .region = fv_lattice_chunk(&cut, c),
+            fv_run r = { .need = { .params = params,
+                                   .ninputs = ninputs,
+                                   .out = &output->type,
+                                   .region = fv_lattice_chunk(&cut, c),
                                    .lattice = made },
-                         .chunk = pass->finish ? c : -1, .results = have_results ? &results.base : NULL };
+                         .chunk = pass->finish ? c : -1,
+                         .results = have_results ? &results.base : NULL };
             for (int i = 0; i < ninputs; i++) r.need.in[i] = types[i];
             fv_block window;
             if (pass->finish)
@@ -230,10 +237,18 @@ static fv_status run_passes(const fv_op *op, const void *params, test_image *con
                 for (int64_t c = count - 1; c > 0; c--) pass->combine(params, &partial[0], partial[c].data, partial[c].size);
                 npartials = 1;
             }
-            finishing f = { .base = { .params = params, .ninputs = ninputs, .out = &output->type, .lattice = &lattice,
-                                      .npartials = npartials, .results = have_results ? &results.base : NULL, .size = partial_size,
-                                      .partial = partial_get, .read = partial_read, .put = result_put },
-                            .partial = partial, .results = &next };
+            finishing f = { .base = { .params = params,
+                                      .ninputs = ninputs,
+                                      .out = &output->type,
+                                      .lattice = &lattice,
+                                      .npartials = npartials,
+                                      .results = have_results ? &results.base : NULL,
+                                      .size = partial_size,
+                                      .partial = partial_get,
+                                      .read = partial_read,
+                                      .put = result_put },
+                            .partial = partial,
+                            .results = &next };
             for (int i = 0; i < ninputs; i++) {
                 f.base.in[i] = types[i];
                 if (inputs[i] && inputs[i]->type.kind == FV_KIND_SCALAR) f.base.scalar[i] = &inputs[i]->scalar;
@@ -249,7 +264,8 @@ static fv_status run_passes(const fv_op *op, const void *params, test_image *con
         for (int64_t c = 0; partial && c < count; c++) fv_bytes_release(&partial[c]);
         free(partial);
     }
-    if (status == FV_OK && output->type.kind == FV_KIND_SCALAR) memcpy(&output->scalar, results.blob[0].data, sizeof output->scalar);
+    if (status == FV_OK && output->type.kind == FV_KIND_SCALAR)
+        memcpy(&output->scalar, results.blob[0].data, sizeof output->scalar);
     if (status == FV_OK && output->type.kind == FV_KIND_TABLE) {
         fv_bytes all = { 0 };
         for (int64_t i = 0; i < results.count; i++) fv_bytes_append(&all, results.blob[i].data, results.blob[i].size);
@@ -260,7 +276,8 @@ static fv_status run_passes(const fv_op *op, const void *params, test_image *con
     return status;
 }
 
-static fv_status run_point(const fv_op *op, const void *params, fv_dtype compute, test_image *const *inputs, int ninputs, test_output *output) {
+static fv_status run_point(const fv_op *op, const void *params, fv_dtype compute, test_image *const *inputs, int ninputs,
+                           test_output *output) {
     const fv_kernels *k = fv_kernels_current();
     bool    image = output->type.kind == FV_KIND_IMAGE;
     int64_t n = image ? fv_image_type_voxels(&output->type.image) : 1;
@@ -270,7 +287,8 @@ static fv_status run_point(const fv_op *op, const void *params, fv_dtype compute
         converted[i] = fv_alloc((size_t)n * 8);
         if (inputs[i]->type.kind == FV_KIND_SCALAR)
             for (int64_t j = 0; j < n; j++)
-                k->convert((char *)converted[i] + j * (int64_t)fv_dtype_size(compute), compute, &inputs[i]->scalar.integer, inputs[i]->scalar.dtype, 1);
+                k->convert((char *)converted[i] + j * (int64_t)fv_dtype_size(compute), compute, &inputs[i]->scalar.integer,
+                           inputs[i]->scalar.dtype, 1);
         else
             k->convert(converted[i], compute, inputs[i]->data, inputs[i]->type.image.dtype, n);
     }
@@ -294,8 +312,8 @@ static const fv_op *find_op(const char *name) {
     return fv_op_find(name);
 }
 
-fv_status test_apply(const char *name, const char *text, test_image *const *inputs, int given, const int64_t *chunk, uint8_t poison,
-                     test_output *output, fv_error *error) {
+fv_status test_apply(const char *name, const char *text, test_image *const *inputs, int given, const int64_t *chunk,
+                     uint8_t poison, test_output *output, fv_error *error) {
     static fv_arena forever; /* table types of outputs stay valid */
     static const fv_type absent = { .kind = FV_KIND_NONE };
     const fv_op *op = find_op(name);
@@ -306,7 +324,9 @@ fv_status test_apply(const char *name, const char *text, test_image *const *inpu
     fv_status status = set_params(op, text, params, &arena, error);
     int        ninputs = fv_inputs_count(op);
     test_image *slots[FV_MAX_INPUTS] = { 0 };
-    fv_infer   infer = { .params = params, .params_size = op->params_size, .ninputs = ninputs, .out = &output->type, .arena = &forever };
+    fv_infer    infer = {
+           .params = params, .params_size = op->params_size, .ninputs = ninputs, .out = &output->type, .arena = &forever
+    };
     for (int i = 0; i < ninputs; i++) {
         slots[i] = i < given ? inputs[i] : NULL;
         infer.in[i] = slots[i] ? &slots[i]->type : &absent;
@@ -324,7 +344,8 @@ fv_status test_apply(const char *name, const char *text, test_image *const *inpu
 static bool equal(const test_output *a, const test_output *b) {
     if (a->type.kind == FV_KIND_IMAGE) return !memcmp(a->data, b->data, (size_t)fv_image_type_bytes(&a->type.image));
     if (a->type.kind == FV_KIND_SCALAR) return !memcmp(&a->scalar, &b->scalar, sizeof a->scalar);
-    return a->nrows == b->nrows && (!a->nrows || !memcmp(a->cells, b->cells, (size_t)a->nrows * (size_t)a->type.table->ncolumns * sizeof(fv_cell)));
+    return a->nrows == b->nrows &&
+           (!a->nrows || !memcmp(a->cells, b->cells, (size_t)a->nrows * (size_t)a->type.table->ncolumns * sizeof(fv_cell)));
 }
 
 bool test_conforms(const char *op, const char *params, test_image *const *inputs, int ninputs, int rounds, char message[256]) {
@@ -339,7 +360,8 @@ bool test_conforms(const char *op, const char *params, test_image *const *inputs
     for (int round = 0; round < rounds && same; round++) {
         const fv_image_type *space = whole.type.kind == FV_KIND_IMAGE ? &whole.type.image : &inputs[0]->type.image;
         int64_t chunk[FV_MAX_DIMS];
-        for (int d = 0; d < space->ndim; d++) chunk[d] = 1 + (int64_t)(test_random(&state) % (uint64_t)FV_MAX(space->shape[d], 1));
+        for (int d = 0; d < space->ndim; d++)
+            chunk[d] = 1 + (int64_t)(test_random(&state) % (uint64_t)FV_MAX(space->shape[d], 1));
         for (int p = 0; p < 2 && same; p++) {
             test_output cut;
             if (test_apply(op, params, inputs, ninputs, chunk, p ? 0xff : 0x55, &cut, &error) != FV_OK) {

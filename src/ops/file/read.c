@@ -58,10 +58,19 @@ static fv_status run(fv_run *r, fv_error *error) {
 static const fv_pass passes[] = { { .run = run }, FV_PASS_END };
 
 const fv_op FV_OP(read) = {
-    .name = "read", .family = "file", .brief = "read an image, or a collection of images", .version = 1,
-    .doc = "Only the header is looked at until pixels are needed, and then only the needed region is read where the format allows. "
-           "With * or ? in the name every file that matches is an item of a collection, in order of name; operators map over it.",
-    .params = params, .params_size = sizeof(read_params), .result = FV_KIND_IMAGE, .infer = infer, .passes = passes,
-    .identity = identity, .layout = layout,
+    .name = "read",
+    .family = "file",
+    .brief = "read an image, or a collection of images",
+    .version = 1,
+    .doc =
+        "Only the header is looked at until pixels are needed, and then only the needed region is read where the format allows. "
+        "With * or ? in the name every file that matches is an item of a collection, in order of name; operators map over it.",
+    .params = params,
+    .params_size = sizeof(read_params),
+    .result = FV_KIND_IMAGE,
+    .infer = infer,
+    .passes = passes,
+    .identity = identity,
+    .layout = layout,
     .example = "phantom(\"cells\", [64, 64]) |> write(\"in.png\")",
 };

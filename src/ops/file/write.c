@@ -16,7 +16,8 @@ static const fv_param params[] = {
     FV_PARAM(write_params, append, .def = "false", .doc = "tables: keep the rows that are there"),
     FV_PARAM(write_params, compression, .def = "", .doc = "how to compress, in the format's words; its default if left out"),
     FV_PARAM(write_params, level, .def = "0", .min = 0, .max = 22, .doc = "compression level; 0: the format's default"),
-    FV_PARAM(write_params, chunk, .def = "", .min = 1, .max = 1e9, .doc = "chunk shape inside the file; the format's default if left out"),
+    FV_PARAM(write_params, chunk, .def = "", .min = 1, .max = 1e9,
+             .doc = "chunk shape inside the file; the format's default if left out"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "value", FV_KIND_NONE, .doc = "image, table or scalar to write" }, FV_INPUT_END };
@@ -28,9 +29,18 @@ static fv_status infer(fv_infer *i, fv_error *error) {
 }
 
 const fv_op FV_OP(write) = {
-    .name = "write", .family = "file", .brief = "write an image, a table or a scalar to a file", .version = 1,
-    .doc = "The format follows from the extension. The file appears under its name only when it is complete; a file that Fovea did "
-           "not make is replaced only with --overwrite.",
-    .inputs = inputs, .params = params, .params_size = sizeof(write_params), .result = FV_KIND_NONE, .infer = infer, .sink = true,
+    .name = "write",
+    .family = "file",
+    .brief = "write an image, a table or a scalar to a file",
+    .version = 1,
+    .doc =
+        "The format follows from the extension. The file appears under its name only when it is complete; a file that Fovea did "
+        "not make is replaced only with --overwrite.",
+    .inputs = inputs,
+    .params = params,
+    .params_size = sizeof(write_params),
+    .result = FV_KIND_NONE,
+    .infer = infer,
+    .sink = true,
     .example = "zeros([64, 64]) |> write(\"black.png\")",
 };
