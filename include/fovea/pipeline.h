@@ -97,6 +97,7 @@ typedef struct fv_result_facts {
     int64_t bytes_read, bytes_written; /* voxels, before compression */
     int64_t peak_memory;
     double  seconds;
+    bool    started; /* some work was begun; if not, an error means that nothing was touched */
 } fv_result_facts;
 fv_result_facts fv_result_summary(const fv_result *result);
 void            fv_result_free(fv_result *result);

@@ -267,7 +267,7 @@ const char *fv_result_output(const fv_result *result, int index) { return result
 
 fv_result_facts fv_result_summary(const fv_result *result) {
     const fv_run_result *r = result->run;
-    return (fv_result_facts){ r->tasks_run, r->outputs_made, r->outputs_current, r->bytes_read, r->bytes_written, r->peak_memory, r->seconds };
+    return (fv_result_facts){ r->tasks_run, r->outputs_made, r->outputs_current, r->bytes_read, r->bytes_written, r->peak_memory, r->seconds, r->started };
 }
 
 void fv_result_free(fv_result *result) {

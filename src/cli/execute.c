@@ -163,7 +163,7 @@ int fv_execute_pipeline(const char *command, fv_pipeline *pipeline, const fv_exe
         code = FV_EXIT_FAILED;
     } else if (status != FV_OK) {
         code = fv_explain(command, pipeline, status, &error);
-        bool started = fv_result_summary(result).tasks_run > 0 || status == FV_ERROR_FULL || status == FV_ERROR_IO;
+        bool started = fv_result_summary(result).started || status == FV_ERROR_FULL || status == FV_ERROR_IO;
         if (code == FV_EXIT_REFUSED && started) code = FV_EXIT_FAILED;
     }
     if (!o->quiet && !o->json && (status == FV_OK || partly)) print_summary(result);

@@ -30,6 +30,7 @@ struct fv_outputs {
     pending         waiting[BATCH];
     int             nwaiting;
     double          oldest;
+    fv_error        failure; /* the first; code FV_OK: none */
 };
 
 fv_status fv_outputs_open(const char *folder, bool overwrite, bool fresh, fv_outputs **out, fv_error *error) {
@@ -201,20 +202,36 @@ static bool still_ours(fv_outputs *outputs, const char *path) {
 
 /* ---------------------------------------------------------------- commit */
 
-static fv_status commit_batch(fv_outputs *outputs, pending *batch, int count, fv_error *error) {
-    fv_status status = FV_OK;
-    fv_hash   files[BATCH], keys[BATCH];
-    for (int i = 0; i < count && status == FV_OK; i++) {
-        identity id;
-        if (!identify(batch[i].temporary, &id)) status = fv_fail(error, FV_ERROR_IO, "%s: its temporary file has vanished", batch[i].path);
-        files[i] = file_hash(batch[i].path, &id);
-        keys[i] = batch[i].key;
-    }
-    if (status == FV_OK && count) status = fv_ledger_add(outputs->ledger, files, keys, count, error);
+static fv_status name_output(fv_outputs *outputs, const pending *p, fv_error *error) {
+    if (!still_ours(outputs, p->path))
+        return fv_fail(error, FV_ERROR_BUSY, "%s was taken over by another run while this one stood still", p->path);
+    return fv_path_replace(p->temporary, p->path, error);
+}
+
+static void keep_failure(fv_outputs *outputs, fv_status status, const fv_error *error) {
+    if (status == FV_OK) return;
+    pthread_mutex_lock(&outputs->mutex);
+    if (outputs->failure.code == FV_OK) outputs->failure = *error;
+    pthread_mutex_unlock(&outputs->mutex);
+}
+
+static fv_status commit_batch(fv_outputs *outputs, pending *batch, int count) {
+    fv_error error = { 0 };
+    fv_hash  files[BATCH], keys[BATCH];
+    int      n = 0;
+    bool     there[BATCH];
     for (int i = 0; i < count; i++) {
-        if (status == FV_OK && !still_ours(outputs, batch[i].path))
-            status = fv_fail(error, FV_ERROR_BUSY, "%s was taken over by another run while this one stood still", batch[i].path);
-        if (status == FV_OK) status = fv_path_replace(batch[i].temporary, batch[i].path, error);
+        identity id;
+        there[i] = identify(batch[i].temporary, &id);
+        if (!there[i]) keep_failure(outputs, fv_fail(&error, FV_ERROR_IO, "%s: its temporary file has vanished", batch[i].path), &error);
+        if (!there[i]) continue;
+        files[n] = file_hash(batch[i].path, &id);
+        keys[n++] = batch[i].key;
+    }
+    fv_status status = n ? fv_ledger_add(outputs->ledger, files, keys, n, &error) : FV_OK;
+    keep_failure(outputs, status, &error);
+    for (int i = 0; i < count; i++) {
+        if (status == FV_OK && there[i]) keep_failure(outputs, name_output(outputs, &batch[i], &error), &error);
         fv_outputs_abandon(outputs, batch[i].path);
         free(batch[i].path);
         free(batch[i].temporary);
@@ -230,6 +247,15 @@ static int take_batch(fv_outputs *outputs, pending *batch) {
     return count;
 }
 
+static fv_status take_failure(fv_outputs *outputs, fv_error *error) {
+    pthread_mutex_lock(&outputs->mutex);
+    fv_status status = outputs->failure.code;
+    if (status != FV_OK && error) *error = outputs->failure;
+    outputs->failure.code = FV_OK;
+    pthread_mutex_unlock(&outputs->mutex);
+    return status;
+}
+
 fv_status fv_outputs_done(fv_outputs *outputs, const char *path, fv_hash key, const char *temporary, fv_error *error) {
     pending batch[BATCH];
     int     count = 0;
@@ -238,7 +264,8 @@ fv_status fv_outputs_done(fv_outputs *outputs, const char *path, fv_hash key, co
     outputs->waiting[outputs->nwaiting++] = (pending){ fv_strdup(path), fv_strdup(temporary), key };
     if (outputs->nwaiting == BATCH || fv_now() - outputs->oldest > 1) count = take_batch(outputs, batch);
     pthread_mutex_unlock(&outputs->mutex);
-    return count ? commit_batch(outputs, batch, count, error) : FV_OK;
+    if (count && commit_batch(outputs, batch, count) == FV_ERROR_FULL) return take_failure(outputs, error);
+    return FV_OK;
 }
 
 fv_status fv_outputs_commit(fv_outputs *outputs, fv_error *error) {
@@ -246,7 +273,16 @@ fv_status fv_outputs_commit(fv_outputs *outputs, fv_error *error) {
     pthread_mutex_lock(&outputs->mutex);
     int count = take_batch(outputs, batch);
     pthread_mutex_unlock(&outputs->mutex);
-    return commit_batch(outputs, batch, count, error);
+    commit_batch(outputs, batch, count);
+    return take_failure(outputs, error);
+}
+
+bool fv_outputs_waits(fv_outputs *outputs, const char *path) {
+    bool waits = false;
+    pthread_mutex_lock(&outputs->mutex);
+    for (const claim *c = outputs->claims; c && !waits; c = c->next) waits = !strcmp(c->path, path);
+    pthread_mutex_unlock(&outputs->mutex);
+    return waits;
 }
 
 /* ---------------------------------------------------------------- why it is made again */

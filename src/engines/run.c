@@ -146,14 +146,16 @@ static fv_status run_items(running *r, int64_t task_memory, fv_error *error) {
     fv_scheduler *scheduler = fv_scheduler_new(&r->context, r->settings, r->outputs, r->record, r->result, task_memory);
     fv_status     status = r->engine->run(scheduler, r->settings, r->run_folder, error);
     fv_error      later = { 0 };
-    fv_scheduler_free(scheduler);
-    fv_status committed = fv_outputs_commit(r->outputs, &later);
+    fv_status     committed = fv_outputs_commit(r->outputs, &later);
     if (status == FV_OK && committed != FV_OK) *error = later;
     if (status == FV_OK) status = committed;
+    r->result->started = r->result->started || status == FV_OK;
     if (status == FV_OK) status = fv_collect_finish(r->result, &r->context, r->outputs, error);
     if (status == FV_OK) status = fv_outputs_commit(r->outputs, error);
     fv_status flushed = fv_store_flush(r->context.store, &later); /* also after a failure: what is done is not lost */
     if (status == FV_OK && flushed != FV_OK) *error = later;
+    if (flushed == FV_OK) fv_scheduler_settle(scheduler);
+    fv_scheduler_free(scheduler);
     return status == FV_OK ? flushed : status;
 }
 

@@ -18,6 +18,7 @@ struct fv_item {
     fv_instance *instance;
     stage_state *stages;
     char       **temporaries; /* by sink */
+    bool        *handed;      /* by sink: complete, and given to the outputs for its name */
     int          out;         /* jobs */
     bool         ready, failed, closing;
     fv_error     error;
@@ -34,6 +35,8 @@ struct fv_scheduler {
     pthread_mutex_t        mutex;
     pthread_cond_t         changed;
     fv_item               *items; /* open, oldest first */
+    fv_item               *over;  /* of a collection: done, but not yet all on disk */
+    int                    nover;
     int                    nopen, most_open;
     int64_t                next_item, memory, memory_limit;
     bool                   stopping;
@@ -61,6 +64,7 @@ fv_scheduler *fv_scheduler_new(const fv_context *context, const fv_run_settings 
 static void free_item(fv_item *item) {
     for (int i = 0; item->temporaries && i < item->instance->graph->nsinks; i++) free(item->temporaries[i]);
     free(item->temporaries);
+    free(item->handed);
     free(item->stages);
     fv_instance_close(item->instance);
     free(item);
@@ -72,6 +76,11 @@ void fv_scheduler_free(fv_scheduler *s) {
         s->items = item->next;
         free_item(item);
     }
+    while (s->over) {
+        fv_item *item = s->over;
+        s->over = item->next;
+        free_item(item);
+    }
     pthread_mutex_destroy(&s->mutex);
     pthread_cond_destroy(&s->changed);
     free(s);
@@ -80,6 +89,7 @@ void fv_scheduler_free(fv_scheduler *s) {
 /* ---------------------------------------------------------------- opening an item: what has to be done at all */
 
 static bool stage_complete(const fv_instance *instance, const fv_stage *stage) {
+    bool finished = fv_stage_finished(instance, stage); /* asked first: tasks rely on it that results are all there or none */
     for (int t = 0; t < stage->ntargets; t++) {
         const fv_target *target = &stage->targets[t];
         if (target->kind == FV_TARGET_SINK && !instance->current[target->sink - instance->graph->sinks]) return false;
@@ -90,7 +100,7 @@ static bool stage_complete(const fv_instance *instance, const fv_stage *stage) {
             if (!fv_store_has(instance->context->store, fv_key_chunk(target->node, &stage->lattice, index))) return false;
         }
     }
-    return fv_stage_finished(instance, stage);
+    return finished;
 }
 
 /* Stages whose values the sinks take directly. */
@@ -135,6 +145,7 @@ static void find_needed(fv_item *item) {
 static fv_status begin_sinks(fv_scheduler *s, fv_item *item, fv_error *error) {
     fv_instance *instance = item->instance;
     item->temporaries = fv_calloc((size_t)(instance->graph->nsinks + 1) * sizeof *item->temporaries);
+    item->handed = fv_calloc((size_t)(instance->graph->nsinks + 1) * sizeof *item->handed);
     for (int st = 0; st < instance->plan->nstages; st++)
         for (int t = 0; t < instance->plan->stages[st].ntargets; t++) {
             const fv_target *target = &instance->plan->stages[st].targets[t];
@@ -315,28 +326,99 @@ static void complete_stage(fv_item *item, int index) {
     if (!stores) fv_stage_forget(item->instance, stage, false);
 }
 
-/* An item of a collection leaves nothing behind but its results, so that storage does not grow with the number of items. */
-static void forget_item(const fv_scheduler *s, fv_item *item) {
-    for (int k = 0; s->context->bindings->collection && k < item->instance->plan->nstages; k++)
-        if (item->stages[k].needed) fv_stage_forget(item->instance, &item->instance->plan->stages[k], true);
+/* What is complete gets its name at once, not when the whole item is done: a kill later on finds it finished. */
+static fv_status hand_over(fv_scheduler *s, const fv_job *job, fv_error *error) {
+    const fv_instance *instance = job->instance;
+    const fv_stage    *stage = &instance->plan->stages[job->stage];
+    bool               any = false;
+    for (int t = 0; t < stage->ntargets; t++) {
+        if (stage->targets[t].kind != FV_TARGET_SINK) continue;
+        int            k = (int)(stage->targets[t].sink - instance->graph->sinks);
+        const fv_sink *sink = &instance->graph->sinks[k];
+        if (!job->item->temporaries[k]) continue;
+        job->item->handed[k] = any = true;
+        FV_TRY(fv_outputs_done(s->outputs, sink->file, sink->key, job->item->temporaries[k], error));
+    }
+    return any && !s->context->bindings->collection ? fv_outputs_commit(s->outputs, error) : FV_OK;
 }
 
-static fv_status finish_outputs(fv_scheduler *s, fv_item *item, fv_error *error) {
+/* ---------------------------------------------------------------- items that are over */
+
+/* Whether a kill could no longer make anything of the item necessary again. */
+static bool settled(const fv_scheduler *s, const fv_item *item) {
     const fv_instance *instance = item->instance;
     for (int k = 0; k < instance->graph->nsinks; k++)
-        if (item->temporaries[k]) FV_TRY(fv_outputs_done(s->outputs, instance->graph->sinks[k].file, instance->graph->sinks[k].key, item->temporaries[k], error));
-    return FV_OK;
+        if (item->handed[k] && fv_outputs_waits(s->outputs, instance->graph->sinks[k].file)) return false;
+    for (int k = 0; k < instance->plan->nstages; k++)
+        if (item->stages[k].needed && !fv_stage_committed(instance, &instance->plan->stages[k])) return false;
+    return true;
+}
+
+/* An item of a collection leaves nothing behind but its results, so that storage does not grow with the number of items. */
+static void forget_item(fv_item *item) {
+    for (int k = 0; k < item->instance->plan->nstages; k++)
+        if (item->stages[k].needed) fv_stage_forget(item->instance, &item->instance->plan->stages[k], true);
+    free_item(item);
+}
+
+/* Takes those that are settled off the list; called without the mutex. */
+static void let_go(fv_scheduler *s) {
+    fv_item *gone = NULL;
+    pthread_mutex_lock(&s->mutex);
+    for (fv_item **i = &s->over; *i;) {
+        fv_item *item = *i;
+        if (!settled(s, item)) {
+            i = &item->next;
+            continue;
+        }
+        *i = item->next;
+        item->next = gone;
+        gone = item;
+        s->nover--;
+    }
+    pthread_mutex_unlock(&s->mutex);
+    while (gone) {
+        fv_item *next = gone->next;
+        forget_item(gone);
+        gone = next;
+    }
+}
+
+/* The mutex is not held. */
+static void put_aside(fv_scheduler *s, fv_item *item) {
+    enum { MANY = 400 }; /* more than wait for their names at a time */
+    pthread_mutex_lock(&s->mutex);
+    item->next = s->over;
+    s->over = item;
+    bool many = ++s->nover > MANY;
+    pthread_mutex_unlock(&s->mutex);
+    if (many) fv_scheduler_settle(s);
+    else let_go(s);
+}
+
+void fv_scheduler_settle(fv_scheduler *s) {
+    fv_store_flush(s->context->store, NULL); /* what could not be written is tried again at the end of the run */
+    fv_store_refresh(s->context->store, NULL);
+    let_go(s);
+    pthread_mutex_lock(&s->mutex);
+    fv_item *rest = s->over; /* of workers elsewhere who keep it in memory: what they stored stays there */
+    s->over = NULL;
+    s->nover = 0;
+    pthread_mutex_unlock(&s->mutex);
+    while (rest) {
+        fv_item *next = rest->next;
+        free_item(rest);
+        rest = next;
+    }
 }
 
 /* Called without the mutex: nobody else touches an item that is closing. */
 static void close_item(fv_scheduler *s, fv_item *item) {
     fv_error  error = item->error;
-    fv_status status = item->failed ? error.code : finish_outputs(s, item, &error);
-    if (status == FV_OK) status = fv_collect_item(s->result, item->instance, &error);
-    if (status == FV_OK) forget_item(s, item);
+    fv_status status = item->failed ? error.code : fv_collect_item(s->result, item->instance, &error);
     if (status != FV_OK && item->instance)
         for (int k = 0; item->temporaries && k < item->instance->graph->nsinks; k++)
-            if (item->temporaries[k]) fv_outputs_abandon(s->outputs, item->instance->graph->sinks[k].file);
+            if (item->temporaries[k] && !item->handed[k]) fv_outputs_abandon(s->outputs, item->instance->graph->sinks[k].file);
     if (status != FV_OK && s->context->bindings->collection) { /* before the mutex is taken: it may write */
         fv_log("fovea: %s: %s", fv_bindings_item(s->context->bindings, item->number), error.message);
         char *name = fv_sprintf("error %s", fv_bindings_item(s->context->bindings, item->number));
@@ -368,7 +450,8 @@ static void close_item(fv_scheduler *s, fv_item *item) {
     tell(s, false);
     pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->mutex);
-    free_item(item);
+    if (status == FV_OK && s->context->bindings->collection) put_aside(s, item);
+    else free_item(item);
 }
 
 static bool item_over(const fv_item *item) {
@@ -393,6 +476,11 @@ static void account(fv_scheduler *s, fv_job *job) {
 
 void fv_scheduler_done(fv_scheduler *s, fv_job *job, int worker, fv_status status, const fv_error *error) {
     fv_item *item = job->item;
+    fv_error naming = { 0 };
+    if (job->kind == FV_JOB_END && status == FV_OK) {
+        status = hand_over(s, job, &naming);
+        error = &naming;
+    }
     if (job->kind == FV_JOB_TASK) {
         job->facts.key = fv_task_key(job->instance, &job->instance->plan->stages[job->stage], job->task);
         job->facts.item = item->number;
@@ -415,6 +503,7 @@ void fv_scheduler_done(fv_scheduler *s, fv_job *job, int worker, fv_status statu
         s->progress.tasks += item->tasks;
         s->result->tasks_total += item->tasks;
     }
+    if (job->kind != FV_JOB_OPEN) s->result->started = true;
     if (job->kind == FV_JOB_TASK) {
         item->stages[job->stage].out--;
         item->stages[job->stage].done++;

@@ -30,6 +30,8 @@ bool fv_scheduler_next(fv_scheduler *scheduler, fv_job *job);
 /* Runs a job in this process. */
 fv_status fv_job_run(fv_scheduler *scheduler, fv_job *job, fv_worker *worker, fv_error *error);
 void      fv_scheduler_done(fv_scheduler *scheduler, fv_job *job, int worker, fv_status status, const fv_error *error);
+/* Makes everything durable that items which are over have made, and forgets what they needed on the way. */
+void fv_scheduler_settle(fv_scheduler *scheduler);
 /* First error of the run that is not an item's own; FV_OK if none. */
 fv_status fv_scheduler_status(fv_scheduler *scheduler, fv_error *error);
 /* Asks everybody to stop. */

@@ -28,6 +28,7 @@ typedef struct fv_instance {
     bool             *current; /* by sink: the file is there already; nothing is written to it */
     fv_scalar        *scalars; /* by node id */
     uint8_t          *scalar_known;
+    bool             *alone;   /* by node id: no other item of the collection has this node */
     pthread_mutex_t   mutex;   /* guards the scalars */
 } fv_instance;
 
@@ -43,7 +44,7 @@ fv_status fv_instances_sync(void *context, fv_error *error);
 /* ---- keys ---- */
 fv_hash fv_key_chunk(const fv_node *node, const fv_lattice *lattice, int64_t chunk);
 fv_hash fv_key_partial(const fv_node *node, int pass, const fv_lattice *lattice, int64_t chunk);
-fv_hash fv_key_result(const fv_node *node, int pass, const fv_lattice *lattice, int64_t index); /* index -1: how many there are */
+fv_hash fv_key_result(const fv_node *node, int pass, const fv_lattice *lattice, int64_t index); /* index -1: which there are */
 fv_hash fv_key_piece(const fv_sink *sink, int64_t piece);                                       /* encoded */
 fv_hash fv_key_put(const fv_instance *instance, const fv_sink *sink, const fv_lattice *lattice, int64_t chunk); /* put in its place */
 
@@ -67,8 +68,19 @@ fv_status fv_task_run(fv_instance *instance, const fv_stage *stage, int64_t task
                       fv_error *error);
 /* All tasks of the stage are done: ends the passes, so that their results can be used. */
 fv_status fv_stage_finish(fv_instance *instance, const fv_stage *stage, fv_error *error);
-/* True if the results of every pass of the stage are in the store. */
+/* What lies under index -1 of a pass's results: their number, then a bit for each that is not empty. Put last, so that with it
+ * the pass is finished. */
+typedef struct fv_results_list {
+    int64_t count;
+    uint8_t there[];
+} fv_results_list;
+static inline size_t fv_results_list_size(int64_t count) { return sizeof(fv_results_list) + (size_t)((count + 7) / 8); }
+
+/* True if the results of every pass of the stage are in the store. A pass of which some are lost is forgotten altogether, and
+ * has to be done again. */
 bool fv_stage_finished(const fv_instance *instance, const fv_stage *stage);
+/* True if these results are committed too. */
+bool fv_stage_committed(const fv_instance *instance, const fv_stage *stage);
 /* Puts the file together under writer->path. */
 fv_status fv_sink_assemble(fv_instance *instance, const fv_target *target, fv_error *error);
 /* What a stage stored, its partials and its encoded pieces are no longer needed: memory is freed, and with durably space on disk. */

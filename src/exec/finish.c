@@ -11,6 +11,7 @@ typedef struct finishing {
     fv_bytes        combined;  /* of a pass with combine */
     fv_blob         held;      /* partial lent out */
     fv_bytes        result;    /* being put */
+    fv_bytes        there;     /* a bit for each result */
     int64_t         result_index, count;
     double          seconds;
 } finishing;
@@ -86,6 +87,8 @@ static fv_status combine_all(finishing *f, int64_t count, fv_error *error) {
 
 static fv_status end_result(finishing *f, fv_error *error) {
     if (!f->result.size) return FV_OK;
+    while ((int64_t)f->there.size <= f->result_index / 8) fv_bytes_append(&f->there, "", 1);
+    f->there.data[f->result_index / 8] |= (uint8_t)(1 << f->result_index % 8);
     void *buffer = fv_buffer_new(f->result.size);
     memcpy(buffer, f->result.data, f->result.size);
     size_t size = f->result.size;
@@ -104,13 +107,16 @@ static fv_status result_put(fv_finish *base, int64_t index, const void *data, si
     return FV_OK;
 }
 
-/* The count comes last: with it the pass is finished. */
+/* The list comes last: with it the pass is finished. */
 static fv_status end_results(finishing *f, fv_error *error) {
     FV_TRY(end_result(f, error));
-    int64_t *count = fv_buffer_new(sizeof *count);
-    *count = f->count;
-    return fv_store_put(f->instance->context->store, fv_key_result(f->node, f->pass, &f->stage->lattice, -1), count, sizeof *count,
-                        f->seconds, true, error);
+    size_t           size = fv_results_list_size(f->count);
+    fv_results_list *list = fv_buffer_new(size);
+    memset(list, 0, size);
+    list->count = f->count;
+    if (f->there.size) memcpy(list->there, f->there.data, f->there.size);
+    return fv_store_put(f->instance->context->store, fv_key_result(f->node, f->pass, &f->stage->lattice, -1), list, size, f->seconds, true,
+                        error);
 }
 
 static fv_status finish_pass(fv_instance *instance, const fv_stage *stage, const fv_target *target, fv_error *error) {
@@ -141,6 +147,7 @@ static fv_status finish_pass(fv_instance *instance, const fv_stage *stage, const
     for (int i = 0; i < e.npins; i++) fv_store_unpin(instance->context->store, &e.pins[i]);
     fv_bytes_release(&f.combined);
     fv_bytes_release(&f.result);
+    fv_bytes_release(&f.there);
     if (status != FV_OK && error && !error->op[0]) strncpy(error->op, node->op->name, sizeof error->op - 1);
     return status;
 }

@@ -3,6 +3,36 @@
 #include "base/file.h"
 #include <stdlib.h>
 
+/* Whether a file belongs to this item and to no other, in none of the lists. */
+static bool only_of(const fv_bindings *bindings, const char *file, int64_t item) {
+    bool found = false;
+    for (int l = 0; l < bindings->nlists; l++) {
+        int64_t low = 0, high = bindings->lists[l].count; /* sorted */
+        while (low < high) {
+            int64_t middle = low + (high - low) / 2;
+            if (strcmp(bindings->lists[l].paths[middle], file) < 0) low = middle + 1;
+            else high = middle;
+        }
+        if (low == bindings->lists[l].count || strcmp(bindings->lists[l].paths[low], file)) continue;
+        if (low != item) return false;
+        found = true;
+    }
+    return found;
+}
+
+/* Nodes that are equal in several items (a flat field, its mean) have one result for all of them. */
+static void find_alone(fv_instance *instance) {
+    const fv_bindings *bindings = instance->context->bindings;
+    instance->alone = fv_calloc((size_t)instance->graph->nnodes + 1);
+    for (int id = 0; id < instance->graph->nnodes; id++) {
+        const fv_node *node = instance->graph->nodes[id];
+        bool           alone = !bindings->collection;
+        for (int i = 0; i < node->ninputs; i++) alone = alone || (node->in[i] && instance->alone[node->in[i]->id]);
+        const fv_param *file = node->op && !strcmp(node->op->name, "read") ? fv_params_find(node->op, "file") : NULL;
+        instance->alone[id] = alone || (file && only_of(bindings, *(char *const *)((const char *)node->params + file->offset), instance->item));
+    }
+}
+
 fv_status fv_instance_open(const fv_context *context, int64_t item, fv_instance **out, fv_diagnostics *diagnostics, fv_error *error) {
     fv_graph *graph;
     fv_plan  *plan;
@@ -18,6 +48,7 @@ fv_status fv_instance_open(const fv_context *context, int64_t item, fv_instance 
     instance->scalar_known = fv_calloc((size_t)graph->nnodes);
     instance->epochs = fv_calloc((size_t)(graph->nsinks + 1) * sizeof *instance->epochs);
     instance->current = fv_calloc((size_t)(graph->nsinks + 1) * sizeof *instance->current);
+    find_alone(instance);
     pthread_mutex_init(&instance->mutex, NULL);
     *out = instance;
     return FV_OK;
@@ -97,6 +128,7 @@ void fv_instance_close(fv_instance *instance) {
     fv_graph_free(instance->graph);
     free(instance->scalars);
     free(instance->scalar_known);
+    free(instance->alone);
     pthread_mutex_destroy(&instance->mutex);
     free(instance);
 }
@@ -268,11 +300,33 @@ bool fv_task_done(const fv_instance *instance, const fv_stage *stage, int64_t ta
     return true;
 }
 
+/* Results may be lost one by one: in packs of several writers, by damage. An empty result and a lost one must not be confused. */
+static bool results_there(const fv_instance *instance, const fv_stage *stage, const fv_target *target) {
+    fv_store *store = instance->context->store;
+    fv_hash   key = fv_key_result(target->node, target->pass, &stage->lattice, -1);
+    fv_blob   blob;
+    if (!fv_store_has(store, key) || fv_store_get(store, key, &blob, NULL) != FV_OK) return false;
+    const fv_results_list *list = blob.data;
+    bool                   whole = blob.size >= sizeof *list && blob.size == fv_results_list_size(list->count);
+    for (int64_t i = 0; whole && i < list->count; i++)
+        if (list->there[i / 8] >> i % 8 & 1) whole = fv_store_has(store, fv_key_result(target->node, target->pass, &stage->lattice, i));
+    fv_store_unpin(store, &blob);
+    if (!whole) fv_store_drop(store, key, true);
+    return whole;
+}
+
 bool fv_stage_finished(const fv_instance *instance, const fv_stage *stage) {
+    bool finished = true;
+    for (int t = 0; t < stage->ntargets; t++)
+        if (stage->targets[t].kind == FV_TARGET_PASS) finished = results_there(instance, stage, &stage->targets[t]) && finished;
+    return finished;
+}
+
+bool fv_stage_committed(const fv_instance *instance, const fv_stage *stage) {
     for (int t = 0; t < stage->ntargets; t++) {
         const fv_target *target = &stage->targets[t];
         if (target->kind != FV_TARGET_PASS) continue;
-        if (!fv_store_has(instance->context->store, fv_key_result(target->node, target->pass, &stage->lattice, -1))) return false;
+        if (!fv_store_committed(instance->context->store, fv_key_result(target->node, target->pass, &stage->lattice, -1))) return false;
     }
     return true;
 }
@@ -298,6 +352,7 @@ void fv_stage_forget(fv_instance *instance, const fv_stage *stage, bool durably)
         for (int t = 0; t < stage->ntargets; t++) {
             const fv_target *target = &stage->targets[t];
             forgetting       f = { store, target->sink, durably };
+            if (!instance->alone[target->node->id]) continue; /* another item may be about to use it */
             if (target->kind == FV_TARGET_STORE) fv_store_drop(store, fv_key_chunk(target->node, &stage->lattice, index), durably);
             if (target->kind == FV_TARGET_PASS) fv_store_drop(store, fv_key_partial(target->node, target->pass, &stage->lattice, index), durably);
             if (target->kind == FV_TARGET_SINK && !target->writer->parallel) fv_each_piece(target->writer, &chunk, forget_piece, &f);
