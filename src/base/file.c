@@ -16,14 +16,16 @@
 
 static void (*gate_enter)(void), (*gate_leave)(void);
 void fv_io_hooks(void (*enter)(void), void (*leave)(void)) {
-    gate_enter = enter;
-    gate_leave = leave;
+    __atomic_store_n(&gate_enter, enter, __ATOMIC_RELEASE);
+    __atomic_store_n(&gate_leave, leave, __ATOMIC_RELEASE);
 }
 void fv_io_enter(void) {
-    if (gate_enter) gate_enter();
+    void (*enter)(void) = __atomic_load_n(&gate_enter, __ATOMIC_ACQUIRE);
+    if (enter) enter();
 }
 void fv_io_leave(void) {
-    if (gate_leave) gate_leave();
+    void (*leave)(void) = __atomic_load_n(&gate_leave, __ATOMIC_ACQUIRE);
+    if (leave) leave();
 }
 
 /* ---------------------------------------------------------------- errors */

@@ -283,25 +283,13 @@ bool fv_scheduler_next(fv_scheduler *s, fv_job *job) {
 
 /* ---------------------------------------------------------------- running and taking back */
 
-static fv_status end_stage(fv_job *job, fv_error *error) {
-    const fv_stage *stage = &job->instance->plan->stages[job->stage];
-    FV_TRY(fv_fault_point("end", error));
-    FV_TRY(fv_stage_finish(job->instance, stage, error));
-    for (int t = 0; t < stage->ntargets; t++) {
-        const fv_target *target = &stage->targets[t];
-        if (target->kind != FV_TARGET_SINK || job->instance->current[target->sink - job->instance->graph->sinks]) continue;
-        FV_TRY(fv_sink_assemble(job->instance, target, error));
-    }
-    return FV_OK;
-}
-
 fv_status fv_job_run(fv_scheduler *s, fv_job *job, fv_worker *worker, fv_error *error) {
     switch (job->kind) {
     case FV_JOB_OPEN: return open_item(s, job->item, error);
     case FV_JOB_TASK:
         FV_TRY(fv_fault_point("task", error));
         return fv_task_run(job->instance, &job->instance->plan->stages[job->stage], job->task, worker, &job->facts, error);
-    case FV_JOB_END: return end_stage(job, error);
+    case FV_JOB_END: return fv_stage_end(job->instance, &job->instance->plan->stages[job->stage], error);
     }
     return FV_ERROR_INTERNAL;
 }
@@ -512,10 +500,11 @@ void fv_scheduler_done(fv_scheduler *s, fv_job *job, int worker, fv_status statu
     if (job->kind == FV_JOB_END && status == FV_OK) complete_stage(item, job->stage);
     bool over = item_over(item);
     if (over) item->closing = true;
+    bool tight = s->memory + fv_buffer_pooled() > s->memory_limit;
     tell(s, false);
     pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->mutex);
-    if (s->memory + fv_buffer_pooled() > s->memory_limit) fv_buffer_trim();
+    if (tight) fv_buffer_trim();
     if (over) close_item(s, item);
 }
 

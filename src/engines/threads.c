@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 static _Thread_local sem_t *turn; /* held by this thread */
+static pthread_once_t       gate = PTHREAD_ONCE_INIT;
 
 static void lend(void) {
     if (turn) sem_post(turn);
@@ -17,6 +18,8 @@ static void take_back(void) {
     if (turn)
         while (sem_wait(turn)) {}
 }
+
+static void install_gate(void) { fv_io_hooks(lend, take_back); }
 
 typedef struct thread {
     fv_scheduler *scheduler;
@@ -53,7 +56,7 @@ static fv_status run(fv_scheduler *scheduler, const fv_run_settings *settings, c
     thread *threads = fv_calloc((size_t)count * sizeof *threads);
     sem_t   turns;
     sem_init(&turns, 0, (unsigned)settings->workers);
-    fv_io_hooks(lend, take_back);
+    pthread_once(&gate, install_gate); /* once for all runs of the process: a thread without a turn passes it freely */
     for (int i = 0; i < count; i++) {
         threads[i] = (thread){ .scheduler = scheduler, .turns = &turns, .number = i };
         if (pthread_create(&threads[i].id, NULL, work, &threads[i])) {

@@ -112,18 +112,10 @@ static bool read_sinks(server *s, fv_instance *instance) {
     return true;
 }
 
-static fv_status end_stage(fv_instance *instance, const fv_stage *stage, fv_error *error) {
-    FV_TRY(fv_stage_finish(instance, stage, error));
-    for (int t = 0; t < stage->ntargets; t++)
-        if (stage->targets[t].kind == FV_TARGET_SINK && !instance->current[stage->targets[t].sink - instance->graph->sinks])
-            FV_TRY(fv_sink_assemble(instance, &stage->targets[t], error));
-    return FV_OK;
-}
-
 static fv_status serve_job(server *s, const char *kind, fv_instance *instance, int stage, int64_t task, fv_task_facts *facts,
                            fv_error *error) {
     const fv_stage *st = &instance->plan->stages[stage];
-    if (!strcmp(kind, "end")) return end_stage(instance, st, error);
+    if (!strcmp(kind, "end")) return fv_stage_end(instance, st, error);
     FV_TRY(fv_fault_point("task", error));
     FV_TRY(fv_task_run(instance, st, task, s->worker, facts, error));
     return fv_instances_sync(NULL, error); /* another process will give the file its name */

@@ -66,8 +66,9 @@ void       fv_worker_free(fv_worker *worker);
 /* Runs one task and puts what it makes into the store. facts gets times and bytes. */
 fv_status fv_task_run(fv_instance *instance, const fv_stage *stage, int64_t task, fv_worker *worker, fv_task_facts *facts,
                       fv_error *error);
-/* All tasks of the stage are done: ends the passes, so that their results can be used. */
-fv_status fv_stage_finish(fv_instance *instance, const fv_stage *stage, fv_error *error);
+/* All tasks of the stage are done: ends its passes, so that their results can be used, and puts its files together under their
+ * temporary names. */
+fv_status fv_stage_end(fv_instance *instance, const fv_stage *stage, fv_error *error);
 /* What lies under index -1 of a pass's results: their number, then a bit for each that is not empty. Put last, so that with it
  * the pass is finished. */
 typedef struct fv_results_list {
@@ -81,8 +82,6 @@ static inline size_t fv_results_list_size(int64_t count) { return sizeof(fv_resu
 bool fv_stage_finished(const fv_instance *instance, const fv_stage *stage);
 /* True if these results are committed too. */
 bool fv_stage_committed(const fv_instance *instance, const fv_stage *stage);
-/* Puts the file together under writer->path. */
-fv_status fv_sink_assemble(fv_instance *instance, const fv_target *target, fv_error *error);
 /* What a stage stored, its partials and its encoded pieces are no longer needed: memory is freed, and with durably space on disk. */
 void fv_stage_forget(fv_instance *instance, const fv_stage *stage, bool durably);
 

@@ -152,7 +152,7 @@ static fv_status finish_pass(fv_instance *instance, const fv_stage *stage, const
     return status;
 }
 
-fv_status fv_stage_finish(fv_instance *instance, const fv_stage *stage, fv_error *error) {
+static fv_status finish_passes(fv_instance *instance, const fv_stage *stage, fv_error *error) {
     for (int t = 0; t < stage->ntargets; t++) {
         const fv_target *target = &stage->targets[t];
         if (target->kind != FV_TARGET_PASS) continue;
@@ -181,7 +181,7 @@ static fv_status get_piece(fv_pieces *base, int64_t index, const void **data, si
     return FV_OK;
 }
 
-fv_status fv_sink_assemble(fv_instance *instance, const fv_target *target, fv_error *error) {
+static fv_status assemble(fv_instance *instance, const fv_target *target, fv_error *error) {
     fv_writer *writer = target->writer;
     fv_lattice lattice;
     if (writer->parallel) {
@@ -193,4 +193,15 @@ fv_status fv_sink_assemble(fv_instance *instance, const fv_target *target, fv_er
     fv_status status = writer->format->assemble(writer, &p.base, error);
     if (p.held.entry) fv_store_unpin(p.store, &p.held);
     return status;
+}
+
+fv_status fv_stage_end(fv_instance *instance, const fv_stage *stage, fv_error *error) {
+    FV_TRY(fv_fault_point("end", error));
+    FV_TRY(finish_passes(instance, stage, error));
+    for (int t = 0; t < stage->ntargets; t++) {
+        const fv_target *target = &stage->targets[t];
+        if (target->kind != FV_TARGET_SINK || instance->current[target->sink - instance->graph->sinks]) continue;
+        FV_TRY(assemble(instance, target, error));
+    }
+    return FV_OK;
 }
