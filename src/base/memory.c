@@ -139,7 +139,7 @@ void fv_bytes_release(fv_bytes *bytes) {
  * Fresh pages cost more than most kernels, so freed buffers are kept for the next request of a like size. Sizes are rounded
  * up in steps of a quarter to an eighth of them, so that buffers of like size meet. */
 
-enum { POOL = 64, SMALL = 1 << 16 };
+enum { POOL = 512, SMALL = 1 << 16 };
 typedef struct { void *data; size_t size; } pooled;
 static pooled          pool[POOL];
 static int             pool_count;
