@@ -104,9 +104,10 @@ static bool stage_complete(const fv_instance *instance, const fv_stage *stage) {
 }
 
 /* Stages whose values the sinks take directly. */
-static void demand_value(const fv_instance *instance, const fv_node *node, stage_state *stages) {
+static void demand_value(const fv_instance *instance, const fv_node *node, stage_state *stages, bool *seen) {
     const fv_plan *plan = instance->plan;
-    if (!node->op) return;
+    if (!node->op || seen[node->id]) return;
+    seen[node->id] = true;
     if (node->type.kind == FV_KIND_IMAGE) {
         stages[plan->store_stage[node->id]].needed = true;
         return;
@@ -114,17 +115,19 @@ static void demand_value(const fv_instance *instance, const fv_node *node, stage
     int finish = fv_op_last_finish(node->op);
     if (finish >= 0) stages[plan->pass_stage[node->id][finish]].needed = true;
     for (int i = 0; finish < 0 && i < node->ninputs; i++)
-        if (node->in[i]) demand_value(instance, node->in[i], stages);
+        if (node->in[i]) demand_value(instance, node->in[i], stages, seen);
 }
 
 static void find_needed(fv_item *item) {
     const fv_instance *instance = item->instance;
     const fv_plan     *plan = instance->plan;
+    bool              *seen = fv_calloc((size_t)instance->graph->nnodes + 1);
     item->stages = fv_calloc((size_t)(plan->nstages + 1) * sizeof *item->stages);
     for (int k = 0; k < instance->graph->nsinks; k++) {
         const fv_sink *sink = &instance->graph->sinks[k];
-        if (sink->kind != FV_SINK_FILE || sink->value->type.kind != FV_KIND_IMAGE) demand_value(instance, sink->value, item->stages);
+        if (sink->kind != FV_SINK_FILE || sink->value->type.kind != FV_KIND_IMAGE) demand_value(instance, sink->value, item->stages, seen);
     }
+    free(seen);
     for (int s = plan->nstages - 1; s >= 0; s--) {
         const fv_stage *stage = &plan->stages[s];
         stage_state    *state = &item->stages[s];

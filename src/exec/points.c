@@ -6,7 +6,7 @@
 #include "exec/points.h"
 #include "kernels/kernels.h"
 
-enum { STRIP = 1024, STRIP_BYTES = STRIP * 8, MOST_IMAGES = 16, MOST_SCALARS = 32, TABLE_FROM = 4096 };
+enum { STRIP = 1024, STRIP_BYTES = STRIP * 8, TABLE_FROM = 4096 };
 
 typedef struct operand {
     enum { FROM_STACK, FROM_IMAGE, FROM_SCALAR, FROM_NOTHING } from;
@@ -22,9 +22,9 @@ typedef struct instruction {
 } instruction;
 
 typedef struct program {
-    instruction       code[FV_MAX_POINTS];
+    instruction       code[FV_POINTS_MOST];
     int               ncode;
-    const fv_block   *images[MOST_IMAGES];
+    const fv_block   *images[FV_POINTS_IMAGES];
     int               nimages;
     int               nscalars, depth, deepest;
     uint8_t          *stack, *scalars, *converted, *raw;
@@ -34,14 +34,14 @@ typedef struct program {
     void             *context;
 } program;
 
-size_t fv_points_scratch(void) { return (size_t)STRIP_BYTES * (FV_MAX_POINTS + MOST_SCALARS + FV_MAX_INPUTS + 1) + 256 * 8 * 2; }
+size_t fv_points_scratch(void) { return (size_t)STRIP_BYTES * (FV_POINTS_MOST + FV_POINTS_SCALARS + FV_MAX_INPUTS + 1) + 256 * 8 * 2; }
 
 /* ---------------------------------------------------------------- making the program */
 
 static fv_status add_scalar(program *p, const fv_scalar *scalar, fv_dtype compute, operand *place, fv_error *error) {
-    if (p->nscalars == MOST_SCALARS)
+    if (p->nscalars == FV_POINTS_SCALARS)
         return fv_fail(error, FV_ERROR_USAGE,
-                       "an expression with more than %d numbers; give parts of it names and write one of them", MOST_SCALARS);
+                       "an expression with more than %d numbers; give parts of it names and write one of them", FV_POINTS_SCALARS);
     uint8_t *strip = p->scalars + (size_t)p->nscalars * STRIP_BYTES;
     uint8_t  flag = scalar->integer != 0;
     size_t   size = fv_dtype_size(compute);
@@ -58,7 +58,7 @@ static fv_status add_image(program *p, const fv_block *block, operand *place, fv
             *place = (operand){ FROM_IMAGE, i, block->dtype };
             return FV_OK;
         }
-    if (p->nimages == MOST_IMAGES) return fv_fail(error, FV_ERROR_USAGE, "an expression of more than %d images", MOST_IMAGES);
+    if (p->nimages == FV_POINTS_IMAGES) return fv_fail(error, FV_ERROR_USAGE, "an expression of more than %d images", FV_POINTS_IMAGES);
     p->images[p->nimages] = block;
     *place = (operand){ FROM_IMAGE, p->nimages++, block->dtype };
     return FV_OK;
@@ -81,10 +81,10 @@ static fv_status add_node(program *p, const fv_node *node, fv_error *error) {
         FV_TRY(input.block ? add_image(p, input.block, &in[i], error)
                            : add_scalar(p, input.scalar, node->compute, &in[i], error));
     }
-    if (p->ncode == FV_MAX_POINTS || p->deepest >= FV_MAX_POINTS)
+    if (p->ncode == FV_POINTS_MOST || p->deepest >= FV_POINTS_MOST)
         return fv_fail(error, FV_ERROR_USAGE,
                        "an expression of more than %d operators; give parts of it names and use them twice, or write one",
-                       FV_MAX_POINTS);
+                       FV_POINTS_MOST);
     if (!node->op->point[node->compute])
         return fv_fail(error, FV_ERROR_INTERNAL, "%s has no kernel for %s", node->op->name, fv_dtype_name(node->compute));
     instruction *code = &p->code[p->ncode++];
@@ -136,8 +136,8 @@ static void run_row(program *p, const uint8_t **images, int64_t n, uint8_t *out,
 static void each_run(program *p, const fv_block *out,
                      void (*run)(program *p, const uint8_t **images, int64_t n, uint8_t *out, size_t size)) {
     bool           dense = fv_block_dense(out);
-    fv_block       windows[MOST_IMAGES];
-    const uint8_t *images[MOST_IMAGES];
+    fv_block       windows[FV_POINTS_IMAGES];
+    const uint8_t *images[FV_POINTS_IMAGES];
     size_t         size = fv_dtype_size(out->dtype);
     for (int i = 0; i < p->nimages; i++) {
         windows[i] = fv_block_window(p->images[i], &out->region);
@@ -175,8 +175,8 @@ fv_status fv_points_run(const fv_node *root, bool (*inside)(void *context, const
                         void *context, const fv_block *out, void *scratch, fv_error *error) {
     program p = { .kernels = fv_kernels_current(), .inside = inside, .resolve = resolve, .context = context };
     p.stack = scratch;
-    p.scalars = p.stack + (size_t)STRIP_BYTES * FV_MAX_POINTS;
-    p.converted = p.scalars + (size_t)STRIP_BYTES * MOST_SCALARS;
+    p.scalars = p.stack + (size_t)STRIP_BYTES * FV_POINTS_MOST;
+    p.converted = p.scalars + (size_t)STRIP_BYTES * FV_POINTS_SCALARS;
     p.raw = p.converted + (size_t)STRIP_BYTES * FV_MAX_INPUTS;
     FV_TRY(add_node(&p, root, error));
     bool bytes = p.nimages == 1 && fv_dtype_size(p.images[0]->dtype) == 1 && fv_dtype_size(out->dtype) <= 8;

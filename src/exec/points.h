@@ -4,8 +4,6 @@
 
 #include "plan/plan.h"
 
-#define FV_MAX_POINTS 64
-
 typedef struct fv_points_input {
     const fv_block  *block;  /* an image that the group reads */
     const fv_scalar *scalar; /* or a value */

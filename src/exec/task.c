@@ -25,7 +25,7 @@ typedef struct task {
     fv_task_facts  *facts;
     int64_t         chunk_index;
     fv_region       chunk;
-    fv_scalar       scalars[FV_MAX_POINTS];
+    fv_scalar       scalars[FV_POINTS_MOST];
     int             nscalars;
     fv_blob        *pins; /* results borrowed by operators */
     int             npins, pins_capacity;
@@ -180,8 +180,8 @@ static fv_status resolve(void *context, const fv_node *node, fv_points_input *in
         input->block = &t->worker->held[t->stage->step_of[node->id]].block;
         return FV_OK;
     }
-    if (t->nscalars == FV_MAX_POINTS)
-        return fv_fail(error, FV_ERROR_USAGE, "an expression with more than %d numbers", FV_MAX_POINTS);
+    if (t->nscalars == FV_POINTS_MOST)
+        return fv_fail(error, FV_ERROR_USAGE, "an expression with more than %d numbers", FV_POINTS_MOST);
     fv_scalar *place = &t->scalars[t->nscalars++];
     input->scalar = place;
     return fv_instance_scalar(t->instance, node, place, error);

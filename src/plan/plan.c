@@ -49,7 +49,7 @@ typedef struct draft { /* a target before stages are made */
     fv_target target;
     int       level;
     int       group;
-    uint8_t  *cone;  /* by node id: 1 computed here, 2 fetched from the store */
+    uint8_t  *cone;  /* by node id: 1 computed here, 2 fetched from the store, 3 a scalar that is waited for */
     uint8_t  *after; /* by draft index: must be complete before */
 } draft;
 
@@ -62,6 +62,8 @@ typedef struct planner {
     draft                 *drafts;
     int                    ndrafts, capacity;
     int                    ngroups;
+    int                   *counted; /* by node id: the sum of costs that it was part of last */
+    int                    counting;
 } planner;
 
 static fv_status find_alive(planner *p, fv_error *error) {
@@ -93,13 +95,20 @@ static double own_cost(const planner *p, const fv_node *node) {
     return fv_op_is_point(node->op) ? 0.5 : 1.0;
 }
 
-/* Nanoseconds to make one voxel of node from what is stored. */
-static double chain_cost(const planner *p, const fv_node *node) {
+static double new_cost(planner *p, const fv_node *node) { /* of what was not yet counted */
+    if (p->counted[node->id] == p->counting) return 0;
+    p->counted[node->id] = p->counting;
     if (p->plan->stored[node->id]) return READ_COST;
     double cost = own_cost(p, node);
     for (int i = 0; i < node->ninputs; i++)
-        if (is_image(node->in[i])) cost += chain_cost(p, node->in[i]);
+        if (is_image(node->in[i])) cost += new_cost(p, node->in[i]);
     return cost;
+}
+
+/* Nanoseconds to make one voxel of node from what is stored. */
+static double chain_cost(planner *p, const fv_node *node) {
+    p->counting++;
+    return new_cost(p, node);
 }
 
 /* How many more voxels of an input than of the output a typical chunk of the node's output needs. */
@@ -156,14 +165,16 @@ static int find_draft(const planner *p, fv_target_kind kind, const fv_node *node
 
 /* What must be complete before a value of a scalar or of an operator's own earlier passes can be used. */
 static void wait_for(planner *p, draft *d, const fv_node *node) {
-    if (!node->op) return;
+    if (!node->op || d->cone[node->id] == 3) return;
     int finish = fv_op_last_finish(node->op);
     if (finish >= 0) {
         d->after[find_draft(p, FV_TARGET_PASS, node, finish)] = 1;
         return;
     }
+    if (node->type.kind != FV_KIND_SCALAR) return;
+    d->cone[node->id] = 3;
     for (int i = 0; i < node->ninputs; i++) /* point-wise on scalars */
-        if (node->in[i] && node->type.kind == FV_KIND_SCALAR) wait_for(p, d, node->in[i]);
+        if (node->in[i]) wait_for(p, d, node->in[i]);
 }
 
 static void visit(planner *p, draft *d, const fv_node *node, bool top) {
@@ -352,10 +363,29 @@ static void add_steps(planner *p, fv_stage *stage, const uint8_t *cone) {
     }
 }
 
+typedef struct fused { int operators, scalars, images; } fused; /* what a fused group holds */
+
+static fused fused_of(const fv_node *node) {
+    fused g = { .operators = 1 };
+    for (int i = 0; i < node->ninputs; i++)
+        if (node->in[i]) *(is_image(node->in[i]) ? &g.images : &g.scalars) += 1;
+    return g;
+}
+
+/* Adds a step to the group that reads it, unless the group would hold too much. */
+static bool grow(fused *g, const fv_node *node) {
+    fused own = fused_of(node);
+    fused sum = { g->operators + 1, g->scalars + own.scalars, g->images - 1 + own.images };
+    if (sum.operators > FV_POINTS_MOST || sum.scalars > FV_POINTS_SCALARS || sum.images > FV_POINTS_IMAGES) return false;
+    *g = sum;
+    return true;
+}
+
 /* Point-wise steps with one reader that is point-wise itself become part of its group. */
 static void fuse_points(fv_stage *stage) {
     int *readers = fv_calloc((size_t)(stage->nsteps + 1) * sizeof *readers),
         *reader = fv_calloc((size_t)(stage->nsteps + 1) * sizeof *reader);
+    fused *groups = fv_calloc((size_t)(stage->nsteps + 1) * sizeof *groups); /* by the step that ends it */
     for (int s = 0; s < stage->nsteps; s++) {
         const fv_node *node = stage->steps[s].node;
         if (stage->steps[s].kind == FV_STEP_STORED) continue;
@@ -381,10 +411,11 @@ static void fuse_points(fv_stage *stage) {
         fv_step *step = &stage->steps[s];
         bool     inner = step->kind == FV_STEP_POINT && readers[s] == 1 &&
                      (stage->steps[reader[s]].kind == FV_STEP_POINT || stage->steps[reader[s]].kind == FV_STEP_INNER);
-        if (inner) step->kind = FV_STEP_INNER;
-        if (!inner) continue;
         int end = reader[s];
-        while (stage->steps[end].kind == FV_STEP_INNER) end = stage->steps[end].last_use;
+        while (inner && stage->steps[end].kind == FV_STEP_INNER) end = stage->steps[end].last_use;
+        groups[s] = fused_of(step->node);
+        if (!inner || !grow(&groups[end], step->node)) continue;
+        step->kind = FV_STEP_INNER;
         step->last_use = end;
     }
     for (int s = 0; s < stage->nsteps; s++) /* what a group reads lives until the group's end runs */
@@ -392,6 +423,7 @@ static void fuse_points(fv_stage *stage) {
             stage->steps[s].last_use = stage->steps[stage->steps[s].last_use].last_use;
     free(readers);
     free(reader);
+    free(groups);
 }
 
 static void make_stage(planner *p, int group, fv_stage *stage) {
@@ -525,6 +557,7 @@ fv_status fv_plan_make(fv_graph *graph, const fv_plan_options *options, fv_plan 
     planner p = { .plan = plan, .graph = graph, .options = options };
     p.layouts = fv_arena_alloc(&plan->arena, n * sizeof *p.layouts);
     p.alive = fv_arena_alloc(&plan->arena, n * sizeof *p.alive);
+    p.counted = fv_arena_alloc(&plan->arena, n * sizeof *p.counted);
     for (int s = 0; s < graph->nsinks; s++)
         if (graph->sinks[s].kind == FV_SINK_KEEP && is_image(graph->sinks[s].value))
             plan->stored[graph->sinks[s].value->id] = true;

@@ -24,6 +24,11 @@ typedef struct fv_target {
     fv_writer     *writer; /* SINK: made while planning; path is the final one until the run gives it another */
 } fv_target;
 
+/* What a fused group of point-wise operators may hold; a larger expression becomes several groups. */
+#define FV_POINTS_MOST 64   /* operators */
+#define FV_POINTS_SCALARS 32
+#define FV_POINTS_IMAGES 16 /* read by the group */
+
 typedef enum fv_step_kind {
     FV_STEP_STORED, /* fetched from the store */
     FV_STEP_RUN,    /* the operator's last pass, or a source */

@@ -108,4 +108,49 @@ def a_collection_leaves_nothing_but_results_and_a_second_run_has_nothing_to_do(f
     assert again["tasks_run"] == 0 and again["outputs_current"] == 12 and len(again["values"][0]) == 12, again
 
 
+# ---- plans
+
+@test
+def an_expression_of_any_length_simply_works(folder):
+    a = save(folder, "a.npy", RNG.random((40, 50)).astype(np.float64))
+    run("run", "-e", 'read("a.npy")' + " + 1 * 2" * 150 + ' |> write("b.npy")', folder=folder)
+    expected = a
+    for _ in range(150):
+        expected = expected + 2.0
+    assert (load(folder, "b.npy") == expected).all()
+    steps = "".join(f"b{i} = abs(b{i - 1}) + {i} / 8 - minimum(b{i - 1}, 1)\n" for i in range(1, 100))
+    run("run", "-e", f'b0 = read("a.npy")\n{steps}write(b99, "c.npy")', folder=folder)
+    expected = a
+    for i in range(1, 100):
+        expected = np.abs(expected) + i / 8 - np.minimum(expected, 1)
+    assert (load(folder, "c.npy") == expected).all()
+
+
+@test
+def a_sum_of_many_images_simply_works(folder):
+    images = [save(folder, f"{i}.npy", RNG.random((30, 30))) for i in range(40)]
+    run("run", "-e", " + ".join(f'read("{i}.npy")' for i in range(40)) + ' |> write("b.npy")', folder=folder)
+    expected = images[0]
+    for image in images[1:]:
+        expected = expected + image
+    assert (load(folder, "b.npy") == expected).all()
+
+
+@test
+def values_used_many_times_are_planned_once(folder):
+    steps = "".join(f"b{i} = b{i - 1} * b{i - 1} + b{i - 1}\n" for i in range(1, 40))
+    scalars = "".join(f"s{i} = s{i - 1} * s{i - 1} - s{i - 1}\n" for i in range(1, 40))
+    text = f'b0 = phantom("noise", [300, 300, 300]) * 0.0\n{steps}s0 = mean(b0)\n{scalars}write(gaussian(b39, 2) * s39, "b.npy")\nabs(s39)'
+    run("plan", "-e", text, folder=folder, timeout=20)
+
+
+@test
+def a_volume_beyond_all_disks_is_planned_at_once(folder):
+    for end in 'gaussian(2) |> write("a.zarr")', 'gaussian(2) |> write("a.npy")', "mean()":
+        run("plan", "-e", f'phantom("noise", [1000000, 1000000, 1000000]) |> {end}', folder=folder, timeout=20)
+    refused = run("plan", "-e", 'phantom("noise", [100000000, 1000000, 1000000]) |> gaussian(2) |> write("a.npy")', folder=folder, code=2)
+    assert "more bytes" in refused.stderr or "too" in refused.stderr, refused.stderr
+    run("run", "-e", 'phantom("noise", [1000000, 1000000, 1000000]) |> write("a.npy")', folder=folder, code=1, timeout=60)
+
+
 main()
