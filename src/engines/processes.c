@@ -8,6 +8,7 @@
 #include "engines/wire.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -16,6 +17,8 @@
 #include <unistd.h>
 
 extern char **environ;
+
+#define LAST_SECONDS 5.0 /* that a task has to end after a request to stop */
 
 typedef struct child {
     fv_scheduler          *scheduler;
@@ -69,10 +72,28 @@ static void end_child(child *c) {
     c->to = c->from = NULL;
 }
 
+static bool cancelled(const child *c) { return c->settings->cancel && *c->settings->cancel; }
+
+/* After a request to stop, a task may end, unless that takes long: it is then as if the worker had been killed. */
+static void await_answer(child *c) {
+    struct pollfd from = { .fd = fileno(c->from), .events = POLLIN };
+    double        asked = 0;
+    for (;;) {
+        int ready = poll(&from, 1, 200);
+        if (ready > 0 || (ready < 0 && errno != EINTR)) return;
+        if (!cancelled(c)) continue;
+        if (asked == 0) asked = fv_now();
+        if (fv_now() - asked > LAST_SECONDS) kill(c->pid, SIGKILL);
+    }
+}
+
 /* Asks the child; FV_ERROR_CANCELLED if it died before it answered. */
 static fv_status ask(child *c, fv_job *job, fv_error *error) {
     if (!c->pid) FV_TRY(start_child(c, error));
-    if (fv_wire_send_job(c->to, job) && fv_wire_receive_answer(c->from, job, error)) return error->code;
+    if (fv_wire_send_job(c->to, job)) {
+        await_answer(c);
+        if (fv_wire_receive_answer(c->from, job, error)) return error->code;
+    }
     end_child(c);
     return FV_ERROR_CANCELLED;
 }
@@ -82,6 +103,7 @@ static fv_status run_job(child *c, fv_job *job, fv_worker *worker, fv_error *err
     for (int strike = 0; strike < 3; strike++) {
         fv_status status = ask(c, job, error);
         if (status != FV_ERROR_CANCELLED) return status;
+        if (cancelled(c)) return fv_fail(error, FV_ERROR_CANCELLED, "stopped; the same command goes on from here");
         fv_log_verbose("fovea: worker %d died; its task runs again", c->number);
     }
     return fv_fail(error, FV_ERROR_INTERNAL, "three worker processes died on stage %d, task %lld", job->stage + 1, (long long)job->task);

@@ -211,7 +211,8 @@ fv_status fv_run_all(const fv_program *program, fv_bindings *bindings, const fv_
     if (settings.memory <= 0) settings.memory = fv_default_memory();
     running r = { .settings = &settings, .folder = settings.folder ? settings.folder : ".fovea",
                   .engine = fv_engine_find(settings.engine ? settings.engine : "threads"), .result = fv_calloc(sizeof *r.result) };
-    r.context = (fv_context){ .program = program, .bindings = bindings, .plan_options = *plan_options, .poison = settings.poison };
+    r.context = (fv_context){ .program = program, .bindings = bindings, .plan_options = *plan_options, .poison = settings.poison,
+                             .cancel = settings.cancel };
     r.context.plan_options.collection = bindings->collection;
     fv_status status = FV_OK;
     if (!r.engine) {

@@ -484,7 +484,12 @@ void fv_scheduler_done(fv_scheduler *s, fv_job *job, int worker, fv_status statu
     pthread_mutex_lock(&s->mutex);
     item->out--;
     s->memory -= job->memory;
-    if (status != FV_OK && !item->failed) {
+    if (status == FV_ERROR_CANCELLED && !s->stopping) {
+        s->stopping = true;
+        s->status = status;
+        s->error = *error;
+    }
+    if (status != FV_OK && status != FV_ERROR_CANCELLED && !item->failed) {
         item->failed = true;
         item->error = *error;
         item->error.code = status;

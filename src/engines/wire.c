@@ -2,7 +2,9 @@
 #include "engines/wire.h"
 #include "engines/manifest.h"
 #include <fovea/pipeline.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -69,7 +71,7 @@ end:
 
 /* ---------------------------------------------------------------- the worker's side */
 
-enum { MOST_OPEN = 8, MOST_POOLED = 8 << 20 };
+enum { PATH_AT = 33, MOST_OPEN = 8, MOST_POOLED = 8 << 20 };
 
 typedef struct server {
     fv_context   context;
@@ -101,10 +103,10 @@ static fv_status find_instance(server *s, int64_t item, fv_instance **instance, 
 static bool read_sinks(server *s, fv_instance *instance) {
     for (int k = 0; k < instance->graph->nsinks; k++) {
         unsigned long long high, low;
-        int                used = 0;
-        if (!read_line(stdin, &s->line, &s->capacity) || sscanf(s->line, "%16llx%16llx %n", &high, &low, &used) < 2) return false;
+        if (!read_line(stdin, &s->line, &s->capacity) || strlen(s->line) < PATH_AT) return false;
+        if (sscanf(s->line, "%16llx%16llx", &high, &low) != 2) return false;
         fv_hash     epoch = { .high = high, .low = low };
-        const char *path = s->line + used;
+        const char *path = s->line + PATH_AT; /* a path may begin with a blank */
         const fv_writer *writer = writer_of(instance, &instance->graph->sinks[k]);
         bool same = writer && (*path ? !strcmp(writer->path, path) : instance->current[k]);
         if (!same) fv_instance_begin(instance, k, *path ? path : NULL, epoch);
@@ -125,8 +127,11 @@ static void answer(fv_status status, const fv_task_facts *f, const fv_error *err
     if (status == FV_OK)
         printf("ok %.6f %.9f %.9f %.9f %lld %lld\n", f->start, f->read, f->compute, f->write, (long long)f->bytes_read,
                (long long)f->bytes_written);
-    else
-        printf("failed %d %s %s\n", (int)status, error->op[0] ? error->op : "-", error->message);
+    else {
+        fv_error told = *error; /* names in it may hold line ends */
+        for (char *c = told.message; *c; c++) *c = *c == '\n' || *c == '\r' ? ' ' : *c;
+        printf("failed %d %s %s\n", (int)status, told.op[0] ? told.op : "-", told.message);
+    }
     fflush(stdout);
 }
 
@@ -180,6 +185,8 @@ int fv_task_serve(const char *run_folder) {
     server    s = { 0 };
     fv_error  error = { 0 };
     int       code = 2;
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a worker left behind would write beside the one of the next run */
+    signal(SIGINT, SIG_IGN);          /* Ctrl-C is for the engine, which lets the task end */
     fv_status status = start_server(&s, run_folder, &error);
     if (status == FV_OK) {
         code = serve(&s);

@@ -16,6 +16,7 @@ typedef struct fv_context { /* shared by all instances of a process */
     const fv_bindings *bindings;
     fv_plan_options    plan_options;
     fv_store          *store;
+    const volatile int *cancel; /* not NULL and not zero: long tasks end early */
     int                poison; /* tests: byte to fill everything outside declared regions with; -1: off */
 } fv_context;
 

@@ -384,7 +384,9 @@ fv_status fv_task_run(fv_instance *instance, const fv_stage *stage, int64_t numb
     if (!stage->serial) status = run_chunk(&t, number, error);
     else
         for (int64_t slab = 0; slab < stage->ntasks && status == FV_OK; slab++)
-            if (!fv_task_done(instance, stage, slab)) {
+            if (instance->context->cancel && *instance->context->cancel)
+                status = fv_fail(error, FV_ERROR_CANCELLED, "stopped; the same command goes on from here");
+            else if (!fv_task_done(instance, stage, slab)) {
                 facts->read = facts->compute = facts->write = 0; /* each slab carries its own work */
                 status = run_chunk(&t, slab, error);
             }

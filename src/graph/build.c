@@ -580,6 +580,11 @@ static void check_file_sink(builder *b, fv_sink *sink) {
                 sink->file_template);
 }
 
+static bool has_control(const char *text) {
+    while (*text && (unsigned char)*text >= ' ' && *text != 127) text++;
+    return *text;
+}
+
 static void add_file_sink(builder *b, fv_node *write, int statement) {
     fv_sink    *sink = add_sink(b, FV_SINK_FILE, write->in[0], statement, write->span);
     fv_numbers  chunk = *(const fv_numbers *)write_field(write, "chunk");
@@ -601,6 +606,8 @@ static void add_file_sink(builder *b, fv_node *write, int statement) {
     }
     sink->file = fv_arena_strdup(&b->graph->arena, path);
     free(path);
+    if (has_control(sink->file))
+        mistake(b, write->span, FV_ERROR_USAGE, NULL, "write: a file name must not hold line ends or other control characters");
     identify_sink(sink);
     check_file_sink(b, sink);
 }

@@ -2,11 +2,14 @@
 import json
 import os
 import pathlib
+import signal
+import subprocess
 import sys
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 import numpy as np
-from fovea_test import main, run, test
+from fovea_test import FOVEA, main, run, test
 
 RNG = np.random.default_rng(5)
 
@@ -151,6 +154,73 @@ def a_volume_beyond_all_disks_is_planned_at_once(folder):
     refused = run("plan", "-e", 'phantom("noise", [100000000, 1000000, 1000000]) |> gaussian(2) |> write("a.npy")', folder=folder, code=2)
     assert "more bytes" in refused.stderr or "too" in refused.stderr, refused.stderr
     run("run", "-e", 'phantom("noise", [1000000, 1000000, 1000000]) |> write("a.npy")', folder=folder, code=1, timeout=60)
+
+
+# ---- names
+
+@test
+def names_with_blanks_and_quotes_reach_worker_processes(folder):
+    a = save(folder, "a.npy", RNG.random((20, 20), dtype=np.float32))
+    names = [" begins.npy", 'it is "quoted".npy', " dir with blanks/ä %s %n.npy", "ends .zarr"]
+    writes = [f'write(a + {i}, {json.dumps(name, ensure_ascii=False)})' for i, name in enumerate(names)]
+    run("run", "--engine", "processes", "--workers", "2", "-e", "\n".join(['a = read("a.npy")'] + writes), folder=folder)
+    for i, name in enumerate(names[:3]):
+        assert np.allclose(load(folder, name), a + np.float32(i)), name
+    assert pathlib.Path(folder, names[3], "zarr.json").exists()
+
+
+@test
+def a_line_end_in_an_outputs_name_is_refused(folder):
+    save(folder, "in/one.npy", np.zeros((4, 4), np.uint8))
+    save(folder, "in/t\nwo.npy", np.zeros((4, 4), np.uint8))
+    done = run("run", "--engine", "processes", "-e", 'read("in/*.npy") + 1 |> write("out/{stem}.npy")', folder=folder, code=1)
+    assert "line ends" in done.stderr and pathlib.Path(folder, "out/one.npy").exists(), done.stderr
+
+
+# ---- worker processes
+
+def children(parent):
+    found = []
+    for status in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = status.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == parent:
+            found.append(int(status.parent.name))
+    return found
+
+
+def start_slow(folder, *more):
+    text = 'phantom("noise", [4, 2000, 2000]) |> median(15) |> write("m.npy")'
+    process = subprocess.Popen([FOVEA, "run", "-q", "--engine", "processes", "--workers", "2", *more, "-e", text], cwd=folder,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
+    for _ in range(200):
+        if len(children(process.pid)) == 2:
+            return process
+        time.sleep(0.05)
+    raise AssertionError("the workers did not start")
+
+
+@test
+def workers_end_with_their_parent(folder):
+    process = start_slow(folder)
+    workers = children(process.pid)
+    process.kill()
+    process.wait()
+    for _ in range(100):
+        if not any(pathlib.Path(f"/proc/{worker}").exists() for worker in workers):
+            return
+        time.sleep(0.05)
+    raise AssertionError("a worker was left behind")
+
+
+@test
+def a_request_to_stop_is_heard_with_worker_processes(folder):
+    process = start_slow(folder)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    assert process.wait(timeout=60) == 130, process.returncode
+    assert not pathlib.Path(folder, "m.npy").exists()
 
 
 main()
