@@ -1,6 +1,7 @@
 /* Jobs in a good order: the oldest item first, a new item only when nothing else can be done, memory never above its bound. */
 #include "engines/scheduler.h"
 #include "engines/collect.h"
+#include "engines/leftovers.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
@@ -35,8 +36,7 @@ struct fv_scheduler {
     pthread_mutex_t        mutex;
     pthread_cond_t         changed;
     fv_item               *items; /* open, oldest first */
-    fv_item               *over;  /* of a collection: done, but not yet all on disk */
-    int                    nover;
+    fv_leftovers          *leftovers;
     int                    nopen, most_open;
     int64_t                next_item, memory, memory_limit;
     bool                   stopping;
@@ -52,6 +52,7 @@ fv_scheduler *fv_scheduler_new(const fv_context *context, const fv_run_settings 
     *s = (fv_scheduler){ .context = context, .settings = settings, .outputs = outputs, .record = record, .result = result,
                          .memory_limit = task_memory, .started = fv_now(), .most_open = 2 * settings->workers + 2 };
     s->progress.items = context->bindings->nitems;
+    s->leftovers = fv_leftovers_new(context->store, outputs);
     pthread_mutex_init(&s->mutex, NULL);
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
@@ -76,11 +77,7 @@ void fv_scheduler_free(fv_scheduler *s) {
         s->items = item->next;
         free_item(item);
     }
-    while (s->over) {
-        fv_item *item = s->over;
-        s->over = item->next;
-        free_item(item);
-    }
+    fv_leftovers_free(s->leftovers);
     pthread_mutex_destroy(&s->mutex);
     pthread_cond_destroy(&s->changed);
     free(s);
@@ -310,11 +307,11 @@ static void complete_stage(fv_item *item, int index) {
             const fv_sink *sink = &item->instance->graph->sinks[i];
             kept = kept || (sink->kind == FV_SINK_KEEP && sink->value->type.kind == FV_KIND_IMAGE && item->instance->plan->store_stage[sink->value->id] == done->index);
         }
-        if (!kept) fv_stage_forget(item->instance, done, false);
+        if (!kept) fv_stage_forget(item->instance, done);
     }
     bool stores = false;
     for (int t = 0; t < stage->ntargets; t++) stores = stores || stage->targets[t].kind == FV_TARGET_STORE;
-    if (!stores) fv_stage_forget(item->instance, stage, false);
+    if (!stores) fv_stage_forget(item->instance, stage);
 }
 
 /* What is complete gets its name at once, not when the whole item is done: a kill later on finds it finished. */
@@ -333,74 +330,12 @@ static fv_status hand_over(fv_scheduler *s, const fv_job *job, fv_error *error) 
     return any && !s->context->bindings->collection ? fv_outputs_commit(s->outputs, error) : FV_OK;
 }
 
-/* ---------------------------------------------------------------- items that are over */
-
-/* Whether a kill could no longer make anything of the item necessary again. */
-static bool settled(const fv_scheduler *s, const fv_item *item) {
-    const fv_instance *instance = item->instance;
-    for (int k = 0; k < instance->graph->nsinks; k++)
-        if (item->handed[k] && fv_outputs_waits(s->outputs, instance->graph->sinks[k].file)) return false;
-    for (int k = 0; k < instance->plan->nstages; k++)
-        if (item->stages[k].needed && !fv_stage_committed(instance, &instance->plan->stages[k])) return false;
-    return true;
-}
-
-/* An item of a collection leaves nothing behind but its results, so that storage does not grow with the number of items. */
-static void forget_item(fv_item *item) {
-    for (int k = 0; k < item->instance->plan->nstages; k++)
-        if (item->stages[k].needed) fv_stage_forget(item->instance, &item->instance->plan->stages[k], true);
-    free_item(item);
-}
-
-/* Takes those that are settled off the list; called without the mutex. */
-static void let_go(fv_scheduler *s) {
-    fv_item *gone = NULL;
-    pthread_mutex_lock(&s->mutex);
-    for (fv_item **i = &s->over; *i;) {
-        fv_item *item = *i;
-        if (!settled(s, item)) {
-            i = &item->next;
-            continue;
-        }
-        *i = item->next;
-        item->next = gone;
-        gone = item;
-        s->nover--;
-    }
-    pthread_mutex_unlock(&s->mutex);
-    while (gone) {
-        fv_item *next = gone->next;
-        forget_item(gone);
-        gone = next;
-    }
-}
-
-/* The mutex is not held. */
-static void put_aside(fv_scheduler *s, fv_item *item) {
-    enum { MANY = 400 }; /* more than wait for their names at a time */
-    pthread_mutex_lock(&s->mutex);
-    item->next = s->over;
-    s->over = item;
-    bool many = ++s->nover > MANY;
-    pthread_mutex_unlock(&s->mutex);
-    if (many) fv_scheduler_settle(s);
-    else let_go(s);
-}
-
-void fv_scheduler_settle(fv_scheduler *s) {
-    fv_store_flush(s->context->store, NULL); /* what could not be written is tried again at the end of the run */
-    fv_store_refresh(s->context->store, NULL);
-    let_go(s);
-    pthread_mutex_lock(&s->mutex);
-    fv_item *rest = s->over; /* of workers elsewhere who keep it in memory: what they stored stays there */
-    s->over = NULL;
-    s->nover = 0;
-    pthread_mutex_unlock(&s->mutex);
-    while (rest) {
-        fv_item *next = rest->next;
-        free_item(rest);
-        rest = next;
-    }
+static void put_aside(fv_scheduler *s, const fv_item *item) {
+    int   nstages = item->instance->plan->nstages;
+    bool *needed = fv_calloc((size_t)nstages + 1);
+    for (int k = 0; k < nstages; k++) needed[k] = item->stages[k].needed;
+    fv_leftovers_add(s->leftovers, item->instance, needed, item->handed);
+    free(needed);
 }
 
 /* Called without the mutex: nobody else touches an item that is closing. */
@@ -442,7 +377,7 @@ static void close_item(fv_scheduler *s, fv_item *item) {
     pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->mutex);
     if (status == FV_OK && s->context->bindings->collection) put_aside(s, item);
-    else free_item(item);
+    free_item(item);
 }
 
 static bool item_over(const fv_item *item) {
@@ -520,6 +455,8 @@ fv_status fv_scheduler_status(fv_scheduler *s, fv_error *error) {
     if (s->status != FV_OK && error) *error = s->error;
     return s->status;
 }
+
+void fv_scheduler_settle(fv_scheduler *s) { fv_leftovers_settle(s->leftovers); }
 
 void fv_scheduler_stop(fv_scheduler *s, fv_status status, const fv_error *error) {
     pthread_mutex_lock(&s->mutex);

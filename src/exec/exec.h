@@ -81,10 +81,10 @@ static inline size_t fv_results_list_size(int64_t count) { return sizeof(fv_resu
 /* True if the results of every pass of the stage are in the store. A pass of which some are lost is forgotten altogether, and
  * has to be done again. */
 bool fv_stage_finished(const fv_instance *instance, const fv_stage *stage);
-/* True if these results are committed too. */
-bool fv_stage_committed(const fv_instance *instance, const fv_stage *stage);
-/* What a stage stored, its partials and its encoded pieces are no longer needed: memory is freed, and with durably space on disk. */
-void fv_stage_forget(fv_instance *instance, const fv_stage *stage, bool durably);
+/* Memory of what a stage stored, of its partials and its encoded pieces is no longer needed by this item. */
+void fv_stage_forget(const fv_instance *instance, const fv_stage *stage);
+/* Adds the keys of all that, and the keys (fv_hash) of the results that must be committed before it may go for good. */
+void fv_stage_leaves(const fv_instance *instance, const fv_stage *stage, fv_bytes *keys, fv_bytes *results);
 
 /* ---- values ---- */
 fv_status fv_instance_scalar(fv_instance *instance, const fv_node *node, fv_scalar *value, fv_error *error);

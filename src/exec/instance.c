@@ -322,40 +322,48 @@ bool fv_stage_finished(const fv_instance *instance, const fv_stage *stage) {
     return finished;
 }
 
-bool fv_stage_committed(const fv_instance *instance, const fv_stage *stage) {
-    for (int t = 0; t < stage->ntargets; t++) {
-        const fv_target *target = &stage->targets[t];
-        if (target->kind != FV_TARGET_PASS) continue;
-        if (!fv_store_committed(instance->context->store, fv_key_result(target->node, target->pass, &stage->lattice, -1))) return false;
-    }
-    return true;
-}
+/* ---------------------------------------------------------------- what is needed no longer */
 
-typedef struct forgetting {
-    fv_store      *store;
+typedef struct visitor {
+    void (*visit)(void *context, fv_hash key);
+    void          *context;
     const fv_sink *sink;
-    bool           durably;
-} forgetting;
+} visitor;
 
-static bool forget_piece(void *context, int64_t piece, const fv_region *region) {
+static bool visit_piece(void *context, int64_t piece, const fv_region *region) {
     (void)region;
-    const forgetting *f = context;
-    fv_store_drop(f->store, fv_key_piece(f->sink, piece), f->durably);
+    const visitor *v = context;
+    v->visit(v->context, fv_key_piece(v->sink, piece));
     return true;
 }
 
-void fv_stage_forget(fv_instance *instance, const fv_stage *stage, bool durably) {
-    fv_store *store = instance->context->store;
+/* Keys of everything that a stage made on the way to its results. */
+static void each_key(const fv_instance *instance, const fv_stage *stage, visitor v) {
     for (int64_t task = 0; task < stage->ntasks; task++) {
         int64_t   index;
         fv_region chunk = fv_stage_chunk(stage, task, &index);
         for (int t = 0; t < stage->ntargets; t++) {
             const fv_target *target = &stage->targets[t];
-            forgetting       f = { store, target->sink, durably };
+            v.sink = target->sink;
             if (!instance->alone[target->node->id]) continue; /* another item may be about to use it */
-            if (target->kind == FV_TARGET_STORE) fv_store_drop(store, fv_key_chunk(target->node, &stage->lattice, index), durably);
-            if (target->kind == FV_TARGET_PASS) fv_store_drop(store, fv_key_partial(target->node, target->pass, &stage->lattice, index), durably);
-            if (target->kind == FV_TARGET_SINK && !target->writer->parallel) fv_each_piece(target->writer, &chunk, forget_piece, &f);
+            if (target->kind == FV_TARGET_STORE) v.visit(v.context, fv_key_chunk(target->node, &stage->lattice, index));
+            if (target->kind == FV_TARGET_PASS) v.visit(v.context, fv_key_partial(target->node, target->pass, &stage->lattice, index));
+            if (target->kind == FV_TARGET_SINK && !target->writer->parallel) fv_each_piece(target->writer, &chunk, visit_piece, &v);
         }
+    }
+}
+
+static void drop(void *context, fv_hash key) { fv_store_drop(context, key, false); }
+static void note(void *context, fv_hash key) { fv_bytes_append(context, &key, sizeof key); }
+
+void fv_stage_forget(const fv_instance *instance, const fv_stage *stage) {
+    each_key(instance, stage, (visitor){ .visit = drop, .context = instance->context->store });
+}
+
+void fv_stage_leaves(const fv_instance *instance, const fv_stage *stage, fv_bytes *keys, fv_bytes *results) {
+    each_key(instance, stage, (visitor){ .visit = note, .context = keys });
+    for (int t = 0; t < stage->ntargets; t++) {
+        const fv_target *target = &stage->targets[t];
+        if (target->kind == FV_TARGET_PASS) note(results, fv_key_result(target->node, target->pass, &stage->lattice, -1));
     }
 }
