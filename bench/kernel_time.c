@@ -118,7 +118,9 @@ int main(int argc, char **argv) {
     void *params = fv_arena_alloc(&arena, op->params_size + 1);
     set_params(op, argv[2], params, &arena);
     out = in;
-    fv_infer infer = { .params = params, .params_size = op->params_size, .ninputs = 1, .in[0] = &in, .out = &out, .arena = &arena };
+    fv_infer infer = {
+        .params = params, .params_size = op->params_size, .ninputs = 1, .in[0] = &in, .out = &out, .arena = &arena
+    };
     if (op->infer(&infer, &error) != FV_OK) fail(error.message);
 
     fv_region whole = fv_region_whole(&in.image);

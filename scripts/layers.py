@@ -9,8 +9,8 @@ import pathlib
 import re
 import sys
 
-LAYERS = "base image kernels op lang graph plan store record exec engines api".split()
-FAMILIES = "ops formats tables".split()  # these know LAYERS up to op
+LAYERS = "base image op kernels lang graph plan store record exec engines api".split()
+FAMILIES = "ops formats tables".split()  # these know LAYERS up to kernels
 LONGEST = 130
 
 root = pathlib.Path(__file__).resolve().parent.parent
@@ -29,7 +29,7 @@ def allowed(part, folder, target):
     if part == "cli":
         return first == "cli"
     if part in FAMILIES:
-        return first in LAYERS[: LAYERS.index("op") + 1] or target.rsplit("/", 1)[0] == folder
+        return first in LAYERS[: LAYERS.index("kernels") + 1] or target.rsplit("/", 1)[0] == folder
     return first in LAYERS[: LAYERS.index(part) + 1]
 
 

@@ -38,7 +38,8 @@ fv_status fv_pipeline_add_file(fv_pipeline *pipeline, const char *path, fv_error
 /* Gives a `param` another value, or several for a sweep: "radius=8,12,16". */
 fv_status fv_pipeline_set(fv_pipeline *pipeline, const char *assignment, fv_error *error);
 /* Makes a dense array a variable of the pipeline. The pixels are borrowed until the pipeline is freed. */
-fv_status fv_pipeline_array(fv_pipeline *pipeline, const char *name, const fv_image_type *type, const void *data, fv_error *error);
+fv_status fv_pipeline_array(fv_pipeline *pipeline, const char *name, const fv_image_type *type, const void *data,
+                            fv_error *error);
 /* Asks for a variable's value after the run. */
 fv_status fv_pipeline_keep(fv_pipeline *pipeline, const char *name, fv_error *error);
 /* Lattice of chunks: the last axes, or one number for all; 0 of them: chosen. Results do not depend on it. */
@@ -83,7 +84,7 @@ fv_status fv_pipeline_graph(fv_pipeline *pipeline, bool chunks, char **dot, fv_e
 
 /* ---- results: everything is borrowed from the result ---- */
 const void     *fv_result_array(const fv_result *result, const char *name, fv_image_type *type); /* NULL if there is none */
-const fv_table *fv_result_table(const fv_result *result, const char *name);                      /* a scalar is a table of one cell */
+const fv_table *fv_result_table(const fv_result *result, const char *name); /* a scalar is a table of one cell */
 /* Bare scalars and tables of the text, in order. */
 int             fv_result_printed(const fv_result *result);
 const fv_table *fv_result_printed_table(const fv_result *result, int index, bool *is_scalar);

@@ -43,7 +43,8 @@ static void clear_messages(fv_pipeline *p) {
 
 static fv_status report(fv_pipeline *p, fv_diagnostics *diagnostics, fv_status status) {
     clear_messages(p);
-    if (diagnostics->count) fv_diagnostics_format(diagnostics, p->name ? p->name : "pipeline", (char *)p->text.data, &p->messages);
+    if (diagnostics->count)
+        fv_diagnostics_format(diagnostics, p->name ? p->name : "pipeline", (char *)p->text.data, &p->messages);
     fv_bytes_append(&p->messages, "", 1);
     fv_diagnostics_release(diagnostics);
     return status;
@@ -85,7 +86,8 @@ fv_status fv_pipeline_set(fv_pipeline *p, const char *assignment, fv_error *erro
 
 static bool is_name(const char *name) {
     for (const char *c = name; *c; c++)
-        if (!(*c == '_' || (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (c > name && *c >= '0' && *c <= '9'))) return false;
+        if (!(*c == '_' || (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (c > name && *c >= '0' && *c <= '9')))
+            return false;
     return *name != 0;
 }
 
@@ -108,7 +110,8 @@ fv_status fv_pipeline_keep(fv_pipeline *p, const char *name, fv_error *error) {
 }
 
 fv_status fv_pipeline_chunk(fv_pipeline *p, const int64_t *chunk, int ndim, fv_error *error) {
-    if (ndim < 0 || ndim > FV_MAX_DIMS) return fv_fail(error, FV_ERROR_USAGE, "chunk has %d numbers; at most %d are possible", ndim, FV_MAX_DIMS);
+    if (ndim < 0 || ndim > FV_MAX_DIMS)
+        return fv_fail(error, FV_ERROR_USAGE, "chunk has %d numbers; at most %d are possible", ndim, FV_MAX_DIMS);
     for (int d = 0; d < ndim; d++)
         if (chunk[d] < 1) return fv_fail(error, FV_ERROR_USAGE, "chunk = %lld: must be at least 1", (long long)chunk[d]);
     p->plan_options.chunk_ndim = ndim;
@@ -143,7 +146,8 @@ typedef struct listener {
 
 static void pass_on(void *context, const fv_progress *p) {
     const listener *l = context;
-    fv_run_state    state = { p->items, p->items_done, p->items_failed, p->tasks, p->tasks_done, p->fraction, p->bytes_read, p->bytes_written, p->memory, p->seconds };
+    fv_run_state    state = { p->items,    p->items_done, p->items_failed,  p->tasks,  p->tasks_done,
+                              p->fraction, p->bytes_read, p->bytes_written, p->memory, p->seconds };
     l->progress(l->context, &state);
 }
 
@@ -153,12 +157,23 @@ fv_status fv_pipeline_run(fv_pipeline *p, const fv_run_options *options, fv_resu
     fv_diagnostics              diagnostics = { 0 };
     fv_bindings                 bindings;
     listener                    l = { o->progress, o->context };
-    fv_run_settings settings = { .engine = o->engine, .workers = o->workers, .memory = o->memory, .patience = o->patience, .folder = o->store, .fresh = o->fresh,
-                                 .overwrite = o->overwrite, .stop_on_error = o->stop_on_error, .poison = o->poison - 1, .program = o->command,
-                                 .progress = o->progress ? pass_on : NULL, .context = &l, .cancel = o->cancel };
+    fv_run_settings             settings = { .engine = o->engine,
+                                             .workers = o->workers,
+                                             .memory = o->memory,
+                                             .patience = o->patience,
+                                             .folder = o->store,
+                                             .fresh = o->fresh,
+                                             .overwrite = o->overwrite,
+                                             .stop_on_error = o->stop_on_error,
+                                             .poison = o->poison - 1,
+                                             .program = o->command,
+                                             .progress = o->progress ? pass_on : NULL,
+                                             .context = &l,
+                                             .cancel = o->cancel };
     *result = fv_calloc(sizeof **result);
     fv_status status = resolve(p, &bindings, &diagnostics, error);
-    if (status == FV_OK) status = fv_run_all(p->program, &bindings, &p->plan_options, &settings, &(*result)->run, &diagnostics, error);
+    if (status == FV_OK)
+        status = fv_run_all(p->program, &bindings, &p->plan_options, &settings, &(*result)->run, &diagnostics, error);
     if (!(*result)->run) (*result)->run = fv_calloc(sizeof(fv_run_result));
     for (int i = 0; i < (*result)->run->nkept; i++) { /* names outlive the bindings */
         fv_kept *kept = &(*result)->run->kept[i];
@@ -170,7 +185,8 @@ fv_status fv_pipeline_run(fv_pipeline *p, const fv_run_options *options, fv_resu
 
 /* ---------------------------------------------------------------- plans and graphs */
 
-static fv_status with_sample(fv_pipeline *p, fv_error *error, void (*use)(const fv_instance *instance, const fv_bindings *bindings, void *context),
+static fv_status with_sample(fv_pipeline *p, fv_error *error,
+                             void (*use)(const fv_instance *instance, const fv_bindings *bindings, void *context),
                              void *context) {
     fv_diagnostics diagnostics = { 0 };
     fv_bindings    bindings;
@@ -267,7 +283,8 @@ const char *fv_result_output(const fv_result *result, int index) { return result
 
 fv_result_facts fv_result_summary(const fv_result *result) {
     const fv_run_result *r = result->run;
-    return (fv_result_facts){ r->tasks_run, r->outputs_made, r->outputs_current, r->bytes_read, r->bytes_written, r->peak_memory, r->seconds, r->started };
+    return (fv_result_facts){ r->tasks_run,     r->outputs_made, r->outputs_current, r->bytes_read,
+                              r->bytes_written, r->peak_memory,  r->seconds,         r->started };
 }
 
 void fv_result_free(fv_result *result) {

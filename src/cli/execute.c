@@ -84,12 +84,14 @@ static cJSON *table_json(const fv_table *table) {
 
 static void print_json(const fv_result *result) {
     fv_result_facts facts = fv_result_summary(result);
-    cJSON          *root = cJSON_CreateObject(), *values = cJSON_AddArrayToObject(root, "values"), *outputs = cJSON_AddArrayToObject(root, "outputs");
+    cJSON          *root = cJSON_CreateObject(), *values = cJSON_AddArrayToObject(root, "values"),
+          *outputs = cJSON_AddArrayToObject(root, "outputs");
     for (int i = 0; i < fv_result_printed(result); i++) {
         bool scalar;
         cJSON_AddItemToArray(values, table_json(fv_result_printed_table(result, i, &scalar)));
     }
-    for (int i = 0; i < fv_result_outputs(result); i++) cJSON_AddItemToArray(outputs, cJSON_CreateString(fv_result_output(result, i)));
+    for (int i = 0; i < fv_result_outputs(result); i++)
+        cJSON_AddItemToArray(outputs, cJSON_CreateString(fv_result_output(result, i)));
     cJSON *failures = cJSON_AddArrayToObject(root, "failures");
     for (int i = 0; i < fv_result_failures(result); i++) {
         fv_error error;
@@ -116,7 +118,9 @@ static void print_summary(const fv_result *result) {
     int             made = (int)facts.outputs_made, current = (int)facts.outputs_current;
     for (int i = 0; i < fv_result_outputs(result) && fv_result_outputs(result) <= 10; i++)
         fprintf(stderr, "fovea: %s\n", fv_result_output(result, i));
-    if (fv_result_outputs(result) > 10) fprintf(stderr, "fovea: %d files, the last one %s\n", fv_result_outputs(result), fv_result_output(result, fv_result_outputs(result) - 1));
+    if (fv_result_outputs(result) > 10)
+        fprintf(stderr, "fovea: %d files, the last one %s\n", fv_result_outputs(result),
+                fv_result_output(result, fv_result_outputs(result) - 1));
     if (current) fprintf(stderr, "fovea: %s up to date\n", made ? "some were" : "everything was");
     if (facts.tasks_run) fprintf(stderr, "fovea: %lld tasks in %.2f s\n", (long long)facts.tasks_run, facts.seconds);
 }
@@ -139,8 +143,15 @@ static void catch_signals(void) {
 }
 
 int fv_execute_pipeline(const char *command, fv_pipeline *pipeline, const fv_execute *o) {
-    fv_run_options run = { .engine = o->engine, .workers = (int)o->workers, .memory = o->memory.bytes, .patience = o->patience, .store = o->store, .fresh = o->fresh,
-                           .overwrite = o->overwrite, .stop_on_error = o->stop_on_error, .cancel = &cancelled,
+    fv_run_options run = { .engine = o->engine,
+                           .workers = (int)o->workers,
+                           .memory = o->memory.bytes,
+                           .patience = o->patience,
+                           .store = o->store,
+                           .fresh = o->fresh,
+                           .overwrite = o->overwrite,
+                           .stop_on_error = o->stop_on_error,
+                           .cancel = &cancelled,
                            .progress = o->quiet ? NULL : fv_progress_show };
     const char *poison = getenv("FOVEA_POISON"); /* for the conformance tests */
     fv_error    error = { 0 };

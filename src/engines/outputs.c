@@ -74,7 +74,8 @@ typedef struct identity { int64_t inode, size, mtime_ns; } identity;
 static bool identify(const char *path, identity *id) {
     struct stat s;
     if (lstat(path, &s)) return false;
-    *id = (identity){ (int64_t)s.st_ino, S_ISDIR(s.st_mode) ? 0 : s.st_size, (int64_t)s.st_mtim.tv_sec * 1000000000 + s.st_mtim.tv_nsec };
+    *id = (identity){ (int64_t)s.st_ino, S_ISDIR(s.st_mode) ? 0 : s.st_size,
+                      (int64_t)s.st_mtim.tv_sec * 1000000000 + s.st_mtim.tv_nsec };
     return true;
 }
 
@@ -99,7 +100,8 @@ fv_status fv_outputs_check(fv_outputs *outputs, const char *path, fv_error *erro
 bool fv_outputs_current(fv_outputs *outputs, const char *path, fv_hash key) {
     identity id;
     fv_hash  made;
-    return !outputs->fresh && identify(path, &id) && fv_ledger_find(outputs->ledger, file_hash(path, &id), &made) && fv_hash_equal(made, key);
+    return !outputs->fresh && identify(path, &id) && fv_ledger_find(outputs->ledger, file_hash(path, &id), &made) &&
+           fv_hash_equal(made, key);
 }
 
 /* ---------------------------------------------------------------- temporaries */
@@ -127,7 +129,9 @@ static char *take_up(const char *path, const char *key) {
     while (d && (entry = readdir(d))) {
         const char *n = entry->d_name;
         size_t      total = strlen(n);
-        if (n[0] != '.' || strncmp(n + 1, name, length) || n[1 + length] != '.' || total < 7 + length || strcmp(n + total - 6, ".fovea")) continue;
+        if (n[0] != '.' || strncmp(n + 1, name, length) || n[1 + length] != '.' || total < 7 + length ||
+            strcmp(n + total - 6, ".fovea"))
+            continue;
         char *whole = fv_sprintf("%s%s", folder, n);
         bool  same = !strncmp(n + 2 + length, key, key_length) && n[2 + length + key_length] == '-';
         if (same && !found) {
@@ -223,7 +227,8 @@ static fv_status commit_batch(fv_outputs *outputs, pending *batch, int count) {
     for (int i = 0; i < count; i++) {
         identity id;
         there[i] = identify(batch[i].temporary, &id);
-        if (!there[i]) keep_failure(outputs, fv_fail(&error, FV_ERROR_IO, "%s: its temporary file has vanished", batch[i].path), &error);
+        if (!there[i])
+            keep_failure(outputs, fv_fail(&error, FV_ERROR_IO, "%s: its temporary file has vanished", batch[i].path), &error);
         if (!there[i]) continue;
         files[n] = file_hash(batch[i].path, &id);
         keys[n++] = batch[i].key;
@@ -295,7 +300,8 @@ static void describe(const fv_node *node, bool *seen, fv_bytes *out) {
     fv_bytes_printf(out, "%s(", fv_node_label(node));
     if (strcmp(fv_node_label(node), node->op->name)) fv_bytes_printf(out, "%s: ", node->op->name);
     for (int i = 0; i < node->ninputs; i++) /* constants have no line of their own */
-        if (node->in[i] && !node->in[i]->op) fv_bytes_printf(out, "%s = %g, ", node->op->inputs[i].name, fv_scalar_number(&node->in[i]->value));
+        if (node->in[i] && !node->in[i]->op)
+            fv_bytes_printf(out, "%s = %g, ", node->op->inputs[i].name, fv_scalar_number(&node->in[i]->value));
     fv_params_format(node->op, node->params, out);
     if (out->size > 2 && !memcmp(out->data + out->size - 2, ", ", 2)) out->size -= 2;
     fv_bytes_printf(out, ") version %d", node->op->version);
@@ -333,7 +339,8 @@ void fv_outputs_explain(fv_outputs *outputs, const fv_sink *sink, const fv_graph
     if (fv_file_exists(sink->file) && fv_file_read_all(note, 1 << 20, &old, NULL) == FV_OK) {
         first_difference((char *)old.data, (char *)new.data, was, is, sizeof was);
         if (outputs->fresh) fv_log("fovea: %s is made again: --fresh was given", sink->file);
-        else if (*was || *is) fv_log("fovea: %s is made again: it was %s, now %s", sink->file, *was ? was : "less", *is ? is : "less");
+        else if (*was || *is)
+            fv_log("fovea: %s is made again: it was %s, now %s", sink->file, *was ? was : "less", *is ? is : "less");
         else fv_log("fovea: %s is made again: the file was changed, or other write options were given", sink->file);
     }
     if (fv_path_make_folders(outputs->folder, NULL) == FV_OK) fv_file_write_all(note, new.data, new.size - 1, false, NULL);

@@ -106,7 +106,8 @@ static fv_status run_job(child *c, fv_job *job, fv_worker *worker, fv_error *err
         if (cancelled(c)) return fv_fail(error, FV_ERROR_CANCELLED, "stopped; the same command goes on from here");
         fv_log_verbose("fovea: worker %d died; its task runs again", c->number);
     }
-    return fv_fail(error, FV_ERROR_INTERNAL, "three worker processes died on stage %d, task %lld", job->stage + 1, (long long)job->task);
+    return fv_fail(error, FV_ERROR_INTERNAL, "three worker processes died on stage %d, task %lld", job->stage + 1,
+                   (long long)job->task);
 }
 
 static void *work(void *argument) {
@@ -140,4 +141,6 @@ static fv_status run(fv_scheduler *scheduler, const fv_run_settings *settings, c
     return fv_scheduler_status(scheduler, error);
 }
 
-const fv_engine fv_engine_processes = { .name = "processes", .brief = "worker processes that share nothing but files", .shared = true, .run = run };
+const fv_engine fv_engine_processes = {
+    .name = "processes", .brief = "worker processes that share nothing but files", .shared = true, .run = run
+};

@@ -69,7 +69,8 @@ static fv_status check_outputs(const fv_context *context, const fv_graph *graph,
     const fv_bindings *bindings = context->bindings;
     fv_status          status = FV_OK;
     int                images = 0;
-    for (int k = 0; k < graph->nsinks; k++) images += graph->sinks[k].kind == FV_SINK_FILE && graph->sinks[k].value->type.kind == FV_KIND_IMAGE;
+    for (int k = 0; k < graph->nsinks; k++)
+        images += graph->sinks[k].kind == FV_SINK_FILE && graph->sinks[k].value->type.kind == FV_KIND_IMAGE;
     char **paths = fv_calloc((size_t)(bindings->nitems * images + 1) * sizeof *paths);
     int64_t count = 0;
     for (int64_t item = 0; item < bindings->nitems && status == FV_OK; item++)
@@ -81,12 +82,14 @@ static fv_status check_outputs(const fv_context *context, const fv_graph *graph,
         }
     for (int k = 0; k < graph->nsinks && status == FV_OK; k++) {
         const fv_sink *sink = &graph->sinks[k];
-        if (sink->kind == FV_SINK_FILE && sink->value->type.kind != FV_KIND_IMAGE && !fv_table_format_for(sink->file)->in_place && !sink->append)
+        if (sink->kind == FV_SINK_FILE && sink->value->type.kind != FV_KIND_IMAGE && !fv_table_format_for(sink->file)->in_place &&
+            !sink->append)
             status = fv_outputs_check(outputs, sink->file, error);
     }
     qsort(paths, (size_t)count, sizeof *paths, by_path);
     for (int64_t i = 1; i < count && status == FV_OK; i++)
-        if (!strcmp(paths[i - 1], paths[i])) status = fv_fail(error, FV_ERROR_USAGE, "two results would be written to %s", paths[i]);
+        if (!strcmp(paths[i - 1], paths[i]))
+            status = fv_fail(error, FV_ERROR_USAGE, "two results would be written to %s", paths[i]);
     for (int64_t i = 0; i < count; i++) free(paths[i]);
     free(paths);
     return status;
@@ -118,10 +121,15 @@ static fv_status open_store(running *r, int64_t memory, fv_error *error) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     gethostname(host, sizeof host - 1);
-    snprintf(r->writer, sizeof r->writer, "%s-%d-%llx", host, (int)getpid(), (unsigned long long)now.tv_sec * 1000000000u + (unsigned long long)now.tv_nsec);
+    snprintf(r->writer, sizeof r->writer, "%s-%d-%llx", host, (int)getpid(),
+             (unsigned long long)now.tv_sec * 1000000000u + (unsigned long long)now.tv_nsec);
     char            *folder = fv_sprintf("%s/store", r->folder);
-    fv_store_options options = { .folder = folder, .writer = r->writer, .memory = memory / 4, .disk = disk,
-                                 .patience = (r->settings->patience > 0 ? r->settings->patience : 2.5) * r->settings->workers, .shared = r->engine->shared };
+    fv_store_options options = { .folder = folder,
+                                 .writer = r->writer,
+                                 .memory = memory / 4,
+                                 .disk = disk,
+                                 .patience = (r->settings->patience > 0 ? r->settings->patience : 2.5) * r->settings->workers,
+                                 .shared = r->engine->shared };
     fv_status        status = fv_store_open(&options, &r->context.store, error);
     if (status == FV_OK) fv_store_on_flush(r->context.store, before_commit, r);
     free(folder);
@@ -178,8 +186,8 @@ static fv_status run_checked(running *r, fv_diagnostics *diagnostics, fv_error *
     if (r->engine->shared) own += (int64_t)r->settings->workers * WORKER_MEMORY;
     int64_t task_memory = memory - memory / 4 - own;
     if (task_memory < (int64_t)1 << 20)
-        return fv_fail(error, FV_ERROR_MEMORY, "--memory %lldM is too little: at least %lldM are needed", (long long)(memory >> 20),
-                       (long long)((own + ((int64_t)4 << 20)) * 4 / 3 >> 20));
+        return fv_fail(error, FV_ERROR_MEMORY, "--memory %lldM is too little: at least %lldM are needed",
+                       (long long)(memory >> 20), (long long)((own + ((int64_t)4 << 20)) * 4 / 3 >> 20));
     if (r->settings->fresh) {
         char *store = fv_sprintf("%s/store", r->folder);
         fv_path_remove(store, NULL);
@@ -188,7 +196,8 @@ static fv_status run_checked(running *r, fv_diagnostics *diagnostics, fv_error *
     FV_TRY(open_store(r, memory, error));
     FV_TRY(fv_outputs_open(r->folder, r->settings->overwrite, r->settings->fresh, &r->outputs, error));
     FV_TRY(start(r, diagnostics, error));
-    FV_TRY(fv_manifest_freeze(r->folder, r->context.program, r->context.bindings, &r->context.plan_options, &r->run_folder, error));
+    FV_TRY(
+        fv_manifest_freeze(r->folder, r->context.program, r->context.bindings, &r->context.plan_options, &r->run_folder, error));
     if (r->engine->shared) FV_TRY(fv_manifest_spool(r->run_folder, r->context.bindings, error));
     FV_TRY(fv_record_open(r->run_folder, r->writer, &r->record, error));
     note_run(r);
@@ -209,8 +218,10 @@ fv_status fv_run_all(const fv_program *program, fv_bindings *bindings, const fv_
     double          began = fv_now();
     if (settings.workers <= 0) settings.workers = fv_default_workers();
     if (settings.memory <= 0) settings.memory = fv_default_memory();
-    running r = { .settings = &settings, .folder = settings.folder ? settings.folder : ".fovea",
-                  .engine = fv_engine_find(settings.engine ? settings.engine : "threads"), .result = fv_calloc(sizeof *r.result) };
+    running r = { .settings = &settings,
+                  .folder = settings.folder ? settings.folder : ".fovea",
+                  .engine = fv_engine_find(settings.engine ? settings.engine : "threads"),
+                  .result = fv_calloc(sizeof *r.result) };
     r.context = (fv_context){ .program = program, .bindings = bindings, .plan_options = *plan_options, .poison = settings.poison,
                              .cancel = settings.cancel };
     r.context.plan_options.collection = bindings->collection;
@@ -218,7 +229,8 @@ fv_status fv_run_all(const fv_program *program, fv_bindings *bindings, const fv_
     if (!r.engine) {
         fv_bytes names = { 0 };
         for (int i = 0; i < fv_engine_count(); i++) fv_bytes_printf(&names, " %s", fv_engine_at(i)->name);
-        status = fv_fail(error, FV_ERROR_USAGE, "--engine %s: there is no such engine; known:%s", settings.engine, (char *)names.data);
+        status =
+            fv_fail(error, FV_ERROR_USAGE, "--engine %s: there is no such engine; known:%s", settings.engine, (char *)names.data);
         fv_bytes_release(&names);
     }
     if (status == FV_OK) status = fv_path_make_folders(r.folder, error);
@@ -229,7 +241,8 @@ fv_status fv_run_all(const fv_program *program, fv_bindings *bindings, const fv_
     free(r.run_folder);
     r.result->peak_memory = FV_MAX(number_in("/proc/self/status", "VmHWM:"), 0) * 1024; /* getrusage tells a parent's too */
     r.result->seconds = fv_now() - began;
-    if (status == FV_OK && r.result->nfailures) status = fv_fail(error, FV_ERROR_INPUT, "%d of %lld items failed", r.result->nfailures, (long long)bindings->nitems);
+    if (status == FV_OK && r.result->nfailures)
+        status = fv_fail(error, FV_ERROR_INPUT, "%d of %lld items failed", r.result->nfailures, (long long)bindings->nitems);
     *out = r.result;
     return status;
 }

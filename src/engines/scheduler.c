@@ -122,14 +122,16 @@ static void find_needed(fv_item *item) {
     item->stages = fv_calloc((size_t)(plan->nstages + 1) * sizeof *item->stages);
     for (int k = 0; k < instance->graph->nsinks; k++) {
         const fv_sink *sink = &instance->graph->sinks[k];
-        if (sink->kind != FV_SINK_FILE || sink->value->type.kind != FV_KIND_IMAGE) demand_value(instance, sink->value, item->stages, seen);
+        if (sink->kind != FV_SINK_FILE || sink->value->type.kind != FV_KIND_IMAGE)
+            demand_value(instance, sink->value, item->stages, seen);
     }
     free(seen);
     for (int s = plan->nstages - 1; s >= 0; s--) {
         const fv_stage *stage = &plan->stages[s];
         stage_state    *state = &item->stages[s];
         for (int t = 0; t < stage->ntargets; t++)
-            if (stage->targets[t].kind == FV_TARGET_SINK && !instance->current[stage->targets[t].sink - instance->graph->sinks]) state->needed = true;
+            if (stage->targets[t].kind == FV_TARGET_SINK && !instance->current[stage->targets[t].sink - instance->graph->sinks])
+                state->needed = true;
         state->complete = !state->needed || stage_complete(instance, stage);
         state->limit = stage->serial ? 1 : stage->ntasks;
         if (state->complete) continue;
@@ -158,7 +160,8 @@ static fv_status begin_sinks(fv_scheduler *s, fv_item *item, fv_error *error) {
             }
             FV_TRY(fv_outputs_check(s->outputs, target->sink->file, error));
             if (!s->context->bindings->collection) fv_outputs_explain(s->outputs, target->sink, instance->graph);
-            FV_TRY(fv_outputs_begin(s->outputs, target->sink->file, target->sink->key, target->writer->parallel, &item->temporaries[k], &epoch, error));
+            FV_TRY(fv_outputs_begin(s->outputs, target->sink->file, target->sink->key, target->writer->parallel,
+                                    &item->temporaries[k], &epoch, error));
             fv_instance_begin(instance, k, item->temporaries[k], epoch);
             if (target->writer->parallel) FV_TRY(target->writer->format->begin(target->writer, error));
         }
@@ -173,7 +176,8 @@ static fv_status open_item(fv_scheduler *s, fv_item *item, fv_error *error) {
     for (int k = 0; k < item->instance->plan->nstages; k++)
         if (item->instance->plan->stages[k].memory > s->memory_limit) {
             double least = (double)item->instance->plan->memory;
-            return fv_fail(error, FV_ERROR_MEMORY, "one task needs %.0f MB, but --memory leaves %.0f MB for tasks; at least --memory %.0fM is needed",
+            return fv_fail(error, FV_ERROR_MEMORY,
+                           "one task needs %.0f MB, but --memory leaves %.0f MB for tasks; at least --memory %.0fM is needed",
                            least / 1e6, (double)s->memory_limit / 1e6, (least * 4 / 3 + 48e6) / 1e6);
         }
     FV_TRY(begin_sinks(s, item, error));
@@ -207,7 +211,12 @@ static bool stage_job(fv_scheduler *s, fv_item *item, int index, fv_job *job) {
         item->tasks_done++;
         s->progress.tasks_done++;
     }
-    *job = (fv_job){ .kind = FV_JOB_TASK, .item = item, .instance = item->instance, .stage = index, .task = state->cursor, .memory = stage->memory };
+    *job = (fv_job){ .kind = FV_JOB_TASK,
+                     .item = item,
+                     .instance = item->instance,
+                     .stage = index,
+                     .task = state->cursor,
+                     .memory = stage->memory };
     if (state->cursor < state->limit) {
         if (!fits(s, stage->memory)) return false;
         state->cursor++;
@@ -305,7 +314,8 @@ static void complete_stage(fv_item *item, int index) {
         bool            kept = false;
         for (int i = 0; i < item->instance->graph->nsinks; i++) {
             const fv_sink *sink = &item->instance->graph->sinks[i];
-            kept = kept || (sink->kind == FV_SINK_KEEP && sink->value->type.kind == FV_KIND_IMAGE && item->instance->plan->store_stage[sink->value->id] == done->index);
+            kept = kept || (sink->kind == FV_SINK_KEEP && sink->value->type.kind == FV_KIND_IMAGE &&
+                            item->instance->plan->store_stage[sink->value->id] == done->index);
         }
         if (!kept) fv_stage_forget(item->instance, done);
     }
@@ -355,7 +365,8 @@ static void close_item(fv_scheduler *s, fv_item *item) {
     if (status != FV_OK) {
         fv_collect_failure(s->result, fv_bindings_item(s->context->bindings, item->number), &error);
         s->progress.items_failed++;
-        bool fatal = !s->context->bindings->collection || s->settings->stop_on_error || status == FV_ERROR_FULL || status == FV_ERROR_CANCELLED;
+        bool fatal = !s->context->bindings->collection || s->settings->stop_on_error || status == FV_ERROR_FULL ||
+                     status == FV_ERROR_CANCELLED;
         if (fatal && !s->stopping) {
             s->stopping = true;
             s->status = status;
@@ -364,7 +375,8 @@ static void close_item(fv_scheduler *s, fv_item *item) {
     } else
         for (int k = 0; k < item->instance->graph->nsinks; k++) {
             const fv_sink *sink = &item->instance->graph->sinks[k];
-            if (sink->kind == FV_SINK_FILE && sink->value->type.kind == FV_KIND_IMAGE) fv_collect_output(s->result, sink->file, item->temporaries[k] != NULL);
+            if (sink->kind == FV_SINK_FILE && sink->value->type.kind == FV_KIND_IMAGE)
+                fv_collect_output(s->result, sink->file, item->temporaries[k] != NULL);
         }
     s->progress.items_done++;
     for (fv_item **i = &s->items; *i; i = &(*i)->next)

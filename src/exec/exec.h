@@ -47,12 +47,13 @@ fv_hash fv_key_chunk(const fv_node *node, const fv_lattice *lattice, int64_t chu
 fv_hash fv_key_partial(const fv_node *node, int pass, const fv_lattice *lattice, int64_t chunk);
 fv_hash fv_key_result(const fv_node *node, int pass, const fv_lattice *lattice, int64_t index); /* index -1: which there are */
 fv_hash fv_key_piece(const fv_sink *sink, int64_t piece);                                       /* encoded */
-fv_hash fv_key_put(const fv_instance *instance, const fv_sink *sink, const fv_lattice *lattice, int64_t chunk); /* put in its place */
+fv_hash fv_key_put(const fv_instance *instance, const fv_sink *sink, const fv_lattice *lattice,
+                   int64_t chunk); /* put in its place */
 
 /* Pieces of a file that lie in a chunk, in order: calls visit with the piece's number and region until it returns false, and
  * tells whether none did. */
-bool fv_each_piece(const fv_writer *writer, const fv_region *chunk, bool (*visit)(void *context, int64_t piece, const fv_region *region),
-                   void *context);
+bool fv_each_piece(const fv_writer *writer, const fv_region                                   *chunk,
+                   bool (*visit)(void *context, int64_t piece, const fv_region *region), void *context);
 
 /* Name of a task in the record: the key of the first thing it makes. */
 fv_hash fv_task_key(const fv_instance *instance, const fv_stage *stage, int64_t task);

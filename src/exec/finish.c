@@ -45,7 +45,8 @@ static fv_status get_earlier(fv_results *base, int64_t index, const void **data,
 
 static size_t partial_size(fv_finish *base, int64_t i) {
     finishing *f = (finishing *)base;
-    return f->node->op->passes[f->pass].combine ? f->combined.size : fv_store_size(f->instance->context->store, partial_key(f, i));
+    return f->node->op->passes[f->pass].combine ? f->combined.size
+                                                : fv_store_size(f->instance->context->store, partial_key(f, i));
 }
 
 static fv_status partial_get(fv_finish *base, int64_t i, const void **data, fv_error *error) {
@@ -93,8 +94,8 @@ static fv_status end_result(finishing *f, fv_error *error) {
     memcpy(buffer, f->result.data, f->result.size);
     size_t size = f->result.size;
     fv_bytes_clear(&f->result);
-    return fv_store_put(f->instance->context->store, fv_key_result(f->node, f->pass, &f->stage->lattice, f->result_index), buffer, size,
-                        f->seconds, true, error);
+    return fv_store_put(f->instance->context->store, fv_key_result(f->node, f->pass, &f->stage->lattice, f->result_index), buffer,
+                        size, f->seconds, true, error);
 }
 
 static fv_status result_put(fv_finish *base, int64_t index, const void *data, size_t size, fv_error *error) {
@@ -115,8 +116,8 @@ static fv_status end_results(finishing *f, fv_error *error) {
     memset(list, 0, size);
     list->count = f->count;
     if (f->there.size) memcpy(list->there, f->there.data, f->there.size);
-    return fv_store_put(f->instance->context->store, fv_key_result(f->node, f->pass, &f->stage->lattice, -1), list, size, f->seconds, true,
-                        error);
+    return fv_store_put(f->instance->context->store, fv_key_result(f->node, f->pass, &f->stage->lattice, -1), list, size,
+                        f->seconds, true, error);
 }
 
 static fv_status finish_pass(fv_instance *instance, const fv_stage *stage, const fv_target *target, fv_error *error) {
@@ -189,7 +190,9 @@ static fv_status assemble(fv_instance *instance, const fv_target *target, fv_err
         return writer->format->finish(writer, error);
     }
     fv_lattice_init(&lattice, writer->type.ndim, writer->type.shape, writer->piece);
-    pieces    p = { .base = { .get = get_piece, .count = fv_lattice_count(&lattice) }, .store = instance->context->store, .sink = target->sink };
+    pieces    p = { .base = { .get = get_piece, .count = fv_lattice_count(&lattice) },
+                    .store = instance->context->store,
+                    .sink = target->sink };
     fv_status status = writer->format->assemble(writer, &p.base, error);
     if (p.held.entry) fv_store_unpin(p.store, &p.held);
     return status;

@@ -29,11 +29,13 @@ static void find_alone(fv_instance *instance) {
         bool           alone = !bindings->collection;
         for (int i = 0; i < node->ninputs; i++) alone = alone || (node->in[i] && instance->alone[node->in[i]->id]);
         const fv_param *file = node->op && !strcmp(node->op->name, "read") ? fv_params_find(node->op, "file") : NULL;
-        instance->alone[id] = alone || (file && only_of(bindings, *(char *const *)((const char *)node->params + file->offset), instance->item));
+        instance->alone[id] =
+            alone || (file && only_of(bindings, *(char *const *)((const char *)node->params + file->offset), instance->item));
     }
 }
 
-fv_status fv_instance_open(const fv_context *context, int64_t item, fv_instance **out, fv_diagnostics *diagnostics, fv_error *error) {
+fv_status fv_instance_open(const fv_context *context, int64_t item, fv_instance **out, fv_diagnostics *diagnostics,
+                           fv_error *error) {
     fv_graph *graph;
     fv_plan  *plan;
     FV_TRY(fv_graph_build(context->program, context->bindings, item, &graph, diagnostics, error));
@@ -171,7 +173,8 @@ static fv_status scalar_result(fv_instance *instance, const fv_node *node, fv_sc
     fv_hash key = fv_key_result(node, pass, &instance->plan->stages[instance->plan->pass_stage[node->id][pass]].lattice, 0);
     fv_blob blob;
     FV_TRY(fv_store_get(instance->context->store, key, &blob, error));
-    fv_status status = blob.size == sizeof *value ? FV_OK : fv_fail(error, FV_ERROR_INTERNAL, "%s gave no scalar", node->op->name);
+    fv_status status =
+        blob.size == sizeof *value ? FV_OK : fv_fail(error, FV_ERROR_INTERNAL, "%s gave no scalar", node->op->name);
     if (status == FV_OK) memcpy(value, blob.data, sizeof *value);
     fv_store_unpin(instance->context->store, &blob);
     return status;
@@ -309,7 +312,8 @@ static bool results_there(const fv_instance *instance, const fv_stage *stage, co
     const fv_results_list *list = blob.data;
     bool                   whole = blob.size >= sizeof *list && blob.size == fv_results_list_size(list->count);
     for (int64_t i = 0; whole && i < list->count; i++)
-        if (list->there[i / 8] >> i % 8 & 1) whole = fv_store_has(store, fv_key_result(target->node, target->pass, &stage->lattice, i));
+        if (list->there[i / 8] >> i % 8 & 1)
+            whole = fv_store_has(store, fv_key_result(target->node, target->pass, &stage->lattice, i));
     fv_store_unpin(store, &blob);
     if (!whole) fv_store_drop(store, key, true);
     return whole;
@@ -347,8 +351,10 @@ static void each_key(const fv_instance *instance, const fv_stage *stage, visitor
             v.sink = target->sink;
             if (!instance->alone[target->node->id]) continue; /* another item may be about to use it */
             if (target->kind == FV_TARGET_STORE) v.visit(v.context, fv_key_chunk(target->node, &stage->lattice, index));
-            if (target->kind == FV_TARGET_PASS) v.visit(v.context, fv_key_partial(target->node, target->pass, &stage->lattice, index));
-            if (target->kind == FV_TARGET_SINK && !target->writer->parallel) fv_each_piece(target->writer, &chunk, visit_piece, &v);
+            if (target->kind == FV_TARGET_PASS)
+                v.visit(v.context, fv_key_partial(target->node, target->pass, &stage->lattice, index));
+            if (target->kind == FV_TARGET_SINK && !target->writer->parallel)
+                fv_each_piece(target->writer, &chunk, visit_piece, &v);
         }
     }
 }

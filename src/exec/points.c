@@ -4,7 +4,7 @@
  * single image of one-byte elements is computed once for its 256 values and becomes a table.
  */
 #include "exec/points.h"
-#include "kernels/kernels.h"
+#include "op/kernels.h"
 
 enum { STRIP = 1024, STRIP_BYTES = STRIP * 8, TABLE_FROM = 4096 };
 
@@ -34,14 +34,17 @@ typedef struct program {
     void             *context;
 } program;
 
-size_t fv_points_scratch(void) { return (size_t)STRIP_BYTES * (FV_POINTS_MOST + FV_POINTS_SCALARS + FV_MAX_INPUTS + 1) + 256 * 8 * 2; }
+size_t fv_points_scratch(void) {
+    return (size_t)STRIP_BYTES * (FV_POINTS_MOST + FV_POINTS_SCALARS + FV_MAX_INPUTS + 1) + 256 * 8 * 2;
+}
 
 /* ---------------------------------------------------------------- making the program */
 
 static fv_status add_scalar(program *p, const fv_scalar *scalar, fv_dtype compute, operand *place, fv_error *error) {
     if (p->nscalars == FV_POINTS_SCALARS)
         return fv_fail(error, FV_ERROR_USAGE,
-                       "an expression with more than %d numbers; give parts of it names and write one of them", FV_POINTS_SCALARS);
+                       "an expression with more than %d numbers; give parts of it names and write one of them",
+                       FV_POINTS_SCALARS);
     uint8_t *strip = p->scalars + (size_t)p->nscalars * STRIP_BYTES;
     uint8_t  flag = scalar->integer != 0;
     size_t   size = fv_dtype_size(compute);
@@ -58,7 +61,8 @@ static fv_status add_image(program *p, const fv_block *block, operand *place, fv
             *place = (operand){ FROM_IMAGE, i, block->dtype };
             return FV_OK;
         }
-    if (p->nimages == FV_POINTS_IMAGES) return fv_fail(error, FV_ERROR_USAGE, "an expression of more than %d images", FV_POINTS_IMAGES);
+    if (p->nimages == FV_POINTS_IMAGES)
+        return fv_fail(error, FV_ERROR_USAGE, "an expression of more than %d images", FV_POINTS_IMAGES);
     p->images[p->nimages] = block;
     *place = (operand){ FROM_IMAGE, p->nimages++, block->dtype };
     return FV_OK;

@@ -1,6 +1,6 @@
 /* Nodes: typing, identity and sharing. */
 #include "graph/graph.h"
-#include "kernels/kernels.h"
+#include "op/kernels.h"
 #include "op/array.h"
 #include <stdlib.h>
 

@@ -31,7 +31,8 @@ bool fv_region_equal(const fv_region *a, const fv_region *b) {
 bool fv_region_inside(const fv_region *inner, const fv_region *outer) {
     if (inner->ndim != outer->ndim) return false;
     for (int d = 0; d < inner->ndim; d++)
-        if (inner->start[d] < outer->start[d] || inner->start[d] + inner->size[d] > outer->start[d] + outer->size[d]) return false;
+        if (inner->start[d] < outer->start[d] || inner->start[d] + inner->size[d] > outer->start[d] + outer->size[d])
+            return false;
     return true;
 }
 

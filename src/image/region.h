@@ -23,7 +23,7 @@ typedef struct fv_lattice {
     int64_t shape[FV_MAX_DIMS];
     int64_t chunk[FV_MAX_DIMS];
 } fv_lattice;
-void      fv_lattice_init(fv_lattice *lattice, int ndim, const int64_t *shape, const int64_t *chunk); /* chunk clipped to 1..shape */
+void fv_lattice_init(fv_lattice *lattice, int ndim, const int64_t *shape, const int64_t *chunk); /* chunk clipped to 1..shape */
 int64_t   fv_lattice_count(const fv_lattice *lattice);
 int64_t   fv_lattice_count_axis(const fv_lattice *lattice, int axis);
 fv_region fv_lattice_chunk(const fv_lattice *lattice, int64_t index); /* in C order */

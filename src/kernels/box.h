@@ -56,9 +56,13 @@ static inline void fv_box_sides(const fv_box *box, const fv_need *need, fv_side 
     for (int d = 0; d < 3; d++) side[d] = (fv_side){ .n = 1, .end = 1, .in_end = 1, .size = 1 };
     for (int k = 0; k < box->naxes; k++) {
         int axis = box->axis[k];
-        side[k + 3 - box->naxes] = (fv_side){ .n = type->shape[axis], .start = need->region.start[axis],
-                                              .end = need->region.start[axis] + need->region.size[axis], .in_start = in.start[axis],
-                                              .in_end = in.start[axis] + in.size[axis], .size = box->size[k], .before = box->before[k] };
+        side[k + 3 - box->naxes] = (fv_side){ .n = type->shape[axis],
+                                              .start = need->region.start[axis],
+                                              .end = need->region.start[axis] + need->region.size[axis],
+                                              .in_start = in.start[axis],
+                                              .in_end = in.start[axis] + in.size[axis],
+                                              .size = box->size[k],
+                                              .before = box->before[k] };
     }
 }
 

@@ -1,11 +1,12 @@
 /* Element type conversion and byte look-up. */
 #include "base/isa.h"
-#include "kernels/kernels.h"
+#include "op/kernels.h"
 #include <math.h>
 
 /* Saturating casts of a value v of any arithmetic type to an integer type with limits lo and hi. The comparisons are made
  * in a type that holds both sides exactly, so that nothing wraps. */
-#define CAST_FROM_FLOAT(type, lo, hi, below, v) ((v) != (v) ? 0 : (v) < (lo) ? (type)(lo) : (v) >= (below) ? (type)(hi) : (type)(v))
+#define CAST_FROM_FLOAT(type, lo, hi, below, v)                                                                                  \
+    ((v) != (v) ? 0 : (v) < (lo) ? (type)(lo) : (v) >= (below) ? (type)(hi) : (type)(v))
 
 #define LOOP(TO, FROM, EXPRESSION)                                    \
     {                                                                 \

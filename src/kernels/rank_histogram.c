@@ -4,7 +4,7 @@
  * slides along x by adding one column and taking one away: the coarse bins always, the 16 fine bins under a coarse one only
  * when the result lies there, catching up with the columns missed.
  */
-#include "kernels/kernels.h"
+#include "op/kernels.h"
 #include "kernels/rank.h"
 
 enum { Z = FV_SIDE_Z, Y = FV_SIDE_Y, X = FV_SIDE_X };
@@ -28,7 +28,7 @@ static size_t lay_out(job *j, const fv_rank *f, const fv_need *need, void *memor
     *j = (job){ .f = f };
     fv_box_sides(&f->box, need, j->side);
     const fv_side *x = &j->side[X];
-    int64_t        all = x->end - x->start, most = FV_MAX(MAX_COLUMNS - x->size, MAX_COLUMNS / 2), tiles = (all + most - 1) / most;
+    int64_t all = x->end - x->start, most = FV_MAX(MAX_COLUMNS - x->size, MAX_COLUMNS / 2), tiles = (all + most - 1) / most;
     j->width = (all + tiles - 1) / tiles;
     int64_t columns = j->width + x->size - 1;
     j->column = memory;
@@ -58,7 +58,8 @@ static void count_rows(job *j, const uint8_t *in, int64_t z, int64_t y, int64_t 
     for (int64_t i = 0; i < sz->size; i++) {
         int64_t plane = fv_side_source(sz, j->f->box.border, z - sz->before + i);
         bool    outside = row < 0 || plane < 0;
-        count_row(j, outside ? NULL : in + (plane - sz->in_start) * sz->in_stride + (row - sy->in_start) * sy->in_stride, columns, by);
+        count_row(j, outside ? NULL : in + (plane - sz->in_start) * sz->in_stride + (row - sy->in_start) * sy->in_stride, columns,
+                  by);
     }
 }
 
@@ -116,7 +117,10 @@ static void channel(job *j, const uint8_t *in, uint8_t *out) {
             for (int64_t i = 0; i < sy->size - 1; i++) count_rows(j, in, z, sy->start - sy->before + i, columns, 1);
             for (int64_t y = sy->start; y < sy->end; y++) {
                 count_rows(j, in, z, y - sy->before + sy->size - 1, columns, 1);
-                result_row(j, out + (z - sz->start) * sz->out_stride + (y - sy->start) * sy->out_stride + (x - sx->start) * sx->out_stride, count);
+                result_row(j,
+                           out + (z - sz->start) * sz->out_stride + (y - sy->start) * sy->out_stride +
+                               (x - sx->start) * sx->out_stride,
+                           count);
                 count_rows(j, in, z, y - sy->before, columns, -1);
             }
         }

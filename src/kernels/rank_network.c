@@ -7,7 +7,7 @@
  * elements apart. Networks of common boxes are compiled to straight code, the others are interpreted row by row.
  */
 #include "base/network.h"
-#include "kernels/kernels.h"
+#include "op/kernels.h"
 #include "kernels/rank.h"
 #include "kernels/vectors.h"
 

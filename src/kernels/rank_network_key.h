@@ -1,4 +1,5 @@
-/* The part of rank_network.c that is compiled for each type of key: KEY, BITS (unsigned of its size), VECTOR, SIGNED_KEY, K(name). */
+/* The part of rank_network.c that is compiled for each type of key: KEY, BITS (unsigned of its size), VECTOR, SIGNED_KEY,
+ * K(name). */
 
 #define LANES ((int64_t)(sizeof(VECTOR) / sizeof(KEY)))
 #define PITCH ((int64_t)(PITCH_BYTES / sizeof(KEY)))
@@ -53,7 +54,7 @@ static void K(run_step)(const job *j, const step *s, const KEY *const *list, KEY
     for (int i = 0; i < s->copies; i++) memcpy(place[s->copy[2 * i + 1]], place[s->copy[2 * i]], (size_t)n * sizeof(KEY));
     for (const fv_comparator *c = s->comparator; c < s->comparator + s->count; c++) {
         const KEY *a = place[c->a], *b = place[c->b];
-        KEY       *low = c->low == FV_NETWORK_NONE ? NULL : place[c->low], *high = c->high == FV_NETWORK_NONE ? NULL : place[c->high];
+        KEY *low = c->low == FV_NETWORK_NONE ? NULL : place[c->low], *high = c->high == FV_NETWORK_NONE ? NULL : place[c->high];
         if (!high) for (int64_t x = 0; x < n; x += LANES) STORE(low + x, MIN(LOAD(a + x), LOAD(b + x)));
         else if (!low) for (int64_t x = 0; x < n; x += LANES) STORE(high + x, MAX(LOAD(a + x), LOAD(b + x)));
         else
@@ -88,8 +89,9 @@ static void K(place_tile)(const job *j, K(tile) *t, int64_t start) {
 /* A row of the input as keys, with what lies beyond the ends of the image. */
 static void K(load_row)(const job *j, const K(tile) *t, int64_t z, int64_t y, KEY *to) {
     const fv_side *x = &j->side[X];
-    const BITS    *row = t->in + (z - j->side[Z].in_start) * j->side[Z].in_stride + (y - j->side[Y].in_start) * j->side[Y].in_stride;
-    K(to_keys)(to + t->first, row + (t->origin + t->first - x->in_start) * x->in_stride, x->in_stride, t->key, t->last - t->first);
+    const BITS *row = t->in + (z - j->side[Z].in_start) * j->side[Z].in_stride + (y - j->side[Y].in_start) * j->side[Y].in_stride;
+    K(to_keys)
+    (to + t->first, row + (t->origin + t->first - x->in_start) * x->in_stride, x->in_stride, t->key, t->last - t->first);
     for (int64_t p = 0; p < t->count; p++) {
         if (p == t->first) p = t->last;
         if (p >= t->count) break;
@@ -158,7 +160,9 @@ static void K(channel)(const job *j, const K(tile) *model, BITS *out) {
             K(place_tile)(j, &t, x);
             for (int64_t i = 0; i < j->ring; i++) j->held[i] = -1;
             for (int64_t y = sy->start; y < sy->end; y++)
-                K(row)(j, &t, z, y, out + (z - sz->start) * sz->out_stride + (y - sy->start) * sy->out_stride + (x - sx->start) * sx->out_stride);
+                K(row)
+                (j, &t, z, y,
+                 out + (z - sz->start) * sz->out_stride + (y - sy->start) * sy->out_stride + (x - sx->start) * sx->out_stride);
         }
 }
 

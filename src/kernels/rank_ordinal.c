@@ -4,7 +4,7 @@
  * box are then a set of bits; sliding the box sets and clears one bit for each voxel that enters and leaves, and the result
  * is found by walking a few set bits up or down from the last one.
  */
-#include "kernels/kernels.h"
+#include "op/kernels.h"
 #include "kernels/rank.h"
 
 enum { Z = FV_SIDE_Z, Y = FV_SIDE_Y, X = FV_SIDE_X };
@@ -132,7 +132,9 @@ static void number_tile(job *j, const char *in, const int64_t *start, uint64_t c
             for (int64_t x = 0; x < j->padded[X]; x++, n++) {
                 int64_t column = j->map[X][x];
                 bool    held = !outside && column >= 0;
-                j->item[n].key = held ? load_key(row + (column - j->side[X].in_start) * j->side[X].in_stride * (int64_t)size, j->dtype) : constant;
+                j->item[n].key =
+                    held ? load_key(row + (column - j->side[X].in_start) * j->side[X].in_stride * (int64_t)size, j->dtype)
+                         : constant;
                 j->item[n].voxel = (uint32_t)n;
             }
         }
@@ -198,7 +200,8 @@ static int64_t find(job *j) {
 /* All voxels of column x of the box whose corner is (z, y). */
 static void slide(job *j, int64_t z, int64_t y, int64_t x, void (*change)(job *, uint32_t)) {
     for (int64_t dz = 0; dz < j->side[Z].size; dz++)
-        for (int64_t dy = 0; dy < j->side[Y].size; dy++) change(j, j->number[((z + dz) * j->padded[Y] + y + dy) * j->padded[X] + x]);
+        for (int64_t dy = 0; dy < j->side[Y].size; dy++)
+            change(j, j->number[((z + dz) * j->padded[Y] + y + dy) * j->padded[X] + x]);
 }
 
 static void tile(job *j, char *out, const int64_t *count) {

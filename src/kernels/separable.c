@@ -8,7 +8,7 @@
  * Float input is read in place; other types, interleaved channels and rows that wrap are first copied to rows of floats.
  */
 #include "kernels/separable.h"
-#include "kernels/kernels.h"
+#include "op/kernels.h"
 #include "kernels/vectors.h"
 
 enum { Z = FV_SIDE_Z, Y = FV_SIDE_Y, X = FV_SIDE_X };
@@ -56,7 +56,8 @@ static int64_t block_length(bool wide) { return FV_MAX(GROUP, wide ? FV_F64_LANE
 
 /* A complex image is one of its parts with twice the strides. */
 static bool contiguous(const job *j, const fv_separable *s, const fv_image_type *type) {
-    return s->box.axis[s->box.naxes - 1] == type->ndim - 1 && !fv_dtype_is_complex(type->dtype) && j->dtype == (j->wide ? FV_FLOAT64 : FV_FLOAT32);
+    return s->box.axis[s->box.naxes - 1] == type->ndim - 1 && !fv_dtype_is_complex(type->dtype) &&
+           j->dtype == (j->wide ? FV_FLOAT64 : FV_FLOAT32);
 }
 
 static void set_tile(job *j) {

@@ -8,8 +8,8 @@
 #define AT(i) (*(const FV_PASTE(VECTOR, _unaligned) *)(pointer ? pointer[i] + column : base + (i) * step))
 
 /* sum[j] = weight[0] * element[j] + weight[1] * element[j + 1] + ..., each term fused into the sum in this order. */
-FV_INLINE void R(weigh)(const REAL *const *pointer, int64_t column, const REAL *base, int64_t step, const REAL *weight, int64_t taps,
-                        VECTOR *sum, const int count) {
+FV_INLINE void R(weigh)(const REAL *const *pointer, int64_t column, const REAL *base, int64_t step, const REAL *weight,
+                        int64_t taps, VECTOR *sum, const int count) {
     if (taps >= count) {
 #pragma GCC unroll 16
         for (int i = 0; i < count; i++) {
@@ -28,7 +28,8 @@ FV_INLINE void R(weigh)(const REAL *const *pointer, int64_t column, const REAL *
         for (int i = 0; i < count - 1; i++) {
             VECTOR v = AT(taps + i);
 #pragma GCC unroll 16
-            for (int j = i + 1; j < count; j++) sum[j] = FV_PASTE(VECTOR, _fma)(FV_PASTE(VECTOR, _splat)(weight[taps + i - j]), v, sum[j]);
+            for (int j = i + 1; j < count; j++)
+                sum[j] = FV_PASTE(VECTOR, _fma)(FV_PASTE(VECTOR, _splat)(weight[taps + i - j]), v, sum[j]);
         }
         return;
     }

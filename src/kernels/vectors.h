@@ -190,8 +190,12 @@ FV__NATIVE(fv_i64v, __m512i, _mm512, epi64)
 FV__NATIVE(fv_u8v, __m256i, _mm256, epu8)
 FV__NATIVE(fv_u16v, __m256i, _mm256, epu16)
 FV__NATIVE(fv_i32v, __m256i, _mm256, epi32)
-FV_INLINE fv_i64v fv_i64v_min(fv_i64v a, fv_i64v b) { return (fv_i64v)_mm256_blendv_epi8((__m256i)a, (__m256i)b, (__m256i)(a > b)); }
-FV_INLINE fv_i64v fv_i64v_max(fv_i64v a, fv_i64v b) { return (fv_i64v)_mm256_blendv_epi8((__m256i)b, (__m256i)a, (__m256i)(a > b)); }
+FV_INLINE fv_i64v fv_i64v_min(fv_i64v a, fv_i64v b) {
+    return (fv_i64v)_mm256_blendv_epi8((__m256i)a, (__m256i)b, (__m256i)(a > b));
+}
+FV_INLINE fv_i64v fv_i64v_max(fv_i64v a, fv_i64v b) {
+    return (fv_i64v)_mm256_blendv_epi8((__m256i)b, (__m256i)a, (__m256i)(a > b));
+}
 #elif defined(__SSE2__)
 FV__NATIVE(fv_u8v, __m128i, _mm, epu8)
 FV_INLINE fv_u16v fv_u16v_min(fv_u16v a, fv_u16v b) { return a - (fv_u16v)_mm_subs_epu16((__m128i)a, (__m128i)b); }

@@ -2,7 +2,7 @@
 #ifndef FV_REGISTRY_H
 #define FV_REGISTRY_H
 
-#include "kernels/kernels.h"
+#include "op/kernels.h"
 #include "op/format.h"
 #include "op/op.h"
 

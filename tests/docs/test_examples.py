@@ -48,8 +48,8 @@ def check_document(path, folder):
             for line in text.splitlines():
                 if line.startswith("$ fovea "):
                     count += 1
-                    done = subprocess.run(["/bin/sh", "-c", line[2:].replace("fovea", FOVEA, 1)], cwd=folder, stdin=subprocess.DEVNULL,
-                                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                    done = subprocess.run(["/bin/sh", "-c", line[2:].replace("fovea", FOVEA, 1)], cwd=folder,
+                                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
                     assert done.returncode == 0, f"{path.name}: {line}: {done.stderr.strip()[-500:]}"
     return count
 
@@ -80,12 +80,21 @@ def the_example_program_in_c_is_compiled_and_runs(folder):
     build = pathlib.Path(FOVEA).parent
     subprocess.run(["cmake", "--install", str(build), "--prefix", str(prefix)], check=True, stdout=subprocess.DEVNULL)
     [pc] = prefix.rglob("fovea.pc")
-    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "--static", "fovea"], env={"PKG_CONFIG_PATH": str(pc.parent), "PATH": "/usr/bin:/bin"},
-                           check=True, stdout=subprocess.PIPE, text=True).stdout.split()
+    flags = subprocess.run(["pkg-config",
+    "--cflags",
+    "--libs",
+    "--static",
+    "fovea"],
+    env={"PKG_CONFIG_PATH": str(pc.parent),
+    "PATH": "/usr/bin:/bin"},
+    check=True,
+    stdout=subprocess.PIPE,
+     text=True).stdout.split()
     program = pathlib.Path(folder, "count_bubbles")
     subprocess.run(["cc", str(ROOT / "examples" / "count_bubbles.c"), *flags, "-lm", "-o", str(program)], check=True)
     library = ":".join(str(p.parent) for p in prefix.rglob("libfovea.*"))
-    done = subprocess.run([str(program)], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={"LD_LIBRARY_PATH": library, "PATH": "/usr/bin"})
+    done = subprocess.run([str(program)], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, env={"LD_LIBRARY_PATH": library, "PATH": "/usr/bin"})
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0].startswith("2 bubbles") and "label 2" in lines[0] and len(lines) == 3, lines

@@ -36,7 +36,8 @@ def many_items_with_one_worker_never_wait_for_each_other(folder):
     """A thread that syncs gave its turn away; those who wait for what it holds must do so too."""
     for i in range(60):
         save(folder, f"in/{i:03}.npy", np.full((32, 32), i, np.uint8))
-    run("run", "-q", "--workers", "1", "--patience", "0.001", "-e", 'read("in/*.npy") + 1 |> write("out/{stem}.npy")', folder=folder, timeout=60)
+    run("run", "-q", "--workers", "1", "--patience", "0.001", "-e",
+        'read("in/*.npy") + 1 |> write("out/{stem}.npy")', folder=folder, timeout=60)
     assert all((load(folder, f"out/{i:03}.npy") == i + 1).all() for i in range(60))
 
 
@@ -85,7 +86,8 @@ def items_share_what_is_equal_in_all_of_them(folder):
     images = [save(folder, f"in/{i:02}.npy", RNG.random((64, 64), dtype=np.float32)) for i in range(24)]
     text = 'flat = gaussian(read("flat.npy"), 3)\nwrite(read("in/*.npy") / flat / max(flat), "out/{stem}.npy")'
     for engine in "threads", "processes":
-        run("run", "-q", "--workers", "3", "--engine", engine, "--fresh", "--chunk", "16x64", "-e", text, folder=folder, timeout=120)
+        run("run", "-q", "--workers", "3", "--engine", engine, "--fresh",
+            "--chunk", "16x64", "-e", text, folder=folder, timeout=120)
         results = [load(folder, f"out/{i:02}.npy") for i in range(24)]
         quotients = [image / result for image, result in zip(images, results)]
         assert all(np.allclose(q, quotients[0], rtol=1e-5) for q in quotients), engine
@@ -95,7 +97,8 @@ def items_share_what_is_equal_in_all_of_them(folder):
 @test
 def an_output_has_its_name_before_the_rest_of_the_run_is_done(folder):
     text = 'a = phantom("noise", [32, 64, 64])\nwrite(a, "first.npy")\nwrite(median(a, 3) > mean(median(a, 3)), "second.npy")'
-    run("run", "-q", "--workers", "1", "--chunk", "4x64x64", "-e", text, folder=folder, code=None, environment={"FOVEA_FAULT": "end:3"})
+    run("run", "-q", "--workers", "1", "--chunk", "4x64x64", "-e", text,
+        folder=folder, code=None, environment={"FOVEA_FAULT": "end:3"})
     assert pathlib.Path(folder, "first.npy").exists() and not pathlib.Path(folder, "second.npy").exists()
 
 
@@ -143,7 +146,8 @@ def a_sum_of_many_images_simply_works(folder):
 def values_used_many_times_are_planned_once(folder):
     steps = "".join(f"b{i} = b{i - 1} * b{i - 1} + b{i - 1}\n" for i in range(1, 40))
     scalars = "".join(f"s{i} = s{i - 1} * s{i - 1} - s{i - 1}\n" for i in range(1, 40))
-    text = f'b0 = phantom("noise", [300, 300, 300]) * 0.0\n{steps}s0 = mean(b0)\n{scalars}write(gaussian(b39, 2) * s39, "b.npy")\nabs(s39)'
+    text = (f'b0 = phantom("noise", [300, 300, 300]) * 0.0\n{steps}s0 = mean(b0)\n{scalars}'
+            'write(gaussian(b39, 2) * s39, "b.npy")\nabs(s39)')
     run("plan", "-e", text, folder=folder, timeout=20)
 
 
@@ -151,7 +155,12 @@ def values_used_many_times_are_planned_once(folder):
 def a_volume_beyond_all_disks_is_planned_at_once(folder):
     for end in 'gaussian(2) |> write("a.zarr")', 'gaussian(2) |> write("a.npy")', "mean()":
         run("plan", "-e", f'phantom("noise", [1000000, 1000000, 1000000]) |> {end}', folder=folder, timeout=20)
-    refused = run("plan", "-e", 'phantom("noise", [100000000, 1000000, 1000000]) |> gaussian(2) |> write("a.npy")', folder=folder, code=2)
+    refused = run(
+    "plan",
+    "-e",
+    'phantom("noise", [100000000, 1000000, 1000000]) |> gaussian(2) |> write("a.npy")',
+    folder=folder,
+     code=2)
     assert "more bytes" in refused.stderr or "too" in refused.stderr, refused.stderr
     run("run", "-e", 'phantom("noise", [1000000, 1000000, 1000000]) |> write("a.npy")', folder=folder, code=1, timeout=60)
 

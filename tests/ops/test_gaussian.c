@@ -12,7 +12,7 @@ static double deviation(test_image *in, const char *params, const double *sigma,
     for (int k = 0; k < 3; k++) size[k] = 2 * (int64_t)(truncate * sigma[k] + 0.5) + 1;
     test_window w = test_window_new(in, size, border, cval);
     int64_t     count = test_window_count(&w);
-    double     *weight = fv_alloc((size_t)count * 8), *value = fv_alloc((size_t)count * 8), total = 0, scale = fabs(cval), worst = 0;
+    double *weight = fv_alloc((size_t)count * 8), *value = fv_alloc((size_t)count * 8), total = 0, scale = fabs(cval), worst = 0;
     for (int64_t i = 0; i < count; i++) {
         int64_t rest = i;
         double  exponent = 0;
@@ -49,7 +49,8 @@ TEST(gaussian_equals_the_direct_sum_for_every_dtype) {
 }
 
 TEST(gaussian_equals_the_direct_sum_for_every_mode_and_size) {
-    static const int64_t shapes[][3] = { { 1, 1, 1 }, { 1, 1, 9 }, { 2, 3, 5 }, { 1, 40, 3 }, { 9, 1, 17 }, { 7, 20, 33 }, { 19, 18, 8 } };
+    static const int64_t shapes[][3] = { { 1, 1, 1 },  { 1, 1, 9 },   { 2, 3, 5 },  { 1, 40, 3 },
+                                         { 9, 1, 17 }, { 7, 20, 33 }, { 19, 18, 8 } };
     for (int b = 0; test_borders[b]; b++)
         for (int i = 0; i < FV_COUNT(shapes); i++) {
             char       params[128];
@@ -64,7 +65,8 @@ TEST(gaussian_equals_the_direct_sum_for_every_mode_and_size) {
 }
 
 TEST(gaussian_takes_one_and_two_axes_and_any_kernel_longer_than_the_image) {
-    test_image line = test_image_new(FV_FLOAT32, 1, (int64_t[]){ 50 }), small = test_image_new(FV_FLOAT64, 2, (int64_t[]){ 4, 3 });
+    test_image line = test_image_new(FV_FLOAT32, 1, (int64_t[]){ 50 }),
+               small = test_image_new(FV_FLOAT64, 2, (int64_t[]){ 4, 3 });
     test_image_random(&line, 1);
     test_image_random(&small, 2);
     CHECK(deviation(&line, "sigma=3", (double[]){ 3, 0, 0 }, 4, FV_BORDER_REFLECT, 0) < 1e-6);
@@ -93,7 +95,8 @@ TEST(gaussian_leaves_channels_apart_first_or_last) {
 }
 
 TEST(gaussian_of_a_complex_image_smooths_both_parts) {
-    test_image in = test_image_new(FV_COMPLEX64, 2, (int64_t[]){ 12, 19 }), re = test_image_new(FV_FLOAT32, 2, (int64_t[]){ 12, 19 });
+    test_image in = test_image_new(FV_COMPLEX64, 2, (int64_t[]){ 12, 19 }),
+               re = test_image_new(FV_FLOAT32, 2, (int64_t[]){ 12, 19 });
     test_image_random(&re, 4);
     for (int i = 0; i < 12 * 19; i++) {
         ((float *)in.data)[2 * i] = ((float *)re.data)[i];
@@ -140,7 +143,8 @@ TEST(gaussian_does_not_depend_on_the_lattice) {
             test_image in = test_image_new(cases[i].dtype, cases[i].ndim, cases[i].shape);
             test_image_random(&in, 11);
             snprintf(params, sizeof params, "%s; mode=%s; cval=3", cases[i].params, test_borders[b]);
-            CHECK_MESSAGE(test_conforms("gaussian", params, (test_image *[]){ &in }, 1, 6, message), "case %d, %s: %s", i, test_borders[b], message);
+            CHECK_MESSAGE(test_conforms("gaussian", params, (test_image *[]){ &in }, 1, 6, message), "case %d, %s: %s", i,
+                          test_borders[b], message);
             test_image_free(&in);
         }
 }
@@ -150,7 +154,8 @@ TEST(gaussian_has_the_same_bits_on_every_instruction_set) {
         char       message[256];
         test_image in = test_image_new(d, 3, (int64_t[]){ 12, 31, 45 });
         test_image_random(&in, 13);
-        CHECK_MESSAGE(test_same_on_every_isa("gaussian", "sigma=[1,2,3]", (test_image *[]){ &in }, 1, message), "%s: %s", fv_dtype_name(d), message);
+        CHECK_MESSAGE(test_same_on_every_isa("gaussian", "sigma=[1,2,3]", (test_image *[]){ &in }, 1, message), "%s: %s",
+                      fv_dtype_name(d), message);
         test_image_free(&in);
     }
 }
@@ -171,8 +176,10 @@ TEST(gaussian_has_the_same_bits_for_extreme_floats) {
 TEST(gaussian_rejects_bad_parameters_by_name) {
     test_image  in = test_image_new(FV_FLOAT32, 2, (int64_t[]){ 8, 8 });
     test_output out;
-    static const char *const cases[][2] = { { "sigma=-1", "sigma = -1" }, { "sigma=[1,2,3]", "sigma has 3 numbers" },
-                                            { "sigma=2; truncate=-1", "truncate = -1" }, { "sigma=2; mode=grid", "mode = \"grid\"" },
+    static const char *const cases[][2] = { { "sigma=-1", "sigma = -1" },
+                                            { "sigma=[1,2,3]", "sigma has 3 numbers" },
+                                            { "sigma=2; truncate=-1", "truncate = -1" },
+                                            { "sigma=2; mode=grid", "mode = \"grid\"" },
                                             { "sigma=9999; truncate=100", "the kernel would reach" } };
     for (int i = 0; i < FV_COUNT(cases); i++) {
         fv_error error = { 0 };

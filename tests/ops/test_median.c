@@ -29,7 +29,9 @@ static bool equals_sorting(test_image *in, const int64_t *size, fv_border border
         qsort(value, (size_t)count, sizeof *value, ascending);
         double result = test_number(out.type.image.dtype, out.data, i);
         same = result == value[count / 2];
-        if (!same) snprintf(message, 256, "%s %s: voxel %lld is %g, not %g", fv_dtype_name(in->type.image.dtype), params, (long long)i, result, value[count / 2]);
+        if (!same)
+            snprintf(message, 256, "%s %s: voxel %lld is %g, not %g", fv_dtype_name(in->type.image.dtype), params, (long long)i,
+                     result, value[count / 2]);
     }
     free(value);
     test_output_free(&out);
@@ -37,8 +39,10 @@ static bool equals_sorting(test_image *in, const int64_t *size, fv_border border
 }
 
 /* Sizes for every method: networks compiled and interpreted, histograms, ordinal numbers. */
-static const int64_t flat_sizes[][2] = { { 1, 1 }, { 3, 3 }, { 5, 5 }, { 7, 7 }, { 9, 9 }, { 1, 3 }, { 3, 1 }, { 2, 2 }, { 4, 4 }, { 3, 8 },
-                                         { 1, 20 }, { 13, 1 }, { 11, 13 }, { 17, 18 }, { 1, 70 }, { 40, 30 } };
+static const int64_t flat_sizes[][2] = {
+    { 1, 1 }, { 3, 3 }, { 5, 5 },  { 7, 7 },  { 9, 9 },   { 1, 3 },   { 3, 1 },  { 2, 2 },
+    { 4, 4 }, { 3, 8 }, { 1, 20 }, { 13, 1 }, { 11, 13 }, { 17, 18 }, { 1, 70 }, { 40, 30 }
+};
 
 TEST(median_equals_sorting_for_every_dtype_and_method) {
     for (fv_dtype d = FV_BOOL; d <= FV_FLOAT64; d++)
@@ -52,7 +56,8 @@ TEST(median_equals_sorting_for_every_dtype_and_method) {
 }
 
 TEST(median_equals_sorting_in_three_dimensions) {
-    static const int64_t sizes[][3] = { { 3, 3, 3 }, { 5, 5, 5 }, { 1, 5, 5 }, { 3, 1, 1 }, { 2, 3, 4 }, { 5, 1, 9 }, { 7, 7, 7 }, { 4, 9, 11 } };
+    static const int64_t  sizes[][3] = { { 3, 3, 3 }, { 5, 5, 5 }, { 1, 5, 5 }, { 3, 1, 1 },
+                                         { 2, 3, 4 }, { 5, 1, 9 }, { 7, 7, 7 }, { 4, 9, 11 } };
     static const fv_dtype dtypes[] = { FV_UINT8, FV_INT16, FV_FLOAT32, FV_FLOAT64 };
     for (int i = 0; i < FV_COUNT(sizes); i++)
         for (int d = 0; d < FV_COUNT(dtypes); d++) {
@@ -81,7 +86,8 @@ TEST(median_equals_sorting_in_every_mode_and_for_small_images) {
 
 TEST(median_takes_a_single_axis_and_leaves_channels_apart) {
     char       message[256];
-    test_image line = test_image_new(FV_UINT16, 1, (int64_t[]){ 300 }), colour = test_image_new(FV_UINT8, 3, (int64_t[]){ 19, 30, 3 });
+    test_image line = test_image_new(FV_UINT16, 1, (int64_t[]){ 300 }),
+               colour = test_image_new(FV_UINT8, 3, (int64_t[]){ 19, 30, 3 });
     static const char axes[3][2] = { "y", "x", "c" };
     for (int d = 0; d < 3; d++) memcpy(colour.type.image.axis[d], axes[d], 2);
     test_image_random(&line, 1);
@@ -105,7 +111,9 @@ TEST(median_orders_negative_floats_infinities_and_nan) {
         v[14] = INFINITY;
         test_output out;
         fv_error    error = { 0 };
-        CHECK_INT(test_apply("median", s ? "size=[1,15]; mode=wrap" : "size=[1,3]; mode=wrap", (test_image *[]){ &in }, 1, NULL, 0, &out, &error), FV_OK);
+        CHECK_INT(test_apply("median", s ? "size=[1,15]; mode=wrap" : "size=[1,3]; mode=wrap", (test_image *[]){ &in }, 1, NULL,
+                             0, &out, &error),
+                  FV_OK);
         if (s) CHECK(((float *)out.data)[4] == 0);
         else CHECK(((float *)out.data)[1] == -6 && ((float *)out.data)[13] == INFINITY && ((float *)out.data)[14] == INFINITY);
         test_output_free(&out);
@@ -135,7 +143,8 @@ TEST(median_does_not_depend_on_the_lattice) {
                 test_image in = test_image_new(dtypes[d], 3, (int64_t[]){ 9, 14, 40 });
                 test_image_random(&in, 11);
                 snprintf(params, sizeof params, "%s; mode=%s; cval=3", sizes[s], test_borders[b]);
-                CHECK_MESSAGE(test_conforms("median", params, (test_image *[]){ &in }, 1, 3, message), "%s %s: %s", fv_dtype_name(dtypes[d]), params, message);
+                CHECK_MESSAGE(test_conforms("median", params, (test_image *[]){ &in }, 1, 3, message), "%s %s: %s",
+                              fv_dtype_name(dtypes[d]), params, message);
                 test_image_free(&in);
             }
 }
@@ -147,17 +156,22 @@ TEST(median_has_the_same_bits_on_every_instruction_set) {
             test_image in = test_image_new(d, 2, (int64_t[]){ 31, 97 });
             test_image_random(&in, 13);
             snprintf(params, sizeof params, "size=[%d,%d]", (int)flat_sizes[i][0], (int)flat_sizes[i][1]);
-            CHECK_MESSAGE(test_same_on_every_isa("median", params, (test_image *[]){ &in }, 1, message), "%s %s: %s", fv_dtype_name(d), params, message);
+            CHECK_MESSAGE(test_same_on_every_isa("median", params, (test_image *[]){ &in }, 1, message), "%s %s: %s",
+                          fv_dtype_name(d), params, message);
             test_image_free(&in);
         }
 }
 
 TEST(median_rejects_bad_sizes_and_complex_images) {
-    test_image  in = test_image_new(FV_FLOAT32, 2, (int64_t[]){ 8, 8 }), complex = test_image_new(FV_COMPLEX64, 2, (int64_t[]){ 8, 8 });
+    test_image in = test_image_new(FV_FLOAT32, 2, (int64_t[]){ 8, 8 }),
+               complex = test_image_new(FV_COMPLEX64, 2, (int64_t[]){ 8, 8 });
     test_output out;
     fv_error    error = { 0 };
-    static const char *const cases[][2] = { { "size=0", "size = 0" }, { "size=2.5", "size = 2.5" }, { "size=[3,3,3]", "size has 3 numbers" },
-                                            { "size=2000", "4000000 voxels" }, { "mode=grid", "mode = \"grid\"" } };
+    static const char *const cases[][2] = { { "size=0", "size = 0" },
+                                            { "size=2.5", "size = 2.5" },
+                                            { "size=[3,3,3]", "size has 3 numbers" },
+                                            { "size=2000", "4000000 voxels" },
+                                            { "mode=grid", "mode = \"grid\"" } };
     for (int i = 0; i < FV_COUNT(cases); i++) {
         CHECK_INT(test_apply("median", cases[i][0], (test_image *[]){ &in }, 1, NULL, 0, &out, &error), FV_ERROR_USAGE);
         CHECK_MESSAGE(strstr(error.message, cases[i][1]), "%s: %s", cases[i][0], error.message);

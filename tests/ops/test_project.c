@@ -1,5 +1,5 @@
 /* project: against a plain loop over the lines. */
-#include "kernels/kernels.h"
+#include "op/kernels.h"
 #include "support/apply.h"
 #include "support/test.h"
 

@@ -44,7 +44,8 @@ TEST(uniform_equals_the_mean_for_odd_and_even_sizes_in_every_mode) {
                 char       params[128];
                 test_image in = test_image_new(i % 2 ? FV_FLOAT32 : FV_UINT8, 3, shapes[i]);
                 test_image_random(&in, 5);
-                snprintf(params, sizeof params, "size=[%d,%d,%d]; mode=%s; cval=7.5", (int)sizes[s][0], (int)sizes[s][1], (int)sizes[s][2], test_borders[b]);
+                snprintf(params, sizeof params, "size=[%d,%d,%d]; mode=%s; cval=7.5", (int)sizes[s][0], (int)sizes[s][1],
+                         (int)sizes[s][2], test_borders[b]);
                 double worst = deviation(&in, params, sizes[s], (fv_border)b, 7.5);
                 CHECK_MESSAGE(worst < 1e-6, "%s, image %d: off by %g", params, i, worst);
                 test_image_free(&in);
@@ -89,7 +90,8 @@ TEST(uniform_does_not_depend_on_the_lattice) {
                 test_image in = test_image_new(wide ? FV_FLOAT64 : FV_FLOAT32, 3, (int64_t[]){ 19, 27, 50 });
                 test_image_random(&in, 11);
                 snprintf(params, sizeof params, "%s; mode=%s; cval=0.3", sizes[s], test_borders[b]);
-                CHECK_MESSAGE(test_conforms("uniform", params, (test_image *[]){ &in }, 1, 6, message), "%s: %s", params, message);
+                CHECK_MESSAGE(test_conforms("uniform", params, (test_image *[]){ &in }, 1, 6, message), "%s: %s", params,
+                              message);
                 test_image_free(&in);
             }
 }
@@ -99,7 +101,8 @@ TEST(uniform_has_the_same_bits_on_every_instruction_set) {
         char       message[256];
         test_image in = test_image_new(d, 3, (int64_t[]){ 12, 31, 45 });
         test_image_random(&in, 13);
-        CHECK_MESSAGE(test_same_on_every_isa("uniform", "size=[3,9,20]", (test_image *[]){ &in }, 1, message), "%s: %s", fv_dtype_name(d), message);
+        CHECK_MESSAGE(test_same_on_every_isa("uniform", "size=[3,9,20]", (test_image *[]){ &in }, 1, message), "%s: %s",
+                      fv_dtype_name(d), message);
         test_image_free(&in);
     }
 }

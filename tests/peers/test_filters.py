@@ -47,7 +47,8 @@ def gaussian_equals_scipy_in_every_mode_and_type():
 def gaussian_equals_scipy_for_lists_truncation_and_large_sigma():
     for chunk in CHUNKS:
         near(run("gaussian(a, [0.5, 0, 3])", *chunk, a=VOLUME), ndimage.gaussian_filter(VOLUME, [0.5, 0, 3]), relative=1e-12)
-        near(run("gaussian(a, 2, truncate = 2.5)", *chunk, a=VOLUME), ndimage.gaussian_filter(VOLUME, 2, truncate=2.5), relative=1e-12)
+        near(run("gaussian(a, 2, truncate = 2.5)", *chunk, a=VOLUME),
+             ndimage.gaussian_filter(VOLUME, 2, truncate=2.5), relative=1e-12)
         near(run("gaussian(a, 30)", *chunk, a=CAMERA), ndimage.gaussian_filter(CAMERA.astype(float), 30), relative=2e-6)
 
 
@@ -64,7 +65,8 @@ def uniform_equals_scipy_for_odd_and_even_sizes():
             ours = run(f'uniform(a, {size}, mode = "{mode}", cval = 9)', a=VOLUME)
             near(ours, ndimage.uniform_filter(VOLUME, size, mode=mode, cval=9), f"{size} {mode}", 1e-12)
     for image in as_dtypes(CAMERA):
-        near(run("uniform(a, 7)", *CHUNKS[1], a=image), ndimage.uniform_filter(image.astype(float), 7), str(image.dtype), tolerance(image))
+        near(run("uniform(a, 7)", *CHUNKS[1], a=image),
+             ndimage.uniform_filter(image.astype(float), 7), str(image.dtype), tolerance(image))
 
 
 @test

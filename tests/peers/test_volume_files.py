@@ -112,7 +112,8 @@ def geometry_survives_a_filter(folder):
             image.header.set_xyzt_units("mm", "sec")
             image.header["pixdim"][4] = 2.5
             nib.save(image, f"{folder}/{name}")
-            run("run", "-e", f'read("{name}") |> gaussian(1) |> write("b-{name}")', "--quiet", "--overwrite", "--fresh", folder=folder)
+            run("run", "-e", f'read("{name}") |> gaussian(1) |> write("b-{name}")',
+                "--quiet", "--overwrite", "--fresh", folder=folder)
             back = nib.load(f"{folder}/b-{name}")
             assert np.array_equal(back.affine, image.affine.astype(np.float32)), back.affine
             assert back.header["sform_code"] == image.header["sform_code"]

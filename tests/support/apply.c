@@ -1,6 +1,6 @@
 /* One operator on arrays in memory, whole or by poisoned chunks. */
 #include "support/apply.h"
-#include "kernels/kernels.h"
+#include "op/kernels.h"
 #include "op/params.h"
 #include "op/registry.h"
 #include "support/test.h"

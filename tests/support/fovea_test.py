@@ -48,7 +48,8 @@ def run(*arguments, folder, code=0, environment=None, timeout=600):
     done = subprocess.run([FOVEA, *map(str, arguments)], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, env=dict(os.environ, **(environment or {})), timeout=timeout)
     if code is not None and done.returncode != code:
-        raise AssertionError(f"exit status {done.returncode}, not {code}: fovea {' '.join(map(str, arguments))}: {done.stderr.strip()[-800:]}")
+        raise AssertionError(
+            f"exit status {done.returncode}, not {code}: fovea {' '.join(map(str, arguments))}: {done.stderr.strip()[-800:]}")
     return done
 
 

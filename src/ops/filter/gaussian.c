@@ -6,7 +6,8 @@
 typedef struct { fv_numbers sigma; double truncate; fv_choice mode; double cval; } gaussian;
 
 static const fv_param params[] = {
-    FV_PARAM(gaussian, sigma, .min = 0, .max = 1e4, .unit = "px", .doc = "standard deviation, one number or one per spatial axis; 0 leaves an axis alone"),
+    FV_PARAM(gaussian, sigma, .min = 0, .max = 1e4, .unit = "px",
+             .doc = "standard deviation, one number or one per spatial axis; 0 leaves an axis alone"),
     FV_PARAM(gaussian, truncate, .def = "4", .min = 0, .max = 1e3, .doc = "cut the kernel at this many standard deviations"),
     FV_PARAM(gaussian, mode, .def = "reflect", .choices = FV_BORDER_CHOICES, .doc = "what lies outside the image"),
     FV_PARAM(gaussian, cval, .def = "0", .doc = "the value outside for mode \"constant\""),
@@ -16,7 +17,9 @@ static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image to sm
 
 /* Below this, scipy takes a deviation as none. */
 static bool skipped(double sigma) { return sigma <= 1e-15; }
-static int64_t radius(const gaussian *p, int k) { return skipped(p->sigma.value[k]) ? 0 : (int64_t)(p->truncate * p->sigma.value[k] + 0.5); }
+static int64_t radius(const gaussian *p, int k) {
+    return skipped(p->sigma.value[k]) ? 0 : (int64_t)(p->truncate * p->sigma.value[k] + 0.5);
+}
 
 static fv_status infer(fv_infer *i, fv_error *error) {
     gaussian *p = i->params;
@@ -25,7 +28,8 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     FV_TRY(fv_numbers_spread(&p->sigma, n, "sigma", error));
     for (int k = 0; k < n; k++)
         if (2 * radius(p, k) + 1 > FV_SEPARABLE_MAX_TAPS)
-            return fv_fail(error, FV_ERROR_USAGE, "sigma = %g, truncate = %g: the kernel would reach %lld px; at most %d are possible",
+            return fv_fail(error, FV_ERROR_USAGE,
+                           "sigma = %g, truncate = %g: the kernel would reach %lld px; at most %d are possible",
                            p->sigma.value[k], p->truncate, (long long)radius(p, k), FV_SEPARABLE_MAX_TAPS / 2 - 1);
     i->out->image.dtype = fv_separable_type(i->in[0]->image.dtype);
     return FV_OK;
@@ -47,7 +51,9 @@ static fv_separable separable(const fv_need *n) {
     const gaussian *p = n->params;
     double          size[FV_MAX_DIMS];
     for (int k = 0; k < p->sigma.count; k++) size[k] = (double)(2 * radius(p, k) + 1);
-    return (fv_separable){ .box = fv_box_new(&n->in[0]->image, size, (fv_border)p->mode.index, p->cval), .weights = weights, .params = p };
+    return (fv_separable){ .box = fv_box_new(&n->in[0]->image, size, (fv_border)p->mode.index, p->cval),
+                           .weights = weights,
+                           .params = p };
 }
 
 static void need(const fv_need *n, fv_region *in) {

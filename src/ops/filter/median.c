@@ -26,13 +26,15 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     FV_TRY(fv_window_axes(i->in[0], "median", axis, &n, error));
     FV_TRY(fv_window_sizes(&p->size, n, FV_RANK_MAX_VOXELS, error));
     if (voxels(p) > FV_RANK_MAX_VOXELS)
-        return fv_fail(error, FV_ERROR_USAGE, "size: the box has %.0f voxels; at most %d are possible", voxels(p), FV_RANK_MAX_VOXELS);
+        return fv_fail(error, FV_ERROR_USAGE, "size: the box has %.0f voxels; at most %d are possible", voxels(p),
+                       FV_RANK_MAX_VOXELS);
     return FV_OK;
 }
 
 static fv_rank filter(const fv_need *n) {
     const median *p = n->params;
-    return (fv_rank){ .box = fv_box_new(&n->in[0]->image, p->size.value, (fv_border)p->mode.index, p->cval), .rank = (int64_t)voxels(p) / 2 };
+    return (fv_rank){ .box = fv_box_new(&n->in[0]->image, p->size.value, (fv_border)p->mode.index, p->cval),
+                      .rank = (int64_t)voxels(p) / 2 };
 }
 
 static void need(const fv_need *n, fv_region *in) {
@@ -60,11 +62,20 @@ static double cost(const fv_need *n) {
 static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run }, FV_PASS_END };
 
 const fv_op FV_OP(median) = {
-    .name = "median", .family = "filter", .brief = "middle value of a box",
-    .doc = "Removes specks and keeps edges. A box of even size reaches one voxel further back than ahead; of an even number of voxels "
+    .name = "median",
+    .family = "filter",
+    .brief = "middle value of a box",
+    .doc = "Removes specks and keeps edges. A box of even size reaches one voxel further back than ahead; of an even number of "
+           "voxels "
            "the upper middle one is taken. Not-a-numbers count as larger than all numbers. The type stays.",
     .citation = "scipy.ndimage.median_filter",
     .example = "zeros([64, 64]) |> median(5) |> write(\"calm.png\")",
-    .version = 1, .inputs = inputs, .params = params, .params_size = sizeof(median), .result = FV_KIND_IMAGE,
-    .infer = infer, .passes = passes, .cost = cost,
+    .version = 1,
+    .inputs = inputs,
+    .params = params,
+    .params_size = sizeof(median),
+    .result = FV_KIND_IMAGE,
+    .infer = infer,
+    .passes = passes,
+    .cost = cost,
 };

@@ -53,11 +53,20 @@ static double cost(const fv_need *n) {
 static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run }, FV_PASS_END };
 
 const fv_op FV_OP(uniform) = {
-    .name = "uniform", .family = "filter", .brief = "mean over a box",
-    .doc = "A box of even size reaches one voxel further back than ahead. The sum over the box is divided once, so 8-bit means are "
-           "correctly rounded. The result is float32, or float64 for float64 and 32 or 64-bit integers (scipy keeps the type).",
+    .name = "uniform",
+    .family = "filter",
+    .brief = "mean over a box",
+    .doc =
+        "A box of even size reaches one voxel further back than ahead. The sum over the box is divided once, so 8-bit means are "
+        "correctly rounded. The result is float32, or float64 for float64 and 32 or 64-bit integers (scipy keeps the type).",
     .citation = "scipy.ndimage.uniform_filter",
     .example = "phantom(\"cells\", [200, 200]) |> uniform(5) |> write(\"smooth.tif\")",
-    .version = 1, .inputs = inputs, .params = params, .params_size = sizeof(uniform), .result = FV_KIND_IMAGE,
-    .infer = infer, .passes = passes, .cost = cost,
+    .version = 1,
+    .inputs = inputs,
+    .params = params,
+    .params_size = sizeof(uniform),
+    .result = FV_KIND_IMAGE,
+    .infer = infer,
+    .passes = passes,
+    .cost = cost,
 };

@@ -384,10 +384,11 @@ const fv_op FV_OP(measure) = {
     .infer = infer,
     .passes = passes,
     .cost = cost,
-    .doc = "One row per label that occurs, in order; 0 is background. Columns: label, voxels, volume (voxels times the spacing of "
-           "the spatial axes), centroid_z, centroid_y, centroid_x in voxels (one per axis of the image, by its name), "
-           "bbox_min_... and bbox_max_... (the end excluded, as in skimage.measure.regionprops), and with an intensity image its "
-           "mean, min, max and std (of the population, as numpy). All sums are exact, so the table does not depend on chunks.",
+    .doc =
+        "One row per label that occurs, in order; 0 is background. Columns: label, voxels, volume (voxels times the spacing of "
+        "the spatial axes), centroid_z, centroid_y, centroid_x in voxels (one per axis of the image, by its name), "
+        "bbox_min_... and bbox_max_... (the end excluded, as in skimage.measure.regionprops), and with an intensity image its "
+        "mean, min, max and std (of the population, as numpy). All sums are exact, so the table does not depend on chunks.",
     .citation = "Neal: Fast exact summation using small and large superaccumulators, 2015",
     .example = "image = phantom(\"cells\", [200, 200])\nmeasure(label(image > 100), image) |> write(\"cells.csv\")",
 };

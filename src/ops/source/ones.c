@@ -1,5 +1,5 @@
 /* ones: an image of ones. */
-#include "kernels/kernels.h"
+#include "op/kernels.h"
 #include "op/source.h"
 
 typedef struct { fv_numbers shape; fv_dtype_choice dtype; } ones;

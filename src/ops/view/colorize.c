@@ -1,5 +1,5 @@
 /* colorize: labels or grey values as colours. */
-#include "kernels/kernels.h"
+#include "op/kernels.h"
 #include "op/axes.h"
 #include "op/op.h"
 

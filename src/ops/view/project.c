@@ -1,5 +1,5 @@
 /* project: one value for every line of voxels along an axis. */
-#include "kernels/kernels.h"
+#include "op/kernels.h"
 #include "op/axes.h"
 #include "op/op.h"
 
