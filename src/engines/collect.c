@@ -103,44 +103,74 @@ typedef struct joined { /* parts of one statement and file, in order, read as on
     int64_t            capacity;
 } joined;
 
-static void add_column(fv_table_type *type, const char *name, fv_column_kind kind) {
-    if (type->ncolumns == FV_MAX_COLUMNS) return;
+static fv_status add_column(fv_table_type *type, const char *name, fv_column_kind kind, fv_error *error) {
+    if (type->ncolumns == FV_MAX_COLUMNS) return fv_fail(error, FV_ERROR_USAGE, "the table would have more than the %d columns possible", FV_MAX_COLUMNS);
     fv_column *column = &type->column[type->ncolumns++];
     strncpy(column->name, name, sizeof column->name - 1);
     column->kind = kind;
+    return FV_OK;
 }
 
-static fv_column_kind scalar_kind(const fv_scalar *scalar) {
-    return scalar->dtype == FV_FLOAT64 ? FV_COLUMN_REAL : FV_COLUMN_INTEGER;
+static fv_column_kind kind_of(const part *p, int column) {
+    if (p->type) return p->type->column[column].kind;
+    return p->scalar.dtype == FV_FLOAT64 ? FV_COLUMN_REAL : FV_COLUMN_INTEGER;
 }
 
+static int columns_of(const part *p) { return p->type ? p->type->ncolumns : 1; }
+
+static bool alike(const part *a, const part *b) {
+    bool same = a->value == b->value && columns_of(a) == columns_of(b);
+    for (int c = 0; same && a->type && c < a->type->ncolumns; c++) same = !strcmp(a->type->column[c].name, b->type->column[c].name);
+    return same;
+}
+
+/* Columns that are whole numbers in some parts and real ones in others are real. */
 static fv_status join_columns(joined *j, fv_error *error) {
     const fv_bindings *bindings = j->context->bindings;
     const part        *first = &j->parts[0];
-    if (bindings->collection) add_column(&j->type, "item", FV_COLUMN_TEXT);
+    if (bindings->collection) FV_TRY(add_column(&j->type, "item", FV_COLUMN_TEXT, error));
     for (int p = 0; p < bindings->nparameters; p++) {
         const fv_parameter *parameter = &bindings->parameters[p];
         if (parameter->count < 2) continue;
         bool numeric = true;
         for (int v = 0; v < parameter->count; v++) numeric = numeric && parameter->values[v].kind == FV_LITERAL_NUMBER;
+        FV_TRY(add_column(&j->type, parameter->name, numeric ? FV_COLUMN_REAL : FV_COLUMN_TEXT, error));
         j->numeric[j->nswept] = numeric;
         j->swept[j->nswept++] = p;
-        add_column(&j->type, parameter->name, numeric ? FV_COLUMN_REAL : FV_COLUMN_TEXT);
     }
     j->prefix = j->type.ncolumns;
-    if (first->value == FV_KIND_SCALAR) add_column(&j->type, first->name, scalar_kind(&first->scalar));
-    for (int c = 0; first->type && c < first->type->ncolumns; c++)
-        add_column(&j->type, first->type->column[c].name, first->type->column[c].kind);
-    for (int k = 1; k < j->nparts; k++) {
-        const part *p = &j->parts[k];
-        bool        same = p->value == first->value && (!p->type || p->type->ncolumns == first->type->ncolumns);
-        for (int c = 0; same && p->type && c < p->type->ncolumns; c++)
-            same = !strcmp(p->type->column[c].name, first->type->column[c].name);
-        if (!same)
-            return fv_fail(error, FV_ERROR_INPUT, "%s: its table has other columns than that of %s (another number of axes?)",
-                           fv_bindings_item(bindings, p->item), fv_bindings_item(bindings, first->item));
+    for (int c = 0; c < columns_of(first); c++) {
+        fv_column_kind kind = kind_of(first, c);
+        for (int k = 1; k < j->nparts; k++)
+            if (kind_of(&j->parts[k], c) == FV_COLUMN_REAL) kind = FV_COLUMN_REAL;
+        FV_TRY(add_column(&j->type, first->type ? first->type->column[c].name : first->name, kind, error));
     }
     return FV_OK;
+}
+
+static void note_failure(fv_run_result *result, const char *item, const fv_error *error) {
+    for (int i = 0; i < result->nfailures; i++)
+        if (!strcmp(result->failures[i].item, item)) return;
+    fv_log("fovea: %s", error->message);
+    fv_collect_failure(result, item, error);
+}
+
+/* Parts whose columns differ from the first one's cannot be rows of the same table: such items have failed, the others go on.
+ * Gives the number of parts left. */
+static int keep_alike(fv_run_result *result, const fv_bindings *bindings, part *parts, int count) {
+    int kept = 1;
+    for (int k = 1; k < count; k++) {
+        if (alike(&parts[0], &parts[k])) {
+            parts[kept++] = parts[k];
+            continue;
+        }
+        fv_error    error = { 0 };
+        const char *item = fv_bindings_item(bindings, parts[k].item);
+        fv_fail(&error, FV_ERROR_INPUT, "%s: its table has other columns than that of %s (another number of axes?)", item,
+                fv_bindings_item(bindings, parts[0].item));
+        note_failure(result, item, &error);
+    }
+    return kept;
 }
 
 static void fill_prefix(const joined *j, const part *p, fv_cell *row) {
@@ -155,40 +185,58 @@ static void fill_prefix(const joined *j, const part *p, fv_cell *row) {
     }
 }
 
-static fv_status next_rows(fv_table_source *source, const fv_cell **cells, int64_t *nrows, fv_error *error) {
-    joined *j = (joined *)source;
-    *nrows = 0;
-    while (j->at < j->nparts && j->piece >= (j->parts[j->at].value == FV_KIND_SCALAR ? 1 : j->parts[j->at].npieces)) {
-        j->at++;
-        j->piece = 0;
-    }
-    if (j->at == j->nparts) return FV_OK;
-    const part *p = &j->parts[j->at];
-    int         own = j->type.ncolumns - j->prefix;
-    fv_store   *store = j->context->store;
-    fv_blob     blob = { 0 };
-    fv_cell     scalar;
-    if (p->value == FV_KIND_SCALAR) {
-        if (scalar_kind(&p->scalar) == FV_COLUMN_REAL) scalar.real = p->scalar.real;
-        else scalar.integer = p->scalar.integer;
-        blob = (fv_blob){ .data = &scalar, .size = sizeof scalar };
-        if (j->type.column[j->prefix].kind == FV_COLUMN_REAL) scalar.real = fv_scalar_number(&p->scalar);
-    } else if (fv_store_has(store, p->pieces[j->piece]))
-        FV_TRY(fv_store_get(store, p->pieces[j->piece], &blob, error));
-    j->piece++;
-    int64_t rows = (int64_t)(blob.size / sizeof(fv_cell)) / own;
+/* Rows of one piece behind the columns that say where they come from. */
+static void add_prefix(joined *j, const part *p, const fv_cell *from, int64_t rows) {
+    int own = j->type.ncolumns - j->prefix;
     if (rows * j->type.ncolumns > j->capacity) {
         j->capacity = rows * j->type.ncolumns;
         j->cells = fv_realloc(j->cells, (size_t)j->capacity * sizeof *j->cells);
     }
     for (int64_t r = 0; r < rows; r++) {
-        fill_prefix(j, p, j->cells + r * j->type.ncolumns);
-        memcpy(j->cells + r * j->type.ncolumns + j->prefix, (const fv_cell *)blob.data + r * own, (size_t)own * sizeof(fv_cell));
+        fv_cell *row = j->cells + r * j->type.ncolumns;
+        fill_prefix(j, p, row);
+        memcpy(row + j->prefix, from + r * own, (size_t)own * sizeof *row);
+        for (int c = 0; c < own; c++)
+            if (kind_of(p, c) == FV_COLUMN_INTEGER && j->type.column[j->prefix + c].kind == FV_COLUMN_REAL)
+                row[j->prefix + c].real = (double)from[r * own + c].integer;
     }
-    if (blob.entry) fv_store_unpin(store, &blob);
+}
+
+static fv_status next_piece(joined *j, int64_t *nrows, fv_error *error) {
+    const part *p = &j->parts[j->at];
+    fv_store   *store = j->context->store;
+    int64_t     piece = j->piece++;
+    *nrows = 0;
+    if (p->value == FV_KIND_SCALAR) {
+        fv_cell cell;
+        if (kind_of(p, 0) == FV_COLUMN_REAL) cell.real = p->scalar.real;
+        else cell.integer = p->scalar.integer;
+        *nrows = 1;
+        add_prefix(j, p, &cell, 1);
+        return FV_OK;
+    }
+    if (!fv_store_has(store, p->pieces[piece])) return FV_OK; /* an empty one */
+    fv_blob blob;
+    FV_TRY(fv_store_get(store, p->pieces[piece], &blob, error));
+    *nrows = (int64_t)(blob.size / sizeof(fv_cell)) / columns_of(p);
+    add_prefix(j, p, blob.data, *nrows);
+    fv_store_unpin(store, &blob);
+    return FV_OK;
+}
+
+static fv_status next_rows(fv_table_source *source, const fv_cell **cells, int64_t *nrows, fv_error *error) {
+    joined *j = (joined *)source;
+    *nrows = 0;
+    while (!*nrows && j->at < j->nparts) {
+        if (j->piece < (j->parts[j->at].value == FV_KIND_SCALAR ? 1 : j->parts[j->at].npieces)) {
+            FV_TRY(next_piece(j, nrows, error));
+            continue;
+        }
+        j->at++;
+        j->piece = 0;
+    }
     *cells = j->cells;
-    *nrows = rows;
-    return rows ? FV_OK : next_rows(source, cells, nrows, error);
+    return FV_OK;
 }
 
 /* The identity of the whole table: what its parts are, how it is written. */
@@ -197,6 +245,7 @@ static fv_hash joined_key(const joined *j) {
     fv_hasher_init(&hasher);
     fv_hasher_text(&hasher, j->parts[0].table ? j->parts[0].table : "");
     fv_hasher_int(&hasher, j->parts[0].append);
+    for (int c = 0; c < j->type.ncolumns; c++) fv_hasher_text(&hasher, j->type.column[c].name);
     for (int k = 0; k < j->nparts; k++) {
         fv_hasher_add(&hasher, &j->parts[k].key, sizeof j->parts[k].key);
         fv_hasher_text(&hasher, fv_bindings_item(j->context->bindings, j->parts[k].item));
@@ -226,7 +275,7 @@ static fv_status write_file(joined *j, fv_run_result *result, fv_outputs *output
     }
     char   *temporary;
     fv_hash epoch;
-    FV_TRY(fv_outputs_check(outputs, path, error));
+    if (!options.append) FV_TRY(fv_outputs_check(outputs, path, error));
     FV_TRY(fv_outputs_begin(outputs, path, key, false, &temporary, &epoch, error));
     fv_status status = format->write(temporary, path, &j->type, &options, &j->base, error);
     if (status == FV_OK) status = fv_outputs_done(outputs, path, key, temporary, error);
@@ -235,6 +284,7 @@ static fv_status write_file(joined *j, fv_run_result *result, fv_outputs *output
         fv_outputs_abandon(outputs, path);
     }
     free(temporary);
+    if (status == FV_OK && options.append) status = fv_outputs_commit(outputs, error); /* another may append to it */
     if (status == FV_OK) fv_collect_output(result, path, true);
     return status;
 }
@@ -291,7 +341,8 @@ fv_status fv_collect_finish(fv_run_result *result, const fv_context *context, fv
             const part *p = &result->parts[to];
             if (p->statement != first->statement || strcmp(p->file ? p->file : "", first->file ? first->file : "")) break;
         }
-        joined j = { .base.next = next_rows, .context = context, .parts = first, .nparts = to - from };
+        int    count = keep_alike(result, context->bindings, &result->parts[from], to - from);
+        joined j = { .base.next = next_rows, .context = context, .parts = first, .nparts = count };
         status = join_columns(&j, error);
         if (status == FV_OK)
             status = first->kind == FV_SINK_FILE ? write_file(&j, result, outputs, error) : keep_table(&j, result, error);

@@ -44,7 +44,7 @@ int64_t fv_default_memory(void) {
 
 static int64_t default_disk(const char *folder) {
     struct statvfs s;
-    return statvfs(folder, &s) ? (int64_t)10 << 30 : (int64_t)s.f_bavail * (int64_t)s.f_frsize / 10;
+    return statvfs(folder, &s) ? (int64_t)10 << 30 : FV_MAX((int64_t)s.f_bavail * (int64_t)s.f_frsize / 10, 1);
 }
 
 /* ---------------------------------------------------------------- checks before anything starts */
@@ -117,7 +117,6 @@ static fv_status before_commit(void *context, fv_error *error) {
 
 static fv_status open_store(running *r, int64_t memory, fv_error *error) {
     char    host[40] = "host";
-    int64_t disk = r->settings->disk ? r->settings->disk : default_disk(".");
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     gethostname(host, sizeof host - 1);
@@ -127,13 +126,18 @@ static fv_status open_store(running *r, int64_t memory, fv_error *error) {
     fv_store_options options = { .folder = folder,
                                  .writer = r->writer,
                                  .memory = memory / 4,
-                                 .disk = disk,
                                  .patience = (r->settings->patience > 0 ? r->settings->patience : 2.5) * r->settings->workers,
                                  .shared = r->engine->shared };
     fv_status        status = fv_store_open(&options, &r->context.store, error);
     if (status == FV_OK) fv_store_on_flush(r->context.store, before_commit, r);
     free(folder);
     return status;
+}
+
+static void trim_store(const running *r, int64_t budget) {
+    char *folder = fv_sprintf("%s/store", r->folder);
+    fv_store_trim(folder, budget);
+    free(folder);
 }
 
 static void note_run(running *r) {
@@ -188,11 +192,7 @@ static fv_status run_checked(running *r, fv_diagnostics *diagnostics, fv_error *
     if (task_memory < (int64_t)1 << 20)
         return fv_fail(error, FV_ERROR_MEMORY, "--memory %lldM is too little: at least %lldM are needed",
                        (long long)(memory >> 20), (long long)((own + ((int64_t)4 << 20)) * 4 / 3 >> 20));
-    if (r->settings->fresh) {
-        char *store = fv_sprintf("%s/store", r->folder);
-        fv_path_remove(store, NULL);
-        free(store);
-    }
+    if (r->settings->fresh) trim_store(r, 0); /* not what runs that go on right now have stored */
     FV_TRY(open_store(r, memory, error));
     FV_TRY(fv_outputs_open(r->folder, r->settings->overwrite, r->settings->fresh, &r->outputs, error));
     FV_TRY(start(r, diagnostics, error));
@@ -238,6 +238,8 @@ fv_status fv_run_all(const fv_program *program, fv_bindings *bindings, const fv_
     if (r.record) fv_record_close(r.record);
     if (r.outputs) fv_outputs_free(r.outputs);
     if (r.context.store) fv_store_close(r.context.store);
+    /* Only now: before, what is stored may be all that is left of a run that was killed and now goes on. */
+    if (status == FV_OK) trim_store(&r, settings.disk ? settings.disk : default_disk(r.folder));
     free(r.run_folder);
     r.result->peak_memory = FV_MAX(number_in("/proc/self/status", "VmHWM:"), 0) * 1024; /* getrusage tells a parent's too */
     r.result->seconds = fv_now() - began;

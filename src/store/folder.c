@@ -341,7 +341,7 @@ static int by_use(const void *a, const void *b) {
 }
 
 /* Locks the log of a dead writer; -1 if it may live. */
-static int lock_dead(const char *folder, const char *writer) {
+static int lock_dead(const char *folder, const char *writer, bool of_any_host) {
     char       *path = path_of(folder, writer, "log");
     int         fd = open(path, O_RDWR | O_CLOEXEC);
     fv_line     first = { 0 };
@@ -351,7 +351,7 @@ static int lock_dead(const char *folder, const char *writer) {
     bool free_to_go = !flock(fd, LOCK_EX | LOCK_NB) && !fstat(fd, &s);
     bool headed = free_to_go && pread(fd, &first, sizeof first, 0) == sizeof first && fv_slot_valid(&first, FV_LINE_MAGIC);
     const fv_host *host = fv_host_self();
-    if (free_to_go && !(headed && first.source == fv_hash_bytes(host->name, strlen(host->name)).low))
+    if (free_to_go && !of_any_host && !(headed && first.source == fv_hash_bytes(host->name, strlen(host->name)).low))
         free_to_go = time(NULL) - s.st_mtim.tv_sec > 24 * 3600; /* of another host, or still without its first line */
     if (free_to_go) return fd;
     close(fd);
@@ -393,7 +393,10 @@ static pair measure(const char *folder, const char *writer) {
 
 void fv__folder_trim(const char *folder, int64_t budget) {
     remove_orphans(folder);
-    if (budget <= 0) return;
+    if (budget > 0) fv_store_trim(folder, budget);
+}
+
+void fv_store_trim(const char *folder, int64_t budget) {
     fv_bytes names = { 0 }, all = { 0 };
     int64_t  total = 0;
     list(folder, ".log", &names, NULL);
@@ -406,7 +409,7 @@ void fv__folder_trim(const char *folder, int64_t budget) {
     size_t count = all.size / sizeof *pairs;
     if (count) qsort(pairs, count, sizeof *pairs, by_use);
     for (size_t i = 0; i < count; i++) {
-        int fd = total > budget ? lock_dead(folder, pairs[i].writer) : -1;
+        int fd = total > budget ? lock_dead(folder, pairs[i].writer, budget == 0) : -1;
         if (fd >= 0) {
             remove_pair(folder, pairs[i].writer);
             total -= pairs[i].bytes;
@@ -454,7 +457,7 @@ void fv__folder_sweep(fv_store *store) {
         if (!source->settled || source->doubled) continue;
         char *path = path_of(store->folder, source->writer, "pack");
         if (!stat(path, &s) && s.st_blocks * 512 > source->live + source->live / 4 + WORTH_IT) {
-            int lock = lock_dead(store->folder, source->writer);
+            int lock = lock_dead(store->folder, source->writer, false);
             if (lock >= 0) sweep_source(store, i, s.st_size, path);
             if (lock >= 0) close(lock);
         }

@@ -29,6 +29,10 @@ typedef struct fv_store_options {
     bool        shared;   /* other processes read what this one puts: every put goes to the pack at once (not synced) */
 } fv_store_options;
 
+/* Removes files of dead writers from a folder, least recently used first, until the rest is within the budget. 0: all
+ * of them, also those of other hosts that are not known to be dead. */
+void fv_store_trim(const char *folder, int64_t budget);
+
 fv_status fv_store_open(const fv_store_options *options, fv_store **store, fv_error *error);
 /* Does not flush: call fv_store_flush first if what is in memory should outlive the process. */
 void fv_store_close(fv_store *store);

@@ -95,6 +95,25 @@ def items_share_what_is_equal_in_all_of_them(folder):
 
 
 @test
+def a_fresh_run_leaves_the_store_of_a_run_that_goes_on_alone(folder):
+    process = start_slow(folder, "--patience", "0.001")
+    logs = set()
+    for _ in range(400):
+        logs = {log for log in pathlib.Path(folder, ".fovea/store").glob("*.log") if log.stat().st_size > 256}
+        if logs:
+            break
+        time.sleep(0.05)
+    assert logs, "the slow run stored nothing"
+    run("run", "-q", "--fresh", "-e", 'mean(phantom("noise", [10, 10]))', folder=folder)
+    assert all(log.exists() for log in logs)
+    process.kill()
+    process.wait()
+    time.sleep(0.2)
+    run("run", "-q", "--fresh", "-e", 'mean(phantom("noise", [10, 10]))', folder=folder)
+    assert not any(log.exists() for log in logs)
+
+
+@test
 def an_output_has_its_name_before_the_rest_of_the_run_is_done(folder):
     text = 'a = phantom("noise", [32, 64, 64])\nwrite(a, "first.npy")\nwrite(median(a, 3) > mean(median(a, 3)), "second.npy")'
     run("run", "-q", "--workers", "1", "--chunk", "4x64x64", "-e", text,
@@ -163,6 +182,48 @@ def a_volume_beyond_all_disks_is_planned_at_once(folder):
      code=2)
     assert "more bytes" in refused.stderr or "too" in refused.stderr, refused.stderr
     run("run", "-e", 'phantom("noise", [1000000, 1000000, 1000000]) |> write("a.npy")', folder=folder, code=1, timeout=60)
+
+
+# ---- tables
+
+@test
+def whole_and_real_numbers_of_items_share_a_column(folder):
+    save(folder, "in/a.npy", np.array([[1, 7]], np.uint8))
+    save(folder, "in/b.npy", np.array([[0.25, 2.5]], np.float32))
+    run("run", "-q", "-e", 'write(max(read("in/*.npy")), "m.csv")', folder=folder)
+    lines = pathlib.Path(folder, "m.csv").read_text().splitlines()
+    assert [line.rpartition(",")[2] for line in lines[1:]] == ["7", "2.5"], lines
+
+
+@test
+def an_item_with_other_columns_is_named_and_the_rest_is_written(folder):
+    for name, shape in ("a", (8, 8)), ("b", (4, 8, 8)), ("c", (8, 8)):
+        save(folder, f"in/{name}.npy", np.ones(shape, np.uint8))
+    done = run("run", "-e", 'a = read("in/*.npy")\nwrite(measure(label(a > 0), a), "m.csv")', folder=folder, code=1)
+    lines = pathlib.Path(folder, "m.csv").read_text().splitlines()
+    assert len(lines) == 3 and "in/b.npy" in done.stderr and "other columns" in done.stderr, (lines, done.stderr)
+
+
+@test
+def tables_without_rows_and_images_of_one_voxel_work(folder):
+    save(folder, "a.npy", np.zeros((5, 5), np.uint8))
+    save(folder, "one.npy", np.full((1, 1, 1), 3, np.uint8))
+    text = 'a = read("a.npy")\nb = read("one.npy")\nwrite(measure(label(a > 0), a), "m.csv")\n' \
+           'write(gaussian(b, 2), "g.tif")\nwrite(measure(label(b > 0), b), "n.csv")\nwrite(label(b > 0), "l.zarr")\nmean(b)'
+    for engine in "threads", "processes":
+        done = run("run", "-q", "--fresh", "--engine", engine, "-e", text, folder=folder)
+        assert done.stdout.strip() == "3"
+        assert len(pathlib.Path(folder, "m.csv").read_text().splitlines()) == 1
+        assert len(pathlib.Path(folder, "n.csv").read_text().splitlines()) == 2
+
+
+@test
+def two_statements_may_append_to_one_table(folder):
+    save(folder, "a.npy", np.full((4, 4), 3, np.uint8))
+    text = 'a = read("a.npy")\nwrite(mean(a), "t.csv", append = true)\nwrite(mean(a + 1), "t.csv", append = true)'
+    for _ in range(2):
+        run("run", "-q", "-e", text, folder=folder)
+        assert pathlib.Path(folder, "t.csv").read_text().splitlines() == ["mean", "3", "4"]
 
 
 # ---- names
