@@ -200,7 +200,15 @@ static fv_status swap_by_renames(const char *temporary, const char *path, fv_err
 }
 
 static fv_status replace_folder(const char *temporary, const char *path, fv_error *error) {
-    if (!syscall(SYS_renameat2, AT_FDCWD, temporary, AT_FDCWD, path, RENAME_EXCHANGE)) return fv_path_remove(temporary, error);
+    if (!syscall(SYS_renameat2, AT_FDCWD, temporary, AT_FDCWD, path, RENAME_EXCHANGE)) {
+        /* Removing takes time: killed meanwhile, the old contents must not lie there under the name of the new. */
+        char     *old = fv_sprintf("%s.fovea-old", path);
+        fv_status status = fv_path_remove(old, error);
+        if (status == FV_OK) status = fv_rename(temporary, old, error);
+        if (status == FV_OK) status = fv_path_remove(old, error);
+        free(old);
+        return status;
+    }
     bool unknown = errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP;
     return unknown ? swap_by_renames(temporary, path, error) : failed(error, "rename to", path);
 }

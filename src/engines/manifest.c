@@ -83,6 +83,14 @@ static char *render(const fv_program *program, const fv_bindings *bindings, cons
     return text;
 }
 
+/* A power cut may have left less. */
+static bool holds(const char *path, const char *text) {
+    fv_bytes bytes = { 0 };
+    bool     same = fv_file_exists(path) && fv_file_read_all(path, (size_t)1 << 32, &bytes, NULL) == FV_OK && !strcmp((char *)bytes.data, text);
+    fv_bytes_release(&bytes);
+    return same;
+}
+
 fv_status fv_manifest_freeze(const char *folder, const fv_program *program, const fv_bindings *bindings,
                              const fv_plan_options *plan_options, char **run_folder, fv_error *error) {
     char     *text = render(program, bindings, plan_options), hex[33];
@@ -94,7 +102,7 @@ fv_status fv_manifest_freeze(const char *folder, const fv_program *program, cons
     *run_folder = fv_sprintf("%s/runs/%s", folder, hex);
     char     *path = fv_sprintf("%s/manifest.json", *run_folder);
     fv_status status = fv_path_make_folders(*run_folder, error);
-    if (status == FV_OK && !fv_file_exists(path)) status = fv_file_write_all(path, text, strlen(text), false, error);
+    if (status == FV_OK && !holds(path, text)) status = fv_file_write_all(path, text, strlen(text), false, error);
     free(path);
     free(text);
     return status;
@@ -107,8 +115,9 @@ fv_status fv_manifest_spool(const char *run_folder, const fv_bindings *bindings,
     for (int a = 0; a < bindings->narrays && status == FV_OK; a++) {
         const fv_array *array = &bindings->arrays[a];
         char           *path = array_path(run_folder, array->name);
-        if (!fv_file_exists(path))
-            status = fv_file_write_all(path, array->data, (size_t)fv_image_type_bytes(&array->type), false, error);
+        int64_t         size = fv_image_type_bytes(&array->type);
+        fv_file_id      id;
+        if (fv_file_identify(path, &id, NULL) != FV_OK || id.size != size) status = fv_file_write_all(path, array->data, (size_t)size, false, error);
         free(path);
     }
     return status;

@@ -79,14 +79,27 @@ static bool identify(const char *path, identity *id) {
     return true;
 }
 
+char *fv_outputs_place(const char *path) {
+    char *copy = fv_strdup(path);
+    for (size_t length = strlen(copy); length > 1 && copy[length - 1] == '/';) copy[--length] = 0;
+    const char *name = fv_path_name(copy);
+    char       *folder = name == copy ? fv_strdup(".") : fv_sprintf("%.*s", (int)FV_MAX(name - copy - 1, 1), copy);
+    char       *real = realpath(folder, NULL); /* NULL: the folder is not there yet */
+    char       *place = fv_sprintf("%s/%s", real ? real : folder, name);
+    free(real);
+    free(folder);
+    free(copy);
+    return place;
+}
+
 /* This very file under this name. */
 static fv_hash file_hash(const char *path, const identity *id) {
     fv_hasher hasher;
-    char      folder[4096];
+    char     *place = fv_outputs_place(path);
     fv_hasher_init(&hasher);
-    fv_hasher_text(&hasher, *path != '/' && getcwd(folder, sizeof folder) ? folder : "");
-    fv_hasher_text(&hasher, path);
+    fv_hasher_text(&hasher, place);
     fv_hasher_add(&hasher, id, sizeof *id);
+    free(place);
     return fv_hasher_finish(&hasher);
 }
 
@@ -117,6 +130,15 @@ static fv_status make_parent(const char *path, fv_error *error) {
     return status;
 }
 
+/* What follows the name of an output in that of its temporary: 16 digits of the key, perhaps - and 8 of the epoch. */
+static bool is_temporary(const char *rest) {
+    static const char digits[] = "0123456789abcdef";
+    if (strspn(rest, digits) != 16) return false;
+    rest += 16;
+    if (*rest == '-' && strspn(rest + 1, digits) == 8) rest += 9;
+    return !strcmp(rest, ".fovea");
+}
+
 /* Temporaries lie beside their output: .NAME.KEY.fovea, with -EPOCH behind the key where pieces are put in place. Finds the one
  * of this key and removes those of others. */
 static char *take_up(const char *path, const char *key) {
@@ -128,10 +150,7 @@ static char *take_up(const char *path, const char *key) {
     struct dirent *entry;
     while (d && (entry = readdir(d))) {
         const char *n = entry->d_name;
-        size_t      total = strlen(n);
-        if (n[0] != '.' || strncmp(n + 1, name, length) || n[1 + length] != '.' || total < 7 + length ||
-            strcmp(n + total - 6, ".fovea"))
-            continue;
+        if (n[0] != '.' || strncmp(n + 1, name, length) || n[1 + length] != '.' || !is_temporary(n + 2 + length)) continue;
         char *whole = fv_sprintf("%s%s", folder, n);
         bool  same = !strncmp(n + 2 + length, key, key_length) && n[2 + length + key_length] == '-';
         if (same && !found) {

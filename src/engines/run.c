@@ -62,36 +62,60 @@ fv_status fv_run_sample(const fv_context *context, fv_instance **instance, fv_di
     return fv_fail(error, FV_ERROR_INPUT, "there is no item");
 }
 
-static int by_path(const void *a, const void *b) { return strcmp(((char *const *)a)[0], ((char *const *)b)[0]); }
+typedef struct planned { /* a file that the run will write, or a table in one */
+    char *place, *path;
+    int   table; /* statement that makes the table; -1: an image */
+} planned;
+
+static int by_place(const void *a, const void *b) { return strcmp(((const planned *)a)->place, ((const planned *)b)->place); }
+
+static planned image_output(char *path_take) { return (planned){ fv_outputs_place(path_take), path_take, -1 }; }
+
+static planned table_output(const fv_sink *sink) {
+    planned p = { fv_outputs_place(sink->file), fv_strdup(sink->file), sink->statement };
+    if (!fv_table_format_for(sink->file)->in_place) return p;
+    char *place = fv_sprintf("%s\n%s", p.place, sink->table); /* holds many tables */
+    free(p.place);
+    p.place = place;
+    return p;
+}
+
+static fv_status list_outputs(const fv_context *context, const fv_graph *graph, fv_outputs *outputs, planned *all, int64_t *count, fv_error *error) {
+    for (int k = 0; k < graph->nsinks; k++) {
+        const fv_sink *sink = &graph->sinks[k];
+        if (sink->kind != FV_SINK_FILE) continue;
+        if (sink->value->type.kind != FV_KIND_IMAGE) {
+            if (sink->append) continue;
+            all[(*count)++] = table_output(sink);
+            if (!fv_table_format_for(sink->file)->in_place) FV_TRY(fv_outputs_check(outputs, sink->file, error));
+            continue;
+        }
+        for (int64_t item = 0; item < context->bindings->nitems; item++) {
+            char *path;
+            FV_TRY(fv_template_fill(context->bindings, sink->file_template, item, sink->combination, &path, error));
+            all[(*count)++] = image_output(path);
+            FV_TRY(fv_outputs_check(outputs, path, error));
+        }
+    }
+    return FV_OK;
+}
 
 /* Every file that the run will write: none twice, none that is not ours. */
 static fv_status check_outputs(const fv_context *context, const fv_graph *graph, fv_outputs *outputs, fv_error *error) {
-    const fv_bindings *bindings = context->bindings;
-    fv_status          status = FV_OK;
-    int                images = 0;
-    for (int k = 0; k < graph->nsinks; k++)
-        images += graph->sinks[k].kind == FV_SINK_FILE && graph->sinks[k].value->type.kind == FV_KIND_IMAGE;
-    char **paths = fv_calloc((size_t)(bindings->nitems * images + 1) * sizeof *paths);
-    int64_t count = 0;
-    for (int64_t item = 0; item < bindings->nitems && status == FV_OK; item++)
-        for (int k = 0; k < graph->nsinks && status == FV_OK; k++) {
-            const fv_sink *sink = &graph->sinks[k];
-            if (sink->kind != FV_SINK_FILE || sink->value->type.kind != FV_KIND_IMAGE) continue;
-            status = fv_template_fill(bindings, sink->file_template, item, sink->combination, &paths[count], error);
-            if (status == FV_OK) status = fv_outputs_check(outputs, paths[count++], error);
-        }
-    for (int k = 0; k < graph->nsinks && status == FV_OK; k++) {
-        const fv_sink *sink = &graph->sinks[k];
-        if (sink->kind == FV_SINK_FILE && sink->value->type.kind != FV_KIND_IMAGE && !fv_table_format_for(sink->file)->in_place &&
-            !sink->append)
-            status = fv_outputs_check(outputs, sink->file, error);
+    planned  *all = fv_calloc((size_t)(context->bindings->nitems * graph->nsinks + 1) * sizeof *all);
+    int64_t   count = 0;
+    fv_status status = list_outputs(context, graph, outputs, all, &count, error);
+    qsort(all, (size_t)count, sizeof *all, by_place);
+    for (int64_t i = 1; i < count && status == FV_OK; i++) {
+        bool one_table = all[i].table >= 0 && all[i].table == all[i - 1].table; /* rows of a sweep */
+        if (!one_table && !strcmp(all[i - 1].place, all[i].place))
+            status = fv_fail(error, FV_ERROR_USAGE, "two results would be written to %s", all[i].path);
     }
-    qsort(paths, (size_t)count, sizeof *paths, by_path);
-    for (int64_t i = 1; i < count && status == FV_OK; i++)
-        if (!strcmp(paths[i - 1], paths[i]))
-            status = fv_fail(error, FV_ERROR_USAGE, "two results would be written to %s", paths[i]);
-    for (int64_t i = 0; i < count; i++) free(paths[i]);
-    free(paths);
+    for (int64_t i = 0; i < count; i++) {
+        free(all[i].place);
+        free(all[i].path);
+    }
+    free(all);
     return status;
 }
 

@@ -240,6 +240,39 @@ def names_with_blanks_and_quotes_reach_worker_processes(folder):
 
 
 @test
+def one_file_has_many_names_and_is_known_under_all_of_them(folder):
+    save(folder, "a.npy", np.zeros((4, 4), np.uint8))
+    whole = os.path.join(folder, "b.npy")
+    for name in "b.npy", "./b.npy", whole:
+        run("run", "-q", "-e", f'read("a.npy") + {len(name)} |> write("{name}")', folder=folder)
+    for other in "./b.npy", whole:
+        done = run("run", "-e", f'a = read("a.npy")\nwrite(a, "b.npy")\nwrite(a + 1, "{other}")', folder=folder, code=2)
+        assert "two results" in done.stderr, done.stderr
+
+
+@test
+def two_tables_of_one_name_are_refused_before_the_run(folder):
+    save(folder, "a.npy", np.zeros((4, 4), np.uint8))
+    for name, code in ("t.csv", 2), ("t.db", 2):
+        text = f'a = read("a.npy")\nwrite(mean(a), "{name}")\nwrite(max(a), "{name}")'
+        done = run("run", "-e", text, folder=folder, code=code)
+        assert "two results" in done.stderr, done.stderr
+    text = 'a = read("a.npy")\nwrite(mean(a), "t.db", table = "one")\nwrite(max(a), "t.db", table = "two")'
+    run("run", "-q", "-e", text, folder=folder)
+
+
+@test
+def temporaries_of_another_output_stay(folder):
+    save(folder, "a.npy", np.zeros((4, 4), np.uint8))
+    other = pathlib.Path(folder, ".b.npy.npy.0123456789abcdef-01234567.fovea")
+    stale = pathlib.Path(folder, ".b.npy.0123456789abcdef-01234567.fovea")
+    other.touch()
+    stale.touch()
+    run("run", "-q", "-e", 'read("a.npy") |> write("b.npy")', folder=folder)
+    assert other.exists() and not stale.exists()
+
+
+@test
 def a_line_end_in_an_outputs_name_is_refused(folder):
     save(folder, "in/one.npy", np.zeros((4, 4), np.uint8))
     save(folder, "in/t\nwo.npy", np.zeros((4, 4), np.uint8))
