@@ -104,7 +104,8 @@ typedef struct joined { /* parts of one statement and file, in order, read as on
 } joined;
 
 static fv_status add_column(fv_table_type *type, const char *name, fv_column_kind kind, fv_error *error) {
-    if (type->ncolumns == FV_MAX_COLUMNS) return fv_fail(error, FV_ERROR_USAGE, "the table would have more than the %d columns possible", FV_MAX_COLUMNS);
+    if (type->ncolumns == FV_MAX_COLUMNS)
+        return fv_fail(error, FV_ERROR_USAGE, "the table would have more than the %d columns possible", FV_MAX_COLUMNS);
     fv_column *column = &type->column[type->ncolumns++];
     strncpy(column->name, name, sizeof column->name - 1);
     column->kind = kind;
@@ -120,7 +121,8 @@ static int columns_of(const part *p) { return p->type ? p->type->ncolumns : 1; }
 
 static bool alike(const part *a, const part *b) {
     bool same = a->value == b->value && columns_of(a) == columns_of(b);
-    for (int c = 0; same && a->type && c < a->type->ncolumns; c++) same = !strcmp(a->type->column[c].name, b->type->column[c].name);
+    for (int c = 0; same && a->type && c < a->type->ncolumns; c++)
+        same = !strcmp(a->type->column[c].name, b->type->column[c].name);
     return same;
 }
 

@@ -86,7 +86,8 @@ static char *render(const fv_program *program, const fv_bindings *bindings, cons
 /* A power cut may have left less. */
 static bool holds(const char *path, const char *text) {
     fv_bytes bytes = { 0 };
-    bool     same = fv_file_exists(path) && fv_file_read_all(path, (size_t)1 << 32, &bytes, NULL) == FV_OK && !strcmp((char *)bytes.data, text);
+    bool     read = fv_file_exists(path) && fv_file_read_all(path, (size_t)1 << 32, &bytes, NULL) == FV_OK;
+    bool     same = read && !strcmp((char *)bytes.data, text);
     fv_bytes_release(&bytes);
     return same;
 }
@@ -117,7 +118,8 @@ fv_status fv_manifest_spool(const char *run_folder, const fv_bindings *bindings,
         char           *path = array_path(run_folder, array->name);
         int64_t         size = fv_image_type_bytes(&array->type);
         fv_file_id      id;
-        if (fv_file_identify(path, &id, NULL) != FV_OK || id.size != size) status = fv_file_write_all(path, array->data, (size_t)size, false, error);
+        if (fv_file_identify(path, &id, NULL) != FV_OK || id.size != size)
+            status = fv_file_write_all(path, array->data, (size_t)size, false, error);
         free(path);
     }
     return status;

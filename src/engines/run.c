@@ -80,7 +80,8 @@ static planned table_output(const fv_sink *sink) {
     return p;
 }
 
-static fv_status list_outputs(const fv_context *context, const fv_graph *graph, fv_outputs *outputs, planned *all, int64_t *count, fv_error *error) {
+static fv_status list_outputs(const fv_context *context, const fv_graph *graph, fv_outputs *outputs, planned *all,
+                              int64_t *count, fv_error *error) {
     for (int k = 0; k < graph->nsinks; k++) {
         const fv_sink *sink = &graph->sinks[k];
         if (sink->kind != FV_SINK_FILE) continue;
