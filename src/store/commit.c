@@ -115,45 +115,75 @@ static fv_line line_for(const fv_entry *entry, enum fv_line_kind kind, double se
     return line;
 }
 
-static fv_status append_all(fv_store *store, const fv_bytes *lines, fv_error *error) {
-    int64_t count = (int64_t)(lines->size / sizeof(fv_line));
-    return count ? fv_pack_log(&store->pack, (fv_line *)(void *)lines->data, count, error) : FV_OK;
+/* Files and lock held. Whatever is written next begins with the lines that void older ones: an entry that came back under a
+ * key that was dropped gets its line after that, never before. */
+static int64_t take_voids(fv_store *store, fv_bytes *lines) {
+    uint64_t own = fv_writer_hash(store->pack.writer);
+    int64_t  count = (int64_t)(store->voids.size / sizeof(fv_line));
+    fv_bytes_append(lines, store->voids.data, store->voids.size);
+    fv_bytes_clear(&store->voids);
+    fv_line *voids = (fv_line *)(void *)lines->data;
+    for (int64_t i = 0; i < count; i++)
+        if (!voids[i].source) voids[i].source = own;
+    return count;
 }
 
-/* Files held. Lines that void others go first: those that could not be written at their time wait for the next ones. */
-static fv_status append(fv_store *store, const fv_bytes *lines, fv_error *error) {
-    FV_TRY(append_all(store, &store->voids, error));
-    fv_bytes_clear(&store->voids);
-    return append_all(store, lines, error);
+/* Files held. The first `voids` lines wait for the next ones if they cannot be written now. */
+static fv_status append(fv_store *store, const fv_bytes *lines, int64_t voids, fv_error *error) {
+    int64_t count = (int64_t)(lines->size / sizeof(fv_line));
+    if (count == 0) return FV_OK;
+    fv_status status = fv_pack_log(&store->pack, (fv_line *)(void *)lines->data, count, error);
+    if (status == FV_OK) return FV_OK;
+    fv_bytes first = { 0 };
+    fv_bytes_append(&first, lines->data, (size_t)voids * sizeof(fv_line));
+    pthread_mutex_lock(&store->lock);
+    fv_bytes_append(&first, store->voids.data, store->voids.size);
+    fv_bytes_release(&store->voids);
+    store->voids = first;
+    pthread_mutex_unlock(&store->lock);
+    return status;
 }
 
 fv_status fv__store_publish(fv_store *store, fv_entry *entry, double seconds, fv_error *error) {
     fv_pack_item item = { .owner = entry, .data = entry->data, .size = entry->size };
     if (entry->size > 0) FV_TRY(place(store, &item, 1, error));
-    pthread_mutex_lock(&store->lock);
-    fv_line line = line_for(entry, FV_LINE_SHARED, seconds);
-    pthread_mutex_unlock(&store->lock);
-    fv_bytes one = { .data = (uint8_t *)&line, .size = sizeof line };
+    fv_bytes lines = { 0 };
     fv__store_wait(&store->files);
-    fv_status status = append(store, &one, error);
-    pthread_mutex_unlock(&store->files);
-    if (status != FV_OK) return explained(store, status, error);
     pthread_mutex_lock(&store->lock);
-    entry->flags |= FV_ENTRY_LOGGED;
+    int64_t voids = take_voids(store, &lines);
+    if (!(entry->flags & FV_ENTRY_FORGOTTEN)) {
+        fv_line line = line_for(entry, FV_LINE_SHARED, seconds);
+        fv_bytes_append(&lines, &line, sizeof line);
+        entry->flags |= FV_ENTRY_LOGGED;
+    }
     pthread_mutex_unlock(&store->lock);
-    return FV_OK;
+    fv_status status = append(store, &lines, voids, error);
+    if (status != FV_OK) {
+        pthread_mutex_lock(&store->lock);
+        entry->flags &= ~FV_ENTRY_LOGGED;
+        pthread_mutex_unlock(&store->lock);
+    }
+    pthread_mutex_unlock(&store->files);
+    fv_bytes_release(&lines);
+    return explained(store, status, error);
 }
 
-void fv__store_void(fv_store *store, fv_hash key, uint32_t source) {
+void fv__store_void(fv_store *store, const fv_entry *entry) {
+    fv_line line = { .kind = FV_LINE_DROPPED, .key = entry->key };
+    if (entry->file) line.source = store->sources[entry->file]->hash;
+    fv_bytes_append(&store->voids, &line, sizeof line);
+}
+
+void fv__store_write_voids(fv_store *store) {
     fv_error error;
-    fv_line  line = { .kind = FV_LINE_DROPPED, .key = key };
+    fv_bytes lines = { 0 };
     fv__store_wait(&store->files);
     pthread_mutex_lock(&store->lock);
-    line.source = source ? store->sources[source]->hash : fv_writer_hash(store->pack.writer);
+    int64_t voids = take_voids(store, &lines);
     pthread_mutex_unlock(&store->lock);
-    fv_bytes_append(&store->voids, &line, sizeof line);
-    fv_status status = append(store, &(fv_bytes){ 0 }, &error);
+    fv_status status = append(store, &lines, voids, &error);
     pthread_mutex_unlock(&store->files);
+    fv_bytes_release(&lines);
     if (status != FV_OK) fv_log_verbose("a result will be dropped for good with the next commit: %s", error.message);
 }
 
@@ -198,29 +228,33 @@ static void begin_batch(fv_store *store, fv_bytes *batch, fv_bytes *items, bool 
     batch->size = (size_t)n * sizeof *dirty;
 }
 
+/* Files and lock held. What gets a line here counts as logged from now on, so that whoever drops it meanwhile voids the line. */
 static void make_lines(fv_store *store, const fv_bytes *batch, int64_t shared_end) {
     int64_t   count;
     fv_dirty *dirty = dirty_of(batch, &count);
-    fv_bytes_clear(&store->lines);
     fv_bytes_reserve(&store->lines, (size_t)(count + 1) * sizeof(fv_line));
-    pthread_mutex_lock(&store->lock);
     for (int64_t i = 0; i < count; i++) {
-        const fv_entry *entry = dirty[i].entry;
+        fv_entry *entry = dirty[i].entry;
         if (entry->flags & (FV_ENTRY_FORGOTTEN | FV_ENTRY_LOGGED)) continue;
         fv_line line = line_for(entry, FV_LINE_COMMITTED, dirty[i].seconds);
         fv_bytes_append(&store->lines, &line, sizeof line);
+        entry->flags |= FV_ENTRY_LOGGED;
         dirty[i].logged = true;
     }
-    pthread_mutex_unlock(&store->lock);
-    if (store->shared) {
+    if (store->shared && count) {
         fv_line line = { .kind = FV_LINE_SYNCED, .offset = shared_end };
         fv_bytes_append(&store->lines, &line, sizeof line);
     }
 }
 
-static fv_status write_lines(fv_store *store, fv_error *error) {
+static fv_status write_lines(fv_store *store, const fv_bytes *batch, int64_t shared_end, fv_error *error) {
     fv__store_wait(&store->files);
-    fv_status status = append(store, &store->lines, error);
+    fv_bytes_clear(&store->lines);
+    pthread_mutex_lock(&store->lock);
+    int64_t voids = take_voids(store, &store->lines);
+    make_lines(store, batch, shared_end);
+    pthread_mutex_unlock(&store->lock);
+    fv_status status = append(store, &store->lines, voids, error);
     bool folder = store->pack.unnamed, sync = store->pack.log_unsynced;
     if (status == FV_OK) store->pack.unnamed = store->pack.log_unsynced = false;
     pthread_mutex_unlock(&store->files);
@@ -235,16 +269,16 @@ static fv_status write_lines(fv_store *store, fv_error *error) {
 }
 
 /* Lock held. Bytes that could not be synced may be lost although they were written: those still in memory are written again. */
-static void finish_batch(fv_store *store, const fv_bytes *batch, bool committed, bool rewrite, fv_bytes *dropped,
-                         fv_bytes *debris) {
+static void finish_batch(fv_store *store, const fv_bytes *batch, bool committed, bool rewrite, fv_bytes *debris) {
     int64_t   count;
     fv_dirty *dirty = dirty_of(batch, &count);
     for (int64_t i = 0; i < count; i++) {
         fv_entry *entry = dirty[i].entry;
         if (committed) {
-            if (entry->flags & FV_ENTRY_FORGOTTEN && dirty[i].logged) fv_bytes_append(dropped, &entry->key, sizeof entry->key);
             entry->flags |= FV_ENTRY_LOGGED | FV_ENTRY_COMMITTED;
             entry->flags &= ~FV_ENTRY_QUEUED;
+        } else if (dirty[i].logged) {
+            entry->flags &= ~FV_ENTRY_LOGGED; /* the line may not last: the next commit writes it again */
         }
         if (rewrite && dirty[i].pinned) entry->flags &= ~FV_ENTRY_PLACED;
         if (dirty[i].pinned) fv__store_unpin(store, entry, debris);
@@ -264,7 +298,7 @@ static void requeue(fv_store *store, fv_bytes *batch) { /* before what was put s
 
 /* Called by one thread at a time. */
 static fv_status commit(fv_store *store, fv_error *error) {
-    fv_bytes batch, items = { 0 }, debris = { 0 }, dropped = { 0 };
+    fv_bytes batch, items = { 0 }, debris = { 0 };
     bool     bytes = false, unsynced = false;
     pthread_mutex_lock(&store->lock);
     begin_batch(store, &batch, &items, &bytes, &debris);
@@ -282,26 +316,16 @@ static fv_status commit(fv_store *store, fv_error *error) {
         status = explained(store, fv_pack_sync(&store->pack, error), error);
         unsynced = status != FV_OK;
     }
-    if (status == FV_OK) {
-        fv_bytes_clear(&store->lines);
-        if (batch.size) make_lines(store, &batch, shared_end);
-        status = explained(store, write_lines(store, error), error);
-    }
+    if (status == FV_OK) status = explained(store, write_lines(store, &batch, shared_end, error), error);
 
     pthread_mutex_lock(&store->lock);
-    finish_batch(store, &batch, status == FV_OK, unsynced, &dropped, &debris);
+    finish_batch(store, &batch, status == FV_OK, unsynced, &debris);
     if (status != FV_OK) requeue(store, &batch);
     store->in_commit = 0;
     pthread_mutex_unlock(&store->lock);
-    for (size_t i = 0; i < dropped.size; i += sizeof(fv_hash)) {
-        fv_hash key;
-        memcpy(&key, dropped.data + i, sizeof key);
-        fv__store_void(store, key, 0);
-    }
     fv__store_dispose(store, &debris);
     fv_bytes_release(&batch);
     fv_bytes_release(&items);
-    fv_bytes_release(&dropped);
     return status;
 }
 

@@ -67,10 +67,10 @@ struct fv_store {
     uint32_t        nsources;
     int             open_packs;
     fv_entries      dropped; /* lines voided by another log than their own: offset is the time */
+    fv_bytes        voids;   /* lines to be written before all others; source 0: of the own log */
 
     pthread_mutex_t files; /* appending to own files */
     fv_pack         pack;
-    fv_bytes        voids; /* lines that could not be written yet */
 
     pthread_mutex_t committing;
     fv_bytes        lines; /* of the commit that goes on */
@@ -104,8 +104,9 @@ fv_status fv__store_publish(fv_store *store, fv_entry *entry, double seconds, fv
 void fv__store_queue(fv_store *store, fv_entry *entry, double seconds);
 /* Commits if more than patience is uncommitted. */
 fv_status fv__store_commit_due(fv_store *store, fv_error *error);
-/* Voids the line of a key in a source's log, as well as possible. */
-void fv__store_void(fv_store *store, fv_hash key, uint32_t source);
+/* Voids the line of a logged entry that is about to be forgotten; lock held. It is written with the next lines, or now. */
+void fv__store_void(fv_store *store, const fv_entry *entry);
+void fv__store_write_voids(fv_store *store);
 
 /* ---- folder.c ---- */
 /* Removes whole pairs of dead writers until the budget is kept, and packs that belong to nobody. */

@@ -262,13 +262,15 @@ static fv_status load(fv_store *store, fv_entry *entry, int fd, void *data, fv_e
 static void give_up(fv_store *store, fv_entry *entry) {
     fv_bytes debris = { 0 };
     pthread_mutex_lock(&store->lock);
-    fv_hash  key = entry->key;
-    uint32_t source = entry->file;
-    bool     first = !(entry->flags & FV_ENTRY_FORGOTTEN), logged = entry->flags & FV_ENTRY_LOGGED;
-    if (first) fv__store_forget(store, entry, &debris);
+    bool voids = false;
+    if (!(entry->flags & FV_ENTRY_FORGOTTEN)) {
+        voids = entry->flags & FV_ENTRY_LOGGED;
+        if (voids) fv__store_void(store, entry);
+        fv__store_forget(store, entry, &debris);
+    }
     fv__store_unpin(store, entry, &debris);
     pthread_mutex_unlock(&store->lock);
-    if (first && logged) fv__store_void(store, key, source);
+    if (voids) fv__store_write_voids(store);
     fv__store_dispose(store, &debris);
 }
 
@@ -399,15 +401,14 @@ void fv_store_drop(fv_store *store, fv_hash key, bool durably) {
     pthread_mutex_lock(&store->lock);
     fv_entry *entry = fv_entries_find(&store->entries, key);
     bool      voids = false;
-    uint32_t  source = 0;
     if (entry && entry->flags & FV_ENTRY_COMMITTED && !durably) {
         if (!entry->pins) fv__store_evict(store, entry, &debris);
     } else if (entry) {
-        source = entry->file;
-        voids = entry->flags & FV_ENTRY_LOGGED && (source == 0 || durably);
+        voids = entry->flags & FV_ENTRY_LOGGED && (entry->file == 0 || durably);
+        if (voids) fv__store_void(store, entry);
         fv__store_forget(store, entry, &debris);
     }
     pthread_mutex_unlock(&store->lock);
-    if (voids) fv__store_void(store, key, source);
+    if (voids) fv__store_write_voids(store);
     fv__store_dispose(store, &debris);
 }

@@ -52,7 +52,11 @@ uint64_t test_random(uint64_t *state);
             return;                                              \
         }                                                        \
     } while (0)
-#define CHECK_INT(a, b) CHECK_MESSAGE((a) == (b), "%s is %lld, not %lld", #a, (long long)(a), (long long)(b))
+#define CHECK_INT(a, b)                                                                           \
+    do {                                                                                          \
+        long long found_ = (long long)(a), wanted_ = (long long)(b); /* evaluated once */         \
+        CHECK_MESSAGE(found_ == wanted_, "%s is %lld, not %lld", #a, found_, wanted_);            \
+    } while (0)
 #define CHECK_TEXT(a, b) CHECK_MESSAGE(!strcmp(a, b), "%s is \"%s\", not \"%s\"", #a, a, b)
 #define SKIP(reason)       \
     do {                   \
