@@ -162,36 +162,47 @@ static side side_of(const fv__runs *r, int64_t group, int64_t z, int64_t y, int6
     return s;
 }
 
-/* Joins the runs of two rows that touch: at the same position, and with diagonal also at positions that differ by one. Of a
- * contact only its first position counts; a diagonal one counts only where no straight one joins the same runs. */
-static void touch(fv__runs *r, const side *a, const side *b, bool diagonal) {
-    uint64_t a_before = 0, b_before = 0, both_before = 0;
-    uint64_t a_now = a->row[0][0] | a->row[1][0], b_now = b->row[0][0] | b->row[1][0];
+static inline uint64_t side_word(const side *s, int64_t w) { return s->row[0][w] | s->row[1][w]; }
+
+/* Joins the runs of two rows that share a position. Of a contact only its first position counts. */
+static void touch_straight(fv__runs *r, const side *a, const side *b) {
+    uint64_t before = 0;
     for (int64_t w = 0; w < r->words; w++) {
-        bool     more = w + 1 < r->words;
-        uint64_t a_next = more ? a->row[0][w + 1] | a->row[1][w + 1] : 0, b_next = more ? b->row[0][w + 1] | b->row[1][w + 1] : 0;
-        uint64_t both = a_now & b_now, starts = both & ~(both << 1 | both_before >> 63);
+        uint64_t both = side_word(a, w) & side_word(b, w), starts = both & ~(both << 1 | before);
+        before = both >> 63;
         for (; starts; starts &= starts - 1) {
             int bit = __builtin_ctzll(starts);
             join(r->parent, fv__runs_at(r, a->joined, w, bit), fv__runs_at(r, b->joined, w, bit));
         }
-        if (diagonal) {
-            uint64_t alone = a_now & ~b_now;
-            uint64_t left = alone & (b_now << 1 | b_before >> 63) & ~(a_now << 1 | a_before >> 63);
-            uint64_t right = alone & (b_now >> 1 | b_next << 63) & ~(a_now >> 1 | a_next << 63);
-            for (; left; left &= left - 1) {
-                int bit = __builtin_ctzll(left);
-                join(r->parent, fv__runs_at(r, a->joined, w, bit), fv__runs_at(r, b->joined, bit ? w : w - 1, (bit + 63) & 63));
-            }
-            for (; right; right &= right - 1) {
-                int bit = __builtin_ctzll(right);
-                join(r->parent, fv__runs_at(r, a->joined, w, bit),
-                     fv__runs_at(r, b->joined, bit == 63 ? w + 1 : w, (bit + 1) & 63));
-            }
+    }
+}
+
+/* Joins runs at positions that differ by one, where no straight contact joins the same two. */
+static void touch_diagonal(fv__runs *r, const side *a, const side *b) {
+    uint64_t a_before = 0, b_before = 0, a_now = side_word(a, 0), b_now = side_word(b, 0);
+    for (int64_t w = 0; w < r->words; w++) {
+        bool     more = w + 1 < r->words;
+        uint64_t a_next = more ? side_word(a, w + 1) : 0, b_next = more ? side_word(b, w + 1) : 0, alone = a_now & ~b_now;
+        uint64_t left = alone & (b_now << 1 | b_before >> 63) & ~(a_now << 1 | a_before >> 63);
+        uint64_t right = alone & (b_now >> 1 | b_next << 63) & ~(a_now >> 1 | a_next << 63);
+        for (; left; left &= left - 1) {
+            int bit = __builtin_ctzll(left);
+            join(r->parent, fv__runs_at(r, a->joined, w, bit),
+                 fv__runs_at(r, b->joined, bit ? w : w - 1, (bit + 63) & 63));
         }
-        a_before = a_now, b_before = b_now, both_before = both;
+        for (; right; right &= right - 1) {
+            int bit = __builtin_ctzll(right);
+            join(r->parent, fv__runs_at(r, a->joined, w, bit),
+                 fv__runs_at(r, b->joined, bit == 63 ? w + 1 : w, (bit + 1) & 63));
+        }
+        a_before = a_now, b_before = b_now;
         a_now = a_next, b_now = b_next;
     }
+}
+
+static void touch(fv__runs *r, const side *a, const side *b, bool diagonal) {
+    touch_straight(r, a, b);
+    if (diagonal) touch_diagonal(r, a, b);
 }
 
 /* Joins a joined row, whose first row is (z, y), with those before it. */
