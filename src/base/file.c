@@ -27,6 +27,12 @@ void fv_io_leave(void) {
     void (*leave)(void) = __atomic_load_n(&gate_leave, __ATOMIC_ACQUIRE);
     if (leave) leave();
 }
+void fv_io_lock(pthread_mutex_t *mutex) {
+    if (!pthread_mutex_trylock(mutex)) return;
+    fv_io_enter();
+    pthread_mutex_lock(mutex);
+    fv_io_leave();
+}
 
 /* ---------------------------------------------------------------- errors */
 
@@ -134,6 +140,8 @@ fv_status fv_file_sync(int fd, const char *path, fv_error *error) {
     return cause ? failed_with(cause, error, "sync", path) : FV_OK;
 }
 
+void fv_file_start_sync(int fd) { (void)!sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE); }
+
 fv_status fv_file_close(int fd, const char *path, fv_error *error) { return close(fd) ? failed(error, "close", path) : FV_OK; }
 
 fv_status fv_file_read_all(const char *path, size_t limit, fv_bytes *bytes, fv_error *error) {
@@ -219,7 +227,6 @@ fv_status fv_path_replace(const char *temporary, const char *path, fv_error *err
         FV_TRY(replace_folder(temporary, path, error));
     else
         FV_TRY(fv_rename(temporary, path, error));
-    FV_TRY(fv_path_sync_folder(path, error));
     return fv_fault_point("replaced", error);
 }
 

@@ -7,6 +7,7 @@
 #define FV_FILE_H
 
 #include "base/base.h"
+#include <pthread.h>
 #include <sys/types.h>
 
 typedef struct fv_file_id { /* identity of an input */
@@ -29,13 +30,16 @@ fv_status fv_file_resize(int fd, int64_t size, const char *path, fv_error *error
 fv_status fv_file_read_at(int fd, void *data, size_t size, int64_t offset, const char *path, fv_error *error);
 fv_status fv_file_write_at(int fd, const void *data, size_t size, int64_t offset, const char *path, fv_error *error);
 fv_status fv_file_sync(int fd, const char *path, fv_error *error);
+/* The disk starts writing what is in the file, so that a later sync has less to wait for. */
+void      fv_file_start_sync(int fd);
 fv_status fv_file_close(int fd, const char *path, fv_error *error);
 /* Whole small file; appends a NUL that is not counted. */
 fv_status fv_file_read_all(const char *path, size_t limit, fv_bytes *bytes, fv_error *error);
 /* Writes beside path and renames; synced when durable. */
 fv_status fv_file_write_all(const char *path, const void *data, size_t size, bool durable, fv_error *error);
 fv_status fv_rename(const char *from, const char *to, fv_error *error);
-/* Puts a finished file or folder under its final name; a folder already there is swapped out and removed. */
+/* Puts a finished file or folder under its final name; a folder already there is swapped out and removed. The name is durable
+ * once the folder that holds it is synced. */
 fv_status fv_path_replace(const char *temporary, const char *path, fv_error *error);
 fv_status fv_path_remove(const char *path, fv_error *error); /* a file or a whole folder; missing is fine */
 fv_status fv_path_make_folders(const char *path, fv_error *error); /* like mkdir -p */
@@ -52,6 +56,8 @@ bool        fv_path_has_extension(const char *path, const char *extension); /* "
 void fv_io_hooks(void (*enter)(void), void (*leave)(void));
 void fv_io_enter(void);
 void fv_io_leave(void);
+/* For a mutex that somebody may hold around such a call: who waits for it lends its turn, since who holds it may want one. */
+void fv_io_lock(pthread_mutex_t *mutex);
 
 /* Fault injection for the crash tests: FOVEA_FAULT="NAME:N[:kill|error]" makes the N-th passing of the point NAME end the
  * process at once (as SIGKILL would) or fail. Costs one branch otherwise. */

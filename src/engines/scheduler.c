@@ -303,25 +303,35 @@ fv_status fv_job_run(fv_scheduler *s, fv_job *job, fv_worker *worker, fv_error *
     return FV_ERROR_INTERNAL;
 }
 
-/* Marks a stage complete and lets go of what only it needed. */
-static void complete_stage(fv_item *item, int index) {
-    const fv_stage *stage = &item->instance->plan->stages[index];
+static bool holds_kept_image(const fv_instance *instance, const fv_stage *stage) {
+    for (int i = 0; i < instance->graph->nsinks; i++) {
+        const fv_sink *sink = &instance->graph->sinks[i];
+        if (sink->kind == FV_SINK_KEEP && sink->value->type.kind == FV_KIND_IMAGE &&
+            instance->plan->store_stage[sink->value->id] == stage->index)
+            return true;
+    }
+    return false;
+}
+
+/* Marks a stage complete and lets go of what only it needed; that may touch the disk, so the mutex is not held then. The job
+ * that ends the stage still counts as out, so the item stays. */
+static void complete_stage(fv_scheduler *s, fv_item *item, int index) {
+    const fv_plan  *plan = item->instance->plan;
+    const fv_stage *stage = &plan->stages[index];
+    bool           *unneeded = fv_calloc((size_t)plan->nstages);
+    pthread_mutex_lock(&s->mutex);
     item->stages[index].complete = true;
     for (int k = 0; k < stage->nneeds; k++) {
-        stage_state *source = &item->stages[stage->needs[k]];
-        if (--source->readers > 0) continue;
-        const fv_stage *done = &item->instance->plan->stages[stage->needs[k]];
-        bool            kept = false;
-        for (int i = 0; i < item->instance->graph->nsinks; i++) {
-            const fv_sink *sink = &item->instance->graph->sinks[i];
-            kept = kept || (sink->kind == FV_SINK_KEEP && sink->value->type.kind == FV_KIND_IMAGE &&
-                            item->instance->plan->store_stage[sink->value->id] == done->index);
-        }
-        if (!kept) fv_stage_forget(item->instance, done);
+        int needed = stage->needs[k];
+        if (--item->stages[needed].readers == 0) unneeded[needed] = !holds_kept_image(item->instance, &plan->stages[needed]);
     }
+    pthread_mutex_unlock(&s->mutex);
     bool stores = false;
     for (int t = 0; t < stage->ntargets; t++) stores = stores || stage->targets[t].kind == FV_TARGET_STORE;
-    if (!stores) fv_stage_forget(item->instance, stage);
+    if (!stores) unneeded[index] = true;
+    for (int k = 0; k < plan->nstages; k++)
+        if (unneeded[k]) fv_stage_forget(item->instance, &plan->stages[k]);
+    free(unneeded);
 }
 
 /* What is complete gets its name at once, not when the whole item is done: a kill later on finds it finished. */
@@ -418,6 +428,7 @@ void fv_scheduler_done(fv_scheduler *s, fv_job *job, int worker, fv_status statu
     if (job->kind == FV_JOB_END && status == FV_OK) {
         status = hand_over(s, job, &naming);
         error = &naming;
+        if (status == FV_OK) complete_stage(s, item, job->stage);
     }
     if (job->kind == FV_JOB_TASK) {
         job->facts.key = fv_task_key(job->instance, &job->instance->plan->stages[job->stage], job->task);
@@ -452,7 +463,6 @@ void fv_scheduler_done(fv_scheduler *s, fv_job *job, int worker, fv_status statu
         item->stages[job->stage].done++;
         if (status == FV_OK) account(s, job);
     }
-    if (job->kind == FV_JOB_END && status == FV_OK) complete_stage(item, job->stage);
     bool over = item_over(item);
     if (over) item->closing = true;
     bool tight = s->memory + fv_buffer_pooled() > s->memory_limit;

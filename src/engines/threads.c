@@ -42,9 +42,9 @@ static void *work(void *argument) {
         clock_gettime(CLOCK_REALTIME, &now);
         job.facts.start = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
         fv_status status = fv_job_run(self->scheduler, &job, worker, &error);
-        fv_scheduler_done(self->scheduler, &job, self->number, status, &error);
         turn = NULL;
-        sem_post(self->turns);
+        sem_post(self->turns); /* before the rest: who holds a lock must never wait for a turn */
+        fv_scheduler_done(self->scheduler, &job, self->number, status, &error);
     }
     fv_worker_free(worker);
     return NULL;

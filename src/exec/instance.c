@@ -65,15 +65,7 @@ typedef struct open_writer {
 } open_writer;
 
 static open_writer    *open_writers;
-static pthread_mutex_t writers_mutex = PTHREAD_MUTEX_INITIALIZER;
-
-/* It is held while files are synced, and who syncs wants a turn to compute afterwards: so who waits here lends its own. */
-static void lock_writers(void) {
-    if (!pthread_mutex_trylock(&writers_mutex)) return;
-    fv_io_enter();
-    pthread_mutex_lock(&writers_mutex);
-    fv_io_leave();
-}
+static pthread_mutex_t writers_mutex = PTHREAD_MUTEX_INITIALIZER; /* held while files are synced */
 
 static fv_writer *writer_of(const fv_instance *instance, const fv_sink *sink) {
     for (int s = 0; s < instance->plan->nstages; s++)
@@ -91,7 +83,7 @@ void fv_instance_begin(fv_instance *instance, int sink, const char *temporary, f
     writer->path = fv_strdup(temporary);
     if (!writer->parallel) return;
     open_writer *entry = fv_calloc(sizeof *entry);
-    lock_writers();
+    fv_io_lock(&writers_mutex);
     *entry = (open_writer){ open_writers, instance, writer };
     open_writers = entry;
     pthread_mutex_unlock(&writers_mutex);
@@ -100,7 +92,7 @@ void fv_instance_begin(fv_instance *instance, int sink, const char *temporary, f
 fv_status fv_instances_sync(void *context, fv_error *error) {
     (void)context;
     fv_status status = FV_OK;
-    lock_writers();
+    fv_io_lock(&writers_mutex);
     for (open_writer *w = open_writers; w && status == FV_OK; w = w->next)
         if (w->writer->format->sync) status = w->writer->format->sync(w->writer, error);
     pthread_mutex_unlock(&writers_mutex);
@@ -108,7 +100,7 @@ fv_status fv_instances_sync(void *context, fv_error *error) {
 }
 
 static void forget_writers(const fv_instance *instance) {
-    lock_writers();
+    fv_io_lock(&writers_mutex);
     for (open_writer **w = &open_writers; *w;) {
         open_writer *entry = *w;
         if (entry->instance != instance) {

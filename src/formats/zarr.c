@@ -374,7 +374,7 @@ static fv_status write_file(const char *path, const void *data, int64_t size, fv
     FV_TRY(fv_file_open_write(path, &fd, error));
     fv_status status = fv_file_write_at(fd, data, (size_t)size, 0, path, error);
     fv_io_enter();
-    sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE); /* the disk starts now, so that sync has less to wait for */
+    fv_file_start_sync(fd);
     fv_io_leave();
     fv_status closed = fv_file_close(fd, path, status == FV_OK ? error : NULL);
     return status == FV_OK ? closed : status;
@@ -498,7 +498,7 @@ static fv_status sync_chunks(const writer *w, int64_t *chunks, size_t n, fv_erro
 
 static fv_status sync_writer(fv_writer *base, fv_error *error) {
     writer *w = (writer *)base;
-    pthread_mutex_lock(&w->sync_mutex);
+    fv_io_lock(&w->sync_mutex);
     pthread_mutex_lock(&w->mutex);
     int64_t *chunks = w->written;
     size_t   n = w->nwritten;

@@ -9,13 +9,6 @@
 
 enum { SPILL = 1 << 22 }; /* bytes spilled at a time beyond what is needed, so that small blobs share a write */
 
-void fv__store_wait(pthread_mutex_t *mutex) {
-    if (!pthread_mutex_trylock(mutex)) return;
-    fv_io_enter();
-    pthread_mutex_lock(mutex);
-    fv_io_leave();
-}
-
 static fv_status explained(fv_store *store, fv_status status, fv_error *error) {
     if (status != FV_ERROR_FULL || !error) return status;
     fv_error cause = *error;
@@ -28,7 +21,7 @@ static fv_status explained(fv_store *store, fv_status status, fv_error *error) {
 /* Writes those of the pinned entries that are not in the pack yet. */
 static fv_status place(fv_store *store, fv_pack_item *items, int64_t count, fv_error *error) {
     int64_t n = 0;
-    fv__store_wait(&store->files);
+    fv_io_lock(&store->files);
     pthread_mutex_lock(&store->lock);
     for (int64_t i = 0; i < count; i++)
         if (!(((fv_entry *)items[i].owner)->flags & FV_ENTRY_PLACED)) items[n++] = items[i];
@@ -148,7 +141,7 @@ fv_status fv__store_publish(fv_store *store, fv_entry *entry, double seconds, fv
     fv_pack_item item = { .owner = entry, .data = entry->data, .size = entry->size };
     if (entry->size > 0) FV_TRY(place(store, &item, 1, error));
     fv_bytes lines = { 0 };
-    fv__store_wait(&store->files);
+    fv_io_lock(&store->files);
     pthread_mutex_lock(&store->lock);
     int64_t voids = take_voids(store, &lines);
     if (!(entry->flags & FV_ENTRY_FORGOTTEN)) {
@@ -177,7 +170,7 @@ void fv__store_void(fv_store *store, const fv_entry *entry) {
 void fv__store_write_voids(fv_store *store) {
     fv_error error;
     fv_bytes lines = { 0 };
-    fv__store_wait(&store->files);
+    fv_io_lock(&store->files);
     pthread_mutex_lock(&store->lock);
     int64_t voids = take_voids(store, &lines);
     pthread_mutex_unlock(&store->lock);
@@ -248,7 +241,7 @@ static void make_lines(fv_store *store, const fv_bytes *batch, int64_t shared_en
 }
 
 static fv_status write_lines(fv_store *store, const fv_bytes *batch, int64_t shared_end, fv_error *error) {
-    fv__store_wait(&store->files);
+    fv_io_lock(&store->files);
     fv_bytes_clear(&store->lines);
     pthread_mutex_lock(&store->lock);
     int64_t voids = take_voids(store, &store->lines);
@@ -261,7 +254,7 @@ static fv_status write_lines(fv_store *store, const fv_bytes *batch, int64_t sha
     if (status != FV_OK || !sync) return status;
     status = fv_pack_sync_log(&store->pack, folder, error);
     if (status == FV_OK) return FV_OK;
-    fv__store_wait(&store->files);
+    fv_io_lock(&store->files);
     store->pack.unnamed |= folder;
     store->pack.log_unsynced = true;
     pthread_mutex_unlock(&store->files);
@@ -305,7 +298,7 @@ static fv_status commit(fv_store *store, fv_error *error) {
     fv_status (*hook)(void *, fv_error *) = store->hook;
     void *context = store->hook_context;
     pthread_mutex_unlock(&store->lock);
-    fv__store_wait(&store->files);
+    fv_io_lock(&store->files);
     int64_t shared_end = store->pack.log_end;
     pthread_mutex_unlock(&store->files);
 
@@ -330,14 +323,14 @@ static fv_status commit(fv_store *store, fv_error *error) {
 }
 
 fv_status fv_store_flush(fv_store *store, fv_error *error) {
-    fv__store_wait(&store->committing);
+    fv_io_lock(&store->committing);
     fv_status status = commit(store, error);
     pthread_mutex_unlock(&store->committing);
     return status;
 }
 
 fv_status fv__store_commit_due(fv_store *store, fv_error *error) {
-    fv__store_wait(&store->committing);
+    fv_io_lock(&store->committing);
     pthread_mutex_lock(&store->lock);
     bool due = store->queued > store->patience; /* somebody else may have done it while we waited */
     pthread_mutex_unlock(&store->lock);

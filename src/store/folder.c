@@ -299,7 +299,7 @@ static fv_status list(const char *folder, const char *extension, fv_bytes *names
 static fv_status find_writers(fv_store *store, fv_error *error) {
     fv_bytes  names = { 0 };
     fv_status status = list(store->folder, ".log", &names, error);
-    fv__store_wait(&store->files); /* after listing: our own log may just have been made */
+    fv_io_lock(&store->files); /* after listing: our own log may just have been made */
     char *own = store->pack.log_path ? fv_strdup(store->pack.writer) : NULL;
     pthread_mutex_unlock(&store->files);
     for (size_t at = 0; at < names.size; at += strlen((char *)names.data + at) + 1) {

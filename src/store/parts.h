@@ -83,9 +83,6 @@ struct fv_store {
     bool            bereft, rereading; /* a line was voided by another log; see reread_doubled */
 };
 
-/* Waits without keeping a core. */
-void fv__store_wait(pthread_mutex_t *mutex);
-
 /* ---- entries; call with `lock` held; debris is an fv_bytes of fv_debris, dispose of it after unlocking ---- */
 static inline int64_t fv__footprint(int64_t size) { return (size + 63) & ~(int64_t)63; }
 void fv__store_pin(fv_store *store, fv_entry *entry);

@@ -120,7 +120,7 @@ void fv_store_close(fv_store *store) {
 }
 
 fv_status fv_store_refresh(fv_store *store, fv_error *error) {
-    fv__store_wait(&store->scanning);
+    fv_io_lock(&store->scanning);
     fv_status status = fv__folder_scan(store, error);
     pthread_mutex_unlock(&store->scanning);
     return status;

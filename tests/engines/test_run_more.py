@@ -42,6 +42,17 @@ def many_items_with_one_worker_never_wait_for_each_other(folder):
 
 
 @test
+def stages_that_are_forgotten_while_others_end_stop_nobody(folder):
+    """What was committed is dropped with a line in the log: who writes it wants its turn back, and must hold nothing then."""
+    for i in range(40):
+        save(folder, f"in/{i:03}.npy", RNG.integers(0, 200, (24, 60, 60), np.uint8))
+    text = 'g = gaussian(read("in/*.npy"), 1)\nwrite(gaussian(g > otsu(g), 1), "out/{stem}.nii.gz")'
+    for workers in "1", "2", "3":
+        run("run", "-q", "--workers", workers, "--patience", "0.001", "--chunk", "12x30x60", "--fresh", "-e", text,
+            folder=folder, timeout=60)
+
+
+@test
 def a_scalar_that_comes_from_disk_stops_nobody(folder):
     text = 'a = phantom("noise", [32, 64, 64])\nwrite(a > mean(a), "b.npy")'
     for _ in range(3):
