@@ -238,24 +238,57 @@ static void keep_failure(fv_outputs *outputs, fv_status status, const fv_error *
     pthread_mutex_unlock(&outputs->mutex);
 }
 
-static fv_status commit_batch(fv_outputs *outputs, pending *batch, int count) {
-    fv_error error = { 0 };
-    fv_hash  files[BATCH], keys[BATCH];
-    int      n = 0;
-    bool     there[BATCH];
+/* Those of the batch whose temporaries are there, and what the ledger has to say about them. */
+static int look_at(fv_outputs *outputs, pending *batch, int count, pending **there, fv_hash *files, fv_hash *keys) {
+    int n = 0;
     for (int i = 0; i < count; i++) {
         identity id;
-        there[i] = identify(batch[i].temporary, &id);
-        if (!there[i])
+        fv_error error = { 0 };
+        if (identify(batch[i].temporary, &id)) {
+            there[n] = &batch[i];
+            files[n] = file_hash(batch[i].path, &id);
+            keys[n++] = batch[i].key;
+        } else
             keep_failure(outputs, fv_fail(&error, FV_ERROR_IO, "%s: its temporary file has vanished", batch[i].path), &error);
-        if (!there[i]) continue;
-        files[n] = file_hash(batch[i].path, &id);
-        keys[n++] = batch[i].key;
     }
-    fv_status status = n ? fv_ledger_add(outputs->ledger, files, keys, n, &error) : FV_OK;
+    return n;
+}
+
+static fv_status sync_temporaries(pending *const *there, int count, fv_error *error) {
+    char *paths[BATCH];
+    for (int i = 0; i < count; i++) paths[i] = there[i]->temporary;
+    return fv_paths_sync(paths, (size_t)count, error);
+}
+
+/* The names are durable when the folders are; most outputs of a run lie in one. */
+static void name_outputs(fv_outputs *outputs, pending *const *there, int count) {
+    char    *folder = NULL;
+    fv_error error = { 0 };
+    for (int i = 0; i <= count; i++) {
+        const char *path = i < count ? there[i]->path : NULL;
+        size_t      length = path ? (size_t)(fv_path_name(path) - path) : 0;
+        bool        same = folder && path && strlen(folder) == length && !strncmp(folder, path, length);
+        if (folder && !same) keep_failure(outputs, fv_path_sync_folder(there[i - 1]->path, &error), &error);
+        if (!path) break;
+        if (!same) {
+            free(folder);
+            folder = fv_sprintf("%.*s", (int)length, path);
+        }
+        keep_failure(outputs, name_output(outputs, there[i], &error), &error);
+    }
+    free(folder);
+}
+
+static fv_status commit_batch(fv_outputs *outputs, pending *batch, int count) {
+    fv_error  error = { 0 };
+    fv_hash   files[BATCH], keys[BATCH];
+    pending  *there[BATCH];
+    int       n = look_at(outputs, batch, count, there, files, keys);
+    fv_status status = n ? sync_temporaries(there, n, &error) : FV_OK;
+    if (status == FV_OK && n) status = fv_ledger_add(outputs->ledger, files, keys, n, &error);
     keep_failure(outputs, status, &error);
+    if (status == FV_OK) name_outputs(outputs, there, n);
     for (int i = 0; i < count; i++) {
-        if (status == FV_OK && there[i]) keep_failure(outputs, name_output(outputs, &batch[i], &error), &error);
         fv_outputs_abandon(outputs, batch[i].path);
         free(batch[i].path);
         free(batch[i].temporary);

@@ -27,9 +27,9 @@ bool fv_outputs_current(fv_outputs *outputs, const char *path, fv_hash key);
  * *epoch tells temporaries of the same key apart. */
 fv_status fv_outputs_begin(fv_outputs *outputs, const char *path, fv_hash key, bool parallel, char **temporary, fv_hash *epoch,
                            fv_error *error);
-/* The temporary is complete and durable. It gets its name soon, in a batch; at the latest at fv_outputs_commit. One that cannot
- * get its name does not hinder the others; the first such failure is what fv_outputs_commit gives back, once. Only a full disk
- * is told at once. */
+/* The temporary is complete. It is made durable and gets its name soon, in a batch; at the latest at fv_outputs_commit. One that
+ * cannot get its name does not hinder the others; the first such failure is what fv_outputs_commit gives back, once. Only a full
+ * disk is told at once. */
 fv_status fv_outputs_done(fv_outputs *outputs, const char *path, fv_hash key, const char *temporary, fv_error *error);
 fv_status fv_outputs_commit(fv_outputs *outputs, fv_error *error);
 /* Whether it is complete but has not got its name yet. */

@@ -33,7 +33,7 @@ typedef struct fv_gzip_part { const void *data; size_t size; } fv_gzip_part;
 /* Appends one piece, the parts one after another. */
 void      fv_gzip_encode(int level, const fv_gzip_part *parts, int nparts, fv_bytes *out);
 int64_t   fv_gzip_encode_memory(int64_t size); /* for a piece of that size, output included */
-/* Writes the file from its pieces and syncs it. */
+/* Writes the file from its pieces. */
 fv_status fv_gzip_assemble(const char *path, fv_pieces *pieces, fv_error *error);
 
 #endif

@@ -445,7 +445,7 @@ static fv_status assemble(fv_writer *base, fv_pieces *pieces, fv_error *error) {
     int fd;
     FV_TRY(fv_file_open_write(base->path, &fd, error));
     fv_status status = put_pieces((const writer *)base, pieces, fd, error);
-    if (status == FV_OK) status = fv_file_sync(fd, base->path, error);
+    if (status == FV_OK) fv_file_start_sync(fd);
     fv_status closed = fv_file_close(fd, base->path, status == FV_OK ? error : NULL);
     return status == FV_OK ? closed : status;
 }

@@ -397,7 +397,7 @@ fv_status fv_tiff_assemble(fv_writer *base, fv_pieces *pieces, fv_error *error) 
     uint32_t *sizes = fv_alloc((size_t)pieces->count * sizeof *sizes);
     fv_status status = put_pieces(w, pieces, fd, sizes, &end, error);
     if (status == FV_OK) status = put_container(w, fd, sizes, end, error);
-    if (status == FV_OK) status = fv_file_sync(fd, base->path, error);
+    if (status == FV_OK) fv_file_start_sync(fd);
     free(sizes);
     fv_status closed = fv_file_close(fd, base->path, status == FV_OK ? error : NULL);
     return status == FV_OK ? closed : status;

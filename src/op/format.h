@@ -78,7 +78,8 @@ struct fv_format {
     fv_status (*put)(fv_writer *writer, const fv_block *block, fv_error *error);
     fv_status (*sync)(fv_writer *writer, fv_error *error);
     fv_status (*finish)(fv_writer *writer, fv_error *error);
-    /* assembled formats: encode one piece into bytes (thread-safe, pure); assemble writes the whole temporary file, synced. */
+    /* assembled formats: encode one piece into bytes (thread-safe, pure); assemble writes the whole temporary file. Whoever gives
+     * it its name makes it durable first, many files at a time. */
     fv_status (*encode)(fv_writer *writer, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error);
     fv_status (*assemble)(fv_writer *writer, fv_pieces *pieces, fv_error *error);
     void (*free_writer)(fv_writer *writer);
@@ -120,7 +121,7 @@ typedef struct fv_table_options {
 typedef struct fv_table_format {
     const char *name, *extensions, *brief;
     /* True: it writes into the final path by itself in one transaction (SQLite). False: path is a temporary that the caller
-     * renames to the final path (CSV); with append it first copies the table there. */
+     * syncs and renames to the final path (CSV); with append it first copies the table there. */
     bool in_place;
     /* existing: the final path, whether or not a file is there yet. */
     fv_status (*write)(const char *path, const char *existing, const fv_table_type *type, const fv_table_options *options,

@@ -313,6 +313,7 @@ fv_status fv_record_build(const char *folder, fv_error *error) {
     if (sqlite3_close(d.sql) && status == FV_OK) status = fv_fail(error, FV_ERROR_IO, "cannot close %s", path);
     if (status == FV_OK) status = sync_file(temporary, error);
     if (status == FV_OK) status = fv_path_replace(temporary, path, error);
+    if (status == FV_OK) status = fv_path_sync_folder(path, error);
     if (status != FV_OK) unlink(temporary);
     free(path);
     free(temporary);

@@ -227,7 +227,6 @@ static fv_status csv_write(const char *path, const char *existing, const fv_tabl
     FV_TRY(fv_file_open_write(path, &o.fd, error));
     fv_hasher_init(&o.hasher);
     fv_status status = write_table(&o, existing, type, options, source, error);
-    if (status == FV_OK) status = fv_file_sync(o.fd, path, error);
     fv_status closed = fv_file_close(o.fd, path, status == FV_OK ? error : NULL);
     fv_hasher_finish(&o.hasher);
     fv_bytes_release(&o.buffer);
