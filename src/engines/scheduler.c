@@ -11,6 +11,7 @@ typedef struct stage_state {
     int64_t limit;             /* tasks to hand out */
     int64_t cursor, out, done;
     int     readers;           /* needed stages that have not yet used it */
+    int64_t end_memory;        /* that merging its partials needs; 0: not known yet */
 } stage_state;
 
 struct fv_item {
@@ -224,8 +225,10 @@ static bool stage_job(fv_scheduler *s, fv_item *item, int index, fv_job *job) {
         return true;
     }
     if (state->out > 0 || state->done < state->limit) return false;
+    if (!state->end_memory) state->end_memory = 1 + fv_stage_end_memory(item->instance, stage);
+    if (!fits(s, state->end_memory)) return false;
     job->kind = FV_JOB_END;
-    job->memory = 0;
+    job->memory = state->end_memory;
     state->ending = true;
     return true;
 }

@@ -71,6 +71,8 @@ fv_status fv_task_run(fv_instance *instance, const fv_stage *stage, int64_t task
 /* All tasks of the stage are done: ends its passes, so that their results can be used, and puts its files together under their
  * temporary names. */
 fv_status fv_stage_end(fv_instance *instance, const fv_stage *stage, fv_error *error);
+/* Bytes that ending a stage whose tasks are all done will need, roughly. */
+int64_t fv_stage_end_memory(const fv_instance *instance, const fv_stage *stage);
 /* What lies under index -1 of a pass's results: their number, then a bit for each that is not empty. Put last, so that with it
  * the pass is finished. */
 typedef struct fv_results_list {

@@ -198,6 +198,23 @@ static fv_status assemble(fv_instance *instance, const fv_target *target, fv_err
     return status;
 }
 
+/* A merge holds what it merges, roughly: the bytes of all partials, or of two where they are added to one another. */
+int64_t fv_stage_end_memory(const fv_instance *instance, const fv_stage *stage) {
+    int64_t most = 0;
+    for (int t = 0; t < stage->ntargets; t++) {
+        const fv_target *target = &stage->targets[t];
+        if (target->kind != FV_TARGET_PASS) continue;
+        bool    added = target->node->op->passes[target->pass].combine;
+        int64_t bytes = 0, count = added ? FV_MIN(stage->ntasks, 2) : stage->ntasks;
+        for (int64_t i = 0; i < count; i++) {
+            fv_hash key = fv_key_partial(target->node, target->pass, &stage->lattice, i);
+            bytes += (int64_t)fv_store_size(instance->context->store, key);
+        }
+        most = FV_MAX(most, bytes);
+    }
+    return most;
+}
+
 fv_status fv_stage_end(fv_instance *instance, const fv_stage *stage, fv_error *error) {
     FV_TRY(fv_fault_point("end", error));
     FV_TRY(finish_passes(instance, stage, error));
