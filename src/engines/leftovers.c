@@ -2,7 +2,10 @@
 #include "engines/leftovers.h"
 #include <stdlib.h>
 
-enum { MANY = 400 }; /* more than wait for their names at a time */
+enum {
+    MANY = 400, /* more than wait for their names at a time */
+    SOME = 32,  /* added before it is worth looking which are settled */
+};
 
 typedef struct left { /* by one item */
     struct left *next;
@@ -85,10 +88,10 @@ void fv_leftovers_add(fv_leftovers *l, const fv_instance *instance, const bool *
     pthread_mutex_lock(&l->mutex);
     item->next = l->first;
     l->first = item;
-    bool many = ++l->count > MANY;
+    bool many = ++l->count > MANY, some = l->count % SOME == 0;
     pthread_mutex_unlock(&l->mutex);
     if (many) fv_leftovers_settle(l);
-    else forget(l);
+    else if (some) forget(l);
 }
 
 void fv_leftovers_settle(fv_leftovers *l) {

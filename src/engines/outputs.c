@@ -2,7 +2,7 @@
 #include "engines/outputs.h"
 #include "base/file.h"
 #include "engines/ledger.h"
-#include <dirent.h>
+#include "engines/temporaries.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -24,6 +24,7 @@ typedef struct pending {
 struct fv_outputs {
     char           *folder;
     fv_ledger      *ledger;
+    fv_temporaries *temporaries;
     bool            overwrite, fresh;
     pthread_mutex_t mutex; /* guards what follows */
     claim          *claims;
@@ -42,6 +43,7 @@ fv_status fv_outputs_open(const char *folder, bool overwrite, bool fresh, fv_out
     fv_outputs *outputs = fv_calloc(sizeof *outputs);
     outputs->folder = fv_sprintf("%s/outputs", folder);
     outputs->ledger = ledger;
+    outputs->temporaries = fv_temporaries_new();
     outputs->overwrite = overwrite;
     outputs->fresh = fresh;
     pthread_mutex_init(&outputs->mutex, NULL);
@@ -62,6 +64,7 @@ void fv_outputs_free(fv_outputs *outputs) {
         free(outputs->waiting[i].temporary);
     }
     fv_ledger_close(outputs->ledger);
+    fv_temporaries_free(outputs->temporaries);
     pthread_mutex_destroy(&outputs->mutex);
     free(outputs->folder);
     free(outputs);
@@ -130,46 +133,11 @@ static fv_status make_parent(const char *path, fv_error *error) {
     return status;
 }
 
-/* What follows the name of an output in that of its temporary: 16 digits of the key, perhaps - and 8 of the epoch. */
-static bool is_temporary(const char *rest) {
-    static const char digits[] = "0123456789abcdef";
-    if (strspn(rest, digits) != 16) return false;
-    rest += 16;
-    if (*rest == '-' && strspn(rest + 1, digits) == 8) rest += 9;
-    return !strcmp(rest, ".fovea");
-}
-
-/* Temporaries lie beside their output: .NAME.KEY.fovea, with -EPOCH behind the key where pieces are put in place. Finds the one
- * of this key and removes those of others. */
-static char *take_up(const char *path, const char *key) {
-    const char *name = fv_path_name(path);
-    size_t      length = strlen(name), key_length = strlen(key);
-    char       *folder = fv_strdup(path), *found = NULL;
-    folder[name - path] = 0;
-    DIR           *d = opendir(*folder ? folder : ".");
-    struct dirent *entry;
-    while (d && (entry = readdir(d))) {
-        const char *n = entry->d_name;
-        if (n[0] != '.' || strncmp(n + 1, name, length) || n[1 + length] != '.' || !is_temporary(n + 2 + length)) continue;
-        char *whole = fv_sprintf("%s%s", folder, n);
-        bool  same = !strncmp(n + 2 + length, key, key_length) && n[2 + length + key_length] == '-';
-        if (same && !found) {
-            found = whole;
-            continue;
-        }
-        fv_path_remove(whole, NULL);
-        free(whole);
-    }
-    if (d) closedir(d);
-    free(folder);
-    return found;
-}
-
-static fv_status claim_path(fv_outputs *outputs, const char *path, fv_error *error) {
-    bool      taken_over = false;
+static fv_status claim_path(fv_outputs *outputs, const char *path, bool *taken_over, fv_error *error) {
     fv_lease *lease;
-    FV_TRY(fv_lease_acquire(path, &lease, &taken_over, error));
-    if (taken_over) fv_log("fovea: %s: the run that was writing it has died; going on from what it left", path);
+    *taken_over = false;
+    FV_TRY(fv_lease_acquire(path, &lease, taken_over, error));
+    if (*taken_over) fv_log("fovea: %s: the run that was writing it has died; going on from what it left", path);
     claim *c = fv_calloc(sizeof *c);
     *c = (claim){ .path = fv_strdup(path), .lease = lease };
     pthread_mutex_lock(&outputs->mutex);
@@ -181,19 +149,10 @@ static fv_status claim_path(fv_outputs *outputs, const char *path, fv_error *err
 
 fv_status fv_outputs_begin(fv_outputs *outputs, const char *path, fv_hash key, bool parallel, char **temporary, fv_hash *epoch,
                            fv_error *error) {
-    char hex[33];
+    bool taken_over;
     FV_TRY(make_parent(path, error));
-    FV_TRY(claim_path(outputs, path, error));
-    fv_hash_format(key, hex);
-    hex[16] = 0;
-    const char *name = fv_path_name(path);
-    *temporary = parallel ? take_up(path, hex) : NULL;
-    if (!*temporary && parallel) {
-        struct { double now; int pid; fv_hash key; } seed = { fv_now(), getpid(), key };
-        fv_hash random = fv_hash_bytes(&seed, sizeof seed);
-        *temporary = fv_sprintf("%.*s.%s.%s-%08x.fovea", (int)(name - path), path, name, hex, (unsigned)random.low);
-    } else if (!*temporary)
-        *temporary = fv_sprintf("%.*s.%s.%s.fovea", (int)(name - path), path, name, hex);
+    FV_TRY(claim_path(outputs, path, &taken_over, error));
+    *temporary = fv_temporaries_name(outputs->temporaries, path, key, parallel, taken_over);
     *epoch = fv_hash_bytes(*temporary, strlen(*temporary));
     return FV_OK;
 }

@@ -60,6 +60,20 @@ def a_scalar_that_comes_from_disk_stops_nobody(folder):
         run("run", "-q", "--workers", "1", "--chunk", "2x64x64", "--patience", "0.001", "-e", text, folder=folder, timeout=60)
 
 
+# ---- temporaries
+
+@test
+def what_an_earlier_run_left_under_another_key_is_removed(folder):
+    for name in "a.png", "a.npy", "a.zarr":
+        pathlib.Path(folder, f".{name}.0123456789abcdef.fovea").write_bytes(b"old")
+        pathlib.Path(folder, f".{name}.0123456789abcdef-01234567.fovea").write_bytes(b"old")
+        pathlib.Path(folder, f".{name}.note.fovea").write_bytes(b"not ours")
+        pathlib.Path(folder, f".{name}.b.0123456789abcdef.fovea").write_bytes(b"of another output")
+        run("run", "-q", "-e", f'phantom("noise", [40, 40]) |> convert("uint8") |> write("{name}")', folder=folder)
+        left = sorted(p.name for p in pathlib.Path(folder).glob(f".{name}.*"))
+        assert left == [f".{name}.b.0123456789abcdef.fovea", f".{name}.note.fovea"], left
+
+
 # ---- what is in the store
 
 def damage(folder):

@@ -1,0 +1,145 @@
+/* Names of temporaries. A folder is read once and what was found there remembered, since a folder of results may be very full. */
+#include "engines/temporaries.h"
+#include "base/file.h"
+#include <dirent.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { FOLDERS = 16 }; /* remembered at a time */
+
+typedef struct listing {
+    char  *folder; /* with its slash; empty: the current one */
+    char **names;  /* of temporaries, in order */
+    size_t count;
+} listing;
+
+struct fv_temporaries {
+    pthread_mutex_t mutex;
+    listing         listings[FOLDERS];
+    int             next; /* to be replaced */
+};
+
+fv_temporaries *fv_temporaries_new(void) {
+    fv_temporaries *t = fv_calloc(sizeof *t);
+    pthread_mutex_init(&t->mutex, NULL);
+    return t;
+}
+
+static void release(listing *l) {
+    for (size_t i = 0; i < l->count; i++) free(l->names[i]);
+    free(l->names);
+    free(l->folder);
+    *l = (listing){ 0 };
+}
+
+void fv_temporaries_free(fv_temporaries *t) {
+    for (int i = 0; i < FOLDERS; i++) release(&t->listings[i]);
+    pthread_mutex_destroy(&t->mutex);
+    free(t);
+}
+
+/* What ends the name of a temporary: a dot, 16 digits of the key, perhaps - and 8 of the epoch, .fovea */
+static bool is_ending(const char *rest) {
+    static const char digits[] = "0123456789abcdef";
+    if (*rest++ != '.' || strspn(rest, digits) != 16) return false;
+    rest += 16;
+    if (*rest == '-' && strspn(rest + 1, digits) == 8) rest += 9;
+    return !strcmp(rest, ".fovea");
+}
+
+static bool is_temporary(const char *name) {
+    const char *dot = name[0] == '.' ? strrchr(name, '.') : NULL;
+    for (const char *p = dot; p && p > name + 1; p--)
+        if (is_ending(p)) return true;
+    return false;
+}
+
+static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+static void read_folder(listing *l, const char *folder) {
+    DIR           *d = opendir(*folder ? folder : ".");
+    struct dirent *entry;
+    fv_bytes       names = { 0 };
+    while (d && (entry = readdir(d))) {
+        if (!is_temporary(entry->d_name)) continue;
+        char *name = fv_strdup(entry->d_name);
+        fv_bytes_append(&names, &name, sizeof name);
+    }
+    if (d) closedir(d);
+    release(l);
+    *l = (listing){ fv_strdup(folder), (char **)(void *)names.data, names.size / sizeof(char *) };
+    if (l->count) qsort(l->names, l->count, sizeof *l->names, by_name);
+}
+
+static const listing *list(fv_temporaries *t, const char *folder, bool again) {
+    for (int i = 0; i < FOLDERS; i++) {
+        listing *l = &t->listings[i];
+        if (!l->folder || strcmp(l->folder, folder)) continue;
+        if (again) read_folder(l, folder);
+        return l;
+    }
+    listing *l = &t->listings[t->next];
+    t->next = (t->next + 1) % FOLDERS;
+    read_folder(l, folder);
+    return l;
+}
+
+/* Copies of those names that begin with ".NAME.", whose number is added to *count. */
+static char **of_output(const listing *l, const char *name, size_t *count) {
+    fv_bytes found = { 0 };
+    char    *start = fv_sprintf(".%s.", name);
+    size_t   length = strlen(start), low = 0, high = l->count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (strcmp(l->names[middle], start) < 0) low = middle + 1;
+        else high = middle;
+    }
+    for (; low < l->count && !strncmp(l->names[low], start, length); low++) {
+        if (!is_ending(l->names[low] + length - 1)) continue; /* of NAME.MORE */
+        char *copy = fv_strdup(l->names[low]);
+        fv_bytes_append(&found, &copy, sizeof copy);
+    }
+    free(start);
+    *count = found.size / sizeof(char *);
+    return (char **)(void *)found.data;
+}
+
+static char *take_up(const char *folder, const char *start, char **names, size_t count, bool parallel) {
+    char *taken = NULL;
+    for (size_t i = 0; i < count; i++) {
+        char *whole = fv_sprintf("%s%s", folder, names[i]);
+        bool  same = parallel && !taken && !strncmp(names[i], start, strlen(start)) && names[i][strlen(start)] == '-';
+        if (same && fv_file_exists(whole)) {
+            taken = whole;
+        } else {
+            fv_path_remove(whole, NULL);
+            free(whole);
+        }
+        free(names[i]);
+    }
+    free(names);
+    return taken;
+}
+
+char *fv_temporaries_name(fv_temporaries *t, const char *path, fv_hash key, bool parallel, bool again) {
+    const char *name = fv_path_name(path);
+    char       *folder = fv_sprintf("%.*s", (int)(name - path), path);
+    char        hex[33];
+    size_t      count;
+    fv_hash_format(key, hex);
+    char *start = fv_sprintf(".%s.%.16s", name, hex);
+    pthread_mutex_lock(&t->mutex);
+    char **names = of_output(list(t, folder, again), name, &count);
+    pthread_mutex_unlock(&t->mutex);
+    char *found = take_up(folder, start, names, count, parallel);
+    if (!found && parallel) {
+        struct { double now; int pid; fv_hash key; } seed = { fv_now(), getpid(), key };
+        fv_hash random = fv_hash_bytes(&seed, sizeof seed);
+        found = fv_sprintf("%s%s-%08x.fovea", folder, start, (unsigned)random.low);
+    } else if (!found)
+        found = fv_sprintf("%s%s.fovea", folder, start);
+    free(start);
+    free(folder);
+    return found;
+}
