@@ -300,7 +300,7 @@ static fv_status read_scale(const fields *f, bool colour, const char *path, fv_n
 
 static fv_status read_offset(const fields *f, const char *path, fv_nifti_header *h, fv_error *error) {
     double  real = h->version == 1 ? get_real(f, f->at->vox_offset) : 0;
-    if (!(real >= -0x1p31 && real < 0x1p31))
+    if (!(real >= -2147483648.0 && real < 2147483648.0))
         return fv_fail(error, FV_ERROR_INPUT, "%s: vox_offset of the NIfTI header is %g", path, real);
     int64_t offset = h->version == 1 ? (int64_t)real : get_integer(f, f->at->vox_offset, 8),
             least = h->pair ? 0 : f->at->size + FV_NIFTI_EXTENDER;

@@ -341,7 +341,8 @@ APART static value evaluate_call(builder *b, const fv_expr *expr) {
         bind_argument(b, &c, &expr->args[a], &v, &position);
     }
     check_missing(b, &c);
-    return c.bad ? (value){ .kind = BAD } : finish_call(b, &c);
+    if (c.bad) return (value){ .kind = BAD };
+    return finish_call(b, &c);
 }
 
 /* ---------------------------------------------------------------- operators written in other operators */
