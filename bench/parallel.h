@@ -129,6 +129,11 @@ static void bench_chunk(bench_stage *s, int64_t chunk, bench_hands *hands) {
     if (s->pass->run(&r, &error) != FV_OK) bench_die(&error);
     hands->busy += fv_now() - start;
     hands->cpu += fv_thread_cpu() - cpu;
+    if (r.out && s->output->data) { /* somebody wants to go on with it */
+        fv_block_init(&all, out.dtype, &whole, s->output->data);
+        fv_block window = fv_block_window(&all, &r.need.region);
+        fv_block_copy(&window, &out);
+    }
 }
 
 static void *bench_worker(void *stage) {
@@ -171,7 +176,8 @@ static void bench_finish_pass(bench_stage *s, int64_t npartials) {
     s->results = made;
 }
 
-/* Seconds of one run, and of processor time in it. params is the operator's filled struct; output gets its type. */
+/* Seconds of one run, and of processor time in it. params is the operator's filled struct; output gets its type,
+ * and its pixels if it has room for them. */
 static double bench_run(const char *name, void *params, bench_image **inputs, int given, const int64_t *chunk, int threads,
                         bench_image *output, double *cpu) {
     static fv_arena    arena;
@@ -213,8 +219,8 @@ static double bench_run(const char *name, void *params, bench_image **inputs, in
 }
 
 /* The best of several runs, on one thread and on two, as one line. */
-static void bench_report(const char *what, const char *name, void *params, bench_image **inputs, int given, const int64_t *chunk,
-                         int repeats) {
+static inline void bench_report(const char *what, const char *name, void *params, bench_image **inputs, int given,
+                                const int64_t *chunk, int repeats) {
     double      best[3] = { 1e9, 1e9, 1e9 }, least = 1e9;
     bench_image output = { 0 };
     for (int i = 0; i < repeats; i++)

@@ -20,6 +20,7 @@ size_t fv__edt_scratch(fv__edt *e, void *scratch) {
     e->nothing = fv_scratch_take(&pieces, (e->nx + SLACK * 2) * (int64_t)sizeof *e->nothing);
     e->line = fv_scratch_take(&pieces, (e->nx + 2 * REACH + SLACK * 4) * (int64_t)sizeof *e->line);
     e->result = fv_scratch_take(&pieces, (e->nx + SLACK * 2) * (int64_t)sizeof *e->result);
+    e->squares = fv_scratch_take(&pieces, 3 * (REACH + 2) * (int64_t)sizeof *e->squares);
     e->rows = fv_scratch_take(&pieces, (e->ny + 2 * REACH) * (int64_t)sizeof *e->rows);
     e->wide = fv_scratch_take(&pieces, (plane + SLACK) * (int64_t)sizeof *e->wide);
     e->wide_spread = fv_scratch_take(&pieces, (plane + SLACK) * (int64_t)sizeof *e->wide_spread);
@@ -67,6 +68,24 @@ static void carry_i32(int32_t *restrict to, const int32_t *restrict carry, int64
     for (int64_t i = 0; i < n; i++) to[i] = !carry || carry[i] == FV__EDT_NONE ? FV__EDT_NONE : carry[i] - 1;
 }
 
+static inline uint16_t square_u16(double weight, int64_t k) {
+    double square = weight * (double)(k * k);
+    return square > UINT16_MAX ? UINT16_MAX : (uint16_t)square;
+}
+
+static void set_squares(uint16_t *squares, double weight) { /* w k^2 */
+    for (int64_t k = 0; k <= REACH + 1; k++) squares[k] = square_u16(weight, k);
+    squares[REACH] = squares[REACH + 1] = UINT16_MAX; /* these are not searched */
+}
+
+static void prepare_near(fv__edt *e) {
+    for (int d = 0; d < 3; d++) set_squares(e->squares + d * (REACH + 2), e->weights.axis[d]);
+    memset(e->nothing, 0, (size_t)(e->nx + SLACK * 2) * sizeof *e->nothing);
+    memset(e->line, 0, (size_t)(e->nx + 2 * REACH + SLACK * 4) * sizeof *e->line);
+    for (int64_t y = -REACH; y < e->ny + REACH; y++)
+        e->rows[y + REACH] = y >= 0 && y < e->ny ? e->plane + y * e->nx : e->nothing;
+}
+
 void fv__edt_scan(fv__edt *e) {
     int64_t  plane = e->ny * e->nx, nx = e->nx;
     uint8_t *edge = (uint8_t *)e->line; /* unused until planes are searched */
@@ -78,6 +97,7 @@ void fv__edt_scan(fv__edt *e) {
         for (int64_t z = e->nz - 1; z >= 0; z--)
             count_u8_down(row + z * plane, z < e->nz - 1 ? row + (z + 1) * plane : edge, nx);
     }
+    prepare_near(e);
 }
 
 /* The same without the limit of 255; the zeros are those of steps. */
@@ -109,11 +129,6 @@ static inline bool any_u16s(fv_u16s v) {
     for (int i = 0; i < FV_VECTOR_BYTES / 8; i++) sum |= w[i];
     return sum != 0;
 #endif
-}
-
-static inline uint16_t square_u16(double weight, int64_t k) {
-    double square = weight * (double)(k * k);
-    return square > UINT16_MAX ? UINT16_MAX : (uint16_t)square;
 }
 
 /* to[i] = max over k of near[k][i] - w k^2, for k from -most to most as long as that can make a difference; `near` points at
@@ -155,11 +170,6 @@ static void close_plane(fv__edt *e, int64_t z, const uint16_t *squares) {
     memset(e->plane + n, 0, SLACK * 2 * sizeof *e->plane);
 }
 
-static void set_squares(uint16_t *squares, double weight) {
-    for (int64_t k = 0; k <= REACH + 1; k++) squares[k] = square_u16(weight, k);
-    squares[REACH] = squares[REACH + 1] = UINT16_MAX; /* these are not searched */
-}
-
 /* Squared distances below this are right: 16 bits hold them, and no axis was left unsearched. */
 static double near_limit(const fv__edt *e) {
     double limit = UINT16_MAX;
@@ -169,15 +179,10 @@ static double near_limit(const fv__edt *e) {
 
 /* False, and some rows put in vain, where 16 bits are too few. */
 static bool plane_near(fv__edt *e, int64_t z, fv__edt_put *put, void *context) {
-    uint16_t  squares[3][REACH + 2], limit = (uint16_t)(UINT16_MAX - near_limit(e));
+    uint16_t(*squares)[REACH + 2] = (uint16_t(*)[REACH + 2])e->squares, limit = (uint16_t)(UINT16_MAX - near_limit(e));
     int64_t   nx = e->nx, most_y = FV_MIN(REACH - 1, e->ny - 1), most_x = FV_MIN(REACH - 1, nx - 1);
     uint16_t *line = e->line + REACH + SLACK;
-    for (int d = 0; d < 3; d++) set_squares(squares[d], e->weights.axis[d]);
     close_plane(e, z, squares[0]);
-    memset(e->nothing, 0, (size_t)(nx + SLACK * 2) * sizeof *e->nothing);
-    memset(e->line, 0, (size_t)(nx + 2 * REACH + SLACK * 4) * sizeof *e->line);
-    for (int64_t y = -REACH; y < e->ny + REACH; y++)
-        e->rows[y + REACH] = y >= 0 && y < e->ny ? e->plane + y * nx : e->nothing;
     for (int64_t y = e->y0; y < e->y1; y++) {
         const uint16_t *result = e->plane + y * nx;
         uint16_t        least = UINT16_MAX;

@@ -32,7 +32,7 @@ typedef struct fv__edt {
     bool            far_made;
     const int32_t  *above, *below; /* a plane each: steps from the first and last plane to a zero outside; NULL: none */
     uint16_t       *plane;  /* closeness 65535 - d^2 before the search along y */
-    uint16_t       *nothing, *line, *result;
+    uint16_t       *nothing, *line, *result, *squares;
     const uint16_t **rows;
     double         *wide, *wide_spread, *wide_line, *wide_result, *wide_nothing, *parabola;
     const double  **wide_rows;

@@ -1,0 +1,332 @@
+/* Watershed of a box; see flood.h. */
+#include "ops/segmentation/flood.h"
+#include "op/scratch.h"
+
+enum { OWN, HALO, MARKED }; /* kinds of cells, and of regions: closed, open, marked */
+
+/* ---------------------------------------------------------------- geometry */
+
+static void set_offsets(fv__flood *f, int64_t connectivity) {
+    f->noffsets = 0;
+    for (int code = 0; code < 27; code++) {
+        int     step[3] = { code / 9 - 1, code / 3 % 3 - 1, code % 3 - 1 }, steps = 0;
+        int64_t offset = 0;
+        bool    exists = true;
+        for (int d = 0; d < 3; d++) {
+            steps += step[d] != 0;
+            exists = exists && (!step[d] || f->axis[d] >= 0);
+            offset += step[d] * f->stride[d];
+        }
+        if (exists && steps && steps <= connectivity) f->offset[f->noffsets++] = offset;
+    }
+}
+
+size_t fv__flood_init(fv__flood *f, const fv_image_type *image, const fv_region *own, int64_t connectivity, void *scratch) {
+    int spatial[FV_MAX_DIMS], n = fv_image_type_spatial(image, spatial);
+    *f = (fv__flood){ .image = image, .own = *own, .axis = { -1, -1, -1 }, .groups = 1 };
+    for (int i = 0; i < n; i++) f->axis[3 - n + i] = spatial[i];
+    for (int d = 0; d < image->ndim; d++)
+        if (d != f->axis[0] && d != f->axis[1] && d != f->axis[2]) {
+            f->other[f->nothers++] = d;
+            f->groups *= own->size[d];
+        }
+    int64_t stride = 1, voxels = f->groups;
+    for (int d = 2; d >= 0; d--) {
+        f->size[d] = f->axis[d] >= 0 ? own->size[f->axis[d]] : 1;
+        f->pad[d] = f->axis[d] >= 0;
+        f->stride[d] = stride;
+        stride *= f->size[d] + 2 * f->pad[d];
+        voxels *= f->size[d];
+    }
+    f->group_stride = stride;
+    f->cells = f->groups * stride;
+    f->wide = fv_dtype_size(image->dtype) == 8 || image->dtype == FV_INT32 || image->dtype == FV_UINT32;
+    set_offsets(f, connectivity);
+    fv_scratch pieces = { scratch, 0 };
+    int64_t    room = stride + 64; /* offsets and vectors reach beyond the first and last cell */
+    int64_t    key = f->wide ? 8 : 4, edges = voxels / 2 + (f->cells - voxels) + 1;
+    char      *keys = fv_scratch_take(&pieces, (f->cells + 2 * room) * key);
+    uint32_t  *nodes = fv_scratch_take(&pieces, (f->cells + 2 * room) * 4);
+    f->key = keys ? keys + room * key : NULL;
+    f->node = nodes ? nodes + room : NULL;
+    f->kind = fv_scratch_take(&pieces, f->cells);
+    f->up = fv_scratch_take(&pieces, f->cells * 4);
+    f->seat = fv_scratch_take(&pieces, f->cells * 4);
+    f->active = fv_scratch_take(&pieces, f->cells * 4);
+    f->choice = fv_scratch_take(&pieces, f->cells * 4);
+    f->tree = fv_scratch_take(&pieces, (f->cells + 1) * 4);
+    f->best = fv_scratch_take(&pieces, edges * (f->wide ? 24 : 16));
+    return pieces.used;
+}
+
+static int64_t first_cell(const fv__flood *f, int64_t group, int64_t z, int64_t y) { /* of own row (z, y) */
+    return group * f->group_stride + (z + f->pad[0]) * f->stride[0] + (y + f->pad[1]) * f->stride[1] + f->pad[2];
+}
+
+static void group_position(const fv__flood *f, int64_t group, int64_t *position) {
+    for (int i = f->nothers - 1; i >= 0; i--) {
+        position[f->other[i]] = f->own.start[f->other[i]] + group % f->own.size[f->other[i]];
+        group /= f->own.size[f->other[i]];
+    }
+}
+
+void fv__flood_position(const fv__flood *f, int64_t cell, int64_t *position) {
+    int64_t rest = cell % f->group_stride;
+    group_position(f, cell / f->group_stride, position);
+    for (int d = 0; d < 3; rest %= f->stride[d], d++)
+        if (f->axis[d] >= 0) position[f->axis[d]] = f->own.start[f->axis[d]] + rest / f->stride[d] - f->pad[d];
+}
+
+/* Position of an edge's earlier end in the whole image's raster order, and which neighbour of it the later end is. */
+static uint64_t place_of(const fv__flood *f, int64_t lower, int64_t upper) {
+    int64_t  position[FV_MAX_DIMS], index = 0;
+    uint64_t code = 0;
+    fv__flood_position(f, lower, position);
+    for (int d = 0; d < 3; d++)
+        if (f->axis[d] >= 0) index = index * f->image->shape[f->axis[d]] + position[f->axis[d]];
+    while (f->offset[code] != upper - lower) code++;
+    return (uint64_t)index * 32 + code;
+}
+
+/* ---------------------------------------------------------------- reading */
+
+/* Keys in the order of the values: nan above infinity, -0 as 0. The greatest key is left free. */
+static inline uint32_t key_f32(float x) {
+    uint32_t bits;
+    if (x != x) return UINT32_MAX - 1;
+    x += 0.0f;
+    memcpy(&bits, &x, sizeof bits);
+    return bits >> 31 ? ~bits : bits | 0x80000000u;
+}
+static inline uint64_t key_f64(double x) {
+    uint64_t bits;
+    if (x != x) return UINT64_MAX - 1;
+    x += 0.0;
+    memcpy(&bits, &x, sizeof bits);
+    return bits >> 63 ? ~bits : bits | 0x8000000000000000u;
+}
+static inline uint64_t key_u64(uint64_t x) { return x == UINT64_MAX ? x - 1 : x; }
+
+#define KEYS(KEY, type, expression)                      \
+    for (int64_t i = 0; i < n; i++) {                    \
+        type x = ((const type *)from)[i * stride];       \
+        ((KEY *)to)[i] = (KEY)(expression);              \
+    }                                                    \
+    break;
+static void load_keys(void *restrict to, const void *restrict from, fv_dtype dtype, int64_t stride, int64_t n) {
+    switch (dtype) {
+    case FV_BOOL:
+    case FV_UINT8: KEYS(uint32_t, uint8_t, x)
+    case FV_INT8: KEYS(uint32_t, int8_t, x + 128)
+    case FV_UINT16: KEYS(uint32_t, uint16_t, x)
+    case FV_INT16: KEYS(uint32_t, int16_t, x + 32768)
+    case FV_FLOAT32:
+        if (stride == 1) {
+            for (int64_t i = 0; i < n; i++) ((uint32_t *)to)[i] = key_f32(((const float *)from)[i]);
+            return;
+        }
+        KEYS(uint32_t, float, key_f32(x))
+    case FV_UINT32: KEYS(uint64_t, uint32_t, x)
+    case FV_INT32: KEYS(uint64_t, int32_t, (int64_t)x + INT32_MAX + 1)
+    case FV_UINT64: KEYS(uint64_t, uint64_t, key_u64(x))
+    case FV_INT64: KEYS(uint64_t, int64_t, key_u64((uint64_t)x ^ 0x8000000000000000u))
+    default: KEYS(uint64_t, double, key_f64(x))
+    }
+}
+
+#define MASKED(KEY)                                                                           \
+    for (int64_t i = 0; i < n; i++) {                                                         \
+        ((KEY *)to)[i] = set[i * stride] ? ((KEY *)to)[i] : (KEY)~(KEY)0;                     \
+    }
+static void mask_keys(void *to, bool wide, const uint8_t *set, int64_t stride, int64_t n) {
+    if (wide) MASKED(uint64_t)
+    else MASKED(uint32_t)
+}
+
+/* Rows of the box and its shell, as far as the image reaches: what is not there has no key. */
+static void load_row(fv__flood *f, const fv_block *image, const fv_block *mask, const int64_t *start, int64_t cell, int64_t n) {
+    int    x = f->axis[2];
+    size_t size = f->wide ? 8 : 4;
+    char  *to = (char *)f->key + cell * (int64_t)size;
+    load_keys(to, fv_block_at(image, start), image->dtype, image->stride[x], n);
+    if (mask) mask_keys(to, f->wide, fv_block_at(mask, start), mask->stride[x], n);
+}
+
+static void load_image(fv__flood *f, const fv_block *image, const fv_block *mask) {
+    size_t           size = f->wide ? 8 : 4;
+    int64_t          room = f->group_stride + 64, position[FV_MAX_DIMS];
+    const fv_region *there = &image->region;
+    memset((char *)f->key - room * (int64_t)size, 0xff, (size_t)(f->cells + 2 * room) * size);
+    int64_t low[3] = { 0 }, high[3] = { 1, 1, 1 }; /* from the first own voxel on */
+    for (int d = 0; d < 3; d++) {
+        if (f->axis[d] < 0) continue;
+        low[d] = FV_MAX(there->start[f->axis[d]] - f->own.start[f->axis[d]], -f->pad[d]);
+        high[d] = FV_MIN(there->start[f->axis[d]] + there->size[f->axis[d]] - f->own.start[f->axis[d]], f->size[d] + f->pad[d]);
+    }
+    for (int64_t group = 0; group < f->groups; group++) {
+        group_position(f, group, position);
+        for (int64_t z = low[0]; z < high[0]; z++)
+            for (int64_t y = low[1]; y < high[1]; y++) {
+                if (f->axis[0] >= 0) position[f->axis[0]] = f->own.start[f->axis[0]] + z;
+                if (f->axis[1] >= 0) position[f->axis[1]] = f->own.start[f->axis[1]] + y;
+                position[f->axis[2]] = f->own.start[f->axis[2]] + low[2];
+                load_row(f, image, mask, position, first_cell(f, group, z, y) + low[2], high[2] - low[2]);
+            }
+    }
+}
+
+static uint32_t key_is_set(const fv__flood *f, int64_t cell) {
+    return f->wide ? ((uint64_t *)f->key)[cell] != UINT64_MAX : ((uint32_t *)f->key)[cell] != UINT32_MAX;
+}
+
+/* ---------------------------------------------------------------- joining */
+
+/* Follows links to the one that links to itself, and links all on the way to it. */
+static uint32_t flatten(uint32_t *link, uint32_t from) {
+    uint32_t root = from;
+    while (link[root] != root) root = link[root];
+    while (link[from] != root) {
+        uint32_t next = link[from];
+        link[from] = root;
+        from = next;
+    }
+    return root;
+}
+
+/* Own cells that have a cell of another region beside them. */
+static int64_t list_border(fv__flood *f, bool closed_only) {
+    int64_t  count = 0;
+    uint32_t most = closed_only ? (uint32_t)f->closed : FV__NO_NODE;
+    for (int64_t group = 0; group < f->groups; group++)
+        for (int64_t z = 0; z < f->size[0]; z++)
+            for (int64_t y = 0; y < f->size[1]; y++)
+                for (int64_t from = 0; from < f->size[2]; from += 256) {
+                    int64_t         cell = first_cell(f, group, z, y) + from, n = FV_MIN(256, f->size[2] - from);
+                    const uint32_t *node = f->node + cell;
+                    uint32_t        differs[256];
+                    for (int64_t i = 0; i < n; i++) differs[i] = 0;
+                    for (int k = 0; k < f->noffsets; k++) {
+                        const uint32_t *near = node + f->offset[k];
+                        for (int64_t i = 0; i < n; i++) differs[i] |= near[i] != node[i] && near[i] != FV__NO_NODE;
+                    }
+                    for (int64_t i = 0; i < n; i++)
+                        if (differs[i] && node[i] < most) f->active[count++] = (uint32_t)(cell + i);
+                }
+    return count;
+}
+
+#define KEY uint32_t
+#define NAME(name) name##_narrow
+#include "ops/segmentation/flood_keys.h"
+#define KEY uint64_t
+#define NAME(name) name##_wide
+#include "ops/segmentation/flood_keys.h"
+
+#define MARKS(type)                                                             \
+    for (int64_t i = 0; i < n; i++) {                                           \
+        bool set = ((const type *)from)[i * stride] != 0;                       \
+        to[i] = set ? MARKED : OWN;                                             \
+        node[i] = set && node[i] != FV__NO_NODE ? first + (uint32_t)i : node[i]; \
+    }                                                                           \
+    break;
+/* Markers of a row of own voxels link to themselves. */
+static void mark_row(uint8_t *restrict to, uint32_t *restrict node, uint32_t first, const void *restrict from, size_t size,
+                     int64_t stride, int64_t n) {
+    switch (size) {
+    case 1: MARKS(uint8_t)
+    case 2: MARKS(uint16_t)
+    case 4:
+        if (stride == 1) {
+            const uint32_t *markers = from;
+            for (int64_t i = 0; i < n; i++) {
+                to[i] = markers[i] ? MARKED : OWN;
+                node[i] = markers[i] && node[i] != FV__NO_NODE ? first + (uint32_t)i : node[i];
+            }
+            return;
+        }
+        MARKS(uint32_t)
+    default: MARKS(uint64_t)
+    }
+}
+
+static void halo_cells(fv__flood *f, int64_t from, int64_t to) {
+    for (int64_t i = from; i < to; i++) {
+        bool there = i >= 0 && i < f->cells && key_is_set(f, i);
+        f->node[i] = there ? (uint32_t)i : FV__NO_NODE;
+        if (there) f->kind[i] = HALO;
+    }
+}
+
+/* Links every own voxel to its lowest neighbour, markers and halo to themselves. */
+static void point(fv__flood *f, const fv_block *markers) {
+    size_t  size = fv_dtype_size(markers->dtype);
+    int64_t room = f->group_stride + 64, done = -room; /* cells between own rows are halo, or nothing */
+    for (int64_t group = 0; group < f->groups; group++)
+        for (int64_t z = 0; z < f->size[0]; z++)
+            for (int64_t y = 0; y < f->size[1]; y++) {
+                int64_t first = first_cell(f, group, z, y), position[FV_MAX_DIMS];
+                halo_cells(f, done, first);
+                if (f->wide) point_row_wide(f, first, f->size[2]);
+                else point_row_narrow(f, first, f->size[2]);
+                fv__flood_position(f, first, position);
+                mark_row(f->kind + first, f->node + first, (uint32_t)first, fv_block_at(markers, position), size,
+                         markers->stride[f->axis[2]], f->size[2]);
+                done = first + f->size[2];
+            }
+    halo_cells(f, done, f->cells + room);
+}
+
+/* Follows links from a cell to its root; of two cells that link to each other the first is the root. */
+static uint32_t find_root(uint32_t *node, uint32_t from) {
+    uint32_t root = from, next;
+    while ((next = node[root]) != root) {
+        if (node[next] == root) {
+            root = FV_MIN(root, next);
+            node[root] = root;
+            break;
+        }
+        root = next;
+    }
+    while (node[from] != root) {
+        next = node[from];
+        node[from] = root;
+        from = next;
+    }
+    return root;
+}
+
+/* From links between cells to numbers of regions. A root's name is its kind and its number among these. */
+static void number(fv__flood *f) {
+    uint32_t *name = f->active, count[3] = { 0 };
+    for (uint32_t v = 0; v < f->cells; v++)
+        if (f->node[v] != FV__NO_NODE && find_root(f->node, v) == v) name[v] = (uint32_t)f->kind[v] << 30 | count[f->kind[v]]++;
+    uint32_t base[3] = { 0, count[OWN], count[OWN] + count[HALO] };
+    for (uint32_t v = 0; v < f->cells; v++) {
+        uint32_t root = f->node[v];
+        if (root == FV__NO_NODE) continue;
+        f->node[v] = base[name[root] >> 30] + (name[root] & 0x3fffffff);
+        if (root == v) f->seat[f->node[v]] = v;
+    }
+    f->closed = count[OWN];
+    f->open = count[HALO];
+    f->marked = count[MARKED];
+    for (uint32_t r = 0, all = count[OWN] + count[HALO] + count[MARKED]; r < all; r++) f->up[r] = r;
+}
+
+void fv__flood_load(fv__flood *f, const fv_block *image, const fv_block *markers, const fv_block *mask) {
+    load_image(f, image, mask);
+    point(f, markers);
+    number(f);
+}
+
+void fv__flood_join(fv__flood *f) {
+    if (f->wide) join_wide(f);
+    else join_narrow(f);
+    for (int64_t v = 0; v < f->cells; v++)
+        if (f->node[v] != FV__NO_NODE) f->node[v] = f->up[f->node[v]];
+}
+
+void fv__flood_keep(fv__flood *f, fv_bytes *edges) {
+    if (f->wide) keep_wide(f, edges);
+    else keep_narrow(f, edges);
+}

@@ -1,0 +1,334 @@
+/* watershed: gives every voxel the label of the marker whose flood reaches it first.
+ *
+ * Pass "local" finds what each chunk can know by itself and which edges may still matter, its merge grows the forest over all
+ * chunks, and pass "flood" finds the chunk's regions again and labels them. An image in one chunk needs the last pass only.
+ */
+#include "op/chunks.h"
+#include "op/reduce.h"
+#include "ops/segmentation/watershed_merge.h"
+
+typedef struct { int64_t connectivity; bool line; } watershed;
+
+static const fv_param params[] = {
+    FV_PARAM(watershed, connectivity, .def = "1", .min = 1, .max = 3,
+             .doc = "axes along which neighbours may differ: 1 faces, 2 also edges, 3 also corners"),
+    FV_PARAM(watershed, line, .def = "false", .doc = "leave a line of 0 between basins"),
+    FV_PARAM_END,
+};
+static const fv_input inputs[] = {
+    { "image", FV_KIND_IMAGE, .doc = "relief that is flooded from its markers upwards" },
+    { "markers", FV_KIND_IMAGE, .doc = "label image of the same shape; 0 is no marker" },
+    { "mask", FV_KIND_IMAGE, .optional = true, .doc = "bool image of the same shape: where to flood; left out: everywhere" },
+    FV_INPUT_END,
+};
+
+/* ---------------------------------------------------------------- inference */
+
+static fv_status check_shape(const fv_image_type *image, const fv_image_type *other, const char *name, fv_error *error) {
+    bool same = image->ndim == other->ndim;
+    for (int d = 0; same && d < image->ndim; d++)
+        same = image->shape[d] == other->shape[d] && !strcmp(image->axis[d], other->axis[d]);
+    return same ? FV_OK : fv_fail(error, FV_ERROR_USAGE, "%s has another shape than image; they must be equal", name);
+}
+
+static fv_status infer(fv_infer *i, fv_error *error) {
+    const fv_image_type *image = &i->in[0]->image, *markers = &i->in[1]->image;
+    int                  spatial[FV_MAX_DIMS], n = fv_image_type_spatial(image, spatial);
+    int64_t              given = ((const watershed *)i->params)->connectivity;
+    if (fv_dtype_is_complex(image->dtype))
+        return fv_fail(error, FV_ERROR_USAGE, "image is %s; it must be real", fv_dtype_name(image->dtype));
+    if (n < 1 || n > 3)
+        return fv_fail(error, FV_ERROR_USAGE, "image has %d spatial axes; one to three named z, y, x are needed", n);
+    if (given > n)
+        return fv_fail(error, FV_ERROR_USAGE, "connectivity = %lld: at most %d, the number of spatial axes of the image",
+                       (long long)given, n);
+    FV_TRY(check_shape(image, markers, "markers", error));
+    if (!fv_dtype_is_integer(markers->dtype))
+        return fv_fail(error, FV_ERROR_USAGE, "markers is %s; it must be an integer label image (label(markers) makes one)",
+                       fv_dtype_name(markers->dtype));
+    if (i->in[2]->kind == FV_KIND_IMAGE) {
+        FV_TRY(check_shape(image, &i->in[2]->image, "mask", error));
+        if (i->in[2]->image.dtype != FV_BOOL)
+            return fv_fail(error, FV_ERROR_USAGE, "mask is %s; it must be bool (mask > 0 makes one)",
+                           fv_dtype_name(i->in[2]->image.dtype));
+    }
+    i->out->image.dtype = markers->dtype;
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- regions */
+
+static int64_t connectivity(const fv_need *n) { return ((const watershed *)n->params)->connectivity; }
+
+/* Whether floods may cross from chunk to chunk. */
+static bool is_cut(const fv_need *n) { return n->lattice && n->lattice->ndim && fv__flood_is_cut(n->lattice, &n->in[0]->image); }
+
+static fv_region with_halo(const fv_region *own, const fv_image_type *image) {
+    int     spatial[FV_MAX_DIMS], n = fv_image_type_spatial(image, spatial);
+    int64_t one[FV_MAX_DIMS] = { 0 };
+    for (int k = 0; k < n; k++) one[spatial[k]] = 1;
+    fv_region grown = fv_region_grow(own, one, one);
+    return fv_region_clip(&grown, image->shape);
+}
+
+static fv_region chunks_of(const fv_need *n) {
+    return n->lattice && n->lattice->ndim ? fv_lattice_align(n->lattice, &n->region) : fv_region_whole(&n->in[0]->image);
+}
+
+static void local_need(const fv_need *n, fv_region *in) {
+    for (int i = 0; i < 3; i++) {
+        in[i] = with_halo(&n->region, &n->in[0]->image);
+        if (n->lattice && n->lattice->ndim && !is_cut(n)) fv_need_nothing(&in[i]);
+    }
+}
+
+static void flood_need(const fv_need *n, fv_region *in) {
+    fv_region chunks = chunks_of(n);
+    for (int i = 0; i < 3; i++) in[i] = with_halo(&chunks, &n->in[0]->image);
+}
+
+static fv_status check_size(const fv__flood *f, fv_error *error) {
+    if (f->cells < FV__MOST_CELLS) return FV_OK;
+    return fv_fail(error, FV_ERROR_MEMORY, "a chunk of %lld voxels is too large to flood at once; use smaller chunks",
+                   (long long)f->cells);
+}
+
+static fv_status flood_chunk(const fv_run *r, const fv_region *own, fv__flood *f, fv_error *error) {
+    fv_region region = with_halo(own, &r->need.in[0]->image);
+    fv_block  image = fv_block_window(r->in[0], &region), markers = fv_block_window(r->in[1], &region), mask;
+    if (r->in[2]) mask = fv_block_window(r->in[2], &region);
+    fv__flood_init(f, &r->need.in[0]->image, own, connectivity(&r->need), r->scratch);
+    FV_TRY(check_size(f, error));
+    fv__flood_load(f, &image, &markers, r->in[2] ? &mask : NULL);
+    fv__flood_join(f);
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- pass "local" */
+
+static size_t local_scratch(const fv_need *n) {
+    fv__flood f;
+    return fv__flood_init(&f, &n->in[0]->image, &n->region, connectivity(n), NULL);
+}
+
+static size_t local_bound(const fv_need *n) {
+    fv__flood f;
+    fv__flood_init(&f, &n->in[0]->image, &n->region, connectivity(n), NULL);
+    int64_t own = fv_region_voxels(&n->region), shell = f.cells - own;
+    return sizeof(fv__flood_head) + (size_t)(own * 8 + shell * ((int64_t)sizeof(fv__flood_edge) + 8));
+}
+
+static int64_t label_value(const void *value, fv_dtype dtype) {
+    bool is_signed = fv_dtype_is_signed(dtype);
+    switch (fv_dtype_size(dtype)) {
+    case 1: return is_signed ? *(const int8_t *)value : *(const uint8_t *)value;
+    case 2: return is_signed ? *(const int16_t *)value : *(const uint16_t *)value;
+    case 4: return is_signed ? *(const int32_t *)value : (int64_t) * (const uint32_t *)value;
+    default: return *(const int64_t *)value;
+    }
+}
+
+static int64_t marker_of(const fv__flood *f, const fv_block *markers, int64_t region) {
+    int64_t position[FV_MAX_DIMS];
+    fv__flood_position(f, f->seat[region], position);
+    return label_value(fv_block_at(markers, position), markers->dtype);
+}
+
+/* Cell of an own voxel. */
+static int64_t cell_at(const fv__flood *f, const int64_t *position) {
+    int64_t group = 0, cell;
+    for (int i = 0; i < f->nothers; i++)
+        group = group * f->own.size[f->other[i]] + position[f->other[i]] - f->own.start[f->other[i]];
+    cell = group * f->group_stride;
+    for (int d = 0; d < 3; d++)
+        if (f->axis[d] >= 0) cell += (position[f->axis[d]] - f->own.start[f->axis[d]] + f->pad[d]) * f->stride[d];
+    return cell;
+}
+
+static void add_face(const fv__flood *f, const fv_region *face, fv_bytes *partial) {
+    fv_rows rows;
+    int     last = face->ndim - 1;
+    for (fv_rows_begin(&rows, face); fv_rows_next(&rows);)
+        for (int64_t i = 0; i < face->size[last]; i++) {
+            int64_t position[FV_MAX_DIMS];
+            memcpy(position, rows.position, sizeof position);
+            position[last] += i;
+            uint32_t node = f->node[cell_at(f, position)];
+            node = node == FV__NO_NODE || node < f->closed ? FV__NO_NODE : node - (uint32_t)f->closed;
+            fv_bytes_append(partial, &node, sizeof node);
+        }
+}
+
+static fv_status local_run(fv_run *r, fv_error *error) {
+    const fv_region *own = &r->need.region;
+    fv__flood        f;
+    if (!is_cut(&r->need)) return FV_OK;
+    FV_TRY(flood_chunk(r, own, &f, error));
+    fv__flood_head head = { .open = f.open, .marked = f.marked };
+    fv_bytes_append(r->partial, &head, sizeof head);
+    for (int64_t i = 0; i < f.marked; i++) {
+        int64_t label = marker_of(&f, r->in[1], f.closed + f.open + i);
+        fv_bytes_append(r->partial, &label, sizeof label);
+    }
+    size_t before = r->partial->size;
+    fv__flood_keep(&f, r->partial);
+    head.edges = (int64_t)((r->partial->size - before) / sizeof(fv__flood_edge));
+    memcpy(r->partial->data, &head, sizeof head);
+    fv_bytes_append(r->partial, f.seat + f.closed, (size_t)f.open * sizeof *f.seat);
+    for (int k = 0; k < 3; k++)
+        for (int far = 0; far < 2; far++) {
+            if (f.axis[k] < 0 || !fv__flood_goes_on(f.image, own, f.axis[k], far)) continue;
+            fv_region face = fv__flood_face(own, f.axis[k], far);
+            add_face(&f, &face, r->partial);
+        }
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- pass "flood" */
+
+static fv_region largest_chunk(const fv_need *n) {
+    fv_region chunk = fv_region_whole(&n->in[0]->image);
+    for (int d = 0; n->lattice && n->lattice->ndim && d < chunk.ndim; d++)
+        chunk.size[d] = FV_MIN(n->lattice->chunk[d], n->lattice->shape[d]);
+    return chunk;
+}
+
+static size_t flood_scratch(const fv_need *n) {
+    fv__flood f;
+    fv_region chunk = largest_chunk(n);
+    return fv__flood_init(&f, &n->in[0]->image, &chunk, connectivity(n), NULL);
+}
+
+/* Labels of open and marked regions, in memory that joining no longer needs (8 bytes fit where edges were). */
+static fv_status find_labels(const fv_run *r, const fv__flood *f, int64_t chunk, int64_t *labels, fv_error *error) {
+    const void *data = NULL;
+    size_t      size = 0;
+    if (f->open) FV_TRY(r->results->get(r->results, chunk, &data, &size, error));
+    if (size != (size_t)f->open * sizeof *labels)
+        return fv_fail(error, FV_ERROR_INTERNAL, "the labels of chunk %lld do not fit its regions", (long long)chunk);
+    if (size) memcpy(labels, data, size);
+    for (int64_t i = 0; i < f->marked; i++) labels[f->open + i] = marker_of(f, r->in[1], f->closed + f->open + i);
+    return FV_OK;
+}
+
+static uint64_t key_at(const fv__flood *f, int64_t cell) {
+    return f->wide ? ((const uint64_t *)f->key)[cell] : ((const uint32_t *)f->key)[cell];
+}
+
+static int64_t label_at(const fv__flood *f, const int64_t *labels, int64_t cell) {
+    uint32_t node = f->node[cell];
+    return node == FV__NO_NODE || node < f->closed ? 0 : labels[node - f->closed];
+}
+
+static bool is_marker(const fv__flood *f, const fv_block *markers, int64_t cell) {
+    int64_t position[FV_MAX_DIMS];
+    fv__flood_position(f, cell, position);
+    return fv__marker_set(fv_block_at(markers, position), fv_dtype_size(markers->dtype));
+}
+
+/* Of two neighbours with different labels the higher one is on the line, or the later one of equals, but never a marker. */
+static bool on_line(const fv__flood *f, const fv_block *markers, const int64_t *labels, int64_t cell) {
+    int64_t own = label_at(f, labels, cell);
+    for (int k = 0; k < f->noffsets; k++) {
+        int64_t near = cell + f->offset[k], other = label_at(f, labels, near);
+        if (!other || other == own) continue;
+        uint64_t a = key_at(f, cell), b = key_at(f, near);
+        bool     higher = a != b ? a > b : cell > near;
+        if ((higher || is_marker(f, markers, near)) && !is_marker(f, markers, cell)) return true;
+    }
+    return false;
+}
+
+#define PAINT(type)                                                                                              \
+    for (int64_t i = 0; i < n; i++) {                                                                            \
+        uint32_t node = f->node[cell + i * step];                                                                \
+        ((type *)to)[i * stride] = node == FV__NO_NODE || node < f->closed ? 0 : (type)labels[node - f->closed]; \
+    }                                                                                                            \
+    break;
+static void paint_row(const fv__flood *f, const int64_t *labels, int64_t cell, int64_t step, void *to, size_t size,
+                      int64_t stride, int64_t n) {
+    switch (size) {
+    case 1: PAINT(uint8_t)
+    case 2: PAINT(uint16_t)
+    case 4: PAINT(uint32_t)
+    default: PAINT(uint64_t)
+    }
+}
+
+static void paint(const fv_run *r, const fv__flood *f, const fv_region *part, const int64_t *labels) {
+    int       axis = f->axis[2], last = part->ndim - 1;
+    bool      line = ((const watershed *)r->need.params)->line;
+    size_t    size = fv_dtype_size(r->out->dtype);
+    fv_region starts = *part; /* of rows along x, which need not be the last axis */
+    fv_rows   rows;
+    starts.size[axis] = 1;
+    for (fv_rows_begin(&rows, &starts); fv_rows_next(&rows);)
+        for (int64_t i = 0; i < starts.size[last]; i++) {
+            int64_t position[FV_MAX_DIMS], n = part->size[axis], stride = r->out->stride[axis];
+            memcpy(position, rows.position, sizeof position);
+            position[last] += i;
+            int64_t cell = cell_at(f, position);
+            char   *to = fv_block_at(r->out, position);
+            paint_row(f, labels, cell, 1, to, size, stride, n);
+            for (int64_t x = 0; line && x < n; x++)
+                if (label_at(f, labels, cell + x) && on_line(f, r->in[1], labels, cell + x))
+                    memset(to + x * stride * (int64_t)size, 0, size);
+        }
+}
+
+static fv_status flood_run(fv_run *r, fv_error *error) {
+    fv_chunks chunks;
+    for (fv_chunks_begin(&chunks, r->need.lattice, &r->need.region); fv_chunks_next(&chunks);) {
+        fv_region own = fv_lattice_chunk(r->need.lattice, chunks.index);
+        fv_region part = fv_region_intersect(&own, &r->need.region);
+        fv__flood f;
+        FV_TRY(flood_chunk(r, &own, &f, error));
+        int64_t *labels = f.best;
+        FV_TRY(find_labels(r, &f, chunks.index, labels, error));
+        paint(r, &f, &part, labels);
+    }
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- the operator */
+
+static double cost(const fv_need *n) { return 10 + 2 * (double)connectivity(n); }
+
+static const fv_pass passes[] = {
+    { .name = "local",
+      .need = local_need,
+      .scratch = local_scratch,
+      .bound = local_bound,
+      .run = local_run,
+      .finish = fv__watershed_finish },
+    { .name = "flood", .need = flood_need, .scratch = flood_scratch, .run = flood_run },
+    FV_PASS_END,
+};
+
+const fv_op FV_OP(watershed) = {
+    .name = "watershed",
+    .family = "segmentation",
+    .brief = "flood a relief from markers; every voxel gets the label that reaches it first",
+    .version = 1,
+    .inputs = inputs,
+    .params = params,
+    .params_size = sizeof(watershed),
+    .result = FV_KIND_IMAGE,
+    .infer = infer,
+    .passes = passes,
+    .cost = cost,
+    .doc =
+        "Arguments as skimage.segmentation.watershed, markers required (label(local_minima(image)) makes what scikit-image takes "
+        "without them). The result has the markers' type. It is the minimum spanning forest of the graph of neighbours, rooted "
+        "at the markers: an edge is ordered by the higher of its two values, then the lower one, then the earlier position in "
+        "raster order, then the later one. No two edges are equal, so the result is unique and does not depend on chunks. "
+        "scikit-image floods with a queue: a voxel that two basins reach at its own value goes to the one that arrived first, "
+        "in the forest to that of the lower neighbour, so lines between basins may lie one voxel apart; plateaus it shares out "
+        "by distance, the forest by position. Elsewhere the basins are the same. nan counts as higher than infinity. line leaves "
+        "0, of two neighbours in different basins, at the "
+        "higher one (the later one of equals), but never at a marker. Voxels that no marker reaches are 0.",
+    .citation = "Cousty, Bertrand, Najman, Couprie: Watershed cuts: minimum spanning forests and the drop of water principle, "
+                "IEEE PAMI 31, 2009",
+    .example = "a = phantom(\"cells\", [200, 200])\ncells = a > otsu(a)\nd = distance(cells)\n"
+               "write(watershed(0 - d, label(d > 6), cells), \"cells.npy\")",
+};
