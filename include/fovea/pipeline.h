@@ -66,6 +66,9 @@ typedef struct fv_run_options {
     bool        fresh;     /* forget what earlier runs computed */
     bool        overwrite; /* replace files that Fovea did not make */
     bool        stop_on_error;
+    int64_t     items;     /* run so many items of a collection, spread evenly over their sizes; 0: all */
+    const char *into;      /* folder below which all results go instead of where the text says; NULL: none */
+    const char *part;      /* measuring: "z/400=50" takes the middle 50 of every source's axis z of length 400; NULL: all */
     int         poison;    /* tests: 0 off, else a byte + 1 that fills memory outside declared regions */
     const char *command;   /* the fovea command, for engines that start it; NULL: this program */
     void      (*progress)(void *context, const fv_run_state *state); /* at most ten times a second, from any thread */
@@ -98,6 +101,7 @@ typedef struct fv_result_facts {
     int64_t bytes_read, bytes_written; /* voxels, before compression */
     int64_t peak_memory;
     double  seconds;
+    double  seconds_opening, seconds_merging; /* of workers: finding out what an item needs; ends of stages */
     bool    started; /* some work was begun; if not, an error means that nothing was touched */
 } fv_result_facts;
 fv_result_facts fv_result_summary(const fv_result *result);

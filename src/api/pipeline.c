@@ -1,20 +1,8 @@
 /* The public face of a pipeline: text and arrays in, results out. */
-#include <fovea/pipeline.h>
+#include "api/pipeline_parts.h"
 #include "base/file.h"
-#include "engines/run.h"
 #include "plan/print.h"
 #include <stdlib.h>
-
-struct fv_pipeline {
-    fv_bytes        text;
-    char           *name;
-    fv_program     *program;
-    fv_bindings     bindings; /* as given; resolved anew for every run */
-    char          **sets;
-    int             nsets;
-    fv_plan_options plan_options;
-    fv_bytes        messages;
-};
 
 struct fv_result {
     fv_run_result *run;
@@ -41,7 +29,7 @@ static void clear_messages(fv_pipeline *p) {
     fv_bytes_printf(&p->messages, "%s", "");
 }
 
-static fv_status report(fv_pipeline *p, fv_diagnostics *diagnostics, fv_status status) {
+fv_status fv_pipeline_report(fv_pipeline *p, fv_diagnostics *diagnostics, fv_status status) {
     clear_messages(p);
     if (diagnostics->count)
         fv_diagnostics_format(diagnostics, p->name ? p->name : "pipeline", (char *)p->text.data, &p->messages);
@@ -61,7 +49,7 @@ fv_status fv_pipeline_add(fv_pipeline *p, const char *name, const char *text, fv
     p->program = fv_program_parse(p->name, (char *)p->text.data, &diagnostics);
     bool bad = diagnostics.count > 0;
     if (bad) fv_fail(error, FV_ERROR_USAGE, "%s", diagnostics.items[0].message);
-    return report(p, &diagnostics, bad ? FV_ERROR_USAGE : FV_OK);
+    return fv_pipeline_report(p, &diagnostics, bad ? FV_ERROR_USAGE : FV_OK);
 }
 
 fv_status fv_pipeline_add_file(fv_pipeline *p, const char *path, fv_error *error) {
@@ -121,8 +109,7 @@ fv_status fv_pipeline_chunk(fv_pipeline *p, const int64_t *chunk, int ndim, fv_e
 
 /* ---------------------------------------------------------------- resolving */
 
-/* A copy of what was given, with items listed and parameters filled in. */
-static fv_status resolve(fv_pipeline *p, fv_bindings *b, fv_diagnostics *diagnostics, fv_error *error) {
+fv_status fv_pipeline_resolve(const fv_pipeline *p, fv_bindings *b, fv_diagnostics *diagnostics, fv_error *error) {
     *b = (fv_bindings){ 0 };
     if (!p->program) return fv_fail(error, FV_ERROR_USAGE, "the pipeline has no text");
     for (int i = 0; i < p->nsets; i++) FV_TRY(fv_bindings_set(b, p->sets[i], error));
@@ -171,7 +158,10 @@ fv_status fv_pipeline_run(fv_pipeline *p, const fv_run_options *options, fv_resu
                                              .context = &l,
                                              .cancel = o->cancel };
     *result = fv_calloc(sizeof **result);
-    fv_status status = resolve(p, &bindings, &diagnostics, error);
+    fv_status status = fv_pipeline_resolve(p, &bindings, &diagnostics, error);
+    if (status == FV_OK && o->items) status = fv_bindings_take(&bindings, o->items, error);
+    if (o->into) bindings.into = fv_arena_strdup(&bindings.arena, o->into);
+    if (status == FV_OK && o->part) status = fv_crop_parse(o->part, &bindings.part, error);
     if (status == FV_OK)
         status = fv_run_all(p->program, &bindings, &p->plan_options, &settings, &(*result)->run, &diagnostics, error);
     if (!(*result)->run) (*result)->run = fv_calloc(sizeof(fv_run_result));
@@ -180,7 +170,7 @@ fv_status fv_pipeline_run(fv_pipeline *p, const fv_run_options *options, fv_resu
         kept->name = fv_arena_strdup(&(*result)->run->arena, kept->name);
     }
     fv_bindings_release(&bindings);
-    return report(p, &diagnostics, status);
+    return fv_pipeline_report(p, &diagnostics, status);
 }
 
 /* ---------------------------------------------------------------- plans and graphs */
@@ -191,14 +181,14 @@ static fv_status with_sample(fv_pipeline *p, fv_error *error,
     fv_diagnostics diagnostics = { 0 };
     fv_bindings    bindings;
     fv_instance   *instance = NULL;
-    fv_status      status = resolve(p, &bindings, &diagnostics, error);
+    fv_status      status = fv_pipeline_resolve(p, &bindings, &diagnostics, error);
     fv_context     sample = { .program = p->program, .bindings = &bindings, .plan_options = p->plan_options, .poison = -1 };
     sample.plan_options.collection = bindings.collection;
     if (status == FV_OK) status = fv_run_sample(&sample, &instance, &diagnostics, error);
     if (status == FV_OK) use(instance, &bindings, context);
     fv_instance_close(instance);
     fv_bindings_release(&bindings);
-    return report(p, &diagnostics, status);
+    return fv_pipeline_report(p, &diagnostics, status);
 }
 
 typedef struct printing {
@@ -284,7 +274,8 @@ const char *fv_result_output(const fv_result *result, int index) { return result
 fv_result_facts fv_result_summary(const fv_result *result) {
     const fv_run_result *r = result->run;
     return (fv_result_facts){ r->tasks_run,     r->outputs_made, r->outputs_current, r->bytes_read,
-                              r->bytes_written, r->peak_memory,  r->seconds,         r->started };
+                              r->bytes_written, r->peak_memory,  r->seconds,         r->opening,
+                              r->merging,       r->started };
 }
 
 void fv_result_free(fv_result *result) {

@@ -19,7 +19,8 @@ static int run(const void *options_, int nargs, char **args) {
     fv_pipeline       *pipeline = fv_pipeline_from_options("run", o->expression, &o->set, o->chunk, nargs, args, &status);
     if (!pipeline) return status;
     fv_execute execute = { o->engine,    o->workers,       o->memory, o->patience, o->store, o->fresh,
-                           o->overwrite, o->stop_on_error, o->quiet,  o->verbose,  o->json };
+                           o->overwrite, o->stop_on_error, o->items,  o->into,     o->quiet, o->verbose,
+                           o->json };
     return fv_execute_pipeline("run", pipeline, &execute);
 }
 

@@ -107,6 +107,8 @@ static void print_json(const fv_result *result) {
     cJSON_AddNumberToObject(root, "bytes_written", (double)facts.bytes_written);
     cJSON_AddNumberToObject(root, "peak_memory", (double)facts.peak_memory);
     cJSON_AddNumberToObject(root, "seconds", facts.seconds);
+    cJSON_AddNumberToObject(root, "seconds_opening", facts.seconds_opening);
+    cJSON_AddNumberToObject(root, "seconds_merging", facts.seconds_merging);
     char *text = cJSON_Print(root);
     printf("%s\n", text);
     free(text);
@@ -151,6 +153,9 @@ int fv_execute_pipeline(const char *command, fv_pipeline *pipeline, const fv_exe
                            .fresh = o->fresh,
                            .overwrite = o->overwrite,
                            .stop_on_error = o->stop_on_error,
+                           .items = o->items,
+                           .into = o->into,
+                           .part = getenv("FOVEA_PART"), /* estimates start the command with it */
                            .cancel = &cancelled,
                            .progress = o->quiet ? NULL : fv_progress_show };
     const char *poison = getenv("FOVEA_POISON"); /* for the conformance tests */

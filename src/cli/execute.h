@@ -14,6 +14,8 @@
     bool        fresh;          \
     bool        overwrite;      \
     bool        stop_on_error;  \
+    int64_t     items;          \
+    const char *into;           \
     bool        quiet;          \
     bool        verbose;        \
     bool        json
@@ -28,6 +30,10 @@
         FV_OPTION(type, fresh, .doc = "forget what earlier runs computed and start over"),                                       \
         FV_OPTION(type, overwrite, .doc = "replace files that Fovea did not make"),                                              \
         FV_OPTION(type, stop_on_error, .doc = "stop at the first item that fails instead of going on with the others"),          \
+        FV_OPTION(type, items, .min = 1, .argument = "N",                                                                        \
+                  .doc = "only so many items of a collection, spread evenly over their sizes; to try something out"),            \
+        FV_OPTION(type, into, .argument = "FOLDER",                                                                              \
+                  .doc = "write all results below this folder instead of where the pipeline says"),                              \
         FV_OPTION(type, quiet, .letter = 'q', .doc = "no progress and no messages but errors"),                                  \
         FV_OPTION(type, verbose, .letter = 'v', .doc = "say more about what goes on"),                                           \
         FV_OPTION(type, json, .doc = "print values and a summary as JSON")

@@ -267,6 +267,7 @@ static fv_status write_file(joined *j, fv_run_result *result, fv_outputs *output
     fv_hash                key = joined_key(j);
     fv_table_options       options = { .table = j->parts[0].table, .append = j->parts[0].append, .key = key };
     if (format->in_place) {
+        FV_TRY(fv_outputs_make_parent(path, error));
         FV_TRY(format->write(path, path, &j->type, &options, &j->base, error));
         fv_collect_output(result, path, true);
         return FV_OK;

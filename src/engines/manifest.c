@@ -74,6 +74,13 @@ static char *render(const fv_program *program, const fv_bindings *bindings, cons
     cJSON *chunk = cJSON_AddArrayToObject(root, "chunk");
     for (int d = 0; d < plan_options->chunk_ndim; d++)
         cJSON_AddItemToArray(chunk, cJSON_CreateNumber((double)plan_options->chunk[d]));
+    if (bindings->part.length) {
+        cJSON *part = cJSON_AddObjectToObject(root, "part");
+        cJSON_AddStringToObject(part, "axis", bindings->part.axis);
+        cJSON_AddNumberToObject(part, "length", (double)bindings->part.length);
+        cJSON_AddNumberToObject(part, "take", (double)bindings->part.take);
+    }
+    if (bindings->into) cJSON_AddStringToObject(root, "into", bindings->into);
     list_items(bindings, cJSON_AddArrayToObject(root, "items"));
     list_arrays(bindings, cJSON_AddArrayToObject(root, "arrays"));
     cJSON *keeps = cJSON_AddArrayToObject(root, "keeps");
@@ -181,6 +188,14 @@ static void load_items(const cJSON *root, fv_bindings *bindings) {
     }
 }
 
+static void load_part(const cJSON *root, fv_bindings *bindings) {
+    const cJSON *part = cJSON_GetObjectItemCaseSensitive(root, "part");
+    if (!part || !text_of(part, "axis")) return;
+    snprintf(bindings->part.axis, sizeof bindings->part.axis, "%s", text_of(part, "axis"));
+    bindings->part.length = (int64_t)cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(part, "length"));
+    bindings->part.take = (int64_t)cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(part, "take"));
+}
+
 /* Arrays are read whole: a program that holds them in memory has room for them. */
 static fv_status load_arrays(const cJSON *root, const char *run_folder, fv_bindings *bindings, fv_error *error) {
     const cJSON *a, *k;
@@ -235,6 +250,8 @@ fv_status fv_manifest_load(const char *run_folder, fv_program **program, fv_bind
         cJSON_ArrayForEach(c, cJSON_GetObjectItemCaseSensitive(root, "chunk")) if (plan_options->chunk_ndim < FV_MAX_DIMS)
             plan_options->chunk[plan_options->chunk_ndim++] = (int64_t)cJSON_GetNumberValue(c);
         plan_options->collection = bindings->collection;
+        load_part(root, bindings);
+        if (text_of(root, "into")) bindings->into = fv_arena_strdup(&bindings->arena, text_of(root, "into"));
         status = load_arrays(root, run_folder, bindings, error);
     }
     cJSON_Delete(root);

@@ -122,7 +122,7 @@ bool fv_outputs_current(fv_outputs *outputs, const char *path, fv_hash key) {
 
 /* ---------------------------------------------------------------- temporaries */
 
-static fv_status make_parent(const char *path, fv_error *error) {
+fv_status fv_outputs_make_parent(const char *path, fv_error *error) {
     char     *copy = fv_strdup(path), *slash = strrchr(copy, '/');
     fv_status status = FV_OK;
     if (slash && slash != copy) {
@@ -150,7 +150,7 @@ static fv_status claim_path(fv_outputs *outputs, const char *path, bool *taken_o
 fv_status fv_outputs_begin(fv_outputs *outputs, const char *path, fv_hash key, bool parallel, char **temporary, fv_hash *epoch,
                            fv_error *error) {
     bool taken_over;
-    FV_TRY(make_parent(path, error));
+    FV_TRY(fv_outputs_make_parent(path, error));
     FV_TRY(claim_path(outputs, path, &taken_over, error));
     *temporary = fv_temporaries_name(outputs->temporaries, path, key, parallel, taken_over);
     *epoch = fv_hash_bytes(*temporary, strlen(*temporary));

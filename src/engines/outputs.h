@@ -19,6 +19,8 @@ void        fv_outputs_free(fv_outputs *outputs); /* releases what is left */
 
 /* One and the same text for every way to write a path (caller frees): the folder as the system knows it, and the name. */
 char *fv_outputs_place(const char *path);
+/* The folder of a file that is about to be written. */
+fv_status fv_outputs_make_parent(const char *path, fv_error *error);
 /* Fails if the file exists and is not ours. */
 fv_status fv_outputs_check(fv_outputs *outputs, const char *path, fv_error *error);
 /* True if the file is there and was made from exactly this. */

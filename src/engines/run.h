@@ -70,6 +70,7 @@ typedef struct fv_run_result {
     int64_t     bytes_read, bytes_written;
     int64_t     peak_memory; /* of this process, bytes */
     double      seconds;
+    double      opening, merging; /* seconds of workers: opening items, ending stages */
     bool        started; /* some work was begun */
     fv_arena    arena;
     struct fv_part *parts; /* tables and scalars of items, until they are put together */

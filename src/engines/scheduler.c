@@ -199,6 +199,7 @@ static bool fits(const fv_scheduler *s, int64_t memory) { return s->memory == 0 
 
 static void hand_out(fv_scheduler *s, fv_job *job) {
     job->item->out++;
+    job->handed = fv_now();
     s->memory += job->memory;
 }
 
@@ -442,7 +443,10 @@ void fv_scheduler_done(fv_scheduler *s, fv_job *job, int worker, fv_status statu
         job->facts.status = (int)status;
         fv_record_task(s->record, &job->facts);
     }
+    double took = fv_now() - job->handed - job->facts.wait;
     pthread_mutex_lock(&s->mutex);
+    if (job->kind == FV_JOB_OPEN) s->result->opening += took;
+    if (job->kind == FV_JOB_END) s->result->merging += took;
     item->out--;
     s->memory -= job->memory;
     if (status == FV_ERROR_CANCELLED && !s->stopping) {

@@ -16,6 +16,7 @@ typedef struct fv_job {
     int            stage;
     int64_t        task;
     int64_t        memory;
+    double         handed; /* when */
     fv_task_facts  facts;
 } fv_job;
 

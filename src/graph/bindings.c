@@ -1,5 +1,6 @@
 /* Items of collections, parameters of sweeps, and the file names made from them. */
 #include "graph/graph.h"
+#include "base/file.h"
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -165,6 +166,60 @@ const char *fv_bindings_item(const fv_bindings *bindings, int64_t item) {
     return bindings->nlists ? bindings->lists[0].paths[item] : "";
 }
 
+fv_status fv_crop_parse(const char *text, fv_crop *part, fv_error *error) {
+    long long length, take;
+    char      more;
+    if (sscanf(text, "%7[^/]/%lld=%lld%c", part->axis, &length, &take, &more) != 3 || take < 1 || take > length)
+        return fv_fail(error, FV_ERROR_USAGE, "part %s: expected axis/length=number, as z/400=50", text);
+    part->length = length;
+    part->take = take;
+    return FV_OK;
+}
+
+int64_t fv_bindings_size(const fv_bindings *bindings, int64_t item) {
+    int64_t size = 0;
+    for (int l = 0; l < bindings->nlists; l++) {
+        fv_file_id id = { 0 };
+        fv_file_identify(bindings->lists[l].paths[item], &id, NULL); /* one that vanished is reported when it is opened */
+        size += id.size;
+    }
+    return size;
+}
+
+typedef struct sized {
+    int64_t item, size;
+} sized;
+
+static int by_size(const void *a, const void *b) {
+    const sized *x = a, *y = b;
+    if (x->size != y->size) return x->size < y->size ? -1 : 1;
+    return x->item < y->item ? -1 : x->item > y->item;
+}
+static int by_item(const void *a, const void *b) {
+    const sized *x = a, *y = b;
+    return x->item < y->item ? -1 : x->item > y->item;
+}
+
+fv_status fv_bindings_take(fv_bindings *bindings, int64_t count, fv_error *error) {
+    int64_t n = bindings->nitems;
+    if (count < 1 || count > n)
+        return fv_fail(error, FV_ERROR_USAGE, "--items %lld: there %s %lld item%s", (long long)count, n == 1 ? "is" : "are",
+                       (long long)n, n == 1 ? "" : "s");
+    if (count == n) return FV_OK;
+    sized *all = fv_alloc((size_t)n * sizeof *all);
+    for (int64_t i = 0; i < n; i++) all[i] = (sized){ i, fv_bindings_size(bindings, i) };
+    qsort(all, (size_t)n, sizeof *all, by_size);
+    for (int64_t k = 0; k < count; k++) all[k] = all[(2 * k + 1) * n / (2 * count)];
+    qsort(all, (size_t)count, sizeof *all, by_item); /* lists stay sorted by name */
+    for (int l = 0; l < bindings->nlists; l++) {
+        for (int64_t k = 0; k < count; k++) bindings->lists[l].paths[k] = bindings->lists[l].paths[all[k].item];
+        bindings->lists[l].count = count;
+    }
+    bindings->nitems = count;
+    free(all);
+    return FV_OK;
+}
+
 void fv_bindings_release(fv_bindings *bindings) {
     for (int p = 0; p < bindings->nparameters; p++) {
         free(bindings->parameters[p].values);
@@ -208,6 +263,20 @@ static bool fill_word(const fv_bindings *bindings, const char *word, int64_t ite
     return true;
 }
 
+/* The same name below another folder, whatever its own folder is. */
+static char *below(const char *folder, const char *path) {
+    fv_bytes out = { 0 };
+    fv_bytes_printf(&out, "%s", folder);
+    for (const char *p = path; *p;) {
+        size_t length = strcspn(p, "/");
+        bool   up = length == 2 && !strncmp(p, "..", 2), none = !length || (length == 1 && *p == '.');
+        if (!none) fv_bytes_printf(&out, "/%.*s", (int)length, up ? "up" : p);
+        p += length + (p[length] == '/');
+    }
+    fv_bytes_append(&out, "", 1);
+    return (char *)out.data;
+}
+
 fv_status fv_template_fill(const fv_bindings *bindings, const char *template, int64_t item, int combination, char **path,
                            fv_error *error) {
     fv_bytes out = { 0 };
@@ -231,6 +300,7 @@ fv_status fv_template_fill(const fv_bindings *bindings, const char *template, in
         p += length + 1;
     }
     fv_bytes_append(&out, "", 1);
-    *path = (char *)out.data;
+    *path = bindings->into ? below(bindings->into, (char *)out.data) : (char *)out.data;
+    if (bindings->into) fv_bytes_release(&out);
     return FV_OK;
 }

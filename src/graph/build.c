@@ -327,6 +327,41 @@ APART static value finish_call(builder *b, call *c) {
                    : from_error(b, c->expr->span, c->op, &error);
 }
 
+/* part: start, stop, step and single of each axis, as the operator takes them. */
+static value slice_of(builder *b, fv_node *image, const fv_literal part[4], fv_span span) {
+    static const char *const names[4] = { "start", "stop", "step", "single" };
+    const fv_op *op = fv_op_find("slice");
+    void        *params = fv_arena_alloc(&b->graph->arena, op->params_size);
+    fv_error     error = { 0 };
+    fv_node     *node;
+    fv_params_default(op, params);
+    for (int k = 0; k < 4; k++)
+        if (fv_params_set(op, fv_params_find(op, names[k]), params, &part[k], &b->graph->arena, &error) != FV_OK)
+            return from_error(b, span, op, &error);
+    if (fv_graph_call(b->graph, op, params, &image, span, &node, &error) != FV_OK) return from_error(b, span, op, &error);
+    return node_value(node);
+}
+
+/* What measuring uses of a source. */
+static value part_of(builder *b, value source, fv_span span) {
+    const fv_crop *part = &b->bindings->part;
+    if (!part->length || source.kind != NODE || source.node->ninputs || source.node->type.kind != FV_KIND_IMAGE) return source;
+    const fv_image_type *type = &source.node->type.image;
+    for (int d = 0; d < type->ndim; d++) {
+        if (strcmp(type->axis[d], part->axis) || type->shape[d] != part->length) continue;
+        fv_literal range[4] = { { .kind = FV_LITERAL_NUMBERS }, { .kind = FV_LITERAL_NUMBERS }, { .kind = FV_LITERAL_NUMBERS },
+                                { .kind = FV_LITERAL_NUMBERS } };
+        for (int k = 0; k < 4; k++) {
+            range[k].numbers.count = type->ndim;
+            for (int i = 0; i < type->ndim; i++) range[k].numbers.value[i] = k < 3 ? NAN : 0;
+        }
+        range[0].numbers.value[d] = (double)((part->length - part->take) / 2);
+        range[1].numbers.value[d] = range[0].numbers.value[d] + (double)part->take;
+        return slice_of(b, source.node, range, span);
+    }
+    return source;
+}
+
 APART static value evaluate_call(builder *b, const fv_expr *expr) {
     call c = { .expr = expr, .op = find_op(b, expr) };
     int  position = 0;
@@ -342,7 +377,7 @@ APART static value evaluate_call(builder *b, const fv_expr *expr) {
     }
     check_missing(b, &c);
     if (c.bad) return (value){ .kind = BAD };
-    return finish_call(b, &c);
+    return part_of(b, finish_call(b, &c), expr->span);
 }
 
 /* ---------------------------------------------------------------- operators written in other operators */
@@ -433,13 +468,12 @@ static bool index_number(builder *b, const fv_expr *expr, double *number) {
 }
 
 APART static value evaluate_slice(builder *b, const fv_expr *expr) {
-    value        object = evaluate(b, expr->args[0].value);
-    const fv_op *op = fv_op_find("slice");
-    fv_literal   part[4] = { { .kind = FV_LITERAL_NUMBERS },
-                             { .kind = FV_LITERAL_NUMBERS },
-                             { .kind = FV_LITERAL_NUMBERS },
-                             { .kind = FV_LITERAL_NUMBERS } };
-    bool         good = object.kind != BAD;
+    value      object = evaluate(b, expr->args[0].value);
+    fv_literal part[4] = { { .kind = FV_LITERAL_NUMBERS },
+                           { .kind = FV_LITERAL_NUMBERS },
+                           { .kind = FV_LITERAL_NUMBERS },
+                           { .kind = FV_LITERAL_NUMBERS } };
+    bool       good = object.kind != BAD;
     if (object.kind == LITERAL || (good && object.node->type.kind != FV_KIND_IMAGE))
         return mistake(b, expr->span, FV_ERROR_USAGE, NULL, "only an image can be sliced, not a %s", describe(&object));
     for (int i = 0; i < expr->nindices; i++) {
@@ -453,18 +487,7 @@ APART static value evaluate_slice(builder *b, const fv_expr *expr) {
         }
         part[3].numbers.value[part[3].numbers.count++] = index->single;
     }
-    if (!good) return (value){ .kind = BAD };
-    static const char *const names[4] = { "start", "stop", "step", "single" };
-    void    *params = fv_arena_alloc(&b->graph->arena, op->params_size);
-    fv_error error = { 0 };
-    fv_node *node;
-    fv_params_default(op, params);
-    for (int k = 0; k < 4; k++)
-        if (fv_params_set(op, fv_params_find(op, names[k]), params, &part[k], &b->graph->arena, &error) != FV_OK)
-            return from_error(b, expr->span, op, &error);
-    if (fv_graph_call(b->graph, op, params, &object.node, expr->span, &node, &error) != FV_OK)
-        return from_error(b, expr->span, op, &error);
-    return node_value(node);
+    return good ? slice_of(b, object.node, part, expr->span) : (value){ .kind = BAD };
 }
 
 APART static value evaluate_list(builder *b, const fv_expr *expr) {

@@ -74,6 +74,12 @@ typedef struct fv_array { /* an array fed from memory; borrowed */
     fv_hash       content; /* of the data */
 } fv_array;
 
+/* For measuring: of every source whose axis has this name and length, only the middle `take` of it are used. */
+typedef struct fv_crop {
+    char    axis[8];
+    int64_t length, take; /* length 0: all of everything */
+} fv_crop;
+
 typedef struct fv_bindings {
     fv_arena      arena;
     fv_item_list *lists;
@@ -87,6 +93,8 @@ typedef struct fv_bindings {
     int           narrays;
     char        **keeps; /* variables whose value is wanted back */
     int           nkeeps;
+    fv_crop       part;
+    char         *into; /* folder below which all results go instead of where the text says; NULL: none */
 } fv_bindings;
 
 /* A plain value written in the text: number, text, flag, list of numbers. */
@@ -99,6 +107,12 @@ const char *fv_bindings_item(const fv_bindings *bindings, int64_t item);
 fv_status fv_bindings_set(fv_bindings *bindings, const char *assignment, fv_error *error);
 /* Finds every pattern in the text and lists its files; checks that names given by fv_bindings_set are params of the text. */
 fv_status fv_bindings_resolve(fv_bindings *bindings, const fv_program *program, fv_diagnostics *diagnostics, fv_error *error);
+/* "z/400=50". */
+fv_status fv_crop_parse(const char *text, fv_crop *part, fv_error *error);
+/* Keeps `count` of the items, spread evenly over their sizes. Fails if there are fewer. */
+fv_status fv_bindings_take(fv_bindings *bindings, int64_t count, fv_error *error);
+/* Bytes of the files of an item; 0 without collections. */
+int64_t   fv_bindings_size(const fv_bindings *bindings, int64_t item);
 void      fv_bindings_release(fv_bindings *bindings);
 
 /* Fills {stem} {name} {index} {param} in. Unknown words in braces are an error that lists the known ones. */

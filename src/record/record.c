@@ -320,6 +320,29 @@ fv_status fv_record_build(const char *folder, fv_error *error) {
     return status;
 }
 
+/* ---------------------------------------------------------------- reading */
+
+typedef struct reader {
+    void (*visit)(void *context, const char *process, const fv_task_facts *facts);
+    void *context;
+} reader;
+
+static fv_status read_task(visitor *v, const char *worker, const task_slot *t, fv_error *error) {
+    const reader *r = v->context;
+    fv_task_facts facts = { t->key,   t->item,  t->stage,   t->task,  t->worker,     t->start,         t->wait,
+                            t->read,  t->compute, t->write, t->bytes_read, t->bytes_written, t->memory, t->status };
+    (void)error;
+    r->visit(r->context, worker, &facts);
+    return FV_OK;
+}
+
+fv_status fv_record_each(const char *folder, void (*visit)(void *context, const char *process, const fv_task_facts *facts),
+                         void *context, fv_error *error) {
+    reader  r = { visit, context };
+    visitor v = { .task = read_task, .context = &r };
+    return visit_all(folder, &v, error);
+}
+
 /* ---------------------------------------------------------------- counting */
 
 typedef struct counts {

@@ -30,6 +30,9 @@ void      fv_record_close(fv_record *record);
  * task(key, item, stage, task, process, worker, start, wait, read, compute, write, bytes_read, bytes_written, memory, status),
  * where key is 32 hexadecimal digits, process the name of the log and status a word: "ok", "input", ... */
 fv_status fv_record_build(const char *folder, fv_error *error);
+/* Calls visit for every task line of all logs in the folder; process is the name of the log. */
+fv_status fv_record_each(const char *folder, void (*visit)(void *context, const char *process, const fv_task_facts *facts),
+                         void *context, fv_error *error);
 /* Number of task lines in all logs, and of keys that appear with status ok more than once. */
 fv_status fv_record_count(const char *folder, int64_t *tasks, int64_t *repeated, fv_error *error);
 

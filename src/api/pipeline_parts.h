@@ -1,0 +1,24 @@
+/* The inside of a pipeline, for the files of this layer. */
+#ifndef FV_PIPELINE_PARTS_H
+#define FV_PIPELINE_PARTS_H
+
+#include "engines/run.h"
+#include <fovea/pipeline.h>
+
+struct fv_pipeline {
+    fv_bytes        text;
+    char           *name;
+    fv_program     *program;
+    fv_bindings     bindings; /* as given; resolved anew for every run */
+    char          **sets;
+    int             nsets;
+    fv_plan_options plan_options;
+    fv_bytes        messages;
+};
+
+/* A copy of what was given, with items listed and parameters filled in; to be released in any case. */
+fv_status fv_pipeline_resolve(const fv_pipeline *pipeline, fv_bindings *bindings, fv_diagnostics *diagnostics, fv_error *error);
+/* Makes the messages from the mistakes, which it releases, and gives the status back. */
+fv_status fv_pipeline_report(fv_pipeline *pipeline, fv_diagnostics *diagnostics, fv_status status);
+
+#endif
