@@ -3,6 +3,7 @@
 #define FOVEA_H
 
 #include <fovea/describe.h>
+#include <fovea/estimate.h>
 #include <fovea/image.h>
 #include <fovea/pipeline.h>
 #include <fovea/status.h>
