@@ -316,6 +316,7 @@ static void free_gz(fv_writer *base) {
 const fv_format fv_format_nifti = {
     .name = "nifti",
     .extensions = "nii",
+    .magic = { { 344, 4, "n+1" }, { 4, 4, "n+2" } },
     .brief = "NIfTI volume",
     .open = open_plain,
     .read = read_block,

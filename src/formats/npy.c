@@ -250,6 +250,7 @@ static fv_status create(const char *path, const fv_image_type *type, const fv_wr
 const fv_format fv_format_npy = {
     .name = "npy",
     .extensions = "npy",
+    .magic = { { 0, 6, "\x93NUMPY" } },
     .brief = "numpy array",
     .open = open_reader,
     .read = read_block,

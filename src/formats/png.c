@@ -453,6 +453,7 @@ static fv_status assemble(fv_writer *base, fv_pieces *pieces, fv_error *error) {
 const fv_format fv_format_png = {
     .name = "png",
     .extensions = "png",
+    .magic = { { 0, 8, "\x89PNG\r\n\x1a\n" } },
     .brief = "PNG image: uint8, uint16 and bool, grey or colour",
     .open = open_reader,
     .read = read_block,

@@ -302,6 +302,7 @@ static fv_status read_block(fv_reader *base, const fv_block *block, fv_error *er
 const fv_format fv_format_tiff = {
     .name = "tiff",
     .extensions = "tif tiff btf tf8 lsm",
+    .magic = { { 0, 4, "II*" }, { 0, 4, "MM\0*" }, { 0, 4, "II+" }, { 0, 4, "MM\0+" } },
     .brief = "TIFF and BigTIFF: images and stacks, any number type",
     .compressions = "deflate|zstd|lzw|none",
     .open = open_reader,

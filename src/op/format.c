@@ -18,6 +18,24 @@ static size_t match(const char *path, const char *extensions) {
     return best;
 }
 
+static bool has_magic(const fv_format *format, const uint8_t *start, size_t size) {
+    for (int i = 0; i < FV_COUNT(format->magic) && format->magic[i].bytes; i++) {
+        size_t offset = (size_t)format->magic[i].offset, n = (size_t)format->magic[i].size;
+        if (offset + n <= size && !memcmp(start + offset, format->magic[i].bytes, n)) return true;
+    }
+    return false;
+}
+
+static const fv_format *by_magic(const char *path) {
+    uint8_t start[1024];
+    FILE   *file = fopen(path, "rbe");
+    size_t  size = file ? fread(start, 1, sizeof start, file) : 0;
+    if (file) fclose(file);
+    for (int i = 0; size && i < fv_format_count(); i++)
+        if (fv_format_at(i)->open && has_magic(fv_format_at(i), start, size)) return fv_format_at(i);
+    return NULL;
+}
+
 static fv_status find(const char *path, bool writing, const fv_format **format, fv_error *error) {
     size_t best = 0;
     *format = NULL;
@@ -30,6 +48,7 @@ static fv_status find(const char *path, bool writing, const fv_format **format, 
             *format = candidate;
         }
     }
+    if (!*format && !writing) *format = by_magic(path);
     if (*format) return FV_OK;
     fv_bytes known = { 0 };
     for (int i = 0; i < fv_format_count(); i++) {

@@ -60,6 +60,7 @@ struct fv_format {
     const char *extensions; /* "tif tiff"; the longest match wins ("nii.gz" before "gz") */
     const char *brief;
     const char *compressions; /* "none|deflate|zstd", the default first; NULL: no choice */
+    struct { int offset, size; const char *bytes; } magic[4]; /* any of them: a file without a known extension is one of these */
     /* Reading. open reads the header only, checks every size in it, and fails with a sentence that names the file and the
      * field. It must not trust the file: no allocation beyond what the file can justify, no endless loop. */
     fv_status (*open)(const char *path, const fv_read_options *options, fv_reader **reader, fv_error *error);
@@ -85,7 +86,7 @@ struct fv_format {
     void (*free_writer)(fv_writer *writer);
 };
 
-/* By extension; for reading also by the first bytes of the file. The error lists what is known. */
+/* By extension; for reading, where that tells nothing, by the first bytes of the file. The error lists what is known. */
 fv_status fv_format_for_reading(const char *path, const fv_format **format, fv_error *error);
 fv_status fv_format_for_writing(const char *path, const fv_format **format, fv_error *error);
 int              fv_format_count(void);

@@ -39,6 +39,25 @@ TEST(a_format_is_found_by_extension_and_an_unknown_one_lists_those_known) {
     CHECK(fv_table_format_for("t.csv") && !fv_table_format_for("t.unknown"));
 }
 
+TEST(a_file_without_a_known_extension_is_known_by_its_first_bytes) {
+    static const struct { const char *name, *bytes; size_t size; } files[] = {
+        { "png", "\x89PNG\r\n\x1a\n....", 12 }, { "tiff", "MM\0*....", 8 }, { "tiff", "II+\0....", 8 },
+    };
+    const fv_format *format;
+    char            *path = fv_sprintf("%s/scan.0001", test_folder());
+    for (int i = 0; i < FV_COUNT(files); i++) {
+        CHECK_INT(fv_file_write_all(path, files[i].bytes, files[i].size, false, NULL), FV_OK);
+        CHECK_INT(fv_format_for_reading(path, &format, NULL), FV_OK);
+        CHECK_TEXT(format->name, files[i].name);
+        CHECK_INT(fv_format_for_writing(path, &format, NULL), FV_ERROR_USAGE);
+    }
+    CHECK_INT(fv_format_for_reading(npy("scan.0002", 3), &format, NULL), FV_OK);
+    CHECK_TEXT(format->name, "npy");
+    CHECK_INT(fv_file_write_all(path, "plain", 5, false, NULL), FV_OK);
+    CHECK_INT(fv_format_for_reading(path, &format, NULL), FV_ERROR_USAGE);
+    free(path);
+}
+
 TEST(a_file_is_opened_once_and_again_when_it_changed) {
     fv_reader *a, *b, *c;
     char      *path = npy("shared.npy", 5);
