@@ -239,7 +239,7 @@ TEST(twenty_random_kills_of_a_long_job_repeat_no_committed_task) {
         free(folder);
         free(name);
     }
-    fprintf(stderr, "job of %.1f s: %d kills in %d jobs, %d with committed work, %d tasks committed before the end, %d repeated\n",
+    fprintf(stderr, "job of %.1f s: %d kills in %d jobs, %d with committed work, %d tasks committed early, %d repeated\n",
             whole, kills, jobs, midway, committed, repeated);
     CHECK_INT(repeated, 0);
     CHECK_INT(kills, 20);
