@@ -5,6 +5,7 @@
  */
 #include "ops/measurement/object.h"
 #include "op/scratch.h"
+#include "op/stretches.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -64,15 +65,13 @@ static fv_status infer(fv_infer *i, fv_error *error) {
 
 /* ---------------------------------------------------------------- gathering a chunk */
 
-typedef struct { int64_t label, start, end; } stretch; /* voxels of one label in a row */
-
 typedef struct {
     fv__object_plan plan;
     int64_t         capacity, count, slots; /* objects, and places of the hash table (a power of two) */
     char           *objects;
     int32_t        *slot;  /* object of a place, -1: free */
     int32_t        *order;
-    stretch        *stretches;
+    fv_stretch     *stretches;
     uint8_t        *record; /* room for one */
     int64_t         most;   /* its size */
     fv_bytes       *partial;
@@ -163,39 +162,6 @@ static fv__object *find(gather *g, int64_t label) {
     return object;
 }
 
-/* Stretches of equal labels other than 0 in a row. */
-#define STRETCHES(name, type)                                                  \
-    static int64_t name(stretch *to, const type *labels, int64_t n) {          \
-        int64_t count = 0;                                                     \
-        for (int64_t i = 0; i < n;) {                                          \
-            type    label = labels[i];                                         \
-            int64_t start = i;                                                 \
-            while (++i < n && labels[i] == label) {}                           \
-            if (label) to[count++] = (stretch){ (int64_t)label, start, i };    \
-        }                                                                      \
-        return count;                                                          \
-    }
-STRETCHES(stretches_uint8, uint8_t)
-STRETCHES(stretches_int8, int8_t)
-STRETCHES(stretches_uint16, uint16_t)
-STRETCHES(stretches_int16, int16_t)
-STRETCHES(stretches_uint32, uint32_t)
-STRETCHES(stretches_int32, int32_t)
-STRETCHES(stretches_int64, int64_t)
-
-static int64_t find_stretches(stretch *to, fv_dtype dtype, const void *labels, int64_t n) {
-    switch (dtype) {
-    case FV_BOOL:
-    case FV_UINT8: return stretches_uint8(to, labels, n);
-    case FV_INT8: return stretches_int8(to, labels, n);
-    case FV_UINT16: return stretches_uint16(to, labels, n);
-    case FV_INT16: return stretches_int16(to, labels, n);
-    case FV_UINT32: return stretches_uint32(to, labels, n);
-    case FV_INT32: return stretches_int32(to, labels, n);
-    default: return stretches_int64(to, labels, n);
-    }
-}
-
 static fv_status run(fv_run *r, fv_error *error) {
     const fv_block  *labels = r->in[0], *intensity = r->in[1];
     const fv_region *region = &labels->region;
@@ -206,13 +172,13 @@ static fv_status run(fv_run *r, fv_error *error) {
     lay_out(&g, &r->need, r->scratch);
     write_run(&g);
     for (fv_rows_begin(&rows, region); fv_rows_next(&rows);) {
-        int64_t count = find_stretches(g.stretches, labels->dtype, fv_block_at(labels, rows.position), region->size[last]),
+        int64_t count = fv_stretches(g.stretches, labels->dtype, fv_block_at(labels, rows.position), region->size[last]),
                 position[FV_MAX_DIMS];
         const char *values = count && intensity ? fv_block_at(intensity, rows.position) : NULL;
         fv__object *object = NULL;
         for (int d = 0; d < region->ndim; d++) position[d] = rows.position[d] - region->start[d];
         for (int64_t i = 0; i < count; i++) {
-            const stretch *s = &g.stretches[i];
+            const fv_stretch *s = &g.stretches[i];
             if (labels->dtype == FV_UINT64 && s->label < 0)
                 return fv_fail(error, FV_ERROR_INPUT, "labels holds %llu; labels must be below 2^63",
                                (unsigned long long)s->label);

@@ -1,6 +1,6 @@
 /* label: numbers the connected components of an image. */
+#include "op/chunks.h"
 #include "ops/segmentation/label_merge.h"
-#include "ops/segmentation/runs.h"
 
 typedef struct { int64_t connectivity; } label;
 
@@ -31,106 +31,28 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     return FV_OK;
 }
 
-/* A region together with the next voxel along each spatial axis. */
-static fv_region with_next(const fv_region *region, const fv_image_type *image) {
-    int       spatial[FV_MAX_DIMS], n = fv_image_type_spatial(image, spatial);
-    fv_region grown = *region;
-    for (int i = 0; i < n; i++) grown.size[spatial[i]]++;
-    return fv_region_clip(&grown, image->shape);
-}
-
-static fv_status check_size(const fv_need *n, const fv_region *region, fv_error *error) {
-    if (fv__runs_most(&n->in[0]->image, region->size, connectivity(n)) <= INT32_MAX) return FV_OK;
-    return fv_fail(error, FV_ERROR_MEMORY, "a chunk of %lld voxels is too large to label at once; use smaller chunks",
-                   (long long)fv_region_voxels(region));
-}
-
 /* ---------------------------------------------------------------- pass "local": components of a chunk */
 
-static void local_need(const fv_need *n, fv_region *in) { in[0] = with_next(&n->region, &n->in[0]->image); }
+static void local_need(const fv_need *n, fv_region *in) { in[0] = fv__components_need(&n->region, &n->in[0]->image); }
 
 static size_t local_scratch(const fv_need *n) {
-    fv_region region = with_next(&n->region, &n->in[0]->image);
+    fv_region region = fv__components_need(&n->region, &n->in[0]->image);
     return fv__runs_scratch(&n->in[0]->image, region.size, connectivity(n));
 }
 
-static size_t local_bound(const fv_need *n) {
-    fv_region region = with_next(&n->region, &n->in[0]->image);
-    int64_t   voxels = fv_region_voxels(&region), runs = 0;
-    for (int d = 0; d < region.ndim; d++) runs += 2 * (voxels / region.size[d]); /* two planes an axis, at most a run a voxel */
-    return sizeof(fv__label_head) + (size_t)fv__runs_most(&n->in[0]->image, region.size, connectivity(n)) * 8 + (size_t)runs * 4;
-}
-
-/* One run on a shared plane: names its component, and marks it in the components' entries. */
-static void add_run(const fv__runs *r, fv_bytes *partial, int64_t row, int64_t w, int bit, int64_t *count) {
-    uint32_t component = (uint32_t)fv__runs_component(r, row, w, bit);
-    ((int64_t *)(partial->data + sizeof(fv__label_head)))[component] |= 1;
-    fv_bytes_append(partial, &component, sizeof component);
-    ++*count;
-}
-
-static void add_row(const fv__runs *r, fv_bytes *partial, int64_t group, int64_t z, int64_t y, int64_t *count) {
-    const uint64_t *bits = fv__runs_row(r, group, z, y);
-    int64_t         row = fv__runs_joined(r, group, z, y);
-    uint64_t        before = 0;
-    for (int64_t w = 0; w < r->words; before = bits[w++] >> 63)
-        for (uint64_t starts = bits[w] & ~(bits[w] << 1 | before); starts; starts &= starts - 1)
-            add_run(r, partial, row, w, __builtin_ctzll(starts), count);
-}
-
-/* A plane across the rows: runs along y. */
-static void add_column(const fv__runs *r, fv_bytes *partial, int64_t group, int64_t z, int64_t x, int64_t *count) {
-    bool before = false;
-    for (int64_t y = 0; y < r->ny; y++) {
-        bool set = fv__runs_row(r, group, z, y)[x / 64] >> (x % 64) & 1;
-        if (set && !before) add_run(r, partial, fv__runs_joined(r, group, z, y), x / 64, (int)(x % 64), count);
-        before = set;
-    }
-}
-
-/* The plane at position `at` of spatial axis 0 (z), 1 (y) or 2 (x). */
-static int64_t add_plane(const fv__runs *r, fv_bytes *partial, int which, int64_t at) {
-    int64_t count = 0;
-    for (int64_t group = 0; group < r->groups; group++) {
-        if (which == 0)
-            for (int64_t y = 0; y < r->ny; y++) add_row(r, partial, group, at, y, &count);
-        else
-            for (int64_t z = 0; z < r->nz; z++) (which == 1 ? add_row : add_column)(r, partial, group, z, at, &count);
-    }
-    return count;
-}
-
-/* From components to their ranks among those on shared planes. */
-static void rank_runs(fv__label_head *head, int32_t *rank, fv_bytes *partial) {
-    int64_t  *entry = (int64_t *)(partial->data + sizeof *head);
-    uint32_t *run = (uint32_t *)(entry + head->components), *end = (uint32_t *)(partial->data + partial->size);
-    for (int64_t i = 0; i < head->components; i++)
-        if (entry[i] & 1) rank[i] = (int32_t)head->shared++;
-    for (; run < end; run++) *run = (uint32_t)rank[*run];
-}
+static size_t local_bound(const fv_need *n) { return fv__components_bound(n, connectivity(n)); }
 
 static fv_status local_run(fv_run *r, fv_error *error) {
-    const fv_image_type *image = &r->need.in[0]->image;
-    const fv_region     *region = &r->need.region;
-    fv__label_head       head = { 0 };
-    fv__runs             runs;
-    FV_TRY(check_size(&r->need, &r->in[0]->region, error));
+    fv__components_head head = { 0 };
+    fv__runs            runs;
+    FV_TRY(fv__components_check(&r->need.in[0]->image, &r->in[0]->region, connectivity(&r->need), error));
     fv_bytes_append(r->partial, &head, sizeof head);
-    fv__runs_init(&runs, image, r->in[0], connectivity(&r->need), r->scratch);
+    fv__runs_init(&runs, &r->need.in[0]->image, r->in[0], connectivity(&r->need), r->scratch);
     fv__runs_find(&runs);
     fv__runs_number(&runs, r->partial);
     int64_t *entry = (int64_t *)(r->partial->data + sizeof head);
     for (int64_t i = 0; i < runs.ncomponents; i++) entry[i] *= 2;
-    head.components = runs.ncomponents;
-    for (int d = 0; d < image->ndim; d++)
-        for (int which = 0; which < 3; which++) {
-            if (runs.axis[which] != d) continue;
-            if (region->start[d] > 0) head.plane[d][0] = add_plane(&runs, r->partial, which, 0);
-            if (region->start[d] + region->size[d] < image->shape[d])
-                head.plane[d][1] = add_plane(&runs, r->partial, which, region->size[d]);
-        }
-    rank_runs(&head, runs.parent, r->partial); /* parents have done their duty */
-    memcpy(r->partial->data, &head, sizeof head);
+    fv__components_close(&runs, &r->need.region, r->partial);
     return FV_OK;
 }
 
@@ -138,7 +60,7 @@ static fv_status local_run(fv_run *r, fv_error *error) {
 
 static void renumber_need(const fv_need *n, fv_region *in) {
     fv_region aligned = n->lattice ? fv_lattice_align(n->lattice, &n->region) : n->region;
-    in[0] = with_next(&aligned, &n->in[0]->image);
+    in[0] = fv__components_need(&aligned, &n->in[0]->image);
 }
 
 static fv_region largest_chunk(const fv_need *n) {
@@ -147,7 +69,7 @@ static fv_region largest_chunk(const fv_need *n) {
         chunk.start[d] = 0;
         chunk.size[d] = FV_MIN(n->lattice->chunk[d], n->lattice->shape[d]);
     }
-    return with_next(&chunk, &n->in[0]->image);
+    return fv__components_need(&chunk, &n->in[0]->image);
 }
 
 /* Labels of a chunk's components lie behind what the runs need. */
@@ -211,12 +133,12 @@ static void paint(const fv__runs *r, const fv_region *part, const fv_block *out,
 
 static fv_status renumber_chunk(fv_run *r, int64_t chunk, fv_error *error) {
     const fv_need *n = &r->need;
-    fv_region      own = fv_lattice_chunk(n->lattice, chunk), region = with_next(&own, &n->in[0]->image);
+    fv_region      own = fv_lattice_chunk(n->lattice, chunk), region = fv__components_need(&own, &n->in[0]->image);
     fv_region      part = fv_region_intersect(&own, &n->region);
     fv_block       in = fv_block_window(r->in[0], &region);
     void          *labels = (char *)r->scratch + labels_offset(n, &region);
     fv__runs       runs;
-    FV_TRY(check_size(n, &region, error));
+    FV_TRY(fv__components_check(&n->in[0]->image, &region, connectivity(n), error));
     fv__runs_init(&runs, &n->in[0]->image, &in, connectivity(n), r->scratch);
     fv__runs_find(&runs);
     fv__runs_number(&runs, NULL);
@@ -226,22 +148,9 @@ static fv_status renumber_chunk(fv_run *r, int64_t chunk, fv_error *error) {
 }
 
 static fv_status renumber_run(fv_run *r, fv_error *error) {
-    const fv_lattice *lattice = r->need.lattice;
-    const fv_region  *region = &r->need.region;
-    fv_region         chunks = { .ndim = lattice->ndim };
-    if (fv_region_empty(region)) return FV_OK;
-    for (int d = 0; d < lattice->ndim; d++) {
-        chunks.start[d] = region->start[d] / lattice->chunk[d];
-        chunks.size[d] = (region->start[d] + region->size[d] - 1) / lattice->chunk[d] - chunks.start[d] + 1;
-    }
-    fv_rows rows;
-    for (fv_rows_begin(&rows, &chunks); fv_rows_next(&rows);)
-        for (int64_t i = 0; i < chunks.size[lattice->ndim - 1]; i++) {
-            int64_t position[FV_MAX_DIMS];
-            for (int d = 0; d < lattice->ndim; d++)
-                position[d] = (rows.position[d] + (d == lattice->ndim - 1 ? i : 0)) * lattice->chunk[d];
-            FV_TRY(renumber_chunk(r, fv_lattice_index(lattice, position), error));
-        }
+    fv_chunks chunks;
+    for (fv_chunks_begin(&chunks, r->need.lattice, &r->need.region); fv_chunks_next(&chunks);)
+        FV_TRY(renumber_chunk(r, chunks.index, error));
     return FV_OK;
 }
 

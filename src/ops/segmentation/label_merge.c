@@ -9,14 +9,10 @@
 #define BATCH ((int64_t)1 << 20) /* labels held before they are put */
 
 typedef struct {
-    fv_finish      *f;
-    int64_t         chunks;
-    fv__label_head *head;
-    int64_t        *base;   /* first node of each chunk */
-    int64_t        *parent; /* per node: union-find over components on shared planes */
-    int64_t        *label;  /* per root, 0 until it is met */
-    int64_t         count;  /* labels given so far */
-    int64_t         batch, held;
+    fv__components joined;
+    int64_t       *label;  /* per root, 0 until it is met */
+    int64_t        count;  /* labels given so far */
+    int64_t        batch, held;
 } merge;
 
 /* One chunk while it is being numbered. */
@@ -26,63 +22,6 @@ typedef struct {
     int      at, have;
     fv_bytes labels;             /* waiting to be put */
 } cursor;
-
-/* ---------------------------------------------------------------- joining */
-
-static int64_t find(int64_t *parent, int64_t i) {
-    while (parent[i] != i) {
-        parent[i] = parent[parent[i]];
-        i = parent[i];
-    }
-    return i;
-}
-
-static size_t plane_offset(const fv__label_head *head, int axis, int side) {
-    int64_t runs = 0;
-    for (int d = 0; d < axis; d++) runs += head->plane[d][0] + head->plane[d][1];
-    if (side) runs += head->plane[axis][0];
-    return sizeof *head + (size_t)head->components * sizeof(int64_t) + (size_t)runs * sizeof(uint32_t);
-}
-
-/* The far plane of one chunk is the near plane of the next. */
-static fv_status join_planes(merge *m, int64_t chunk, int64_t next, int axis, fv_error *error) {
-    uint32_t       a[WINDOW], b[WINDOW];
-    fv__label_head *head = &m->head[chunk], *other = &m->head[next];
-    int64_t        runs = head->plane[axis][1];
-    if (runs != other->plane[axis][0])
-        return fv_fail(error, FV_ERROR_INTERNAL, "chunks %lld and %lld do not share a plane", (long long)chunk, (long long)next);
-    for (int64_t done = 0; done < runs; done += WINDOW) {
-        int64_t n = FV_MIN(WINDOW, runs - done);
-        size_t  skip = (size_t)done * sizeof *a, size = (size_t)n * sizeof *a;
-        FV_TRY(m->f->read(m->f, chunk, plane_offset(head, axis, 1) + skip, a, size, error));
-        FV_TRY(m->f->read(m->f, next, plane_offset(other, axis, 0) + skip, b, size, error));
-        for (int64_t i = 0; i < n; i++) {
-            int64_t x = find(m->parent, m->base[chunk] + a[i]), y = find(m->parent, m->base[next] + b[i]);
-            m->parent[FV_MAX(x, y)] = FV_MIN(x, y);
-        }
-    }
-    return FV_OK;
-}
-
-static fv_status join_chunks(merge *m, fv_error *error) {
-    const fv_lattice *lattice = m->f->lattice;
-    int64_t           nodes = 0;
-    for (int64_t c = 0; c < m->chunks; c++) {
-        FV_TRY(m->f->read(m->f, c, 0, &m->head[c], sizeof *m->head, error));
-        m->base[c] = nodes;
-        nodes += m->head[c].shared;
-    }
-    m->parent = fv_alloc((size_t)nodes * sizeof *m->parent + 1);
-    m->label = fv_calloc((size_t)nodes * sizeof *m->label + 1);
-    for (int64_t i = 0; i < nodes; i++) m->parent[i] = i;
-    for (int64_t c = 0; c < m->chunks; c++)
-        for (int axis = 0, d; axis < lattice->ndim; axis++) {
-            int64_t step = 1;
-            for (d = axis + 1; d < lattice->ndim; d++) step *= fv_lattice_count_axis(lattice, d);
-            if (m->head[c].plane[axis][1]) FV_TRY(join_planes(m, c, c + step, axis, error));
-        }
-    return FV_OK;
-}
 
 /* ---------------------------------------------------------------- numbering */
 
@@ -107,12 +46,13 @@ static int64_t group_end(const fv_lattice *lattice, int64_t chunk, int axis) {
 }
 
 static fv_status fill(merge *m, cursor *c, fv_error *error) {
-    int64_t left = m->head[c->chunk].components - c->next;
+    int64_t left = m->joined.head[c->chunk].components - c->next;
     c->at = 0;
     c->have = (int)FV_MIN(WINDOW, left);
-    size_t offset = sizeof(fv__label_head) + (size_t)c->next * sizeof *c->window;
+    size_t offset = sizeof(fv__components_head) + (size_t)c->next * sizeof *c->window;
     c->next += c->have;
-    return c->have ? m->f->read(m->f, c->chunk, offset, c->window, (size_t)c->have * sizeof *c->window, error) : FV_OK;
+    if (!c->have) return FV_OK;
+    return m->joined.f->read(m->joined.f, c->chunk, offset, c->window, (size_t)c->have * sizeof *c->window, error);
 }
 
 static void sift(cursor **heap, int64_t root, int64_t count) {
@@ -127,9 +67,11 @@ static void sift(cursor **heap, int64_t root, int64_t count) {
 
 static fv_status put(merge *m, cursor *cursors, int64_t n, fv_error *error) {
     for (int64_t i = 0; i < n; i++) {
-        if (!cursors[i].labels.size) continue;
-        FV_TRY(m->f->put(m->f, m->batch * m->chunks + cursors[i].chunk, cursors[i].labels.data, cursors[i].labels.size, error));
-        fv_bytes_clear(&cursors[i].labels);
+        fv_bytes *labels = &cursors[i].labels;
+        int64_t   index = m->batch * m->joined.chunks + cursors[i].chunk;
+        if (!labels->size) continue;
+        FV_TRY(m->joined.f->put(m->joined.f, index, labels->data, labels->size, error));
+        fv_bytes_clear(labels);
     }
     m->held = 0;
     return FV_OK;
@@ -140,7 +82,7 @@ static fv_status put(merge *m, cursor *cursors, int64_t n, fv_error *error) {
 static int64_t next_label(merge *m, cursor *c, int64_t end) {
     int64_t entry = c->window[c->at++];
     if (!(entry & 1)) return ++m->count;
-    int64_t root = find(m->parent, m->base[c->chunk] + c->node++);
+    int64_t root = fv__components_root(m->joined.parent, m->joined.base[c->chunk] + c->node++);
     if (entry >= end) return 0;
     if (!m->label[root]) m->label[root] = ++m->count;
     return m->label[root];
@@ -148,7 +90,7 @@ static int64_t next_label(merge *m, cursor *c, int64_t end) {
 
 static fv_status number_group(merge *m, cursor *cursors, cursor **heap, int64_t first, int64_t n, int64_t end, fv_error *error) {
     int64_t live = 0;
-    bool    wide = m->f->out->image.dtype == FV_INT64;
+    bool    wide = m->joined.f->out->image.dtype == FV_INT64;
     for (int64_t i = 0; i < n; i++) {
         cursor *c = &cursors[i];
         c->chunk = first + i;
@@ -173,24 +115,22 @@ static fv_status number_group(merge *m, cursor *cursors, cursor **heap, int64_t 
 }
 
 fv_status fv__label_finish(fv_finish *f, fv_error *error) {
-    int      axis;
-    int64_t  at_once = interleaved(f->lattice, &axis);
-    merge    m = { .f = f, .chunks = f->npartials };
-    cursor  *cursors = fv_calloc((size_t)at_once * sizeof *cursors);
-    cursor **heap = fv_alloc((size_t)at_once * sizeof *heap);
-    m.head = fv_alloc((size_t)m.chunks * sizeof *m.head);
-    m.base = fv_alloc((size_t)m.chunks * sizeof *m.base);
-    fv_status status = join_chunks(&m, error);
-    for (int64_t first = 0; first < m.chunks && status == FV_OK; first += at_once)
-        status =
-            number_group(&m, cursors, heap, first, FV_MIN(at_once, m.chunks - first), group_end(f->lattice, first, axis), error);
+    int       axis;
+    int64_t   at_once = interleaved(f->lattice, &axis), chunks = f->npartials;
+    merge     m = { 0 };
+    cursor   *cursors = fv_calloc((size_t)at_once * sizeof *cursors);
+    cursor  **heap = fv_alloc((size_t)at_once * sizeof *heap);
+    fv_status status = fv__components_join(&m.joined, f, error);
+    m.label = fv_calloc((size_t)m.joined.nodes * sizeof *m.label + 1);
+    for (int64_t first = 0; first < chunks && status == FV_OK; first += at_once) {
+        int64_t end = group_end(f->lattice, first, axis);
+        status = number_group(&m, cursors, heap, first, FV_MIN(at_once, chunks - first), end, error);
+    }
     for (int64_t i = 0; i < at_once; i++) fv_bytes_release(&cursors[i].labels);
     free(cursors);
     free(heap);
-    free(m.head);
-    free(m.base);
-    free(m.parent);
     free(m.label);
+    fv__components_free(&m.joined);
     return status;
 }
 

@@ -1,5 +1,5 @@
 /* Connected components by bits and runs; see runs.h. */
-#include "ops/segmentation/runs.h"
+#include "kernels/runs.h"
 #include "op/scratch.h"
 #if defined(__SSE2__)
 #include <immintrin.h>
@@ -22,6 +22,7 @@ static void set_geometry(fv__runs *r, const fv_image_type *image, const int64_t 
     r->ny = r->axis[1] >= 0 ? size[r->axis[1]] : 1;
     r->nx = size[r->axis[2]];
     r->words = (r->nx + 63) / 64;
+    r->last_word = ~(uint64_t)0 >> ((64 - r->nx % 64) % 64);
     bool full = connectivity == n;
     r->join_z = full && n == 3 ? 2 : 1;
     r->join_y = full && n >= 2 ? 2 : 1;
@@ -122,6 +123,8 @@ static void open_row(fv__runs *r, int64_t group, int64_t z, int64_t y) {
             pack_row(bits,
                      (const uint8_t *)r->in->data + fv__runs_offset(r, r->in->stride, group, z + dz, y + dy) * (int64_t)size,
                      size, stride, r->nx);
+            for (int64_t w = 0; r->zeros && w < r->words; w++) bits[w] = ~bits[w];
+            if (r->zeros) bits[r->words - 1] &= r->last_word;
             for (int64_t w = 0; joins && w < r->words; w++) joined[w] |= bits[w];
         }
     for (int64_t w = 0; w < r->words; w++) {

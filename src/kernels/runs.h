@@ -22,6 +22,8 @@ typedef struct fv__runs {
     int       other[FV_MAX_DIMS], nothers;  /* axes that are not spatial */
     int64_t   groups, nz, ny, nx, words;    /* groups: positions along the other axes */
     int       connectivity;
+    bool      zeros;                        /* components of what is 0; to be set between init and find */
+    uint64_t  last_word;                    /* bits of a row's last word that exist */
     int       join_z, join_y;               /* rows in a joined row */
     bool      interleaved;                  /* another axis lies inside a spatial one: row order is not raster order */
     int64_t   joined_nz, joined_ny;
