@@ -1,8 +1,9 @@
 #!/bin/sh
-# Installs the Debian packages that are missing. usage: bootstrap.sh [build|peers|check ...]
+# Installs the Debian packages that are missing. usage: bootstrap.sh [build|peers|check|slurm ...]
 #   build  compiler, CMake and the libraries (the default)
 #   peers  the Python packages that tests compare with
 #   check  what `make check` runs
+#   slurm  a Slurm for the tests to start; where it cannot be installed, they are skipped
 # Does nothing when all are there. On other systems it says what is needed.
 set -eu
 
@@ -10,6 +11,7 @@ build="build-essential cmake ninja-build pkg-config libtiff-dev libpng-dev libis
        libcjson-dev libxxhash-dev zlib1g-dev sqlite3 python3"
 peers="python3-numpy python3-scipy python3-skimage python3-nibabel python3-opencv python3-dask python3-distributed python3-zarr"
 check="cppcheck clang-format python3"
+slurm="slurm-wlm slurmctld slurmd slurm-client slurmdbd munge mariadb-server"
 
 wanted=
 for set in "${@:-build}"; do
@@ -17,7 +19,8 @@ for set in "${@:-build}"; do
     build) wanted="$wanted $build" ;;
     peers) wanted="$wanted $peers" ;;
     check) wanted="$wanted $check" ;;
-    *) echo "bootstrap.sh: no set of packages is called $set; there are build, peers and check" >&2; exit 2 ;;
+    slurm) wanted="$wanted $slurm" ;;
+    *) echo "bootstrap.sh: no set of packages is called $set; there are build, peers, check and slurm" >&2; exit 2 ;;
     esac
 done
 

@@ -1,7 +1,9 @@
 /* The public face of a pipeline: text and arrays in, results out. */
 #include "api/pipeline_parts.h"
 #include "base/file.h"
+#include "engines/claims.h"
 #include "plan/print.h"
+#include <fovea/cluster.h>
 #include <stdlib.h>
 
 struct fv_result {
@@ -138,39 +140,88 @@ static void pass_on(void *context, const fv_progress *p) {
     l->progress(l->context, &state);
 }
 
+static fv_run_settings settings_of(const fv_run_options *o, listener *l) {
+    *l = (listener){ o->progress, o->context };
+    return (fv_run_settings){ .engine = o->engine,
+                              .workers = o->workers,
+                              .memory = o->memory,
+                              .patience = o->patience,
+                              .folder = o->store,
+                              .fresh = o->fresh,
+                              .overwrite = o->overwrite,
+                              .stop_on_error = o->stop_on_error,
+                              .poison = o->poison - 1,
+                              .program = o->command,
+                              .progress = o->progress ? pass_on : NULL,
+                              .context = l,
+                              .cancel = o->cancel };
+}
+
+static void complete_result(fv_result *result) {
+    if (!result->run) result->run = fv_calloc(sizeof(fv_run_result));
+    for (int i = 0; i < result->run->nkept; i++) { /* names outlive the bindings */
+        fv_kept *kept = &result->run->kept[i];
+        kept->name = fv_arena_strdup(&result->run->arena, kept->name);
+    }
+}
+
+static const fv_run_options defaults;
+
+static fv_status resolve_part(const fv_pipeline *p, const fv_run_options *o, fv_bindings *bindings, fv_diagnostics *diagnostics,
+                              fv_error *error) {
+    FV_TRY(fv_pipeline_resolve(p, bindings, diagnostics, error));
+    if (o->into) bindings->into = fv_arena_strdup(&bindings->arena, o->into);
+    if (o->items) FV_TRY(fv_bindings_take(bindings, o->items, error));
+    return o->part ? fv_crop_parse(o->part, &bindings->part, error) : FV_OK;
+}
+
 fv_status fv_pipeline_run(fv_pipeline *p, const fv_run_options *options, fv_result **result, fv_error *error) {
-    static const fv_run_options defaults;
-    const fv_run_options       *o = options ? options : &defaults;
-    fv_diagnostics              diagnostics = { 0 };
-    fv_bindings                 bindings;
-    listener                    l = { o->progress, o->context };
-    fv_run_settings             settings = { .engine = o->engine,
-                                             .workers = o->workers,
-                                             .memory = o->memory,
-                                             .patience = o->patience,
-                                             .folder = o->store,
-                                             .fresh = o->fresh,
-                                             .overwrite = o->overwrite,
-                                             .stop_on_error = o->stop_on_error,
-                                             .poison = o->poison - 1,
-                                             .program = o->command,
-                                             .progress = o->progress ? pass_on : NULL,
-                                             .context = &l,
-                                             .cancel = o->cancel };
+    fv_diagnostics  diagnostics = { 0 };
+    fv_bindings     bindings;
+    listener        l;
+    fv_run_settings settings = settings_of(options ? options : &defaults, &l);
     *result = fv_calloc(sizeof **result);
-    fv_status status = fv_pipeline_resolve(p, &bindings, &diagnostics, error);
-    if (status == FV_OK && o->items) status = fv_bindings_take(&bindings, o->items, error);
-    if (o->into) bindings.into = fv_arena_strdup(&bindings.arena, o->into);
-    if (status == FV_OK && o->part) status = fv_crop_parse(o->part, &bindings.part, error);
+    fv_status status = resolve_part(p, options ? options : &defaults, &bindings, &diagnostics, error);
     if (status == FV_OK)
         status = fv_run_all(p->program, &bindings, &p->plan_options, &settings, &(*result)->run, &diagnostics, error);
-    if (!(*result)->run) (*result)->run = fv_calloc(sizeof(fv_run_result));
-    for (int i = 0; i < (*result)->run->nkept; i++) { /* names outlive the bindings */
-        fv_kept *kept = &(*result)->run->kept[i];
-        kept->name = fv_arena_strdup(&(*result)->run->arena, kept->name);
-    }
+    complete_result(*result);
     fv_bindings_release(&bindings);
     return fv_pipeline_report(p, &diagnostics, status);
+}
+
+/* ---------------------------------------------------------------- shared runs */
+
+fv_status fv_pipeline_freeze(fv_pipeline *p, const fv_run_options *options, char **run_folder, fv_error *error) {
+    fv_diagnostics  diagnostics = { 0 };
+    fv_bindings     bindings;
+    listener        l;
+    fv_run_settings settings = settings_of(options ? options : &defaults, &l);
+    *run_folder = NULL;
+    fv_status status = resolve_part(p, options ? options : &defaults, &bindings, &diagnostics, error);
+    if (status == FV_OK)
+        status = fv_run_freeze(p->program, &bindings, &p->plan_options, &settings, run_folder, &diagnostics, error);
+    fv_bindings_release(&bindings);
+    return fv_pipeline_report(p, &diagnostics, status);
+}
+
+fv_status fv_work(const char *run_folder, const fv_work_options *work, const fv_run_options *options, fv_result **result,
+                  fv_error *error) {
+    listener        l;
+    fv_run_settings settings = settings_of(options ? options : &defaults, &l);
+    fv_share        share = { .run_folder = run_folder,
+                              .stage = work->stage - 1,
+                              .end = work->end || work->stage == 0,
+                              .wait = work->wait || work->finish,
+                              .finish = work->finish,
+                              .place = work->place,
+                              .places = work->places,
+                              .level = work->level };
+    settings.engine = NULL;
+    settings.fresh = false;
+    *result = fv_calloc(sizeof **result);
+    fv_status status = fv_run_share(&share, &settings, &(*result)->run, error);
+    complete_result(*result);
+    return status;
 }
 
 /* ---------------------------------------------------------------- plans and graphs */

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -330,5 +331,9 @@ fv_status fv_fault_point(const char *name, fv_error *error) {
     if (__atomic_add_fetch(&passed, 1, __ATOMIC_RELAXED) != target) return FV_OK;
     if (!strcmp(rest, ":error"))
         return fv_fail(error, FV_ERROR_FULL, "cannot write: No space left on device (injected at %s)", name);
+    if (!strcmp(rest, ":stop")) {
+        raise(SIGSTOP);
+        return FV_OK;
+    }
     _exit(137);
 }

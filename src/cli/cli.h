@@ -31,6 +31,7 @@ typedef enum fv_exit {
     FV_EXIT_WELL = 0,
     FV_EXIT_FAILED = 1,        /* some work failed */
     FV_EXIT_REFUSED = 2,       /* nothing was started: usage, pipeline, missing input */
+    FV_EXIT_AGAIN = 99,        /* a job that was asked to stop: Slurm queues it again */
     FV_EXIT_INTERRUPTED = 130, /* can go on */
 } fv_exit;
 

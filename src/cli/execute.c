@@ -144,7 +144,7 @@ static void catch_signals(void) {
     signal(SIGXFSZ, SIG_IGN);
 }
 
-int fv_execute_pipeline(const char *command, fv_pipeline *pipeline, const fv_execute *o) {
+static int execute(const char *command, fv_work_call call, void *context, fv_pipeline *pipeline, const fv_execute *o) {
     fv_run_options run = { .engine = o->engine,
                            .workers = (int)o->workers,
                            .memory = o->memory.bytes,
@@ -165,11 +165,11 @@ int fv_execute_pipeline(const char *command, fv_pipeline *pipeline, const fv_exe
     catch_signals();
     fv_progress_start();
     fv_messages(o->quiet ? 0 : o->verbose ? 2 : 1, fv_progress_clear, fv_progress_redraw);
-    fv_status status = fv_pipeline_run(pipeline, &run, &result, &error);
+    fv_status status = call(context, &run, &result, &error);
     fv_progress_end();
     fv_messages(o->quiet ? 0 : 1, NULL, NULL);
     int  code = FV_EXIT_WELL;
-    bool partly = status == FV_ERROR_INPUT && fv_result_failures(result) > 0 && *fv_pipeline_messages(pipeline) == 0;
+    bool partly = status == FV_ERROR_INPUT && fv_result_failures(result) > 0 && !(pipeline && *fv_pipeline_messages(pipeline));
     if (status == FV_OK || partly) {
         if (o->json) print_json(result);
         else print_values(result);
@@ -188,6 +188,19 @@ int fv_execute_pipeline(const char *command, fv_pipeline *pipeline, const fv_exe
         code = FV_EXIT_FAILED;
     }
     fv_result_free(result);
+    return code;
+}
+
+static fv_status run_pipeline(void *context, const fv_run_options *run, fv_result **result, fv_error *error) {
+    return fv_pipeline_run(context, run, result, error);
+}
+
+int fv_execute_pipeline(const char *command, fv_pipeline *pipeline, const fv_execute *o) {
+    int code = execute(command, run_pipeline, pipeline, pipeline, o);
     fv_pipeline_free(pipeline);
     return code;
+}
+
+int fv_execute_work(const char *command, fv_work_call call, void *context, const fv_execute *o) {
+    return execute(command, call, context, NULL, o);
 }

@@ -42,5 +42,8 @@ typedef struct fv_execute { FV_EXECUTE_FIELDS; } fv_execute;
 
 /* Runs, prints, and frees the pipeline. The exit status. */
 int fv_execute_pipeline(const char *command, fv_pipeline *pipeline, const fv_execute *options);
+/* The same for other ways to run something: what the call gives back is shown as a run's result. */
+typedef fv_status (*fv_work_call)(void *context, const fv_run_options *options, fv_result **result, fv_error *error);
+int fv_execute_work(const char *command, fv_work_call call, void *context, const fv_execute *options);
 
 #endif

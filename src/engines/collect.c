@@ -279,7 +279,7 @@ static fv_status write_file(joined *j, fv_run_result *result, fv_outputs *output
     char   *temporary;
     fv_hash epoch;
     if (!options.append) FV_TRY(fv_outputs_check(outputs, path, error));
-    FV_TRY(fv_outputs_begin(outputs, path, key, false, &temporary, &epoch, error));
+    FV_TRY(fv_outputs_begin(outputs, path, key, false, FV_OUTPUT_ALONE, &temporary, &epoch, error));
     fv_status status = format->write(temporary, path, &j->type, &options, &j->base, error);
     if (status == FV_OK) status = fv_outputs_done(outputs, path, key, temporary, error);
     else {

@@ -26,6 +26,7 @@ struct fv_outputs {
     fv_ledger      *ledger;
     fv_temporaries *temporaries;
     bool            overwrite, fresh;
+    bool            yields; /* to another worker that has taken over what we were writing, without a complaint */
     pthread_mutex_t mutex; /* guards what follows */
     claim          *claims;
     pending         waiting[BATCH];
@@ -133,10 +134,22 @@ fv_status fv_outputs_make_parent(const char *path, fv_error *error) {
     return status;
 }
 
-static fv_status claim_path(fv_outputs *outputs, const char *path, bool *taken_over, fv_error *error) {
+void fv_outputs_disclaim(const char *path) {
     fv_lease *lease;
+    fv_hash   dead;
+    if (fv_lease_try(path, &lease, &dead, NULL) == FV_OK) fv_lease_release(lease);
+}
+
+static fv_status claim_path(fv_outputs *outputs, const char *path, bool joint, bool *taken_over, fv_error *error) {
+    fv_lease *lease;
+    fv_hash   dead;
     *taken_over = false;
-    FV_TRY(fv_lease_acquire(path, &lease, taken_over, error));
+    if (joint) {
+        fv_status status = fv_lease_try(path, &lease, &dead, error);
+        if (status == FV_ERROR_BUSY) return FV_OK;
+        FV_TRY(status);
+    } else
+        FV_TRY(fv_lease_acquire(path, &lease, taken_over, error));
     if (*taken_over) fv_log("fovea: %s: the run that was writing it has died; going on from what it left", path);
     claim *c = fv_calloc(sizeof *c);
     *c = (claim){ .path = fv_strdup(path), .lease = lease };
@@ -147,12 +160,15 @@ static fv_status claim_path(fv_outputs *outputs, const char *path, bool *taken_o
     return FV_OK;
 }
 
-fv_status fv_outputs_begin(fv_outputs *outputs, const char *path, fv_hash key, bool parallel, char **temporary, fv_hash *epoch,
-                           fv_error *error) {
-    bool taken_over;
+fv_status fv_outputs_begin(fv_outputs *outputs, const char *path, fv_hash key, bool parallel, fv_output_way way, char **temporary,
+                           fv_hash *epoch, fv_error *error) {
+    bool              taken_over, joint = way == FV_OUTPUT_JOINT;
+    fv_temporary_kind kind = parallel ? FV_TEMPORARY_TAKEN_UP : joint ? FV_TEMPORARY_ADDED : FV_TEMPORARY_FIXED;
+    if (way == FV_OUTPUT_OWN) kind = FV_TEMPORARY_NEW;
     FV_TRY(fv_outputs_make_parent(path, error));
-    FV_TRY(claim_path(outputs, path, &taken_over, error));
-    *temporary = fv_temporaries_name(outputs->temporaries, path, key, parallel, taken_over);
+    FV_TRY(claim_path(outputs, path, joint, &taken_over, error));
+    outputs->yields = way == FV_OUTPUT_OWN;
+    *temporary = fv_temporaries_name(outputs->temporaries, path, key, kind, taken_over || joint);
     *epoch = fv_hash_bytes(*temporary, strlen(*temporary));
     return FV_OK;
 }
@@ -203,7 +219,8 @@ static int look_at(fv_outputs *outputs, pending *batch, int count, pending **the
     for (int i = 0; i < count; i++) {
         identity id;
         fv_error error = { 0 };
-        if (identify(batch[i].temporary, &id)) {
+        if (outputs->yields && !still_ours(outputs, batch[i].path)) fv_path_remove(batch[i].temporary, NULL);
+        else if (identify(batch[i].temporary, &id)) {
             there[n] = &batch[i];
             files[n] = file_hash(batch[i].path, &id);
             keys[n++] = batch[i].key;

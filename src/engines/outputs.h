@@ -25,10 +25,17 @@ fv_status fv_outputs_make_parent(const char *path, fv_error *error);
 fv_status fv_outputs_check(fv_outputs *outputs, const char *path, fv_error *error);
 /* True if the file is there and was made from exactly this. */
 bool fv_outputs_current(fv_outputs *outputs, const char *path, fv_hash key);
+typedef enum fv_output_way {
+    FV_OUTPUT_ALONE, /* by the only process of a run */
+    FV_OUTPUT_OWN,   /* by one of several: what another left is never taken up, since it may wake up again */
+    FV_OUTPUT_JOINT, /* by several at once: somebody else's claim is no hindrance */
+} fv_output_way;
 /* Claims the output and gives its temporary name (caller frees). parallel: an unfinished one of the same key is taken up, and
  * *epoch tells temporaries of the same key apart. */
-fv_status fv_outputs_begin(fv_outputs *outputs, const char *path, fv_hash key, bool parallel, char **temporary, fv_hash *epoch,
-                           fv_error *error);
+fv_status fv_outputs_begin(fv_outputs *outputs, const char *path, fv_hash key, bool parallel, fv_output_way way, char **temporary,
+                           fv_hash *epoch, fv_error *error);
+/* Removes the claim of a worker that died between naming the output and giving its claim back. */
+void fv_outputs_disclaim(const char *path);
 /* The temporary is complete. It is made durable and gets its name soon, in a batch; at the latest at fv_outputs_commit. One that
  * cannot get its name does not hinder the others; the first such failure is what fv_outputs_commit gives back, once. Only a full
  * disk is told at once. */

@@ -1,6 +1,7 @@
 /* A run from start to end: checks, manifest, store, engine, tables, commit. */
 #include "engines/run.h"
 #include "base/file.h"
+#include "engines/claims.h"
 #include "engines/collect.h"
 #include "engines/manifest.h"
 #include "engines/scheduler.h"
@@ -131,7 +132,11 @@ typedef struct running {
     fv_outputs            *outputs;
     fv_record             *record;
     fv_run_result         *result;
+    const fv_share        *share; /* NULL: the run is ours alone */
 } running;
+
+/* Whether this process ends the run: gathers tables, builds the record, keeps the store's budget. */
+static bool ends_run(const running *r) { return !r->share || r->share->finish; }
 
 /* Before anything is committed, the record of it and the pieces of files that it speaks of are safe. */
 static fv_status before_commit(void *context, fv_error *error) {
@@ -153,7 +158,7 @@ static fv_status open_store(running *r, int64_t memory, fv_error *error) {
                                  .writer = r->writer,
                                  .memory = memory / (4 * stores),
                                  .patience = (r->settings->patience > 0 ? r->settings->patience : 2.5) * r->settings->workers,
-                                 .shared = r->engine->shared };
+                                 .shared = r->engine->shared || r->share };
     fv_status        status = fv_store_open(&options, &r->context.store, error);
     if (status == FV_OK) fv_store_on_flush(r->context.store, before_commit, r);
     free(folder);
@@ -180,19 +185,23 @@ static void note_run(running *r) {
 }
 
 static fv_status run_items(running *r, int64_t task_memory, fv_error *error) {
+    fv_claims    *claims = NULL;
+    if (r->share) FV_TRY(fv_claims_open(r->share, r->context.store, &claims, error));
     fv_scheduler *scheduler = fv_scheduler_new(&r->context, r->settings, r->outputs, r->record, r->result, task_memory);
+    if (claims) fv_scheduler_share(scheduler, claims, r->share);
     fv_status     status = r->engine->run(scheduler, r->settings, r->run_folder, error);
     fv_error      later = { 0 };
     fv_status     committed = fv_outputs_commit(r->outputs, &later);
     if (status == FV_OK && committed != FV_OK) *error = later;
     if (status == FV_OK) status = committed;
     r->result->started = r->result->started || status == FV_OK;
-    if (status == FV_OK) status = fv_collect_finish(r->result, &r->context, r->outputs, error);
+    if (status == FV_OK && ends_run(r)) status = fv_collect_finish(r->result, &r->context, r->outputs, error);
     if (status == FV_OK) status = fv_outputs_commit(r->outputs, error);
     fv_status flushed = fv_store_flush(r->context.store, &later); /* also after a failure: what is done is not lost */
     if (status == FV_OK && flushed != FV_OK) *error = later;
     if (flushed == FV_OK) fv_scheduler_settle(scheduler);
     fv_scheduler_free(scheduler);
+    fv_claims_close(claims);
     return status == FV_OK ? flushed : status;
 }
 
@@ -221,16 +230,18 @@ static fv_status run_checked(running *r, fv_diagnostics *diagnostics, fv_error *
     if (r->settings->fresh) trim_store(r, 0); /* not what runs that go on right now have stored */
     FV_TRY(open_store(r, memory, error));
     FV_TRY(fv_outputs_open(r->folder, r->settings->overwrite, r->settings->fresh, &r->outputs, error));
-    FV_TRY(start(r, diagnostics, error));
-    FV_TRY(
-        fv_manifest_freeze(r->folder, r->context.program, r->context.bindings, &r->context.plan_options, &r->run_folder, error));
-    if (r->engine->shared) FV_TRY(fv_manifest_spool(r->run_folder, r->context.bindings, error));
+    if (ends_run(r)) FV_TRY(start(r, diagnostics, error));
+    if (r->share) r->run_folder = fv_strdup(r->share->run_folder);
+    else
+        FV_TRY(fv_manifest_freeze(r->folder, r->context.program, r->context.bindings, &r->context.plan_options, &r->run_folder,
+                                  error));
+    if (r->engine->shared && !r->share) FV_TRY(fv_manifest_spool(r->run_folder, r->context.bindings, error));
     FV_TRY(fv_record_open(r->run_folder, r->writer, &r->record, error));
     note_run(r);
     fv_status status = run_items(r, task_memory, error);
     fv_record_close(r->record);
     r->record = NULL;
-    if (r->result->tasks_run > 0) {
+    if (ends_run(r) && (r->result->tasks_run > 0 || r->share)) {
         fv_error  later = { 0 };
         fv_status built = fv_record_build(r->run_folder, &later);
         if (built != FV_OK) fv_log("fovea: the record of this run could not be written: %s", later.message);
@@ -247,7 +258,8 @@ fv_status fv_run_all(const fv_program *program, fv_bindings *bindings, const fv_
     running r = { .settings = &settings,
                   .folder = settings.folder ? settings.folder : ".fovea",
                   .engine = fv_engine_find(settings.engine ? settings.engine : "threads"),
-                  .result = fv_calloc(sizeof *r.result) };
+                  .result = fv_calloc(sizeof *r.result),
+                  .share = settings.share };
     r.context = (fv_context){ .program = program, .bindings = bindings, .plan_options = *plan_options, .poison = settings.poison,
                              .cancel = settings.cancel };
     r.context.plan_options.collection = bindings->collection;
@@ -265,12 +277,50 @@ fv_status fv_run_all(const fv_program *program, fv_bindings *bindings, const fv_
     if (r.outputs) fv_outputs_free(r.outputs);
     if (r.context.store) fv_store_close(r.context.store);
     /* Only now: before, what is stored may be all that is left of a run that was killed and now goes on. */
-    if (status == FV_OK) trim_store(&r, settings.disk ? settings.disk : default_disk(r.folder));
+    if (status == FV_OK && ends_run(&r)) trim_store(&r, settings.disk ? settings.disk : default_disk(r.folder));
     free(r.run_folder);
     r.result->peak_memory = FV_MAX(number_in("/proc/self/status", "VmHWM:"), 0) * 1024; /* getrusage tells a parent's too */
     r.result->seconds = fv_now() - began;
     if (status == FV_OK && r.result->nfailures)
         status = fv_fail(error, FV_ERROR_INPUT, "%d of %lld items failed", r.result->nfailures, (long long)bindings->nitems);
     *out = r.result;
+    return status;
+}
+
+fv_status fv_run_freeze(const fv_program *program, fv_bindings *bindings, const fv_plan_options *plan_options,
+                        const fv_run_settings *settings, char **run_folder, fv_diagnostics *diagnostics, fv_error *error) {
+    running r = { .settings = settings, .folder = settings->folder ? settings->folder : ".fovea" };
+    r.context = (fv_context){ .program = program, .bindings = bindings, .plan_options = *plan_options, .poison = -1 };
+    r.context.plan_options.collection = bindings->collection;
+    FV_TRY(fv_path_make_folders(r.folder, error));
+    if (settings->fresh) trim_store(&r, 0);
+    FV_TRY(fv_outputs_open(r.folder, settings->overwrite, false, &r.outputs, error));
+    fv_status status = start(&r, diagnostics, error);
+    fv_outputs_free(r.outputs);
+    FV_TRY(status);
+    FV_TRY(fv_manifest_freeze(r.folder, program, bindings, &r.context.plan_options, run_folder, error));
+    return fv_manifest_spool(*run_folder, bindings, error);
+}
+
+fv_status fv_run_share(const fv_share *share, const fv_run_settings *given, fv_run_result **result, fv_error *error) {
+    fv_run_settings settings = *given;
+    fv_program     *program;
+    fv_bindings     bindings;
+    fv_plan_options plan_options;
+    fv_diagnostics  diagnostics = { 0 };
+    char           *folder = fv_strdup(share->run_folder); /* FOLDER/runs/HASH */
+    for (int k = 0; k < 2; k++) {
+        char *slash = strrchr(folder, '/');
+        if (slash) *slash = 0;
+    }
+    fv_status status = fv_manifest_load(share->run_folder, &program, &bindings, &plan_options, error);
+    settings.folder = folder;
+    settings.share = share;
+    *result = NULL;
+    if (status == FV_OK) status = fv_run_all(program, &bindings, &plan_options, &settings, result, &diagnostics, error);
+    fv_diagnostics_release(&diagnostics);
+    fv_program_free(program);
+    fv_bindings_release(&bindings);
+    free(folder);
     return status;
 }

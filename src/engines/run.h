@@ -32,6 +32,7 @@ typedef struct fv_run_settings {
     double      patience; /* seconds of a worker's work that a kill may cost; 0: 2.5 */
     int64_t     disk;     /* budget of kept intermediates; 0: a tenth of what is free */
     int         poison;   /* -1: off */
+    const struct fv_share *share; /* what to do of a run that others work on too; NULL: all of it, alone */
     const char *program;  /* path of the fovea command, for engines that start it */
     void      (*progress)(void *context, const fv_progress *progress); /* at most ten times a second */
     void       *context;
@@ -83,6 +84,12 @@ void fv_run_result_free(fv_run_result *result);
  * diagnostics: mistakes of the text. */
 fv_status fv_run_all(const fv_program *program, fv_bindings *bindings, const fv_plan_options *plan_options,
                      const fv_run_settings *settings, fv_run_result **result, fv_diagnostics *diagnostics, fv_error *error);
+
+/* Checks all that fv_run_all checks and freezes the run in a folder (caller frees its name), for processes that share it. */
+fv_status fv_run_freeze(const fv_program *program, fv_bindings *bindings, const fv_plan_options *plan_options,
+                        const fv_run_settings *settings, char **run_folder, fv_diagnostics *diagnostics, fv_error *error);
+/* A share of a run that is frozen in a folder. */
+fv_status fv_run_share(const struct fv_share *share, const fv_run_settings *settings, fv_run_result **result, fv_error *error);
 
 /* Opens the first item that can be read, for checks and plans. */
 fv_status fv_run_sample(const fv_context *context, fv_instance **instance, fv_diagnostics *diagnostics, fv_error *error);

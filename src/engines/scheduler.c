@@ -1,51 +1,11 @@
 /* Jobs in a good order: the oldest item first, a new item only when nothing else can be done, memory never above its bound. */
-#include "engines/scheduler.h"
+#include "base/file.h"
 #include "engines/collect.h"
-#include "engines/leftovers.h"
+#include "engines/scheduler_parts.h"
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-
-typedef struct stage_state {
-    bool    needed, complete, ending;
-    int64_t limit;             /* tasks to hand out */
-    int64_t cursor, out, done;
-    int     readers;           /* needed stages that have not yet used it */
-    int64_t end_memory;        /* that merging its partials needs; 0: not known yet */
-} stage_state;
-
-struct fv_item {
-    fv_item     *next;
-    int64_t      number;
-    fv_instance *instance;
-    stage_state *stages;
-    char       **temporaries; /* by sink */
-    bool        *handed;      /* by sink: complete, and given to the outputs for its name */
-    int          out;         /* jobs */
-    bool         ready, failed, closing;
-    fv_error     error;
-    int64_t      tasks, tasks_done;
-    double       work;
-};
-
-struct fv_scheduler {
-    const fv_context      *context;
-    const fv_run_settings *settings;
-    fv_outputs            *outputs;
-    fv_record             *record;
-    fv_run_result         *result;
-    pthread_mutex_t        mutex;
-    pthread_cond_t         changed;
-    fv_item               *items; /* open, oldest first */
-    fv_leftovers          *leftovers;
-    int                    nopen, most_open;
-    int64_t                next_item, memory, memory_limit;
-    bool                   stopping;
-    fv_status              status;
-    fv_error               error;
-    fv_progress            progress;
-    double                 started, told, open_work, open_work_done;
-};
 
 fv_scheduler *fv_scheduler_new(const fv_context *context, const fv_run_settings *settings, fv_outputs *outputs, fv_record *record,
                                fv_run_result *result, int64_t task_memory) {
@@ -72,6 +32,11 @@ static void free_item(fv_item *item) {
     free(item);
 }
 
+void fv_scheduler_share(fv_scheduler *s, fv_claims *claims, const fv_share *share) {
+    s->claims = claims;
+    s->share = share;
+}
+
 void fv_scheduler_free(fv_scheduler *s) {
     while (s->items) {
         fv_item *item = s->items;
@@ -79,6 +44,7 @@ void fv_scheduler_free(fv_scheduler *s) {
         free_item(item);
     }
     fv_leftovers_free(s->leftovers);
+    free(s->taken);
     pthread_mutex_destroy(&s->mutex);
     pthread_cond_destroy(&s->changed);
     free(s);
@@ -86,7 +52,7 @@ void fv_scheduler_free(fv_scheduler *s) {
 
 /* ---------------------------------------------------------------- opening an item: what has to be done at all */
 
-static bool stage_complete(const fv_instance *instance, const fv_stage *stage) {
+bool fv__stage_complete(const fv_instance *instance, const fv_stage *stage) {
     bool finished = fv_stage_finished(instance, stage); /* asked first: tasks rely on it that results are all there or none */
     for (int t = 0; t < stage->ntargets; t++) {
         const fv_target *target = &stage->targets[t];
@@ -102,7 +68,7 @@ static bool stage_complete(const fv_instance *instance, const fv_stage *stage) {
 }
 
 /* Stages whose values the sinks take directly. */
-static void demand_value(const fv_instance *instance, const fv_node *node, stage_state *stages, bool *seen) {
+static void demand_value(const fv_instance *instance, const fv_node *node, fv_stage_state *stages, bool *seen) {
     const fv_plan *plan = instance->plan;
     if (!node->op || seen[node->id]) return;
     seen[node->id] = true;
@@ -129,11 +95,11 @@ static void find_needed(fv_item *item) {
     free(seen);
     for (int s = plan->nstages - 1; s >= 0; s--) {
         const fv_stage *stage = &plan->stages[s];
-        stage_state    *state = &item->stages[s];
+        fv_stage_state    *state = &item->stages[s];
         for (int t = 0; t < stage->ntargets; t++)
             if (stage->targets[t].kind == FV_TARGET_SINK && !instance->current[stage->targets[t].sink - instance->graph->sinks])
                 state->needed = true;
-        state->complete = !state->needed || stage_complete(instance, stage);
+        state->complete = !state->needed || fv__stage_complete(instance, stage);
         state->limit = stage->serial ? 1 : stage->ntasks;
         if (state->complete) continue;
         item->tasks += state->limit;
@@ -147,6 +113,7 @@ static void find_needed(fv_item *item) {
 
 static fv_status begin_sinks(fv_scheduler *s, fv_item *item, fv_error *error) {
     fv_instance *instance = item->instance;
+    fv_output_way way = fv__tasks_shared(s) ? FV_OUTPUT_JOINT : s->claims ? FV_OUTPUT_OWN : FV_OUTPUT_ALONE;
     item->temporaries = fv_calloc((size_t)(instance->graph->nsinks + 1) * sizeof *item->temporaries);
     item->handed = fv_calloc((size_t)(instance->graph->nsinks + 1) * sizeof *item->handed);
     for (int st = 0; st < instance->plan->nstages; st++)
@@ -156,20 +123,34 @@ static fv_status begin_sinks(fv_scheduler *s, fv_item *item, fv_error *error) {
             int     k = (int)(target->sink - instance->graph->sinks);
             fv_hash epoch = { 0, 0 };
             if (fv_outputs_current(s->outputs, target->sink->file, target->sink->key)) {
+                if (s->share && s->share->finish) fv_outputs_disclaim(target->sink->file);
                 fv_instance_begin(instance, k, NULL, epoch);
                 continue;
             }
             FV_TRY(fv_outputs_check(s->outputs, target->sink->file, error));
             if (!s->context->bindings->collection) fv_outputs_explain(s->outputs, target->sink, instance->graph);
             FV_TRY(fv_outputs_begin(s->outputs, target->sink->file, target->sink->key, target->writer->parallel,
-                                    &item->temporaries[k], &epoch, error));
+                                    way, &item->temporaries[k], &epoch, error));
             fv_instance_begin(instance, k, item->temporaries[k], epoch);
             if (target->writer->parallel) FV_TRY(target->writer->format->begin(target->writer, error));
         }
     return FV_OK;
 }
 
+/* The second of those who share an item finds the temporaries of the first, and never one that is just getting its name. */
+static fv_status begin_sinks_alone(fv_scheduler *s, fv_item *item, fv_error *error) {
+    fv_lease *lease;
+    FV_TRY(fv__shared_lock(s, &lease, error));
+    fv_status status = begin_sinks(s, item, error);
+    fv_lease_release(lease);
+    return status;
+}
+
 static fv_status open_item(fv_scheduler *s, fv_item *item, fv_error *error) {
+    if (item->strikes > 0 && item->strikes > s->share->level) {
+        fv_claims_blame(s->claims, item->number, -1, -1, error);
+        return error->code;
+    }
     fv_diagnostics diagnostics = { 0 };
     fv_status      status = fv_instance_open(s->context, item->number, &item->instance, &diagnostics, error);
     fv_diagnostics_release(&diagnostics);
@@ -181,7 +162,7 @@ static fv_status open_item(fv_scheduler *s, fv_item *item, fv_error *error) {
                            "one task needs %.0f MB, but --memory leaves %.0f MB for tasks; at least --memory %.0fM is needed",
                            least / 1e6, (double)s->memory_limit / 1e6, (least * 4 / 3 + 48e6) / 1e6);
         }
-    FV_TRY(begin_sinks(s, item, error));
+    FV_TRY(begin_sinks_alone(s, item, error));
     find_needed(item);
     return FV_OK;
 }
@@ -195,18 +176,20 @@ static bool can_start(const fv_item *item, int stage) {
     return true;
 }
 
-static bool fits(const fv_scheduler *s, int64_t memory) { return s->memory == 0 || s->memory + memory <= s->memory_limit; }
+bool fv__fits(const fv_scheduler *s, int64_t memory) { return s->memory == 0 || s->memory + memory <= s->memory_limit; }
 
 static void hand_out(fv_scheduler *s, fv_job *job) {
     job->item->out++;
     job->handed = fv_now();
+    s->out++;
     s->memory += job->memory;
 }
 
 static bool stage_job(fv_scheduler *s, fv_item *item, int index, fv_job *job) {
     const fv_stage *stage = &item->instance->plan->stages[index];
-    stage_state    *state = &item->stages[index];
+    fv_stage_state    *state = &item->stages[index];
     if (!state->needed || state->complete || state->ending || !can_start(item, index)) return false;
+    if (fv__tasks_shared(s)) return fv__shared_job(s, item, index, job);
     while (state->cursor < state->limit && !stage->serial && fv_task_done(item->instance, stage, state->cursor)) {
         state->cursor++;
         state->done++;
@@ -220,29 +203,45 @@ static bool stage_job(fv_scheduler *s, fv_item *item, int index, fv_job *job) {
                      .task = state->cursor,
                      .memory = stage->memory };
     if (state->cursor < state->limit) {
-        if (!fits(s, stage->memory)) return false;
+        if (!fv__fits(s, stage->memory)) return false;
         state->cursor++;
         state->out++;
         return true;
     }
     if (state->out > 0 || state->done < state->limit) return false;
     if (!state->end_memory) state->end_memory = 1 + fv_stage_end_memory(item->instance, stage);
-    if (!fits(s, state->end_memory)) return false;
+    if (!fv__fits(s, state->end_memory)) return false;
     job->kind = FV_JOB_END;
     job->memory = state->end_memory;
     state->ending = true;
     return true;
 }
 
+static bool next_item(fv_scheduler *s, fv_item *item) {
+    if (s->nopen >= s->most_open) return false;
+    if (s->claims) return fv__shared_item(s, item);
+    if (s->next_item >= s->context->bindings->nitems) return false;
+    item->number = s->next_item++;
+    return true;
+}
+
+static bool items_over(const fv_scheduler *s) {
+    return s->claims ? fv__shared_items_over(s) : s->next_item >= s->context->bindings->nitems;
+}
+
 static bool find_job(fv_scheduler *s, fv_job *job) {
+    if (s->alone || (s->quiet && s->out > 0)) return false;
+    s->quiet = false;
     for (fv_item *item = s->items; item; item = item->next) {
         if (!item->ready || item->failed || item->closing) continue;
         for (int k = 0; k < item->instance->plan->nstages; k++)
             if (stage_job(s, item, k, job)) return true;
     }
-    if (s->next_item >= s->context->bindings->nitems || s->nopen >= s->most_open) return false;
+    fv_item next = { 0 };
+    if (!next_item(s, &next)) return false;
     fv_item *item = fv_calloc(sizeof *item), **last = &s->items;
-    item->number = s->next_item++;
+    *item = next;
+    if (item->strikes) s->suspect = item;
     while (*last) last = &(*last)->next;
     *last = item;
     s->nopen++;
@@ -264,6 +263,8 @@ static void tell(fv_scheduler *s, bool force) {
     s->settings->progress(s->settings->context, p);
 }
 
+static void close_over(fv_scheduler *s);
+
 bool fv_scheduler_next(fv_scheduler *s, fv_job *job) {
     bool found = false;
     pthread_mutex_lock(&s->mutex);
@@ -278,7 +279,8 @@ bool fv_scheduler_next(fv_scheduler *s, fv_job *job) {
             hand_out(s, job);
             break;
         }
-        if (!s->items && s->next_item >= s->context->bindings->nitems) break;
+        if (s->claims) close_over(s);
+        if (!s->items && items_over(s)) break;
         struct timespec soon; /* wakes up now and then for a request to stop and for progress */
         clock_gettime(CLOCK_MONOTONIC, &soon);
         soon.tv_nsec += 200000000;
@@ -296,7 +298,7 @@ bool fv_scheduler_next(fv_scheduler *s, fv_job *job) {
 
 /* ---------------------------------------------------------------- running and taking back */
 
-fv_status fv_job_run(fv_scheduler *s, fv_job *job, fv_worker *worker, fv_error *error) {
+static fv_status run_job(fv_scheduler *s, fv_job *job, fv_worker *worker, fv_error *error) {
     switch (job->kind) {
     case FV_JOB_OPEN: return open_item(s, job->item, error);
     case FV_JOB_TASK:
@@ -305,6 +307,23 @@ fv_status fv_job_run(fv_scheduler *s, fv_job *job, fv_worker *worker, fv_error *
     case FV_JOB_END: return fv_stage_end(job->instance, &job->instance->plan->stages[job->stage], error);
     }
     return FV_ERROR_INTERNAL;
+}
+
+static const char *item_point(const fv_job *job, char name[40]) { /* for tests: where a certain item kills its worker */
+    snprintf(name, 40, "item-%lld", (long long)job->item->number);
+    return name;
+}
+
+fv_status fv_job_run(fv_scheduler *s, fv_job *job, fv_worker *worker, fv_error *error) {
+    if (!s->claims) return run_job(s, job, worker, error);
+    char name[40];
+    int  slot, stage = job->kind == FV_JOB_OPEN ? -1 : job->stage;
+    fv_claims_do(s->claims, job->item->number, stage, job->kind == FV_JOB_TASK ? job->task : -1, &slot);
+    if (job->kind == FV_JOB_END && fv__tasks_shared(s)) fv__shared_tidy(job);
+    fv_status status = fv_fault_point(item_point(job, name), error);
+    if (status == FV_OK) status = run_job(s, job, worker, error);
+    fv_claims_did(s->claims, slot);
+    return status;
 }
 
 static bool holds_kept_image(const fv_instance *instance, const fv_stage *stage) {
@@ -318,7 +337,8 @@ static bool holds_kept_image(const fv_instance *instance, const fv_stage *stage)
 }
 
 /* Marks a stage complete and lets go of what only it needed; that may touch the disk, so the mutex is not held then. The job
- * that ends the stage still counts as out, so the item stays. */
+ * that ends the stage still counts as out, so the item stays. Of a shared item nothing is let go: others may still look for what
+ * is there, and the store's budget is kept at the end. */
 static void complete_stage(fv_scheduler *s, fv_item *item, int index) {
     const fv_plan  *plan = item->instance->plan;
     const fv_stage *stage = &plan->stages[index];
@@ -334,7 +354,7 @@ static void complete_stage(fv_scheduler *s, fv_item *item, int index) {
     for (int t = 0; t < stage->ntargets; t++) stores = stores || stage->targets[t].kind == FV_TARGET_STORE;
     if (!stores) unneeded[index] = true;
     for (int k = 0; k < plan->nstages; k++)
-        if (unneeded[k]) fv_stage_forget(item->instance, &plan->stages[k]);
+        if (unneeded[k] && !fv__tasks_shared(s)) fv_stage_forget(item->instance, &plan->stages[k]);
     free(unneeded);
 }
 
@@ -343,6 +363,7 @@ static fv_status hand_over(fv_scheduler *s, const fv_job *job, fv_error *error) 
     const fv_instance *instance = job->instance;
     const fv_stage    *stage = &instance->plan->stages[job->stage];
     bool               any = false;
+    if (job->claim && !fv_claim_held(job->claim)) return FV_OK; /* we stood still so long that another has done it */
     for (int t = 0; t < stage->ntargets; t++) {
         if (stage->targets[t].kind != FV_TARGET_SINK) continue;
         int            k = (int)(stage->targets[t].sink - instance->graph->sinks);
@@ -354,6 +375,14 @@ static fv_status hand_over(fv_scheduler *s, const fv_job *job, fv_error *error) 
     return any && !s->context->bindings->collection ? fv_outputs_commit(s->outputs, error) : FV_OK;
 }
 
+static fv_status hand_over_alone(fv_scheduler *s, const fv_job *job, fv_error *error) {
+    fv_lease *lease;
+    FV_TRY(fv__shared_lock(s, &lease, error));
+    fv_status status = hand_over(s, job, error);
+    fv_lease_release(lease);
+    return status;
+}
+
 static void put_aside(fv_scheduler *s, const fv_item *item) {
     int   nstages = item->instance->plan->nstages;
     bool *needed = fv_calloc((size_t)nstages + 1);
@@ -362,10 +391,17 @@ static void put_aside(fv_scheduler *s, const fv_item *item) {
     free(needed);
 }
 
+/* Of a shared run tables are gathered at its end. */
+static fv_status collect(fv_scheduler *s, fv_item *item, fv_error *error) {
+    if (s->claims && !s->share->finish) return FV_OK;
+    if (fv__tasks_shared(s)) FV_TRY(fv__shared_whole(s, item, error));
+    return fv_collect_item(s->result, item->instance, error);
+}
+
 /* Called without the mutex: nobody else touches an item that is closing. */
 static void close_item(fv_scheduler *s, fv_item *item) {
     fv_error  error = item->error;
-    fv_status status = item->failed ? error.code : fv_collect_item(s->result, item->instance, &error);
+    fv_status status = item->failed ? error.code : collect(s, item, &error);
     if (status != FV_OK && item->instance)
         for (int k = 0; item->temporaries && k < item->instance->graph->nsinks; k++)
             if (item->temporaries[k] && !item->handed[k]) fv_outputs_abandon(s->outputs, item->instance->graph->sinks[k].file);
@@ -386,11 +422,11 @@ static void close_item(fv_scheduler *s, fv_item *item) {
             s->status = status;
             s->error = error;
         }
-    } else
+    } else if (!s->claims || s->share->finish)
         for (int k = 0; k < item->instance->graph->nsinks; k++) {
             const fv_sink *sink = &item->instance->graph->sinks[k];
             if (sink->kind == FV_SINK_FILE && sink->value->type.kind == FV_KIND_IMAGE)
-                fv_collect_output(s->result, sink->file, item->temporaries[k] != NULL);
+                fv_collect_output(s->result, sink->file, item->handed[k]);
         }
     s->progress.items_done++;
     for (fv_item **i = &s->items; *i; i = &(*i)->next)
@@ -399,20 +435,34 @@ static void close_item(fv_scheduler *s, fv_item *item) {
             break;
         }
     s->nopen--;
+    if (item == s->suspect) s->suspect = NULL;
     tell(s, false);
     pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->mutex);
     if (status == FV_OK && s->context->bindings->collection) put_aside(s, item);
+    if (item->claim) fv__shared_leave(s, item->claim);
     free_item(item);
 }
 
-static bool item_over(const fv_item *item) {
+static bool item_over(const fv_scheduler *s, const fv_item *item) {
     if (item->out > 0 || item->closing) return false;
     if (item->failed) return true;
     if (!item->ready) return false;
+    if (fv__tasks_shared(s)) return fv__shared_over(item);
     for (int k = 0; k < item->instance->plan->nstages; k++)
         if (item->stages[k].needed && !item->stages[k].complete) return false;
     return true;
+}
+
+/* Closes an item that is over because others have done the rest. Mutex held, released meanwhile. */
+static void close_over(fv_scheduler *s) {
+    fv_item *item = s->items;
+    while (item && !item_over(s, item)) item = item->next;
+    if (item) item->closing = true;
+    pthread_mutex_unlock(&s->mutex);
+    if (item) close_item(s, item);
+    fv__shared_settle(s);
+    pthread_mutex_lock(&s->mutex);
 }
 
 static void account(fv_scheduler *s, fv_job *job) {
@@ -429,8 +479,13 @@ static void account(fv_scheduler *s, fv_job *job) {
 void fv_scheduler_done(fv_scheduler *s, fv_job *job, int worker, fv_status status, const fv_error *error) {
     fv_item *item = job->item;
     fv_error naming = { 0 };
+    if (status != FV_OK && status != FV_ERROR_CANCELLED && job->claim && !fv_claim_held(job->claim)) {
+        fv_log_verbose("fovea: stage %d, task %lld was taken over by another worker: %s", job->stage + 1, (long long)job->task,
+                       error->message);
+        status = FV_OK;
+    }
     if (job->kind == FV_JOB_END && status == FV_OK) {
-        status = hand_over(s, job, &naming);
+        status = hand_over_alone(s, job, &naming);
         error = &naming;
         if (status == FV_OK) complete_stage(s, item, job->stage);
     }
@@ -448,7 +503,10 @@ void fv_scheduler_done(fv_scheduler *s, fv_job *job, int worker, fv_status statu
     if (job->kind == FV_JOB_OPEN) s->result->opening += took;
     if (job->kind == FV_JOB_END) s->result->merging += took;
     item->out--;
+    s->out--;
     s->memory -= job->memory;
+    if (job->alone) s->alone = false;
+    if (job->claim) fv_claim_leave(s->claims, job->claim);
     if (status == FV_ERROR_CANCELLED && !s->stopping) {
         s->stopping = true;
         s->status = status;
@@ -470,14 +528,16 @@ void fv_scheduler_done(fv_scheduler *s, fv_job *job, int worker, fv_status statu
         item->stages[job->stage].done++;
         if (status == FV_OK) account(s, job);
     }
-    bool over = item_over(item);
+    bool over = item_over(s, item);
     if (over) item->closing = true;
+    bool unsettled = s->claims && fv_claims_unsettled(s->claims) && fv_now() - s->settled > 1;
     bool tight = s->memory + fv_buffer_pooled() > s->memory_limit;
     tell(s, false);
     pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->mutex);
     if (tight) fv_buffer_trim();
     if (over) close_item(s, item);
+    if (unsettled) fv__shared_settle(s);
 }
 
 fv_status fv_scheduler_status(fv_scheduler *s, fv_error *error) {

@@ -2,6 +2,7 @@
 #ifndef FV_SCHEDULER_H
 #define FV_SCHEDULER_H
 
+#include "engines/claims.h"
 #include "engines/outputs.h"
 #include "engines/run.h"
 
@@ -17,6 +18,8 @@ typedef struct fv_job {
     int64_t        task;
     int64_t        memory;
     double         handed; /* when */
+    fv_claim      *claim; /* of a run shared with other processes */
+    bool           alone;   /* nothing else may be out */
     fv_task_facts  facts;
 } fv_job;
 
@@ -25,6 +28,8 @@ typedef struct fv_scheduler fv_scheduler;
 fv_scheduler *fv_scheduler_new(const fv_context *context, const fv_run_settings *settings, fv_outputs *outputs, fv_record *record,
                                fv_run_result *result, int64_t task_memory);
 void          fv_scheduler_free(fv_scheduler *scheduler);
+/* Takes only what the claims give. Before the first job. */
+void fv_scheduler_share(fv_scheduler *scheduler, fv_claims *claims, const fv_share *share);
 
 /* Blocks until there is a job; false when the run is over. */
 bool fv_scheduler_next(fv_scheduler *scheduler, fv_job *job);

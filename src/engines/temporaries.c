@@ -122,18 +122,21 @@ static char *take_up(const char *folder, const char *start, char **names, size_t
     return taken;
 }
 
-char *fv_temporaries_name(fv_temporaries *t, const char *path, fv_hash key, bool parallel, bool again) {
+char *fv_temporaries_name(fv_temporaries *t, const char *path, fv_hash key, fv_temporary_kind kind, bool again) {
     const char *name = fv_path_name(path);
-    char       *folder = fv_sprintf("%.*s", (int)(name - path), path);
+    char       *folder = fv_sprintf("%.*s", (int)(name - path), path), *found = NULL;
     char        hex[33];
-    size_t      count;
+    size_t      count = 0;
     fv_hash_format(key, hex);
-    char *start = fv_sprintf(".%s.%.16s", name, hex);
-    pthread_mutex_lock(&t->mutex);
-    char **names = of_output(list(t, folder, again), name, &count);
-    pthread_mutex_unlock(&t->mutex);
-    char *found = take_up(folder, start, names, count, parallel);
-    if (!found && parallel) {
+    char  *start = fv_sprintf(".%s.%.16s", name, hex);
+    char **names = NULL;
+    if (kind != FV_TEMPORARY_ADDED) {
+        pthread_mutex_lock(&t->mutex);
+        names = of_output(list(t, folder, again), name, &count);
+        pthread_mutex_unlock(&t->mutex);
+    }
+    found = take_up(folder, start, names, count, kind == FV_TEMPORARY_TAKEN_UP);
+    if (!found && kind != FV_TEMPORARY_FIXED) {
         struct { double now; int pid; fv_hash key; } seed = { fv_now(), getpid(), key };
         fv_hash random = fv_hash_bytes(&seed, sizeof seed);
         found = fv_sprintf("%s%s-%08x.fovea", folder, start, (unsigned)random.low);
@@ -142,4 +145,16 @@ char *fv_temporaries_name(fv_temporaries *t, const char *path, fv_hash key, bool
     free(start);
     free(folder);
     return found;
+}
+
+void fv_temporaries_tidy(const char *path) {
+    const char *name = fv_path_name(path);
+    char       *folder = fv_sprintf("%.*s", (int)(name - path), path);
+    listing     found = { 0 };
+    size_t      count;
+    read_folder(&found, folder);
+    char **names = of_output(&found, name, &count);
+    free(take_up(folder, "", names, count, false));
+    release(&found);
+    free(folder);
 }

@@ -12,8 +12,17 @@ typedef struct fv_temporaries fv_temporaries;
 fv_temporaries *fv_temporaries_new(void);
 void            fv_temporaries_free(fv_temporaries *temporaries);
 
-/* The name to write an output under (caller frees). parallel: an unfinished one of the same key is taken up. All others of this
- * output are removed. The caller has claimed the output. again: somebody else may have left one during this run. */
-char *fv_temporaries_name(fv_temporaries *temporaries, const char *path, fv_hash key, bool parallel, bool again);
+typedef enum fv_temporary_kind {
+    FV_TEMPORARY_FIXED,    /* always the same for the same key */
+    FV_TEMPORARY_TAKEN_UP, /* an unfinished one of the same key, or a new one */
+    FV_TEMPORARY_NEW,      /* with a name that nobody else has */
+    FV_TEMPORARY_ADDED,    /* the same, and those of others stay */
+} fv_temporary_kind;
+
+/* The name to write an output under (caller frees). All others of this output are removed, unless it is ADDED. The caller has
+ * claimed the output. again: somebody else may have left one during this run. */
+char *fv_temporaries_name(fv_temporaries *temporaries, const char *path, fv_hash key, fv_temporary_kind kind, bool again);
+/* Removes all temporaries of an output. */
+void fv_temporaries_tidy(const char *path);
 
 #endif

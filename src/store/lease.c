@@ -374,6 +374,14 @@ static char *lease_file(const char *path) {
     return file;
 }
 
+static fv_status refuse_for(int cause, const char *path, const char *file, const owner *found, fv_error *error) {
+    if (cause == EBUSY || cause == EAGAIN) return refuse(path, found, error);
+    if (cause == ENOENT || cause == ENOTDIR)
+        return fv_fail(error, FV_ERROR_INPUT, "cannot write %s: its folder does not exist", path);
+    return fv_fail(error, cause == ENOSPC || cause == EDQUOT ? FV_ERROR_FULL : FV_ERROR_IO, "cannot make %s: %s", file,
+                   strerror(cause));
+}
+
 static fv_status acquire(const char *path, const char *file, beat **result, bool *taken_over, fv_error *error) {
     double start = fv_now(), patience = 2 * lease_seconds() + 10;
     owner  found = { 0 };
@@ -383,13 +391,7 @@ static fv_status acquire(const char *path, const char *file, beat **result, bool
         int       cause = status == FV_OK ? attempt(file, result, taken_over, &found) : 0;
         pthread_mutex_unlock(&mutex);
         if (status != FV_OK || cause == 0) return status;
-        if (cause == EBUSY) return refuse(path, &found, error);
-        if (cause == ENOENT || cause == ENOTDIR)
-            return fv_fail(error, FV_ERROR_INPUT, "cannot write %s: its folder does not exist", path);
-        if (cause != EAGAIN)
-            return fv_fail(error, cause == ENOSPC || cause == EDQUOT ? FV_ERROR_FULL : FV_ERROR_IO, "cannot make %s: %s", file,
-                           strerror(cause));
-        if (fv_now() - start > patience) return refuse(path, &found, error);
+        if (cause != EAGAIN || fv_now() - start > patience) return refuse_for(cause, path, file, &found, error);
         if (tries == 20 && found.valid)
             fv_log("%s: waiting for a sign of life of process %d on %s, at most %.0f s", path, found.pid, found.host,
                    lease_seconds());
@@ -411,6 +413,35 @@ fv_status fv_lease_acquire(const char *path, fv_lease **lease, bool *taken_over,
     *lease = fv_alloc(sizeof **lease);
     **lease = (fv_lease){ file, b };
     return FV_OK;
+}
+
+fv_status fv_lease_try(const char *path, fv_lease **lease, fv_hash *dead, fv_error *error) {
+    beat *b = NULL;
+    char *file = lease_file(path);
+    bool  replaced = false;
+    owner found = { 0 };
+    *lease = NULL;
+    *dead = (fv_hash){ 0, 0 };
+    pthread_mutex_lock(&mutex);
+    fv_status status = become_owner(error);
+    int       cause = status == FV_OK ? attempt(file, &b, &replaced, &found) : 0;
+    pthread_mutex_unlock(&mutex);
+    if (status == FV_OK && cause != 0) status = refuse_for(cause, path, file, &found, error);
+    if (status != FV_OK) {
+        free(file);
+        return status;
+    }
+    if (replaced) *dead = (fv_hash){ .high = found.token[0], .low = found.token[1] };
+    *lease = fv_alloc(sizeof **lease);
+    **lease = (fv_lease){ file, b };
+    return FV_OK;
+}
+
+fv_hash fv_lease_token(void) {
+    pthread_mutex_lock(&mutex);
+    fv_hash own = identity == getpid() ? token : (fv_hash){ 0, 0 };
+    pthread_mutex_unlock(&mutex);
+    return own;
 }
 
 bool fv_lease_held(fv_lease *lease) { return leads_to(lease->file, lease->beat->device, lease->beat->inode); }

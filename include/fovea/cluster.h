@@ -1,0 +1,58 @@
+/* Runs that several processes do together, and runs on a cluster with Slurm.
+ *
+ *     char *run;                                              // .fovea/runs/0123456789abcdef
+ *     fv_pipeline_freeze(pipeline, &options, &run, &error);   // checked and written down; any process can take part now
+ *     fv_work(run, &work, &options, &result, &error);         // in as many processes, on as many machines, as you like
+ *     work.finish = true;                                     // the last one: does what is missing, gathers tables
+ *     fv_work(run, &work, &options, &result, &error);
+ */
+#ifndef FOVEA_CLUSTER_H
+#define FOVEA_CLUSTER_H
+
+#include <fovea/pipeline.h>
+
+/* Checks a pipeline as fv_pipeline_run does, and writes all that workers need into a folder (caller frees its name). */
+fv_status fv_pipeline_freeze(fv_pipeline *pipeline, const fv_run_options *options, char **run_folder, fv_error *error);
+
+typedef struct fv_work_options { /* what one process does of a run */
+    int  stage;         /* last stage whose tasks are taken, from 1; 0: all */
+    bool end;           /* takes the end of that stage too: merges, putting files together */
+    bool wait;          /* until others have done what they claim; otherwise ends when there is nothing to take */
+    bool finish;        /* checks all, gathers tables, builds the record */
+    int  place, places; /* where to begin, so that equals meet rarely */
+    int  level;         /* number of earlier tries: how often workers may have died on what is taken */
+} fv_work_options;
+
+/* Works on a run. Statuses as of fv_pipeline_run; *result is set in any case. Of the options engine, store and fresh are not
+ * used. */
+fv_status fv_work(const char *run_folder, const fv_work_options *work, const fv_run_options *options, fv_result **result,
+                  fv_error *error);
+
+/* ---- Slurm ---- */
+typedef struct fv_cluster_options { /* NULL and 0: as the profile says, or what the plan needs */
+    const char *profile;   /* NULL: "default" if there is one */
+    const char *partition, *account, *qos, *constraint, *reservation, *time, *gres, *mail_user;
+    const char *order;     /* fifo, longest, memory */
+    const char *mpi;       /* pilots: ranks started by srun --mpi=KIND instead of workers that claim */
+    int64_t     cpus;      /* of one worker */
+    int64_t     memory;    /* bytes of one job, or of one node of a pilot */
+    int64_t     nodes;     /* of a pilot */
+    int64_t     array;     /* most elements of an array */
+    int64_t     at_once;   /* most of them running at the same time */
+    double      minimum;   /* seconds that a job should last at least */
+    bool        pilot;     /* one allocation instead of job arrays */
+    bool        overwrite; /* replace files that Fovea did not make */
+    bool        dry;       /* writes the scripts only */
+} fv_cluster_options;
+
+/* Writes job scripts of a frozen run and hands them to Slurm. *text: what was done, for the user; the caller frees. */
+fv_status fv_cluster_submit(const char *run_folder, const fv_cluster_options *options, char **text, fv_error *error);
+/* The same for what is missing of a run that was submitted before, with more memory if that was what lacked. */
+fv_status fv_cluster_submit_again(const char *run_folder, char **text, fv_error *error);
+
+/* The folder of a submitted run in a store: named by its folder or the begin of its name; NULL: the last one. Caller frees. */
+fv_status fv_cluster_find(const char *store, const char *name, char **run_folder, fv_error *error);
+/* Cancels all its jobs. What is committed stays. */
+fv_status fv_cluster_cancel(const char *run_folder, fv_error *error);
+
+#endif

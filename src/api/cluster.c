@@ -1,0 +1,195 @@
+/* The public face of runs on a cluster: submitting, finding, cancelling. */
+#include "base/file.h"
+#include "engines/jobs.h"
+#include "engines/slurm.h"
+#include <dirent.h>
+#include <fovea/cluster.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+/* ---------------------------------------------------------------- submitting */
+
+static void take_text(const char **field, const char *value) {
+    if (value) *field = value;
+}
+static void take_number(int64_t *field, int64_t value) {
+    if (value > 0) *field = value;
+}
+
+static fv_status make_request(const fv_cluster_options *o, fv_profile *r, fv_error *error) {
+    *r = fv_profile_default();
+    FV_TRY(fv_profile_load(r, o->profile, error));
+    take_text(&r->partition, o->partition);
+    take_text(&r->account, o->account);
+    take_text(&r->qos, o->qos);
+    take_text(&r->constraint, o->constraint);
+    take_text(&r->reservation, o->reservation);
+    take_text(&r->time, o->time);
+    take_text(&r->gres, o->gres);
+    take_text(&r->mail_user, o->mail_user);
+    take_text(&r->order, o->order);
+    take_text(&r->mpi, o->mpi);
+    take_number(&r->cpus, o->cpus);
+    take_number(&r->memory, o->memory);
+    take_number(&r->nodes, o->nodes);
+    take_number(&r->array, o->array);
+    take_number(&r->at_once, o->at_once);
+    if (o->minimum > 0) r->minimum = o->minimum;
+    return FV_OK;
+}
+
+static void describe(const fv_submission *s, bool dry, fv_bytes *out) {
+    for (int i = 0; i < s->njobs; i++) {
+        const fv_cluster_job *job = &s->jobs[i];
+        if (job->role == FV_ROLE_AGAIN) continue;
+        fv_bytes_printf(out, "%-16s ", job->name);
+        if (!dry) fv_bytes_printf(out, "job %lld, ", (long long)job->id);
+        if (job->role == FV_ROLE_ARRAY) fv_bytes_printf(out, "%lld workers of ", (long long)job->elements);
+        if (job->role == FV_ROLE_PILOT) fv_bytes_printf(out, "%lld nodes of ", (long long)job->elements);
+        fv_bytes_printf(out, "%lld cpu%s, %lld MiB\n", (long long)job->cpus, job->cpus == 1 ? "" : "s",
+                        (long long)(fv_job_memory(job) >> 20));
+    }
+    fv_bytes_printf(out, dry ? "scripts are in %s; submit.sh there submits them\n" : "scripts and logs are in %s\n", s->folder);
+    fv_bytes_append(out, "", 1);
+}
+
+static fv_status write_and_submit(const char *run_folder, const fv_profile *request, bool pilot, bool overwrite, bool dry,
+                                  char **text, fv_error *error) {
+    fv_submission submission;
+    fv_bytes      out = { 0 };
+    fv_status     status = fv_jobs_write(run_folder, request, pilot, overwrite, &submission, error);
+    if (status == FV_OK && !dry) status = fv_jobs_submit(&submission, error);
+    if (status == FV_OK) describe(&submission, dry, &out);
+    *text = (char *)out.data;
+    fv_submission_release(&submission);
+    return status;
+}
+
+/* Jobs of the last submission that are not over; 0 also if nothing can be found out. */
+static int live_jobs(const char *run_folder, bool *lacked_memory) {
+    fv_submission last;
+    fv_slurm_jobs jobs = { 0 };
+    fv_error      error = { 0 };
+    int           live = 0;
+    if (fv_jobs_read(run_folder, 0, &last, &error) == FV_OK) {
+        int64_t *ids = fv_calloc((size_t)(last.njobs + 1) * sizeof *ids);
+        int      n = 0;
+        for (int i = 0; i < last.njobs; i++)
+            if (last.jobs[i].role != FV_ROLE_AGAIN) ids[n++] = last.jobs[i].id; /* which may be who asks */
+        fv_slurm_look(ids, n, &jobs, &error);
+        free(ids);
+    }
+    for (int i = 0; i < jobs.count; i++) {
+        live += jobs.items[i].state == FV_SLURM_PENDING || jobs.items[i].state == FV_SLURM_RUNNING;
+        if (lacked_memory && !strcmp(jobs.items[i].word, "OUT_OF_MEMORY")) *lacked_memory = true;
+    }
+    fv_slurm_jobs_release(&jobs);
+    fv_submission_release(&last);
+    return live;
+}
+
+fv_status fv_cluster_submit(const char *run_folder, const fv_cluster_options *o, char **text, fv_error *error) {
+    fv_profile request;
+    *text = NULL;
+    fv_status status = make_request(o, &request, error);
+    if (status == FV_OK && !o->dry) {
+        int live = live_jobs(run_folder, NULL);
+        if (live)
+            status = fv_fail(error, FV_ERROR_BUSY,
+                             "%d job%s of this run %s in the queue already; `fovea status` shows them, `fovea "
+                             "cancel` ends them",
+                             live, live == 1 ? "" : "s", live == 1 ? "is" : "are");
+    }
+    if (status == FV_OK && !o->dry) { /* strikes and batches of items that are over: the user wants all of it looked at anew */
+        char *claims = fv_sprintf("%s/claims", run_folder);
+        if (fv_file_exists(claims)) status = fv_path_remove(claims, error);
+        free(claims);
+    }
+    if (status == FV_OK) status = write_and_submit(run_folder, &request, o->pilot, o->overwrite, o->dry, text, error);
+    fv_profile_release(&request);
+    return status;
+}
+
+static bool was_pilot(const char *run_folder) {
+    fv_submission last;
+    bool          pilot = false;
+    if (fv_jobs_read(run_folder, 0, &last, NULL) == FV_OK)
+        for (int i = 0; i < last.njobs; i++) pilot = pilot || last.jobs[i].role == FV_ROLE_PILOT;
+    fv_submission_release(&last);
+    return pilot;
+}
+
+static int64_t largest_memory(const char *run_folder) {
+    fv_submission last;
+    int64_t       most = 0;
+    if (fv_jobs_read(run_folder, 0, &last, NULL) == FV_OK)
+        for (int i = 0; i < last.njobs; i++) most = FV_MAX(most, fv_job_memory(&last.jobs[i]));
+    fv_submission_release(&last);
+    return most;
+}
+
+fv_status fv_cluster_submit_again(const char *run_folder, char **text, fv_error *error) {
+    fv_profile request = fv_profile_default();
+    bool       lacked = false;
+    *text = NULL;
+    fv_status status = fv_jobs_request(run_folder, &request, error);
+    if (status == FV_OK) {
+        live_jobs(run_folder, &lacked);
+        if (lacked) request.memory = 2 * largest_memory(run_folder);
+        request.level++;
+        status = write_and_submit(run_folder, &request, was_pilot(run_folder), false, false, text, error);
+    }
+    fv_profile_release(&request);
+    return status;
+}
+
+/* ---------------------------------------------------------------- finding */
+
+static bool submitted(const char *folder, double *when) {
+    struct stat s;
+    char       *path = fv_sprintf("%s/slurm", folder);
+    bool        there = !stat(path, &s);
+    *when = there ? (double)s.st_mtim.tv_sec + 1e-9 * (double)s.st_mtim.tv_nsec : 0;
+    free(path);
+    return there;
+}
+
+fv_status fv_cluster_find(const char *store, const char *name, char **run_folder, fv_error *error) {
+    double when, latest = 0;
+    *run_folder = NULL;
+    if (name && submitted(name, &when)) {
+        *run_folder = fv_strdup(name);
+        return FV_OK;
+    }
+    char *runs = fv_sprintf("%s/runs", store ? store : ".fovea");
+    DIR  *dir = opendir(runs);
+    for (const struct dirent *entry; dir && (entry = readdir(dir));) {
+        char *folder = fv_sprintf("%s/%s", runs, entry->d_name);
+        bool  meant = entry->d_name[0] != '.' && (!name || !strncmp(entry->d_name, name, strlen(name)));
+        if (meant && submitted(folder, &when) && when >= latest) {
+            latest = when;
+            free(*run_folder);
+            *run_folder = folder;
+        } else
+            free(folder);
+    }
+    if (dir) closedir(dir);
+    if (!*run_folder && name)
+        fv_fail(error, FV_ERROR_USAGE, "no run in %s that was submitted begins with %s", runs, name);
+    else if (!*run_folder)
+        fv_fail(error, FV_ERROR_USAGE, "no run in %s was submitted; `fovea submit FILE` does that", runs);
+    free(runs);
+    return *run_folder ? FV_OK : error->code;
+}
+
+fv_status fv_cluster_cancel(const char *run_folder, fv_error *error) {
+    fv_submission last;
+    fv_status     status = fv_jobs_read(run_folder, 0, &last, error);
+    int64_t      *ids = fv_calloc((size_t)(last.njobs + 1) * sizeof *ids);
+    for (int i = 0; i < last.njobs; i++)
+        ids[i] = last.jobs[last.njobs - 1 - i].id; /* the last first: none of them starts meanwhile */
+    if (status == FV_OK) status = fv_slurm_cancel(ids, last.njobs, error);
+    free(ids);
+    fv_submission_release(&last);
+    return status;
+}

@@ -1,0 +1,78 @@
+/* fovea submit: a pipeline as jobs of a Slurm cluster. */
+#include "cluster_options.h"
+#include "pipeline_options.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct {
+    FV_PIPELINE_FIELDS;
+    FV_CLUSTER_FIELDS;
+    const char *store;
+    bool        overwrite;
+    bool        dry_run;
+    const char *again;
+} submit_options;
+
+static const fv_option options[] = {
+    FV_PIPELINE_OPTIONS(submit_options),
+    FV_CLUSTER_OPTIONS(submit_options),
+    FV_OPTION(submit_options, store, .argument = "FOLDER",
+              .doc = "where the run keeps what it needs to go on; .fovea if left out"),
+    FV_OPTION(submit_options, overwrite, .doc = "replace files that Fovea did not make"),
+    FV_OPTION(submit_options, dry_run, .doc = "write the job scripts, submit nothing"),
+    FV_OPTION(submit_options, again, .argument = "RUN_FOLDER",
+              .doc =
+                  "submit what is missing of a run once more, with more memory if that was what lacked; jobs do this themselves"),
+    FV_OPTION_END,
+};
+
+static int show(const char *run_folder, char *text, fv_status status, const fv_error *error) {
+    if (status == FV_OK) printf("%s\n%s", run_folder, text);
+    free(text);
+    return status == FV_OK ? FV_EXIT_WELL : fv_explain("submit", NULL, status, error);
+}
+
+static int run(const void *options_, int nargs, char **args) {
+    const submit_options *o = options_;
+    int                   status;
+    fv_error              error = { 0 };
+    char                 *text = NULL, *run_folder = NULL;
+    if (o->again) {
+        fv_status again = fv_cluster_submit_again(o->again, &text, &error);
+        return show(o->again, text, again, &error);
+    }
+    fv_pipeline *pipeline = fv_pipeline_from_options("submit", o->expression, &o->set, o->chunk, nargs, args, &status);
+    if (!pipeline) return status;
+    fv_run_options     run_options = { .store = o->store, .overwrite = o->overwrite };
+    fv_cluster_options cluster = FV_CLUSTER_FROM(o);
+    cluster.dry = o->dry_run;
+    cluster.overwrite = o->overwrite;
+    fv_status result = fv_pipeline_freeze(pipeline, &run_options, &run_folder, &error);
+    if (result != FV_OK)
+        status = fv_explain("submit", pipeline, result, &error);
+    else {
+        result = fv_cluster_submit(run_folder, &cluster, &text, &error);
+        status = show(run_folder, text, result, &error);
+    }
+    free(run_folder);
+    fv_pipeline_free(pipeline);
+    return status;
+}
+
+const fv_command fv_cmd_submit = {
+    .name = "submit",
+    .brief = "run a pipeline as jobs of a Slurm cluster",
+    .usage = "[FILE]",
+    .least = 0,
+    .most = 1,
+    .doc = "Writes job scripts, submits all of them at once and returns. Each stage is an array of workers that claim its tasks; "
+           "what "
+           "a job that was killed had not finished is done by the others or the next. The first line printed is the folder of "
+           "the run. "
+           "The same command again does only what is missing.",
+    .examples = "fovea submit foam.fov --dry-run\nfovea submit foam.fov --profile genoa --array-size 50 --time 1:00:00\n"
+                "fovea submit foam.fov --pilot --nodes 4",
+    .options = options,
+    .options_size = sizeof(submit_options),
+    .run = run,
+};

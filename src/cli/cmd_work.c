@@ -1,0 +1,94 @@
+/* fovea work: takes part in a run that others work on too. What the jobs of `fovea submit` do. */
+#include "execute.h"
+#include <fovea/cluster.h>
+#include <stdlib.h>
+
+typedef struct {
+    int64_t stage;
+    bool    end;
+    bool    wait;
+    bool    finish;
+    int64_t level;
+    int64_t workers;
+    fv_size memory;
+    double  patience;
+    bool    overwrite, stop_on_error, quiet, verbose, json;
+} work_options;
+
+static const fv_option options[] = {
+    FV_OPTION(work_options, stage, .min = 1, .max = 1e6, .argument = "N",
+              .doc = "take tasks of this stage and earlier ones only"),
+    FV_OPTION(work_options, end, .doc = "also end that stage: merge, put files together"),
+    FV_OPTION(work_options, wait, .doc = "wait for what others do, until all is done"),
+    FV_OPTION(work_options, finish, .doc = "do whatever is missing, gather tables, build the record"),
+    FV_OPTION(work_options, level, .min = 0, .max = 9, .argument = "N",
+              .doc = "take also what workers have died on so many times"),
+    FV_OPTION(work_options, workers, .min = 1, .max = 4096, .argument = "N", .doc = "tasks at once; all cores if left out"),
+    FV_OPTION(work_options, memory, .doc = "what this process may use, as 512M or 4G; half of what is free if left out"),
+    FV_OPTION(work_options, patience, .min = 0.001, .max = 3600, .argument = "SECONDS",
+              .doc = "how much of a worker's work a kill may cost; 2.5 if left out"),
+    FV_OPTION(work_options, overwrite, .doc = "replace files that Fovea did not make"),
+    FV_OPTION(work_options, stop_on_error, .doc = "stop at the first item that fails instead of going on with the others"),
+    FV_OPTION(work_options, quiet, .letter = 'q', .doc = "no progress and no messages but errors"),
+    FV_OPTION(work_options, verbose, .letter = 'v', .doc = "say more about what goes on"),
+    FV_OPTION(work_options, json, .doc = "print values and a summary as JSON"),
+    FV_OPTION_END,
+};
+
+/* Place of this process among its equals: in a job array, or in a job step. */
+static void find_place(fv_work_options *work) {
+    const char *array = getenv("SLURM_ARRAY_TASK_ID"), *tasks = getenv("SLURM_ARRAY_TASK_COUNT");
+    const char *rank = getenv("SLURM_PROCID"), *ranks = getenv("SLURM_NTASKS");
+    if (array && tasks) {
+        work->place = atoi(array);
+        work->places = atoi(tasks);
+    } else if (rank && ranks) {
+        work->place = atoi(rank);
+        work->places = atoi(ranks);
+    }
+}
+
+typedef struct job {
+    const char     *run;
+    fv_work_options work;
+} job;
+
+static fv_status work_on(void *context, const fv_run_options *run, fv_result **result, fv_error *error) {
+    const job *j = context;
+    return fv_work(j->run, &j->work, run, result, error);
+}
+
+static int run(const void *options_, int nargs, char **args) {
+    (void)nargs;
+    const work_options *o = options_;
+    job j = { args[0], { .stage = (int)o->stage, .end = o->end, .wait = o->wait, .finish = o->finish, .level = (int)o->level } };
+    find_place(&j.work);
+    fv_execute execute = { .workers = o->workers,
+                           .memory = o->memory,
+                           .patience = o->patience,
+                           .overwrite = o->overwrite,
+                           .stop_on_error = o->stop_on_error,
+                           .quiet = o->quiet,
+                           .verbose = o->verbose,
+                           .json = o->json };
+    int        status = fv_execute_work("work", work_on, &j, &execute);
+    return status == FV_EXIT_INTERRUPTED && getenv("SLURM_JOB_ID") ? FV_EXIT_AGAIN : status;
+}
+
+const fv_command fv_cmd_work = {
+    .name = "work",
+    .brief = "take part in a run that others work on too",
+    .usage = "RUN_FOLDER",
+    .least = 1,
+    .most = 1,
+    .doc = "Claims tasks of the run that `fovea submit` has written down, until there is nothing more to take. Any number of "
+           "these, on "
+           "any number of machines that share the folder, may work at once; the result is the same. In a Slurm job a request to "
+           "stop "
+           "ends with status 99, so that the job is queued again.",
+    .examples = "fovea work .fovea/runs/0123456789abcdef --wait\nfovea work .fovea/runs/0123456789abcdef --finish",
+    .options = options,
+    .options_size = sizeof(work_options),
+    .hidden = true,
+    .run = run,
+};

@@ -1,0 +1,70 @@
+/* Claims: how several processes do one run together without a master.
+ *
+ * Decided: the workers (`fovea work RUN_FOLDER`) of a job array, of a pilot job or started by hand are equals. Each reads the
+ * frozen manifest, plans for itself, and takes work by leases in the run's folder (RUN/claims): of a collection, batches of whole
+ * items, which one process does from header to named outputs; of a single item, batches of tasks of a stage, and the ends of
+ * stages. Results meet in the store. One process at the end (`--finish`) goes through everything, does what is missing, and
+ * gathers tables.
+ *
+ * 1. A claim is a hint that saves work. Only what is committed under a task's key counts, so two who do the same do no harm.
+ * 2. A claim is given back only after what was done under it is committed; who finds it free finds its results too.
+ * 3. What a dead worker had claimed is taken over. What it was doing when it died gets a strike: it is then done alone in a
+ *    process, by a worker whose level is at least its strikes (a later try with more memory). Three strikes and it has failed.
+ * 4. The size of batches follows from the manifest alone, so all workers mean the same batch by the same number.
+ */
+#ifndef FV_CLAIMS_H
+#define FV_CLAIMS_H
+
+#include "store/lease.h"
+#include "store/store.h"
+#include <pthread.h>
+
+/* What one process does of a run. */
+typedef struct fv_share {
+    const char *run_folder;
+    int         stage;         /* last one whose tasks are taken; -1: all */
+    bool        end;           /* takes the end of that stage too; those of earlier ones are always taken */
+    bool        wait;          /* until others have done what they claim; otherwise leaves when there is nothing to take */
+    bool        finish;        /* checks all, gathers tables, builds the record */
+    int         place, places; /* where to begin, so that equals meet rarely: place of places */
+    int         level;         /* number of earlier tries: strikes that work may have */
+} fv_share;
+
+enum { FV_STRIKES = 3 };
+
+typedef struct fv_claims fv_claims;
+typedef struct fv_claim  fv_claim;
+
+fv_status fv_claims_open(const fv_share *share, fv_store *store, fv_claims **claims, fv_error *error);
+void      fv_claims_close(fv_claims *claims); /* gives everything back: flush the store before */
+
+int64_t fv_claims_batch(int64_t count); /* work of so many pieces is claimed in batches of this size */
+int64_t fv_claims_first(const fv_claims *claims, int64_t nbatches); /* where this process begins */
+
+/* The following are not thread-safe: call them under one mutex. */
+
+/* NULL: others have it. stage -1: items; batch -1: the end of the stage. The claim has one user. */
+fv_claim *fv_claims_take(fv_claims *claims, int stage, int64_t batch);
+void      fv_claim_use(fv_claim *claim);
+/* After the last user it is given back with the next fv_claims_settle. */
+void fv_claim_leave(fv_claims *claims, fv_claim *claim);
+/* Something in it was left undone on purpose: no worker may think that it is over. */
+void fv_claim_left(fv_claim *claim);
+/* False once another process took it over: then nothing more may be named. */
+bool fv_claim_held(const fv_claim *claim);
+/* Whether a batch of items is over. */
+bool fv_claims_over(const fv_claims *claims, int64_t batch);
+/* Whether claims wait to be given back. */
+bool fv_claims_unsettled(const fv_claims *claims);
+/* Strikes of a task, of a stage's end (task -1), or of an item of a collection (stage -1). */
+int fv_claims_strikes(fv_claims *claims, int64_t item, int stage, int64_t task);
+/* An error that names who died on it. Thread-safe. */
+void fv_claims_blame(fv_claims *claims, int64_t item, int stage, int64_t task, fv_error *error);
+
+/* Thread-safe. Takes those that wait; commits the store; gives them back. */
+fv_status fv_claims_settle(fv_claims *claims, pthread_mutex_t *mutex, fv_error *error);
+/* Says what this process is doing, in case it dies. *slot is for fv_claims_did. */
+void fv_claims_do(fv_claims *claims, int64_t item, int stage, int64_t task, int *slot);
+void fv_claims_did(fv_claims *claims, int slot);
+
+#endif

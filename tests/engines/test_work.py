@@ -1,0 +1,202 @@
+"""Several processes on one run, without a master: same bits, everything once, nobody's death does harm."""
+import atexit
+import json
+import os
+import pathlib
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+import numpy as np
+from fovea_test import FOVEA, main, run, test
+
+VOLUME = """
+foam = phantom("foam", [48, 120, 120], seed = 1)
+walls = gaussian(1 - foam / 255, sigma = [3, 6, 6])
+bubbles = label(erode(walls > 0.9, ball(4)))
+write(bubbles, "bubbles.zarr")
+write(walls, "walls.npy")
+write(convert(bubbles, "uint8"), "bubbles.tif")
+write(measure(bubbles, foam), "bubbles.csv")
+count(walls > 0.9)
+"""
+FOLDER = """
+image = read("in/*.npy")
+write(gaussian(image, 2), "out/{stem}.npy")
+write(convert(median(image, 3), "uint8"), "out/{stem}.png")
+write(measure(label(image > 128)), "all.csv")
+"""
+
+
+def contents(folder):
+    """Every file that is a result, with its bytes; nothing hidden may be left but the store."""
+    found = {}
+    for path in sorted(pathlib.Path(folder).rglob("*")):
+        relative = path.relative_to(folder)
+        if path.is_file() and relative.parts[0] not in (".fovea", "in", "p.fov"):
+            found[str(relative)] = path.read_bytes()
+    return found
+
+
+def prepare(folder, text, items=0):
+    """A folder with the pipeline and its inputs; gives what one process alone makes of it."""
+    pathlib.Path(folder, "p.fov").write_text(text)
+    rng = np.random.default_rng(7)
+    os.makedirs(os.path.join(folder, "in"), exist_ok=True)
+    for i in range(items):
+        np.save(os.path.join(folder, "in", f"{i:02}.npy"), rng.integers(0, 255, (60 + i, 90)).astype(np.uint8))
+
+
+def freeze(folder, *options):
+    return run("submit", "p.fov", "--dry-run", *options, folder=folder).stdout.splitlines()[0]
+
+
+def start(folder, run_folder, *options, place=0, places=1, environment=None):
+    own = {"SLURM_ARRAY_TASK_ID": str(place), "SLURM_ARRAY_TASK_COUNT": str(places), **(environment or {})}
+    worker = subprocess.Popen([FOVEA, "work", run_folder, "--workers", "1", "--memory", "300M", *options], cwd=folder,
+                              env={**os.environ, **own}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True)
+    atexit.register(worker.kill)  # whatever fails, none is left behind
+    return worker
+
+
+def end(process, code=0):
+    try:
+        _, errors = process.communicate(timeout=120)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
+    assert process.returncode == code, (process.returncode, errors[-600:])
+
+
+def alone(folder, text, items=0, *options):
+    """What one process makes of it, and what it prints."""
+    other = os.path.join(folder, "alone")
+    os.mkdir(other)
+    prepare(other, text, items)
+    printed = run("run", "p.fov", *options, folder=other).stdout
+    return contents(other), printed
+
+
+def tasks(folder, run_folder):
+    with sqlite3.connect(os.path.join(folder, run_folder, "record.db")) as db:
+        return db.execute("select item, stage, task, process from task where status = 'ok'").fetchall()
+
+
+@test
+def four_processes_share_a_volume_and_do_every_task_once(folder):
+    expected, printed = alone(folder, VOLUME, 0, "--chunk", "16x48x48")
+    together = os.path.join(folder, "together")
+    os.mkdir(together)
+    prepare(together, VOLUME)
+    frozen = freeze(together, "--chunk", "16x48x48")
+    workers = [start(together, frozen, "--wait", place=i, places=4) for i in range(4)]
+    for worker in workers:
+        end(worker)
+    last = start(together, frozen, "--finish")
+    output, _ = last.communicate(timeout=60)
+    assert last.returncode == 0 and output == printed
+    assert contents(together) == expected
+    done = tasks(together, frozen)
+    assert len({t[:3] for t in done}) == len(done), "a task ran twice"
+
+
+@test
+def elements_of_an_array_do_their_stage_and_leave_its_end_to_the_merge(folder):
+    expected, _ = alone(folder, VOLUME, 0, "--chunk", "16x48x48")
+    together = os.path.join(folder, "together")
+    os.mkdir(together)
+    prepare(together, VOLUME)
+    frozen = freeze(together, "--chunk", "16x48x48")
+    stages = len(json.loads(run("plan", "p.fov", "--chunk", "16x48x48", "--json", folder=together).stdout)["stages"])
+    for stage in range(1, stages + 1):
+        for worker in [start(together, frozen, "--stage", str(stage), place=i, places=3) for i in range(3)]:
+            end(worker)
+        end(start(together, frozen, "--stage", str(stage), "--end"))
+    images = {name: data for name, data in expected.items() if not name.endswith(".csv")}
+    assert contents(together) == images, "the images are there before the last job"
+    end(start(together, frozen, "--finish"))
+    assert contents(together) == expected
+    done = tasks(together, frozen)
+    assert len({t[:3] for t in done}) == len(done), "a task ran twice"
+
+
+@test
+def items_of_a_collection_are_shared_and_tables_gathered_at_the_end(folder):
+    expected, _ = alone(folder, FOLDER, 24)
+    together = os.path.join(folder, "together")
+    os.mkdir(together)
+    prepare(together, FOLDER, 24)
+    os.utime(os.path.join(together, "in", "03.npy"))
+    frozen = freeze(together)
+    for worker in [start(together, frozen, place=i, places=3) for i in range(3)]:
+        end(worker)
+    end(start(together, frozen, "--finish"))
+    assert contents(together) == expected
+    done = tasks(together, frozen)
+    assert len({t[:3] for t in done}) == len(done), "a task ran twice"
+
+
+@test
+def workers_killed_at_any_moment_leave_nothing_wrong(folder):
+    for text, items, options in [(VOLUME, 0, ["--chunk", "16x48x48"]), (FOLDER, 24, [])]:
+        place = os.path.join(folder, f"{items}")
+        os.makedirs(place)
+        expected, _ = alone(place, text, items, *options)
+        together = os.path.join(place, "together")
+        os.mkdir(together)
+        prepare(together, text, items)
+        frozen = freeze(together, *options)
+        for round_ in range(6):
+            workers = [start(together, frozen, "--wait", "--level", "2", place=i, places=3) for i in range(3)]
+            time.sleep(0.03 + 0.05 * round_)
+            for worker in workers[:2]:
+                worker.send_signal(signal.SIGKILL)
+                worker.communicate()
+            workers[2].terminate()
+            _, errors = workers[2].communicate(timeout=60)
+            assert workers[2].returncode in (0, 130, -signal.SIGTERM), (workers[2].returncode, errors[-600:])
+        end(start(together, frozen, "--finish", "--level", "2"))
+        assert contents(together).keys() == expected.keys(), contents(together).keys() ^ expected.keys()
+        assert contents(together) == expected
+
+
+@test
+def what_killed_three_workers_is_reported_and_the_rest_is_done(folder):
+    prepare(folder, FOLDER, 6)
+    frozen = freeze(folder)
+    for level in range(3):
+        worker = start(folder, frozen, "--level", str(level),
+                       environment={"FOVEA_FAULT": "item-4:1", "FOVEA_LOG": f"log-{level}"})
+        worker.communicate(timeout=60)
+        assert worker.returncode == 137, worker.returncode
+    last = start(folder, frozen, "--finish", "--level", "2")
+    _, errors = last.communicate(timeout=60)
+    assert last.returncode == 1 and "in/04.npy: 3 workers died on this item" in errors and "log-1" in errors, errors
+    made = [name for name in contents(folder) if name.startswith("out/")]
+    assert len(made) == 10, made
+
+
+@test
+def a_worker_on_another_machine_is_given_up_only_when_its_heart_stops(folder):
+    expected, _ = alone(folder, FOLDER, 8)
+    together = os.path.join(folder, "together")
+    os.mkdir(together)
+    prepare(together, FOLDER, 8)
+    frozen = freeze(together)
+    quick = {"FOVEA_LEASE_SECONDS": "2"}
+    far = start(together, frozen, environment={**quick, "FOVEA_HOST": "elsewhere", "FOVEA_FAULT": "item-2:1:stop"})
+    time.sleep(1)
+    near = start(together, frozen, "--wait", "--level", "1", environment=quick)
+    end(near)
+    far.send_signal(signal.SIGCONT)  # the orphan wakes up, finds itself replaced, and does no harm
+    far.communicate(timeout=60)
+    end(start(together, frozen, "--finish", "--level", "1", environment=quick))
+    assert contents(together).keys() == expected.keys(), contents(together).keys() ^ expected.keys()
+    assert contents(together) == expected
+
+
+main()
