@@ -43,22 +43,6 @@ typedef struct study {
 
 /* ---------------------------------------------------------------- what there is */
 
-/* The slowest axis of the largest source is cut into slabs. */
-static void find_axis(study *s, const fv_graph *graph) {
-    int64_t largest = 0;
-    for (int i = 0; i < graph->nnodes; i++) {
-        const fv_node *node = graph->nodes[i];
-        if (!node->op || node->ninputs || node->type.kind != FV_KIND_IMAGE) continue;
-        const fv_image_type *type = &node->type.image;
-        int64_t              bytes = fv_image_type_bytes(type);
-        if (bytes <= largest) continue;
-        largest = bytes;
-        s->axis.length = type->shape[0];
-        snprintf(s->axis.axis, sizeof s->axis.axis, "%s", type->axis[0]);
-    }
-    s->sizes[0] = (double)largest;
-}
-
 static fv_status look_around(study *s, fv_diagnostics *diagnostics, fv_error *error) {
     fv_instance *instance = NULL;
     fv_context   context = {
@@ -75,7 +59,7 @@ static fv_status look_around(study *s, fv_diagnostics *diagnostics, fv_error *er
     if (s->bindings.collection)
         for (int64_t i = 0; i < s->bindings.nitems; i++) s->sizes[i] = (double)fv_bindings_size(&s->bindings, i);
     else
-        find_axis(s, instance->graph);
+        s->sizes[0] = (double)fv_graph_slabs(instance->graph, &s->axis);
     s->e->items_present = s->bindings.nitems;
     s->e->items = s->options->items ? s->options->items : s->bindings.nitems;
     s->e->most_workers = tasks * s->e->items;

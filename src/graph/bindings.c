@@ -176,6 +176,20 @@ fv_status fv_crop_parse(const char *text, fv_crop *part, fv_error *error) {
     return FV_OK;
 }
 
+int64_t fv_graph_slabs(const fv_graph *graph, fv_crop *whole) {
+    int64_t largest = 0;
+    *whole = (fv_crop){ 0 };
+    for (int i = 0; i < graph->nnodes; i++) {
+        const fv_node       *node = graph->nodes[i];
+        const fv_image_type *type = &node->type.image;
+        if (!node->op || node->ninputs || node->type.kind != FV_KIND_IMAGE || fv_image_type_bytes(type) <= largest) continue;
+        largest = fv_image_type_bytes(type);
+        whole->length = whole->take = type->shape[0];
+        snprintf(whole->axis, sizeof whole->axis, "%s", type->axis[0]);
+    }
+    return largest;
+}
+
 int64_t fv_bindings_size(const fv_bindings *bindings, int64_t item) {
     int64_t size = 0;
     for (int l = 0; l < bindings->nlists; l++) {

@@ -109,6 +109,8 @@ fv_status fv_bindings_set(fv_bindings *bindings, const char *assignment, fv_erro
 fv_status fv_bindings_resolve(fv_bindings *bindings, const fv_program *program, fv_diagnostics *diagnostics, fv_error *error);
 /* "z/400=50". */
 fv_status fv_crop_parse(const char *text, fv_crop *part, fv_error *error);
+/* What a graph can be cut along: the slowest axis of its largest source; length 0: there is none. Gives that source's bytes. */
+int64_t fv_graph_slabs(const fv_graph *graph, fv_crop *whole);
 /* Keeps `count` of the items, spread evenly over their sizes. Fails if there are fewer. */
 fv_status fv_bindings_take(fv_bindings *bindings, int64_t count, fv_error *error);
 /* Bytes of the files of an item; 0 without collections. */

@@ -1,0 +1,148 @@
+/* fovea scale: how a pipeline's time changes with the number of workers. */
+#include "pipeline_options.h"
+#include "scaling_sheet.h"
+#include "trying.h"
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    FV_PIPELINE_FIELDS;
+    const char *workers;
+    bool        strong, weak;
+    int64_t     repeats, items;
+    const char *engine, *launcher, *output, *store;
+    fv_size     memory;
+    bool        quiet, json;
+} scale_options;
+
+static const fv_option options[] = {
+    FV_PIPELINE_OPTIONS(scale_options),
+    FV_OPTION(scale_options, workers, .argument = "N,N,...", .def = "1,2,4", .doc = "numbers of workers to compare"),
+    FV_OPTION(scale_options, strong, .doc = "the same work for all; this if neither is given"),
+    FV_OPTION(scale_options, weak, .doc = "each worker gets the same work, so N workers get N times as much"),
+    FV_OPTION(scale_options, repeats, .min = 1, .max = 100, .def = "3", .argument = "N", .doc = "runs of each, for the median"),
+    FV_OPTION(scale_options, items, .min = 1, .argument = "N", .doc = "take so many items of a collection; all if left out"),
+    FV_OPTION(scale_options, engine, .argument = "NAME", .doc = "threads, processes, mpi or slurm; threads if left out"),
+    FV_OPTION(scale_options, launcher, .argument = "WORDS",
+              .doc = "what starts ranks, as \"srun --mpi=pmi2\"; -n N follows; mpiexec if left out"),
+    FV_OPTION(scale_options, output, .letter = 'o', .argument = "FOLDER", .def = "scaling",
+              .doc = "where tables (CSV) and pictures (SVG, PNG) go"),
+    FV_OPTION(scale_options, store, .argument = "FOLDER", .doc = "where runs live while they last; .fovea if left out"),
+    FV_OPTION(scale_options, memory, .doc = "bound of each run, as 512M or 4G; half of what is free if left out"),
+    FV_OPTION(scale_options, quiet, .letter = 'q', .doc = "do not say what is being run"),
+    FV_OPTION(scale_options, json, .doc = "print JSON"),
+    FV_OPTION_END,
+};
+
+enum { MOST = 32 };
+
+static int parse_workers(const char *text, int *workers) {
+    int count = 0;
+    for (const char *p = text; count < MOST;) {
+        char *end;
+        long  number = strtol(p, &end, 10);
+        if (end == p || number < 1 || number > 65536 || (*end && *end != ',')) return 0;
+        workers[count++] = (int)number;
+        if (!*end) return count;
+        p = end + 1;
+    }
+    return 0;
+}
+
+static void print_table(const fv_scaling *s) {
+    printf("study   workers     size   tasks     time  from .. to          speed-up  efficiency\n");
+    for (int i = 0; i < s->nrows; i++) {
+        const fv_scale_row *r = &s->rows[i];
+        char                range[40];
+        snprintf(range, sizeof range, "%.3f .. %.3f", r->least, r->most);
+        printf("%-7s %7d %8.0f %7lld %6.3f s  %-18s %9.2f %9.1f %%\n", r->weak ? "weak" : "strong", r->workers, r->size,
+               (long long)r->tasks, r->seconds, range, r->speedup, 100 * r->efficiency);
+    }
+    if (s->fitted) printf("Amdahl: serial part %.1f %%, %.3f s on one worker\n", 100 * s->serial, s->serial_seconds);
+    printf("noise: runs of the same kind differ by up to %.0f %%%s\n", 100 * s->noise,
+           s->noise > 0.15 ? "; the machine is busy, read the figures with care" : "");
+}
+
+static cJSON *row_json(const fv_scaling *s, const fv_scale_row *r) {
+    cJSON *row = cJSON_CreateObject(), *stages = cJSON_CreateArray();
+    cJSON_AddStringToObject(row, "study", r->weak ? "weak" : "strong");
+    cJSON_AddNumberToObject(row, "workers", r->workers);
+    cJSON_AddNumberToObject(row, "size", r->size);
+    cJSON_AddNumberToObject(row, "tasks", (double)r->tasks);
+    cJSON_AddNumberToObject(row, "seconds", r->seconds);
+    cJSON_AddNumberToObject(row, "least", r->least);
+    cJSON_AddNumberToObject(row, "most", r->most);
+    cJSON_AddNumberToObject(row, "speedup", r->speedup);
+    cJSON_AddNumberToObject(row, "efficiency", r->efficiency);
+    for (int c = 0; c < FV_COSTS; c++) cJSON_AddNumberToObject(row, fv_cost_names[c], r->work[c]);
+    cJSON_AddNumberToObject(row, "memory", (double)r->memory);
+    for (int k = 0; k < s->nstages; k++) cJSON_AddItemToArray(stages, cJSON_CreateNumber(r->stages[k]));
+    cJSON_AddItemToObject(row, "stages", stages);
+    return row;
+}
+
+static void print_json(const fv_scaling *s) {
+    cJSON *root = cJSON_CreateObject(), *rows = cJSON_AddArrayToObject(root, "rows");
+    for (int i = 0; i < s->nrows; i++) cJSON_AddItemToArray(rows, row_json(s, &s->rows[i]));
+    if (s->fitted) cJSON_AddNumberToObject(root, "serial_fraction", s->serial);
+    cJSON_AddNumberToObject(root, "noise", s->noise);
+    cJSON_AddNumberToObject(root, "repeats", s->repeats);
+    char *text = cJSON_Print(root);
+    printf("%s\n", text);
+    free(text);
+    cJSON_Delete(root);
+}
+
+static int present(const scale_options *o, const fv_scaling *s, const char *title) {
+    char failed[512];
+    if (o->json) print_json(s);
+    else print_table(s);
+    if (!fv_scaling_sheet(s, o->output, title, failed)) {
+        fv_complain("scale", "cannot write %s: %s", failed, strerror(errno));
+        return FV_EXIT_FAILED;
+    }
+    if (!o->quiet) fprintf(stderr, "fovea: tables and pictures are in %s\n", o->output);
+    return FV_EXIT_WELL;
+}
+
+static int run(const void *options_, int nargs, char **args) {
+    const scale_options *o = options_;
+    int                  status, workers[MOST], count = parse_workers(o->workers, workers);
+    if (!count) {
+        fv_complain("scale", "--workers %s: expected up to %d numbers from 1 to 65536, as 1,2,4", o->workers, MOST);
+        return FV_EXIT_REFUSED;
+    }
+    fv_pipeline *pipeline = fv_pipeline_from_options("scale", o->expression, &o->set, o->chunk, nargs, args, &status);
+    if (!pipeline) return status;
+    fv_scale_options asked = { .workers = workers, .nworkers = count, .strong = o->strong || !o->weak, .weak = o->weak,
+                               .repeats = (int)o->repeats, .items = o->items, .engine = o->engine, .launcher = o->launcher,
+                               .memory = o->memory.bytes, .store = o->store, .cancel = fv_trying_cancel(),
+                               .tell = o->quiet ? NULL : fv_trying_tell };
+    fv_scaling *scaling;
+    fv_error    error = { 0 };
+    fv_status   result = fv_pipeline_scale(pipeline, &asked, &scaling, &error);
+    status = result == FV_OK ? present(o, scaling, nargs ? args[0] : "Scaling") : fv_explain("scale", pipeline, result, &error);
+    fv_scaling_free(scaling);
+    fv_pipeline_free(pipeline);
+    return status;
+}
+
+const fv_command fv_cmd_scale = {
+    .name = "scale",
+    .brief = "measure how a pipeline scales with the number of workers",
+    .usage = "[FILE]",
+    .least = 0,
+    .most = 1,
+    .doc = "Every run has a fresh store that is thrown away, so nothing is found in a cache; executed tasks are counted. Strong "
+           "scaling does the same work with all numbers of workers (efficiency T1 / (N TN)), weak scaling gives each worker the "
+           "same (T1 / TN): items of a collection, or slabs of a single image. Medians of some repeats, Amdahl's serial part, "
+           "stage times and worker timelines go to CSV files and pictures.",
+    .examples = "fovea scale denoise.fov --workers 1,2,4,8 --strong --weak\n"
+                "fovea scale denoise.fov --engine processes --items 64 --repeats 5 -o study",
+    .options = options,
+    .options_size = sizeof(scale_options),
+    .run = run,
+};
