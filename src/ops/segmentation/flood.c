@@ -1,5 +1,6 @@
 /* Watershed of a box; see flood.h. */
 #include "ops/segmentation/flood.h"
+#include "kernels/keys.h"
 #include "op/scratch.h"
 
 enum { OWN, HALO, MARKED }; /* kinds of cells, and of regions: closed, open, marked */
@@ -90,50 +91,6 @@ static uint64_t place_of(const fv__flood *f, int64_t lower, int64_t upper) {
 
 /* ---------------------------------------------------------------- reading */
 
-/* Keys in the order of the values: nan above infinity, -0 as 0. The greatest key is left free. */
-static inline uint32_t key_f32(float x) {
-    uint32_t bits;
-    if (x != x) return UINT32_MAX - 1;
-    x += 0.0f;
-    memcpy(&bits, &x, sizeof bits);
-    return bits >> 31 ? ~bits : bits | 0x80000000u;
-}
-static inline uint64_t key_f64(double x) {
-    uint64_t bits;
-    if (x != x) return UINT64_MAX - 1;
-    x += 0.0;
-    memcpy(&bits, &x, sizeof bits);
-    return bits >> 63 ? ~bits : bits | 0x8000000000000000u;
-}
-static inline uint64_t key_u64(uint64_t x) { return x == UINT64_MAX ? x - 1 : x; }
-
-#define KEYS(KEY, type, expression)                      \
-    for (int64_t i = 0; i < n; i++) {                    \
-        type x = ((const type *)from)[i * stride];       \
-        ((KEY *)to)[i] = (KEY)(expression);              \
-    }                                                    \
-    break;
-static void load_keys(void *restrict to, const void *restrict from, fv_dtype dtype, int64_t stride, int64_t n) {
-    switch (dtype) {
-    case FV_BOOL:
-    case FV_UINT8: KEYS(uint32_t, uint8_t, x)
-    case FV_INT8: KEYS(uint32_t, int8_t, x + 128)
-    case FV_UINT16: KEYS(uint32_t, uint16_t, x)
-    case FV_INT16: KEYS(uint32_t, int16_t, x + 32768)
-    case FV_FLOAT32:
-        if (stride == 1) {
-            for (int64_t i = 0; i < n; i++) ((uint32_t *)to)[i] = key_f32(((const float *)from)[i]);
-            return;
-        }
-        KEYS(uint32_t, float, key_f32(x))
-    case FV_UINT32: KEYS(uint64_t, uint32_t, x)
-    case FV_INT32: KEYS(uint64_t, int32_t, (int64_t)x + INT32_MAX + 1)
-    case FV_UINT64: KEYS(uint64_t, uint64_t, key_u64(x))
-    case FV_INT64: KEYS(uint64_t, int64_t, key_u64((uint64_t)x ^ 0x8000000000000000u))
-    default: KEYS(uint64_t, double, key_f64(x))
-    }
-}
-
 #define MASKED(KEY)                                                                           \
     for (int64_t i = 0; i < n; i++) {                                                         \
         ((KEY *)to)[i] = set[i * stride] ? ((KEY *)to)[i] : (KEY)~(KEY)0;                     \
@@ -143,12 +100,18 @@ static void mask_keys(void *to, bool wide, const uint8_t *set, int64_t stride, i
     else MASKED(uint32_t)
 }
 
+/* The greatest key means that there is no voxel; the greatest integer of 64 bits shares the one before. */
+static void free_last_key(uint64_t *key, int64_t n) {
+    for (int64_t i = 0; i < n; i++) key[i] -= key[i] == UINT64_MAX;
+}
+
 /* Rows of the box and its shell, as far as the image reaches: what is not there has no key. */
 static void load_row(fv__flood *f, const fv_block *image, const fv_block *mask, const int64_t *start, int64_t cell, int64_t n) {
     int    x = f->axis[2];
     size_t size = f->wide ? 8 : 4;
     char  *to = (char *)f->key + cell * (int64_t)size;
-    load_keys(to, fv_block_at(image, start), image->dtype, image->stride[x], n);
+    fv__keys_load(to, f->wide, fv_block_at(image, start), image->dtype, image->stride[x], n);
+    if (fv_dtype_size(image->dtype) == 8) free_last_key((uint64_t *)to, n);
     if (mask) mask_keys(to, f->wide, fv_block_at(mask, start), mask->stride[x], n);
 }
 

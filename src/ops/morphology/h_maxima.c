@@ -1,0 +1,44 @@
+/* h_maxima: marks maxima that stand out by a height. */
+#include "ops/morphology/rebuild.h"
+
+typedef struct { double h; int64_t connectivity; } h_maxima;
+
+static const fv_param params[] = {
+    FV_PARAM(h_maxima, h, .def = "1", .min = 0, .above = true, .doc = "least height above the surroundings"),
+    FV_PARAM(h_maxima, connectivity, .def = "", .min = 1, .max = 3,
+             .doc = "neighbours along 1 faces, 2 also edges, 3 also corners; left out: all of them"),
+    FV_PARAM_END,
+};
+static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "real image" }, FV_INPUT_END };
+
+static fv__rebuild rebuild_of(const void *p) {
+    const h_maxima *q = p;
+    return (fv__rebuild){ .kind = FV__LOWERED, .erosion = false, .connectivity = q->connectivity, .h = q->h };
+}
+
+static fv_status infer(fv_infer *i, fv_error *error) {
+    fv__rebuild b = rebuild_of(i->params);
+    return fv__rebuild_infer(i, &b, &((h_maxima *)i->params)->connectivity, error);
+}
+
+FV__REBUILD_PASSES
+
+const fv_op FV_OP(h_maxima) = {
+    .name = "h_maxima",
+    .family = "morphology",
+    .brief = "mark maxima that stand out by at least h",
+    .version = 1,
+    .inputs = inputs,
+    .params = params,
+    .params_size = sizeof(h_maxima),
+    .result = FV_KIND_IMAGE,
+    .infer = infer,
+    .passes = passes,
+    .cost = cost,
+    .doc = "True at the voxels from which one must go down by at least h to reach a higher one. As "
+           "skimage.morphology.h_maxima with a footprint of the given connectivity, as bool. Values that differ by less "
+           "than h altogether have no maxima. Floating-point images are compared as they are (scikit-image allows for some "
+           "rounding).",
+    .citation = "Soille, Morphological Image Analysis, 2003, section 6.3.4",
+    .example = "phantom(\"cells\", [200, 200]) |> gaussian(2) |> h_maxima(20) |> write(\"tops.png\")",
+};

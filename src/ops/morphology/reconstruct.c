@@ -1,0 +1,48 @@
+/* reconstruct: grows a seed image as far as a mask image allows. */
+#include "ops/morphology/rebuild.h"
+
+typedef struct { fv_choice method; int64_t connectivity; } reconstruct;
+
+static const fv_param params[] = {
+    FV_PARAM(reconstruct, method, .def = "dilation", .choices = "dilation|erosion",
+             .doc = "dilation: the seed rises under the mask; erosion: it sinks onto the mask"),
+    FV_PARAM(reconstruct, connectivity, .def = "", .min = 1, .max = 3,
+             .doc = "neighbours along 1 faces, 2 also edges, 3 also corners; left out: all of them"),
+    FV_PARAM_END,
+};
+static const fv_input inputs[] = {
+    { "seed", FV_KIND_IMAGE, .doc = "where reconstruction starts" },
+    { "mask", FV_KIND_IMAGE, .doc = "image of the same shape and type that it does not pass" },
+    FV_INPUT_END,
+};
+
+static fv__rebuild rebuild_of(const void *p) {
+    const reconstruct *r = p;
+    return (fv__rebuild){ .kind = FV__SEEDED, .erosion = r->method.index == 1, .connectivity = r->connectivity };
+}
+
+static fv_status infer(fv_infer *i, fv_error *error) {
+    fv__rebuild b = rebuild_of(i->params);
+    return fv__rebuild_infer(i, &b, &((reconstruct *)i->params)->connectivity, error);
+}
+
+FV__REBUILD_PASSES
+
+const fv_op FV_OP(reconstruct) = {
+    .name = "reconstruct",
+    .family = "morphology",
+    .brief = "grow a seed image as far as a mask image allows",
+    .version = 1,
+    .inputs = inputs,
+    .params = params,
+    .params_size = sizeof(reconstruct),
+    .result = FV_KIND_IMAGE,
+    .infer = infer,
+    .passes = passes,
+    .cost = cost,
+    .doc = "As skimage.morphology.reconstruction with a footprint of the given connectivity, but the type stays "
+           "(scikit-image gives float64), and a seed that is above the mask (below it for erosion) is brought to it "
+           "(scikit-image refuses it). nan counts as higher than infinity.",
+    .citation = "Vincent: Morphological grayscale reconstruction in image analysis, IEEE Trans. Image Processing 2, 1993",
+    .example = "a = phantom(\"cells\", [200, 200])\nwrite(a - reconstruct(clip(a, 0, 100), a), \"above.npy\")",
+};
