@@ -41,6 +41,38 @@ static fv_status get_earlier(fv_results *base, int64_t index, const void **data,
     return FV_OK;
 }
 
+/* ---------------------------------------------------------------- tables that are inputs */
+
+typedef struct rows {
+    fv_results     base;
+    fv_instance   *instance;
+    const fv_node *node;
+    fv_blob        held;
+} rows;
+
+static void release_rows(rows *r) {
+    if (r->held.entry) fv_store_unpin(r->instance->context->store, &r->held);
+    r->held.entry = NULL;
+}
+
+static fv_status get_rows(fv_results *base, int64_t index, const void **data, size_t *size, fv_error *error) {
+    rows   *r = (rows *)base;
+    fv_hash key = fv_instance_table_piece(r->instance, r->node, index);
+    *data = NULL;
+    *size = 0;
+    release_rows(r);
+    if (!fv_store_has(r->instance->context->store, key)) return FV_OK;
+    FV_TRY(fv_store_get(r->instance->context->store, key, &r->held, error));
+    *data = r->held.data;
+    *size = r->held.size;
+    return FV_OK;
+}
+
+static fv_status open_rows(rows *r, fv_instance *instance, const fv_node *node, fv_error *error) {
+    *r = (rows){ .base.get = get_rows, .instance = instance, .node = node };
+    return fv_instance_table(instance, node, &r->base.count, error);
+}
+
 /* ---------------------------------------------------------------- partials */
 
 static size_t partial_size(fv_finish *base, int64_t i) {
@@ -126,6 +158,7 @@ static fv_status finish_pass(fv_instance *instance, const fv_stage *stage, const
     double         start = fv_now();
     int64_t        count = stage->ntasks;
     fv_scalar      scalars[FV_MAX_INPUTS];
+    rows           tables[FV_MAX_INPUTS] = { 0 };
     finishing      f = { .instance = instance, .stage = stage, .node = node, .pass = target->pass };
     earlier        e = { .base.get = get_earlier, .instance = instance, .node = node, .pass = -1 };
     f.base = (fv_finish){ .params = node->params, .ninputs = node->ninputs, .out = &node->type, .lattice = &stage->lattice,
@@ -136,6 +169,10 @@ static fv_status finish_pass(fv_instance *instance, const fv_stage *stage, const
     if (e.pass >= 0) f.base.results = &e.base;
     for (int i = 0; i < node->ninputs; i++) {
         f.base.in[i] = node->in_type[i];
+        if (node->in[i] && node->in[i]->type.kind == FV_KIND_TABLE) {
+            FV_TRY(open_rows(&tables[i], instance, node->in[i], error));
+            f.base.table[i] = &tables[i].base;
+        }
         if (!node->in[i] || node->in[i]->type.kind != FV_KIND_SCALAR) continue;
         FV_TRY(fv_instance_scalar(instance, node->in[i], &scalars[i], error));
         f.base.scalar[i] = &scalars[i];
@@ -145,6 +182,8 @@ static fv_status finish_pass(fv_instance *instance, const fv_stage *stage, const
     f.seconds = fv_now() - start;
     if (status == FV_OK) status = end_results(&f, error);
     if (f.held.entry) fv_store_unpin(instance->context->store, &f.held);
+    for (int i = 0; i < node->ninputs; i++)
+        if (f.base.table[i]) release_rows(&tables[i]);
     for (int i = 0; i < e.npins; i++) fv_store_unpin(instance->context->store, &e.pins[i]);
     fv_bytes_release(&f.combined);
     fv_bytes_release(&f.result);

@@ -143,6 +143,7 @@ typedef struct fv_need {
 /* Results of an earlier pass of the same operator: blobs, number 0..count-1. Borrowed until the task ends. */
 typedef struct fv_results {
     fv_status (*get)(struct fv_results *results, int64_t index, const void **data, size_t *size, fv_error *error);
+    int64_t count; /* of a table input: pieces of whole rows; elsewhere 0 */
 } fv_results;
 
 typedef struct fv_run {
@@ -167,6 +168,7 @@ typedef struct fv_finish {
     const fv_lattice *lattice;
     int64_t           npartials;
     fv_results       *results; /* of the pass before this one, NULL in the first */
+    fv_results       *table[FV_MAX_INPUTS]; /* rows of a table input, piece by piece, each borrowed until the next; else NULL */
     size_t (*size)(struct fv_finish *f, int64_t partial);
     /* A whole partial, borrowed until the next call of partial. */
     fv_status (*partial)(struct fv_finish *f, int64_t partial, const void **data, fv_error *error);

@@ -5,6 +5,7 @@
  */
 #include "ops/measurement/object.h"
 #include "op/scratch.h"
+#include "op/sorted_runs.h"
 #include "op/stretches.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,21 +131,18 @@ static void sort_objects(gather *g) {
     }
 }
 
-/* A run: its size in bytes, then records by label. Leaves the table empty. */
+/* A run of records by label. Leaves the table empty. */
 static void write_run(gather *g) {
-    int64_t before = 0, bytes = 0;
-    size_t  head = g->partial->size;
-    memset(g->slot, 0xff, (size_t)g->slots * sizeof *g->slot);
-    if (!g->count) return;
-    fv_bytes_append(g->partial, &bytes, sizeof bytes);
+    int64_t before = 0;
+    size_t  begun = fv_sorted_run_begin(g->partial);
     sort_objects(g);
     for (int64_t i = 0; i < g->count; i++) {
         fv__object *object = object_at(g, g->order[i]);
         fv_bytes_append(g->partial, g->record, (size_t)(fv__object_write(&g->plan, object, before, g->record) - g->record));
         before = object->label;
     }
-    bytes = (int64_t)(g->partial->size - head - sizeof bytes);
-    memcpy(g->partial->data + head, &bytes, sizeof bytes);
+    fv_sorted_run_end(g->partial, begun);
+    memset(g->slot, 0xff, (size_t)g->slots * sizeof *g->slot);
     g->count = 0;
 }
 
@@ -193,90 +191,35 @@ static fv_status run(fv_run *r, fv_error *error) {
 
 /* ---------------------------------------------------------------- merging */
 
-#define ROWS 1024 /* put at a time */
-
-/* One run while it is merged: a window into it that holds at least one whole record. */
 typedef struct {
-    int64_t  partial, label, next_label; /* label of the record before, and of the next one */
-    size_t   offset, end;                /* of what is not in the window yet */
-    int64_t  origin[FV_MAX_DIMS];
-    uint8_t *window;
-    size_t   at, have;
-} cursor;
-
-typedef struct {
-    fv_finish      *f;
+    fv_row_writer   rows;
     fv__object_plan plan;
-    int64_t         most;   /* bytes of a record */
-    size_t          window; /* bytes of a window */
-    cursor         *cursors, **heap;
-    int64_t         count;
-    fv_cell        *rows;
-    int64_t         nrows, nput;
+    fv__object     *object;
 } merge;
 
-static bool     cursor_done(const cursor *c) { return c->at == c->have && c->offset == c->end; }
-
-static fv_status refill(merge *m, cursor *c, fv_error *error) {
-    if (c->have - c->at < (size_t)m->most && c->offset < c->end) {
-        memmove(c->window, c->window + c->at, c->have - c->at);
-        c->have -= c->at;
-        c->at = 0;
-        size_t more = FV_MIN(m->window - c->have, c->end - c->offset);
-        FV_TRY(m->f->read(m->f, c->partial, c->offset, c->window + c->have, more, error));
-        c->have += more;
-        c->offset += more;
-    }
-    c->next_label = c->label;
-    if (!cursor_done(c)) fv__object_read(&m->plan, c->window + c->at, c->origin, &c->next_label, NULL);
-    return FV_OK;
+static void key(const void *context, const uint8_t *record, fv_run_key *key) {
+    fv__object_read(&((const merge *)context)->plan, record, NULL, &key->first, NULL);
 }
 
-/* Finds the runs of all partials. */
-static fv_status find_runs(merge *m, fv_error *error) {
-    int64_t capacity = 0;
-    for (int64_t i = 0; i < m->f->npartials; i++) {
-        fv_region chunk = fv_lattice_chunk(m->f->lattice, i);
-        m->most = FV_MAX(m->most, fv__object_most_bytes(&m->plan, chunk.size, 0));
-        for (size_t offset = 0, size = m->f->size(m->f, i); offset < size;) {
-            int64_t bytes;
-            FV_TRY(m->f->read(m->f, i, offset, &bytes, sizeof bytes, error));
-            if (m->count == capacity) {
-                capacity = FV_MAX(2 * capacity, m->f->npartials);
-                m->cursors = fv_realloc(m->cursors, (size_t)capacity * sizeof *m->cursors);
-            }
-            cursor *c = &m->cursors[m->count++];
-            *c = (cursor){ .partial = i, .offset = offset + sizeof bytes, .end = offset + sizeof bytes + (size_t)bytes };
-            memcpy(c->origin, chunk.start, sizeof c->origin);
-            offset = c->end;
-        }
-    }
-    m->window = (size_t)FV_MAX(FV_MIN(((int64_t)64 << 20) / FV_MAX(m->count, 1), 65536), 2 * m->most);
-    return FV_OK;
+static void start(void *context, const fv_run_key *key) {
+    merge *m = context;
+    fv__object_start(&m->plan, m->object, key->first);
 }
 
-static void sift_cursor(cursor **heap, int64_t root, int64_t count) {
-    for (int64_t child; (child = 2 * root + 1) < count; root = child) {
-        if (child + 1 < count && heap[child + 1]->next_label < heap[child]->next_label) child++;
-        if (heap[root]->next_label <= heap[child]->next_label) return;
-        cursor *swap = heap[root];
-        heap[root] = heap[child];
-        heap[child] = swap;
-    }
+static const uint8_t *add(void *context, const uint8_t *record, const fv_region *chunk) {
+    merge  *m = context;
+    int64_t label = 0;
+    return fv__object_read(&m->plan, record, chunk->start, &label, m->object);
 }
 
-static fv_status put_rows(merge *m, fv_error *error) {
-    if (!m->nrows) return FV_OK;
-    size_t size = (size_t)(m->nrows * m->f->out->table->ncolumns) * sizeof *m->rows;
-    m->nrows = 0;
-    return m->f->put(m->f, m->nput++, m->rows, size, error);
-}
-
-static fv_status add_row(merge *m, fv__object *o, fv_error *error) {
-    const fv_image_type *image = &m->f->in[0]->image;
+static fv_status end(void *context, fv_error *error) {
+    merge               *m = context;
+    const fv__object    *o = m->object;
+    const fv_image_type *image = &m->rows.f->in[0]->image;
     int                  n = image->ndim, spatial[FV_MAX_DIMS], nspatial = fv_image_type_spatial(image, spatial);
-    fv_cell             *row = m->rows + m->nrows++ * m->f->out->table->ncolumns;
+    fv_cell             *row;
     double               voxel = 1;
+    FV_TRY(fv_row_writer_next(&m->rows, &row, error));
     for (int i = 0; i < nspatial; i++) voxel *= image->spacing[spatial[i]];
     row[0].integer = o->label;
     row[1].integer = o->voxels;
@@ -286,45 +229,23 @@ static fv_status add_row(merge *m, fv__object *o, fv_error *error) {
         row[3 + n + d].integer = o->low[d];
         row[3 + 2 * n + d].integer = o->high[d] + 1;
     }
-    if (m->plan.kind != FV__NO_INTENSITY) fv__object_moments(&m->plan, o, row + 3 + 3 * n);
-    return m->nrows < ROWS ? FV_OK : put_rows(m, error);
-}
-
-static fv_status merge_runs(merge *m, fv__object *object, fv_error *error) {
-    int64_t live = m->count;
-    for (int64_t i = 0; i < live; i++) {
-        m->cursors[i].window = fv_alloc(m->window);
-        m->heap[i] = &m->cursors[i];
-        FV_TRY(refill(m, &m->cursors[i], error));
-    }
-    for (int64_t i = live / 2 - 1; i >= 0; i--) sift_cursor(m->heap, i, live);
-    while (live) {
-        cursor *c = m->heap[0];
-        int64_t label = c->next_label;
-        fv__object_start(&m->plan, object, label);
-        for (; live && m->heap[0]->next_label == label; sift_cursor(m->heap, 0, live)) {
-            c = m->heap[0];
-            c->at = (size_t)(fv__object_read(&m->plan, c->window + c->at, c->origin, &c->label, object) - c->window);
-            FV_TRY(refill(m, c, error));
-            if (cursor_done(c)) m->heap[0] = m->heap[--live];
-        }
-        FV_TRY(add_row(m, object, error));
-    }
-    return put_rows(m, error);
+    if (m->plan.kind != FV__NO_INTENSITY) fv__object_moments(&m->plan, m->object, row + 3 + 3 * n);
+    return FV_OK;
 }
 
 static fv_status finish(fv_finish *f, fv_error *error) {
-    merge       m = { .f = f, .plan = fv__object_planned(&f->in[0]->image, f->in[1]) };
-    fv_status   status = find_runs(&m, error);
-    fv__object *object = fv_alloc(m.plan.size);
-    m.rows = fv_alloc((size_t)(ROWS * f->out->table->ncolumns) * sizeof *m.rows);
-    m.heap = fv_alloc((size_t)m.count * sizeof *m.heap + 1);
-    if (status == FV_OK) status = merge_runs(&m, object, error);
-    for (int64_t i = 0; i < m.count; i++) free(m.cursors[i].window);
-    free(m.cursors);
-    free(m.heap);
-    free(m.rows);
-    free(object);
+    merge          m = { .plan = fv__object_planned(&f->in[0]->image, f->in[1]) };
+    fv_sorted_runs runs = { .key = key, .start = start, .add = add, .end = end };
+    for (int64_t i = 0; i < f->npartials; i++) {
+        fv_region chunk = fv_lattice_chunk(f->lattice, i);
+        runs.most = FV_MAX(runs.most, fv__object_most_bytes(&m.plan, chunk.size, 0));
+    }
+    m.object = fv_alloc(m.plan.size);
+    fv_row_writer_init(&m.rows, f);
+    fv_status status = fv_sorted_runs_merge(f, &runs, &m, error);
+    if (status == FV_OK) status = fv_row_writer_flush(&m.rows, error);
+    fv_row_writer_release(&m.rows);
+    free(m.object);
     return status;
 }
 

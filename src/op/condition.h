@@ -1,0 +1,24 @@
+/* Conditions on the rows of a table, written as text: "volume > 100 & mean / std < 3".
+ *
+ * Numbers, column names, + - * /, comparisons (< <= > >= == !=), ! & | (or the words not, and, or) and brackets; comparisons
+ * bind more strongly than & and |. Everything is computed in float64. What is compared with nan is false, but != is true.
+ */
+#ifndef FV_CONDITION_H
+#define FV_CONDITION_H
+
+#include "op/op.h"
+
+enum { FV_CONDITION_STEPS = 256, FV_CONDITION_DEPTH = 64 };
+
+/* Steps in the order in which they are done, each on top of a stack. */
+typedef struct fv_condition {
+    int count;
+    struct { int what; int column; double number; } step[FV_CONDITION_STEPS];
+} fv_condition;
+
+/* The error shows the text, the place in it, and the columns if a name is not one of them. name: of the parameter. */
+fv_status fv_condition_parse(fv_condition *condition, const char *name, const char *text, const fv_table_type *table,
+                             fv_error *error);
+bool      fv_condition_holds(const fv_condition *condition, const fv_table_type *table, const fv_cell *row);
+
+#endif

@@ -1,0 +1,144 @@
+/* Sorted runs in partials, their merge, and rows put some at a time; see sorted_runs.h. */
+#include "op/sorted_runs.h"
+#include <stdlib.h>
+
+#define ROWS 1024                            /* put at a time */
+#define WINDOWS_BYTES ((int64_t)64 << 20)    /* of all windows together, roughly */
+
+/* ---------------------------------------------------------------- in a task: the run's size in bytes, then its records */
+
+size_t fv_sorted_run_begin(fv_bytes *partial) {
+    int64_t bytes = 0;
+    fv_bytes_append(partial, &bytes, sizeof bytes);
+    return partial->size;
+}
+
+void fv_sorted_run_end(fv_bytes *partial, size_t begun) {
+    int64_t bytes = (int64_t)(partial->size - begun);
+    if (bytes) memcpy(partial->data + begun - sizeof bytes, &bytes, sizeof bytes);
+    else partial->size = begun - sizeof bytes;
+}
+
+/* ---------------------------------------------------------------- merging */
+
+/* One run while it is merged: a window into it that holds at least one whole record. */
+typedef struct {
+    int64_t    partial;
+    fv_run_key next;        /* of the record at `at` */
+    size_t     offset, end; /* of what is not in the window yet */
+    uint8_t   *window;
+    size_t     at, have;
+} cursor;
+
+typedef struct {
+    fv_finish            *f;
+    const fv_sorted_runs *runs;
+    void                 *context;
+    size_t                window; /* bytes of a window */
+    cursor               *cursors, **heap;
+    int64_t               count;
+} merge;
+
+static bool done(const cursor *c) { return c->at == c->have && c->offset == c->end; }
+static int  order(const fv_run_key *a, const fv_run_key *b) {
+    if (a->first != b->first) return a->first < b->first ? -1 : 1;
+    return a->second < b->second ? -1 : a->second > b->second;
+}
+
+static fv_status refill(merge *m, cursor *c, fv_error *error) {
+    if (c->have - c->at < (size_t)m->runs->most && c->offset < c->end) {
+        memmove(c->window, c->window + c->at, c->have - c->at);
+        c->have -= c->at;
+        c->at = 0;
+        size_t more = FV_MIN(m->window - c->have, c->end - c->offset);
+        FV_TRY(m->f->read(m->f, c->partial, c->offset, c->window + c->have, more, error));
+        c->have += more;
+        c->offset += more;
+    }
+    if (!done(c)) m->runs->key(m->context, c->window + c->at, &c->next);
+    return FV_OK;
+}
+
+/* Finds the runs of all partials. */
+static fv_status find_runs(merge *m, fv_error *error) {
+    int64_t capacity = 0;
+    for (int64_t i = 0; i < m->f->npartials; i++)
+        for (size_t offset = 0, size = m->f->size(m->f, i); offset < size;) {
+            int64_t bytes;
+            FV_TRY(m->f->read(m->f, i, offset, &bytes, sizeof bytes, error));
+            if (m->count == capacity) {
+                capacity = FV_MAX(2 * capacity, m->f->npartials);
+                m->cursors = fv_realloc(m->cursors, (size_t)capacity * sizeof *m->cursors);
+            }
+            offset += sizeof bytes;
+            m->cursors[m->count++] = (cursor){ .partial = i, .offset = offset, .end = offset + (size_t)bytes };
+            offset += (size_t)bytes;
+        }
+    m->window = (size_t)FV_MAX(FV_MIN(WINDOWS_BYTES / FV_MAX(m->count, 1), 65536), 2 * m->runs->most);
+    return FV_OK;
+}
+
+static void sift(cursor **heap, int64_t root, int64_t count) {
+    for (int64_t child; (child = 2 * root + 1) < count; root = child) {
+        if (child + 1 < count && order(&heap[child + 1]->next, &heap[child]->next) < 0) child++;
+        if (order(&heap[root]->next, &heap[child]->next) <= 0) return;
+        cursor *swap = heap[root];
+        heap[root] = heap[child];
+        heap[child] = swap;
+    }
+}
+
+static fv_status merge_runs(merge *m, fv_error *error) {
+    int64_t live = m->count;
+    for (int64_t i = 0; i < live; i++) {
+        m->cursors[i].window = fv_alloc(m->window);
+        m->heap[i] = &m->cursors[i];
+        FV_TRY(refill(m, &m->cursors[i], error));
+    }
+    for (int64_t i = live / 2 - 1; i >= 0; i--) sift(m->heap, i, live);
+    while (live) {
+        fv_run_key key = m->heap[0]->next;
+        m->runs->start(m->context, &key);
+        for (; live && !order(&m->heap[0]->next, &key); sift(m->heap, 0, live)) {
+            cursor   *c = m->heap[0];
+            fv_region chunk = fv_lattice_chunk(m->f->lattice, c->partial);
+            c->at = (size_t)(m->runs->add(m->context, c->window + c->at, &chunk) - c->window);
+            FV_TRY(refill(m, c, error));
+            if (done(c)) m->heap[0] = m->heap[--live];
+        }
+        FV_TRY(m->runs->end(m->context, error));
+    }
+    return FV_OK;
+}
+
+fv_status fv_sorted_runs_merge(fv_finish *f, const fv_sorted_runs *runs, void *context, fv_error *error) {
+    merge     m = { .f = f, .runs = runs, .context = context };
+    fv_status status = find_runs(&m, error);
+    m.heap = fv_alloc((size_t)m.count * sizeof *m.heap + 1);
+    if (status == FV_OK) status = merge_runs(&m, error);
+    for (int64_t i = 0; i < m.count; i++) free(m.cursors[i].window);
+    free(m.cursors);
+    free(m.heap);
+    return status;
+}
+
+/* ---------------------------------------------------------------- rows */
+
+void fv_row_writer_init(fv_row_writer *writer, fv_finish *f) {
+    *writer = (fv_row_writer){ .f = f, .rows = fv_alloc((size_t)(ROWS * f->out->table->ncolumns) * sizeof(fv_cell)) };
+}
+
+fv_status fv_row_writer_next(fv_row_writer *writer, fv_cell **row, fv_error *error) {
+    if (writer->nrows == ROWS) FV_TRY(fv_row_writer_flush(writer, error));
+    *row = writer->rows + writer->nrows++ * writer->f->out->table->ncolumns;
+    return FV_OK;
+}
+
+fv_status fv_row_writer_flush(fv_row_writer *writer, fv_error *error) {
+    if (!writer->nrows) return FV_OK;
+    size_t size = (size_t)(writer->nrows * writer->f->out->table->ncolumns) * sizeof *writer->rows;
+    writer->nrows = 0;
+    return writer->f->put(writer->f, writer->nput++, writer->rows, size, error);
+}
+
+void fv_row_writer_release(fv_row_writer *writer) { free(writer->rows); }

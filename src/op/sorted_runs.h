@@ -1,0 +1,41 @@
+/* Tables made from sorted runs: tasks write records sorted by key into their partials, in as many runs as they like; the merge
+ * streams all runs in order of key and holds a window of each, so that neither a task nor the merge needs memory for all keys.
+ */
+#ifndef FV_SORTED_RUNS_H
+#define FV_SORTED_RUNS_H
+
+#include "op/op.h"
+
+/* ---- in a task ---- */
+/* Begins a run; what is appended until the end are its records. */
+size_t fv_sorted_run_begin(fv_bytes *partial);
+void   fv_sorted_run_end(fv_bytes *partial, size_t begun); /* a run without records leaves nothing */
+
+/* ---- at the end of the pass ---- */
+typedef struct fv_run_key { int64_t first, second; } fv_run_key;
+
+typedef struct fv_sorted_runs {
+    int64_t most; /* bytes of a record, at most */
+    /* The key of a record; comes in as that of the record before it in its run (0, 0 at first). */
+    void (*key)(const void *context, const uint8_t *record, fv_run_key *key);
+    /* All records of a key: start, one add for each (which returns the record's end), end. chunk: where the record was made. */
+    void (*start)(void *context, const fv_run_key *key);
+    const uint8_t *(*add)(void *context, const uint8_t *record, const fv_region *chunk);
+    fv_status (*end)(void *context, fv_error *error);
+} fv_sorted_runs;
+
+fv_status fv_sorted_runs_merge(fv_finish *f, const fv_sorted_runs *runs, void *context, fv_error *error);
+
+/* ---- rows of the resulting table, put some at a time ---- */
+typedef struct fv_row_writer {
+    fv_finish *f;
+    fv_cell   *rows;
+    int64_t    nrows, nput;
+} fv_row_writer;
+
+void      fv_row_writer_init(fv_row_writer *writer, fv_finish *f);
+fv_status fv_row_writer_next(fv_row_writer *writer, fv_cell **row, fv_error *error); /* every cell must be filled */
+fv_status fv_row_writer_flush(fv_row_writer *writer, fv_error *error);               /* after the last row */
+void      fv_row_writer_release(fv_row_writer *writer);
+
+#endif
