@@ -12,6 +12,7 @@
 #define FV_RANK_H
 
 #include "kernels/box.h"
+#include "op/window.h"
 
 typedef struct fv_rank {
     fv_box  box;
@@ -43,6 +44,45 @@ void   fv_rank_ordinal_run(const fv_rank *f, const fv_run *r);
 size_t fv_rank_scratch(const fv_rank *f, const fv_need *need);
 void   fv_rank_run(const fv_rank *f, const fv_run *r);
 double fv_rank_cost(const fv_rank *f, fv_dtype dtype); /* nanoseconds a voxel */
+
+/* Voxels of the box, and the checks that rank filters share: a real image, sizes that fit. The error names op. */
+static inline int64_t fv_rank_voxels(const fv_numbers *size) {
+    double n = 1;
+    for (int k = 0; k < size->count; k++) n *= size->value[k];
+    return n < 1e18 ? (int64_t)n : INT64_MAX;
+}
+static inline fv_status fv_rank_infer(const fv_infer *i, fv_numbers *size, const char *op, fv_error *error) {
+    int axis[FV_MAX_DIMS], n;
+    FV_TRY(fv_window_real(i->in[0], op, error));
+    FV_TRY(fv_window_axes(i->in[0], op, axis, &n, error));
+    FV_TRY(fv_window_sizes(size, n, FV_RANK_MAX_VOXELS, error));
+    if (fv_rank_voxels(size) > FV_RANK_MAX_VOXELS)
+        return fv_fail(error, FV_ERROR_USAGE, "size: the box has %lld voxels; at most %d are possible",
+                       (long long)fv_rank_voxels(size), FV_RANK_MAX_VOXELS);
+    return FV_OK;
+}
+
+/* The passes of an operator whose file has `static fv_rank filter(const fv_need *n)`. */
+#define FV_RANK_PASSES                                                                         \
+    static void need(const fv_need *n, fv_region *in) {                                        \
+        fv_rank f = filter(n);                                                                 \
+        in[0] = fv_box_need(&f.box, &n->in[0]->image, &n->region);                             \
+    }                                                                                          \
+    static size_t scratch(const fv_need *n) {                                                  \
+        fv_rank f = filter(n);                                                                 \
+        return fv_rank_scratch(&f, n);                                                         \
+    }                                                                                          \
+    static fv_status run(fv_run *r, fv_error *error) {                                         \
+        (void)error;                                                                           \
+        fv_rank f = filter(&r->need);                                                          \
+        fv_rank_run(&f, r);                                                                    \
+        return FV_OK;                                                                          \
+    }                                                                                          \
+    static double cost(const fv_need *n) {                                                     \
+        fv_rank f = filter(n);                                                                 \
+        return fv_rank_cost(&f, n->in[0]->image.dtype);                                        \
+    }                                                                                          \
+    static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run }, FV_PASS_END };
 
 /* ---- keys: voxels as integers that compare in the order above ---- */
 typedef enum fv_key { FV_KEY_PLAIN, FV_KEY_FLIP, FV_KEY_FLOAT } fv_key;

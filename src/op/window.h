@@ -12,6 +12,13 @@ static inline fv_status fv_window_axes(const fv_type *type, const char *op, int 
     return FV_OK;
 }
 
+/* Refuses complex images. The error names op. */
+static inline fv_status fv_window_real(const fv_type *type, const char *op, fv_error *error) {
+    if (fv_dtype_is_complex(type->image.dtype))
+        return fv_fail(error, FV_ERROR_USAGE, "%s: complex numbers have no order; the image must be real", op);
+    return FV_OK;
+}
+
 /* Spreads sizes over n axes and checks that each is a whole number within 1 ... max. */
 static inline fv_status fv_window_sizes(fv_numbers *size, int n, double max, fv_error *error) {
     FV_TRY(fv_numbers_spread(size, n, "size", error));

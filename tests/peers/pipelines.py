@@ -52,14 +52,46 @@ def same(ours, peer, what=""):
         raise Difference(f"{what} {np.count_nonzero(ours != peer)} of {ours.size} voxels differ")
 
 
-def near(ours, peer, what="", relative=1e-12):
-    """Equal up to the peer's own rounding."""
+def near(ours, peer, what="", relative=1e-12, of=None):
+    """Equal up to rounding: relative to the peer's largest value, or to that of the image `of` which was filtered."""
     peer = np.asarray(peer, float)
     if ours.shape != peer.shape:
         raise Difference(f"{what} has shape {ours.shape}, the peer {peer.shape}")
-    scale = max(1.0, float(np.abs(peer).max(initial=0)))
+    largest = np.abs(np.asarray(peer if of is None else of, float))
+    scale = max(1.0, float(largest[np.isfinite(largest)].max(initial=0)))
     if not np.allclose(ours, peer, rtol=relative, atol=relative * scale, equal_nan=True):
         raise Difference(f"{what} differs by up to {np.abs(ours - peer).max()}")
+
+
+def refused(expression, words, **arrays):
+    """The expression is a mistake, and the message has the words."""
+    try:
+        run(expression, **arrays)
+    except Difference as error:
+        if " ends with 2:" not in str(error) or words not in str(error):
+            raise Difference(f"{expression} should be refused with '{words}': {error}") from error
+        return
+    raise Difference(f"{expression} is accepted")
+
+
+MODES = ("reflect", "nearest", "mirror", "constant", "wrap")
+
+
+def wide(array):
+    """Type in which Fovea gives a linear filter of the array."""
+    return np.float64 if array.dtype.itemsize == 8 or array.dtype in (np.int32, np.uint32) else np.float32
+
+
+def tolerance(array):
+    """What a linear filter may differ by, relative to the largest value."""
+    return 1e-12 if wide(array) == np.float64 else 2e-6
+
+
+def as_dtypes(array, names="uint8 int16 uint16 int32 float32 float64"):
+    """The array scaled to 0 ... 100 in each type; as bool, what lies above 50."""
+    for name in names.split():
+        scaled = array * (100 / array.max())
+        yield scaled > 50 if name == "bool" else scaled.astype(name)
 
 
 class Tests:

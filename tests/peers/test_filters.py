@@ -11,26 +11,12 @@ except ImportError as missing:
     print(f"skip filters: {missing}")
     sys.exit(0)
 
-from pipelines import near, run, same, test
+from pipelines import MODES, as_dtypes, near, refused, run, same, test, tolerance, wide
 
-MODES = ("reflect", "nearest", "mirror", "constant", "wrap")
+TYPES = "bool uint8 int8 uint16 int16 uint32 int32 uint64 int64 float32 float64"
 CHUNKS = ((), ("--chunk", "19"))
 CAMERA = skimage.data.camera()[100:260, 120:330]  # 160 x 210 uint8
 VOLUME = ndimage.gaussian_filter(np.random.default_rng(3).random((23, 40, 51)), 1) * 1000
-
-
-def wide(array):
-    """Type in which Fovea gives a linear filter of the array."""
-    return np.float64 if array.dtype.itemsize == 8 or array.dtype in (np.int32, np.uint32) else np.float32
-
-
-def tolerance(array):
-    return 1e-12 if wide(array) == np.float64 else 2e-6
-
-
-def as_dtypes(array):
-    for dtype in "uint8 int16 uint16 int32 float32 float64".split():
-        yield (array * (100 / array.max())).astype(dtype)
 
 
 @test
@@ -94,6 +80,28 @@ def median_equals_skimage_inside():
     ours = run("median(a, 5)", a=CAMERA)
     peer = skimage.filters.median(CAMERA, np.ones((5, 5)), mode="reflect")
     same(ours, peer)
+
+
+@test
+def rank_and_percentile_equal_scipy_bit_for_bit():
+    for image in (*as_dtypes(CAMERA, TYPES), *as_dtypes(VOLUME, TYPES)):
+        for place in (0, 2, -1):
+            same(run(f"rank(a, {place}, size = 3)", a=image), ndimage.rank_filter(image, place, 3), f"{image.dtype} {place}")
+        for share in (0, 20, 77.5, 100, -5):
+            same(run(f"percentile(a, {share}, size = 4)", a=image), ndimage.percentile_filter(image, share, 4),
+                 f"{image.dtype} {share}")
+    for mode in MODES:
+        for chunk in CHUNKS:
+            same(run(f'percentile(a, 30, size = 9, mode = "{mode}", cval = 9)', *chunk, a=CAMERA),
+                 ndimage.percentile_filter(CAMERA, 30, 9, mode=mode, cval=9), mode)
+
+
+@test
+def rank_filters_refuse_what_lies_outside_the_box():
+    refused("rank(a, 9, size = 3)", "rank = 9", a=CAMERA)
+    refused("rank(a, -10, size = 3)", "rank = -10", a=CAMERA)
+    refused("percentile(a, 101, size = 3)", "percentile", a=CAMERA)
+    refused("percentile(a, 10, size = 2.5)", "size = 2.5", a=CAMERA)
 
 
 test.main()

@@ -1,0 +1,44 @@
+/* percentile: the value that a share of a box lies below, as scipy.ndimage.percentile_filter. */
+#include "kernels/rank.h"
+
+typedef struct { double percentile; fv_numbers size; fv_choice mode; double cval; } percentile;
+
+static const fv_param params[] = {
+    FV_PARAM(percentile, percentile, .min = -100, .max = 100, .unit = "%",
+             .doc = "share of the box below the result: 0 the least, 50 the median, 100 the greatest; negative from above"),
+    FV_PARAM(percentile, size, .def = "3", .min = 1, .unit = "px", .doc = "edge of the box, one number or one per spatial axis"),
+    FV_PARAM(percentile, mode, .def = "reflect", .choices = FV_BORDER_CHOICES, .doc = "what lies outside the image"),
+    FV_PARAM(percentile, cval, .def = "0", .doc = "the value outside for mode \"constant\""),
+    FV_PARAM_END,
+};
+static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image to filter" }, FV_INPUT_END };
+
+static fv_status infer(fv_infer *i, fv_error *error) {
+    return fv_rank_infer(i, &((percentile *)i->params)->size, "percentile", error);
+}
+
+/* As scipy counts: of n voxels the one with int(n * share) before it. */
+static int64_t place(const percentile *p) {
+    double  share = p->percentile < 0 ? p->percentile + 100 : p->percentile;
+    int64_t voxels = fv_rank_voxels(&p->size);
+    return share == 100 ? voxels - 1 : (int64_t)((double)voxels * share / 100);
+}
+
+static fv_rank filter(const fv_need *n) {
+    const percentile *p = n->params;
+    return (fv_rank){ .box = fv_box_new(&n->in[0]->image, p->size.value, (fv_border)p->mode.index, p->cval),
+                      .rank = place(p) };
+}
+
+FV_RANK_PASSES
+
+const fv_op FV_OP(percentile) = {
+    .name = "percentile", .family = "filter", .brief = "value below which a share of a box lies",
+    .doc = "percentile(a, 50, size) is the median; no two voxels are averaged."
+           " A box of even size reaches one voxel further back than ahead. Not-a-numbers count as larger than all numbers. "
+           "The type stays.",
+    .citation = "scipy.ndimage.percentile_filter",
+    .example = "phantom(\"cells\", [64, 64]) |> percentile(20, size = 5) |> write(\"low.tif\")",
+    .version = 1, .inputs = inputs, .params = params, .params_size = sizeof(percentile), .result = FV_KIND_IMAGE,
+    .infer = infer, .passes = passes, .cost = cost,
+};
