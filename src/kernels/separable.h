@@ -16,6 +16,9 @@ typedef struct fv_separable {
     /* Fills size[k] weights of the k-th axis; the first one belongs to the lowest index. NULL: the mean of the box. */
     void     (*weights)(const void *params, int k, double *weights);
     const void *params;
+    /* With weights and a constant outside: false, each axis sees the constant there, as in scipy; true, the image is surrounded
+     * by the constant once, so that later axes see what the earlier sums make of it. */
+    bool padded;
 } fv_separable;
 
 /* Compiled per instruction set; a caller uses its own. */

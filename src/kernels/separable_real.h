@@ -166,7 +166,9 @@ static void R(prepare)(job *j) {
         }
         j->exact[0] = 1;
         if (k >= 0) j->s->weights(j->s->params, k, j->exact);
-        for (int64_t i = 0; i < taps; i++) ((REAL *)j->weights[d])[i] = (REAL)j->exact[i];
+        double sum = 0;
+        for (int64_t i = 0; i < taps; i++) ((REAL *)j->weights[d])[i] = (REAL)j->exact[i], sum += j->exact[i];
+        if (j->s->padded) factor *= sum;
     }
 }
 

@@ -1,90 +1,60 @@
-/* gaussian: smoothing with a Gaussian kernel, as scipy.ndimage.gaussian_filter. */
-#include "base/math.h"
-#include "kernels/separable.h"
+/* gaussian: smoothing with a Gaussian kernel or its derivatives, as scipy.ndimage.gaussian_filter. */
+#include "kernels/bell.h"
+#include "kernels/terms.h"
 #include "op/window.h"
 
-typedef struct { fv_numbers sigma; double truncate; fv_choice mode; double cval; } gaussian;
+typedef struct { fv_numbers sigma, order; fv_choice mode; double cval, truncate; } gaussian;
 
 static const fv_param params[] = {
     FV_PARAM(gaussian, sigma, .min = 0, .max = 1e4, .unit = "px",
              .doc = "standard deviation, one number or one per spatial axis; 0 leaves an axis alone"),
-    FV_PARAM(gaussian, truncate, .def = "4", .min = 0, .max = 1e3, .doc = "cut the kernel at this many standard deviations"),
+    FV_PARAM(gaussian, order, .def = "0", .min = 0, .max = FV_BELL_MAX_ORDER,
+             .doc = "derivative along each spatial axis, one whole number or one per axis; 0 smooths"),
     FV_PARAM(gaussian, mode, .def = "reflect", .choices = FV_BORDER_CHOICES, .doc = "what lies outside the image"),
     FV_PARAM(gaussian, cval, .def = "0", .doc = "the value outside for mode \"constant\""),
+    FV_PARAM(gaussian, truncate, .def = "4", .min = 0, .max = 1e3, .doc = "cut the kernel at this many standard deviations"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image to smooth" }, FV_INPUT_END };
-
-/* Below this, scipy takes a deviation as none. */
-static bool skipped(double sigma) { return sigma <= 1e-15; }
-static int64_t radius(const gaussian *p, int k) {
-    return skipped(p->sigma.value[k]) ? 0 : (int64_t)(p->truncate * p->sigma.value[k] + 0.5);
-}
 
 static fv_status infer(fv_infer *i, fv_error *error) {
     gaussian *p = i->params;
     int       axis[FV_MAX_DIMS], n;
     FV_TRY(fv_window_axes(i->in[0], "gaussian", axis, &n, error));
-    FV_TRY(fv_numbers_spread(&p->sigma, n, "sigma", error));
+    FV_TRY(fv_bell_check(&p->sigma, p->truncate, n, "sigma", error));
+    FV_TRY(fv_numbers_spread(&p->order, n, "order", error));
     for (int k = 0; k < n; k++)
-        if (2 * radius(p, k) + 1 > FV_SEPARABLE_MAX_TAPS)
-            return fv_fail(error, FV_ERROR_USAGE,
-                           "sigma = %g, truncate = %g: the kernel would reach %lld px; at most %d are possible",
-                           p->sigma.value[k], p->truncate, (long long)radius(p, k), FV_SEPARABLE_MAX_TAPS / 2 - 1);
+        if (p->order.value[k] != floor(p->order.value[k]))
+            return fv_fail(error, FV_ERROR_USAGE, "order = %g: must be a whole number between 0 and %d", p->order.value[k],
+                           FV_BELL_MAX_ORDER);
     i->out->image.dtype = fv_separable_type(i->in[0]->image.dtype);
     return FV_OK;
 }
 
-static void weights(const void *params_, int k, double *weight) {
+static int64_t size(const void *params_, int term, int k) {
+    (void)term;
     const gaussian *p = params_;
-    int64_t         r = radius(p, k);
-    double          s = p->sigma.value[k], total = 0;
-    if (r == 0) {
-        weight[0] = 1;
-        return;
-    }
-    for (int64_t i = -r; i <= r; i++) total += weight[i + r] = fv_exp(-0.5 / (s * s) * (double)(i * i));
-    for (int64_t i = 0; i <= 2 * r; i++) weight[i] /= total;
+    return 2 * fv_bell_radius(p->sigma.value[k], p->truncate) + 1;
 }
 
-static fv_separable separable(const fv_need *n) {
+static void weights(const void *params_, int term, int k, double *weight) {
+    const gaussian *p = params_;
+    fv_bell_weights(p->sigma.value[k], size(p, term, k) / 2, (int)p->order.value[k], weight);
+}
+
+static fv_terms terms(const fv_need *n) {
     const gaussian *p = n->params;
-    double          size[FV_MAX_DIMS];
-    for (int k = 0; k < p->sigma.count; k++) size[k] = (double)(2 * radius(p, k) + 1);
-    return (fv_separable){ .box = fv_box_new(&n->in[0]->image, size, (fv_border)p->mode.index, p->cval),
-                           .weights = weights,
-                           .params = p };
+    return (fv_terms){ .params = p, .border = (fv_border)p->mode.index, .cval = p->cval, .count = 1, .size = size,
+                       .weights = weights };
 }
 
-static void need(const fv_need *n, fv_region *in) {
-    fv_separable s = separable(n);
-    in[0] = fv_box_need(&s.box, &n->in[0]->image, &n->region);
-}
-
-static size_t scratch(const fv_need *n) {
-    fv_separable s = separable(n);
-    return fv_separable_scratch(&s, n);
-}
-
-static fv_status run(fv_run *r, fv_error *error) {
-    (void)error;
-    fv_separable s = separable(&r->need);
-    fv_separable_run(&s, r);
-    return FV_OK;
-}
-
-static double cost(const fv_need *n) {
-    fv_separable s = separable(n);
-    double       taps = 0;
-    for (int k = 0; k < s.box.naxes; k++) taps += (double)s.box.size[k];
-    return 0.3 + taps * (fv_separable_type(n->in[0]->image.dtype) == FV_FLOAT32 ? 0.03 : 0.06);
-}
-
-static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run }, FV_PASS_END };
+FV_TERMS_PASSES
 
 const fv_op FV_OP(gaussian) = {
-    .name = "gaussian", .family = "filter", .brief = "smooth with a Gaussian",
+    .name = "gaussian", .family = "filter", .brief = "smooth with a Gaussian, or take derivatives of the smoothed image",
     .doc = "The kernel has radius round(truncate * sigma) and sums to 1; axes are smoothed one after the other, slowest first. "
+           "order = [0, 1] is the slope along the second spatial axis, order = 2 the second derivative along every axis. A "
+           "not-a-number or infinity spoils every voxel whose kernel reaches it. "
            "The result is float32, or float64 for float64 and 32 or 64-bit integers.",
     .citation = "scipy.ndimage.gaussian_filter",
     .example = "phantom(\"cells\", [200, 200]) |> gaussian(2) |> write(\"smooth.tif\")",
