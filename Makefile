@@ -45,6 +45,7 @@ bench: all
 	$(NINJA) -C build bench
 	$(PYTHON) bench/peers.py
 	$(PYTHON) bench/peer_filters.py
+	$(PYTHON) bench/scaling.py
 
 # Layers, names, lines, and what cppcheck finds.
 check: build/build.ninja

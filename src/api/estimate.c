@@ -14,6 +14,8 @@
 
 enum { MOST_TRIALS = 8, MOST_MEASURED = 64 };
 #define DEFAULT_BUDGET 20.0
+/* What makes a machine slow lasts for seconds and meets many items: however many were run, not more count as independent. */
+#define APART 4
 
 typedef struct sample { /* one item, or one slab, that was run on one worker */
     double bytes, seconds[FV_COSTS];
@@ -225,8 +227,8 @@ static double fit_work(study *s) {
         e->bytes += s->sizes[i] * (double)e->items / (double)e->items_present;
         mean += s->sizes[i] / (double)s->bindings.nitems;
     }
-    double at = fv_line_at(&line, mean);
-    return at > 0 ? fv_line_error(&line, mean) / at : 0;
+    double at = fv_line_at(&line, mean), together = sqrt((double)line.points / FV_MIN(line.points, APART));
+    return at > 0 ? fv_line_error(&line, mean) * together / at : 0;
 }
 
 /* Whole runs: what is there besides the work, and how well workers share it. Gives the relative error. */

@@ -1,5 +1,6 @@
 """Every example in the help, the README, the docs and the examples folder runs."""
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -72,6 +73,31 @@ def the_pipelines_in_the_examples_folder_run(folder):
     for path in pipelines:
         shutil.copy(path, folder)
         run("run", "-q", path.name, folder=folder)
+
+
+def study(name, *arguments, folder):
+    script = [str(ROOT / "examples" / "studies" / name), *map(str, arguments)]
+    done = subprocess.run(script, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          env=dict(os.environ, FOVEA=FOVEA, WORKERS="1,2"))
+    assert done.returncode == 0, done.stderr[-500:]
+    for file in ("scaling.csv", "scaling.svg", "scaling.png", "timeline.svg"):
+        assert pathlib.Path(folder, "scaling", file).stat().st_size > 0
+    return done.stdout
+
+
+@test
+def the_study_of_many_small_items_runs_with_few(folder):
+    text = study("segment.sh", 12, 64, folder=folder)
+    assert len(re.findall(r"^(?:strong|weak) +[12] ", text, re.M)) == 4, text
+
+
+@test
+def the_denoising_study_runs_with_few(folder):
+    text = study("denoise.sh", 4, "24x28x24", folder=folder)
+    for way in ("serial", "threads", "processes"):
+        for files in (1, 4):
+            assert re.search(rf"^{files} files, {way}: [0-9.]+ s$", text, re.M), text
+    assert "for Slurm" in text and "Amdahl" in text
 
 
 @test
