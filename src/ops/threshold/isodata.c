@@ -1,0 +1,36 @@
+/* isodata: the threshold half-way between the means of the classes it makes. */
+#include "ops/threshold/levels.h"
+
+/* Of float32 images scikit-image rounds every step to float32. */
+static double rounded(const fv__levels *l, double x) { return l->single ? (float)x : x; }
+
+/* The first level from which the middle between both means is less than a level away. */
+static int64_t split(const fv__levels *l) {
+    double total = 0, sum = 0, below = 0, sum_below = 0, width = rounded(l, l->centres[1] - l->centres[0]);
+    for (int64_t i = 0; i < l->count; i++) {
+        total += (double)l->counts[i];
+        sum = rounded(l, sum + rounded(l, (double)l->counts[i] * l->centres[i]));
+    }
+    for (int64_t i = 0; i + 1 < l->count; i++) {
+        below += (double)l->counts[i];
+        sum_below = rounded(l, sum_below + rounded(l, (double)l->counts[i] * l->centres[i]));
+        double lower = rounded(l, sum_below / below), higher = rounded(l, rounded(l, sum - sum_below) / (total - below));
+        double distance = rounded(l, rounded(l, rounded(l, lower + higher) / 2) - l->centres[i]);
+        if (distance >= 0 && distance < width) return i;
+    }
+    return l->count - 2;
+}
+
+static const fv__method method = { .bins = 256, .split = split };
+
+FV_LEVELS_PASSES
+
+const fv_op FV_OP(isodata) = {
+    .name = "isodata", .family = "threshold", .brief = "the threshold half-way between the means of its classes", .version = 1,
+    .doc = "Equal to skimage.filters.threshold_isodata; also known as Ridler and Calvard's, or intermeans. The least such "
+           "threshold is taken. " FV_LEVELS_DOC,
+    .citation = "T. W. Ridler, S. Calvard, Picture thresholding using an iterative selection method, IEEE Trans. Sys. Man. "
+                "Cyber. 8, 1978",
+    .inputs = fv__levels_inputs, .result = FV_KIND_SCALAR, .infer = infer, .passes = passes,
+    .example = "a = phantom(\"cells\", [64, 64])\nwrite(a > isodata(a), \"cells.png\")",
+};

@@ -1,0 +1,67 @@
+/* Thresholds that follow from an image's histogram alone (otsu, li, triangle, yen, isodata): counting, and the number that comes
+ * out. A method only looks at the levels.
+ *
+ * Levels are values with their counts: one a value for integers, bins of equal width from the least to the greatest value for
+ * floating-point images. Two passes: integers of up to 16 bits and bool are counted in the first, of others it finds the range
+ * and the second one counts.
+ */
+#ifndef FV_LEVELS_H
+#define FV_LEVELS_H
+
+#include "op/bins.h"
+#include "op/survey.h"
+
+typedef struct fv__levels {
+    const uint64_t *counts;  /* the first and the last one are not 0 */
+    const double   *centres; /* ascending, equally spaced */
+    int64_t         count;   /* at least 2 */
+    bool            single;  /* scikit-image would compute in float32: the image is float32 */
+} fv__levels;
+
+typedef struct fv__method {
+    int64_t bins; /* for floating-point images */
+    /* One of the two: the index of the last level below the threshold, or the threshold itself. */
+    int64_t (*split)(const fv__levels *levels);
+    double (*value)(const fv__levels *levels);
+} fv__method;
+
+#define FV_LEVELS_DOC                                                                                                            \
+    "One level a value for integers, 256 bins from the least to the greatest value otherwise. Values above the threshold are "   \
+    "the bright class. An image of one value gives that value; nan and infinity are refused."
+
+#define fv__levels_infer FV_ISA_NAME(fv__levels_infer)
+#define fv__levels_finish_survey FV_ISA_NAME(fv__levels_finish_survey)
+#define fv__levels_scratch FV_ISA_NAME(fv__levels_scratch)
+#define fv__levels_bound FV_ISA_NAME(fv__levels_bound)
+#define fv__levels_run FV_ISA_NAME(fv__levels_run)
+#define fv__levels_finish FV_ISA_NAME(fv__levels_finish)
+
+fv_status fv__levels_infer(fv_infer *i, const fv__method *method, fv_error *error);
+fv_status fv__levels_finish_survey(fv_finish *f, const fv__method *method, fv_error *error);
+size_t    fv__levels_scratch(const fv_need *n, const fv__method *method);
+size_t    fv__levels_bound(const fv_need *n, const fv__method *method);
+fv_status fv__levels_run(fv_run *r, const fv__method *method, fv_error *error);
+fv_status fv__levels_finish(fv_finish *f, const fv__method *method, fv_error *error);
+
+static const fv_input fv__levels_inputs[] = {
+    { "image", FV_KIND_IMAGE, .doc = "image with dark and bright parts" },
+    FV_INPUT_END,
+};
+
+/* infer and passes of an operator whose file has `static const fv__method method`. */
+#define FV_LEVELS_PASSES                                                                                                         \
+    static fv_status infer(fv_infer *i, fv_error *error) { return fv__levels_infer(i, &method, error); }                         \
+    static fv_status finish_survey(fv_finish *f, fv_error *error) { return fv__levels_finish_survey(f, &method, error); }        \
+    static size_t    scratch(const fv_need *n) { return fv__levels_scratch(n, &method); }                                        \
+    static size_t    bound(const fv_need *n) { return fv__levels_bound(n, &method); }                                            \
+    static fv_status run(fv_run *r, fv_error *error) { return fv__levels_run(r, &method, error); }                               \
+    static fv_status finish(fv_finish *f, fv_error *error) { return fv__levels_finish(f, &method, error); }                      \
+    static const fv_pass passes[] = {                                                                                            \
+        { .name = "survey", .scratch = fv_survey_scratch, .run = fv_survey_run, .bound = fv_survey_bound,                        \
+          .combine = fv_survey_combine, .finish = finish_survey },                                                               \
+        { .name = "bins", .need = fv_survey_need_bins, .scratch = scratch, .run = run, .bound = bound,                           \
+          .combine = fv_tally_combine, .finish = finish },                                                                       \
+        FV_PASS_END,                                                                                                             \
+    };
+
+#endif
