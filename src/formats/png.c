@@ -1,5 +1,5 @@
-/* PNG: read by libpng row by row in order (interlaced files whole), written in bands of rows that are filtered and deflated
- * each by itself.
+/* PNG: read row by row in order (interlaced files whole), written in bands of rows that are filtered and deflated each by itself.
+ * libpng reads headers, and the pixels of interlaced files, palettes and less than 8 bits; plain files are faster by png_rows.
  *
  * Reading: 1-bit grey is bool; 2 and 4 bits of grey are stretched to 0..255, as PIL does; a palette gives RGB, or RGBA where
  * it has transparent entries. A transparent colour of a grey or RGB file is left in the pixels. Gamma, colour profile and
@@ -9,6 +9,7 @@
  * by the image's width alone. Every piece is one IDAT chunk; a last small one holds the end and the combined checksum. The
  * first row of a band cannot look at the row above, so it is filtered along x or not at all. */
 #include "base/deflate.h"
+#include "formats/png_rows.h"
 #include "op/format.h"
 #include <isa-l/igzip_lib.h>
 #include <png.h>
@@ -23,7 +24,8 @@ extern const fv_format fv_format_png;
 
 /* ---------------------------------------------------------------- reading
  * Invariants: 1. png is NULL, or has given `row` rows of this file in order; 2. any failure of libpng ends in reset(), so that
- * the next read starts over; 3. whole holds all rows of an interlaced file from its first read until its last row was asked. */
+ * the next read starts over; 3. whole holds all rows of an interlaced file from its first read until its last row was asked;
+ * 4. of a plain file rows, not png, has given the rows. */
 
 typedef struct {
     fv_reader   base;
@@ -32,7 +34,8 @@ typedef struct {
     png_structp png;
     png_infop   info;
     int64_t     row;
-    bool        interlaced, bilevel;
+    bool        interlaced, bilevel, plain;
+    fv_png_rows *rows;
     size_t      stored_bytes, row_bytes; /* of a row in the file and as it is read */
     uint8_t    *line;                    /* one row as libpng gives it */
     uint8_t    *whole;
@@ -61,7 +64,9 @@ static void get_bytes(png_structp png, png_bytep data, size_t size) {
 
 static void reset(reader *r) {
     if (r->png) png_destroy_read_struct(&r->png, &r->info, NULL);
+    fv_png_rows_free(r->rows);
     r->png = NULL;
+    r->rows = NULL;
     r->row = r->position = 0;
 }
 
@@ -101,6 +106,7 @@ static fv_status start(reader *r, fv_error *error) {
     if (depth == 16 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) png_set_swap(r->png);
     r->interlaced = png_get_interlace_type(r->png, r->info) != PNG_INTERLACE_NONE;
     if (r->interlaced) png_set_interlace_handling(r->png);
+    r->plain = !r->interlaced && depth >= 8 && colour != PNG_COLOR_TYPE_PALETTE;
     png_read_update_info(r->png, r->info);
     return FV_OK;
 }
@@ -170,7 +176,9 @@ static fv_status open_reader(const char *path, const fv_read_options *options, f
     r->base.chunk[0] = r->interlaced ? rows : 1;
     r->base.sequential = true;
     /* libpng keeps two rows and 32 KB of history. */
-    r->base.read_memory = (r->interlaced ? rows + 3 : 3) * (int64_t)r->row_bytes + (128 << 10);
+    r->base.read_memory = r->plain ? fv_png_rows_memory(r->row_bytes) + (int64_t)r->row_bytes
+                                   : (r->interlaced ? rows + 3 : 3) * (int64_t)r->row_bytes + (128 << 10);
+    if (r->plain) reset(r);
     *out = &r->base;
     return FV_OK;
 }
@@ -197,8 +205,37 @@ static fv_status read_interlaced(reader *r, fv_error *error) {
     return FV_OK;
 }
 
+static void swap_bytes(uint8_t *to, const uint8_t *from, size_t n) {
+    for (size_t i = 0; i + 1 < n; i += 2) {
+        to[i] = from[i + 1];
+        to[i + 1] = from[i];
+    }
+}
+
+static fv_status read_plain(reader *r, int64_t y, fv_error *error) {
+    const fv_image_type *type = &r->base.type;
+    size_t               pixel = (size_t)(type->ndim == 3 ? type->shape[2] : 1) * fv_dtype_size(type->dtype);
+    const uint8_t       *row = NULL;
+    fv_status            status = FV_OK;
+    if (!r->rows || y < r->row) {
+        reset(r);
+        r->rows = fv_png_rows_new(r->fd, r->file_size, r->base.path, type->shape[0], r->row_bytes, pixel);
+        if (!r->rows) return fv_fail(error, FV_ERROR_MEMORY, "%s: no memory for a row of %zu bytes", r->base.path, r->row_bytes);
+    }
+    for (; status == FV_OK && r->row <= y; r->row++) status = fv_png_rows_next(r->rows, &row, error);
+    if (status != FV_OK) {
+        reset(r);
+        return status;
+    }
+    bool swapped = type->dtype == FV_UINT16 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+    if (row && swapped) swap_bytes(r->line, row, r->row_bytes);
+    else if (row) memcpy(r->line, row, r->row_bytes);
+    return FV_OK;
+}
+
 /* Row y of the file, in order; earlier ones are passed over. */
 static fv_status read_line(reader *r, int64_t y, fv_error *error) {
+    if (r->plain) return read_plain(r, y, error);
     if (!r->png || y < r->row) FV_TRY(start(r, error));
     if (setjmp(png_jmpbuf(r->png))) return failed(r, error);
     for (; r->row <= y; r->row++) png_read_row(r->png, r->line, NULL);
