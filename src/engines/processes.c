@@ -142,5 +142,5 @@ static fv_status run(fv_scheduler *scheduler, const fv_run_settings *settings, c
 }
 
 const fv_engine fv_engine_processes = {
-    .name = "processes", .brief = "worker processes that share nothing but files", .shared = true, .run = run
+    .name = "processes", .brief = "worker processes that share nothing but files", .shared = true, .children = true, .run = run
 };

@@ -1,4 +1,6 @@
-/* Jobs in a good order: the oldest item first, a new item only when nothing else can be done, memory never above its bound. */
+/* Jobs in a good order: the oldest item first, a new item only when nothing else can be done, memory never above its bound.
+ * With several places, each takes what it has begun, then new items, and then helps the others.
+ */
 #include "base/file.h"
 #include "engines/collect.h"
 #include "engines/scheduler_parts.h"
@@ -11,8 +13,9 @@ fv_scheduler *fv_scheduler_new(const fv_context *context, const fv_run_settings 
                                fv_run_result *result, int64_t task_memory) {
     fv_scheduler *s = fv_calloc(sizeof *s);
     *s = (fv_scheduler){ .context = context, .settings = settings, .outputs = outputs, .record = record, .result = result,
-                         .memory_limit = task_memory, .started = fv_now(), .most_open = 2 * settings->workers + 2 };
+                         .started = fv_now() };
     s->progress.items = context->bindings->nitems;
+    fv_scheduler_places(s, &(fv_place){ settings->workers, task_memory }, 1);
     s->leftovers = fv_leftovers_new(context->store, outputs);
     pthread_mutex_init(&s->mutex, NULL);
     pthread_condattr_t attributes;
@@ -23,7 +26,33 @@ fv_scheduler *fv_scheduler_new(const fv_context *context, const fv_run_settings 
     return s;
 }
 
+void fv_scheduler_places(fv_scheduler *s, const fv_place *places, int count) {
+    s->nplaces = count;
+    s->places = fv_realloc(s->places, (size_t)count * sizeof *places);
+    memcpy(s->places, places, (size_t)count * sizeof *places);
+    free(s->place_memory);
+    s->place_memory = fv_calloc((size_t)count * sizeof *s->place_memory);
+    s->memory_limit = places[0].memory;
+    s->most_open = 2;
+    for (int i = 0; i < count; i++) {
+        s->memory_limit = FV_MIN(s->memory_limit, places[i].memory);
+        s->most_open += 2 * places[i].workers;
+    }
+}
+
+void fv_scheduler_on_naming(fv_scheduler *s, fv_naming_hook *hook, void *context) {
+    s->naming = hook;
+    s->naming_context = context;
+}
+
+/* Mutex held: something may be possible now that was not. */
+static void announce(fv_scheduler *s) {
+    s->changes++;
+    pthread_cond_broadcast(&s->changed);
+}
+
 static void free_item(fv_item *item) {
+    for (int k = 0; item->stages && k < item->instance->plan->nstages; k++) free(item->stages[k].portions);
     for (int i = 0; item->temporaries && i < item->instance->graph->nsinks; i++) free(item->temporaries[i]);
     free(item->temporaries);
     free(item->handed);
@@ -45,6 +74,8 @@ void fv_scheduler_free(fv_scheduler *s) {
     }
     fv_leftovers_free(s->leftovers);
     free(s->taken);
+    free(s->places);
+    free(s->place_memory);
     pthread_mutex_destroy(&s->mutex);
     pthread_cond_destroy(&s->changed);
     free(s);
@@ -176,41 +207,59 @@ static bool can_start(const fv_item *item, int stage) {
     return true;
 }
 
-bool fv__fits(const fv_scheduler *s, int64_t memory) { return s->memory == 0 || s->memory + memory <= s->memory_limit; }
+bool fv__fits(const fv_scheduler *s, int place, int64_t memory) {
+    int64_t used = s->place_memory[place];
+    return used == 0 || used + memory <= s->places[place].memory;
+}
 
 static void hand_out(fv_scheduler *s, fv_job *job) {
     job->item->out++;
     job->handed = fv_now();
     s->out++;
     s->memory += job->memory;
+    s->place_memory[job->place] += job->memory;
 }
 
-static bool stage_job(fv_scheduler *s, fv_item *item, int index, fv_job *job) {
+static bool has_sink(const fv_stage *stage) {
+    for (int t = 0; t < stage->ntargets; t++)
+        if (stage->targets[t].kind == FV_TARGET_SINK) return true;
+    return false;
+}
+
+/* A task that has to be run; passes over those that are done. */
+static bool take_task(fv_scheduler *s, fv_item *item, int index, int place, bool help, int64_t *task) {
     const fv_stage *stage = &item->instance->plan->stages[index];
-    fv_stage_state    *state = &item->stages[index];
-    if (!state->needed || state->complete || state->ending || !can_start(item, index)) return false;
-    if (fv__tasks_shared(s)) return fv__shared_job(s, item, index, job);
-    while (state->cursor < state->limit && !stage->serial && fv_task_done(item->instance, stage, state->cursor)) {
-        state->cursor++;
+    fv_stage_state *state = &item->stages[index];
+    if (!fv__fits(s, place, stage->memory)) return false;
+    while (fv_portions_take(state->portions, place, help, task)) {
+        if (stage->serial || !fv_task_done(item->instance, stage, *task)) return true;
         state->done++;
         item->tasks_done++;
         s->progress.tasks_done++;
     }
-    *job = (fv_job){ .kind = FV_JOB_TASK,
-                     .item = item,
-                     .instance = item->instance,
-                     .stage = index,
-                     .task = state->cursor,
-                     .memory = stage->memory };
-    if (state->cursor < state->limit) {
-        if (!fv__fits(s, stage->memory)) return false;
-        state->cursor++;
+    return false;
+}
+
+/* help: also what other places would rather do. */
+static bool stage_job(fv_scheduler *s, fv_item *item, int index, int place, bool help, fv_job *job) {
+    const fv_stage *stage = &item->instance->plan->stages[index];
+    fv_stage_state *state = &item->stages[index];
+    int64_t         task;
+    if (!state->needed || state->complete || state->ending || !can_start(item, index)) return false;
+    if (fv__tasks_shared(s)) return fv__shared_job(s, item, index, job);
+    if (!state->portions) state->portions = fv_portions_new(state->limit, s->nplaces, item->home);
+    *job = (fv_job){ .kind = FV_JOB_TASK, .item = item, .instance = item->instance, .stage = index, .place = place };
+    if (take_task(s, item, index, place, help, &task)) {
+        job->task = task;
+        job->memory = stage->memory;
         state->out++;
+        if (has_sink(stage)) item->written_by |= (uint64_t)1 << place % 64;
         return true;
     }
-    if (state->out > 0 || state->done < state->limit) return false;
+    if (state->portions->left > 0 || state->out > 0 || state->done < state->limit) return false;
+    if (place != item->home && !help) return false;
     if (!state->end_memory) state->end_memory = 1 + fv_stage_end_memory(item->instance, stage);
-    if (!fv__fits(s, state->end_memory)) return false;
+    if (!fv__fits(s, place, state->end_memory)) return false;
     job->kind = FV_JOB_END;
     job->memory = state->end_memory;
     state->ending = true;
@@ -229,23 +278,28 @@ static bool items_over(const fv_scheduler *s) {
     return s->claims ? fv__shared_items_over(s) : s->next_item >= s->context->bindings->nitems;
 }
 
-static bool find_job(fv_scheduler *s, fv_job *job) {
-    if (s->alone || (s->quiet && s->out > 0)) return false;
-    s->quiet = false;
+static bool find_open(fv_scheduler *s, int place, bool help, fv_job *job) {
     for (fv_item *item = s->items; item; item = item->next) {
         if (!item->ready || item->failed || item->closing) continue;
         for (int k = 0; k < item->instance->plan->nstages; k++)
-            if (stage_job(s, item, k, job)) return true;
+            if (stage_job(s, item, k, place, help, job)) return true;
     }
-    fv_item next = { 0 };
-    if (!next_item(s, &next)) return false;
+    return false;
+}
+
+static bool find_job(fv_scheduler *s, int place, fv_job *job) {
+    if (s->alone || (s->quiet && s->out > 0)) return false;
+    s->quiet = false;
+    if (find_open(s, place, s->nplaces == 1, job)) return true;
+    fv_item next = { .home = place };
+    if (!next_item(s, &next)) return s->nplaces > 1 && find_open(s, place, true, job);
     fv_item *item = fv_calloc(sizeof *item), **last = &s->items;
     *item = next;
     if (item->strikes) s->suspect = item;
     while (*last) last = &(*last)->next;
     *last = item;
     s->nopen++;
-    *job = (fv_job){ .kind = FV_JOB_OPEN, .item = item };
+    *job = (fv_job){ .kind = FV_JOB_OPEN, .item = item, .place = place };
     return true;
 }
 
@@ -265,35 +319,61 @@ static void tell(fv_scheduler *s, bool force) {
 
 static void close_over(fv_scheduler *s);
 
-bool fv_scheduler_next(fv_scheduler *s, fv_job *job) {
-    bool found = false;
-    pthread_mutex_lock(&s->mutex);
-    for (;;) {
-        if (s->settings->cancel && *s->settings->cancel && !s->stopping) {
-            s->stopping = true;
-            s->status = fv_fail(&s->error, FV_ERROR_CANCELLED, "stopped; the same command goes on from here");
-        }
-        if (s->stopping) break;
-        found = find_job(s, job);
-        if (found) {
-            hand_out(s, job);
-            break;
-        }
-        if (s->claims) close_over(s);
-        if (!s->items && items_over(s)) break;
-        struct timespec soon; /* wakes up now and then for a request to stop and for progress */
-        clock_gettime(CLOCK_MONOTONIC, &soon);
-        soon.tv_nsec += 200000000;
-        if (soon.tv_nsec >= 1000000000) {
-            soon.tv_sec++;
-            soon.tv_nsec -= 1000000000;
-        }
-        pthread_cond_timedwait(&s->changed, &s->mutex, &soon);
-        tell(s, false);
+/* Mutex held. */
+static fv_offer offer(fv_scheduler *s, int place, fv_job *job) {
+    if (s->settings->cancel && *s->settings->cancel && !s->stopping) {
+        s->stopping = true;
+        s->status = fv_fail(&s->error, FV_ERROR_CANCELLED, "stopped; the same command goes on from here");
     }
-    if (!found) pthread_cond_broadcast(&s->changed);
+    if (s->stopping) return FV_OFFER_OVER;
+    if (find_job(s, place, job)) {
+        hand_out(s, job);
+        return FV_OFFER_JOB;
+    }
+    if (s->claims) close_over(s);
+    return !s->items && items_over(s) ? FV_OFFER_OVER : FV_OFFER_LATER;
+}
+
+static void wait_for_change(fv_scheduler *s, double seconds) {
+    struct timespec soon;
+    clock_gettime(CLOCK_MONOTONIC, &soon);
+    soon.tv_nsec += (long)(seconds * 1e9);
+    if (soon.tv_nsec >= 1000000000) {
+        soon.tv_sec++;
+        soon.tv_nsec -= 1000000000;
+    }
+    pthread_cond_timedwait(&s->changed, &s->mutex, &soon);
+    tell(s, false);
+}
+
+bool fv_scheduler_next(fv_scheduler *s, fv_job *job) {
+    fv_offer found;
+    pthread_mutex_lock(&s->mutex);
+    while ((found = offer(s, 0, job)) == FV_OFFER_LATER)
+        wait_for_change(s, 0.2); /* wakes up now and then for a request to stop and for progress */
+    if (found == FV_OFFER_OVER) announce(s);
+    pthread_mutex_unlock(&s->mutex);
+    return found == FV_OFFER_JOB;
+}
+
+fv_offer fv_scheduler_ask(fv_scheduler *s, int place, fv_job *job) {
+    pthread_mutex_lock(&s->mutex);
+    fv_offer found = offer(s, place, job);
     pthread_mutex_unlock(&s->mutex);
     return found;
+}
+
+uint64_t fv_scheduler_changes(fv_scheduler *s) {
+    pthread_mutex_lock(&s->mutex);
+    uint64_t changes = s->changes;
+    pthread_mutex_unlock(&s->mutex);
+    return changes;
+}
+
+void fv_scheduler_wait(fv_scheduler *s, uint64_t seen, double seconds) {
+    pthread_mutex_lock(&s->mutex);
+    if (s->changes == seen) wait_for_change(s, seconds);
+    pthread_mutex_unlock(&s->mutex);
 }
 
 /* ---------------------------------------------------------------- running and taking back */
@@ -315,7 +395,7 @@ static const char *item_point(const fv_job *job, char name[40]) { /* for tests: 
 }
 
 fv_status fv_job_run(fv_scheduler *s, fv_job *job, fv_worker *worker, fv_error *error) {
-    if (!s->claims) return run_job(s, job, worker, error);
+    if (!s || !s->claims) return run_job(s, job, worker, error);
     char name[40];
     int  slot, stage = job->kind == FV_JOB_OPEN ? -1 : job->stage;
     fv_claims_do(s->claims, job->item->number, stage, job->kind == FV_JOB_TASK ? job->task : -1, &slot);
@@ -349,6 +429,7 @@ static void complete_stage(fv_scheduler *s, fv_item *item, int index) {
         int needed = stage->needs[k];
         if (--item->stages[needed].readers == 0) unneeded[needed] = !holds_kept_image(item->instance, &plan->stages[needed]);
     }
+    announce(s);
     pthread_mutex_unlock(&s->mutex);
     bool stores = false;
     for (int t = 0; t < stage->ntargets; t++) stores = stores || stage->targets[t].kind == FV_TARGET_STORE;
@@ -369,6 +450,8 @@ static fv_status hand_over(fv_scheduler *s, const fv_job *job, fv_error *error) 
         int            k = (int)(stage->targets[t].sink - instance->graph->sinks);
         const fv_sink *sink = &instance->graph->sinks[k];
         if (!job->item->temporaries[k]) continue;
+        bool by_others = job->item->written_by & ~((uint64_t)1 << job->place % 64) || s->nplaces > 64;
+        if (s->naming && !any && by_others) FV_TRY(s->naming(s->naming_context, job, error));
         job->item->handed[k] = any = true;
         FV_TRY(fv_outputs_done(s->outputs, sink->file, sink->key, job->item->temporaries[k], error));
     }
@@ -437,7 +520,7 @@ static void close_item(fv_scheduler *s, fv_item *item) {
     s->nopen--;
     if (item == s->suspect) s->suspect = NULL;
     tell(s, false);
-    pthread_cond_broadcast(&s->changed);
+    announce(s);
     pthread_mutex_unlock(&s->mutex);
     if (status == FV_OK && s->context->bindings->collection) put_aside(s, item);
     if (item->claim) fv__shared_leave(s, item->claim);
@@ -498,7 +581,7 @@ void fv_scheduler_done(fv_scheduler *s, fv_job *job, int worker, fv_status statu
         job->facts.status = (int)status;
         fv_record_task(s->record, &job->facts);
     }
-    double took = fv_now() - job->handed - job->facts.wait;
+    double took = fv_now() - job->handed;
     pthread_mutex_lock(&s->mutex);
     if (job->kind == FV_JOB_OPEN) s->result->opening += took;
     if (job->kind == FV_JOB_END) s->result->merging += took;
@@ -507,6 +590,7 @@ void fv_scheduler_done(fv_scheduler *s, fv_job *job, int worker, fv_status statu
     s->memory -= job->memory;
     if (job->alone) s->alone = false;
     if (job->claim) fv_claim_leave(s->claims, job->claim);
+    s->place_memory[job->place] -= job->memory;
     if (status == FV_ERROR_CANCELLED && !s->stopping) {
         s->stopping = true;
         s->status = status;
@@ -531,9 +615,9 @@ void fv_scheduler_done(fv_scheduler *s, fv_job *job, int worker, fv_status statu
     bool over = item_over(s, item);
     if (over) item->closing = true;
     bool unsettled = s->claims && fv_claims_unsettled(s->claims) && fv_now() - s->settled > 1;
-    bool tight = s->memory + fv_buffer_pooled() > s->memory_limit;
+    bool tight = s->place_memory[0] + fv_buffer_pooled() > s->places[0].memory;
     tell(s, false);
-    pthread_cond_broadcast(&s->changed);
+    announce(s);
     pthread_mutex_unlock(&s->mutex);
     if (tight) fv_buffer_trim();
     if (over) close_item(s, item);
@@ -554,6 +638,6 @@ void fv_scheduler_stop(fv_scheduler *s, fv_status status, const fv_error *error)
         s->status = status;
         s->error = *error;
     }
-    pthread_cond_broadcast(&s->changed);
+    announce(s);
     pthread_mutex_unlock(&s->mutex);
 }

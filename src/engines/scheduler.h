@@ -17,9 +17,11 @@ typedef struct fv_job {
     int            stage;
     int64_t        task;
     int64_t        memory;
-    double         handed; /* when */
-    fv_claim      *claim; /* of a run shared with other processes */
-    bool           alone;   /* nothing else may be out */
+    double         handed;   /* when */
+    int            place;    /* where it runs */
+    int64_t        ticket;   /* for the engine's own use */
+    fv_claim      *claim;    /* of a run shared with other processes */
+    bool           alone;    /* nothing else may be out */
     fv_task_facts  facts;
 } fv_job;
 
@@ -31,9 +33,28 @@ void          fv_scheduler_free(fv_scheduler *scheduler);
 /* Takes only what the claims give. Before the first job. */
 void fv_scheduler_share(fv_scheduler *scheduler, fv_claims *claims, const fv_share *share);
 
-/* Blocks until there is a job; false when the run is over. */
+/* Blocks until there is a job for place 0; false when the run is over. */
 bool fv_scheduler_next(fv_scheduler *scheduler, fv_job *job);
-/* Runs a job in this process. */
+
+/* ---- several places: processes with memory of their own, of which place 0 is this one ---- */
+typedef struct fv_place {
+    int     workers;
+    int64_t memory; /* for tasks */
+} fv_place;
+/* Before the first job is asked for. A place is given the tasks whose inputs it has probably made, as long as there are any. */
+void fv_scheduler_places(fv_scheduler *scheduler, const fv_place *places, int count);
+
+typedef enum fv_offer { FV_OFFER_JOB, FV_OFFER_LATER, FV_OFFER_OVER } fv_offer;
+/* A job for a place if there is one now. */
+fv_offer fv_scheduler_ask(fv_scheduler *scheduler, int place, fv_job *job);
+/* A number that grows with everything that may make a job possible, and waiting until it is more than what was seen, at most so
+ * many seconds (below one). */
+uint64_t fv_scheduler_changes(fv_scheduler *scheduler);
+void     fv_scheduler_wait(fv_scheduler *scheduler, uint64_t seen, double seconds);
+/* Called before a file gets its name of which places other than the one of the job have written parts: makes them durable. */
+typedef fv_status fv_naming_hook(void *context, const fv_job *job, fv_error *error);
+void fv_scheduler_on_naming(fv_scheduler *scheduler, fv_naming_hook *hook, void *context);
+/* Runs a job in this process. scheduler NULL: one of another process's, which is no FV_JOB_OPEN. */
 fv_status fv_job_run(fv_scheduler *scheduler, fv_job *job, fv_worker *worker, fv_error *error);
 void      fv_scheduler_done(fv_scheduler *scheduler, fv_job *job, int worker, fv_status status, const fv_error *error);
 /* Makes everything durable that items which are over have made, and forgets what they needed on the way. */
@@ -46,7 +67,10 @@ void fv_scheduler_stop(fv_scheduler *scheduler, fv_status status, const fv_error
 /* ---- engines: one C file each, found by its place ---- */
 typedef struct fv_engine {
     const char *name, *brief;
-    bool        shared; /* workers are other processes: what they need goes through the store on disk */
+    bool        shared;   /* workers are other processes: what they need goes through the store on disk */
+    bool        children; /* each worker is a process of its own beside this one */
+    /* Fills in what the engine decides itself: workers and memory of this process. May be NULL. */
+    fv_status (*prepare)(fv_run_settings *settings, const fv_run_settings *given, fv_error *error);
     fv_status (*run)(fv_scheduler *scheduler, const fv_run_settings *settings, const char *run_folder, fv_error *error);
 } fv_engine;
 

@@ -7,17 +7,20 @@
 #include "engines/claims.h"
 #include "engines/leftovers.h"
 #include "engines/scheduler.h"
+#include "engines/portions.h"
 
 typedef struct fv_stage_state {
-    bool    needed, complete, ending;
-    int64_t limit;             /* tasks to hand out */
-    int64_t cursor, out, done;
-    int     readers;           /* needed stages that have not yet used it */
-    int64_t end_memory;        /* that merging its partials needs; 0: not known yet */
+    bool       needed, complete, ending;
+    int64_t    limit;      /* tasks to hand out */
+    int64_t    out, done;
+    fv_portions *portions; /* those not yet handed out; NULL: all */
+    int        readers;    /* needed stages that have not yet used it */
+    int64_t    end_memory; /* that merging its partials needs; 0: not known yet */
 
     /* of a shared item */
     fv_claim *claim;        /* batch being handed out: tasks from cursor to end */
-    int64_t   end, walked;  /* batches looked at in this round */
+    int64_t   cursor, end;
+    int64_t   walked;       /* batches looked at in this round */
     bool      others, left; /* found in this round: batches of others, work that is left to a later try */
     bool      given_up;     /* nothing here for this process any more */
     double    again;        /* when the next round may begin */
@@ -31,6 +34,8 @@ struct fv_item {
     char       **temporaries; /* by sink */
     bool        *handed;      /* by sink: complete, and given to the outputs for its name */
     int          out;         /* jobs */
+    int          home;        /* place that takes its first tasks */
+    uint64_t     written_by;  /* places that ran tasks with sinks, as bits; of more than 64, several share one */
     bool         ready, failed, closing;
     fv_error     error;
     int64_t      tasks, tasks_done;
@@ -47,10 +52,16 @@ struct fv_scheduler {
     fv_run_result         *result;
     pthread_mutex_t        mutex;
     pthread_cond_t         changed;
+    uint64_t               changes;
     fv_item               *items; /* open, oldest first */
     fv_leftovers          *leftovers;
     int                    nopen, most_open;
-    int64_t                next_item, memory, memory_limit;
+    int64_t                next_item, memory, memory_limit; /* of tasks; what the least place has */
+    fv_place              *places;
+    int64_t               *place_memory; /* of the jobs that are out, by place */
+    int                    nplaces;
+    fv_naming_hook        *naming;
+    void                  *naming_context;
     bool                   stopping;
     fv_status              status;
     fv_error               error;
@@ -72,7 +83,7 @@ struct fv_scheduler {
 
 /* ---- scheduler.c ---- */
 bool fv__stage_complete(const fv_instance *instance, const fv_stage *stage);
-bool fv__fits(const fv_scheduler *scheduler, int64_t memory);
+bool fv__fits(const fv_scheduler *scheduler, int place, int64_t memory);
 
 /* ---- scheduler_shared.c ---- */
 /* Whether the tasks of its items are shared: those of a single item are; of a collection, whole items are. */

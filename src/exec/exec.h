@@ -57,7 +57,7 @@ bool fv_each_piece(const fv_writer *writer, const fv_region                     
 
 /* Name of a task in the record: the key of the first thing it makes. */
 fv_hash fv_task_key(const fv_instance *instance, const fv_stage *stage, int64_t task);
-/* Whether everything a task makes is in the store already. */
+/* Whether everything a task makes is in the store already, as far as this process knows. Never waits. */
 bool fv_task_done(const fv_instance *instance, const fv_stage *stage, int64_t task);
 
 /* ---- running ---- */

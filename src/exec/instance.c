@@ -254,7 +254,7 @@ fv_status fv_instance_fetch(fv_instance *instance, const fv_node *node, const fv
 static bool piece_there(void *context, int64_t piece, const fv_region *region) {
     (void)region;
     const void **c = context;
-    return fv_store_has((fv_store *)(uintptr_t)c[0], fv_key_piece(c[1], piece));
+    return fv_store_knows((fv_store *)(uintptr_t)c[0], fv_key_piece(c[1], piece));
 }
 
 fv_hash fv_task_key(const fv_instance *instance, const fv_stage *stage, int64_t task) {
@@ -274,17 +274,17 @@ bool fv_task_done(const fv_instance *instance, const fv_stage *stage, int64_t ta
         const fv_target *target = &stage->targets[t];
         switch (target->kind) {
         case FV_TARGET_STORE:
-            if (!fv_store_has(store, fv_key_chunk(target->node, &stage->lattice, index))) return false;
+            if (!fv_store_knows(store, fv_key_chunk(target->node, &stage->lattice, index))) return false;
             break;
         case FV_TARGET_PASS:
-            if (!fv_store_has(store, fv_key_partial(target->node, target->pass, &stage->lattice, index)) &&
-                !fv_store_has(store, fv_key_result(target->node, target->pass, &stage->lattice, -1)))
+            if (!fv_store_knows(store, fv_key_partial(target->node, target->pass, &stage->lattice, index)) &&
+                !fv_store_knows(store, fv_key_result(target->node, target->pass, &stage->lattice, -1)))
                 return false;
             break;
         case FV_TARGET_SINK:
             if (instance->current[target->sink - instance->graph->sinks]) break;
             if (target->writer->parallel) {
-                if (!fv_store_has(store, fv_key_put(instance, target->sink, &stage->lattice, index))) return false;
+                if (!fv_store_knows(store, fv_key_put(instance, target->sink, &stage->lattice, index))) return false;
             } else {
                 const void *context[2] = { store, target->sink };
                 if (!fv_each_piece(target->writer, &chunk, piece_there, context)) return false;

@@ -197,6 +197,13 @@ bool fv_store_has(fv_store *store, fv_hash key) {
     return found;
 }
 
+bool fv_store_knows(fv_store *store, fv_hash key) {
+    pthread_mutex_lock(&store->lock);
+    bool found = fv_entries_find(&store->entries, key) != NULL;
+    pthread_mutex_unlock(&store->lock);
+    return found;
+}
+
 bool fv_store_committed(fv_store *store, fv_hash key) {
     pthread_mutex_lock(&store->lock);
     const fv_entry *entry = find(store, key);

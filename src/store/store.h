@@ -43,6 +43,8 @@ void fv_store_close(fv_store *store);
  * bytes. */
 fv_status fv_store_put(fv_store *store, fv_hash key, void *buffer, size_t size, double seconds, bool keep, fv_error *error);
 bool      fv_store_has(fv_store *store, fv_hash key);
+/* The same from memory alone: never looks at what other processes may have put since, and never waits. */
+bool      fv_store_knows(fv_store *store, fv_hash key);
 bool      fv_store_committed(fv_store *store, fv_hash key); /* synced on disk */
 
 typedef struct fv_blob {
