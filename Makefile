@@ -20,12 +20,17 @@ build-tsan/build.ninja: build/build.ninja
 # Enough to meet every kernel in a vectorised and a plain form.
 SANITIZED_ISAS = $(if $(filter x86_64,$(shell uname -m)),base;avx2,base)
 
+# Installs MPICH and Open MPI if that is possible here, and looks again for their compilers.
+mpi: build/build.ninja
+	-scripts/bootstrap.sh mpi
+	cmake -S . -B build > build/configured.txt
+
 # Makes a foam, finds its bubbles, and says where the results are.
 demo: all
 	scripts/demo.sh
 
 # All tests: plain, on the weakest instruction set, and under the sanitizers. make test TESTS="phantom sqlite" takes a few.
-test: all build-asan/build.ninja build-tsan/build.ninja
+test: mpi all build-asan/build.ninja build-tsan/build.ninja
 	scripts/bootstrap.sh build peers
 	-scripts/bootstrap.sh slurm
 	$(NINJA) -C build tests
@@ -40,7 +45,7 @@ soak: all build-asan/build.ninja build-tsan/build.ninja
 	$(NINJA) -C build-tsan tests_threads
 	$(PYTHON) tests/run.py --minutes $(MINUTES) $(TESTS)
 
-bench: all
+bench: mpi all
 	scripts/bootstrap.sh build peers
 	$(NINJA) -C build bench
 	$(PYTHON) bench/peers.py
@@ -59,4 +64,4 @@ install: all
 clean:
 	rm -rf build build-asan build-tsan
 
-.PHONY: all demo test soak bench check install clean
+.PHONY: all mpi demo test soak bench check install clean

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Installs the Debian packages that are missing. usage: bootstrap.sh [build|peers|check|slurm ...]
+# Installs the Debian packages that are missing. usage: bootstrap.sh [build|peers|mpi|check|slurm ...]
 #   build  compiler, CMake and the libraries (the default)
 #   peers  the Python packages that tests compare with
+#   mpi    MPICH and Open MPI, for runs on several machines; without them everything else works
 #   check  what `make check` runs
 #   slurm  a Slurm for the tests to start; where it cannot be installed, they are skipped
 # Does nothing when all are there. On other systems it says what is needed.
@@ -10,6 +11,7 @@ set -eu
 build="build-essential cmake ninja-build pkg-config libtiff-dev libpng-dev libisal-dev libzstd-dev libblosc-dev libsqlite3-dev
        libcjson-dev libxxhash-dev zlib1g-dev sqlite3 python3"
 peers="python3-numpy python3-scipy python3-skimage python3-nibabel python3-opencv python3-dask python3-distributed python3-zarr"
+mpi="mpich libmpich-dev openmpi-bin libopenmpi-dev"
 check="cppcheck clang-format python3"
 slurm="slurm-wlm slurmctld slurmd slurm-client slurmdbd munge mariadb-server"
 
@@ -18,9 +20,10 @@ for set in "${@:-build}"; do
     case $set in
     build) wanted="$wanted $build" ;;
     peers) wanted="$wanted $peers" ;;
+    mpi) wanted="$wanted $mpi" ;;
     check) wanted="$wanted $check" ;;
     slurm) wanted="$wanted $slurm" ;;
-    *) echo "bootstrap.sh: no set of packages is called $set; there are build, peers, check and slurm" >&2; exit 2 ;;
+    *) echo "bootstrap.sh: no set of packages is called $set; there are build, peers, mpi, check and slurm" >&2; exit 2 ;;
     esac
 done
 

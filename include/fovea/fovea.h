@@ -6,6 +6,7 @@
 #include <fovea/estimate.h>
 #include <fovea/image.h>
 #include <fovea/pipeline.h>
+#include <fovea/ranks.h>
 #include <fovea/scale.h>
 #include <fovea/status.h>
 #include <fovea/table.h>

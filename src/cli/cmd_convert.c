@@ -1,5 +1,6 @@
 /* fovea convert: a file in another format. */
 #include "execute.h"
+#include <fovea/ranks.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +56,8 @@ static char *pipeline_text(const convert_options *o, char **args) {
 
 static int run(const void *options_, int nargs, char **args) {
     const convert_options *o = options_;
+    int                    ranked;
+    if (!fv_ranks_lead(o->engine, &ranked)) return ranked;
     char                  *text = pipeline_text(o, args);
     fv_pipeline           *pipeline = fv_pipeline_new();
     fv_error               error = { 0 };
@@ -64,12 +67,12 @@ static int run(const void *options_, int nargs, char **args) {
     if (status != FV_OK) {
         fputs(fv_pipeline_messages(pipeline), stderr);
         fv_pipeline_free(pipeline);
-        return FV_EXIT_REFUSED;
+        return fv_ranks_end(FV_EXIT_REFUSED);
     }
     fv_execute execute = { o->engine,    o->workers,       o->memory, o->patience, o->store, o->fresh,
                            o->overwrite, o->stop_on_error, o->items,  o->into,     o->quiet, o->verbose,
                            o->json };
-    return fv_execute_pipeline("convert", pipeline, &execute);
+    return fv_ranks_end(fv_execute_pipeline("convert", pipeline, &execute));
 }
 
 const fv_command fv_cmd_convert = {

@@ -1,6 +1,7 @@
 /* fovea run: a pipeline from text to finished results. */
 #include "execute.h"
 #include "pipeline_options.h"
+#include <fovea/ranks.h>
 
 typedef struct {
     FV_PIPELINE_FIELDS;
@@ -16,12 +17,13 @@ static const fv_option options[] = {
 static int run(const void *options_, int nargs, char **args) {
     const run_options *o = options_;
     int                status;
+    if (!fv_ranks_lead(o->engine, &status)) return status;
     fv_pipeline       *pipeline = fv_pipeline_from_options("run", o->expression, &o->set, o->chunk, nargs, args, &status);
-    if (!pipeline) return status;
+    if (!pipeline) return fv_ranks_end(status);
     fv_execute execute = { o->engine,    o->workers,       o->memory, o->patience, o->store, o->fresh,
                            o->overwrite, o->stop_on_error, o->items,  o->into,     o->quiet, o->verbose,
                            o->json };
-    return fv_execute_pipeline("run", pipeline, &execute);
+    return fv_ranks_end(fv_execute_pipeline("run", pipeline, &execute));
 }
 
 const fv_command fv_cmd_run = {

@@ -4,6 +4,7 @@
 #include "engines/claims.h"
 #include "engines/collect.h"
 #include "engines/manifest.h"
+#include "engines/ranks.h"
 #include "engines/scheduler.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -220,13 +221,17 @@ static fv_status start(running *r, fv_diagnostics *diagnostics, fv_error *error)
     return status;
 }
 
+static int64_t own_memory(int children) { return OWN_MEMORY + (int64_t)children * WORKER_MEMORY; }
+
+int64_t fv_task_memory(int64_t memory, int children) { return memory - memory / 4 - own_memory(children); }
+
 static fv_status run_checked(running *r, fv_diagnostics *diagnostics, fv_error *error) {
-    int64_t memory = r->settings->memory, own = OWN_MEMORY;
-    if (r->engine->shared) own += (int64_t)r->settings->workers * WORKER_MEMORY;
-    int64_t task_memory = memory - memory / 4 - own;
+    int     children = r->engine->children ? r->settings->workers : 0, ranks = FV_MAX(r->settings->ranks, 1);
+    int64_t memory = r->settings->memory, task_memory = fv_task_memory(memory, children);
     if (task_memory < (int64_t)1 << 20)
         return fv_fail(error, FV_ERROR_MEMORY, "--memory %lldM is too little: at least %lldM are needed",
-                       (long long)(memory >> 20), (long long)((own + ((int64_t)4 << 20)) * 4 / 3 >> 20));
+                       (long long)(memory * ranks >> 20),
+                       (long long)((own_memory(children) + ((int64_t)4 << 20)) * 4 / 3 * ranks >> 20));
     if (r->settings->fresh) trim_store(r, 0); /* not what runs that go on right now have stored */
     FV_TRY(open_store(r, memory, error));
     FV_TRY(fv_outputs_open(r->folder, r->settings->overwrite, r->settings->fresh, &r->outputs, error));
@@ -253,11 +258,12 @@ fv_status fv_run_all(const fv_program *program, fv_bindings *bindings, const fv_
                      const fv_run_settings *given, fv_run_result **out, fv_diagnostics *diagnostics, fv_error *error) {
     fv_run_settings settings = *given;
     double          began = fv_now();
+    if (!settings.engine) settings.engine = fv_ranks_joined() ? "mpi" : "threads";
     if (settings.workers <= 0) settings.workers = fv_default_workers();
     if (settings.memory <= 0) settings.memory = fv_default_memory();
     running r = { .settings = &settings,
                   .folder = settings.folder ? settings.folder : ".fovea",
-                  .engine = fv_engine_find(settings.engine ? settings.engine : "threads"),
+                  .engine = fv_engine_find(settings.engine),
                   .result = fv_calloc(sizeof *r.result),
                   .share = settings.share };
     r.context = (fv_context){ .program = program, .bindings = bindings, .plan_options = *plan_options, .poison = settings.poison,
@@ -271,6 +277,7 @@ fv_status fv_run_all(const fv_program *program, fv_bindings *bindings, const fv_
             fv_fail(error, FV_ERROR_USAGE, "--engine %s: there is no such engine; known:%s", settings.engine, (char *)names.data);
         fv_bytes_release(&names);
     }
+    if (status == FV_OK && r.engine->prepare) status = r.engine->prepare(&settings, given, error);
     if (status == FV_OK) status = fv_path_make_folders(r.folder, error);
     if (status == FV_OK) status = run_checked(&r, diagnostics, error);
     if (r.record) fv_record_close(r.record);

@@ -24,7 +24,7 @@ typedef struct fv_progress {
 } fv_progress;
 
 typedef struct fv_run_settings {
-    const char *engine;   /* NULL: threads */
+    const char *engine;   /* NULL: mpi in a rank of several, else threads */
     int         workers;  /* 0: all cores */
     int64_t     memory;   /* 0: half of what is free */
     const char *folder;   /* NULL: .fovea */
@@ -33,6 +33,9 @@ typedef struct fv_run_settings {
     int64_t     disk;     /* budget of kept intermediates; 0: a tenth of what is free */
     int         poison;   /* -1: off */
     const struct fv_share *share; /* what to do of a run that others work on too; NULL: all of it, alone */
+    /* Of engine mpi: ranks on this host, which share its memory; what was asked for: threads of a rank, memory of a host. */
+    int         ranks, ranks_workers;
+    int64_t     node_memory;
     const char *program;  /* path of the fovea command, for engines that start it */
     void      (*progress)(void *context, const fv_progress *progress); /* at most ten times a second */
     void       *context;
@@ -97,5 +100,7 @@ fv_status fv_run_sample(const fv_context *context, fv_instance **instance, fv_di
 /* Defaults. */
 int     fv_default_workers(void);
 int64_t fv_default_memory(void);
+/* What is left for tasks of the memory of a process and its children. */
+int64_t fv_task_memory(int64_t memory, int children);
 
 #endif

@@ -64,7 +64,7 @@ static bool run(const char *expression, const setting *s, outcome *out, fv_error
     fv_pipeline   *p = make(expression, error);
     char          *store = fv_sprintf("%s/store", test_folder());
     fv_run_options options = { .workers = s->workers, .store = store, .fresh = true, .poison = s->poison + 1, .engine = s->engine,
-                               .memory = (int64_t)256 << 20, .command = getenv("FOVEA") };
+                               .memory = (int64_t)1 << 30, .command = getenv("FOVEA") };
     fv_result     *result = NULL;
     if (s->chunk_ndim) fv_pipeline_chunk(p, s->chunk, s->chunk_ndim, error);
     fv_status       status = error->code == FV_OK ? fv_pipeline_run(p, &options, &result, error) : error->code;
@@ -128,7 +128,7 @@ static void conform(const char *engine, int rounds, int every) {
     for (int c = 0; c < ncases; c += every) {
         outcome  whole = { 0 }, cut = { 0 };
         fv_error error = { 0 };
-        setting  plain = { .workers = 1, .poison = -1 };
+        setting  plain = { .engine = "threads", .workers = 1, .poison = -1 };
         if (!run(cases[c], &plain, &whole, &error)) {
             FAIL("%s: %s", cases[c], error.message);
             continue;
@@ -149,7 +149,11 @@ static void conform(const char *engine, int rounds, int every) {
     free(cases);
 }
 
-TEST(every_operator_gives_the_same_bits_on_any_lattice_with_threads) { conform(NULL, 4, 1); }
+/* Started by mpiexec, on its ranks: see tests/engines/test_mpi.py. */
+TEST(every_operator_gives_the_same_bits_on_any_lattice_with_threads) {
+    const char *rounds = getenv("FOVEA_TEST_ROUNDS");
+    conform(NULL, rounds ? atoi(rounds) : 4, 1);
+}
 
 TEST(every_operator_gives_the_same_bits_on_any_lattice_with_processes) {
     if (!getenv("FOVEA")) SKIP("FOVEA does not name the fovea command");
@@ -198,4 +202,8 @@ TEST(no_operator_is_left_out_of_the_conformance_suite) {
     free(cases);
 }
 
-TEST_MAIN
+int main(int argc, char **argv) {
+    int status;
+    if (!fv_ranks_lead(NULL, &status)) return status;
+    return fv_ranks_end(test_main(argc, argv));
+}

@@ -27,7 +27,8 @@ bool test_failed(void) { return failure[0] != 0; }
 
 const char *test_folder(void) {
     if (!folder[0]) {
-        snprintf(folder, sizeof folder, "/tmp/fovea-test-XXXXXX");
+        const char *where = getenv("TMPDIR");
+        snprintf(folder, sizeof folder, "%s/fovea-test-XXXXXX", where && *where ? where : "/tmp");
         if (!mkdtemp(folder)) abort();
     }
     return folder;
