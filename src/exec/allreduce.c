@@ -1,0 +1,236 @@
+/* Sums in a fixed tree.
+ *
+ * Node (level, index) of the tree covers blocks index * 2^level to (index + 1) * 2^level - 1. It is the sum of its two children,
+ * the lower one first; a child beyond the last block does not exist, and then the other one is the node as it is.
+ */
+#include "exec/allreduce.h"
+#include <pthread.h>
+#include <stdlib.h>
+
+enum { STRIP = 4096, WORTH_A_THREAD = 1 << 17, ALIGNED = 16 }; /* floats */
+enum { MOST_NODES = 128 }; /* subtrees that a rank may hold */
+
+typedef struct node { int64_t level, index; } node; /* plain bytes: ranks tell each other */
+
+/* ---------------------------------------------------------------- which sums are made of which */
+
+typedef struct addition { int into, with; } addition;
+
+typedef struct plan {
+    addition *additions; /* of terms; a sum takes the place of its first term */
+    int       nadditions;
+    int      *left; /* terms that are left, in order */
+    int       nleft;
+} plan;
+
+static bool joins(const node *a, const node *b) { return a->level == b->level && a->index % 2 == 0 && b->index == a->index + 1; }
+
+/* Joins neighbours as far as they are whole subtrees. The nodes are in order of their blocks; those that are left get the place
+ * they have reached. all: every block is there, so that one without a neighbour may rise to the next level. */
+static plan plan_sums(node *nodes, int count, bool all) {
+    plan p = { .additions = fv_alloc((size_t)(count + 1) * sizeof *p.additions),
+               .left = fv_alloc((size_t)(count + 1) * sizeof *p.left) };
+    for (int i = 0; i <= count; i++) {
+        if (i < count) p.left[p.nleft++] = i;
+        while (p.nleft > 1) {
+            int into = p.left[p.nleft - 2], with = p.left[p.nleft - 1];
+            if (joins(&nodes[into], &nodes[with])) {
+                p.additions[p.nadditions++] = (addition){ into, with };
+                nodes[into] = (node){ nodes[into].level + 1, nodes[into].index / 2 };
+                p.nleft--;
+            } else if (i == count && all)
+                nodes[with] = (node){ nodes[with].level + 1, nodes[with].index / 2 };
+            else
+                break;
+        }
+    }
+    return p;
+}
+
+static void release_plan(plan *p) {
+    free(p->additions);
+    free(p->left);
+}
+
+/* ---------------------------------------------------------------- adding */
+
+typedef struct adding {
+    const plan         *plan;
+    const float *const *terms;
+    int                 nterms;
+    float             **sums; /* by what is left */
+    int64_t             start, end;
+} adding;
+
+static void add(float *into, const float *a, const float *b, int64_t n) {
+#pragma GCC ivdep /* into may be a, never overlap it otherwise */
+    for (int64_t i = 0; i < n; i++) into[i] = a[i] + b[i];
+}
+
+/* Strip by strip, so that sums on the way stay in cache; terms are read where they lie. */
+static void *add_range(void *argument) {
+    const adding *a = argument;
+    float        *scratch = fv_alloc((size_t)a->nterms * STRIP * sizeof *scratch);
+    const float **now = fv_alloc((size_t)a->nterms * sizeof *now);
+    for (int64_t at = a->start; at < a->end; at += STRIP) {
+        int64_t n = FV_MIN((int64_t)STRIP, a->end - at);
+        for (int i = 0; i < a->nterms; i++) now[i] = a->terms[i] + at;
+        for (int k = 0; k < a->plan->nadditions; k++) {
+            int    into = a->plan->additions[k].into, with = a->plan->additions[k].with;
+            bool   last = k == a->plan->nadditions - 1 && a->plan->nleft == 1;
+            float *to = last ? a->sums[0] + at : scratch + (size_t)into * STRIP;
+            add(to, now[into], now[with], n);
+            now[into] = to;
+        }
+        for (int k = 0; k < a->plan->nleft; k++)
+            if (a->sums[k] + at != now[a->plan->left[k]])
+                memcpy(a->sums[k] + at, now[a->plan->left[k]], (size_t)n * sizeof(float));
+    }
+    free(scratch);
+    free(now);
+    return NULL;
+}
+
+static void add_all(const plan *p, const float *const *terms, int nterms, float **sums, int64_t n, int threads) {
+    int       count = (int)FV_MAX(FV_MIN((int64_t)threads, n / WORTH_A_THREAD), 1), started = 0;
+    adding   *parts = fv_alloc((size_t)count * sizeof *parts);
+    pthread_t *ids = fv_alloc((size_t)count * sizeof *ids);
+    for (int i = 0; i < count; i++)
+        parts[i] = (adding){ p, terms, nterms, sums, n * i / count, n * (i + 1) / count };
+    while (started < count - 1 && !pthread_create(&ids[started], NULL, add_range, &parts[started])) started++;
+    for (int i = started; i < count; i++) add_range(&parts[i]);
+    for (int i = 0; i < started; i++) pthread_join(ids[i], NULL);
+    free(parts);
+    free(ids);
+}
+
+/* ---------------------------------------------------------------- one rank's own sums */
+
+typedef struct held { /* what a rank has to offer */
+    int  count;
+    node nodes[MOST_NODES];
+} held;
+
+static float *room(float **memory, size_t *size, size_t wanted) {
+    if (wanted > *size) {
+        free(*memory);
+        *memory = fv_alloc(wanted * sizeof **memory);
+        *size = wanted;
+    }
+    return *memory;
+}
+
+static fv_status check(const fv_allreduce_block *blocks, int64_t count, int64_t n, fv_error *error) {
+    if (n < 0 || count < 0) return fv_fail(error, FV_ERROR_USAGE, "allreduce: a negative number of values or blocks");
+    for (int64_t i = 0; i < count; i++)
+        if (blocks[i].index < 0 || (i && blocks[i].index <= blocks[i - 1].index))
+            return fv_fail(error, FV_ERROR_USAGE, "allreduce: blocks must be given in rising order; %lld follows %lld",
+                           (long long)blocks[i].index, (long long)(i ? blocks[i - 1].index : -1));
+    return FV_OK;
+}
+
+/* Sums of whole subtrees; vectors gets where they lie: a block that is alone stays where it is. */
+static fv_status add_own(fv_team *team, const fv_allreduce_block *blocks, int count, int64_t n, float *sum, held *h,
+                         const float **vectors, fv_error *error) {
+    node         *nodes = fv_alloc((size_t)(count + 1) * sizeof *nodes);
+    const float **terms = fv_alloc((size_t)(count + 1) * sizeof *terms);
+    for (int i = 0; i < count; i++) {
+        nodes[i] = (node){ 0, blocks[i].index };
+        terms[i] = blocks[i].values;
+    }
+    plan      p = plan_sums(nodes, count, team->size == 1);
+    fv_status status = p.nleft > MOST_NODES ? fv_fail(error, FV_ERROR_USAGE,
+                                                      "allreduce: rank %d holds %d separate runs of blocks; at most %d",
+                                                      team->rank, p.nleft, MOST_NODES)
+                                            : FV_OK;
+    float    *sums[MOST_NODES], *memory = sum;
+    if (status == FV_OK && p.nadditions && team->size > 1)
+        memory = room(&team->sums, &team->sums_size, (size_t)p.nleft * (size_t)n);
+    for (int i = 0; status == FV_OK && i < p.nleft; i++) {
+        sums[i] = memory + (size_t)i * (size_t)n;
+        vectors[i] = p.nadditions ? sums[i] : terms[p.left[i]];
+        h->nodes[i] = nodes[p.left[i]];
+    }
+    h->count = status == FV_OK ? p.nleft : -1;
+    if (status == FV_OK && count && (p.nadditions || team->size == 1)) add_all(&p, terms, count, sums, n, team->threads);
+    release_plan(&p);
+    free(nodes);
+    free(terms);
+    return status;
+}
+
+/* ---------------------------------------------------------------- all ranks' sums */
+
+typedef struct term { node at; int place; } term; /* place: among the slices that came */
+
+static int by_block(const void *a, const void *b) {
+    const term *x = a, *y = b;
+    int64_t     i = x->at.index << x->at.level, k = y->at.index << y->at.level;
+    return (i > k) - (i < k);
+}
+
+static void add_slices(const held *all, int ranks, const float *slices, int64_t n, float *sum, int threads) {
+    int total = 0;
+    for (int r = 0; r < ranks; r++) total += all[r].count;
+    term         *order = fv_alloc((size_t)(total + 1) * sizeof *order);
+    node         *nodes = fv_alloc((size_t)(total + 1) * sizeof *nodes);
+    const float **terms = fv_alloc((size_t)(total + 1) * sizeof *terms);
+    for (int r = 0, at = 0; r < ranks; r++)
+        for (int i = 0; i < all[r].count; i++, at++) order[at] = (term){ all[r].nodes[i], at };
+    qsort(order, (size_t)total, sizeof *order, by_block);
+    for (int i = 0; i < total; i++) {
+        nodes[i] = order[i].at;
+        terms[i] = slices + (size_t)order[i].place * (size_t)n;
+    }
+    plan p = plan_sums(nodes, total, true);
+    if (total) add_all(&p, terms, total, &sum, n, threads);
+    release_plan(&p);
+    free(order);
+    free(nodes);
+    free(terms);
+}
+
+static fv_status exchange(fv_team *team, const held *mine, const float *const *vectors, int64_t n, float *sum, fv_error *error) {
+    held    *all = fv_alloc((size_t)team->size * sizeof *all);
+    int     *counts = fv_alloc((size_t)team->size * sizeof *counts);
+    int64_t *borders = fv_alloc((size_t)(team->size + 1) * sizeof *borders);
+    int      total = 0;
+    bool     good = true;
+    team->exchange.allgather(mine, all, sizeof *mine);
+    for (int r = 0; r < team->size; r++) {
+        good = good && all[r].count >= 0;
+        total += counts[r] = all[r].count;
+    }
+    for (int r = 0; r <= team->size; r++) {
+        int64_t border = r == team->size ? n : n * r / team->size / ALIGNED * ALIGNED;
+        borders[r] = border * (int64_t)sizeof(float);
+    }
+    int64_t first = borders[team->rank] / (int64_t)sizeof(float), own = borders[team->rank + 1] / (int64_t)sizeof(float) - first;
+    if (good && total) {
+        float *slices = room(&team->slices, &team->slices_size, (size_t)total * (size_t)own + 1);
+        team->exchange.scatter((const void *const *)vectors, counts, borders, slices);
+        add_slices(all, team->size, slices, own, sum + first, team->threads);
+        team->exchange.gather(sum, borders);
+    }
+    free(all);
+    free(counts);
+    free(borders);
+    if (good && !total) memset(sum, 0, (size_t)n * sizeof *sum);
+    return good ? FV_OK : fv_fail(error, FV_ERROR_USAGE, "allreduce: another rank could not take part");
+}
+
+fv_status fv_allreduce(fv_team *team, const fv_allreduce_block *blocks, int64_t count, int64_t n, float *sum, fv_error *error) {
+    held         mine = { .count = -1 };
+    const float *vectors[MOST_NODES];
+    fv_status    status = check(blocks, count, n, error);
+    if (status == FV_OK) status = add_own(team, blocks, (int)count, n, sum, &mine, vectors, error);
+    if (team->size == 1) {
+        if (status == FV_OK && !count) memset(sum, 0, (size_t)n * sizeof *sum);
+        return status;
+    }
+    fv_status others = exchange(team, &mine, vectors, n, sum, status == FV_OK ? error : NULL);
+    return status == FV_OK ? others : status;
+}
+
+int  fv_team_rank(const fv_team *team) { return team->rank; }
+int  fv_team_size(const fv_team *team) { return team->size; }
