@@ -153,10 +153,10 @@ static void rejects(const char *op, const char *params, test_image *image, const
 }
 
 TEST(bad_input_is_named) {
-    test_image grey = test_image_new(FV_UINT8, 2, (int64_t[]){ 4, 4 }),
+    test_image grey = test_image_new(FV_COMPLEX64, 2, (int64_t[]){ 4, 4 }),
                volume = test_image_new(FV_BOOL, 3, (int64_t[]){ 4, 4, 4 });
     test_image spectrum = test_image_new(FV_BOOL, 1, (int64_t[]){ 4 });
-    rejects("erode", "", &grey, "image > 0 makes one");
+    rejects("erode", "", &grey, "complex numbers have no order");
     rejects("dilate", "footprint=box(3,5)", &volume, "give one, or 3");
     rejects("dilate", "footprint=box(4)", &volume, "must be odd");
     rejects("erode", "footprint=disk(2)", &spectrum, "no y and x axis");

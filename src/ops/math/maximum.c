@@ -15,7 +15,7 @@ static const fv_input inputs[] = {
 
 const fv_op FV_OP(maximum) = {
     .name = "maximum", .family = "math", .brief = "the larger of two images or numbers", .version = 1,
-    .doc = "Nan wins, as in numpy. " FV_DOC_SELECT,
+    .doc = "Nan wins, as in numpy. The greatest value of a neighbourhood is maximum_filter. " FV_DOC_SELECT,
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_select,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64, [FV_INT64] = whole, [FV_UINT64] = natural, [FV_BOOL] = flag },
     .example = "maximum(phantom(\"cells\", [64, 64]), 100) |> write(\"maximum.png\")",

@@ -7,13 +7,13 @@ static const fv_param params[] = {
     FV_PARAM(close_params, footprint, .def = "cross()", .doc = "structuring element: box(n), ball(r), disk(r) or cross()"),
     FV_PARAM_END,
 };
-static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "bool image" }, FV_INPUT_END };
+static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "bool or grey image" }, FV_INPUT_END };
 
 const fv_op FV_OP(close) = {
     .name = "close", .family = "morphology", .brief = "fill what is narrower than the footprint", .version = 1, .inputs = inputs,
     .params = params, .params_size = sizeof(close_params), .result = FV_KIND_IMAGE,
     .expands = "erode(dilate(image, footprint), footprint)",
-    .doc = "A dilation followed by an erosion, as skimage.morphology.binary_closing.",
+    .doc = "A dilation followed by an erosion, as skimage.morphology.closing and binary_closing.",
     .citation = "Serra, Image Analysis and Mathematical Morphology, 1982",
     .example = "phantom(\"cells\", [200, 200]) > 100 |> close(disk(3)) |> write(\"closed.png\")",
 };

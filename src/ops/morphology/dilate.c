@@ -7,7 +7,7 @@ static const fv_param params[] = {
     FV_PARAM(dilate, footprint, .def = "cross()", .doc = "structuring element: box(n), ball(r), disk(r) or cross()"),
     FV_PARAM_END,
 };
-static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "bool image" }, FV_INPUT_END };
+static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "bool or grey image" }, FV_INPUT_END };
 
 static const fv_footprint *footprint(const void *p) { return &((const dilate *)p)->footprint; }
 
@@ -36,7 +36,8 @@ const fv_op FV_OP(dilate) = {
     .infer = infer,
     .passes = passes,
     .cost = cost,
-    .doc = "Takes bool images. What lies outside the image counts as background, as in skimage.morphology.binary_dilation. "
+    .doc = "Of grey images: the greatest value within the footprint, as skimage.morphology.dilation. What lies outside the "
+           "image never counts. Not-a-numbers count as larger than all numbers. The type stays. "
            "Acts over the spatial axes; other axes are independent.",
     .citation = "Serra, Image Analysis and Mathematical Morphology, 1982",
     .example = "phantom(\"cells\", [200, 200]) > 100 |> dilate(disk(3)) |> write(\"dilated.png\")",

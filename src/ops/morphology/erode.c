@@ -7,7 +7,7 @@ static const fv_param params[] = {
     FV_PARAM(erode, footprint, .def = "cross()", .doc = "structuring element: box(n), ball(r), disk(r) or cross()"),
     FV_PARAM_END,
 };
-static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "bool image" }, FV_INPUT_END };
+static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "bool or grey image" }, FV_INPUT_END };
 
 static const fv_footprint *footprint(const void *p) { return &((const erode *)p)->footprint; }
 
@@ -36,8 +36,9 @@ const fv_op FV_OP(erode) = {
     .infer = infer,
     .passes = passes,
     .cost = cost,
-    .doc = "Takes bool images. What lies outside the image counts as foreground, as in skimage.morphology.binary_erosion, so "
-           "that objects are not eroded from the image's border. Acts over the spatial axes; other axes are independent.",
+    .doc = "Of grey images: the least value within the footprint, as skimage.morphology.erosion. What lies outside the image "
+           "never counts, so that objects are not eroded from the image's border. Not-a-numbers count as larger than all "
+           "numbers. The type stays. Acts over the spatial axes; other axes are independent.",
     .citation = "Serra, Image Analysis and Mathematical Morphology, 1982",
     .example = "phantom(\"cells\", [200, 200]) > 100 |> erode(ball(4)) |> write(\"eroded.png\")",
 };

@@ -67,11 +67,25 @@ static fv__element element(const fv_need *n, const fv_footprint *footprint) {
 fv_status fv__erosion_infer(fv_infer *i, const fv_footprint *footprint, fv_error *error) {
     const fv_image_type *image = &i->in[0]->image;
     fv__element          e;
-    if (image->dtype != FV_BOOL)
-        return fv_fail(error, FV_ERROR_USAGE, "image is %s; only bool images are possible (image > 0 makes one)",
-                       fv_dtype_name(image->dtype));
+    if (fv_dtype_is_complex(image->dtype))
+        return fv_fail(error, FV_ERROR_USAGE, "image is %s; complex numbers have no order", fv_dtype_name(image->dtype));
     return element_of(footprint, image, &e, error);
 }
+
+/* The element as a window of the kernel for extrema. */
+static fv_extrema window(const fv__element *e, const fv_image_type *image, bool dilate) {
+    double size[FV_MAX_DIMS];
+    int    spatial[FV_MAX_DIMS], n = fv_image_type_spatial(image, spatial);
+    for (int k = 0; k < n; k++) {
+        size[k] = 1;
+        for (int i = 0; i < e->count; i++)
+            if (e->axis[i] == spatial[k]) size[k] = (double)(2 * e->half[i] + 1);
+    }
+    return (fv_extrema){ .box = fv_box_new(image, size, FV_BORDER_CONSTANT, 0), .neutral = true, .round = e->round,
+                         .limit = e->limit, .greatest = dilate };
+}
+
+static bool by_distance(const fv__element *e, fv_dtype dtype) { return e->round && dtype == FV_BOOL; }
 
 static fv_region reach_around(const fv__element *e, const fv_region *region, const int64_t *shape) {
     int64_t reach[FV_MAX_DIMS] = { 0 };
@@ -106,25 +120,28 @@ static fv_lattice tiles(const fv__element *e, const fv_region *region) {
     return lattice;
 }
 
-static size_t erode_tile(const fv__element *e, const fv_region *from, const fv_region *to, const fv_block *in,
-                         const fv_block *out, bool dilate, void *scratch) {
-    return (e->round ? fv__erode_round : fv__erode_box)(e, from, to, in, out, dilate, scratch);
-}
-
 size_t fv__erosion_scratch(const fv_need *n, const fv_footprint *footprint) {
     fv__element e = element(n, footprint);
     if (!e.count || fv_region_empty(&n->region)) return 0;
+    if (!by_distance(&e, n->in[0]->image.dtype)) {
+        fv_extrema w = window(&e, &n->in[0]->image, false);
+        return fv_extrema_scratch(&w, n);
+    }
     fv_lattice lattice = tiles(&e, &n->region);
     fv_region  to = fv_lattice_chunk(&lattice, 0), from = to; /* no tile is larger, and no halo */
     for (int i = 0; i < e.count; i++)
         from.size[e.axis[i]] = FV_MIN(to.size[e.axis[i]] + 2 * e.half[i], n->in[0]->image.shape[e.axis[i]]);
-    return erode_tile(&e, &from, &to, NULL, NULL, false, NULL);
+    return fv__erode_round(&e, &from, &to, NULL, NULL, false, NULL);
 }
 
 double fv__erosion_cost(const fv_need *n, const fv_footprint *footprint) {
     fv__element e = element(n, footprint);
-    double      cost = 0.13 * (1 + e.count), lane = e.limit < 255 ? 1 : e.limit < 65535 ? 2 : 8;
-    for (int i = 1; i < e.count && e.round; i++) cost += 0.027 * lane * (double)e.half[i];
+    if (!by_distance(&e, n->in[0]->image.dtype)) {
+        fv_extrema w = window(&e, &n->in[0]->image, false);
+        return fv_extrema_cost(&w, n->in[0]->image.dtype);
+    }
+    double cost = 0.13 * (1 + e.count), lane = e.limit < 255 ? 1 : e.limit < 65535 ? 2 : 8;
+    for (int i = 1; i < e.count; i++) cost += 0.027 * lane * (double)e.half[i];
     return cost;
 }
 
@@ -135,12 +152,17 @@ void fv__erosion_run(const fv_run *r, const fv_footprint *footprint, bool dilate
         fv_block_copy(r->out, r->in[0]);
         return;
     }
+    if (!by_distance(&e, r->in[0]->dtype)) {
+        fv_extrema w = window(&e, &r->need.in[0]->image, dilate);
+        fv_extrema_run(&w, r);
+        return;
+    }
     fv_lattice lattice = tiles(&e, &r->out->region);
     for (int64_t tile = 0; tile < fv_lattice_count(&lattice); tile++) {
         fv_region to = fv_lattice_chunk(&lattice, tile);
         for (int d = 0; d < to.ndim; d++) to.start[d] += r->out->region.start[d];
         fv_region from = reach_around(&e, &to, r->need.in[0]->image.shape);
         fv_block  in = fv_block_window(r->in[0], &from), out = fv_block_window(r->out, &to);
-        erode_tile(&e, &from, &to, &in, &out, dilate, r->scratch);
+        fv__erode_round(&e, &from, &to, &in, &out, dilate, r->scratch);
     }
 }

@@ -1,13 +1,13 @@
 /* What erode and dilate share: both are one erosion, because all footprints are symmetric and dilating the foreground is
  * eroding the background. Outside the image nothing erodes.
  *
- * Round elements (ball, disk, cross) are a bounded squared distance, boxes a running extremum along each axis; each kind is
- * one file with one entry, so that grey images can be added beside the bool ones.
+ * Of bool images, round elements (ball, disk, cross) are a bounded squared distance. Boxes and grey images are extrema of
+ * windows.
  */
 #ifndef FV_EROSION_H
 #define FV_EROSION_H
 
-#include "op/op.h"
+#include "kernels/extrema.h"
 #include "op/scratch.h"
 
 /* A footprint brought to an image: the axes it reaches along, in memory order, and how far on each side. */
@@ -25,7 +25,6 @@ typedef struct fv__element {
 #define fv__erosion_cost FV_ISA_NAME(fv__erosion_cost)
 #define fv__erosion_run FV_ISA_NAME(fv__erosion_run)
 #define fv__erode_round FV_ISA_NAME(fv__erode_round)
-#define fv__erode_box FV_ISA_NAME(fv__erode_box)
 
 fv_status fv__erosion_infer(fv_infer *i, const fv_footprint *footprint, fv_error *error);
 fv_region fv__erosion_need(const fv_need *n, const fv_footprint *footprint);
@@ -33,12 +32,10 @@ size_t    fv__erosion_scratch(const fv_need *n, const fv_footprint *footprint);
 double    fv__erosion_cost(const fv_need *n, const fv_footprint *footprint);
 void      fv__erosion_run(const fv_run *r, const fv_footprint *footprint, bool dilate);
 
-/* The two kinds, for elements with at least one axis. from is the region of the input, to that of the output. They return the
- * bytes of scratch they use; with in NULL they do nothing else. */
+/* Round elements with at least one axis, on a bool image. from is the region of the input, to that of the output. Returns the
+ * bytes of scratch it uses; with in NULL it does nothing else. */
 size_t fv__erode_round(const fv__element *e, const fv_region *from, const fv_region *to, const fv_block *in, const fv_block *out,
                        bool dilate, void *scratch);
-size_t fv__erode_box(const fv__element *e, const fv_region *from, const fv_region *to, const fv_block *in, const fv_block *out,
-                     bool dilate, void *scratch);
 
 /* region with one axis cut to that of another. */
 static inline fv_region fv__cut(fv_region region, const fv_region *to, int axis) {

@@ -7,13 +7,13 @@ static const fv_param params[] = {
     FV_PARAM(open_params, footprint, .def = "cross()", .doc = "structuring element: box(n), ball(r), disk(r) or cross()"),
     FV_PARAM_END,
 };
-static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "bool image" }, FV_INPUT_END };
+static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "bool or grey image" }, FV_INPUT_END };
 
 const fv_op FV_OP(open) = {
     .name = "open", .family = "morphology", .brief = "remove what is narrower than the footprint", .version = 1, .inputs = inputs,
     .params = params, .params_size = sizeof(open_params), .result = FV_KIND_IMAGE,
     .expands = "dilate(erode(image, footprint), footprint)",
-    .doc = "An erosion followed by a dilation, as skimage.morphology.binary_opening.",
+    .doc = "An erosion followed by a dilation, as skimage.morphology.opening and binary_opening.",
     .citation = "Serra, Image Analysis and Mathematical Morphology, 1982",
     .example = "phantom(\"cells\", [200, 200]) > 100 |> open(disk(3)) |> write(\"opened.png\")",
 };

@@ -31,8 +31,8 @@ const fv_op FV_OP(li) = {
     .name = "li", .family = "threshold", .brief = "the threshold of least cross entropy", .version = 1,
     .doc = "Equal to skimage.filters.threshold_li for integers. Floating-point images are counted in 65536 bins from the "
            "least to the greatest value and the iteration ends when it moves by half a bin (scikit-image: by half the least "
-           "difference of two voxels). Values above the threshold are the bright class. An image of one value gives that value; nan and infinity are "
-           "refused.",
+           "difference of two voxels). Values above the threshold are the bright class. An image of one value gives that "
+           "value; nan and infinity are refused.",
     .citation = "C. H. Li, P. K. S. Tam, An iterative algorithm for minimum cross entropy thresholding, Pattern Recognition "
                 "Letters 18, 1998",
     .inputs = fv__levels_inputs, .result = FV_KIND_SCALAR, .infer = infer, .passes = passes,

@@ -1,0 +1,20 @@
+/* bottomhat: dark structures narrower than the footprint. */
+#include "op/op.h"
+
+typedef struct { fv_footprint footprint; } bottomhat;
+
+static const fv_param params[] = {
+    FV_PARAM(bottomhat, footprint, .def = "cross()", .doc = "structuring element: box(n), ball(r), disk(r) or cross()"),
+    FV_PARAM_END,
+};
+static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "bool or grey image" }, FV_INPUT_END };
+
+const fv_op FV_OP(bottomhat) = {
+    .name = "bottomhat", .family = "morphology", .brief = "dark structures narrower than the footprint", .version = 1,
+    .inputs = inputs, .params = params, .params_size = sizeof(bottomhat), .result = FV_KIND_IMAGE,
+    .expands = "excess(close(image, footprint), image)",
+    .doc = "The closing minus the image, as skimage.morphology.black_tophat. "
+           "The type stays; signed integers whose difference does not fit stop at their greatest value.",
+    .citation = "Serra, Image Analysis and Mathematical Morphology, 1982",
+    .example = "phantom(\"cells\", [200, 200]) |> bottomhat(disk(5)) |> write(\"bottomhat.png\")",
+};
