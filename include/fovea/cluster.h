@@ -14,17 +14,21 @@
 /* Checks a pipeline as fv_pipeline_run does, and writes all that workers need into a folder (caller frees its name). */
 fv_status fv_pipeline_freeze(fv_pipeline *pipeline, const fv_run_options *options, char **run_folder, fv_error *error);
 
+#define FV_MOST_TRIES 3 /* what as many workers died on is reported and left */
+
 typedef struct fv_work_options { /* what one process does of a run */
     int  stage;         /* last stage whose tasks are taken, from 1; 0: all */
     bool end;           /* takes the end of that stage too: merges, putting files together */
     bool wait;          /* until others have done what they claim; otherwise ends when there is nothing to take */
     bool finish;        /* checks all, gathers tables, builds the record */
+    bool alone;         /* all of it, by this process or its MPI ranks: no other process works on the run */
     int  place, places; /* where to begin, so that equals meet rarely */
+    const char *order;  /* what to take first: "fifo", "longest" or "memory"; NULL: memory */
     int  level;         /* number of earlier tries: how often workers may have died on what is taken */
 } fv_work_options;
 
-/* Works on a run. Statuses as of fv_pipeline_run; *result is set in any case. Of the options engine, store and fresh are not
- * used. */
+/* Works on a run. Statuses as of fv_pipeline_run; *result is set in any case. Of the options store and fresh are not used,
+ * engine only with alone. */
 fv_status fv_work(const char *run_folder, const fv_work_options *work, const fv_run_options *options, fv_result **result,
                   fv_error *error);
 
@@ -39,6 +43,7 @@ typedef struct fv_cluster_options { /* NULL and 0: as the profile says, or what 
     int64_t     nodes;     /* of a pilot */
     int64_t     array;     /* most elements of an array */
     int64_t     at_once;   /* most of them running at the same time */
+    double      work;      /* seconds of one core that the run takes, from an estimate */
     double      minimum;   /* seconds that a job should last at least */
     bool        pilot;     /* one allocation instead of job arrays */
     bool        overwrite; /* replace files that Fovea did not make */
@@ -54,5 +59,12 @@ fv_status fv_cluster_submit_again(const char *run_folder, char **text, fv_error 
 fv_status fv_cluster_find(const char *store, const char *name, char **run_folder, fv_error *error);
 /* Cancels all its jobs. What is committed stays. */
 fv_status fv_cluster_cancel(const char *run_folder, fv_error *error);
+
+/* Where a run is: its jobs, its tasks; after its end what was asked and what was used. The caller frees. */
+fv_status fv_cluster_status(const char *run_folder, fv_form form, char **text, fv_error *error);
+/* Logs of its jobs, whole, each under its name; failed: only of those that failed. The caller frees. */
+fv_status fv_cluster_logs(const char *run_folder, const char *job, bool failed, char **text, fv_error *error);
+/* Waits until its jobs are over. FV_OK: all is done; FV_ERROR_CANCELLED: asked to stop waiting. */
+fv_status fv_cluster_wait(const char *run_folder, const fv_run_options *options, fv_error *error);
 
 #endif

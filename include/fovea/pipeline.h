@@ -85,6 +85,9 @@ fv_status fv_pipeline_plan(fv_pipeline *pipeline, const fv_run_options *options,
 /* The graph in DOT: operators, or with chunks the tasks. The caller frees. */
 fv_status fv_pipeline_graph(fv_pipeline *pipeline, bool chunks, char **dot, fv_error *error);
 
+/* A result of nothing, for who could not even start. */
+fv_result *fv_result_new(void);
+
 /* ---- results: everything is borrowed from the result ---- */
 const void     *fv_result_array(const fv_result *result, const char *name, fv_image_type *type); /* NULL if there is none */
 const fv_table *fv_result_table(const fv_result *result, const char *name); /* a scalar is a table of one cell */

@@ -1,5 +1,6 @@
 /* The public face of runs on a cluster: submitting, finding, cancelling. */
 #include "base/file.h"
+#include "engines/claims.h"
 #include "engines/jobs.h"
 #include "engines/slurm.h"
 #include <dirent.h>
@@ -35,6 +36,7 @@ static fv_status make_request(const fv_cluster_options *o, fv_profile *r, fv_err
     take_number(&r->array, o->array);
     take_number(&r->at_once, o->at_once);
     if (o->minimum > 0) r->minimum = o->minimum;
+    if (o->work > 0) r->work = o->work;
     return FV_OK;
 }
 
@@ -65,6 +67,30 @@ static fv_status write_and_submit(const char *run_folder, const fv_profile *requ
     return status;
 }
 
+/* Whether the log of a job ends with a word about memory: not every site's accounting says why a job was killed. */
+static bool log_tells(const fv_submission *submission, const char *name, int element) {
+    char    *path = element < 0 ? fv_sprintf("%s/%s.log", submission->folder, name)
+                                : fv_sprintf("%s/%s-%d.log", submission->folder, name, element);
+    fv_bytes text = { 0 };
+    bool     tells = false;
+    if (fv_file_exists(path) && fv_file_read_all(path, (size_t)64 << 20, &text, NULL) == FV_OK)
+        tells = strstr((char *)text.data, "oom") || strstr((char *)text.data, "memory limit");
+    fv_bytes_release(&text);
+    free(path);
+    return tells;
+}
+
+static bool lacked(const fv_slurm_job *job, const fv_submission *submission) {
+    if (job->state != FV_SLURM_FAILED) return false;
+    if (!strcmp(job->word, "OUT_OF_MEMORY")) return true;
+    for (int i = 0; i < submission->njobs; i++) {
+        const fv_cluster_job *own = &submission->jobs[i];
+        if (own->id == job->id && job->memory_used > fv_job_memory(own)) return true;
+        if (own->id == job->id && log_tells(submission, own->name, job->element)) return true;
+    }
+    return false;
+}
+
 /* Jobs of the last submission that are not over; 0 also if nothing can be found out. */
 static int live_jobs(const char *run_folder, bool *lacked_memory) {
     fv_submission last;
@@ -81,7 +107,7 @@ static int live_jobs(const char *run_folder, bool *lacked_memory) {
     }
     for (int i = 0; i < jobs.count; i++) {
         live += jobs.items[i].state == FV_SLURM_PENDING || jobs.items[i].state == FV_SLURM_RUNNING;
-        if (lacked_memory && !strcmp(jobs.items[i].word, "OUT_OF_MEMORY")) *lacked_memory = true;
+        if (lacked_memory && lacked(&jobs.items[i], &last)) *lacked_memory = true;
     }
     fv_slurm_jobs_release(&jobs);
     fv_submission_release(&last);
@@ -132,6 +158,10 @@ fv_status fv_cluster_submit_again(const char *run_folder, char **text, fv_error 
     fv_profile request = fv_profile_default();
     bool       lacked = false;
     *text = NULL;
+    if (fv_claims_are_finished(run_folder)) {
+        *text = fv_strdup("it was brought to its end; what failed would fail again\n");
+        return FV_OK;
+    }
     fv_status status = fv_jobs_request(run_folder, &request, error);
     if (status == FV_OK) {
         live_jobs(run_folder, &lacked);

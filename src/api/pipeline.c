@@ -204,6 +204,11 @@ fv_status fv_pipeline_freeze(fv_pipeline *p, const fv_run_options *options, char
     return fv_pipeline_report(p, &diagnostics, status);
 }
 
+static fv_order order_named(const char *name) {
+    if (name && !strcmp(name, "fifo")) return FV_ORDER_FIFO;
+    return name && !strcmp(name, "longest") ? FV_ORDER_LONGEST : FV_ORDER_MEMORY;
+}
+
 fv_status fv_work(const char *run_folder, const fv_work_options *work, const fv_run_options *options, fv_result **result,
                   fv_error *error) {
     listener        l;
@@ -215,11 +220,12 @@ fv_status fv_work(const char *run_folder, const fv_work_options *work, const fv_
                               .finish = work->finish,
                               .place = work->place,
                               .places = work->places,
+                              .order = order_named(work->order),
                               .level = work->level };
-    settings.engine = NULL;
+    if (!work->alone) settings.engine = "threads"; /* whoever has started it: workers that claim need no ranks */
     settings.fresh = false;
     *result = fv_calloc(sizeof **result);
-    fv_status status = fv_run_share(&share, &settings, &(*result)->run, error);
+    fv_status status = fv_run_share(&share, work->alone, &settings, &(*result)->run, error);
     complete_result(*result);
     return status;
 }
@@ -327,6 +333,12 @@ fv_result_facts fv_result_summary(const fv_result *result) {
     return (fv_result_facts){ r->tasks_run,     r->outputs_made, r->outputs_current, r->bytes_read,
                               r->bytes_written, r->peak_memory,  r->seconds,         r->opening,
                               r->merging,       r->started };
+}
+
+fv_result *fv_result_new(void) {
+    fv_result *result = fv_calloc(sizeof *result);
+    complete_result(result);
+    return result;
 }
 
 void fv_result_free(fv_result *result) {

@@ -320,6 +320,15 @@ static const char    *fault_plan;
 static pthread_once_t fault_once = PTHREAD_ONCE_INIT;
 static void           read_fault_plan(void) { fault_plan = getenv("FOVEA_FAULT"); }
 
+/* Uses so many MiB for a while. */
+static fv_status eat(int64_t size) {
+    void *food = fv_try_alloc((size_t)size << 20);
+    if (food) memset(food, 1, (size_t)size << 20);
+    sleep(4);
+    free(food);
+    return FV_OK;
+}
+
 fv_status fv_fault_point(const char *name, fv_error *error) {
     static int64_t passed;
     pthread_once(&fault_once, read_fault_plan);
@@ -331,6 +340,7 @@ fv_status fv_fault_point(const char *name, fv_error *error) {
     if (__atomic_add_fetch(&passed, 1, __ATOMIC_RELAXED) != target) return FV_OK;
     if (!strcmp(rest, ":error"))
         return fv_fail(error, FV_ERROR_FULL, "cannot write: No space left on device (injected at %s)", name);
+    if (!strncmp(rest, ":eat", 4)) return eat(atoll(rest + 4));
     if (!strcmp(rest, ":stop")) {
         raise(SIGSTOP);
         return FV_OK;

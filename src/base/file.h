@@ -59,8 +59,9 @@ void fv_io_leave(void);
 /* For a mutex that somebody may hold around such a call: who waits for it lends its turn, since who holds it may want one. */
 void fv_io_lock(pthread_mutex_t *mutex);
 
-/* Fault injection for the crash tests: FOVEA_FAULT="NAME:N[:kill|error|stop]" makes the N-th passing of the point NAME end the
- * process at once (as SIGKILL would), fail or stop (as SIGSTOP would). Costs one branch otherwise. */
+/* Fault injection for the crash tests: FOVEA_FAULT="NAME:N[:kill|error|stop|eatMIB]" makes the N-th passing of the point NAME
+ * end the process at once (as SIGKILL would), fail, stop (as SIGSTOP would) or use that much memory for some seconds. Costs one
+ * branch otherwise. */
 fv_status fv_fault_point(const char *name, fv_error *error);
 
 #endif

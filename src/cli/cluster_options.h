@@ -43,7 +43,7 @@
         FV_OPTION(type, nodes, .min = 1, .max = 1e6, .argument = "N", .doc = "nodes of a pilot; 1 if left out"),                 \
         FV_OPTION(type, array_size, .min = 1, .max = 4e6, .argument = "N", .doc = "most workers of a stage; 100 if left out"),   \
         FV_OPTION(type, at_once, .min = 1, .max = 4e6, .argument = "N", .doc = "most of them running at the same time"),         \
-        FV_OPTION(type, min_time, .min = 0.001, .max = 1e6, .argument = "SECONDS",                                               \
+        FV_OPTION(type, min_time, .min = 1e-6, .max = 1e6, .argument = "SECONDS",                                               \
                   .doc = "how long a job should last at least, so that tiny tasks share one; 60 if left out"),                   \
         FV_OPTION(type, pilot, .doc = "one allocation whose workers pull the tasks, instead of job arrays")
 

@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-typedef struct { const char *store; } cancel_options;
+typedef struct {
+    const char *store;
+} cancel_options;
 
 static const fv_option options[] = {
     FV_OPTION(cancel_options, store, .argument = "FOLDER", .doc = "where runs are kept; .fovea if left out"),

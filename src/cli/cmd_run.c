@@ -1,18 +1,44 @@
 /* fovea run: a pipeline from text to finished results. */
 #include "execute.h"
 #include "pipeline_options.h"
+#include <fovea/cluster.h>
 #include <fovea/ranks.h>
+#include <stdlib.h>
+#include <string.h>
 
 typedef struct {
     FV_PIPELINE_FIELDS;
     FV_EXECUTE_FIELDS;
+    const char *profile;
+    bool        pilot;
 } run_options;
 
 static const fv_option options[] = {
     FV_PIPELINE_OPTIONS(run_options),
     FV_EXECUTE_OPTIONS(run_options),
+    FV_OPTION(run_options, profile, .argument = "NAME", .doc = "with --engine slurm: profile of the cluster"),
+    FV_OPTION(run_options, pilot, .doc = "with --engine slurm: one allocation whose workers pull the tasks"),
     FV_OPTION_END,
 };
+
+typedef struct job { fv_pipeline *pipeline; fv_cluster_options cluster; } job;
+
+/* Submits, waits, and then finds everything done: what is left is to show it. */
+static fv_status run_on_cluster(void *context, const fv_run_options *given, fv_result **result, fv_error *error) {
+    const job     *j = context;
+    fv_run_options here = *given;
+    char          *run_folder, *text = NULL;
+    here.engine = NULL;
+    fv_status status = fv_pipeline_freeze(j->pipeline, &here, &run_folder, error);
+    if (status == FV_OK) status = fv_cluster_submit(run_folder, &j->cluster, &text, error);
+    if (status == FV_OK) status = fv_cluster_wait(run_folder, &here, error);
+    free(text);
+    free(run_folder);
+    here.fresh = false;
+    if (status == FV_OK) return fv_pipeline_run(j->pipeline, &here, result, error);
+    *result = fv_result_new();
+    return status;
+}
 
 static int run(const void *options_, int nargs, char **args) {
     const run_options *o = options_;
@@ -23,7 +49,11 @@ static int run(const void *options_, int nargs, char **args) {
     fv_execute execute = { o->engine,    o->workers,       o->memory, o->patience, o->store, o->fresh,
                            o->overwrite, o->stop_on_error, o->items,  o->into,     o->quiet, o->verbose,
                            o->json };
-    return fv_ranks_end(fv_execute_pipeline("run", pipeline, &execute));
+    if (!o->engine || strcmp(o->engine, "slurm")) return fv_ranks_end(fv_execute_pipeline("run", pipeline, &execute));
+    job j = { pipeline, { .profile = o->profile, .pilot = o->pilot, .overwrite = o->overwrite } };
+    status = fv_execute_work("run", run_on_cluster, &j, pipeline, &execute);
+    fv_pipeline_free(pipeline);
+    return status;
 }
 
 const fv_command fv_cmd_run = {

@@ -1,6 +1,7 @@
 /* fovea submit: a pipeline as jobs of a Slurm cluster. */
 #include "cluster_options.h"
 #include "pipeline_options.h"
+#include <fovea/estimate.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,6 +11,7 @@ typedef struct {
     const char *store;
     bool        overwrite;
     bool        dry_run;
+    double      measure;
     const char *again;
 } submit_options;
 
@@ -19,6 +21,8 @@ static const fv_option options[] = {
     FV_OPTION(submit_options, store, .argument = "FOLDER",
               .doc = "where the run keeps what it needs to go on; .fovea if left out"),
     FV_OPTION(submit_options, overwrite, .doc = "replace files that Fovea did not make"),
+    FV_OPTION(submit_options, measure, .min = 0, .max = 3600, .def = "5", .argument = "SECONDS",
+              .doc = "first run a few tasks for about so long, to know how many workers are worth it; 0: guess"),
     FV_OPTION(submit_options, dry_run, .doc = "write the job scripts, submit nothing"),
     FV_OPTION(submit_options, again, .argument = "RUN_FOLDER",
               .doc =
@@ -30,6 +34,17 @@ static int show(const char *run_folder, char *text, fv_status status, const fv_e
     if (status == FV_OK) printf("%s\n%s", run_folder, text);
     free(text);
     return status == FV_OK ? FV_EXIT_WELL : fv_explain("submit", NULL, status, error);
+}
+
+/* Seconds of one core that the run takes; 0 if that cannot be found out, and mistakes are told later. */
+static double measure(fv_pipeline *pipeline, const submit_options *o) {
+    fv_estimate_options how = { .budget = o->measure, .store = o->store };
+    fv_estimate         estimate;
+    fv_error            error = { 0 };
+    double              work = 0;
+    if (o->measure <= 0 || fv_pipeline_estimate(pipeline, &how, &estimate, &error) != FV_OK) return 0;
+    for (int k = 0; k < FV_COSTS; k++) work += estimate.work[k];
+    return work;
 }
 
 static int run(const void *options_, int nargs, char **args) {
@@ -47,6 +62,7 @@ static int run(const void *options_, int nargs, char **args) {
     fv_cluster_options cluster = FV_CLUSTER_FROM(o);
     cluster.dry = o->dry_run;
     cluster.overwrite = o->overwrite;
+    cluster.work = measure(pipeline, o);
     fv_status result = fv_pipeline_freeze(pipeline, &run_options, &run_folder, &error);
     if (result != FV_OK)
         status = fv_explain("submit", pipeline, result, &error);

@@ -1,18 +1,22 @@
 /* fovea work: takes part in a run that others work on too. What the jobs of `fovea submit` do. */
 #include "execute.h"
 #include <fovea/cluster.h>
+#include <fovea/ranks.h>
 #include <stdlib.h>
 
 typedef struct {
-    int64_t stage;
-    bool    end;
-    bool    wait;
-    bool    finish;
-    int64_t level;
-    int64_t workers;
-    fv_size memory;
-    double  patience;
-    bool    overwrite, stop_on_error, quiet, verbose, json;
+    int64_t     stage;
+    bool        end;
+    bool        wait;
+    bool        finish;
+    bool        alone;
+    const char *order;
+    const char *engine;
+    int64_t     level;
+    int64_t     workers;
+    fv_size     memory;
+    double      patience;
+    bool        overwrite, stop_on_error, quiet, verbose, json;
 } work_options;
 
 static const fv_option options[] = {
@@ -21,6 +25,10 @@ static const fv_option options[] = {
     FV_OPTION(work_options, end, .doc = "also end that stage: merge, put files together"),
     FV_OPTION(work_options, wait, .doc = "wait for what others do, until all is done"),
     FV_OPTION(work_options, finish, .doc = "do whatever is missing, gather tables, build the record"),
+    FV_OPTION(work_options, alone, .doc = "do all of it, alone or with the ranks of an MPI job"),
+    FV_OPTION(work_options, order, .choices = "fifo|longest|memory", .argument = "POLICY",
+              .doc = "what to take first: as it comes, the longest, or what fits into memory"),
+    FV_OPTION(work_options, engine, .argument = "NAME", .doc = "with --alone: how tasks are run"),
     FV_OPTION(work_options, level, .min = 0, .max = 9, .argument = "N",
               .doc = "take also what workers have died on so many times"),
     FV_OPTION(work_options, workers, .min = 1, .max = 4096, .argument = "N", .doc = "tasks at once; all cores if left out"),
@@ -34,6 +42,13 @@ static const fv_option options[] = {
     FV_OPTION(work_options, json, .doc = "print values and a summary as JSON"),
     FV_OPTION_END,
 };
+
+/* A job that was queued again tries once more what its first start died on. */
+static int level_here(int level) {
+    const char *restarts = getenv("SLURM_RESTART_COUNT");
+    level += restarts ? atoi(restarts) : 0;
+    return level < FV_MOST_TRIES ? level : FV_MOST_TRIES - 1;
+}
 
 /* Place of this process among its equals: in a job array, or in a job step. */
 static void find_place(fv_work_options *work) {
@@ -61,9 +76,19 @@ static fv_status work_on(void *context, const fv_run_options *run, fv_result **r
 static int run(const void *options_, int nargs, char **args) {
     (void)nargs;
     const work_options *o = options_;
-    job j = { args[0], { .stage = (int)o->stage, .end = o->end, .wait = o->wait, .finish = o->finish, .level = (int)o->level } };
+    int                 status;
+    if (o->alone && !fv_ranks_lead(o->engine, &status)) return status;
+    job j = { args[0],
+              { .stage = (int)o->stage,
+                .end = o->end,
+                .wait = o->wait,
+                .finish = o->finish,
+                .alone = o->alone,
+                .order = o->order,
+                .level = level_here((int)o->level) } };
     find_place(&j.work);
-    fv_execute execute = { .workers = o->workers,
+    fv_execute execute = { .engine = o->engine,
+                           .workers = o->workers,
                            .memory = o->memory,
                            .patience = o->patience,
                            .overwrite = o->overwrite,
@@ -71,7 +96,8 @@ static int run(const void *options_, int nargs, char **args) {
                            .quiet = o->quiet,
                            .verbose = o->verbose,
                            .json = o->json };
-    int        status = fv_execute_work("work", work_on, &j, &execute);
+    status = fv_execute_work("work", work_on, &j, NULL, &execute);
+    if (o->alone) fv_ranks_end(status);
     return status == FV_EXIT_INTERRUPTED && getenv("SLURM_JOB_ID") ? FV_EXIT_AGAIN : status;
 }
 

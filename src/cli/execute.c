@@ -201,6 +201,6 @@ int fv_execute_pipeline(const char *command, fv_pipeline *pipeline, const fv_exe
     return code;
 }
 
-int fv_execute_work(const char *command, fv_work_call call, void *context, const fv_execute *o) {
-    return execute(command, call, context, NULL, o);
+int fv_execute_work(const char *command, fv_work_call call, void *context, fv_pipeline *pipeline, const fv_execute *o) {
+    return execute(command, call, context, pipeline, o);
 }

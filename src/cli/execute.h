@@ -21,7 +21,8 @@
     bool        json
 
 #define FV_EXECUTE_OPTIONS(type)                                                                                                 \
-    FV_OPTION(type, engine, .argument = "NAME", .doc = "threads, processes, or mpi where mpiexec or srun has started it"),       \
+    FV_OPTION(type, engine, .argument = "NAME",                                                                                  \
+              .doc = "threads, processes, slurm (jobs on a cluster), or mpi where mpiexec or srun has started it"),              \
         FV_OPTION(type, workers, .min = 1, .max = 4096, .argument = "N",                                                         \
                   .doc = "tasks at once, under mpiexec in each rank; all cores if left out"),                                    \
         FV_OPTION(type, memory, .doc = "what the run may use, as 512M or 4G; half of what is free if left out"),                 \
@@ -43,8 +44,9 @@ typedef struct fv_execute { FV_EXECUTE_FIELDS; } fv_execute;
 
 /* Runs, prints, and frees the pipeline. The exit status. */
 int fv_execute_pipeline(const char *command, fv_pipeline *pipeline, const fv_execute *options);
-/* The same for other ways to run something: what the call gives back is shown as a run's result. */
+/* The same for other ways to run something: what the call gives back is shown as a run's result. pipeline: whose messages are
+ * shown; NULL: none. */
 typedef fv_status (*fv_work_call)(void *context, const fv_run_options *options, fv_result **result, fv_error *error);
-int fv_execute_work(const char *command, fv_work_call call, void *context, const fv_execute *options);
+int fv_execute_work(const char *command, fv_work_call call, void *context, fv_pipeline *pipeline, const fv_execute *options);
 
 #endif

@@ -70,10 +70,29 @@ void fv_claims_close(fv_claims *c) {
     free(c);
 }
 
+static char *finished_path(const char *run_folder) { return fv_sprintf("%s/claims/finished", run_folder); }
+
+void fv_claims_finished(const char *run_folder, bool finished) {
+    char *path = finished_path(run_folder), *folder = fv_sprintf("%s/claims", run_folder);
+    if (!finished) unlink(path);
+    else if (fv_path_make_folders(folder, NULL) == FV_OK) fv_file_write_all(path, "", 0, false, NULL);
+    free(folder);
+    free(path);
+}
+
+bool fv_claims_are_finished(const char *run_folder) {
+    char *path = finished_path(run_folder);
+    bool  finished = fv_file_exists(path);
+    free(path);
+    return finished;
+}
+
 int64_t fv_claims_batch(int64_t count) { return FV_MIN(FV_MAX(count / BATCHES, 1), LARGEST); }
 
 int64_t fv_claims_first(const fv_claims *c, int64_t nbatches) {
-    return c->share.places > 1 ? nbatches * (c->share.place % c->share.places) / c->share.places : 0;
+    return c->share.places > 1 && c->share.order == FV_ORDER_MEMORY
+               ? nbatches * (c->share.place % c->share.places) / c->share.places
+               : 0;
 }
 
 /* ---------------------------------------------------------------- strikes */
@@ -84,15 +103,21 @@ static char *now_path(const fv_claims *c, fv_hash token) {
     return fv_sprintf("%s/%s.now", c->folder, hex);
 }
 
+int fv_claims_doing(const fv_bytes *file, int slot, long long *item, long long *stage, long long *task) {
+    size_t at = (size_t)SLOT * ((size_t)slot + 1);
+    if (at + SLOT > file->size) return -1;
+    return sscanf((const char *)file->data + at, "%lld %lld %lld", item, stage, task) == 3;
+}
+
 /* What a dead worker was doing gets a strike, once, however many find it dead. */
 static void strike_for(fv_claims *c, fv_hash dead) {
-    char    *path = now_path(c, dead), hex[33];
-    fv_bytes bytes = { 0 };
+    long long item, stage, task;
+    char     *path = now_path(c, dead), hex[33];
+    fv_bytes  bytes = { 0 };
     fv_hash_format(dead, hex);
     if (fv_file_read_all(path, (size_t)SLOT * (SLOTS + 1), &bytes, NULL) == FV_OK)
-        for (size_t at = SLOT; at + SLOT <= bytes.size; at += SLOT) {
-            long long item, stage, task;
-            if (sscanf((char *)bytes.data + at, "%lld %lld %lld", &item, &stage, &task) != 3) continue;
+        for (int slot = 0, found; (found = fv_claims_doing(&bytes, slot, &item, &stage, &task)) >= 0; slot++) {
+            if (!found) continue;
             char *name = fv_sprintf("%s/strikes/%lld_%lld_%lld_%s", c->folder, item, stage, task, hex);
             int   fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
             if (fd >= 0) {
@@ -246,7 +271,6 @@ static char *over_path(const fv_claims *c, int64_t batch) {
 }
 
 bool fv_claims_over(const fv_claims *c, int64_t batch) {
-    if (c->share.finish) return false; /* which looks at everything itself */
     char *path = over_path(c, batch);
     bool  over = fv_file_exists(path);
     free(path);

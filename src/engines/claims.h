@@ -19,6 +19,12 @@
 #include "store/store.h"
 #include <pthread.h>
 
+typedef enum fv_order {
+    FV_ORDER_MEMORY,  /* as it comes; what does not fit into memory is passed by what does */
+    FV_ORDER_FIFO,    /* as it comes, and nothing passes anything */
+    FV_ORDER_LONGEST, /* the longest first, by the plan's work or the size of files */
+} fv_order;
+
 /* What one process does of a run. */
 typedef struct fv_share {
     const char *run_folder;
@@ -27,6 +33,7 @@ typedef struct fv_share {
     bool        wait;          /* until others have done what they claim; otherwise leaves when there is nothing to take */
     bool        finish;        /* checks all, gathers tables, builds the record */
     int         place, places; /* where to begin, so that equals meet rarely: place of places */
+    fv_order    order;         /* what to take first */
     int         level;         /* number of earlier tries: strikes that work may have */
 } fv_share;
 
@@ -37,6 +44,10 @@ typedef struct fv_claim  fv_claim;
 
 fv_status fv_claims_open(const fv_share *share, fv_store *store, fv_claims **claims, fv_error *error);
 void      fv_claims_close(fv_claims *claims); /* gives everything back: flush the store before */
+
+/* Notes that the run was brought to its end, or that this is not so any more; whether it was. */
+void fv_claims_finished(const char *run_folder, bool finished);
+bool fv_claims_are_finished(const char *run_folder);
 
 int64_t fv_claims_batch(int64_t count); /* work of so many pieces is claimed in batches of this size */
 int64_t fv_claims_first(const fv_claims *claims, int64_t nbatches); /* where this process begins */
@@ -66,5 +77,7 @@ fv_status fv_claims_settle(fv_claims *claims, pthread_mutex_t *mutex, fv_error *
 /* Says what this process is doing, in case it dies. *slot is for fv_claims_did. */
 void fv_claims_do(fv_claims *claims, int64_t item, int stage, int64_t task, int *slot);
 void fv_claims_did(fv_claims *claims, int slot);
+/* Reads that from the file of a worker (NAME.now): 1 something, 0 nothing in this slot, -1 no more slots. */
+int fv_claims_doing(const fv_bytes *file, int slot, long long *item, long long *stage, long long *task);
 
 #endif

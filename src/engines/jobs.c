@@ -1,41 +1,45 @@
-/* The jobs of a run and their scripts. */
+/* The jobs of a run: planning the chain, submitting it, finding it again. */
 #include "engines/jobs.h"
 #include "base/file.h"
 #include "engines/claims.h"
+#include "engines/job_scripts.h"
 #include "engines/manifest.h"
 #include "engines/slurm.h"
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* ---------------------------------------------------------------- planning the chain */
 
 enum { SLACK = 64 }; /* MiB that a job asks beyond 5/4 of the bound that its worker keeps */
 
 /* The bound of a worker: what it needs to run `cpus` tasks at once, or what the memory asked for leaves. */
-static int64_t worker_memory(const fv_profile *request, int64_t task, int64_t cpus) {
-    if (request->memory) return FV_MAX((request->memory - ((int64_t)SLACK << 20)) / 5 * 4, (int64_t)96 << 20);
+static int64_t worker_memory(const fv_profile *profile, int64_t task, int64_t cpus) {
+    if (profile->memory) return FV_MAX((profile->memory - ((int64_t)SLACK << 20)) / 5 * 4, (int64_t)96 << 20);
     int64_t memory = (task * cpus + ((int64_t)64 << 20)) / 3 * 4;
     return FV_MAX((memory + ((int64_t)64 << 20) - 1) >> 26 << 26, (int64_t)256 << 20);
 }
 
 int64_t fv_job_memory(const fv_cluster_job *job) { return job->memory + job->memory / 4 + ((int64_t)SLACK << 20); }
 
-/* As many that each lasts the minimum: few tiny tasks are few jobs. */
-static int64_t elements_for(const fv_profile *request, const fv_stage_work *stage, int64_t most) {
-    double  each = FV_MAX(request->minimum, 1e-3) * (double)request->cpus;
-    int64_t wanted = stage->seconds / each >= (double)most ? most : (int64_t)(stage->seconds / each + 0.999);
-    int64_t batches = (stage->tasks + fv_claims_batch(stage->tasks) - 1) / fv_claims_batch(stage->tasks);
-    return FV_MAX(FV_MIN(FV_MIN(wanted, most), (batches + request->cpus - 1) / request->cpus), 1);
+int64_t fv_job_least(int64_t task_memory) {
+    fv_cluster_job job = { .memory = (task_memory + ((int64_t)48 << 20)) / 3 * 4 };
+    return fv_job_memory(&job);
 }
 
-static fv_cluster_job *add_job(fv_cluster_job *jobs, int *count, const fv_profile *request, fv_job_role role, int stage,
+/* As many that each lasts the minimum: few tiny tasks are few jobs. */
+static int64_t elements_for(const fv_profile *profile, const fv_stage_work *stage, int64_t most) {
+    double  each = FV_MAX(profile->minimum, 1e-9) * (double)profile->cpus;
+    int64_t wanted = stage->seconds / each >= (double)most ? most : (int64_t)(stage->seconds / each + 0.999);
+    int64_t batches = (stage->tasks + fv_claims_batch(stage->tasks) - 1) / fv_claims_batch(stage->tasks);
+    return FV_MAX(FV_MIN(FV_MIN(wanted, most), (batches + profile->cpus - 1) / profile->cpus), 1);
+}
+
+static fv_cluster_job *add_job(fv_cluster_job *jobs, int *count, const fv_profile *profile, fv_job_role role, int stage,
                                int64_t task_memory) {
     fv_cluster_job *job = &jobs[(*count)++];
-    *job = (fv_cluster_job){ .role = role, .stage = stage, .elements = 1, .cpus = request->cpus };
-    job->memory = worker_memory(request, task_memory, request->cpus);
+    *job = (fv_cluster_job){ .role = role, .stage = stage, .elements = 1, .cpus = profile->cpus };
+    job->memory = worker_memory(profile, task_memory, profile->cpus);
     switch (role) {
     case FV_ROLE_ARRAY: snprintf(job->name, sizeof job->name, stage ? "stage-%d" : "items", stage); break;
     case FV_ROLE_MERGE: snprintf(job->name, sizeof job->name, "stage-%d-merge", stage); break;
@@ -47,34 +51,34 @@ static fv_cluster_job *add_job(fv_cluster_job *jobs, int *count, const fv_profil
 }
 
 /* Small stages after an array, and its merge, are one single job; those after the last array belong to the last job. */
-static void add_arrays(const fv_profile *request, const fv_stage_work *stages, int nstages, bool collection, int64_t most,
+static void add_arrays(const fv_profile *profile, const fv_stage_work *stages, int nstages, bool collection, int64_t most,
                        fv_cluster_job *jobs, int *count) {
     int     waiting = 0; /* last stage of the single job to come */
     int64_t memory = 0;
     for (int k = 0; k < nstages; k++) {
-        int64_t elements = elements_for(request, &stages[k], most);
+        int64_t elements = elements_for(profile, &stages[k], most);
         memory = FV_MAX(memory, stages[k].memory);
         if (elements == 1) {
             waiting = k + 1;
             continue;
         }
-        if (waiting) add_job(jobs, count, request, FV_ROLE_MERGE, waiting, memory);
-        add_job(jobs, count, request, FV_ROLE_ARRAY, collection ? 0 : k + 1, stages[k].memory)->elements = elements;
+        if (waiting) add_job(jobs, count, profile, FV_ROLE_MERGE, waiting, memory);
+        add_job(jobs, count, profile, FV_ROLE_ARRAY, collection ? 0 : k + 1, stages[k].memory)->elements = elements;
         waiting = stages[k].merges && !collection ? k + 1 : 0;
         memory = stages[k].memory;
     }
 }
 
-int fv_jobs_plan(const fv_profile *request, const fv_stage_work *stages, int nstages, bool collection, bool pilot,
+int fv_jobs_plan(const fv_profile *profile, const fv_stage_work *stages, int nstages, bool collection, bool pilot,
                  int64_t most_elements, fv_cluster_job *jobs) {
     int     count = 0;
     int64_t memory = 0;
     for (int k = 0; k < nstages; k++) memory = FV_MAX(memory, stages[k].memory);
     if (pilot)
-        add_job(jobs, &count, request, FV_ROLE_PILOT, 0, memory)->elements = request->nodes;
+        add_job(jobs, &count, profile, FV_ROLE_PILOT, 0, memory)->elements = profile->nodes;
     else
-        add_arrays(request, stages, nstages, collection, FV_MIN(request->array, most_elements), jobs, &count);
-    if (!pilot) add_job(jobs, &count, request, FV_ROLE_FINISH, 0, memory);
+        add_arrays(profile, stages, nstages, collection, FV_MIN(profile->array, most_elements), jobs, &count);
+    if (!pilot) add_job(jobs, &count, profile, FV_ROLE_FINISH, 0, memory);
     return count;
 }
 
@@ -115,7 +119,14 @@ static fv_stage_work *work_of(const fv_instance *instance, const fv_bindings *bi
     return work;
 }
 
-static fv_status plan_run(const char *run_folder, const fv_profile *request, bool pilot, fv_submission *submission,
+/* What was measured is believed rather than the plan's guess; how it is spread over the stages is the plan's. */
+static void scale(fv_stage_work *work, int nstages, double seconds) {
+    double all = 0;
+    for (int k = 0; k < nstages; k++) all += work[k].seconds;
+    for (int k = 0; k < nstages && seconds > 0 && all > 0; k++) work[k].seconds *= seconds / all;
+}
+
+static fv_status plan_run(const char *run_folder, const fv_profile *profile, bool pilot, fv_submission *submission,
                           fv_error *error) {
     fv_context     context = { .poison = -1 };
     fv_program    *program;
@@ -129,213 +140,16 @@ static fv_status plan_run(const char *run_folder, const fv_profile *request, boo
     if (status == FV_OK) {
         int            nstages;
         fv_stage_work *work = work_of(instance, &bindings, &nstages);
+        scale(work, nstages, profile->work);
         submission->jobs = fv_calloc((size_t)(2 * nstages + 2) * sizeof *submission->jobs);
         submission->njobs =
-            fv_jobs_plan(request, work, nstages, bindings.collection, pilot, fv_slurm_most_elements(), submission->jobs);
+            fv_jobs_plan(profile, work, nstages, bindings.collection, pilot, fv_slurm_most_elements(), submission->jobs);
         free(work);
     }
     fv_instance_close(instance);
     fv_diagnostics_release(&diagnostics);
     fv_program_free(program);
     fv_bindings_release(&bindings);
-    return status;
-}
-
-/* ---------------------------------------------------------------- scripts */
-
-/* A word for the shell, in single quotes where it needs them. */
-static void put_word(fv_bytes *out, const char *word) {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=@%+,-";
-    if (*word && strspn(word, plain) == strlen(word)) {
-        fv_bytes_printf(out, "%s", word);
-        return;
-    }
-    fv_bytes_printf(out, "'");
-    for (; *word; word++) fv_bytes_printf(out, *word == '\'' ? "'\\''" : "%c", *word);
-    fv_bytes_printf(out, "'");
-}
-
-static void put_option(fv_bytes *out, const char *name, const char *value) {
-    if (!value || !*value) return;
-    fv_bytes_printf(out, "#SBATCH --%s=", name);
-    put_word(out, value);
-    fv_bytes_printf(out, "\n");
-}
-
-static void put_number(fv_bytes *out, const char *name, int64_t value, const char *unit) {
-    fv_bytes_printf(out, "#SBATCH --%s=%lld%s\n", name, (long long)value, unit);
-}
-
-typedef struct script {
-    const fv_profile     *request;
-    const fv_submission  *submission;
-    const fv_cluster_job *job;
-    char                 *here, *run, *program; /* absolute */
-    bool                  overwrite;
-    fv_bytes              text;
-} script;
-
-static void put_header(script *s) {
-    const fv_profile     *r = s->request;
-    const fv_cluster_job *job = s->job;
-    bool                  array = job->role == FV_ROLE_ARRAY, small = job->role == FV_ROLE_AGAIN;
-    char                 *log = fv_sprintf("%s/slurm/%d/%s%s.log", s->run, s->submission->number, job->name, array ? "-%a" : "");
-    char                  range[64];
-    fv_bytes_printf(&s->text, "#!/bin/bash\n");
-    fv_bytes_printf(&s->text, "#SBATCH --job-name=fovea-%s\n", job->name);
-    snprintf(range, sizeof range, r->at_once ? "0-%lld%%%lld" : "0-%lld", (long long)job->elements - 1, (long long)r->at_once);
-    if (array) put_option(&s->text, "array", range);
-    put_option(&s->text, "chdir", s->here);
-    put_option(&s->text, "output", log);
-    fv_bytes_printf(&s->text, "#SBATCH --open-mode=append\n#SBATCH --requeue\n");
-    put_option(&s->text, "partition", r->partition);
-    put_option(&s->text, "account", r->account);
-    put_option(&s->text, "qos", r->qos);
-    put_option(&s->text, "constraint", r->constraint);
-    put_option(&s->text, "reservation", r->reservation);
-    put_option(&s->text, "time", small ? "10" : r->time);
-    if (job->role == FV_ROLE_PILOT) {
-        put_number(&s->text, "nodes", job->elements, "");
-        put_number(&s->text, "ntasks-per-node", 1, "");
-    }
-    put_number(&s->text, "cpus-per-task", small ? 1 : job->cpus, "");
-    /* The bound is kept by the workers; the rest is for the shell, the program itself and the system's caches. */
-    put_number(&s->text, "mem", small ? 256 : fv_job_memory(job) >> 20, "M");
-    if (!small) put_option(&s->text, "gres", r->gres);
-    if (r->mail_user && (job->role == FV_ROLE_FINISH || job->role == FV_ROLE_PILOT)) {
-        put_option(&s->text, "mail-user", r->mail_user);
-        put_option(&s->text, "mail-type", "END,FAIL");
-    }
-    if (!small && job->role != FV_ROLE_PILOT) put_option(&s->text, "signal", "B:TERM@60");
-    fv_bytes_printf(&s->text, "\n");
-    free(log);
-}
-
-/* Words cut at blanks, each with the same text before. */
-static void put_each(fv_bytes *out, const char *before, const char *words) {
-    for (const char *p = words ? words : ""; *(p += strspn(p, " ")); p += strcspn(p, " "))
-        fv_bytes_printf(out, "%s %.*s\n", before, (int)strcspn(p, " "), p);
-}
-
-static void put_settings(script *s) {
-    put_each(&s->text, "module load", s->request->modules);
-    put_each(&s->text, "export", s->request->environment);
-    if (s->request->setup) fv_bytes_printf(&s->text, "%s\n", s->request->setup);
-    bool array = s->job->role == FV_ROLE_ARRAY;
-    fv_bytes_printf(&s->text, "export FOVEA_LOG=");
-    char *log = fv_sprintf("%s/slurm/%d/%s", s->submission->run_folder, s->submission->number, s->job->name);
-    put_word(&s->text, log);
-    fv_bytes_printf(&s->text, "%s.log\n\n", array ? "-${SLURM_ARRAY_TASK_ID}" : "");
-    free(log);
-}
-
-/* fovea work RUN with everything but what is special to a kind of job. */
-static void put_worker(script *s, const char *options) {
-    put_word(&s->text, s->program);
-    fv_bytes_printf(&s->text, " work ");
-    put_word(&s->text, s->run);
-    fv_bytes_printf(&s->text, "%s --workers %lld --memory %lldM", options, (long long)s->job->cpus,
-                    (long long)(s->job->memory >> 20));
-    if (s->request->level) fv_bytes_printf(&s->text, " --level %lld", (long long)s->request->level);
-    if (s->overwrite) fv_bytes_printf(&s->text, " --overwrite");
-}
-
-static void put_job(script *s) {
-    char options[64] = "";
-    switch (s->job->role) {
-    case FV_ROLE_ARRAY:
-        if (s->job->stage) snprintf(options, sizeof options, " --stage %d", s->job->stage);
-        fv_bytes_printf(&s->text, "# One of %lld workers that claim tasks of stage %d until none is left.\n",
-                        (long long)s->job->elements, FV_MAX(s->job->stage, 1));
-        break;
-    case FV_ROLE_MERGE:
-        snprintf(options, sizeof options, " --stage %d --end", s->job->stage);
-        fv_bytes_printf(&s->text, "# Everything up to the end of stage %d that is still missing: merges, small stages.\n",
-                        s->job->stage);
-        break;
-    case FV_ROLE_FINISH:
-        snprintf(options, sizeof options, " --finish");
-        fv_bytes_printf(&s->text, "# Whatever is still missing, the outputs and the tables.\n");
-        break;
-    case FV_ROLE_PILOT:
-    case FV_ROLE_AGAIN: return;
-    }
-    fv_bytes_printf(&s->text,
-                    "# A minute before the time limit the worker is told to stop; the job is queued again and goes on.\n"
-                    "trap 'kill -TERM $worker; told=1' TERM\n");
-    put_worker(s, options);
-    fv_bytes_printf(&s->text, " &\nworker=$!\nwait $worker\nstatus=$?\n"
-                              "if [ -n \"$told\" ]; then wait $worker; status=$?; fi # the signal ended the first wait\n"
-                              "if [ $status = 99 ]; then scontrol requeue \"$SLURM_JOB_ID\"; fi\nexit $status\n");
-}
-
-static void put_pilot(script *s) {
-    fv_bytes_printf(
-        &s->text, "# One allocation whose workers pull the tasks; the last command gathers tables.\nsrun --kill-on-bad-exit=0 ");
-    put_worker(s, " --wait");
-    fv_bytes_printf(&s->text, "\n");
-    put_worker(s, " --finish");
-    fv_bytes_printf(&s->text, "\nstatus=$?\nif [ $status = 99 ]; then scontrol requeue \"$SLURM_JOB_ID\"; fi\nexit $status\n");
-}
-
-static void put_again(script *s) {
-    fv_bytes_printf(&s->text, "# Starts only if the last job failed: submits what is missing once more.\nexec ");
-    put_word(&s->text, s->program);
-    fv_bytes_printf(&s->text, " submit --again ");
-    put_word(&s->text, s->run);
-    fv_bytes_printf(&s->text, "\n");
-}
-
-static fv_status write_script(script *s, fv_error *error) {
-    fv_bytes_clear(&s->text);
-    put_header(s);
-    put_settings(s);
-    if (s->job->role == FV_ROLE_PILOT)
-        put_pilot(s);
-    else if (s->job->role == FV_ROLE_AGAIN)
-        put_again(s);
-    else
-        put_job(s);
-    char     *path = fv_sprintf("%s/%s.sh", s->submission->folder, s->job->name);
-    fv_status status = fv_file_write_all(path, s->text.data, s->text.size, false, error);
-    if (status == FV_OK) chmod(path, 0755);
-    free(path);
-    return status;
-}
-
-/* The shell script that hands the others to Slurm: readable, and good for doing it by hand. */
-static fv_status write_submit(const fv_submission *submission, bool again, fv_error *error) {
-    fv_bytes text = { 0 };
-    fv_bytes_printf(&text,
-                    "#!/bin/sh\n# Hands the jobs of this folder to Slurm. Each starts when the one before is over, however it "
-                    "ended.\ncd \"$(dirname \"$0\")\" || exit 1\n"
-                    "submit() { # SCRIPT \"NAME STAGE ELEMENTS CPUS MEMORY\" [OPTION]\n"
-                    "    id=$(sbatch --parsable $3 \"$1\") || { [ ! -s jobs ] || cut -d' ' -f1 jobs | xargs scancel; exit 1; }\n"
-                    "    id=${id%%%%;*}\n    echo \"$id $2\" >> jobs\n}\nrm -f jobs\n");
-    for (int i = 0; i < submission->njobs; i++) {
-        const fv_cluster_job *job = &submission->jobs[i];
-        fv_bytes_printf(&text, "submit %s.sh \"%s %d %lld %lld %lld\"%s\n", job->name, job->name, job->stage,
-                        (long long)job->elements, (long long)job->cpus, (long long)job->memory,
-                        i ? " --dependency=afterany:$id" : "");
-    }
-    if (again)
-        fv_bytes_printf(&text, "submit again.sh \"again 0 1 1 0\" \"--dependency=afternotok:$id --kill-on-invalid-dep=yes\"\n");
-    char     *path = fv_sprintf("%s/submit.sh", submission->folder);
-    fv_status status = fv_file_write_all(path, text.data, text.size, false, error);
-    if (status == FV_OK) chmod(path, 0755);
-    free(path);
-    fv_bytes_release(&text);
-    return status;
-}
-
-/* As a profile: what a later try starts from. */
-static fv_status write_request(const fv_submission *submission, const fv_profile *request, fv_error *error) {
-    fv_bytes text = { 0 };
-    char    *path = fv_sprintf("%s/request.fov", submission->folder);
-    fv_profile_format(request, &text);
-    fv_status status = fv_file_write_all(path, text.data, text.size, false, error);
-    fv_bytes_release(&text);
-    free(path);
     return status;
 }
 
@@ -357,41 +171,13 @@ void fv_submission_release(fv_submission *submission) {
     *submission = (fv_submission){ 0 };
 }
 
-static char *own_program(void) {
-    char    path[4096];
-    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
-    path[FV_MAX(n, 0)] = 0;
-    return fv_strdup(n > 0 ? path : "fovea");
-}
-
-fv_status fv_jobs_write(const char *run_folder, const fv_profile *request, bool pilot, bool overwrite, fv_submission *submission,
+fv_status fv_jobs_write(const char *run_folder, const fv_profile *profile, bool pilot, bool overwrite, fv_submission *submission,
                         fv_error *error) {
     *submission = (fv_submission){ .run_folder = run_folder, .number = last_number(run_folder) + 1 };
     submission->folder = fv_sprintf("%s/slurm/%d", run_folder, submission->number);
-    FV_TRY(plan_run(run_folder, request, pilot, submission, error));
+    FV_TRY(plan_run(run_folder, profile, pilot, submission, error));
     FV_TRY(fv_path_make_folders(submission->folder, error));
-    script    s = { .request = request,
-                    .submission = submission,
-                    .overwrite = overwrite,
-                    .here = realpath(".", NULL),
-                    .run = realpath(run_folder, NULL),
-                    .program = own_program() };
-    fv_status status = s.here && s.run ? FV_OK : fv_fail(error, FV_ERROR_IO, "cannot find %s", run_folder);
-    for (int i = 0; i < submission->njobs && status == FV_OK; i++) {
-        s.job = &submission->jobs[i];
-        status = write_script(&s, error);
-    }
-    bool           more = request->level + 1 < FV_STRIKES;
-    fv_cluster_job again = { .name = "again", .role = FV_ROLE_AGAIN, .elements = 1, .cpus = 1 };
-    s.job = &again;
-    if (status == FV_OK && more) status = write_script(&s, error);
-    if (status == FV_OK) status = write_submit(submission, more, error);
-    if (status == FV_OK) status = write_request(submission, request, error);
-    fv_bytes_release(&s.text);
-    free(s.here);
-    free(s.run);
-    free(s.program);
-    return status;
+    return fv_job_scripts_write(submission, profile, overwrite, error);
 }
 
 fv_status fv_jobs_submit(fv_submission *submission, fv_error *error) {
@@ -426,9 +212,21 @@ static void read_job(fv_submission *submission, const char *line) {
     submission->jobs[submission->njobs++] = job;
 }
 
+/* The last try of which a job was submitted: the next one may be on its way. */
+static int last_submitted(const char *run_folder) {
+    int number = last_number(run_folder);
+    for (bool there = false; number > 1; number--) {
+        char *path = fv_sprintf("%s/slurm/%d/jobs", run_folder, number);
+        there = fv_file_exists(path);
+        free(path);
+        if (there) break;
+    }
+    return number;
+}
+
 fv_status fv_jobs_read(const char *run_folder, int number, fv_submission *submission, fv_error *error) {
     fv_bytes text = { 0 };
-    *submission = (fv_submission){ .run_folder = run_folder, .number = number ? number : last_number(run_folder) };
+    *submission = (fv_submission){ .run_folder = run_folder, .number = number ? number : last_submitted(run_folder) };
     submission->folder = fv_sprintf("%s/slurm/%d", run_folder, submission->number);
     char *path = fv_sprintf("%s/jobs", submission->folder);
     if (fv_file_read_all(path, 1 << 20, &text, NULL) != FV_OK) {
@@ -445,11 +243,11 @@ fv_status fv_jobs_read(const char *run_folder, int number, fv_submission *submis
     return FV_OK;
 }
 
-fv_status fv_jobs_request(const char *run_folder, fv_profile *request, fv_error *error) {
+fv_status fv_jobs_request(const char *run_folder, fv_profile *profile, fv_error *error) {
     char     *path = fv_sprintf("%s/slurm/%d/request.fov", run_folder, last_number(run_folder));
     fv_bytes  text = { 0 };
     fv_status status = fv_file_read_all(path, 1 << 20, &text, error);
-    if (status == FV_OK) status = fv_profile_read(request, path, (char *)text.data, error);
+    if (status == FV_OK) status = fv_profile_read(profile, path, (char *)text.data, error);
     fv_bytes_release(&text);
     free(path);
     return status;

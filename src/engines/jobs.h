@@ -27,6 +27,7 @@ typedef struct fv_cluster_job {
 
 /* Bytes that it asks Slurm for; `memory` is the bound that its worker keeps. */
 int64_t fv_job_memory(const fv_cluster_job *job);
+int64_t fv_job_least(int64_t task_memory); /* the least for one task at a time */
 
 typedef struct fv_stage_work { /* what the chain follows from */
     int64_t tasks;
@@ -36,7 +37,7 @@ typedef struct fv_stage_work { /* what the chain follows from */
 } fv_stage_work;
 
 /* Plans the chain for stages (of a collection: one entry, whose tasks are items). jobs has room for 2 * nstages + 2. */
-int fv_jobs_plan(const fv_profile *request, const fv_stage_work *stages, int nstages, bool collection, bool pilot,
+int fv_jobs_plan(const fv_profile *profile, const fv_stage_work *stages, int nstages, bool collection, bool pilot,
                  int64_t most_elements, fv_cluster_job *jobs);
 
 typedef struct fv_submission {
@@ -49,12 +50,12 @@ typedef struct fv_submission {
 
 void fv_submission_release(fv_submission *submission);
 /* Writes scripts of a new try; pilot and dry as asked. */
-fv_status fv_jobs_write(const char *run_folder, const fv_profile *request, bool pilot, bool overwrite, fv_submission *submission,
+fv_status fv_jobs_write(const char *run_folder, const fv_profile *profile, bool pilot, bool overwrite, fv_submission *submission,
                         fv_error *error);
 /* Hands them to Slurm and fills in the ids. */
 fv_status fv_jobs_submit(fv_submission *submission, fv_error *error);
 /* What was asked in the last try, for the next one. */
-fv_status fv_jobs_request(const char *run_folder, fv_profile *request, fv_error *error);
+fv_status fv_jobs_request(const char *run_folder, fv_profile *profile, fv_error *error);
 /* Reads what was submitted in the last try (number 0) or another. FV_ERROR_INPUT if there is none. */
 fv_status fv_jobs_read(const char *run_folder, int number, fv_submission *submission, fv_error *error);
 

@@ -23,14 +23,15 @@ static const field fields[] = {
     FIELD(reservation, TEXT, 0), FIELD(time, TEXT, 0),     FIELD(gres, TEXT, 0),        FIELD(mail_user, TEXT, 0),
     FIELD(modules, TEXT, 0),     FIELD(setup, TEXT, 0),    FIELD(environment, TEXT, 0), FIELD(mpi, TEXT, 0),
     FIELD(order, TEXT, 0),       FIELD(cpus, WHOLE, 1),    FIELD(memory, SIZE, 1),      FIELD(nodes, WHOLE, 1),
-    FIELD(array, WHOLE, 1),      FIELD(at_once, WHOLE, 0), FIELD(minimum, REAL, 0),     FIELD(level, WHOLE, 0),
+    FIELD(array, WHOLE, 1),      FIELD(at_once, WHOLE, 0), FIELD(minimum, REAL, 0),     FIELD(work, REAL, 0),
+    FIELD(level, WHOLE, 0),
 };
 
 fv_profile fv_profile_default(void) {
     return (fv_profile){ .order = "memory", .cpus = 1, .nodes = 1, .array = 100, .minimum = 60 };
 }
 
-void fv_profile_release(fv_profile *request) { fv_arena_release(&request->arena); }
+void fv_profile_release(fv_profile *profile) { fv_arena_release(&profile->arena); }
 
 static void format_text(const char *text, fv_bytes *out) {
     fv_bytes_printf(out, "\"");
@@ -38,9 +39,9 @@ static void format_text(const char *text, fv_bytes *out) {
     fv_bytes_printf(out, "\"\n");
 }
 
-void fv_profile_format(const fv_profile *request, fv_bytes *out) {
+void fv_profile_format(const fv_profile *profile, fv_bytes *out) {
     for (int i = 0; i < FV_COUNT(fields); i++) {
-        const void *place = (const char *)request + fields[i].offset;
+        const void *place = (const char *)profile + fields[i].offset;
         const char *text = fields[i].kind == TEXT ? *(const char *const *)place : NULL;
         int64_t     whole = fields[i].kind == WHOLE || fields[i].kind == SIZE ? *(const int64_t *)place : 0;
         if (fields[i].kind == TEXT ? !text : fields[i].kind == REAL ? false : !whole) continue;
@@ -75,14 +76,14 @@ static bool parse_size(const char *text, int64_t *bytes) {
     return true;
 }
 
-static fv_status set_field(fv_profile *request, const field *f, const fv_literal *value, const char *file, fv_error *error) {
-    void *place = (char *)request + f->offset;
+static fv_status set_field(fv_profile *profile, const field *f, const fv_literal *value, const char *file, fv_error *error) {
+    void *place = (char *)profile + f->offset;
     if (f->kind == TEXT || f->kind == SIZE) {
         if (value->kind != FV_LITERAL_TEXT)
             return fv_fail(error, FV_ERROR_USAGE, "%s: param %s needs a text in quotes", file, f->name);
         if (strchr(value->text, '\n')) return fv_fail(error, FV_ERROR_USAGE, "%s: param %s must be one line", file, f->name);
         if (f->kind == TEXT)
-            *(const char **)place = fv_arena_strdup(&request->arena, value->text);
+            *(const char **)place = fv_arena_strdup(&profile->arena, value->text);
         else if (!parse_size(value->text, place))
             return fv_fail(error, FV_ERROR_USAGE, "%s: param %s = \"%s\": expected a size as \"512M\" or \"4G\"", file, f->name,
                            value->text);
@@ -99,7 +100,7 @@ static fv_status set_field(fv_profile *request, const field *f, const fv_literal
     return FV_OK;
 }
 
-static fv_status read_statement(fv_profile *request, const char *file, const fv_statement *statement, fv_error *error) {
+static fv_status read_statement(fv_profile *profile, const char *file, const fv_statement *statement, fv_error *error) {
     const char *near = NULL;
     fv_literal  value;
     if (statement->kind != FV_STATEMENT_PARAM)
@@ -109,13 +110,13 @@ static fv_status read_statement(fv_profile *request, const char *file, const fv_
     if (!f)
         return fv_fail(error, FV_ERROR_USAGE, "%s:%d: a profile has no param %s%s%s%s", file, statement->name_span.line,
                        statement->name, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
-    if (!fv_expr_literal(statement->value, &value, &request->arena))
+    if (!fv_expr_literal(statement->value, &value, &profile->arena))
         return fv_fail(error, FV_ERROR_USAGE, "%s:%d: param %s needs a plain value", file, statement->name_span.line,
                        statement->name);
-    return set_field(request, f, &value, file, error);
+    return set_field(profile, f, &value, file, error);
 }
 
-fv_status fv_profile_read(fv_profile *request, const char *file, const char *text, fv_error *error) {
+fv_status fv_profile_read(fv_profile *profile, const char *file, const char *text, fv_error *error) {
     fv_diagnostics diagnostics = { 0 };
     fv_program    *program = fv_program_parse(file, text, &diagnostics);
     fv_status      status = FV_OK;
@@ -127,13 +128,13 @@ fv_status fv_profile_read(fv_profile *request, const char *file, const char *tex
         fv_bytes_release(&message);
     }
     for (int i = 0; i < program->nstatements && status == FV_OK; i++)
-        status = read_statement(request, file, &program->statements[i], error);
+        status = read_statement(profile, file, &program->statements[i], error);
     static const char *const orders[] = { "fifo", "longest", "memory" };
     bool                     known = false;
-    for (int i = 0; i < FV_COUNT(orders); i++) known = known || !strcmp(request->order, orders[i]);
+    for (int i = 0; i < FV_COUNT(orders); i++) known = known || !strcmp(profile->order, orders[i]);
     if (status == FV_OK && !known)
         status =
-            fv_fail(error, FV_ERROR_USAGE, "%s: param order = \"%s\": expected fifo, longest or memory", file, request->order);
+            fv_fail(error, FV_ERROR_USAGE, "%s: param order = \"%s\": expected fifo, longest or memory", file, profile->order);
     fv_diagnostics_release(&diagnostics);
     fv_program_free(program);
     return status;
@@ -144,7 +145,7 @@ static char *user_folder(void) {
     return config && *config ? fv_sprintf("%s/fovea", config) : fv_sprintf("%s/.config/fovea", home ? home : "");
 }
 
-fv_status fv_profile_load(fv_profile *request, const char *name, fv_error *error) {
+fv_status fv_profile_load(fv_profile *profile, const char *name, fv_error *error) {
     const char *site = getenv("FOVEA_SITE");
     char       *folders[] = { fv_strdup(site && *site ? site : "/etc/fovea"), user_folder() };
     bool        found = false;
@@ -158,7 +159,7 @@ fv_status fv_profile_load(fv_profile *request, const char *name, fv_error *error
         if (fv_file_exists(path)) {
             found = true;
             status = fv_file_read_all(path, 1 << 20, &text, error);
-            if (status == FV_OK) status = fv_profile_read(request, path, (char *)text.data, error);
+            if (status == FV_OK) status = fv_profile_read(profile, path, (char *)text.data, error);
         }
         fv_bytes_release(&text);
         free(path);

@@ -29,17 +29,18 @@ typedef struct fv_profile {
     int64_t     array;   /* most elements of an array */
     int64_t     at_once; /* most that run at the same time; 0: all */
     int64_t     level;   /* tries before this one */
+    double      work;    /* seconds of one core that the run takes; 0: as the plan guesses */
     double      minimum; /* seconds that a job should last at least */
     fv_arena    arena;   /* owns the texts of profiles */
 } fv_profile;
 
 fv_profile fv_profile_default(void);
-void       fv_profile_release(fv_profile *request);
+void       fv_profile_release(fv_profile *profile);
 /* Reads a profile; name NULL: "default", which need not be there. */
-fv_status fv_profile_load(fv_profile *request, const char *name, fv_error *error);
-/* The request as the text of a profile. */
-void fv_profile_format(const fv_profile *request, fv_bytes *out);
+fv_status fv_profile_load(fv_profile *profile, const char *name, fv_error *error);
+/* It as the text of a profile. */
+void fv_profile_format(const fv_profile *profile, fv_bytes *out);
 /* Reads the text of one. */
-fv_status fv_profile_read(fv_profile *request, const char *file, const char *text, fv_error *error);
+fv_status fv_profile_read(fv_profile *profile, const char *file, const char *text, fv_error *error);
 
 #endif

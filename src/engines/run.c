@@ -309,7 +309,16 @@ fv_status fv_run_freeze(const fv_program *program, fv_bindings *bindings, const 
     return fv_manifest_spool(*run_folder, bindings, error);
 }
 
-fv_status fv_run_share(const fv_share *share, const fv_run_settings *given, fv_run_result **result, fv_error *error) {
+/* Whether trying again would change nothing: all is done, or what failed did not fail because workers died. */
+static bool final(fv_status status, const fv_run_result *result) {
+    if (status == FV_OK) return true;
+    if (status != FV_ERROR_INPUT || !result || !result->nfailures) return false;
+    for (int i = 0; i < result->nfailures; i++)
+        if (result->failures[i].error.code == FV_ERROR_INTERNAL) return false;
+    return true;
+}
+
+fv_status fv_run_share(const fv_share *share, bool alone, const fv_run_settings *given, fv_run_result **result, fv_error *error) {
     fv_run_settings settings = *given;
     fv_program     *program;
     fv_bindings     bindings;
@@ -322,9 +331,11 @@ fv_status fv_run_share(const fv_share *share, const fv_run_settings *given, fv_r
     }
     fv_status status = fv_manifest_load(share->run_folder, &program, &bindings, &plan_options, error);
     settings.folder = folder;
-    settings.share = share;
+    settings.share = alone ? NULL : share;
     *result = NULL;
+    if (status == FV_OK && (share->finish || alone)) fv_claims_finished(share->run_folder, false);
     if (status == FV_OK) status = fv_run_all(program, &bindings, &plan_options, &settings, result, &diagnostics, error);
+    if ((share->finish || alone) && final(status, *result)) fv_claims_finished(share->run_folder, true);
     fv_diagnostics_release(&diagnostics);
     fv_program_free(program);
     fv_bindings_release(&bindings);

@@ -91,8 +91,9 @@ fv_status fv_run_all(const fv_program *program, fv_bindings *bindings, const fv_
 /* Checks all that fv_run_all checks and freezes the run in a folder (caller frees its name), for processes that share it. */
 fv_status fv_run_freeze(const fv_program *program, fv_bindings *bindings, const fv_plan_options *plan_options,
                         const fv_run_settings *settings, char **run_folder, fv_diagnostics *diagnostics, fv_error *error);
-/* A share of a run that is frozen in a folder. */
-fv_status fv_run_share(const struct fv_share *share, const fv_run_settings *settings, fv_run_result **result, fv_error *error);
+/* A share of a run that is frozen in a folder. alone: all of it, as fv_run_all does. */
+fv_status fv_run_share(const struct fv_share *share, bool alone, const fv_run_settings *settings, fv_run_result **result,
+                       fv_error *error);
 
 /* Opens the first item that can be read, for checks and plans. */
 fv_status fv_run_sample(const fv_context *context, fv_instance **instance, fv_diagnostics *diagnostics, fv_error *error);

@@ -57,6 +57,7 @@ static void free_item(fv_item *item) {
     free(item->temporaries);
     free(item->handed);
     free(item->stages);
+    free(item->order);
     fv_instance_close(item->instance);
     free(item);
 }
@@ -76,6 +77,7 @@ void fv_scheduler_free(fv_scheduler *s) {
     free(s->taken);
     free(s->places);
     free(s->place_memory);
+    free(s->order);
     pthread_mutex_destroy(&s->mutex);
     pthread_cond_destroy(&s->changed);
     free(s);
@@ -178,10 +180,6 @@ static fv_status begin_sinks_alone(fv_scheduler *s, fv_item *item, fv_error *err
 }
 
 static fv_status open_item(fv_scheduler *s, fv_item *item, fv_error *error) {
-    if (item->strikes > 0 && item->strikes > s->share->level) {
-        fv_claims_blame(s->claims, item->number, -1, -1, error);
-        return error->code;
-    }
     fv_diagnostics diagnostics = { 0 };
     fv_status      status = fv_instance_open(s->context, item->number, &item->instance, &diagnostics, error);
     fv_diagnostics_release(&diagnostics);
@@ -195,6 +193,7 @@ static fv_status open_item(fv_scheduler *s, fv_item *item, fv_error *error) {
         }
     FV_TRY(begin_sinks_alone(s, item, error));
     find_needed(item);
+    if (s->share) item->order = fv__shared_order(s, item);
     return FV_OK;
 }
 
@@ -207,9 +206,11 @@ static bool can_start(const fv_item *item, int stage) {
     return true;
 }
 
-bool fv__fits(const fv_scheduler *s, int place, int64_t memory) {
+bool fv__fits(fv_scheduler *s, int place, int64_t memory) {
     int64_t used = s->place_memory[place];
-    return used == 0 || used + memory <= s->places[place].memory;
+    bool    fits = used == 0 || used + memory <= s->places[place].memory;
+    if (!fits) s->full = true;
+    return fits;
 }
 
 static void hand_out(fv_scheduler *s, fv_job *job) {
@@ -279,18 +280,22 @@ static bool items_over(const fv_scheduler *s) {
 }
 
 static bool find_open(fv_scheduler *s, int place, bool help, fv_job *job) {
+    bool fifo = s->share && s->share->order == FV_ORDER_FIFO;
     for (fv_item *item = s->items; item; item = item->next) {
         if (!item->ready || item->failed || item->closing) continue;
-        for (int k = 0; k < item->instance->plan->nstages; k++)
-            if (stage_job(s, item, k, place, help, job)) return true;
+        for (int k = 0; k < item->instance->plan->nstages; k++) {
+            if (stage_job(s, item, item->order ? item->order[k] : k, place, help, job)) return true;
+            if (fifo && s->full) return false;
+        }
     }
     return false;
 }
 
 static bool find_job(fv_scheduler *s, int place, fv_job *job) {
     if (s->alone || (s->quiet && s->out > 0)) return false;
-    s->quiet = false;
+    s->quiet = s->full = false;
     if (find_open(s, place, s->nplaces == 1, job)) return true;
+    if (s->full && s->share && s->share->order == FV_ORDER_FIFO) return false;
     fv_item next = { .home = place };
     if (!next_item(s, &next)) return s->nplaces > 1 && find_open(s, place, true, job);
     fv_item *item = fv_calloc(sizeof *item), **last = &s->items;
@@ -396,6 +401,11 @@ static const char *item_point(const fv_job *job, char name[40]) { /* for tests: 
 
 fv_status fv_job_run(fv_scheduler *s, fv_job *job, fv_worker *worker, fv_error *error) {
     if (!s || !s->claims) return run_job(s, job, worker, error);
+    if (job->kind == FV_JOB_OPEN && job->item->strikes > s->share->level) {
+        fv__shared_left(s, job->item->claim);
+        fv_claims_blame(s->claims, job->item->number, -1, -1, error);
+        return error->code;
+    }
     char name[40];
     int  slot, stage = job->kind == FV_JOB_OPEN ? -1 : job->stage;
     fv_claims_do(s->claims, job->item->number, stage, job->kind == FV_JOB_TASK ? job->task : -1, &slot);

@@ -41,6 +41,7 @@ struct fv_item {
     int64_t      tasks, tasks_done;
     double       work;
     fv_claim    *claim;   /* of its batch of items; NULL: none */
+    int         *order;   /* of its stages; NULL: as they come */
     int          strikes; /* somebody died on it: it is alone in the process */
 };
 
@@ -75,15 +76,17 @@ struct fv_scheduler {
     fv_claim      *batch;  /* of items, being handed out: from next_item to batch_end */
     int64_t        batch_end, walked;
     bool          *taken; /* by batch of items: by us */
-    bool           others;
+    bool           others, batch_over;
     double         again, settled;
     fv_item       *suspect;      /* open, alone */
+    int64_t       *order; /* of batches of items; NULL: as they come */
+    bool           full;  /* something did not fit into memory since the last job was handed out */
     bool           alone, quiet; /* a job that must be alone is out; one waits until nothing is out */
 };
 
 /* ---- scheduler.c ---- */
 bool fv__stage_complete(const fv_instance *instance, const fv_stage *stage);
-bool fv__fits(const fv_scheduler *scheduler, int place, int64_t memory);
+bool fv__fits(fv_scheduler *scheduler, int place, int64_t memory);
 
 /* ---- scheduler_shared.c ---- */
 /* Whether the tasks of its items are shared: those of a single item are; of a collection, whole items are. */
@@ -92,6 +95,8 @@ bool fv__tasks_shared(const fv_scheduler *scheduler);
 bool fv__shared_job(fv_scheduler *scheduler, fv_item *item, int stage, fv_job *job);
 /* Fills number, claim and strikes of the next item to open; false: none now. */
 bool fv__shared_item(fv_scheduler *scheduler, fv_item *next);
+/* The order in which to look for work in the stages of an item (owned by the item); NULL: as they come. */
+int *fv__shared_order(const fv_scheduler *scheduler, const fv_item *item);
 /* Whether no item will come any more. */
 bool fv__shared_items_over(const fv_scheduler *scheduler);
 /* Whether nothing is left that this process will do for the item. */
@@ -104,6 +109,7 @@ fv_status fv__shared_whole(fv_scheduler *scheduler, const fv_item *item, fv_erro
 fv_status fv__shared_lock(const fv_scheduler *scheduler, fv_lease **lease, fv_error *error);
 /* Before the end of a stage: removes what others left who died while they put its files together. */
 void fv__shared_tidy(const fv_job *job);
+void fv__shared_left(fv_scheduler *scheduler, fv_claim *claim);
 void fv__shared_leave(fv_scheduler *scheduler, fv_claim *claim);
 /* Names finished outputs, commits, and gives claims back. */
 void fv__shared_settle(fv_scheduler *scheduler);

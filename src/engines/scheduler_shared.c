@@ -4,6 +4,7 @@
  * are left to them. When a round finds nothing to do, either all is done and somebody takes the end of the stage, or others are
  * at work: then a new round begins a little later, or, where waiting is not our duty, we are through with the stage.
  */
+#include "base/file.h"
 #include "engines/scheduler_parts.h"
 #include "engines/temporaries.h"
 #include <stdlib.h>
@@ -194,6 +195,50 @@ void fv__shared_tidy(const fv_job *job) {
     }
 }
 
+/* ---------------------------------------------------------------- order */
+
+typedef struct ranked {
+    double  weight;
+    int64_t index;
+} ranked;
+
+static int heaviest(const void *a, const void *b) {
+    const ranked *x = a, *y = b;
+    return x->weight != y->weight ? (x->weight < y->weight ? 1 : -1) : x->index < y->index ? -1 : x->index > y->index;
+}
+
+int *fv__shared_order(const fv_scheduler *s, const fv_item *item) {
+    const fv_plan *plan = item->instance->plan;
+    if (s->share->order != FV_ORDER_LONGEST) return NULL;
+    ranked *stages = fv_calloc((size_t)(plan->nstages + 1) * sizeof *stages);
+    int    *order = fv_calloc((size_t)(plan->nstages + 1) * sizeof *order);
+    for (int k = 0; k < plan->nstages; k++)
+        stages[k] = (ranked){ plan->stages[k].work / (double)FV_MAX(plan->stages[k].ntasks, 1), k };
+    qsort(stages, (size_t)plan->nstages, sizeof *stages, heaviest);
+    for (int k = 0; k < plan->nstages; k++) order[k] = (int)stages[k].index;
+    free(stages);
+    return order;
+}
+
+/* Batches of items by the size of their files. */
+static int64_t *order_batches(const fv_scheduler *s, int64_t nbatches) {
+    const fv_bindings *bindings = s->context->bindings;
+    int64_t            size = fv_claims_batch(bindings->nitems);
+    if (s->share->order != FV_ORDER_LONGEST) return NULL;
+    ranked  *batch = fv_calloc((size_t)(nbatches + 1) * sizeof *batch);
+    int64_t *order = fv_calloc((size_t)(nbatches + 1) * sizeof *order);
+    for (int64_t b = 0; b < nbatches; b++) batch[b].index = b;
+    for (int l = 0; l < bindings->nlists; l++)
+        for (int64_t i = 0; i < bindings->lists[l].count; i++) {
+            fv_file_id id;
+            if (fv_file_identify(bindings->lists[l].paths[i], &id, NULL) == FV_OK) batch[i / size].weight += (double)id.size;
+        }
+    qsort(batch, (size_t)nbatches, sizeof *batch, heaviest);
+    for (int64_t b = 0; b < nbatches; b++) order[b] = batch[b].index;
+    free(batch);
+    return order;
+}
+
 /* ---------------------------------------------------------------- items */
 
 static bool shared_single(fv_scheduler *s, fv_item *next) {
@@ -206,7 +251,7 @@ static bool shared_single(fv_scheduler *s, fv_item *next) {
 static bool item_of_batch(fv_scheduler *s, fv_item *next) {
     while (s->next_item < s->batch_end) {
         int64_t number = s->next_item;
-        int     strikes = fv_claims_strikes(s->claims, number, -1, -1);
+        int     strikes = s->batch_over ? 0 : fv_claims_strikes(s->claims, number, -1, -1); /* done in spite of them */
         if (strikes && strikes <= s->share->level && s->nopen > 0) return false; /* it comes when nothing else is open */
         s->next_item++;
         if (strikes > s->share->level && !s->share->finish) {
@@ -226,7 +271,10 @@ bool fv__shared_item(fv_scheduler *s, fv_item *next) {
     int64_t nitems = s->context->bindings->nitems, size = fv_claims_batch(nitems), nbatches = batches(nitems);
     if (fv__tasks_shared(s)) return shared_single(s, next);
     if (s->suspect || fv_now() < s->again) return false;
-    if (!s->taken) s->taken = fv_calloc((size_t)nbatches + 1);
+    if (!s->taken) {
+        s->taken = fv_calloc((size_t)nbatches + 1);
+        s->order = order_batches(s, nbatches);
+    }
     for (;;) {
         if (item_of_batch(s, next)) return true;
         if (s->next_item < s->batch_end) return false;
@@ -239,13 +287,16 @@ bool fv__shared_item(fv_scheduler *s, fv_item *next) {
             return false;
         }
         if (s->walked == nbatches) return false;
-        int64_t batch = (fv_claims_first(s->claims, nbatches) + s->walked++) % nbatches;
-        if (s->taken[batch] || fv_claims_over(s->claims, batch)) continue;
+        int64_t next_batch = (fv_claims_first(s->claims, nbatches) + s->walked++) % nbatches;
+        int64_t batch = s->order ? s->order[next_batch] : next_batch;
+        bool over = fv_claims_over(s->claims, batch);
+        if (s->taken[batch] || (over && !s->share->finish)) continue; /* the last process looks at everything itself */
         s->batch = fv_claims_take(s->claims, -1, batch);
         if (!s->batch)
             s->others = true;
         else {
             s->taken[batch] = true;
+            s->batch_over = over;
             s->next_item = batch * size;
             s->batch_end = FV_MIN(s->next_item + size, nitems);
         }
@@ -258,6 +309,12 @@ bool fv__shared_items_over(const fv_scheduler *s) {
 }
 
 /* ---------------------------------------------------------------- giving back */
+
+void fv__shared_left(fv_scheduler *s, fv_claim *claim) {
+    pthread_mutex_lock(&s->mutex);
+    fv_claim_left(claim);
+    pthread_mutex_unlock(&s->mutex);
+}
 
 void fv__shared_leave(fv_scheduler *s, fv_claim *claim) {
     pthread_mutex_lock(&s->mutex);

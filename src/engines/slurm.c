@@ -210,18 +210,17 @@ static fv_slurm_job *job_named(fv_slurm_jobs *jobs, const char *name, const char
 static void take_accounting(fv_slurm_jobs *jobs, char *line) {
     const char   *step;
     fv_slurm_job *job = job_named(jobs, next_field(&line), &step);
-    const char   *state = next_field(&line), *submitted = next_field(&line), *started = next_field(&line);
-    const char   *ended = next_field(&line), *cpu = next_field(&line), *asked = next_field(&line), *used = next_field(&line);
+    const char   *state = next_field(&line), *eligible = next_field(&line), *started = next_field(&line);
+    const char   *ended = next_field(&line), *cpu = next_field(&line), *used = next_field(&line);
     const char   *cpus = next_field(&line), *node = next_field(&line);
     job->memory_used = FV_MAX(job->memory_used, parse_memory(used));
     if (*step) return;
     set_state(job, state);
     job->restarts++;
-    if (job->restarts == 0) job->submitted = parse_time(submitted);
+    if (job->restarts == 0) job->eligible = parse_time(eligible);
     job->started = parse_time(started);
     job->ended = parse_time(ended);
     job->cpu_seconds += parse_duration(cpu);
-    job->memory_asked = parse_memory(asked);
     job->cpus = atoi(cpus);
     snprintf(job->node, sizeof job->node, "%.63s", node);
 }
@@ -258,7 +257,7 @@ fv_status fv_slurm_look(const int64_t *ids, int count, fv_slurm_jobs *jobs, fv_e
     fv_bytes accounting = { 0 }, queue = { 0 };
     char    *sacct[] = {
            "sacct", "-n", "-P",         "-D",       "-j",
-           list,    "-S", "now-90days", "--format", "JobID,State,Submit,Start,End,TotalCPU,ReqMem,MaxRSS,AllocCPUS,NodeList",
+           list,    "-S", "now-90days", "--format", "JobID,State,Eligible,Start,End,TotalCPU,MaxRSS,AllocCPUS,NodeList",
            NULL
     };
     char    *squeue[] = { "squeue", "-h", "-j", list, "-t", "all", "-o", "%i|%T|%r|%N", NULL };

@@ -18,9 +18,9 @@ typedef struct fv_slurm_job { /* one job, or one element of an array */
     char           reason[64]; /* why it waits */
     char           node[64];
     int            restarts;
-    double         submitted, started, ended; /* seconds since the epoch; 0: not yet */
+    double         eligible, started, ended;  /* seconds since the epoch; 0: not yet */
     double         cpu_seconds;               /* used */
-    int64_t        memory_asked, memory_used; /* bytes; 0: not known */
+    int64_t        memory_used;               /* bytes; 0: not known */
     int            cpus;
     bool           queued; /* the queue knows it */
 } fv_slurm_job;

@@ -2,12 +2,13 @@
 import json
 import os
 import pathlib
+import sqlite3
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 import numpy as np
 import slurm
-from fovea_test import Skip, main, run, test
+from fovea_test import FOVEA, Skip, main, run, test
 
 WHY_NOT = slurm.missing()
 CLUSTER = None
@@ -51,7 +52,7 @@ def results(folder):
     found = {}
     for path in sorted(pathlib.Path(folder).rglob("*")):
         relative = path.relative_to(folder)
-        if path.is_file() and relative.parts[0] not in (".fovea", "in", "p.fov", "alone"):
+        if path.is_file() and relative.parts[0] not in (".fovea", "in", "p.fov", "alone", "site"):
             found[str(relative)] = path.read_bytes()
     return found
 
@@ -64,8 +65,29 @@ def alone(folder, text, items=0, *options):
     return results(other)
 
 
-def submit(folder, *options, code=0):
-    return run("submit", "p.fov", *options, folder=folder, code=code, environment=cluster().environment).stdout.splitlines()
+def submit(folder, *options, environment=None):
+    done = run("submit", "p.fov", "--measure", "0", *options, folder=folder,
+               environment={**cluster().environment, **(environment or {})})
+    return done.stdout.splitlines()
+
+
+FIRST = r'[ -n \"$SLURM_RESTART_COUNT\" ] || '  # start of a job
+ELEMENT = r'[ -z \"$SLURM_ARRAY_TASK_ID\" ] || '  # of an array
+
+
+def fault(folder, what, only=""):
+    """A profile that makes jobs meet a fault; the environment that finds it."""
+    where = pathlib.Path(folder, "site", "profiles")
+    where.mkdir(parents=True)
+    (where / "default.fov").write_text(f'param setup = "{only}export FOVEA_FAULT={what}"\n')
+    return {"FOVEA_SITE": str(where.parent), "XDG_CONFIG_HOME": folder}
+
+
+def stuck(folder, count):
+    """The node of the only element of the array that still runs, after all others have ended."""
+    found = elements(folder, "items")
+    left = [node for state, node in found.values() if state == "RUNNING"] if len(found) == count else []
+    return left[0] if len(left) == 1 else None
 
 
 def logs(folder):
@@ -73,19 +95,136 @@ def logs(folder):
     return "\n".join(f"{p.name}: {p.read_text()}" for p in found)
 
 
+def status(folder):
+    return json.loads(run("status", "--json", folder=folder, environment=cluster().environment).stdout)
+
+
+def job(folder, name, number=1):
+    """Slurm's number of a job of the last run."""
+    jobs = next(pathlib.Path(folder, ".fovea", "runs").glob(f"*/slurm/{number}/jobs")).read_text()
+    return next(line.split()[0] for line in jobs.splitlines() if line.split()[1] == name)
+
+
+def elements(folder, name):
+    """What the queue says of the elements of an array: {element: (state, node)}."""
+    lines = cluster().call("squeue", "-h", "-r", "-j", job(folder, name), "-t", "all", "-o", "%K %T %N").splitlines()
+    return {line.split()[0]: (line.split() + [""])[1:3] for line in lines}
+
+
+def until_finished(folder, seconds=90):
+    """Waits until the run is over, whatever number of tries it takes, and gives its status."""
+    return cluster().wait_for("the end of the run", lambda: (lambda s: s if s["over"] else None)(status(folder)), seconds)
+
+
 @test
 def a_volume_runs_as_arrays_with_merges_between(folder):
     c = cluster()
     prepare(folder, VOLUME)
     expected = alone(folder, VOLUME, 0, *CHUNK)
-    printed = submit(folder, *CHUNK, "--min-time", "0.005", "--array-size", "3", "--at-once", "2")
+    printed = submit(folder, *CHUNK, "--min-time", "0.002", "--array-size", "3", "--at-once", "2")
     jobs = [line.split() for line in pathlib.Path(folder, printed[0], "slurm", "1", "jobs").read_text().splitlines()]
-    assert [job[1] for job in jobs][-2:] == ["finish", "again"] and any(job[3] == "3" for job in jobs), jobs
-    c.idle()
+    assert [j[1] for j in jobs][-2:] == ["finish", "again"] and any(j[3] == "3" for j in jobs), jobs
+    assert any("merge" in j[1] for j in jobs), jobs
+    again = run("submit", "p.fov", *CHUNK, "--measure", "0", folder=folder, code=2, environment=c.environment)
+    assert "in the queue already" in again.stderr, again.stderr
+    end = until_finished(folder)
+    assert end["complete"] and end["tasks_repeated"] == 0 and end["tries"] == 1, end
+    assert all(s["done"] == s["tasks"] for s in end["stages"]), end["stages"]
     assert results(folder) == expected, logs(folder)
-    states = c.wait_for("accounting", lambda: set(c.call("sacct", "-n", "-X", "-o", "State").split()) == {"COMPLETED"}
-                        or None, 20)
-    assert states
+    text = run("status", folder=folder, environment=c.environment).stdout
+    assert "asked and used" in text and "would have fitted: --mem" in text, text
+    assert "finish.log" in run("logs", "--job", "finish", folder=folder, environment=c.environment).stdout
+
+
+@test
+def a_job_of_a_node_that_dies_is_queued_again_and_goes_on(folder):
+    c = cluster()
+    prepare(folder, FOLDER, 12)
+    expected = alone(folder, FOLDER, 12)
+    submit(folder, "--min-time", "0.0001", "--array-size", "2", environment=fault(folder, "item-3:1:stop", FIRST + ELEMENT))
+    running = c.wait_for("the element that hangs", lambda: stuck(folder, 2), 30)
+    c.kill_node(running)
+    try:
+        end = until_finished(folder, 120)
+    finally:
+        c.start_node(running)
+    assert end["complete"] and sum(j["requeued"] for j in end["jobs"]) >= 1, (end, logs(folder))
+    assert results(folder) == expected, logs(folder)
+    c.wait_for("the node to come back", lambda: c.call("sinfo", "-h", "-t", "idle,alloc,mix", "-o", "%D").strip() == "4", 60)
+
+
+@test
+def a_job_that_lacked_memory_is_submitted_again_with_more(folder):
+    prepare(folder, FOLDER, 12)
+    expected = alone(folder, FOLDER, 12)
+    submit(folder, "--min-time", "0.0001", "--array-size", "2", environment=fault(folder, "item-5:1:eat600"))
+    end = until_finished(folder, 90)
+    assert end["complete"] and end["tries"] == 2, (end, logs(folder))
+    assert results(folder) == expected, logs(folder)
+    asked = [pathlib.Path(p).read_text() for p in sorted(pathlib.Path(folder, ".fovea").rglob("finish.sh"))]
+    assert "--mem=384M" in asked[0] and "--mem=768M" in asked[1], asked
+
+
+@test
+def cancel_ends_all_jobs_and_the_same_command_goes_on(folder):
+    c = cluster()
+    prepare(folder, FOLDER, 12)
+    expected = alone(folder, FOLDER, 12)
+    submit(folder, "--min-time", "0.0001", "--array-size", "2", environment=fault(folder, "item-3:1:stop", FIRST + ELEMENT))
+    c.wait_for("the element that hangs", lambda: stuck(folder, 2), 30)
+    run("cancel", folder=folder, environment=c.environment)
+    c.idle()
+    assert not status(folder)["complete"] and "all.csv" not in results(folder), logs(folder)
+    submit(folder, "--min-time", "0.0001")
+    end = until_finished(folder)
+    assert end["complete"] and results(folder) == expected, logs(folder)
+
+
+@test
+def a_job_told_to_stop_before_its_time_limit_goes_on_after_the_requeue(folder):
+    c = cluster()
+    prepare(folder, FOLDER, 12)
+    expected = alone(folder, FOLDER, 12)
+    submit(folder, "--min-time", "0.0001", "--array-size", "1", "--time", "2:00:00",
+           environment=fault(folder, "item-3:1:eat1", FIRST))
+    c.wait_for("the job to start", lambda: c.call("squeue", "-h", "-j", job(folder, "finish"), "-o", "%T").strip() == "RUNNING")
+    c.wait_for("its item", lambda: list(pathlib.Path(folder, ".fovea").rglob("*.now")))
+    c.call("scancel", "--batch", "--signal=TERM", job(folder, "finish"))
+    end = until_finished(folder)
+    assert end["complete"] and end["jobs"][0]["requeued"] == 1 and end["tries"] == 1, (end, logs(folder))
+    assert results(folder) == expected, logs(folder)
+
+
+@test
+def a_pilot_does_all_in_one_allocation(folder):
+    prepare(folder, VOLUME)
+    expected = alone(folder, VOLUME, 0, *CHUNK)
+    printed = submit(folder, *CHUNK, "--pilot", "--nodes", "3", "--order", "longest")
+    assert len(pathlib.Path(folder, printed[0], "slurm", "1", "jobs").read_text().splitlines()) == 2
+    end = until_finished(folder)
+    assert end["complete"] and results(folder) == expected, logs(folder)
+    with sqlite3.connect(os.path.join(folder, printed[0], "record.db")) as db:
+        assert db.execute("select count(distinct process) from task").fetchone()[0] > 1, "one worker did all"
+
+
+@test
+def a_pilot_of_mpi_ranks_gives_the_same(folder):
+    if not os.path.exists(os.path.join(os.path.dirname(FOVEA), "fovea-mpi-mpich.so")):
+        raise Skip("the plug-in for MPICH is not built")
+    prepare(folder, VOLUME)
+    expected = alone(folder, VOLUME, 0, *CHUNK)
+    submit(folder, *CHUNK, "--pilot", "--nodes", "2", "--mpi", "pmi2")
+    end = until_finished(folder)
+    assert end["complete"] and results(folder) == expected, (end, logs(folder))
+
+
+@test
+def the_engine_slurm_waits_and_shows_the_values(folder):
+    prepare(folder, FOLDER + "\ncount(image > 128)\n", 5)
+    here = run("run", "p.fov", "--into", "here", folder=folder).stdout
+    there = run("run", "p.fov", "--engine", "slurm", folder=folder, environment=cluster().environment)
+    assert there.stdout == here and "out/04.npy" in there.stderr, there.stderr
+
 
 
 try:

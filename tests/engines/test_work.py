@@ -51,7 +51,7 @@ def prepare(folder, text, items=0):
 
 
 def freeze(folder, *options):
-    return run("submit", "p.fov", "--dry-run", *options, folder=folder).stdout.splitlines()[0]
+    return run("submit", "p.fov", "--dry-run", "--measure", "0", *options, folder=folder).stdout.splitlines()[0]
 
 
 def start(folder, run_folder, *options, place=0, places=1, environment=None):
@@ -138,6 +138,35 @@ def items_of_a_collection_are_shared_and_tables_gathered_at_the_end(folder):
     assert contents(together) == expected
     done = tasks(together, frozen)
     assert len({t[:3] for t in done}) == len(done), "a task ran twice"
+
+
+@test
+def a_frozen_run_can_be_done_by_one_process_alone_on_any_engine(folder):
+    expected, printed = alone(folder, FOLDER, 5)
+    for engine in ["threads", "processes"]:
+        other = os.path.join(folder, engine)
+        os.mkdir(other)
+        prepare(other, FOLDER, 5)
+        worker = start(other, freeze(other), "--alone", "--engine", engine)
+        output, _ = worker.communicate(timeout=60)
+        assert worker.returncode == 0 and output == printed and contents(other) == expected
+
+
+@test
+def what_to_take_first_changes_nothing_but_the_order(folder):
+    expected, _ = alone(folder, FOLDER, 9)
+    for order in ["fifo", "longest", "memory"]:
+        other = os.path.join(folder, order)
+        os.mkdir(other)
+        prepare(other, FOLDER, 9)
+        frozen = freeze(other)
+        end(start(other, frozen, "--order", order))
+        end(start(other, frozen, "--finish"))
+        assert contents(other) == expected
+        with sqlite3.connect(os.path.join(other, frozen, "record.db")) as db:
+            items = [row[0] for row in db.execute("select item from task group by item order by min(start)")]
+        first = set(items[:2]) if order == "longest" else set()  # two threads: one computes while the other reads
+        assert not first or first == {7, 8}, (order, items)
 
 
 @test

@@ -38,6 +38,19 @@ def free_ports(count):
     return ports
 
 
+def read(pid, name):
+    """A file about a process; empty if it is gone."""
+    try:
+        with open(f"/proc/{pid}/{name}", "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def parent(pid):
+    return int((read(pid, "stat").rpartition(b")")[2].split() or [0, 0])[1])
+
+
 def die_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
@@ -209,28 +222,21 @@ class Cluster:
         for entry in os.listdir("/proc"):
             if not entry.isdigit() or int(entry) == os.getpid():
                 continue
-            try:
-                with open(f"/proc/{entry}/environ", "rb") as file:
-                    if mark in file.read():
-                        found.append(int(entry))
-            except OSError:
-                continue
+            if mark in read(entry, "environ"):
+                found.append(int(entry))
         return found
 
     def kill_node(self, name):
         """A power cut of a node: its daemon and everything it runs is gone at once."""
         self.daemons[name].kill()
         self.daemons[name].wait()
-        for pid in self.ours():
+        lost = [pid for pid in self.ours() if f"SLURMD_NODENAME={name}\0".encode() in read(pid, "environ")]
+        keepers = {pid for pid in map(parent, lost) if read(pid, "comm") == b"slurmstepd\n"}
+        for pid in [*keepers, *lost]:  # those who would tell of the others' end first
             try:
-                with open(f"/proc/{pid}/environ", "rb") as file:
-                    environment = file.read()
-                with open(f"/proc/{pid}/cmdline", "rb") as file:
-                    line = file.read()
-                if f"SLURMD_NODENAME={name}\0".encode() in environment and b"slurmd\0" not in line:
-                    os.kill(pid, signal.SIGKILL)
+                os.kill(pid, signal.SIGKILL)
             except OSError:
-                continue
+                pass
 
     def stop(self):
         try:

@@ -1,0 +1,44 @@
+/* fovea status: where a submitted run is. */
+#include "cluster_options.h"
+#include "pipeline_options.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct {
+    const char *store;
+    bool        json;
+} status_options;
+
+static const fv_option options[] = {
+    FV_OPTION(status_options, store, .argument = "FOLDER", .doc = "where runs are kept; .fovea if left out"),
+    FV_OPTION(status_options, json, .doc = "print JSON"),
+    FV_OPTION_END,
+};
+
+static int run(const void *options_, int nargs, char **args) {
+    const status_options *o = options_;
+    fv_error              error = { 0 };
+    char                 *run_folder, *text = NULL;
+    fv_status             status = fv_cluster_find(o->store, nargs ? args[0] : NULL, &run_folder, &error);
+    if (status == FV_OK) status = fv_cluster_status(run_folder, o->json ? FV_FORM_JSON : FV_FORM_TEXT, &text, &error);
+    if (status == FV_OK) fputs(text, stdout);
+    free(text);
+    free(run_folder);
+    return status == FV_OK ? FV_EXIT_WELL : fv_explain("status", NULL, status, &error);
+}
+
+const fv_command fv_cmd_status = {
+    .name = "status",
+    .brief = "show where a submitted run is",
+    .usage = "[RUN]",
+    .least = 0,
+    .most = 1,
+    .doc =
+        "Jobs and tasks that wait, run, are done, have failed or were queued again. After the end: what was asked and what was "
+        "used, how busy the workers were, and the request that would have fitted.\n"
+        "RUN is the folder of a run or the begin of its name; the one submitted last if left out.",
+    .examples = "fovea status\nfovea status 0123 --json",
+    .options = options,
+    .options_size = sizeof(status_options),
+    .run = run,
+};
