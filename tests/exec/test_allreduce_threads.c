@@ -15,8 +15,8 @@ static float *random_values(int64_t n, uint64_t *state) {
 
 /* The tree as the header describes it, written down recursively. */
 static float tree_sum(float *const *blocks, int count, int64_t first, int level, int64_t at) {
-    int64_t half = (int64_t)1 << (level - 1);
     if (level == 0) return blocks[first][at];
+    int64_t half = (int64_t)1 << (level - 1);
     if (first + half >= count) return tree_sum(blocks, count, first, level - 1, at);
     return tree_sum(blocks, count, first, level - 1, at) + tree_sum(blocks, count, first + half, level - 1, at);
 }
