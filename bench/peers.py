@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Fovea and its peers side by side, in one run: medians of wall times, and ratios.
 
-    bench/peers.py [NAME ...]      names: foam foam400 nifti gaussian label tasks
+    bench/peers.py [NAME ...]      names: foam foam400 nifti gaussian label distance cells tasks
 
 The peers are Debian's: scipy, dask, OpenCV, nibabel. Each is given the same data and all cores it can use.
 """
@@ -181,6 +181,80 @@ def bench_label(folder):
         f"(processor time {(time.process_time() - used) / cpu:.1f}x)")
 
 
+def bench_distance(folder):
+    from scipy import ndimage
+    lines = subprocess.run([str(BUILD / "bench" / "bench_distance"), folder], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+    mask = np.fromfile(os.path.join(folder, "blobs.raw"), dtype=bool).reshape(256, 256, 256)
+    for start, sampling, target in (("distance 256^3  ", None, ">= 80x"), ("distance 256^3, spacing 2.5 1 1", [2.5, 1, 1], ">= 20x"),
+                                    ("distance 256^3, spacing in no simple", [1.7320508, 1.4142135, 1], ">= 20x")):
+        [line] = [l for l in lines if l.startswith(start)]
+        own, cpu = float(line.split("ms")[1]) / 1e3, float(line.split(")")[1].split("ms")[0]) / 1e3
+        used = time.process_time()
+        peer = clock(lambda: ndimage.distance_transform_edt(mask, sampling=sampling), 1)
+        row(f"distance 256^3, sampling {sampling} (own time)", "scipy", peer, own, target,
+            f"(processor time {(time.process_time() - used) / cpu:.0f}x)")
+    try:
+        import edt
+        row("distance 256^3 (own time)", "edt, 2 threads", clock(lambda: edt.edt(mask, parallel=2), 3), own, "> 1x")
+    except ImportError:
+        print("edt is not installed: not compared")
+
+
+def cells_with_skimage(path):
+    from scipy import ndimage
+    from skimage.feature import peak_local_max
+    from skimage.filters import threshold_otsu
+    from skimage.segmentation import watershed
+    image = np.load(path)
+    mask = image > threshold_otsu(image)
+    distance = ndimage.distance_transform_edt(mask)
+    markers = np.zeros(image.shape, np.int32)
+    peaks = peak_local_max(distance, min_distance=5, exclude_border=False)
+    markers[tuple(peaks.T)] = np.arange(1, len(peaks) + 1)
+    return watershed(-distance, markers, mask=mask).max()
+
+
+def cells_with_opencv(path):
+    import cv2
+    image = np.load(path)
+    _, mask = cv2.threshold(image, 0, 255, cv2.THRESH_BINARY | cv2.THRESH_OTSU)
+    distance = cv2.distanceTransform(mask, cv2.DIST_L2, 5)
+    peaks = ((distance == cv2.dilate(distance, np.ones((11, 11)))) & (distance > 0)).astype(np.uint8)
+    _, markers = cv2.connectedComponents(peaks)
+    markers += 1
+    markers[(mask > 0) & (peaks == 0)] = 0
+    return cv2.watershed(cv2.merge([image] * 3), markers).max()
+
+
+def bench_cells(folder):
+    """64 images: the chain on two processes each, beside the operators' own time and the whole command."""
+    for index in range(64):
+        fovea("run", "-q", "-e", f'phantom("cells", [1000, 1000], seed = {index}) |> write("cells{index:02}.npy")', folder=folder)
+    paths = sorted(str(p) for p in pathlib.Path(folder).glob("cells*.npy"))
+    np.stack([np.load(p) > 100 for p in paths]).tofile(os.path.join(folder, "masks.raw"))
+    words = subprocess.run([str(BUILD / "bench" / "bench_cells"), os.path.join(folder, "masks.raw")], stdout=subprocess.PIPE, text=True, check=True).stdout
+    print(words, end="")
+    own = float(words.splitlines()[-1].split("together")[1].split()[0]) / 1e3
+    text = ('a = read("cells*.npy")\nk = a > otsu(a)\nd = distance(k)\n'
+            'write(measure(watershed(0 - d, label(peaks(d, min_distance = 5, exclude_border = false)), k)), "cells.csv")')
+    whole = clock(lambda: fovea("run", "-q", "--fresh", "--overwrite", "-e", text, folder=folder), 3)
+    def half_the_processor_time(function):  # what two processes would take on a machine of their own
+        function(paths[0])
+        used = time.process_time()
+        for path in paths[:16]:
+            function(path)
+        return (time.process_time() - used) * len(paths) / 16 / 2
+
+    import cv2
+    cv2.setNumThreads(1)
+    skimage, opencv = half_the_processor_time(cells_with_skimage), half_the_processor_time(cells_with_opencv)
+    with multiprocessing.Pool(2) as pool:
+        wall = clock(lambda: pool.map(cells_with_skimage, paths, chunksize=1), 1)
+    row("64 x 1000^2 distance, peaks, watershed (own)", "skimage, 2 processes", skimage, own, ">= 15x", "(processor time; ours without otsu)")
+    row("64 x 1000^2 distance, peaks, watershed (own)", "OpenCV, 2 processes", opencv, own, ">= 4x", "(processor time; ours without otsu)")
+    row("64 x 1000^2 the same, whole command", "skimage, 2 processes", wall, whole, "", "(reads files, measures, writes a table)")
+
+
 def bench_tasks(folder):
     facts = []
     seconds = clock(lambda: facts.append(json.loads(fovea("run", "--json", "--fresh", "-e", "sum(ones([1000000, 4]))", "--chunk", "1x4", folder=folder))), 1)
@@ -195,7 +269,7 @@ def bench_tasks(folder):
 
 
 def main():
-    names = sys.argv[1:] or ["foam", "foam400", "nifti", "gaussian", "label", "tasks"]
+    names = sys.argv[1:] or ["foam", "foam400", "nifti", "gaussian", "label", "distance", "cells", "tasks"]
     for name in names:
         folder = tempfile.mkdtemp(prefix="fovea-bench-")
         try:

@@ -62,9 +62,9 @@ static size_t lay_out(box *x, const fv_image_type *image, const fv_region *regio
     x->group_stride = stride;
     x->cells = x->groups * stride;
     x->rows = x->groups * x->size[0] * x->size[1];
-    x->room = x->stride[0] + x->stride[1] + 64; /* offsets reach beyond the first and last cell */
     x->wide = fv_dtype_size(image->dtype) == 8;
     set_offsets(x, connectivity);
+    x->room = -x->offset[0] + 64; /* neighbours lie beyond the first and last cell */
     fv_scratch pieces = { scratch, 0 };
     int64_t    key = x->wide ? 8 : 4, all = x->cells + 2 * x->room;
     char      *mask = fv_scratch_take(&pieces, all * key), *now = fv_scratch_take(&pieces, all * key);

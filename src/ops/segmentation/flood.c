@@ -3,6 +3,8 @@
 #include "kernels/keys.h"
 #include "op/scratch.h"
 
+#define BLOCK 64 /* cells of a row that are looked at together */
+
 enum { OWN, HALO, MARKED }; /* kinds of cells, and of regions: closed, open, marked */
 
 /* ---------------------------------------------------------------- geometry */
@@ -43,14 +45,16 @@ size_t fv__flood_init(fv__flood *f, const fv_image_type *image, const fv_region 
     f->cells = f->groups * stride;
     f->wide = fv_dtype_size(image->dtype) == 8 || image->dtype == FV_INT32 || image->dtype == FV_UINT32;
     set_offsets(f, connectivity);
+    f->nblocks = f->groups * f->size[0] * f->size[1] * ((f->size[2] + BLOCK - 1) / BLOCK);
     fv_scratch pieces = { scratch, 0 };
-    int64_t    room = stride + 64; /* offsets and vectors reach beyond the first and last cell */
+    int64_t    room = f->room = -f->offset[0] + BLOCK; /* neighbours and vectors reach beyond the first and last cell */
     int64_t    key = f->wide ? 8 : 4, edges = voxels / 2 + (f->cells - voxels) + 1;
     char      *keys = fv_scratch_take(&pieces, (f->cells + 2 * room) * key);
     uint32_t  *nodes = fv_scratch_take(&pieces, (f->cells + 2 * room) * 4);
     f->key = keys ? keys + room * key : NULL;
     f->node = nodes ? nodes + room : NULL;
     f->kind = fv_scratch_take(&pieces, f->cells);
+    f->block = fv_scratch_take(&pieces, f->nblocks * (int64_t)sizeof *f->block);
     f->up = fv_scratch_take(&pieces, f->cells * 4);
     f->seat = fv_scratch_take(&pieces, f->cells * 4);
     f->active = fv_scratch_take(&pieces, f->cells * 4);
@@ -115,25 +119,37 @@ static void load_row(fv__flood *f, const fv_block *image, const fv_block *mask, 
     if (mask) mask_keys(to, f->wide, fv_block_at(mask, start), mask->stride[x], n);
 }
 
+/* A row of cells from -pad on: what lies in low..high is read, the others are no voxels. */
+static void fill_row(fv__flood *f, const fv_block *image, const fv_block *mask, int64_t *position, int64_t first, int64_t low,
+                     int64_t high) {
+    int64_t size = f->wide ? 8 : 4, from = -f->pad[2], to = f->size[2] + f->pad[2];
+    char   *row = (char *)f->key + first * size;
+    memset(row + from * size, 0xff, (size_t)((low - from) * size));
+    memset(row + high * size, 0xff, (size_t)((to - high) * size));
+    position[f->axis[2]] = f->own.start[f->axis[2]] + low;
+    if (high > low) load_row(f, image, mask, position, first + low, high - low);
+}
+
 static void load_image(fv__flood *f, const fv_block *image, const fv_block *mask) {
-    size_t           size = f->wide ? 8 : 4;
-    int64_t          room = f->group_stride + 64, position[FV_MAX_DIMS];
+    int64_t          size = f->wide ? 8 : 4, position[FV_MAX_DIMS];
     const fv_region *there = &image->region;
-    memset((char *)f->key - room * (int64_t)size, 0xff, (size_t)(f->cells + 2 * room) * size);
+    memset((char *)f->key - f->room * size, 0xff, (size_t)(f->room * size));
+    memset((char *)f->key + f->cells * size, 0xff, (size_t)(f->room * size));
     int64_t low[3] = { 0 }, high[3] = { 1, 1, 1 }; /* from the first own voxel on */
     for (int d = 0; d < 3; d++) {
         if (f->axis[d] < 0) continue;
         low[d] = FV_MAX(there->start[f->axis[d]] - f->own.start[f->axis[d]], -f->pad[d]);
         high[d] = FV_MIN(there->start[f->axis[d]] + there->size[f->axis[d]] - f->own.start[f->axis[d]], f->size[d] + f->pad[d]);
+        f->has_halo = f->has_halo || low[d] < 0 || high[d] > f->size[d];
     }
     for (int64_t group = 0; group < f->groups; group++) {
         group_position(f, group, position);
-        for (int64_t z = low[0]; z < high[0]; z++)
-            for (int64_t y = low[1]; y < high[1]; y++) {
+        for (int64_t z = -f->pad[0]; z < f->size[0] + f->pad[0]; z++)
+            for (int64_t y = -f->pad[1]; y < f->size[1] + f->pad[1]; y++) {
+                bool inside = z >= low[0] && z < high[0] && y >= low[1] && y < high[1];
                 if (f->axis[0] >= 0) position[f->axis[0]] = f->own.start[f->axis[0]] + z;
                 if (f->axis[1] >= 0) position[f->axis[1]] = f->own.start[f->axis[1]] + y;
-                position[f->axis[2]] = f->own.start[f->axis[2]] + low[2];
-                load_row(f, image, mask, position, first_cell(f, group, z, y) + low[2], high[2] - low[2]);
+                fill_row(f, image, mask, position, first_cell(f, group, z, y), low[2], inside ? high[2] : low[2]);
             }
     }
 }
@@ -160,21 +176,20 @@ static uint32_t flatten(uint32_t *link, uint32_t from) {
 static int64_t list_border(fv__flood *f, bool closed_only) {
     int64_t  count = 0;
     uint32_t most = closed_only ? (uint32_t)f->closed : FV__NO_NODE;
-    for (int64_t group = 0; group < f->groups; group++)
-        for (int64_t z = 0; z < f->size[0]; z++)
-            for (int64_t y = 0; y < f->size[1]; y++)
-                for (int64_t from = 0; from < f->size[2]; from += 256) {
-                    int64_t         cell = first_cell(f, group, z, y) + from, n = FV_MIN(256, f->size[2] - from);
-                    const uint32_t *node = f->node + cell;
-                    uint32_t        differs[256];
-                    for (int64_t i = 0; i < n; i++) differs[i] = 0;
-                    for (int k = 0; k < f->noffsets; k++) {
-                        const uint32_t *near = node + f->offset[k];
-                        for (int64_t i = 0; i < n; i++) differs[i] |= near[i] != node[i] && near[i] != FV__NO_NODE;
-                    }
-                    for (int64_t i = 0; i < n; i++)
-                        if (differs[i] && node[i] < most) f->active[count++] = (uint32_t)(cell + i);
-                }
+    for (int64_t b = 0; b < f->nblocks; b++) {
+        int64_t         cell = f->block[b].first, n = f->block[b].count;
+        const uint32_t *node = f->node + cell;
+        uint32_t        differs[BLOCK], any = 0;
+        for (int64_t i = 0; i < n; i++) any |= node[i] < most;
+        if (!any) continue;
+        for (int64_t i = 0; i < BLOCK; i++) differs[i] = 0;
+        for (int k = 0; k < f->noffsets; k++) {
+            const uint32_t *near = node + f->offset[k];
+            for (int64_t i = 0; i < BLOCK; i++) differs[i] |= (near[i] != node[i]) & (near[i] != FV__NO_NODE);
+        }
+        for (int64_t i = 0; i < n; i++)
+            if (differs[i] && node[i] < most) f->active[count++] = (uint32_t)(cell + i);
+    }
     return count;
 }
 
@@ -212,64 +227,116 @@ static void mark_row(uint8_t *restrict to, uint32_t *restrict node, uint32_t fir
     }
 }
 
-static void halo_cells(fv__flood *f, int64_t from, int64_t to) {
+/* Calls visit for the cells between own rows, where halo may be. */
+static void each_gap(fv__flood *f, void (*visit)(fv__flood *f, int64_t from, int64_t to, uint32_t *count), uint32_t *count) {
+    int64_t done = 0;
+    for (int64_t group = 0; group < f->groups; group++)
+        for (int64_t z = 0; z < f->size[0]; z++)
+            for (int64_t y = 0; y < f->size[1]; y++) {
+                int64_t first = first_cell(f, group, z, y);
+                visit(f, done, first, count);
+                done = first + f->size[2];
+            }
+    visit(f, done, f->cells, count);
+}
+
+static void point_halo(fv__flood *f, int64_t from, int64_t to, uint32_t *count) {
+    (void)count;
     for (int64_t i = from; i < to; i++) {
-        bool there = i >= 0 && i < f->cells && key_is_set(f, i);
+        bool there = f->has_halo && key_is_set(f, i);
         f->node[i] = there ? (uint32_t)i : FV__NO_NODE;
         if (there) f->kind[i] = HALO;
     }
 }
 
-/* Links every own voxel to its lowest neighbour, markers and halo to themselves. */
+/* Links the voxels of a row to their lowest neighbours, markers to themselves, and notes the blocks that have any. */
+static void point_row(fv__flood *f, int64_t first, const char *markers, size_t size, int64_t stride) {
+    for (int64_t from = 0; from < f->size[2]; from += BLOCK) {
+        int64_t cell = first + from, n = FV_MIN(BLOCK, f->size[2] - from);
+        if (!(f->wide ? point_block_wide(f, cell, n) : point_block_narrow(f, cell, n))) {
+            memset(f->node + cell, 0xff, (size_t)n * sizeof *f->node);
+            continue;
+        }
+        f->block[f->nblocks++] = (fv__flood_block){ (uint32_t)cell, (uint32_t)n };
+        mark_row(f->kind + cell, f->node + cell, (uint32_t)cell, markers + from * stride * (int64_t)size, size, stride, n);
+    }
+}
+
 static void point(fv__flood *f, const fv_block *markers) {
-    size_t  size = fv_dtype_size(markers->dtype);
-    int64_t room = f->group_stride + 64, done = -room; /* cells between own rows are halo, or nothing */
+    memset(f->node - f->room, 0xff, (size_t)f->room * sizeof *f->node);
+    memset(f->node + f->cells, 0xff, (size_t)f->room * sizeof *f->node);
+    f->nblocks = 0;
     for (int64_t group = 0; group < f->groups; group++)
         for (int64_t z = 0; z < f->size[0]; z++)
             for (int64_t y = 0; y < f->size[1]; y++) {
                 int64_t first = first_cell(f, group, z, y), position[FV_MAX_DIMS];
-                halo_cells(f, done, first);
-                if (f->wide) point_row_wide(f, first, f->size[2]);
-                else point_row_narrow(f, first, f->size[2]);
                 fv__flood_position(f, first, position);
-                mark_row(f->kind + first, f->node + first, (uint32_t)first, fv_block_at(markers, position), size,
-                         markers->stride[f->axis[2]], f->size[2]);
-                done = first + f->size[2];
+                point_row(f, first, fv_block_at(markers, position), fv_dtype_size(markers->dtype), markers->stride[f->axis[2]]);
             }
-    halo_cells(f, done, f->cells + room);
+    each_gap(f, point_halo, NULL);
 }
 
-/* Follows links from a cell to its root; of two cells that link to each other the first is the root. */
-static uint32_t find_root(uint32_t *node, uint32_t from) {
-    uint32_t root = from, next;
-    while ((next = node[root]) != root) {
-        if (node[next] == root) {
-            root = FV_MIN(root, next);
-            node[root] = root;
-            break;
+/* Shortens the links of own voxels by one step, from the first to the last or back. Links go to neighbours at first, so behind
+ * them most are short already. Of two cells that link to each other the first becomes a root, when it is met going forwards. */
+static void shorten(fv__flood *f, bool back) {
+    uint32_t *node = f->node;
+    for (int64_t b = 0; b < f->nblocks; b++) {
+        fv__flood_block block = f->block[back ? f->nblocks - 1 - b : b];
+        for (uint32_t i = 0; i < block.count; i++) {
+            uint32_t v = block.first + (back ? block.count - 1 - i : i), link = node[v], to = link == FV__NO_NODE ? v : link;
+            uint32_t next = node[to];
+            node[v] = next == v && v < to ? v : next; /* what is no voxel stays none */
         }
-        root = next;
     }
-    while (node[from] != root) {
-        next = node[from];
+}
+
+/* Follows links from a cell to its root, and links all on the way to it. */
+static uint32_t find_root(uint32_t *node, uint32_t from) {
+    uint32_t root = node[from], next;
+    while ((next = node[root]) != root) root = next;
+    while ((next = node[from]) != root) {
         node[from] = root;
         from = next;
     }
     return root;
 }
 
-/* From links between cells to numbers of regions. A root's name is its kind and its number among these. */
+static uint32_t number_of(const fv__flood *f, const uint32_t *base, uint32_t root) {
+    return base[f->active[root] >> 30] + (f->active[root] & 0x3fffffff);
+}
+
+static void name_halo(fv__flood *f, int64_t from, int64_t to, uint32_t *count) {
+    for (int64_t v = from; v < to; v++)
+        if (f->node[v] != FV__NO_NODE) f->active[v] = (uint32_t)HALO << 30 | count[HALO]++;
+}
+
+static void number_halo(fv__flood *f, int64_t from, int64_t to, uint32_t *base) {
+    for (int64_t v = from; v < to; v++)
+        if (f->node[v] != FV__NO_NODE) {
+            f->node[v] = number_of(f, base, (uint32_t)v);
+            f->seat[f->node[v]] = (uint32_t)v;
+        }
+}
+
+/* From links between cells to numbers of regions. A root's name (in active) is its kind and its number among these. */
 static void number(fv__flood *f) {
-    uint32_t *name = f->active, count[3] = { 0 };
-    for (uint32_t v = 0; v < f->cells; v++)
-        if (f->node[v] != FV__NO_NODE && find_root(f->node, v) == v) name[v] = (uint32_t)f->kind[v] << 30 | count[f->kind[v]]++;
+    uint32_t count[3] = { 0 };
+    shorten(f, false);
+    shorten(f, true);
+    for (int64_t b = 0; b < f->nblocks; b++)
+        for (uint32_t v = f->block[b].first; v < f->block[b].first + f->block[b].count; v++)
+            if (f->node[v] != FV__NO_NODE && find_root(f->node, v) == v)
+                f->active[v] = (uint32_t)f->kind[v] << 30 | count[f->kind[v]]++;
+    if (f->has_halo) each_gap(f, name_halo, count);
     uint32_t base[3] = { 0, count[OWN], count[OWN] + count[HALO] };
-    for (uint32_t v = 0; v < f->cells; v++) {
-        uint32_t root = f->node[v];
-        if (root == FV__NO_NODE) continue;
-        f->node[v] = base[name[root] >> 30] + (name[root] & 0x3fffffff);
-        if (root == v) f->seat[f->node[v]] = v;
-    }
+    for (int64_t b = 0; b < f->nblocks; b++)
+        for (uint32_t v = f->block[b].first; v < f->block[b].first + f->block[b].count; v++) {
+            uint32_t root = f->node[v];
+            if (root == FV__NO_NODE) continue;
+            f->node[v] = number_of(f, base, root);
+            if (root == v) f->seat[f->node[v]] = v;
+        }
+    if (f->has_halo) each_gap(f, number_halo, base);
     f->closed = count[OWN];
     f->open = count[HALO];
     f->marked = count[MARKED];
@@ -285,11 +352,11 @@ void fv__flood_load(fv__flood *f, const fv_block *image, const fv_block *markers
 void fv__flood_join(fv__flood *f) {
     if (f->wide) join_wide(f);
     else join_narrow(f);
-    for (int64_t v = 0; v < f->cells; v++)
-        if (f->node[v] != FV__NO_NODE) f->node[v] = f->up[f->node[v]];
 }
 
 void fv__flood_keep(fv__flood *f, fv_bytes *edges) {
+    for (int64_t v = 0; v < f->cells; v++)
+        if (f->node[v] != FV__NO_NODE) f->node[v] = f->up[f->node[v]];
     if (f->wide) keep_wide(f, edges);
     else keep_narrow(f, edges);
 }

@@ -12,7 +12,8 @@
  * or has no neighbours left.
  *
  *     1. fv__flood_init lays out the box.  2. fv__flood_load reads it.  3. fv__flood_join finds the regions.
- *     4. node[cell] is then a cell's region. fv__flood_keep lists the edges between open and marked regions that matter.
+ *     4. up[node[cell]] is then a cell's region. fv__flood_keep makes that node[cell] itself and lists the edges between open
+ *        and marked regions that matter.
  */
 #ifndef FV_FLOOD_H
 #define FV_FLOOD_H
@@ -21,6 +22,8 @@
 
 #define FV__NO_NODE UINT32_MAX
 #define FV__MOST_CELLS ((int64_t)1 << 30)
+
+typedef struct fv__flood_block { uint32_t first, count; } fv__flood_block; /* cells */
 
 typedef struct fv__flood {
     const fv_image_type *image;
@@ -31,6 +34,10 @@ typedef struct fv__flood {
     int64_t   stride[3], group_stride;        /* in cells */
     int       noffsets;                       /* neighbours, in raster order; the second half lies behind a voxel */
     int64_t   offset[26];
+    bool      has_halo;
+    int64_t   room;    /* cells before the first and behind the last that may be looked at */
+    fv__flood_block *block; /* parts of own rows that have voxels */
+    int64_t   nblocks;
     bool      wide;    /* keys are uint64_t, else uint32_t */
     void     *key;     /* per cell, ordered as the values are; all ones: no voxel */
     uint32_t *node;    /* per cell: a region's number, or FV__NO_NODE */

@@ -211,6 +211,7 @@ static fv_status run(fv_run *r, fv_error *error) {
         find_candidates(r, rows.position, b.spatial, b.nspatial, row, n);
         memcpy(position, rows.position, sizeof position);
         for (int64_t i = 0; i < n; i++) {
+            if (i + 8 <= n && !memcmp(row + i, "\0\0\0\0\0\0\0", 8)) i += 7; /* most are none */
             if (!row[i]) continue;
             position[last] = rows.position[last] + i;
             set_box(&b, &r->need, position, p->min_distance);

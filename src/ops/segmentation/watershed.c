@@ -199,15 +199,16 @@ static size_t flood_scratch(const fv_need *n) {
     return fv__flood_init(&f, &n->in[0]->image, &chunk, connectivity(n), NULL);
 }
 
-/* Labels of open and marked regions, in memory that joining no longer needs (8 bytes fit where edges were). */
+/* Labels of all regions, in memory that joining no longer needs (8 bytes fit where edges were). */
 static fv_status find_labels(const fv_run *r, const fv__flood *f, int64_t chunk, int64_t *labels, fv_error *error) {
     const void *data = NULL;
     size_t      size = 0;
     if (f->open) FV_TRY(r->results->get(r->results, chunk, &data, &size, error));
     if (size != (size_t)f->open * sizeof *labels)
         return fv_fail(error, FV_ERROR_INTERNAL, "the labels of chunk %lld do not fit its regions", (long long)chunk);
-    if (size) memcpy(labels, data, size);
-    for (int64_t i = 0; i < f->marked; i++) labels[f->open + i] = marker_of(f, r->in[1], f->closed + f->open + i);
+    if (size) memcpy(labels + f->closed, data, size);
+    for (int64_t i = f->closed + f->open; i < f->closed + f->open + f->marked; i++) labels[i] = marker_of(f, r->in[1], i);
+    for (int64_t i = 0; i < f->closed; i++) labels[i] = f->up[i] < f->closed ? 0 : labels[f->up[i]];
     return FV_OK;
 }
 
@@ -217,7 +218,7 @@ static uint64_t key_at(const fv__flood *f, int64_t cell) {
 
 static int64_t label_at(const fv__flood *f, const int64_t *labels, int64_t cell) {
     uint32_t node = f->node[cell];
-    return node == FV__NO_NODE || node < f->closed ? 0 : labels[node - f->closed];
+    return node == FV__NO_NODE ? 0 : labels[node];
 }
 
 static bool is_marker(const fv__flood *f, const fv_block *markers, int64_t cell) {
@@ -239,19 +240,26 @@ static bool on_line(const fv__flood *f, const fv_block *markers, const int64_t *
     return false;
 }
 
-#define PAINT(type)                                                                                              \
-    for (int64_t i = 0; i < n; i++) {                                                                            \
-        uint32_t node = f->node[cell + i * step];                                                                \
-        ((type *)to)[i * stride] = node == FV__NO_NODE || node < f->closed ? 0 : (type)labels[node - f->closed]; \
-    }                                                                                                            \
+#define PAINT(type)                                                                    \
+    for (int64_t i = 0; i < n; i++)                                                    \
+        ((type *)to)[i * stride] = node[i] == FV__NO_NODE ? 0 : (type)labels[node[i]]; \
     break;
-static void paint_row(const fv__flood *f, const int64_t *labels, int64_t cell, int64_t step, void *to, size_t size,
-                      int64_t stride, int64_t n) {
+static void paint_cells(const uint32_t *node, const int64_t *labels, void *to, size_t size, int64_t stride, int64_t n) {
     switch (size) {
     case 1: PAINT(uint8_t)
     case 2: PAINT(uint16_t)
     case 4: PAINT(uint32_t)
     default: PAINT(uint64_t)
+    }
+}
+
+static void paint_row(const uint32_t *node, const int64_t *labels, char *to, size_t size, int64_t stride, int64_t n) {
+    for (int64_t from = 0; from < n; from += 64) {
+        int64_t  count = FV_MIN(64, n - from);
+        uint32_t all = FV__NO_NODE;
+        for (int64_t i = 0; i < count; i++) all &= node[from + i];
+        if (all == FV__NO_NODE && stride == 1) memset(to + from * (int64_t)size, 0, (size_t)count * size);
+        else paint_cells(node + from, labels, to + from * stride * (int64_t)size, size, stride, count);
     }
 }
 
@@ -269,7 +277,7 @@ static void paint(const fv_run *r, const fv__flood *f, const fv_region *part, co
             position[last] += i;
             int64_t cell = cell_at(f, position);
             char   *to = fv_block_at(r->out, position);
-            paint_row(f, labels, cell, 1, to, size, stride, n);
+            paint_row(f->node + cell, labels, to, size, stride, n);
             for (int64_t x = 0; line && x < n; x++)
                 if (label_at(f, labels, cell + x) && on_line(f, r->in[1], labels, cell + x))
                     memset(to + x * stride * (int64_t)size, 0, size);
