@@ -13,7 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LONGEST_NAP 1e-3
+#define HUNGRY_NAP 0.2e-3 /* while a worker waits for a job */
+#define BUSY_NAP 5e-3
 #define IDLE_NAP 10e-3
 
 typedef struct open_item {
@@ -288,6 +289,13 @@ static void leave_now(follower *f) {
     _exit(1);
 }
 
+static bool hungry(follower *f) {
+    pthread_mutex_lock(&f->mutex);
+    bool waits = !f->first && f->running < f->workers;
+    pthread_mutex_unlock(&f->mutex);
+    return waits;
+}
+
 static void serve(follower *f) {
     double pause = 20e-6, heard = fv_now(), looked = heard;
     for (bool over = false; !over;) {
@@ -304,7 +312,7 @@ static void serve(follower *f) {
             pause = 20e-6;
         } else {
             nap(f, pause);
-            pause = FV_MIN(1.5 * pause, LONGEST_NAP);
+            pause = FV_MIN(1.5 * pause, hungry(f) ? HUNGRY_NAP : BUSY_NAP);
         }
         send_answers(f);
         double now = fv_now();

@@ -16,9 +16,12 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-#define LONGEST_NAP 0.5e-3
-#define MOST_ADVANCE 64
-#define WORK_AHEAD 4e-3    /* seconds of short tasks that a rank has in advance */
+#define SHORT_NAP 20e-6
+#define LONG_NAP 0.2e-3    /* while tasks are short or not known; longer for longer ones, up to */
+#define LONGEST_NAP 3e-3
+#define MOST_ADVANCE 1024
+#define WORK_AHEAD 5e-3    /* seconds of short tasks that a rank has in advance: other processes may hold up ours for so long */
+#define LEAST_TASK 5e-6    /* seconds that any task takes */
 #define LONG_TASK 50e-3    /* of such, none */
 #define SILENCE 60.0       /* seconds after which a rank elsewhere counts as lost */
 #define LAST_SECONDS 10.0  /* that tasks have to end after a request to stop */
@@ -26,6 +29,7 @@
 typedef struct sent {
     fv_job job;
     bool   out;
+    int    next; /* free ticket; -1: none */
 } sent;
 
 typedef struct other { /* a rank that is not ours */
@@ -33,7 +37,7 @@ typedef struct other { /* a rank that is not ours */
     int64_t memory;
     bool    ready, closed, dead;
     sent   *tickets; /* room grows with what was in use at once */
-    int     out, capacity;
+    int     out, capacity, unused; /* unused: first free ticket; -1: none */
     double  heard, task_seconds; /* of a task, smoothed; 0: not known yet */
 } other;
 
@@ -164,13 +168,15 @@ static void add_sinks(fv_bytes *letter, const fv_instance *instance) {
 }
 
 static int64_t new_ticket(other *o, const fv_job *job) {
-    int at = 0;
-    while (at < o->capacity && o->tickets[at].out) at++;
-    if (at == o->capacity) {
-        o->capacity = o->capacity ? 2 * o->capacity : 16;
+    if (o->unused < 0) {
+        int first = o->capacity;
+        o->capacity = FV_MAX(2 * first, 16);
         o->tickets = fv_realloc(o->tickets, (size_t)o->capacity * sizeof *o->tickets);
-        for (int i = at; i < o->capacity; i++) o->tickets[i].out = false;
+        for (int i = first; i < o->capacity; i++) o->tickets[i] = (sent){ .next = i + 1 < o->capacity ? i + 1 : -1 };
+        o->unused = first;
     }
+    int at = o->unused;
+    o->unused = o->tickets[at].next;
     o->tickets[at] = (sent){ .job = *job, .out = true };
     o->out++;
     return at;
@@ -198,7 +204,7 @@ static bool give_jobs(leader *l, int rank, bool *gave) {
     int64_t  item = -1;
     fv_offer offer = FV_OFFER_LATER;
     fv_job   job;
-    while (o->out < wanted(o) && (offer = fv_scheduler_ask(l->scheduler, rank, &job)) == FV_OFFER_JOB) {
+    while (o->out < wanted(o) && (offer = fv_scheduler_ask(l->scheduler, rank, o->out >= o->workers, &job)) == FV_OFFER_JOB) {
         if (job.kind == FV_JOB_OPEN) add_errand(l, &(errand){ .job = job });
         else add_job(&letter, o, &job, &item);
         *gave = true;
@@ -221,11 +227,12 @@ static void take_done(leader *l, int rank, const uint8_t *at, const uint8_t *end
             memcpy(&e.error, at, sizeof e.error);
             at += sizeof e.error;
         }
-        o->tickets[done.ticket].out = false;
+        o->tickets[done.ticket] = (sent){ .next = o->unused };
+        o->unused = (int)done.ticket;
         o->out--;
         e.job.facts = done.facts;
         e.worker = rank * fv_crew_threads(l->others[rank].workers) + done.worker;
-        double seconds = done.facts.read + done.facts.compute + done.facts.write;
+        double seconds = FV_MAX(done.facts.read + done.facts.compute + done.facts.write, LEAST_TASK);
         if (e.job.kind == FV_JOB_TASK) o->task_seconds = o->task_seconds > 0 ? 0.8 * o->task_seconds + 0.2 * seconds : seconds;
         if (e.job.kind == FV_JOB_END) add_errand(l, &e); /* names files */
         else fv_scheduler_done(l->scheduler, &e.job, e.worker, e.status, &e.error);
@@ -303,9 +310,19 @@ static void look_around(leader *l) {
     }
 }
 
-static void nap(double *pause) {
+/* Long enough to cost nothing, short enough that a rank that waits for a job loses little of its time. */
+static double longest_nap(const leader *l) {
+    double longest = LONGEST_NAP;
+    for (int r = 1; r < l->ranks->size; r++) {
+        double t = l->others[r].task_seconds;
+        longest = FV_MIN(longest, t <= 0 ? LONG_NAP : FV_MAX(LONG_NAP, t * (t > LONG_TASK ? 0.02 : 0.1)));
+    }
+    return longest;
+}
+
+static void nap(const leader *l, double *pause) {
     nanosleep(&(struct timespec){ 0, (long)(*pause * 1e9) }, NULL);
-    *pause = FV_MIN(1.5 * *pause, LONGEST_NAP);
+    *pause = FV_MIN(1.5 * *pause, longest_nap(l));
 }
 
 /* ---------------------------------------------------------------- a run */
@@ -319,9 +336,9 @@ static fv_status begin(leader *l, const char *run_folder, int64_t memory, fv_err
     fv_bytes_append(&letter, run_folder, strlen(run_folder) + 1);
     for (int r = 1; r < l->ranks->size; r++) l->ranks->mpi->send(r, letter.data, letter.size);
     fv_bytes_release(&letter);
-    double pause = 50e-6;
+    double pause = SHORT_NAP;
     for (int r = 1; r < l->ranks->size;) {
-        if (!hear(l)) nap(&pause);
+        if (!hear(l)) nap(l, &pause);
         look_around(l);
         if (l->others[r].dead || l->others[r].ready) r++;
     }
@@ -330,7 +347,7 @@ static fv_status begin(leader *l, const char *run_folder, int64_t memory, fv_err
 
 /* Gives and hears until nothing is left. */
 static void serve(leader *l) {
-    double pause = 20e-6;
+    double pause = SHORT_NAP;
     for (bool going = true; going;) {
         bool moved = false, errands;
         while (hear(l)) moved = true;
@@ -348,8 +365,8 @@ static void serve(leader *l) {
         going = going || errands;
         ask_for_syncs(l);
         look_around(l);
-        if (moved) pause = 20e-6;
-        else if (going) nap(&pause);
+        if (moved) pause = SHORT_NAP;
+        else if (going) nap(l, &pause);
     }
 }
 
@@ -358,11 +375,11 @@ static void *serve_thread(void *argument) {
     leader *l = argument;
     prctl(PR_SET_TIMERSLACK, 1000UL); /* short naps are short */
     serve(l);
-    double pause = 50e-6;
+    double pause = SHORT_NAP;
     pthread_mutex_lock(&l->mutex);
     while (!l->crew_over) {
         pthread_mutex_unlock(&l->mutex);
-        if (!hear(l)) nap(&pause);
+        if (!hear(l)) nap(l, &pause);
         ask_for_syncs(l);
         look_around(l);
         pthread_mutex_lock(&l->mutex);
@@ -372,18 +389,18 @@ static void *serve_thread(void *argument) {
 }
 
 static void close_others(leader *l) {
-    double pause = 50e-6, asked = fv_now();
+    double pause = SHORT_NAP, asked = fv_now();
     for (int r = 1; r < l->ranks->size; r++)
         if (!l->others[r].dead) send_kind(l, r, FV_LETTER_OVER);
     for (int r = 1; r < l->ranks->size;) {
-        if (!hear(l)) nap(&pause);
+        if (!hear(l)) nap(l, &pause);
         look_around(l);
         if (fv_scheduler_status(l->scheduler, NULL) != FV_OK && fv_now() - asked > LAST_SECONDS) l->ranks->broken = true;
         if (l->others[r].closed || l->others[r].dead || l->ranks->broken) r++;
     }
 }
 
-static fv_offer ask(void *context, fv_job *job) { return fv_scheduler_ask(((leader *)context)->scheduler, 0, job); }
+static fv_offer ask(void *context, fv_job *job) { return fv_scheduler_ask(((leader *)context)->scheduler, 0, false, job); }
 static uint64_t changes(void *context) { return fv_scheduler_changes(((leader *)context)->scheduler); }
 static void     wait_for_change(void *context, uint64_t seen) { fv_scheduler_wait(((leader *)context)->scheduler, seen, 0.2); }
 
@@ -421,6 +438,7 @@ static fv_status run(fv_scheduler *scheduler, const fv_run_settings *settings, c
     fv_ranks *ranks = fv_ranks_joined();
     leader    l = { .scheduler = scheduler, .settings = settings, .ranks = ranks };
     l.others = fv_calloc((size_t)ranks->size * sizeof *l.others);
+    for (int r = 0; r < ranks->size; r++) l.others[r].unused = -1;
     l.last = &l.first;
     pthread_mutex_init(&l.mutex, NULL);
     pthread_cond_init(&l.changed, NULL);

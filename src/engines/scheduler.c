@@ -291,13 +291,13 @@ static bool find_open(fv_scheduler *s, int place, bool help, fv_job *job) {
     return false;
 }
 
-static bool find_job(fv_scheduler *s, int place, fv_job *job) {
+static bool find_job(fv_scheduler *s, int place, bool ahead, fv_job *job) {
     if (s->alone || (s->quiet && s->out > 0)) return false;
     s->quiet = s->full = false;
     if (find_open(s, place, s->nplaces == 1, job)) return true;
     if (s->full && s->share && s->share->order == FV_ORDER_FIFO) return false;
     fv_item next = { .home = place };
-    if (!next_item(s, &next)) return s->nplaces > 1 && find_open(s, place, true, job);
+    if (!next_item(s, &next)) return s->nplaces > 1 && !ahead && find_open(s, place, true, job);
     fv_item *item = fv_calloc(sizeof *item), **last = &s->items;
     *item = next;
     if (item->strikes) s->suspect = item;
@@ -325,13 +325,13 @@ static void tell(fv_scheduler *s, bool force) {
 static void close_over(fv_scheduler *s);
 
 /* Mutex held. */
-static fv_offer offer(fv_scheduler *s, int place, fv_job *job) {
+static fv_offer offer(fv_scheduler *s, int place, bool ahead, fv_job *job) {
     if (s->settings->cancel && *s->settings->cancel && !s->stopping) {
         s->stopping = true;
         s->status = fv_fail(&s->error, FV_ERROR_CANCELLED, "stopped; the same command goes on from here");
     }
     if (s->stopping) return FV_OFFER_OVER;
-    if (find_job(s, place, job)) {
+    if (find_job(s, place, ahead, job)) {
         hand_out(s, job);
         return FV_OFFER_JOB;
     }
@@ -354,16 +354,16 @@ static void wait_for_change(fv_scheduler *s, double seconds) {
 bool fv_scheduler_next(fv_scheduler *s, fv_job *job) {
     fv_offer found;
     pthread_mutex_lock(&s->mutex);
-    while ((found = offer(s, 0, job)) == FV_OFFER_LATER)
+    while ((found = offer(s, 0, false, job)) == FV_OFFER_LATER)
         wait_for_change(s, 0.2); /* wakes up now and then for a request to stop and for progress */
     if (found == FV_OFFER_OVER) announce(s);
     pthread_mutex_unlock(&s->mutex);
     return found == FV_OFFER_JOB;
 }
 
-fv_offer fv_scheduler_ask(fv_scheduler *s, int place, fv_job *job) {
+fv_offer fv_scheduler_ask(fv_scheduler *s, int place, bool ahead, fv_job *job) {
     pthread_mutex_lock(&s->mutex);
-    fv_offer found = offer(s, place, job);
+    fv_offer found = offer(s, place, ahead, job);
     pthread_mutex_unlock(&s->mutex);
     return found;
 }

@@ -45,8 +45,8 @@ typedef struct fv_place {
 void fv_scheduler_places(fv_scheduler *scheduler, const fv_place *places, int count);
 
 typedef enum fv_offer { FV_OFFER_JOB, FV_OFFER_LATER, FV_OFFER_OVER } fv_offer;
-/* A job for a place if there is one now. */
-fv_offer fv_scheduler_ask(fv_scheduler *scheduler, int place, fv_job *job);
+/* A job for a place if there is one now. ahead: it will wait there, so it is not taken from others. */
+fv_offer fv_scheduler_ask(fv_scheduler *scheduler, int place, bool ahead, fv_job *job);
 /* A number that grows with everything that may make a job possible, and waiting until it is more than what was seen, at most so
  * many seconds (below one). */
 uint64_t fv_scheduler_changes(fv_scheduler *scheduler);

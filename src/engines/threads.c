@@ -1,7 +1,7 @@
 /* Engine threads: workers of this process share everything. */
 #include "engines/crew.h"
 
-static fv_offer ask(void *context, fv_job *job) { return fv_scheduler_ask(context, 0, job); }
+static fv_offer ask(void *context, fv_job *job) { return fv_scheduler_ask(context, 0, false, job); }
 static uint64_t changes(void *context) { return fv_scheduler_changes(context); }
 static void     wait_for_change(void *context, uint64_t seen) { fv_scheduler_wait(context, seen, 0.2); }
 

@@ -285,7 +285,7 @@ static bool encode_piece(void *context, int64_t piece, const fv_region *region) 
     fv_block  window = fv_block_window(e->block, region);
     double    start = fv_now();
     fv_hash   key = fv_key_piece(e->target->sink, piece);
-    if (!fv_store_has(e->t->instance->context->store, key)) {
+    if (!fv_store_knows(e->t->instance->context->store, key)) {
         fv_bytes_clear(bytes);
         e->status = e->target->writer->format->encode(e->target->writer, piece, &window, bytes, e->error);
         e->t->facts->write += fv_now() - start;
@@ -339,14 +339,14 @@ static fv_status write_chunk(task *t, const fv_target *target, fv_error *error) 
 static bool reached(const task *t, const fv_target *target) {
     fv_store *store = t->instance->context->store;
     switch (target->kind) {
-    case FV_TARGET_STORE: return fv_store_has(store, fv_key_chunk(target->node, &t->stage->lattice, t->chunk_index));
+    case FV_TARGET_STORE: return fv_store_knows(store, fv_key_chunk(target->node, &t->stage->lattice, t->chunk_index));
     case FV_TARGET_PASS:
-        return fv_store_has(store, fv_key_partial(target->node, target->pass, &t->stage->lattice, t->chunk_index)) ||
-               fv_store_has(store, fv_key_result(target->node, target->pass, &t->stage->lattice, -1));
+        return fv_store_knows(store, fv_key_partial(target->node, target->pass, &t->stage->lattice, t->chunk_index)) ||
+               fv_store_knows(store, fv_key_result(target->node, target->pass, &t->stage->lattice, -1));
     case FV_TARGET_SINK:
         return t->instance->current[target->sink - t->instance->graph->sinks] ||
                (target->writer->parallel &&
-                fv_store_has(store, fv_key_put(t->instance, target->sink, &t->stage->lattice, t->chunk_index)));
+                fv_store_knows(store, fv_key_put(t->instance, target->sink, &t->stage->lattice, t->chunk_index)));
     }
     return false;
 }
