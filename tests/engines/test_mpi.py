@@ -176,6 +176,35 @@ def after_a_rank_was_killed_any_number_of_ranks_or_threads_go_on(flavour, folder
 
 
 @every_flavour
+def a_sum_over_blocks_has_the_same_bits_on_any_number_of_ranks_and_threads(flavour, folder):
+    program = BUILD / "bench" / "bench_allreduce"
+    subprocess.run([str(program), folder, "2"], check=True)
+    expected = pathlib.Path(folder, "sum-0").read_bytes()
+    half = len(expected) // 2
+    assert half > 100000 and expected[:half] == expected[half:]  # blocks in runs, and dealt out one by one
+    for ranks, threads in (1, 1), (2, 2), (3, 1), (5, 1):
+        finish(launch(flavour, ranks, program, folder, threads, folder=folder))
+        for rank in range(ranks):
+            assert pathlib.Path(folder, f"sum-{rank}").read_bytes() == expected, f"rank {rank} of {ranks}"
+
+
+@every_flavour
+def the_example_adds_two_million_numbers_of_every_rank(flavour, folder):
+    prefix = pathlib.Path(folder, "installed")
+    subprocess.run(["cmake", "--install", str(BUILD), "--prefix", str(prefix)], check=True, stdout=subprocess.DEVNULL)
+    [pc] = prefix.rglob("fovea.pc")
+    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "fovea"], check=True, stdout=subprocess.PIPE, text=True,
+                           env={"PKG_CONFIG_PATH": str(pc.parent), "PATH": "/usr/bin:/bin"}).stdout.split()
+    program = pathlib.Path(folder, "allreduce")
+    subprocess.run(["cc", str(ROOT / "examples" / "allreduce.c"), *flags, "-o", str(program)], check=True)
+    [library] = {str(p.parent) for p in prefix.rglob("libfovea.so*")}
+    output, _ = finish(launch(flavour, 3, program, folder=folder, environment={"LD_LIBRARY_PATH": library}))
+    lines = sorted(output.splitlines())
+    assert len(lines) == 3 and all(line.startswith(f"rank {i} of 3: ") for i, line in enumerate(lines)), output
+    assert all(line.endswith("for 2000000 numbers, sum right") for line in lines), output
+
+
+@every_flavour
 def a_mistake_in_the_text_is_told_once_and_nothing_starts(flavour, folder):
     output, errors = mpi(flavour, 3, "run", "-e", 'gausian(phantom("cells", [9, 9]), 2)', folder=folder, code=2)
     assert errors.count("did you mean gaussian?") == 1 and not output, errors
