@@ -51,6 +51,7 @@ bench: mpi all
 	$(PYTHON) bench/peers.py
 	$(PYTHON) bench/peer_filters.py
 	$(PYTHON) bench/mpi.py
+	$(PYTHON) bench/slurm.py
 	$(PYTHON) bench/scaling.py
 
 # Layers, names, lines, and what cppcheck finds.

@@ -9,6 +9,8 @@ typedef struct {
     FV_PIPELINE_FIELDS;
     FV_CLUSTER_FIELDS;
     const char *store;
+    int64_t     items;
+    const char *into;
     bool        overwrite;
     bool        dry_run;
     double      measure;
@@ -20,6 +22,10 @@ static const fv_option options[] = {
     FV_CLUSTER_OPTIONS(submit_options),
     FV_OPTION(submit_options, store, .argument = "FOLDER",
               .doc = "where the run keeps what it needs to go on; .fovea if left out"),
+    FV_OPTION(submit_options, items, .min = 1, .max = 1e15, .argument = "N",
+              .doc = "only so many items of a collection, spread evenly over their sizes; to try something out"),
+    FV_OPTION(submit_options, into, .argument = "FOLDER",
+              .doc = "write all results below this folder instead of where the pipeline says"),
     FV_OPTION(submit_options, overwrite, .doc = "replace files that Fovea did not make"),
     FV_OPTION(submit_options, measure, .min = 0, .max = 3600, .def = "5", .argument = "SECONDS",
               .doc = "first run a few tasks for about so long, to know how many workers are worth it; 0: guess"),
@@ -58,7 +64,7 @@ static int run(const void *options_, int nargs, char **args) {
     }
     fv_pipeline *pipeline = fv_pipeline_from_options("submit", o->expression, &o->set, o->chunk, nargs, args, &status);
     if (!pipeline) return status;
-    fv_run_options     run_options = { .store = o->store, .overwrite = o->overwrite };
+    fv_run_options     run_options = { .store = o->store, .items = o->items, .into = o->into, .overwrite = o->overwrite };
     fv_cluster_options cluster = FV_CLUSTER_FROM(o);
     cluster.dry = o->dry_run;
     cluster.overwrite = o->overwrite;

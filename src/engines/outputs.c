@@ -134,6 +134,8 @@ fv_status fv_outputs_make_parent(const char *path, fv_error *error) {
     return status;
 }
 
+void fv_outputs_yield(fv_outputs *outputs) { outputs->yields = true; }
+
 void fv_outputs_disclaim(const char *path) {
     fv_lease *lease;
     fv_hash   dead;
@@ -167,7 +169,6 @@ fv_status fv_outputs_begin(fv_outputs *outputs, const char *path, fv_hash key, b
     if (way == FV_OUTPUT_OWN) kind = FV_TEMPORARY_NEW;
     FV_TRY(fv_outputs_make_parent(path, error));
     FV_TRY(claim_path(outputs, path, joint, &taken_over, error));
-    outputs->yields = way == FV_OUTPUT_OWN;
     *temporary = fv_temporaries_name(outputs->temporaries, path, key, kind, taken_over || joint);
     *epoch = fv_hash_bytes(*temporary, strlen(*temporary));
     return FV_OK;

@@ -34,6 +34,9 @@ typedef enum fv_output_way {
  * *epoch tells temporaries of the same key apart. */
 fv_status fv_outputs_begin(fv_outputs *outputs, const char *path, fv_hash key, bool parallel, fv_output_way way, char **temporary,
                            fv_hash *epoch, fv_error *error);
+/* From now on, before anything is begun: what another process has taken over while this one stood still is left to it without a
+ * complaint. */
+void fv_outputs_yield(fv_outputs *outputs);
 /* Removes the claim of a worker that died between naming the output and giving its claim back. */
 void fv_outputs_disclaim(const char *path);
 /* The temporary is complete. It is made durable and gets its name soon, in a batch; at the latest at fv_outputs_commit. One that

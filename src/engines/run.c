@@ -235,6 +235,7 @@ static fv_status run_checked(running *r, fv_diagnostics *diagnostics, fv_error *
     if (r->settings->fresh) trim_store(r, 0); /* not what runs that go on right now have stored */
     FV_TRY(open_store(r, memory, error));
     FV_TRY(fv_outputs_open(r->folder, r->settings->overwrite, r->settings->fresh, &r->outputs, error));
+    if (r->share && r->context.bindings->collection) fv_outputs_yield(r->outputs);
     if (ends_run(r)) FV_TRY(start(r, diagnostics, error));
     if (r->share) r->run_folder = fv_strdup(r->share->run_folder);
     else
