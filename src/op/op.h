@@ -64,7 +64,7 @@ typedef struct fv_footprint {
 /* ---------------------------------------------------------------- parameters */
 
 typedef struct fv_choice { int index; } fv_choice; /* index into the param's choices */
-#define FV_MAX_NUMBERS 16
+#define FV_MAX_NUMBERS 64
 typedef struct fv_numbers { int count; double value[FV_MAX_NUMBERS]; } fv_numbers; /* count 0: not given */
 typedef struct fv_dtype_choice { int dtype; } fv_dtype_choice; /* -1: not given */
 

@@ -28,4 +28,14 @@ static inline fv_status fv_window_sizes(fv_numbers *size, int n, double max, fv_
     return FV_OK;
 }
 
+/* The same for a parameter whose sizes must be odd. */
+static inline fv_status fv_window_odd(fv_numbers *size, int n, double max, const char *name, fv_error *error) {
+    FV_TRY(fv_numbers_spread(size, n, name, error));
+    for (int k = 0; k < n; k++)
+        if (!(size->value[k] >= 1 && size->value[k] <= max) || fmod(size->value[k], 2) != 1)
+            return fv_fail(error, FV_ERROR_USAGE, "%s = %g: must be an odd whole number between 1 and %g", name, size->value[k],
+                           max - 1);
+    return FV_OK;
+}
+
 #endif

@@ -59,8 +59,10 @@ TEST(literals_are_read) {
 }
 
 TEST(broken_lists_are_refused) {
-    static const char *const broken[] = { "[", "[1", "[1,", "[1,]", "[1 2]", "[a]", "[1]x", "[1] 2", "[1,,2]",
-                                          "[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17]" };
+    char too_long[4 * FV_MAX_NUMBERS] = "[0";
+    for (int i = 0; i < FV_MAX_NUMBERS; i++) strcat(too_long, ",1");
+    strcat(too_long, "]");
+    const char *const broken[] = { "[", "[1", "[1,", "[1,]", "[1 2]", "[a]", "[1]x", "[1] 2", "[1,,2]", too_long };
     for (int i = 0; i < FV_COUNT(broken); i++) {
         fv_literal value;
         CHECK_MESSAGE(!fv_literal_parse(broken[i], &value, &arena), "%s was taken", broken[i]);

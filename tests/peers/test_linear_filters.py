@@ -15,13 +15,14 @@ from pipelines import MODES, as_dtypes, near, refused, run, test, tolerance, wid
 
 CAMERA = skimage.data.camera()[100:260, 120:330]  # 160 x 210 uint8
 VOLUME = ndimage.gaussian_filter(np.random.default_rng(3).random((23, 40, 51)), 1) * 1000
+TYPES = "bool uint8 int8 uint16 int16 uint32 int32 uint64 int64 float32 float64"
 CHUNK = ("--chunk", "19")
 
 
 def compare(expression, peer, images=(CAMERA, VOLUME), **named):
     """In every type on the whole image, and every mode on a lattice of small chunks. The tolerance is relative to the image."""
     for image in images:
-        for typed in as_dtypes(image, "bool uint8 int8 uint16 int16 uint32 int32 uint64 int64 float32 float64"):
+        for typed in as_dtypes(image, TYPES):
             ours = run(expression("reflect"), a=typed, **named)
             assert ours.dtype == wide(typed), f"{ours.dtype} of {typed.dtype}"
             near(ours, peer(typed.astype(float), "reflect"), f"{expression('reflect')} {typed.dtype}",
@@ -96,6 +97,69 @@ def unsharp_equals_skimage_with_preserve_range():
 
 
 @test
+def convolve_equals_scipy():
+    rng = np.random.default_rng(8)
+    for image, shape in ((CAMERA, (3, 3)), (CAMERA, (2, 5)), (CAMERA, (7, 1)), (VOLUME, (3, 3, 3)), (VOLUME, (2, 3, 4)),
+                         (VOLUME[:2, :3, :4], (5, 3, 4))):
+        weights = np.round(rng.normal(size=shape), 2)
+        text = ", ".join(map(str, weights.ravel()))
+        compare(lambda mode: f'convolve(a, [{text}], shape = {list(shape)}, mode = "{mode}", cval = 9) / {np.abs(weights).sum()}',
+                lambda a, mode: ndimage.convolve(a, weights, mode=mode, cval=9) / np.abs(weights).sum(), [image])
+    big = rng.normal(size=(9, 10)).astype(np.float32)
+    near(run("convolve(a, w)", *CHUNK, a=CAMERA / 255, w=big), ndimage.convolve(CAMERA / 255, big.astype(float)), "9 x 10", 1e-12)
+    near(run("convolve(a, gaussian(w, 1))", a=CAMERA / 255, w=big.astype(float)),
+         ndimage.convolve(CAMERA / 255, ndimage.gaussian_filter(big.astype(float), 1)), "weights that are computed", 1e-12)
+
+
+@test
+def convolve_ignores_nan_under_weights_of_zero():
+    image = np.ones((5, 6))
+    image[2, 2] = np.nan
+    ours = run("convolve(a, [1, 1, 1, 1, 0, 1, 1, 1, 1])", a=image)
+    same_as = ndimage.convolve(image, np.array([[1, 1, 1], [1, 0, 1], [1, 1, 1]]))
+    assert np.array_equal(ours, same_as, equal_nan=True) and ours[2, 2] == 8, "nan under a weight of 0"
+
+
+@test
+def variance_equals_numpy():
+    def peer(image, size, mode, cval=9):
+        size = (size,) * image.ndim if np.isscalar(size) else size
+        return ndimage.generic_filter(image.astype(float), np.var, size, mode=mode, cval=cval)
+
+    for image in (CAMERA[:40, :50], VOLUME[:9, :12, :13], VOLUME[:2, :3, :2]):
+        for size in (1, 3, 4, 7):
+            for mode in MODES:
+                near(run(f'variance(a, {size}, mode = "{mode}", cval = 9)', *CHUNK, a=image), peer(image, size, mode),
+                     f"{size} {mode}", 2 * tolerance(image))
+    for image in as_dtypes(CAMERA[:40, :50], TYPES):
+        ours = run("variance(a, [3, 5])", a=image)
+        assert ours.dtype == wide(image), f"{ours.dtype} of {image.dtype}"
+        near(ours, peer(image, (3, 5), "reflect"), str(image.dtype), 2 * tolerance(image))
+
+
+@test
+def variance_of_a_small_spread_around_a_large_value_keeps_its_digits():
+    small = np.round(np.random.default_rng(2).random((20, 30)) * 2**20) / 2**20
+    near(run("variance(a, 5)", a=small + 2**30), run("variance(a, 5)", a=small), "1e9 added", 1e-7)
+    assert not run("variance(a, 7)", a=np.full((9, 11), 0.1)).any(), "of a constant image"
+
+
+@test
+def matmul_equals_numpy():
+    rng = np.random.default_rng(4)
+    for dtype in TYPES.split():
+        a, b = ((rng.random(shape) * 50).astype(dtype) for shape in ((37, 70), (70, 83)))
+        expected = a.astype(float) @ b.astype(float)
+        ours = run("matmul(a, b)", *CHUNK, a=a, b=b)
+        assert ours.dtype == wide(a), f"{ours.dtype} of {dtype}"
+        near(ours, expected, dtype, tolerance(a))
+    stack, matrix, one = rng.random((5, 6, 7)), rng.random((7, 3)), rng.random((1, 1))
+    near(run("matmul(a, b)", *CHUNK, a=stack, b=matrix), stack @ matrix, "a stack and a matrix")
+    near(run("matmul(a, b)", a=stack, b=stack.transpose(0, 2, 1).copy()), stack @ stack.transpose(0, 2, 1), "two stacks")
+    near(run("matmul(a, b)", a=one, b=one), one @ one, "one voxel")
+
+
+@test
 def images_smaller_than_the_kernel_and_constant_ones_are_as_in_scipy():
     for shape in ((1, 1), (2, 3), (1, 7), (3, 1, 2)):
         image = np.random.default_rng(1).random(shape)
@@ -133,6 +197,12 @@ def bad_parameters_are_named():
     refused("sobel(a, axis = 2)", "axis = 2", a=CAMERA)
     refused("scharr(a, axis = -3)", "axis = -3", a=CAMERA)
     refused("difference_of_gaussians(a, 3, 1)", "high_sigma = 1", a=CAMERA)
+    refused("convolve(a)", "weights are missing", a=CAMERA)
+    refused("convolve(a, [1, 2, 3])", "no square", a=CAMERA)
+    refused("convolve(a, [1, 2, 3], shape = [2, 2])", "its shape holds 4", a=CAMERA)
+    refused("convolve(a, b)", "weights have 3 axes", a=CAMERA, b=VOLUME)
+    refused("variance(a, 0.5)", "size", a=CAMERA)
+    refused("matmul(a, a)", "they must agree", a=CAMERA)
 
 
 test.main()

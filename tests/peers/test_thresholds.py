@@ -14,7 +14,7 @@ except ImportError as missing:
     print(f"skip thresholds: {missing}")
     sys.exit(0)
 
-from pipelines import FOVEA, Difference, run, same, test
+from pipelines import FOVEA, MODES, Difference, near, refused, run, same, test, tolerance
 
 warnings.simplefilter("ignore")
 SPLITS = {"otsu": filters.threshold_otsu, "triangle": filters.threshold_triangle, "yen": filters.threshold_yen,
@@ -108,6 +108,39 @@ def nan_and_infinity_are_refused():
                 assert "nan or infinite" in str(error), str(error)
             else:
                 raise Difference(f"{name} accepts {bad}")
+
+
+@test
+def local_equals_scikit_image():
+    for image in (PICTURES[2], PICTURES[0][:90, :110] / 255, cells("float64"), cells("uint16"), cells("float32")[:2, :3, :5]):
+        for method in ("gaussian", "mean", "median"):
+            for block in (3, 11):
+                peer = filters.threshold_local(image.astype(float), block, method, offset=1.5)
+                near(run(f'local(a, {block}, method = "{method}", offset = 1.5)', "--chunk", "37", a=image), peer,
+                     f"{method} {block} {image.dtype}", 2 * tolerance(image))
+    for mode in MODES:
+        near(run(f'local(a, [5, 9], mode = "{mode}", cval = 9)', a=PICTURES[2]),
+             filters.threshold_local(PICTURES[2].astype(float), (5, 9), mode=mode, cval=9), mode, 2e-6)
+
+
+@test
+def sauvola_equals_scikit_image():
+    for image in (PICTURES[2], PICTURES[0][:90, :110] / 255, cells("uint16"), cells("float64")):
+        for window in (3, 15):
+            near(run(f"sauvola(a, {window})", "--chunk", "37", a=image), filters.threshold_sauvola(image, window),
+                 f"{window} {image.dtype}", 1e-5)
+        near(run("sauvola(a, 7, k = 0.5, r = 30)", a=image), filters.threshold_sauvola(image, 7, 0.5, 30), "k and r", 1e-5)
+    for dtype, r in (("int8", 127.5), ("uint32", (2**32 - 1) / 2), ("float32", 1), ("int64", (2.0**64 - 1) / 2)):
+        image = cells(dtype)[0]
+        near(run("sauvola(a, 5)", a=image), filters.threshold_sauvola(image.astype(float), 5, r=r), dtype, 1e-5)
+
+
+@test
+def local_thresholds_name_bad_parameters():
+    refused("local(a, 4)", "block_size = 4", a=PICTURES[0])
+    refused("sauvola(a, 8)", "window_size = 8", a=PICTURES[0])
+    refused("sauvola(a, r = 0)", "r", a=PICTURES[0])
+    refused('local(a, 3, method = "mode")', "method", a=PICTURES[0])
 
 
 @test
