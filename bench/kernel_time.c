@@ -25,6 +25,22 @@ static void fail(const char *why) {
     exit(2);
 }
 
+/* "ball(12)" or "box(5)", by the operators of these names. */
+static void parse_footprint(const char *text, fv_literal *literal, fv_arena *arena) {
+    char         name[16] = "", number[16] = "";
+    fv_error     error = { 0 };
+    fv_literal   argument;
+    const fv_op *op = sscanf(text, "%15[a-z](%15[0-9.]", name, number) >= 1 ? fv_op_find(name) : NULL;
+    if (!op || !op->value) fail(text);
+    void *params = fv_arena_alloc(arena, op->params_size + 1);
+    fv_params_default(op, params);
+    if (*number && (!fv_literal_parse(number, &argument, arena) ||
+                    fv_params_set(op, op->params, params, &argument, arena, &error) != FV_OK))
+        fail(error.message);
+    literal->kind = FV_LITERAL_FOOTPRINT;
+    if (op->value(params, &literal->footprint, &error) != FV_OK) fail(error.message);
+}
+
 static void set_params(const fv_op *op, char *text, void *params, fv_arena *arena) {
     fv_error error = { 0 };
     char    *save = NULL;
@@ -36,6 +52,7 @@ static void set_params(const fv_op *op, char *text, void *params, fv_arena *aren
         *value++ = 0;
         const fv_param *param = fv_params_find(op, word);
         if (!param || !fv_literal_parse(value, &literal, arena)) fail(word);
+        if (param->kind == FV_PARAM_FOOTPRINT) parse_footprint(value, &literal, arena);
         if (fv_params_set(op, param, params, &literal, arena, &error) != FV_OK) fail(error.message);
     }
 }

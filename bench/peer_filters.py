@@ -12,11 +12,15 @@ import cv2
 import numpy as np
 import scipy.ndimage as ndimage
 from skimage.filters import rank as skimage_rank
+from skimage.filters import threshold_sauvola
+from skimage.morphology import ball, disk
 
 RANDOM = np.random.default_rng(1)
 
 
 def noise(dtype, shape):
+    if dtype == "bool":  # foreground with holes some way apart, so that distances are not all short
+        return RANDOM.random(shape, dtype=np.float32) > 2e-4
     if dtype == "float32":
         return RANDOM.random(shape, dtype=np.float32)
     return RANDOM.integers(0, np.iinfo(dtype).max, shape, dtype=dtype, endpoint=True)
@@ -51,6 +55,30 @@ def blur_cv(image, size):
     return lambda: cv2.blur(image, (size, size), out, borderType=cv2.BORDER_REFLECT)
 
 
+def erode_cv(image, radius, shape=None):
+    out = np.empty_like(image)
+    element = cv2.getStructuringElement(shape, (2 * radius + 1,) * 2) if shape is not None else disk(radius)
+    return lambda: cv2.erode(image, element, out)
+
+
+def sobel_cv(image):
+    out = np.empty_like(image)
+    return lambda: cv2.Sobel(image, -1, 1, 0, out, borderType=cv2.BORDER_REFLECT)
+
+
+def laplace_cv(image):
+    out = np.empty_like(image)
+    return lambda: cv2.Laplacian(image, -1, out, borderType=cv2.BORDER_REFLECT)
+
+
+KERNEL = [float(k % 7 - 3) for k in range(25)]
+
+
+def convolve_cv(image):
+    out, kernel = np.empty_like(image), np.array(KERNEL, np.float32).reshape(5, 5)
+    return lambda: cv2.filter2D(image, -1, kernel, out, borderType=cv2.BORDER_REFLECT)
+
+
 CASES = [  # name of the peer, operator, parameters, dtype, shape, the peer's call
     ("OpenCV", "gaussian", "sigma=1", "float32", (4000, 4000), lambda a: gaussian_cv(a, 1)),
     ("OpenCV", "gaussian", "sigma=2", "float32", (4000, 4000), lambda a: gaussian_cv(a, 2)),
@@ -76,6 +104,23 @@ CASES = [  # name of the peer, operator, parameters, dtype, shape, the peer's ca
     ("SciPy", "median", "size=21", "float32", (500, 500), lambda a: lambda: ndimage.median_filter(a, 21)),
     ("skimage", "median", "size=5", "uint8", (256, 256, 256), lambda a: lambda: skimage_rank.median(a, np.ones((5, 5, 5), np.uint8))),
     ("SciPy", "median", "size=3", "uint8", (128, 256, 256), lambda a: lambda: ndimage.median_filter(a, 3)),
+    ("SciPy", "median", "size=5", "uint8", (1000, 1000), lambda a: lambda: ndimage.median_filter(a, 5)),
+    ("SciPy", "median", "size=5", "uint16", (1000, 1000), lambda a: lambda: ndimage.median_filter(a, 5)),
+    ("EDT", "erode", "footprint=ball(12)", "bool", (256, 256, 256), lambda a: lambda: ndimage.distance_transform_edt(a) > 12),
+    ("OpenCV", "erode", "footprint=disk(12)", "uint8", (4000, 4000), lambda a: erode_cv(a, 12)),
+    ("OpenCV", "erode", "footprint=box(25)", "uint8", (4000, 4000), lambda a: erode_cv(a, 12, cv2.MORPH_RECT)),
+    ("SciPy", "erode", "footprint=ball(3)", "uint8", (128, 128, 128), lambda a: lambda: ndimage.grey_erosion(a, footprint=ball(3))),
+    ("SciPy", "minimum_filter", "size=25", "float32", (256, 256, 256), lambda a: lambda: ndimage.minimum_filter(a, 25)),
+    ("SciPy", "gaussian_laplace", "sigma=2", "float32", (256, 256, 256), lambda a: lambda: ndimage.gaussian_laplace(a, 2)),
+    ("SciPy", "gaussian_gradient_magnitude", "sigma=2", "float32", (2000, 2000),
+     lambda a: lambda: ndimage.gaussian_gradient_magnitude(a, 2)),
+    ("OpenCV", "sobel", "axis=1", "float32", (4000, 4000), lambda a: sobel_cv(a)),
+    ("OpenCV", "laplace", "", "float32", (4000, 4000), lambda a: laplace_cv(a)),
+    ("OpenCV", "convolve", "kernel=" + str(KERNEL).replace(" ", ""), "float32", (4000, 4000), lambda a: convolve_cv(a)),
+    ("SciPy", "variance", "size=5", "float32", (2000, 2000),
+     lambda a: lambda: ndimage.uniform_filter(a * a, 5) - ndimage.uniform_filter(a, 5) ** 2),
+    ("skimage", "sauvola", "window_size=15", "uint8", (2000, 2000), lambda a: lambda: threshold_sauvola(a, 15)),
+    ("SciPy", "percentile", "percentile=20;size=5", "uint8", (1000, 1000), lambda a: lambda: ndimage.percentile_filter(a, 20, 5)),
 ]
 
 
