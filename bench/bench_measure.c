@@ -29,10 +29,13 @@ int main(int argc, char **argv) {
     static const fv_dtype dtypes[] = { FV_UINT8, FV_UINT16, FV_FLOAT32, FV_FLOAT64 };
     int64_t               shape[] = { 400, 400, 400 }, chunk[] = { 128, 128, 128 };
     bench_image           labels = bench_image_new(FV_INT32, 3, shape), *inputs[] = { &labels, NULL };
-    char                  none = 0;
+    struct { const char *properties; } none = { "" }, shapes = { "voxels centroid bbox axis_lengths extent" },
+                                       all = { "all" };
     cells(&labels);
     if (argc > 1) save(&labels, argv[1], "labels");
     bench_report("measure 400^3", "measure", &none, inputs, 1, chunk, 3);
+    bench_report("measure 400^3, axis lengths", "measure", &shapes, inputs, 1, chunk, 3);
+    bench_report("measure 400^3, all", "measure", &all, inputs, 1, chunk, 3);
     for (int i = 0; i < FV_COUNT(dtypes); i++) {
         bench_image intensity = bench_image_new(dtypes[i], 3, shape);
         char        text[64];

@@ -270,9 +270,11 @@ TEST(bad_input_is_named) {
 TEST(partials_keep_their_bound) {
     static const fv_dtype dtypes[] = { FV_UINT8, FV_INT32, FV_UINT64, FV_FLOAT32, FV_FLOAT64 };
     const fv_pass        *pass = fv_op_find("measure")->passes;
-    for (int k = 0; k < FV_COUNT(dtypes) * 3; k++) {
+    static const struct { const char *properties; } params[] = { { "" }, { "all" } };
+    static const fv_type absent = { .kind = FV_KIND_NONE };
+    for (int k = 0; k < FV_COUNT(dtypes) * 6; k++) {
         int64_t    shape[] = { 5, 300, 40 }, n = 5 * 300 * 40;
-        test_image labels = test_image_new(FV_INT64, 3, shape), intensity = test_image_new(dtypes[k / 3], 3, shape);
+        test_image labels = test_image_new(FV_INT64, 3, shape), intensity = test_image_new(dtypes[k / 6], 3, shape);
         uint64_t   state = 77;
         for (int64_t i = 0; i < n; i++) /* every voxel, pairs, or a few hundred labels spread over 63 bits */
             ((int64_t *)labels.data)[i] = 1 + (int64_t)((uint64_t)(k % 3 == 0   ? i
@@ -286,8 +288,11 @@ TEST(partials_keep_their_bound) {
         fv_bytes  partial = { 0 };
         fv_error  error = { 0 };
         fv_block_init(&blocks[0], FV_INT64, &whole, labels.data);
-        fv_block_init(&blocks[1], dtypes[k / 3], &whole, intensity.data);
-        fv_run r = { .need = { .ninputs = 2, .in = { &labels.type, &intensity.type }, .region = whole },
+        fv_block_init(&blocks[1], dtypes[k / 6], &whole, intensity.data);
+        fv_run r = { .need = { .params = &params[k / 3 % 2],
+                               .ninputs = 5,
+                               .in = { &labels.type, &intensity.type, &absent, &absent, &absent },
+                               .region = whole },
                      .in = { &blocks[0], &blocks[1] },
                      .partial = &partial };
         size_t size = pass->scratch(&r.need);

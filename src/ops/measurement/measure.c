@@ -3,65 +3,83 @@
  * A task gathers the objects of its chunk in a hash table and writes them as a run sorted by label; when the table is full it
  * writes several. The merge streams all runs in order of label, so neither needs memory for all objects.
  */
-#include "ops/measurement/object.h"
+#include "ops/measurement/properties.h"
 #include "op/scratch.h"
 #include "op/sorted_runs.h"
 #include "op/stretches.h"
 #include <stdio.h>
 #include <stdlib.h>
 
-typedef struct { char none; } measure;
+typedef struct { const char *properties; } measure;
 
-static const fv_param params[] = { FV_PARAM_END };
+static const fv_param params[] = {
+    FV_PARAM(measure, properties, .def = "",
+             .doc = "names of what to measure, apart by blanks or commas, or \"all\"; by default voxels, volume, centroid and "
+                    "bbox, and of intensities mean, min, max and std"),
+    FV_PARAM_END,
+};
 static const fv_input inputs[] = {
     { "labels", FV_KIND_IMAGE, .doc = "label image; 0 is background" },
     { "intensity", FV_KIND_IMAGE, .optional = true, .doc = "image of the same shape whose values are measured in each label" },
+    { "intensity_2", FV_KIND_IMAGE, .optional = true, .doc = "another one; its columns end in _2" },
+    { "intensity_3", FV_KIND_IMAGE, .optional = true, .doc = "another one; its columns end in _3" },
+    { "intensity_4", FV_KIND_IMAGE, .optional = true, .doc = "another one; its columns end in _4" },
     FV_INPUT_END,
 };
 
+enum { INPUTS = 1 + FV__CHANNELS };
 #define TABLE_BYTES ((int64_t)8 << 20) /* objects gathered before a run is written */
 
 /* ---------------------------------------------------------------- inference */
 
-static fv_column *add_column(fv_table_type *table, fv_column_kind kind, const char *name, const char *axis) {
-    fv_column *column = &table->column[table->ncolumns++];
-    column->kind = kind;
-    snprintf(column->name, sizeof column->name, "%s%s", name, axis);
-    return column;
-}
-
-static fv_status check_intensity(const fv_image_type *labels, const fv_image_type *intensity, fv_error *error) {
+static fv_status check_intensity(const fv_image_type *labels, const fv_image_type *intensity, const char *name, fv_error *error) {
     bool same = labels->ndim == intensity->ndim;
     for (int d = 0; same && d < labels->ndim; d++) same = labels->shape[d] == intensity->shape[d];
-    if (!same) return fv_fail(error, FV_ERROR_USAGE, "intensity has another shape than labels");
+    if (!same) return fv_fail(error, FV_ERROR_USAGE, "%s has another shape than labels", name);
     if (fv_dtype_is_complex(intensity->dtype))
-        return fv_fail(error, FV_ERROR_USAGE, "intensity is %s; it must be real", fv_dtype_name(intensity->dtype));
+        return fv_fail(error, FV_ERROR_USAGE, "%s is %s; it must be real", name, fv_dtype_name(intensity->dtype));
     return FV_OK;
 }
 
 static fv_status infer(fv_infer *i, fv_error *error) {
     const fv_image_type *labels = &i->in[0]->image;
+    fv_table_type       *table = fv_arena_alloc(i->arena, sizeof *table);
+    fv__properties       properties;
+    bool                 missing = false;
     if (labels->dtype != FV_BOOL && !fv_dtype_is_integer(labels->dtype))
         return fv_fail(error, FV_ERROR_USAGE, "labels is %s; it must be an integer image, such as label() makes",
                        fv_dtype_name(labels->dtype));
-    if (i->in[1]->kind == FV_KIND_IMAGE) FV_TRY(check_intensity(labels, &i->in[1]->image, error));
-    fv__object_plan plan = fv__object_planned(labels, i->in[1]);
-    fv_table_type  *table = fv_arena_alloc(i->arena, sizeof *table);
-    add_column(table, FV_COLUMN_INTEGER, "label", "");
-    add_column(table, FV_COLUMN_INTEGER, "voxels", "");
-    add_column(table, FV_COLUMN_REAL, "volume", "");
-    for (int d = 0; d < labels->ndim; d++) add_column(table, FV_COLUMN_REAL, "centroid_", labels->axis[d]);
-    for (int d = 0; d < labels->ndim; d++) add_column(table, FV_COLUMN_INTEGER, "bbox_min_", labels->axis[d]);
-    for (int d = 0; d < labels->ndim; d++) add_column(table, FV_COLUMN_INTEGER, "bbox_max_", labels->axis[d]);
-    if (plan.kind != FV__NO_INTENSITY) {
-        fv_column_kind kind = fv__object_integral(&plan) ? FV_COLUMN_INTEGER : FV_COLUMN_REAL;
-        add_column(table, FV_COLUMN_REAL, "mean", "");
-        add_column(table, kind, "min", "");
-        add_column(table, kind, "max", "");
-        add_column(table, FV_COLUMN_REAL, "std", "");
+    for (int k = 1; k < INPUTS; k++) {
+        bool given = i->in[k]->kind == FV_KIND_IMAGE;
+        if (given && missing) return fv_fail(error, FV_ERROR_USAGE, "%s is given without the one before it", inputs[k].name);
+        if (given) FV_TRY(check_intensity(labels, &i->in[k]->image, inputs[k].name, error));
+        missing = !given;
     }
+    FV_TRY(fv__properties_parse(&properties, ((measure *)i->params)->properties, i->in, INPUTS, error));
+    FV_TRY(fv__properties_table(&properties, i->in, INPUTS, table, error));
     *i->out = (fv_type){ .kind = FV_KIND_TABLE, .table = table };
     return FV_OK;
+}
+
+/* The text was checked when the type was inferred. */
+static fv__properties properties_of(const void *params_, const fv_type *const *in) {
+    fv__properties p;
+    fv_error       error = { 0 };
+    fv__properties_parse(&p, ((const measure *)params_)->properties, in, INPUTS, &error);
+    return p;
+}
+
+static fv__object_plan plan_of(const void *params_, const fv_type *const *in) {
+    fv__properties p = properties_of(params_, in);
+    return fv__properties_plan(&p, in, INPUTS);
+}
+
+static void need(const fv_need *n, fv_region *in) {
+    fv__object_plan plan = plan_of(n->params, n->in);
+    int64_t         halo[FV_MAX_DIMS] = { 0 };
+    for (int k = 0; k < plan.nspatial; k++) halo[plan.spatial[k]] = fv__windows_halo(&plan);
+    fv_region grown = fv_region_grow(&n->region, halo, halo);
+    in[0] = fv_region_clip(&grown, n->in[0]->image.shape);
 }
 
 /* ---------------------------------------------------------------- gathering a chunk */
@@ -75,13 +93,25 @@ typedef struct {
     fv_stretch     *stretches;
     uint8_t        *record; /* room for one */
     int64_t         most;   /* its size */
+    void           *windows;
+    const int64_t  *origin; /* of the chunk */
     fv_bytes       *partial;
 } gather;
 
+/* Labels of the surroundings have windows here, too. */
+static int64_t most_objects(const fv_need *n) {
+    fv_region in[FV_MAX_INPUTS] = { n->region };
+    need(n, in);
+    return fv_region_voxels(&in[0]);
+}
+
 static size_t lay_out(gather *g, const fv_need *n, void *scratch) {
     fv_scratch pieces = { scratch, 0 };
-    g->plan = fv__object_planned(&n->in[0]->image, n->in[1]);
-    g->capacity = FV_MAX(FV_MIN(fv_region_voxels(&n->region), TABLE_BYTES / (int64_t)g->plan.size), 1);
+    g->plan = plan_of(n->params, n->in);
+    g->origin = n->region.start;
+    int64_t some = TABLE_BYTES / (int64_t)g->plan.size, rows = 8 * n->region.size[n->region.ndim - 1];
+    if (fv__windows_halo(&g->plan)) some = FV_MAX(some, FV_MIN(rows, 8 * some)); /* the rows that windows lie across */
+    g->capacity = FV_MAX(FV_MIN(most_objects(n), some), 1);
     for (g->slots = 16; g->slots < 2 * g->capacity;) g->slots *= 2;
     g->most = fv__object_most_bytes(&g->plan, n->region.size, 0);
     g->objects = fv_scratch_take(&pieces, g->capacity * (int64_t)g->plan.size);
@@ -89,6 +119,7 @@ static size_t lay_out(gather *g, const fv_need *n, void *scratch) {
     g->order = fv_scratch_take(&pieces, g->capacity * (int64_t)sizeof *g->order);
     g->stretches = fv_scratch_take(&pieces, n->region.size[n->region.ndim - 1] * (int64_t)sizeof *g->stretches);
     g->record = fv_scratch_take(&pieces, g->most);
+    g->windows = fv_scratch_take(&pieces, (int64_t)fv__windows_scratch(&g->plan, &n->region));
     return pieces.used;
 }
 
@@ -102,7 +133,7 @@ static size_t bound(const fv_need *n) {
     gather g;
     lay_out(&g, n, NULL);
     int64_t one = fv__object_most_bytes(&g.plan, n->region.size, 1), two = fv__object_most_bytes(&g.plan, n->region.size, 2);
-    int64_t voxels = fv_region_voxels(&n->region);
+    int64_t voxels = most_objects(n);
     return (size_t)(voxels * FV_MAX(one, (two + 1) / 2) + (voxels / g.capacity + 1) * (int64_t)sizeof(int64_t));
 }
 
@@ -138,7 +169,8 @@ static void write_run(gather *g) {
     sort_objects(g);
     for (int64_t i = 0; i < g->count; i++) {
         fv__object *object = object_at(g, g->order[i]);
-        fv_bytes_append(g->partial, g->record, (size_t)(fv__object_write(&g->plan, object, before, g->record) - g->record));
+        uint8_t    *end = fv__object_write(&g->plan, object, before, g->origin, g->record);
+        fv_bytes_append(g->partial, g->record, (size_t)(end - g->record));
         before = object->label;
     }
     fv_sorted_run_end(g->partial, begun);
@@ -160,30 +192,45 @@ static fv__object *find(gather *g, int64_t label) {
     return object;
 }
 
+static fv__object *find_object(void *context, int64_t label) { return find(context, label); }
+
+/* The stretches of one row. */
+static fv_status add_row(gather *g, const fv_run *r, const int64_t *row_position, fv_error *error) {
+    const fv_block *labels = r->in[0];
+    int             last = r->need.region.ndim - 1;
+    int64_t         position[FV_MAX_DIMS], n = r->need.region.size[last];
+    int64_t         count = fv_stretches(g->stretches, labels->dtype, fv_block_at(labels, row_position), n);
+    const char     *row[FV__CHANNELS];
+    fv__object     *object = NULL;
+    for (int c = 0; c < g->plan.nchannels; c++) row[c] = fv_block_at(r->in[1 + c], row_position);
+    memcpy(position, row_position, sizeof position);
+    for (int64_t i = 0; i < count; i++) {
+        const fv_stretch *s = &g->stretches[i];
+        const void       *values[FV__CHANNELS];
+        if (labels->dtype == FV_UINT64 && s->label < 0)
+            return fv_fail(error, FV_ERROR_INPUT, "labels holds %llu; labels must be below 2^63", (unsigned long long)s->label);
+        if (!object || object->label != s->label) object = find(g, s->label);
+        position[last] = row_position[last] + s->start;
+        for (int c = 0; c < g->plan.nchannels; c++)
+            values[c] = row[c] + (size_t)s->start * fv_dtype_size(r->in[1 + c]->dtype);
+        fv__object_add(&g->plan, object, position, s->end - s->start, values);
+    }
+    return FV_OK;
+}
+
 static fv_status run(fv_run *r, fv_error *error) {
-    const fv_block  *labels = r->in[0], *intensity = r->in[1];
-    const fv_region *region = &labels->region;
-    int              last = region->ndim - 1;
-    size_t           size = intensity ? fv_dtype_size(intensity->dtype) : 0;
+    const fv_region *chunk = &r->need.region;
     gather           g = { .partial = r->partial };
+    fv__windows      windows = { .plan = &g.plan, .find = find_object, .context = &g };
     fv_rows          rows;
     lay_out(&g, &r->need, r->scratch);
     write_run(&g);
-    for (fv_rows_begin(&rows, region); fv_rows_next(&rows);) {
-        int64_t count = fv_stretches(g.stretches, labels->dtype, fv_block_at(labels, rows.position), region->size[last]),
-                position[FV_MAX_DIMS];
-        const char *values = count && intensity ? fv_block_at(intensity, rows.position) : NULL;
-        fv__object *object = NULL;
-        for (int d = 0; d < region->ndim; d++) position[d] = rows.position[d] - region->start[d];
-        for (int64_t i = 0; i < count; i++) {
-            const fv_stretch *s = &g.stretches[i];
-            if (labels->dtype == FV_UINT64 && s->label < 0)
-                return fv_fail(error, FV_ERROR_INPUT, "labels holds %llu; labels must be below 2^63",
-                               (unsigned long long)s->label);
-            if (!object || object->label != s->label) object = find(&g, s->label);
-            position[last] = s->start;
-            fv__object_add(&g.plan, object, position, s->end - s->start, values ? values + (size_t)s->start * size : NULL);
-        }
+    bool counted = fv__windows_halo(&g.plan) > 0;
+    if (counted) fv__windows_begin(&windows, r->in[0], chunk, g.windows);
+    for (fv_rows_begin(&rows, chunk); fv_rows_next(&rows);) {
+        FV_TRY(add_row(&g, r, rows.position, error));
+        int64_t z = chunk->ndim == 3 ? rows.position[0] - chunk->start[0] : 0;
+        if (counted) fv__windows_row(&windows, z, rows.position[chunk->ndim - 2] - chunk->start[chunk->ndim - 2]);
     }
     write_run(&g);
     return FV_OK;
@@ -193,7 +240,9 @@ static fv_status run(fv_run *r, fv_error *error) {
 
 typedef struct {
     fv_row_writer   rows;
+    fv__properties  properties;
     fv__object_plan plan;
+    fv__crofton     crofton;
     fv__object     *object;
 } merge;
 
@@ -213,33 +262,21 @@ static const uint8_t *add(void *context, const uint8_t *record, const fv_region 
 }
 
 static fv_status end(void *context, fv_error *error) {
-    merge               *m = context;
-    const fv__object    *o = m->object;
-    const fv_image_type *image = &m->rows.f->in[0]->image;
-    int                  n = image->ndim, spatial[FV_MAX_DIMS], nspatial = fv_image_type_spatial(image, spatial);
-    fv_cell             *row;
-    double               voxel = 1;
+    merge   *m = context;
+    fv_cell *row;
     FV_TRY(fv_row_writer_next(&m->rows, &row, error));
-    for (int i = 0; i < nspatial; i++) voxel *= image->spacing[spatial[i]];
-    row[0].integer = o->label;
-    row[1].integer = o->voxels;
-    row[2].real = (double)o->voxels * voxel;
-    for (int d = 0; d < n; d++) {
-        row[3 + d].real = (double)o->sum[d] / (double)o->voxels;
-        row[3 + n + d].integer = o->low[d];
-        row[3 + 2 * n + d].integer = o->high[d] + 1;
-    }
-    if (m->plan.kind != FV__NO_INTENSITY) fv__object_moments(&m->plan, m->object, row + 3 + 3 * n);
+    fv__properties_row(&m->properties, &m->plan, &m->rows.f->in[0]->image, &m->crofton, m->object, row);
     return FV_OK;
 }
 
 static fv_status finish(fv_finish *f, fv_error *error) {
-    merge          m = { .plan = fv__object_planned(&f->in[0]->image, f->in[1]) };
+    merge          m = { .properties = properties_of(f->params, f->in), .plan = plan_of(f->params, f->in) };
     fv_sorted_runs runs = { .key = key, .start = start, .add = add, .end = end };
     for (int64_t i = 0; i < f->npartials; i++) {
         fv_region chunk = fv_lattice_chunk(f->lattice, i);
         runs.most = FV_MAX(runs.most, fv__object_most_bytes(&m.plan, chunk.size, 0));
     }
+    if (m.plan.windows) fv__crofton_init(&m.crofton, &f->in[0]->image);
     m.object = fv_alloc(m.plan.size);
     fv_row_writer_init(&m.rows, f);
     fv_status status = fv_sorted_runs_merge(f, &runs, &m, error);
@@ -252,18 +289,24 @@ static fv_status finish(fv_finish *f, fv_error *error) {
 /* ---------------------------------------------------------------- the operator */
 
 static double cost(const fv_need *n) {
-    fv__intensity kind = fv__object_planned(&n->in[0]->image, n->in[1]).kind;
-    return kind == FV__NO_INTENSITY ? 1.5 : kind == FV__NARROW ? 2.5 : kind == FV__WIDE ? 12 : 6;
+    fv__object_plan plan = plan_of(n->params, n->in);
+    double          cost = plan.windows ? 8 : plan.border ? 6 : 1.5;
+    for (int i = 0; i < plan.nchannels; i++) {
+        fv__intensity kind = plan.channel[i].kind;
+        cost += (kind == FV__NARROW ? 1 : kind == FV__WIDE ? 10 : 4.5) * (plan.channel[i].weighted ? 3 : 1);
+    }
+    return cost;
 }
 
-static const fv_pass passes[] = { { .name = "gather", .scratch = scratch, .bound = bound, .run = run, .finish = finish },
-                                  FV_PASS_END };
+static const fv_pass passes[] = {
+    { .name = "gather", .need = need, .scratch = scratch, .bound = bound, .run = run, .finish = finish }, FV_PASS_END
+};
 
 const fv_op FV_OP(measure) = {
     .name = "measure",
     .family = "measurement",
     .brief = "a table of size, place, extent and intensity of every label",
-    .version = 1,
+    .version = 2,
     .inputs = inputs,
     .params = params,
     .params_size = sizeof(measure),
@@ -272,10 +315,27 @@ const fv_op FV_OP(measure) = {
     .passes = passes,
     .cost = cost,
     .doc =
-        "One row per label that occurs, in order; 0 is background. Columns: label, voxels, volume (voxels times the spacing of "
-        "the spatial axes), centroid_z, centroid_y, centroid_x in voxels (one per axis of the image, by its name), "
-        "bbox_min_... and bbox_max_... (the end excluded, as in skimage.measure.regionprops), and with an intensity image its "
-        "mean, min, max and std (of the population, as numpy). All sums are exact, so the table does not depend on chunks.",
-    .citation = "Neal: Fast exact summation using small and large superaccumulators, 2015",
-    .example = "image = phantom(\"cells\", [200, 200])\nmeasure(label(image > 100), image) |> write(\"cells.csv\")",
+        "One row per label that occurs, in order; 0 is background. The first column is label; properties chooses the "
+        "others, which follow skimage.measure.regionprops with lengths in units of the image's spacing. voxels. volume: "
+        "voxels times the spacing of the spatial axes. centroid: centroid_z, centroid_y ... in voxels, one per axis of "
+        "the image. position: the same as spacing times centroid plus origin. bbox: bbox_min_... and bbox_max_..., the "
+        "end excluded. extent: voxels in a voxel of the bounding box. equivalent_diameter: of the ball (disk) of that "
+        "volume. inertia_tensor_eigvals: greatest first. axis_lengths: axis_major_length, axis_middle_length (in volumes) "
+        "and axis_minor_length of the ellipsoid with these moments. eccentricity (planes). anisotropy: 1 less the ratio "
+        "of the least variance along an axis to the greatest, 0 for a ball. orientation: in a plane scikit-image's angle "
+        "between the first axis and the longest (objects as long as wide lie as their neighbours do, where scikit-image "
+        "0.19 turns them by 90 degrees), in a volume the unit vector of the longest, its first component not negative. "
+        "euler_number: voxels that meet in a corner are connected (8 and 26 neighbours). perimeter (planes): "
+        "scikit-image's, from weights of border pixels; needs square pixels. perimeter_crofton (planes) and surface_area "
+        "(volumes): Crofton's formula with 4 and 13 directions, each weighted with its share of the circle or sphere; "
+        "scikit-image has no surface in regionprops, and its mesh_surface_area is that of a triangle mesh, 10 % larger "
+        "for a ball. mean, min, max, std (of the population, as numpy) and weighted_centroid of up to four intensity "
+        "images. All sums are exact (weighted_centroid of floats and 64-bit integers sums rounded products), so the table "
+        "does not depend on chunks.",
+    .citation = "Neal: Fast exact summation using small and large superaccumulators, 2015; Ohser, Nagel, Schladitz: The Euler "
+                "number of discretized sets, 2002; Legland, Kieu, Devaux: Computation of Minkowski measures on 2D and 3D binary "
+                "images, 2007; Benkrid, Crookes: Design and FPGA implementation of a perimeter estimator, 2000",
+    .example = "image = phantom(\"cells\", [200, 200])\ncells = label(image > 100)\n"
+               "write(measure(cells, image), \"cells.csv\")\n"
+               "write(measure(cells, properties = \"voxels perimeter eccentricity euler_number\"), \"shapes.csv\")",
 };
