@@ -12,7 +12,7 @@
 #ifndef FV_JOBS_H
 #define FV_JOBS_H
 
-#include "engines/profile.h"
+#include "engines/cluster_profile.h"
 
 typedef enum fv_job_role { FV_ROLE_ARRAY, FV_ROLE_MERGE, FV_ROLE_FINISH, FV_ROLE_PILOT, FV_ROLE_AGAIN } fv_job_role;
 

@@ -11,8 +11,8 @@
  *     param modules   = "gcc/12 openmpi"
  *     param memory    = "8G"
  */
-#ifndef FV_PROFILE_H
-#define FV_PROFILE_H
+#ifndef FV_CLUSTER_PROFILE_H
+#define FV_CLUSTER_PROFILE_H
 
 #include "base/base.h"
 

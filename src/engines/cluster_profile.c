@@ -1,5 +1,5 @@
 /* What is asked of a cluster: defaults and profiles. */
-#include "engines/profile.h"
+#include "engines/cluster_profile.h"
 #include "base/file.h"
 #include "graph/graph.h"
 #include <stddef.h>
