@@ -107,14 +107,14 @@ static bool next_fact(const char **p, fv_bytes *name, fv_bytes *value) {
     return true;
 }
 
-static char *facts_of(const fv_reader *r) {
-    return fv_sprintf("%.*s", (int)r->facts.size, r->facts.data ? (char *)r->facts.data : "");
+static char *lines_text(const fv_bytes *lines) {
+    return fv_sprintf("%.*s", (int)lines->size, lines->data ? (char *)lines->data : "");
 }
 
-static int fact_width(const char *facts) {
+static int fact_width(const char *facts, int most) {
     int      width = 8;
     fv_bytes name = { 0 }, value = { 0 };
-    for (const char *p = facts; next_fact(&p, &name, &value);) width = FV_MAX(width, FV_MIN((int)name.size, 24));
+    for (const char *p = facts; next_fact(&p, &name, &value);) width = FV_MAX(width, FV_MIN((int)name.size, most));
     fv_bytes_release(&name);
     fv_bytes_release(&value);
     return width;
@@ -150,8 +150,8 @@ static void put_access(const fv_reader *r, fv_bytes *out) {
 static void file_text(const fv_reader *r, fv_bytes *out) {
     const fv_image_type *type = &r->type;
     const char          *unit = common_unit(type);
-    char                *facts = facts_of(r);
-    int                  width = fact_width(facts);
+    char                *facts = lines_text(&r->facts);
+    int                  width = fact_width(facts, 24);
     fv_bytes             line = { 0 };
     fv_bytes_printf(out, "%s\n", r->path);
     fv_bytes_printf(&line, "%s: %s", r->format->name, r->format->brief);
@@ -175,6 +175,13 @@ static void file_text(const fv_reader *r, fv_bytes *out) {
     fv_bytes_release(&line);
 }
 
+static void put_contents(const fv_bytes *contents, fv_bytes *out) {
+    char *lines = lines_text(contents);
+    if (*lines) fv_bytes_printf(out, "contents\n");
+    put_facts(lines, fact_width(lines, 32), out);
+    free(lines);
+}
+
 /* ---------------------------------------------------------------- JSON */
 
 static cJSON *integers_json(const int64_t *values, int count) {
@@ -183,8 +190,8 @@ static cJSON *integers_json(const int64_t *values, int count) {
     return list;
 }
 
-static cJSON *facts_json(const fv_reader *r) {
-    char    *facts = facts_of(r);
+static cJSON *facts_json(const fv_bytes *lines) {
+    char    *facts = lines_text(lines);
     cJSON   *json = cJSON_CreateObject();
     fv_bytes name = { 0 }, value = { 0 };
     for (const char *p = facts; next_fact(&p, &name, &value);)
@@ -217,7 +224,7 @@ static cJSON *file_json(const fv_reader *r) {
     cJSON_AddBoolToObject(json, "sequential", r->sequential);
     cJSON_AddNumberToObject(json, "bytes", (double)fv_image_type_bytes(type));
     if (all) cJSON_AddNumberToObject(json, "bytes_on_disk", (double)disk);
-    cJSON_AddItemToObject(json, "facts", facts_json(r));
+    cJSON_AddItemToObject(json, "facts", facts_json(&r->facts));
     return json;
 }
 
@@ -230,33 +237,57 @@ static char *failure_json(const char *path, const fv_error *error) {
     return text;
 }
 
-static fv_status open_file(const char *path, const char *inside, fv_reader **reader, fv_error *error) {
+/* A file whose format lists what it holds is described also where it takes a path to open one of these. */
+typedef struct {
     const fv_format *format;
-    fv_file_id       id;
+    fv_reader       *reader; /* NULL: it could not be opened without a path */
+    fv_bytes         contents;
+} found;
+
+static fv_status look(const char *path, const char *inside, found *f, fv_error *error) {
+    fv_file_id id;
     FV_TRY(fv_file_identify(path, &id, error)); /* a missing file is that, whatever its extension */
-    FV_TRY(fv_format_for_reading(path, &format, error));
-    return format->open(path, &(fv_read_options){ .path_inside = inside }, reader, error);
+    FV_TRY(fv_format_for_reading(path, &f->format, error));
+    fv_status opened = f->format->open(path, &(fv_read_options){ .path_inside = inside }, &f->reader, error);
+    if (opened != FV_OK) f->reader = NULL;
+    if (!f->format->contents || (inside && *inside)) return opened;
+    fv_status listed = f->format->contents(path, &f->contents, opened == FV_OK ? error : NULL);
+    return opened == FV_OK ? listed : listed == FV_OK && f->contents.size ? FV_OK : opened;
+}
+
+static char *found_text(const char *path, const found *f) {
+    fv_bytes out = { 0 };
+    if (f->reader)
+        file_text(f->reader, &out);
+    else
+        fv_bytes_printf(&out, "%s\n  format    %s: %s\n", path, f->format->name, f->format->brief);
+    put_contents(&f->contents, &out);
+    return fv__take_text(&out);
+}
+
+static char *found_json(const char *path, const found *f) {
+    cJSON *json = f->reader ? file_json(f->reader) : cJSON_CreateObject();
+    if (!f->reader) {
+        cJSON_AddStringToObject(json, "file", path);
+        cJSON_AddStringToObject(json, "format", f->format->name);
+    }
+    if (f->contents.size) cJSON_AddItemToObject(json, "contents", facts_json(&f->contents));
+    char *text = cJSON_Print(json);
+    cJSON_Delete(json);
+    return text;
 }
 
 fv_status fv_describe_file(const char *path, const char *path_inside, fv_form form, char **text, fv_error *error) {
-    fv_reader *reader = NULL;
-    fv_error   local = { 0 };
-    fv_status  status = open_file(path, path_inside, &reader, &local);
-    if (error) *error = local;
+    found     f = { 0 };
+    fv_error  local = { 0 };
+    fv_status status = look(path, path_inside, &f, &local);
     *text = NULL;
-    if (status != FV_OK) {
-        if (form == FV_FORM_JSON) *text = failure_json(path, &local);
-        return status;
-    }
-    if (form == FV_FORM_JSON) {
-        cJSON *json = file_json(reader);
-        *text = cJSON_Print(json);
-        cJSON_Delete(json);
-    } else {
-        fv_bytes out = { 0 };
-        file_text(reader, &out);
-        *text = fv__take_text(&out);
-    }
-    reader->format->close(reader);
-    return FV_OK;
+    if (status == FV_OK)
+        *text = form == FV_FORM_JSON ? found_json(path, &f) : found_text(path, &f);
+    else if (form == FV_FORM_JSON)
+        *text = failure_json(path, &local);
+    if (error && status != FV_OK) *error = local;
+    if (f.reader) f.format->close(f.reader);
+    fv_bytes_release(&f.contents);
+    return status;
 }

@@ -68,6 +68,10 @@ struct fv_format {
      * sequential. */
     fv_status (*read)(fv_reader *reader, const fv_block *block, fv_error *error);
     void (*close)(fv_reader *reader);
+    /* What lies in a file that holds several things, for `fovea info`: "name: what it is\n" lines (datasets, pages, levels,
+     * labels; the name is what read's `path` takes, where it takes one). Called also where open wants a path and none was given.
+     * NULL: one image and nothing else. As careful as open. */
+    fv_status (*contents)(const char *path, fv_bytes *lines, fv_error *error);
     /* Writing; NULL: read only. create checks type and options and chooses pieces; it touches no file and must be cheap and
      * deterministic: every worker calls it. path is the temporary name. */
     fv_status (*create)(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **writer,
