@@ -24,9 +24,9 @@ char *fv_describe_all(fv_form form);
 /* One operator, one format, or a family of operators. An unknown name fails with a suggestion. The caller frees *text. */
 fv_status fv_describe_name(const char *name, fv_form form, char **text, fv_error *error);
 
-/* An image file: format, type, shape, axes, spacing, chunks, size and what else its header tells. No pixel is read.
- * path_inside: the dataset in a file that holds several, or NULL. The caller frees *text; after a failure it is NULL for
- * FV_FORM_TEXT and { "file", "error" } for FV_FORM_JSON. */
+/* An image file: format, type, shape, axes, spacing, chunks, size and what else its header tells. No pixel is read. Of a table
+ * file: tables, columns, what they hold, and rows. path_inside: the dataset or table in a file that holds several, or NULL. The
+ * caller frees *text; after a failure it is NULL for FV_FORM_TEXT and { "file", "error" } for FV_FORM_JSON. */
 fv_status fv_describe_file(const char *path, const char *path_inside, fv_form form, char **text, fv_error *error);
 
 #endif

@@ -9,6 +9,7 @@
 #include <fovea/pipeline.h>
 #include <fovea/ranks.h>
 #include <fovea/scale.h>
+#include <fovea/sql.h>
 #include <fovea/status.h>
 #include <fovea/table.h>
 

@@ -1,4 +1,5 @@
-/* What an image file holds, from its header alone. */
+/* What an image file holds, from its header alone; table files are described in describe_table.c. */
+#include "api/describe_table.h"
 #include "api/paragraph.h"
 #include "op/format.h"
 #include <cjson/cJSON.h>
@@ -277,14 +278,41 @@ static char *found_json(const char *path, const found *f) {
     return text;
 }
 
+/* The file's table format, if it is none of an image. */
+static const fv_table_format *table_format(const char *path) {
+    const fv_table_format *format = NULL;
+    const fv_format       *image;
+    if (!fv_file_exists(path) || fv_path_is_folder(path)) return NULL;
+    format = fv_table_format_for(path);
+    if (!format && fv_format_for_reading(path, &image, NULL) != FV_OK) fv_table_format_for_reading(path, &format, NULL);
+    return format && format->open ? format : NULL;
+}
+
+static fv_status describe_table(const fv_table_format *format, const char *path, const char *table, fv_form form, char **text,
+                                fv_error *error) {
+    fv_bytes out = { 0 };
+    cJSON   *json = NULL;
+    if (form == FV_FORM_JSON) {
+        FV_TRY(fv__table_file_json(format, path, table, &json, error));
+        *text = cJSON_Print(json);
+        cJSON_Delete(json);
+        return FV_OK;
+    }
+    fv_status status = fv__table_file_text(format, path, table, &out, error);
+    if (status == FV_OK) *text = fv__take_text(&out);
+    else fv_bytes_release(&out);
+    return status;
+}
+
 fv_status fv_describe_file(const char *path, const char *path_inside, fv_form form, char **text, fv_error *error) {
-    found     f = { 0 };
-    fv_error  local = { 0 };
-    fv_status status = look(path, path_inside, &f, &local);
+    found                  f = { 0 };
+    fv_error               local = { 0 };
+    const fv_table_format *table = table_format(path);
     *text = NULL;
-    if (status == FV_OK)
+    fv_status status = table ? describe_table(table, path, path_inside, form, text, &local) : look(path, path_inside, &f, &local);
+    if (status == FV_OK && !table)
         *text = form == FV_FORM_JSON ? found_json(path, &f) : found_text(path, &f);
-    else if (form == FV_FORM_JSON)
+    else if (status != FV_OK && form == FV_FORM_JSON)
         *text = failure_json(path, &local);
     if (error && status != FV_OK) *error = local;
     if (f.reader) f.format->close(f.reader);

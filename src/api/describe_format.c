@@ -50,7 +50,7 @@ void fv__table_format_text(const fv_table_format *format, fv_bytes *out) {
     fv_bytes_printf(out, "\n");
     put_extensions(format->extensions, &words);
     fv__put_entry(out, "files", COLUMN, (char *)words.data);
-    fv__put_entry(out, "is", COLUMN, "written");
+    fv__put_entry(out, "is", COLUMN, format->open ? format->write ? "read and written" : "read" : "written");
     fv_bytes_release(&words);
 }
 
@@ -59,5 +59,7 @@ cJSON *fv__table_format_json(const fv_table_format *format) {
     cJSON_AddStringToObject(json, "name", format->name);
     cJSON_AddStringToObject(json, "brief", format->brief);
     cJSON_AddItemToObject(json, "extensions", fv__words_json(format->extensions, ' '));
+    cJSON_AddBoolToObject(json, "reads", format->open != NULL);
+    cJSON_AddBoolToObject(json, "writes", format->write != NULL);
     return json;
 }

@@ -1,4 +1,4 @@
-/* fovea info: what image files hold. */
+/* fovea info: what image and table files hold. */
 #include "cli.h"
 #include <fovea/describe.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 typedef struct { const char *path; bool json; } info_options;
 
 static const fv_option options[] = {
-    FV_OPTION(info_options, path, .argument = "NAME", .doc = "dataset inside the file, for formats that hold several"),
+    FV_OPTION(info_options, path, .argument = "NAME", .doc = "dataset or table inside the file, for formats that hold several"),
     FV_OPTION(info_options, json, .doc = "print JSON, a list with one entry per file"),
     FV_OPTION_END,
 };
@@ -31,8 +31,9 @@ static int run(const void *options_, int nargs, char **args) {
 }
 
 const fv_command fv_cmd_info = {
-    .name = "info", .brief = "show what image files hold", .usage = "FILE...", .least = 1, .most = -1,
-    .doc = "Format, type, shape, axes, spacing, chunks, size and metadata. Only headers are read.",
+    .name = "info", .brief = "show what image and table files hold", .usage = "FILE...", .least = 1, .most = -1,
+    .doc = "Format, type, shape, axes, spacing, chunks, size and metadata of images, from their headers alone; tables, columns "
+           "and rows of table files.",
     .examples = "fovea info scan.nii.gz\nfovea info --json *.tif",
     .options = options, .options_size = sizeof(info_options), .run = run,
 };

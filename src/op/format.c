@@ -26,11 +26,16 @@ static bool has_magic(const fv_format *format, const uint8_t *start, size_t size
     return false;
 }
 
+static size_t first_bytes(const char *path, uint8_t *start, size_t most) {
+    FILE  *file = fopen(path, "rbe");
+    size_t size = file ? fread(start, 1, most, file) : 0;
+    if (file) fclose(file);
+    return size;
+}
+
 static const fv_format *by_magic(const char *path) {
     uint8_t start[1024];
-    FILE   *file = fopen(path, "rbe");
-    size_t  size = file ? fread(start, 1, sizeof start, file) : 0;
-    if (file) fclose(file);
+    size_t  size = first_bytes(path, start, sizeof start);
     for (int i = 0; size && i < fv_format_count(); i++)
         if (fv_format_at(i)->open && has_magic(fv_format_at(i), start, size)) return fv_format_at(i);
     return NULL;
@@ -79,6 +84,29 @@ const fv_table_format *fv_table_format_for(const char *path) {
         }
     }
     return found;
+}
+
+fv_status fv_table_format_for_reading(const char *path, const fv_table_format **format, fv_error *error) {
+    fv_bytes known = { 0 };
+    uint8_t  start[32];
+    *format = fv_table_format_for(path);
+    if (*format && (*format)->open) return FV_OK;
+    size_t size = first_bytes(path, start, sizeof start);
+    for (int i = 0; i < fv_table_format_count(); i++) {
+        const fv_table_format *candidate = fv_table_format_at(i);
+        size_t                 n = (size_t)candidate->magic.size;
+        if (!candidate->open) continue;
+        if (n && n <= size && !memcmp(start, candidate->magic.bytes, n)) {
+            *format = candidate;
+            fv_bytes_release(&known);
+            return FV_OK;
+        }
+        fv_bytes_printf(&known, " %s", candidate->extensions);
+    }
+    fv_fail(error, FV_ERROR_USAGE, "%s: no table format has this extension; known for reading:%s", path,
+            known.data ? (char *)known.data : "");
+    fv_bytes_release(&known);
+    return FV_ERROR_USAGE;
 }
 
 /* ---------------------------------------------------------------- shared readers

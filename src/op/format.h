@@ -123,17 +123,37 @@ typedef struct fv_table_options {
     fv_hash     key;    /* identity of this result: appending the same one again changes nothing */
 } fv_table_options;
 
-typedef struct fv_table_format {
+typedef struct fv_table_format fv_table_format;
+
+/* Opened for reading: columns and their kinds are known, which for formats without types takes a look at all rows. A format
+ * embeds this as its first member; rows come once, in order, through source.next. */
+typedef struct fv_table_reader {
+    fv_table_source        source;
+    const fv_table_format *format;
+    char                  *path;
+    fv_table_type          type;
+    int64_t                nrows;
+} fv_table_reader;
+
+struct fv_table_format {
     const char *name, *extensions, *brief;
+    struct { int size; const char *bytes; } magic; /* first bytes of every such file, if it has any */
     /* True: it writes into the final path by itself in one transaction (SQLite). False: path is a temporary that the caller
      * syncs and renames to the final path (CSV); with append it first copies the table there. */
     bool in_place;
     /* existing: the final path, whether or not a file is there yet. */
     fv_status (*write)(const char *path, const char *existing, const fv_table_type *type, const fv_table_options *options,
                        fv_table_source *source, fv_error *error);
-} fv_table_format;
+    /* Reading; NULL: write only. table: which of several in the file; NULL: the one named as the file, or the only one. */
+    fv_status (*open)(const char *path, const char *table, fv_table_reader **reader, fv_error *error);
+    void (*close)(fv_table_reader *reader);
+    /* Formats that hold several tables: appends their names, each ended by NUL. */
+    fv_status (*tables)(const char *path, fv_bytes *names, fv_error *error);
+};
 
 const fv_table_format *fv_table_format_for(const char *path); /* by extension; NULL if none */
+/* By extension, or by the first bytes of the file. The error lists what is known. */
+fv_status fv_table_format_for_reading(const char *path, const fv_table_format **format, fv_error *error);
 int                    fv_table_format_count(void);
 const fv_table_format *fv_table_format_at(int index);
 

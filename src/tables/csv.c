@@ -8,6 +8,7 @@
  * rows that somebody edited or removed count as not there. */
 #include "base/number.h"
 #include "op/format.h"
+#include "tables/csv_read.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -234,5 +235,6 @@ static fv_status csv_write(const char *path, const char *existing, const fv_tabl
 }
 
 const fv_table_format fv_table_csv = {
-    .name = "csv", .extensions = "csv", .brief = "text, one line a row, values separated by commas", .write = csv_write,
+    .name = "csv", .extensions = "csv", .brief = "text, one line a row, values separated by commas",
+    .write = csv_write, .open = fv_csv_open, .close = fv_csv_close,
 };

@@ -4,6 +4,7 @@
  * appends nothing twice, and many processes may write at once: each takes the write lock first and waits up to a minute for
  * it. The journal is the default one, never a write-ahead log, because databases lie on shared storage. */
 #include "op/format.h"
+#include "tables/sqlite_read.h"
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -213,6 +214,10 @@ const fv_table_format fv_table_sqlite = {
     .name = "sqlite",
     .extensions = "db sqlite sqlite3",
     .brief = "tables of an SQLite database",
+    .magic = { 16, "SQLite format 3" },
     .in_place = true,
     .write = sqlite_write,
+    .open = fv_sqlite_open,
+    .close = fv_sqlite_close,
+    .tables = fv_sqlite_tables,
 };

@@ -1,0 +1,39 @@
+/* SQL on table files: SQLite databases, CSV, JSON lines, several at once.
+ *
+ *     fv_sql *sql = fv_sql_new();
+ *     if (fv_sql_add(sql, "animals.csv", &error) == FV_OK && fv_sql_add(sql, "cells.db", &error) == FV_OK &&
+ *         fv_sql_query(sql, "SELECT avg(volume) FROM cells WHERE type = 'cancer'", &error) == FV_OK)
+ *         while (fv_sql_next(sql, &row, &error) == FV_OK && row)
+ *             puts(fv_sql_text(sql, 0));
+ *     fv_sql_free(sql);
+ *
+ * A file is a table under its own stem. A database's tables have their own names too, and STEM.TABLE where two files have one
+ * of the same name. Files are never changed: only statements that read are allowed. One thread at a time.
+ */
+#ifndef FOVEA_SQL_H
+#define FOVEA_SQL_H
+
+#include <fovea/status.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct fv_sql fv_sql;
+
+typedef enum fv_sql_kind { FV_SQL_MISSING, FV_SQL_INTEGER, FV_SQL_REAL, FV_SQL_TEXT } fv_sql_kind;
+
+fv_sql   *fv_sql_new(void);
+void      fv_sql_free(fv_sql *sql);
+fv_status fv_sql_add(fv_sql *sql, const char *path, fv_error *error);
+/* One statement; its rows then come by fv_sql_next. */
+fv_status fv_sql_query(fv_sql *sql, const char *text, fv_error *error);
+int         fv_sql_columns(const fv_sql *sql);
+const char *fv_sql_column(const fv_sql *sql, int column); /* its name */
+/* Steps to the next row; row: false after the last. */
+fv_status   fv_sql_next(fv_sql *sql, bool *row, fv_error *error);
+/* Values of the row, valid until the next step. Bytes that are no text are shown as hexadecimal digits. */
+fv_sql_kind fv_sql_value(const fv_sql *sql, int column);
+int64_t     fv_sql_integer(const fv_sql *sql, int column);
+double      fv_sql_real(const fv_sql *sql, int column);
+const char *fv_sql_text(fv_sql *sql, int column); /* of numbers the shortest that reads back the same; "" if missing */
+
+#endif

@@ -1,0 +1,89 @@
+/* What a table file holds: its tables, their columns and rows. */
+#include "api/describe_table.h"
+#include "api/paragraph.h"
+#include <stdlib.h>
+
+static const char *const kinds[] = { [FV_COLUMN_INTEGER] = "integer", [FV_COLUMN_REAL] = "real", [FV_COLUMN_TEXT] = "text" };
+
+typedef fv_status (*visitor)(void *context, const char *name, const fv_table_reader *reader);
+
+static fv_status visit_one(const fv_table_format *format, const char *path, const char *table, visitor visit, void *context,
+                           fv_error *error) {
+    fv_table_reader *reader;
+    char             stem[256];
+    FV_TRY(format->open(path, table, &reader, error));
+    fv_path_stem(path, stem, sizeof stem);
+    fv_status status = visit(context, table ? table : stem, reader);
+    format->close(reader);
+    return status;
+}
+
+static fv_status visit_all(const fv_table_format *format, const char *path, const char *table, visitor visit, void *context,
+                           fv_error *error) {
+    fv_bytes  names = { 0 };
+    fv_status status = FV_OK;
+    if (!format->tables || (table && *table)) return visit_one(format, path, table, visit, context, error);
+    FV_TRY(format->tables(path, &names, error));
+    for (size_t at = 0; at < names.size && status == FV_OK; at += strlen((char *)names.data + at) + 1)
+        status = visit_one(format, path, (char *)names.data + at, visit, context, error);
+    fv_bytes_release(&names);
+    return status;
+}
+
+static fv_status add_text(void *context, const char *name, const fv_table_reader *reader) {
+    fv_bytes columns = { 0 };
+    for (int c = 0; c < reader->type.ncolumns; c++)
+        fv_bytes_printf(&columns, "%s%s (%s)", c ? ", " : "", reader->type.column[c].name, kinds[reader->type.column[c].kind]);
+    char *rows = fv_sprintf("%s, %lld row%s", name, (long long)reader->nrows, reader->nrows == 1 ? "" : "s");
+    fv__put_entry(context, "table", 8, rows);
+    fv__put_entry(context, "columns", 8, columns.data ? (char *)columns.data : "none");
+    free(rows);
+    fv_bytes_release(&columns);
+    return FV_OK;
+}
+
+fv_status fv__table_file_text(const fv_table_format *format, const char *path, const char *table, fv_bytes *out,
+                              fv_error *error) {
+    char      *title = fv_sprintf("%s: %s", format->name, format->brief), size[24];
+    fv_file_id id;
+    fv_status  status = fv_file_identify(path, &id, error);
+    if (status == FV_OK) {
+        fv_bytes_printf(out, "%s\n", path);
+        fv__put_entry(out, "format", 8, title);
+        fv_size_format(id.size, size);
+        fv__put_entry(out, "size", 8, size);
+        status = visit_all(format, path, table, add_text, out, error);
+    }
+    free(title);
+    return status;
+}
+
+static fv_status add_json(void *context, const char *name, const fv_table_reader *reader) {
+    cJSON *table = cJSON_CreateObject(), *columns = cJSON_CreateArray();
+    for (int c = 0; c < reader->type.ncolumns; c++) {
+        cJSON *column = cJSON_CreateObject();
+        cJSON_AddStringToObject(column, "name", reader->type.column[c].name);
+        cJSON_AddStringToObject(column, "kind", kinds[reader->type.column[c].kind]);
+        cJSON_AddItemToArray(columns, column);
+    }
+    cJSON_AddStringToObject(table, "name", name);
+    cJSON_AddNumberToObject(table, "rows", (double)reader->nrows);
+    cJSON_AddItemToObject(table, "columns", columns);
+    cJSON_AddItemToArray(context, table);
+    return FV_OK;
+}
+
+fv_status fv__table_file_json(const fv_table_format *format, const char *path, const char *table, cJSON **json,
+                              fv_error *error) {
+    cJSON    *tables = cJSON_CreateArray();
+    fv_status status = visit_all(format, path, table, add_json, tables, error);
+    if (status != FV_OK) {
+        cJSON_Delete(tables);
+        return status;
+    }
+    *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(*json, "file", path);
+    cJSON_AddStringToObject(*json, "format", format->name);
+    cJSON_AddItemToObject(*json, "tables", tables);
+    return FV_OK;
+}

@@ -1,0 +1,216 @@
+/* SQL on table files. SQLite's engine does the work: databases are attached read-only, other files are copied into a private
+ * database that SQLite keeps in memory while it is small and in a temporary file beyond that. */
+#include "base/number.h"
+#include "op/format.h"
+#include <ctype.h>
+#include <fovea/sql.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct fv_sql {
+    sqlite3      *handle;
+    sqlite3_stmt *statement;
+    bool          guarded; /* the statement is the user's: it may only read */
+    fv_bytes      text;    /* of the value last asked for as text */
+};
+
+/* The user's statement reads tables and calls functions; it attaches nothing and sets nothing. */
+static int guard(void *context, int action, const char *a, const char *b, const char *database, const char *view) {
+    const fv_sql *sql = context;
+    (void)a, (void)b, (void)database, (void)view;
+    if (!sql->guarded) return SQLITE_OK;
+    return action == SQLITE_SELECT || action == SQLITE_READ || action == SQLITE_FUNCTION || action == SQLITE_RECURSIVE
+               ? SQLITE_OK
+               : SQLITE_DENY;
+}
+
+fv_sql *fv_sql_new(void) {
+    fv_sql *sql = fv_calloc(sizeof *sql);
+    if (sqlite3_open_v2("", &sql->handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI, NULL) != SQLITE_OK)
+        abort(); /* no file is touched: only memory can be missing */
+    sqlite3_busy_timeout(sql->handle, 60000);
+    sqlite3_set_authorizer(sql->handle, guard, sql);
+    return sql;
+}
+
+void fv_sql_free(fv_sql *sql) {
+    if (!sql) return;
+    sqlite3_finalize(sql->statement);
+    sqlite3_close(sql->handle);
+    fv_bytes_release(&sql->text);
+    free(sql);
+}
+
+static fv_status execute(fv_sql *sql, const char *path, char *text_take, fv_error *error) {
+    int code = text_take ? sqlite3_exec(sql->handle, text_take, NULL, NULL, NULL) : SQLITE_NOMEM;
+    sqlite3_free(text_take);
+    if (code == SQLITE_OK) return FV_OK;
+    return fv_fail(error, code == SQLITE_FULL ? FV_ERROR_FULL : FV_ERROR_INPUT, "%s: %s", path, sqlite3_errmsg(sql->handle));
+}
+
+/* ---------------------------------------------------------------- files that are copied */
+
+static fv_status create(fv_sql *sql, const char *name, const fv_table_reader *reader, fv_error *error) {
+    static const char *const kinds[] = { [FV_COLUMN_INTEGER] = "INTEGER", [FV_COLUMN_REAL] = "REAL", [FV_COLUMN_TEXT] = "TEXT" };
+    fv_bytes columns = { 0 };
+    for (int c = 0; c < reader->type.ncolumns; c++) {
+        char *column = sqlite3_mprintf("%s\"%w\" %s", c ? ", " : "", reader->type.column[c].name,
+                                       kinds[reader->type.column[c].kind]);
+        fv_bytes_printf(&columns, "%s", column);
+        sqlite3_free(column);
+    }
+    fv_status status = execute(sql, reader->path, sqlite3_mprintf("CREATE TABLE main.\"%w\" (%s)", name, (char *)columns.data),
+                               error);
+    fv_bytes_release(&columns);
+    return status;
+}
+
+static fv_status insert(fv_sql *sql, sqlite3_stmt *statement, fv_table_reader *reader, fv_error *error) {
+    const fv_cell *cells;
+    int64_t        nrows;
+    for (;;) {
+        FV_TRY(reader->source.next(&reader->source, &cells, &nrows, error));
+        if (!nrows) return FV_OK;
+        for (int64_t r = 0; r < nrows; r++, cells += reader->type.ncolumns) {
+            for (int c = 0; c < reader->type.ncolumns; c++)
+                if (reader->type.column[c].kind == FV_COLUMN_INTEGER) sqlite3_bind_int64(statement, c + 1, cells[c].integer);
+                else if (reader->type.column[c].kind == FV_COLUMN_REAL) sqlite3_bind_double(statement, c + 1, cells[c].real);
+                else sqlite3_bind_text(statement, c + 1, cells[c].text, -1, SQLITE_STATIC);
+            if (sqlite3_step(statement) != SQLITE_DONE)
+                return fv_fail(error, FV_ERROR_IO, "%s: %s", reader->path, sqlite3_errmsg(sql->handle));
+            sqlite3_reset(statement);
+        }
+    }
+}
+
+static fv_status copy_rows(fv_sql *sql, const char *name, fv_table_reader *reader, fv_error *error) {
+    sqlite3_stmt *statement = NULL;
+    fv_bytes      marks = { 0 };
+    FV_TRY(create(sql, name, reader, error));
+    for (int c = 0; c < reader->type.ncolumns; c++) fv_bytes_printf(&marks, c ? ", ?" : "?");
+    char     *text = sqlite3_mprintf("INSERT INTO main.\"%w\" VALUES (%s)", name, (char *)marks.data);
+    int       code = sqlite3_prepare_v2(sql->handle, text, -1, &statement, NULL);
+    fv_status status = code == SQLITE_OK ? execute(sql, reader->path, sqlite3_mprintf("BEGIN"), error)
+                                         : fv_fail(error, FV_ERROR_INTERNAL, "%s", sqlite3_errmsg(sql->handle));
+    sqlite3_free(text);
+    fv_bytes_release(&marks);
+    if (status == FV_OK) status = insert(sql, statement, reader, error);
+    sqlite3_finalize(statement);
+    if (status == FV_OK) return execute(sql, reader->path, sqlite3_mprintf("COMMIT"), error);
+    sqlite3_exec(sql->handle, "ROLLBACK", NULL, NULL, NULL);
+    return status;
+}
+
+static fv_status copy(fv_sql *sql, const fv_table_format *format, const char *path, const char *name, fv_error *error) {
+    fv_table_reader *reader;
+    FV_TRY(format->open(path, NULL, &reader, error));
+    fv_status status = copy_rows(sql, name, reader, error);
+    format->close(reader);
+    return status;
+}
+
+/* ---------------------------------------------------------------- databases */
+
+/* A path as SQLite's URI, which is the way to attach it read-only. */
+static void put_uri(fv_bytes *out, const char *path) {
+    fv_bytes_printf(out, "file:");
+    for (; *path; path++)
+        if (isalnum((unsigned char)*path) || strchr("/._-~", *path)) fv_bytes_append(out, path, 1);
+        else fv_bytes_printf(out, "%%%02X", (unsigned char)*path);
+    fv_bytes_printf(out, "?mode=ro");
+}
+
+/* The file's stem names its only table too, unless it has another name already that is the stem. */
+static fv_status name_only_table(fv_sql *sql, const fv_table_format *format, const char *path, const char *stem,
+                                 fv_error *error) {
+    fv_bytes  names = { 0 };
+    fv_status status = format->tables(path, &names, error);
+    if (status == FV_OK && names.size && strlen((char *)names.data) + 1 == names.size &&
+        sqlite3_stricmp((char *)names.data, stem))
+        status = execute(sql, path, sqlite3_mprintf("CREATE TEMP VIEW \"%w\" AS SELECT * FROM \"%w\".\"%w\"", stem, stem,
+                                                    (char *)names.data), error);
+    fv_bytes_release(&names);
+    return status;
+}
+
+static fv_status attach(fv_sql *sql, const fv_table_format *format, const char *path, const char *stem, fv_error *error) {
+    fv_bytes uri = { 0 };
+    put_uri(&uri, path);
+    char     *schema = sqlite3_mprintf("%Q", (char *)uri.data);
+    fv_status status = execute(sql, path, sqlite3_mprintf("ATTACH %s AS \"%w\"", schema, stem), error);
+    sqlite3_free(schema);
+    fv_bytes_release(&uri);
+    return status == FV_OK ? name_only_table(sql, format, path, stem, error) : status;
+}
+
+fv_status fv_sql_add(fv_sql *sql, const char *path, fv_error *error) {
+    const fv_table_format *format;
+    fv_file_id             id;
+    char                   stem[256];
+    FV_TRY(fv_file_identify(path, &id, error));
+    FV_TRY(fv_table_format_for_reading(path, &format, error));
+    fv_path_stem(path, stem, sizeof stem);
+    sql->guarded = false;
+    return format->in_place ? attach(sql, format, path, stem, error) : copy(sql, format, path, stem, error);
+}
+
+/* ---------------------------------------------------------------- queries */
+
+fv_status fv_sql_query(fv_sql *sql, const char *text, fv_error *error) {
+    const char *rest = NULL;
+    sqlite3_finalize(sql->statement);
+    sql->statement = NULL;
+    sql->guarded = true;
+    int code = sqlite3_prepare_v2(sql->handle, text, -1, &sql->statement, &rest);
+    if (code == SQLITE_AUTH || (code == SQLITE_OK && sql->statement && !sqlite3_column_count(sql->statement)))
+        return fv_fail(error, FV_ERROR_USAGE, "only statements that read are possible (SELECT, WITH, VALUES): %.200s", text);
+    if (code != SQLITE_OK) return fv_fail(error, FV_ERROR_USAGE, "%s", sqlite3_errmsg(sql->handle));
+    if (!sql->statement) return fv_fail(error, FV_ERROR_USAGE, "the query is empty; write SELECT ... FROM ...");
+    if (rest[strspn(rest, " \t\r\n;")])
+        return fv_fail(error, FV_ERROR_USAGE, "one statement at a time; behind it stands: %.80s", rest);
+    return FV_OK;
+}
+
+int         fv_sql_columns(const fv_sql *sql) { return sqlite3_column_count(sql->statement); }
+const char *fv_sql_column(const fv_sql *sql, int column) { return sqlite3_column_name(sql->statement, column); }
+
+fv_status fv_sql_next(fv_sql *sql, bool *row, fv_error *error) {
+    int code = sqlite3_step(sql->statement);
+    *row = code == SQLITE_ROW;
+    if (code == SQLITE_ROW || code == SQLITE_DONE) return FV_OK;
+    return fv_fail(error, code == SQLITE_FULL ? FV_ERROR_FULL : FV_ERROR_INPUT, "%s", sqlite3_errmsg(sql->handle));
+}
+
+fv_sql_kind fv_sql_value(const fv_sql *sql, int column) {
+    switch (sqlite3_column_type(sql->statement, column)) {
+    case SQLITE_NULL: return FV_SQL_MISSING;
+    case SQLITE_INTEGER: return FV_SQL_INTEGER;
+    case SQLITE_FLOAT: return FV_SQL_REAL;
+    default: return FV_SQL_TEXT;
+    }
+}
+
+int64_t fv_sql_integer(const fv_sql *sql, int column) { return sqlite3_column_int64(sql->statement, column); }
+double  fv_sql_real(const fv_sql *sql, int column) { return sqlite3_column_double(sql->statement, column); }
+
+const char *fv_sql_text(fv_sql *sql, int column) {
+    char number[FV_NUMBER_SIZE];
+    fv_bytes_clear(&sql->text);
+    switch (sqlite3_column_type(sql->statement, column)) {
+    case SQLITE_NULL: break;
+    case SQLITE_INTEGER: fv_bytes_printf(&sql->text, "%lld", (long long)fv_sql_integer(sql, column)); break;
+    case SQLITE_FLOAT:
+        fv_bytes_append(&sql->text, number, (size_t)fv_real_format(fv_sql_real(sql, column), number));
+        break;
+    case SQLITE_BLOB: {
+        const uint8_t *bytes = sqlite3_column_blob(sql->statement, column);
+        for (int i = 0, n = sqlite3_column_bytes(sql->statement, column); i < n; i++)
+            fv_bytes_printf(&sql->text, "%02x", bytes[i]);
+        break;
+    }
+    default: fv_bytes_printf(&sql->text, "%s", (const char *)sqlite3_column_text(sql->statement, column));
+    }
+    fv_bytes_append(&sql->text, "", 1);
+    return (const char *)sql->text.data;
+}

@@ -1,0 +1,11 @@
+/* Reading tables of SQLite databases; see sqlite.c for the format. */
+#ifndef FV_SQLITE_READ_H
+#define FV_SQLITE_READ_H
+
+#include "op/format.h"
+
+fv_status fv_sqlite_open(const char *path, const char *table, fv_table_reader **reader, fv_error *error);
+fv_status fv_sqlite_tables(const char *path, fv_bytes *names, fv_error *error);
+void      fv_sqlite_close(fv_table_reader *reader);
+
+#endif
