@@ -50,6 +50,7 @@ bench: mpi all
 	$(NINJA) -C build bench
 	$(PYTHON) bench/peers.py
 	$(PYTHON) bench/peer_filters.py
+	$(PYTHON) bench/peer_measures.py
 	$(PYTHON) bench/mpi.py
 	$(PYTHON) bench/slurm.py
 	$(PYTHON) bench/scaling.py

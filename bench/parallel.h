@@ -218,18 +218,28 @@ static double bench_run(const char *name, void *params, bench_image **inputs, in
     return seconds;
 }
 
-/* The best of several runs, on one thread and on two, as one line. */
+static int bench_compare(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+static inline double bench_median(double *times, int count) {
+    qsort(times, (size_t)count, sizeof *times, bench_compare);
+    return times[count / 2];
+}
+
+/* Medians of several runs, on one thread and on two, as one line. */
 static inline void bench_report(const char *what, const char *name, void *params, bench_image **inputs, int given,
                                 const int64_t *chunk, int repeats) {
-    double      best[3] = { 1e9, 1e9, 1e9 }, least = 1e9;
+    enum { MOST = 32 };
+    double      seconds[3][MOST], cpu[MOST];
     bench_image output = { 0 };
+    repeats = FV_MIN(repeats, MOST);
     for (int i = 0; i < repeats; i++)
-        for (int threads = 1; threads <= 2; threads++) {
-            double cpu, seconds = bench_run(name, params, inputs, given, chunk, threads, &output, &cpu);
-            best[threads] = FV_MIN(best[threads], seconds);
-            least = FV_MIN(least, cpu);
-        }
-    printf("%-44s %9.2f ms %9.2f ms (2 threads) %9.2f ms processor time\n", what, best[1] * 1e3, best[2] * 1e3, least * 1e3);
+        for (int threads = 1; threads <= 2; threads++)
+            seconds[threads][i] = bench_run(name, params, inputs, given, chunk, threads, &output, &cpu[i]);
+    printf("%-44s %9.2f ms %9.2f ms (2 threads) %9.2f ms processor time\n", what, bench_median(seconds[1], repeats) * 1e3,
+           bench_median(seconds[2], repeats) * 1e3, bench_median(cpu, repeats) * 1e3);
+    fflush(stdout);
 }
 
 static inline bench_image bench_image_new(fv_dtype dtype, int ndim, const int64_t *shape) {

@@ -27,6 +27,7 @@ typedef struct {
     void           *volume[2];            /* smooth and curved after z: size z, in y, in x */
     void           *plane[2];             /* after y: in x rounded up, `pitch` */
     void           *strip[2], *sums[2];   /* lines before and after */
+    void           *parts;                /* the smooth lines in groups of vectors, as strip[CURVED] is */
     int64_t         pitch;
 } job;
 
@@ -53,6 +54,7 @@ static size_t lay_out(job *j, const fv_scale *s, void *scratch) {
         j->strip[k] = fv_scratch_take(&pieces, longest * COLUMNS * real);
         j->sums[k] = fv_scratch_take(&pieces, longest * COLUMNS * real);
     }
+    j->parts = fv_scratch_take(&pieces, s->laplacian ? longest * COLUMNS * real : 0);
     return pieces.used;
 }
 

@@ -74,46 +74,50 @@ static void R(two_sums)(const REAL *from, int64_t radius, const REAL *w, const R
         }
 }
 
-/* to = w * from + x * other */
+/* to = w * from + x * other, for one group of LANES columns, which lies apart: rows are LANES long. The rows of two strips that
+ * a sum looks at would not fit the first cache otherwise. */
 static void R(joint_sum)(const REAL *from, const REAL *other, int64_t radius, const REAL *w, const REAL *x, int64_t n, REAL *to) {
-    for (int64_t y = 0; y < n; y += 2)
-        for (int c = 0; c < COLUMNS; c += LANES) {
-            const REAL *f = from + y * COLUMNS + c, *o = other + y * COLUMNS + c;
-            VECTOR      near[2] = { LOAD(f), LOAD(o) }, far[2] = { LOAD(f + COLUMNS), LOAD(o + COLUMNS) };
-            VECTOR      a[2] = { near[0] * w[0], far[0] * w[0] }, b[2] = { near[1] * x[0], far[1] * x[0] };
-            VECTOR      p[2] = { SPLAT(0), SPLAT(0) }, q[2] = { SPLAT(0), SPLAT(0) };
+    for (int64_t y = 0; y < n; y += 2) {
+        const REAL *f = from + y * LANES, *o = other + y * LANES;
+        VECTOR      near[2] = { LOAD(f), LOAD(o) }, far[2] = { LOAD(f + LANES), LOAD(o + LANES) };
+        VECTOR      a[2] = { near[0] * w[0], far[0] * w[0] }, b[2] = { near[1] * x[0], far[1] * x[0] };
+        VECTOR      p[2] = { SPLAT(0), SPLAT(0) }, q[2] = { SPLAT(0), SPLAT(0) };
 #define STEP(k, first, second)                                                           \
     {                                                                                    \
-        VECTOR low = LOAD(f - (k) * COLUMNS), high = LOAD(f + ((k) + 1) * COLUMNS);      \
+        VECTOR low = LOAD(f - (k) * LANES), high = LOAD(f + ((k) + 1) * LANES);          \
         first[0] = FMA(SPLAT(w[k]), low + far[0], first[0]);                             \
         first[1] = FMA(SPLAT(w[k]), near[0] + high, first[1]);                           \
         near[0] = low, far[0] = high;                                                    \
-        low = LOAD(o - (k) * COLUMNS), high = LOAD(o + ((k) + 1) * COLUMNS);             \
+        low = LOAD(o - (k) * LANES), high = LOAD(o + ((k) + 1) * LANES);                 \
         second[0] = FMA(SPLAT(x[k]), low + far[1], second[0]);                           \
         second[1] = FMA(SPLAT(x[k]), near[1] + high, second[1]);                         \
         near[1] = low, far[1] = high;                                                    \
     }
-            int64_t k = 1;
-            for (; k + 1 <= radius; k += 2) {
-                STEP(k, p, q)
-                STEP(k + 1, a, b)
-            }
-            if (k <= radius) STEP(k, p, q)
-#undef STEP
-            for (int row = 0; row < 2; row++)
-                STORE(to + (y + row) * COLUMNS + c, (a[row] + p[row]) + (b[row] + q[row]));
+        int64_t k = 1;
+        for (; k + 1 <= radius; k += 2) {
+            STEP(k, p, q)
+            STEP(k + 1, a, b)
         }
+        if (k <= radius) STEP(k, p, q)
+#undef STEP
+        for (int row = 0; row < 2; row++) STORE(to + (y + row) * COLUMNS, (a[row] + p[row]) + (b[row] + q[row]));
+    }
 }
 
-/* The sums of one strip along axis d: strip[SMOOTH] and, unless this is the first axis, strip[CURVED]. */
+/* The sums of one strip along axis d: strip[SMOOTH] or, unless this is the first axis, parts and strip[CURVED]. */
 static void R(sum_strip)(const job *j, int d, bool first, bool last) {
     int64_t     r = j->radius[d], n = j->scale->side[d].size;
     const REAL *g = j->smooth[d], *c = j->curve[d];
-    const REAL *smooth = (const REAL *)j->strip[SMOOTH] + r * COLUMNS, *curved = (const REAL *)j->strip[CURVED];
+    const REAL *smooth = (const REAL *)j->strip[SMOOTH] + r * COLUMNS;
     if (!j->scale->laplacian) R(one_sum)(smooth, r, g, n, j->sums[SMOOTH]);
     else if (first && last) R(one_sum)(smooth, r, c, n, j->sums[CURVED]);
     else if (first) R(two_sums)(smooth, r, g, c, n, j->sums[SMOOTH], j->sums[CURVED]);
-    else R(joint_sum)(curved + r * COLUMNS, smooth, r, g, c, n, j->sums[CURVED]);
+    else
+        for (int v = 0; v < COLUMNS / LANES; v++) {
+            int64_t at = (v * (n + 2 * r + 1) + r) * LANES;
+            R(joint_sum)((const REAL *)j->strip[CURVED] + at, (const REAL *)j->parts + at, r, g, c, n,
+                         (REAL *)j->sums[CURVED] + v * LANES);
+        }
     if (j->scale->laplacian && !first && !last) R(one_sum)(smooth, r, g, n, j->sums[SMOOTH]);
 }
 
@@ -129,6 +133,30 @@ static void R(gather)(const job *j, int d, const REAL *from, int64_t step, int64
             for (int64_t c = 0; c < COLUMNS; c++) strip[i * COLUMNS + c] = c < columns ? row[c] : 0;
     }
     memset(strip + n * COLUMNS, 0, COLUMNS * sizeof(REAL));
+}
+
+/* The same in groups of LANES columns, one group after the other. */
+static void R(gather_groups)(const job *j, int d, const REAL *from, int64_t step, int64_t columns, REAL *strip) {
+    int64_t n = j->scale->side[d].size + 2 * j->radius[d];
+    for (int64_t v = 0; v < COLUMNS / LANES; v++) {
+        REAL *group = strip + v * (n + 1) * LANES;
+        for (int64_t i = 0; i < n; i++) {
+            const REAL *row = from + j->map[i] * step + v * LANES;
+            if ((v + 1) * LANES <= columns) STORE(group + i * LANES, LOAD(row));
+            else
+                for (int64_t c = 0; c < LANES; c++) group[i * LANES + c] = v * LANES + c < columns ? row[c] : 0;
+        }
+        STORE(group + n * LANES, SPLAT(0));
+    }
+}
+
+/* Gathers what sum_strip needs. */
+static void R(gather_strips)(const job *j, int d, const REAL *smooth, const REAL *curved, int64_t step, int64_t columns,
+                             bool last) {
+    if (!curved || !last) R(gather)(j, d, smooth, step, columns, j->strip[SMOOTH]);
+    if (!curved) return;
+    R(gather_groups)(j, d, smooth, step, columns, j->parts);
+    R(gather_groups)(j, d, curved, step, columns, j->strip[CURVED]);
 }
 
 /* The rows of a strip become columns: to[c * pitch + i] = strip[i][c], for c < columns and i < n; more may be written where
@@ -170,8 +198,7 @@ static void R(along_y)(const job *j, const REAL *smooth, const REAL *curved) {
     map_side(j, Y);
     for (int64_t p = 0; p < x->in_size; p += COLUMNS) {
         int64_t columns = FV_MIN(COLUMNS, x->in_size - p);
-        R(gather)(j, Y, smooth + p, x->in_size, columns, j->strip[SMOOTH]);
-        if (curved) R(gather)(j, Y, curved + p, x->in_size, columns, j->strip[CURVED]);
+        R(gather_strips)(j, Y, smooth + p, curved ? curved + p : NULL, x->in_size, columns, false);
         R(sum_strip)(j, Y, !curved, false);
         for (int k = 0; k < (j->scale->laplacian ? 2 : 1); k++)
             R(turn)(j->sums[k], y->size, COLUMNS, true, (REAL *)j->plane[k] + p * j->pitch, j->pitch, 1);
@@ -191,9 +218,8 @@ static void R(along_x)(const job *j, bool first, REAL *out) {
     int                  result = j->scale->laplacian ? CURVED : SMOOTH;
     map_side(j, X);
     for (int64_t p = 0; p < y->size; p += COLUMNS) {
-        R(gather)(j, X, (const REAL *)j->plane[SMOOTH] + p, j->pitch, COLUMNS, j->strip[SMOOTH]);
-        if (!first && j->scale->laplacian)
-            R(gather)(j, X, (const REAL *)j->plane[CURVED] + p, j->pitch, COLUMNS, j->strip[CURVED]);
+        const REAL *curved = !first && j->scale->laplacian ? (const REAL *)j->plane[CURVED] + p : NULL;
+        R(gather_strips)(j, X, (const REAL *)j->plane[SMOOTH] + p, curved, j->pitch, COLUMNS, true);
         R(sum_strip)(j, X, first, true);
         R(turn)(j->sums[result], x->size, FV_MIN(COLUMNS, y->size - p), false, out + p * x->size, x->size,
                 (REAL)j->scale->factor);

@@ -100,7 +100,7 @@ static fv__blob_box box_of(const fv__blobs *b, const fv_need *n) {
     return box;
 }
 
-typedef struct { void *image, *response[3], *line, *rest; } room;
+typedef struct { void *image, *response[3], *line, *rest; uint8_t *may; } room;
 
 static size_t lay_out(const fv__blobs *b, const fv__blob_box *box, room *buffers, void *scratch) {
     fv_scratch pieces = { scratch, 0 };
@@ -109,6 +109,7 @@ static size_t lay_out(const fv__blobs *b, const fv__blob_box *box, room *buffers
     buffers->image = fv_scratch_take(&pieces, in);
     for (int k = 0; k < 3; k++) buffers->response[k] = fv_scratch_take(&pieces, out);
     buffers->line = fv_scratch_take(&pieces, box->side[2].in_size * 8);
+    buffers->may = fv_scratch_take(&pieces, box->side[2].size);
     buffers->rest = fv_scratch_take(&pieces, (int64_t)b->scratch(b, box));
     return pieces.used;
 }
@@ -209,17 +210,41 @@ typedef struct {
 IS_MAXIMUM(is_maximum_f32, float)
 IS_MAXIMUM(is_maximum_f64, double)
 
+/* Where a row of responses is above the threshold and not below the neighbours beside it, in its plane and in scale; the few that
+ * are left are looked at closely. The threshold is a little lower here, because a float may lie above it. */
+#define CANDIDATES(name, type)                                                                                         \
+    static void name(const maxima *m, int64_t row, int64_t first, int64_t n, bool up, bool down, uint8_t *may) {        \
+        const type *own = (const type *)m->response[1] + row;                                                           \
+        type        level = (type)(m->threshold - fabs(m->threshold) * 1e-6);                                           \
+        int64_t     width = m->size[2];                                                                                 \
+        for (int64_t x = 0; x < n; x++) may[x] = own[x] >= level;                                                       \
+        for (int64_t x = first == 0; x < n; x++) may[x] &= !(own[x - 1] > own[x]);                                      \
+        for (int64_t x = 0; x < n - (first + n == width); x++) may[x] &= !(own[x + 1] > own[x]);                        \
+        for (int64_t x = 0; up && x < n; x++) may[x] &= !(own[x - width] > own[x]);                                     \
+        for (int64_t x = 0; down && x < n; x++) may[x] &= !(own[x + width] > own[x]);                                   \
+        for (int s = 0; s < 3; s += 2) {                                                                                \
+            const type *other = m->response[s] ? (const type *)m->response[s] + row : own;                              \
+            for (int64_t x = 0; x < n; x++) may[x] &= !(other[x] > own[x]);                                             \
+        }                                                                                                               \
+    }
+CANDIDATES(candidates_f32, float)
+CANDIDATES(candidates_f64, double)
+
 static void find_maxima(const fv__blob_box *box, const maxima *m, int scale, int64_t first_index, const int64_t *stride,
-                        fv_bytes *partial) {
-    for (int64_t z = m->low[0]; z < m->high[0]; z++)
-        for (int64_t y = m->low[1]; y < m->high[1]; y++) {
-            int64_t row = ((z - m->start[0]) * m->size[1] + y - m->start[1]) * m->size[2] - m->start[2];
-            for (int64_t x = m->low[2]; x < m->high[2]; x++) {
-                double value = box->wide ? ((const double *)m->response[1])[row + x] : ((const float *)m->response[1])[row + x];
+                        uint8_t *may, fv_bytes *partial) {
+    int64_t n = m->high[2] - m->low[2], first = m->low[2] - m->start[2];
+    for (int64_t z = m->low[0] - m->start[0]; z < m->high[0] - m->start[0] && n > 0; z++)
+        for (int64_t y = m->low[1] - m->start[1]; y < m->high[1] - m->start[1]; y++) {
+            int64_t row = (z * m->size[1] + y) * m->size[2] + first;
+            (box->wide ? candidates_f64 : candidates_f32)(m, row, first, n, y > 0, y < m->size[1] - 1, may);
+            for (int64_t i = 0; i < n; i++) {
+                if (!may[i]) continue;
+                double value = box->wide ? ((const double *)m->response[1])[row + i] : ((const float *)m->response[1])[row + i];
                 if (!(value > m->threshold)) continue;
-                int64_t at[3] = { z - m->start[0], y - m->start[1], x - m->start[2] };
-                if (!(box->wide ? is_maximum_f64(m, at[0], at[1], at[2]) : is_maximum_f32(m, at[0], at[1], at[2]))) continue;
-                fv__blob blob = { value, first_index + z * stride[0] + y * stride[1] + x * stride[2], scale };
+                if (!(box->wide ? is_maximum_f64 : is_maximum_f32)(m, z, y, first + i)) continue;
+                int64_t index = first_index + (z + m->start[0]) * stride[0] + (y + m->start[1]) * stride[1] +
+                                (m->low[2] + i) * stride[2];
+                fv__blob blob = { value, index, scale };
                 fv_bytes_append(partial, &blob, sizeof blob);
             }
         }
@@ -274,7 +299,7 @@ static void find_in_channel(chunk *c, const int64_t *position) {
         c->maxima.response[0] = scale > 1 ? c->buffers.response[(scale - 2) % 3] : NULL;
         c->maxima.response[1] = c->buffers.response[(scale - 1) % 3];
         c->maxima.response[2] = last ? NULL : c->buffers.response[scale % 3];
-        find_maxima(&c->box, &c->maxima, scale - 1, first, c->stride, c->r->partial);
+        find_maxima(&c->box, &c->maxima, scale - 1, first, c->stride, c->buffers.may, c->r->partial);
     }
 }
 
