@@ -1,5 +1,5 @@
 /* histogram: how many values fall in each of equal bins. */
-#include "op/bins.h"
+#include "kernels/bins.h"
 #include "op/survey.h"
 #include <stdlib.h>
 
@@ -45,7 +45,7 @@ static fv_bins bins_between(const histogram *p, fv_dtype dtype, double low, doub
     fv_bins bins;
     if (!own) low = p->range.value[0], high = p->range.value[1];
     if (low == high) low -= 0.5, high += 0.5, own = false;
-    fv_bins_init(&bins, dtype, low, high, own, p->bins);
+    fv__bins_init(&bins, dtype, low, high, own, p->bins);
     return bins;
 }
 
@@ -62,7 +62,7 @@ static fv_status put_rows(fv_finish *f, const fv_bins *bins, const double *edges
 static fv_status put_table(fv_finish *f, const fv_bins *bins, const fv_tally *tally, bool by_value, fv_error *error) {
     double   *edges = fv_alloc((size_t)(bins->count + 1) * sizeof *edges);
     uint64_t *counts = fv_calloc((size_t)bins->count * sizeof *counts);
-    fv_bins_edges(bins, edges);
+    fv__bins_edges(bins, edges);
     for (int64_t k = 0; tally && k < tally->count; k++) {
         int64_t bin = tally->first + k;
         if (by_value) bin = fv_bin_of_double(bins, edges, (double)(bin + fv_tally_offset(f->in[0]->image.dtype)));
@@ -117,9 +117,9 @@ static fv_status run_bins(fv_run *r, fv_error *error) {
     FV_TRY(fv_tally_check(r->in[0], error));
     double   *edges = r->scratch;
     uint32_t *counts = (uint32_t *)(edges + bins->count + 1);
-    fv_bins_edges(bins, edges);
+    fv__bins_edges(bins, edges);
     memset(counts, 0, (size_t)bins->count * sizeof *counts);
-    fv_bins_count(bins, edges, r->in[0], counts);
+    fv__bins_count(bins, edges, r->in[0], counts);
     fv_tally_append(r->partial, counts, 1, bins->count);
     return FV_OK;
 }

@@ -26,7 +26,7 @@ static fv_status put_number(fv_finish *f, const fv__method *method, uint64_t who
 static fv_status put_of_bins(fv_finish *f, const fv__method *method, const fv_bins *bins, const uint64_t *counts,
                              fv_error *error) {
     double *edges = fv_alloc((size_t)(2 * bins->count + 1) * sizeof *edges), *centres = edges + bins->count + 1;
-    fv_bins_edges(bins, edges);
+    fv__bins_edges(bins, edges);
     for (int64_t i = 0; i < bins->count; i++) {
         double sum = edges[i] + edges[i + 1];
         centres[i] = bins->single ? (float)sum / 2 : sum / 2;
@@ -64,7 +64,7 @@ static fv_status finish_small(fv_finish *f, const fv__method *method, fv_error *
     memset(counts, 0, (size_t)method->bins * sizeof *counts);
     counts[0] = tally->counts[0];
     counts[method->bins - 1] = tally->counts[1];
-    fv_bins_init(&bins, dtype, 0, 1, true, method->bins);
+    fv__bins_init(&bins, dtype, 0, 1, true, method->bins);
     fv_status status = put_of_bins(f, method, &bins, counts, error);
     free(counts);
     return status;
@@ -82,7 +82,7 @@ fv_status fv__levels_finish_survey(fv_finish *f, const fv__method *method, fv_er
     if (fv_dtype_is_float(dtype)) {
         if (!isfinite(low) || !isfinite(high)) return fv_fail(error, FV_ERROR_INPUT, "the image holds nan or infinite values");
         s.constant = low == high;
-        if (!s.constant) fv_bins_init(&s.bins, dtype, low, high, true, method->bins);
+        if (!s.constant) fv__bins_init(&s.bins, dtype, low, high, true, method->bins);
         return f->put(f, 0, &s, sizeof s, error);
     }
     uint64_t span = s.extent.high.natural - s.extent.low.natural; /* also of int64, by two's complement */
@@ -147,8 +147,8 @@ fv_status fv__levels_run(fv_run *r, const fv__method *method, fv_error *error) {
     lay_out(most_keys(&r->need, method), r->scratch, &counts, &edges);
     memset(counts, 0, (size_t)s->keys * sizeof *counts);
     if (fv_dtype_is_float(r->in[0]->dtype)) {
-        fv_bins_edges(&s->bins, edges);
-        fv_bins_count(&s->bins, edges, r->in[0], counts);
+        fv__bins_edges(&s->bins, edges);
+        fv__bins_count(&s->bins, edges, r->in[0], counts);
     } else
         count_values(r->in[0], s->extent.low.natural, counts);
     fv_tally_append(r->partial, counts, 1, s->keys);

@@ -8,7 +8,7 @@
 #ifndef FV_LEVELS_H
 #define FV_LEVELS_H
 
-#include "op/bins.h"
+#include "kernels/bins.h"
 #include "op/survey.h"
 
 typedef struct fv__levels {
