@@ -8,7 +8,7 @@
 enum { INPUT = 1 << 16, OUTPUT = 1 << 16, FIRST_CHUNK = 8 };
 
 /* Invariants: 1. position is that of the next byte of the file not yet in input; 2. `left` bytes of the IDAT chunk that is being
- * read follow there; 3. output holds filtered rows, of which `given` were given; the one given last is unfiltered in `row`. */
+ * read follow there; 3. output holds rows, unfiltered, of which `given` were given; the last of them is in `row` too. */
 struct fv_png_rows {
     int                  fd;
     const char          *path;
@@ -125,65 +125,105 @@ static fv_status inflate_bytes(fv_png_rows *r, uint8_t *to, size_t size, bool ma
     return r->state.avail_out && !may_end ? damaged(r, "its pixels end early", error) : FV_OK;
 }
 
-/* ---------------------------------------------------------------- filters: row holds the one above before, this one after */
+/* ---------------------------------------------------------------- filters, taken off in place */
 
-static void add_left(uint8_t *row, const uint8_t *in, size_t n, size_t pixel) {
-    memcpy(row, in, FV_MIN(pixel, n));
-    for (size_t i = pixel; i < n; i++) row[i] = (uint8_t)(in[i] + row[i - pixel]);
+enum { LEFT = 1, ABOVE = 2, AVERAGE = 3, NEAREST = 4, TOGETHER = 4 };
+
+static void add_left(uint8_t *row, size_t n, size_t pixel) {
+    for (size_t i = pixel; i < n; i++) row[i] = (uint8_t)(row[i] + row[i - pixel]);
 }
 
-static void add_above(uint8_t *restrict row, const uint8_t *restrict in, size_t n) {
-    for (size_t i = 0; i < n; i++) row[i] = (uint8_t)(in[i] + row[i]);
+static void add_above(uint8_t *restrict row, const uint8_t *restrict above, size_t n) {
+    for (size_t i = 0; i < n; i++) row[i] = (uint8_t)(row[i] + above[i]);
 }
 
-static void add_average(uint8_t *row, const uint8_t *in, size_t n, size_t pixel) {
-    for (size_t i = 0; i < n && i < pixel; i++) row[i] = (uint8_t)(in[i] + row[i] / 2);
-    for (size_t i = pixel; i < n; i++) row[i] = (uint8_t)(in[i] + (row[i] + row[i - pixel]) / 2);
+static void add_average(uint8_t *row, const uint8_t *above, size_t n, size_t pixel) {
+    for (size_t i = 0; i < n && i < pixel; i++) row[i] = (uint8_t)(row[i] + above[i] / 2);
+    for (size_t i = pixel; i < n; i++) row[i] = (uint8_t)(row[i] + (above[i] + row[i - pixel]) / 2);
 }
 
-static int size_of(int a) { return a < 0 ? -a : a; }
+static inline int size_of(int a) { return a < 0 ? -a : a; }
 
 /* Of left, above and above left the one nearest to left + above - above left, ties in that order. */
-static void add_nearest(uint8_t *row, const uint8_t *in, size_t n, size_t pixel) {
-    uint8_t corner[8] = { 0 }; /* above left, of each byte of a pixel */
-    for (size_t i = 0; i < n; i++) {
-        int left = i < pixel ? 0 : row[i - pixel], above = row[i], diagonal = corner[i % pixel];
-        int to_left = size_of(above - diagonal), to_above = size_of(left - diagonal);
-        int to_diagonal = size_of(left + above - 2 * diagonal);
-        int nearest = to_above <= to_diagonal ? above : diagonal;
-        if (to_left <= to_above && to_left <= to_diagonal) nearest = left;
-        corner[i % pixel] = (uint8_t)above;
-        row[i] = (uint8_t)(in[i] + nearest);
+static inline int nearest(int left, int above, int corner) {
+    int rise = above - corner, run = left - corner;
+    int to_left = size_of(rise), to_above = size_of(run), to_corner = size_of(rise + run);
+    int other = to_above <= to_corner ? above : corner;
+    return to_left <= to_above && to_left <= to_corner ? left : other;
+}
+
+static void add_nearest(uint8_t *row, const uint8_t *above, size_t n, size_t pixel) {
+    for (size_t i = 0; i < n && i < pixel; i++) row[i] = (uint8_t)(row[i] + above[i]);
+    for (size_t i = pixel; i < n; i++) row[i] = (uint8_t)(row[i] + nearest(row[i - pixel], above[i], above[i - pixel]));
+}
+
+/* A byte waits for the one at its left, so that a row alone leaves the processor idle. Rows of one byte a pixel go together, each
+ * one byte behind the one above it; what it needs of that one was made in the step before. */
+#define INLINE static inline __attribute__((always_inline))
+typedef struct { int left, corner; } front;
+
+INLINE void step(uint8_t *first, size_t pitch, const uint8_t *above, int64_t n, int rows, int filter, front *f, int64_t x,
+                 bool inner) {
+#pragma GCC unroll 4
+    for (int k = rows - 1; k >= 0; k--) {
+        int64_t at = x - k;
+        if (!inner && (at < 0 || at >= n)) continue;
+        uint8_t *byte = first + (size_t)k * pitch + at;
+        int      up = k ? f[k - 1].left : above[at];
+        int      guess = filter == AVERAGE ? (up + f[k].left) / 2 : nearest(f[k].left, up, f[k].corner);
+        f[k] = (front){ (*byte + guess) & 255, up };
+        *byte = (uint8_t)f[k].left;
     }
 }
 
-/* Most files: one byte a pixel. What the next step waits for stays in registers. */
-static void add_nearest_byte(uint8_t *row, const uint8_t *in, size_t n) {
-    int left = 0, diagonal = 0;
-    for (size_t i = 0; i < n; i++) {
-        int above = row[i], rise = above - diagonal, run = left - diagonal;
-        int to_left = size_of(rise), to_above = size_of(run), to_diagonal = size_of(rise + run);
-        int nearest = to_above <= to_diagonal ? above : diagonal;
-        nearest = to_left <= to_above && to_left <= to_diagonal ? left : nearest;
-        diagonal = above;
-        left = (in[i] + nearest) & 255;
-        row[i] = (uint8_t)left;
-    }
+INLINE void add_in_steps(uint8_t *first, size_t pitch, const uint8_t *above, int64_t n, int rows, int filter) {
+    front   f[TOGETHER] = { 0 };
+    int64_t x = 0;
+    for (; x < rows - 1; x++) step(first, pitch, above, n, rows, filter, f, x, false);
+    for (; x < n; x++) step(first, pitch, above, n, rows, filter, f, x, true);
+    for (; x < n + rows - 1; x++) step(first, pitch, above, n, rows, filter, f, x, false);
 }
 
-static bool unfilter(uint8_t *row, const uint8_t *in, size_t n, size_t pixel) {
-    int filter = *in++;
+static void add_together(uint8_t *first, size_t pitch, const uint8_t *above, size_t n, int rows, int filter) {
+    if (rows == TOGETHER && filter == AVERAGE) add_in_steps(first, pitch, above, (int64_t)n, TOGETHER, AVERAGE);
+    else if (rows == TOGETHER) add_in_steps(first, pitch, above, (int64_t)n, TOGETHER, NEAREST);
+    else if (filter == AVERAGE) add_in_steps(first, pitch, above, (int64_t)n, 1, AVERAGE);
+    else add_in_steps(first, pitch, above, (int64_t)n, 1, NEAREST);
+}
+
+/* Takes the filter off one row, or off several at once: how many; 0 if the filter is unknown. Each row begins with its filter. */
+static int unfilter(uint8_t *row, const uint8_t *above, size_t n, size_t pixel, size_t rows) {
+    int filter = row[0], alike = 1;
+    while (alike < TOGETHER && (size_t)alike < rows && row[(size_t)alike * (n + 1)] == filter) alike++;
+    if (alike < TOGETHER) alike = 1;
     switch (filter) {
-    case 0: memcpy(row, in, n); return true;
-    case 1: add_left(row, in, n, pixel); return true;
-    case 2: add_above(row, in, n); return true;
-    case 3: add_average(row, in, n, pixel); return true;
-    case 4:
-        if (pixel == 1) add_nearest_byte(row, in, n);
-        else add_nearest(row, in, n, pixel);
-        return true;
-    default: return false;
+    case 0: return 1;
+    case LEFT: add_left(row + 1, n, pixel); return 1;
+    case ABOVE: add_above(row + 1, above, n); return 1;
+    case AVERAGE:
+    case NEAREST:
+        if (pixel == 1) {
+            add_together(row + 1, n + 1, above, n, alike, filter);
+            return alike;
+        }
+        if (filter == AVERAGE) add_average(row + 1, above, n, pixel);
+        else add_nearest(row + 1, above, n, pixel);
+        return 1;
+    default: return 0;
     }
+}
+
+static fv_status unfilter_all(fv_png_rows *r, fv_error *error) {
+    const uint8_t *above = r->row;
+    for (size_t i = 0; i < r->held;) {
+        uint8_t *row = r->output + i * (r->stored + 1);
+        int      done = unfilter(row, above, r->stored, r->pixel, r->held - i);
+        if (!done) return damaged(r, "a row has an unknown filter", error);
+        i += (size_t)done;
+        above = r->output + (i - 1) * (r->stored + 1) + 1;
+    }
+    memcpy(r->row, above, r->stored);
+    return FV_OK;
 }
 
 /* ---------------------------------------------------------------- rows */
@@ -194,10 +234,9 @@ fv_status fv_png_rows_next(fv_png_rows *r, const uint8_t **row, fv_error *error)
         r->given = 0;
         FV_TRY(inflate_bytes(r, r->output, r->held * (r->stored + 1), false, error));
         r->rows_left -= (int64_t)r->held;
+        FV_TRY(unfilter_all(r, error));
     }
-    if (!unfilter(r->row, r->output + r->given++ * (r->stored + 1), r->stored, r->pixel))
-        return damaged(r, "a row has an unknown filter", error);
-    *row = r->row;
+    *row = r->output + r->given++ * (r->stored + 1) + 1;
     if (r->rows_left || r->given < r->held) return FV_OK;
     uint8_t beyond[64]; /* nothing, but reading on makes isa-l look at the checksum */
     return inflate_bytes(r, beyond, sizeof beyond, true, error);
