@@ -229,10 +229,23 @@ void fv_sum_value2(const fv_sum *sum, double *high, double *low) {
     *low = fv_sum_value(&rest.sum);
 }
 
+/* Sums of integers are mostly small; the quotient of two numbers that a double holds exactly is rounded once by the processor. */
+#define MOST_EXACT ((int64_t)1 << 53)
+
+static bool small_integer(const fv_sum *sum, int64_t *value) {
+    if (sum->lowest != 0 || sum->word[1] >= MOST_EXACT >> 34 || sum->word[1] <= -(MOST_EXACT >> 34)) return false;
+    for (int i = 2; i < sum->words; i++)
+        if (sum->word[i]) return false;
+    *value = sum->word[0] + sum->word[1] * ((int64_t)1 << 32);
+    return *value <= MOST_EXACT && *value >= -MOST_EXACT;
+}
+
 double fv_sum_mean(const fv_sum *sum, int64_t count) {
-    double value;
+    double  value;
+    int64_t small;
     if (count <= 0) return NAN;
     if (special_value(sum, &value)) return value;
+    if (count <= MOST_EXACT && small_integer(sum, &small)) return (double)small / (double)count;
     number a;
     number_from(&a, sum);
     number_extend(&a, 4);
@@ -243,6 +256,11 @@ double fv_sum_mean(const fv_sum *sum, int64_t count) {
 double fv_sum_variance(const fv_sum *sum, const fv_sum *squares, int64_t count) {
     double value;
     if (count <= 0 || special_value(sum, &value) || special_value(squares, &value)) return NAN;
+    int64_t s, q;
+    if (count <= 1 << 26 && small_integer(sum, &s) && small_integer(squares, &q)) {
+        __int128 spread = (__int128)q * count - (__int128)s * s;
+        if (spread <= MOST_EXACT) return (double)spread / ((double)count * (double)count);
+    }
     number a, b, square;
     number_from(&a, squares);
     number_from(&b, sum);

@@ -165,6 +165,29 @@ static double variance_of(const double *v, int64_t n) {
     return fv_sum_variance(&s.sum, &q.sum, n);
 }
 
+TEST(integers_have_the_moments_of_equal_doubles) { /* small ones take a short way */
+    for (int round = 0; round < 400; round++) {
+        fv_sum_integer s, q;
+        double         v[200];
+        int64_t        n = 1 + (int64_t)(test_random(&state) % 200);
+        int            bits = 1 + (int)(test_random(&state) % 40);
+        fv_sum_init(&s.sum, FV_SUM_INTEGER);
+        fv_sum_init(&q.sum, FV_SUM_INTEGER);
+        for (int64_t i = 0; i < n; i++) {
+            uint64_t size = test_random(&state) >> (64 - bits);
+            bool     negative = test_random(&state) & 1;
+            v[i] = negative ? -(double)size : (double)size;
+            fv_sum_add_integer(&s.sum, negative, size);
+            fv_sum_add_integer(&q.sum, false, (unsigned __int128)size * size);
+        }
+        fv_sum_float64 d;
+        fv_sum_init(&d.sum, FV_SUM_FLOAT64);
+        fv_sum_add_doubles(&d.sum, NULL, v, n);
+        CHECK(fv_sum_mean(&s.sum, n) == fv_sum_mean(&d.sum, n));
+        CHECK(fv_sum_variance(&s.sum, &q.sum, n) == variance_of(v, n));
+    }
+}
+
 TEST(the_variance_does_not_cancel) {
     double close[] = { 1e15, 1e15 + 1, 1e15 + 2, 1e15 + 3 }, equal[] = { 1e200, 1e200, 1e200 }, huge[] = { 1e150, -1e150 };
     CHECK(variance_of(close, 4) == 1.25);
