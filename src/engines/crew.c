@@ -22,8 +22,8 @@ struct fv_crew {
     thread          threads[];
 };
 
-static _Thread_local fv_crew *turn; /* this thread has a turn of that crew */
-static pthread_once_t         gate = PTHREAD_ONCE_INIT;
+static _Thread_local struct { fv_crew *crew; bool computes; } here; /* the crew in which this thread is active, if any */
+static pthread_once_t gate = PTHREAD_ONCE_INIT;
 
 /* Before asking there must be room, so that a job does not wait here for its turn; who comes back from the disk needs none. */
 static void enter(fv_crew *crew, bool wait) {
@@ -36,7 +36,18 @@ static void enter(fv_crew *crew, bool wait) {
 static void leave(fv_crew *crew) {
     pthread_mutex_lock(&crew->mutex);
     crew->active--;
-    pthread_cond_signal(&crew->room);
+    if (crew->active < crew->workers) pthread_cond_signal(&crew->room);
+    pthread_mutex_unlock(&crew->mutex);
+}
+
+/* Between two jobs a thread makes room if others came back from the disk meanwhile, else it goes on without waking anybody. */
+static void stay(fv_crew *crew) {
+    pthread_mutex_lock(&crew->mutex);
+    while (crew->active > crew->workers) {
+        crew->active--;
+        while (crew->active >= crew->workers) pthread_cond_wait(&crew->room, &crew->mutex);
+        crew->active++;
+    }
     pthread_mutex_unlock(&crew->mutex);
 }
 
@@ -45,14 +56,23 @@ static void take_turn(fv_crew *crew) {
 }
 
 static void lend(void) {
-    if (!turn) return;
-    sem_post(&turn->turns);
-    leave(turn);
+    if (!here.crew) return;
+    if (here.computes) sem_post(&here.crew->turns);
+    leave(here.crew);
 }
 static void take_back(void) {
-    if (!turn) return;
-    enter(turn, false);
-    take_turn(turn);
+    if (!here.crew) return;
+    enter(here.crew, false);
+    if (here.computes) take_turn(here.crew);
+}
+
+static void come_in(fv_crew *crew) {
+    enter(crew, true);
+    here.crew = crew;
+}
+static void go_out(fv_crew *crew) {
+    here.crew = NULL;
+    leave(crew);
 }
 
 static void install_gate(void) { fv_io_hooks(lend, take_back); }
@@ -64,11 +84,10 @@ static void run_one(fv_crew *crew, fv_job *job, fv_worker *worker, int number, d
     clock_gettime(CLOCK_REALTIME, &now);
     job->facts.start = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
     job->facts.wait = fv_now() - since;
-    turn = crew;
+    here.computes = true;
     fv_status status = crew->work.run(crew->work.context, job, worker, number, &error);
-    turn = NULL;
+    here.computes = false;
     sem_post(&crew->turns);
-    leave(crew);
     crew->work.done(crew->work.context, job, number, status, &error);
 }
 
@@ -77,19 +96,22 @@ static void *work(void *argument) {
     fv_crew   *crew = self->crew;
     fv_worker *worker = fv_worker_new();
     double     since = fv_now();
+    come_in(crew);
     for (fv_offer offer = FV_OFFER_LATER; offer != FV_OFFER_OVER;) {
         fv_job job;
-        enter(crew, true);
+        stay(crew);
         uint64_t seen = crew->work.changes(crew->work.context);
         offer = crew->work.ask(crew->work.context, &job);
         if (offer == FV_OFFER_JOB) {
             run_one(crew, &job, worker, self->number, since);
             since = fv_now();
-            continue;
+        } else if (offer == FV_OFFER_LATER) {
+            go_out(crew);
+            crew->work.wait(crew->work.context, seen);
+            come_in(crew);
         }
-        leave(crew);
-        if (offer == FV_OFFER_LATER) crew->work.wait(crew->work.context, seen);
     }
+    go_out(crew);
     fv_worker_free(worker);
     return NULL;
 }

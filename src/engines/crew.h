@@ -3,7 +3,8 @@
  * As many compute at once as there are workers. A few more threads than that exist, so that while one waits for the disk another
  * computes: a thread gives its turn back around every blocking call (the I/O gate). A job is asked for only when there is room to
  * compute it, so that no job waits here while another process has nothing to do; but nobody has a turn while he asks or is done,
- * since he may hold locks then that others need who wait for a turn.
+ * since he may hold locks then that others need who wait for a turn. Who is done goes on with the next job himself: waking
+ * another costs more than a small job.
  */
 #ifndef FV_CREW_H
 #define FV_CREW_H
