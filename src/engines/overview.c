@@ -184,15 +184,30 @@ static bool is_shadow(const fv_cluster_job *job, const fv_slurm_job *found) {
     return job->role == FV_ROLE_ARRAY && found->element < 0 && alive;
 }
 
+/* The last submission and what Slurm knows of it. One more may be made meanwhile, and then the jobs of the one before are over
+ * although the run is not. */
+static fv_status look(const char *run_folder, fv_submission *submission, fv_slurm_jobs *found, fv_error *error) {
+    for (int number = -1, njobs = -1;;) {
+        FV_TRY(fv_jobs_read(run_folder, 0, submission, error));
+        if (submission->number == number && submission->njobs == njobs) return FV_OK;
+        number = submission->number;
+        njobs = submission->njobs;
+        int64_t *ids = fv_calloc((size_t)(njobs + 1) * sizeof *ids);
+        for (int i = 0; i < njobs; i++) ids[i] = submission->jobs[i].id;
+        fv_slurm_jobs_release(found);
+        fv_status status = fv_slurm_look(ids, njobs, found, error);
+        free(ids);
+        if (status != FV_OK) return status;
+        fv_submission_release(submission);
+    }
+}
+
 static fv_status read_jobs(const char *run_folder, fv_overview *o, fv_error *error) {
-    fv_submission   submission;
+    fv_submission   submission = { 0 };
     fv_slurm_jobs   found = { 0 };
-    fv_status       status = fv_jobs_read(run_folder, 0, &submission, error);
-    int64_t        *ids = fv_calloc((size_t)(submission.njobs + 1) * sizeof *ids);
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    for (int i = 0; i < submission.njobs; i++) ids[i] = submission.jobs[i].id;
-    if (status == FV_OK) status = fv_slurm_look(ids, submission.njobs, &found, error);
+    fv_status status = look(run_folder, &submission, &found, error);
     o->tries = submission.number;
     o->njobs = submission.njobs;
     o->jobs = fv_calloc((size_t)(o->njobs + 1) * sizeof *o->jobs);
@@ -210,7 +225,6 @@ static fv_status read_jobs(const char *run_folder, fv_overview *o, fv_error *err
         bool moot = j->job.role == FV_ROLE_AGAIN && o->whole && !j->running; /* the failure it waits for did not come */
         if ((j->pending || j->running || !known) && !moot) o->over = false;
     }
-    free(ids);
     fv_slurm_jobs_release(&found);
     fv_submission_release(&submission);
     return status;
