@@ -123,7 +123,7 @@ def items_share_what_is_equal_in_all_of_them(folder):
 def a_fresh_run_leaves_the_store_of_a_run_that_goes_on_alone(folder):
     process = start_slow(folder, "--patience", "0.001")
     logs = set()
-    for _ in range(400):
+    for _ in range(1200):
         logs = {log for log in pathlib.Path(folder, ".fovea/store").glob("*.log") if log.stat().st_size > 256}
         if logs:
             break
@@ -321,8 +321,8 @@ def children(parent):
 
 def start_slow(folder, *more):
     text = 'phantom("noise", [4, 2000, 2000]) |> median(15) |> write("m.npy")'
-    process = subprocess.Popen([FOVEA, "run", "-q", "--engine", "processes", "--workers", "2", *more, "-e", text], cwd=folder,
-                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
+    command = [FOVEA, "run", "-q", "--engine", "processes", "--workers", "2", "--chunk", "1x250x250", *more, "-e", text]
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
     for _ in range(200):
         if len(children(process.pid)) == 2:
             return process
