@@ -90,8 +90,10 @@ static void K(place_tile)(const job *j, K(tile) *t, int64_t start) {
 static void K(load_row)(const job *j, const K(tile) *t, int64_t z, int64_t y, KEY *to) {
     const fv_side *x = &j->side[X];
     const BITS *row = t->in + (z - j->side[Z].in_start) * j->side[Z].in_stride + (y - j->side[Y].in_start) * j->side[Y].in_stride;
-    K(to_keys)
-    (to + t->first, row + (t->origin + t->first - x->in_start) * x->in_stride, x->in_stride, t->key, t->last - t->first);
+    const BITS *held = row + (t->origin + t->first - x->in_start) * x->in_stride;
+    K(to_keys)(to + t->first, held, x->in_stride, t->key, t->last - t->first);
+    if (y + AHEAD < j->side[Y].in_end && x->in_stride == 1)
+        prefetch_to_read(held + AHEAD * j->side[Y].in_stride, (t->last - t->first) * (int64_t)sizeof *held);
     for (int64_t p = 0; p < t->count; p++) {
         if (p == t->first) p = t->last;
         if (p >= t->count) break;
@@ -150,6 +152,8 @@ static void K(row)(const job *j, const K(tile) *t, int64_t z, int64_t y, BITS *o
     for (int i = 0; i < j->parts; i++) part[i] = list[j->part_level[i]] + j->part_shift[i];
     K(run_step)(j, &j->select, part, (KEY *)j->result, t->end - t->start);
     K(from_keys)(out, (const KEY *)j->result, j->side[X].out_stride, t->key, t->end - t->start);
+    if (y + AHEAD < j->side[Y].end && j->side[X].out_stride == 1)
+        prefetch_to_write(out + AHEAD * j->side[Y].out_stride, (t->end - t->start) * (int64_t)sizeof *out);
 }
 
 static void K(channel)(const job *j, const K(tile) *model, BITS *out) {
