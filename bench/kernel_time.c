@@ -64,7 +64,7 @@ static void fill(fv_dtype dtype, void *data, int64_t n) {
         state = state * 6364136223846793005u + 1442695040888963407u;
         uint32_t r = (uint32_t)(state >> 33);
         switch (fv_dtype_size(dtype)) {
-        case 1: ((uint8_t *)data)[i] = dtype == FV_BOOL ? r & 1 : (uint8_t)(r >> 8); break;
+        case 1: ((uint8_t *)data)[i] = dtype == FV_BOOL ? r % 5000 != 0 : (uint8_t)(r >> 8); break; /* masks: few holes */
         case 2: ((uint16_t *)data)[i] = (uint16_t)(r >> 8); break;
         case 4:
             if (dtype == FV_FLOAT32) ((float *)data)[i] = (float)r * 0x1p-31f;

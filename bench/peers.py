@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 """Fovea and its peers side by side, in one run: medians of wall times, and ratios.
 
-    bench/peers.py [NAME ...]      names: foam foam400 nifti gaussian label distance cells tasks
+    bench/peers.py [NAME ...]      names: foam foam400 nifti cells tasks
 
-The peers are Debian's: scipy, dask, OpenCV, nibabel. Each is given the same data and all cores it can use.
+The peers are Debian's: scipy, dask, OpenCV, nibabel. Each is given the same data and all cores it can use. Filters, distance and
+label: peer_filters.py.
 """
 import json
 import multiprocessing
@@ -144,61 +145,7 @@ def bench_nifti(folder):
             denoise(memory, "memory", 20, "")
 
 
-# ---------------------------------------------------------------- kernels: the operator's own time in warm buffers
-
-def bench_gaussian(folder):
-    """Ours on two threads and OpenCV's on all it has; processor times beside, which tell the truth on a busy machine."""
-    import cv2
-    from scipy import ndimage
-    image = np.random.default_rng(1).random((4000, 4000), dtype=np.float32)
-    for sigma, target in ((2, ">= 2.5x"), (10, ">= 4x")):
-        out = np.empty_like(image)
-        size = 2 * int(4 * sigma + 0.5) + 1
-        peer, used = [], []
-        for _ in range(9):
-            start, cpu = time.perf_counter(), time.process_time()
-            cv2.GaussianBlur(image, (size, size), sigma, dst=out, borderType=cv2.BORDER_REFLECT)
-            peer.append(time.perf_counter() - start)
-            used.append(time.process_time() - cpu)
-        words = subprocess.run([str(BUILD / "bench" / "kernel_time"), "gaussian", f"sigma={sigma}", "float32", "4000x4000", "20"],
-                               stdout=subprocess.PIPE, text=True, check=True).stdout.split()
-        row(f"gaussian sigma {sigma}, 4000^2 float32 (own time)", "OpenCV", min(peer), float(words[1]) / 1e3, target,
-            f"(processor time {min(used) / (float(words[2]) / 1e3):.1f}x)")
-        if sigma == 2:
-            row(f"gaussian sigma {sigma}, 4000^2 float32 (own time)", "scipy", clock(lambda: ndimage.gaussian_filter(image, 2, output=out), 3), float(words[1]) / 1e3, "")
-
-
-def bench_label(folder):
-    from scipy import ndimage
-    lines = subprocess.run([str(BUILD / "bench" / "bench_label"), folder], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
-    [line] = [l for l in lines if l.startswith("label 512^3 blobs, connectivity 3 ")]
-    own = float(line.split("ms")[1]) / 1e3
-    cpu = float(line.split(")")[1].split("ms")[0]) / 1e3
-    mask = np.fromfile(os.path.join(folder, "blobs.raw"), dtype=bool).reshape(512, 512, 512)
-    start, used = time.perf_counter(), time.process_time()
-    ndimage.label(mask, np.ones((3, 3, 3)))
-    row("label 512^3, 26-connected (own time)", "scipy", time.perf_counter() - start, own, ">= 10x",
-        f"(processor time {(time.process_time() - used) / cpu:.1f}x)")
-
-
-def bench_distance(folder):
-    from scipy import ndimage
-    lines = subprocess.run([str(BUILD / "bench" / "bench_distance"), folder], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
-    mask = np.fromfile(os.path.join(folder, "blobs.raw"), dtype=bool).reshape(256, 256, 256)
-    for start, sampling, target in (("distance 256^3  ", None, ">= 80x"), ("distance 256^3, spacing 2.5 1 1", [2.5, 1, 1], ">= 20x"),
-                                    ("distance 256^3, spacing in no simple", [1.7320508, 1.4142135, 1], ">= 20x")):
-        [line] = [l for l in lines if l.startswith(start)]
-        own, cpu = float(line.split("ms")[1]) / 1e3, float(line.split(")")[1].split("ms")[0]) / 1e3
-        used = time.process_time()
-        peer = clock(lambda: ndimage.distance_transform_edt(mask, sampling=sampling), 1)
-        row(f"distance 256^3, sampling {sampling} (own time)", "scipy", peer, own, target,
-            f"(processor time {(time.process_time() - used) / cpu:.0f}x)")
-    try:
-        import edt
-        row("distance 256^3 (own time)", "edt, 2 threads", clock(lambda: edt.edt(mask, parallel=2), 3), own, "> 1x")
-    except ImportError:
-        print("edt is not installed: not compared")
-
+# ---------------------------------------------------------------- cells
 
 def cells_with_skimage(path):
     from scipy import ndimage
@@ -269,7 +216,7 @@ def bench_tasks(folder):
 
 
 def main():
-    names = sys.argv[1:] or ["foam", "foam400", "nifti", "gaussian", "label", "distance", "cells", "tasks"]
+    names = sys.argv[1:] or ["foam", "foam400", "nifti", "cells", "tasks"]
     for name in names:
         folder = tempfile.mkdtemp(prefix="fovea-bench-")
         try:
