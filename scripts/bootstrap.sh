@@ -10,7 +10,8 @@ set -eu
 
 build="build-essential cmake ninja-build pkg-config libtiff-dev libpng-dev libisal-dev libzstd-dev libblosc-dev libsqlite3-dev
        libcjson-dev libxxhash-dev zlib1g-dev sqlite3 python3"
-peers="python3-numpy python3-scipy python3-skimage python3-nibabel python3-opencv python3-dask python3-distributed python3-zarr"
+peers="python3-numpy python3-scipy python3-skimage python3-nibabel python3-opencv python3-dask python3-distributed python3-zarr
+       python3-mrcfile"
 mpi="mpich libmpich-dev openmpi-bin libopenmpi-dev"
 check="cppcheck clang-format python3"
 slurm="slurm-wlm slurmctld slurmd slurm-client slurmdbd munge mariadb-server"

@@ -21,7 +21,7 @@ static void number_text(double value, char *text, size_t size) {
 
 static void cell_text(const fv_column *column, fv_cell cell, bool exact, char *text, size_t size) {
     if (column->kind == FV_COLUMN_INTEGER) snprintf(text, size, "%lld", (long long)cell.integer);
-    else if (column->kind == FV_COLUMN_TEXT) snprintf(text, size, "%s", cell.text);
+    else if (column->kind == FV_COLUMN_TEXT) snprintf(text, size, "%s", cell.text ? cell.text : "");
     else if (exact) number_text(cell.real, text, size);
     else snprintf(text, size, "%.6g", cell.real);
 }
@@ -72,9 +72,9 @@ static cJSON *table_json(const fv_table *table) {
         for (int c = 0; c < columns; c++) {
             const fv_column *column = &table->type.column[c];
             fv_cell          cell = table->cell[r * columns + c];
-            if (column->kind == FV_COLUMN_TEXT) cJSON_AddStringToObject(row, column->name, cell.text);
+            if (column->kind == FV_COLUMN_TEXT && cell.text) cJSON_AddStringToObject(row, column->name, cell.text);
             else if (column->kind == FV_COLUMN_INTEGER) cJSON_AddNumberToObject(row, column->name, (double)cell.integer);
-            else if (isfinite(cell.real)) cJSON_AddNumberToObject(row, column->name, cell.real);
+            else if (column->kind == FV_COLUMN_REAL && isfinite(cell.real)) cJSON_AddNumberToObject(row, column->name, cell.real);
             else cJSON_AddNullToObject(row, column->name);
         }
         cJSON_AddItemToArray(rows, row);

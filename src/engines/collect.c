@@ -1,6 +1,7 @@
 /* Gathering what items give, and putting tables of all items together. */
 #include "engines/collect.h"
 #include "base/file.h"
+#include "op/table_rows.h"
 #include <stdlib.h>
 
 typedef struct fv_part { /* a table or a scalar of one item and one combination */
@@ -101,6 +102,8 @@ typedef struct joined { /* parts of one statement and file, in order, read as on
     bool               numeric[FV_MAX_COLUMNS];
     fv_cell           *cells;
     int64_t            capacity;
+    fv_blob            held; /* the piece that texts of the cells lie in */
+    fv_bytes           scratch;
 } joined;
 
 static fv_status add_column(fv_table_type *type, const char *name, fv_column_kind kind, fv_error *error) {
@@ -122,7 +125,8 @@ static int columns_of(const part *p) { return p->type ? p->type->ncolumns : 1; }
 static bool alike(const part *a, const part *b) {
     bool same = a->value == b->value && columns_of(a) == columns_of(b);
     for (int c = 0; same && a->type && c < a->type->ncolumns; c++)
-        same = !strcmp(a->type->column[c].name, b->type->column[c].name);
+        same = !strcmp(a->type->column[c].name, b->type->column[c].name) &&
+               (a->type->column[c].kind == FV_COLUMN_TEXT) == (b->type->column[c].kind == FV_COLUMN_TEXT);
     return same;
 }
 
@@ -204,6 +208,11 @@ static void add_prefix(joined *j, const part *p, const fv_cell *from, int64_t ro
     }
 }
 
+static void release_piece(joined *j) {
+    if (j->held.entry) fv_store_unpin(j->context->store, &j->held);
+    j->held.entry = NULL;
+}
+
 static fv_status next_piece(joined *j, int64_t *nrows, fv_error *error) {
     const part *p = &j->parts[j->at];
     fv_store   *store = j->context->store;
@@ -218,11 +227,11 @@ static fv_status next_piece(joined *j, int64_t *nrows, fv_error *error) {
         return FV_OK;
     }
     if (!fv_store_has(store, p->pieces[piece])) return FV_OK; /* an empty one */
-    fv_blob blob;
-    FV_TRY(fv_store_get(store, p->pieces[piece], &blob, error));
-    *nrows = (int64_t)(blob.size / sizeof(fv_cell)) / columns_of(p);
-    add_prefix(j, p, blob.data, *nrows);
-    fv_store_unpin(store, &blob);
+    const fv_cell *rows;
+    release_piece(j);
+    FV_TRY(fv_store_get(store, p->pieces[piece], &j->held, error));
+    FV_TRY(fv_piece_rows(p->type, j->held.data, j->held.size, &j->scratch, &rows, nrows, error));
+    add_prefix(j, p, rows, *nrows);
     return FV_OK;
 }
 
@@ -292,6 +301,15 @@ static fv_status write_file(joined *j, fv_run_result *result, fv_outputs *output
     return status;
 }
 
+/* Texts of the last rows outlive the bindings and the store. */
+static void keep_texts(fv_table *table, int64_t rows, fv_arena *arena) {
+    for (int64_t r = table->nrows; r < table->nrows + rows; r++)
+        for (int c = 0; c < table->type.ncolumns; c++) {
+            fv_cell *cell = &table->cell[r * table->type.ncolumns + c];
+            if (table->type.column[c].kind == FV_COLUMN_TEXT && cell->text) cell->text = fv_arena_strdup(arena, cell->text);
+        }
+}
+
 static fv_status keep_table(joined *j, fv_run_result *result, fv_error *error) {
     fv_table table = { .type = j->type };
     int      n = result->ntables++;
@@ -313,14 +331,9 @@ static fv_status keep_table(joined *j, fv_run_result *result, fv_error *error) {
         size_t width = (size_t)table.type.ncolumns * sizeof(fv_cell);
         table.cell = fv_realloc(table.cell, (size_t)(table.nrows + rows) * width);
         memcpy((char *)table.cell + (size_t)table.nrows * width, cells, (size_t)rows * width);
+        keep_texts(&table, rows, &result->arena);
         table.nrows += rows;
     }
-    for (int64_t r = 0; r < table.nrows; r++) /* texts outlive the bindings */
-        for (int c = 0; c < table.type.ncolumns; c++)
-            if (table.type.column[c].kind == FV_COLUMN_TEXT) {
-                fv_cell *cell = &table.cell[r * table.type.ncolumns + c];
-                cell->text = fv_arena_strdup(&result->arena, cell->text);
-            }
     result->tables[n] = table;
     return status;
 }
@@ -349,6 +362,8 @@ fv_status fv_collect_finish(fv_run_result *result, const fv_context *context, fv
         status = join_columns(&j, error);
         if (status == FV_OK)
             status = first->kind == FV_SINK_FILE ? write_file(&j, result, outputs, error) : keep_table(&j, result, error);
+        release_piece(&j);
+        fv_bytes_release(&j.scratch);
         free(j.cells);
     }
     return status;

@@ -28,7 +28,7 @@ static void find_alone(fv_instance *instance) {
         const fv_node *node = instance->graph->nodes[id];
         bool           alone = !bindings->collection;
         for (int i = 0; i < node->ninputs; i++) alone = alone || (node->in[i] && instance->alone[node->in[i]->id]);
-        const fv_param *file = node->op && !strcmp(node->op->name, "read") ? fv_params_find(node->op, "file") : NULL;
+        const fv_param *file = node->op && node->op->identity ? fv_params_find(node->op, "file") : NULL;
         instance->alone[id] =
             alone || (file && only_of(bindings, *(char *const *)((const char *)node->params + file->offset), instance->item));
     }

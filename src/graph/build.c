@@ -292,6 +292,19 @@ static fv_status choose_item(builder *b, call *c, fv_error *error) {
     return FV_OK;
 }
 
+/* read of a table file is another operator, since tables are made another way than images. */
+static void choose_reader(builder *b, call *c) {
+    const char            *file = *(const char *const *)((char *)c->params + fv_params_find(c->op, "file")->offset);
+    const char            *path = *(const char *const *)((char *)c->params + fv_params_find(c->op, "path")->offset);
+    const fv_table_format *format = fv_table_format_for(file);
+    if (!format || !format->open) return;
+    c->op = fv_op_find("read_table");
+    c->params = fv_arena_alloc(&b->graph->arena, c->op->params_size + 1);
+    fv_params_default(c->op, c->params);
+    *(const char **)((char *)c->params + fv_params_find(c->op, "file")->offset) = file;
+    *(const char **)((char *)c->params + fv_params_find(c->op, "table")->offset) = path;
+}
+
 /* array("name") is the bound array itself. */
 static value named_array(builder *b, const call *c) {
     const char *name = *(const char *const *)((const char *)c->params + fv_params_find(c->op, "name")->offset);
@@ -321,6 +334,7 @@ APART static value finish_call(builder *b, call *c) {
     if (fold(b, c, &result)) return result;
     bool of_file = !strcmp(c->op->name, "read");
     if (of_file && choose_item(b, c, &error) != FV_OK) return from_error(b, c->expr->span, c->op, &error);
+    if (of_file) choose_reader(b, c);
     fv_node *node;
     if (fv_graph_call(b->graph, c->op, c->params, c->inputs, c->expr->span, &node, &error) == FV_OK) return node_value(node);
     return of_file ? mistake(b, c->expr->span, error.code, NULL, "%s", error.message)

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { NUMBER, COLUMN, NEGATIVE, ADD, SUBTRACT, MULTIPLY, DIVIDE, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL, NOT_EQUAL,
-       NOT, AND, OR };
-typedef enum { A_NUMBER, A_TRUTH } kind;
+enum { NUMBER, COLUMN, TEXT, NEGATIVE, ADD, SUBTRACT, MULTIPLY, DIVIDE, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL,
+       NOT_EQUAL, NOT, AND, OR, OF_TEXTS = 100 }; /* OF_TEXTS + a comparison */
+typedef enum { A_NUMBER, A_TRUTH, A_TEXT } kind;
 
 /* ---------------------------------------------------------------- from text to steps */
 
@@ -28,7 +28,7 @@ static fv_status wrong(parser *p, const char *what) {
 
 static fv_status emit(parser *p, int what, int column, double number) {
     fv_condition *c = p->out;
-    p->depth += what <= COLUMN ? 1 : what == NEGATIVE || what == NOT ? 0 : -1;
+    p->depth += what <= TEXT ? 1 : what == NEGATIVE || what == NOT ? 0 : -1;
     if (c->count == FV_CONDITION_STEPS || p->depth > FV_CONDITION_DEPTH) return wrong(p, "the condition is too long");
     c->step[c->count].what = what;
     c->step[c->count].column = column;
@@ -67,18 +67,35 @@ static fv_status unknown_column(parser *p, const char *word) {
     return status;
 }
 
-static fv_status column(parser *p) {
+static fv_status column(parser *p, kind *k) {
     char word[40];
     int  n = 0;
     while (name_character(p->at[n])) n++;
     snprintf(word, sizeof word, "%.*s", n, p->at);
     for (int i = 0; i < p->table->ncolumns; i++)
         if (!strcmp(p->table->column[i].name, word)) {
-            if (p->table->column[i].kind == FV_COLUMN_TEXT) return wrong(p, "a column of text cannot be compared");
+            *k = p->table->column[i].kind == FV_COLUMN_TEXT ? A_TEXT : A_NUMBER;
             p->at += n;
             return emit(p, COLUMN, i, 0);
         }
     return unknown_column(p, word);
+}
+
+/* 'text' or "text"; the quote inside is written twice. */
+static fv_status quoted(parser *p, kind *k) {
+    fv_condition *c = p->out;
+    char          quote = *p->at++;
+    int           start = c->text_size;
+    for (; *p->at != quote || p->at[1] == quote; p->at++) {
+        if (!*p->at) return wrong(p, "the closing quote is missing");
+        if (*p->at == quote) p->at++;
+        if (c->text_size >= FV_CONDITION_TEXT - 1) return wrong(p, "the texts of the condition are too long");
+        c->text[c->text_size++] = *p->at;
+    }
+    p->at++;
+    c->text[c->text_size++] = 0;
+    *k = A_TEXT;
+    return c->text_size < FV_CONDITION_TEXT ? emit(p, TEXT, start, 0) : wrong(p, "the texts of the condition are too long");
 }
 
 static fv_status primary(parser *p, kind *k) {
@@ -95,8 +112,10 @@ static fv_status primary(parser *p, kind *k) {
         if (name_character(*p->at)) return wrong(p, "this is neither a number nor a column");
         return emit(p, NUMBER, 0, number);
     }
-    if (isalpha((unsigned char)*p->at) || *p->at == '_') return column(p);
-    return wrong(p, *p->at ? "a number or the name of a column belongs here" : "the text ends; a number or a column is missing");
+    if (*p->at == '\'' || *p->at == '"') return quoted(p, k);
+    if (isalpha((unsigned char)*p->at) || *p->at == '_') return column(p, k);
+    return wrong(p, *p->at ? "a number, a text in quotes or the name of a column belongs here"
+                           : "the text ends; a number or a column is missing");
 }
 
 static fv_status unary(parser *p, kind *k) {
@@ -105,7 +124,7 @@ static fv_status unary(parser *p, kind *k) {
     p->nesting++;
     FV_TRY(unary(p, k));
     p->nesting--;
-    return *k == A_NUMBER ? emit(p, NEGATIVE, 0, 0) : wrong(p, "- needs a number, not a comparison");
+    return *k == A_NUMBER ? emit(p, NEGATIVE, 0, 0) : wrong(p, "- needs a number");
 }
 
 typedef struct { const char *sign; int what; } operation;
@@ -118,7 +137,7 @@ static fv_status chain(parser *p, kind *k, fv_status (*side)(parser *, kind *), 
         while (o->sign && !accept(p, o->sign)) o++;
         if (!o->sign) return FV_OK;
         kind        other;
-        const char *rule = wanted == A_NUMBER ? "numbers belong here, not comparisons" : "& and | join comparisons";
+        const char *rule = wanted == A_NUMBER ? "numbers belong here, not comparisons or texts" : "& and | join comparisons";
         if (*k != wanted) return wrong(p, rule);
         FV_TRY(side(p, &other));
         if (other != wanted) return wrong(p, rule);
@@ -146,9 +165,9 @@ static fv_status comparison(parser *p, kind *k) {
     if (!o->sign) return accept(p, "=") ? wrong(p, "equality is written ==") : FV_OK;
     kind other;
     FV_TRY(sum(p, &other));
-    if (*k != A_NUMBER || other != A_NUMBER) return wrong(p, "only numbers can be compared");
+    if (*k != other || *k == A_TRUTH) return wrong(p, "only a number with a number and a text with a text can be compared");
+    FV_TRY(emit(p, *k == A_TEXT ? OF_TEXTS + o->what : o->what, 0, 0));
     *k = A_TRUTH;
-    FV_TRY(emit(p, o->what, 0, 0));
     for (o = comparisons; o->sign; o++)
         if (accept(p, o->sign)) return wrong(p, "comparisons cannot be chained; write a < b & b < c");
     return FV_OK;
@@ -182,7 +201,7 @@ fv_status fv_condition_parse(fv_condition *condition, const char *name, const ch
                              fv_error *error) {
     parser p = { .name = name, .text = text, .at = text, .table = table, .out = condition, .error = error };
     kind   k;
-    condition->count = 0;
+    condition->count = condition->text_size = 0;
     FV_TRY(either(&p, &k));
     blanks(&p);
     if (*p.at) return wrong(&p, "this does not belong to a condition");
@@ -208,20 +227,34 @@ static double apply(int what, double a, double b) {
     }
 }
 
+static double apply_to_texts(int what, const char *a, const char *b) {
+    if (!a || !b) return what == NOT_EQUAL;
+    return apply(what, strcmp(a, b), 0);
+}
+
+typedef union { double number; const char *text; } operand;
+
+static operand column_value(const fv_table_type *table, const fv_cell *row, int c) {
+    if (table->column[c].kind == FV_COLUMN_TEXT) return (operand){ .text = row[c].text };
+    return (operand){ .number = table->column[c].kind == FV_COLUMN_INTEGER ? (double)row[c].integer : row[c].real };
+}
+
 bool fv_condition_holds(const fv_condition *condition, const fv_table_type *table, const fv_cell *row) {
-    double stack[FV_CONDITION_DEPTH + 1];
-    int    top = -1;
+    operand stack[FV_CONDITION_DEPTH + 1];
+    int     top = -1;
     for (int i = 0; i < condition->count; i++) {
         int what = condition->step[i].what, from = condition->step[i].column;
-        if (what == NUMBER) stack[++top] = condition->step[i].number;
-        else if (what == COLUMN)
-            stack[++top] = table->column[from].kind == FV_COLUMN_INTEGER ? (double)row[from].integer : row[from].real;
-        else if (what == NEGATIVE) stack[top] = -stack[top];
-        else if (what == NOT) stack[top] = stack[top] == 0;
+        if (what == NUMBER) stack[++top].number = condition->step[i].number;
+        else if (what == COLUMN) stack[++top] = column_value(table, row, from);
+        else if (what == TEXT) stack[++top].text = condition->text + from;
+        else if (what == NEGATIVE) stack[top].number = -stack[top].number;
+        else if (what == NOT) stack[top].number = stack[top].number == 0;
         else {
             top--;
-            stack[top] = apply(what, stack[top], stack[top + 1]);
+            stack[top].number = what >= OF_TEXTS
+                                    ? apply_to_texts(what - OF_TEXTS, stack[top].text, stack[top + 1].text)
+                                    : apply(what, stack[top].number, stack[top + 1].number);
         }
     }
-    return stack[0] != 0;
+    return stack[0].number != 0;
 }

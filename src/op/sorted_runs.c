@@ -1,9 +1,8 @@
-/* Sorted runs in partials, their merge, and rows put some at a time; see sorted_runs.h. */
+/* Sorted runs in partials and their merge; see sorted_runs.h. */
 #include "op/sorted_runs.h"
 #include <stdlib.h>
 
-#define ROWS 1024                            /* put at a time */
-#define WINDOWS_BYTES ((int64_t)64 << 20)    /* of all windows together, roughly */
+#define WINDOWS_BYTES ((int64_t)64 << 20) /* of all windows together, roughly */
 
 /* ---------------------------------------------------------------- in a task: the run's size in bytes, then its records */
 
@@ -121,24 +120,3 @@ fv_status fv_sorted_runs_merge(fv_finish *f, const fv_sorted_runs *runs, void *c
     free(m.heap);
     return status;
 }
-
-/* ---------------------------------------------------------------- rows */
-
-void fv_row_writer_init(fv_row_writer *writer, fv_finish *f) {
-    *writer = (fv_row_writer){ .f = f, .rows = fv_alloc((size_t)(ROWS * f->out->table->ncolumns) * sizeof(fv_cell)) };
-}
-
-fv_status fv_row_writer_next(fv_row_writer *writer, fv_cell **row, fv_error *error) {
-    if (writer->nrows == ROWS) FV_TRY(fv_row_writer_flush(writer, error));
-    *row = writer->rows + writer->nrows++ * writer->f->out->table->ncolumns;
-    return FV_OK;
-}
-
-fv_status fv_row_writer_flush(fv_row_writer *writer, fv_error *error) {
-    if (!writer->nrows) return FV_OK;
-    size_t size = (size_t)(writer->nrows * writer->f->out->table->ncolumns) * sizeof *writer->rows;
-    writer->nrows = 0;
-    return writer->f->put(writer->f, writer->nput++, writer->rows, size, error);
-}
-
-void fv_row_writer_release(fv_row_writer *writer) { free(writer->rows); }

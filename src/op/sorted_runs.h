@@ -4,7 +4,7 @@
 #ifndef FV_SORTED_RUNS_H
 #define FV_SORTED_RUNS_H
 
-#include "op/op.h"
+#include "op/table_rows.h"
 
 /* ---- in a task ---- */
 /* Begins a run; what is appended until the end are its records. */
@@ -25,17 +25,5 @@ typedef struct fv_sorted_runs {
 } fv_sorted_runs;
 
 fv_status fv_sorted_runs_merge(fv_finish *f, const fv_sorted_runs *runs, void *context, fv_error *error);
-
-/* ---- rows of the resulting table, put some at a time ---- */
-typedef struct fv_row_writer {
-    fv_finish *f;
-    fv_cell   *rows;
-    int64_t    nrows, nput;
-} fv_row_writer;
-
-void      fv_row_writer_init(fv_row_writer *writer, fv_finish *f);
-fv_status fv_row_writer_next(fv_row_writer *writer, fv_cell **row, fv_error *error); /* every cell must be filled */
-fv_status fv_row_writer_flush(fv_row_writer *writer, fv_error *error);               /* after the last row */
-void      fv_row_writer_release(fv_row_writer *writer);
 
 #endif

@@ -226,9 +226,16 @@ static int level_of(planner *p, int index) {
 
 /* ---------------------------------------------------------------- groups: targets that share a pass over the data */
 
+/* The image whose chunks a reducing pass walks. Without an image to walk, as in a join of tables, it is a single voxel: one task,
+ * and the end of the pass does the work. */
+static const fv_image_type *space_of_pass(const fv_node *node) {
+    static const fv_image_type voxel = { .dtype = FV_UINT8, .ndim = 1, .shape = { 1 }, .axis = { "x" }, .spacing = { 1 } };
+    return node->ninputs && is_image(node->in[0]) ? &node->in[0]->type.image : &voxel;
+}
+
 /* The image whose chunks a target walks. */
 static const fv_image_type *space_of(const fv_target *t) {
-    return t->kind == FV_TARGET_PASS ? &t->node->in[0]->type.image : &t->node->type.image;
+    return t->kind == FV_TARGET_PASS ? space_of_pass(t->node) : &t->node->type.image;
 }
 
 static bool is_serial(const planner *p, const fv_target *t) {
@@ -495,14 +502,13 @@ static void find_demand(planner *p, fv_region *demand) {
         for (int pass = 0; pass < FV_MAX(fv_op_passes(node->op), 1); pass++) {
             bool      reduces = fv_op_passes(node->op) && node->op->passes[pass].finish;
             fv_region in[FV_MAX_INPUTS], region = demand[id];
-            if (reduces) region = fv_region_whole(&node->in[0]->type.image);
+            if (reduces) region = fv_region_whole(space_of_pass(node));
             else if (!is_image(node) || !demand[id].ndim) continue;
             for (int i = 0; i < FV_MAX_INPUTS; i++) in[i] = region;
             if (!fv_op_is_point(node->op) && node->op->passes && node->op->passes[pass].need) {
                 fv_need need = fv_node_need(plan, node, pass, &region);
                 fv_lattice whole; /* lattices are not chosen yet; one chunk asks for most */
-                const fv_image_type *space =
-                    node->ninputs && is_image(node->in[0]) ? &node->in[0]->type.image : &node->type.image;
+                const fv_image_type *space = reduces || is_image(node->in[0]) ? space_of_pass(node) : &node->type.image;
                 fv_lattice_init(&whole, space->ndim, space->shape, space->shape);
                 need.lattice = &whole;
                 node->op->passes[pass].need(&need, in);

@@ -78,7 +78,7 @@ static void stage_text(const fv_plan *plan, const fv_stage *stage, fv_bytes *out
         target_text(&stage->targets[t], name, sizeof name);
         fv_bytes_printf(out, "%s%s", t ? ", " : "", name);
     }
-    fv_bytes_printf(out, "\n    ");
+    if (stage->nsteps) fv_bytes_printf(out, "\n    ");
     bool first = true;
     for (int s = 0; s < stage->nsteps; s++) {
         const fv_step *step = &stage->steps[s];

@@ -1,4 +1,4 @@
-/* read: an image from a file, or each image of a collection. */
+/* read: an image from a file, or each image of a collection. Of table files it becomes read_table. */
 #include "op/format.h"
 #include "op/op.h"
 
@@ -64,7 +64,8 @@ const fv_op FV_OP(read) = {
     .version = 1,
     .doc =
         "Only the header is looked at until pixels are needed, and then only the needed region is read where the format allows. "
-        "With * or ? in the name every file that matches is an item of a collection, in order of name; operators map over it.",
+        "With * or ? in the name every file that matches is an item of a collection, in order of name; operators map over it. "
+        "Table files (CSV, JSON lines, SQLite) are read as tables; path then names the table in a database.",
     .params = params,
     .params_size = sizeof(read_params),
     .result = FV_KIND_IMAGE,

@@ -6,6 +6,7 @@
 #include "op/reduce.h"
 #include "op/scratch.h"
 #include "op/stretches.h"
+#include "op/table_rows.h"
 #include <stdlib.h>
 
 typedef struct { const char *condition; } keep;
@@ -60,19 +61,20 @@ static int by_label(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
+typedef struct { const fv_table_type *table; int label; fv_condition condition; list *list; } choosing;
+
+static fv_status look_at_row(void *context, const fv_cell *row, fv_error *error) {
+    choosing *c = context;
+    (void)error;
+    if (fv_condition_holds(&c->condition, c->table, row)) add(c->list, row[c->label].integer);
+    return FV_OK;
+}
+
 static fv_status choose(fv_finish *f, list *l, fv_error *error) {
     const fv_table_type *table = f->in[1]->table;
-    int                  label = label_column(table);
-    fv_condition         condition;
-    FV_TRY(fv_condition_parse(&condition, "condition", ((const keep *)f->params)->condition, table, error));
-    for (int64_t i = 0; i < f->table[1]->count; i++) {
-        const void *data;
-        size_t      size;
-        FV_TRY(f->table[1]->get(f->table[1], i, &data, &size, error));
-        const fv_cell *row = data, *end = row + size / sizeof *row;
-        for (; row < end; row += table->ncolumns)
-            if (fv_condition_holds(&condition, table, row)) add(l, row[label].integer);
-    }
+    choosing             c = { .table = table, .label = label_column(table), .list = l };
+    FV_TRY(fv_condition_parse(&c.condition, "condition", ((const keep *)f->params)->condition, table, error));
+    FV_TRY(fv_table_each(f->table[1], table, look_at_row, &c, error));
     if (!l->sorted) qsort(l->label, (size_t)l->count, sizeof *l->label, by_label);
     return FV_OK;
 }
@@ -105,11 +107,6 @@ static fv_status finish(fv_finish *f, fv_error *error) {
 static void need_nothing(const fv_need *n, fv_region *in) {
     (void)n;
     fv_need_nothing(&in[0]);
-}
-
-static fv_status look_at_nothing(fv_run *r, fv_error *error) {
-    (void)r, (void)error;
-    return FV_OK;
 }
 
 /* ---------------------------------------------------------------- clearing */
@@ -156,7 +153,7 @@ static double cost(const fv_need *n) {
     return 1.5;
 }
 
-static const fv_pass passes[] = { { .name = "decide", .need = need_nothing, .run = look_at_nothing, .finish = finish },
+static const fv_pass passes[] = { { .name = "decide", .need = need_nothing, .run = fv_run_nothing, .finish = finish },
                                   { .name = "clear", .scratch = scratch, .run = run },
                                   FV_PASS_END };
 

@@ -1,0 +1,58 @@
+/* filter: the rows of a table that satisfy a condition. */
+#include "op/condition.h"
+#include "op/table_rows.h"
+
+typedef struct { const char *condition; } filter;
+
+static const fv_param params[] = {
+    FV_PARAM(filter, condition,
+             .doc = "what must hold for a row, such as \"type == 'cancer' & volume > 0.5\": columns, numbers, texts in quotes, "
+                    "+ - * /, comparisons, ! & | (or not, and, or) and brackets"),
+    FV_PARAM_END,
+};
+static const fv_input inputs[] = { { "table", FV_KIND_TABLE, .doc = "table to take rows from" }, FV_INPUT_END };
+
+static fv_status infer(fv_infer *i, fv_error *error) {
+    fv_condition condition;
+    return fv_condition_parse(&condition, "condition", ((filter *)i->params)->condition, i->in[0]->table, error);
+}
+
+typedef struct { fv_condition condition; fv_row_writer rows; const fv_table_type *type; } filtering;
+
+static fv_status look_at_row(void *context, const fv_cell *from, fv_error *error) {
+    filtering *w = context;
+    fv_cell   *row;
+    if (!fv_condition_holds(&w->condition, w->type, from)) return FV_OK;
+    FV_TRY(fv_row_writer_next(&w->rows, &row, error));
+    for (int c = 0; c < w->type->ncolumns; c++) fv_row_writer_copy(&w->rows, w->type->column[c].kind, &row[c], from[c]);
+    return FV_OK;
+}
+
+static fv_status finish(fv_finish *f, fv_error *error) {
+    filtering w = { .type = f->in[0]->table };
+    FV_TRY(fv_condition_parse(&w.condition, "condition", ((const filter *)f->params)->condition, w.type, error));
+    fv_row_writer_init(&w.rows, f);
+    fv_status status = fv_table_each(f->table[0], w.type, look_at_row, &w, error);
+    if (status == FV_OK) status = fv_row_writer_flush(&w.rows, error);
+    fv_row_writer_release(&w.rows);
+    return status;
+}
+
+static const fv_pass passes[] = { { .name = "rows", .run = fv_run_nothing, .finish = finish }, FV_PASS_END };
+
+const fv_op FV_OP(filter) = {
+    .name = "filter",
+    .family = "table",
+    .brief = "the rows of a table that satisfy a condition",
+    .version = 1,
+    .inputs = inputs,
+    .params = params,
+    .params_size = sizeof(filter),
+    .result = FV_KIND_TABLE,
+    .infer = infer,
+    .passes = passes,
+    .doc = "Rows keep their order. Numbers are computed in float64, texts compared byte by byte; what is compared with a missing "
+           "value is false, but != is true. keep() does the same for the labels of an image.",
+    .example = "cells = label(phantom(\"cells\", [200, 200]) > 60)\n"
+               "filter(measure(cells), \"voxels > 50\") |> write(\"big.csv\")",
+};

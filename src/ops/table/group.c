@@ -1,0 +1,259 @@
+/* group: rows of a table with equal values in some columns become one, with counts, sums, means ... of the others. */
+#include "base/exact_sum.h"
+#include "op/table_rows.h"
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct { const char *by, *values; } group;
+
+static const fv_param params[] = {
+    FV_PARAM(group, by, .doc = "columns whose values make a group, as \"type\" or \"animal, type\"; \"\" makes one of all rows"),
+    FV_PARAM(group, values, .def = "\"count()\"",
+             .doc = "what to tell of a group, as \"count(), mean(volume), max(volume) as largest\": count, sum, mean, std, "
+                    "min, max of a column"),
+    FV_PARAM_END,
+};
+static const fv_input inputs[] = { { "table", FV_KIND_TABLE, .doc = "table to group" }, FV_INPUT_END };
+
+/* ---------------------------------------------------------------- what is asked for */
+
+enum { COUNT, SUM, MEAN, STD, MIN, MAX };
+static const char *const functions[] = { "count", "sum", "mean", "std", "min", "max" };
+
+typedef struct {
+    int nkeys, key[FV_MAX_COLUMNS];
+    int nvalues;
+    struct { int function, column; char name[40]; } value[FV_MAX_COLUMNS]; /* column -1: count() */
+} request;
+
+static const char *word_at(const char *p, char *word, size_t size) {
+    size_t n = 0;
+    p += strspn(p, " ");
+    while (isalnum((unsigned char)p[n]) || p[n] == '_') n++;
+    snprintf(word, size, "%.*s", (int)FV_MIN(n, size - 1), p);
+    p += n;
+    return p + strspn(p, " ");
+}
+
+static fv_status parse_keys(const char *by, const fv_table_type *type, request *q, fv_error *error) {
+    for (const char *p = by; *p;) {
+        char   word[64];
+        size_t n = strcspn(p += strspn(p, " "), ","), length = n;
+        while (length && p[length - 1] == ' ') length--;
+        snprintf(word, sizeof word, "%.*s", (int)FV_MIN(length, sizeof word - 1), p);
+        if (!length && !q->nkeys && !p[n]) return FV_OK;
+        if (q->nkeys == FV_MAX_COLUMNS) return fv_fail(error, FV_ERROR_USAGE, "by = \"%s\": too many columns", by);
+        FV_TRY(fv_table_find(type, "by", word, &q->key[q->nkeys++], error));
+        p += n + (p[n] == ',');
+    }
+    return FV_OK;
+}
+
+static fv_status wrong(const char *values, const char *at, const char *why, fv_error *error) {
+    return fv_fail(error, FV_ERROR_USAGE, "values = \"%s\", at character %d: %s", values, (int)(at - values) + 1, why);
+}
+
+/* "mean(volume) as size" */
+static fv_status parse_value(const char *values, const char **at, const fv_table_type *type, request *q, fv_error *error) {
+    char word[40], column[40], as[8];
+    int  n = q->nvalues, f = 0;
+    if (n == FV_MAX_COLUMNS) return wrong(values, *at, "too many values", error);
+    const char *start = *at, *p = word_at(start, word, sizeof word);
+    while (f < FV_COUNT(functions) && strcmp(functions[f], word)) f++;
+    if (f == FV_COUNT(functions)) return wrong(values, start, "count, sum, mean, std, min or max belongs here", error);
+    if (*p != '(') return wrong(values, p, "a column in brackets belongs here, as mean(volume)", error);
+    p = word_at(p + 1, column, sizeof column);
+    if (*p != ')') return wrong(values, p, "a ) is missing", error);
+    p += 1 + strspn(p + 1, " ");
+    q->value[n].function = f;
+    q->value[n].column = -1;
+    if (*column) FV_TRY(fv_table_find(type, "values", column, &q->value[n].column, error));
+    else if (f != COUNT) return wrong(values, p, "a column belongs into the brackets", error);
+    if (*column && f != COUNT && type->column[q->value[n].column].kind == FV_COLUMN_TEXT)
+        return fv_fail(error, FV_ERROR_USAGE, "values: %s is text, which has no %s", column, word);
+    snprintf(q->value[n].name, sizeof q->value[n].name, "%.5s%.1s%.30s", functions[f], *column ? "_" : "", column);
+    const char *after = word_at(p, as, sizeof as);
+    if (!strcmp(as, "as")) {
+        p = word_at(after, q->value[n].name, sizeof q->value[n].name);
+        if (!*q->value[n].name) return wrong(values, after, "a name belongs behind as", error);
+    }
+    q->nvalues++;
+    *at = p;
+    return FV_OK;
+}
+
+static fv_status parse(const group *g, const fv_table_type *type, request *q, fv_error *error) {
+    *q = (request){ 0 };
+    FV_TRY(parse_keys(g->by, type, q, error));
+    for (const char *p = g->values;;) {
+        FV_TRY(parse_value(g->values, &p, type, q, error));
+        if (!*p) break;
+        if (*p++ != ',') return wrong(g->values, p - 1, "a comma belongs between two values", error);
+    }
+    return q->nkeys + q->nvalues <= FV_MAX_COLUMNS ? FV_OK : fv_fail(error, FV_ERROR_USAGE, "values: too many columns");
+}
+
+/* The one group of all rows may be empty, and then has no least and no largest value, which only a real number can tell. */
+static fv_column_kind value_kind(const fv_table_type *type, const request *q, int v) {
+    int  function = q->value[v].function;
+    bool may_miss = !q->nkeys && (function == MIN || function == MAX);
+    if (function == COUNT) return FV_COLUMN_INTEGER;
+    return function == MEAN || function == STD || may_miss ? FV_COLUMN_REAL : type->column[q->value[v].column].kind;
+}
+
+static fv_status infer(fv_infer *i, fv_error *error) {
+    const fv_table_type *in = i->in[0]->table;
+    fv_table_type       *out = fv_arena_alloc(i->arena, sizeof *out);
+    request              q;
+    FV_TRY(parse(i->params, in, &q, error));
+    for (int k = 0; k < q.nkeys; k++) out->column[out->ncolumns++] = in->column[q.key[k]];
+    for (int v = 0; v < q.nvalues; v++) {
+        if (fv_table_column(out, q.value[v].name) >= 0)
+            return fv_fail(error, FV_ERROR_USAGE, "values: two columns would be called %s; give one another name with as",
+                           q.value[v].name);
+        fv_column *column = &out->column[out->ncolumns++];
+        column->kind = value_kind(in, &q, v);
+        snprintf(column->name, sizeof column->name, "%s", q.value[v].name);
+    }
+    *i->out = (fv_type){ .kind = FV_KIND_TABLE, .table = out };
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- one group */
+
+typedef struct {
+    const fv_loaded *table;
+    const request   *request;
+    const int64_t   *rows; /* sorted by key */
+} grouping;
+
+static fv_cell cell_at(const grouping *g, int64_t r, int c) { return g->table->cell[g->rows[r] * g->table->type->ncolumns + c]; }
+
+static bool is_missing(fv_column_kind kind, fv_cell cell) {
+    return kind == FV_COLUMN_TEXT ? !cell.text : kind == FV_COLUMN_REAL && cell.real != cell.real;
+}
+
+typedef struct {
+    int64_t                count;
+    fv_sum_float64         sum;
+    fv_sum_float64_squares squares;
+    fv_sum_integer         whole;
+    fv_cell                least, most;
+} tally;
+
+static void add(tally *t, fv_column_kind kind, fv_cell cell) {
+    bool first = !t->count++;
+    if (kind == FV_COLUMN_TEXT) return;
+    double number = fv_cell_number(kind, cell);
+    fv_sum_add(&t->sum.sum, number);
+    fv_sum_add_square(&t->squares.sum, number);
+    if (kind == FV_COLUMN_INTEGER)
+        fv_sum_add_integer(&t->whole.sum, cell.integer < 0, cell.integer < 0 ? -(uint64_t)cell.integer : (uint64_t)cell.integer);
+    if (first || fv_cell_order(kind, cell, t->least) < 0) t->least = cell;
+    if (first || fv_cell_order(kind, cell, t->most) > 0) t->most = cell;
+}
+
+/* Missing values do not count. kind: of the column; out: of the result. */
+static fv_cell result_of(const tally *t, fv_column_kind kind, int function, fv_column_kind out) {
+    switch (function) {
+    case COUNT: return (fv_cell){ .integer = t->count };
+    case SUM:
+        if (kind == FV_COLUMN_INTEGER) return (fv_cell){ .integer = fv_sum_integer_value(&t->whole.sum) };
+        return (fv_cell){ .real = fv_sum_value(&t->sum.sum) };
+    case MEAN: return (fv_cell){ .real = t->count ? fv_sum_mean(&t->sum.sum, t->count) : NAN };
+    case STD: return (fv_cell){ .real = t->count ? sqrt(fv_sum_variance(&t->sum.sum, &t->squares.sum, t->count)) : NAN };
+    default: {
+        fv_cell extreme = function == MIN ? t->least : t->most;
+        if (!t->count) return (fv_cell){ .real = NAN };
+        return kind == out ? extreme : (fv_cell){ .real = fv_cell_number(kind, extreme) };
+    }
+    }
+}
+
+static fv_cell value_of(const grouping *g, int64_t from, int64_t to, int v) {
+    int            column = g->request->value[v].column;
+    fv_column_kind kind = column < 0 ? FV_COLUMN_INTEGER : g->table->type->column[column].kind;
+    tally          t = { 0 };
+    if (column < 0) return (fv_cell){ .integer = to - from };
+    fv_sum_init(&t.sum.sum, FV_SUM_FLOAT64);
+    fv_sum_init(&t.squares.sum, FV_SUM_FLOAT64_SQUARES);
+    fv_sum_init(&t.whole.sum, FV_SUM_INTEGER);
+    for (int64_t r = from; r < to; r++) {
+        fv_cell cell = cell_at(g, r, column);
+        if (!is_missing(kind, cell)) add(&t, kind, cell);
+    }
+    return result_of(&t, kind, g->request->value[v].function, value_kind(g->table->type, g->request, v));
+}
+
+/* ---------------------------------------------------------------- all groups */
+
+static int by_keys(const grouping *g, int64_t x, int64_t y) {
+    const fv_table_type *type = g->table->type;
+    for (int k = 0; k < g->request->nkeys; k++) {
+        int c = g->request->key[k];
+        int order = fv_cell_order(type->column[c].kind, g->table->cell[x * type->ncolumns + c],
+                                  g->table->cell[y * type->ncolumns + c]);
+        if (order) return order;
+    }
+    return 0;
+}
+
+static int in_order(const void *a, const void *b, void *context) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    int     order = by_keys(context, x, y);
+    return order ? order : x < y ? -1 : x > y;
+}
+
+static fv_status put_groups(const grouping *g, fv_row_writer *writer, fv_error *error) {
+    const request *q = g->request;
+    for (int64_t from = 0, to; from < g->table->nrows || (!q->nkeys && !from); from = FV_MAX(to, 1)) {
+        fv_cell *row;
+        for (to = from; to < g->table->nrows && !by_keys(g, g->rows[from], g->rows[to]);) to++;
+        FV_TRY(fv_row_writer_next(writer, &row, error));
+        for (int k = 0; k < q->nkeys; k++)
+            fv_row_writer_copy(writer, g->table->type->column[q->key[k]].kind, row++, cell_at(g, from, q->key[k]));
+        for (int v = 0; v < q->nvalues; v++) *row++ = value_of(g, from, to, v);
+    }
+    return fv_row_writer_flush(writer, error);
+}
+
+static fv_status finish(fv_finish *f, fv_error *error) {
+    request   q;
+    fv_loaded table;
+    FV_TRY(parse(f->params, f->in[0]->table, &q, error));
+    fv_status status = fv_table_load(f->table[0], f->in[0]->table, &table, error);
+    if (status == FV_OK) {
+        int64_t      *rows = fv_alloc((size_t)(table.nrows + 1) * sizeof *rows);
+        grouping      g = { &table, &q, rows };
+        fv_row_writer writer;
+        for (int64_t r = 0; r < table.nrows; r++) rows[r] = r;
+        qsort_r(rows, (size_t)table.nrows, sizeof *rows, in_order, &g);
+        fv_row_writer_init(&writer, f);
+        status = put_groups(&g, &writer, error);
+        fv_row_writer_release(&writer);
+        free(rows);
+    }
+    fv_loaded_release(&table);
+    return status;
+}
+
+static const fv_pass passes[] = { { .name = "rows", .run = fv_run_nothing, .finish = finish }, FV_PASS_END };
+
+const fv_op FV_OP(group) = {
+    .name = "group",
+    .family = "table",
+    .brief = "one row for all rows of a table that are equal in some columns",
+    .version = 1,
+    .inputs = inputs,
+    .params = params,
+    .params_size = sizeof(group),
+    .result = FV_KIND_TABLE,
+    .infer = infer,
+    .passes = passes,
+    .doc = "Groups are in order of their values. count() counts rows, count(x) those where x is not missing; missing values "
+           "count for nothing in the others. std is that of the population. Columns are called count, mean_volume and so on, "
+           "unless as gives another name. Sums and means are exact before they are rounded. The table must fit into memory.",
+    .example = "cells = label(phantom(\"cells\", [200, 200]) > 60)\n"
+               "group(neighbours(cells), \"label_a\", \"count() as contacts, sum(faces)\") |> write(\"contacts.csv\")",
+};

@@ -1,0 +1,183 @@
+/* join: two tables side by side, where a column of one equals a column of the other. */
+#include "op/table_rows.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct { const char *on; fv_choice how; } join;
+enum { INNER, LEFT };
+
+static const fv_param params[] = {
+    FV_PARAM(join, on,
+             .doc = "column that both tables have, as \"animal\", or one of each, as \"animal = id\"; a second table without the "
+                    "column is joined by its id"),
+    FV_PARAM(join, how, .def = "inner", .choices = "inner|left",
+             .doc = "inner: only rows that have a partner; left: all rows of the first table"),
+    FV_PARAM_END,
+};
+static const fv_input inputs[] = { { "left", FV_KIND_TABLE, .doc = "first table" },
+                                   { "right", FV_KIND_TABLE, .doc = "table to put beside it" },
+                                   FV_INPUT_END };
+
+/* ---------------------------------------------------------------- columns */
+
+typedef struct { int left, right; } keys;
+
+/* The words around "=", without blanks. */
+static void split(const char *on, char *left, char *right, size_t size) {
+    const char *equal = strchr(on, '=');
+    on += strspn(on, " ");
+    size_t n = equal ? (size_t)(equal - on) : strlen(on);
+    while (n && on[n - 1] == ' ') n--;
+    snprintf(left, size, "%.*s", (int)FV_MIN(n, size - 1), on);
+    *right = 0;
+    if (!equal) return;
+    for (equal++; *equal == '=' || *equal == ' ';) equal++;
+    for (n = strlen(equal); n && equal[n - 1] == ' ';) n--;
+    snprintf(right, size, "%.*s", (int)FV_MIN(n, size - 1), equal);
+}
+
+static fv_status find_keys(const char *on, const fv_table_type *a, const fv_table_type *b, keys *k, fv_error *error) {
+    char left[64], right[64];
+    split(on, left, right, sizeof left);
+    FV_TRY(fv_table_find(a, "on", left, &k->left, error));
+    if (!*right) snprintf(right, sizeof right, "%s", fv_table_column(b, left) < 0 && fv_table_column(b, "id") >= 0 ? "id" : left);
+    FV_TRY(fv_table_find(b, "on", right, &k->right, error));
+    if ((a->column[k->left].kind == FV_COLUMN_TEXT) != (b->column[k->right].kind == FV_COLUMN_TEXT))
+        return fv_fail(error, FV_ERROR_USAGE, "on = \"%s\": %s and %s are compared, and only one of them is text", on, left,
+                       right);
+    return FV_OK;
+}
+
+/* Without its partner a whole number is missing, which only a real one can be. */
+static fv_column_kind kind_of(fv_column_kind kind, int how) {
+    return how == LEFT && kind == FV_COLUMN_INTEGER ? FV_COLUMN_REAL : kind;
+}
+
+static fv_status infer(fv_infer *i, fv_error *error) {
+    const join          *p = i->params;
+    const fv_table_type *a = i->in[0]->table, *b = i->in[1]->table;
+    fv_table_type       *type = fv_arena_alloc(i->arena, sizeof *type);
+    keys                 k;
+    FV_TRY(find_keys(p->on, a, b, &k, error));
+    if (a->ncolumns + b->ncolumns - 1 > FV_MAX_COLUMNS)
+        return fv_fail(error, FV_ERROR_USAGE, "the table would have %d columns; at most %d are possible",
+                       a->ncolumns + b->ncolumns - 1, FV_MAX_COLUMNS);
+    *type = *a;
+    for (int c = 0; c < b->ncolumns; c++) {
+        if (c == k.right) continue;
+        fv_column *column = &type->column[type->ncolumns];
+        *column = (fv_column){ .kind = kind_of(b->column[c].kind, p->how.index) };
+        snprintf(column->name, sizeof column->name, "%s", b->column[c].name);
+        for (int n = 2; fv_table_column(type, column->name) >= 0; n++)
+            snprintf(column->name, sizeof column->name, "%.34s_%d", b->column[c].name, n % 1000);
+        type->ncolumns++;
+    }
+    *i->out = (fv_type){ .kind = FV_KIND_TABLE, .table = type };
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- rows */
+
+typedef struct {
+    const fv_table_type *a, *b;
+    keys                 keys;
+    int                  how;
+    fv_loaded            right;
+    int64_t             *order; /* rows of the right table by key, equal ones in their order */
+    int64_t              nordered;
+    fv_row_writer        rows;
+} joining;
+
+/* Whole numbers are compared as such, so that large ones stay apart. */
+static int compare(fv_column_kind x, fv_cell a, fv_column_kind y, fv_cell b) {
+    if (x == y) return fv_cell_order(x, a, b);
+    return fv_cell_order(FV_COLUMN_REAL, (fv_cell){ .real = fv_cell_number(x, a) }, (fv_cell){ .real = fv_cell_number(y, b) });
+}
+
+static bool is_missing(fv_column_kind kind, fv_cell cell) {
+    return kind == FV_COLUMN_TEXT ? !cell.text : kind == FV_COLUMN_REAL && cell.real != cell.real;
+}
+
+static fv_cell right_key(const joining *j, int64_t row) { return j->right.cell[row * j->b->ncolumns + j->keys.right]; }
+
+static int by_key(const void *x, const void *y, void *context) {
+    const joining *j = context;
+    int64_t        a = *(const int64_t *)x, b = *(const int64_t *)y;
+    int            order = fv_cell_order(j->b->column[j->keys.right].kind, right_key(j, a), right_key(j, b));
+    return order ? order : a < b ? -1 : a > b;
+}
+
+static void order_right(joining *j) {
+    j->order = fv_alloc((size_t)(j->right.nrows + 1) * sizeof *j->order);
+    for (int64_t r = 0; r < j->right.nrows; r++)
+        if (!is_missing(j->b->column[j->keys.right].kind, right_key(j, r))) j->order[j->nordered++] = r;
+    qsort_r(j->order, (size_t)j->nordered, sizeof *j->order, by_key, j);
+}
+
+/* One row of the result; right NULL: no partner. */
+static fv_status put_row(joining *j, const fv_cell *left, const fv_cell *right, fv_error *error) {
+    fv_cell *row;
+    FV_TRY(fv_row_writer_next(&j->rows, &row, error));
+    for (int c = 0; c < j->a->ncolumns; c++) fv_row_writer_copy(&j->rows, j->a->column[c].kind, row++, left[c]);
+    for (int c = 0; c < j->b->ncolumns; c++) {
+        fv_column_kind kind = j->b->column[c].kind;
+        if (c == j->keys.right) continue;
+        if (kind == FV_COLUMN_TEXT) fv_row_writer_text(&j->rows, row++, right ? right[c].text : NULL);
+        else if (kind_of(kind, j->how) == FV_COLUMN_INTEGER) *row++ = right[c];
+        else (row++)->real = right ? fv_cell_number(kind, right[c]) : NAN;
+    }
+    return FV_OK;
+}
+
+static fv_status join_row(void *context, const fv_cell *left, fv_error *error) {
+    joining       *j = context;
+    fv_column_kind x = j->b->column[j->keys.right].kind, y = j->a->column[j->keys.left].kind;
+    fv_cell        key = left[j->keys.left];
+    int64_t        low = 0, high = is_missing(y, key) ? 0 : j->nordered;
+    bool           any = false;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (compare(x, right_key(j, j->order[middle]), y, key) < 0) low = middle + 1;
+        else high = middle;
+    }
+    for (; !is_missing(y, key) && low < j->nordered && !compare(x, right_key(j, j->order[low]), y, key); low++, any = true)
+        FV_TRY(put_row(j, left, j->right.cell + j->order[low] * j->b->ncolumns, error));
+    return any || j->how == INNER ? FV_OK : put_row(j, left, NULL, error);
+}
+
+static fv_status finish(fv_finish *f, fv_error *error) {
+    const join *p = f->params;
+    joining     j = { .a = f->in[0]->table, .b = f->in[1]->table, .how = p->how.index };
+    FV_TRY(find_keys(p->on, j.a, j.b, &j.keys, error));
+    fv_status status = fv_table_load(f->table[1], j.b, &j.right, error);
+    if (status == FV_OK) {
+        order_right(&j);
+        fv_row_writer_init(&j.rows, f);
+        status = fv_table_each(f->table[0], j.a, join_row, &j, error);
+        if (status == FV_OK) status = fv_row_writer_flush(&j.rows, error);
+        fv_row_writer_release(&j.rows);
+    }
+    free(j.order);
+    fv_loaded_release(&j.right);
+    return status;
+}
+
+static const fv_pass passes[] = { { .name = "rows", .run = fv_run_nothing, .finish = finish }, FV_PASS_END };
+
+const fv_op FV_OP(join) = {
+    .name = "join",
+    .family = "table",
+    .brief = "two tables side by side, row by row where they agree in a column",
+    .version = 1,
+    .inputs = inputs,
+    .params = params,
+    .params_size = sizeof(join),
+    .result = FV_KIND_TABLE,
+    .infer = infer,
+    .passes = passes,
+    .doc = "A row of the first table stands once for each row of the second that has the same value; the order is that of the "
+           "first, then of the second. Columns of the second follow those of the first, without the joined one; a name that is "
+           "taken gets a number. Missing values agree with nothing. The second table must fit into memory.",
+    .example = "image = phantom(\"cells\", [200, 200])\ncells = label(image > 60)\n"
+               "join(measure(cells, image), measure(cells, gaussian(image, 2)), on = \"label\") |> write(\"both.csv\")",
+};
