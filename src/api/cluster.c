@@ -40,7 +40,8 @@ static fv_status make_request(const fv_cluster_options *o, fv_profile *r, fv_err
     return FV_OK;
 }
 
-static void describe(const fv_submission *s, bool dry, fv_bytes *out) {
+static void describe(const fv_submission *s, double work, bool dry, fv_bytes *out) {
+    if (work > 0) fv_bytes_printf(out, "all of it should take about %.2g s of one core, by what a few tasks took\n", work);
     for (int i = 0; i < s->njobs; i++) {
         const fv_cluster_job *job = &s->jobs[i];
         if (job->role == FV_ROLE_AGAIN) continue;
@@ -61,7 +62,7 @@ static fv_status write_and_submit(const char *run_folder, const fv_profile *requ
     fv_bytes      out = { 0 };
     fv_status     status = fv_jobs_write(run_folder, request, pilot, overwrite, &submission, error);
     if (status == FV_OK && !dry) status = fv_jobs_submit(&submission, error);
-    if (status == FV_OK) describe(&submission, dry, &out);
+    if (status == FV_OK) describe(&submission, request->work, dry, &out);
     *text = (char *)out.data;
     fv_submission_release(&submission);
     return status;

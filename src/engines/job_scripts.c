@@ -2,6 +2,7 @@
 #include "engines/job_scripts.h"
 #include "base/file.h"
 #include "engines/claims.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -56,6 +57,15 @@ static int grace(const char *time) {
     return (int)FV_MAX(FV_MIN(seconds / 5, 60), 1);
 }
 
+/* The limit that is asked for where none was given: with much to spare, since a short one only helps to start early. Beyond a day
+ * the site's own is left: what it would refuse is not known here, and a job that is cut off is queued again. */
+static const char *time_limit(const fv_profile *profile, const fv_cluster_job *job, char text[32]) {
+    double minutes = ceil((2 * job->seconds + 600) / 600) * 10;
+    if (profile->time || job->seconds <= 0 || minutes > 24 * 60) return profile->time;
+    snprintf(text, 32, "%d:%02d:00", (int)minutes / 60, (int)minutes % 60);
+    return text;
+}
+
 static void put_header(script *s) {
     const fv_profile     *r = s->profile;
     const fv_cluster_job *job = s->job;
@@ -74,7 +84,9 @@ static void put_header(script *s) {
     put_option(&s->text, "qos", r->qos);
     put_option(&s->text, "constraint", r->constraint);
     put_option(&s->text, "reservation", r->reservation);
-    put_option(&s->text, "time", small ? "10" : r->time);
+    char        text[32];
+    const char *time = time_limit(r, job, text);
+    put_option(&s->text, "time", small ? "10" : time);
     if (job->role == FV_ROLE_PILOT) {
         put_number(&s->text, "nodes", job->elements, "");
         put_number(&s->text, "ntasks-per-node", 1, "");
@@ -88,7 +100,7 @@ static void put_header(script *s) {
         put_option(&s->text, "mail-type", "END,FAIL");
     }
     char signal[32];
-    snprintf(signal, sizeof signal, "B:TERM@%d", grace(r->time));
+    snprintf(signal, sizeof signal, "B:TERM@%d", grace(time));
     if (!small) put_option(&s->text, "signal", signal);
     fv_bytes_printf(&s->text, "\n");
     free(log);

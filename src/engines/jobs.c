@@ -35,10 +35,12 @@ static int64_t elements_for(const fv_profile *profile, const fv_stage_work *stag
     return FV_MAX(FV_MIN(FV_MIN(wanted, most), (batches + profile->cpus - 1) / profile->cpus), 1);
 }
 
+/* A job alone may have to do all that others should have done. */
 static fv_cluster_job *add_job(fv_cluster_job *jobs, int *count, const fv_profile *profile, fv_job_role role, int stage,
                                int64_t task_memory) {
     fv_cluster_job *job = &jobs[(*count)++];
     *job = (fv_cluster_job){ .role = role, .stage = stage, .elements = 1, .cpus = profile->cpus };
+    job->seconds = profile->work / (double)profile->cpus;
     job->memory = worker_memory(profile, task_memory, profile->cpus);
     switch (role) {
     case FV_ROLE_ARRAY: snprintf(job->name, sizeof job->name, stage ? "stage-%d" : "items", stage); break;
@@ -63,7 +65,9 @@ static void add_arrays(const fv_profile *profile, const fv_stage_work *stages, i
             continue;
         }
         if (waiting) add_job(jobs, count, profile, FV_ROLE_MERGE, waiting, memory);
-        add_job(jobs, count, profile, FV_ROLE_ARRAY, collection ? 0 : k + 1, stages[k].memory)->elements = elements;
+        fv_cluster_job *array = add_job(jobs, count, profile, FV_ROLE_ARRAY, collection ? 0 : k + 1, stages[k].memory);
+        array->elements = elements;
+        array->seconds /= (double)elements;
         waiting = stages[k].merges && !collection ? k + 1 : 0;
         memory = stages[k].memory;
     }

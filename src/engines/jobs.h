@@ -22,6 +22,7 @@ typedef struct fv_cluster_job {
     int         stage;    /* last one it works on, from 1; 0: all */
     int64_t     elements; /* 1 unless it is an array or a pilot */
     int64_t     cpus, memory;
+    double      seconds;  /* that one element should take, by what was measured; 0: not known */
     int64_t     id;       /* in Slurm; 0: not submitted */
 } fv_cluster_job;
 

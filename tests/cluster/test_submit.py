@@ -27,7 +27,8 @@ def submit(folder, *options, code=0):
     """Writes the scripts of the pipeline in the folder; gives {name: text}, or the message if it is refused."""
     pathlib.Path(folder, "p.fov").write_text(PIPELINE)
     environment = {"XDG_CONFIG_HOME": f"{folder}/user", "FOVEA_SITE": f"{folder}/site", "PATH": "/usr/bin:/bin"}
-    done = run("submit", "p.fov", "--chunk", "16x48x48", "--measure", "0", *options, folder=folder, code=code,
+    measure = [] if "--measure" in options else ["--measure", "0"]
+    done = run("submit", "p.fov", "--chunk", "16x48x48", *measure, *options, folder=folder, code=code,
                environment=environment)
     if code:
         return done.stderr
@@ -63,6 +64,17 @@ def each_job_waits_for_the_one_before_and_a_failure_of_the_last_is_tried_again(f
     assert "dependency" not in lines[0] and "finish.sh" in lines[-2] and "again.sh" in lines[-1], lines
     assert all("--dependency=afterany:$id" in line for line in lines[1:-1]), lines
     assert "afternotok:$id" in lines[-1] and "kill-on-invalid-dep" in lines[-1]
+
+
+@test
+def jobs_ask_for_the_time_that_a_few_tasks_make_expect(folder):
+    guessed = submit(folder, "--dry-run", "--min-time", "0.0001")
+    measured = submit(folder, "--dry-run", "--min-time", "0.0001", "--measure", "0.5")
+    given = submit(folder, "--dry-run", "--min-time", "0.0001", "--measure", "0.5", "--time", "2:00")
+    for name in "stage-1", "finish":
+        assert "time" not in options_of(guessed[name]), guessed[name]
+        assert options_of(measured[name])["time"] == "0:20:00", measured[name]
+        assert options_of(given[name])["time"] == "2:00", given[name]
 
 
 @test
