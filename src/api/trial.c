@@ -214,6 +214,7 @@ static fv_status run_in(fv_trials *t, const fv_trial *trial, const char *folder,
     if (status == FV_OK && read_summary(out, result, error) != FV_OK) status = explain(err, code, error);
     if (status == FV_OK && result->failures && !result->tasks_run) status = explain(err, code, error);
     if (status == FV_OK) status = read_record(folder, result, error);
+    if (!result->tasks_run) result->tasks_run = result->ntasks; /* jobs ran them, not the command that waited for them */
     fv_arena_release(&w.arena);
     return status;
 }

@@ -51,6 +51,10 @@ static int run(const void *options_, int nargs, char **args) {
                            o->json };
     if (!o->engine || strcmp(o->engine, "slurm")) return fv_ranks_end(fv_execute_pipeline("run", pipeline, &execute));
     job j = { pipeline, { .profile = o->profile, .pilot = o->pilot, .overwrite = o->overwrite } };
+    if (o->workers) { /* as many jobs, or nodes of a pilot, however little each has to do */
+        j.cluster.array = j.cluster.nodes = o->workers;
+        j.cluster.minimum = 1e-6;
+    }
     status = fv_execute_work("run", run_on_cluster, &j, pipeline, &execute);
     fv_pipeline_free(pipeline);
     return status;

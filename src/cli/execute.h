@@ -24,7 +24,7 @@
     FV_OPTION(type, engine, .argument = "NAME",                                                                                  \
               .doc = "threads, processes, slurm (jobs on a cluster), or mpi where mpiexec or srun has started it"),              \
         FV_OPTION(type, workers, .min = 1, .max = 4096, .argument = "N",                                                         \
-                  .doc = "tasks at once, under mpiexec in each rank; all cores if left out"),                                    \
+                  .doc = "tasks at once; of each rank under mpiexec, jobs with slurm; all cores if left out"),               \
         FV_OPTION(type, memory, .doc = "what the run may use, as 512M or 4G; half of what is free if left out"),                 \
         FV_OPTION(type, patience, .min = 0.001, .max = 3600, .argument = "SECONDS",                                              \
                   .doc = "how much of a worker's work a kill may cost; 2.5 if left out"),                                        \

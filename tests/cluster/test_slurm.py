@@ -226,6 +226,16 @@ def the_engine_slurm_waits_and_shows_the_values(folder):
     assert there.stdout == here and "out/04.npy" in there.stderr, there.stderr
 
 
+@test
+def scaling_is_measured_with_jobs(folder):
+    prepare(folder, FOLDER, 6)
+    study = json.loads(run("scale", "p.fov", "--engine", "slurm", "--workers", "1,2", "--repeats", "1", "--json", "-q",
+                           folder=folder, environment=cluster().environment, timeout=120).stdout)
+    assert [(row["workers"], row["size"]) for row in study["rows"]] == [(1, 6), (2, 6)], study
+    assert study["rows"][0]["tasks"] == study["rows"][1]["tasks"] > 0 and all(row["seconds"] > 0 for row in study["rows"]), study
+    timeline = pathlib.Path(folder, "scaling", "timeline.csv").read_text()
+    assert timeline.count("\n") > 12, timeline
+    assert pathlib.Path(folder, "scaling", "scaling.svg").exists() and not pathlib.Path(folder, "out").exists()
 
 try:
     main()

@@ -205,6 +205,15 @@ def the_example_adds_two_million_numbers_of_every_rank(flavour, folder):
 
 
 @every_flavour
+def scaling_is_measured_with_ranks(flavour, folder):
+    pathlib.Path(folder, "p.fov").write_text('mean(gaussian(phantom("foam", [40, 64, 64]), 2))\n')
+    done = run("scale", "p.fov", "--engine", "mpi", "--launcher", " ".join(LAUNCH[flavour]), "--workers", "1,3", "--repeats", "1",
+               "--chunk", "8x64x64", "--json", "-q", folder=folder, environment={**AS_ROOT, "TMPDIR": str(folder)})
+    one, three = json.loads(done.stdout)["rows"]
+    assert (one["workers"], three["workers"]) == (1, 3) and one["tasks"] == three["tasks"] >= 5, (one, three)
+
+
+@every_flavour
 def a_mistake_in_the_text_is_told_once_and_nothing_starts(flavour, folder):
     output, errors = mpi(flavour, 3, "run", "-e", 'gausian(phantom("cells", [9, 9]), 2)', folder=folder, code=2)
     assert errors.count("did you mean gaussian?") == 1 and not output, errors
