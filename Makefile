@@ -32,6 +32,7 @@ demo: all
 # All tests: plain, on the weakest instruction set, and under the sanitizers. make test TESTS="phantom sqlite" takes a few.
 test: mpi all build-asan/build.ninja build-tsan/build.ninja
 	scripts/bootstrap.sh build peers
+	-scripts/bootstrap.sh pypi
 	-scripts/bootstrap.sh slurm
 	$(NINJA) -C build tests
 	$(NINJA) -C build-asan tests

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Installs the Debian packages that are missing. usage: bootstrap.sh [build|peers|mpi|check|slurm ...]
+# Installs the Debian packages that are missing. usage: bootstrap.sh [build|peers|pypi|mpi|check|slurm ...]
 #   build  compiler, CMake and the libraries (the default)
 #   peers  the Python packages that tests compare with
+#   pypi   a Python environment in build/peers with newer versions of some of them; tests that want it are skipped without it
 #   mpi    MPICH and Open MPI, for runs on several machines; without them everything else works
 #   check  what `make check` runs
 #   slurm  a Slurm for the tests to start; where it cannot be installed, they are skipped
@@ -12,19 +13,22 @@ build="build-essential cmake ninja-build pkg-config libtiff-dev libpng-dev libis
        libcjson-dev libxxhash-dev zlib1g-dev sqlite3 python3"
 peers="python3-numpy python3-scipy python3-skimage python3-nibabel python3-opencv python3-dask python3-distributed python3-zarr
        python3-mrcfile"
+pypi="zarr ome-zarr-models"
 mpi="mpich libmpich-dev openmpi-bin libopenmpi-dev"
 check="cppcheck clang-format python3"
 slurm="slurm-wlm slurmctld slurmd slurm-client slurmdbd munge mariadb-server"
 
 wanted=
+environment=
 for set in "${@:-build}"; do
     case $set in
     build) wanted="$wanted $build" ;;
     peers) wanted="$wanted $peers" ;;
+    pypi) wanted="$wanted python3-venv"; environment=build/peers ;;
     mpi) wanted="$wanted $mpi" ;;
     check) wanted="$wanted $check" ;;
     slurm) wanted="$wanted $slurm" ;;
-    *) echo "bootstrap.sh: no set of packages is called $set; there are build, peers, mpi, check and slurm" >&2; exit 2 ;;
+    *) echo "bootstrap.sh: no set of packages is called $set; there are build, peers, pypi, mpi, check and slurm" >&2; exit 2 ;;
     esac
 done
 
@@ -42,7 +46,18 @@ missing=
 for package in $wanted; do
     echo "$there" | grep -qx "$package" || missing="$missing $package"
 done
-[ -n "$missing" ] || exit 0
+make_environment() {
+    [ -n "$environment" ] || return 0
+    "$environment/bin/python" -c "import zarr, ome_zarr_models" 2>/dev/null && return 0
+    python3=/usr/bin/python3
+    [ -x "$python3" ] || python3=python3
+    "$python3" -m venv "$environment" && timeout 300 "$environment/bin/pip" install -q --disable-pip-version-check $pypi
+}
+
+if [ -z "$missing" ]; then
+    make_environment
+    exit
+fi
 
 as_root=
 if [ "$(id -u)" != 0 ]; then
@@ -55,3 +70,4 @@ fi
 echo "installing$missing" >&2
 $as_root apt-get -o DPkg::Lock::Timeout=600 update -q
 $as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -y -q --no-install-recommends $missing
+make_environment

@@ -26,9 +26,9 @@ static size_t with_isal(const void *data, size_t size, int level, fv_deflate_for
     stream->avail_in = (uint32_t)size;
     stream->next_out = out;
     stream->avail_out = (uint32_t)room;
-    stream->gzip_flag = form == FV_DEFLATE_ZLIB ? IGZIP_ZLIB : IGZIP_DEFLATE;
-    stream->end_of_stream = form == FV_DEFLATE_ZLIB;
-    stream->flush = form == FV_DEFLATE_ZLIB ? NO_FLUSH : SYNC_FLUSH;
+    stream->gzip_flag = form == FV_DEFLATE_ZLIB ? IGZIP_ZLIB : form == FV_DEFLATE_GZIP ? IGZIP_GZIP : IGZIP_DEFLATE;
+    stream->end_of_stream = form != FV_DEFLATE_PIECE;
+    stream->flush = form != FV_DEFLATE_PIECE ? NO_FLUSH : SYNC_FLUSH;
     int code = isal_deflate(stream);
     assert(code == COMP_OK && stream->avail_in == 0 && stream->avail_out > 0); /* no room left would mean an unfinished flush */
     (void)code;
@@ -40,9 +40,10 @@ static size_t with_isal(const void *data, size_t size, int level, fv_deflate_for
 
 static size_t with_zlib(const void *data, size_t size, int level, fv_deflate_form form, uint8_t *out, size_t room) {
     z_stream stream = { .next_in = (Bytef *)data, .avail_in = (uInt)size, .next_out = out, .avail_out = (uInt)room };
-    if (deflateInit2(&stream, level, Z_DEFLATED, form == FV_DEFLATE_ZLIB ? 15 : -15, 9, Z_DEFAULT_STRATEGY) != Z_OK) abort();
-    int code = deflate(&stream, form == FV_DEFLATE_ZLIB ? Z_FINISH : Z_SYNC_FLUSH);
-    assert(code == (form == FV_DEFLATE_ZLIB ? Z_STREAM_END : Z_OK));
+    static const int windows[] = { [FV_DEFLATE_PIECE] = -15, [FV_DEFLATE_ZLIB] = 15, [FV_DEFLATE_GZIP] = 15 + 16 };
+    if (deflateInit2(&stream, level, Z_DEFLATED, windows[form], 9, Z_DEFAULT_STRATEGY) != Z_OK) abort();
+    int code = deflate(&stream, form != FV_DEFLATE_PIECE ? Z_FINISH : Z_SYNC_FLUSH);
+    assert(code == (form != FV_DEFLATE_PIECE ? Z_STREAM_END : Z_OK));
     (void)code;
     deflateEnd(&stream);
     return room - stream.avail_out;

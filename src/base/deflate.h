@@ -10,6 +10,7 @@
 typedef enum fv_deflate_form {
     FV_DEFLATE_PIECE, /* part of a longer stream: ends at a byte, is not the last block */
     FV_DEFLATE_ZLIB,  /* a whole zlib stream */
+    FV_DEFLATE_GZIP,  /* a whole gzip member without name and time */
 } fv_deflate_form;
 
 /* Appends to out; size below 2^31. */

@@ -4,7 +4,9 @@
 #include <math.h>
 #include <stdio.h>
 
-static const struct { const char *name, *kind; } ome_axes[] = {
+static const struct {
+    const char *name, *kind;
+} ome_axes[] = {
     { "t", "time" }, { "c", "channel" }, { "z", "space" }, { "y", "space" }, { "x", "space" },
 };
 
@@ -29,8 +31,8 @@ bool fv_zarr_is_ome(const fv_image_type *type) {
     return n >= 2 && n <= 5 && !strcmp(type->axis[n - 2], "y") && !strcmp(type->axis[n - 1], "x");
 }
 
-static cJSON *compose_multiscale(const fv_image_type *type, const char *dataset) {
-    cJSON *multiscale = cJSON_CreateObject(), *axes = cJSON_AddArrayToObject(multiscale, "axes");
+static cJSON *compose_axes(const fv_image_type *type) {
+    cJSON *axes = cJSON_CreateArray();
     for (int d = 0; d < type->ndim; d++) {
         cJSON *axis = cJSON_CreateObject();
         cJSON_AddStringToObject(axis, "name", type->axis[d]);
@@ -38,16 +40,39 @@ static cJSON *compose_multiscale(const fv_image_type *type, const char *dataset)
         if (type->unit[d][0]) cJSON_AddStringToObject(axis, "unit", type->unit[d]);
         cJSON_AddItemToArray(axes, axis);
     }
-    cJSON *level = cJSON_CreateObject(), *scale = cJSON_CreateObject(), *translation = cJSON_CreateObject();
-    cJSON_AddStringToObject(level, "path", dataset);
-    cJSON *steps = cJSON_AddArrayToObject(level, "coordinateTransformations");
-    cJSON_AddStringToObject(scale, "type", "scale");
-    cJSON_AddItemToObject(scale, "scale", fv_zarr_reals(type->spacing, type->ndim));
-    cJSON_AddItemToArray(steps, scale);
-    cJSON_AddStringToObject(translation, "type", "translation");
-    cJSON_AddItemToObject(translation, "translation", fv_zarr_reals(type->origin, type->ndim));
-    cJSON_AddItemToArray(steps, translation);
-    cJSON_AddItemToArray(cJSON_AddArrayToObject(multiscale, "datasets"), level);
+    return axes;
+}
+
+static cJSON *transformation(const char *kind, const double *values, int n) {
+    cJSON *step = cJSON_CreateObject();
+    cJSON_AddStringToObject(step, "type", kind);
+    cJSON_AddItemToObject(step, kind, fv_zarr_reals(values, n));
+    return step;
+}
+
+static cJSON *compose_level(const fv_image_type *type, const fv_zarr_scale *scale, int number, bool mean) {
+    cJSON *level = cJSON_CreateObject(), *steps = cJSON_CreateArray();
+    char   path[16];
+    double spacing[FV_MAX_DIMS], origin[FV_MAX_DIMS];
+    snprintf(path, sizeof path, "%d", number);
+    for (int d = 0; d < type->ndim; d++) {
+        spacing[d] = type->spacing[d] * (double)scale->factor[d];
+        origin[d] = type->origin[d] + (mean ? type->spacing[d] * (double)(scale->factor[d] - 1) / 2 : 0);
+    }
+    cJSON_AddItemToArray(steps, transformation("scale", spacing, type->ndim));
+    cJSON_AddItemToArray(steps, transformation("translation", origin, type->ndim));
+    cJSON_AddStringToObject(level, "path", path);
+    cJSON_AddItemToObject(level, "coordinateTransformations", steps);
+    return level;
+}
+
+static cJSON *compose_multiscale(const fv_image_type *type, int version, const fv_zarr_scale *scales, int nscales, bool mean) {
+    cJSON *multiscale = cJSON_CreateObject(), *datasets = cJSON_CreateArray();
+    if (version == 2) cJSON_AddStringToObject(multiscale, "version", "0.4");
+    cJSON_AddItemToObject(multiscale, "axes", compose_axes(type));
+    for (int i = 0; i < nscales; i++) cJSON_AddItemToArray(datasets, compose_level(type, &scales[i], i, mean));
+    cJSON_AddItemToObject(multiscale, "datasets", datasets);
+    if (nscales > 1) cJSON_AddStringToObject(multiscale, "type", mean ? "mean" : "nearest");
     return multiscale;
 }
 
@@ -70,13 +95,14 @@ static cJSON *compose_private(const fv_image_type *type, bool with_axes) {
     return own;
 }
 
-cJSON *fv_zarr_attributes_compose(const fv_image_type *type, const char *dataset) {
+cJSON *fv_zarr_attributes_compose(const fv_image_type *type, int version, const fv_zarr_scale *scales, int nscales, bool mean) {
     cJSON *attributes = cJSON_CreateObject();
     bool   ome_image = fv_zarr_is_ome(type);
     if (ome_image) {
-        cJSON *ome = cJSON_AddObjectToObject(attributes, "ome");
-        cJSON_AddStringToObject(ome, "version", "0.5");
-        cJSON_AddItemToArray(cJSON_AddArrayToObject(ome, "multiscales"), compose_multiscale(type, dataset));
+        cJSON *ome = version == 2 ? attributes : cJSON_AddObjectToObject(attributes, "ome");
+        if (version == 3) cJSON_AddStringToObject(ome, "version", "0.5");
+        cJSON_AddItemToArray(cJSON_AddArrayToObject(ome, "multiscales"),
+                             compose_multiscale(type, version, scales, nscales, mean));
     }
     if (!ome_image || type->has_affine) cJSON_AddItemToObject(attributes, "fovea", compose_private(type, !ome_image));
     return attributes;
@@ -156,8 +182,7 @@ static double number_or(const cJSON *json, double otherwise) { return cJSON_IsNu
 static void parse_private(const cJSON *own, fv_image_type *type) {
     const cJSON *axes = get(own, "axes"), *axis;
     int          d = 0;
-    if (cJSON_IsArray(axes) && cJSON_GetArraySize(axes) == type->ndim)
-        cJSON_ArrayForEach(axis, axes) {
+    if (cJSON_IsArray(axes) && cJSON_GetArraySize(axes) == type->ndim) cJSON_ArrayForEach(axis, axes) {
             set_text(type->axis[d], sizeof type->axis[d], get(axis, "name"));
             set_text(type->unit[d], sizeof type->unit[d], get(axis, "unit"));
             set_spacing(type, d, number_or(get(axis, "spacing"), 1), number_or(get(axis, "origin"), 0));

@@ -7,11 +7,18 @@
 #include <cjson/cJSON.h>
 #include <fovea/image.h>
 
-/* Two to five axes out of t c z y x, in this order, with y and x: what OME-Zarr 0.5 allows. */
+/* Two to five axes out of t c z y x, in this order, with y and x: what OME-Zarr allows. */
 bool fv_zarr_is_ome(const fv_image_type *type);
 
-/* Attributes for the group of an OME image (array at `dataset`), or for the array of any other image. */
-cJSON *fv_zarr_attributes_compose(const fv_image_type *type, const char *dataset);
+/* A level of a pyramid: voxels of the image below one of its own, along each axis. */
+typedef struct fv_zarr_scale {
+    int64_t factor[FV_MAX_DIMS];
+} fv_zarr_scale;
+
+/* Attributes for the group of an OME image whose levels are the arrays "0", "1", ..., or for the array of any other image.
+ * version: 2 (OME-Zarr 0.4) or 3 (0.5). mean: voxels of a coarser level lie in the middle of those below; otherwise over the
+ * first of them. */
+cJSON *fv_zarr_attributes_compose(const fv_image_type *type, int version, const fv_zarr_scale *scales, int nscales, bool mean);
 cJSON *fv_zarr_dimension_names(const fv_image_type *type);
 
 /* The first multiscale image in a group's attributes, of version 0.5 or before; NULL if there is none. */

@@ -576,8 +576,22 @@ static void identify_sink(fv_sink *sink) {
     fv_hasher_text(&hasher, sink->write.compression ? sink->write.compression : "");
     fv_hasher_int(&hasher, sink->write.level);
     for (int d = 0; d < FV_MAX_DIMS; d++) fv_hasher_int(&hasher, sink->write.chunk[d]);
+    for (int d = 0; d < FV_MAX_DIMS; d++) fv_hasher_int(&hasher, sink->write.shard[d]);
+    fv_hasher_int(&hasher, sink->write.levels);
+    fv_hasher_text(&hasher, sink->write.version ? sink->write.version : "");
     fv_hasher_add(&hasher, &sink->value->key, sizeof sink->value->key);
     sink->key = fv_hasher_finish(&hasher);
+}
+
+/* Options that only some formats follow. */
+static fv_status check_options(const fv_format *format, const fv_write_options *write, fv_error *error) {
+    const struct { const char *name; bool given; } options[] = {
+        { "shard", write->shard_ndim > 0 }, { "levels", write->levels > 0 }, { "version", write->version != NULL },
+    };
+    for (int i = 0; i < FV_COUNT(options); i++)
+        if (options[i].given && !(format->takes && strstr(format->takes, options[i].name)))
+            return fv_fail(error, FV_ERROR_USAGE, "%s: the %s format has no such choice", options[i].name, format->name);
+    return FV_OK;
 }
 
 static void check_file_sink(builder *b, fv_sink *sink) {
@@ -593,7 +607,8 @@ static void check_file_sink(builder *b, fv_sink *sink) {
             return;
         }
         fv_writer *writer;
-        if (format->create(sink->file, &sink->value->type.image, &sink->write, &writer, &error) != FV_OK)
+        if (check_options(format, &sink->write, &error) != FV_OK ||
+            format->create(sink->file, &sink->value->type.image, &sink->write, &writer, &error) != FV_OK)
             mistake(b, sink->span, FV_ERROR_USAGE, NULL, "write: %s", error.message);
         else
             format->free_writer(writer);
@@ -626,7 +641,9 @@ static bool has_control(const char *text) {
 static void add_file_sink(builder *b, fv_node *write, int statement) {
     fv_sink    *sink = add_sink(b, FV_SINK_FILE, write->in[0], statement, write->span);
     fv_numbers  chunk = *(const fv_numbers *)write_field(write, "chunk");
+    fv_numbers  shard = *(const fv_numbers *)write_field(write, "shard");
     const char *compression = *(const char *const *)write_field(write, "compression");
+    const char *version = *(const char *const *)write_field(write, "version");
     sink->file_template = *(const char *const *)write_field(write, "file");
     sink->table = *(const char *const *)write_field(write, "table");
     if (!sink->table) sink->table = "";
@@ -635,6 +652,10 @@ static void add_file_sink(builder *b, fv_node *write, int statement) {
     sink->write.level = *(const int64_t *)write_field(write, "level");
     sink->write.chunk_ndim = FV_MIN(chunk.count, FV_MAX_DIMS);
     for (int d = 0; d < sink->write.chunk_ndim; d++) sink->write.chunk[d] = (int64_t)chunk.value[d];
+    sink->write.shard_ndim = FV_MIN(shard.count, FV_MAX_DIMS);
+    for (int d = 0; d < sink->write.shard_ndim; d++) sink->write.shard[d] = (int64_t)shard.value[d];
+    sink->write.levels = *(const int64_t *)write_field(write, "levels");
+    sink->write.version = version && *version ? version : NULL;
     char    *path;
     fv_error error = { 0 };
     if (fv_template_fill(b->bindings, sink->file_template, b->item, b->combination, &path, &error) != FV_OK) {

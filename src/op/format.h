@@ -35,6 +35,10 @@ typedef struct fv_write_options {
     int64_t     level;       /* 0: the format's default */
     int64_t     chunk[FV_MAX_DIMS]; /* 0: the format's default */
     int         chunk_ndim;
+    int64_t     shard[FV_MAX_DIMS]; /* files of several chunks; shard_ndim 0: the format's default */
+    int         shard_ndim;
+    int64_t     levels;  /* of a pyramid, the image itself counted; 0: the format's default */
+    const char *version; /* of the format; NULL: its default */
 } fv_write_options;
 
 typedef struct fv_writer {
@@ -60,6 +64,7 @@ struct fv_format {
     const char *extensions; /* "tif tiff"; the longest match wins ("nii.gz" before "gz") */
     const char *brief;
     const char *compressions; /* "none|deflate|zstd", the default first; NULL: no choice */
+    const char *takes; /* which of write's "shard levels version" it follows; others are refused. NULL: none */
     struct { int offset, size; const char *bytes; } magic[4]; /* any of them: a file without a known extension is one of these */
     /* Reading. open reads the header only, checks every size in it, and fails with a sentence that names the file and the
      * field. It must not trust the file: no allocation beyond what the file can justify, no endless loop. */

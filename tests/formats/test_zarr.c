@@ -447,6 +447,10 @@ TEST(zarr_reads_a_real_file) {
 
 /* ---------------------------------------------------------------- damage */
 
+#define SHARD(CHUNK, INDEX, PLACE)                                                                                               \
+    "[{\"name\": \"sharding_indexed\", \"configuration\": {\"chunk_shape\": [" CHUNK "], \"codecs\": [\"bytes\"], "              \
+    "\"index_codecs\": [" INDEX "], \"index_location\": \"" PLACE "\"}}]"
+
 TEST(zarr_names_what_is_wrong_with_the_metadata) {
     static const struct { const char *from, *to, *says; } cases[] = {
         { "[3, 5]", "[3, -5]", "\"shape\"" },
@@ -461,7 +465,14 @@ TEST(zarr_names_what_is_wrong_with_the_metadata) {
         { "\"int16\"", "17", "data type" },
         { "regular", "rectilinear", "rectilinear" },
         { "\"default\"", "\"fancy\"", "fancy" },
-        { "\"bytes\"", "\"sharding_indexed\"", "sharding_indexed" },
+        { "\"bytes\"", "\"sharding_indexed\"", "chunk_shape" },
+        { "[\"bytes\"]", "[\"sharding_indexed\", \"zstd\"]", "sharding_indexed" },
+        { "[\"bytes\"]", SHARD("2, 3", "\"bytes\"", "end"), "whole number" },
+        { "[\"bytes\"]", SHARD("2, 8", "\"zstd\"", "end"), "index_codecs" },
+        { "[\"bytes\"]", SHARD("2, 8", "\"bytes\"", "middle"), "index_location" },
+        { "[2, 8]}}", "[9007199254740990, 10]}}", "1073741824" },
+        { "[\"bytes\"]", "[{\"name\": \"transpose\", \"configuration\": {\"order\": [1, 1]}}, \"bytes\"]",
+          "transpose" },
         { "[\"bytes\"]", "[]", "bytes" },
         { "[\"bytes\"]", "[\"bytes\", \"zstd\", \"zstd\"]", "zstd" },
         { "{\"zarr", "[\"zarr", "JSON" },

@@ -3,7 +3,8 @@
 peer in what Fovea writes.
 
 Debian's zarr knows version 2 only, so chunks of version 3 are decoded here with numcodecs; where an interpreter has zarr 3
-(FOVEA_ZARR3_PYTHON, or python3 on the path) it reads and writes whole images as well.
+(FOVEA_ZARR3_PYTHON, the environment that bootstrap.sh pypi makes, or python3 on the path) it reads and writes whole images as
+well.
 """
 import gzip
 import json
@@ -154,6 +155,7 @@ def real_nifti_files_are_read(folder):
 # ---------------------------------------------------------------- Zarr
 
 ZARR_DTYPES = ["bool", *NIFTI_DTYPES]
+PEERS = str(pathlib.Path(__file__).resolve().parents[2] / "build" / "peers" / "bin" / "python")
 
 
 def decode(folder):
@@ -195,7 +197,7 @@ def zarr_2_arrays_are_read(folder):
             array = volume("int32", (30, 40, 25), number).astype(order + "i4")
             store = zarr.DirectoryStore(f"{folder}/v2.zarr", dimension_separator="./"[number % 2])
             written = zarr.create(array.shape, chunks=(16, 16, 10), dtype=array.dtype, compressor=compressor, store=store,
-                                  overwrite=True, fill_value=7)
+                                  overwrite=True, fill_value=7, order="CF"[number // 2 % 2])
             written[:16] = array[:16]  # other chunks stay away
             convert("v2.zarr", "a.npy", folder=folder)
             assert_same(load(folder, "a.npy"), written[:])
@@ -223,6 +225,43 @@ def ome_metadata_is_complete_and_survives(folder):
     assert np.array_equal(stored(back), stored(image))
 
 
+def shrunk(array):
+    """The next level of a pyramid: means of 2 x 2 x 2 voxels, fewer at the end."""
+    padded = np.pad(array.astype(float), [(0, n % 2) for n in array.shape], constant_values=np.nan)
+    z, y, x = padded.shape
+    mean = np.nanmean(padded.reshape(z // 2, 2, y // 2, 2, x // 2, 2), axis=(1, 3, 5))
+    return (np.floor(mean + 0.5) if array.dtype.kind in "iu" else mean).astype(array.dtype)
+
+
+@test
+def ome_zarr_0_4_of_every_dtype_is_read_by_zarr(folder):
+    for number, dtype in enumerate(ZARR_DTYPES):
+        array = volume(dtype, (40, 33, 50), number)
+        np.save(f"{folder}/in.npy", array)
+        compression = ["zstd", "blosc", "blosc-zstd", "gzip", "none"][number % 5]
+        options = f'compression = "{compression}", chunk = [16, 20, 32], version = "0.4"'
+        run("run", "-e", f'read("in.npy") |> write("out.zarr", {options})', "--quiet", "--overwrite", "--fresh", folder=folder)
+        group = zarr.open_group(f"{folder}/out.zarr", "r")
+        assert_same(group["0"][:], array)
+        assert group.attrs["multiscales"][0]["version"] == "0.4"
+
+
+@test
+def pyramids_hold_means_whatever_the_chunks(folder):
+    array = np.random.default_rng(4).integers(0, 60000, (70, 101, 130)).astype(np.uint16)
+    np.save(f"{folder}/in.npy", array)
+    for lattice, workers in (("32", 1), ("64", 2), ("128", 2)):
+        run("run", "-e", 'read("in.npy") |> write("out.zarr", chunk = 16, levels = 4, version = "0.4")', "--chunk", lattice,
+            "--workers", workers, "--quiet", "--overwrite", "--fresh", folder=folder)
+        group, level = zarr.open_group(f"{folder}/out.zarr", "r"), array
+        for number, dataset in enumerate(group.attrs["multiscales"][0]["datasets"]):
+            scale, translation = dataset["coordinateTransformations"]
+            assert scale["scale"] == [2 ** number] * 3 and translation["translation"] == [(2 ** number - 1) / 2] * 3, dataset
+            assert_same(group[dataset["path"]][:], level)
+            level = shrunk(level)
+        assert number == 3
+
+
 @test
 def real_zarr_file_is_read(folder):
     source = data("zarr", "simple_0.4")
@@ -233,7 +272,7 @@ def real_zarr_file_is_read(folder):
 
 def zarr3(script, folder):
     """Runs a script where zarr 3 can be imported."""
-    for python in (os.environ.get("FOVEA_ZARR3_PYTHON"), sys.executable, "python3"):
+    for python in (os.environ.get("FOVEA_ZARR3_PYTHON"), PEERS, sys.executable, "python3"):
         check = "import zarr, numpy; assert int(zarr.__version__.split('.')[0]) >= 3"
         try:
             if python and subprocess.run([python, "-c", check], capture_output=True, check=False).returncode == 0:
@@ -259,6 +298,44 @@ def zarr_3_reads_what_is_written(folder):
 
 
 @test
+def zarr_3_reads_shards_and_pyramids(folder):
+    array = np.random.default_rng(4).normal(0, 1, (70, 101, 130)).astype(np.float32)
+    np.save(f"{folder}/in.npy", array)
+    run("run", "-e", 'read("in.npy") |> write("out.zarr", chunk = 16, shard = [32, 64, 64], levels = 3)', "--quiet",
+        folder=folder)
+    zarr3("""
+import zarr, numpy
+g = zarr.open_group('out.zarr', mode='r')
+assert g['0'].shards == (32, 64, 64) and g['0'].chunks == (16, 16, 16)
+for i in range(3): numpy.save(f'{i}.npy', g[str(i)][:])
+""", folder)
+    assert_same(load(folder, "0.npy"), array)
+    for level in (1, 2):
+        assert np.allclose(load(folder, f"{level}.npy"), shrunk(load(folder, f"{level - 1}.npy")), rtol=1e-6, atol=1e-6)
+
+
+@test
+def the_models_of_ome_zarr_accept_what_is_written(folder):
+    np.save(f"{folder}/in.npy", volume("uint16", (40, 33, 50)))
+    for version in ("0.4", "0.5"):
+        run("run", "-e", f'read("in.npy") |> write("v{version}.zarr", chunk = 16, levels = 3, version = "{version}")', "--quiet",
+            folder=folder)
+    try:
+        zarr3("import ome_zarr_models", folder)
+    except AssertionError:
+        raise Skip("no ome_zarr_models") from None
+    zarr3("""
+import zarr
+from ome_zarr_models import open_ome_zarr
+for version in ('0.4', '0.5'):
+    image = open_ome_zarr(zarr.open_group(f'v{version}.zarr', mode='r'))
+    assert type(image).__module__ == f"ome_zarr_models.v{version.replace('.', '')}.image", type(image)
+    multiscales = (image.attributes if version == '0.4' else image.attributes.ome).multiscales
+    assert len(multiscales[0].datasets) == 3
+""", folder)
+
+
+@test
 def what_zarr_3_writes_is_read(folder):
     array = volume("int16", (40, 33, 50))
     np.save(f"{folder}/in.npy", array)
@@ -276,6 +353,27 @@ numpy.save('expected.npy', z[:])
 """, folder)
         convert("z.zarr", "a.npy", folder=folder)
         assert_same(load(folder, "a.npy"), load(folder, "expected.npy"))
+
+
+@test
+def shards_and_turned_chunks_of_zarr_3_are_read(folder):
+    np.save(f"{folder}/in.npy", volume("int16", (40, 33, 50)))
+    for serializer in ("zarr.codecs.ShardingCodec(chunk_shape=(8, 10, 16), codecs=[zarr.codecs.BytesCodec(), "
+                       "zarr.codecs.ZstdCodec()])",
+                       "zarr.codecs.ShardingCodec(chunk_shape=(16, 20, 32), codecs=[zarr.codecs.TransposeCodec(order=(2, 0, 1)), "
+                       "zarr.codecs.BytesCodec(), zarr.codecs.GzipCodec()], index_location='start')"):
+        zarr3(f"""
+import zarr, numpy
+a = numpy.load('in.npy')
+z = zarr.create_array('z.zarr', shape=a.shape, chunks=(16, 20, 32), dtype=a.dtype, compressors=None, overwrite=True,
+                      fill_value=-3, serializer={serializer})
+z[:32, :30] = a[:32, :30]
+numpy.save('expected.npy', z[:])
+""", folder)
+        for region in (":,:,:", "7:33,5:32,1:40"):
+            convert("z.zarr", "a.npy", "--region", region, folder=folder)
+            place = tuple(slice(*(int(n) if n else None for n in part.split(":"))) for part in region.split(","))
+            assert_same(load(folder, "a.npy"), load(folder, "expected.npy")[place])
 
 
 main()

@@ -8,6 +8,9 @@ typedef struct {
     const char *compression;
     int64_t     level;
     fv_numbers  chunk;
+    fv_numbers  shard;
+    int64_t     levels;
+    const char *version;
 } write_params;
 
 static const fv_param params[] = {
@@ -18,6 +21,12 @@ static const fv_param params[] = {
     FV_PARAM(write_params, level, .def = "0", .min = 0, .max = 22, .doc = "compression level; 0: the format's default"),
     FV_PARAM(write_params, chunk, .def = "", .min = 1, .max = 1e9,
              .doc = "chunk shape inside the file; the format's default if left out"),
+    FV_PARAM(write_params, shard, .def = "", .min = 1, .max = 1e9,
+             .doc = "Zarr: shape of a file that holds many chunks, in voxels; a file for each chunk if left out"),
+    FV_PARAM(write_params, levels, .def = "0", .min = 0, .max = 32,
+             .doc = "Zarr: levels of the pyramid, the image itself counted; 0: until the last is small, 1: no pyramid"),
+    FV_PARAM(write_params, version, .def = "",
+             .doc = "version of the format, for formats that are written in several, as 0.4 or 0.5 of OME-Zarr"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "value", FV_KIND_NONE, .doc = "image, table or scalar to write" }, FV_INPUT_END };

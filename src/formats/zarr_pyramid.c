@@ -1,0 +1,239 @@
+/* Coarser levels of a Zarr image, made while it is written.
+ *
+ * A file of a coarser level lies over up to 2 x 2 x 2 files of the finer one, its children. Where one put brings all of them, it
+ * is made at once. Otherwise each child leaves its part, half as long along each axis, in ".partial"; whoever finds all parts
+ * there makes the file and goes on with the next level. Two may find them at the same time: both write the same bytes.
+ *
+ * Invariants: 1. a put that completes a file is not over before that file is written, so its sync covers it; 2. a put that
+ * finds files above it already before it leaves its part is a repeated one; unless it can make them again it takes them away,
+ * because they may be what a lost machine had not made durable;
+ * 3. finish makes what is missing then from the finer level, so parts never matter but for time. */
+#include "formats/zarr_read.h"
+#include "formats/zarr_shrink.h"
+#include "formats/zarr_writer.h"
+#include <stdlib.h>
+#include <unistd.h>
+
+static int64_t file_bytes(const fv_zarr_array *array) {
+    int64_t bytes = (int64_t)fv_dtype_size(array->dtype);
+    for (int d = 0; d < array->ndim; d++) bytes *= FV_MIN(array->file[d], array->shape[d]);
+    return bytes;
+}
+
+/* Each level holds one file while it goes on with the next; a part is packed and read with its hash. */
+int64_t fv_zarr_pyramid_memory(const fv_zarr_writer *w) {
+    int64_t most = 0;
+    for (int i = 1; i < w->nlevels; i++) most += file_bytes(&w->level[i].array);
+    if (w->nlevels > 1) most += file_bytes(&w->level[1].array) + (int64_t)sizeof(fv_hash);
+    return most;
+}
+
+/* ---------------------------------------------------------------- geometry */
+
+/* The box of the finer level that lies below one of the coarser, cut at the image's end. */
+static fv_region below(const fv_zarr_writer *w, int level, const fv_region *box) {
+    const fv_zarr_level *coarse = &w->level[level];
+    fv_region            region = *box;
+    for (int d = 0; d < box->ndim; d++)
+        if (coarse->halved[d]) {
+            region.start[d] *= 2;
+            region.size[d] *= 2;
+        }
+    return fv_region_clip(&region, w->level[level - 1].array.shape);
+}
+
+/* The box of the coarser level above whole files of the finer. */
+static fv_region above(const fv_zarr_writer *w, int level, const fv_region *box) {
+    const fv_zarr_level *coarse = &w->level[level];
+    fv_region            region = *box;
+    for (int d = 0; d < box->ndim; d++)
+        if (coarse->halved[d]) {
+            region.start[d] /= 2;
+            region.size[d] = (box->size[d] + 1) / 2;
+        }
+    return region;
+}
+
+/* ---------------------------------------------------------------- parts */
+
+static char *part_path(const fv_zarr_writer *w, int level, const fv_region *child) {
+    const fv_zarr_array *fine = &w->level[level - 1].array;
+    fv_lattice           lattice;
+    fv_lattice_init(&lattice, fine->ndim, fine->shape, fine->file);
+    return fv_sprintf("%s/.partial/%d-%lld", w->base.path, level, (long long)fv_lattice_index(&lattice, child->start));
+}
+
+/* What one child adds to the file above it. */
+static fv_status write_part(fv_zarr_writer *w, int level, const fv_block *block, const fv_region *child, fv_error *error) {
+    fv_region region = above(w, level, child);
+    fv_block  from = fv_block_window(block, child), to;
+    size_t    size = (size_t)fv_region_voxels(&region) * fv_dtype_size(block->dtype), room = size + sizeof(fv_hash);
+    char     *data = fv_buffer_new(room), *path = part_path(w, level, child);
+    fv_block_init(&to, block->dtype, &region, data);
+    fv_zarr_shrink(&from, &to, w->level[level].halved, w->mean);
+    fv_hash hash = fv_hash_bytes(data, size);
+    memcpy(data + size, &hash, sizeof hash);
+    fv_status status = fv_zarr_write_file(w, path, data, room, false, error);
+    fv_buffer_free(data, room);
+    free(path);
+    return status;
+}
+
+/* False: it is not there, or not whole. */
+static bool read_part(const fv_zarr_writer *w, int level, const fv_region *child, const fv_block *file) {
+    fv_region region = above(w, level, child);
+    size_t    size = (size_t)fv_region_voxels(&region) * fv_dtype_size(file->dtype), room = size + sizeof(fv_hash);
+    char     *data = fv_buffer_new(room), *path = part_path(w, level, child);
+    int       fd;
+    fv_hash   hash;
+    bool      good = fv_file_exists(path) && fv_file_open_read(path, &fd, NULL) == FV_OK;
+    if (good) {
+        good = fv_file_read_at(fd, data, room, 0, path, NULL) == FV_OK;
+        close(fd);
+    }
+    memcpy(&hash, data + size, sizeof hash);
+    good = good && fv_hash_equal(hash, fv_hash_bytes(data, size));
+    if (good) {
+        fv_block from, to = fv_block_window(file, &region);
+        fv_block_init(&from, file->dtype, &region, data);
+        fv_block_copy(&to, &from);
+    }
+    fv_buffer_free(data, room);
+    free(path);
+    return good;
+}
+
+/* Puts the parts of all children together. False: some are not there, or not any more, because somebody else has used them. */
+static bool read_parts(const fv_zarr_writer *w, int level, const fv_region *under, const fv_block *file) {
+    const fv_zarr_array *fine = &w->level[level - 1].array;
+    for (fv_region child = { 0 }; fv_zarr_next(fine->ndim, fine->file, under, &child);) {
+        char *path = part_path(w, level, &child);
+        bool  there = fv_file_exists(path);
+        free(path);
+        if (!there) return false;
+    }
+    for (fv_region child = { 0 }; fv_zarr_next(fine->ndim, fine->file, under, &child);) {
+        fv_region part = fv_region_intersect(&child, under);
+        if (!read_part(w, level, &part, file)) return false;
+    }
+    return true;
+}
+
+static void remove_parts(const fv_zarr_writer *w, int level, const fv_region *under) {
+    const fv_zarr_array *fine = &w->level[level - 1].array;
+    for (fv_region child = { 0 }; fv_zarr_next(fine->ndim, fine->file, under, &child);) {
+        char *path = part_path(w, level, &child);
+        unlink(path);
+        free(path);
+    }
+}
+
+static char *file_path(const fv_zarr_writer *w, int level, const int64_t *start) {
+    char *folder = fv_zarr_level_folder(w, level), *path = fv_zarr_file_path(&w->level[level].array, folder, start);
+    free(folder);
+    return path;
+}
+
+/* Whether this file or one above it is there; those are removed if asked for. */
+static bool each_file_above(const fv_zarr_writer *w, int level, const fv_region *file, bool removing) {
+    fv_region at = *file;
+    bool      any = false;
+    for (int i = level; i < w->nlevels; i++) {
+        fv_region box = { 0 };
+        if (i > level) at = above(w, i, &at);
+        fv_zarr_next(at.ndim, w->level[i].array.file, &at, &box);
+        char *path = file_path(w, i, box.start);
+        any = any || fv_file_exists(path);
+        if (removing) unlink(path);
+        free(path);
+    }
+    return any;
+}
+
+/* ---------------------------------------------------------------- climbing */
+
+static fv_status keep_parts(fv_zarr_writer *w, int level, const fv_block *block, const fv_region *under, fv_error *error) {
+    const fv_zarr_array *fine = &w->level[level - 1].array;
+    fv_region            mine = fv_region_intersect(under, &block->region);
+    for (fv_region child = { 0 }; fv_zarr_next(fine->ndim, fine->file, &mine, &child);) {
+        fv_region part = fv_region_intersect(&child, &mine);
+        FV_TRY(write_part(w, level, block, &part, error));
+    }
+    return FV_OK;
+}
+
+/* One file of a level, if block completes it. */
+static fv_status climb_to(fv_zarr_writer *w, int level, const fv_region *box, const fv_block *block, fv_error *error) {
+    fv_region region = fv_region_clip(box, w->level[level].array.shape), under = below(w, level, &region);
+    bool covered = fv_region_inside(&under, &block->region), repeated = !covered && each_file_above(w, level, &region, false);
+    if (!covered) FV_TRY(keep_parts(w, level, block, &under, error));
+    size_t    bytes = (size_t)fv_region_voxels(&region) * fv_dtype_size(block->dtype);
+    void     *data = fv_buffer_new(bytes);
+    fv_block  file;
+    bool      complete = true;
+    fv_status status = FV_OK;
+    fv_block_init(&file, block->dtype, &region, data);
+    if (covered) {
+        fv_block from = fv_block_window(block, &under);
+        fv_zarr_shrink(&from, &file, w->level[level].halved, w->mean);
+    } else
+        complete = read_parts(w, level, &under, &file);
+    if (complete) {
+        status = fv_zarr_store(w, level, box->start, &file, error);
+        if (!covered && status == FV_OK) remove_parts(w, level, &under);
+        if (status == FV_OK && level + 1 < w->nlevels) status = fv_zarr_climb(w, level, &file, error);
+    } else if (repeated)
+        each_file_above(w, level, &region, true);
+    fv_buffer_free(data, bytes);
+    return status;
+}
+
+fv_status fv_zarr_climb(fv_zarr_writer *w, int level, const fv_block *block, fv_error *error) {
+    const fv_zarr_array *coarse = &w->level[level + 1].array;
+    fv_region            region = above(w, level + 1, &block->region);
+    for (fv_region box = { 0 }; fv_zarr_next(coarse->ndim, coarse->file, &region, &box);)
+        FV_TRY(climb_to(w, level + 1, &box, block, error));
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- mending */
+
+static fv_status mend_file(fv_zarr_writer *w, int level, const fv_region *region, fv_error *error) {
+    fv_region under = below(w, level, region);
+    size_t    element = fv_dtype_size(w->base.type.dtype), bytes = (size_t)fv_region_voxels(region) * element;
+    void     *data = fv_buffer_new(bytes);
+    fv_block  file;
+    fv_status status = FV_OK;
+    fv_block_init(&file, w->base.type.dtype, region, data);
+    const fv_zarr_array *fine = &w->level[level - 1].array;
+    char                *folder = fv_zarr_level_folder(w, level - 1);
+    for (fv_region child = { 0 }; status == FV_OK && fv_zarr_next(fine->ndim, fine->file, &under, &child);) {
+        fv_region part = fv_region_intersect(&child, &under), over = above(w, level, &part);
+        size_t    size = (size_t)fv_region_voxels(&part) * element;
+        fv_block  from, to = fv_block_window(&file, &over);
+        fv_block_init(&from, w->base.type.dtype, &part, fv_buffer_new(size));
+        status = fv_zarr_read(fine, folder, &from, error);
+        if (status == FV_OK) fv_zarr_shrink(&from, &to, w->level[level].halved, w->mean);
+        fv_buffer_free(from.data, size);
+    }
+    if (status == FV_OK) status = fv_zarr_store(w, level, region->start, &file, error);
+    free(folder);
+    fv_buffer_free(data, bytes);
+    return status;
+}
+
+fv_status fv_zarr_mend(fv_zarr_writer *w, fv_error *error) {
+    for (int i = 1; i < w->nlevels; i++) {
+        const fv_zarr_array *array = &w->level[i].array;
+        fv_lattice           lattice;
+        fv_lattice_init(&lattice, array->ndim, array->shape, array->file);
+        for (int64_t k = 0; k < fv_lattice_count(&lattice); k++) {
+            fv_region region = fv_lattice_chunk(&lattice, k);
+            char     *path = file_path(w, i, region.start);
+            bool      there = fv_file_exists(path);
+            free(path);
+            if (!there) FV_TRY(mend_file(w, i, &region, error));
+        }
+    }
+    return FV_OK;
+}

@@ -1,0 +1,179 @@
+/* Reading of Zarr arrays: of the files that meet a box only the chunks that do are read and unpacked, and a chunk that is wanted
+ * whole is unpacked in its place. */
+#include "formats/zarr_read.h"
+#include "base/file.h"
+#include "op/dense.h"
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { ENTRY = 16, CHECKSUM = 4 }; /* bytes of a chunk's entry in the index of a shard: offset and length */
+static const bool host_is_big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+
+typedef struct {
+    const fv_zarr_array *array;
+    int64_t              bytes, room;    /* of a chunk, unpacked and packed at most */
+    void                *packed, *chunk; /* buffers, made when first needed */
+    uint8_t             *index;          /* of the shard at hand */
+    const char          *path;           /* of the file at hand */
+    int                  fd;
+    int64_t              size; /* of the file */
+} job;
+
+static int64_t index_bytes(const fv_zarr_array *array) {
+    return array->sharded ? fv_zarr_shard_chunks(array) * ENTRY + (array->index_summed ? CHECKSUM : 0) : 0;
+}
+
+int64_t fv_zarr_read_memory(const fv_zarr_array *array) {
+    int64_t bytes = fv_zarr_chunk_bytes(array);
+    return bytes + fv_zarr_packed_bound(bytes) + index_bytes(array);
+}
+
+static void fill_block(const fv_block *block, const uint8_t *element) {
+    size_t  size = fv_dtype_size(block->dtype), row = size * (size_t)block->region.size[block->region.ndim - 1];
+    fv_rows rows;
+    for (fv_rows_begin(&rows, &block->region); fv_rows_next(&rows);) {
+        uint8_t *to = fv_block_at(block, rows.position);
+        for (size_t i = 0; i < row; i += size) memcpy(to + i, element, size);
+    }
+}
+
+/* ---------------------------------------------------------------- one chunk */
+
+static void normalise(const fv_zarr_array *array, void *data, int64_t bytes) {
+    if (array->big_endian != host_is_big) fv_swap_elements(array->dtype, data, bytes / (int64_t)fv_dtype_size(array->dtype));
+    for (uint8_t *p = data; array->dtype == FV_BOOL && bytes > 0; bytes--, p++) *p = *p != 0;
+}
+
+/* From a chunk whose axes are stored in another order. */
+static void copy_turned(const fv_zarr_array *array, const fv_region *chunk, const void *data, const fv_block *window) {
+    size_t  size = fv_dtype_size(array->dtype);
+    int64_t stride[FV_MAX_DIMS], step = 1;
+    int     last = array->ndim - 1;
+    for (int i = last; i >= 0; i--) {
+        stride[array->order[i]] = step;
+        step *= array->chunk[array->order[i]];
+    }
+    fv_rows rows;
+    for (fv_rows_begin(&rows, &window->region); fv_rows_next(&rows);) {
+        int64_t offset = 0;
+        for (int d = 0; d <= last; d++) offset += (rows.position[d] - chunk->start[d]) * stride[d];
+        fv_copy_strided(fv_block_at(window, rows.position), 1, (const char *)data + offset * (int64_t)size, stride[last],
+                        window->region.size[last], size);
+    }
+}
+
+/* The part of a chunk that the window covers, from bytes at an offset of the file. */
+static fv_status read_chunk(job *j, int64_t offset, int64_t size, const fv_region *chunk, const fv_block *window,
+                            fv_error *error) {
+    const fv_zarr_array *array = j->array;
+    if (size > j->room)
+        return fv_fail(error, FV_ERROR_INPUT, "%s is damaged: %lld bytes are too many for a chunk", j->path, (long long)size);
+    if (!j->packed) j->packed = fv_buffer_new((size_t)j->room);
+    FV_TRY(fv_file_read_at(j->fd, j->packed, (size_t)size, offset, j->path, error));
+    bool whole = !array->turned && fv_region_equal(chunk, &window->region) && fv_block_dense(window);
+    if (!whole && !j->chunk) j->chunk = fv_buffer_new((size_t)j->bytes);
+    void       *data = whole ? window->data : j->chunk;
+    const char *fault = fv_zarr_unpack(&array->codec, j->packed, size, data, j->bytes);
+    if (fault) return fv_fail(error, FV_ERROR_INPUT, "%s is damaged: %s", j->path, fault);
+    normalise(array, data, j->bytes);
+    if (whole) return FV_OK;
+    fv_block from;
+    fv_block_init(&from, array->dtype, chunk, data);
+    if (array->turned)
+        copy_turned(array, chunk, data, window);
+    else
+        fv_block_copy(window, &from);
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- shards */
+
+static fv_status read_index(job *j, fv_error *error) {
+    int64_t size = index_bytes(j->array);
+    uint8_t sum[CHECKSUM];
+    if (j->size < size)
+        return fv_fail(error, FV_ERROR_INPUT, "%s is damaged: it has %lld bytes, the index of a shard alone has %lld", j->path,
+                       (long long)j->size, (long long)size);
+    if (!j->index) j->index = fv_alloc((size_t)size);
+    FV_TRY(fv_file_read_at(j->fd, j->index, (size_t)size, j->array->index_first ? 0 : j->size - size, j->path, error));
+    if (!j->array->index_summed) return FV_OK;
+    fv_zarr_checksum(j->index, (size_t)size - CHECKSUM, sum);
+    if (memcmp(sum, j->index + size - CHECKSUM, CHECKSUM))
+        return fv_fail(error, FV_ERROR_INPUT, "%s is damaged: the checksum of its index is wrong", j->path);
+    return FV_OK;
+}
+
+static uint64_t little(const uint8_t *bytes) {
+    uint64_t value = 0;
+    for (int i = 0; i < 8; i++) value |= (uint64_t)bytes[i] << 8 * i;
+    return value;
+}
+
+/* Where a chunk lies in the shard at hand; size -1: it is not there. */
+static fv_status find_chunk(const job *j, const fv_region *shard, const fv_region *chunk, int64_t *offset, int64_t *size,
+                            fv_error *error) {
+    int64_t place = 0;
+    for (int d = 0; d < j->array->ndim; d++)
+        place = place * (j->array->file[d] / j->array->chunk[d]) + (chunk->start[d] - shard->start[d]) / j->array->chunk[d];
+    uint64_t from = little(j->index + place * ENTRY), length = little(j->index + place * ENTRY + 8);
+    *offset = 0;
+    *size = -1;
+    if (from == UINT64_MAX && length == UINT64_MAX) return FV_OK;
+    if (length > (uint64_t)j->size || from > (uint64_t)j->size - length)
+        return fv_fail(error, FV_ERROR_INPUT, "%s is damaged: its index places chunk %lld beyond the end of the file", j->path,
+                       (long long)place);
+    *offset = (int64_t)from;
+    *size = (int64_t)length;
+    return FV_OK;
+}
+
+static fv_status read_shard(job *j, const fv_region *shard, const fv_block *window, fv_error *error) {
+    fv_region chunk = { 0 };
+    FV_TRY(read_index(j, error));
+    while (fv_zarr_next(j->array->ndim, j->array->chunk, &window->region, &chunk)) {
+        fv_region part = fv_region_intersect(&chunk, &window->region);
+        fv_block  inner = fv_block_window(window, &part);
+        int64_t   offset, size;
+        FV_TRY(find_chunk(j, shard, &chunk, &offset, &size, error));
+        if (size < 0)
+            fill_block(&inner, j->array->fill);
+        else
+            FV_TRY(read_chunk(j, offset, size, &chunk, &inner, error));
+    }
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- files */
+
+static fv_status read_file(job *j, const fv_region *file, const fv_block *window, fv_error *error) {
+    struct stat s;
+    FV_TRY(fv_file_open_read(j->path, &j->fd, error));
+    j->size = fstat(j->fd, &s) ? 0 : s.st_size;
+    fv_status status = j->array->sharded ? read_shard(j, file, window, error) : read_chunk(j, 0, j->size, file, window, error);
+    close(j->fd);
+    return status;
+}
+
+fv_status fv_zarr_read(const fv_zarr_array *array, const char *folder, const fv_block *block, fv_error *error) {
+    fv_region file = { 0 };
+    fv_status status = FV_OK;
+    job       j = { .array = array, .bytes = fv_zarr_chunk_bytes(array) };
+    j.room = fv_zarr_packed_bound(j.bytes);
+    if (fv_region_empty(&block->region)) return FV_OK;
+    while (status == FV_OK && fv_zarr_next(array->ndim, array->file, &block->region, &file)) {
+        fv_region part = fv_region_intersect(&file, &block->region);
+        fv_block  window = fv_block_window(block, &part);
+        char     *path = fv_zarr_file_path(array, folder, file.start);
+        j.path = path;
+        if (fv_file_exists(path))
+            status = read_file(&j, &file, &window, error);
+        else
+            fill_block(&window, array->fill);
+        free(path);
+    }
+    if (j.packed) fv_buffer_free(j.packed, (size_t)j.room);
+    if (j.chunk) fv_buffer_free(j.chunk, (size_t)j.bytes);
+    free(j.index);
+    return status;
+}

@@ -1,0 +1,12 @@
+/* Boxes of a Zarr array, read from the files below its folder. */
+#ifndef FV_ZARR_READ_H
+#define FV_ZARR_READ_H
+
+#include "formats/zarr_array.h"
+#include "image/region.h"
+
+/* Fills the block, whose region lies inside the array; missing chunks hold the fill value. */
+fv_status fv_zarr_read(const fv_zarr_array *array, const char *folder, const fv_block *block, fv_error *error);
+int64_t   fv_zarr_read_memory(const fv_zarr_array *array); /* bytes that it needs beyond the block, at most */
+
+#endif

@@ -1,0 +1,74 @@
+/* A Zarr writer and its parts: layout (zarr_create.c), chunks and their durability (zarr_write.c), the coarser levels
+ * (zarr_pyramid.c), metadata (zarr_metadata.c).
+ *
+ * Invariants: 1. the mutex guards the list of files that are not durable; 2. whoever syncs holds the sync mutex until those are
+ * durable, so that a second sync cannot return before; 3. a file has its own name only when it is complete. */
+#ifndef FV_ZARR_WRITER_H
+#define FV_ZARR_WRITER_H
+
+#include "formats/zarr_array.h"
+#include "op/format.h"
+#include <pthread.h>
+
+enum { FV_ZARR_MOST_LEVELS = 32 };
+
+typedef struct fv_zarr_level {
+    fv_zarr_array array;
+    bool          halved[FV_MAX_DIMS]; /* along these axes it is half as long as the level before */
+    int64_t       factor[FV_MAX_DIMS]; /* voxels of the image below one of its own */
+} fv_zarr_level;
+
+typedef struct fv_zarr_place {
+    int     level;
+    int64_t index;
+} fv_zarr_place; /* of a file */
+
+typedef struct fv_zarr_writer {
+    fv_writer       base;
+    fv_zarr_level   level[FV_ZARR_MOST_LEVELS];
+    int             nlevels;
+    bool            ome;  /* an OME-Zarr group with one folder for each level; otherwise a plain array */
+    bool            mean; /* coarser levels are means; otherwise every second voxel */
+    pthread_mutex_t mutex, sync_mutex;
+    fv_zarr_place  *written; /* not durable yet */
+    size_t          nwritten, capacity;
+} fv_zarr_writer;
+
+extern const fv_format fv_format_zarr;
+
+/* zarr_create.c */
+fv_status fv_zarr_create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
+                         fv_error *error);
+void      fv_zarr_free_writer(fv_writer *base);
+
+/* zarr_write.c */
+fv_status fv_zarr_begin(fv_writer *base, fv_error *error);
+fv_status fv_zarr_put(fv_writer *base, const fv_block *block, fv_error *error);
+fv_status fv_zarr_sync(fv_writer *base, fv_error *error);
+fv_status fv_zarr_finish(fv_writer *base, fv_error *error);
+/* Packs one file of a level, which begins at a voxel, and gives it its name. block: its voxels, cut at the image's end. */
+fv_status fv_zarr_store(fv_zarr_writer *w, int level, const int64_t *start, const fv_block *block, fv_error *error);
+/* Writes a whole file where nobody looks and moves it to its place. lasting: it will be synced soon. */
+fv_status fv_zarr_write_file(const fv_zarr_writer *w, const char *path, const void *data, size_t size, bool lasting,
+                             fv_error *error);
+/* Paths are only known for good when writing begins. Callers free. */
+char *fv_zarr_level_folder(const fv_zarr_writer *w, int level);
+char *fv_zarr_partial_folder(const fv_zarr_writer *w);
+
+/* zarr_pyramid.c */
+int64_t fv_zarr_pyramid_memory(const fv_zarr_writer *w); /* that fv_zarr_climb needs */
+/* What follows in the coarser levels once some whole files of a level are written. */
+fv_status fv_zarr_climb(fv_zarr_writer *w, int level, const fv_block *block, fv_error *error);
+/* Makes what is missing in the coarser levels, from the finer ones. */
+fv_status fv_zarr_mend(fv_zarr_writer *w, fv_error *error);
+
+/* zarr_metadata.c: paths of what was written, for the caller to sync and to free. */
+typedef struct fv_zarr_paths {
+    char **path;
+    size_t count, capacity;
+} fv_zarr_paths;
+void      fv_zarr_add_path(fv_zarr_paths *list, char *path_take);
+void      fv_zarr_release_paths(fv_zarr_paths *list);
+fv_status fv_zarr_write_metadata(const fv_zarr_writer *w, fv_zarr_paths *files, fv_error *error);
+
+#endif
