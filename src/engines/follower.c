@@ -13,8 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#define SHORT_NAP 20e-6
 #define HUNGRY_NAP 0.2e-3 /* while a worker waits for a job */
-#define BUSY_NAP 5e-3
+#define BUSY_NAP 3e-3     /* less than the work that a rank has in advance */
 #define IDLE_NAP 10e-3
 
 typedef struct open_item {
@@ -38,7 +39,9 @@ typedef struct follower {
     pthread_mutex_t mutex; /* guards what follows */
     pthread_cond_t  jobs_came, changed;
     waiting        *first, **last;
+    int             nwaiting;
     fv_bytes        answers; /* for rank 0 */
+    bool            urgent;  /* it should have them now */
     bool            over, sync_wanted, sync_over;
     int             running;
     open_item      *items;
@@ -130,7 +133,9 @@ static void answer(follower *f, const fv_job *job, fv_status status, int worker,
     if (!f->answers.size) fv_bytes_append(&f->answers, &(fv_letter){ FV_LETTER_DONE }, sizeof(fv_letter));
     fv_bytes_append(&f->answers, &done, sizeof done);
     if (status != FV_OK) fv_bytes_append(&f->answers, error, sizeof *error);
-    pthread_cond_signal(&f->changed);
+    /* While there is enough to do, answers may wait for others: a letter each would cost more than short tasks. */
+    f->urgent = f->urgent || status != FV_OK || f->nwaiting <= f->workers;
+    if (f->urgent) pthread_cond_signal(&f->changed);
     pthread_mutex_unlock(&f->mutex);
 }
 
@@ -153,7 +158,6 @@ static void take_back(follower *f, open_item *item) {
     pthread_mutex_lock(&f->mutex);
     item->users--;
     f->running--;
-    pthread_cond_signal(&f->changed);
     pthread_mutex_unlock(&f->mutex);
 }
 
@@ -168,6 +172,7 @@ static fv_offer ask(void *context, fv_job *job) {
         return offer;
     }
     f->first = first->next;
+    f->nwaiting--;
     if (!f->first) f->last = &f->first;
     *job = (fv_job){ .kind = (fv_job_kind)first->letter.kind, .stage = first->letter.stage, .task = first->letter.task,
                      .ticket = first->letter.ticket };
@@ -215,6 +220,7 @@ static void take_jobs(follower *f, const uint8_t *at, const uint8_t *end) {
         }
         *f->last = w;
         f->last = &w->next;
+        f->nwaiting++;
     }
     f->changes++;
     pthread_cond_broadcast(&f->jobs_came);
@@ -233,6 +239,7 @@ static void send_answers(follower *f) {
     pthread_mutex_lock(&f->mutex);
     fv_bytes answers = f->answers;
     f->answers = (fv_bytes){ 0 };
+    f->urgent = false;
     pthread_mutex_unlock(&f->mutex);
     if (answers.size) f->ranks->mpi->send(0, answers.data, answers.size);
     fv_bytes_release(&answers);
@@ -243,7 +250,7 @@ static void tell(const fv_ranks *ranks, fv_letter_kind kind, const fv_letter_rea
     ranks->mpi->send(0, &whole, sizeof whole);
 }
 
-/* Sleeps until a worker has an answer, or the time is over. */
+/* Sleeps until an answer must be sent, or the time is over. */
 static void nap(follower *f, double seconds) {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -253,7 +260,7 @@ static void nap(follower *f, double seconds) {
         until.tv_nsec -= 1000000000;
     }
     pthread_mutex_lock(&f->mutex);
-    if (!f->answers.size) pthread_cond_timedwait(&f->changed, &f->mutex, &until);
+    if (!f->urgent) pthread_cond_timedwait(&f->changed, &f->mutex, &until);
     pthread_mutex_unlock(&f->mutex);
 }
 
@@ -297,7 +304,7 @@ static bool hungry(follower *f) {
 }
 
 static void serve(follower *f) {
-    double pause = 20e-6, heard = fv_now(), looked = heard;
+    double pause = SHORT_NAP, heard = fv_now(), looked = heard;
     for (bool over = false; !over;) {
         size_t   size;
         int      from;
@@ -309,10 +316,11 @@ static void serve(follower *f) {
             over = kind == FV_LETTER_OVER;
             free(letter);
             heard = fv_now();
-            pause = 20e-6;
+            pause = SHORT_NAP;
         } else {
-            nap(f, pause);
-            pause = FV_MIN(1.5 * pause, hungry(f) ? HUNGRY_NAP : BUSY_NAP);
+            bool waits = hungry(f);
+            nap(f, waits ? pause : BUSY_NAP);
+            pause = waits ? FV_MIN(1.5 * pause, HUNGRY_NAP) : SHORT_NAP;
         }
         send_answers(f);
         double now = fv_now();

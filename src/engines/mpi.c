@@ -17,10 +17,10 @@
 #include <time.h>
 
 #define SHORT_NAP 20e-6
-#define LONG_NAP 0.2e-3    /* while tasks are short or not known; longer for longer ones, up to */
+#define LONG_NAP 0.2e-3    /* while some rank has nothing to do or its tasks are not known */
 #define LONGEST_NAP 3e-3
 #define MOST_ADVANCE 1024
-#define WORK_AHEAD 5e-3    /* seconds of short tasks that a rank has in advance: other processes may hold up ours for so long */
+#define WORK_AHEAD 10e-3   /* seconds of short tasks that a rank has in advance: other processes may hold up ours for so long */
 #define LEAST_TASK 5e-6    /* seconds that any task takes */
 #define LONG_TASK 50e-3    /* of such, none */
 #define SILENCE 60.0       /* seconds after which a rank elsewhere counts as lost */
@@ -310,19 +310,23 @@ static void look_around(leader *l) {
     }
 }
 
-/* Long enough to cost nothing, short enough that a rank that waits for a job loses little of its time. */
+/* Long enough to cost nothing, short enough that a rank that waits for a job loses little of its time. Ranks with short tasks
+ * have enough in advance to wait for a while. */
 static double longest_nap(const leader *l) {
     double longest = LONGEST_NAP;
     for (int r = 1; r < l->ranks->size; r++) {
-        double t = l->others[r].task_seconds;
-        longest = FV_MIN(longest, t <= 0 ? LONG_NAP : FV_MAX(LONG_NAP, t * (t > LONG_TASK ? 0.02 : 0.1)));
+        const other *o = &l->others[r];
+        double       t = o->task_seconds, own = t > LONG_TASK ? 0.02 * t : 0.1 * WORK_AHEAD;
+        longest = FV_MIN(longest, t <= 0 || o->out < o->workers ? LONG_NAP : own);
     }
     return longest;
 }
 
 static void nap(const leader *l, double *pause) {
+    double longest = longest_nap(l);
+    if (longest > LONG_NAP) *pause = longest; /* everybody is busy */
     nanosleep(&(struct timespec){ 0, (long)(*pause * 1e9) }, NULL);
-    *pause = FV_MIN(1.5 * *pause, longest_nap(l));
+    *pause = FV_MIN(1.5 * *pause, longest);
 }
 
 /* ---------------------------------------------------------------- a run */
