@@ -1,9 +1,7 @@
 /* Connected components by bits and runs; see runs.h. */
 #include "kernels/runs.h"
+#include "kernels/bits.h"
 #include "op/scratch.h"
-#if defined(__SSE2__)
-#include <immintrin.h>
-#endif
 
 /* ---------------------------------------------------------------- layout */
 
@@ -66,50 +64,6 @@ void fv__runs_init(fv__runs *runs, const fv_image_type *image, const fv_block *i
 
 /* ---------------------------------------------------------------- rows to bits */
 
-static uint64_t pack64(const uint8_t *bytes) { /* bit i: bytes[i] is not 0 */
-#if defined(__AVX2__)
-    __m256i  zero = _mm256_setzero_si256();
-    uint32_t low = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_loadu_si256((const __m256i *)bytes), zero));
-    uint32_t high = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_loadu_si256((const __m256i *)(bytes + 32)), zero));
-    return ~((uint64_t)high << 32 | low);
-#elif defined(__SSE2__)
-    uint64_t empty = 0;
-    for (int i = 0; i < 4; i++)
-        empty |= (uint64_t)(uint32_t)_mm_movemask_epi8(
-                     _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(bytes + 16 * i)), _mm_setzero_si128()))
-                 << (16 * i);
-    return ~empty;
-#else
-    uint64_t word = 0;
-    for (int i = 0; i < 64; i++) word |= (uint64_t)(bytes[i] != 0) << i;
-    return word;
-#endif
-}
-
-#define NONZERO(type)                                                                   \
-    for (int64_t i = 0; i < n; i++) bytes[i] = ((const type *)from)[i * stride] != 0; \
-    break;
-
-static void nonzero(uint8_t *restrict bytes, const void *restrict from, size_t size, int64_t stride, int64_t n) {
-    switch (size) {
-    case 1: NONZERO(uint8_t)
-    case 2: NONZERO(uint16_t)
-    case 4: NONZERO(uint32_t)
-    default: NONZERO(uint64_t)
-    }
-}
-
-static void pack_row(uint64_t *bits, const uint8_t *from, size_t size, int64_t stride, int64_t n) {
-    int64_t w = 0;
-    if (size == 1 && stride == 1)
-        for (; w < n / 64; w++) bits[w] = pack64(from + 64 * w);
-    for (; w * 64 < n; w++) {
-        uint8_t bytes[64] = { 0 };
-        nonzero(bytes, from + (int64_t)size * stride * 64 * w, size, stride, FV_MIN(64, n - 64 * w));
-        bits[w] = pack64(bytes);
-    }
-}
-
 /* Bits of the rows of one joined row, the joined row itself, and its runs. */
 static void open_row(fv__runs *r, int64_t group, int64_t z, int64_t y) {
     size_t    size = fv_dtype_size(r->in->dtype);
@@ -120,7 +74,7 @@ static void open_row(fv__runs *r, int64_t group, int64_t z, int64_t y) {
     for (int64_t dz = 0; dz < r->join_z && z + dz < r->nz; dz++)
         for (int64_t dy = 0; dy < r->join_y && y + dy < r->ny; dy++) {
             uint64_t *bits = (uint64_t *)fv__runs_row(r, group, z + dz, y + dy);
-            pack_row(bits,
+            fv__bits_row(bits,
                      (const uint8_t *)r->in->data + fv__runs_offset(r, r->in->stride, group, z + dz, y + dy) * (int64_t)size,
                      size, stride, r->nx);
             for (int64_t w = 0; r->zeros && w < r->words; w++) bits[w] = ~bits[w];

@@ -1,11 +1,10 @@
 /* Watershed of a box; see flood.h. */
 #include "ops/segmentation/flood.h"
+#include "kernels/bits.h"
 #include "kernels/keys.h"
 #include "op/scratch.h"
 
-#define BLOCK 64 /* cells of a row that are looked at together */
-
-enum { OWN, HALO, MARKED }; /* kinds of cells, and of regions: closed, open, marked */
+#define BLOCK FV__FLOOD_BLOCK
 
 /* ---------------------------------------------------------------- geometry */
 
@@ -53,19 +52,15 @@ size_t fv__flood_init(fv__flood *f, const fv_image_type *image, const fv_region 
     uint32_t  *nodes = fv_scratch_take(&pieces, (f->cells + 2 * room) * 4);
     f->key = keys ? keys + room * key : NULL;
     f->node = nodes ? nodes + room : NULL;
-    f->kind = fv_scratch_take(&pieces, f->cells);
+    f->kind = fv_scratch_take(&pieces, f->cells + 1); /* the first step counts one more */
     f->block = fv_scratch_take(&pieces, f->nblocks * (int64_t)sizeof *f->block);
-    f->up = fv_scratch_take(&pieces, f->cells * 4);
+    f->up = fv_scratch_take(&pieces, (f->cells + 1) * 4);
     f->seat = fv_scratch_take(&pieces, f->cells * 4);
-    f->active = fv_scratch_take(&pieces, f->cells * 4);
-    f->choice = fv_scratch_take(&pieces, f->cells * 4);
+    f->active = fv_scratch_take(&pieces, (f->cells + 1) * 4);
+    f->choice = fv_scratch_take(&pieces, (f->cells + 1) * 4);
     f->tree = fv_scratch_take(&pieces, (f->cells + 1) * 4);
     f->best = fv_scratch_take(&pieces, edges * (f->wide ? 24 : 16));
     return pieces.used;
-}
-
-static int64_t first_cell(const fv__flood *f, int64_t group, int64_t z, int64_t y) { /* of own row (z, y) */
-    return group * f->group_stride + (z + f->pad[0]) * f->stride[0] + (y + f->pad[1]) * f->stride[1] + f->pad[2];
 }
 
 static void group_position(const fv__flood *f, int64_t group, int64_t *position) {
@@ -149,13 +144,9 @@ static void load_image(fv__flood *f, const fv_block *image, const fv_block *mask
                 bool inside = z >= low[0] && z < high[0] && y >= low[1] && y < high[1];
                 if (f->axis[0] >= 0) position[f->axis[0]] = f->own.start[f->axis[0]] + z;
                 if (f->axis[1] >= 0) position[f->axis[1]] = f->own.start[f->axis[1]] + y;
-                fill_row(f, image, mask, position, first_cell(f, group, z, y), low[2], inside ? high[2] : low[2]);
+                fill_row(f, image, mask, position, fv__flood_row(f, group, z, y), low[2], inside ? high[2] : low[2]);
             }
     }
-}
-
-static uint32_t key_is_set(const fv__flood *f, int64_t cell) {
-    return f->wide ? ((uint64_t *)f->key)[cell] != UINT64_MAX : ((uint32_t *)f->key)[cell] != UINT32_MAX;
 }
 
 /* ---------------------------------------------------------------- joining */
@@ -172,6 +163,25 @@ static uint32_t flatten(uint32_t *link, uint32_t from) {
     return root;
 }
 
+typedef uint32_t words __attribute__((vector_size(FV_VECTOR_BYTES), aligned(sizeof(uint32_t)), may_alias));
+
+/* Bit i: cell i of a block has a cell of another region beside it. */
+static uint64_t border_bits(const fv__flood *f, const uint32_t *node) {
+    enum { LANES = FV_VECTOR_BYTES / sizeof(uint32_t) };
+    uint32_t differs[BLOCK];
+    uint8_t  bytes[BLOCK];
+    for (int64_t i = 0; i < BLOCK; i += LANES) {
+        words own = *(const words *)(node + i), any = { 0 };
+        for (int k = 0; k < f->noffsets; k++) {
+            words near = *(const words *)(node + f->offset[k] + i);
+            any |= (words)(near != own) & (words)(near != FV__NO_NODE);
+        }
+        *(words *)(differs + i) = any;
+    }
+    for (int64_t i = 0; i < BLOCK; i++) bytes[i] = (uint8_t)differs[i];
+    return fv__bits_pack(bytes);
+}
+
 /* Own cells that have a cell of another region beside them. */
 static int64_t list_border(fv__flood *f, bool closed_only) {
     int64_t  count = 0;
@@ -179,16 +189,13 @@ static int64_t list_border(fv__flood *f, bool closed_only) {
     for (int64_t b = 0; b < f->nblocks; b++) {
         int64_t         cell = f->block[b].first, n = f->block[b].count;
         const uint32_t *node = f->node + cell;
-        uint32_t        differs[BLOCK], any = 0;
+        uint32_t        any = 0;
         for (int64_t i = 0; i < n; i++) any |= node[i] < most;
         if (!any) continue;
-        for (int64_t i = 0; i < BLOCK; i++) differs[i] = 0;
-        for (int k = 0; k < f->noffsets; k++) {
-            const uint32_t *near = node + f->offset[k];
-            for (int64_t i = 0; i < BLOCK; i++) differs[i] |= (near[i] != node[i]) & (near[i] != FV__NO_NODE);
+        for (uint64_t bits = border_bits(f, node) & (UINT64_MAX >> (BLOCK - n)); bits; bits &= bits - 1) {
+            int i = __builtin_ctzll(bits);
+            if (node[i] < most) f->active[count++] = (uint32_t)(cell + i);
         }
-        for (int64_t i = 0; i < n; i++)
-            if (differs[i] && node[i] < most) f->active[count++] = (uint32_t)(cell + i);
     }
     return count;
 }
@@ -200,153 +207,9 @@ static int64_t list_border(fv__flood *f, bool closed_only) {
 #define NAME(name) name##_wide
 #include "ops/segmentation/flood_keys.h"
 
-#define MARKS(type)                                                             \
-    for (int64_t i = 0; i < n; i++) {                                           \
-        bool set = ((const type *)from)[i * stride] != 0;                       \
-        to[i] = set ? MARKED : OWN;                                             \
-        node[i] = set && node[i] != FV__NO_NODE ? first + (uint32_t)i : node[i]; \
-    }                                                                           \
-    break;
-/* Markers of a row of own voxels link to themselves. */
-static void mark_row(uint8_t *restrict to, uint32_t *restrict node, uint32_t first, const void *restrict from, size_t size,
-                     int64_t stride, int64_t n) {
-    switch (size) {
-    case 1: MARKS(uint8_t)
-    case 2: MARKS(uint16_t)
-    case 4:
-        if (stride == 1) {
-            const uint32_t *markers = from;
-            for (int64_t i = 0; i < n; i++) {
-                to[i] = markers[i] ? MARKED : OWN;
-                node[i] = markers[i] && node[i] != FV__NO_NODE ? first + (uint32_t)i : node[i];
-            }
-            return;
-        }
-        MARKS(uint32_t)
-    default: MARKS(uint64_t)
-    }
-}
-
-/* Calls visit for the cells between own rows, where halo may be. */
-static void each_gap(fv__flood *f, void (*visit)(fv__flood *f, int64_t from, int64_t to, uint32_t *count), uint32_t *count) {
-    int64_t done = 0;
-    for (int64_t group = 0; group < f->groups; group++)
-        for (int64_t z = 0; z < f->size[0]; z++)
-            for (int64_t y = 0; y < f->size[1]; y++) {
-                int64_t first = first_cell(f, group, z, y);
-                visit(f, done, first, count);
-                done = first + f->size[2];
-            }
-    visit(f, done, f->cells, count);
-}
-
-static void point_halo(fv__flood *f, int64_t from, int64_t to, uint32_t *count) {
-    (void)count;
-    for (int64_t i = from; i < to; i++) {
-        bool there = f->has_halo && key_is_set(f, i);
-        f->node[i] = there ? (uint32_t)i : FV__NO_NODE;
-        if (there) f->kind[i] = HALO;
-    }
-}
-
-/* Links the voxels of a row to their lowest neighbours, markers to themselves, and notes the blocks that have any. */
-static void point_row(fv__flood *f, int64_t first, const char *markers, size_t size, int64_t stride) {
-    for (int64_t from = 0; from < f->size[2]; from += BLOCK) {
-        int64_t cell = first + from, n = FV_MIN(BLOCK, f->size[2] - from);
-        if (!(f->wide ? point_block_wide(f, cell, n) : point_block_narrow(f, cell, n))) {
-            memset(f->node + cell, 0xff, (size_t)n * sizeof *f->node);
-            continue;
-        }
-        f->block[f->nblocks++] = (fv__flood_block){ (uint32_t)cell, (uint32_t)n };
-        mark_row(f->kind + cell, f->node + cell, (uint32_t)cell, markers + from * stride * (int64_t)size, size, stride, n);
-    }
-}
-
-static void point(fv__flood *f, const fv_block *markers) {
-    memset(f->node - f->room, 0xff, (size_t)f->room * sizeof *f->node);
-    memset(f->node + f->cells, 0xff, (size_t)f->room * sizeof *f->node);
-    f->nblocks = 0;
-    for (int64_t group = 0; group < f->groups; group++)
-        for (int64_t z = 0; z < f->size[0]; z++)
-            for (int64_t y = 0; y < f->size[1]; y++) {
-                int64_t first = first_cell(f, group, z, y), position[FV_MAX_DIMS];
-                fv__flood_position(f, first, position);
-                point_row(f, first, fv_block_at(markers, position), fv_dtype_size(markers->dtype), markers->stride[f->axis[2]]);
-            }
-    each_gap(f, point_halo, NULL);
-}
-
-/* Shortens the links of own voxels by one step, from the first to the last or back. Links go to neighbours at first, so behind
- * them most are short already. Of two cells that link to each other the first becomes a root, when it is met going forwards. */
-static void shorten(fv__flood *f, bool back) {
-    uint32_t *node = f->node;
-    for (int64_t b = 0; b < f->nblocks; b++) {
-        fv__flood_block block = f->block[back ? f->nblocks - 1 - b : b];
-        for (uint32_t i = 0; i < block.count; i++) {
-            uint32_t v = block.first + (back ? block.count - 1 - i : i), link = node[v], to = link == FV__NO_NODE ? v : link;
-            uint32_t next = node[to];
-            node[v] = next == v && v < to ? v : next; /* what is no voxel stays none */
-        }
-    }
-}
-
-/* Follows links from a cell to its root, and links all on the way to it. */
-static uint32_t find_root(uint32_t *node, uint32_t from) {
-    uint32_t root = node[from], next;
-    while ((next = node[root]) != root) root = next;
-    while ((next = node[from]) != root) {
-        node[from] = root;
-        from = next;
-    }
-    return root;
-}
-
-static uint32_t number_of(const fv__flood *f, const uint32_t *base, uint32_t root) {
-    return base[f->active[root] >> 30] + (f->active[root] & 0x3fffffff);
-}
-
-static void name_halo(fv__flood *f, int64_t from, int64_t to, uint32_t *count) {
-    for (int64_t v = from; v < to; v++)
-        if (f->node[v] != FV__NO_NODE) f->active[v] = (uint32_t)HALO << 30 | count[HALO]++;
-}
-
-static void number_halo(fv__flood *f, int64_t from, int64_t to, uint32_t *base) {
-    for (int64_t v = from; v < to; v++)
-        if (f->node[v] != FV__NO_NODE) {
-            f->node[v] = number_of(f, base, (uint32_t)v);
-            f->seat[f->node[v]] = (uint32_t)v;
-        }
-}
-
-/* From links between cells to numbers of regions. A root's name (in active) is its kind and its number among these. */
-static void number(fv__flood *f) {
-    uint32_t count[3] = { 0 };
-    shorten(f, false);
-    shorten(f, true);
-    for (int64_t b = 0; b < f->nblocks; b++)
-        for (uint32_t v = f->block[b].first; v < f->block[b].first + f->block[b].count; v++)
-            if (f->node[v] != FV__NO_NODE && find_root(f->node, v) == v)
-                f->active[v] = (uint32_t)f->kind[v] << 30 | count[f->kind[v]]++;
-    if (f->has_halo) each_gap(f, name_halo, count);
-    uint32_t base[3] = { 0, count[OWN], count[OWN] + count[HALO] };
-    for (int64_t b = 0; b < f->nblocks; b++)
-        for (uint32_t v = f->block[b].first; v < f->block[b].first + f->block[b].count; v++) {
-            uint32_t root = f->node[v];
-            if (root == FV__NO_NODE) continue;
-            f->node[v] = number_of(f, base, root);
-            if (root == v) f->seat[f->node[v]] = v;
-        }
-    if (f->has_halo) each_gap(f, number_halo, base);
-    f->closed = count[OWN];
-    f->open = count[HALO];
-    f->marked = count[MARKED];
-    for (uint32_t r = 0, all = count[OWN] + count[HALO] + count[MARKED]; r < all; r++) f->up[r] = r;
-}
-
 void fv__flood_load(fv__flood *f, const fv_block *image, const fv_block *markers, const fv_block *mask) {
     load_image(f, image, mask);
-    point(f, markers);
-    number(f);
+    fv__flood_first(f, markers);
 }
 
 void fv__flood_join(fv__flood *f) {

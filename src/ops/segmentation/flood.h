@@ -22,6 +22,7 @@
 
 #define FV__NO_NODE UINT32_MAX
 #define FV__MOST_CELLS ((int64_t)1 << 30)
+#define FV__FLOOD_BLOCK 64 /* cells of a row that are looked at together */
 
 typedef struct fv__flood_block { uint32_t first, count; } fv__flood_block; /* cells */
 
@@ -41,7 +42,7 @@ typedef struct fv__flood {
     bool      wide;    /* keys are uint64_t, else uint32_t */
     void     *key;     /* per cell, ordered as the values are; all ones: no voxel */
     uint32_t *node;    /* per cell: a region's number, or FV__NO_NODE */
-    uint8_t  *kind;    /* per cell: own, halo or marked */
+    uint8_t  *kind;    /* of what the first step joins: own, halo or marked */
     uint32_t *up;      /* per region: what it was joined to, or itself */
     uint32_t *seat;    /* per region: its halo or marker voxel */
     uint32_t *active, *choice, *tree;
@@ -62,13 +63,20 @@ static inline bool fv__flood_less(const fv__flood_edge *a, const fv__flood_edge 
 #define fv__flood_init FV_ISA_NAME(fv__flood_init)
 #define fv__flood_load FV_ISA_NAME(fv__flood_load)
 #define fv__flood_join FV_ISA_NAME(fv__flood_join)
+#define fv__flood_first FV_ISA_NAME(fv__flood_first)
 #define fv__flood_keep FV_ISA_NAME(fv__flood_keep)
 #define fv__flood_position FV_ISA_NAME(fv__flood_position)
 
 /* Returns the bytes that a chunk needs; with scratch NULL that is all. own is a chunk of the image. */
 size_t fv__flood_init(fv__flood *f, const fv_image_type *image, const fv_region *own, int64_t connectivity, void *scratch);
+/* Cell of the first voxel of an own row. */
+static inline int64_t fv__flood_row(const fv__flood *f, int64_t group, int64_t z, int64_t y) {
+    return group * f->group_stride + (z + f->pad[0]) * f->stride[0] + (y + f->pad[1]) * f->stride[1] + f->pad[2];
+}
 /* image, markers and mask (or NULL) cover the chunk and its halo, as far as the image reaches. */
 void fv__flood_load(fv__flood *f, const fv_block *image, const fv_block *markers, const fv_block *mask);
+/* The part of loading that makes the first regions, of every voxel and its lowest neighbour. */
+void fv__flood_first(fv__flood *f, const fv_block *markers);
 void fv__flood_join(fv__flood *f);
 void fv__flood_keep(fv__flood *f, fv_bytes *edges);
 /* Image coordinates of a cell. */

@@ -2,7 +2,6 @@
 
 #define NO_KEY ((KEY)~(KEY)0)
 
-typedef KEY NAME(keys) __attribute__((vector_size(FV_VECTOR_BYTES), aligned(sizeof(KEY)), may_alias));
 typedef struct { KEY high, low; uint32_t lower, upper; } NAME(edge);
 
 static inline bool NAME(less)(const NAME(edge) *a, const NAME(edge) *b) {
@@ -14,33 +13,6 @@ static inline bool NAME(less)(const NAME(edge) *a, const NAME(edge) *b) {
 static inline NAME(edge) NAME(edge_of)(const KEY *key, uint32_t v, uint32_t u) {
     KEY a = key[v], b = key[u];
     return (NAME(edge)){ a > b ? a : b, a > b ? b : a, v < u ? v : u, v < u ? u : v };
-}
-
-/* Links n cells, at most BLOCK, to their lowest neighbours, the earliest of equal ones; false if none of them is a voxel. What
- * lies behind the n cells is looked at as well, and forgotten. */
-static bool NAME(point_block)(const fv__flood *f, int64_t first, int64_t n) {
-    enum { LANES = FV_VECTOR_BYTES / sizeof(KEY), AT_ONCE = 4 };
-    const KEY *key = (const KEY *)f->key + first;
-    KEY        off[BLOCK], all = NO_KEY;
-    for (int64_t i = 0; i < n; i++) all &= key[i];
-    if (all == NO_KEY) return false;
-    for (int64_t i = 0; i < n; i += AT_ONCE * LANES) {
-        NAME(keys) best[AT_ONCE], to[AT_ONCE];
-        for (int v = 0; v < AT_ONCE; v++) best[v] = ~(NAME(keys)){ 0 }, to[v] = (NAME(keys)){ 0 };
-        for (int k = 0; k < f->noffsets; k++) {
-            NAME(keys) there = (KEY)f->offset[k] - (NAME(keys)){ 0 };
-#pragma GCC unroll 4
-            for (int v = 0; v < AT_ONCE; v++) {
-                NAME(keys) near = *(const NAME(keys) *)(key + i + v * LANES + f->offset[k]), lower = (NAME(keys))(near < best[v]);
-                to[v] = (there & lower) | (to[v] & ~lower);
-                best[v] = (near & lower) | (best[v] & ~lower);
-            }
-        }
-        for (int v = 0; v < AT_ONCE; v++) *(NAME(keys) *)(off + i + v * LANES) = to[v];
-    }
-    for (uint32_t i = 0; i < (uint32_t)n; i++)
-        f->node[first + i] = key[i] == NO_KEY ? FV__NO_NODE : (uint32_t)first + i + (uint32_t)off[i];
-    return true;
 }
 
 /* One round: closed regions learn their least edge. Cells that have no other region beside them leave the list. */

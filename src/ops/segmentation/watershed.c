@@ -217,8 +217,7 @@ static uint64_t key_at(const fv__flood *f, int64_t cell) {
 }
 
 static int64_t label_at(const fv__flood *f, const int64_t *labels, int64_t cell) {
-    uint32_t node = f->node[cell];
-    return node == FV__NO_NODE ? 0 : labels[node];
+    return f->node[cell] == FV__NO_NODE ? 0 : labels[f->node[cell]];
 }
 
 static bool is_marker(const fv__flood *f, const fv_block *markers, int64_t cell) {
@@ -240,9 +239,9 @@ static bool on_line(const fv__flood *f, const fv_block *markers, const int64_t *
     return false;
 }
 
-#define PAINT(type)                                                                    \
-    for (int64_t i = 0; i < n; i++)                                                    \
-        ((type *)to)[i * stride] = node[i] == FV__NO_NODE ? 0 : (type)labels[node[i]]; \
+/* labels[-1] is 0, for FV__NO_NODE. */
+#define PAINT(type)                                                                                            \
+    for (int64_t i = 0; i < n; i++) ((type *)to)[i * stride] = (type)labels[(int64_t)(uint32_t)(node[i] + 1) - 1]; \
     break;
 static void paint_cells(const uint32_t *node, const int64_t *labels, void *to, size_t size, int64_t stride, int64_t n) {
     switch (size) {
@@ -291,7 +290,8 @@ static fv_status flood_run(fv_run *r, fv_error *error) {
         fv_region part = fv_region_intersect(&own, &r->need.region);
         fv__flood f;
         FV_TRY(flood_chunk(r, &own, &f, error));
-        int64_t *labels = f.best;
+        int64_t *labels = (int64_t *)f.best + 1;
+        labels[-1] = 0;
         FV_TRY(find_labels(r, &f, chunks.index, labels, error));
         paint(r, &f, &part, labels);
     }
