@@ -15,8 +15,9 @@ static const char *const numerics_docs[] = {
 
 /* Words for people and for programs. */
 static const char *const kind_docs[] = { "number",         "whole number", "true or false", "text", "one of the words below",
-                                         "number or list", "type of elements", "footprint" };
-static const char *const kind_names[] = { "number", "integer", "flag", "text", "choice", "numbers", "dtype", "footprint" };
+                                         "number or list", "type of elements", "footprint", "number or list", "geometry" };
+static const char *const kind_names[] = { "number", "integer", "flag", "text", "choice", "numbers", "dtype", "footprint",
+                                          "list", "geometry" };
 
 static const char *input_kind(const fv_op *op, const fv_input *input) {
     if (input->kind == FV_KIND_NONE) return op->sink ? "image, table or scalar" : "image or scalar";
@@ -58,7 +59,8 @@ static void put_signature(const fv_op *op, fv_bytes *out) {
 static bool is_bounded(const fv_param *p) { return p->min != 0 || p->max != 0 || p->above; }
 static bool is_open(const fv_param *p) { return p->max == 0 && p->min >= 0; }
 static bool has_numbers(const fv_param *p) {
-    return p->kind == FV_PARAM_NUMBER || p->kind == FV_PARAM_INTEGER || p->kind == FV_PARAM_NUMBERS;
+    return p->kind == FV_PARAM_NUMBER || p->kind == FV_PARAM_INTEGER || p->kind == FV_PARAM_NUMBERS ||
+           p->kind == FV_PARAM_LIST;
 }
 
 static void put_facts(const fv_param *p, fv_bytes *out) {

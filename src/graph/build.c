@@ -110,6 +110,8 @@ static const char *describe(const value *v) {
     case FV_LITERAL_FLAG: return "true/false value";
     case FV_LITERAL_NUMBERS: return "list";
     case FV_LITERAL_FOOTPRINT: return "footprint";
+    case FV_LITERAL_LIST: return "list";
+    case FV_LITERAL_GEOMETRY: return "geometry";
     }
     return "value";
 }
@@ -320,15 +322,28 @@ static value named_array(builder *b, const call *c) {
 
 static value expand(builder *b, call *c);
 
+/* A footprint, a list or a geometry; false: the operator gives none of these. */
+static bool plain_value(builder *b, const call *c, fv_literal *literal, fv_error *error) {
+    if (c->op->value) {
+        literal->kind = FV_LITERAL_FOOTPRINT;
+        c->op->value(c->params, &literal->footprint, error);
+    } else if (c->op->list) {
+        literal->kind = FV_LITERAL_LIST;
+        c->op->list(c->params, &b->graph->arena, &literal->list, error);
+    } else if (c->op->geometry) {
+        literal->kind = FV_LITERAL_GEOMETRY;
+        c->op->geometry(c->params, &literal->geometry, error);
+    } else return false;
+    return true;
+}
+
 /* Arguments are bound: the value. */
 APART static value finish_call(builder *b, call *c) {
     fv_error error = { 0 };
     value    result;
-    if (c->op->value) {
-        fv_literal literal = { .kind = FV_LITERAL_FOOTPRINT };
-        if (c->op->value(c->params, &literal.footprint, &error) != FV_OK) return from_error(b, c->expr->span, c->op, &error);
-        return literal_value(literal);
-    }
+    fv_literal literal = { 0 };
+    if (plain_value(b, c, &literal, &error))
+        return error.code == FV_OK ? literal_value(literal) : from_error(b, c->expr->span, c->op, &error);
     if (!strcmp(c->op->name, "array")) return named_array(b, c);
     if (c->op->expands) return expand(b, c);
     if (fold(b, c, &result)) return result;
@@ -416,6 +431,14 @@ static fv_literal param_literal(const fv_param *param, const void *params) {
     case FV_PARAM_FOOTPRINT:
         literal.kind = FV_LITERAL_FOOTPRINT;
         literal.footprint = *(const fv_footprint *)field;
+        break;
+    case FV_PARAM_LIST:
+        literal.kind = FV_LITERAL_LIST;
+        literal.list = *(const fv_list *)field;
+        break;
+    case FV_PARAM_GEOMETRY:
+        literal.kind = FV_LITERAL_GEOMETRY;
+        literal.geometry = *(const fv_geometry *)field;
         break;
     case FV_PARAM_TEXT:
         literal.kind = FV_LITERAL_TEXT;
@@ -505,19 +528,20 @@ APART static value evaluate_slice(builder *b, const fv_expr *expr) {
 }
 
 APART static value evaluate_list(builder *b, const fv_expr *expr) {
-    fv_literal literal = { .kind = FV_LITERAL_NUMBERS };
+    fv_literal literal = { .kind = expr->nargs > FV_MAX_NUMBERS ? FV_LITERAL_LIST : FV_LITERAL_NUMBERS };
     bool       good = true;
+    double    *numbers = literal.numbers.value;
+    if (literal.kind == FV_LITERAL_LIST) numbers = fv_arena_alloc(&b->graph->arena, (size_t)expr->nargs * sizeof *numbers);
     for (int i = 0; i < expr->nargs; i++) {
         value v = evaluate(b, expr->args[i].value);
         if (v.kind == BAD) good = false;
         else if (v.kind == NODE || v.literal.kind != FV_LITERAL_NUMBER) {
             mistake(b, expr->args[i].value->span, FV_ERROR_USAGE, NULL, "a list holds plain numbers, not a %s", describe(&v));
             good = false;
-        } else if (i >= FV_MAX_NUMBERS) {
-            mistake(b, expr->args[i].value->span, FV_ERROR_USAGE, NULL, "a list holds at most %d numbers", FV_MAX_NUMBERS);
-            return (value){ .kind = BAD };
-        } else literal.numbers.value[literal.numbers.count++] = v.literal.number;
+        } else numbers[i] = v.literal.number;
     }
+    if (literal.kind == FV_LITERAL_LIST) literal.list = (fv_list){ expr->nargs, numbers };
+    else literal.numbers.count = expr->nargs;
     return good ? literal_value(literal) : (value){ .kind = BAD };
 }
 

@@ -39,3 +39,22 @@ void fv_axis_append(fv_image_type *type, const char *name, int64_t size) {
     type->spacing[d] = 1;
     snprintf(type->axis[d], sizeof type->axis[d], "%s", name);
 }
+
+fv_status fv_axes_name(fv_image_type *type, const char *words, fv_error *error) {
+    char names[FV_MAX_DIMS][8];
+    int  count = 0;
+    for (const char *p = words + strspn(words, " "); *p; count++) {
+        size_t length = strcspn(p, " ");
+        if (length > 7) return fv_fail(error, FV_ERROR_USAGE, "axes = \"%s\": a name has at most 7 letters", words);
+        if (count < type->ndim) snprintf(names[count], sizeof names[count], "%.*s", (int)length, p);
+        for (int k = 0; k < count && count < type->ndim; k++)
+            if (!strcmp(names[k], names[count]))
+                return fv_fail(error, FV_ERROR_USAGE, "axes = \"%s\": %s is there twice", words, names[k]);
+        p += length;
+        p += strspn(p, " ");
+    }
+    if (count != type->ndim)
+        return fv_fail(error, FV_ERROR_USAGE, "axes = \"%s\": %d names for an image of %d axes", words, count, type->ndim);
+    memcpy(type->axis, names, sizeof(names[0]) * (size_t)count);
+    return FV_OK;
+}

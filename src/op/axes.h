@@ -2,6 +2,7 @@
 #ifndef FV_AXES_H
 #define FV_AXES_H
 
+#include "base/base.h"
 #include <fovea/image.h>
 
 /* Index of the axis of that name, -1 if there is none. */
@@ -10,5 +11,9 @@ int fv_axis_find(const fv_image_type *type, const char *name);
 void fv_axis_drop(fv_image_type *type, int axis);
 /* Puts an axis after the last one; there must be room. */
 void fv_axis_append(fv_image_type *type, const char *name, int64_t size);
+
+/* Names all axes from words with blanks between them, slowest first: "angle z x". One word per axis, each at most 7 letters long
+ * and used once. */
+fv_status fv_axes_name(fv_image_type *type, const char *words, fv_error *error);
 
 #endif

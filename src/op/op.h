@@ -37,7 +37,15 @@
 
 /* ---------------------------------------------------------------- types */
 
-typedef enum fv_kind { FV_KIND_NONE, FV_KIND_IMAGE, FV_KIND_SCALAR, FV_KIND_TABLE, FV_KIND_FOOTPRINT } fv_kind;
+typedef enum fv_kind {
+    FV_KIND_NONE,
+    FV_KIND_IMAGE,
+    FV_KIND_SCALAR,
+    FV_KIND_TABLE,
+    FV_KIND_FOOTPRINT,
+    FV_KIND_LIST,
+    FV_KIND_GEOMETRY
+} fv_kind;
 
 typedef struct fv_type {
     fv_kind              kind;
@@ -61,6 +69,20 @@ typedef struct fv_footprint {
     double  radius;            /* ball, disk */
 } fv_footprint;
 
+/* Any count of numbers; they live in the graph's arena. */
+typedef struct fv_list { int64_t count; const double *value; } fv_list; /* count 0: not given */
+
+/* How projections were taken: docs/tomography.md has the drawing. */
+typedef struct fv_geometry {
+    enum { FV_GEOMETRY_NONE, FV_GEOMETRY_PARALLEL, FV_GEOMETRY_CONE } beam;
+    fv_list angles;           /* of the turned object, degrees or radians as said */
+    bool    radians;
+    fv_list center;           /* detector column of the axis of rotation, one or one per angle; count 0: the middle */
+    double  source, detector; /* cone: distances of source and detector from the axis, in voxels */
+    double  pitch;            /* cone: width of a detector pixel, in voxels */
+    double  offset;           /* cone: detector row of the plane of the source's circle, from the middle row */
+} fv_geometry;
+
 /* ---------------------------------------------------------------- parameters */
 
 typedef struct fv_choice { int index; } fv_choice; /* index into the param's choices */
@@ -77,6 +99,8 @@ typedef enum fv_param_kind {
     FV_PARAM_NUMBERS,   /* fv_numbers: one number or a list */
     FV_PARAM_DTYPE,     /* fv_dtype_choice, given as text: "uint8" */
     FV_PARAM_FOOTPRINT, /* fv_footprint */
+    FV_PARAM_LIST,      /* fv_list: one number or any count */
+    FV_PARAM_GEOMETRY,  /* fv_geometry */
 } fv_param_kind;
 
 typedef struct fv_param {
@@ -84,7 +108,7 @@ typedef struct fv_param {
     fv_param_kind kind;
     size_t        offset;
     const char   *def;     /* default as pipeline text ("4", "reflect", "true", "[1, 2]"); NULL: required;
-                              "": may be left out (0, false, NULL, count 0, dtype -1, FV_FOOTPRINT_NONE) */
+                              "": may be left out (0, false, NULL, count 0, dtype -1, FV_..._NONE) */
     double        min, max; /* inclusive; both 0: any */
     bool          above;    /* min itself is not allowed */
     bool          blank;    /* a number may be left out of a list: NaN */
@@ -98,7 +122,7 @@ typedef struct fv_param {
     { .name = #field, .offset = offsetof(type, field), .kind = _Generic(((type *)0)->field,                          \
           double: FV_PARAM_NUMBER, int64_t: FV_PARAM_INTEGER, bool: FV_PARAM_FLAG, const char *: FV_PARAM_TEXT,       \
           fv_choice: FV_PARAM_CHOICE, fv_numbers: FV_PARAM_NUMBERS, fv_dtype_choice: FV_PARAM_DTYPE,                  \
-          fv_footprint: FV_PARAM_FOOTPRINT), __VA_ARGS__ }
+          fv_footprint: FV_PARAM_FOOTPRINT, fv_list: FV_PARAM_LIST, fv_geometry: FV_PARAM_GEOMETRY), __VA_ARGS__ }
 #define FV_PARAM_END { .name = NULL }
 
 /* Inputs come before parameters in a call: op(input, ..., param, ...); both can be given by name. A scalar input takes a
@@ -225,10 +249,12 @@ typedef struct fv_op {
     size_t          params_size;
     fv_kind         result;
     fv_status (*infer)(fv_infer *i, fv_error *error);
-    /* One of the following four. */
+    /* One of the following six. */
     const fv_pass  *passes;              /* ended by FV_PASS_END */
     fv_point_fn     point[FV_DTYPES];    /* by compute type */
     fv_status (*value)(const void *params, fv_footprint *out, fv_error *error); /* a footprint, made while the graph is built */
+    fv_status (*list)(const void *params, fv_arena *arena, fv_list *out, fv_error *error); /* numbers, made likewise */
+    fv_status (*geometry)(const void *params, fv_geometry *out, fv_error *error);          /* the same for a geometry */
     /* Written in other operators: text of a pipeline expression in the operator's own inputs and parameters, as
      * "dilate(erode(image, footprint), footprint)". */
     const char     *expands;
@@ -236,6 +262,9 @@ typedef struct fv_op {
      * how the source is best asked. */
     fv_status (*identity)(const void *params, fv_hasher *hasher, fv_error *error);
     fv_status (*layout)(const void *params, fv_layout *layout, fv_error *error);
+    /* Where part of a slice costs as much as all of it (a reconstruction): the chunks, by axis of n->out, in which the image is
+     * made and then stored, whatever pieces its readers want. n->region is the whole image. NULL: any will do. */
+    void          (*slab)(const fv_need *n, int64_t *chunk);
     double        (*cost)(const fv_need *n); /* nanoseconds a voxel of n->region on one core, roughly; NULL: 1 */
     bool            sink;                /* write: handled by the engine */
 } fv_op;

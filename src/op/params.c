@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 const char *fv_kind_name(fv_kind kind) {
-    static const char *const names[] = { "nothing", "image", "scalar", "table", "footprint" };
+    static const char *const names[] = { "nothing", "image", "scalar", "table", "footprint", "list", "geometry" };
     return names[kind];
 }
 
@@ -111,6 +111,36 @@ static void format_footprint(const fv_footprint *footprint, fv_bytes *out) {
     }
 }
 
+static void format_list(const fv_list *list, fv_bytes *out) {
+    fv_bytes_printf(out, "[");
+    for (int64_t i = 0; i < list->count; i++) {
+        if (i) fv_bytes_printf(out, ", ");
+        format_number(list->value[i], out);
+    }
+    fv_bytes_printf(out, "]");
+}
+
+static void format_geometry(const fv_geometry *g, fv_bytes *out) {
+    if (g->beam == FV_GEOMETRY_NONE) {
+        fv_bytes_printf(out, "none");
+        return;
+    }
+    fv_bytes_printf(out, g->beam == FV_GEOMETRY_CONE ? "cone(angles = " : "parallel(angles = ");
+    format_list(&g->angles, out);
+    fv_bytes_printf(out, ", unit = \"%s\"", g->radians ? "rad" : "deg");
+    if (g->center.count) {
+        fv_bytes_printf(out, ", center = ");
+        format_list(&g->center, out);
+    }
+    const double rest[] = { g->source, g->detector, g->pitch, g->offset };
+    static const char *const names[] = { "source", "detector", "pitch", "offset" };
+    for (int k = 0; k < 4 && g->beam == FV_GEOMETRY_CONE; k++) {
+        fv_bytes_printf(out, ", %s = ", names[k]);
+        format_number(rest[k], out);
+    }
+    fv_bytes_printf(out, ")");
+}
+
 static void format_text(const char *text, fv_bytes *out) {
     fv_bytes_printf(out, "\"");
     for (const char *c = text; *c; c++) fv_bytes_printf(out, *c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
@@ -124,6 +154,8 @@ void fv_literal_format(const fv_literal *literal, fv_bytes *out) {
     case FV_LITERAL_FLAG: fv_bytes_printf(out, literal->flag ? "true" : "false"); break;
     case FV_LITERAL_NUMBERS: format_numbers(&literal->numbers, out); break;
     case FV_LITERAL_FOOTPRINT: format_footprint(&literal->footprint, out); break;
+    case FV_LITERAL_LIST: format_list(&literal->list, out); break;
+    case FV_LITERAL_GEOMETRY: format_geometry(&literal->geometry, out); break;
     }
 }
 
@@ -150,6 +182,8 @@ static const char *expected(const fv_param *param) {
     case FV_PARAM_NUMBERS: return "a number or a list of numbers";
     case FV_PARAM_DTYPE: return "a type in quotes, such as \"uint8\" or \"float32\"";
     case FV_PARAM_FOOTPRINT: return "a footprint: box(n), ball(r), disk(r) or cross()";
+    case FV_PARAM_LIST: return "a number or a list of numbers";
+    case FV_PARAM_GEOMETRY: return "a geometry: parallel(angles) or cone(angles, source, detector)";
     }
     return "";
 }
@@ -198,6 +232,22 @@ static fv_status set_word(const fv_param *param, void *field, const char *word, 
     }
 }
 
+static fv_status set_list(const fv_param *param, fv_list *field, const fv_literal *value, fv_arena *arena, fv_error *error) {
+    const double *from = value->kind == FV_LITERAL_NUMBER    ? &value->number
+                         : value->kind == FV_LITERAL_NUMBERS ? value->numbers.value
+                                                             : value->list.value;
+    int64_t count = value->kind == FV_LITERAL_NUMBER    ? 1
+                    : value->kind == FV_LITERAL_NUMBERS ? value->numbers.count
+                                                        : value->list.count;
+    double *copy = fv_arena_alloc(arena, (size_t)FV_MAX(count, 1) * sizeof *copy);
+    for (int64_t i = 0; i < count; i++) {
+        FV_TRY(check_number(param, from[i], error));
+        copy[i] = from[i];
+    }
+    *field = (fv_list){ count, copy };
+    return FV_OK;
+}
+
 fv_status fv_params_set(const fv_op *op, const fv_param *param, void *params, const fv_literal *value, fv_arena *arena,
                         fv_error *error) {
     (void)op;
@@ -218,6 +268,9 @@ fv_status fv_params_set(const fv_op *op, const fv_param *param, void *params, co
         *(bool *)field = value->flag;
         return FV_OK;
     case FV_PARAM_NUMBERS:
+        if (value->kind == FV_LITERAL_LIST)
+            return fv_fail(error, FV_ERROR_USAGE, "%s has %lld numbers; it takes at most %d", param->name,
+                           (long long)value->list.count, FV_MAX_NUMBERS);
         if (!is_number && value->kind != FV_LITERAL_NUMBERS) return wrong_kind(param, value, error);
         *(fv_numbers *)field = is_number ? (fv_numbers){ 1, { value->number } } : value->numbers;
         for (int i = 0; i < ((fv_numbers *)field)->count; i++)
@@ -231,6 +284,14 @@ fv_status fv_params_set(const fv_op *op, const fv_param *param, void *params, co
     case FV_PARAM_FOOTPRINT:
         if (value->kind != FV_LITERAL_FOOTPRINT) return wrong_kind(param, value, error);
         *(fv_footprint *)field = value->footprint;
+        return FV_OK;
+    case FV_PARAM_LIST:
+        if (!is_number && value->kind != FV_LITERAL_NUMBERS && value->kind != FV_LITERAL_LIST)
+            return wrong_kind(param, value, error);
+        return set_list(param, field, value, arena, error);
+    case FV_PARAM_GEOMETRY:
+        if (value->kind != FV_LITERAL_GEOMETRY) return wrong_kind(param, value, error);
+        *(fv_geometry *)field = value->geometry;
         return FV_OK;
     }
     return FV_ERROR_INTERNAL;
@@ -266,6 +327,8 @@ static void format_field(const fv_param *p, const void *field, fv_bytes *out) {
     case FV_PARAM_TEXT: format_text(*(const char *const *)field ? *(const char *const *)field : "", out); break;
     case FV_PARAM_NUMBERS: format_numbers(field, out); break;
     case FV_PARAM_FOOTPRINT: format_footprint(field, out); break;
+    case FV_PARAM_LIST: format_list(field, out); break;
+    case FV_PARAM_GEOMETRY: format_geometry(field, out); break;
     case FV_PARAM_DTYPE: {
         int dtype = ((const fv_dtype_choice *)field)->dtype;
         format_text(dtype < 0 ? "" : fv_dtype_name((fv_dtype)dtype), out);

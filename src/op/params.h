@@ -5,13 +5,16 @@
 #include "op/op.h"
 
 typedef struct fv_literal {
-    enum { FV_LITERAL_NUMBER, FV_LITERAL_TEXT, FV_LITERAL_FLAG, FV_LITERAL_NUMBERS, FV_LITERAL_FOOTPRINT } kind;
+    enum { FV_LITERAL_NUMBER, FV_LITERAL_TEXT, FV_LITERAL_FLAG, FV_LITERAL_NUMBERS, FV_LITERAL_FOOTPRINT,
+           FV_LITERAL_LIST, FV_LITERAL_GEOMETRY } kind;
     double       number;    /* exact for integers up to 2^53 */
     bool         integral;  /* the number was written without point or exponent */
     bool         flag;
     const char  *text;
     fv_numbers   numbers;
     fv_footprint footprint;
+    fv_list      list;      /* numbers that are too many for `numbers` */
+    fv_geometry  geometry;
 } fv_literal;
 
 /* Fills a zeroed struct with all defaults; required fields keep zero. */

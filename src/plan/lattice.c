@@ -311,6 +311,20 @@ static void even_out(const fv_image_type *space, int64_t *chunk) {
     }
 }
 
+/* The chunks that an operator of whole slices asks for. */
+static bool take_slab(const fv_plan *plan, const fv_stage *stage, const fv_image_type *space, int64_t *chunk) {
+    fv_region whole = fv_region_whole(space);
+    for (int t = 0; t < stage->ntargets; t++) {
+        const fv_node *node = stage->targets[t].node;
+        if (stage->targets[t].kind != FV_TARGET_STORE || !node->op || !node->op->slab) continue;
+        fv_need need = fv_node_need(plan, node, fv_op_image_pass(node->op), &whole);
+        node->op->slab(&need, chunk);
+        for (int d = 0; d < space->ndim; d++) chunk[d] = FV_MAX(FV_MIN(chunk[d], space->shape[d]), 1);
+        return true;
+    }
+    return false;
+}
+
 static void choose_chunk(fv_plan *plan, fv_stage *stage, const fv_image_type *space, const fv_layout *layouts,
                          const fv_plan_options *options, int64_t *chunk) {
     memcpy(chunk, space->shape, sizeof(int64_t) * FV_MAX_DIMS);
@@ -326,6 +340,7 @@ static void choose_chunk(fv_plan *plan, fv_stage *stage, const fv_image_type *sp
         fit_pieces(stage, space, chunk);
         return;
     }
+    if (take_slab(plan, stage, space, chunk)) return;
     if (fv_chunk_is_whole(space, options)) {
         fv_region whole = fv_region_whole(space);
         if (measure(plan, stage, &whole, layouts).largest <= FV_MAX(NEED_VOXELS, fv_region_voxels(&whole))) return;

@@ -242,6 +242,9 @@ static bool is_serial(const planner *p, const fv_target *t) {
     return t->kind == FV_TARGET_STORE && is_source(t->node) && p->layouts[t->node->id].sequential;
 }
 
+/* Made in chunks of its own choice. */
+static bool in_slabs(const fv_target *t) { return t->kind == FV_TARGET_STORE && t->node->op && t->node->op->slab; }
+
 static bool share_work(const planner *p, const draft *a, const draft *b) {
     for (int id = 0; id < p->graph->nnodes; id++)
         if (a->cone[id] == 1 && b->cone[id] == 1) return true;
@@ -253,6 +256,7 @@ static bool can_join(const planner *p, const draft *a, const draft *b) {
     const fv_image_type *s = space_of(&a->target), *t = space_of(&b->target);
     if (a->level != b->level || s->ndim != t->ndim || memcmp(s->shape, t->shape, sizeof(int64_t) * (size_t)s->ndim)) return false;
     if (is_serial(p, &a->target) || is_serial(p, &b->target)) return false;
+    if (in_slabs(&a->target) != in_slabs(&b->target)) return false;
     return share_work(p, a, b) && fv_pieces_fit(a->target.writer, b->target.writer);
 }
 
@@ -286,6 +290,17 @@ static bool store_sequential(planner *p) {
         fv_node *node = p->graph->nodes[id];
         if (!p->alive[id] || !is_source(node) || !p->layouts[id].sequential) continue;
         if (!fv_chunk_is_whole(&node->type.image, p->options)) changed = store(p, node) || changed;
+    }
+    return changed;
+}
+
+/* An image that is made in slabs of its own is stored, unless one task makes all of it. */
+static bool store_slabs(planner *p) {
+    bool changed = false;
+    for (int id = 0; id < p->graph->nnodes; id++) {
+        fv_node *node = p->graph->nodes[id];
+        if (!p->alive[id] || !is_image(node) || !node->op || !node->op->slab) continue;
+        if (!p->options->collection || !fv_chunk_is_whole(&node->type.image, p->options)) changed = store(p, node) || changed;
     }
     return changed;
 }
@@ -344,6 +359,7 @@ static fv_status settle(planner *p, fv_error *error) {
         free_writers(p);
         clear_drafts(p);
         if (store_sequential(p)) continue;
+        if (store_slabs(p)) continue;
         if (store_before_halos(p)) continue;
         add_targets(p);
         FV_TRY(make_writers(p, error));

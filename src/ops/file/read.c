@@ -1,12 +1,15 @@
 /* read: an image from a file, or each image of a collection. Of table files it becomes read_table. */
+#include "op/axes.h"
 #include "op/format.h"
 #include "op/op.h"
 
-typedef struct { const char *file; const char *path; } read_params;
+typedef struct { const char *file; const char *path; const char *axes; } read_params;
 
 static const fv_param params[] = {
     FV_PARAM(read_params, file, .doc = "name of the file, or a pattern such as \"scans/*.tif\" for a collection"),
     FV_PARAM(read_params, path, .def = "", .doc = "dataset inside the file, for formats that hold several"),
+    FV_PARAM(read_params, axes, .def = "",
+             .doc = "names of the axes, slowest first, where the file says none or others: \"angle z x\""),
     FV_PARAM_END,
 };
 
@@ -21,7 +24,8 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     i->out->kind = FV_KIND_IMAGE;
     i->out->image = reader->type;
     fv_reader_release(reader);
-    return FV_OK;
+    const char *axes = ((const read_params *)i->params)->axes;
+    return axes && *axes ? fv_axes_name(&i->out->image, axes, error) : FV_OK;
 }
 
 static fv_status identity(const void *params_, fv_hasher *hasher, fv_error *error) {

@@ -1,0 +1,42 @@
+/* name_axes: the same image with other names for its axes. */
+#include "op/axes.h"
+#include "op/op.h"
+
+typedef struct { const char *axes; } name_axes;
+
+static const fv_param params[] = {
+    FV_PARAM(name_axes, axes, .doc = "a name for each axis, slowest first, with blanks between: \"angle z x\""),
+    FV_PARAM_END,
+};
+static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "any image" }, FV_INPUT_END };
+
+static fv_status infer(fv_infer *i, fv_error *error) {
+    i->out->image.has_affine = false;
+    return fv_axes_name(&i->out->image, ((const name_axes *)i->params)->axes, error);
+}
+
+static fv_status run(fv_run *r, fv_error *error) {
+    (void)error;
+    fv_block_copy(r->out, r->in[0]);
+    return FV_OK;
+}
+
+static const fv_pass passes[] = { { .run = run }, FV_PASS_END };
+static double        cost(const fv_need *n) { return 0.1 * (double)fv_dtype_size(n->out->image.dtype); }
+
+const fv_op FV_OP(name_axes) = {
+    .name = "name_axes",
+    .family = "view",
+    .brief = "give the axes of an image other names",
+    .version = 1,
+    .inputs = inputs,
+    .params = params,
+    .params_size = sizeof(name_axes),
+    .result = FV_KIND_IMAGE,
+    .infer = infer,
+    .passes = passes,
+    .cost = cost,
+    .doc = "Voxels stay. Names decide what operators do along an axis: z, y and x are space, angle counts projections. A "
+           "direction matrix goes. read(file, axes = ...) does the same to a file.",
+    .example = "name_axes(phantom(\"noise\", [9, 4, 8]), \"angle z x\") |> fbp(parallel(range(0, 160, 20))) |> write(\"v.tif\")",
+};
