@@ -4,10 +4,10 @@
 
 typedef struct { fv_choice kind; fv_numbers shape; int64_t seed, size; double noise; } phantom;
 
-enum { FOAM, CELLS, T1, NOISE };
+enum { FOAM, CELLS, T1, NOISE, SHEPP_LOGAN };
 
 static const fv_param params[] = {
-    FV_PARAM(phantom, kind, .choices = "foam|cells|t1|noise", .doc = "what to make"),
+    FV_PARAM(phantom, kind, .choices = "foam|cells|t1|noise|shepp-logan", .doc = "what to make"),
     FV_PARAM_SHAPE(phantom),
     FV_PARAM(phantom, seed, .def = "1", .doc = "another number gives another specimen"),
     FV_PARAM(phantom, size, .def = "0", .min = 0, .max = 4000, .unit = "px",
@@ -26,6 +26,7 @@ static const struct {
     [CELLS] = { FV_UINT8, 28, 8, FV_ISA_NAME(fv__phantom_cells) },
     [T1] = { FV_INT16, 1, 20, FV_ISA_NAME(fv__phantom_t1) },
     [NOISE] = { FV_FLOAT32, 1, 1, FV_ISA_NAME(fv__phantom_noise) },
+    [SHEPP_LOGAN] = { FV_FLOAT32, 1, 30, FV_ISA_NAME(fv__phantom_shepp_logan) },
 };
 
 static fv_status infer(fv_infer *i, fv_error *error) {
@@ -71,13 +72,15 @@ static double cost(const fv_need *n) { return kinds[((const phantom *)n->params)
 static const fv_pass passes[] = { { .run = run }, FV_PASS_END };
 
 const fv_op FV_OP(phantom) = {
-    .name = "phantom", .family = "source", .brief = "a made-up specimen: foam, cells, a head, or noise", .version = 1,
+    .name = "phantom", .family = "source", .brief = "a made-up specimen: foam, cells, heads, or noise", .version = 1,
     .doc = "A plane or a volume. Each voxel depends on seed, shape and its place only, so any part can be made alone. "
            "foam (uint8): gas bubbles near 6 of different sizes between walls near 210. "
            "cells (uint8): bright soft ellipsoids, some touching, on a dark noisy ground. "
            "t1 (int16): a head as in T1-weighted magnetic resonance, with scalp 600, skull 60, fluid 160, grey matter 520, white "
            "matter 800, folded cortex, ventricles, a smooth bias and noise; it fills the image whatever its shape. "
-           "noise (float32): independent uniform numbers from 0 to below 1.",
+           "noise (float32): independent uniform numbers from 0 to below 1. "
+           "shepp-logan (float32): the ellipses, or in a volume ellipsoids, that tomography is tested with, densities 0 to 1 "
+           "with Toft's contrast; seed, size and noise mean nothing to it.",
     .params = params, .params_size = sizeof(phantom), .result = FV_KIND_IMAGE, .infer = infer, .passes = passes, .cost = cost,
     .example = "phantom(\"cells\", [200, 200], seed = 3) |> write(\"cells.png\")",
 };

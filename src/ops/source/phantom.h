@@ -21,6 +21,7 @@ void FV_ISA_NAME(fv__phantom_foam)(const fv_phantom *p);  /* uint8 */
 void FV_ISA_NAME(fv__phantom_cells)(const fv_phantom *p); /* uint8 */
 void FV_ISA_NAME(fv__phantom_t1)(const fv_phantom *p);    /* int16 */
 void FV_ISA_NAME(fv__phantom_noise)(const fv_phantom *p); /* float32 */
+void FV_ISA_NAME(fv__phantom_shepp_logan)(const fv_phantom *p); /* float32 */
 
 /* ---- boxes of a volume that a kind fills one after the other ---- */
 

@@ -1,0 +1,128 @@
+/* Parallel rays through bundles of 16 slices. */
+#include "kernels/beam.h"
+#include "base/math.h"
+#include "kernels/vectors.h"
+
+enum { TILE = 16, BLOCK = 64, VECTORS = FV_BEAM_LANES / FV_F32_LANES };
+
+/* Where TILE results look in each of BLOCK lines, and how they weigh the two neighbours there. */
+typedef struct table {
+    int32_t offset[BLOCK][TILE];
+    float   low[BLOCK][TILE], high[BLOCK][TILE];
+} table;
+
+static int64_t fixed(double v) { return (int64_t)floor(v * 0x1p32 + 0.5); }
+
+void FV_ISA_NAME(fv_beam_prepare)(fv_beam *b, const fv_geometry *g) {
+    double my = (double)(b->rows - 1) / 2, mx = (double)(b->width - 1) / 2;
+    for (int64_t a = 0; a < b->nangles; a++) {
+        double angle = g->angles.value[a], center = (double)(b->columns - 1) / 2;
+        if (!g->radians) angle *= 0x1.1df46a2529d39p-6; /* pi / 180 */
+        if (g->center.count) center = g->center.value[g->center.count > 1 ? a : 0];
+        double         c = fv_cos(angle), s = fv_sin(angle), major = FV_MAX(fabs(c), fabs(s));
+        fv_beam_angle *to = &b->angle[a];
+        to->upright = fabs(c) >= fabs(s);
+        to->inverse = (float)(1 / major);
+        to->base = fixed(center - mx * c + my * s);
+        to->along_x = fixed(c);
+        to->along_y = fixed(-s);
+        /* column = center + (x - mx) c - (y - my) s, solved for x of a row or for y of a column */
+        double slope = to->upright ? s / c : c / s;
+        double per_column = to->upright ? 1 / c : -1 / s;
+        double first = to->upright ? mx - center / c - my * slope : my + center / s - mx * slope;
+        to->start = fixed(first);
+        to->by_column = fixed(per_column);
+        to->by_line = fixed(slope);
+    }
+}
+
+/* One row of the table: places at, at + step, ... on a line of `size` elements that lie `pitch` floats apart. */
+FV_INLINE void fill(int32_t *restrict offset, float *restrict low, float *restrict high, int64_t at, int64_t step, int32_t size,
+                    int32_t pitch, float inverse) {
+    for (int j = 0; j < TILE; j++) {
+        uint64_t place = (uint64_t)at + (uint64_t)j * (uint64_t)step;
+        int32_t  index = (int32_t)(place >> 32);
+        float    f = (float)(int32_t)((uint32_t)place >> 8) * 0x1p-24f;
+        index = index < -FV_BEAM_PAD ? -FV_BEAM_PAD : index > size ? size : index;
+        float l = 1 - f * inverse, h = 1 - (1 - f) * inverse;
+        offset[j] = (index + FV_BEAM_PAD) * pitch;
+        low[j] = (l > 0 ? l : 0) * inverse;
+        high[j] = (h > 0 ? h : 0) * inverse;
+    }
+}
+
+/* Two results at once: four sums a vector, so that no addition waits for the one before. */
+FV_INLINE void sum_pair(const table *t, int lines, const float *const *line, int64_t next, int j, float *to) {
+    fv_f32v low[2][VECTORS] = { { { 0 } } }, high[2][VECTORS] = { { { 0 } } };
+    for (int k = 0; k < lines; k++) {
+#pragma GCC unroll 2
+        for (int p = 0; p < 2; p++) {
+            const float *from = line[k] + t->offset[k][j + p];
+            fv_f32v      wl = fv_f32v_splat(t->low[k][j + p]), wh = fv_f32v_splat(t->high[k][j + p]);
+#pragma GCC unroll 4
+            for (int v = 0; v < VECTORS; v++) {
+                low[p][v] = fv_f32v_fma(wl, fv_f32v_load(from + v * FV_F32_LANES), low[p][v]);
+                high[p][v] = fv_f32v_fma(wh, fv_f32v_load(from + next + v * FV_F32_LANES), high[p][v]);
+            }
+        }
+    }
+#pragma GCC unroll 2
+    for (int p = 0; p < 2; p++)
+#pragma GCC unroll 4
+        for (int v = 0; v < VECTORS; v++) {
+            float *place = to + (j + p) * FV_BEAM_LANES + v * FV_F32_LANES;
+            fv_f32v_store(place, fv_f32v_load(place) + (low[p][v] + high[p][v]));
+        }
+}
+
+static void sum_tile(const table *t, int lines, const float *const *line, int64_t next, int64_t count, float *to) {
+    float last[TILE * FV_BEAM_LANES];
+    if (count == TILE) {
+        for (int j = 0; j < TILE; j += 2) sum_pair(t, lines, line, next, j, to);
+        return;
+    }
+    memcpy(last, to, (size_t)count * FV_BEAM_LANES * sizeof *to);
+    memset(last + count * FV_BEAM_LANES, 0, (size_t)(TILE - count) * FV_BEAM_LANES * sizeof *to);
+    for (int j = 0; j < count; j += 2) sum_pair(t, lines, line, next, j, last);
+    memcpy(to, last, (size_t)count * FV_BEAM_LANES * sizeof *to);
+}
+
+void FV_ISA_NAME(fv_beam_project)(const fv_beam *b, const float *image, int64_t angle, int64_t first, int64_t count, float *to) {
+    const fv_beam_angle *a = &b->angle[angle];
+    int64_t              row = (b->width + 2 * FV_BEAM_PAD) * FV_BEAM_LANES; /* floats of a row */
+    int64_t              nlines = a->upright ? b->rows : b->width, size = a->upright ? b->width : b->rows;
+    int64_t              between = a->upright ? row : FV_BEAM_LANES, pitch = a->upright ? FV_BEAM_LANES : row;
+    const float         *line[BLOCK], *top = image + FV_BEAM_PAD * between;
+    table                t;
+    memset(to, 0, (size_t)count * FV_BEAM_LANES * sizeof *to);
+    for (int64_t j = 0; j < count; j += TILE)
+        for (int64_t k = 0; k < nlines; k += BLOCK) {
+            int lines = (int)FV_MIN(BLOCK, nlines - k);
+            for (int i = 0; i < lines; i++) {
+                line[i] = top + (k + i) * between;
+                fill(t.offset[i], t.low[i], t.high[i], a->start + (first + j) * a->by_column + (k + i) * a->by_line, a->by_column,
+                     (int32_t)size, (int32_t)pitch, 1);
+            }
+            sum_tile(&t, lines, line, pitch, FV_MIN(TILE, count - j), to + j * FV_BEAM_LANES);
+        }
+    for (int64_t i = 0; i < count * FV_BEAM_LANES; i++) to[i] *= a->inverse;
+}
+
+void FV_ISA_NAME(fv_beam_gather)(const fv_beam *b, const float *sinogram, fv_beam_weights weights, int64_t from, int64_t until,
+                                 int64_t y, int64_t x, int64_t count, float *to) {
+    int64_t      pitch = (b->columns + 2 * FV_BEAM_PAD) * FV_BEAM_LANES;
+    const float *line[BLOCK];
+    table        t;
+    memset(to, 0, (size_t)count * FV_BEAM_LANES * sizeof *to);
+    for (int64_t j = 0; j < count; j += TILE)
+        for (int64_t k = from; k < until; k += BLOCK) {
+            int lines = (int)FV_MIN(BLOCK, until - k);
+            for (int i = 0; i < lines; i++) {
+                const fv_beam_angle *a = &b->angle[k + i];
+                line[i] = sinogram + (k + i) * pitch;
+                fill(t.offset[i], t.low[i], t.high[i], a->base + (x + j) * a->along_x + y * a->along_y, a->along_x,
+                     (int32_t)b->columns, FV_BEAM_LANES, weights == FV_BEAM_JOSEPH ? a->inverse : 1);
+            }
+            sum_tile(&t, lines, line, FV_BEAM_LANES, FV_MIN(TILE, count - j), to + j * FV_BEAM_LANES);
+        }
+}

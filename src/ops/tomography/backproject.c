@@ -1,0 +1,101 @@
+/* backproject: the adjoint of xray, every projection smeared back along its rays. */
+#include "op/scratch.h"
+#include "ops/tomography/scan.h"
+
+typedef struct { fv_geometry geometry; fv_numbers size; } backproject;
+
+static const fv_param params[] = {
+    FV_PARAM(backproject, geometry, .doc = "angles and centre of rotation: parallel(angles = range(0, 179))"),
+    FV_PARAM(backproject, size, .def = "", .min = 1, .max = 8192, .unit = "px",
+             .doc = "rows and columns of a slice, one number or two; left out: the detector's width"),
+    FV_PARAM_END,
+};
+static const fv_input inputs[] = {
+    { "projections", FV_KIND_IMAGE, .doc = "axes angle z x, z angle x, or angle x" }, FV_INPUT_END
+};
+
+static fv_status infer(fv_infer *i, fv_error *error) {
+    backproject *p = i->params;
+    fv_scan      scan;
+    FV_TRY(fv__scan_find(&i->in[0]->image, &p->geometry, &scan, error));
+    return fv__scan_volume(&i->in[0]->image, &scan, &p->size, &i->out->image, error);
+}
+
+static void need(const fv_need *n, fv_region *in) {
+    fv_scan scan;
+    fv__scan_find(&n->in[0]->image, &((const backproject *)n->params)->geometry, &scan, NULL);
+    in[0] = fv__scan_need(&scan, &n->in[0]->image, &n->region);
+}
+
+typedef struct work {
+    fv_scan scan;
+    fv_beam beam;
+    float  *rows, *sinogram, *line;
+} work;
+
+static size_t lay_out(const fv_need *n, work *w, void *memory) {
+    const backproject   *p = n->params;
+    const fv_image_type *out = &n->out->image;
+    fv_scratch           pieces = { memory };
+    fv__scan_find(&n->in[0]->image, &p->geometry, &w->scan, NULL);
+    w->beam = (fv_beam){ w->scan.nangles, w->scan.ncolumns, out->shape[out->ndim - 2], out->shape[out->ndim - 1], NULL };
+    w->beam.angle = fv_scratch_take(&pieces, w->beam.nangles * (int64_t)sizeof(fv_beam_angle));
+    w->rows = fv_scratch_take(&pieces, fv__bundle_rows_bytes(w->scan.ncolumns));
+    w->line = fv_scratch_take(&pieces, fv__bundle_rows_bytes(w->beam.width));
+    w->sinogram = fv_scratch_take(&pieces, fv_beam_sinogram_bytes(&w->beam));
+    return pieces.used;
+}
+
+static size_t scratch(const fv_need *n) {
+    work w;
+    return lay_out(n, &w, NULL);
+}
+
+static fv_status run(fv_run *r, fv_error *error) {
+    const fv_block *out = r->out;
+    int             flat = out->region.ndim < 3;
+    int64_t         first, count, y = out->region.start[1 - flat], x = out->region.start[2 - flat];
+    work            w;
+    lay_out(&r->need, &w, r->scratch);
+    FV_ISA_NAME(fv_beam_prepare)(&w.beam, &((const backproject *)r->need.params)->geometry);
+    fv__scan_slices(&out->region, flat ? -1 : 0, &first, &count);
+    for (int64_t z = 0; z < count; z += FV_BEAM_LANES) {
+        int64_t slices = FV_MIN(FV_BEAM_LANES, count - z), stride = flat ? 0 : out->stride[0];
+        FV_TRY(fv__scan_pack(&w.scan, r->in[0], first + z, slices, w.rows, w.sinogram, error));
+        for (int64_t i = 0; i < out->region.size[1 - flat]; i++) {
+            FV_ISA_NAME(fv_beam_gather)(&w.beam, w.sinogram, FV_BEAM_JOSEPH, 0, w.beam.nangles, y + i, x,
+                                        out->region.size[2 - flat], w.line);
+            fv__bundle_unpack(w.line, out->region.size[2 - flat], slices,
+                              (float *)out->data + z * stride + i * out->stride[1 - flat], stride);
+        }
+    }
+    return FV_OK;
+}
+
+static void slab(const fv_need *n, int64_t *chunk) {
+    memcpy(chunk, n->out->image.shape, sizeof(int64_t) * FV_MAX_DIMS);
+    chunk[0] = n->out->image.ndim == 3 ? FV_BEAM_LANES : 64;
+}
+
+static double cost(const fv_need *n) { return 0.2 * (double)((const backproject *)n->params)->geometry.angles.count; }
+
+static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run }, FV_PASS_END };
+
+const fv_op FV_OP(backproject) = {
+    .name = "backproject",
+    .family = "tomography",
+    .brief = "smear projections back along their rays: the adjoint of xray",
+    .version = 1,
+    .inputs = inputs,
+    .params = params,
+    .params_size = sizeof(backproject),
+    .result = FV_KIND_IMAGE,
+    .infer = infer,
+    .passes = passes,
+    .slab = slab,
+    .cost = cost,
+    .doc = "The sum over x of xray(a)(x) b(x) equals the sum over voxels of a backproject(b): what gradient methods need. It is "
+           "not a reconstruction; fbp is one. float32.",
+    .citation = "Joseph, An improved algorithm for reprojecting rays through pixel images, IEEE Trans. Med. Imaging 1, 1982",
+    .example = "g = parallel(angles = range(0, 179)); backproject(xray(phantom(\"foam\", [64, 64]), g), g) |> write(\"b.tif\")",
+};

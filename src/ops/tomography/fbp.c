@@ -1,0 +1,142 @@
+/* fbp: filtered back-projection of parallel rays. */
+#include "kernels/fourier.h"
+#include "op/scratch.h"
+#include "ops/tomography/response.h"
+#include "ops/tomography/scan.h"
+
+typedef struct { fv_geometry geometry; fv_choice filter; fv_numbers size; double cutoff, order; } fbp;
+
+static const fv_param params[] = {
+    FV_PARAM(fbp, geometry, .doc = "angles and centre of rotation: parallel(angles = range(0, 179))"),
+    FV_PARAM(fbp, filter, .def = "ramp", .choices = FV_RESPONSE_CHOICES, .doc = "ramp is sharpest, hann and parzen smooth most"),
+    FV_PARAM(fbp, size, .def = "", .min = 1, .max = 8192, .unit = "px",
+             .doc = "rows and columns of a slice, one number or two; left out: the detector's width"),
+    FV_PARAM(fbp, cutoff, .def = "0.5", .above = true, .max = 1, .doc = "butterworth: where it halves, of the highest frequency"),
+    FV_PARAM(fbp, order, .def = "2", .min = 1, .max = 20, .doc = "butterworth: how steep it falls"),
+    FV_PARAM_END,
+};
+static const fv_input inputs[] = {
+    { "projections", FV_KIND_IMAGE, .doc = "axes angle z x, z angle x, or angle x; minus the logarithm of what was transmitted" },
+    FV_INPUT_END
+};
+
+static fv_status infer(fv_infer *i, fv_error *error) {
+    fbp    *p = i->params;
+    fv_scan scan;
+    FV_TRY(fv__scan_find(&i->in[0]->image, &p->geometry, &scan, error));
+    if (p->geometry.beam != FV_GEOMETRY_PARALLEL)
+        return fv_fail(error, FV_ERROR_USAGE, "geometry must be parallel(...); cone beams are reconstructed by fdk");
+    return fv__scan_volume(&i->in[0]->image, &scan, &p->size, &i->out->image, error);
+}
+
+static void need(const fv_need *n, fv_region *in) {
+    fv_scan scan;
+    fv__scan_find(&n->in[0]->image, &((const fbp *)n->params)->geometry, &scan, NULL);
+    in[0] = fv__scan_need(&scan, &n->in[0]->image, &n->region);
+}
+
+typedef struct work {
+    fv_scan    scan;
+    fv_beam    beam;
+    fv_fourier fourier;
+    double    *table, *response;
+    float     *rows, *sinogram, *line, *padded;
+} work;
+
+static size_t lay_out(const fv_need *n, work *w, void *memory) {
+    const fbp           *p = n->params;
+    const fv_image_type *out = &n->out->image;
+    fv_scratch           pieces = { memory };
+    fv__scan_find(&n->in[0]->image, &p->geometry, &w->scan, NULL);
+    int64_t length = fv__response_length(w->scan.ncolumns);
+    w->beam = (fv_beam){ w->scan.nangles, w->scan.ncolumns, out->shape[out->ndim - 2], out->shape[out->ndim - 1], NULL };
+    w->beam.angle = fv_scratch_take(&pieces, w->beam.nangles * (int64_t)sizeof(fv_beam_angle));
+    w->rows = fv_scratch_take(&pieces, fv__bundle_rows_bytes(w->scan.ncolumns));
+    w->line = fv_scratch_take(&pieces, fv__bundle_rows_bytes(w->beam.width));
+    w->fourier.n = length;
+    w->fourier.turn = fv_scratch_take(&pieces, length * (int64_t)sizeof(float));
+    w->fourier.response = fv_scratch_take(&pieces, length * (int64_t)sizeof(float));
+    w->table = fv_scratch_take(&pieces, length * (int64_t)sizeof(double));
+    w->response = fv_scratch_take(&pieces, (length / 2 + 1) * (int64_t)sizeof(double));
+    w->padded = fv_scratch_take(&pieces, 2 * fv__bundle_rows_bytes(length));
+    w->sinogram = fv_scratch_take(&pieces, fv_beam_sinogram_bytes(&w->beam));
+    return pieces.used;
+}
+
+static size_t scratch(const fv_need *n) {
+    work w;
+    return lay_out(n, &w, NULL);
+}
+
+/* Projections 2k and 2k + 1 of the same slices go through the transform together. */
+static void filter_rows(const work *w) {
+    enum { LANES = FV_BEAM_LANES };
+    int64_t n = w->scan.ncolumns;
+    for (int64_t a = 0; a < w->scan.nangles; a += 2) {
+        int pairs = a + 1 < w->scan.nangles ? 2 : 1;
+        memset(w->padded, 0, (size_t)(w->fourier.n * 2 * LANES) * sizeof *w->padded);
+        for (int part = 0; part < pairs; part++) {
+            const float *row = fv_beam_ray(&w->beam, w->sinogram, a + part, 0);
+            for (int64_t x = 0; x < n; x++) memcpy(w->padded + (2 * x + part) * LANES, row + x * LANES, LANES * sizeof *row);
+        }
+        FV_ISA_NAME(fv_fourier_filter)(&w->fourier, w->padded);
+        for (int part = 0; part < pairs; part++) {
+            float *row = fv_beam_ray(&w->beam, w->sinogram, a + part, 0);
+            for (int64_t x = 0; x < n; x++) memcpy(row + x * LANES, w->padded + (2 * x + part) * LANES, LANES * sizeof *row);
+        }
+    }
+}
+
+static fv_status run(fv_run *r, fv_error *error) {
+    const fbp      *p = r->need.params;
+    const fv_block *out = r->out;
+    int             flat = out->region.ndim < 3;
+    int64_t         first, count, n = out->region.size[2 - flat];
+    int64_t         y = out->region.start[1 - flat], x = out->region.start[2 - flat];
+    work            w;
+    lay_out(&r->need, &w, r->scratch);
+    FV_ISA_NAME(fv_beam_prepare)(&w.beam, &p->geometry);
+    fv__response((fv_response)p->filter.index, w.fourier.n, 0x1.921fb54442d18p+0 / (double)w.scan.nangles, p->cutoff, p->order,
+                 w.table, w.response);
+    FV_ISA_NAME(fv_fourier_prepare)(&w.fourier, w.response);
+    fv__scan_slices(&out->region, flat ? -1 : 0, &first, &count);
+    for (int64_t z = 0; z < count; z += FV_BEAM_LANES) {
+        int64_t slices = FV_MIN(FV_BEAM_LANES, count - z), stride = flat ? 0 : out->stride[0];
+        FV_TRY(fv__scan_pack(&w.scan, r->in[0], first + z, slices, w.rows, w.sinogram, error));
+        filter_rows(&w);
+        for (int64_t i = 0; i < out->region.size[1 - flat]; i++) {
+            FV_ISA_NAME(fv_beam_gather)(&w.beam, w.sinogram, FV_BEAM_LINEAR, 0, w.beam.nangles, y + i, x, n, w.line);
+            fv__bundle_unpack(w.line, n, slices, (float *)out->data + z * stride + i * out->stride[1 - flat], stride);
+        }
+    }
+    return FV_OK;
+}
+
+static void slab(const fv_need *n, int64_t *chunk) {
+    memcpy(chunk, n->out->image.shape, sizeof(int64_t) * FV_MAX_DIMS);
+    chunk[0] = n->out->image.ndim == 3 ? FV_BEAM_LANES : 64;
+}
+
+static double cost(const fv_need *n) { return 0.2 * (double)((const fbp *)n->params)->geometry.angles.count; }
+
+static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run }, FV_PASS_END };
+
+const fv_op FV_OP(fbp) = {
+    .name = "fbp",
+    .family = "tomography",
+    .brief = "reconstruct a volume by filtered back-projection",
+    .version = 1,
+    .inputs = inputs,
+    .params = params,
+    .params_size = sizeof(fbp),
+    .result = FV_KIND_IMAGE,
+    .infer = infer,
+    .passes = passes,
+    .slab = slab,
+    .cost = cost,
+    .doc = "Each projection is filtered along x and back-projected with linear interpolation, as skimage.transform.iradon does "
+           "with equal filters and scale: pi / (2 angles), as for angles spread over half a turn or a whole one. Slices are "
+           "independent: a slab of the volume needs only its own detector rows. float32. parzen and butterworth are TomoPy's.",
+    .citation = "Kak and Slaney, Principles of Computerized Tomographic Imaging, 1988",
+    .example = "g = parallel(angles = range(0, 179)); fbp(xray(phantom(\"shepp-logan\", [64, 64]), g), g) |> write(\"a.tif\")",
+};

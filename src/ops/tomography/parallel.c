@@ -1,0 +1,41 @@
+/* parallel: the geometry of parallel rays, as at a synchrotron or in an electron microscope. */
+#include "op/op.h"
+
+typedef struct { fv_list angles; fv_choice unit; fv_list center; } parallel;
+
+static const fv_param params[] = {
+    FV_PARAM(parallel, angles, .doc = "angle of each projection: a list, or range(-73, 73, 2)"),
+    FV_PARAM(parallel, unit, .def = "deg", .choices = "deg|rad", .doc = "degrees or radians"),
+    FV_PARAM(parallel, center, .def = "", .unit = "px",
+             .doc = "detector column of the axis of rotation, one for all or one per angle; left out: the middle"),
+    FV_PARAM_END,
+};
+
+static fv_status geometry(const void *parameters, fv_geometry *out, fv_error *error) {
+    const parallel *p = parameters;
+    if (p->angles.count < 1) return fv_fail(error, FV_ERROR_USAGE, "angles is empty; give one angle per projection");
+    for (int64_t i = 0; i < p->angles.count; i++)
+        if (!(fabs(p->angles.value[i]) <= 1e5))
+            return fv_fail(error, FV_ERROR_USAGE, "angle %lld is %g: must be finite and of sensible size", (long long)i,
+                           p->angles.value[i]);
+    if (p->center.count > 1 && p->center.count != p->angles.count)
+        return fv_fail(error, FV_ERROR_USAGE, "center has %lld numbers for %lld angles; give one, or one per angle",
+                       (long long)p->center.count, (long long)p->angles.count);
+    *out = (fv_geometry){ .beam = FV_GEOMETRY_PARALLEL, .angles = p->angles, .radians = p->unit.index == 1, .center = p->center };
+    return FV_OK;
+}
+
+const fv_op FV_OP(parallel) = {
+    .name = "parallel",
+    .family = "tomography",
+    .brief = "the geometry of projections by parallel rays",
+    .version = 1,
+    .params = params,
+    .params_size = sizeof(parallel),
+    .result = FV_KIND_GEOMETRY,
+    .geometry = geometry,
+    .doc = "At angle a the voxel in row y and column x of a slice is seen at detector column center + (x - mx) cos(a) - "
+           "(y - my) sin(a), where my and mx are the middle of the slice, (n - 1) / 2: the sense of rotation of scikit-image "
+           "and TomoPy. Slice z is seen by detector row z. A list of centres corrects projections that are shifted sideways.",
+    .example = "xray(phantom(\"shepp-logan\", [64, 64]), parallel(angles = range(0, 179))) |> write(\"sinogram.tif\")",
+};

@@ -1,0 +1,142 @@
+/* Axes and bundles of projections and volumes. */
+#include "ops/tomography/scan.h"
+#include "op/axes.h"
+#include "op/kernels.h"
+#include <float.h>
+
+enum { LONGEST = 8192 }; /* a bundle of such slices can be indexed with 32 bits */
+
+static fv_status find_axes(const fv_image_type *type, fv_scan *scan, fv_error *error) {
+    *scan = (fv_scan){ .angle = fv_axis_find(type, "angle"), .row = fv_axis_find(type, "z"), .column = fv_axis_find(type, "x") };
+    if (scan->angle >= 0 && scan->column == type->ndim - 1 && type->ndim == (scan->row < 0 ? 2 : 3)) return FV_OK;
+    fv_bytes axes = { 0 };
+    for (int d = 0; d < type->ndim; d++) fv_bytes_printf(&axes, "%s%s", d ? " " : "", type->axis[d]);
+    fv_fail(error, FV_ERROR_USAGE,
+            "projections have the axes \"%s\"; needed are \"angle z x\", \"z angle x\" or \"angle x\": name them with "
+            "read(file, axes = \"angle z x\") or name_axes(image, \"angle z x\")",
+            (char *)axes.data);
+    fv_bytes_release(&axes);
+    return FV_ERROR_USAGE;
+}
+
+fv_status fv__scan_find(const fv_image_type *type, const fv_geometry *g, fv_scan *scan, fv_error *error) {
+    FV_TRY(find_axes(type, scan, error));
+    scan->nangles = type->shape[scan->angle];
+    scan->nrows = scan->row < 0 ? 1 : type->shape[scan->row];
+    scan->ncolumns = type->shape[scan->column];
+    if (fv_dtype_is_complex(type->dtype)) return fv_fail(error, FV_ERROR_USAGE, "projections must be real, not complex");
+    if (g->angles.count != scan->nangles)
+        return fv_fail(error, FV_ERROR_USAGE, "%lld angles for %lld projections; there must be one angle for each",
+                       (long long)g->angles.count, (long long)scan->nangles);
+    for (int64_t i = 0; i < g->center.count; i++)
+        if (!(g->center.value[i] >= 0 && g->center.value[i] <= (double)(scan->ncolumns - 1)))
+            return fv_fail(error, FV_ERROR_USAGE, "center = %g: must lie on the detector, between 0 and %lld", g->center.value[i],
+                           (long long)scan->ncolumns - 1);
+    if (scan->ncolumns > LONGEST)
+        return fv_fail(error, FV_ERROR_USAGE, "%lld detector columns; at most %d are possible", (long long)scan->ncolumns,
+                       (int)LONGEST);
+    return FV_OK;
+}
+
+fv_status fv__scan_volume(const fv_image_type *projections, const fv_scan *scan, fv_numbers *size, fv_image_type *out,
+                          fv_error *error) {
+    int64_t shape[3] = { scan->nrows, scan->ncolumns, scan->ncolumns };
+    if (size->count > 2) return fv_fail(error, FV_ERROR_USAGE, "size has %d numbers; give one, or rows and columns", size->count);
+    for (int d = 0; d < 2 && size->count; d++) {
+        double n = size->value[size->count > 1 ? d : 0];
+        if (n != floor(n) || n > LONGEST)
+            return fv_fail(error, FV_ERROR_USAGE, "size = %g: must be a whole number up to %d", n, (int)LONGEST);
+        shape[d + 1] = (int64_t)n;
+    }
+    int flat = scan->row < 0;
+    fv_image_type_init(out, FV_FLOAT32, 3 - flat, shape + flat);
+    for (int d = 0; d < out->ndim; d++) {
+        int from = d == 0 && !flat ? scan->row : scan->column;
+        out->spacing[d] = projections->spacing[from];
+        memcpy(out->unit[d], projections->unit[from], sizeof out->unit[d]);
+    }
+    return FV_OK;
+}
+
+fv_region fv__scan_need(const fv_scan *scan, const fv_image_type *projections, const fv_region *volume) {
+    fv_region in = fv_region_whole(projections);
+    if (scan->row >= 0) {
+        in.start[scan->row] = volume->start[0];
+        in.size[scan->row] = volume->size[0];
+    }
+    return in;
+}
+
+void fv__scan_slices(const fv_region *region, int row, int64_t *first, int64_t *count) {
+    *first = row < 0 ? 0 : region->start[row];
+    *count = row < 0 ? 1 : region->size[row];
+}
+
+/* ---------------------------------------------------------------- bundles */
+
+/* rows[16][n] to to[n][16]. */
+static void interleave(const float *rows, int64_t n, float *to) {
+    for (int64_t i = 0; i < n; i++)
+        for (int l = 0; l < FV_BEAM_LANES; l++) to[i * FV_BEAM_LANES + l] = rows[l * n + i];
+}
+
+static int64_t first_bad(const float *row, int64_t n) {
+    int bad = 0;
+    for (int64_t i = 0; i < n; i++) bad |= !(fabsf(row[i]) <= FLT_MAX);
+    for (int64_t i = 0; bad && i < n; i++)
+        if (!(fabsf(row[i]) <= FLT_MAX)) return i;
+    return -1;
+}
+
+static const void *row_at(const fv_block *block, int64_t offset) {
+    return (const char *)block->data + offset * (int64_t)fv_dtype_size(block->dtype);
+}
+
+fv_status fv__scan_pack(const fv_scan *scan, const fv_block *in, int64_t first, int64_t count, float *rows, float *sinogram,
+                        fv_error *error) {
+    const fv_kernels *kernels = fv_kernels_current();
+    int64_t           n = scan->ncolumns, pitch = (n + 2 * FV_BEAM_PAD) * FV_BEAM_LANES;
+    int64_t           row0 = scan->row < 0 ? 0 : in->region.start[scan->row];
+    memset(sinogram, 0, (size_t)(scan->nangles * pitch) * sizeof *sinogram);
+    memset(rows, 0, (size_t)(n * FV_BEAM_LANES) * sizeof *rows);
+    for (int64_t a = 0; a < scan->nangles; a++) {
+        for (int64_t l = 0; l < count; l++) {
+            int64_t offset = a * in->stride[scan->angle] + (scan->row < 0 ? 0 : (first + l - row0) * in->stride[scan->row]);
+            kernels->convert(rows + l * n, FV_FLOAT32, row_at(in, offset), in->dtype, n);
+            int64_t bad = first_bad(rows + l * n, n);
+            if (bad >= 0)
+                return fv_fail(error, FV_ERROR_INPUT,
+                               "projection %lld, row %lld, column %lld is not a finite number; clean the projections first, "
+                               "as with where(isfinite(p), p, 0)",
+                               (long long)a, (long long)(first + l), (long long)bad);
+        }
+        interleave(rows, n, sinogram + a * pitch + FV_BEAM_PAD * FV_BEAM_LANES);
+    }
+    return FV_OK;
+}
+
+fv_status fv__bundle_pack(const fv_beam *b, const fv_block *in, int64_t first, int64_t count, const char *what, float *rows,
+                          float *image, fv_error *error) {
+    const fv_kernels *kernels = fv_kernels_current();
+    int               flat = in->region.ndim < 3;
+    int64_t           n = b->width, z0 = flat ? 0 : in->region.start[0];
+    memset(image, 0, (size_t)fv_beam_image_bytes(b));
+    memset(rows, 0, (size_t)(n * FV_BEAM_LANES) * sizeof *rows);
+    for (int64_t y = 0; y < b->rows; y++) {
+        for (int64_t l = 0; l < count; l++) {
+            int64_t offset = (flat ? 0 : (first + l - z0) * in->stride[0]) + y * in->stride[1 - flat];
+            kernels->convert(rows + l * n, FV_FLOAT32, row_at(in, offset), in->dtype, n);
+            int64_t bad = first_bad(rows + l * n, n);
+            if (bad >= 0)
+                return fv_fail(error, FV_ERROR_INPUT, "%s: slice %lld, row %lld, column %lld is not a finite number", what,
+                               (long long)(first + l), (long long)y, (long long)bad);
+        }
+        interleave(rows, n, fv_beam_voxel(b, image, y, 0));
+    }
+    return FV_OK;
+}
+
+void fv__bundle_unpack(const float *from, int64_t n, int64_t slices, float *at, int64_t stride) {
+    for (int64_t l = 0; l < slices; l++)
+        for (int64_t i = 0; i < n; i++) at[l * stride + i] = from[i * FV_BEAM_LANES + l];
+}
