@@ -187,8 +187,22 @@ static void beat_leave(beat *b) {
         }
 }
 
-static char *temporary_name(const char *name) {
-    return fv_sprintf("%s.%016llx-%d", name, (unsigned long long)token.low, serial++);
+static int link_open(int fd, const char *name) {
+    char self[64];
+    snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+    return linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW) ? errno : 0;
+}
+
+/* Without a name until it is complete: a kill leaves nothing. -1 where the file system has no such files. */
+static int create_nameless(const char *name) {
+    char *folder = fv_sprintf("%.*s", (int)(fv_path_name(name) - name), name);
+    int   fd = open(*folder ? folder : ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0644);
+    free(folder);
+    if (fd >= 0 && write_owner(fd)) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
 }
 
 static int create_filled(const char *name, int *fd) {
@@ -204,8 +218,14 @@ static int create_filled(const char *name, int *fd) {
 
 /* A new beat under the name; complete when it appears, unless links are not possible. */
 static int make_first(const char *name, beat **result) {
-    int   fd, cause;
-    char *temporary = temporary_name(name);
+    int fd = create_nameless(name), cause = fd < 0 ? ENOENT : link_open(fd, name);
+    if (cause == 0) {
+        *result = beat_new(fd);
+        return 0;
+    }
+    if (fd >= 0) close(fd);
+    if (cause == EEXIST) return cause;
+    char *temporary = fv_sprintf("%s.%016llx-%d", name, (unsigned long long)token.low, serial++);
     cause = create_filled(temporary, &fd);
     if (cause) {
         free(temporary);
@@ -230,9 +250,7 @@ static int make_first(const char *name, beat **result) {
 static int make_name(const char *name, beat **result) {
     int cause = -1;
     for (beat *b = beats; b && cause != 0 && cause != EEXIST; b = b->next) {
-        char self[64];
-        snprintf(self, sizeof self, "/proc/self/fd/%d", b->fd);
-        cause = linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW) ? errno : 0;
+        cause = link_open(b->fd, name);
         *result = b;
     }
     if (cause != 0 && cause != EEXIST) cause = make_first(name, result);
@@ -331,7 +349,8 @@ static int take_over(const char *file, const owner *dead, beat **result) {
     bool same = lock_file(fd) && read_owner(fd, &now) && now.inode == dead->inode && now.device == dead->device;
     same = same && now.counter == dead->counter && now.token[0] == dead->token[0] && now.token[1] == dead->token[1];
     if (same && leads_to(file, dead->device, dead->inode)) {
-        char *temporary = temporary_name(file);
+        char *temporary = fv_sprintf("%s.next", file); /* ours alone, by the lock; if it is there, somebody was killed here */
+        unlink(temporary);
         cause = make_name(temporary, result);
         if (cause == 0 && rename(temporary, file)) {
             cause = errno;
