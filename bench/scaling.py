@@ -136,13 +136,35 @@ def bench_items(folder, count):
     print(f"  fovea again, after the peers: {again:.2f} s", flush=True)
 
 
+def unrelated(folder, commands):
+    """Wall time of so many commands at the same time that know nothing of each other, each on one worker and half of the items."""
+    places = [os.path.join(folder, f"unrelated{k}") for k in range(commands)]
+    for place in places:
+        os.mkdir(place)
+        os.mkdir(os.path.join(place, "items"))
+        for name in sorted(os.listdir(os.path.join(folder, "items")))[::2]:
+            os.link(os.path.join(folder, "items", name), os.path.join(place, "items", name))
+    start = time.perf_counter()
+    running = [subprocess.Popen([FOVEA, "run", "-q", STUDIES / "segment.fov", "--workers", "1"], cwd=place) for place in places]
+    if any([process.wait() for process in running]):
+        sys.exit("one of several commands failed")
+    seconds = time.perf_counter() - start
+    for place in places:
+        shutil.rmtree(place)
+    return seconds
+
+
 def bench_efficiency(folder, count):
     make_items(folder, count or 512)
+    pairs = [(unrelated(folder, 1), unrelated(folder, 2)) for _ in range(5)]
+    limit = statistics.median(one / two for one, two in pairs)
+    print(f"two commands that know nothing of each other reach {100 * limit:.1f} % here: the machine's limit", flush=True)
     found = json.loads(fovea("scale", STUDIES / "segment.fov", "--workers", "1,2", "--strong", "--weak", "--repeats", 5, "--json", "-q",
                              folder=folder))
     for row in found["rows"]:
         print(f"{row['study']:6} {row['workers']} workers, {row['size']:.0f} items: {row['seconds']:.2f} s "
-              f"({row['least']:.2f} to {row['most']:.2f}), efficiency {100 * row['efficiency']:.1f} %   target >= 95 %", flush=True)
+              f"({row['least']:.2f} to {row['most']:.2f}), efficiency {100 * row['efficiency']:.1f} %, "
+              f"{100 * row['efficiency'] / (limit if row['workers'] > 1 else 1):.1f} % of the limit   target >= 95 %", flush=True)
     print(f"  serial part {100 * found['serial_fraction']:.1f} %, noise {100 * found['noise']:.0f} %", flush=True)
 
 
