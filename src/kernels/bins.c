@@ -61,7 +61,11 @@ static void count_floats(const fv_bins *bins, const double *edges, const float *
             int64_t bin = fv_bin_of_float(bins, edges, value[start + i]);
             index[i] = bin < 0 ? outside : (int32_t)bin;
         }
-        for (int i = 0; i < count; i++) table[i % TABLES][index[i]]++;
+        while (count % TABLES) index[count++] = outside;
+        for (int i = 0; i < count; i += TABLES) {
+#pragma GCC unroll 4
+            for (int t = 0; t < TABLES; t++) table[t][index[i + t]]++;
+        }
     }
 }
 
