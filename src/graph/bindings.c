@@ -128,15 +128,27 @@ static fv_status add_list(fv_bindings *bindings, const char *pattern, fv_span sp
     return FV_OK;
 }
 
+/* The file that an argument of read names: a text, or a parameter with one value. NULL: something else. */
+static const char *file_named(const fv_bindings *bindings, const fv_expr *value) {
+    if (value->kind == FV_EXPR_TEXT) return value->text;
+    for (int p = 0; p < bindings->nparameters && value->kind == FV_EXPR_NAME; p++) {
+        const fv_parameter *parameter = &bindings->parameters[p];
+        if (!strcmp(parameter->name, value->text) && parameter->count == 1 && parameter->values[0].kind == FV_LITERAL_TEXT)
+            return parameter->values[0].text;
+    }
+    return NULL;
+}
+
 static fv_status scan(fv_bindings *bindings, const fv_expr *expr, fv_diagnostics *diagnostics) {
     if (!expr) return FV_OK;
     fv_status status = FV_OK;
     if (expr->kind == FV_EXPR_CALL && !strcmp(expr->text, "read"))
         for (int a = 0; a < expr->nargs; a++) {
             const fv_argument *argument = &expr->args[a];
-            bool is_file = argument->name ? !strcmp(argument->name, "file") : a == 0;
-            if (is_file && argument->value->kind == FV_EXPR_TEXT && is_pattern(argument->value->text)) {
-                fv_status added = add_list(bindings, argument->value->text, argument->value->span, diagnostics);
+            bool        is_file = argument->name ? !strcmp(argument->name, "file") : a == 0;
+            const char *file = is_file ? file_named(bindings, argument->value) : NULL;
+            if (file && is_pattern(file)) {
+                fv_status added = add_list(bindings, file, argument->value->span, diagnostics);
                 if (status == FV_OK) status = added;
             }
         }

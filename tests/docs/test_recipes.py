@@ -1,0 +1,142 @@
+"""The recipes of docs/recipes.md run, and give what scipy, scikit-image and a search by hand give."""
+import pathlib
+import re
+import sqlite3
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from fovea_test import FOVEA, ROOT, Skip, main, run, test
+
+TEXT = (ROOT / "docs" / "recipes.md").read_text()
+
+
+def cook(folder, *sections):
+    """Runs the blocks of the sections whose titles are given; {command: what it printed}."""
+    printed = {}
+    for section in re.split(r"^## ", TEXT, flags=re.M)[1:]:
+        if section.splitlines()[0] not in sections:
+            continue
+        for language, text in re.findall(r"^```(\w+)\n(.*?)^```", section, re.M | re.S):
+            if language == "fov":
+                pathlib.Path(folder, re.match(r"# (\w+\.fov)", text).group(1)).write_text(text)
+                continue
+            for line in text.splitlines():
+                command = line[2:].replace("fovea sql", "fovea sql --csv").replace("fovea", FOVEA, 1)
+                done = subprocess.run(["/bin/sh", "-c", command], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                      stderr=subprocess.PIPE, text=True)
+                assert done.returncode == 0, f"{line}: {done.stderr[-500:]}"
+                printed[line] = [row.split(",") for row in done.stdout.splitlines()]
+    return printed
+
+
+def rows(folder, file, question):
+    with sqlite3.connect(pathlib.Path(folder, file)) as base:
+        return base.execute(question).fetchall()
+
+
+def cells_by_scikit_image(path, spatial):
+    """The volumes of the cells that count.fov should find, but for ties of the watershed."""
+    try:
+        import numpy as np
+        from scipy import ndimage
+        from skimage.feature import peak_local_max
+        from skimage.filters import threshold_otsu
+        from skimage.io import imread
+        from skimage.segmentation import watershed
+    except ImportError as missing:
+        raise Skip(str(missing)) from missing
+    image = imread(path)
+    assert image.ndim == spatial
+    smooth = ndimage.gaussian_filter(image.astype(np.float32), 1)
+    mask = smooth > threshold_otsu(smooth)
+    inside = ndimage.distance_transform_edt(mask).astype(np.float32)
+    markers = np.zeros(image.shape, np.int32)
+    peaks = peak_local_max(ndimage.gaussian_filter(inside, 1), min_distance=5, exclude_border=False)
+    markers[tuple(peaks.T)] = np.arange(1, len(peaks) + 1)
+    sizes = np.bincount(watershed(-inside, markers, mask=mask).ravel())[1:]
+    return sizes[sizes >= 40]
+
+
+def close_to(found, peer):
+    assert abs(len(found) - len(peer)) <= 0.02 * len(peer) + 1, f"{len(found)} cells, the peer finds {len(peer)}"
+    assert abs(sum(found) - sum(peer)) <= 0.01 * sum(peer), f"{sum(found)} voxels, the peer finds {sum(peer)}"
+
+
+@test
+def cells_of_a_plane_a_volume_and_a_folder_are_counted_as_by_scikit_image(folder):
+    printed = cook(folder, "Counting cells", "The same in 3-D, and over a folder")
+    for name, image, spatial in (("cells", "cells.png", 2), ("stack", "stack.tif", 3)):
+        volumes = [v for (v,) in rows(folder, f"{name}.db", "SELECT volume FROM cells")]
+        close_to(volumes, cells_by_scikit_image(pathlib.Path(folder, image), spatial))
+    for dish in "abc":
+        volumes = [v for (v,) in rows(folder, "dishes.db", f"SELECT volume FROM cells WHERE item = 'dishes/{dish}.png'")]
+        close_to(volumes, cells_by_scikit_image(pathlib.Path(folder, f"dishes/{dish}.png"), 2))
+    [dishes] = [p for line, p in printed.items() if "GROUP BY item" in line]
+    assert [row[0] for row in dishes[1:]] == [f"dishes/{dish}.png" for dish in "abc"], dishes
+    assert pathlib.Path(folder, "cells-found.png").stat().st_size > 0
+
+
+@test
+def cells_within_two_connections_are_those_of_a_search(folder):
+    printed = cook(folder, "Counting cells", "Cell contacts, and cells within two connections")
+    near = {}
+    for a, b in rows(folder, "cells.db", "SELECT label_a, label_b FROM contacts"):
+        near.setdefault(a, set()).add(b)
+        near.setdefault(b, set()).add(a)
+    within = near[12].union(*(near[b] for b in near[12])) - {12}
+    [answer] = [p for line, p in printed.items() if "near.a = 12" in line]
+    assert {int(row[0]) for row in answer[1:]} == within and len(within) >= 3, (answer, within)
+    [most] = [p for line, p in printed.items() if "AS neighbours" in line]
+    assert int(most[1][1]) == max(map(len, near.values())), most
+
+
+@test
+def bubbles_of_a_foam_are_whole_and_fewer_with_more_depth(folder):
+    printed = cook(folder, "Foam bubbles")
+    [answer] = [p for line, p in printed.items() if "AS bubbles" in line]
+    count, diameter = int(answer[1][0]), float(answer[1][1])
+    assert count >= 8 and 20 < diameter < 45, answer
+    counts = []
+    for depth in (1, 2, 4):
+        names, *table = (line.split(",") for line in pathlib.Path(folder, f"bubbles-{depth}.csv").read_text().splitlines())
+        assert names[-5:] == ["label", "volume", "equivalent_diameter", "surface_area", "anisotropy"], names
+        counts.append(len(table))
+    assert counts[0] >= counts[1] >= counts[2] > 1, counts
+
+
+@test
+def blobs_of_a_folder_are_those_of_scikit_image(folder):
+    try:
+        from skimage.feature import blob_log
+        from skimage.io import imread
+    except ImportError as missing:
+        raise Skip(str(missing)) from missing
+    printed = cook(folder, "Counting cells", "The same in 3-D, and over a folder", "Blobs of a folder")
+    [answer] = [p for line, p in printed.items() if "AS blobs" in line]
+    for item, blobs, _ in answer[1:]:
+        peer = blob_log(imread(pathlib.Path(folder, item)), min_sigma=4, max_sigma=12, num_sigma=9, threshold=0.1)
+        assert abs(int(blobs) - len(peer)) <= 0.1 * len(peer), f"{item}: {blobs} blobs, the peer finds {len(peer)}"
+
+
+@test
+def gaussian_and_median_differ_in_one_word_of_the_text(folder):
+    printed = cook(folder, "Counting cells", "Gaussian or median? One word")
+    first, second, question = (line for line in printed if "gaussian" in line or "median" in line)
+    assert first.replace("gaussian", "median") == second, (first, second)
+    with_gaussian, with_median = map(int, printed[question][1])
+    assert 0 < with_gaussian < with_median, (with_gaussian, with_median)
+
+
+@test
+def a_pattern_may_come_from_a_parameter(folder):
+    for name in "ab":
+        run("run", "-q", "-e", f'phantom("cells", [20, 30]) |> write("in/{name}.png")', folder=folder)
+    text = 'param input = "in/a.png"\nread(input) |> median(3) |> write("{stem}.png")'
+    run("run", "-q", "-e", text, "--set", "input=in/*.png", folder=folder)
+    assert {p.name for p in pathlib.Path(folder).glob("*.png")} == {"a.png", "b.png"}
+    done = run("run", "-q", "-e", text, "--set", "input=in/*.tif", folder=folder, code=2)
+    assert 'no file matches "in/*.tif"' in done.stderr, done.stderr
+
+
+main()
