@@ -315,7 +315,7 @@ static void tell(fv_scheduler *s, bool force) {
     fv_progress *p = &s->progress;
     double       open = 0;
     for (fv_item *item = s->items; item; item = item->next)
-        if (item->tasks > 0) open += (double)item->tasks_done / (double)item->tasks;
+        if (item->ready && item->tasks > 0) open += (double)item->tasks_done / (double)item->tasks;
     p->fraction = ((double)p->items_done + FV_MIN(open, (double)s->nopen)) / (double)FV_MAX(p->items, 1);
     p->memory = s->memory + fv_store_resident(s->context->store);
     p->seconds = now - s->started;

@@ -92,4 +92,30 @@ TEST(a_cancelled_run_says_so_and_can_go_on) {
     free(store);
 }
 
+static void look_at(void *context, const fv_run_state *state) {
+    double *most = context;
+    *most = FV_MAX(*most, state->fraction);
+}
+
+TEST(many_small_items_are_counted_while_others_are_opened) {
+    char  *in = fv_sprintf("%s/item", test_folder()), *store = fv_sprintf("%s/items", test_folder()), write[600], read[600];
+    double most = 0;
+    snprintf(read, sizeof read, "m = mean(gaussian(read(\"%s*.npy\"), 1))\nwrite(m, \"%s.csv\")\n", in, in);
+    fv_run_options options = { .workers = 4, .store = store, .progress = look_at, .context = &most };
+    for (int i = 0; i <= 40; i++) {
+        fv_error     error = { 0 };
+        fv_result   *result = NULL;
+        fv_pipeline *p = fv_pipeline_new();
+        snprintf(write, sizeof write, "phantom(\"foam\", [40, 40], seed = %d) |> write(\"%s%02d.npy\")\n", i, in, i);
+        CHECK_INT(fv_pipeline_add(p, "test", i < 40 ? write : read, &error), FV_OK);
+        CHECK_INT(fv_pipeline_run(p, &options, &result, &error), FV_OK);
+        CHECK(fv_result_summary(result).tasks_run >= (i < 40 ? 1 : 40));
+        fv_result_free(result);
+        fv_pipeline_free(p);
+    }
+    CHECK(most <= 1);
+    free(in);
+    free(store);
+}
+
 TEST_MAIN
