@@ -18,6 +18,8 @@ enum {
 struct fv_gzip {
     int                  fd;
     const char          *path;
+    int64_t              start;    /* of the stream in the file */
+    fv_gzip_form         form;
     int64_t              file_size, file_position; /* file_position: what was given to isa-l or waits in input */
     int64_t              position;
     int64_t              window_start;
@@ -29,18 +31,23 @@ struct fv_gzip {
 
 static void start_over(fv_gzip *gzip) {
     isal_inflate_init(&gzip->state);
-    gzip->state.crc_flag = ISAL_GZIP;
+    gzip->state.crc_flag = gzip->form == FV_GZIP_ZLIB ? ISAL_ZLIB : gzip->form == FV_GZIP_RAW ? ISAL_DEFLATE : ISAL_GZIP;
     gzip->state.next_in = gzip->input;
     gzip->state.avail_in = 0;
-    gzip->file_position = gzip->position = 0;
+    gzip->file_position = gzip->start;
+    gzip->position = 0;
     gzip->ended = false;
 }
 
-fv_gzip *fv_gzip_new(int fd, int64_t size, const char *path) {
+fv_gzip *fv_gzip_new(int fd, int64_t size, const char *path) { return fv_gzip_new_at(fd, 0, size, FV_GZIP_GZIP, path); }
+
+fv_gzip *fv_gzip_new_at(int fd, int64_t start, int64_t end, fv_gzip_form form, const char *path) {
     fv_gzip *gzip = fv_alloc(sizeof *gzip);
     gzip->fd = fd;
+    gzip->start = start;
+    gzip->form = form;
     gzip->path = path;
-    gzip->file_size = size;
+    gzip->file_size = end;
     gzip->window_start = 0;
     gzip->window_size = 0;
     start_over(gzip);
@@ -69,7 +76,7 @@ static fv_status next_member(fv_gzip *gzip, fv_error *error) {
     if (gzip->state.avail_in < 2) FV_TRY(refill(gzip, error));
     const uint8_t *in = gzip->state.next_in;
     uint32_t       waiting = gzip->state.avail_in;
-    if (waiting < 2 || in[0] != 0x1f || in[1] != 0x8b) {
+    if (gzip->form != FV_GZIP_GZIP || waiting < 2 || in[0] != 0x1f || in[1] != 0x8b) {
         gzip->ended = true;
         return FV_OK;
     }
@@ -249,14 +256,16 @@ static void put_u32(uint8_t *to, uint32_t value) {
     for (int i = 0; i < 4; i++) to[i] = (uint8_t)(value >> 8 * i);
 }
 
-static fv_status write_pieces(int fd, const char *path, fv_pieces *pieces, fv_error *error) {
+static fv_status write_pieces(int fd, const char *path, const fv_bytes *prefix, fv_pieces *pieces, fv_error *error) {
     /* deflate, no flags, no time, no extra flags, unknown system */
     static const uint8_t start[10] = { 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255 };
     uint8_t              end[10] = { 3, 0 }; /* an empty last block, checksum, length */
-    int64_t              offset = sizeof start;
+    int64_t              offset = prefix ? (int64_t)prefix->size : 0;
     uint32_t             crc = 0;
     uint64_t             total = 0;
-    FV_TRY(fv_file_write_at(fd, start, sizeof start, 0, path, error));
+    if (offset) FV_TRY(fv_file_write_at(fd, prefix->data, prefix->size, 0, path, error));
+    FV_TRY(fv_file_write_at(fd, start, sizeof start, offset, path, error));
+    offset += (int64_t)sizeof start;
     for (int64_t i = 0; i < pieces->count; i++) {
         const void *data;
         size_t      size;
@@ -277,10 +286,10 @@ static fv_status write_pieces(int fd, const char *path, fv_pieces *pieces, fv_er
     return FV_OK;
 }
 
-fv_status fv_gzip_assemble(const char *path, fv_pieces *pieces, fv_error *error) {
+fv_status fv_gzip_assemble(const char *path, const fv_bytes *prefix, fv_pieces *pieces, fv_error *error) {
     int fd;
     FV_TRY(fv_file_open_write(path, &fd, error));
-    fv_status status = write_pieces(fd, path, pieces, error);
+    fv_status status = write_pieces(fd, path, prefix, pieces, error);
     fv_status closed = fv_file_close(fd, path, status == FV_OK ? error : NULL);
     return status == FV_OK ? closed : status;
 }

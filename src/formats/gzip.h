@@ -18,6 +18,9 @@ typedef struct fv_gzip fv_gzip;
 
 /* fd and path are borrowed; size is the file's. */
 fv_gzip  *fv_gzip_new(int fd, int64_t size, const char *path);
+/* A stream that begins at a place in the file and ends before another. */
+typedef enum fv_gzip_form { FV_GZIP_GZIP, FV_GZIP_ZLIB, FV_GZIP_RAW } fv_gzip_form;
+fv_gzip  *fv_gzip_new_at(int fd, int64_t start, int64_t end, fv_gzip_form form, const char *path);
 void      fv_gzip_free(fv_gzip *gzip);
 size_t    fv_gzip_memory(void); /* what an open stream occupies */
 /* Exactly size bytes of the contents at offset. */
@@ -33,7 +36,7 @@ typedef struct fv_gzip_part { const void *data; size_t size; } fv_gzip_part;
 /* Appends one piece, the parts one after another. */
 void      fv_gzip_encode(int level, const fv_gzip_part *parts, int nparts, fv_bytes *out);
 int64_t   fv_gzip_encode_memory(int64_t size); /* for a piece of that size, output included */
-/* Writes the file from its pieces. */
-fv_status fv_gzip_assemble(const char *path, fv_pieces *pieces, fv_error *error);
+/* Writes the file from its pieces. prefix: bytes that stand uncompressed before the stream; may be NULL. */
+fv_status fv_gzip_assemble(const char *path, const fv_bytes *prefix, fv_pieces *pieces, fv_error *error);
 
 #endif

@@ -17,9 +17,14 @@
 /* Takes the header's bytes; voxels begin right behind them. The type has been checked: at least one axis, bytes below 2^63. */
 fv_writer *fv_dense_writer_new(const fv_format *format, const char *path, const fv_image_type *type,
                                const fv_write_options *options, fv_bytes *header_take);
+/* Right after that, where the file differs from the image: it holds another element type, which every value fits into, or the
+ * other byte order, or something follows the voxels. trailer_take may be NULL. */
+void       fv_dense_writer_store(fv_writer *writer, fv_dtype stored, bool swapped, fv_bytes *trailer_take);
 fv_status  fv_dense_begin(fv_writer *writer, fv_error *error);
 fv_status  fv_dense_put(fv_writer *writer, const fv_block *block, fv_error *error);
 fv_status  fv_dense_sync(fv_writer *writer, fv_error *error);
 void       fv_dense_free(fv_writer *writer);
+/* The block's voxels one after another as another type, in memory for that many. */
+fv_block   fv_block_as(const fv_block *block, fv_dtype dtype, void *memory);
 
 #endif

@@ -117,7 +117,7 @@ enum { MOST_IDLE = 32 };
 typedef struct entry {
     struct entry *next;
     fv_reader    *reader;
-    char         *inside;
+    char         *options;
     fv_file_id    id;
     int           users;
     int64_t       used;
@@ -127,14 +127,14 @@ static entry          *entries;
 static int64_t         clock_ticks;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-static bool same(const entry *e, const char *path, const char *inside, const fv_file_id *id) {
-    return !strcmp(e->reader->path, path) && !strcmp(e->inside, inside) && e->id.size == id->size &&
+static bool same(const entry *e, const char *path, const char *options, const fv_file_id *id) {
+    return !strcmp(e->reader->path, path) && !strcmp(e->options, options) && e->id.size == id->size &&
            e->id.mtime_ns == id->mtime_ns;
 }
 
 static void close_entry(entry *e) {
     e->reader->format->close(e->reader);
-    free(e->inside);
+    free(e->options);
     free(e);
 }
 
@@ -157,26 +157,45 @@ static entry *trim(void) {
     }
 }
 
-fv_status fv_reader_acquire(const char *path, const fv_read_options *options, fv_reader **reader, fv_error *error) {
-    const char *inside = options && options->path_inside ? options->path_inside : "";
-    fv_file_id  id;
-    FV_TRY(fv_file_identify(path, &id, error));
+/* All options in one text. The caller frees. */
+static char *options_text(const fv_read_options *options) {
+    fv_bytes text = { 0 };
+    if (options && options->path_inside) fv_bytes_printf(&text, "%s", options->path_inside);
+    if (options) fv_bytes_printf(&text, "\n%d %lld", options->has_dtype ? (int)options->dtype : -1, (long long)options->offset);
+    for (int d = 0; options && d < options->ndim; d++) fv_bytes_printf(&text, " %lld", (long long)options->shape[d]);
+    fv_bytes_append(&text, "", 1);
+    return (char *)text.data;
+}
+
+/* An open reader that may be used; NULL: none. */
+static fv_reader *find_open(const char *path, const char *options, const fv_file_id *id) {
+    fv_reader *found = NULL;
     pthread_mutex_lock(&mutex);
-    for (entry *e = entries; e; e = e->next)
-        if (same(e, path, inside, &id) && !(e->reader->sequential && e->users)) {
+    for (entry *e = entries; e && !found; e = e->next)
+        if (same(e, path, options, id) && !(e->reader->sequential && e->users)) {
             e->users++;
             e->used = ++clock_ticks;
-            *reader = e->reader;
-            pthread_mutex_unlock(&mutex);
-            return FV_OK;
+            found = e->reader;
         }
     pthread_mutex_unlock(&mutex);
+    return found;
+}
 
+fv_status fv_reader_acquire(const char *path, const fv_read_options *options, fv_reader **reader, fv_error *error) {
+    fv_file_id       id;
     const fv_format *format;
-    FV_TRY(fv_format_for_reading(path, &format, error));
-    FV_TRY(format->open(path, options, reader, error));
+    FV_TRY(fv_file_identify(path, &id, error));
+    char *text = options_text(options);
+    *reader = find_open(path, text, &id);
+    bool      open = *reader != NULL;
+    fv_status status = open ? FV_OK : fv_format_for_reading(path, &format, error);
+    if (status == FV_OK && !open) status = format->open(path, options, reader, error);
+    if (status != FV_OK || open) {
+        free(text);
+        return status;
+    }
     entry *e = fv_calloc(sizeof *e);
-    *e = (entry){ .reader = *reader, .inside = fv_strdup(inside), .id = id, .users = 1 };
+    *e = (entry){ .reader = *reader, .options = text, .id = id, .users = 1 };
     pthread_mutex_lock(&mutex);
     e->used = ++clock_ticks;
     e->next = entries;

@@ -16,6 +16,12 @@ typedef struct fv_format fv_format;
 
 typedef struct fv_read_options {
     const char *path_inside; /* dataset inside the file, or NULL */
+    /* For files without a header: */
+    int      ndim;           /* 0: no shape given */
+    int64_t  shape[FV_MAX_DIMS];
+    bool     has_dtype;
+    fv_dtype dtype;
+    int64_t  offset;         /* bytes before the first voxel */
 } fv_read_options;
 
 /* Opened for reading: header only, no pixels. A format embeds this as its first member. */

@@ -3,18 +3,36 @@
 #include "op/format.h"
 #include "op/op.h"
 
-typedef struct { const char *file; const char *path; const char *axes; } read_params;
+typedef struct {
+    const char     *file;
+    const char     *path;
+    const char     *axes;
+    fv_numbers      shape;
+    fv_dtype_choice dtype;
+    int64_t         offset;
+} read_params;
 
 static const fv_param params[] = {
     FV_PARAM(read_params, file, .doc = "name of the file, or a pattern such as \"scans/*.tif\" for a collection"),
     FV_PARAM(read_params, path, .def = "", .doc = "dataset inside the file, for formats that hold several"),
     FV_PARAM(read_params, axes, .def = "",
              .doc = "names of the axes, slowest first, where the file says none or others: \"angle z x\""),
+    FV_PARAM(read_params, shape, .def = "", .min = 1, .max = 1e15, .unit = "px",
+             .doc = "size of each axis, slowest first, of files without a header (.raw)"),
+    FV_PARAM(read_params, dtype, .def = "", .doc = "element type of files without a header, as \"uint16\""),
+    FV_PARAM(read_params, offset, .def = "0", .min = 0, .max = 1e15,
+             .doc = "bytes before the first voxel of files without a header"),
     FV_PARAM_END,
 };
 
 static fv_status acquire(const read_params *p, fv_reader **reader, fv_error *error) {
-    fv_read_options options = { .path_inside = p->path && *p->path ? p->path : NULL };
+    fv_read_options options = { .path_inside = p->path && *p->path ? p->path : NULL, .offset = p->offset };
+    if (p->shape.count > FV_MAX_DIMS)
+        return fv_fail(error, FV_ERROR_USAGE, "shape has %d axes; at most %d are possible", p->shape.count, FV_MAX_DIMS);
+    options.ndim = p->shape.count;
+    for (int d = 0; d < p->shape.count; d++) options.shape[d] = (int64_t)p->shape.value[d];
+    options.has_dtype = p->dtype.dtype >= 0;
+    if (options.has_dtype) options.dtype = (fv_dtype)p->dtype.dtype;
     return fv_reader_acquire(p->file, &options, reader, error);
 }
 

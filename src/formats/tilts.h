@@ -1,0 +1,20 @@
+/* Tilt angles of an electron tomography series, from the text files that lie beside it. */
+#ifndef FV_TILTS_H
+#define FV_TILTS_H
+
+#include "base/base.h"
+
+enum { FV_TILTS_MOST = 100000 };
+
+typedef struct fv_tilts {
+    double *angle; /* degrees */
+    int     count;
+    char   *source; /* what they were taken from */
+} fv_tilts;
+
+void fv_tilts_add(fv_tilts *tilts, double angle);
+void fv_tilts_release(fv_tilts *tilts);
+/* SERIES.tlt, SERIES.rawtlt or the .mdoc of SerialEM beside the image file; none or unreadable ones leave tilts empty. */
+void fv_tilts_find(const char *image_path, fv_tilts *tilts);
+
+#endif

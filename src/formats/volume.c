@@ -1,0 +1,175 @@
+/* Header and voxels, uncompressed or in one deflated stream; see volume.h. */
+#include "formats/volume.h"
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { PIECE_BYTES = 1 << 21, DEFAULT_LEVEL = 1 };
+
+/* ---------------------------------------------------------------- opening */
+
+fv_status fv_volume_open(fv_volume *volume, const char *path, fv_error *error) {
+    uint8_t    start[2] = { 0 };
+    fv_file_id id;
+    *volume = (fv_volume){ .fd = -1, .path = fv_strdup(path) };
+    FV_TRY(fv_file_open_read(path, &volume->fd, error));
+    FV_TRY(fv_file_identify(path, &id, error));
+    volume->file_size = id.size;
+    if (id.size >= 2) FV_TRY(fv_file_read_at(volume->fd, start, 2, 0, path, error));
+    if (start[0] == 0x1f && start[1] == 0x8b) fv_volume_inflate(volume, 0, FV_GZIP_GZIP);
+    return FV_OK;
+}
+
+void fv_volume_close(fv_volume *volume) {
+    if (volume->gzip) fv_gzip_free(volume->gzip);
+    if (volume->fd >= 0) close(volume->fd);
+    free(volume->path);
+    *volume = (fv_volume){ .fd = -1 };
+}
+
+void fv_volume_inflate(fv_volume *volume, int64_t start, fv_gzip_form form) {
+    volume->gzip = fv_gzip_new_at(volume->fd, start, volume->file_size, form, volume->path);
+}
+
+fv_status fv_volume_fetch(fv_volume *volume, int64_t offset, void *to, size_t size, fv_error *error) {
+    return volume->gzip ? fv_gzip_read(volume->gzip, offset, to, size, error)
+                        : fv_file_read_at(volume->fd, to, size, offset, volume->path, error);
+}
+
+fv_status fv_volume_check(const fv_volume *volume, const char *format, fv_error *error) {
+    int64_t bytes = fv_dense_bytes(&volume->dense), end, most = volume->file_size;
+    if (bytes < 0 || !fv_add(bytes, volume->dense.offset, &end))
+        return fv_fail(error, FV_ERROR_INPUT, "%s: the dimensions of the %s header overflow", volume->path, format);
+    if (volume->gzip && !fv_mul(most, FV_GZIP_MOST_RATIO, &most)) most = INT64_MAX;
+    if (end > most)
+        return fv_fail(error, FV_ERROR_INPUT, "%s ends early: its header promises %lld bytes, the file has %lld%s", volume->path,
+                       (long long)end, (long long)volume->file_size, volume->gzip ? " compressed" : "");
+    return FV_OK;
+}
+
+void fv_volume_layout(const fv_volume *volume, fv_reader *reader) {
+    memcpy(reader->chunk, reader->type.shape, sizeof reader->chunk);
+    reader->sequential = volume->gzip != NULL;
+    reader->read_memory = volume->gzip ? (int64_t)fv_gzip_memory() : FV_DENSE_MEMORY;
+}
+
+char *fv_path_beside(const char *path, const char *name) {
+    return *name == '/' ? fv_strdup(name) : fv_sprintf("%.*s%s", (int)(fv_path_name(path) - path), path, name);
+}
+
+/* ---------------------------------------------------------------- reading */
+
+/* Trailing axes that lie in one run both in the file and in the block, and voxels of such a run. */
+static int run_axes(const fv_dense *dense, const fv_block *block, int64_t *voxels) {
+    int d = dense->ndim - 1;
+    *voxels = block->region.size[d];
+    while (d > 0 && block->region.size[d] == dense->shape[d] && block->stride[d - 1] == *voxels)
+        *voxels *= block->region.size[--d];
+    return dense->ndim - d;
+}
+
+static int64_t stored_offset(const fv_dense *dense, const int64_t *position) {
+    int64_t voxel = 0;
+    for (int d = 0; d < dense->ndim; d++) voxel = voxel * dense->shape[d] + position[d];
+    return dense->offset + voxel * (dense->half ? 2 : (int64_t)fv_dtype_size(dense->dtype));
+}
+
+/* float16 lies in the first half of the room for its float32. */
+static void widen(const fv_dense *dense, void *data, int64_t n) {
+    for (int64_t i = n - 1; i >= 0; i--) {
+        uint16_t half;
+        memcpy(&half, (uint8_t *)data + 2 * i, 2);
+        ((float *)data)[i] = fv_half_widen(dense->swapped ? __builtin_bswap16(half) : half);
+    }
+}
+
+/* Runs in file order, straight into the block; after the last voxel the checksum follows. */
+static fv_status read_stream(fv_volume *v, const fv_block *block, fv_error *error) {
+    const fv_dense *dense = &v->dense;
+    int64_t         voxels, end = 0;
+    int             together = run_axes(dense, block, &voxels);
+    int64_t         bytes = voxels * (dense->half ? 2 : (int64_t)fv_dtype_size(dense->dtype));
+    fv_region       starts = block->region;
+    for (int i = 1; i <= together; i++) starts.size[starts.ndim - i] = 1;
+    fv_rows rows;
+    for (fv_rows_begin(&rows, &starts); fv_rows_next(&rows);) {
+        void   *to = fv_block_at(block, rows.position);
+        int64_t offset = stored_offset(dense, rows.position);
+        FV_TRY(fv_gzip_read(v->gzip, offset, to, (size_t)bytes, error));
+        if (dense->half)
+            widen(dense, to, voxels);
+        else if (dense->swapped)
+            fv_swap_elements(block->dtype, to, voxels);
+        for (uint8_t *p = to; dense->dtype == FV_BOOL && p < (uint8_t *)to + voxels; p++) *p = *p != 0;
+        end = offset + bytes;
+    }
+    return end == dense->offset + fv_dense_bytes(dense) ? fv_gzip_check_end(v->gzip, error) : FV_OK;
+}
+
+fv_status fv_volume_read(fv_volume *volume, const fv_block *block, fv_error *error) {
+    if (fv_region_empty(&block->region)) return FV_OK;
+    return volume->gzip ? read_stream(volume, block, error)
+                        : fv_dense_read(&volume->dense, volume->fd, volume->path, block, error);
+}
+
+/* ---------------------------------------------------------------- writing compressed */
+
+typedef struct {
+    fv_writer base;
+    int       level;
+    bool      apart;
+    fv_dtype  stored;
+    fv_bytes  header;
+} gz_writer;
+
+fv_status fv_volume_gz_create(const fv_format *format, const char *path, const fv_image_type *type, fv_dtype stored,
+                              const fv_write_options *options, fv_bytes *header_take, bool apart, fv_writer **out,
+                              fv_error *error) {
+    int64_t level = options && options->level ? options->level : DEFAULT_LEVEL;
+    if (level < 1 || level > FV_GZIP_LEVELS) {
+        fv_bytes_release(header_take);
+        return fv_fail(error, FV_ERROR_USAGE, "level = %lld: gzip has levels 1 (the default) to %d here", (long long)level,
+                       FV_GZIP_LEVELS);
+    }
+    gz_writer *w = fv_writer_new(sizeof *w, format, path, type, options);
+    w->level = (int)level;
+    w->apart = apart;
+    w->stored = stored;
+    w->header = *header_take;
+    *header_take = (fv_bytes){ 0 };
+    fv_dense_piece(type, PIECE_BYTES, w->base.piece);
+    /* Encoded, and once more in one run where the block is a window or of another type. */
+    int64_t bytes = PIECE_BYTES * (int64_t)fv_dtype_size(stored) / (int64_t)fv_dtype_size(type->dtype);
+    w->base.piece_memory = fv_gzip_encode_memory(bytes + (int64_t)w->header.size) + bytes;
+    *out = &w->base;
+    return FV_OK;
+}
+
+fv_status fv_volume_gz_encode(fv_writer *base, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error) {
+    (void)error;
+    gz_writer *w = (gz_writer *)base;
+    size_t     size = (size_t)fv_region_voxels(&block->region) * fv_dtype_size(w->stored);
+    fv_block   run = *block;
+    void      *memory = NULL;
+    if (w->stored != block->dtype) {
+        memory = fv_buffer_new(size);
+        run = fv_block_as(block, w->stored, memory);
+    } else if (!fv_block_dense(block)) {
+        memory = fv_buffer_new(size);
+        fv_block_init(&run, block->dtype, &block->region, memory);
+        fv_block_copy(&run, block);
+    }
+    fv_gzip_part parts[] = { { w->header.data, piece == 0 && !w->apart ? w->header.size : 0 }, { run.data, size } };
+    fv_gzip_encode(w->level, parts, FV_COUNT(parts), out);
+    if (memory) fv_buffer_free(memory, size);
+    return FV_OK;
+}
+
+fv_status fv_volume_gz_assemble(fv_writer *base, fv_pieces *pieces, fv_error *error) {
+    gz_writer *w = (gz_writer *)base;
+    return fv_gzip_assemble(base->path, w->apart ? &w->header : NULL, pieces, error);
+}
+
+void fv_volume_gz_free(fv_writer *base) {
+    fv_bytes_release(&((gz_writer *)base)->header);
+    fv_writer_free(base);
+}

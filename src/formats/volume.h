@@ -1,0 +1,49 @@
+/* What formats share that are a header and voxels one after another, uncompressed or as one deflated stream (NIfTI, MRC, NRRD,
+ * MetaImage, raw): reading by region, or in order where it is compressed, and the writer of compressed files.
+ *
+ *     typedef struct { fv_reader base; fv_volume volume; } reader;
+ *
+ *     FV_TRY(fv_volume_open(&r->volume, path, error));       gzip around the whole file is recognised
+ *     FV_TRY(fv_volume_fetch(&r->volume, 0, header, 1024, error));
+ *     r->volume.dense = (fv_dense){ .offset = 1024, ... };
+ *     FV_TRY(fv_volume_check(&r->volume, "MRC", error));
+ *     fv_volume_describe(&r->volume, &r->base);
+ */
+#ifndef FV_VOLUME_H
+#define FV_VOLUME_H
+
+#include "formats/gzip.h"
+#include "op/dense_writer.h"
+
+typedef struct fv_volume {
+    int      fd;
+    int64_t  file_size;
+    char    *path;  /* the file that holds the voxels */
+    fv_gzip *gzip;  /* NULL: not compressed */
+    fv_dense dense; /* where the voxels lie, in the file or in its contents */
+} fv_volume;
+
+fv_status fv_volume_open(fv_volume *volume, const char *path, fv_error *error);
+void      fv_volume_close(fv_volume *volume); /* also after a failed opening, and of a zeroed one with fd -1 */
+/* From here on the file is a deflated stream; offsets count its contents. */
+void      fv_volume_inflate(fv_volume *volume, int64_t start, fv_gzip_form form);
+fv_status fv_volume_fetch(fv_volume *volume, int64_t offset, void *to, size_t size, fv_error *error);
+/* What dense promises must be there, or be possible in a compressed file. */
+fv_status fv_volume_check(const fv_volume *volume, const char *format, fv_error *error);
+/* Type and layout of the reader: as dense, the whole image one chunk. */
+void      fv_volume_layout(const fv_volume *volume, fv_reader *reader);
+fv_status fv_volume_read(fv_volume *volume, const fv_block *block, fv_error *error);
+
+/* The writer of one gzip member that holds the header and the voxels, these as the type stored, which every value fits into;
+ * apart: the header stands uncompressed before it. */
+fv_status fv_volume_gz_create(const fv_format *format, const char *path, const fv_image_type *type, fv_dtype stored,
+                              const fv_write_options *options, fv_bytes *header_take, bool apart, fv_writer **writer,
+                              fv_error *error);
+fv_status fv_volume_gz_encode(fv_writer *writer, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error);
+fv_status fv_volume_gz_assemble(fv_writer *writer, fv_pieces *pieces, fv_error *error);
+void      fv_volume_gz_free(fv_writer *writer);
+
+/* A file that a header names lies beside it. The caller frees. */
+char *fv_path_beside(const char *path, const char *name);
+
+#endif

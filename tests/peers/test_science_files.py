@@ -1,0 +1,188 @@
+"""Files of electron microscopy, ITK, teem and the web, as their own libraries write and read them."""
+import gzip
+import os
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+import numpy as np
+
+from fovea_test import Skip, data, main, run, test
+
+
+def peer(name):
+    """A library to compare with; skips where there is none."""
+    try:
+        return __import__(name)
+    except ImportError as error:
+        raise Skip(f"no {name} here: {error}") from error
+
+
+def volume(dtype, shape=(5, 6, 7), seed=1):
+    rng = np.random.default_rng(seed)
+    if np.dtype(dtype).kind == "f":
+        return rng.normal(size=shape).astype(dtype)
+    return rng.integers(0, 100, size=shape).astype(dtype)
+
+
+def convert(folder, source, target, *options):
+    run("convert", "-q", "--overwrite", source, target, *options, folder=folder)
+
+
+@test
+def mrcfile_reads_what_fovea_writes_and_fovea_what_mrcfile_writes(folder):
+    mrcfile = peer("mrcfile")
+    for number, dtype in enumerate(("int8", "int16", "uint16", "float32", "float16")):
+        image = volume(dtype)
+        name = f"peer{number}.mrc" + (".gz" if number == 3 else "")
+        with mrcfile.new(os.path.join(folder, name), compression="gzip" if number == 3 else None) as file:
+            file.set_data(image)
+            file.voxel_size = (2.5, 3, 4)
+        convert(folder, name, "back.npy")
+        assert np.array_equal(np.load(os.path.join(folder, "back.npy")), image.astype("float32") if dtype == "float16" else image)
+        if dtype == "float16":
+            continue
+        np.save(os.path.join(folder, "mine.npy"), image)
+        convert(folder, name, "mine.mrc")
+        with mrcfile.open(os.path.join(folder, "mine.mrc")) as file:
+            assert file.data.dtype == image.dtype and np.array_equal(file.data, image)
+            assert np.allclose([file.voxel_size.x, file.voxel_size.y, file.voxel_size.z], (2.5, 3, 4))
+        assert mrcfile.validate(os.path.join(folder, "mine.mrc"), print_file=open(os.devnull, "w", encoding="utf-8"))
+
+
+@test
+def mrc_keeps_bytes_as_the_least_mode_that_holds_them(folder):
+    mrcfile = peer("mrcfile")
+    np.save(os.path.join(folder, "a.npy"), volume("uint8"))
+    for name in ("a.mrc", "a.rec.gz"):
+        convert(folder, "a.npy", name)
+        with mrcfile.open(os.path.join(folder, name)) as file:
+            assert file.data.dtype == np.uint16 and np.array_equal(file.data, volume("uint8"))
+
+
+@test
+def a_region_of_the_real_map_is_what_mrcfile_reads(folder):
+    mrcfile = peer("mrcfile")
+    path = data("mrc", "EMD-3197.map")
+    convert(folder, path, "part.npy", "--region", "3:9,2:15,::2")
+    with mrcfile.open(path, permissive=True) as file:
+        assert np.array_equal(np.load(os.path.join(folder, "part.npy")), file.data[3:9, 2:15, ::2])
+
+
+def vtk_array(reader_name, path):
+    """What VTK's reader of that name finds: voxels as z y x, spacing and origin as x y z."""
+    vtk = peer("vtk")
+    from vtk.util.numpy_support import vtk_to_numpy
+    reader = getattr(vtk, reader_name)()
+    reader.SetFileName(str(path))
+    reader.Update()
+    out = reader.GetOutput()
+    x, y, z = out.GetDimensions()
+    scalars = out.GetPointData().GetScalars()
+    assert scalars is not None, f"VTK reads nothing from {path}"
+    shape = (z, y, x) + ((scalars.GetNumberOfComponents(),) if scalars.GetNumberOfComponents() > 1 else ())
+    return vtk_to_numpy(scalars).reshape(shape), out.GetSpacing(), out.GetOrigin()
+
+
+@test
+def vtk_reads_the_volumes_that_fovea_writes(folder):
+    for dtype in ("uint8", "int16", "uint16", "int32", "float32", "float64"):
+        image = volume(dtype)
+        np.save(os.path.join(folder, "a.npy"), image)
+        for name in ("a.mha", "a.mhd"):
+            convert(folder, "a.npy", name)
+            found, _, _ = vtk_array("vtkMetaImageReader", os.path.join(folder, name))
+            assert found.dtype == image.dtype and np.array_equal(found, image), (dtype, name)
+
+
+def read_nrrd(path):
+    """Fields and voxels of an NRRD file by its definition; no library for it can be installed from Debian."""
+    head, _, body = pathlib.Path(path).read_bytes().partition(b"\n\n")
+    lines = head.decode().splitlines()
+    assert lines[0].startswith("NRRD000")
+    fields = dict(line.split(": ", 1) for line in lines[1:] if ": " in line and not line.startswith("#"))
+    kind = {"float": "float32", "double": "float64"}.get(fields["type"], fields["type"].replace("_t", ""))
+    voxels = gzip.decompress(body) if fields["encoding"] == "gzip" else body
+    sizes = [int(size) for size in fields["sizes"].split()]
+    assert len(sizes) == int(fields["dimension"])
+    return fields, np.frombuffer(voxels, np.dtype(kind).newbyteorder("<")).reshape(sizes[::-1])
+
+
+@test
+def nrrd_files_are_what_the_definition_says(folder):
+    for dtype in ("uint8", "int8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64"):
+        image = volume(dtype)
+        np.save(os.path.join(folder, "a.npy"), image)
+        for encoding, option in (("raw", "none"), ("gzip", "gzip")):
+            convert(folder, "a.npy", "a.nrrd", "--compression", option)
+            fields, found = read_nrrd(os.path.join(folder, "a.nrrd"))
+            assert fields["encoding"] == encoding and fields["kinds"] == "space space space"
+            assert fields["space directions"] == "(1,0,0) (0,1,0) (0,0,1)", fields
+            assert found.dtype == image.dtype and np.array_equal(found, image), (dtype, encoding)
+
+
+@test
+def fovea_reads_the_meta_images_that_vtk_writes(folder):
+    vtk = peer("vtk")
+    from vtk.util.numpy_support import numpy_to_vtk
+    image = volume("int16")
+    grid = vtk.vtkImageData()
+    grid.SetDimensions(7, 6, 5)
+    grid.SetSpacing(0.5, 1.5, 2)
+    grid.SetOrigin(1, 2, 3)
+    grid.GetPointData().SetScalars(numpy_to_vtk(image.ravel(), deep=True))
+    for compressed in (False, True):
+        writer = vtk.vtkMetaImageWriter()
+        writer.SetInputData(grid)
+        writer.SetCompression(compressed)
+        writer.SetFileName(os.path.join(folder, "v.mha"))
+        writer.Write()
+        convert(folder, "v.mha", "v.npy")
+        assert np.array_equal(np.load(os.path.join(folder, "v.npy")), image)
+        convert(folder, "v.mha", "v.nrrd", "--compression", "gzip")
+        convert(folder, "v.nrrd", "w.mha")
+        found, spacing, _ = vtk_array("vtkMetaImageReader", os.path.join(folder, "w.mha"))
+        assert np.array_equal(found, image) and np.allclose(spacing, (0.5, 1.5, 2))
+
+
+@test
+def an_orientation_goes_through_nrrd_and_meta_image_unchanged(folder):
+    nibabel = peer("nibabel")
+    affine = np.array([[0, -2, 0, 7], [1.5, 0, 0, -3], [0, 0, 4, 11], [0, 0, 0, 1]], float)
+    nibabel.Nifti1Image(volume("int16"), affine).to_filename(os.path.join(folder, "a.nii"))
+    for source, target in (("a.nii", "a.nrrd"), ("a.nrrd", "a.mha"), ("a.mha", "b.nii.gz")):
+        convert(folder, source, target)
+    back = nibabel.load(os.path.join(folder, "b.nii.gz"))
+    assert np.allclose(back.affine, affine) and np.array_equal(np.asarray(back.dataobj), volume("int16"))
+
+
+@test
+def pillow_and_fovea_agree_on_pgm_and_ppm(folder):
+    image_module = peer("PIL.Image").Image
+    grey, colour, deep = volume("uint8", (20, 30)), volume("uint8", (20, 30, 3)), volume("uint16", (20, 30)) * 500
+    for name, pixels in (("g.pgm", grey), ("c.ppm", colour)):
+        image_module.fromarray(pixels).save(os.path.join(folder, name))
+        convert(folder, name, "back.npy")
+        assert np.array_equal(np.load(os.path.join(folder, "back.npy")), pixels)
+        convert(folder, name, "again-" + name)
+        assert np.array_equal(np.asarray(image_module.open(os.path.join(folder, "again-" + name))), pixels)
+    np.save(os.path.join(folder, "deep.npy"), deep.astype("uint16"))
+    convert(folder, "deep.npy", "deep.pgm")
+    assert np.array_equal(np.asarray(image_module.open(os.path.join(folder, "deep.pgm"))), deep)
+
+
+@test
+def raw_files_go_in_and_out(folder):
+    image = volume("uint16")
+    image.tofile(os.path.join(folder, "a.raw"))
+    run("run", "-q", "-e", 'read("a.raw", shape = [5, 6, 7], dtype = "uint16") |> write("a.npy")', folder=folder)
+    assert np.array_equal(np.load(os.path.join(folder, "a.npy")), image)
+    convert(folder, "a.npy", "b_5x6x7_uint16.raw")
+    assert np.array_equal(np.fromfile(os.path.join(folder, "b_5x6x7_uint16.raw"), "uint16").reshape(image.shape), image)
+    convert(folder, "b_5x6x7_uint16.raw", "c.npy", "--region", "1:3,:,2:5")
+    assert np.array_equal(np.load(os.path.join(folder, "c.npy")), image[1:3, :, 2:5])
+    failed = run("convert", "-q", "a.raw", "d.npy", folder=folder, code=2)
+    assert "shape = [" in failed.stderr, failed.stderr
+
+
+main()
