@@ -64,8 +64,9 @@ fv_status fv_piece_rows(const fv_table_type *type, const void *data, size_t size
         for (int c = 0; c < type->ncolumns; c++) {
             fv_cell *cell = &cells[r * type->ncolumns + c];
             if (type->column[c].kind != FV_COLUMN_TEXT) continue;
-            if ((uint64_t)cell->integer >= size) return damaged(error);
-            cell->text = cell->integer ? (const char *)data + cell->integer : NULL;
+            uint64_t place = (uint64_t)cell->integer;
+            if (place >= size) return damaged(error);
+            cell->text = place ? (const char *)data + place : NULL;
         }
     *rows = cells;
     return FV_OK;

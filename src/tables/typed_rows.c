@@ -80,8 +80,8 @@ const fv_cell *fv_batch_finish(fv_batch *batch, const fv_table_type *type) {
     for (int64_t r = 0; r < batch->nrows; r++)
         for (int c = 0; c < type->ncolumns; c++) {
             fv_cell *cell = &cells[r * type->ncolumns + c];
-            if (type->column[c].kind == FV_COLUMN_TEXT)
-                cell->text = cell->integer < 0 ? NULL : (const char *)batch->text.data + cell->integer;
+            int64_t  place = cell->integer;
+            if (type->column[c].kind == FV_COLUMN_TEXT) cell->text = place < 0 ? NULL : (const char *)batch->text.data + place;
         }
     return cells;
 }

@@ -41,7 +41,7 @@ static size_t planes_offset(const fv__rebuild_head *h) { return edges_offset(h) 
 /* Number of a chunk's group among those of the whole image. */
 static int64_t group_number(const fv_image_type *image, const fv_region *chunk, int64_t group) {
     int     spatial[FV_MAX_DIMS], n = fv_image_type_spatial(image, spatial);
-    int64_t at[FV_MAX_DIMS], number = 0;
+    int64_t at[FV_MAX_DIMS] = { 0 }, number = 0;
     for (int d = image->ndim - 1; d >= 0; d--) {
         bool is_spatial = false;
         for (int k = 0; k < n; k++) is_spatial = is_spatial || spatial[k] == d;

@@ -264,7 +264,7 @@ typedef struct {
 
 static void prepare(chunk *c) {
     const fv_need *n = &c->r->need;
-    int64_t        raster[FV_MAX_DIMS], step = 1;
+    int64_t        raster[FV_MAX_DIMS] = { 0 }, step = 1;
     c->count = fv_image_type_spatial(&n->in[0]->image, c->spatial);
     c->box = box_of(c->b, n);
     lay_out(c->b, &c->box, &c->buffers, c->r->scratch);

@@ -91,7 +91,8 @@ typedef struct {
 /* Whole numbers are compared as such, so that large ones stay apart. */
 static int compare(fv_column_kind x, fv_cell a, fv_column_kind y, fv_cell b) {
     if (x == y) return fv_cell_order(x, a, b);
-    return fv_cell_order(FV_COLUMN_REAL, (fv_cell){ .real = fv_cell_number(x, a) }, (fv_cell){ .real = fv_cell_number(y, b) });
+    fv_cell left = { .real = fv_cell_number(x, a) }, right = { .real = fv_cell_number(y, b) };
+    return fv_cell_order(FV_COLUMN_REAL, left, right);
 }
 
 static bool is_missing(fv_column_kind kind, fv_cell cell) {
