@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 """Estimates against what was measured, and many small items against dask.distributed and multiprocessing, in one run.
 
-    bench/scaling.py [NAME ...] [--count N]      names: estimate items efficiency
+    bench/scaling.py [NAME ...] [--count N]      names: estimate items efficiency published
 
 estimate    the NIfTI denoising job: predicted and measured time and memory     (default 60 volumes; the study has 400)
 items       segmentation of items made from 3 images, 2 workers each            (default 512; the study has 4096)
 efficiency  Fovea on one and two workers, the same items
+published   watershed and blobs of 1000 x 1000 items beside the published study: core-seconds an image (default 256 items)
 """
 import argparse
 import glob
@@ -13,6 +14,7 @@ import json
 import multiprocessing
 import os
 import pathlib
+import resource
 import shutil
 import statistics
 import subprocess
@@ -114,11 +116,11 @@ def with_dask(paths, out):
             return time.perf_counter() - start
 
 
-def make_items(folder, count):
+def make_items(folder, count, size=512):
     os.mkdir(os.path.join(folder, "items"))
     sources = [f"source{i}.png" for i in range(3)]
     for index, name in enumerate(sources):
-        fovea("run", "-q", "-e", f'phantom("cells", [512, 512], seed = {index}) |> write("{name}")', folder=folder)
+        fovea("run", "-q", "-e", f'phantom("cells", [{size}, {size}], seed = {index}) |> write("{name}")', folder=folder)
     several_names(folder, sources, "items/%05d.png", count)
     return sorted(glob.glob(os.path.join(folder, "items", "*.png")))
 
@@ -168,9 +170,59 @@ def bench_efficiency(folder, count):
     print(f"  serial part {100 * found['serial_fraction']:.1f} %, noise {100 * found['noise']:.0f} %", flush=True)
 
 
+# ---------------------------------------------------------------- beside the published study
+
+PUBLISHED = {"watershed": {"Spark": 6.6, "RADICAL-Pilot": 6.9, "Dask": 109}, "blobs": {"Dask": 8.8, "RADICAL-Pilot": 21.9, "Spark": 22.9}}
+
+
+def watershed_with_skimage(image):
+    import numpy as np
+    from scipy import ndimage
+    from skimage.feature import peak_local_max
+    from skimage.filters import threshold_otsu
+    from skimage.measure import regionprops_table
+    from skimage.segmentation import watershed
+    mask = image > threshold_otsu(image)
+    inside = ndimage.distance_transform_edt(mask)
+    markers = np.zeros(image.shape, np.int32)
+    peaks = peak_local_max(inside, min_distance=5, exclude_border=False)
+    markers[tuple(peaks.T)] = np.arange(1, len(peaks) + 1)
+    wanted = ("label", "area", "centroid", "bbox", "mean_intensity", "min_intensity", "max_intensity")
+    return regionprops_table(watershed(-inside, markers, mask=mask), image, properties=wanted)
+
+
+def blobs_with_skimage(image):
+    from skimage.feature import blob_log
+    return blob_log(image, max_sigma=30, num_sigma=10, threshold=0.1)
+
+
+def processor_seconds(function):
+    """Of this process and the children that have ended in it."""
+    start = time.process_time() + sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
+    result = function()
+    return time.process_time() + sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2]) - start, result
+
+
+def bench_published(folder, count):
+    """Fovea's figures are for the whole command, with files, tables and its start; scikit-image's for the calls alone. Core-seconds
+    are workers times wall time, as published; processor seconds are what is left of them on a machine with other work."""
+    from skimage.io import imread
+    count = count or 256
+    make_items(folder, count, 1000)
+    image = imread(os.path.join(folder, "source0.png"))
+    for name, others in PUBLISHED.items():
+        runs = [processor_seconds(lambda: run(STUDIES / f"{name}.fov", "--workers", WORKERS, folder=folder)[0]) for _ in range(3)]
+        wall, used = statistics.median(r[1] for r in runs), statistics.median(r[0] for r in runs) / count
+        peer, _ = processor_seconds(lambda: globals()[name + "_with_skimage"](image))
+        own = wall * WORKERS / count
+        print(f"{name}, {count} items of 1000 x 1000, {WORKERS} workers: {wall:.2f} s, core-seconds an image {own:.3f} (processor "
+              f"{used:.3f}); scikit-image here {peer:.2f} ({peer / used:.0f}x); published: "
+              + ", ".join(f"{other} {value} ({value / own:.0f}x)" for other, value in others.items()), flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", default=["estimate", "items", "efficiency"])
+    parser.add_argument("names", nargs="*", default=["estimate", "items", "efficiency", "published"])
     parser.add_argument("--count", type=int, default=0, help="items; 0: each one's own default")
     options = parser.parse_args()
     for name in options.names:

@@ -92,6 +92,17 @@ def the_study_of_many_small_items_runs_with_few(folder):
 
 
 @test
+def the_studies_of_watershed_and_blobs_run_with_few(folder):
+    for pipeline, table in (("watershed", "cells.csv"), ("blobs", "blobs.csv")):
+        text = study("segment.sh", 6, 64, pipeline, folder=folder)
+        assert len(re.findall(r"^(?:strong|weak) +[12] ", text, re.M)) == 4, text
+        run("run", "-q", ROOT / "examples" / "studies" / f"{pipeline}.fov", folder=folder)
+        items = {line.split(",")[0] for line in pathlib.Path(folder, table).read_text().splitlines()[1:]}
+        assert items == {f"items/{index:05}.png" for index in range(6)}, items
+        shutil.rmtree(pathlib.Path(folder, "scaling"))
+
+
+@test
 def the_denoising_study_runs_with_few(folder):
     text = study("denoise.sh", 4, "24x28x24", folder=folder)
     for way in ("serial", "threads", "processes"):

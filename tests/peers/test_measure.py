@@ -176,6 +176,7 @@ def single_voxels_and_borders_are_measured_as_by_regionprops():
 
 
 def nifti(text, labels, spacing):
+    """The table of a volume `l.nii` (and its intensities `i.nii`, the labels' positions along x), at 30, 20, 10 in space."""
     import csv
     import nibabel
     import subprocess
@@ -184,10 +185,12 @@ def nifti(text, labels, spacing):
     with tempfile.TemporaryDirectory() as folder:
         affine = np.diag([*spacing[::-1], 1.0])
         affine[:3, 3] = 10, 20, 30
+        weights = np.broadcast_to(np.arange(1, labels.shape[2] + 1, dtype=np.int16), labels.shape)
         nibabel.save(nibabel.Nifti1Image(labels.transpose(2, 1, 0), affine), f"{folder}/l.nii")
+        nibabel.save(nibabel.Nifti1Image(weights.transpose(2, 1, 0), affine), f"{folder}/i.nii")
         subprocess.run([FOVEA, "run", "--quiet", "-e", f'write({text}, "out.csv")'], cwd=folder, check=True)
         with open(f"{folder}/out.csv", newline="") as file:
-            return {key: float(value) for key, value in next(iter(csv.DictReader(file))).items()}
+            return [{key: float(value) for key, value in row.items()} for row in csv.DictReader(file)]
 
 
 @test
@@ -195,7 +198,7 @@ def spacing_makes_lengths_of_a_stretched_ball_those_of_a_ball():
     spacing = np.array([2.0, 1.0, 0.5])
     grid = np.stack(np.meshgrid(*(np.arange(n) for n in (31, 61, 121)), indexing="ij"), -1) * spacing
     ball = (((grid - 30) ** 2).sum(-1) <= 24 ** 2).astype(np.uint8)
-    row = nifti('measure(read("l.nii"), properties = "all")', ball, spacing)
+    [row] = nifti('measure(read("l.nii"), properties = "all")', ball, spacing)
     for name, wanted, within in (("surface_area", 4 * np.pi * 24 ** 2, 0.01), ("volume", 4 / 3 * np.pi * 24 ** 3, 0.01),
                                  ("equivalent_diameter", 48, 0.01), ("axis_major_length", 48, 0.01),
                                  ("axis_minor_length", 48, 0.01), ("centroid_y", 30, 1e-9), ("position_y", 50, 1e-9),
@@ -204,6 +207,72 @@ def spacing_makes_lengths_of_a_stretched_ball_those_of_a_ball():
             raise Difference(f"{name} is {row[name]}, not about {wanted}")
     if row["anisotropy"] > 0.02:
         raise Difference(f"anisotropy of a ball is {row['anisotropy']}")
+
+
+@test
+def moments_with_spacing_are_those_of_points_in_space():
+    labels, spacing, origin = cells((20, 31, 42), 13).astype(np.int16), np.array([3.0, 1.5, 0.25]), np.array([30.0, 20.0, 10.0])
+    rows = nifti('measure(read("l.nii"), read("i.nii"), properties = "all")', labels, spacing)
+    if [row["label"] for row in rows] != list(range(1, labels.max() + 1)):
+        raise Difference("other labels")
+    for row in rows:
+        voxels = np.argwhere(labels == row["label"])
+        points, weights = voxels * spacing, voxels[:, 2] + 1.0
+        away = points - points.mean(0)
+        covariance = away.T @ away / len(points)
+        moments = np.linalg.eigvalsh(np.trace(covariance) * np.eye(3) - covariance)[::-1]
+        variances = np.linalg.eigvalsh(covariance)[::-1]
+        volume = len(points) * spacing.prod()
+        wanted = {"voxels": len(points), "volume": volume, "equivalent_diameter": np.cbrt(6 * volume / np.pi),
+                  "mean": weights.mean(), "min": weights.min(), "max": weights.max(), "std": weights.std()}
+        wanted |= {f"inertia_tensor_eigvals_{k}": moments[k] for k in range(3)}
+        for k, name in enumerate(("axis_major_length", "axis_middle_length", "axis_minor_length")):
+            wanted[name] = np.sqrt(20 * max(variances[k], 0))
+        for k, axis in enumerate("zyx"):
+            wanted[f"centroid_{axis}"] = voxels[:, k].mean()
+            wanted[f"position_{axis}"] = points[:, k].mean() + origin[k]
+            wanted[f"weighted_centroid_{axis}"] = (voxels[:, k] * weights).sum() / weights.sum()
+            wanted[f"bbox_min_{axis}"], wanted[f"bbox_max_{axis}"] = voxels[:, k].min(), voxels[:, k].max() + 1
+        for name, value in wanted.items():
+            if not abs(row[name] - value) <= 1e-6 * max(1, abs(value)):
+                raise Difference(f"{name} of label {row['label']:.0f} is {row[name]}, not {value}")
+
+
+@test
+def labels_of_every_integer_type_are_measured_alike():
+    labels, image = cells((40, 50), 14) % 120, np.random.default_rng(15).random((40, 50)).astype(np.float32)
+    first = run("measure(l, i, properties = \"all\")", table=True, l=labels.astype(np.int32), i=image)
+    for dtype in (np.int8, np.uint8, np.int16, np.uint16, np.uint32, np.int64, np.uint64):
+        for chunk in ((), ("--chunk", "16")):
+            ours = run("measure(l, i, properties = \"all\")", *chunk, table=True, l=labels.astype(dtype), i=image)
+            for name in first:
+                if not np.array_equal(first[name], ours[name], equal_nan=True):
+                    raise Difference(f"{name} of {np.dtype(dtype)} labels differs")
+    far = labels.astype(np.int64) * (2 ** 40)
+    near(run("measure(l)", table=True, l=far)["label"], np.unique(far)[1:], "label", 0)
+
+
+@test
+def an_empty_label_image_has_a_table_without_rows():
+    empty, image = np.zeros((6, 7), np.uint8), np.ones((6, 7), np.float32)
+    for properties in ("", ", properties = \"all\""):
+        full = run(f"measure(l, i{properties})", table=True, l=empty + 1, i=image)
+        for chunk in ((), ("--chunk", "3", "--engine", "processes")):
+            ours = run(f"measure(l, i{properties})", *chunk, table=True, l=empty, i=image)
+            if list(ours) != list(full) or any(len(column) for column in ours.values()):
+                raise Difference(f"columns {list(ours)}")
+
+
+@test
+def objects_without_width_have_finite_shapes():
+    for shape, line in (((9, 11), (4, slice(1, 9))), ((9, 11), (slice(2, 8), 3)), ((5, 6, 7), (2, 3, slice(0, 6))),
+                        ((5, 6, 7), (slice(1, 4), 2, 2)), ((5, 6, 7), (1, slice(2, 5), slice(2, 5)))):
+        labels = np.zeros(shape, np.uint8)
+        labels[line] = 7
+        ours = check_all(labels, chunks=((), ("--chunk", "3")))
+        unknown = [name for name, column in ours.items() if np.isnan(column).any()]
+        if unknown or ours["anisotropy"][0] != 1:
+            raise Difference(f"{unknown} are nan, anisotropy {ours['anisotropy'][0]}")
 
 
 @test

@@ -1,5 +1,7 @@
 #!/usr/bin/python3
 """peaks and watershed against scikit-image, through the command, on several lattices."""
+import os
+import pathlib
 import sys
 
 try:
@@ -13,7 +15,7 @@ except ImportError as missing:
     print(f"skip watershed: {missing}")
     sys.exit(0)
 
-from pipelines import Difference, run, same, test
+from pipelines import ROOT, Difference, run, same, test
 
 CHUNKS = ((), ("--chunk", "61"))
 
@@ -95,6 +97,22 @@ def basins_of_real_images_equal_scikit_images_away_from_ties():
         smooth = ndimage.gaussian_filter(image.astype(np.float32), 2)
         low, _ = ndimage.label(smooth == ndimage.minimum_filter(smooth, 15))
         compare(smooth, low.astype(np.int32), np.ones(image.shape, bool), 0.001)
+
+
+@test
+def basins_of_recorded_images_equal_scikit_images_away_from_ties():
+    from skimage.io import imread
+    folder = pathlib.Path(os.environ.get("FOVEA_TEST_DATA", ROOT.parent / "shared" / "data")) / "images"
+    for name in ("em_image.png", "cell.png"):
+        if not (folder / name).exists():
+            print(f"skip {name}: no test data")
+            continue
+        image = imread(folder / name)
+        image = (image if image.ndim == 2 else image[..., 0])[:400, :400].astype(np.float32)
+        smooth = ndimage.gaussian_filter(image, 2)
+        low, _ = ndimage.label(smooth == ndimage.minimum_filter(smooth, 11))
+        for connectivity in (1, 2):
+            compare(smooth, low.astype(np.int32), np.ones(image.shape, bool), 0.002, connectivity)
 
 
 @test
