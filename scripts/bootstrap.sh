@@ -1,9 +1,10 @@
 #!/bin/sh
-# Installs the Debian packages that are missing. usage: bootstrap.sh [build|peers|pypi|mpi|check|slurm ...]
+# Installs the Debian packages that are missing. usage: bootstrap.sh [build|peers|pypi|mpi|hdf5|check|slurm ...]
 #   build  compiler, CMake and the libraries (the default)
 #   peers  the Python packages that tests compare with
 #   pypi   a Python environment in build/peers with newer versions of some of them; tests that want it are skipped without it
 #   mpi    MPICH and Open MPI, for runs on several machines; without them everything else works
+#   hdf5   the HDF5 library, for such files; without it everything else works
 #   check  what `make check` runs
 #   slurm  a Slurm for the tests to start; where it cannot be installed, they are skipped
 # Does nothing when all are there. On other systems it says what is needed.
@@ -12,9 +13,10 @@ set -eu
 build="build-essential cmake ninja-build pkg-config libtiff-dev libpng-dev libisal-dev libzstd-dev libblosc-dev libsqlite3-dev
        libcjson-dev libxxhash-dev zlib1g-dev sqlite3 python3"
 peers="python3-numpy python3-scipy python3-skimage python3-nibabel python3-opencv python3-dask python3-distributed python3-zarr
-       python3-mrcfile"
+       python3-mrcfile python3-h5py"
 pypi="zarr ome-zarr-models"
 mpi="mpich libmpich-dev openmpi-bin libopenmpi-dev"
+hdf5="libhdf5-dev"
 check="cppcheck clang-format python3"
 slurm="slurm-wlm slurmctld slurmd slurm-client slurmdbd munge mariadb-server"
 
@@ -26,9 +28,13 @@ for set in "${@:-build}"; do
     peers) wanted="$wanted $peers" ;;
     pypi) wanted="$wanted python3-venv"; environment=build/peers ;;
     mpi) wanted="$wanted $mpi" ;;
+    hdf5) wanted="$wanted $hdf5" ;;
     check) wanted="$wanted $check" ;;
     slurm) wanted="$wanted $slurm" ;;
-    *) echo "bootstrap.sh: no set of packages is called $set; there are build, peers, pypi, mpi, check and slurm" >&2; exit 2 ;;
+    *)
+        echo "bootstrap.sh: no set of packages is called $set; there are build, peers, pypi, mpi, hdf5, check and slurm" >&2
+        exit 2
+        ;;
     esac
 done
 

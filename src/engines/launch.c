@@ -1,6 +1,6 @@
 /* Launchers and the plug-ins that understand them. */
 #include "engines/launch.h"
-#include "base/file.h"
+#include "base/plugin.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,37 +42,10 @@ static const char *packages(const char *flavour) {
     return strcmp(flavour, "openmpi") ? "mpich libmpich-dev" : "openmpi-bin libopenmpi-dev";
 }
 
-/* Folder of the program or library that this code is in. */
-static char *own_folder(void) {
-    Dl_info info;
-    char   *real = dladdr((void *)(uintptr_t)fv_launch_find, &info) && info.dli_fname ? realpath(info.dli_fname, NULL) : NULL;
-    if (!real) real = realpath("/proc/self/exe", NULL);
-    char *slash = real ? strrchr(real, '/') : NULL;
-    if (slash) *slash = 0;
-    return real ? real : fv_strdup(".");
-}
-
-static char *in_folder(const char *folder, const char *below, const char *flavour) {
-    char *path = fv_sprintf("%s%s/fovea-mpi-%s.so", folder, below, flavour);
-    if (fv_file_exists(path)) return path;
-    free(path);
-    return NULL;
-}
-
-/* Beside the command or one above it (a build), or where an installation has it. */
-static char *find_plugin(const char *flavour) {
-    static const char *const below[] = { "", "/..", "/fovea", "/../lib/fovea" };
-    const char *given = getenv("FOVEA_PLUGINS");
-    if (given) return in_folder(given, "", flavour);
-    char *own = own_folder(), *found = NULL;
-    for (int i = 0; i < FV_COUNT(below) && !found; i++) found = in_folder(own, below[i], flavour);
-    free(own);
-    return found ? found : in_folder(FV_PLUGIN_FOLDER, "", flavour);
-}
-
 fv_status fv_launch_load(const fv_launch *launch, const fv_mpi_plugin **plugin, fv_error *error) {
     const char *given = getenv("FOVEA_MPI"), *flavour = given && *given ? given : launch->flavour;
-    char       *path = find_plugin(flavour);
+    char       *name = fv_sprintf("mpi-%s", flavour), *path = fv_plugin_find(name);
+    free(name);
     if (!path)
         return fv_fail(error, FV_ERROR_USAGE,
                        "%s has started this, but fovea-mpi-%s.so, which understands it, is not there; on Debian: apt-get install "

@@ -1,0 +1,52 @@
+/* Finding and loading of plug-ins. */
+#include "base/plugin.h"
+#include "base/file.h"
+#include <dlfcn.h>
+#include <stdlib.h>
+
+/* Folder of the program or library that this code is in. */
+static char *own_folder(void) {
+    Dl_info info;
+    char   *real = dladdr((void *)(uintptr_t)fv_plugin_find, &info) && info.dli_fname ? realpath(info.dli_fname, NULL) : NULL;
+    if (!real) real = realpath("/proc/self/exe", NULL);
+    char *slash = real ? strrchr(real, '/') : NULL;
+    if (slash) *slash = 0;
+    return real ? real : fv_strdup(".");
+}
+
+static char *in_folder(const char *folder, const char *below, const char *name) {
+    char *path = fv_sprintf("%s%s/fovea-%s.so", folder, below, name);
+    if (fv_file_exists(path)) return path;
+    free(path);
+    return NULL;
+}
+
+char *fv_plugin_find(const char *name) {
+    static const char *const below[] = { "", "/..", "/fovea", "/../lib/fovea" };
+    const char              *given = getenv("FOVEA_PLUGINS");
+    if (given) return in_folder(given, "", name);
+    char *own = own_folder(), *found = NULL;
+    for (int i = 0; i < FV_COUNT(below) && !found; i++) found = in_folder(own, below[i], name);
+    free(own);
+    return found ? found : in_folder(FV_PLUGIN_FOLDER, "", name);
+}
+
+fv_status fv_plugin_load(const char *name, const char *symbol, const char *needed_for, const char *packages, const void **result,
+                         fv_error *error) {
+    char *path = fv_plugin_find(name);
+    if (!path)
+        return fv_fail(error, FV_ERROR_USAGE,
+                       "%s needs the plug-in fovea-%s.so, which is not there; on Debian: apt-get install %s, "
+                       "then build again",
+                       needed_for, name, packages);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    const void *(*get)(void) = NULL;
+    if (library) *(void **)(&get) = dlsym(library, symbol);
+    fv_status status = FV_OK;
+    if (get)
+        *result = get();
+    else
+        status = fv_fail(error, FV_ERROR_MISSING, "cannot load %s: %s; on Debian: apt-get install %s", path, dlerror(), packages);
+    free(path);
+    return status;
+}

@@ -1,0 +1,333 @@
+/* HDF5: datasets of scans (DataExchange, NeXus, CXI), of NetCDF 4 and of anybody else, read by region.
+ *
+ * The library, in a plug-in, finds things; voxels come to us as they lie in the file. A dataset in one run is read without the
+ * library, chunks are fetched raw and unpacked here, and only what needs the library's own filters or conversions is left to it.
+ * Written with one chunked dataset "/data". */
+#include "base/plugin.h"
+#include "formats/hdf5_parts.h"
+#include "formats/zarr_array.h"
+#include "op/dense.h"
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const bool host_is_big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+
+enum { MOST_TRIED = 4096 }; /* chunks that a rehearsal looks for */
+/* Images of more bytes whose file is smaller by such a factor are damage: no compression does that. */
+enum { SPARSE_BYTES = 1 << 30, SPARSEST = 1 << 16 };
+
+typedef enum { RUN, CHUNKS, LIBRARY } way;
+
+typedef struct {
+    fv_reader             base;
+    const fv_hdf5_plugin *h5;
+    void                 *file, *dataset;
+    fv_hdf5_about         about;
+    way                   how;
+    fv_dense              run; /* where the voxels lie, if in one run */
+    int                   fd;
+} reader;
+
+fv_status fv_hdf5_load(const fv_hdf5_plugin **plugin, fv_error *error) {
+    static pthread_mutex_t       mutex = PTHREAD_MUTEX_INITIALIZER;
+    static const fv_hdf5_plugin *loaded;
+    const void                  *found = NULL;
+    pthread_mutex_lock(&mutex);
+    fv_status status = loaded ? FV_OK : fv_plugin_load("hdf5", FV_HDF5_SYMBOL, "HDF5", "libhdf5-dev", &found, error);
+    if (status == FV_OK && !loaded) loaded = found;
+    if (status == FV_OK && loaded->version != FV_HDF5_VERSION) {
+        loaded = NULL;
+        status = fv_fail(error, FV_ERROR_USAGE, "fovea-hdf5.so belongs to another version of Fovea; build or install it again");
+    }
+    *plugin = loaded;
+    pthread_mutex_unlock(&mutex);
+    return status;
+}
+
+/* ---------------------------------------------------------------- opening */
+
+static fv_status check_dataset(const reader *r, const char *name, fv_error *error) {
+    const fv_hdf5_about *a = &r->about;
+    const char          *path = r->base.path;
+    fv_file_id           id;
+    if (!a->kind)
+        return fv_fail(error, FV_ERROR_INPUT, "%s: %s holds neither numbers nor booleans that an image can have", path, name);
+    if (a->ndim < 1 || a->ndim > FV_MAX_DIMS)
+        return fv_fail(error, FV_ERROR_INPUT, "%s: %s has %d axes; images have 1 to %d", path, name, a->ndim, FV_MAX_DIMS);
+    for (int d = 0; d < a->ndim; d++)
+        if (a->shape[d] < 1) return fv_fail(error, FV_ERROR_INPUT, "%s: %s is empty: axis %d has length 0", path, name, d);
+    if (fv_image_type_bytes(&r->base.type) < 0)
+        return fv_fail(error, FV_ERROR_INPUT, "%s: the shape of %s overflows", path, name);
+    FV_TRY(fv_file_identify(path, &id, error));
+    if (a->chunked && fv_image_type_bytes(&r->base.type) > SPARSE_BYTES &&
+        fv_image_type_bytes(&r->base.type) / SPARSEST > id.size)
+        return fv_fail(error, FV_ERROR_INPUT,
+                       "%s: the shape of %s claims %lld bytes, far more than a file of %lld bytes can hold", path, name,
+                       (long long)fv_image_type_bytes(&r->base.type), (long long)id.size);
+    if (a->chunked && fv_hdf5_chunk_bytes(a) < 0)
+        return fv_fail(error, FV_ERROR_INPUT, "%s: a chunk of %s has more than a gibibyte, the most that is read", path, name);
+    return FV_OK;
+}
+
+/* How voxels will be read; a run that the file is too short for is damage. */
+static fv_status choose_way(reader *r, const char *name, fv_error *error) {
+    const fv_hdf5_about *a = &r->about;
+    fv_file_id           id;
+    r->how = a->chunked && a->exact && fv_hdf5_unpacks(a) ? CHUNKS : LIBRARY;
+    if (a->chunked || a->offset < 0 || !a->exact) return FV_OK;
+    r->how = RUN;
+    r->run =
+        (fv_dense){ .offset = a->offset, .dtype = r->base.type.dtype, .swapped = a->big_endian != host_is_big, .ndim = a->ndim };
+    memcpy(r->run.shape, r->base.type.shape, sizeof r->run.shape);
+    FV_TRY(fv_file_identify(r->base.path, &id, error));
+    int64_t end = 0;
+    if (!fv_add(a->offset, fv_dense_bytes(&r->run), &end) || end > id.size)
+        return fv_fail(error, FV_ERROR_INPUT, "%s is damaged: %s would end at byte %lld, the file has %lld", r->base.path, name,
+                       (long long)end, (long long)id.size);
+    return fv_file_open_read(r->base.path, &r->fd, error);
+}
+
+static void describe(reader *r, const char *name) {
+    const char *layout = fv_hdf5_layout(r->h5, r->file);
+    char        text[200];
+    fv_bytes   *facts = &r->base.facts;
+    fv_bytes_printf(facts, "dataset: %s\n", name);
+    if (layout) fv_bytes_printf(facts, "layout: %s\n", layout);
+    fv_bytes_printf(facts, "compression: ");
+    fv_hdf5_filter_names(&r->about, facts);
+    fv_bytes_printf(facts, "\nbyte order: %s\n", r->about.big_endian ? "big" : "little");
+    static const char *const attributes[] = { "description", "long_name", "units" };
+    for (int i = 0; i < FV_COUNT(attributes); i++)
+        if (r->h5->get_text(r->file, name, attributes[i], 0, text, sizeof text) && *text)
+            fv_bytes_printf(facts, "%s: %s\n", attributes[i], text);
+}
+
+/* Identity of the header: the name and all that is known of the dataset. */
+static fv_hash identify(const reader *r, const char *name) {
+    fv_hasher hasher;
+    fv_hasher_init(&hasher);
+    fv_hasher_text(&hasher, name);
+    fv_hasher_add(&hasher, &r->about, sizeof r->about);
+    return fv_hasher_finish(&hasher);
+}
+
+static fv_status open_name(reader *r, const char *name, fv_error *error) {
+    char     message[FV_HDF5_MESSAGE];
+    fv_dtype dtype = FV_UINT8;
+    r->dataset = r->h5->open_dataset(r->file, name, &r->about, message);
+    if (!r->dataset) return fv_fail(error, FV_ERROR_INPUT, "%s: %s: %s", r->base.path, name, message);
+    if (r->about.kind && !fv_hdf5_dtype(&r->about, &dtype)) r->about.kind = 0;
+    if (r->about.ndim >= 1 && r->about.ndim <= FV_MAX_DIMS)
+        fv_image_type_init(&r->base.type, dtype, r->about.ndim, r->about.shape);
+    FV_TRY(check_dataset(r, name, error));
+    FV_TRY(choose_way(r, name, error));
+    for (int d = 0; d < r->about.ndim; d++) r->base.chunk[d] = FV_MAX(FV_MIN(r->about.chunk[d], r->about.shape[d]), 1);
+    r->base.read_memory = r->how == RUN ? FV_DENSE_MEMORY : (int64_t)4 << 20;
+    if (r->how == CHUNKS) r->base.read_memory = fv_hdf5_chunk_memory(&r->about) + fv_hdf5_chunk_bytes(&r->about);
+    fv_hdf5_axes(r->h5, r->file, name, &r->base.type);
+    describe(r, name);
+    r->base.header = identify(r, name);
+    return FV_OK;
+}
+
+static void close_reader(fv_reader *base) {
+    reader *r = (reader *)base;
+    if (r->dataset) r->h5->close_dataset(r->dataset);
+    if (r->file) r->h5->close(r->file);
+    if (r->fd >= 0) close(r->fd);
+    fv_reader_free(base);
+}
+
+static fv_status open_library(const char *path, const fv_hdf5_plugin **h5, void **file, fv_error *error) {
+    char message[FV_HDF5_MESSAGE];
+    FV_TRY(fv_hdf5_load(h5, error));
+    *file = (*h5)->open(path, message);
+    return *file ? FV_OK : fv_fail(error, FV_ERROR_INPUT, "%s is not HDF5, or damaged: %s", path, message);
+}
+
+static fv_status open_once(const char *path, const fv_read_options *options, fv_reader **out, fv_error *error) {
+    reader *r = fv_reader_new(sizeof *r, &fv_format_hdf5, path);
+    char   *name = NULL;
+    r->fd = -1;
+    fv_status status = open_library(path, &r->h5, &r->file, error);
+    if (status == FV_OK) status = fv_hdf5_choose(r->h5, r->file, path, options ? options->path_inside : NULL, &name, error);
+    if (status == FV_OK) status = open_name(r, name, error);
+    free(name);
+    if (status != FV_OK) {
+        close_reader(&r->base);
+        return status;
+    }
+    *out = &r->base;
+    return FV_OK;
+}
+
+typedef struct {
+    const char            *path;
+    const fv_read_options *options;
+} request;
+
+/* Opens the file and has the library look for some of its chunks, all over the image. */
+static void try_opening(void *context) {
+    const request *q = context;
+    fv_reader     *base;
+    fv_lattice     lattice;
+    if (open_once(q->path, q->options, &base, NULL) != FV_OK) return;
+    const reader *r = (reader *)base;
+    fv_lattice_init(&lattice, r->about.ndim, r->about.shape, r->about.chunk);
+    int64_t count = fv_lattice_count(&lattice), step = FV_MAX(count / MOST_TRIED, 1);
+    for (int64_t i = 0; r->how == CHUNKS && i < count; i += step) {
+        char      message[FV_HDF5_MESSAGE];
+        size_t    size;
+        unsigned  mask;
+        fv_region chunk = fv_lattice_chunk(&lattice, i);
+        r->h5->read_chunk(r->dataset, chunk.start, NULL, 0, &size, &mask, message); /* no room: it is only looked for */
+    }
+    close_reader(base);
+}
+
+static fv_status open_reader(const char *path, const fv_read_options *options, fv_reader **out, fv_error *error) {
+    const fv_hdf5_plugin *h5;
+    request               q = { path, options };
+    FV_TRY(fv_hdf5_load(&h5, error));
+    FV_TRY(fv_hdf5_rehearse(h5, path, try_opening, &q, error));
+    return open_once(path, options, out, error);
+}
+
+/* ---------------------------------------------------------------- reading */
+
+typedef struct {
+    const reader *r;
+    size_t        room, bytes;
+    void         *packed, *scratch, *chunk; /* buffers */
+} job;
+
+static void fill(const fv_block *block, const uint8_t *element) {
+    size_t  size = fv_dtype_size(block->dtype), row = size * (size_t)block->region.size[block->region.ndim - 1];
+    fv_rows rows;
+    for (fv_rows_begin(&rows, &block->region); fv_rows_next(&rows);) {
+        uint8_t *to = fv_block_at(block, rows.position);
+        for (size_t i = 0; i < row; i += size) memcpy(to + i, element, size);
+    }
+}
+
+static void normalise(const reader *r, void *data, size_t bytes) {
+    if (r->about.big_endian != host_is_big)
+        fv_swap_elements(r->base.type.dtype, data, (int64_t)(bytes / fv_dtype_size(r->base.type.dtype)));
+    for (uint8_t *p = data; r->base.type.dtype == FV_BOOL && bytes; bytes--, p++) *p = *p != 0;
+}
+
+static fv_status read_chunk(job *j, const fv_region *chunk, const fv_block *window, fv_error *error) {
+    const reader *r = j->r;
+    char          message[FV_HDF5_MESSAGE], place[128];
+    size_t        size;
+    unsigned      mask;
+    fv_region_format(chunk, place, sizeof place);
+    fv_io_enter();
+    bool read = r->h5->read_chunk(r->dataset, chunk->start, j->packed, j->room, &size, &mask, message);
+    fv_io_leave();
+    if (!read) return fv_fail(error, FV_ERROR_INPUT, "%s: chunk %s: %s", r->base.path, place, message);
+    if (!size) {
+        fill(window, r->about.fill);
+        return FV_OK;
+    }
+    bool        whole = fv_region_equal(chunk, &window->region) && fv_block_dense(window);
+    void       *data = whole ? window->data : j->chunk;
+    const char *fault = fv_hdf5_unpack(&r->about, mask, j->packed, size, j->scratch, data);
+    if (fault) return fv_fail(error, FV_ERROR_INPUT, "%s is damaged: chunk %s: %s", r->base.path, place, fault);
+    normalise(r, data, j->bytes);
+    if (whole) return FV_OK;
+    fv_block from;
+    fv_block_init(&from, window->dtype, chunk, data);
+    fv_block_copy(window, &from);
+    return FV_OK;
+}
+
+static fv_status read_chunks(const reader *r, const fv_block *block, fv_error *error) {
+    job j = { .r = r, .room = (size_t)fv_hdf5_room(&r->about), .bytes = (size_t)fv_hdf5_chunk_bytes(&r->about) };
+    j.packed = fv_buffer_new(j.room);
+    j.scratch = fv_buffer_new(j.room);
+    j.chunk = fv_buffer_new(j.bytes);
+    fv_status status = FV_OK;
+    for (fv_region chunk = { 0 }; status == FV_OK && fv_zarr_next(r->about.ndim, r->about.chunk, &block->region, &chunk);) {
+        fv_region part = fv_region_intersect(&chunk, &block->region);
+        fv_block  window = fv_block_window(block, &part);
+        status = read_chunk(&j, &chunk, &window, error);
+    }
+    fv_buffer_free(j.packed, j.room);
+    fv_buffer_free(j.scratch, j.room);
+    fv_buffer_free(j.chunk, j.bytes);
+    return status;
+}
+
+/* By the library: dense blocks at once, others in halves that are small enough to be copied. */
+static fv_status read_by_library(const reader *r, const fv_block *block, fv_error *error) {
+    const fv_region *region = &block->region;
+    size_t           bytes = (size_t)fv_region_voxels(region) * fv_dtype_size(block->dtype);
+    char             message[FV_HDF5_MESSAGE];
+    bool             dense = fv_block_dense(block);
+    int              longest = 0;
+    for (int d = region->ndim - 1; d >= 0; d--)
+        if (region->size[d] > 1) longest = d;
+    if (!dense && bytes > 4 << 20 && region->size[longest] > 1) {
+        fv_region first = *region, second = *region;
+        first.size[longest] /= 2;
+        second.start[longest] += first.size[longest];
+        second.size[longest] -= first.size[longest];
+        fv_block a = fv_block_window(block, &first), b = fv_block_window(block, &second);
+        FV_TRY(read_by_library(r, &a, error));
+        return read_by_library(r, &b, error);
+    }
+    void    *data = dense ? block->data : fv_buffer_new(bytes);
+    fv_block from;
+    fv_block_init(&from, block->dtype, region, data);
+    bool good = r->h5->read_box(r->dataset, region->start, region->size, data, message);
+    if (good && !dense) fv_block_copy(block, &from);
+    if (!dense) fv_buffer_free(data, bytes);
+    return good ? FV_OK : fv_fail(error, FV_ERROR_INPUT, "%s: %s", r->base.path, message);
+}
+
+static fv_status read_block(fv_reader *base, const fv_block *block, fv_error *error) {
+    const reader *r = (reader *)base;
+    if (fv_region_empty(&block->region)) return FV_OK;
+    if (r->how == RUN) return fv_dense_read(&r->run, r->fd, base->path, block, error);
+    return r->how == CHUNKS ? read_chunks(r, block, error) : read_by_library(r, block, error);
+}
+
+static fv_status list_once(const char *path, fv_bytes *lines, fv_error *error) {
+    const fv_hdf5_plugin *h5;
+    void                 *file;
+    FV_TRY(open_library(path, &h5, &file, error));
+    fv_hdf5_list(h5, file, lines);
+    h5->close(file);
+    return FV_OK;
+}
+
+static void try_listing(void *path) {
+    fv_bytes lines = { 0 };
+    list_once(path, &lines, NULL);
+    fv_bytes_release(&lines);
+}
+
+static fv_status contents(const char *path, fv_bytes *lines, fv_error *error) {
+    const fv_hdf5_plugin *h5;
+    FV_TRY(fv_hdf5_load(&h5, error));
+    FV_TRY(fv_hdf5_rehearse(h5, path, try_listing, (void *)path, error));
+    return list_once(path, lines, error);
+}
+
+const fv_format fv_format_hdf5 = {
+    .name = "hdf5",
+    .extensions = "h5 hdf5 hdf nxs nx5 cxi nc nc4",
+    .brief = "HDF5, NetCDF 4, NeXus, DataExchange, CXI",
+    .compressions = "deflate|none",
+    .magic = { { 0, 8, "\x89HDF\r\n\x1a\n" } },
+    .open = open_reader,
+    .read = read_block,
+    .close = close_reader,
+    .contents = contents,
+    .create = fv_hdf5_create,
+    .encode = fv_hdf5_encode,
+    .assemble = fv_hdf5_assemble,
+    .free_writer = fv_writer_free,
+};

@@ -1,0 +1,47 @@
+/* What the files of the HDF5 format share: the plug-in, chunks as they are packed, and what a file is laid out for. */
+#ifndef FV_HDF5_PARTS_H
+#define FV_HDF5_PARTS_H
+
+#include "formats/hdf5_plugin.h"
+#include "op/format.h"
+
+extern const fv_format fv_format_hdf5;
+
+/* Loads the plug-in when it is first needed; the error says how to get it. */
+fv_status fv_hdf5_load(const fv_hdf5_plugin **plugin, fv_error *error);
+
+/* hdf5_chunk.c */
+bool    fv_hdf5_unpacks(const fv_hdf5_about *about);      /* whether chunks with these filters can be unpacked here */
+int64_t fv_hdf5_chunk_bytes(const fv_hdf5_about *about);  /* -1: too many */
+int64_t fv_hdf5_chunk_memory(const fv_hdf5_about *about); /* for packed bytes, and as much again for scratch */
+int64_t fv_hdf5_room(const fv_hdf5_about *about);         /* bytes that a packed chunk takes at most */
+/* Unpacks a chunk of exactly that many bytes; scratch has fv_hdf5_room bytes. Gives NULL, or why it cannot. */
+const char *fv_hdf5_unpack(const fv_hdf5_about *about, unsigned mask, void *packed, size_t size, void *scratch, void *to);
+void        fv_hdf5_shuffle(const uint8_t *from, uint8_t *to, size_t size, size_t element);
+void        fv_hdf5_filter_names(const fv_hdf5_about *about, fv_bytes *out); /* "deflate, shuffle" or "none" */
+
+/* hdf5_rehearsal.c */
+/* Has a child process do first what this one is about to do with a file: the library was not made for damaged files, and what
+ * ends or occupies the child does no harm here. work allocates memory and calls the plug-in, and touches nothing else that other
+ * threads may hold. */
+fv_status fv_hdf5_rehearse(const fv_hdf5_plugin *h5, const char *path, void (*work)(void *context), void *context,
+                           fv_error *error);
+
+/* hdf5_layout.c */
+/* The dataset that a path, or the layout of the file if there is none, means; the caller frees. */
+fv_status   fv_hdf5_choose(const fv_hdf5_plugin *h5, void *file, const char *path, const char *inside, char **name,
+                           fv_error *error);
+const char *fv_hdf5_layout(const fv_hdf5_plugin *h5, void *file); /* "DataExchange", "NeXus", ... or NULL */
+/* Names of axes, spacing, origin, units. */
+void fv_hdf5_axes(const fv_hdf5_plugin *h5, void *file, const char *name, fv_image_type *type);
+/* "scan.h5: what it holds" for fovea info. */
+void fv_hdf5_list(const fv_hdf5_plugin *h5, void *file, fv_bytes *lines);
+bool fv_hdf5_dtype(const fv_hdf5_about *about, fv_dtype *dtype);
+
+/* hdf5_write.c */
+fv_status fv_hdf5_create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **writer,
+                         fv_error *error);
+fv_status fv_hdf5_encode(fv_writer *writer, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error);
+fv_status fv_hdf5_assemble(fv_writer *writer, fv_pieces *pieces, fv_error *error);
+
+#endif

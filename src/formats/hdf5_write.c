@@ -1,0 +1,151 @@
+/* Writing of HDF5: one chunked dataset "/data" with its axes as attributes. Tasks shuffle and deflate chunks; the library only
+ * puts them into the file. */
+#include "base/deflate.h"
+#include "formats/hdf5_parts.h"
+#include <stdlib.h>
+
+enum { EDGE_3D = 64, EDGE_2D = 512, EDGE_1D = 1 << 18, DEFAULT_LEVEL = 1 };
+#define DATASET "/data"
+
+typedef struct {
+    fv_writer     base;
+    fv_hdf5_about about;
+} writer;
+
+static fv_status choose_chunk(writer *w, fv_error *error) {
+    const fv_image_type    *type = &w->base.type;
+    const fv_write_options *o = &w->base.options;
+    int                     extended = 0, first = FV_MAX(type->ndim - 3, 0);
+    if (o->chunk_ndim > type->ndim)
+        return fv_fail(error, FV_ERROR_USAGE, "chunk has %d numbers; the image has %d axes", o->chunk_ndim, type->ndim);
+    for (int d = first; d < type->ndim; d++) extended += type->shape[d] > 1;
+    int64_t edge = extended >= 3 ? EDGE_3D : extended == 2 ? EDGE_2D : EDGE_1D;
+    for (int d = 0; d < type->ndim; d++) {
+        int     given = d - (type->ndim - o->chunk_ndim);
+        int64_t asked = o->chunk_ndim == 1 ? (d >= first ? o->chunk[0] : 0) : given >= 0 && o->chunk_ndim ? o->chunk[given] : 0;
+        if (asked < 0) return fv_fail(error, FV_ERROR_USAGE, "chunk = %lld: it has at least one voxel", (long long)asked);
+        w->about.chunk[d] = w->base.piece[d] = FV_MIN(asked ? asked : d >= first ? edge : 1, type->shape[d]);
+    }
+    if (fv_hdf5_chunk_bytes(&w->about) < 0)
+        return fv_fail(error, FV_ERROR_USAGE, "chunk: one chunk would have more than a gibibyte, the most that is written");
+    return FV_OK;
+}
+
+static fv_status choose_filters(writer *w, fv_error *error) {
+    int     index;
+    int64_t level = w->base.options.level;
+    FV_TRY(fv_compression_choose(&fv_format_hdf5, &w->base.options, &index, error));
+    if (level < 0 || level > (index ? 0 : FV_DEFLATE_LEVELS))
+        return fv_fail(error, FV_ERROR_USAGE, "level = %lld: this compression has levels up to %d", (long long)level,
+                       index ? 0 : FV_DEFLATE_LEVELS);
+    if (index) return FV_OK;
+    if (w->about.size > 1)
+        w->about.filters[w->about.nfilters++] = (fv_hdf5_filter){ FV_HDF5_SHUFFLE, { (unsigned)w->about.size }, 1 };
+    w->about.filters[w->about.nfilters++] = (fv_hdf5_filter){ FV_HDF5_DEFLATE, { level ? (unsigned)level : DEFAULT_LEVEL }, 1 };
+    return FV_OK;
+}
+
+fv_status fv_hdf5_create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
+                         fv_error *error) {
+    const fv_hdf5_plugin *h5;
+    FV_TRY(fv_hdf5_load(&h5, error)); /* nobody computes for hours to hear that it is missing */
+    if (type->ndim < 1 || fv_image_type_bytes(type) < 0)
+        return fv_fail(error, FV_ERROR_USAGE, "%s: an image without axes or beyond 2^63 bytes cannot be written", path);
+    writer *w = fv_writer_new(sizeof *w, &fv_format_hdf5, path, type, options);
+    w->about.kind = type->dtype == FV_BOOL             ? 'b'
+                    : fv_dtype_is_complex(type->dtype) ? 'c'
+                    : fv_dtype_is_float(type->dtype)   ? 'f'
+                    : fv_dtype_is_signed(type->dtype)  ? 'i'
+                                                       : 'u';
+    w->about.size = (int)fv_dtype_size(type->dtype);
+    w->about.ndim = type->ndim;
+    w->about.chunked = w->about.exact = true;
+    memcpy(w->about.shape, type->shape, sizeof type->shape);
+    fv_status status = choose_chunk(w, error);
+    if (status == FV_OK) status = choose_filters(w, error);
+    if (status != FV_OK) {
+        fv_writer_free(&w->base);
+        return status;
+    }
+    int64_t bytes = fv_hdf5_chunk_bytes(&w->about);
+    w->base.piece_memory = 2 * bytes + fv_deflate_memory(bytes);
+    *out = &w->base;
+    return FV_OK;
+}
+
+/* Every chunk of a file is whole: what lies beyond the image's end is zero. */
+static void fill_chunk(const writer *w, const fv_block *block, void *memory, size_t bytes) {
+    fv_region chunk = block->region;
+    fv_block  all;
+    memcpy(chunk.size, w->about.chunk, sizeof chunk.size);
+    if (!fv_region_equal(&chunk, &block->region)) memset(memory, 0, bytes);
+    fv_block_init(&all, block->dtype, &chunk, memory);
+    fv_block part = fv_block_window(&all, &block->region);
+    fv_block_copy(&part, block);
+}
+
+fv_status fv_hdf5_encode(fv_writer *base, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error) {
+    const writer *w = (writer *)base;
+    size_t        bytes = (size_t)fv_hdf5_chunk_bytes(&w->about);
+    (void)piece;
+    (void)error;
+    if (!w->about.nfilters) {
+        fill_chunk(w, block, fv_bytes_append(out, NULL, bytes), bytes);
+        return FV_OK;
+    }
+    uint8_t *chunk = fv_buffer_new(bytes), *shuffled = w->about.size > 1 ? fv_buffer_new(bytes) : NULL;
+    fill_chunk(w, block, chunk, bytes);
+    if (shuffled) fv_hdf5_shuffle(chunk, shuffled, bytes, (size_t)w->about.size);
+    fv_deflate(shuffled ? shuffled : chunk, bytes, (int)w->about.filters[w->about.nfilters - 1].values[0], FV_DEFLATE_ZLIB, out);
+    fv_buffer_free(chunk, bytes);
+    if (shuffled) fv_buffer_free(shuffled, bytes);
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- the file */
+
+static bool write_attributes(const fv_hdf5_plugin *h5, void *dataset, const fv_image_type *type, char *message) {
+    const char *labels[FV_MAX_DIMS], *units[FV_MAX_DIMS];
+    for (int d = 0; d < type->ndim; d++) {
+        labels[d] = type->axis[d];
+        units[d] = type->unit[d];
+    }
+    return h5->set_texts(dataset, "DIMENSION_LABELS", labels, type->ndim, message) &&
+           h5->set_texts(dataset, "axis_units", units, type->ndim, message) &&
+           h5->set_numbers(dataset, "spacing", type->spacing, type->ndim, message) &&
+           h5->set_numbers(dataset, "origin", type->origin, type->ndim, message) &&
+           (!type->has_affine || h5->set_numbers(dataset, "affine", type->affine, 12, message));
+}
+
+static fv_status write_chunks(const writer *w, const fv_hdf5_plugin *h5, void *dataset, fv_pieces *pieces, fv_error *error) {
+    fv_lattice lattice;
+    char       message[FV_HDF5_MESSAGE];
+    fv_lattice_init(&lattice, w->about.ndim, w->about.shape, w->about.chunk);
+    for (int64_t i = 0; i < pieces->count; i++) {
+        const void *data;
+        size_t      size;
+        fv_region   region = fv_lattice_chunk(&lattice, i);
+        FV_TRY(pieces->get(pieces, i, &data, &size, error));
+        fv_io_enter();
+        bool good = h5->write_chunk(dataset, region.start, data, size, message);
+        fv_io_leave();
+        if (!good) return fv_fail(error, FV_ERROR_IO, "%s: %s", w->base.path, message);
+    }
+    return FV_OK;
+}
+
+fv_status fv_hdf5_assemble(fv_writer *base, fv_pieces *pieces, fv_error *error) {
+    const writer         *w = (writer *)base;
+    const fv_hdf5_plugin *h5;
+    char                  message[FV_HDF5_MESSAGE];
+    FV_TRY(fv_hdf5_load(&h5, error));
+    void *file = h5->create(base->path, message), *dataset = NULL;
+    if (file) dataset = h5->create_dataset(file, DATASET, &w->about, message);
+    bool      good = dataset && write_attributes(h5, dataset, &base->type, message);
+    fv_status status = good ? write_chunks(w, h5, dataset, pieces, error) : FV_ERROR_IO;
+    if (status == FV_OK) good = h5->flush(file, message);
+    if (!good) status = fv_fail(error, FV_ERROR_IO, "%s cannot be written: %s", base->path, message);
+    if (dataset) h5->close_dataset(dataset);
+    if (file) h5->close(file);
+    return status;
+}
