@@ -7,6 +7,7 @@
 
 typedef struct {
     const char *region;
+    const char *stack;
     const char *compression;
     const char *dtype;
     FV_EXECUTE_FIELDS;
@@ -14,6 +15,7 @@ typedef struct {
 
 static const fv_option options[] = {
     FV_OPTION(convert_options, region, .letter = 'r', .argument = "SLICES", .doc = "only this part, as 0:100,:,::2"),
+    FV_OPTION(convert_options, stack, .argument = "AXIS", .doc = "files that match IN are slices of one image, along this axis"),
     FV_OPTION(convert_options, compression, .argument = "NAME", .doc = "compression of the new file, in its format's words"),
     FV_OPTION(convert_options, dtype, .argument = "TYPE", .doc = "element type of the new file, as uint8 or float32"),
     FV_EXECUTE_OPTIONS(convert_options),
@@ -36,6 +38,10 @@ static char *pipeline_text(const convert_options *o, char **args) {
     FILE  *out = open_memstream(&text, &size);
     fprintf(out, "read(");
     quote(out, args[0]);
+    if (o->stack) {
+        fprintf(out, ", stack = ");
+        quote(out, o->stack);
+    }
     fprintf(out, ")");
     if (o->region) fprintf(out, "[%s]", o->region);
     if (o->dtype) {
@@ -84,8 +90,8 @@ const fv_command fv_cmd_convert = {
     .doc = "Formats follow from the extensions. Memory stays in its bound whatever the size of the file; with a pattern for IN "
            "and {stem} "
            "in OUT every file that matches is converted.",
-    .examples = "fovea convert scan.nii.gz scan.zarr\nfovea convert stack.tif part.npy --region 10:20,:,:\nfovea convert "
-                "'in/*.png' 'out/{stem}.tif'",
+    .examples = "fovea convert scan.nii.gz scan.zarr\nfovea convert 'slices/*.tif' volume.zarr --stack z\n"
+                "fovea convert stack.tif part.npy --region 10:20,:,:\nfovea convert 'in/*.png' 'out/{stem}.tif'",
     .options = options,
     .options_size = sizeof(convert_options),
     .run = run,

@@ -139,10 +139,17 @@ static const char *file_named(const fv_bindings *bindings, const fv_expr *value)
     return NULL;
 }
 
+/* With stack the files that match are slices of one image, and no items. */
+static bool is_stacked(const fv_expr *call) {
+    for (int a = 0; a < call->nargs; a++)
+        if (call->args[a].name && !strcmp(call->args[a].name, "stack")) return true;
+    return false;
+}
+
 static fv_status scan(fv_bindings *bindings, const fv_expr *expr, fv_diagnostics *diagnostics) {
     if (!expr) return FV_OK;
     fv_status status = FV_OK;
-    if (expr->kind == FV_EXPR_CALL && !strcmp(expr->text, "read"))
+    if (expr->kind == FV_EXPR_CALL && !strcmp(expr->text, "read") && !is_stacked(expr))
         for (int a = 0; a < expr->nargs; a++) {
             const fv_argument *argument = &expr->args[a];
             bool        is_file = argument->name ? !strcmp(argument->name, "file") : a == 0;

@@ -294,17 +294,31 @@ static fv_status choose_item(builder *b, call *c, fv_error *error) {
     return FV_OK;
 }
 
-/* read of a table file is another operator, since tables are made another way than images. */
-static void choose_reader(builder *b, call *c) {
-    const char            *file = *(const char *const *)((char *)c->params + fv_params_find(c->op, "file")->offset);
-    const char            *path = *(const char *const *)((char *)c->params + fv_params_find(c->op, "path")->offset);
-    const fv_table_format *format = fv_table_format_for(file);
-    if (!format || !format->open) return;
-    c->op = fv_op_find("read_table");
+static const char **text_of(call *c, const char *name) {
+    return (const char **)((char *)c->params + fv_params_find(c->op, name)->offset);
+}
+
+/* The call becomes one of another operator, whose parameter `option` takes over a text. */
+static void become(builder *b, call *c, const char *name, const char *option, const char *text) {
+    const char *file = *text_of(c, "file");
+    c->op = fv_op_find(name);
     c->params = fv_arena_alloc(&b->graph->arena, c->op->params_size + 1);
     fv_params_default(c->op, c->params);
-    *(const char **)((char *)c->params + fv_params_find(c->op, "file")->offset) = file;
-    *(const char **)((char *)c->params + fv_params_find(c->op, "table")->offset) = path;
+    *text_of(c, "file") = file;
+    *text_of(c, option) = text;
+}
+
+static bool is_stacked(call *c) { return *text_of(c, "stack") && **text_of(c, "stack"); }
+
+/* read of a table file or of slices is another operator, since these are made another way than a single image. */
+static void choose_reader(builder *b, call *c) {
+    const fv_table_format *format = fv_table_format_for(*text_of(c, "file"));
+    const char            *path = *text_of(c, "path");
+    if (is_stacked(c)) {
+        become(b, c, "read_stack", "stack", *text_of(c, "stack"));
+        *text_of(c, "path") = path;
+    } else if (format && format->open)
+        become(b, c, "read_table", "table", path);
 }
 
 /* array("name") is the bound array itself. */
@@ -348,7 +362,7 @@ APART static value finish_call(builder *b, call *c) {
     if (c->op->expands) return expand(b, c);
     if (fold(b, c, &result)) return result;
     bool of_file = !strcmp(c->op->name, "read");
-    if (of_file && choose_item(b, c, &error) != FV_OK) return from_error(b, c->expr->span, c->op, &error);
+    if (of_file && !is_stacked(c) && choose_item(b, c, &error) != FV_OK) return from_error(b, c->expr->span, c->op, &error);
     if (of_file) choose_reader(b, c);
     fv_node *node;
     if (fv_graph_call(b->graph, c->op, c->params, c->inputs, c->expr->span, &node, &error) == FV_OK) return node_value(node);

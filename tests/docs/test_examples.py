@@ -47,7 +47,7 @@ def check_document(path, folder):
                 run("run", "-q", file.name, folder=folder)
         elif language == "console":
             for line in text.splitlines():
-                if line.startswith("$ fovea "):
+                if line.startswith(("$ fovea ", "$ printf ")):
                     count += 1
                     done = subprocess.run(["/bin/sh", "-c", line[2:].replace("fovea", FOVEA, 1)], cwd=folder,
                                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

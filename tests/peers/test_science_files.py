@@ -185,4 +185,27 @@ def raw_files_go_in_and_out(folder):
     assert "shape = [" in failed.stderr, failed.stderr
 
 
+@test
+def a_folder_of_slices_is_one_volume(folder):
+    tifffile, image_module = peer("tifffile"), peer("PIL.Image").Image
+    slices = volume("uint16", (12, 40, 30))
+    for number, plane in enumerate(slices):  # numbers without zeros in front: 2 comes before 10
+        tifffile.imwrite(os.path.join(folder, f"s{number + 1}.tif"), plane, compression="zlib" if number % 2 else None)
+    run("run", "-q", "-e", 'read("s*.tif", stack = "z") |> write("all.npy")', folder=folder)
+    assert np.array_equal(np.load(os.path.join(folder, "all.npy")), slices)
+    convert(folder, "s*.tif", "part.npy", "--stack", "z", "--region", "3:11,5:20,::3")
+    assert np.array_equal(np.load(os.path.join(folder, "part.npy")), slices[3:11, 5:20, ::3])
+    colour = volume("uint8", (3, 20, 30, 3))
+    for number, plane in enumerate(colour):
+        image_module.fromarray(plane).save(os.path.join(folder, f"c{number}.png"))
+    run("run", "-q", "-e", 'read("c*.png", stack = "t") |> write("colour.npy")', folder=folder)
+    assert np.array_equal(np.load(os.path.join(folder, "colour.npy")), colour)
+    tifffile.imwrite(os.path.join(folder, "s7.tif"), slices[0][:30])
+    failed = run("run", "-q", "-e", 'read("s*.tif", stack = "z") |> write("bad.npy")', folder=folder, code=None)
+    assert failed.returncode and "s7.tif has another shape or type than s1.tif" in failed.stderr, failed.stderr
+    assert not os.path.exists(os.path.join(folder, "bad.npy"))
+    failed = run("run", "-q", "-e", 'read("none*.tif", stack = "z") |> write("bad.npy")', folder=folder, code=2)
+    assert 'no file matches "none*.tif"' in failed.stderr, failed.stderr
+
+
 main()

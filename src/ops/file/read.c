@@ -7,6 +7,7 @@ typedef struct {
     const char     *file;
     const char     *path;
     const char     *axes;
+    const char     *stack;
     fv_numbers      shape;
     fv_dtype_choice dtype;
     int64_t         offset;
@@ -17,6 +18,8 @@ static const fv_param params[] = {
     FV_PARAM(read_params, path, .def = "", .doc = "dataset inside the file, for formats that hold several"),
     FV_PARAM(read_params, axes, .def = "",
              .doc = "names of the axes, slowest first, where the file says none or others: \"angle z x\""),
+    FV_PARAM(read_params, stack, .def = "",
+             .doc = "with a pattern: the files are slices of one image, along an axis of this name, and no collection"),
     FV_PARAM(read_params, shape, .def = "", .min = 1, .max = 1e15, .unit = "px",
              .doc = "size of each axis, slowest first, of files without a header (.raw)"),
     FV_PARAM(read_params, dtype, .def = "", .doc = "element type of files without a header, as \"uint16\""),
