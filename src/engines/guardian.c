@@ -1,6 +1,6 @@
 /* Guardians. */
 #include "engines/guardian.h"
-#include "store/host.h"
+#include "base/host.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

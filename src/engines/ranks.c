@@ -26,7 +26,7 @@ static int share_of_cores(const fv_ranks *ranks) {
 static void introduce(fv_ranks *ranks) {
     const fv_host *host = fv_host_self();
     fv_rank        self = { .boot = host->boot, .space = host->space, .pid = getpid(), .cores = fv_default_workers(),
-                            .start = fv_process_start() };
+                            .start = fv_process_start(getpid()) };
     snprintf(self.host, sizeof self.host, "%s", host->name);
     ranks->all = fv_calloc((size_t)ranks->size * sizeof *ranks->all);
     ranks->mpi->allgather(&self, ranks->all, sizeof self);

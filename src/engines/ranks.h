@@ -4,7 +4,7 @@
 
 #include "engines/mpi_plugin.h"
 #include "record/record.h"
-#include "store/host.h"
+#include "base/host.h"
 
 typedef struct fv_rank { /* what every rank tells the others at the start; plain bytes */
     char     host[65];

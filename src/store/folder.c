@@ -5,7 +5,7 @@
  * they were not used for a day.
  */
 #include "base/file.h"
-#include "store/host.h"
+#include "base/host.h"
 #include "store/parts.h"
 #include <dirent.h>
 #include <errno.h>

@@ -11,7 +11,7 @@
  */
 #include "store/lease.h"
 #include "base/file.h"
-#include "store/host.h"
+#include "base/host.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -120,7 +120,7 @@ static fv_status become_owner(fv_error *error) {
     strftime(since, sizeof since, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now.tv_sec, &utc));
     fv_hasher_init(&hasher);
     fv_hasher_int(&hasher, (int64_t)fv_host_self()->boot.low);
-    fv_hasher_int(&hasher, fv_process_start());
+    fv_hasher_int(&hasher, fv_process_start(getpid()));
     fv_hasher_int(&hasher, (int64_t)now.tv_sec * 1000000000 + now.tv_nsec);
     fv_hasher_int(&hasher, getpid());
     token = fv_hasher_finish(&hasher);
@@ -158,7 +158,8 @@ static int write_owner(int fd) {
     fv_hash_format(host->boot, boot);
     int n = snprintf(text, sizeof text,
                      "fovea-lease %020llu\ntoken %s\nhost %s\nboot %s\nspace %llu\npid %d\nstart %lld\nsince %s\n", counter, own,
-                     host->name, boot, (unsigned long long)host->space, (int)getpid(), (long long)fv_process_start(), since);
+                     host->name, boot, (unsigned long long)host->space, (int)getpid(),
+                     (long long)fv_process_start(getpid()), since);
     if (pwrite(fd, text, (size_t)n, 0) != n) return errno ? errno : ENOSPC;
     return is_remote(fd) && fdatasync(fd) ? errno : 0;
 }

@@ -1,7 +1,7 @@
 /* Appending to a writer's pack and log. */
 #include "store/pack.h"
 #include "base/file.h"
-#include "store/host.h"
+#include "base/host.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Host, boot and process identity from /proc. */
-#include "store/host.h"
+#include "base/host.h"
 #include "base/file.h"
 #include <errno.h>
 #include <pthread.h>
@@ -67,9 +67,9 @@ fv_alive fv_process_alive(int pid, int64_t start) {
     return ended ? FV_DEAD : FV_ALIVE;
 }
 
-int64_t fv_process_start(void) {
+int64_t fv_process_start(int pid) {
     char    state;
     long    threads;
     int64_t start;
-    return read_stat(getpid(), &state, &threads, &start) ? start : 0;
+    return read_stat(pid, &state, &threads, &start) ? start : 0;
 }

@@ -16,6 +16,6 @@ const fv_host *fv_host_self(void);
 typedef enum fv_alive { FV_DEAD, FV_ALIVE, FV_ALIVE_UNKNOWN } fv_alive;
 /* Whether the process still runs that had this id and started then (clock ticks since boot); of this host and space only. */
 fv_alive fv_process_alive(int pid, int64_t start);
-int64_t  fv_process_start(void); /* of this process */
+int64_t  fv_process_start(int pid); /* 0: not known */
 
 #endif
