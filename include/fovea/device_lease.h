@@ -1,0 +1,50 @@
+/* A device of this node, leased from the node's scheduler (`fovea devices serve`). Plain C without other libraries, for programs
+ * that have nothing else to do with Fovea: link with -lfovea-devices.
+ *
+ *     fv_device_lease lease;
+ *     if (fv_device_lease_take(NULL, (int64_t)2 << 30, -1, &lease)) {
+ *         ... use device lease.index ...
+ *         fv_device_lease_return(&lease);
+ *     } else
+ *         fprintf(stderr, "%s\n", lease.message);
+ *
+ * A process that dies gives its leases back by dying. Not for several threads on one lease.
+ */
+#ifndef FOVEA_DEVICE_LEASE_H
+#define FOVEA_DEVICE_LEASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct fv_device_lease {
+    int      index;        /* of the device, from 0, in the scheduler's order */
+    int64_t  memory;       /* bytes that may be used */
+    char     name[64];     /* of the device */
+    char     message[256]; /* why there is none */
+    uint64_t ticket;
+    int      connection;
+    char     socket[108];
+} fv_device_lease;
+
+/* Where the scheduler listens: FOVEA_DEVICES, else the node's (/run/fovea/devices.sock) if there is one, else the user's own. */
+void fv_device_socket(char path[108]);
+
+/* Waits for a device with so much memory, at most so many seconds (below 0: for ever). False: lease->message says why. A socket
+ * of NULL is the usual one. */
+bool fv_device_lease_take(const char *socket, int64_t memory, double seconds, fv_device_lease *lease);
+/* Also after the scheduler was restarted. */
+void fv_device_lease_return(fv_device_lease *lease);
+
+/* Sends one line, as "status" or "policy best-fit", and reads the line that answers it. False: answer says why. */
+bool fv_device_ask(const char *socket, const char *line, char *answer, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

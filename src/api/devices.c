@@ -1,0 +1,57 @@
+/* The service of devices, from words that a user writes. */
+#include "devices/device_service.h"
+#include <fovea/device_lease.h>
+#include <fovea/devices.h>
+#include <stdlib.h>
+
+/* NAME:MEMORY[:SPEED]; the name may hold colons. */
+static fv_status read_device(const char *text, int64_t most, fv_broker_device *device, fv_error *error) {
+    char  *copy = fv_strdup(text), *end;
+    char  *last = strrchr(copy, ':'), *before = NULL;
+    double speed = last ? strtod(last + 1, &end) : 0;
+    *device = (fv_broker_device){ .speed = 1, .most = (int)most };
+    if (last && end > last + 1 && !*end && speed > 0) { /* perhaps a speed: then the memory stands before it */
+        *last = 0;
+        before = strrchr(copy, ':');
+        if (before && fv_size_parse(before + 1, &device->memory)) device->speed = speed;
+        else *last = ':';
+    }
+    char *memory = device->memory ? before : last;
+    bool  good = memory && memory > copy && (device->memory || fv_size_parse(memory + 1, &device->memory)) && device->memory > 0;
+    if (good) {
+        *memory = 0;
+        good = strlen(copy) < sizeof device->name;
+        if (good) memcpy(device->name, copy, strlen(copy) + 1);
+    }
+    free(copy);
+    return good ? FV_OK
+                : fv_fail(error, FV_ERROR_INPUT, "device %s: expected NAME:MEMORY or NAME:MEMORY:SPEED, as a100:40G:3", text);
+}
+
+typedef struct call { const fv_devices_options *options; const char *socket; } call;
+
+static void ready(void *context) {
+    const call *c = context;
+    if (c->options->ready) c->options->ready(c->options->context, c->socket);
+}
+
+fv_status fv_devices_serve(const fv_devices_options *o, fv_error *error) {
+    char                      usual[108];
+    fv_device_service_options s = { .socket = o->socket, .record = o->record, .policy = FV_POLICY_BEST_FIT, .seed = 1,
+                                    .ndevices = o->ndevices, .most_waiting = (int)o->most_waiting,
+                                    .most_waiting_user = (int)o->most_waiting_user, .stop = o->stop, .ready = ready };
+    if (o->ndevices < 1) return fv_fail(error, FV_ERROR_INPUT, "there is no device to give out; name them, as --device a100:40G");
+    if (o->policy && !fv_policy_find(o->policy, &s.policy))
+        return fv_fail(error, FV_ERROR_INPUT, "policy %s: must be random, round-robin, least-processes or best-fit", o->policy);
+    fv_device_socket(usual);
+    if (!s.socket) s.socket = usual;
+    call c = { o, s.socket };
+    s.context = &c;
+    fv_broker_device *devices = fv_calloc((size_t)o->ndevices * sizeof *devices);
+    fv_status         status = FV_OK;
+    for (int d = 0; d < o->ndevices && status == FV_OK; d++) status = read_device(o->devices[d], o->most, &devices[d], error);
+    s.devices = devices;
+    if (status == FV_OK) status = fv_device_service_run(&s, error);
+    free(devices);
+    return status;
+}

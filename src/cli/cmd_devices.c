@@ -1,0 +1,214 @@
+/* fovea devices: the devices of this node, shared among programs. */
+#include "cli.h"
+#include "pipeline_options.h"
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <fovea/device_lease.h>
+#include <fovea/devices.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct {
+    const char *socket, *record, *policy;
+    fv_texts    device;
+    int64_t     most, waiting, waiting_user;
+    fv_size     memory;
+    double      wait;
+    bool        json;
+} devices_options;
+
+static const fv_option options[] = {
+    FV_OPTION(devices_options, socket, .argument = "FILE", .doc = "where the scheduler listens; FOVEA_DEVICES if left out"),
+    FV_OPTION(devices_options, device, .argument = "NAME:MEMORY[:SPEED]",
+              .doc = "serve: a device, as a100:40G:3; may be repeated"),
+    FV_OPTION(devices_options, policy, .choices = "random|round-robin|least-processes|best-fit",
+              .doc = "serve: which device a task gets; best-fit if left out"),
+    FV_OPTION(devices_options, most, .min = 1, .max = 1e6, .argument = "N",
+              .doc = "serve: tasks of a device at once; as many as its memory holds if left out"),
+    FV_OPTION(devices_options, waiting, .min = 1, .max = 1e6, .argument = "N", .doc = "serve: most requests that wait"),
+    FV_OPTION(devices_options, waiting_user, .min = 1, .max = 1e6, .argument = "N", .doc = "serve: the same, of one user"),
+    FV_OPTION(devices_options, record, .argument = "FILE",
+              .doc = "serve: where all leases are recorded; SOCKET.record if left out"),
+    FV_OPTION(devices_options, memory, .doc = "lease: what the command needs on the device, as 2G"),
+    FV_OPTION(devices_options, wait, .min = -1, .max = 1e9, .def = "-1", .argument = "SECONDS",
+              .doc = "lease: give up after so long; -1: never"),
+    FV_OPTION(devices_options, json, .doc = "print JSON"),
+    FV_OPTION_END,
+};
+
+static volatile int stopped;
+static void         stop(int number) {
+    (void)number;
+    stopped = 1;
+}
+
+static int refuse(const char *why) {
+    fv_complain("devices", "%s", why);
+    return FV_EXIT_REFUSED;
+}
+
+/* ---------------------------------------------------------------- serve */
+
+static void ready(void *context, const char *socket) {
+    (void)context;
+    fprintf(stderr, "fovea: devices are given out at %s\n", socket);
+}
+
+static int serve(const devices_options *o) {
+    struct sigaction   action = { .sa_handler = stop };
+    fv_error           error = { 0 };
+    fv_devices_options how = { .socket = o->socket, .record = o->record, .policy = o->policy, .devices = o->device.items,
+                               .ndevices = o->device.count, .most = o->most, .most_waiting = o->waiting,
+                               .most_waiting_user = o->waiting_user, .stop = &stopped, .ready = ready };
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    fv_status status = fv_devices_serve(&how, &error);
+    return status == FV_OK ? FV_EXIT_WELL : fv_explain("devices", NULL, status, &error);
+}
+
+/* ---------------------------------------------------------------- looking */
+
+static void show_device(const cJSON *d) {
+    double memory = cJSON_GetObjectItemCaseSensitive(d, "memory")->valuedouble;
+    double used = cJSON_GetObjectItemCaseSensitive(d, "used")->valuedouble;
+    char   bar[21];
+    int    filled = memory > 0 ? (int)(20 * used / memory + 0.5) : 0;
+    for (int i = 0; i < 20; i++) bar[i] = i < filled ? '#' : '.';
+    bar[20] = 0;
+    printf("%-24s %s %7.1f of %.1f GiB, %d tasks now, %.0f in all\n", cJSON_GetObjectItemCaseSensitive(d, "name")->valuestring,
+           bar, used / (1 << 30), memory / (1 << 30), cJSON_GetObjectItemCaseSensitive(d, "tasks")->valueint,
+           cJSON_GetObjectItemCaseSensitive(d, "served")->valuedouble);
+}
+
+static int show(const devices_options *o, int *lines) {
+    enum { ROOM = 1 << 20 };
+    char *text = malloc(ROOM);
+    if (!text) abort();
+    bool   good = fv_device_ask(o->socket, "status", text, ROOM);
+    cJSON *root = good && !o->json ? cJSON_Parse(text) : NULL;
+    int    status = good ? FV_EXIT_WELL : refuse(text);
+    if (good && o->json) puts(text);
+    if (root) {
+        const cJSON *d, *devices = cJSON_GetObjectItemCaseSensitive(root, "devices");
+        cJSON_ArrayForEach(d, devices) show_device(d);
+        printf("policy %s, %d waiting\n", cJSON_GetObjectItemCaseSensitive(root, "policy")->valuestring,
+               cJSON_GetObjectItemCaseSensitive(root, "waiting")->valueint);
+        *lines = cJSON_GetArraySize(devices) + 1;
+    }
+    cJSON_Delete(root);
+    free(text);
+    return status;
+}
+
+static int watch(const devices_options *o) {
+    struct sigaction action = { .sa_handler = stop };
+    int              status = FV_EXIT_WELL, lines = 0;
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    for (bool first = true; !stopped && status == FV_EXIT_WELL; first = false) {
+        if (!first && isatty(STDOUT_FILENO)) printf("\033[%dA", lines);
+        status = show(o, &lines);
+        fflush(stdout);
+        nanosleep(&(struct timespec){ .tv_nsec = 500000000 }, NULL);
+    }
+    return status;
+}
+
+static int set_policy(const devices_options *o, const char *name) {
+    char line[128], answer[512];
+    snprintf(line, sizeof line, "policy %s", name);
+    return fv_device_ask(o->socket, line, answer, sizeof answer) ? FV_EXIT_WELL : refuse(answer);
+}
+
+/* ---------------------------------------------------------------- lease */
+
+/* Sets a variable to the number of a device. Where it lists those that a job was given ("2,5"), to one of these. */
+static void name_device(const char *variable, int index) {
+    const char *given = getenv(variable);
+    char        number[64];
+    snprintf(number, sizeof number, "%d", index);
+    for (int i = 0; given && i < index; i++) given = strchr(given, ',') ? strchr(given, ',') + 1 : NULL;
+    if (given && *given) snprintf(number, sizeof number, "%.*s", (int)strcspn(given, ","), given);
+    setenv(variable, number, 1);
+}
+
+/* What the usual runtimes look at. */
+static void name_devices(int index) {
+    static const char *const names[] = { "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES" };
+    char                     number[16];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) name_device(names[i], index);
+    snprintf(number, sizeof number, "%d", index);
+    setenv("FOVEA_DEVICE", number, 1);
+}
+
+static int run_with(const fv_device_lease *lease, char **command) {
+    signal(SIGINT, SIG_IGN); /* the command decides */
+    pid_t child = fork();
+    if (child < 0) return refuse("cannot start a process");
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* without us nobody would have the device leased */
+        signal(SIGINT, SIG_DFL);
+        name_devices(lease->index);
+        execvp(command[0], command);
+        fv_complain("devices", "cannot run %s: %s", command[0], strerror(errno));
+        _exit(127);
+    }
+    int state;
+    while (waitpid(child, &state, 0) < 0 && errno == EINTR) {}
+    return WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
+}
+
+static int lease(const devices_options *o, int count, char **command) {
+    fv_device_lease l;
+    char          **words = calloc((size_t)count + 1, sizeof *words);
+    if (!words) abort();
+    if (count) memcpy(words, command, (size_t)count * sizeof *words);
+    int status = FV_EXIT_REFUSED;
+    if (!count) refuse("lease needs a command, as `fovea devices lease --memory 2G -- ./train`");
+    else if (!fv_device_lease_take(o->socket, o->memory.bytes, o->wait, &l)) refuse(l.message);
+    else {
+        status = run_with(&l, words);
+        fv_device_lease_return(&l);
+    }
+    free(words);
+    return status;
+}
+
+static int run(const void *options_, int nargs, char **args) {
+    const devices_options *o = options_;
+    const char            *what = nargs ? args[0] : "list";
+    int                    lines;
+    if (!strcmp(what, "lease")) return lease(o, nargs - 1, args + 1);
+    if (!strcmp(what, "policy") && nargs == 2) return set_policy(o, args[1]);
+    if (nargs > 1) return refuse("too many words; `fovea devices --help` shows which there are");
+    if (!strcmp(what, "list")) return show(o, &lines);
+    if (!strcmp(what, "serve")) return serve(o);
+    if (!strcmp(what, "watch")) return watch(o);
+    fv_complain("devices", "%s is none of list, serve, watch, policy NAME, lease -- COMMAND", what);
+    return FV_EXIT_REFUSED;
+}
+
+const fv_command fv_cmd_devices = {
+    .name = "devices",
+    .brief = "share the devices of this node among programs",
+    .usage = "[list | serve | watch | policy NAME | lease -- COMMAND...]",
+    .least = 0,
+    .most = -1,
+    .doc = "`serve` gives out devices to any number of programs: a task asks with the memory it needs and gets a device or "
+           "waits; who dies gives its device back at once, and the scheduler may be restarted while devices are out. Users are "
+           "served in turn.\n"
+           "`lease` runs a command with a device, whose number it finds in CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES and "
+           "FOVEA_DEVICE; other programs use <fovea/device_lease.h>. `watch` shows who is busy, `policy` changes how devices are "
+           "chosen.",
+    .examples = "fovea devices serve --device card0:40G --device card1:40G\nfovea devices lease --memory 2G -- ./train\n"
+                "fovea devices policy least-processes\nfovea devices watch",
+    .options = options,
+    .options_size = sizeof(devices_options),
+    .run = run,
+};
