@@ -208,7 +208,8 @@ TEST(twenty_random_kills_of_a_long_job_repeat_no_committed_task) {
     double     whole = fv_now() - began;
     fv_hash    expected = hash_output(reference, "smooth.npy");
     uint64_t   state = 99;
-    int        kills = 0, midway = 0, committed = 0, repeated = 0, jobs = 0;
+    double     slower = 1;
+    int        kills = 0, early = 0, committed = 0, repeated = 0, jobs = 0;
     while (kills < 20 && jobs < 20) { /* the machine may be faster than it was just now: then another job is killed as well */
         char      *name = fv_sprintf("long-%d", jobs++);
         char      *folder = fresh_folder(name);
@@ -216,15 +217,17 @@ TEST(twenty_random_kills_of_a_long_job_repeat_no_committed_task) {
         int        code = 1;
         while (code != 0) {
             pid_t  pid = start(folder, job, NULL, more);
-            double wait = whole / 32 * (0.6 + 0.8 * (double)(test_random(&state) >> 11) * 0x1p-53);
+            double wait = slower * whole / 32 * (0.6 + 0.8 * (double)(test_random(&state) >> 11) * 0x1p-53);
             if (kills < 20) usleep((useconds_t)(wait * 1e6));
             if (kills < 20) kill(pid, SIGKILL);
             code = finish(pid);
             if (code == 0) break;
-            CHECK(kills < 20);
-            kills++;
-            CHECK(count_runs(folder, &d));
-            midway += note_committed(folder, &d) > 0;
+            CHECK(kills < 20 && early < 50);
+            bool counted = count_runs(folder, &d);
+            bool midway = counted && note_committed(folder, &d) > 0;
+            kills += midway;
+            early += !midway; /* nothing was committed: the machine is slower than it was, and later kills come later */
+            slower *= midway ? 1 : 1.3;
             fv_hash found = hash_output(folder, "smooth.npy"); /* absent, or whole */
             CHECK(is_zero(found) || fv_hash_equal(found, expected));
         }
@@ -239,11 +242,10 @@ TEST(twenty_random_kills_of_a_long_job_repeat_no_committed_task) {
         free(folder);
         free(name);
     }
-    fprintf(stderr, "job of %.1f s: %d kills in %d jobs, %d with committed work, %d tasks committed early, %d repeated\n",
-            whole, kills, jobs, midway, committed, repeated);
+    fprintf(stderr, "job of %.1f s: %d kills in %d jobs after some work was committed, %d before; %d tasks committed early, %d "
+            "repeated\n", whole, kills, jobs, early, committed, repeated);
     CHECK_INT(repeated, 0);
     CHECK_INT(kills, 20);
-    CHECK(midway >= 15);
     free(reference);
 }
 
