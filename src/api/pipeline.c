@@ -220,10 +220,10 @@ fv_status fv_work(const char *run_folder, const fv_work_options *work, const fv_
                               .finish = work->finish,
                               .place = work->place,
                               .places = work->places,
-                              .order = order_named(work->order),
                               .level = work->level };
     if (!work->alone) settings.engine = "threads"; /* whoever has started it: workers that claim need no ranks */
     settings.fresh = false;
+    settings.order = order_named(work->order);
     *result = fv_calloc(sizeof **result);
     fv_status status = fv_run_share(&share, work->alone, &settings, &(*result)->run, error);
     complete_result(*result);

@@ -90,9 +90,7 @@ bool fv_claims_are_finished(const char *run_folder) {
 int64_t fv_claims_batch(int64_t count) { return FV_MIN(FV_MAX(count / BATCHES, 1), LARGEST); }
 
 int64_t fv_claims_first(const fv_claims *c, int64_t nbatches) {
-    return c->share.places > 1 && c->share.order == FV_ORDER_MEMORY
-               ? nbatches * (c->share.place % c->share.places) / c->share.places
-               : 0;
+    return c->share.places > 1 ? nbatches * (c->share.place % c->share.places) / c->share.places : 0;
 }
 
 /* ---------------------------------------------------------------- strikes */

@@ -19,12 +19,6 @@
 #include "store/store.h"
 #include <pthread.h>
 
-typedef enum fv_order {
-    FV_ORDER_MEMORY,  /* as it comes; what does not fit into memory is passed by what does */
-    FV_ORDER_FIFO,    /* as it comes, and nothing passes anything */
-    FV_ORDER_LONGEST, /* the longest first, by the plan's work or the size of files */
-} fv_order;
-
 /* What one process does of a run. */
 typedef struct fv_share {
     const char *run_folder;
@@ -33,7 +27,6 @@ typedef struct fv_share {
     bool        wait;          /* until others have done what they claim; otherwise leaves when there is nothing to take */
     bool        finish;        /* checks all, gathers tables, builds the record */
     int         place, places; /* where to begin, so that equals meet rarely: place of places */
-    fv_order    order;         /* what to take first */
     int         level;         /* number of earlier tries: strikes that work may have */
 } fv_share;
 

@@ -23,6 +23,12 @@ typedef struct fv_progress {
     double  seconds;
 } fv_progress;
 
+typedef enum fv_order {
+    FV_ORDER_MEMORY,  /* as it comes; what does not fit into memory is passed by what does */
+    FV_ORDER_FIFO,    /* as it comes, and nothing passes anything */
+    FV_ORDER_LONGEST, /* the longest first, by the plan's work or the size of files */
+} fv_order;
+
 typedef struct fv_run_settings {
     const char *engine;   /* NULL: mpi in a rank of several, else threads */
     int         workers;  /* 0: all cores */
@@ -32,6 +38,7 @@ typedef struct fv_run_settings {
     double      patience; /* seconds of a worker's work that a kill may cost; 0: 2.5 */
     int64_t     disk;     /* budget of kept intermediates; 0: a tenth of what is free */
     int         poison;   /* -1: off */
+    fv_order    order;    /* what to take first */
     const struct fv_share *share; /* what to do of a run that others work on too; NULL: all of it, alone */
     /* Of engine mpi: ranks on this host, which share its memory; what was asked for: threads of a rank, memory of a host. */
     int         ranks, ranks_workers;

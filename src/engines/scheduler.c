@@ -193,7 +193,7 @@ static fv_status open_item(fv_scheduler *s, fv_item *item, fv_error *error) {
         }
     FV_TRY(begin_sinks_alone(s, item, error));
     find_needed(item);
-    if (s->share) item->order = fv__shared_order(s, item);
+    item->order = fv__stage_order(s, item);
     return FV_OK;
 }
 
@@ -271,7 +271,9 @@ static bool next_item(fv_scheduler *s, fv_item *item) {
     if (s->nopen >= s->most_open) return false;
     if (s->claims) return fv__shared_item(s, item);
     if (s->next_item >= s->context->bindings->nitems) return false;
-    item->number = s->next_item++;
+    if (s->next_item == 0) s->order = fv__item_order(s, 1);
+    item->number = s->order ? s->order[s->next_item] : s->next_item;
+    s->next_item++;
     return true;
 }
 
@@ -280,7 +282,7 @@ static bool items_over(const fv_scheduler *s) {
 }
 
 static bool find_open(fv_scheduler *s, int place, bool help, fv_job *job) {
-    bool fifo = s->share && s->share->order == FV_ORDER_FIFO;
+    bool fifo = s->settings->order == FV_ORDER_FIFO;
     for (fv_item *item = s->items; item; item = item->next) {
         if (!item->ready || item->failed || item->closing) continue;
         for (int k = 0; k < item->instance->plan->nstages; k++) {
@@ -295,7 +297,7 @@ static bool find_job(fv_scheduler *s, int place, bool ahead, fv_job *job) {
     if (s->alone || (s->quiet && s->out > 0)) return false;
     s->quiet = s->full = false;
     if (find_open(s, place, s->nplaces == 1, job)) return true;
-    if (s->full && s->share && s->share->order == FV_ORDER_FIFO) return false;
+    if (s->full && s->settings->order == FV_ORDER_FIFO) return false;
     fv_item next = { .home = place };
     if (!next_item(s, &next)) return s->nplaces > 1 && !ahead && find_open(s, place, true, job);
     fv_item *item = fv_calloc(sizeof *item), **last = &s->items;

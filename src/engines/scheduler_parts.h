@@ -79,7 +79,7 @@ struct fv_scheduler {
     bool           others, batch_over;
     double         again, settled;
     fv_item       *suspect;      /* open, alone */
-    int64_t       *order; /* of batches of items; NULL: as they come */
+    int64_t       *order; /* of batches of items, of items where nothing is claimed; NULL: as they come */
     bool           full;  /* something did not fit into memory since the last job was handed out */
     bool           alone, quiet; /* a job that must be alone is out; one waits until nothing is out */
 };
@@ -96,7 +96,9 @@ bool fv__shared_job(fv_scheduler *scheduler, fv_item *item, int stage, fv_job *j
 /* Fills number, claim and strikes of the next item to open; false: none now. */
 bool fv__shared_item(fv_scheduler *scheduler, fv_item *next);
 /* The order in which to look for work in the stages of an item (owned by the item); NULL: as they come. */
-int *fv__shared_order(const fv_scheduler *scheduler, const fv_item *item);
+int *fv__stage_order(const fv_scheduler *scheduler, const fv_item *item);
+/* The order of batches of so many items, by the size of their files (the caller frees); NULL: as they come. */
+int64_t *fv__item_order(const fv_scheduler *scheduler, int64_t size);
 /* Whether no item will come any more. */
 bool fv__shared_items_over(const fv_scheduler *scheduler);
 /* Whether nothing is left that this process will do for the item. */

@@ -17,6 +17,11 @@ bool fv__tasks_shared(const fv_scheduler *s) { return s->claims && !s->context->
 
 static int64_t batches(int64_t count) { return (count + fv_claims_batch(count) - 1) / fv_claims_batch(count); }
 
+/* Where this process begins: equals meet rarely, unless what comes first is what matters. */
+static int64_t first_batch(const fv_scheduler *s, int64_t nbatches) {
+    return s->settings->order == FV_ORDER_MEMORY ? fv_claims_first(s->claims, nbatches) : 0;
+}
+
 /* ---------------------------------------------------------------- a stage of a shared item */
 
 static void fail_item(fv_scheduler *s, fv_item *item, int stage, int64_t task) {
@@ -74,7 +79,7 @@ static bool next_task(fv_scheduler *s, fv_item *item, int index, fv_job *job) {
         if (state->claim) fv_claim_leave(s->claims, state->claim);
         state->claim = NULL;
         if (state->walked == nbatches || item->failed) return false;
-        int64_t batch = (fv_claims_first(s->claims, nbatches) + state->walked++) % nbatches;
+        int64_t batch = (first_batch(s, nbatches) + state->walked++) % nbatches;
         int64_t from = batch * size, to = FV_MIN(from + size, state->limit);
         if (batch_done(item, stage, from, to)) continue;
         state->claim = fv_claims_take(s->claims, index, batch);
@@ -207,9 +212,9 @@ static int heaviest(const void *a, const void *b) {
     return x->weight != y->weight ? (x->weight < y->weight ? 1 : -1) : x->index < y->index ? -1 : x->index > y->index;
 }
 
-int *fv__shared_order(const fv_scheduler *s, const fv_item *item) {
+int *fv__stage_order(const fv_scheduler *s, const fv_item *item) {
     const fv_plan *plan = item->instance->plan;
-    if (s->share->order != FV_ORDER_LONGEST) return NULL;
+    if (s->settings->order != FV_ORDER_LONGEST) return NULL;
     ranked *stages = fv_calloc((size_t)(plan->nstages + 1) * sizeof *stages);
     int    *order = fv_calloc((size_t)(plan->nstages + 1) * sizeof *order);
     for (int k = 0; k < plan->nstages; k++)
@@ -220,11 +225,10 @@ int *fv__shared_order(const fv_scheduler *s, const fv_item *item) {
     return order;
 }
 
-/* Batches of items by the size of their files. */
-static int64_t *order_batches(const fv_scheduler *s, int64_t nbatches) {
+int64_t *fv__item_order(const fv_scheduler *s, int64_t size) {
     const fv_bindings *bindings = s->context->bindings;
-    int64_t            size = fv_claims_batch(bindings->nitems);
-    if (s->share->order != FV_ORDER_LONGEST) return NULL;
+    int64_t            nbatches = (bindings->nitems + size - 1) / size;
+    if (s->settings->order != FV_ORDER_LONGEST) return NULL;
     ranked  *batch = fv_calloc((size_t)(nbatches + 1) * sizeof *batch);
     int64_t *order = fv_calloc((size_t)(nbatches + 1) * sizeof *order);
     for (int64_t b = 0; b < nbatches; b++) batch[b].index = b;
@@ -273,7 +277,7 @@ bool fv__shared_item(fv_scheduler *s, fv_item *next) {
     if (s->suspect || fv_now() < s->again) return false;
     if (!s->taken) {
         s->taken = fv_calloc((size_t)nbatches + 1);
-        s->order = order_batches(s, nbatches);
+        s->order = fv__item_order(s, size);
     }
     for (;;) {
         if (item_of_batch(s, next)) return true;
@@ -287,7 +291,7 @@ bool fv__shared_item(fv_scheduler *s, fv_item *next) {
             return false;
         }
         if (s->walked == nbatches) return false;
-        int64_t next_batch = (fv_claims_first(s->claims, nbatches) + s->walked++) % nbatches;
+        int64_t next_batch = (first_batch(s, nbatches) + s->walked++) % nbatches;
         int64_t batch = s->order ? s->order[next_batch] : next_batch;
         bool over = fv_claims_over(s->claims, batch);
         if (s->taken[batch] || (over && !s->share->finish)) continue; /* the last process looks at everything itself */

@@ -155,13 +155,14 @@ def a_frozen_run_can_be_done_by_one_process_alone_on_any_engine(folder):
 @test
 def what_to_take_first_changes_nothing_but_the_order(folder):
     expected, _ = alone(folder, FOLDER, 9)
-    for order in ["fifo", "longest", "memory"]:
-        other = os.path.join(folder, order)
+    for order, how in [("fifo", []), ("longest", []), ("memory", []), ("fifo", ["--alone"]), ("longest", ["--alone"])]:
+        other = os.path.join(folder, order + "".join(how))
         os.mkdir(other)
         prepare(other, FOLDER, 9)
         frozen = freeze(other)
-        end(start(other, frozen, "--order", order))
-        end(start(other, frozen, "--finish"))
+        end(start(other, frozen, "--order", order, *how))
+        if not how:
+            end(start(other, frozen, "--finish"))
         assert contents(other) == expected
         with sqlite3.connect(os.path.join(other, frozen, "record.db")) as db:
             items = [row[0] for row in db.execute("select item from task group by item order by min(start)")]
