@@ -1,7 +1,8 @@
 /* What rank 1 and above do: jobs that rank 0 sends, by threads of this process, with a store of their own in the run's folder.
  *
- * The main thread alone speaks MPI. Workers take jobs from a queue and leave answers; a job waits in the queue only if rank 0
- * sends some in advance. Parts of files are synced by a thread of their own, so that nobody waits for the disk.
+ * The main thread hears letters and sends answers. Workers take jobs from a queue and leave answers; a job waits in the queue
+ * only if rank 0 sends some in advance. Parts of files are synced by a thread of their own, which says so itself when they are,
+ * so that nobody waits for the disk.
  */
 #include "engines/crew.h"
 #include "engines/guardian.h"
@@ -92,7 +93,7 @@ static void close_old(follower *f) {
     }
 }
 
-/* Mutex held, released while an item is opened: the other jobs of it wait, since the letter is taken only afterwards. */
+/* Mutex held. What is found becomes the first, as the one used last. */
 static open_item *find_item(follower *f, int64_t number) {
     for (open_item **i = &f->items; *i; i = &(*i)->next)
         if ((*i)->instance->item == number) {

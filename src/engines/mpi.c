@@ -23,7 +23,6 @@
 #define WORK_AHEAD 10e-3   /* seconds of short tasks that a rank has in advance: other processes may hold up ours for so long */
 #define LEAST_TASK 5e-6    /* seconds that any task takes */
 #define LONG_TASK 50e-3    /* of such, none */
-#define SILENCE 60.0       /* seconds after which a rank elsewhere counts as lost */
 #define LAST_SECONDS 10.0  /* that tasks have to end after a request to stop */
 
 typedef struct sent {
@@ -38,7 +37,7 @@ typedef struct other { /* a rank that is not ours */
     bool    ready, closed, dead;
     sent   *tickets; /* room grows with what was in use at once */
     int     out, capacity, unused; /* unused: first free ticket; -1: none */
-    double  heard, task_seconds; /* of a task, smoothed; 0: not known yet */
+    double  task_seconds; /* of a task, smoothed; 0: not known yet */
 } other;
 
 typedef struct errand { /* for the thread that may touch files */
@@ -247,7 +246,6 @@ static bool hear(leader *l) {
     const uint8_t  *at = letter + sizeof(fv_letter);
     other          *o = &l->others[from];
     fv_letter_ready ready;
-    o->heard = fv_now();
     if (size >= sizeof(fv_letter) + sizeof ready) memcpy(&ready, at, sizeof ready);
     switch ((fv_letter_kind)((fv_letter *)(void *)letter)->kind) {
     case FV_LETTER_DONE: take_done(l, from, at, letter + size); break;
