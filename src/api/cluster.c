@@ -18,7 +18,11 @@ static void take_number(int64_t *field, int64_t value) {
 }
 
 static fv_status make_request(const fv_cluster_options *o, fv_profile *r, fv_error *error) {
+    const char *of_pilots = o->nodes > 0 ? "--nodes" : o->mpi ? "--mpi" : o->order ? "--order" : NULL;
     *r = fv_profile_default();
+    if (of_pilots && !o->pilot)
+        return fv_fail(error, FV_ERROR_USAGE, "%s is for a pilot: add --pilot; job arrays have --array-size and --at-once",
+                       of_pilots);
     FV_TRY(fv_profile_load(r, o->profile, error));
     take_text(&r->partition, o->partition);
     take_text(&r->account, o->account);
@@ -37,6 +41,7 @@ static fv_status make_request(const fv_cluster_options *o, fv_profile *r, fv_err
     take_number(&r->at_once, o->at_once);
     if (o->minimum > 0) r->minimum = o->minimum;
     if (o->work > 0) r->work = o->work;
+    if (o->overwrite) r->overwrite = 1;
     return FV_OK;
 }
 
@@ -56,11 +61,11 @@ static void describe(const fv_submission *s, double work, bool dry, fv_bytes *ou
     fv_bytes_append(out, "", 1);
 }
 
-static fv_status write_and_submit(const char *run_folder, const fv_profile *request, bool pilot, bool overwrite, bool dry,
-                                  char **text, fv_error *error) {
+static fv_status write_and_submit(const char *run_folder, const fv_profile *request, bool pilot, bool dry, char **text,
+                                  fv_error *error) {
     fv_submission submission;
     fv_bytes      out = { 0 };
-    fv_status     status = fv_jobs_write(run_folder, request, pilot, overwrite, &submission, error);
+    fv_status     status = fv_jobs_write(run_folder, request, pilot, &submission, error);
     if (status == FV_OK && !dry) status = fv_jobs_submit(&submission, error);
     if (status == FV_OK) describe(&submission, request->work, dry, &out);
     *text = (char *)out.data;
@@ -68,14 +73,15 @@ static fv_status write_and_submit(const char *run_folder, const fv_profile *requ
     return status;
 }
 
-/* Whether the log of a job ends with a word about memory: not every site's accounting says why a job was killed. */
+/* Whether the log of a job has a word about memory: not every site's accounting says why a job was killed. */
 static bool log_tells(const fv_submission *submission, const char *name, int element) {
+    static const char *const words[] = { "oom-kill", "oom_kill", "memory limit", "at least --memory" };
     char    *path = element < 0 ? fv_sprintf("%s/%s.log", submission->folder, name)
                                 : fv_sprintf("%s/%s-%d.log", submission->folder, name, element);
     fv_bytes text = { 0 };
     bool     tells = false;
     if (fv_file_exists(path) && fv_file_read_all(path, (size_t)64 << 20, &text, NULL) == FV_OK)
-        tells = strstr((char *)text.data, "oom") || strstr((char *)text.data, "memory limit");
+        for (int i = 0; i < FV_COUNT(words); i++) tells = tells || strstr((char *)text.data, words[i]);
     fv_bytes_release(&text);
     free(path);
     return tells;
@@ -119,6 +125,7 @@ fv_status fv_cluster_submit(const char *run_folder, const fv_cluster_options *o,
     fv_profile request;
     *text = NULL;
     fv_status status = make_request(o, &request, error);
+    if (status == FV_OK && !o->dry) status = fv_slurm_there(error);
     if (status == FV_OK && !o->dry) {
         int live = live_jobs(run_folder, NULL);
         if (live)
@@ -132,7 +139,7 @@ fv_status fv_cluster_submit(const char *run_folder, const fv_cluster_options *o,
         if (fv_file_exists(claims)) status = fv_path_remove(claims, error);
         free(claims);
     }
-    if (status == FV_OK) status = write_and_submit(run_folder, &request, o->pilot, o->overwrite, o->dry, text, error);
+    if (status == FV_OK) status = write_and_submit(run_folder, &request, o->pilot, o->dry, text, error);
     fv_profile_release(&request);
     return status;
 }
@@ -168,7 +175,7 @@ fv_status fv_cluster_submit_again(const char *run_folder, char **text, fv_error 
         live_jobs(run_folder, &lacked);
         if (lacked) request.memory = 2 * largest_memory(run_folder);
         request.level++;
-        status = write_and_submit(run_folder, &request, was_pilot(run_folder), false, false, text, error);
+        status = write_and_submit(run_folder, &request, was_pilot(run_folder), false, text, error);
     }
     fv_profile_release(&request);
     return status;
@@ -176,12 +183,16 @@ fv_status fv_cluster_submit_again(const char *run_folder, char **text, fv_error 
 
 /* ---------------------------------------------------------------- finding */
 
+/* Scripts that were only written, or that Slurm refused, do not count. */
 static bool submitted(const char *folder, double *when) {
-    struct stat s;
-    char       *path = fv_sprintf("%s/slurm", folder);
-    bool        there = !stat(path, &s);
+    struct stat   s;
+    fv_submission last;
+    bool          there = fv_jobs_read(folder, 0, &last, NULL) == FV_OK;
+    char         *path = fv_sprintf("%s/jobs", last.folder);
+    there = there && !stat(path, &s);
     *when = there ? (double)s.st_mtim.tv_sec + 1e-9 * (double)s.st_mtim.tv_nsec : 0;
     free(path);
+    fv_submission_release(&last);
     return there;
 }
 
@@ -213,14 +224,25 @@ fv_status fv_cluster_find(const char *store, const char *name, char **run_folder
     return *run_folder ? FV_OK : error->code;
 }
 
-fv_status fv_cluster_cancel(const char *run_folder, fv_error *error) {
-    fv_submission last;
-    fv_status     status = fv_jobs_read(run_folder, 0, &last, error);
-    int64_t      *ids = fv_calloc((size_t)(last.njobs + 1) * sizeof *ids);
-    for (int i = 0; i < last.njobs; i++)
-        ids[i] = last.jobs[last.njobs - 1 - i].id; /* the last first: none of them starts meanwhile */
-    if (status == FV_OK) status = fv_slurm_cancel(ids, last.njobs, error);
+static fv_status cancel_jobs(const fv_submission *last, fv_error *error) {
+    int64_t *ids = fv_calloc((size_t)(last->njobs + 1) * sizeof *ids);
+    for (int i = 0; i < last->njobs; i++)
+        ids[i] = last->jobs[last->njobs - 1 - i].id; /* the last first: none of them starts meanwhile */
+    fv_status status = fv_slurm_cancel(ids, last->njobs, error);
     free(ids);
-    fv_submission_release(&last);
     return status;
+}
+
+/* Until there are no more than those that were cancelled: the job `again` may be submitting others just now. */
+fv_status fv_cluster_cancel(const char *run_folder, fv_error *error) {
+    for (int number = -1, njobs = -1;;) {
+        fv_submission last;
+        fv_status     status = fv_jobs_read(run_folder, 0, &last, error);
+        bool          same = last.number == number && last.njobs == njobs;
+        number = last.number;
+        njobs = last.njobs;
+        if (status == FV_OK && !same) status = cancel_jobs(&last, error);
+        fv_submission_release(&last);
+        if (status != FV_OK || same) return status;
+    }
 }

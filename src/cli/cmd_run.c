@@ -52,7 +52,7 @@ static int run(const void *options_, int nargs, char **args) {
     if (!o->engine || strcmp(o->engine, "slurm")) return fv_ranks_end(fv_execute_pipeline("run", pipeline, &execute));
     job j = { pipeline, { .profile = o->profile, .pilot = o->pilot, .overwrite = o->overwrite } };
     if (o->workers) { /* as many jobs, or nodes of a pilot, however little each has to do */
-        j.cluster.array = j.cluster.nodes = o->workers;
+        *(o->pilot ? &j.cluster.nodes : &j.cluster.array) = o->workers;
         j.cluster.minimum = 1e-6;
     }
     status = fv_execute_work("run", run_on_cluster, &j, pipeline, &execute);

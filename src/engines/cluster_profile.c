@@ -24,7 +24,7 @@ static const field fields[] = {
     FIELD(modules, TEXT, 0),     FIELD(setup, TEXT, 0),    FIELD(environment, TEXT, 0), FIELD(mpi, TEXT, 0),
     FIELD(order, TEXT, 0),       FIELD(cpus, WHOLE, 1),    FIELD(memory, SIZE, 1),      FIELD(nodes, WHOLE, 1),
     FIELD(array, WHOLE, 1),      FIELD(at_once, WHOLE, 0), FIELD(minimum, REAL, 0),     FIELD(work, REAL, 0),
-    FIELD(level, WHOLE, 0),
+    FIELD(level, WHOLE, 0),      FIELD(overwrite, WHOLE, 0),
 };
 
 fv_profile fv_profile_default(void) {

@@ -29,6 +29,7 @@ typedef struct fv_profile {
     int64_t     array;   /* most elements of an array */
     int64_t     at_once; /* most that run at the same time; 0: all */
     int64_t     level;   /* tries before this one */
+    int64_t     overwrite; /* 1: files that Fovea did not make are replaced */
     double      work;    /* seconds of one core that the run takes; 0: as the plan guesses */
     double      minimum; /* seconds that a job should last at least */
     fv_arena    arena;   /* owns the texts of profiles */

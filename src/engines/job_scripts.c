@@ -36,7 +36,6 @@ typedef struct script {
     const fv_submission  *submission;
     const fv_cluster_job *job;
     char                 *here, *run, *program; /* absolute */
-    bool                  overwrite;
     fv_bytes              text;
 } script;
 
@@ -132,7 +131,7 @@ static void put_worker(script *s, const char *options) {
     fv_bytes_printf(&s->text, "%s --workers %lld --memory %lldM", options, (long long)s->job->cpus,
                     (long long)(s->job->memory >> 20));
     if (s->profile->level) fv_bytes_printf(&s->text, " --level %lld", (long long)s->profile->level);
-    if (s->overwrite) fv_bytes_printf(&s->text, " --overwrite");
+    if (s->profile->overwrite) fv_bytes_printf(&s->text, " --overwrite");
 }
 
 #define PUT_TRAP                                                                                                                 \
@@ -141,11 +140,16 @@ static void put_worker(script *s, const char *options) {
 #define PUT_WAIT                                                                                                                 \
     "worker=$!\nwait $worker\nstatus=$?\n"                                                                                       \
     "if [ -n \"$told\" ]; then wait $worker; status=$?; fi # the signal ended the first wait\n"
-/* A job that is being cancelled is told to stop in the same way, but is not running any more. */
-#define PUT_AGAIN                                                                                                                \
-    "if [ $status = 99 ] || [ -n \"$told\" ]; then\n"                                                                            \
-    "    [ \"$(squeue -h -j \"$SLURM_JOB_ID\" -o %%T)\" != RUNNING ] || scontrol requeue \"$SLURM_JOB_ID\"\n    exit 99\nfi\n"
-#define PUT_END PUT_AGAIN "exit $status\n"
+
+/* A job that is being cancelled is told to stop in the same way, but is not running any more. An element of an array is named by
+ * its place: the number of the last one is that of the whole array too. */
+static void put_requeue(script *s) {
+    const char *job = s->job->role == FV_ROLE_ARRAY ? "${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID" : "$SLURM_JOB_ID";
+    fv_bytes_printf(&s->text,
+                    "if [ $status = 99 ] || [ -n \"$told\" ]; then\n"
+                    "    [ \"$(squeue -h -j \"%s\" -o %%T)\" != RUNNING ] || scontrol requeue \"%s\"\n    exit 99\nfi\n",
+                    job, job);
+}
 
 static void put_job(script *s) {
     char options[64] = "";
@@ -169,32 +173,33 @@ static void put_job(script *s) {
     }
     fv_bytes_printf(&s->text, PUT_TRAP);
     put_worker(s, options);
-    fv_bytes_printf(&s->text, " &\n" PUT_WAIT PUT_END);
+    fv_bytes_printf(&s->text, " &\n" PUT_WAIT);
+    put_requeue(s);
+    fv_bytes_printf(&s->text, "exit $status\n");
 }
 
 /* Steps of a job do not hear what its script is told, so it is handed on. */
 static void put_pilot(script *s) {
     char options[64];
+    snprintf(options, sizeof options, " %s --order %s", s->profile->mpi ? "--alone" : "--wait", s->profile->order);
     fv_bytes_printf(&s->text, "# One allocation whose %s pull the tasks.\n" PUT_TRAP "srun ",
                     s->profile->mpi ? "MPI ranks" : "workers");
     if (s->profile->mpi) {
         fv_bytes_printf(&s->text, "--mpi=");
         put_word(&s->text, s->profile->mpi);
         fv_bytes_printf(&s->text, " ");
-        put_worker(s, " --alone");
-    } else {
-        snprintf(options, sizeof options, " --wait --order %s", s->profile->order);
+    } else
         fv_bytes_printf(&s->text, "--kill-on-bad-exit=0 --wait=0 ");
-        put_worker(s, options);
-    }
+    put_worker(s, options);
     fv_bytes_printf(&s->text, " &\n" PUT_WAIT);
-    if (s->profile->mpi)
-        fv_bytes_printf(&s->text, PUT_END);
-    else {
-        fv_bytes_printf(&s->text, PUT_AGAIN "\n# Gathers tables, and does whatever is still missing.\n");
+    put_requeue(s);
+    if (!s->profile->mpi) {
+        fv_bytes_printf(&s->text, "\n# Gathers tables, and does whatever is still missing.\n");
         put_worker(s, " --finish");
-        fv_bytes_printf(&s->text, " &\n" PUT_WAIT PUT_END);
+        fv_bytes_printf(&s->text, " &\n" PUT_WAIT);
+        put_requeue(s);
     }
+    fv_bytes_printf(&s->text, "exit $status\n");
 }
 
 static void put_again(script *s) {
@@ -265,10 +270,9 @@ static char *own_program(void) {
     return fv_strdup(n > 0 ? path : "fovea");
 }
 
-fv_status fv_job_scripts_write(const fv_submission *submission, const fv_profile *profile, bool overwrite, fv_error *error) {
+fv_status fv_job_scripts_write(const fv_submission *submission, const fv_profile *profile, fv_error *error) {
     script    s = { .profile = profile,
                     .submission = submission,
-                    .overwrite = overwrite,
                     .here = realpath(".", NULL),
                     .run = realpath(submission->run_folder, NULL),
                     .program = own_program() };

@@ -11,11 +11,11 @@
 
 /* ---------------------------------------------------------------- planning the chain */
 
-enum { SLACK = 64 }; /* MiB that a job asks beyond 5/4 of the bound that its worker keeps */
+enum { SLACK = 64, LEAST = 96 }; /* MiB that a job asks beyond 5/4 of the bound that its worker keeps; the least bound */
 
 /* The bound of a worker: what it needs to run `cpus` tasks at once, or what the memory asked for leaves. */
 static int64_t worker_memory(const fv_profile *profile, int64_t task, int64_t cpus) {
-    if (profile->memory) return FV_MAX((profile->memory - ((int64_t)SLACK << 20)) / 5 * 4, (int64_t)96 << 20);
+    if (profile->memory) return FV_MAX((profile->memory - ((int64_t)SLACK << 20)) / 5 * 4, (int64_t)LEAST << 20);
     int64_t memory = (task * cpus + ((int64_t)64 << 20)) / 3 * 4;
     return FV_MAX((memory + ((int64_t)64 << 20) - 1) >> 26 << 26, (int64_t)256 << 20);
 }
@@ -23,8 +23,16 @@ static int64_t worker_memory(const fv_profile *profile, int64_t task, int64_t cp
 int64_t fv_job_memory(const fv_cluster_job *job) { return job->memory + job->memory / 4 + ((int64_t)SLACK << 20); }
 
 int64_t fv_job_least(int64_t task_memory) {
-    fv_cluster_job job = { .memory = (task_memory + ((int64_t)48 << 20)) / 3 * 4 };
+    fv_cluster_job job = { .memory = FV_MAX((task_memory + ((int64_t)48 << 20)) / 3 * 4, (int64_t)LEAST << 20) };
     return fv_job_memory(&job);
+}
+
+/* Slurm takes a plain number as MiB, which here is one of bytes: nobody should get something else than was meant. */
+static fv_status check_memory(const fv_profile *profile, int64_t task_memory, fv_error *error) {
+    int64_t least = fv_job_least(task_memory);
+    if (!profile->memory || profile->memory >= least) return FV_OK;
+    return fv_fail(error, FV_ERROR_USAGE, "%lld MiB of memory were asked for, but a job of this run needs at least %lldM",
+                   (long long)(profile->memory >> 20), (long long)((least + (1 << 20) - 1) >> 20));
 }
 
 /* As many that each lasts the minimum: few tiny tasks are few jobs. */
@@ -141,6 +149,7 @@ static fv_status plan_run(const char *run_folder, const fv_profile *profile, boo
     context.program = program;
     context.bindings = &bindings;
     if (status == FV_OK) status = fv_run_sample(&context, &instance, &diagnostics, error);
+    if (status == FV_OK) status = check_memory(profile, instance->plan->memory, error);
     if (status == FV_OK) {
         int            nstages;
         fv_stage_work *work = work_of(instance, &bindings, &nstages);
@@ -175,13 +184,13 @@ void fv_submission_release(fv_submission *submission) {
     *submission = (fv_submission){ 0 };
 }
 
-fv_status fv_jobs_write(const char *run_folder, const fv_profile *profile, bool pilot, bool overwrite, fv_submission *submission,
+fv_status fv_jobs_write(const char *run_folder, const fv_profile *profile, bool pilot, fv_submission *submission,
                         fv_error *error) {
     *submission = (fv_submission){ .run_folder = run_folder, .number = last_number(run_folder) + 1 };
     submission->folder = fv_sprintf("%s/slurm/%d", run_folder, submission->number);
     FV_TRY(plan_run(run_folder, profile, pilot, submission, error));
     FV_TRY(fv_path_make_folders(submission->folder, error));
-    return fv_job_scripts_write(submission, profile, overwrite, error);
+    return fv_job_scripts_write(submission, profile, error);
 }
 
 fv_status fv_jobs_submit(fv_submission *submission, fv_error *error) {
@@ -248,7 +257,7 @@ fv_status fv_jobs_read(const char *run_folder, int number, fv_submission *submis
 }
 
 fv_status fv_jobs_request(const char *run_folder, fv_profile *profile, fv_error *error) {
-    char     *path = fv_sprintf("%s/slurm/%d/request.fov", run_folder, last_number(run_folder));
+    char     *path = fv_sprintf("%s/slurm/%d/request.fov", run_folder, last_submitted(run_folder));
     fv_bytes  text = { 0 };
     fv_status status = fv_file_read_all(path, 1 << 20, &text, error);
     if (status == FV_OK) status = fv_profile_read(profile, path, (char *)text.data, error);

@@ -50,8 +50,8 @@ typedef struct fv_submission {
 } fv_submission;
 
 void fv_submission_release(fv_submission *submission);
-/* Writes scripts of a new try; pilot and dry as asked. */
-fv_status fv_jobs_write(const char *run_folder, const fv_profile *profile, bool pilot, bool overwrite, fv_submission *submission,
+/* Writes scripts of a new try. FV_ERROR_USAGE if the memory asked for is less than what one task needs. */
+fv_status fv_jobs_write(const char *run_folder, const fv_profile *profile, bool pilot, fv_submission *submission,
                         fv_error *error);
 /* Hands them to Slurm and fills in the ids. */
 fv_status fv_jobs_submit(fv_submission *submission, fv_error *error);

@@ -237,10 +237,9 @@ fv_status fv_overview_make(const char *run_folder, fv_overview *o, fv_error *err
     FV_TRY(count_tasks(run_folder, o, &nitems, error));
     FV_TRY(read_record(run_folder, o, error));
     read_claims(run_folder, nitems, o);
-    if (o->whole && o->over)
-        for (int k = 0; k < o->nstages; k++) {
-            o->stages[k].done = o->stages[k].tasks - o->stages[k].failed;
-            o->stages[k].running = 0;
-        }
+    for (int k = 0; k < o->nstages && o->over; k++) {
+        o->stages[k].running = 0; /* those that were killed cannot say that they are gone */
+        if (o->whole) o->stages[k].done = o->stages[k].tasks - o->stages[k].failed;
+    }
     return FV_OK;
 }

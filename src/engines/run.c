@@ -310,12 +310,15 @@ fv_status fv_run_freeze(const fv_program *program, fv_bindings *bindings, const 
     return fv_manifest_spool(*run_folder, bindings, error);
 }
 
-/* Whether trying again would change nothing: all is done, or what failed did not fail because workers died. */
+/* Whether trying again would change nothing: all is done, or what failed did so neither because workers died nor for want of
+ * memory, of which the next try may have more. */
 static bool final(fv_status status, const fv_run_result *result) {
     if (status == FV_OK) return true;
     if (status != FV_ERROR_INPUT || !result || !result->nfailures) return false;
-    for (int i = 0; i < result->nfailures; i++)
-        if (result->failures[i].error.code == FV_ERROR_INTERNAL) return false;
+    for (int i = 0; i < result->nfailures; i++) {
+        fv_status cause = result->failures[i].error.code;
+        if (cause == FV_ERROR_INTERNAL || cause == FV_ERROR_MEMORY) return false;
+    }
     return true;
 }
 

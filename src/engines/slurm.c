@@ -74,6 +74,14 @@ fv_status fv_slurm_call(char *const *arguments, fv_bytes *output, fv_error *erro
     return result;
 }
 
+fv_status fv_slurm_there(fv_error *error) {
+    char     *arguments[] = { "sbatch", "--version", NULL };
+    fv_bytes  output = { 0 };
+    fv_status status = fv_slurm_call(arguments, &output, error);
+    fv_bytes_release(&output);
+    return status;
+}
+
 static char *id_list(const int64_t *ids, int count) {
     fv_bytes list = { 0 };
     for (int i = 0; i < count; i++) fv_bytes_printf(&list, "%s%lld", i ? "," : "", (long long)ids[i]);

@@ -7,6 +7,9 @@
 /* Runs a program and gives what it printed (ended by NUL). An error names the program and holds what it said. */
 fv_status fv_slurm_call(char *const *arguments, fv_bytes *output, fv_error *error);
 
+/* FV_ERROR_USAGE: there is no Slurm on this machine. */
+fv_status fv_slurm_there(fv_error *error);
+
 typedef enum fv_slurm_state { FV_SLURM_PENDING, FV_SLURM_RUNNING, FV_SLURM_DONE, FV_SLURM_FAILED } fv_slurm_state;
 
 typedef struct fv_slurm_job { /* one job, or one element of an array */

@@ -127,6 +127,9 @@ def a_volume_runs_as_arrays_with_merges_between(folder):
     assert any("merge" in j[1] for j in jobs), jobs
     again = run("submit", "p.fov", *CHUNK, "--measure", "0", folder=folder, code=2, environment=c.environment)
     assert "in the queue already" in again.stderr, again.stderr
+    refused = run("submit", "p.fov", "--measure", "0", "--into", "other", "--partition", "nowhere", folder=folder, code=2,
+                  environment=c.environment)
+    assert "nvalid partition" in refused.stderr, refused.stderr  # and status still finds the one that was submitted
     end = until_finished(folder)
     assert end["complete"] and end["tasks_repeated"] == 0 and end["tries"] == 1, end
     assert all(s["done"] == s["tasks"] for s in end["stages"]), end["stages"]
@@ -157,7 +160,9 @@ def a_job_of_a_node_that_dies_is_queued_again_and_goes_on(folder):
 def a_job_that_lacked_memory_is_submitted_again_with_more(folder):
     prepare(folder, FOLDER, 12)
     expected = alone(folder, FOLDER, 12)
-    submit(folder, "--min-time", "0.0001", "--array-size", "2", environment=fault(folder, "item-5:1:eat600"))
+    os.mkdir(os.path.join(folder, "out"))
+    pathlib.Path(folder, "out", "05.npy").write_text("not made by Fovea")  # the second try may replace it too
+    submit(folder, "--min-time", "0.0001", "--array-size", "2", "--overwrite", environment=fault(folder, "item-5:1:eat600"))
     end = until_finished(folder, 90)
     assert end["complete"] and end["tries"] == 2, (end, logs(folder))
     assert results(folder) == expected, logs(folder)
@@ -192,6 +197,24 @@ def a_job_told_to_stop_before_its_time_limit_goes_on_after_the_requeue(folder):
     c.call("scancel", "--batch", "--signal=TERM", job(folder, "finish"))
     end = until_finished(folder)
     assert end["complete"] and end["jobs"][0]["requeued"] == 1 and end["tries"] == 1, (end, logs(folder))
+    assert results(folder) == expected, logs(folder)
+
+
+@test
+def the_last_element_of_an_array_is_queued_again_without_the_others(folder):
+    """Its number is that of the whole array."""
+    c = cluster()
+    prepare(folder, FOLDER, 12)
+    expected = alone(folder, FOLDER, 12)
+    first = pathlib.Path(folder, "go")
+    only = rf'[ \"$SLURM_ARRAY_TASK_ID\" != 0 ] || until [ -e {first} ]; do sleep 0.1; done; {FIRST}{ELEMENT}'
+    submit(folder, "--min-time", "0.0001", "--array-size", "2", environment=fault(folder, "write:1:eat1", only))
+    c.wait_for("what it does", lambda: list(pathlib.Path(folder, ".fovea").rglob("*.now")))
+    c.call("scancel", "--batch", "--signal=TERM", f"{job(folder, 'items')}_1")
+    first.touch()
+    end = until_finished(folder)
+    assert end["complete"] and end["jobs"][0]["requeued"] == 1 and end["tries"] == 1, (end, logs(folder))
+    first.unlink()
     assert results(folder) == expected, logs(folder)
 
 

@@ -23,10 +23,10 @@ def profile(folder, name, text, kind="user"):
     (where / f"{name}.fov").write_text(text)
 
 
-def submit(folder, *options, code=0):
+def submit(folder, *options, code=0, path="/usr/bin:/bin"):
     """Writes the scripts of the pipeline in the folder; gives {name: text}, or the message if it is refused."""
     pathlib.Path(folder, "p.fov").write_text(PIPELINE)
-    environment = {"XDG_CONFIG_HOME": f"{folder}/user", "FOVEA_SITE": f"{folder}/site", "PATH": "/usr/bin:/bin"}
+    environment = {"XDG_CONFIG_HOME": f"{folder}/user", "FOVEA_SITE": f"{folder}/site", "PATH": path}
     measure = [] if "--measure" in options else ["--measure", "0"]
     done = run("submit", "p.fov", "--chunk", "16x48x48", *measure, *options, folder=folder, code=code,
                environment=environment)
@@ -101,7 +101,34 @@ def a_pilot_is_one_job_with_a_worker_on_every_node(folder):
     scripts = submit(folder, "--dry-run", "--pilot", "--nodes", "4", "--order", "longest")
     assert options_of(scripts["pilot"])["nodes"] == "4" and "srun " in scripts["pilot"] and "--order longest" in scripts["pilot"]
     ranks = submit(folder, "--dry-run", "--pilot", "--nodes", "4", "--mpi", "pmix")["pilot"]
-    assert "srun --mpi=pmix " in ranks and "--alone" in ranks
+    assert "srun --mpi=pmix " in ranks and "--alone --order memory" in ranks
+    for option, value in [("--nodes", "4"), ("--mpi", "pmi2"), ("--order", "fifo")]:
+        message = submit(folder, "--dry-run", option, value, code=2)
+        assert f"{option} is for a pilot" in message, message
+
+
+@test
+def a_job_that_is_told_to_stop_queues_nothing_but_itself_again(folder):
+    scripts = submit(folder, "--dry-run", "--min-time", "0.0001", "--array-size", "5")
+    element = '"${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID"'  # $SLURM_JOB_ID of the last one means all of them
+    assert f"scontrol requeue {element}\n" in scripts["stage-1"] and f"squeue -h -j {element} " in scripts["stage-1"]
+    assert 'scontrol requeue "$SLURM_JOB_ID"\n' in scripts["finish"]
+
+
+@test
+def memory_that_is_too_little_for_one_task_is_refused(folder):
+    for memory in ["4000", "10M", "183M"]:
+        message = submit(folder, "--dry-run", "--mem", memory, code=2)
+        assert "needs at least" in message, message
+    least = int(message.rpartition("needs at least ")[2].partition("M")[0])
+    finish = submit(folder, "--dry-run", "--mem", f"{least}M")["finish"]
+    assert int(options_of(finish)["mem"][:-1]) <= least, finish
+
+
+@test
+def the_next_try_of_a_run_overwrites_if_the_first_one_did(folder):
+    assert "param overwrite = 1\n" in submit(folder, "--dry-run", "--overwrite")["request"]
+    assert "overwrite" not in submit(folder, "--dry-run")["request"]
 
 
 @test
@@ -135,9 +162,11 @@ def mistakes_in_profiles_are_explained(folder):
 
 @test
 def without_slurm_it_says_so_and_nothing_is_submitted(folder):
-    message = submit(folder, code=2) if not os.path.exists("/usr/bin/sbatch") else None
-    if message:
-        assert "sbatch" in message, message
+    os.mkdir(f"{folder}/bin")
+    os.symlink("/bin/sh", f"{folder}/bin/sh")
+    message = submit(folder, code=2, path=f"{folder}/bin")
+    assert "there is no sbatch here: Slurm is not installed" in message, message
+    assert "no run in .fovea/runs was submitted" in run("status", folder=folder, code=2).stderr
     run("status", folder=folder, code=2)
     assert "no run in .fovea/runs was submitted" in run("status", folder=folder, code=2).stderr
 
