@@ -27,6 +27,7 @@ static const way ways[] = {
     { "nrrd", "gzip", INTEGERS | REALS | COMPLEX, 1, 6 },
     { "mha", NULL, INTEGERS | REALS, 1, 6 },
     { "mhd", NULL, INTEGERS | REALS, 1, 6 },
+    { "vti", NULL, INTEGERS | REALS, 2, 3 },
     { "pgm", NULL, BIT(FV_UINT8) | BIT(FV_UINT16), 2, 2 },
 };
 
@@ -111,7 +112,7 @@ TEST(the_voxel_to_world_matrix_comes_back) {
 }
 
 TEST(colours_are_an_axis_of_their_own) {
-    static const char *const extensions[] = { "nrrd", "mha", "ppm" };
+    static const char *const extensions[] = { "nrrd", "mha", "ppm", "vti" };
     for (int k = 0; k < FV_COUNT(extensions); k++) {
         test_image in = test_image_new(FV_UINT8, 3, (int64_t[]){ 6, 5, 3 }), out;
         char      *path = fv_sprintf("%s/colour.%s", test_folder(), extensions[k]);
@@ -350,6 +351,29 @@ TEST(headers_that_cannot_be_true_are_refused_by_name) {
         { "d.pgm", "P2\n2 2\n9\n1 2 3", "ends early" },
         { "e.pgm", "P2\n2 2\n9\n1 2 3 77", "value 4" },
         { "f.mrc", "short", "ends early" },
+        { "a.vti",
+          "<VTKFile type=\"ImageData\"><ImageData WholeExtent=\"0 99999 0 99999 0 99999\"><PointData><DataArray "
+          "type=\"Float32\" format=\"appended\"/></PointData></ImageData><AppendedData encoding=\"raw\">_x",
+          "ends early" },
+        { "b.vti", "<VTKFile type=\"ImageData\"><ImageData WholeExtent=\"0 -5 0 1 0 1\">", "WholeExtent" },
+        { "c.vti", "<VTKFile type=\"PolyData\">", "type" },
+        { "d.vti", "<VTKFile type=\"ImageData\" compressor=\"vtkZLibDataCompressor\">", "compressor" },
+        { "e.vti",
+          "<VTKFile type=\"ImageData\"><ImageData WholeExtent=\"0 1 0 1 0 1\"><PointData><DataArray type=\"Float32\" "
+          "format=\"ascii\">1 2 3</DataArray>",
+          "format" },
+        { "f.vti", "no XML at all", "not a VTI file" },
+        { "g.vti",
+          "<VTKFile type=\"ImageData\"><ImageData WholeExtent=\"0 1 0 1 0 1\"><PointData><DataArray type=\"Float32\" "
+          "format=\"appended\" offset=\"-9\"/></PointData><AppendedData encoding=\"raw\">_",
+          "offset" },
+        { "a.pvti",
+          "<VTKFile type=\"PImageData\"><PImageData WholeExtent=\"0 1 0 1 0 1\"><PPointData><PDataArray "
+          "type=\"Int8\"/></PPointData><Piece Extent=\"0 9 0 1 0 1\" Source=\"x.vti\"/>",
+          "Extent" },
+        { "b.pvti", "<VTKFile type=\"PImageData\">", "not a PVTI file" },
+        { "a.jpg", "\xff\xd8\xff nothing more", "a.jpg" },
+        { "b.jpg", "GIF89a", "Not a JPEG file" },
     };
     for (int i = 0; i < FV_COUNT(cases); i++) {
         char      *path = make(cases[i].name, cases[i].text, strlen(cases[i].text));
@@ -361,6 +385,18 @@ TEST(headers_that_cannot_be_true_are_refused_by_name) {
                       "%s: \"%s\"", cases[i].name, error.message);
         free(path);
     }
+}
+
+TEST(deeply_nested_xml_is_only_long) {
+    fv_bytes   text = { 0 };
+    fv_reader *reader;
+    fv_error   error = { 0 };
+    fv_bytes_printf(&text, "<?xml version=\"1.0\"?><!DOCTYPE a [<!ENTITY b \"b\">]><!-- < > -->");
+    for (int i = 0; i < 500000; i++) fv_bytes_append(&text, "<a>&b;", 6);
+    char *path = make("deep.vti", text.data, text.size);
+    CHECK(open_file(path, &reader, &error) == FV_ERROR_INPUT && strstr(error.message, "deep.vti: not a VTI file"));
+    free(path);
+    fv_bytes_release(&text);
 }
 
 TEST(mrc_names_what_is_wrong_with_a_header) {

@@ -123,14 +123,8 @@ def nrrd_files_are_what_the_definition_says(folder):
 
 @test
 def fovea_reads_the_meta_images_that_vtk_writes(folder):
-    vtk = peer("vtk")
-    from vtk.util.numpy_support import numpy_to_vtk
     image = volume("int16")
-    grid = vtk.vtkImageData()
-    grid.SetDimensions(7, 6, 5)
-    grid.SetSpacing(0.5, 1.5, 2)
-    grid.SetOrigin(1, 2, 3)
-    grid.GetPointData().SetScalars(numpy_to_vtk(image.ravel(), deep=True))
+    vtk, grid = vtk_grid(image)
     for compressed in (False, True):
         writer = vtk.vtkMetaImageWriter()
         writer.SetInputData(grid)
@@ -183,6 +177,81 @@ def raw_files_go_in_and_out(folder):
     assert np.array_equal(np.load(os.path.join(folder, "c.npy")), image[1:3, :, 2:5])
     failed = run("convert", "-q", "a.raw", "d.npy", folder=folder, code=2)
     assert "shape = [" in failed.stderr, failed.stderr
+
+
+def vtk_grid(image, spacing=(0.5, 1.5, 2), origin=(1, 2, 3)):
+    vtk = peer("vtk")
+    from vtk.util.numpy_support import numpy_to_vtk
+    grid = vtk.vtkImageData()
+    grid.SetDimensions(*image.shape[::-1])
+    grid.SetSpacing(*spacing)
+    grid.SetOrigin(*origin)
+    array = numpy_to_vtk(image.ravel(), deep=True)
+    array.SetName("density")
+    grid.GetPointData().SetScalars(array)
+    return vtk, grid
+
+
+@test
+def vti_goes_to_vtk_and_back(folder):
+    for dtype in ("uint8", "int8", "int16", "uint16", "int32", "uint32", "float32", "float64"):
+        image = volume(dtype)
+        vtk, grid = vtk_grid(image)
+        writer = vtk.vtkXMLImageDataWriter()
+        writer.SetInputData(grid)
+        writer.SetDataModeToAppended()
+        writer.EncodeAppendedDataOff()
+        writer.SetCompressorTypeToNone()
+        writer.SetFileName(os.path.join(folder, "v.vti"))
+        writer.Write()
+        convert(folder, "v.vti", "v.npy", "--region", "1:4,:,2:6")
+        assert np.array_equal(np.load(os.path.join(folder, "v.npy")), image[1:4, :, 2:6]), dtype
+        convert(folder, "v.vti", "w.vti")
+        found, spacing, origin = vtk_array("vtkXMLImageDataReader", os.path.join(folder, "w.vti"))
+        assert found.dtype == image.dtype and np.array_equal(found, image), dtype
+        assert spacing == (0.5, 1.5, 2) and origin == (1, 2, 3)
+
+
+@test
+def the_pieces_of_a_pvti_are_one_image(folder):
+    image = volume("float32", (9, 8, 7))
+    vtk, grid = vtk_grid(image)
+    writer = vtk.vtkXMLPImageDataWriter()
+    writer.SetInputData(grid)
+    writer.SetNumberOfPieces(4)
+    writer.SetStartPiece(0)
+    writer.SetEndPiece(3)
+    writer.SetDataModeToAppended()
+    writer.EncodeAppendedDataOff()
+    writer.SetCompressorTypeToNone()
+    writer.SetFileName(os.path.join(folder, "p.pvti"))
+    writer.Write()
+    assert len(list(pathlib.Path(folder).rglob("*.vti"))) == 4
+    convert(folder, "p.pvti", "p.npy")
+    assert np.array_equal(np.load(os.path.join(folder, "p.npy")), image)
+    convert(folder, "p.pvti", "q.npy", "--region", "2:8,3:7,1:6")
+    assert np.array_equal(np.load(os.path.join(folder, "q.npy")), image[2:8, 3:7, 1:6])
+
+
+@test
+def jpeg_pixels_are_those_of_pillow(folder):
+    image_module = peer("PIL.Image").Image
+    y, x = np.mgrid[:60, :90]
+    colour = np.stack([x * 2, y * 3, x + y], axis=-1).astype("uint8")
+    slow = {"progressive": True}
+    for name, pixels, options in (("c.jpg", colour, {}), ("g.jpeg", colour[..., 0], {}), ("p.jpg", colour, slow)):
+        path = os.path.join(folder, name)
+        image_module.fromarray(pixels).save(path, quality=90, **options)
+        convert(folder, name, "j.npy")
+        expected = np.asarray(image_module.open(path))
+        assert np.array_equal(np.load(os.path.join(folder, "j.npy")), expected), name
+        convert(folder, name, "j.npy", "--region", "20:50,10:30")
+        assert np.array_equal(np.load(os.path.join(folder, "j.npy")), expected[20:50, 10:30]), name
+    whole = pathlib.Path(folder, "c.jpg").read_bytes()
+    for size in range(0, len(whole) - 2, 97):
+        pathlib.Path(folder, "cut.jpg").write_bytes(whole[:size])
+        failed = run("convert", "-q", "--overwrite", "cut.jpg", "cut.npy", folder=folder, code=None)
+        assert failed.returncode and "cut.jpg" in failed.stderr, (size, failed.stderr)
 
 
 @test
