@@ -13,7 +13,7 @@ typedef struct job {
     fv_side       side[3];
     fv_dtype      dtype;
     int64_t       tile[3], rows, pitch; /* results of a tile; rows of a padded plane; elements of a row */
-    uint64_t      constant[1];          /* an element, outside the image */
+    uint64_t      nothing[1];           /* an element 0 */
     int64_t       count;                /* weights that are not 0 */
     int64_t      *offset;
     void         *weight, *raw, *padded, *row;
@@ -82,7 +82,6 @@ void fv_correlate_run(const fv_box *box, const double *weights, const fv_run *r)
     lay_out(&j, box, &r->need, r->scratch);
     fv_box_strides(box, r, 1, j.side);
     single ? list_weights_f32(&j, weights) : list_weights_f64(&j, weights);
-    FV_PASTE(fv_kernels_, FV_ISA).convert(j.constant, j.dtype, &box->cval, FV_FLOAT64, 1);
     fv_channels c;
     for (fv_channels_begin(&c, box, r); fv_channels_next(&c);)
         for (start[Z] = j.side[Z].start; start[Z] < j.side[Z].end; start[Z] += j.tile[Z])

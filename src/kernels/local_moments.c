@@ -14,8 +14,8 @@ typedef struct job {
     fv_side                 side[3];
     fv_dtype                dtype;
     int64_t                 tile[3];
-    uint64_t                constant[1]; /* an element, outside the image */
-    void                   *raw;         /* a row as the image has it */
+    uint64_t                nothing[1]; /* an element 0 */
+    void                   *raw;        /* a row as the image has it */
     double                 *line;
     pair                    plane, volume, row;
 } job;
@@ -91,14 +91,25 @@ static pair at(pair p, int64_t offset) { return (pair){ p.mean + offset, p.varia
 
 extern const fv_kernels FV_PASTE(fv_kernels_, FV_ISA);
 
+/* A row as real numbers into the line, with what lies around the image. The constant keeps digits that the image's type has
+ * not. */
+static void padded_row(const job *j, const char *in, int64_t z, int64_t y, int64_t x, int64_t count) {
+    fv_padded_row(j->side, j->m->box.border, in, z, y, x, count, fv_dtype_size(j->dtype), j->nothing, j->raw);
+    FV_PASTE(fv_kernels_, FV_ISA).convert(j->line, FV_FLOAT64, j->raw, j->dtype, count);
+    if (j->m->box.border != FV_BORDER_CONSTANT) return;
+    int64_t first, last;
+    fv_padded_inside(j->side, z, y, x, count, &first, &last);
+    for (int64_t i = 0; i < first; i++) j->line[i] = j->m->box.cval;
+    for (int64_t i = last; i < count; i++) j->line[i] = j->m->box.cval;
+}
+
 /* Fills the volume with the merged planes that the tile at `start` looks at. */
 static void fill_volume(const job *j, const char *in, const int64_t *start, const int64_t *count) {
     int64_t width = count[X] + j->side[X].size - 1;
     for (int64_t z = 0; z < count[Z] + j->side[Z].size - 1; z++) {
         for (int64_t y = 0; y < count[Y] + j->side[Y].size - 1; y++) {
-            fv_padded_row(j->side, j->m->box.border, in, start[Z] - j->side[Z].before + z, start[Y] - j->side[Y].before + y,
-                          start[X] - j->side[X].before, width, fv_dtype_size(j->dtype), j->constant, j->raw);
-            FV_PASTE(fv_kernels_, FV_ISA).convert(j->line, FV_FLOAT64, j->raw, j->dtype, width);
+            padded_row(j, in, start[Z] - j->side[Z].before + z, start[Y] - j->side[Y].before + y, start[X] - j->side[X].before,
+                       width);
             merge(j->line, NULL, 1, j->side[X].size, count[X], at(j->plane, y * j->tile[X]));
         }
         for (int64_t y = 0; y < count[Y]; y++) {
@@ -139,7 +150,6 @@ void fv_local_moments_run(const fv_local_moments *m, const fv_run *r) {
     if (fv_region_empty(&r->need.region)) return;
     lay_out(&j, m, &r->need, r->scratch);
     fv_box_strides(&m->box, r, 1, j.side);
-    FV_PASTE(fv_kernels_, FV_ISA).convert(j.constant, j.dtype, &m->box.cval, FV_FLOAT64, 1);
     fv_channels c;
     for (fv_channels_begin(&c, &m->box, r); fv_channels_next(&c);)
         for (start[Z] = j.side[Z].start; start[Z] < j.side[Z].end; start[Z] += j.tile[Z])

@@ -48,4 +48,12 @@ static inline void fv_padded_row(const fv_side side[3], fv_border border, const 
             memcpy(target + (k - x) * (int64_t)size, from + (k - sx->in_start) * sx->in_stride * (int64_t)size, size);
 }
 
+/* With the mode constant, positions first ... last - 1 of such a row lie in the image, the others around it. */
+static inline void fv_padded_inside(const fv_side side[3], int64_t z, int64_t y, int64_t x, int64_t count, int64_t *first,
+                                    int64_t *last) {
+    bool inside = z >= 0 && z < side[FV_SIDE_Z].n && y >= 0 && y < side[FV_SIDE_Y].n;
+    *first = inside ? FV_MIN(FV_MAX(-x, 0), count) : count;
+    *last = inside ? FV_MIN(FV_MAX(side[FV_SIDE_X].n - x, *first), count) : count;
+}
+
 #endif

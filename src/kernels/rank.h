@@ -45,16 +45,16 @@ size_t fv_rank_scratch(const fv_rank *f, const fv_need *need);
 void   fv_rank_run(const fv_rank *f, const fv_run *r);
 double fv_rank_cost(const fv_rank *f, fv_dtype dtype); /* nanoseconds a voxel */
 
-/* Voxels of the box, and the checks that rank filters share: a real image, sizes that fit. The error names op. */
+/* Voxels of the box, and the checks that rank filters share: a real image, sizes that fit. */
 static inline int64_t fv_rank_voxels(const fv_numbers *size) {
     double n = 1;
     for (int k = 0; k < size->count; k++) n *= size->value[k];
     return n < 1e18 ? (int64_t)n : INT64_MAX;
 }
-static inline fv_status fv_rank_infer(const fv_infer *i, fv_numbers *size, const char *op, fv_error *error) {
+static inline fv_status fv_rank_infer(const fv_infer *i, fv_numbers *size, fv_error *error) {
     int axis[FV_MAX_DIMS], n;
-    FV_TRY(fv_window_real(i->in[0], op, error));
-    FV_TRY(fv_window_axes(i->in[0], op, axis, &n, error));
+    FV_TRY(fv_window_real(i->in[0], error));
+    FV_TRY(fv_window_axes(i->in[0], axis, &n, error));
     FV_TRY(fv_window_sizes(size, n, FV_RANK_MAX_VOXELS, error));
     if (fv_rank_voxels(size) > FV_RANK_MAX_VOXELS)
         return fv_fail(error, FV_ERROR_USAGE, "size: the box has %lld voxels; at most %d are possible",

@@ -4,18 +4,19 @@
 
 #include "op/op.h"
 
-/* The spatial axes of an image that a neighbourhood operator works on: 1 to 3, indices in order. The error names op. */
-static inline fv_status fv_window_axes(const fv_type *type, const char *op, int axis[FV_MAX_DIMS], int *naxes, fv_error *error) {
+/* The spatial axes of an image that a neighbourhood operator works on: 1 to 3, indices in order. */
+static inline fv_status fv_window_axes(const fv_type *type, int axis[FV_MAX_DIMS], int *naxes, fv_error *error) {
     *naxes = fv_image_type_spatial(&type->image, axis);
     if (*naxes < 1 || *naxes > 3)
-        return fv_fail(error, FV_ERROR_USAGE, "%s: the image has %d spatial axes; it must have 1 to 3 of z, y and x", op, *naxes);
+        return fv_fail(error, FV_ERROR_USAGE, "the image has %d spatial axes; it must have 1 to 3 of z, y and x", *naxes);
     return FV_OK;
 }
 
-/* Refuses complex images. The error names op. */
-static inline fv_status fv_window_real(const fv_type *type, const char *op, fv_error *error) {
+/* Refuses complex images. */
+static inline fv_status fv_window_real(const fv_type *type, fv_error *error) {
     if (fv_dtype_is_complex(type->image.dtype))
-        return fv_fail(error, FV_ERROR_USAGE, "%s: complex numbers have no order; the image must be real", op);
+        return fv_fail(error, FV_ERROR_USAGE, "image is %s; complex numbers have no order: it must be real",
+                       fv_dtype_name(type->image.dtype));
     return FV_OK;
 }
 

@@ -44,6 +44,21 @@ def run(expression, *options, table=False, **arrays):
         return {name: np.array([float(row[i]) for row in rows]) for i, name in enumerate(names)}
 
 
+def run_all(expressions, *options, **arrays):
+    """The images that the expressions in the given arrays make, by one command."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, array in arrays.items():
+            np.save(f"{folder}/{name}.npy", array)
+        text = "".join(f'{name} = read("{name}.npy")\n' for name in arrays)
+        text += "".join(f'write({expression}, "out{index}.npy")\n' for index, expression in enumerate(expressions))
+        pathlib.Path(folder, "all.fov").write_text(text)
+        done = subprocess.run([FOVEA, "run", "--quiet", *options, "all.fov"], cwd=folder, capture_output=True, text=True,
+                              timeout=300)
+        if done.returncode:
+            raise Difference(f"{expressions[0]} and others end with {done.returncode}: {done.stderr.strip()[-600:]}")
+        return [np.load(f"{folder}/out{index}.npy") for index in range(len(expressions))]
+
+
 def same(ours, peer, what=""):
     """Equal shapes, kinds of type and every bit."""
     if ours.shape != peer.shape or ours.dtype != peer.dtype:

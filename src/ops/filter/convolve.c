@@ -68,8 +68,8 @@ static fv_status check_image(convolve *p, const fv_image_type *weights, int n, f
 
 static fv_status infer(fv_infer *i, fv_error *error) {
     int axis[FV_MAX_DIMS], n;
-    FV_TRY(fv_window_real(i->in[0], "convolve", error));
-    FV_TRY(fv_window_axes(i->in[0], "convolve", axis, &n, error));
+    FV_TRY(fv_window_real(i->in[0], error));
+    FV_TRY(fv_window_axes(i->in[0], axis, &n, error));
     if (i->in[1]->kind == FV_KIND_IMAGE) FV_TRY(check_image(i->params, &i->in[1]->image, n, error));
     else FV_TRY(check_list(i->params, n, error));
     i->out->image.dtype = fv_separable_type(i->in[0]->image.dtype);
@@ -157,6 +157,6 @@ const fv_op FV_OP(convolve) = {
            "gaussian, uniform and others that go axis by axis are faster.",
     .citation = "scipy.ndimage.convolve",
     .example = "phantom(\"cells\", [200, 200]) |> convolve([0, 1, 0, 1, -4, 1, 0, 1, 0]) |> write(\"laplace.tif\")",
-    .version = 1, .inputs = inputs, .params = params, .params_size = sizeof(convolve), .result = FV_KIND_IMAGE,
+    .version = 2, .inputs = inputs, .params = params, .params_size = sizeof(convolve), .result = FV_KIND_IMAGE,
     .infer = infer, .passes = passes, .cost = cost,
 };

@@ -20,7 +20,7 @@ static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image to fi
 static fv_status infer(fv_infer *i, fv_error *error) {
     difference *p = i->params;
     int         axis[FV_MAX_DIMS], n;
-    FV_TRY(fv_window_axes(i->in[0], "difference_of_gaussians", axis, &n, error));
+    FV_TRY(fv_window_axes(i->in[0], axis, &n, error));
     FV_TRY(fv_numbers_spread(&p->low_sigma, n, "low_sigma", error));
     if (!p->high_sigma.count)
         for (int k = 0; k < n; k++) p->high_sigma.value[p->high_sigma.count++] = 1.6 * p->low_sigma.value[k];

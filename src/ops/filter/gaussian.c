@@ -20,7 +20,7 @@ static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image to sm
 static fv_status infer(fv_infer *i, fv_error *error) {
     gaussian *p = i->params;
     int       axis[FV_MAX_DIMS], n;
-    FV_TRY(fv_window_axes(i->in[0], "gaussian", axis, &n, error));
+    FV_TRY(fv_window_axes(i->in[0], axis, &n, error));
     FV_TRY(fv_bell_check(&p->sigma, p->truncate, n, "sigma", error));
     FV_TRY(fv_numbers_spread(&p->order, n, "order", error));
     for (int k = 0; k < n; k++)

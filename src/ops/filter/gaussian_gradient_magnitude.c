@@ -19,8 +19,8 @@ static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image to fi
 static fv_status infer(fv_infer *i, fv_error *error) {
     gradient_magnitude *p = i->params;
     int                 axis[FV_MAX_DIMS], n;
-    FV_TRY(fv_window_real(i->in[0], "gaussian_gradient_magnitude", error));
-    FV_TRY(fv_window_axes(i->in[0], "gaussian_gradient_magnitude", axis, &n, error));
+    FV_TRY(fv_window_real(i->in[0], error));
+    FV_TRY(fv_window_axes(i->in[0], axis, &n, error));
     FV_TRY(fv_bell_check(&p->sigma, p->truncate, n, "sigma", error));
     i->out->image.dtype = fv_separable_type(i->in[0]->image.dtype);
     return FV_OK;

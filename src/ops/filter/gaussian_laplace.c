@@ -19,7 +19,7 @@ static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image to fi
 static fv_status infer(fv_infer *i, fv_error *error) {
     gaussian_laplace *p = i->params;
     int               axis[FV_MAX_DIMS], n;
-    FV_TRY(fv_window_axes(i->in[0], "gaussian_laplace", axis, &n, error));
+    FV_TRY(fv_window_axes(i->in[0], axis, &n, error));
     FV_TRY(fv_bell_check(&p->sigma, p->truncate, n, "sigma", error));
     i->out->image.dtype = fv_separable_type(i->in[0]->image.dtype);
     return FV_OK;

@@ -13,7 +13,7 @@ static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image to fi
 
 static fv_status infer(fv_infer *i, fv_error *error) {
     int axis[FV_MAX_DIMS], n;
-    FV_TRY(fv_window_axes(i->in[0], "laplace", axis, &n, error));
+    FV_TRY(fv_window_axes(i->in[0], axis, &n, error));
     i->out->image.dtype = fv_separable_type(i->in[0]->image.dtype);
     return FV_OK;
 }
@@ -43,7 +43,8 @@ FV_TERMS_PASSES
 
 const fv_op FV_OP(laplace) = {
     .name = "laplace", .family = "filter", .brief = "sum of the second differences along each axis",
-    .doc = "Along each spatial axis a voxel's two neighbours minus twice the voxel, added up. The result is float32, or float64 "
+    .doc = "Along each spatial axis a voxel's two neighbours minus twice the voxel, added up. "
+           "A not-a-number or infinity spoils every voxel whose kernel reaches it. The result is float32, or float64 "
            "for float64 and 32 or 64-bit integers (scipy keeps the type, so that its integers wrap).",
     .citation = "scipy.ndimage.laplace",
     .example = "phantom(\"cells\", [200, 200]) |> laplace() |> write(\"curvature.tif\")",

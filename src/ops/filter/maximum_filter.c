@@ -15,8 +15,8 @@ static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image to fi
 
 static fv_status infer(fv_infer *i, fv_error *error) {
     int axis[FV_MAX_DIMS], n;
-    FV_TRY(fv_window_real(i->in[0], "maximum_filter", error));
-    FV_TRY(fv_window_axes(i->in[0], "maximum_filter", axis, &n, error));
+    FV_TRY(fv_window_real(i->in[0], error));
+    FV_TRY(fv_window_axes(i->in[0], axis, &n, error));
     return fv_window_sizes(&((maximum_filter *)i->params)->size, n, FV_EXTREMA_MAX_SIZE, error);
 }
 

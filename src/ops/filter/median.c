@@ -12,7 +12,7 @@ static const fv_param params[] = {
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image to filter" }, FV_INPUT_END };
 
 static fv_status infer(fv_infer *i, fv_error *error) {
-    return fv_rank_infer(i, &((median *)i->params)->size, "median", error);
+    return fv_rank_infer(i, &((median *)i->params)->size, error);
 }
 
 static fv_rank filter(const fv_need *n) {

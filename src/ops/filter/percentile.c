@@ -14,7 +14,7 @@ static const fv_param params[] = {
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image to filter" }, FV_INPUT_END };
 
 static fv_status infer(fv_infer *i, fv_error *error) {
-    return fv_rank_infer(i, &((percentile *)i->params)->size, "percentile", error);
+    return fv_rank_infer(i, &((percentile *)i->params)->size, error);
 }
 
 /* As scipy counts: of n voxels the one with int(n * share) before it. */

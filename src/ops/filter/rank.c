@@ -15,7 +15,7 @@ static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image to fi
 static fv_status infer(fv_infer *i, fv_error *error) {
     rank   *p = i->params;
     int64_t voxels;
-    FV_TRY(fv_rank_infer(i, &p->size, "rank", error));
+    FV_TRY(fv_rank_infer(i, &p->size, error));
     voxels = fv_rank_voxels(&p->size);
     if (p->rank < -voxels || p->rank >= voxels)
         return fv_fail(error, FV_ERROR_USAGE, "rank = %lld: the box has %lld voxels; 0 to %lld (or -%lld to -1) are possible",

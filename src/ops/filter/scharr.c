@@ -16,8 +16,8 @@ static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image to fi
 static fv_status infer(fv_infer *i, fv_error *error) {
     scharr *p = i->params;
     int     axis[FV_MAX_DIMS], n;
-    FV_TRY(fv_window_real(i->in[0], "scharr", error));
-    FV_TRY(fv_window_axes(i->in[0], "scharr", axis, &n, error));
+    FV_TRY(fv_window_real(i->in[0], error));
+    FV_TRY(fv_window_axes(i->in[0], axis, &n, error));
     if (p->axis.count > 1 || (p->axis.count && p->axis.value[0] != floor(p->axis.value[0])))
         return fv_fail(error, FV_ERROR_USAGE, "axis: one whole number is needed, or none for the magnitude over all axes");
     int64_t chosen = p->axis.count ? (int64_t)p->axis.value[0] : 0;
@@ -55,7 +55,8 @@ const fv_op FV_OP(scharr) = {
     .name = "scharr", .family = "filter", .brief = "edges of any direction, or the slope along an axis",
     .doc = "Weights [-1 0 1] along an axis and [3 10 3] / 16 along the others. Without axis: the root of the mean of the "
            "squared slopes along all spatial axes. Integer values are taken as they are (scikit-image first scales them to "
-           "0 ... 1). The result is float32, or float64 for float64 and 32 or 64-bit integers.",
+           "0 ... 1). A not-a-number or infinity spoils every voxel of the boxes around it. The result is float32, or "
+           "float64 for float64 and 32 or 64-bit integers.",
     .citation = "skimage.filters.scharr; H. Scharr, Optimal operators in digital image processing, Heidelberg, 2000",
     .example = "phantom(\"cells\", [200, 200]) |> scharr() |> write(\"edges.tif\")",
     .version = 1, .inputs = inputs, .params = params, .params_size = sizeof(scharr), .result = FV_KIND_IMAGE,

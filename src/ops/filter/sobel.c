@@ -14,7 +14,7 @@ static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image to fi
 
 static fv_status infer(fv_infer *i, fv_error *error) {
     int axis[FV_MAX_DIMS], n;
-    FV_TRY(fv_window_axes(i->in[0], "sobel", axis, &n, error));
+    FV_TRY(fv_window_axes(i->in[0], axis, &n, error));
     FV_TRY(fv_spread_axis(&((sobel *)i->params)->axis, n, error));
     i->out->image.dtype = fv_separable_type(i->in[0]->image.dtype);
     return FV_OK;
@@ -45,6 +45,7 @@ const fv_op FV_OP(sobel) = {
     .name = "sobel", .family = "filter", .brief = "slope along an axis, smoothed across it",
     .doc = "Weights [-1 0 1] along the axis and [1 2 1] along the others, not normalised, as in scipy. "
            "With mode constant the image is surrounded by cval once (scipy: anew for each axis). "
+           "A not-a-number or infinity spoils every voxel of the boxes around it. "
            "Edges of any direction: sqrt(sobel(a, 0) ** 2 + sobel(a, 1) ** 2). The result is float32, or float64 for "
            "float64 and 32 or 64-bit integers (scipy keeps the type, so that its integers wrap).",
     .citation = "scipy.ndimage.sobel",

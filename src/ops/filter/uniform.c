@@ -15,7 +15,7 @@ static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image to sm
 static fv_status infer(fv_infer *i, fv_error *error) {
     uniform *p = i->params;
     int      axis[FV_MAX_DIMS], n;
-    FV_TRY(fv_window_axes(i->in[0], "uniform", axis, &n, error));
+    FV_TRY(fv_window_axes(i->in[0], axis, &n, error));
     FV_TRY(fv_window_sizes(&p->size, n, FV_SEPARABLE_MAX_TAPS, error));
     i->out->image.dtype = fv_separable_type(i->in[0]->image.dtype);
     return FV_OK;
@@ -58,7 +58,8 @@ const fv_op FV_OP(uniform) = {
     .brief = "mean over a box",
     .doc =
         "A box of even size reaches one voxel further back than ahead. The sum over the box is divided once, so 8-bit means are "
-        "correctly rounded. The result is float32, or float64 for float64 and 32 or 64-bit integers (scipy keeps the type).",
+        "correctly rounded. A not-a-number or infinity spoils every box that holds one. The result is float32, or "
+        "float64 for float64 and 32 or 64-bit integers (scipy keeps the type).",
     .citation = "scipy.ndimage.uniform_filter",
     .example = "phantom(\"cells\", [200, 200]) |> uniform(5) |> write(\"smooth.tif\")",
     .version = 1,

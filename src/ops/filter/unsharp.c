@@ -13,7 +13,8 @@ static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image to sh
 
 const fv_op FV_OP(unsharp) = {
     .name = "unsharp", .family = "filter", .brief = "sharpen by adding what smoothing takes away", .version = 1,
-    .doc = "As skimage.filters.unsharp_mask with preserve_range = True: values are neither scaled before nor clipped after.",
+    .doc = "As skimage.filters.unsharp_mask with preserve_range = True: values are neither scaled before nor clipped after. "
+           "A not-a-number or infinity spoils every voxel whose kernel reaches it.",
     .citation = "skimage.filters.unsharp_mask",
     .inputs = inputs, .params = params, .params_size = sizeof(unsharp), .result = FV_KIND_IMAGE,
     .expands = "add(image, (image - gaussian(image, radius)) * amount)",

@@ -16,8 +16,8 @@ static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image to fi
 
 static fv_status infer(fv_infer *i, fv_error *error) {
     int axis[FV_MAX_DIMS], n;
-    FV_TRY(fv_window_real(i->in[0], "variance", error));
-    FV_TRY(fv_window_axes(i->in[0], "variance", axis, &n, error));
+    FV_TRY(fv_window_real(i->in[0], error));
+    FV_TRY(fv_window_axes(i->in[0], axis, &n, error));
     FV_TRY(fv_window_sizes(&((variance_params *)i->params)->size, n, FV_SEPARABLE_MAX_TAPS, error));
     i->out->image.dtype = fv_separable_type(i->in[0]->image.dtype);
     return FV_OK;
@@ -45,6 +45,6 @@ const fv_op FV_OP(variance) = {
     .citation = "T. F. Chan, G. H. Golub, R. J. LeVeque, Updating formulae and a pairwise algorithm for computing sample "
                 "variances, 1979",
     .example = "phantom(\"cells\", [200, 200]) |> variance(5) |> write(\"texture.tif\")",
-    .version = 1, .inputs = inputs, .params = params, .params_size = sizeof(variance_params), .result = FV_KIND_IMAGE,
+    .version = 2, .inputs = inputs, .params = params, .params_size = sizeof(variance_params), .result = FV_KIND_IMAGE,
     .infer = infer, .passes = passes, .cost = cost,
 };

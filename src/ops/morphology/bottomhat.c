@@ -14,7 +14,8 @@ const fv_op FV_OP(bottomhat) = {
     .inputs = inputs, .params = params, .params_size = sizeof(bottomhat), .result = FV_KIND_IMAGE,
     .expands = "excess(close(image, footprint), image)",
     .doc = "The closing minus the image, as skimage.morphology.black_tophat. "
-           "The type stays; signed integers whose difference does not fit stop at their greatest value.",
+           "The type stays; signed integers whose difference does not fit stop at their greatest value. "
+           "Not-a-numbers count as larger than all numbers and make the difference one; equal infinities differ by 0.",
     .citation = "Serra, Image Analysis and Mathematical Morphology, 1982",
     .example = "phantom(\"cells\", [200, 200]) |> bottomhat(disk(5)) |> write(\"bottomhat.png\")",
 };

@@ -13,7 +13,8 @@ const fv_op FV_OP(close) = {
     .name = "close", .family = "morphology", .brief = "fill what is narrower than the footprint", .version = 1, .inputs = inputs,
     .params = params, .params_size = sizeof(close_params), .result = FV_KIND_IMAGE,
     .expands = "erode(dilate(image, footprint), footprint)",
-    .doc = "A dilation followed by an erosion, as skimage.morphology.closing and binary_closing.",
+    .doc = "A dilation followed by an erosion, as skimage.morphology.closing and binary_closing, but what lies outside the "
+           "image never counts. Not-a-numbers count as larger than all numbers. The type stays.",
     .citation = "Serra, Image Analysis and Mathematical Morphology, 1982",
     .example = "phantom(\"cells\", [200, 200]) > 100 |> close(disk(3)) |> write(\"closed.png\")",
 };

@@ -27,7 +27,7 @@ const fv_op FV_OP(h_maxima) = {
     .name = "h_maxima",
     .family = "morphology",
     .brief = "mark maxima that stand out by at least h",
-    .version = 1,
+    .version = 2,
     .inputs = inputs,
     .params = params,
     .params_size = sizeof(h_maxima),
@@ -38,7 +38,7 @@ const fv_op FV_OP(h_maxima) = {
     .doc = "True at the voxels from which one must go down by at least h to reach a higher one. As "
            "skimage.morphology.h_maxima with a footprint of the given connectivity, as bool. Values that differ by less "
            "than h altogether have no maxima. Floating-point images are compared as they are (scikit-image allows for some "
-           "rounding).",
+           "rounding). Infinity stands out by any h, nan counts as higher than infinity.",
     .citation = "Soille, Morphological Image Analysis, 2003, section 6.3.4",
     .example = "phantom(\"cells\", [200, 200]) |> gaussian(2) |> h_maxima(20) |> write(\"tops.png\")",
 };

@@ -27,7 +27,7 @@ const fv_op FV_OP(h_minima) = {
     .name = "h_minima",
     .family = "morphology",
     .brief = "mark minima that lie at least h below their surroundings",
-    .version = 1,
+    .version = 2,
     .inputs = inputs,
     .params = params,
     .params_size = sizeof(h_minima),
@@ -37,7 +37,8 @@ const fv_op FV_OP(h_minima) = {
     .cost = cost,
     .doc = "True at the voxels from which one must go up by at least h to reach a lower one. As skimage.morphology.h_minima "
            "with a footprint of the given connectivity, as bool. Values that differ by less than h altogether have no "
-           "minima. Floating-point images are compared as they are (scikit-image allows for some rounding).",
+           "minima. Floating-point images are compared as they are (scikit-image allows for some rounding). "
+           "Negative infinity lies deeper than any h, nan counts as higher than infinity.",
     .citation = "Soille, Morphological Image Analysis, 2003, section 6.3.4",
     .example = "phantom(\"cells\", [200, 200]) |> gaussian(2) |> h_minima(20) |> write(\"basins.png\")",
 };

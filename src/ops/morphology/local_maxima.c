@@ -35,7 +35,7 @@ const fv_op FV_OP(local_maxima) = {
     .passes = passes,
     .cost = cost,
     .doc = "As skimage.morphology.local_maxima, borders included. A plateau is a connected set of equal values; it is a "
-           "maximum if all its neighbours are lower. An image of one value has none.",
+           "maximum if all its neighbours are lower. An image of one value has none. Nan counts as higher than infinity.",
     .citation = "scikit-image: skimage.morphology.local_maxima",
     .example = "phantom(\"cells\", [200, 200]) |> gaussian(3) |> local_maxima() |> label() |> write(\"maxima.npy\")",
 };

@@ -35,7 +35,8 @@ const fv_op FV_OP(local_minima) = {
     .passes = passes,
     .cost = cost,
     .doc = "As skimage.morphology.local_minima, borders included. A plateau is a connected set of equal values; it is a "
-           "minimum if all its neighbours are higher. An image of one value has none. watershed(image, "
+           "minimum if all its neighbours are higher. An image of one value has none. Nan counts as higher than infinity. "
+           "watershed(image, "
            "label(local_minima(image))) floods from all of them.",
     .citation = "scikit-image: skimage.morphology.local_minima",
     .example = "phantom(\"cells\", [200, 200]) |> gaussian(3) |> local_minima() |> label() |> write(\"minima.npy\")",

@@ -13,7 +13,8 @@ const fv_op FV_OP(open) = {
     .name = "open", .family = "morphology", .brief = "remove what is narrower than the footprint", .version = 1, .inputs = inputs,
     .params = params, .params_size = sizeof(open_params), .result = FV_KIND_IMAGE,
     .expands = "dilate(erode(image, footprint), footprint)",
-    .doc = "An erosion followed by a dilation, as skimage.morphology.opening and binary_opening.",
+    .doc = "An erosion followed by a dilation, as skimage.morphology.opening and binary_opening, but what lies outside the "
+           "image never counts. Not-a-numbers count as larger than all numbers. The type stays.",
     .citation = "Serra, Image Analysis and Mathematical Morphology, 1982",
     .example = "phantom(\"cells\", [200, 200]) > 100 |> open(disk(3)) |> write(\"opened.png\")",
 };

@@ -155,8 +155,8 @@ static bool lower_key(const fv__rebuild *b, fv_dtype dtype, uint64_t key, uint64
         below = fv__key_f64(b->erosion ? x + b->h : x - b->h);
     }
     below = turn(b, dtype, below);
-    *lower = FV_MIN(below, key);
-    return below < key;
+    *lower = FV_MIN(below, key - 1); /* infinities, nan and where h is rounded away: the next lower value is far enough */
+    return true;
 }
 
 /* ---------------------------------------------------------------- reading */

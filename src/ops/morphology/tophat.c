@@ -14,7 +14,8 @@ const fv_op FV_OP(tophat) = {
     .inputs = inputs, .params = params, .params_size = sizeof(tophat), .result = FV_KIND_IMAGE,
     .expands = "excess(image, open(image, footprint))",
     .doc = "The image minus its opening, as skimage.morphology.white_tophat. "
-           "The type stays; signed integers whose difference does not fit stop at their greatest value.",
+           "The type stays; signed integers whose difference does not fit stop at their greatest value. "
+           "Not-a-numbers count as larger than all numbers and make the difference one; equal infinities differ by 0.",
     .citation = "Serra, Image Analysis and Mathematical Morphology, 1982",
     .example = "phantom(\"cells\", [200, 200]) |> tophat(disk(5)) |> write(\"tophat.png\")",
 };

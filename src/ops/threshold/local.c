@@ -25,8 +25,8 @@ static double sigma(const local *p, int k) { return (p->block_size.value[k] - 1)
 static fv_status infer(fv_infer *i, fv_error *error) {
     local *p = i->params;
     int    axis[FV_MAX_DIMS], n;
-    FV_TRY(fv_window_real(i->in[0], "local", error));
-    FV_TRY(fv_window_axes(i->in[0], "local", axis, &n, error));
+    FV_TRY(fv_window_real(i->in[0], error));
+    FV_TRY(fv_window_axes(i->in[0], axis, &n, error));
     FV_TRY(fv_window_odd(&p->block_size, n, FV_SEPARABLE_MAX_TAPS / 4, "block_size", error));
     if (p->method.index == MEDIAN && fv_rank_voxels(&p->block_size) > FV_RANK_MAX_VOXELS)
         return fv_fail(error, FV_ERROR_USAGE, "block_size: the box has %lld voxels; at most %d are possible for the median",
@@ -135,6 +135,8 @@ static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run
 const fv_op FV_OP(local) = {
     .name = "local", .family = "threshold", .brief = "a threshold for every voxel, from what is around it",
     .doc = "The weighted mean, mean or median of a neighbourhood, less offset. Compare the image with it: a > local(a, 35). "
+           "A not-a-number or infinity spoils every neighbourhood that holds one; for the median, not-a-numbers count as larger "
+           "than all numbers, and cval is kept in the image's type. "
            "The result is float32, or float64 for float64 and 32 or 64-bit integers.",
     .citation = "skimage.filters.threshold_local",
     .example = "a = phantom(\"cells\", [200, 200])\nwrite(a > local(a, 35, offset = -5), \"cells.png\")",

@@ -25,8 +25,8 @@ static double half_range(fv_dtype dtype) {
 static fv_status infer(fv_infer *i, fv_error *error) {
     sauvola *p = i->params;
     int      axis[FV_MAX_DIMS], n;
-    FV_TRY(fv_window_real(i->in[0], "sauvola", error));
-    FV_TRY(fv_window_axes(i->in[0], "sauvola", axis, &n, error));
+    FV_TRY(fv_window_real(i->in[0], error));
+    FV_TRY(fv_window_axes(i->in[0], axis, &n, error));
     FV_TRY(fv_window_odd(&p->window_size, n, FV_SEPARABLE_MAX_TAPS, "window_size", error));
     if (p->r.count > 1) return fv_fail(error, FV_ERROR_USAGE, "r: one number is needed, %d are given", p->r.count);
     if (!p->r.count) p->r = (fv_numbers){ 1, { half_range(i->in[0]->image.dtype) } };
