@@ -55,6 +55,16 @@ static bool same_shape(const fv_image_type *a, const fv_image_type *b) {
     return a->ndim == b->ndim && !memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof *a->shape);
 }
 
+fv_status fv_same_shape(const fv_image_type *image, const char *image_name, const fv_image_type *other, const char *name,
+                        fv_error *error) {
+    char one[128], two[128];
+    if (same_shape(image, other)) return FV_OK;
+    format_shape(other, one);
+    format_shape(image, two);
+    return fv_fail(error, FV_ERROR_USAGE, "%s has another shape than %s: %s and %s; they must be equal", name, image_name, one,
+                   two);
+}
+
 /* Checks shapes and kinds, and makes the output an image like the first one, or a scalar; *image: whether it is one. */
 static fv_status shape_output(fv_infer *i, bool *image, fv_error *error) {
     const fv_image_type *first = look(i, 0).image;

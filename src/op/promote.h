@@ -38,6 +38,10 @@ fv_status fv_infer_bits(fv_infer *i, fv_error *error);
 /* Bool, asked of one floating-point value. */
 fv_status fv_infer_test(fv_infer *i, fv_error *error);
 
+/* Refuses images of different shapes by the names of the inputs. */
+fv_status fv_same_shape(const fv_image_type *image, const char *image_name, const fv_image_type *other, const char *name,
+                        fv_error *error);
+
 /* The type that holds every value of an element type and is computed in: FLOAT32, FLOAT64, INT64, UINT64 or BOOL. */
 fv_dtype fv_compute_type(fv_dtype dtype);
 

@@ -4,6 +4,7 @@
  * writes several. The merge streams all runs in order of label, so neither needs memory for all objects.
  */
 #include "ops/measurement/properties.h"
+#include "op/promote.h"
 #include "op/scratch.h"
 #include "op/sorted_runs.h"
 #include "op/stretches.h"
@@ -33,9 +34,7 @@ enum { INPUTS = 1 + FV__CHANNELS };
 /* ---------------------------------------------------------------- inference */
 
 static fv_status check_intensity(const fv_image_type *labels, const fv_image_type *intensity, const char *name, fv_error *error) {
-    bool same = labels->ndim == intensity->ndim;
-    for (int d = 0; same && d < labels->ndim; d++) same = labels->shape[d] == intensity->shape[d];
-    if (!same) return fv_fail(error, FV_ERROR_USAGE, "%s has another shape than labels", name);
+    FV_TRY(fv_same_shape(labels, "labels", intensity, name, error));
     if (fv_dtype_is_complex(intensity->dtype))
         return fv_fail(error, FV_ERROR_USAGE, "%s is %s; it must be real", name, fv_dtype_name(intensity->dtype));
     return FV_OK;

@@ -2,6 +2,7 @@
 #include "ops/morphology/rebuild.h"
 #include "kernels/keys.h"
 #include "op/chunks.h"
+#include "op/promote.h"
 #include "op/reduce.h"
 #include "op/scratch.h"
 
@@ -274,9 +275,7 @@ fv_status fv__rebuild_infer(fv_infer *i, const fv__rebuild *b, int64_t *connecti
         return FV_OK;
     }
     const fv_image_type *mask = &i->in[1]->image;
-    bool                 same = image->ndim == mask->ndim;
-    for (int d = 0; same && d < image->ndim; d++) same = image->shape[d] == mask->shape[d];
-    if (!same) return fv_fail(error, FV_ERROR_USAGE, "mask has another shape than seed; they must be equal");
+    FV_TRY(fv_same_shape(image, "seed", mask, "mask", error));
     if (image->dtype != mask->dtype)
         return fv_fail(error, FV_ERROR_USAGE, "seed is %s and mask is %s; they must have one type (convert(seed, \"%s\"))",
                        fv_dtype_name(image->dtype), fv_dtype_name(mask->dtype), fv_dtype_name(mask->dtype));

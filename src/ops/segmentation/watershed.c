@@ -4,6 +4,7 @@
  * chunks, and pass "flood" finds the chunk's regions again and labels them. An image in one chunk needs the last pass only.
  */
 #include "op/chunks.h"
+#include "op/promote.h"
 #include "op/reduce.h"
 #include "ops/segmentation/watershed_merge.h"
 
@@ -25,10 +26,12 @@ static const fv_input inputs[] = {
 /* ---------------------------------------------------------------- inference */
 
 static fv_status check_shape(const fv_image_type *image, const fv_image_type *other, const char *name, fv_error *error) {
-    bool same = image->ndim == other->ndim;
-    for (int d = 0; same && d < image->ndim; d++)
-        same = image->shape[d] == other->shape[d] && !strcmp(image->axis[d], other->axis[d]);
-    return same ? FV_OK : fv_fail(error, FV_ERROR_USAGE, "%s has another shape than image; they must be equal", name);
+    FV_TRY(fv_same_shape(image, "image", other, name, error));
+    for (int d = 0; d < image->ndim; d++)
+        if (strcmp(image->axis[d], other->axis[d]))
+            return fv_fail(error, FV_ERROR_USAGE, "%s has axis %s where image has %s; the axes must be equal", name,
+                           other->axis[d], image->axis[d]);
+    return FV_OK;
 }
 
 static fv_status infer(fv_infer *i, fv_error *error) {
