@@ -256,16 +256,11 @@ static void put_u32(uint8_t *to, uint32_t value) {
     for (int i = 0; i < 4; i++) to[i] = (uint8_t)(value >> 8 * i);
 }
 
-static fv_status write_pieces(int fd, const char *path, const fv_bytes *prefix, fv_pieces *pieces, fv_error *error) {
-    /* deflate, no flags, no time, no extra flags, unknown system */
-    static const uint8_t start[10] = { 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255 };
-    uint8_t              end[10] = { 3, 0 }; /* an empty last block, checksum, length */
-    int64_t              offset = prefix ? (int64_t)prefix->size : 0;
-    uint32_t             crc = 0;
-    uint64_t             total = 0;
-    if (offset) FV_TRY(fv_file_write_at(fd, prefix->data, prefix->size, 0, path, error));
-    FV_TRY(fv_file_write_at(fd, start, sizeof start, offset, path, error));
-    offset += (int64_t)sizeof start;
+fv_status fv_gzip_write_stream(int fd, const char *path, fv_pieces *pieces, int64_t *offset, uint32_t *crc, uint64_t *total,
+                               fv_error *error) {
+    static const uint8_t end[2] = { 3, 0 }; /* an empty last block */
+    *crc = 0;
+    *total = 0;
     for (int64_t i = 0; i < pieces->count; i++) {
         const void *data;
         size_t      size;
@@ -274,13 +269,29 @@ static fv_status write_pieces(int fd, const char *path, const fv_bytes *prefix, 
         if (size < sizeof head)
             return fv_fail(error, FV_ERROR_INTERNAL, "%s: piece %lld is not a gzip piece", path, (long long)i);
         memcpy(&head, data, sizeof head);
-        FV_TRY(fv_file_write_at(fd, (const char *)data + sizeof head, size - sizeof head, offset, path, error));
-        offset += (int64_t)(size - sizeof head);
-        crc = (uint32_t)crc32_combine(crc, head.crc, (z_off_t)head.size);
-        total += head.size;
+        FV_TRY(fv_file_write_at(fd, (const char *)data + sizeof head, size - sizeof head, *offset, path, error));
+        *offset += (int64_t)(size - sizeof head);
+        *crc = (uint32_t)crc32_combine(*crc, head.crc, (z_off_t)head.size);
+        *total += head.size;
     }
-    put_u32(end + 2, crc);
-    put_u32(end + 6, (uint32_t)total);
+    FV_TRY(fv_file_write_at(fd, end, sizeof end, *offset, path, error));
+    *offset += (int64_t)sizeof end;
+    return FV_OK;
+}
+
+static fv_status write_pieces(int fd, const char *path, const fv_bytes *prefix, fv_pieces *pieces, fv_error *error) {
+    /* deflate, no flags, no time, no extra flags, unknown system */
+    static const uint8_t start[10] = { 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255 };
+    uint8_t              end[8]; /* checksum, length */
+    int64_t              offset = prefix ? (int64_t)prefix->size : 0;
+    uint32_t             crc;
+    uint64_t             total;
+    if (offset) FV_TRY(fv_file_write_at(fd, prefix->data, prefix->size, 0, path, error));
+    FV_TRY(fv_file_write_at(fd, start, sizeof start, offset, path, error));
+    offset += (int64_t)sizeof start;
+    FV_TRY(fv_gzip_write_stream(fd, path, pieces, &offset, &crc, &total, error));
+    put_u32(end, crc);
+    put_u32(end + 4, (uint32_t)total);
     FV_TRY(fv_file_write_at(fd, end, sizeof end, offset, path, error));
     fv_file_start_sync(fd);
     return FV_OK;

@@ -36,6 +36,10 @@ typedef struct fv_gzip_part { const void *data; size_t size; } fv_gzip_part;
 /* Appends one piece, the parts one after another. */
 void      fv_gzip_encode(int level, const fv_gzip_part *parts, int nparts, fv_bytes *out);
 int64_t   fv_gzip_encode_memory(int64_t size); /* for a piece of that size, output included */
+/* Writes the deflated stream of the pieces alone, from *offset on, which ends up behind it; gives checksum and length of what it
+ * holds. */
+fv_status fv_gzip_write_stream(int fd, const char *path, fv_pieces *pieces, int64_t *offset, uint32_t *crc, uint64_t *total,
+                               fv_error *error);
 /* Writes the file from its pieces. prefix: bytes that stand uncompressed before the stream; may be NULL. */
 fv_status fv_gzip_assemble(const char *path, const fv_bytes *prefix, fv_pieces *pieces, fv_error *error);
 

@@ -27,6 +27,7 @@ static const way ways[] = {
     { "nrrd", "gzip", INTEGERS | REALS | COMPLEX, 1, 6 },
     { "mha", NULL, INTEGERS | REALS, 1, 6 },
     { "mhd", NULL, INTEGERS | REALS, 1, 6 },
+    { "npz", NULL, BIT(FV_BOOL) | INTEGERS | REALS | COMPLEX, 1, 6 },
     { "vti", NULL, INTEGERS | REALS, 2, 3 },
     { "pgm", NULL, BIT(FV_UINT8) | BIT(FV_UINT16), 2, 2 },
 };
@@ -351,6 +352,8 @@ TEST(headers_that_cannot_be_true_are_refused_by_name) {
         { "d.pgm", "P2\n2 2\n9\n1 2 3", "ends early" },
         { "e.pgm", "P2\n2 2\n9\n1 2 3 77", "value 4" },
         { "f.mrc", "short", "ends early" },
+        { "a.npz", "hello", "the end of a zip archive is missing" },
+        { "b.npz", "PK\5\6xxxxxxxxxxxxxxxxxxxxxx", "its directory lies outside" },
         { "a.vti",
           "<VTKFile type=\"ImageData\"><ImageData WholeExtent=\"0 99999 0 99999 0 99999\"><PointData><DataArray "
           "type=\"Float32\" format=\"appended\"/></PointData></ImageData><AppendedData encoding=\"raw\">_x",

@@ -255,6 +255,24 @@ def jpeg_pixels_are_those_of_pillow(folder):
 
 
 @test
+def npz_goes_to_numpy_and_back(folder):
+    for dtype in ("uint8", "int16", "float32", "float64", "complex64", "bool"):
+        image = volume("uint8").astype(dtype)
+        for save, name in ((np.savez, "stored.npz"), (np.savez_compressed, "deflated.npz")):
+            save(os.path.join(folder, name), first=image, second=image[0])
+            for path, expected in (("first", image), ("second", image[0])):
+                run("run", "-q", "--overwrite", "-e", f'read("{name}", path = "{path}") |> write("n.npy")', folder=folder)
+                assert np.array_equal(np.load(os.path.join(folder, "n.npy")), expected), (dtype, name, path)
+        convert(folder, "n.npy", "mine.npz")
+        with np.load(os.path.join(folder, "mine.npz")) as mine:
+            assert list(mine) == ["arr_0"] and mine["arr_0"].dtype == image.dtype and np.array_equal(mine["arr_0"], image[0])
+    failed = run("convert", "-q", "stored.npz", "x.npy", folder=folder, code=2)
+    assert "several arrays, name one with path: first, second" in failed.stderr, failed.stderr
+    told = run("info", "stored.npz", folder=folder).stdout
+    assert "5 x 6 x 7 bool" in told, told
+
+
+@test
 def a_folder_of_slices_is_one_volume(folder):
     tifffile, image_module = peer("tifffile"), peer("PIL.Image").Image
     slices = volume("uint16", (12, 40, 30))

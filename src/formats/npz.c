@@ -1,0 +1,339 @@
+/* NPZ, numpy's archive of arrays: stored arrays are read by region, deflated ones in order; `path` names one of several. Written
+ * as one deflated array called arr_0, as numpy.savez_compressed does.
+ *
+ * As in NPY there is no room for axis names, spacing or units. */
+#include "formats/npy_header.h"
+#include "formats/volume.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+extern const fv_format fv_format_npz;
+enum { END = 22, END_MOST = END + 65535, ENTRY = 46, LOCAL = 30, LOCATOR = 20, END64 = 56, MOST_DIRECTORY = 64 << 20 };
+static const char member_name[] = "arr_0.npy";
+
+typedef struct {
+    fv_reader base;
+    fv_volume volume;
+} reader;
+
+/* ---------------------------------------------------------------- the directory of the archive */
+
+typedef struct {
+    char    name[256]; /* without .npy */
+    int     method;
+    int64_t local, packed, size;
+} member;
+
+static uint64_t number(const uint8_t *at, int bytes) {
+    uint64_t value = 0;
+    for (int i = bytes - 1; i >= 0; i--) value = value << 8 | at[i];
+    return value;
+}
+
+static fv_status damaged(const char *path, const char *why, fv_error *error) {
+    return fv_fail(error, FV_ERROR_INPUT, "%s: not an NPZ file, or damaged: %s", path, why);
+}
+
+/* Where the directory lies: from the record at the end of the file, or the larger one that it points to. */
+static fv_status find_directory(fv_volume *v, int64_t *start, int64_t *size, fv_error *error) {
+    int64_t   most = FV_MIN(v->file_size, END_MOST);
+    uint8_t  *tail = fv_alloc((size_t)most + 1), large[END64];
+    fv_status status = fv_file_read_at(v->fd, tail, (size_t)most, v->file_size - most, v->path, error);
+    int64_t   at = most - END;
+    while (status == FV_OK && at >= 0 && memcmp(tail + at, "PK\5\6", 4)) at--;
+    if (status == FV_OK && at < 0) status = damaged(v->path, "the end of a zip archive is missing", error);
+    if (status == FV_OK) {
+        *size = (int64_t)number(tail + at + 12, 4);
+        *start = (int64_t)number(tail + at + 16, 4);
+        bool     wide = *start == UINT32_MAX && at >= LOCATOR && !memcmp(tail + at - LOCATOR, "PK\6\7", 4);
+        uint64_t where = wide ? number(tail + at - LOCATOR + 8, 8) : 0;
+        if (wide && where > (uint64_t)(v->file_size - END64))
+            status = damaged(v->path, "its directory lies outside", error);
+        else if (wide)
+            status = fv_file_read_at(v->fd, large, END64, (int64_t)where, v->path, error);
+        if (wide && status == FV_OK) {
+            *size = (int64_t)number(large + 40, 8);
+            *start = (int64_t)number(large + 48, 8);
+        }
+    }
+    free(tail);
+    FV_TRY(status);
+    if (*size < 0 || *start < 0 || *size > MOST_DIRECTORY || *start > v->file_size || *size > v->file_size - *start)
+        return damaged(v->path, "its directory lies outside", error);
+    return FV_OK;
+}
+
+/* Sizes beyond 4 GB stand in an extra field, in this order, those that do not fit only. */
+static void take_wide(const uint8_t *extra, int64_t length, member *m) {
+    int64_t *wide[] = { &m->size, &m->packed, &m->local };
+    for (int64_t at = 0; at + 4 <= length;) {
+        int64_t n = (int64_t)number(extra + at + 2, 2), field = at + 4;
+        if (number(extra + at, 2) == 1)
+            for (int i = 0; i < 3; i++)
+                if (*wide[i] == UINT32_MAX && field + 8 <= FV_MIN(at + 4 + n, length)) {
+                    *wide[i] = (int64_t)number(extra + field, 8);
+                    field += 8;
+                }
+        at += 4 + n;
+    }
+}
+
+typedef bool (*member_visit)(void *context, const member *m); /* false: enough */
+
+/* Every array of the archive. */
+static fv_status each_member(fv_volume *v, member_visit visit, void *context, fv_error *error) {
+    int64_t start, size;
+    FV_TRY(find_directory(v, &start, &size, error));
+    uint8_t  *directory = fv_alloc((size_t)size + 1);
+    fv_status status = fv_file_read_at(v->fd, directory, (size_t)size, start, v->path, error);
+    for (int64_t at = 0; status == FV_OK && at + ENTRY <= size;) {
+        const uint8_t *e = directory + at;
+        int64_t        name = (int64_t)number(e + 28, 2), extra = (int64_t)number(e + 30, 2);
+        int64_t        next = at + ENTRY + name + extra + (int64_t)number(e + 32, 2);
+        if (memcmp(e, "PK\1\2", 4) || next > size) {
+            status = damaged(v->path, "an entry of its directory", error);
+            break;
+        }
+        member m = { .method = (int)number(e + 10, 2),
+                     .packed = (int64_t)number(e + 20, 4),
+                     .size = (int64_t)number(e + 24, 4),
+                     .local = (int64_t)number(e + 42, 4) };
+        take_wide(e + ENTRY + name, extra, &m);
+        snprintf(m.name, sizeof m.name, "%.*s", (int)FV_MIN(name, 255), (const char *)e + ENTRY);
+        size_t length = strlen(m.name);
+        if (length > 4 && !strcmp(m.name + length - 4, ".npy")) {
+            m.name[length - 4] = 0;
+            if (!visit(context, &m)) break;
+        }
+        at = next;
+    }
+    free(directory);
+    return status;
+}
+
+/* ---------------------------------------------------------------- one array */
+
+typedef struct {
+    const char *wanted;
+    member      found;
+    int         count;
+    fv_bytes    names;
+} search;
+
+static bool look_at(void *context, const member *m) {
+    search *s = context;
+    if (s->wanted ? !strcmp(s->wanted, m->name) : !s->count) s->found = *m;
+    fv_bytes_printf(&s->names, "%s%s", s->count++ ? ", " : "", m->name);
+    return s->names.size < 4000;
+}
+
+static fv_status choose(fv_volume *v, const char *wanted, member *m, fv_error *error) {
+    search    s = { .wanted = wanted };
+    fv_status status = each_member(v, look_at, &s, error);
+    *m = s.found;
+    if (status == FV_OK && !s.count)
+        status = fv_fail(error, FV_ERROR_INPUT, "%s holds no array", v->path);
+    else if (status == FV_OK && !wanted && s.count > 1)
+        status = fv_fail(error, FV_ERROR_USAGE, "%s holds several arrays, name one with path: %s", v->path, (char *)s.names.data);
+    else if (status == FV_OK && !*m->name)
+        status = fv_fail(error, FV_ERROR_USAGE, "%s has no array \"%s\"; it has %s", v->path, wanted, (char *)s.names.data);
+    fv_bytes_release(&s.names);
+    return status;
+}
+
+/* The volume becomes the contents of the member; dense tells what is in it. */
+static fv_status enter(fv_volume *v, const member *m, int *version, fv_hash *hash, fv_error *error) {
+    uint8_t local[LOCAL];
+    int64_t start, base = 0;
+    if (m->local < 0 || m->packed < 0 || m->size < 0 || m->local > v->file_size - LOCAL)
+        return damaged(v->path, "an array lies outside", error);
+    FV_TRY(fv_file_read_at(v->fd, local, LOCAL, m->local, v->path, error));
+    start = m->local + LOCAL + (int64_t)number(local + 26, 2) + (int64_t)number(local + 28, 2);
+    if (memcmp(local, "PK\3\4", 4) || m->packed > v->file_size - start) return damaged(v->path, "an array lies outside", error);
+    if (m->method == 8)
+        v->gzip = fv_gzip_new_at(v->fd, start, start + m->packed, FV_GZIP_RAW, v->path);
+    else if (m->method == 0)
+        base = start;
+    else
+        return fv_fail(error, FV_ERROR_INPUT, "%s: zip method %d cannot be read; stored and deflated can", v->path, m->method);
+    FV_TRY(fv_npy_read_header(v, base, base + m->size, version, hash, error));
+    int64_t bytes = fv_dense_bytes(&v->dense);
+    if (bytes < 0 || bytes > base + m->size - v->dense.offset)
+        return fv_fail(error, FV_ERROR_INPUT, "%s: array %s ends early: its shape needs %lld bytes, it has %lld", v->path,
+                       m->name, (long long)bytes, (long long)(base + m->size - v->dense.offset));
+    if (m->size > FV_GZIP_MOST_RATIO * (m->packed + 1))
+        return damaged(v->path, "an array claims to be larger than it can be", error);
+    if (v->gzip && v->dense.fortran)
+        return fv_fail(error, FV_ERROR_INPUT, "%s: array %s is deflated and in Fortran order, which cannot be read", v->path,
+                       m->name);
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- opening */
+
+static void close_reader(fv_reader *base) {
+    fv_volume_close(&((reader *)base)->volume);
+    fv_reader_free(base);
+}
+
+static fv_status open_reader(const char *path, const fv_read_options *options, fv_reader **out, fv_error *error) {
+    reader   *r = fv_reader_new(sizeof *r, &fv_format_npz, path);
+    member    m;
+    int       version;
+    fv_status status = fv_volume_open(&r->volume, path, error);
+    if (status == FV_OK && r->volume.gzip) status = damaged(path, "it is gzip and no zip archive", error);
+    if (status == FV_OK) status = choose(&r->volume, options ? options->path_inside : NULL, &m, error);
+    if (status == FV_OK) status = enter(&r->volume, &m, &version, &r->base.header, error);
+    if (status != FV_OK) {
+        close_reader(&r->base);
+        return status;
+    }
+    const fv_dense *dense = &r->volume.dense;
+    fv_image_type_init(&r->base.type, dense->dtype, dense->ndim, dense->shape);
+    fv_volume_layout(&r->volume, &r->base);
+    fv_bytes_printf(&r->base.facts, "array: %s\ncompression: %s\norder: %s\n", m.name, r->volume.gzip ? "deflate" : "none",
+                    dense->fortran ? "Fortran (first axis contiguous)" : "C (last axis contiguous)");
+    *out = &r->base;
+    return FV_OK;
+}
+
+static fv_status read_block(fv_reader *base, const fv_block *block, fv_error *error) {
+    return fv_volume_read(&((reader *)base)->volume, block, error);
+}
+
+typedef struct {
+    const char *path;
+    fv_bytes   *lines;
+} listing;
+
+/* One that cannot be read is listed with the reason. */
+static bool list_member(void *context, const member *m) {
+    listing   *l = context;
+    fv_reader *r;
+    fv_error   error = { 0 };
+    fv_bytes_printf(l->lines, "%s: ", m->name);
+    if (open_reader(l->path, &(fv_read_options){ .path_inside = m->name }, &r, &error) != FV_OK) {
+        fv_bytes_printf(l->lines, "%s\n", error.message);
+        return l->lines->size < 1 << 16;
+    }
+    for (int d = 0; d < r->type.ndim; d++) fv_bytes_printf(l->lines, d ? " x %lld" : "%lld", (long long)r->type.shape[d]);
+    fv_bytes_printf(l->lines, " %s\n", fv_dtype_name(r->type.dtype));
+    close_reader(r);
+    return l->lines->size < 1 << 16;
+}
+
+static fv_status contents(const char *path, fv_bytes *lines, fv_error *error) {
+    fv_volume v;
+    listing   l = { path, lines };
+    fv_status status = fv_volume_open(&v, path, error);
+    if (status == FV_OK) status = each_member(&v, list_member, &l, error);
+    fv_volume_close(&v);
+    return status;
+}
+
+/* ---------------------------------------------------------------- writing */
+
+static fv_status create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
+                        fv_error *error) {
+    int      compression;
+    fv_bytes header = { 0 };
+    FV_TRY(fv_compression_choose(&fv_format_npz, options, &compression, error));
+    if (type->ndim < 1 || fv_image_type_bytes(type) < 0)
+        return fv_fail(error, FV_ERROR_USAGE, "%s: an image without axes or beyond 2^63 bytes cannot be written", path);
+    fv_npy_make_header(type, &header);
+    return fv_volume_gz_create(&fv_format_npz, path, type, type->dtype, options, &header, false, out, error);
+}
+
+static void put(fv_bytes *out, uint64_t value, int bytes) {
+    for (int i = 0; i < bytes; i++) fv_bytes_append(out, &(uint8_t){ (uint8_t)(value >> 8 * i) }, 1);
+}
+
+/* What the local header and the directory have in common, from the version on; sizes always in the extra field. */
+static void put_member(fv_bytes *out, uint32_t crc, int64_t packed, int64_t size, bool directory) {
+    put(out, 45, 2); /* version that has sizes of 64 bits */
+    put(out, 0, 2);
+    put(out, 8, 2); /* deflated */
+    put(out, 0, 2); /* midnight of the first day that zip knows */
+    put(out, 0x21, 2);
+    put(out, crc, 4);
+    put(out, UINT32_MAX, 4);
+    put(out, UINT32_MAX, 4);
+    put(out, sizeof member_name - 1, 2);
+    put(out, 20, 2);
+    for (int i = 0; directory && i < 7; i++) put(out, 0, 2); /* no comment, first disk, no attributes, at the file's start */
+    fv_bytes_append(out, member_name, sizeof member_name - 1);
+    put(out, 1, 2);
+    put(out, 16, 2);
+    put(out, (uint64_t)size, 8);
+    put(out, (uint64_t)packed, 8);
+}
+
+static void put_directory(fv_bytes *out, uint32_t crc, int64_t packed, int64_t size, int64_t start) {
+    put(out, 0x02014b50, 4);
+    put(out, 45, 2);
+    put_member(out, crc, packed, size, true);
+    int64_t length = (int64_t)out->size;
+    bool    wide = start + length >= UINT32_MAX;
+    if (wide) {
+        put(out, 0x06064b50, 4);
+        put(out, END64 - 12, 8);
+        put(out, 45, 2);
+        put(out, 45, 2);
+        put(out, 0, 8);
+        put(out, 1, 8);
+        put(out, 1, 8);
+        put(out, (uint64_t)length, 8);
+        put(out, (uint64_t)start, 8);
+        put(out, 0x07064b50, 4);
+        put(out, 0, 4);
+        put(out, (uint64_t)(start + length), 8);
+        put(out, 1, 4);
+    }
+    put(out, 0x06054b50, 4);
+    put(out, 0, 4);
+    put(out, 1, 2);
+    put(out, 1, 2);
+    put(out, (uint64_t)length, 4);
+    put(out, wide ? UINT32_MAX : (uint64_t)start, 4);
+    put(out, 0, 2);
+}
+
+/* The header comes last, when checksum and sizes are known. */
+static fv_status write_archive(int fd, const char *path, fv_pieces *pieces, fv_error *error) {
+    fv_bytes head = { 0 }, tail = { 0 };
+    int64_t  start = LOCAL + (int64_t)sizeof member_name - 1 + 20, end = start;
+    uint32_t crc;
+    uint64_t size;
+    FV_TRY(fv_gzip_write_stream(fd, path, pieces, &end, &crc, &size, error));
+    put(&head, 0x04034b50, 4);
+    put_member(&head, crc, end - start, (int64_t)size, false);
+    put_directory(&tail, crc, end - start, (int64_t)size, end);
+    fv_status status = fv_file_write_at(fd, head.data, head.size, 0, path, error);
+    if (status == FV_OK) status = fv_file_write_at(fd, tail.data, tail.size, end, path, error);
+    fv_bytes_release(&head);
+    fv_bytes_release(&tail);
+    return status;
+}
+
+static fv_status assemble(fv_writer *base, fv_pieces *pieces, fv_error *error) {
+    int fd;
+    FV_TRY(fv_file_open_write(base->path, &fd, error));
+    fv_status status = write_archive(fd, base->path, pieces, error);
+    fv_status closed = fv_file_close(fd, base->path, status == FV_OK ? error : NULL);
+    return status == FV_OK ? closed : status;
+}
+
+const fv_format fv_format_npz = {
+    .name = "npz",
+    .extensions = "npz",
+    .brief = "numpy arrays in an archive",
+    .compressions = "deflate",
+    .open = open_reader,
+    .read = read_block,
+    .close = close_reader,
+    .contents = contents,
+    .create = create,
+    .encode = fv_volume_gz_encode,
+    .assemble = assemble,
+    .free_writer = fv_volume_gz_free,
+};
