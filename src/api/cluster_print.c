@@ -79,7 +79,7 @@ static void put_job(fv_bytes *out, const fv_overview_job *j) {
     snprintf(failed, sizeof failed, "failed (%s)", j->word);
     put_count(out, &any, j->failed, failed);
     put_count(out, &any, j->requeued, "times queued again");
-    fv_bytes_printf(out, any ? "\n" : "just submitted\n");
+    fv_bytes_printf(out, any ? "\n" : j->gone ? "has left the queue\n" : "just submitted\n");
 }
 
 static void put_stage(fv_bytes *out, const fv_overview *o, int k) {

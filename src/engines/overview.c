@@ -220,10 +220,11 @@ static fv_status read_jobs(const char *run_folder, fv_overview *o, fv_error *err
             if (found.items[k].id == j->job.id && !is_shadow(&j->job, &found.items[k]))
                 take_job(j, &found.items[k], (double)now.tv_sec);
         if (last) o->whole = !j->pending && !j->running && fv_claims_are_finished(run_folder);
-        /* One that neither queue nor accounting has heard of was submitted a moment ago. */
+        /* One that has left the queue and is not yet in accounting will be; where there is no accounting it is gone. */
         bool known = j->pending || j->running || j->done || j->failed;
         bool moot = j->job.role == FV_ROLE_AGAIN && o->whole && !j->running; /* the failure it waits for did not come */
-        if ((j->pending || j->running || !known) && !moot) o->over = false;
+        j->gone = !known && !found.accounting;
+        if ((j->pending || j->running || !(known || j->gone)) && !moot) o->over = false;
     }
     fv_slurm_jobs_release(&found);
     fv_submission_release(&submission);

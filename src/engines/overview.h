@@ -15,6 +15,7 @@ typedef struct fv_overview_job {
     fv_cluster_job job;
     int            pending, running, done, failed; /* elements */
     int            requeued;                       /* starts that were not the first */
+    bool           gone;                           /* left the queue, and there is no accounting to say how */
     char           word[32];                       /* Slurm's own for what failed last */
     char           reason[64];                     /* why it waits */
     double         waited, elapsed;                /* longest of an element, seconds */

@@ -228,7 +228,7 @@ static void take_accounting(fv_slurm_jobs *jobs, char *line) {
     if (job->restarts == 0) job->eligible = parse_time(eligible);
     job->started = parse_time(started);
     job->ended = parse_time(ended);
-    job->cpu_seconds += parse_duration(cpu);
+    job->cpu_seconds = parse_duration(cpu);
     job->cpus = atoi(cpus);
     snprintf(job->node, sizeof job->node, "%.63s", node);
 }
@@ -270,14 +270,15 @@ fv_status fv_slurm_look(const int64_t *ids, int count, fv_slurm_jobs *jobs, fv_e
     };
     char    *squeue[] = { "squeue", "-h", "-j", list, "-t", "all", "-o", "%i|%T|%r|%N", NULL };
     fv_error unknown = { 0 };
-    if (fv_slurm_call(sacct, &accounting, &unknown) == FV_OK) each_line(&accounting, jobs, take_accounting);
+    jobs->accounting = fv_slurm_call(sacct, &accounting, &unknown) == FV_OK;
+    if (jobs->accounting) each_line(&accounting, jobs, take_accounting);
     fv_status status = fv_slurm_call(squeue, &queue, error);
     if (status == FV_OK) {
         each_line(&queue, jobs, take_queue);
         drop_stale(jobs);
     } else if (strstr(error->message, "nvalid job id"))
         status = FV_OK; /* all are long over */
-    if (status != FV_OK && unknown.code == FV_OK && jobs->count) status = FV_OK;
+    if (status != FV_OK && jobs->accounting && jobs->count) status = FV_OK;
     for (int i = 0; i < jobs->count; i++) jobs->items[i].restarts = FV_MAX(jobs->items[i].restarts, 0);
     fv_bytes_release(&accounting);
     fv_bytes_release(&queue);

@@ -28,7 +28,11 @@ typedef struct fv_slurm_job { /* one job, or one element of an array */
     bool           queued; /* the queue knows it */
 } fv_slurm_job;
 
-typedef struct fv_slurm_jobs { fv_slurm_job *items; int count; } fv_slurm_jobs;
+typedef struct fv_slurm_jobs {
+    fv_slurm_job *items;
+    int           count;
+    bool          accounting; /* there is some: then also jobs that have left the queue are known, after a while */
+} fv_slurm_jobs;
 
 /* Everything that squeue and sacct know of these jobs. Accounting lags behind the queue, which is believed where they differ. */
 fv_status fv_slurm_look(const int64_t *ids, int count, fv_slurm_jobs *jobs, fv_error *error);

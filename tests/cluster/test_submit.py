@@ -160,6 +160,46 @@ def mistakes_in_profiles_are_explained(folder):
     assert "without .fov" in submit(folder, "--dry-run", "--profile", "../x", code=2)
 
 
+def pretend(folder, **commands):
+    """A folder with commands that only say what they are told to, and a shell; the PATH with it alone."""
+    where = pathlib.Path(folder, "bin")
+    where.mkdir(exist_ok=True)
+    for name, text in {"sbatch": "echo 7", "scontrol": "exit 1", "squeue": "exit 1", "sacct": "exit 1", **commands}.items():
+        (where / name).write_text(f"#!/bin/sh\n{text}\n")
+        (where / name).chmod(0o755)
+    for name in ["sh", "dirname", "rm"]:
+        (where / name).exists() or (where / name).symlink_to(f"/bin/{name}")
+    return str(where)
+
+
+def status(folder, path, *options):
+    return run("status", *options, folder=folder, environment={"PATH": path}).stdout
+
+
+@test
+def jobs_that_have_left_the_queue_are_over_where_there_is_no_accounting(folder):
+    path = pretend(folder, squeue="echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1")
+    scripts = submit(folder, path=path)
+    assert "finish.sh" in scripts["submit"], scripts
+    text = status(folder, path)
+    assert "over, not complete" in text and "has left the queue" in text, text
+    frozen = text.partition(":")[0]
+    run("work", frozen, "--finish", "-q", folder=folder)
+    assert f"{frozen}: done" in status(folder, path)
+    path = pretend(folder, squeue="echo '7|PENDING|Resources|'")
+    assert f"{frozen}: going on" in status(folder, path)
+
+
+@test
+def what_a_job_used_is_told_of_its_last_start(folder):
+    line = "echo '7|{}|2026-01-01T00:00:00|2026-01-01T00:{}:00|2026-01-01T00:{}:10|00:0{}.000||1|n1'"
+    starts = "\n".join([line.format("REQUEUED", 10, 10, 9), line.format("COMPLETED", 20, 20, 5)])
+    path = pretend(folder, squeue="echo 'Invalid job id specified' >&2; exit 1", sacct=starts)
+    submit(folder, path=path)
+    text = status(folder, path)
+    assert "1 times queued again" in text and " 50 % " in text, text
+
+
 @test
 def without_slurm_it_says_so_and_nothing_is_submitted(folder):
     os.mkdir(f"{folder}/bin")
