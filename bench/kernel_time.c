@@ -86,13 +86,16 @@ static void *work(void *argument) {
     return NULL;
 }
 
+static const fv_type absent; /* inputs after the first may be left out */
+
 static part make_part(const fv_op *op, const void *params, const fv_type *in, const fv_type *out, const fv_block *input,
                       const fv_block *output, const fv_region *region) {
     part p = { .pass = op->passes };
-    p.run.need = (fv_need){ .params = params, .ninputs = 1, .in[0] = in, .out = out, .region = *region };
-    fv_region needed = *region;
-    if (p.pass->need) p.pass->need(&p.run.need, &needed);
-    p.in = fv_block_window(input, &needed);
+    p.run.need = (fv_need){ .params = params, .ninputs = fv_inputs_count(op), .out = out, .region = *region };
+    for (int i = 0; i < p.run.need.ninputs; i++) p.run.need.in[i] = i ? &absent : in;
+    fv_region needed[FV_MAX_INPUTS] = { *region };
+    if (p.pass->need) p.pass->need(&p.run.need, needed);
+    p.in = fv_block_window(input, &needed[0]);
     p.out = fv_block_window(output, region);
     size_t size = p.pass->scratch ? p.pass->scratch(&p.run.need) : 0;
     p.run.scratch = fv_buffer_new(size);
@@ -136,8 +139,9 @@ int main(int argc, char **argv) {
     set_params(op, argv[2], params, &arena);
     out = in;
     fv_infer infer = {
-        .params = params, .params_size = op->params_size, .ninputs = 1, .in[0] = &in, .out = &out, .arena = &arena
+        .params = params, .params_size = op->params_size, .ninputs = fv_inputs_count(op), .out = &out, .arena = &arena
     };
+    for (int i = 0; i < infer.ninputs; i++) infer.in[i] = i ? &absent : &in;
     if (op->infer(&infer, &error) != FV_OK) fail(error.message);
 
     fv_region whole = fv_region_whole(&in.image);
