@@ -50,6 +50,7 @@ typedef struct fv_estimate {
     double    memory_base, memory_worker;  /* bytes: base + n * worker */
     double    memory_error;                /* relative */
     int64_t   memory_bound;                /* what a run would keep to */
+    int64_t   job_least;                   /* memory of a job of `fovea submit`, at least */
     int       cores;                       /* of this machine; beyond them the estimate extrapolates */
     int64_t   most_workers;                /* more than that have nothing to do */
     fv_estimate_point points[FV_ESTIMATE_POINTS]; /* workers 1, 2, 4 ... and the number asked for */

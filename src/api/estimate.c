@@ -7,6 +7,7 @@
 #include "api/pipeline_parts.h"
 #include "api/trial.h"
 #include "base/fit.h"
+#include "engines/jobs.h"
 #include <fovea/estimate.h>
 #include <math.h>
 #include <stdio.h>
@@ -62,6 +63,7 @@ static fv_status look_around(study *s, fv_diagnostics *diagnostics, fv_error *er
         for (int64_t i = 0; i < s->bindings.nitems; i++) s->sizes[i] = (double)fv_bindings_size(&s->bindings, i);
     else
         s->sizes[0] = (double)fv_graph_slabs(instance->graph, &s->axis);
+    s->e->job_least = fv_job_least(instance->plan->memory);
     s->e->items_present = s->bindings.nitems;
     s->e->items = s->options->items ? s->options->items : s->bindings.nitems;
     s->e->most_workers = tasks * s->e->items;

@@ -33,7 +33,10 @@ fv_request fv_estimate_request(const fv_estimate *e, fv_job_style style, int wor
     double     seconds = fv_estimate_seconds(e, n);
     if (style == FV_JOB_SERIAL) seconds = fv_estimate_seconds(e, 1);
     if (style == FV_JOB_DISTRIBUTED) r.tasks = n;
-    if (style == FV_JOB_ARRAY) r.elements = n;
+    if (style == FV_JOB_ARRAY) {
+        r.elements = n;
+        r.memory = FV_MAX(r.memory, (e->job_least + (1 << 20) - 1) >> 20 << 20);
+    }
     if (style == FV_JOB_THREADED) {
         r.cpus_per_task = n;
         r.memory = safe_memory(e, n);

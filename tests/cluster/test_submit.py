@@ -126,6 +126,14 @@ def memory_that_is_too_little_for_one_task_is_refused(folder):
 
 
 @test
+def what_an_estimate_says_of_arrays_can_be_submitted(folder):
+    submit(folder, "--dry-run")
+    said = run("estimate", "p.fov", "--chunk", "16x48x48", "--seconds", "0.5", "-q", folder=folder).stdout
+    memory = said.rpartition(" array ")[2].partition("--mem=")[2].split()[0]
+    assert options_of(submit(folder, "--dry-run", "--mem", memory)["finish"])["mem"] == memory, said
+
+
+@test
 def the_next_try_of_a_run_overwrites_if_the_first_one_did(folder):
     assert "param overwrite = 1\n" in submit(folder, "--dry-run", "--overwrite")["request"]
     assert "overwrite" not in submit(folder, "--dry-run")["request"]
