@@ -36,8 +36,8 @@ def limited():
 def attempt(path, folder):
     """Reads all of a file; gives the exit status and the messages, and fails if that takes too much."""
     done = subprocess.run([FOVEA, "run", "-q", "--fresh", "--workers", "1", "--memory", "512M", "-e", f'sum(read("{path}"))'],
-                          cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=limited,
-                          timeout=SECONDS)
+                          cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          preexec_fn=limited, timeout=SECONDS)
     assert done.returncode in (0, 1, 2), f"{path}: exit status {done.returncode}: {done.stderr[-300:]}"
     return done.returncode, done.stderr.decode(errors="replace")
 
