@@ -4,8 +4,8 @@
     bench/peer_measures.py [NAME ...]      names: measure blobs
 
 Fovea's figures are the operators' own time on two threads (bench_measure, bench_blobs). scikit-image runs on one core a call:
-of blobs, two processes are taken to need half the time of one; regionprops_table cannot be shared out. On a busy machine the
-ratio of processor times ("cpu x") says more than that of wall times, so both are printed.
+of blobs, two processes are taken to need half the time of one; regionprops_table cannot be shared out. On a busy machine
+processor times (Fovea's divided by its two threads) say more than wall times, so both are printed.
 """
 import os
 import pathlib
@@ -47,9 +47,10 @@ def peer_times(function, repeats):
 
 def row(work, own, peer, processes, target, limit):
     """own, peer: wall and processor seconds; limit: the seconds that the machine itself would need, and why."""
-    print(f"{work:44} skimage {peer[0] / processes:8.2f} s   fovea {own[0]:7.3f} s   {peer[0] / processes / own[0]:6.1f}x   "
-          f"cpu {peer[1] / own[1] * 2 / processes:6.1f}x   target {target}   {100 * limit[0] / (own[1] / 2):.0f} % of {limit[1]}",
-          flush=True)
+    quiet, theirs = own[1] / 2, peer[1] / processes  # what quiet cores would take
+    print(f"{work:44} wall: skimage {peer[0] / processes:7.2f} s, fovea {own[0]:6.3f} s, {peer[0] / processes / own[0]:5.1f}x   "
+          f"cpu: {theirs * 1e3:7.0f} ms, {quiet * 1e3:6.1f} ms, {theirs / quiet:5.1f}x   target {target}   "
+          f"{100 * limit[0] / quiet:.0f} % of {limit[1]}", flush=True)
 
 
 def bench_measure(folder):

@@ -117,8 +117,8 @@ static size_t local_scratch(const fv_need *n) {
 static size_t local_bound(const fv_need *n) {
     fv__flood f;
     fv__flood_init(&f, &n->in[0]->image, &n->region, connectivity(n), NULL);
-    int64_t own = fv_region_voxels(&n->region), shell = f.cells - own;
-    return sizeof(fv__flood_head) + (size_t)(own * 8 + shell * ((int64_t)sizeof(fv__flood_edge) + 8));
+    int64_t shell = f.cells - fv_region_voxels(&n->region); /* an open region, an edge, a voxel of a face: three may be marked */
+    return sizeof(fv__flood_head) + (size_t)(shell * ((int64_t)sizeof(fv__flood_edge) + 8 + 3 * 8));
 }
 
 static int64_t label_value(const void *value, fv_dtype dtype) {
@@ -162,21 +162,50 @@ static void add_face(const fv__flood *f, const fv_region *face, fv_bytes *partia
         }
 }
 
+/* New numbers, from 0 on, for the marked regions that are met; *node counts open and marked regions. */
+typedef struct { uint32_t *number, *met, count, open; } renumbering;
+
+static void renumber(renumbering *n, char *data) {
+    uint32_t node;
+    memcpy(&node, data, sizeof node);
+    if (node == FV__NO_NODE || node < n->open) return;
+    uint32_t *number = &n->number[node - n->open];
+    if (*number == FV__NO_NODE) {
+        n->met[n->count] = node - n->open;
+        *number = n->count++;
+    }
+    node = n->open + *number;
+    memcpy(data, &node, sizeof node);
+}
+
+/* Only marked regions that an edge or a face names matter to other chunks; there is one for each marker voxel. */
+static void add_markers(fv__flood *f, const fv_block *markers, fv__flood_head *head, fv_bytes *partial) {
+    renumbering n = { f->choice, f->active, 0, (uint32_t)f->open };
+    char       *edges = (char *)partial->data + sizeof *head, *end = (char *)partial->data + partial->size;
+    char       *faces = edges + head->edges * (int64_t)sizeof(fv__flood_edge) + f->open * 4;
+    for (int64_t i = 0; i < f->marked; i++) n.number[i] = FV__NO_NODE;
+    for (int64_t i = 0; i < head->edges; i++) {
+        renumber(&n, edges + i * (int64_t)sizeof(fv__flood_edge) + offsetof(fv__flood_edge, a));
+        renumber(&n, edges + i * (int64_t)sizeof(fv__flood_edge) + offsetof(fv__flood_edge, b));
+    }
+    for (; faces < end; faces += sizeof(uint32_t)) renumber(&n, faces);
+    for (uint32_t i = 0; i < n.count; i++) {
+        int64_t label = marker_of(f, markers, f->closed + f->open + n.met[i]);
+        fv_bytes_append(partial, &label, sizeof label);
+    }
+    head->marked = n.count;
+    memcpy(partial->data, head, sizeof *head);
+}
+
 static fv_status local_run(fv_run *r, fv_error *error) {
     const fv_region *own = &r->need.region;
     fv__flood        f;
     if (!is_cut(&r->need)) return FV_OK;
     FV_TRY(flood_chunk(r, own, &f, error));
-    fv__flood_head head = { .open = f.open, .marked = f.marked };
+    fv__flood_head head = { .open = f.open };
     fv_bytes_append(r->partial, &head, sizeof head);
-    for (int64_t i = 0; i < f.marked; i++) {
-        int64_t label = marker_of(&f, r->in[1], f.closed + f.open + i);
-        fv_bytes_append(r->partial, &label, sizeof label);
-    }
-    size_t before = r->partial->size;
     fv__flood_keep(&f, r->partial);
-    head.edges = (int64_t)((r->partial->size - before) / sizeof(fv__flood_edge));
-    memcpy(r->partial->data, &head, sizeof head);
+    head.edges = (int64_t)((r->partial->size - sizeof head) / sizeof(fv__flood_edge));
     fv_bytes_append(r->partial, f.seat + f.closed, (size_t)f.open * sizeof *f.seat);
     for (int k = 0; k < 3; k++)
         for (int far = 0; far < 2; far++) {
@@ -184,6 +213,7 @@ static fv_status local_run(fv_run *r, fv_error *error) {
             fv_region face = fv__flood_face(own, f.axis[k], far);
             add_face(&f, &face, r->partial);
         }
+    add_markers(&f, r->in[1], &head, r->partial);
     return FV_OK;
 }
 
@@ -320,7 +350,7 @@ const fv_op FV_OP(watershed) = {
     .name = "watershed",
     .family = "segmentation",
     .brief = "flood a relief from markers; every voxel gets the label that reaches it first",
-    .version = 1,
+    .version = 2,
     .inputs = inputs,
     .params = params,
     .params_size = sizeof(watershed),

@@ -33,42 +33,54 @@ static void unite(merge *m, int64_t a, int64_t b) {
     if (!m->label[a]) m->label[a] = m->label[b];
 }
 
-static size_t edges_offset(const fv__flood_head *h) { return sizeof *h + (size_t)h->marked * sizeof(int64_t); }
-static size_t cells_offset(const fv__flood_head *h) { return edges_offset(h) + (size_t)h->edges * sizeof(fv__flood_edge); }
+static size_t cells_offset(const fv__flood_head *h) { return sizeof *h + (size_t)h->edges * sizeof(fv__flood_edge); }
 static size_t faces_offset(const fv__flood_head *h) { return cells_offset(h) + (size_t)h->open * sizeof(uint32_t); }
 
 /* ---------------------------------------------------------------- reading */
 
-static fv_status read_heads(merge *m, fv_error *error) {
+static fv_status read_regions(merge *m, fv_error *error) {
     for (int64_t c = 0; c < m->chunks; c++) {
         FV_TRY(m->f->read(m->f, c, 0, &m->head[c], sizeof *m->head, error));
         m->base[c] = m->nodes;
         m->nodes += m->head[c].open + m->head[c].marked;
-        m->edges += m->head[c].edges;
     }
     m->parent = fv_alloc((size_t)m->nodes * sizeof *m->parent + 1);
     m->label = fv_calloc((size_t)m->nodes * sizeof *m->label + 1);
-    m->least = fv_alloc((size_t)m->nodes * sizeof *m->least + 1);
-    m->edge = fv_alloc((size_t)m->edges * sizeof *m->edge + 1);
     for (int64_t i = 0; i < m->nodes; i++) m->parent[i] = i;
+    for (int64_t c = 0; c < m->chunks; c++) {
+        size_t size = (size_t)m->head[c].marked * sizeof(int64_t);
+        FV_TRY(m->f->read(m->f, c, m->f->size(m->f, c) - size, m->label + m->base[c] + m->head[c].open, size, error));
+    }
     return FV_OK;
 }
 
+/* Edges inside a tree, or between trees that both have a label, are of no use. */
+static bool is_useful(const merge *m, int64_t a, int64_t b) { return a != b && !(m->label[a] && m->label[b]); }
+
+/* Counts the useful edges, and takes them where there is room. */
 static fv_status read_edges(merge *m, fv_error *error) {
-    int64_t count = 0;
+    m->edges = 0;
     for (int64_t c = 0; c < m->chunks; c++) {
-        const fv__flood_head *h = &m->head[c];
-        const void           *data;
+        const void *data;
         FV_TRY(m->f->partial(m->f, c, &data, error));
-        memcpy(m->label + m->base[c] + h->open, (const char *)data + sizeof *h, (size_t)h->marked * sizeof(int64_t));
-        const char *edges = (const char *)data + edges_offset(h);
-        for (int64_t i = 0; i < h->edges; i++) {
+        for (int64_t i = 0; i < m->head[c].edges; i++) {
             fv__flood_edge e;
-            memcpy(&e, edges + i * (int64_t)sizeof e, sizeof e);
-            m->edge[count++] = (merge_edge){ e.high, e.low, e.place, m->base[c] + e.a, m->base[c] + e.b };
+            memcpy(&e, (const char *)data + sizeof *m->head + (size_t)i * sizeof e, sizeof e);
+            int64_t a = find(m->parent, m->base[c] + e.a), b = find(m->parent, m->base[c] + e.b);
+            if (!is_useful(m, a, b)) continue;
+            if (m->edge) m->edge[m->edges] = (merge_edge){ e.high, e.low, e.place, a, b };
+            m->edges++;
         }
     }
     return FV_OK;
+}
+
+/* After the chunks are joined, so that as few edges as possible are held. */
+static fv_status read_useful_edges(merge *m, fv_error *error) {
+    FV_TRY(read_edges(m, error));
+    m->edge = fv_alloc((size_t)m->edges * sizeof *m->edge + 1);
+    m->least = fv_alloc((size_t)m->nodes * sizeof *m->least + 1);
+    return read_edges(m, error);
 }
 
 /* ---------------------------------------------------------------- open regions */
@@ -153,7 +165,6 @@ static void offer(merge *m, int64_t root, int64_t edge) {
     if (m->least[root] < 0 || less(&m->edge[edge], &m->edge[m->least[root]])) m->least[root] = edge;
 }
 
-/* Edges inside a tree, or between trees that both have a label, are dropped for good. */
 static bool grow(merge *m) {
     int64_t left = 0;
     bool    any = false;
@@ -162,7 +173,7 @@ static bool grow(merge *m) {
         merge_edge e = m->edge[i];
         e.a = find(m->parent, e.a);
         e.b = find(m->parent, e.b);
-        if (e.a == e.b || (m->label[e.a] && m->label[e.b])) continue;
+        if (!is_useful(m, e.a, e.b)) continue;
         m->edge[left] = e;
         offer(m, e.a, left);
         offer(m, e.b, left);
@@ -193,9 +204,9 @@ fv_status fv__watershed_finish(fv_finish *f, fv_error *error) {
     if (!fv__flood_is_cut(f->lattice, &f->in[0]->image)) return FV_OK;
     m.head = fv_alloc((size_t)m.chunks * sizeof *m.head);
     m.base = fv_alloc((size_t)m.chunks * sizeof *m.base);
-    fv_status status = read_heads(&m, error);
-    if (status == FV_OK) status = read_edges(&m, error);
+    fv_status status = read_regions(&m, error);
     for (int64_t c = 0; c < m.chunks && status == FV_OK; c++) status = join_chunk(&m, c, error);
+    if (status == FV_OK) status = read_useful_edges(&m, error);
     while (status == FV_OK && grow(&m)) {}
     if (status == FV_OK) status = put_labels(&m, error);
     free(m.head);
