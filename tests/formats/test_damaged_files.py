@@ -1,4 +1,5 @@
-"""Every reader, on files that are cut, changed, or claim more than they hold: a message that names the file, in time and memory."""
+"""Every reader, on files that are cut, changed, or claim more than they hold: a message that names the file, in time
+and memory."""
 import json
 import os
 import pathlib
