@@ -4,7 +4,8 @@
 usage: peer_filters.py [--targets] [BUILD] [WORD...]
 
 BUILD is the folder of the build (default build); --targets takes only the cases that have a target; WORDs take only the cases
-whose name has one of them. Fovea and the peer take turns; the times are medians of the turns:
+whose name has one of them. Filters and peers take turns; the times are medians of the turns, of which each of Fovea's is the least of
+five repetitions. distance and label run once before their peers (the least of a few repetitions):
 
   peer, fovea   milliseconds of two quiet cores: processor time over the threads that each uses (Fovea: 2)
   x, target     their ratio, and what it has to be
