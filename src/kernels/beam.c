@@ -126,3 +126,97 @@ void FV_ISA_NAME(fv_beam_gather)(const fv_beam *b, const float *sinogram, fv_bea
             sum_tile(&t, lines, line, FV_BEAM_LANES, FV_MIN(TILE, count - j), to + j * FV_BEAM_LANES);
         }
 }
+
+/* ---------------------------------------------------------------- weights alone */
+
+/* What the two neighbours at an offset weigh, leaving out those in the border. */
+FV_INLINE float seen(const table *t, int i, int j, int32_t size, int32_t pitch) {
+    int32_t at = t->offset[i][j], first = FV_BEAM_PAD * pitch;
+    float   low = at >= first && at < first + size * pitch ? t->low[i][j] : 0;
+    float   high = at >= first - pitch && at < first + (size - 1) * pitch ? t->high[i][j] : 0;
+    return low + high;
+}
+
+void FV_ISA_NAME(fv_beam_lengths)(const fv_beam *b, int64_t angle, float *to) {
+    const fv_beam_angle *a = &b->angle[angle];
+    int64_t              nlines = a->upright ? b->rows : b->width, size = a->upright ? b->width : b->rows;
+    table                t;
+    for (int64_t j = 0; j < b->columns; j += TILE) {
+        float sum[TILE] = { 0 };
+        for (int64_t k = 0; k < nlines; k++) {
+            fill(t.offset[0], t.low[0], t.high[0], a->start + j * a->by_column + k * a->by_line, a->by_column, (int32_t)size, 1,
+                 1);
+            for (int i = 0; i < TILE; i++) sum[i] += seen(&t, 0, i, (int32_t)size, 1);
+        }
+        for (int64_t i = 0; i < TILE && j + i < b->columns; i++) to[j + i] = sum[i] * a->inverse;
+    }
+}
+
+void FV_ISA_NAME(fv_beam_coverage)(const fv_beam *b, int64_t from, int64_t until, int64_t y, float *to) {
+    table t;
+    for (int64_t j = 0; j < b->width; j += TILE) {
+        float sum[TILE] = { 0 };
+        for (int64_t k = from; k < until; k++) {
+            const fv_beam_angle *a = &b->angle[k];
+            fill(t.offset[0], t.low[0], t.high[0], a->base + j * a->along_x + y * a->along_y, a->along_x, (int32_t)b->columns, 1,
+                 a->inverse);
+            for (int i = 0; i < TILE; i++) sum[i] += seen(&t, 0, i, (int32_t)b->columns, 1);
+        }
+        for (int64_t i = 0; i < TILE && j + i < b->width; i++) to[j + i] = sum[i];
+    }
+}
+
+/* ---------------------------------------------------------------- one ray */
+
+float FV_ISA_NAME(fv_beam_trace)(const fv_beam *b, int64_t angle, int64_t ray, fv_beam_trail *trail) {
+    const fv_beam_angle *a = &b->angle[angle];
+    int32_t row = (int32_t)(b->width + 2 * FV_BEAM_PAD) * FV_BEAM_LANES, nlines = (int32_t)(a->upright ? b->rows : b->width);
+    int32_t size = (int32_t)(a->upright ? b->width : b->rows), between = a->upright ? row : FV_BEAM_LANES;
+    int32_t next = a->upright ? FV_BEAM_LANES : row;
+    float   norm[TILE] = { 0 }, sum = 0;
+    trail->nlines = nlines;
+    trail->next = next;
+    for (int32_t k = 0; k < nlines; k += TILE) {
+        int32_t offset[TILE], *to = trail->offset + k;
+        float   low[TILE], high[TILE], *l = trail->low + k, *h = trail->high + k;
+        fill(offset, low, high, a->start + ray * a->by_column + k * a->by_line, a->by_line, size, 1, 1);
+        for (int i = 0; i < TILE; i++) {
+            int32_t at = offset[i] - FV_BEAM_PAD;
+            l[i] = (at >= 0) & (at < size) & (k + i < nlines) ? low[i] : 0;
+            h[i] = (at >= -1) & (at < size - 1) & (k + i < nlines) ? high[i] : 0;
+            to[i] = (FV_BEAM_PAD + k + i) * between + offset[i] * next;
+            norm[i] += l[i] * l[i] + h[i] * h[i];
+        }
+    }
+    for (int i = 0; i < TILE; i++) sum += norm[i];
+    return sum;
+}
+
+void FV_ISA_NAME(fv_beam_dot)(const fv_beam_trail *trail, const float *image, float *to) {
+    fv_f32v low[VECTORS] = { { 0 } }, high[VECTORS] = { { 0 } };
+    for (int64_t k = 0; k < trail->nlines; k++) {
+        const float *from = image + trail->offset[k];
+        fv_f32v      wl = fv_f32v_splat(trail->low[k]), wh = fv_f32v_splat(trail->high[k]);
+#pragma GCC unroll 4
+        for (int v = 0; v < VECTORS; v++) {
+            low[v] = fv_f32v_fma(wl, fv_f32v_load(from + v * FV_F32_LANES), low[v]);
+            high[v] = fv_f32v_fma(wh, fv_f32v_load(from + trail->next + v * FV_F32_LANES), high[v]);
+        }
+    }
+    for (int v = 0; v < VECTORS; v++) fv_f32v_store(to + v * FV_F32_LANES, low[v] + high[v]);
+}
+
+void FV_ISA_NAME(fv_beam_add)(const fv_beam_trail *trail, const float *amount, float *image) {
+    fv_f32v add[VECTORS];
+    for (int v = 0; v < VECTORS; v++) add[v] = fv_f32v_load(amount + v * FV_F32_LANES);
+    for (int64_t k = 0; k < trail->nlines; k++) {
+        float  *to = image + trail->offset[k];
+        fv_f32v wl = fv_f32v_splat(trail->low[k]), wh = fv_f32v_splat(trail->high[k]);
+#pragma GCC unroll 4
+        for (int v = 0; v < VECTORS; v++) {
+            float *a = to + v * FV_F32_LANES, *c = a + trail->next;
+            fv_f32v_store(a, fv_f32v_fma(wl, add[v], fv_f32v_load(a)));
+            fv_f32v_store(c, fv_f32v_fma(wh, add[v], fv_f32v_load(c)));
+        }
+    }
+}

@@ -50,4 +50,21 @@ void FV_ISA_NAME(fv_beam_project)(const fv_beam *beam, const float *image, int64
 void FV_ISA_NAME(fv_beam_gather)(const fv_beam *beam, const float *sinogram, fv_beam_weights weights, int64_t from, int64_t until,
                                  int64_t y, int64_t x, int64_t count, float *to);
 
+/* Length of each ray of an angle inside the slice, to[columns]: what the projection of ones gives. */
+void FV_ISA_NAME(fv_beam_lengths)(const fv_beam *beam, int64_t angle, float *to);
+/* What the voxels of row y take from projections of ones at angles [from, until), to[width]. */
+void FV_ISA_NAME(fv_beam_coverage)(const fv_beam *beam, int64_t from, int64_t until, int64_t y, float *to);
+
+/* One ray: where it meets each line of voxels and how the two neighbours there weigh. Arrays of max(rows, width) + 16. */
+typedef struct fv_beam_trail {
+    int64_t  nlines, next; /* floats between the two neighbours */
+    int32_t *offset;
+    float   *low, *high;
+} fv_beam_trail;
+/* Gives the sum of the squared weights; the ray's length between two lines, `inverse`, is not in them. */
+float FV_ISA_NAME(fv_beam_trace)(const fv_beam *beam, int64_t angle, int64_t ray, fv_beam_trail *trail);
+/* Sum of weights times voxels, to[16]; weights times amount[16] added to the voxels. */
+void FV_ISA_NAME(fv_beam_dot)(const fv_beam_trail *trail, const float *image, float *to);
+void FV_ISA_NAME(fv_beam_add)(const fv_beam_trail *trail, const float *amount, float *image);
+
 #endif

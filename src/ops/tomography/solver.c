@@ -1,0 +1,185 @@
+/* The frame of iterative reconstruction. */
+#include "ops/tomography/solver.h"
+#include "op/scratch.h"
+
+enum { LANES = FV_BEAM_LANES };
+
+static fv_status check_shape(const fv_type *type, const fv_image_type *volume, const char *name, fv_error *error) {
+    if (type->kind != FV_KIND_IMAGE) return FV_OK;
+    const fv_image_type *image = &type->image;
+    bool same = image->ndim == volume->ndim && !memcmp(image->shape, volume->shape, sizeof(int64_t) * (size_t)volume->ndim);
+    if (same && !fv_dtype_is_complex(image->dtype)) return FV_OK;
+    char      have[96], wanted[96];
+    fv_region a = fv_region_whole(image), b = fv_region_whole(volume);
+    fv_region_format(&a, have, sizeof have);
+    fv_region_format(&b, wanted, sizeof wanted);
+    return fv_fail(error, FV_ERROR_USAGE, "%s spans %s, the volume %s; it must be real and of the same shape", name, have,
+                   wanted);
+}
+
+fv_status fv__solver_infer(fv_infer *i, fv_error *error) {
+    fv_solver *p = i->params;
+    fv_scan    scan;
+    FV_TRY(fv__scan_find(&i->in[FV_SOLVER_PROJECTIONS]->image, &p->geometry, &scan, error));
+    if (p->geometry.beam != FV_GEOMETRY_PARALLEL) return fv_fail(error, FV_ERROR_USAGE, "geometry must be parallel(...)");
+    FV_TRY(fv__scan_volume(&i->in[FV_SOLVER_PROJECTIONS]->image, &scan, &p->size, &i->out->image, error));
+    FV_TRY(check_shape(i->in[FV_SOLVER_START], &i->out->image, "start", error));
+    return check_shape(i->in[FV_SOLVER_MASK], &i->out->image, "mask", error);
+}
+
+void fv__solver_need(const fv_need *n, fv_region *in) {
+    fv_scan scan;
+    fv__scan_find(&n->in[0]->image, &((const fv_solver *)n->params)->geometry, &scan, NULL);
+    in[FV_SOLVER_PROJECTIONS] = fv__scan_need(&scan, &n->in[0]->image, &n->region);
+    for (int k = FV_SOLVER_START; k < FV_SOLVER_INPUTS; k++) { /* whole slices */
+        in[k] = fv_region_whole(&n->out->image);
+        if (in[k].ndim < 3) continue;
+        in[k].start[0] = n->region.start[0];
+        in[k].size[0] = n->region.size[0];
+    }
+}
+
+static size_t lay_out(const fv_need *n, const fv_method *method, fv_solving *s, void *memory) {
+    const fv_image_type *out = &n->out->image;
+    fv_scratch           pieces = { memory };
+    *s = (fv_solving){ .solver = n->params };
+    fv__scan_find(&n->in[0]->image, &s->solver->geometry, &s->scan, NULL);
+    s->beam = (fv_beam){ s->scan.nangles, s->scan.ncolumns, out->shape[out->ndim - 2], out->shape[out->ndim - 1], NULL };
+    const fv_beam *b = &s->beam;
+    int64_t        longest = FV_MAX(FV_MAX(b->rows, b->width), b->columns);
+    s->beam.angle = fv_scratch_take(&pieces, b->nangles * (int64_t)sizeof(fv_beam_angle));
+    s->rows = fv_scratch_take(&pieces, fv__bundle_rows_bytes(longest));
+    s->order = fv_scratch_take(&pieces, b->nangles * (int64_t)sizeof(int32_t));
+    s->line = fv_scratch_take(&pieces, fv__bundle_rows_bytes(longest));
+    s->trail.offset = fv_scratch_take(&pieces, (longest + LANES) * (int64_t)sizeof(int32_t));
+    s->trail.low = fv_scratch_take(&pieces, (longest + LANES) * (int64_t)sizeof(float));
+    s->trail.high = fv_scratch_take(&pieces, (longest + LANES) * (int64_t)sizeof(float));
+    s->lengths = fv_scratch_take(&pieces, method->weights ? b->nangles * b->columns * (int64_t)sizeof(float) : 0);
+    s->coverage = fv_scratch_take(&pieces, method->weights ? b->rows * b->width * (int64_t)sizeof(float) : 0);
+    s->measured = fv_scratch_take(&pieces, fv_beam_sinogram_bytes(b));
+    s->rest = fv_scratch_take(&pieces, fv_beam_sinogram_bytes(b));
+    s->image = fv_scratch_take(&pieces, fv_beam_image_bytes(b));
+    for (int k = 0; k < method->spares; k++) s->spare[k] = fv_scratch_take(&pieces, fv_beam_image_bytes(b));
+    if (n->in[FV_SOLVER_MASK]->kind == FV_KIND_IMAGE) s->mask = fv_scratch_take(&pieces, fv_beam_image_bytes(b));
+    return pieces.used;
+}
+
+size_t fv__solver_scratch(const fv_need *n, const fv_method *method) {
+    fv_solving s;
+    return lay_out(n, method, &s, NULL);
+}
+
+void fv__solver_slab(const fv_need *n, int64_t *chunk) {
+    memcpy(chunk, n->out->image.shape, sizeof(int64_t) * FV_MAX_DIMS);
+    if (n->out->image.ndim == 3) chunk[0] = LANES;
+}
+
+double fv__solver_cost(const fv_need *n) {
+    const fv_solver *p = n->params;
+    return 0.5 * (double)p->geometry.angles.count * (double)p->iterations;
+}
+
+/* ---------------------------------------------------------------- what methods share */
+
+void fv__solver_square(const float *from, int64_t n, double to[LANES]) {
+    double sum[LANES] = { 0 };
+    for (int64_t i = 0; i < n; i++)
+        for (int l = 0; l < LANES; l++) sum[l] += (double)from[i * LANES + l] * (double)from[i * LANES + l];
+    memcpy(to, sum, sizeof sum);
+}
+
+void fv__solver_residual(fv_solving *s) {
+    const fv_beam *b = &s->beam;
+    for (int64_t a = 0; a < b->nangles; a++) {
+        float *to = fv_beam_ray(b, s->rest, a, 0), *from = fv_beam_ray(b, s->measured, a, 0);
+        FV_ISA_NAME(fv_beam_project)(b, s->image, a, 0, b->columns, to);
+        for (int64_t i = 0; i < b->columns * LANES; i++) to[i] = from[i] - to[i];
+    }
+    fv__solver_square(s->rest, b->nangles * (b->columns + 2 * FV_BEAM_PAD), s->residual);
+}
+
+void fv__solver_limit(const fv_solving *s, int64_t y) {
+    int64_t      n = s->beam.width * LANES;
+    float       *x = fv_beam_voxel(&s->beam, s->image, y, 0);
+    const float *inside = s->mask ? fv_beam_voxel(&s->beam, s->mask, y, 0) : NULL;
+    for (int64_t i = 0; i < n && s->solver->nonnegative; i++) x[i] = x[i] > 0 ? x[i] : 0;
+    for (int64_t i = 0; i < n && inside; i++) x[i] = inside[i] != 0 ? x[i] : 0;
+}
+
+/* ---------------------------------------------------------------- a bundle from start to end */
+
+static fv_status begin(fv_run *r, const fv_method *method, fv_solving *s, int64_t first, int64_t slices, fv_error *error) {
+    const fv_beam *b = &s->beam;
+    FV_TRY(fv__scan_pack(&s->scan, r->in[FV_SOLVER_PROJECTIONS], first, slices, s->rows, s->measured, error));
+    memset(s->rest, 0, (size_t)fv_beam_sinogram_bytes(b));
+    memset(s->image, 0, (size_t)fv_beam_image_bytes(b));
+    for (int k = 0; k < method->spares; k++) memset(s->spare[k], 0, (size_t)fv_beam_image_bytes(b));
+    if (r->in[FV_SOLVER_MASK]) FV_TRY(fv__bundle_pack(b, r->in[FV_SOLVER_MASK], first, slices, "mask", s->rows, s->mask, error));
+    if (r->in[FV_SOLVER_START])
+        FV_TRY(fv__bundle_pack(b, r->in[FV_SOLVER_START], first, slices, "start", s->rows, s->image, error));
+    else if (method->positive)
+        for (int64_t y = 0; y < b->rows; y++)
+            for (int64_t i = 0; i < b->width * LANES; i++) fv_beam_voxel(b, s->image, y, 0)[i] = 1;
+    for (int64_t y = 0; y < b->rows; y++) fv__solver_limit(s, y);
+    fv__solver_square(s->measured, b->nangles * (b->columns + 2 * FV_BEAM_PAD), s->measure);
+    for (int l = 0; l < LANES; l++)
+        s->step[l] = s->solver->relaxation > 0 ? (float)s->solver->relaxation : 1; /* cgls and mlem have none */
+    return FV_OK;
+}
+
+/* Slices whose residual is small enough take no more steps; false: none is left. */
+static bool go_on(fv_solving *s, int64_t slices) {
+    double limit = s->solver->stop * s->solver->stop;
+    bool   any = false;
+    for (int l = 0; l < LANES; l++) {
+        if (s->iteration && limit > 0 && s->residual[l] <= limit * s->measure[l]) s->step[l] = 0;
+        any = any || (l < slices && s->step[l] > 0);
+    }
+    return any;
+}
+
+static void take_out(const fv_solving *s, const fv_block *out, int64_t z, int64_t slices) {
+    int     flat = out->region.ndim < 3;
+    int64_t stride = flat ? 0 : out->stride[0];
+    for (int64_t i = 0; i < out->region.size[1 - flat]; i++)
+        fv__bundle_unpack(fv_beam_voxel(&s->beam, s->image, out->region.start[1 - flat] + i, out->region.start[2 - flat]),
+                          out->region.size[2 - flat], slices, (float *)out->data + z * stride + i * out->stride[1 - flat],
+                          stride);
+}
+
+/* Step k begins at the fraction k * 0.618... of all angles and takes the next one that is free. */
+static void spread_angles(fv_solving *s) {
+    int64_t n = s->beam.nangles;
+    for (int64_t i = 0; i < n; i++) s->order[i] = -1;
+    for (int64_t k = 0; k < n; k++) {
+        double  turns = (double)k * 0.6180339887498949;
+        int64_t at = FV_MIN((int64_t)((turns - floor(turns)) * (double)n), n - 1);
+        for (int64_t tried = 0; tried < n; tried++, at = (at + 1) % n) {
+            bool used = false;
+            for (int64_t i = 0; i < k && !used; i++) used = s->order[i] == at;
+            if (!used) break;
+        }
+        s->order[k] = (int32_t)at;
+    }
+}
+
+fv_status fv__solver_run(fv_run *r, const fv_method *method, fv_error *error) {
+    fv_solving s;
+    int64_t    first, count;
+    lay_out(&r->need, method, &s, r->scratch);
+    FV_ISA_NAME(fv_beam_prepare)(&s.beam, &s.solver->geometry);
+    spread_angles(&s);
+    for (int64_t a = 0; a < s.beam.nangles && method->weights; a++)
+        FV_ISA_NAME(fv_beam_lengths)(&s.beam, a, s.lengths + a * s.beam.columns);
+    for (int64_t y = 0; y < s.beam.rows && method->weights; y++)
+        FV_ISA_NAME(fv_beam_coverage)(&s.beam, 0, s.beam.nangles, y, s.coverage + y * s.beam.width);
+    fv__scan_slices(&r->out->region, r->out->region.ndim < 3 ? -1 : 0, &first, &count);
+    for (int64_t z = 0; z < count; z += LANES) {
+        int64_t slices = FV_MIN(LANES, count - z);
+        FV_TRY(begin(r, method, &s, first + z, slices, error));
+        for (s.iteration = 0; s.iteration < s.solver->iterations && go_on(&s, slices); s.iteration++) method->iterate(&s);
+        for (int64_t y = 0; y < s.beam.rows; y++) fv__solver_limit(&s, y);
+        take_out(&s, r->out, z, slices);
+    }
+    return FV_OK;
+}

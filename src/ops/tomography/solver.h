@@ -1,0 +1,103 @@
+/* The frame of iterative reconstruction: bundles of 16 slices, each solved by itself from its own detector rows.
+ *
+ * A method is a function that improves all slices of a bundle once. The frame brings measured values and start in, follows the
+ * residual of every slice, stops a slice that is good enough (its steps become 0), and takes the wanted part out. A slice never
+ * sees its neighbours, so results do not depend on chunks.
+ */
+#ifndef FV_SOLVER_H
+#define FV_SOLVER_H
+
+#include "ops/tomography/scan.h"
+
+typedef struct fv_solver {
+    fv_geometry geometry;
+    int64_t     iterations;
+    double      relaxation, stop;
+    bool        nonnegative;
+    fv_numbers  size;
+} fv_solver;
+
+#define FV_SOLVER_GEOMETRY \
+    FV_PARAM(fv_solver, geometry, .doc = "angles and centre of rotation: parallel(angles = range(-73, 73, 2))")
+#define FV_SOLVER_ITERATIONS(number) \
+    FV_PARAM(fv_solver, iterations, .def = number, .min = 1, .max = 100000, .doc = "how often all projections are used")
+#define FV_SOLVER_RELAXATION(number) \
+    FV_PARAM(fv_solver, relaxation, .def = number, .above = true, .max = 2, .doc = "factor on each step; smaller calms noise")
+#define FV_SOLVER_NONNEGATIVE \
+    FV_PARAM(fv_solver, nonnegative, .def = "false", .doc = "negative voxels become 0 after each iteration")
+#define FV_SOLVER_STOP                                \
+    FV_PARAM(fv_solver, stop, .def = "0", .min = 0, .max = 1, \
+             .doc = "a slice is left as it is once its residual is below this part of its projections; 0: never")
+#define FV_SOLVER_SIZE                                                         \
+    FV_PARAM(fv_solver, size, .def = "", .min = 1, .max = 8192, .unit = "px", \
+             .doc = "rows and columns of a slice, one number or two; left out: the detector's width")
+
+enum { FV_SOLVER_PROJECTIONS, FV_SOLVER_START, FV_SOLVER_MASK, FV_SOLVER_INPUTS };
+#define FV_SOLVER_INPUT_TABLE                                                                                                  \
+    { "projections", FV_KIND_IMAGE, .doc = "axes angle z x, z angle x, or angle x: line integrals" },                          \
+    { "start", FV_KIND_IMAGE, .optional = true, .doc = "volume to begin with, of the shape of the result" },                     \
+    { "mask", FV_KIND_IMAGE, .optional = true, .doc = "where it is 0 the volume stays 0; of the shape of the result" },          \
+    FV_INPUT_END
+
+/* A bundle while it is solved. Images and sinograms as kernels/beam.h lays them out. */
+typedef struct fv_solving {
+    const fv_solver *solver;
+    fv_scan  scan;
+    fv_beam  beam;
+    float   *measured, *image;
+    float   *mask;            /* NULL: none */
+    float   *rest;            /* sinogram: a method's own */
+    float   *spare[2];        /* images: a method's own, if it said it needs them */
+    float   *lengths;         /* [angles][columns]: of every ray */
+    float   *coverage;        /* [rows][width]: what each voxel gets from projections of ones */
+    float   *line, *rows;     /* room for a line of voxels or rays */
+    int32_t *order;           /* angles spread by the golden ratio: each is far from the ones before */
+    fv_beam_trail trail;
+    float    step[FV_BEAM_LANES];     /* relaxation, 0 for slices that are done */
+    double   scale[FV_BEAM_LANES];    /* a method's own number of every slice */
+    double   residual[FV_BEAM_LANES]; /* squared, of the image before the iteration; a method sets it */
+    double   measure[FV_BEAM_LANES];  /* squared norm of the measured values */
+    int64_t  iteration;
+} fv_solving;
+
+typedef struct fv_method {
+    int  spares;       /* images it needs besides */
+    bool positive;     /* starts from ones, not zeros */
+    bool weights;      /* needs lengths and coverage */
+    void (*iterate)(fv_solving *s);
+} fv_method;
+
+#define fv__solver_infer FV_ISA_NAME(fv__solver_infer)
+#define fv__solver_need FV_ISA_NAME(fv__solver_need)
+#define fv__solver_scratch FV_ISA_NAME(fv__solver_scratch)
+#define fv__solver_run FV_ISA_NAME(fv__solver_run)
+#define fv__solver_slab FV_ISA_NAME(fv__solver_slab)
+#define fv__solver_cost FV_ISA_NAME(fv__solver_cost)
+#define fv__solver_residual FV_ISA_NAME(fv__solver_residual)
+#define fv__solver_square FV_ISA_NAME(fv__solver_square)
+#define fv__solver_limit FV_ISA_NAME(fv__solver_limit)
+
+fv_status fv__solver_infer(fv_infer *i, fv_error *error);
+void      fv__solver_need(const fv_need *n, fv_region *in);
+size_t    fv__solver_scratch(const fv_need *n, const fv_method *method);
+fv_status fv__solver_run(fv_run *r, const fv_method *method, fv_error *error);
+void      fv__solver_slab(const fv_need *n, int64_t *chunk);
+double    fv__solver_cost(const fv_need *n);
+
+/* rest = measured - projections of the image, and its squared norm in residual. */
+void fv__solver_residual(fv_solving *s);
+/* Squared norm of every slice in n groups of 16, added in order. */
+void fv__solver_square(const float *from, int64_t n, double to[FV_BEAM_LANES]);
+/* Keeps a line of voxels inside the mask and, if asked, from being negative. */
+void fv__solver_limit(const fv_solving *s, int64_t y);
+
+#define FV_SOLVER_OP(method_)                                                                                             \
+    static size_t    scratch(const fv_need *n) { return fv__solver_scratch(n, &method_); }                                \
+    static fv_status run(fv_run *r, fv_error *error) { return fv__solver_run(r, &method_, error); }                       \
+    static const fv_pass passes[] = { { .need = fv__solver_need, .scratch = scratch, .run = run }, FV_PASS_END }
+
+#define FV_SOLVER_FIELDS                                                                                              \
+    .family = "tomography", .version = 1, .inputs = inputs, .params = params, .params_size = sizeof(fv_solver),       \
+    .result = FV_KIND_IMAGE, .infer = fv__solver_infer, .passes = passes, .slab = fv__solver_slab, .cost = fv__solver_cost
+
+#endif
