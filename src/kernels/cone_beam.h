@@ -1,0 +1,24 @@
+/* Back-projection along the rays of a cone: voxels of a slab look into filtered projections that lie column by column. */
+#ifndef FV_CONE_BEAM_H
+#define FV_CONE_BEAM_H
+
+#include "op/op.h"
+
+typedef struct fv_cone {
+    int64_t nangles, columns;
+    int64_t first_row, nrows;   /* detector rows that are held; those outside the detector hold zeros */
+    int64_t height, width;      /* of a slice */
+    double  source, distance;   /* of the axis and of the detector from the source */
+    double  pitch, center;      /* width of a detector pixel; column of the axis */
+    double  middle_row, middle; /* row and slice of the plane of the source */
+    double *turn;               /* cosine and sine of each angle */
+} fv_cone;
+
+/* Detector rows that slices [first, first + count) look at, at any angle; not clipped to the detector. */
+void FV_ISA_NAME(fv_cone_rows)(const fv_cone *c, int64_t first, int64_t count, int64_t *first_row, int64_t *nrows);
+/* Adds to line[count] what voxels (first .. first + count, y, x) see at angles [from, until). filtered: [angles][columns][nrows];
+ * blend: room for nrows + 32 floats. */
+void FV_ISA_NAME(fv_cone_gather)(const fv_cone *c, const float *filtered, int64_t from, int64_t until, int64_t y, int64_t x,
+                                 int64_t first, int64_t count, float *blend, float *line);
+
+#endif

@@ -1,0 +1,61 @@
+/* cone: the geometry of a point source and a flat detector, as in laboratory and dental CT. */
+#include "op/op.h"
+
+typedef struct {
+    fv_list   angles;
+    double    source, detector, pitch;
+    fv_choice unit;
+    fv_list   center;
+    double    offset;
+} cone;
+
+static const fv_param params[] = {
+    FV_PARAM(cone, angles, .doc = "angle of each projection: a list, or range(0, 360, count = 360)"),
+    FV_PARAM(cone, source, .above = true, .max = 1e9, .unit = "voxels",
+             .doc = "distance of the source from the axis of rotation"),
+    FV_PARAM(cone, detector, .min = 0, .max = 1e9, .unit = "voxels", .doc = "distance of the detector from the axis"),
+    FV_PARAM(cone, pitch, .def = "1", .above = true, .max = 1e6, .unit = "voxels", .doc = "width of a detector pixel"),
+    FV_PARAM(cone, unit, .def = "deg", .choices = "deg|rad", .doc = "degrees or radians"),
+    FV_PARAM(cone, center, .def = "", .unit = "px",
+             .doc = "detector column that the axis of rotation is seen at; left out: the middle"),
+    FV_PARAM(cone, offset, .def = "0", .unit = "px",
+             .doc = "detector row of the plane in which the source turns, counted from the middle row"),
+    FV_PARAM_END,
+};
+
+static fv_status geometry(const void *parameters, fv_geometry *out, fv_error *error) {
+    const cone *p = parameters;
+    if (p->angles.count < 1) return fv_fail(error, FV_ERROR_USAGE, "angles is empty; give one angle per projection");
+    for (int64_t i = 0; i < p->angles.count; i++)
+        if (!(fabs(p->angles.value[i]) <= 1e5))
+            return fv_fail(error, FV_ERROR_USAGE, "angle %lld is %g: must be finite and of sensible size", (long long)i,
+                           p->angles.value[i]);
+    if (p->center.count > 1)
+        return fv_fail(error, FV_ERROR_USAGE, "center has %lld numbers; a cone has one", (long long)p->center.count);
+    if (!isfinite(p->offset)) return fv_fail(error, FV_ERROR_USAGE, "offset must be finite");
+    *out = (fv_geometry){ .beam = FV_GEOMETRY_CONE,
+                          .angles = p->angles,
+                          .radians = p->unit.index == 1,
+                          .center = p->center,
+                          .source = p->source,
+                          .detector = p->detector,
+                          .pitch = p->pitch,
+                          .offset = p->offset };
+    return FV_OK;
+}
+
+const fv_op FV_OP(cone) = {
+    .name = "cone",
+    .family = "tomography",
+    .brief = "the geometry of projections from a point source on a flat detector",
+    .version = 1,
+    .params = params,
+    .params_size = sizeof(cone),
+    .result = FV_KIND_GEOMETRY,
+    .geometry = geometry,
+    .doc = "With s = (x - mx) cos(a) - (y - my) sin(a) across the beam, t = (x - mx) sin(a) + (y - my) cos(a) towards the "
+           "detector and m = (source + detector) / (source + t), a voxel is seen at column center + m s / pitch and row middle + "
+           "offset + m (z - mz) / pitch. With a far source it is parallel(...).",
+    .example =
+        "fdk(name_axes(phantom(\"noise\", [36, 8, 16]), \"angle z x\"), cone(range(0, 350, 10), 100, 50)) |> write(\"v.tif\")",
+};

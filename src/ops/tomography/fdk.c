@@ -1,0 +1,274 @@
+/* fdk: reconstruction from the projections of a cone beam, after Feldkamp, Davis and Kress. */
+#include "base/math.h"
+#include "kernels/cone_beam.h"
+#include "kernels/fourier.h"
+#include "op/kernels.h"
+#include "op/scratch.h"
+#include "ops/tomography/response.h"
+#include "ops/tomography/scan.h"
+
+typedef struct {
+    fv_geometry geometry;
+    fv_choice   filter;
+    fv_numbers  size;
+    double      cutoff, order;
+} fdk;
+
+enum { LANES = FV_BEAM_LANES, HEIGHT = 64, TILE = 8 };
+#define PI 0x1.921fb54442d18p+1
+
+static const fv_param params[] = {
+    FV_PARAM(fdk, geometry, .doc = "cone(angles, source, detector)"),
+    FV_PARAM(fdk, filter, .def = "ramp", .choices = FV_RESPONSE_CHOICES, .doc = "ramp is sharpest, hann and parzen smooth most"),
+    FV_PARAM(fdk, size, .def = "", .min = 1, .max = 8192, .unit = "px",
+             .doc = "slices, rows and columns of the volume; left out: detector rows, and its columns twice"),
+    FV_PARAM(fdk, cutoff, .def = "0.5", .above = true, .max = 1, .doc = "butterworth: where it halves, of the highest frequency"),
+    FV_PARAM(fdk, order, .def = "2", .min = 1, .max = 20, .doc = "butterworth: how steep it falls"),
+    FV_PARAM_END,
+};
+static const fv_input inputs[] = { { "projections", FV_KIND_IMAGE, .doc = "axes angle z x: line integrals" }, FV_INPUT_END };
+
+/* How far the source turns; angles must go one way in even steps. */
+static double span(const fv_geometry *g) {
+    double first = g->angles.value[0], last = g->angles.value[g->angles.count - 1];
+    return fabs(last - first) * (g->radians ? 1 : PI / 180);
+}
+
+/* The angle between the middle ray and the outermost one that is still measured on both sides. */
+static double fan(const fv_geometry *g, int64_t columns) {
+    double center = g->center.count ? g->center.value[0] : (double)(columns - 1) / 2;
+    double half = FV_MIN(center, (double)(columns - 1) - center);
+    return fv_atan(half * g->pitch / (g->source + g->detector));
+}
+
+static bool full_turn(const fv_geometry *g) {
+    return g->angles.count > 2 && span(g) * (double)g->angles.count / (double)(g->angles.count - 1) > 2 * PI - 1e-3;
+}
+
+static fv_status check_angles(const fv_geometry *g, int64_t columns, fv_error *error) {
+    const double *angle = g->angles.value;
+    int64_t       n = g->angles.count;
+    if (n < 3) return fv_fail(error, FV_ERROR_USAGE, "%lld angles; at least 3 are needed", (long long)n);
+    double step = (angle[n - 1] - angle[0]) / (double)(n - 1);
+    for (int64_t i = 1; i < n; i++)
+        if (!(fabs(angle[i] - angle[i - 1] - step) <= 1e-3 * fabs(step)))
+            return fv_fail(error, FV_ERROR_USAGE, "angles must go in even steps; between %g and %g it is %g elsewhere",
+                           angle[i - 1], angle[i], step);
+    double least = PI + 2 * fan(g, columns), have = span(g) + fabs(step) * (g->radians ? 1 : PI / 180);
+    if (full_turn(g) || have >= least - 1e-6) return FV_OK;
+    return fv_fail(error, FV_ERROR_USAGE,
+                   "the angles span %.4g degrees; needed is a whole turn, or half a turn and the fan: %.4g degrees",
+                   have * 180 / PI, least * 180 / PI);
+}
+
+static fv_status infer(fv_infer *i, fv_error *error) {
+    fdk                 *p = i->params;
+    const fv_image_type *in = &i->in[0]->image;
+    fv_scan              scan;
+    FV_TRY(fv__scan_find(in, &p->geometry, &scan, error));
+    if (p->geometry.beam != FV_GEOMETRY_CONE || scan.row < 0)
+        return fv_fail(error, FV_ERROR_USAGE,
+                       "needed are projections angle z x and a geometry cone(...); parallel beams have fbp");
+    FV_TRY(check_angles(&p->geometry, scan.ncolumns, error));
+    int64_t shape[3] = { scan.nrows, scan.ncolumns, scan.ncolumns };
+    if (p->size.count && p->size.count != 3)
+        return fv_fail(error, FV_ERROR_USAGE, "size has %d numbers; give slices, rows and columns", p->size.count);
+    for (int d = 0; d < p->size.count; d++) shape[d] = (int64_t)p->size.value[d];
+    double radius = sqrt((double)(shape[1] * shape[1] + shape[2] * shape[2])) / 2;
+    if (radius >= p->geometry.source)
+        return fv_fail(error, FV_ERROR_USAGE, "source = %g: the source would touch the volume, whose corners reach %.4g voxels",
+                       p->geometry.source, radius);
+    fv_image_type_init(&i->out->image, FV_FLOAT32, 3, shape);
+    return FV_OK;
+}
+
+typedef struct work {
+    fv_scan    scan;
+    fv_cone    cone;
+    fv_fourier fourier;
+    double    *table, *response;
+    float     *raw, *padded, *filtered, *blend, *tile;
+} work;
+
+static void set_up(const fv_need *n, work *w) {
+    const fdk         *p = n->params;
+    const fv_geometry *g = &p->geometry;
+    const int64_t     *shape = n->out->image.shape;
+    fv__scan_find(&n->in[0]->image, g, &w->scan, NULL);
+    w->cone = (fv_cone){ .nangles = w->scan.nangles,
+                         .columns = w->scan.ncolumns,
+                         .height = shape[1],
+                         .width = shape[2],
+                         .source = g->source,
+                         .distance = g->source + g->detector,
+                         .pitch = g->pitch,
+                         .center = g->center.count ? g->center.value[0] : (double)(w->scan.ncolumns - 1) / 2,
+                         .middle_row = (double)(w->scan.nrows - 1) / 2 + g->offset,
+                         .middle = (double)(shape[0] - 1) / 2 };
+    FV_ISA_NAME(fv_cone_rows)(&w->cone, n->region.start[0], n->region.size[0], &w->cone.first_row, &w->cone.nrows);
+    w->cone.nrows = (w->cone.nrows + LANES - 1) / LANES * LANES;
+}
+
+static void need(const fv_need *n, fv_region *in) {
+    work w;
+    set_up(n, &w);
+    in[0] = fv_region_whole(&n->in[0]->image);
+    int64_t first = FV_MIN(FV_MAX(w.cone.first_row, 0), w.scan.nrows - 1);
+    int64_t end = FV_MAX(FV_MIN(w.cone.first_row + w.cone.nrows, w.scan.nrows), first + 1);
+    in[0].start[w.scan.row] = first;
+    in[0].size[w.scan.row] = end - first;
+}
+
+static size_t lay_out(const fv_need *n, work *w, void *memory) {
+    fv_scratch pieces = { memory };
+    set_up(n, w);
+    int64_t length = fv__response_length(w->scan.ncolumns), size = (int64_t)sizeof(float);
+    w->cone.turn = fv_scratch_take(&pieces, 2 * w->cone.nangles * (int64_t)sizeof(double));
+    w->fourier.n = length;
+    w->fourier.turn = fv_scratch_take(&pieces, length * size);
+    w->fourier.response = fv_scratch_take(&pieces, length * size);
+    w->table = fv_scratch_take(&pieces, length * (int64_t)sizeof(double));
+    w->response = fv_scratch_take(&pieces, (length / 2 + 1) * (int64_t)sizeof(double));
+    w->raw = fv_scratch_take(&pieces, w->scan.ncolumns * size);
+    w->padded = fv_scratch_take(&pieces, 2 * fv__bundle_rows_bytes(length));
+    w->blend = fv_scratch_take(&pieces, (w->cone.nrows + 32) * size);
+    w->tile = fv_scratch_take(&pieces, TILE * TILE * n->region.size[0] * size);
+    w->filtered = fv_scratch_take(&pieces, w->cone.nangles * w->cone.columns * w->cone.nrows * size);
+    return pieces.used;
+}
+
+static size_t scratch(const fv_need *n) {
+    work w;
+    return lay_out(n, &w, NULL);
+}
+
+/* Parker's weight: opposite rays of a short scan count once together, with a smooth beginning and end. beta: how far the source
+ * has turned; gamma: the ray's angle from the middle one, in the sense in which opposite rays are beta + pi + 2 gamma apart. */
+static double parker(double beta, double gamma, double delta) {
+    double end = PI + 2 * delta, s;
+    if (beta < 0 || beta > end) return 0;
+    if (beta < 2 * (delta - gamma))
+        s = fv_sin(PI / 4 * beta / FV_MAX(delta - gamma, 1e-9));
+    else if (beta > PI - 2 * gamma)
+        s = fv_sin(PI / 4 * (end - beta) / FV_MAX(delta + gamma, 1e-9));
+    else
+        return 1;
+    return s * s;
+}
+
+/* What a ray counts before filtering: its slant, and its share where it was measured twice. */
+static double ray_weight(const work *w, const fv_geometry *g, int64_t angle, double u, double v) {
+    double weight = w->cone.distance / sqrt(w->cone.distance * w->cone.distance + u * u + v * v);
+    if (full_turn(g)) return weight;
+    double step = span(g) / (double)(g->angles.count - 1), delta = (span(g) + step - PI) / 2;
+    double sign = g->angles.value[g->angles.count - 1] > g->angles.value[0] ? 1 : -1;
+    return 2 * weight * parker(((double)angle + 0.5) * step, sign * fv_atan(u / w->cone.distance), delta);
+}
+
+static fv_status load_rows(const fv_run *r, const work *w, int64_t angle, int part, int64_t row, fv_error *error) {
+    const fdk      *p = r->need.params;
+    const fv_block *in = r->in[0];
+    for (int l = 0; l < LANES; l++) {
+        int64_t at = w->cone.first_row + row + l, inside = at - in->region.start[w->scan.row];
+        if (at < 0 || at >= w->scan.nrows) continue;
+        int64_t offset = angle * in->stride[w->scan.angle] + inside * in->stride[w->scan.row];
+        fv_kernels_current()->convert(w->raw, FV_FLOAT32, (const char *)in->data + offset * (int64_t)fv_dtype_size(in->dtype),
+                                      in->dtype, w->scan.ncolumns);
+        double v = ((double)at - w->cone.middle_row) * w->cone.pitch;
+        for (int64_t x = 0; x < w->scan.ncolumns; x++) {
+            if (!isfinite(w->raw[x]))
+                return fv_fail(error, FV_ERROR_INPUT, "projection %lld, row %lld, column %lld is not a finite number",
+                               (long long)angle, (long long)at, (long long)x);
+            double weight = ray_weight(w, &p->geometry, angle, ((double)x - w->cone.center) * w->cone.pitch, v);
+            w->padded[(2 * x + part) * LANES + l] = (float)(weight * (double)w->raw[x]);
+        }
+    }
+    return FV_OK;
+}
+
+/* Two projections at a time, 16 rows at a time; the result lies column by column. */
+static fv_status filter(const fv_run *r, const work *w, fv_error *error) {
+    for (int64_t a = 0; a < w->cone.nangles; a += 2)
+        for (int64_t row = 0; row < w->cone.nrows; row += LANES) {
+            int parts = a + 1 < w->cone.nangles ? 2 : 1;
+            memset(w->padded, 0, (size_t)(w->fourier.n * 2 * LANES) * sizeof *w->padded);
+            for (int part = 0; part < parts; part++) FV_TRY(load_rows(r, w, a + part, part, row, error));
+            FV_ISA_NAME(fv_fourier_filter)(&w->fourier, w->padded);
+            for (int part = 0; part < parts; part++)
+                for (int64_t x = 0; x < w->scan.ncolumns; x++)
+                    memcpy(w->filtered + ((a + part) * w->cone.columns + x) * w->cone.nrows + row,
+                           w->padded + (2 * x + part) * LANES, LANES * sizeof(float));
+        }
+    return FV_OK;
+}
+
+/* A square of columns of voxels, one angle after the other: neighbours look at the same few columns of the detector. */
+static void fill_tile(const work *w, const fv_block *out, int64_t y, int64_t x) {
+    int64_t depth = out->region.size[0], first = out->region.start[0];
+    int64_t height = FV_MIN(TILE, out->region.size[1] - y), width = FV_MIN(TILE, out->region.size[2] - x);
+    memset(w->tile, 0, (size_t)(TILE * TILE * depth) * sizeof *w->tile);
+    for (int64_t a = 0; a < w->cone.nangles; a++)
+        for (int64_t i = 0; i < height; i++)
+            for (int64_t k = 0; k < width; k++)
+                FV_ISA_NAME(fv_cone_gather)
+                (&w->cone, w->filtered, a, a + 1, out->region.start[1] + y + i, out->region.start[2] + x + k, first, depth,
+                 w->blend, w->tile + (i * TILE + k) * depth);
+    for (int64_t z = 0; z < depth; z++)
+        for (int64_t i = 0; i < height; i++)
+            for (int64_t k = 0; k < width; k++)
+                ((float *)out->data)[z * out->stride[0] + (y + i) * out->stride[1] + x + k] = w->tile[(i * TILE + k) * depth + z];
+}
+
+static fv_status run(fv_run *r, fv_error *error) {
+    const fdk         *p = r->need.params;
+    const fv_geometry *g = &p->geometry;
+    work               w;
+    lay_out(&r->need, &w, r->scratch);
+    for (int64_t a = 0; a < w.cone.nangles; a++) {
+        double angle = g->angles.value[a] * (g->radians ? 1 : PI / 180);
+        w.cone.turn[2 * a] = fv_cos(angle);
+        w.cone.turn[2 * a + 1] = fv_sin(angle);
+    }
+    double step = span(g) / (double)(w.cone.nangles - 1),
+           pixel = g->pitch * g->source / w.cone.distance; /* as seen at the axis */
+    fv__response((fv_response)p->filter.index, w.fourier.n, step / 4 / pixel, p->cutoff, p->order, w.table, w.response);
+    FV_ISA_NAME(fv_fourier_prepare)(&w.fourier, w.response);
+    FV_TRY(filter(r, &w, error));
+    for (int64_t y = 0; y < r->out->region.size[1]; y += TILE)
+        for (int64_t x = 0; x < r->out->region.size[2]; x += TILE) fill_tile(&w, r->out, y, x);
+    return FV_OK;
+}
+
+static void slab(const fv_need *n, int64_t *chunk) {
+    memcpy(chunk, n->out->image.shape, sizeof(int64_t) * FV_MAX_DIMS);
+    chunk[0] = HEIGHT;
+}
+
+static double cost(const fv_need *n) { return 1.0 * (double)((const fdk *)n->params)->geometry.angles.count; }
+
+static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run }, FV_PASS_END };
+
+const fv_op FV_OP(fdk) = {
+    .name = "fdk",
+    .family = "tomography",
+    .brief = "reconstruct a volume from a cone beam (Feldkamp, Davis and Kress)",
+    .version = 1,
+    .inputs = inputs,
+    .params = params,
+    .params_size = sizeof(fdk),
+    .result = FV_KIND_IMAGE,
+    .infer = infer,
+    .passes = passes,
+    .slab = slab,
+    .cost = cost,
+    .doc =
+        "Exact in the plane in which the source turns, good near it. Over a whole turn all rays count alike; angles that span "
+        "half "
+        "a turn and the fan are a short scan and get Parker's weights. A slab of the volume reads only the detector rows that it "
+        "is seen by. float32.",
+    .citation =
+        "Feldkamp, Davis and Kress, Practical cone-beam algorithm, J. Opt. Soc. Am. A 1, 1984; Parker, Optimal short scan "
+        "convolution reconstruction for fan beam CT, Med. Phys. 9, 1982",
+    .example =
+        "fdk(name_axes(phantom(\"noise\", [36, 8, 16]), \"angle z x\"), cone(range(0, 350, 10), 100, 50)) |> write(\"v.tif\")",
+};
