@@ -53,6 +53,7 @@ bench: mpi all
 	$(PYTHON) bench/peers.py
 	$(PYTHON) bench/peer_filters.py
 	$(PYTHON) bench/peer_measures.py
+	$(PYTHON) bench/tomography.py
 	$(PYTHON) bench/mpi.py
 	$(PYTHON) bench/slurm.py
 	$(PYTHON) bench/scaling.py
