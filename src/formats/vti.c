@@ -67,7 +67,7 @@ static void three(const char *text, double *values) {
 }
 
 static fv_status take_file(facts *f, const char *path, const fv_xml_tag *tag, const char *kind, fv_error *error) {
-    char value[64];
+    char value[64] = "";
     if (!fv_xml_attribute(tag, "type", value, sizeof value) || strcmp(value, kind)) return wrong(path, "type", value, error);
     if (fv_xml_attribute(tag, "compressor", value, sizeof value) && *value) return wrong(path, "compressor", value, error);
     f->big = fv_xml_attribute(tag, "byte_order", value, sizeof value) && !strcmp(value, "BigEndian");
