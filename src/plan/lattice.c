@@ -303,6 +303,29 @@ static void fit_layout(const fv_stage *stage, const fv_image_type *space, const 
     }
 }
 
+/* Where slabs would decode every piece of a file many times, the chunks are its pieces, unless these or what is needed around
+ * them are large. The pieces of a part of an image count as well: whether they are cut at its borders matters less. */
+static bool take_pieces(fv_plan *plan, const fv_stage *stage, const fv_image_type *space, const fv_layout *layouts,
+                        int64_t *chunk) {
+    fv_region piece = { .ndim = space->ndim };
+    for (int s = 0; s < stage->nsteps && !piece.size[0]; s++) {
+        const fv_node *node = stage->steps[s].node;
+        if (stage->steps[s].kind != FV_STEP_RUN || node->ninputs || !node->op->layout) continue;
+        if (node->type.image.ndim != space->ndim) return false;
+        for (int d = 0; d < space->ndim; d++) piece.size[d] = FV_MIN(FV_MAX(layouts[node->id].chunk[d], 1), space->shape[d]);
+    }
+    bool    cut = false;
+    int64_t voxels = fv_region_voxels(&piece);
+    for (int d = 0; d < space->ndim; d++) cut = cut || chunk[d] * 2 < piece.size[d];
+    if (!cut || !voxels || voxels > 2 * CHUNK_VOXELS) return false;
+    if (measure(plan, stage, &piece, layouts).largest > FV_MAX(NEED_VOXELS, voxels)) return false;
+    for (int d = space->ndim - 1; d >= 0; d--)
+        for (; voxels * 2 <= CHUNK_VOXELS && piece.size[d] < space->shape[d]; voxels = fv_region_voxels(&piece))
+            piece.size[d] = FV_MIN(piece.size[d] * 2, space->shape[d]);
+    memcpy(chunk, piece.size, sizeof(int64_t) * (size_t)space->ndim);
+    return true;
+}
+
 /* Same number of chunks, evenly sized, so that the last one is not a sliver. */
 static void even_out(const fv_image_type *space, int64_t *chunk) {
     for (int d = 0; d < space->ndim; d++) {
@@ -349,7 +372,7 @@ static void choose_chunk(fv_plan *plan, fv_stage *stage, const fv_image_type *sp
     if (!take_over(plan, stage, space, chunk)) {
         split(&j, space, chunk);
         even_out(space, chunk);
-        fit_layout(stage, space, layouts, chunk);
+        if (!take_pieces(plan, stage, space, layouts, chunk)) fit_layout(stage, space, layouts, chunk);
         suit_files(plan, stage, space, chunk);
     }
     fit_pieces(stage, space, chunk);
