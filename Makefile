@@ -52,6 +52,7 @@ bench: mpi all
 	$(NINJA) -C build bench
 	$(PYTHON) bench/peers.py
 	$(PYTHON) bench/peer_filters.py
+	$(PYTHON) bench/formats.py
 	$(PYTHON) bench/peer_measures.py
 	$(PYTHON) bench/tomography.py
 	$(PYTHON) bench/mpi.py
