@@ -31,6 +31,9 @@ typedef struct tile { int64_t start[3], count[3]; } tile;
 
 /* ---------------------------------------------------------------- layout */
 
+/* Windows that are no boxes: all that a tile looks at is kept, and rows of it are gathered. */
+static bool scattered(const fv_extrema *e) { return e->round || e->pattern; }
+
 /* Halves sides until the voxels that a tile looks at fit, but not below twice the window: beyond that, what neighbouring tiles
  * look at both would outweigh the tiles. */
 static void shrink(job *j, int from, int64_t limit) {
@@ -52,7 +55,7 @@ static void shrink(job *j, int from, int64_t limit) {
 /* A box is summed up plane by plane, and then column by column through all planes, each of which should stay in the cache. */
 static void set_tile(job *j) {
     for (int d = 0; d < 3; d++) j->tile[d] = j->side[d].end - j->side[d].start;
-    if (j->e->round) {
+    if (scattered(j->e)) {
         shrink(j, Z, ROUND_BYTES / j->size);
         return;
     }
@@ -67,7 +70,11 @@ static int64_t spread(int64_t distance, int64_t size) {
     return low < 256 || low > 3840 ? distance + (320 + 4096 - low) % 4096 / size : distance;
 }
 
-static int64_t window_rows(const job *j) { return j->e->round ? j->side[Z].size * j->side[Y].size : 0; }
+/* Rows that are gathered, at most: of a pattern one for each of its voxels. */
+static int64_t window_rows(const job *j) {
+    if (!scattered(j->e)) return 0;
+    return j->side[Z].size * j->side[Y].size * (j->e->pattern ? j->side[X].size : 1);
+}
 
 static size_t lay_out(job *j, const fv_extrema *e, const fv_need *need, void *memory) {
     *j = (job){ .e = e, .dtype = need->in[0]->image.dtype };
@@ -80,9 +87,9 @@ static size_t lay_out(job *j, const fv_extrema *e, const fv_need *need, void *me
     j->plane = spread(j->tile[Y] * j->pitch, j->size);
     int64_t    planes = j->tile[Z] + j->side[Z].size - 1, row = j->pitch * j->size;
     fv_scratch pieces = { memory, 0 };
-    j->padded = fv_scratch_take(&pieces, (e->round ? planes : 1) * j->rows * row + SLACK);
-    j->result = fv_scratch_take(&pieces, (e->round ? j->tile[Z] : planes) * j->plane * j->size + SLACK);
-    j->first = fv_scratch_take(&pieces, (e->round ? j->side[X].before + 2 : 0) * 8);
+    j->padded = fv_scratch_take(&pieces, (scattered(e) ? planes : 1) * j->rows * row + SLACK);
+    j->result = fv_scratch_take(&pieces, (scattered(e) ? j->tile[Z] : planes) * j->plane * j->size + SLACK);
+    j->first = fv_scratch_take(&pieces, (scattered(e) ? j->side[X].before + 2 : 0) * 8);
     j->offset = fv_scratch_take(&pieces, window_rows(j) * 8);
     return pieces.used;
 }
@@ -94,6 +101,8 @@ size_t fv_extrema_scratch(const fv_extrema *e, const fv_need *need) {
 
 double fv_extrema_cost(const fv_extrema *e, fv_dtype dtype) {
     double steps = 0, rows = 1, bytes = (double)fv_dtype_size(dtype);
+    for (int d = 0; e->pattern && d < 3; d++) rows *= (double)e->pattern_size[d];
+    if (e->pattern) return bytes * 0.01 * (2 + rows);
     for (int k = 0; k < e->box.naxes; k++) {
         steps += 2;
         for (int64_t have = 1; have < e->box.size[k]; have *= 2) steps++;
@@ -110,6 +119,24 @@ static int64_t half_length(const job *j, int64_t z, int64_t y) {
     while (half * half > rest) half--;
     while ((half + 1) * (half + 1) <= rest) half++;
     return FV_MIN(half, j->side[X].before);
+}
+
+/* Whether the voxel at an offset belongs to a pattern. For the greatest value it is turned round, as dilating wants. */
+static bool belongs(const job *j, int64_t z, int64_t y, int64_t x) {
+    const int64_t *size = j->e->pattern_size;
+    int64_t        turn = j->e->greatest ? -1 : 1;
+    return j->e->pattern[((size[Z] / 2 + turn * z) * size[Y] + size[Y] / 2 + turn * y) * size[X] + size[X] / 2 + turn * x] != 0;
+}
+
+/* The voxels of a pattern, as rows of half-length 0. */
+static void list_voxels(job *j) {
+    int64_t count = 0, before_z = j->side[Z].before, before_y = j->side[Y].before, before_x = j->side[X].before;
+    for (int64_t z = -before_z; z <= before_z; z++)
+        for (int64_t y = -before_y; y <= before_y; y++)
+            for (int64_t x = -before_x; x <= before_x; x++)
+                if (belongs(j, z, y, x)) j->offset[count++] = ((z + before_z) * j->rows + y + before_y) * j->pitch + x;
+    j->first[0] = 0;
+    j->first[1] = count;
 }
 
 /* Sorts the rows of a round window by their length. */
@@ -203,10 +230,10 @@ static void set_constant(job *j) {
 
 static void tile_of_keys(const job *j, const char *in, const tile *t) {
     switch (j->size) {
-    case 1: (j->e->round ? round_tile_1 : box_tile_1)(j, in, t); break;
-    case 2: (j->e->round ? round_tile_2 : box_tile_2)(j, in, t); break;
-    case 4: (j->e->round ? round_tile_4 : box_tile_4)(j, in, t); break;
-    default: (j->e->round ? round_tile_8 : box_tile_8)(j, in, t);
+    case 1: (scattered(j->e) ? round_tile_1 : box_tile_1)(j, in, t); break;
+    case 2: (scattered(j->e) ? round_tile_2 : box_tile_2)(j, in, t); break;
+    case 4: (scattered(j->e) ? round_tile_4 : box_tile_4)(j, in, t); break;
+    default: (scattered(j->e) ? round_tile_8 : box_tile_8)(j, in, t);
     }
 }
 
@@ -233,7 +260,8 @@ void fv_extrema_run(const fv_extrema *e, const fv_run *r) {
     lay_out(&j, e, &r->need, r->scratch);
     fv_box_strides(&e->box, r, 1, j.side);
     set_constant(&j);
-    if (e->round) list_rows(&j);
+    if (e->pattern) list_voxels(&j);
+    else if (e->round) list_rows(&j);
     fv_channels c;
     for (fv_channels_begin(&c, &e->box, r); fv_channels_next(&c);)
         for (t.start[Z] = j.side[Z].start; t.start[Z] < j.side[Z].end; t.start[Z] += j.tile[Z])

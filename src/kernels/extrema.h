@@ -2,7 +2,7 @@
  *
  * Values are compared by the total order of rank filters (for floats: -NaN, -infinity ... -0, +0 ... infinity, NaN), so that the
  * result is one definite voxel of the window. A box costs the same whatever its size (doubling shifted copies along each axis), a
- * round window as many comparisons as it has rows (each row a running extremum).
+ * round window as many comparisons as it has rows (each row a running extremum), a pattern as many as it has voxels.
  */
 #ifndef FV_EXTREMA_H
 #define FV_EXTREMA_H
@@ -14,6 +14,8 @@ typedef struct fv_extrema {
     bool    neutral;  /* what lies outside never is the result; border must be FV_BORDER_CONSTANT */
     bool    round;    /* only offsets whose squares add up to at most `limit`; the box is then symmetric */
     int64_t limit;
+    const double *pattern;         /* only offsets where it is not 0; the box is then symmetric. NULL: all */
+    int64_t       pattern_size[3]; /* along z, y, x; the box may have been cut to the image */
     bool    greatest; /* not the least */
 } fv_extrema;
 

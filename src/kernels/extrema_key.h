@@ -69,7 +69,7 @@ static void K(gather)(KEY *to, const KEY *from, const int64_t *offset, int64_t c
     }
 }
 
-/* Rows of the window of half-length h are the extrema over 2h + 1 neighbours, made from those of h - 1. */
+/* Rows of the window of half-length h are the extrema over 2h + 1 neighbours, made from those of h - 1. A pattern has voxels. */
 static void K(round_tile)(const job *j, const char *in, const tile *t) {
     int64_t half = j->side[X].before, rows = t->count[Y] + j->side[Y].size - 1, planes = t->count[Z] + j->side[Z].size - 1;
     int64_t length = t->count[X] + 2 * half;
@@ -77,7 +77,7 @@ static void K(round_tile)(const job *j, const char *in, const tile *t) {
     for (int64_t z = 0; z < planes; z++)
         for (int64_t y = 0; y < rows; y++) load_row(j, in, t, z, y, length, padded + (z * j->rows + y) * j->pitch);
     for (int64_t i = 0; i < t->count[Z] * j->plane; i++) result[i] = most;
-    for (int64_t h = 0; h <= half; h++) {
+    for (int64_t h = 0; h <= (j->e->pattern ? 0 : half); h++) {
         for (int64_t z = 0; z < planes && h; z++)
             for (int64_t y = 0; y < rows; y++) {
                 KEY *row = padded + (z * j->rows + y) * j->pitch;

@@ -60,17 +60,25 @@ typedef struct fv_scalar { /* dtype FV_BOOL and FV_INT64 use integer, FV_UINT64 
 } fv_scalar;
 double fv_scalar_number(const fv_scalar *scalar);
 
-/* A structuring element. box: size per axis. ball: x*x + ... <= r*r over all spatial axes. disk: the same over y and x
- * only. cross: the voxel and its face neighbours. */
-typedef struct fv_footprint {
-    enum { FV_FOOTPRINT_NONE, FV_FOOTPRINT_BOX, FV_FOOTPRINT_BALL, FV_FOOTPRINT_DISK, FV_FOOTPRINT_CROSS } shape;
-    int     ndim;              /* box: number of sizes given; 1 means the same for each axis */
-    int64_t size[FV_MAX_DIMS]; /* box */
-    double  radius;            /* ball, disk */
-} fv_footprint;
-
 /* Any count of numbers; they live in the graph's arena. */
 typedef struct fv_list { int64_t count; const double *value; } fv_list; /* count 0: not given */
+
+/* A structuring element. box: size per axis. ball: x*x + ... <= r*r over all spatial axes. disk: the same over y and x
+ * only. cross: the voxel and its face neighbours. pattern: the voxels whose value is 1. */
+typedef struct fv_footprint {
+    enum {
+        FV_FOOTPRINT_NONE,
+        FV_FOOTPRINT_BOX,
+        FV_FOOTPRINT_BALL,
+        FV_FOOTPRINT_DISK,
+        FV_FOOTPRINT_CROSS,
+        FV_FOOTPRINT_PATTERN
+    } shape;
+    int     ndim;              /* number of sizes given; box: 1 means the same for each axis, pattern: 0 does */
+    int64_t size[FV_MAX_DIMS]; /* box, pattern */
+    double  radius;            /* ball, disk */
+    fv_list values;            /* pattern: in raster order */
+} fv_footprint;
 
 /* How projections were taken: docs/tomography.md has the drawing. */
 typedef struct fv_geometry {

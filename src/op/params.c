@@ -93,6 +93,15 @@ static void format_numbers(const fv_numbers *numbers, fv_bytes *out) {
     fv_bytes_printf(out, "]");
 }
 
+static void format_list(const fv_list *list, fv_bytes *out) {
+    fv_bytes_printf(out, "[");
+    for (int64_t i = 0; i < list->count; i++) {
+        if (i) fv_bytes_printf(out, ", ");
+        format_number(list->value[i], out);
+    }
+    fv_bytes_printf(out, "]");
+}
+
 static void format_footprint(const fv_footprint *footprint, fv_bytes *out) {
     switch (footprint->shape) {
     case FV_FOOTPRINT_NONE: fv_bytes_printf(out, "none"); break;
@@ -108,16 +117,14 @@ static void format_footprint(const fv_footprint *footprint, fv_bytes *out) {
         for (int d = 0; d < footprint->ndim; d++) fv_bytes_printf(out, "%s%lld", d ? ", " : "", (long long)footprint->size[d]);
         fv_bytes_printf(out, "])");
         break;
+    case FV_FOOTPRINT_PATTERN:
+        fv_bytes_printf(out, "pattern(");
+        format_list(&footprint->values, out);
+        for (int d = 0; d < footprint->ndim; d++)
+            fv_bytes_printf(out, "%s%lld", d ? ", " : ", shape = [", (long long)footprint->size[d]);
+        fv_bytes_printf(out, footprint->ndim ? "])" : ")");
+        break;
     }
-}
-
-static void format_list(const fv_list *list, fv_bytes *out) {
-    fv_bytes_printf(out, "[");
-    for (int64_t i = 0; i < list->count; i++) {
-        if (i) fv_bytes_printf(out, ", ");
-        format_number(list->value[i], out);
-    }
-    fv_bytes_printf(out, "]");
 }
 
 static void format_geometry(const fv_geometry *g, fv_bytes *out) {

@@ -44,6 +44,41 @@ def all_four_equal_scipy_in_planes_and_volumes():
             same(run(f"close(a, {name})", a=mask), erode(dilate(mask)), f"close {name}")
 
 
+def pattern(array):
+    """A footprint as it is written in a call."""
+    return f"pattern({[int(v) for v in array.flat]}, shape = {list(array.shape)})"
+
+
+@test
+def any_pattern_equals_scipy():
+    """Asymmetric ones too, larger than the image, and without their middle voxel; nothing outside the image counts."""
+    rng = np.random.default_rng(5)
+    for shape, sizes in (((40, 57), (5, 3)), ((40, 57), (1, 9)), ((9, 30, 33), (3, 5, 7)), ((3, 4), (7, 9)), ((1, 1), (3, 3))):
+        array = rng.random(sizes) < 0.4
+        array.flat[[0, array.size // 2]] = True, False
+        name = pattern(array)
+        mask = rng.random(shape) < 0.8
+        same(run(f"erode(a, {name})", a=mask), ndimage.binary_erosion(mask, array, border_value=1), f"erode {sizes}")
+        same(run(f"dilate(a, {name})", "--chunk", "16", a=~mask), ndimage.binary_dilation(~mask, array), f"dilate {sizes}")
+        for dtype in (np.uint8, np.int16, np.float32, np.int32):
+            a = (rng.random(shape) * 200 - (100 if np.dtype(dtype).kind != "u" else 0)).astype(dtype)
+            limit = np.iinfo(dtype) if np.dtype(dtype).kind in "iu" else None
+            low, high = (limit.min, limit.max) if limit else (-np.inf, np.inf)
+            eroded = ndimage.minimum_filter(a, footprint=array, mode="constant", cval=high)
+            dilated = ndimage.maximum_filter(a, footprint=array[(slice(None, None, -1),) * a.ndim], mode="constant", cval=low)
+            outside = ndimage.binary_erosion(np.zeros(shape, bool), array, border_value=1)  # the window sees no voxel
+            found = run(f"erode(a, {name})", "--chunk", "16", a=a)
+            same(found[~outside], eroded[~outside], f"erode {sizes} {dtype}")
+            turned = ndimage.binary_dilation(np.ones(shape, bool), array)
+            found = run(f"dilate(a, {name})", a=a)
+            same(found[turned], dilated[turned], f"dilate {sizes} {dtype}")
+    square = rng.random((3, 3)) < 0.5
+    square[1, 1] = True
+    a = rng.random((30, 31)).astype(np.float32)
+    text = f"pattern({[int(v) for v in square.flat]})"
+    same(run(f"erode(a, {text})", a=a), run(f"erode(a, {pattern(square)})", a=a))
+
+
 @test
 def binary_operators_equal_scikit_image_at_the_border():
     mask = blobs((60, 70), level=0.4)

@@ -29,6 +29,23 @@ static void round_element(fv__element *e, const fv_image_type *image, const int 
     e->limit = FV_MIN(limit, farthest);
 }
 
+/* Sizes that were left out are equal along all axes. */
+static fv_status pattern_element(fv__element *e, const fv_footprint *f, const fv_image_type *image, const int *axes, int naxes,
+                                 fv_error *error) {
+    int64_t size[FV_MAX_DIMS], voxels = 1, side = (int64_t)floor(pow((double)f->values.count, 1.0 / naxes) + 0.5);
+    if (f->ndim && f->ndim != naxes)
+        return fv_fail(error, FV_ERROR_USAGE, "footprint = pattern with %d sizes: give %d, one per spatial axis", f->ndim, naxes);
+    for (int i = 0; i < naxes; i++) voxels *= size[i] = f->ndim ? f->size[i] : side;
+    if (voxels != f->values.count || (!f->ndim && side % 2 == 0))
+        return fv_fail(error, FV_ERROR_USAGE,
+                       "footprint = pattern of %lld values: that is no odd size along each of %d axes; give shape = [...]",
+                       (long long)f->values.count, naxes);
+    e->pattern = f->values.value;
+    for (int k = 0; k < 3; k++) e->pattern_size[k] = k - 3 + naxes >= 0 ? size[k - 3 + naxes] : 1;
+    for (int i = 0; i < naxes; i++) add_axis(e, image, axes[i], size[i] / 2);
+    return FV_OK;
+}
+
 static fv_status element_of(const fv_footprint *f, const fv_image_type *image, fv__element *e, fv_error *error) {
     int spatial[FV_MAX_DIMS], plane[FV_MAX_DIMS], nplane = 0, n = fv_image_type_spatial(image, spatial);
     *e = (fv__element){ 0 };
@@ -53,9 +70,10 @@ static fv_status element_of(const fv_footprint *f, const fv_image_type *image, f
             add_axis(e, image, spatial[i], size / 2);
         }
         return FV_OK;
+    case FV_FOOTPRINT_PATTERN: return pattern_element(e, f, image, spatial, n, error);
     case FV_FOOTPRINT_NONE: break;
     }
-    return fv_fail(error, FV_ERROR_USAGE, "footprint is missing; give box(n), ball(r), disk(r) or cross()");
+    return fv_fail(error, FV_ERROR_USAGE, "footprint is missing; give box(n), ball(r), disk(r), cross() or pattern([...])");
 }
 
 static fv__element element(const fv_need *n, const fv_footprint *footprint) {
@@ -82,8 +100,12 @@ static fv_extrema window(const fv__element *e, const fv_image_type *image, bool 
             if (e->axis[i] == spatial[k]) size[k] = (double)(2 * e->half[i] + 1);
     }
     return (fv_extrema){ .box = fv_box_new(image, size, FV_BORDER_CONSTANT, 0), .neutral = true, .round = e->round,
-                         .limit = e->limit, .greatest = dilate };
+                         .limit = e->limit, .greatest = dilate, .pattern = e->pattern,
+                         .pattern_size = { e->pattern_size[0], e->pattern_size[1], e->pattern_size[2] } };
 }
+
+/* It is the voxel itself. */
+static bool is_nothing(const fv__element *e) { return !e->count && !e->pattern; }
 
 static bool by_distance(const fv__element *e, fv_dtype dtype) { return e->round && dtype == FV_BOOL; }
 
@@ -122,7 +144,7 @@ static fv_lattice tiles(const fv__element *e, const fv_region *region) {
 
 size_t fv__erosion_scratch(const fv_need *n, const fv_footprint *footprint) {
     fv__element e = element(n, footprint);
-    if (!e.count || fv_region_empty(&n->region)) return 0;
+    if (is_nothing(&e) || fv_region_empty(&n->region)) return 0;
     if (!by_distance(&e, n->in[0]->image.dtype)) {
         fv_extrema w = window(&e, &n->in[0]->image, false);
         return fv_extrema_scratch(&w, n);
@@ -148,7 +170,7 @@ double fv__erosion_cost(const fv_need *n, const fv_footprint *footprint) {
 void fv__erosion_run(const fv_run *r, const fv_footprint *footprint, bool dilate) {
     fv__element e = element(&r->need, footprint);
     if (fv_region_empty(&r->out->region)) return;
-    if (!e.count) {
+    if (is_nothing(&e)) {
         fv_block_copy(r->out, r->in[0]);
         return;
     }

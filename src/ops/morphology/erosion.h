@@ -1,5 +1,5 @@
-/* What erode and dilate share: both are one erosion, because all footprints are symmetric and dilating the foreground is
- * eroding the background. Outside the image nothing erodes.
+/* What erode and dilate share: both are one erosion, because dilating the foreground is eroding the background with the
+ * footprint turned round. Outside the image nothing erodes.
  *
  * Of bool images, round elements (ball, disk, cross) are a bounded squared distance. Boxes and grey images are extrema of
  * windows.
@@ -12,11 +12,13 @@
 
 /* A footprint brought to an image: the axes it reaches along, in memory order, and how far on each side. */
 typedef struct fv__element {
-    bool    round;     /* squared offsets add up to at most `limit`; else a box */
+    bool    round;     /* squared offsets add up to at most `limit`; else a box, or what the pattern says */
     int     count;     /* axes with half > 0 */
     int     axis[FV_MAX_DIMS];
     int64_t half[FV_MAX_DIMS];
     int64_t limit;
+    const double *pattern;         /* NULL: none */
+    int64_t       pattern_size[3]; /* along z, y, x */
 } fv__element;
 
 #define fv__erosion_infer FV_ISA_NAME(fv__erosion_infer)
