@@ -75,10 +75,10 @@ def processor_time(text, size, chunk, launcher, workers, folder):
     return facts["seconds"], cpu / facts["tasks_run"], facts["tasks_run"]
 
 
-def unrelated(text, size, chunk, folder):
-    """Processor time a task of two commands with one thread each that know nothing of each other, at the same time: with all
-    cores busy, each is slower than alone."""
-    folders = [pathlib.Path(folder, name) for name in ("one", "two")]
+def unrelated(text, size, chunk, commands, folder):
+    """Processor time a task of some commands with one thread each that know nothing of each other, at the same time: they share
+    cores and caches as ranks do, and are slower than one alone."""
+    folders = [pathlib.Path(folder, f"unrelated{k}") for k in range(commands)]
     before = sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
     command = [FOVEA, "run", "--json", "-e", text.replace("SIZE", str(size)), "--chunk", chunk, "--workers", 1]
     for place in folders:
@@ -99,7 +99,7 @@ def bench_tasks(folder):
         seconds, cpu, count = processor_time(tiny, 1580, 5, ranks(flavour, 4), 1, folder)
         print(f"{count} tiny tasks, 4 {flavour} ranks: {1e6 * seconds / count:.1f} us a task, {1e6 * cpu:.1f} us of processor "
               f"time; target <= 50 us", flush=True)
-    serial = unrelated(worth, 28000, 400, folder)
+    serial = unrelated(worth, 20000, 400, 4, folder)
     seconds, cpu, count = processor_time(worth, 126400, 400, ranks(FLAVOURS[0], 4), 1, folder)
     print(f"{count} tasks of {1e3 * serial:.1f} ms, 4 {FLAVOURS[0]} ranks: {seconds:.0f} s, engine "
           f"{100 * (1 - serial / cpu):.1f} % of the processor time, target < 5 %", flush=True)

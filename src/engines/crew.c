@@ -35,9 +35,9 @@ static void enter(fv_crew *crew, bool wait) {
 
 static void leave(fv_crew *crew) {
     pthread_mutex_lock(&crew->mutex);
-    crew->active--;
-    if (crew->active < crew->workers) pthread_cond_signal(&crew->room);
+    bool room = --crew->active < crew->workers;
     pthread_mutex_unlock(&crew->mutex);
+    if (room) pthread_cond_signal(&crew->room);
 }
 
 /* Between two jobs a thread makes room if others came back from the disk meanwhile, else it goes on without waking anybody. */

@@ -193,16 +193,18 @@ static void leave(void) {
 }
 
 TEST(reading_and_writing_pass_the_gate_and_keep_the_cause_of_a_failure) {
-    char    *path = in_folder("a.bin"), data[4];
+    enum { SIZE = 1 << 17 };
+    char    *path = in_folder("a.bin"), *data = fv_calloc(SIZE);
     fv_error error;
     int      fd;
     CHECK_INT(fv_file_open_write(path, &fd, NULL), FV_OK);
     fv_io_hooks(enter, leave);
     gates = 0;
-    fv_status wrote = fv_file_write_at(fd, "abcd", 4, 0, path, NULL), read = fv_file_read_at(fd, data, 4, 0, path, NULL);
+    fv_status wrote = fv_file_write_at(fd, data, SIZE, 0, path, NULL), read = fv_file_read_at(fd, data, SIZE, 0, path, NULL);
     int       cached = gates; /* just written, so there is nothing to wait for, where the file system can tell */
-    fv_status beyond = fv_file_read_at(fd, data, 4, 2, path, NULL);
+    fv_status beyond = fv_file_read_at(fd, data, 4, SIZE - 2, path, NULL);
     int       waited = gates - cached;
+    fv_status few = fv_file_write_at(fd, "abcd", 4, 0, path, NULL); /* passes no gate */
     fv_status synced = fv_file_sync(fd, path, NULL);
     int       passed = gates;
     close(fd);
@@ -211,7 +213,8 @@ TEST(reading_and_writing_pass_the_gate_and_keep_the_cause_of_a_failure) {
     fv_status closed_sync = fv_file_sync(fd, path, &error);
     bool      sync_cause = strstr(error.message, "Bad file descriptor") != NULL;
     fv_io_hooks(NULL, NULL);
-    CHECK(wrote == FV_OK && read == FV_OK && synced == FV_OK);
+    CHECK(wrote == FV_OK && read == FV_OK && few == FV_OK && synced == FV_OK);
+    free(data);
     CHECK(cached == 1001 || cached == 2002);
     CHECK(beyond == FV_ERROR_INPUT && waited == 1001);
     CHECK_INT(passed, cached + 2002);
