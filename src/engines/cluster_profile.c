@@ -67,15 +67,6 @@ static const field *find_field(const char *name, const char **near) {
     return NULL;
 }
 
-static bool parse_size(const char *text, int64_t *bytes) {
-    char  *end;
-    double number = strtod(text, &end);
-    int    shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : *end == 'T' ? 40 : -1;
-    if (end == text || number <= 0 || shift < 0 || end[1]) return false;
-    *bytes = (int64_t)(number * (double)((int64_t)1 << shift));
-    return true;
-}
-
 static fv_status set_field(fv_profile *profile, const field *f, const fv_literal *value, const char *file, fv_error *error) {
     void *place = (char *)profile + f->offset;
     if (f->kind == TEXT || f->kind == SIZE) {
@@ -84,7 +75,7 @@ static fv_status set_field(fv_profile *profile, const field *f, const fv_literal
         if (strchr(value->text, '\n')) return fv_fail(error, FV_ERROR_USAGE, "%s: param %s must be one line", file, f->name);
         if (f->kind == TEXT)
             *(const char **)place = fv_arena_strdup(&profile->arena, value->text);
-        else if (!parse_size(value->text, place))
+        else if (!fv_size_parse(value->text, place) || *(const int64_t *)place <= 0)
             return fv_fail(error, FV_ERROR_USAGE, "%s: param %s = \"%s\": expected a size as \"512M\" or \"4G\"", file, f->name,
                            value->text);
         return FV_OK;
