@@ -149,10 +149,11 @@ static void name_devices(int index) {
 
 static int run_with(const fv_device_lease *lease, char **command) {
     signal(SIGINT, SIG_IGN); /* the command decides */
-    pid_t child = fork();
+    pid_t parent = getpid(), child = fork();
     if (child < 0) return refuse("cannot start a process");
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL); /* without us nobody would have the device leased */
+        if (getppid() != parent) _exit(1);
         signal(SIGINT, SIG_DFL);
         name_devices(lease->index);
         execvp(command[0], command);
