@@ -36,8 +36,10 @@ char *fv_sprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Large image buffers: 64-byte aligned, huge pages advised, recycled through a pool. Contents are undefined. */
 void *fv_buffer_new(size_t size);
 void  fv_buffer_free(void *buffer, size_t size);
-void  fv_buffer_trim(void); /* gives pooled memory back to the system */
+void  fv_buffer_trim(void); /* gives idle memory back to the system */
 int64_t fv_buffer_pooled(void); /* bytes idle in the pool */
+/* A run may take so many bytes for buffers (at its end, as many less): idle ones are not kept beyond what all runs may take. */
+void  fv_buffer_allow(int64_t bytes);
 
 /* ---- arena: many small allocations freed together ---- */
 typedef struct fv_arena { struct fv_arena_block *head; } fv_arena;

@@ -1,5 +1,6 @@
 /* Allocation, arenas, growing bytes, and the pool of large buffers. */
 #include "base/base.h"
+#include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,7 +144,7 @@ enum { POOL = 512, SMALL = 1 << 16 };
 typedef struct { void *data; size_t size; } pooled;
 static pooled          pool[POOL];
 static int             pool_count;
-static int64_t         pool_bytes;
+static int64_t         pool_bytes, live_bytes, allowed_bytes; /* idle, in use; of both together, 0: as many as there are */
 static pthread_mutex_t pool_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static size_t rounded(size_t size) {
@@ -154,6 +155,21 @@ static size_t rounded(size_t size) {
 
 static void *map(size_t size) { return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }
 
+/* With the mutex held. */
+static void trim(void) {
+    for (int i = 0; i < pool_count; i++) munmap(pool[i].data, pool[i].size);
+    pool_count = 0;
+    pool_bytes = 0;
+}
+
+static bool too_many(size_t more) { return allowed_bytes && live_bytes + pool_bytes + (int64_t)more > allowed_bytes; }
+
+void fv_buffer_allow(int64_t bytes) {
+    pthread_mutex_lock(&pool_mutex);
+    allowed_bytes += bytes;
+    pthread_mutex_unlock(&pool_mutex);
+}
+
 void *fv_buffer_new(size_t size) {
     if (size < SMALL) {
         void *p = NULL;
@@ -163,6 +179,7 @@ void *fv_buffer_new(size_t size) {
     if (size > PTRDIFF_MAX / 2) die(size); /* a negative size, most likely */
     size = rounded(size);
     pthread_mutex_lock(&pool_mutex);
+    live_bytes += (int64_t)size;
     for (int i = pool_count - 1; i >= 0; i--)
         if (pool[i].size == size) {
             void *data = pool[i].data;
@@ -171,6 +188,7 @@ void *fv_buffer_new(size_t size) {
             pthread_mutex_unlock(&pool_mutex);
             return data;
         }
+    if (too_many(0)) trim();
     pthread_mutex_unlock(&pool_mutex);
     void *p = map(size);
     if (p == MAP_FAILED) { /* idle buffers may be in the way */
@@ -191,7 +209,10 @@ void fv_buffer_free(void *buffer, size_t size) {
     size = rounded(size);
     pooled out = { buffer, size };
     pthread_mutex_lock(&pool_mutex);
-    if (pool_count < POOL) {
+    live_bytes -= (int64_t)size;
+    if (too_many(size)) {
+        /* not kept */
+    } else if (pool_count < POOL) {
         pool[pool_count++] = out;
         pool_bytes += (int64_t)size;
         out.data = NULL;
@@ -215,8 +236,7 @@ int64_t fv_buffer_pooled(void) {
 
 void fv_buffer_trim(void) {
     pthread_mutex_lock(&pool_mutex);
-    for (int i = 0; i < pool_count; i++) munmap(pool[i].data, pool[i].size);
-    pool_count = 0;
-    pool_bytes = 0;
+    trim();
     pthread_mutex_unlock(&pool_mutex);
+    malloc_trim(0);
 }

@@ -42,6 +42,7 @@ typedef struct follower {
     waiting        *first, **last;
     int             nwaiting;
     fv_bytes        answers; /* for rank 0 */
+    int64_t         buffers; /* bytes that they may take */
     bool            urgent;  /* it should have them now */
     bool            over, sync_wanted, sync_over;
     int             running;
@@ -347,6 +348,8 @@ static fv_status open_run(follower *f, const fv_letter_begin *begin, const char 
     f->context.poison = begin->poison;
     ready->workers = f->workers;
     ready->memory = fv_task_memory(memory, 0);
+    f->buffers = ready->memory + memory / 4;
+    fv_buffer_allow(f->buffers);
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     snprintf(name, sizeof name, "%.40s-%d-%llx", fv_host_self()->name, (int)getpid(),
@@ -396,6 +399,7 @@ static void close_run(follower *f) {
     pthread_mutex_destroy(&f->mutex);
     pthread_cond_destroy(&f->jobs_came);
     pthread_cond_destroy(&f->changed);
+    fv_buffer_allow(-f->buffers);
     fv_buffer_trim();
 }
 

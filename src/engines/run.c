@@ -244,7 +244,9 @@ static fv_status run_checked(running *r, fv_diagnostics *diagnostics, fv_error *
     if (r->engine->shared && !r->share) FV_TRY(fv_manifest_spool(r->run_folder, r->context.bindings, error));
     FV_TRY(fv_record_open(r->run_folder, r->writer, &r->record, error));
     note_run(r);
+    fv_buffer_allow(memory - own_memory(children));
     fv_status status = run_items(r, task_memory, error);
+    fv_buffer_allow(own_memory(children) - memory);
     fv_record_close(r->record);
     r->record = NULL;
     if (ends_run(r) && (r->result->tasks_run > 0 || r->share)) {

@@ -627,11 +627,9 @@ void fv_scheduler_done(fv_scheduler *s, fv_job *job, int worker, fv_status statu
     bool over = item_over(s, item);
     if (over) item->closing = true;
     bool unsettled = s->claims && fv_claims_unsettled(s->claims) && fv_now() - s->settled > 1;
-    bool tight = s->place_memory[0] + fv_buffer_pooled() > s->places[0].memory;
     tell(s, false);
     announce(s);
     pthread_mutex_unlock(&s->mutex);
-    if (tight) fv_buffer_trim();
     if (over) close_item(s, item);
     if (unsettled) fv__shared_settle(s);
 }

@@ -2,6 +2,8 @@
 #include "exec/exec.h"
 #include <stdlib.h>
 
+#define LARGE_MERGE ((int64_t)4 << 20) /* bytes of partials */
+
 typedef struct finishing {
     fv_finish       base;
     fv_instance    *instance;
@@ -256,6 +258,7 @@ int64_t fv_stage_end_memory(const fv_instance *instance, const fv_stage *stage) 
 
 fv_status fv_stage_end(fv_instance *instance, const fv_stage *stage, fv_error *error) {
     FV_TRY(fv_fault_point("end", error));
+    if (fv_stage_end_memory(instance, stage) > LARGE_MERGE) fv_buffer_trim(); /* of tasks: the merge takes their place */
     FV_TRY(finish_passes(instance, stage, error));
     for (int t = 0; t < stage->ntargets; t++) {
         const fv_target *target = &stage->targets[t];
