@@ -2,7 +2,7 @@
 #include "op/sorted_runs.h"
 #include <stdlib.h>
 
-#define WINDOWS_BYTES ((int64_t)64 << 20) /* of all windows together, roughly */
+#define WINDOWS_BYTES ((int64_t)8 << 20) /* of all windows together, roughly */
 
 /* ---------------------------------------------------------------- in a task: the run's size in bytes, then its records */
 
@@ -35,13 +35,14 @@ typedef struct {
     void                 *context;
     size_t                window; /* bytes of a window */
     cursor               *cursors, **heap;
-    int64_t               count;
+    int64_t               count, capacity;
 } merge;
 
 static bool done(const cursor *c) { return c->at == c->have && c->offset == c->end; }
 static int  order(const fv_run_key *a, const fv_run_key *b) {
     if (a->first != b->first) return a->first < b->first ? -1 : 1;
-    return a->second < b->second ? -1 : a->second > b->second;
+    if (a->second != b->second) return a->second < b->second ? -1 : 1;
+    return a->third < b->third ? -1 : a->third > b->third;
 }
 
 static fv_status refill(merge *m, cursor *c, fv_error *error) {
@@ -58,21 +59,37 @@ static fv_status refill(merge *m, cursor *c, fv_error *error) {
     return FV_OK;
 }
 
-/* Finds the runs of all partials. */
+static void add_run(merge *m, int64_t partial, size_t offset, size_t end) {
+    if (offset == end) return;
+    if (m->count == m->capacity) {
+        m->capacity = FV_MAX(2 * m->capacity, m->f->npartials);
+        m->cursors = fv_realloc(m->cursors, (size_t)m->capacity * sizeof *m->cursors);
+    }
+    m->cursors[m->count++] = (cursor){ .partial = partial, .offset = offset, .end = end };
+}
+
+/* Finds the runs of a partial that holds nothing else. */
+static fv_status find_sizes(merge *m, int64_t partial, fv_error *error) {
+    for (size_t offset = 0, size = m->f->size(m->f, partial); offset < size;) {
+        int64_t bytes;
+        FV_TRY(m->f->read(m->f, partial, offset, &bytes, sizeof bytes, error));
+        offset += sizeof bytes;
+        add_run(m, partial, offset, offset + (size_t)bytes);
+        offset += (size_t)bytes;
+    }
+    return FV_OK;
+}
+
 static fv_status find_runs(merge *m, fv_error *error) {
-    int64_t capacity = 0;
-    for (int64_t i = 0; i < m->f->npartials; i++)
-        for (size_t offset = 0, size = m->f->size(m->f, i); offset < size;) {
-            int64_t bytes;
-            FV_TRY(m->f->read(m->f, i, offset, &bytes, sizeof bytes, error));
-            if (m->count == capacity) {
-                capacity = FV_MAX(2 * capacity, m->f->npartials);
-                m->cursors = fv_realloc(m->cursors, (size_t)capacity * sizeof *m->cursors);
-            }
-            offset += sizeof bytes;
-            m->cursors[m->count++] = (cursor){ .partial = i, .offset = offset, .end = offset + (size_t)bytes };
-            offset += (size_t)bytes;
+    for (int64_t i = 0; i < m->f->npartials; i++) {
+        size_t offset, end;
+        if (!m->runs->where) {
+            FV_TRY(find_sizes(m, i, error));
+            continue;
         }
+        m->runs->where(m->context, i, &offset, &end);
+        add_run(m, i, offset, end);
+    }
     m->window = (size_t)FV_MAX(FV_MIN(WINDOWS_BYTES / FV_MAX(m->count, 1), 65536), 2 * m->runs->most);
     return FV_OK;
 }
@@ -97,7 +114,7 @@ static fv_status merge_runs(merge *m, fv_error *error) {
     for (int64_t i = live / 2 - 1; i >= 0; i--) sift(m->heap, i, live);
     while (live) {
         fv_run_key key = m->heap[0]->next;
-        m->runs->start(m->context, &key);
+        if (m->runs->start) m->runs->start(m->context, &key);
         for (; live && !order(&m->heap[0]->next, &key); sift(m->heap, 0, live)) {
             cursor   *c = m->heap[0];
             fv_region chunk = fv_lattice_chunk(m->f->lattice, c->partial);
@@ -105,7 +122,7 @@ static fv_status merge_runs(merge *m, fv_error *error) {
             FV_TRY(refill(m, c, error));
             if (done(c)) m->heap[0] = m->heap[--live];
         }
-        FV_TRY(m->runs->end(m->context, error));
+        if (m->runs->end) FV_TRY(m->runs->end(m->context, error));
     }
     return FV_OK;
 }

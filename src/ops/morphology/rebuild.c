@@ -214,38 +214,23 @@ static void rebuild(box *x) {
     else rebuild_narrow(x);
 }
 
-/* Calls visit for every cell of every shared plane. */
-static void each_shared(box *x, const fv_region *own, void (*visit)(box *, int64_t cell, fv_bytes *to), fv_bytes *to) {
-    for (int k = 0; k < 3; k++)
-        for (int side = 0; side < 2; side++) {
-            fv_region plane;
-            fv_rows   rows;
-            int       last = x->region.ndim - 1;
-            if (x->axis[k] < 0 || !fv__rebuild_plane(own, &x->region, x->image, x->axis[k], side, &plane)) continue;
-            for (fv_rows_begin(&rows, &plane); fv_rows_next(&rows);)
-                for (int64_t i = 0; i < plane.size[last]; i++) {
-                    int64_t position[FV_MAX_DIMS];
-                    memcpy(position, rows.position, sizeof position);
-                    position[last] += i;
-                    visit(x, cell_at(x, position), to);
-                }
-        }
-}
-
-static void mark_terminal(box *x, int64_t cell, fv_bytes *to) {
-    (void)to;
-    x->terminal[cell] = 0;
-}
-
-static void add_terminal(box *x, int64_t cell, fv_bytes *to) { fv_bytes_append(to, &x->terminal[cell], sizeof *x->terminal); }
-
-/* Numbers the cells on shared planes in order; returns how many there are. */
-static int64_t find_terminals(box *x, const fv_region *own) {
+/* Counts the cells on shared planes in order, and adds their numbers in the whole image unless numbers is NULL. */
+static int64_t find_terminals(box *x, const fv_lattice *lattice, fv_bytes *numbers) {
     uint32_t count = 0;
     memset(x->terminal, 0xff, (size_t)x->cells * sizeof *x->terminal);
-    each_shared(x, own, mark_terminal, NULL);
-    for (int64_t i = 0; i < x->cells; i++)
-        if (x->terminal[i] != NONE) x->terminal[i] = count++;
+    for (int64_t row = 0; row < x->rows; row++) {
+        int64_t position[FV_MAX_DIMS], first = first_cell(x, row);
+        bool    shared = false;
+        row_position(x, row, position);
+        for (int k = 0; k < 2; k++)
+            if (x->axis[k] >= 0) shared = shared || fv__rebuild_on_plane(lattice, x->axis[k], position[x->axis[k]]);
+        for (int64_t i = 0; i < x->size[2]; i++, position[x->axis[2]]++) {
+            if (!shared && !fv__rebuild_on_plane(lattice, x->axis[2], position[x->axis[2]])) continue;
+            x->terminal[first + i] = count++;
+            uint32_t number = (uint32_t)(numbers ? fv__rebuild_number(lattice, x->image, position) : 0);
+            if (numbers) fv_bytes_append(numbers, &number, sizeof number);
+        }
+    }
     return count;
 }
 
@@ -309,15 +294,34 @@ static fv_status check_size(const box *x, fv_error *error) {
                    (long long)x->cells);
 }
 
+static fv_status check_shared(const fv_run *r, fv_error *error) {
+    int64_t shared = fv__rebuild_shared(r->need.lattice, &r->need.in[0]->image);
+    if (shared < NONE) return FV_OK;
+    return fv_fail(error, FV_ERROR_MEMORY, "the chunks share %lld voxels, more than can be merged; use larger chunks (--chunk)",
+                   (long long)shared);
+}
+
+/* The tree with terminals by their numbers in the whole image. */
+static void add_tree(box *x, const fv_bytes *numbers, fv__rebuild_head *head, fv_bytes *partial) {
+    head->edges = x->wide ? connect_wide(x, partial) : connect_narrow(x, partial);
+    memcpy(partial->data, head, sizeof *head);
+    fv__rebuild_edge *edge = (fv__rebuild_edge *)((char *)partial->data + fv__rebuild_edges_offset(head));
+    const uint32_t   *number = (const uint32_t *)numbers->data;
+    for (int64_t i = 0; i < head->edges; i++) edge[i] = (fv__rebuild_edge){ edge[i].level, number[edge[i].a], number[edge[i].b] };
+    fv_bytes_append(partial, numbers->data, numbers->size);
+}
+
 fv_status fv__rebuild_local(fv_run *r, const fv__rebuild *b, fv_error *error) {
     const fv_block *mask = r->in[b->kind == FV__SEEDED];
+    fv_bytes        numbers = { 0 };
     box             x;
     if (!is_cut(&r->need)) return FV_OK;
     lay_out(&x, &r->need.in[0]->image, &r->in[0]->region, b->connectivity, true, r->scratch);
     FV_TRY(check_size(&x, error));
+    FV_TRY(check_shared(r, error));
     load(&x, b, r->in[0], mask);
     rebuild(&x);
-    fv__rebuild_head head = { .terminals = find_terminals(&x, &r->need.region), .groups = x.groups };
+    fv__rebuild_head head = { .terminals = find_terminals(&x, r->need.lattice, &numbers), .groups = x.groups };
     fv_bytes_append(r->partial, &head, sizeof head);
     for (int64_t i = 0; i < x.cells; i++)
         if (x.terminal[i] != NONE) {
@@ -325,9 +329,8 @@ fv_status fv__rebuild_local(fv_run *r, const fv__rebuild *b, fv_error *error) {
             fv_bytes_append(r->partial, &key, sizeof key);
         }
     fv_bytes_append(r->partial, x.range, (size_t)x.groups * sizeof *x.range);
-    head.edges = x.wide ? connect_wide(&x, r->partial) : connect_narrow(&x, r->partial);
-    memcpy(r->partial->data, &head, sizeof head);
-    each_shared(&x, &r->need.region, add_terminal, r->partial);
+    add_tree(&x, &numbers, &head, r->partial);
+    fv_bytes_release(&numbers);
     return FV_OK;
 }
 
@@ -347,10 +350,10 @@ size_t fv__rebuild_scratch(const fv_need *n, const fv__rebuild *b) {
 }
 
 /* What the merge knows: the final result at the terminals, and the range of values in the whole image. */
-static fv_status take_results(fv_run *r, box *x, const fv_region *own, int64_t chunk, fv_error *error) {
+static fv_status take_results(fv_run *r, box *x, int64_t chunk, fv_error *error) {
     const void *data;
     size_t      size;
-    int64_t     count = find_terminals(x, own);
+    int64_t     count = find_terminals(x, r->need.lattice, NULL);
     FV_TRY(r->results->get(r->results, chunk, &data, &size, error));
     if (size != (size_t)count * 8 + (size_t)x->groups * sizeof *x->range)
         return fv_fail(error, FV_ERROR_INTERNAL, "the levels of chunk %lld do not fit it", (long long)chunk);
@@ -408,7 +411,7 @@ fv_status fv__rebuild_run(fv_run *r, const fv__rebuild *b, fv_error *error) {
         lay_out(&x, &r->need.in[0]->image, &region, b->connectivity, true, r->scratch);
         FV_TRY(check_size(&x, error));
         load(&x, b, &first, seeded ? &second : &first);
-        if (is_cut(&r->need)) FV_TRY(take_results(r, &x, &own, chunks.index, error));
+        if (is_cut(&r->need)) FV_TRY(take_results(r, &x, chunks.index, error));
         rebuild(&x);
         put(&x, b, &part, r);
     }

@@ -48,22 +48,26 @@ void      fv__rebuild_need(const fv_need *n, fv_region *in);
 size_t    fv__rebuild_scratch(const fv_need *n, const fv__rebuild *b);
 fv_status fv__rebuild_run(fv_run *r, const fv__rebuild *b, fv_error *error);
 
-/* What a partial starts with; int64 numbers follow (see rebuild_merge.c). */
+/* What a partial starts with; see rebuild_merge.c for the rest. */
 typedef struct fv__rebuild_head { int64_t terminals, edges, groups; } fv__rebuild_head;
 typedef struct fv__rebuild_edge { uint64_t level; uint32_t a, b; } fv__rebuild_edge; /* two terminals */
 typedef struct fv__rebuild_range { uint64_t low, high; } fv__rebuild_range; /* keys of one position along the other axes */
+static inline size_t fv__rebuild_edges_offset(const fv__rebuild_head *h) {
+    return sizeof *h + (size_t)h->terminals * 8 + (size_t)h->groups * sizeof(fv__rebuild_range);
+}
 
+#define fv__rebuild_shared FV_ISA_NAME(fv__rebuild_shared)
+#define fv__rebuild_number FV_ISA_NAME(fv__rebuild_number)
 #define fv__rebuild_region FV_ISA_NAME(fv__rebuild_region)
 /* A chunk with the next voxel along each spatial axis. */
 fv_region fv__rebuild_region(const fv_region *own, const fv_image_type *image);
-/* Plane `side` (0 near, 1 far) of such a region across axis d; false if no other chunk shares it. */
-static inline bool fv__rebuild_plane(const fv_region *own, const fv_region *region, const fv_image_type *image, int d, int side,
-                                     fv_region *plane) {
-    *plane = *region;
-    plane->start[d] = side ? own->start[d] + own->size[d] : own->start[d];
-    plane->size[d] = 1;
-    return side ? own->start[d] + own->size[d] < image->shape[d] : own->start[d] > 0;
+/* Whether the voxels at a position along axis d lie on a plane that chunks share. */
+static inline bool fv__rebuild_on_plane(const fv_lattice *lattice, int d, int64_t at) {
+    return at && at % lattice->chunk[d] == 0;
 }
+/* Numbers of all voxels on shared planes, some of which none has; what number one of them has. */
+int64_t fv__rebuild_shared(const fv_lattice *lattice, const fv_image_type *image);
+int64_t fv__rebuild_number(const fv_lattice *lattice, const fv_image_type *image, const int64_t *position);
 
 /* The passes of an operator with a function rebuild_of(params), which gives its fv__rebuild. */
 #define FV__REBUILD_PASSES                                                                                                \

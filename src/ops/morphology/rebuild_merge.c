@@ -1,40 +1,69 @@
 /* The merge of a reconstruction: the final level of every voxel on a plane that chunks share.
  *
  * A partial is: the head; uint64 level of each terminal so far; per group (position along the other axes) the range of values;
- * the edges of the tree; then per shared plane (spatial axes in order, near before far) uint32 terminal of every voxel, in C
- * order.
+ * the edges of the tree, highest first; uint32 number of each terminal in the whole image.
  *
- * Terminals that are the same voxel are joined. Then the trees' edges are taken from the highest level down: each joins two parts
- * into a new one, whose level is the edge's and whose seed is the higher of theirs. A terminal ends at the highest
- * min(level, seed) of the parts it lies in.
+ * All trees' edges are taken from the highest level down. Each links the top of the smaller part under that of the greater one,
+ * so that links are few on every way up, and the highest level at which two terminals are connected is the least one on the way
+ * from one to the other. A terminal ends at the highest min(level of the way, seed) of all terminals. Memory: three numbers for
+ * every shared voxel; edges are streamed.
  */
+#include "op/sorted_runs.h"
 #include "ops/morphology/rebuild.h"
 #include <stdlib.h>
 
-typedef struct { int64_t up; uint64_t level, seed; } part; /* up: the part it became part of, itself at the top */
-typedef struct { uint64_t level; int64_t a, b; } join;
-
 typedef struct {
     fv_finish         *f;
-    int64_t            chunks, nodes, edges, parts;
+    int64_t            chunks, shared, most; /* most: terminals of a chunk */
     fv__rebuild_head  *head;
-    int64_t           *base, *root; /* first terminal of each chunk; union-find over terminals and parts */
-    part              *part;
-    join              *edge;
-    fv__rebuild_range *range; /* per group of the whole image */
+    bool               wide;         /* keys have 8 bytes, else 4 */
+    uint32_t          *up;           /* per shared voxel: what it is linked to, itself at the top */
+    void              *level, *best; /* keys: of the link (voxels of the part at the top); the best seed of the part below */
+    fv__rebuild_range *range;        /* per group of the whole image */
+    uint32_t          *number;       /* of one chunk's terminals */
+    uint64_t          *final;        /* their levels */
 } merge;
 
-static int64_t find(int64_t *root, int64_t i) {
-    while (root[i] != i) {
-        root[i] = root[root[i]];
-        i = root[i];
-    }
-    return i;
+static uint64_t get(const merge *m, const void *keys, int64_t i) {
+    return m->wide ? ((const uint64_t *)keys)[i] : ((const uint32_t *)keys)[i];
 }
 
-static size_t ranges_offset(const fv__rebuild_head *h) { return sizeof *h + (size_t)h->terminals * 8; }
-static size_t edges_offset(const fv__rebuild_head *h) { return ranges_offset(h) + (size_t)h->groups * sizeof(fv__rebuild_range); }
-static size_t planes_offset(const fv__rebuild_head *h) { return edges_offset(h) + (size_t)h->edges * sizeof(fv__rebuild_edge); }
+static size_t key_size(const merge *m) { return m->wide ? 8 : 4; }
+
+static void set(const merge *m, void *keys, int64_t i, uint64_t key) {
+    if (m->wide) ((uint64_t *)keys)[i] = key;
+    else ((uint32_t *)keys)[i] = (uint32_t)key;
+}
+
+/* ---------------------------------------------------------------- numbers of shared voxels: plane by plane, axis by axis */
+
+static int64_t plane_voxels(const fv_image_type *image, int d) {
+    return fv_image_type_voxels(image) / FV_MAX(image->shape[d], 1);
+}
+
+int64_t fv__rebuild_shared(const fv_lattice *lattice, const fv_image_type *image) {
+    int     spatial[FV_MAX_DIMS], n = fv_image_type_spatial(image, spatial);
+    int64_t shared = 0;
+    for (int k = 0; k < n; k++) shared += (fv_lattice_count_axis(lattice, spatial[k]) - 1) * plane_voxels(image, spatial[k]);
+    return shared;
+}
+
+/* A voxel on several planes has its number on the first. */
+int64_t fv__rebuild_number(const fv_lattice *lattice, const fv_image_type *image, const int64_t *position) {
+    int     spatial[FV_MAX_DIMS], n = fv_image_type_spatial(image, spatial);
+    int64_t before = 0, index = 0;
+    for (int k = 0; k < n; k++) {
+        int d = spatial[k];
+        if (!fv__rebuild_on_plane(lattice, d, position[d])) {
+            before += (fv_lattice_count_axis(lattice, d) - 1) * plane_voxels(image, d);
+            continue;
+        }
+        for (int i = 0; i < image->ndim; i++)
+            if (i != d) index = index * image->shape[i] + position[i];
+        return before + (position[d] / lattice->chunk[d] - 1) * plane_voxels(image, d) + index;
+    }
+    return -1;
+}
 
 /* ---------------------------------------------------------------- groups */
 
@@ -65,153 +94,129 @@ static int64_t count_groups(const fv_image_type *image) {
 static fv_status read_heads(merge *m, fv_error *error) {
     for (int64_t c = 0; c < m->chunks; c++) {
         FV_TRY(m->f->read(m->f, c, 0, &m->head[c], sizeof *m->head, error));
-        m->base[c] = m->nodes;
-        m->nodes += m->head[c].terminals;
-        m->edges += m->head[c].edges;
+        m->most = FV_MAX(m->most, m->head[c].terminals);
     }
     return FV_OK;
 }
 
-static fv_status read_chunks(merge *m, fv_error *error) {
-    int64_t edge = 0;
-    for (int64_t c = 0; c < m->chunks; c++) {
-        const fv__rebuild_head *h = &m->head[c];
-        fv_region               chunk = fv_lattice_chunk(m->f->lattice, c);
-        const void             *data;
-        FV_TRY(m->f->partial(m->f, c, &data, error));
-        const uint64_t *level = (const uint64_t *)((const char *)data + sizeof *h);
-        for (int64_t i = 0; i < h->terminals; i++) m->part[m->base[c] + i] = (part){ m->base[c] + i, level[i], level[i] };
-        const fv__rebuild_range *range = (const void *)((const char *)data + ranges_offset(h));
-        for (int64_t g = 0; g < h->groups; g++) {
-            fv__rebuild_range *all = &m->range[group_number(&m->f->in[0]->image, &chunk, g)];
-            all->low = FV_MIN(all->low, range[g].low);
-            all->high = FV_MAX(all->high, range[g].high);
-        }
-        const fv__rebuild_edge *from = (const void *)((const char *)data + edges_offset(h));
-        for (int64_t i = 0; i < h->edges; i++)
-            m->edge[edge++] = (join){ from[i].level, m->base[c] + from[i].a, m->base[c] + from[i].b };
+static fv_status read_numbers(merge *m, int64_t chunk, fv_error *error) {
+    const fv__rebuild_head *h = &m->head[chunk];
+    size_t                  offset = fv__rebuild_edges_offset(h) + (size_t)h->edges * sizeof(fv__rebuild_edge);
+    return m->f->read(m->f, chunk, offset, m->number, (size_t)h->terminals * sizeof *m->number, error);
+}
+
+static fv_status read_seeds(merge *m, int64_t chunk, fv_error *error) {
+    const fv__rebuild_head *h = &m->head[chunk];
+    fv_region               own = fv_lattice_chunk(m->f->lattice, chunk);
+    FV_TRY(read_numbers(m, chunk, error));
+    FV_TRY(m->f->read(m->f, chunk, sizeof *h, m->final, (size_t)h->terminals * 8, error));
+    for (int64_t i = 0; i < h->terminals; i++)
+        if (get(m, m->best, m->number[i]) < m->final[i]) set(m, m->best, m->number[i], m->final[i]);
+    for (int64_t g = 0; g < h->groups; g++) {
+        fv__rebuild_range range, *all = &m->range[group_number(&m->f->in[0]->image, &own, g)];
+        size_t            offset = sizeof *h + (size_t)h->terminals * 8 + (size_t)g * sizeof range;
+        FV_TRY(m->f->read(m->f, chunk, offset, &range, sizeof range, error));
+        all->low = FV_MIN(all->low, range.low);
+        all->high = FV_MAX(all->high, range.high);
     }
     return FV_OK;
 }
 
 /* ---------------------------------------------------------------- joining */
 
-/* Where a plane's terminals lie in a partial. */
-static size_t plane_offset(const merge *m, int64_t chunk, int axis, int side) {
-    const fv_image_type *image = &m->f->in[0]->image;
-    fv_region            own = fv_lattice_chunk(m->f->lattice, chunk), region = fv__rebuild_region(&own, image), plane;
-    int                  spatial[FV_MAX_DIMS], n = fv_image_type_spatial(image, spatial);
-    int64_t              before = 0;
-    for (int k = 0; k < n; k++)
-        for (int s = 0; s < 2; s++) {
-            if (spatial[k] == axis && s == side) return planes_offset(&m->head[chunk]) + (size_t)before * 4;
-            if (fv__rebuild_plane(&own, &region, image, spatial[k], s, &plane)) before += fv_region_voxels(&plane);
-        }
-    return 0;
+static uint32_t top(const merge *m, uint32_t i) {
+    while (m->up[i] != i) i = m->up[i];
+    return i;
 }
 
-/* The far plane of one chunk is the near plane of the next. */
-static fv_status join_planes(merge *m, int64_t chunk, int64_t next, int axis, int64_t count, fv_error *error) {
-    enum { WINDOW = 4096 };
-    uint32_t a[WINDOW], b[WINDOW];
-    size_t   from = plane_offset(m, chunk, axis, 1), to = plane_offset(m, next, axis, 0);
-    for (int64_t done = 0; done < count; done += WINDOW) {
-        int64_t n = FV_MIN(WINDOW, count - done);
-        FV_TRY(m->f->read(m->f, chunk, from + (size_t)done * 4, a, (size_t)n * 4, error));
-        FV_TRY(m->f->read(m->f, next, to + (size_t)done * 4, b, (size_t)n * 4, error));
-        for (int64_t i = 0; i < n; i++) {
-            int64_t x = find(m->root, m->base[chunk] + a[i]), y = find(m->root, m->base[next] + b[i]);
-            if (x == y) continue;
-            m->root[y] = x;
-            m->part[x].level = m->part[x].seed = FV_MAX(m->part[x].seed, m->part[y].seed);
-        }
+static void edges_where(const void *context, int64_t chunk, size_t *offset, size_t *end) {
+    const fv__rebuild_head *h = &((const merge *)context)->head[chunk];
+    *offset = fv__rebuild_edges_offset(h);
+    *end = *offset + (size_t)h->edges * sizeof(fv__rebuild_edge);
+}
+
+static void edge_key(const void *context, const uint8_t *record, fv_run_key *key) {
+    fv__rebuild_edge edge;
+    (void)context;
+    memcpy(&edge, record, sizeof edge);
+    key->first = fv_run_key_unsigned(~edge.level);
+}
+
+static const uint8_t *add_edge(void *context, const uint8_t *record, const fv_region *chunk) {
+    merge           *m = context;
+    fv__rebuild_edge edge;
+    (void)chunk;
+    memcpy(&edge, record, sizeof edge);
+    uint32_t a = top(m, edge.a), b = top(m, edge.b);
+    if (a != b) {
+        uint64_t of_a = get(m, m->level, a), of_b = get(m, m->level, b);
+        uint32_t upper = of_a < of_b ? b : a, lower = of_a < of_b ? a : b;
+        uint64_t rise = FV_MIN(edge.level, get(m, m->best, lower));
+        m->up[lower] = upper;
+        set(m, m->level, upper, of_a + of_b);
+        set(m, m->level, lower, edge.level);
+        if (get(m, m->best, upper) < rise) set(m, m->best, upper, rise);
     }
-    return FV_OK;
+    return record + sizeof edge;
 }
 
-static fv_status join_chunks(merge *m, fv_error *error) {
-    const fv_lattice    *lattice = m->f->lattice;
-    const fv_image_type *image = &m->f->in[0]->image;
-    int                  spatial[FV_MAX_DIMS], n = fv_image_type_spatial(image, spatial);
-    for (int64_t c = 0; c < m->chunks; c++)
-        for (int k = 0; k < n; k++) {
-            fv_region own = fv_lattice_chunk(lattice, c), region = fv__rebuild_region(&own, image), plane;
-            int64_t   step = 1;
-            for (int d = spatial[k] + 1; d < lattice->ndim; d++) step *= fv_lattice_count_axis(lattice, d);
-            if (fv__rebuild_plane(&own, &region, image, spatial[k], 1, &plane))
-                FV_TRY(join_planes(m, c, c + step, spatial[k], fv_region_voxels(&plane), error));
-        }
-    return FV_OK;
+/* What lies below a terminal has reached it; from above the best comes down the way. */
+static uint64_t final_level(const merge *m, uint32_t i) {
+    uint32_t way[64];
+    int      n = 0;
+    for (; m->up[i] != i; i = m->up[i]) way[n++] = i;
+    uint64_t best = get(m, m->best, i);
+    while (n--) best = FV_MAX(get(m, m->best, way[n]), FV_MIN(get(m, m->level, way[n]), best));
+    return best;
 }
 
-static int by_level(const void *a, const void *b) {
-    uint64_t x = ((const join *)a)->level, y = ((const join *)b)->level;
-    return x > y ? -1 : x < y;
-}
-
-static void grow(merge *m) {
-    qsort(m->edge, (size_t)m->edges, sizeof *m->edge, by_level);
-    m->parts = m->nodes;
-    for (int64_t i = 0; i < m->edges; i++) {
-        int64_t a = find(m->root, m->edge[i].a), b = find(m->root, m->edge[i].b), made = m->parts;
-        if (a == b) continue;
-        m->part[made] = (part){ made, m->edge[i].level, FV_MAX(m->part[a].seed, m->part[b].seed) };
-        m->root[made] = m->root[a] = m->root[b] = made;
-        m->part[a].up = m->part[b].up = made;
-        m->parts++;
-    }
-    for (int64_t i = m->parts - 1; i >= 0; i--) { /* from the top: a part comes after those it is made of */
-        part *p = &m->part[i];
-        p->level = FV_MIN(p->level, p->seed);
-        if (p->up != i) p->level = FV_MAX(p->level, m->part[p->up].level);
-    }
-}
-
-static fv_status put_levels(merge *m, const int64_t *first, fv_error *error) {
-    const fv_image_type *image = &m->f->in[0]->image;
-    for (int64_t c = 0; c < m->chunks; c++) {
-        fv_region chunk = fv_lattice_chunk(m->f->lattice, c);
-        for (int64_t i = 0; i < m->head[c].terminals; i++)
-            FV_TRY(m->f->put(m->f, c, &m->part[first[m->base[c] + i]].level, sizeof(uint64_t), error));
-        for (int64_t g = 0; g < m->head[c].groups; g++)
-            FV_TRY(m->f->put(m->f, c, &m->range[group_number(image, &chunk, g)], sizeof *m->range, error));
-    }
+static fv_status put_levels(merge *m, int64_t chunk, fv_error *error) {
+    const fv__rebuild_head *h = &m->head[chunk];
+    fv_region               own = fv_lattice_chunk(m->f->lattice, chunk);
+    FV_TRY(read_numbers(m, chunk, error));
+    for (int64_t i = 0; i < h->terminals; i++) m->final[i] = final_level(m, m->number[i]);
+    FV_TRY(m->f->put(m->f, chunk, m->final, (size_t)h->terminals * 8, error));
+    for (int64_t g = 0; g < h->groups; g++)
+        FV_TRY(m->f->put(m->f, chunk, &m->range[group_number(&m->f->in[0]->image, &own, g)], sizeof *m->range, error));
     return FV_OK;
 }
 
 static fv_status merge_all(merge *m, fv_error *error) {
-    int64_t groups = count_groups(&m->f->in[0]->image);
+    static const fv_sorted_runs runs = { .most = sizeof(fv__rebuild_edge), .where = edges_where, .key = edge_key,
+                                         .add = add_edge };
+    int64_t                     groups = count_groups(&m->f->in[0]->image);
     FV_TRY(read_heads(m, error));
-    m->part = fv_alloc((size_t)m->nodes * 2 * sizeof *m->part + 1);
-    m->root = fv_alloc((size_t)m->nodes * 2 * sizeof *m->root + 1);
-    m->edge = fv_alloc((size_t)m->edges * sizeof *m->edge + 1);
+    m->number = fv_alloc((size_t)m->most * sizeof *m->number + 1);
+    m->final = fv_alloc((size_t)m->most * sizeof *m->final + 1);
+    m->up = fv_buffer_new((size_t)m->shared * sizeof *m->up);
+    m->best = fv_buffer_new((size_t)m->shared * key_size(m));
+    m->level = fv_buffer_new((size_t)m->shared * key_size(m));
     m->range = fv_alloc((size_t)groups * sizeof *m->range + 1);
     for (int64_t g = 0; g < groups; g++) m->range[g] = (fv__rebuild_range){ UINT64_MAX, 0 };
-    for (int64_t i = 0; i < m->nodes; i++) m->root[i] = i;
-    FV_TRY(read_chunks(m, error));
-    FV_TRY(join_chunks(m, error));
-    int64_t *first = fv_alloc((size_t)m->nodes * sizeof *first + 1); /* of the terminals that are one voxel */
-    for (int64_t i = 0; i < m->nodes; i++) first[i] = find(m->root, i);
-    grow(m);
-    fv_status status = put_levels(m, first, error);
-    free(first);
-    return status;
+    for (int64_t i = 0; i < m->shared; i++) {
+        m->up[i] = (uint32_t)i;
+        set(m, m->level, i, 1);
+        set(m, m->best, i, 0);
+    }
+    for (int64_t c = 0; c < m->chunks; c++) FV_TRY(read_seeds(m, c, error));
+    FV_TRY(fv_sorted_runs_merge(m->f, &runs, m, error));
+    for (int64_t c = 0; c < m->chunks; c++) FV_TRY(put_levels(m, c, error));
+    return FV_OK;
 }
 
 fv_status fv__rebuild_finish(fv_finish *f, fv_error *error) {
-    int   spatial[FV_MAX_DIMS], n = fv_image_type_spatial(&f->in[0]->image, spatial);
-    bool  cut = false;
-    merge m = { .f = f, .chunks = f->npartials };
-    for (int k = 0; k < n; k++) cut = cut || fv_lattice_count_axis(f->lattice, spatial[k]) > 1;
-    if (!cut) return FV_OK;
+    const fv_image_type *image = &f->in[0]->image;
+    merge                m = { .f = f, .chunks = f->npartials, .shared = fv__rebuild_shared(f->lattice, image) };
+    m.wide = fv_dtype_size(image->dtype) == 8;
+    if (!m.shared) return FV_OK;
     m.head = fv_alloc((size_t)m.chunks * sizeof *m.head);
-    m.base = fv_alloc((size_t)m.chunks * sizeof *m.base);
     fv_status status = merge_all(&m, error);
     free(m.head);
-    free(m.base);
-    free(m.root);
-    free(m.part);
-    free(m.edge);
+    free(m.number);
+    free(m.final);
+    fv_buffer_free(m.up, (size_t)m.shared * sizeof *m.up);
+    fv_buffer_free(m.best, (size_t)m.shared * key_size(&m));
+    fv_buffer_free(m.level, (size_t)m.shared * key_size(&m));
     free(m.range);
     return status;
 }

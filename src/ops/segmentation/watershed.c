@@ -7,6 +7,7 @@
 #include "op/promote.h"
 #include "op/reduce.h"
 #include "ops/segmentation/watershed_merge.h"
+#include <stdlib.h>
 
 typedef struct { int64_t connectivity; bool line; } watershed;
 
@@ -197,6 +198,8 @@ static void add_markers(fv__flood *f, const fv_block *markers, fv__flood_head *h
     memcpy(partial->data, head, sizeof *head);
 }
 
+static int by_order(const void *a, const void *b) { return fv__flood_less(a, b) ? -1 : fv__flood_less(b, a); }
+
 static fv_status local_run(fv_run *r, fv_error *error) {
     const fv_region *own = &r->need.region;
     fv__flood        f;
@@ -206,6 +209,7 @@ static fv_status local_run(fv_run *r, fv_error *error) {
     fv_bytes_append(r->partial, &head, sizeof head);
     fv__flood_keep(&f, r->partial);
     head.edges = (int64_t)((r->partial->size - sizeof head) / sizeof(fv__flood_edge));
+    qsort(r->partial->data + sizeof head, (size_t)head.edges, sizeof(fv__flood_edge), by_order);
     fv_bytes_append(r->partial, f.seat + f.closed, (size_t)f.open * sizeof *f.seat);
     for (int k = 0; k < 3; k++)
         for (int far = 0; far < 2; far++) {
@@ -350,7 +354,7 @@ const fv_op FV_OP(watershed) = {
     .name = "watershed",
     .family = "segmentation",
     .brief = "flood a relief from markers; every voxel gets the label that reaches it first",
-    .version = 2,
+    .version = 3,
     .inputs = inputs,
     .params = params,
     .params_size = sizeof(watershed),

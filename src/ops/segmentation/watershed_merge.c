@@ -1,23 +1,34 @@
 /* The merge of watershed: every open region of a chunk is part of a region of the chunk that owns its halo voxel; the edges that
- * the chunks kept then grow the forest to its end, by Borůvka's rule again.
+ * the chunks kept, taken from the least up, then grow the forest to its end. Memory: two numbers for every region; edges are
+ * streamed.
  */
+#include "op/sorted_runs.h"
 #include "ops/segmentation/watershed_merge.h"
 #include <stdlib.h>
 
 typedef struct {
     fv_finish      *f;
-    int64_t         chunks, nodes, edges;
+    int64_t         chunks, nodes;
     fv__flood_head *head;
-    int64_t        *base;  /* first node of each chunk */
-    int64_t        *parent;
-    int64_t        *label; /* per root, 0: none yet */
-    struct merge_edge *edge;
-    int64_t        *least; /* per root: an edge, -1: none */
+    int64_t        *base;   /* first node of each chunk */
+    uint32_t       *parent;
+    bool            wide;   /* labels have 8 bytes, else 4 */
+    void           *label;  /* per root, 0: none yet */
 } merge;
 
-typedef struct merge_edge { uint64_t high, low, place; int64_t a, b; } merge_edge;
+static size_t label_size(const merge *m) { return m->wide ? 8 : 4; }
 
-static int64_t find(int64_t *parent, int64_t i) {
+static int64_t label_get(const merge *m, int64_t i) {
+    return m->wide ? ((const int64_t *)m->label)[i] : (int64_t)((const uint32_t *)m->label)[i];
+}
+
+/* Four bytes are enough for labels of narrow types: only these are painted. */
+static void label_set(const merge *m, int64_t i, int64_t label) {
+    if (m->wide) ((int64_t *)m->label)[i] = label;
+    else ((uint32_t *)m->label)[i] = (uint32_t)label;
+}
+
+static uint32_t find(uint32_t *parent, uint32_t i) {
     while (parent[i] != i) {
         parent[i] = parent[parent[i]];
         i = parent[i];
@@ -26,11 +37,11 @@ static int64_t find(int64_t *parent, int64_t i) {
 }
 
 static void unite(merge *m, int64_t a, int64_t b) {
-    a = find(m->parent, a);
-    b = find(m->parent, b);
+    a = find(m->parent, (uint32_t)a);
+    b = find(m->parent, (uint32_t)b);
     if (a == b) return;
-    m->parent[b] = a;
-    if (!m->label[a]) m->label[a] = m->label[b];
+    m->parent[b] = (uint32_t)a;
+    if (!label_get(m, a)) label_set(m, a, label_get(m, b));
 }
 
 static size_t cells_offset(const fv__flood_head *h) { return sizeof *h + (size_t)h->edges * sizeof(fv__flood_edge); }
@@ -38,49 +49,31 @@ static size_t faces_offset(const fv__flood_head *h) { return cells_offset(h) + (
 
 /* ---------------------------------------------------------------- reading */
 
+static fv_status read_labels(merge *m, int64_t chunk, fv_error *error) {
+    int64_t   marked = m->head[chunk].marked;
+    size_t    size = (size_t)marked * sizeof(int64_t);
+    int64_t  *labels = fv_alloc(size + 1);
+    fv_status status = m->f->read(m->f, chunk, m->f->size(m->f, chunk) - size, labels, size, error);
+    for (int64_t i = 0; i < marked && status == FV_OK; i++) label_set(m, m->base[chunk] + m->head[chunk].open + i, labels[i]);
+    free(labels);
+    return status;
+}
+
 static fv_status read_regions(merge *m, fv_error *error) {
     for (int64_t c = 0; c < m->chunks; c++) {
         FV_TRY(m->f->read(m->f, c, 0, &m->head[c], sizeof *m->head, error));
         m->base[c] = m->nodes;
         m->nodes += m->head[c].open + m->head[c].marked;
     }
-    m->parent = fv_alloc((size_t)m->nodes * sizeof *m->parent + 1);
-    m->label = fv_calloc((size_t)m->nodes * sizeof *m->label + 1);
-    for (int64_t i = 0; i < m->nodes; i++) m->parent[i] = i;
-    for (int64_t c = 0; c < m->chunks; c++) {
-        size_t size = (size_t)m->head[c].marked * sizeof(int64_t);
-        FV_TRY(m->f->read(m->f, c, m->f->size(m->f, c) - size, m->label + m->base[c] + m->head[c].open, size, error));
-    }
+    if (m->nodes > UINT32_MAX)
+        return fv_fail(error, FV_ERROR_MEMORY,
+                       "the chunks have %lld regions, more than can be merged; use larger chunks (--chunk)", (long long)m->nodes);
+    m->parent = fv_buffer_new((size_t)m->nodes * sizeof *m->parent);
+    m->label = fv_buffer_new((size_t)m->nodes * label_size(m));
+    for (int64_t i = 0; i < m->nodes; i++) m->parent[i] = (uint32_t)i;
+    memset(m->label, 0, (size_t)m->nodes * label_size(m));
+    for (int64_t c = 0; c < m->chunks; c++) FV_TRY(read_labels(m, c, error));
     return FV_OK;
-}
-
-/* Edges inside a tree, or between trees that both have a label, are of no use. */
-static bool is_useful(const merge *m, int64_t a, int64_t b) { return a != b && !(m->label[a] && m->label[b]); }
-
-/* Counts the useful edges, and takes them where there is room. */
-static fv_status read_edges(merge *m, fv_error *error) {
-    m->edges = 0;
-    for (int64_t c = 0; c < m->chunks; c++) {
-        const void *data;
-        FV_TRY(m->f->partial(m->f, c, &data, error));
-        for (int64_t i = 0; i < m->head[c].edges; i++) {
-            fv__flood_edge e;
-            memcpy(&e, (const char *)data + sizeof *m->head + (size_t)i * sizeof e, sizeof e);
-            int64_t a = find(m->parent, m->base[c] + e.a), b = find(m->parent, m->base[c] + e.b);
-            if (!is_useful(m, a, b)) continue;
-            if (m->edge) m->edge[m->edges] = (merge_edge){ e.high, e.low, e.place, a, b };
-            m->edges++;
-        }
-    }
-    return FV_OK;
-}
-
-/* After the chunks are joined, so that as few edges as possible are held. */
-static fv_status read_useful_edges(merge *m, fv_error *error) {
-    FV_TRY(read_edges(m, error));
-    m->edge = fv_alloc((size_t)m->edges * sizeof *m->edge + 1);
-    m->least = fv_alloc((size_t)m->nodes * sizeof *m->least + 1);
-    return read_edges(m, error);
 }
 
 /* ---------------------------------------------------------------- open regions */
@@ -155,65 +148,57 @@ static fv_status join_chunk(merge *m, int64_t chunk, fv_error *error) {
 
 /* ---------------------------------------------------------------- growing the forest */
 
-static bool less(const merge_edge *a, const merge_edge *b) {
-    if (a->high != b->high) return a->high < b->high;
-    return a->low != b->low ? a->low < b->low : a->place < b->place;
+static void edges_where(const void *context, int64_t chunk, size_t *offset, size_t *end) {
+    const fv__flood_head *h = &((const merge *)context)->head[chunk];
+    *offset = sizeof *h;
+    *end = cells_offset(h);
 }
 
-static void offer(merge *m, int64_t root, int64_t edge) {
-    if (m->label[root]) return;
-    if (m->least[root] < 0 || less(&m->edge[edge], &m->edge[m->least[root]])) m->least[root] = edge;
+static void edge_key(const void *context, const uint8_t *record, fv_run_key *key) {
+    fv__flood_edge e;
+    (void)context;
+    memcpy(&e, record, sizeof e);
+    *key = (fv_run_key){ fv_run_key_unsigned(e.high), fv_run_key_unsigned(e.low), fv_run_key_unsigned(e.place) };
 }
 
-static bool grow(merge *m) {
-    int64_t left = 0;
-    bool    any = false;
-    for (int64_t i = 0; i < m->nodes; i++) m->least[i] = -1;
-    for (int64_t i = 0; i < m->edges; i++) {
-        merge_edge e = m->edge[i];
-        e.a = find(m->parent, e.a);
-        e.b = find(m->parent, e.b);
-        if (!is_useful(m, e.a, e.b)) continue;
-        m->edge[left] = e;
-        offer(m, e.a, left);
-        offer(m, e.b, left);
-        left++;
-    }
-    m->edges = left;
-    for (int64_t i = 0; i < m->nodes; i++) {
-        if (m->parent[i] != i || m->least[i] < 0) continue;
-        const merge_edge *e = &m->edge[m->least[i]];
-        m->least[i] = -1;
-        unite(m, e->a, e->b);
-        any = true;
-    }
-    return any;
+/* The least edge that is left belongs to the forest if it joins trees of which one at least has no label. */
+static const uint8_t *add_edge(void *context, const uint8_t *record, const fv_region *chunk) {
+    merge         *m = context;
+    int64_t        base = m->base[fv_lattice_index(m->f->lattice, chunk->start)];
+    fv__flood_edge e;
+    memcpy(&e, record, sizeof e);
+    uint32_t a = find(m->parent, (uint32_t)(base + e.a)), b = find(m->parent, (uint32_t)(base + e.b));
+    if (!label_get(m, a) || !label_get(m, b)) unite(m, a, b);
+    return record + sizeof e;
 }
 
-static fv_status put_labels(merge *m, fv_error *error) {
-    for (int64_t c = 0; c < m->chunks; c++)
-        for (int64_t i = 0; i < m->head[c].open; i++) {
-            int64_t label = m->label[find(m->parent, m->base[c] + i)];
-            FV_TRY(m->f->put(m->f, c, &label, sizeof label, error));
-        }
+static fv_status put_labels(merge *m, int64_t chunk, fv_error *error) {
+    int64_t  open = m->head[chunk].open;
+    int64_t *labels = fv_alloc((size_t)open * sizeof *labels + 1);
+    for (int64_t i = 0; i < open; i++) labels[i] = label_get(m, find(m->parent, (uint32_t)(m->base[chunk] + i)));
+    fv_status status = m->f->put(m->f, chunk, labels, (size_t)open * sizeof *labels, error);
+    free(labels);
+    return status;
+}
+
+static fv_status merge_all(merge *m, fv_error *error) {
+    static const fv_sorted_runs runs = { .most = sizeof(fv__flood_edge), .where = edges_where, .key = edge_key, .add = add_edge };
+    FV_TRY(read_regions(m, error));
+    for (int64_t c = 0; c < m->chunks; c++) FV_TRY(join_chunk(m, c, error));
+    FV_TRY(fv_sorted_runs_merge(m->f, &runs, m, error));
+    for (int64_t c = 0; c < m->chunks; c++) FV_TRY(put_labels(m, c, error));
     return FV_OK;
 }
 
 fv_status fv__watershed_finish(fv_finish *f, fv_error *error) {
-    merge m = { .f = f, .chunks = f->npartials };
+    merge m = { .f = f, .chunks = f->npartials, .wide = fv_dtype_size(f->out->image.dtype) == 8 };
     if (!fv__flood_is_cut(f->lattice, &f->in[0]->image)) return FV_OK;
     m.head = fv_alloc((size_t)m.chunks * sizeof *m.head);
     m.base = fv_alloc((size_t)m.chunks * sizeof *m.base);
-    fv_status status = read_regions(&m, error);
-    for (int64_t c = 0; c < m.chunks && status == FV_OK; c++) status = join_chunk(&m, c, error);
-    if (status == FV_OK) status = read_useful_edges(&m, error);
-    while (status == FV_OK && grow(&m)) {}
-    if (status == FV_OK) status = put_labels(&m, error);
+    fv_status status = merge_all(&m, error);
     free(m.head);
     free(m.base);
-    free(m.parent);
-    free(m.label);
-    free(m.least);
-    free(m.edge);
+    fv_buffer_free(m.parent, (size_t)m.nodes * sizeof *m.parent);
+    fv_buffer_free(m.label, (size_t)m.nodes * label_size(&m));
     return status;
 }

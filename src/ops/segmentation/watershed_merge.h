@@ -1,9 +1,9 @@
 /* What a chunk of watershed says about itself, and how the chunks become one forest.
  *
- * A partial is: the head; the kept edges; uint32 cell of each open region (a halo voxel, so a voxel of another chunk); then per
- * face of the chunk behind which the image goes on (spatial axes in order, near before far) the region of every own voxel in it,
- * uint32 in C order; then int64 label of each marked region that edges or faces name. Open regions are counted from 0, marked
- * ones behind them.
+ * A partial is: the head; the kept edges, the least first; uint32 cell of each open region (a halo voxel, so a voxel of another
+ * chunk); then per face of the chunk behind which the image goes on (spatial axes in order, near before far) the region of every
+ * own voxel in it, uint32 in C order; then int64 label of each marked region that edges or faces name. Open regions are counted
+ * from 0, marked ones behind them.
  */
 #ifndef FV_WATERSHED_MERGE_H
 #define FV_WATERSHED_MERGE_H
