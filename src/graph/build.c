@@ -26,6 +26,7 @@ typedef struct builder {
     int                nvariables;
     int                depth;       /* of expansions */
     const fv_span     *expanding;   /* inside an expanded operator: where the call stands */
+    const fv_op       *expanded;    /* and what is called there */
 } builder;
 
 static value evaluate(builder *b, const fv_expr *expr);
@@ -47,7 +48,7 @@ APART static value mistake(builder *b, fv_span span, fv_status status, const cha
 }
 
 static value from_error(builder *b, fv_span span, const fv_op *op, const fv_error *error) {
-    return mistake(b, span, error->code, NULL, "%s: %s", op->name, error->message);
+    return mistake(b, span, error->code, NULL, "%s: %s", b->expanded ? b->expanded->name : op->name, error->message);
 }
 
 /* ---------------------------------------------------------------- values */
@@ -495,6 +496,7 @@ static value expand(builder *b, call *c) {
     inner.nvariables = count;
     inner.depth++;
     inner.expanding = &span;
+    if (!b->expanded) inner.expanded = c->op;
     value result = none.count || program->nstatements != 1
                        ? mistake(b, span, FV_ERROR_INTERNAL, NULL, "%s: bad expansion", c->op->name)
                        : evaluate(&inner, program->statements[0].value);

@@ -171,8 +171,8 @@ MISFITS = [
     ("blobs_doh(volume)", "image has 3", "two are needed"),
     ("profile(grey, [0, 0, 0], [5, 5])", "start", "2"),
     ("histogram(grey, range = [5, 2])", "range", "5"),
-    *((f"{name}(wave)", "complex64", "") for name in (
-        "median", "minimum_filter", "maximum_filter", "variance", "local", "sauvola", "erode", "open", "tophat", "distance",
+    *((f"{name}(wave)", "complex64", f"{name}: ") for name in (
+        "median", "minimum_filter", "maximum_filter", "variance", "local", "sauvola", "erode", "open", "tophat", "unsharp", "distance",
         "local_maxima", "h_maxima", "label", "fill_holes", "peaks", "blobs_log")),
 ]
 
