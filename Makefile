@@ -1,6 +1,7 @@
 # Thin targets over CMake, Ninja and the scripts. `make` builds build/fovea.
 PREFIX ?= /usr/local
 MINUTES ?= 30
+FUZZ_SECONDS ?= 60
 PYTHON ?= /usr/bin/python3
 NINJA = nice ninja
 
@@ -40,8 +41,15 @@ test: mpi all build-asan/build.ninja build-tsan/build.ninja
 	$(NINJA) -C build-tsan tests_threads
 	$(PYTHON) tests/run.py $(TESTS)
 
-# The same tests over and over, to meet what happens rarely: make soak MINUTES=60
-soak: all build-asan/build.ninja build-tsan/build.ninja
+# Every reader on files that a fuzzer makes up: make fuzz FUZZ_SECONDS=600 TARGETS="tif zarr"
+fuzz: all
+	scripts/bootstrap.sh fuzz
+	cmake -S tests/fuzz -B build-fuzz -G Ninja -DCMAKE_C_COMPILER=clang-14
+	$(NINJA) -C build-fuzz
+	$(PYTHON) tests/fuzz/fuzz.py --seconds $(FUZZ_SECONDS) $(TARGETS)
+
+# The fuzz targets, then the same tests over and over, to meet what happens rarely: make soak MINUTES=60
+soak: mpi fuzz build-asan/build.ninja build-tsan/build.ninja
 	$(NINJA) -C build tests
 	$(NINJA) -C build-asan tests
 	$(NINJA) -C build-tsan tests_threads
@@ -69,6 +77,6 @@ install: all
 	cmake --install build --prefix $(PREFIX)
 
 clean:
-	rm -rf build build-asan build-tsan
+	rm -rf build build-asan build-tsan build-fuzz
 
-.PHONY: all mpi demo test soak bench check install clean
+.PHONY: all mpi demo test fuzz soak bench check install clean

@@ -1,11 +1,12 @@
 #!/bin/sh
-# Installs the Debian packages that are missing. usage: bootstrap.sh [build|peers|pypi|mpi|hdf5|check|slurm ...]
+# Installs the Debian packages that are missing. usage: bootstrap.sh [build|peers|pypi|mpi|hdf5|check|fuzz|slurm ...]
 #   build  compiler, CMake and the libraries (the default)
 #   peers  the Python packages that tests compare with
 #   pypi   a Python environment in build/peers with newer versions of some of them; tests that want it are skipped without it
 #   mpi    MPICH and Open MPI, for runs on several machines; without them everything else works
 #   hdf5   the HDF5 library, for such files; without it everything else works
 #   check  what `make check` runs
+#   fuzz   Clang with libFuzzer, for `make fuzz` and `make soak`
 #   slurm  a Slurm for the tests to start; where it cannot be installed, they are skipped
 # Does nothing when all are there. On other systems it says what is needed.
 set -eu
@@ -18,6 +19,7 @@ pypi="zarr ome-zarr-models"
 mpi="mpich libmpich-dev openmpi-bin libopenmpi-dev"
 hdf5="libhdf5-dev"
 check="cppcheck clang-format python3"
+fuzz="clang-14 libclang-rt-14-dev llvm-14"
 slurm="slurm-wlm slurmctld slurmd slurm-client slurmdbd munge mariadb-server"
 
 wanted=
@@ -30,9 +32,10 @@ for set in "${@:-build}"; do
     mpi) wanted="$wanted $mpi" ;;
     hdf5) wanted="$wanted $hdf5" ;;
     check) wanted="$wanted $check" ;;
+    fuzz) wanted="$wanted $fuzz" ;;
     slurm) wanted="$wanted $slurm" ;;
     *)
-        echo "bootstrap.sh: no set of packages is called $set; there are build, peers, pypi, mpi, hdf5, check and slurm" >&2
+        echo "bootstrap.sh: no set of packages is called $set; there are build, peers, pypi, mpi, hdf5, check, fuzz and slurm" >&2
         exit 2
         ;;
     esac

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Writes the registry of operators, formats and table formats: whatever the sources define, found by their place.
 # usage: registry.sh SOURCE_DIR "base avx2 avx512" > registry.c
+# Without any instruction set: formats only, for programs that read files and compute nothing.
 set -eu
 root=$1
 isas=$2
@@ -35,6 +36,7 @@ for table in $tables; do echo "extern const fv_table_format fv_table_${table};";
 echo 'const fv_table_format *const fv__table_formats[] = {'
 for table in $tables; do echo "    &fv_table_${table},"; done
 echo '    NULL };'
+[ -n "$isas" ] || engines=
 for engine in $engines; do echo "extern const fv_engine fv_engine_${engine};"; done
 echo 'extern const fv_engine *const fv__engines[];'
 echo 'const fv_engine *const fv__engines[] = {'

@@ -106,7 +106,7 @@ void fv_bytes_reserve(fv_bytes *bytes, size_t extra) {
 
 void *fv_bytes_append(fv_bytes *bytes, const void *data, size_t size) {
     fv_bytes_reserve(bytes, size);
-    void *place = bytes->data + bytes->size;
+    void *place = bytes->data ? bytes->data + bytes->size : NULL;
     if (data && size) memcpy(place, data, size);
     bytes->size += size;
     return place;

@@ -76,8 +76,10 @@ static fv_status find_type(reader *r, fv_dense *dense, fv_error *error) {
 static bool find_axes(const reader *r, int *space) {
     int seen = 0;
     for (int i = 0; i < 3; i++) {
-        space[i] = integer(r, 64 + 4 * i) - 1;
-        if (space[i] >= 0 && space[i] < 3) seen |= 1 << space[i];
+        int axis = integer(r, 64 + 4 * i); /* from 1 */
+        if (axis < 1 || axis > 3) continue;
+        space[i] = axis - 1;
+        seen |= 1 << space[i];
     }
     if (seen == 7) return true;
     for (int i = 0; i < 3; i++) space[i] = i;

@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+"""Runs every fuzz target for some time, starting from small files that Fovea itself writes.
+
+    tests/fuzz/fuzz.py [--seconds 60] [--at-once 2] [--keep FOLDER] [TARGET ...]
+
+Targets are the extensions of all formats that are read (those of one format once), "language" and "devices". What is found
+is left in build-fuzz/found; a repaired finding is kept as tests/fuzz/findings/TARGET-WHAT, which a test reads again.
+Prints "ok TARGET", "not ok TARGET: why" or "skip TARGET: why".
+"""
+import argparse
+import base64
+import concurrent.futures
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+FOVEA, FUZZ = ROOT / "build" / "fovea", ROOT / "build-fuzz" / "fuzz"
+FOUND, FINDINGS = ROOT / "build-fuzz" / "found", ROOT / "tests" / "fuzz" / "findings"
+BREAK = b"\xffFV\xff"
+LARGEST = 20000  # bytes of an input
+SLOW = 60  # seconds for one, on a machine that does other things too
+# Extensions that are read in their own way besides the first of a format.
+MORE = ["mhd", "nhdr", "st", "ppm"]
+IMAGES = [("[3, 5, 7]", "uint8"), ("[3, 5, 7]", "uint16"), ("[3, 5, 7]", "float32"), ("[6, 8]", "uint8"), ("[5, 7]", "bool")]
+# 8 x 8 grey pixels.
+JPEG = ("/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAP////////////////////////////////////////////////////////////////////////////////////"
+        "//wAALCAAIAAgBAREA/8QAFAABAAAAAAAAAAAAAAAAAAAAA//EABQQAQAAAAAAAAAAAAAAAAAAAAD/2gAIAQEAAD8AN//Z")
+PROGRAMS = ['a = read("foam.tif")\nb = gaussian(1 - a / 255, sigma = [3, 6, 6])\nwrite(label(b > 0.9), "b-{r}.zarr")\n',
+            'param r = 12\nx = read("a.png")[0:100, :, ::2] |> median(5) |> write("out.png") # why\n',
+            'm = !(a & b | c) == (d ** -2 % 3.5e-3) <= "text\\n" != [true, false]\n', "(" * 300 + ")" * 300]
+SPOKEN = ["lease 1000\nreturn 1\nstatus\n", "policy best-fit\npolicy random\nlease 99999999999\nlease -1\nreturn 77\n"]
+
+
+def formats():
+    described = json.loads(subprocess.run([FOVEA, "ops", "--json"], stdout=subprocess.PIPE, check=True, cwd="/").stdout)
+    return described["formats"], described["tables"]
+
+
+def targets():
+    images, tables = formats()
+    known = [f["extensions"] for f in images + tables if f["reads"]]
+    return [e[0] for e in known] + [e for e in MORE if any(e in k for k in known)] + ["language", "devices"]
+
+
+def fovea(folder, text):
+    """Runs a pipeline; a format that cannot hold this image is no failure."""
+    subprocess.run([FOVEA, "run", "-q", "-e", text], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL, check=False)
+
+
+def written(folder, extension):
+    """Small images of some types, with every compression."""
+    choices = [""]
+    for f in formats()[0]:
+        if extension in f["extensions"]:
+            choices += [f', compression = "{c}"' for c in f.get("compressions", [])[1:]]
+    lines = [f'phantom("foam", {shape}) |> convert("{dtype}") |> write("{i}-{j}.{extension}"{choice})'
+             for i, (shape, dtype) in enumerate(IMAGES) for j, choice in enumerate(choices) if i == 0 or j == 0]
+    for line in lines:
+        fovea(folder, line)
+    return sorted(pathlib.Path(folder).glob(f"*.{extension}"))
+
+
+def part(name, content):
+    return name.encode() + b"\n" + content
+
+
+def bundle(folder):
+    """All files of a folder, metadata first."""
+    files = sorted((p for p in folder.rglob("*") if p.is_file()), key=lambda p: (p.suffix != ".json" and p.name[0] != ".", p))
+    return BREAK.join(part(str(p.relative_to(folder)), p.read_bytes()) for p in files)
+
+
+def zarr_seeds(folder):
+    for path in written(folder, "zarr"):
+        yield bundle(path)
+    others = ['version = "0.4"', 'version = "0.4", compression = "blosc"', "chunk = 4, shard = 8", "levels = 2"]
+    for i, options in enumerate(others):
+        fovea(folder, f'phantom("foam", [6, 10, 12]) |> write("more{i}.zarr", {options})')
+        yield bundle(pathlib.Path(folder, f"more{i}.zarr"))
+
+
+def detached_seeds(folder, extension):
+    """Headers with their voxels in a second file."""
+    attached = {"mhd": "mha", "nhdr": "nrrd", "hdr": "nii", "pvti": "vti", "st": "mrc"}[extension]
+    for path in written(folder, attached):
+        content = path.read_bytes()
+        if extension == "mhd":
+            head, voxels = content.split(b"LOCAL\n", 1)
+            yield part("a.mhd", head + b"v.raw\n") + BREAK + part("v.raw", voxels)
+        elif extension == "nhdr":
+            head, voxels = content.split(b"\n\n", 1)
+            yield part("a.nhdr", head + b"\ndata file: v.raw\n\n") + BREAK + part("v.raw", voxels)
+        elif extension == "hdr":
+            yield part("a.hdr", content[:344] + b"ni1\0") + BREAK + part("a.img", content[352:])
+        elif extension == "pvti":
+            extent = content.split(b'WholeExtent="', 1)[1].split(b'"')[0]
+            head = (b'<VTKFile type="PImageData" byte_order="LittleEndian">'
+                    b'<PImageData WholeExtent="%s" Spacing="1 1 1" Origin="0 0 0">'
+                    b'<PPointData Scalars="image"><PDataArray type="UInt8" Name="image"/></PPointData>'
+                    b'<Piece Extent="%s" Source="p.vti"/></PImageData></VTKFile>' % (extent, extent))
+            yield part("a.pvti", head) + BREAK + part("p.vti", content)
+        else:
+            yield part("a.st", content) + BREAK + part("a.tlt", b"-60\n0\n60\n")
+            mdoc = b"PixelSpacing = 2.5\n[ZValue = 0]\nTiltAngle = -3\n[ZValue = 1]\nTiltAngle = 0\n[ZValue = 2]\nTiltAngle = 3\n"
+            yield part("a.st", content) + BREAK + part("a.st.mdoc", mdoc)
+
+
+def table_seeds(folder, extension):
+    rows = 'name,count,size\nfirst,1,0.5\n"sec,ond ""q""",,-2e9\nthird,3,nan\n'
+    pathlib.Path(folder, "rows.csv").write_text(rows)
+    subprocess.run([FOVEA, "convert", "-q", "rows.csv", f"out.{extension}"], cwd=folder, stdin=subprocess.DEVNULL,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    for name in ("rows.csv", f"out.{extension}"):
+        if name.endswith(extension) and pathlib.Path(folder, name).exists():
+            yield pathlib.Path(folder, name).read_bytes()
+
+
+def real_seeds(extension):
+    """Small files of the real test data, where there is any."""
+    data = pathlib.Path(os.environ.get("FOVEA_TEST_DATA", ROOT.parent / "shared" / "data"))
+    for path in sorted(data.glob(f"tiff/*.{extension}*")) if data.is_dir() else []:
+        if path.stat().st_size <= LARGEST:
+            yield path.read_bytes()
+
+
+def seeds(folder, target):
+    if target == "language":
+        yield from (text.encode() for text in PROGRAMS)
+    elif target == "devices":
+        yield from (text.encode() for text in SPOKEN)
+    elif target == "jpg":
+        yield base64.b64decode(JPEG)
+    elif target == "zarr":
+        yield from zarr_seeds(folder)
+    elif target in ("mhd", "nhdr", "hdr", "pvti", "st"):
+        yield from detached_seeds(folder, target)
+    elif any(target in f["extensions"] for f in formats()[1]):
+        yield from table_seeds(folder, target)
+    else:
+        yield from (path.read_bytes() for path in written(folder, target))
+        yield from real_seeds(target)
+
+
+def fuzz(target, seconds, keep):
+    """One target: what to print."""
+    corpus = pathlib.Path(keep or tempfile.mkdtemp(prefix="fovea-fuzz-"), target)
+    corpus.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="fovea-seeds-") as folder:
+        for i, content in enumerate(seeds(folder, target)):
+            (corpus / f"seed{i:03}").write_bytes(content)
+    for path in FINDINGS.glob(f"{target}-*"):
+        shutil.copy(path, corpus)
+    FOUND.mkdir(parents=True, exist_ok=True)
+    environment = dict(os.environ, FOVEA_FUZZ=target, FOVEA_PLUGINS=str(ROOT / "build"), UBSAN_OPTIONS="print_stacktrace=1",
+                       LSAN_OPTIONS=f"print_suppressions=0:suppressions={ROOT}/tests/fuzz/leaks.txt",
+                       ASAN_SYMBOLIZER_PATH=shutil.which("llvm-symbolizer-14") or "",
+                       ASAN_OPTIONS="allocator_may_return_null=1:quarantine_size_mb=16:detect_odr_violation=0")
+    log = FOUND / f"{target}.log"
+    with open(log, "wb") as out:
+        status = subprocess.run([FUZZ, f"-max_total_time={seconds}", f"-max_len={LARGEST}", f"-timeout={SLOW}",
+                                 "-rss_limit_mb=1024", "-malloc_limit_mb=1024", "-print_final_stats=1",
+                                 f"-artifact_prefix={FOUND}/{target}-", corpus],
+                                env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=out, check=False).returncode
+    lines = log.read_text(errors="replace").splitlines()
+    runs = next((line.split()[-1] for line in lines if "number_of_executed_units" in line), "?")
+    covered = next((line.split("cov: ")[1].split()[0] for line in reversed(lines) if "cov: " in line), "?")
+    if not keep:
+        shutil.rmtree(corpus.parent)
+    if status == 0:
+        return True, f"ok {target}\n# {runs} inputs, {covered} edges"
+    telling = [line for line in lines if "runtime error" in line or line.startswith(("fuzz:", "SUMMARY"))]
+    why = telling[0] if telling else f"exit status {status}"
+    return False, f"not ok {target}: {why} ({log.relative_to(ROOT)})"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=int, default=60, help="of every target")
+    parser.add_argument("--at-once", type=int, default=2, help="targets")
+    parser.add_argument("--keep", help="folder in which what was tried stays, for the next time")
+    parser.add_argument("names", nargs="*", metavar="TARGET")
+    options = parser.parse_args()
+    known = targets()
+    unknown = [name for name in options.names if name not in known]
+    if unknown:
+        parser.error(f"no target is called {unknown[0]}; targets are {', '.join(known)}")
+    if not FUZZ.exists():
+        parser.error(f"{FUZZ.relative_to(ROOT)} is not there; run make fuzz")
+    with concurrent.futures.ThreadPoolExecutor(options.at_once) as pool:
+        results = [pool.submit(fuzz, target, options.seconds, options.keep) for target in options.names or known]
+        good = True
+        for result in concurrent.futures.as_completed(results):
+            good &= result.result()[0]
+            print(result.result()[1], flush=True)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
