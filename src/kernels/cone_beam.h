@@ -2,7 +2,7 @@
 #ifndef FV_CONE_BEAM_H
 #define FV_CONE_BEAM_H
 
-#include "op/op.h"
+#include "kernels/lines.h"
 
 typedef struct fv_cone {
     int64_t nangles, columns;
@@ -11,14 +11,15 @@ typedef struct fv_cone {
     double  source, distance;   /* of the axis and of the detector from the source */
     double  pitch, center;      /* width of a detector pixel; column of the axis */
     double  middle_row, middle; /* row and slice of the plane of the source */
-    double *turn;               /* cosine and sine of each angle */
+    double  magnify;            /* distance / pitch */
+    double *cosine, *sine;      /* of each angle */
 } fv_cone;
 
 /* Detector rows that slices [first, first + count) look at, at any angle; not clipped to the detector. */
 void FV_ISA_NAME(fv_cone_rows)(const fv_cone *c, int64_t first, int64_t count, int64_t *first_row, int64_t *nrows);
-/* Adds to line[count] what voxels (first .. first + count, y, x) see at angles [from, until). filtered: [angles][columns][nrows];
- * blend: room for nrows + 32 floats. */
-void FV_ISA_NAME(fv_cone_gather)(const fv_cone *c, const float *filtered, int64_t from, int64_t until, int64_t y, int64_t x,
-                                 int64_t first, int64_t count, float *blend, float *line);
+/* Adds to line[lines->count] what the column of voxels (y, x) sees at angles [from, until). filtered:
+ * [angles][columns][nrows]. */
+void FV_ISA_NAME(fv_cone_gather)(const fv_cone *c, const fv_lines *lines, const float *filtered, int64_t from, int64_t until,
+                                 int64_t y, int64_t x, float *line);
 
 #endif

@@ -14,7 +14,7 @@ typedef struct {
     double      cutoff, order;
 } fdk;
 
-enum { LANES = FV_BEAM_LANES, HEIGHT = 64, TILE = 8 };
+enum { LANES = FV_BEAM_LANES, HEIGHT = 64, TILE = 16, BLOCK = 16 };
 #define PI 0x1.921fb54442d18p+1
 
 static const fv_param params[] = {
@@ -85,9 +85,11 @@ static fv_status infer(fv_infer *i, fv_error *error) {
 typedef struct work {
     fv_scan    scan;
     fv_cone    cone;
+    fv_lines   lines;
     fv_fourier fourier;
     double    *table, *response;
-    float     *raw, *padded, *filtered, *blend, *tile;
+    float     *slant, *share; /* of a ray: [nrows][columns] by its slant; [columns] where opposite rays are measured too */
+    float     *raw, *padded, *filtered, *tile;
 } work;
 
 static void set_up(const fv_need *n, work *w) {
@@ -102,11 +104,15 @@ static void set_up(const fv_need *n, work *w) {
                          .source = g->source,
                          .distance = g->source + g->detector,
                          .pitch = g->pitch,
+                         .magnify = (g->source + g->detector) / g->pitch,
                          .center = g->center.count ? g->center.value[0] : (double)(w->scan.ncolumns - 1) / 2,
                          .middle_row = (double)(w->scan.nrows - 1) / 2 + g->offset,
                          .middle = (double)(shape[0] - 1) / 2 };
-    FV_ISA_NAME(fv_cone_rows)(&w->cone, n->region.start[0], n->region.size[0], &w->cone.first_row, &w->cone.nrows);
-    w->cone.nrows = (w->cone.nrows + LANES - 1) / LANES * LANES;
+    w->lines = (fv_lines){ .first = n->region.start[0], .count = fv_lines_round(n->region.size[0]) };
+    FV_ISA_NAME(fv_cone_rows)(&w->cone, w->lines.first, w->lines.count, &w->cone.first_row, &w->cone.nrows);
+    w->cone.nrows = fv_lines_round(w->cone.nrows);
+    w->lines.start = w->cone.first_row;
+    w->lines.samples = w->cone.nrows;
 }
 
 static void need(const fv_need *n, fv_region *in) {
@@ -123,7 +129,8 @@ static size_t lay_out(const fv_need *n, work *w, void *memory) {
     fv_scratch pieces = { memory };
     set_up(n, w);
     int64_t length = fv__response_length(w->scan.ncolumns), size = (int64_t)sizeof(float);
-    w->cone.turn = fv_scratch_take(&pieces, 2 * w->cone.nangles * (int64_t)sizeof(double));
+    w->cone.cosine = fv_scratch_take(&pieces, w->cone.nangles * (int64_t)sizeof(double));
+    w->cone.sine = fv_scratch_take(&pieces, w->cone.nangles * (int64_t)sizeof(double));
     w->fourier.n = length;
     w->fourier.turn = fv_scratch_take(&pieces, length * size);
     w->fourier.response = fv_scratch_take(&pieces, length * size);
@@ -131,8 +138,10 @@ static size_t lay_out(const fv_need *n, work *w, void *memory) {
     w->response = fv_scratch_take(&pieces, (length / 2 + 1) * (int64_t)sizeof(double));
     w->raw = fv_scratch_take(&pieces, w->scan.ncolumns * size);
     w->padded = fv_scratch_take(&pieces, 2 * fv__bundle_rows_bytes(length));
-    w->blend = fv_scratch_take(&pieces, (w->cone.nrows + 32) * size);
-    w->tile = fv_scratch_take(&pieces, TILE * TILE * n->region.size[0] * size);
+    w->slant = fv_scratch_take(&pieces, w->cone.nrows * w->cone.columns * size);
+    w->share = fv_scratch_take(&pieces, w->cone.columns * size);
+    w->lines.blend = fv_scratch_take(&pieces, fv_lines_room(w->lines.samples) * size);
+    w->tile = fv_scratch_take(&pieces, TILE * TILE * w->lines.count * size);
     w->filtered = fv_scratch_take(&pieces, w->cone.nangles * w->cone.columns * w->cone.nrows * size);
     return pieces.used;
 }
@@ -156,17 +165,31 @@ static double parker(double beta, double gamma, double delta) {
     return s * s;
 }
 
-/* What a ray counts before filtering: its slant, and its share where it was measured twice. */
-static double ray_weight(const work *w, const fv_geometry *g, int64_t angle, double u, double v) {
-    double weight = w->cone.distance / sqrt(w->cone.distance * w->cone.distance + u * u + v * v);
-    if (full_turn(g)) return weight;
-    double step = span(g) / (double)(g->angles.count - 1), delta = (span(g) + step - PI) / 2;
-    double sign = g->angles.value[g->angles.count - 1] > g->angles.value[0] ? 1 : -1;
-    return 2 * weight * parker(((double)angle + 0.5) * step, sign * fv_atan(u / w->cone.distance), delta);
+static void weigh_slants(const work *w) {
+    double d = w->cone.distance;
+    for (int64_t row = 0; row < w->cone.nrows; row++) {
+        double v = ((double)(w->cone.first_row + row) - w->cone.middle_row) * w->cone.pitch;
+        for (int64_t x = 0; x < w->cone.columns; x++) {
+            double u = ((double)x - w->cone.center) * w->cone.pitch;
+            w->slant[row * w->cone.columns + x] = (float)(d / sqrt(d * d + u * u + v * v));
+        }
+    }
 }
 
+/* What the rays of a projection count where they were measured twice. */
+static void weigh_shares(const work *w, const fv_geometry *g, int64_t angle) {
+    bool   full = full_turn(g);
+    double step = span(g) / (double)(g->angles.count - 1), delta = (span(g) + step - PI) / 2;
+    double sign = g->angles.value[g->angles.count - 1] > g->angles.value[0] ? 1 : -1;
+    for (int64_t x = 0; x < w->cone.columns; x++) {
+        double u = ((double)x - w->cone.center) * w->cone.pitch;
+        double gamma = full ? 0 : sign * fv_atan(u / w->cone.distance);
+        w->share[x] = full ? 1 : (float)(2 * parker(((double)angle + 0.5) * step, gamma, delta));
+    }
+}
+
+/* 16 rows of a projection, weighted, to the real or imaginary part of the lanes. */
 static fv_status load_rows(const fv_run *r, const work *w, int64_t angle, int part, int64_t row, fv_error *error) {
-    const fdk      *p = r->need.params;
     const fv_block *in = r->in[0];
     for (int l = 0; l < LANES; l++) {
         int64_t at = w->cone.first_row + row + l, inside = at - in->region.start[w->scan.row];
@@ -174,14 +197,13 @@ static fv_status load_rows(const fv_run *r, const work *w, int64_t angle, int pa
         int64_t offset = angle * in->stride[w->scan.angle] + inside * in->stride[w->scan.row];
         fv_kernels_current()->convert(w->raw, FV_FLOAT32, (const char *)in->data + offset * (int64_t)fv_dtype_size(in->dtype),
                                       in->dtype, w->scan.ncolumns);
-        double v = ((double)at - w->cone.middle_row) * w->cone.pitch;
-        for (int64_t x = 0; x < w->scan.ncolumns; x++) {
-            if (!isfinite(w->raw[x]))
-                return fv_fail(error, FV_ERROR_INPUT, "projection %lld, row %lld, column %lld is not a finite number",
-                               (long long)angle, (long long)at, (long long)x);
-            double weight = ray_weight(w, &p->geometry, angle, ((double)x - w->cone.center) * w->cone.pitch, v);
-            w->padded[(2 * x + part) * LANES + l] = (float)(weight * (double)w->raw[x]);
-        }
+        int64_t bad = fv__first_bad(w->raw, w->scan.ncolumns);
+        if (bad >= 0)
+            return fv_fail(error, FV_ERROR_INPUT, "projection %lld, row %lld, column %lld is not a finite number",
+                           (long long)angle, (long long)at, (long long)bad);
+        const float *slant = w->slant + (row + l) * w->cone.columns;
+        float       *to = w->padded + part * LANES + l;
+        for (int64_t x = 0; x < w->scan.ncolumns; x++) to[2 * x * LANES] = w->raw[x] * (slant[x] * w->share[x]);
     }
     return FV_OK;
 }
@@ -192,7 +214,10 @@ static fv_status filter(const fv_run *r, const work *w, fv_error *error) {
         for (int64_t row = 0; row < w->cone.nrows; row += LANES) {
             int parts = a + 1 < w->cone.nangles ? 2 : 1;
             memset(w->padded, 0, (size_t)(w->fourier.n * 2 * LANES) * sizeof *w->padded);
-            for (int part = 0; part < parts; part++) FV_TRY(load_rows(r, w, a + part, part, row, error));
+            for (int part = 0; part < parts; part++) {
+                weigh_shares(w, &((const fdk *)r->need.params)->geometry, a + part);
+                FV_TRY(load_rows(r, w, a + part, part, row, error));
+            }
             FV_ISA_NAME(fv_fourier_filter)(&w->fourier, w->padded);
             for (int part = 0; part < parts; part++)
                 for (int64_t x = 0; x < w->scan.ncolumns; x++)
@@ -202,18 +227,18 @@ static fv_status filter(const fv_run *r, const work *w, fv_error *error) {
     return FV_OK;
 }
 
-/* A square of columns of voxels, one angle after the other: neighbours look at the same few columns of the detector. */
+/* A square of columns of voxels, a few angles after the other: neighbours look at the same few columns of the detector. */
 static void fill_tile(const work *w, const fv_block *out, int64_t y, int64_t x) {
-    int64_t depth = out->region.size[0], first = out->region.start[0];
+    int64_t depth = w->lines.count;
     int64_t height = FV_MIN(TILE, out->region.size[1] - y), width = FV_MIN(TILE, out->region.size[2] - x);
     memset(w->tile, 0, (size_t)(TILE * TILE * depth) * sizeof *w->tile);
-    for (int64_t a = 0; a < w->cone.nangles; a++)
+    for (int64_t a = 0; a < w->cone.nangles; a += BLOCK)
         for (int64_t i = 0; i < height; i++)
             for (int64_t k = 0; k < width; k++)
                 FV_ISA_NAME(fv_cone_gather)
-                (&w->cone, w->filtered, a, a + 1, out->region.start[1] + y + i, out->region.start[2] + x + k, first, depth,
-                 w->blend, w->tile + (i * TILE + k) * depth);
-    for (int64_t z = 0; z < depth; z++)
+                (&w->cone, &w->lines, w->filtered, a, FV_MIN(a + BLOCK, w->cone.nangles), out->region.start[1] + y + i,
+                 out->region.start[2] + x + k, w->tile + (i * TILE + k) * depth);
+    for (int64_t z = 0; z < out->region.size[0]; z++)
         for (int64_t i = 0; i < height; i++)
             for (int64_t k = 0; k < width; k++)
                 ((float *)out->data)[z * out->stride[0] + (y + i) * out->stride[1] + x + k] = w->tile[(i * TILE + k) * depth + z];
@@ -226,13 +251,14 @@ static fv_status run(fv_run *r, fv_error *error) {
     lay_out(&r->need, &w, r->scratch);
     for (int64_t a = 0; a < w.cone.nangles; a++) {
         double angle = g->angles.value[a] * (g->radians ? 1 : PI / 180);
-        w.cone.turn[2 * a] = fv_cos(angle);
-        w.cone.turn[2 * a + 1] = fv_sin(angle);
+        w.cone.cosine[a] = fv_cos(angle);
+        w.cone.sine[a] = fv_sin(angle);
     }
     double step = span(g) / (double)(w.cone.nangles - 1),
            pixel = g->pitch * g->source / w.cone.distance; /* as seen at the axis */
     fv__response((fv_response)p->filter.index, w.fourier.n, step / 4 / pixel, p->cutoff, p->order, w.table, w.response);
     FV_ISA_NAME(fv_fourier_prepare)(&w.fourier, w.response);
+    weigh_slants(&w);
     FV_TRY(filter(r, &w, error));
     for (int64_t y = 0; y < r->out->region.size[1]; y += TILE)
         for (int64_t x = 0; x < r->out->region.size[2]; x += TILE) fill_tile(&w, r->out, y, x);
@@ -252,7 +278,7 @@ const fv_op FV_OP(fdk) = {
     .name = "fdk",
     .family = "tomography",
     .brief = "reconstruct a volume from a cone beam (Feldkamp, Davis and Kress)",
-    .version = 1,
+    .version = 2,
     .inputs = inputs,
     .params = params,
     .params_size = sizeof(fdk),

@@ -80,7 +80,7 @@ static void interleave(const float *rows, int64_t n, float *to) {
         for (int l = 0; l < FV_BEAM_LANES; l++) to[i * FV_BEAM_LANES + l] = rows[l * n + i];
 }
 
-static int64_t first_bad(const float *row, int64_t n) {
+int64_t fv__first_bad(const float *row, int64_t n) {
     int bad = 0;
     for (int64_t i = 0; i < n; i++) bad |= !(fabsf(row[i]) <= FLT_MAX);
     for (int64_t i = 0; bad && i < n; i++)
@@ -103,7 +103,7 @@ fv_status fv__scan_pack(const fv_scan *scan, const fv_block *in, int64_t first, 
         for (int64_t l = 0; l < count; l++) {
             int64_t offset = a * in->stride[scan->angle] + (scan->row < 0 ? 0 : (first + l - row0) * in->stride[scan->row]);
             kernels->convert(rows + l * n, FV_FLOAT32, row_at(in, offset), in->dtype, n);
-            int64_t bad = first_bad(rows + l * n, n);
+            int64_t bad = fv__first_bad(rows + l * n, n);
             if (bad >= 0)
                 return fv_fail(error, FV_ERROR_INPUT,
                                "projection %lld, row %lld, column %lld is not a finite number; clean the projections first, "
@@ -126,7 +126,7 @@ fv_status fv__bundle_pack(const fv_beam *b, const fv_block *in, int64_t first, i
         for (int64_t l = 0; l < count; l++) {
             int64_t offset = (flat ? 0 : (first + l - z0) * in->stride[0]) + y * in->stride[1 - flat];
             kernels->convert(rows + l * n, FV_FLOAT32, row_at(in, offset), in->dtype, n);
-            int64_t bad = first_bad(rows + l * n, n);
+            int64_t bad = fv__first_bad(rows + l * n, n);
             if (bad >= 0)
                 return fv_fail(error, FV_ERROR_INPUT, "%s: slice %lld, row %lld, column %lld is not a finite number", what,
                                (long long)(first + l), (long long)y, (long long)bad);

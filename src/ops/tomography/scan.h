@@ -10,6 +10,7 @@
 #define fv__scan_need FV_ISA_NAME(fv__scan_need)
 #define fv__scan_pack FV_ISA_NAME(fv__scan_pack)
 #define fv__scan_slices FV_ISA_NAME(fv__scan_slices)
+#define fv__first_bad FV_ISA_NAME(fv__first_bad)
 #define fv__bundle_pack FV_ISA_NAME(fv__bundle_pack)
 #define fv__bundle_unpack FV_ISA_NAME(fv__bundle_unpack)
 
@@ -28,6 +29,9 @@ fv_status fv__scan_volume(const fv_image_type *projections, const fv_scan *scan,
 fv_region fv__scan_need(const fv_scan *scan, const fv_image_type *projections, const fv_region *volume);
 /* Slices of a region whose slice axis is `row`: first and how many; one where there is no such axis (-1). */
 void fv__scan_slices(const fv_region *region, int row, int64_t *first, int64_t *count);
+
+/* The first of n values that is not finite; -1: none. */
+int64_t fv__first_bad(const float *row, int64_t n);
 
 /* Bytes of scratch for the next two. */
 static inline int64_t fv__bundle_rows_bytes(int64_t longest) { return longest * FV_BEAM_LANES * (int64_t)sizeof(float); }
