@@ -1,10 +1,11 @@
 #!/bin/sh
-# Installs the Debian packages that are missing. usage: bootstrap.sh [build|peers|pypi|mpi|hdf5|check|fuzz|slurm ...]
+# Installs the Debian packages that are missing. usage: bootstrap.sh [build|peers|pypi|mpi|hdf5|opencl|check|fuzz|slurm ...]
 #   build  compiler, CMake and the libraries (the default)
 #   peers  the Python packages that tests compare with
 #   pypi   a Python environment in build/peers with newer versions of some of them; tests that want it are skipped without it
 #   mpi    MPICH and Open MPI, for runs on several machines; without them everything else works
 #   hdf5   the HDF5 library, for such files; without it everything else works
+#   opencl OpenCL and a driver that runs on the processor; without them everything runs there anyway
 #   check  what `make check` runs
 #   fuzz   Clang with libFuzzer, for `make fuzz` and `make soak`
 #   slurm  a Slurm for the tests to start; where it cannot be installed, they are skipped
@@ -18,6 +19,7 @@ peers="python3-numpy python3-scipy python3-skimage python3-nibabel python3-openc
 pypi="zarr ome-zarr-models"
 mpi="mpich libmpich-dev openmpi-bin libopenmpi-dev"
 hdf5="libhdf5-dev"
+opencl="ocl-icd-opencl-dev pocl-opencl-icd"
 check="cppcheck clang-format python3"
 fuzz="clang-14 libclang-rt-14-dev llvm-14"
 slurm="slurm-wlm slurmctld slurmd slurm-client slurmdbd munge mariadb-server"
@@ -31,11 +33,12 @@ for set in "${@:-build}"; do
     pypi) wanted="$wanted python3-venv"; environment=build/peers ;;
     mpi) wanted="$wanted $mpi" ;;
     hdf5) wanted="$wanted $hdf5" ;;
+    opencl) wanted="$wanted $opencl" ;;
     check) wanted="$wanted $check" ;;
     fuzz) wanted="$wanted $fuzz" ;;
     slurm) wanted="$wanted $slurm" ;;
     *)
-        echo "bootstrap.sh: no set of packages is called $set; there are build, peers, pypi, mpi, hdf5, check, fuzz and slurm" >&2
+        echo "bootstrap.sh: no packages are called $set: build, peers, pypi, mpi, hdf5, opencl, check, fuzz or slurm" >&2
         exit 2
         ;;
     esac

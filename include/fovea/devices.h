@@ -3,13 +3,26 @@
 #define FOVEA_DEVICES_H
 
 #include <fovea/status.h>
+#include <stdbool.h>
 #include <stdint.h>
+
+typedef struct fv_device_facts { /* an OpenCL device of this node */
+    char    name[64];
+    char    kind[320];  /* platform, device, versions: devices of one kind give the same bits */
+    int64_t memory;     /* bytes */
+    double  arithmetic; /* measured: billions of fused multiplications a second */
+    double  bandwidth;  /* measured: billions of bytes read and written a second, inside the device */
+} fv_device_facts;
+
+/* The devices of this node in OpenCL's order; measure: with their speeds, which takes a moment. The caller frees *facts. None is
+ * an error that says what is missing. */
+fv_status fv_devices_find(bool measure, fv_device_facts **facts, int *count, fv_error *error);
 
 typedef struct fv_devices_options {
     const char        *socket;   /* NULL: the usual one */
     const char        *record;   /* file of all leases; NULL: the socket's name with .record */
     const char        *policy;   /* random, round-robin, least-processes, best-fit; NULL: best-fit */
-    const char *const *devices;  /* "NAME:MEMORY[:SPEED]", as "a100:40G:3" */
+    const char *const *devices;  /* "NAME:MEMORY[:SPEED]", as "a100:40G:3"; none: those that OpenCL finds */
     int                ndevices;
     int64_t            most;     /* tasks of a device at once; 0: as many as its memory holds */
     int64_t            most_waiting, most_waiting_user; /* requests; 0: any number */

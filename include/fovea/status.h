@@ -22,6 +22,7 @@ typedef enum fv_status {
     FV_ERROR_CANCELLED, /* stopped on request; can go on */
     FV_ERROR_MISSING,   /* an optional part is not installed */
     FV_ERROR_INTERNAL,  /* our own mistake */
+    FV_ERROR_DEVICE,    /* an OpenCL device failed, or cannot hold what it should */
 } fv_status;
 
 typedef struct fv_error {

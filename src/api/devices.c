@@ -1,4 +1,5 @@
 /* The service of devices, from words that a user writes. */
+#include "devices/device.h"
 #include "devices/device_service.h"
 #include <fovea/device_lease.h>
 #include <fovea/devices.h>
@@ -28,6 +29,55 @@ static fv_status read_device(const char *text, int64_t most, fv_broker_device *d
                 : fv_fail(error, FV_ERROR_INPUT, "device %s: expected NAME:MEMORY or NAME:MEMORY:SPEED, as a100:40G:3", text);
 }
 
+fv_status fv_devices_find(bool measure, fv_device_facts **facts, int *count, fv_error *error) {
+    *facts = NULL;
+    FV_TRY(fv_device_count(count, error));
+    *facts = fv_calloc((size_t)*count * sizeof **facts);
+    fv_status status = FV_OK;
+    for (int d = 0; d < *count && status == FV_OK; d++) {
+        fv_device_facts *f = &(*facts)[d];
+        fv_device_about  about;
+        status = fv_device_about_of(d, &about, error);
+        if (status != FV_OK) break;
+        memcpy(f->name, about.name, sizeof f->name);
+        memcpy(f->kind, about.kind, sizeof f->kind);
+        f->memory = about.memory;
+        if (measure) status = fv_device_measure(d, &f->arithmetic, &f->bandwidth, error);
+    }
+    if (status == FV_OK) return FV_OK;
+    free(*facts);
+    *facts = NULL;
+    return status;
+}
+
+/* Those that the user named, or else those that OpenCL finds. */
+static fv_status list_devices(const fv_devices_options *o, fv_broker_device **devices, int *count, fv_error *error) {
+    fv_status        status = FV_OK;
+    fv_device_facts *found = NULL;
+    *count = o->ndevices;
+    if (o->ndevices < 1) {
+        status = fv_devices_find(true, &found, count, error);
+        if (status != FV_OK) {
+            char *why = fv_strdup(error ? error->message : "");
+            *count = 0;
+            fv_fail(error, status, "there is no device to give out; name them, as --device a100:40G. %s", why);
+            free(why);
+        }
+    }
+    *devices = fv_calloc((size_t)(*count + 1) * sizeof **devices);
+    for (int d = 0; d < *count && status == FV_OK; d++) {
+        fv_broker_device *device = &(*devices)[d];
+        if (!found) {
+            status = read_device(o->devices[d], o->most, device, error);
+            continue;
+        }
+        *device = (fv_broker_device){ .memory = found[d].memory, .speed = found[d].arithmetic, .most = (int)o->most };
+        memcpy(device->name, found[d].name, sizeof device->name);
+    }
+    free(found);
+    return status;
+}
+
 typedef struct call { const fv_devices_options *options; const char *socket; } call;
 
 static void ready(void *context) {
@@ -38,18 +88,16 @@ static void ready(void *context) {
 fv_status fv_devices_serve(const fv_devices_options *o, fv_error *error) {
     char                      usual[108];
     fv_device_service_options s = { .socket = o->socket, .record = o->record, .policy = FV_POLICY_BEST_FIT, .seed = 1,
-                                    .ndevices = o->ndevices, .most_waiting = (int)o->most_waiting,
+                                    .most_waiting = (int)o->most_waiting,
                                     .most_waiting_user = (int)o->most_waiting_user, .stop = o->stop, .ready = ready };
-    if (o->ndevices < 1) return fv_fail(error, FV_ERROR_INPUT, "there is no device to give out; name them, as --device a100:40G");
     if (o->policy && !fv_policy_find(o->policy, &s.policy))
         return fv_fail(error, FV_ERROR_INPUT, "policy %s: must be random, round-robin, least-processes or best-fit", o->policy);
     fv_device_socket(usual);
     if (!s.socket) s.socket = usual;
     call c = { o, s.socket };
     s.context = &c;
-    fv_broker_device *devices = fv_calloc((size_t)o->ndevices * sizeof *devices);
-    fv_status         status = FV_OK;
-    for (int d = 0; d < o->ndevices && status == FV_OK; d++) status = read_device(o->devices[d], o->most, &devices[d], error);
+    fv_broker_device *devices;
+    fv_status         status = list_devices(o, &devices, &s.ndevices, error);
     s.devices = devices;
     if (status == FV_OK) status = fv_device_service_run(&s, error);
     free(devices);

@@ -27,6 +27,7 @@ const char *fv_status_name(fv_status status) {
     case FV_ERROR_CANCELLED: return "cancelled";
     case FV_ERROR_MISSING: return "missing";
     case FV_ERROR_INTERNAL: return "internal";
+    case FV_ERROR_DEVICE: return "device";
     }
     return "unknown";
 }

@@ -26,7 +26,7 @@ typedef struct {
 static const fv_option options[] = {
     FV_OPTION(devices_options, socket, .argument = "FILE", .doc = "where the scheduler listens; FOVEA_DEVICES if left out"),
     FV_OPTION(devices_options, device, .argument = "NAME:MEMORY[:SPEED]",
-              .doc = "serve: a device, as a100:40G:3; may be repeated"),
+              .doc = "serve: a device, as a100:40G:3; may be repeated; if left out, those that OpenCL finds"),
     FV_OPTION(devices_options, policy, .choices = "random|round-robin|least-processes|best-fit",
               .doc = "serve: which device a task gets; best-fit if left out"),
     FV_OPTION(devices_options, most, .min = 1, .max = 1e6, .argument = "N",
@@ -81,18 +81,53 @@ static void show_device(const cJSON *d) {
     int    filled = memory > 0 ? (int)(20 * used / memory + 0.5) : 0;
     for (int i = 0; i < 20; i++) bar[i] = i < filled ? '#' : '.';
     bar[20] = 0;
-    printf("%-24s %s %7.1f of %.1f GiB, %d tasks now, %.0f in all\n", cJSON_GetObjectItemCaseSensitive(d, "name")->valuestring,
-           bar, used / (1 << 30), memory / (1 << 30), cJSON_GetObjectItemCaseSensitive(d, "tasks")->valueint,
+    printf("%-24s %s %7.1f of %.1f GiB, speed %g, %d tasks now, %.0f in all\n",
+           cJSON_GetObjectItemCaseSensitive(d, "name")->valuestring, bar, used / (1 << 30), memory / (1 << 30),
+           cJSON_GetObjectItemCaseSensitive(d, "speed")->valuedouble, cJSON_GetObjectItemCaseSensitive(d, "tasks")->valueint,
            cJSON_GetObjectItemCaseSensitive(d, "served")->valuedouble);
 }
 
-static int show(const devices_options *o, int *lines) {
+/* Without a scheduler: what OpenCL finds here. */
+static int show_found(const devices_options *o) {
+    fv_error         error = { 0 };
+    fv_device_facts *facts;
+    int              count;
+    fv_status        status = fv_devices_find(true, &facts, &count, &error);
+    if (status != FV_OK) return fv_explain("devices", NULL, status, &error);
+    cJSON *root = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(root, "devices");
+    for (int d = 0; d < count; d++) {
+        const fv_device_facts *f = &facts[d];
+        cJSON                 *entry = cJSON_CreateObject();
+        char                   device[32];
+        snprintf(device, sizeof device, "opencl:%d", d);
+        cJSON_AddStringToObject(entry, "device", device);
+        cJSON_AddStringToObject(entry, "name", f->name);
+        cJSON_AddStringToObject(entry, "kind", f->kind);
+        cJSON_AddNumberToObject(entry, "memory", (double)f->memory);
+        cJSON_AddNumberToObject(entry, "speed", f->arithmetic);
+        cJSON_AddNumberToObject(entry, "bandwidth", f->bandwidth);
+        cJSON_AddItemToArray(list, entry);
+        if (!o->json)
+            printf("%-10s %-40s %6.1f GiB %8.1f G multiply-adds/s %7.1f GB/s\n", device, f->name, (double)f->memory / (1 << 30),
+                   f->arithmetic, f->bandwidth);
+    }
+    char *text = cJSON_Print(root);
+    if (o->json) puts(text);
+    free(text);
+    cJSON_Delete(root);
+    free(facts);
+    return FV_EXIT_WELL;
+}
+
+/* The scheduler's view if one runs. */
+static int show(const devices_options *o, int *lines, bool or_found) {
     enum { ROOM = 1 << 20 };
     char *text = malloc(ROOM);
     if (!text) abort();
     bool   good = fv_device_ask(o->socket, "status", text, ROOM);
     cJSON *root = good && !o->json ? cJSON_Parse(text) : NULL;
-    int    status = good ? FV_EXIT_WELL : refuse(text);
+    bool   named = o->socket || (getenv("FOVEA_DEVICES") && *getenv("FOVEA_DEVICES"));
+    int    status = good ? FV_EXIT_WELL : or_found && !named ? show_found(o) : refuse(text);
     if (good && o->json) puts(text);
     if (root) {
         const cJSON *d, *devices = cJSON_GetObjectItemCaseSensitive(root, "devices");
@@ -113,7 +148,7 @@ static int watch(const devices_options *o) {
     sigaction(SIGTERM, &action, NULL);
     for (bool first = true; !stopped && status == FV_EXIT_WELL; first = false) {
         if (!first && isatty(STDOUT_FILENO)) printf("\033[%dA", lines);
-        status = show(o, &lines);
+        status = show(o, &lines, false);
         fflush(stdout);
         nanosleep(&(struct timespec){ .tv_nsec = 500000000 }, NULL);
     }
@@ -188,7 +223,7 @@ static int run(const void *options_, int nargs, char **args) {
     if (!strcmp(what, "lease")) return lease(o, nargs - 1, args + 1);
     if (!strcmp(what, "policy") && nargs == 2) return set_policy(o, args[1]);
     if (nargs > 1) return refuse("too many words; `fovea devices --help` shows which there are");
-    if (!strcmp(what, "list")) return show(o, &lines);
+    if (!strcmp(what, "list")) return show(o, &lines, true);
     if (!strcmp(what, "serve")) return serve(o);
     if (!strcmp(what, "watch")) return watch(o);
     fv_complain("devices", "%s is none of list, serve, watch, policy NAME, lease -- COMMAND", what);
@@ -201,7 +236,9 @@ const fv_command fv_cmd_devices = {
     .usage = "[list | serve | watch | policy NAME | lease -- COMMAND...]",
     .least = 0,
     .most = -1,
-    .doc = "`serve` gives out devices to any number of programs: a task asks with the memory it needs and gets a device or "
+    .doc = "Without a word: the devices that OpenCL finds here with memory and measured speed; or who is busy, where a scheduler "
+           "runs.\n"
+           "`serve` gives out devices to any number of programs: a task asks with the memory it needs and gets a device or "
            "waits; who dies gives its device back at once, and the scheduler may be restarted while devices are out. Users are "
            "served in turn.\n"
            "`lease` runs a command with a device, whose number it finds in CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES and "

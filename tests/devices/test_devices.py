@@ -258,7 +258,8 @@ def others_may_not_ask(folder):
 def mistakes_are_explained(folder):
     nobody = os.path.join(folder, "nobody.sock")
     assert "start `fovea devices serve`" in run("devices", "--socket", nobody, code=2).stderr
-    assert "--device a100:40G" in run("devices", "serve", "--socket", nobody, code=2).stderr
+    without = run_in("devices", "serve", "--socket", nobody, folder=folder, code=2, environment={"FOVEA_PLUGINS": folder}).stderr
+    assert "--device a100:40G" in without and "apt-get install ocl-icd-opencl-dev" in without, without
     for device in ["card", "card:", ":2G", "card:2 apples", "card:0", "x" * 80 + ":2G"]:
         assert "expected NAME:MEMORY" in run("devices", "serve", "--socket", nobody, "--device", device, code=2).stderr, device
     pathlib.Path(nobody).write_text("mine")
