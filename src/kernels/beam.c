@@ -166,6 +166,32 @@ void FV_ISA_NAME(fv_beam_coverage)(const fv_beam *b, int64_t from, int64_t until
     }
 }
 
+void FV_ISA_NAME(fv_beam_correct)(const fv_beam *b, const float *sinogram, int64_t angle, int64_t y, const float *step,
+                                  float *image) {
+    const fv_beam_angle *a = &b->angle[angle];
+    const float         *line = sinogram + angle * (b->columns + 2 * FV_BEAM_PAD) * FV_BEAM_LANES;
+    float               *row = fv_beam_voxel(b, image, y, 0);
+    fv_f32v              steps[VECTORS];
+    table                t;
+    for (int v = 0; v < VECTORS; v++) steps[v] = fv_f32v_load(step + v * FV_F32_LANES);
+    for (int64_t x = 0; x < b->width; x += TILE) {
+        fill(t.offset[0], t.low[0], t.high[0], a->base + x * a->along_x + y * a->along_y, a->along_x, (int32_t)b->columns, 1,
+             a->inverse);
+        for (int j = 0; j < TILE && x + j < b->width; j++) {
+            float        cover = seen(&t, 0, j, (int32_t)b->columns, 1);
+            fv_f32v      share = fv_f32v_splat(cover > 1e-3f ? 1 / cover : 0);
+            fv_f32v      wl = fv_f32v_splat(t.low[0][j]), wh = fv_f32v_splat(t.high[0][j]);
+            const float *from = line + t.offset[0][j] * FV_BEAM_LANES;
+            float       *to = row + (x + j) * FV_BEAM_LANES;
+#pragma GCC unroll 4
+            for (int v = 0; v < VECTORS; v++, from += FV_F32_LANES, to += FV_F32_LANES) {
+                fv_f32v lacks = wl * fv_f32v_load(from) + wh * fv_f32v_load(from + FV_BEAM_LANES);
+                fv_f32v_store(to, fv_f32v_load(to) + steps[v] * (share * lacks));
+            }
+        }
+    }
+}
+
 /* ---------------------------------------------------------------- one ray */
 
 float FV_ISA_NAME(fv_beam_trace)(const fv_beam *b, int64_t angle, int64_t ray, fv_beam_trail *trail) {

@@ -54,6 +54,9 @@ void FV_ISA_NAME(fv_beam_gather)(const fv_beam *beam, const float *sinogram, fv_
 void FV_ISA_NAME(fv_beam_lengths)(const fv_beam *beam, int64_t angle, float *to);
 /* What the voxels of row y take from projections of ones at angles [from, until), to[width]. */
 void FV_ISA_NAME(fv_beam_coverage)(const fv_beam *beam, int64_t from, int64_t until, int64_t y, float *to);
+/* Row y of the image takes from one angle of the sinogram the mean of what its rays hold, times step[16]. */
+void FV_ISA_NAME(fv_beam_correct)(const fv_beam *beam, const float *sinogram, int64_t angle, int64_t y, const float *step,
+                                  float *image);
 
 /* One ray: where it meets each line of voxels and how the two neighbours there weigh. Arrays of max(rows, width) + 16. */
 typedef struct fv_beam_trail {

@@ -29,14 +29,7 @@ static void use_projection(fv_solving *s, int64_t angle) {
     const fv_beam *b = &s->beam;
     lack(s, angle);
     for (int64_t y = 0; y < b->rows; y++) {
-        float *x = fv_beam_voxel(b, s->image, y, 0);
-        FV_ISA_NAME(fv_beam_gather)(b, s->rest, FV_BEAM_JOSEPH, angle, angle + 1, y, 0, b->width, s->line);
-        FV_ISA_NAME(fv_beam_coverage)(b, angle, angle + 1, y, s->rows);
-        for (int64_t i = 0; i < b->width; i++) {
-            float share = s->rows[i] > 1e-3f ? 1 / s->rows[i] : 0;
-            for (int l = 0; l < FV_BEAM_LANES; l++)
-                x[i * FV_BEAM_LANES + l] += s->step[l] * (share * s->line[i * FV_BEAM_LANES + l]);
-        }
+        FV_ISA_NAME(fv_beam_correct)(b, s->rest, angle, y, s->step, s->image);
         fv__solver_limit(s, y);
     }
 }
