@@ -109,6 +109,8 @@ enum { STEEPEST = 1 << 30 };
 
 void FV_ISA_NAME(fv_lines_gather)(const fv_lines *s, const fv_line *line, int nlines, float *to) {
     float steepest = 0;
+    for (int k = 0; k < nlines && s->single; k++) to[0] += fmaf(line[k].b, line[k].high[0], line[k].a * line[k].low[0]);
+    if (s->single) return;
     for (int k = 0; k < nlines; k++) {
         blend_pair(s, &line[k], s->blend + k * pitch_of(s));
         steepest = FV_MAX(steepest, line[k].slope);
@@ -118,4 +120,60 @@ void FV_ISA_NAME(fv_lines_gather)(const fv_lines *s, const fv_line *line, int nl
         return;
     }
     for (int k = 0; k < nlines; k++) look_one(s->blend + k * pitch_of(s), s->start, &line[k], s->first, s->count, to);
+}
+
+/* ---------------------------------------------------------------- the transpose */
+
+/* Samples see all elements that lie less than 1 away: `taps` of them, from the first one on. */
+static void spread_one(const fv_lines *s, const float *from, float base, float slope, int taps, int64_t i, float *to) {
+    float z = (float)(s->start + i), inverse = 1 / slope, sum = 0;
+    float k = floorf(((z - 1) - base) * inverse) + 1;
+    for (int t = 0; t < taps; t++, k += 1) {
+        float   weight = 1 - fabsf(fmaf(k, slope, base) - z);
+        int64_t at = (int64_t)k - s->first;
+        if (weight > 0 && at >= 0 && at < s->count) sum = fmaf(weight, from[at], sum);
+    }
+    to[i] = sum;
+}
+
+#if defined(FV_ISA_avx2)
+/* Eight samples look at elements that span fewer than sixteen. */
+static int64_t spread_eights(const fv_lines *s, const float *from, float base, float slope, int taps, float *to) {
+    const __m256 steps = _mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7), one = _mm256_set1_ps(1), bases = _mm256_set1_ps(base);
+    const __m256 slopes = _mm256_set1_ps(slope), inverse = _mm256_set1_ps(1 / slope), sign = _mm256_set1_ps(-0.0f);
+    int64_t      i = 0;
+    for (; i + 8 <= s->samples; i += 8) {
+        __m256  z = _mm256_add_ps(_mm256_set1_ps((float)(s->start + i)), steps), sum = _mm256_setzero_ps();
+        __m256  k = _mm256_floor_ps(_mm256_mul_ps(_mm256_sub_ps(_mm256_sub_ps(z, one), bases), inverse));
+        __m256i at = _mm256_cvttps_epi32(k = _mm256_add_ps(k, one));
+        int64_t first = _mm256_cvtsi256_si32(at) - s->first;
+        __m256i r = _mm256_sub_epi32(at, _mm256_broadcastd_epi32(_mm256_castsi256_si128(at)));
+        if (first < 0 || first + taps + 16 > s->count + FV_LINES_ROOM) {
+            for (int l = 0; l < 8; l++) spread_one(s, from, base, slope, taps, i + l, to);
+            continue;
+        }
+        for (int t = 0; t < taps; t++, k = _mm256_add_ps(k, one)) {
+            __m256 away = _mm256_andnot_ps(sign, _mm256_sub_ps(_mm256_fmadd_ps(k, slopes, bases), z));
+            __m256 weight = _mm256_max_ps(_mm256_sub_ps(one, away), _mm256_setzero_ps());
+            sum = _mm256_fmadd_ps(weight, pick_far(from + first + t, r), sum);
+        }
+        _mm256_storeu_ps(to + i, sum);
+    }
+    return i;
+}
+#else
+static int64_t spread_eights(const fv_lines *s, const float *from, float base, float slope, int taps, float *to) {
+    (void)s, (void)from, (void)base, (void)slope, (void)taps, (void)to;
+    return 0;
+}
+#endif
+
+void FV_ISA_NAME(fv_lines_spread)(const fv_lines *s, const float *from, float base, float slope, float *to) {
+    if (s->single) {
+        to[0] = from[0];
+        return;
+    }
+    int taps = (int)ceilf(2 / slope);
+    for (int64_t i = slope > 0.52f ? spread_eights(s, from, base, slope, taps, to) : 0; i < s->samples; i++)
+        spread_one(s, from, base, slope, taps, i, to);
 }

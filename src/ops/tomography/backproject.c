@@ -1,13 +1,13 @@
 /* backproject: the adjoint of xray, every projection smeared back along its rays. */
 #include "op/scratch.h"
-#include "ops/tomography/scan.h"
+#include "ops/tomography/cone_scan.h"
 
 typedef struct { fv_geometry geometry; fv_numbers size; } backproject;
 
 static const fv_param params[] = {
-    FV_PARAM(backproject, geometry, .doc = "angles and centre of rotation: parallel(angles = range(0, 179))"),
+    FV_PARAM(backproject, geometry, .doc = "parallel(angles = range(0, 179)) or cone(range(0, 359), 500, 200)"),
     FV_PARAM(backproject, size, .def = "", .min = 1, .max = 8192, .unit = "px",
-             .doc = "rows and columns of a slice, one number or two; left out: the detector's width"),
+             .doc = "rows and columns of a slice, one number or two (cone: slices, rows, columns); left out: as the detector"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = {
@@ -17,12 +17,20 @@ static const fv_input inputs[] = {
 static fv_status infer(fv_infer *i, fv_error *error) {
     backproject *p = i->params;
     fv_scan      scan;
+    if (p->geometry.beam == FV_GEOMETRY_CONE)
+        return fv__cone_volume(&p->geometry, &i->in[0]->image, &p->size, &i->out->image, error);
     FV_TRY(fv__scan_find(&i->in[0]->image, &p->geometry, &scan, error));
     return fv__scan_volume(&i->in[0]->image, &scan, &p->size, &i->out->image, error);
 }
 
+static bool is_cone(const fv_need *n) { return ((const backproject *)n->params)->geometry.beam == FV_GEOMETRY_CONE; }
+
 static void need(const fv_need *n, fv_region *in) {
     fv_scan scan;
+    if (is_cone(n)) {
+        fv__cone_spread_need(n, &((const backproject *)n->params)->geometry, in);
+        return;
+    }
     fv__scan_find(&n->in[0]->image, &((const backproject *)n->params)->geometry, &scan, NULL);
     in[0] = fv__scan_need(&scan, &n->in[0]->image, &n->region);
 }
@@ -48,6 +56,7 @@ static size_t lay_out(const fv_need *n, work *w, void *memory) {
 
 static size_t scratch(const fv_need *n) {
     work w;
+    if (is_cone(n)) return fv__cone_spread_scratch(n, &((const backproject *)n->params)->geometry);
     return lay_out(n, &w, NULL);
 }
 
@@ -56,6 +65,7 @@ static fv_status run(fv_run *r, fv_error *error) {
     int             flat = out->region.ndim < 3;
     int64_t         first, count, y = out->region.start[1 - flat], x = out->region.start[2 - flat];
     work            w;
+    if (is_cone(&r->need)) return fv__cone_spread_run(r, &((const backproject *)r->need.params)->geometry, error);
     lay_out(&r->need, &w, r->scratch);
     FV_ISA_NAME(fv_beam_prepare)(&w.beam, &((const backproject *)r->need.params)->geometry);
     fv__scan_slices(&out->region, flat ? -1 : 0, &first, &count);
@@ -74,10 +84,12 @@ static fv_status run(fv_run *r, fv_error *error) {
 
 static void slab(const fv_need *n, int64_t *chunk) {
     memcpy(chunk, n->out->image.shape, sizeof(int64_t) * FV_MAX_DIMS);
-    chunk[0] = n->out->image.ndim == 3 ? FV_BEAM_LANES : 64;
+    chunk[0] = n->out->image.ndim < 3 || is_cone(n) ? FV_CONE_HEIGHT : FV_BEAM_LANES;
 }
 
-static double cost(const fv_need *n) { return 0.2 * (double)((const backproject *)n->params)->geometry.angles.count; }
+static double cost(const fv_need *n) {
+    return (is_cone(n) ? 1.2 : 0.2) * (double)((const backproject *)n->params)->geometry.angles.count;
+}
 
 static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run }, FV_PASS_END };
 

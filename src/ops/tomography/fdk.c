@@ -1,11 +1,10 @@
 /* fdk: reconstruction from the projections of a cone beam, after Feldkamp, Davis and Kress. */
 #include "base/math.h"
-#include "kernels/cone_beam.h"
 #include "kernels/fourier.h"
 #include "op/kernels.h"
 #include "op/scratch.h"
 #include "ops/tomography/response.h"
-#include "ops/tomography/scan.h"
+#include "ops/tomography/cone_scan.h"
 
 typedef struct {
     fv_geometry geometry;
@@ -14,19 +13,21 @@ typedef struct {
     double      cutoff, order;
 } fdk;
 
-enum { LANES = FV_BEAM_LANES, HEIGHT = 64, TILE = 16, BLOCK = 16 };
+enum { LANES = FV_BEAM_LANES, TILE = 16, BLOCK = 16 };
 #define PI 0x1.921fb54442d18p+1
 
 static const fv_param params[] = {
     FV_PARAM(fdk, geometry, .doc = "cone(angles, source, detector)"),
     FV_PARAM(fdk, filter, .def = "ramp", .choices = FV_RESPONSE_CHOICES, .doc = "ramp is sharpest, hann and parzen smooth most"),
     FV_PARAM(fdk, size, .def = "", .min = 1, .max = 8192, .unit = "px",
-             .doc = "slices, rows and columns of the volume; left out: detector rows, and its columns twice"),
+             .doc = "slices, rows and columns of the volume (fan: rows and columns); left out: as the detector"),
     FV_PARAM(fdk, cutoff, .def = "0.5", .above = true, .max = 1, .doc = "butterworth: where it halves, of the highest frequency"),
     FV_PARAM(fdk, order, .def = "2", .min = 1, .max = 20, .doc = "butterworth: how steep it falls"),
     FV_PARAM_END,
 };
-static const fv_input inputs[] = { { "projections", FV_KIND_IMAGE, .doc = "axes angle z x: line integrals" }, FV_INPUT_END };
+static const fv_input inputs[] = {
+    { "projections", FV_KIND_IMAGE, .doc = "axes angle z x, z angle x, or angle x of a fan: line integrals" }, FV_INPUT_END
+};
 
 /* How far the source turns; angles must go one way in even steps. */
 static double span(const fv_geometry *g) {
@@ -66,20 +67,10 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     const fv_image_type *in = &i->in[0]->image;
     fv_scan              scan;
     FV_TRY(fv__scan_find(in, &p->geometry, &scan, error));
-    if (p->geometry.beam != FV_GEOMETRY_CONE || scan.row < 0)
-        return fv_fail(error, FV_ERROR_USAGE,
-                       "needed are projections angle z x and a geometry cone(...); parallel beams have fbp");
+    if (p->geometry.beam != FV_GEOMETRY_CONE)
+        return fv_fail(error, FV_ERROR_USAGE, "geometry must be cone(...); parallel beams have fbp");
     FV_TRY(check_angles(&p->geometry, scan.ncolumns, error));
-    int64_t shape[3] = { scan.nrows, scan.ncolumns, scan.ncolumns };
-    if (p->size.count && p->size.count != 3)
-        return fv_fail(error, FV_ERROR_USAGE, "size has %d numbers; give slices, rows and columns", p->size.count);
-    for (int d = 0; d < p->size.count; d++) shape[d] = (int64_t)p->size.value[d];
-    double radius = sqrt((double)(shape[1] * shape[1] + shape[2] * shape[2])) / 2;
-    if (radius >= p->geometry.source)
-        return fv_fail(error, FV_ERROR_USAGE, "source = %g: the source would touch the volume, whose corners reach %.4g voxels",
-                       p->geometry.source, radius);
-    fv_image_type_init(&i->out->image, FV_FLOAT32, 3, shape);
-    return FV_OK;
+    return fv__cone_volume(&p->geometry, in, &p->size, &i->out->image, error);
 }
 
 typedef struct work {
@@ -93,32 +84,26 @@ typedef struct work {
 } work;
 
 static void set_up(const fv_need *n, work *w) {
-    const fdk         *p = n->params;
-    const fv_geometry *g = &p->geometry;
-    const int64_t     *shape = n->out->image.shape;
-    fv__scan_find(&n->in[0]->image, g, &w->scan, NULL);
-    w->cone = (fv_cone){ .nangles = w->scan.nangles,
-                         .columns = w->scan.ncolumns,
-                         .height = shape[1],
-                         .width = shape[2],
-                         .source = g->source,
-                         .distance = g->source + g->detector,
-                         .pitch = g->pitch,
-                         .magnify = (g->source + g->detector) / g->pitch,
-                         .center = g->center.count ? g->center.value[0] : (double)(w->scan.ncolumns - 1) / 2,
-                         .middle_row = (double)(w->scan.nrows - 1) / 2 + g->offset,
-                         .middle = (double)(shape[0] - 1) / 2 };
-    w->lines = (fv_lines){ .first = n->region.start[0], .count = fv_lines_round(n->region.size[0]) };
-    FV_ISA_NAME(fv_cone_rows)(&w->cone, w->lines.first, w->lines.count, &w->cone.first_row, &w->cone.nrows);
-    w->cone.nrows = fv_lines_round(w->cone.nrows);
-    w->lines.start = w->cone.first_row;
-    w->lines.samples = w->cone.nrows;
+    const fdk *p = n->params;
+    bool       flat = n->out->image.ndim < 3;
+    fv__scan_find(&n->in[0]->image, &p->geometry, &w->scan, NULL);
+    fv__cone_set(&p->geometry, &n->in[0]->image, &n->out->image, &w->cone);
+    w->lines = (fv_lines){ .samples = 1, .count = 1, .single = flat };
+    if (!flat) {
+        w->lines.first = n->region.start[0];
+        w->lines.count = fv_lines_round(n->region.size[0]);
+        FV_ISA_NAME(fv_cone_rows)(&w->cone, w->lines.first, w->lines.count, &w->lines.start, &w->lines.samples);
+        w->lines.samples = fv_lines_round(w->lines.samples);
+    }
+    w->cone.first_row = w->lines.start;
+    w->cone.nrows = w->lines.samples;
 }
 
 static void need(const fv_need *n, fv_region *in) {
     work w;
     set_up(n, &w);
     in[0] = fv_region_whole(&n->in[0]->image);
+    if (w.scan.row < 0) return;
     int64_t first = FV_MIN(FV_MAX(w.cone.first_row, 0), w.scan.nrows - 1);
     int64_t end = FV_MAX(FV_MIN(w.cone.first_row + w.cone.nrows, w.scan.nrows), first + 1);
     in[0].start[w.scan.row] = first;
@@ -192,9 +177,9 @@ static void weigh_shares(const work *w, const fv_geometry *g, int64_t angle) {
 static fv_status load_rows(const fv_run *r, const work *w, int64_t angle, int part, int64_t row, fv_error *error) {
     const fv_block *in = r->in[0];
     for (int l = 0; l < LANES; l++) {
-        int64_t at = w->cone.first_row + row + l, inside = at - in->region.start[w->scan.row];
+        int64_t at = w->cone.first_row + row + l, offset = angle * in->stride[w->scan.angle];
         if (at < 0 || at >= w->scan.nrows) continue;
-        int64_t offset = angle * in->stride[w->scan.angle] + inside * in->stride[w->scan.row];
+        if (w->scan.row >= 0) offset += (at - in->region.start[w->scan.row]) * in->stride[w->scan.row];
         fv_kernels_current()->convert(w->raw, FV_FLOAT32, (const char *)in->data + offset * (int64_t)fv_dtype_size(in->dtype),
                                       in->dtype, w->scan.ncolumns);
         int64_t bad = fv__first_bad(w->raw, w->scan.ncolumns);
@@ -222,52 +207,50 @@ static fv_status filter(const fv_run *r, const work *w, fv_error *error) {
             for (int part = 0; part < parts; part++)
                 for (int64_t x = 0; x < w->scan.ncolumns; x++)
                     memcpy(w->filtered + ((a + part) * w->cone.columns + x) * w->cone.nrows + row,
-                           w->padded + (2 * x + part) * LANES, LANES * sizeof(float));
+                           w->padded + (2 * x + part) * LANES, (size_t)FV_MIN(LANES, w->cone.nrows) * sizeof(float));
         }
     return FV_OK;
 }
 
 /* A square of columns of voxels, a few angles after the other: neighbours look at the same few columns of the detector. */
 static void fill_tile(const work *w, const fv_block *out, int64_t y, int64_t x) {
-    int64_t depth = w->lines.count;
-    int64_t height = FV_MIN(TILE, out->region.size[1] - y), width = FV_MIN(TILE, out->region.size[2] - x);
+    int     flat = out->region.ndim < 3;
+    int64_t depth = w->lines.count, slices = flat ? 1 : out->region.size[0], stride = flat ? 0 : out->stride[0];
+    int64_t height = FV_MIN(TILE, out->region.size[1 - flat] - y), width = FV_MIN(TILE, out->region.size[2 - flat] - x);
     memset(w->tile, 0, (size_t)(TILE * TILE * depth) * sizeof *w->tile);
     for (int64_t a = 0; a < w->cone.nangles; a += BLOCK)
         for (int64_t i = 0; i < height; i++)
             for (int64_t k = 0; k < width; k++)
                 FV_ISA_NAME(fv_cone_gather)
-                (&w->cone, &w->lines, w->filtered, a, FV_MIN(a + BLOCK, w->cone.nangles), out->region.start[1] + y + i,
-                 out->region.start[2] + x + k, w->tile + (i * TILE + k) * depth);
-    for (int64_t z = 0; z < out->region.size[0]; z++)
+                (&w->cone, &w->lines, w->filtered, a, FV_MIN(a + BLOCK, w->cone.nangles), out->region.start[1 - flat] + y + i,
+                 out->region.start[2 - flat] + x + k, w->tile + (i * TILE + k) * depth);
+    for (int64_t z = 0; z < slices; z++)
         for (int64_t i = 0; i < height; i++)
             for (int64_t k = 0; k < width; k++)
-                ((float *)out->data)[z * out->stride[0] + (y + i) * out->stride[1] + x + k] = w->tile[(i * TILE + k) * depth + z];
+                ((float *)out->data)[z * stride + (y + i) * out->stride[1 - flat] + x + k] = w->tile[(i * TILE + k) * depth + z];
 }
 
 static fv_status run(fv_run *r, fv_error *error) {
     const fdk         *p = r->need.params;
     const fv_geometry *g = &p->geometry;
     work               w;
+    int                flat = r->out->region.ndim < 3;
     lay_out(&r->need, &w, r->scratch);
-    for (int64_t a = 0; a < w.cone.nangles; a++) {
-        double angle = g->angles.value[a] * (g->radians ? 1 : PI / 180);
-        w.cone.cosine[a] = fv_cos(angle);
-        w.cone.sine[a] = fv_sin(angle);
-    }
+    fv__cone_turn(g, &w.cone);
     double step = span(g) / (double)(w.cone.nangles - 1),
            pixel = g->pitch * g->source / w.cone.distance; /* as seen at the axis */
     fv__response((fv_response)p->filter.index, w.fourier.n, step / 4 / pixel, p->cutoff, p->order, w.table, w.response);
     FV_ISA_NAME(fv_fourier_prepare)(&w.fourier, w.response);
     weigh_slants(&w);
     FV_TRY(filter(r, &w, error));
-    for (int64_t y = 0; y < r->out->region.size[1]; y += TILE)
-        for (int64_t x = 0; x < r->out->region.size[2]; x += TILE) fill_tile(&w, r->out, y, x);
+    for (int64_t y = 0; y < r->out->region.size[1 - flat]; y += TILE)
+        for (int64_t x = 0; x < r->out->region.size[2 - flat]; x += TILE) fill_tile(&w, r->out, y, x);
     return FV_OK;
 }
 
 static void slab(const fv_need *n, int64_t *chunk) {
     memcpy(chunk, n->out->image.shape, sizeof(int64_t) * FV_MAX_DIMS);
-    chunk[0] = HEIGHT;
+    chunk[0] = FV_CONE_HEIGHT;
 }
 
 static double cost(const fv_need *n) { return 1.0 * (double)((const fdk *)n->params)->geometry.angles.count; }

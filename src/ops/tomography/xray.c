@@ -1,14 +1,16 @@
 /* xray: the projections of a volume, what a detector behind it would record. */
 #include "op/axes.h"
 #include "op/scratch.h"
-#include "ops/tomography/scan.h"
+#include "ops/tomography/cone_scan.h"
 
-typedef struct { fv_geometry geometry; int64_t columns; } xray;
+typedef struct { fv_geometry geometry; int64_t columns, rows; } xray;
 
 static const fv_param params[] = {
-    FV_PARAM(xray, geometry, .doc = "angles and centre of rotation: parallel(angles = range(0, 179))"),
+    FV_PARAM(xray, geometry, .doc = "parallel(angles = range(0, 179)) or cone(range(0, 359), 500, 200)"),
     FV_PARAM(xray, columns, .def = "0", .min = 0, .max = 8192, .unit = "px",
              .doc = "width of the detector; 0: the longer side of a slice"),
+    FV_PARAM(xray, rows, .def = "0", .min = 0, .max = 8192, .unit = "px",
+             .doc = "height of the detector of a cone; 0: as many as slices"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "volume", FV_KIND_IMAGE, .doc = "real volume z y x, or one slice y x" }, FV_INPUT_END };
@@ -19,11 +21,13 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     int                  spatial[FV_MAX_DIMS], flat = in->ndim == 2;
     if (in->ndim < 2 || in->ndim > 3 || fv_image_type_spatial(in, spatial) != in->ndim || fv_dtype_is_complex(in->dtype))
         return fv_fail(error, FV_ERROR_USAGE, "volume must be real with the axes z y x or y x");
-    if (p->geometry.beam != FV_GEOMETRY_PARALLEL)
-        return fv_fail(error, FV_ERROR_USAGE, "geometry must be parallel(...)");
+    bool cone = p->geometry.beam == FV_GEOMETRY_CONE;
+    if (p->rows && (flat || !cone))
+        return fv_fail(error, FV_ERROR_USAGE, "rows = %lld: only a cone through a volume has detector rows of its own",
+                       (long long)p->rows);
     int64_t rows = in->shape[in->ndim - 2], width = in->shape[in->ndim - 1];
     if (!p->columns) p->columns = FV_MAX(rows, width);
-    int64_t shape[3] = { p->geometry.angles.count, flat ? p->columns : in->shape[0], p->columns };
+    int64_t shape[3] = { p->geometry.angles.count, flat ? p->columns : p->rows ? p->rows : in->shape[0], p->columns };
     fv_image_type_init(&i->out->image, FV_FLOAT32, in->ndim, shape);
     FV_TRY(fv_axes_name(&i->out->image, flat ? "angle x" : "angle z x", error));
     for (int d = 1; d < in->ndim; d++) {
@@ -33,10 +37,17 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     }
     fv_scan scan;
     if (FV_MAX(rows, width) > 8192) return fv_fail(error, FV_ERROR_USAGE, "slices may have at most 8192 rows and columns");
-    return fv__scan_find(&i->out->image, &p->geometry, &scan, error);
+    FV_TRY(fv__scan_find(&i->out->image, &p->geometry, &scan, error));
+    return cone ? fv__cone_check(&p->geometry, &i->out->image, in, error) : FV_OK;
 }
 
+static bool is_cone(const fv_need *n) { return ((const xray *)n->params)->geometry.beam == FV_GEOMETRY_CONE; }
+
 static void need(const fv_need *n, fv_region *in) {
+    if (is_cone(n)) {
+        fv__cone_xray_need(n, &((const xray *)n->params)->geometry, in);
+        return;
+    }
     in[0] = fv_region_whole(&n->in[0]->image);
     if (in[0].ndim < 3) return;
     in[0].start[0] = n->region.start[1];
@@ -62,6 +73,7 @@ static size_t lay_out(const fv_need *n, work *w, void *memory) {
 
 static size_t scratch(const fv_need *n) {
     work w;
+    if (is_cone(n)) return fv__cone_xray_scratch(n, &((const xray *)n->params)->geometry);
     return lay_out(n, &w, NULL);
 }
 
@@ -71,6 +83,7 @@ static fv_status run(fv_run *r, fv_error *error) {
     int             last = out->region.ndim - 1, row = last == 2 ? 1 : -1;
     int64_t         first, count, x = out->region.start[last], n = out->region.size[last];
     work            w;
+    if (is_cone(&r->need)) return fv__cone_xray_run(r, &p->geometry, error);
     lay_out(&r->need, &w, r->scratch);
     FV_ISA_NAME(fv_beam_prepare)(&w.beam, &p->geometry);
     fv__scan_slices(&out->region, row, &first, &count);
@@ -88,11 +101,13 @@ static fv_status run(fv_run *r, fv_error *error) {
 
 static void slab(const fv_need *n, int64_t *chunk) {
     memcpy(chunk, n->out->image.shape, sizeof(int64_t) * FV_MAX_DIMS);
-    if (n->out->image.ndim == 3) chunk[1] = FV_BEAM_LANES;
+    if (n->out->image.ndim == 3) chunk[1] = is_cone(n) ? FV_CONE_HEIGHT : FV_BEAM_LANES;
     else chunk[0] = 32;
 }
 
-static double cost(const fv_need *n) { return 0.2 * (double)n->in[0]->image.shape[n->in[0]->image.ndim - 1]; }
+static double cost(const fv_need *n) {
+    return (is_cone(n) ? 0.8 : 0.2) * (double)n->in[0]->image.shape[n->in[0]->image.ndim - 1];
+}
 
 static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run }, FV_PASS_END };
 
@@ -111,7 +126,8 @@ const fv_op FV_OP(xray) = {
     .cost = cost,
     .doc = "Gives projections with the axes angle z x (angle x of a single slice), float32. Along a ray the image is "
            "interpolated linearly in every row or column that it crosses (Joseph's method); voxels and detector pixels are 1 "
-           "wide and what lies outside the volume is 0. backproject is its exact adjoint.",
+           "wide (those of a cone as wide as it says) and what lies outside the volume is 0. A cone through one slice, a fan, "
+           "gives angle x. backproject is its exact adjoint.",
     .citation = "Joseph, An improved algorithm for reprojecting rays through pixel images, IEEE Trans. Med. Imaging 1, 1982",
     .example = "xray(phantom(\"shepp-logan\", [64, 64]), parallel(angles = range(0, 179))) |> write(\"sinogram.tif\")",
 };
