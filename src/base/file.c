@@ -103,6 +103,7 @@ static size_t read_at_hand(int fd, void *data, size_t size, int64_t offset) {
 
 /* Bytes in the page cache are read at once; only who must wait for the disk passes the gate, since others are woken there. */
 fv_status fv_file_read_at(int fd, void *data, size_t size, int64_t offset, const char *path, fv_error *error) {
+    if (!size) return FV_OK;
     size_t  at_hand = read_at_hand(fd, data, size, offset);
     char   *to = (char *)data + at_hand;
     ssize_t got = 1;

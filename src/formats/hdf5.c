@@ -16,6 +16,7 @@ static const bool host_is_big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
 enum { MOST_TRIED = 4096 }; /* chunks that a rehearsal looks for */
 /* Images of more bytes whose file is smaller by such a factor are damage: no compression does that. */
 enum { SPARSE_BYTES = 1 << 30, SPARSEST = 1 << 16 };
+static const int64_t VIRTUAL_BYTES = (int64_t)1 << 44; /* the voxels may lie in other files */
 
 typedef enum { RUN, CHUNKS, LIBRARY } way;
 
@@ -60,11 +61,11 @@ static fv_status check_dataset(const reader *r, const char *name, fv_error *erro
     if (fv_image_type_bytes(&r->base.type) < 0)
         return fv_fail(error, FV_ERROR_INPUT, "%s: the shape of %s overflows", path, name);
     FV_TRY(fv_file_identify(path, &id, error));
-    if (a->chunked && fv_image_type_bytes(&r->base.type) > SPARSE_BYTES &&
-        fv_image_type_bytes(&r->base.type) / SPARSEST > id.size)
+    int64_t bytes = fv_image_type_bytes(&r->base.type), believed = a->chunked ? SPARSE_BYTES : VIRTUAL_BYTES;
+    if (bytes > believed && bytes / SPARSEST > id.size)
         return fv_fail(error, FV_ERROR_INPUT,
                        "%s: the shape of %s claims %lld bytes, far more than a file of %lld bytes can hold", path, name,
-                       (long long)fv_image_type_bytes(&r->base.type), (long long)id.size);
+                       (long long)bytes, (long long)id.size);
     if (a->chunked && fv_hdf5_chunk_bytes(a) < 0)
         return fv_fail(error, FV_ERROR_INPUT, "%s: a chunk of %s has more than a gibibyte, the most that is read", path, name);
     return FV_OK;

@@ -142,6 +142,7 @@ static fv_status take_encoding(parser *p, const char *value) {
 
 static fv_status take_dimension(parser *p, const char *value) {
     p->h->ndim = atoi(value);
+    p->h->has_sizes = false; /* those before were of another number of axes */
     if (p->h->ndim >= 1 && p->h->ndim <= MOST_AXES) return FV_OK;
     p->h->ndim = 0;
     return wrong(p, "dimension", value, "is not possible here; 1 to 6 are");

@@ -303,6 +303,12 @@ static void close_parallel(fv_reader *base) {
     fv_reader_free(base);
 }
 
+static double points_of(const int64_t *extent) {
+    double points = 1;
+    for (int i = 0; i < 3; i++) points *= (double)(extent[2 * i + 1] - extent[2 * i] + 1);
+    return points;
+}
+
 static fv_status add_piece(parallel *r, const fv_xml_tag *tag, fv_error *error) {
     char  extent[256] = "", source[1024] = "";
     piece p;
@@ -332,8 +338,13 @@ static fv_status take_pvti(parallel *r, const char *text, size_t size, fv_error 
         if (fv_xml_is(&tag, "PDataArray") && inside) FV_TRY(take_array(&r->facts, r->base.path, &tag, r->array, false, error));
         if (fv_xml_is(&tag, "Piece")) FV_TRY(add_piece(r, &tag, error));
     }
-    if (r->facts.has_image && r->facts.has_array && r->npieces) return FV_OK;
-    return fv_fail(error, FV_ERROR_INPUT, "%s: not a PVTI file with point data and pieces", r->base.path);
+    if (!r->facts.has_image || !r->facts.has_array || !r->npieces)
+        return fv_fail(error, FV_ERROR_INPUT, "%s: not a PVTI file with point data and pieces", r->base.path);
+    double covered = 0;
+    for (int i = 0; i < r->npieces; i++) covered += points_of(r->pieces[i].extent);
+    if (covered >= points_of(r->facts.extent)) return FV_OK;
+    return fv_fail(error, FV_ERROR_INPUT, "%s: its pieces hold %.0f of the %.0f points of its WholeExtent", r->base.path, covered,
+                   points_of(r->facts.extent));
 }
 
 static fv_status open_pvti(const char *path, const fv_read_options *options, fv_reader **out, fv_error *error) {

@@ -19,6 +19,7 @@ typedef struct {
 static fv_status take_array(reader *r, const fv_zarr_node *array, const fv_zarr_node *group, fv_error *error) {
     FV_TRY(fv_zarr_node_array(array, &r->array, error));
     fv_image_type_init(&r->base.type, r->array.dtype, r->array.ndim, r->array.shape);
+    FV_TRY(fv_zarr_check_claim(&r->base.type, r->folder, error));
     const fv_zarr_node *about = group ? group : array;
     const cJSON        *multiscale = group ? fv_zarr_multiscale(group->attributes) : NULL;
     r->levels = cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(multiscale, "datasets"));

@@ -9,4 +9,7 @@
 fv_status fv_zarr_read(const fv_zarr_array *array, const char *folder, const fv_block *block, fv_error *error);
 int64_t   fv_zarr_read_memory(const fv_zarr_array *array); /* bytes that it needs beyond the block, at most */
 
+/* Refuses a shape that nearly nothing of what lies in the array's folder stands for. */
+fv_status fv_zarr_check_claim(const fv_image_type *type, const char *folder, fv_error *error);
+
 #endif
