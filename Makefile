@@ -28,6 +28,10 @@ mpi: build/build.ninja
 	-scripts/bootstrap.sh opencl
 	cmake -S . -B build > build/configured.txt
 
+# Fetches DuckDB's library, which reads and writes Parquet files; everything else works without it.
+duckdb: build/build.ninja
+	scripts/duckdb.sh build/libraries
+
 # Makes a foam, finds its bubbles, and says where the results are.
 demo: all
 	scripts/demo.sh
@@ -37,6 +41,7 @@ test: mpi all build-asan/build.ninja build-tsan/build.ninja
 	scripts/bootstrap.sh build peers
 	-scripts/bootstrap.sh pypi
 	-scripts/bootstrap.sh slurm
+	-scripts/duckdb.sh build/libraries 60
 	$(NINJA) -C build tests
 	$(NINJA) -C build-asan tests
 	$(NINJA) -C build-tsan tests_threads
@@ -80,4 +85,4 @@ install: all
 clean:
 	rm -rf build build-asan build-tsan build-fuzz
 
-.PHONY: all mpi demo test fuzz soak bench check install clean
+.PHONY: all mpi duckdb demo test fuzz soak bench check install clean

@@ -16,7 +16,7 @@ build="build-essential cmake ninja-build pkg-config libtiff-dev libpng-dev libjp
        libsqlite3-dev libcjson-dev libxxhash-dev zlib1g-dev sqlite3 python3"
 peers="python3-numpy python3-scipy python3-skimage python3-nibabel python3-opencv python3-dask python3-distributed python3-zarr
        python3-mrcfile python3-h5py python3-vtk9"
-pypi="zarr ome-zarr-models"
+pypi="zarr ome-zarr-models pyarrow pandas"
 mpi="mpich libmpich-dev openmpi-bin libopenmpi-dev"
 hdf5="libhdf5-dev"
 opencl="ocl-icd-opencl-dev pocl-opencl-icd"
@@ -60,7 +60,7 @@ for package in $wanted; do
 done
 make_environment() {
     [ -n "$environment" ] || return 0
-    "$environment/bin/python" -c "import zarr, ome_zarr_models" 2>/dev/null && return 0
+    "$environment/bin/python" -c "import zarr, ome_zarr_models, pyarrow, pandas" 2>/dev/null && return 0
     python3=/usr/bin/python3
     [ -x "$python3" ] || python3=python3
     "$python3" -m venv "$environment" && timeout 300 "$environment/bin/pip" install -q --disable-pip-version-check $pypi

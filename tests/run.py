@@ -113,7 +113,8 @@ def collect(groups):
         names = compiled("ops") + compiled("kernels")
         programs += [Program("base", name, binary("build", name), {"FOVEA_ISA": "base"}) for name in names]
     if "asan" in groups:
-        options = {"UBSAN_OPTIONS": "print_stacktrace=1", "ASAN_OPTIONS": "allocator_may_return_null=1"}
+        options = {"UBSAN_OPTIONS": "print_stacktrace=1", "ASAN_OPTIONS": "allocator_may_return_null=1",
+                   "FOVEA_DUCKDB": str(ROOT / "build" / "libraries")}
         programs += [Program("asan", name, binary("build-asan", name), options) for name in compiled("")]
     if "tsan" in groups:
         prefix = without_randomization()

@@ -14,8 +14,9 @@ typedef struct fv_column {
 #define FV_MAX_COLUMNS 64
 
 typedef struct fv_table_type {
-    int       ncolumns;
-    fv_column column[FV_MAX_COLUMNS];
+    int         ncolumns;
+    fv_column   column[FV_MAX_COLUMNS];
+    const char *metadata; /* of the file that it came from, kept by formats that can: a JSON object of texts; NULL: none */
 } fv_table_type;
 
 /* Text is borrowed from whoever made the table. A missing real is NaN. */

@@ -1,5 +1,6 @@
 /* What an image file holds, from its header alone; table files are described in describe_table.c. */
 #include "api/describe_table.h"
+#include "api/facts.h"
 #include "api/paragraph.h"
 #include "op/format.h"
 #include <cjson/cJSON.h>
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-enum { MOST_FILES = 100000, MOST_FACT = 300 };
+enum { MOST_FILES = 100000 };
 
 /* Bytes on disk; a folder's files are counted up to a limit, *all tells whether that was enough. */
 static int64_t disk_bytes(const char *path, bool *all) {
@@ -93,48 +94,6 @@ static void put_size(const fv_reader *r, fv_bytes *out) {
     fv_bytes_printf(out, "%s%s on disk", all ? "" : "more than ", text);
 }
 
-/* Takes one "name: value" line off the facts; false at the end. Both are the caller's buffers. */
-static bool next_fact(const char **p, fv_bytes *name, fv_bytes *value) {
-    while (**p == '\n') (*p)++;
-    if (!**p) return false;
-    const char *end = strchrnul(*p, '\n'), *colon = memchr(*p, ':', (size_t)(end - *p));
-    const char *start = colon ? colon + 1 : *p;
-    while (start < end && *start == ' ') start++;
-    fv_bytes_clear(name);
-    fv_bytes_clear(value);
-    fv_bytes_printf(name, "%.*s", colon ? (int)(colon - *p) : 0, *p);
-    fv_bytes_printf(value, "%.*s", (int)(end - start), start);
-    *p = end;
-    return true;
-}
-
-static char *lines_text(const fv_bytes *lines) {
-    return fv_sprintf("%.*s", (int)lines->size, lines->data ? (char *)lines->data : "");
-}
-
-static int fact_width(const char *facts, int most) {
-    int      width = 8;
-    fv_bytes name = { 0 }, value = { 0 };
-    for (const char *p = facts; next_fact(&p, &name, &value);) width = FV_MAX(width, FV_MIN((int)name.size, most));
-    fv_bytes_release(&name);
-    fv_bytes_release(&value);
-    return width;
-}
-
-static void put_facts(const char *facts, int width, fv_bytes *out) {
-    fv_bytes name = { 0 }, value = { 0 };
-    for (const char *p = facts; next_fact(&p, &name, &value);) {
-        if (value.size > MOST_FACT) { /* whole descriptions in XML are for programs */
-            value.size = MOST_FACT;
-            while (value.size && (value.data[value.size] & 0xc0) == 0x80) value.size--;
-            fv_bytes_printf(&value, "...");
-        }
-        fv__put_entry(out, (char *)name.data, width, (char *)value.data);
-    }
-    fv_bytes_release(&name);
-    fv_bytes_release(&value);
-}
-
 /* What was gathered in line becomes an entry; nothing gathered, no entry. */
 static void flush_line(fv_bytes *out, const char *name, int width, fv_bytes *line) {
     if (line->size) fv__put_entry(out, name, width, (char *)line->data);
@@ -151,8 +110,7 @@ static void put_access(const fv_reader *r, fv_bytes *out) {
 static void file_text(const fv_reader *r, fv_bytes *out) {
     const fv_image_type *type = &r->type;
     const char          *unit = common_unit(type);
-    char                *facts = lines_text(&r->facts);
-    int                  width = fact_width(facts, 24);
+    int                  width = fv__facts_width(&r->facts, 24);
     fv_bytes             line = { 0 };
     fv_bytes_printf(out, "%s\n", r->path);
     fv_bytes_printf(&line, "%s: %s", r->format->name, r->format->brief);
@@ -171,16 +129,13 @@ static void file_text(const fv_reader *r, fv_bytes *out) {
     flush_line(out, "access", width, &line);
     put_size(r, &line);
     flush_line(out, "size", width, &line);
-    put_facts(facts, width, out);
-    free(facts);
+    fv__put_facts(&r->facts, width, out);
     fv_bytes_release(&line);
 }
 
 static void put_contents(const fv_bytes *contents, fv_bytes *out) {
-    char *lines = lines_text(contents);
-    if (*lines) fv_bytes_printf(out, "contents\n");
-    put_facts(lines, fact_width(lines, 32), out);
-    free(lines);
+    if (contents->size) fv_bytes_printf(out, "contents\n");
+    fv__put_facts(contents, fv__facts_width(contents, 32), out);
 }
 
 /* ---------------------------------------------------------------- JSON */
@@ -189,18 +144,6 @@ static cJSON *integers_json(const int64_t *values, int count) {
     cJSON *list = cJSON_CreateArray();
     for (int i = 0; i < count; i++) cJSON_AddItemToArray(list, cJSON_CreateNumber((double)values[i]));
     return list;
-}
-
-static cJSON *facts_json(const fv_bytes *lines) {
-    char    *facts = lines_text(lines);
-    cJSON   *json = cJSON_CreateObject();
-    fv_bytes name = { 0 }, value = { 0 };
-    for (const char *p = facts; next_fact(&p, &name, &value);)
-        cJSON_AddStringToObject(json, (char *)name.data, (char *)value.data);
-    fv_bytes_release(&name);
-    fv_bytes_release(&value);
-    free(facts);
-    return json;
 }
 
 static cJSON *file_json(const fv_reader *r) {
@@ -225,7 +168,7 @@ static cJSON *file_json(const fv_reader *r) {
     cJSON_AddBoolToObject(json, "sequential", r->sequential);
     cJSON_AddNumberToObject(json, "bytes", (double)fv_image_type_bytes(type));
     if (all) cJSON_AddNumberToObject(json, "bytes_on_disk", (double)disk);
-    cJSON_AddItemToObject(json, "facts", facts_json(&r->facts));
+    cJSON_AddItemToObject(json, "facts", fv__facts_json(&r->facts));
     return json;
 }
 
@@ -272,7 +215,7 @@ static char *found_json(const char *path, const found *f) {
         cJSON_AddStringToObject(json, "file", path);
         cJSON_AddStringToObject(json, "format", f->format->name);
     }
-    if (f->contents.size) cJSON_AddItemToObject(json, "contents", facts_json(&f->contents));
+    if (f->contents.size) cJSON_AddItemToObject(json, "contents", fv__facts_json(&f->contents));
     char *text = cJSON_Print(json);
     cJSON_Delete(json);
     return text;
@@ -283,7 +226,7 @@ static const fv_table_format *table_format(const char *path) {
     const fv_table_format *format = NULL;
     const fv_format       *image;
     if (!fv_file_exists(path) || fv_path_is_folder(path)) return NULL;
-    format = fv_table_format_for(path);
+    format = fv_table_format_of_file(path);
     if (!format && fv_format_for_reading(path, &image, NULL) != FV_OK) fv_table_format_for_reading(path, &format, NULL);
     return format && format->open ? format : NULL;
 }

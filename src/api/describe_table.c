@@ -1,5 +1,6 @@
 /* What a table file holds: its tables, their columns and rows. */
 #include "api/describe_table.h"
+#include "api/facts.h"
 #include "api/paragraph.h"
 #include <stdlib.h>
 
@@ -35,8 +36,10 @@ static fv_status add_text(void *context, const char *name, const fv_table_reader
     for (int c = 0; c < reader->type.ncolumns; c++)
         fv_bytes_printf(&columns, "%s%s (%s)", c ? ", " : "", reader->type.column[c].name, kinds[reader->type.column[c].kind]);
     char *rows = fv_sprintf("%s, %lld row%s", name, (long long)reader->nrows, reader->nrows == 1 ? "" : "s");
-    fv__put_entry(context, "table", 8, rows);
-    fv__put_entry(context, "columns", 8, columns.data ? (char *)columns.data : "none");
+    int   width = fv__facts_width(&reader->facts, 24);
+    fv__put_entry(context, "table", width, rows);
+    fv__put_entry(context, "columns", width, columns.data ? (char *)columns.data : "none");
+    fv__put_facts(&reader->facts, width, context);
     free(rows);
     fv_bytes_release(&columns);
     return FV_OK;
@@ -69,6 +72,7 @@ static fv_status add_json(void *context, const char *name, const fv_table_reader
     cJSON_AddStringToObject(table, "name", name);
     cJSON_AddNumberToObject(table, "rows", (double)reader->nrows);
     cJSON_AddItemToObject(table, "columns", columns);
+    if (reader->facts.size) cJSON_AddItemToObject(table, "facts", fv__facts_json(&reader->facts));
     cJSON_AddItemToArray(context, table);
     return FV_OK;
 }

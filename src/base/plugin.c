@@ -14,21 +14,32 @@ static char *own_folder(void) {
     return real ? real : fv_strdup(".");
 }
 
-static char *in_folder(const char *folder, const char *below, const char *name) {
-    char *path = fv_sprintf("%s%s/fovea-%s.so", folder, below, name);
+static char *in_folder(const char *folder, const char *below, const char *file) {
+    char *path = fv_sprintf("%s%s/%s", folder, below, file);
     if (fv_file_exists(path)) return path;
     free(path);
     return NULL;
 }
 
+static char *search(const char *const *below, int nbelow, const char *file) {
+    const char *given = getenv("FOVEA_PLUGINS");
+    if (given) return in_folder(given, "", file);
+    char *own = own_folder(), *found = NULL;
+    for (int i = 0; i < nbelow && !found; i++) found = in_folder(own, below[i], file);
+    free(own);
+    return found ? found : in_folder(FV_PLUGIN_FOLDER, "", file);
+}
+
 char *fv_plugin_find(const char *name) {
     static const char *const below[] = { "", "/..", "/fovea", "/../lib/fovea" };
-    const char              *given = getenv("FOVEA_PLUGINS");
-    if (given) return in_folder(given, "", name);
-    char *own = own_folder(), *found = NULL;
-    for (int i = 0; i < FV_COUNT(below) && !found; i++) found = in_folder(own, below[i], name);
-    free(own);
-    return found ? found : in_folder(FV_PLUGIN_FOLDER, "", name);
+    char                    *file = fv_sprintf("fovea-%s.so", name), *found = search(below, FV_COUNT(below), file);
+    free(file);
+    return found;
+}
+
+char *fv_library_find(const char *file) {
+    static const char *const below[] = { "/libraries", "/../libraries", "/fovea", "/../lib/fovea" };
+    return search(below, FV_COUNT(below), file);
 }
 
 fv_status fv_plugin_load(const char *name, const char *symbol, const char *needed_for, const char *packages, const void **result,

@@ -7,6 +7,8 @@
 /* Where the file lies: in $FOVEA_PLUGINS if that is set, otherwise beside the command or one above it (a build), or where an
  * installation has it. NULL: nowhere. The caller frees. */
 char *fv_plugin_find(const char *name);
+/* Likewise a library that came with the build or the installation, in a folder `libraries` of a build. */
+char *fv_library_find(const char *file);
 
 /* Loads a plug-in that nobody needs to find twice and gives what its function `symbol` returns. needed_for: what cannot be done
  * without it; packages: what to install on Debian. */

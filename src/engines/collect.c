@@ -57,6 +57,7 @@ static fv_status take_part(fv_run_result *result, fv_instance *instance, const f
     if (p.value == FV_KIND_TABLE) {
         p.type = fv_arena_alloc(&result->arena, sizeof *p.type);
         *p.type = *sink->value->type.table;
+        if (p.type->metadata) p.type->metadata = fv_arena_strdup(&result->arena, p.type->metadata);
         p.pieces = fv_arena_alloc(&result->arena, (size_t)npieces * sizeof *p.pieces + 1);
         for (int64_t i = 0; i < npieces; i++) p.pieces[i] = fv_instance_table_piece(instance, sink->value, i);
     }
@@ -145,6 +146,7 @@ static fv_status join_columns(joined *j, fv_error *error) {
         j->swept[j->nswept++] = p;
     }
     j->prefix = j->type.ncolumns;
+    if (j->nparts == 1 && first->type) j->type.metadata = first->type->metadata;
     for (int c = 0; c < columns_of(first); c++) {
         fv_column_kind kind = kind_of(first, c);
         for (int k = 1; k < j->nparts; k++)

@@ -313,12 +313,12 @@ static bool is_stacked(call *c) { return *text_of(c, "stack") && **text_of(c, "s
 
 /* read of a table file or of slices is another operator, since these are made another way than a single image. */
 static void choose_reader(builder *b, call *c) {
-    const fv_table_format *format = fv_table_format_for(*text_of(c, "file"));
+    const fv_table_format *format = fv_table_format_of_file(*text_of(c, "file"));
     const char            *path = *text_of(c, "path");
     if (is_stacked(c)) {
         become(b, c, "read_stack", "stack", *text_of(c, "stack"));
         *text_of(c, "path") = path;
-    } else if (format && format->open)
+    } else if (format)
         become(b, c, "read_table", "table", path);
 }
 

@@ -86,6 +86,12 @@ const fv_table_format *fv_table_format_for(const char *path) {
     return found;
 }
 
+const fv_table_format *fv_table_format_of_file(const char *path) {
+    const fv_table_format *format = fv_table_format_for(path);
+    bool                   table = format && format->open && !(format->holds_image && format->holds_image(path));
+    return table ? format : NULL;
+}
+
 fv_status fv_table_format_for_reading(const char *path, const fv_table_format **format, fv_error *error) {
     fv_bytes known = { 0 };
     uint8_t  start[32];

@@ -144,6 +144,7 @@ typedef struct fv_table_reader {
     char                  *path;
     fv_table_type          type;
     int64_t                nrows;
+    fv_bytes               facts; /* "name: value\n" lines for `fovea info` */
 } fv_table_reader;
 
 struct fv_table_format {
@@ -160,9 +161,14 @@ struct fv_table_format {
     void (*close)(fv_table_reader *reader);
     /* Formats that hold several tables: appends their names, each ended by NUL. */
     fv_status (*tables)(const char *path, fv_bytes *names, fv_error *error);
+    /* Formats whose files may hold an image, row by row, which an image format of the same extension reads: whether this one
+     * does. From a look at its header; false too where it cannot be read. */
+    bool (*holds_image)(const char *path);
 };
 
 const fv_table_format *fv_table_format_for(const char *path); /* by extension; NULL if none */
+/* By extension, of a file that is read as a table; NULL if there is none, or if the file holds an image. */
+const fv_table_format *fv_table_format_of_file(const char *path);
 /* By extension, or by the first bytes of the file. The error lists what is known. */
 fv_status fv_table_format_for_reading(const char *path, const fv_table_format **format, fv_error *error);
 int                    fv_table_format_count(void);

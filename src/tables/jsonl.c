@@ -338,7 +338,7 @@ static fv_status jsonl_write(const char *path, const char *existing, const fv_ta
     output o = { .path = path };
     (void)existing;
     if (options->append)
-        return fv_fail(error, FV_ERROR_USAGE, "append = true: JSON lines cannot be appended to; CSV and SQLite can");
+        return fv_fail(error, FV_ERROR_USAGE, "append = true: JSON lines cannot be appended to; CSV, Parquet and SQLite can");
     FV_TRY(fv_file_open_write(path, &o.fd, error));
     fv_status status = put_rows(&o, type, source, error);
     fv_status closed = fv_file_close(o.fd, path, status == FV_OK ? error : NULL);

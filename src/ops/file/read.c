@@ -90,7 +90,7 @@ const fv_op FV_OP(read) = {
     .doc =
         "Only the header is looked at until pixels are needed, and then only the needed region is read where the format allows. "
         "With * or ? in the name every file that matches is an item of a collection, in order of name; operators map over it. "
-        "Table files (CSV, JSON lines, SQLite) are read as tables; path then names the table in a database.",
+        "Table files (CSV, JSON lines, Parquet, SQLite) are read as tables; path then names the table in a database.",
     .params = params,
     .params_size = sizeof(read_params),
     .result = FV_KIND_IMAGE,

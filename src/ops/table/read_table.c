@@ -5,7 +5,7 @@
 typedef struct { const char *file; const char *table; } read_table;
 
 static const fv_param params[] = {
-    FV_PARAM(read_table, file, .doc = "name of the file: CSV, JSON lines or an SQLite database"),
+    FV_PARAM(read_table, file, .doc = "name of the file: CSV, JSON lines, Parquet or an SQLite database"),
     FV_PARAM(read_table, table, .def = "", .doc = "table in a database; the one named as the file, or the only one, if left out"),
     FV_PARAM_END,
 };
@@ -23,6 +23,7 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     fv_table_reader *reader;
     FV_TRY(open_table(i->params, &reader, error));
     *type = reader->type;
+    if (type->metadata) type->metadata = fv_arena_strdup(i->arena, type->metadata);
     reader->format->close(reader);
     *i->out = (fv_type){ .kind = FV_KIND_TABLE, .table = type };
     return FV_OK;

@@ -1,0 +1,315 @@
+/* A Parquet file read as a table, some thousand rows at a time.
+ *
+ * The library casts every column to one of the three kinds that a table has: booleans and integers become whole numbers (real
+ * ones where some are missing), decimals real ones, and dates, times, lists and the like the text that the library writes.
+ */
+#include "tables/parquet_read.h"
+#include "base/duckdb.h"
+#include "tables/typed_rows.h"
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdlib.h>
+
+extern const fv_table_format fv_table_parquet;
+enum { MOST_FOOTER = 256 << 20 };
+
+typedef struct {
+    fv_table_reader  base;
+    fv_duckdb       *duck;
+    char            *file, *metadata; /* file: the path as SQL's text */
+    bool             unsigned64[FV_MAX_COLUMNS];
+    fv_bytes         select;
+    fv_duckdb_result rows;
+    fv_duckdb_handle chunk;
+    bool             started, ended;
+    fv_batch         batch;
+} reader;
+
+/* ---------------------------------------------------------------- the footer, without the library */
+
+/* The whole footer; false: this is no Parquet file. */
+static bool load_footer(const char *path, fv_bytes *footer) {
+    fv_file_id id;
+    uint8_t    end[8];
+    int        fd;
+    if (fv_path_is_folder(path) || fv_file_identify(path, &id, NULL) != FV_OK || id.size < 12) return false;
+    if (fv_file_open_read(path, &fd, NULL) != FV_OK) return false;
+    bool good = fv_file_read_at(fd, end, sizeof end, id.size - 8, path, NULL) == FV_OK && !memcmp(end + 4, "PAR1", 4);
+    int64_t size = (int64_t)end[0] | (int64_t)end[1] << 8 | (int64_t)end[2] << 16 | (int64_t)end[3] << 24;
+    good = good && size <= id.size - 12 && size <= MOST_FOOTER;
+    if (good) {
+        void *to = fv_bytes_append(footer, NULL, (size_t)size);
+        good = fv_file_read_at(fd, to, (size_t)size, id.size - 8 - size, path, NULL) == FV_OK;
+    }
+    fv_file_close(fd, path, NULL);
+    return good;
+}
+
+bool fv_parquet_holds_image(const char *path) {
+    fv_bytes footer = { 0 };
+    bool     found = load_footer(path, &footer) && memmem(footer.data, footer.size, "fovea.image", 11);
+    fv_bytes_release(&footer);
+    return found;
+}
+
+/* ---------------------------------------------------------------- metadata */
+
+/* A value of the current chunk as text; NULL: missing. The caller frees. */
+static char *text_at(const reader *r, uint64_t column, uint64_t row) {
+    fv_duckdb_handle      vector = r->duck->call->data_chunk_get_vector(r->chunk, column);
+    const fv_duckdb_text *texts = r->duck->call->vector_get_data(vector);
+    if (!fv_duckdb_valid(r->duck->call->vector_get_validity(vector), row)) return NULL;
+    return fv_sprintf("%.*s", (int)texts[row].inside.length, fv_duckdb_bytes(&texts[row]));
+}
+
+typedef void (*row_visitor)(reader *r, uint64_t row, void *context);
+
+/* Calls each for every row of a statement. */
+static fv_status each_row(reader *r, row_visitor each, void *context, fv_error *error, const char *format, ...) {
+    fv_bytes text = { 0 };
+    va_list  arguments;
+    va_start(arguments, format);
+    fv_bytes_vprintf(&text, format, arguments);
+    va_end(arguments);
+    fv_status status = fv_duckdb_query(r->duck, r->base.path, &r->rows, error, "%s", (char *)text.data);
+    while (status == FV_OK) {
+        status = fv_duckdb_next(r->duck, r->base.path, &r->rows, &r->chunk, error);
+        if (!r->chunk) break;
+        for (uint64_t row = 0; row < r->duck->call->data_chunk_get_size(r->chunk); row++) each(r, row, context);
+    }
+    fv_duckdb_release(r->duck, &r->rows, &r->chunk);
+    fv_bytes_release(&text);
+    return status;
+}
+
+/* What programs say of the columns of their own file would be wrong of another one. */
+static bool describes_columns(const char *key) {
+    return !strcmp(key, "ARROW:schema") || !strcmp(key, "pandas") || !strncmp(key, "org.apache.spark", 16);
+}
+
+static void take_metadata(reader *r, uint64_t row, void *context) {
+    char *key = text_at(r, 0, row), *value = text_at(r, 1, row);
+    if (key && value && *key && !describes_columns(key)) {
+        cJSON_AddStringToObject(context, key, value);
+        fv_bytes_printf(&r->base.facts, "metadata %s: ", key);
+        for (char *c = value; *c; c++) fv_bytes_append(&r->base.facts, (unsigned char)*c < ' ' ? " " : c, 1);
+        fv_bytes_append(&r->base.facts, "\n", 1);
+    }
+    free(key);
+    free(value);
+}
+
+static void take_layout(reader *r, uint64_t row, void *context) {
+    static const char *const names[] = { "row groups", "compression", "made by" };
+    (void)context;
+    for (int i = 0; i < FV_COUNT(names); i++) {
+        char *value = text_at(r, (uint64_t)i, row);
+        if (value && *value) fv_bytes_printf(&r->base.facts, "%s: %s\n", names[i], value);
+        free(value);
+    }
+}
+
+static void take_count(reader *r, uint64_t row, void *context) {
+    int64_t *counts = r->duck->call->vector_get_data(r->duck->call->data_chunk_get_vector(r->chunk, 0));
+    *(int64_t *)context = counts[row];
+}
+
+#define TEXT_OF(bytes) "coalesce(try(decode(" bytes ")), CAST(" bytes " AS VARCHAR))"
+
+static fv_status find_facts(reader *r, fv_error *error) {
+    cJSON    *kept = cJSON_CreateObject();
+    fv_status status = each_row(r, take_count, &r->base.nrows, error,
+                                "SELECT CAST(num_rows AS BIGINT) FROM parquet_file_metadata(%s)", r->file);
+    if (status == FV_OK)
+        status = each_row(r, take_layout, NULL, error,
+                          "SELECT CAST(max(row_group_id) + 1 AS VARCHAR), string_agg(DISTINCT lower(compression), ', '), "
+                          "(SELECT any_value(created_by) FROM parquet_file_metadata(%s)) FROM parquet_metadata(%s)",
+                          r->file, r->file);
+    if (status == FV_OK)
+        status = each_row(r, take_metadata, kept, error,
+                          "SELECT " TEXT_OF("key") ", " TEXT_OF("value") " FROM parquet_kv_metadata(%s)", r->file);
+    if (kept->child) {
+        r->metadata = cJSON_PrintUnformatted(kept);
+        r->base.type.metadata = r->metadata;
+    }
+    cJSON_Delete(kept);
+    return status;
+}
+
+/* ---------------------------------------------------------------- columns */
+
+static fv_column_kind kind_of(int type) {
+    if (type >= FV_DUCKDB_BOOLEAN && type <= FV_DUCKDB_UBIGINT) return FV_COLUMN_INTEGER;
+    bool real = type == FV_DUCKDB_FLOAT || type == FV_DUCKDB_DOUBLE || type == FV_DUCKDB_HUGEINT || type == FV_DUCKDB_UHUGEINT ||
+                type == FV_DUCKDB_DECIMAL;
+    return real ? FV_COLUMN_REAL : FV_COLUMN_TEXT;
+}
+
+/* Names and kinds, and the list of columns by their names in the file. */
+static fv_status find_columns(reader *r, fv_bytes *names, fv_error *error) {
+    const fv_duckdb_library *call = r->duck->call;
+    bool                     image = fv_parquet_holds_image(r->base.path);
+    FV_TRY(fv_duckdb_query(r->duck, r->base.path, &r->rows, error, "SELECT * FROM read_parquet(%s) LIMIT 0", r->file));
+    fv_status status = FV_OK;
+    for (uint64_t c = 0; c < call->column_count(&r->rows) && status == FV_OK; c++) {
+        const char *name = call->column_name(&r->rows, c);
+        int         type = call->column_type(&r->rows, c);
+        if (image && type == FV_DUCKDB_BLOB) continue; /* voxels are no text */
+        status = fv_table_add_column(&r->base.type, name, r->base.path, error);
+        if (status != FV_OK) break;
+        r->unsigned64[r->base.type.ncolumns - 1] = type == FV_DUCKDB_UBIGINT;
+        r->base.type.column[r->base.type.ncolumns - 1].kind = kind_of(type);
+        fv_bytes_append(names, name, strlen(name) + 1);
+    }
+    fv_duckdb_release(r->duck, &r->rows, &r->chunk);
+    if (status == FV_OK && !r->base.type.ncolumns)
+        status = fv_fail(error, FV_ERROR_INPUT, "%s: this Parquet file has no columns", r->base.path);
+    return status;
+}
+
+typedef struct { bool missing[FV_MAX_COLUMNS]; } gaps;
+
+static void take_gaps(reader *r, uint64_t row, void *context) {
+    gaps *g = context;
+    for (int c = 0; c < r->base.type.ncolumns; c++) {
+        const int64_t *counts = r->duck->call->vector_get_data(r->duck->call->data_chunk_get_vector(r->chunk, (uint64_t)c));
+        g->missing[c] = counts[row] != r->base.nrows;
+    }
+}
+
+/* Whole numbers of which some are missing or beyond 2^63 become real ones. */
+static fv_status find_gaps(reader *r, const fv_bytes *names, fv_error *error) {
+    fv_bytes    text = { 0 };
+    gaps        g = { 0 };
+    const char *name = (char *)names->data;
+    for (int c = 0; c < r->base.type.ncolumns; c++, name += strlen(name) + 1) {
+        char *quoted = fv_duckdb_quote(name, '"');
+        fv_bytes_printf(&text, c ? ", " : "");
+        if (r->base.type.column[c].kind != FV_COLUMN_INTEGER)
+            fv_bytes_printf(&text, "CAST(%lld AS BIGINT)", (long long)r->base.nrows);
+        else if (r->unsigned64[c])
+            fv_bytes_printf(&text, "if(max(%s) > 9223372036854775807, -1, count(%s))", quoted, quoted);
+        else
+            fv_bytes_printf(&text, "count(%s)", quoted);
+        free(quoted);
+    }
+    fv_status status = each_row(r, take_gaps, &g, error, "SELECT %s FROM read_parquet(%s)", (char *)text.data, r->file);
+    for (int c = 0; c < r->base.type.ncolumns; c++)
+        if (g.missing[c]) r->base.type.column[c].kind = FV_COLUMN_REAL;
+    fv_bytes_release(&text);
+    return status;
+}
+
+static void list_columns(reader *r, const fv_bytes *names) {
+    static const char *const types[] = {
+        [FV_COLUMN_INTEGER] = "BIGINT", [FV_COLUMN_REAL] = "DOUBLE", [FV_COLUMN_TEXT] = "VARCHAR"
+    };
+    const char *name = (char *)names->data;
+    for (int c = 0; c < r->base.type.ncolumns; c++, name += strlen(name) + 1) {
+        char *quoted = fv_duckdb_quote(name, '"');
+        fv_bytes_printf(&r->select, "%sCAST(%s AS %s)", c ? ", " : "", quoted, types[r->base.type.column[c].kind]);
+        free(quoted);
+    }
+}
+
+/* ---------------------------------------------------------------- rows */
+
+static fv_status take_texts(reader *r, fv_duckdb_handle vector, int c, fv_error *error) {
+    const fv_duckdb_text *texts = r->duck->call->vector_get_data(vector);
+    const uint64_t       *validity = r->duck->call->vector_get_validity(vector);
+    fv_cell              *cell = (fv_cell *)r->batch.cells.data + c;
+    for (int64_t row = 0; row < r->batch.nrows; row++, cell += r->base.type.ncolumns) {
+        const char *bytes = fv_duckdb_bytes(&texts[row]);
+        size_t      length = texts[row].inside.length;
+        cell->integer = -1;
+        if (!fv_duckdb_valid(validity, (uint64_t)row)) continue;
+        if (memchr(bytes, 0, length))
+            return fv_fail(error, FV_ERROR_INPUT, "%s: a text of column %s holds a zero byte", r->base.path,
+                           r->base.type.column[c].name);
+        cell->integer = (int64_t)r->batch.text.size;
+        fv_bytes_append(&r->batch.text, bytes, length);
+        fv_bytes_append(&r->batch.text, "", 1);
+    }
+    return FV_OK;
+}
+
+/* Cells are of eight bytes, like the numbers in the library's vectors. */
+static void take_numbers(reader *r, fv_duckdb_handle vector, int c) {
+    const fv_cell  *from = r->duck->call->vector_get_data(vector);
+    const uint64_t *validity = r->duck->call->vector_get_validity(vector);
+    fv_cell        *cell = (fv_cell *)r->batch.cells.data + c;
+    for (int64_t row = 0; row < r->batch.nrows; row++, cell += r->base.type.ncolumns) {
+        *cell = from[row];
+        if (!fv_duckdb_valid(validity, (uint64_t)row)) cell->real = NAN;
+    }
+}
+
+static fv_status next_rows(fv_table_source *source, const fv_cell **cells, int64_t *nrows, fv_error *error) {
+    reader *r = (reader *)source;
+    int     n = r->base.type.ncolumns;
+    fv_batch_clear(&r->batch);
+    *nrows = 0;
+    if (!r->started)
+        FV_TRY(fv_duckdb_query(r->duck, r->base.path, &r->rows, error, "SELECT %s FROM read_parquet(%s)", (char *)r->select.data,
+                               r->file));
+    r->started = true;
+    if (r->ended) return FV_OK;
+    FV_TRY(fv_duckdb_next(r->duck, r->base.path, &r->rows, &r->chunk, error));
+    r->ended = !r->chunk;
+    if (r->ended) return FV_OK;
+    r->batch.nrows = (int64_t)r->duck->call->data_chunk_get_size(r->chunk);
+    fv_bytes_append(&r->batch.cells, NULL, (size_t)(r->batch.nrows * n) * sizeof(fv_cell));
+    for (int c = 0; c < n; c++) {
+        fv_duckdb_handle vector = r->duck->call->data_chunk_get_vector(r->chunk, (uint64_t)c);
+        if (r->base.type.column[c].kind == FV_COLUMN_TEXT) FV_TRY(take_texts(r, vector, c, error));
+        else take_numbers(r, vector, c);
+    }
+    *nrows = r->batch.nrows;
+    *cells = fv_batch_finish(&r->batch, &r->base.type);
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- opening */
+
+void fv_parquet_close(fv_table_reader *base) {
+    reader *r = (reader *)base;
+    if (r->duck) fv_duckdb_release(r->duck, &r->rows, &r->chunk);
+    fv_duckdb_close(r->duck);
+    fv_batch_release(&r->batch);
+    fv_bytes_release(&r->select);
+    fv_bytes_release(&base->facts);
+    free(r->file);
+    cJSON_free(r->metadata);
+    free(base->path);
+    free(r);
+}
+
+static fv_status look(reader *r, fv_error *error) {
+    fv_bytes   names = { 0 }, footer = { 0 };
+    fv_file_id id;
+    FV_TRY(fv_file_identify(r->base.path, &id, error));
+    bool whole = load_footer(r->base.path, &footer);
+    fv_bytes_release(&footer);
+    if (!whole) return fv_fail(error, FV_ERROR_INPUT, "%s: no Parquet file, or its end is missing", r->base.path);
+    FV_TRY(fv_duckdb_open("reading Parquet files", FV_PARQUET_MEMORY, &r->duck, error));
+    fv_status status = find_facts(r, error);
+    if (status == FV_OK) status = find_columns(r, &names, error);
+    if (status == FV_OK) status = find_gaps(r, &names, error);
+    if (status == FV_OK) list_columns(r, &names);
+    fv_bytes_release(&names);
+    return status;
+}
+
+fv_status fv_parquet_open(const char *path, const char *table, fv_table_reader **out, fv_error *error) {
+    char stem[256];
+    fv_path_stem(path, stem, sizeof stem);
+    if (table && *table && strcmp(table, stem))
+        return fv_fail(error, FV_ERROR_USAGE, "%s: a Parquet file holds one table, and no \"%s\"", path, table);
+    reader *r = fv_calloc(sizeof *r);
+    r->base = (fv_table_reader){ .source.next = next_rows, .format = &fv_table_parquet, .path = fv_strdup(path) };
+    r->file = fv_duckdb_quote(path, '\'');
+    fv_status status = look(r, error);
+    if (status == FV_OK) *out = &r->base;
+    else fv_parquet_close(&r->base);
+    return status;
+}

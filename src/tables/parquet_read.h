@@ -1,0 +1,15 @@
+/* A Parquet file read as a table. Internal to tables/parquet*.c. */
+#ifndef FV_PARQUET_READ_H
+#define FV_PARQUET_READ_H
+
+#include "op/format.h"
+
+/* What one statement of ours may keep in the library at a time. */
+#define FV_PARQUET_MEMORY ((int64_t)512 << 20)
+
+fv_status fv_parquet_open(const char *path, const char *table, fv_table_reader **reader, fv_error *error);
+void      fv_parquet_close(fv_table_reader *reader);
+/* Whether the file's footer has the entry that image files of Fovea have. */
+bool fv_parquet_holds_image(const char *path);
+
+#endif

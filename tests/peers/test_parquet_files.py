@@ -1,0 +1,128 @@
+"""Parquet files that Fovea writes, as pyarrow reads them, and those of pyarrow as Fovea reads them. Both DuckDB's library and
+pyarrow (in build/peers) may be missing."""
+import csv
+import io
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from fovea_test import ROOT, Skip, main, run, test
+
+PEERS = str(ROOT / "build" / "peers" / "bin" / "python")
+
+
+def duckdb(folder):
+    """Skips where Parquet files can be neither read nor written."""
+    pathlib.Path(folder, "probe.csv").write_text("a\n1\n")
+    done = run("convert", "-q", "probe.csv", "probe.parquet", folder=folder, code=None)
+    if done.returncode and "make duckdb" in done.stderr:
+        raise Skip("no libduckdb.so: scripts/duckdb.sh could not fetch it")
+    assert done.returncode == 0, done.stderr
+
+
+def pyarrow(text, folder):
+    """What a program with pyarrow prints, as JSON."""
+    if not os.path.exists(PEERS) or subprocess.run([PEERS, "-c", "import pyarrow"], capture_output=True).returncode:
+        raise Skip("no pyarrow in build/peers: scripts/bootstrap.sh pypi could not install it")
+    done = subprocess.run([PEERS, "-c", "import json, pyarrow as pa, pyarrow.parquet as pq\n" + text], cwd=folder,
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-800:]
+    return json.loads(done.stdout) if done.stdout.strip() else None
+
+
+@test
+def pyarrow_reads_the_numbers_that_csv_has_to_the_last_bit(folder):
+    duckdb(folder)
+    run("run", "-e", 'c = phantom("cells", [300, 300])\nt = measure(label(c > 60), c)\nwrite(t, "t.csv")\nwrite(t, "t.parquet")',
+        folder=folder)
+    with open(os.path.join(folder, "t.csv"), newline="") as file:
+        names, *lines = csv.reader(file)
+    table = pyarrow("t = pq.read_table('t.parquet')\nprint(json.dumps([t.column_names, [c.to_pylist() for c in t.columns]]))",
+                    folder)
+    assert table[0] == names and len(lines) > 20
+    for column, values in enumerate(table[1]):
+        assert len(values) == len(lines)
+        for value, line in zip(values, lines):
+            assert (line[column] == "") if value is None else type(value)(line[column]) == value, (value, line[column])
+
+
+@test
+def types_and_metadata_of_pyarrow_are_understood(folder):
+    duckdb(folder)
+    pyarrow("""
+import datetime, decimal
+t = pa.table({"whole": pa.array([1, 2, 3], pa.int8()), "gaps": pa.array([1, None, 3], pa.int32()),
+              "large": pa.array([0, 1, 2**64 - 1], pa.uint64()), "day": [datetime.date(2020, 1, 2)] * 3,
+              "price": [decimal.Decimal("1.25")] * 3, "list": [[1, 2], [], None], "yes": [True, False, True],
+              "odd, \\"name\\" %s": ["\\u00e4", "", None], "single": pa.array([0.5, 0.25, None], pa.float32())})
+pq.write_table(t.replace_schema_metadata({"lab": "Z\\u00fcrich", "voltage": "30 keV"}), "odd.parquet", compression="gzip")
+""", folder)
+    rows = list(csv.reader(io.StringIO(run("sql", "--csv", "odd.parquet", "SELECT * FROM odd", folder=folder).stdout)))
+    assert rows == [["whole", "gaps", "large", "day", "price", "list", "yes", 'odd, "name" %s', "single"],
+                    ["1", "1", "0", "2020-01-02", "1.25", "[1, 2]", "1", "\u00e4", "0.5"],
+                    ["2", "", "1", "2020-01-02", "1.25", "[]", "0", "", "0.25"],
+                    ["3", "3", "1.8446744073709552e+19", "2020-01-02", "1.25", "", "1", "", ""]], rows
+    told = json.loads(run("info", "--json", "odd.parquet", folder=folder).stdout)[0]["tables"][0]
+    assert told["rows"] == 3 and told["facts"]["compression"] == "gzip" and told["facts"]["metadata lab"] == "Z\u00fcrich"
+    kinds = {column["name"]: column["kind"] for column in told["columns"]}
+    assert kinds["whole"] == "integer" and kinds["gaps"] == "real" and kinds["day"] == "text" and kinds["yes"] == "integer"
+
+
+@test
+def metadata_outlive_filtering_and_sorting(folder):
+    duckdb(folder)
+    pyarrow("""
+t = pa.table({"a": [3, 1, 2]}).replace_schema_metadata({"lab": "it's \\u00e4", "empty": ""})
+pq.write_table(t, "in.parquet")""", folder)
+    run("run", "-q", "-e", 'write(sort(filter(read("in.parquet"), "a > 1"), "a"), "out.parquet")', folder=folder)
+    told = pyarrow("t = pq.read_table('out.parquet'); m = {k.decode(): v.decode() for k, v in t.schema.metadata.items()}; "
+                   "print(json.dumps([t.to_pydict(), m]))", folder)
+    assert told[0] == {"a": [2, 3]} and told[1]["lab"] == "it's \u00e4" and told[1]["empty"] == "", told
+
+
+@test
+def parquet_csv_and_sqlite_are_asked_together(folder):
+    duckdb(folder)
+    pathlib.Path(folder, "cells.csv").write_text("animal,type,volume\n1,cancer,1\n1,healthy,0.1\n2,cancer,0.95\n")
+    pathlib.Path(folder, "animals.csv").write_text("id,weight\n1,100\n2,40\n3,80\n")
+    pathlib.Path(folder, "places.csv").write_text("animal,place\n1,Bern\n2,Basel\n")
+    run("convert", "-q", "cells.csv", "cells.parquet", folder=folder)
+    run("convert", "-q", "animals.csv", "animals.db", folder=folder)
+    text = ("SELECT place, weight, sum(volume) AS volume "
+            "FROM cells JOIN animals ON animal = id JOIN places USING (animal) GROUP BY id")
+    found = run("sql", "--json", "cells.parquet", "places.csv", "animals.db", text, folder=folder).stdout
+    assert json.loads(found) == [{"place": "Bern", "weight": 100, "volume": 1.1},
+                                 {"place": "Basel", "weight": 40, "volume": 0.95}], found
+
+
+@test
+def many_rows_come_through_in_order_and_in_little_memory(folder):
+    duckdb(folder)
+    pyarrow("""
+import numpy as np
+n = 2000000
+writer = None
+for part in range(4):
+    i = np.arange(part * n, (part + 1) * n)
+    t = pa.table({"i": i, "half": i / 2, "text": pa.array([f"number {k % 1000}" for k in range(n)])})
+    writer = writer or pq.ParquetWriter("large.parquet", t.schema)
+    writer.write_table(t)
+writer.close()""", folder)
+    pipeline = 'write(filter(read("large.parquet"), "half > 3999998.5"), "few.csv")'
+    run("run", "-q", "--memory", "256M", "-e", pipeline, folder=folder)
+    lines = pathlib.Path(folder, "few.csv").read_text().splitlines()
+    assert lines == ["i,half,text", "7999998,3999999,number 998", "7999999,3999999.5,number 999"], lines
+
+
+@test
+def without_the_library_a_message_says_how_to_get_it(folder):
+    pathlib.Path(folder, "a.csv").write_text("a\n1\n")
+    nowhere = {"FOVEA_DUCKDB": os.path.join(folder, "nowhere.so")}
+    done = run("convert", "-q", "a.csv", "a.parquet", folder=folder, code=None, environment=nowhere)
+    assert done.returncode and "make duckdb" in done.stderr and not os.path.exists(os.path.join(folder, "a.parquet")), done.stderr
+
+
+main()
