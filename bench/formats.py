@@ -115,44 +115,61 @@ def least_for_hdf5(folder, high):
 
 
 PEER = """
-import sys, time, numpy as np, zarr
+import shutil, sys, time, numcodecs, numpy as np, zarr
 image = np.load(sys.argv[1])
-start, used = time.perf_counter(), time.process_time()
-if int(zarr.__version__.split('.')[0]) >= 3:
-    array = zarr.create_array(sys.argv[2], shape=image.shape, chunks=(128,) * 3, dtype=image.dtype, overwrite=True,
-                              compressors=zarr.codecs.ZstdCodec(level=1))
+new = int(zarr.__version__.split('.')[0]) >= 3
+if new:
+    codecs = {'zstd': zarr.codecs.ZstdCodec(level=1), 'gzip': zarr.codecs.GzipCodec(level=1), 'none': None,
+              'blosc': zarr.codecs.BloscCodec(typesize=2, cname='lz4', clevel=5, shuffle='shuffle')}
 else:
-    import numcodecs
-    array = zarr.open_array(sys.argv[2], 'w', shape=image.shape, chunks=(128,) * 3, dtype=image.dtype,
-                            compressor=numcodecs.Zstd(1))
-array[:] = image
-print(time.perf_counter() - start, time.process_time() - used, zarr.__version__)
-"""
-
-
-def peer_times(python, folder):
-    """Of zarr alone: neither Python's start nor reading the image counts."""
+    codecs = {'zstd': numcodecs.Zstd(1), 'gzip': numcodecs.GZip(1), 'none': None, 'blosc': numcodecs.Blosc('lz4', 5, 1)}
+for name in sys.argv[3].split(','):
     times = []
     for _ in range(3):
-        done = subprocess.run([python, "-c", PEER, str(folder / "big.npy"), str(folder / "peer.zarr")], capture_output=True,
-                              text=True, check=True)
-        *seconds, version = done.stdout.split()
-        times.append([float(second) for second in seconds])
-    return np.median(times, axis=0), version
+        shutil.rmtree(sys.argv[2], ignore_errors=True)
+        start, used = time.perf_counter(), time.process_time()
+        if new:
+            shards = (256,) * 3 if 'shards' in sys.argv else None
+            array = zarr.create_array(sys.argv[2], shape=image.shape, chunks=(128,) * 3, dtype=image.dtype, shards=shards,
+                                      compressors=codecs[name])
+        else:
+            array = zarr.open_array(sys.argv[2], 'w', shape=image.shape, chunks=(128,) * 3, dtype=image.dtype,
+                                    compressor=codecs[name])
+        array[:] = image
+        times.append((time.perf_counter() - start, time.process_time() - used))
+    print(name, *np.median(times, axis=0), zarr.__version__)
+"""
+CODECS = "zstd,blosc,gzip,none"
+
+
+def peer_times(python, folder, *more):
+    """Of zarr alone: neither Python's start nor reading the image counts. Nor does anything make its files durable."""
+    done = subprocess.run([python, "-c", PEER, str(folder / "big.npy"), str(folder / "peer.zarr"), CODECS, *more],
+                          capture_output=True, text=True, check=True)
+    for line in done.stdout.splitlines():
+        name, wall, used, version = line.split()
+        yield name, np.array([float(wall), float(used)]), version
+
+
+def own_time(folder, codec, levels, more):
+    def write():
+        fovea("run", "-e", f'read("big.npy") |> write("out.zarr", compression = "{codec}", levels = {levels}{more})', "--quiet",
+              "--fresh", "--overwrite", folder=folder)
+    return clock(write, before=lambda: shutil.rmtree(folder / "out.zarr", ignore_errors=True), repeats=3)
 
 
 def writing(folder):
-    def own(levels):
-        def write():
-            fovea("run", "-e", f'read("big.npy") |> write("out.zarr", levels = {levels})', "--quiet", "--fresh", "--overwrite",
-                  folder=folder)
-        return clock(write, before=lambda: shutil.rmtree(folder / "out.zarr", ignore_errors=True), repeats=3)
-    plain, pyramid = own(1), own(4)
-    for python in (sys.executable, str(ROOT / "build" / "peers" / "bin" / "python")):
-        if os.path.exists(python):
-            peer, version = peer_times(python, folder)
-            row(f"writing Zarr, zstd 1, beside zarr {version}", peer, plain, "3, durable and with reading", faster=True)
-    row("writing Zarr with a pyramid of four levels", plain, pyramid, "1.4")
+    """Fovea's times include reading the image and making the result durable."""
+    peers = {python: {name: (time, version) for name, time, version in peer_times(python, folder, *more)}
+             for python, more in ((sys.executable, ()), (str(ROOT / "build" / "peers" / "bin" / "python"), ("shards",)))
+             if os.path.exists(python)}
+    for codec in CODECS.split(","):
+        for layout, more in (("v2", ', version = "0.4"'), ("v3, shards", ", shard = 256")):
+            plain, pyramid = own_time(folder, codec, 1, more), own_time(folder, codec, 4, more)
+            for times in peers.values():
+                peer, version = times[codec]
+                row(f"Zarr {layout}, {codec}, beside zarr {version}", peer, plain, "3", faster=True)
+            row(f"Zarr {layout}, {codec}, with four levels", plain, pyramid, "1.4")
 
 
 def main():

@@ -59,15 +59,16 @@ static void pack_gzip(const fv_zarr_codec *codec, const void *data, int64_t size
     fv_bytes_release(&out);
 }
 
-fv_status fv_zarr_pack(const fv_zarr_codec *codec, const void *data, int64_t size, void *packed, int64_t *packed_size,
-                       fv_error *error) {
-    if (codec->packing == FV_ZARR_ZSTD) return pack_zstd(codec, data, size, packed, packed_size, error);
-    if (codec->packing == FV_ZARR_BLOSC) return pack_blosc(codec, data, size, packed, packed_size, error);
+fv_status fv_zarr_pack(const fv_zarr_codec *codec, const void *data, int64_t size, void *room, const void **packed,
+                       int64_t *packed_size, fv_error *error) {
+    *packed = room;
+    if (codec->packing == FV_ZARR_ZSTD) return pack_zstd(codec, data, size, room, packed_size, error);
+    if (codec->packing == FV_ZARR_BLOSC) return pack_blosc(codec, data, size, room, packed_size, error);
     if (codec->packing == FV_ZARR_GZIP) {
-        pack_gzip(codec, data, size, packed, packed_size);
+        pack_gzip(codec, data, size, room, packed_size);
         return FV_OK;
     }
-    memcpy(packed, data, (size_t)size);
+    *packed = data;
     *packed_size = size;
     return FV_OK;
 }

@@ -28,9 +28,10 @@ int64_t fv_zarr_pack_memory(const fv_zarr_codec *codec, int64_t size);
 /* CRC-32C as Zarr stores it. */
 void fv_zarr_checksum(const void *data, size_t size, uint8_t sum[4]);
 
-/* Packs into packed, which has room for fv_zarr_packed_bound(size) bytes; gives the packed size. */
-fv_status fv_zarr_pack(const fv_zarr_codec *codec, const void *data, int64_t size, void *packed, int64_t *packed_size,
-                       fv_error *error);
+/* Packs into memory that has room for fv_zarr_packed_bound(size) bytes. Gives what is packed and its size; without a compression
+ * that is the data itself. */
+fv_status fv_zarr_pack(const fv_zarr_codec *codec, const void *data, int64_t size, void *room, const void **packed,
+                       int64_t *packed_size, fv_error *error);
 /* Unpacks exactly size bytes. Gives NULL, or why it cannot. */
 const char *fv_zarr_unpack(const fv_zarr_codec *codec, const void *packed, int64_t packed_size, void *data, int64_t size);
 

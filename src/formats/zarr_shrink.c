@@ -15,34 +15,86 @@ typedef struct {
     bool        paired; /* the rows are halved too */
 } job;
 
-#define SUM(SUFFIX, TYPE, SUM_TYPE, MEAN)                                                                                        \
-    static void mean_##SUFFIX(const job *j) {                                                                                    \
+/* Rows are added in order, so that sums of real numbers do not depend on the path taken. nrows is a constant where this is
+ * inlined. */
+#define ADD_ROWS(SUFFIX, TYPE, SUM_TYPE)                                                                                         \
+    static inline __attribute__((always_inline)) void add_##SUFFIX(SUM_TYPE *restrict sum, const void *const *rows, int nrows,   \
+                                                                   int64_t from, int64_t n) {                                    \
+        const TYPE *row[4];                                                                                                      \
+        for (int r = 0; r < nrows; r++) row[r] = (const TYPE *)rows[r] + from;                                                   \
+        for (int64_t i = 0; i < n; i++) {                                                                                        \
+            SUM_TYPE s = row[0][i];                                                                                              \
+            for (int r = 1; r < nrows; r++) s += row[r][i];                                                                      \
+            sum[i] = s;                                                                                                          \
+        }                                                                                                                        \
+    }
+
+/* Any number of rows, odd ends: neighbours along the row are added from a strip of sums. */
+#define MEAN(SUFFIX, TYPE, SUM_TYPE, DIVIDED)                                                                                    \
+    ADD_ROWS(SUFFIX, TYPE, SUM_TYPE)                                                                                             \
+    static void mean_##SUFFIX(const job *j, int64_t start) {                                                                     \
         SUM_TYPE sum[STRIP];                                                                                                     \
         TYPE    *to = j->to;                                                                                                     \
         int64_t  step = j->paired ? STRIP / 2 : STRIP;                                                                           \
-        for (int64_t done = 0; done < j->count; done += step) {                                                                  \
+        for (int64_t done = start; done < j->count; done += step) {                                                              \
             int64_t from = j->paired ? 2 * done : done, n = FV_MIN(j->length - from, (int64_t)STRIP);                            \
             int64_t pairs = j->paired ? n / 2 : 0;                                                                               \
-            for (int64_t i = 0; i < n; i++) sum[i] = ((const TYPE *)j->row[0])[from + i];                                        \
-            for (int r = 1; r < j->nrows; r++) {                                                                                 \
+            switch (j->nrows) {                                                                                                  \
+            case 1: add_##SUFFIX(sum, j->row, 1, from, n); break;                                                                \
+            case 2: add_##SUFFIX(sum, j->row, 2, from, n); break;                                                                \
+            default: add_##SUFFIX(sum, j->row, 4, from, n); break;                                                               \
+            }                                                                                                                    \
+            for (int r = 4; r < j->nrows; r++) {                                                                                 \
                 const TYPE *row = (const TYPE *)j->row[r] + from;                                                                \
                 for (int64_t i = 0; i < n; i++) sum[i] += row[i];                                                                \
             }                                                                                                                    \
             int voxels = j->nrows * 2;                                                                                           \
-            for (int64_t i = 0; i < pairs; i++) to[done + i] = (TYPE)MEAN(sum[2 * i] + sum[2 * i + 1], voxels);                  \
+            for (int64_t i = 0; i < pairs; i++) to[done + i] = (TYPE)DIVIDED(sum[2 * i] + sum[2 * i + 1], voxels);               \
             voxels = j->nrows;                                                                                                   \
-            for (int64_t i = 2 * pairs; i < n; i++) to[done + i - pairs] = (TYPE)MEAN(sum[i], voxels);                           \
+            for (int64_t i = 2 * pairs; i < n; i++) to[done + i - pairs] = (TYPE)DIVIDED(sum[i], voxels);                        \
         }                                                                                                                        \
     }
 
 #define ROUNDED(SUM, N) (((SUM) + ((N) >> 1)) >> __builtin_ctz((unsigned)(N)))
 #define REAL(SUM, N) ((SUM) * (1.0 / (N)))
-SUM(uint8, uint8_t, int32_t, ROUNDED)
-SUM(int8, int8_t, int32_t, ROUNDED)
-SUM(uint16, uint16_t, int32_t, ROUNDED)
-SUM(int16, int16_t, int32_t, ROUNDED)
-SUM(float32, float, double, REAL)
-SUM(float64, double, double, REAL)
+MEAN(uint8, uint8_t, int32_t, ROUNDED)
+MEAN(int8, int8_t, int32_t, ROUNDED)
+MEAN(uint16, uint16_t, int32_t, ROUNDED)
+MEAN(int16, int16_t, int32_t, ROUNDED)
+MEAN(float32, float, double, REAL)
+MEAN(float64, double, double, REAL)
+
+/* Narrow integers, two rows or four, which is nearly all there is to do: a pair of neighbours is one word, whose halves are
+ * added without unpacking it. Gives how many voxels are done. */
+#define PAIRS(SUFFIX, TYPE, WORD, SUM_TYPE, HALVES)                                                                              \
+    static inline __attribute__((always_inline)) void pair_##SUFFIX(const job *j, int nrows, int64_t n) {                        \
+        typedef WORD __attribute__((aligned(1), may_alias)) word;                                                                \
+        TYPE *restrict to = j->to;                                                                                               \
+        const word *row[4];                                                                                                      \
+        for (int r = 0; r < nrows; r++) row[r] = j->row[r];                                                                      \
+        for (int64_t i = 0; i < n; i++) {                                                                                        \
+            SUM_TYPE s = (SUM_TYPE)nrows;                                                                                        \
+            for (int r = 0; r < nrows; r++) s = (SUM_TYPE)(s + HALVES(row[r][i]));                                               \
+            to[i] = (TYPE)(s >> (nrows == 4 ? 3 : 2));                                                                           \
+        }                                                                                                                        \
+    }                                                                                                                            \
+    static int64_t pairs_##SUFFIX(const job *j) {                                                                                \
+        if (!j->paired || (j->nrows != 2 && j->nrows != 4)) return 0;                                                            \
+        if (j->nrows == 4)                                                                                                       \
+            pair_##SUFFIX(j, 4, j->length / 2);                                                                                  \
+        else                                                                                                                     \
+            pair_##SUFFIX(j, 2, j->length / 2);                                                                                  \
+        return j->length / 2;                                                                                                    \
+    }
+
+#define HALVES_UINT8(W) ((uint16_t)((W)&0xff) + (uint16_t)((W) >> 8))
+#define HALVES_INT8(W) ((int16_t)(int8_t)(W) + (int16_t)((W) >> 8))
+#define HALVES_UINT16(W) (((W)&0xffff) + ((W) >> 16))
+#define HALVES_INT16(W) ((int32_t)(int16_t)(W) + ((W) >> 16))
+PAIRS(uint8, uint8_t, uint16_t, uint16_t, HALVES_UINT8)
+PAIRS(int8, int8_t, int16_t, int16_t, HALVES_INT8)
+PAIRS(uint16, uint16_t, uint32_t, uint32_t, HALVES_UINT16)
+PAIRS(int16, int16_t, int32_t, int32_t, HALVES_INT16)
 
 static void pick(const job *j, size_t size) { fv_copy_strided(j->to, 1, j->row[0], j->paired ? 2 : 1, j->count, size); }
 
@@ -65,12 +117,12 @@ static void mean_complex(const job *j, bool wide) {
 
 static void mean_row(const job *j, fv_dtype dtype) {
     switch (dtype) {
-    case FV_UINT8: mean_uint8(j); return;
-    case FV_INT8: mean_int8(j); return;
-    case FV_UINT16: mean_uint16(j); return;
-    case FV_INT16: mean_int16(j); return;
-    case FV_FLOAT32: mean_float32(j); return;
-    case FV_FLOAT64: mean_float64(j); return;
+    case FV_UINT8: mean_uint8(j, pairs_uint8(j)); return;
+    case FV_INT8: mean_int8(j, pairs_int8(j)); return;
+    case FV_UINT16: mean_uint16(j, pairs_uint16(j)); return;
+    case FV_INT16: mean_int16(j, pairs_int16(j)); return;
+    case FV_FLOAT32: mean_float32(j, 0); return;
+    case FV_FLOAT64: mean_float64(j, 0); return;
     case FV_COMPLEX64:
     case FV_COMPLEX128: mean_complex(j, dtype == FV_COMPLEX128); return;
     default: pick(j, fv_dtype_size(dtype)); return; /* wide integers are labels, bool has no mean */

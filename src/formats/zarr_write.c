@@ -111,35 +111,54 @@ static void put_little(uint8_t *to, uint64_t value) {
     for (int i = 0; i < 8; i++) to[i] = (uint8_t)(value >> 8 * i);
 }
 
-/* Chunks one after the other, then where each of them lies. */
+/* Chunks one after the other, then where each of them lies, in memory that is used again for the next shard. */
 typedef struct {
-    fv_bytes bytes, index;
+    uint8_t *data;
+    size_t   size, room;
+    fv_bytes index;
 } shard;
+
+static void begin_shard(shard *s, const fv_zarr_array *array, int64_t packed_room) {
+    if (!array->sharded) return;
+    s->room = (size_t)(fv_zarr_shard_chunks(array) * (packed_room + 16) + 4);
+    s->data = fv_buffer_new(s->room);
+}
+
+static void append(shard *s, const void *data, size_t size) {
+    memcpy(s->data + s->size, data, size);
+    s->size += size;
+}
 
 static void add_to_shard(shard *s, const void *packed, int64_t size) {
     uint8_t *entry = fv_bytes_append(&s->index, NULL, 16);
-    put_little(entry, packed ? s->bytes.size : UINT64_MAX);
+    put_little(entry, packed ? s->size : UINT64_MAX);
     put_little(entry + 8, packed ? (uint64_t)size : UINT64_MAX);
-    if (packed) fv_bytes_append(&s->bytes, packed, (size_t)size);
+    if (packed) append(s, packed, (size_t)size);
 }
 
 static void end_shard(shard *s) {
     uint8_t sum[4];
     fv_zarr_checksum(s->index.data, s->index.size, sum);
-    fv_bytes_append(&s->bytes, s->index.data, s->index.size);
-    fv_bytes_append(&s->bytes, sum, sizeof sum);
+    append(s, s->index.data, s->index.size);
+    append(s, sum, sizeof sum);
+}
+
+static void release_shard(shard *s) {
+    if (s->data) fv_buffer_free(s->data, s->room);
+    fv_bytes_release(&s->index);
 }
 
 fv_status fv_zarr_store(fv_zarr_writer *w, int level, const int64_t *start, const fv_block *block, fv_error *error) {
     const fv_zarr_array *array = &w->level[level].array;
     int64_t              bytes = fv_zarr_chunk_bytes(array), room = fv_zarr_packed_bound(bytes), size = 0;
-    void                *memory = fv_buffer_new((size_t)bytes), *packed = fv_buffer_new((size_t)room);
+    void                *memory = fv_buffer_new((size_t)bytes), *space = fv_buffer_new((size_t)room);
+    const void          *packed = NULL;
     fv_region            chunk = { 0 }, file = { .ndim = array->ndim };
     fv_status            status = FV_OK;
     shard                s = { 0 };
     memcpy(file.start, start, sizeof(int64_t) * (size_t)array->ndim);
     memcpy(file.size, array->file, sizeof file.size);
-    if (array->sharded) fv_bytes_reserve(&s.bytes, (size_t)(fv_zarr_shard_chunks(array) * (room + 16) + 4));
+    begin_shard(&s, array, room);
     while (status == FV_OK && fv_zarr_next(array->ndim, array->chunk, &file, &chunk)) {
         fv_region part = fv_region_intersect(&chunk, &block->region);
         if (fv_region_empty(&part)) { /* beyond the image's end */
@@ -147,17 +166,17 @@ fv_status fv_zarr_store(fv_zarr_writer *w, int level, const int64_t *start, cons
             continue;
         }
         fv_block window = fv_block_window(block, &part);
-        status = fv_zarr_pack(&array->codec, gather(array, &window, &chunk, memory, bytes), bytes, packed, &size, error);
+        const void *data = gather(array, &window, &chunk, memory, bytes);
+        status = fv_zarr_pack(&array->codec, data, bytes, space, &packed, &size, error);
         if (status == FV_OK && array->sharded) add_to_shard(&s, packed, size);
     }
     if (array->sharded) end_shard(&s);
     if (status == FV_OK)
-        status = store_bytes(w, level, start, array->sharded ? s.bytes.data : packed,
-                             array->sharded ? s.bytes.size : (size_t)size, error);
+        status = store_bytes(w, level, start, array->sharded ? s.data : packed,
+                             array->sharded ? s.size : (size_t)size, error);
     fv_buffer_free(memory, (size_t)bytes);
-    fv_buffer_free(packed, (size_t)room);
-    fv_bytes_release(&s.bytes);
-    fv_bytes_release(&s.index);
+    fv_buffer_free(space, (size_t)room);
+    release_shard(&s);
     return status;
 }
 
