@@ -3,8 +3,11 @@
 #include "base/file.h"
 #include "engines/ledger.h"
 #include "engines/temporaries.h"
+#include "op/format.h"
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -88,8 +91,18 @@ char *fv_outputs_place(const char *path) {
     for (size_t length = strlen(copy); length > 1 && copy[length - 1] == '/';) copy[--length] = 0;
     const char *name = fv_path_name(copy);
     char       *folder = name == copy ? fv_strdup(".") : fv_sprintf("%.*s", (int)FV_MAX(name - copy - 1, 1), copy);
-    char       *real = realpath(folder, NULL); /* NULL: the folder is not there yet */
-    char       *place = fv_sprintf("%s/%s", real ? real : folder, name);
+    char       *place = fv_sprintf("%s/%s", folder, name), *real = realpath(folder, NULL);
+    size_t      around = fv_format_around(path);
+    if (real) {
+        free(place);
+        place = fv_sprintf("%s/%s", real, name);
+    } else if (around && around < strlen(copy)) { /* its folder is made with it: it counts from the one around that */
+        char *outer = fv_sprintf("%.*s", (int)around, copy), *known = fv_outputs_place(outer);
+        free(place);
+        place = fv_sprintf("%s%s", known, copy + around);
+        free(outer);
+        free(known);
+    }
     free(real);
     free(folder);
     free(copy);
@@ -139,19 +152,25 @@ void fv_outputs_yield(fv_outputs *outputs) { outputs->yields = true; }
 void fv_outputs_disclaim(const char *path) {
     fv_lease *lease;
     fv_hash   dead;
-    if (fv_lease_try(path, &lease, &dead, NULL) == FV_OK) fv_lease_release(lease);
+    char     *stand_in = fv_temporaries_stand_in(path);
+    if (fv_lease_try(stand_in, &lease, &dead, NULL) == FV_OK) fv_lease_release(lease);
+    free(stand_in);
+}
+
+static fv_status take_lease(const char *path, bool joint, fv_lease **lease, bool *taken_over, fv_error *error) {
+    fv_hash dead;
+    FV_TRY(fv_outputs_make_parent(path, error));
+    return joint ? fv_lease_try(path, lease, &dead, error) : fv_lease_acquire(path, lease, taken_over, error);
 }
 
 static fv_status claim_path(fv_outputs *outputs, const char *path, bool joint, bool *taken_over, fv_error *error) {
     fv_lease *lease;
-    fv_hash   dead;
+    char     *stand_in = fv_temporaries_stand_in(path);
     *taken_over = false;
-    if (joint) {
-        fv_status status = fv_lease_try(path, &lease, &dead, error);
-        if (status == FV_ERROR_BUSY) return FV_OK;
-        FV_TRY(status);
-    } else
-        FV_TRY(fv_lease_acquire(path, &lease, taken_over, error));
+    fv_status status = take_lease(stand_in, joint, &lease, taken_over, error);
+    free(stand_in);
+    if (joint && status == FV_ERROR_BUSY) return FV_OK;
+    FV_TRY(status);
     if (*taken_over) fv_log("fovea: %s: the run that was writing it has died; going on from what it left", path);
     claim *c = fv_calloc(sizeof *c);
     *c = (claim){ .path = fv_strdup(path), .lease = lease };
@@ -167,7 +186,6 @@ fv_status fv_outputs_begin(fv_outputs *outputs, const char *path, fv_hash key, b
     bool              taken_over, joint = way == FV_OUTPUT_JOINT;
     fv_temporary_kind kind = parallel ? FV_TEMPORARY_TAKEN_UP : joint ? FV_TEMPORARY_ADDED : FV_TEMPORARY_FIXED;
     if (way == FV_OUTPUT_OWN) kind = FV_TEMPORARY_NEW;
-    FV_TRY(fv_outputs_make_parent(path, error));
     FV_TRY(claim_path(outputs, path, joint, &taken_over, error));
     *temporary = fv_temporaries_name(outputs->temporaries, path, key, kind, taken_over || joint);
     *epoch = fv_hash_bytes(*temporary, strlen(*temporary));
@@ -201,9 +219,47 @@ static bool still_ours(fv_outputs *outputs, const char *path) {
 
 /* ---------------------------------------------------------------- commit */
 
+/* The folders above an output that lies inside another one, whose time must not change: that is how it is known again. */
+static fv_status make_inside(const char *path, size_t around, fv_error *error) {
+    char       *outer = fv_sprintf("%.*s", (int)around, path);
+    struct stat s;
+    bool        there = !stat(outer, &s);
+    fv_status   status = fv_outputs_make_parent(path, error);
+    if (there) utimensat(AT_FDCWD, outer, (struct timespec[]){ s.st_atim, s.st_mtim }, 0);
+    free(outer);
+    return status;
+}
+
+/* A folder and what lies inside it get their names one after the other: the lock is on the folder that holds it. */
+static int lock_neighbours(const char *path, size_t around) {
+    char  *outer = around ? fv_sprintf("%.*s", (int)around, path) : fv_strdup(path), *place = fv_outputs_place(outer);
+    size_t length = (size_t)(fv_path_name(place) - place);
+    place[length > 1 ? length - 1 : 1] = 0;
+    int lock = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    fv_io_enter();
+    if (lock >= 0) flock(lock, LOCK_EX);
+    fv_io_leave();
+    free(outer);
+    free(place);
+    return lock;
+}
+
+static fv_status name_folder(const fv_format *format, const pending *p, fv_error *error) {
+    size_t around = fv_format_around(p->path);
+    int    lock = lock_neighbours(p->path, around);
+    fv_status status = around ? make_inside(p->path, around, error) : FV_OK;
+    if (status == FV_OK && format->adopt) status = format->adopt(p->temporary, p->path, error);
+    if (status == FV_OK) status = fv_path_replace(p->temporary, p->path, error);
+    if (status == FV_OK && format->named) status = format->named(p->path, error);
+    if (lock >= 0) close(lock);
+    return status;
+}
+
 static fv_status name_output(fv_outputs *outputs, const pending *p, fv_error *error) {
+    const fv_format *format;
     if (!still_ours(outputs, p->path))
         return fv_fail(error, FV_ERROR_BUSY, "%s was taken over by another run while this one stood still", p->path);
+    if (fv_format_for_writing(p->path, &format, NULL) == FV_OK && format->folder) return name_folder(format, p, error);
     return fv_path_replace(p->temporary, p->path, error);
 }
 

@@ -1,6 +1,7 @@
 /* Names of temporaries. A folder is read once and what was found there remembered, since a folder of results may be very full. */
 #include "engines/temporaries.h"
 #include "base/file.h"
+#include "op/format.h"
 #include <dirent.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -122,7 +123,14 @@ static char *take_up(const char *folder, const char *start, char **names, size_t
     return taken;
 }
 
-char *fv_temporaries_name(fv_temporaries *t, const char *path, fv_hash key, fv_temporary_kind kind, bool again) {
+char *fv_temporaries_stand_in(const char *path) {
+    char *name = fv_strdup(path);
+    for (char *p = name + fv_format_around(path); p > name && *p; p++)
+        if (*p == '/') *p = ':';
+    return name;
+}
+
+static char *name_beside(fv_temporaries *t, const char *path, fv_hash key, fv_temporary_kind kind, bool again) {
     const char *name = fv_path_name(path);
     char       *folder = fv_sprintf("%.*s", (int)(name - path), path), *found = NULL;
     char        hex[33];
@@ -145,6 +153,12 @@ char *fv_temporaries_name(fv_temporaries *t, const char *path, fv_hash key, fv_t
     free(start);
     free(folder);
     return found;
+}
+
+char *fv_temporaries_name(fv_temporaries *t, const char *path, fv_hash key, fv_temporary_kind kind, bool again) {
+    char *stand_in = fv_temporaries_stand_in(path), *name = name_beside(t, stand_in, key, kind, again);
+    free(stand_in);
+    return name;
 }
 
 void fv_temporaries_tidy(const char *path) {

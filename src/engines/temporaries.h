@@ -22,6 +22,9 @@ typedef enum fv_temporary_kind {
 /* The name to write an output under (caller frees). All others of this output are removed, unless it is ADDED. The caller has
  * claimed the output. again: somebody else may have left one during this run. */
 char *fv_temporaries_name(fv_temporaries *temporaries, const char *path, fv_hash key, fv_temporary_kind kind, bool again);
+/* The path that claims and temporaries of an output are named after (caller frees): its own, or, inside a folder that may be
+ * replaced meanwhile, one beside that folder. */
+char *fv_temporaries_stand_in(const char *path);
 /* Removes all temporaries of an output. */
 void fv_temporaries_tidy(const char *path);
 

@@ -104,6 +104,7 @@ const fv_format fv_format_zarr = {
     .extensions = "zarr",
     .brief = "Zarr 3 and 2, OME-Zarr 0.5 and 0.4",
     .compressions = "zstd|blosc|blosc-zstd|gzip|none",
+    .folder = true,
     .takes = "shard levels version",
     .open = open_reader,
     .read = read_block,
@@ -115,4 +116,6 @@ const fv_format fv_format_zarr = {
     .sync = fv_zarr_sync,
     .finish = fv_zarr_finish,
     .free_writer = fv_zarr_free_writer,
+    .adopt = fv_zarr_adopt_labels,
+    .named = fv_zarr_list_label,
 };

@@ -160,7 +160,7 @@ static fv_status choose_levels(fv_zarr_writer *w, const bool *is_long, fv_error 
     for (int d = 0; d < FV_MAX_DIMS; d++) w->level[0].factor[d] = 1;
     w->nlevels = 1;
     w->mean = !fv_dtype_is_integer(w->base.type.dtype) || fv_dtype_size(w->base.type.dtype) < 4;
-    if (w->base.type.dtype == FV_BOOL) w->mean = false;
+    if (w->base.type.dtype == FV_BOOL || w->label) w->mean = false;
     if (asked > FV_ZARR_MOST_LEVELS || asked < 0)
         return fv_fail(error, FV_ERROR_USAGE, "levels = %lld: at most %d", (long long)asked, FV_ZARR_MOST_LEVELS);
     if (asked > 1 && !w->ome)
@@ -195,6 +195,7 @@ static fv_status choose(fv_zarr_writer *w, fv_error *error) {
     bool is_long[FV_MAX_DIMS];
     long_axes(&w->base.type, is_long);
     FV_TRY(choose_version(w, error));
+    if (w->label) FV_TRY(fv_zarr_check_label(w, w->base.path, error));
     FV_TRY(choose_chunk(w, is_long, error));
     FV_TRY(choose_shard(w, is_long, error));
     FV_TRY(choose_codec(w, error));
@@ -217,6 +218,7 @@ fv_status fv_zarr_create(const char *path, const fv_image_type *type, const fv_w
     memcpy(array->shape, type->shape, sizeof array->shape);
     for (int d = 0; d < FV_MAX_DIMS; d++) array->order[d] = d;
     w->ome = fv_zarr_is_ome(type);
+    w->label = fv_format_around(path) > 0;
     w->base.parallel = true;
     fv_status status = choose(w, error);
     if (status != FV_OK) {

@@ -29,7 +29,7 @@ static fv_status write_json(const fv_zarr_writer *w, const char *folder, const c
     return status;
 }
 
-static cJSON *compose_group(int version) {
+cJSON *fv_zarr_compose_group(int version) {
     cJSON *group = cJSON_CreateObject();
     cJSON_AddItemToObject(group, "zarr_format", fv_zarr_integer(version));
     if (version == 3) cJSON_AddStringToObject(group, "node_type", "group");
@@ -67,11 +67,12 @@ fv_status fv_zarr_write_metadata(const fv_zarr_writer *w, fv_zarr_paths *files, 
     fv_zarr_scale scales[FV_ZARR_MOST_LEVELS];
     for (int i = 0; i < w->nlevels; i++) memcpy(scales[i].factor, w->level[i].factor, sizeof scales[i].factor);
     cJSON *attributes = fv_zarr_attributes_compose(&w->base.type, version, scales, w->nlevels, w->mean);
+    if (w->label) fv_zarr_describe_label(w, attributes);
     if (!w->ome) return write_array(w, 0, attributes, files, error);
     fv_status status = FV_OK;
     for (int i = 0; i < w->nlevels && status == FV_OK; i++) status = write_array(w, i, NULL, files, error);
     if (status == FV_OK)
-        status = write_node(w, w->base.path, ".zgroup", compose_group(version), attributes, files, error);
+        status = write_node(w, w->base.path, ".zgroup", fv_zarr_compose_group(version), attributes, files, error);
     else
         cJSON_Delete(attributes);
     fv_zarr_add_path(files, fv_strdup(w->base.path));

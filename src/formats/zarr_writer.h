@@ -1,5 +1,5 @@
 /* A Zarr writer and its parts: layout (zarr_create.c), chunks and their durability (zarr_write.c), the coarser levels
- * (zarr_pyramid.c), metadata (zarr_metadata.c).
+ * (zarr_pyramid.c), metadata (zarr_metadata.c), label images (zarr_labels.c).
  *
  * Invariants: 1. the mutex guards the list of files that are not durable; 2. whoever syncs holds the sync mutex until those are
  * durable, so that a second sync cannot return before; 3. a file has its own name only when it is complete. */
@@ -28,6 +28,7 @@ typedef struct fv_zarr_writer {
     fv_zarr_level   level[FV_ZARR_MOST_LEVELS];
     int             nlevels;
     bool            ome;  /* an OME-Zarr group with one folder for each level; otherwise a plain array */
+    bool            label; /* it becomes labels/NAME of an image */
     bool            mean; /* coarser levels are means; otherwise every second voxel */
     pthread_mutex_t mutex, sync_mutex;
     fv_zarr_place  *written; /* not durable yet */
@@ -62,11 +63,19 @@ fv_status fv_zarr_climb(fv_zarr_writer *w, int level, const fv_block *block, fv_
 /* Makes what is missing in the coarser levels, from the finer ones. */
 fv_status fv_zarr_mend(fv_zarr_writer *w, fv_error *error);
 
+/* zarr_labels.c: label images, which lie in labels/NAME of an OME-Zarr image. */
+bool      fv_zarr_is_label(const char *path);
+fv_status fv_zarr_check_label(const fv_zarr_writer *w, const char *path, fv_error *error); /* whether it can be one */
+void      fv_zarr_describe_label(const fv_zarr_writer *w, cJSON *attributes);
+fv_status fv_zarr_adopt_labels(const char *temporary, const char *path, fv_error *error);
+fv_status fv_zarr_list_label(const char *path, fv_error *error);
+
 /* zarr_metadata.c: paths of what was written, for the caller to sync and to free. */
 typedef struct fv_zarr_paths {
     char **path;
     size_t count, capacity;
 } fv_zarr_paths;
+cJSON    *fv_zarr_compose_group(int version);
 void      fv_zarr_add_path(fv_zarr_paths *list, char *path_take);
 void      fv_zarr_release_paths(fv_zarr_paths *list);
 fv_status fv_zarr_write_metadata(const fv_zarr_writer *w, fv_zarr_paths *files, fv_error *error);

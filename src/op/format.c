@@ -41,6 +41,24 @@ static const fv_format *by_magic(const char *path) {
     return NULL;
 }
 
+/* The format of a folder whose name are the first `length` characters. */
+static const fv_format *folder_format(const char *path, size_t length) {
+    char            *name = fv_sprintf("%.*s", (int)length, path);
+    const fv_format *found = NULL;
+    for (int i = 0; i < fv_format_count() && !found; i++)
+        if (fv_format_at(i)->folder && match(name, fv_format_at(i)->extensions)) found = fv_format_at(i);
+    free(name);
+    return found;
+}
+
+size_t fv_format_around(const char *path) {
+    for (int i = 0; i < fv_format_count(); i++)
+        if (match(path, fv_format_at(i)->extensions)) return 0;
+    for (size_t length = 1; path[length - 1] && path[length]; length++)
+        if (path[length] == '/' && path[length - 1] != '/' && folder_format(path, length)) return length;
+    return 0;
+}
+
 static fv_status find(const char *path, bool writing, const fv_format **format, fv_error *error) {
     size_t best = 0;
     *format = NULL;
@@ -53,6 +71,8 @@ static fv_status find(const char *path, bool writing, const fv_format **format, 
             *format = candidate;
         }
     }
+    size_t around = *format ? 0 : fv_format_around(path);
+    if (around) *format = folder_format(path, around);
     if (!*format && !writing) *format = by_magic(path);
     if (*format) return FV_OK;
     fv_bytes known = { 0 };

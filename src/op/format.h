@@ -70,6 +70,7 @@ struct fv_format {
     const char *extensions; /* "tif tiff"; the longest match wins ("nii.gz" before "gz") */
     const char *brief;
     const char *compressions; /* "none|deflate|zstd", the default first; NULL: no choice */
+    bool        folder; /* its files are folders, and a path inside one without an extension of its own is meant for it too */
     const char *takes; /* which of write's "shard levels version" it follows; others are refused. NULL: none */
     struct { int offset, size; const char *bytes; } magic[4]; /* any of them: a file without a known extension is one of these */
     /* Reading. open reads the header only, checks every size in it, and fails with a sentence that names the file and the
@@ -99,7 +100,15 @@ struct fv_format {
     fv_status (*encode)(fv_writer *writer, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error);
     fv_status (*assemble)(fv_writer *writer, fv_pieces *pieces, fv_error *error);
     void (*free_writer)(fv_writer *writer);
+    /* What a folder needs around its naming; both may be NULL. adopt: the finished temporary is about to take the place of what
+     * lies under path, which may hold things that other writers have put inside; named: path has its name. Both may be repeated,
+     * never at the same time for the same folder. */
+    fv_status (*adopt)(const char *temporary, const char *path, fv_error *error);
+    fv_status (*named)(const char *path, fv_error *error);
 };
+
+/* The folder of a format around a path that lies inside it, as the number of its characters; 0: there is none. */
+size_t fv_format_around(const char *path);
 
 /* By extension; for reading, where that tells nothing, by the first bytes of the file. The error lists what is known. */
 fv_status fv_format_for_reading(const char *path, const fv_format **format, fv_error *error);
