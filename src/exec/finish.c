@@ -1,5 +1,6 @@
 /* The ends of stages: merging partials into results, putting files together. */
 #include "exec/exec.h"
+#include "exec/late.h"
 #include <stdlib.h>
 
 #define LARGE_MERGE ((int64_t)4 << 20) /* bytes of partials */
@@ -179,10 +180,13 @@ static fv_status finish_pass(fv_instance *instance, const fv_stage *stage, const
         FV_TRY(fv_instance_scalar(instance, node->in[i], &scalars[i], error));
         f.base.scalar[i] = &scalars[i];
     }
+    void *late;
+    FV_TRY(fv_late_params(node, f.base.scalar, &f.base.params, &late, error));
     fv_status status = pass->combine ? combine_all(&f, count, error) : FV_OK;
     if (status == FV_OK) status = pass->finish(&f.base, error);
     f.seconds = fv_now() - start;
     if (status == FV_OK) status = end_results(&f, error);
+    free(late);
     if (f.held.entry) fv_store_unpin(instance->context->store, &f.held);
     for (int i = 0; i < node->ninputs; i++)
         if (f.base.table[i]) release_rows(&tables[i]);

@@ -1,5 +1,6 @@
 /* One task: regions backwards, blocks forwards, then what the stage is for. */
 #include "exec/exec.h"
+#include "exec/late.h"
 #include "exec/points.h"
 #include <stdlib.h>
 
@@ -155,12 +156,15 @@ static fv_status run_pass(task *t, const fv_node *node, int pass, const fv_regio
             r.in[i] = &windows[i];
         }
     }
+    void *late = NULL;
+    if (status == FV_OK) status = fv_late_params(node, r.scalar, &r.need.params, &late, error);
     size_t scratch = p->scratch ? p->scratch(&r.need) : 0;
     r.scratch = scratch ? fv_buffer_new(scratch) : NULL;
     if (scratch && t->instance->context->poison >= 0) memset(r.scratch, t->instance->context->poison, scratch);
     if (status == FV_OK) status = p->run(&r, error);
     if (status != FV_OK && error && !error->op[0]) strncpy(error->op, node->op->name, sizeof error->op - 1);
     if (scratch) fv_buffer_free(r.scratch, scratch);
+    free(late);
     for (int i = 0; i < node->ninputs; i++)
         if (copies[i]) fv_buffer_free(copies[i], sizes[i]);
     return status;

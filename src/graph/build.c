@@ -7,7 +7,7 @@
 typedef struct value {
     enum { BAD, LITERAL, NODE } kind; /* BAD: a mistake that was already reported */
     fv_literal literal;
-    fv_node   *node;
+    fv_node   *node; /* of a geometry: its center, if that is computed by the pipeline */
 } value;
 
 typedef struct variable {
@@ -128,6 +128,7 @@ typedef struct call {
     fv_literal     given[FV_MAX_INPUTS];
     bool           input_set[FV_MAX_INPUTS];
     uint64_t       params_set;
+    fv_node       *late; /* the center of the geometry, if it is computed */
     bool           bad;
 } call;
 
@@ -177,25 +178,51 @@ static void set_input(builder *b, call *c, int slot, const value *v, fv_span spa
     c->inputs[slot] = v->node;
 }
 
-static void set_param(builder *b, call *c, const fv_param *param, const value *v, fv_span span) {
+/* A list may lie in a file: read(...) of one gives its numbers now. */
+static void numbers_of_file(builder *b, const fv_param *param, value *v, fv_error *error) {
+    if (v->kind != NODE || param->kind != FV_PARAM_LIST || !v->node->op) return;
+    bool table = !strcmp(v->node->op->name, "read_table");
+    if (!table && strcmp(v->node->op->name, "read")) return;
+    const fv_op *op = fv_op_find("read_angles");
+    const char  *text[2];
+    for (int k = 0; k < 2; k++) {
+        const fv_param *from = fv_params_find(v->node->op, k ? "path" : "file");
+        text[k] = from ? *(const char *const *)((const char *)v->node->params + from->offset) : "";
+    }
+    char *params = fv_arena_alloc(&b->graph->arena, op->params_size);
+    fv_params_default(op, params);
+    memcpy(params + fv_params_find(op, "file")->offset, &text[0], sizeof text[0]);
+    memcpy(params + fv_params_find(op, "path")->offset, &text[1], sizeof text[1]);
+    *v = (value){ .kind = LITERAL, .literal = { .kind = FV_LITERAL_LIST } };
+    op->list(params, &b->graph->arena, &v->literal.list, error);
+}
+
+static void set_param(builder *b, call *c, const fv_param *param, const value *given, fv_span span) {
     int      index = (int)(param - c->op->params);
     fv_error error = { 0 };
+    value    copy = *given, *v = &copy;
     if (c->params_set >> index & 1) {
         mistake(b, span, FV_ERROR_USAGE, NULL, "%s: %s is given twice", c->op->name, param->name);
         c->bad = true;
         return;
     }
     c->params_set |= (uint64_t)1 << index;
+    if (v->kind == NODE && param->late && v->node->type.kind == FV_KIND_SCALAR) {
+        c->late = v->node;
+        return;
+    }
+    numbers_of_file(b, param, v, &error);
     if (v->kind == NODE) {
         mistake(b, span, FV_ERROR_USAGE, NULL, "%s: %s must be a constant; it cannot be computed by the pipeline (%s given)",
                 c->op->name, param->name, describe(v));
         c->bad = true;
         return;
     }
-    if (fv_params_set(c->op, param, c->params, &v->literal, &b->graph->arena, &error) != FV_OK) {
+    if (error.code != FV_OK || fv_params_set(c->op, param, c->params, &v->literal, &b->graph->arena, &error) != FV_OK) {
         from_error(b, span, c->op, &error);
         c->bad = true;
     }
+    if (v->literal.kind == FV_LITERAL_GEOMETRY) c->late = v->node;
 }
 
 static void unknown_argument(builder *b, call *c, const fv_argument *argument) {
@@ -338,12 +365,13 @@ static value named_array(builder *b, const call *c) {
 static value expand(builder *b, call *c);
 
 /* A footprint, a list or a geometry; false: the operator gives none of these. */
-static bool plain_value(builder *b, const call *c, fv_literal *literal, fv_error *error) {
+static bool plain_value(builder *b, call *c, fv_literal *literal, fv_error *error) {
     if (c->op->value) {
         literal->kind = FV_LITERAL_FOOTPRINT;
         c->op->value(c->params, &literal->footprint, error);
     } else if (c->op->list) {
         literal->kind = FV_LITERAL_LIST;
+        if (fv_params_find(c->op, "file") && choose_item(b, c, error) != FV_OK) return true;
         c->op->list(c->params, &b->graph->arena, &literal->list, error);
     } else if (c->op->geometry) {
         literal->kind = FV_LITERAL_GEOMETRY;
@@ -358,7 +386,8 @@ APART static value finish_call(builder *b, call *c) {
     value    result;
     fv_literal literal = { 0 };
     if (plain_value(b, c, &literal, &error))
-        return error.code == FV_OK ? literal_value(literal) : from_error(b, c->expr->span, c->op, &error);
+        return error.code == FV_OK ? (value){ .kind = LITERAL, .literal = literal, .node = c->late }
+                                   : from_error(b, c->expr->span, c->op, &error);
     if (!strcmp(c->op->name, "array")) return named_array(b, c);
     if (c->op->expands) return expand(b, c);
     if (fold(b, c, &result)) return result;
@@ -366,7 +395,8 @@ APART static value finish_call(builder *b, call *c) {
     if (of_file && !is_stacked(c) && choose_item(b, c, &error) != FV_OK) return from_error(b, c->expr->span, c->op, &error);
     if (of_file) choose_reader(b, c);
     fv_node *node;
-    if (fv_graph_call(b->graph, c->op, c->params, c->inputs, c->expr->span, &node, &error) == FV_OK) return node_value(node);
+    if (fv_graph_call_late(b->graph, c->op, c->params, c->inputs, c->late, c->expr->span, &node, &error) == FV_OK)
+        return node_value(node);
     return of_file ? mistake(b, c->expr->span, error.code, NULL, "%s", error.message)
                    : from_error(b, c->expr->span, c->op, &error);
 }
@@ -489,6 +519,7 @@ static value expand(builder *b, call *c) {
         fv_literal literal = param_literal(p, c->params);
         if (literal.kind == FV_LITERAL_TEXT) literal.text = fv_arena_strdup(&b->graph->arena, literal.text ? literal.text : "");
         variables[count++] = (variable){ p->name, literal_value(literal) };
+        if (literal.kind == FV_LITERAL_GEOMETRY) variables[count - 1].value.node = c->late;
     }
     fv_span span = b->expanding ? *b->expanding : c->expr->span;
     builder inner = *b;

@@ -103,6 +103,11 @@ static fv_status infer(fv_graph *graph, fv_node *node, fv_error *error) {
 
 fv_status fv_graph_call(fv_graph *graph, const fv_op *op, void *params, fv_node *const *inputs, fv_span span, fv_node **out,
                         fv_error *error) {
+    return fv_graph_call_late(graph, op, params, inputs, NULL, span, out, error);
+}
+
+fv_status fv_graph_call_late(fv_graph *graph, const fv_op *op, void *params, fv_node *const *inputs, fv_node *late, fv_span span,
+                             fv_node **out, fv_error *error) {
     fv_node *node = fv_arena_alloc(&graph->arena, sizeof *node);
     node->op = op;
     node->params = params;
@@ -111,6 +116,12 @@ fv_status fv_graph_call(fv_graph *graph, const fv_op *op, void *params, fv_node 
     for (int i = 0; i < node->ninputs; i++) {
         node->in[i] = inputs[i];
         node->in_type[i] = inputs[i] ? &inputs[i]->type : &absent_type;
+    }
+    if (late) {
+        if (node->ninputs == FV_MAX_INPUTS) return fv_fail(error, FV_ERROR_INTERNAL, "%s has no room for a late value", op->name);
+        node->late = true;
+        node->in[node->ninputs] = late;
+        node->in_type[node->ninputs++] = &late->type;
     }
     FV_TRY(infer(graph, node, error));
     FV_TRY(identify(node, error));

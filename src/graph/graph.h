@@ -15,7 +15,8 @@ typedef struct fv_node {
     const fv_op    *op;      /* NULL: a constant scalar */
     fv_scalar       value;   /* constant scalar */
     void           *params;
-    int             ninputs; /* slots of op->inputs */
+    int             ninputs; /* slots of op->inputs, and one more if late */
+    bool            late;    /* the last input is a scalar that becomes the center of the geometry among the parameters */
     struct fv_node *in[FV_MAX_INPUTS]; /* NULL: absent */
     const fv_type  *in_type[FV_MAX_INPUTS];
     fv_type         type;
@@ -132,6 +133,9 @@ void      fv_graph_free(fv_graph *graph);
 /* The node for this call: an equal one if there is one already. Takes params (arena memory) over. Infers the type. */
 fv_status fv_graph_call(fv_graph *graph, const fv_op *op, void *params, fv_node *const *inputs, fv_span span, fv_node **node,
                         fv_error *error);
+/* The same where the center of its geometry is computed by the pipeline; late NULL: it is not. */
+fv_status fv_graph_call_late(fv_graph *graph, const fv_op *op, void *params, fv_node *const *inputs, fv_node *late, fv_span span,
+                             fv_node **node, fv_error *error);
 fv_node *fv_graph_constant(fv_graph *graph, const fv_scalar *value);
 /* The node for an array in memory. */
 fv_status fv_graph_array(fv_graph *graph, const fv_array *array, fv_node **node, fv_error *error);

@@ -120,6 +120,8 @@ typedef struct fv_param {
     double        min, max; /* inclusive; both 0: any */
     bool          above;    /* min itself is not allowed */
     bool          blank;    /* a number may be left out of a list: NaN */
+    bool          late;     /* of a geometry: may be a scalar computed by the pipeline, which becomes the geometry's center when
+                               the operators that use it run; their need must not depend on it */
     const char   *choices;  /* "reflect|nearest|mirror|constant|wrap" */
     const char   *unit;
     const char   *doc;

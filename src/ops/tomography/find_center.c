@@ -180,6 +180,6 @@ const fv_op FV_OP(find_center) = {
         "Half a turn mirrors a projection about the axis: the centre is where the two projections that are half a turn apart (up "
         "to "
         "2 degrees) differ least once one is mirrored, by least mean squares over all rows, between columns by a parabola. Print "
-        "it, look, and give it to parallel(angles, center = ...): a geometry holds plain numbers.",
+        "it, or give it on: parallel(angles, center = find_center(p, parallel(angles))).",
     .example = "g = parallel(angles = range(0, 180)); find_center(xray(phantom(\"shepp-logan\", [64, 64]), g), g)",
 };

@@ -6,8 +6,9 @@ typedef struct { fv_list angles; fv_choice unit; fv_list center; } parallel;
 static const fv_param params[] = {
     FV_PARAM(parallel, angles, .doc = "angle of each projection: a list, or range(-73, 73, 2)"),
     FV_PARAM(parallel, unit, .def = "deg", .choices = "deg|rad", .doc = "degrees or radians"),
-    FV_PARAM(parallel, center, .def = "", .unit = "px",
-             .doc = "detector column of the axis of rotation, one for all or one per angle; left out: the middle"),
+    FV_PARAM(parallel, center, .def = "", .unit = "px", .late = true,
+             .doc = "detector column of the axis of rotation: one number for all, computed as by find_center or not, or one per "
+                    "angle; left out: the middle"),
     FV_PARAM_END,
 };
 

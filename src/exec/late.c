@@ -1,0 +1,36 @@
+/* Parameters that the pipeline itself computes. */
+#include "exec/late.h"
+#include <stdlib.h>
+
+/* Inference again, now with the value: what it would have refused in the text it refuses here. */
+static fv_status check(const fv_node *node, void *params, fv_error *error) {
+    fv_type  type = node->in[0] ? node->in[0]->type : (fv_type){ 0 };
+    fv_arena arena = { 0 };
+    fv_infer i = {
+        .params = params, .params_size = node->op->params_size, .ninputs = node->ninputs, .out = &type, .arena = &arena
+    };
+    for (int k = 0; k < node->ninputs; k++) i.in[k] = node->in_type[k];
+    fv_status status = node->op->infer(&i, error);
+    fv_arena_release(&arena);
+    return status;
+}
+
+fv_status fv_late_params(const fv_node *node, const fv_scalar *const *scalars, const void **params, void **room,
+                         fv_error *error) {
+    *room = NULL;
+    if (!node->late) return FV_OK;
+    size_t size = (node->op->params_size + 7) / 8 * 8;
+    char  *copy = fv_alloc(size + sizeof(double));
+    double center = fv_scalar_number(scalars[node->ninputs - 1]);
+    memcpy(copy, node->params, node->op->params_size);
+    memcpy(copy + size, &center, sizeof center);
+    for (const fv_param *p = node->op->params; p->name; p++)
+        if (p->kind == FV_PARAM_GEOMETRY)
+            ((fv_geometry *)(void *)(copy + p->offset))->center = (fv_list){ 1, (const double *)(void *)(copy + size) };
+    fv_status status = check(node, copy, error);
+    if (status == FV_OK)
+        *params = *room = copy;
+    else
+        free(copy);
+    return status;
+}
