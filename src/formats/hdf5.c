@@ -127,6 +127,8 @@ static fv_status open_name(reader *r, const char *name, fv_error *error) {
     r->base.read_memory = r->how == RUN ? FV_DENSE_MEMORY : (int64_t)4 << 20;
     if (r->how == CHUNKS) r->base.read_memory = fv_hdf5_chunk_memory(&r->about) + fv_hdf5_chunk_bytes(&r->about);
     fv_hdf5_axes(r->h5, r->file, name, &r->base.type);
+    if (r->about.ndim == 3) r->base.angles = fv_hdf5_angles(r->h5, r->file, name, r->about.shape[0]);
+    if (r->base.angles) r->base.nangles = r->about.shape[0];
     describe(r, name);
     r->base.header = identify(r, name);
     return FV_OK;

@@ -5,12 +5,13 @@
  * NetCDF 4: every axis of a variable has a dimension scale. Fovea's own files: labels of axes, spacing, origin and units as
  * attributes. */
 #include "formats/hdf5_parts.h"
+#include "op/kernels.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
 
-enum { MOST_LISTED = 200, NAME = 300 };
+enum { MOST_LISTED = 200, NAME = 300, MOST_ANGLES = 1000000 };
 
 bool fv_hdf5_dtype(const fv_hdf5_about *about, fv_dtype *dtype) {
     char name[24];
@@ -301,4 +302,43 @@ void fv_hdf5_axes(const fv_hdf5_plugin *h5, void *file, const char *name, fv_ima
     take_element_size(h5, file, name, type);
     take_own(h5, file, name, type);
     if (!names_differ(type)) memcpy(type->axis, usual.axis, sizeof type->axis);
+}
+
+/* ---------------------------------------------------------------- angles */
+
+/* The numbers of a dataset of one axis with n of them, or NULL. */
+static double *take_numbers(const fv_hdf5_plugin *h5, void *file, const char *name, int64_t n) {
+    fv_hdf5_about about;
+    fv_dtype      dtype;
+    char          message[FV_HDF5_MESSAGE];
+    int64_t       first = 0;
+    void         *dataset = h5->open_dataset(file, name, &about, message);
+    if (!dataset) return NULL;
+    bool    good = about.ndim == 1 && about.shape[0] == n && n <= MOST_ANGLES;
+    good = good && about.kind != 'c' && fv_hdf5_dtype(&about, &dtype);
+    void   *raw = good ? fv_alloc((size_t)n * fv_dtype_size(dtype)) : NULL;
+    double *numbers = good ? fv_alloc((size_t)n * sizeof *numbers) : NULL;
+    good = good && h5->read_box(dataset, &first, &n, raw, message);
+    if (good) fv_kernels_current()->convert(numbers, FV_FLOAT64, raw, dtype, n);
+    for (int64_t i = 0; good && i < n; i++) good = isfinite(numbers[i]);
+    h5->close_dataset(dataset);
+    free(raw);
+    if (good) return numbers;
+    free(numbers);
+    return NULL;
+}
+
+double *fv_hdf5_angles(const fv_hdf5_plugin *h5, void *file, const char *name, int64_t n) {
+    char group[NAME], place[2 * NAME], units[64];
+    split(name, group, sizeof group);
+    static const char *const names[] = { "theta", "rotation_angle" };
+    for (int i = 0; i < FV_COUNT(names); i++) {
+        snprintf(place, sizeof place, "%s/%s", group, names[i]);
+        double *angles = take_numbers(h5, file, place, n);
+        if (!angles) continue;
+        bool radians = h5->get_text(file, place, "units", 0, units, sizeof units) && !strncasecmp(units, "rad", 3);
+        for (int64_t a = 0; radians && a < n; a++) angles[a] *= 180 / 3.14159265358979323846;
+        return angles;
+    }
+    return NULL;
 }

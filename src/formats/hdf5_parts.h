@@ -34,6 +34,9 @@ fv_status   fv_hdf5_choose(const fv_hdf5_plugin *h5, void *file, const char *pat
 const char *fv_hdf5_layout(const fv_hdf5_plugin *h5, void *file); /* "DataExchange", "NeXus", ... or NULL */
 /* Names of axes, spacing, origin, units. */
 void fv_hdf5_axes(const fv_hdf5_plugin *h5, void *file, const char *name, fv_image_type *type);
+/* Angles of projections, in degrees: theta (DataExchange) or rotation_angle (NeXus) beside a dataset of n of them. The caller
+ * frees; NULL: there are none. */
+double *fv_hdf5_angles(const fv_hdf5_plugin *h5, void *file, const char *name, int64_t n);
 /* "scan.h5: what it holds" for fovea info. */
 void fv_hdf5_list(const fv_hdf5_plugin *h5, void *file, fv_bytes *lines);
 bool fv_hdf5_dtype(const fv_hdf5_about *about, fv_dtype *dtype);

@@ -235,6 +235,9 @@ static void name_axes(reader *r) {
         type->spacing[0] = 1;
         type->origin[0] = 0;
         type->unit[0][0] = 0;
+        r->base.nangles = r->tilts.count;
+        r->base.angles = fv_alloc((size_t)r->tilts.count * sizeof *r->base.angles);
+        memcpy(r->base.angles, r->tilts.angle, (size_t)r->tilts.count * sizeof *r->base.angles);
     } else
         fv_tilts_release(&r->tilts);
     if (type->shape[0] > 1) return;

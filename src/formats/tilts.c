@@ -31,24 +31,27 @@ static bool line_angle(const char *line, bool mdoc, double *angle) {
     return end != line && !end[strspn(end, " \t\r")] && isfinite(*angle);
 }
 
-static bool read_text(const char *path, bool mdoc, fv_tilts *tilts) {
-    fv_bytes text = { 0 };
-    bool     good = fv_file_exists(path) && fv_file_read_all(path, MOST_BYTES, &text, NULL) == FV_OK;
-    char    *save = NULL;
-    for (char *line = good ? strtok_r((char *)text.data, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save)) {
+fv_status fv_tilts_read(const char *path, fv_tilts *tilts, fv_error *error) {
+    fv_bytes  text = { 0 };
+    bool      mdoc = fv_path_has_extension(path, "mdoc");
+    fv_status status = fv_file_read_all(path, MOST_BYTES, &text, error);
+    char     *next = status == FV_OK ? (char *)text.data : NULL;
+    for (int number = 1; next && status == FV_OK; number++) {
+        char  *line = strsep(&next, "\n");
         double angle;
         if (line_angle(line, mdoc, &angle) && tilts->count < FV_TILTS_MOST)
             fv_tilts_add(tilts, angle);
         else if (!mdoc && line[strspn(line, " \t\r")])
-            good = false;
+            status = fv_fail(error, FV_ERROR_INPUT, "%s: line %d is not an angle; one number a line is expected", path, number);
     }
     fv_bytes_release(&text);
-    good = good && tilts->count > 0;
-    if (good)
+    if (status == FV_OK && !tilts->count)
+        status = fv_fail(error, FV_ERROR_INPUT, "%s holds no angles%s", path, mdoc ? " (no line TiltAngle = ...)" : "");
+    if (status == FV_OK)
         tilts->source = fv_strdup(fv_path_name(path));
     else
         fv_tilts_release(tilts);
-    return good;
+    return status;
 }
 
 void fv_tilts_find(const char *image_path, fv_tilts *tilts) {
@@ -59,7 +62,7 @@ void fv_tilts_find(const char *image_path, fv_tilts *tilts) {
                       fv_sprintf("%s.mdoc", base) };
     bool  found = false;
     for (int i = 0; i < FV_COUNT(paths); i++) {
-        found = found || read_text(paths[i], i >= 2, tilts);
+        found = found || (fv_file_exists(paths[i]) && fv_tilts_read(paths[i], tilts, NULL) == FV_OK);
         free(paths[i]);
     }
     free(base);

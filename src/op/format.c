@@ -260,6 +260,7 @@ void *fv_reader_new(size_t size, const fv_format *format, const char *path) {
 
 void fv_reader_free(fv_reader *reader) {
     fv_bytes_release(&reader->facts);
+    free(reader->angles);
     free(reader->path);
     free(reader);
 }

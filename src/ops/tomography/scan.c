@@ -6,8 +6,19 @@
 
 enum { LONGEST = 8192 }; /* a bundle of such slices can be indexed with 32 bits */
 
+/* The first of these names that an axis has; -1: none. */
+static int find_any(const fv_image_type *type, const char *const names[3]) {
+    for (int k = 0; k < 3; k++) {
+        int axis = fv_axis_find(type, names[k]);
+        if (axis >= 0) return axis;
+    }
+    return -1;
+}
+
+/* Tilt series of electron microscopes are angle y x, DataExchange's scans angle v u: the axis of rotation lies along y and v. */
 static fv_status find_axes(const fv_image_type *type, fv_scan *scan, fv_error *error) {
-    *scan = (fv_scan){ .angle = fv_axis_find(type, "angle"), .row = fv_axis_find(type, "z"), .column = fv_axis_find(type, "x") };
+    static const char *const rows[] = { "z", "v", "y" }, *const columns[] = { "x", "u", "x" };
+    *scan = (fv_scan){ .angle = fv_axis_find(type, "angle"), .row = find_any(type, rows), .column = find_any(type, columns) };
     if (scan->angle >= 0 && scan->column == type->ndim - 1 && type->ndim == (scan->row < 0 ? 2 : 3)) return FV_OK;
     fv_bytes axes = { 0 };
     for (int d = 0; d < type->ndim; d++) fv_bytes_printf(&axes, "%s%s", d ? " " : "", type->axis[d]);
