@@ -160,6 +160,7 @@ static void bench_finish_pass(bench_stage *s, int64_t npartials) {
                                  .out = &s->output->type,
                                  .lattice = &s->lattice,
                                  .npartials = npartials,
+                                 .results = s->results ? &s->results->base : NULL,
                                  .size = bench_size,
                                  .partial = bench_partial,
                                  .read = bench_read,
@@ -168,6 +169,9 @@ static void bench_finish_pass(bench_stage *s, int64_t npartials) {
                        .results = made };
     for (int i = 0; i < s->ninputs; i++) f.base.in[i] = &s->inputs[i]->type;
     double start = fv_now(), cpu = fv_thread_cpu();
+    for (int64_t i = 1; s->pass->combine && i < npartials; i++)
+        s->pass->combine(s->params, &s->partial[0], s->partial[i].data, s->partial[i].size);
+    if (s->pass->combine) f.base.npartials = FV_MIN(npartials, 1);
     if (s->pass->finish(&f.base, &error) != FV_OK) bench_die(&error);
     s->slowest += fv_now() - start;
     s->cpu += fv_thread_cpu() - cpu;

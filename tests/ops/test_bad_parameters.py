@@ -172,8 +172,8 @@ MISFITS = [
     ("profile(grey, [0, 0, 0], [5, 5])", "start", "2"),
     ("histogram(grey, range = [5, 2])", "range", "5"),
     *((f"{name}(wave)", "complex64", f"{name}: ") for name in (
-        "median", "minimum_filter", "maximum_filter", "variance", "local", "sauvola", "erode", "open", "tophat", "unsharp", "distance",
-        "local_maxima", "h_maxima", "label", "fill_holes", "peaks", "blobs_log")),
+        "median", "minimum_filter", "maximum_filter", "variance", "local", "sauvola", "erode", "open", "tophat", "unsharp",
+        "distance", "local_maxima", "h_maxima", "label", "fill_holes", "peaks", "blobs_log")),
 ]
 
 
