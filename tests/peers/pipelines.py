@@ -26,6 +26,14 @@ class Difference(Exception):
     """What is wrong, in a sentence."""
 
 
+def remove_small_objects(image, size, connectivity=1):
+    """scikit-image's. Since version 0.26 it wants the largest size that is removed."""
+    from skimage import __version__ as version, morphology
+    newer = tuple(map(int, version.split(".")[:2])) >= (0, 26)
+    return morphology.remove_small_objects(image, connectivity=connectivity,
+                                           **({"max_size": size - 1} if newer else {"min_size": size}))
+
+
 def run(expression, *options, table=False, **arrays):
     """The image (or the table, as a dict of columns) that an expression in the given arrays makes."""
     with tempfile.TemporaryDirectory() as folder:

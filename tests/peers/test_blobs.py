@@ -103,7 +103,7 @@ def blobs_of_every_type_equal_those_of_scikit_image():
     arguments = {"min_sigma": 2, "max_sigma": 9, "num_sigma": 6, "threshold": 0.05}
     for dtype, factor in ((np.uint16, 257), (np.int16, 128), (np.int8, 0.5), (np.uint32, 2 ** 24), (np.int32, 2 ** 23),
                           (np.float32, 1 / 255), (np.float64, 1 / 255), (bool, 1 / 100)):
-        typed = image > 100 if dtype is bool else (image * factor).astype(dtype)
+        typed = image > 100 if dtype is bool else (image.astype(float) * factor).astype(dtype)
         check("blobs_log", typed, arguments, CHUNKS[:2], different=2 if dtype is bool else 0)
 
 

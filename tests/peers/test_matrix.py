@@ -25,7 +25,7 @@ except ImportError as missing:
     print(f"skip matrix: {missing}")
     sys.exit(0)
 
-from pipelines import FOVEA, MODES, ROOT, Difference, near, refused, run_all, same, test, wide
+from pipelines import FOVEA, MODES, ROOT, Difference, near, refused, remove_small_objects, run_all, same, test, wide
 
 warnings.simplefilter("ignore")
 np.seterr(all="ignore")
@@ -310,8 +310,8 @@ ROWS += [
     Row("fill_holes(a)", ndimage.binary_fill_holes, MASKS),
     Row("fill_holes(a, connectivity = 2)",
         lambda a: ndimage.binary_fill_holes(a, ndimage.generate_binary_structure(a.ndim, 2)), MASKS),
-    Row("remove_small(a, 20)", lambda a: morphology.remove_small_objects(a, 20), MASKS),
-    Row("remove_small(a, 20)", lambda a: morphology.remove_small_objects(a.astype(np.int64), 20).astype(a.dtype), COUNTED[1:]),
+    Row("remove_small(a, 20)", lambda a: remove_small_objects(a, 20), MASKS),
+    Row("remove_small(a, 20)", lambda a: remove_small_objects(a.astype(np.int64), 20).astype(a.dtype), COUNTED[1:]),
     Row("clear_border(a)", border_cleared, COUNTED),
     Row("distance(a)", distance, TYPES, odd=distance),
     Row("distance(a, sampling = [2.5, 1, 0.5])", lambda a: distance(a, sampling=[2.5, 1, 0.5]), TYPES, False, ndim=3,

@@ -14,7 +14,7 @@ except ImportError as missing:
     print(f"skip objects: {missing}")
     sys.exit(0)
 
-from pipelines import Difference, run, same, test
+from pipelines import Difference, remove_small_objects, run, same, test
 
 CHUNKS = ((), ("--chunk", "13"))
 
@@ -43,15 +43,15 @@ def remove_small_equals_scikit_image():
         for connectivity, size in ((1, 5), (mask.ndim, 64)):
             for chunk in CHUNKS:
                 same(run(f"remove_small(a, {size}, connectivity = {connectivity})", *chunk, a=mask),
-                     skimage.morphology.remove_small_objects(mask, size, connectivity), f"{size} {connectivity} {chunk}")
-        same(run("remove_small(a)", a=mask), skimage.morphology.remove_small_objects(mask), "default")
+                     remove_small_objects(mask, size, connectivity), f"{size} {connectivity} {chunk}")
+        same(run("remove_small(a)", a=mask), remove_small_objects(mask, 64), "default")
 
 
 @test
 def remove_small_of_labels_of_every_type_equals_scikit_image():
     values = np.random.default_rng(3).integers(0, 60, (30, 40))
     for dtype in "uint8 int8 uint16 int16 uint32 int32 uint64 int64".split():
-        peer = skimage.morphology.remove_small_objects(values.astype(np.int64), 21).astype(dtype)
+        peer = remove_small_objects(values.astype(np.int64), 21).astype(dtype)
         for chunk in CHUNKS:
             same(run("remove_small(a, 21)", *chunk, a=values.astype(dtype)), peer, f"{dtype} {chunk}")
 
@@ -73,7 +73,7 @@ def tiny_constant_and_hollow_images():
     for shape in ((1, 1), (1, 9), (3, 3), (1, 1, 1), (3, 3, 3)):
         for mask in (np.zeros(shape, bool), np.ones(shape, bool)):
             same(run("fill_holes(a)", a=mask), ndimage.binary_fill_holes(mask), f"fill_holes {shape}")
-            same(run("remove_small(a, 3)", a=mask), skimage.morphology.remove_small_objects(mask, 3), f"remove_small {shape}")
+            same(run("remove_small(a, 3)", a=mask), remove_small_objects(mask, 3), f"remove_small {shape}")
             same(run("clear_border(a)", a=mask), np.zeros(shape, bool), f"clear_border {shape}")
         hollow = np.ones(shape, bool)
         hollow[tuple(n // 2 for n in shape)] = False

@@ -56,7 +56,7 @@ def lines_through_a_volume_equal_map_coordinates():
     count = int(np.ceil(np.linalg.norm(end - start) + 1))
     peer = ndimage.map_coordinates(volume, [np.linspace(a, b, count) for a, b in zip(start, end)], order=1, mode="reflect")
     for chunk in CHUNKS:
-        near(run(f"profile(a, {list(start)}, {list(end)})", *chunk, table=True, a=volume)["value"], peer, "volume")
+        near(run(f"profile(a, {start.tolist()}, {end.tolist()})", *chunk, table=True, a=volume)["value"], peer, "volume")
 
 
 @test

@@ -7,10 +7,12 @@ import warnings
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 import numpy as np
 from fovea_test import main, run, test
+import skimage
 from skimage.filters import threshold_otsu
 
 warnings.simplefilter("ignore")
 TYPES = ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float32", "float64"]
+WIDER = {"float32": "float64"}  # numpy 2 rounds results of float32
 SHAPE = (23, 45, 67)
 
 
@@ -89,7 +91,7 @@ def quantiles_are_numpys_to_the_last_bit(folder):
     for dtype in TYPES[1:]:
         a = image(dtype, 4)
         for q in (0.0, 0.5, 0.123, 0.999, 1.0):
-            got, expected = value(folder, a, f"quantile(a, {q})", "--chunk", "9x9x67"), float(np.quantile(a, q))
+            got, expected = value(folder, a, f"quantile(a, {q})", "--chunk", "9x9x67"), float(np.quantile(a.astype(WIDER.get(dtype, dtype)), q))
             assert got == expected, (dtype, q, got, expected)
 
 
@@ -109,7 +111,8 @@ def histograms_equal_numpy(folder):
             low, high, count = histogram(folder, a, arguments, "--chunk", "11x20x67")
             expected, edges = np.histogram(a.astype(np.uint8) if dtype == "bool" else a, **options)
             assert (count == expected).all(), (dtype, arguments, count - expected)
-            assert np.allclose(low, edges[:-1], rtol=1e-6) and np.allclose(high, edges[1:], rtol=1e-6)
+            room = 1e-6 * float(edges[-1] - edges[0])  # numpy 2 has edges of float32 for such images
+            assert np.allclose(low, edges[:-1], 1e-6, room) and np.allclose(high, edges[1:], 1e-6, room)
 
 
 @test
@@ -129,8 +132,9 @@ def otsu_equals_scikit_image(folder):
             continue  # scikit-image 0.19 cannot
         for seed in range(3):
             a = image(dtype, seed)
-            got = value(folder, a, "otsu(a)", "--chunk", "9x45x30")
-            assert got == float(threshold_otsu(a)), (dtype, got, threshold_otsu(a))
+            got, peer = value(folder, a, "otsu(a)", "--chunk", "9x45x30"), float(threshold_otsu(a))
+            bin_width = 0 if skimage.__version__.startswith("0.19") else (float(a.max()) - float(a.min())) / 255
+            assert abs(got - peer) <= bin_width, (dtype, got, peer)  # later versions sum in float32
 
 
 @test

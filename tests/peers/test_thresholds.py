@@ -47,9 +47,11 @@ def scalars(array, *calls, chunk="9x45x30"):
 
 
 def check_splits(image, what, chunk="9x45x30"):
+    """Equal to scikit-image 0.19; later versions sum in float32, and may take the bin beside it."""
+    bin_width = 0 if skimage.__version__.startswith("0.19") else (float(image.max()) - float(image.min())) / 255
     for name, ours in zip(SPLITS, scalars(image, *(f"{name}(a)" for name in SPLITS), chunk=chunk)):
         peer = float(SPLITS[name](image))
-        assert ours == peer, f"{name} of {what}: {ours}, the peer has {peer}"
+        assert abs(ours - peer) <= bin_width, f"{name} of {what}: {ours}, the peer has {peer}"
 
 
 @test

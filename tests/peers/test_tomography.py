@@ -117,7 +117,7 @@ def a_centre_off_the_middle_and_shifted_projections_are_brought_back():
     image = lopsided()
     straight = run(f'fbp(xray(a, {HALF_TURN}, columns = 81), {HALF_TURN}, "hann", size = {N})', a=image)
     shifts = np.round(np.random.default_rng(2).uniform(-4, 4, 60), 2)
-    for center in ("36.5", str([round(40 + s, 2) for s in shifts])):
+    for center in ("36.5", str([round(float(40 + s), 2) for s in shifts])):
         geometry = f"parallel(angles = range(0, 177, 3), center = {center})"
         moved = run(f'fbp(xray(a, {geometry}, columns = 81), {geometry}, "hann", size = {N})', a=image)
         if root_mean_square((moved - straight)[inside(N)]) > 0.1 * root_mean_square(straight):
