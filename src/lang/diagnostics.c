@@ -6,6 +6,7 @@
 
 enum {
     MOST = 200,       /* a file of noise must not give a million errors */
+    MOST_OF_LINE = 5, /* one that is shown; those behind it follow from these as a rule */
     LINE_SHOWN = 160, /* characters of a long line around the caret */
     BEFORE_CARET = 60,
 };
@@ -90,20 +91,33 @@ static void format_line(const fv_span *span, const char *text, fv_bytes *out) {
     fv_bytes_release(&rest);
 }
 
+static void say_hidden(int count, fv_bytes *out) {
+    if (count) fv_bytes_printf(out, "  %d more in this line\n", count);
+}
+
 void fv_diagnostics_format(const fv_diagnostics *diagnostics, const char *file, const char *text, fv_bytes *out) {
     int                   count = diagnostics->count;
     const fv_diagnostic **sorted = fv_alloc((size_t)FV_MAX(count, 1) * sizeof *sorted);
     for (int i = 0; i < count; i++) sorted[i] = &diagnostics->items[i];
     qsort(sorted, (size_t)count, sizeof *sorted, by_place);
+    int shown = 0, hidden = 0; /* of a line */
     for (int i = 0; i < count; i++) {
         const fv_diagnostic *d = sorted[i], *before = i ? sorted[i - 1] : NULL;
-        if (before && before->span.line == d->span.line && before->span.column == d->span.column &&
-            !strcmp(before->message, d->message))
+        bool                 same_line = before && before->span.line == d->span.line;
+        if (same_line && before->span.column == d->span.column && !strcmp(before->message, d->message)) continue;
+        if (!same_line) {
+            say_hidden(hidden, out);
+            shown = hidden = 0;
+        }
+        if (shown++ >= MOST_OF_LINE) {
+            hidden++;
             continue;
+        }
         fv_bytes_printf(out, "%s:%d:%d: error: %s\n", file, d->span.line, d->span.column, d->message);
         format_line(&d->span, text, out);
         if (d->hint) fv_bytes_printf(out, "  hint: %s\n", d->hint);
     }
+    say_hidden(hidden, out);
     if (count == MOST) fv_bytes_printf(out, "%s: too many errors; only the first %d are shown\n", file, MOST);
     free(sorted);
 }

@@ -398,6 +398,13 @@ TEST(nesting_without_end_is_an_error_and_no_crash) {
     }
 }
 
+TEST(many_errors_of_a_line_are_counted) {
+    char *errors = errors_of("a = [$ $ $ $ $ $ $ $]\nb = $\n");
+    const char *more = strstr(errors, "  3 more in this line\n");
+    CHECK(more && strstr(more, "a.fov:2:5: error"));
+    free(errors);
+}
+
 TEST(noise_gives_a_bounded_number_of_errors) {
     char *noise = repeated(150000, "$ ", "", "( ] "), *errors = errors_of(noise);
     CHECK(strlen(errors) < 200 * 1000);
