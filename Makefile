@@ -54,11 +54,17 @@ fuzz: all
 	$(NINJA) -C build-fuzz
 	$(PYTHON) tests/fuzz/fuzz.py --seconds $(FUZZ_SECONDS) $(TARGETS)
 
-# The fuzz targets, then the same tests over and over, to meet what happens rarely: make soak MINUTES=60
+# The tests that compare with peers, with the newest versions of these instead of Debian's.
+newer: all
+	scripts/bootstrap.sh newer
+	FOVEA_PYTHON=build/newer/bin/python $(PYTHON) tests/run.py --groups python peers/
+
+# The fuzz targets, newer peers, then the same tests over and over, to meet what happens rarely: make soak MINUTES=60
 soak: mpi fuzz build-asan/build.ninja build-tsan/build.ninja
 	$(NINJA) -C build tests
 	$(NINJA) -C build-asan tests
 	$(NINJA) -C build-tsan tests_threads
+	-$(MAKE) newer
 	$(PYTHON) tests/run.py --minutes $(MINUTES) $(TESTS)
 
 bench: mpi all
@@ -85,4 +91,4 @@ install: all
 clean:
 	rm -rf build build-asan build-tsan build-fuzz
 
-.PHONY: all mpi duckdb demo test fuzz soak bench check install clean
+.PHONY: all mpi duckdb demo test fuzz newer soak bench check install clean

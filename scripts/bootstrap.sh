@@ -1,8 +1,9 @@
 #!/bin/sh
-# Installs the Debian packages that are missing. usage: bootstrap.sh [build|peers|pypi|mpi|hdf5|opencl|check|fuzz|slurm ...]
+# Installs the Debian packages that are missing. usage: bootstrap.sh [build|peers|pypi|newer|mpi|hdf5|opencl|check|fuzz|slurm ...]
 #   build  compiler, CMake and the libraries (the default)
 #   peers  the Python packages that tests compare with
 #   pypi   a Python environment in build/peers with newer versions of some of them; tests that want it are skipped without it
+#   newer  the same in build/newer with the newest versions of what filters and measures are compared with, for `make newer`
 #   mpi    MPICH and Open MPI, for runs on several machines; without them everything else works
 #   hdf5   the HDF5 library, for such files; without it everything else works
 #   opencl OpenCL and a driver that runs on the processor; without them everything runs there anyway
@@ -17,6 +18,7 @@ build="build-essential cmake ninja-build pkg-config libtiff-dev libpng-dev libjp
 peers="python3-numpy python3-scipy python3-skimage python3-nibabel python3-opencv python3-dask python3-distributed python3-zarr
        python3-mrcfile python3-h5py python3-vtk9"
 pypi="zarr ome-zarr-models pyarrow pandas"
+newer="numpy scipy scikit-image opencv-python-headless nibabel"
 mpi="mpich libmpich-dev openmpi-bin libopenmpi-dev"
 hdf5="libhdf5-dev"
 opencl="ocl-icd-opencl-dev pocl-opencl-icd"
@@ -30,7 +32,8 @@ for set in "${@:-build}"; do
     case $set in
     build) wanted="$wanted $build" ;;
     peers) wanted="$wanted $peers" ;;
-    pypi) wanted="$wanted python3-venv"; environment=build/peers ;;
+    pypi) wanted="$wanted python3-venv"; environment=build/peers; packages=$pypi; modules="zarr, ome_zarr_models, pyarrow, pandas" ;;
+    newer) wanted="$wanted python3-venv"; environment=build/newer; packages=$newer; modules="scipy, skimage, cv2, nibabel" ;;
     mpi) wanted="$wanted $mpi" ;;
     hdf5) wanted="$wanted $hdf5" ;;
     opencl) wanted="$wanted $opencl" ;;
@@ -38,7 +41,7 @@ for set in "${@:-build}"; do
     fuzz) wanted="$wanted $fuzz" ;;
     slurm) wanted="$wanted $slurm" ;;
     *)
-        echo "bootstrap.sh: no packages are called $set: build, peers, pypi, mpi, hdf5, opencl, check, fuzz or slurm" >&2
+        echo "bootstrap.sh: no packages are called $set: build, peers, pypi, newer, mpi, hdf5, opencl, check, fuzz or slurm" >&2
         exit 2
         ;;
     esac
@@ -60,10 +63,10 @@ for package in $wanted; do
 done
 make_environment() {
     [ -n "$environment" ] || return 0
-    "$environment/bin/python" -c "import zarr, ome_zarr_models, pyarrow, pandas" 2>/dev/null && return 0
+    "$environment/bin/python" -c "import $modules" 2>/dev/null && return 0
     python3=/usr/bin/python3
     [ -x "$python3" ] || python3=python3
-    "$python3" -m venv "$environment" && timeout 300 "$environment/bin/pip" install -q --disable-pip-version-check $pypi
+    "$python3" -m venv "$environment" && timeout 300 "$environment/bin/pip" install -q --disable-pip-version-check $packages
 }
 
 if [ -z "$missing" ]; then

@@ -22,7 +22,7 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PYTHON = "/usr/bin/python3"
+PYTHON = os.environ.get("FOVEA_PYTHON", "/usr/bin/python3")
 AT_ONCE = 2
 GROUPS = ["plain", "base", "asan", "tsan", "python"]
 SECONDS = {"plain": 300, "base": 300, "asan": 900, "tsan": 900, "python": 900}

@@ -97,7 +97,10 @@ def by_pil(path):
             if number and (image.size, image.mode) != first:
                 continue
             first = (image.size, image.mode)
-            image.load()
+            try:
+                image.load()
+            except OSError as failure:
+                raise Incomparable(f"PIL: {failure}") from failure
             colours = image.mode == "P" and ("RGBA" if "transparency" in image.info else "RGB")
             frame = turned(np.array(image.convert(colours) if colours else image))
             if premultiplied and frame[..., -1].min() < 255:
