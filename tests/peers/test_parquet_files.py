@@ -8,6 +8,8 @@ import pathlib
 import subprocess
 import sys
 
+import numpy as np
+
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 from fovea_test import ROOT, Skip, main, run, test
 
@@ -115,6 +117,73 @@ writer.close()""", folder)
     run("run", "-q", "--memory", "256M", "-e", pipeline, folder=folder)
     lines = pathlib.Path(folder, "few.csv").read_text().splitlines()
     assert lines == ["i,half,text", "7999998,3999999,number 998", "7999999,3999999.5,number 999"], lines
+
+
+@test
+def an_image_is_rows_of_slices_for_others_and_comes_back(folder):
+    duckdb(folder)
+    run("run", "-q", "-e", 'v = phantom("foam", [9, 40, 50]) |> convert("uint16")\nwrite(v, "v.npy")\nwrite(v, "v.nii")',
+        folder=folder)
+    run("convert", "-q", "v.nii", "v.parquet", "--compression", "snappy", folder=folder)
+    told = pyarrow("""
+import numpy as np
+t = pq.read_table("v.parquet")
+about = json.loads(t.schema.metadata[b"fovea.image"])
+image = np.stack([np.frombuffer(p.as_py(), about["dtype"]).reshape(about["shape"][1:]) for p in t["pixels"]])
+np.save("peer.npy", image)
+print(json.dumps([t.column_names, t["slice"].to_pylist(), about]))""", folder)
+    assert told[0] == ["slice", "pixels"] and told[1] == list(range(9)), told
+    assert told[2]["shape"] == [9, 40, 50] and told[2]["dtype"] == "uint16" and told[2]["axes"] == ["z", "y", "x"], told
+    whole = np.load(os.path.join(folder, "v.npy"))
+    assert np.array_equal(np.load(os.path.join(folder, "peer.npy")), whole)
+    run("convert", "-q", "v.parquet", "back.nii", folder=folder)
+    before, after = (pathlib.Path(folder, name).read_bytes() for name in ("v.nii", "back.nii"))
+    assert before == after
+    run("convert", "-q", "v.parquet", "part.npy", "--region", "3:8:2,5:20,::-1", folder=folder)
+    assert np.array_equal(np.load(os.path.join(folder, "part.npy")), whole[3:8:2, 5:20, ::-1])
+    table = run("sql", "--csv", "v.parquet", "SELECT max(slice) FROM v", folder=folder).stdout
+    assert table.split() == ["max(slice)", "8"], table
+
+
+@test
+def images_of_any_type_and_shape_come_back_from_rows(folder):
+    duckdb(folder)
+    random = np.random.default_rng(1)
+    arrays = {"plane": random.random((7, 5)), "time": random.integers(0, 9, (2, 3, 4, 6, 5)).astype(np.int8),
+              "bools": random.random((3, 6, 4)) > 0.5, "waves": (random.random((2, 5, 6)) + 1j).astype(np.complex64),
+              "many": random.integers(0, 255, (3000, 2, 3)).astype(np.uint8)}
+    for name, array in arrays.items():
+        np.save(os.path.join(folder, name + ".npy"), array)
+        run("convert", "-q", name + ".npy", name + ".parquet", folder=folder)
+        run("convert", "-q", name + ".parquet", name + "-back.npy", folder=folder)
+        back = np.load(os.path.join(folder, name + "-back.npy"))
+        assert back.dtype == array.dtype and np.array_equal(back, array), name
+    run("run", "-q", "-e", 'write(read("time.parquet")[1, 1:3, :, 2:5, 1:4], "part.npy")', folder=folder)
+    assert np.array_equal(np.load(os.path.join(folder, "part.npy")), arrays["time"][1, 1:3, :, 2:5, 1:4])
+
+
+@test
+def rows_in_another_order_are_put_right_and_wrong_ones_are_named(folder):
+    duckdb(folder)
+    np.save(os.path.join(folder, "v.npy"), np.arange(5 * 4 * 3, dtype=np.uint16).reshape(5, 4, 3))
+    run("convert", "-q", "v.npy", "v.parquet", folder=folder)
+    pyarrow("""
+t = pq.read_table("v.parquet")
+pq.write_table(t.take([3, 1, 4, 0, 2]), "mixed.parquet")
+pq.write_table(t.take([3, 1, 4, 0]), "gap.parquet")
+pq.write_table(t.take([0, 1, 2, 3, 3, 4]), "twice.parquet")
+short = t.set_column(1, "pixels", pa.array([p.as_py()[:-2] for p in t["pixels"]]))
+pq.write_table(short, "short.parquet")
+for name, text in (("huge", '[1000000000000,1000000,1000000]'), ("negative", '[5,-4,3]'), ("other", '"five"')):
+    about = t.schema.metadata[b"fovea.image"].decode().replace("[5,4,3]", text)
+    pq.write_table(t.replace_schema_metadata({"fovea.image": about}), name + ".parquet")""", folder)
+    run("convert", "-q", "mixed.parquet", "back.npy", folder=folder)
+    assert np.array_equal(np.load(os.path.join(folder, "back.npy")), np.load(os.path.join(folder, "v.npy")))
+    shape = "shape of fovea.image"
+    for name, why in (("gap", "only 4 are there"), ("twice", "slice 3 is there twice"), ("huge", shape), ("negative", shape),
+                      ("other", shape), ("short", "has 22 bytes of pixels, not 24")):
+        done = run("convert", "-q", name + ".parquet", "bad.npy", folder=folder, code=None)
+        assert done.returncode and name + ".parquet" in done.stderr and why in done.stderr, (name, done.stderr)
 
 
 @test
