@@ -1,6 +1,6 @@
-/* 64 images of 1000^2 with touching cells: otsu, distance, peaks, label, watershed; the time inside the operators. An argument names
- * a file of 64 million bytes, above 100 in cells, to take instead of drawn discs. Times are processor time over threads, because
- * others use the machine too. Comparing with the threshold takes no time to speak of and is left out.
+/* 64 images of 1000^2 with touching cells: otsu, distance, peaks, label, watershed; the time inside the operators. An argument
+ * names a file of 64 million bytes, above 100 in cells, to take instead of drawn discs. Times are processor time over threads,
+ * because others use the machine too. Comparing with the threshold takes no time to speak of and is left out.
  */
 #include "parallel.h"
 
@@ -37,7 +37,8 @@ static double step(const char *name, void *params, bench_image **inputs, int giv
 
 int main(int argc, char **argv) {
     int64_t     shape[] = { IMAGES, SIDE, SIDE };
-    bench_image grey = bench_image_new(FV_UINT8, 3, shape), mask = bench_image_new(FV_BOOL, 3, shape), threshold, d, p, l, w, minus;
+    bench_image grey = bench_image_new(FV_UINT8, 3, shape), mask = bench_image_new(FV_BOOL, 3, shape);
+    bench_image threshold, d, p, l, w, minus;
     strcpy(grey.type.image.axis[0], "t");
     strcpy(mask.type.image.axis[0], "t");
     for (int i = 0; i < IMAGES; i++) draw((uint8_t *)grey.data + (int64_t)i * SIDE * SIDE, (uint64_t)i + 1);
@@ -58,8 +59,8 @@ int main(int argc, char **argv) {
         for (int64_t i = 0; i < (int64_t)IMAGES * SIDE * SIDE; i++) ((float *)minus.data)[i] *= -1;
         time[4] = step("watershed", &(watershed){ 1, false }, (bench_image *[]){ &minus, &l, &mask }, 3, threads, &w);
         for (int i = 0; i < FV_COUNT(time); i++) all += time[i] * 1e3;
-        printf("64 x 1000^2, %d threads: otsu %.1f ms, distance %.1f ms, peaks %.1f ms, label %.1f ms, watershed %.1f ms, together "
-               "%.1f ms\n", threads, time[0] * 1e3, time[1] * 1e3, time[2] * 1e3, time[3] * 1e3, time[4] * 1e3, all);
+        printf("64 x 1000^2, %d threads: otsu %.1f ms, distance %.1f ms, peaks %.1f ms, label %.1f ms, watershed %.1f ms, "
+               "together %.1f ms\n", threads, time[0] * 1e3, time[1] * 1e3, time[2] * 1e3, time[3] * 1e3, time[4] * 1e3, all);
     }
     return 0;
 }

@@ -32,8 +32,14 @@ for set in "${@:-build}"; do
     case $set in
     build) wanted="$wanted $build" ;;
     peers) wanted="$wanted $peers" ;;
-    pypi) wanted="$wanted python3-venv"; environment=build/peers; packages=$pypi; modules="zarr, ome_zarr_models, pyarrow, pandas" ;;
-    newer) wanted="$wanted python3-venv"; environment=build/newer; packages=$newer; modules="scipy, skimage, cv2, nibabel" ;;
+    pypi)
+        wanted="$wanted python3-venv"
+        environment=build/peers packages=$pypi modules="zarr, ome_zarr_models, pyarrow, pandas"
+        ;;
+    newer)
+        wanted="$wanted python3-venv"
+        environment=build/newer packages=$newer modules="scipy, skimage, cv2, nibabel"
+        ;;
     mpi) wanted="$wanted $mpi" ;;
     hdf5) wanted="$wanted $hdf5" ;;
     opencl) wanted="$wanted $opencl" ;;

@@ -30,6 +30,6 @@ fv_status fv_zarr_check_claim(const fv_image_type *type, const char *folder, fv_
     if (bytes < believed || !fv_path_is_folder(folder)) return FV_OK;
     add_files(folder, MOST_DEPTH, bytes / sparsest, &found);
     if (found >= bytes / sparsest) return FV_OK;
-    return fv_fail(error, FV_ERROR_INPUT, "%s: its \"shape\" claims %lld bytes, far more than chunks of %lld bytes can hold", folder,
+    return fv_fail(error, FV_ERROR_INPUT, "%s: its \"shape\" claims %lld bytes, far more than chunks of %lld bytes hold", folder,
                    (long long)bytes, (long long)found);
 }

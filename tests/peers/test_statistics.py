@@ -91,7 +91,8 @@ def quantiles_are_numpys_to_the_last_bit(folder):
     for dtype in TYPES[1:]:
         a = image(dtype, 4)
         for q in (0.0, 0.5, 0.123, 0.999, 1.0):
-            got, expected = value(folder, a, f"quantile(a, {q})", "--chunk", "9x9x67"), float(np.quantile(a.astype(WIDER.get(dtype, dtype)), q))
+            got = value(folder, a, f"quantile(a, {q})", "--chunk", "9x9x67")
+            expected = float(np.quantile(a.astype(WIDER.get(dtype, dtype)), q))
             assert got == expected, (dtype, q, got, expected)
 
 

@@ -1,0 +1,54 @@
+/* What the files share that make a graph of statements: build.c (statements), evaluate.c (expressions), calls.c (operators) and
+ * sinks.c (what is asked for). */
+#ifndef FV_BUILD_H
+#define FV_BUILD_H
+
+#include "graph/graph.h"
+
+typedef struct value {
+    enum { BAD, LITERAL, NODE } kind; /* BAD: a mistake that was already reported */
+    fv_literal literal;
+    fv_node   *node; /* of a geometry: its center, if that is computed by the pipeline */
+} value;
+
+typedef struct variable {
+    const char *name;
+    value       value;
+} variable;
+
+typedef struct builder {
+    fv_graph          *graph;
+    const fv_bindings *bindings;
+    int64_t            item;
+    int                combination;
+    fv_diagnostics    *diagnostics;
+    fv_status          worst; /* kind of the first failure */
+    variable          *variables;
+    int                nvariables;
+    int                depth;       /* of expansions */
+    const fv_span     *expanding;   /* inside an expanded operator: where the call stands */
+    const fv_op       *expanded;    /* and what is called there */
+} builder;
+
+/* Expressions may be some hundred levels deep: what needs room for messages stays out of the frames of the recursion. */
+#define APART __attribute__((noinline))
+
+/* Every mistake in the text is reported. */
+APART value fv__mistake(builder *b, fv_span span, fv_status status, const char *hint, const char *format, ...);
+value       fv__from_error(builder *b, fv_span span, const fv_op *op, const fv_error *error);
+
+static inline value literal_value(fv_literal literal) { return (value){ .kind = LITERAL, .literal = literal }; }
+static inline value node_value(fv_node *node) { return (value){ .kind = NODE, .node = node }; }
+
+value       fv__evaluate(builder *b, const fv_expr *expr);
+APART value fv__evaluate_call(builder *b, const fv_expr *expr);
+value       fv__evaluate_name(builder *b, const fv_expr *expr);
+/* part: start, stop, step and single of each axis, as the operator takes them. */
+value       fv__slice_of(builder *b, fv_node *image, const fv_literal part[4], fv_span span);
+bool        fv__scalar_of(const fv_literal *literal, fv_scalar *scalar);
+const char *fv__describe(const value *v); /* for messages: "a number" */
+
+fv_sink *fv__add_sink(builder *b, fv_sink_kind kind, fv_node *node, int statement, fv_span span);
+void     fv__add_statement_sink(builder *b, const fv_statement *statement, int index, const value *v);
+
+#endif

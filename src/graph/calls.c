@@ -1,0 +1,425 @@
+/* Calls of operators: arguments, constants worked out at once, files that are read, operators written in others. */
+#include "graph/build.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---------------------------------------------------------------- calls */
+
+typedef struct call {
+    const fv_op   *op;
+    const fv_expr *expr;
+    void          *params;
+    fv_node       *inputs[FV_MAX_INPUTS];
+    const fv_literal *literals[FV_MAX_INPUTS]; /* inputs that are plain numbers */
+    fv_literal     given[FV_MAX_INPUTS];
+    bool           input_set[FV_MAX_INPUTS];
+    uint64_t       params_set;
+    fv_node       *late; /* the center of the geometry, if it is computed */
+    bool           bad;
+} call;
+
+APART static const fv_op *find_op(builder *b, const fv_expr *expr) {
+    const fv_op *op = fv_op_find(expr->text);
+    if (op) return op;
+    int          count = fv_op_count();
+    const char **names = fv_alloc((size_t)count * sizeof *names);
+    for (int i = 0; i < count; i++) names[i] = fv_op_at(i)->name;
+    const char *near = fv_nearest_word(expr->text, names, count);
+    char       *hint = near ? fv_sprintf("did you mean %s?", near) : fv_strdup("`fovea ops` lists all operators");
+    fv__mistake(b, expr->text_span, FV_ERROR_USAGE, hint, "there is no operator %s", expr->text);
+    free(hint);
+    free(names);
+    return NULL;
+}
+
+static void set_input(builder *b, call *c, int slot, const value *v, fv_span span) {
+    const fv_input *input = &c->op->inputs[slot];
+    if (c->input_set[slot]) {
+        fv__mistake(b, span, FV_ERROR_USAGE, NULL, "%s: %s is given twice", c->op->name, input->name);
+        c->bad = true;
+        return;
+    }
+    c->input_set[slot] = true;
+    fv_scalar scalar;
+    bool plain = input->kind != FV_KIND_IMAGE && input->kind != FV_KIND_TABLE;
+    if (plain && v->kind == LITERAL && fv__scalar_of(&v->literal, &scalar)) {
+        c->given[slot] = v->literal;
+        c->literals[slot] = &c->given[slot];
+        c->inputs[slot] = fv_graph_constant(b->graph, &scalar);
+        return;
+    }
+    bool fits = v->kind == NODE && v->node->type.kind != FV_KIND_NONE &&
+                (input->kind == v->node->type.kind ||
+                 (input->kind == FV_KIND_NONE && (v->node->type.kind != FV_KIND_TABLE || c->op->sink)));
+    if (!fits) {
+        fv__mistake(b, span, FV_ERROR_USAGE, NULL, "%s: %s must be %s, not a %s", c->op->name, input->name,
+                input->kind == FV_KIND_IMAGE    ? "an image"
+                : input->kind == FV_KIND_TABLE  ? "a table"
+                : input->kind == FV_KIND_SCALAR ? "a number or a scalar"
+                : c->op->sink                   ? "an image, a table or a scalar"
+                                                : "an image or a number",
+                fv__describe(v));
+        c->bad = true;
+        return;
+    }
+    c->inputs[slot] = v->node;
+}
+
+/* A list may lie in a file: read(...) of one gives its numbers now. */
+static void numbers_of_file(builder *b, const fv_param *param, value *v, fv_error *error) {
+    if (v->kind != NODE || param->kind != FV_PARAM_LIST || !v->node->op) return;
+    bool table = !strcmp(v->node->op->name, "read_table");
+    if (!table && strcmp(v->node->op->name, "read")) return;
+    const fv_op *op = fv_op_find("read_angles");
+    const char  *text[2];
+    for (int k = 0; k < 2; k++) {
+        const fv_param *from = fv_params_find(v->node->op, k ? "path" : "file");
+        text[k] = from ? *(const char *const *)((const char *)v->node->params + from->offset) : "";
+    }
+    char *params = fv_arena_alloc(&b->graph->arena, op->params_size);
+    fv_params_default(op, params);
+    memcpy(params + fv_params_find(op, "file")->offset, &text[0], sizeof text[0]);
+    memcpy(params + fv_params_find(op, "path")->offset, &text[1], sizeof text[1]);
+    *v = (value){ .kind = LITERAL, .literal = { .kind = FV_LITERAL_LIST } };
+    op->list(params, &b->graph->arena, &v->literal.list, error);
+}
+
+static void set_param(builder *b, call *c, const fv_param *param, const value *given, fv_span span) {
+    int      index = (int)(param - c->op->params);
+    fv_error error = { 0 };
+    value    copy = *given, *v = &copy;
+    if (c->params_set >> index & 1) {
+        fv__mistake(b, span, FV_ERROR_USAGE, NULL, "%s: %s is given twice", c->op->name, param->name);
+        c->bad = true;
+        return;
+    }
+    c->params_set |= (uint64_t)1 << index;
+    if (v->kind == NODE && param->late && v->node->type.kind == FV_KIND_SCALAR) {
+        c->late = v->node;
+        return;
+    }
+    numbers_of_file(b, param, v, &error);
+    if (v->kind == NODE) {
+        fv__mistake(b, span, FV_ERROR_USAGE, NULL, "%s: %s must be a constant; it cannot be computed by the pipeline (%s given)",
+                c->op->name, param->name, fv__describe(v));
+        c->bad = true;
+        return;
+    }
+    if (error.code != FV_OK || fv_params_set(c->op, param, c->params, &v->literal, &b->graph->arena, &error) != FV_OK) {
+        fv__from_error(b, span, c->op, &error);
+        c->bad = true;
+    }
+    if (v->literal.kind == FV_LITERAL_GEOMETRY) c->late = v->node;
+}
+
+static void unknown_argument(builder *b, call *c, const fv_argument *argument) {
+    const char *names[FV_MAX_INPUTS + 64];
+    int         count = 0;
+    for (int i = 0; i < fv_inputs_count(c->op); i++) names[count++] = c->op->inputs[i].name;
+    for (const fv_param *p = c->op->params; p && p->name; p++) names[count++] = p->name;
+    const char *near = fv_nearest_word(argument->name, names, count);
+    fv_bytes    list = { 0 };
+    for (int i = 0; i < count; i++) fv_bytes_printf(&list, "%s%s", i ? ", " : "", names[i]);
+    char *hint = near ? fv_sprintf("did you mean %s?", near) : NULL;
+    fv__mistake(b, argument->name_span, FV_ERROR_USAGE, hint, "%s has no argument %s; it takes %s", c->op->name, argument->name,
+            count ? (char *)list.data : "none");
+    free(hint);
+    fv_bytes_release(&list);
+    c->bad = true;
+}
+
+/* Positional arguments fill the inputs, then the parameters; an optional input is skipped by a value it cannot take. */
+APART static void bind_argument(builder *b, call *c, const fv_argument *argument, const value *v, int *position) {
+    int ninputs = fv_inputs_count(c->op), nparams = 0;
+    while (c->op->params && c->op->params[nparams].name) nparams++;
+    int             slot = argument->name ? fv_inputs_find(c->op, argument->name) : -1;
+    const fv_param *param = argument->name ? fv_params_find(c->op, argument->name) : NULL;
+    if (v->kind == BAD) c->bad = true;
+    if (argument->name && slot < 0 && !param) {
+        unknown_argument(b, c, argument);
+        return;
+    }
+    if (!argument->name) {
+        while (*position < ninputs && c->op->inputs[*position].optional && v->kind == LITERAL) ++*position;
+        if (*position < ninputs) slot = (*position)++;
+        else if (*position < ninputs + nparams) param = &c->op->params[(*position)++ - ninputs];
+        else {
+            fv__mistake(b, argument->value->span, FV_ERROR_USAGE, NULL, "%s takes at most %d arguments", c->op->name,
+                    ninputs + nparams);
+            c->bad = true;
+            return;
+        }
+    }
+    if (v->kind == BAD) { /* reported already; remember that something was given */
+        if (slot >= 0) c->input_set[slot] = true;
+        else c->params_set |= (uint64_t)1 << (param - c->op->params);
+    } else if (slot >= 0) set_input(b, c, slot, v, argument->value->span);
+    else set_param(b, c, param, v, argument->value->span);
+}
+
+APART static void check_missing(builder *b, call *c) {
+    for (int i = 0; i < fv_inputs_count(c->op); i++)
+        if (!c->input_set[i] && !c->op->inputs[i].optional) {
+            fv__mistake(b, c->expr->text_span, FV_ERROR_USAGE, NULL, "%s needs %s: %s", c->op->name, c->op->inputs[i].name,
+                    c->op->inputs[i].doc);
+            c->bad = true;
+        }
+    for (const fv_param *p = c->op->params; p && p->name; p++)
+        if (!p->def && !(c->params_set >> (p - c->op->params) & 1)) {
+            fv__mistake(b, c->expr->text_span, FV_ERROR_USAGE, NULL, "%s needs %s: %s", c->op->name, p->name, p->doc);
+            c->bad = true;
+        }
+}
+
+/* A point-wise operator on plain numbers is computed now, so that it can be a parameter. */
+static bool fold(builder *b, call *c, value *result) {
+    int ninputs = fv_inputs_count(c->op);
+    if (!fv_op_is_point(c->op) || !ninputs) return false;
+    for (int i = 0; i < ninputs; i++)
+        if (!c->literals[i]) return false;
+    fv_error         error = { 0 };
+    fv_node         *node;
+    const fv_scalar *in[FV_MAX_INPUTS];
+    fv_scalar        out;
+    if (fv_graph_call(b->graph, c->op, c->params, c->inputs, c->expr->span, &node, &error) != FV_OK) {
+        *result = fv__from_error(b, c->expr->span, c->op, &error);
+        return true;
+    }
+    for (int i = 0; i < ninputs; i++) in[i] = &c->inputs[i]->value;
+    if (fv_scalar_apply(c->op, c->params, node->compute, &node->type, in, ninputs, &out, &error) != FV_OK) {
+        *result = fv__from_error(b, c->expr->span, c->op, &error);
+        return true;
+    }
+    fv_literal literal = { .kind = FV_LITERAL_NUMBER, .number = fv_scalar_number(&out), .integral = out.dtype != FV_FLOAT64 };
+    if (out.dtype == FV_BOOL) literal = (fv_literal){ .kind = FV_LITERAL_FLAG, .flag = out.integer != 0 };
+    *result = literal_value(literal);
+    return true;
+}
+
+/* read("pattern") becomes the item's file. */
+static fv_status choose_item(builder *b, call *c, fv_error *error) {
+    const fv_param *param = fv_params_find(c->op, "file");
+    const char    **file = (const char **)((char *)c->params + param->offset);
+    for (int l = 0; l < b->bindings->nlists; l++)
+        if (!strcmp(b->bindings->lists[l].pattern, *file)) {
+            *file = b->bindings->lists[l].paths[b->item];
+            return FV_OK;
+        }
+    if (!fv_file_exists(*file)) return fv_fail(error, FV_ERROR_INPUT, "there is no file %s", *file);
+    return FV_OK;
+}
+
+static const char **text_of(call *c, const char *name) {
+    return (const char **)((char *)c->params + fv_params_find(c->op, name)->offset);
+}
+
+/* The call becomes one of another operator, whose parameter `option` takes over a text. */
+static void become(builder *b, call *c, const char *name, const char *option, const char *text) {
+    const char *file = *text_of(c, "file");
+    c->op = fv_op_find(name);
+    c->params = fv_arena_alloc(&b->graph->arena, c->op->params_size + 1);
+    fv_params_default(c->op, c->params);
+    *text_of(c, "file") = file;
+    *text_of(c, option) = text;
+}
+
+static bool is_stacked(call *c) { return *text_of(c, "stack") && **text_of(c, "stack"); }
+
+/* read of a table file or of slices is another operator, since these are made another way than a single image. */
+static void choose_reader(builder *b, call *c) {
+    const fv_table_format *format = fv_table_format_of_file(*text_of(c, "file"));
+    const char            *path = *text_of(c, "path");
+    if (is_stacked(c)) {
+        become(b, c, "read_stack", "stack", *text_of(c, "stack"));
+        *text_of(c, "path") = path;
+    } else if (format)
+        become(b, c, "read_table", "table", path);
+}
+
+/* array("name") is the bound array itself. */
+static value named_array(builder *b, const call *c) {
+    const char *name = *(const char *const *)((const char *)c->params + fv_params_find(c->op, "name")->offset);
+    fv_error    error = { 0 };
+    fv_node    *node;
+    for (int a = 0; a < b->bindings->narrays; a++)
+        if (!strcmp(b->bindings->arrays[a].name, name))
+            return fv_graph_array(b->graph, &b->bindings->arrays[a], &node, &error) == FV_OK
+                       ? node_value(node)
+                       : fv__from_error(b, c->expr->span, c->op, &error);
+    return fv__mistake(b, c->expr->span, FV_ERROR_USAGE, NULL, "array: the program bound no array named \"%s\"", name);
+}
+
+static value expand(builder *b, call *c);
+
+/* A footprint, a list or a geometry; false: the operator gives none of these. */
+static bool plain_value(builder *b, call *c, fv_literal *literal, fv_error *error) {
+    if (c->op->value) {
+        literal->kind = FV_LITERAL_FOOTPRINT;
+        c->op->value(c->params, &literal->footprint, error);
+    } else if (c->op->list) {
+        literal->kind = FV_LITERAL_LIST;
+        if (fv_params_find(c->op, "file") && choose_item(b, c, error) != FV_OK) return true;
+        c->op->list(c->params, &b->graph->arena, &literal->list, error);
+    } else if (c->op->geometry) {
+        literal->kind = FV_LITERAL_GEOMETRY;
+        c->op->geometry(c->params, &literal->geometry, error);
+    } else return false;
+    return true;
+}
+
+/* Arguments are bound: the value. */
+APART static value finish_call(builder *b, call *c) {
+    fv_error error = { 0 };
+    value    result;
+    fv_literal literal = { 0 };
+    if (plain_value(b, c, &literal, &error))
+        return error.code == FV_OK ? (value){ .kind = LITERAL, .literal = literal, .node = c->late }
+                                   : fv__from_error(b, c->expr->span, c->op, &error);
+    if (!strcmp(c->op->name, "array")) return named_array(b, c);
+    if (c->op->expands) return expand(b, c);
+    if (fold(b, c, &result)) return result;
+    bool of_file = !strcmp(c->op->name, "read");
+    if (of_file && !is_stacked(c) && choose_item(b, c, &error) != FV_OK) return fv__from_error(b, c->expr->span, c->op, &error);
+    if (of_file) choose_reader(b, c);
+    fv_node *node;
+    if (fv_graph_call_late(b->graph, c->op, c->params, c->inputs, c->late, c->expr->span, &node, &error) == FV_OK)
+        return node_value(node);
+    return of_file ? fv__mistake(b, c->expr->span, error.code, NULL, "%s", error.message)
+                   : fv__from_error(b, c->expr->span, c->op, &error);
+}
+
+value fv__slice_of(builder *b, fv_node *image, const fv_literal part[4], fv_span span) {
+    static const char *const names[4] = { "start", "stop", "step", "single" };
+    const fv_op *op = fv_op_find("slice");
+    void        *params = fv_arena_alloc(&b->graph->arena, op->params_size);
+    fv_error     error = { 0 };
+    fv_node     *node;
+    fv_params_default(op, params);
+    for (int k = 0; k < 4; k++)
+        if (fv_params_set(op, fv_params_find(op, names[k]), params, &part[k], &b->graph->arena, &error) != FV_OK)
+            return fv__from_error(b, span, op, &error);
+    if (fv_graph_call(b->graph, op, params, &image, span, &node, &error) != FV_OK) return fv__from_error(b, span, op, &error);
+    return node_value(node);
+}
+
+/* What measuring uses of a source. */
+static value part_of(builder *b, value source, fv_span span) {
+    const fv_crop *part = &b->bindings->part;
+    if (!part->length || source.kind != NODE || source.node->ninputs || source.node->type.kind != FV_KIND_IMAGE) return source;
+    const fv_image_type *type = &source.node->type.image;
+    for (int d = 0; d < type->ndim; d++) {
+        if (strcmp(type->axis[d], part->axis) || type->shape[d] != part->length) continue;
+        fv_literal range[4] = { { .kind = FV_LITERAL_NUMBERS }, { .kind = FV_LITERAL_NUMBERS }, { .kind = FV_LITERAL_NUMBERS },
+                                { .kind = FV_LITERAL_NUMBERS } };
+        for (int k = 0; k < 4; k++) {
+            range[k].numbers.count = type->ndim;
+            for (int i = 0; i < type->ndim; i++) range[k].numbers.value[i] = k < 3 ? NAN : 0;
+        }
+        range[0].numbers.value[d] = (double)((part->length - part->take) / 2);
+        range[1].numbers.value[d] = range[0].numbers.value[d] + (double)part->take;
+        return fv__slice_of(b, source.node, range, span);
+    }
+    return source;
+}
+
+APART value fv__evaluate_call(builder *b, const fv_expr *expr) {
+    call c = { .expr = expr, .op = find_op(b, expr) };
+    int  position = 0;
+    if (!c.op) { /* still look for mistakes in the arguments */
+        for (int a = 0; a < expr->nargs; a++) fv__evaluate(b, expr->args[a].value);
+        return (value){ .kind = BAD };
+    }
+    c.params = fv_arena_alloc(&b->graph->arena, c.op->params_size + 1);
+    fv_params_default(c.op, c.params);
+    for (int a = 0; a < expr->nargs; a++) {
+        value v = fv__evaluate(b, expr->args[a].value);
+        bind_argument(b, &c, &expr->args[a], &v, &position);
+    }
+    check_missing(b, &c);
+    if (c.bad) return (value){ .kind = BAD };
+    return part_of(b, finish_call(b, &c), expr->span);
+}
+
+/* ---------------------------------------------------------------- operators written in other operators */
+
+static fv_literal param_literal(const fv_param *param, const void *params) {
+    const void *field = (const char *)params + param->offset;
+    fv_literal  literal = { .kind = FV_LITERAL_NUMBER };
+    switch (param->kind) {
+    case FV_PARAM_NUMBER: literal.number = *(const double *)field; break;
+    case FV_PARAM_INTEGER:
+        literal.number = (double)*(const int64_t *)field;
+        literal.integral = true;
+        break;
+    case FV_PARAM_FLAG:
+        literal.kind = FV_LITERAL_FLAG;
+        literal.flag = *(const bool *)field;
+        break;
+    case FV_PARAM_NUMBERS:
+        literal.kind = FV_LITERAL_NUMBERS;
+        literal.numbers = *(const fv_numbers *)field;
+        break;
+    case FV_PARAM_FOOTPRINT:
+        literal.kind = FV_LITERAL_FOOTPRINT;
+        literal.footprint = *(const fv_footprint *)field;
+        break;
+    case FV_PARAM_LIST:
+        literal.kind = FV_LITERAL_LIST;
+        literal.list = *(const fv_list *)field;
+        break;
+    case FV_PARAM_GEOMETRY:
+        literal.kind = FV_LITERAL_GEOMETRY;
+        literal.geometry = *(const fv_geometry *)field;
+        break;
+    case FV_PARAM_TEXT:
+        literal.kind = FV_LITERAL_TEXT;
+        literal.text = *(const char *const *)field;
+        break;
+    case FV_PARAM_CHOICE: {
+        const char *word = param->choices;
+        for (int i = ((const fv_choice *)field)->index; i > 0; i--) word = strchr(word, '|') + 1;
+        static _Thread_local char text[32];
+        snprintf(text, sizeof text, "%.*s", (int)strcspn(word, "|"), word);
+        literal.kind = FV_LITERAL_TEXT;
+        literal.text = text;
+        break;
+    }
+    case FV_PARAM_DTYPE:
+        literal.kind = FV_LITERAL_TEXT;
+        literal.text = fv_dtype_name((fv_dtype)FV_MAX(((const fv_dtype_choice *)field)->dtype, 0));
+        break;
+    }
+    return literal;
+}
+
+static value expand(builder *b, call *c) {
+    fv_diagnostics none = { 0 };
+    fv_program    *program = fv_program_parse(c->op->name, c->op->expands, &none);
+    variable       variables[FV_MAX_INPUTS + 64];
+    int            count = 0;
+    for (int i = 0; i < fv_inputs_count(c->op); i++)
+        if (c->inputs[i])
+            variables[count++] =
+                (variable){ c->op->inputs[i].name, c->literals[i] ? literal_value(*c->literals[i]) : node_value(c->inputs[i]) };
+    for (const fv_param *p = c->op->params; p && p->name; p++) {
+        fv_literal literal = param_literal(p, c->params);
+        if (literal.kind == FV_LITERAL_TEXT) literal.text = fv_arena_strdup(&b->graph->arena, literal.text ? literal.text : "");
+        variables[count++] = (variable){ p->name, literal_value(literal) };
+        if (literal.kind == FV_LITERAL_GEOMETRY) variables[count - 1].value.node = c->late;
+    }
+    fv_span span = b->expanding ? *b->expanding : c->expr->span;
+    builder inner = *b;
+    inner.variables = variables;
+    inner.nvariables = count;
+    inner.depth++;
+    inner.expanding = &span;
+    if (!b->expanded) inner.expanded = c->op;
+    value result = none.count || program->nstatements != 1
+                       ? fv__mistake(b, span, FV_ERROR_INTERNAL, NULL, "%s: bad expansion", c->op->name)
+                       : fv__evaluate(&inner, program->statements[0].value);
+    if (b->worst == FV_OK) b->worst = inner.worst;
+    fv_diagnostics_release(&none);
+    fv_program_free(program);
+    return result;
+}

@@ -1,0 +1,159 @@
+/* Expressions of a pipeline: literals, lists, names, slices. */
+#include "graph/build.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---------------------------------------------------------------- values */
+
+bool fv_expr_literal(const fv_expr *expr, fv_literal *literal, fv_arena *arena) {
+    *literal = (fv_literal){ 0 };
+    switch (expr->kind) {
+    case FV_EXPR_NUMBER:
+        literal->kind = FV_LITERAL_NUMBER;
+        literal->number = expr->number;
+        literal->integral = expr->integral;
+        return true;
+    case FV_EXPR_TEXT:
+        literal->kind = FV_LITERAL_TEXT;
+        literal->text = fv_arena_strdup(arena, expr->text);
+        return true;
+    case FV_EXPR_FLAG:
+        literal->kind = FV_LITERAL_FLAG;
+        literal->flag = expr->flag;
+        return true;
+    case FV_EXPR_CALL:
+        if (strcmp(expr->text, "negative") || expr->nargs != 1 || expr->args[0].value->kind != FV_EXPR_NUMBER) return false;
+        fv_expr_literal(expr->args[0].value, literal, arena);
+        literal->number = -literal->number;
+        return true;
+    case FV_EXPR_LIST:
+        literal->kind = FV_LITERAL_NUMBERS;
+        for (int i = 0; i < expr->nargs; i++) {
+            fv_literal element;
+            if (i == FV_MAX_NUMBERS || !fv_expr_literal(expr->args[i].value, &element, arena) ||
+                element.kind != FV_LITERAL_NUMBER)
+                return false;
+            literal->numbers.value[literal->numbers.count++] = element.number;
+        }
+        return true;
+    default: return false;
+    }
+}
+
+bool fv__scalar_of(const fv_literal *literal, fv_scalar *scalar) {
+    if (literal->kind == FV_LITERAL_FLAG) {
+        *scalar = (fv_scalar){ .dtype = FV_BOOL, .integer = literal->flag };
+        return true;
+    }
+    if (literal->kind != FV_LITERAL_NUMBER) return false;
+    if (literal->integral && fabs(literal->number) < 0x1p53)
+        *scalar = (fv_scalar){ .dtype = FV_INT64, .integer = (int64_t)literal->number };
+    else
+        *scalar = (fv_scalar){ .dtype = FV_FLOAT64, .real = literal->number };
+    return true;
+}
+
+const char *fv__describe(const value *v) {
+    if (v->kind == NODE) return fv_kind_name(v->node->type.kind);
+    switch (v->literal.kind) {
+    case FV_LITERAL_NUMBER: return "number";
+    case FV_LITERAL_TEXT: return "text";
+    case FV_LITERAL_FLAG: return "true/false value";
+    case FV_LITERAL_NUMBERS: return "list";
+    case FV_LITERAL_FOOTPRINT: return "footprint";
+    case FV_LITERAL_LIST: return "list";
+    case FV_LITERAL_GEOMETRY: return "geometry";
+    }
+    return "value";
+}
+
+/* ---------------------------------------------------------------- slices, lists, names */
+
+static bool index_number(builder *b, const fv_expr *expr, double *number) {
+    *number = NAN;
+    if (!expr) return true;
+    value v = fv__evaluate(b, expr);
+    if (v.kind == LITERAL && v.literal.kind == FV_LITERAL_NUMBER && v.literal.number == floor(v.literal.number)) {
+        *number = v.literal.number;
+        return true;
+    }
+    if (v.kind != BAD)
+        fv__mistake(b, expr->span, FV_ERROR_USAGE, NULL, "an index must be a whole number, not a %s", fv__describe(&v));
+    return false;
+}
+
+APART static value evaluate_slice(builder *b, const fv_expr *expr) {
+    value      object = fv__evaluate(b, expr->args[0].value);
+    fv_literal part[4] = { { .kind = FV_LITERAL_NUMBERS },
+                           { .kind = FV_LITERAL_NUMBERS },
+                           { .kind = FV_LITERAL_NUMBERS },
+                           { .kind = FV_LITERAL_NUMBERS } };
+    bool       good = object.kind != BAD;
+    if (object.kind == LITERAL || (good && object.node->type.kind != FV_KIND_IMAGE))
+        return fv__mistake(b, expr->span, FV_ERROR_USAGE, NULL, "only an image can be sliced, not a %s", fv__describe(&object));
+    for (int i = 0; i < expr->nindices; i++) {
+        const fv_index *index = &expr->indices[i];
+        if (i >= FV_MAX_DIMS) return fv__mistake(b, index->span, FV_ERROR_USAGE, NULL, "more than %d indices", FV_MAX_DIMS);
+        const fv_expr *parts[3] = { index->start, index->stop, index->step };
+        for (int k = 0; k < 3; k++) {
+            double number;
+            good = index_number(b, parts[k], &number) && good;
+            part[k].numbers.value[part[k].numbers.count++] = number;
+        }
+        part[3].numbers.value[part[3].numbers.count++] = index->single;
+    }
+    return good ? fv__slice_of(b, object.node, part, expr->span) : (value){ .kind = BAD };
+}
+
+APART static value evaluate_list(builder *b, const fv_expr *expr) {
+    fv_literal literal = { .kind = expr->nargs > FV_MAX_NUMBERS ? FV_LITERAL_LIST : FV_LITERAL_NUMBERS };
+    bool       good = true;
+    double    *numbers = literal.numbers.value;
+    if (literal.kind == FV_LITERAL_LIST) numbers = fv_arena_alloc(&b->graph->arena, (size_t)expr->nargs * sizeof *numbers);
+    for (int i = 0; i < expr->nargs; i++) {
+        value v = fv__evaluate(b, expr->args[i].value);
+        if (v.kind == BAD)
+            good = false;
+        else if (v.kind == NODE || v.literal.kind != FV_LITERAL_NUMBER) {
+            fv__mistake(b, expr->args[i].value->span, FV_ERROR_USAGE, NULL, "a list holds plain numbers, not a %s",
+                        fv__describe(&v));
+            good = false;
+        } else
+            numbers[i] = v.literal.number;
+    }
+    if (literal.kind == FV_LITERAL_LIST)
+        literal.list = (fv_list){ expr->nargs, numbers };
+    else
+        literal.numbers.count = expr->nargs;
+    return good ? literal_value(literal) : (value){ .kind = BAD };
+}
+
+value fv__evaluate_name(builder *b, const fv_expr *expr) {
+    for (int i = b->nvariables - 1; i >= 0; i--)
+        if (!strcmp(b->variables[i].name, expr->text)) return b->variables[i].value;
+    const char **names = fv_alloc((size_t)(b->nvariables + 1) * sizeof *names);
+    for (int i = 0; i < b->nvariables; i++) names[i] = b->variables[i].name;
+    const char *near = fv_nearest_word(expr->text, names, b->nvariables);
+    char       *hint = near                     ? fv_sprintf("did you mean %s?", near)
+                       : fv_op_find(expr->text) ? fv_sprintf("%s is an operator: call it with (...)", expr->text)
+                                                : NULL;
+    value       result = fv__mistake(b, expr->span, FV_ERROR_USAGE, hint, "there is no variable %s", expr->text);
+    free(hint);
+    free(names);
+    return result;
+}
+
+value fv__evaluate(builder *b, const fv_expr *expr) {
+    fv_literal literal;
+    switch (expr->kind) {
+    case FV_EXPR_NUMBER:
+    case FV_EXPR_TEXT:
+    case FV_EXPR_FLAG: fv_expr_literal(expr, &literal, &b->graph->arena); return literal_value(literal);
+    case FV_EXPR_NAME: return fv__evaluate_name(b, expr);
+    case FV_EXPR_LIST: return evaluate_list(b, expr);
+    case FV_EXPR_SLICE: return evaluate_slice(b, expr);
+    case FV_EXPR_CALL: return fv__evaluate_call(b, expr);
+    }
+    return (value){ .kind = BAD };
+}

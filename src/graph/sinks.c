@@ -1,0 +1,150 @@
+/* What a pipeline is asked for: files, scalars, tables and kept images. */
+#include "graph/build.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---------------------------------------------------------------- sinks */
+
+fv_sink *fv__add_sink(builder *b, fv_sink_kind kind, fv_node *node, int statement, fv_span span) {
+    fv_graph *graph = b->graph;
+    graph->sinks = fv_realloc(graph->sinks, (size_t)(graph->nsinks + 1) * sizeof *graph->sinks);
+    fv_sink *sink = &graph->sinks[graph->nsinks++];
+    *sink = (fv_sink){ .kind = kind, .value = node, .combination = b->combination, .statement = statement, .span = span };
+    return sink;
+}
+
+static const void *write_field(const fv_node *write, const char *name) {
+    return (const char *)write->params + fv_params_find(write->op, name)->offset;
+}
+
+/* The identity of an output: what is written and how. */
+static void identify_sink(fv_sink *sink) {
+    fv_hasher hasher;
+    fv_hasher_init(&hasher);
+    fv_hasher_text(&hasher, "write 1");
+    fv_hasher_text(&hasher, sink->file);
+    fv_hasher_text(&hasher, sink->table);
+    fv_hasher_int(&hasher, sink->append);
+    fv_hasher_text(&hasher, sink->write.compression ? sink->write.compression : "");
+    fv_hasher_int(&hasher, sink->write.level);
+    for (int d = 0; d < FV_MAX_DIMS; d++) fv_hasher_int(&hasher, sink->write.chunk[d]);
+    for (int d = 0; d < FV_MAX_DIMS; d++) fv_hasher_int(&hasher, sink->write.shard[d]);
+    fv_hasher_int(&hasher, sink->write.levels);
+    fv_hasher_text(&hasher, sink->write.version ? sink->write.version : "");
+    fv_hasher_add(&hasher, &sink->value->key, sizeof sink->value->key);
+    sink->key = fv_hasher_finish(&hasher);
+}
+
+/* Options that only some formats follow. */
+static fv_status check_options(const fv_format *format, const fv_write_options *write, fv_error *error) {
+    const struct {
+        const char *name;
+        bool        given;
+    } options[] = {
+        { "shard", write->shard_ndim > 0 },
+        { "levels", write->levels > 0 },
+        { "version", write->version != NULL },
+    };
+    for (int i = 0; i < FV_COUNT(options); i++)
+        if (options[i].given && !(format->takes && strstr(format->takes, options[i].name)))
+            return fv_fail(error, FV_ERROR_USAGE, "%s: the %s format has no such choice", options[i].name, format->name);
+    return FV_OK;
+}
+
+static void check_file_sink(builder *b, fv_sink *sink) {
+    const fv_bindings *bindings = b->bindings;
+    fv_error           error = { 0 };
+    const fv_format   *format;
+    fv_kind            kind = sink->value->type.kind;
+    if (kind == FV_KIND_IMAGE) {
+        if (fv_format_for_writing(sink->file, &format, &error) != FV_OK) {
+            bool table = fv_table_format_for(sink->file) != NULL;
+            fv__mistake(b, sink->span, FV_ERROR_USAGE, table ? "this format holds tables; measure() makes one" : NULL, "%s",
+                        error.message);
+            return;
+        }
+        fv_writer *writer;
+        if (check_options(format, &sink->write, &error) != FV_OK ||
+            format->create(sink->file, &sink->value->type.image, &sink->write, &writer, &error) != FV_OK)
+            fv__mistake(b, sink->span, FV_ERROR_USAGE, NULL, "write: %s", error.message);
+        else
+            format->free_writer(writer);
+    } else if (!fv_table_format_for(sink->file)) {
+        fv_bytes known = { 0 };
+        for (int i = 0; i < fv_table_format_count(); i++) fv_bytes_printf(&known, " %s", fv_table_format_at(i)->extensions);
+        fv__mistake(b, sink->span, FV_ERROR_USAGE, NULL, "%s: no table format has this extension; known:%s", sink->file,
+                    known.data ? (char *)known.data : "");
+        fv_bytes_release(&known);
+    }
+    if (kind != FV_KIND_IMAGE) return;
+    for (int p = 0; p < bindings->nparameters; p++)
+        if (bindings->parameters[p].count > 1 && !fv_template_has(sink->file_template, bindings->parameters[p].name))
+            fv__mistake(b, sink->span, FV_ERROR_USAGE, NULL,
+                        "write: %s is swept, so the file name must contain {%s}; \"%s\" does not", bindings->parameters[p].name,
+                        bindings->parameters[p].name, sink->file_template);
+    if (bindings->collection && !fv_template_has(sink->file_template, "stem") && !fv_template_has(sink->file_template, "name") &&
+        !fv_template_has(sink->file_template, "index"))
+        fv__mistake(
+            b, sink->span, FV_ERROR_USAGE, NULL,
+            "write: each item of a collection needs its own file, so the name must contain {stem}, {name} or {index}; \"%s\" "
+            "does not",
+            sink->file_template);
+}
+
+static bool has_control(const char *text) {
+    while (*text && (unsigned char)*text >= ' ' && *text != 127) text++;
+    return *text;
+}
+
+static void add_file_sink(builder *b, fv_node *write, int statement) {
+    fv_sink    *sink = fv__add_sink(b, FV_SINK_FILE, write->in[0], statement, write->span);
+    fv_numbers  chunk = *(const fv_numbers *)write_field(write, "chunk");
+    fv_numbers  shard = *(const fv_numbers *)write_field(write, "shard");
+    const char *compression = *(const char *const *)write_field(write, "compression");
+    const char *version = *(const char *const *)write_field(write, "version");
+    sink->file_template = *(const char *const *)write_field(write, "file");
+    sink->table = *(const char *const *)write_field(write, "table");
+    if (!sink->table) sink->table = "";
+    sink->append = *(const bool *)write_field(write, "append");
+    sink->write.compression = compression && *compression ? compression : NULL;
+    sink->write.level = *(const int64_t *)write_field(write, "level");
+    sink->write.chunk_ndim = FV_MIN(chunk.count, FV_MAX_DIMS);
+    for (int d = 0; d < sink->write.chunk_ndim; d++) sink->write.chunk[d] = (int64_t)chunk.value[d];
+    sink->write.shard_ndim = FV_MIN(shard.count, FV_MAX_DIMS);
+    for (int d = 0; d < sink->write.shard_ndim; d++) sink->write.shard[d] = (int64_t)shard.value[d];
+    sink->write.levels = *(const int64_t *)write_field(write, "levels");
+    sink->write.version = version && *version ? version : NULL;
+    char    *path;
+    fv_error error = { 0 };
+    if (fv_template_fill(b->bindings, sink->file_template, b->item, b->combination, &path, &error) != FV_OK) {
+        fv__mistake(b, write->span, FV_ERROR_USAGE, NULL, "write: %s", error.message);
+        b->graph->nsinks--;
+        return;
+    }
+    sink->file = fv_arena_strdup(&b->graph->arena, path);
+    free(path);
+    if (has_control(sink->file))
+        fv__mistake(b, write->span, FV_ERROR_USAGE, NULL,
+                    "write: a file name must not hold line ends or other control characters");
+    identify_sink(sink);
+    check_file_sink(b, sink);
+}
+
+void fv__add_statement_sink(builder *b, const fv_statement *statement, int index, const value *v) {
+    const fv_span span = statement->value->span;
+    if (v->kind == LITERAL) {
+        fv_scalar scalar;
+        if (!fv__scalar_of(&v->literal, &scalar)) {
+            fv__mistake(b, span, FV_ERROR_USAGE, NULL, "a %s alone does nothing", fv__describe(v));
+            return;
+        }
+        fv__add_sink(b, FV_SINK_PRINT, fv_graph_constant(b->graph, &scalar), index, span)->name = "value";
+        return;
+    }
+    if (v->node->op && v->node->op->sink)
+        add_file_sink(b, v->node, index);
+    else if (v->node->type.kind == FV_KIND_IMAGE)
+        fv__mistake(b, span, FV_ERROR_USAGE, NULL, "this image goes nowhere: write it, as in `... |> write(\"result.tif\")`");
+    else
+        fv__add_sink(b, FV_SINK_PRINT, v->node, index, span)->name = fv_node_label(v->node);
+}
