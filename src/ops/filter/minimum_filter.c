@@ -1,32 +1,6 @@
 /* minimum_filter: the least value of a box, as scipy.ndimage.minimum_filter. */
-#include "kernels/extrema.h"
-#include "op/window.h"
-
-typedef struct { fv_numbers size; fv_choice mode; double cval; } minimum_filter;
-
-static const fv_param params[] = {
-    FV_PARAM(minimum_filter, size, .def = "3", .min = 1, .unit = "px",
-             .doc = "edge of the box, one number or one per spatial axis"),
-    FV_PARAM(minimum_filter, mode, .def = "reflect", .choices = FV_BORDER_CHOICES, .doc = "what lies outside the image"),
-    FV_PARAM(minimum_filter, cval, .def = "0", .doc = "the value outside for mode \"constant\""),
-    FV_PARAM_END,
-};
-static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image to filter" }, FV_INPUT_END };
-
-static fv_status infer(fv_infer *i, fv_error *error) {
-    int axis[FV_MAX_DIMS], n;
-    FV_TRY(fv_window_real(i->in[0], error));
-    FV_TRY(fv_window_axes(i->in[0], axis, &n, error));
-    return fv_window_sizes(&((minimum_filter *)i->params)->size, n, FV_EXTREMA_MAX_SIZE, error);
-}
-
-static fv_extrema extrema(const fv_need *n) {
-    const minimum_filter *p = n->params;
-    return (fv_extrema){ .box = fv_box_new(&n->in[0]->image, p->size.value, (fv_border)p->mode.index, p->cval),
-                         .greatest = false };
-}
-
-FV_EXTREMA_PASSES
+#define GREATEST false
+#include "ops/filter/extreme.h"
 
 const fv_op FV_OP(minimum_filter) = {
     .name = "minimum_filter", .family = "filter", .brief = "least value of a box",
@@ -35,6 +9,6 @@ const fv_op FV_OP(minimum_filter) = {
            "Round neighbourhoods: erode(image, ball(r)).",
     .citation = "scipy.ndimage.minimum_filter",
     .example = "phantom(\"cells\", [64, 64]) |> minimum_filter(5) |> write(\"least.png\")",
-    .version = 1, .inputs = inputs, .params = params, .params_size = sizeof(minimum_filter), .result = FV_KIND_IMAGE,
+    .version = 1, .inputs = inputs, .params = params, .params_size = sizeof(extreme), .result = FV_KIND_IMAGE,
     .infer = infer, .passes = passes, .cost = cost,
 };

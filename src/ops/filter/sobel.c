@@ -1,45 +1,6 @@
 /* sobel: the slope along an axis, smoothed across it, as scipy.ndimage.sobel. */
-#include "kernels/terms.h"
-#include "op/window.h"
-
-typedef struct { int64_t axis; fv_choice mode; double cval; } sobel;
-
-static const fv_param params[] = {
-    FV_PARAM(sobel, axis, .def = "-1", .doc = "spatial axis of the slope: 0 the first, -1 the last (x)"),
-    FV_PARAM(sobel, mode, .def = "reflect", .choices = FV_BORDER_CHOICES, .doc = "what lies outside the image"),
-    FV_PARAM(sobel, cval, .def = "0", .doc = "the value outside for mode \"constant\""),
-    FV_PARAM_END,
-};
-static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image to filter" }, FV_INPUT_END };
-
-static fv_status infer(fv_infer *i, fv_error *error) {
-    int axis[FV_MAX_DIMS], n;
-    FV_TRY(fv_window_axes(i->in[0], axis, &n, error));
-    FV_TRY(fv_spread_axis(&((sobel *)i->params)->axis, n, error));
-    i->out->image.dtype = fv_separable_type(i->in[0]->image.dtype);
-    return FV_OK;
-}
-
-static int64_t size(const void *params_, int term, int k) {
-    (void)params_, (void)term, (void)k;
-    return 3;
-}
-
-static void weights(const void *params_, int term, int k, double *weight) {
-    (void)term;
-    bool slope = k == ((const sobel *)params_)->axis;
-    weight[0] = slope ? -1 : 1;
-    weight[1] = slope ? 0 : 2;
-    weight[2] = 1;
-}
-
-static fv_terms terms(const fv_need *n) {
-    const sobel *p = n->params;
-    return (fv_terms){ .params = p, .border = (fv_border)p->mode.index, .cval = p->cval, .padded = true, .count = 1, .size = size,
-                       .weights = weights };
-}
-
-FV_TERMS_PASSES
+#define MIDDLE 2
+#include "ops/filter/slope.h"
 
 const fv_op FV_OP(sobel) = {
     .name = "sobel", .family = "filter", .brief = "slope along an axis, smoothed across it",
@@ -50,6 +11,6 @@ const fv_op FV_OP(sobel) = {
            "float64 and 32 or 64-bit integers (scipy keeps the type, so that its integers wrap).",
     .citation = "scipy.ndimage.sobel",
     .example = "phantom(\"cells\", [200, 200]) |> sobel() |> write(\"slope.tif\")",
-    .version = 1, .inputs = inputs, .params = params, .params_size = sizeof(sobel), .result = FV_KIND_IMAGE,
+    .version = 1, .inputs = inputs, .params = params, .params_size = sizeof(slope), .result = FV_KIND_IMAGE,
     .infer = infer, .passes = passes, .cost = cost,
 };
