@@ -54,6 +54,10 @@ fv_gzip *fv_gzip_new_at(int fd, int64_t start, int64_t end, fv_gzip_form form, c
     return gzip;
 }
 
+const char *fv_gzip_name(const fv_gzip *gzip) {
+    return gzip->form == FV_GZIP_GZIP ? "gzip" : gzip->form == FV_GZIP_ZLIB ? "zlib" : "deflate";
+}
+
 void   fv_gzip_free(fv_gzip *gzip) { free(gzip); }
 size_t fv_gzip_memory(void) { return sizeof(fv_gzip); }
 

@@ -22,6 +22,7 @@ fv_gzip  *fv_gzip_new(int fd, int64_t size, const char *path);
 typedef enum fv_gzip_form { FV_GZIP_GZIP, FV_GZIP_ZLIB, FV_GZIP_RAW } fv_gzip_form;
 fv_gzip  *fv_gzip_new_at(int fd, int64_t start, int64_t end, fv_gzip_form form, const char *path);
 void      fv_gzip_free(fv_gzip *gzip);
+const char *fv_gzip_name(const fv_gzip *gzip); /* of its form: "gzip", "zlib" or "deflate" */
 size_t    fv_gzip_memory(void); /* what an open stream occupies */
 /* Exactly size bytes of the contents at offset. */
 fv_status fv_gzip_read(fv_gzip *gzip, int64_t offset, void *to, size_t size, fv_error *error);

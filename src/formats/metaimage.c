@@ -1,6 +1,6 @@
 /* MetaImage, ITK's own format: .mha with the voxels behind the header, .mhd with the voxels in another file. Uncompressed voxels
- * are read by region in either byte order, compressed ones (zlib) in order. Written uncompressed with the voxels behind the
- * header, under either extension.
+ * are read by region in either byte order, compressed ones (zlib, gzip) in order. Written with the voxels behind the header,
+ * under either extension; compressed as gzip, which MetaIO inflates as it does zlib.
  *
  * Axes are t z y x, and c where an element has several channels. Spacing and offset are kept; with a TransformMatrix they become
  * the voxel to world matrix (ITK's world points left, back and up). bool is written as MET_UCHAR. */
@@ -192,30 +192,6 @@ static fv_status make_type(reader *r, fv_error *error) {
     return FV_OK;
 }
 
-static fv_status open_data(reader *r, fv_error *error) {
-    header *h = &r->header;
-    int64_t start = h->data;
-    if (strcmp(h->data_file, "LOCAL")) {
-        char *path = fv_path_beside(r->base.path, h->data_file);
-        fv_volume_close(&r->volume);
-        fv_status status = fv_volume_open(&r->volume, path, error);
-        free(path);
-        FV_TRY(status);
-        start = 0;
-    }
-    FV_TRY(make_type(r, error));
-    fv_dense *dense = &r->volume.dense;
-    int64_t   bytes = fv_dense_bytes(dense);
-    if (h->compressed && !r->volume.gzip)
-        fv_volume_inflate(&r->volume, start, FV_GZIP_ZLIB);
-    else if (!h->compressed)
-        dense->offset = h->skip == -1 ? r->volume.file_size - bytes : start + h->skip;
-    if (h->skip < -1 || dense->offset < 0)
-        return fv_fail(error, FV_ERROR_INPUT, "%s: the MetaImage field HeaderSize is %lld, which is not possible", r->base.path,
-                       (long long)h->skip);
-    return fv_volume_check(&r->volume, "MetaImage", error);
-}
-
 static void close_reader(fv_reader *base) {
     fv_volume_close(&((reader *)base)->volume);
     fv_reader_free(base);
@@ -223,18 +199,25 @@ static void close_reader(fv_reader *base) {
 
 static fv_status open_reader(const char *path, const fv_read_options *options, fv_reader **out, fv_error *error) {
     (void)options;
-    reader   *r = fv_reader_new(sizeof *r, &fv_format_metaimage, path);
-    fv_status status = fv_volume_open(&r->volume, path, error);
+    reader        *r = fv_reader_new(sizeof *r, &fv_format_metaimage, path);
+    const header  *h = &r->header;
+    fv_voxel_place place = { .format = "MetaImage", .field = "HeaderSize" };
+    fv_status      status = fv_volume_open(&r->volume, path, error);
     if (status == FV_OK) status = read_header(r, error);
-    if (status == FV_OK) status = open_data(r, error);
+    if (status == FV_OK) status = make_type(r, error);
+    if (status == FV_OK) {
+        place.file = strcmp(h->data_file, "LOCAL") ? h->data_file : NULL;
+        place.behind = h->data;
+        place.skip = h->compressed ? 0 : h->skip;
+        place.packed = h->compressed;
+        status = fv_volume_enter(&r->volume, path, &place, error);
+    }
     if (status != FV_OK) {
         close_reader(&r->base);
         return status;
     }
     fv_volume_layout(&r->volume, &r->base);
-    fv_bytes_printf(&r->base.facts, "compression: %s\nbyte order: %s\n", r->volume.gzip ? "zlib" : "none",
-                    r->volume.dense.swapped ? "swapped" : "native");
-    if (strcmp(r->header.data_file, "LOCAL")) fv_bytes_printf(&r->base.facts, "voxels in: %s\n", r->header.data_file);
+    fv_volume_facts(&r->volume, &place, &r->base.facts);
     *out = &r->base;
     return FV_OK;
 }
@@ -273,6 +256,26 @@ static void put_geometry(const fv_image_type *type, int ndim, fv_bytes *out) {
     put_numbers(out, "ElementSpacing", spacing, ndim);
 }
 
+enum { RAW, GZIP, SIZE_DIGITS = 20 };
+static const char size_field[] = "CompressedDataSize = ";
+
+/* The size of the stream, which readers want to know, is put in its place in the header afterwards. */
+static fv_status assemble(fv_writer *writer, fv_pieces *pieces, fv_error *error) {
+    const fv_bytes *text = fv_volume_gz_header(writer);
+    char            digits[SIZE_DIGITS + 1];
+    fv_file_id      id;
+    int             fd;
+    FV_TRY(fv_volume_gz_assemble(writer, pieces, error));
+    FV_TRY(fv_file_identify(writer->path, &id, error));
+    const uint8_t *field = memmem(text->data, text->size, size_field, strlen(size_field));
+    int            n = snprintf(digits, sizeof digits, "%lld", (long long)(id.size - (int64_t)text->size));
+    FV_TRY(fv_file_open_update(writer->path, &fd, error));
+    fv_status status =
+        fv_file_write_at(fd, digits, (size_t)n, field + strlen(size_field) - text->data, writer->path, error);
+    fv_status closed = fv_file_close(fd, writer->path, status == FV_OK ? error : &(fv_error){ 0 });
+    return status == FV_OK ? closed : status;
+}
+
 static fv_status create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
                         fv_error *error) {
     int         chosen, colour = type->ndim > 1 && !strcmp(type->axis[type->ndim - 1], "c"), ndim = type->ndim - colour;
@@ -288,14 +291,15 @@ static fv_status create(const char *path, const fv_image_type *type, const fv_wr
         return fv_fail(error, FV_ERROR_USAGE, "%s: MetaImage cannot hold %s; write real and imaginary part apart", path,
                        fv_dtype_name(type->dtype));
     fv_bytes_printf(&text,
-                    "ObjectType = Image\nNDims = %d\nBinaryData = True\nBinaryDataByteOrderMSB = %s\nCompressedData = "
-                    "False\n",
-                    ndim, __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "False" : "True");
+                    "ObjectType = Image\nNDims = %d\nBinaryData = True\nBinaryDataByteOrderMSB = %s\nCompressedData = %s\n",
+                    ndim, __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "False" : "True", chosen == GZIP ? "True" : "False");
+    if (chosen == GZIP) fv_bytes_printf(&text, "%s%-*d\n", size_field, SIZE_DIGITS, 0);
     put_geometry(type, ndim, &text);
     fv_bytes_printf(&text, "DimSize =");
     for (int d = ndim - 1; d >= 0; d--) fv_bytes_printf(&text, " %lld", (long long)type->shape[d]);
     if (colour) fv_bytes_printf(&text, "\nElementNumberOfChannels = %lld", (long long)type->shape[ndim]);
     fv_bytes_printf(&text, "\nElementType = %.*s\nElementDataFile = LOCAL\n", (int)strcspn(name, "|"), name);
+    if (chosen == GZIP) return fv_volume_gz_create(&fv_format_metaimage, path, type, stored, options, &text, true, out, error);
     *out = fv_dense_writer_new(&fv_format_metaimage, path, type, options, &text);
     return FV_OK;
 }
@@ -305,6 +309,7 @@ const fv_format fv_format_metaimage = {
     .extensions = "mha mhd",
     .magic = { { 0, 10, "ObjectType" } },
     .brief = "MetaImage volume, ITK's own",
+    .compressions = "none|gzip",
     .open = open_reader,
     .read = read_block,
     .close = close_reader,
@@ -313,5 +318,7 @@ const fv_format fv_format_metaimage = {
     .put = fv_dense_put,
     .sync = fv_dense_sync,
     .finish = fv_dense_sync,
-    .free_writer = fv_dense_free,
+    .encode = fv_volume_gz_encode,
+    .assemble = assemble,
+    .free_writer = fv_volume_free,
 };

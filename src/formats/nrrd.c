@@ -290,7 +290,7 @@ static fv_status make_type(reader *r, fv_error *error) {
     header   *h = &r->header;
     fv_dense *dense = &r->volume.dense;
     int       first = 0;
-    *dense = (fv_dense){ .dtype = h->dtype, .offset = h->skip };
+    *dense = (fv_dense){ .dtype = h->dtype };
     if (!strcmp(h->kind[0], "complex") && h->sizes[0] == 2 && fv_dtype_is_float(h->dtype)) {
         dense->dtype = h->dtype == FV_FLOAT32 ? FV_COMPLEX64 : FV_COMPLEX128;
         first = 1;
@@ -310,29 +310,6 @@ static fv_status make_type(reader *r, fv_error *error) {
 
 /* ---------------------------------------------------------------- opening */
 
-static fv_status open_data(reader *r, fv_error *error) {
-    header *h = &r->header;
-    int64_t start = h->data;
-    if (*h->data_file) {
-        char *path = fv_path_beside(r->base.path, h->data_file);
-        fv_volume_close(&r->volume);
-        fv_status status = fv_volume_open(&r->volume, path, error);
-        free(path);
-        FV_TRY(status);
-        start = 0;
-    }
-    fv_dense *dense = &r->volume.dense;
-    FV_TRY(make_type(r, error));
-    int64_t bytes = fv_dense_bytes(dense);
-    if (h->gzip && !r->volume.gzip) fv_volume_inflate(&r->volume, start, FV_GZIP_GZIP);
-    if (!h->gzip) dense->offset += start;
-    if (h->skip == -1) dense->offset = r->volume.file_size - bytes;
-    if (h->skip < -1 || (h->skip == -1 && h->gzip) || dense->offset < 0)
-        return fv_fail(error, FV_ERROR_INPUT, "%s: the NRRD field byte skip is %lld, which is not possible", r->base.path,
-                       (long long)h->skip);
-    return fv_volume_check(&r->volume, "NRRD", error);
-}
-
 static void close_reader(fv_reader *base) {
     fv_volume_close(&((reader *)base)->volume);
     fv_reader_free(base);
@@ -340,18 +317,25 @@ static void close_reader(fv_reader *base) {
 
 static fv_status open_reader(const char *path, const fv_read_options *options, fv_reader **out, fv_error *error) {
     (void)options;
-    reader   *r = fv_reader_new(sizeof *r, &fv_format_nrrd, path);
-    fv_status status = fv_volume_open(&r->volume, path, error);
+    reader        *r = fv_reader_new(sizeof *r, &fv_format_nrrd, path);
+    const header  *h = &r->header;
+    fv_voxel_place place = { .format = "NRRD", .field = "byte skip" };
+    fv_status      status = fv_volume_open(&r->volume, path, error);
     if (status == FV_OK) status = read_header(r, error);
-    if (status == FV_OK) status = open_data(r, error);
+    if (status == FV_OK) status = make_type(r, error);
+    if (status == FV_OK) {
+        place.file = *h->data_file ? h->data_file : NULL;
+        place.behind = h->data;
+        place.skip = h->skip;
+        place.packed = h->gzip;
+        status = fv_volume_enter(&r->volume, path, &place, error);
+    }
     if (status != FV_OK) {
         close_reader(&r->base);
         return status;
     }
     fv_volume_layout(&r->volume, &r->base);
-    fv_bytes_printf(&r->base.facts, "compression: %s\nbyte order: %s\n", r->volume.gzip ? "gzip" : "none",
-                    r->volume.dense.swapped ? "swapped" : "native");
-    if (*r->header.data_file) fv_bytes_printf(&r->base.facts, "voxels in: %s\n", r->header.data_file);
+    fv_volume_facts(&r->volume, &place, &r->base.facts);
     *out = &r->base;
     return FV_OK;
 }
@@ -453,13 +437,6 @@ static fv_status create(const char *path, const fv_image_type *type, const fv_wr
     return FV_OK;
 }
 
-static void free_writer(fv_writer *writer) {
-    if (writer->parallel)
-        fv_dense_free(writer);
-    else
-        fv_volume_gz_free(writer);
-}
-
 const fv_format fv_format_nrrd = {
     .name = "nrrd",
     .extensions = "nrrd nhdr",
@@ -476,5 +453,5 @@ const fv_format fv_format_nrrd = {
     .finish = fv_dense_sync,
     .encode = fv_volume_gz_encode,
     .assemble = fv_volume_gz_assemble,
-    .free_writer = free_writer,
+    .free_writer = fv_volume_free,
 };

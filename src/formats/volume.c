@@ -56,6 +56,44 @@ char *fv_path_beside(const char *path, const char *name) {
     return *name == '/' ? fv_strdup(name) : fv_sprintf("%.*s%s", (int)(fv_path_name(path) - path), path, name);
 }
 
+/* ---------------------------------------------------------------- voxels that a header of text points to */
+
+static fv_status open_beside(fv_volume *volume, const char *header, const char *name, fv_error *error) {
+    fv_dense dense = volume->dense;
+    char    *path = fv_path_beside(header, name);
+    fv_volume_close(volume);
+    fv_status status = fv_volume_open(volume, path, error);
+    volume->dense = dense;
+    free(path);
+    return status;
+}
+
+static fv_status inflate_from(fv_volume *volume, int64_t start, fv_error *error) {
+    uint8_t first[2] = { 0 };
+    if (volume->file_size - start >= 2) FV_TRY(fv_file_read_at(volume->fd, first, 2, start, volume->path, error));
+    fv_volume_inflate(volume, start, first[0] == 0x1f && first[1] == 0x8b ? FV_GZIP_GZIP : FV_GZIP_ZLIB);
+    return FV_OK;
+}
+
+fv_status fv_volume_enter(fv_volume *volume, const char *header, const fv_voxel_place *place, fv_error *error) {
+    int64_t start = place->file ? 0 : place->behind, bytes = fv_dense_bytes(&volume->dense), offset = -1;
+    if (place->file) FV_TRY(open_beside(volume, header, place->file, error));
+    if (place->packed && !volume->gzip) FV_TRY(inflate_from(volume, start, error));
+    if (place->skip == -1 && !place->packed) offset = volume->file_size - bytes;
+    else if (place->skip >= 0 && !fv_add(place->packed ? 0 : start, place->skip, &offset)) offset = -1;
+    if (bytes >= 0 && offset < 0)
+        return fv_fail(error, FV_ERROR_INPUT, "%s: the %s field %s is %lld, which is not possible", header, place->format,
+                       place->field, (long long)place->skip);
+    volume->dense.offset = offset;
+    return fv_volume_check(volume, place->format, error);
+}
+
+void fv_volume_facts(const fv_volume *volume, const fv_voxel_place *place, fv_bytes *facts) {
+    fv_bytes_printf(facts, "compression: %s\nbyte order: %s\n", volume->gzip ? fv_gzip_name(volume->gzip) : "none",
+                    volume->dense.swapped ? "swapped" : "native");
+    if (place->file) fv_bytes_printf(facts, "voxels in: %s\n", place->file);
+}
+
 /* ---------------------------------------------------------------- reading */
 
 /* Trailing axes that lie in one run both in the file and in the block, and voxels of such a run. */
@@ -169,7 +207,16 @@ fv_status fv_volume_gz_assemble(fv_writer *base, fv_pieces *pieces, fv_error *er
     return fv_gzip_assemble(base->path, w->apart ? &w->header : NULL, pieces, error);
 }
 
+const fv_bytes *fv_volume_gz_header(const fv_writer *base) { return &((const gz_writer *)base)->header; }
+
 void fv_volume_gz_free(fv_writer *base) {
     fv_bytes_release(&((gz_writer *)base)->header);
     fv_writer_free(base);
+}
+
+void fv_volume_free(fv_writer *writer) {
+    if (writer->parallel)
+        fv_dense_free(writer);
+    else
+        fv_volume_gz_free(writer);
 }

@@ -32,6 +32,18 @@ fv_status fv_volume_fetch(fv_volume *volume, int64_t offset, void *to, size_t si
 fv_status fv_volume_check(const fv_volume *volume, const char *format, fv_error *error);
 /* Type and layout of the reader: as dense, the whole image one chunk. */
 void      fv_volume_layout(const fv_volume *volume, fv_reader *reader);
+/* Where a header of text says that the voxels are. */
+typedef struct fv_voxel_place {
+    const char *format, *field; /* for messages: of the format, and of what `skip` comes from */
+    const char *file;           /* another one, beside the header; NULL: behind it */
+    int64_t     behind;         /* end of the header */
+    int64_t     skip;           /* bytes before the voxels; -1: they end with the file */
+    bool        packed;         /* one stream, gzip or zlib */
+} fv_voxel_place;
+/* Goes there; dense has type and shape already, and is checked. header: path of the file that was open so far. */
+fv_status fv_volume_enter(fv_volume *volume, const char *header, const fv_voxel_place *place, fv_error *error);
+/* Lines about compression, byte order and place. */
+void      fv_volume_facts(const fv_volume *volume, const fv_voxel_place *place, fv_bytes *facts);
 fv_status fv_volume_read(fv_volume *volume, const fv_block *block, fv_error *error);
 
 /* The writer of one gzip member that holds the header and the voxels, these as the type stored, which every value fits into;
@@ -41,7 +53,9 @@ fv_status fv_volume_gz_create(const fv_format *format, const char *path, const f
                               fv_error *error);
 fv_status fv_volume_gz_encode(fv_writer *writer, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error);
 fv_status fv_volume_gz_assemble(fv_writer *writer, fv_pieces *pieces, fv_error *error);
+const fv_bytes *fv_volume_gz_header(const fv_writer *writer);
 void      fv_volume_gz_free(fv_writer *writer);
+void      fv_volume_free(fv_writer *writer); /* that one or a dense one */
 
 /* A file that a header names lies beside it. The caller frees. */
 char *fv_path_beside(const char *path, const char *name);

@@ -1,8 +1,10 @@
 /* VTI, VTK's image data, which opens in ParaView: read by region and written by many workers at once, with the voxels behind the
- * XML as they are (appended, raw). PVTI, an image in several such files, is read by region.
+ * XML as they are (appended, raw) or in compressed blocks. PVTI, an image in several such files, is read by region.
  *
  * Axes are z y x, c where a point has several components; spacing and origin are kept. Of several arrays `path` names one, the
- * first if left out. Voxels in the XML itself, encoded as text or compressed cannot be read. bool is written as UInt8. */
+ * first if left out. Voxels in the XML itself, encoded as text or compressed by other than zlib cannot be read. bool is written
+ * as UInt8. */
+#include "formats/vti_blocks.h"
 #include "formats/xml_tags.h"
 #include "op/axes.h"
 #include "op/dense_writer.h"
@@ -23,9 +25,11 @@ static const struct {
 };
 
 typedef struct {
-    fv_reader base;
-    int       fd;
-    fv_dense  dense;
+    fv_reader     base;
+    int           fd;
+    fv_dense      dense;
+    bool          packed;
+    fv_vti_blocks blocks;
 } reader;
 
 /* ---------------------------------------------------------------- what the XML says */
@@ -33,7 +37,7 @@ typedef struct {
 typedef struct {
     int64_t  extent[6]; /* of the whole, x y z from and to */
     double   origin[3], spacing[3];
-    bool     big, wide, ended; /* header_type UInt64; the appended part was reached */
+    bool     big, wide, packed, ended; /* header_type UInt64; compressed; the appended part was reached */
     bool     has_image, has_array;
     fv_dtype dtype;
     int64_t  components, offset;
@@ -69,7 +73,8 @@ static void three(const char *text, double *values) {
 static fv_status take_file(facts *f, const char *path, const fv_xml_tag *tag, const char *kind, fv_error *error) {
     char value[64] = "";
     if (!fv_xml_attribute(tag, "type", value, sizeof value) || strcmp(value, kind)) return wrong(path, "type", value, error);
-    if (fv_xml_attribute(tag, "compressor", value, sizeof value) && *value) return wrong(path, "compressor", value, error);
+    f->packed = fv_xml_attribute(tag, "compressor", value, sizeof value) && *value;
+    if (f->packed && strcmp(value, "vtkZLibDataCompressor")) return wrong(path, "compressor", value, error);
     f->big = fv_xml_attribute(tag, "byte_order", value, sizeof value) && !strcmp(value, "BigEndian");
     f->wide = fv_xml_attribute(tag, "header_type", value, sizeof value) && !strcmp(value, "UInt64");
     return FV_OK;
@@ -177,18 +182,22 @@ static fv_status read_xml(int fd, const char *path, fv_bytes *text, int64_t *fil
 static void close_reader(fv_reader *base) {
     reader *r = (reader *)base;
     if (r->fd >= 0) close(r->fd);
+    fv_vti_blocks_release(&r->blocks);
     fv_reader_free(base);
 }
 
 static fv_status find_voxels(reader *r, const facts *f, int64_t file_size, fv_error *error) {
     bool    little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
-    int64_t start, end, bytes;
+    int64_t start, end, bytes, front = f->packed ? 0 : f->wide ? 8 : 4; /* the number of bytes stands before the voxels */
     r->dense =
         (fv_dense){ .dtype = f->dtype, .swapped = fv_dtype_size(f->dtype) > 1 && f->big == little, .ndim = r->base.type.ndim };
     memcpy(r->dense.shape, r->base.type.shape, sizeof r->dense.shape);
     bytes = fv_dense_bytes(&r->dense);
-    if (bytes < 0 || !fv_add(f->appended + (f->wide ? 8 : 4), f->offset, &start) || !fv_add(start, bytes, &end))
+    if (bytes < 0 || !fv_add(f->appended + front, f->offset, &start) || !fv_add(start, bytes, &end))
         return fv_fail(error, FV_ERROR_INPUT, "%s: the WholeExtent of the VTI file overflows", r->base.path);
+    r->packed = f->packed;
+    if (f->packed)
+        return fv_vti_blocks_open(&r->blocks, r->fd, r->base.path, start, file_size, f->wide, f->big == little, bytes, error);
     if (end > file_size)
         return fv_fail(error, FV_ERROR_INPUT, "%s ends early: its header promises %lld bytes, the file has %lld", r->base.path,
                        (long long)end, (long long)file_size);
@@ -217,18 +226,29 @@ static fv_status open_vti(const char *path, const fv_read_options *options, fv_r
         return status;
     }
     memcpy(r->base.chunk, r->base.type.shape, sizeof r->base.chunk);
-    r->base.read_memory = FV_DENSE_MEMORY;
-    fv_bytes_printf(&r->base.facts, "array: %s\nbyte order: %s\n", f.name, r->dense.swapped ? "swapped" : "native");
+    r->base.read_memory = r->packed ? fv_vti_blocks_memory(&r->blocks) : FV_DENSE_MEMORY;
+    fv_bytes_printf(&r->base.facts, "array: %s\ncompression: %s\nbyte order: %s\n", f.name, r->packed ? "zlib" : "none",
+                    r->dense.swapped ? "swapped" : "native");
     *out = &r->base;
     return FV_OK;
 }
 
 static fv_status read_vti(fv_reader *base, const fv_block *block, fv_error *error) {
     reader *r = (reader *)base;
-    return fv_dense_read(&r->dense, r->fd, base->path, block, error);
+    return r->packed ? fv_vti_blocks_read(&r->blocks, &r->dense, r->fd, base->path, block, error)
+                     : fv_dense_read(&r->dense, r->fd, base->path, block, error);
 }
 
 /* ---------------------------------------------------------------- writing */
+
+enum { RAW, ZLIB };
+
+static void free_writer(fv_writer *writer) {
+    if (writer->parallel)
+        fv_dense_free(writer);
+    else
+        fv_vti_blocks_free(writer);
+}
 
 static fv_status create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
                         fv_error *error) {
@@ -249,17 +269,19 @@ static fv_status create(const char *path, const fv_image_type *type, const fv_wr
         origin[i] = type->origin[ndim - 1 - i];
     }
     char *extent = fv_sprintf("0 %lld 0 %lld 0 %lld", (long long)size[0] - 1, (long long)size[1] - 1, (long long)size[2] - 1);
-    fv_bytes_printf(&header,
-                    "<?xml version=\"1.0\"?>\n<VTKFile type=\"ImageData\" version=\"1.0\" byte_order=\"%s\" "
-                    "header_type=\"UInt64\">\n  <ImageData WholeExtent=\"%s\" Origin=\"%.17g %.17g %.17g\" Spacing=\"%.17g %.17g "
-                    "%.17g\">\n    <Piece Extent=\"%s\">\n      <PointData Scalars=\"voxels\">\n        <DataArray type=\"%s\" "
+    fv_bytes_printf(&header, "<?xml version=\"1.0\"?>\n<VTKFile type=\"ImageData\" version=\"1.0\" byte_order=\"%s\" "
+                    "header_type=\"UInt64\"%s>\n", __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "LittleEndian" : "BigEndian",
+                    compression == ZLIB ? " compressor=\"vtkZLibDataCompressor\"" : "");
+    fv_bytes_printf(&header, "  <ImageData WholeExtent=\"%s\" Origin=\"%.17g %.17g %.17g\" Spacing=\"%.17g %.17g %.17g\">\n",
+                    extent, origin[0], origin[1], origin[2], spacing[0], spacing[1], spacing[2]);
+    fv_bytes_printf(&header, "    <Piece Extent=\"%s\">\n      <PointData Scalars=\"voxels\">\n        <DataArray type=\"%s\" "
                     "Name=\"voxels\" NumberOfComponents=\"%lld\" format=\"appended\" offset=\"0\"/>\n      </PointData>\n    "
-                    "</Piece>\n  </ImageData>\n  <AppendedData encoding=\"raw\">\n   _",
-                    __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "LittleEndian" : "BigEndian", extent, origin[0], origin[1],
-                    origin[2], spacing[0], spacing[1], spacing[2], extent, name, (long long)(colour ? type->shape[ndim] : 1));
+                    "</Piece>\n  </ImageData>\n  <AppendedData encoding=\"raw\">\n   _", extent, name,
+                    (long long)(colour ? type->shape[ndim] : 1));
     free(extent);
-    fv_bytes_append(&header, &(uint64_t){ (uint64_t)bytes }, 8);
     fv_bytes_printf(&trailer, "\n  </AppendedData>\n</VTKFile>\n");
+    if (compression == ZLIB) return fv_vti_blocks_create(&fv_format_vti, path, type, options, &header, &trailer, out, error);
+    fv_bytes_append(&header, &(uint64_t){ (uint64_t)bytes }, 8);
     *out = fv_dense_writer_new(&fv_format_vti, path, type, options, &header);
     fv_dense_writer_store(*out, type->dtype, false, &trailer);
     return FV_OK;
@@ -269,6 +291,7 @@ const fv_format fv_format_vti = {
     .name = "vti",
     .extensions = "vti",
     .brief = "VTK image data, for ParaView",
+    .compressions = "none|zlib",
     .open = open_vti,
     .read = read_vti,
     .close = close_reader,
@@ -277,7 +300,9 @@ const fv_format fv_format_vti = {
     .put = fv_dense_put,
     .sync = fv_dense_sync,
     .finish = fv_dense_sync,
-    .free_writer = fv_dense_free,
+    .encode = fv_vti_blocks_encode,
+    .assemble = fv_vti_blocks_assemble,
+    .free_writer = free_writer,
 };
 
 /* ---------------------------------------------------------------- PVTI */

@@ -89,8 +89,8 @@ def vtk_reads_the_volumes_that_fovea_writes(folder):
     for dtype in ("uint8", "int16", "uint16", "int32", "float32", "float64"):
         image = volume(dtype)
         np.save(os.path.join(folder, "a.npy"), image)
-        for name in ("a.mha", "a.mhd"):
-            convert(folder, "a.npy", name)
+        for name, compression in (("a.mha", "none"), ("a.mhd", "none"), ("a.mha", "gzip")):
+            convert(folder, "a.npy", name, "--compression", compression)
             found, _, _ = vtk_array("vtkMetaImageReader", os.path.join(folder, name))
             assert found.dtype == image.dtype and np.array_equal(found, image), (dtype, name)
 
@@ -201,15 +201,16 @@ def vti_goes_to_vtk_and_back(folder):
         writer.SetInputData(grid)
         writer.SetDataModeToAppended()
         writer.EncodeAppendedDataOff()
-        writer.SetCompressorTypeToNone()
         writer.SetFileName(os.path.join(folder, "v.vti"))
-        writer.Write()
-        convert(folder, "v.vti", "v.npy", "--region", "1:4,:,2:6")
-        assert np.array_equal(np.load(os.path.join(folder, "v.npy")), image[1:4, :, 2:6]), dtype
-        convert(folder, "v.vti", "w.vti")
-        found, spacing, origin = vtk_array("vtkXMLImageDataReader", os.path.join(folder, "w.vti"))
-        assert found.dtype == image.dtype and np.array_equal(found, image), dtype
-        assert spacing == (0.5, 1.5, 2) and origin == (1, 2, 3)
+        for compression in ("none", "zlib"):
+            (writer.SetCompressorTypeToNone if compression == "none" else writer.SetCompressorTypeToZLib)()
+            writer.Write()
+            convert(folder, "v.vti", "v.npy", "--region", "1:4,:,2:6")
+            assert np.array_equal(np.load(os.path.join(folder, "v.npy")), image[1:4, :, 2:6]), dtype
+            convert(folder, "v.vti", "w.vti", "--compression", compression)
+            found, spacing, origin = vtk_array("vtkXMLImageDataReader", os.path.join(folder, "w.vti"))
+            assert found.dtype == image.dtype and np.array_equal(found, image), (dtype, compression)
+            assert spacing == (0.5, 1.5, 2) and origin == (1, 2, 3)
 
 
 @test

@@ -1,0 +1,32 @@
+/* Compressed voxels of VTI files: a table of sizes and then blocks, each a zlib stream of its own, all but the last of equally
+ * many bytes. They are read by region, block by block, and packed by all workers at once. */
+#ifndef FV_VTI_BLOCKS_H
+#define FV_VTI_BLOCKS_H
+
+#include "op/dense.h"
+#include "op/format.h"
+
+typedef struct fv_vti_blocks {
+    int64_t  count, size, total; /* of blocks; bytes of one and of all, unpacked */
+    int64_t *place;              /* where each begins in the file, and where the last ends */
+    int64_t  largest;            /* packed */
+} fv_vti_blocks;
+
+/* The table at a place in the file; its numbers have 8 bytes if wide, else 4. Together the blocks must hold that many bytes. */
+fv_status fv_vti_blocks_open(fv_vti_blocks *blocks, int fd, const char *path, int64_t at, int64_t file_size, bool wide,
+                             bool swapped, int64_t bytes, fv_error *error);
+void      fv_vti_blocks_release(fv_vti_blocks *blocks);
+int64_t   fv_vti_blocks_memory(const fv_vti_blocks *blocks); /* that reading needs */
+/* dense: type, shape and byte order; the offset does not matter. */
+fv_status fv_vti_blocks_read(const fv_vti_blocks *blocks, const fv_dense *dense, int fd, const char *path, const fv_block *block,
+                             fv_error *error);
+
+/* The writer: XML up to the underscore, table and blocks, and what comes last. Takes both texts. */
+fv_status fv_vti_blocks_create(const fv_format *format, const char *path, const fv_image_type *type,
+                               const fv_write_options *options, fv_bytes *header_take, fv_bytes *trailer_take, fv_writer **writer,
+                               fv_error *error);
+fv_status fv_vti_blocks_encode(fv_writer *writer, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error);
+fv_status fv_vti_blocks_assemble(fv_writer *writer, fv_pieces *pieces, fv_error *error);
+void      fv_vti_blocks_free(fv_writer *writer);
+
+#endif
