@@ -5,6 +5,7 @@
 #define FV_PHANTOM_H
 
 #include "op/op.h"
+#include "op/random.h"
 
 /* The part to fill. Two-dimensional images are volumes of one slice. */
 typedef struct fv_phantom {
@@ -50,21 +51,7 @@ static inline int64_t fv_phantom_at(const fv_phantom *p, int64_t z, int64_t y, i
 
 static inline int64_t fv_floor_divide(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 
-/* ---- random numbers ---- */
-
-static inline uint64_t fv_mix(uint64_t h) { /* the finish of splitmix64 */
-    h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9u;
-    h = (h ^ h >> 27) * 0x94d049bb133111ebu;
-    return h ^ h >> 31;
-}
-
-/* 64 random bits for a place; streams are independent of each other. */
-static inline uint64_t fv_place_hash(uint64_t seed, uint64_t stream, int64_t z, int64_t y, int64_t x) {
-    uint64_t h = fv_mix(seed + stream * 0x9e3779b97f4a7c15u);
-    h = fv_mix(h + (uint64_t)z * 0xd1342543de82ef95u);
-    h = fv_mix(h + (uint64_t)y * 0xaf251af3b0f025b5u);
-    return fv_mix(h + (uint64_t)x * 0x9fb21c651e98df25u);
-}
+/* ---- random numbers: op/random.h, and cheaper ones ---- */
 
 /* A number from 0 to below limit out of 16 bits of a hash; part 0..3. */
 static inline int64_t fv_hash_part(uint64_t hash, int part, int64_t limit) {

@@ -1,15 +1,21 @@
-/* find_center: the detector column of the axis of rotation, from two projections half a turn apart. */
+/* find_center: the detector column of the axis of rotation. */
 #include "op/kernels.h"
 #include "op/reduce.h"
+#include "ops/tomography/center_methods.h"
 #include "ops/tomography/scan.h"
 #include <stdlib.h>
 
 typedef struct {
     fv_geometry geometry;
+    fv_choice   method;
 } find_center;
+
+enum { MIRROR, PHASE, VO };
 
 static const fv_param params[] = {
     FV_PARAM(find_center, geometry, .doc = "parallel(angles); its centre is not used"),
+    FV_PARAM(find_center, method, .def = "mirror", .choices = "mirror|phase|vo",
+             .doc = "least difference or phase correlation of two projections half a turn apart, or Vo's on a whole sinogram"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = {
@@ -31,6 +37,27 @@ static double find_pair(const fv_geometry *g, int64_t pair[2]) {
     return best * 180 / half;
 }
 
+static double degrees(const fv_geometry *g, int64_t i) {
+    return g->angles.value[i] * (g->radians ? 180 / 0x1.921fb54442d18p+1 : 1);
+}
+
+/* Vo's method continues half a turn by its mirror image. */
+static fv_status check_sweep(const fv_geometry *g, fv_error *error) {
+    double first = degrees(g, 0), last = degrees(g, g->angles.count - 1), gap = 0;
+    for (int64_t i = 1; i < g->angles.count; i++) {
+        double step = degrees(g, i) - degrees(g, i - 1);
+        if (!(step > 0)) return fv_fail(error, FV_ERROR_USAGE, "method = \"vo\" needs angles that increase");
+        gap = FV_MAX(gap, step);
+    }
+    if (!(last - first + gap >= 179.9 && gap <= 10))
+        return fv_fail(
+            error, FV_ERROR_USAGE,
+            "method = \"vo\" needs angles over half a turn, at most 10 degrees apart; these span %.4g degrees with gaps "
+            "of up to %.4g",
+            last - first, gap);
+    return FV_OK;
+}
+
 static fv_status infer(fv_infer *i, fv_error *error) {
     const find_center *p = i->params;
     fv_scan            scan;
@@ -38,25 +65,52 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     FV_TRY(fv__scan_find(&i->in[0]->image, &p->geometry, &scan, error));
     if (p->geometry.beam != FV_GEOMETRY_PARALLEL) return fv_fail(error, FV_ERROR_USAGE, "geometry must be parallel(...)");
     if (scan.ncolumns < 8) return fv_fail(error, FV_ERROR_USAGE, "the detector has fewer than 8 columns");
-    double miss = find_pair(&p->geometry, pair);
+    double miss = p->method.index == VO ? 0 : find_pair(&p->geometry, pair);
+    if (p->method.index == VO) FV_TRY(check_sweep(&p->geometry, error));
     if (!(miss <= 2))
         return fv_fail(error, FV_ERROR_USAGE,
                        "no two projections are half a turn apart (the nearest pair misses it by %.3g degrees)", miss);
     return fv_infer_scalar(i, FV_FLOAT64, error);
 }
 
-/* Of a chunk only the two projections; a single voxel where it has neither. */
+/* Which projections and rows are looked at: two of all rows, or all of the middle row. */
+typedef struct choice {
+    int64_t pair[2];
+    int64_t nsides, row, nrows;
+    bool    all;
+} choice;
+
+static choice choose(const find_center *p, const fv_scan *scan) {
+    choice c = { .nsides = 2, .nrows = scan->nrows };
+    if (p->method.index == VO) return (choice){ .nsides = scan->nangles, .row = scan->nrows / 2, .nrows = 1, .all = true };
+    find_pair(&p->geometry, c.pair);
+    return c;
+}
+
+static int64_t projection(const choice *c, int64_t side) { return c->all ? side : c->pair[side]; }
+
+/* Of a chunk only the projections and rows that are looked at; a single voxel where it has none. */
 static void need(const fv_need *n, fv_region *in) {
     const find_center *p = n->params;
     fv_scan            scan;
-    int64_t            pair[2], first = -1, last = -1;
+    int64_t            first = -1, last = -1;
     fv__scan_find(&n->in[0]->image, &p->geometry, &scan, NULL);
-    find_pair(&p->geometry, pair);
-    for (int k = 0; k < 2; k++) {
-        int64_t inside = pair[k] - n->region.start[scan.angle];
+    choice c = choose(p, &scan);
+    for (int64_t k = 0; k < c.nsides; k++) {
+        int64_t inside = projection(&c, k) - n->region.start[scan.angle];
         if (inside < 0 || inside >= n->region.size[scan.angle]) continue;
-        first = first < 0 ? pair[k] : first;
-        last = pair[k];
+        first = first < 0 ? projection(&c, k) : first;
+        last = projection(&c, k);
+    }
+    int64_t row = FV_MAX(c.row, scan.row < 0 ? 0 : n->region.start[scan.row]);
+    if (scan.row >= 0) {
+        int64_t end = FV_MIN(c.row + c.nrows, n->region.start[scan.row] + n->region.size[scan.row]);
+        if (row >= end)
+            first = -1;
+        else {
+            in[0].start[scan.row] = row;
+            in[0].size[scan.row] = end - row;
+        }
     }
     if (first < 0)
         for (int d = 0; d < in[0].ndim; d++) in[0].size[d] = FV_MIN(in[0].size[d], 1);
@@ -82,16 +136,17 @@ static fv_status run(fv_run *r, fv_error *error) {
     const find_center *p = r->need.params;
     const fv_block    *in = r->in[0];
     fv_scan            scan;
-    int64_t            pair[2], first, count, n = r->need.region.size[r->need.region.ndim - 1];
+    int64_t            first, count, n = r->need.region.size[r->need.region.ndim - 1];
     fv__scan_find(&r->need.in[0]->image, &p->geometry, &scan, NULL);
-    find_pair(&p->geometry, pair);
+    choice c = choose(p, &scan);
     fv__scan_slices(&in->region, scan.row, &first, &count);
-    for (int k = 0; k < 2; k++) {
-        int64_t a = pair[k] - r->need.region.start[scan.angle];
+    for (int64_t k = 0; k < c.nsides; k++) {
+        int64_t a = projection(&c, k) - r->need.region.start[scan.angle];
         if (a < 0 || a >= r->need.region.size[scan.angle]) continue;
         for (int64_t z = 0; z < count; z++) {
-            int64_t offset = (pair[k] - in->region.start[scan.angle]) * in->stride[scan.angle];
-            piece   head = { k, first + z, in->region.start[scan.column], n };
+            if (first + z < c.row || first + z >= c.row + c.nrows) continue;
+            int64_t offset = (projection(&c, k) - in->region.start[scan.angle]) * in->stride[scan.angle];
+            piece   head = { k, first + z - c.row, in->region.start[scan.column], n };
             if (scan.row >= 0) offset += z * in->stride[scan.row];
             fv_kernels_current()->convert(r->scratch, FV_FLOAT32,
                                           (const char *)in->data + offset * (int64_t)fv_dtype_size(in->dtype), in->dtype, n);
@@ -100,36 +155,6 @@ static fv_status run(fv_run *r, fv_error *error) {
         }
     }
     return FV_OK;
-}
-
-/* Mean squared difference of one projection and the other mirrored about column sum / 2. */
-static double mismatch(const float *a, const float *b, int64_t rows, int64_t n, int64_t sum) {
-    int64_t from = FV_MAX(0, sum - (n - 1)), until = FV_MIN(n, sum + 1);
-    double  total = 0;
-    for (int64_t z = 0; z < rows; z++) {
-        double row = 0;
-        for (int64_t x = from; x < until; x++) {
-            double d = (double)a[z * n + x] - (double)b[z * n + sum - x];
-            row += d * d;
-        }
-        total += row;
-    }
-    return total / (double)(rows * (until - from));
-}
-
-static double best_center(const float *a, const float *b, int64_t rows, int64_t n) {
-    double  least = INFINITY;
-    int64_t best = n - 1;
-    for (int64_t sum = n / 2; sum <= n + n / 2 - 2; sum++) { /* at least half of the columns overlap */
-        double d = mismatch(a, b, rows, n, sum);
-        if (!(d < least)) continue;
-        least = d;
-        best = sum;
-    }
-    double before = mismatch(a, b, rows, n, best - 1), after = mismatch(a, b, rows, n, best + 1),
-           bend = before - 2 * least + after;
-    double shift = bend > 0 ? 0.5 * (before - after) / bend : 0;
-    return ((double)best + (fabs(shift) <= 1 ? shift : 0)) / 2;
 }
 
 static fv_status collect(fv_finish *f, float *images, int64_t rows, int64_t n, fv_error *error) {
@@ -153,10 +178,18 @@ static fv_status finish(fv_finish *f, fv_error *error) {
     const find_center *p = f->params;
     fv_scan            scan;
     fv__scan_find(&f->in[0]->image, &p->geometry, &scan, NULL);
-    int64_t   each = scan.nrows * scan.ncolumns;
-    float    *images = fv_calloc((size_t)(2 * each) * sizeof *images);
-    fv_status status = collect(f, images, scan.nrows, scan.ncolumns, error);
-    double    center = status == FV_OK ? best_center(images, images + each, scan.nrows, scan.ncolumns) : 0;
+    choice    c = choose(p, &scan);
+    int64_t   each = c.nrows * scan.ncolumns;
+    float    *images = fv_calloc((size_t)(c.nsides * each) * sizeof *images);
+    double   *angle = fv_calloc((size_t)scan.nangles * sizeof *angle), center = 0;
+    fv_status status = collect(f, images, c.nrows, scan.ncolumns, error);
+    for (int64_t a = 0; a < scan.nangles; a++) angle[a] = degrees(&p->geometry, a);
+    if (status == FV_OK && p->method.index == VO)
+        center = FV_ISA_NAME(fv__center_vo)(images, angle, scan.nangles, scan.ncolumns);
+    else if (status == FV_OK)
+        center = (p->method.index == PHASE ? FV_ISA_NAME(fv__center_phase)
+                                           : FV_ISA_NAME(fv__center_mirror))(images, images + each, scan.nrows, scan.ncolumns);
+    free(angle);
     free(images);
     FV_TRY(status);
     return fv_put_real(f, center, error);
@@ -177,9 +210,12 @@ const fv_op FV_OP(find_center) = {
     .infer = infer,
     .passes = passes,
     .doc =
-        "Half a turn mirrors a projection about the axis: the centre is where the two projections that are half a turn apart (up "
-        "to "
-        "2 degrees) differ least once one is mirrored, by least mean squares over all rows, between columns by a parabola. Print "
-        "it, or give it on: parallel(angles, center = find_center(p, parallel(angles))).",
+        "Half a turn mirrors a projection about the axis. mirror: where the two projections that are half a turn apart (up to 2 "
+        "degrees) differ least once one is mirrored, by least mean squares over all rows, between columns by a parabola. phase: "
+        "where they correlate best by phase. vo: the sinogram of the middle row and its mirror image make a whole turn; off the "
+        "true centre its spectrum leaves the double wedge of sinograms; needs no exact pair and bears noise. Print it, or give "
+        "it on: parallel(angles, center = find_center(p, parallel(angles))).",
+    .citation = "Vo, Drakopoulos, Atwood and Reinhard, Reliable method for calculating the center of rotation in parallel-beam "
+                "tomography, Optics Express 22, 2014",
     .example = "g = parallel(angles = range(0, 180)); find_center(xray(phantom(\"shepp-logan\", [64, 64]), g), g)",
 };

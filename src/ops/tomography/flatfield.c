@@ -1,7 +1,6 @@
 /* flatfield: projections as a share of what the beam gives without an object. */
-#include "op/kernels.h"
-#include "op/op.h"
 #include "op/scratch.h"
+#include "ops/tomography/fields.h"
 
 typedef struct {
     double least;
@@ -22,47 +21,18 @@ static const fv_input inputs[] = { { "projections", FV_KIND_IMAGE, .doc = "raw p
 static fv_status infer(fv_infer *i, fv_error *error) {
     const fv_image_type *p = &i->in[PROJECTIONS]->image;
     if (p->ndim != 3) return fv_fail(error, FV_ERROR_USAGE, "projections have %d axes; needed are angle z x", p->ndim);
-    for (int k = FLAT; k < INPUTS; k++) {
-        const fv_image_type *field = &i->in[k]->image;
-        if (i->in[k]->kind == FV_KIND_NONE) continue;
-        int less = field->ndim - 2;
-        if (less < 0 || less > 1 || field->shape[less] != p->shape[1] || field->shape[less + 1] != p->shape[2])
-            return fv_fail(error, FV_ERROR_USAGE,
-                           "%s must be %lld rows of %lld columns, as the projections, once or several times", inputs[k].name,
-                           (long long)p->shape[1], (long long)p->shape[2]);
-        if (fv_dtype_is_complex(field->dtype)) return fv_fail(error, FV_ERROR_USAGE, "%s must be real", inputs[k].name);
-    }
+    for (int k = FLAT; k < INPUTS; k++) FV_TRY(fv__field_check(i->in[k], p, inputs[k].name, error));
     if (fv_dtype_is_complex(p->dtype)) return fv_fail(error, FV_ERROR_USAGE, "projections must be real");
     i->out->image.dtype = FV_FLOAT32;
     return FV_OK;
 }
 
 static void need(const fv_need *n, fv_region *in) {
-    for (int k = FLAT; k < INPUTS; k++) {
-        if (n->in[k]->kind != FV_KIND_IMAGE) continue;
-        in[k] = fv_region_whole(&n->in[k]->image);
-        for (int d = 0; d < 2; d++) {
-            in[k].start[in[k].ndim - 2 + d] = n->region.start[1 + d];
-            in[k].size[in[k].ndim - 2 + d] = n->region.size[1 + d];
-        }
-    }
+    for (int k = FLAT; k < INPUTS; k++)
+        if (n->in[k]->kind == FV_KIND_IMAGE) in[k] = fv__field_need(n->in[k], &n->region);
 }
 
 static size_t scratch(const fv_need *n) { return (size_t)n->region.size[2] * 3 * sizeof(float) + 192; }
-
-/* Mean over the images of a field, one row. */
-static void mean_row(const fv_block *field, int64_t row, int64_t n, float *raw, float *to) {
-    int     several = field->region.ndim == 3;
-    int64_t count = several ? field->region.size[0] : 1;
-    memset(to, 0, (size_t)n * sizeof *to);
-    for (int64_t k = 0; k < count; k++) {
-        int64_t at = (several ? k * field->stride[0] : 0) + row * field->stride[several];
-        fv_kernels_current()->convert(raw, FV_FLOAT32, (const char *)field->data + at * (int64_t)fv_dtype_size(field->dtype),
-                                      field->dtype, n);
-        for (int64_t x = 0; x < n; x++) to[x] += raw[x];
-    }
-    for (int64_t x = 0; x < n; x++) to[x] /= (float)count;
-}
 
 static fv_status run(fv_run *r, fv_error *error) {
     (void)error;
@@ -74,11 +44,8 @@ static fv_status run(fv_run *r, fv_error *error) {
     float           *flat = fv_scratch_take(&pieces, n * (int64_t)sizeof(float));
     float           *dark = fv_scratch_take(&pieces, n * (int64_t)sizeof(float)), least = (float)p->least;
     for (int64_t z = 0; z < out->region.size[1]; z++) {
-        mean_row(r->in[FLAT], z, n, raw, flat);
-        if (r->in[DARK])
-            mean_row(r->in[DARK], z, n, raw, dark);
-        else
-            memset(dark, 0, (size_t)n * sizeof *dark);
+        fv__field_row(r->in[FLAT], z, n, raw, flat);
+        fv__field_row(r->in[DARK], z, n, raw, dark);
         for (int64_t x = 0; x < n; x++) flat[x] = flat[x] - dark[x] > least ? flat[x] - dark[x] : least;
         for (int64_t a = 0; a < out->region.size[0]; a++) {
             float *to = (float *)out->data + a * out->stride[0] + z * out->stride[1];

@@ -1,0 +1,292 @@
+/* align: a tilt series whose projections were displaced, put straight by correlating each with the one before. */
+#include "base/math.h"
+#include "op/kernels.h"
+#include "op/scratch.h"
+#include "ops/tomography/shift.h"
+#include "ops/tomography/spectrum.h"
+#include <stdlib.h>
+
+typedef struct {
+    int64_t limit;
+    bool    subpixel;
+} align;
+
+static const fv_param params[] = {
+    FV_PARAM(align, limit, .def = "32", .min = 1, .max = 1000, .unit = "px", .doc = "no projection is moved further than this"),
+    FV_PARAM(align, subpixel, .def = "false", .doc = "move by parts of pixels too, interpolating linearly"),
+    FV_PARAM_END,
+};
+static const fv_input inputs[] = {
+    { "projections", FV_KIND_IMAGE, .doc = "axes angle z x, z angle x, or angle x; angles in order" }, FV_INPUT_END
+};
+
+static fv_status infer(fv_infer *i, fv_error *error) {
+    fv_scan scan;
+    FV_TRY(fv__shift_axes(&i->in[0]->image, &scan, error));
+    if (scan.ncolumns < 4) return fv_fail(error, FV_ERROR_USAGE, "the detector has fewer than 4 columns");
+    i->out->image.dtype = FV_FLOAT32;
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- first pass: how far each is from the one before */
+
+static bool has_corner(const fv_region *chunk, const fv_scan *scan) {
+    return !chunk->start[scan->column] && (scan->row < 0 || !chunk->start[scan->row]);
+}
+
+/* Whole projections, and the one before, for the chunk that has their corner. */
+static void pair_need(const fv_need *n, fv_region *in) {
+    fv_scan scan;
+    fv__shift_axes(&n->in[0]->image, &scan, NULL);
+    if (!has_corner(&n->region, &scan)) {
+        for (int d = 0; d < in[0].ndim; d++) in[0].size[d] = FV_MIN(in[0].size[d], 1);
+        return;
+    }
+    int64_t first = FV_MAX(n->region.start[scan.angle] - 1, 0), end = n->region.start[scan.angle] + n->region.size[scan.angle];
+    in[0] = fv_region_whole(&n->in[0]->image);
+    in[0].start[scan.angle] = first;
+    in[0].size[scan.angle] = end - first;
+}
+
+typedef struct work {
+    fv_scan scan;
+    int64_t height, width; /* of the transform */
+    double *plane, *line, *turns_x, *turns_z;
+    float  *row;
+} work;
+
+static size_t lay_out(const fv_need *n, work *w, void *memory) {
+    fv_scratch pieces = { memory };
+    fv__shift_axes(&n->in[0]->image, &w->scan, NULL);
+    w->height = fv__spectrum_length(w->scan.nrows);
+    w->width = fv__spectrum_length(w->scan.ncolumns);
+    w->row = fv_scratch_take(&pieces, w->scan.ncolumns * (int64_t)sizeof(float));
+    w->line = fv_scratch_take(&pieces, 2 * w->height * (int64_t)sizeof(double));
+    w->turns_x = fv_scratch_take(&pieces, FV_MAX(w->width, 2) * (int64_t)sizeof(double));
+    w->turns_z = fv_scratch_take(&pieces, FV_MAX(w->height, 2) * (int64_t)sizeof(double));
+    w->plane = fv_scratch_take(&pieces, 2 * w->height * w->width * (int64_t)sizeof(double));
+    return pieces.used;
+}
+
+static size_t pair_scratch(const fv_need *n) {
+    work w;
+    fv__shift_axes(&n->in[0]->image, &w.scan, NULL);
+    return has_corner(&n->region, &w.scan) ? lay_out(n, &w, NULL) : 64;
+}
+
+/* Falls to 0 over an eighth of the width at each border, so that opposite borders do not meet in a step. */
+static double taper(int64_t i, int64_t n) {
+    double part = ((double)FV_MIN(i, n - 1 - i) + 0.5) * 8 / (double)n;
+    return n < 8 || part >= 1 ? 1 : 0.5 - 0.5 * fv_cos(0x1.921fb54442d18p+1 * part);
+}
+
+static const float *load_row(const work *w, const fv_block *in, int64_t a, int64_t z) {
+    const fv_scan *scan = &w->scan;
+    int64_t        offset = (a - in->region.start[scan->angle]) * in->stride[scan->angle];
+    if (scan->row >= 0) offset += z * in->stride[scan->row];
+    fv_kernels_current()->convert(w->row, FV_FLOAT32, (const char *)in->data + offset * (int64_t)fv_dtype_size(in->dtype),
+                                  in->dtype, scan->ncolumns);
+    return w->row;
+}
+
+/* One projection into the real (part 0) or imaginary (1) numbers of the plane, the mean of its border taken away: what the taper
+ * cuts off must be near 0, or its own shape, which does not move, would correlate. */
+static void load(const work *w, const fv_block *in, int64_t a, int part) {
+    const fv_scan *scan = &w->scan;
+    double         border = 0;
+    int64_t        count = 0, n = scan->ncolumns;
+    for (int64_t z = 0; z < scan->nrows; z++) {
+        const float *row = load_row(w, in, a, z);
+        bool         whole = scan->nrows > 1 && (z == 0 || z == scan->nrows - 1);
+        for (int64_t x = 0; x < n; x += whole ? 1 : n - 1, count++) border += (double)row[x];
+    }
+    border /= (double)count;
+    for (int64_t z = 0; z < scan->nrows; z++) {
+        const float *row = load_row(w, in, a, z);
+        double      *to = w->plane + 2 * z * w->width + part, edge = taper(z, scan->nrows);
+        for (int64_t x = 0; x < n; x++) to[2 * x] = ((double)row[x] - border) * edge * taper(x, n);
+    }
+}
+
+static void transform(const work *w, bool inverse) {
+    for (int64_t z = 0; z < w->height; z++) FV_ISA_NAME(fv__spectrum)(w->plane + 2 * z * w->width, w->width, w->turns_x, inverse);
+    for (int64_t x = 0; x < w->width && w->height > 1; x++) {
+        for (int64_t z = 0; z < w->height; z++) memcpy(w->line + 2 * z, w->plane + 2 * (z * w->width + x), 2 * sizeof(double));
+        FV_ISA_NAME(fv__spectrum)(w->line, w->height, w->turns_z, inverse);
+        for (int64_t z = 0; z < w->height; z++) memcpy(w->plane + 2 * (z * w->width + x), w->line + 2 * z, 2 * sizeof(double));
+    }
+}
+
+/* The plane holds the spectrum of a + ib: a's conjugate times b's, its size reduced to the root, so that coarse features do not
+ * hide where fine ones meet. */
+static void correlate(const work *w) {
+    for (int64_t z = 0; z < w->height; z++)
+        for (int64_t x = 0; x < w->width; x++) {
+            int64_t other_z = (w->height - z) % w->height, other_x = (w->width - x) % w->width;
+            if (other_z < z || (other_z == z && other_x < x)) continue;
+            double *p = w->plane + 2 * (z * w->width + x), *q = w->plane + 2 * (other_z * w->width + other_x);
+            double  a[2] = { (p[0] + q[0]) / 2, (p[1] - q[1]) / 2 }, b[2] = { (p[1] + q[1]) / 2, (q[0] - p[0]) / 2 };
+            double  re = a[0] * b[0] + a[1] * b[1], im = a[0] * b[1] - a[1] * b[0], size = sqrt(sqrt(re * re + im * im));
+            double  scale = size > 0 ? 1 / size : 0;
+            p[0] = q[0] = re * scale;
+            p[1] = im * scale;
+            q[1] = -p[1];
+        }
+}
+
+static double at(const work *w, int64_t z, int64_t x) {
+    z = (z % w->height + w->height) % w->height;
+    x = (x % w->width + w->width) % w->width;
+    return w->plane[2 * (z * w->width + x)];
+}
+
+static double summit(double before, double peak, double after) {
+    double bend = before - 2 * peak + after, shift = bend < 0 ? 0.5 * (before - after) / bend : 0;
+    return fabs(shift) <= 0.5 ? shift : 0;
+}
+
+typedef struct pair {
+    double number, dz, dx;
+} pair;
+
+static pair find_peak(const work *w, const align *p) {
+    int64_t most_z = FV_MIN(p->limit, w->scan.nrows / 2), most_x = FV_MIN(p->limit, w->scan.ncolumns / 2), z = 0, x = 0;
+    double  best = -INFINITY;
+    for (int64_t dz = -most_z; dz <= most_z; dz++)
+        for (int64_t dx = -most_x; dx <= most_x; dx++) {
+            double value = at(w, dz, dx);
+            if (!(value > best)) continue;
+            best = value;
+            z = dz;
+            x = dx;
+        }
+    pair found = { 0, (double)z, (double)x };
+    if (w->height > 1) found.dz += summit(at(w, z - 1, x), best, at(w, z + 1, x));
+    found.dx += summit(at(w, z, x - 1), best, at(w, z, x + 1));
+    return found;
+}
+
+static size_t pair_bound(const fv_need *n) {
+    int64_t most = 1;
+    for (int d = 0; d < n->region.ndim; d++) most = FV_MAX(most, n->region.size[d]);
+    return (size_t)most * sizeof(pair);
+}
+
+static fv_status pair_run(fv_run *r, fv_error *error) {
+    (void)error;
+    fv_scan scan;
+    work    w;
+    fv__shift_axes(&r->need.in[0]->image, &scan, NULL);
+    if (!has_corner(&r->need.region, &scan)) return FV_OK;
+    lay_out(&r->need, &w, r->scratch);
+    FV_ISA_NAME(fv__spectrum_turns)(w.width, w.turns_x);
+    FV_ISA_NAME(fv__spectrum_turns)(w.height, w.turns_z);
+    for (int64_t k = 0; k < r->need.region.size[scan.angle]; k++) {
+        int64_t a = r->need.region.start[scan.angle] + k;
+        if (!a) continue;
+        memset(w.plane, 0, (size_t)(2 * w.height * w.width) * sizeof *w.plane);
+        load(&w, r->in[0], a - 1, 0);
+        load(&w, r->in[0], a, 1);
+        transform(&w, false);
+        correlate(&w);
+        transform(&w, true);
+        pair found = find_peak(&w, r->need.params);
+        found.number = (double)a;
+        fv_bytes_append(r->partial, &found, sizeof found);
+    }
+    return FV_OK;
+}
+
+/* Displacements add up from projection to projection; the series as a whole stays where it is. */
+static fv_status pair_finish(fv_finish *f, fv_error *error) {
+    const align *p = f->params;
+    fv_scan      scan;
+    fv__shift_axes(&f->in[0]->image, &scan, NULL);
+    double   *total = fv_calloc((size_t)(2 * scan.nangles) * sizeof *total), limit = (double)p->limit;
+    fv_status status = FV_OK;
+    for (int64_t k = 0; k < f->npartials && status == FV_OK; k++) {
+        const void *data = NULL;
+        size_t      size = f->size(f, k);
+        status = f->partial(f, k, &data, error);
+        for (size_t at = 0; status == FV_OK && at + sizeof(pair) <= size; at += sizeof(pair)) {
+            pair found;
+            memcpy(&found, (const char *)data + at, sizeof found);
+            total[2 * (int64_t)found.number] = p->subpixel ? found.dz : floor(found.dz + 0.5);
+            total[2 * (int64_t)found.number + 1] = p->subpixel ? found.dx : floor(found.dx + 0.5);
+        }
+    }
+    for (int axis = 0; axis < 2; axis++) {
+        double from_first = 0, mean = 0;
+        for (int64_t a = 0; a < scan.nangles; a++) total[2 * a + axis] = from_first += total[2 * a + axis];
+        for (int64_t a = 0; a < scan.nangles; a++) mean += total[2 * a + axis] / (double)scan.nangles;
+        if (!p->subpixel) mean = floor(mean + 0.5);
+        for (int64_t a = 0; a < scan.nangles; a++) {
+            double d = total[2 * a + axis] - mean;
+            total[2 * a + axis] = d > limit ? limit : d < -limit ? -limit : d;
+        }
+    }
+    if (status == FV_OK) status = f->put(f, 0, total, (size_t)(2 * scan.nangles) * sizeof *total, error);
+    free(total);
+    return status;
+}
+
+/* ---------------------------------------------------------------- second pass: back to their place */
+
+static void move_need(const fv_need *n, fv_region *in) {
+    fv_scan scan;
+    fv__shift_axes(&n->in[0]->image, &scan, NULL);
+    fv__shift_need(&scan, &n->in[0]->image, ((const align *)n->params)->limit + 1, &in[0]);
+}
+
+static size_t move_scratch(const fv_need *n) {
+    return (size_t)(n->region.size[n->region.ndim - 1] + 2 * ((const align *)n->params)->limit + 2) * sizeof(float);
+}
+
+static fv_status move_run(fv_run *r, fv_error *error) {
+    fv_scan     scan;
+    const void *data;
+    size_t      size;
+    fv__shift_axes(&r->need.in[0]->image, &scan, NULL);
+    FV_TRY(r->results->get(r->results, 0, &data, &size, error));
+    const double *total = data;
+    for (int64_t k = 0; k < r->out->region.size[scan.angle]; k++) {
+        int64_t a = r->out->region.start[scan.angle] + k;
+        fv__shift_plane(&scan, r->in[0], r->out, a, total[2 * a], total[2 * a + 1], r->scratch);
+    }
+    return FV_OK;
+}
+
+static double cost(const fv_need *n) {
+    (void)n;
+    return 100;
+}
+
+static const fv_pass passes[] = { { .name = "correlate",
+                                    .need = pair_need,
+                                    .scratch = pair_scratch,
+                                    .bound = pair_bound,
+                                    .run = pair_run,
+                                    .finish = pair_finish },
+                                  { .name = "move", .need = move_need, .scratch = move_scratch, .run = move_run },
+                                  FV_PASS_END };
+
+const fv_op FV_OP(align) = {
+    .name = "align",
+    .family = "tomography",
+    .brief = "put the displaced projections of a tilt series back to their place",
+    .version = 1,
+    .inputs = inputs,
+    .params = params,
+    .params_size = sizeof(align),
+    .result = FV_KIND_IMAGE,
+    .infer = infer,
+    .passes = passes,
+    .cost = cost,
+    .doc = "Each projection is correlated with the one before (mutual correlation: the root of the spectrum's size, borders "
+           "tapered); displacements add up, and their mean is taken away, so that the series as a whole stays. Coarse alignment, "
+           "as tiltxcorr's: the object's "
+           "own turning between two angles is part of what is found across the axis. What comes in is as the border. float32.",
+    .citation = "van Heel, Schatz and Orlova, Correlation functions revisited, Ultramicroscopy 46, 1992",
+    .example =
+        "misalign(xray(phantom(\"shepp-logan\", [32, 64, 64]), parallel(range(-60, 60, 3))), 3) |> align |> write(\"a.tif\")",
+};
