@@ -250,7 +250,7 @@ static value named_array(builder *b, const call *c) {
     return fv__mistake(b, c->expr->span, FV_ERROR_USAGE, NULL, "array: the program bound no array named \"%s\"", name);
 }
 
-static value expand(builder *b, call *c);
+static value expand(builder *b, call *c, const char *text);
 
 /* A footprint, a list or a geometry; false: the operator gives none of these. */
 static bool plain_value(builder *b, call *c, fv_literal *literal, fv_error *error) {
@@ -268,6 +268,25 @@ static bool plain_value(builder *b, call *c, fv_literal *literal, fv_error *erro
     return true;
 }
 
+/* The value where the operator is written in others for these parameters; false: it is not. */
+APART static bool unrolled(builder *b, call *c, value *result) {
+    fv_type  room = { 0 }, absent = { 0 };
+    fv_bytes text = { 0 };
+    fv_error error = { 0 };
+    fv_infer i = { .params = c->params,
+                   .params_size = c->op->params_size,
+                   .ninputs = fv_inputs_count(c->op),
+                   .out = &room,
+                   .arena = &b->graph->arena };
+    for (int k = 0; k < i.ninputs; k++) i.in[k] = c->inputs[k] ? &c->inputs[k]->type : &absent;
+    fv_status status = c->op->unroll(&i, &text, &error);
+    if (status != FV_OK) *result = fv__from_error(b, c->expr->span, c->op, &error);
+    else if (text.size) *result = expand(b, c, (const char *)text.data);
+    bool done = status != FV_OK || text.size;
+    fv_bytes_release(&text);
+    return done;
+}
+
 /* Arguments are bound: the value. */
 APART static value finish_call(builder *b, call *c) {
     fv_error error = { 0 };
@@ -277,7 +296,8 @@ APART static value finish_call(builder *b, call *c) {
         return error.code == FV_OK ? (value){ .kind = LITERAL, .literal = literal, .node = c->late }
                                    : fv__from_error(b, c->expr->span, c->op, &error);
     if (!strcmp(c->op->name, "array")) return named_array(b, c);
-    if (c->op->expands) return expand(b, c);
+    if (c->op->expands) return expand(b, c, c->op->expands);
+    if (c->op->unroll && unrolled(b, c, &result)) return result;
     if (fold(b, c, &result)) return result;
     bool of_file = !strcmp(c->op->name, "read");
     if (of_file && !is_stacked(c) && choose_item(b, c, &error) != FV_OK) return fv__from_error(b, c->expr->span, c->op, &error);
@@ -393,11 +413,8 @@ static fv_literal param_literal(const fv_param *param, const void *params) {
     return literal;
 }
 
-static value expand(builder *b, call *c) {
-    fv_diagnostics none = { 0 };
-    fv_program    *program = fv_program_parse(c->op->name, c->op->expands, &none);
-    variable       variables[FV_MAX_INPUTS + 64];
-    int            count = 0;
+static int name_arguments(builder *b, const call *c, variable *variables) {
+    int count = 0;
     for (int i = 0; i < fv_inputs_count(c->op); i++)
         if (c->inputs[i])
             variables[count++] =
@@ -408,17 +425,30 @@ static value expand(builder *b, call *c) {
         variables[count++] = (variable){ p->name, literal_value(literal) };
         if (literal.kind == FV_LITERAL_GEOMETRY) variables[count - 1].value.node = c->late;
     }
-    fv_span span = b->expanding ? *b->expanding : c->expr->span;
-    builder inner = *b;
-    inner.variables = variables;
-    inner.nvariables = count;
+    return count;
+}
+
+/* text: statements, of which the last gives the value. */
+static value expand(builder *b, call *c, const char *text) {
+    fv_diagnostics none = { 0 };
+    fv_program    *program = fv_program_parse(c->op->name, text, &none);
+    fv_span        span = b->expanding ? *b->expanding : c->expr->span;
+    builder        inner = *b;
+    value          result = { .kind = BAD };
+    inner.variables = fv_alloc((size_t)(FV_MAX_INPUTS + 64 + program->nstatements) * sizeof *inner.variables);
+    inner.nvariables = name_arguments(b, c, inner.variables);
     inner.depth++;
     inner.expanding = &span;
     if (!b->expanded) inner.expanded = c->op;
-    value result = none.count || program->nstatements != 1
-                       ? fv__mistake(b, span, FV_ERROR_INTERNAL, NULL, "%s: bad expansion", c->op->name)
-                       : fv__evaluate(&inner, program->statements[0].value);
+    if (none.count || !program->nstatements) fv__mistake(b, span, FV_ERROR_INTERNAL, NULL, "%s: bad expansion", c->op->name);
+    for (int k = 0; k < program->nstatements && !none.count; k++) {
+        const fv_statement *statement = &program->statements[k];
+        result = fv__evaluate(&inner, statement->value);
+        if (result.kind == BAD) break;
+        if (statement->name) inner.variables[inner.nvariables++] = (variable){ statement->name, result };
+    }
     if (b->worst == FV_OK) b->worst = inner.worst;
+    free(inner.variables);
     fv_diagnostics_release(&none);
     fv_program_free(program);
     return result;

@@ -268,6 +268,9 @@ typedef struct fv_op {
     /* Written in other operators: text of a pipeline expression in the operator's own inputs and parameters, as
      * "dilate(erode(image, footprint), footprint)". */
     const char     *expands;
+    /* The same for some parameters only: statements, the last of which gives the value (no name or any), go to text; none: the
+     * passes run. inputs absent from the call have no name in it. i->out is room for a type. */
+    fv_status     (*unroll)(fv_infer *i, fv_bytes *text, fv_error *error);
     /* Sources only. identity: adds to the node's identity what parameters do not tell (the file's size, time, header). layout:
      * how the source is best asked. */
     fv_status (*identity)(const void *params, fv_hasher *hasher, fv_error *error);

@@ -17,14 +17,17 @@ static fv_status check_shape(const fv_type *type, const fv_image_type *volume, c
                    wanted);
 }
 
+fv_status fv__solver_shapes(const fv_infer *i, fv_error *error) {
+    FV_TRY(check_shape(i->in[FV_SOLVER_START], &i->out->image, "start", error));
+    return check_shape(i->in[FV_SOLVER_MASK], &i->out->image, "mask", error);
+}
+
 fv_status fv__solver_infer(fv_infer *i, fv_error *error) {
     fv_solver *p = i->params;
     fv_scan    scan;
     FV_TRY(fv__scan_find(&i->in[FV_SOLVER_PROJECTIONS]->image, &p->geometry, &scan, error));
-    if (p->geometry.beam != FV_GEOMETRY_PARALLEL) return fv_fail(error, FV_ERROR_USAGE, "geometry must be parallel(...)");
     FV_TRY(fv__scan_volume(&i->in[FV_SOLVER_PROJECTIONS]->image, &scan, &p->size, &i->out->image, error));
-    FV_TRY(check_shape(i->in[FV_SOLVER_START], &i->out->image, "start", error));
-    return check_shape(i->in[FV_SOLVER_MASK], &i->out->image, "mask", error);
+    return fv__solver_shapes(i, error);
 }
 
 void fv__solver_need(const fv_need *n, fv_region *in) {

@@ -18,7 +18,7 @@ typedef struct fv_solver {
 } fv_solver;
 
 #define FV_SOLVER_GEOMETRY \
-    FV_PARAM(fv_solver, geometry, .doc = "angles and centre of rotation: parallel(angles = range(-73, 73, 2))")
+    FV_PARAM(fv_solver, geometry, .doc = "parallel(angles = range(-73, 73, 2)), or where the method knows them cone(...)")
 #define FV_SOLVER_ITERATIONS(number) \
     FV_PARAM(fv_solver, iterations, .def = number, .min = 1, .max = 100000, .doc = "how often all projections are used")
 #define FV_SOLVER_RELAXATION(number) \
@@ -30,7 +30,7 @@ typedef struct fv_solver {
              .doc = "a slice is left as it is once its residual is below this part of its projections; 0: never")
 #define FV_SOLVER_SIZE                                                         \
     FV_PARAM(fv_solver, size, .def = "", .min = 1, .max = 8192, .unit = "px", \
-             .doc = "rows and columns of a slice, one number or two; left out: the detector's width")
+             .doc = "rows and columns of a slice, one number or two (cone: slices, rows, columns); left out: as the detector")
 
 enum { FV_SOLVER_PROJECTIONS, FV_SOLVER_START, FV_SOLVER_MASK, FV_SOLVER_INPUTS };
 #define FV_SOLVER_INPUT_TABLE                                                                                                  \
@@ -76,6 +76,8 @@ typedef struct fv_method {
 #define fv__solver_residual FV_ISA_NAME(fv__solver_residual)
 #define fv__solver_square FV_ISA_NAME(fv__solver_square)
 #define fv__solver_limit FV_ISA_NAME(fv__solver_limit)
+#define fv__solver_shapes FV_ISA_NAME(fv__solver_shapes)
+#define fv__solver_unroll FV_ISA_NAME(fv__solver_unroll)
 
 fv_status fv__solver_infer(fv_infer *i, fv_error *error);
 void      fv__solver_need(const fv_need *n, fv_region *in);
@@ -91,6 +93,15 @@ void fv__solver_square(const float *from, int64_t n, double to[FV_BEAM_LANES]);
 /* Keeps a line of voxels inside the mask and, if asked, from being negative. */
 void fv__solver_limit(const fv_solving *s, int64_t y);
 
+/* Whether start and mask have the shape of i->out. */
+fv_status fv__solver_shapes(const fv_infer *i, fv_error *error);
+/* A method for cones, as a pipeline of projections and back-projections; none: it knows parallel beams only. */
+typedef enum fv_unrolled { FV_UNROLLED_NONE, FV_UNROLLED_SIRT, FV_UNROLLED_MLEM, FV_UNROLLED_CGLS } fv_unrolled;
+fv_status fv__solver_unroll(fv_infer *i, fv_unrolled kind, fv_bytes *text, fv_error *error);
+
+#define FV_SOLVER_UNROLL(kind) \
+    static fv_status unroll(fv_infer *i, fv_bytes *text, fv_error *error) { return fv__solver_unroll(i, kind, text, error); }
+
 #define FV_SOLVER_OP(method_)                                                                                             \
     static size_t    scratch(const fv_need *n) { return fv__solver_scratch(n, &method_); }                                \
     static fv_status run(fv_run *r, fv_error *error) { return fv__solver_run(r, &method_, error); }                       \
@@ -98,6 +109,7 @@ void fv__solver_limit(const fv_solving *s, int64_t y);
 
 #define FV_SOLVER_FIELDS                                                                                              \
     .family = "tomography", .version = 1, .inputs = inputs, .params = params, .params_size = sizeof(fv_solver),       \
-    .result = FV_KIND_IMAGE, .infer = fv__solver_infer, .passes = passes, .slab = fv__solver_slab, .cost = fv__solver_cost
+    .result = FV_KIND_IMAGE, .infer = fv__solver_infer, .passes = passes, .slab = fv__solver_slab,   \
+    .cost = fv__solver_cost, .unroll = unroll
 
 #endif

@@ -1,0 +1,42 @@
+/* checkpoint: an image that is computed once and kept in the store, where a killed run finds it again. */
+#include "op/op.h"
+
+static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "any image" }, FV_INPUT_END };
+
+static fv_status infer(fv_infer *i, fv_error *error) {
+    (void)i, (void)error;
+    return FV_OK;
+}
+
+static fv_status run(fv_run *r, fv_error *error) {
+    (void)error;
+    fv_block_copy(r->out, r->in[0]);
+    return FV_OK;
+}
+
+/* Slabs of about a million voxels. */
+static void slab(const fv_need *n, int64_t *chunk) {
+    int64_t layer = 1;
+    memcpy(chunk, n->out->image.shape, sizeof(int64_t) * FV_MAX_DIMS);
+    for (int d = 1; d < n->out->image.ndim; d++) layer *= FV_MAX(chunk[d], 1);
+    chunk[0] = FV_MIN(FV_MAX((1 << 20) / FV_MAX(layer, 1), 1), FV_MAX(chunk[0], 1));
+}
+
+static const fv_pass passes[] = { { .run = run }, FV_PASS_END };
+static double        cost(const fv_need *n) { return 0.1 * (double)fv_dtype_size(n->out->image.dtype); }
+
+const fv_op FV_OP(checkpoint) = {
+    .name = "checkpoint",
+    .family = "view",
+    .brief = "compute an image once and keep it in the store",
+    .version = 1,
+    .inputs = inputs,
+    .result = FV_KIND_IMAGE,
+    .infer = infer,
+    .passes = passes,
+    .slab = slab,
+    .cost = cost,
+    .doc = "The image itself. Fovea decides by cost what to store and what to compute again; this decides it by hand, as at the "
+           "end of each step of an iteration, from which a killed run then goes on.",
+    .example = "checkpoint(gaussian(phantom(\"noise\", [64, 64]), 2)) |> median(3) |> write(\"a.tif\")",
+};

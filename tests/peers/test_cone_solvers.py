@@ -1,0 +1,163 @@
+#!/usr/bin/python3
+"""Iterative reconstruction of cone beams against the same methods written with the matrix of xray; kills; lattices; engines."""
+import json
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+try:
+    import numpy as np
+except ImportError as missing:
+    print(f"skip cone solvers: {missing}")
+    sys.exit(0)
+
+from pipelines import FOVEA, Difference, near, refused, run, same, test
+
+SHAPE, ROWS, COLUMNS = (4, 7, 6), 5, 11
+VOXELS, ANGLES = int(np.prod(SHAPE)), 9
+GEOMETRY = "cone(range(0, 320, 40), 30, 15, 1.2, center = 5.3, offset = 0.3)"
+RANDOM = np.random.default_rng(0)
+
+
+def matrix():
+    """Rows are rays, columns voxels: one projection of each voxel, all of them side by side in one command's arrays."""
+    columns = []
+    with tempfile.TemporaryDirectory() as folder:
+        text = ""
+        for k in range(VOXELS):
+            unit = np.zeros(VOXELS, np.float32)
+            unit[k] = 1
+            np.save(f"{folder}/v{k}.npy", unit.reshape(SHAPE))
+            text += f'write(xray(read("v{k}.npy"), {GEOMETRY}, columns = {COLUMNS}, rows = {ROWS}), "p{k}.npy")\n'
+        pathlib.Path(folder, "all.fov").write_text(text)
+        subprocess.run([FOVEA, "run", "--quiet", "all.fov"], cwd=folder, check=True)
+        columns = [np.load(f"{folder}/p{k}.npy").astype(float).ravel() for k in range(VOXELS)]
+    return np.array(columns).T
+
+
+A = matrix()
+OBJECT = RANDOM.random(VOXELS)
+MEASURED = A @ OBJECT + 0.02 * RANDOM.standard_normal(A.shape[0])
+PROJECTIONS = MEASURED.reshape(ANGLES, ROWS, COLUMNS).astype(np.float32)
+START = RANDOM.random(SHAPE).astype(np.float32)
+MASK = RANDOM.random(SHAPE) > 0.3
+
+
+def inverse(v, least=1e-3):
+    return np.where(v > least, 1 / np.maximum(v, least), 0)
+
+
+def sirt(x, iterations, relaxation=1.0, limit=lambda x: x, stop=0.0):
+    for _ in range(iterations):
+        rest = MEASURED - A @ x
+        if np.linalg.norm(rest) > stop * np.linalg.norm(MEASURED):
+            x = limit(x + relaxation * inverse(A.sum(0)) * (A.T @ (inverse(A.sum(1)) * rest)))
+    return x
+
+
+def mlem(x, iterations):
+    for _ in range(iterations):
+        expected = A @ x
+        ratio = np.where((expected > 1e-12) & (MEASURED > 0), MEASURED / np.maximum(expected, 1e-12), 0)
+        x = x * inverse(A.sum(0)) * (A.T @ ratio)
+    return x
+
+
+def cgls(x, iterations):
+    r = MEASURED - A @ x
+    s = A.T @ r
+    p, gamma = s.copy(), s @ s
+    for _ in range(iterations):
+        q = A @ p
+        alpha = gamma / (q @ q)
+        x, r = x + alpha * p, r - alpha * q
+        s = A.T @ r
+        gamma, old = s @ s, gamma
+        p = s + gamma / old * p
+    return x
+
+
+def solve(call, *options, **arrays):
+    text = call.replace("(p", '(name_axes(p, "angle z x")').replace("GEOMETRY", f"{GEOMETRY}, size = {list(SHAPE)}")
+    return run(text, *options, p=PROJECTIONS, **arrays)
+
+
+@test
+def sirt_equals_its_formula():
+    near(solve("sirt(p, GEOMETRY, iterations = 6)").ravel(), sirt(np.zeros(VOXELS), 6), "sirt", 2e-4)
+    near(solve("sirt(p, s, GEOMETRY, iterations = 3, relaxation = 0.7, nonnegative = true)", s=START).ravel(),
+         sirt(START.ravel().astype(float), 3, 0.7, lambda x: np.maximum(x, 0)), "start", 2e-4)
+    near(solve("sirt(p, GEOMETRY, mask = m, iterations = 3)", m=MASK).ravel(),
+         sirt(np.zeros(VOXELS), 3, limit=lambda x: x * MASK.ravel()), "mask", 2e-4)
+    near(solve("sirt(p, GEOMETRY, iterations = 20, stop = 0.1)").ravel(), sirt(np.zeros(VOXELS), 20, stop=0.1), "stop", 2e-4)
+
+
+@test
+def cgls_equals_its_formula():
+    near(solve("cgls(p, GEOMETRY, iterations = 4)").ravel(), cgls(np.zeros(VOXELS), 4), "cgls", 2e-3)
+    near(solve("cgls(p, s, GEOMETRY, iterations = 2, nonnegative = true)", s=START).ravel(),
+         np.maximum(cgls(START.ravel().astype(float), 2), 0), "start", 2e-3)
+
+
+@test
+def mlem_equals_its_formula():
+    near(solve("mlem(p, GEOMETRY, iterations = 5)").ravel(), mlem(np.ones(VOXELS), 5), "mlem", 1e-3)
+
+
+@test
+def lattices_workers_and_engines_give_the_same_bits():
+    for call in ("sirt(p, GEOMETRY, iterations = 2)", "cgls(p, GEOMETRY, iterations = 3)", "mlem(p, GEOMETRY, iterations = 2)"):
+        whole = solve(call)
+        for options in (("--chunk", "2x5x4", "--workers", "1"), ("--chunk", "3", "--engine", "processes", "--workers", "2")):
+            same(solve(call, *options), whole, f"{call} {options}")
+
+
+@test
+def a_fan_is_solved_too():
+    image = RANDOM.random((20, 20)).astype(np.float32)
+    geometry = "cone(range(0, 357, 3), 60, 30, 1.1)"
+    ours = run(f"cgls(xray(a, {geometry}, columns = 45), {geometry}, size = 20, iterations = 40)", a=image)
+    near(ours, image, "fan", 0.02)
+
+
+@test
+def a_killed_solver_goes_on_with_the_iteration_it_was_in():
+    text = ('g = cone(range(0, 350, 10), 200, 50)\np = xray(phantom("shepp-logan", [64, 64, 64]), g)\n'
+            'write(sirt(p, g, iterations = 12), "v.npy")\n')
+    with tempfile.TemporaryDirectory() as folder:
+        pathlib.Path(folder, "solve.fov").write_text(text)
+        command = [FOVEA, "run", "--json", "--quiet", "--workers", "2", "--patience", "0.01", "solve.fov"]
+        begin = time.monotonic()
+        whole = subprocess.run([*command, "--store", "other"], cwd=folder, capture_output=True, text=True, check=True)
+        seconds = time.monotonic() - begin
+        expected = np.load(f"{folder}/v.npy")
+        pathlib.Path(folder, "v.npy").unlink()
+        for _ in range(2):
+            running = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(0.5 * seconds)
+            running.send_signal(signal.SIGKILL)
+            running.wait()
+        rest = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+        same(np.load(f"{folder}/v.npy"), expected, "after two kills")
+        ran = [json.loads(done.stdout)["tasks_run"] for done in (rest, whole)]
+        if not ran[0] < ran[1]:
+            raise Difference(f"{ran[0]} tasks after the kills, {ran[1]} in one go")
+
+
+@test
+def what_does_not_fit_is_told():
+    for text, words in (
+        ('art(name_axes(a, "angle z x"), cone([1, 2], 100, 100))', "cones have sirt, cgls and mlem"),
+        ('sirt(name_axes(a, "angle z x"), cone([1, 2], 5, 100))', "would touch the volume"),
+        ('sirt(name_axes(a, "angle z x"), cone([1, 2, 3], 50, 100))', "3 angles for 2 projections"),
+        ('sirt(name_axes(a, "angle z x"), a, cone([1, 2], 50, 100), size = [3, 8, 4])', "start spans"),
+        ('cgls(name_axes(a, "angle z x"), cone([1, 2], 50, 100), iterations = 5000)', "iterations = 5000"),
+        ('sirt(name_axes(a, "z angle x"), cone([1, 2, 3], 50, 100))', "must have the axes angle z x"),
+    ):
+        refused(text, words, a=np.zeros((2, 3, 8), np.float32))
+
+
+test.main()
