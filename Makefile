@@ -73,6 +73,9 @@ bench: mpi all
 	$(PYTHON) bench/peers.py
 	$(PYTHON) bench/peer_filters.py
 	$(PYTHON) bench/formats.py
+	-scripts/bootstrap.sh pypi
+	-scripts/duckdb.sh build/libraries 60
+	$(PYTHON) bench/tables.py
 	$(PYTHON) bench/peer_measures.py
 	$(PYTHON) bench/tomography.py
 	$(PYTHON) bench/mpi.py
