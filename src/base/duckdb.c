@@ -20,12 +20,12 @@ static void *open_library(void) {
     const char *given = getenv("FOVEA_DUCKDB");
     if (given && *given) {
         char *path = fv_path_is_folder(given) ? fv_sprintf("%s/%s", given, LIBRARY) : fv_strdup(given);
-        void *opened = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        void *opened = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
         free(path);
         return opened;
     }
     char *path = fv_library_find(LIBRARY);
-    void *opened = dlopen(path ? path : LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    void *opened = dlopen(path ? path : LIBRARY, RTLD_LAZY | RTLD_LOCAL);
     free(path);
     return opened;
 }

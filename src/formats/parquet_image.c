@@ -71,7 +71,8 @@ static fv_status find_type(reader *r, fv_duckdb *duck, fv_error *error) {
     if (status == FV_OK && !text)
         status = fv_fail(error, FV_ERROR_INPUT, "%s holds a table and no image: its metadata have no entry " FV_PARQUET_IMAGE,
                          r->base.path);
-    if (status == FV_OK) status = fv_parquet_image_parse(text, r->base.path, &r->base.type, error);
+    if (status == FV_OK) status = fv_parquet_image_parse(text, r->base.path, &r->base.type, &r->base.angles, error);
+    if (r->base.angles) r->base.nangles = r->base.type.shape[0];
     if (status == FV_OK) status = fv_slices_of(&r->base.type, r->base.path, &r->slices, error);
     if (status == FV_OK)
         status = ask(r, duck, &group, error, "SELECT CAST(max(row_group_num_rows) AS VARCHAR) FROM parquet_metadata(%s)");
@@ -90,6 +91,9 @@ static void lay_out(reader *r) {
         r->base.chunk[last] = FV_MIN(r->per_group, type->shape[last]);
     }
     r->base.read_memory = 4 * FV_MIN(r->per_group, r->slices.count) * r->slices.bytes;
+    if (r->base.angles)
+        fv_bytes_printf(&r->base.facts, "angles: %.6g to %.6g degrees\n", r->base.angles[0],
+                        r->base.angles[r->base.nangles - 1]);
     fv_bytes_printf(&r->base.facts, "rows: %lld slices, up to %lld in a group\n", (long long)r->slices.count,
                     (long long)r->per_group);
 }
@@ -216,6 +220,7 @@ const fv_format fv_format_parquet = {
     .extensions = "parquet pq",
     .brief = "an image as rows of a table: number, angle and pixels of every slice",
     .compressions = "zstd|snappy|gzip|none",
+    .takes = "angles",
     .open = open_reader,
     .read = read_block,
     .close = close_reader,

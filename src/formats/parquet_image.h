@@ -1,9 +1,9 @@
 /* An image as rows of a Parquet file: what the reader and the writer have in common. Internal to formats/parquet_image*.c.
  *
- * A row is a slice: its number, its angle where the first axis is one in degrees, and its voxels as a blob, last axis fastest,
+ * A row is a slice: its number, its angle in degrees where the image is a scan, and its voxels as a blob, last axis fastest,
  * little-endian. Slices are planes of the last two axes, of colour images of the last three; they are numbered over all axes
  * before, the last of these fastest. The entry fovea.image of the file's metadata is a JSON object with shape, dtype, axes,
- * spacing, origin, units and, where there is one, affine.
+ * spacing, origin, units and, where they are known, affine and angles.
  */
 #ifndef FV_PARQUET_IMAGE_H
 #define FV_PARQUET_IMAGE_H
@@ -24,11 +24,10 @@ typedef struct fv_slices {
 } fv_slices;
 /* Fails for images that cannot be such rows. */
 fv_status fv_slices_of(const fv_image_type *type, const char *path, fv_slices *slices, fv_error *error);
-bool      fv_slices_have_angles(const fv_image_type *type);
 
-/* The JSON text of a type. The caller frees it with cJSON_free. */
-char     *fv_parquet_image_text(const fv_image_type *type);
-fv_status fv_parquet_image_parse(const char *text, const char *path, fv_image_type *type, fv_error *error);
+/* The JSON text of a type and the angles of its planes, or NULL. The caller frees it with cJSON_free, and the angles. */
+char     *fv_parquet_image_text(const fv_image_type *type, const double *angles);
+fv_status fv_parquet_image_parse(const char *text, const char *path, fv_image_type *type, double **angles, fv_error *error);
 
 fv_status fv_parquet_image_create(const char *path, const fv_image_type *type, const fv_write_options *options,
                                   fv_writer **writer, fv_error *error);

@@ -3,6 +3,7 @@
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 fv_status fv_slices_of(const fv_image_type *type, const char *path, fv_slices *slices, fv_error *error) {
     int plane = type->ndim > 2 && !strcmp(type->axis[type->ndim - 1], "c") ? 3 : 2;
@@ -18,10 +19,6 @@ fv_status fv_slices_of(const fv_image_type *type, const char *path, fv_slices *s
     return FV_OK;
 }
 
-bool fv_slices_have_angles(const fv_image_type *type) {
-    return type->ndim == 3 && !strcmp(type->axis[0], "angle") && !strcmp(type->unit[0], "degree");
-}
-
 /* ---------------------------------------------------------------- writing */
 
 static void add_texts(cJSON *json, const char *name, const char *texts, size_t step, int count) {
@@ -29,7 +26,7 @@ static void add_texts(cJSON *json, const char *name, const char *texts, size_t s
     for (int i = 0; i < count; i++) cJSON_AddItemToArray(list, cJSON_CreateString(texts + (size_t)i * step));
 }
 
-char *fv_parquet_image_text(const fv_image_type *type) {
+char *fv_parquet_image_text(const fv_image_type *type, const double *angles) {
     cJSON *json = cJSON_CreateObject(), *shape = cJSON_AddArrayToObject(json, "shape");
     for (int d = 0; d < type->ndim; d++) cJSON_AddItemToArray(shape, cJSON_CreateNumber((double)type->shape[d]));
     cJSON_AddStringToObject(json, "dtype", fv_dtype_name(type->dtype));
@@ -37,6 +34,7 @@ char *fv_parquet_image_text(const fv_image_type *type) {
     cJSON_AddItemToObject(json, "spacing", cJSON_CreateDoubleArray(type->spacing, type->ndim));
     cJSON_AddItemToObject(json, "origin", cJSON_CreateDoubleArray(type->origin, type->ndim));
     add_texts(json, "units", type->unit[0], sizeof type->unit[0], type->ndim);
+    if (angles) cJSON_AddItemToObject(json, "angles", cJSON_CreateDoubleArray(angles, (int)type->shape[0]));
     if (type->has_affine) {
         cJSON_AddItemToObject(json, "affine", cJSON_CreateDoubleArray(type->affine, FV_COUNT(type->affine)));
         cJSON_AddNumberToObject(json, "affine_code", type->affine_code);
@@ -100,9 +98,19 @@ static fv_status parse(const cJSON *json, const char *path, fv_image_type *type,
     return FV_OK;
 }
 
-fv_status fv_parquet_image_parse(const char *text, const char *path, fv_image_type *type, fv_error *error) {
+static double *parse_angles(const cJSON *json, const fv_image_type *type) {
+    int count = cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(json, "angles"));
+    if (count < 1 || count != type->shape[0]) return NULL;
+    double *angles = fv_alloc((size_t)count * sizeof *angles);
+    if (take_numbers(json, "angles", angles, count)) return angles;
+    free(angles);
+    return NULL;
+}
+
+fv_status fv_parquet_image_parse(const char *text, const char *path, fv_image_type *type, double **angles, fv_error *error) {
     cJSON    *json = cJSON_Parse(text);
     fv_status status = cJSON_IsObject(json) ? parse(json, path, type, error) : wrong(path, "the text", error);
+    if (status == FV_OK) *angles = parse_angles(json, type);
     cJSON_Delete(json);
     return status;
 }

@@ -54,18 +54,17 @@ typedef struct {
 } rows;
 
 static fv_status fill(fv_duckdb_feed *feed, fv_duckdb_handle chunk, uint64_t most, uint64_t *nrows, fv_error *error) {
-    rows                *r = (rows *)feed;
-    const fv_image_type *type = &r->w->base.type;
-    size_t               bytes = (size_t)r->w->slices.bytes;
-    fv_duckdb_handle     voxels = feed->call->data_chunk_get_vector(chunk, (uint64_t)feed->ncolumns - 1);
-    int64_t             *numbers = feed->call->vector_get_data(feed->call->data_chunk_get_vector(chunk, 0));
+    rows            *r = (rows *)feed;
+    size_t           bytes = (size_t)r->w->slices.bytes;
+    fv_duckdb_handle voxels = feed->call->data_chunk_get_vector(chunk, (uint64_t)feed->ncolumns - 1);
+    int64_t         *numbers = feed->call->vector_get_data(feed->call->data_chunk_get_vector(chunk, 0));
     double *angles = feed->ncolumns > 2 ? feed->call->vector_get_data(feed->call->data_chunk_get_vector(chunk, 1)) : NULL;
     for (*nrows = 0; *nrows < FV_MIN(most, (uint64_t)r->w->per_group) && r->slice < r->w->slices.count; r->slice++, ++*nrows) {
         const void *data = r->data;
         if (!r->left) FV_TRY(r->pieces->get(r->pieces, r->piece++, &data, &r->left, error));
         if (!r->left || r->left % bytes) return fv_fail(error, FV_ERROR_INTERNAL, "a piece of %s is damaged", r->w->base.path);
         numbers[*nrows] = r->slice;
-        if (angles) angles[*nrows] = type->origin[0] + (double)r->slice * type->spacing[0];
+        if (angles) angles[*nrows] = r->w->base.options.angles[r->slice];
         feed->call->vector_assign_string_element_len(voxels, *nrows, data, bytes);
         r->data = (const char *)data + bytes;
         r->left -= bytes;
@@ -73,9 +72,12 @@ static fv_status fill(fv_duckdb_feed *feed, fv_duckdb_handle chunk, uint64_t mos
     return FV_OK;
 }
 
+/* Of every slice; NULL: unknown. */
+static const double *angles_of(const writer *w) { return w->slices.leading == 1 ? w->base.options.angles : NULL; }
+
 static char *copy_options(const writer *w) {
     const char *compression = w->base.options.compression ? w->base.options.compression : "zstd";
-    char       *json = fv_parquet_image_text(&w->base.type), *text = fv_duckdb_quote(json, '\'');
+    char       *json = fv_parquet_image_text(&w->base.type, angles_of(w)), *text = fv_duckdb_quote(json, '\'');
     bool        none = !strcmp(compression, "none");
     char *options = fv_sprintf("FORMAT parquet, COMPRESSION %s, ROW_GROUP_SIZE %lld, KV_METADATA {'" FV_PARQUET_IMAGE "': %s}",
                                none ? "uncompressed" : compression, (long long)w->per_group, text);
@@ -89,7 +91,7 @@ fv_status fv_parquet_image_assemble(fv_writer *base, fv_pieces *pieces, fv_error
     static const int types_with_angles[] = { FV_DUCKDB_BIGINT, FV_DUCKDB_DOUBLE, FV_DUCKDB_BLOB };
     static const int types_plain[] = { FV_DUCKDB_BIGINT, FV_DUCKDB_BLOB };
     const writer    *w = (writer *)base;
-    bool             angles = fv_slices_have_angles(&base->type);
+    bool             angles = angles_of(w);
     rows             r = { .w = w, .pieces = pieces };
     fv_duckdb       *duck;
     r.feed = (fv_duckdb_feed){ .ncolumns = angles ? 3 : 2, .names = angles ? with_angles : plain,

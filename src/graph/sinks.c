@@ -51,6 +51,32 @@ static fv_status check_options(const fv_format *format, const fv_write_options *
     return FV_OK;
 }
 
+/* Whether the planes of the first axis are those of the input, one by one. */
+static bool keeps_planes(const fv_node *node) {
+    bool image = node->ninputs > 0 && node->in[0] && node->in[0]->type.kind == FV_KIND_IMAGE;
+    if (!image || !strcmp(node->op->family, "view")) return false;
+    const fv_image_type *from = &node->in[0]->type.image, *to = &node->type.image;
+    return from->shape[0] == to->shape[0] && !strcmp(from->axis[0], to->axis[0]);
+}
+
+/* The angles of the scan that an image was read from. */
+static void find_angles(builder *b, fv_sink *sink) {
+    const fv_node *node = sink->value;
+    int64_t        planes = node->type.image.shape[0];
+    fv_reader     *reader;
+    while (keeps_planes(node)) node = node->in[0];
+    if (strcmp(node->op->name, "read")) return;
+    const char     *path = *(const char *const *)write_field(node, "path");
+    fv_read_options options = { .path_inside = path && *path ? path : NULL };
+    if (fv_reader_acquire(*(const char *const *)write_field(node, "file"), &options, &reader, NULL) != FV_OK) return;
+    if (reader->angles && reader->nangles == planes && reader->type.shape[0] == planes) {
+        double *angles = fv_arena_alloc(&b->graph->arena, (size_t)planes * sizeof *angles);
+        memcpy(angles, reader->angles, (size_t)planes * sizeof *angles);
+        sink->write.angles = angles;
+    }
+    fv_reader_release(reader);
+}
+
 static void check_file_sink(builder *b, fv_sink *sink) {
     const fv_bindings *bindings = b->bindings;
     fv_error           error = { 0 };
@@ -64,6 +90,7 @@ static void check_file_sink(builder *b, fv_sink *sink) {
             return;
         }
         fv_writer *writer;
+        if (format->takes && strstr(format->takes, "angles")) find_angles(b, sink);
         if (check_options(format, &sink->write, &error) != FV_OK ||
             format->create(sink->file, &sink->value->type.image, &sink->write, &writer, &error) != FV_OK)
             fv__mistake(b, sink->span, FV_ERROR_USAGE, NULL, "write: %s", error.message);

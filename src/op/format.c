@@ -1,6 +1,7 @@
 /* Finding formats and sharing open readers. */
 #include "op/format.h"
 #include "op/registry.h"
+#include <dirent.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +42,22 @@ static const fv_format *by_magic(const char *path) {
     return NULL;
 }
 
+/* The format of a folder of files that are one image: what the first of them in order of name is. */
+static const fv_format *by_series(const char *path) {
+    struct dirent  **names = NULL;
+    const fv_format *found = NULL;
+    int              count = fv_path_is_folder(path) ? scandir(path, &names, NULL, alphasort) : 0;
+    for (int i = 0; i < count; i++) {
+        char *file = fv_sprintf("%s/%s", path, names[i]->d_name);
+        if (!found && names[i]->d_name[0] != '.' && !fv_path_is_folder(file)) found = by_magic(file);
+        if (found && !found->series) found = NULL;
+        free(file);
+        free(names[i]);
+    }
+    free(names);
+    return found;
+}
+
 /* The format of a folder whose name are the first `length` characters. */
 static const fv_format *folder_format(const char *path, size_t length) {
     char            *name = fv_sprintf("%.*s", (int)length, path);
@@ -73,7 +90,7 @@ static fv_status find(const char *path, bool writing, const fv_format **format, 
     }
     size_t around = *format ? 0 : fv_format_around(path);
     if (around) *format = folder_format(path, around);
-    if (!*format && !writing) *format = by_magic(path);
+    if (!*format && !writing) *format = fv_path_is_folder(path) ? by_series(path) : by_magic(path);
     if (*format) return FV_OK;
     fv_bytes known = { 0 };
     for (int i = 0; i < fv_format_count(); i++) {

@@ -47,6 +47,7 @@ typedef struct fv_write_options {
     int         shard_ndim;
     int64_t     levels;  /* of a pyramid, the image itself counted; 0: the format's default */
     const char *version; /* of the format; NULL: its default */
+    const double *angles; /* of a scan, in degrees, one per plane of the first axis; NULL: unknown, or nothing to this format */
 } fv_write_options;
 
 typedef struct fv_writer {
@@ -72,8 +73,9 @@ struct fv_format {
     const char *extensions; /* "tif tiff"; the longest match wins ("nii.gz" before "gz") */
     const char *brief;
     const char *compressions; /* "none|deflate|zstd", the default first; NULL: no choice */
+    bool        series; /* a folder of such files, known by the magic of one of them, may be an image too */
     bool        folder; /* its files are folders, and a path inside one without an extension of its own is meant for it too */
-    const char *takes; /* which of write's "shard levels version" it follows; others are refused. NULL: none */
+    const char *takes; /* which of write's "shard levels version angles" it follows; others are refused. NULL: none */
     struct { int offset, size; const char *bytes; } magic[4]; /* any of them: a file without a known extension is one of these */
     /* Reading. open reads the header only, checks every size in it, and fails with a sentence that names the file and the
      * field. It must not trust the file: no allocation beyond what the file can justify, no endless loop. */

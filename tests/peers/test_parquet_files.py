@@ -163,6 +163,21 @@ def images_of_any_type_and_shape_come_back_from_rows(folder):
 
 
 @test
+def slices_of_a_tilt_series_have_their_angles(folder):
+    duckdb(folder)
+    np.save(os.path.join(folder, "t.npy"), np.arange(3 * 4 * 5, dtype=np.int16).reshape(3, 4, 5))
+    run("convert", "-q", "t.npy", "t.mrc", folder=folder)
+    pathlib.Path(folder, "t.tlt").write_text("-60\n0.5\n61.25\n")
+    run("run", "-q", "-e", 'read("t.mrc") + 1 |> write("t.parquet")\nread("t.mrc")[::-1] |> write("turned.parquet")',
+        folder=folder)
+    assert run("sql", "--csv", "t.parquet", "SELECT * FROM t", folder=folder).stdout.split() == [
+        "slice,angle", "0,-60", "1,0.5", "2,61.25"]
+    assert run("sql", "--csv", "turned.parquet", "SELECT * FROM turned", folder=folder).stdout.split() == ["slice", "0", "1", "2"]
+    told = json.loads(run("info", "--json", "t.parquet", folder=folder).stdout)[0]
+    assert told["facts"]["angles"] == "-60 to 61.25 degrees" and told["axes"] == ["angle", "y", "x"], told
+
+
+@test
 def rows_in_another_order_are_put_right_and_wrong_ones_are_named(folder):
     duckdb(folder)
     np.save(os.path.join(folder, "v.npy"), np.arange(5 * 4 * 3, dtype=np.uint16).reshape(5, 4, 3))
