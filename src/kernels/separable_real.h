@@ -173,8 +173,9 @@ static void R(prepare)(job *j) {
 }
 
 /* One tile: columns [start, end) of the results. Positions count from `origin`, the first column that a result looks at, to
- * `count`; positions first ... last - 1 are summed from rows, the others follow from these by the boundary mode. Where the
- * image wraps, rows are copied whole, so that all positions are summed. */
+ * `count`, behind the last one, or behind the one that is mirrored to the first where that is further (a box of even size
+ * around a single column). Positions first ... last - 1 are summed from rows, the others follow from these by the boundary
+ * mode. Where the image wraps, rows are copied whole, so that all positions are summed. */
 typedef struct R(tile) {
     const char *in;
     REAL       *out;
@@ -188,6 +189,7 @@ static void R(place_tile)(const job *j, R(tile) *t, int64_t start) {
     t->end = FV_MIN(start + j->width, x->end);
     t->origin = start - x->before;
     t->count = t->end - start + x->size - 1;
+    if (j->s->box.border == FV_BORDER_MIRROR) t->count = FV_MAX(t->count, FV_MIN(x->n - t->origin, 1 - 2 * t->origin));
     t->wraps = j->s->box.border == FV_BORDER_WRAP && (t->origin < 0 || t->origin + t->count > x->n);
     t->first = t->wraps ? 0 : FV_MAX(x->in_start - t->origin, 0);
     t->last = t->wraps ? t->count : FV_MIN(x->in_end - t->origin, t->count);

@@ -56,6 +56,15 @@ def uniform_equals_scipy_for_odd_and_even_sizes():
 
 
 @test
+def even_boxes_around_chunks_of_one_column_see_what_is_mirrored():
+    image = CAMERA[:20, :7]
+    for mode in MODES:
+        for size in (2, 4, 6, 16):
+            near(run(f'uniform(a, {size}, mode = "{mode}", cval = 9)', "--chunk", "20x1", a=image),
+                 ndimage.uniform_filter(image.astype(float), size, mode=mode, cval=9), f"{size} {mode}", 2e-6)
+
+
+@test
 def median_equals_scipy_bit_for_bit():
     for image in as_dtypes(CAMERA):
         for size in (2, 3, 5, 7, 11, 20, [1, 9]):
