@@ -1,11 +1,13 @@
 #!/bin/sh
-# Installs the Debian packages that are missing. usage: bootstrap.sh [build|peers|pypi|newer|mpi|hdf5|opencl|check|fuzz|slurm ...]
+# Installs the Debian packages that are missing.
+# usage: bootstrap.sh [build|peers|pypi|newer|mpi|hdf5|remote|opencl|check|fuzz|slurm ...]
 #   build  compiler, CMake and the libraries (the default)
 #   peers  the Python packages that tests compare with
 #   pypi   a Python environment in build/peers with newer versions of some of them; tests that want it are skipped without it
 #   newer  the same in build/newer with the newest versions of what filters and measures are compared with, for `make newer`
 #   mpi    MPICH and Open MPI, for runs on several machines; without them everything else works
 #   hdf5   the HDF5 library, for such files; without it everything else works
+#   remote libcurl, for files behind http and s3 addresses; without it everything else works
 #   opencl OpenCL and a driver that runs on the processor; without them everything runs there anyway
 #   check  what `make check` runs
 #   fuzz   Clang with libFuzzer, for `make fuzz` and `make soak`
@@ -21,6 +23,7 @@ pypi="zarr ome-zarr-models pyarrow pandas"
 newer="numpy scipy scikit-image opencv-python-headless nibabel"
 mpi="mpich libmpich-dev openmpi-bin libopenmpi-dev"
 hdf5="libhdf5-dev"
+remote="libcurl4-openssl-dev"
 opencl="ocl-icd-opencl-dev pocl-opencl-icd"
 check="cppcheck clang-format python3"
 fuzz="clang-14 libclang-rt-14-dev llvm-14"
@@ -42,12 +45,13 @@ for set in "${@:-build}"; do
         ;;
     mpi) wanted="$wanted $mpi" ;;
     hdf5) wanted="$wanted $hdf5" ;;
+    remote) wanted="$wanted $remote" ;;
     opencl) wanted="$wanted $opencl" ;;
     check) wanted="$wanted $check" ;;
     fuzz) wanted="$wanted $fuzz" ;;
     slurm) wanted="$wanted $slurm" ;;
     *)
-        echo "bootstrap.sh: no packages are called $set: build, peers, pypi, newer, mpi, hdf5, opencl, check, fuzz or slurm" >&2
+        echo "bootstrap.sh: no $set: build, peers, pypi, newer, mpi, hdf5, remote, opencl, check, fuzz, slurm" >&2
         exit 2
         ;;
     esac

@@ -1,4 +1,5 @@
 /* What an image file holds, from its header alone; table files are described in describe_table.c. */
+#include "base/remote.h"
 #include "api/describe_table.h"
 #include "api/facts.h"
 #include "api/paragraph.h"
@@ -89,6 +90,10 @@ static void put_size(const fv_reader *r, fv_bytes *out) {
     int64_t disk = disk_bytes(r->path, &all), voxels = fv_image_type_bytes(&r->type);
     char    text[24];
     fv_size_format(voxels, text);
+    if (fv_is_remote(r->path)) {
+        fv_bytes_printf(out, "%s of voxels", text);
+        return;
+    }
     fv_bytes_printf(out, "%s of voxels, ", text);
     fv_size_format(disk, text);
     fv_bytes_printf(out, "%s%s on disk", all ? "" : "more than ", text);

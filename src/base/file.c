@@ -1,5 +1,6 @@
 /* Files with clear errors, atomic replacement, the I/O gate and fault points. */
 #include "base/file.h"
+#include "base/remote.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -51,6 +52,7 @@ static fv_status failed(fv_error *error, const char *what, const char *path) { r
 
 fv_status fv_file_identify(const char *path, fv_file_id *id, fv_error *error) {
     struct stat s;
+    if (fv_is_remote(path)) return fv_remote_identify(path, id, error);
     if (stat(path, &s)) return failed(error, "find", path);
     id->size = s.st_size;
     id->mtime_ns = (int64_t)s.st_mtim.tv_sec * 1000000000 + s.st_mtim.tv_nsec;
@@ -59,7 +61,7 @@ fv_status fv_file_identify(const char *path, fv_file_id *id, fv_error *error) {
 
 bool fv_file_exists(const char *path) {
     struct stat s;
-    return !lstat(path, &s);
+    return fv_is_remote(path) ? fv_remote_exists(path) : !lstat(path, &s);
 }
 
 bool fv_path_is_folder(const char *path) {
@@ -70,6 +72,7 @@ bool fv_path_is_folder(const char *path) {
 /* ---------------------------------------------------------------- reading and writing */
 
 fv_status fv_file_open_read(const char *path, int *fd, fv_error *error) {
+    if (fv_is_remote(path)) return fv_remote_open(path, fd, error);
     *fd = open(path, O_RDONLY | O_CLOEXEC);
     if (*fd < 0) return failed(error, "open", path);
     struct stat s;
@@ -104,6 +107,7 @@ static size_t read_at_hand(int fd, void *data, size_t size, int64_t offset) {
 /* Bytes in the page cache are read at once; only who must wait for the disk passes the gate, since others are woken there. */
 fv_status fv_file_read_at(int fd, void *data, size_t size, int64_t offset, const char *path, fv_error *error) {
     if (!size) return FV_OK;
+    FV_TRY(fv_remote_fetch(fd, offset, size, error));
     size_t  at_hand = read_at_hand(fd, data, size, offset);
     char   *to = (char *)data + at_hand;
     ssize_t got = 1;

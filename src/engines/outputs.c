@@ -1,6 +1,7 @@
 /* Output files: claims, temporaries, recognition, commit. */
 #include "engines/outputs.h"
 #include "base/file.h"
+#include "base/remote.h"
 #include "engines/ledger.h"
 #include "engines/temporaries.h"
 #include "op/format.h"
@@ -80,6 +81,12 @@ typedef struct identity { int64_t inode, size, mtime_ns; } identity;
 
 static bool identify(const char *path, identity *id) {
     struct stat s;
+    if (fv_is_remote(path)) {
+        fv_file_id remote;
+        if (!fv_file_exists(path) || fv_file_identify(path, &remote, NULL) != FV_OK) return false;
+        *id = (identity){ 0, remote.size, remote.mtime_ns };
+        return true;
+    }
     if (lstat(path, &s)) return false;
     *id = (identity){ (int64_t)s.st_ino, S_ISDIR(s.st_mode) ? 0 : s.st_size,
                       (int64_t)s.st_mtim.tv_sec * 1000000000 + s.st_mtim.tv_nsec };
@@ -88,6 +95,7 @@ static bool identify(const char *path, identity *id) {
 
 char *fv_outputs_place(const char *path) {
     char *copy = fv_strdup(path);
+    if (fv_is_remote(path)) return copy;
     for (size_t length = strlen(copy); length > 1 && copy[length - 1] == '/';) copy[--length] = 0;
     const char *name = fv_path_name(copy);
     char       *folder = name == copy ? fv_strdup(".") : fv_sprintf("%.*s", (int)FV_MAX(name - copy - 1, 1), copy);
@@ -255,10 +263,21 @@ static fv_status name_folder(const fv_format *format, const pending *p, fv_error
     return status;
 }
 
+/* What is there under a remote name is only known when it is: the ledger follows it. */
+static fv_status send_output(fv_outputs *outputs, const pending *p, fv_error *error) {
+    identity id;
+    FV_TRY(fv_remote_upload(p->temporary, p->path, error));
+    FV_TRY(fv_path_remove(p->temporary, error));
+    if (!identify(p->path, &id)) return fv_fail(error, FV_ERROR_IO, "%s was written but cannot be found", p->path);
+    fv_hash file = file_hash(p->path, &id);
+    return fv_ledger_add(outputs->ledger, &file, &p->key, 1, error);
+}
+
 static fv_status name_output(fv_outputs *outputs, const pending *p, fv_error *error) {
     const fv_format *format;
     if (!still_ours(outputs, p->path))
         return fv_fail(error, FV_ERROR_BUSY, "%s was taken over by another run while this one stood still", p->path);
+    if (fv_is_remote(p->path)) return send_output(outputs, p, error);
     if (fv_format_for_writing(p->path, &format, NULL) == FV_OK && format->folder) return name_folder(format, p, error);
     return fv_path_replace(p->temporary, p->path, error);
 }
@@ -301,7 +320,8 @@ static void name_outputs(fv_outputs *outputs, pending *const *there, int count) 
         const char *path = i < count ? there[i]->path : NULL;
         size_t      length = path ? (size_t)(fv_path_name(path) - path) : 0;
         bool        same = folder && path && strlen(folder) == length && !strncmp(folder, path, length);
-        if (folder && !same) keep_failure(outputs, fv_path_sync_folder(there[i - 1]->path, &error), &error);
+        bool        local = folder && !fv_is_remote(folder);
+        if (local && !same) keep_failure(outputs, fv_path_sync_folder(there[i - 1]->path, &error), &error);
         if (!path) break;
         if (!same) {
             free(folder);

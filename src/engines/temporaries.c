@@ -1,6 +1,7 @@
 /* Names of temporaries. A folder is read once and what was found there remembered, since a folder of results may be very full. */
 #include "engines/temporaries.h"
 #include "base/file.h"
+#include "base/remote.h"
 #include "op/format.h"
 #include <dirent.h>
 #include <pthread.h>
@@ -124,7 +125,10 @@ static char *take_up(const char *folder, const char *start, char **names, size_t
 }
 
 char *fv_temporaries_stand_in(const char *path) {
-    char *name = fv_strdup(path);
+    char *name = fv_is_remote(path) ? fv_sprintf(".fovea/remote/%s", path) : fv_strdup(path);
+    for (char *p = name + strlen(".fovea/remote/"); fv_is_remote(path) && *p; p++)
+        if (*p == '/') *p = ':';
+    if (fv_is_remote(path)) return name;
     for (char *p = name + fv_format_around(path); p > name && *p; p++)
         if (*p == '/') *p = ':';
     return name;

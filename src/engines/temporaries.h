@@ -23,7 +23,8 @@ typedef enum fv_temporary_kind {
  * claimed the output. again: somebody else may have left one during this run. */
 char *fv_temporaries_name(fv_temporaries *temporaries, const char *path, fv_hash key, fv_temporary_kind kind, bool again);
 /* The path that claims and temporaries of an output are named after (caller frees): its own, or, inside a folder that may be
- * replaced meanwhile, one beside that folder. */
+ * replaced meanwhile, one beside that folder; of a remote
+ * one in the store's usual place, from where it is sent when it is complete. */
 char *fv_temporaries_stand_in(const char *path);
 /* Removes all temporaries of an output. */
 void fv_temporaries_tidy(const char *path);

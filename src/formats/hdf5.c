@@ -3,6 +3,7 @@
  * The library, in a plug-in, finds things; voxels come to us as they lie in the file. A dataset in one run is read without the
  * library, chunks are fetched raw and unpacked here, and only what needs the library's own filters or conversions is left to it.
  * Written with one chunked dataset "/data". */
+#include "base/remote.h"
 #include "base/plugin.h"
 #include "formats/hdf5_parts.h"
 #include "formats/zarr_array.h"
@@ -189,12 +190,47 @@ static void try_opening(void *context) {
     close_reader(base);
 }
 
-static fv_status open_reader(const char *path, const fv_read_options *options, fv_reader **out, fv_error *error) {
+/* The library opens what has a name: a remote file is fetched whole and has one meanwhile. fd -1: it is none. */
+static fv_status make_local(const char *path, char **local, int *fd, fv_error *error) {
+    fv_file_id id;
+    *fd = -1;
+    *local = NULL;
+    if (!fv_is_remote(path)) {
+        *local = fv_strdup(path);
+        return FV_OK;
+    }
+    FV_TRY(fv_file_identify(path, &id, error));
+    FV_TRY(fv_file_open_read(path, fd, error));
+    fv_status status = fv_remote_fetch(*fd, 0, (size_t)id.size, error);
+    if (status == FV_OK) status = fv_remote_name(*fd, local, error);
+    if (status != FV_OK) close(*fd);
+    return status;
+}
+
+static void end_local(char *local, int fd) {
+    if (fd >= 0) unlink(local);
+    if (fd >= 0) close(fd);
+    free(local);
+}
+
+static fv_status open_local(const char *path, const fv_read_options *options, fv_reader **out, fv_error *error) {
     const fv_hdf5_plugin *h5;
     request               q = { path, options };
     FV_TRY(fv_hdf5_load(&h5, error));
     FV_TRY(fv_hdf5_rehearse(h5, path, try_opening, &q, error));
     return open_once(path, options, out, error);
+}
+
+static fv_status open_reader(const char *path, const fv_read_options *options, fv_reader **out, fv_error *error) {
+    char *local;
+    int   fd;
+    FV_TRY(make_local(path, &local, &fd, error));
+    fv_status status = open_local(local, options, out, error);
+    end_local(local, fd);
+    if (status != FV_OK) return status;
+    free((*out)->path);
+    (*out)->path = fv_strdup(path);
+    return FV_OK;
 }
 
 /* ---------------------------------------------------------------- reading */
@@ -314,9 +350,14 @@ static void try_listing(void *path) {
 
 static fv_status contents(const char *path, fv_bytes *lines, fv_error *error) {
     const fv_hdf5_plugin *h5;
+    char                 *local;
+    int                   fd;
     FV_TRY(fv_hdf5_load(&h5, error));
-    FV_TRY(fv_hdf5_rehearse(h5, path, try_listing, (void *)path, error));
-    return list_once(path, lines, error);
+    FV_TRY(make_local(path, &local, &fd, error));
+    fv_status status = fv_hdf5_rehearse(h5, local, try_listing, local, error);
+    if (status == FV_OK) status = list_once(local, lines, error);
+    end_local(local, fd);
+    return status;
 }
 
 const fv_format fv_format_hdf5 = {

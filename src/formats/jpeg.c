@@ -1,5 +1,6 @@
 /* JPEG, read only: grey and colour images of 8 bit, baseline and progressive, by libjpeg. Rows are decoded in order; asking for
  * an earlier one starts over. YCbCr becomes RGB; four colours stay what they are. */
+#include "base/remote.h"
 #include "op/format.h"
 #include <setjmp.h>
 #include <stdio.h>
@@ -93,6 +94,7 @@ static fv_status open_reader(const char *path, const fv_read_options *options, f
     reader   *r = fv_reader_new(sizeof *r, &fv_format_jpeg, path);
     int       fd;
     fv_status status = fv_file_open_read(path, &fd, error);
+    if (status == FV_OK) status = fv_remote_fetch(fd, 0, SIZE_MAX >> 1, error); /* the library reads by itself, all of it */
     if (status == FV_OK) r->file = fdopen(fd, "rb");
     r->jpeg.err = jpeg_std_error(&r->failure.base);
     r->failure.base.error_exit = fail_in_library;

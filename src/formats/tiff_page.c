@@ -1,7 +1,6 @@
 /* Pages of a TIFF file as libtiff sees them: handles that keep their complaints, what a page holds, and whether that can be
  * true of a file of this size. */
 #include "formats/tiff_parts.h"
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -10,18 +9,15 @@
 
 static tmsize_t read_bytes(thandle_t user, void *data, tmsize_t size) {
     fv_tiff_handle *h = user;
-    tmsize_t        total = 0;
-    ssize_t         got = 1;
-    fv_io_enter();
-    while (total < size && got != 0) {
-        got = pread(h->fd, (char *)data + total, (size_t)(size - total), h->position);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) break;
-        total += got;
-        h->position += got;
+    fv_error        error = { 0 };
+    size = FV_MIN(size, (tmsize_t)(h->size - h->position));
+    if (size <= 0) return 0;
+    if (fv_file_read_at(h->fd, data, (size_t)size, h->position, h->path, &error) != FV_OK) {
+        if (!h->message[0]) snprintf(h->message, sizeof h->message, "%.*s", (int)sizeof h->message - 1, error.message);
+        return -1;
     }
-    fv_io_leave();
-    return got < 0 ? -1 : total;
+    h->position += size;
+    return size;
 }
 
 static tmsize_t write_nothing(thandle_t user, void *data, tmsize_t size) {

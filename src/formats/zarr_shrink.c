@@ -20,7 +20,7 @@ typedef struct {
 #define ADD_ROWS(SUFFIX, TYPE, SUM_TYPE)                                                                                         \
     static inline __attribute__((always_inline)) void add_##SUFFIX(SUM_TYPE *restrict sum, const void *const *rows, int nrows,   \
                                                                    int64_t from, int64_t n) {                                    \
-        const TYPE *row[4];                                                                                                      \
+        const TYPE *row[4] = { 0 };                                                                                              \
         for (int r = 0; r < nrows; r++) row[r] = (const TYPE *)rows[r] + from;                                                   \
         for (int64_t i = 0; i < n; i++) {                                                                                        \
             SUM_TYPE s = row[0][i];                                                                                              \
@@ -70,7 +70,7 @@ MEAN(float64, double, double, REAL)
     static inline __attribute__((always_inline)) void pair_##SUFFIX(const job *j, int nrows, int64_t n) {                        \
         typedef WORD __attribute__((aligned(1), may_alias)) word;                                                                \
         TYPE *restrict to = j->to;                                                                                               \
-        const word *row[4];                                                                                                      \
+        const word *row[4] = { 0 };                                                                                              \
         for (int r = 0; r < nrows; r++) row[r] = j->row[r];                                                                      \
         for (int64_t i = 0; i < n; i++) {                                                                                        \
             SUM_TYPE s = (SUM_TYPE)nrows;                                                                                        \

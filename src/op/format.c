@@ -1,10 +1,12 @@
 /* Finding formats and sharing open readers. */
 #include "op/format.h"
 #include "op/registry.h"
+#include "base/remote.h"
 #include <dirent.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* Length of the longest of the extensions that the path ends in; 0 if none. */
 static size_t match(const char *path, const char *extensions) {
@@ -28,9 +30,13 @@ static bool has_magic(const fv_format *format, const uint8_t *start, size_t size
 }
 
 static size_t first_bytes(const char *path, uint8_t *start, size_t most) {
-    FILE  *file = fopen(path, "rbe");
-    size_t size = file ? fread(start, 1, most, file) : 0;
-    if (file) fclose(file);
+    int        fd;
+    fv_file_id id;
+    if (fv_path_is_folder(path) || fv_file_identify(path, &id, NULL) != FV_OK) return 0;
+    if (id.size <= 0 || fv_file_open_read(path, &fd, NULL) != FV_OK) return 0;
+    size_t size = FV_MIN(most, (size_t)id.size);
+    if (fv_file_read_at(fd, start, size, 0, path, NULL) != FV_OK) size = 0;
+    close(fd);
     return size;
 }
 
@@ -107,7 +113,9 @@ fv_status fv_format_for_reading(const char *path, const fv_format **format, fv_e
     return find(path, false, format, error);
 }
 fv_status fv_format_for_writing(const char *path, const fv_format **format, fv_error *error) {
-    return find(path, true, format, error);
+    FV_TRY(find(path, true, format, error));
+    if (!fv_is_remote(path) || ((*format)->folder && !fv_format_around(path))) return FV_OK;
+    return fv_fail(error, FV_ERROR_USAGE, "%s: to http and s3 only whole Zarr images are written: end the name in .zarr", path);
 }
 
 const fv_table_format *fv_table_format_for(const char *path) {

@@ -1,0 +1,319 @@
+/* Requests to servers: addresses, signatures, retries, and what an answer means. */
+#include "base/remote.h"
+#include "base/plugin.h"
+#include "base/remote_plugin.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TRIES = 4, KNOWN = 512, KNOWN_SECONDS = 5, WHOLE_BYTES = 64 << 20 };
+
+bool fv_is_remote(const char *path) {
+    return !strncmp(path, "http://", 7) || !strncmp(path, "https://", 8) || !strncmp(path, "s3://", 5);
+}
+
+/* ---------------------------------------------------------------- addresses */
+
+/* Without its query, which may hold a signature; for messages. */
+static char *shown(const char *path) { return fv_sprintf("%.*s", (int)strcspn(path, "?"), path); }
+
+static void put_encoded(fv_bytes *out, const char *text, const char *kept) {
+    for (; *text; text++) {
+        bool plain = (*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') || (*text >= '0' && *text <= '9');
+        if (plain || strchr(kept, *text)) fv_bytes_append(out, text, 1);
+        else fv_bytes_printf(out, "%%%02X", (unsigned char)*text);
+    }
+}
+
+static const char *setting(const char *name, const char *other, const char *otherwise) {
+    const char *value = getenv(name);
+    if (!value || !*value) value = other ? getenv(other) : NULL;
+    return value && *value ? value : otherwise;
+}
+
+/* Where s3://BUCKET/KEY is. */
+static void put_s3(fv_bytes *url, const char *path) {
+    const char *bucket = path + 5, *endpoint = setting("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", NULL);
+    size_t      length = strcspn(bucket, "/");
+    if (endpoint) {
+        size_t end = strlen(endpoint);
+        while (end && endpoint[end - 1] == '/') end--;
+        fv_bytes_printf(url, "%.*s/%.*s", (int)end, endpoint, (int)length, bucket);
+    } else
+        fv_bytes_printf(url, "https://%.*s.s3.%s.amazonaws.com", (int)length, bucket,
+                        setting("AWS_REGION", "AWS_DEFAULT_REGION", "us-east-1"));
+    put_encoded(url, bucket + length, "/-_.~");
+}
+
+typedef struct {
+    char *url, *signing, *user;
+} address;
+
+static address find_address(const char *path) {
+    address     a = { 0 };
+    fv_bytes    url = { 0 };
+    const char *key = setting("AWS_ACCESS_KEY_ID", NULL, NULL), *secret = setting("AWS_SECRET_ACCESS_KEY", NULL, NULL);
+    if (strncmp(path, "s3://", 5))
+        put_encoded(&url, path, "/-_.~:?#[]@!$&'()*+,;=%");
+    else {
+        put_s3(&url, path);
+        if (key && secret) {
+            a.signing = fv_sprintf("aws:amz:%s:s3", setting("AWS_REGION", "AWS_DEFAULT_REGION", "us-east-1"));
+            a.user = fv_sprintf("%s:%s", key, secret);
+        }
+    }
+    fv_bytes_append(&url, "", 1);
+    a.url = (char *)url.data;
+    return a;
+}
+
+static void release_address(address *a) {
+    if (a->user) explicit_bzero(a->user, strlen(a->user));
+    free(a->url);
+    free(a->signing);
+    free(a->user);
+}
+
+/* ---------------------------------------------------------------- requests */
+
+static fv_status load(const fv_remote_plugin **plugin, fv_error *error) {
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    static const void     *loaded;
+    fv_status              status = FV_OK;
+    pthread_mutex_lock(&mutex);
+    if (!loaded)
+        status = fv_plugin_load("remote", "fv_remote_plugin_get", "reading and writing by http and s3", "libcurl4-openssl-dev",
+                                &loaded, error);
+    *plugin = loaded;
+    pthread_mutex_unlock(&mutex);
+    if (status == FV_OK && (*plugin)->version != FV_REMOTE_VERSION)
+        return fv_fail(error, FV_ERROR_USAGE, "fovea-remote.so belongs to another version of Fovea; build or install it again");
+    return status;
+}
+
+static bool is_passing(long status) { return status == 408 || status == 429 || status >= 500; }
+
+/* Waits 0.2, 0.4, 0.8 s and up to half of that more, so that many workers do not come back at the same time. */
+static void wait_before(int attempt) {
+    struct { double now; int pid; const void *place; } seed = { fv_now(), getpid(), &attempt };
+    double          seconds = 0.1 * (1 << attempt) * (1 + (double)(fv_hash_bytes(&seed, sizeof seed).low % 512) / 1024);
+    struct timespec pause = { (time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9) };
+    nanosleep(&pause, NULL);
+}
+
+/* Asks until there is an answer that more asking would not change, or too often. */
+static fv_status ask(const char *path, fv_remote_call *call, fv_error *error) {
+    const fv_remote_plugin *plugin;
+    address                 a = find_address(path);
+    bool                    answered = false;
+    fv_status               status = load(&plugin, error);
+    call->url = a.url;
+    call->signing = a.signing;
+    call->user = a.user;
+    call->token = setting("AWS_SESSION_TOKEN", NULL, NULL);
+    for (int attempt = 0; status == FV_OK && attempt < TRIES; attempt++) {
+        fv_io_enter();
+        if (attempt) wait_before(attempt);
+        answered = plugin->perform(call);
+        fv_io_leave();
+        if (answered && !is_passing(call->status)) break;
+        if (call->size > 0 && call->size == call->room && call->status == 200 && call->range) break; /* no ranges here */
+    }
+    release_address(&a);
+    if (status != FV_OK || answered || (call->status == 200 && call->range)) return status;
+    char *name = shown(path);
+    status = fv_fail(error, FV_ERROR_IO, "cannot %s %s: %s (tried %d times)", call->body ? "write" : "read", name, call->message,
+                     TRIES);
+    free(name);
+    return status;
+}
+
+/* What an answer other than success means. */
+static fv_status refused(const char *path, const fv_remote_call *call, fv_error *error) {
+    char       *name = shown(path);
+    fv_status   status;
+    const char *hint = "";
+    if (!strncmp(path, "s3://", 5))
+        hint = setting("AWS_ACCESS_KEY_ID", NULL, NULL) ? "; it was signed with AWS_ACCESS_KEY_ID"
+                                                        : "; AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set";
+    switch (call->status) {
+    case 404:
+    case 410: status = fv_fail(error, FV_ERROR_INPUT, "there is no %s: the server says %ld", name, call->status); break;
+    case 401:
+    case 403:
+        status = fv_fail(error, FV_ERROR_INPUT, "%s: the server denies access (%ld)%s", name, call->status, hint);
+        break;
+    case 412: status = fv_fail(error, FV_ERROR_INPUT, "%s has changed while it was being read", name); break;
+    case 416: status = fv_fail(error, FV_ERROR_INPUT, "%s ends early: the server has no such range", name); break;
+    default: status = fv_fail(error, FV_ERROR_IO, "%s: the server answers %ld", name, call->status);
+    }
+    free(name);
+    return status;
+}
+
+static bool succeeded(const fv_remote_call *call) { return call->status >= 200 && call->status < 300; }
+
+/* ---------------------------------------------------------------- what is there */
+
+typedef struct {
+    char           *path;
+    double          since;
+    bool            there;
+    fv_remote_facts facts;
+    fv_error        error; /* code FV_OK: none */
+} known_file;
+
+static known_file      known[KNOWN]; /* guarded by the mutex; the place follows from the path */
+static pthread_mutex_t known_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static known_file *place_of(const char *path) { return &known[fv_hash_bytes(path, strlen(path)).low % KNOWN]; }
+
+static void forget(const char *path) {
+    pthread_mutex_lock(&known_mutex);
+    known_file *k = place_of(path);
+    if (k->path && !strcmp(k->path, path)) k->since = -1e9;
+    pthread_mutex_unlock(&known_mutex);
+}
+
+/* Servers that allow no HEAD (or a signature made for GET alone) tell the size with a range. */
+static fv_status ask_facts(const char *path, known_file *answer) {
+    fv_remote_call call = { .method = "HEAD" };
+    char           first[1];
+    FV_TRY(ask(path, &call, &answer->error));
+    int64_t size = call.length;
+    if (call.status == 403 || call.status == 405 || call.status == 501 || (succeeded(&call) && size < 0)) {
+        call = (fv_remote_call){ .method = "GET", .range = "0-0", .data = first, .room = sizeof first };
+        FV_TRY(ask(path, &call, &answer->error));
+        size = call.total;
+    }
+    answer->there = succeeded(&call);
+    if (call.status == 404 || call.status == 410) return FV_OK;
+    if (!answer->there) return refused(path, &call, &answer->error);
+    if (size < 0)
+        return fv_fail(&answer->error, FV_ERROR_INPUT, "%.*s: the server does not say how long it is", (int)strcspn(path, "?"),
+                       path);
+    answer->facts.size = size;
+    snprintf(answer->facts.etag, sizeof answer->facts.etag, "%s", call.etag);
+    snprintf(answer->facts.modified, sizeof answer->facts.modified, "%s", call.modified);
+    return FV_OK;
+}
+
+fv_status fv_remote_look(const char *path, fv_remote_facts *facts, bool *there, fv_error *error) {
+    known_file answer = { 0 };
+    pthread_mutex_lock(&known_mutex);
+    known_file *k = place_of(path);
+    bool        fresh = k->path && !strcmp(k->path, path) && fv_now() - k->since < KNOWN_SECONDS;
+    if (fresh) answer = *k;
+    pthread_mutex_unlock(&known_mutex);
+    if (!fresh) {
+        fv_status status = ask_facts(path, &answer);
+        answer.error.code = status;
+        answer.since = fv_now();
+        answer.path = fv_strdup(path);
+        pthread_mutex_lock(&known_mutex);
+        free(k->path);
+        *k = answer;
+        pthread_mutex_unlock(&known_mutex);
+    }
+    *there = answer.there;
+    *facts = answer.facts;
+    if (answer.error.code != FV_OK && error) *error = answer.error;
+    return answer.error.code;
+}
+
+/* A folder of this kind has no facts of its own. */
+static bool is_zarr(const char *path) {
+    for (const char *p = path; (p = strstr(p, ".zarr")); p++)
+        if (!p[5] || p[5] == '/') return true;
+    return false;
+}
+
+static fv_status look_inside(const char *path, fv_remote_facts *facts, bool *there, fv_error *error) {
+    static const char *const names[] = { "zarr.json", ".zattrs", ".zgroup", ".zarray" };
+    size_t                   length = strlen(path);
+    fv_status                status = FV_OK;
+    *there = false;
+    while (length && path[length - 1] == '/') length--;
+    for (int i = 0; i < FV_COUNT(names) && status == FV_OK && !*there; i++) {
+        char *inner = fv_sprintf("%.*s/%s", (int)length, path, names[i]);
+        status = fv_remote_look(inner, facts, there, error);
+        free(inner);
+    }
+    return status;
+}
+
+fv_status fv_remote_identify(const char *path, fv_file_id *id, fv_error *error) {
+    fv_remote_facts facts;
+    bool            there;
+    FV_TRY(is_zarr(path) ? look_inside(path, &facts, &there, error) : fv_remote_look(path, &facts, &there, error));
+    if (!there) return refused(path, &(fv_remote_call){ .status = 404 }, error);
+    static double started; /* a server that says nothing of use is believed for one run only */
+    if (!facts.etag[0] && !facts.modified[0] && !started) started = fv_now();
+    fv_hasher hasher;
+    fv_hasher_init(&hasher);
+    fv_hasher_text(&hasher, facts.etag);
+    fv_hasher_text(&hasher, facts.modified);
+    if (!facts.etag[0] && !facts.modified[0]) fv_hasher_add(&hasher, &started, sizeof started);
+    id->size = facts.size;
+    id->mtime_ns = (int64_t)(fv_hasher_finish(&hasher).low >> 1);
+    return FV_OK;
+}
+
+bool fv_remote_exists(const char *path) {
+    fv_remote_facts facts;
+    bool            there, inner = false;
+    size_t          length = strlen(path);
+    if (fv_remote_look(path, &facts, &there, NULL) != FV_OK || there) return true;
+    bool folder = length > 5 && !strcmp(path + length - 5, ".zarr");
+    return folder && (look_inside(path, &facts, &inner, NULL) != FV_OK || inner);
+}
+
+/* ---------------------------------------------------------------- bytes */
+
+/* From a server that knows no ranges a file that is not too long comes whole, again and again: its blocks are kept. */
+static fv_status get_part_of_all(const char *path, const fv_remote_facts *facts, int64_t offset, size_t size, void *data,
+                                 fv_error *error) {
+    char *name = shown(path);
+    if (facts->size > WHOLE_BYTES) {
+        fv_status status = fv_fail(error, FV_ERROR_INPUT,
+                                   "%s: the server does not give ranges, and %lld bytes are too many to fetch for each; "
+                                   "download it first",
+                                   name, (long long)facts->size);
+        free(name);
+        return status;
+    }
+    free(name);
+    char     *all = fv_alloc((size_t)facts->size);
+    fv_status status = fv_remote_get(path, facts, -1, (size_t)facts->size, all, error);
+    if (status == FV_OK) memcpy(data, all + offset, size);
+    free(all);
+    return status;
+}
+
+fv_status fv_remote_get(const char *path, const fv_remote_facts *facts, int64_t offset, size_t size, void *data,
+                        fv_error *error) {
+    char range[64];
+    bool whole = offset < 0 || (offset == 0 && (int64_t)size == facts->size);
+    snprintf(range, sizeof range, "%lld-%lld", (long long)offset, (long long)(offset + (int64_t)size - 1));
+    fv_remote_call call = { .method = "GET", .range = whole ? NULL : range, .data = data, .room = size };
+    if (facts->etag[0] == '"') call.if_match = facts->etag;
+    if (!size) return FV_OK;
+    FV_TRY(ask(path, &call, error));
+    if (!whole && call.status == 200) return get_part_of_all(path, facts, offset, size, data, error);
+    if (!succeeded(&call)) return refused(path, &call, error);
+    if (call.size == size) return FV_OK;
+    char     *name = shown(path);
+    fv_status status =
+        fv_fail(error, FV_ERROR_INPUT, "%s ends early: %zu bytes came where %zu were asked for", name, call.size, size);
+    free(name);
+    return status;
+}
+
+fv_status fv_remote_put(const char *path, const void *data, size_t size, fv_error *error) {
+    fv_remote_call call = { .method = "PUT", .body = data ? data : "", .body_size = size };
+    FV_TRY(ask(path, &call, error));
+    forget(path);
+    return succeeded(&call) ? FV_OK : refused(path, &call, error);
+}

@@ -1,0 +1,39 @@
+/* Files behind http://, https:// and s3:// addresses, by way of the plug-in fovea-remote.so.
+ *
+ * A remote file that is opened for reading gets a descriptor of a temporary local file as long as it; what is read is fetched
+ * into that first, in blocks and once. So everything that reads through base/file.h reads remote files as well.
+ *
+ * s3://BUCKET/KEY goes to AWS_ENDPOINT_URL if that is set (the bucket in the path), otherwise to Amazon's in AWS_REGION; it is
+ * signed if AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are set. Neither these nor the query of an address are in a message. */
+#ifndef FV_REMOTE_H
+#define FV_REMOTE_H
+
+#include "base/file.h"
+
+bool fv_is_remote(const char *path);
+
+typedef struct fv_remote_facts {
+    int64_t size;
+    char    etag[256], modified[256];
+} fv_remote_facts;
+
+/* What the server says about a file; asked again after some seconds. *there is false, without an error, if it says 404. */
+fv_status fv_remote_look(const char *path, fv_remote_facts *facts, bool *there, fv_error *error);
+/* Size, and in place of the time what changes with the contents (ETag, Last-Modified). A folder is known by its metadata. */
+fv_status fv_remote_identify(const char *path, fv_file_id *id, fv_error *error);
+bool      fv_remote_exists(const char *path); /* also if the server cannot be asked: whoever opens it hears why */
+fv_status fv_remote_open(const char *path, int *fd, fv_error *error);
+/* Makes the bytes of a descriptor readable, if it is of a remote file. */
+fv_status fv_remote_fetch(int fd, int64_t offset, size_t size, fv_error *error);
+
+/* A name for the local file behind a descriptor, for libraries that want one; the caller unlinks and frees it. */
+fv_status fv_remote_name(int fd, char **name, fv_error *error);
+
+/* size bytes at an offset, or everything with offset -1. */
+fv_status fv_remote_get(const char *path, const fv_remote_facts *facts, int64_t offset, size_t size, void *data, fv_error *error);
+fv_status fv_remote_put(const char *path, const void *data, size_t size, fv_error *error);
+/* The files of a local folder below a remote address; those that describe it (zarr.json, .zarray, ...) last, and its own at the
+ * very end: who finds these finds everything. */
+fv_status fv_remote_upload(const char *folder, const char *path, fv_error *error);
+
+#endif

@@ -1,0 +1,172 @@
+/* Remote files as descriptors, and folders that become remote.
+ *
+ * Invariants: 1. a descriptor belongs to a remote file while it has the inode that was noted with it: whoever closes it tells
+ * nobody; 2. a block is marked only when its bytes are in the local file; two threads may fetch the same one, with the same
+ * bytes. */
+#include "base/remote.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BLOCK = 1 << 16, MOST_BLOCKS = 64, SLOTS = 256 };
+
+typedef struct remote_file {
+    struct remote_file *next;
+    int                 fd;
+    ino_t               inode;
+    char               *path;
+    fv_remote_facts     facts;
+    uint8_t            *there; /* one byte for each block */
+} remote_file;
+
+static remote_file     *slots[SLOTS]; /* by descriptor */
+static int              count;
+static pthread_mutex_t  mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void free_file(remote_file *file) {
+    free(file->path);
+    free(file->there);
+    free(file);
+}
+
+static const char *local_folder(void) {
+    const char *folder = getenv("TMPDIR");
+    return folder && *folder ? folder : "/tmp";
+}
+
+static fv_status make_local(int64_t size, int *fd, fv_error *error) {
+    const char *folder = local_folder();
+    *fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (*fd < 0) { /* some file systems have no nameless files */
+        char *name = fv_sprintf("%s/fovea-remote-XXXXXX", folder);
+        *fd = mkostemp(name, O_CLOEXEC);
+        if (*fd >= 0) unlink(name);
+        free(name);
+    }
+    if (*fd >= 0 && !ftruncate(*fd, size)) return FV_OK;
+    fv_status status = fv_fail(error, FV_ERROR_IO, "cannot make a file for remote data in %s: %s", folder, strerror(errno));
+    if (*fd >= 0) close(*fd);
+    return status;
+}
+
+fv_status fv_remote_open(const char *path, int *fd, fv_error *error) {
+    fv_remote_facts facts;
+    bool            there;
+    struct stat     s;
+    FV_TRY(fv_remote_look(path, &facts, &there, error));
+    if (!there)
+        return fv_fail(error, FV_ERROR_INPUT, "there is no %.*s: the server says 404", (int)strcspn(path, "?"), path);
+    FV_TRY(make_local(facts.size, fd, error));
+    fstat(*fd, &s);
+    remote_file *file = fv_calloc(sizeof *file);
+    *file = (remote_file){ .fd = *fd, .inode = s.st_ino, .path = fv_strdup(path), .facts = facts };
+    file->there = fv_calloc((size_t)(facts.size / BLOCK + 1));
+    pthread_mutex_lock(&mutex);
+    remote_file **slot = &slots[*fd % SLOTS];
+    for (remote_file **p = slot; *p;) { /* of the same number, closed meanwhile */
+        remote_file *old = *p;
+        if (old->fd != *fd) {
+            p = &old->next;
+            continue;
+        }
+        *p = old->next;
+        free_file(old);
+    }
+    file->next = *slot;
+    *slot = file;
+    __atomic_store_n(&count, 1, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&mutex);
+    return FV_OK;
+}
+
+static remote_file *find(int fd) {
+    struct stat s;
+    pthread_mutex_lock(&mutex);
+    remote_file *file = slots[fd % SLOTS];
+    while (file && file->fd != fd) file = file->next;
+    if (file && (fstat(fd, &s) || s.st_ino != file->inode)) file = NULL;
+    pthread_mutex_unlock(&mutex);
+    return file;
+}
+
+static bool is_there(const remote_file *file, int64_t block) { return __atomic_load_n(&file->there[block], __ATOMIC_ACQUIRE); }
+
+static fv_status fetch_blocks(remote_file *file, int64_t first, int64_t n, fv_error *error) {
+    int64_t   offset = first * BLOCK, size = FV_MIN(n * BLOCK, file->facts.size - offset);
+    char     *data = fv_alloc((size_t)size);
+    fv_status status = fv_remote_get(file->path, &file->facts, offset, (size_t)size, data, error);
+    if (status == FV_OK) status = fv_file_write_at(file->fd, data, (size_t)size, offset, file->path, error);
+    for (int64_t i = first; i < first + n && status == FV_OK; i++) __atomic_store_n(&file->there[i], 1, __ATOMIC_RELEASE);
+    free(data);
+    return status;
+}
+
+fv_status fv_remote_fetch(int fd, int64_t offset, size_t size, fv_error *error) {
+    remote_file *file = __atomic_load_n(&count, __ATOMIC_ACQUIRE) && fd >= 0 ? find(fd) : NULL;
+    if (!file || offset < 0 || offset >= file->facts.size || !size) return FV_OK;
+    int64_t end = FV_MIN((int64_t)size, file->facts.size - offset) + offset, last = (end - 1) / BLOCK;
+    for (int64_t block = offset / BLOCK; block <= last;) {
+        int64_t n = 0;
+        while (n < MOST_BLOCKS && block + n <= last && !is_there(file, block + n)) n++;
+        if (n) FV_TRY(fetch_blocks(file, block, n, error));
+        block += n ? n : 1;
+    }
+    return FV_OK;
+}
+
+fv_status fv_remote_name(int fd, char **name, fv_error *error) {
+    static int number;
+    char      *place = fv_sprintf("/proc/self/fd/%d", fd);
+    *name = fv_sprintf("%s/fovea-remote-%d-%d", local_folder(), (int)getpid(), __atomic_add_fetch(&number, 1, __ATOMIC_RELAXED));
+    bool linked = !linkat(AT_FDCWD, place, AT_FDCWD, *name, AT_SYMLINK_FOLLOW);
+    free(place);
+    if (linked) return FV_OK;
+    fv_status status = fv_fail(error, FV_ERROR_IO, "cannot name a file for remote data in %s: %s; set TMPDIR to another folder",
+                               local_folder(), strerror(errno));
+    free(*name);
+    *name = NULL;
+    return status;
+}
+
+/* ---------------------------------------------------------------- uploading */
+
+static bool describes(const char *name) {
+    return !strcmp(name, "zarr.json") || !strcmp(name, ".zarray") || !strcmp(name, ".zgroup") || !strcmp(name, ".zattrs");
+}
+
+static fv_status upload_file(const char *from, const char *to, fv_error *error) {
+    fv_bytes  bytes = { 0 };
+    fv_status status = fv_file_read_all(from, (size_t)2 << 30, &bytes, error);
+    if (status == FV_OK) status = fv_remote_put(to, bytes.data, bytes.size, error);
+    fv_bytes_release(&bytes);
+    return status;
+}
+
+/* The files of a folder that describe it, or the others with all that lies below. */
+static fv_status upload_some(const char *folder, const char *path, bool describing, fv_error *error) {
+    DIR *entries = opendir(folder);
+    if (!entries) return fv_fail(error, FV_ERROR_IO, "cannot read %s: %s", folder, strerror(errno));
+    fv_status            status = FV_OK;
+    const struct dirent *entry;
+    while (status == FV_OK && (entry = readdir(entries))) {
+        const char *name = entry->d_name;
+        if (!strcmp(name, ".") || !strcmp(name, "..")) continue;
+        char *from = fv_sprintf("%s/%s", folder, name), *to = fv_sprintf("%s/%s", path, name);
+        if (fv_path_is_folder(from))
+            status = describing ? FV_OK : fv_remote_upload(from, to, error);
+        else if (describes(name) == describing)
+            status = upload_file(from, to, error);
+        free(from);
+        free(to);
+    }
+    closedir(entries);
+    return status;
+}
+
+fv_status fv_remote_upload(const char *folder, const char *path, fv_error *error) {
+    FV_TRY(upload_some(folder, path, false, error));
+    return upload_some(folder, path, true, error);
+}

@@ -1,0 +1,38 @@
+/* What Fovea wants of an HTTP library: one request, one answer. The plug-in fovea-remote.so offers it by way of libcurl. */
+#ifndef FV_REMOTE_PLUGIN_H
+#define FV_REMOTE_PLUGIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { FV_REMOTE_VERSION = 1, FV_REMOTE_TEXT = 256 };
+
+typedef struct fv_remote_call {
+    const char *method, *url;
+    const char *range;    /* "0-99"; NULL: everything */
+    const char *if_match; /* the ETag that it must still have; NULL: any */
+    const char *signing;  /* "aws:amz:REGION:s3"; NULL: not signed */
+    const char *user;     /* "KEY:SECRET" to sign with */
+    const char *token;    /* of a session; NULL: none */
+    const void *body;     /* of a PUT */
+    size_t      body_size;
+    void       *data; /* where the answer goes, whose room it must not exceed */
+    size_t      room;
+    /* The answer */
+    size_t  size;
+    long    status;
+    int64_t length, total; /* Content-Length, and the whole size in Content-Range; -1: not said */
+    char    etag[FV_REMOTE_TEXT], modified[FV_REMOTE_TEXT];
+    char    message[FV_REMOTE_TEXT]; /* why there is no whole answer */
+} fv_remote_call;
+
+typedef struct fv_remote_plugin {
+    int version;
+    /* From any thread. False: no whole answer came. */
+    bool (*perform)(fv_remote_call *call);
+} fv_remote_plugin;
+
+const fv_remote_plugin *fv_remote_plugin_get(void);
+
+#endif

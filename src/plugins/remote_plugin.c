@@ -1,0 +1,160 @@
+/* The plug-in: HTTP requests by libcurl, signed for S3 where asked for. A thread keeps its handle and with it
+ * its connections. */
+#include "base/remote_plugin.h"
+#include <curl/curl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { CONNECT_SECONDS = 10, STILL_SECONDS = 30 };
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t  key;
+
+static void begin(void) {
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+    pthread_key_create(&key, curl_easy_cleanup);
+}
+
+static CURL *handle(void) {
+    CURL *curl = pthread_getspecific(key);
+    if (curl) {
+        curl_easy_reset(curl);
+        return curl;
+    }
+    curl = curl_easy_init();
+    pthread_setspecific(key, curl);
+    return curl;
+}
+
+/* ---------------------------------------------------------------- the answer */
+
+typedef struct {
+    CURL           *curl;
+    fv_remote_call *call;
+} exchange;
+
+/* What a server says about a failure is nobody's data. */
+static size_t take_body(char *data, size_t one, size_t count, void *context) {
+    const exchange *e = context;
+    fv_remote_call *call = e->call;
+    size_t          size = one * count;
+    long            status = 0;
+    curl_easy_getinfo(e->curl, CURLINFO_RESPONSE_CODE, &status);
+    if (status < 200 || status >= 300) return size;
+    if (size > call->room - call->size) {
+        snprintf(call->message, sizeof call->message, "it sends more than was asked for");
+        return 0;
+    }
+    memcpy((char *)call->data + call->size, data, size);
+    call->size += size;
+    return size;
+}
+
+static void take_text(const char *line, size_t size, const char *name, char *text) {
+    size_t n = strlen(name);
+    if (size <= n || strncasecmp(line, name, n)) return;
+    while (n < size && (line[n] == ' ' || line[n] == '\t')) n++;
+    while (size > n && strchr(" \r\n", line[size - 1])) size--;
+    snprintf(text, FV_REMOTE_TEXT, "%.*s", (int)(size - n), line + n);
+}
+
+static size_t take_header(char *line, size_t one, size_t count, void *context) {
+    fv_remote_call *call = ((const exchange *)context)->call;
+    size_t          size = one * count;
+    char            range[FV_REMOTE_TEXT] = "";
+    if (size > 5 && !strncmp(line, "HTTP/", 5)) { /* another answer, after a redirection */
+        call->etag[0] = call->modified[0] = 0;
+        call->total = -1;
+    }
+    take_text(line, size, "etag:", call->etag);
+    take_text(line, size, "last-modified:", call->modified);
+    take_text(line, size, "content-range:", range);
+    const char *slash = strchr(range, '/');
+    if (slash && slash[1] >= '0' && slash[1] <= '9') call->total = strtoll(slash + 1, NULL, 10);
+    return size;
+}
+
+/* ---------------------------------------------------------------- the question */
+
+static struct curl_slist *add_header(struct curl_slist *list, const char *name, const char *value) {
+    size_t size = strlen(name) + strlen(value) + 3;
+    char  *line = malloc(size);
+    if (!line) return list;
+    snprintf(line, size, *value ? "%s: %s" : "%s:", name, value);
+    struct curl_slist *longer = curl_slist_append(list, line);
+    free(line);
+    return longer ? longer : list;
+}
+
+static struct curl_slist *headers(const fv_remote_call *call) {
+    struct curl_slist *list = add_header(NULL, "Expect", "");
+    if (call->if_match) list = add_header(list, "If-Match", call->if_match);
+    if (call->body) list = add_header(list, "Content-Type", "application/octet-stream");
+    if (call->signing) list = add_header(list, "x-amz-content-sha256", "UNSIGNED-PAYLOAD");
+    if (call->signing && call->token) list = add_header(list, "x-amz-security-token", call->token);
+    return list;
+}
+
+static void ask(CURL *curl, const fv_remote_call *call) {
+    curl_easy_setopt(curl, CURLOPT_URL, call->url);
+    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
+    curl_easy_setopt(curl, CURLOPT_MAXREDIRS, 5L);
+    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_SECONDS);
+    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)STILL_SECONDS);
+    curl_easy_setopt(curl, CURLOPT_USERAGENT, "fovea");
+    if (!strcmp(call->method, "HEAD")) curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
+    else if (strcmp(call->method, "GET")) curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, call->method);
+    if (call->range) curl_easy_setopt(curl, CURLOPT_RANGE, call->range);
+    if (call->body) {
+        curl_easy_setopt(curl, CURLOPT_POSTFIELDS, call->body);
+        curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->body_size);
+    }
+    if (call->signing) {
+        curl_easy_setopt(curl, CURLOPT_AWS_SIGV4, call->signing);
+        curl_easy_setopt(curl, CURLOPT_USERPWD, call->user);
+    }
+}
+
+static bool perform(fv_remote_call *call) {
+    pthread_once(&once, begin);
+    CURL *curl = handle();
+    call->size = 0;
+    call->status = 0;
+    call->length = call->total = -1;
+    call->etag[0] = call->modified[0] = call->message[0] = 0;
+    if (!curl) {
+        snprintf(call->message, sizeof call->message, "libcurl cannot begin");
+        return false;
+    }
+    exchange           e = { curl, call };
+    struct curl_slist *list = headers(call);
+    char               reason[CURL_ERROR_SIZE] = "";
+    curl_off_t         length = -1;
+    ask(curl, call);
+    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, list);
+    curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, reason);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body);
+    curl_easy_setopt(curl, CURLOPT_WRITEDATA, &e);
+    curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, take_header);
+    curl_easy_setopt(curl, CURLOPT_HEADERDATA, &e);
+    CURLcode result = curl_easy_perform(curl);
+    curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &call->status);
+    curl_easy_getinfo(curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+    call->length = length;
+    curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, NULL);
+    curl_slist_free_all(list);
+    if (result != CURLE_OK && !call->message[0])
+        snprintf(call->message, sizeof call->message, "%s", reason[0] ? reason : curl_easy_strerror(result));
+    return result == CURLE_OK;
+}
+
+const fv_remote_plugin *fv_remote_plugin_get(void) {
+    static const fv_remote_plugin plugin = { FV_REMOTE_VERSION, perform };
+    return &plugin;
+}

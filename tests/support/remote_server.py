@@ -1,0 +1,130 @@
+"""A small server on loopback for tests: files of a folder by http with ranges, and the same as buckets of S3, whose signatures
+(AWS Signature Version 4) it checks by itself.
+
+    with serve(folder, faults={"/a.tif": "truncated"}, key=("KEY", "SECRET")) as server:
+        run("info", f"{server.url}/a.tif", ...)
+
+faults, by path: "no-range", "truncated", "busy" (503 for two requests), "denied", "changed" (the ETag is new every time),
+"no-head". With a key every request must be signed with it. server.log holds (method, path, range) of every request.
+"""
+import contextlib
+import hashlib
+import hmac
+import http.server
+import os
+import re
+import threading
+import urllib.parse
+
+
+def signature(method, path, headers, signed, date, scope, secret):
+    """Of a request with an unsigned payload, as Amazon describes it."""
+    canonical = "\n".join([method, urllib.parse.quote(path, safe="/-_.~%"), "",
+                           *(f"{name}:{' '.join(headers.get(name, '').split())}" for name in signed), "", ";".join(signed),
+                           headers.get("x-amz-content-sha256", "")])
+    text = "\n".join(["AWS4-HMAC-SHA256", date, "/".join(scope), hashlib.sha256(canonical.encode()).hexdigest()])
+    key = ("AWS4" + secret).encode()
+    for part in (*scope[:3], "aws4_request"):
+        key = hmac.new(key, part.encode(), hashlib.sha256).digest()
+    return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def answer(self, code, body=b"", headers=(), length=None):
+        self.send_response(code)
+        for name, value in headers:
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body) if length is None else length))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def is_signed(self):
+        given = re.fullmatch(r"AWS4-HMAC-SHA256 Credential=([^,]+), ?SignedHeaders=([^,]+), ?Signature=([0-9a-f]+)",
+                             self.headers.get("Authorization", ""))
+        if not given:
+            return False
+        user, *scope = given[1].split("/")
+        signed = given[2].split(";")
+        wanted = {"host", "x-amz-date", "x-amz-content-sha256"}
+        key, secret = self.server.key
+        made = signature(self.command, self.path, self.headers, signed, self.headers["x-amz-date"], scope, secret)
+        return user == key and wanted <= set(signed) and hmac.compare_digest(made, given[3])
+
+    def file(self):
+        path = urllib.parse.unquote(urllib.parse.urlsplit(self.path).path)
+        fault = self.server.faults.get(path, "")
+        self.server.log.append((self.command, path, self.headers.get("Range", "")))
+        if self.server.key and not self.is_signed() or fault == "denied":
+            self.answer(403, b"<Error>SignatureDoesNotMatch</Error>")
+        elif fault == "busy" and sum(entry[1] == path for entry in self.server.log) < 3:
+            self.answer(503)
+        elif fault == "no-head" and self.command == "HEAD":
+            self.answer(405)
+        else:
+            return self.server.folder + path, fault
+        return None, fault
+
+    def do_GET(self):
+        name, fault = self.file()
+        if not name:
+            return
+        if not os.path.isfile(name):
+            self.answer(404, b"nothing here")
+            return
+        with open(name, "rb") as file:
+            data = file.read()
+        tag = os.stat(name).st_mtime_ns + (len(self.server.log) if fault == "changed" else 0)
+        headers = [("ETag", f'"{tag}"'), ("Accept-Ranges", "bytes")]
+        if self.headers.get("If-Match", f'"{tag}"') != f'"{tag}"':
+            self.answer(412)
+            return
+        wanted = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
+        if not wanted or fault == "no-range":
+            self.answer(200, data, headers)
+            return
+        part = data[int(wanted[1]):int(wanted[2]) + 1]
+        headers.append(("Content-Range", f"bytes {wanted[1]}-{int(wanted[1]) + len(part) - 1}/{len(data)}"))
+        if fault == "truncated":
+            self.answer(206, part[:len(part) // 2], headers, len(part))
+            self.close_connection = True
+        else:
+            self.answer(206, part, headers)
+
+    do_HEAD = do_GET
+
+    def do_PUT(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        name, _ = self.file()
+        if not name:
+            return
+        os.makedirs(os.path.dirname(name), exist_ok=True)
+        with open(name, "wb") as file:
+            file.write(body)
+        self.answer(200)
+
+
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_):
+        """A client that hangs up is none of our business."""
+
+
+@contextlib.contextmanager
+def serve(folder, faults=None, key=None):
+    server = Server(("127.0.0.1", 0), Handler)
+    server.folder, server.faults, server.key, server.log = str(folder), faults or {}, key, []
+    server.url = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
