@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages that are missing.
-# usage: bootstrap.sh [build|peers|pypi|newer|mpi|hdf5|remote|opencl|check|fuzz|slurm ...]
+# usage: bootstrap.sh [build|peers|pypi|newer|mpi|hdf5|remote|opencl|check|fuzz|paraview|slurm ...]
 #   build  compiler, CMake and the libraries (the default)
 #   peers  the Python packages that tests compare with
 #   pypi   a Python environment in build/peers with newer versions of some of them; tests that want it are skipped without it
@@ -11,6 +11,7 @@
 #   opencl OpenCL and a driver that runs on the processor; without them everything runs there anyway
 #   check  what `make check` runs
 #   fuzz   Clang with libFuzzer, for `make fuzz` and `make soak`
+#   paraview  ParaView and an X server without a screen (540 MB), for the tests that open results in it; skipped without them
 #   slurm  a Slurm for the tests to start; where it cannot be installed, they are skipped
 # Does nothing when all are there. On other systems it says what is needed.
 set -eu
@@ -27,6 +28,7 @@ remote="libcurl4-openssl-dev"
 opencl="ocl-icd-opencl-dev pocl-opencl-icd"
 check="cppcheck clang-format python3"
 fuzz="clang-14 libclang-rt-14-dev llvm-14"
+paraview="paraview python3-paraview xvfb xauth"
 slurm="slurm-wlm slurmctld slurmd slurm-client slurmdbd munge mariadb-server"
 
 wanted=
@@ -49,9 +51,10 @@ for set in "${@:-build}"; do
     opencl) wanted="$wanted $opencl" ;;
     check) wanted="$wanted $check" ;;
     fuzz) wanted="$wanted $fuzz" ;;
+    paraview) wanted="$wanted $paraview" ;;
     slurm) wanted="$wanted $slurm" ;;
     *)
-        echo "bootstrap.sh: no $set: build, peers, pypi, newer, mpi, hdf5, remote, opencl, check, fuzz, slurm" >&2
+        echo "bootstrap.sh: nothing is called $set; the sets of packages are listed at the head of this script" >&2
         exit 2
         ;;
     esac

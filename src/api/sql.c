@@ -122,26 +122,24 @@ static void put_uri(fv_bytes *out, const char *path) {
 }
 
 /* The file's stem names its only table too, unless it has another name already that is the stem. */
-static fv_status name_only_table(fv_sql *sql, const fv_table_format *format, const char *path, const char *stem,
-                                 fv_error *error) {
-    fv_bytes  names = { 0 };
-    fv_status status = format->tables(path, &names, error);
-    if (status == FV_OK && names.size && strlen((char *)names.data) + 1 == names.size &&
-        sqlite3_stricmp((char *)names.data, stem))
-        status = execute(sql, path, sqlite3_mprintf("CREATE TEMP VIEW \"%w\" AS SELECT * FROM \"%w\".\"%w\"", stem, stem,
-                                                    (char *)names.data), error);
-    fv_bytes_release(&names);
-    return status;
+static fv_status name_only_table(fv_sql *sql, const fv_bytes *names, const char *path, const char *stem, fv_error *error) {
+    const char *first = (char *)names->data;
+    if (!names->size || strlen(first) + 1 != names->size || !sqlite3_stricmp(first, stem)) return FV_OK;
+    char *text = sqlite3_mprintf("CREATE TEMP VIEW \"%w\" AS SELECT * FROM \"%w\".\"%w\"", stem, stem, first);
+    return execute(sql, path, text, error);
 }
 
 static fv_status attach(fv_sql *sql, const fv_table_format *format, const char *path, const char *stem, fv_error *error) {
-    fv_bytes uri = { 0 };
+    fv_bytes  uri = { 0 }, names = { 0 };
+    fv_status status = format->tables(path, &names, error); /* first: it also takes back what a killed writer began */
     put_uri(&uri, path);
-    char     *schema = sqlite3_mprintf("%Q", (char *)uri.data);
-    fv_status status = execute(sql, path, sqlite3_mprintf("ATTACH %s AS \"%w\"", schema, stem), error);
+    char *schema = sqlite3_mprintf("%Q", (char *)uri.data);
+    if (status == FV_OK) status = execute(sql, path, sqlite3_mprintf("ATTACH %s AS \"%w\"", schema, stem), error);
     sqlite3_free(schema);
     fv_bytes_release(&uri);
-    return status == FV_OK ? name_only_table(sql, format, path, stem, error) : status;
+    if (status == FV_OK) status = name_only_table(sql, &names, path, stem, error);
+    fv_bytes_release(&names);
+    return status;
 }
 
 fv_status fv_sql_add(fv_sql *sql, const char *path, fv_error *error) {

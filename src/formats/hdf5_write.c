@@ -2,6 +2,7 @@
  * puts them into the file. */
 #include "base/deflate.h"
 #include "formats/hdf5_parts.h"
+#include <errno.h>
 #include <stdlib.h>
 
 enum { EDGE_3D = 64, EDGE_2D = 512, EDGE_1D = 1 << 18, DEFAULT_LEVEL = 1 };
@@ -117,6 +118,12 @@ static bool write_attributes(const fv_hdf5_plugin *h5, void *dataset, const fv_i
            (!type->has_affine || h5->set_numbers(dataset, "affine", type->affine, 12, message));
 }
 
+/* The library tells about a full disk in many words. */
+static fv_status not_written(const char *path, const char *message, fv_error *error) {
+    if (strstr(message, strerror(ENOSPC))) return fv_fail(error, FV_ERROR_FULL, "cannot write %s: %s", path, strerror(ENOSPC));
+    return fv_fail(error, FV_ERROR_IO, "cannot write %s: %s", path, message);
+}
+
 static fv_status write_chunks(const writer *w, const fv_hdf5_plugin *h5, void *dataset, fv_pieces *pieces, fv_error *error) {
     fv_lattice lattice;
     char       message[FV_HDF5_MESSAGE];
@@ -129,7 +136,7 @@ static fv_status write_chunks(const writer *w, const fv_hdf5_plugin *h5, void *d
         fv_io_enter();
         bool good = h5->write_chunk(dataset, region.start, data, size, message);
         fv_io_leave();
-        if (!good) return fv_fail(error, FV_ERROR_IO, "%s: %s", w->base.path, message);
+        if (!good) return not_written(w->base.path, message, error);
     }
     return FV_OK;
 }
@@ -144,7 +151,7 @@ fv_status fv_hdf5_assemble(fv_writer *base, fv_pieces *pieces, fv_error *error) 
     bool      good = dataset && write_attributes(h5, dataset, &base->type, message);
     fv_status status = good ? write_chunks(w, h5, dataset, pieces, error) : FV_ERROR_IO;
     if (status == FV_OK) good = h5->flush(file, message);
-    if (!good) status = fv_fail(error, FV_ERROR_IO, "%s cannot be written: %s", base->path, message);
+    if (!good) status = not_written(base->path, message, error);
     if (dataset) h5->close_dataset(dataset);
     if (file) h5->close(file);
     return status;

@@ -508,6 +508,7 @@ static bool flush(void *f, char *message) {
 
 const fv_hdf5_plugin *fv_hdf5_plugin_get(void);
 const fv_hdf5_plugin *fv_hdf5_plugin_get(void) {
+    H5dont_atexit(); /* what was written is flushed; tidying up after a file that met a full disk would crash */
     static const fv_hdf5_plugin plugin = {
         .version = FV_HDF5_VERSION,
         .fork = fork_alone,

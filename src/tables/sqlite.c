@@ -228,6 +228,7 @@ static fv_status sqlite_write(const char *path, const char *existing, const fv_t
     sqlite3_busy_timeout(db.handle, PATIENCE_MS);
     fv_status status = transact(&db, type, options, source, error);
     sqlite3_close(db.handle);
+    if (status != FV_OK) fv_sqlite_settle(path);
     return status;
 }
 

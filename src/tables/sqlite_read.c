@@ -159,12 +159,25 @@ void fv_sqlite_close(fv_table_reader *base) {
     free(r);
 }
 
+/* Looking at a database of which a writer was killed, or ran out of disk, takes back what it began; only who may write can. */
+void fv_sqlite_settle(const char *path) {
+    char    *journal = fv_sprintf("%s-journal", path);
+    sqlite3 *handle = NULL;
+    if (fv_file_exists(journal) && sqlite3_open_v2(path, &handle, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK) {
+        sqlite3_busy_timeout(handle, PATIENCE_MS);
+        sqlite3_exec(handle, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL);
+    }
+    sqlite3_close(handle);
+    free(journal);
+}
+
 static fv_status open_database(const char *path, reader **out, fv_error *error) {
     fv_file_id id;
     FV_TRY(fv_file_identify(path, &id, error));
     reader *r = fv_calloc(sizeof *r);
     r->base = (fv_table_reader){ .source.next = next_rows, .format = &fv_table_sqlite, .path = fv_strdup(path) };
     *out = r;
+    fv_sqlite_settle(path);
     if (sqlite3_open_v2(path, &r->handle, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK) {
         fv_status status = failed(r, error);
         fv_sqlite_close(&r->base);
