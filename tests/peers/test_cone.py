@@ -87,6 +87,16 @@ def a_shifted_detector_is_accounted_for():
 
 
 @test
+def a_detector_on_one_side_sees_all_in_a_whole_turn():
+    angles = np.arange(0.0, 360, 1)
+    for center in (7.0, 40.3):  # the balls span 32 of the 48 columns, the shorter side has 7
+        check(angles, projections(angles, center=center), f"center {center}", extra=f", center = {center}")
+    short = np.arange(0.0, 230, 1)
+    refused(f'fdk(name_axes(a, "angle z x"), cone(range(0, 229), {SOURCE}, {DETECTOR}, {PITCH}, center = 7))', "a whole turn",
+            a=projections(short, center=7.0))
+
+
+@test
 def chunks_do_not_matter():
     angles = np.arange(0.0, 360, 10)
     values = projections(angles)

@@ -128,7 +128,7 @@ fv_status fv__solver_unroll(fv_infer *i, fv_unrolled kind, fv_bytes *text, fv_er
              flat ? 0LL : (long long)scan.nrows);
     snprintf(u.back, sizeof u.back, flat ? ", size = [%lld, %lld]" : ", size = [%lld, %lld, %lld]", (long long)volume->shape[0],
              (long long)volume->shape[1], (long long)volume->shape[2]);
-    fv_bytes_printf(text, "measured = convert(projections, \"float32\")\n");
+    fv_bytes_printf(text, "measured = name_axes(convert(projections, \"float32\"), \"%s\")\n", flat ? "angle x" : "angle z x");
     if (kind != FV_UNROLLED_CGLS) write_weights(&u, projections, volume);
     if (u.start) fv_bytes_printf(text, "x0 = checkpoint(%sconvert(start, \"float32\")%s)\n", inside(&u), limit(&u));
     else if (kind == FV_UNROLLED_MLEM) fv_bytes_printf(text, "x0 = %scovered * 0 + 1%s\n", inside(&u), limit(&u));

@@ -35,10 +35,18 @@ static double span(const fv_geometry *g) {
     return fabs(last - first) * (g->radians ? 1 : PI / 180);
 }
 
+static double center_of(const fv_geometry *g, int64_t columns) {
+    return g->center.count ? g->center.value[0] : (double)(columns - 1) / 2;
+}
+
+/* A detector that sees the axis more than a tenth of its width from its middle is meant to see one side only. */
+static bool displaced(const fv_geometry *g, int64_t columns) {
+    return fabs(center_of(g, columns) - (double)(columns - 1) / 2) > (double)columns / 10;
+}
+
 /* The angle between the middle ray and the outermost one that is still measured on both sides. */
 static double fan(const fv_geometry *g, int64_t columns) {
-    double center = g->center.count ? g->center.value[0] : (double)(columns - 1) / 2;
-    double half = FV_MIN(center, (double)(columns - 1) - center);
+    double center = center_of(g, columns), half = FV_MIN(center, (double)(columns - 1) - center);
     return fv_atan(half * g->pitch / (g->source + g->detector));
 }
 
@@ -55,6 +63,10 @@ static fv_status check_angles(const fv_geometry *g, int64_t columns, fv_error *e
         if (!(fabs(angle[i] - angle[i - 1] - step) <= 1e-3 * fabs(step)))
             return fv_fail(error, FV_ERROR_USAGE, "angles must go in even steps; between %g and %g it is %g elsewhere",
                            angle[i - 1], angle[i], step);
+    if (displaced(g, columns) && !full_turn(g))
+        return fv_fail(error, FV_ERROR_USAGE,
+                       "center = %g: a detector of %lld columns that is displaced so far needs angles over a whole turn",
+                       center_of(g, columns), (long long)columns);
     double least = PI + 2 * fan(g, columns), have = span(g) + fabs(step) * (g->radians ? 1 : PI / 180);
     if (full_turn(g) || have >= least - 1e-6) return FV_OK;
     return fv_fail(error, FV_ERROR_USAGE,
@@ -79,15 +91,27 @@ typedef struct work {
     fv_lines   lines;
     fv_fourier fourier;
     double    *table, *response;
+    int64_t    before;        /* columns that are added before the detector's first */
     float     *slant, *share; /* of a ray: [nrows][columns] by its slant; [columns] where opposite rays are measured too */
     float     *raw, *padded, *filtered, *tile;
 } work;
+
+/* A displaced detector is made wide enough for both sides: what it does not see counts nothing, but filtering reaches there. */
+static void widen(const fv_geometry *g, work *w) {
+    int64_t more = (int64_t)ceil(fabs(2 * w->cone.center - (double)(w->cone.columns - 1)));
+    w->before = 0;
+    if (!displaced(g, w->cone.columns)) return;
+    if (w->cone.center < (double)(w->cone.columns - 1) / 2) w->before = more;
+    w->cone.columns += more;
+    w->cone.center += (double)w->before;
+}
 
 static void set_up(const fv_need *n, work *w) {
     const fdk *p = n->params;
     bool       flat = n->out->image.ndim < 3;
     fv__scan_find(&n->in[0]->image, &p->geometry, &w->scan, NULL);
     fv__cone_set(&p->geometry, &n->in[0]->image, &n->out->image, &w->cone);
+    widen(&p->geometry, w);
     w->lines = (fv_lines){ .samples = 1, .count = 1, .single = flat };
     if (!flat) {
         w->lines.first = n->region.start[0];
@@ -113,7 +137,7 @@ static void need(const fv_need *n, fv_region *in) {
 static size_t lay_out(const fv_need *n, work *w, void *memory) {
     fv_scratch pieces = { memory };
     set_up(n, w);
-    int64_t length = fv__response_length(w->scan.ncolumns), size = (int64_t)sizeof(float);
+    int64_t length = fv__response_length(w->cone.columns), size = (int64_t)sizeof(float);
     w->cone.cosine = fv_scratch_take(&pieces, w->cone.nangles * (int64_t)sizeof(double));
     w->cone.sine = fv_scratch_take(&pieces, w->cone.nangles * (int64_t)sizeof(double));
     w->fourier.n = length;
@@ -161,15 +185,24 @@ static void weigh_slants(const work *w) {
     }
 }
 
+/* Wang's weight: what a displaced detector sees on one side only counts full, with a smooth change over what it sees on both.
+ * gamma: the ray's angle from the middle one, positive on the longer side; delta: that of the last ray of the shorter side. */
+static double wang(double gamma, double delta) {
+    if (gamma >= delta) return 1;
+    if (gamma <= -delta) return 0;
+    return (fv_sin(PI / 2 * gamma / delta) + 1) / 2;
+}
+
 /* What the rays of a projection count where they were measured twice. */
 static void weigh_shares(const work *w, const fv_geometry *g, int64_t angle) {
-    bool   full = full_turn(g);
-    double step = span(g) / (double)(g->angles.count - 1), delta = (span(g) + step - PI) / 2;
-    double sign = g->angles.value[g->angles.count - 1] > g->angles.value[0] ? 1 : -1;
+    double step = span(g) / (double)(g->angles.count - 1), over = (span(g) + step - PI) / 2, d = w->cone.distance;
+    double sense = g->angles.value[g->angles.count - 1] > g->angles.value[0] ? 1 : -1;
+    double side = w->before ? 1 : -1, both = fan(g, w->scan.ncolumns);
     for (int64_t x = 0; x < w->cone.columns; x++) {
-        double u = ((double)x - w->cone.center) * w->cone.pitch;
-        double gamma = full ? 0 : sign * fv_atan(u / w->cone.distance);
-        w->share[x] = full ? 1 : (float)(2 * parker(((double)angle + 0.5) * step, gamma, delta));
+        double gamma = fv_atan(((double)x - w->cone.center) * w->cone.pitch / d), share = 0.5;
+        if (!full_turn(g)) share = parker(((double)angle + 0.5) * step, sense * gamma, over);
+        else if (displaced(g, w->scan.ncolumns)) share = wang(side * gamma, both);
+        w->share[x] = (float)(2 * share);
     }
 }
 
@@ -186,9 +219,9 @@ static fv_status load_rows(const fv_run *r, const work *w, int64_t angle, int pa
         if (bad >= 0)
             return fv_fail(error, FV_ERROR_INPUT, "projection %lld, row %lld, column %lld is not a finite number",
                            (long long)angle, (long long)at, (long long)bad);
-        const float *slant = w->slant + (row + l) * w->cone.columns;
-        float       *to = w->padded + part * LANES + l;
-        for (int64_t x = 0; x < w->scan.ncolumns; x++) to[2 * x * LANES] = w->raw[x] * (slant[x] * w->share[x]);
+        const float *slant = w->slant + (row + l) * w->cone.columns + w->before, *share = w->share + w->before;
+        float       *to = w->padded + (2 * w->before + part) * LANES + l;
+        for (int64_t x = 0; x < w->scan.ncolumns; x++) to[2 * x * LANES] = w->raw[x] * (slant[x] * share[x]);
     }
     return FV_OK;
 }
@@ -205,7 +238,7 @@ static fv_status filter(const fv_run *r, const work *w, fv_error *error) {
             }
             FV_ISA_NAME(fv_fourier_filter)(&w->fourier, w->padded);
             for (int part = 0; part < parts; part++)
-                for (int64_t x = 0; x < w->scan.ncolumns; x++)
+                for (int64_t x = 0; x < w->cone.columns; x++)
                     memcpy(w->filtered + ((a + part) * w->cone.columns + x) * w->cone.nrows + row,
                            w->padded + (2 * x + part) * LANES, (size_t)FV_MIN(LANES, w->cone.nrows) * sizeof(float));
         }
@@ -272,12 +305,12 @@ const fv_op FV_OP(fdk) = {
     .cost = cost,
     .doc =
         "Exact in the plane in which the source turns, good near it. Over a whole turn all rays count alike; angles that span "
-        "half "
-        "a turn and the fan are a short scan and get Parker's weights. A slab of the volume reads only the detector rows that it "
-        "is seen by. float32.",
-    .citation =
-        "Feldkamp, Davis and Kress, Practical cone-beam algorithm, J. Opt. Soc. Am. A 1, 1984; Parker, Optimal short scan "
-        "convolution reconstruction for fan beam CT, Med. Phys. 9, 1982",
+        "half a turn and the fan are a short scan and get Parker's weights. Where the axis is seen more than a tenth of the "
+        "detector's width from its middle, the detector is displaced to see one side only (a half fan) and Wang's weights are "
+        "taken, with a whole turn. A slab of the volume reads only the detector rows that it is seen by. float32.",
+    .citation = "Feldkamp, Davis and Kress, Practical cone-beam algorithm, J. Opt. Soc. Am. A 1, 1984; Parker, Optimal short "
+                "scan convolution reconstruction for fan beam CT, Med. Phys. 9, 1982; Wang, X-ray micro-CT with a displaced "
+                "detector array, Med. Phys. 29, 2002",
     .example =
         "fdk(name_axes(phantom(\"noise\", [36, 8, 16]), \"angle z x\"), cone(range(0, 350, 10), 100, 50)) |> write(\"v.tif\")",
 };
