@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tomography beside scikit-image, ratios in one run: python3 bench/tomography.py [--quick]
+"""Tomography beside scikit-image, and ASTRA where it is installed, ratios in one run: python3 bench/tomography.py [--quick]
 
 Times of Fovea are whole commands less the same command without the reconstruction. scikit-image reconstructs a few slices, and its
 time is scaled to all of them. Updates: voxels times angles, per second and core."""
@@ -12,6 +12,11 @@ import time
 
 import numpy as np
 from skimage.transform import iradon, iradon_sart
+
+try:
+    import astra
+except ImportError:
+    astra = None
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOVEA = os.environ.get("FOVEA", str(ROOT / "build" / "fovea"))
@@ -36,6 +41,20 @@ def fovea(text, folder):
     subprocess.run([FOVEA, "run", "--quiet", "--fresh", "-e", text], cwd=folder, check=True, stdout=subprocess.DEVNULL)
 
 
+def with_astra(name, projections, angles, slices):
+    """A run of an ASTRA algorithm on one core, slice after slice: one filtered back-projection or one iteration."""
+    beam = astra.create_proj_geom("parallel", 1.0, SIDE, np.radians(angles))
+    volume = astra.create_vol_geom(SIDE, SIDE)
+    projector = astra.create_projector("linear", beam, volume)
+    for z in slices:
+        settings = astra.astra_dict(name)
+        settings["ProjectorId"] = projector
+        settings["ProjectionDataId"] = astra.data2d.create("-sino", beam, projections[:, z])
+        settings["ReconstructionDataId"] = astra.data2d.create("-vol", volume, 0)
+        astra.algorithm.run(astra.algorithm.create(settings), 1)
+    astra.clear()
+
+
 def main():
     print(f"{CORES} cores; ratios are of processor times, which depend less on what else runs here")
     with tempfile.TemporaryDirectory() as folder:
@@ -50,12 +69,16 @@ def main():
             "sart": lambda: [iradon_sart(projections[:, z].T, angles) for z in slices],
         }
         peer = {name: best(function, 1)[1] * SIDE / len(slices) for name, function in peers.items()}
+        beside = {"fbp(p, g)": "FBP", "sirt(p, g, iterations = 1)": "SIRT"} if astra else {}
         for call, against in (("fbp(p, g)", "fbp"), ("sirt(p, g, iterations = 1)", "sart"), ("art(p, g, iterations = 1)", "sart"),
                               ("sart(p, g, iterations = 1)", "sart")):
             wall, work = best(lambda call=call: fovea(f"{read}mean({call})", folder))
             wall, work = max(wall - plain[0], 1e-3), max(work - plain[1], 1e-3)
             print(f"{call:28s} {SIDE}x{SIDE}x{ANGLES}: wall {wall:6.2f} s, processor {work:6.2f} s; scikit-image, which uses one core, "
                   f"{peer[against]:6.1f} s; {CORES * peer[against] / work:5.0f}x on {CORES} quiet cores")
+            if call in beside:
+                other = best(lambda call=call: with_astra(beside[call], projections, angles, range(8)))[1] * SIDE / 8
+                print(f"{'':28s} ASTRA's processor code {other:6.1f} s; {other / work:5.0f}x, core for core")
         count = 90 if "--quick" in sys.argv else 360
         cone = (f'p = name_axes(phantom("noise", [{count}, {SIDE}, {SIDE}]), "angle z x"); '
                 f"g = cone(range(0, 360, count = {count}), {4 * SIDE}, {SIDE}, 1.25); ")

@@ -21,7 +21,7 @@ build="build-essential cmake ninja-build pkg-config libtiff-dev libpng-dev libjp
 peers="python3-numpy python3-scipy python3-skimage python3-nibabel python3-opencv python3-dask python3-distributed python3-zarr
        python3-mrcfile python3-h5py python3-vtk9"
 pypi="zarr ome-zarr-models pyarrow pandas"
-newer="numpy scipy scikit-image opencv-python-headless nibabel"
+newer="numpy scipy scikit-image opencv-python-headless nibabel astra-toolbox"
 mpi="mpich libmpich-dev openmpi-bin libopenmpi-dev"
 hdf5="libhdf5-dev"
 remote="libcurl4-openssl-dev"
@@ -43,7 +43,7 @@ for set in "${@:-build}"; do
         ;;
     newer)
         wanted="$wanted python3-venv"
-        environment=build/newer packages=$newer modules="scipy, skimage, cv2, nibabel"
+        environment=build/newer packages=$newer modules="scipy, skimage, cv2, nibabel, astra"
         ;;
     mpi) wanted="$wanted $mpi" ;;
     hdf5) wanted="$wanted $hdf5" ;;
