@@ -152,4 +152,24 @@ def centres_are_found_by_three_methods():
     refused('find_center(name_axes(p, "angle z x"), parallel(range(0, 90, 5)), "phase")', "half a turn apart", p=p)
 
 
+@test
+def residuals_are_those_of_the_images_that_iterations_make():
+    lines = run('xray(phantom("shepp-logan", [3, 24, 24]), parallel(range(0, 165, 15)))')
+    follow = 'residuals(name_axes(p, "angle z x"), parallel(range(0, 165, 15)), "sirt", iterations = 4)'
+    table = run(follow, table=True, p=lines)
+    same(table["slice"], np.repeat(np.arange(3.0), 4), "slices")
+    same(table["iteration"], np.tile(np.arange(1.0, 5), 3), "iterations")
+    volume = 'sirt(name_axes(p, "angle z x"), parallel(range(0, 165, 15)), iterations = 3)'
+    rest = run(f"p - name_axes(xray({volume}, parallel(range(0, 165, 15))), \"z y x\")", p=lines)
+    expected = np.sqrt((rest.astype(float)**2).sum((0, 2)) / (lines.astype(float)**2).sum((0, 2)))
+    near(table["residual"][3::4], expected, "before the fourth", 1e-5)
+    same(run(follow, "--chunk", "4x2x9", table=True, p=lines)["residual"], table["residual"], "chunks")
+    for method in ("art", "sart", "cgls", "mlem"):
+        falling = run(follow.replace("sirt", method), table=True, p=lines)["residual"].reshape(3, 4)
+        check(np.all(np.diff(falling, axis=1) < 0), f"{method}: {falling}")
+    stopped = run(follow.replace("iterations = 4", "iterations = 50, stop = 0.3"), table=True, p=lines)
+    check(len(stopped["slice"]) < 60 and stopped["residual"].min() <= 0.3, "stop")
+    refused('residuals(name_axes(p, "angle z x"), cone(range(0, 165, 15), 100, 50))', "geometry must be parallel", p=lines)
+
+
 test.main()

@@ -141,6 +141,14 @@ static bool go_on(fv_solving *s, int64_t slices) {
     return any;
 }
 
+/* The residuals that the iteration just made has set, for whoever follows them. */
+static void note(const fv_solving *s, int64_t first, int64_t slices, fv_bytes *to) {
+    for (int l = 0; l < slices; l++) {
+        fv_solver_step step = { first + l, s->iteration + 1, s->measure[l] > 0 ? sqrt(s->residual[l] / s->measure[l]) : 0 };
+        if (s->step[l] > 0) fv_bytes_append(to, &step, sizeof step);
+    }
+}
+
 static void take_out(const fv_solving *s, const fv_block *out, int64_t z, int64_t slices) {
     int     flat = out->region.ndim < 3;
     int64_t stride = flat ? 0 : out->stride[0];
@@ -180,7 +188,10 @@ fv_status fv__solver_run(fv_run *r, const fv_method *method, fv_error *error) {
     for (int64_t z = 0; z < count; z += LANES) {
         int64_t slices = FV_MIN(LANES, count - z);
         FV_TRY(begin(r, method, &s, first + z, slices, error));
-        for (s.iteration = 0; s.iteration < s.solver->iterations && go_on(&s, slices); s.iteration++) method->iterate(&s);
+        for (s.iteration = 0; s.iteration < s.solver->iterations && go_on(&s, slices); s.iteration++) {
+            method->iterate(&s);
+            if (r->partial) note(&s, first + z, slices, r->partial);
+        }
         for (int64_t y = 0; y < s.beam.rows; y++) fv__solver_limit(&s, y);
         take_out(&s, r->out, z, slices);
     }

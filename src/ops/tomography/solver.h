@@ -67,6 +67,13 @@ typedef struct fv_method {
     void (*iterate)(fv_solving *s);
 } fv_method;
 
+/* What a run whose caller wants a partial appends to it: the residual of a slice before an iteration (counted from 1), as a part
+ * of its projections. */
+typedef struct fv_solver_step {
+    int64_t slice, iteration;
+    double  residual;
+} fv_solver_step;
+
 #define fv__solver_infer FV_ISA_NAME(fv__solver_infer)
 #define fv__solver_need FV_ISA_NAME(fv__solver_need)
 #define fv__solver_scratch FV_ISA_NAME(fv__solver_scratch)
