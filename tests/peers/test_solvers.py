@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """Iterative reconstruction against the same methods written with the matrix of xray, and against scikit-image."""
+import subprocess
 import sys
 
 try:
@@ -9,7 +10,7 @@ except ImportError as missing:
     print(f"skip solvers: {missing}")
     sys.exit(0)
 
-from pipelines import Difference, near, refused, run, same, test
+from pipelines import FOVEA, Difference, near, refused, run, same, test
 
 SIDE, COLUMNS = 9, 13
 GEOMETRY = "parallel(angles = range(-70, 70, 14), center = 5.6)"
@@ -155,6 +156,24 @@ def a_slice_stops_when_its_residual_is_small():
             previous, x = x, sirt(x, b)
         peer.append(x)
     near(solve(f"sirt(p, GEOMETRY, iterations = 60, stop = 0.2, size = {SIDE})").reshape(5, -1), np.array(peer), "stop", 1e-3)
+
+
+@test
+def a_solve_in_two_parts_is_one_solve():
+    for name in ("sirt", "art", "sart", "mlem"):
+        first = solve(f"{name}(p, GEOMETRY, iterations = 3, size = {SIDE})")
+        same(solve(f"{name}(p, s, GEOMETRY, iterations = 2, size = {SIDE})", s=first),
+             solve(f"{name}(p, GEOMETRY, iterations = 5, size = {SIDE})"), name)
+
+
+@test
+def long_solves_are_cut_where_a_killed_run_can_go_on():
+    for name, iterations, stages in (("sirt", 30, 1), ("sirt", 400, 12), ("art", 400, 12), ("cgls", 400, 1)):
+        text = (f'p = name_axes(phantom("noise", [400, 32, 512]), "angle z x"); '
+                f'write({name}(p, parallel(angles = range(0, 180, count = 400)), iterations = {iterations}), "v.npy")')
+        plan = subprocess.run([FOVEA, "plan", "-e", text], capture_output=True, text=True, check=True).stdout
+        if plan.count(f"store {name}") != stages:
+            raise Difference(f"{name}, {iterations} iterations, not in {stages} stages: {plan}")
 
 
 @test

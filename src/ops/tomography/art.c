@@ -33,7 +33,7 @@ static void iterate(fv_solving *s) {
 
 static const fv_method method = { .iterate = iterate };
 FV_SOLVER_OP(method);
-FV_SOLVER_UNROLL(FV_UNROLLED_NONE)
+FV_SOLVER_UNROLL(FV_UNROLLED_NONE, "art")
 
 const fv_op FV_OP(art) = {
     .name = "art",

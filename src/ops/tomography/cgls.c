@@ -74,7 +74,7 @@ static void iterate(fv_solving *s) {
 
 static const fv_method method = { .spares = 2, .iterate = iterate };
 FV_SOLVER_OP(method);
-FV_SOLVER_UNROLL(FV_UNROLLED_CGLS)
+FV_SOLVER_UNROLL(FV_UNROLLED_CGLS, NULL)
 
 const fv_op FV_OP(cgls) = {
     .name = "cgls",

@@ -104,11 +104,10 @@ static void write_cgls(const unrolling *u) {
     if (u->p->nonnegative) fv_bytes_printf(u->text, "maximum(0, x%lld)\n", (long long)u->p->iterations);
 }
 
-fv_status fv__solver_unroll(fv_infer *i, fv_unrolled kind, fv_bytes *text, fv_error *error) {
+fv_status fv__cone_unroll(fv_infer *i, fv_unrolled kind, fv_bytes *text, fv_error *error) {
     const fv_solver     *p = i->params;
     const fv_image_type *projections = &i->in[FV_SOLVER_PROJECTIONS]->image;
     fv_scan              scan;
-    if (p->geometry.beam != FV_GEOMETRY_CONE) return FV_OK;
     if (kind == FV_UNROLLED_NONE)
         return fv_fail(error, FV_ERROR_USAGE, "geometry must be parallel(...); cones have sirt, cgls and mlem");
     FV_TRY(fv__cone_volume(&p->geometry, projections, &p->size, &i->out->image, error));

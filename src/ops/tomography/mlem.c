@@ -39,7 +39,7 @@ static void iterate(fv_solving *s) {
 
 static const fv_method method = { .positive = true, .weights = true, .iterate = iterate };
 FV_SOLVER_OP(method);
-FV_SOLVER_UNROLL(FV_UNROLLED_MLEM)
+FV_SOLVER_UNROLL(FV_UNROLLED_MLEM, "mlem")
 
 const fv_op FV_OP(mlem) = {
     .name = "mlem",

@@ -41,7 +41,7 @@ static void iterate(fv_solving *s) {
 
 static const fv_method method = { .weights = true, .iterate = iterate };
 FV_SOLVER_OP(method);
-FV_SOLVER_UNROLL(FV_UNROLLED_NONE)
+FV_SOLVER_UNROLL(FV_UNROLLED_NONE, "sart")
 
 const fv_op FV_OP(sart) = {
     .name = "sart",

@@ -33,7 +33,7 @@ static void iterate(fv_solving *s) {
 
 static const fv_method method = { .weights = true, .iterate = iterate };
 FV_SOLVER_OP(method);
-FV_SOLVER_UNROLL(FV_UNROLLED_SIRT)
+FV_SOLVER_UNROLL(FV_UNROLLED_SIRT, "sirt")
 
 const fv_op FV_OP(sirt) = {
     .name = "sirt",

@@ -82,6 +82,32 @@ double fv__solver_cost(const fv_need *n) {
     return 0.5 * (double)p->geometry.angles.count * (double)p->iterations;
 }
 
+/* What a kill may cost at most: a task does not take longer than this, unless a single iteration does. */
+#define LONGEST_TASK 30e9 /* nanoseconds */
+
+void fv__solver_unroll(fv_infer *i, const char *name, const fv_param *params, fv_bytes *text) {
+    const fv_solver *p = i->params;
+    fv_numbers       size = p->size;
+    fv_scan          scan;
+    if (!name || p->stop > 0 || fv__scan_find(&i->in[0]->image, &p->geometry, &scan, NULL) != FV_OK ||
+        fv__scan_volume(&i->in[0]->image, &scan, &size, &i->out->image, NULL) != FV_OK)
+        return; /* a method with a memory of its own, or a mistake that inference will tell */
+    const int64_t *shape = i->out->image.shape + i->out->image.ndim - 2;
+    double         iteration = 0.5 * (double)scan.nangles * (double)(shape[0] * shape[1] * LANES);
+    int64_t        most = (int64_t)FV_MAX(LONGEST_TASK / iteration, 1);
+    bool           start = i->in[FV_SOLVER_START]->kind == FV_KIND_IMAGE, mask = i->in[FV_SOLVER_MASK]->kind == FV_KIND_IMAGE;
+    for (int64_t done = 0; done < p->iterations && p->iterations > most; done += most) {
+        long long n = FV_MIN(most, p->iterations - done);
+        fv_bytes_printf(text, "x%lld = %s(projections%s%s, iterations = %lld", (long long)(done + n), name,
+                        mask ? ", mask = mask" : "", !done && start ? ", start = start" : "", n);
+        if (done) fv_bytes_printf(text, ", start = x%lld", (long long)done);
+        for (const fv_param *each = params; each->name; each++)
+            if (strcmp(each->name, "iterations") && (strcmp(each->name, "size") || size.count))
+                fv_bytes_printf(text, ", %s = %s", each->name, each->name);
+        fv_bytes_printf(text, ")\n");
+    }
+}
+
 /* ---------------------------------------------------------------- what methods share */
 
 void fv__solver_square(const float *from, int64_t n, double to[LANES]) {

@@ -85,6 +85,7 @@ typedef struct fv_solver_step {
 #define fv__solver_limit FV_ISA_NAME(fv__solver_limit)
 #define fv__solver_shapes FV_ISA_NAME(fv__solver_shapes)
 #define fv__solver_unroll FV_ISA_NAME(fv__solver_unroll)
+#define fv__cone_unroll FV_ISA_NAME(fv__cone_unroll)
 
 fv_status fv__solver_infer(fv_infer *i, fv_error *error);
 void      fv__solver_need(const fv_need *n, fv_region *in);
@@ -104,10 +105,17 @@ void fv__solver_limit(const fv_solving *s, int64_t y);
 fv_status fv__solver_shapes(const fv_infer *i, fv_error *error);
 /* A method for cones, as a pipeline of projections and back-projections; none: it knows parallel beams only. */
 typedef enum fv_unrolled { FV_UNROLLED_NONE, FV_UNROLLED_SIRT, FV_UNROLLED_MLEM, FV_UNROLLED_CGLS } fv_unrolled;
-fv_status fv__solver_unroll(fv_infer *i, fv_unrolled kind, fv_bytes *text, fv_error *error);
+fv_status fv__cone_unroll(fv_infer *i, fv_unrolled kind, fv_bytes *text, fv_error *error);
+/* A long solve of parallel beams, as a few calls of the same operator that each begin where the one before ended. */
+void fv__solver_unroll(fv_infer *i, const char *name, const fv_param *params, fv_bytes *text);
 
-#define FV_SOLVER_UNROLL(kind) \
-    static fv_status unroll(fv_infer *i, fv_bytes *text, fv_error *error) { return fv__solver_unroll(i, kind, text, error); }
+#define FV_SOLVER_UNROLL(kind, name)                                                                                \
+    static fv_status unroll(fv_infer *i, fv_bytes *text, fv_error *error) {                                          \
+        if (((const fv_solver *)i->params)->geometry.beam == FV_GEOMETRY_CONE)                                       \
+            return fv__cone_unroll(i, kind, text, error);                                                            \
+        fv__solver_unroll(i, name, params, text);                                                                    \
+        return FV_OK;                                                                                                \
+    }
 
 #define FV_SOLVER_OP(method_)                                                                                             \
     static size_t    scratch(const fv_need *n) { return fv__solver_scratch(n, &method_); }                                \
