@@ -60,12 +60,14 @@ newer: all
 	scripts/bootstrap.sh newer
 	FOVEA_PYTHON=build/newer/bin/python $(PYTHON) tests/run.py --groups python peers/
 
-# The fuzz targets, newer peers, then the same tests over and over, to meet what happens rarely: make soak MINUTES=60
+# The fuzz targets, newer peers, a scan larger than memory, then the same tests over and over, to meet what happens rarely:
+# make soak MINUTES=60
 soak: mpi fuzz build-asan/build.ninja build-tsan/build.ninja
 	$(NINJA) -C build tests
 	$(NINJA) -C build-asan tests
 	$(NINJA) -C build-tsan tests_threads
 	-$(MAKE) newer
+	FOVEA=build/fovea $(PYTHON) tests/soak/large_scan.py
 	$(PYTHON) tests/run.py --minutes $(MINUTES) $(TESTS)
 
 bench: mpi all
