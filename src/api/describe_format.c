@@ -22,6 +22,9 @@ void fv__format_text(const fv_format *format, fv_bytes *out) {
     put_extensions(format->extensions, &words);
     fv__put_entry(out, "files", COLUMN, (char *)words.data);
     fv__put_entry(out, "is", COLUMN, use(format));
+    if (format->reads) fv__put_entry(out, "reading", COLUMN, format->reads);
+    if (format->writes) fv__put_entry(out, "writing", COLUMN, format->writes);
+    if (format->keeps) fv__put_entry(out, "keeps", COLUMN, format->keeps);
     if (format->compressions) {
         fv_bytes_clear(&words);
         fv__put_words(&words, format->compressions, '|');
@@ -38,6 +41,9 @@ cJSON *fv__format_json(const fv_format *format) {
     cJSON_AddItemToObject(json, "extensions", fv__words_json(format->extensions, ' '));
     cJSON_AddBoolToObject(json, "reads", format->open != NULL);
     cJSON_AddBoolToObject(json, "writes", format->create != NULL);
+    if (format->reads) cJSON_AddStringToObject(json, "reading", format->reads);
+    if (format->writes) cJSON_AddStringToObject(json, "writing", format->writes);
+    if (format->keeps) cJSON_AddStringToObject(json, "keeps", format->keeps);
     if (format->compressions) cJSON_AddItemToObject(json, "compressions", fv__words_json(format->compressions, '|'));
     return json;
 }

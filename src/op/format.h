@@ -72,6 +72,7 @@ struct fv_format {
     const char *name;       /* "tiff" */
     const char *extensions; /* "tif tiff"; the longest match wins ("nii.gz" before "gz") */
     const char *brief;
+    const char *reads, *writes, *keeps; /* for people: how it is read and written, what it keeps beside voxels; may be NULL */
     const char *compressions; /* "none|deflate|zstd", the default first; NULL: no choice */
     bool        series; /* a folder of such files, known by the magic of one of them, may be an image too */
     bool        folder; /* its files are folders, and a path inside one without an extension of its own is meant for it too */
