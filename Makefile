@@ -21,10 +21,11 @@ build-tsan/build.ninja: build/build.ninja
 # Enough to meet every kernel in a vectorised and a plain form.
 SANITIZED_ISAS = $(if $(filter x86_64,$(shell uname -m)),base;avx2,base)
 
-# Installs MPICH, Open MPI, HDF5, libcurl and OpenCL if that is possible here, and looks again for them.
+# Installs MPICH, Open MPI, HDF5, DCMTK, libcurl and OpenCL if that is possible here, and looks again for them.
 mpi: build/build.ninja
 	-scripts/bootstrap.sh mpi
 	-scripts/bootstrap.sh hdf5
+	-scripts/bootstrap.sh dicom
 	-scripts/bootstrap.sh remote
 	-scripts/bootstrap.sh opencl
 	cmake -S . -B build > build/configured.txt

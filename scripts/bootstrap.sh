@@ -1,12 +1,13 @@
 #!/bin/sh
 # Installs the Debian packages that are missing.
-# usage: bootstrap.sh [build|peers|pypi|newer|mpi|hdf5|remote|opencl|check|fuzz|paraview|slurm ...]
+# usage: bootstrap.sh [build|peers|pypi|newer|mpi|hdf5|dicom|remote|opencl|check|fuzz|paraview|slurm ...]
 #   build  compiler, CMake and the libraries (the default)
 #   peers  the Python packages that tests compare with
 #   pypi   a Python environment in build/peers with newer versions of some of them; tests that want it are skipped without it
 #   newer  the same in build/newer with the newest versions of what filters and measures are compared with, for `make newer`
 #   mpi    MPICH and Open MPI, for runs on several machines; without them everything else works
 #   hdf5   the HDF5 library, for such files; without it everything else works
+#   dicom  the DCMTK library and its programs, for DICOM files; without it everything else works
 #   remote libcurl, for files behind http and s3 addresses; without it everything else works
 #   opencl OpenCL and a driver that runs on the processor; without them everything runs there anyway
 #   check  what `make check` runs
@@ -19,11 +20,12 @@ set -eu
 build="build-essential cmake ninja-build pkg-config libtiff-dev libpng-dev libjpeg-dev libisal-dev libzstd-dev libblosc-dev
        libsqlite3-dev libcjson-dev libxxhash-dev zlib1g-dev sqlite3 python3"
 peers="python3-numpy python3-scipy python3-skimage python3-nibabel python3-opencv python3-dask python3-distributed python3-zarr
-       python3-mrcfile python3-h5py python3-vtk9"
+       python3-mrcfile python3-h5py python3-vtk9 python3-pydicom"
 pypi="zarr ome-zarr-models pyarrow pandas"
 newer="numpy scipy scikit-image opencv-python-headless nibabel astra-toolbox"
 mpi="mpich libmpich-dev openmpi-bin libopenmpi-dev"
 hdf5="libhdf5-dev"
+dicom="libdcmtk-dev dcmtk g++"
 remote="libcurl4-openssl-dev"
 opencl="ocl-icd-opencl-dev pocl-opencl-icd"
 check="cppcheck clang-format python3"
@@ -47,6 +49,7 @@ for set in "${@:-build}"; do
         ;;
     mpi) wanted="$wanted $mpi" ;;
     hdf5) wanted="$wanted $hdf5" ;;
+    dicom) wanted="$wanted $dicom" ;;
     remote) wanted="$wanted $remote" ;;
     opencl) wanted="$wanted $opencl" ;;
     check) wanted="$wanted $check" ;;

@@ -1,0 +1,13 @@
+/* A child process for work that may crash or come to no end: what a library does with a damaged file. */
+#ifndef FV_EXPENDABLE_H
+#define FV_EXPENDABLE_H
+
+#include "base/base.h"
+#include <sys/types.h>
+
+/* Does the work in a child that `forks` makes, with bounds on time and memory, and waits for it. Where no process can be had, the
+ * work is left undone. library: whose fault it is, for the message. */
+fv_status fv_expendable_run(pid_t (*forks)(void), const char *path, const char *library, void (*work)(void *context),
+                            void *context, fv_error *error);
+
+#endif
