@@ -37,6 +37,8 @@ void fv_device_socket(char path[108]);
 /* Waits for a device with so much memory, at most so many seconds (below 0: for ever). False: lease->message says why. A socket
  * of NULL is the usual one. */
 bool fv_device_lease_take(const char *socket, int64_t memory, double seconds, fv_device_lease *lease);
+/* The same of some devices only: a bit for each of the first 64; 0: any. */
+bool fv_device_lease_of(const char *socket, int64_t memory, double seconds, uint64_t devices, fv_device_lease *lease);
 /* Also after the scheduler was restarted. */
 void fv_device_lease_return(fv_device_lease *lease);
 

@@ -68,6 +68,7 @@ typedef struct fv_run_options {
     bool        stop_on_error;
     int64_t     items;     /* run so many items of a collection, spread evenly over their sizes; 0: all */
     const char *into;      /* folder below which all results go instead of where the text says; NULL: none */
+    const char *device;    /* "cpu" or NULL; "opencl", "opencl:N": operators that can run there; "auto": if that works */
     const char *part;      /* measuring: "z/400=50" takes the middle 50 of every source's axis z of length 400; NULL: all */
     int         poison;    /* tests: 0 off, else a byte + 1 that fills memory outside declared regions */
     const char *command;   /* the fovea command, for engines that start it; NULL: this program */

@@ -1,9 +1,11 @@
 /* The public face of a pipeline: text and arrays in, results out. */
 #include "api/pipeline_parts.h"
 #include "base/file.h"
+#include "devices/device_pool.h"
 #include "engines/claims.h"
 #include "plan/print.h"
 #include <fovea/cluster.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 struct fv_result {
@@ -167,10 +169,47 @@ static void complete_result(fv_result *result) {
 
 static const fv_run_options defaults;
 
+static void use_cpu(fv_bindings *b, const char *why) {
+    fv_log("fovea: on the CPU: %s", why);
+    b->device = NULL;
+    b->on = (fv_graph_device){ 0 };
+    b->device_note = fv_arena_printf(&b->arena, "auto: the CPU, because %s", why);
+}
+
+/* Where operators run: the same for the whole run, so that no output mixes devices. */
+static fv_status resolve_device(const char *name, fv_bindings *b, fv_error *error) {
+    fv_device_pool *pool;
+    fv_error        why = { 0 };
+    bool            automatic = name && !strcmp(name, "auto");
+    if (!name || !strcmp(name, "cpu")) return FV_OK;
+    fv_status status = fv_device_pool_of(automatic ? "opencl" : name, &pool, automatic ? &why : error);
+    if (status != FV_OK && !automatic) return status;
+    if (status != FV_OK) use_cpu(b, why.message);
+    else if (automatic && fv_device_pool_processor(pool) && !fv_device_pool_given(pool))
+        use_cpu(b, "the only device is the processor itself");
+    else {
+        b->device = fv_arena_strdup(&b->arena, automatic ? "opencl" : name);
+        b->on = (fv_graph_device){ fv_device_pool_kind(pool), fv_device_pool_memory(pool), !automatic };
+    }
+    return FV_OK;
+}
+
+/* A device that fails is no reason to give up where the user left the choice to us. */
+static bool device_failed(const fv_run_options *o, const fv_bindings *b, fv_status status, const fv_run_result *run,
+                          const fv_error *error, char why[768]) {
+    if (!b->device || !o->device || strcmp(o->device, "auto")) return false;
+    const fv_error *cause = status == FV_ERROR_DEVICE ? error : NULL;
+    for (int i = 0; run && i < run->nfailures && !cause; i++)
+        if (run->failures[i].error.code == FV_ERROR_DEVICE) cause = &run->failures[i].error;
+    if (cause) snprintf(why, 768, "%s", cause->message);
+    return cause != NULL;
+}
+
 static fv_status resolve_part(const fv_pipeline *p, const fv_run_options *o, fv_bindings *bindings, fv_diagnostics *diagnostics,
                               fv_error *error) {
     FV_TRY(fv_pipeline_resolve(p, bindings, diagnostics, error));
     if (o->into) bindings->into = fv_arena_strdup(&bindings->arena, o->into);
+    FV_TRY(resolve_device(o->device, bindings, error));
     if (o->items) FV_TRY(fv_bindings_take(bindings, o->items, error));
     return o->part ? fv_crop_parse(o->part, &bindings->part, error) : FV_OK;
 }
@@ -182,8 +221,18 @@ fv_status fv_pipeline_run(fv_pipeline *p, const fv_run_options *options, fv_resu
     fv_run_settings settings = settings_of(options ? options : &defaults, &l);
     *result = fv_calloc(sizeof **result);
     fv_status status = resolve_part(p, options ? options : &defaults, &bindings, &diagnostics, error);
+    char      why[768];
     if (status == FV_OK)
         status = fv_run_all(p->program, &bindings, &p->plan_options, &settings, &(*result)->run, &diagnostics, error);
+    if (status != FV_OK && device_failed(options ? options : &defaults, &bindings, status, (*result)->run, error, why)) {
+        use_cpu(&bindings, why);
+        fv_run_result_free((*result)->run);
+        fv_diagnostics_release(&diagnostics);
+        diagnostics = (fv_diagnostics){ 0 };
+        if (error) *error = (fv_error){ 0 };
+        settings.fresh = false;
+        status = fv_run_all(p->program, &bindings, &p->plan_options, &settings, &(*result)->run, &diagnostics, error);
+    }
     complete_result(*result);
     fv_bindings_release(&bindings);
     return fv_pipeline_report(p, &diagnostics, status);

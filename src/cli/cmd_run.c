@@ -47,7 +47,7 @@ static int run(const void *options_, int nargs, char **args) {
     fv_pipeline       *pipeline = fv_pipeline_from_options("run", o->expression, &o->set, o->chunk, nargs, args, &status);
     if (!pipeline) return fv_ranks_end(status);
     fv_execute execute = { o->engine,    o->workers,       o->memory, o->patience, o->store, o->fresh,
-                           o->overwrite, o->stop_on_error, o->items,  o->into,     o->quiet, o->verbose,
+                           o->overwrite, o->stop_on_error, o->items,  o->into,     o->device, o->quiet, o->verbose,
                            o->json };
     if (!o->engine || strcmp(o->engine, "slurm")) return fv_ranks_end(fv_execute_pipeline("run", pipeline, &execute));
     job j = { pipeline, { .profile = o->profile, .pilot = o->pilot, .overwrite = o->overwrite } };

@@ -155,6 +155,7 @@ static int execute(const char *command, fv_work_call call, void *context, fv_pip
                            .stop_on_error = o->stop_on_error,
                            .items = o->items,
                            .into = o->into,
+                           .device = o->device,
                            .part = getenv("FOVEA_PART"), /* estimates start the command with it */
                            .cancel = &cancelled,
                            .progress = o->quiet ? NULL : fv_progress_show };

@@ -16,6 +16,7 @@
     bool        stop_on_error;  \
     int64_t     items;          \
     const char *into;           \
+    const char *device;         \
     bool        quiet;          \
     bool        verbose;        \
     bool        json
@@ -36,6 +37,8 @@
                   .doc = "only so many items of a collection, spread evenly over their sizes; to try something out"),            \
         FV_OPTION(type, into, .argument = "FOLDER",                                                                              \
                   .doc = "write all results below this folder instead of where the pipeline says"),                              \
+        FV_OPTION(type, device, .argument = "auto|cpu|opencl[:N]",                                                               \
+                  .doc = "where operators run that have a kernel for it; cpu if left out"),                                      \
         FV_OPTION(type, quiet, .letter = 'q', .doc = "no progress and no messages but errors"),                                  \
         FV_OPTION(type, verbose, .letter = 'v', .doc = "say more about what goes on"),                                           \
         FV_OPTION(type, json, .doc = "print values and a summary as JSON")

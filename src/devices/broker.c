@@ -11,7 +11,7 @@ enum { PATIENCE = 16 }; /* times that a request is passed before devices are kep
 
 const char *const fv_policy_names[FV_POLICIES] = { "random", "round-robin", "least-processes", "best-fit" };
 
-typedef struct request { uint64_t ticket; uint32_t user; int64_t memory; int passed; } request;
+typedef struct request { uint64_t ticket; uint32_t user; int64_t memory; uint64_t devices; int passed; } request;
 typedef struct user { uint32_t id; int leases, waiting; uint64_t last; } user; /* last: when served, in grants */
 
 struct fv_broker {
@@ -89,15 +89,21 @@ static user *find_user(fv_broker *b, uint32_t id) {
     return &b->users[b->nusers++];
 }
 
+static bool among(uint64_t devices, int index) { return !devices || (index < 64 && devices >> index & 1); }
+
 fv_asked fv_broker_ask(fv_broker *b, uint64_t ticket, uint32_t id, int64_t memory) {
+    return fv_broker_ask_of(b, ticket, id, memory, 0);
+}
+
+fv_asked fv_broker_ask_of(fv_broker *b, uint64_t ticket, uint32_t id, int64_t memory, uint64_t devices) {
     bool  possible = false;
     user *u = find_user(b, id);
-    for (int d = 0; d < b->ndevices; d++) possible = possible || b->devices[d].memory >= memory;
+    for (int d = 0; d < b->ndevices; d++) possible = possible || (among(devices, d) && b->devices[d].memory >= memory);
     if (!possible) return FV_ASKED_TOO_LARGE;
     if (b->most_waiting && b->nrequests >= b->most_waiting) return FV_ASKED_QUEUE_FULL;
     if (b->most_waiting_user && u->waiting >= b->most_waiting_user) return FV_ASKED_QUEUE_FULL;
     ONE_MORE(b->requests, b->nrequests, b->request_room);
-    b->requests[b->nrequests++] = (request){ .ticket = ticket, .user = id, .memory = memory };
+    b->requests[b->nrequests++] = (request){ .ticket = ticket, .user = id, .memory = memory, .devices = devices };
     u->waiting++;
     return FV_ASKED_WAITS;
 }
@@ -122,13 +128,13 @@ static bool better_fit(const fv_broker_device *a, const fv_broker_device *b) {
 }
 
 /* Among the devices that may be used: -1 if none has room. */
-static int choose(fv_broker *b, int64_t memory, const bool *usable) {
+static int choose(fv_broker *b, const request *r, const bool *usable) {
     int      best = -1;
     uint64_t seen = 0;
     for (int k = 0; k < b->ndevices; k++) {
         int                     d = b->policy == FV_POLICY_ROUND_ROBIN ? (b->last + 1 + k) % b->ndevices : k;
         const fv_broker_device *device = &b->devices[d];
-        if (!usable[d] || !fits(device, memory)) continue;
+        if (!usable[d] || !among(r->devices, d) || !fits(device, r->memory)) continue;
         seen++;
         bool take = best < 0;
         if (b->policy == FV_POLICY_RANDOM) take = next_random(b) % seen == 0;
@@ -192,9 +198,10 @@ bool fv_broker_grant_next(fv_broker *b, fv_broker_grant *grant) {
     bool *usable = fv_calloc((size_t)b->ndevices + 1), *tried = fv_calloc((size_t)b->nusers + 1);
     for (int d = 0; d < b->ndevices; d++) usable[d] = true;
     if (impatient >= 0) {
-        device = choose(b, b->requests[impatient].memory, usable);
+        device = choose(b, &b->requests[impatient], usable);
         order = impatient;
-        for (int d = 0; d < b->ndevices; d++) usable[d] = b->devices[d].memory < b->requests[impatient].memory;
+        for (int d = 0; d < b->ndevices; d++)
+            usable[d] = b->devices[d].memory < b->requests[impatient].memory || !among(b->requests[impatient].devices, d);
     }
     for (int turn = 0; device < 0 && turn < b->nusers; turn++) {
         int next = -1;
@@ -203,7 +210,7 @@ bool fv_broker_grant_next(fv_broker *b, fv_broker_grant *grant) {
         if (next < 0) break;
         tried[next] = true;
         order = oldest_of(b, b->users[next].id);
-        device = choose(b, b->requests[order].memory, usable);
+        device = choose(b, &b->requests[order], usable);
     }
     free(usable);
     free(tried);

@@ -51,6 +51,8 @@ fv_policy  fv_broker_policy(const fv_broker *broker);
 void fv_broker_limit(fv_broker *broker, int all, int user);
 
 fv_asked fv_broker_ask(fv_broker *broker, uint64_t ticket, uint32_t user, int64_t memory);
+/* The same for some of the first 64 devices only, a bit for each; 0: any. */
+fv_asked fv_broker_ask_of(fv_broker *broker, uint64_t ticket, uint32_t user, int64_t memory, uint64_t devices);
 /* The next device that can be given away; false: none. */
 bool fv_broker_grant_next(fv_broker *broker, fv_broker_grant *grant);
 /* A lease that another service gave. */

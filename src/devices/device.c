@@ -188,8 +188,11 @@ fv_status fv_device_check(fv_device *d, fv_error *error) {
 void fv_lane_room(fv_device *d, int lane, int buffer, int64_t bytes) {
     slot *s = &d->slots[lane][buffer];
     if (d->failed) return;
-    s->used = true;
-    if (s->buffer && s->size >= bytes) return;
+    /* One that is too large, left by another task, would take what this task has asked for. */
+    if (s->buffer && (s->used ? s->size >= bytes : s->size == bytes)) {
+        s->used = true;
+        return;
+    }
     free_slot(s);
     make_room(d, bytes);
     if (held(d) + bytes > d->memory) {

@@ -167,7 +167,14 @@ static void give_all(service *s) {
 static void lease(service *s, party *p, const char *words) {
     char     *end;
     long long memory = strtoll(words, &end, 10);
-    if (end == words || *end || memory < 0) {
+    bool      good = end > words && memory >= 0;
+    uint64_t  devices = 0;
+    if (good && *end == ' ') {
+        words = end + 1;
+        devices = strtoull(words, &end, 16);
+        good = end > words && *words != '-' && devices;
+    }
+    if (!good || *end) {
         answer(s, p, "refused lease needs a number of bytes");
         return;
     }
@@ -176,7 +183,7 @@ static void lease(service *s, party *p, const char *words) {
         return;
     }
     uint64_t ticket = s->next_ticket++;
-    fv_asked asked = fv_broker_ask(s->broker, ticket, p->user, memory);
+    fv_asked asked = fv_broker_ask_of(s->broker, ticket, p->user, memory, devices);
     if (asked == FV_ASKED_WAITS) {
         keep_ticket(p, ticket);
         return;

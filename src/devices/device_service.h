@@ -3,6 +3,7 @@
  * Clients send lines and get lines. A lease belongs to its connection: when that ends, in whatever way, the device is free again.
  *
  *     lease BYTES        granted TICKET INDEX BYTES NAME, when there is a device; or refused REASON
+ *     lease BYTES BITS   the same for some devices only: a bit for each, in hexadecimal
  *     return TICKET      ok
  *     status             one line of JSON
  *     policy NAME        ok

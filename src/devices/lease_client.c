@@ -88,11 +88,12 @@ static bool fail(fv_device_lease *lease, const char *why) {
 }
 
 /* Asks and waits for the answer; asks again if the scheduler is being restarted meanwhile. 1, 0 or -1 as read_line. */
-static int ask_and_wait(fv_device_lease *lease, int64_t memory, double until, char *line, size_t size) {
+static int ask_and_wait(fv_device_lease *lease, int64_t memory, uint64_t devices, double until, char *line, size_t size) {
     double lost = 0;
     for (;;) {
         if (lease->connection >= 0) {
-            snprintf(line, size, "lease %lld\n", (long long)memory);
+            if (devices) snprintf(line, size, "lease %lld %llx\n", (long long)memory, (unsigned long long)devices);
+            else snprintf(line, size, "lease %lld\n", (long long)memory);
             send_line(lease->connection, line);
             int read = read_line(lease->connection, line, size, until);
             if (read >= 0) return read;
@@ -107,6 +108,10 @@ static int ask_and_wait(fv_device_lease *lease, int64_t memory, double until, ch
 }
 
 bool fv_device_lease_take(const char *socket_path, int64_t memory, double seconds, fv_device_lease *lease) {
+    return fv_device_lease_of(socket_path, memory, seconds, 0, lease);
+}
+
+bool fv_device_lease_of(const char *socket_path, int64_t memory, double seconds, uint64_t devices, fv_device_lease *lease) {
     char   line[512];
     double until = seconds < 0 ? -1 : now() + seconds;
     *lease = (fv_device_lease){ .connection = -1 };
@@ -114,7 +119,7 @@ bool fv_device_lease_take(const char *socket_path, int64_t memory, double second
     else fv_device_socket(lease->socket);
     lease->connection = connect_to(lease->socket, lease->message, sizeof lease->message);
     if (lease->connection < 0) return false;
-    int read = ask_and_wait(lease, memory, until, line, sizeof line);
+    int read = ask_and_wait(lease, memory, devices, until, line, sizeof line);
     if (read == 0) return fail(lease, "no device became free in time");
     if (read < 0) return fail(lease, "the scheduler of devices has gone");
     unsigned long long ticket;

@@ -81,6 +81,13 @@ static char *render(const fv_program *program, const fv_bindings *bindings, cons
         cJSON_AddNumberToObject(part, "take", (double)bindings->part.take);
     }
     if (bindings->into) cJSON_AddStringToObject(root, "into", bindings->into);
+    if (bindings->device) {
+        cJSON *device = cJSON_AddObjectToObject(root, "device");
+        cJSON_AddStringToObject(device, "name", bindings->device);
+        cJSON_AddStringToObject(device, "kind", bindings->on.kind);
+        cJSON_AddNumberToObject(device, "memory", (double)bindings->on.memory);
+        cJSON_AddBoolToObject(device, "strict", bindings->on.strict);
+    }
     list_items(bindings, cJSON_AddArrayToObject(root, "items"));
     list_arrays(bindings, cJSON_AddArrayToObject(root, "arrays"));
     cJSON *keeps = cJSON_AddArrayToObject(root, "keeps");
@@ -196,6 +203,15 @@ static void load_part(const cJSON *root, fv_bindings *bindings) {
     bindings->part.take = (int64_t)cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(part, "take"));
 }
 
+static void load_device(const cJSON *root, fv_bindings *bindings) {
+    const cJSON *device = cJSON_GetObjectItemCaseSensitive(root, "device");
+    if (!device || !text_of(device, "name") || !text_of(device, "kind")) return;
+    bindings->device = fv_arena_strdup(&bindings->arena, text_of(device, "name"));
+    bindings->on.kind = fv_arena_strdup(&bindings->arena, text_of(device, "kind"));
+    bindings->on.memory = (int64_t)cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(device, "memory"));
+    bindings->on.strict = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(device, "strict"));
+}
+
 /* Arrays are read whole: a program that holds them in memory has room for them. */
 static fv_status load_arrays(const cJSON *root, const char *run_folder, fv_bindings *bindings, fv_error *error) {
     const cJSON *a, *k;
@@ -251,6 +267,7 @@ fv_status fv_manifest_load(const char *run_folder, fv_program **program, fv_bind
             plan_options->chunk[plan_options->chunk_ndim++] = (int64_t)cJSON_GetNumberValue(c);
         plan_options->collection = bindings->collection;
         load_part(root, bindings);
+        load_device(root, bindings);
         if (text_of(root, "into")) bindings->into = fv_arena_strdup(&bindings->arena, text_of(root, "into"));
         status = load_arrays(root, run_folder, bindings, error);
     }

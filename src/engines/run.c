@@ -178,6 +178,9 @@ static void note_run(running *r) {
     fv_record_fact(r->record, "host", host);
     fv_record_fact(r->record, "engine", r->engine->name);
     fv_record_fact(r->record, "isa", fv_isa_name());
+    const fv_bindings *b = r->context.bindings;
+    fv_record_fact(r->record, "device", b->device ? b->on.kind : "cpu");
+    if (b->device_note) fv_record_fact(r->record, "device-note", b->device_note);
     snprintf(number, sizeof number, "%d", r->settings->workers);
     fv_record_fact(r->record, "workers", number);
     snprintf(number, sizeof number, "%lld", (long long)r->settings->memory);

@@ -2,6 +2,9 @@
 #include "exec/exec.h"
 #include "exec/late.h"
 #include "exec/points.h"
+#include "base/file.h"
+#include "devices/device_pool.h"
+#include "op/device_kernel.h"
 #include <stdlib.h>
 
 typedef struct held { /* a step's pixels inside a task */
@@ -121,6 +124,24 @@ static fv_status get_result(fv_results *base, int64_t index, const void **data, 
 
 /* ---------------------------------------------------------------- running a pass */
 
+/* The same pass by the operator's kernel for devices. */
+static fv_status run_on_device(const task *t, const fv_node *node, fv_run *r, fv_error *error) {
+    const fv_bindings      *bindings = t->instance->context->bindings;
+    const fv_device_kernel *kernel = node->op->device;
+    fv_device_pool         *pool;
+    fv_device_hold          hold;
+    FV_TRY(fv_device_pool_of(bindings->device, &pool, error));
+    if (strcmp(fv_device_pool_kind(pool), bindings->on.kind))
+        return fv_fail(error, FV_ERROR_DEVICE, "%s is \"%s\" here; the run was begun with \"%s\"", bindings->device,
+                       fv_device_pool_kind(pool), bindings->on.kind);
+    int64_t memory = FV_MAX(kernel->least(&r->need), FV_MIN(kernel->wanted(&r->need), bindings->on.memory));
+    FV_TRY(fv_device_pool_take(pool, memory, &hold, error));
+    fv_status status = fv_fault_point("device", NULL) == FV_OK ? kernel->run(r, hold.device, error)
+                                                               : fv_fail(error, FV_ERROR_DEVICE, "the device fails, for a test");
+    fv_device_pool_give(pool, &hold);
+    return status;
+}
+
 static fv_status run_pass(task *t, const fv_node *node, int pass, const fv_region *region, const fv_block *out, fv_bytes *partial,
                           fv_error *error) {
     const fv_pass *p = &node->op->passes[pass];
@@ -161,7 +182,7 @@ static fv_status run_pass(task *t, const fv_node *node, int pass, const fv_regio
     size_t scratch = p->scratch ? p->scratch(&r.need) : 0;
     r.scratch = scratch ? fv_buffer_new(scratch) : NULL;
     if (scratch && t->instance->context->poison >= 0) memset(r.scratch, t->instance->context->poison, scratch);
-    if (status == FV_OK) status = p->run(&r, error);
+    if (status == FV_OK) status = node->on_device ? run_on_device(t, node, &r, error) : p->run(&r, error);
     if (status != FV_OK && error && !error->op[0]) strncpy(error->op, node->op->name, sizeof error->op - 1);
     if (scratch) fv_buffer_free(r.scratch, scratch);
     free(late);

@@ -88,6 +88,7 @@ static void build_combination(builder *b, const fv_program *program) {
 fv_status fv_graph_build(const fv_program *program, const fv_bindings *bindings, int64_t item, fv_graph **graph,
                          fv_diagnostics *diagnostics, fv_error *error) {
     builder b = { .graph = fv_calloc(sizeof(fv_graph)), .bindings = bindings, .item = item, .diagnostics = diagnostics };
+    b.graph->device = bindings->on;
     for (b.combination = 0; b.combination < bindings->ncombinations; b.combination++) build_combination(&b, program);
     free(b.variables);
     if (b.worst == FV_OK && !b.graph->nsinks)

@@ -2,6 +2,7 @@
 #include "graph/graph.h"
 #include "op/kernels.h"
 #include "op/array.h"
+#include "op/device_kernel.h"
 #include <stdlib.h>
 
 static const fv_type absent_type = { .kind = FV_KIND_NONE };
@@ -62,13 +63,14 @@ fv_node *fv_graph_constant(fv_graph *graph, const fv_scalar *value) {
 }
 
 /* Identity: what the value depends on, and nothing else. */
-static fv_status identify(fv_node *node, fv_error *error) {
+static fv_status identify(const fv_graph *graph, fv_node *node, fv_error *error) {
     fv_hasher hasher;
     fv_bytes  text = { 0 };
     fv_hasher_init(&hasher);
     fv_hasher_text(&hasher, node->op->name);
     fv_hasher_int(&hasher, node->op->version);
     fv_hasher_int(&hasher, node->op->numerics);
+    if (node->on_device) fv_hasher_text(&hasher, graph->device.kind);
     fv_params_format(node->op, node->params, &text);
     fv_hasher_add(&hasher, text.data, text.size);
     fv_bytes_release(&text);
@@ -101,6 +103,22 @@ static fv_status infer(fv_graph *graph, fv_node *node, fv_error *error) {
     return FV_OK;
 }
 
+/* Whether the device makes it. Depends on types and parameters alone, so that all parts of an image are made alike. */
+static fv_status place(const fv_graph *graph, fv_node *node, fv_error *error) {
+    const fv_device_kernel *kernel = node->op->device;
+    if (!graph->device.kind || !kernel || node->type.kind != FV_KIND_IMAGE) return FV_OK;
+    fv_need need = { .params = node->params, .ninputs = node->ninputs, .out = &node->type };
+    need.region = fv_region_whole(&node->type.image);
+    for (int i = 0; i < node->ninputs; i++) need.in[i] = node->in_type[i];
+    if (kernel->able && !kernel->able(&need)) return FV_OK;
+    int64_t least = kernel->least(&need);
+    node->on_device = least <= graph->device.memory;
+    if (node->on_device || !graph->device.strict) return FV_OK;
+    return fv_fail(error, FV_ERROR_USAGE,
+                   "needs %lld MB of the device, which has %lld MB; --device cpu or auto runs it all the same",
+                   (long long)(least >> 20) + 1, (long long)(graph->device.memory >> 20));
+}
+
 fv_status fv_graph_call(fv_graph *graph, const fv_op *op, void *params, fv_node *const *inputs, fv_span span, fv_node **out,
                         fv_error *error) {
     return fv_graph_call_late(graph, op, params, inputs, NULL, span, out, error);
@@ -124,7 +142,8 @@ fv_status fv_graph_call_late(fv_graph *graph, const fv_op *op, void *params, fv_
         node->in_type[node->ninputs++] = &late->type;
     }
     FV_TRY(infer(graph, node, error));
-    FV_TRY(identify(node, error));
+    FV_TRY(place(graph, node, error));
+    FV_TRY(identify(graph, node, error));
     fv_node *same = find(graph, node->key);
     if (!same) append(graph, node);
     *out = same ? same : node;

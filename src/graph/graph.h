@@ -21,6 +21,7 @@ typedef struct fv_node {
     const fv_type  *in_type[FV_MAX_INPUTS];
     fv_type         type;
     fv_dtype        compute; /* point-wise operators */
+    bool            on_device; /* made by op->device, not by op->passes; part of the key */
     fv_hash         key;     /* identity of the value: operator, version, parameters, inputs */
     const char     *name;    /* variable in the text that holds it, or NULL */
     fv_span         span;
@@ -43,8 +44,15 @@ typedef struct fv_sink {
     fv_hash          key;
 } fv_sink;
 
+typedef struct fv_graph_device { /* where operators that can do so run */
+    const char *kind;   /* of device; NULL: the CPU */
+    int64_t     memory; /* bytes that each has */
+    bool        strict; /* what does not fit is an error and does not run on the CPU */
+} fv_graph_device;
+
 typedef struct fv_graph {
     fv_arena   arena;
+    fv_graph_device device;
     fv_node  **nodes;
     int        nnodes, capacity;
     fv_sink   *sinks;
@@ -95,6 +103,9 @@ typedef struct fv_bindings {
     char        **keeps; /* variables whose value is wanted back */
     int           nkeeps;
     fv_crop       part;
+    char         *device; /* the pool's name, as "opencl:1"; NULL: the CPU */
+    fv_graph_device on;
+    char         *device_note; /* for the record: why it is the CPU after all; NULL: nothing to say */
     char         *into; /* folder below which all results go instead of where the text says; NULL: none */
 } fv_bindings;
 

@@ -279,6 +279,7 @@ typedef struct fv_op {
      * made and then stored, whatever pieces its readers want. n->region is the whole image. NULL: any will do. */
     void          (*slab)(const fv_need *n, int64_t *chunk);
     double        (*cost)(const fv_need *n); /* nanoseconds a voxel of n->region on one core, roughly; NULL: 1 */
+    const struct fv_device_kernel *device;   /* the same on OpenCL devices: op/device_kernel.h; NULL: the CPU only */
     bool            sink;                /* write: handled by the engine */
 } fv_op;
 

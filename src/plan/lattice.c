@@ -1,5 +1,6 @@
 /* Chunks: their size and shape, the regions they need, the memory and work of a task. */
 #include "plan/lattice.h"
+#include "op/device_kernel.h"
 #include <stdlib.h>
 
 /* Voxels of a chunk: large enough that halos and tasks cost little, small enough for caches and many workers. */
@@ -73,6 +74,7 @@ static int64_t pass_memory(const fv_plan *plan, const fv_node *node, int pass, c
     const fv_pass *p = &node->op->passes[pass];
     fv_need        need = fv_node_need(plan, node, pass, region);
     int64_t        bytes = p->scratch ? (int64_t)p->scratch(&need) : 0;
+    if (node->on_device) bytes += node->op->device->wanted(&need); /* the device may be the host itself */
     if (p->finish) bytes += p->bound ? (int64_t)p->bound(&need) : 4096;
     return bytes;
 }

@@ -1,9 +1,13 @@
 """OpenCL devices, on PoCL: found, measured, given out, and used by runs."""
 import json
 import os
+import shutil
+import sqlite3
 import pathlib
 import subprocess
 import sys
+
+import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 from fovea_test import FOVEA, Skip, main, run, test
@@ -53,6 +57,200 @@ def found_devices_are_given_out(folder):
         leased = run("devices", "lease", "--socket", path, "--memory", "2G", "--", "sh", "-c", "echo $FOVEA_DEVICE",
                      folder=folder).stdout
         assert leased.strip() in ("0", "1", "2"), leased
+    finally:
+        service.terminate()
+        service.wait()
+        service.stderr.close()
+
+
+# ---------------------------------------------------------------- runs
+
+
+def compute(folder, expression, device, environment=None, extra=(), code=0):
+    """The image that an expression gives, computed anew; None where the run fails as it should."""
+    shutil.rmtree(os.path.join(folder, ".fovea"), ignore_errors=True)
+    done = run("run", "-e", f'{expression} |> write("out.npy")', "--device", device, "--overwrite", *extra, folder=folder,
+               code=code, environment=dict(POCL, **(environment or {})))
+    return np.load(os.path.join(folder, "out.npy")) if code == 0 else done.stderr
+
+
+def facts(folder):
+    """What the record of the last run says about it."""
+    path = next(pathlib.Path(folder, ".fovea", "runs").glob("*/record.db"))
+    with sqlite3.connect(path) as record:
+        return dict(record.execute("select name, value from run").fetchall())
+
+
+def agree(folder, expression, tolerance, environment=None, extra=()):
+    on_cpu = compute(folder, expression, "cpu", extra=extra)
+    on_device = compute(folder, expression, "opencl", environment, extra)
+    assert "pthread" in facts(folder)["device"]
+    assert on_cpu.dtype == on_device.dtype and on_cpu.shape == on_device.shape
+    if tolerance == 0:
+        assert np.array_equal(on_cpu, on_device, equal_nan=on_cpu.dtype.kind == "f"), expression
+        return
+    assert np.array_equal(np.isfinite(on_cpu), np.isfinite(on_device)), expression
+    finite = np.isfinite(on_cpu)
+    worst = np.abs(on_cpu[finite].astype(float) - on_device[finite]).max() / np.abs(on_cpu[finite]).max()
+    assert worst <= tolerance, (expression, worst)
+
+
+def images(folder):
+    """Images of several types, one of them with numbers that are none."""
+    random = np.random.default_rng(7)
+    volume = random.normal(size=(21, 37, 50)).astype(np.float32)
+    np.save(os.path.join(folder, "real.npy"), volume)
+    volume[3, 5, 7], volume[10, 20, 30], volume[20, 36, 49] = np.nan, np.inf, -np.inf
+    np.save(os.path.join(folder, "odd.npy"), volume)
+    for dtype in ("uint8", "int16", "uint16", "int8"):
+        limits = np.iinfo(dtype)
+        np.save(os.path.join(folder, f"{dtype}.npy"), random.integers(limits.min, limits.max, (61, 83), dtype=dtype))
+    np.save(os.path.join(folder, "colour.npy"), random.integers(0, 255, (30, 41, 3)).astype(np.uint8))
+
+
+@test
+def gaussian_agrees_with_the_cpu(folder):
+    devices(folder, POCL)
+    images(folder)
+    for expression in ('read("real.npy") |> gaussian(2)', 'read("odd.npy") |> gaussian([1, 0.5, 2])',
+                       'read("uint8.npy") |> gaussian([1, 5], mode = "nearest")',
+                       'read("int16.npy") |> gaussian(3, mode = "wrap")',
+                       'read("colour.npy", axes = "y x c") |> gaussian(2, mode = "mirror")',
+                       'read("real.npy") |> gaussian(1, order = [1, 0, 2])', 'read("uint16.npy") |> gaussian(40)',
+                       'read("uint8.npy") |> gaussian(2, mode = "constant", cval = 9)'):
+        agree(folder, expression, 1e-6)
+    agree(folder, 'read("real.npy") |> gaussian(1.5)', 1e-6, extra=("--chunk", "8x16x16"))
+
+
+@test
+def median_has_the_same_bits(folder):
+    devices(folder, POCL)
+    images(folder)
+    for expression in ('read("real.npy") |> median(3)', 'read("odd.npy") |> median([1, 5, 5])',
+                       'read("uint8.npy") |> median([4, 7])', 'read("int16.npy") |> median(5, mode = "wrap")',
+                       'read("int8.npy") |> median(3, mode = "constant", cval = 3)',
+                       'read("colour.npy", axes = "y x c") |> median(3)', 'read("uint16.npy") |> median(9)',
+                       'read("uint8.npy") |> median(25)'):
+        agree(folder, expression, 0)
+    agree(folder, 'read("odd.npy") |> median(3)', 0, extra=("--chunk", "8x16x16"))
+
+
+GEOMETRY = "parallel(angles = range(0, 178, 2), center = 24.3)"
+
+
+@test
+def projections_and_reconstructions_agree_with_the_cpu(folder):
+    devices(folder, POCL)
+    run("run", "-q", "-e", f'xray(phantom("shepp-logan", [19, 50, 50]), {GEOMETRY}) |> write("scan.npy")', folder=folder)
+    scan = 'read("scan.npy", axes = "angle z x")'
+    for expression in (f'xray(phantom("shepp-logan", [19, 50, 44]), {GEOMETRY})', f"backproject({scan}, {GEOMETRY})",
+                       f'fbp({scan}, {GEOMETRY}, filter = "hann", size = [40, 47])', f"sirt({scan}, {GEOMETRY}, iterations = 6)",
+                       f"sirt({scan}, {GEOMETRY}, iterations = 3, relaxation = 0.7, nonnegative = true, "
+                       'mask = phantom("shepp-logan", [19, 50, 50]) > 0.1)',
+                       f'fbp(xray(phantom("shepp-logan", [50, 50]), {GEOMETRY}), {GEOMETRY})',
+                       f"sirt({scan}, {GEOMETRY}, iterations = 3, stop = 0.1)"):
+        agree(folder, expression, 1e-5)
+
+
+@test
+def what_a_small_card_cannot_hold_goes_through_in_pieces(folder):
+    devices(folder, POCL)
+    images(folder)
+    small = {"FOVEA_DEVICE_MEMORY": "400000"}
+    run("run", "-q", "-e", f'xray(phantom("shepp-logan", [19, 50, 50]), {GEOMETRY}) |> write("scan.npy")', folder=folder)
+    agree(folder, 'read("real.npy") |> gaussian(1)', 1e-6, small)
+    agree(folder, 'read("odd.npy") |> median(3)', 0, small)
+    less = {"FOVEA_DEVICE_MEMORY": "1500000"}
+    agree(folder, f'backproject(read("scan.npy", axes = "angle z x"), {GEOMETRY})', 1e-5, less)
+    agree(folder, f'xray(phantom("shepp-logan", [19, 50, 50]), {GEOMETRY})', 1e-5, less)
+    refused = compute(folder, f'sirt(read("scan.npy", axes = "angle z x"), {GEOMETRY})', "opencl", small, code=2)
+    assert "of the device, which has" in refused and "--device cpu" in refused, refused
+
+
+@test
+def the_device_is_part_of_a_chunks_key(folder):
+    devices(folder, POCL)
+    images(folder)
+    command = ["run", "-e", 'read("real.npy") |> gaussian(2) |> write("a.npy")', "--json"]
+    runs = [json.loads(run(*command, *more, folder=folder, environment=POCL).stdout)["tasks_run"]
+            for more in ([], [], ["--device", "opencl"], ["--device", "opencl:0"], ["--device", "cpu"])]
+    assert runs[0] > 0 and runs[1] == 0 and runs[2] > 0 and runs[3] == 0, runs
+
+
+@test
+def processes_use_devices_too(folder):
+    devices(folder, POCL)
+    images(folder)
+    agree(folder, 'read("real.npy") |> gaussian(2) |> median(3)', 1e-6,
+          extra=("--engine", "processes", "--workers", "2", "--chunk", "8x16x32"))
+
+
+@test
+def compiled_kernels_are_kept(folder):
+    devices(folder, POCL)
+    images(folder)
+    cache = {"XDG_CACHE_HOME": os.path.join(folder, "cache")}
+    first = compute(folder, 'read("uint8.npy") |> median(5)', "opencl", cache)
+    kept = list(pathlib.Path(folder, "cache", "fovea", "opencl").iterdir())
+    assert len(kept) == 1 and kept[0].stat().st_size > 0
+    before = kept[0].stat().st_mtime_ns
+    assert np.array_equal(first, compute(folder, 'read("uint8.npy") |> median(5)', "opencl", cache))
+    assert kept[0].stat().st_mtime_ns == before
+    kept[0].write_bytes(b"damaged")
+    assert np.array_equal(first, compute(folder, 'read("uint8.npy") |> median(5)', "opencl", cache))
+    assert kept[0].stat().st_size > 100
+
+
+@test
+def without_a_device_the_user_is_told_or_the_cpu_is_used(folder):
+    images(folder)
+    missing = {"FOVEA_PLUGINS": folder}
+    said = compute(folder, 'read("real.npy") |> gaussian(1)', "opencl", missing, code=2)
+    assert "apt-get install ocl-icd-opencl-dev" in said, said
+    compute(folder, 'read("real.npy") |> gaussian(1)', "auto", missing)
+    assert facts(folder)["device"] == "cpu" and "plug-in" in facts(folder)["device-note"]
+    devices(folder, POCL)
+    compute(folder, 'read("real.npy") |> gaussian(1)', "auto")
+    assert facts(folder)["device"] == "cpu" and "processor itself" in facts(folder)["device-note"]
+    assert "opencl:0 to opencl:0" in compute(folder, 'read("real.npy") |> gaussian(1)', "opencl:7", code=2)
+    for wrong in ("opencl:x", "cuda", "opencl:-1", "gpu:0"):
+        assert "must be auto, cpu, opencl or opencl:N" in compute(folder, 'read("real.npy") |> gaussian(1)', wrong, code=2), wrong
+
+
+@test
+def a_failing_device_is_told_or_the_cpu_goes_on(folder):
+    devices(folder, POCL)
+    images(folder)
+    fault = {"FOVEA_FAULT": "device:2:error", "FOVEA_DEVICE": "0"}
+    expression, chunk = 'read("real.npy") |> gaussian(1)', ("--chunk", "8x16x16")
+    right = compute(folder, expression, "cpu", extra=chunk)
+    assert "the device fails" in compute(folder, expression, "opencl", fault, chunk, code=1)
+    assert np.array_equal(right, compute(folder, expression, "auto", fault, chunk))
+    with_cpu = [dict(sqlite3.connect(p).execute("select name, value from run")) for p in
+                pathlib.Path(folder, ".fovea", "runs").glob("*/record.db")]
+    assert any(f["device"] == "cpu" and "the device fails" in f.get("device-note", "") for f in with_cpu), with_cpu
+
+
+@test
+def runs_lease_from_the_nodes_scheduler(folder):
+    devices(folder, THREE)
+    images(folder)
+    path = os.path.join(folder, "devices.sock")
+    service = subprocess.Popen([FOVEA, "devices", "serve", "--socket", path], env=dict(os.environ, **THREE),
+                               stderr=subprocess.PIPE, text=True)
+    try:
+        assert "given out" in service.stderr.readline()
+        agree(folder, 'read("real.npy") |> gaussian(2)', 1e-6, dict(THREE, FOVEA_DEVICES=path), ("--chunk", "8x16x16"))
+        served = [d["served"] for d in json.loads(run("devices", "--socket", path, "--json", folder=folder).stdout)["devices"]]
+        assert sum(served) >= 18, served
+        before = served[1]
+        compute(folder, 'read("real.npy") |> gaussian(3)', "opencl:1", dict(THREE, FOVEA_DEVICES=path))
+        after = json.loads(run("devices", "--socket", path, "--json", folder=folder).stdout)["devices"]
+        assert after[1]["served"] > before and after[0]["served"] == served[0] and all(d["tasks"] == 0 for d in after), after
+        leased = run("devices", "lease", "--socket", path, "--memory", "1G", "--", FOVEA, "run", "-e",
+                     'read("real.npy") |> gaussian(4) |> write("c.npy")', "--device", "opencl", folder=folder,
+                     environment=dict(THREE, FOVEA_DEVICES=path))
+        assert leased.returncode == 0
     finally:
         service.terminate()
         service.wait()

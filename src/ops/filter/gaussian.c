@@ -1,6 +1,6 @@
 /* gaussian: smoothing with a Gaussian kernel or its derivatives, as scipy.ndimage.gaussian_filter. */
 #include "kernels/bell.h"
-#include "kernels/terms.h"
+#include "kernels/terms_device.h"
 #include "op/window.h"
 
 typedef struct { fv_numbers sigma, order; fv_choice mode; double cval, truncate; } gaussian;
@@ -49,6 +49,7 @@ static fv_terms terms(const fv_need *n) {
 }
 
 FV_TERMS_PASSES
+FV_TERMS_DEVICE(1e-6)
 
 const fv_op FV_OP(gaussian) = {
     .name = "gaussian", .family = "filter", .brief = "smooth with a Gaussian, or take derivatives of the smoothed image",
@@ -59,5 +60,5 @@ const fv_op FV_OP(gaussian) = {
     .citation = "scipy.ndimage.gaussian_filter",
     .example = "phantom(\"cells\", [200, 200]) |> gaussian(2) |> write(\"smooth.tif\")",
     .version = 1, .inputs = inputs, .params = params, .params_size = sizeof(gaussian), .result = FV_KIND_IMAGE,
-    .infer = infer, .passes = passes, .cost = cost,
+    .infer = infer, .passes = passes, .cost = cost, .device = &device,
 };

@@ -1,5 +1,5 @@
 /* median: the middle value of a box, as scipy.ndimage.median_filter. */
-#include "kernels/rank.h"
+#include "kernels/rank_device.h"
 
 typedef struct { fv_numbers size; fv_choice mode; double cval; } median;
 
@@ -22,6 +22,7 @@ static fv_rank filter(const fv_need *n) {
 }
 
 FV_RANK_PASSES
+FV_RANK_DEVICE
 
 const fv_op FV_OP(median) = {
     .name = "median",
@@ -40,4 +41,5 @@ const fv_op FV_OP(median) = {
     .infer = infer,
     .passes = passes,
     .cost = cost,
+    .device = &device,
 };

@@ -1,5 +1,6 @@
 /* backproject: the adjoint of xray, every projection smeared back along its rays. */
 #include "op/scratch.h"
+#include "ops/tomography/beam_device.h"
 #include "ops/tomography/cone_scan.h"
 
 typedef struct { fv_geometry geometry; fv_numbers size; } backproject;
@@ -82,6 +83,30 @@ static fv_status run(fv_run *r, fv_error *error) {
     return FV_OK;
 }
 
+static bool able(const fv_need *n) { return !is_cone(n); }
+
+static int64_t least(const fv_need *n) {
+    work w;
+    lay_out(n, &w, NULL);
+    return fv__beam_gather_least(&w.beam, 0);
+}
+
+static int64_t wanted(const fv_need *n) {
+    work w;
+    lay_out(n, &w, NULL);
+    return fv__beam_gather_wanted(&w.beam, 0);
+}
+
+static fv_status run_device(fv_run *r, fv_device *device, fv_error *error) {
+    work w;
+    lay_out(&r->need, &w, r->scratch);
+    FV_ISA_NAME(fv_beam_prepare)(&w.beam, &((const backproject *)r->need.params)->geometry);
+    fv_beam_job job = { .scan = w.scan, .beam = w.beam, .rows = w.rows, .weights = FV_BEAM_JOSEPH };
+    return fv__beam_gather_run(r, &job, device, error);
+}
+
+static const fv_device_kernel device = { .tolerance = 1e-5, .able = able, .least = least, .wanted = wanted, .run = run_device };
+
 static void slab(const fv_need *n, int64_t *chunk) {
     memcpy(chunk, n->out->image.shape, sizeof(int64_t) * FV_MAX_DIMS);
     chunk[0] = n->out->image.ndim < 3 || is_cone(n) ? FV_CONE_HEIGHT : FV_BEAM_LANES;
@@ -106,6 +131,7 @@ const fv_op FV_OP(backproject) = {
     .passes = passes,
     .slab = slab,
     .cost = cost,
+    .device = &device,
     .doc = "The sum over x of xray(a)(x) b(x) equals the sum over voxels of a backproject(b): what gradient methods need. It is "
            "not a reconstruction; fbp is one. float32.",
     .citation = "Joseph, An improved algorithm for reprojecting rays through pixel images, IEEE Trans. Med. Imaging 1, 1982",

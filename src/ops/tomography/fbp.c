@@ -1,6 +1,7 @@
 /* fbp: filtered back-projection of parallel rays. */
 #include "kernels/fourier.h"
 #include "op/scratch.h"
+#include "ops/tomography/beam_device.h"
 #include "ops/tomography/response.h"
 #include "ops/tomography/scan.h"
 
@@ -87,18 +88,21 @@ static void filter_rows(const work *w) {
     }
 }
 
+static void prepare(const fbp *p, work *w) {
+    FV_ISA_NAME(fv_beam_prepare)(&w->beam, &p->geometry);
+    fv__response((fv_response)p->filter.index, w->fourier.n, 0x1.921fb54442d18p+0 / (double)w->scan.nangles, p->cutoff, p->order,
+                 w->table, w->response);
+    FV_ISA_NAME(fv_fourier_prepare)(&w->fourier, w->response);
+}
+
 static fv_status run(fv_run *r, fv_error *error) {
-    const fbp      *p = r->need.params;
     const fv_block *out = r->out;
     int             flat = out->region.ndim < 3;
     int64_t         first, count, n = out->region.size[2 - flat];
     int64_t         y = out->region.start[1 - flat], x = out->region.start[2 - flat];
     work            w;
     lay_out(&r->need, &w, r->scratch);
-    FV_ISA_NAME(fv_beam_prepare)(&w.beam, &p->geometry);
-    fv__response((fv_response)p->filter.index, w.fourier.n, 0x1.921fb54442d18p+0 / (double)w.scan.nangles, p->cutoff, p->order,
-                 w.table, w.response);
-    FV_ISA_NAME(fv_fourier_prepare)(&w.fourier, w.response);
+    prepare(r->need.params, &w);
     fv__scan_slices(&out->region, flat ? -1 : 0, &first, &count);
     for (int64_t z = 0; z < count; z += FV_BEAM_LANES) {
         int64_t slices = FV_MIN(FV_BEAM_LANES, count - z), stride = flat ? 0 : out->stride[0];
@@ -111,6 +115,30 @@ static fv_status run(fv_run *r, fv_error *error) {
     }
     return FV_OK;
 }
+
+/* ---------------------------------------------------------------- on a device */
+
+static int64_t least(const fv_need *n) {
+    work w;
+    lay_out(n, &w, NULL);
+    return fv__beam_gather_least(&w.beam, w.fourier.n);
+}
+
+static int64_t wanted(const fv_need *n) {
+    work w;
+    lay_out(n, &w, NULL);
+    return fv__beam_gather_wanted(&w.beam, w.fourier.n);
+}
+
+static fv_status run_device(fv_run *r, fv_device *device, fv_error *error) {
+    work w;
+    lay_out(&r->need, &w, r->scratch);
+    prepare(r->need.params, &w);
+    fv_beam_job job = { .scan = w.scan, .beam = w.beam, .rows = w.rows, .weights = FV_BEAM_LINEAR, .fourier = &w.fourier };
+    return fv__beam_gather_run(r, &job, device, error);
+}
+
+static const fv_device_kernel device = { .tolerance = 1e-5, .least = least, .wanted = wanted, .run = run_device };
 
 static void slab(const fv_need *n, int64_t *chunk) {
     memcpy(chunk, n->out->image.shape, sizeof(int64_t) * FV_MAX_DIMS);
@@ -134,6 +162,7 @@ const fv_op FV_OP(fbp) = {
     .passes = passes,
     .slab = slab,
     .cost = cost,
+    .device = &device,
     .doc = "Each projection is filtered along x and back-projected with linear interpolation, as skimage.transform.iradon does "
            "with equal filters and scale: pi / (2 angles), as for angles spread over half a turn or a whole one. Slices are "
            "independent: a slab of the volume needs only its own detector rows. float32. parzen and butterworth are TomoPy's.",

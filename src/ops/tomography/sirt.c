@@ -1,4 +1,5 @@
 /* sirt: simultaneous iterative reconstruction. */
+#include "ops/tomography/beam_device.h"
 #include "ops/tomography/solver.h"
 
 static const fv_param params[] = { FV_SOLVER_GEOMETRY,
@@ -35,10 +36,111 @@ static const fv_method method = { .weights = true, .iterate = iterate };
 FV_SOLVER_OP(method);
 FV_SOLVER_UNROLL(FV_UNROLLED_SIRT, "sirt")
 
+/* ---------------------------------------------------------------- on a device */
+
+enum { ANGLES, MEASURED, REST, IMAGE, MASK, RAYS, VOXELS }; /* buffers */
+enum { LANES = FV_BEAM_LANES, TILE = 16 };
+
+/* Stopping early needs the residual of every slice, added in double precision: the CPU does that. */
+static bool able(const fv_need *n) { return !(((const fv_solver *)n->params)->stop > 0); }
+
+static int64_t bundle_bytes(const fv_need *n) {
+    fv_solving s;
+    fv__solver_lay_out(n, &method, &s, NULL);
+    const fv_beam *b = &s.beam;
+    return b->nangles * (int64_t)sizeof(fv_beam_angle) + 2 * fv_beam_sinogram_bytes(b) +
+           (n->in[FV_SOLVER_MASK]->kind == FV_KIND_IMAGE ? 2 : 1) * fv_beam_image_bytes(b) + 64 +
+           (b->nangles * b->columns + b->rows * b->width) * (int64_t)sizeof(float);
+}
+
+static void send_shares(fv_device *d, int buffer, const float *sums, int64_t n) {
+    float *to = fv_lane_fill(d, 0, buffer, n * (int64_t)sizeof(float));
+    for (int64_t i = 0; to && i < n; i++) to[i] = sums[i] > 1e-3f ? 1 / sums[i] : 0;
+    fv_lane_send(d, 0, buffer);
+}
+
+static fv_status send_bundle(fv_run *r, fv_solving *s, fv_device *d, int64_t first, int64_t slices, fv_error *error) {
+    const fv_beam *b = &s->beam;
+    fv_status      status = FV_OK;
+    float         *to = fv_lane_fill(d, 0, MEASURED, fv_beam_sinogram_bytes(b));
+    if (to) status = fv__scan_pack(&s->scan, r->in[FV_SOLVER_PROJECTIONS], first, slices, s->rows, to, error);
+    fv_lane_send(d, 0, MEASURED);
+    if ((to = fv_lane_fill(d, 0, REST, fv_beam_sinogram_bytes(b)))) memset(to, 0, (size_t)fv_beam_sinogram_bytes(b));
+    fv_lane_send(d, 0, REST);
+    to = fv_lane_fill(d, 0, IMAGE, fv_beam_image_bytes(b));
+    if (to) memset(to, 0, (size_t)fv_beam_image_bytes(b));
+    if (to && status == FV_OK && r->in[FV_SOLVER_START])
+        status = fv__bundle_pack(b, r->in[FV_SOLVER_START], first, slices, "start", s->rows, to, error);
+    fv_lane_send(d, 0, IMAGE);
+    to = fv_lane_fill(d, 0, MASK, r->in[FV_SOLVER_MASK] ? fv_beam_image_bytes(b) : 64);
+    if (to && status == FV_OK && r->in[FV_SOLVER_MASK])
+        status = fv__bundle_pack(b, r->in[FV_SOLVER_MASK], first, slices, "mask", s->rows, to, error);
+    fv_lane_send(d, 0, MASK);
+    return status;
+}
+
+static void iterate_device(const fv_run *r, const fv_solving *s, fv_device *d) {
+    const fv_device_program *p = fv__beam_program(d);
+    const fv_beam           *b = &s->beam;
+    int32_t rows = (int32_t)b->rows, width = (int32_t)b->width, columns = (int32_t)b->columns, nangles = (int32_t)b->nangles;
+    int32_t nonnegative = s->solver->nonnegative, masked = r->in[FV_SOLVER_MASK] != NULL;
+    int32_t tile = fv_device_processor(d) ? TILE : 1;
+    FV_LANE_RUN(d, 0, p, "limit", width, rows, 1, FV_VALUE(int32_t, width), FV_VALUE(int32_t, nonnegative),
+                FV_VALUE(int32_t, masked), FV_BUFFER(MASK), FV_BUFFER(IMAGE));
+    for (int64_t i = 0; i < s->solver->iterations; i++) {
+        FV_LANE_RUN(d, 0, p, "compare", (columns + tile - 1) / tile, nangles, 1, FV_BUFFER(ANGLES), FV_BUFFER(IMAGE),
+                    FV_VALUE(int32_t, rows), FV_VALUE(int32_t, width), FV_VALUE(int32_t, columns), FV_BUFFER(MEASURED),
+                    FV_BUFFER(RAYS), FV_BUFFER(REST));
+        FV_LANE_RUN(d, 0, p, "add", (width + tile - 1) / tile, rows, 1, FV_BUFFER(ANGLES), FV_VALUE(int32_t, nangles),
+                    FV_BUFFER(REST), FV_VALUE(int32_t, columns), FV_VALUE(int32_t, width),
+                    FV_VALUE(float, (float)s->solver->relaxation), FV_BUFFER(VOXELS), FV_VALUE(int32_t, nonnegative),
+                    FV_VALUE(int32_t, masked), FV_BUFFER(MASK), FV_BUFFER(IMAGE));
+    }
+}
+
+static void receive_bundle(const fv_run *r, const fv_solving *s, fv_device *d, int64_t z, int64_t slices) {
+    const fv_block *out = r->out;
+    int             last = out->region.ndim - 1;
+    int64_t         stride = last == 2 ? out->stride[0] : 0;
+    float          *image = (float *)(uintptr_t)fv_lane_look(d, 0, IMAGE, fv_beam_image_bytes(&s->beam));
+    for (int64_t y = 0; image && y < out->region.size[last - 1]; y++)
+        fv__bundle_unpack(fv_beam_voxel(&s->beam, image, out->region.start[last - 1] + y, out->region.start[last]),
+                          out->region.size[last], slices, (float *)out->data + z * stride + y * out->stride[last - 1], stride);
+    fv_lane_done(d, 0, IMAGE);
+}
+
+static fv_status run_device(fv_run *r, fv_device *d, fv_error *error) {
+    fv_solving s;
+    int64_t    first, count;
+    fv__solver_lay_out(&r->need, &method, &s, r->scratch);
+    const fv_beam *b = &s.beam;
+    FV_ISA_NAME(fv_beam_prepare)(&s.beam, &s.solver->geometry);
+    for (int64_t a = 0; a < b->nangles; a++) FV_ISA_NAME(fv_beam_lengths)(b, a, s.lengths + a * b->columns);
+    for (int64_t y = 0; y < b->rows; y++) FV_ISA_NAME(fv_beam_coverage)(b, 0, b->nangles, y, s.coverage + y * b->width);
+    void *angles = fv_lane_fill(d, 0, ANGLES, b->nangles * (int64_t)sizeof(fv_beam_angle));
+    if (angles) memcpy(angles, b->angle, (size_t)b->nangles * sizeof(fv_beam_angle));
+    fv_lane_send(d, 0, ANGLES);
+    send_shares(d, RAYS, s.lengths, b->nangles * b->columns);
+    send_shares(d, VOXELS, s.coverage, b->rows * b->width);
+    fv__scan_slices(&r->out->region, r->out->region.ndim < 3 ? -1 : 0, &first, &count);
+    for (int64_t z = 0; z < count; z += LANES) {
+        int64_t slices = FV_MIN(LANES, count - z);
+        FV_TRY(send_bundle(r, &s, d, first + z, slices, error));
+        iterate_device(r, &s, d);
+        receive_bundle(r, &s, d, z, slices);
+        FV_TRY(fv_device_check(d, error));
+    }
+    return FV_OK;
+}
+
+static const fv_device_kernel device = { .tolerance = 1e-5, .able = able, .least = bundle_bytes, .wanted = bundle_bytes,
+                                         .run = run_device };
+
 const fv_op FV_OP(sirt) = {
     .name = "sirt",
     .brief = "reconstruct by simultaneous iterations (SIRT)",
     FV_SOLVER_FIELDS,
+    .device = &device,
     .doc =
         "In each iteration every voxel takes the mean of what all its rays lack, each divided by its length inside the volume. "
         "Slow to converge and calm in noise: the method for electron tomography with few, missing or noisy angles. float32.",

@@ -42,7 +42,7 @@ void fv__solver_need(const fv_need *n, fv_region *in) {
     }
 }
 
-static size_t lay_out(const fv_need *n, const fv_method *method, fv_solving *s, void *memory) {
+size_t fv__solver_lay_out(const fv_need *n, const fv_method *method, fv_solving *s, void *memory) {
     const fv_image_type *out = &n->out->image;
     fv_scratch           pieces = { memory };
     *s = (fv_solving){ .solver = n->params };
@@ -69,7 +69,7 @@ static size_t lay_out(const fv_need *n, const fv_method *method, fv_solving *s, 
 
 size_t fv__solver_scratch(const fv_need *n, const fv_method *method) {
     fv_solving s;
-    return lay_out(n, method, &s, NULL);
+    return fv__solver_lay_out(n, method, &s, NULL);
 }
 
 void fv__solver_slab(const fv_need *n, int64_t *chunk) {
@@ -203,7 +203,7 @@ static void spread_angles(fv_solving *s) {
 fv_status fv__solver_run(fv_run *r, const fv_method *method, fv_error *error) {
     fv_solving s;
     int64_t    first, count;
-    lay_out(&r->need, method, &s, r->scratch);
+    fv__solver_lay_out(&r->need, method, &s, r->scratch);
     FV_ISA_NAME(fv_beam_prepare)(&s.beam, &s.solver->geometry);
     spread_angles(&s);
     for (int64_t a = 0; a < s.beam.nangles && method->weights; a++)

@@ -78,6 +78,7 @@ typedef struct fv_solver_step {
 #define fv__solver_need FV_ISA_NAME(fv__solver_need)
 #define fv__solver_scratch FV_ISA_NAME(fv__solver_scratch)
 #define fv__solver_run FV_ISA_NAME(fv__solver_run)
+#define fv__solver_lay_out FV_ISA_NAME(fv__solver_lay_out)
 #define fv__solver_slab FV_ISA_NAME(fv__solver_slab)
 #define fv__solver_cost FV_ISA_NAME(fv__solver_cost)
 #define fv__solver_residual FV_ISA_NAME(fv__solver_residual)
@@ -89,6 +90,8 @@ typedef struct fv_solver_step {
 
 fv_status fv__solver_infer(fv_infer *i, fv_error *error);
 void      fv__solver_need(const fv_need *n, fv_region *in);
+/* Cuts the scratch up; memory NULL: only counts. */
+size_t    fv__solver_lay_out(const fv_need *n, const fv_method *method, fv_solving *s, void *memory);
 size_t    fv__solver_scratch(const fv_need *n, const fv_method *method);
 fv_status fv__solver_run(fv_run *r, const fv_method *method, fv_error *error);
 void      fv__solver_slab(const fv_need *n, int64_t *chunk);

@@ -1,6 +1,7 @@
 /* xray: the projections of a volume, what a detector behind it would record. */
 #include "op/axes.h"
 #include "op/scratch.h"
+#include "ops/tomography/beam_device.h"
 #include "ops/tomography/cone_scan.h"
 
 typedef struct { fv_geometry geometry; int64_t columns, rows; } xray;
@@ -99,6 +100,30 @@ static fv_status run(fv_run *r, fv_error *error) {
     return FV_OK;
 }
 
+static bool able(const fv_need *n) { return !is_cone(n); }
+
+static int64_t least(const fv_need *n) {
+    work w;
+    lay_out(n, &w, NULL);
+    return fv__beam_project_least(&w.beam);
+}
+
+static int64_t wanted(const fv_need *n) {
+    work w;
+    lay_out(n, &w, NULL);
+    return fv__beam_project_wanted(&w.beam);
+}
+
+static fv_status run_device(fv_run *r, fv_device *device, fv_error *error) {
+    work w;
+    lay_out(&r->need, &w, r->scratch);
+    FV_ISA_NAME(fv_beam_prepare)(&w.beam, &((const xray *)r->need.params)->geometry);
+    fv_beam_job job = { .beam = w.beam, .rows = w.rows };
+    return fv__beam_project_run(r, &job, device, error);
+}
+
+static const fv_device_kernel device = { .tolerance = 1e-5, .able = able, .least = least, .wanted = wanted, .run = run_device };
+
 static void slab(const fv_need *n, int64_t *chunk) {
     memcpy(chunk, n->out->image.shape, sizeof(int64_t) * FV_MAX_DIMS);
     if (n->out->image.ndim == 3) chunk[1] = is_cone(n) ? FV_CONE_HEIGHT : FV_BEAM_LANES;
@@ -124,6 +149,7 @@ const fv_op FV_OP(xray) = {
     .passes = passes,
     .slab = slab,
     .cost = cost,
+    .device = &device,
     .doc = "Gives projections with the axes angle z x (angle x of a single slice), float32. Along a ray the image is "
            "interpolated linearly in every row or column that it crosses (Joseph's method); voxels and detector pixels are 1 "
            "wide (those of a cone as wide as it says) and what lies outside the volume is 0. A cone through one slice, a fan, "
