@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tomography beside scikit-image, and ASTRA where it is installed, ratios in one run: python3 bench/tomography.py [--quick]
+"""Tomography beside scikit-image, and ASTRA where it is installed, ratios in one run: bench/tomography.py [--quick] [--large]
 
 Times of Fovea are whole commands less the same command without the reconstruction. scikit-image reconstructs a few slices, and its
 time is scaled to all of them. Updates: voxels times angles, per second and core."""
@@ -55,6 +55,23 @@ def with_astra(name, projections, angles, slices):
     astra.clear()
 
 
+def cones(folder):
+    """Cone beams: whole commands less the same without the work. fdk with its filters; the projector and its adjoint."""
+    runs = [("fdk(p, g)", SIDE, 90 if "--quick" in sys.argv else 360), ("xray(v, g)", SIDE, 90), ("backproject(p, g)", SIDE, 90),
+            ("sirt(p, g, iterations = 2)", SIDE, 90)]
+    if "--large" in sys.argv:
+        runs.append(("fdk(p, g)", 512, 360))
+    for call, side, count in runs:
+        text = (f'p = name_axes(phantom("noise", [{count}, {side}, {side}]), "angle z x"); '
+                f'v = phantom("noise", [{side}, {side}, {side}]); '
+                f"g = cone(range(0, 360, count = {count}), {4 * side}, {side}, 1.25); ")
+        plain = best(lambda text=text, call=call: fovea(f"{text}mean({'v' if call[0] == 'x' else 'p'})", folder), 1)
+        wall, work = best(lambda text=text, call=call: fovea(f"{text}mean({call})", folder), 2)
+        passes = 5 if call[0] == "s" else 1  # of sirt: weights, and all but the first projection
+        print(f"{call:28s} {side}^3 from {count}: {wall - plain[0]:6.2f} s, processor {work - plain[1]:6.2f} s; "
+              f"{passes * side**3 * count / (work - plain[1]) / 1e9:.2f} billion updates a second and core")
+
+
 def main():
     print(f"{CORES} cores; ratios are of processor times, which depend less on what else runs here")
     with tempfile.TemporaryDirectory() as folder:
@@ -79,14 +96,7 @@ def main():
             if call in beside:
                 other = best(lambda call=call: with_astra(beside[call], projections, angles, range(8)))[1] * SIDE / 8
                 print(f"{'':28s} ASTRA's processor code {other:6.1f} s; {other / work:5.0f}x, core for core")
-        count = 90 if "--quick" in sys.argv else 360
-        cone = (f'p = name_axes(phantom("noise", [{count}, {SIDE}, {SIDE}]), "angle z x"); '
-                f"g = cone(range(0, 360, count = {count}), {4 * SIDE}, {SIDE}, 1.25); ")
-        plain = best(lambda: fovea(f"{cone}mean(p)", folder), 1)
-        wall, work = best(lambda: fovea(f"{cone}mean(fdk(p, g))", folder), 2)
-        updates = SIDE**3 * count
-        print(f"fdk {SIDE}^3 from {count}: {wall - plain[0]:6.2f} s, processor {work - plain[1]:6.2f} s; "
-              f"{updates / (work - plain[1]) / 1e9:.2f} billion updates a second and core, filtering included")
+        cones(folder)
 
 
 main()

@@ -2,6 +2,7 @@
 """Iterative reconstruction of cone beams against the same methods written with the matrix of xray; kills; lattices; engines."""
 import json
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -113,6 +114,21 @@ def lattices_workers_and_engines_give_the_same_bits():
         whole = solve(call)
         for options in (("--chunk", "2x5x4", "--workers", "1"), ("--chunk", "3", "--engine", "processes", "--workers", "2")):
             same(solve(call, *options), whole, f"{call} {options}")
+
+
+@test
+def ranks_give_the_same_bits():
+    if not (shutil.which("mpiexec.mpich") and pathlib.Path(FOVEA).with_name("fovea-mpi-mpich.so").exists()):
+        print("skip ranks: no mpiexec.mpich, or fovea-mpi-mpich.so was not built")
+        return
+    text = f"cgls(p, GEOMETRY, iterations = 3, size = {list(SHAPE)})".replace("GEOMETRY", GEOMETRY)
+    expected = solve("cgls(p, GEOMETRY, iterations = 3)")
+    with tempfile.TemporaryDirectory() as folder:
+        np.save(f"{folder}/p.npy", PROJECTIONS)
+        pathlib.Path(folder, "solve.fov").write_text(f'p = read("p.npy", axes = "angle z x")\nwrite({text}, "v.npy")\n')
+        subprocess.run(["mpiexec.mpich", "-n", "3", FOVEA, "run", "--quiet", "--chunk", "2", "--workers", "1", "solve.fov"],
+                       cwd=folder, check=True, stdin=subprocess.DEVNULL, timeout=120)
+        same(np.load(f"{folder}/v.npy"), expected, "three ranks")
 
 
 @test
