@@ -55,6 +55,21 @@ def reconstructions_agree_with_tomopy():
 
 
 @test
+def exact_lengths_equal_tomopy():
+    if not DATA.exists():
+        print("skip exact_lengths_equal_tomopy: no test data at tomography")
+        return
+    projections, angles = np.load(DATA / "proj.npy"), np.load(DATA / "angle.npy")
+    geometry = f'parallel(angles = {[float(a) for a in angles]}, unit = "rad")'
+    for name, method in (("fbp", "backproject"), ("art", "art"), ("sirt", "sirt")):
+        ours = run(f'siddon(name_axes(p, "angle z x"), {geometry}, "{method}", iterations = 4, initial = 1e-6)', p=projections)
+        theirs = np.load(DATA / f"{name}.npy")
+        error = np.abs(ours - theirs).max() / np.abs(theirs).max()
+        if error > 2e-5:
+            raise Difference(f"{name}: relative difference {error}")
+
+
+@test
 def minus_log_is_finite():
     share = np.array([[1, 0.5, 0.25], [0, -1, 1e-9]], np.float32)
     near(run("minus_log(a)", a=share), -np.log(np.maximum(share, 1e-6)), "minus_log", 1e-6)

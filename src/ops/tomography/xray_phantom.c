@@ -74,7 +74,7 @@ static ray ray_of(const xray_phantom *p, const fv_image_type *out, int64_t a, in
     double             angle = g->angles.value[a] * (g->radians ? 1 : 0x1.1df46a2529d39p-6); /* pi / 180 */
     double             cosine = fv_cos(angle), sine = fv_sin(angle), center = (double)(p->columns - 1) / 2;
     double             middle = out->ndim < 3 ? 0 : (double)(out->shape[1] - 1) / 2;
-    ray                r;
+    ray                r = { { 0 }, { 0 } };
     if (g->center.count) center = g->center.value[g->center.count > 1 ? a : 0];
     double s = (double)u - center, z = (double)v - middle;
     if (g->beam != FV_GEOMETRY_CONE) {
