@@ -6,6 +6,7 @@ Where the peers differ from each other Fovea follows tifffile, which gives sampl
 2 and 4 bits to 255, turns pixels by their orientation tag and cuts 16-bit colours to 8 bits. That is undone here before PIL is
 compared.
 """
+import json
 import logging
 import os
 import pathlib
@@ -214,6 +215,23 @@ def check_axes(folder):
         same(array, file.asarray(), "tifffile")
 
 
+def check_ome(folder):
+    """Axes, spacing and units of OME-TIFF files as tifffile writes them."""
+    array = np.arange(2 * 3 * 4 * 20 * 30, dtype=np.uint16).reshape(2, 3, 4, 20, 30)
+    sizes = {"PhysicalSizeX": 0.3, "PhysicalSizeY": 400, "PhysicalSizeYUnit": "nm", "PhysicalSizeZ": 2}
+    for axes, part in (("TCZYX", array), ("ZYX", array[0, 0]), ("CYX", array[0, :, 0])):
+        tifffile.imwrite(folder / "in.ome.tif", part, ome=True, metadata={"axes": axes, **sizes})
+        convert("in.ome.tif", "out.npy", folder=folder)
+        same(np.load(folder / "out.npy"), part, "tifffile")
+        told = json.loads(fovea("info", "--json", "in.ome.tif", folder=folder).stdout)[0]
+        if "".join(told["axes"]).upper() != axes:
+            raise Difference(f"axes {told['axes']}, not {axes}")
+        metres = {"nanometer": 1e-9, "micrometer": 1e-6, "millimeter": 1e-3}
+        found = {a: s * metres.get(u, 1) for a, s, u in zip(told["axes"], told["spacing"], told["units"])}
+        if not np.allclose([found["x"], found["y"], found.get("z", 2e-6)], [0.3e-6, 0.4e-6, 2e-6], rtol=1e-6, atol=0):
+            raise Difference(f"spacing {told['spacing']} {told['units']}")
+
+
 # ---------------------------------------------------------------- all of them
 
 def report(name, check, *arguments):
@@ -243,6 +261,7 @@ def main():
         report(f"colour_of_{channels}_channels", check_colour, channels)
     report("tiff_regions", check_regions)
     report("tiff_axes_and_spacing", check_axes)
+    report("ome_tiff_axes_and_spacing", check_ome)
     if not DATA.is_dir():
         print(f"skip real_image_files: no folder {DATA}")
         return
