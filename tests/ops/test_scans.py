@@ -2,6 +2,7 @@
 """Scans as they come from microscopes and beams: angles from files, a centre that the pipeline finds, the tooth, bad input."""
 import pathlib
 import shutil
+import sqlite3
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
@@ -33,6 +34,22 @@ def the_tooth_is_reconstructed_from_raw_counts(folder):
     inside, outside = (float(printed(f"mean({slice0}[{box}])", folder)) for box in ("400:440, 400:420", "20:60, 300:340"))
     assert 0.006 < inside < 0.01 and abs(outside) < 0.0005, (inside, outside)  # enamel and air
     assert pathlib.Path(folder, "tooth.png").stat().st_size > 20000
+
+
+@test
+def a_displaced_tilt_series_becomes_a_volume_and_its_stages_are_timed(folder):
+    series = 'g = parallel(range(-73, 73, 2)); p = xray(phantom("shepp-logan", [32, 48, 48]), g) * 500;'
+    displaced = 'misalign(p, 3, whole = true) |> convert("uint16") |> name_axes("z y x") |> write("tilts.tif")'
+    run("run", "-q", "-e", series + displaced, folder=folder)
+    run("run", "-q", str(ROOT / "examples" / "tem.fov"), "--set", "iterations=3", "--store", "store", folder=folder)
+    record, = pathlib.Path(folder, "store").rglob("record.db")
+    question = "SELECT stage, sum(read), sum(compute), sum(write) FROM task GROUP BY stage"
+    times = sqlite3.connect(record).execute(question).fetchall()
+    assert len(times) >= 3 and all(sum(column) > 0 for column in list(zip(*times))[1:]), times
+    clean = series + "v = sirt(gaussian(p, 0.5), g, iterations = 3, nonnegative = true);"
+    error = float(printed(clean + 'mean(abs(read("tem.vti") - v))', folder))
+    moved = 'sirt(gaussian(read("tilts.tif", axes = "angle z x"), 0.5), g, iterations = 3, nonnegative = true)'
+    assert error < 0.9 * float(printed(clean + f"mean(abs({moved} - v))", folder)), error
 
 
 @test
