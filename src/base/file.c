@@ -93,6 +93,40 @@ fv_status fv_file_open_update(const char *path, int *fd, fv_error *error) {
     return *fd < 0 ? failed(error, "create", path) : FV_OK;
 }
 
+static const char *scratch_folder(void) {
+    const char *folder = getenv("TMPDIR");
+    return folder && *folder ? folder : "/tmp";
+}
+
+fv_status fv_file_open_nameless(int64_t size, int *fd, fv_error *error) {
+    const char *folder = scratch_folder();
+    *fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (*fd < 0) { /* some file systems have no nameless files */
+        char *name = fv_sprintf("%s/fovea-XXXXXX", folder);
+        *fd = mkostemp(name, O_CLOEXEC);
+        if (*fd >= 0) unlink(name);
+        free(name);
+    }
+    if (*fd >= 0 && !ftruncate(*fd, size)) return FV_OK;
+    fv_status status = failed(error, "make a temporary file in", folder);
+    if (*fd >= 0) close(*fd);
+    *fd = -1;
+    return status;
+}
+
+fv_status fv_file_name_nameless(int fd, char **name, fv_error *error) {
+    static int number;
+    char      *place = fv_sprintf("/proc/self/fd/%d", fd);
+    *name = fv_sprintf("%s/fovea-%d-%d", scratch_folder(), (int)getpid(), __atomic_add_fetch(&number, 1, __ATOMIC_RELAXED));
+    bool linked = !linkat(AT_FDCWD, place, AT_FDCWD, *name, AT_SYMLINK_FOLLOW);
+    fv_status status = linked ? FV_OK : failed(error, "name a temporary file in", scratch_folder());
+    free(place);
+    if (linked) return FV_OK;
+    free(*name);
+    *name = NULL;
+    return status;
+}
+
 fv_status fv_file_resize(int fd, int64_t size, const char *path, fv_error *error) {
     return ftruncate(fd, size) ? failed(error, "resize", path) : FV_OK;
 }

@@ -24,6 +24,10 @@ fv_status fv_file_open_read(const char *path, int *fd, fv_error *error);
 fv_status fv_file_open_write(const char *path, int *fd, fv_error *error);
 /* For reading and writing; created if missing, its contents kept otherwise. */
 fv_status fv_file_open_update(const char *path, int *fd, fv_error *error);
+/* A file in TMPDIR that is gone when it is closed, for reading and writing. */
+fv_status fv_file_open_nameless(int64_t size, int *fd, fv_error *error);
+/* A name for such a file, for libraries that want one; the caller unlinks and frees it. */
+fv_status fv_file_name_nameless(int fd, char **name, fv_error *error);
 /* Cuts the file or lengthens it with zeros. */
 fv_status fv_file_resize(int fd, int64_t size, const char *path, fv_error *error);
 /* Reads exactly size bytes at offset; a short file is FV_ERROR_INPUT "ends early". path is for the message. */

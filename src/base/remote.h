@@ -26,9 +26,6 @@ fv_status fv_remote_open(const char *path, int *fd, fv_error *error);
 /* Makes the bytes of a descriptor readable, if it is of a remote file. */
 fv_status fv_remote_fetch(int fd, int64_t offset, size_t size, fv_error *error);
 
-/* A name for the local file behind a descriptor, for libraries that want one; the caller unlinks and frees it. */
-fv_status fv_remote_name(int fd, char **name, fv_error *error);
-
 /* size bytes at an offset, or everything with offset -1. */
 fv_status fv_remote_get(const char *path, const fv_remote_facts *facts, int64_t offset, size_t size, void *data, fv_error *error);
 fv_status fv_remote_put(const char *path, const void *data, size_t size, fv_error *error);

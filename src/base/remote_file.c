@@ -32,26 +32,6 @@ static void free_file(remote_file *file) {
     free(file);
 }
 
-static const char *local_folder(void) {
-    const char *folder = getenv("TMPDIR");
-    return folder && *folder ? folder : "/tmp";
-}
-
-static fv_status make_local(int64_t size, int *fd, fv_error *error) {
-    const char *folder = local_folder();
-    *fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (*fd < 0) { /* some file systems have no nameless files */
-        char *name = fv_sprintf("%s/fovea-remote-XXXXXX", folder);
-        *fd = mkostemp(name, O_CLOEXEC);
-        if (*fd >= 0) unlink(name);
-        free(name);
-    }
-    if (*fd >= 0 && !ftruncate(*fd, size)) return FV_OK;
-    fv_status status = fv_fail(error, FV_ERROR_IO, "cannot make a file for remote data in %s: %s", folder, strerror(errno));
-    if (*fd >= 0) close(*fd);
-    return status;
-}
-
 fv_status fv_remote_open(const char *path, int *fd, fv_error *error) {
     fv_remote_facts facts;
     bool            there;
@@ -59,7 +39,7 @@ fv_status fv_remote_open(const char *path, int *fd, fv_error *error) {
     FV_TRY(fv_remote_look(path, &facts, &there, error));
     if (!there)
         return fv_fail(error, FV_ERROR_INPUT, "there is no %.*s: the server says 404", (int)strcspn(path, "?"), path);
-    FV_TRY(make_local(facts.size, fd, error));
+    FV_TRY(fv_file_open_nameless(facts.size, fd, error));
     fstat(*fd, &s);
     remote_file *file = fv_calloc(sizeof *file);
     *file = (remote_file){ .fd = *fd, .inode = s.st_ino, .path = fv_strdup(path), .facts = facts };
@@ -115,20 +95,6 @@ fv_status fv_remote_fetch(int fd, int64_t offset, size_t size, fv_error *error) 
         block += n ? n : 1;
     }
     return FV_OK;
-}
-
-fv_status fv_remote_name(int fd, char **name, fv_error *error) {
-    static int number;
-    char      *place = fv_sprintf("/proc/self/fd/%d", fd);
-    *name = fv_sprintf("%s/fovea-remote-%d-%d", local_folder(), (int)getpid(), __atomic_add_fetch(&number, 1, __ATOMIC_RELAXED));
-    bool linked = !linkat(AT_FDCWD, place, AT_FDCWD, *name, AT_SYMLINK_FOLLOW);
-    free(place);
-    if (linked) return FV_OK;
-    fv_status status = fv_fail(error, FV_ERROR_IO, "cannot name a file for remote data in %s: %s; set TMPDIR to another folder",
-                               local_folder(), strerror(errno));
-    free(*name);
-    *name = NULL;
-    return status;
 }
 
 /* ---------------------------------------------------------------- uploading */

@@ -190,11 +190,19 @@ static void try_opening(void *context) {
     close_reader(base);
 }
 
-/* The library opens what has a name: a remote file is fetched whole and has one meanwhile. fd -1: it is none. */
+/* The library opens what has a name: a remote file is fetched whole and has one meanwhile, and so has an unpacked one, which goes
+ * by its descriptor. fd -1: it is neither. */
 static fv_status make_local(const char *path, char **local, int *fd, fv_error *error) {
-    fv_file_id id;
+    static const char descriptor[] = "/proc/self/fd/";
+    fv_file_id        id;
     *fd = -1;
     *local = NULL;
+    if (!strncmp(path, descriptor, sizeof descriptor - 1)) {
+        FV_TRY(fv_file_open_read(path, fd, error));
+        fv_status named = fv_file_name_nameless(*fd, local, error);
+        if (named != FV_OK) close(*fd);
+        return named;
+    }
     if (!fv_is_remote(path)) {
         *local = fv_strdup(path);
         return FV_OK;
@@ -202,7 +210,7 @@ static fv_status make_local(const char *path, char **local, int *fd, fv_error *e
     FV_TRY(fv_file_identify(path, &id, error));
     FV_TRY(fv_file_open_read(path, fd, error));
     fv_status status = fv_remote_fetch(*fd, 0, (size_t)id.size, error);
-    if (status == FV_OK) status = fv_remote_name(*fd, local, error);
+    if (status == FV_OK) status = fv_file_name_nameless(*fd, local, error);
     if (status != FV_OK) close(*fd);
     return status;
 }
