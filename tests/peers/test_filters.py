@@ -65,6 +65,19 @@ def even_boxes_around_chunks_of_one_column_see_what_is_mirrored():
 
 
 @test
+def extrema_of_boxes_much_wider_than_the_image_equal_those_of_what_lies_around_it():
+    names = {"reflect": "symmetric", "nearest": "edge", "mirror": "reflect"}
+    for image in (CAMERA[:40, :3], CAMERA[:1, :9], VOLUME[:2, :3, :4]):
+        for mode in MODES:
+            around = np.pad(image, 31, mode=names.get(mode, mode), **({"constant_values": 50} if mode == "constant" else {}))
+            inside = tuple(slice(31, 31 + n) for n in image.shape)
+            for size in (8, 13, 61):
+                for name in ("minimum_filter", "maximum_filter"):
+                    ours = run(f'{name}(a, {size}, mode = "{mode}", cval = 50)', "--chunk", "5", a=image)
+                    same(ours, getattr(ndimage, name)(around, size)[inside], f"{name} {size} {mode} {image.shape}")
+
+
+@test
 def median_equals_scipy_bit_for_bit():
     for image in as_dtypes(CAMERA):
         for size in (2, 3, 5, 7, 11, 20, [1, 9]):

@@ -21,10 +21,21 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     return fv_window_sizes(&((extreme *)i->params)->size, n, FV_EXTREMA_MAX_SIZE, error);
 }
 
+/* A box sees nothing new beyond twice the image: what lies further out are the same voxels again. */
+static void cut_to_image(fv_box *box, const fv_image_type *image) {
+    for (int k = 0; k < box->naxes; k++) {
+        int64_t most = 2 * image->shape[box->axis[k]], after = FV_MIN(box->size[k] - 1 - box->before[k], most);
+        box->before[k] = FV_MIN(box->before[k], most);
+        box->size[k] = box->before[k] + 1 + after;
+    }
+}
+
 static fv_extrema extrema(const fv_need *n) {
     const extreme *p = n->params;
-    return (fv_extrema){ .box = fv_box_new(&n->in[0]->image, p->size.value, (fv_border)p->mode.index, p->cval),
+    fv_extrema     e = { .box = fv_box_new(&n->in[0]->image, p->size.value, (fv_border)p->mode.index, p->cval),
                          .greatest = GREATEST };
+    cut_to_image(&e.box, &n->in[0]->image);
+    return e;
 }
 
 FV_EXTREMA_PASSES
