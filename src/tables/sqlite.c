@@ -174,7 +174,7 @@ static fv_status insert_rows(const database *db, sqlite3_stmt *many, sqlite3_stm
 static fv_status fill_table(const database *db, const fv_table_type *type, const char *key, fv_table_source *source,
                             fv_error *error) {
     sqlite3_stmt *many = NULL, *one = NULL;
-    int64_t       total;
+    int64_t       total = 0;
     fv_status     status = prepare_insert(db, type->ncolumns, AT_ONCE, &many, error);
     if (status == FV_OK) status = prepare_insert(db, type->ncolumns, 1, &one, error);
     if (status == FV_OK) status = insert_rows(db, many, one, type, source, &total, error);
