@@ -126,8 +126,10 @@ static const fv_device_kernel device = { .tolerance = 1e-5, .able = able, .least
 
 static void slab(const fv_need *n, int64_t *chunk) {
     memcpy(chunk, n->out->image.shape, sizeof(int64_t) * FV_MAX_DIMS);
-    if (n->out->image.ndim == 3) chunk[1] = is_cone(n) ? FV_CONE_HEIGHT : FV_BEAM_LANES;
-    else chunk[0] = 32;
+    if (n->out->image.ndim < 3) chunk[0] = 32;
+    else if (!is_cone(n)) chunk[1] = FV_BEAM_LANES;
+    else /* rows of a cone look at many slices, and wide ones weigh */
+        chunk[1] = n->in[0]->image.shape[1] * n->in[0]->image.shape[2] > 1 << 19 ? FV_CONE_HEIGHT / 4 : FV_CONE_HEIGHT;
 }
 
 static double cost(const fv_need *n) {
