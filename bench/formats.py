@@ -6,7 +6,7 @@ and of CPU times, which say more on a busy machine.
 
 A region is compared with the least there is to do: its chunks read from the page cache and unpacked, on as many threads. Writing
 OME-Zarr is compared with zarr (Debian's, or build/peers where that is), with the same codec, level and chunks, and with itself
-without the pyramid.
+without the pyramid; compressed NIfTI and TIFF with nibabel and tifffile. Last comes the memory that converting takes.
 """
 import os
 import pathlib
@@ -172,6 +172,44 @@ def writing(folder):
             row(f"Zarr {layout}, {codec}, with four levels", plain, pyramid, "1.4")
 
 
+def own_writing(folder, name, options=""):
+    def write():
+        fovea("run", "-e", f'read("small.npy") |> write("{name}"{options})', "--quiet", "--fresh", "--overwrite", folder=folder)
+    return clock(write, repeats=3)
+
+
+def streams(folder, size):
+    """gzip and TIFF beside the libraries that people use, level 1 in all."""
+    image = phantom(min(size, 256))
+    np.save(folder / "small.npy", image)
+    begin = start_time(folder)
+    try:
+        import nibabel
+        volume = nibabel.Nifti1Image(image.T, np.eye(4))
+        peer = clock(lambda: nibabel.save(volume, folder / "peer.nii.gz"), repeats=1)
+        own = np.maximum(own_writing(folder, "own.nii.gz") - begin, 1e-3)
+        row(f"nii.gz, beside nibabel {nibabel.__version__}", peer, own, "6", faster=True)
+    except ImportError as missing:
+        print(f"nii.gz: {missing}")
+    try:
+        import tifffile
+
+        def save():
+            tifffile.imwrite(folder / "peer.tif", image, tile=(256, 256), compression="zlib", compressionargs={"level": 1})
+        own = np.maximum(own_writing(folder, "own.tif", ', compression = "deflate"') - begin, 1e-3)
+        row(f"TIFF, deflate, beside tifffile {tifffile.__version__}", clock(save, repeats=1), own, "3", faster=True)
+    except ImportError as missing:
+        print(f"TIFF: {missing}")
+
+
+def memory(folder):
+    """The most that converting holds, in MiB."""
+    for source, target in (("big.npy", "m.zarr"), ("big.zarr", "m.tif"), ("big.h5", "m.npy")):
+        child = subprocess.Popen([FOVEA, "convert", source, target, "--quiet", "--overwrite"], cwd=folder)
+        _, status, usage = os.wait4(child.pid, 0)
+        print(f"convert {source} {target}: {usage.ru_maxrss / 1024:.0f} MiB, target 256, exit status {status >> 8}", flush=True)
+
+
 def main():
     size = int(sys.argv[1]) if len(sys.argv) > 1 else 512
     folder = pathlib.Path(tempfile.mkdtemp(prefix="fovea-bench-"))
@@ -181,6 +219,8 @@ def main():
         fovea("convert", "big.npy", "big.h5", "--quiet", folder=folder)
         regions(folder, size)
         writing(folder)
+        streams(folder, size)
+        memory(folder)
     finally:
         shutil.rmtree(folder)
 
