@@ -1,7 +1,7 @@
 #!/bin/sh
 # Writes the registry of operators, formats and table formats: whatever the sources define, found by their place.
 # usage: registry.sh SOURCE_DIR "base avx2 avx512" > registry.c
-# Without any instruction set: formats only, for programs that read files and compute nothing.
+# Without any instruction set: formats and the kernels that they use, for programs that read files and compute nothing.
 set -eu
 root=$1
 isas=$2
@@ -18,6 +18,7 @@ tables=$(names tables 'const fv_table_format fv_table_\([a-z0-9_]*\)')
 echo '/* Made by scripts/registry.sh; do not edit. */'
 echo '#include "engines/scheduler.h"'
 echo '#include "op/registry.h"'
+[ -n "$isas" ] || { isas=base ops= engines=; }
 for isa in $isas; do
     for op in $ops; do echo "extern const fv_op fv_op_${op}_${isa};"; done
     echo "extern const fv_kernels fv_kernels_${isa};"
@@ -36,7 +37,6 @@ for table in $tables; do echo "extern const fv_table_format fv_table_${table};";
 echo 'const fv_table_format *const fv__table_formats[] = {'
 for table in $tables; do echo "    &fv_table_${table},"; done
 echo '    NULL };'
-[ -n "$isas" ] || engines=
 for engine in $engines; do echo "extern const fv_engine fv_engine_${engine};"; done
 echo 'extern const fv_engine *const fv__engines[];'
 echo 'const fv_engine *const fv__engines[] = {'

@@ -174,6 +174,7 @@ static fv_status read_xml(int fd, const char *path, fv_bytes *text, int64_t *fil
     FV_TRY(fv_file_identify(path, &id, error));
     *file_size = id.size;
     size_t size = (size_t)FV_MIN(id.size, MOST_XML);
+    fv_bytes_reserve(text, size + 1); /* there is a text, if only an empty one */
     return fv_file_read_at(fd, fv_bytes_append(text, NULL, size), size, 0, path, error);
 }
 

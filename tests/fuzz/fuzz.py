@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -121,6 +122,23 @@ def table_seeds(folder, extension):
             yield pathlib.Path(folder, name).read_bytes()
 
 
+def dicom_seed():
+    """A frame of 3 x 4 pixels, explicit VR, little endian."""
+    def element(group, number, kind, value):
+        value += b"\0" * (len(value) % 2)
+        length = struct.pack("<HI", 0, len(value)) if kind in (b"OB", b"OW") else struct.pack("<H", len(value))
+        return struct.pack("<HH", group, number) + kind + length + value
+    head = element(2, 0x10, b"UI", b"1.2.840.10008.1.2.1")
+    shorts = [(0x28, 2, 1), (0x28, 0x10, 3), (0x28, 0x11, 4), (0x28, 0x100, 8), (0x28, 0x101, 8), (0x28, 0x102, 7),
+              (0x28, 0x103, 0)]
+    body = [element(8, 0x16, b"UI", b"1.2.840.10008.5.1.4.1.1.7"), element(0x20, 0x13, b"IS", b"1 "),
+            element(0x28, 4, b"CS", b"MONOCHROME2 "), element(0x28, 0x30, b"DS", b"0.5\\0.5 ")]
+    body += [element(group, number, b"US", struct.pack("<H", value)) for group, number, value in shorts]
+    body.sort(key=lambda e: struct.unpack("<HH", e[:4]))
+    size = element(2, 0, b"UL", struct.pack("<I", len(head)))
+    return bytes(128) + b"DICM" + size + head + b"".join(body) + element(0x7fe0, 0x10, b"OW", bytes(range(12)))
+
+
 def real_seeds(extension):
     """Small files of the real test data, where there is any."""
     data = pathlib.Path(os.environ.get("FOVEA_TEST_DATA", ROOT.parent / "shared" / "data"))
@@ -136,6 +154,8 @@ def seeds(folder, target):
         yield from (text.encode() for text in SPOKEN)
     elif target == "jpg":
         yield base64.b64decode(JPEG)
+    elif target == "dcm":
+        yield dicom_seed()
     elif target == "zarr":
         yield from zarr_seeds(folder)
     elif target in ("mhd", "nhdr", "hdr", "pvti", "st"):
