@@ -188,7 +188,7 @@ static const char *expected(const fv_param *param) {
     case FV_PARAM_CHOICE: return "one of its words in quotes";
     case FV_PARAM_NUMBERS: return "a number or a list of numbers";
     case FV_PARAM_DTYPE: return "a type in quotes, such as \"uint8\" or \"float32\"";
-    case FV_PARAM_FOOTPRINT: return "a footprint: box(n), ball(r), disk(r) or cross()";
+    case FV_PARAM_FOOTPRINT: return "a footprint: box(n), ball(r), disk(r), cross() or pattern([...])";
     case FV_PARAM_LIST: return "a number or a list of numbers";
     case FV_PARAM_GEOMETRY: return "a geometry: parallel(angles) or cone(angles, source, detector)";
     }

@@ -58,6 +58,9 @@ def constant_images_and_nan_have_no_peaks():
     assert not run("peaks(a)", a=np.ones((9, 9), np.float32)).any()
     assert not run("peaks(a, exclude_border = false)", a=np.ones((1, 1), np.float32)).any()
     assert not run("peaks(a, exclude_border = false)", a=np.full((9, 9), np.nan, np.float32)).any()
+    spots = np.pad(np.array([[9]]), 4)
+    for dtype in ("uint8", "int64", "float32"):  # nothing is above a threshold that is nan
+        assert not run("peaks(a, threshold = mean(b))", a=spots.astype(dtype), b=np.full((2, 2), np.nan)).any()
     image = np.zeros((9, 9), np.float32)
     image[4, 4], image[4, 5], image[0, 0] = 5, np.nan, np.inf
     assert np.argwhere(run("peaks(a, exclude_border = false)", a=image)).tolist() == [[0, 0], [4, 4]]

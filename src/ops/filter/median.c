@@ -29,8 +29,8 @@ const fv_op FV_OP(median) = {
     .family = "filter",
     .brief = "middle value of a box",
     .doc = "Removes specks and keeps edges. A box of even size reaches one voxel further back than ahead; of an even number of "
-           "voxels "
-           "the upper middle one is taken. Not-a-numbers count as larger than all numbers. The type stays.",
+           "voxels the upper middle one is taken. Not-a-numbers count as larger than all numbers. The type stays. Boxes only: "
+           "scipy's footprint and origin are left out, here and in percentile, rank and uniform.",
     .citation = "scipy.ndimage.median_filter",
     .example = "zeros([64, 64]) |> median(5) |> write(\"calm.png\")",
     .version = 1,

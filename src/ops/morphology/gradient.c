@@ -4,7 +4,8 @@
 typedef struct { fv_footprint footprint; } gradient;
 
 static const fv_param params[] = {
-    FV_PARAM(gradient, footprint, .def = "cross()", .doc = "structuring element: box(n), ball(r), disk(r) or cross()"),
+    FV_PARAM(gradient, footprint, .def = "cross()",
+             .doc = "structuring element: box(n), ball(r), disk(r), cross() or pattern([...])"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "bool or grey image" }, FV_INPUT_END };

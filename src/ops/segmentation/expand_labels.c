@@ -185,7 +185,7 @@ const fv_op FV_OP(expand_labels) = {
     .cost = cost,
     .doc = "As skimage.segmentation.expand_labels: background within the distance of a label becomes the nearest label. Where "
            "two labels are equally near, the one whose nearest voxel comes first in raster order wins (scikit-image's choice "
-           "there is not defined). Distances are in voxels.",
+           "there is not defined). Distances are in voxels. The cost grows with the distance.",
     .citation = "scikit-image: skimage.segmentation.expand_labels",
     .example = "phantom(\"cells\", [200, 200]) > 150 |> label() |> expand_labels(5) |> write(\"grown.npy\")",
 };

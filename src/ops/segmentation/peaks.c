@@ -125,7 +125,7 @@ static void maybe(fv_dtype dtype, uint8_t *to, const void *own, const void *befo
 static void cut_below(fv_dtype dtype, uint8_t *to, const void *own, double threshold, int64_t n) {
 #define WHOLE(type, least, most)                                                               \
     if (threshold < (double)(least)) return;                                                   \
-    if (threshold >= (double)(most)) memset(to, 0, (size_t)n);                                 \
+    if (!(threshold < (double)(most))) memset(to, 0, (size_t)n); /* also where it is nan */    \
     else {                                                                                     \
         type level = (type)floor(threshold);                                                   \
         for (int64_t i = 0; i < n; i++) to[i] &= ((const type *)own)[i] > level;               \
@@ -247,7 +247,8 @@ const fv_op FV_OP(peaks) = {
         "voxel (in raster order) of the box of min_distance around it, not below any later one, and not everywhere equal to "
         "them. So of equal maxima in reach of one another the first is kept, by place alone; scikit-image keeps some of them "
         "that are min_distance apart, by the order of its sort. nan is no peak and hides none. The number of peaks is not "
-        "limited (num_peaks).",
+        "limited (num_peaks). A plain number behind the image is min_distance, as in scikit-image: peaks(image, 5); give a "
+        "threshold by its name.",
     .citation = "scikit-image: skimage.feature.peak_local_max",
     .example = "a = phantom(\"cells\", [200, 200])\nd = distance(a > otsu(a))\n"
                "write(label(peaks(d, min_distance = 5)), \"peaks.npy\")",
