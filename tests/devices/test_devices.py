@@ -238,6 +238,18 @@ def what_can_never_be_given_is_told_at_once(folder):
 
 
 @test
+def a_request_may_name_the_devices_that_it_can_use(folder):
+    with Service(folder, devices=("a:2G", "b:2G", "c:1G")) as s:
+        c = s.connect()
+        assert say(c, f"lease {GIB} 2").split()[2] == "1" and say(c, f"lease {GIB} 2").split()[2] == "1"
+        c.sendall(f"lease {GIB} 2\n".encode())  # the others are free, but it cannot use them
+        wait_for("it to wait", lambda: s.status()["waiting"] == 1)
+        assert say(s.connect(), f"lease {2 * GIB} 4") == f"refused no device has {2 * GIB} bytes"
+        for wrong in ("x", "-1", "0", "", "2 2", "2x"):
+            assert say(s.connect(), f"lease 1 {wrong}").startswith("refused lease needs"), wrong
+
+
+@test
 def others_may_not_ask(folder):
     if os.getuid() != 0:
         raise Skip("only root can be somebody else")
