@@ -9,4 +9,4 @@ exec nice cppcheck --std=c11 --language=c --quiet --error-exitcode=1 --inline-su
     --include=build/cppcheck/macros.h --suppress=ctunullpointer:src/engines/collect.c \
     --suppress=missingIncludeSystem --suppress=normalCheckLevelMaxBranches --suppress=varFuncNullUB \
     --suppress=invalidPointerCast --suppress=duplicateAssignExpression --suppress=nullPointer:src/graph/graph.c \
-    --suppress=nullPointerArithmetic src
+    --suppress=nullPointerArithmetic -isrc/plugins/dicom_plugin.cpp src
