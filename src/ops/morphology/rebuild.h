@@ -6,7 +6,7 @@
  * two scans and a queue.
  *
  * Across chunks: a chunk is taken together with the next voxel on the far side of each spatial axis, so that neighbouring chunks
- * share planes. How well the voxels on these planes ("terminals") are connected through the chunk is told by a spanning tree of
+ * share planes. How well the voxels on these planes ("terminals") are connected through the chunk is told by a spanning forest of
  * them whose edges carry the level at which two parts meet when the mask is flooded from the top. Pass "local" makes these trees
  * and the result so far at the terminals, the merge finds the final result at all terminals, and pass "rebuild" takes it as
  * further seed. An image that is not cut along a spatial axis needs the last pass only.

@@ -22,14 +22,15 @@ static void NAME(scan_row)(box *x, int64_t first, int64_t n, bool back) {
     }
 }
 
-/* Whether a cell could still raise a later neighbour. */
-static bool NAME(is_open)(const box *x, int64_t cell) {
-    const KEY *now = x->now, *mask = x->mask;
+/* queued[i]: whether a cell of a row could still raise a later neighbour. */
+static void NAME(find_open)(box *x, int64_t first, int64_t n) {
+    const KEY *now = (const KEY *)x->now + first, *mask = (const KEY *)x->mask + first;
+    uint8_t   *open = x->queued + first;
+    memset(open, 0, (size_t)n);
     for (int k = x->noffsets / 2; k < x->noffsets; k++) {
-        int64_t near = cell + x->offset[k];
-        if (now[near] < now[cell] && now[near] < mask[near]) return true;
+        const KEY *near = now + x->offset[k], *near_mask = mask + x->offset[k];
+        for (int64_t i = 0; i < n; i++) open[i] |= (uint8_t)((near[i] < now[i]) & (near[i] < near_mask[i]));
     }
-    return false;
 }
 
 static void NAME(rebuild)(box *x) {
@@ -40,11 +41,9 @@ static void NAME(rebuild)(box *x) {
     for (int64_t row = x->rows - 1; row >= 0; row--) {
         int64_t first = first_cell(x, row);
         NAME(scan_row)(x, first, x->size[2], true);
-        for (int64_t i = x->size[2] - 1; i >= 0; i--) {
-            bool open = NAME(is_open)(x, first + i);
-            x->queued[first + i] = open;
-            if (open) x->queue[waiting++] = (uint32_t)(first + i);
-        }
+        NAME(find_open)(x, first, x->size[2]);
+        for (int64_t i = x->size[2] - 1; i >= 0; i--)
+            if (x->queued[first + i]) x->queue[waiting++] = (uint32_t)(first + i);
     }
     while (waiting) { /* a cell waits once at most, so the ring never overflows */
         uint32_t cell = x->queue[head];
@@ -63,17 +62,23 @@ static void NAME(rebuild)(box *x) {
     }
 }
 
-/* All cells of the region from the highest mask value to the lowest, in x->queue. */
+/* The cells that may still rise, from the highest mask value to the lowest, in x->queue. */
 static void NAME(sort)(box *x) {
     enum { BITS = 11 };
-    const KEY *mask = x->mask;
+    const KEY *mask = x->mask, *now = x->now;
     uint32_t  *from = x->queue, *to = x->spare;
     int64_t    n = 0;
-    for (int64_t row = 0; row < x->rows; row++)
-        for (int64_t i = 0; i < x->size[2]; i++) from[n++] = (uint32_t)(first_cell(x, row) + i);
+    for (int64_t row = 0; row < x->rows; row++) {
+        int64_t first = first_cell(x, row);
+        for (int64_t i = first; i < first + x->size[2]; i++) {
+            from[n] = (uint32_t)i;
+            n += now[i] < mask[i];
+        }
+    }
     for (int shift = 0; shift < (int)sizeof(KEY) * 8; shift += BITS) {
         int64_t start[1 << BITS] = { 0 }, sum = 0;
         for (int64_t i = 0; i < n; i++) start[~(mask[from[i]] >> shift) & ((1 << BITS) - 1)]++;
+        if (n && start[~(mask[from[0]] >> shift) & ((1 << BITS) - 1)] == n) continue; /* one digit for all */
         for (int d = 0; d < 1 << BITS; d++) {
             int64_t count = start[d];
             start[d] = sum;
@@ -89,7 +94,9 @@ static void NAME(sort)(box *x) {
     x->count = n;
 }
 
-/* Floods the mask from the top; where two parts that hold terminals meet, an edge of the tree is made. */
+/* Floods the mask from the top; where two parts that hold terminals meet, an edge of the tree is made. A cell that has reached its
+ * mask lets nothing more through: what comes along it from elsewhere is not above what it has given its neighbours already. So
+ * the tree is that of the other cells. */
 static int64_t NAME(connect)(box *x, fv_bytes *edges) {
     const KEY *mask = x->mask;
     int64_t    made = 0;
