@@ -9,6 +9,8 @@
 #define ITEM_VOXELS ((int64_t)1 << 24)
 /* Where a chunk's inputs grow beyond this, it is cut further (project, montage). */
 #define NEED_VOXELS ((int64_t)1 << 25)
+/* Chunks made of whole pieces of a file may be so large. */
+#define PIECES_VOXELS ((int64_t)1 << 23)
 
 /* ---------------------------------------------------------------- regions of a task */
 
@@ -246,17 +248,33 @@ bool fv_pieces_fit(const fv_writer *a, const fv_writer *b) {
     return voxels <= 4 * CHUNK_VOXELS;
 }
 
+/* Along axis d: what holds whole pieces of every file the stage writes. */
+static int64_t piece_step(const fv_stage *stage, const fv_image_type *space, int d) {
+    int64_t step = 1;
+    for (int t = 0; t < stage->ntargets; t++) {
+        const fv_writer *writer = stage->targets[t].writer;
+        if (writer && !writer->any_region) step = common_multiple(step, FV_MIN(writer->piece[d], space->shape[d]));
+    }
+    return step;
+}
+
 /* Makes the chunk of whole pieces of every file the stage writes. */
 static void fit_pieces(const fv_stage *stage, const fv_image_type *space, int64_t *chunk) {
     for (int d = 0; d < space->ndim; d++) {
-        int64_t step = 1;
-        for (int t = 0; t < stage->ntargets; t++) {
-            const fv_writer *writer = stage->targets[t].writer;
-            if (writer && !writer->any_region) step = common_multiple(step, FV_MIN(writer->piece[d], space->shape[d]));
-        }
+        int64_t step = piece_step(stage, space, d);
         if (step == 1) continue;
         int64_t down = chunk[d] / step * step;
         chunk[d] = FV_MIN(down ? down : step, space->shape[d]);
+    }
+}
+
+/* The same where chunks were chosen: slabs that became as thick as a piece are cut along the other axes, the slowest first. */
+static void fit_small_pieces(const fv_stage *stage, const fv_image_type *space, int64_t *chunk) {
+    fit_pieces(stage, space, chunk);
+    for (int d = 0; d < space->ndim; d++) {
+        int64_t step = piece_step(stage, space, d);
+        while (voxels_of(chunk, space->ndim) > PIECES_VOXELS && chunk[d] > step && step > 1)
+            chunk[d] = FV_MAX(chunk[d] / 2 / step * step, step);
     }
 }
 
@@ -285,7 +303,7 @@ static void suit_files(const fv_plan *plan, const fv_stage *stage, const fv_imag
         for (int s = 0; s < plan->nstages; s++)
             if (plan->stages[s].targets[0].kind == FV_TARGET_SINK &&
                 same_shape(space, plan->stages[s].targets[0].writer->type.ndim, plan->stages[s].targets[0].writer->type.shape))
-                fit_pieces(&plan->stages[s], space, chunk);
+                fit_small_pieces(&plan->stages[s], space, chunk);
     }
 }
 
@@ -377,7 +395,7 @@ static void choose_chunk(fv_plan *plan, fv_stage *stage, const fv_image_type *sp
         if (!take_pieces(plan, stage, space, layouts, chunk)) fit_layout(stage, space, layouts, chunk);
         suit_files(plan, stage, space, chunk);
     }
-    fit_pieces(stage, space, chunk);
+    fit_small_pieces(stage, space, chunk);
 }
 
 /* The most that any task needs: tasks differ only in which borders they touch. */

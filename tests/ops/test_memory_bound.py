@@ -1,10 +1,12 @@
-"""Global operators keep to --memory: many small chunks of a volume make large merges, whose peak is measured."""
+"""Memory: merges of many small chunks stay below --memory, and a large file is converted with little."""
 import json
+import os
 import pathlib
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
-from fovea_test import main, run, test
+from fovea_test import FOVEA, main, run, test
 
 BOUND = 128
 CALLS = {"label": "label(a < 60)", "distance": "distance(a < 60)", "fill_holes": "fill_holes(a < 60)",
@@ -25,6 +27,28 @@ def bounded(call):
 for name, call in CALLS.items():
     peak = bounded(call)
     peak.__name__ = f"{name}_keeps_to_the_memory_bound"
+    test(peak)
+
+def large_volume(path):
+    """1024 x 1024 x 1024 float32 zeros that take no room on disk."""
+    header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1024, 1024, 1024), }".ljust(117) + "\n"
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode())
+        file.truncate(file.tell() + 4 * 1024**3)
+
+
+def converted_with_little(name):
+    def peak(folder):
+        large_volume(os.path.join(folder, "large.npy"))
+        process = subprocess.Popen([FOVEA, "convert", "-q", "large.npy", name], cwd=folder)
+        _, status, usage = os.wait4(process.pid, 0)
+        assert status == 0 and 10 << 10 < usage.ru_maxrss < 256e6 / 1024, (status, usage.ru_maxrss)
+    return peak
+
+
+for name in ("large.ome.zarr", "large.tif"):
+    peak = converted_with_little(name)
+    peak.__name__ = f"four_gigabytes_become_{name.split('.', 1)[1].replace('.', '_')}_with_256_megabytes"
     test(peak)
 
 main()
