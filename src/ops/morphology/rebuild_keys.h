@@ -94,9 +94,9 @@ static void NAME(sort)(box *x) {
     x->count = n;
 }
 
-/* Floods the mask from the top; where two parts that hold terminals meet, an edge of the tree is made. A cell that has reached its
- * mask lets nothing more through: what comes along it from elsewhere is not above what it has given its neighbours already. So
- * the tree is that of the other cells. */
+/* Floods the mask from the top; where two parts that hold terminals meet, an edge of the tree is made. A cell that has reached
+ * its mask lets nothing more through: what comes along it from elsewhere is not above what it has given its neighbours already.
+ * So the tree is that of the other cells. */
 static int64_t NAME(connect)(box *x, fv_bytes *edges) {
     const KEY *mask = x->mask;
     int64_t    made = 0;
