@@ -84,6 +84,7 @@ def filter_sort_join_and_group_equal_sqlite(folder):
          "SELECT a.*, c.t, n FROM a LEFT JOIN (SELECT rowid AS r, * FROM b WHERE n > 2) c ON a.k = c.k ORDER BY a.rowid, c.r"),
         ('group(a, "t", "count(), count(v) as there, sum(v), mean(v), min(v), max(k)")',
          "SELECT t, count(*), count(v), total(v), avg(v), min(v), max(k) FROM a GROUP BY t ORDER BY t"),
+        ('group(a, "t")', "SELECT t, count(*) FROM a GROUP BY t ORDER BY t"),
         ('group(a, "k, t", "sum(k)")', "SELECT k, t, sum(k) FROM a GROUP BY k, t ORDER BY k, t"),
         ('group(filter(a, "k > 99"), "", "count(), mean(v), max(k)")', "SELECT count(*), avg(v), max(k) FROM a WHERE k > 99"),
         ('group(join(a, b, on = "k"), "n", "mean(v)")',

@@ -9,7 +9,7 @@ typedef struct { const char *by, *values; } group;
 
 static const fv_param params[] = {
     FV_PARAM(group, by, .doc = "columns whose values make a group, as \"type\" or \"animal, type\"; \"\" makes one of all rows"),
-    FV_PARAM(group, values, .def = "\"count()\"",
+    FV_PARAM(group, values, .def = "count()",
              .doc = "what to tell of a group, as \"count(), mean(volume), max(volume) as largest\": count, sum, mean, std, "
                     "min, max of a column"),
     FV_PARAM_END,
