@@ -155,6 +155,9 @@ static fv_status put_rows(run *u, const fv_duckdb *duck, fv_duckdb_handle chunk,
             return fv_fail(error, FV_ERROR_INPUT, "%s: slice %lld has %lld bytes of pixels, not %lld", u->r->base.path,
                            (long long)numbers[row], missing ? 0LL : (long long)voxels[row].inside.length,
                            (long long)u->r->slices.bytes);
+        if (numbers[row] < u->first || numbers[row] >= u->first + u->count) /* in a damaged file statistics mislead the query */
+            return fv_fail(error, FV_ERROR_INPUT, "%s: slice %lld where %lld to %lld were asked for", u->r->base.path,
+                           (long long)numbers[row], (long long)u->first, (long long)(u->first + u->count - 1));
         if (u->met[numbers[row] - u->first])
             return fv_fail(error, FV_ERROR_INPUT, "%s: slice %lld is there twice", u->r->base.path, (long long)numbers[row]);
         u->met[numbers[row] - u->first] = true;
