@@ -9,8 +9,6 @@ typedef struct {
     bool    noise;
 } expose;
 
-enum { PROJECTIONS, FLAT, DARK, INPUTS };
-
 static const fv_param params[] = {
     FV_PARAM(expose, seed, .def = "1", .doc = "another number gives other noise"),
     FV_PARAM(expose, noise, .def = "true", .doc = "draw counts from Poisson's distribution; false: expected counts"),
@@ -21,34 +19,20 @@ static const fv_input inputs[] = { { "projections", FV_KIND_IMAGE, .doc = "line 
                                    { "dark", FV_KIND_IMAGE, .optional = true, .doc = "counts without beam; left out: 0" },
                                    FV_INPUT_END };
 
-static fv_status infer(fv_infer *i, fv_error *error) {
-    const fv_image_type *p = &i->in[PROJECTIONS]->image;
-    if (p->ndim != 3) return fv_fail(error, FV_ERROR_USAGE, "projections have %d axes; needed are angle z x", p->ndim);
-    if (fv_dtype_is_complex(p->dtype)) return fv_fail(error, FV_ERROR_USAGE, "projections must be real");
-    for (int k = FLAT; k < INPUTS; k++) FV_TRY(fv__field_check(i->in[k], p, inputs[k].name, error));
-    i->out->image.dtype = FV_FLOAT32;
-    return FV_OK;
-}
-
-static void need(const fv_need *n, fv_region *in) {
-    for (int k = FLAT; k < INPUTS; k++)
-        if (n->in[k]->kind == FV_KIND_IMAGE) in[k] = fv__field_need(n->in[k], &n->region);
-}
-
-static size_t scratch(const fv_need *n) { return (size_t)n->region.size[2] * 3 * sizeof(float) + 192; }
+static fv_status infer(fv_infer *i, fv_error *error) { return fv__fields_infer(i, inputs, error); }
 
 static fv_status run(fv_run *r, fv_error *error) {
     (void)error;
     const expose   *p = r->need.params;
-    const fv_block *in = r->in[PROJECTIONS], *out = r->out;
+    const fv_block *in = r->in[FV__PROJECTIONS], *out = r->out;
     int64_t         n = out->region.size[2];
     fv_scratch      pieces = { r->scratch };
     float          *raw = fv_scratch_take(&pieces, n * (int64_t)sizeof(float));
     float          *flat = fv_scratch_take(&pieces, n * (int64_t)sizeof(float));
     float          *dark = fv_scratch_take(&pieces, n * (int64_t)sizeof(float));
     for (int64_t z = 0; z < out->region.size[1]; z++) {
-        fv__field_row(r->in[FLAT], z, n, raw, flat);
-        fv__field_row(r->in[DARK], z, n, raw, dark);
+        fv__field_row(r->in[FV__FLAT], z, n, raw, flat);
+        fv__field_row(r->in[FV__DARK], z, n, raw, dark);
         for (int64_t a = 0; a < out->region.size[0]; a++) {
             float  *to = (float *)out->data + a * out->stride[0] + z * out->stride[1];
             int64_t from = a * in->stride[0] + z * in->stride[1];
@@ -65,7 +49,7 @@ static fv_status run(fv_run *r, fv_error *error) {
 
 static double cost(const fv_need *n) { return ((const expose *)n->params)->noise ? 50 : 10; }
 
-static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run }, FV_PASS_END };
+static const fv_pass passes[] = { { .need = fv__fields_need, .scratch = fv__fields_scratch, .run = run }, FV_PASS_END };
 
 const fv_op FV_OP(expose) = {
     .name = "expose",

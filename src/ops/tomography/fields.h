@@ -39,4 +39,23 @@ static inline void fv__field_row(const fv_block *field, int64_t row, int64_t n, 
     for (int64_t x = 0; x < n; x++) to[x] /= (float)count;
 }
 
+/* What flatfield and expose share: the order of their inputs, their typing, the regions they need, their scratch. */
+enum { FV__PROJECTIONS, FV__FLAT, FV__DARK, FV__FIELDS };
+
+static inline fv_status fv__fields_infer(fv_infer *i, const fv_input *inputs, fv_error *error) {
+    const fv_image_type *p = &i->in[FV__PROJECTIONS]->image;
+    if (p->ndim != 3) return fv_fail(error, FV_ERROR_USAGE, "projections have %d axes; needed are angle z x", p->ndim);
+    if (fv_dtype_is_complex(p->dtype)) return fv_fail(error, FV_ERROR_USAGE, "projections must be real");
+    for (int k = FV__FLAT; k < FV__FIELDS; k++) FV_TRY(fv__field_check(i->in[k], p, inputs[k].name, error));
+    i->out->image.dtype = FV_FLOAT32;
+    return FV_OK;
+}
+
+static inline void fv__fields_need(const fv_need *n, fv_region *in) {
+    for (int k = FV__FLAT; k < FV__FIELDS; k++)
+        if (n->in[k]->kind == FV_KIND_IMAGE) in[k] = fv__field_need(n->in[k], &n->region);
+}
+
+static inline size_t fv__fields_scratch(const fv_need *n) { return (size_t)n->region.size[2] * 3 * sizeof(float) + 192; }
+
 #endif

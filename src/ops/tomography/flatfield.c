@@ -6,8 +6,6 @@ typedef struct {
     double least;
 } flatfield;
 
-enum { PROJECTIONS, FLAT, DARK, INPUTS };
-
 static const fv_param params[] = {
     FV_PARAM(flatfield, least, .def = "1e-6", .above = true, .max = 1e6, .doc = "the beam counts as at least this bright"),
     FV_PARAM_END,
@@ -18,34 +16,20 @@ static const fv_input inputs[] = { { "projections", FV_KIND_IMAGE, .doc = "raw p
                                    { "dark", FV_KIND_IMAGE, .optional = true, .doc = "the same without beam; left out: 0" },
                                    FV_INPUT_END };
 
-static fv_status infer(fv_infer *i, fv_error *error) {
-    const fv_image_type *p = &i->in[PROJECTIONS]->image;
-    if (p->ndim != 3) return fv_fail(error, FV_ERROR_USAGE, "projections have %d axes; needed are angle z x", p->ndim);
-    for (int k = FLAT; k < INPUTS; k++) FV_TRY(fv__field_check(i->in[k], p, inputs[k].name, error));
-    if (fv_dtype_is_complex(p->dtype)) return fv_fail(error, FV_ERROR_USAGE, "projections must be real");
-    i->out->image.dtype = FV_FLOAT32;
-    return FV_OK;
-}
-
-static void need(const fv_need *n, fv_region *in) {
-    for (int k = FLAT; k < INPUTS; k++)
-        if (n->in[k]->kind == FV_KIND_IMAGE) in[k] = fv__field_need(n->in[k], &n->region);
-}
-
-static size_t scratch(const fv_need *n) { return (size_t)n->region.size[2] * 3 * sizeof(float) + 192; }
+static fv_status infer(fv_infer *i, fv_error *error) { return fv__fields_infer(i, inputs, error); }
 
 static fv_status run(fv_run *r, fv_error *error) {
     (void)error;
     const flatfield *p = r->need.params;
-    const fv_block  *in = r->in[PROJECTIONS], *out = r->out;
+    const fv_block  *in = r->in[FV__PROJECTIONS], *out = r->out;
     int64_t          n = out->region.size[2];
     fv_scratch       pieces = { r->scratch };
     float           *raw = fv_scratch_take(&pieces, n * (int64_t)sizeof(float));
     float           *flat = fv_scratch_take(&pieces, n * (int64_t)sizeof(float));
     float           *dark = fv_scratch_take(&pieces, n * (int64_t)sizeof(float)), least = (float)p->least;
     for (int64_t z = 0; z < out->region.size[1]; z++) {
-        fv__field_row(r->in[FLAT], z, n, raw, flat);
-        fv__field_row(r->in[DARK], z, n, raw, dark);
+        fv__field_row(r->in[FV__FLAT], z, n, raw, flat);
+        fv__field_row(r->in[FV__DARK], z, n, raw, dark);
         for (int64_t x = 0; x < n; x++) flat[x] = flat[x] - dark[x] > least ? flat[x] - dark[x] : least;
         for (int64_t a = 0; a < out->region.size[0]; a++) {
             float *to = (float *)out->data + a * out->stride[0] + z * out->stride[1];
@@ -59,7 +43,7 @@ static fv_status run(fv_run *r, fv_error *error) {
     return FV_OK;
 }
 
-static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run }, FV_PASS_END };
+static const fv_pass passes[] = { { .need = fv__fields_need, .scratch = fv__fields_scratch, .run = run }, FV_PASS_END };
 
 const fv_op FV_OP(flatfield) = {
     .name = "flatfield",
