@@ -117,4 +117,19 @@ static inline bool fv_channels_next(fv_channels *c) {
     return true;
 }
 
+/* Puts a piece of the results, dense rows of `pitch` elements, where it belongs among those of the whole. */
+static inline void fv_sides_put(const fv_side *whole, const fv_side *piece, void *out, const void *dense, int64_t pitch,
+                                int64_t size) {
+    const fv_side *z = &piece[FV_SIDE_Z], *y = &piece[FV_SIDE_Y], *x = &piece[FV_SIDE_X];
+    const char    *from = dense;
+    int64_t        nx = x->end - x->start;
+    for (int64_t k = z->start - whole[FV_SIDE_Z].start; k < z->end - whole[FV_SIDE_Z].start; k++)
+        for (int64_t j = y->start - whole[FV_SIDE_Y].start; j < y->end - whole[FV_SIDE_Y].start; j++, from += pitch * size) {
+            char *to = (char *)out + (k * z->out_stride + j * y->out_stride) * size;
+            if (x->out_stride == 1) memcpy(to, from, (size_t)(nx * size));
+            else
+                for (int64_t i = 0; i < nx; i++) memcpy(to + i * x->out_stride * size, from + i * size, (size_t)size);
+        }
+}
+
 #endif

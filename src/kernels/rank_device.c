@@ -243,19 +243,10 @@ static fv_status receive(void *context, fv_device *d, int lane, int64_t index, f
     const job *j = context;
     fv_side    side[3];
     piece_sides(j, index, side);
-    int64_t     nz = side[Z].end - side[Z].start, ny = side[Y].end - side[Y].start, nx = side[X].end - side[X].start;
+    int64_t     nz = side[Z].end - side[Z].start, ny = side[Y].end - side[Y].start;
     int64_t     size = (int64_t)fv_dtype_size(j->run->in[0]->dtype);
-    const char *from = fv_lane_look(d, lane, OUT, nz * ny * j->out_pitch * size);
-    for (int64_t z = 0; from && z < nz; z++)
-        for (int64_t y = 0; y < ny; y++, from += j->out_pitch * size) {
-            char *to = (char *)j->out + ((side[Z].start - j->side[Z].start + z) * side[Z].out_stride +
-                                         (side[Y].start - j->side[Y].start + y) * side[Y].out_stride) *
-                                            size;
-            if (side[X].out_stride == 1)
-                memcpy(to, from, (size_t)(nx * size));
-            else
-                for (int64_t x = 0; x < nx; x++) memcpy(to + x * side[X].out_stride * size, from + x * size, (size_t)size);
-        }
+    const void *from = fv_lane_look(d, lane, OUT, nz * ny * j->out_pitch * size);
+    if (from) fv_sides_put(j->side, side, j->out, from, j->out_pitch, size);
     fv_lane_done(d, lane, OUT);
     return FV_OK;
 }

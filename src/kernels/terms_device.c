@@ -137,17 +137,9 @@ static fv_status receive(void *context, fv_device *d, int lane, int64_t index, f
     const job *j = context;
     fv_side    side[3];
     piece_sides(j, index, side);
-    int64_t      nz = side[Z].end - side[Z].start, ny = side[Y].end - side[Y].start, nx = side[X].end - side[X].start;
-    const float *from = fv_lane_look(d, lane, OUT, nz * ny * j->width * (int64_t)sizeof(float));
-    for (int64_t z = 0; from && z < nz; z++)
-        for (int64_t y = 0; y < ny; y++, from += j->width) {
-            float *to = (float *)j->out + (side[Z].start - j->side[Z].start + z) * side[Z].out_stride +
-                        (side[Y].start - j->side[Y].start + y) * side[Y].out_stride;
-            if (side[X].out_stride == 1)
-                memcpy(to, from, (size_t)nx * sizeof *to);
-            else
-                for (int64_t x = 0; x < nx; x++) to[x * side[X].out_stride] = from[x];
-        }
+    int64_t     nz = side[Z].end - side[Z].start, ny = side[Y].end - side[Y].start;
+    const void *from = fv_lane_look(d, lane, OUT, nz * ny * j->width * (int64_t)sizeof(float));
+    if (from) fv_sides_put(j->side, side, j->out, from, j->width, (int64_t)sizeof(float));
     fv_lane_done(d, lane, OUT);
     return FV_OK;
 }
