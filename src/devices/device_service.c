@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LINE = 256, MOST_OUTPUT = 1 << 20, MOST_CONNECTIONS = 4096, MOST_TICKETS = 256 };
+enum { LINE = 256, MOST_OUTPUT = 1 << 20, MOST_CONNECTIONS = 4096, MOST_TICKETS = 256, LONG_RECORD = 16 << 20 };
 #define SLOW 5.0 /* seconds that a line may take to arrive */
 
 typedef struct party { /* who has tickets: a connection, or a process that a service before this one knew */
@@ -47,6 +47,8 @@ typedef struct service {
 } service;
 
 /* ---------------------------------------------------------------- the record */
+
+static const char record_head[] = "time,event,ticket,device,memory,user,pid,start\n";
 
 static void note(const service *s, const char *event, uint64_t ticket, int device, int64_t memory, const party *p) {
     struct timespec now;
@@ -345,9 +347,11 @@ static void adopt(service *s, const fv_broker_grant *g, int pid, int64_t start) 
     fv_broker_hold(s->broker, g);
 }
 
-/* Leases that were granted and neither returned nor lost. Tickets of this service come after all of them. */
-static void read_record(service *s, const fv_bytes *text) {
-    typedef struct { fv_broker_grant g; int pid; int64_t start; } line;
+typedef struct line { fv_broker_grant g; int pid; int64_t start; const char *text; size_t size; } line;
+
+/* Takes over the leases that were granted and neither returned nor lost, and gives their lines. Tickets of this service come
+ * after all of them. */
+static void read_record(service *s, const fv_bytes *text, fv_bytes *still) {
     fv_bytes open = { 0 };
     for (const char *at = (const char *)text->data, *end; at && *at; at = end ? end + 1 : NULL) {
         char               event[16];
@@ -361,6 +365,8 @@ static void read_record(service *s, const fv_bytes *text) {
         l.g.ticket = ticket;
         l.g.memory = memory;
         l.start = start;
+        l.text = at;
+        l.size = end ? (size_t)(end - at) : strlen(at);
         s->next_ticket = FV_MAX(s->next_ticket, (uint64_t)ticket + 1);
         line *lines = (line *)(void *)open.data;
         size_t n = open.size / sizeof *lines;
@@ -373,23 +379,40 @@ static void read_record(service *s, const fv_bytes *text) {
             }
     }
     const line *lines = (const line *)(const void *)open.data;
-    for (size_t i = 0; i < open.size / sizeof *lines; i++) adopt(s, &lines[i].g, lines[i].pid, lines[i].start);
+    for (size_t i = 0; i < open.size / sizeof *lines; i++) {
+        adopt(s, &lines[i].g, lines[i].pid, lines[i].start);
+        fv_bytes_printf(still, "%.*s\n", (int)lines[i].size, lines[i].text);
+    }
     fv_bytes_release(&open);
+}
+
+/* A record that has grown long becomes NAME.old, and a new one begins with the leases that are still out. */
+static fv_status renew_record(const char *path, const fv_bytes *still, fv_error *error) {
+    fv_bytes  text = { 0 };
+    char     *old = fv_sprintf("%s.old", path);
+    fv_bytes_printf(&text, "%s%s", record_head, still->size ? (const char *)still->data : "");
+    unlink(old);
+    fv_status status = link(path, old) ? fv_fail(error, FV_ERROR_IO, "cannot keep %s: %s", old, strerror(errno)) : FV_OK;
+    if (status == FV_OK) status = fv_file_write_all(path, text.data, text.size, true, error);
+    fv_bytes_release(&text);
+    free(old);
+    return status;
 }
 
 static fv_status open_record(service *s, fv_error *error) {
     char     *path = s->options->record ? fv_strdup(s->options->record) : fv_sprintf("%s.record", s->options->socket);
-    fv_bytes  text = { 0 };
+    fv_bytes  text = { 0 }, still = { 0 };
     fv_status status = FV_OK;
     if (fv_file_exists(path)) status = fv_file_read_all(path, (size_t)1 << 32, &text, error);
-    if (status == FV_OK && text.size) read_record(s, &text);
+    if (status == FV_OK && text.size) read_record(s, &text, &still);
+    if (status == FV_OK && text.size > LONG_RECORD) status = renew_record(path, &still, error);
     s->record = status == FV_OK ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640) : -1;
     if (status == FV_OK && s->record < 0) status = fv_fail(error, FV_ERROR_IO, "cannot write %s: %s", path, strerror(errno));
-    if (status == FV_OK && !text.size) {
-        static const char head[] = "time,event,ticket,device,memory,user,pid,start\n";
-        if (write(s->record, head, sizeof head - 1) < 0) status = fv_fail(error, FV_ERROR_IO, "cannot write %s", path);
-    }
+    const char *first = !text.size ? record_head : text.data[text.size - 1] != '\n' ? "\n" : ""; /* a full disk cuts lines */
+    if (status == FV_OK && write(s->record, first, strlen(first)) < 0)
+        status = fv_fail(error, FV_ERROR_IO, "cannot write %s: %s", path, strerror(errno));
     fv_bytes_release(&text);
+    fv_bytes_release(&still);
     free(path);
     return status;
 }

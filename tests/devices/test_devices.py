@@ -136,6 +136,36 @@ def who_dies_gives_his_device_back_at_once_and_takes_his_command_with_him(folder
 
 
 @test
+def a_long_record_is_put_aside_and_a_cut_line_spoils_no_other(folder):
+    with Service(folder, devices=["card:2G"]) as s:
+        holder = s.lease("2G")
+        assert holder.stdout.readline()
+        s.process.kill()
+        s.process.wait()
+        with open(s.path + ".record", "a") as record:
+            record.writelines(f"1.000000,lost,{ticket},-1,0,0,1,1\n" for ticket in range(10, 700000))
+            record.write("1.0000")
+        size = os.path.getsize(s.path + ".record")
+        s.process.stderr.close()
+        s.start()
+        assert s.tasks() == [1]
+        assert os.path.getsize(s.path + ".record.old") == size
+        rows = list(csv.DictReader(open(s.path + ".record")))
+        assert [row["event"] for row in rows] == ["granted"], rows
+        holder.communicate()
+        wait_for("the device to be free", lambda: s.tasks() == [0])
+        with open(s.path + ".record", "a") as record:
+            record.write("1.0000")
+        s.process.kill()
+        s.process.wait()
+        s.process.stderr.close()
+        s.start()
+        run("devices", "lease", "--socket", s.path, "--", "true")
+        events = [row["event"] for row in csv.DictReader(open(s.path + ".record"))]
+        assert events == ["granted", "returned", None, "granted", "returned"], events
+
+
+@test
 def a_restarted_service_knows_what_is_out(folder):
     with Service(folder, devices=["card:2G"]) as s:
         first, lost = s.lease("1G"), s.lease("1G")
