@@ -22,6 +22,7 @@ typedef struct fv_devices_options {
     const char        *socket;   /* NULL: the usual one */
     const char        *record;   /* file of all leases; NULL: the socket's name with .record */
     const char        *policy;   /* random, round-robin, least-processes, best-fit; NULL: best-fit */
+    uint64_t           seed;     /* of the policy random; 0: the usual one */
     const char *const *devices;  /* "NAME:MEMORY[:SPEED]", as "a100:40G:3"; none: those that OpenCL finds */
     int                ndevices;
     int64_t            most;     /* tasks of a device at once; 0: as many as its memory holds */

@@ -87,8 +87,8 @@ static void ready(void *context) {
 
 fv_status fv_devices_serve(const fv_devices_options *o, fv_error *error) {
     char                      usual[108];
-    fv_device_service_options s = { .socket = o->socket, .record = o->record, .policy = FV_POLICY_BEST_FIT, .seed = 1,
-                                    .most_waiting = (int)o->most_waiting,
+    fv_device_service_options s = { .socket = o->socket, .record = o->record, .policy = FV_POLICY_BEST_FIT,
+                                    .seed = o->seed ? o->seed : 1, .most_waiting = (int)o->most_waiting,
                                     .most_waiting_user = (int)o->most_waiting_user, .stop = o->stop, .ready = ready };
     if (o->policy && !fv_policy_find(o->policy, &s.policy))
         return fv_fail(error, FV_ERROR_INPUT, "policy %s: must be random, round-robin, least-processes or best-fit", o->policy);

@@ -1,5 +1,6 @@
 /* fovea devices: the devices of this node, shared among programs. */
 #include "cli.h"
+#include "devices_study.h"
 #include "pipeline_options.h"
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -21,6 +22,7 @@ typedef struct {
     fv_size     memory;
     double      wait;
     bool        json;
+    FV_STUDY_FIELDS;
 } devices_options;
 
 static const fv_option options[] = {
@@ -28,16 +30,18 @@ static const fv_option options[] = {
     FV_OPTION(devices_options, device, .argument = "NAME:MEMORY[:SPEED]",
               .doc = "serve: a device, as a100:40G:3; may be repeated; if left out, those that OpenCL finds"),
     FV_OPTION(devices_options, policy, .choices = "random|round-robin|least-processes|best-fit",
-              .doc = "serve: which device a task gets; best-fit if left out"),
+              .doc = "serve: which device a task gets; best-fit if left out; study: this one only"),
     FV_OPTION(devices_options, most, .min = 1, .max = 1e6, .argument = "N",
               .doc = "serve: tasks of a device at once; as many as its memory holds if left out"),
     FV_OPTION(devices_options, waiting, .min = 1, .max = 1e6, .argument = "N", .doc = "serve: most requests that wait"),
     FV_OPTION(devices_options, waiting_user, .min = 1, .max = 1e6, .argument = "N", .doc = "serve: the same, of one user"),
     FV_OPTION(devices_options, record, .argument = "FILE",
               .doc = "serve: where all leases are recorded; SOCKET.record if left out"),
-    FV_OPTION(devices_options, memory, .doc = "lease: what the command needs on the device, as 2G"),
+    FV_OPTION(devices_options, memory,
+              .doc = "lease: what the command needs on the device, as 2G; study: what a device has, 2G if left out"),
     FV_OPTION(devices_options, wait, .min = -1, .max = 1e9, .def = "-1", .argument = "SECONDS",
               .doc = "lease: give up after so long; -1: never"),
+    FV_STUDY_OPTIONS(devices_options),
     FV_OPTION(devices_options, json, .doc = "print JSON"),
     FV_OPTION_END,
 };
@@ -216,6 +220,12 @@ static int lease(const devices_options *o, int count, char **command) {
     return status;
 }
 
+static int study(const devices_options *o) {
+    return fv_devices_study(&(fv_study_request){ .workers = o->workers, .tasks = o->tasks, .devices = o->devices,
+                                                 .seed = o->seed, .seconds = o->seconds, .output = o->output,
+                                                 .memory = o->memory.bytes, .policy = o->policy, .json = o->json });
+}
+
 static int run(const void *options_, int nargs, char **args) {
     const devices_options *o = options_;
     const char            *what = nargs ? args[0] : "list";
@@ -226,14 +236,15 @@ static int run(const void *options_, int nargs, char **args) {
     if (!strcmp(what, "list")) return show(o, &lines, true);
     if (!strcmp(what, "serve")) return serve(o);
     if (!strcmp(what, "watch")) return watch(o);
-    fv_complain("devices", "%s is none of list, serve, watch, policy NAME, lease -- COMMAND", what);
+    if (!strcmp(what, "study")) return study(o);
+    fv_complain("devices", "%s is none of list, serve, watch, policy NAME, lease -- COMMAND, study", what);
     return FV_EXIT_REFUSED;
 }
 
 const fv_command fv_cmd_devices = {
     .name = "devices",
     .brief = "share the devices of this node among programs",
-    .usage = "[list | serve | watch | policy NAME | lease -- COMMAND...]",
+    .usage = "[list | serve | watch | policy NAME | lease -- COMMAND... | study]",
     .least = 0,
     .most = -1,
     .doc = "Without a word: the devices that OpenCL finds here with memory and measured speed; or who is busy, where a scheduler "
@@ -243,9 +254,13 @@ const fv_command fv_cmd_devices = {
            "served in turn.\n"
            "`lease` runs a command with a device, whose number it finds in CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES and "
            "FOVEA_DEVICE; other programs use <fovea/device_lease.h>. `watch` shows who is busy, `policy` changes how devices are "
-           "chosen.",
+           "chosen.\n"
+           "`study` compares the policies: worker processes lease few devices for many tasks, kernels where OpenCL finds enough "
+           "devices (PoCL is asked for them). How long it took, who waited and how full the devices were goes to the terminal, "
+           "tables and pictures.",
     .examples = "fovea devices serve --device card0:40G --device card1:40G\nfovea devices lease --memory 2G -- ./train\n"
-                "fovea devices policy least-processes\nfovea devices watch",
+                "fovea devices policy least-processes\nfovea devices watch\n"
+                "fovea devices study --workers 12 --tasks 48 --devices 3 --memory 2G",
     .options = options,
     .options_size = sizeof(devices_options),
     .run = run,
