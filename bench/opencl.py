@@ -17,8 +17,10 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOVEA = os.environ.get("FOVEA", str(ROOT / "build" / "fovea"))
 GEOMETRY = "parallel(angles = range(0, 179))"
+CONE = "cone(range(0, 358, 2), source = 500, detector = 200, pitch = 1.4)"
 SOURCES = {"image.npy": 'phantom("cells", [3000, 3000])', "volume.npy": 'convert(phantom("shepp-logan", [96, 256, 256]), "float32")',
-           "scan.npy": f'xray(phantom("shepp-logan", [64, 256, 256]), {GEOMETRY})'}
+           "scan.npy": f'xray(phantom("shepp-logan", [64, 256, 256]), {GEOMETRY})',
+           "cone.npy": f'xray(phantom("shepp-logan", [128, 256, 256]), {CONE})'}
 SCAN = 'read("scan.npy", axes = "angle z x")'
 CASES = {"gaussian 3000 x 3000, sigma 5": 'read("image.npy") |> gaussian(5)',
          "gaussian 96 x 256 x 256, sigma 2": 'read("volume.npy") |> gaussian(2)',
@@ -26,6 +28,7 @@ CASES = {"gaussian 3000 x 3000, sigma 5": 'read("image.npy") |> gaussian(5)',
          "xray 96 x 256 x 256, 180 angles": f'xray(read("volume.npy"), {GEOMETRY})',
          "backproject 64 slices, 180 angles": f"backproject({SCAN}, {GEOMETRY})",
          "fbp 64 slices, 180 angles": f"fbp({SCAN}, {GEOMETRY})",
+         "fdk 128 slices, 180 angles": f'fdk(read("cone.npy", axes = "angle z x"), {CONE})',
          "sirt 64 slices, 180 angles, 5 iterations": f"sirt({SCAN}, {GEOMETRY}, iterations = 5)"}
 
 

@@ -239,6 +239,12 @@ void fv_lane_done(fv_device *d, int lane, int buffer) {
 
 void fv_lane_send(fv_device *d, int lane, int buffer) { fv_lane_done(d, lane, buffer); }
 
+void fv_lane_copy(fv_device *d, int lane, int buffer, const void *data, int64_t bytes) {
+    void *to = fv_lane_fill(d, lane, buffer, bytes);
+    if (to) memcpy(to, data, (size_t)bytes);
+    fv_lane_send(d, lane, buffer);
+}
+
 /* ---------------------------------------------------------------- kernels */
 
 /* Where a compiled program is kept; NULL: nowhere. */

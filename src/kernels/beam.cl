@@ -1,5 +1,5 @@
-/* Parallel rays through a bundle of 16 slices on an OpenCL device: the same projections, adjoint and filter as kernels/beam.c and
- * kernels/fourier.c, which say how bundles lie in memory.
+/* Parallel rays through a bundle of 16 slices on an OpenCL device: the same projections and adjoint as kernels/beam.c, which says
+ * how bundles lie in memory.
  *
  * On a processor a work-item makes 16 neighbours: places and weights are computed for all at once into a private table, then two
  * results are summed at a time. On a card (TILE 1) it makes one.
@@ -150,42 +150,4 @@ kernel void add(global const angle *angles, int nangles, global const float16 *r
 kernel void limit(int width, int nonnegative, int masked, global const float16 *mask, global float16 *image) {
     long at = (long)(get_global_id(1) + PAD) * (width + 2 * PAD) + PAD + get_global_id(0);
     image[at] = limited(image[at], nonnegative, masked, masked ? mask[at] : (float16)0);
-}
-
-/* Projections 2p and 2p + 1 filtered by their spectrum, in work[pair][n][2]. */
-kernel void filter(global float16 *sinogram, int nangles, int columns, int n, global const float *turn, global const float *response,
-                   global float16 *all) {
-    int              pair = get_global_id(0), pitch = columns + 2 * PAD, both = 2 * pair + 1 < nangles;
-    global float16  *work = all + (long)pair * n * 2, *row = sinogram + (long)2 * pair * pitch + PAD;
-    for (int x = 0; x < n; x++) {
-        work[2 * x] = x < columns ? row[x] : (float16)0;
-        work[2 * x + 1] = x < columns && both ? row[pitch + x] : (float16)0;
-    }
-    for (int half_ = n / 2; half_ >= 1; half_ /= 2) /* decimation in frequency */
-        for (int start = 0; start < n; start += 2 * half_)
-            for (int k = 0; k < half_; k++) {
-                global float16 *p = work + 2 * (start + k), *q = p + 2 * half_;
-                float           c = turn[2 * k * (n / 2 / half_)], s = turn[2 * k * (n / 2 / half_) + 1];
-                float16         a = p[0], ai = p[1], b = q[0], bi = q[1], d = a - b, di = ai - bi;
-                p[0] = a + b;
-                p[1] = ai + bi;
-                q[0] = d * c + di * s;
-                q[1] = di * c - d * s;
-            }
-    for (int k = 0; k < 2 * n; k++) work[k] *= response[k / 2];
-    for (int half_ = 1; half_ < n; half_ *= 2) /* and back */
-        for (int start = 0; start < n; start += 2 * half_)
-            for (int k = 0; k < half_; k++) {
-                global float16 *p = work + 2 * (start + k), *q = p + 2 * half_;
-                float           c = turn[2 * k * (n / 2 / half_)], s = turn[2 * k * (n / 2 / half_) + 1];
-                float16         a = p[0], ai = p[1], b = q[0], bi = q[1], t = b * c - bi * s, ti = bi * c + b * s;
-                p[0] = a + t;
-                p[1] = ai + ti;
-                q[0] = a - t;
-                q[1] = ai - ti;
-            }
-    for (int x = 0; x < columns; x++) {
-        row[x] = work[2 * x];
-        if (both) row[pitch + x] = work[2 * x + 1];
-    }
 }

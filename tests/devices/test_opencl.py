@@ -152,6 +152,38 @@ def projections_and_reconstructions_agree_with_the_cpu(folder):
         agree(folder, expression, 1e-5)
 
 
+CONE = "source = 300, detector = 120, pitch = 1.3"
+
+
+@test
+def cone_beams_agree_with_the_cpu(folder):
+    """Whole turns, a short scan, a displaced detector, a fan, a steep one, and a volume that the detector sees a part of."""
+    devices(folder, POCL)
+    for turn, more, volume, columns, what in (
+            ("range(0, 352, 8)", "", "[21, 40, 40]", 48, ""), ("range(0, 200, 5)", "", "[21, 40, 40]", 48, 'filter = "hann"'),
+            ("range(0, 352, 8)", ", center = 9.5", "[18, 40, 40]", 40, "size = [35, 50, 33]"),
+            ("range(0, 354, 6)", ", center = 23.7", "[48, 48]", 48, "size = [40, 47]"),
+            ("range(352, 0, -8)", ", pitch = 0.4", "[5, 12, 12]", 60, "size = [6, 14, 14]")):
+        geometry = f"cone({turn}, {CONE}{more})" if "pitch" not in more else f"cone({turn}, 300, 120{more})"
+        run("run", "-q", "--overwrite", "-e", f'xray(phantom("shepp-logan", {volume}), {geometry}, columns = {columns}) |> '
+            'write("scan.npy")', folder=folder)
+        axes = "angle x" if volume.count(",") == 1 else "angle z x"
+        agree(folder, f'fdk(read("scan.npy", axes = "{axes}"), {geometry}{", " + what if what else ""})', 1e-5)
+
+
+@test
+def a_cone_beam_goes_through_a_small_card_in_pieces_with_the_same_bits(folder):
+    devices(folder, POCL)
+    geometry = f"cone(range(0, 356, 4), {CONE})"
+    expression = f'fdk(read("scan.npy", axes = "angle z x"), {geometry}, size = [70, 48, 40])'
+    run("run", "-q", "-e", f'xray(phantom("shepp-logan", [64, 48, 48]), {geometry}) |> write("scan.npy")', folder=folder)
+    agree(folder, expression, 1e-5, {"FOVEA_DEVICE_MEMORY": "1500K"})
+    pieces, chunks = np.load(os.path.join(folder, "out.npy")), ("--chunk", "48x17x23")
+    assert np.array_equal(pieces, compute(folder, expression, "opencl"))
+    assert np.array_equal(pieces, compute(folder, expression, "opencl", extra=chunks))
+    assert "of the device, which has" in compute(folder, expression, "opencl", {"FOVEA_DEVICE_MEMORY": "1M"}, code=2)
+
+
 @test
 def what_a_small_card_cannot_hold_goes_through_in_pieces(folder):
     devices(folder, POCL)

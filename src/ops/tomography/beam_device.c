@@ -3,7 +3,7 @@
 #include "beam_cl.h"
 
 enum { LANES = FV_BEAM_LANES, TILE = 16 };
-enum { ANGLES, SINOGRAM, IMAGE = SINOGRAM, OUT, TURN, RESPONSE, WORK }; /* buffers of a lane */
+enum { ANGLES, SINOGRAM, IMAGE = SINOGRAM, OUT, FILTER }; /* buffers of a lane */
 
 const fv_device_program *fv__beam_program(const fv_device *device) {
     static const fv_device_program on_processor = { beam, "-DTILE=16" }, on_card = { beam, "-DTILE=1" };
@@ -44,12 +44,6 @@ static piece piece_at(const cut *c, int64_t index) {
     return p;
 }
 
-static void send_copy(fv_device *d, int lane, int buffer, const void *data, int64_t bytes) {
-    void *to = fv_lane_fill(d, lane, buffer, bytes);
-    if (to) memcpy(to, data, (size_t)bytes);
-    fv_lane_send(d, lane, buffer);
-}
-
 /* ---------------------------------------------------------------- projection */
 
 static int64_t project_fixed(const fv_beam *b) { return angle_bytes(b) + fv_beam_image_bytes(b); }
@@ -63,7 +57,7 @@ static fv_status send_image(void *context, fv_device *d, int lane, int64_t index
     piece           p = piece_at(c, index);
     int             last = out->region.ndim - 1;
     int64_t         n = out->region.size[last];
-    send_copy(d, lane, ANGLES, b->angle, angle_bytes(b));
+    fv_lane_copy(d, lane, ANGLES, b->angle, angle_bytes(b));
     float *image = fv_lane_fill(d, lane, IMAGE, fv_beam_image_bytes(b));
     if (image) FV_TRY(fv__bundle_pack(b, c->run->in[0], c->first + p.z, p.slices, "volume", c->job->rows, image, error));
     fv_lane_send(d, lane, IMAGE);
@@ -99,10 +93,8 @@ fv_status fv__beam_project_run(fv_run *r, const fv_beam_job *job, fv_device *d, 
 
 /* ---------------------------------------------------------------- back-projection */
 
-static int64_t work_bytes(const fv_beam *b, int64_t length) { return (b->nangles + 1) / 2 * 2 * line_bytes(length); }
-
 static int64_t gather_fixed(const fv_beam *b, int64_t length) {
-    return angle_bytes(b) + fv_beam_sinogram_bytes(b) + 2 * length * (int64_t)sizeof(float) + work_bytes(b, length);
+    return angle_bytes(b) + fv_beam_sinogram_bytes(b) + (length ? fv_fourier_device_bytes(length, b->nangles, 1) : 0);
 }
 
 int64_t fv__beam_gather_least(const fv_beam *b, int64_t length) {
@@ -113,14 +105,10 @@ int64_t fv__beam_gather_wanted(const fv_beam *b, int64_t length) {
 }
 
 static void run_filter(const fv_beam_job *job, fv_device *d, int lane) {
-    const fv_fourier *f = job->fourier;
-    int64_t           bytes = f->n * (int64_t)sizeof(float);
-    send_copy(d, lane, TURN, f->turn, bytes);
-    send_copy(d, lane, RESPONSE, f->response, bytes);
-    fv_lane_room(d, lane, WORK, work_bytes(&job->beam, f->n));
-    FV_LANE_RUN(d, lane, fv__beam_program(d), "filter", (job->beam.nangles + 1) / 2, 1, 1, FV_BUFFER(SINOGRAM),
-                FV_VALUE(int32_t, (int32_t)job->beam.nangles), FV_VALUE(int32_t, (int32_t)job->beam.columns),
-                FV_VALUE(int32_t, (int32_t)f->n), FV_BUFFER(TURN), FV_BUFFER(RESPONSE), FV_BUFFER(WORK));
+    const fv_beam  *b = &job->beam;
+    fv_fourier_rows rows = { .buffer = SINOGRAM, .room = FILTER, .nangles = b->nangles, .columns = b->columns, .bundles = 1,
+                             .pitch = b->columns + 2 * FV_BEAM_PAD, .first = FV_BEAM_PAD, .step = 1 };
+    fv_fourier_device_run(job->fourier, d, lane, &rows);
 }
 
 static fv_status send_sinogram(void *context, fv_device *d, int lane, int64_t index, fv_error *error) {
@@ -129,7 +117,7 @@ static fv_status send_sinogram(void *context, fv_device *d, int lane, int64_t in
     const fv_region *out = &c->run->out->region;
     piece            p = piece_at(c, index);
     int              last = out->ndim - 1;
-    send_copy(d, lane, ANGLES, b->angle, angle_bytes(b));
+    fv_lane_copy(d, lane, ANGLES, b->angle, angle_bytes(b));
     float *sinogram = fv_lane_fill(d, lane, SINOGRAM, fv_beam_sinogram_bytes(b));
     if (sinogram) FV_TRY(fv__scan_pack(&c->job->scan, c->run->in[0], c->first + p.z, p.slices, c->job->rows, sinogram, error));
     fv_lane_send(d, lane, SINOGRAM);

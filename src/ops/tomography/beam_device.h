@@ -4,7 +4,7 @@
 #ifndef FV_BEAM_DEVICE_H
 #define FV_BEAM_DEVICE_H
 
-#include "kernels/fourier.h"
+#include "kernels/fourier_device.h"
 #include "op/device_kernel.h"
 #include "ops/tomography/scan.h"
 

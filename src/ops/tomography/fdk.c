@@ -3,8 +3,9 @@
 #include "kernels/fourier.h"
 #include "op/kernels.h"
 #include "op/scratch.h"
-#include "ops/tomography/response.h"
+#include "ops/tomography/cone_device.h"
 #include "ops/tomography/cone_scan.h"
+#include "ops/tomography/response.h"
 
 typedef struct {
     fv_geometry geometry;
@@ -206,11 +207,12 @@ static void weigh_shares(const work *w, const fv_geometry *g, int64_t angle) {
     }
 }
 
-/* 16 rows of a projection, weighted, to the real or imaginary part of the lanes. */
-static fv_status load_rows(const fv_run *r, const work *w, int64_t angle, int part, int64_t row, fv_error *error) {
+/* Up to 16 rows of a projection from `first` on, weighted: to[column * step + row] where the detector is. */
+static fv_status load_rows(const fv_run *r, const work *w, int64_t angle, int64_t first, int64_t rows, int64_t step, float *to,
+                           fv_error *error) {
     const fv_block *in = r->in[0];
-    for (int l = 0; l < LANES; l++) {
-        int64_t at = w->cone.first_row + row + l, offset = angle * in->stride[w->scan.angle];
+    for (int64_t l = 0; l < FV_MIN(rows, LANES); l++) {
+        int64_t at = first + l, offset = angle * in->stride[w->scan.angle];
         if (at < 0 || at >= w->scan.nrows) continue;
         if (w->scan.row >= 0) offset += (at - in->region.start[w->scan.row]) * in->stride[w->scan.row];
         fv_kernels_current()->convert(w->raw, FV_FLOAT32, (const char *)in->data + offset * (int64_t)fv_dtype_size(in->dtype),
@@ -219,9 +221,8 @@ static fv_status load_rows(const fv_run *r, const work *w, int64_t angle, int pa
         if (bad >= 0)
             return fv_fail(error, FV_ERROR_INPUT, "projection %lld, row %lld, column %lld is not a finite number",
                            (long long)angle, (long long)at, (long long)bad);
-        const float *slant = w->slant + (row + l) * w->cone.columns + w->before, *share = w->share + w->before;
-        float       *to = w->padded + (2 * w->before + part) * LANES + l;
-        for (int64_t x = 0; x < w->scan.ncolumns; x++) to[2 * x * LANES] = w->raw[x] * (slant[x] * share[x]);
+        const float *slant = w->slant + (at - w->cone.first_row) * w->cone.columns + w->before, *share = w->share + w->before;
+        for (int64_t x = 0; x < w->scan.ncolumns; x++) to[(w->before + x) * step + l] = w->raw[x] * (slant[x] * share[x]);
     }
     return FV_OK;
 }
@@ -234,7 +235,7 @@ static fv_status filter(const fv_run *r, const work *w, fv_error *error) {
             memset(w->padded, 0, (size_t)(w->fourier.n * 2 * LANES) * sizeof *w->padded);
             for (int part = 0; part < parts; part++) {
                 weigh_shares(w, &((const fdk *)r->need.params)->geometry, a + part);
-                FV_TRY(load_rows(r, w, a + part, part, row, error));
+                FV_TRY(load_rows(r, w, a + part, w->cone.first_row + row, LANES, 2 * LANES, w->padded + part * LANES, error));
             }
             FV_ISA_NAME(fv_fourier_filter)(&w->fourier, w->padded);
             for (int part = 0; part < parts; part++)
@@ -263,23 +264,69 @@ static void fill_tile(const work *w, const fv_block *out, int64_t y, int64_t x) 
                 ((float *)out->data)[z * stride + (y + i) * out->stride[1 - flat] + x + k] = w->tile[(i * TILE + k) * depth + z];
 }
 
-static fv_status run(fv_run *r, fv_error *error) {
-    const fdk         *p = r->need.params;
+/* What the back-projection of any region needs, but the projections. */
+static void prepare(const fdk *p, work *w) {
     const fv_geometry *g = &p->geometry;
-    work               w;
-    int                flat = r->out->region.ndim < 3;
+    fv__cone_turn(g, &w->cone);
+    double step = span(g) / (double)(w->cone.nangles - 1),
+           pixel = g->pitch * g->source / w->cone.distance; /* as seen at the axis */
+    fv__response((fv_response)p->filter.index, w->fourier.n, step / 4 / pixel, p->cutoff, p->order, w->table, w->response);
+    FV_ISA_NAME(fv_fourier_prepare)(&w->fourier, w->response);
+    weigh_slants(w);
+}
+
+static fv_status run(fv_run *r, fv_error *error) {
+    work w;
+    int  flat = r->out->region.ndim < 3;
     lay_out(&r->need, &w, r->scratch);
-    fv__cone_turn(g, &w.cone);
-    double step = span(g) / (double)(w.cone.nangles - 1),
-           pixel = g->pitch * g->source / w.cone.distance; /* as seen at the axis */
-    fv__response((fv_response)p->filter.index, w.fourier.n, step / 4 / pixel, p->cutoff, p->order, w.table, w.response);
-    FV_ISA_NAME(fv_fourier_prepare)(&w.fourier, w.response);
-    weigh_slants(&w);
+    prepare(r->need.params, &w);
     FV_TRY(filter(r, &w, error));
     for (int64_t y = 0; y < r->out->region.size[1 - flat]; y += TILE)
         for (int64_t x = 0; x < r->out->region.size[2 - flat]; x += TILE) fill_tile(&w, r->out, y, x);
     return FV_OK;
 }
+
+/* ---------------------------------------------------------------- on a device */
+
+typedef struct source { const fv_run *run; const work *work; } source;
+
+static fv_status pack(void *context, int64_t angle, int64_t first, int64_t rows, float *to, fv_error *error) {
+    const source *s = context;
+    weigh_shares(s->work, &((const fdk *)s->run->need.params)->geometry, angle);
+    for (int64_t row = 0; row < rows; row += LANES)
+        FV_TRY(load_rows(s->run, s->work, angle, first + row, rows - row, rows, to + row, error));
+    return FV_OK;
+}
+
+static fv_cone_job job_of(const work *w) {
+    return (fv_cone_job){ .cone = w->cone, .first = w->lines.first, .count = fv_lines_round(w->lines.count),
+                          .single = w->lines.single, .fourier = &w->fourier, .pack = pack };
+}
+
+static int64_t least(const fv_need *n) {
+    work w;
+    lay_out(n, &w, NULL);
+    fv_cone_job job = job_of(&w);
+    return fv__cone_gather_least(&job, &n->region);
+}
+
+static int64_t wanted(const fv_need *n) {
+    work w;
+    lay_out(n, &w, NULL);
+    fv_cone_job job = job_of(&w);
+    return fv__cone_gather_wanted(&job, &n->region);
+}
+
+static fv_status run_device(fv_run *r, fv_device *device, fv_error *error) {
+    work w;
+    lay_out(&r->need, &w, r->scratch);
+    prepare(r->need.params, &w);
+    fv_cone_job job = job_of(&w);
+    job.context = &(source){ r, &w };
+    return fv__cone_gather_run(r, &job, device, error);
+}
+
+static const fv_device_kernel device = { .tolerance = 1e-5, .least = least, .wanted = wanted, .run = run_device };
 
 static void slab(const fv_need *n, int64_t *chunk) {
     memcpy(chunk, n->out->image.shape, sizeof(int64_t) * FV_MAX_DIMS);
@@ -303,6 +350,7 @@ const fv_op FV_OP(fdk) = {
     .passes = passes,
     .slab = slab,
     .cost = cost,
+    .device = &device,
     .doc =
         "Exact in the plane in which the source turns, good near it. Over a whole turn all rays count alike; angles that span "
         "half a turn and the fan are a short scan and get Parker's weights. Where the axis is seen more than a tenth of the "

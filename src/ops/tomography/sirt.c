@@ -117,9 +117,7 @@ static fv_status run_device(fv_run *r, fv_device *d, fv_error *error) {
     FV_ISA_NAME(fv_beam_prepare)(&s.beam, &s.solver->geometry);
     for (int64_t a = 0; a < b->nangles; a++) FV_ISA_NAME(fv_beam_lengths)(b, a, s.lengths + a * b->columns);
     for (int64_t y = 0; y < b->rows; y++) FV_ISA_NAME(fv_beam_coverage)(b, 0, b->nangles, y, s.coverage + y * b->width);
-    void *angles = fv_lane_fill(d, 0, ANGLES, b->nangles * (int64_t)sizeof(fv_beam_angle));
-    if (angles) memcpy(angles, b->angle, (size_t)b->nangles * sizeof(fv_beam_angle));
-    fv_lane_send(d, 0, ANGLES);
+    fv_lane_copy(d, 0, ANGLES, b->angle, b->nangles * (int64_t)sizeof(fv_beam_angle));
     send_shares(d, RAYS, s.lengths, b->nangles * b->columns);
     send_shares(d, VOXELS, s.coverage, b->rows * b->width);
     fv__scan_slices(&r->out->region, r->out->region.ndim < 3 ? -1 : 0, &first, &count);
