@@ -90,7 +90,7 @@ static struct curl_slist *add_header(struct curl_slist *list, const char *name, 
 }
 
 static struct curl_slist *headers(const fv_remote_call *call) {
-    struct curl_slist *list = add_header(NULL, "Expect", "");
+    struct curl_slist *list = NULL;
     if (call->if_match) list = add_header(list, "If-Match", call->if_match);
     if (call->body) list = add_header(list, "Content-Type", "application/octet-stream");
     if (call->signing) list = add_header(list, "x-amz-content-sha256", "UNSIGNED-PAYLOAD");
@@ -108,6 +108,8 @@ static void ask(CURL *curl, const fv_remote_call *call) {
     curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
     curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)STILL_SECONDS);
     curl_easy_setopt(curl, CURLOPT_USERAGENT, "fovea");
+    /* Bodies do not wait for a "go on". To take the header away would not do: libcurl signs it even so, and it never arrives. */
+    curl_easy_setopt(curl, CURLOPT_EXPECT_100_TIMEOUT_MS, 1L);
     if (!strcmp(call->method, "HEAD")) curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
     else if (strcmp(call->method, "GET")) curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, call->method);
     if (call->range) curl_easy_setopt(curl, CURLOPT_RANGE, call->range);

@@ -3,14 +3,11 @@
 range; clear errors; signatures that the server checks by itself; and Zarr written to both."""
 import os
 import pathlib
-import shutil
 import socket
-import subprocess
 import sys
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
-from fovea_test import FOVEA, Skip, main, run, test  # noqa: E402
+from fovea_test import FOVEA, main, run, test  # noqa: E402
 from remote_server import serve  # noqa: E402
 
 try:
@@ -199,32 +196,6 @@ def without_the_plug_in_there_is_a_clear_message(folder):
     os.makedirs(f"{folder}/none")
     said = fetch(folder, "http://127.0.0.1:1/a.nii", environment={"FOVEA_PLUGINS": f"{folder}/none"}, code=2)
     assert "fovea-remote.so" in said and "libcurl" in said, said
-
-
-@test
-def a_real_imitation_of_s3_takes_and_gives_the_same(folder):
-    image = make(folder)
-    imitation = BUILD / "peers" / "bin" / "moto_server"
-    if not imitation.exists():
-        raise Skip("no moto; pip install moto[server] into build/peers brings it")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    server = subprocess.Popen([imitation, "-H", "127.0.0.1", "-p", str(port)], stdout=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL)
-    try:
-        place = dict(SECRETS, AWS_ENDPOINT_URL=f"http://127.0.0.1:{port}", AWS_REGION="us-east-1")
-        for _ in range(200):
-            made = shutil.which("curl") and subprocess.run(
-                ["curl", "-s", "-X", "PUT", f"http://127.0.0.1:{port}/bucket"], capture_output=True, check=False)
-            if made and made.returncode == 0:
-                break
-            time.sleep(0.1)
-        run("run", "-q", "-e", 'read("in.npy") |> write("s3://bucket/out.zarr", chunk = 32)', folder=folder, environment=place)
-        assert np.array_equal(fetch(folder, "s3://bucket/out.zarr", environment=place), image)
-    finally:
-        server.terminate()
-        server.wait()
 
 
 main()

@@ -5,7 +5,8 @@
         run("info", f"{server.url}/a.tif", ...)
 
 faults, by path: "no-range", "truncated", "busy" (503 for two requests), "denied", "changed" (the ETag is new every time),
-"no-head". With a key every request must be signed with it. server.log holds (method, path, range) of every request.
+"no-head". With a key every request must be signed with it. Pages of other addresses may read what is here. server.log holds
+(method, path, range) of every request.
 """
 import contextlib
 import hashlib
@@ -54,7 +55,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         wanted = {"host", "x-amz-date", "x-amz-content-sha256"}
         key, secret = self.server.key
         made = signature(self.command, self.path, self.headers, signed, self.headers["x-amz-date"], scope, secret)
-        return user == key and wanted <= set(signed) and hmac.compare_digest(made, given[3])
+        arrived = all(name in self.headers for name in signed)
+        return user == key and wanted <= set(signed) and arrived and hmac.compare_digest(made, given[3])
 
     def file(self):
         path = urllib.parse.unquote(urllib.parse.urlsplit(self.path).path)
@@ -75,21 +77,23 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if not name:
             return
         if not os.path.isfile(name):
-            self.answer(404, b"nothing here")
+            self.answer(404, b"nothing here", [("Access-Control-Allow-Origin", "*")])
             return
         with open(name, "rb") as file:
             data = file.read()
         tag = os.stat(name).st_mtime_ns + (len(self.server.log) if fault == "changed" else 0)
-        headers = [("ETag", f'"{tag}"'), ("Accept-Ranges", "bytes")]
+        headers = [("ETag", f'"{tag}"'), ("Accept-Ranges", "bytes"), ("Access-Control-Allow-Origin", "*"),
+                   ("Access-Control-Expose-Headers", "*")]
         if self.headers.get("If-Match", f'"{tag}"') != f'"{tag}"':
             self.answer(412)
             return
-        wanted = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
+        wanted = re.fullmatch(r"bytes=(\d+)-(\d*)|bytes=-(\d+)", self.headers.get("Range", ""))
         if not wanted or fault == "no-range":
             self.answer(200, data, headers)
             return
-        part = data[int(wanted[1]):int(wanted[2]) + 1]
-        headers.append(("Content-Range", f"bytes {wanted[1]}-{int(wanted[1]) + len(part) - 1}/{len(data)}"))
+        start = int(wanted[1]) if wanted[1] else max(len(data) - int(wanted[3]), 0)
+        part = data[start:int(wanted[2]) + 1 if wanted[2] else None]
+        headers.append(("Content-Range", f"bytes {start}-{start + len(part) - 1}/{len(data)}"))
         if fault == "truncated":
             self.answer(206, part[:len(part) // 2], headers, len(part))
             self.close_connection = True
