@@ -61,6 +61,15 @@ newer: all
 	scripts/bootstrap.sh newer
 	FOVEA_PYTHON=build/newer/bin/python $(PYTHON) tests/run.py --groups python peers/
 
+# The results opened in the programs that people use: napari, Neuroglancer, ImageJ, ParaView, Spark, Dask, R, an imitation of S3.
+# What cannot be installed here is skipped by name. make interop TESTS=napari takes one.
+interop: mpi all
+	-scripts/bootstrap.sh paraview
+	-scripts/bootstrap.sh viewers
+	-scripts/bootstrap.sh interop
+	-scripts/duckdb.sh build/libraries 60
+	$(PYTHON) tests/run.py --groups python $(or $(TESTS),interop/ paraview)
+
 # The fuzz targets, newer peers, a scan larger than memory, then the same tests over and over, to meet what happens rarely:
 # make soak MINUTES=60
 soak: mpi fuzz build-asan/build.ninja build-tsan/build.ninja
@@ -98,4 +107,4 @@ install: all
 clean:
 	rm -rf build build-asan build-tsan build-fuzz
 
-.PHONY: all mpi duckdb demo test fuzz newer soak bench check install clean
+.PHONY: all mpi duckdb demo test fuzz newer interop soak bench check install clean

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages that are missing.
-# usage: bootstrap.sh [build|peers|pypi|newer|mpi|hdf5|dicom|remote|opencl|check|fuzz|paraview|slurm ...]
+# usage: bootstrap.sh [build|peers|pypi|newer|mpi|hdf5|dicom|remote|opencl|check|fuzz|paraview|viewers|interop|slurm ...]
 #   build  compiler, CMake and the libraries (the default)
 #   peers  the Python packages that tests compare with
 #   pypi   a Python environment in build/peers with newer versions of some of them; tests that want it are skipped without it
@@ -12,7 +12,11 @@
 #   opencl OpenCL and a driver that runs on the processor; without them everything runs there anyway
 #   check  what `make check` runs
 #   fuzz   Clang with libFuzzer, for `make fuzz` and `make soak`
-#   paraview  ParaView and an X server without a screen (540 MB), for the tests that open results in it; skipped without them
+#   paraview  ParaView and an X server without a screen (540 MB), for the tests that open results in it; skipped without them.
+#             Its Python, which Debian does not let stand beside VTK's, is unpacked into build/interop/paraview
+#   viewers   other programs in which results are opened: ImageJ, R, a browser (480 MB)
+#   interop   Python environments in build/interop with napari, Neuroglancer, Spark, Dask and an imitation of S3, and the newest
+#             ImageJ, for `make interop`
 #   slurm  a Slurm for the tests to start; where it cannot be installed, they are skipped
 # Does nothing when all are there. On other systems it says what is needed.
 set -eu
@@ -22,6 +26,10 @@ build="build-essential cmake ninja-build pkg-config libtiff-dev libpng-dev libjp
 peers="python3-numpy python3-scipy python3-skimage python3-nibabel python3-opencv python3-dask python3-distributed python3-zarr
        python3-mrcfile python3-h5py python3-vtk9 python3-pydicom"
 pypi="zarr ome-zarr-models pyarrow pandas"
+moto="moto[s3,server] boto3"
+napari="zarr ome-zarr-models ome-zarr tensorstore neuroglancer napari[pyqt5] napari-ome-zarr"
+dataframes="pandas pyarrow polars dask[array,dataframe] pyspark==3.5.*"
+imagej=net.imagej:ij:1.54p
 newer="numpy scipy scikit-image opencv-python-headless nibabel astra-toolbox"
 mpi="mpich libmpich-dev openmpi-bin libopenmpi-dev"
 hdf5="libhdf5-dev"
@@ -30,22 +38,23 @@ remote="libcurl4-openssl-dev"
 opencl="ocl-icd-opencl-dev pocl-opencl-icd"
 check="cppcheck clang-format python3"
 fuzz="clang-14 libclang-rt-14-dev llvm-14"
-paraview="paraview python3-paraview xvfb xauth"
+paraview="paraview xvfb xauth"
+viewers="imagej default-jre maven r-base-core r-cran-rsqlite chromium xvfb xauth libgl1 libegl1 libxkbcommon-x11-0 libdbus-1-3"
 slurm="slurm-wlm slurmctld slurmd slurm-client slurmdbd munge mariadb-server"
 
 wanted=
-environment=
+fetched=
 for set in "${@:-build}"; do
     case $set in
     build) wanted="$wanted $build" ;;
     peers) wanted="$wanted $peers" ;;
     pypi)
         wanted="$wanted python3-venv"
-        environment=build/peers packages=$pypi modules="zarr, ome_zarr_models, pyarrow, pandas"
+        fetched="$fetched pypi"
         ;;
     newer)
         wanted="$wanted python3-venv"
-        environment=build/newer packages=$newer modules="scipy, skimage, cv2, nibabel, astra"
+        fetched="$fetched newer"
         ;;
     mpi) wanted="$wanted $mpi" ;;
     hdf5) wanted="$wanted $hdf5" ;;
@@ -54,7 +63,15 @@ for set in "${@:-build}"; do
     opencl) wanted="$wanted $opencl" ;;
     check) wanted="$wanted $check" ;;
     fuzz) wanted="$wanted $fuzz" ;;
-    paraview) wanted="$wanted $paraview" ;;
+    paraview)
+        wanted="$wanted $paraview"
+        fetched="$fetched paraview"
+        ;;
+    viewers) wanted="$wanted $viewers" ;;
+    interop)
+        wanted="$wanted python3-venv"
+        fetched="$fetched moto napari dataframes imagej"
+        ;;
     slurm) wanted="$wanted $slurm" ;;
     *)
         echo "bootstrap.sh: nothing is called $set; the sets of packages are listed at the head of this script" >&2
@@ -77,16 +94,50 @@ missing=
 for package in $wanted; do
     echo "$there" | grep -qx "$package" || missing="$missing $package"
 done
+# make_environment FOLDER MODULES PACKAGE...: a Python environment in which these modules can be imported.
 make_environment() {
-    [ -n "$environment" ] || return 0
-    "$environment/bin/python" -c "import $modules" 2>/dev/null && return 0
+    folder=$1 modules=$2
+    shift 2
+    "$folder/bin/python" -c "import $modules" 2>/dev/null && return 0
     python3=/usr/bin/python3
     [ -x "$python3" ] || python3=python3
-    "$python3" -m venv "$environment" && timeout 300 "$environment/bin/pip" install -q --disable-pip-version-check $packages
+    "$python3" -m venv "$folder" && timeout 900 "$folder/bin/pip" install -q --disable-pip-version-check "$@"
+}
+
+# The Python of ParaView, beside the system's instead of in it.
+unpack_paraview() {
+    folder=build/interop/paraview
+    dpkg-query -W -f='${Status}' python3-paraview 2>/dev/null | grep -q ' installed$' && return 0
+    [ -d "$folder/usr" ] && return 0
+    mkdir -p "$folder" && (cd "$folder" && apt-get download -q python3-paraview && dpkg -x python3-paraview*.deb . && rm ./*.deb)
+}
+
+fetch_imagej() {
+    [ -n "$(find build/interop/imagej -name 'ij-*.jar' 2>/dev/null)" ] && return 0
+    command -v mvn >/dev/null || return 0
+    timeout 300 mvn -q -B org.apache.maven.plugins:maven-dependency-plugin:2.8:copy -Dartifact=$imagej \
+        -DoutputDirectory="$PWD/build/interop/imagej"
+}
+
+# What does not come from Debian. One that cannot be had does not keep the others away.
+fetch_all() {
+    failed=0
+    for set in $fetched; do
+        case $set in
+        pypi) make_environment build/peers "zarr, ome_zarr_models, pyarrow, pandas" $pypi || failed=1 ;;
+        newer) make_environment build/newer "scipy, skimage, cv2, nibabel, astra" $newer || failed=1 ;;
+        moto) make_environment build/interop/moto "moto, boto3" $moto || failed=1 ;;
+        napari) make_environment build/interop/napari "napari_ome_zarr, tensorstore, neuroglancer, qtpy" $napari || failed=1 ;;
+        dataframes) make_environment build/interop/dataframes "pyspark, dask, polars, pyarrow" $dataframes || failed=1 ;;
+        imagej) fetch_imagej || failed=1 ;;
+        paraview) unpack_paraview || failed=1 ;;
+        esac
+    done
+    return $failed
 }
 
 if [ -z "$missing" ]; then
-    make_environment
+    fetch_all
     exit
 fi
 
@@ -101,4 +152,4 @@ fi
 echo "installing$missing" >&2
 $as_root apt-get -o DPkg::Lock::Timeout=600 update -q
 $as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -y -q --no-install-recommends $missing
-make_environment
+fetch_all

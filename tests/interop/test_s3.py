@@ -1,0 +1,145 @@
+#!/usr/bin/python3
+"""moto's imitation of S3, on loopback: what Fovea reads from it by region and writes to it, signed, and what boto3, Amazon's own
+client, finds there."""
+import contextlib
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from fovea_test import FOVEA, main, run, test  # noqa: E402
+from interop import environment, python  # noqa: E402
+
+try:
+    import numpy as np
+except ImportError as missing:
+    print(f"skip s3: {missing}")
+    sys.exit(0)
+
+BUILD = pathlib.Path(FOVEA).resolve().parent
+if not (BUILD / "fovea-remote.so").exists():
+    print("skip s3: no fovea-remote.so; libcurl is missing")
+    sys.exit(0)
+NAMES = ["a.zarr", "a.tif", "a.nii", "a.nii.gz"] + (["a.h5"] if (BUILD / "fovea-hdf5.so").exists() else [])
+# moto checks signatures only of users that it knows: after this many requests, those that make the user.
+FREE_REQUESTS = 3
+MAKE_USER = """
+import boto3, json, sys
+free = dict(endpoint_url=sys.argv[1] if len(sys.argv) > 1 else ADDRESS, aws_access_key_id="x", aws_secret_access_key="x",
+            region_name="us-east-1")
+iam = boto3.client("iam", **free)
+iam.create_user(UserName="ada")
+key = iam.create_access_key(UserName="ada")["AccessKey"]
+policy = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "*"}]}
+iam.put_user_policy(UserName="ada", PolicyName="all", PolicyDocument=json.dumps(policy))
+s3 = boto3.client("s3", **dict(free, aws_access_key_id=key["AccessKeyId"], aws_secret_access_key=key["SecretAccessKey"]))
+s3.create_bucket(Bucket="bucket")
+"""
+
+
+@contextlib.contextmanager
+def bucket(folder):
+    """A server with an empty bucket, and what the environment of its only user says."""
+    server_program = environment("moto", "moto", "boto3") / "moto_server"
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    address = f"http://127.0.0.1:{port}"
+    server = subprocess.Popen([server_program, "-H", "127.0.0.1", "-p", str(port)], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL, env=dict(os.environ, INITIAL_NO_AUTH_ACTION_COUNT=str(FREE_REQUESTS)))
+    try:
+        for _ in range(300):
+            with contextlib.suppress(OSError):
+                urllib.request.urlopen(f"{address}/moto-api/", timeout=5).close()
+                break
+            time.sleep(0.1)
+        script = f"ADDRESS = {address!r}\n{MAKE_USER}print(json.dumps([key['AccessKeyId'], key['SecretAccessKey']]))"
+        identity, secret = python("moto", script, folder, "moto", "boto3")
+        yield {"AWS_ENDPOINT_URL": address, "AWS_REGION": "us-east-1", "AWS_DEFAULT_REGION": "us-east-1",
+               "AWS_ACCESS_KEY_ID": identity, "AWS_SECRET_ACCESS_KEY": secret, "AWS_SESSION_TOKEN": ""}
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def boto(text, folder, place):
+    """What a program with Amazon's client prints."""
+    return python("moto", f"import boto3, json, pathlib\ns3 = boto3.client('s3')\n{text}", folder, **place)
+
+
+def upload(folder, place):
+    text = """
+for path in pathlib.Path("up").rglob("*"):
+    if path.is_file():
+        s3.upload_file(str(path), "bucket", str(path.relative_to("up")))
+print("true")"""
+    boto(text, folder, place)
+
+
+def fetch(folder, text, place, code=0):
+    done = run("run", "--quiet", "--overwrite", "-e", f'{text} |> write("out.npy")', folder=folder, environment=place, code=code)
+    return done.stderr if code else np.load(f"{folder}/out.npy")
+
+
+@test
+def every_remote_format_is_read_whole_and_by_region_with_a_signature(folder):
+    image = np.random.default_rng(5).integers(0, 4000, (24, 70, 90)).astype(np.uint16)
+    np.save(f"{folder}/in.npy", image)
+    os.makedirs(f"{folder}/up")
+    for name in NAMES:
+        run("convert", "in.npy", f"up/{name}", "--quiet", folder=folder)
+    run("run", "-q", "-e", 'read("in.npy") |> write("up/s.zarr", chunk = 16, shard = 64)', folder=folder)
+    with bucket(folder) as place:
+        upload(folder, place)
+        for name in [*NAMES, "s.zarr"]:
+            assert np.array_equal(fetch(folder, f'read("s3://bucket/{name}")', place), image), name
+            part = fetch(folder, f'read("s3://bucket/{name}")[5:9, 10:20, 30:75]', place)
+            assert np.array_equal(part, image[5:9, 10:20, 30:75]), name
+        assert "uint16" in run("info", "s3://bucket/a.zarr", folder=folder, environment=place).stdout
+
+
+@test
+def a_wrong_key_is_refused_with_a_clear_message_and_never_shown(folder):
+    np.save(f"{folder}/in.npy", np.arange(60, dtype=np.uint8).reshape(3, 4, 5))
+    os.makedirs(f"{folder}/up")
+    run("convert", "in.npy", "up/a.zarr", "--quiet", folder=folder)
+    run("convert", "in.npy", "up/a.nii", "--quiet", folder=folder)
+    with bucket(folder) as place:
+        upload(folder, place)
+        wrong = dict(place, AWS_SECRET_ACCESS_KEY="not-the-secret")
+        for name in ("a.zarr", "a.nii"):
+            said = fetch(folder, f'read("s3://bucket/{name}")', wrong, code=2)
+            assert "denies access (403)" in said and name in said and "not-the-secret" not in said, said
+        said = run("run", "-q", "-e", 'read("in.npy") |> write("s3://bucket/new.zarr")', folder=folder, environment=wrong,
+                   code=None)
+        assert said.returncode and "403" in said.stderr, said.stderr
+        said = fetch(folder, 'read("s3://bucket/none.nii")', place, code=2)
+        assert "there is no" in said and "none.nii" in said, said
+        said = fetch(folder, 'read("s3://nowhere/a.nii")', place, code=2)
+        assert "nowhere" in said, said
+
+
+@test
+def zarr_written_to_s3_is_what_a_local_one_is_and_amazons_client_finds_it(folder):
+    image = np.random.default_rng(6).integers(0, 4000, (40, 50, 60)).astype(np.uint16)
+    np.save(f"{folder}/in.npy", image)
+    with bucket(folder) as place:
+        for options in ("chunk = 16, levels = 2", "chunk = 8, shard = 32, levels = 1", 'version = "0.4", compression = "blosc"'):
+            for target in ("s3://bucket/out.zarr", "local.zarr"):
+                run("run", "-q", "--overwrite", "-e", f'read("in.npy") |> write("{target}", {options})', folder=folder,
+                    environment=place)
+            assert np.array_equal(fetch(folder, 'read("s3://bucket/out.zarr")', place), image), options
+            local = {str(path.relative_to(f"{folder}/local.zarr")): path.stat().st_size
+                     for path in pathlib.Path(folder, "local.zarr").rglob("*") if path.is_file()}
+            listed = boto("""
+pages = s3.get_paginator("list_objects_v2").paginate(Bucket="bucket", Prefix="out.zarr/")
+print(json.dumps({o["Key"].removeprefix("out.zarr/"): o["Size"] for page in pages for o in page["Contents"]}))""", folder, place)
+            missing = {name: size for name, size in local.items() if listed.get(name) != size}
+            assert not missing, (options, missing)
+
+
+main()
