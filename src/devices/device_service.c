@@ -354,19 +354,20 @@ typedef struct line { fv_broker_grant g; int pid; int64_t start; const char *tex
 static void read_record(service *s, const fv_bytes *text, fv_bytes *still) {
     fv_bytes open = { 0 };
     for (const char *at = (const char *)text->data, *end; at && *at; at = end ? end + 1 : NULL) {
-        char               event[16];
+        char               event[16], one[256] = "";
         unsigned long long ticket;
         long long          memory, start;
         line               l;
         end = strchr(at, '\n');
-        if (sscanf(at, "%*f,%15[a-z],%llu,%d,%lld,%u,%d,%lld", event, &ticket, &l.g.device, &memory, &l.g.user, &l.pid,
+        l.text = at;
+        l.size = end ? (size_t)(end - at) : strlen(at);
+        memcpy(one, at, FV_MIN(l.size, sizeof one - 1)); /* sscanf looks for the end of its text, which is far */
+        if (sscanf(one, "%*f,%15[a-z],%llu,%d,%lld,%u,%d,%lld", event, &ticket, &l.g.device, &memory, &l.g.user, &l.pid,
                    &start) != 7)
             continue;
         l.g.ticket = ticket;
         l.g.memory = memory;
         l.start = start;
-        l.text = at;
-        l.size = end ? (size_t)(end - at) : strlen(at);
         s->next_ticket = FV_MAX(s->next_ticket, (uint64_t)ticket + 1);
         line *lines = (line *)(void *)open.data;
         size_t n = open.size / sizeof *lines;
