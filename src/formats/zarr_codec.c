@@ -3,6 +3,7 @@
 #include "formats/zarr_codec.h"
 #include "base/deflate.h"
 #include "formats/gzip.h"
+#include "formats/zarr_zstd.h"
 #include <blosc.h>
 #include <isa-l/crc.h>
 #include <zstd.h>
@@ -30,13 +31,9 @@ void fv_zarr_checksum(const void *data, size_t size, uint8_t sum[4]) {
 
 static fv_status pack_zstd(const fv_zarr_codec *codec, const void *data, int64_t size, void *packed, int64_t *packed_size,
                            fv_error *error) {
-    ZSTD_CCtx *context = ZSTD_createCCtx();
-    if (!context) return fv_fail(error, FV_ERROR_MEMORY, "zstd: no memory to compress a chunk");
-    ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, codec->level);
-    ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
-    size_t used = ZSTD_compress2(context, packed, (size_t)fv_zarr_packed_bound(size), data, (size_t)size);
-    ZSTD_freeCCtx(context);
-    if (ZSTD_isError(used)) return fv_fail(error, FV_ERROR_INTERNAL, "zstd cannot compress a chunk: %s", ZSTD_getErrorName(used));
+    size_t      used;
+    const char *fault = fv_zstd_pack(codec->level, data, (size_t)size, packed, (size_t)fv_zarr_packed_bound(size), &used);
+    if (fault) return fv_fail(error, FV_ERROR_INTERNAL, "zstd cannot compress a chunk: %s", fault);
     *packed_size = (int64_t)used;
     return FV_OK;
 }
@@ -76,12 +73,10 @@ fv_status fv_zarr_pack(const fv_zarr_codec *codec, const void *data, int64_t siz
 /* ---------------------------------------------------------------- unpacking */
 
 static const char *unpack_zstd(const void *packed, size_t packed_size, void *data, size_t size) {
-    unsigned long long claimed = ZSTD_getFrameContentSize(packed, packed_size);
-    if (claimed == ZSTD_CONTENTSIZE_ERROR) return "it is not zstd";
-    if (claimed != ZSTD_CONTENTSIZE_UNKNOWN && claimed != size) return "zstd holds another size than the chunk has";
-    size_t got = ZSTD_decompress(data, size, packed, packed_size);
-    if (ZSTD_isError(got)) return ZSTD_getErrorName(got);
-    return got == size ? NULL : "zstd holds fewer bytes than the chunk has";
+    fv_zstd_stream *stream = fv_zstd_begin(data, size);
+    if (!stream) return "there is no memory to decompress it";
+    const char *fault = fv_zstd_feed(stream, packed, packed_size), *short_of = fv_zstd_end(stream);
+    return fault ? fault : short_of;
 }
 
 static const char *unpack_blosc(const void *packed, size_t packed_size, void *data, size_t size) {

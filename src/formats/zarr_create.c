@@ -184,10 +184,10 @@ void fv_zarr_free_writer(fv_writer *base) {
     fv_writer_free(base);
 }
 
-/* One file packed: its voxels filled up to whole chunks, one chunk packed, and of a shard all of them. */
+/* One file packed: a chunk filled up to its whole, the same packed, and of a shard the index. */
 static int64_t store_memory(const fv_zarr_array *array) {
     int64_t chunk = fv_zarr_chunk_bytes(array), memory = chunk + fv_zarr_pack_memory(&array->codec, chunk);
-    if (array->sharded) memory += fv_zarr_shard_chunks(array) * (fv_zarr_packed_bound(chunk) + 16);
+    if (array->sharded) memory += fv_zarr_shard_chunks(array) * 16;
     return memory;
 }
 

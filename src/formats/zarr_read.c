@@ -1,19 +1,23 @@
 /* Reading of Zarr arrays: of the files that meet a box only the chunks that do are read and unpacked, and a chunk that is wanted
- * whole is unpacked in its place. */
+ * whole is unpacked in its place. Of an uncompressed chunk only the rows that are wanted are read. */
 #include "formats/zarr_read.h"
 #include "base/file.h"
+#include "base/remote.h"
+#include "formats/zarr_zstd.h"
 #include "op/dense.h"
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum { ENTRY = 16, CHECKSUM = 4 }; /* bytes of a chunk's entry in the index of a shard: offset and length */
+enum { PIECE = 1 << 18 };          /* of a packed chunk: it is unpacked while it lies in the cache */
 static const bool host_is_big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
 
 typedef struct {
     const fv_zarr_array *array;
     int64_t              bytes, room;    /* of a chunk, unpacked and packed at most */
     void                *packed, *chunk; /* buffers, made when first needed */
+    void                *piece;          /* one more */
     uint8_t             *index;          /* of the shard at hand */
     const char          *path;           /* of the file at hand */
     int                  fd;
@@ -26,7 +30,7 @@ static int64_t index_bytes(const fv_zarr_array *array) {
 
 int64_t fv_zarr_read_memory(const fv_zarr_array *array) {
     int64_t bytes = fv_zarr_chunk_bytes(array);
-    return bytes + fv_zarr_packed_bound(bytes) + index_bytes(array);
+    return bytes + fv_zarr_packed_bound(bytes) + index_bytes(array) + FV_MAX(PIECE, FV_DENSE_MEMORY);
 }
 
 static void fill_block(const fv_block *block, const uint8_t *element) {
@@ -63,18 +67,63 @@ static void copy_turned(const fv_zarr_array *array, const fv_region *chunk, cons
     }
 }
 
+static fv_status unpack_whole(job *j, int64_t offset, int64_t size, void *data, const char **fault, fv_error *error) {
+    if (!j->packed) j->packed = fv_buffer_new((size_t)j->room);
+    FV_TRY(fv_file_read_at(j->fd, j->packed, (size_t)size, offset, j->path, error));
+    *fault = fv_zarr_unpack(&j->array->codec, j->packed, size, data, j->bytes);
+    return FV_OK;
+}
+
+static fv_status feed_pieces(job *j, fv_zstd_stream *stream, int64_t offset, int64_t size, const char **fault, fv_error *error) {
+    FV_TRY(fv_remote_fetch(j->fd, offset, (size_t)size, error)); /* in one request */
+    for (int64_t done = 0; done < size && !*fault; done += PIECE) {
+        size_t now = (size_t)FV_MIN(size - done, (int64_t)PIECE);
+        FV_TRY(fv_file_read_at(j->fd, j->piece, now, offset + done, j->path, error));
+        *fault = fv_zstd_feed(stream, j->piece, now);
+    }
+    return FV_OK;
+}
+
+static fv_status unpack_in_pieces(job *j, int64_t offset, int64_t size, void *data, const char **fault, fv_error *error) {
+    fv_zstd_stream *stream = fv_zstd_begin(data, (size_t)j->bytes);
+    if (!stream) return fv_fail(error, FV_ERROR_MEMORY, "zstd: no memory to decompress a chunk");
+    if (!j->piece) j->piece = fv_buffer_new(PIECE);
+    fv_status   status = feed_pieces(j, stream, offset, size, fault, error);
+    const char *short_of = fv_zstd_end(stream);
+    if (!*fault) *fault = short_of;
+    return status;
+}
+
+/* The rows of an uncompressed chunk that the window covers. */
+static fv_status read_rows(job *j, int64_t offset, int64_t size, const fv_region *chunk, const fv_block *window,
+                           fv_error *error) {
+    const fv_zarr_array *array = j->array;
+    bool     swapped = array->big_endian != host_is_big;
+    fv_dense dense = { .offset = offset, .dtype = array->dtype, .swapped = swapped, .ndim = array->ndim };
+    fv_block inside = *window;
+    if (size != j->bytes)
+        return fv_fail(error, FV_ERROR_INPUT, "%s is damaged: it has another size than the chunk", j->path);
+    for (int d = 0; d < array->ndim; d++) {
+        dense.shape[d] = array->chunk[d];
+        inside.region.start[d] -= chunk->start[d];
+    }
+    return fv_dense_read(&dense, j->fd, j->path, &inside, error);
+}
+
 /* The part of a chunk that the window covers, from bytes at an offset of the file. */
 static fv_status read_chunk(job *j, int64_t offset, int64_t size, const fv_region *chunk, const fv_block *window,
                             fv_error *error) {
     const fv_zarr_array *array = j->array;
+    const char          *fault = NULL;
     if (size > j->room)
         return fv_fail(error, FV_ERROR_INPUT, "%s is damaged: %lld bytes are too many for a chunk", j->path, (long long)size);
-    if (!j->packed) j->packed = fv_buffer_new((size_t)j->room);
-    FV_TRY(fv_file_read_at(j->fd, j->packed, (size_t)size, offset, j->path, error));
+    if (array->codec.packing == FV_ZARR_NONE && !array->codec.crc32c && !array->turned)
+        return read_rows(j, offset, size, chunk, window, error);
     bool whole = !array->turned && fv_region_equal(chunk, &window->region) && fv_block_dense(window);
+    bool pieces = array->codec.packing == FV_ZARR_ZSTD && !array->codec.crc32c;
     if (!whole && !j->chunk) j->chunk = fv_buffer_new((size_t)j->bytes);
-    void       *data = whole ? window->data : j->chunk;
-    const char *fault = fv_zarr_unpack(&array->codec, j->packed, size, data, j->bytes);
+    void *data = whole ? window->data : j->chunk;
+    FV_TRY((pieces ? unpack_in_pieces : unpack_whole)(j, offset, size, data, &fault, error));
     if (fault) return fv_fail(error, FV_ERROR_INPUT, "%s is damaged: %s", j->path, fault);
     normalise(array, data, j->bytes);
     if (whole) return FV_OK;
@@ -174,6 +223,7 @@ fv_status fv_zarr_read(const fv_zarr_array *array, const char *folder, const fv_
     }
     if (j.packed) fv_buffer_free(j.packed, (size_t)j.room);
     if (j.chunk) fv_buffer_free(j.chunk, (size_t)j.bytes);
+    if (j.piece) fv_buffer_free(j.piece, PIECE);
     free(j.index);
     return status;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+enum { SLAB = 1 << 16 }; /* bytes that are written together where nothing is packed */
 static const bool host_is_big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
 
 char *fv_zarr_level_folder(const fv_zarr_writer *w, int level) {
@@ -40,28 +41,48 @@ static fv_status move_file(const char *from, const char *to, fv_error *error) {
     return status == FV_OK ? fv_rename(from, to, error) : status;
 }
 
-static fv_status fill_file(const char *path, const void *data, size_t size, bool lasting, fv_error *error) {
-    int fd;
-    FV_TRY(fv_file_open_write(path, &fd, error));
-    fv_status status = fv_file_write_at(fd, data, size, 0, path, error);
+/* A file that grows where nobody looks and gets its name when it is complete. */
+typedef struct {
+    char   *temporary;
+    int     fd;
+    int64_t size;
+} growing;
+
+static fv_status begin_file(const fv_zarr_writer *w, const char *path, growing *g, fv_error *error) {
+    char *partial = fv_zarr_partial_folder(w);
+    *g = (growing){ .temporary = fv_sprintf("%s/%016llx-%d-%.0f", partial,
+                                            (unsigned long long)fv_hash_bytes(path, strlen(path)).low, (int)getpid(),
+                                            fv_now() * 1e9) };
+    free(partial);
+    fv_status status = fv_file_open_write(g->temporary, &g->fd, error);
+    if (status != FV_OK) free(g->temporary);
+    return status;
+}
+
+static fv_status append(growing *g, const void *data, int64_t size, fv_error *error) {
+    FV_TRY(fv_file_write_at(g->fd, data, (size_t)size, g->size, g->temporary, error));
+    g->size += size;
+    return FV_OK;
+}
+
+/* status: how filling it went; it has no name unless that is FV_OK. */
+static fv_status end_file(growing *g, const char *path, bool lasting, fv_status status, fv_error *error) {
     fv_io_enter();
-    if (lasting) fv_file_start_sync(fd);
+    if (lasting && status == FV_OK) fv_file_start_sync(g->fd);
     fv_io_leave();
-    fv_status closed = fv_file_close(fd, path, status == FV_OK ? error : NULL);
-    return status == FV_OK ? closed : status;
+    fv_status closed = fv_file_close(g->fd, g->temporary, status == FV_OK ? error : NULL);
+    if (status == FV_OK) status = closed;
+    if (status == FV_OK) status = move_file(g->temporary, path, error);
+    if (status != FV_OK) unlink(g->temporary);
+    free(g->temporary);
+    return status;
 }
 
 fv_status fv_zarr_write_file(const fv_zarr_writer *w, const char *path, const void *data, size_t size, bool lasting,
                              fv_error *error) {
-    char     *partial = fv_zarr_partial_folder(w);
-    char     *temporary = fv_sprintf("%s/%016llx-%d-%.0f", partial, (unsigned long long)fv_hash_bytes(path, strlen(path)).low,
-                                     (int)getpid(), fv_now() * 1e9);
-    fv_status status = fill_file(temporary, data, size, lasting, error);
-    if (status == FV_OK) status = move_file(temporary, path, error);
-    if (status != FV_OK) unlink(temporary);
-    free(partial);
-    free(temporary);
-    return status;
+    growing g;
+    FV_TRY(begin_file(w, path, &g, error));
+    return end_file(&g, path, lasting, append(&g, data, (int64_t)size, error), error);
 }
 
 static void remember(fv_zarr_writer *w, fv_zarr_place place) {
@@ -80,103 +101,116 @@ static fv_lattice lattice_of(const fv_zarr_array *array) {
     return lattice;
 }
 
-static fv_status store_bytes(fv_zarr_writer *w, int level, const int64_t *start, const void *data, size_t size, fv_error *error) {
-    const fv_zarr_array *array = &w->level[level].array;
-    fv_lattice           lattice = lattice_of(array);
-    char                *folder = fv_zarr_level_folder(w, level), *path = fv_zarr_file_path(array, folder, start);
-    fv_status            status = fv_zarr_write_file(w, path, data, size, true, error);
-    if (status == FV_OK) remember(w, (fv_zarr_place){ level, fv_lattice_index(&lattice, start) });
-    free(folder);
-    free(path);
-    return status;
-}
-
 /* ---------------------------------------------------------------- packing */
 
-/* A chunk at the image's end is filled up with zeros, the fill value. */
-static const void *gather(const fv_zarr_array *array, const fv_block *window, const fv_region *chunk, void *memory,
-                          int64_t bytes) {
-    bool whole = fv_region_equal(chunk, &window->region);
+/* What one file is made with: buffers are used again for every chunk of it. */
+typedef struct {
+    const fv_zarr_array *array;
+    growing              file;
+    int64_t              bytes, room; /* of a chunk; of one packed */
+    void                *chunk, *packed;
+    fv_bytes             index; /* of a shard: where each chunk lies */
+} packing;
+
+/* A box at the image's end is filled up with zeros, the fill value. */
+static const void *gather(const fv_zarr_array *array, const fv_block *window, const fv_region *box, void *memory) {
+    bool whole = fv_region_equal(box, &window->region);
     if (whole && fv_block_dense(window) && !host_is_big) return window->data;
+    int64_t  n = fv_region_voxels(box);
     fv_block all;
-    fv_block_init(&all, window->dtype, chunk, memory);
-    if (!whole) memset(memory, 0, (size_t)bytes);
-    fv_block part = fv_block_window(&all, &window->region);
-    fv_block_copy(&part, window);
-    if (host_is_big) fv_swap_elements(array->dtype, memory, bytes / (int64_t)fv_dtype_size(array->dtype));
+    fv_block_init(&all, window->dtype, box, memory);
+    if (!whole) memset(memory, 0, (size_t)n * fv_dtype_size(array->dtype));
+    if (!fv_region_empty(&window->region)) {
+        fv_block part = fv_block_window(&all, &window->region);
+        fv_block_copy(&part, window);
+    }
+    if (host_is_big) fv_swap_elements(array->dtype, memory, n);
     return memory;
+}
+
+/* An uncompressed chunk goes to its file in slabs that stay in the cache. */
+static fv_status append_slabs(packing *p, const fv_region *chunk, const fv_block *window, fv_error *error) {
+    int64_t plane = p->bytes / chunk->size[0], planes = FV_MAX(SLAB / plane, 1);
+    for (int64_t i = 0; i < chunk->size[0]; i += planes) {
+        fv_region slab = *chunk;
+        slab.start[0] += i;
+        slab.size[0] = FV_MIN(planes, chunk->size[0] - i);
+        fv_region part = fv_region_intersect(&slab, &window->region);
+        fv_block  inner = fv_region_empty(&part) ? (fv_block){ .dtype = window->dtype, .region = part }
+                                                 : fv_block_window(window, &part);
+        FV_TRY(append(&p->file, gather(p->array, &inner, &slab, p->chunk), slab.size[0] * plane, error));
+    }
+    return FV_OK;
+}
+
+static fv_status append_chunk(packing *p, const fv_region *chunk, const fv_block *window, fv_error *error) {
+    const void *packed;
+    int64_t     size;
+    bool        dense = fv_region_equal(chunk, &window->region) && fv_block_dense(window);
+    if (p->array->codec.packing == FV_ZARR_NONE && !dense) return append_slabs(p, chunk, window, error);
+    FV_TRY(fv_zarr_pack(&p->array->codec, gather(p->array, window, chunk, p->chunk), p->bytes, p->packed, &packed, &size, error));
+    return append(&p->file, packed, size, error);
 }
 
 static void put_little(uint8_t *to, uint64_t value) {
     for (int i = 0; i < 8; i++) to[i] = (uint8_t)(value >> 8 * i);
 }
 
-/* Chunks one after the other, then where each of them lies, in memory that is used again for the next shard. */
-typedef struct {
-    uint8_t *data;
-    size_t   size, room;
-    fv_bytes index;
-} shard;
-
-static void begin_shard(shard *s, const fv_zarr_array *array, int64_t packed_room) {
-    if (!array->sharded) return;
-    s->room = (size_t)(fv_zarr_shard_chunks(array) * (packed_room + 16) + 4);
-    s->data = fv_buffer_new(s->room);
+static void add_to_index(fv_bytes *index, uint64_t offset, uint64_t size) {
+    uint8_t *entry = fv_bytes_append(index, NULL, 16);
+    put_little(entry, offset);
+    put_little(entry + 8, size);
 }
 
-static void append(shard *s, const void *data, size_t size) {
-    memcpy(s->data + s->size, data, size);
-    s->size += size;
-}
-
-static void add_to_shard(shard *s, const void *packed, int64_t size) {
-    uint8_t *entry = fv_bytes_append(&s->index, NULL, 16);
-    put_little(entry, packed ? s->size : UINT64_MAX);
-    put_little(entry + 8, packed ? (uint64_t)size : UINT64_MAX);
-    if (packed) append(s, packed, (size_t)size);
-}
-
-static void end_shard(shard *s) {
+static fv_status append_index(packing *p, fv_error *error) {
     uint8_t sum[4];
-    fv_zarr_checksum(s->index.data, s->index.size, sum);
-    append(s, s->index.data, s->index.size);
-    append(s, sum, sizeof sum);
+    fv_zarr_checksum(p->index.data, p->index.size, sum);
+    fv_bytes_append(&p->index, sum, sizeof sum);
+    return append(&p->file, p->index.data, (int64_t)p->index.size, error);
 }
 
-static void release_shard(shard *s) {
-    if (s->data) fv_buffer_free(s->data, s->room);
-    fv_bytes_release(&s->index);
+/* Chunks one after the other; in a shard those beyond the image's end are left out, and the index follows. */
+static fv_status append_all(packing *p, const int64_t *start, const fv_block *block, fv_error *error) {
+    const fv_zarr_array *array = p->array;
+    fv_region            chunk = { 0 }, file = { .ndim = array->ndim };
+    memcpy(file.start, start, sizeof(int64_t) * (size_t)array->ndim);
+    memcpy(file.size, array->file, sizeof file.size);
+    while (fv_zarr_next(array->ndim, array->chunk, &file, &chunk)) {
+        fv_region part = fv_region_intersect(&chunk, &block->region);
+        if (fv_region_empty(&part)) {
+            add_to_index(&p->index, UINT64_MAX, UINT64_MAX);
+            continue;
+        }
+        fv_block window = fv_block_window(block, &part);
+        int64_t  offset = p->file.size;
+        FV_TRY(append_chunk(p, &chunk, &window, error));
+        if (array->sharded) add_to_index(&p->index, (uint64_t)offset, (uint64_t)(p->file.size - offset));
+    }
+    return array->sharded ? append_index(p, error) : FV_OK;
+}
+
+static fv_status store_file(const fv_zarr_writer *w, const fv_zarr_array *array, const char *path, const int64_t *start,
+                            const fv_block *block, fv_error *error) {
+    packing p = { .array = array, .bytes = fv_zarr_chunk_bytes(array) };
+    p.room = fv_zarr_packed_bound(p.bytes);
+    FV_TRY(begin_file(w, path, &p.file, error));
+    p.chunk = fv_buffer_new((size_t)p.bytes);
+    p.packed = fv_buffer_new((size_t)p.room);
+    fv_status status = append_all(&p, start, block, error);
+    fv_buffer_free(p.chunk, (size_t)p.bytes);
+    fv_buffer_free(p.packed, (size_t)p.room);
+    fv_bytes_release(&p.index);
+    return end_file(&p.file, path, true, status, error);
 }
 
 fv_status fv_zarr_store(fv_zarr_writer *w, int level, const int64_t *start, const fv_block *block, fv_error *error) {
     const fv_zarr_array *array = &w->level[level].array;
-    int64_t              bytes = fv_zarr_chunk_bytes(array), room = fv_zarr_packed_bound(bytes), size = 0;
-    void                *memory = fv_buffer_new((size_t)bytes), *space = fv_buffer_new((size_t)room);
-    const void          *packed = NULL;
-    fv_region            chunk = { 0 }, file = { .ndim = array->ndim };
-    fv_status            status = FV_OK;
-    shard                s = { 0 };
-    memcpy(file.start, start, sizeof(int64_t) * (size_t)array->ndim);
-    memcpy(file.size, array->file, sizeof file.size);
-    begin_shard(&s, array, room);
-    while (status == FV_OK && fv_zarr_next(array->ndim, array->chunk, &file, &chunk)) {
-        fv_region part = fv_region_intersect(&chunk, &block->region);
-        if (fv_region_empty(&part)) { /* beyond the image's end */
-            add_to_shard(&s, NULL, 0);
-            continue;
-        }
-        fv_block window = fv_block_window(block, &part);
-        const void *data = gather(array, &window, &chunk, memory, bytes);
-        status = fv_zarr_pack(&array->codec, data, bytes, space, &packed, &size, error);
-        if (status == FV_OK && array->sharded) add_to_shard(&s, packed, size);
-    }
-    if (array->sharded) end_shard(&s);
-    if (status == FV_OK)
-        status = store_bytes(w, level, start, array->sharded ? s.data : packed,
-                             array->sharded ? s.size : (size_t)size, error);
-    fv_buffer_free(memory, (size_t)bytes);
-    fv_buffer_free(space, (size_t)room);
-    release_shard(&s);
+    fv_lattice           lattice = lattice_of(array);
+    char                *folder = fv_zarr_level_folder(w, level), *path = fv_zarr_file_path(array, folder, start);
+    fv_status            status = store_file(w, array, path, start, block, error);
+    if (status == FV_OK) remember(w, (fv_zarr_place){ level, fv_lattice_index(&lattice, start) });
+    free(folder);
+    free(path);
     return status;
 }
 

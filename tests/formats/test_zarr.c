@@ -564,6 +564,35 @@ TEST(zarr_a_damaged_chunk_is_named) {
     }
 }
 
+/* A packed chunk is read in pieces of a quarter of a MiB: noise makes three of them. */
+TEST(zarr_a_chunk_of_several_pieces_is_read_whole_and_damage_in_any_is_found) {
+    test_image in = test_image_new(FV_UINT16, 2, (int64_t[]){ 600, 600 }), out;
+    char      *path = in_folder("pieces.zarr"), *chunk = fv_sprintf("%s/0/c/0/0", path), message[256];
+    fv_error   error = { 0 };
+    fv_bytes   file = { 0 };
+    test_image_random_any(&in, 3);
+    CHECK(test_write_file(path, &in, &(fv_write_options){ .compression = "zstd" }, 0, &error) == FV_OK);
+    CHECK(test_read_file(path, &out, &error) == FV_OK && test_same_pixels(&in, &out));
+    test_image_free(&out);
+    CHECK_MESSAGE(test_regions_equal_crops(path, 10, 5, message), "%s", message);
+    CHECK(fv_file_read_all(chunk, 1 << 20, &file, NULL) == FV_OK);
+    CHECK(file.size > 2 << 18);
+    const size_t places[] = { 1 << 17, (1 << 18) - 1, 1 << 18, 2 << 18, file.size - 1 };
+    for (int i = 0; i < FV_COUNT(places); i++) {
+        CHECK(fv_file_write_all(chunk, file.data, places[i], false, NULL) == FV_OK);
+        CHECK_INT(test_read_file(path, &out, &error), FV_ERROR_INPUT);
+        file.data[places[i]] ^= 16;
+        CHECK(fv_file_write_all(chunk, file.data, file.size, false, NULL) == FV_OK);
+        CHECK_INT(test_read_file(path, &out, &error), FV_ERROR_INPUT);
+        CHECK_MESSAGE(strstr(error.message, "0/c/0/0 is damaged"), "%s", error.message);
+        file.data[places[i]] ^= 16;
+    }
+    fv_bytes_release(&file);
+    test_image_free(&in);
+    free(chunk);
+    free(path);
+}
+
 TEST(zarr_survives_damaged_metadata) {
     test_image in = test_image_new(FV_UINT16, 3, (int64_t[]){ 6, 20, 30 }), out;
     char      *path = in_folder("torn.zarr");
