@@ -5,6 +5,7 @@
 #include "engines/ledger.h"
 #include "engines/temporaries.h"
 #include "op/format.h"
+#include "op/output_parts.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,11 +136,20 @@ fv_status fv_outputs_check(fv_outputs *outputs, const char *path, fv_error *erro
     return fv_fail(error, FV_ERROR_USAGE, "%s exists and was not made by Fovea here; --overwrite replaces it", path);
 }
 
+/* Whether the parts that its header points into are there, if it has any. */
+static bool has_parts(const char *path, fv_hash key) {
+    if (!fv_format_in_parts(path)) return true;
+    char *parts = fv_parts_place(path, key);
+    bool  there = fv_path_is_folder(parts);
+    free(parts);
+    return there;
+}
+
 bool fv_outputs_current(fv_outputs *outputs, const char *path, fv_hash key) {
     identity id;
     fv_hash  made;
     return !outputs->fresh && identify(path, &id) && fv_ledger_find(outputs->ledger, file_hash(path, &id), &made) &&
-           fv_hash_equal(made, key);
+           fv_hash_equal(made, key) && has_parts(path, key);
 }
 
 /* ---------------------------------------------------------------- temporaries */
@@ -263,6 +273,14 @@ static fv_status name_folder(const fv_format *format, const pending *p, fv_error
     return status;
 }
 
+static fv_status name_parts(fv_outputs *outputs, const pending *p, fv_error *error) {
+    FV_TRY(fv_parts_name(p->temporary, p->path, error));
+    char *in_use = fv_parts_folder(p->temporary);
+    fv_temporaries_outdated(outputs->temporaries, p->path, in_use);
+    free(in_use);
+    return FV_OK;
+}
+
 /* What is there under a remote name is only known when it is: the ledger follows it. */
 static fv_status send_output(fv_outputs *outputs, const pending *p, fv_error *error) {
     identity id;
@@ -279,7 +297,16 @@ static fv_status name_output(fv_outputs *outputs, const pending *p, fv_error *er
         return fv_fail(error, FV_ERROR_BUSY, "%s was taken over by another run while this one stood still", p->path);
     if (fv_is_remote(p->path)) return send_output(outputs, p, error);
     if (fv_format_for_writing(p->path, &format, NULL) == FV_OK && format->folder) return name_folder(format, p, error);
+    if (fv_format_in_parts(p->path)) return name_parts(outputs, p, error);
     return fv_path_replace(p->temporary, p->path, error);
+}
+
+/* The finished file or folder that will be found under the output's name. */
+static bool identify_finished(const pending *p, identity *id) {
+    char *header = fv_format_in_parts(p->path) ? fv_parts_header(p->temporary) : NULL;
+    bool  there = identify(header ? header : p->temporary, id);
+    free(header);
+    return there;
 }
 
 static void keep_failure(fv_outputs *outputs, fv_status status, const fv_error *error) {
@@ -296,7 +323,7 @@ static int look_at(fv_outputs *outputs, pending *batch, int count, pending **the
         identity id;
         fv_error error = { 0 };
         if (outputs->yields && !still_ours(outputs, batch[i].path)) fv_path_remove(batch[i].temporary, NULL);
-        else if (identify(batch[i].temporary, &id)) {
+        else if (identify_finished(&batch[i], &id)) {
             there[n] = &batch[i];
             files[n] = file_hash(batch[i].path, &id);
             keys[n++] = batch[i].key;

@@ -12,7 +12,7 @@ enum { FOLDERS = 16 }; /* remembered at a time */
 
 typedef struct listing {
     char  *folder; /* with its slash; empty: the current one */
-    char **names;  /* of temporaries, in order */
+    char **names;  /* of temporaries and of folders of parts, in order */
     size_t count;
 } listing;
 
@@ -50,6 +50,14 @@ static bool is_ending(const char *rest) {
     return !strcmp(rest, ".fovea");
 }
 
+/* What ends the name of a folder of parts: a dot and 16 digits of the key. */
+static bool is_key(const char *rest) { return *rest == '.' && strlen(rest) == 17 && strspn(rest + 1, "0123456789abcdef") == 16; }
+
+static bool is_parts(const char *name) {
+    const char *dot = strrchr(name, '.');
+    return dot && dot > name && is_key(dot);
+}
+
 static bool is_temporary(const char *name) {
     const char *dot = name[0] == '.' ? strrchr(name, '.') : NULL;
     for (const char *p = dot; p && p > name + 1; p--)
@@ -64,7 +72,7 @@ static void read_folder(listing *l, const char *folder) {
     struct dirent *entry;
     fv_bytes       names = { 0 };
     while (d && (entry = readdir(d))) {
-        if (!is_temporary(entry->d_name)) continue;
+        if (!is_temporary(entry->d_name) && !is_parts(entry->d_name)) continue;
         char *name = fv_strdup(entry->d_name);
         fv_bytes_append(&names, &name, sizeof name);
     }
@@ -87,10 +95,9 @@ static const listing *list(fv_temporaries *t, const char *folder, bool again) {
     return l;
 }
 
-/* Copies of those names that begin with ".NAME.", whose number is added to *count. */
-static char **of_output(const listing *l, const char *name, size_t *count) {
+/* Copies of those names that begin with that, a dot at its end, and go on with an ending of that kind; their number in *count. */
+static char **find_names(const listing *l, const char *start, bool (*ends)(const char *rest), size_t *count) {
     fv_bytes found = { 0 };
-    char    *start = fv_sprintf(".%s.", name);
     size_t   length = strlen(start), low = 0, high = l->count;
     while (low < high) {
         size_t middle = (low + high) / 2;
@@ -98,13 +105,20 @@ static char **of_output(const listing *l, const char *name, size_t *count) {
         else high = middle;
     }
     for (; low < l->count && !strncmp(l->names[low], start, length); low++) {
-        if (!is_ending(l->names[low] + length - 1)) continue; /* of NAME.MORE */
+        if (!ends(l->names[low] + length - 1)) continue; /* of NAME.MORE */
         char *copy = fv_strdup(l->names[low]);
         fv_bytes_append(&found, &copy, sizeof copy);
     }
-    free(start);
     *count = found.size / sizeof(char *);
     return (char **)(void *)found.data;
+}
+
+/* Temporaries of an output. */
+static char **of_output(const listing *l, const char *name, size_t *count) {
+    char  *start = fv_sprintf(".%s.", name);
+    char **names = find_names(l, start, is_ending, count);
+    free(start);
+    return names;
 }
 
 static char *take_up(const char *folder, const char *start, char **names, size_t count, bool parallel) {
@@ -163,6 +177,24 @@ char *fv_temporaries_name(fv_temporaries *t, const char *path, fv_hash key, fv_t
     char *stand_in = fv_temporaries_stand_in(path), *name = name_beside(t, stand_in, key, kind, again);
     free(stand_in);
     return name;
+}
+
+void fv_temporaries_outdated(fv_temporaries *t, const char *path, const char *in_use) {
+    const char *name = fv_path_name(path);
+    char       *folder = fv_sprintf("%.*s", (int)(name - path), path), *start = fv_sprintf("%s.", name);
+    size_t      count = 0;
+    pthread_mutex_lock(&t->mutex);
+    char **names = find_names(list(t, folder, false), start, is_key, &count);
+    pthread_mutex_unlock(&t->mutex);
+    for (size_t i = 0; i < count; i++) {
+        char *whole = fv_sprintf("%s%s", folder, names[i]);
+        if (strcmp(names[i], in_use)) fv_path_remove(whole, NULL);
+        free(whole);
+        free(names[i]);
+    }
+    free(names);
+    free(start);
+    free(folder);
 }
 
 void fv_temporaries_tidy(const char *path) {

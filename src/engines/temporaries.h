@@ -26,6 +26,8 @@ char *fv_temporaries_name(fv_temporaries *temporaries, const char *path, fv_hash
  * replaced meanwhile, one beside that folder; of a remote
  * one in the store's usual place, from where it is sent when it is complete. */
 char *fv_temporaries_stand_in(const char *path);
+/* Removes the folders of parts (op/output_parts.h) that earlier results of this output left, all but the one in use. */
+void fv_temporaries_outdated(fv_temporaries *temporaries, const char *path, const char *in_use);
 /* Removes all temporaries of an output. */
 void fv_temporaries_tidy(const char *path);
 

@@ -1,12 +1,13 @@
 /* MetaImage, ITK's own format: .mha with the voxels behind the header, .mhd with the voxels in another file. Uncompressed voxels
- * are read by region in either byte order, compressed ones (zlib, gzip) in order. Written with the voxels behind the header,
- * under either extension; compressed as gzip, which MetaIO inflates as it does zlib.
+ * are read by region in either byte order, compressed ones (zlib, gzip) in order. Both are written; compressed as gzip, which
+ * MetaIO inflates as it does zlib.
  *
  * Axes are t z y x, and c where an element has several channels. Spacing and offset are kept; with a TransformMatrix they become
  * the voxel to world matrix (ITK's world points left, back and up). bool is written as MET_UCHAR. */
 #include "formats/text_header.h"
 #include "formats/volume.h"
 #include "op/axes.h"
+#include "op/output_parts.h"
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -260,20 +261,30 @@ enum { RAW, GZIP, SIZE_DIGITS = 20 };
 static const char size_field[] = "CompressedDataSize = ";
 
 /* The size of the stream, which readers want to know, is put in its place in the header afterwards. */
-static fv_status assemble(fv_writer *writer, fv_pieces *pieces, fv_error *error) {
+static fv_status put_size(const fv_writer *writer, const char *file, int64_t size, fv_error *error) {
     const fv_bytes *text = fv_volume_gz_header(writer);
+    const uint8_t  *field = memmem(text->data, text->size, size_field, strlen(size_field));
     char            digits[SIZE_DIGITS + 1];
-    fv_file_id      id;
-    int             fd;
-    FV_TRY(fv_volume_gz_assemble(writer, pieces, error));
-    FV_TRY(fv_file_identify(writer->path, &id, error));
-    const uint8_t *field = memmem(text->data, text->size, size_field, strlen(size_field));
-    int            n = snprintf(digits, sizeof digits, "%lld", (long long)(id.size - (int64_t)text->size));
-    FV_TRY(fv_file_open_update(writer->path, &fd, error));
-    fv_status status =
-        fv_file_write_at(fd, digits, (size_t)n, field + strlen(size_field) - text->data, writer->path, error);
-    fv_status closed = fv_file_close(fd, writer->path, status == FV_OK ? error : &(fv_error){ 0 });
+    int             fd, n = snprintf(digits, sizeof digits, "%lld", (long long)size);
+    FV_TRY(fv_file_open_update(file, &fd, error));
+    fv_status status = fv_file_write_at(fd, digits, (size_t)n, field + strlen(size_field) - text->data, file, error);
+    fv_status closed = fv_file_close(fd, file, status == FV_OK ? error : &(fv_error){ 0 });
     return status == FV_OK ? closed : status;
+}
+
+static fv_status assemble(fv_writer *writer, fv_pieces *pieces, fv_error *error) {
+    const char *part = fv_volume_gz_part(writer);
+    char       *text = part ? fv_parts_header(writer->path) : fv_strdup(writer->path);
+    char       *voxels = part ? fv_sprintf("%s/%s", writer->path, part) : fv_strdup(writer->path);
+    int64_t     before = part ? 0 : (int64_t)fv_volume_gz_header(writer)->size;
+    fv_file_id  id;
+    fv_status   status = fv_volume_gz_assemble(writer, pieces, error);
+    if (status == FV_OK) status = fv_file_identify(voxels, &id, error);
+    if (status == FV_OK) status = put_size(writer, text, id.size - before, error);
+    if (status == FV_OK && part) status = fv_paths_sync(&text, 1, error);
+    free(text);
+    free(voxels);
+    return status;
 }
 
 static fv_status create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
@@ -298,9 +309,15 @@ static fv_status create(const char *path, const fv_image_type *type, const fv_wr
     fv_bytes_printf(&text, "DimSize =");
     for (int d = ndim - 1; d >= 0; d--) fv_bytes_printf(&text, " %lld", (long long)type->shape[d]);
     if (colour) fv_bytes_printf(&text, "\nElementNumberOfChannels = %lld", (long long)type->shape[ndim]);
-    fv_bytes_printf(&text, "\nElementType = %.*s\nElementDataFile = LOCAL\n", (int)strcspn(name, "|"), name);
-    if (chosen == GZIP) return fv_volume_gz_create(&fv_format_metaimage, path, type, stored, options, &text, true, out, error);
+    bool apart = fv_format_in_parts(path);
+    fv_bytes_printf(&text, "\nElementType = %.*s\nElementDataFile = %s", (int)strcspn(name, "|"), name, apart ? "" : "LOCAL\n");
+    if (chosen == GZIP) {
+        FV_TRY(fv_volume_gz_create(&fv_format_metaimage, path, type, stored, options, &text, true, out, error));
+        if (apart) fv_volume_gz_apart(*out, "voxels.zraw");
+        return FV_OK;
+    }
     *out = fv_dense_writer_new(&fv_format_metaimage, path, type, options, &text);
+    if (apart) fv_dense_writer_apart(*out, "voxels.raw");
     return FV_OK;
 }
 
@@ -310,9 +327,10 @@ const fv_format fv_format_metaimage = {
     .magic = { { 0, 10, "ObjectType" } },
     .brief = "MetaImage volume, ITK's own",
     .reads = "by region; compressed in order; voxels in a file of their own",
-    .writes = "in parallel, voxels behind the header",
+    .writes = "in parallel; `.mhd` with the voxels in a file of their own",
     .keeps = "spacing, offset, orientation",
     .compressions = "none|gzip",
+    .parts = "mhd",
     .open = open_reader,
     .read = read_block,
     .close = close_reader,
@@ -320,7 +338,7 @@ const fv_format fv_format_metaimage = {
     .begin = fv_dense_begin,
     .put = fv_dense_put,
     .sync = fv_dense_sync,
-    .finish = fv_dense_sync,
+    .finish = fv_dense_finish,
     .encode = fv_volume_gz_encode,
     .assemble = assemble,
     .free_writer = fv_volume_free,

@@ -1,5 +1,5 @@
 /* NRRD: .nrrd with the voxels behind the header, .nhdr with the voxels in another file; raw in either byte order is read by
- * region, gzip in order. Both are written, as .nrrd.
+ * region, gzip in order. Both are written.
  *
  * The axes are those of the file from the slowest to the fastest: kinds tell colours (c) and time (t), the others are z y x.
  * Spacings, units, space directions and origin are kept; the directions become the voxel to world matrix where the file says in
@@ -399,7 +399,8 @@ static void put_axes(const fv_image_type *type, bool complex, fv_bytes *out) {
     fv_bytes_printf(out, "\n");
 }
 
-static void make_header(const fv_image_type *type, bool gzip, fv_bytes *out) {
+/* apart: the text ends where the path of the file with the voxels belongs. */
+static void make_header(const fv_image_type *type, bool gzip, bool apart, fv_bytes *out) {
     bool     complex = fv_dtype_is_complex(type->dtype);
     fv_dtype stored = type->dtype == FV_BOOL        ? FV_UINT8
                       : type->dtype == FV_COMPLEX64 ? FV_FLOAT32
@@ -417,7 +418,7 @@ static void make_header(const fv_image_type *type, bool gzip, fv_bytes *out) {
     put_axes(type, complex, out);
     if (fv_dtype_size(stored) > 1)
         fv_bytes_printf(out, "endian: %s\n", __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "little" : "big");
-    fv_bytes_printf(out, "encoding: %s\n\n", gzip ? "gzip" : "raw");
+    fv_bytes_printf(out, "encoding: %s\n%s", gzip ? "gzip" : "raw", apart ? "data file: " : "\n");
 }
 
 enum { RAW, GZIP };
@@ -429,11 +430,15 @@ static fv_status create(const char *path, const fv_image_type *type, const fv_wr
     FV_TRY(fv_compression_choose(&fv_format_nrrd, options, &chosen, error));
     if (type->ndim < 1 || fv_image_type_bytes(type) < 0)
         return fv_fail(error, FV_ERROR_USAGE, "%s: an image without axes or beyond 2^63 bytes cannot be written", path);
-    if (fv_path_has_extension(path, "nhdr"))
-        return fv_fail(error, FV_ERROR_USAGE, "%s: headers apart from their voxels are not written; use .nrrd", path);
-    make_header(type, chosen == GZIP, &text);
-    if (chosen == GZIP) return fv_volume_gz_create(&fv_format_nrrd, path, type, type->dtype, options, &text, true, out, error);
+    bool apart = fv_format_in_parts(path);
+    make_header(type, chosen == GZIP, apart, &text);
+    if (chosen == GZIP) {
+        FV_TRY(fv_volume_gz_create(&fv_format_nrrd, path, type, type->dtype, options, &text, true, out, error));
+        if (apart) fv_volume_gz_apart(*out, "voxels.raw.gz");
+        return FV_OK;
+    }
     *out = fv_dense_writer_new(&fv_format_nrrd, path, type, options, &text);
+    if (apart) fv_dense_writer_apart(*out, "voxels.raw");
     return FV_OK;
 }
 
@@ -443,9 +448,10 @@ const fv_format fv_format_nrrd = {
     .magic = { { 0, 7, "NRRD000" } },
     .brief = "NRRD volume",
     .reads = "raw by region, gzip in order; voxels in a file of their own",
-    .writes = "raw in parallel, gzip on all cores; `.nrrd` only",
+    .writes = "raw in parallel, gzip on all cores; `.nhdr` with the voxels in a file of their own",
     .keeps = "spacing, units, orientation, kinds",
     .compressions = "none|gzip",
+    .parts = "nhdr",
     .open = open_reader,
     .read = read_block,
     .close = close_reader,
@@ -453,7 +459,7 @@ const fv_format fv_format_nrrd = {
     .begin = fv_dense_begin,
     .put = fv_dense_put,
     .sync = fv_dense_sync,
-    .finish = fv_dense_sync,
+    .finish = fv_dense_finish,
     .encode = fv_volume_gz_encode,
     .assemble = fv_volume_gz_assemble,
     .free_writer = fv_volume_free,

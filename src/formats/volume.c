@@ -1,5 +1,6 @@
 /* Header and voxels, uncompressed or in one deflated stream; see volume.h. */
 #include "formats/volume.h"
+#include "op/output_parts.h"
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -155,6 +156,7 @@ typedef struct {
     fv_writer base;
     int       level;
     bool      apart;
+    const char *part; /* NULL: all in one file */
     fv_dtype  stored;
     fv_bytes  header;
 } gz_writer;
@@ -182,6 +184,11 @@ fv_status fv_volume_gz_create(const fv_format *format, const char *path, const f
     return FV_OK;
 }
 
+void fv_volume_gz_apart(fv_writer *base, const char *part) {
+    ((gz_writer *)base)->part = part;
+    ((gz_writer *)base)->apart = true;
+}
+
 fv_status fv_volume_gz_encode(fv_writer *base, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error) {
     (void)error;
     gz_writer *w = (gz_writer *)base;
@@ -203,11 +210,20 @@ fv_status fv_volume_gz_encode(fv_writer *base, int64_t piece, const fv_block *bl
 }
 
 fv_status fv_volume_gz_assemble(fv_writer *base, fv_pieces *pieces, fv_error *error) {
-    gz_writer *w = (gz_writer *)base;
-    return fv_gzip_assemble(base->path, w->apart ? &w->header : NULL, pieces, error);
+    const gz_writer *w = (gz_writer *)base;
+    if (!w->part) return fv_gzip_assemble(base->path, w->apart ? &w->header : NULL, pieces, error);
+    char     *path = fv_sprintf("%s/%s", base->path, w->part);
+    fv_status status = fv_parts_begin(base->path, error);
+    if (status == FV_OK) status = fv_gzip_assemble(path, NULL, pieces, error);
+    if (status == FV_OK) status = fv_paths_sync(&path, 1, error);
+    if (status == FV_OK) status = fv_parts_point_to(base->path, &w->header, w->part, error);
+    free(path);
+    return status;
 }
 
 const fv_bytes *fv_volume_gz_header(const fv_writer *base) { return &((const gz_writer *)base)->header; }
+
+const char *fv_volume_gz_part(const fv_writer *base) { return ((const gz_writer *)base)->part; }
 
 void fv_volume_gz_free(fv_writer *base) {
     fv_bytes_release(&((gz_writer *)base)->header);

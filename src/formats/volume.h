@@ -51,9 +51,12 @@ fv_status fv_volume_read(fv_volume *volume, const fv_block *block, fv_error *err
 fv_status fv_volume_gz_create(const fv_format *format, const char *path, const fv_image_type *type, fv_dtype stored,
                               const fv_write_options *options, fv_bytes *header_take, bool apart, fv_writer **writer,
                               fv_error *error);
+/* Or: the voxels are a part of that name (op/output_parts.h), and the header ends where its path belongs. */
+void      fv_volume_gz_apart(fv_writer *writer, const char *part);
 fv_status fv_volume_gz_encode(fv_writer *writer, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error);
 fv_status fv_volume_gz_assemble(fv_writer *writer, fv_pieces *pieces, fv_error *error);
 const fv_bytes *fv_volume_gz_header(const fv_writer *writer);
+const char     *fv_volume_gz_part(const fv_writer *writer); /* NULL: all in one file */
 void      fv_volume_gz_free(fv_writer *writer);
 void      fv_volume_free(fv_writer *writer); /* that one or a dense one */
 

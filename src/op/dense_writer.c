@@ -1,7 +1,9 @@
 /* Header, then voxels, put in place by many workers at once. */
 #include "op/dense_writer.h"
 #include "op/kernels.h"
+#include "op/output_parts.h"
 #include <pthread.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 enum { PIECE_BYTES = 4 << 20, STRIP_BYTES = 1 << 18 };
@@ -11,6 +13,7 @@ typedef struct {
     fv_dense        dense;
     fv_bytes        header, trailer;
     bool            swapped;
+    const char     *part; /* NULL: the voxels follow the header */
     pthread_mutex_t mutex; /* guards the opening of fd */
     int             fd;
 } writer;
@@ -40,6 +43,12 @@ void fv_dense_writer_store(fv_writer *base, fv_dtype stored, bool swapped, fv_by
     if (stored != base->type.dtype || w->swapped) base->piece_memory = STRIP_BYTES;
 }
 
+void fv_dense_writer_apart(fv_writer *base, const char *part) {
+    writer *w = (writer *)base;
+    w->part = part;
+    w->dense.offset = 0;
+}
+
 fv_block fv_block_as(const fv_block *block, fv_dtype dtype, void *memory) {
     const fv_kernels *kernels = fv_kernels_current();
     fv_block          out;
@@ -53,15 +62,18 @@ fv_block fv_block_as(const fv_block *block, fv_dtype dtype, void *memory) {
 
 static fv_status open_once(writer *w, fv_error *error) {
     pthread_mutex_lock(&w->mutex);
-    fv_status status = w->fd >= 0 ? FV_OK : fv_file_open_update(w->base.path, &w->fd, error);
+    char     *path = w->part ? fv_sprintf("%s/%s", w->base.path, w->part) : NULL;
+    fv_status status = w->fd >= 0 ? FV_OK : fv_file_open_update(path ? path : w->base.path, &w->fd, error);
+    free(path);
     pthread_mutex_unlock(&w->mutex);
     return status;
 }
 
 fv_status fv_dense_begin(fv_writer *base, fv_error *error) {
     writer *w = (writer *)base;
+    if (w->part) FV_TRY(fv_parts_begin(base->path, error));
     FV_TRY(open_once(w, error));
-    FV_TRY(fv_file_write_at(w->fd, w->header.data, w->header.size, 0, base->path, error));
+    if (!w->part) FV_TRY(fv_file_write_at(w->fd, w->header.data, w->header.size, 0, base->path, error));
     int64_t end = w->dense.offset + fv_dense_bytes(&w->dense);
     FV_TRY(fv_file_resize(w->fd, end + (int64_t)w->trailer.size, base->path, error));
     return w->trailer.size ? fv_file_write_at(w->fd, w->trailer.data, w->trailer.size, end, base->path, error) : FV_OK;
@@ -98,6 +110,12 @@ fv_status fv_dense_put(fv_writer *base, const fv_block *block, fv_error *error) 
 fv_status fv_dense_sync(fv_writer *base, fv_error *error) {
     writer *w = (writer *)base;
     return w->fd < 0 ? FV_OK : fv_file_sync(w->fd, base->path, error);
+}
+
+fv_status fv_dense_finish(fv_writer *base, fv_error *error) {
+    writer *w = (writer *)base;
+    FV_TRY(fv_dense_sync(base, error));
+    return w->part ? fv_parts_point_to(base->path, &w->header, w->part, error) : FV_OK;
 }
 
 void fv_dense_free(fv_writer *base) {

@@ -20,9 +20,13 @@ fv_writer *fv_dense_writer_new(const fv_format *format, const char *path, const 
 /* Right after that, where the file differs from the image: it holds another element type, which every value fits into, or the
  * other byte order, or something follows the voxels. trailer_take may be NULL. */
 void       fv_dense_writer_store(fv_writer *writer, fv_dtype stored, bool swapped, fv_bytes *trailer_take);
+/* Or: the voxels are a file of their own, a part of that name (op/output_parts.h); the header, which finish then writes, ends
+ * where its path belongs. */
+void       fv_dense_writer_apart(fv_writer *writer, const char *part);
 fv_status  fv_dense_begin(fv_writer *writer, fv_error *error);
 fv_status  fv_dense_put(fv_writer *writer, const fv_block *block, fv_error *error);
 fv_status  fv_dense_sync(fv_writer *writer, fv_error *error);
+fv_status  fv_dense_finish(fv_writer *writer, fv_error *error); /* needed only where something lies apart */
 void       fv_dense_free(fv_writer *writer);
 /* The block's voxels one after another as another type, in memory for that many. */
 fv_block   fv_block_as(const fv_block *block, fv_dtype dtype, void *memory);

@@ -118,6 +118,11 @@ fv_status fv_format_for_writing(const char *path, const fv_format **format, fv_e
     return fv_fail(error, FV_ERROR_USAGE, "%s: to http and s3 only whole Zarr images are written: end the name in .zarr", path);
 }
 
+bool fv_format_in_parts(const char *path) {
+    const fv_format *format;
+    return find(path, true, &format, NULL) == FV_OK && format->parts && match(path, format->parts);
+}
+
 const fv_table_format *fv_table_format_for(const char *path) {
     const fv_table_format *found = NULL;
     size_t                 best = 0;

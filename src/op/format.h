@@ -76,6 +76,7 @@ struct fv_format {
     const char *compressions; /* "none|deflate|zstd", the default first; NULL: no choice */
     bool        series; /* a folder of such files, known by the magic of one of them, may be an image too */
     bool        folder; /* its files are folders, and a path inside one without an extension of its own is meant for it too */
+    const char *parts;  /* those of its extensions that are written as a header with a folder of parts: see op/output_parts.h */
     const char *takes; /* which of write's "shard levels version angles" it follows; others are refused. NULL: none */
     struct { int offset, size; const char *bytes; } magic[4]; /* any of them: a file without a known extension is one of these */
     /* Reading. open reads the header only, checks every size in it, and fails with a sentence that names the file and the
@@ -118,6 +119,7 @@ size_t fv_format_around(const char *path);
 /* By extension; for reading, where that tells nothing, by the first bytes of the file. The error lists what is known. */
 fv_status fv_format_for_reading(const char *path, const fv_format **format, fv_error *error);
 fv_status fv_format_for_writing(const char *path, const fv_format **format, fv_error *error);
+bool             fv_format_in_parts(const char *path); /* whether what is written under that name is a header with parts */
 int              fv_format_count(void);
 const fv_format *fv_format_at(int index);
 

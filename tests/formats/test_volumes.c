@@ -18,6 +18,7 @@ typedef struct {
      BIT(FV_INT64))
 #define REALS (BIT(FV_FLOAT32) | BIT(FV_FLOAT64))
 #define COMPLEX (BIT(FV_COMPLEX64) | BIT(FV_COMPLEX128))
+#define SOME (BIT(FV_UINT8) | BIT(FV_FLOAT32)) /* of formats whose files are synced one by one, which takes time */
 #define MRC (BIT(FV_INT8) | BIT(FV_INT16) | BIT(FV_UINT16) | BIT(FV_FLOAT32) | BIT(FV_COMPLEX64))
 
 static const way ways[] = {
@@ -26,10 +27,14 @@ static const way ways[] = {
     { "nrrd", NULL, INTEGERS | REALS | COMPLEX, 1, 6 },
     { "nrrd", "gzip", INTEGERS | REALS | COMPLEX, 1, 6 },
     { "mha", NULL, INTEGERS | REALS, 1, 6 },
-    { "mhd", NULL, INTEGERS | REALS, 1, 6 },
+    { "mhd", NULL, SOME, 1, 6 },
+    { "mhd", "gzip", SOME, 1, 6 },
+    { "nhdr", NULL, SOME | BIT(FV_COMPLEX64), 1, 6 },
+    { "nhdr", "gzip", SOME, 1, 6 },
     { "npz", NULL, BIT(FV_BOOL) | INTEGERS | REALS | COMPLEX, 1, 6 },
     { "vti", NULL, INTEGERS | REALS, 2, 3 },
     { "vti", "zlib", INTEGERS | REALS, 2, 3 },
+    { "pvti", NULL, SOME, 2, 3 },
     { "mha", "gzip", INTEGERS | REALS, 1, 6 },
     { "pgm", NULL, BIT(FV_UINT8) | BIT(FV_UINT16), 2, 2 },
 };
@@ -72,7 +77,10 @@ TEST(every_way_keeps_every_voxel_type_shape_and_region) {
                 for (int d = 0; d < ndim && ndim <= 3; d++) CHECK_TEXT(out.type.image.axis[d], in.type.image.axis[d]);
                 CHECK_MESSAGE(test_regions_equal_crops(path, 10, 5, message), "%s: %s", name, message);
                 CHECK_MESSAGE(test_write_file(shuffled, &in, &options, 11, &error) == FV_OK, "%s", error.message);
-                CHECK(test_same_files(path, shuffled));
+                if (fv_format_in_parts(path)) /* the headers name different folders */
+                    CHECK_MESSAGE(test_regions_equal_crops(shuffled, 3, 7, message), "%s: %s", name, message);
+                else
+                    CHECK(test_same_files(path, shuffled));
                 test_image_free(&in);
                 test_image_free(&out);
                 free(path);
@@ -381,16 +389,48 @@ TEST(headers_that_cannot_be_true_are_refused_by_name) {
           "ends early" },
         { "b.vti", "<VTKFile type=\"ImageData\"><ImageData WholeExtent=\"0 -5 0 1 0 1\">", "WholeExtent" },
         { "c.vti", "<VTKFile type=\"PolyData\">", "type" },
-        { "d.vti", "<VTKFile type=\"ImageData\" compressor=\"vtkLZ4DataCompressor\">", "compressor" },
+        { "d.vti", "<VTKFile type=\"ImageData\" compressor=\"vtkBestDataCompressor\">", "compressor" },
         { "e.vti",
           "<VTKFile type=\"ImageData\"><ImageData WholeExtent=\"0 1 0 1 0 1\"><PointData><DataArray type=\"Float32\" "
-          "format=\"ascii\">1 2 3</DataArray>",
+          "format=\"runes\">1 2 3</DataArray>",
           "format" },
         { "f.vti", "no XML at all", "not a VTI file" },
         { "g.vti",
           "<VTKFile type=\"ImageData\"><ImageData WholeExtent=\"0 1 0 1 0 1\"><PointData><DataArray type=\"Float32\" "
           "format=\"appended\" offset=\"-9\"/></PointData><AppendedData encoding=\"raw\">_",
           "offset" },
+        { "h.vti",
+          "<VTKFile type=\"ImageData\"><ImageData WholeExtent=\"0 1 0 1 0 1\"><PointData><DataArray "
+          "type=\"Int8\" format=\"ascii\">1 2 3 4 5 6 7</DataArray>",
+          "7 of the 8 values" },
+        { "i.vti",
+          "<VTKFile type=\"ImageData\"><ImageData WholeExtent=\"0 1 0 1 0 1\"><PointData><DataArray "
+          "type=\"Int8\" format=\"ascii\">1 2 3 4 5 6 7 8 9</DataArray>",
+          "more than the 8 values" },
+        { "j.vti",
+          "<VTKFile type=\"ImageData\"><ImageData WholeExtent=\"0 1 0 1 0 1\"><PointData><DataArray "
+          "type=\"Int8\" format=\"ascii\">1 2 3 400 5 6 7 8</DataArray>",
+          "value 3" },
+        { "k.vti",
+          "<VTKFile type=\"ImageData\"><ImageData WholeExtent=\"0 99999 0 99999 0 99999\"><PointData><DataArray "
+          "type=\"Float32\" format=\"ascii\">1 2 3 4</DataArray>",
+          "ends early" },
+        { "l.vti",
+          "<VTKFile type=\"ImageData\"><ImageData WholeExtent=\"0 1 0 1 0 1\"><PointData><DataArray "
+          "type=\"Int8\" format=\"binary\">CAAAA!ECAwQFBgcI</DataArray>",
+          "base64" },
+        { "m.vti",
+          "<VTKFile type=\"ImageData\"><ImageData WholeExtent=\"0 1 0 1 0 1\"><PointData><DataArray "
+          "type=\"Int8\" format=\"binary\">CAAAAAECAwQF</DataArray>",
+          "ends early" },
+        { "n.vti",
+          "<VTKFile type=\"ImageData\"><ImageData WholeExtent=\"0 1 0 1 0 1\"><PointData><DataArray "
+          "type=\"Int8\" format=\"binary\">CQAAAAECAwQFBgcI</DataArray>",
+          "9 bytes" },
+        { "o.vti",
+          "<VTKFile type=\"ImageData\" compressor=\"vtkLZ4DataCompressor\"><ImageData WholeExtent=\"0 1 0 1 0 1\"><PointData>"
+          "<DataArray type=\"Int8\" format=\"binary\">6AMAAAgAAAAAAAAABQAAAA==</DataArray>",
+          "number of blocks" },
         { "a.pvti",
           "<VTKFile type=\"PImageData\"><PImageData WholeExtent=\"0 1 0 1 0 1\"><PPointData><PDataArray "
           "type=\"Int8\"/></PPointData><Piece Extent=\"0 9 0 1 0 1\" Source=\"x.vti\"/>",

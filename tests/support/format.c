@@ -1,5 +1,6 @@
 /* Whole images through formats, cleanly and with damage. */
 #include "support/format.h"
+#include "op/output_parts.h"
 #include "support/test.h"
 
 enum { POISON = 0xa5, MOST_VOXELS = 1 << 26 };
@@ -100,7 +101,13 @@ fv_status test_write_file(const char *path, const test_image *image, const fv_wr
     fv_write_options none = { 0 };
     FV_TRY(fv_format_for_writing(path, &format, error));
     FV_TRY(format->create(path, &image->type.image, options ? options : &none, &writer, error));
+    if (fv_format_in_parts(path)) { /* named from a temporary folder, as an engine does */
+        free(writer->path);
+        writer->path =
+            fv_sprintf("%.*s.%s.0123456789abcdef.fovea", (int)(fv_path_name(path) - path), path, fv_path_name(path));
+    }
     fv_status status = write_pieces(writer, image, seed, error);
+    if (status == FV_OK && fv_format_in_parts(path)) status = fv_parts_name(writer->path, path, error);
     format->free_writer(writer);
     return status;
 }

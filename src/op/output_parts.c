@@ -1,0 +1,54 @@
+/* Outputs that are more than one file; see output_parts.h. */
+#include "op/output_parts.h"
+#include "base/file.h"
+#include <stdlib.h>
+
+enum { KEY_DIGITS = 16 };
+static const char header_name[] = "header";
+
+char *fv_parts_folder(const char *temporary) {
+    const char *name = fv_path_name(temporary), *end = name + strlen(name) - FV_MIN(strlen(name), strlen(".fovea")), *key = end;
+    while (key > name && key[-1] != '.') key--;
+    bool known = *name == '.' && !strcmp(end, ".fovea") && end - key >= KEY_DIGITS;
+    return known ? fv_sprintf("%.*s", (int)(key + KEY_DIGITS - name - 1), name + 1) : fv_sprintf("%s.parts", name);
+}
+
+char *fv_parts_place(const char *path, fv_hash key) {
+    char hex[33];
+    fv_hash_format(key, hex);
+    return fv_sprintf("%s.%.*s", path, KEY_DIGITS, hex);
+}
+
+char *fv_parts_header(const char *temporary) { return fv_sprintf("%s/%s", temporary, header_name); }
+
+fv_status fv_parts_begin(const char *temporary, fv_error *error) { return fv_path_make_folders(temporary, error); }
+
+fv_status fv_parts_write_header(const char *temporary, const void *text, size_t size, fv_error *error) {
+    char     *path = fv_parts_header(temporary);
+    fv_status status = fv_file_write_all(path, text, size, true, error);
+    free(path);
+    return status;
+}
+
+fv_status fv_parts_point_to(const char *temporary, const fv_bytes *front, const char *part, fv_error *error) {
+    fv_bytes text = { 0 };
+    char    *folder = fv_parts_folder(temporary);
+    fv_bytes_append(&text, front->data, front->size);
+    fv_bytes_printf(&text, "%s/%s\n", folder, part);
+    fv_status status = fv_parts_write_header(temporary, text.data, text.size, error);
+    fv_bytes_release(&text);
+    free(folder);
+    return status;
+}
+
+fv_status fv_parts_name(const char *temporary, const char *path, fv_error *error) {
+    char     *folder = fv_parts_folder(temporary);
+    char     *place = fv_sprintf("%.*s%s", (int)(fv_path_name(path) - path), path, folder), *header = fv_parts_header(place);
+    fv_status status = fv_path_replace(temporary, place, error);
+    if (status == FV_OK) status = fv_path_sync_folder(path, error);
+    if (status == FV_OK) status = fv_path_replace(header, path, error);
+    free(folder);
+    free(place);
+    free(header);
+    return status;
+}
