@@ -2,10 +2,22 @@
 #include "formats/vti_blocks.h"
 #include "base/deflate.h"
 #include "formats/gzip.h"
+#include "formats/lz4_block.h"
 #include <stdlib.h>
+#ifdef FV_LZMA
+#include <lzma.h>
+#endif
 
-enum { BLOCK_BYTES = 1 << 20, MOST_BYTES = 1 << 26, LARGEST_BLOCK = 1 << 30 };
+enum { BLOCK_BYTES = 1 << 20, MOST_BYTES = 1 << 26, LARGEST_BLOCK = 1 << 28, LZMA_MEMORY = 128 << 20 };
 enum { HEAD = 3 }; /* numbers before the sizes: blocks, bytes of one, bytes of the last */
+
+/* By packing: its name, and the bytes that one packed byte may stand for. */
+static const struct {
+    const char *name;
+    int64_t     most_ratio;
+} packings[] = { { "none", 1 }, { "zlib", FV_GZIP_MOST_RATIO }, { "lz4", 256 }, { "lzma", 16384 } };
+
+const char *fv_vti_packing_name(fv_vti_packing packing) { return packings[packing].name; }
 
 /* ---------------------------------------------------------------- the table */
 
@@ -47,7 +59,12 @@ static fv_status place_blocks(fv_vti_blocks *b, const char *path, int64_t first,
 fv_status fv_vti_blocks_open(fv_vti_blocks *b, int fd, const char *path, int64_t at, int64_t file_size, bool wide, bool swapped,
                              int64_t bytes, fv_error *error) {
     int64_t head[HEAD], word = wide ? 8 : 4, all;
-    *b = (fv_vti_blocks){ 0 };
+#ifndef FV_LZMA
+    if (b->packing == FV_VTI_LZMA)
+        return fv_fail(error, FV_ERROR_USAGE,
+                       "%s: this Fovea was built without lzma; on Debian: apt-get install liblzma-dev, then build again", path);
+#endif
+    *b = (fv_vti_blocks){ .packing = b->packing };
     if (at < 0 || at > file_size - HEAD * word) return damaged(path, "goes beyond the end of the file", error);
     FV_TRY(read_numbers(fd, path, at, wide, swapped, HEAD, head, error));
     at += HEAD * word;
@@ -56,8 +73,8 @@ fv_status fv_vti_blocks_open(fv_vti_blocks *b, int fd, const char *path, int64_t
     b->count = head[0];
     b->size = head[1];
     if (!fv_mul(b->count - 1, b->size, &all) || !fv_add(all, head[2] ? head[2] : b->size, &b->total) || b->total != bytes)
-        return damaged(path, "holds another number of bytes than the WholeExtent needs", error);
-    if (bytes / FV_GZIP_MOST_RATIO > file_size) return damaged(path, "claims more than the file can hold", error);
+        return damaged(path, "holds another number of bytes than the Extent needs", error);
+    if (bytes / packings[b->packing].most_ratio > file_size) return damaged(path, "claims more than the file can hold", error);
     b->place = fv_alloc((size_t)(b->count + 1) * sizeof *b->place);
     FV_TRY(read_numbers(fd, path, at, wide, swapped, b->count, b->place, error));
     return place_blocks(b, path, at + b->count * word, file_size, error);
@@ -77,6 +94,17 @@ typedef struct {
     uint8_t             *unpacked, *packed;
 } job;
 
+static bool unpack_xz(const uint8_t *from, size_t from_size, uint8_t *to, size_t to_size) {
+#ifdef FV_LZMA
+    uint64_t memory = LZMA_MEMORY;
+    size_t   used = 0, made = 0;
+    return lzma_stream_buffer_decode(&memory, 0, NULL, from, &used, from_size, to, &made, to_size) == LZMA_OK && made == to_size;
+#else
+    (void)from, (void)from_size, (void)to, (void)to_size;
+    return false;
+#endif
+}
+
 static fv_status unpack(job *j, int64_t index, fv_error *error) {
     const fv_vti_blocks *b = j->blocks;
     size_t               packed = (size_t)(b->place[index + 1] - b->place[index]);
@@ -84,7 +112,10 @@ static fv_status unpack(job *j, int64_t index, fv_error *error) {
     if (j->current == index) return FV_OK;
     j->current = -1;
     FV_TRY(fv_file_read_at(j->fd, j->packed, packed, b->place[index], j->path, error));
-    if (!fv_gzip_inflate(j->packed, packed, true, j->unpacked, size))
+    bool good = b->packing == FV_VTI_LZ4    ? fv_lz4_unpack(j->packed, packed, j->unpacked, size)
+                : b->packing == FV_VTI_LZMA ? unpack_xz(j->packed, packed, j->unpacked, size)
+                                            : fv_gzip_inflate(j->packed, packed, true, j->unpacked, size);
+    if (!good)
         return fv_fail(error, FV_ERROR_INPUT, "%s: block %lld of its compressed voxels is damaged", j->path, (long long)index);
     j->current = index;
     return FV_OK;

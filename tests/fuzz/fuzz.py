@@ -112,6 +112,23 @@ def detached_seeds(folder, extension):
             yield part("a.st", content) + BREAK + part("a.st.mdoc", mdoc)
 
 
+def vti_text_seeds():
+    """Voxels as numbers, as base64 and in blocks of LZ4, inside the XML and behind it."""
+    voxels = bytes(range(8))
+    plain = base64.b64encode(struct.pack("<I", 8) + voxels)
+    packed = bytes([0x80]) + voxels  # eight literals and nothing to copy
+    blocks = base64.b64encode(struct.pack("<4I", 1, 8, 0, len(packed))) + base64.b64encode(packed)
+    for more, how, text in ((b"", b"ascii", b"0 1 2 3 4 5 6 7"), (b"", b"binary", plain),
+                            (b' compressor="vtkLZ4DataCompressor"', b"binary", blocks)):
+        front = (b'<VTKFile type="ImageData" byte_order="LittleEndian"%s><ImageData WholeExtent="0 1 0 1 0 1">'
+                 b'<Piece Extent="0 1 0 1 0 1"><PointData>' % more)
+        back = b"</PointData></Piece></ImageData>"
+        yield front + b'<DataArray type="UInt8" Name="a" format="%s">%s</DataArray>' % (how, text) + back + b"</VTKFile>"
+        if how == b"binary":
+            yield (front + b'<DataArray type="UInt8" Name="a" format="appended" offset="0"/>' + back +
+                   b'<AppendedData encoding="base64">_%s</AppendedData></VTKFile>' % text)
+
+
 def table_seeds(folder, extension):
     rows = 'name,count,size\nfirst,1,0.5\n"sec,ond ""q""",,-2e9\nthird,3,nan\n'
     pathlib.Path(folder, "rows.csv").write_text(rows)
@@ -165,6 +182,7 @@ def seeds(folder, target):
     else:
         yield from (path.read_bytes() for path in written(folder, target))
         yield from real_seeds(target)
+        yield from vti_text_seeds() if target == "vti" else ()
 
 
 def fuzz(target, seconds, keep):
