@@ -4,7 +4,8 @@
 usage: bench/opencl.py [REPEATS]     FOVEA names the command; POCL_DEVICES=pthread is PoCL on the same cores
 
 A ratio of 1 means as fast as the CPU kernels on all cores, above 1 faster. The runs take turns, so that a busy machine slows both
-alike; the median of the repeats is shown.
+alike; the median of the repeats is shown. Loading OpenCL (PoCL brings LLVM) takes longer than a small run: the first line is a
+run with next to nothing to compute, and the last column the ratio of what the runs take beyond that.
 """
 import json
 import os
@@ -19,11 +20,14 @@ FOVEA = os.environ.get("FOVEA", str(ROOT / "build" / "fovea"))
 GEOMETRY = "parallel(angles = range(0, 179))"
 CONE = "cone(range(0, 358, 2), source = 500, detector = 200, pitch = 1.4)"
 SOURCES = {"image.npy": 'phantom("cells", [3000, 3000])', "volume.npy": 'convert(phantom("shepp-logan", [96, 256, 256]), "float32")',
+           "large.npy": 'convert(phantom("shepp-logan", [256, 384, 384]), "float32")',
            "scan.npy": f'xray(phantom("shepp-logan", [64, 256, 256]), {GEOMETRY})',
            "cone.npy": f'xray(phantom("shepp-logan", [128, 256, 256]), {CONE})'}
 SCAN = 'read("scan.npy", axes = "angle z x")'
+START = 'phantom("cells", [16, 16]) |> gaussian(1)'
 CASES = {"gaussian 3000 x 3000, sigma 5": 'read("image.npy") |> gaussian(5)',
          "gaussian 96 x 256 x 256, sigma 2": 'read("volume.npy") |> gaussian(2)',
+         "gaussian 256 x 384 x 384, sigma 2": 'read("large.npy") |> gaussian(2)',
          "median 3000 x 3000, 5 x 5": 'read("image.npy") |> median(5)',
          "xray 96 x 256 x 256, 180 angles": f'xray(read("volume.npy"), {GEOMETRY})',
          "backproject 64 slices, 180 angles": f"backproject({SCAN}, {GEOMETRY})",
@@ -40,17 +44,25 @@ def run(folder, expression, device):
     return json.loads(done.stdout)["seconds"]
 
 
+def compare(folder, expression, repeats):
+    """Pairs of seconds, on the CPU and on the device."""
+    run(folder, expression, "opencl")  # compiles
+    return [(run(folder, expression, "cpu"), run(folder, expression, "opencl")) for _ in range(repeats)]
+
+
 def main():
     repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 3
     with tempfile.TemporaryDirectory() as folder:
         for name, expression in SOURCES.items():
             subprocess.run([FOVEA, "run", "-q", "-e", f'{expression} |> write("{name}")'], cwd=folder, check=True)
-        print(f"{'':42} {'cpu':>8} {'opencl':>8} {'ratio':>6}")
+        print(f"{'':42} {'cpu':>8} {'opencl':>8} {'ratio':>6} {'without start':>14}")
+        start = [statistics.median(column) for column in zip(*compare(folder, START, repeats))]
+        print(f"{'start':42} {start[0]:6.3f} s {start[1]:6.3f} s")
         for name, expression in CASES.items():
-            run(folder, expression, "opencl")  # compiles
-            pairs = [(run(folder, expression, "cpu"), run(folder, expression, "opencl")) for _ in range(repeats)]
-            cpu, device = (statistics.median(p[i] for p in pairs) for i in (0, 1))
-            print(f"{name:42} {cpu:6.2f} s {device:6.2f} s {statistics.median(c / d for c, d in pairs):6.2f}", flush=True)
+            pairs = compare(folder, expression, repeats)
+            cpu, device = (statistics.median(column) for column in zip(*pairs))
+            print(f"{name:42} {cpu:6.3f} s {device:6.3f} s {statistics.median(c / d for c, d in pairs):6.2f} "
+                  f"{(cpu - start[0]) / max(device - start[1], 1e-3):14.2f}", flush=True)
 
 
 if __name__ == "__main__":

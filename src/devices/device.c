@@ -29,6 +29,7 @@ typedef struct card {
 
 typedef struct slot {
     void   *buffer, *place;
+    void   *memory; /* of the host; NULL: the device has its own */
     int64_t size;
     bool    used;
 } slot;
@@ -132,6 +133,7 @@ static int64_t held(const fv_device *d) {
 
 static void free_slot(slot *s) {
     if (s->buffer) opencl->buffer_free(s->buffer);
+    fv_buffer_free(s->memory, (size_t)s->size);
     *s = (slot){ 0 };
 }
 
@@ -201,10 +203,12 @@ void fv_lane_room(fv_device *d, int lane, int buffer, int64_t bytes) {
         d->failed = true;
         return;
     }
-    *s = (slot){ .buffer = opencl->buffer_new(d->card->handle, (size_t)bytes, d->message), .size = bytes, .used = true };
+    *s = (slot){ .size = bytes, .used = true };
+    if (fv_device_processor(d)) s->memory = fv_buffer_new((size_t)bytes); /* large pages, that other tasks have used before */
+    s->buffer = opencl->buffer_new(d->card->handle, s->memory, (size_t)bytes, d->message);
     if (!s->buffer) {
         d->failed = true;
-        *s = (slot){ 0 };
+        free_slot(s);
     }
 }
 

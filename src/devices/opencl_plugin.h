@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { FV_OPENCL_VERSION = 1, FV_OPENCL_MESSAGE = 512 };
+enum { FV_OPENCL_VERSION = 2, FV_OPENCL_MESSAGE = 512 };
 #define FV_OPENCL_SYMBOL "fv_opencl_plugin_get"
 
 typedef struct fv_opencl_about {
@@ -40,7 +40,8 @@ typedef struct fv_opencl {
     void *(*load)(void *device, const void *binary, size_t size, const char *options, char *message);
     bool (*binary)(void *program, void **data, size_t *size, char *message); /* the caller frees */
     void (*drop)(void *program);
-    void *(*buffer_new)(void *device, size_t size, char *message);
+    /* memory: of the host, for a device that is its processor; NULL: the device's own. */
+    void *(*buffer_new)(void *device, void *memory, size_t size, char *message);
     void (*buffer_free)(void *buffer);
     /* Commands of a queue follow each other; those of two queues may go on at once. */
     void *(*queue_new)(void *device, char *message);

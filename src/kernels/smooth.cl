@@ -33,10 +33,11 @@ static void sum_four(global const float *from, long step, int lines, constant fl
     }
 }
 
-/* Planes 4b ... of out from those of in, `vectors` of 16 of each plane at a time. */
-kernel void along_z(global const float *in, long plane, int vectors, int planes, constant float *weight, int taps,
+/* Planes 4b ... of out from those of in, `vectors` of 16 of each plane at a time; planes first ... of in are looked at. */
+kernel void along_z(global const float *in, int first, long plane, int vectors, int planes, constant float *weight, int taps,
                     global float *out) {
     int     b = 4 * get_global_id(1);
+    in += first * plane;
     long    end = min((long)(get_global_id(0) + 1) * vectors, plane / 16);
     float16 sum[4];
     for (long i = (long)get_global_id(0) * vectors; i < end; i++) {
@@ -45,15 +46,15 @@ kernel void along_z(global const float *in, long plane, int vectors, int planes,
     }
 }
 
-/* Rows 4b ... of a plane, `width` results of each (a multiple of 16). */
+/* Rows 4b ... of a plane, `width` results of each (a multiple of 16). The planes of in are planes first ... of out. */
 kernel void along_yx(global const float *in, int pitch, int rows, constant float *weight_y, int taps_y, constant float *weight_x,
-                     int taps_x, int width, global float *out, int out_pitch) {
+                     int taps_x, int width, int first, global float *out, int out_pitch) {
     int           x = get_global_id(0) * width, b = 4 * get_global_id(1), n = min(width, out_pitch - x);
     long          plane = get_global_id(2);
     private float row[4][SPAN];
     float16       sum[4];
     in += (plane * (rows + taps_y - 1) + b) * pitch + x;
-    out += (plane * rows + b) * (long)out_pitch + x;
+    out += ((first + plane) * rows + b) * (long)out_pitch + x;
     for (int i = 0; i < n + taps_x - 1; i += 16) {
         sum_four(in + i, pitch, rows + taps_y - 1 - b, weight_y, taps_y, sum);
         for (int r = 0; r < 4; r++) vstore16(sum[r], 0, row[r] + i);

@@ -6,7 +6,7 @@
 
 enum { Z = FV_SIDE_Z, Y = FV_SIDE_Y, X = FV_SIDE_X };
 enum { IN, MIDDLE, OUT, WEIGHTS_Z, WEIGHTS_Y, WEIGHTS_X }; /* buffers of a lane */
-enum { SPAN = 1024, MOST_TAPS = 513, VECTOR = 16 };
+enum { SPAN = 1024, MOST_TAPS = 513, VECTOR = 16, BATCH = 16 }; /* planes that are summed along z before y and x */
 
 typedef struct job {
     const fv_terms *terms;
@@ -40,7 +40,7 @@ static int64_t piece_bytes(const job *j, int64_t count) {
     int64_t nz = j->cut == Z ? count : results(j, Z), ny = j->cut == Y ? count : results(j, Y);
     int64_t rows = ny + j->side[Y].size - 1;
     int64_t in = ((nz + j->side[Z].size - 1) * rows + 1) * j->pitch + VECTOR,
-            middle = j->side[Z].size > 1 ? nz * rows * j->pitch : 0;
+            middle = j->side[Z].size > 1 ? FV_MIN(nz, BATCH) * rows * j->pitch : 0;
     return (in + middle + VECTOR + nz * ny * j->width + 3 * MOST_TAPS) * (int64_t)sizeof(float);
 }
 
@@ -105,30 +105,36 @@ static void piece_sides(const job *j, int64_t index, fv_side side[3]) {
     side[j->cut].end = FV_MIN(side[j->cut].start + j->step, side[j->cut].end);
 }
 
-static fv_status send(void *context, fv_device *d, int lane, int64_t index, fv_error *error) {
+/* Planes first ... of a piece. On a processor a work-item makes many vectors of a plane. */
+static void run_planes(const job *j, fv_device *d, int lane, const fv_side side[3], int64_t first, int64_t planes) {
     static const fv_device_program program = { smooth, NULL };
+    int64_t ny = side[Y].end - side[Y].start, tz = side[Z].size, ty = side[Y].size, plane = (ny + ty - 1) * j->pitch;
+    int64_t vectors = fv_device_processor(d) ? 256 : 1, width = (SPAN - side[X].size - VECTOR) / VECTOR * VECTOR;
+    if (tz > 1)
+        FV_LANE_RUN(d, lane, &program, "along_z", (plane / VECTOR + vectors - 1) / vectors, (planes + 3) / 4, 1, FV_BUFFER(IN),
+                    FV_VALUE(int32_t, (int32_t)first), FV_VALUE(int64_t, plane), FV_VALUE(int32_t, (int32_t)vectors),
+                    FV_VALUE(int32_t, (int32_t)planes), FV_BUFFER(WEIGHTS_Z), FV_VALUE(int32_t, (int32_t)tz), FV_BUFFER(MIDDLE));
+    FV_LANE_RUN(d, lane, &program, "along_yx", (j->width + width - 1) / width, (ny + 3) / 4, planes,
+                FV_BUFFER(tz > 1 ? MIDDLE : IN), FV_VALUE(int32_t, (int32_t)j->pitch), FV_VALUE(int32_t, (int32_t)ny),
+                FV_BUFFER(WEIGHTS_Y), FV_VALUE(int32_t, (int32_t)ty), FV_BUFFER(WEIGHTS_X),
+                FV_VALUE(int32_t, (int32_t)side[X].size), FV_VALUE(int32_t, (int32_t)width), FV_VALUE(int32_t, (int32_t)first),
+                FV_BUFFER(OUT), FV_VALUE(int32_t, (int32_t)j->width));
+}
+
+static fv_status send(void *context, fv_device *d, int lane, int64_t index, fv_error *error) {
     (void)error;
     const job *j = context;
     fv_side    side[3];
     piece_sides(j, index, side);
-    int64_t nz = side[Z].end - side[Z].start, ny = side[Y].end - side[Y].start, tz = side[Z].size, ty = side[Y].size;
-    int64_t plane = (ny + ty - 1) * j->pitch, size = (int64_t)sizeof(float);
-    int64_t vectors = fv_device_processor(d) ? 256 : 1, width = (SPAN - side[X].size - VECTOR) / VECTOR * VECTOR;
+    int64_t nz = side[Z].end - side[Z].start, ny = side[Y].end - side[Y].start, tz = side[Z].size;
+    int64_t plane = (ny + side[Y].size - 1) * j->pitch, size = (int64_t)sizeof(float), batch = tz > 1 ? FV_MIN(nz, BATCH) : nz;
     float  *in = fv_lane_fill(d, lane, IN, ((nz + tz - 1) * plane + j->pitch + VECTOR) * size);
     if (in) pack(j, side, in);
     fv_lane_send(d, lane, IN);
     send_weights(j, d, lane);
     fv_lane_room(d, lane, OUT, nz * ny * j->width * size);
-    if (tz > 1) {
-        fv_lane_room(d, lane, MIDDLE, (nz * plane + VECTOR) * size);
-        FV_LANE_RUN(d, lane, &program, "along_z", (plane / VECTOR + vectors - 1) / vectors, (nz + 3) / 4, 1, FV_BUFFER(IN),
-                    FV_VALUE(int64_t, plane), FV_VALUE(int32_t, (int32_t)vectors), FV_VALUE(int32_t, (int32_t)nz),
-                    FV_BUFFER(WEIGHTS_Z), FV_VALUE(int32_t, (int32_t)tz), FV_BUFFER(MIDDLE));
-    }
-    FV_LANE_RUN(d, lane, &program, "along_yx", (j->width + width - 1) / width, (ny + 3) / 4, nz, FV_BUFFER(tz > 1 ? MIDDLE : IN),
-                FV_VALUE(int32_t, (int32_t)j->pitch), FV_VALUE(int32_t, (int32_t)ny), FV_BUFFER(WEIGHTS_Y),
-                FV_VALUE(int32_t, (int32_t)ty), FV_BUFFER(WEIGHTS_X), FV_VALUE(int32_t, (int32_t)side[X].size),
-                FV_VALUE(int32_t, (int32_t)width), FV_BUFFER(OUT), FV_VALUE(int32_t, (int32_t)j->width));
+    if (tz > 1) fv_lane_room(d, lane, MIDDLE, (batch * plane + VECTOR) * size);
+    for (int64_t z = 0; z < nz; z += batch) run_planes(j, d, lane, side, z, FV_MIN(batch, nz - z));
     return FV_OK;
 }
 

@@ -211,12 +211,13 @@ static void drop(void *program_) {
 
 /* ---------------------------------------------------------------- memory */
 
-/* The host's pages where host and device can share them, pinned ones elsewhere. */
-static void *buffer_new(void *device_, size_t size, char *message) {
+/* Without memory of the host: pages that host and device share where they can, pinned ones elsewhere. */
+static void *buffer_new(void *device_, void *memory, size_t size, char *message) {
     device *d = device_;
     cl_int  code;
-    cl_mem  memory = clCreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, size, NULL, &code);
-    return good(code, "clCreateBuffer", message) ? memory : NULL;
+    cl_mem  buffer = clCreateBuffer(d->context, CL_MEM_READ_WRITE | (memory ? CL_MEM_USE_HOST_PTR : CL_MEM_ALLOC_HOST_PTR), size,
+                                    memory, &code);
+    return good(code, "clCreateBuffer", message) ? buffer : NULL;
 }
 
 static void buffer_free(void *buffer) { clReleaseMemObject(buffer); }
