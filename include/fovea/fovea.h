@@ -8,6 +8,7 @@
 #include <fovea/image.h>
 #include <fovea/pipeline.h>
 #include <fovea/ranks.h>
+#include <fovea/report.h>
 #include <fovea/scale.h>
 #include <fovea/sql.h>
 #include <fovea/status.h>

@@ -46,7 +46,7 @@ static void put_signature(const fv_op *op, fv_bytes *out) {
     const char *separator = "";
     for (const fv_input *i = op->inputs; i && i->name; i++, separator = ", ")
         fv_bytes_printf(out, i->optional ? "%s%s = ..." : "%s%s", separator, i->name);
-    for (const fv_param *p = op->params; p && p->name; p++, separator = ", ") {
+    for (const fv_param *p = op->params; p && p->name && !p->own; p++, separator = ", ") {
         fv_bytes_printf(out, "%s%s", separator, p->name);
         if (!p->def) continue;
         fv_bytes_printf(out, " = ");
@@ -93,7 +93,7 @@ static void put_item(fv_bytes *out, const char *name, int width, const char *fac
 static int name_width(const fv_op *op) {
     int width = 9;
     for (const fv_input *i = op->inputs; i && i->name; i++) width = FV_MAX(width, (int)strlen(i->name));
-    for (const fv_param *p = op->params; p && p->name; p++) width = FV_MAX(width, (int)strlen(p->name));
+    for (const fv_param *p = op->params; p && p->name && !p->own; p++) width = FV_MAX(width, (int)strlen(p->name));
     return width;
 }
 
@@ -106,7 +106,7 @@ static void put_values(const fv_op *op, int width, fv_bytes *out) {
         put_item(out, i->name, width, (char *)facts.data, i->doc, NULL);
     }
     if (op->params && op->params->name) fv_bytes_printf(out, "\nparameters\n");
-    for (const fv_param *p = op->params; p && p->name; p++) {
+    for (const fv_param *p = op->params; p && p->name && !p->own; p++) {
         fv_bytes_clear(&facts);
         put_facts(p, &facts);
         put_item(out, p->name, width, (char *)facts.data, p->doc, p->choices);
@@ -210,7 +210,7 @@ cJSON *fv__op_json(const fv_op *op) {
     cJSON_AddStringToObject(json, "signature", (char *)signature.data);
     if (sign) cJSON_AddStringToObject(json, "sign", sign);
     for (const fv_input *i = op->inputs; i && i->name; i++) cJSON_AddItemToArray(inputs, input_json(op, i));
-    for (const fv_param *p = op->params; p && p->name; p++) cJSON_AddItemToArray(params, param_json(p));
+    for (const fv_param *p = op->params; p && p->name && !p->own; p++) cJSON_AddItemToArray(params, param_json(p));
     cJSON_AddItemToObject(json, "inputs", inputs);
     cJSON_AddItemToObject(json, "parameters", params);
     cJSON_AddStringToObject(json, "result", result_kind(op));

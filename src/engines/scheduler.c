@@ -115,7 +115,7 @@ static void demand_value(const fv_instance *instance, const fv_node *node, fv_st
         if (node->in[i]) demand_value(instance, node->in[i], stages, seen);
 }
 
-static void find_needed(fv_item *item) {
+static void find_needed(const fv_scheduler *scheduler, fv_item *item) {
     const fv_instance *instance = item->instance;
     const fv_plan     *plan = instance->plan;
     bool              *seen = fv_calloc((size_t)instance->graph->nnodes + 1);
@@ -133,6 +133,7 @@ static void find_needed(fv_item *item) {
             if (stage->targets[t].kind == FV_TARGET_SINK && !instance->current[stage->targets[t].sink - instance->graph->sinks])
                 state->needed = true;
         state->complete = !state->needed || fv__stage_complete(instance, stage);
+        if (state->needed && state->complete) fv_stage_record(instance, stage, scheduler->record, NULL); /* made by another run */
         state->limit = stage->serial ? 1 : stage->ntasks;
         if (state->complete) continue;
         item->tasks += state->limit;
@@ -192,7 +193,7 @@ static fv_status open_item(fv_scheduler *s, fv_item *item, fv_error *error) {
                            least / 1e6, (double)s->memory_limit / 1e6, (least * 4 / 3 + 48e6) / 1e6);
         }
     FV_TRY(begin_sinks_alone(s, item, error));
-    find_needed(item);
+    find_needed(s, item);
     item->order = fv__stage_order(s, item);
     return FV_OK;
 }
@@ -582,6 +583,8 @@ void fv_scheduler_done(fv_scheduler *s, fv_job *job, int worker, fv_status statu
     if (job->kind == FV_JOB_END && status == FV_OK) {
         status = hand_over_alone(s, job, &naming);
         error = &naming;
+        const fv_stage *stage = &job->instance->plan->stages[job->stage];
+        if (status == FV_OK) status = fv_stage_record(job->instance, stage, s->record, &naming);
         if (status == FV_OK) complete_stage(s, item, job->stage);
     }
     if (job->kind == FV_JOB_TASK) {

@@ -46,6 +46,7 @@ fv_status fv_instances_sync(void *context, fv_error *error);
 fv_hash fv_key_chunk(const fv_node *node, const fv_lattice *lattice, int64_t chunk);
 fv_hash fv_key_partial(const fv_node *node, int pass, const fv_lattice *lattice, int64_t chunk);
 fv_hash fv_key_result(const fv_node *node, int pass, const fv_lattice *lattice, int64_t index); /* index -1: which there are */
+fv_hash fv_key_notes(const fv_node *node, const fv_lattice *lattice, int64_t chunk); /* of operators that tell residuals */
 fv_hash fv_key_piece(const fv_sink *sink, int64_t piece);                                       /* encoded */
 fv_hash fv_key_put(const fv_instance *instance, const fv_sink *sink, const fv_lattice *lattice,
                    int64_t chunk); /* put in its place */
@@ -71,6 +72,8 @@ fv_status fv_task_run(fv_instance *instance, const fv_stage *stage, int64_t task
 /* All tasks of the stage are done: ends its passes, so that their results can be used, and puts its files together under their
  * temporary names. */
 fv_status fv_stage_end(fv_instance *instance, const fv_stage *stage, fv_error *error);
+/* All tasks of the stage are done: the residuals that its solvers noted, summed up over all slices, go to the record. */
+fv_status fv_stage_record(const fv_instance *instance, const fv_stage *stage, fv_record *record, fv_error *error);
 /* Bytes that ending a stage whose tasks are all done will need, roughly. */
 int64_t fv_stage_end_memory(const fv_instance *instance, const fv_stage *stage);
 /* What lies under index -1 of a pass's results: their number, then a bit for each that is not empty. Put last, so that with it

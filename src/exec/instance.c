@@ -153,6 +153,9 @@ fv_hash fv_key_partial(const fv_node *node, int pass, const fv_lattice *lattice,
 fv_hash fv_key_result(const fv_node *node, int pass, const fv_lattice *lattice, int64_t index) {
     return make_key(node->key, 'r', pass, lattice, index, no_salt);
 }
+fv_hash fv_key_notes(const fv_node *node, const fv_lattice *lattice, int64_t chunk) {
+    return make_key(node->key, 'n', 0, lattice, chunk, no_salt);
+}
 fv_hash fv_key_piece(const fv_sink *sink, int64_t piece) { return make_key(sink->key, 'e', 0, NULL, piece, no_salt); }
 fv_hash fv_key_put(const fv_instance *instance, const fv_sink *sink, const fv_lattice *lattice, int64_t chunk) {
     return make_key(sink->key, 'w', 0, lattice, chunk, instance->epochs[sink - instance->graph->sinks]);
@@ -343,6 +346,8 @@ static void each_key(const fv_instance *instance, const fv_stage *stage, visitor
             v.sink = target->sink;
             if (!instance->alone[target->node->id]) continue; /* another item may be about to use it */
             if (target->kind == FV_TARGET_STORE) v.visit(v.context, fv_key_chunk(target->node, &stage->lattice, index));
+            if (target->kind == FV_TARGET_STORE && fv_op_notes(target->node->op, target->node->params))
+                v.visit(v.context, fv_key_notes(target->node, &stage->lattice, index));
             if (target->kind == FV_TARGET_PASS)
                 v.visit(v.context, fv_key_partial(target->node, target->pass, &stage->lattice, index));
             if (target->kind == FV_TARGET_SINK && !target->writer->parallel)

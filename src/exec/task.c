@@ -20,6 +20,7 @@ struct fv_worker {
     int        nsteps;
     uint8_t   *points; /* scratch of fused groups */
     fv_bytes   bytes;  /* partial or encoded piece being made */
+    fv_bytes   notes;  /* of the operator that runs */
 };
 
 typedef struct task {
@@ -43,6 +44,7 @@ void fv_worker_free(fv_worker *worker) {
     free(worker->held);
     fv_buffer_free(worker->points, fv_points_scratch());
     fv_bytes_release(&worker->bytes);
+    fv_bytes_release(&worker->notes);
     free(worker);
 }
 
@@ -148,6 +150,7 @@ static fv_status run_pass(task *t, const fv_node *node, int pass, const fv_regio
     fv_run         r = { .need = fv_node_need(t->instance->plan, node, pass, region),
                          .out = out,
                          .partial = partial,
+                         .notes = fv_op_notes(node->op, node->params) && out ? &t->worker->notes : NULL,
                          .chunk = partial ? t->chunk_index : -1 };
     fv_region      need[FV_MAX_INPUTS];
     fv_block       windows[FV_MAX_INPUTS];
@@ -220,6 +223,16 @@ static fv_status run_points(task *t, const fv_node *root, const fv_block *out, f
 
 /* ---------------------------------------------------------------- steps */
 
+static fv_status store_bytes(task *t, fv_hash key, const fv_bytes *bytes, fv_error *error);
+
+/* What the operator that has just run told goes to the store before the chunk itself: a chunk that is there has its notes. */
+static fv_status store_notes(task *t, const fv_node *node, fv_error *error) {
+    if (!t->worker->notes.size) return FV_OK;
+    fv_status status = store_bytes(t, fv_key_notes(node, &t->stage->lattice, t->chunk_index), &t->worker->notes, error);
+    fv_bytes_clear(&t->worker->notes);
+    return status;
+}
+
 static fv_status run_step(task *t, int s, fv_error *error) {
     const fv_step *step = &t->stage->steps[s];
     fv_region     *region = &t->worker->regions[s];
@@ -237,6 +250,7 @@ static fv_status run_step(task *t, int s, fv_error *error) {
     if (step->kind == FV_STEP_POINT) FV_TRY(run_points(t, step->node, &h->block, error));
     else FV_TRY(run_pass(t, step->node, fv_op_image_pass(step->node->op), region, &h->block, NULL, error));
     *(file ? &t->facts->read : &t->facts->compute) += fv_now() - start;
+    FV_TRY(store_notes(t, step->node, error));
     if (file) t->facts->bytes_read += fv_region_voxels(region) * (int64_t)fv_dtype_size(step->node->type.image.dtype);
     return FV_OK;
 }

@@ -28,6 +28,7 @@ typedef struct builder {
     int                depth;       /* of expansions */
     const fv_span     *expanding;   /* inside an expanded operator: where the call stands */
     const fv_op       *expanded;    /* and what is called there */
+    fv_hash            call;        /* which call of it */
 } builder;
 
 /* Expressions may be some hundred levels deep: what needs room for messages stays out of the frames of the recursion. */

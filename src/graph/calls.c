@@ -117,7 +117,7 @@ static void unknown_argument(builder *b, call *c, const fv_argument *argument) {
     const char *names[FV_MAX_INPUTS + 64];
     int         count = 0;
     for (int i = 0; i < fv_inputs_count(c->op); i++) names[count++] = c->op->inputs[i].name;
-    for (const fv_param *p = c->op->params; p && p->name; p++) names[count++] = p->name;
+    for (const fv_param *p = c->op->params; p && p->name && !p->own; p++) names[count++] = p->name;
     const char *near = fv_nearest_word(argument->name, names, count);
     fv_bytes    list = { 0 };
     for (int i = 0; i < count; i++) fv_bytes_printf(&list, "%s%s", i ? ", " : "", names[i]);
@@ -132,11 +132,11 @@ static void unknown_argument(builder *b, call *c, const fv_argument *argument) {
 /* Positional arguments fill the inputs, then the parameters; an optional input is skipped by a value it cannot take. */
 APART static void bind_argument(builder *b, call *c, const fv_argument *argument, const value *v, int *position) {
     int ninputs = fv_inputs_count(c->op), nparams = 0;
-    while (c->op->params && c->op->params[nparams].name) nparams++;
+    while (c->op->params && c->op->params[nparams].name && !c->op->params[nparams].own) nparams++;
     int             slot = argument->name ? fv_inputs_find(c->op, argument->name) : -1;
     const fv_param *param = argument->name ? fv_params_find(c->op, argument->name) : NULL;
     if (v->kind == BAD) c->bad = true;
-    if (argument->name && slot < 0 && !param) {
+    if (argument->name && slot < 0 && (!param || (param->own && b->expanded != c->op))) {
         unknown_argument(b, c, argument);
         return;
     }
@@ -303,8 +303,14 @@ APART static value finish_call(builder *b, call *c) {
     if (of_file && !is_stacked(c) && choose_item(b, c, &error) != FV_OK) return fv__from_error(b, c->expr->span, c->op, &error);
     if (of_file) choose_reader(b, c);
     fv_node *node;
-    if (fv_graph_call_late(b->graph, c->op, c->params, c->inputs, c->late, c->expr->span, &node, &error) == FV_OK)
+    fv_span  span = b->expanding ? *b->expanding : c->expr->span;
+    if (fv_graph_call_late(b->graph, c->op, c->params, c->inputs, c->late, span, &node, &error) == FV_OK) {
+        if (b->expanded && !node->called) {
+            node->called = b->expanded;
+            node->call = b->call;
+        }
         return node_value(node);
+    }
     return of_file ? fv__mistake(b, c->expr->span, error.code, NULL, "%s", error.message)
                    : fv__from_error(b, c->expr->span, c->op, &error);
 }
@@ -428,6 +434,14 @@ static int name_arguments(builder *b, const call *c, variable *variables) {
     return count;
 }
 
+static fv_hash identity_of(const builder *b, const call *c) {
+    fv_node node = { .op = c->op, .params = c->params, .ninputs = fv_inputs_count(c->op) };
+    for (int i = 0; i < node.ninputs; i++) node.in[i] = c->inputs[i];
+    if (c->late && node.ninputs < FV_MAX_INPUTS) node.in[node.ninputs++] = c->late;
+    fv_graph_identify(b->graph, &node, NULL);
+    return node.key;
+}
+
 /* text: statements, of which the last gives the value. */
 static value expand(builder *b, call *c, const char *text) {
     fv_diagnostics none = { 0 };
@@ -439,7 +453,10 @@ static value expand(builder *b, call *c, const char *text) {
     inner.nvariables = name_arguments(b, c, inner.variables);
     inner.depth++;
     inner.expanding = &span;
-    if (!b->expanded) inner.expanded = c->op;
+    if (!b->expanded) {
+        inner.expanded = c->op;
+        inner.call = identity_of(b, c);
+    }
     if (none.count || !program->nstatements) fv__mistake(b, span, FV_ERROR_INTERNAL, NULL, "%s: bad expansion", c->op->name);
     for (int k = 0; k < program->nstatements && !none.count; k++) {
         const fv_statement *statement = &program->statements[k];

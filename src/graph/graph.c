@@ -7,6 +7,11 @@
 
 static const fv_type absent_type = { .kind = FV_KIND_NONE };
 
+const fv_op *fv_node_called(const fv_node *node, fv_hash *call) {
+    if (call) *call = node->called ? node->call : node->key;
+    return node->called ? node->called : node->op;
+}
+
 const char *fv_node_label(const fv_node *node) { return node->name ? node->name : node->op ? node->op->name : "constant"; }
 
 /* ---------------------------------------------------------------- sharing */
@@ -63,7 +68,7 @@ fv_node *fv_graph_constant(fv_graph *graph, const fv_scalar *value) {
 }
 
 /* Identity: what the value depends on, and nothing else. */
-static fv_status identify(const fv_graph *graph, fv_node *node, fv_error *error) {
+fv_status fv_graph_identify(const fv_graph *graph, fv_node *node, fv_error *error) {
     fv_hasher hasher;
     fv_bytes  text = { 0 };
     fv_hasher_init(&hasher);
@@ -143,7 +148,7 @@ fv_status fv_graph_call_late(fv_graph *graph, const fv_op *op, void *params, fv_
     }
     FV_TRY(infer(graph, node, error));
     FV_TRY(place(graph, node, error));
-    FV_TRY(identify(graph, node, error));
+    FV_TRY(fv_graph_identify(graph, node, error));
     fv_node *same = find(graph, node->key);
     if (!same) append(graph, node);
     *out = same ? same : node;

@@ -25,6 +25,8 @@ typedef struct fv_node {
     fv_hash         key;     /* identity of the value: operator, version, parameters, inputs */
     const char     *name;    /* variable in the text that holds it, or NULL */
     fv_span         span;
+    const fv_op    *called;  /* what the text calls there: op, or one that is written in others; NULL: op */
+    fv_hash         call;    /* identity of that call */
 } fv_node;
 
 typedef enum fv_sink_kind { FV_SINK_FILE, FV_SINK_PRINT, FV_SINK_KEEP } fv_sink_kind;
@@ -147,6 +149,8 @@ fv_status fv_graph_call(fv_graph *graph, const fv_op *op, void *params, fv_node 
 /* The same where the center of its geometry is computed by the pipeline; late NULL: it is not. */
 fv_status fv_graph_call_late(fv_graph *graph, const fv_op *op, void *params, fv_node *const *inputs, fv_node *late, fv_span span,
                              fv_node **node, fv_error *error);
+/* The key of a call whose op, params and inputs are set. */
+fv_status fv_graph_identify(const fv_graph *graph, fv_node *node, fv_error *error);
 fv_node *fv_graph_constant(fv_graph *graph, const fv_scalar *value);
 /* The node for an array in memory. */
 fv_status fv_graph_array(fv_graph *graph, const fv_array *array, fv_node **node, fv_error *error);
@@ -155,6 +159,8 @@ fv_status fv_graph_array(fv_graph *graph, const fv_array *array, fv_node **node,
 fv_status fv_scalar_apply(const fv_op *op, const void *params, fv_dtype compute, const fv_type *type, const fv_scalar *const *in,
                           int ninputs, fv_scalar *out, fv_error *error);
 
+/* What the text calls to have this node, and which call of it this is. */
+const fv_op *fv_node_called(const fv_node *node, fv_hash *call);
 /* The variable's name, or the operator's. */
 const char *fv_node_label(const fv_node *node);
 

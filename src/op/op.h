@@ -120,6 +120,7 @@ typedef struct fv_param {
     double        min, max; /* inclusive; both 0: any */
     bool          above;    /* min itself is not allowed */
     bool          blank;    /* a number may be left out of a list: NaN */
+    bool          own;      /* only the operator's own expansion may give it; comes after all others and is not shown */
     bool          late;     /* of a geometry: may be a scalar computed by the pipeline, which becomes the geometry's center when
                                the operators that use it run; their need must not depend on it */
     const char   *choices;  /* "reflect|nearest|mirror|constant|wrap" */
@@ -180,6 +181,14 @@ typedef struct fv_results {
     int64_t count; /* of a table input: pieces of whole rows; elsewhere 0 */
 } fv_results;
 
+/* What a solver tells of an iteration, for the record of the run: squared norms of what is left over and of what was measured.
+ * A slice that has stopped counts with its last one in later iterations of the others. */
+typedef struct fv_note {
+    int64_t slice, iteration; /* iterations count from 1 */
+    double  residual, measure;
+    int64_t active;           /* 0: the slice had stopped before, and this is what it had reached */
+} fv_note;
+
 typedef struct fv_run {
     fv_need          need;                 /* the same facts again */
     const fv_block  *in[FV_MAX_INPUTS];    /* exactly the needed region; NULL for scalars and absent inputs */
@@ -188,6 +197,7 @@ typedef struct fv_run {
     int64_t          chunk;                /* index in the lattice for a pass that makes a partial, else -1 */
     fv_bytes        *partial;              /* append here; NULL if the pass has none */
     fv_results      *results;              /* what the previous pass's finish put; NULL in the first */
+    fv_bytes        *notes;                /* operators that say so append fv_note here, slice by slice; NULL: nobody listens */
     void            *scratch;              /* 64-byte aligned, as large as scratch() said; undefined contents */
 } fv_run;
 
@@ -280,6 +290,7 @@ typedef struct fv_op {
     void          (*slab)(const fv_need *n, int64_t *chunk);
     double        (*cost)(const fv_need *n); /* nanoseconds a voxel of n->region on one core, roughly; NULL: 1 */
     const struct fv_device_kernel *device;   /* the same on OpenCL devices: op/device_kernel.h; NULL: the CPU only */
+    bool          (*notes)(const void *params); /* whether the pass that makes the image tells residuals (fv_run.notes) */
     bool            sink;                /* write: handled by the engine */
 } fv_op;
 
@@ -288,6 +299,8 @@ int                fv_op_count(void);
 const fv_op       *fv_op_at(int index); /* sorted by family, then name */
 /* base, avx2, avx512: what this build has and this processor runs; FOVEA_ISA forces one. */
 const char        *fv_isa_name(void);
+
+static inline bool fv_op_notes(const fv_op *op, const void *params) { return op->notes && op->notes(params); }
 
 static inline bool fv_op_is_point(const fv_op *op) {
     for (int d = 0; d < FV_DTYPES; d++)

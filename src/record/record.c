@@ -1,7 +1,7 @@
 /* The record of a run: one log of slots per process, and the SQLite file made from all of them.
  *
- * A task is one slot. A fact is cut into as many as its text needs; they follow each other in the log, and one that lacks a
- * part is left out.
+ * A task is one slot, and so is a residual. A fact is cut into as many as its text needs; they follow each other in the log, and
+ * one that lacks a part is left out.
  */
 #include "record/record.h"
 #include "base/file.h"
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define MAGIC 0x31545646u /* "FVT1" */
-enum { TASK = 1, FACT = 2, TEXT = 88, BUFFER = 1 << 16 };
+enum { TASK = 1, FACT = 2, RESIDUAL = 3, TEXT = 88, BUFFER = 1 << 16 };
 
 typedef struct task_slot {
     uint32_t magic, kind;
@@ -35,7 +35,14 @@ typedef struct fact_slot {
     char     text[TEXT]; /* name and value, one after the other */
     uint64_t check;
 } fact_slot;
-_Static_assert(sizeof(task_slot) == FV_SLOT && sizeof(fact_slot) == FV_SLOT, "both are slots");
+typedef struct residual_slot {
+    uint32_t    magic, kind;
+    fv_residual residual;
+    char        unused[24];
+    uint64_t    check;
+} residual_slot;
+_Static_assert(sizeof(task_slot) == FV_SLOT && sizeof(fact_slot) == FV_SLOT && sizeof(residual_slot) == FV_SLOT,
+               "all are slots");
 
 /* ---------------------------------------------------------------- writing */
 
@@ -130,6 +137,14 @@ void fv_record_fact(fv_record *record, const char *name, const char *value) {
     free(text);
 }
 
+void fv_record_residual(fv_record *record, const fv_residual *residual) {
+    residual_slot slot = { .magic = MAGIC, .kind = RESIDUAL, .residual = *residual };
+    fv_slot_seal(&slot);
+    pthread_mutex_lock(&record->mutex);
+    append(record, &slot);
+    pthread_mutex_unlock(&record->mutex);
+}
+
 fv_status fv_record_flush(fv_record *record, fv_error *error) {
     pthread_mutex_lock(&record->mutex);
     write_buffer(record);
@@ -155,6 +170,7 @@ void fv_record_close(fv_record *record) {
 typedef struct visitor {
     fv_status (*task)(struct visitor *visitor, const char *worker, const task_slot *task, fv_error *error);
     fv_status (*fact)(struct visitor *visitor, const char *name, const char *value, fv_error *error);
+    fv_bytes *residuals; /* fv_residual, as they come; NULL: not wanted */
     uint64_t number; /* of the fact that is being put together */
     uint32_t part;   /* that comes next */
     fv_bytes text;
@@ -192,8 +208,10 @@ static fv_status visit_log(const char *path, const char *worker, visitor *v, fv_
         for (size_t i = 0; status == FV_OK && i < piece.size; i += FV_SLOT) {
             const task_slot *slot = (const task_slot *)(const void *)(piece.data + i);
             if (!fv_slot_valid(slot, MAGIC)) continue;
-            if (slot->kind == TASK) status = v->task(v, worker, slot, error);
+            if (slot->kind == TASK && v->task) status = v->task(v, worker, slot, error);
             if (slot->kind == FACT && v->fact) status = visit_fact(v, (const fact_slot *)(const void *)slot, error);
+            if (slot->kind == RESIDUAL && v->residuals)
+                fv_bytes_append(v->residuals, &((const residual_slot *)(const void *)slot)->residual, sizeof(fv_residual));
         }
     }
     fv_bytes_release(&piece);
@@ -228,11 +246,37 @@ static fv_status visit_all(const char *folder, visitor *v, fv_error *error) {
     return status;
 }
 
+static int by_iteration(const void *a, const void *b) {
+    const fv_residual *x = a, *y = b;
+    if (x->item != y->item) return x->item < y->item ? -1 : 1;
+    if (x->line != y->line) return x->line < y->line ? -1 : 1;
+    int call = memcmp(&x->call, &y->call, sizeof x->call);
+    return call ? call : (x->iteration > y->iteration) - (x->iteration < y->iteration);
+}
+
+/* Those who go on after a kill say again what they find done. */
+static int64_t once_each(fv_residual *all, int64_t count) {
+    int64_t kept = 0;
+    if (count) qsort(all, (size_t)count, sizeof *all, by_iteration);
+    for (int64_t i = 0; i < count; i++)
+        if (!kept || by_iteration(&all[kept - 1], &all[i])) all[kept++] = all[i];
+    return kept;
+}
+
+fv_status fv_record_residuals(const char *folder, fv_residual **residuals, int64_t *count, fv_error *error) {
+    fv_bytes  all = { 0 };
+    visitor   v = { .residuals = &all };
+    fv_status status = visit_all(folder, &v, error);
+    *residuals = (fv_residual *)(void *)all.data;
+    *count = once_each(*residuals, (int64_t)(all.size / sizeof **residuals));
+    return status;
+}
+
 /* ---------------------------------------------------------------- the database */
 
 typedef struct database {
     sqlite3      *sql;
-    sqlite3_stmt *task, *fact;
+    sqlite3_stmt *task, *fact, *residual;
     const char   *path;
 } database;
 
@@ -276,6 +320,31 @@ static fv_status insert_fact(visitor *v, const char *name, const char *value, fv
     return result == SQLITE_DONE ? FV_OK : refused(d, error);
 }
 
+static fv_status insert_residual(const database *d, const fv_residual *r, fv_error *error) {
+    sqlite3_stmt *s = d->residual;
+    char          call[33];
+    fv_hash_format(r->call, call);
+    sqlite3_bind_int64(s, 1, r->item);
+    sqlite3_bind_int64(s, 2, r->line);
+    sqlite3_bind_text(s, 3, r->op, -1, SQLITE_STATIC);
+    sqlite3_bind_text(s, 4, call, 32, SQLITE_STATIC);
+    sqlite3_bind_int64(s, 5, r->iteration);
+    sqlite3_bind_double(s, 6, r->residual);
+    sqlite3_bind_double(s, 7, r->least);
+    sqlite3_bind_double(s, 8, r->most);
+    sqlite3_bind_int64(s, 9, r->slices);
+    int result = sqlite3_step(s);
+    sqlite3_reset(s);
+    return result == SQLITE_DONE ? FV_OK : refused(d, error);
+}
+
+static fv_status insert_residuals(const database *d, const fv_bytes *all, fv_error *error) {
+    fv_residual *residuals = (fv_residual *)(void *)all->data;
+    int64_t      count = once_each(residuals, (int64_t)(all->size / sizeof *residuals));
+    for (int64_t i = 0; i < count; i++) FV_TRY(insert_residual(d, &residuals[i], error));
+    return FV_OK;
+}
+
 static fv_status fill(database *d, const char *folder, fv_error *error) {
     /* Nobody sees the file before it is whole, so no journal is needed; it is synced at the end. */
     const char *schema =
@@ -284,13 +353,20 @@ static fv_status fill(database *d, const char *folder, fv_error *error) {
         "CREATE TABLE run (name TEXT NOT NULL, value TEXT NOT NULL, UNIQUE (name, value));"
         "CREATE TABLE task (key TEXT NOT NULL, item INTEGER, stage INTEGER, task INTEGER, process TEXT, worker INTEGER,"
         " start REAL, wait REAL, read REAL, compute REAL, write REAL, bytes_read INTEGER, bytes_written INTEGER,"
-        " memory INTEGER, status TEXT NOT NULL);";
+        " memory INTEGER, status TEXT NOT NULL);"
+        "CREATE TABLE residual (item INTEGER, line INTEGER, operator TEXT, call TEXT, iteration INTEGER, residual REAL,"
+        " least REAL, most REAL, slices INTEGER);";
     if (sqlite3_exec(d->sql, schema, NULL, NULL, NULL) ||
         sqlite3_prepare_v2(d->sql, "INSERT INTO task VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", -1, &d->task, NULL) ||
+        sqlite3_prepare_v2(d->sql, "INSERT INTO residual VALUES (?,?,?,?,?,?,?,?,?)", -1, &d->residual, NULL) ||
         sqlite3_prepare_v2(d->sql, "INSERT OR IGNORE INTO run VALUES (?,?)", -1, &d->fact, NULL))
         return refused(d, error);
-    visitor v = { .task = insert_task, .fact = insert_fact, .context = d };
-    FV_TRY(visit_all(folder, &v, error));
+    fv_bytes  residuals = { 0 };
+    visitor   v = { .task = insert_task, .fact = insert_fact, .residuals = &residuals, .context = d };
+    fv_status status = visit_all(folder, &v, error);
+    if (status == FV_OK) status = insert_residuals(d, &residuals, error);
+    fv_bytes_release(&residuals);
+    FV_TRY(status);
     return sqlite3_exec(d->sql, "COMMIT", NULL, NULL, NULL) ? refused(d, error) : FV_OK;
 }
 
@@ -310,6 +386,7 @@ fv_status fv_record_build(const char *folder, fv_error *error) {
     fv_status status = sqlite3_open_v2(temporary, &d.sql, flags, NULL) ? refused(&d, error) : fill(&d, folder, error);
     sqlite3_finalize(d.task);
     sqlite3_finalize(d.fact);
+    sqlite3_finalize(d.residual);
     if (sqlite3_close(d.sql) && status == FV_OK) status = fv_fail(error, FV_ERROR_IO, "cannot close %s", path);
     if (status == FV_OK) status = sync_file(temporary, error);
     if (status == FV_OK) status = fv_path_replace(temporary, path, error);

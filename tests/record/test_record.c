@@ -50,6 +50,30 @@ static const char *query(const char *folder, const char *sql) {
     return result;
 }
 
+TEST(an_iteration_that_is_told_twice_is_kept_once_and_in_order) {
+    char        *folder = fresh();
+    fv_record   *a = open_record(folder, "one"), *b = open_record(folder, "two");
+    fv_residual *found, r = { .call = { 1, 2 }, .op = "sirt", .line = 3, .slices = 16, .least = 0.25, .most = 0.75 };
+    int64_t      count;
+    for (int k = 5; k >= 1; k--) {
+        r.iteration = k;
+        r.residual = 1.0 / k;
+        fv_record_residual(k % 2 ? a : b, &r);
+        if (k > 2) fv_record_residual(b, &r);
+    }
+    r.call.low = 9;
+    fv_record_residual(a, &r);
+    fv_record_close(a);
+    fv_record_close(b);
+    CHECK(fv_record_residuals(folder, &found, &count, NULL) == FV_OK && count == 6);
+    for (int k = 0; k < 5; k++) CHECK(found[k].iteration == k + 1 && found[k].residual == 1.0 / (k + 1) && found[k].line == 3);
+    CHECK(!strcmp(found[0].op, "sirt") && found[0].slices == 16 && found[5].call.low == 9);
+    free(found);
+    CHECK(fv_record_build(folder, NULL) == FV_OK);
+    CHECK(!strcmp(query(folder, "SELECT count(*) FROM residual WHERE operator = 'sirt' AND least = 0.25 AND most = 0.75"), "6"));
+    CHECK(!strcmp(query(folder, "SELECT group_concat(iteration) FROM residual"), "1,2,3,4,5,1"));
+}
+
 TEST(the_database_says_what_the_logs_say) {
     char *folder = fresh(), *text = fv_calloc(20001);
     for (int i = 0; i < 20000; i++) text[i] = (char)('a' + i % 26);

@@ -6,7 +6,7 @@ enum { GRADIENT, DIRECTION, LANES = FV_BEAM_LANES };
 static const fv_param params[] = {
     FV_SOLVER_GEOMETRY, FV_SOLVER_ITERATIONS("10"),
     FV_SOLVER_STOP,     FV_PARAM(fv_solver, nonnegative, .def = "false", .doc = "negative voxels become 0 at the end"),
-    FV_SOLVER_SIZE,     FV_PARAM_END
+    FV_SOLVER_SIZE,     FV_SOLVER_PART, FV_PARAM_END
 };
 static const fv_input inputs[] = { FV_SOLVER_INPUT_TABLE };
 
@@ -57,7 +57,7 @@ static void iterate(fv_solving *s) {
     if (!s->iteration) {
         fv__solver_residual(s);
         find_gradient(s, s->scale);
-        memcpy(s->spare[DIRECTION], s->spare[GRADIENT], (size_t)fv_beam_image_bytes(b));
+        if (s->solver->done <= 0) memcpy(s->spare[DIRECTION], s->spare[GRADIENT], (size_t)fv_beam_image_bytes(b));
     }
     take_step(s);
     find_gradient(s, square);
@@ -72,9 +72,9 @@ static void iterate(fv_solving *s) {
         }
 }
 
-static const fv_method method = { .spares = 2, .iterate = iterate };
+static const fv_method method = { .spares = 2, .carried = 1, .iterate = iterate };
 FV_SOLVER_OP(method);
-FV_SOLVER_UNROLL(FV_UNROLLED_CGLS, NULL)
+FV_SOLVER_UNROLL(FV_UNROLLED_CGLS, "cgls")
 
 const fv_op FV_OP(cgls) = {
     .name = "cgls",

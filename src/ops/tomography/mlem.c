@@ -3,7 +3,8 @@
 
 enum { LANES = FV_BEAM_LANES };
 
-static const fv_param params[] = { FV_SOLVER_GEOMETRY, FV_SOLVER_ITERATIONS("20"), FV_SOLVER_STOP, FV_SOLVER_SIZE, FV_PARAM_END };
+static const fv_param params[] = { FV_SOLVER_GEOMETRY, FV_SOLVER_ITERATIONS("20"), FV_SOLVER_STOP,
+                                   FV_SOLVER_SIZE,     FV_SOLVER_PART,           FV_PARAM_END };
 static const fv_input inputs[] = { FV_SOLVER_INPUT_TABLE };
 
 /* Measured over expected; what cannot be counted (negative, or where nothing is expected) changes nothing by being there. */

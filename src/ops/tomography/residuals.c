@@ -93,7 +93,7 @@ static size_t bound(const fv_need *n) {
     fv_scan scan;
     int64_t first, count;
     slices_of(n, &scan, &first, &count);
-    return (size_t)(count * ((const residuals *)n->params)->solver.iterations) * sizeof(fv_solver_step);
+    return (size_t)(count * ((const residuals *)n->params)->solver.iterations) * sizeof(fv_note);
 }
 
 static fv_status run(fv_run *r, fv_error *error) {
@@ -107,11 +107,12 @@ static fv_status run(fv_run *r, fv_error *error) {
     nothing.region = inner.need.region;
     nothing.region.size[nothing.region.ndim - 1] = nothing.region.size[nothing.region.ndim - 2] = 0;
     inner.out = &nothing;
+    inner.notes = r->partial;
     return method_of(r->need.params)->passes[0].run(&inner, error);
 }
 
 static int in_order(const void *a, const void *b) {
-    const fv_solver_step *x = a, *y = b;
+    const fv_note *x = a, *y = b;
     if (x->slice != y->slice) return x->slice < y->slice ? -1 : 1;
     return (x->iteration > y->iteration) - (x->iteration < y->iteration);
 }
@@ -122,9 +123,9 @@ static fv_status finish(fv_finish *f, fv_error *error) {
     fv_row_writer_init(&writer, f);
     for (int64_t k = 0; k < f->npartials && status == FV_OK; k++) { /* chunks that stand for slices come in order of these */
         const void *data;
-        int64_t     count = (int64_t)(f->size(f, k) / sizeof(fv_solver_step));
+        int64_t     count = (int64_t)(f->size(f, k) / sizeof(fv_note));
         status = f->partial(f, k, &data, error);
-        fv_solver_step *steps = fv_alloc((size_t)FV_MAX(count, 1) * sizeof *steps);
+        fv_note *steps = fv_alloc((size_t)FV_MAX(count, 1) * sizeof *steps);
         if (status == FV_OK && count) memcpy(steps, data, (size_t)count * sizeof *steps);
         if (status == FV_OK) qsort(steps, (size_t)count, sizeof *steps, in_order);
         for (int64_t i = 0; i < count && status == FV_OK; i++) {
@@ -133,7 +134,7 @@ static fv_status finish(fv_finish *f, fv_error *error) {
             if (status != FV_OK) break;
             row[0].integer = steps[i].slice;
             row[1].integer = steps[i].iteration;
-            row[2].real = steps[i].residual;
+            row[2].real = steps[i].measure > 0 ? sqrt(steps[i].residual / steps[i].measure) : 0;
         }
         free(steps);
     }
@@ -160,9 +161,10 @@ const fv_op FV_OP(residuals) = {
     .doc =
         "A row for each slice and iteration that sirt, art, sart, cgls or mlem with the same parameters makes: the norm of what "
         "the projections of the image before the iteration leave unexplained, as a part of the norm of the measured ones; of "
-        "art and sart, which change the image from ray to ray, what each ray left when it was used. Parallel beams. The "
-        "iterations are made for it, and no volume: group(residuals(p, g), \"iteration\", \"mean(residual)\") shows whether 20 "
-        "or 200 are worth it.",
+        "art and sart, which change the image from ray to ray, what each ray left when it was used; of cgls, what is left after "
+        "the iteration. Parallel beams. The iterations are made for it, and no volume; the record of a run keeps the same of "
+        "every solve, all slices together (`fovea report`): group(residuals(p, g), \"iteration\", \"mean(residual)\") shows "
+        "whether 20 or 200 are worth it.",
     .example =
         "g = parallel(range(0, 170, 10)); residuals(xray(phantom(\"shepp-logan\", [32, 32]), g), g, \"cgls\", iterations = 5)",
 };

@@ -6,7 +6,7 @@ static const fv_param params[] = { FV_SOLVER_GEOMETRY,
                                    FV_SOLVER_RELAXATION("0.8"),
                                    FV_SOLVER_NONNEGATIVE,
                                    FV_SOLVER_STOP,
-                                   FV_SOLVER_SIZE,
+                                   FV_SOLVER_SIZE, FV_SOLVER_PART,
                                    FV_PARAM_END };
 static const fv_input inputs[] = { FV_SOLVER_INPUT_TABLE };
 

@@ -18,7 +18,7 @@ static fv_status check_shape(const fv_type *type, const fv_image_type *volume, c
 }
 
 fv_status fv__solver_shapes(const fv_infer *i, fv_error *error) {
-    FV_TRY(check_shape(i->in[FV_SOLVER_START], &i->out->image, "start", error));
+    if (((const fv_solver *)i->params)->done <= 0) FV_TRY(check_shape(i->in[FV_SOLVER_START], &i->out->image, "start", error));
     return check_shape(i->in[FV_SOLVER_MASK], &i->out->image, "mask", error);
 }
 
@@ -27,7 +27,16 @@ fv_status fv__solver_infer(fv_infer *i, fv_error *error) {
     fv_scan    scan;
     FV_TRY(fv__scan_find(&i->in[FV_SOLVER_PROJECTIONS]->image, &p->geometry, &scan, error));
     FV_TRY(fv__scan_volume(&i->in[FV_SOLVER_PROJECTIONS]->image, &scan, &p->size, &i->out->image, error));
-    return fv__solver_shapes(i, error);
+    FV_TRY(fv__solver_shapes(i, error));
+    int64_t *rows = &i->out->image.shape[i->out->image.ndim - 2];
+    if (p->state) *rows = p->state * *rows + 1;
+    return FV_OK;
+}
+
+/* Rows of a slice, where the result has so many. */
+static int64_t slice_rows(const fv_solver *p, const fv_image_type *out) {
+    int64_t rows = out->shape[out->ndim - 2];
+    return p->state ? (rows - 1) / p->state : rows;
 }
 
 void fv__solver_need(const fv_need *n, fv_region *in) {
@@ -35,7 +44,7 @@ void fv__solver_need(const fv_need *n, fv_region *in) {
     fv__scan_find(&n->in[0]->image, &((const fv_solver *)n->params)->geometry, &scan, NULL);
     in[FV_SOLVER_PROJECTIONS] = fv__scan_need(&scan, &n->in[0]->image, &n->region);
     for (int k = FV_SOLVER_START; k < FV_SOLVER_INPUTS; k++) { /* whole slices */
-        in[k] = fv_region_whole(&n->out->image);
+        if (n->in[k]->kind == FV_KIND_IMAGE) in[k] = fv_region_whole(&n->in[k]->image);
         if (in[k].ndim < 3) continue;
         in[k].start[0] = n->region.start[0];
         in[k].size[0] = n->region.size[0];
@@ -47,7 +56,7 @@ size_t fv__solver_lay_out(const fv_need *n, const fv_method *method, fv_solving 
     fv_scratch           pieces = { memory };
     *s = (fv_solving){ .solver = n->params };
     fv__scan_find(&n->in[0]->image, &s->solver->geometry, &s->scan, NULL);
-    s->beam = (fv_beam){ s->scan.nangles, s->scan.ncolumns, out->shape[out->ndim - 2], out->shape[out->ndim - 1], NULL };
+    s->beam = (fv_beam){ s->scan.nangles, s->scan.ncolumns, slice_rows(s->solver, out), out->shape[out->ndim - 1], NULL };
     const fv_beam *b = &s->beam;
     int64_t        longest = FV_MAX(FV_MAX(b->rows, b->width), b->columns);
     s->beam.angle = fv_scratch_take(&pieces, b->nangles * (int64_t)sizeof(fv_beam_angle));
@@ -77,31 +86,39 @@ void fv__solver_slab(const fv_need *n, int64_t *chunk) {
     if (n->out->image.ndim == 3) chunk[0] = LANES;
 }
 
+bool fv__solver_notes(const void *params) {
+    (void)params;
+    return true;
+}
+
 double fv__solver_cost(const fv_need *n) {
     const fv_solver *p = n->params;
     return 0.5 * (double)p->geometry.angles.count * (double)p->iterations;
 }
 
 /* What a kill may cost at most: a task does not take longer than this, unless a single iteration does. */
-#define LONGEST_TASK 30e9 /* nanoseconds */
+#define LONGEST_TASK 2.5e9 /* nanoseconds */
+enum { MOST_PARTS = 1000 };
 
-void fv__solver_unroll(fv_infer *i, const char *name, const fv_param *params, fv_bytes *text) {
+void fv__solver_unroll(fv_infer *i, const char *name, const fv_method *method, const fv_param *params, fv_bytes *text) {
     const fv_solver *p = i->params;
     fv_numbers       size = p->size;
     fv_scan          scan;
-    if (!name || p->stop > 0 || fv__scan_find(&i->in[0]->image, &p->geometry, &scan, NULL) != FV_OK ||
+    if (p->done >= 0 || fv__scan_find(&i->in[0]->image, &p->geometry, &scan, NULL) != FV_OK ||
         fv__scan_volume(&i->in[0]->image, &scan, &size, &i->out->image, NULL) != FV_OK)
-        return; /* a method with a memory of its own, or a mistake that inference will tell */
+        return; /* a part already, or a mistake that inference will tell */
     const int64_t *shape = i->out->image.shape + i->out->image.ndim - 2;
     double         iteration = 0.5 * (double)scan.nangles * (double)(shape[0] * shape[1] * LANES);
-    int64_t        most = (int64_t)FV_MAX(LONGEST_TASK / iteration, 1);
+    int64_t        most = FV_MAX((int64_t)(LONGEST_TASK / iteration), (p->iterations + MOST_PARTS - 1) / MOST_PARTS);
     bool           start = i->in[FV_SOLVER_START]->kind == FV_KIND_IMAGE, mask = i->in[FV_SOLVER_MASK]->kind == FV_KIND_IMAGE;
+    int            state = method->carried || p->stop > 0 ? 1 + method->carried : 0; /* 0: the volume says all */
     for (int64_t done = 0; done < p->iterations && p->iterations > most; done += most) {
-        long long n = FV_MIN(most, p->iterations - done);
-        fv_bytes_printf(text, "x%lld = %s(projections%s%s, iterations = %lld", (long long)(done + n), name,
-                        mask ? ", mask = mask" : "", !done && start ? ", start = start" : "", n);
+        int64_t n = FV_MIN(most, p->iterations - done);
+        fv_bytes_printf(text, "x%lld = %s(projections%s%s, iterations = %lld, done = %lld, state = %d", (long long)(done + n),
+                        name, mask ? ", mask = mask" : "", !done && start ? ", start = start" : "", (long long)n,
+                        (long long)done, done + n < p->iterations ? state : 0);
         if (done) fv_bytes_printf(text, ", start = x%lld", (long long)done);
-        for (const fv_param *each = params; each->name; each++)
+        for (const fv_param *each = params; each->name && !each->own; each++)
             if (strcmp(each->name, "iterations") && (strcmp(each->name, "size") || size.count))
                 fv_bytes_printf(text, ", %s = %s", each->name, each->name);
         fv_bytes_printf(text, ")\n");
@@ -137,6 +154,35 @@ void fv__solver_limit(const fv_solving *s, int64_t y) {
 
 /* ---------------------------------------------------------------- a bundle from start to end */
 
+/* Rows [first, first + rows) of what a solve begins with, as a volume. */
+static fv_block rows_of(const fv_block *start, int64_t first, int64_t rows) {
+    int       y = start->region.ndim - 2;
+    fv_region region = start->region;
+    region.start[y] = first;
+    region.size[y] = rows;
+    return fv_block_window(start, &region);
+}
+
+/* The state that another part has left: what is carried, and which slices have stopped. */
+static fv_status take_state(const fv_block *start, const fv_method *method, fv_solving *s, int64_t first, int64_t slices,
+                            fv_error *error) {
+    int64_t rows = s->beam.rows, images = start->region.size[start->region.ndim - 2] / rows;
+    for (int k = 0; k < method->carried; k++) {
+        fv_block from = rows_of(start, (k + 1) * rows, rows);
+        float   *to = s->spare[method->spares - method->carried + k];
+        FV_TRY(fv__bundle_pack(&s->beam, &from, first, slices, "state", s->rows, to, error));
+    }
+    fv_block last = rows_of(start, images * rows, 1);
+    int      flat = last.region.ndim < 3;
+    for (int64_t l = 0; l < slices; l++) {
+        float reached = ((const float *)last.data)[flat ? 0 : (first + l - last.region.start[0]) * last.stride[0]];
+        if (reached < 0) continue;
+        s->step[l] = 0;
+        s->reached[l] = (double)reached * s->measure[l];
+    }
+    return FV_OK;
+}
+
 static fv_status begin(fv_run *r, const fv_method *method, fv_solving *s, int64_t first, int64_t slices, fv_error *error) {
     const fv_beam *b = &s->beam;
     FV_TRY(fv__scan_pack(&s->scan, r->in[FV_SOLVER_PROJECTIONS], first, slices, s->rows, s->measured, error));
@@ -144,16 +190,17 @@ static fv_status begin(fv_run *r, const fv_method *method, fv_solving *s, int64_
     memset(s->image, 0, (size_t)fv_beam_image_bytes(b));
     for (int k = 0; k < method->spares; k++) memset(s->spare[k], 0, (size_t)fv_beam_image_bytes(b));
     if (r->in[FV_SOLVER_MASK]) FV_TRY(fv__bundle_pack(b, r->in[FV_SOLVER_MASK], first, slices, "mask", s->rows, s->mask, error));
-    if (r->in[FV_SOLVER_START])
-        FV_TRY(fv__bundle_pack(b, r->in[FV_SOLVER_START], first, slices, "start", s->rows, s->image, error));
+    const fv_block *start = r->in[FV_SOLVER_START];
+    if (start) FV_TRY(fv__bundle_pack(b, start, first, slices, "start", s->rows, s->image, error));
     else if (method->positive)
         for (int64_t y = 0; y < b->rows; y++)
             for (int64_t i = 0; i < b->width * LANES; i++) fv_beam_voxel(b, s->image, y, 0)[i] = 1;
-    for (int64_t y = 0; y < b->rows; y++) fv__solver_limit(s, y);
+    for (int64_t y = 0; y < b->rows && s->solver->done <= 0; y++) fv__solver_limit(s, y);
     fv__solver_square(s->measured, b->nangles * (b->columns + 2 * FV_BEAM_PAD), s->measure);
     for (int l = 0; l < LANES; l++)
         s->step[l] = s->solver->relaxation > 0 ? (float)s->solver->relaxation : 1; /* cgls and mlem have none */
-    return FV_OK;
+    bool state = start && s->solver->done > 0 && start->region.size[start->region.ndim - 2] > b->rows;
+    return state ? take_state(start, method, s, first, slices, error) : FV_OK;
 }
 
 /* Slices whose residual is small enough take no more steps; false: none is left. */
@@ -161,7 +208,10 @@ static bool go_on(fv_solving *s, int64_t slices) {
     double limit = s->solver->stop * s->solver->stop;
     bool   any = false;
     for (int l = 0; l < LANES; l++) {
-        if (s->iteration && limit > 0 && s->residual[l] <= limit * s->measure[l]) s->step[l] = 0;
+        if (s->iteration && limit > 0 && s->step[l] > 0 && s->residual[l] <= limit * s->measure[l]) {
+            s->step[l] = 0;
+            s->reached[l] = s->residual[l];
+        }
         any = any || (l < slices && s->step[l] > 0);
     }
     return any;
@@ -170,16 +220,37 @@ static bool go_on(fv_solving *s, int64_t slices) {
 /* The residuals that the iteration just made has set, for whoever follows them. */
 static void note(const fv_solving *s, int64_t first, int64_t slices, fv_bytes *to) {
     for (int l = 0; l < slices; l++) {
-        fv_solver_step step = { first + l, s->iteration + 1, s->measure[l] > 0 ? sqrt(s->residual[l] / s->measure[l]) : 0 };
+        fv_note step = { first + l, FV_MAX(s->solver->done, 0) + s->iteration + 1, s->residual[l], s->measure[l], 1 };
         if (s->step[l] > 0) fv_bytes_append(to, &step, sizeof step);
     }
 }
 
-static void take_out(const fv_solving *s, const fv_block *out, int64_t z, int64_t slices) {
+/* What slices have reached that had stopped before this part of a solve. */
+static void note_stopped(const fv_solving *s, int64_t first, int64_t slices, fv_bytes *to) {
+    for (int l = 0; l < slices; l++) {
+        fv_note step = { first + l, s->solver->done, s->reached[l], s->measure[l], 0 };
+        if (!(s->step[l] > 0)) fv_bytes_append(to, &step, sizeof step);
+    }
+}
+
+/* Line y of the result, from column x on: of the volume, of what is carried, or the last one of a state. */
+static const float *result_line(const fv_solving *s, const fv_method *method, int64_t y, int64_t x) {
+    int64_t image = y / s->beam.rows;
+    if (image > method->carried) {
+        memset(s->line, 0, (size_t)(s->beam.width * LANES) * sizeof(float));
+        for (int l = 0; l < LANES; l++)
+            s->line[l] = s->step[l] > 0 ? -1 : s->measure[l] > 0 ? (float)(s->reached[l] / s->measure[l]) : 0;
+        return s->line + x * LANES;
+    }
+    float *from = image ? s->spare[method->spares - method->carried + image - 1] : s->image;
+    return fv_beam_voxel(&s->beam, from, y % s->beam.rows, x);
+}
+
+static void take_out(const fv_solving *s, const fv_method *method, const fv_block *out, int64_t z, int64_t slices) {
     int     flat = out->region.ndim < 3;
     int64_t stride = flat ? 0 : out->stride[0];
     for (int64_t i = 0; i < out->region.size[1 - flat]; i++)
-        fv__bundle_unpack(fv_beam_voxel(&s->beam, s->image, out->region.start[1 - flat] + i, out->region.start[2 - flat]),
+        fv__bundle_unpack(result_line(s, method, out->region.start[1 - flat] + i, out->region.start[2 - flat]),
                           out->region.size[2 - flat], slices, (float *)out->data + z * stride + i * out->stride[1 - flat],
                           stride);
 }
@@ -200,9 +271,16 @@ static void spread_angles(fv_solving *s) {
     }
 }
 
+/* Of the chunks that share slices, the first tells of them. */
+static bool tells(const fv_block *out) {
+    int last = out->region.ndim - 1;
+    return !out->region.start[last] && !out->region.start[last - 1];
+}
+
 fv_status fv__solver_run(fv_run *r, const fv_method *method, fv_error *error) {
     fv_solving s;
     int64_t    first, count;
+    fv_bytes  *notes = tells(r->out) ? r->notes : NULL;
     fv__solver_lay_out(&r->need, method, &s, r->scratch);
     FV_ISA_NAME(fv_beam_prepare)(&s.beam, &s.solver->geometry);
     spread_angles(&s);
@@ -214,12 +292,13 @@ fv_status fv__solver_run(fv_run *r, const fv_method *method, fv_error *error) {
     for (int64_t z = 0; z < count; z += LANES) {
         int64_t slices = FV_MIN(LANES, count - z);
         FV_TRY(begin(r, method, &s, first + z, slices, error));
-        for (s.iteration = 0; s.iteration < s.solver->iterations && go_on(&s, slices); s.iteration++) {
+        if (notes && s.solver->done > 0) note_stopped(&s, first + z, slices, notes);
+        for (s.iteration = 0; go_on(&s, slices) && s.iteration < s.solver->iterations; s.iteration++) {
             method->iterate(&s);
-            if (r->partial) note(&s, first + z, slices, r->partial);
+            if (notes) note(&s, first + z, slices, notes);
         }
-        for (int64_t y = 0; y < s.beam.rows; y++) fv__solver_limit(&s, y);
-        take_out(&s, r->out, z, slices);
+        for (int64_t y = 0; y < s.beam.rows && !s.solver->state; y++) fv__solver_limit(&s, y);
+        take_out(&s, method, r->out, z, slices);
     }
     return FV_OK;
 }

@@ -15,6 +15,7 @@ typedef struct fv_solver {
     double      relaxation, stop;
     bool        nonnegative;
     fv_numbers  size;
+    int64_t     done, state; /* of a part of a long solve: iterations before it (-1: no part), images of the state it gives */
 } fv_solver;
 
 #define FV_SOLVER_GEOMETRY \
@@ -31,6 +32,11 @@ typedef struct fv_solver {
 #define FV_SOLVER_SIZE                                                         \
     FV_PARAM(fv_solver, size, .def = "", .min = 1, .max = 8192, .unit = "px", \
              .doc = "rows and columns of a slice, one number or two (cone: slices, rows, columns); left out: as the detector")
+
+/* The last parameters of every method: for the parts of a long solve. */
+#define FV_SOLVER_PART                                                                                                   \
+    FV_PARAM(fv_solver, done, .def = "-1", .own = true, .doc = "iterations that the volume or state to begin with has had"), \
+    FV_PARAM(fv_solver, state, .def = "0", .own = true, .doc = "the result is a state of so many images; 0: the volume")
 
 enum { FV_SOLVER_PROJECTIONS, FV_SOLVER_START, FV_SOLVER_MASK, FV_SOLVER_INPUTS };
 #define FV_SOLVER_INPUT_TABLE                                                                                                  \
@@ -57,22 +63,20 @@ typedef struct fv_solving {
     double   scale[FV_BEAM_LANES];    /* a method's own number of every slice */
     double   residual[FV_BEAM_LANES]; /* squared, of the image before the iteration; a method sets it */
     double   measure[FV_BEAM_LANES];  /* squared norm of the measured values */
+    double   reached[FV_BEAM_LANES];  /* the residual at which a slice has stopped */
     int64_t  iteration;
 } fv_solving;
 
 typedef struct fv_method {
     int  spares;       /* images it needs besides */
+    int  carried;      /* of these, the last so many go from an iteration to the next */
     bool positive;     /* starts from ones, not zeros */
     bool weights;      /* needs lengths and coverage */
     void (*iterate)(fv_solving *s);
 } fv_method;
 
-/* What a run whose caller wants a partial appends to it: the residual of a slice before an iteration (counted from 1), as a part
- * of its projections. */
-typedef struct fv_solver_step {
-    int64_t slice, iteration;
-    double  residual;
-} fv_solver_step;
+/* A state, from which a part of a long solve goes on: images of a slice one below the other (the volume and what is carried), and
+ * a row that begins with the residual at which the slice has stopped, as a part of the measured; -1: it has not. */
 
 #define fv__solver_infer FV_ISA_NAME(fv__solver_infer)
 #define fv__solver_need FV_ISA_NAME(fv__solver_need)
@@ -80,6 +84,7 @@ typedef struct fv_solver_step {
 #define fv__solver_run FV_ISA_NAME(fv__solver_run)
 #define fv__solver_lay_out FV_ISA_NAME(fv__solver_lay_out)
 #define fv__solver_slab FV_ISA_NAME(fv__solver_slab)
+#define fv__solver_notes FV_ISA_NAME(fv__solver_notes)
 #define fv__solver_cost FV_ISA_NAME(fv__solver_cost)
 #define fv__solver_residual FV_ISA_NAME(fv__solver_residual)
 #define fv__solver_square FV_ISA_NAME(fv__solver_square)
@@ -95,6 +100,7 @@ size_t    fv__solver_lay_out(const fv_need *n, const fv_method *method, fv_solvi
 size_t    fv__solver_scratch(const fv_need *n, const fv_method *method);
 fv_status fv__solver_run(fv_run *r, const fv_method *method, fv_error *error);
 void      fv__solver_slab(const fv_need *n, int64_t *chunk);
+bool      fv__solver_notes(const void *params);
 double    fv__solver_cost(const fv_need *n);
 
 /* rest = measured - projections of the image, and its squared norm in residual. */
@@ -110,13 +116,13 @@ fv_status fv__solver_shapes(const fv_infer *i, fv_error *error);
 typedef enum fv_unrolled { FV_UNROLLED_NONE, FV_UNROLLED_SIRT, FV_UNROLLED_MLEM, FV_UNROLLED_CGLS } fv_unrolled;
 fv_status fv__cone_unroll(fv_infer *i, fv_unrolled kind, fv_bytes *text, fv_error *error);
 /* A long solve of parallel beams, as a few calls of the same operator that each begin where the one before ended. */
-void fv__solver_unroll(fv_infer *i, const char *name, const fv_param *params, fv_bytes *text);
+void fv__solver_unroll(fv_infer *i, const char *name, const fv_method *method, const fv_param *params, fv_bytes *text);
 
 #define FV_SOLVER_UNROLL(kind, name)                                                                                \
     static fv_status unroll(fv_infer *i, fv_bytes *text, fv_error *error) {                                          \
         if (((const fv_solver *)i->params)->geometry.beam == FV_GEOMETRY_CONE)                                       \
             return fv__cone_unroll(i, kind, text, error);                                                            \
-        fv__solver_unroll(i, name, params, text);                                                                    \
+        fv__solver_unroll(i, name, &method, params, text);                                                                    \
         return FV_OK;                                                                                                \
     }
 
@@ -128,6 +134,6 @@ void fv__solver_unroll(fv_infer *i, const char *name, const fv_param *params, fv
 #define FV_SOLVER_FIELDS                                                                                              \
     .family = "tomography", .version = 1, .inputs = inputs, .params = params, .params_size = sizeof(fv_solver),       \
     .result = FV_KIND_IMAGE, .infer = fv__solver_infer, .passes = passes, .slab = fv__solver_slab,   \
-    .cost = fv__solver_cost, .unroll = unroll
+    .cost = fv__solver_cost, .unroll = unroll, .notes = fv__solver_notes
 
 #endif

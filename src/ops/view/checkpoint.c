@@ -1,16 +1,42 @@
 /* checkpoint: an image that is computed once and kept in the store, where a killed run finds it again. */
 #include "op/op.h"
 
-static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "any image" }, FV_INPUT_END };
+typedef struct { int64_t iteration; } checkpoint;
+enum { IMAGE, RESIDUAL, MEASURE };
+
+static const fv_input inputs[] = {
+    { "image", FV_KIND_IMAGE, .doc = "any image" },
+    { "residual", FV_KIND_SCALAR, .optional = true, .doc = "squared norm of what an iteration leaves over, for the record" },
+    { "measure", FV_KIND_SCALAR, .optional = true, .doc = "squared norm of what was measured" },
+    FV_INPUT_END,
+};
+static const fv_param params[] = {
+    FV_PARAM(checkpoint, iteration, .def = "0", .min = 0, .max = 1e9, .doc = "number of that iteration, from 1"),
+    FV_PARAM_END,
+};
 
 static fv_status infer(fv_infer *i, fv_error *error) {
     (void)i, (void)error;
     return FV_OK;
 }
 
+static bool notes(const void *given) { return ((const checkpoint *)given)->iteration > 0; }
+
+/* The first chunk tells of the whole image. */
+static void note(const fv_run *r) {
+    fv_note note = { .iteration = ((const checkpoint *)r->need.params)->iteration, .active = 1 };
+    if (!r->notes || !r->scalar[RESIDUAL] || !r->scalar[MEASURE]) return;
+    for (int d = 0; d < r->out->region.ndim; d++)
+        if (r->out->region.start[d]) return;
+    note.residual = fv_scalar_number(r->scalar[RESIDUAL]);
+    note.measure = fv_scalar_number(r->scalar[MEASURE]);
+    fv_bytes_append(r->notes, &note, sizeof note);
+}
+
 static fv_status run(fv_run *r, fv_error *error) {
     (void)error;
-    fv_block_copy(r->out, r->in[0]);
+    fv_block_copy(r->out, r->in[IMAGE]);
+    note(r);
     return FV_OK;
 }
 
@@ -31,12 +57,16 @@ const fv_op FV_OP(checkpoint) = {
     .brief = "compute an image once and keep it in the store",
     .version = 1,
     .inputs = inputs,
+    .params = params,
+    .params_size = sizeof(checkpoint),
     .result = FV_KIND_IMAGE,
     .infer = infer,
     .passes = passes,
     .slab = slab,
+    .notes = notes,
     .cost = cost,
     .doc = "The image itself. Fovea decides by cost what to store and what to compute again; this decides it by hand, as at the "
-           "end of each step of an iteration, from which a killed run then goes on.",
+           "end of each step of an iteration, from which a killed run then goes on. "
+           "An iteration may also tell its residual: `fovea report` shows them.",
     .example = "checkpoint(gaussian(phantom(\"noise\", [64, 64]), 2)) |> median(3) |> write(\"a.tif\")",
 };

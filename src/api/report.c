@@ -1,0 +1,123 @@
+/* What the record of a run says. */
+#include "api/paragraph.h"
+#include "base/file.h"
+#include "record/record.h"
+#include <cjson/cJSON.h>
+#include <dirent.h>
+#include <fovea/report.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+/* ---------------------------------------------------------------- which run */
+
+/* When a log of a run was last written; 0: it has none. */
+static double last_written(const char *folder) {
+    DIR   *dir = opendir(folder);
+    double latest = 0;
+    for (const struct dirent *entry; dir && (entry = readdir(dir));) {
+        struct stat s;
+        if (strncmp(entry->d_name, "task-", 5)) continue;
+        char *path = fv_sprintf("%s/%s", folder, entry->d_name);
+        if (!stat(path, &s)) latest = FV_MAX(latest, (double)s.st_mtim.tv_sec + 1e-9 * (double)s.st_mtim.tv_nsec);
+        free(path);
+    }
+    if (dir) closedir(dir);
+    return latest;
+}
+
+fv_status fv_run_find(const char *store, const char *name, char **run_folder, fv_error *error) {
+    double latest = 0;
+    *run_folder = NULL;
+    if (name && last_written(name) > 0) {
+        *run_folder = fv_strdup(name);
+        return FV_OK;
+    }
+    char *runs = fv_sprintf("%s/runs", store ? store : ".fovea");
+    DIR  *dir = opendir(runs);
+    for (const struct dirent *entry; dir && (entry = readdir(dir));) {
+        char  *folder = fv_sprintf("%s/%s", runs, entry->d_name);
+        bool   meant = entry->d_name[0] != '.' && (!name || !strncmp(entry->d_name, name, strlen(name)));
+        double when = meant ? last_written(folder) : 0;
+        if (when > latest) {
+            latest = when;
+            free(*run_folder);
+            *run_folder = folder;
+        } else
+            free(folder);
+    }
+    if (dir) closedir(dir);
+    if (!*run_folder && name) fv_fail(error, FV_ERROR_USAGE, "no run in %s begins with %s", runs, name);
+    else if (!*run_folder) fv_fail(error, FV_ERROR_USAGE, "there is no run in %s; `fovea run FILE` makes one", runs);
+    free(runs);
+    return *run_folder ? FV_OK : error->code;
+}
+
+/* ---------------------------------------------------------------- residuals */
+
+static bool same_call(const fv_residual *a, const fv_residual *b) {
+    return a->item == b->item && !memcmp(&a->call, &b->call, sizeof a->call);
+}
+
+static void put_residuals(fv_bytes *out, const fv_residual *all, int64_t count) {
+    bool items = count && all[count - 1].item; /* those of a collection are told apart */
+    for (int64_t i = 0; i < count; i++) {
+        const fv_residual *r = &all[i];
+        if (!i || !same_call(&all[i - 1], r)) {
+            fv_bytes_printf(out, "%s%s, line %lld", out->size ? "\n" : "", r->op, (long long)r->line);
+            if (items) fv_bytes_printf(out, ", item %lld", (long long)r->item);
+            fv_bytes_printf(out, "\n  iteration   residual  best slice  worst slice  slices\n");
+        }
+        fv_bytes_printf(out, "  %9lld  %9.6f  %10.6f  %11.6f  %6lld\n", (long long)r->iteration, r->residual, r->least, r->most,
+                        (long long)r->slices);
+    }
+}
+
+static cJSON *residuals_json(const fv_residual *all, int64_t count) {
+    cJSON *calls = cJSON_CreateArray(), *rows = NULL;
+    for (int64_t i = 0; i < count; i++) {
+        const fv_residual *r = &all[i];
+        if (!i || !same_call(&all[i - 1], r)) {
+            cJSON *call = cJSON_CreateObject();
+            cJSON_AddStringToObject(call, "operator", r->op);
+            cJSON_AddNumberToObject(call, "line", (double)r->line);
+            cJSON_AddNumberToObject(call, "item", (double)r->item);
+            rows = cJSON_AddArrayToObject(call, "iterations");
+            cJSON_AddItemToArray(calls, call);
+        }
+        cJSON *row = cJSON_CreateObject();
+        cJSON_AddNumberToObject(row, "iteration", (double)r->iteration);
+        cJSON_AddNumberToObject(row, "residual", r->residual);
+        cJSON_AddNumberToObject(row, "best", r->least);
+        cJSON_AddNumberToObject(row, "worst", r->most);
+        cJSON_AddNumberToObject(row, "slices", (double)r->slices);
+        cJSON_AddItemToArray(rows, row);
+    }
+    return calls;
+}
+
+/* ---------------------------------------------------------------- all of it */
+
+static char *print_json(const char *run_folder, const fv_residual *residuals, int64_t count) {
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "run", run_folder);
+    cJSON_AddItemToObject(json, "residuals", residuals_json(residuals, count));
+    char *text = cJSON_Print(json), *result = fv_sprintf("%s\n", text);
+    free(text);
+    cJSON_Delete(json);
+    return result;
+}
+
+fv_status fv_run_report(const char *run_folder, fv_form form, char **text, fv_error *error) {
+    fv_residual *residuals;
+    int64_t      count;
+    fv_bytes     out = { 0 };
+    *text = NULL;
+    fv_status status = fv_record_residuals(run_folder, &residuals, &count, error);
+    if (status == FV_OK && form == FV_FORM_JSON) *text = print_json(run_folder, residuals, count);
+    if (status == FV_OK && form == FV_FORM_TEXT) {
+        put_residuals(&out, residuals, count);
+        *text = fv__take_text(&out);
+    }
+    free(residuals);
+    return status;
+}

@@ -1,0 +1,102 @@
+#!/usr/bin/python3
+"""Residuals in the record: the same on every engine, for every chunk and after a kill, and what `fovea report` prints of them."""
+import json
+import pathlib
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from fovea_test import FOVEA, main, run, test
+
+SCAN = 'g = parallel(range(0, 170, 10)); p = xray(phantom("shepp-logan", [20, 32, 32]), g)\n'
+ALL = SCAN + "".join(f'write({method}(p, g, iterations = 4), "{method}.npy")\n'
+                     for method in ("art", "sart", "sirt", "cgls", "mlem")) \
+    + 'write(sirt(p, g, iterations = 40, stop = 0.2), "stopped.npy")\n'
+# Two parts of a second or two.
+LONG = 'g = parallel(range(0, 178, 2)); p = xray(phantom("shepp-logan", [4, 128, 128]), g)\n' \
+       'write(cgls(p, g, iterations = 420, stop = 1e-5), "v.npy")\n'
+
+
+def report(folder):
+    return json.loads(run("report", "--json", folder=folder).stdout)["residuals"]
+
+
+def clean(folder):
+    shutil.rmtree(pathlib.Path(folder, ".fovea"))
+    for path in pathlib.Path(folder).glob("*.npy"):
+        path.unlink()
+
+
+@test
+def residuals_are_the_same_on_every_engine_and_for_every_chunk(folder):
+    run("run", "-q", "-e", ALL, folder=folder)
+    expected = report(folder)
+    assert [call["operator"] for call in expected] == ["art", "sart", "sirt", "cgls", "mlem", "sirt"], expected
+    for options in (("--chunk", "6x10x7"), ("--engine", "processes", "--workers", "2")):
+        clean(folder)
+        run("run", "-q", *options, "-e", ALL, folder=folder)
+        assert report(folder) == expected, options
+
+
+@test
+def residuals_are_those_that_the_operator_of_this_name_finds(folder):
+    run("run", "-q", "-e", ALL, folder=folder)
+    stopped = report(folder)[-1]["iterations"]
+    table = json.loads(run("run", "-q", "--json", "-e", SCAN + "residuals(p, g, iterations = 40, stop = 0.2)",
+                           folder=folder).stdout)["values"][0]
+    for row in stopped:
+        slices = [each["residual"] for each in table if each["iteration"] == row["iteration"]]
+        assert len(slices) == row["slices"] and (min(slices), max(slices)) == (row["best"], row["worst"]), row
+    assert stopped[0]["slices"] == 20 and stopped[-1]["slices"] < 20, "slices stop one after the other"
+    falling = [row["residual"] for row in stopped]
+    assert falling == sorted(falling, reverse=True) and falling[0] == 1, falling
+
+
+@test
+def residuals_are_printed_as_a_table(folder):
+    assert "there is no run" in run("report", folder=folder, code=2).stderr
+    run("run", "-q", "-e", SCAN + 'write(sirt(p, g, iterations = 2), "v.npy")', folder=folder)
+    lines = run("report", folder=folder).stdout.splitlines()
+    at = lines.index("sirt, line 2")
+    assert lines[at + 1].split("  ")[1:] == ["iteration", " residual", "best slice", "worst slice", "slices"], lines
+    assert lines[at + 2].split()[:2] == ["1", "1.000000"] and lines[at + 3].split()[0] == "2", lines
+    name = next(pathlib.Path(folder, ".fovea", "runs").iterdir()).name
+    assert run("report", name[:6], folder=folder).stdout.splitlines() == lines
+    assert "begins with zz" in run("report", "zz", folder=folder, code=2).stderr
+
+
+@test
+def an_iteration_written_by_hand_tells_its_residual(folder):
+    step = "checkpoint(sirt(p, g, iterations = 1), sum(square(p - 1)), sum(square(p)), iteration = 3)"
+    run("run", "-q", "-e", SCAN + f'write({step}, "v.npy")', folder=folder)
+    call, = [each for each in report(folder) if each["operator"] == "checkpoint"]
+    want = float(run("run", "-q", "-e", SCAN + "sqrt(sum(square(p - 1)) / sum(square(p)))", folder=folder).stdout)
+    row, = call["iterations"]
+    assert row["iteration"] == 3 and row["slices"] == 1 and abs(row["residual"] / want - 1) < 1e-12, row
+
+
+@test
+def a_killed_solver_goes_on_from_its_last_part(folder):
+    run("run", "-q", "--store", "whole", "-e", LONG, folder=folder)
+    whole = json.loads(run("report", "--store", "whole", "--json", folder=folder).stdout)["residuals"]
+    expected = pathlib.Path(folder, "v.npy").read_bytes()
+    pathlib.Path(folder, "v.npy").unlink()
+    with subprocess.Popen([FOVEA, "run", "-q", "--patience", "0.01", "-e", LONG], cwd=folder) as process:
+        while process.poll() is None and run("report", folder=folder, code=None).stdout.count("\n") < 100:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL, "it was to be killed in its second part"
+    assert 100 < len(report(folder)[0]["iterations"]) < len(whole[0]["iterations"])
+    run("run", "-q", "-e", LONG, folder=folder)
+    assert pathlib.Path(folder, "v.npy").read_bytes() == expected
+    assert report(folder) == whole
+    record, = pathlib.Path(folder, ".fovea").rglob("record.db")
+    times = dict(sqlite3.connect(record).execute("SELECT stage, count(*) FROM task WHERE status = 'ok' GROUP BY stage"))
+    assert times[1] == 1 and times[2] == 1, f"parts were made again: {times}"
+
+
+main()
