@@ -170,7 +170,7 @@ static fv_status run_pass(task *t, const fv_node *node, int pass, const fv_regio
             status = fv_instance_scalar(t->instance, node->in[i], &scalars[i], error);
             r.scalar[i] = &scalars[i];
         } else if (node->in[i]->type.kind == FV_KIND_IMAGE) {
-            const fv_block *block = &t->worker->held[t->stage->step_of[node->in[i]->id]].block;
+            const fv_block *block = &t->worker->held[fv_stage_step(t->stage, node->in[i])].block;
             windows[i] = fv_block_window(block, &need[i]);
             if (t->instance->context->poison >= 0) { /* exactly the declared region, nothing valid around it */
                 fv_block copy = new_block(t, block->dtype, &need[i], &copies[i], &sizes[i]);
@@ -198,14 +198,14 @@ static fv_status run_pass(task *t, const fv_node *node, int pass, const fv_regio
 
 static bool is_inner(void *context, const fv_node *node) {
     const task *t = context;
-    int         step = node->type.kind == FV_KIND_IMAGE ? t->stage->step_of[node->id] : -1;
+    int         step = node->type.kind == FV_KIND_IMAGE ? fv_stage_step(t->stage, node) : -1;
     return step >= 0 && t->stage->steps[step].kind == FV_STEP_INNER;
 }
 
 static fv_status resolve(void *context, const fv_node *node, fv_points_input *input, fv_error *error) {
     task *t = context;
     if (node->type.kind == FV_KIND_IMAGE) {
-        input->block = &t->worker->held[t->stage->step_of[node->id]].block;
+        input->block = &t->worker->held[fv_stage_step(t->stage, node)].block;
         return FV_OK;
     }
     if (t->nscalars == FV_POINTS_MOST)
@@ -279,7 +279,7 @@ static bool buffer_is_shared(const task *t, const fv_node *node) {
 }
 
 static fv_status store_chunk(task *t, const fv_target *target, fv_error *error) {
-    held   *h = &t->worker->held[t->stage->step_of[target->node->id]];
+    held   *h = &t->worker->held[fv_stage_step(t->stage, target->node)];
     size_t  size = (size_t)fv_region_voxels(&t->chunk) * fv_dtype_size(h->block.dtype);
     void   *buffer;
     fv_hash key = fv_key_chunk(target->node, &t->stage->lattice, t->chunk_index);
@@ -360,7 +360,7 @@ bool fv_each_piece(const fv_writer *writer, const fv_region                     
 }
 
 static fv_status write_chunk(task *t, const fv_target *target, fv_error *error) {
-    fv_block window = fv_block_window(&t->worker->held[t->stage->step_of[target->node->id]].block, &t->chunk);
+    fv_block window = fv_block_window(&t->worker->held[fv_stage_step(t->stage, target->node)].block, &t->chunk);
     if (!target->writer->parallel) {
         encoding e = { .t = t, .target = target, .block = &window, .error = error };
         fv_each_piece(target->writer, &t->chunk, encode_piece, &e);

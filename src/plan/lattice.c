@@ -34,7 +34,7 @@ static void ask(const fv_plan *plan, const fv_stage *stage, const fv_node *node,
     }
     for (int i = 0; i < node->ninputs; i++) {
         if (!node->in[i] || node->in[i]->type.kind != FV_KIND_IMAGE) continue;
-        fv_region *of_input = &regions[stage->step_of[node->in[i]->id]];
+        fv_region *of_input = &regions[fv_stage_step(stage, node->in[i])];
         *of_input = fv_region_bound(of_input, &in[i]);
     }
 }
@@ -47,7 +47,7 @@ void fv_stage_regions(const fv_plan *plan, const fv_stage *stage, const fv_regio
             ask(plan, stage, target->node, target->pass, chunk, regions);
             continue;
         }
-        fv_region *region = &regions[stage->step_of[target->node->id]];
+        fv_region *region = &regions[fv_stage_step(stage, target->node)];
         *region = fv_region_bound(region, chunk);
     }
     for (int s = stage->nsteps - 1; s >= 0; s--) {

@@ -372,15 +372,24 @@ static fv_status settle(planner *p, fv_error *error) {
 
 /* ---------------------------------------------------------------- stages */
 
+int fv_stage_step(const fv_stage *stage, const fv_node *node) {
+    int low = 0, high = stage->nsteps;
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (stage->steps[middle].node->id < node->id) low = middle + 1;
+        else high = middle;
+    }
+    return low < stage->nsteps && stage->steps[low].node == node ? low : -1;
+}
+
 static void add_steps(planner *p, fv_stage *stage, const uint8_t *cone) {
     int n = p->graph->nnodes;
-    stage->step_of = fv_arena_alloc(&p->plan->arena, (size_t)n * sizeof *stage->step_of);
-    stage->steps = fv_arena_alloc(&p->plan->arena, (size_t)n * sizeof *stage->steps);
+    int count = 0;
+    for (int id = 0; id < n; id++) count += cone[id] && is_image(p->graph->nodes[id]);
+    stage->steps = fv_arena_alloc(&p->plan->arena, (size_t)FV_MAX(count, 1) * sizeof *stage->steps);
     for (int id = 0; id < n; id++) {
-        stage->step_of[id] = -1;
         fv_node *node = p->graph->nodes[id];
         if (!cone[id] || !is_image(node)) continue;
-        stage->step_of[id] = stage->nsteps;
         fv_step_kind kind = cone[id] == 2 ? FV_STEP_STORED : fv_op_is_point(node->op) ? FV_STEP_POINT : FV_STEP_RUN;
         stage->steps[stage->nsteps++] = (fv_step){ .node = node, .kind = kind };
     }
@@ -413,7 +422,7 @@ static void fuse_points(fv_stage *stage) {
         const fv_node *node = stage->steps[s].node;
         if (stage->steps[s].kind == FV_STEP_STORED) continue;
         for (int i = 0; i < node->ninputs; i++) {
-            int from = node->in[i] && is_image(node->in[i]) ? stage->step_of[node->in[i]->id] : -1;
+            int from = node->in[i] && is_image(node->in[i]) ? fv_stage_step(stage, node->in[i]) : -1;
             if (from < 0) continue;
             readers[from]++;
             reader[from] = s;
@@ -425,7 +434,7 @@ static void fuse_points(fv_stage *stage) {
         const fv_node   *node = target->node;
         for (int i = -1; i < (target->kind == FV_TARGET_PASS ? node->ninputs : 0); i++) {
             if (target->kind == FV_TARGET_PASS && (i < 0 || !is_image(node->in[i]))) continue;
-            int from = stage->step_of[target->kind == FV_TARGET_PASS ? node->in[i]->id : node->id];
+            int from = fv_stage_step(stage, target->kind == FV_TARGET_PASS ? node->in[i] : node);
             readers[from] += 2;
             stage->steps[from].last_use = stage->nsteps;
         }
@@ -452,8 +461,9 @@ static void fuse_points(fv_stage *stage) {
 static void make_stage(planner *p, int group, fv_stage *stage) {
     int      n = p->graph->nnodes;
     uint8_t *cone = fv_calloc((size_t)n);
-    stage->targets = fv_arena_alloc(&p->plan->arena, (size_t)p->ndrafts * sizeof *stage->targets);
-    stage->needs = fv_arena_alloc(&p->plan->arena, (size_t)p->ndrafts * sizeof *stage->needs);
+    int      count = 0;
+    for (int k = 0; k < p->ndrafts; k++) count += p->drafts[k].group == group;
+    stage->targets = fv_arena_alloc(&p->plan->arena, (size_t)FV_MAX(count, 1) * sizeof *stage->targets);
     for (int k = 0; k < p->ndrafts; k++) {
         draft *d = &p->drafts[k];
         if (d->group != group) continue;
@@ -470,6 +480,20 @@ static void make_stage(planner *p, int group, fv_stage *stage) {
 static int by_level(const void *a, const void *b) {
     return ((const int *)a)[0] != ((const int *)b)[0] ? ((const int *)a)[0] - ((const int *)b)[0]
                                                       : ((const int *)a)[1] - ((const int *)b)[1];
+}
+
+/* Stages come after those they need, and are asked once each. */
+static void find_needs(planner *p, const int *stage_of, fv_stage *stage) {
+    uint8_t *needed = fv_calloc((size_t)p->ngroups + 1);
+    for (int k = 0; k < p->ndrafts; k++)
+        for (int m = 0; m < p->ndrafts && stage_of[p->drafts[k].group] == stage->index; m++)
+            if (p->drafts[k].after[m]) needed[stage_of[p->drafts[m].group]] = 1;
+    for (int s = 0; s < p->ngroups; s++) stage->nneeds += needed[s];
+    stage->needs = fv_arena_alloc(&p->plan->arena, (size_t)FV_MAX(stage->nneeds, 1) * sizeof *stage->needs);
+    stage->nneeds = 0;
+    for (int s = 0; s < p->ngroups; s++)
+        if (needed[s]) stage->needs[stage->nneeds++] = s;
+    free(needed);
 }
 
 static void make_stages(planner *p) {
@@ -493,13 +517,8 @@ static void make_stages(planner *p) {
         fv_stage    *stage = &plan->stages[stage_of[d->group]];
         if (d->target.kind == FV_TARGET_STORE) plan->store_stage[d->target.node->id] = stage->index;
         if (d->target.kind == FV_TARGET_PASS) plan->pass_stage[d->target.node->id][d->target.pass] = stage->index;
-        for (int m = 0; m < p->ndrafts; m++) {
-            int  other = stage_of[p->drafts[m].group];
-            bool known = !d->after[m];
-            for (int i = 0; i < stage->nneeds; i++) known = known || stage->needs[i] == other;
-            if (!known) stage->needs[stage->nneeds++] = other;
-        }
     }
+    for (int s = 0; s < plan->nstages; s++) find_needs(p, stage_of, &plan->stages[s]);
     free(order);
     free(stage_of);
 }

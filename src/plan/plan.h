@@ -46,9 +46,8 @@ typedef struct fv_stage {
     int        index;
     fv_target *targets;
     int        ntargets;
-    fv_step   *steps; /* in topological order */
+    fv_step   *steps; /* in topological order, which is that of the nodes */
     int        nsteps;
-    int       *step_of; /* by node id; -1: not in this stage */
     fv_lattice lattice;
     int64_t    first[FV_MAX_DIMS], count[FV_MAX_DIMS]; /* box of chunks that is wanted */
     int64_t    ntasks;
@@ -84,6 +83,8 @@ typedef struct fv_plan_options {
 fv_status fv_plan_make(fv_graph *graph, const fv_plan_options *options, fv_plan **plan, fv_error *error);
 void      fv_plan_free(fv_plan *plan);
 
+/* Number of the step that makes or fetches an image; -1: it is not in this stage. */
+int fv_stage_step(const fv_stage *stage, const fv_node *node);
 /* Chunk of a task, and its number in the whole lattice. */
 fv_region fv_stage_chunk(const fv_stage *stage, int64_t task, int64_t *index);
 /* Regions that the steps must compute for a chunk; an unneeded step gets ndim 0. */
