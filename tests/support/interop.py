@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 
-from fovea_test import ROOT, Skip
+from fovea_test import ROOT, Skip, run
 
 PLACE = pathlib.Path(os.environ.get("FOVEA_INTEROP", ROOT / "build" / "interop"))
 PAGE = ROOT / "docs" / "elsewhere.md"
@@ -76,3 +76,17 @@ class Screen:
     def variables(self):
         """What a program must be told to appear there."""
         return {"DISPLAY": f":{self.display}"}
+
+
+def make_page_files(folder):
+    """Runs the pipeline of the page on a scan with voxels of 2 x 0.5 x 0.25 µm; original.npy and cells.npy hold the images."""
+    import numpy  # pylint: disable=import-outside-toplevel
+    run("run", "-q", "-e", 'phantom("cells", [24, 120, 160]) |> write("original.npy")', folder=folder)
+    scan = numpy.load(pathlib.Path(folder, "original.npy"))
+    head = (f"NRRD0005\ntype: uint8\ndimension: 3\nsizes: {' '.join(map(str, scan.shape[::-1]))}\nencoding: raw\n"
+            'spacings: 0.25 0.5 2\nunits: "um" "um" "um"\n\n')
+    pathlib.Path(folder, "original.nrrd").write_bytes(head.encode() + scan.tobytes())
+    text = re.search(r"^```fov\n(.*?)^```", PAGE.read_text(), re.M | re.S)[1]
+    assert 'phantom("cells", [24, 120, 160])' in text
+    text = text.replace('phantom("cells", [24, 120, 160])', 'read("original.nrrd")') + 'write(cells, "cells.npy")\n'
+    run("run", "-q", "-e", text, folder=folder)

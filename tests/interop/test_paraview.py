@@ -1,13 +1,22 @@
-"""ParaView itself opens what Fovea writes and shows it: pvbatch under Xvfb. Both are large; `scripts/bootstrap.sh paraview`
-installs them, and without them these tests are skipped."""
+#!/usr/bin/python3
+"""ParaView itself opens what Fovea writes and shows it: pvbatch under Xvfb. Both are large; `make interop` installs them, and
+without them these tests are skipped."""
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
-from fovea_test import Skip, main, run, test
+from fovea_test import Skip, main, run, test  # noqa: E402
+from interop import PLACE, Screen, make_page_files, program, snippet  # noqa: E402
+
+try:
+    import numpy as np
+except ImportError as missing:
+    print(f"skip paraview: {missing}")
+    sys.exit(0)
+
+UNPACKED = PLACE / "paraview" / "usr" / "lib" / "python3" / "dist-packages"
 
 SCRIPT = """
 import sys
@@ -33,40 +42,28 @@ SaveScreenshot(sys.argv[2], view)
 """
 
 
-class Screen:
-    """An X server without a screen, on a display that nobody else has."""
+def batch(screen, folder, script, *arguments):
+    """Runs a script in ParaView; what it prints."""
+    program("pvbatch")
+    pathlib.Path(folder, "script.py").write_text(script)
+    done = subprocess.run(["pvbatch", "script.py", *arguments], cwd=folder, stdin=subprocess.DEVNULL, timeout=500,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
+                          env=dict(os.environ, PYTHONDONTWRITEBYTECODE="1", PYTHONPATH=str(UNPACKED), **screen.variables))
+    if "No module named 'paraview'" in done.stderr:
+        raise Skip("pvbatch has no python3-paraview, which Debian keeps away from python3-vtk9; make interop unpacks it")
+    assert done.returncode == 0, (arguments, done.returncode, done.stdout[-300:], done.stderr[-600:])
+    return done.stdout
 
-    def __enter__(self):
-        if not shutil.which("pvbatch") or not shutil.which("Xvfb"):
-            raise Skip("no pvbatch or Xvfb; scripts/bootstrap.sh paraview installs them")
-        reader, writer = os.pipe()
-        command = ["Xvfb", "-displayfd", str(writer), "-screen", "0", "800x600x24", "-nolisten", "tcp", "-noreset"]
-        self.server = subprocess.Popen(command,
-                                       pass_fds=[writer], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        os.close(writer)
-        with os.fdopen(reader) as line:
-            self.display = line.readline().strip()
-        if not self.display:
-            raise Skip("Xvfb does not start here")
-        return self
 
-    def __exit__(self, *unused):
-        self.server.terminate()
-        self.server.wait()
+def picture(folder, name):
+    run("convert", "-q", "--overwrite", name, "picture.npy", folder=folder)
+    return np.load(pathlib.Path(folder, "picture.npy")).astype(int)
 
-    def shoot(self, folder, name):
-        """Opens a file in ParaView: the numbers that it found, and the picture as an array."""
-        import numpy as np  # pylint: disable=import-outside-toplevel
-        pathlib.Path(folder, "shoot.py").write_text(SCRIPT)
-        done = subprocess.run(["pvbatch", "shoot.py", name, f"{name}.png"], cwd=folder, stdin=subprocess.DEVNULL, timeout=500,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
-                              env=dict(os.environ, DISPLAY=f":{self.display}", PYTHONDONTWRITEBYTECODE="1"))
-        if "No module named 'paraview'" in done.stderr:
-            raise Skip("pvbatch has no python3-paraview, which Debian does not let stand beside python3-vtk9")
-        lines = [line.split()[1:] for line in done.stdout.splitlines() if line.startswith("FOUND")]
-        assert done.returncode == 0 and lines, (name, done.returncode, done.stdout[-300:], done.stderr[-600:])
-        run("convert", f"{name}.png", f"{name}.npy", folder=folder)
-        return lines[0], np.load(pathlib.Path(folder, f"{name}.npy")).astype(int)
+
+def shoot(screen, folder, name):
+    """Opens a file in ParaView: the numbers that it found, and the picture as an array."""
+    told = batch(screen, folder, SCRIPT, name, f"{name}.png").splitlines()
+    return next(line.split()[1:] for line in told if line.startswith("FOUND")), picture(folder, f"{name}.png")
 
 
 def colours(picture):
@@ -96,13 +93,22 @@ write(a[10:20], "second.vti")
     with Screen() as screen:
         pictures = {}
         for name in ("plain.vti", "packed.vti", "parts.pvti"):
-            found, pictures[name] = screen.shoot(folder, name)
+            found, pictures[name] = shoot(screen, folder, name)
             assert found[:7] == ["0", "39", "0", "29", "0", "19", "voxels"], (name, found)
             shown, blue, red = colours(pictures[name])
             assert shown > 0.15 and blue > 0.05 and red > 0.02, (name, shown, blue, red)
         for name in ("packed.vti", "parts.pvti"):
             difference = abs(pictures[name] - pictures["plain.vti"])
             assert (difference > 40).mean() < 0.01, (name, difference.max())
+
+
+@test
+def the_snippet_of_the_page_shows_a_volume(folder):
+    with Screen() as screen:
+        make_page_files(folder)
+        batch(screen, folder, snippet("ParaView", "python"))
+        seen = picture(folder, "scan.png")
+        assert len(np.unique(seen[..., :3].reshape(-1, 3), axis=0)) > 200, seen.shape
 
 
 main()
