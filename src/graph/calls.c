@@ -442,6 +442,16 @@ static fv_hash identity_of(const builder *b, const call *c) {
     return node.key;
 }
 
+/* A name that is given again loses its value, so that long expansions keep few. */
+static void name_value(builder *b, const char *name, value v) {
+    for (int i = 0; i < b->nvariables; i++)
+        if (!strcmp(b->variables[i].name, name)) {
+            b->variables[i].value = v;
+            return;
+        }
+    b->variables[b->nvariables++] = (variable){ name, v };
+}
+
 /* text: statements, of which the last gives the value. */
 static value expand(builder *b, call *c, const char *text) {
     fv_diagnostics none = { 0 };
@@ -462,7 +472,7 @@ static value expand(builder *b, call *c, const char *text) {
         const fv_statement *statement = &program->statements[k];
         result = fv__evaluate(&inner, statement->value);
         if (result.kind == BAD) break;
-        if (statement->name) inner.variables[inner.nvariables++] = (variable){ statement->name, result };
+        if (statement->name) name_value(&inner, statement->name, result);
     }
     if (b->worst == FV_OK) b->worst = inner.worst;
     free(inner.variables);

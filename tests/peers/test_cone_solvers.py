@@ -68,6 +68,44 @@ def mlem(x, iterations):
     return x
 
 
+def spread(n):
+    """The order in which sart takes its groups."""
+    order = []
+    for k in range(n):
+        at = int(k * 0.6180339887498949 % 1 * n)
+        while at in order:
+            at = (at + 1) % n
+        order.append(at)
+    return order
+
+
+def groups(n):
+    """Rows of the matrix that belong to every n-th projection."""
+    rays = np.arange(A.shape[0]).reshape(ANGLES, -1)
+    return [rays[k::n].ravel() for k in range(n)]
+
+
+def sart(x, iterations, relaxation, n=ANGLES, limit=lambda x: x, stop=0.0):
+    for _ in range(iterations):
+        square = 0
+        for k in spread(n):
+            part = A[groups(n)[k]]
+            rest = MEASURED[groups(n)[k]] - part @ x
+            square += rest @ rest
+            x = limit(x + relaxation * inverse(part.sum(0)) * (part.T @ (inverse(part.sum(1)) * rest)))
+        if np.sqrt(square) <= stop * np.linalg.norm(MEASURED):
+            break
+    return x
+
+
+def art(x, iterations, relaxation, n=ANGLES, limit=lambda x: x):
+    for _ in range(iterations):
+        for rays in groups(n):
+            part = A[rays]
+            x = limit(x + relaxation * part.T @ (inverse(part @ part.sum(0)) * (MEASURED[rays] - part @ x)))
+    return x
+
+
 def solve(call, *options, **arrays):
     text = call.replace("(p", '(name_axes(p, "angle z x")').replace("GEOMETRY", f"{GEOMETRY}, size = {list(SHAPE)}")
     return run(text, *options, p=PROJECTIONS, **arrays)
@@ -96,8 +134,57 @@ def mlem_equals_its_formula():
 
 
 @test
+def sart_equals_its_formula():
+    nothing = np.zeros(VOXELS)
+    near(solve("sart(p, GEOMETRY, iterations = 2, relaxation = 0.8)").ravel(), sart(nothing, 2, 0.8), "sart", 2e-4)
+    near(solve("sart(p, s, GEOMETRY, iterations = 2, relaxation = 0.6, subsets = 4, nonnegative = true)", s=START).ravel(),
+         sart(START.ravel().astype(float), 2, 0.6, 4, lambda x: np.maximum(x, 0)), "start and four groups", 2e-4)
+    near(solve("sart(p, GEOMETRY, mask = m, relaxation = 1)", m=MASK).ravel(),
+         sart(nothing, 2, 1, limit=lambda x: x * MASK.ravel()), "mask", 2e-4)
+    near(solve("sart(p, GEOMETRY, iterations = 20, relaxation = 1, stop = 0.04)").ravel(), sart(nothing, 20, 1, stop=0.04),
+         "stop", 2e-4)
+
+
+@test
+def art_equals_its_formula():
+    nothing = np.zeros(VOXELS)
+    near(solve("art(p, GEOMETRY, iterations = 2, relaxation = 0.8)").ravel(), art(nothing, 2, 0.8), "art", 2e-4)
+    near(solve("art(p, s, GEOMETRY, iterations = 2, relaxation = 0.6, subsets = 4, nonnegative = true)", s=START).ravel(),
+         art(START.ravel().astype(float), 2, 0.6, 4, lambda x: np.maximum(x, 0)), "start and four groups", 2e-4)
+    near(solve("art(p, GEOMETRY, mask = m, relaxation = 1)", m=MASK).ravel(),
+         art(nothing, 4, 1, limit=lambda x: x * MASK.ravel()), "mask", 2e-4)
+
+
+@test
+def art_of_rays_that_share_no_voxel_is_that_of_kaczmarz():
+    """Every third ray of a fan: the groups are rays that can be used in any order."""
+    image = RANDOM.random((8, 8)).astype(np.float32)
+    geometry = "cone([0, 40, 100, 170], 400, 0, 3)"
+    columns = [run(f"xray(a, {geometry}, columns = 5)", a=unit.reshape(8, 8)).ravel().astype(float)
+               for unit in np.eye(64, dtype=np.float32)]
+    matrix, x = np.array(columns).T, np.zeros(64)
+    measured = matrix @ image.ravel()
+    for _ in range(3):
+        for ray, value in zip(matrix, measured):
+            x = x + 0.9 * ray * (value - ray @ x) / max(ray @ ray, 1e-9)
+    ours = run(f"art(xray(a, {geometry}, columns = 5), {geometry}, size = 8, iterations = 3, relaxation = 0.9)", a=image)
+    near(ours.ravel(), x, "kaczmarz", 1e-4)
+
+
+@test
+def no_relaxation_below_2_diverges():
+    for method in ("art", "sart"):
+        for subsets in (1, 4):
+            x = solve(f"{method}(p, GEOMETRY, iterations = 30, relaxation = 1.9, subsets = {subsets})").ravel()
+            left = np.linalg.norm(MEASURED - A @ x) / np.linalg.norm(MEASURED)
+            if not left < 0.2:
+                raise Difference(f"{method} in {subsets} groups leaves {left}")
+
+
+@test
 def lattices_workers_and_engines_give_the_same_bits():
-    for call in ("sirt(p, GEOMETRY, iterations = 2)", "cgls(p, GEOMETRY, iterations = 3)", "mlem(p, GEOMETRY, iterations = 2)"):
+    for call in ("sirt(p, GEOMETRY, iterations = 2)", "cgls(p, GEOMETRY, iterations = 3)", "mlem(p, GEOMETRY, iterations = 2)",
+                 "art(p, GEOMETRY, iterations = 1, subsets = 4)", "sart(p, GEOMETRY, iterations = 1)"):
         whole = solve(call)
         for options in (("--chunk", "2x5x4", "--workers", "1"), ("--chunk", "3", "--engine", "processes", "--workers", "2")):
             same(solve(call, *options), whole, f"{call} {options}")
@@ -124,6 +211,9 @@ def a_fan_is_solved_too():
     geometry = "cone(range(0, 357, 3), 60, 30, 1.1)"
     ours = run(f"cgls(xray(a, {geometry}, columns = 45), {geometry}, size = 20, iterations = 40)", a=image)
     near(ours, image, "fan", 0.02)
+    for method in ("art", "sart"):
+        ours = run(f"{method}(xray(a, {geometry}, columns = 45), {geometry}, size = 20, iterations = 4, relaxation = 1)", a=image)
+        near(ours, image, f"fan by {method}", 0.15)
 
 
 @test
@@ -153,7 +243,8 @@ def a_killed_solver_goes_on_with_the_iteration_it_was_in():
 @test
 def what_does_not_fit_is_told():
     for text, words in (
-        ('art(name_axes(a, "angle z x"), cone([1, 2], 100, 100))', "cones have sirt, cgls and mlem"),
+        ('art(name_axes(a, "angle z x"), cone([1, 2], 100, 100), subsets = 3)', "subsets = 3: there are only 2 projections"),
+        ('sart(name_axes(a, "angle z x"), parallel([1, 2]), subsets = 1)', "parallel beams are used projection by projection"),
         ('sirt(name_axes(a, "angle z x"), cone([1, 2], 5, 100))', "would touch the volume"),
         ('sirt(name_axes(a, "angle z x"), cone([1, 2, 3], 50, 100))', "3 angles for 2 projections"),
         ('sirt(name_axes(a, "angle z x"), a, cone([1, 2], 50, 100), size = [3, 8, 4])', "start spans"),
@@ -161,6 +252,8 @@ def what_does_not_fit_is_told():
         ('sirt(name_axes(a, "z angle x"), cone([1, 2, 3], 50, 100))', "must have the axes angle z x"),
     ):
         refused(text, words, a=np.zeros((2, 3, 8), np.float32))
+    refused('sart(name_axes(a, "angle x"), cone(range(1, 90), 100, 100), iterations = 50)', "give subsets = 60 or fewer",
+            a=np.zeros((90, 8), np.float32))
 
 
 test.main()

@@ -191,7 +191,6 @@ def what_does_not_fit_is_told():
         ('sirt(name_axes(a, "angle z x"), parallel(angles = [1, 2]), relaxation = 3)', "relaxation = 3"),
         ('sirt(name_axes(a, "angle z x"), a, parallel(angles = [1, 2]), size = 4)', "start spans"),
         ('art(name_axes(a, "angle z x"), parallel(angles = [1, 2, 3]))', "3 angles for 2 projections"),
-        ('sart(name_axes(a, "angle z x"), cone([1, 2], 100, 100))', "geometry must be parallel"),
     ):
         refused(text, words, a=np.zeros((2, 3, 8), np.float32))
 

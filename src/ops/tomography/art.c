@@ -6,7 +6,9 @@ static const fv_param params[] = { FV_SOLVER_GEOMETRY,
                                    FV_SOLVER_RELAXATION("0.5"),
                                    FV_SOLVER_NONNEGATIVE,
                                    FV_SOLVER_STOP,
-                                   FV_SOLVER_SIZE, FV_SOLVER_PART,
+                                   FV_SOLVER_SIZE,
+                                   FV_SOLVER_SUBSETS,
+                                   FV_SOLVER_PART,
                                    FV_PARAM_END };
 static const fv_input inputs[] = { FV_SOLVER_INPUT_TABLE };
 
@@ -33,7 +35,7 @@ static void iterate(fv_solving *s) {
 
 static const fv_method method = { .iterate = iterate };
 FV_SOLVER_OP(method);
-FV_SOLVER_UNROLL(FV_UNROLLED_NONE, "art")
+FV_SOLVER_UNROLL(FV_UNROLLED_ART, "art")
 
 const fv_op FV_OP(art) = {
     .name = "art",
@@ -41,7 +43,9 @@ const fv_op FV_OP(art) = {
     FV_SOLVER_FIELDS,
     .doc = "Kaczmarz's method: the volume is moved along each ray until it explains what that ray measured, ray after ray, angle "
            "after angle in the order given. Fast at first; a relaxation well below 1 keeps noise down. The residual that stop "
-           "looks at is that of each ray when its turn came. float32.",
+           "looks at is that of each ray when its turn came. Of a cone, all rays of a projection (or of a subset of them) are "
+           "used at once, each divided by its scalar product with all of these: where they share no voxel this is the same, and "
+           "no relaxation below 2 diverges; mask and nonnegative hold after each of them. float32.",
     .citation = "Gordon, Bender and Herman, Algebraic reconstruction techniques, J. Theor. Biol. 29, 1970",
     .example = "g = parallel(angles = range(-72, 72, 6)); art(xray(phantom(\"shepp-logan\", [64, 64]), g), g, iterations = 2) |> "
                "write(\"a.tif\")",

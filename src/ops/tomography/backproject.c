@@ -3,12 +3,14 @@
 #include "ops/tomography/beam_device.h"
 #include "ops/tomography/cone_scan.h"
 
-typedef struct { fv_geometry geometry; fv_numbers size; } backproject;
+typedef struct { fv_geometry geometry; fv_numbers size; bool mean; } backproject;
 
 static const fv_param params[] = {
     FV_PARAM(backproject, geometry, .doc = "parallel(angles = range(0, 179)) or cone(range(0, 359), 500, 200)"),
     FV_PARAM(backproject, size, .def = "", .min = 1, .max = 8192, .unit = "px",
              .doc = "rows and columns of a slice, one number or two (cone: slices, rows, columns); left out: as the detector"),
+    FV_PARAM(backproject, mean, .def = "false",
+             .doc = "divide by what projections of ones would give, and leave 0 where that is below 0.001"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = {
@@ -25,6 +27,7 @@ static fv_status infer(fv_infer *i, fv_error *error) {
 }
 
 static bool is_cone(const fv_need *n) { return ((const backproject *)n->params)->geometry.beam == FV_GEOMETRY_CONE; }
+static bool is_mean(const fv_need *n) { return ((const backproject *)n->params)->mean; }
 
 static void need(const fv_need *n, fv_region *in) {
     fv_scan scan;
@@ -39,7 +42,7 @@ static void need(const fv_need *n, fv_region *in) {
 typedef struct work {
     fv_scan scan;
     fv_beam beam;
-    float  *rows, *sinogram, *line;
+    float  *rows, *sinogram, *line, *cover;
 } work;
 
 static size_t lay_out(const fv_need *n, work *w, void *memory) {
@@ -51,14 +54,25 @@ static size_t lay_out(const fv_need *n, work *w, void *memory) {
     w->beam.angle = fv_scratch_take(&pieces, w->beam.nangles * (int64_t)sizeof(fv_beam_angle));
     w->rows = fv_scratch_take(&pieces, fv__bundle_rows_bytes(w->scan.ncolumns));
     w->line = fv_scratch_take(&pieces, fv__bundle_rows_bytes(w->beam.width));
+    w->cover = fv_scratch_take(&pieces, is_mean(n) ? w->beam.width * (int64_t)sizeof(float) : 0);
     w->sinogram = fv_scratch_take(&pieces, fv_beam_sinogram_bytes(&w->beam));
     return pieces.used;
 }
 
 static size_t scratch(const fv_need *n) {
     work w;
-    if (is_cone(n)) return fv__cone_spread_scratch(n, &((const backproject *)n->params)->geometry);
+    if (is_cone(n)) return fv__cone_spread_scratch(n, &((const backproject *)n->params)->geometry, is_mean(n));
     return lay_out(n, &w, NULL);
+}
+
+/* A line of n voxels becomes the mean of what its rays hold. */
+static void divide(const work *w, int64_t y, int64_t x, int64_t n) {
+    FV_ISA_NAME(fv_beam_coverage)(&w->beam, 0, w->beam.nangles, y, w->cover);
+    for (int64_t i = 0; i < n; i++)
+        for (int l = 0; l < FV_BEAM_LANES; l++) {
+            float *to = w->line + i * FV_BEAM_LANES + l;
+            *to = w->cover[x + i] > 1e-3f ? *to / w->cover[x + i] : 0;
+        }
 }
 
 static fv_status run(fv_run *r, fv_error *error) {
@@ -66,7 +80,8 @@ static fv_status run(fv_run *r, fv_error *error) {
     int             flat = out->region.ndim < 3;
     int64_t         first, count, y = out->region.start[1 - flat], x = out->region.start[2 - flat];
     work            w;
-    if (is_cone(&r->need)) return fv__cone_spread_run(r, &((const backproject *)r->need.params)->geometry, error);
+    if (is_cone(&r->need))
+        return fv__cone_spread_run(r, &((const backproject *)r->need.params)->geometry, is_mean(&r->need), error);
     lay_out(&r->need, &w, r->scratch);
     FV_ISA_NAME(fv_beam_prepare)(&w.beam, &((const backproject *)r->need.params)->geometry);
     fv__scan_slices(&out->region, flat ? -1 : 0, &first, &count);
@@ -76,6 +91,7 @@ static fv_status run(fv_run *r, fv_error *error) {
         for (int64_t i = 0; i < out->region.size[1 - flat]; i++) {
             FV_ISA_NAME(fv_beam_gather)(&w.beam, w.sinogram, FV_BEAM_JOSEPH, 0, w.beam.nangles, y + i, x,
                                         out->region.size[2 - flat], w.line);
+            if (is_mean(&r->need)) divide(&w, y + i, x, out->region.size[2 - flat]);
             fv__bundle_unpack(w.line, out->region.size[2 - flat], slices,
                               (float *)out->data + z * stride + i * out->stride[1 - flat], stride);
         }
@@ -83,7 +99,7 @@ static fv_status run(fv_run *r, fv_error *error) {
     return FV_OK;
 }
 
-static bool able(const fv_need *n) { return !is_cone(n); }
+static bool able(const fv_need *n) { return !is_cone(n) && !is_mean(n); }
 
 static int64_t least(const fv_need *n) {
     work w;
@@ -113,7 +129,7 @@ static void slab(const fv_need *n, int64_t *chunk) {
 }
 
 static double cost(const fv_need *n) {
-    return (is_cone(n) ? 1.2 : 0.2) * (double)((const backproject *)n->params)->geometry.angles.count;
+    return (is_mean(n) ? 2 : 1) * (is_cone(n) ? 1.2 : 0.2) * (double)((const backproject *)n->params)->geometry.angles.count;
 }
 
 static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run }, FV_PASS_END };
@@ -133,7 +149,8 @@ const fv_op FV_OP(backproject) = {
     .cost = cost,
     .device = &device,
     .doc = "The sum over x of xray(a)(x) b(x) equals the sum over voxels of a backproject(b): what gradient methods need. It is "
-           "not a reconstruction; fbp is one. float32.",
+           "not a reconstruction; fbp is one. With mean = true every voxel gets the weighted mean of what its rays hold. "
+           "float32.",
     .citation = "Joseph, An improved algorithm for reprojecting rays through pixel images, IEEE Trans. Med. Imaging 1, 1982",
     .example = "g = parallel(angles = range(0, 179)); backproject(xray(phantom(\"foam\", [64, 64]), g), g) |> write(\"b.tif\")",
 };

@@ -30,12 +30,12 @@ void fv__cone_set(const fv_geometry *geometry, const fv_image_type *projections,
 /* Fills cosine and sine. */
 void fv__cone_turn(const fv_geometry *geometry, fv_cone *cone);
 
-/* xray and backproject of a cone: what a pass needs, with input 0 and the geometry. */
+/* xray and backproject of a cone: what a pass needs, with input 0 and the geometry. mean: divided by what ones would give. */
 void      fv__cone_xray_need(const fv_need *n, const fv_geometry *geometry, fv_region *in);
 size_t    fv__cone_xray_scratch(const fv_need *n, const fv_geometry *geometry);
 fv_status fv__cone_xray_run(fv_run *r, const fv_geometry *geometry, fv_error *error);
 void      fv__cone_spread_need(const fv_need *n, const fv_geometry *geometry, fv_region *in);
-size_t    fv__cone_spread_scratch(const fv_need *n, const fv_geometry *geometry);
-fv_status fv__cone_spread_run(fv_run *r, const fv_geometry *geometry, fv_error *error);
+size_t    fv__cone_spread_scratch(const fv_need *n, const fv_geometry *geometry, bool mean);
+fv_status fv__cone_spread_run(fv_run *r, const fv_geometry *geometry, bool mean, fv_error *error);
 
 #endif

@@ -4,50 +4,49 @@
  * slabs of detector rows and back-projects slabs of slices, on any engine; sums over all of them are exact, so nothing depends on
  * the number of workers, and a killed run goes on with the iteration it was in.
  */
-#include "ops/tomography/cone_scan.h"
-#include "ops/tomography/solver.h"
+#include "ops/tomography/cone_unroll.h"
 #include <stdio.h>
 
-enum { MOST = 1000 }; /* iterations of a cone */
+enum { MOST = 1000, MOST_STEPS = 3000 }; /* iterations of a cone; groups of projections in all of them */
 
-typedef struct unrolling {
-    const fv_solver *p;
-    fv_bytes        *text;
-    bool             start, mask;
-    char             xray[96], back[96]; /* parameters behind the geometry */
-} unrolling;
+static void format_shape(const fv_image_type *type, char to[96]) {
+    for (int d = 0, n = 0; d < type->ndim; d++)
+        n += snprintf(to + n, 96 - (size_t)n, "%s%lld", d ? ", " : "", (long long)type->shape[d]);
+}
 
-/* An expression kept inside the mask. */
-static const char *inside(const unrolling *u) { return u->mask ? "where(mask != 0, " : "("; }
-static const char *limit(const unrolling *u) { return u->mask ? ", 0)" : ")"; }
-
-static void write_weights(const unrolling *u, const fv_image_type *projections, const fv_image_type *volume) {
-    char shape[2][96] = { "", "" };
-    for (int k = 0; k < 2; k++) {
-        const fv_image_type *type = k ? volume : projections;
-        for (int d = 0, n = 0; d < type->ndim; d++)
-            n += snprintf(shape[k] + n, sizeof shape[k] - (size_t)n, "%s%lld", d ? ", " : "", (long long)type->shape[d]);
-    }
-    fv_bytes_printf(u->text,
-                    "lengths = xray(ones([%s], \"float32\"), geometry%s)\n"
-                    "rays = where(lengths > 0.001, 1 / maximum(lengths, 0.001), 0)\n"
-                    "covered = backproject(name_axes(ones([%s], \"float32\"), \"%s\"), geometry%s)\n"
-                    "share = where(covered > 0.001, 1 / maximum(covered, 0.001), 0)\n",
-                    shape[1], u->xray, shape[0], projections->ndim < 3 ? "angle x" : "angle z x", u->back);
+/* rays: 1 by the length of each; share: 1 by what all rays of a voxel weigh. */
+static void write_weights(const fv_unrolling *u, fv_unrolled kind, const fv_image_type *projections,
+                          const fv_image_type *volume) {
+    char image[96], detector[96];
+    format_shape(volume, image);
+    format_shape(projections, detector);
+    if (kind == FV_UNROLLED_CGLS) return;
+    fv_bytes_printf(u->text, "ones_like = name_axes(ones([%s], \"float32\"), \"%s\")\n", detector,
+                    projections->ndim < 3 ? "angle x" : "angle z x");
+    if (kind == FV_UNROLLED_SIRT || kind == FV_UNROLLED_SART)
+        fv_bytes_printf(u->text,
+                        "lengths = xray(ones([%s], \"float32\"), geometry%s)\n"
+                        "rays = where(lengths > 0.001, 1 / maximum(lengths, 0.001), 0)\n",
+                        image, u->xray);
+    if (kind == FV_UNROLLED_SIRT || kind == FV_UNROLLED_MLEM)
+        fv_bytes_printf(u->text,
+                        "covered = backproject(ones_like, geometry%s)\n"
+                        "share = where(covered > 0.001, 1 / maximum(covered, 0.001), 0)\n",
+                        u->back);
 }
 
 /* Residual k is that of the volume x(k - 1); `go` is 0 from the first iteration on that begins with a small one. */
-static void write_stop(const unrolling *u, int64_t k, const char *rest) {
+static void write_stop(const fv_unrolling *u, int64_t k, const char *rest) {
     if (!(u->p->stop > 0)) return;
     if (k == 1) fv_bytes_printf(u->text, "most = %.17g * sum(square(measured))\ngo0 = 1\n", u->p->stop * u->p->stop);
     fv_bytes_printf(u->text, "go%lld = where(sum(square(%s)) > most, go%lld, 0)\n", (long long)k, rest, (long long)k - 1);
 }
 
-static void write_go(const unrolling *u, int64_t k) {
+static void write_go(const fv_unrolling *u, int64_t k) {
     if (u->p->stop > 0) fv_bytes_printf(u->text, " * go%lld", (long long)k);
 }
 
-static void write_sirt(const unrolling *u) {
+static void write_sirt(const fv_unrolling *u) {
     for (int64_t k = 1; k <= u->p->iterations; k++) {
         char rest[32];
         snprintf(rest, sizeof rest, "r%lld", (long long)k);
@@ -56,14 +55,14 @@ static void write_sirt(const unrolling *u) {
             fv_bytes_printf(u->text, "%s = measured - xray(x%lld, geometry%s)\n", rest, (long long)k - 1, u->xray);
         write_stop(u, k, rest);
         fv_bytes_printf(u->text, "x%lld = checkpoint(%s%sx%lld + backproject(%s * rays, geometry%s) * share * %.17g",
-                        (long long)k, inside(u), u->p->nonnegative ? "maximum(0, " : "(", (long long)k - 1, rest, u->back,
+                        (long long)k, fv__inside(u), u->p->nonnegative ? "maximum(0, " : "(", (long long)k - 1, rest, u->back,
                         u->p->relaxation);
         write_go(u, k);
-        fv_bytes_printf(u->text, ")%s)\n", limit(u));
+        fv_bytes_printf(u->text, ")%s)\n", fv__limit(u));
     }
 }
 
-static void write_mlem(const unrolling *u) {
+static void write_mlem(const fv_unrolling *u) {
     for (int64_t k = 1; k <= u->p->iterations; k++) {
         fv_bytes_printf(u->text, "e%lld = xray(x%lld, geometry%s)\n", (long long)k, (long long)k - 1, u->xray);
         char rest[48];
@@ -73,18 +72,18 @@ static void write_mlem(const unrolling *u) {
                         "q%lld = where((e%lld > 1e-12) & (measured > 0), measured / maximum(e%lld, 1e-12), 0)\n"
                         "f%lld = backproject(q%lld, geometry%s) * share\n",
                         (long long)k, (long long)k, (long long)k, (long long)k, (long long)k, u->back);
-        fv_bytes_printf(u->text, "x%lld = checkpoint(%sx%lld * ", (long long)k, inside(u), (long long)k - 1);
+        fv_bytes_printf(u->text, "x%lld = checkpoint(%sx%lld * ", (long long)k, fv__inside(u), (long long)k - 1);
         if (u->p->stop > 0) fv_bytes_printf(u->text, "where(go%lld > 0, f%lld, 1)", (long long)k, (long long)k);
         else fv_bytes_printf(u->text, "f%lld", (long long)k);
-        fv_bytes_printf(u->text, "%s)\n", limit(u));
+        fv_bytes_printf(u->text, "%s)\n", fv__limit(u));
     }
 }
 
-static void write_cgls(const unrolling *u) {
+static void write_cgls(const fv_unrolling *u) {
     const char *gradient = "s%lld = %sbackproject(r%lld, geometry%s)%s\ng%lld = sum(square(s%lld))\n";
     if (u->start) fv_bytes_printf(u->text, "r0 = measured - xray(x0, geometry%s)\n", u->xray);
     else fv_bytes_printf(u->text, "r0 = measured\n");
-    fv_bytes_printf(u->text, gradient, 0LL, inside(u), 0LL, u->back, limit(u), 0LL, 0LL);
+    fv_bytes_printf(u->text, gradient, 0LL, fv__inside(u), 0LL, u->back, fv__limit(u), 0LL, 0LL);
     fv_bytes_printf(u->text, "d0 = s0\n");
     for (int64_t k = 1; k <= u->p->iterations; k++) {
         long long i = (long long)k, before = i - 1;
@@ -97,43 +96,61 @@ static void write_cgls(const unrolling *u) {
         fv_bytes_printf(u->text, "\nx%lld = checkpoint(x%lld + d%lld * a%lld)\n", i, before, before, i);
         if (k == u->p->iterations) break;
         fv_bytes_printf(u->text, "r%lld = checkpoint(r%lld - q%lld * a%lld)\n", i, before, i, i);
-        fv_bytes_printf(u->text, gradient, i, inside(u), i, u->back, limit(u), i, i);
+        fv_bytes_printf(u->text, gradient, i, fv__inside(u), i, u->back, fv__limit(u), i, i);
         fv_bytes_printf(u->text, "b%lld = where(g%lld > 0, g%lld / maximum(g%lld, 1e-300), 0)\n", i, before, i, before);
         fv_bytes_printf(u->text, "d%lld = checkpoint(s%lld + d%lld * b%lld)\n", i, i, before, i);
     }
     if (u->p->nonnegative) fv_bytes_printf(u->text, "maximum(0, x%lld)\n", (long long)u->p->iterations);
 }
 
+static bool is_ordered(fv_unrolled kind) { return kind == FV_UNROLLED_ART || kind == FV_UNROLLED_SART; }
+
+static fv_status check_length(const fv_solver *p, fv_unrolled kind, fv_error *error) {
+    int64_t groups = p->subsets ? p->subsets : p->geometry.angles.count;
+    if (p->iterations > MOST)
+        return fv_fail(error, FV_ERROR_USAGE,
+                       "iterations = %lld: at most %d of a cone in one call; the result can be start of another",
+                       (long long)p->iterations, (int)MOST);
+    if (groups > p->geometry.angles.count)
+        return fv_fail(error, FV_ERROR_USAGE, "subsets = %lld: there are only %lld projections", (long long)groups,
+                       (long long)p->geometry.angles.count);
+    if (is_ordered(kind) && p->iterations * groups > MOST_STEPS)
+        return fv_fail(error, FV_ERROR_USAGE,
+                       "%lld iterations of %lld groups of projections: at most %d steps in one call; give subsets = %lld or "
+                       "fewer, or use the result as start of another call",
+                       (long long)p->iterations, (long long)groups, (int)MOST_STEPS, (long long)(MOST_STEPS / p->iterations));
+    return FV_OK;
+}
+
 fv_status fv__cone_unroll(fv_infer *i, fv_unrolled kind, fv_bytes *text, fv_error *error) {
     const fv_solver     *p = i->params;
     const fv_image_type *projections = &i->in[FV_SOLVER_PROJECTIONS]->image;
     fv_scan              scan;
-    if (kind == FV_UNROLLED_NONE)
-        return fv_fail(error, FV_ERROR_USAGE, "geometry must be parallel(...); cones have sirt, cgls and mlem");
     FV_TRY(fv__cone_volume(&p->geometry, projections, &p->size, &i->out->image, error));
     FV_TRY(fv__solver_shapes(i, error));
     FV_TRY(fv__scan_find(projections, &p->geometry, &scan, error));
     if (scan.angle)
         return fv_fail(error, FV_ERROR_USAGE, "projections of a cone must have the axes angle z x here, not z angle x");
-    if (p->iterations > MOST)
-        return fv_fail(error, FV_ERROR_USAGE,
-                       "iterations = %lld: at most %d of a cone in one call; the result can be start of another",
-                       (long long)p->iterations, (int)MOST);
+    FV_TRY(check_length(p, kind, error));
     const fv_image_type *volume = &i->out->image;
     int                  flat = volume->ndim < 3;
-    unrolling            u = { .p = p, .text = text, .start = i->in[FV_SOLVER_START]->kind == FV_KIND_IMAGE,
+    fv_unrolling         u = { .p = p, .text = text, .start = i->in[FV_SOLVER_START]->kind == FV_KIND_IMAGE,
                                .mask = i->in[FV_SOLVER_MASK]->kind == FV_KIND_IMAGE };
     snprintf(u.xray, sizeof u.xray, ", columns = %lld, rows = %lld", (long long)scan.ncolumns,
              flat ? 0LL : (long long)scan.nrows);
     snprintf(u.back, sizeof u.back, flat ? ", size = [%lld, %lld]" : ", size = [%lld, %lld, %lld]", (long long)volume->shape[0],
              (long long)volume->shape[1], (long long)volume->shape[2]);
-    fv_bytes_printf(text, "measured = name_axes(convert(projections, \"float32\"), \"%s\")\n", flat ? "angle x" : "angle z x");
-    if (kind != FV_UNROLLED_CGLS) write_weights(&u, projections, volume);
-    if (u.start) fv_bytes_printf(text, "x0 = checkpoint(%sconvert(start, \"float32\")%s)\n", inside(&u), limit(&u));
-    else if (kind == FV_UNROLLED_MLEM) fv_bytes_printf(text, "x0 = %scovered * 0 + 1%s\n", inside(&u), limit(&u));
+    fv_bytes_printf(text, "measured = %sname_axes(convert(projections, \"float32\"), \"%s\"))\n",
+                    is_ordered(kind) ? "checkpoint(" : "(", flat ? "angle x" : "angle z x");
+    write_weights(&u, kind, projections, volume);
+    if (u.start)
+        fv_bytes_printf(text, "x0 = checkpoint(%sconvert(start, \"float32\")%s)\n", fv__inside(&u), fv__limit(&u));
+    else if (kind == FV_UNROLLED_MLEM)
+        fv_bytes_printf(text, "x0 = %scovered * 0 + 1%s\n", fv__inside(&u), fv__limit(&u));
     else fv_bytes_printf(text, "x0 = 0\n");
     if (kind == FV_UNROLLED_SIRT) write_sirt(&u);
     else if (kind == FV_UNROLLED_MLEM) write_mlem(&u);
-    else write_cgls(&u);
+    else if (kind == FV_UNROLLED_CGLS) write_cgls(&u);
+    else fv__unroll_ordered(&u, kind);
     return FV_OK;
 }

@@ -10,6 +10,7 @@ typedef struct work {
     fv_cone  cone;
     fv_lines lines;
     float   *row, *rays, *line, *tile; /* rays: [angles][columns][count]; tile: [TILE][TILE][samples] */
+    float   *ones, *cover;             /* the same for projections of ones; NULL: not wanted */
 } work;
 
 static void set_up(const fv_need *n, const fv_geometry *g, work *w) {
@@ -34,22 +35,27 @@ void fv__cone_spread_need(const fv_need *n, const fv_geometry *g, fv_region *in)
     in[0].size[w.scan.row] = end - first;
 }
 
-static size_t lay_out(const fv_need *n, const fv_geometry *g, work *w, void *memory) {
+static int64_t rays_of(const work *w) { return w->cone.nangles * w->cone.columns * w->lines.count + FV_LINES_ROOM; }
+
+static size_t lay_out(const fv_need *n, const fv_geometry *g, bool mean, work *w, void *memory) {
     fv_scratch pieces = { memory };
     int64_t    size = (int64_t)sizeof(float);
+    *w = (work){ 0 };
     set_up(n, g, w);
     w->cone.cosine = fv_scratch_take(&pieces, w->cone.nangles * (int64_t)sizeof(double));
     w->cone.sine = fv_scratch_take(&pieces, w->cone.nangles * (int64_t)sizeof(double));
     w->row = fv_scratch_take(&pieces, w->cone.columns * size);
     w->line = fv_scratch_take(&pieces, w->lines.samples * size);
     w->tile = fv_scratch_take(&pieces, TILE * TILE * w->lines.samples * size);
-    w->rays = fv_scratch_take(&pieces, (w->cone.nangles * w->cone.columns * w->lines.count + FV_LINES_ROOM) * size);
+    w->rays = fv_scratch_take(&pieces, rays_of(w) * size);
+    if (mean) w->cover = fv_scratch_take(&pieces, TILE * TILE * w->lines.samples * size);
+    if (mean) w->ones = fv_scratch_take(&pieces, rays_of(w) * size);
     return pieces.used;
 }
 
-size_t fv__cone_spread_scratch(const fv_need *n, const fv_geometry *g) {
+size_t fv__cone_spread_scratch(const fv_need *n, const fv_geometry *g, bool mean) {
     work w;
-    return lay_out(n, g, &w, NULL);
+    return lay_out(n, g, mean, &w, NULL);
 }
 
 /* Projections to lines along the axis, times the length between crossings; what lies outside the detector is 0. */
@@ -57,6 +63,7 @@ static fv_status turn_projection(const work *w, const fv_block *in, int64_t angl
     bool    flat = w->scan.row < 0;
     int64_t first = flat ? 0 : in->region.start[w->scan.row], rows = flat ? 1 : in->region.size[w->scan.row];
     float  *rays = w->rays + angle * w->cone.columns * w->lines.count;
+    float  *ones = w->ones ? w->ones + angle * w->cone.columns * w->lines.count : NULL;
     for (int64_t v = 0; v < rows; v++) {
         int64_t at = first + v - w->lines.first;
         int64_t offset = angle * in->stride[w->scan.angle] + (flat ? 0 : v * in->stride[w->scan.row]);
@@ -68,31 +75,43 @@ static fv_status turn_projection(const work *w, const fv_block *in, int64_t angl
             return fv_fail(error, FV_ERROR_INPUT, "projection %lld, row %lld, column %lld is not a finite number",
                            (long long)angle, (long long)(first + v), (long long)bad);
         for (int64_t u = 0; u < w->cone.columns; u++) rays[u * w->lines.count + at] = w->row[u];
+        for (int64_t u = 0; u < w->cone.columns && ones; u++) ones[u * w->lines.count + at] = 1;
     }
     for (int64_t u = 0; u < w->cone.columns; u++) {
         fv_cone_ray ray;
         FV_ISA_NAME(fv_cone_ray_find)(&w->cone, angle, u, &ray);
-        for (int64_t k = 0; k < w->lines.count; k++)
-            rays[u * w->lines.count + k] *= fv_cone_ray_length(&w->cone, &ray, w->lines.first + k);
+        for (int64_t k = 0; k < w->lines.count; k++) {
+            float length = fv_cone_ray_length(&w->cone, &ray, w->lines.first + k);
+            rays[u * w->lines.count + k] *= length;
+            if (ones) ones[u * w->lines.count + k] *= length;
+        }
     }
     return FV_OK;
 }
 
-static void fill_tile(const work *w, const fv_block *out, int64_t y, int64_t x) {
-    int     flat = out->region.ndim < 3;
-    int64_t y0 = out->region.start[1 - flat] + y, x0 = out->region.start[2 - flat] + x, n = w->lines.samples;
-    int64_t height = FV_MIN(TILE, out->region.size[1 - flat] - y), width = FV_MIN(TILE, out->region.size[2 - flat] - x);
-    memset(w->tile, 0, (size_t)(height * width * n) * sizeof *w->tile);
+/* What the rays of all angles bring to the columns of voxels [y0, y0 + height) x [x0, x0 + width). */
+static void spread(const work *w, const float *rays, int64_t y0, int64_t x0, int64_t height, int64_t width, float *tile) {
+    memset(tile, 0, (size_t)(height * width * w->lines.samples) * sizeof *tile);
     for (int64_t a = 0; a < w->cone.nangles; a++) {
         int64_t first, count;
         FV_ISA_NAME(fv_cone_columns)(&w->cone, a, y0, x0, height, width, &first, &count);
         for (int64_t u = first; u < first + count; u++) {
             fv_cone_ray ray;
             FV_ISA_NAME(fv_cone_ray_find)(&w->cone, a, u, &ray);
-            FV_ISA_NAME(fv_cone_ray_spread)(&w->cone, &w->lines, &ray, w->rays + (a * w->cone.columns + u) * w->lines.count, y0,
-                                            x0, height, width, w->line, w->tile);
+            FV_ISA_NAME(fv_cone_ray_spread)(&w->cone, &w->lines, &ray, rays + (a * w->cone.columns + u) * w->lines.count, y0, x0,
+                                            height, width, w->line, tile);
         }
     }
+}
+
+static void fill_tile(const work *w, const fv_block *out, int64_t y, int64_t x) {
+    int     flat = out->region.ndim < 3;
+    int64_t y0 = out->region.start[1 - flat] + y, x0 = out->region.start[2 - flat] + x, n = w->lines.samples;
+    int64_t height = FV_MIN(TILE, out->region.size[1 - flat] - y), width = FV_MIN(TILE, out->region.size[2 - flat] - x);
+    spread(w, w->rays, y0, x0, height, width, w->tile);
+    if (w->ones) spread(w, w->ones, y0, x0, height, width, w->cover);
+    for (int64_t i = 0; i < height * width * n && w->ones; i++)
+        w->tile[i] = w->cover[i] > 1e-3f ? w->tile[i] / w->cover[i] : 0;
     for (int64_t z = 0; z < (flat ? 1 : out->region.size[0]); z++)
         for (int64_t i = 0; i < height; i++) {
             float *to = (float *)out->data + (flat ? 0 : z * out->stride[0]) + (y + i) * out->stride[1 - flat] + x;
@@ -100,13 +119,14 @@ static void fill_tile(const work *w, const fv_block *out, int64_t y, int64_t x) 
         }
 }
 
-fv_status fv__cone_spread_run(fv_run *r, const fv_geometry *g, fv_error *error) {
+fv_status fv__cone_spread_run(fv_run *r, const fv_geometry *g, bool mean, fv_error *error) {
     const fv_block *out = r->out;
     int             flat = out->region.ndim < 3;
     work            w;
-    lay_out(&r->need, g, &w, r->scratch);
+    lay_out(&r->need, g, mean, &w, r->scratch);
     fv__cone_turn(g, &w.cone);
-    memset(w.rays, 0, (size_t)(w.cone.nangles * w.cone.columns * w.lines.count + FV_LINES_ROOM) * sizeof *w.rays);
+    memset(w.rays, 0, (size_t)rays_of(&w) * sizeof *w.rays);
+    if (w.ones) memset(w.ones, 0, (size_t)rays_of(&w) * sizeof *w.ones);
     for (int64_t a = 0; a < w.cone.nangles; a++) FV_TRY(turn_projection(&w, r->in[0], a, error));
     for (int64_t y = 0; y < out->region.size[1 - flat]; y += TILE)
         for (int64_t x = 0; x < out->region.size[2 - flat]; x += TILE) fill_tile(&w, out, y, x);

@@ -6,7 +6,9 @@ static const fv_param params[] = { FV_SOLVER_GEOMETRY,
                                    FV_SOLVER_RELAXATION("0.8"),
                                    FV_SOLVER_NONNEGATIVE,
                                    FV_SOLVER_STOP,
-                                   FV_SOLVER_SIZE, FV_SOLVER_PART,
+                                   FV_SOLVER_SIZE,
+                                   FV_SOLVER_SUBSETS,
+                                   FV_SOLVER_PART,
                                    FV_PARAM_END };
 static const fv_input inputs[] = { FV_SOLVER_INPUT_TABLE };
 
@@ -41,7 +43,7 @@ static void iterate(fv_solving *s) {
 
 static const fv_method method = { .weights = true, .iterate = iterate };
 FV_SOLVER_OP(method);
-FV_SOLVER_UNROLL(FV_UNROLLED_NONE, "sart")
+FV_SOLVER_UNROLL(FV_UNROLLED_SART, "sart")
 
 const fv_op FV_OP(sart) = {
     .name = "sart",
@@ -51,7 +53,8 @@ const fv_op FV_OP(sart) = {
            "than art; the method of skimage.transform.iradon_sart, whose kernel and default relaxation differ. Projections are "
            "taken "
            "in an order that spreads them over all angles by the golden ratio. The residual that stop looks at is that of each "
-           "projection when its turn came. float32.",
+           "projection when its turn came. Of a cone, subsets = n uses every n-th projection at once (ordered "
+           "subsets), which saves passes over the volume. float32.",
     .citation = "Andersen and Kak, Simultaneous algebraic reconstruction technique, Ultrasonic Imaging 6, 1984",
     .example =
         "g = parallel(angles = range(-72, 72, 6)); sart(xray(phantom(\"shepp-logan\", [64, 64]), g), g, iterations = 1) |> "

@@ -27,6 +27,9 @@ fv_status fv__solver_infer(fv_infer *i, fv_error *error) {
     fv_scan    scan;
     FV_TRY(fv__scan_find(&i->in[FV_SOLVER_PROJECTIONS]->image, &p->geometry, &scan, error));
     FV_TRY(fv__scan_volume(&i->in[FV_SOLVER_PROJECTIONS]->image, &scan, &p->size, &i->out->image, error));
+    if (p->subsets && p->subsets != scan.nangles)
+        return fv_fail(error, FV_ERROR_USAGE, "subsets = %lld: parallel beams are used projection by projection; leave it out",
+                       (long long)p->subsets);
     FV_TRY(fv__solver_shapes(i, error));
     int64_t *rows = &i->out->image.shape[i->out->image.ndim - 2];
     if (p->state) *rows = p->state * *rows + 1;
@@ -256,18 +259,17 @@ static void take_out(const fv_solving *s, const fv_method *method, const fv_bloc
 }
 
 /* Step k begins at the fraction k * 0.618... of all angles and takes the next one that is free. */
-static void spread_angles(fv_solving *s) {
-    int64_t n = s->beam.nangles;
-    for (int64_t i = 0; i < n; i++) s->order[i] = -1;
+void fv__solver_spread(int64_t n, int32_t *order) {
+    for (int64_t i = 0; i < n; i++) order[i] = -1;
     for (int64_t k = 0; k < n; k++) {
         double  turns = (double)k * 0.6180339887498949;
         int64_t at = FV_MIN((int64_t)((turns - floor(turns)) * (double)n), n - 1);
         for (int64_t tried = 0; tried < n; tried++, at = (at + 1) % n) {
             bool used = false;
-            for (int64_t i = 0; i < k && !used; i++) used = s->order[i] == at;
+            for (int64_t i = 0; i < k && !used; i++) used = order[i] == at;
             if (!used) break;
         }
-        s->order[k] = (int32_t)at;
+        order[k] = (int32_t)at;
     }
 }
 
@@ -283,7 +285,7 @@ fv_status fv__solver_run(fv_run *r, const fv_method *method, fv_error *error) {
     fv_bytes  *notes = tells(r->out) ? r->notes : NULL;
     fv__solver_lay_out(&r->need, method, &s, r->scratch);
     FV_ISA_NAME(fv_beam_prepare)(&s.beam, &s.solver->geometry);
-    spread_angles(&s);
+    fv__solver_spread(s.beam.nangles, s.order);
     for (int64_t a = 0; a < s.beam.nangles && method->weights; a++)
         FV_ISA_NAME(fv_beam_lengths)(&s.beam, a, s.lengths + a * s.beam.columns);
     for (int64_t y = 0; y < s.beam.rows && method->weights; y++)

@@ -15,6 +15,7 @@ typedef struct fv_solver {
     double      relaxation, stop;
     bool        nonnegative;
     fv_numbers  size;
+    int64_t     subsets;
     int64_t     done, state; /* of a part of a long solve: iterations before it (-1: no part), images of the state it gives */
 } fv_solver;
 
@@ -32,6 +33,10 @@ typedef struct fv_solver {
 #define FV_SOLVER_SIZE                                                         \
     FV_PARAM(fv_solver, size, .def = "", .min = 1, .max = 8192, .unit = "px", \
              .doc = "rows and columns of a slice, one number or two (cone: slices, rows, columns); left out: as the detector")
+
+#define FV_SOLVER_SUBSETS                                           \
+    FV_PARAM(fv_solver, subsets, .def = "0", .min = 0, .max = 100000, \
+             .doc = "of a cone: groups of projections that are used one after the other, each at once; 0: one by one")
 
 /* The last parameters of every method: for the parts of a long solve. */
 #define FV_SOLVER_PART                                                                                                   \
@@ -91,6 +96,7 @@ typedef struct fv_method {
 #define fv__solver_limit FV_ISA_NAME(fv__solver_limit)
 #define fv__solver_shapes FV_ISA_NAME(fv__solver_shapes)
 #define fv__solver_unroll FV_ISA_NAME(fv__solver_unroll)
+#define fv__solver_spread FV_ISA_NAME(fv__solver_spread)
 #define fv__cone_unroll FV_ISA_NAME(fv__cone_unroll)
 
 fv_status fv__solver_infer(fv_infer *i, fv_error *error);
@@ -110,10 +116,15 @@ void fv__solver_square(const float *from, int64_t n, double to[FV_BEAM_LANES]);
 /* Keeps a line of voxels inside the mask and, if asked, from being negative. */
 void fv__solver_limit(const fv_solving *s, int64_t y);
 
+/* An order of n angles or groups of them in which each is far from the ones before. */
+void fv__solver_spread(int64_t n, int32_t *order);
+
 /* Whether start and mask have the shape of i->out. */
 fv_status fv__solver_shapes(const fv_infer *i, fv_error *error);
-/* A method for cones, as a pipeline of projections and back-projections; none: it knows parallel beams only. */
-typedef enum fv_unrolled { FV_UNROLLED_NONE, FV_UNROLLED_SIRT, FV_UNROLLED_MLEM, FV_UNROLLED_CGLS } fv_unrolled;
+/* A method for cones, as a pipeline of projections and back-projections. */
+typedef enum fv_unrolled {
+    FV_UNROLLED_SIRT, FV_UNROLLED_MLEM, FV_UNROLLED_CGLS, FV_UNROLLED_ART, FV_UNROLLED_SART
+} fv_unrolled;
 fv_status fv__cone_unroll(fv_infer *i, fv_unrolled kind, fv_bytes *text, fv_error *error);
 /* A long solve of parallel beams, as a few calls of the same operator that each begin where the one before ended. */
 void fv__solver_unroll(fv_infer *i, const char *name, const fv_method *method, const fv_param *params, fv_bytes *text);

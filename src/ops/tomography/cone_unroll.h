@@ -1,0 +1,24 @@
+/* What the files share that write iterative reconstruction of cones as a pipeline. */
+#ifndef FV_CONE_UNROLL_H
+#define FV_CONE_UNROLL_H
+
+#include "ops/tomography/cone_scan.h"
+#include "ops/tomography/solver.h"
+
+typedef struct fv_unrolling {
+    const fv_solver *p;
+    fv_bytes        *text;
+    bool             start, mask;
+    char             xray[96], back[96]; /* parameters behind the geometry */
+} fv_unrolling;
+
+/* Before and behind an expression that is to be kept inside the mask. */
+static inline const char *fv__inside(const fv_unrolling *u) { return u->mask ? "where(mask != 0, " : "("; }
+static inline const char *fv__limit(const fv_unrolling *u) { return u->mask ? ", 0)" : ")"; }
+
+#define fv__unroll_ordered FV_ISA_NAME(fv__unroll_ordered)
+
+/* art and sart: group by group of projections. */
+void fv__unroll_ordered(const fv_unrolling *u, fv_unrolled kind);
+
+#endif
