@@ -134,6 +134,7 @@ typedef struct running {
     fv_record             *record;
     fv_run_result         *result;
     const fv_share        *share; /* NULL: the run is ours alone */
+    fv_bytes               left;  /* names of operators that have a kernel for devices and run on the CPU all the same */
 } running;
 
 /* Whether this process ends the run: gathers tables, builds the record, keeps the store's budget. */
@@ -181,6 +182,7 @@ static void note_run(running *r) {
     const fv_bindings *b = r->context.bindings;
     fv_record_fact(r->record, "device", b->device ? b->on.kind : "cpu");
     if (b->device_note) fv_record_fact(r->record, "device-note", b->device_note);
+    if (r->left.size) fv_record_fact(r->record, "device-left", (const char *)r->left.data);
     snprintf(number, sizeof number, "%d", r->settings->workers);
     fv_record_fact(r->record, "workers", number);
     snprintf(number, sizeof number, "%lld", (long long)r->settings->memory);
@@ -209,6 +211,18 @@ static fv_status run_items(running *r, int64_t task_memory, fv_error *error) {
     return status == FV_OK ? flushed : status;
 }
 
+/* What the device does not take because of its parameters, type or size. */
+static void note_left(running *r, const fv_graph *graph) {
+    for (int i = 0; i < graph->nnodes; i++) {
+        const fv_node *node = graph->nodes[i];
+        if (!graph->device.kind || !node->op || !node->op->device || node->on_device) continue;
+        bool named = false;
+        for (int k = 0; k < i && !named; k++) named = graph->nodes[k]->op == node->op && !graph->nodes[k]->on_device;
+        if (!named) fv_bytes_printf(&r->left, "%s%s", r->left.size ? ", " : "", node->op->name);
+    }
+    if (r->left.size) fv_log("fovea: on the CPU, because the device's kernel does not take it: %s", (char *)r->left.data);
+}
+
 static fv_status start(running *r, fv_diagnostics *diagnostics, fv_error *error) {
     fv_instance *sample;
     fv_status    status = fv_run_sample(&r->context, &sample, diagnostics, error);
@@ -220,6 +234,7 @@ static fv_status start(running *r, fv_diagnostics *diagnostics, fv_error *error)
         return status;
     }
     status = check_outputs(&r->context, sample->graph, r->outputs, error);
+    if (status == FV_OK) note_left(r, sample->graph);
     fv_instance_close(sample);
     return status;
 }
@@ -292,6 +307,7 @@ fv_status fv_run_all(const fv_program *program, fv_bindings *bindings, const fv_
     /* Only now: before, what is stored may be all that is left of a run that was killed and now goes on. */
     if (status == FV_OK && ends_run(&r)) trim_store(&r, settings.disk ? settings.disk : default_disk(r.folder));
     free(r.run_folder);
+    fv_bytes_release(&r.left);
     r.result->peak_memory = FV_MAX(number_in("/proc/self/status", "VmHWM:"), 0) * 1024; /* getrusage tells a parent's too */
     r.result->seconds = fv_now() - began;
     if (status == FV_OK && r.result->nfailures)

@@ -44,13 +44,26 @@ static int64_t piece_bytes(const job *j, int64_t count) {
     return (in + middle + VECTOR + nz * ny * j->width + 3 * MOST_TAPS) * (int64_t)sizeof(float);
 }
 
+/* A constant outside is seen anew by the sums along each axis. Borders that are laid around once are the same if sums leave the
+ * constant as it is: it is zero, or weights add up to 1. */
+static bool keeps_constant(const job *j) {
+    double weight[MOST_TAPS];
+    for (int k = 0; k < j->box.naxes && j->box.cval != 0; k++) {
+        double sum = 0;
+        j->terms->weights(j->terms->params, 0, k, weight);
+        for (int64_t i = 0; i < j->box.size[k]; i++) sum += weight[i];
+        if (!(fabs(sum - 1) < 1e-9)) return false;
+    }
+    return true;
+}
+
 bool fv_terms_device_able(const fv_terms *t, const fv_need *n) {
     job j;
-    if (t->count > 1 || t->border == FV_BORDER_CONSTANT || fv_separable_type(n->in[0]->image.dtype) != FV_FLOAT32) return false;
+    if (t->count > 1 || fv_separable_type(n->in[0]->image.dtype) != FV_FLOAT32) return false;
     set_up(&j, t, n);
     for (int s = 0; s < 3; s++)
         if (j.side[s].size > MOST_TAPS) return false;
-    return true;
+    return t->border != FV_BORDER_CONSTANT || keeps_constant(&j);
 }
 
 int64_t fv_terms_device_least(const fv_terms *t, const fv_need *n) {
@@ -88,13 +101,19 @@ static void pack(const job *j, const fv_side side[3], float *to) {
     const fv_kernels *kernels = fv_kernels_current();
     fv_dtype          dtype = j->run->in[0]->dtype;
     const uint8_t     nothing[16] = { 0 };
-    int64_t           count = side[X].end - side[X].start + side[X].size - 1, x = side[X].start - side[X].before;
+    const float       constant = (float)j->box.cval;
+    int64_t           count = side[X].end - side[X].start + side[X].size - 1, x = side[X].start - side[X].before, first, last;
     for (int64_t z = side[Z].start - side[Z].before; z < side[Z].end - side[Z].before + side[Z].size - 1; z++)
         for (int64_t y = side[Y].start - side[Y].before; y < side[Y].end - side[Y].before + side[Y].size - 1;
              y++, to += j->pitch) {
             float *place = dtype == FV_FLOAT32 ? to : to + j->pitch;
             fv_padded_row(side, j->box.border, j->in, z, y, x, count, fv_dtype_size(dtype), nothing, place);
             if (dtype != FV_FLOAT32) kernels->convert(to, FV_FLOAT32, place, dtype, count);
+            if (j->box.border == FV_BORDER_CONSTANT) {
+                fv_padded_inside(side, z, y, x, count, &first, &last);
+                fv_fill_elements(to, first, &constant, sizeof constant);
+                fv_fill_elements(to + last, count - last, &constant, sizeof constant);
+            }
             memset(to + count, 0, (size_t)(j->pitch - count) * sizeof *to);
         }
 }

@@ -1,5 +1,5 @@
 /* A single separable filter (terms.h with one term) on OpenCL devices: the host lays the borders around, the device sums along z
- * and then along y and x. float32 results; not with a constant outside, which each axis would have to see anew.
+ * and then along y and x. float32 results; a constant outside only where sums along an axis leave it as it is.
  */
 #ifndef FV_TERMS_DEVICE_H
 #define FV_TERMS_DEVICE_H

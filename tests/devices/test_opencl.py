@@ -117,9 +117,23 @@ def gaussian_agrees_with_the_cpu(folder):
                        'read("int16.npy") |> gaussian(3, mode = "wrap")',
                        'read("colour.npy", axes = "y x c") |> gaussian(2, mode = "mirror")',
                        'read("real.npy") |> gaussian(1, order = [1, 0, 2])', 'read("uint16.npy") |> gaussian(40)',
-                       'read("uint8.npy") |> gaussian(2, mode = "constant", cval = 9)'):
+                       'read("uint8.npy") |> gaussian(2, mode = "constant", cval = 9.5)',
+                       'read("real.npy") |> gaussian(2, mode = "constant", order = [0, 1, 0])'):
         agree(folder, expression, 1e-6)
+        assert "device-left" not in facts(folder), expression
     agree(folder, 'read("real.npy") |> gaussian(1.5)', 1e-6, extra=("--chunk", "8x16x16"))
+
+
+@test
+def what_the_device_does_not_take_runs_on_the_cpu_and_the_record_says_so(folder):
+    devices(folder, POCL)
+    images(folder)
+    scan = 'name_axes(read("real.npy"), "angle z x")'
+    for expression, left in (('read("real.npy") |> gaussian(1, mode = "constant", cval = 3, order = 1)', "gaussian"),
+                             ('convert(read("real.npy"), "float64") |> gaussian(1) |> median(3)', "gaussian, median"),
+                             (f"sirt({scan}, parallel(range(0, 20)), iterations = 2, stop = 0.1) |> gaussian(1)", "sirt")):
+        agree(folder, expression, 1e-6)
+        assert facts(folder)["device-left"] == left, (expression, facts(folder))
 
 
 @test
@@ -207,6 +221,38 @@ def the_device_is_part_of_a_chunks_key(folder):
     runs = [json.loads(run(*command, *more, folder=folder, environment=POCL).stdout)["tasks_run"]
             for more in ([], [], ["--device", "opencl"], ["--device", "opencl:0"], ["--device", "cpu"])]
     assert runs[0] > 0 and runs[1] == 0 and runs[2] > 0 and runs[3] == 0, runs
+
+
+def tasks_run(folder, device, environment, *extra):
+    done = run("run", "-e", 'read("real.npy") |> gaussian(2) |> write("out.npy")', "--json", "--overwrite", "--device", device,
+               *extra, folder=folder, environment=environment)
+    return json.loads(done.stdout)["tasks_run"], np.load(os.path.join(folder, "out.npy"))
+
+
+@test
+def devices_of_two_kinds_are_told_apart_and_never_mixed(folder):
+    """PoCL's two drivers are two kinds: what one has made is not taken for the other's, and runs keep to one of them."""
+    two = dict(POCL, POCL_DEVICES="basic pthread")
+    kinds = {d["kind"] for d in devices(folder, two)}
+    if len(kinds) < 2:
+        raise Skip("PoCL has one kind of device here")
+    images(folder)
+    first, second = ([d["name"] for d in devices(folder, two)][i] for i in (0, 1))
+    assert tasks_run(folder, "opencl", two, "--chunk", "8x16x16")[0] > 0 and first in facts(folder)["device"]
+    assert tasks_run(folder, "opencl:0", two, "--chunk", "8x16x16")[0] == 0
+    shutil.rmtree(os.path.join(folder, ".fovea", "runs"))
+    assert tasks_run(folder, "opencl:1", two, "--chunk", "8x16x16")[0] > 0 and second in facts(folder)["device"]
+
+
+@test
+def devices_of_one_kind_share_the_work_and_give_the_same_bits(folder):
+    if len(devices(folder, THREE)) < 3:
+        raise Skip("PoCL gives fewer than three devices")
+    images(folder)
+    _, alone = tasks_run(folder, "opencl:2", THREE)
+    for extra in ((), ("--engine", "processes", "--workers", "2")):
+        count, shared = tasks_run(folder, "opencl", dict(THREE, POCL_MEMORY_LIMIT="1"), "--chunk", "8x16x16", "--fresh", *extra)
+        assert count > 10 and np.array_equal(alone, shared)
 
 
 @test
