@@ -117,6 +117,13 @@ static inline bool fv_channels_next(fv_channels *c) {
     return true;
 }
 
+/* Piece `index` of results that are cut into `step` along one side. */
+static inline void fv_sides_cut(const fv_side whole[3], int cut, int64_t step, int64_t index, fv_side piece[3]) {
+    memcpy(piece, whole, 3 * sizeof *whole);
+    piece[cut].start += index * step;
+    piece[cut].end = FV_MIN(piece[cut].start + step, piece[cut].end);
+}
+
 /* Puts a piece of the results, dense rows of `pitch` elements, where it belongs among those of the whole. */
 static inline void fv_sides_put(const fv_side *whole, const fv_side *piece, void *out, const void *dense, int64_t pitch,
                                 int64_t size) {

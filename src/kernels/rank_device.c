@@ -202,12 +202,6 @@ int64_t fv_rank_device_wanted(const fv_rank *f, const fv_need *n) {
     return FV_MAX(piece_bytes(&j, results(&j, j.cut), size), FV_LANES * piece_bytes(&j, 1, size));
 }
 
-static void piece_sides(const job *j, int64_t index, fv_side side[3]) {
-    memcpy(side, j->side, sizeof j->side);
-    side[j->cut].start += index * j->step;
-    side[j->cut].end = FV_MIN(side[j->cut].start + j->step, side[j->cut].end);
-}
-
 static void pack(const job *j, const fv_side side[3], char *to) {
     size_t   size = fv_dtype_size(j->run->in[0]->dtype);
     int64_t  count = side[X].end - side[X].start + side[X].size - 1, x = side[X].start - side[X].before;
@@ -225,7 +219,7 @@ static fv_status send(void *context, fv_device *d, int lane, int64_t index, fv_e
     (void)error;
     const job *j = context;
     fv_side    side[3];
-    piece_sides(j, index, side);
+    fv_sides_cut(j->side, j->cut, j->step, index, side);
     int64_t nz = side[Z].end - side[Z].start, ny = side[Y].end - side[Y].start;
     int64_t size = (int64_t)fv_dtype_size(j->run->in[0]->dtype), plane = (ny + side[Y].size - 1) * j->pitch;
     char   *in = fv_lane_fill(d, lane, IN, ((nz + side[Z].size - 1) * plane + j->lanes) * size);
@@ -242,7 +236,7 @@ static fv_status receive(void *context, fv_device *d, int lane, int64_t index, f
     (void)error;
     const job *j = context;
     fv_side    side[3];
-    piece_sides(j, index, side);
+    fv_sides_cut(j->side, j->cut, j->step, index, side);
     int64_t     nz = side[Z].end - side[Z].start, ny = side[Y].end - side[Y].start;
     int64_t     size = (int64_t)fv_dtype_size(j->run->in[0]->dtype);
     const void *from = fv_lane_look(d, lane, OUT, nz * ny * j->out_pitch * size);

@@ -118,12 +118,6 @@ static void pack(const job *j, const fv_side side[3], float *to) {
         }
 }
 
-static void piece_sides(const job *j, int64_t index, fv_side side[3]) {
-    memcpy(side, j->side, sizeof j->side);
-    side[j->cut].start += index * j->step;
-    side[j->cut].end = FV_MIN(side[j->cut].start + j->step, side[j->cut].end);
-}
-
 /* Planes first ... of a piece. On a processor a work-item makes many vectors of a plane. */
 static void run_planes(const job *j, fv_device *d, int lane, const fv_side side[3], int64_t first, int64_t planes) {
     static const fv_device_program program = { smooth, NULL };
@@ -144,7 +138,7 @@ static fv_status send(void *context, fv_device *d, int lane, int64_t index, fv_e
     (void)error;
     const job *j = context;
     fv_side    side[3];
-    piece_sides(j, index, side);
+    fv_sides_cut(j->side, j->cut, j->step, index, side);
     int64_t nz = side[Z].end - side[Z].start, ny = side[Y].end - side[Y].start, tz = side[Z].size;
     int64_t plane = (ny + side[Y].size - 1) * j->pitch, size = (int64_t)sizeof(float), batch = tz > 1 ? FV_MIN(nz, BATCH) : nz;
     float  *in = fv_lane_fill(d, lane, IN, ((nz + tz - 1) * plane + j->pitch + VECTOR) * size);
@@ -161,7 +155,7 @@ static fv_status receive(void *context, fv_device *d, int lane, int64_t index, f
     (void)error;
     const job *j = context;
     fv_side    side[3];
-    piece_sides(j, index, side);
+    fv_sides_cut(j->side, j->cut, j->step, index, side);
     int64_t     nz = side[Z].end - side[Z].start, ny = side[Y].end - side[Y].start;
     const void *from = fv_lane_look(d, lane, OUT, nz * ny * j->width * (int64_t)sizeof(float));
     if (from) fv_sides_put(j->side, side, j->out, from, j->width, (int64_t)sizeof(float));
