@@ -188,9 +188,15 @@ void fv_broker_hold(fv_broker *b, const fv_broker_grant *grant) {
 static void give(fv_broker *b, int index, int device, fv_broker_grant *grant) {
     const request *r = &b->requests[index];
     *grant = (fv_broker_grant){ .ticket = r->ticket, .user = r->user, .device = device, .memory = r->memory };
-    for (int i = 0; i < index; i++) b->requests[i].passed++;
     remove_request(b, index);
     fv_broker_hold(b, grant);
+}
+
+/* It was the turn of these users, and what they want did not fit. Who waits for his turn is not passed, else much waiting would
+ * come before turns. */
+static void count_passed(fv_broker *b, const bool *tried, uint32_t served) {
+    for (int i = 0; i < b->nusers; i++)
+        if (tried[i] && b->users[i].id != served) b->requests[oldest_of(b, b->users[i].id)].passed++;
 }
 
 bool fv_broker_grant_next(fv_broker *b, fv_broker_grant *grant) {
@@ -212,9 +218,12 @@ bool fv_broker_grant_next(fv_broker *b, fv_broker_grant *grant) {
         order = oldest_of(b, b->users[next].id);
         device = choose(b, &b->requests[order], usable);
     }
+    if (device >= 0) {
+        count_passed(b, tried, b->requests[order].user);
+        give(b, order, device, grant);
+    }
     free(usable);
     free(tried);
-    if (device >= 0) give(b, order, device, grant);
     return device >= 0;
 }
 

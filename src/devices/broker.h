@@ -7,8 +7,8 @@
  *     fv_broker_give_back(b, ticket);
  *
  * Users are served in turn: who has the fewest devices comes first, then who was served longest ago; requests of one user in
- * their order. A request for much memory is passed by smaller ones only so many times; then devices that could serve it are kept
- * free until it fits.
+ * their order. A request for much memory whose turn it is is passed by smaller ones only so many times; then devices that could
+ * serve it are kept free until it fits.
  */
 #ifndef FV_BROKER_H
 #define FV_BROKER_H

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -18,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LINE = 256, MOST_OUTPUT = 1 << 20, MOST_CONNECTIONS = 4096, MOST_TICKETS = 256, LONG_RECORD = 16 << 20 };
+enum { LINE = 256, MOST_OUTPUT = 1 << 20, MOST_CONNECTIONS = 4096, MOST_TICKETS = 256, OTHER_FILES = 32, LONG_RECORD = 16 << 20 };
 #define SLOW 5.0 /* seconds that a line may take to arrive */
 
 typedef struct party { /* who has tickets: a connection, or a process that a service before this one knew */
@@ -43,20 +44,26 @@ typedef struct service {
     gid_t      group;
     uint64_t   next_ticket;
     party     *parties;
-    int        nparties;
+    int        nparties, most_parties;
+    fv_bytes   line; /* of the record */
 } service;
 
 /* ---------------------------------------------------------------- the record */
 
 static const char record_head[] = "time,event,ticket,device,memory,user,pid,start\n";
 
-static void note(const service *s, const char *event, uint64_t ticket, int device, int64_t memory, const party *p) {
+static void put_event(fv_bytes *out, const char *event, uint64_t ticket, int device, int64_t memory, const party *p) {
     struct timespec now;
-    char            line[256];
     clock_gettime(CLOCK_REALTIME, &now);
-    int size = snprintf(line, sizeof line, "%lld.%06ld,%s,%llu,%d,%lld,%u,%d,%lld\n", (long long)now.tv_sec, now.tv_nsec / 1000,
-                        event, (unsigned long long)ticket, device, (long long)memory, p->user, p->pid, (long long)p->start);
-    if (write(s->record, line, (size_t)size) != size) fv_log("a line of the record of devices could not be written");
+    fv_bytes_printf(out, "%lld.%06ld,%s,%llu,%d,%lld,%u,%d,%lld\n", (long long)now.tv_sec, now.tv_nsec / 1000, event,
+                    (unsigned long long)ticket, device, (long long)memory, p->user, p->pid, (long long)p->start);
+}
+
+static void note(service *s, const char *event, uint64_t ticket, int device, int64_t memory, const party *p) {
+    fv_bytes_clear(&s->line);
+    put_event(&s->line, event, ticket, device, memory, p);
+    if (write(s->record, s->line.data, s->line.size) != (ssize_t)s->line.size)
+        fv_log("a line of the record of devices could not be written");
 }
 
 /* ---------------------------------------------------------------- parties */
@@ -290,13 +297,22 @@ static bool may_ask(const service *s, int fd, const struct ucred *who) {
     return false;
 }
 
+/* One user alone may not have so many connections that nobody else can ask. */
+static const char *refusal(const service *s, int fd, struct ucred *who) {
+    socklen_t size = sizeof *who;
+    int       own = 0;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, who, &size) || !may_ask(s, fd, who)) return "refused this is not for you\n";
+    if (s->nparties >= s->most_parties) return "refused too many connections\n";
+    for (const party *p = s->parties; p; p = p->next) own += !p->gone && p->user == who->uid;
+    return own >= s->most_parties / 4 * 3 ? "refused you have too many connections\n" : NULL;
+}
+
 static void welcome(service *s) {
     int fd = accept4(s->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0) return;
     struct ucred who;
-    socklen_t    size = sizeof who;
-    if (s->nparties >= MOST_CONNECTIONS || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) || !may_ask(s, fd, &who)) {
-        const char *no = s->nparties >= MOST_CONNECTIONS ? "refused too many connections\n" : "refused this is not for you\n";
+    const char  *no = refusal(s, fd, &who);
+    if (no) {
         send(fd, no, strlen(no), MSG_NOSIGNAL | MSG_DONTWAIT);
         close(fd);
         return;
@@ -335,23 +351,25 @@ static fv_status listen_at(service *s, fv_error *error) {
 
 /* ---------------------------------------------------------------- leases of an earlier service */
 
-static void adopt(service *s, const fv_broker_grant *g, int pid, int64_t start) {
-    if (g->device < 0 || g->device >= fv_broker_devices(s->broker) || fv_process_alive(pid, start) == FV_DEAD) return;
+/* False: the process has ended meanwhile, or the device is none any more. */
+static bool adopt(service *s, const fv_broker_grant *g, int pid, int64_t start) {
+    if (g->device < 0 || g->device >= fv_broker_devices(s->broker) || fv_process_alive(pid, start) == FV_DEAD) return false;
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (fd < 0) return;
+    if (fd < 0) return false;
     party *p = add_party(s, fd, true);
     p->user = g->user;
     p->pid = pid;
     p->start = start;
     keep_ticket(p, g->ticket);
     fv_broker_hold(s->broker, g);
+    return true;
 }
 
 typedef struct line { fv_broker_grant g; int pid; int64_t start; const char *text; size_t size; } line;
 
-/* Takes over the leases that were granted and neither returned nor lost, and gives their lines. Tickets of this service come
- * after all of them. */
-static void read_record(service *s, const fv_bytes *text, fv_bytes *still) {
+/* Takes over the leases that were granted and neither returned nor lost, and gives their lines; and the lines to add for those
+ * that have been lost since. Tickets of this service come after all of them. */
+static void read_record(service *s, const fv_bytes *text, fv_bytes *still, fv_bytes *lost) {
     fv_bytes open = { 0 };
     for (const char *at = (const char *)text->data, *end; at && *at; at = end ? end + 1 : NULL) {
         char               event[16], one[256] = "";
@@ -381,8 +399,11 @@ static void read_record(service *s, const fv_bytes *text, fv_bytes *still) {
     }
     const line *lines = (const line *)(const void *)open.data;
     for (size_t i = 0; i < open.size / sizeof *lines; i++) {
-        adopt(s, &lines[i].g, lines[i].pid, lines[i].start);
-        fv_bytes_printf(still, "%.*s\n", (int)lines[i].size, lines[i].text);
+        party gone = { .user = lines[i].g.user, .pid = lines[i].pid, .start = lines[i].start };
+        if (adopt(s, &lines[i].g, lines[i].pid, lines[i].start))
+            fv_bytes_printf(still, "%.*s\n", (int)lines[i].size, lines[i].text);
+        else
+            put_event(lost, "lost", lines[i].g.ticket, -1, 0, &gone);
     }
     fv_bytes_release(&open);
 }
@@ -402,18 +423,22 @@ static fv_status renew_record(const char *path, const fv_bytes *still, fv_error 
 
 static fv_status open_record(service *s, fv_error *error) {
     char     *path = s->options->record ? fv_strdup(s->options->record) : fv_sprintf("%s.record", s->options->socket);
-    fv_bytes  text = { 0 }, still = { 0 };
+    fv_bytes  text = { 0 }, still = { 0 }, lost = { 0 };
     fv_status status = FV_OK;
     if (fv_file_exists(path)) status = fv_file_read_all(path, (size_t)1 << 32, &text, error);
-    if (status == FV_OK && text.size) read_record(s, &text, &still);
-    if (status == FV_OK && text.size > LONG_RECORD) status = renew_record(path, &still, error);
+    if (status == FV_OK && text.size) read_record(s, &text, &still, &lost);
+    if (status == FV_OK && text.size > LONG_RECORD) {
+        fv_bytes_clear(&lost); /* none of them is in the new one */
+        status = renew_record(path, &still, error);
+    }
     s->record = status == FV_OK ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640) : -1;
     if (status == FV_OK && s->record < 0) status = fv_fail(error, FV_ERROR_IO, "cannot write %s: %s", path, strerror(errno));
     const char *first = !text.size ? record_head : text.data[text.size - 1] != '\n' ? "\n" : ""; /* a full disk cuts lines */
-    if (status == FV_OK && write(s->record, first, strlen(first)) < 0)
+    if (status == FV_OK && (write(s->record, first, strlen(first)) < 0 || write(s->record, lost.data, lost.size) < 0))
         status = fv_fail(error, FV_ERROR_IO, "cannot write %s: %s", path, strerror(errno));
     fv_bytes_release(&text);
     fv_bytes_release(&still);
+    fv_bytes_release(&lost);
     free(path);
     return status;
 }
@@ -454,11 +479,22 @@ static void end(service *s) {
     }
     if (s->record >= 0) close(s->record);
     if (s->epoll >= 0) close(s->epoll);
+    fv_bytes_release(&s->line);
     fv_broker_free(s->broker);
 }
 
+/* As many files as the system allows: who cannot be accepted would be reported again and again. */
+static int count_connections(void) {
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files)) return MOST_CONNECTIONS / 16;
+    files.rlim_cur = FV_MAX(files.rlim_cur, FV_MIN(files.rlim_max, MOST_CONNECTIONS + OTHER_FILES));
+    setrlimit(RLIMIT_NOFILE, &files);
+    getrlimit(RLIMIT_NOFILE, &files);
+    return (int)FV_MIN(FV_MAX(files.rlim_cur, OTHER_FILES + 1) - OTHER_FILES, MOST_CONNECTIONS);
+}
+
 fv_status fv_device_service_run(const fv_device_service_options *options, fv_error *error) {
-    service s = { .options = options, .listener = -1, .record = -1, .next_ticket = 1 };
+    service s = { .options = options, .listener = -1, .record = -1, .next_ticket = 1, .most_parties = count_connections() };
     s.broker = fv_broker_new(options->policy, options->seed);
     fv_broker_limit(s.broker, options->most_waiting, options->most_waiting_user);
     for (int d = 0; d < options->ndevices; d++) fv_broker_add(s.broker, &options->devices[d]);

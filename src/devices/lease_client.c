@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fovea/device_lease.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,12 @@
 
 #define NODE_SOCKET "/run/fovea/devices.sock"
 #define RESTART 30.0 /* seconds that a scheduler may be away */
+enum { MOST_OWED = 64 };
+
+/* Of this process: the scheduler that was there once is waited for when it is away, and what could not be returned to it then is
+ * returned before the next lease. */
+static _Atomic uint64_t reached; /* hash of its socket's name; 0: none */
+static _Atomic uint64_t owed[MOST_OWED]; /* tickets; 0: none */
 
 void fv_device_socket(char path[108]) {
     const char *given = getenv("FOVEA_DEVICES"), *own = getenv("XDG_RUNTIME_DIR");
@@ -21,12 +28,21 @@ void fv_device_socket(char path[108]) {
     else snprintf(path, 108, "/tmp/fovea-devices-%u.sock", (unsigned)getuid());
 }
 
+static uint64_t hash_of(const char *path) { /* FNV-1a */
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (; *path; path++) hash = (hash ^ (unsigned char)*path) * 0x100000001b3u;
+    return hash;
+}
+
 /* A connection, or -1 with the reason in message. */
 static int connect_to(const char *path, char *message, size_t size) {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0) return fd;
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0) {
+        reached = hash_of(path);
+        return fd;
+    }
     int cause = errno;
     if (fd >= 0) close(fd);
     if (cause == ENOENT || cause == ECONNREFUSED)
@@ -78,6 +94,30 @@ static int read_line(int fd, char *line, size_t size, double until) {
     }
 }
 
+/* ---------------------------------------------------------------- what is owed */
+
+/* Whether the scheduler has heard it; it refuses what it does not know. */
+static bool return_ticket(int fd, uint64_t ticket) {
+    char line[64], answer[256];
+    snprintf(line, sizeof line, "return %llu\n", (unsigned long long)ticket);
+    send_line(fd, line);
+    return read_line(fd, answer, sizeof answer, now() + 5) == 1;
+}
+
+static void owe(uint64_t ticket) {
+    for (int i = 0; i < MOST_OWED && ticket; i++) {
+        uint64_t none = 0;
+        if (atomic_compare_exchange_strong(&owed[i], &none, ticket)) return;
+    }
+}
+
+static void settle(int fd) {
+    for (int i = 0; i < MOST_OWED; i++) {
+        uint64_t ticket = owed[i] ? atomic_exchange(&owed[i], 0) : 0;
+        if (ticket && !return_ticket(fd, ticket)) owe(ticket);
+    }
+}
+
 /* ---------------------------------------------------------------- leases */
 
 static bool fail(fv_device_lease *lease, const char *why) {
@@ -89,9 +129,10 @@ static bool fail(fv_device_lease *lease, const char *why) {
 
 /* Asks and waits for the answer; asks again if the scheduler is being restarted meanwhile. 1, 0 or -1 as read_line. */
 static int ask_and_wait(fv_device_lease *lease, int64_t memory, uint64_t devices, double until, char *line, size_t size) {
-    double lost = 0;
+    double lost = now();
     for (;;) {
         if (lease->connection >= 0) {
+            settle(lease->connection);
             if (devices) snprintf(line, size, "lease %lld %llx\n", (long long)memory, (unsigned long long)devices);
             else snprintf(line, size, "lease %lld\n", (long long)memory);
             send_line(lease->connection, line);
@@ -118,7 +159,7 @@ bool fv_device_lease_of(const char *socket_path, int64_t memory, double seconds,
     if (socket_path) snprintf(lease->socket, sizeof lease->socket, "%s", socket_path);
     else fv_device_socket(lease->socket);
     lease->connection = connect_to(lease->socket, lease->message, sizeof lease->message);
-    if (lease->connection < 0) return false;
+    if (lease->connection < 0 && reached != hash_of(lease->socket)) return false;
     int read = ask_and_wait(lease, memory, devices, until, line, sizeof line);
     if (read == 0) return fail(lease, "no device became free in time");
     if (read < 0) return fail(lease, "the scheduler of devices has gone");
@@ -134,16 +175,19 @@ bool fv_device_lease_of(const char *socket_path, int64_t memory, double seconds,
 }
 
 void fv_device_lease_return(fv_device_lease *lease) {
-    char line[64], answer[256];
-    snprintf(line, sizeof line, "return %llu\n", (unsigned long long)lease->ticket);
+    enum { TRIES = 20 }; /* a tenth of a second apart */
     if (lease->connection < 0) return;
-    send_line(lease->connection, line);
-    bool told = read_line(lease->connection, answer, sizeof answer, now() + 5) == 1;
+    bool told = return_ticket(lease->connection, lease->ticket);
     close(lease->connection);
     lease->connection = -1;
-    if (told) return;
-    line[strlen(line) - 1] = 0; /* it was restarted: the new one knows the lease from its record */
-    fv_device_ask(lease->socket, line, answer, sizeof answer);
+    for (int i = 0; i < TRIES && !told; i++) { /* it is being restarted: the new one knows the lease from its record */
+        char why[256];
+        int  fd = connect_to(lease->socket, why, sizeof why);
+        told = fd >= 0 && return_ticket(fd, lease->ticket);
+        if (fd >= 0) close(fd);
+        if (!told) nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
+    }
+    if (!told) owe(lease->ticket);
 }
 
 bool fv_device_ask(const char *socket_path, const char *line, char *answer, size_t size) {

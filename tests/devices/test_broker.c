@@ -105,6 +105,21 @@ TEST(a_user_with_many_requests_does_not_hold_up_another) {
     fv_broker_free(b);
 }
 
+TEST(a_user_with_many_requests_gets_no_more_turns_for_having_waited) {
+    fv_broker      *b = broker_with(FV_POLICY_ROUND_ROBIN, 2);
+    fv_broker_grant theirs, ours;
+    for (uint64_t t = 1; t <= 400; t++) fv_broker_ask(b, t, 1, 2 * GIB);
+    CHECK(next_ticket(b) == 1 && fv_broker_grant_next(b, &theirs));
+    for (uint64_t t = 1000; t < 1100; t++) { /* somebody who asks for one device after the other */
+        fv_broker_ask(b, t, 2, 2 * GIB);
+        CHECK(fv_broker_give_back(b, theirs.ticket));
+        CHECK(fv_broker_grant_next(b, &ours) && ours.ticket == t);
+        CHECK(fv_broker_give_back(b, t));
+        CHECK(fv_broker_grant_next(b, &theirs) && theirs.user == 1);
+    }
+    fv_broker_free(b);
+}
+
 TEST(small_requests_do_not_starve_a_large_one) {
     fv_broker *b = broker_with(FV_POLICY_ROUND_ROBIN, 1);
     uint64_t   t = 1, running[2] = { 0 };
