@@ -1,8 +1,11 @@
-"""The scheduler of devices: real processes against a real service."""
+"""The scheduler of devices: real processes against a real service, which gives out PoCL devices where PoCL is installed."""
 import csv
+import functools
 import json
 import os
 import pathlib
+import pty
+import random
 import signal
 import socket
 import subprocess
@@ -29,17 +32,35 @@ def wait_for(what, condition, seconds=20):
     raise AssertionError(f"waited in vain for {what}")
 
 
-class Service:
-    """A running `fovea devices serve`."""
+def pocl(count):
+    """What makes OpenCL find so many small devices."""
+    return {"POCL_DEVICES": " ".join(["pthread"] * count), "POCL_MEMORY_LIMIT": "2", "FOVEA_DEVICES": ""}
 
-    def __init__(self, folder, *options, devices=("a:2G", "b:2G")):
+
+@functools.cache
+def no_pocl():
+    """Why there are no PoCL devices here; None if there are."""
+    found = run_in("devices", "--json", folder="/tmp", code=None, environment=pocl(3))
+    return found.stderr.strip() if found.returncode or len(json.loads(found.stdout)["devices"]) != 3 else None
+
+
+class Service:
+    """A running `fovea devices serve`, of so many PoCL devices of 2 GiB, or else of devices that exist only by name; or of those
+    that are named."""
+
+    def __init__(self, folder, *options, devices=2):
         self.path = os.path.join(folder, "devices.sock")
         self.command = [FOVEA, "devices", "serve", "--socket", self.path, *options]
-        self.command += [word for device in devices for word in ("--device", device)]
+        self.environment = dict(os.environ)
+        if isinstance(devices, int) and not no_pocl():
+            self.environment.update(pocl(devices))
+        else:
+            named = [f"card{i}:2G" for i in range(devices)] if isinstance(devices, int) else devices
+            self.command += [word for device in named for word in ("--device", device)]
         self.start()
 
     def start(self):
-        self.process = subprocess.Popen(self.command, stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(self.command, stderr=subprocess.PIPE, text=True, env=self.environment)
         line = self.process.stderr.readline()
         assert "given out" in line, line
 
@@ -91,7 +112,7 @@ def read(s):
 
 @test
 def a_command_has_a_device_while_it_runs_and_others_wait(folder):
-    with Service(folder, devices=["card:2G"]) as s:
+    with Service(folder, devices=1) as s:
         first = s.lease("2G")
         assert first.stdout.readline().split() == ["0", "0", "0"]
         second = s.lease("1G")
@@ -120,7 +141,7 @@ def of_the_devices_that_a_job_was_given_one_is_named(folder):
 
 @test
 def who_dies_gives_his_device_back_at_once_and_takes_his_command_with_him(folder):
-    with Service(folder, devices=["card:2G"]) as s:
+    with Service(folder, devices=1) as s:
         first = s.lease("2G")
         assert first.stdout.readline()
         children = pathlib.Path(f"/proc/{first.pid}/task/{first.pid}/children").read_text().split()
@@ -137,7 +158,7 @@ def who_dies_gives_his_device_back_at_once_and_takes_his_command_with_him(folder
 
 @test
 def a_long_record_is_put_aside_and_a_cut_line_spoils_no_other(folder):
-    with Service(folder, devices=["card:2G"]) as s:
+    with Service(folder, devices=1) as s:
         holder = s.lease("2G")
         assert holder.stdout.readline()
         s.process.kill()
@@ -167,7 +188,7 @@ def a_long_record_is_put_aside_and_a_cut_line_spoils_no_other(folder):
 
 @test
 def a_restarted_service_knows_what_is_out(folder):
-    with Service(folder, devices=["card:2G"]) as s:
+    with Service(folder, devices=1) as s:
         first, lost = s.lease("1G"), s.lease("1G")
         assert first.stdout.readline() and lost.stdout.readline()
         for how in signal.SIGTERM, signal.SIGKILL:
@@ -189,35 +210,204 @@ def a_restarted_service_knows_what_is_out(folder):
         wait_for("the device to come back", lambda: s.tasks() == [0])
 
 
+def client(path, memory, number):
+    """In a process of its own: a lease, held for a moment. 0 if all went as it should."""
+    random.seed(number)
+    s = socket.socket(socket.AF_UNIX)
+    s.settimeout(60)
+    s.connect(path)
+    granted = say(s, f"lease {memory}").split()
+    time.sleep(random.random() * 0.004)
+    return 0 if granted[0] == "granted" and say(s, f"return {granted[1]}") == "ok" else 1
+
+
+def replay(record, memory, most):
+    """Follows a record; no device may ever have been given out beyond its memory or its number of tasks."""
+    out, used, tasks = {}, {}, {}
+    for row in csv.DictReader(open(record)):
+        ticket, device = row["ticket"], row["device"]
+        if row["event"] == "granted":
+            out[ticket] = device, int(row["memory"])
+            used[device] = used.get(device, 0) + int(row["memory"])
+            tasks[device] = tasks.get(device, 0) + 1
+            assert used[device] <= memory and tasks[device] <= most, row
+        elif ticket in out:
+            device, freed = out.pop(ticket)
+            used[device] -= freed
+            tasks[device] -= 1
+    return out
+
+
 @test
-def five_hundred_clients_at_once_all_get_their_turn(folder):
+def five_hundred_processes_at_once_all_get_their_turn_and_no_device_too_much(folder):
+    with Service(folder, "--most", "5", devices=3) as s:
+        children = []
+        for number in range(500):
+            child = os.fork()
+            if child == 0:
+                code = 1
+                try:
+                    code = client(s.path, GIB // [8, 4, 2, 1][number % 4], number)
+                finally:
+                    os._exit(code)
+            children.append(child)
+        assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0] * 500
+        assert sum(d["served"] for d in s.status()["devices"]) == 500 and s.tasks() == [0] * 3
+    assert replay(s.path + ".record", 2 * GIB, 5) == {}
+
+
+@test
+def five_hundred_connections_are_open_at_once(folder):
     with Service(folder, "--most", "3") as s:
         clients = [s.connect() for _ in range(500)]
         for c in clients:
             c.sendall(f"lease {GIB // 4}\n".encode())
-        held, most = [], 0
-        for _ in range(500):
-            answers = []
-            for c in clients:
-                if c not in held:
-                    c.setblocking(False)
-                    try:
-                        first = c.recv(200)
-                    except BlockingIOError:
-                        first = b""
-                    c.settimeout(20)
-                    if first:
-                        assert first.startswith(b"granted ") and first.endswith(b"\n"), first
-                        answers.append((c, first.split()[1].decode()))
-            most = max(most, len(answers))
-            for c, ticket in answers:
-                assert say(c, f"return {ticket}") == "ok"
-                c.close()
-                clients.remove(c)
-            if not clients:
-                break
-        assert not clients and most <= 6, (len(clients), most)
+        wait_for("all but six to wait", lambda: s.status()["waiting"] == 494)
+        assert s.tasks() == [3, 3]
+        for c in clients:  # who gets a device ends, one after the other
+            assert read(c).startswith("granted ")
+            c.close()
+        wait_for("the devices to be free", lambda: s.tasks() == [0, 0])
         assert sum(d["served"] for d in s.status()["devices"]) == 500
+
+
+@test
+def every_policy_gives_devices_in_its_order(folder):
+    def order(s, memories):
+        with s.connect() as c:
+            given = [int(say(c, f"lease {memory}").split()[2]) for memory in memories]
+        wait_for("the devices to be free", lambda: s.tasks() == [0] * 3)
+        return given
+
+    with Service(folder, "--policy", "round-robin", devices=3) as s:
+        assert order(s, [1] * 5) == [0, 1, 2, 0, 1] and order(s, [1] * 2) == [2, 0]
+        assert order(s, [2 * GIB, GIB, GIB, GIB]) == [1, 2, 0, 2]  # 1 is full
+        run("devices", "policy", "least-processes", "--socket", s.path)
+        assert order(s, [1] * 5) == [0, 1, 2, 0, 1] and order(s, [1] * 2) == [0, 1]
+        run("devices", "policy", "random", "--socket", s.path)
+        assert set(order(s, [1] * 60)) == {0, 1, 2}
+        run("devices", "policy", "best-fit", "--socket", s.path)
+        speeds = [d["speed"] for d in s.status()["devices"]]
+        expected, tasks, used = [], [0] * 3, [0] * 3
+        memories = [GIB, GIB // 2, GIB // 4, GIB, GIB // 8, 3 * GIB // 2]
+        for memory in memories:
+            fitting = [d for d in range(3) if 2 * GIB - used[d] >= memory]
+            best = max(fitting, key=lambda d: (speeds[d] / (tasks[d] + 1), used[d]))
+            expected.append(best)
+            tasks[best] += 1
+            used[best] += memory
+        assert order(s, memories) == expected, (speeds, expected)
+
+
+@test
+def two_users_get_devices_in_turn(folder):
+    if os.getuid() != 0:
+        raise Skip("only root can be two users")
+    os.chmod(folder, 0o755)
+    with Service(folder, devices=1) as s:
+        script = "echo started; exec sleep 0.02"
+        command = [FOVEA, "devices", "lease", "--socket", s.path, "--memory", "2G", "--", "sh", "-c", script]
+        first = s.lease("2G")
+        assert first.stdout.readline()
+        crowd = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(20)]
+        wait_for("the crowd to wait", lambda: s.status()["waiting"] == 20)
+        other = [subprocess.Popen(command, stdout=subprocess.PIPE, user=65534, group=65534,
+                                  extra_groups=[os.stat(s.path).st_gid]) for _ in range(5)]
+        wait_for("all to wait", lambda: s.status()["waiting"] == 25)
+        first.communicate()
+        for process in crowd + other:
+            process.communicate()
+            assert process.returncode == 0
+    users = [row["user"] for row in csv.DictReader(open(s.path + ".record")) if row["event"] == "granted"]
+    assert len(users) == 26 and users[1:11].count("65534") == 5, users  # in turn until nothing more is wanted
+
+
+@test
+def hostile_bytes_harm_nobody(folder):
+    words = [b"lease ", b"return ", b"policy ", b"status", b"\n", b"\0", b" ", b"-1", b"1", b"ffffffffffffffffff", b"best-fit",
+             b"%s%n", b"\xff\xfe", b"9" * 300]
+    source = random.Random(5)
+    with Service(folder) as s:
+        good = s.connect()
+        for _ in range(300):
+            c = s.connect()
+            try:
+                c.sendall(b"".join(source.choice(words) for _ in range(source.randrange(1, 40))))
+                if source.random() < 0.5:
+                    c.shutdown(socket.SHUT_WR)
+            except OSError:  # it has been refused meanwhile
+                pass
+            c.close()
+            granted = say(good, "lease 1").split()
+            assert granted[0] == "granted" and say(good, f"return {granted[1]}") == "ok"
+        good.close()
+        wait_for("the devices to be free", lambda: s.tasks() == [0, 0] and s.status()["waiting"] == 0)
+
+
+@test
+def occupancy_is_shown_live(folder):
+    with Service(folder, devices=1) as s:
+        main_end, end = pty.openpty()
+        watch = subprocess.Popen([FOVEA, "devices", "watch", "--socket", s.path], stdout=end, stderr=end)
+        os.close(end)
+        seen = b""
+        while seen.count(b"0 tasks now") < 2:
+            seen += os.read(main_end, 1000)
+        assert b"\x1b[2A" in seen and b"0.0 of 2.0 GiB" in seen, seen  # it draws over what it has drawn
+        held = s.lease("1G")
+        while b"1 tasks now" not in seen:
+            seen += os.read(main_end, 1000)
+        assert b"##########.........." in seen and b"1.0 of 2.0 GiB" in seen and b"policy best-fit, 0 waiting" in seen, seen
+        held.communicate()
+        watch.send_signal(signal.SIGINT)
+        assert watch.wait(timeout=20) == 0
+        os.close(main_end)
+
+
+LONG_RUN = 'phantom("cells", [64, 96, 96]) |> gaussian([2, 1, 1]) |> write("a.npy")'
+
+
+def long_run(s, folder):
+    """Many tasks, each of which leases a PoCL device."""
+    return subprocess.Popen([FOVEA, "run", "-q", "-e", LONG_RUN, "--device", "opencl", "--chunk", "8x16x16", "--store",
+                             os.path.join(folder, "store")], cwd=folder, stderr=subprocess.PIPE, text=True,
+                            env=dict(s.environment, FOVEA_DEVICES=s.path))
+
+
+def served(s):
+    return sum(d["served"] for d in s.status()["devices"])
+
+
+@test
+def a_run_on_devices_goes_on_after_the_service_was_killed_and_started_again(folder):
+    if no_pocl():
+        raise Skip(no_pocl())
+    with Service(folder, devices=3) as s:
+        process = long_run(s, folder)
+        wait_for("some tasks", lambda: served(s) > 10)
+        s.process.kill()
+        s.process.wait()
+        s.process.stderr.close()
+        time.sleep(0.3)
+        assert process.poll() is None
+        s.start()
+        assert process.wait(timeout=120) == 0, process.stderr.read()
+        process.stderr.close()
+        assert served(s) > 10 and s.tasks() == [0, 0, 0]
+    assert replay(s.path + ".record", 2 * GIB, 1000) == {}
+
+
+@test
+def a_run_that_is_killed_inside_a_kernel_gives_its_devices_back(folder):
+    if no_pocl():
+        raise Skip(no_pocl())
+    with Service(folder, devices=3) as s:
+        process = long_run(s, folder)
+        wait_for("some tasks", lambda: served(s) > 3)
+        process.kill()
+        process.communicate()
+        wait_for("the devices to be free", lambda: s.tasks() == [0, 0, 0])
+        assert long_run(s, folder).wait(timeout=120) == 0 and os.path.exists(os.path.join(folder, "a.npy"))
 
 
 @test
