@@ -109,6 +109,15 @@ typedef struct fv_result_facts {
     bool    started; /* some work was begun; if not, an error means that nothing was touched */
 } fv_result_facts;
 fv_result_facts fv_result_summary(const fv_result *result);
+
+/* Where the seconds of all workers went: "read", then what operators are for ("filter", "reconstruct", "morphology"), "store" for
+ * what went through the store, "write". */
+typedef struct fv_stage_time {
+    const char *stage;
+    double      seconds;
+} fv_stage_time;
+#define FV_MOST_STAGES 32
+int fv_result_stages(const fv_result *result, fv_stage_time stages[FV_MOST_STAGES]);
 void            fv_result_free(fv_result *result);
 
 /* Messages about what goes on: 0 none, 1 normal, 2 more. They go to standard error, and `before` and `after` are called around

@@ -1,4 +1,5 @@
-/* What the record of a run says about it: how well each iteration of its solvers explained the measured values.
+/* What the record of a run says about it: what its operators took, and how well each iteration of its solvers explained the
+ * measured values.
  *
  *     char *run, *text;
  *     if (fv_run_find(NULL, NULL, &run, &error) == FV_OK && fv_run_report(run, FV_FORM_TEXT, &text, &error) == FV_OK) puts(text);

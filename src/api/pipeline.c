@@ -1,4 +1,5 @@
 /* The public face of a pipeline: text and arrays in, results out. */
+#include "api/stage_times.h"
 #include "api/pipeline_parts.h"
 #include "base/file.h"
 #include "devices/device_pool.h"
@@ -382,6 +383,10 @@ fv_result_facts fv_result_summary(const fv_result *result) {
     return (fv_result_facts){ r->tasks_run,     r->outputs_made, r->outputs_current, r->bytes_read,
                               r->bytes_written, r->peak_memory,  r->seconds,         r->opening,
                               r->merging,       r->started };
+}
+
+int fv_result_stages(const fv_result *result, fv_stage_time stages[FV_MOST_STAGES]) {
+    return fv__stage_times(result->run->spent, result->run->nspent, stages);
 }
 
 fv_result *fv_result_new(void) {

@@ -1,7 +1,7 @@
 /* What the record of a run says. */
 #include "api/paragraph.h"
+#include "api/stage_times.h"
 #include "base/file.h"
-#include "record/record.h"
 #include <cjson/cJSON.h>
 #include <dirent.h>
 #include <fovea/report.h>
@@ -52,6 +52,34 @@ fv_status fv_run_find(const char *store, const char *name, char **run_folder, fv
     return *run_folder ? FV_OK : error->code;
 }
 
+/* ---------------------------------------------------------------- time */
+
+static void put_times(fv_bytes *out, const fv_spent *spent, int nspent) {
+    fv_stage_time stages[FV_MOST_STAGES];
+    int           count = fv__stage_times(spent, nspent, stages);
+    double        all = 0;
+    for (int i = 0; i < count; i++) all += stages[i].seconds;
+    if (count) fv_bytes_printf(out, "stage         operator                  seconds   share\n");
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < nspent; k++) {
+            if (strcmp(fv__stage_of(spent[k].op), stages[i].stage)) continue;
+            double share = all > 0 ? 100 * spent[k].seconds / all : 0;
+            fv_bytes_printf(out, "%-12s  %-22s  %9.3f  %4.1f %%\n", stages[i].stage, spent[k].op, spent[k].seconds, share);
+        }
+}
+
+static cJSON *times_json(const fv_spent *spent, int nspent) {
+    cJSON *rows = cJSON_CreateArray();
+    for (int k = 0; k < nspent; k++) {
+        cJSON *row = cJSON_CreateObject();
+        cJSON_AddStringToObject(row, "stage", fv__stage_of(spent[k].op));
+        cJSON_AddStringToObject(row, "operator", spent[k].op);
+        cJSON_AddNumberToObject(row, "seconds", spent[k].seconds);
+        cJSON_AddItemToArray(rows, row);
+    }
+    return rows;
+}
+
 /* ---------------------------------------------------------------- residuals */
 
 static bool same_call(const fv_residual *a, const fv_residual *b) {
@@ -97,27 +125,37 @@ static cJSON *residuals_json(const fv_residual *all, int64_t count) {
 
 /* ---------------------------------------------------------------- all of it */
 
-static char *print_json(const char *run_folder, const fv_residual *residuals, int64_t count) {
+typedef struct facts {
+    fv_spent     spent[FV_MOST_SPENT];
+    int          nspent;
+    fv_residual *residuals;
+    int64_t      nresiduals;
+} facts;
+
+static char *print_json(const char *run_folder, const facts *f) {
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "run", run_folder);
-    cJSON_AddItemToObject(json, "residuals", residuals_json(residuals, count));
+    cJSON_AddItemToObject(json, "seconds", times_json(f->spent, f->nspent));
+    cJSON_AddItemToObject(json, "residuals", residuals_json(f->residuals, f->nresiduals));
     char *text = cJSON_Print(json), *result = fv_sprintf("%s\n", text);
     free(text);
     cJSON_Delete(json);
     return result;
 }
 
+static char *print_text(const facts *f) {
+    fv_bytes out = { 0 };
+    put_times(&out, f->spent, f->nspent);
+    put_residuals(&out, f->residuals, f->nresiduals);
+    return fv__take_text(&out);
+}
+
 fv_status fv_run_report(const char *run_folder, fv_form form, char **text, fv_error *error) {
-    fv_residual *residuals;
-    int64_t      count;
-    fv_bytes     out = { 0 };
+    facts f = { .residuals = NULL };
     *text = NULL;
-    fv_status status = fv_record_residuals(run_folder, &residuals, &count, error);
-    if (status == FV_OK && form == FV_FORM_JSON) *text = print_json(run_folder, residuals, count);
-    if (status == FV_OK && form == FV_FORM_TEXT) {
-        put_residuals(&out, residuals, count);
-        *text = fv__take_text(&out);
-    }
-    free(residuals);
+    fv_status status = fv_record_spent_all(run_folder, f.spent, &f.nspent, error);
+    if (status == FV_OK) status = fv_record_residuals(run_folder, &f.residuals, &f.nresiduals, error);
+    if (status == FV_OK) *text = form == FV_FORM_JSON ? print_json(run_folder, &f) : print_text(&f);
+    free(f.residuals);
     return status;
 }

@@ -35,7 +35,8 @@ const fv_command fv_cmd_report = {
     .least = 0,
     .most = 1,
     .doc =
-        "The residual of every iteration of a reconstruction: what it leaves unexplained as a part of what was measured, of all "
+        "What workers spent in each operator, all of them together, and in reading, writing and the store. The residual of every "
+        "iteration of a reconstruction: what it leaves unexplained as a part of what was measured, of all "
         "slices together and of the best and the worst of those that still took part.\n"
         "RUN is the folder of a run or the begin of its name; the one that ran last if left out.",
     .examples = "fovea report\nfovea report 0123 --json",

@@ -109,6 +109,10 @@ static void print_json(const fv_result *result) {
     cJSON_AddNumberToObject(root, "seconds", facts.seconds);
     cJSON_AddNumberToObject(root, "seconds_opening", facts.seconds_opening);
     cJSON_AddNumberToObject(root, "seconds_merging", facts.seconds_merging);
+    fv_stage_time stages[FV_MOST_STAGES];
+    int           count = fv_result_stages(result, stages);
+    cJSON        *spent = cJSON_AddObjectToObject(root, "seconds_of_workers");
+    for (int i = 0; i < count; i++) cJSON_AddNumberToObject(spent, stages[i].stage, stages[i].seconds);
     char *text = cJSON_Print(root);
     printf("%s\n", text);
     free(text);
@@ -124,7 +128,11 @@ static void print_summary(const fv_result *result) {
         fprintf(stderr, "fovea: %d files, the last one %s\n", fv_result_outputs(result),
                 fv_result_output(result, fv_result_outputs(result) - 1));
     if (current) fprintf(stderr, "fovea: %s up to date\n", made ? "some were" : "everything was");
-    if (facts.tasks_run) fprintf(stderr, "fovea: %lld tasks in %.2f s\n", (long long)facts.tasks_run, facts.seconds);
+    if (facts.tasks_run) fprintf(stderr, "fovea: %lld tasks in %.2f s", (long long)facts.tasks_run, facts.seconds);
+    fv_stage_time stages[FV_MOST_STAGES];
+    int           count = facts.tasks_run ? fv_result_stages(result, stages) : 0;
+    for (int i = 0; i < count; i++) fprintf(stderr, "%s%s %.2f", i ? ", " : "; of workers: ", stages[i].stage, stages[i].seconds);
+    if (facts.tasks_run) fprintf(stderr, count ? " s\n" : "\n");
 }
 
 /* ---------------------------------------------------------------- running */

@@ -82,6 +82,8 @@ typedef struct fv_run_result {
     int64_t     peak_memory; /* of this process, bytes */
     double      seconds;
     double      opening, merging; /* seconds of workers: opening items, ending stages */
+    fv_spent    spent[FV_MOST_SPENT]; /* seconds of workers: in operators */
+    int         nspent;
     bool        started; /* some work was begun */
     fv_arena    arena;
     struct fv_part *parts; /* tables and scalars of items, until they are put together */

@@ -561,8 +561,28 @@ static void close_over(fv_scheduler *s) {
     pthread_mutex_lock(&s->mutex);
 }
 
+static void spend(fv_scheduler *s, const char *op, double seconds) {
+    fv_spent_add(s->result->spent, &s->result->nspent, op, seconds);
+    fv_record_spent(s->record, op, seconds);
+}
+
+/* Merges belong to the operator whose partials are merged, the rest of a stage's end to the files that it makes. */
+static void spend_end(fv_scheduler *s, const fv_stage *stage, double seconds) {
+    for (int wanted = FV_TARGET_PASS; wanted <= FV_TARGET_SINK; wanted++)
+        for (int t = 0; t < stage->ntargets; t++)
+            if (stage->targets[t].kind == (fv_target_kind)wanted) {
+                spend(s, fv_stage_spender(stage, stage->nsteps + t), seconds);
+                return;
+            }
+}
+
 static void account(fv_scheduler *s, fv_job *job) {
-    fv_item *item = job->item;
+    fv_item        *item = job->item;
+    const fv_stage *stage = &job->instance->plan->stages[job->stage];
+    for (int k = 0; k < FV_FACT_STEPS; k++) {
+        const char *name = job->facts.spent[k] > 0 ? fv_stage_spender(stage, k) : NULL;
+        if (name) spend(s, name, (double)job->facts.spent[k]);
+    }
     item->tasks_done++;
     s->progress.tasks_done++;
     s->result->tasks_run++;
@@ -599,7 +619,10 @@ void fv_scheduler_done(fv_scheduler *s, fv_job *job, int worker, fv_status statu
     double took = fv_now() - job->handed;
     pthread_mutex_lock(&s->mutex);
     if (job->kind == FV_JOB_OPEN) s->result->opening += took;
-    if (job->kind == FV_JOB_END) s->result->merging += took;
+    if (job->kind == FV_JOB_END) {
+        s->result->merging += took;
+        spend_end(s, &job->instance->plan->stages[job->stage], took);
+    }
     item->out--;
     s->out--;
     s->memory -= job->memory;

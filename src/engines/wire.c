@@ -54,9 +54,12 @@ bool fv_wire_receive_answer(FILE *from, fv_job *job, fv_error *error) {
     int            code, used = 0;
     bool           good = false;
     if (!read_line(from, &line, &capacity)) goto end;
-    if (sscanf(line, "ok %lf %lf %lf %lf %lld %lld", &f->start, &f->read, &f->compute, &f->write, &read, &written) == 6) {
+    if (sscanf(line, "ok %lf %lf %lf %lf %lld %lld%n", &f->start, &f->read, &f->compute, &f->write, &read, &written, &used) ==
+        6) {
         f->bytes_read = read;
         f->bytes_written = written;
+        char *at = line + used;
+        for (int k = 0; k < FV_FACT_STEPS && *at; k++) f->spent[k] = strtof(at, &at);
         error->code = FV_OK;
         good = true;
     } else if (sscanf(line, "failed %d %31s %n", &code, error->op, &used) >= 2) {
@@ -124,10 +127,14 @@ static fv_status serve_job(server *s, const char *kind, fv_instance *instance, i
 }
 
 static void answer(fv_status status, const fv_task_facts *f, const fv_error *error) {
-    if (status == FV_OK)
-        printf("ok %.6f %.9f %.9f %.9f %lld %lld\n", f->start, f->read, f->compute, f->write, (long long)f->bytes_read,
+    if (status == FV_OK) {
+        int last = FV_FACT_STEPS;
+        while (last > 0 && f->spent[last - 1] <= 0) last--;
+        printf("ok %.6f %.9f %.9f %.9f %lld %lld", f->start, f->read, f->compute, f->write, (long long)f->bytes_read,
                (long long)f->bytes_written);
-    else {
+        for (int k = 0; k < last; k++) printf(" %.7g", (double)f->spent[k]);
+        printf("\n");
+    } else {
         fv_error told = *error; /* names in it may hold line ends */
         for (char *c = told.message; *c; c++) *c = *c == '\n' || *c == '\r' ? ' ' : *c;
         printf("failed %d %s %s\n", (int)status, told.op[0] ? told.op : "-", told.message);

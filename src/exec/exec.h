@@ -69,6 +69,8 @@ void       fv_worker_free(fv_worker *worker);
 /* Runs one task and puts what it makes into the store. facts gets times and bytes. */
 fv_status fv_task_run(fv_instance *instance, const fv_stage *stage, int64_t task, fv_worker *worker, fv_task_facts *facts,
                       fv_error *error);
+/* What place `place` of the facts' spent is about: an operator of the text, "store" or "write"; NULL: nothing. */
+const char *fv_stage_spender(const fv_stage *stage, int place);
 /* All tasks of the stage are done: ends its passes, so that their results can be used, and puts its files together under their
  * temporary names. */
 fv_status fv_stage_end(fv_instance *instance, const fv_stage *stage, fv_error *error);

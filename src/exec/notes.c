@@ -1,4 +1,4 @@
-/* What solvers told while they ran, summed up for the record.
+/* What tasks told while they ran, for the record: residuals of solvers, and whose the seconds are.
  *
  * Notes are stored beside the chunks that they are about, so they are there on every engine and after every kill. Slices are
  * added in their order, whatever the chunks, so the same numbers come out everywhere.
@@ -101,6 +101,19 @@ static fv_status record_step(const fv_instance *instance, const fv_stage *stage,
     if (status == FV_OK) record_sums(&s, instance, node, record);
     free(s.of);
     return status;
+}
+
+const char *fv_stage_spender(const fv_stage *stage, int place) {
+    if (place == FV_FACT_STEPS - 1 && place < stage->nsteps + stage->ntargets - 1) return "others";
+    if (place < stage->nsteps) {
+        const fv_step *step = &stage->steps[place];
+        if (step->kind == FV_STEP_INNER) return NULL;
+        return step->kind == FV_STEP_STORED ? "store" : fv_node_called(step->node, NULL)->name;
+    }
+    if (place >= stage->nsteps + stage->ntargets) return NULL;
+    const fv_target *target = &stage->targets[place - stage->nsteps];
+    if (target->kind == FV_TARGET_PASS) return fv_node_called(target->node, NULL)->name;
+    return target->kind == FV_TARGET_SINK ? "write" : "store";
 }
 
 fv_status fv_stage_record(const fv_instance *instance, const fv_stage *stage, fv_record *record, fv_error *error) {

@@ -223,6 +223,11 @@ static fv_status run_points(task *t, const fv_node *root, const fv_block *out, f
 
 /* ---------------------------------------------------------------- steps */
 
+/* Seconds of a step, or of a target: these are counted behind the steps. */
+static void spend(task *t, int place, double seconds) {
+    t->facts->spent[FV_MIN(place, FV_FACT_STEPS - 1)] += (float)seconds;
+}
+
 static fv_status store_bytes(task *t, fv_hash key, const fv_bytes *bytes, fv_error *error);
 
 /* What the operator that has just run told goes to the store before the chunk itself: a chunk that is there has its notes. */
@@ -242,6 +247,7 @@ static fv_status run_step(task *t, int s, fv_error *error) {
     if (step->kind == FV_STEP_STORED) {
         FV_TRY(fetch(t, step->node, region, h, error));
         t->facts->read += fv_now() - start;
+        spend(t, s, fv_now() - start);
         return FV_OK;
     }
     h->block = new_block(t, step->node->type.image.dtype, region, &h->buffer, &h->size);
@@ -250,6 +256,7 @@ static fv_status run_step(task *t, int s, fv_error *error) {
     if (step->kind == FV_STEP_POINT) FV_TRY(run_points(t, step->node, &h->block, error));
     else FV_TRY(run_pass(t, step->node, fv_op_image_pass(step->node->op), region, &h->block, NULL, error));
     *(file ? &t->facts->read : &t->facts->compute) += fv_now() - start;
+    spend(t, s, fv_now() - start);
     FV_TRY(store_notes(t, step->node, error));
     if (file) t->facts->bytes_read += fv_region_voxels(region) * (int64_t)fv_dtype_size(step->node->type.image.dtype);
     return FV_OK;
@@ -393,10 +400,12 @@ static bool reached(const task *t, const fv_target *target) {
 static fv_status reach_targets(task *t, fv_error *error) {
     for (int k = 0; k < t->stage->ntargets; k++) {
         const fv_target *target = &t->stage->targets[k];
+        double           start = fv_now();
         if (reached(t, target)) continue;
         if (target->kind == FV_TARGET_STORE) FV_TRY(store_chunk(t, target, error));
         if (target->kind == FV_TARGET_PASS) FV_TRY(make_partial(t, target, error));
         if (target->kind == FV_TARGET_SINK) FV_TRY(write_chunk(t, target, error));
+        spend(t, t->stage->nsteps + k, fv_now() - start);
     }
     return FV_OK;
 }

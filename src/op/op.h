@@ -259,6 +259,7 @@ typedef enum fv_numerics { FV_EXACT, FV_SAME_CPU, FV_DEVICE } fv_numerics;
 
 typedef struct fv_op {
     const char     *name, *family, *brief;
+    const char     *stage;    /* what people call its part of a pipeline's time: "filter", "reconstruct"; NULL: its family */
     const char     *doc;      /* further sentences: meaning, boundary, differences from the peer */
     const char     *citation; /* paper or documentation that the method follows */
     const char     *example;  /* runs as a test */
@@ -300,6 +301,7 @@ const fv_op       *fv_op_at(int index); /* sorted by family, then name */
 /* base, avx2, avx512: what this build has and this processor runs; FOVEA_ISA forces one. */
 const char        *fv_isa_name(void);
 
+static inline const char *fv_op_stage(const fv_op *op) { return op->stage ? op->stage : op->layout ? "read" : op->family; }
 static inline bool fv_op_notes(const fv_op *op, const void *params) { return op->notes && op->notes(params); }
 
 static inline bool fv_op_is_point(const fv_op *op) {

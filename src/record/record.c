@@ -1,7 +1,7 @@
 /* The record of a run: one log of slots per process, and the SQLite file made from all of them.
  *
- * A task is one slot, and so is a residual. A fact is cut into as many as its text needs; they follow each other in the log, and
- * one that lacks a part is left out.
+ * A task is one slot, and so are a residual and what an operator has spent since the last one. A fact is cut into as many as its
+ * text needs; they follow each other in the log, and one that lacks a part is left out.
  */
 #include "record/record.h"
 #include "base/file.h"
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define MAGIC 0x31545646u /* "FVT1" */
-enum { TASK = 1, FACT = 2, RESIDUAL = 3, TEXT = 88, BUFFER = 1 << 16 };
+enum { TASK = 1, FACT = 2, RESIDUAL = 3, SPENT = 4, TEXT = 88, BUFFER = 1 << 16 };
 
 typedef struct task_slot {
     uint32_t magic, kind;
@@ -41,6 +41,13 @@ typedef struct residual_slot {
     char        unused[24];
     uint64_t    check;
 } residual_slot;
+typedef struct spent_slot {
+    uint32_t magic, kind;
+    fv_spent spent;
+    char     unused[80];
+    uint64_t check;
+} spent_slot;
+_Static_assert(sizeof(spent_slot) == FV_SLOT, "it is a slot");
 _Static_assert(sizeof(task_slot) == FV_SLOT && sizeof(fact_slot) == FV_SLOT && sizeof(residual_slot) == FV_SLOT,
                "all are slots");
 
@@ -55,6 +62,8 @@ struct fv_record {
     uint64_t        facts;
     double          flushed; /* when */
     fv_error        failure; /* the first; code FV_OK: none */
+    fv_spent        spent[FV_MOST_SPENT]; /* since it was last written */
+    int             nspent;
 };
 
 fv_status fv_record_open(const char *folder, const char *worker, fv_record **result, fv_error *error) {
@@ -80,8 +89,29 @@ fv_status fv_record_open(const char *folder, const char *worker, fv_record **res
     return FV_OK;
 }
 
+void fv_spent_add(fv_spent *list, int *count, const char *op, double seconds) {
+    int i = 0;
+    while (i < *count && strcmp(list[i].op, op)) i++;
+    if (i == FV_MOST_SPENT) return;
+    if (i == *count) {
+        list[(*count)++] = (fv_spent){ .seconds = 0 };
+        snprintf(list[i].op, sizeof list[i].op, "%s", op);
+    }
+    list[i].seconds += seconds;
+}
+
+static void append_spent(fv_record *record) {
+    for (int i = 0; i < record->nspent; i++) {
+        spent_slot slot = { .magic = MAGIC, .kind = SPENT, .spent = record->spent[i] };
+        fv_slot_seal(&slot);
+        fv_bytes_append(&record->buffer, &slot, FV_SLOT);
+    }
+    record->nspent = 0;
+}
+
 /* Mutex held; released while writing, so that others go on meanwhile. */
 static void write_buffer(fv_record *record) {
+    append_spent(record);
     fv_bytes out = record->buffer;
     int64_t  offset = record->end;
     record->buffer = (fv_bytes){ 0 };
@@ -137,6 +167,12 @@ void fv_record_fact(fv_record *record, const char *name, const char *value) {
     free(text);
 }
 
+void fv_record_spent(fv_record *record, const char *op, double seconds) {
+    pthread_mutex_lock(&record->mutex);
+    fv_spent_add(record->spent, &record->nspent, op, seconds);
+    pthread_mutex_unlock(&record->mutex);
+}
+
 void fv_record_residual(fv_record *record, const fv_residual *residual) {
     residual_slot slot = { .magic = MAGIC, .kind = RESIDUAL, .residual = *residual };
     fv_slot_seal(&slot);
@@ -171,6 +207,8 @@ typedef struct visitor {
     fv_status (*task)(struct visitor *visitor, const char *worker, const task_slot *task, fv_error *error);
     fv_status (*fact)(struct visitor *visitor, const char *name, const char *value, fv_error *error);
     fv_bytes *residuals; /* fv_residual, as they come; NULL: not wanted */
+    fv_spent *spent;     /* FV_MOST_SPENT; NULL: not wanted */
+    int       nspent;
     uint64_t number; /* of the fact that is being put together */
     uint32_t part;   /* that comes next */
     fv_bytes text;
@@ -212,6 +250,8 @@ static fv_status visit_log(const char *path, const char *worker, visitor *v, fv_
             if (slot->kind == FACT && v->fact) status = visit_fact(v, (const fact_slot *)(const void *)slot, error);
             if (slot->kind == RESIDUAL && v->residuals)
                 fv_bytes_append(v->residuals, &((const residual_slot *)(const void *)slot)->residual, sizeof(fv_residual));
+            const fv_spent *spent = &((const spent_slot *)(const void *)slot)->spent;
+            if (slot->kind == SPENT && v->spent) fv_spent_add(v->spent, &v->nspent, spent->op, spent->seconds);
         }
     }
     fv_bytes_release(&piece);
@@ -269,6 +309,13 @@ fv_status fv_record_residuals(const char *folder, fv_residual **residuals, int64
     fv_status status = visit_all(folder, &v, error);
     *residuals = (fv_residual *)(void *)all.data;
     *count = once_each(*residuals, (int64_t)(all.size / sizeof **residuals));
+    return status;
+}
+
+fv_status fv_record_spent_all(const char *folder, fv_spent list[FV_MOST_SPENT], int *count, fv_error *error) {
+    visitor   v = { .spent = list };
+    fv_status status = visit_all(folder, &v, error);
+    *count = v.nspent;
     return status;
 }
 
@@ -345,6 +392,19 @@ static fv_status insert_residuals(const database *d, const fv_bytes *all, fv_err
     return FV_OK;
 }
 
+static fv_status insert_spent(const database *d, const fv_spent *list, int count, fv_error *error) {
+    sqlite3_stmt *s;
+    int           code = sqlite3_prepare_v2(d->sql, "INSERT INTO spent VALUES (?,?)", -1, &s, NULL);
+    for (int i = 0; i < count && (code == SQLITE_OK || code == SQLITE_DONE); i++) {
+        sqlite3_bind_text(s, 1, list[i].op, -1, SQLITE_STATIC);
+        sqlite3_bind_double(s, 2, list[i].seconds);
+        code = sqlite3_step(s);
+        sqlite3_reset(s);
+    }
+    sqlite3_finalize(s);
+    return code == SQLITE_OK || code == SQLITE_DONE ? FV_OK : refused(d, error);
+}
+
 static fv_status fill(database *d, const char *folder, fv_error *error) {
     /* Nobody sees the file before it is whole, so no journal is needed; it is synced at the end. */
     const char *schema =
@@ -355,16 +415,19 @@ static fv_status fill(database *d, const char *folder, fv_error *error) {
         " start REAL, wait REAL, read REAL, compute REAL, write REAL, bytes_read INTEGER, bytes_written INTEGER,"
         " memory INTEGER, status TEXT NOT NULL);"
         "CREATE TABLE residual (item INTEGER, line INTEGER, operator TEXT, call TEXT, iteration INTEGER, residual REAL,"
-        " least REAL, most REAL, slices INTEGER);";
+        " least REAL, most REAL, slices INTEGER);"
+        "CREATE TABLE spent (operator TEXT NOT NULL, seconds REAL);";
     if (sqlite3_exec(d->sql, schema, NULL, NULL, NULL) ||
         sqlite3_prepare_v2(d->sql, "INSERT INTO task VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", -1, &d->task, NULL) ||
         sqlite3_prepare_v2(d->sql, "INSERT INTO residual VALUES (?,?,?,?,?,?,?,?,?)", -1, &d->residual, NULL) ||
         sqlite3_prepare_v2(d->sql, "INSERT OR IGNORE INTO run VALUES (?,?)", -1, &d->fact, NULL))
         return refused(d, error);
     fv_bytes  residuals = { 0 };
-    visitor   v = { .task = insert_task, .fact = insert_fact, .residuals = &residuals, .context = d };
+    fv_spent  spent[FV_MOST_SPENT];
+    visitor   v = { .task = insert_task, .fact = insert_fact, .residuals = &residuals, .spent = spent, .context = d };
     fv_status status = visit_all(folder, &v, error);
     if (status == FV_OK) status = insert_residuals(d, &residuals, error);
+    if (status == FV_OK) status = insert_spent(d, spent, v.nspent, error);
     fv_bytes_release(&residuals);
     FV_TRY(status);
     return sqlite3_exec(d->sql, "COMMIT", NULL, NULL, NULL) ? refused(d, error) : FV_OK;

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Residuals in the record: the same on every engine, for every chunk and after a kill, and what `fovea report` prints of them."""
+"""Residuals and times in the record: on every engine, for every chunk and after a kill, and what `fovea report` shows of them."""
 import json
 import pathlib
 import shutil
@@ -67,6 +67,17 @@ def residuals_are_printed_as_a_table(folder):
     name = next(pathlib.Path(folder, ".fovea", "runs").iterdir()).name
     assert run("report", name[:6], folder=folder).stdout.splitlines() == lines
     assert "begins with zz" in run("report", "zz", folder=folder, code=2).stderr
+
+
+@test
+def what_operators_took_is_told_by_every_engine(folder):
+    for options in (("--engine", "threads"), ("--engine", "processes")):
+        done = run("run", *options, "-e", SCAN + 'write(sirt(p, g, iterations = 2), "v.npy")', folder=folder)
+        assert "simulate " in done.stderr and "reconstruct " in done.stderr and "write " in done.stderr, done.stderr
+        found = {row["operator"]: row for row in json.loads(run("report", "--json", folder=folder).stdout)["seconds"]}
+        assert {"phantom", "xray", "sirt", "write"} <= set(found) and found["sirt"]["stage"] == "reconstruct", found
+        assert all(row["seconds"] >= 0 for row in found.values()) and found["sirt"]["seconds"] > 0, found
+        clean(folder)
 
 
 @test

@@ -74,6 +74,24 @@ TEST(an_iteration_that_is_told_twice_is_kept_once_and_in_order) {
     CHECK(!strcmp(query(folder, "SELECT group_concat(iteration) FROM residual"), "1,2,3,4,5,1"));
 }
 
+TEST(what_operators_took_is_added_up_over_flushes_and_processes) {
+    char      *folder = fresh();
+    fv_spent   list[FV_MOST_SPENT];
+    int        count;
+    fv_record *a = open_record(folder, "one"), *b = open_record(folder, "two");
+    for (int i = 0; i < 3; i++) {
+        fv_record_spent(a, "gaussian", 0.5);
+        fv_record_spent(b, i ? "gaussian" : "sirt", 0.25);
+        CHECK(fv_record_flush(a, NULL) == FV_OK);
+    }
+    fv_record_close(a);
+    fv_record_close(b);
+    CHECK(fv_record_spent_all(folder, list, &count, NULL) == FV_OK && count == 2);
+    CHECK(!strcmp(list[0].op, "gaussian") && list[0].seconds == 2 && !strcmp(list[1].op, "sirt") && list[1].seconds == 0.25);
+    CHECK(fv_record_build(folder, NULL) == FV_OK);
+    CHECK(!strcmp(query(folder, "SELECT seconds FROM spent WHERE operator = 'gaussian'"), "2.0"));
+}
+
 TEST(the_database_says_what_the_logs_say) {
     char *folder = fresh(), *text = fv_calloc(20001);
     for (int i = 0; i < 20000; i++) text[i] = (char)('a' + i % 26);

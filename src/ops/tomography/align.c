@@ -273,6 +273,7 @@ static const fv_pass passes[] = { { .name = "correlate",
 const fv_op FV_OP(align) = {
     .name = "align",
     .family = "tomography",
+    .stage = "filter",
     .brief = "put the displaced projections of a tilt series back to their place",
     .version = 1,
     .inputs = inputs,

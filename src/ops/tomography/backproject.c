@@ -137,6 +137,7 @@ static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run
 const fv_op FV_OP(backproject) = {
     .name = "backproject",
     .family = "tomography",
+    .stage = "reconstruct",
     .brief = "smear projections back along their rays: the adjoint of xray",
     .version = 1,
     .inputs = inputs,

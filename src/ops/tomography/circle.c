@@ -45,6 +45,7 @@ static const fv_pass passes[] = { { .run = run }, FV_PASS_END };
 const fv_op FV_OP(circle) = {
     .name = "circle",
     .family = "tomography",
+    .stage = "filter",
     .brief = "clear what lies outside the circle that every projection sees",
     .version = 1,
     .inputs = inputs,

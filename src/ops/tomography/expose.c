@@ -54,6 +54,7 @@ static const fv_pass passes[] = { { .need = fv__fields_need, .scratch = fv__fiel
 const fv_op FV_OP(expose) = {
     .name = "expose",
     .family = "tomography",
+    .stage = "simulate",
     .brief = "simulate the counts of a detector",
     .version = 1,
     .inputs = inputs,

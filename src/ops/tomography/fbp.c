@@ -152,6 +152,7 @@ static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run
 const fv_op FV_OP(fbp) = {
     .name = "fbp",
     .family = "tomography",
+    .stage = "reconstruct",
     .brief = "reconstruct a volume by filtered back-projection",
     .version = 1,
     .inputs = inputs,

@@ -340,6 +340,7 @@ static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run
 const fv_op FV_OP(fdk) = {
     .name = "fdk",
     .family = "tomography",
+    .stage = "reconstruct",
     .brief = "reconstruct a volume from a cone beam (Feldkamp, Davis and Kress)",
     .version = 2,
     .inputs = inputs,

@@ -201,6 +201,7 @@ static const fv_pass passes[] = { { .need = need, .scratch = scratch, .bound = b
 const fv_op FV_OP(find_center) = {
     .name = "find_center",
     .family = "tomography",
+    .stage = "filter",
     .brief = "find the detector column of the axis of rotation",
     .version = 1,
     .inputs = inputs,

@@ -48,6 +48,7 @@ static const fv_pass passes[] = { { .need = fv__fields_need, .scratch = fv__fiel
 const fv_op FV_OP(flatfield) = {
     .name = "flatfield",
     .family = "tomography",
+    .stage = "filter",
     .brief = "divide projections by the beam without an object",
     .version = 1,
     .inputs = inputs,

@@ -63,6 +63,7 @@ static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run
 const fv_op FV_OP(misalign) = {
     .name = "misalign",
     .family = "tomography",
+    .stage = "simulate",
     .brief = "displace projections at random, each by itself",
     .version = 1,
     .inputs = inputs,

@@ -54,6 +54,7 @@ static const fv_pass passes[] = { { .run = run }, FV_PASS_END };
 const fv_op FV_OP(poisson) = {
     .name = "poisson",
     .family = "tomography",
+    .stage = "simulate",
     .brief = "replace expected counts by counts with the noise of quanta",
     .version = 1,
     .inputs = inputs,

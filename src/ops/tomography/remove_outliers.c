@@ -16,6 +16,7 @@ static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "projections
 const fv_op FV_OP(remove_outliers) = {
     .name = "remove_outliers",
     .family = "tomography",
+    .stage = "filter",
     .brief = "put the local median where a voxel is much brighter",
     .version = 1,
     .inputs = inputs,

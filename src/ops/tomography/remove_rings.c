@@ -122,6 +122,7 @@ static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run
 const fv_op FV_OP(remove_rings) = {
     .name = "remove_rings",
     .family = "tomography",
+    .stage = "filter",
     .brief = "take the stripes out of sinograms that would become rings",
     .version = 1,
     .inputs = inputs,

@@ -197,6 +197,7 @@ static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run
 const fv_op FV_OP(remove_rings_polar) = {
     .name = "remove_rings_polar",
     .family = "tomography",
+    .stage = "filter",
     .brief = "take rings about the axis out of reconstructed slices",
     .version = 1,
     .inputs = inputs,

@@ -195,6 +195,7 @@ static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run
 const fv_op FV_OP(siddon) = {
     .name = "siddon",
     .family = "tomography",
+    .stage = "reconstruct",
     .brief = "reconstruct with the exact lengths of rays in voxels, as TomoPy",
     .version = 1,
     .inputs = inputs,

@@ -143,8 +143,8 @@ void fv__solver_unroll(fv_infer *i, const char *name, const fv_method *method, c
     static const fv_pass passes[] = { { .need = fv__solver_need, .scratch = scratch, .run = run }, FV_PASS_END }
 
 #define FV_SOLVER_FIELDS                                                                                              \
-    .family = "tomography", .version = 1, .inputs = inputs, .params = params, .params_size = sizeof(fv_solver),       \
-    .result = FV_KIND_IMAGE, .infer = fv__solver_infer, .passes = passes, .slab = fv__solver_slab,   \
-    .cost = fv__solver_cost, .unroll = unroll, .notes = fv__solver_notes
+    .family = "tomography", .stage = "reconstruct", .version = 1, .inputs = inputs, .params = params,                 \
+    .params_size = sizeof(fv_solver), .result = FV_KIND_IMAGE, .infer = fv__solver_infer, .passes = passes,           \
+    .slab = fv__solver_slab, .cost = fv__solver_cost, .unroll = unroll, .notes = fv__solver_notes
 
 #endif

@@ -141,6 +141,7 @@ static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run
 const fv_op FV_OP(xray) = {
     .name = "xray",
     .family = "tomography",
+    .stage = "simulate",
     .brief = "project a volume: line integrals along the rays of a geometry",
     .version = 1,
     .inputs = inputs,

@@ -119,6 +119,7 @@ static const fv_pass passes[] = { { .run = run }, FV_PASS_END };
 const fv_op FV_OP(xray_phantom) = {
     .name = "xray_phantom",
     .family = "tomography",
+    .stage = "simulate",
     .brief = "exact projections of the Shepp-Logan head",
     .version = 1,
     .params = params,
