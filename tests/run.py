@@ -114,6 +114,7 @@ def collect(groups):
         programs += [Program("base", name, binary("build", name), {"FOVEA_ISA": "base"}) for name in names]
     if "asan" in groups:
         options = {"UBSAN_OPTIONS": "print_stacktrace=1", "ASAN_OPTIONS": "allocator_may_return_null=1",
+                   "LSAN_OPTIONS": f"print_suppressions=0:suppressions={ROOT}/tests/fuzz/leaks.txt",
                    "FOVEA_DUCKDB": str(ROOT / "build" / "libraries")}
         programs += [Program("asan", name, binary("build-asan", name), options) for name in compiled("")]
     if "tsan" in groups:

@@ -16,6 +16,7 @@ static const char BREAK[] = "\xff" "FV\xff";
 static const char BUNDLES[] = " zarr mhd nhdr pvti hdr st ";
 
 static const char *target;
+static char        extension[32];
 static char       *folder; /* in memory where that is possible */
 static bool        bundled;
 
@@ -68,7 +69,7 @@ static void put_part(const uint8_t *data, size_t size, char *first) {
 static char *lay_out(const uint8_t *data, size_t size) {
     char first[64] = "";
     if (!bundled) {
-        snprintf(first, sizeof first, "fuzzed_2x3x4_uint8.%s", target);
+        snprintf(first, sizeof first, "fuzzed_2x3x4_uint8.%s", extension);
         put_file(first, data, size);
         return fv_sprintf("%s/%s", folder, first);
     }
@@ -226,9 +227,19 @@ static void try_devices(const uint8_t *data, size_t size) {
 
 /* ---------------------------------------------------------------- */
 
+/* A format that shares its extension with tables is a target by its name. */
+static const fv_format *named(const char *name) {
+    for (int i = 0; i < fv_format_count(); i++)
+        if (!strcmp(fv_format_at(i)->name, name)) return fv_format_at(i);
+    return NULL;
+}
+
 void fuzz_begin(const char *name) {
-    char pattern[64];
+    char             pattern[64];
+    const fv_format *format = named(name);
     target = name;
+    snprintf(extension, sizeof extension, "%s", format ? format->extensions : name);
+    extension[strcspn(extension, " ")] = 0;
     snprintf(pattern, sizeof pattern, " %s ", name);
     bundled = strstr(BUNDLES, pattern) != NULL;
     fv_log_set(FV_LOG_QUIET);
@@ -239,7 +250,7 @@ void fuzz_begin(const char *name) {
 }
 
 void fuzz_one(const uint8_t *data, size_t size) {
-    const fv_format       *format = NULL;
+    const fv_format       *format = named(target);
     const fv_table_format *table = NULL;
     fv_error               error;
     if (!strcmp(target, "language")) try_language(data, size);
@@ -247,7 +258,8 @@ void fuzz_one(const uint8_t *data, size_t size) {
     else {
         char *path = lay_out(data, size), *name = fv_sprintf("x.%s", target);
         table = fv_table_format_for(name);
-        if (table && table->open) try_tables(table, path);
+        if (format) try_image(format, path);
+        else if (table && table->open) try_tables(table, path);
         else if (fv_format_for_reading(name, &format, &error) == FV_OK) try_image(format, path);
         else insist(false, target, "no format has this extension");
         free(path);

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-void fuzz_begin(const char *target); /* the extension of a format, "language" or "devices" */
+void fuzz_begin(const char *target); /* the extension or name of a format, "language" or "devices" */
 void fuzz_one(const uint8_t *data, size_t size);
 
 #endif
