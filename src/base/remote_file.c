@@ -1,11 +1,9 @@
-/* Remote files as descriptors, and folders that become remote.
+/* Remote files as descriptors.
  *
  * Invariants: 1. a descriptor belongs to a remote file while it has the inode that was noted with it: whoever closes it tells
  * nobody; 2. a block is marked only when its bytes are in the local file; two threads may fetch the same one, with the same
  * bytes. */
 #include "base/remote.h"
-#include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -95,44 +93,4 @@ fv_status fv_remote_fetch(int fd, int64_t offset, size_t size, fv_error *error) 
         block += n ? n : 1;
     }
     return FV_OK;
-}
-
-/* ---------------------------------------------------------------- uploading */
-
-static bool describes(const char *name) {
-    return !strcmp(name, "zarr.json") || !strcmp(name, ".zarray") || !strcmp(name, ".zgroup") || !strcmp(name, ".zattrs");
-}
-
-static fv_status upload_file(const char *from, const char *to, fv_error *error) {
-    fv_bytes  bytes = { 0 };
-    fv_status status = fv_file_read_all(from, (size_t)2 << 30, &bytes, error);
-    if (status == FV_OK) status = fv_remote_put(to, bytes.data, bytes.size, error);
-    fv_bytes_release(&bytes);
-    return status;
-}
-
-/* The files of a folder that describe it, or the others with all that lies below. */
-static fv_status upload_some(const char *folder, const char *path, bool describing, fv_error *error) {
-    DIR *entries = opendir(folder);
-    if (!entries) return fv_fail(error, FV_ERROR_IO, "cannot read %s: %s", folder, strerror(errno));
-    fv_status            status = FV_OK;
-    const struct dirent *entry;
-    while (status == FV_OK && (entry = readdir(entries))) {
-        const char *name = entry->d_name;
-        if (!strcmp(name, ".") || !strcmp(name, "..")) continue;
-        char *from = fv_sprintf("%s/%s", folder, name), *to = fv_sprintf("%s/%s", path, name);
-        if (fv_path_is_folder(from))
-            status = describing ? FV_OK : fv_remote_upload(from, to, error);
-        else if (describes(name) == describing)
-            status = upload_file(from, to, error);
-        free(from);
-        free(to);
-    }
-    closedir(entries);
-    return status;
-}
-
-fv_status fv_remote_upload(const char *folder, const char *path, fv_error *error) {
-    FV_TRY(upload_some(folder, path, false, error));
-    return upload_some(folder, path, true, error);
 }

@@ -1,0 +1,135 @@
+/* Folders that become remote: many files at a time, as long as the bytes of those on their way stay below a bound; those that
+ * describe a folder afterwards, one by one, the innermost first. */
+#include "base/remote.h"
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+
+enum { SENDERS = 8, MOST_ON_THEIR_WAY = 256 << 20 };
+
+typedef struct {
+    char **from, **to;
+    size_t count;
+} file_list;
+
+static void add_file(file_list *list, char *from_take, char *to_take) {
+    if (!(list->count & (list->count - 1))) {
+        size_t room = FV_MAX(2 * list->count, (size_t)1);
+        list->from = fv_realloc(list->from, room * sizeof *list->from);
+        list->to = fv_realloc(list->to, room * sizeof *list->to);
+    }
+    list->from[list->count] = from_take;
+    list->to[list->count++] = to_take;
+}
+
+static void release_list(file_list *list) {
+    for (size_t i = 0; i < list->count; i++) {
+        free(list->from[i]);
+        free(list->to[i]);
+    }
+    free(list->from);
+    free(list->to);
+}
+
+static bool describes(const char *name) {
+    return !strcmp(name, "zarr.json") || !strcmp(name, ".zarray") || !strcmp(name, ".zgroup") || !strcmp(name, ".zattrs");
+}
+
+/* What lies in a folder; what describes it comes behind what describes those inside it. */
+static fv_status gather(const char *folder, const char *path, file_list *data, file_list *describing, fv_error *error) {
+    DIR *entries = opendir(folder);
+    if (!entries) return fv_fail(error, FV_ERROR_IO, "cannot read %s: %s", folder, strerror(errno));
+    file_list            own = { 0 };
+    fv_status            status = FV_OK;
+    const struct dirent *entry;
+    while (status == FV_OK && (entry = readdir(entries))) {
+        const char *name = entry->d_name;
+        if (!strcmp(name, ".") || !strcmp(name, "..")) continue;
+        char *from = fv_sprintf("%s/%s", folder, name), *to = fv_sprintf("%s/%s", path, name);
+        if (fv_path_is_folder(from)) {
+            status = gather(from, to, data, describing, error);
+            free(from);
+            free(to);
+        } else
+            add_file(describes(name) ? &own : data, from, to);
+    }
+    closedir(entries);
+    for (size_t i = 0; i < own.count; i++) add_file(describing, own.from[i], own.to[i]);
+    free(own.from);
+    free(own.to);
+    return status;
+}
+
+static fv_status upload_file(const char *from, const char *to, fv_error *error) {
+    fv_bytes  bytes = { 0 };
+    fv_status status = fv_file_read_all(from, (size_t)2 << 30, &bytes, error);
+    if (status == FV_OK) status = fv_remote_put(to, bytes.data, bytes.size, error);
+    fv_bytes_release(&bytes);
+    return status;
+}
+
+typedef struct {
+    const file_list *list;
+    pthread_mutex_t  mutex; /* guards what follows */
+    pthread_cond_t   room;
+    size_t           next;
+    int64_t          on_their_way;
+    fv_error         failure; /* the first; code FV_OK: none */
+} sending;
+
+/* The next file, when there is room for its bytes; false: there is none, or something went wrong. */
+static bool take_next(sending *s, size_t *index, int64_t *size) {
+    bool taken = false;
+    pthread_mutex_lock(&s->mutex);
+    if (s->next < s->list->count && s->failure.code == FV_OK) {
+        fv_file_id id = { 0 };
+        *index = s->next++;
+        if (fv_file_identify(s->list->from[*index], &id, NULL) != FV_OK) id.size = 0;
+        while (s->on_their_way && s->on_their_way + id.size > MOST_ON_THEIR_WAY) pthread_cond_wait(&s->room, &s->mutex);
+        taken = s->failure.code == FV_OK;
+        *size = id.size;
+        if (taken) s->on_their_way += id.size;
+    }
+    pthread_mutex_unlock(&s->mutex);
+    return taken;
+}
+
+static void *send_files(void *context) {
+    sending *s = context;
+    size_t   index;
+    int64_t  size = 0;
+    while (take_next(s, &index, &size)) {
+        fv_error  error = { 0 };
+        fv_status status = upload_file(s->list->from[index], s->list->to[index], &error);
+        pthread_mutex_lock(&s->mutex);
+        s->on_their_way -= size;
+        if (status != FV_OK && s->failure.code == FV_OK) s->failure = error;
+        pthread_cond_broadcast(&s->room);
+        pthread_mutex_unlock(&s->mutex);
+    }
+    return NULL;
+}
+
+static fv_status send_at_once(const file_list *list, fv_error *error) {
+    sending   s = { .list = list, .mutex = PTHREAD_MUTEX_INITIALIZER, .room = PTHREAD_COND_INITIALIZER };
+    pthread_t threads[SENDERS];
+    size_t    started = 0, most = FV_MIN(list->count, (size_t)SENDERS);
+    fv_io_enter();
+    while (started + 1 < most && !pthread_create(&threads[started], NULL, send_files, &s)) started++;
+    send_files(&s);
+    for (size_t i = 0; i < started; i++) pthread_join(threads[i], NULL);
+    fv_io_leave();
+    if (s.failure.code != FV_OK && error) *error = s.failure;
+    return s.failure.code;
+}
+
+fv_status fv_remote_upload(const char *folder, const char *path, fv_error *error) {
+    file_list data = { 0 }, describing = { 0 };
+    fv_status status = gather(folder, path, &data, &describing, error);
+    if (status == FV_OK) status = send_at_once(&data, error);
+    for (size_t i = 0; i < describing.count && status == FV_OK; i++)
+        status = upload_file(describing.from[i], describing.to[i], error);
+    release_list(&data);
+    release_list(&describing);
+    return status;
+}
