@@ -22,13 +22,15 @@ void fv_io_hooks(void (*enter)(void), void (*leave)(void)) {
     __atomic_store_n(&gate_enter, enter, __ATOMIC_RELEASE);
     __atomic_store_n(&gate_leave, leave, __ATOMIC_RELEASE);
 }
+static _Thread_local int gone; /* through the gate, and not come back yet */
+
 void fv_io_enter(void) {
     void (*enter)(void) = __atomic_load_n(&gate_enter, __ATOMIC_ACQUIRE);
-    if (enter) enter();
+    if (!gone++ && enter) enter();
 }
 void fv_io_leave(void) {
     void (*leave)(void) = __atomic_load_n(&gate_leave, __ATOMIC_ACQUIRE);
-    if (leave) leave();
+    if (!--gone && leave) leave();
 }
 void fv_io_lock(pthread_mutex_t *mutex) {
     if (!pthread_mutex_trylock(mutex)) return;

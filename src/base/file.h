@@ -56,7 +56,7 @@ const char *fv_path_name(const char *path); /* after the last '/' */
 void        fv_path_stem(const char *path, char *stem, size_t size); /* name without extension; ".nii.gz" counts as one */
 bool        fv_path_has_extension(const char *path, const char *extension); /* "nii.gz", case-insensitive */
 
-/* I/O gate */
+/* I/O gate. A thread that has passed it already may do so again, which changes nothing. */
 void fv_io_hooks(void (*enter)(void), void (*leave)(void));
 void fv_io_enter(void);
 void fv_io_leave(void);

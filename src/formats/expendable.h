@@ -10,4 +10,9 @@
 fv_status fv_expendable_run(pid_t (*forks)(void), const char *path, const char *library, void (*work)(void *context),
                             void *context, fv_error *error);
 
+/* In such a child, which must not use the connections of its parent: has the parent fetch bytes of a remote file (base/remote.h)
+ * that both have open; false if they cannot be had. */
+bool fv_expendable_inside(void);
+bool fv_expendable_fetch(int fd, int64_t offset, size_t size);
+
 #endif

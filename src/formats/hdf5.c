@@ -28,7 +28,9 @@ typedef struct {
     fv_hdf5_about         about;
     way                   how;
     fv_dense              run; /* where the voxels lie, if in one run */
-    int                   fd;
+    int                   fd;     /* of the run; -1: not open, or the remote file's */
+    int64_t               size;   /* of the file */
+    fv_hdf5_remote       *remote; /* NULL: a local file */
 } reader;
 
 fv_status fv_hdf5_load(const fv_hdf5_plugin **plugin, fv_error *error) {
@@ -52,7 +54,6 @@ fv_status fv_hdf5_load(const fv_hdf5_plugin **plugin, fv_error *error) {
 static fv_status check_dataset(const reader *r, const char *name, fv_error *error) {
     const fv_hdf5_about *a = &r->about;
     const char          *path = r->base.path;
-    fv_file_id           id;
     if (!a->kind)
         return fv_fail(error, FV_ERROR_INPUT, "%s: %s holds neither numbers nor booleans that an image can have", path, name);
     if (a->ndim < 1 || a->ndim > FV_MAX_DIMS)
@@ -61,12 +62,11 @@ static fv_status check_dataset(const reader *r, const char *name, fv_error *erro
         if (a->shape[d] < 1) return fv_fail(error, FV_ERROR_INPUT, "%s: %s is empty: axis %d has length 0", path, name, d);
     if (fv_image_type_bytes(&r->base.type) < 0)
         return fv_fail(error, FV_ERROR_INPUT, "%s: the shape of %s overflows", path, name);
-    FV_TRY(fv_file_identify(path, &id, error));
     int64_t bytes = fv_image_type_bytes(&r->base.type), believed = a->chunked ? SPARSE_BYTES : VIRTUAL_BYTES;
-    if (bytes > believed && bytes / SPARSEST > id.size)
+    if (bytes > believed && bytes / SPARSEST > r->size)
         return fv_fail(error, FV_ERROR_INPUT,
                        "%s: the shape of %s claims %lld bytes, far more than a file of %lld bytes can hold", path, name,
-                       (long long)bytes, (long long)id.size);
+                       (long long)bytes, (long long)r->size);
     if (a->chunked && fv_hdf5_chunk_bytes(a) < 0)
         return fv_fail(error, FV_ERROR_INPUT, "%s: a chunk of %s has more than a gibibyte, the most that is read", path, name);
     return FV_OK;
@@ -75,19 +75,17 @@ static fv_status check_dataset(const reader *r, const char *name, fv_error *erro
 /* How voxels will be read; a run that the file is too short for is damage. */
 static fv_status choose_way(reader *r, const char *name, fv_error *error) {
     const fv_hdf5_about *a = &r->about;
-    fv_file_id           id;
     r->how = a->chunked && a->exact && fv_hdf5_unpacks(a) ? CHUNKS : LIBRARY;
     if (a->chunked || a->offset < 0 || !a->exact) return FV_OK;
     r->how = RUN;
     r->run =
         (fv_dense){ .offset = a->offset, .dtype = r->base.type.dtype, .swapped = a->big_endian != host_is_big, .ndim = a->ndim };
     memcpy(r->run.shape, r->base.type.shape, sizeof r->run.shape);
-    FV_TRY(fv_file_identify(r->base.path, &id, error));
     int64_t end = 0;
-    if (!fv_add(a->offset, fv_dense_bytes(&r->run), &end) || end > id.size)
+    if (!fv_add(a->offset, fv_dense_bytes(&r->run), &end) || end > r->size)
         return fv_fail(error, FV_ERROR_INPUT, "%s is damaged: %s would end at byte %lld, the file has %lld", r->base.path, name,
-                       (long long)end, (long long)id.size);
-    return fv_file_open_read(r->base.path, &r->fd, error);
+                       (long long)end, (long long)r->size);
+    return r->remote ? FV_OK : fv_file_open_read(r->base.path, &r->fd, error);
 }
 
 static void describe(reader *r, const char *name) {
@@ -135,6 +133,7 @@ static fv_status open_name(reader *r, const char *name, fv_error *error) {
     return FV_OK;
 }
 
+/* Leaves the remote file to whoever opened it. */
 static void close_reader(fv_reader *base) {
     reader *r = (reader *)base;
     if (r->dataset) r->h5->close_dataset(r->dataset);
@@ -143,18 +142,31 @@ static void close_reader(fv_reader *base) {
     fv_reader_free(base);
 }
 
-static fv_status open_library(const char *path, const fv_hdf5_plugin **h5, void **file, fv_error *error) {
-    char message[FV_HDF5_MESSAGE];
+static fv_status open_library(const char *path, fv_hdf5_remote *remote, const fv_hdf5_plugin **h5, void **file,
+                              fv_error *error) {
+    char           message[FV_HDF5_MESSAGE];
+    fv_hdf5_source source;
     FV_TRY(fv_hdf5_load(h5, error));
-    *file = (*h5)->open(path, message);
+    if (remote) source = fv_hdf5_remote_source(remote);
+    *file = remote ? (*h5)->open_source(&source, message) : (*h5)->open(path, message);
     return *file ? FV_OK : fv_fail(error, FV_ERROR_INPUT, "%s is not HDF5, or damaged: %s", path, message);
 }
 
-static fv_status open_once(const char *path, const fv_read_options *options, fv_reader **out, fv_error *error) {
+static fv_status find_size(reader *r, fv_error *error) {
+    fv_file_id id = { .size = r->remote ? fv_hdf5_remote_size(r->remote) : 0 };
+    if (!r->remote) FV_TRY(fv_file_identify(r->base.path, &id, error));
+    r->size = id.size;
+    return FV_OK;
+}
+
+static fv_status open_once(const char *path, fv_hdf5_remote *remote, const fv_read_options *options, fv_reader **out,
+                           fv_error *error) {
     reader *r = fv_reader_new(sizeof *r, &fv_format_hdf5, path);
     char   *name = NULL;
     r->fd = -1;
-    fv_status status = open_library(path, &r->h5, &r->file, error);
+    r->remote = remote;
+    fv_status status = find_size(r, error);
+    if (status == FV_OK) status = open_library(path, remote, &r->h5, &r->file, error);
     if (status == FV_OK) status = fv_hdf5_choose(r->h5, r->file, path, options ? options->path_inside : NULL, &name, error);
     if (status == FV_OK) status = open_name(r, name, error);
     free(name);
@@ -168,7 +180,9 @@ static fv_status open_once(const char *path, const fv_read_options *options, fv_
 
 typedef struct {
     const char            *path;
+    fv_hdf5_remote        *remote;
     const fv_read_options *options;
+    fv_bytes              *lines;
 } request;
 
 /* Opens the file and has the library look for some of its chunks, all over the image. */
@@ -176,11 +190,11 @@ static void try_opening(void *context) {
     const request *q = context;
     fv_reader     *base;
     fv_lattice     lattice;
-    if (open_once(q->path, q->options, &base, NULL) != FV_OK) return;
+    if (open_once(q->path, q->remote, q->options, &base, NULL) != FV_OK) return;
     const reader *r = (reader *)base;
     fv_lattice_init(&lattice, r->about.ndim, r->about.shape, r->about.chunk);
     int64_t count = fv_lattice_count(&lattice), step = FV_MAX(count / MOST_TRIED, 1);
-    for (int64_t i = 0; r->how == CHUNKS && i < count; i += step) {
+    for (int64_t i = 0; r->how == CHUNKS && !r->remote && i < count; i += step) { /* of a remote one that is too much to fetch */
         char      message[FV_HDF5_MESSAGE];
         size_t    size;
         unsigned  mask;
@@ -190,29 +204,19 @@ static void try_opening(void *context) {
     close_reader(base);
 }
 
-/* The library opens what has a name: a remote file is fetched whole and has one meanwhile, and so has an unpacked one, which goes
- * by its descriptor. fd -1: it is neither. */
+/* The library opens what has a name: what was unpacked into a nameless file gets one meanwhile. fd -1: it has one. */
 static fv_status make_local(const char *path, char **local, int *fd, fv_error *error) {
     static const char descriptor[] = "/proc/self/fd/";
-    fv_file_id        id;
     *fd = -1;
     *local = NULL;
-    if (!strncmp(path, descriptor, sizeof descriptor - 1)) {
-        FV_TRY(fv_file_open_read(path, fd, error));
-        fv_status named = fv_file_name_nameless(*fd, local, error);
-        if (named != FV_OK) close(*fd);
-        return named;
-    }
-    if (!fv_is_remote(path)) {
+    if (strncmp(path, descriptor, sizeof descriptor - 1)) {
         *local = fv_strdup(path);
         return FV_OK;
     }
-    FV_TRY(fv_file_identify(path, &id, error));
     FV_TRY(fv_file_open_read(path, fd, error));
-    fv_status status = fv_remote_fetch(*fd, 0, (size_t)id.size, error);
-    if (status == FV_OK) status = fv_file_name_nameless(*fd, local, error);
-    if (status != FV_OK) close(*fd);
-    return status;
+    fv_status named = fv_file_name_nameless(*fd, local, error);
+    if (named != FV_OK) close(*fd);
+    return named;
 }
 
 static void end_local(char *local, int fd) {
@@ -221,24 +225,45 @@ static void end_local(char *local, int fd) {
     free(local);
 }
 
-static fv_status open_local(const char *path, const fv_read_options *options, fv_reader **out, fv_error *error) {
+static fv_status open_local(const char *path, fv_hdf5_remote *remote, const fv_read_options *options, fv_reader **out,
+                            fv_error *error) {
     const fv_hdf5_plugin *h5;
-    request               q = { path, options };
+    request               q = { .path = path, .remote = remote, .options = options };
     FV_TRY(fv_hdf5_load(&h5, error));
     FV_TRY(fv_hdf5_rehearse(h5, path, try_opening, &q, error));
-    return open_once(path, options, out, error);
+    return open_once(path, remote, options, out, error);
+}
+
+/* The library's lock is held while the network is waited for: whoever waits for it has lent its turn. */
+static fv_status open_remote(const char *path, const fv_read_options *options, fv_reader **out, fv_error *error) {
+    fv_hdf5_remote *remote;
+    FV_TRY(fv_hdf5_remote_open(path, &remote, error));
+    fv_io_enter();
+    fv_status status = fv_hdf5_remote_blame(remote, open_local(path, remote, options, out, error), error);
+    fv_io_leave();
+    if (status != FV_OK) fv_hdf5_remote_free(remote);
+    return status;
 }
 
 static fv_status open_reader(const char *path, const fv_read_options *options, fv_reader **out, fv_error *error) {
     char *local;
     int   fd;
+    if (fv_is_remote(path)) return open_remote(path, options, out, error);
     FV_TRY(make_local(path, &local, &fd, error));
-    fv_status status = open_local(local, options, out, error);
+    fv_status status = open_local(local, NULL, options, out, error);
     end_local(local, fd);
     if (status != FV_OK) return status;
     free((*out)->path);
     (*out)->path = fv_strdup(path);
     return FV_OK;
+}
+
+static void close_whole(fv_reader *base) {
+    fv_hdf5_remote *remote = ((reader *)base)->remote;
+    fv_io_enter();
+    close_reader(base);
+    fv_io_leave();
+    fv_hdf5_remote_free(remote);
 }
 
 /* ---------------------------------------------------------------- reading */
@@ -264,16 +289,33 @@ static void normalise(const reader *r, void *data, size_t bytes) {
     for (uint8_t *p = data; r->base.type.dtype == FV_BOOL && bytes; bytes--, p++) *p = *p != 0;
 }
 
-static fv_status read_chunk(job *j, const fv_region *chunk, const fv_block *window, fv_error *error) {
+/* Packed bytes of a chunk; of a remote file the library tells only where they are, and several are fetched at a time. */
+static fv_status fetch_chunk(const job *j, const fv_region *chunk, size_t *size, unsigned *mask, fv_error *error) {
     const reader *r = j->r;
     char          message[FV_HDF5_MESSAGE], place[128];
+    int64_t       address = 0;
+    fv_io_enter();
+    bool found = r->remote ? r->h5->find_chunk(r->dataset, chunk->start, &address, size, mask, message)
+                           : r->h5->read_chunk(r->dataset, chunk->start, j->packed, j->room, size, mask, message);
+    fv_io_leave();
+    fv_region_format(chunk, place, sizeof place);
+    if (!found)
+        return fv_hdf5_remote_blame(
+            r->remote, fv_fail(error, FV_ERROR_INPUT, "%s: chunk %s: %s", r->base.path, place, message), error);
+    if (!r->remote || !*size) return FV_OK;
+    if (*size > j->room || address < 0 || address > r->size)
+        return fv_fail(error, FV_ERROR_INPUT, "%s is damaged: chunk %s has %zu bytes at %lld", r->base.path, place, *size,
+                       (long long)address);
+    return fv_hdf5_remote_read(r->remote, address, j->packed, *size, error);
+}
+
+static fv_status read_chunk(job *j, const fv_region *chunk, const fv_block *window, fv_error *error) {
+    const reader *r = j->r;
+    char          place[128];
     size_t        size;
     unsigned      mask;
+    FV_TRY(fetch_chunk(j, chunk, &size, &mask, error));
     fv_region_format(chunk, place, sizeof place);
-    fv_io_enter();
-    bool read = r->h5->read_chunk(r->dataset, chunk->start, j->packed, j->room, &size, &mask, message);
-    fv_io_leave();
-    if (!read) return fv_fail(error, FV_ERROR_INPUT, "%s: chunk %s: %s", r->base.path, place, message);
     if (!size) {
         fill(window, r->about.fill);
         return FV_OK;
@@ -328,42 +370,61 @@ static fv_status read_by_library(const reader *r, const fv_block *block, fv_erro
     void    *data = dense ? block->data : fv_buffer_new(bytes);
     fv_block from;
     fv_block_init(&from, block->dtype, region, data);
+    fv_io_enter();
     bool good = r->h5->read_box(r->dataset, region->start, region->size, data, message);
+    fv_io_leave();
     if (good && !dense) fv_block_copy(block, &from);
     if (!dense) fv_buffer_free(data, bytes);
-    return good ? FV_OK : fv_fail(error, FV_ERROR_INPUT, "%s: %s", r->base.path, message);
+    if (good) return FV_OK;
+    return fv_hdf5_remote_blame(r->remote, fv_fail(error, FV_ERROR_INPUT, "%s: %s", r->base.path, message), error);
 }
 
 static fv_status read_block(fv_reader *base, const fv_block *block, fv_error *error) {
     const reader *r = (reader *)base;
     if (fv_region_empty(&block->region)) return FV_OK;
-    if (r->how == RUN) return fv_dense_read(&r->run, r->fd, base->path, block, error);
+    int fd = r->remote ? fv_hdf5_remote_descriptor(r->remote) : r->fd;
+    if (r->how == RUN) return fv_dense_read(&r->run, fd, base->path, block, error);
     return r->how == CHUNKS ? read_chunks(r, block, error) : read_by_library(r, block, error);
 }
 
-static fv_status list_once(const char *path, fv_bytes *lines, fv_error *error) {
+static fv_status list_once(const request *q, fv_error *error) {
     const fv_hdf5_plugin *h5;
     void                 *file;
-    FV_TRY(open_library(path, &h5, &file, error));
-    fv_hdf5_list(h5, file, lines);
+    FV_TRY(open_library(q->path, q->remote, &h5, &file, error));
+    fv_hdf5_list(h5, file, q->lines);
     h5->close(file);
     return FV_OK;
 }
 
-static void try_listing(void *path) {
+static void try_listing(void *context) {
     fv_bytes lines = { 0 };
-    list_once(path, &lines, NULL);
+    request  q = *(const request *)context;
+    q.lines = &lines;
+    list_once(&q, NULL);
     fv_bytes_release(&lines);
 }
 
-static fv_status contents(const char *path, fv_bytes *lines, fv_error *error) {
+static fv_status list(request *q, fv_error *error) {
     const fv_hdf5_plugin *h5;
-    char                 *local;
-    int                   fd;
     FV_TRY(fv_hdf5_load(&h5, error));
+    FV_TRY(fv_hdf5_rehearse(h5, q->path, try_listing, q, error));
+    return list_once(q, error);
+}
+
+static fv_status contents(const char *path, fv_bytes *lines, fv_error *error) {
+    request   q = { .path = path, .lines = lines };
+    char     *local;
+    int       fd;
+    fv_status status;
+    if (fv_is_remote(path)) {
+        FV_TRY(fv_hdf5_remote_open(path, &q.remote, error));
+        status = fv_hdf5_remote_blame(q.remote, list(&q, error), error);
+        fv_hdf5_remote_free(q.remote);
+        return status;
+    }
     FV_TRY(make_local(path, &local, &fd, error));
-    fv_status status = fv_hdf5_rehearse(h5, local, try_listing, local, error);
-    if (status == FV_OK) status = list_once(local, lines, error);
+    q.path = local;
+    status = list(&q, error);
     end_local(local, fd);
     return status;
 }
@@ -379,7 +440,7 @@ const fv_format fv_format_hdf5 = {
     .magic = { { 0, 8, "\x89HDF\r\n\x1a\n" } },
     .open = open_reader,
     .read = read_block,
-    .close = close_reader,
+    .close = close_whole,
     .contents = contents,
     .create = fv_hdf5_create,
     .encode = fv_hdf5_encode,

@@ -27,6 +27,17 @@ void        fv_hdf5_filter_names(const fv_hdf5_about *about, fv_bytes *out); /* 
 fv_status fv_hdf5_rehearse(const fv_hdf5_plugin *h5, const char *path, void (*work)(void *context), void *context,
                            fv_error *error);
 
+/* hdf5_remote.c */
+typedef struct fv_hdf5_remote fv_hdf5_remote;
+fv_status      fv_hdf5_remote_open(const char *path, fv_hdf5_remote **remote, fv_error *error);
+void           fv_hdf5_remote_free(fv_hdf5_remote *remote); /* NULL is fine */
+fv_hdf5_source fv_hdf5_remote_source(fv_hdf5_remote *remote);
+fv_status      fv_hdf5_remote_read(fv_hdf5_remote *remote, int64_t offset, void *to, size_t size, fv_error *error);
+int            fv_hdf5_remote_descriptor(const fv_hdf5_remote *remote); /* which fv_file_read_at reads from */
+int64_t        fv_hdf5_remote_size(const fv_hdf5_remote *remote);
+/* A failure of the library whose cause is the network becomes that of the network. */
+fv_status      fv_hdf5_remote_blame(fv_hdf5_remote *remote, fv_status status, fv_error *error);
+
 /* hdf5_layout.c */
 /* The dataset that a path, or the layout of the file if there is none, means; the caller frees. */
 fv_status   fv_hdf5_choose(const fv_hdf5_plugin *h5, void *file, const char *path, const char *inside, char **name,

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { FV_HDF5_VERSION = 1, FV_HDF5_MOST_DIMS = 32, FV_HDF5_MOST_FILTERS = 8, FV_HDF5_MOST_VALUES = 8, FV_HDF5_MESSAGE = 256 };
+enum { FV_HDF5_VERSION = 2, FV_HDF5_MOST_DIMS = 32, FV_HDF5_MOST_FILTERS = 8, FV_HDF5_MOST_VALUES = 8, FV_HDF5_MESSAGE = 256 };
 #define FV_HDF5_SYMBOL "fv_hdf5_plugin_get"
 
 /* Numbers that filters have in the files. */
@@ -49,18 +49,28 @@ typedef struct fv_hdf5_about { /* what a dataset is */
     uint8_t        fill[16]; /* one element as in memory */
 } fv_hdf5_about;
 
+typedef struct fv_hdf5_source { /* bytes that are no local file */
+    void       *context;
+    const char *name; /* stays while the file is open */
+    int64_t     size;
+    bool (*read)(void *context, int64_t offset, void *to, size_t size);
+} fv_hdf5_source;
+
 typedef struct fv_hdf5_plugin {
     int version; /* FV_HDF5_VERSION */
 
     /* fork(2) while no thread is inside the library, so that the child may go on using it. */
     pid_t (*fork)(void);
     void *(*open)(const char *path, char *message);
+    void *(*open_source)(const fv_hdf5_source *source, char *message);
     void (*close)(void *file);
     void *(*open_dataset)(void *file, const char *name, fv_hdf5_about *about, char *message);
     void (*close_dataset)(void *dataset);
     /* The chunk that begins at a voxel, as it is in the file, into room bytes. size 0: it was never written. mask: bit i says
      * that filter i was left out. */
     bool (*read_chunk)(void *dataset, const int64_t *start, void *to, size_t room, size_t *size, unsigned *mask, char *message);
+    /* The same of a file that was opened as a source, without its bytes: where they are. */
+    bool (*find_chunk)(void *dataset, const int64_t *start, int64_t *address, size_t *size, unsigned *mask, char *message);
     /* A box by the library itself, into dense memory as in memory. */
     bool (*read_box)(void *dataset, const int64_t *start, const int64_t *count, void *to, char *message);
     /* Calls each for every dataset, by its whole path, in order of names; false from it ends the walk. */

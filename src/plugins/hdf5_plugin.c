@@ -1,6 +1,6 @@
 /* The plug-in: Fovea's few wishes in terms of the HDF5 library. One mutex around every call: the library may have been built
  * without a lock of its own. */
-#include "formats/hdf5_plugin.h"
+#include "plugins/hdf5_driver.h"
 #include <hdf5.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -49,9 +49,8 @@ static void explain(char *message, const char *otherwise) {
 
 /* ---------------------------------------------------------------- files */
 
-static void *open_with(const char *path, bool creating, char *message) {
-    enter();
-    hid_t access = H5Pcreate(H5P_FILE_ACCESS), creation = H5Pcreate(H5P_FILE_CREATE);
+static void *open_with(hid_t access, const char *path, bool creating, char *message) {
+    hid_t creation = H5Pcreate(H5P_FILE_CREATE);
     H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_LATEST);
     H5Pset_obj_track_times(creation, false); /* the same image gives the same bytes */
 #if H5_VERSION_GE(1, 10, 7)
@@ -65,14 +64,34 @@ static void *open_with(const char *path, bool creating, char *message) {
         f = malloc(sizeof *f);
         f->id = id;
     }
-    H5Pclose(access);
     H5Pclose(creation);
+    return f;
+}
+
+static void *open_local(const char *path, bool creating, char *message) {
+    enter();
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    void *f = open_with(access, path, creating, message);
+    H5Pclose(access);
     leave();
     return f;
 }
 
-static void *open_file(const char *path, char *message) { return open_with(path, false, message); }
-static void *create_file(const char *path, char *message) { return open_with(path, true, message); }
+static void *open_file(const char *path, char *message) { return open_local(path, false, message); }
+static void *create_file(const char *path, char *message) { return open_local(path, true, message); }
+
+static void *open_source(const fv_hdf5_source *source, char *message) {
+    enter();
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    void *f = NULL;
+    if (H5Pset_driver(access, fv_hdf5_driver(), source) < 0)
+        explain(message, "the HDF5 library takes no driver");
+    else
+        f = open_with(access, source->name, false, message);
+    H5Pclose(access);
+    leave();
+    return f;
+}
 
 static void close_file(void *f) {
     if (!f) return;
@@ -240,24 +259,49 @@ static void close_dataset(void *pointer) {
     free(d);
 }
 
-static bool read_chunk(void *pointer, const int64_t *start, void *to, size_t room, size_t *size, unsigned *mask, char *message) {
-    dataset *d = pointer;
-    hsize_t  offset[FV_HDF5_MOST_DIMS], stored = 0;
-    uint32_t left_out = 0;
+/* Inside the lock. stored 0: the chunk was never written. */
+static bool get_chunk(const dataset *d, const int64_t *start, void *to, size_t room, hsize_t *stored, uint32_t *mask,
+                      char *message) {
+    hsize_t offset[FV_HDF5_MOST_DIMS];
     for (int i = 0; i < d->about.ndim; i++) offset[i] = (hsize_t)start[i];
-    enter();
-    bool good = H5Dget_chunk_storage_size(d->id, offset, &stored) >= 0;
-    if (good && stored > room) {
-        snprintf(message, FV_HDF5_MESSAGE, "a chunk of %llu bytes is too large", (unsigned long long)stored);
-        leave();
+    *stored = 0;
+    *mask = 0;
+    bool good = H5Dget_chunk_storage_size(d->id, offset, stored) >= 0;
+    if (good && *stored > room) {
+        snprintf(message, FV_HDF5_MESSAGE, "a chunk of %llu bytes is too large", (unsigned long long)*stored);
         return false;
     }
-    if (good && stored) good = H5Dread_chunk(d->id, H5P_DEFAULT, offset, &left_out, to) >= 0;
-    if (!good) explain(message, "a chunk cannot be read");
-    if (!good && strstr(message, "not allocated")) { /* how this version says that it was never written */
-        good = true;
-        stored = 0;
+    if (good && *stored) good = H5Dread_chunk(d->id, H5P_DEFAULT, offset, mask, to) >= 0;
+    if (good) return true;
+    explain(message, "a chunk cannot be read");
+    *stored = 0;
+    return strstr(message, "not allocated") != NULL; /* how this version says that it was never written */
+}
+
+static bool read_chunk(void *d, const int64_t *start, void *to, size_t room, size_t *size, unsigned *mask, char *message) {
+    hsize_t  stored;
+    uint32_t left_out;
+    enter();
+    bool good = get_chunk(d, start, to, room, &stored, &left_out, message);
+    leave();
+    *size = (size_t)stored;
+    *mask = left_out;
+    return good;
+}
+
+static bool find_chunk(void *d, const int64_t *start, int64_t *address, size_t *size, unsigned *mask, char *message) {
+    hsize_t  stored;
+    uint32_t left_out;
+    char     nothing[16]; /* no byte comes */
+    enter();
+    fv_hdf5_driver_note(true);
+    bool    good = get_chunk(d, start, nothing, SIZE_MAX, &stored, &left_out, message);
+    haddr_t noted = fv_hdf5_driver_note(false);
+    if (good && stored && noted == HADDR_UNDEF) {
+        snprintf(message, FV_HDF5_MESSAGE, "the library does not say where a chunk lies");
+        good = false;
     }
+    *address = (int64_t)noted;
     leave();
     *size = (size_t)stored;
     *mask = left_out;
@@ -513,10 +557,12 @@ const fv_hdf5_plugin *fv_hdf5_plugin_get(void) {
         .version = FV_HDF5_VERSION,
         .fork = fork_alone,
         .open = open_file,
+        .open_source = open_source,
         .close = close_file,
         .open_dataset = open_dataset,
         .close_dataset = close_dataset,
         .read_chunk = read_chunk,
+        .find_chunk = find_chunk,
         .read_box = read_box,
         .visit = visit,
         .get_text = get_text,

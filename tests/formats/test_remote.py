@@ -1,13 +1,15 @@
 #!/usr/bin/python3
 """Files behind http and s3 addresses, from servers on loopback that this test starts: the same voxels as from the local file, by
 range; clear errors; signatures that the server checks by itself; and Zarr written to both."""
+import json
 import os
 import pathlib
+import shutil
 import socket
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
-from fovea_test import FOVEA, main, run, test  # noqa: E402
+from fovea_test import FOVEA, Skip, main, run, test  # noqa: E402
 from remote_server import serve  # noqa: E402
 
 try:
@@ -86,6 +88,100 @@ def a_region_fetches_little_more_than_itself(folder):
         assert sum("/0/c/" in entry[1] and entry[0] == "GET" for entry in server.log) == 1, server.log
 
 
+def make_scan(folder, shape=(60, 100, 120)):
+    """A scan with chunks, one without, one that the library must convert, and a variable of NetCDF 4."""
+    if not (BUILD / "fovea-hdf5.so").exists():
+        raise Skip("no fovea-hdf5.so; libhdf5 is missing")
+    try:
+        import h5py  # pylint: disable=import-outside-toplevel
+    except ImportError as missing:
+        raise Skip(str(missing)) from missing
+    image = np.random.default_rng(5).integers(0, 4000, shape).astype(np.uint16)
+    os.makedirs(f"{folder}/www/bucket", exist_ok=True)
+    with h5py.File(f"{folder}/www/bucket/scan.h5", "w") as file:
+        file.create_dataset("/exchange/data", data=image, chunks=(10, 50, 60), compression="gzip", shuffle=True)
+        file["/exchange/theta"] = np.linspace(0, 180, shape[0])
+        file["/plain"] = image
+        file.create_dataset("/converted", data=image, chunks=(10, 50, 60), scaleoffset=0)
+    with h5py.File(f"{folder}/www/bucket/sea.nc", "w") as file:
+        file.attrs["_NCProperties"] = "version=2"
+        file.create_dataset("heat", data=image, chunks=(10, 50, 60), compression="gzip")
+        for name, n in zip(("time", "lat", "lon"), shape):
+            file[name] = np.arange(n) * 0.5
+            file[name].make_scale(name)
+        for i, name in enumerate(("time", "lat", "lon")):
+            file["heat"].dims[i].attach_scale(file[name])
+    return image
+
+
+@test
+def hdf5_and_netcdf_are_read_by_range(folder):
+    image = make_scan(folder)
+    whole = os.path.getsize(f"{folder}/www/bucket/scan.h5")
+    with serve(f"{folder}/www") as server:
+        for name in ("/exchange/data", "/plain", "/converted"):
+            server.log.clear()
+            part = fetch(folder, f"{server.url}/bucket/scan.h5", f'read("PATH", path = "{name}")[20:23]')
+            assert np.array_equal(part, image[20:23]), name
+            assert 0 < data_bytes(server) < whole / 4, (name, data_bytes(server), whole)
+        assert np.array_equal(fetch(folder, f"{server.url}/bucket/scan.h5"), image)
+        for engine in ("threads", "processes"):
+            run("run", "-q", "--engine", engine, "--fresh", "--chunk", "13", "-e",
+                f'read("{server.url}/bucket/scan.h5") + 1 |> write("more.npy")', folder=folder)
+            assert np.array_equal(np.load(f"{folder}/more.npy"), image + 1), engine
+        server.log.clear()
+        part = fetch(folder, f"{server.url}/bucket/sea.nc", 'read("PATH", path = "heat")[20:23]')
+        assert np.array_equal(part, image[20:23])
+        assert 0 < data_bytes(server) < os.path.getsize(f"{folder}/www/bucket/sea.nc") / 3, data_bytes(server)
+        said = run("info", f"{server.url}/bucket/scan.h5", folder=folder).stdout
+        assert "DataExchange" in said and "/exchange/theta" in said and "/converted" in said, said
+
+
+@test
+def damaged_hdf5_behind_an_address_is_named_and_so_is_a_broken_server(folder):
+    make_scan(folder)
+    bucket = pathlib.Path(folder, "www", "bucket")
+    whole = (bucket / "scan.h5").read_bytes()
+    (bucket / "cut.h5").write_bytes(whole[:len(whole) // 2])
+    (bucket / "none.h5").write_bytes(b"nothing of the kind" * 100)
+    changed = bytearray(whole)
+    changed[200:3000:7] = bytes(255 for _ in changed[200:3000:7])
+    (bucket / "changed.h5").write_bytes(changed)
+    with serve(f"{folder}/www", {"/bucket/sea.nc": "broken", "/bucket/scan.h5": "truncated"}) as server:
+        for name, why in (("cut.h5", "damaged"), ("none.h5", "not HDF5"), ("changed.h5", ""), ("sea.nc", "500"),
+                          ("scan.h5", "cannot read")):
+            said = fetch(folder, f"{server.url}/bucket/{name}", code=None)
+            assert name in said and why in said, (name, said)
+
+
+@test
+def info_lists_a_remote_hierarchy(folder):
+    make(folder)
+    run("run", "-q", "-e", 'read("in.npy") |> write("www/bucket/a.zarr", chunk = 32, levels = 2)', folder=folder)
+    run("run", "-q", "-e", 'read("in.npy") > 9 |> label() |> write("www/bucket/a.zarr/labels/cells")', folder=folder)
+    local = run("info", "www/bucket/a.zarr", folder=folder).stdout.split("contents", 1)[1]
+    with serve(f"{folder}/www") as server:
+        assert run("info", f"{server.url}/bucket/a.zarr", folder=folder).stdout.split("contents", 1)[1] == local
+    top = pathlib.Path(folder, "www", "bucket", "group.zarr")
+    array = pathlib.Path(folder, "www", "bucket", "a.zarr", "0", "zarr.json")
+    (top / "one" / "two").mkdir(parents=True)
+    shutil.copy(array, top / "one" / "two")
+    (top / "one" / "zarr.json").write_text('{"zarr_format": 3, "node_type": "group"}')
+    names = {"one": {}, "one/two": {}}
+    (top / "zarr.json").write_text(json.dumps({"zarr_format": 3, "node_type": "group", "consolidated_metadata": {
+        "kind": "inline", "must_understand": False, "metadata": names}}))
+    old = pathlib.Path(folder, "www", "bucket", "old.zarr")
+    run("run", "-q", "-e", 'read("in.npy") |> write("www/bucket/b.zarr", version = "0.4", levels = 1)', folder=folder)
+    shutil.copytree(f"{folder}/www/bucket/b.zarr/0", old / "deep" / "raw")
+    for place in (old, old / "deep"):
+        (place / ".zgroup").write_text('{"zarr_format": 2}')
+    (old / ".zmetadata").write_text(json.dumps({"zarr_consolidated_format": 1, "metadata": {
+        ".zgroup": {}, "deep/.zgroup": {}, "deep/raw/.zarray": {}}}))
+    with serve(f"{folder}/www") as server:
+        assert "one/two" in run("info", f"{server.url}/bucket/group.zarr", folder=folder).stdout
+        assert "deep/raw" in run("info", f"{server.url}/bucket/old.zarr", folder=folder).stdout
+
+
 @test
 def shards_and_missing_chunks_are_read_by_range(folder):
     make(folder)
@@ -102,10 +198,11 @@ def shards_and_missing_chunks_are_read_by_range(folder):
 
 @test
 def a_server_without_ranges_or_head_or_patience_is_coped_with(folder):
-    image = make(folder, "a.tif", "b.nii", "c.nii")
-    faults = {"/bucket/a.tif": "no-range", "/bucket/b.nii": "busy", "/bucket/c.nii": "no-head"}
+    make(folder, "a.tif", "b.nii", "c.nii")
+    image = make(folder, "d.nii")
+    faults = {"/bucket/a.tif": "no-range", "/bucket/b.nii": "busy", "/bucket/c.nii": "no-head", "/bucket/d.nii": "reset"}
     with serve(f"{folder}/www", faults) as server:
-        for name in ("a.tif", "b.nii", "c.nii"):
+        for name in ("a.tif", "b.nii", "c.nii", "d.nii"):
             assert np.array_equal(fetch(folder, f"{server.url}/bucket/{name}"), image), name
 
 
@@ -179,6 +276,23 @@ def zarr_is_written_to_http_and_s3_with_its_metadata_last(folder):
         run("convert", "in.npy", f"{server.url}/bucket/http.zarr", "--quiet", folder=folder)
     run("convert", "www/bucket/http.zarr", "local.npy", "--quiet", "--overwrite", folder=folder)
     assert np.array_equal(np.load(f"{folder}/local.npy"), image)
+
+
+@test
+def a_server_that_is_busy_or_breaks_off_gets_all_chunks_and_one_that_refuses_is_named(folder):
+    image = make(folder)
+    write = 'read("in.npy") |> write("URL/bucket/NAME.zarr", chunk = 40, levels = 1)'
+    faults = {"/bucket/busy.zarr/": "busy", "/bucket/reset.zarr/": "reset", "/bucket/denied.zarr/0/c/": "denied",
+              "/bucket/broken.zarr/0/c/": "broken"}
+    with serve(f"{folder}/www", faults) as server:
+        for name in ("busy", "reset"):
+            run("run", "-q", "-e", write.replace("URL", server.url).replace("NAME", name), folder=folder)
+            run("convert", "-q", "--overwrite", f"www/bucket/{name}.zarr", "back.npy", folder=folder)
+            assert np.array_equal(np.load(f"{folder}/back.npy"), image), name
+        for name, why in (("denied", "denies access (403)"), ("broken", "answers 500")):
+            said = run("run", "-q", "-e", write.replace("URL", server.url).replace("NAME", name), folder=folder, code=1).stderr
+            assert why in said and f"{name}.zarr" in said, said
+            assert not os.path.exists(f"{folder}/www/bucket/{name}.zarr/zarr.json")
 
 
 @test

@@ -4,16 +4,20 @@
     with serve(folder, faults={"/a.tif": "truncated"}, key=("KEY", "SECRET")) as server:
         run("info", f"{server.url}/a.tif", ...)
 
-faults, by path: "no-range", "truncated", "busy" (503 for two requests), "denied", "changed" (the ETag is new every time),
-"no-head". With a key every request must be signed with it. Pages of other addresses may read what is here. server.log holds
-(method, path, range) of every request.
+faults, by path: "no-range", "truncated", "busy" (503 for two requests), "reset" (the connection breaks for two requests),
+"broken" (500 for every one), "denied", "changed" (the ETag is new every time), "no-head". The name of a folder with a slash at
+its end stands for all that lies in it. With a key every request must be signed with it. Pages of other addresses may read what
+is here. server.log holds (method, path, range) of every request.
 """
 import contextlib
 import hashlib
 import hmac
 import http.server
+import io
 import os
 import re
+import socket
+import struct
 import threading
 import urllib.parse
 
@@ -60,12 +64,20 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def file(self):
         path = urllib.parse.unquote(urllib.parse.urlsplit(self.path).path)
-        fault = self.server.faults.get(path, "")
+        above = [path[:i + 1] for i, letter in enumerate(path) if letter == "/"]
+        fault = next((self.server.faults[name] for name in [path, *above] if name in self.server.faults), "")
         self.server.log.append((self.command, path, self.headers.get("Range", "")))
         if self.server.key and not self.is_signed() or fault == "denied":
             self.answer(403, b"<Error>SignatureDoesNotMatch</Error>")
         elif fault == "busy" and sum(entry[1] == path for entry in self.server.log) < 3:
             self.answer(503)
+        elif fault == "reset" and sum(entry[1] == path for entry in self.server.log) < 3:
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.connection.close()  # with a reset, since nothing lingers
+            self.close_connection = True
+            self.wfile = io.BytesIO()
+        elif fault == "broken":
+            self.answer(500)
         elif fault == "no-head" and self.command == "HEAD":
             self.answer(405)
         else:
