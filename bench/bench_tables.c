@@ -1,4 +1,5 @@
-/* Writing a table of a million rows: the time of the writer alone, from rows in memory to a durable file.
+/* Writing a table of a million rows: the time of the writer alone, from rows in memory to a durable file. A thousand rows are
+ * written before, as by the peers, so that nobody's loading of libraries counts.
  * usage: bench_tables FILE [ROWS]; bench/tables.py runs it beside pandas and pyarrow. Prints wall and CPU seconds. */
 #include "base/base.h"
 #include "op/format.h"
@@ -53,6 +54,20 @@ static fv_cell *make_rows(int64_t nrows) {
     return cells;
 }
 
+static fv_status write_rows(const fv_table_format *format, const char *path, const fv_cell *cells, int64_t nrows,
+                            fv_error *error) {
+    rows             r = { .base.next = next_rows, .cells = cells, .nrows = nrows };
+    fv_table_options options = { .table = "rows", .key = { 1, 1 } };
+    unlink(path);
+    FV_TRY(format->write(path, path, &type, &options, &r.base, error));
+    if (format->in_place) return FV_OK; /* a database is durable once it is committed */
+    int fd;
+    FV_TRY(fv_file_open_read(path, &fd, error));
+    fv_status status = fv_file_sync(fd, path, error);
+    close(fd);
+    return status;
+}
+
 int main(int argc, char **argv) {
     const char            *path = argc > 1 ? argv[1] : "rows.csv";
     int64_t                nrows = argc > 2 ? atoll(argv[2]) : 1000000;
@@ -62,21 +77,12 @@ int main(int argc, char **argv) {
         fprintf(stderr, "bench_tables: %s: no table format has this extension\n", path);
         return 2;
     }
-    fv_cell         *cells = make_rows(nrows);
-    rows             r = { .base.next = next_rows, .cells = cells, .nrows = nrows };
-    fv_table_options options = { .table = "rows", .key = { 1, 1 } };
-    unlink(path);
-    double start = fv_now(), used = fv_thread_cpu();
-    if (format->write(path, path, &type, &options, &r.base, &error) != FV_OK) {
-        fprintf(stderr, "bench_tables: %s\n", error.message);
-        return 1;
-    }
-    if (!format->in_place) { /* a database is durable once it is committed */
-        int fd;
-        if (fv_file_open_read(path, &fd, &error) != FV_OK || fv_file_sync(fd, path, &error) != FV_OK) return 1;
-        close(fd);
-    }
-    printf("%.6f %.6f\n", fv_now() - start, fv_thread_cpu() - used);
+    fv_cell  *cells = make_rows(nrows);
+    fv_status status = write_rows(format, path, cells, FV_MIN(nrows, 1000), &error);
+    double    start = fv_now(), used = fv_thread_cpu();
+    if (status == FV_OK) status = write_rows(format, path, cells, nrows, &error);
+    if (status == FV_OK) printf("%.6f %.6f\n", fv_now() - start, fv_thread_cpu() - used);
+    else fprintf(stderr, "bench_tables: %s\n", error.message);
     free(cells);
-    return 0;
+    return status != FV_OK;
 }

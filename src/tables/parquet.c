@@ -44,11 +44,25 @@ static void put_numbers(const rows *r, fv_duckdb_handle vector, int c, uint64_t 
     }
 }
 
+/* A short text of plain letters, which needs neither memory nor a check of its bytes, lies in the vector itself. */
+static bool put_short(fv_duckdb_text *to, const char *text) {
+    fv_duckdb_text value = { 0 };
+    for (; value.inside.length < sizeof value.inside.bytes && text[value.inside.length]; value.inside.length++) {
+        if (text[value.inside.length] & 0x80) return false;
+        value.inside.bytes[value.inside.length] = text[value.inside.length];
+    }
+    if (text[value.inside.length]) return false;
+    *to = value;
+    return true;
+}
+
 static void put_texts(const rows *r, fv_duckdb_handle vector, int c, uint64_t start, int64_t n) {
-    const fv_cell *from = r->cells + c;
+    const fv_cell  *from = r->cells + c;
+    fv_duckdb_text *to = (fv_duckdb_text *)r->feed.call->vector_get_data(vector) + start;
     for (int64_t i = 0; i < n; i++, from += r->type->ncolumns)
         if (!from->text) put_missing(r->feed.call, vector, start + (uint64_t)i);
-        else r->feed.call->vector_assign_string_element_len(vector, start + (uint64_t)i, from->text, strlen(from->text));
+        else if (!put_short(&to[i], from->text))
+            r->feed.call->vector_assign_string_element_len(vector, start + (uint64_t)i, from->text, strlen(from->text));
 }
 
 /* Chunks are full whatever the batches of the source are, so that the file depends on the rows alone. */
