@@ -11,6 +11,8 @@
 #define NEED_VOXELS ((int64_t)1 << 25)
 /* Chunks made of whole pieces of a file may be so large. */
 #define PIECES_VOXELS ((int64_t)1 << 23)
+/* Rows that are written one by one should be so long. */
+#define ROW_BYTES ((int64_t)1024)
 
 /* ---------------------------------------------------------------- regions of a task */
 
@@ -323,6 +325,18 @@ static void fit_layout(const fv_stage *stage, const fv_image_type *space, const 
     }
 }
 
+/* A file without pieces of its own is written row by row, which takes a call each: short rows are made longer. */
+static void lengthen_rows(const fv_stage *stage, const fv_image_type *space, fv_region *piece) {
+    int last = space->ndim - 1;
+    for (int t = 0; t < stage->ntargets; t++) {
+        const fv_writer *writer = stage->targets[t].writer;
+        if (!writer || !writer->any_region) continue;
+        int64_t row = ROW_BYTES / (int64_t)fv_dtype_size(writer->type.dtype);
+        while (piece->size[last] < FV_MIN(row, space->shape[last]) && fv_region_voxels(piece) * 2 <= 4 * CHUNK_VOXELS)
+            piece->size[last] = FV_MIN(piece->size[last] * 2, space->shape[last]);
+    }
+}
+
 /* Where slabs would decode every piece of a file many times, the chunks are its pieces, unless these or what is needed around
  * them are large. The pieces of a part of an image count as well: whether they are cut at its borders matters less. */
 static bool take_pieces(fv_plan *plan, const fv_stage *stage, const fv_image_type *space, const fv_layout *layouts,
@@ -342,6 +356,7 @@ static bool take_pieces(fv_plan *plan, const fv_stage *stage, const fv_image_typ
     for (int d = space->ndim - 1; d >= 0; d--)
         for (; voxels * 2 <= CHUNK_VOXELS && piece.size[d] < space->shape[d]; voxels = fv_region_voxels(&piece))
             piece.size[d] = FV_MIN(piece.size[d] * 2, space->shape[d]);
+    lengthen_rows(stage, space, &piece);
     memcpy(chunk, piece.size, sizeof(int64_t) * (size_t)space->ndim);
     return true;
 }
