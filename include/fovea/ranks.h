@@ -25,6 +25,8 @@
  * engine: the one the program will use; anything but NULL and "mpi" leaves the process alone. False: this was one of the ranks
  * that only work for rank 0, or they could not be joined; return *status from main. */
 bool fv_ranks_lead(const char *engine, int *status);
+/* Whether this process, after fv_ranks_lead, is one of several. */
+bool fv_ranks_several(void);
 /* Lets the other ranks go. Returns status. */
 int fv_ranks_end(int status);
 

@@ -1,9 +1,12 @@
 /* fovea convert: a file in another format. */
 #include "execute.h"
+#include <cjson/cJSON.h>
 #include <fovea/ranks.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define MODEST ((int64_t)224 << 20) /* bytes that a conversion keeps to unless one task needs more */
 
 typedef struct {
     const char *region;
@@ -60,6 +63,25 @@ static char *pipeline_text(const convert_options *o, char **args) {
     return text;
 }
 
+/* Converting gains nothing by more memory than its tasks need: what is stored on the way would only fill it. 0: no bound of its
+ * own, for many files, of which only some are looked at, and for engines of several processes. */
+static int64_t modest_memory(const convert_options *o, fv_pipeline *pipeline) {
+    fv_run_options run = { .workers = (int)o->workers };
+    char          *text = NULL;
+    fv_error       ignored = { 0 }; /* the run meets it again */
+    int64_t        memory = 0;
+    if (fv_ranks_several() || (o->engine && strcmp(o->engine, "threads"))) return 0;
+    if (fv_pipeline_plan(pipeline, &run, FV_FORM_JSON, &text, &ignored) == FV_OK) {
+        cJSON *plan = cJSON_Parse(text);
+        double items = cJSON_GetNumberValue(cJSON_GetObjectItem(plan, "items"));
+        double least = cJSON_GetNumberValue(cJSON_GetObjectItem(plan, "least_memory"));
+        if (items == 1) memory = least > (double)MODEST ? (int64_t)least : MODEST;
+        cJSON_Delete(plan);
+    }
+    free(text);
+    return memory;
+}
+
 static int run(const void *options_, int nargs, char **args) {
     const convert_options *o = options_;
     int                    ranked;
@@ -75,7 +97,8 @@ static int run(const void *options_, int nargs, char **args) {
         fv_pipeline_free(pipeline);
         return fv_ranks_end(FV_EXIT_REFUSED);
     }
-    fv_execute execute = { o->engine,    o->workers,       o->memory, o->patience, o->store, o->fresh,
+    fv_size    memory = { o->memory.bytes ? o->memory.bytes : modest_memory(o, pipeline) };
+    fv_execute execute = { o->engine,    o->workers,       memory,    o->patience, o->store, o->fresh,
                            o->overwrite, o->stop_on_error, o->items,  o->into,     o->device, o->quiet, o->verbose,
                            o->json };
     return fv_ranks_end(fv_execute_pipeline("convert", pipeline, &execute));
@@ -87,9 +110,9 @@ const fv_command fv_cmd_convert = {
     .usage = "IN OUT",
     .least = 2,
     .most = 2,
-    .doc = "Formats follow from the extensions. Memory stays in its bound whatever the size of the file; with a pattern for IN "
-           "and {stem} "
-           "in OUT every file that matches is converted.",
+    .doc = "Formats follow from the extensions. Memory stays in its bound whatever the size of the file: without --memory a "
+           "single file is converted in 224M, or in what one task needs. With a pattern for IN and {stem} in OUT every file that "
+           "matches is converted.",
     .examples = "fovea convert scan.nii.gz scan.zarr\nfovea convert 'slices/*.tif' volume.zarr --stack z\n"
                 "fovea convert stack.tif part.npy --region 10:20,:,:\nfovea convert 'in/*.png' 'out/{stem}.tif'",
     .options = options,

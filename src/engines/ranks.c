@@ -84,6 +84,8 @@ bool fv_ranks_lead(const char *engine, int *status) {
     return false;
 }
 
+bool fv_ranks_several(void) { return joined.mpi != NULL; }
+
 int fv_ranks_end(int status) {
     if (joined.mpi && joined.rank == 0 && !joined.broken)
         for (int i = 1; i < joined.size; i++) joined.mpi->send(i, &(fv_letter){ FV_LETTER_BYE }, sizeof(fv_letter));
