@@ -32,6 +32,7 @@ typedef struct slot {
     void   *memory; /* of the host; NULL: the device has its own */
     int64_t size;
     bool    used;
+    bool    lent; /* memory that the task has lent: takes none of the device's, and is gone after the task */
 } slot;
 
 struct fv_device {
@@ -76,11 +77,22 @@ fv_status fv_device_count(int *count, fv_error *error) {
     return *count > 0 ? FV_OK : fv_fail(error, FV_ERROR_MISSING, "%s", message);
 }
 
+/* FOVEA_DEVICE_CARD: the processor is taken for a card, so that what is written for cards can be tested without one. */
+static bool describe(int index, fv_opencl_about *about, char *message) {
+    static const char suffix[] = ", as a card";
+    if (!opencl->about(index, about, message)) return false;
+    if (!about->processor || !getenv("FOVEA_DEVICE_CARD")) return true;
+    about->processor = false;
+    size_t length = FV_MIN(strlen(about->kind), sizeof about->kind - sizeof suffix);
+    memcpy(about->kind + length, suffix, sizeof suffix);
+    return true;
+}
+
 fv_status fv_device_about_of(int index, fv_device_about *about, fv_error *error) {
     fv_opencl_about a;
     char            message[FV_OPENCL_MESSAGE] = "";
     FV_TRY(load(error));
-    if (!opencl->about(index, &a, message)) return fv_fail(error, FV_ERROR_MISSING, "%s", message);
+    if (!describe(index, &a, message)) return fv_fail(error, FV_ERROR_MISSING, "%s", message);
     *about = (fv_device_about){ .processor = a.processor, .units = a.units, .memory = a.memory, .largest = a.largest };
     memcpy(about->name, a.name, sizeof about->name);
     memcpy(about->kind, a.kind, sizeof about->kind);
@@ -99,7 +111,7 @@ static fv_status find_card(int index, card **out, fv_error *error) {
         }
     card *c = fv_calloc(sizeof *c);
     c->index = index;
-    c->handle = opencl->about(index, &c->about, message) ? opencl->open(index, message) : NULL;
+    c->handle = describe(index, &c->about, message) ? opencl->open(index, message) : NULL;
     if (!c->handle) {
         free(c);
         return fv_fail(error, FV_ERROR_DEVICE, "opencl:%d: %s", index, message);
@@ -168,8 +180,9 @@ void fv_device_give_back(fv_device *d, bool forget) {
         for (int b = 0; b < FV_LANE_BUFFERS; b++)
             if (d->slots[l][b].place) fv_lane_done(d, l, b);
     for (int l = 0; l < FV_LANES; l++) opencl->finish(d->queue[l], message);
-    for (int l = 0; l < FV_LANES && forget; l++)
-        for (int b = 0; b < FV_LANE_BUFFERS; b++) free_slot(&d->slots[l][b]);
+    for (int l = 0; l < FV_LANES; l++)
+        for (int b = 0; b < FV_LANE_BUFFERS; b++)
+            if (forget || d->slots[l][b].lent) free_slot(&d->slots[l][b]);
     d->failed = false;
     pthread_mutex_lock(&mutex);
     d->next = d->card->idle;
@@ -210,6 +223,14 @@ void fv_lane_room(fv_device *d, int lane, int buffer, int64_t bytes) {
         d->failed = true;
         free_slot(s);
     }
+}
+
+void fv_lane_lend(fv_device *d, int lane, int buffer, void *data, int64_t bytes) {
+    slot *s = &d->slots[lane][buffer];
+    if (d->failed) return;
+    free_slot(s);
+    *s = (slot){ .buffer = opencl->buffer_new(d->card->handle, data, (size_t)bytes, d->message), .used = true, .lent = true };
+    d->failed = !s->buffer;
 }
 
 /* Whoever waits for the device lends its turn, as with files. */

@@ -34,6 +34,8 @@ bool    fv_device_processor(const fv_device *device); /* a processor: long vecto
 void       *fv_lane_fill(fv_device *device, int lane, int buffer, int64_t bytes);
 void        fv_lane_send(fv_device *device, int lane, int buffer);
 void        fv_lane_copy(fv_device *device, int lane, int buffer, const void *data, int64_t bytes); /* filled and sent */
+/* Memory of the host that a processor uses as it is, until the device is given back. Not for cards. */
+void        fv_lane_lend(fv_device *device, int lane, int buffer, void *data, int64_t bytes);
 void        fv_lane_room(fv_device *device, int lane, int buffer, int64_t bytes); /* undefined contents */
 const void *fv_lane_look(fv_device *device, int lane, int buffer, int64_t bytes);
 void        fv_lane_done(fv_device *device, int lane, int buffer);

@@ -1,26 +1,36 @@
 /* Separable filters on OpenCL devices. */
 #include "kernels/terms_device.h"
-#include "kernels/padded.h"
 #include "op/kernels.h"
 #include "smooth_cl.h"
 
 enum { Z = FV_SIDE_Z, Y = FV_SIDE_Y, X = FV_SIDE_X };
-enum { IN, MIDDLE, OUT, WEIGHTS_Z, WEIGHTS_Y, WEIGHTS_X }; /* buffers of a lane */
-enum { SPAN = 1024, MOST_TAPS = 513, VECTOR = 16, BATCH = 16 }; /* planes that are summed along z before y and x */
+enum { IN, MIDDLE, OUT, WEIGHTS, MAPS, VIEW }; /* buffers of a lane */
+enum { SPAN = 1024, MOST_TAPS = 513, VECTOR = 16 };
+enum { BATCH = 16, BATCH_BYTES = 1 << 20 }; /* planes, or bytes of rows of a single one, that are summed along z before y and x */
+
+typedef struct view { /* the same in smooth.cl */
+    int64_t plane, row, out_plane, out_row;
+    int32_t y_map, x_map, start, end, pitch, columns, taps[3], width;
+    float   outside;
+} view;
 
 typedef struct job {
     const fv_terms *terms;
     fv_run         *run;
     fv_box          box;
     fv_side         side[3];
-    int             cut;          /* side along which pieces are cut */
-    int64_t         step;         /* results of a piece along it */
-    int64_t         pitch, width; /* floats of a row with its borders, and of a row of results */
-    const void     *in;           /* of a channel */
+    int             cut;         /* side along which pieces are cut */
+    int64_t         step, batch; /* results along it: of a piece, and of those that are between the sums at a time */
+    int64_t         pitch;       /* floats of a row with its borders */
+    bool            direct;      /* the device sees the blocks themselves */
+    const void     *in;          /* of a channel */
     void           *out;
 } job;
 
 static int64_t up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+static int64_t results(const fv_side *side) { return side->end - side->start; }
+static int64_t looked_at(const fv_side *side) { return results(side) + side->size - 1; }
+static int64_t held(const fv_side *side) { return side->in_end - side->in_start; }
 
 static void set_up(job *j, const fv_terms *t, const fv_need *n) {
     double size[3] = { 1, 1, 1 };
@@ -29,19 +39,30 @@ static void set_up(job *j, const fv_terms *t, const fv_need *n) {
     *j = (job){ .terms = t, .box = fv_box_new(&n->in[0]->image, size, t->border, t->cval) };
     fv_box_sides(&j->box, n, j->side);
     j->cut = naxes > 2 ? Z : Y;
-    j->width = up(j->side[X].end - j->side[X].start, VECTOR);
-    j->pitch = up(j->width + j->side[X].size - 1, VECTOR) + VECTOR;
+    j->pitch = up(looked_at(&j->side[X]), VECTOR) + VECTOR;
+    j->batch = j->cut == Z ? BATCH : FV_MAX(BATCH_BYTES / (j->pitch * (int64_t)sizeof(float)), 2 * j->side[Y].size);
 }
 
-static int64_t results(const job *j, int side) { return j->side[side].end - j->side[side].start; }
+/* Voxels of a piece's input, of what is between the sums, and of its output. */
+static int64_t in_voxels(const fv_side side[3]) { return looked_at(&side[Z]) * looked_at(&side[Y]) * held(&side[X]); }
+static int64_t out_voxels(const fv_side side[3]) { return results(&side[Z]) * results(&side[Y]) * results(&side[X]); }
+static int64_t middle_voxels(const job *j, const fv_side side[3]) {
+    int64_t planes = j->cut == Z ? FV_MIN(results(&side[Z]), j->batch) : 1;
+    int64_t rows = (j->cut == Z ? results(&side[Y]) : FV_MIN(results(&side[Y]), j->batch)) + side[Y].size - 1;
+    return planes * rows * j->pitch + VECTOR;
+}
+/* Results along x for which a work-item has room. */
+static int64_t width_of(const fv_side side[3]) { return (SPAN - side[X].size - VECTOR) / VECTOR * VECTOR; }
+static int64_t map_bytes(const fv_side side[3]) {
+    return (looked_at(&side[Z]) + looked_at(&side[Y]) + looked_at(&side[X])) * (int64_t)sizeof(int32_t);
+}
 
 /* Bytes of a piece of so many results along the side that is cut. */
 static int64_t piece_bytes(const job *j, int64_t count) {
-    int64_t nz = j->cut == Z ? count : results(j, Z), ny = j->cut == Y ? count : results(j, Y);
-    int64_t rows = ny + j->side[Y].size - 1;
-    int64_t in = ((nz + j->side[Z].size - 1) * rows + 1) * j->pitch + VECTOR,
-            middle = j->side[Z].size > 1 ? FV_MIN(nz, BATCH) * rows * j->pitch : 0;
-    return (in + middle + VECTOR + nz * ny * j->width + 3 * MOST_TAPS) * (int64_t)sizeof(float);
+    fv_side side[3];
+    fv_sides_cut(j->side, j->cut, count, 0, side);
+    return (in_voxels(side) + middle_voxels(j, side) + out_voxels(side) + 3 * MOST_TAPS) * (int64_t)sizeof(float) +
+           map_bytes(side) + (int64_t)sizeof(view);
 }
 
 /* A constant outside is seen anew by the sums along each axis. Borders that are laid around once are the same if sums leave the
@@ -75,63 +96,113 @@ int64_t fv_terms_device_least(const fv_terms *t, const fv_need *n) {
 int64_t fv_terms_device_wanted(const fv_terms *t, const fv_need *n) {
     job j;
     set_up(&j, t, n);
-    return FV_MAX(piece_bytes(&j, results(&j, j.cut)), FV_LANES * piece_bytes(&j, 1));
+    return FV_MAX(piece_bytes(&j, results(&j.side[j.cut])), FV_LANES * piece_bytes(&j, 1));
 }
 
 /* ---------------------------------------------------------------- a piece */
 
 static void send_weights(const job *j, fv_device *d, int lane) {
     double weight[MOST_TAPS];
-    for (int k = 0; k < j->box.naxes; k++) {
-        int    side = k + 3 - j->box.naxes;
-        float *to = fv_lane_fill(d, lane, WEIGHTS_Z + side, MOST_TAPS * (int64_t)sizeof(float));
-        j->terms->weights(j->terms->params, 0, k, weight);
-        for (int64_t i = 0; to && i < j->side[side].size; i++) to[i] = (float)weight[i];
-        fv_lane_send(d, lane, WEIGHTS_Z + side);
+    float *to = fv_lane_fill(d, lane, WEIGHTS, 3 * MOST_TAPS * (int64_t)sizeof(float));
+    for (int side = Z; to && side <= X; side++) {
+        int k = side - 3 + j->box.naxes;
+        weight[0] = 1; /* of an axis that is not there */
+        if (k >= 0) j->terms->weights(j->terms->params, 0, k, weight);
+        for (int64_t i = 0; i < j->side[side].size; i++) to[side * MOST_TAPS + i] = (float)weight[i];
     }
-    for (int side = Z; side < 3 - j->box.naxes; side++) {
-        float *to = fv_lane_fill(d, lane, WEIGHTS_Z + side, MOST_TAPS * (int64_t)sizeof(float));
-        if (to) to[0] = 1;
-        fv_lane_send(d, lane, WEIGHTS_Z + side);
-    }
+    fv_lane_send(d, lane, WEIGHTS);
 }
 
-/* The rows that results of a piece look at, as floats. A row of another type stands for a moment where the next one will be. */
+/* Which plane, row or column of the input each position is; -1: the constant. Planes and rows that are copied lie as they are
+ * looked at. */
+static void send_maps(const job *j, fv_device *d, int lane, const fv_side side[3]) {
+    int32_t *to = fv_lane_fill(d, lane, MAPS, map_bytes(side));
+    for (int s = Z; to && s <= X; s++)
+        for (int64_t i = 0; i < looked_at(&side[s]); i++) {
+            int64_t source = fv_side_source(&side[s], j->box.border, side[s].start - side[s].before + i);
+            *to++ = (int32_t)(source < 0 ? -1 : j->direct || s == X ? source - side[s].in_start : i);
+        }
+    fv_lane_send(d, lane, MAPS);
+}
+
+static void send_view(const job *j, fv_device *d, int lane, const fv_side side[3]) {
+    int64_t first = side[X].start - side[X].before, rows = looked_at(&side[Y]);
+    view    v = { .plane = j->direct ? side[Z].in_stride : rows * held(&side[X]),
+                  .row = j->direct ? side[Y].in_stride : held(&side[X]),
+                  .out_plane = j->direct ? side[Z].out_stride : results(&side[Y]) * results(&side[X]),
+                  .out_row = j->direct ? side[Y].out_stride : results(&side[X]),
+                  .y_map = (int32_t)looked_at(&side[Z]),
+                  .x_map = (int32_t)(looked_at(&side[Z]) + rows),
+                  .start = (int32_t)(FV_MAX(first, 0) - first),
+                  .end = (int32_t)(FV_MIN(first + looked_at(&side[X]), side[X].n) - first),
+                  .pitch = (int32_t)j->pitch,
+                  .columns = (int32_t)looked_at(&side[X]),
+                  .width = (int32_t)width_of(side),
+                  .outside = (float)j->box.cval };
+    for (int s = Z; s <= X; s++) v.taps[s] = (int32_t)side[s].size;
+    fv_lane_copy(d, lane, VIEW, &v, (int64_t)sizeof v);
+}
+
+/* The rows that results of a piece look at, as floats. */
 static void pack(const job *j, const fv_side side[3], float *to) {
     const fv_kernels *kernels = fv_kernels_current();
     fv_dtype          dtype = j->run->in[0]->dtype;
-    const uint8_t     nothing[16] = { 0 };
-    const float       constant = (float)j->box.cval;
-    int64_t           count = side[X].end - side[X].start + side[X].size - 1, x = side[X].start - side[X].before, first, last;
-    for (int64_t z = side[Z].start - side[Z].before; z < side[Z].end - side[Z].before + side[Z].size - 1; z++)
-        for (int64_t y = side[Y].start - side[Y].before; y < side[Y].end - side[Y].before + side[Y].size - 1;
-             y++, to += j->pitch) {
-            float *place = dtype == FV_FLOAT32 ? to : to + j->pitch;
-            fv_padded_row(side, j->box.border, j->in, z, y, x, count, fv_dtype_size(dtype), nothing, place);
-            if (dtype != FV_FLOAT32) kernels->convert(to, FV_FLOAT32, place, dtype, count);
-            if (j->box.border == FV_BORDER_CONSTANT) {
-                fv_padded_inside(side, z, y, x, count, &first, &last);
-                fv_fill_elements(to, first, &constant, sizeof constant);
-                fv_fill_elements(to + last, count - last, &constant, sizeof constant);
-            }
-            memset(to + count, 0, (size_t)(j->pitch - count) * sizeof *to);
+    int64_t           n = held(&side[X]), size = (int64_t)fv_dtype_size(dtype);
+    for (int64_t z = 0; z < looked_at(&side[Z]); z++)
+        for (int64_t y = 0; y < looked_at(&side[Y]); y++, to += n) {
+            int64_t plane = fv_side_source(&side[Z], j->box.border, side[Z].start - side[Z].before + z);
+            int64_t row = fv_side_source(&side[Y], j->box.border, side[Y].start - side[Y].before + y);
+            if (plane < 0 || row < 0) continue;
+            const char *from = (const char *)j->in + ((plane - side[Z].in_start) * side[Z].in_stride +
+                                                      (row - side[Y].in_start) * side[Y].in_stride) * size;
+            if (side[X].in_stride == 1) kernels->convert(to, FV_FLOAT32, from, dtype, n);
+            else
+                for (int64_t x = 0; x < n; x++)
+                    kernels->convert(to + x, FV_FLOAT32, from + x * side[X].in_stride * size, dtype, 1);
         }
 }
 
-/* Planes first ... of a piece. On a processor a work-item makes many vectors of a plane. */
-static void run_planes(const job *j, fv_device *d, int lane, const fv_side side[3], int64_t first, int64_t planes) {
+static int64_t extent(int64_t z, int64_t z_stride, int64_t y, int64_t y_stride, int64_t x) {
+    return ((z - 1) * z_stride + (y - 1) * y_stride + x) * (int64_t)sizeof(float);
+}
+
+static int64_t out_bytes(const job *j, const fv_side side[3]) {
+    return j->direct ? extent(results(&side[Z]), side[Z].out_stride, results(&side[Y]), side[Y].out_stride, results(&side[X]))
+                     : out_voxels(side) * (int64_t)sizeof(float);
+}
+
+static float *out_place(const job *j, const fv_side side[3]) {
+    return (float *)j->out + (side[Z].start - j->side[Z].start) * side[Z].out_stride +
+           (side[Y].start - j->side[Y].start) * side[Y].out_stride;
+}
+
+static void send_voxels(const job *j, fv_device *d, int lane, const fv_side side[3]) {
+    if (j->direct) {
+        fv_lane_lend(d, lane, IN, (void *)(uintptr_t)j->in,
+                     extent(held(&side[Z]), side[Z].in_stride, held(&side[Y]), side[Y].in_stride, held(&side[X])));
+        fv_lane_lend(d, lane, OUT, out_place(j, side), out_bytes(j, side));
+        return;
+    }
+    float *in = fv_lane_fill(d, lane, IN, in_voxels(side) * (int64_t)sizeof(float));
+    if (in) pack(j, side, in);
+    fv_lane_send(d, lane, IN);
+    fv_lane_room(d, lane, OUT, out_bytes(j, side));
+}
+
+/* Some planes or rows of a piece. On a processor a work-item makes long rows. */
+static void run_batch(const job *j, fv_device *d, int lane, const fv_side side[3], int64_t first, int64_t count) {
     static const fv_device_program program = { smooth, NULL };
-    int64_t ny = side[Y].end - side[Y].start, tz = side[Z].size, ty = side[Y].size, plane = (ny + ty - 1) * j->pitch;
-    int64_t vectors = fv_device_processor(d) ? 256 : 1, width = (SPAN - side[X].size - VECTOR) / VECTOR * VECTOR;
-    if (tz > 1)
-        FV_LANE_RUN(d, lane, &program, "along_z", (plane / VECTOR + vectors - 1) / vectors, (planes + 3) / 4, 1, FV_BUFFER(IN),
-                    FV_VALUE(int32_t, (int32_t)first), FV_VALUE(int64_t, plane), FV_VALUE(int32_t, (int32_t)vectors),
-                    FV_VALUE(int32_t, (int32_t)planes), FV_BUFFER(WEIGHTS_Z), FV_VALUE(int32_t, (int32_t)tz), FV_BUFFER(MIDDLE));
-    FV_LANE_RUN(d, lane, &program, "along_yx", (j->width + width - 1) / width, (ny + 3) / 4, planes,
-                FV_BUFFER(tz > 1 ? MIDDLE : IN), FV_VALUE(int32_t, (int32_t)j->pitch), FV_VALUE(int32_t, (int32_t)ny),
-                FV_BUFFER(WEIGHTS_Y), FV_VALUE(int32_t, (int32_t)ty), FV_BUFFER(WEIGHTS_X),
-                FV_VALUE(int32_t, (int32_t)side[X].size), FV_VALUE(int32_t, (int32_t)width), FV_VALUE(int32_t, (int32_t)first),
-                FV_BUFFER(OUT), FV_VALUE(int32_t, (int32_t)j->width));
+    int64_t planes = j->cut == Z ? count : 1, rows = j->cut == Z ? results(&side[Y]) : count, columns = results(&side[X]);
+    int64_t first_z = j->cut == Z ? first : 0, first_y = first - first_z, all = rows + side[Y].size - 1;
+    int64_t span = fv_device_processor(d) ? looked_at(&side[X]) : VECTOR, width = width_of(side);
+    int64_t at = j->direct ? first_z * side[Z].out_stride + first_y * side[Y].out_stride
+                           : (first_z * results(&side[Y]) + first_y) * columns;
+    FV_LANE_RUN(d, lane, &program, "along_z", (looked_at(&side[X]) + span - 1) / span, all, (planes + 3) / 4, FV_BUFFER(IN),
+                FV_BUFFER(VIEW), FV_BUFFER(MAPS), FV_VALUE(int32_t, (int32_t)first_z), FV_VALUE(int32_t, (int32_t)first_y),
+                FV_VALUE(int32_t, (int32_t)planes), FV_VALUE(int32_t, (int32_t)all), FV_VALUE(int32_t, (int32_t)span),
+                FV_BUFFER(WEIGHTS), FV_BUFFER(MIDDLE));
+    FV_LANE_RUN(d, lane, &program, "along_yx", (columns + width - 1) / width, (rows + 3) / 4, planes, FV_BUFFER(MIDDLE),
+                FV_BUFFER(VIEW), FV_VALUE(int32_t, (int32_t)rows), FV_BUFFER(WEIGHTS), FV_VALUE(int64_t, at), FV_BUFFER(OUT));
 }
 
 static fv_status send(void *context, fv_device *d, int lane, int64_t index, fv_error *error) {
@@ -139,15 +210,13 @@ static fv_status send(void *context, fv_device *d, int lane, int64_t index, fv_e
     const job *j = context;
     fv_side    side[3];
     fv_sides_cut(j->side, j->cut, j->step, index, side);
-    int64_t nz = side[Z].end - side[Z].start, ny = side[Y].end - side[Y].start, tz = side[Z].size;
-    int64_t plane = (ny + side[Y].size - 1) * j->pitch, size = (int64_t)sizeof(float), batch = tz > 1 ? FV_MIN(nz, BATCH) : nz;
-    float  *in = fv_lane_fill(d, lane, IN, ((nz + tz - 1) * plane + j->pitch + VECTOR) * size);
-    if (in) pack(j, side, in);
-    fv_lane_send(d, lane, IN);
     send_weights(j, d, lane);
-    fv_lane_room(d, lane, OUT, nz * ny * j->width * size);
-    if (tz > 1) fv_lane_room(d, lane, MIDDLE, (batch * plane + VECTOR) * size);
-    for (int64_t z = 0; z < nz; z += batch) run_planes(j, d, lane, side, z, FV_MIN(batch, nz - z));
+    send_maps(j, d, lane, side);
+    send_view(j, d, lane, side);
+    fv_lane_room(d, lane, MIDDLE, middle_voxels(j, side) * (int64_t)sizeof(float));
+    send_voxels(j, d, lane, side);
+    int64_t count = results(&side[j->cut]);
+    for (int64_t i = 0; i < count; i += j->batch) run_batch(j, d, lane, side, i, FV_MIN(j->batch, count - i));
     return FV_OK;
 }
 
@@ -156,9 +225,8 @@ static fv_status receive(void *context, fv_device *d, int lane, int64_t index, f
     const job *j = context;
     fv_side    side[3];
     fv_sides_cut(j->side, j->cut, j->step, index, side);
-    int64_t     nz = side[Z].end - side[Z].start, ny = side[Y].end - side[Y].start;
-    const void *from = fv_lane_look(d, lane, OUT, nz * ny * j->width * (int64_t)sizeof(float));
-    if (from) fv_sides_put(j->side, side, j->out, from, j->width, (int64_t)sizeof(float));
+    const void *from = fv_lane_look(d, lane, OUT, out_bytes(j, side));
+    if (from && !j->direct) fv_sides_put(j->side, side, j->out, from, results(&side[X]), (int64_t)sizeof(float));
     fv_lane_done(d, lane, OUT);
     return FV_OK;
 }
@@ -169,7 +237,8 @@ fv_status fv_terms_device_run(const fv_terms *t, fv_run *r, fv_device *d, fv_err
     set_up(&j, t, &r->need);
     j.run = r;
     fv_box_strides(&j.box, r, 1, j.side);
-    int64_t all = results(&j, j.cut);
+    j.direct = fv_device_processor(d) && r->in[0]->dtype == FV_FLOAT32 && j.side[X].in_stride == 1 && j.side[X].out_stride == 1;
+    int64_t all = results(&j.side[j.cut]);
     j.step = all;
     while (j.step > 1 && piece_bytes(&j, j.step) * (j.step < all ? FV_LANES : 1) > fv_device_memory(d)) j.step = (j.step + 1) / 2;
     for (fv_channels_begin(&c, &j.box, r); fv_channels_next(&c);) {

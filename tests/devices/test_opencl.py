@@ -199,6 +199,27 @@ def a_cone_beam_goes_through_a_small_card_in_pieces_with_the_same_bits(folder):
 
 
 @test
+def what_is_written_for_cards_agrees_too(folder):
+    """Data are copied and a work-item makes one result: PoCL taken for a card, which auto then takes without being asked."""
+    devices(folder, POCL)
+    images(folder)
+    card = {"FOVEA_DEVICE_CARD": "1"}
+    cone = f"cone(range(0, 352, 8), {CONE})"
+    for name, volume, geometry in (("scan", "[19, 50, 50]", GEOMETRY), ("cone", "[21, 40, 40]", cone)):
+        run("run", "-q", "-e", f'xray(phantom("shepp-logan", {volume}), {geometry}) |> write("{name}.npy")', folder=folder)
+    scan = 'read("scan.npy", axes = "angle z x")'
+    for expression, tolerance in (('read("odd.npy") |> gaussian([1, 0.5, 2], mode = "wrap")', 1e-6),
+                                  ('read("odd.npy") |> median(3) |> median([1, 4, 5])', 0),
+                                  (f'xray(phantom("shepp-logan", [19, 50, 44]), {GEOMETRY}) * 2', 1e-5),
+                                  (f"backproject({scan}, {GEOMETRY})", 1e-5), (f"fbp({scan}, {GEOMETRY})", 1e-5),
+                                  (f'fdk(read("cone.npy", axes = "angle z x"), {cone})', 1e-5),
+                                  (f"sirt({scan}, {GEOMETRY}, iterations = 3)", 1e-5)):
+        agree(folder, expression, tolerance, card)
+    compute(folder, 'read("real.npy") |> gaussian(1)', "auto", card)
+    assert facts(folder)["device"].endswith(", as a card"), facts(folder)
+
+
+@test
 def what_a_small_card_cannot_hold_goes_through_in_pieces(folder):
     devices(folder, POCL)
     images(folder)
