@@ -155,5 +155,5 @@ double FV_ISA_NAME(fv__center_vo)(const float *sinogram, const double *angle, in
     center = least(&w, n, center - 0.5, center + 0.5, 0.05);
     center += 0.05 * summit(outside(&w, n, center - 0.05), outside(&w, n, center), outside(&w, n, center + 0.05), 1);
     free(w.value);
-    return floor(center * 1024 + 0.5) / 1024; /* finer steps would be those of rounding */
+    return center;
 }
