@@ -2,22 +2,18 @@
 seconds of the processor and a gibibyte."""
 import gzip
 import json
-import os
 import pathlib
 import random
-import resource
 import shutil
 import struct
-import subprocess
 import sys
 import zipfile
 import zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
-from fovea_test import FOVEA, Skip, data, main, run, test
+from fovea_test import Skip, data, main, run, test
+from limits import attempt
 
-SECONDS, BYTES = 10, 1 << 30
-PATIENCE = 300  # seconds on the wall, where others use the processors too
 DEEP = 100000   # brackets inside brackets
 # How to make a small file of each format, by its extension; what is not here is made from the phantom as it is.
 PIPELINES = {"png": "[9, 11]", "pgm": "[9, 11]", "ppm": None, "jpg": None, "hdr": None, "st": None}
@@ -41,21 +37,6 @@ CLAIMS = [
     ("png", struct.pack(">II", 11, 9), struct.pack(">II", 30000000, 33000000)),
     ("tif", struct.pack("<HHII", 256, 4, 1, 11), struct.pack("<HHII", 256, 4, 1, 0xfffffff0)),
 ]
-
-
-def limited():
-    """In the child: no more memory and time than a reader may take."""
-    resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
-
-
-def attempt(path, folder, wanted=None):
-    """Reads all of a file; gives the exit status and the messages, and fails if that takes too much."""
-    command = [FOVEA, "run", "-q", "--fresh", "--workers", "1", "--memory", "256M", "-e", wanted or f'sum(read("{path}"))']
-    done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          preexec_fn=limited, timeout=PATIENCE, check=False)
-    assert done.returncode in (0, 1, 2), f"{path}: exit status {done.returncode}: {done.stderr[-300:]}"
-    return done.returncode, done.stderr.decode(errors="replace")
 
 
 def refused(path, folder, *words, wanted=None):

@@ -11,7 +11,6 @@ from fovea_test import FOVEA, main, run, test  # noqa: E402
 
 BUILD = pathlib.Path(FOVEA).resolve().parent
 NO_FILES = ("language", "devices")
-BUNDLES = ("zarr", "mhd", "nhdr", "hdr", "pvti", "st")
 
 
 def missing(target, folder):
@@ -23,21 +22,6 @@ def missing(target, folder):
         if run("convert", "-q", "--overwrite", "probe.csv", "probe.parquet", folder=folder, code=None).returncode:
             return "DuckDB's library is not there"
     return None
-
-
-def lay_out(folder, target, seed):
-    """Puts a seed where its reader finds it, as the fuzz target does."""
-    if target not in BUNDLES:
-        path = pathlib.Path(folder, f"seed_2x3x4_uint8.{'parquet' if target == 'parquet-image' else target}")
-        path.write_bytes(seed)
-        return path
-    names = []
-    for part in seed.split(fuzz.BREAK):
-        name, content = part.split(b"\n", 1)
-        names.append(pathlib.Path(folder, f"a.{target}", name.decode()))
-        names[-1].parent.mkdir(parents=True, exist_ok=True)
-        names[-1].write_bytes(content)
-    return pathlib.Path(folder, f"a.{target}") if target == "zarr" else names[0]
 
 
 @test
@@ -66,8 +50,8 @@ def every_target_has_a_seed_that_its_reader_takes(folder):
         if target not in NO_FILES:
             taken = []
             for number, seed in enumerate(seeds):
-                (place / f"try{number}").mkdir()
-                taken.append(run("info", lay_out(place / f"try{number}", target, seed), folder=folder, code=None).returncode == 0)
+                path = fuzz.lay_out(place / f"try{number}", target, seed)
+                taken.append(run("info", path, folder=folder, code=None).returncode == 0)
                 if taken[-1]:
                     break
             assert any(taken), f"no seed of {target} is taken"

@@ -31,6 +31,7 @@ BREAK = b"\xffFV\xff"
 LARGEST = 20000  # bytes of an input
 SLOW = 60  # seconds for one, on a machine that does other things too
 # Extensions that are read in their own way besides the first of a format.
+BUNDLES = ("zarr", "mhd", "nhdr", "hdr", "pvti", "st")
 MORE = ["mhd", "nhdr", "st", "ppm", "mdoc", "bz2", "zst", "zip"]
 IMAGES = [("[3, 5, 7]", "uint8"), ("[3, 5, 7]", "uint16"), ("[3, 5, 7]", "float32"), ("[6, 8]", "uint8"), ("[5, 7]", "bool")]
 # 8 x 8 grey pixels.
@@ -219,6 +220,22 @@ def seeds(folder, target):
         yield from (path.read_bytes() for path in written(folder, target))
         yield from real_seeds(target)
         yield from vti_text_seeds() if target == "vti" else ()
+
+
+def lay_out(folder, target, seed):
+    """Puts a seed where its reader finds it, as the fuzz target does."""
+    pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
+    if target not in BUNDLES:
+        path = pathlib.Path(folder, f"seed_2x3x4_uint8.{'parquet' if target == 'parquet-image' else target}")
+        path.write_bytes(seed)
+        return path
+    names = []
+    for part in seed.split(BREAK):
+        name, content = part.split(b"\n", 1)
+        names.append(pathlib.Path(folder, f"a.{target}", name.decode()))
+        names[-1].parent.mkdir(parents=True, exist_ok=True)
+        names[-1].write_bytes(content)
+    return pathlib.Path(folder, f"a.{target}") if target == "zarr" else names[0]
 
 
 def fuzz(target, seconds, keep):
