@@ -42,6 +42,12 @@ bool fv_device_lease_of(const char *socket, int64_t memory, double seconds, uint
 /* Also after the scheduler was restarted. */
 void fv_device_lease_return(fv_device_lease *lease);
 
+/* Under Slurm: which of the devices that are visible here the job was given (--gres), for fv_device_lease_of; 0 where that is no
+ * question. False: the job was given none. */
+bool fv_device_job(int visible, uint64_t *devices);
+/* Where a device stands among them: its number in CUDA_VISIBLE_DEVICES and the like, which list the job's own. */
+int fv_device_job_place(uint64_t devices, int index);
+
 /* Sends one line, as "status" or "policy best-fit", and reads the line that answers it. False: answer says why. */
 bool fv_device_ask(const char *socket, const char *line, char *answer, size_t size);
 

@@ -1,8 +1,9 @@
 /* The service of devices, from words that a user writes. */
-#include "devices/device.h"
+#include "devices/device_pool.h"
 #include "devices/device_service.h"
 #include <fovea/device_lease.h>
 #include <fovea/devices.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* NAME:MEMORY[:SPEED]; the name may hold colons. */
@@ -64,6 +65,8 @@ static fv_status list_devices(const fv_devices_options *o, fv_broker_device **de
             free(why);
         }
     }
+    uint64_t job = 0; /* under Slurm: those that it was given */
+    if (found && !fv_device_job(*count, &job)) status = fv_fail(error, FV_ERROR_INPUT, "%s", fv_no_job_devices);
     *devices = fv_calloc((size_t)(*count + 1) * sizeof **devices);
     for (int d = 0; d < *count && status == FV_OK; d++) {
         fv_broker_device *device = &(*devices)[d];
@@ -71,8 +74,9 @@ static fv_status list_devices(const fv_devices_options *o, fv_broker_device **de
             status = read_device(o->devices[d], o->most, device, error);
             continue;
         }
-        *device = (fv_broker_device){ .memory = found[d].memory, .speed = found[d].arithmetic, .most = (int)o->most };
-        memcpy(device->name, found[d].name, sizeof device->name);
+        bool ours = !job || (d < 64 && job >> d & 1);
+        *device = (fv_broker_device){ .memory = found[d].memory, .speed = found[d].arithmetic, .most = ours ? (int)o->most : -1 };
+        snprintf(device->name, sizeof device->name, "%s%.*s", ours ? "" : "(not of this job) ", ours ? 63 : 45, found[d].name);
     }
     free(found);
     return status;

@@ -1,17 +1,15 @@
 /* fovea devices: the devices of this node, shared among programs. */
 #include "cli.h"
+#include "devices_lease.h"
 #include "devices_study.h"
 #include "pipeline_options.h"
 #include <cjson/cJSON.h>
-#include <errno.h>
 #include <fovea/device_lease.h>
 #include <fovea/devices.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -165,60 +163,7 @@ static int set_policy(const devices_options *o, const char *name) {
     return fv_device_ask(o->socket, line, answer, sizeof answer) ? FV_EXIT_WELL : refuse(answer);
 }
 
-/* ---------------------------------------------------------------- lease */
-
-/* Sets a variable to the number of a device. Where it lists those that a job was given ("2,5"), to one of these. */
-static void name_device(const char *variable, int index) {
-    const char *given = getenv(variable);
-    char        number[64];
-    snprintf(number, sizeof number, "%d", index);
-    for (int i = 0; given && i < index; i++) given = strchr(given, ',') ? strchr(given, ',') + 1 : NULL;
-    if (given && *given) snprintf(number, sizeof number, "%.*s", (int)strcspn(given, ","), given);
-    setenv(variable, number, 1);
-}
-
-/* What the usual runtimes look at. */
-static void name_devices(int index) {
-    static const char *const names[] = { "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES" };
-    char                     number[16];
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) name_device(names[i], index);
-    snprintf(number, sizeof number, "%d", index);
-    setenv("FOVEA_DEVICE", number, 1);
-}
-
-static int run_with(const fv_device_lease *lease, char **command) {
-    signal(SIGINT, SIG_IGN); /* the command decides */
-    pid_t parent = getpid(), child = fork();
-    if (child < 0) return refuse("cannot start a process");
-    if (child == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL); /* without us nobody would have the device leased */
-        if (getppid() != parent) _exit(1);
-        signal(SIGINT, SIG_DFL);
-        name_devices(lease->index);
-        execvp(command[0], command);
-        fv_complain("devices", "cannot run %s: %s", command[0], strerror(errno));
-        _exit(127);
-    }
-    int state;
-    while (waitpid(child, &state, 0) < 0 && errno == EINTR) {}
-    return WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
-}
-
-static int lease(const devices_options *o, int count, char **command) {
-    fv_device_lease l;
-    char          **words = calloc((size_t)count + 1, sizeof *words);
-    if (!words) abort();
-    if (count) memcpy(words, command, (size_t)count * sizeof *words);
-    int status = FV_EXIT_REFUSED;
-    if (!count) refuse("lease needs a command, as `fovea devices lease --memory 2G -- ./train`");
-    else if (!fv_device_lease_take(o->socket, o->memory.bytes, o->wait, &l)) refuse(l.message);
-    else {
-        status = run_with(&l, words);
-        fv_device_lease_return(&l);
-    }
-    free(words);
-    return status;
-}
+/* ---------------------------------------------------------------- the command */
 
 static int study(const devices_options *o) {
     return fv_devices_study(&(fv_study_request){ .workers = o->workers, .tasks = o->tasks, .devices = o->devices,
@@ -230,7 +175,7 @@ static int run(const void *options_, int nargs, char **args) {
     const devices_options *o = options_;
     const char            *what = nargs ? args[0] : "list";
     int                    lines;
-    if (!strcmp(what, "lease")) return lease(o, nargs - 1, args + 1);
+    if (!strcmp(what, "lease")) return fv_devices_lease(o->socket, o->memory.bytes, o->wait, nargs - 1, args + 1);
     if (!strcmp(what, "policy") && nargs == 2) return set_policy(o, args[1]);
     if (nargs > 1) return refuse("too many words; `fovea devices --help` shows which there are");
     if (!strcmp(what, "list")) return show(o, &lines, true);
@@ -253,7 +198,8 @@ const fv_command fv_cmd_devices = {
            "waits; who dies gives its device back at once, and the scheduler may be restarted while devices are out. Users are "
            "served in turn.\n"
            "`lease` runs a command with a device, whose number it finds in CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES and "
-           "FOVEA_DEVICE; other programs use <fovea/device_lease.h>. `watch` shows who is busy, `policy` changes how devices are "
+           "FOVEA_DEVICE, one of those that a Slurm job was given; "
+           "other programs use <fovea/device_lease.h>. `watch` shows who is busy, `policy` changes how devices are "
            "chosen.\n"
            "`study` compares the policies: worker processes lease few devices for many tasks, kernels where OpenCL finds enough "
            "devices (PoCL is asked for them). How long it took, who waited and how full the devices were goes to the terminal, "

@@ -91,6 +91,10 @@ static user *find_user(fv_broker *b, uint32_t id) {
 
 static bool among(uint64_t devices, int index) { return !devices || (index < 64 && devices >> index & 1); }
 
+static bool could_serve(const fv_broker_device *d, int index, int64_t memory, uint64_t devices) {
+    return among(devices, index) && d->most >= 0 && d->memory >= memory;
+}
+
 fv_asked fv_broker_ask(fv_broker *b, uint64_t ticket, uint32_t id, int64_t memory) {
     return fv_broker_ask_of(b, ticket, id, memory, 0);
 }
@@ -98,7 +102,7 @@ fv_asked fv_broker_ask(fv_broker *b, uint64_t ticket, uint32_t id, int64_t memor
 fv_asked fv_broker_ask_of(fv_broker *b, uint64_t ticket, uint32_t id, int64_t memory, uint64_t devices) {
     bool  possible = false;
     user *u = find_user(b, id);
-    for (int d = 0; d < b->ndevices; d++) possible = possible || (among(devices, d) && b->devices[d].memory >= memory);
+    for (int d = 0; d < b->ndevices; d++) possible = possible || could_serve(&b->devices[d], d, memory, devices);
     if (!possible) return FV_ASKED_TOO_LARGE;
     if (b->most_waiting && b->nrequests >= b->most_waiting) return FV_ASKED_QUEUE_FULL;
     if (b->most_waiting_user && u->waiting >= b->most_waiting_user) return FV_ASKED_QUEUE_FULL;

@@ -30,7 +30,7 @@ typedef struct fv_broker_device {
     char    name[64];
     int64_t memory;
     double  speed;  /* relative to others */
-    int     most;   /* tasks at once; 0: as many as its memory holds */
+    int     most;   /* tasks at once; 0: as many as its memory holds; below 0: it is not given out */
     int64_t used;   /* bytes leased */
     int     tasks;  /* leases out */
     int64_t served; /* leases ever */

@@ -31,12 +31,17 @@ static pthread_mutex_t pools_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---------------------------------------------------------------- opening */
 
-static fv_status find_first(const char *name, int count, int *first, bool *all, int *given, fv_error *error) {
+const char fv_no_job_devices[] = "this Slurm job was given no device; ask for one when it is submitted, as --gres=gpu:1";
+
+static bool among(uint64_t devices, int index) { return !devices || devices >> index & 1; }
+
+/* job: the devices that a Slurm job was given; 0: any. */
+static fv_status find_first(const char *name, int count, uint64_t job, int *first, bool *all, int *given, fv_error *error) {
     const char *leased = getenv("FOVEA_DEVICE");
     char       *end;
     *given = -1;
     *all = !strcmp(name, "opencl");
-    *first = 0;
+    for (*first = 0; !among(job, *first);) ++*first;
     if (!*all) {
         long number = strncmp(name, "opencl:", 7) ? -1 : strtol(name + 7, &end, 10);
         if (number < 0 || end == name + 7 || *end)
@@ -45,6 +50,8 @@ static fv_status find_first(const char *name, int count, int *first, bool *all, 
             return fv_fail(error, FV_ERROR_USAGE,
                            "device %s: there are %d devices, opencl:0 to opencl:%d; `fovea devices` lists them", name, count,
                            count - 1);
+        if (!among(job, (int)number))
+            return fv_fail(error, FV_ERROR_USAGE, "device %s: this Slurm job was given others (--gres)", name);
         *first = (int)number;
     } else if (leased && *leased) {
         *given = count == 1 ? 0 : atoi(leased); /* the others may have been hidden from us */
@@ -63,7 +70,7 @@ static int64_t usable_memory(const fv_device_about *about) {
     return less && fv_size_parse(less, &given) && given > 0 ? FV_MIN(memory, given) : memory;
 }
 
-static fv_status fill(fv_device_pool *p, int first, bool all, fv_error *error) {
+static fv_status fill(fv_device_pool *p, int first, bool all, uint64_t job, fv_error *error) {
     fv_device_about wanted, about;
     FV_TRY(fv_device_about_of(first, &wanted, error));
     memcpy(p->kind, wanted.kind, sizeof p->kind);
@@ -71,7 +78,7 @@ static fv_status fill(fv_device_pool *p, int first, bool all, fv_error *error) {
     p->processor = wanted.processor;
     p->broker = fv_broker_new(FV_POLICY_BEST_FIT, 1);
     for (int d = 0; d < FV_MIN(p->count, MOST); d++) {
-        if (d != first && !all) continue;
+        if (d != first && (!all || !among(job, d))) continue;
         FV_TRY(fv_device_about_of(d, &about, error));
         if (strcmp(about.kind, wanted.kind)) continue;
         fv_broker_device device = { .memory = usable_memory(&about), .speed = 1, .most = AT_ONCE };
@@ -87,10 +94,14 @@ static fv_status open_pool(const char *name, fv_device_pool **out, fv_error *err
     fv_device_pool *p = fv_calloc(sizeof *p);
     int             first;
     bool            all;
+    uint64_t        job = 0;
     char            answer[64];
     fv_status       status = fv_device_count(&p->count, error);
-    if (status == FV_OK) status = find_first(name, p->count, &first, &all, &p->given, error);
-    if (status == FV_OK) status = fill(p, first, all, error);
+    bool            leased = getenv("FOVEA_DEVICE") && *getenv("FOVEA_DEVICE"); /* by somebody who has looked */
+    if (status == FV_OK && !leased && !fv_device_job(p->count, &job))
+        status = fv_fail(error, FV_ERROR_DEVICE, "%s", fv_no_job_devices);
+    if (status == FV_OK) status = find_first(name, p->count, job, &first, &all, &p->given, error);
+    if (status == FV_OK) status = fill(p, first, all, job, error);
     if (status != FV_OK) {
         fv_broker_free(p->broker);
         free(p);

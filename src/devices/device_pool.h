@@ -9,6 +9,8 @@
 
 typedef struct fv_device_pool fv_device_pool;
 
+extern const char fv_no_job_devices[]; /* what to say where a Slurm job was given none */
+
 /* The pool for a name: "opencl", the first device and others of its kind; "opencl:N", that one. Opened once for the process.
  * Inside `fovea devices lease` (FOVEA_DEVICE) it is the device that was leased. */
 fv_status   fv_device_pool_of(const char *name, fv_device_pool **pool, fv_error *error);

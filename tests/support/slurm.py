@@ -13,6 +13,7 @@ import pathlib
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import tempfile
 import time
@@ -116,7 +117,10 @@ StorageLoc=slurm_acct_db
 class Cluster:
     """Four nodes of two cores and 4 GB each, as far as Slurm knows."""
 
-    def __init__(self):
+    def __init__(self, devices=0):
+        """devices: pretend cards of type a100 on every node; Slurm tells jobs which ones if we may make device files, else only
+        how many."""
+        self.devices = devices
         self.folder = tempfile.mkdtemp(prefix="fovea-slurm-")
         self.environment = {"SLURM_CONF": f"{self.folder}/slurm.conf", "MYSQL_UNIX_PORT": f"{self.folder}/my.sock", "PATH": PATH}
         self.daemons = {}
@@ -179,7 +183,10 @@ class Cluster:
             os.mkdir(f"{d}/{part}")
         host, user, ports = socket.gethostname().split(".")[0], getpass.getuser(), free_ports(6)
         nodes = "\n".join(f"NodeName={n} NodeHostname={host} NodeAddr=127.0.0.1 Port={p} CPUs=2 RealMemory=4000 State=UNKNOWN"
-                          for n, p in zip(NODES, ports))
+                          + (f" Gres=gpu:a100:{self.devices}" if self.devices else "") for n, p in zip(NODES, ports))
+        if self.devices:
+            nodes += "\nGresTypes=gpu"
+            self.make_cards()
         values = {"d": d, "host": host, "user": user, "ctld": ports[4], "dbd": ports[5], "nodes": nodes}
         pathlib.Path(d, "slurm.conf").write_text(CONFIGURATION.format(**values))
         pathlib.Path(d, "slurmdbd.conf").write_text(ACCOUNTING.format(**values))
@@ -192,6 +199,17 @@ class Cluster:
         for name in NODES:
             self.start_node(name)
         self.wait_for("four idle nodes", lambda: self.call("sinfo", "-h", "-t", "idle", "-o", "%D", timeout=5).strip() == "4")
+
+    def make_cards(self):
+        for k in range(self.devices):
+            path = pathlib.Path(self.folder, f"card{k}")
+            try:
+                os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+            except PermissionError:
+                path.touch()
+        pathlib.Path(self.folder, "gres.conf").write_text(
+            "NodeName=n[1-4] Name=gpu Type=a100 Flags=nvidia_gpu_env,amd_gpu_env,opencl_env "
+            f"File={self.folder}/card[0-{self.devices - 1}]\n")
 
     def start_munge(self):
         d = self.folder
