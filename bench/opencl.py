@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""OpenCL kernels against the CPU's, in one run: seconds of computing that the record of each run tells, and their ratio.
+"""OpenCL kernels against the CPU's, in one run: seconds that each run says it took, and their ratio.
 
 usage: bench/opencl.py [REPEATS]     FOVEA names the command; POCL_DEVICES=pthread is PoCL on the same cores
 
 A ratio of 1 means as fast as the CPU kernels on all cores, above 1 faster. The runs take turns, so that a busy machine slows both
 alike; the median of the repeats is shown. Loading OpenCL (PoCL brings LLVM) takes longer than a small run: the first line is a
-run with next to nothing to compute, and the last column the ratio of what the runs take beyond that.
+run with next to nothing to compute, and "without start" the ratio of what the runs take beyond that. "work" is the same ratio of
+core-seconds, user and system: what a machine busy with other work disturbs least.
 """
 import json
 import os
 import pathlib
+import resource
 import statistics
 import subprocess
 import sys
@@ -37,17 +39,21 @@ CASES = {"gaussian 3000 x 3000, sigma 5": 'read("image.npy") |> gaussian(5)',
 
 
 def run(folder, expression, device):
-    """Seconds of one run with nothing in the store."""
+    """Seconds of one run with nothing in the store, and the core-seconds of its process."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run([FOVEA, "run", "-e", f'{expression} |> write("out-{device}.npy")', "--device", device, "--fresh",
                            "--overwrite", "--json", "-q"], cwd=folder, stdout=subprocess.PIPE, check=True,
                           env=dict(os.environ, POCL_DEVICES=os.environ.get("POCL_DEVICES", "pthread")))
-    return json.loads(done.stdout)["seconds"]
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return json.loads(done.stdout)["seconds"], after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def compare(folder, expression, repeats):
-    """Pairs of seconds, on the CPU and on the device."""
+    """Medians of seconds and core-seconds, on the CPU and on the device; and of the ratio of seconds."""
     run(folder, expression, "opencl")  # compiles
-    return [(run(folder, expression, "cpu"), run(folder, expression, "opencl")) for _ in range(repeats)]
+    pairs = [(run(folder, expression, "cpu"), run(folder, expression, "opencl")) for _ in range(repeats)]
+    medians = [[statistics.median(pair[device][what] for pair in pairs) for what in (0, 1)] for device in (0, 1)]
+    return medians, statistics.median(cpu[0] / device[0] for cpu, device in pairs)
 
 
 def main():
@@ -55,14 +61,13 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for name, expression in SOURCES.items():
             subprocess.run([FOVEA, "run", "-q", "-e", f'{expression} |> write("{name}")'], cwd=folder, check=True)
-        print(f"{'':42} {'cpu':>8} {'opencl':>8} {'ratio':>6} {'without start':>14}")
-        start = [statistics.median(column) for column in zip(*compare(folder, START, repeats))]
-        print(f"{'start':42} {start[0]:6.3f} s {start[1]:6.3f} s")
+        print(f"{'':42} {'cpu':>8} {'opencl':>8} {'ratio':>6} {'without start':>14} {'work':>6}")
+        start, _ = compare(folder, START, repeats)
+        print(f"{'start':42} {start[0][0]:6.3f} s {start[1][0]:6.3f} s")
         for name, expression in CASES.items():
-            pairs = compare(folder, expression, repeats)
-            cpu, device = (statistics.median(column) for column in zip(*pairs))
-            print(f"{name:42} {cpu:6.3f} s {device:6.3f} s {statistics.median(c / d for c, d in pairs):6.2f} "
-                  f"{(cpu - start[0]) / max(device - start[1], 1e-3):14.2f}", flush=True)
+            (cpu, device), ratio = compare(folder, expression, repeats)
+            beyond = [(cpu[k] - start[0][k]) / max(device[k] - start[1][k], 1e-3) for k in (0, 1)]
+            print(f"{name:42} {cpu[0]:6.3f} s {device[0]:6.3f} s {ratio:6.2f} {beyond[0]:14.2f} {beyond[1]:6.2f}", flush=True)
 
 
 if __name__ == "__main__":
