@@ -128,11 +128,13 @@ static void print_summary(const fv_result *result) {
         fprintf(stderr, "fovea: %d files, the last one %s\n", fv_result_outputs(result),
                 fv_result_output(result, fv_result_outputs(result) - 1));
     if (current) fprintf(stderr, "fovea: %s up to date\n", made ? "some were" : "everything was");
-    if (facts.tasks_run) fprintf(stderr, "fovea: %lld tasks in %.2f s", (long long)facts.tasks_run, facts.seconds);
+    if (facts.tasks_run) fprintf(stderr, "fovea: %lld task%s in %.2f s", (long long)facts.tasks_run,
+                                 facts.tasks_run == 1 ? "" : "s", facts.seconds);
     fv_stage_time stages[FV_MOST_STAGES];
     int           count = facts.tasks_run ? fv_result_stages(result, stages) : 0;
-    for (int i = 0; i < count; i++) fprintf(stderr, "%s%s %.2f", i ? ", " : "; of workers: ", stages[i].stage, stages[i].seconds);
-    if (facts.tasks_run) fprintf(stderr, count ? " s\n" : "\n");
+    for (int i = 0; i < count; i++)
+        fprintf(stderr, "%s%s %.2f", i ? ", " : " (workers' time: ", stages[i].stage, stages[i].seconds);
+    if (facts.tasks_run) fprintf(stderr, count ? " s)\n" : "\n");
 }
 
 /* ---------------------------------------------------------------- running */

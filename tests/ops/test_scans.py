@@ -43,7 +43,7 @@ def a_displaced_tilt_series_becomes_a_volume_and_its_stages_are_timed(folder):
     run("run", "-q", "-e", series + displaced, folder=folder)
     done = run("run", str(ROOT / "examples" / "tem.fov"), "--set", "iterations=3", "--store", "store", folder=folder)
     times = done.stderr.splitlines()[-1]
-    assert re.search("of workers: read [0-9.]+, filter [0-9.]+, reconstruct [0-9.]+, .*write [0-9.]+ s", times), times
+    assert re.search("workers' time: read [0-9.]+, filter [0-9.]+, reconstruct [0-9.]+, .*write [0-9.]+ s\\)", times), times
     table = [line.split()[:2] for line in run("report", "--store", "store", folder=folder).stdout.splitlines()]
     for row in (["read", "read"], ["filter", "gaussian"], ["filter", "align"], ["reconstruct", "sirt"], ["write", "write"]):
         assert row in table, (row, table)
