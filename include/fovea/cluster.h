@@ -36,6 +36,7 @@ fv_status fv_work(const char *run_folder, const fv_work_options *work, const fv_
 typedef struct fv_cluster_options { /* NULL and 0: as the profile says, or what the plan needs */
     const char *profile;   /* NULL: "default" if there is one */
     const char *partition, *account, *qos, *constraint, *reservation, *time, *gres, *mail_user;
+    bool        device;    /* the run uses one: gpu:1 is asked for where neither gres nor the profile says what */
     const char *order;     /* fifo, longest, memory */
     const char *mpi;       /* pilots: ranks started by srun --mpi=KIND instead of workers that claim */
     int64_t     cpus;      /* of one worker */

@@ -31,6 +31,7 @@ static fv_status make_request(const fv_cluster_options *o, fv_profile *r, fv_err
     take_text(&r->reservation, o->reservation);
     take_text(&r->time, o->time);
     take_text(&r->gres, o->gres);
+    if (o->device && !r->gres) r->gres = "gpu:1";
     take_text(&r->mail_user, o->mail_user);
     take_text(&r->order, o->order);
     take_text(&r->mpi, o->mpi);

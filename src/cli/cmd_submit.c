@@ -4,13 +4,14 @@
 #include <fovea/estimate.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct {
     FV_PIPELINE_FIELDS;
     FV_CLUSTER_FIELDS;
     const char *store;
     int64_t     items;
-    const char *into;
+    const char *into, *device;
     bool        overwrite;
     bool        dry_run;
     double      measure;
@@ -26,6 +27,8 @@ static const fv_option options[] = {
               .doc = "only so many items of a collection, spread evenly over their sizes; to try something out"),
     FV_OPTION(submit_options, into, .argument = "FOLDER",
               .doc = "write all results below this folder instead of where the pipeline says"),
+    FV_OPTION(submit_options, device, .choices = "cpu|opencl",
+              .doc = "opencl: operators that can run on devices of the kind that is here; jobs ask for --gres gpu:1 if left out"),
     FV_OPTION(submit_options, overwrite, .doc = "replace files that Fovea did not make"),
     FV_OPTION(submit_options, measure, .min = 0, .max = 3600, .def = "5", .argument = "SECONDS",
               .doc = "first run a few tasks for about so long, to know how many workers are worth it; 0: guess"),
@@ -64,10 +67,12 @@ static int run(const void *options_, int nargs, char **args) {
     }
     fv_pipeline *pipeline = fv_pipeline_from_options("submit", o->expression, &o->set, o->chunk, nargs, args, &status);
     if (!pipeline) return status;
-    fv_run_options     run_options = { .store = o->store, .items = o->items, .into = o->into, .overwrite = o->overwrite };
+    fv_run_options     run_options = { .store = o->store, .items = o->items, .into = o->into, .device = o->device,
+                                       .overwrite = o->overwrite };
     fv_cluster_options cluster = FV_CLUSTER_FROM(o);
     cluster.dry = o->dry_run;
     cluster.overwrite = o->overwrite;
+    cluster.device = o->device && !strcmp(o->device, "opencl");
     cluster.work = measure(pipeline, o);
     fv_status result = fv_pipeline_freeze(pipeline, &run_options, &run_folder, &error);
     if (result != FV_OK)

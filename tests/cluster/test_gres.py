@@ -97,6 +97,23 @@ def runs_keep_to_the_jobs_devices(node):
     return None
 
 
+def submitted_runs_ask_for_devices_and_use_them(node):
+    pathlib.Path(node.folder, "p.fov").write_text('write(gaussian(phantom("cells", [64, 64]), 2), "submitted.npy")\n')
+    environment = {**node.cluster.environment, **POCL, "FOVEA_DEVICES": node.socket}
+    done = run("submit", "p.fov", "--device", "opencl", "--measure", "0", folder=node.folder, environment=environment)
+    place = pathlib.Path(node.folder, done.stdout.splitlines()[0])
+    assert any("#SBATCH --gres=gpu:1\n" in script.read_text() for script in place.glob("slurm/*/*.sh"))
+    node.cluster.wait_for("the result", lambda: pathlib.Path(node.folder, "submitted.npy").exists())
+    node.cluster.idle()
+    run("run", "-q", "-e", 'write(gaussian(phantom("cells", [64, 64]), 2), "here.npy")', "--device", "opencl", "--store", "other",
+        folder=node.folder, environment=POCL)
+    assert pathlib.Path(node.folder, "submitted.npy").read_bytes() == pathlib.Path(node.folder, "here.npy").read_bytes()
+    none = run("submit", "p.fov", "--device", "opencl", "--measure", "0", "--dry-run", "--gres", "gpu:a100:2", folder=node.folder,
+               environment=environment).stdout.splitlines()[0]
+    last = sorted(pathlib.Path(node.folder, none, "slurm").iterdir())[-1]
+    assert any("--gres=gpu:a100:2\n" in script.read_text() for script in last.glob("*.sh"))
+
+
 @test
 def jobs_keep_to_the_devices_that_slurm_gave_them(folder):
     why = slurm.missing() or (None if shutil.which("srun") else "no srun")
@@ -109,6 +126,8 @@ def jobs_keep_to_the_devices_that_slurm_gave_them(folder):
             raise Skip(left_out)
         the_prolog_of_the_documentation_serves_the_jobs_devices(node)
         left_out = runs_keep_to_the_jobs_devices(node)
+        if not left_out:
+            submitted_runs_ask_for_devices_and_use_them(node)
     if left_out:
         print(f"skip runs_keep_to_the_devices_that_slurm_gave_them: {left_out}")
 

@@ -45,7 +45,7 @@ WHOLE_STACKS = {"dcm": ":fast_unwind_on_malloc=0"}
 PICTURES = [b"P6\n2 2\n255\n" + bytes(range(12)), b"P3 # colours\n2 1 7\n1 2 3\n4 5 6\n", b"P1\n3 2\n1 0 1\n0 1 0\n",
             b"P4\n9 2\n\1\2\3\4", b"P2 3 1 65535\n0 1 65535", b"P5 2 2 300\n" + bytes(8)]
 MDOC = b"PixelSpacing = 2.5\n[ZValue = 0]\nTiltAngle = -3\n[ZValue = 1]\nTiltAngle = 0\n[ZValue = 2]\nTiltAngle = 3\n"
-SPOKEN = ["lease 1000\nreturn 1\nstatus\n", "policy best-fit\npolicy random\nlease 99999999999\nlease -1\nreturn 77\n"]
+SPOKEN = ["lease 1000\nlease 5 3\nreturn 1\nstatus\n", "policy best-fit\npolicy random\nlease 99999999999\nlease -1\nreturn 77\n"]
 
 
 def formats():
