@@ -153,6 +153,34 @@ def centres_are_found_by_three_methods():
 
 
 @test
+def a_known_geometry_makes_alignment_sharper_and_keeps_the_centre():
+    geometry = "parallel(range(0, 178, 2))"
+    clean = f'xray(phantom("shepp-logan", [40, 48, 48]), {geometry})'
+    straight = run(f"sirt({clean}, {geometry}, iterations = 5)")
+    calls = ("D", "align(D)", f"align(D, geometry = {geometry})", f"align(D, subpixel = true, geometry = {geometry})")
+    for seed in (3, 4):
+        errors, displaced = [], f"misalign({clean}, 2.5, seed = {seed})"
+        for call in calls:
+            volume = run(f"sirt({call.replace('D', displaced)}, {geometry}, iterations = 5)")
+            shift = np.subtract(ndimage.center_of_mass(straight), ndimage.center_of_mass(volume))
+            moved = np.fft.ifftn(ndimage.fourier_shift(np.fft.fftn(volume), shift)).real
+            errors.append(np.sqrt(np.mean((moved - straight)[6:-6, 6:-6, 6:-6]**2)))
+        check(max(errors[2:]) < 0.6 * min(errors[:2]), errors)
+        for method in ("mirror", "phase", "vo"):
+            found = number(f'find_center({calls[3].replace("D", displaced)}, {geometry}, "{method}")')
+            check(abs(found - 23.5) < 0.35, f"{method}, seed {seed}: {found}")
+    flat = np.ones((6, 8, 16), np.float32)
+    try:
+        run('align(name_axes(a, "angle z x"), geometry = parallel(range(0, 150, 30)))', a=flat)
+        raise AssertionError("an even image has no centre of mass")
+    except Difference as told:
+        check("projection 0 is not brighter than its border" in str(told), told)
+    for given, words in (("parallel([1, 2, 3])", "3 angles for 6 projections"),
+                         ("cone(range(0, 150, 30), 100, 50)", "geometry must be parallel")):
+        refused(f'align(name_axes(a, "angle z x"), geometry = {given})', words, a=flat)
+
+
+@test
 def residuals_are_those_of_the_images_that_iterations_make():
     lines = run('xray(phantom("shepp-logan", [3, 24, 24]), parallel(range(0, 165, 15)))')
     follow = 'residuals(name_axes(p, "angle z x"), parallel(range(0, 165, 15)), "sirt", iterations = 4)'

@@ -7,13 +7,16 @@
 #include <stdlib.h>
 
 typedef struct {
-    int64_t limit;
-    bool    subpixel;
+    int64_t     limit;
+    bool        subpixel;
+    fv_geometry geometry;
 } align;
 
 static const fv_param params[] = {
     FV_PARAM(align, limit, .def = "32", .min = 1, .max = 1000, .unit = "px", .doc = "no projection is moved further than this"),
     FV_PARAM(align, subpixel, .def = "false", .doc = "move by parts of pixels too, interpolating linearly"),
+    FV_PARAM(align, geometry, .def = "",
+             .doc = "parallel(angles), where all of the object is in view: across the axis its centre of mass is followed"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = {
@@ -24,6 +27,12 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     fv_scan scan;
     FV_TRY(fv__shift_axes(&i->in[0]->image, &scan, error));
     if (scan.ncolumns < 4) return fv_fail(error, FV_ERROR_USAGE, "the detector has fewer than 4 columns");
+    const fv_geometry *g = &((const align *)i->params)->geometry;
+    if (g->beam == FV_GEOMETRY_CONE) return fv_fail(error, FV_ERROR_USAGE, "geometry must be parallel(...)");
+    if (g->beam == FV_GEOMETRY_PARALLEL) FV_TRY(fv__scan_find(&i->in[0]->image, g, &scan, error));
+    if (g->beam == FV_GEOMETRY_PARALLEL && scan.nangles < 4)
+        return fv_fail(error, FV_ERROR_USAGE, "%lld projections are too few to follow the centre of mass; at least 4",
+                       (long long)scan.nangles);
     i->out->image.dtype = FV_FLOAT32;
     return FV_OK;
 }
@@ -52,8 +61,14 @@ typedef struct work {
     fv_scan scan;
     int64_t height, width; /* of the transform */
     double *plane, *line, *turns_x, *turns_z;
+    double *profile; /* mass of the rows of the projection loaded last */
     float  *row;
 } work;
+
+typedef struct pair {
+    double number, dz, dx;
+    double mass, moment; /* of the projection, its border taken away */
+} pair; /* where the geometry is known, followed by the mass of each row */
 
 static size_t lay_out(const fv_need *n, work *w, void *memory) {
     fv_scratch pieces = { memory };
@@ -61,6 +76,7 @@ static size_t lay_out(const fv_need *n, work *w, void *memory) {
     w->height = fv__spectrum_length(w->scan.nrows);
     w->width = fv__spectrum_length(w->scan.ncolumns);
     w->row = fv_scratch_take(&pieces, w->scan.ncolumns * (int64_t)sizeof(float));
+    w->profile = fv_scratch_take(&pieces, w->scan.nrows * (int64_t)sizeof(double));
     w->line = fv_scratch_take(&pieces, 2 * w->height * (int64_t)sizeof(double));
     w->turns_x = fv_scratch_take(&pieces, FV_MAX(w->width, 2) * (int64_t)sizeof(double));
     w->turns_z = fv_scratch_take(&pieces, FV_MAX(w->height, 2) * (int64_t)sizeof(double));
@@ -91,8 +107,9 @@ static const float *load_row(const work *w, const fv_block *in, int64_t a, int64
 
 /* One projection into the real (part 0) or imaginary (1) numbers of the plane, the mean of its border taken away: what the taper
  * cuts off must be near 0, or its own shape, which does not move, would correlate. */
-static void load(const work *w, const fv_block *in, int64_t a, int part) {
+static void load(const work *w, const fv_block *in, int64_t a, int part, pair *found) {
     const fv_scan *scan = &w->scan;
+    found->mass = found->moment = 0;
     double         border = 0;
     int64_t        count = 0, n = scan->ncolumns;
     for (int64_t z = 0; z < scan->nrows; z++) {
@@ -104,7 +121,16 @@ static void load(const work *w, const fv_block *in, int64_t a, int part) {
     for (int64_t z = 0; z < scan->nrows; z++) {
         const float *row = load_row(w, in, a, z);
         double      *to = w->plane + 2 * z * w->width + part, edge = taper(z, scan->nrows);
-        for (int64_t x = 0; x < n; x++) to[2 * x] = ((double)row[x] - border) * edge * taper(x, n);
+        double       mass = 0, moment = 0;
+        for (int64_t x = 0; x < n; x++) {
+            double value = (double)row[x] - border;
+            mass += value;
+            moment += value * (double)x;
+            to[2 * x] = value * edge * taper(x, n);
+        }
+        w->profile[z] = mass;
+        found->mass += mass;
+        found->moment += moment;
     }
 }
 
@@ -145,10 +171,6 @@ static double summit(double before, double peak, double after) {
     return fabs(shift) <= 0.5 ? shift : 0;
 }
 
-typedef struct pair {
-    double number, dz, dx;
-} pair;
-
 static pair find_peak(const work *w, const align *p) {
     int64_t most_z = FV_MIN(p->limit, w->scan.nrows / 2), most_x = FV_MIN(p->limit, w->scan.ncolumns / 2), z = 0, x = 0;
     double  best = -INFINITY;
@@ -160,16 +182,17 @@ static pair find_peak(const work *w, const align *p) {
             z = dz;
             x = dx;
         }
-    pair found = { 0, (double)z, (double)x };
+    pair found = { .dz = (double)z, .dx = (double)x };
     if (w->height > 1) found.dz += summit(at(w, z - 1, x), best, at(w, z + 1, x));
     found.dx += summit(at(w, z, x - 1), best, at(w, z, x + 1));
     return found;
 }
 
 static size_t pair_bound(const fv_need *n) {
-    int64_t most = 1;
-    for (int d = 0; d < n->region.ndim; d++) most = FV_MAX(most, n->region.size[d]);
-    return (size_t)most * sizeof(pair);
+    fv_scan scan;
+    fv__shift_axes(&n->in[0]->image, &scan, NULL);
+    bool follow = ((const align *)n->params)->geometry.beam == FV_GEOMETRY_PARALLEL;
+    return (size_t)n->region.size[scan.angle] * (sizeof(pair) + (follow ? (size_t)scan.nrows * sizeof(double) : 0));
 }
 
 static fv_status pair_run(fv_run *r, fv_error *error) {
@@ -178,37 +201,153 @@ static fv_status pair_run(fv_run *r, fv_error *error) {
     work    w;
     fv__shift_axes(&r->need.in[0]->image, &scan, NULL);
     if (!has_corner(&r->need.region, &scan)) return FV_OK;
+    bool follow = ((const align *)r->need.params)->geometry.beam == FV_GEOMETRY_PARALLEL;
     lay_out(&r->need, &w, r->scratch);
     FV_ISA_NAME(fv__spectrum_turns)(w.width, w.turns_x);
     FV_ISA_NAME(fv__spectrum_turns)(w.height, w.turns_z);
     for (int64_t k = 0; k < r->need.region.size[scan.angle]; k++) {
         int64_t a = r->need.region.start[scan.angle] + k;
-        if (!a) continue;
+        pair    found = { .number = (double)a }, before;
         memset(w.plane, 0, (size_t)(2 * w.height * w.width) * sizeof *w.plane);
-        load(&w, r->in[0], a - 1, 0);
-        load(&w, r->in[0], a, 1);
+        if (follow) {
+            load(&w, r->in[0], a, 1, &found);
+            fv_bytes_append(r->partial, &found, sizeof found);
+            fv_bytes_append(r->partial, w.profile, (size_t)scan.nrows * sizeof *w.profile);
+            continue;
+        }
+        if (!a) continue;
+        load(&w, r->in[0], a - 1, 0, &before);
+        load(&w, r->in[0], a, 1, &before);
         transform(&w, false);
         correlate(&w);
         transform(&w, true);
-        pair found = find_peak(&w, r->need.params);
+        found = find_peak(&w, r->need.params);
         found.number = (double)a;
         fv_bytes_append(r->partial, &found, sizeof found);
     }
     return FV_OK;
 }
 
-/* Displacements add up from projection to projection; the series as a whole stays where it is. */
-static fv_status pair_finish(fv_finish *f, fv_error *error) {
+/* The determinant of m with column `from` of it replaced by `with`; from 3: as it is. */
+static double determinant(double m[3][3], const double with[3], int from) {
+    double c[3][3];
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 3; k++) c[i][k] = k == from ? with[i] : m[i][k];
+    return c[0][0] * (c[1][1] * c[2][2] - c[1][2] * c[2][1]) - c[0][1] * (c[1][0] * c[2][2] - c[1][2] * c[2][0]) +
+           c[0][2] * (c[1][0] * c[2][1] - c[1][1] * c[2][0]);
+}
+
+/* Turning moves the centre of mass along a sine about the axis: what is left beside the best one is displacement. An error of the
+ * sine itself is no more than a displacement of the object. center: of each projection, becomes its displacement. */
+static fv_status follow_mass(const fv_geometry *g, int64_t nangles, double *center, fv_error *error) {
+    double m[3][3] = { { 0 } }, right[3] = { 0 }, turn = g->radians ? 1 : 0x1.1df46a2529d39p-6, solution[3];
+    for (int64_t a = 0; a < nangles; a++) {
+        double basis[3] = { 1, fv_cos(turn * g->angles.value[a]), fv_sin(turn * g->angles.value[a]) };
+        for (int i = 0; i < 3; i++) {
+            for (int k = 0; k < 3; k++) m[i][k] += basis[i] * basis[k];
+            right[i] += basis[i] * center[a];
+        }
+    }
+    double whole = determinant(m, right, 3);
+    if (!(whole > 1e-6))
+        return fv_fail(error, FV_ERROR_INPUT,
+                       "the angles are too near each other to follow the centre of mass; leave geometry out");
+    for (int k = 0; k < 3; k++) solution[k] = determinant(m, right, k) / whole;
+    for (int64_t a = 0; a < nangles; a++) {
+        double angle = turn * g->angles.value[a];
+        center[a] -= solution[0] + solution[1] * fv_cos(angle) + solution[2] * fv_sin(angle);
+    }
+    return FV_OK;
+}
+
+/* How far a profile lies behind the reference: least mean squares where both are known. */
+static double match(const double *profile, const double *reference, int64_t n, int64_t limit) {
+    double  least = INFINITY, around[3] = { INFINITY, INFINITY, INFINITY }, before = INFINITY;
+    int64_t most = FV_MIN(limit, n / 2), best = 0;
+    for (int64_t d = -most; d <= most; d++) {
+        double sum = 0;
+        for (int64_t z = FV_MAX(-d, 0); z < n - FV_MAX(d, 0); z++) {
+            double rest = profile[z + d] - reference[z];
+            sum += rest * rest;
+        }
+        sum /= (double)(n - (d < 0 ? -d : d));
+        if (d == best + 1) around[2] = sum;
+        if (sum < least) {
+            least = around[1] = sum;
+            around[0] = before;
+            around[2] = INFINITY;
+            best = d;
+        }
+        before = sum;
+    }
+    bool inside = around[0] < INFINITY && around[2] < INFINITY;
+    return (double)best + (inside ? summit(-around[0], -around[1], -around[2]) : 0);
+}
+
+enum { ROUNDS = 4 };
+
+/* The mass of each row is the same in all projections: they are matched to their common profile, which gets better each time. */
+static void follow_rows(const double *profiles, int64_t nangles, int64_t n, int64_t limit, double *dz, double *reference) {
+    memcpy(reference, profiles + nangles / 2 * n, (size_t)n * sizeof *reference);
+    for (int round = 0; round < ROUNDS && n > 1; round++) {
+        double mean = 0;
+        for (int64_t a = 0; a < nangles; a++) dz[a] = match(profiles + a * n, reference, n, limit);
+        for (int64_t a = 0; a < nangles; a++) mean += dz[a] / (double)nangles;
+        for (int64_t a = 0; a < nangles; a++) dz[a] -= mean;
+        for (int64_t z = 0; z < n; z++) {
+            reference[z] = 0;
+            for (int64_t a = 0; a < nangles; a++) {
+                double  at = FV_MIN(FV_MAX((double)z + dz[a], 0), (double)(n - 1)), low = floor(at);
+                int64_t k = (int64_t)low;
+                reference[z] += (profiles[a * n + k] * (1 - (at - low)) + profiles[a * n + FV_MIN(k + 1, n - 1)] * (at - low)) /
+                                (double)nangles;
+            }
+        }
+    }
+}
+
+/* Every projection by itself: rows by their mass, columns by the centre of mass. */
+static fv_status find_by_mass(fv_finish *f, const fv_scan *scan, double *total, fv_error *error) {
     const align *p = f->params;
-    fv_scan      scan;
-    fv__shift_axes(&f->in[0]->image, &scan, NULL);
-    double   *total = fv_calloc((size_t)(2 * scan.nangles) * sizeof *total), limit = (double)p->limit;
-    fv_status status = FV_OK;
+    int64_t      n = scan->nrows, nangles = scan->nangles;
+    size_t       each = sizeof(pair) + (size_t)n * sizeof(double);
+    double      *center = fv_calloc((size_t)(nangles * (n + 2) + n) * sizeof *center), *dz = center + nangles;
+    double      *profiles = dz + nangles, *reference = profiles + nangles * n;
+    fv_status    status = FV_OK;
     for (int64_t k = 0; k < f->npartials && status == FV_OK; k++) {
         const void *data = NULL;
         size_t      size = f->size(f, k);
         status = f->partial(f, k, &data, error);
-        for (size_t at = 0; status == FV_OK && at + sizeof(pair) <= size; at += sizeof(pair)) {
+        for (size_t at = 0; status == FV_OK && at + each <= size; at += each) {
+            pair found;
+            memcpy(&found, (const char *)data + at, sizeof found);
+            memcpy(profiles + (int64_t)found.number * n, (const char *)data + at + sizeof found, (size_t)n * sizeof(double));
+            center[(int64_t)found.number] = found.moment / found.mass;
+            if (!(found.mass > 0))
+                status = fv_fail(error, FV_ERROR_INPUT,
+                                 "projection %lld is not brighter than its border, so that it has no centre of mass; leave "
+                                 "geometry out, or give line integrals (minus_log)",
+                                 (long long)found.number);
+        }
+    }
+    if (status == FV_OK) status = follow_mass(&p->geometry, nangles, center, error);
+    if (status == FV_OK) follow_rows(profiles, nangles, n, p->limit, dz, reference);
+    for (int64_t a = 0; a < nangles; a++) {
+        total[2 * a] = dz[a];
+        total[2 * a + 1] = center[a];
+    }
+    free(center);
+    return status;
+}
+
+/* Displacements from each to the next add up; the series as a whole stays where it is. */
+static fv_status find_by_pairs(fv_finish *f, const fv_scan *scan, double *total, fv_error *error) {
+    const align *p = f->params;
+    for (int64_t k = 0; k < f->npartials; k++) {
+        const void *data = NULL;
+        size_t      size = f->size(f, k);
+        FV_TRY(f->partial(f, k, &data, error));
+        for (size_t at = 0; at + sizeof(pair) <= size; at += sizeof(pair)) {
             pair found;
             memcpy(&found, (const char *)data + at, sizeof found);
             total[2 * (int64_t)found.number] = p->subpixel ? found.dz : floor(found.dz + 0.5);
@@ -217,13 +356,23 @@ static fv_status pair_finish(fv_finish *f, fv_error *error) {
     }
     for (int axis = 0; axis < 2; axis++) {
         double from_first = 0, mean = 0;
-        for (int64_t a = 0; a < scan.nangles; a++) total[2 * a + axis] = from_first += total[2 * a + axis];
-        for (int64_t a = 0; a < scan.nangles; a++) mean += total[2 * a + axis] / (double)scan.nangles;
-        if (!p->subpixel) mean = floor(mean + 0.5);
-        for (int64_t a = 0; a < scan.nangles; a++) {
-            double d = total[2 * a + axis] - mean;
-            total[2 * a + axis] = d > limit ? limit : d < -limit ? -limit : d;
-        }
+        for (int64_t a = 0; a < scan->nangles; a++) total[2 * a + axis] = from_first += total[2 * a + axis];
+        for (int64_t a = 0; a < scan->nangles; a++) mean += total[2 * a + axis] / (double)scan->nangles;
+        for (int64_t a = 0; a < scan->nangles; a++) total[2 * a + axis] -= mean;
+    }
+    return FV_OK;
+}
+
+static fv_status pair_finish(fv_finish *f, fv_error *error) {
+    const align *p = f->params;
+    fv_scan      scan;
+    fv__shift_axes(&f->in[0]->image, &scan, NULL);
+    double   *total = fv_calloc((size_t)(2 * scan.nangles) * sizeof *total), limit = (double)p->limit;
+    bool      follow = p->geometry.beam == FV_GEOMETRY_PARALLEL;
+    fv_status status = (follow ? find_by_mass : find_by_pairs)(f, &scan, total, error);
+    for (int64_t i = 0; i < 2 * scan.nangles; i++) {
+        double d = p->subpixel ? total[i] : floor(total[i] + 0.5);
+        total[i] = d > limit ? limit : d < -limit ? -limit : d;
     }
     if (status == FV_OK) status = f->put(f, 0, total, (size_t)(2 * scan.nangles) * sizeof *total, error);
     free(total);
@@ -286,7 +435,9 @@ const fv_op FV_OP(align) = {
     .doc = "Each projection is correlated with the one before (mutual correlation: the root of the spectrum's size, borders "
            "tapered); displacements add up, and their mean is taken away, so that the series as a whole stays. Coarse alignment, "
            "as tiltxcorr's: the object's "
-           "own turning between two angles is part of what is found across the axis. What comes in is as the border. float32.",
+           "own turning between two angles is part of what is found across the axis, and adds up to pixels over a series. With "
+           "geometry the centre of mass is followed across the axis instead: turning moves it along a sine, which is exact where "
+           "all of the object is in view before an even ground. What comes in is as the border. float32.",
     .citation = "van Heel, Schatz and Orlova, Correlation functions revisited, Ultramicroscopy 46, 1992",
     .example =
         "misalign(xray(phantom(\"shepp-logan\", [32, 64, 64]), parallel(range(-60, 60, 3))), 3) |> align |> write(\"a.tif\")",
