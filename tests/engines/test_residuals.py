@@ -10,7 +10,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
-from fovea_test import FOVEA, main, run, test
+from fovea_test import FOVEA, Skip, main, run, test
 
 SCAN = 'g = parallel(range(0, 170, 10)); p = xray(phantom("shepp-logan", [20, 32, 32]), g)\n'
 ALL = SCAN + "".join(f'write({method}(p, g, iterations = 4), "{method}.npy")\n'
@@ -54,6 +54,19 @@ def residuals_are_those_that_the_operator_of_this_name_finds(folder):
     assert stopped[0]["slices"] == 20 and stopped[-1]["slices"] < 20, "slices stop one after the other"
     falling = [row["residual"] for row in stopped]
     assert falling == sorted(falling, reverse=True) and falling[0] == 1, falling
+
+
+@test
+def a_device_tells_the_same_but_for_rounding(folder):
+    text = SCAN + 'write(sirt(p, g, iterations = 3, size = 20), "v.npy")'  # rays that miss the volume count too
+    run("run", "-q", "-e", text, folder=folder)
+    expected = [row["residual"] for row in report(folder)[0]["iterations"]]
+    clean(folder)
+    done = run("run", "-q", "--device", "opencl", "-e", text, folder=folder, code=None)
+    if done.returncode:
+        raise Skip("no OpenCL device: " + done.stderr.strip()[:80])
+    found = [row["residual"] for row in report(folder)[0]["iterations"]]
+    assert len(found) == 3 and all(abs(a / b - 1) < 1e-5 for a, b in zip(found, expected)), (found, expected)
 
 
 @test

@@ -59,11 +59,40 @@ static void send_shares(fv_device *d, int buffer, const float *sums, int64_t n) 
     fv_lane_send(d, 0, buffer);
 }
 
+/* What was measured, all of it and by rays that miss the volume: these are left over whatever the volume is. */
+static void measure(fv_solving *s, const float *measured) {
+    const fv_beam *b = &s->beam;
+    fv__solver_square(measured, b->nangles * (b->columns + 2 * FV_BEAM_PAD), s->measure);
+    memset(s->scale, 0, sizeof s->scale);
+    for (int64_t a = 0; a < b->nangles; a++)
+        for (int64_t i = 0; i < b->columns; i++)
+            for (int l = 0; l < LANES && !(s->lengths[a * b->columns + i] > 1e-3f); l++) {
+                double value = (double)fv_beam_ray(b, (float *)(uintptr_t)measured, a, i)[l];
+                s->scale[l] += value * value;
+            }
+    for (int l = 0; l < LANES; l++) s->step[l] = 1;
+}
+
+/* The device keeps what rays lack per length. */
+static void find_residual(fv_solving *s, const float *rest) {
+    const fv_beam *b = &s->beam;
+    memcpy(s->residual, s->scale, sizeof s->residual);
+    for (int64_t a = 0; a < b->nangles; a++)
+        for (int64_t i = 0; i < b->columns; i++) {
+            const float *ray = fv_beam_ray(b, (float *)(uintptr_t)rest, a, i), length = s->lengths[a * b->columns + i];
+            for (int l = 0; l < LANES; l++) {
+                double value = (double)(ray[l] * length);
+                s->residual[l] += value * value;
+            }
+        }
+}
+
 static fv_status send_bundle(fv_run *r, fv_solving *s, fv_device *d, int64_t first, int64_t slices, fv_error *error) {
     const fv_beam *b = &s->beam;
     fv_status      status = FV_OK;
     float         *to = fv_lane_fill(d, 0, MEASURED, fv_beam_sinogram_bytes(b));
     if (to) status = fv__scan_pack(&s->scan, r->in[FV_SOLVER_PROJECTIONS], first, slices, s->rows, to, error);
+    if (to && status == FV_OK) measure(s, to);
     fv_lane_send(d, 0, MEASURED);
     if ((to = fv_lane_fill(d, 0, REST, fv_beam_sinogram_bytes(b)))) memset(to, 0, (size_t)fv_beam_sinogram_bytes(b));
     fv_lane_send(d, 0, REST);
@@ -79,7 +108,7 @@ static fv_status send_bundle(fv_run *r, fv_solving *s, fv_device *d, int64_t fir
     return status;
 }
 
-static void iterate_device(const fv_run *r, const fv_solving *s, fv_device *d) {
+static void iterate_device(const fv_run *r, fv_solving *s, fv_device *d, int64_t first, int64_t slices) {
     const fv_device_program *p = fv__beam_program(d);
     const fv_beam           *b = &s->beam;
     int32_t rows = (int32_t)b->rows, width = (int32_t)b->width, columns = (int32_t)b->columns, nangles = (int32_t)b->nangles;
@@ -87,10 +116,15 @@ static void iterate_device(const fv_run *r, const fv_solving *s, fv_device *d) {
     int32_t tile = fv_device_processor(d) ? TILE : 1;
     FV_LANE_RUN(d, 0, p, "limit", width, rows, 1, FV_VALUE(int32_t, width), FV_VALUE(int32_t, nonnegative),
                 FV_VALUE(int32_t, masked), FV_BUFFER(MASK), FV_BUFFER(IMAGE));
-    for (int64_t i = 0; i < s->solver->iterations; i++) {
+    fv_bytes *notes = fv__solver_listener(r);
+    for (s->iteration = 0; s->iteration < s->solver->iterations; s->iteration++) {
         FV_LANE_RUN(d, 0, p, "compare", (columns + tile - 1) / tile, nangles, 1, FV_BUFFER(ANGLES), FV_BUFFER(IMAGE),
                     FV_VALUE(int32_t, rows), FV_VALUE(int32_t, width), FV_VALUE(int32_t, columns), FV_BUFFER(MEASURED),
                     FV_BUFFER(RAYS), FV_BUFFER(REST));
+        const float *rest = notes ? fv_lane_look(d, 0, REST, fv_beam_sinogram_bytes(b)) : NULL;
+        if (rest) find_residual(s, rest);
+        if (notes) fv_lane_done(d, 0, REST);
+        if (rest) fv__solver_note(s, first, slices, notes);
         FV_LANE_RUN(d, 0, p, "add", (width + tile - 1) / tile, rows, 1, FV_BUFFER(ANGLES), FV_VALUE(int32_t, nangles),
                     FV_BUFFER(REST), FV_VALUE(int32_t, columns), FV_VALUE(int32_t, width),
                     FV_VALUE(float, (float)s->solver->relaxation), FV_BUFFER(VOXELS), FV_VALUE(int32_t, nonnegative),
@@ -124,7 +158,7 @@ static fv_status run_device(fv_run *r, fv_device *d, fv_error *error) {
     for (int64_t z = 0; z < count; z += LANES) {
         int64_t slices = FV_MIN(LANES, count - z);
         FV_TRY(send_bundle(r, &s, d, first + z, slices, error));
-        iterate_device(r, &s, d);
+        iterate_device(r, &s, d, first + z, slices);
         receive_bundle(r, &s, d, z, slices);
         FV_TRY(fv_device_check(d, error));
     }

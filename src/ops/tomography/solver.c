@@ -220,8 +220,7 @@ static bool go_on(fv_solving *s, int64_t slices) {
     return any;
 }
 
-/* The residuals that the iteration just made has set, for whoever follows them. */
-static void note(const fv_solving *s, int64_t first, int64_t slices, fv_bytes *to) {
+void fv__solver_note(const fv_solving *s, int64_t first, int64_t slices, fv_bytes *to) {
     for (int l = 0; l < slices; l++) {
         fv_note step = { first + l, FV_MAX(s->solver->done, 0) + s->iteration + 1, s->residual[l], s->measure[l], 1 };
         if (s->step[l] > 0) fv_bytes_append(to, &step, sizeof step);
@@ -273,16 +272,15 @@ void fv__solver_spread(int64_t n, int32_t *order) {
     }
 }
 
-/* Of the chunks that share slices, the first tells of them. */
-static bool tells(const fv_block *out) {
-    int last = out->region.ndim - 1;
-    return !out->region.start[last] && !out->region.start[last - 1];
+fv_bytes *fv__solver_listener(const fv_run *r) {
+    const fv_region *out = &r->out->region;
+    return out->start[out->ndim - 1] || out->start[out->ndim - 2] ? NULL : r->notes;
 }
 
 fv_status fv__solver_run(fv_run *r, const fv_method *method, fv_error *error) {
     fv_solving s;
     int64_t    first, count;
-    fv_bytes  *notes = tells(r->out) ? r->notes : NULL;
+    fv_bytes  *notes = fv__solver_listener(r);
     fv__solver_lay_out(&r->need, method, &s, r->scratch);
     FV_ISA_NAME(fv_beam_prepare)(&s.beam, &s.solver->geometry);
     fv__solver_spread(s.beam.nangles, s.order);
@@ -297,7 +295,7 @@ fv_status fv__solver_run(fv_run *r, const fv_method *method, fv_error *error) {
         if (notes && s.solver->done > 0) note_stopped(&s, first + z, slices, notes);
         for (s.iteration = 0; go_on(&s, slices) && s.iteration < s.solver->iterations; s.iteration++) {
             method->iterate(&s);
-            if (notes) note(&s, first + z, slices, notes);
+            if (notes) fv__solver_note(&s, first + z, slices, notes);
         }
         for (int64_t y = 0; y < s.beam.rows && !s.solver->state; y++) fv__solver_limit(&s, y);
         take_out(&s, method, r->out, z, slices);

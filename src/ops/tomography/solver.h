@@ -89,6 +89,8 @@ typedef struct fv_method {
 #define fv__solver_run FV_ISA_NAME(fv__solver_run)
 #define fv__solver_lay_out FV_ISA_NAME(fv__solver_lay_out)
 #define fv__solver_slab FV_ISA_NAME(fv__solver_slab)
+#define fv__solver_note FV_ISA_NAME(fv__solver_note)
+#define fv__solver_listener FV_ISA_NAME(fv__solver_listener)
 #define fv__solver_notes FV_ISA_NAME(fv__solver_notes)
 #define fv__solver_cost FV_ISA_NAME(fv__solver_cost)
 #define fv__solver_residual FV_ISA_NAME(fv__solver_residual)
@@ -113,6 +115,10 @@ double    fv__solver_cost(const fv_need *n);
 void fv__solver_residual(fv_solving *s);
 /* Squared norm of every slice in n groups of 16, added in order. */
 void fv__solver_square(const float *from, int64_t n, double to[FV_BEAM_LANES]);
+/* The residuals that the iteration just made has set, for whoever follows them. */
+void fv__solver_note(const fv_solving *s, int64_t first, int64_t slices, fv_bytes *notes);
+/* Who follows them; NULL: nobody. Of the chunks that share slices, the first tells of them. */
+fv_bytes *fv__solver_listener(const fv_run *r);
 /* Keeps a line of voxels inside the mask and, if asked, from being negative. */
 void fv__solver_limit(const fv_solving *s, int64_t y);
 
