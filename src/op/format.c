@@ -1,6 +1,7 @@
 /* Finding formats and sharing open readers. */
 #include "op/format.h"
 #include "op/registry.h"
+#include "op/table_parts.h"
 #include "base/remote.h"
 #include <dirent.h>
 #include <pthread.h>
@@ -137,6 +138,7 @@ const fv_table_format *fv_table_format_for(const char *path) {
 }
 
 const fv_table_format *fv_table_format_of_file(const char *path) {
+    if (fv_table_is_parts(path)) return &fv_table_of_parts;
     const fv_table_format *format = fv_table_format_for(path);
     bool                   table = format && format->open && !(format->holds_image && format->holds_image(path));
     return table ? format : NULL;
@@ -145,7 +147,7 @@ const fv_table_format *fv_table_format_of_file(const char *path) {
 fv_status fv_table_format_for_reading(const char *path, const fv_table_format **format, fv_error *error) {
     fv_bytes known = { 0 };
     uint8_t  start[32];
-    *format = fv_table_format_for(path);
+    *format = fv_table_is_parts(path) ? &fv_table_of_parts : fv_table_format_for(path);
     if (*format && (*format)->open) return FV_OK;
     size_t size = first_bytes(path, start, sizeof start);
     for (int i = 0; i < fv_table_format_count(); i++) {

@@ -183,7 +183,8 @@ struct fv_table_format {
 };
 
 const fv_table_format *fv_table_format_for(const char *path); /* by extension; NULL if none */
-/* By extension, of a file that is read as a table; NULL if there is none, or if the file holds an image. */
+/* By extension, of a file that is read as a table, or of a folder of parts of one; NULL if there is none, or if the file holds an
+ * image. */
 const fv_table_format *fv_table_format_of_file(const char *path);
 /* By extension, or by the first bytes of the file. The error lists what is known. */
 fv_status fv_table_format_for_reading(const char *path, const fv_table_format **format, fv_error *error);

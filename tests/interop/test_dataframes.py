@@ -66,19 +66,26 @@ def dask_reads_tables_and_the_rows_of_an_image(folder):
 
 
 @test
-def spark_reads_tables_and_the_rows_of_an_image(folder):
+def spark_reads_tables_and_the_rows_of_an_image_and_what_it_writes_is_read(folder):
     interpreter = environment("dataframes", "pyspark", "pyarrow") / "python"
     program("java")
     table, scan = make(folder, "cells.parquet", "scan.parquet")
     text = """
 text = spark.read.csv("cells.csv", header=True, inferSchema=True)
 counts = [table.count(), text.count(), spark.read.json("cells.jsonl").count()]
+small = table.filter("voxels <= 100").repartition(2)
+small.write.csv("small.csv", header=True)
+small.write.json("small.jsonl")
 print(json.dumps([counts, table.dtypes, sums]))
 """
     counts, types, sums = python("dataframes", snippet("Spark", "python") + text, folder, PYSPARK_PYTHON=str(interpreter),
                                  SPARK_LOCAL_IP="127.0.0.1")
     assert counts == [len(table)] * 3 and ["volume", "double"] in types and ["label", "bigint"] in types
     assert [sums[str(z)] for z in range(len(scan))] == scan.astype(int).sum((1, 2)).tolist()
+    for name, wanted in (("large.parquet", True), ("small.csv", False), ("small.jsonl", False)):
+        said = run("sql", "--json", name, f"SELECT label FROM {name.split('.')[0]} ORDER BY label", folder=folder).stdout
+        found = [row["label"] for row in json.loads(said)]
+        assert found == [int(row["label"]) for row in table if (int(row["voxels"]) > 100) == wanted], (name, found)
 
 
 @test

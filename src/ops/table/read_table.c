@@ -1,11 +1,11 @@
 /* read_table: a table from a file. What read is for table files. */
-#include "op/format.h"
+#include "op/table_parts.h"
 #include "op/table_rows.h"
 
 typedef struct { const char *file; const char *table; } read_table;
 
 static const fv_param params[] = {
-    FV_PARAM(read_table, file, .doc = "name of the file: CSV, JSON lines, Parquet or an SQLite database"),
+    FV_PARAM(read_table, file, .doc = "name of the file: CSV, JSON lines, Parquet, an SQLite database; or a folder of parts"),
     FV_PARAM(read_table, table, .def = "", .doc = "table in a database; the one named as the file, or the only one, if left out"),
     FV_PARAM_END,
 };
@@ -30,12 +30,7 @@ static fv_status infer(fv_infer *i, fv_error *error) {
 }
 
 static fv_status identity(const void *params_, fv_hasher *hasher, fv_error *error) {
-    const read_table *p = params_;
-    fv_file_id        id;
-    FV_TRY(fv_file_identify(p->file, &id, error));
-    fv_hasher_int(hasher, id.size);
-    fv_hasher_int(hasher, id.mtime_ns);
-    return FV_OK;
+    return fv_table_identify(((const read_table *)params_)->file, hasher, error);
 }
 
 static bool same_type(const fv_table_type *a, const fv_table_type *b) {
