@@ -33,7 +33,7 @@ static void free_files(char **files, int count) {
     free(files);
 }
 
-/* Parts in order of name; -1: something else lies there too, or nothing. */
+/* Parts in order of name; none where something else lies there too. */
 static int list(const char *path, char ***files) {
     struct dirent **names = NULL;
     int             count = fv_path_is_folder(path) ? scandir(path, &names, NULL, alphasort) : 0, found = 0;
@@ -51,13 +51,14 @@ static int list(const char *path, char ***files) {
     free(names);
     if (only && found) return found;
     free_files(*files, found);
-    return -1;
+    *files = NULL;
+    return 0;
 }
 
 bool fv_table_is_parts(const char *path) {
     char **files;
     int    count = list(path, &files);
-    if (count > 0) free_files(files, count);
+    free_files(files, count);
     return count > 0;
 }
 
@@ -73,7 +74,7 @@ fv_status fv_table_identify(const char *path, fv_hasher *hasher, fv_error *error
     char    **files;
     int       count = list(path, &files);
     fv_status status = FV_OK;
-    if (count < 0) return identify(path, hasher, error);
+    if (!count) return identify(path, hasher, error);
     for (int i = 0; i < count && status == FV_OK; i++) {
         fv_hasher_text(hasher, files[i]);
         status = identify(files[i], hasher, error);
@@ -164,7 +165,9 @@ static fv_status next_part(reader *r, fv_error *error) {
 static fv_cell cell_of(const reader *r, const fv_cell *row, int c) {
     int            from = r->from[c];
     fv_column_kind wanted = r->base.type.column[c].kind;
-    if (from < 0) return wanted == FV_COLUMN_TEXT ? (fv_cell){ .text = NULL } : (fv_cell){ .real = NAN };
+    fv_cell        missing = { .real = NAN };
+    if (wanted == FV_COLUMN_TEXT) missing.text = NULL;
+    if (from < 0) return missing;
     if (r->part->type.column[from].kind == wanted) return row[from];
     return (fv_cell){ .real = (double)row[from].integer };
 }
@@ -196,14 +199,11 @@ static fv_status next(fv_table_source *source, const fv_cell **cells, int64_t *n
 static fv_status open_reader(const char *path, const char *table, fv_table_reader **out, fv_error *error) {
     reader *r = fv_calloc(sizeof *r);
     r->base = (fv_table_reader){ .source = { .next = next }, .format = &fv_table_of_parts, .path = fv_strdup(path) };
-    r->nfiles = FV_MAX(list(path, &r->files), 0);
+    r->nfiles = list(path, &r->files);
     fv_status status = FV_OK;
-    if (!r->nfiles) {
-        r->files = NULL;
+    if (!r->nfiles)
         status = fv_fail(error, FV_ERROR_INPUT, "%s: a folder that is read as a table holds table files and nothing else", path);
-    } else if (table) {
-        status = fv_fail(error, FV_ERROR_USAGE, "%s: a folder of parts is one table, without others by name", path);
-    }
+    else if (table) status = fv_fail(error, FV_ERROR_USAGE, "%s: a folder of parts is one table, without others by name", path);
     for (int i = 0; i < r->nfiles && status == FV_OK; i++) status = survey(r, r->files[i], error);
     for (int c = 0; c < r->base.type.ncolumns; c++)
         if (r->seen[c] < r->with_rows && r->base.type.column[c].kind == FV_COLUMN_INTEGER)
