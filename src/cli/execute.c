@@ -186,7 +186,7 @@ static int execute(const char *command, fv_work_call call, void *context, fv_pip
         else print_values(result);
     }
     if (partly) {
-        fv_complain(command, "%s", error.message);
+        fv_complain(command, error.op[0] ? "%s: %s" : "%s%s", error.op, error.message);
         code = FV_EXIT_FAILED;
     } else if (status != FV_OK) {
         code = fv_explain(command, pipeline, status, &error);
