@@ -84,6 +84,34 @@ def a_restarted_service_knows_what_is_out(folder):
         first.communicate()
         assert first.returncode == 0
         wait_for("the device to come back", lambda: s.tasks() == [0])
+        last = s.lease("1G")
+        assert last.stdout.readline()
+        s.process.kill()
+        s.process.wait()
+        s.process.stderr.close()
+        last.kill()  # while nobody looks
+        last.communicate()
+        s.start()
+        assert s.tasks() == [0]
+    assert replay(s.path + ".record", 2 * GIB, 2) == {}  # all ends are recorded
+
+
+@test
+def one_user_cannot_have_all_connections(folder):
+    if os.getuid() != 0:
+        raise Skip("only root can be two users")
+    os.chmod(folder, 0o755)
+    with Service(folder, files=132) as s:  # for a hundred connections
+        crowd = [s.connect() for _ in range(75)]
+        assert all(say(c, "status").startswith("{") for c in crowd)
+        assert "you have too many connections" in read(s.connect())
+        ask = [FOVEA, "devices", "--socket", s.path]
+        member = subprocess.run(ask, user=65534, group=65534, extra_groups=[os.stat(s.path).st_gid], capture_output=True,
+                                text=True)
+        assert member.returncode == 0, member.stderr
+        for c in crowd:
+            c.close()
+        wait_for("the connections to end", lambda: run("devices", "--socket", s.path, code=None).returncode == 0)
 
 
 def client(path, memory, number):

@@ -7,6 +7,7 @@
 import functools
 import json
 import os
+import resource
 import socket
 import subprocess
 import time
@@ -46,10 +47,11 @@ class Service:
     """A running `fovea devices serve`, of so many PoCL devices of 2 GiB, or else of devices that exist only by name; or of those
     that are named."""
 
-    def __init__(self, folder, *options, devices=2):
+    def __init__(self, folder, *options, devices=2, files=None):
         self.path = os.path.join(folder, "devices.sock")
         self.command = [FOVEA, "devices", "serve", "--socket", self.path, *options]
         self.environment = dict(os.environ)
+        self.files = files  # that it may have open
         if isinstance(devices, int) and not no_pocl():
             self.environment.update(pocl(devices))
         else:
@@ -58,9 +60,14 @@ class Service:
         self.start()
 
     def start(self):
-        self.process = subprocess.Popen(self.command, stderr=subprocess.PIPE, text=True, env=self.environment)
+        self.process = subprocess.Popen(self.command, stderr=subprocess.PIPE, text=True, env=self.environment,
+                                        preexec_fn=self.bound)
         line = self.process.stderr.readline()
         assert "given out" in line, line
+
+    def bound(self):
+        if self.files:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (self.files, self.files))
 
     def __enter__(self):
         return self
