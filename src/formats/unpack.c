@@ -61,14 +61,19 @@ static void end(stream *s) {
 #endif
 }
 
+/* So much of the input is left. There may have been none, and no place of it. */
+static void take(stream *s, size_t left) {
+    if (s->in_size > left) s->in += s->in_size - left;
+    s->in_size = left;
+}
+
 static const char *step_deflate(stream *s) {
     s->deflated.next_in = (Bytef *)(uintptr_t)s->in;
     s->deflated.avail_in = (uInt)s->in_size;
     s->deflated.next_out = s->out;
     s->deflated.avail_out = PIECE;
     int result = inflate(&s->deflated, Z_NO_FLUSH);
-    s->in += s->in_size - s->deflated.avail_in;
-    s->in_size = s->deflated.avail_in;
+    take(s, s->deflated.avail_in);
     s->out_size = PIECE - s->deflated.avail_out;
     s->ended = result == Z_STREAM_END;
     if (s->ended && s->packing == FV_PACKED_GZIP) inflateReset(&s->deflated);
@@ -79,8 +84,7 @@ static const char *step_zstd(stream *s) {
     ZSTD_inBuffer  in = { s->in, s->in_size, 0 };
     ZSTD_outBuffer out = { s->out, PIECE, 0 };
     size_t         result = ZSTD_decompressStream(s->zstd, &out, &in);
-    s->in += in.pos;
-    s->in_size -= in.pos;
+    take(s, s->in_size - in.pos);
     s->out_size = out.pos;
     s->ended = result == 0;
     return ZSTD_isError(result) ? ZSTD_getErrorName(result) : NULL;
@@ -93,8 +97,7 @@ static const char *step_bzip2(stream *s) {
     s->bzip2.next_out = (char *)s->out;
     s->bzip2.avail_out = PIECE;
     int result = BZ2_bzDecompress(&s->bzip2);
-    s->in += s->in_size - s->bzip2.avail_in;
-    s->in_size = s->bzip2.avail_in;
+    take(s, s->bzip2.avail_in);
     s->out_size = PIECE - s->bzip2.avail_out;
     s->ended = result == BZ_STREAM_END;
     if (s->ended) { /* another may follow, as gzip has it */
