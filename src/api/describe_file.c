@@ -230,9 +230,10 @@ static char *found_json(const char *path, const found *f) {
 static const fv_table_format *table_format(const char *path) {
     const fv_table_format *format = NULL;
     const fv_format       *image;
-    if (!fv_file_exists(path) || (fv_path_is_folder(path) && !fv_table_is_parts(path))) return NULL;
+    if (!fv_file_exists(path)) return NULL;
     format = fv_table_format_of_file(path);
-    if (!format && fv_format_for_reading(path, &image, NULL) != FV_OK) fv_table_format_for_reading(path, &format, NULL);
+    if (!format && !fv_path_is_folder(path) && fv_format_for_reading(path, &image, NULL) != FV_OK)
+        fv_table_format_for_reading(path, &format, NULL);
     return format && format->open ? format : NULL;
 }
 

@@ -2,6 +2,8 @@
 #include "base/duckdb.h"
 #include "base/file.h"
 #include "base/plugin.h"
+#include "base/remote.h"
+#include <dirent.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -212,4 +214,50 @@ char *fv_duckdb_quote(const char *text, char mark) {
     fv_bytes_append(&out, &mark, 1);
     fv_bytes_append(&out, "", 1);
     return (char *)out.data;
+}
+
+/* ---------------------------------------------------------------- folders of part files */
+
+enum { MOST_PARTS = 100000, DEEPEST = 8 };
+
+static int visible(const struct dirent *entry) { return entry->d_name[0] != '.' && entry->d_name[0] != '_'; }
+
+static int add_parts(const char *folder, int depth, fv_bytes *parts) {
+    struct dirent **entries = NULL;
+    int             count = 0, n = scandir(folder, &entries, visible, alphasort);
+    for (int i = 0; i < n; i++) {
+        const char *name = entries[i]->d_name;
+        char       *path = fv_sprintf("%s/%s", folder, name);
+        if (fv_path_is_folder(path)) {
+            if (strchr(name, '=') && depth < DEEPEST) count += add_parts(path, depth + 1, parts);
+        } else if ((fv_path_has_extension(name, "parquet") || fv_path_has_extension(name, "pq")) && count < MOST_PARTS) {
+            fv_bytes_append(parts, path, strlen(path) + 1);
+            count++;
+        }
+        free(path);
+        free(entries[i]);
+    }
+    free(entries);
+    return count;
+}
+
+int fv_duckdb_parts(const char *path, fv_bytes *parts) {
+    if (!fv_is_remote(path) && fv_path_is_folder(path)) return add_parts(path, 0, parts);
+    fv_bytes_append(parts, path, strlen(path) + 1);
+    return 1;
+}
+
+char *fv_duckdb_files(const char *path) {
+    fv_bytes parts = { 0 }, text = { 0 };
+    int      count = fv_duckdb_parts(path, &parts);
+    fv_bytes_printf(&text, count > 1 ? "[" : "");
+    for (const char *p = (char *)parts.data; count && p < (char *)parts.data + parts.size; p += strlen(p) + 1) {
+        char *quoted = fv_duckdb_quote(p, '\'');
+        fv_bytes_printf(&text, "%s%s", text.size > 1 ? ", " : "", quoted);
+        free(quoted);
+    }
+    fv_bytes_printf(&text, count > 1 ? "]" : "");
+    fv_bytes_append(&text, "", 1);
+    fv_bytes_release(&parts);
+    return (char *)text.data;
 }

@@ -131,6 +131,11 @@ fv_status fv_duckdb_copy(fv_duckdb *duck, const char *path, fv_duckdb_feed *feed
 
 /* A text of SQL, quoted with ' or ". The caller frees. */
 char *fv_duckdb_quote(const char *text, char mark);
+/* The files that a path means, each ended by NUL: itself, or in a folder, as Spark and Dask write, its part files in order of
+ * their names (*.parquet, also in folders called NAME=VALUE; what begins with . or _ is none). Their number. */
+int fv_duckdb_parts(const char *path, fv_bytes *parts);
+/* The same as what read_parquet and the like take. The caller frees. */
+char *fv_duckdb_files(const char *path);
 
 static inline const char *fv_duckdb_bytes(const fv_duckdb_text *text) {
     return text->inside.length <= sizeof text->inside.bytes ? text->inside.bytes : text->outside.bytes;

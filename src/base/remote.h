@@ -26,6 +26,12 @@ fv_status fv_remote_open(const char *path, int *fd, fv_error *error);
 /* Makes the bytes of a descriptor readable, if it is of a remote file. */
 fv_status fv_remote_fetch(int fd, int64_t offset, size_t size, fv_error *error);
 
+/* For libraries that open files by their name: a local one for the contents of a remote file, which must not be too large to be
+ * fetched whole. It is good while the descriptor is open; the caller closes that and frees the name. */
+fv_status fv_remote_copy(const char *path, char **name, int *fd, fv_error *error);
+/* The error of a library that must have the file here. */
+fv_status fv_remote_refuse(const char *path, const char *format, fv_error *error);
+
 /* size bytes at an offset, or everything with offset -1. */
 fv_status fv_remote_get(const char *path, const fv_remote_facts *facts, int64_t offset, size_t size, void *data, fv_error *error);
 fv_status fv_remote_put(const char *path, const void *data, size_t size, fv_error *error);

@@ -94,3 +94,28 @@ fv_status fv_remote_fetch(int fd, int64_t offset, size_t size, fv_error *error) 
     }
     return FV_OK;
 }
+
+/* ---------------------------------------------------------------- whole files */
+
+static const int64_t MOST_COPIED = (int64_t)2 << 30;
+
+fv_status fv_remote_copy(const char *path, char **name, int *fd, fv_error *error) {
+    fv_file_id id;
+    FV_TRY(fv_file_identify(path, &id, error));
+    if (id.size > MOST_COPIED)
+        return fv_fail(error, FV_ERROR_INPUT, "%.*s has %lld bytes; at most %lld are fetched for a format that is not read by "
+                       "range; download it first", (int)strcspn(path, "?"), path, (long long)id.size, (long long)MOST_COPIED);
+    FV_TRY(fv_remote_open(path, fd, error));
+    fv_status status = fv_remote_fetch(*fd, 0, (size_t)id.size, error);
+    if (status == FV_OK) *name = fv_sprintf("/proc/self/fd/%d", *fd); /* nothing is left behind, however the process ends */
+    if (status != FV_OK) {
+        close(*fd);
+        *fd = -1;
+    }
+    return status;
+}
+
+fv_status fv_remote_refuse(const char *path, const char *format, fv_error *error) {
+    return fv_fail(error, FV_ERROR_INPUT, "%.*s: %s files are not read from a server; download it first", (int)strcspn(path, "?"),
+                   path, format);
+}

@@ -4,6 +4,7 @@
  * Spacing is in millimetres. Stored values with a slope or an intercept (Hounsfield units) become float32. Files are read frame
  * by frame; a frame that is compressed is unpacked whole. */
 #include "base/plugin.h"
+#include "base/remote.h"
 #include "formats/dicom_parts.h"
 #include "op/kernels.h"
 #include <math.h>
@@ -168,6 +169,7 @@ static fv_status identify(fv_dicom_reader *r, fv_error *error) {
 static fv_status open_reader(const char *path, const fv_read_options *options, fv_reader **out, fv_error *error) {
     fv_file_id id;
     FV_TRY(fv_file_identify(path, &id, error));
+    if (fv_is_remote(path)) return fv_remote_refuse(path, "DICOM", error);
     fv_dicom_reader *r = fv_reader_new(sizeof *r, &fv_format_dicom, path);
     bool             given = options && options->path_inside && *options->path_inside;
     fv_status        status = find_files(r, given ? options->path_inside : NULL, error);

@@ -3,15 +3,19 @@
  * Slices are found by their number, in whatever order rows stand, and groups of rows without a wanted slice are passed over.
  * Every thread that reads has a session of the library of its own; sessions wait in the reader for the next one. */
 #include "formats/parquet_image.h"
+#include "base/remote.h"
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { MOST_SESSIONS = 64 };
 
 typedef struct {
     fv_reader       base;
     fv_slices       slices;
-    char           *file;      /* the path as SQL's text */
+    char           *copy;      /* of a remote file; NULL: it is none */
+    int             copied;    /* its descriptor */
+    char           *file;      /* the path, or those of its part files, as SQL's text */
     int64_t         per_group; /* most slices of a group of rows */
     pthread_mutex_t mutex;
     fv_duckdb      *idle[MOST_SESSIONS];
@@ -43,6 +47,8 @@ static void close_reader(fv_reader *base) {
     reader *r = (reader *)base;
     while (r->nidle) fv_duckdb_close(r->idle[--r->nidle]);
     pthread_mutex_destroy(&r->mutex);
+    if (r->copy) close(r->copied);
+    free(r->copy);
     free(r->file);
     fv_reader_free(base);
 }
@@ -67,7 +73,8 @@ static fv_status ask(reader *r, fv_duckdb *duck, char **text, fv_error *error, c
 static fv_status find_type(reader *r, fv_duckdb *duck, fv_error *error) {
     char     *text, *group = NULL;
     fv_status status = ask(r, duck, &text, error,
-                           "SELECT decode(value) FROM parquet_kv_metadata(%s) WHERE decode(key) = '" FV_PARQUET_IMAGE "'");
+                           "SELECT decode(value) FROM parquet_kv_metadata(%s) WHERE decode(key) = '" FV_PARQUET_IMAGE "' "
+                           "LIMIT 1");
     if (status == FV_OK && !text)
         status = fv_fail(error, FV_ERROR_INPUT, "%s holds a table and no image: its metadata have no entry " FV_PARQUET_IMAGE,
                          r->base.path);
@@ -106,8 +113,10 @@ static fv_status open_reader(const char *path, const fv_read_options *options, f
     FV_TRY(fv_file_identify(path, &id, error));
     reader *r = fv_reader_new(sizeof *r, &fv_format_parquet, path);
     pthread_mutex_init(&r->mutex, NULL);
-    r->file = fv_duckdb_quote(path, '\'');
-    fv_status status = borrow(r, &duck, error);
+    fv_status status = fv_is_remote(path) ? fv_remote_copy(path, &r->copy, &r->copied, error) : FV_OK;
+    r->file = fv_duckdb_files(r->copy ? r->copy : path);
+    if (!*r->file) status = fv_fail(error, FV_ERROR_INPUT, "%s: a folder without part files (*.parquet)", path);
+    if (status == FV_OK) status = borrow(r, &duck, error);
     if (status == FV_OK) status = find_type(r, duck, error);
     if (duck) give_back(r, duck);
     if (status != FV_OK) {

@@ -3,6 +3,7 @@
  An
  * infinite number is written as 1e999, which every reader takes for infinity; a missing one as null. */
 #include "base/number.h"
+#include "base/remote.h"
 #include "tables/typed_rows.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -268,6 +269,9 @@ static fv_status open_reader(const char *path, const char *table, fv_table_reade
     int fd;
     if (table && *table) return fv_fail(error, FV_ERROR_USAGE, "%s: JSON lines are one table, and no \"%s\"", path, table);
     FV_TRY(fv_file_open_read(path, &fd, error));
+    fv_status fetched = fv_remote_fetch(fd, 0, SIZE_MAX >> 1, error); /* it is read as a stream */
+    if (fetched != FV_OK) close(fd);
+    FV_TRY(fetched);
     reader *r = fv_calloc(sizeof *r);
     r->base = (fv_table_reader){ .source.next = next_rows, .format = &fv_table_jsonl, .path = fv_strdup(path) };
     r->scanner.path = r->base.path;

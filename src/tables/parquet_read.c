@@ -5,10 +5,12 @@
  */
 #include "tables/parquet_read.h"
 #include "base/duckdb.h"
+#include "base/remote.h"
 #include "tables/typed_rows.h"
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 extern const fv_table_format fv_table_parquet;
 enum { MOST_FOOTER = 256 << 20 };
@@ -16,7 +18,9 @@ enum { MOST_FOOTER = 256 << 20 };
 typedef struct {
     fv_table_reader  base;
     fv_duckdb       *duck;
-    char            *file, *metadata; /* file: the path as SQL's text */
+    char            *copy;            /* of a remote file; NULL: it is none */
+    int              copied;          /* its descriptor */
+    char            *file, *metadata; /* file: the path, or those of its part files, as SQL's text */
     bool             unsigned64[FV_MAX_COLUMNS];
     fv_bytes         select;
     fv_duckdb_result rows;
@@ -45,11 +49,28 @@ static bool load_footer(const char *path, fv_bytes *footer) {
     return good;
 }
 
+/* Of a folder of part files the first one tells. */
 bool fv_parquet_holds_image(const char *path) {
-    fv_bytes footer = { 0 };
-    bool     found = load_footer(path, &footer) && memmem(footer.data, footer.size, "fovea.image", 11);
+    fv_bytes footer = { 0 }, parts = { 0 };
+    bool     found = fv_duckdb_parts(path, &parts) && load_footer((char *)parts.data, &footer) &&
+                 memmem(footer.data, footer.size, "fovea.image", 11);
     fv_bytes_release(&footer);
+    fv_bytes_release(&parts);
     return found;
+}
+
+static fv_status check_parts(const char *path, fv_error *error) {
+    fv_bytes  parts = { 0 };
+    int       count = fv_duckdb_parts(path, &parts);
+    fv_status status = FV_OK;
+    if (!count) status = fv_fail(error, FV_ERROR_INPUT, "%s: a folder without part files (*.parquet)", path);
+    for (const char *p = (char *)parts.data; status == FV_OK && p < (char *)parts.data + parts.size; p += strlen(p) + 1) {
+        fv_bytes footer = { 0 };
+        if (!load_footer(p, &footer)) status = fv_fail(error, FV_ERROR_INPUT, "%s: no Parquet file, or its end is missing", p);
+        fv_bytes_release(&footer);
+    }
+    fv_bytes_release(&parts);
+    return status;
 }
 
 /* ---------------------------------------------------------------- metadata */
@@ -89,7 +110,8 @@ static bool describes_columns(const char *key) {
 
 static void take_metadata(reader *r, uint64_t row, void *context) {
     char *key = text_at(r, 0, row), *value = text_at(r, 1, row);
-    if (key && value && *key && !describes_columns(key)) {
+    bool known = key && cJSON_HasObjectItem(context, key); /* every part file of a folder has it */
+    if (key && value && *key && !known && !describes_columns(key)) {
         cJSON_AddStringToObject(context, key, value);
         fv_bytes_printf(&r->base.facts, "metadata %s: ", key);
         for (char *c = value; *c; c++) fv_bytes_append(&r->base.facts, (unsigned char)*c < ' ' ? " " : c, 1);
@@ -100,7 +122,7 @@ static void take_metadata(reader *r, uint64_t row, void *context) {
 }
 
 static void take_layout(reader *r, uint64_t row, void *context) {
-    static const char *const names[] = { "row groups", "compression", "made by" };
+    static const char *const names[] = { "row groups", "compression", "made by", "files" };
     (void)context;
     for (int i = 0; i < FV_COUNT(names); i++) {
         char *value = text_at(r, (uint64_t)i, row);
@@ -119,12 +141,13 @@ static void take_count(reader *r, uint64_t row, void *context) {
 static fv_status find_facts(reader *r, fv_error *error) {
     cJSON    *kept = cJSON_CreateObject();
     fv_status status = each_row(r, take_count, &r->base.nrows, error,
-                                "SELECT CAST(num_rows AS BIGINT) FROM parquet_file_metadata(%s)", r->file);
+                                "SELECT CAST(sum(num_rows) AS BIGINT) FROM parquet_file_metadata(%s)", r->file);
     if (status == FV_OK)
         status = each_row(r, take_layout, NULL, error,
-                          "SELECT CAST(max(row_group_id) + 1 AS VARCHAR), string_agg(DISTINCT lower(compression), ', '), "
-                          "(SELECT any_value(created_by) FROM parquet_file_metadata(%s)) FROM parquet_metadata(%s)",
-                          r->file, r->file);
+                          "SELECT CAST(count(DISTINCT (file_name, row_group_id)) AS VARCHAR), "
+                          "string_agg(DISTINCT lower(compression), ', '), (SELECT any_value(created_by) FROM "
+                          "parquet_file_metadata(%s)), CAST(nullif(count(DISTINCT file_name), 1) AS VARCHAR) FROM "
+                          "parquet_metadata(%s)", r->file, r->file);
     if (status == FV_OK)
         status = each_row(r, take_metadata, kept, error,
                           "SELECT " TEXT_OF("key") ", " TEXT_OF("value") " FROM parquet_kv_metadata(%s)", r->file);
@@ -278,6 +301,8 @@ void fv_parquet_close(fv_table_reader *base) {
     fv_batch_release(&r->batch);
     fv_bytes_release(&r->select);
     fv_bytes_release(&base->facts);
+    if (r->copy) close(r->copied);
+    free(r->copy);
     free(r->file);
     cJSON_free(r->metadata);
     free(base->path);
@@ -285,12 +310,10 @@ void fv_parquet_close(fv_table_reader *base) {
 }
 
 static fv_status look(reader *r, fv_error *error) {
-    fv_bytes   names = { 0 }, footer = { 0 };
+    fv_bytes   names = { 0 };
     fv_file_id id;
     FV_TRY(fv_file_identify(r->base.path, &id, error));
-    bool whole = load_footer(r->base.path, &footer);
-    fv_bytes_release(&footer);
-    if (!whole) return fv_fail(error, FV_ERROR_INPUT, "%s: no Parquet file, or its end is missing", r->base.path);
+    FV_TRY(check_parts(r->base.path, error));
     FV_TRY(fv_duckdb_open("reading Parquet files", FV_PARQUET_MEMORY, &r->duck, error));
     fv_status status = find_facts(r, error);
     if (status == FV_OK) status = find_columns(r, &names, error);
@@ -307,8 +330,9 @@ fv_status fv_parquet_open(const char *path, const char *table, fv_table_reader *
         return fv_fail(error, FV_ERROR_USAGE, "%s: a Parquet file holds one table, and no \"%s\"", path, table);
     reader *r = fv_calloc(sizeof *r);
     r->base = (fv_table_reader){ .source.next = next_rows, .format = &fv_table_parquet, .path = fv_strdup(path) };
-    r->file = fv_duckdb_quote(path, '\'');
-    fv_status status = look(r, error);
+    fv_status status = fv_is_remote(path) ? fv_remote_copy(path, &r->copy, &r->copied, error) : FV_OK;
+    r->file = fv_duckdb_files(r->copy ? r->copy : path);
+    if (status == FV_OK) status = look(r, error);
     if (status == FV_OK) *out = &r->base;
     else fv_parquet_close(&r->base);
     return status;

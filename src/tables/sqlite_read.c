@@ -1,6 +1,7 @@
 /* A table or view of an SQLite database, read in order. SQLite's values have types and its columns have none, so a first query
  * finds what each column holds; whole numbers among which some are missing become real ones. */
 #include "tables/sqlite_read.h"
+#include "base/remote.h"
 #include "tables/typed_rows.h"
 #include <math.h>
 #include <sqlite3.h>
@@ -174,6 +175,7 @@ void fv_sqlite_settle(const char *path) {
 static fv_status open_database(const char *path, reader **out, fv_error *error) {
     fv_file_id id;
     FV_TRY(fv_file_identify(path, &id, error));
+    if (fv_is_remote(path)) return fv_remote_refuse(path, "SQLite", error);
     reader *r = fv_calloc(sizeof *r);
     r->base = (fv_table_reader){ .source.next = next_rows, .format = &fv_table_sqlite, .path = fv_strdup(path) };
     *out = r;
@@ -188,7 +190,7 @@ static fv_status open_database(const char *path, reader **out, fv_error *error) 
 }
 
 fv_status fv_sqlite_open(const char *path, const char *table, fv_table_reader **out, fv_error *error) {
-    reader *r;
+    reader *r = NULL;
     FV_TRY(open_database(path, &r, error));
     fv_status status = choose_table(r, table, error);
     if (status == FV_OK) status = find_columns(r, error);
@@ -199,7 +201,7 @@ fv_status fv_sqlite_open(const char *path, const char *table, fv_table_reader **
 }
 
 fv_status fv_sqlite_tables(const char *path, fv_bytes *names, fv_error *error) {
-    reader *r;
+    reader *r = NULL;
     FV_TRY(open_database(path, &r, error));
     fv_status status = list_tables(r, names, error);
     fv_sqlite_close(&r->base);

@@ -183,6 +183,29 @@ def info_lists_a_remote_hierarchy(folder):
 
 
 @test
+def tables_come_from_a_server_and_what_cannot_is_named(folder):
+    make(folder)
+    bucket = pathlib.Path(folder, "www", "bucket")
+    (bucket / "t.csv").write_text("a,b\n1,x\n3,y\n")
+    names = ["t.csv", "t.jsonl"]
+    for name in ("t.jsonl", "t.db", "t.parquet"):
+        made = run("convert", "-q", "www/bucket/t.csv", f"www/bucket/{name}", folder=folder, code=None)
+        names += [name] if name == "t.parquet" and made.returncode == 0 else []  # DuckDB's library may be missing
+    (bucket / "d.dcm").write_bytes(bytes(128) + b"DICM" + bytes(200))
+    with serve(f"{folder}/www") as server:
+        for name in names:
+            said = run("sql", "--csv", f"{server.url}/bucket/{name}", "SELECT sum(a) FROM t", folder=folder).stdout
+            assert said.split()[1] == "4", (name, said)
+            assert "2 rows" in run("info", f"{server.url}/bucket/{name}", folder=folder).stdout, name
+        for name in ("t.db", "d.dcm"):
+            said = run("info", f"{server.url}/bucket/{name}", folder=folder, code=2).stderr
+            assert name in said and "download it first" in said, said
+        if "t.parquet" in names:
+            run("convert", "-q", "in.npy", "www/bucket/i.parquet", folder=folder)
+            assert np.array_equal(fetch(folder, f"{server.url}/bucket/i.parquet"), np.load(f"{folder}/in.npy"))
+
+
+@test
 def shards_and_missing_chunks_are_read_by_range(folder):
     make(folder)
     image = np.zeros((64, 64, 64), np.uint16)

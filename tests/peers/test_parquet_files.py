@@ -209,4 +209,54 @@ def without_the_library_a_message_says_how_to_get_it(folder):
     assert done.returncode and "make duckdb" in done.stderr and not os.path.exists(os.path.join(folder, "a.parquet")), done.stderr
 
 
+def make_parts(folder, name, *texts):
+    """A folder as Spark leaves it, from the texts of CSV files."""
+    os.makedirs(f"{folder}/{name}", exist_ok=True)
+    for i, text in enumerate(texts):
+        pathlib.Path(folder, "part.csv").write_text(text)
+        run("convert", "-q", "--overwrite", "part.csv", f"{name}/part-{i:05}-c000.snappy.parquet", folder=folder)
+    for left in ("_SUCCESS", ".part-00000-c000.snappy.parquet.crc"):
+        pathlib.Path(folder, name, left).write_bytes(b"")
+
+
+@test
+def the_part_files_of_a_folder_are_one_table(folder):
+    duckdb(folder)
+    make_parts(folder, "cells.parquet", "cell,size\n1,2.5\n2,3.5\n", "cell,size\n3,4.5\n", "cell,size\n4,0.5\n5,6\n")
+    asked = run("sql", "--csv", "cells.parquet", "SELECT count(*), sum(size) FROM cells", folder=folder).stdout.split()[1]
+    assert [float(number) for number in asked.split(",")] == [5, 17]
+    run("run", "-q", "-e", 'filter(read("cells.parquet"), "size > 3") |> write("large.csv")', folder=folder)
+    assert pathlib.Path(folder, "large.csv").read_text().split() == ["cell,size", "2,3.5", "3,4.5", "5,6"]
+    told = run("info", "cells.parquet", folder=folder).stdout
+    assert "5 rows" in told and "files        3" in told, told
+    make_parts(folder, "days.parquet/day=3", "cell\n1\n")
+    make_parts(folder, "days.parquet/day=4", "cell\n2\n")
+    assert run("sql", "--csv", "days.parquet", "SELECT * FROM days", folder=folder).stdout.split() == ["cell,day", "1,3", "2,4"]
+
+
+@test
+def the_part_files_of_a_folder_are_one_image(folder):
+    duckdb(folder)
+    run("run", "-q", "-e", 'phantom("foam", [9, 20, 30]) |> write("v.npy")', folder=folder)
+    run("convert", "-q", "v.npy", "v.parquet", folder=folder)
+    os.makedirs(f"{folder}/parts.parquet")
+    pyarrow("""t = pq.read_table("v.parquet")
+for i in range(3): pq.write_table(t.slice(3 * i, 3), f"parts.parquet/part-0000{i}.parquet")""", folder)
+    run("convert", "-q", "parts.parquet", "back.npy", folder=folder)
+    assert pathlib.Path(folder, "back.npy").read_bytes() == pathlib.Path(folder, "v.npy").read_bytes()
+
+
+@test
+def a_folder_with_a_damaged_part_or_without_parts_is_refused_by_name(folder):
+    duckdb(folder)
+    make_parts(folder, "t.parquet", "a\n1\n", "a\n2\n")
+    part = pathlib.Path(folder, "t.parquet", "part-00001-c000.snappy.parquet")
+    part.write_bytes(part.read_bytes()[:50])
+    said = run("sql", "t.parquet", "SELECT * FROM t", folder=folder, code=2).stderr
+    assert part.name in said, said
+    os.makedirs(f"{folder}/none.parquet")
+    for command in (("info", "none.parquet"), ("sql", "none.parquet", "SELECT 1")):
+        assert "without part files" in run(*command, folder=folder, code=2).stderr
+
+
 main()
