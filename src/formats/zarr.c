@@ -108,6 +108,7 @@ const fv_format fv_format_zarr = {
     .keeps = "axes, units, scale, translation, orientation",
     .compressions = "zstd|blosc|blosc-zstd|gzip|none",
     .folder = true,
+    .marks = "zarr.json .zgroup .zarray",
     .takes = "shard levels version",
     .open = open_reader,
     .read = read_block,

@@ -65,6 +65,20 @@ static const fv_format *by_series(const char *path) {
     return found;
 }
 
+/* The format of a folder that holds one of the files that tell it. */
+static const fv_format *by_marks(const char *path) {
+    for (int i = 0; i < fv_format_count(); i++)
+        for (const char *p = fv_format_at(i)->marks; p && *p;) {
+            size_t n = strcspn(p, " ");
+            char  *file = fv_sprintf("%s/%.*s", path, (int)n, p);
+            bool   there = fv_file_exists(file);
+            free(file);
+            if (there) return fv_format_at(i);
+            p += n + strspn(p + n, " ");
+        }
+    return NULL;
+}
+
 /* The format of a folder whose name are the first `length` characters. */
 static const fv_format *folder_format(const char *path, size_t length) {
     char            *name = fv_sprintf("%.*s", (int)length, path);
@@ -97,7 +111,9 @@ static fv_status find(const char *path, bool writing, const fv_format **format, 
     }
     size_t around = *format ? 0 : fv_format_around(path);
     if (around) *format = folder_format(path, around);
-    if (!*format && !writing) *format = fv_path_is_folder(path) ? by_series(path) : by_magic(path);
+    bool folder = fv_path_is_folder(path);
+    if (!*format && !writing) *format = folder ? by_marks(path) : by_magic(path);
+    if (!*format && !writing && folder) *format = by_series(path);
     if (*format) return FV_OK;
     fv_bytes known = { 0 };
     for (int i = 0; i < fv_format_count(); i++) {

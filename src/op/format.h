@@ -76,6 +76,7 @@ struct fv_format {
     const char *compressions; /* "none|deflate|zstd", the default first; NULL: no choice */
     bool        series; /* a folder of such files, known by the magic of one of them, may be an image too */
     bool        folder; /* its files are folders, and a path inside one without an extension of its own is meant for it too */
+    const char *marks;  /* names of files, one of which lies in every folder that is such a file, whatever that is called */
     const char *parts;  /* those of its extensions that are written as a header with a folder of parts: see op/output_parts.h */
     const char *takes; /* which of write's "shard levels version angles" it follows; others are refused. NULL: none */
     struct { int offset, size; const char *bytes; } magic[4]; /* any of them: a file without a known extension is one of these */

@@ -153,4 +153,17 @@ for version, models in (('0.4', v04), ('0.5', v05)):
     assert done.returncode == 0, done.stderr[-600:]
 
 
+@test
+def a_folder_without_the_extension_is_known_by_what_lies_in_it(folder):
+    for version in ("0.4", "0.5"):
+        np.save(f"{folder}/a.npy", np.arange(60, dtype=np.uint16).reshape(3, 4, 5))
+        run("run", "-q", "--fresh", "-e", f'read("a.npy") |> write("a.zarr", version = "{version}", levels = 1)', folder=folder)
+        os.rename(f"{folder}/a.zarr", f"{folder}/scan {version}")
+        run("convert", "-q", "--overwrite", f"scan {version}", "b.npy", folder=folder)
+        assert np.array_equal(np.load(f"{folder}/b.npy"), np.load(f"{folder}/a.npy"))
+        assert "levels" in run("info", f"scan {version}", folder=folder).stdout
+    os.makedirs(f"{folder}/empty")
+    assert "no image format" in run("info", "empty", folder=folder, code=2).stderr
+
+
 main()
