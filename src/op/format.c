@@ -154,10 +154,10 @@ const fv_table_format *fv_table_format_for(const char *path) {
 }
 
 const fv_table_format *fv_table_format_of_file(const char *path) {
-    if (fv_table_is_parts(path)) return &fv_table_of_parts;
     const fv_table_format *format = fv_table_format_for(path);
-    bool                   table = format && format->open && !(format->holds_image && format->holds_image(path));
-    return table ? format : NULL;
+    if (format && format->holds_image && format->holds_image(path)) return NULL;
+    if (fv_table_is_parts(path)) return &fv_table_of_parts;
+    return format && format->open ? format : NULL;
 }
 
 fv_status fv_table_format_for_reading(const char *path, const fv_table_format **format, fv_error *error) {

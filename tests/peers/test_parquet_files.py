@@ -228,7 +228,7 @@ def the_part_files_of_a_folder_are_one_table(folder):
     run("run", "-q", "-e", 'filter(read("cells.parquet"), "size > 3") |> write("large.csv")', folder=folder)
     assert pathlib.Path(folder, "large.csv").read_text().split() == ["cell,size", "2,3.5", "3,4.5", "5,6"]
     told = run("info", "cells.parquet", folder=folder).stdout
-    assert "5 rows" in told and "files        3" in told, told
+    assert "5 rows" in told, told
     make_parts(folder, "days.parquet/day=3", "cell\n1\n")
     make_parts(folder, "days.parquet/day=4", "cell\n2\n")
     assert run("sql", "--csv", "days.parquet", "SELECT * FROM days", folder=folder).stdout.split() == ["cell,day", "1,3", "2,4"]
