@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-extern const fv_format fv_format_pvti;
+extern const fv_format fv_format_pvti, fv_format_vti;
 enum { MOST_XML = 16 << 20, MOST_PIECES = 65536, SLAB_BYTES = 32 << 20, PUT_BYTES = 4 << 20 };
 
 /* ---------------------------------------------------------------- reading */
@@ -92,6 +92,22 @@ static fv_status take_xml(reader *r, const char *text, size_t size, fv_error *er
                    all);
 }
 
+/* Voxels change without the file that names them. */
+static fv_status identify(reader *r, const fv_bytes *text, fv_error *error) {
+    fv_hasher hasher;
+    fv_status status = FV_OK;
+    fv_hasher_init(&hasher);
+    fv_hasher_add(&hasher, text->data, text->size);
+    for (int i = 0; i < r->npieces && status == FV_OK; i++) {
+        fv_file_id id = { 0 };
+        status = fv_file_identify(r->pieces[i].path, &id, error);
+        fv_hasher_int(&hasher, id.size);
+        fv_hasher_int(&hasher, id.mtime_ns);
+    }
+    r->base.header = fv_hasher_finish(&hasher);
+    return status;
+}
+
 static fv_status open_reader(const char *path, const fv_read_options *options, fv_reader **out, fv_error *error) {
     reader  *r = fv_reader_new(sizeof *r, &fv_format_pvti, path);
     fv_bytes text = { 0 };
@@ -100,10 +116,10 @@ static fv_status open_reader(const char *path, const fv_read_options *options, f
     if (status == FV_OK) status = take_xml(r, (char *)text.data, text.size, error);
     if (status == FV_OK) {
         fv_vti_type(&r->facts, &r->base.type);
-        r->base.header = fv_hash_bytes(text.data, text.size);
         if (fv_image_type_bytes(&r->base.type) < 0)
             status = fv_fail(error, FV_ERROR_INPUT, "%s: the WholeExtent of the PVTI file overflows", path);
     }
+    if (status == FV_OK) status = identify(r, &text, error);
     fv_bytes_release(&text);
     if (status != FV_OK) {
         close_reader(&r->base);
@@ -134,6 +150,10 @@ static fv_status read_piece(const reader *r, const piece *p, const fv_region *pl
     fv_reader    *file;
     fv_image_type type = r->base.type;
     FV_TRY(fv_reader_acquire(p->path, &(fv_read_options){ .path_inside = r->array }, &file, error));
+    if (file->format != &fv_format_vti) { /* such as this file itself */
+        fv_reader_release(file);
+        return fv_fail(error, FV_ERROR_INPUT, "%s: its piece %s is no VTI file", r->base.path, p->path);
+    }
     fv_block window = fv_block_window(block, common);
     bool     flat = file->type.ndim == type.ndim - 1 && place->size[0] == 1; /* one plane: its file says y x */
     bool     same = file->type.dtype == type.dtype && (file->type.ndim == type.ndim || flat);
@@ -152,18 +172,49 @@ static fv_status read_piece(const reader *r, const piece *p, const fv_region *pl
     return status;
 }
 
+/* Adds the boxes that are left of one without another that lies inside it. */
+static void cut(fv_region box, const fv_region *hole, fv_bytes *left) {
+    for (int d = 0; d < box.ndim; d++) {
+        fv_region before = box, behind = box;
+        int64_t   end = hole->start[d] + hole->size[d];
+        before.size[d] = hole->start[d] - box.start[d];
+        behind.start[d] = end;
+        behind.size[d] = box.start[d] + box.size[d] - end;
+        if (before.size[d] > 0) fv_bytes_append(left, &before, sizeof before);
+        if (behind.size[d] > 0) fv_bytes_append(left, &behind, sizeof behind);
+        box.start[d] = hole->start[d];
+        box.size[d] = hole->size[d];
+    }
+}
+
+/* Of the boxes that are missing yet, those without this one. */
+static void strike(fv_bytes *missing, const fv_region *there) {
+    fv_bytes left = { 0 };
+    for (size_t i = 0; i < missing->size / sizeof(fv_region); i++) {
+        fv_region box = ((const fv_region *)(const void *)missing->data)[i], common = fv_region_intersect(&box, there);
+        if (fv_region_empty(&common)) fv_bytes_append(&left, &box, sizeof box);
+        else cut(box, &common, &left);
+    }
+    fv_bytes_release(missing);
+    *missing = left;
+}
+
 /* Points on the border of two pieces are in both. What no piece holds is an error. */
 static fv_status read_block(fv_reader *base, const fv_block *block, fv_error *error) {
-    reader *r = (reader *)base;
-    int64_t covered = 0;
-    for (int i = 0; i < r->npieces; i++) {
+    reader   *r = (reader *)base;
+    fv_bytes  missing = { 0 };
+    fv_status status = FV_OK;
+    fv_bytes_append(&missing, &block->region, sizeof block->region);
+    for (int i = 0; i < r->npieces && status == FV_OK; i++) {
         fv_region place = region_of(r, &r->pieces[i]), common = fv_region_intersect(&place, &block->region);
         if (fv_region_empty(&common)) continue;
-        covered += fv_region_voxels(&common);
-        FV_TRY(read_piece(r, &r->pieces[i], &place, &common, block, error));
+        status = read_piece(r, &r->pieces[i], &place, &common, block, error);
+        strike(&missing, &common);
     }
-    if (covered >= fv_region_voxels(&block->region)) return FV_OK;
-    return fv_fail(error, FV_ERROR_INPUT, "%s: its pieces leave a part of the image out", base->path);
+    if (status == FV_OK && missing.size)
+        status = fv_fail(error, FV_ERROR_INPUT, "%s: its pieces leave a part of the image out", base->path);
+    fv_bytes_release(&missing);
+    return status;
 }
 
 /* ---------------------------------------------------------------- writing */

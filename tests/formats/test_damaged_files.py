@@ -141,6 +141,22 @@ def detached_headers_that_claim_too_much_are_refused(folder):
 
 
 @test
+def pieces_that_are_no_vti_or_leave_something_out_are_refused(folder):
+    make(folder, "vti").rename(pathlib.Path(folder, "piece.vti"))
+    make(folder, "npy").rename(pathlib.Path(folder, "piece.npy"))
+    text = ('<VTKFile type="PImageData"><PImageData WholeExtent="0 10 0 8 0 {}"><PPointData>'
+            '<PDataArray type="UInt16" Name="voxels"/></PPointData>{}</PImageData></VTKFile>')
+    piece = '<Piece Extent="0 10 0 8 {} {}" Source="{}"/>'
+    whole = put(folder, "whole.pvti", text.format(3, piece.format(0, 3, "piece.vti")))
+    assert attempt(whole.name, folder)[0] == 0
+    refused(put(folder, "own.pvti", text.format(3, piece.format(0, 3, "own.pvti"))), folder, "own.pvti is no VTI file")
+    refused(put(folder, "npy.pvti", text.format(3, piece.format(0, 3, "piece.npy"))), folder, "piece.npy is no VTI file")
+    twice = text.format(7, 2 * piece.format(0, 3, "piece.vti"))  # as many values as there should be
+    refused(put(folder, "gap.pvti", twice), folder, "leave a part of the image out")
+    refused(put(folder, "gone.pvti", text.format(3, piece.format(0, 3, "gone.vti"))), folder)
+
+
+@test
 def zarr_metadata_that_claims_too_much_or_is_nested_is_refused(folder):
     for version in ("0.4", "0.5"):
         text = f'phantom("foam", [4, 9, 11]) |> write("whole.zarr", levels = 1, version = "{version}")'
