@@ -15,6 +15,7 @@ fv_status fv_volume_open(fv_volume *volume, const char *path, fv_error *error) {
     FV_TRY(fv_file_open_read(path, &volume->fd, error));
     FV_TRY(fv_file_identify(path, &id, error));
     volume->file_size = id.size;
+    volume->time = id.mtime_ns;
     if (id.size >= 2) FV_TRY(fv_file_read_at(volume->fd, start, 2, 0, path, error));
     if (start[0] == 0x1f && start[1] == 0x8b) fv_volume_inflate(volume, 0, FV_GZIP_GZIP);
     return FV_OK;
@@ -51,6 +52,13 @@ void fv_volume_layout(const fv_volume *volume, fv_reader *reader) {
     memcpy(reader->chunk, reader->type.shape, sizeof reader->chunk);
     reader->sequential = volume->gzip != NULL;
     reader->read_memory = volume->gzip ? (int64_t)fv_gzip_memory() : FV_DENSE_MEMORY;
+    if (!strcmp(volume->path, reader->path)) return;
+    fv_hasher hasher; /* voxels in a file of their own change without the header */
+    fv_hasher_init(&hasher);
+    fv_hasher_add(&hasher, &reader->header, sizeof reader->header);
+    fv_hasher_int(&hasher, volume->file_size);
+    fv_hasher_int(&hasher, volume->time);
+    reader->header = fv_hasher_finish(&hasher);
 }
 
 char *fv_path_beside(const char *path, const char *name) {

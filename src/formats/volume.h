@@ -17,7 +17,7 @@
 
 typedef struct fv_volume {
     int      fd;
-    int64_t  file_size;
+    int64_t  file_size, time; /* of the file that holds the voxels: bytes, and when it changed */
     char    *path;  /* the file that holds the voxels */
     fv_gzip *gzip;  /* NULL: not compressed */
     fv_dense dense; /* where the voxels lie, in the file or in its contents */
@@ -30,7 +30,8 @@ void      fv_volume_inflate(fv_volume *volume, int64_t start, fv_gzip_form form)
 fv_status fv_volume_fetch(fv_volume *volume, int64_t offset, void *to, size_t size, fv_error *error);
 /* What dense promises must be there, or be possible in a compressed file. */
 fv_status fv_volume_check(const fv_volume *volume, const char *format, fv_error *error);
-/* Type and layout of the reader: as dense, the whole image one chunk. */
+/* Layout of the reader: the whole image one chunk. Its identity, which is that of the header so far, becomes that of the voxels'
+ * file too where this is another one. */
 void      fv_volume_layout(const fv_volume *volume, fv_reader *reader);
 /* Where a header of text says that the voxels are. */
 typedef struct fv_voxel_place {

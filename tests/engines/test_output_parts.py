@@ -82,6 +82,18 @@ def the_same_result_is_not_made_twice_and_lost_parts_are_made_again(folder):
 
 
 @test
+def voxels_that_changed_are_read_anew(folder):
+    for extension, options in WAYS:
+        write(folder, extension, options, 2)
+        assert value_of(folder, extension) == 2
+        run("run", "-q", "-e", f'zeros([6, 7, 8]) + 7 |> convert("uint16") |> write("new.{extension}"{options})', folder=folder)
+        parts = next(pathlib.Path(folder).glob(f"out.{extension}.*"))
+        for part in next(pathlib.Path(folder).glob(f"new.{extension}.*")).iterdir():
+            shutil.copy(part, parts)
+        assert value_of(folder, extension) == 7, extension
+
+
+@test
 def the_files_of_others_stay(folder):
     for extension, options in WAYS:
         others = [f"out.{extension}.txt", f"out.{extension}.0123456789abcdef.more", f"out.{extension}.0123456789abcdeg"]
