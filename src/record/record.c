@@ -44,7 +44,7 @@ typedef struct residual_slot {
 typedef struct spent_slot {
     uint32_t magic, kind;
     fv_spent spent;
-    char     unused[80];
+    char     unused[64];
     uint64_t check;
 } spent_slot;
 _Static_assert(sizeof(spent_slot) == FV_SLOT, "it is a slot");
@@ -91,7 +91,7 @@ fv_status fv_record_open(const char *folder, const char *worker, fv_record **res
 
 void fv_spent_add(fv_spent *list, int *count, const char *op, double seconds) {
     int i = 0;
-    while (i < *count && strcmp(list[i].op, op)) i++;
+    while (i < *count && strncmp(list[i].op, op, sizeof list[i].op - 1)) i++;
     if (i == FV_MOST_SPENT) return;
     if (i == *count) {
         list[(*count)++] = (fv_spent){ .seconds = 0 };

@@ -22,7 +22,7 @@ typedef struct fv_task_facts {
 
 /* Seconds of all workers in one operator, all tasks together; fetching from the store is "store", making files "write". */
 typedef struct fv_spent {
-    char   op[24];
+    char   op[40];
     double seconds;
 } fv_spent;
 enum { FV_MOST_SPENT = 256 }; /* operators of a run that are told apart */

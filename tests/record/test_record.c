@@ -92,6 +92,17 @@ TEST(what_operators_took_is_added_up_over_flushes_and_processes) {
     CHECK(!strcmp(query(folder, "SELECT seconds FROM spent WHERE operator = 'gaussian'"), "2.0"));
 }
 
+TEST(what_operators_with_long_names_took_is_one_sum_under_the_whole_name) {
+    fv_spent    list[FV_MOST_SPENT];
+    const char *name = "gaussian_gradient_magnitude", *endless = "an_operator_whose_name_is_longer_than_any_that_is_kept_here";
+    int         count = 0;
+    for (int i = 0; i < 4; i++) {
+        fv_spent_add(list, &count, name, 0.5);
+        fv_spent_add(list, &count, endless, 1);
+    }
+    CHECK(count == 2 && !strcmp(list[0].op, name) && list[0].seconds == 2 && list[1].seconds == 4);
+}
+
 TEST(the_database_says_what_the_logs_say) {
     char *folder = fresh(), *text = fv_calloc(20001);
     for (int i = 0; i < 20000; i++) text[i] = (char)('a' + i % 26);
