@@ -415,6 +415,7 @@ static fv_status reach_targets(task *t, fv_error *error) {
 static fv_status run_chunk(task *t, int64_t number, fv_error *error) {
     t->chunk = fv_stage_chunk(t->stage, number, &t->chunk_index);
     reserve(t->worker, t->stage->nsteps);
+    fv_bytes_clear(&t->worker->notes); /* of a task that failed */
     fv_stage_regions(t->instance->plan, t->stage, &t->chunk, t->worker->regions);
     fv_status status = run_steps(t, error);
     if (status == FV_OK) status = reach_targets(t, error);

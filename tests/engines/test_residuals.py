@@ -101,6 +101,8 @@ def an_iteration_written_by_hand_tells_its_residual(folder):
     want = float(run("run", "-q", "-e", SCAN + "sqrt(sum(square(p - 1)) / sum(square(p)))", folder=folder).stdout)
     row, = call["iterations"]
     assert row["iteration"] == 3 and row["slices"] == 1 and abs(row["residual"] / want - 1) < 1e-12, row
+    refused = run("run", "-q", "-e", SCAN + f'write({step.replace("= 3", "= 1000000000")}, "v.npy")', folder=folder, code=2)
+    assert "iteration = 1e+09: must be between 0 and 1e+06" in refused.stderr, refused.stderr
 
 
 @test

@@ -11,7 +11,7 @@ static const fv_input inputs[] = {
     FV_INPUT_END,
 };
 static const fv_param params[] = {
-    FV_PARAM(checkpoint, iteration, .def = "0", .min = 0, .max = 1e9, .doc = "number of that iteration, from 1"),
+    FV_PARAM(checkpoint, iteration, .def = "0", .min = 0, .max = 1e6, .doc = "number of that iteration, from 1"),
     FV_PARAM_END,
 };
 
