@@ -139,6 +139,7 @@ static int ask_and_wait(fv_device_lease *lease, int64_t memory, uint64_t devices
             int read = read_line(lease->connection, line, size, until);
             if (read >= 0) return read;
             close(lease->connection);
+            lease->connection = -1;
             lost = now();
         }
         nanosleep(&(struct timespec){ .tv_nsec = 100000000 }, NULL);
