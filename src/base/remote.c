@@ -292,6 +292,21 @@ static fv_status get_part_of_all(const char *path, const fv_remote_facts *facts,
     return status;
 }
 
+/* Servers that give no ETag, or do not look at If-Match, tell by what comes with the bytes. */
+static bool has_changed(const fv_remote_call *call, const fv_remote_facts *facts) {
+    bool tagged = call->if_match && call->etag[0] && strcmp(call->etag, facts->etag);
+    bool dated = call->modified[0] && facts->modified[0] && strcmp(call->modified, facts->modified);
+    return tagged || dated || (call->range && call->total >= 0 && call->total != facts->size);
+}
+
+static fv_status came_wrong(const char *path, const char *what, int64_t came, int64_t wanted, fv_error *error) {
+    char     *name = shown(path);
+    fv_status status = fv_fail(error, FV_ERROR_INPUT, "%s %s: %lld came where %lld was asked for", name, what, (long long)came,
+                               (long long)wanted);
+    free(name);
+    return status;
+}
+
 fv_status fv_remote_get(const char *path, const fv_remote_facts *facts, int64_t offset, size_t size, void *data,
                         fv_error *error) {
     char range[64];
@@ -303,12 +318,13 @@ fv_status fv_remote_get(const char *path, const fv_remote_facts *facts, int64_t 
     FV_TRY(ask(path, &call, error));
     if (!whole && call.status == 200) return get_part_of_all(path, facts, offset, size, data, error);
     if (!succeeded(&call)) return refused(path, &call, error);
-    if (call.size == size) return FV_OK;
-    char     *name = shown(path);
-    fv_status status =
-        fv_fail(error, FV_ERROR_INPUT, "%s ends early: %zu bytes came where %zu were asked for", name, call.size, size);
-    free(name);
-    return status;
+    if (has_changed(&call, facts)) {
+        call.status = 412; /* what the others say */
+        return refused(path, &call, error);
+    }
+    if (!whole && call.first >= 0 && call.first != offset)
+        return came_wrong(path, "comes with another range: first byte", call.first, offset, error);
+    return call.size == size ? FV_OK : came_wrong(path, "ends early: number of bytes", (int64_t)call.size, (int64_t)size, error);
 }
 
 fv_status fv_remote_put(const char *path, const void *data, size_t size, fv_error *error) {

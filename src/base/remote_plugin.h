@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { FV_REMOTE_VERSION = 1, FV_REMOTE_TEXT = 256 };
+enum { FV_REMOTE_VERSION = 2, FV_REMOTE_TEXT = 256 };
 
 typedef struct fv_remote_call {
     const char *method, *url;
@@ -22,7 +22,7 @@ typedef struct fv_remote_call {
     /* The answer */
     size_t  size;
     long    status;
-    int64_t length, total; /* Content-Length, and the whole size in Content-Range; -1: not said */
+    int64_t length, first, total; /* Content-Length; first byte and whole size in Content-Range; -1: not said */
     char    etag[FV_REMOTE_TEXT], modified[FV_REMOTE_TEXT];
     char    message[FV_REMOTE_TEXT]; /* why there is no whole answer */
 } fv_remote_call;

@@ -67,13 +67,14 @@ static size_t take_header(char *line, size_t one, size_t count, void *context) {
     char            range[FV_REMOTE_TEXT] = "";
     if (size > 5 && !strncmp(line, "HTTP/", 5)) { /* another answer, after a redirection */
         call->etag[0] = call->modified[0] = 0;
-        call->total = -1;
+        call->first = call->total = -1;
     }
     take_text(line, size, "etag:", call->etag);
     take_text(line, size, "last-modified:", call->modified);
     take_text(line, size, "content-range:", range);
     const char *slash = strchr(range, '/');
     if (slash && slash[1] >= '0' && slash[1] <= '9') call->total = strtoll(slash + 1, NULL, 10);
+    if (!strncasecmp(range, "bytes ", 6) && range[6] >= '0' && range[6] <= '9') call->first = strtoll(range + 6, NULL, 10);
     return size;
 }
 
@@ -128,7 +129,7 @@ static bool perform(fv_remote_call *call) {
     CURL *curl = handle();
     call->size = 0;
     call->status = 0;
-    call->length = call->total = -1;
+    call->length = call->first = call->total = -1;
     call->etag[0] = call->modified[0] = call->message[0] = 0;
     if (!curl) {
         snprintf(call->message, sizeof call->message, "libcurl cannot begin");

@@ -238,6 +238,14 @@ def what_goes_wrong_is_named(folder):
                           ("c.nii", "has changed while it was being read"), ("none.zarr", "there is no")):
             said = fetch(folder, f"{server.url}/bucket/{name}", code=None)
             assert why in said and name in said, said
+    faults = {f"/bucket/{fault}.nii": fault for fault in ("undated", "dated", "longer", "shifted")}
+    image = make(folder, *(f"{fault}.nii" for fault in faults.values()))
+    with serve(f"{folder}/www", faults) as server:
+        assert np.array_equal(fetch(folder, f"{server.url}/bucket/undated.nii"), image)
+        for name, why in (("dated", "has changed while it was being read"), ("longer", "has changed while it was being read"),
+                          ("shifted", "another range")):
+            said = fetch(folder, f"{server.url}/bucket/{name}.nii", code=None)
+            assert why in said and f"{name}.nii" in said, said
     with socket.socket() as probe:  # nobody listens here any more
         probe.bind(("127.0.0.1", 0))
         gone = f"http://127.0.0.1:{probe.getsockname()[1]}"

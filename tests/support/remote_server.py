@@ -5,9 +5,10 @@
         run("info", f"{server.url}/a.tif", ...)
 
 faults, by path: "no-range", "truncated", "busy" (503 for two requests), "reset" (the connection breaks for two requests),
-"broken" (500 for every one), "denied", "changed" (the ETag is new every time), "no-head". The name of a folder with a slash at
-its end stands for all that lies in it. With a key every request must be signed with it. Pages of other addresses may read what
-is here. server.log holds (method, path, range) of every request.
+"broken" (500 for every one), "denied", "changed" (the ETag is new every time), "no-head", "undated" (no ETag), "dated" (a time
+in its place, which is new every time), "longer" (no ETag, and ranges tell of a growing file), "shifted" (no ETag, and ranges
+begin elsewhere). The name of a folder with a slash at its end stands for all that lies in it. With a key every request must be
+signed with it. Pages of other addresses may read what is here. server.log holds (method, path, range) of every request.
 """
 import contextlib
 import hashlib
@@ -94,7 +95,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         with open(name, "rb") as file:
             data = file.read()
         tag = os.stat(name).st_mtime_ns + (len(self.server.log) if fault == "changed" else 0)
-        headers = [("ETag", f'"{tag}"'), ("Accept-Ranges", "bytes"), ("Access-Control-Allow-Origin", "*"),
+        told = {"dated": [("Last-Modified", f"time {len(self.server.log)}")], "longer": [], "shifted": [], "undated": []}
+        headers = [*told.get(fault, [("ETag", f'"{tag}"')]), ("Accept-Ranges", "bytes"), ("Access-Control-Allow-Origin", "*"),
                    ("Access-Control-Expose-Headers", "*")]
         if self.headers.get("If-Match", f'"{tag}"') != f'"{tag}"':
             self.answer(412)
@@ -105,7 +107,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return
         start = int(wanted[1]) if wanted[1] else max(len(data) - int(wanted[3]), 0)
         part = data[start:int(wanted[2]) + 1 if wanted[2] else None]
-        headers.append(("Content-Range", f"bytes {start}-{start + len(part) - 1}/{len(data)}"))
+        told = start + 16 * (fault == "shifted"), len(data) + len(self.server.log) * (fault == "longer")
+        headers.append(("Content-Range", f"bytes {told[0]}-{told[0] + len(part) - 1}/{told[1]}"))
         if fault == "truncated":
             self.answer(206, part[:len(part) // 2], headers, len(part))
             self.close_connection = True
