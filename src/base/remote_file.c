@@ -1,8 +1,8 @@
 /* Remote files as descriptors.
  *
- * Invariants: 1. a descriptor belongs to a remote file while it has the inode that was noted with it: whoever closes it tells
- * nobody; 2. a block is marked only when its bytes are in the local file; two threads may fetch the same one, with the same
- * bytes. */
+ * Invariants: 1. a descriptor belongs to a remote file while it is of the local file that was noted with it: whoever closes it
+ * tells nobody, and the next file may get both its number and its inode, so that the time of its making is looked at too; 2. a
+ * block is marked only when its bytes are in the local file; two threads may fetch the same one, with the same bytes. */
 #include "base/remote.h"
 #include <fcntl.h>
 #include <stdlib.h>
@@ -11,10 +11,16 @@
 
 enum { BLOCK = 1 << 16, MOST_BLOCKS = 64, SLOTS = 256 };
 
+typedef struct {
+    uint64_t inode;
+    int64_t  size, born, born_ns;
+    uint32_t major, minor; /* device */
+} local_file;
+
 typedef struct remote_file {
     struct remote_file *next;
     int                 fd;
-    ino_t               inode;
+    local_file          local;
     char               *path;
     fv_remote_facts     facts;
     uint8_t            *there; /* one byte for each block */
@@ -30,17 +36,27 @@ static void free_file(remote_file *file) {
     free(file);
 }
 
+static local_file identify(int fd) {
+    struct statx s = { 0 };
+    if (statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_SIZE | STATX_BTIME, &s)) return (local_file){ 0 };
+    return (local_file){ .inode = s.stx_ino, .size = (int64_t)s.stx_size, .born = s.stx_btime.tv_sec,
+                         .born_ns = s.stx_btime.tv_nsec, .major = s.stx_dev_major, .minor = s.stx_dev_minor };
+}
+
+static bool is_same(local_file a, local_file b) {
+    return a.inode == b.inode && a.size == b.size && a.born == b.born && a.born_ns == b.born_ns && a.major == b.major &&
+           a.minor == b.minor;
+}
+
 fv_status fv_remote_open(const char *path, int *fd, fv_error *error) {
     fv_remote_facts facts;
     bool            there;
-    struct stat     s;
     FV_TRY(fv_remote_look(path, &facts, &there, error));
     if (!there)
         return fv_fail(error, FV_ERROR_INPUT, "there is no %.*s: the server says 404", (int)strcspn(path, "?"), path);
     FV_TRY(fv_file_open_nameless(facts.size, fd, error));
-    fstat(*fd, &s);
     remote_file *file = fv_calloc(sizeof *file);
-    *file = (remote_file){ .fd = *fd, .inode = s.st_ino, .path = fv_strdup(path), .facts = facts };
+    *file = (remote_file){ .fd = *fd, .local = identify(*fd), .path = fv_strdup(path), .facts = facts };
     file->there = fv_calloc((size_t)(facts.size / BLOCK + 1));
     pthread_mutex_lock(&mutex);
     remote_file **slot = &slots[*fd % SLOTS];
@@ -61,11 +77,10 @@ fv_status fv_remote_open(const char *path, int *fd, fv_error *error) {
 }
 
 static remote_file *find(int fd) {
-    struct stat s;
     pthread_mutex_lock(&mutex);
     remote_file *file = slots[fd % SLOTS];
     while (file && file->fd != fd) file = file->next;
-    if (file && (fstat(fd, &s) || s.st_ino != file->inode)) file = NULL;
+    if (file && !is_same(file->local, identify(fd))) file = NULL;
     pthread_mutex_unlock(&mutex);
     return file;
 }
