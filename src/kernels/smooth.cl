@@ -72,7 +72,7 @@ kernel void along_z(global const float *in, global const view *g, global const i
             if (i >= until) break;
             int like = x[i] - shift;
             if (source < 0 || x[i] < 0) out[r * step + i] = outside;
-            else if (like != i && like >= start && like < end) out[r * step + i] = out[r * step + like];
+            else if (like != i && like >= start && like < end && end - start >= 16) out[r * step + i] = out[r * step + like];
             else out[r * step + i] = sum_one(in + x[i], plane, z + r, taps, weight, outside);
         }
 }
