@@ -50,8 +50,7 @@ fv_status fv_hdf5_create(const char *path, const fv_image_type *type, const fv_w
                          fv_error *error) {
     const fv_hdf5_plugin *h5;
     FV_TRY(fv_hdf5_load(&h5, error)); /* nobody computes for hours to hear that it is missing */
-    if (type->ndim < 1 || fv_image_type_bytes(type) < 0)
-        return fv_fail(error, FV_ERROR_USAGE, "%s: an image without axes or beyond 2^63 bytes cannot be written", path);
+    FV_TRY(fv_writer_check(path, type, error));
     writer *w = fv_writer_new(sizeof *w, &fv_format_hdf5, path, type, options);
     w->about.kind = type->dtype == FV_BOOL             ? 'b'
                     : fv_dtype_is_complex(type->dtype) ? 'c'

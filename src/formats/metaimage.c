@@ -294,8 +294,7 @@ static fv_status create(const char *path, const fv_image_type *type, const fv_wr
     const char *name = NULL;
     fv_bytes    text = { 0 };
     FV_TRY(fv_compression_choose(&fv_format_metaimage, options, &chosen, error));
-    if (type->ndim < 1 || fv_image_type_bytes(type) < 0)
-        return fv_fail(error, FV_ERROR_USAGE, "%s: an image without axes or beyond 2^63 bytes cannot be written", path);
+    FV_TRY(fv_writer_check(path, type, error));
     for (int i = 0; i < FV_COUNT(types); i++)
         if (types[i].dtype == stored) name = types[i].names;
     if (!name)

@@ -4,6 +4,7 @@
  * Axes: the file's dimensions 1 to 6 are x, y, z, t, c (NIfTI's "vector" dimension) and p; the first is contiguous, so the
  * shape is (p, c, t, z, y, x). RGB and RGBA voxels become a last axis c. */
 #include "formats/nifti_header.h"
+#include "op/format.h"
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -432,8 +433,7 @@ static void write_fixed(fields *f, int version, int datatype, int bits) {
 }
 
 fv_status fv_nifti_compose(const fv_image_type *type, const char *path, fv_bytes *out, fv_error *error) {
-    if (type->ndim < 1 || fv_image_type_bytes(type) < 0)
-        return fv_fail(error, FV_ERROR_USAGE, "%s: an image without axes or beyond 2^63 bytes cannot be written", path);
+    FV_TRY(fv_writer_check(path, type, error));
     int     datatype = colour_code(type), n = type->ndim - (datatype != 0), slot[FV_MAX_DIMS];
     int     bits = 8 * (int)fv_dtype_size(type->dtype) * (datatype == RGB ? 3 : datatype == RGBA ? 4 : 1);
     int64_t longest = 0;

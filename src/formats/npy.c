@@ -75,8 +75,7 @@ static fv_status create(const char *path, const fv_image_type *type, const fv_wr
                         fv_error *error) {
     int compression;
     FV_TRY(fv_compression_choose(&fv_format_npy, options, &compression, error));
-    if (type->ndim < 1 || fv_image_type_bytes(type) < 0)
-        return fv_fail(error, FV_ERROR_USAGE, "%s: an image without axes or beyond 2^63 bytes cannot be written", path);
+    FV_TRY(fv_writer_check(path, type, error));
     fv_bytes header = { 0 };
     fv_npy_make_header(type, &header);
     *out = fv_dense_writer_new(&fv_format_npy, path, type, options, &header);

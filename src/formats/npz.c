@@ -238,8 +238,7 @@ static fv_status create(const char *path, const fv_image_type *type, const fv_wr
     int      compression;
     fv_bytes header = { 0 };
     FV_TRY(fv_compression_choose(&fv_format_npz, options, &compression, error));
-    if (type->ndim < 1 || fv_image_type_bytes(type) < 0)
-        return fv_fail(error, FV_ERROR_USAGE, "%s: an image without axes or beyond 2^63 bytes cannot be written", path);
+    FV_TRY(fv_writer_check(path, type, error));
     fv_npy_make_header(type, &header);
     return fv_volume_gz_create(&fv_format_npz, path, type, type->dtype, options, &header, false, out, error);
 }

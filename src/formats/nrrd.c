@@ -428,8 +428,7 @@ static fv_status create(const char *path, const fv_image_type *type, const fv_wr
     int      chosen;
     fv_bytes text = { 0 };
     FV_TRY(fv_compression_choose(&fv_format_nrrd, options, &chosen, error));
-    if (type->ndim < 1 || fv_image_type_bytes(type) < 0)
-        return fv_fail(error, FV_ERROR_USAGE, "%s: an image without axes or beyond 2^63 bytes cannot be written", path);
+    FV_TRY(fv_writer_check(path, type, error));
     bool apart = fv_format_in_parts(path);
     make_header(type, chosen == GZIP, apart, &text);
     if (chosen == GZIP) {

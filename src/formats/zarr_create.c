@@ -207,8 +207,7 @@ static fv_status choose(fv_zarr_writer *w, fv_error *error) {
 
 fv_status fv_zarr_create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
                          fv_error *error) {
-    if (type->ndim < 1 || fv_image_type_bytes(type) < 0)
-        return fv_fail(error, FV_ERROR_USAGE, "%s: an image without axes or beyond 2^63 bytes cannot be written", path);
+    FV_TRY(fv_writer_check(path, type, error));
     fv_zarr_writer *w = fv_writer_new(sizeof *w, &fv_format_zarr, path, type, options);
     fv_zarr_array  *array = &w->level[0].array;
     pthread_mutex_init(&w->mutex, NULL);

@@ -313,6 +313,11 @@ void fv_reader_free(fv_reader *reader) {
     free(reader);
 }
 
+fv_status fv_writer_check(const char *path, const fv_image_type *type, fv_error *error) {
+    if (type->ndim >= 1 && fv_image_type_bytes(type) >= 0) return FV_OK;
+    return fv_fail(error, FV_ERROR_USAGE, "%s: an image without axes or beyond 2^63 bytes cannot be written", path);
+}
+
 void *fv_writer_new(size_t size, const fv_format *format, const char *path, const fv_image_type *type,
                     const fv_write_options *options) {
     fv_writer *writer = fv_calloc(size);

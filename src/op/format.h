@@ -131,6 +131,8 @@ void      fv_reader_release(fv_reader *reader);
 /* Helpers for formats. */
 void *fv_reader_new(size_t size, const fv_format *format, const char *path); /* zeroed, base filled */
 void  fv_reader_free(fv_reader *reader);                                      /* base parts and the object */
+/* Whether the type is one of an image that a file can hold. */
+fv_status fv_writer_check(const char *path, const fv_image_type *type, fv_error *error);
 void *fv_writer_new(size_t size, const fv_format *format, const char *path, const fv_image_type *type,
                     const fv_write_options *options);
 void  fv_writer_free(fv_writer *writer);
