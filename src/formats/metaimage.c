@@ -295,6 +295,8 @@ static fv_status create(const char *path, const fv_image_type *type, const fv_wr
     fv_bytes    text = { 0 };
     FV_TRY(fv_compression_choose(&fv_format_metaimage, options, &chosen, error));
     FV_TRY(fv_writer_check(path, type, error));
+    bool apart = fv_format_in_parts(path);
+    if (apart) FV_TRY(fv_parts_check(path, error));
     for (int i = 0; i < FV_COUNT(types); i++)
         if (types[i].dtype == stored) name = types[i].names;
     if (!name)
@@ -308,7 +310,6 @@ static fv_status create(const char *path, const fv_image_type *type, const fv_wr
     fv_bytes_printf(&text, "DimSize =");
     for (int d = ndim - 1; d >= 0; d--) fv_bytes_printf(&text, " %lld", (long long)type->shape[d]);
     if (colour) fv_bytes_printf(&text, "\nElementNumberOfChannels = %lld", (long long)type->shape[ndim]);
-    bool apart = fv_format_in_parts(path);
     fv_bytes_printf(&text, "\nElementType = %.*s\nElementDataFile = %s", (int)strcspn(name, "|"), name, apart ? "" : "LOCAL\n");
     if (chosen == GZIP) {
         FV_TRY(fv_volume_gz_create(&fv_format_metaimage, path, type, stored, options, &text, true, out, error));

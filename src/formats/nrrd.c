@@ -7,6 +7,7 @@
 #include "formats/text_header.h"
 #include "formats/volume.h"
 #include "op/axes.h"
+#include "op/output_parts.h"
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -430,6 +431,7 @@ static fv_status create(const char *path, const fv_image_type *type, const fv_wr
     FV_TRY(fv_compression_choose(&fv_format_nrrd, options, &chosen, error));
     FV_TRY(fv_writer_check(path, type, error));
     bool apart = fv_format_in_parts(path);
+    if (apart) FV_TRY(fv_parts_check(path, error));
     make_header(type, chosen == GZIP, apart, &text);
     if (chosen == GZIP) {
         FV_TRY(fv_volume_gz_create(&fv_format_nrrd, path, type, type->dtype, options, &text, true, out, error));

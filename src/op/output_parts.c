@@ -30,11 +30,17 @@ fv_status fv_parts_write_header(const char *temporary, const void *text, size_t 
     return status;
 }
 
+fv_status fv_parts_check(const char *path, fv_error *error) {
+    if (!strpbrk(fv_path_name(path), "%\r\n")) return FV_OK;
+    return fv_fail(error, FV_ERROR_USAGE, "%s: a name with a %% or a line break cannot stand in a header, where the first means "
+                   "several files; choose another name", path);
+}
+
 fv_status fv_parts_point_to(const char *temporary, const fv_bytes *front, const char *part, fv_error *error) {
     fv_bytes text = { 0 };
     char    *folder = fv_parts_folder(temporary);
     fv_bytes_append(&text, front->data, front->size);
-    fv_bytes_printf(&text, "%s/%s\n", folder, part);
+    fv_bytes_printf(&text, "./%s/%s\n", folder, part); /* a name may begin with a blank, or with LIST, which has a meaning */
     fv_status status = fv_parts_write_header(temporary, text.data, text.size, error);
     fv_bytes_release(&text);
     free(folder);

@@ -94,6 +94,20 @@ def voxels_that_changed_are_read_anew(folder):
 
 
 @test
+def headers_name_their_parts_whatever_they_are_called(folder):
+    image = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
+    np.save(f"{folder}/in.npy", image)
+    for extension in ("nhdr", "mhd", "pvti"):
+        for name in ("two words", " blank", "LIST", "a&<b>'c"):
+            run("convert", "-q", "in.npy", f"{name}.{extension}", folder=folder)
+            run("convert", "-q", "--overwrite", f"{name}.{extension}", "back.npy", folder=folder)
+            assert np.array_equal(np.load(f"{folder}/back.npy"), image), (name, extension)
+    for extension in ("nhdr", "mhd"):
+        said = run("convert", "-q", "in.npy", f"p%03d.{extension}", folder=folder, code=2).stderr
+        assert "choose another name" in said, said
+
+
+@test
 def the_files_of_others_stay(folder):
     for extension, options in WAYS:
         others = [f"out.{extension}.txt", f"out.{extension}.0123456789abcdef.more", f"out.{extension}.0123456789abcdeg"]
