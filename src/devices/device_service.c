@@ -46,6 +46,7 @@ typedef struct service {
     party     *parties;
     int        nparties, most_parties;
     fv_bytes   line; /* of the record */
+    size_t     recorded; /* bytes that the record has */
 } service;
 
 /* ---------------------------------------------------------------- the record */
@@ -64,6 +65,7 @@ static void note(service *s, const char *event, uint64_t ticket, int device, int
     put_event(&s->line, event, ticket, device, memory, p);
     if (write(s->record, s->line.data, s->line.size) != (ssize_t)s->line.size)
         fv_log("a line of the record of devices could not be written");
+    s->recorded += s->line.size;
 }
 
 /* ---------------------------------------------------------------- parties */
@@ -367,9 +369,8 @@ static bool adopt(service *s, const fv_broker_grant *g, int pid, int64_t start) 
 
 typedef struct line { fv_broker_grant g; int pid; int64_t start; const char *text; size_t size; } line;
 
-/* Takes over the leases that were granted and neither returned nor lost, and gives their lines; and the lines to add for those
- * that have been lost since. Tickets of this service come after all of them. */
-static void read_record(service *s, const fv_bytes *text, fv_bytes *still, fv_bytes *lost) {
+/* The leases that were granted and neither returned nor lost, as lines. Tickets of this service come after all of them. */
+static fv_bytes find_open(service *s, const fv_bytes *text) {
     fv_bytes open = { 0 };
     for (const char *at = (const char *)text->data, *end; at && *at; at = end ? end + 1 : NULL) {
         char               event[16], one[256] = "";
@@ -397,6 +398,12 @@ static void read_record(service *s, const fv_bytes *text, fv_bytes *still, fv_by
                 break;
             }
     }
+    return open;
+}
+
+/* Takes over the leases that are still out, and gives their lines; and the lines to add for those that have been lost since. */
+static void read_record(service *s, const fv_bytes *text, fv_bytes *still, fv_bytes *lost) {
+    fv_bytes    open = find_open(s, text);
     const line *lines = (const line *)(const void *)open.data;
     for (size_t i = 0; i < open.size / sizeof *lines; i++) {
         party gone = { .user = lines[i].g.user, .pid = lines[i].pid, .start = lines[i].start };
@@ -421,8 +428,42 @@ static fv_status renew_record(const char *path, const fv_bytes *still, fv_error 
     return status;
 }
 
+static int open_to_append(const char *path, fv_error *error) {
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+    if (fd < 0) fv_fail(error, FV_ERROR_IO, "cannot write %s: %s", path, strerror(errno));
+    return fd;
+}
+
+static char *record_path(const service *s) {
+    return s->options->record ? fv_strdup(s->options->record) : fv_sprintf("%s.record", s->options->socket);
+}
+
+/* The same while leases go on: without a restart it would grow until no service could read it. Where that fails, the old one is
+ * used until it is twice as long. */
+static void shorten_record(service *s) {
+    char     *path = record_path(s);
+    fv_bytes  text = { 0 }, open = { 0 }, still = { 0 };
+    fv_error  error = { 0 };
+    fv_status status = fv_file_read_all(path, (size_t)1 << 32, &text, &error);
+    if (status == FV_OK) open = find_open(s, &text);
+    const line *lines = (const line *)(const void *)open.data;
+    for (size_t i = 0; i < open.size / sizeof *lines; i++) fv_bytes_printf(&still, "%.*s\n", (int)lines[i].size, lines[i].text);
+    if (status == FV_OK) status = renew_record(path, &still, &error);
+    int fd = status == FV_OK ? open_to_append(path, &error) : -1;
+    if (fd >= 0) {
+        close(s->record);
+        s->record = fd;
+    } else
+        fv_log("the record of devices stays long: %s", error.message);
+    s->recorded = 0;
+    fv_bytes_release(&text);
+    fv_bytes_release(&open);
+    fv_bytes_release(&still);
+    free(path);
+}
+
 static fv_status open_record(service *s, fv_error *error) {
-    char     *path = s->options->record ? fv_strdup(s->options->record) : fv_sprintf("%s.record", s->options->socket);
+    char     *path = record_path(s);
     fv_bytes  text = { 0 }, still = { 0 }, lost = { 0 };
     fv_status status = FV_OK;
     if (fv_file_exists(path)) status = fv_file_read_all(path, (size_t)1 << 32, &text, error);
@@ -431,8 +472,9 @@ static fv_status open_record(service *s, fv_error *error) {
         fv_bytes_clear(&lost); /* none of them is in the new one */
         status = renew_record(path, &still, error);
     }
-    s->record = status == FV_OK ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640) : -1;
-    if (status == FV_OK && s->record < 0) status = fv_fail(error, FV_ERROR_IO, "cannot write %s: %s", path, strerror(errno));
+    s->recorded = text.size > LONG_RECORD ? 0 : text.size;
+    s->record = status == FV_OK ? open_to_append(path, error) : -1;
+    if (status == FV_OK && s->record < 0) status = FV_ERROR_IO;
     const char *first = !text.size ? record_head : text.data[text.size - 1] != '\n' ? "\n" : ""; /* a full disk cuts lines */
     if (status == FV_OK && (write(s->record, first, strlen(first)) < 0 || write(s->record, lost.data, lost.size) < 0))
         status = fv_fail(error, FV_ERROR_IO, "cannot write %s: %s", path, strerror(errno));
@@ -462,6 +504,7 @@ static void serve(service *s) {
         lose_slow(s);
         give_all(s);
         sweep(s);
+        if (s->recorded > LONG_RECORD) shorten_record(s);
     }
 }
 

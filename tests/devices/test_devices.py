@@ -63,6 +63,28 @@ def a_long_record_is_put_aside_and_a_cut_line_spoils_no_other(folder):
 
 
 @test
+def a_record_that_grows_long_is_put_aside_while_leases_go_on(folder):
+    line = "1.000000,lost,1,-1,0,0,1,1\n"
+    path = os.path.join(folder, "long.record")
+    with open(path, "w") as record:
+        record.write(line * ((16 << 20) // len(line)))
+    with Service(folder, "--record", path, devices=1) as s:
+        holder = s.lease("1G")
+        assert holder.stdout.readline()
+        run("devices", "lease", "--socket", s.path, "--", "true")
+        wait_for("the old record", lambda: os.path.exists(path + ".old") and os.path.getsize(path) < 1000)
+        rows = list(csv.DictReader(open(path)))
+        assert rows[0]["event"] == "granted" and int(rows[0]["memory"]) == GIB, rows
+        s.process.kill()
+        s.process.wait()
+        s.process.stderr.close()
+        s.start()
+        assert s.tasks() == [1], "the one that follows knows the lease"
+        holder.communicate()
+        wait_for("the device to be free", lambda: s.tasks() == [0])
+
+
+@test
 def a_restarted_service_knows_what_is_out(folder):
     with Service(folder, devices=1) as s:
         first, lost = s.lease("1G"), s.lease("1G")
