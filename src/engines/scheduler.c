@@ -228,6 +228,15 @@ static bool has_sink(const fv_stage *stage) {
     return false;
 }
 
+bool fv__stage_closed(fv_item *item, int index) {
+    const fv_stage *stage = &item->instance->plan->stages[index];
+    fv_stage_state *state = &item->stages[index];
+    if (!stage->gate || state->open || state->closed) return state->closed;
+    if (fv_stage_closed(item->instance, stage, &state->closed, NULL) != FV_OK) state->closed = false; /* its tasks will tell */
+    state->open = !state->closed;
+    return state->closed;
+}
+
 /* A task that has to be run; passes over those that are done. */
 static bool take_task(fv_scheduler *s, fv_item *item, int index, int place, bool help, int64_t *task) {
     const fv_stage *stage = &item->instance->plan->stages[index];
@@ -242,12 +251,26 @@ static bool take_task(fv_scheduler *s, fv_item *item, int index, int place, bool
     return false;
 }
 
+/* Of a stage that is not needed after all only the end is left, which lets what it would have read go. */
+static void skip_tasks(fv_scheduler *s, fv_item *item, int index) {
+    fv_stage_state *state = &item->stages[index];
+    if (fv__tasks_shared(s)) {
+        state->complete = true;
+        return;
+    }
+    item->tasks_done += state->limit - state->done;
+    s->progress.tasks_done += state->limit - state->done;
+    state->done = state->limit;
+    if (!state->portions) state->portions = fv_portions_new(0, s->nplaces, item->home);
+}
+
 /* help: also what other places would rather do. */
 static bool stage_job(fv_scheduler *s, fv_item *item, int index, int place, bool help, fv_job *job) {
     const fv_stage *stage = &item->instance->plan->stages[index];
     fv_stage_state *state = &item->stages[index];
     int64_t         task;
     if (!state->needed || state->complete || state->ending || !can_start(item, index)) return false;
+    if (fv__stage_closed(item, index)) skip_tasks(s, item, index);
     if (fv__tasks_shared(s)) return fv__shared_job(s, item, index, job);
     if (!state->portions) state->portions = fv_portions_new(state->limit, s->nplaces, item->home);
     *job = (fv_job){ .kind = FV_JOB_TASK, .item = item, .instance = item->instance, .stage = index, .place = place };

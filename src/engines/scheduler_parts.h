@@ -11,6 +11,7 @@
 
 typedef struct fv_stage_state {
     bool       needed, complete, ending;
+    bool       open, closed; /* once known: it is needed, or no branch that was chosen needs it */
     int64_t    limit;      /* tasks to hand out */
     int64_t    out, done;
     fv_portions *portions; /* those not yet handed out; NULL: all */
@@ -86,6 +87,8 @@ struct fv_scheduler {
 
 /* ---- scheduler.c ---- */
 bool fv__stage_complete(const fv_instance *instance, const fv_stage *stage);
+/* Whether the stage, whose needs are complete, turns out not to be needed. */
+bool fv__stage_closed(fv_item *item, int stage);
 bool fv__fits(fv_scheduler *scheduler, int place, int64_t memory);
 
 /* ---- scheduler_shared.c ---- */

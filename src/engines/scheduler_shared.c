@@ -133,7 +133,7 @@ static bool end_job(fv_scheduler *s, fv_item *item, int index, fv_job *job) {
 bool fv__shared_job(fv_scheduler *s, fv_item *item, int index, fv_job *job) {
     const fv_stage *stage = &item->instance->plan->stages[index];
     fv_stage_state *state = &item->stages[index];
-    if (state->given_up || item->failed || fv_now() < state->again) return false;
+    if (state->complete || state->given_up || item->failed || fv_now() < state->again) return false;
     if (s->share->stage >= 0 && index > s->share->stage) return give_up(state);
     if (state->walked == 0 && state->out == 0 && complete_now(s, item, stage)) {
         state->complete = true;

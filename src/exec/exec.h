@@ -96,6 +96,11 @@ void fv_stage_leaves(const fv_instance *instance, const fv_stage *stage, fv_byte
 
 /* ---- values ---- */
 fv_status fv_instance_scalar(fv_instance *instance, const fv_node *node, fv_scalar *value, fv_error *error);
+/* Which input of a lazy operator its condition tells to take. */
+fv_status fv_instance_chosen(fv_instance *instance, const fv_node *node, int *input, fv_error *error);
+/* Whether a stage is not needed after all: what it is for lies in branches that were not chosen. The stages it needs must be
+ * complete. Its tasks are not run then, and its end has nothing to do. */
+fv_status fv_stage_closed(fv_instance *instance, const fv_stage *stage, bool *closed, fv_error *error);
 /* Rows of a table, piece by piece. */
 fv_status fv_instance_table(fv_instance *instance, const fv_node *node, int64_t *pieces, fv_error *error);
 fv_hash   fv_instance_table_piece(const fv_instance *instance, const fv_node *node, int64_t piece);

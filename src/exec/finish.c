@@ -261,7 +261,10 @@ int64_t fv_stage_end_memory(const fv_instance *instance, const fv_stage *stage) 
 }
 
 fv_status fv_stage_end(fv_instance *instance, const fv_stage *stage, fv_error *error) {
+    bool closed;
     FV_TRY(fv_fault_point("end", error));
+    FV_TRY(fv_stage_closed(instance, stage, &closed, error));
+    if (closed) return FV_OK;
     if (fv_stage_end_memory(instance, stage) > LARGE_MERGE) fv_buffer_trim(); /* of tasks: the merge takes their place */
     FV_TRY(finish_passes(instance, stage, error));
     for (int t = 0; t < stage->ntargets; t++) {

@@ -191,7 +191,12 @@ fv_status fv_instance_scalar(fv_instance *instance, const fv_node *node, fv_scal
         return FV_OK;
     }
     if (scalar_known(instance, node, value)) return FV_OK;
-    if (fv_op_is_point(node->op)) {
+    if (node->op->lazy) {
+        int input;
+        FV_TRY(fv_instance_chosen(instance, node, &input, error));
+        FV_TRY(fv_instance_scalar(instance, node->in[input], value, error));
+        *value = (fv_scalar){ .dtype = FV_FLOAT64, .real = fv_scalar_number(value) };
+    } else if (fv_op_is_point(node->op)) {
         fv_scalar        in[FV_MAX_INPUTS];
         const fv_scalar *pointers[FV_MAX_INPUTS] = { NULL };
         for (int i = 0; i < node->ninputs; i++) {
@@ -207,6 +212,28 @@ fv_status fv_instance_scalar(fv_instance *instance, const fv_node *node, fv_scal
     instance->scalar_known[node->id] = 1;
     pthread_mutex_unlock(&instance->mutex);
     return FV_OK;
+}
+
+fv_status fv_instance_chosen(fv_instance *instance, const fv_node *node, int *input, fv_error *error) {
+    fv_scalar condition;
+    FV_TRY(fv_instance_scalar(instance, node->in[0], &condition, error));
+    *input = fv_lazy_input(&condition);
+    return FV_OK;
+}
+
+static fv_status gate_closed(fv_instance *instance, const fv_gate *gate, bool *closed, fv_error *error) {
+    fv_scalar condition;
+    *closed = false;
+    if (!gate) return FV_OK;
+    FV_TRY(gate_closed(instance, gate->outer, closed, error));
+    if (*closed) return FV_OK; /* and the inner condition was never computed */
+    FV_TRY(fv_instance_scalar(instance, gate->condition, &condition, error));
+    *closed = fv_lazy_input(&condition) != gate->input;
+    return FV_OK;
+}
+
+fv_status fv_stage_closed(fv_instance *instance, const fv_stage *stage, bool *closed, fv_error *error) {
+    return gate_closed(instance, stage->gate, closed, error);
 }
 
 static const fv_lattice *last_lattice(const fv_instance *instance, const fv_node *node) {

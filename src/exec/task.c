@@ -170,7 +170,9 @@ static fv_status run_pass(task *t, const fv_node *node, int pass, const fv_regio
             status = fv_instance_scalar(t->instance, node->in[i], &scalars[i], error);
             r.scalar[i] = &scalars[i];
         } else if (node->in[i]->type.kind == FV_KIND_IMAGE) {
-            const fv_block *block = &t->worker->held[fv_stage_step(t->stage, node->in[i])].block;
+            int             step = fv_stage_step(t->stage, node->in[i]);
+            const fv_block *block = &t->worker->held[step].block;
+            if (node->op->lazy && !t->worker->regions[step].ndim) continue; /* not chosen */
             windows[i] = fv_block_window(block, &need[i]);
             if (t->instance->context->poison >= 0) { /* exactly the declared region, nothing valid around it */
                 fv_block copy = new_block(t, block->dtype, &need[i], &copies[i], &sizes[i]);
@@ -412,12 +414,26 @@ static fv_status reach_targets(task *t, fv_error *error) {
 
 /* ---------------------------------------------------------------- the task */
 
+typedef struct choosing {
+    task     *t;
+    fv_status status;
+    fv_error *error;
+} choosing;
+
+static int choose(void *context, const fv_node *node) {
+    choosing *c = context;
+    int       input = 0;
+    if (c->status == FV_OK) c->status = fv_instance_chosen(c->t->instance, node, &input, c->error);
+    return input;
+}
+
 static fv_status run_chunk(task *t, int64_t number, fv_error *error) {
     t->chunk = fv_stage_chunk(t->stage, number, &t->chunk_index);
     reserve(t->worker, t->stage->nsteps);
     fv_bytes_clear(&t->worker->notes); /* of a task that failed */
-    fv_stage_regions(t->instance->plan, t->stage, &t->chunk, t->worker->regions);
-    fv_status status = run_steps(t, error);
+    choosing   c = { t, FV_OK, error };
+    fv_stage_regions_chosen(t->instance->plan, t->stage, &t->chunk, (fv_chosen){ choose, &c }, t->worker->regions);
+    fv_status status = c.status == FV_OK ? run_steps(t, error) : c.status;
     if (status == FV_OK) status = reach_targets(t, error);
     for (int s = 0; s < t->stage->nsteps; s++) release(t, &t->worker->held[s]);
     for (int i = 0; i < t->npins; i++) fv_store_unpin(t->instance->context->store, &t->pins[i]);

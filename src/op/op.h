@@ -292,6 +292,7 @@ typedef struct fv_op {
     double        (*cost)(const fv_need *n); /* nanoseconds a voxel of n->region on one core, roughly; NULL: 1 */
     const struct fv_device_kernel *device;   /* the same on OpenCL devices: op/device_kernel.h; NULL: the CPU only */
     bool          (*notes)(const void *params); /* whether the pass that makes the image tells residuals (fv_run.notes) */
+    bool            lazy;                /* choose: of inputs 1 and 2 only the one that input 0 tells is needed */
     bool            sink;                /* write: handled by the engine */
 } fv_op;
 
@@ -303,6 +304,9 @@ const char        *fv_isa_name(void);
 
 static inline const char *fv_op_stage(const fv_op *op) { return op->stage ? op->stage : op->layout ? "read" : op->family; }
 static inline bool fv_op_notes(const fv_op *op, const void *params) { return op->notes && op->notes(params); }
+
+/* Which input of a lazy operator is needed. */
+static inline int fv_lazy_input(const fv_scalar *condition) { return fv_scalar_number(condition) != 0 ? 1 : 2; }
 
 static inline bool fv_op_is_point(const fv_op *op) {
     for (int d = 0; d < FV_DTYPES; d++)

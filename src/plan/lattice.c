@@ -27,26 +27,32 @@ fv_region fv_stage_chunk(const fv_stage *stage, int64_t task, int64_t *index) {
 }
 
 static void ask(const fv_plan *plan, const fv_stage *stage, const fv_node *node, int pass, const fv_region *region,
-                fv_region *regions) {
+                fv_chosen chosen, fv_region *regions) {
     fv_region in[FV_MAX_INPUTS];
+    int       only = node->op->lazy && chosen.input ? chosen.input(chosen.context, node) : -1;
     for (int i = 0; i < FV_MAX_INPUTS; i++) in[i] = *region;
     if (pass >= 0 && node->op->passes[pass].need) {
         fv_need need = fv_node_need(plan, node, pass, region);
         node->op->passes[pass].need(&need, in);
     }
     for (int i = 0; i < node->ninputs; i++) {
-        if (!node->in[i] || node->in[i]->type.kind != FV_KIND_IMAGE) continue;
+        if (!node->in[i] || node->in[i]->type.kind != FV_KIND_IMAGE || (only >= 0 && i != only)) continue;
         fv_region *of_input = &regions[fv_stage_step(stage, node->in[i])];
         *of_input = fv_region_bound(of_input, &in[i]);
     }
 }
 
 void fv_stage_regions(const fv_plan *plan, const fv_stage *stage, const fv_region *chunk, fv_region *regions) {
+    fv_stage_regions_chosen(plan, stage, chunk, (fv_chosen){ 0 }, regions);
+}
+
+void fv_stage_regions_chosen(const fv_plan *plan, const fv_stage *stage, const fv_region *chunk, fv_chosen chosen,
+                             fv_region *regions) {
     for (int s = 0; s < stage->nsteps; s++) regions[s].ndim = 0;
     for (int t = 0; t < stage->ntargets; t++) {
         const fv_target *target = &stage->targets[t];
         if (target->kind == FV_TARGET_PASS) {
-            ask(plan, stage, target->node, target->pass, chunk, regions);
+            ask(plan, stage, target->node, target->pass, chunk, chosen, regions);
             continue;
         }
         fv_region *region = &regions[fv_stage_step(stage, target->node)];
@@ -55,7 +61,8 @@ void fv_stage_regions(const fv_plan *plan, const fv_stage *stage, const fv_regio
     for (int s = stage->nsteps - 1; s >= 0; s--) {
         const fv_step *step = &stage->steps[s];
         if (!regions[s].ndim || step->kind == FV_STEP_STORED) continue;
-        ask(plan, stage, step->node, step->kind == FV_STEP_RUN ? fv_op_image_pass(step->node->op) : -1, &regions[s], regions);
+        ask(plan, stage, step->node, step->kind == FV_STEP_RUN ? fv_op_image_pass(step->node->op) : -1, &regions[s], chosen,
+            regions);
     }
 }
 

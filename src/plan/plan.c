@@ -49,6 +49,7 @@ typedef struct draft { /* a target before stages are made */
     fv_target target;
     int       level;
     int       group;
+    const fv_gate *gate;
     uint8_t  *cone;  /* by node id: 1 computed here, 2 fetched from the store, 3 a scalar that is waited for */
     uint8_t  *after; /* by draft index: must be complete before */
 } draft;
@@ -64,6 +65,9 @@ typedef struct planner {
     int                    ngroups;
     int                   *counted; /* by node id: the sum of costs that it was part of last */
     int                    counting;
+    const fv_gate        **gates; /* by node id; NULL: needed in any case */
+    const fv_gate       *(*gate_of)[2]; /* by node id of a condition and input: that has no gate of another around it */
+    int                  (*draft_of)[1 + FV_MAX_PASSES]; /* by node id: that stores it, and of each pass; -1: none */
 } planner;
 
 static fv_status find_alive(planner *p, fv_error *error) {
@@ -79,6 +83,58 @@ static fv_status find_alive(planner *p, fv_error *error) {
         if (node->op->layout) FV_TRY(node->op->layout(node->params, &p->layouts[id], error));
     }
     return FV_OK;
+}
+
+/* ---------------------------------------------------------------- gates: what is needed under a condition only */
+
+/* A condition that is choose(other condition, value, 0) is never behind a closed gate of that one: such gates form a chain, and
+ * the gates of a condition are the same objects wherever it stands. */
+static const fv_gate *make_gate(planner *p, const fv_node *condition, int input, const fv_gate *outer) {
+    const fv_gate **known = &p->gate_of[condition->id][input - 1], *same = outer ? NULL : *known;
+    if (same) return same;
+    fv_gate *gate = fv_arena_alloc(&p->plan->arena, sizeof *gate);
+    if (!outer) {
+        const fv_node *last = condition->op && condition->op->lazy ? condition->in[2] : NULL;
+        bool           chain = last && !last->op && fv_scalar_number(&last->value) == 0 && input == 1;
+        if (chain) outer = make_gate(p, condition->in[0], 1, NULL);
+        *known = gate;
+    }
+    *gate = (fv_gate){ condition, input, outer, outer ? outer->depth + 1 : 1 };
+    return gate;
+}
+
+static bool same_gate(const fv_gate *a, const fv_gate *b) {
+    for (; a && b && a != b; a = a->outer, b = b->outer)
+        if (a->condition != b->condition || a->input != b->input) return false;
+    return a == b;
+}
+
+/* The innermost gate that holds for both. */
+static const fv_gate *common_gate(const fv_gate *a, const fv_gate *b) {
+    while (a && b && !same_gate(a, b)) {
+        int depth = FV_MAX(a->depth, b->depth);
+        if (a->depth == depth) a = a->outer;
+        if (b->depth == depth) b = b->outer;
+    }
+    return a && b ? a : NULL;
+}
+
+/* Readers come after what they read. What a condition itself is computed from is never behind its gate. */
+static void find_gates(planner *p) {
+    bool *reached = fv_calloc((size_t)p->graph->nnodes + 1);
+    for (int s = 0; s < p->graph->nsinks; s++) reached[p->graph->sinks[s].value->id] = true;
+    for (int id = p->graph->nnodes - 1; id >= 0; id--) {
+        const fv_node *node = p->graph->nodes[id];
+        for (int i = 0; p->alive[id] && i < node->ninputs; i++) {
+            if (!node->in[i]) continue;
+            const fv_gate *gate = p->gates[id];
+            if (node->op->lazy && i) gate = make_gate(p, node->in[0], i, gate);
+            int in = node->in[i]->id;
+            p->gates[in] = reached[in] ? common_gate(p->gates[in], gate) : gate;
+            reached[in] = true;
+        }
+    }
+    free(reached);
 }
 
 /* ---------------------------------------------------------------- cost */
@@ -129,6 +185,9 @@ static draft *add_draft(planner *p, fv_target target) {
     }
     draft *d = &p->drafts[p->ndrafts++];
     *d = (draft){ .target = target, .cone = fv_calloc((size_t)p->graph->nnodes) };
+    if (target.kind == FV_TARGET_SINK) return d;
+    d->gate = p->gates[target.node->id];
+    p->draft_of[target.node->id][target.kind == FV_TARGET_PASS ? 1 + target.pass : 0] = p->ndrafts - 1;
     return d;
 }
 
@@ -138,6 +197,7 @@ static void clear_drafts(planner *p) {
         free(p->drafts[d].after);
     }
     p->ndrafts = 0;
+    memset(p->draft_of, -1, (size_t)p->graph->nnodes * sizeof *p->draft_of);
 }
 
 static void add_targets(planner *p) {
@@ -156,11 +216,7 @@ static void add_targets(planner *p) {
 }
 
 static int find_draft(const planner *p, fv_target_kind kind, const fv_node *node, int pass) {
-    for (int d = 0; d < p->ndrafts; d++) {
-        const fv_target *t = &p->drafts[d].target;
-        if (t->kind == kind && t->node == node && (kind != FV_TARGET_PASS || t->pass == pass)) return d;
-    }
-    return -1;
+    return p->draft_of[node->id][kind == FV_TARGET_PASS ? 1 + pass : 0];
 }
 
 /* What must be complete before a value of a scalar or of an operator's own earlier passes can be used. */
@@ -198,6 +254,7 @@ static void find_cones(planner *p) {
         draft *d = &p->drafts[k];
         d->after = fv_calloc((size_t)p->ndrafts);
         const fv_target *t = &d->target;
+        if (d->gate) wait_for(p, d, d->gate->condition); /* the outer ones are known before it is */
         if (t->kind != FV_TARGET_PASS) {
             visit(p, d, t->node, t->kind == FV_TARGET_STORE);
             continue;
@@ -254,7 +311,8 @@ static bool share_work(const planner *p, const draft *a, const draft *b) {
 
 static bool can_join(const planner *p, const draft *a, const draft *b) {
     const fv_image_type *s = space_of(&a->target), *t = space_of(&b->target);
-    if (a->level != b->level || s->ndim != t->ndim || memcmp(s->shape, t->shape, sizeof(int64_t) * (size_t)s->ndim)) return false;
+    if (a->level != b->level || !same_gate(a->gate, b->gate)) return false;
+    if (s->ndim != t->ndim || memcmp(s->shape, t->shape, sizeof(int64_t) * (size_t)s->ndim)) return false;
     if (is_serial(p, &a->target) || is_serial(p, &b->target)) return false;
     if (in_slabs(&a->target) != in_slabs(&b->target)) return false;
     return share_work(p, a, b) && fv_pieces_fit(a->target.writer, b->target.writer);
@@ -450,9 +508,14 @@ static void fuse_points(fv_stage *stage) {
         step->kind = FV_STEP_INNER;
         step->last_use = end;
     }
-    for (int s = 0; s < stage->nsteps; s++) /* what a group reads lives until the group's end runs */
-        while (stage->steps[s].last_use < stage->nsteps && stage->steps[stage->steps[s].last_use].kind == FV_STEP_INNER)
-            stage->steps[s].last_use = stage->steps[stage->steps[s].last_use].last_use;
+    for (int s = 0; s < stage->nsteps; s++) { /* what a group reads lives until the group's end runs */
+        const fv_node *node = stage->steps[s].node;
+        if (stage->steps[s].kind != FV_STEP_INNER) continue;
+        for (int i = 0; i < node->ninputs; i++) {
+            int from = node->in[i] && is_image(node->in[i]) ? fv_stage_step(stage, node->in[i]) : -1;
+            if (from >= 0) stage->steps[from].last_use = FV_MAX(stage->steps[from].last_use, stage->steps[s].last_use);
+        }
+    }
     free(readers);
     free(reader);
     free(groups);
@@ -468,6 +531,7 @@ static void make_stage(planner *p, int group, fv_stage *stage) {
         draft *d = &p->drafts[k];
         if (d->group != group) continue;
         stage->targets[stage->ntargets++] = d->target;
+        stage->gate = d->gate;
         stage->serial = stage->serial || is_serial(p, &d->target);
         for (int id = 0; id < n; id++)
             if (d->cone[id]) cone[id] = cone[id] == 1 ? 1 : d->cone[id];
@@ -599,10 +663,14 @@ fv_status fv_plan_make(fv_graph *graph, const fv_plan_options *options, fv_plan 
     p.layouts = fv_arena_alloc(&plan->arena, n * sizeof *p.layouts);
     p.alive = fv_arena_alloc(&plan->arena, n * sizeof *p.alive);
     p.counted = fv_arena_alloc(&plan->arena, n * sizeof *p.counted);
+    p.gates = fv_arena_alloc(&plan->arena, n * sizeof *p.gates);
+    p.gate_of = fv_arena_alloc(&plan->arena, n * sizeof *p.gate_of);
+    p.draft_of = fv_arena_alloc(&plan->arena, n * sizeof *p.draft_of);
     for (int s = 0; s < graph->nsinks; s++)
         if (graph->sinks[s].kind == FV_SINK_KEEP && is_image(graph->sinks[s].value))
             plan->stored[graph->sinks[s].value->id] = true;
     fv_status status = find_alive(&p, error);
+    find_gates(&p);
     if (status == FV_OK) status = settle(&p, error);
     if (status == FV_OK) {
         make_stages(&p);

@@ -42,6 +42,14 @@ typedef struct fv_step {
     int          last_use; /* index of the last step that reads it; number of steps if a target does */
 } fv_step;
 
+/* What is needed only if a number that the pipeline computes turns out so: branches of lazy operators, one inside another. */
+typedef struct fv_gate {
+    const fv_node        *condition;
+    int                   input; /* of the lazy operator that must be chosen */
+    const struct fv_gate *outer; /* NULL: none */
+    int                   depth; /* 1 without an outer one */
+} fv_gate;
+
 typedef struct fv_stage {
     int        index;
     fv_target *targets;
@@ -51,6 +59,7 @@ typedef struct fv_stage {
     fv_lattice lattice;
     int64_t    first[FV_MAX_DIMS], count[FV_MAX_DIMS]; /* box of chunks that is wanted */
     int64_t    ntasks;
+    const fv_gate *gate; /* NULL: it is needed in any case */
     bool       serial;  /* a file that can only be read in order: one task stores all chunks */
     int       *needs;   /* stages that must be complete before */
     int        nneeds;
@@ -89,6 +98,13 @@ int fv_stage_step(const fv_stage *stage, const fv_node *node);
 fv_region fv_stage_chunk(const fv_stage *stage, int64_t task, int64_t *index);
 /* Regions that the steps must compute for a chunk; an unneeded step gets ndim 0. */
 void fv_stage_regions(const fv_plan *plan, const fv_stage *stage, const fv_region *chunk, fv_region *regions);
+/* The same where it is known which input of lazy operators is needed: input() tells it, 0: neither. */
+typedef struct fv_chosen {
+    int (*input)(void *context, const fv_node *node);
+    void *context;
+} fv_chosen;
+void fv_stage_regions_chosen(const fv_plan *plan, const fv_stage *stage, const fv_region *chunk, fv_chosen chosen,
+                             fv_region *regions);
 /* Facts for one pass of a node over a region. */
 fv_need fv_node_need(const fv_plan *plan, const fv_node *node, int pass, const fv_region *region);
 /* Number of passes; index of the pass that makes the image (-1 where the result is a scalar or a table). */

@@ -191,12 +191,49 @@ def lattices_workers_and_engines_give_the_same_bits():
 
 
 @test
+def what_a_small_residual_ends_is_not_computed():
+    """Of the iterations that are left over only the volume is handed on: one task each."""
+    text = ('g = cone(range(0, 350, 10), 100, 50)\np = xray(phantom("shepp-logan", [8, 16, 16]), g)\n'
+            'write(sirt(p, g, iterations = {}, stop = {}), "v.npy")\n')
+    results = []
+    with tempfile.TemporaryDirectory() as folder:
+        for k, (iterations, stop, options) in enumerate((
+                (30, 0.2, []), (60, 0.2, []), (60, 0, []), (30, 0.2, ["--engine", "processes", "--workers", "2"]))):
+            pathlib.Path(folder, "solve.fov").write_text(text.format(iterations, stop))
+            done = subprocess.run([FOVEA, "run", "--quiet", "--json", "--overwrite", "--store", f"s{k}", *options, "solve.fov"],
+                                  cwd=folder, check=True, capture_output=True, text=True)
+            results.append((json.loads(done.stdout)["tasks_run"], np.load(f"{folder}/v.npy")))
+    same(results[1][1], results[0][1], "more iterations after the end")
+    same(results[3][1], results[0][1], "processes")
+    if results[1][0] != results[0][0] + 30 or results[2][0] < 3 * results[1][0] or results[3][0] != results[0][0]:
+        raise Difference(f"tasks: {[r[0] for r in results]}")
+
+
+@test
+def all_methods_end_early():
+    def tasks(call, *options):
+        with tempfile.TemporaryDirectory() as folder:
+            np.save(f"{folder}/p.npy", PROJECTIONS)
+            call = call.replace("GEOMETRY", f"{GEOMETRY}, size = {list(SHAPE)}")
+            pathlib.Path(folder, "a.fov").write_text(f'p = read("p.npy", axes = "angle z x")\nwrite({call}, "v.npy")\n')
+            done = subprocess.run([FOVEA, "run", "--quiet", "--json", "a.fov"], cwd=folder, check=True, capture_output=True)
+            return json.loads(done.stdout)["tasks_run"], np.load(f"{folder}/v.npy")
+    for call in ("cgls(p, GEOMETRY, iterations = {}, stop = 0.2)", "mlem(p, GEOMETRY, iterations = {}, stop = 0.2)",
+                 "art(p, GEOMETRY, iterations = {}, stop = 0.2, subsets = 3)",
+                 "sart(p, GEOMETRY, iterations = {}, stop = 0.2, subsets = 3)"):
+        few, many = tasks(call.format(14)), tasks(call.format(24))
+        same(many[1], few[1], call)
+        if many[0] != few[0] + 10:
+            raise Difference(f"{call}: {few[0]} and {many[0]} tasks")
+
+
+@test
 def ranks_give_the_same_bits():
     if not (shutil.which("mpiexec.mpich") and pathlib.Path(FOVEA).with_name("fovea-mpi-mpich.so").exists()):
         print("skip ranks: no mpiexec.mpich, or fovea-mpi-mpich.so was not built")
         return
-    text = f"cgls(p, GEOMETRY, iterations = 3, size = {list(SHAPE)})".replace("GEOMETRY", GEOMETRY)
-    expected = solve("cgls(p, GEOMETRY, iterations = 3)")
+    text = f"cgls(p, GEOMETRY, iterations = 9, stop = 0.2, size = {list(SHAPE)})".replace("GEOMETRY", GEOMETRY)
+    expected = solve("cgls(p, GEOMETRY, iterations = 9, stop = 0.2)")
     with tempfile.TemporaryDirectory() as folder:
         np.save(f"{folder}/p.npy", PROJECTIONS)
         pathlib.Path(folder, "solve.fov").write_text(f'p = read("p.npy", axes = "angle z x")\nwrite({text}, "v.npy")\n')
@@ -219,7 +256,7 @@ def a_fan_is_solved_too():
 @test
 def a_killed_solver_goes_on_with_the_iteration_it_was_in():
     text = ('g = cone(range(0, 350, 10), 200, 50)\np = xray(phantom("shepp-logan", [64, 64, 64]), g)\n'
-            'write(sirt(p, g, iterations = 12), "v.npy")\n')
+            'write(sirt(p, g, iterations = 14, stop = 0.1), "v.npy")\n')
     with tempfile.TemporaryDirectory() as folder:
         pathlib.Path(folder, "solve.fov").write_text(text)
         command = [FOVEA, "run", "--json", "--quiet", "--workers", "2", "--patience", "0.01", "solve.fov"]

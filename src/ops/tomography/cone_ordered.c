@@ -40,17 +40,17 @@ static void write_group(const ordered *o, int64_t group) {
                         g, n, g, o->u->back, g, o->u->xray, g);
 }
 
-/* The volume after group `group`; rest: name of what its rays lack. */
-static void write_step(const ordered *o, int64_t k, int64_t group, bool blank) {
+/* next: the volume after this group; left: what the groups before it have left over, each in its turn. */
+static void write_step(const ordered *o, int64_t group, bool first, bool blank) {
     const fv_unrolling *u = o->u;
     long long           g = group;
+    const char         *x = first ? "x" : "next";
     if (blank) fv_bytes_printf(u->text, "rest = m%lld\n", g);
-    else fv_bytes_printf(u->text, "rest = m%lld - xray(x, g%lld%s)\n", g, g, u->xray);
-    if (u->p->stop > 0) fv_bytes_printf(u->text, "square = square + sum(square(rest))\n");
-    fv_bytes_printf(u->text, "x = checkpoint(%s%sx + backproject(rest * w%lld, g%lld%s%s) * %.17g", fv__inside(u),
-                    u->p->nonnegative ? "maximum(0, " : "(", g, g, u->back, o->means ? ", mean = true" : "", u->p->relaxation);
-    if (u->p->stop > 0 && k) fv_bytes_printf(u->text, " * go");
-    fv_bytes_printf(u->text, ")%s)\n", fv__limit(u));
+    else fv_bytes_printf(u->text, "rest = m%lld - xray(%s, g%lld%s)\n", g, x, g, u->xray);
+    fv_bytes_printf(u->text, "left = %s + sum(square(rest))\n", first ? "0" : "left");
+    fv_bytes_printf(u->text, "next = %s%s%s + backproject(rest * w%lld, g%lld%s%s) * %.17g)%s\n", fv__inside(u),
+                    u->p->nonnegative ? "maximum(0, " : "(", x, g, g, u->back, o->means ? ", mean = true" : "",
+                    u->p->relaxation, fv__limit(u));
 }
 
 void fv__unroll_ordered(const fv_unrolling *u, fv_unrolled kind) {
@@ -59,15 +59,14 @@ void fv__unroll_ordered(const fv_unrolling *u, fv_unrolled kind) {
     int32_t         *order = fv_alloc((size_t)o.groups * sizeof *order);
     for (int64_t i = 0; i < o.groups; i++) order[i] = (int32_t)i;
     if (o.means) fv__solver_spread(o.groups, order);
-    fv_bytes_printf(u->text, "x = x0\n");
     for (int64_t i = 0; i < o.groups; i++) write_group(&o, i);
-    for (int64_t k = 0; k < p->iterations; k++) {
-        fv_bytes_printf(u->text, "square = 0\n");
-        for (int64_t i = 0; i < o.groups; i++) write_step(&o, k, order[i], !k && !i && !u->start);
-        if (!(p->stop > 0)) continue;
-        if (!k) fv_bytes_printf(u->text, "most = %.17g * sum(square(measured))\ngo = 1\n", p->stop * p->stop);
-        fv_bytes_printf(u->text, "go = where(square > most, go, 0)\n");
+    for (int64_t k = 1; k <= p->iterations; k++) {
+        for (int64_t i = 0; i < o.groups; i++) {
+            write_step(&o, order[i], !i, k == 1 && !i && !u->start);
+            if (i + 1 < o.groups) fv_bytes_printf(u->text, "next = checkpoint(next)\n");
+        }
+        fv__unroll_keep(u, k, false);
+        if (k < p->iterations) fv__unroll_go(u, k);
     }
-    fv_bytes_printf(u->text, "result = x\n");
     free(order);
 }

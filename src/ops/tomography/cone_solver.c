@@ -15,10 +15,8 @@ static void format_shape(const fv_image_type *type, char to[96]) {
 }
 
 /* rays: 1 by the length of each; share: 1 by what all rays of a voxel weigh. */
-static void write_weights(const fv_unrolling *u, fv_unrolled kind, const fv_image_type *projections,
-                          const fv_image_type *volume) {
-    char image[96], detector[96];
-    format_shape(volume, image);
+static void write_weights(const fv_unrolling *u, fv_unrolled kind, const fv_image_type *projections, const char *image) {
+    char detector[96];
     format_shape(projections, detector);
     if (kind == FV_UNROLLED_CGLS) return;
     fv_bytes_printf(u->text, "ones_like = name_axes(ones([%s], \"float32\"), \"%s\")\n", detector,
@@ -35,72 +33,67 @@ static void write_weights(const fv_unrolling *u, fv_unrolled kind, const fv_imag
                         u->back);
 }
 
-/* Residual k is that of the volume x(k - 1); `go` is 0 from the first iteration on that begins with a small one. */
-static void write_stop(const fv_unrolling *u, int64_t k, const char *rest) {
+void fv__unroll_go(const fv_unrolling *u, int64_t k) {
     if (!(u->p->stop > 0)) return;
-    if (k == 1) fv_bytes_printf(u->text, "most = %.17g * sum(square(measured))\ngo0 = 1\n", u->p->stop * u->p->stop);
-    fv_bytes_printf(u->text, "go%lld = where(sum(square(%s)) > most, go%lld, 0)\n", (long long)k, rest, (long long)k - 1);
+    if (k == 1) fv_bytes_printf(u->text, "go = left > %.17g * norm\n", u->p->stop * u->p->stop);
+    else fv_bytes_printf(u->text, "go = choose(go, left > %.17g * norm, 0)\n", u->p->stop * u->p->stop);
 }
 
-static void write_go(const fv_unrolling *u, int64_t k) {
-    if (u->p->stop > 0) fv_bytes_printf(u->text, " * go%lld", (long long)k);
+void fv__unroll_keep(const fv_unrolling *u, int64_t k, bool before) {
+    const char *text = u->p->stop > 0 && (before || k > 1) ? "x = checkpoint(choose(go, next, x), choose(go, left, -1)"
+                                                          : "x = checkpoint(next, left";
+    fv_bytes_printf(u->text, "%s, norm, iteration = %lld)\n", text, (long long)k);
 }
 
 static void write_sirt(const fv_unrolling *u) {
     for (int64_t k = 1; k <= u->p->iterations; k++) {
-        char rest[32];
-        snprintf(rest, sizeof rest, "r%lld", (long long)k);
-        if (k == 1 && !u->start) fv_bytes_printf(u->text, "r1 = measured\n");
-        else
-            fv_bytes_printf(u->text, "%s = measured - xray(x%lld, geometry%s)\n", rest, (long long)k - 1, u->xray);
-        write_stop(u, k, rest);
-        fv_bytes_printf(u->text, "x%lld = checkpoint(%s%sx%lld + backproject(%s * rays, geometry%s) * share * %.17g",
-                        (long long)k, fv__inside(u), u->p->nonnegative ? "maximum(0, " : "(", (long long)k - 1, rest, u->back,
-                        u->p->relaxation);
-        write_go(u, k);
-        fv_bytes_printf(u->text, ")%s)\n", fv__limit(u));
+        if (k == 1 && !u->start) fv_bytes_printf(u->text, "rest = measured\n");
+        else fv_bytes_printf(u->text, "rest = checkpoint(measured - xray(x, geometry%s))\n", u->xray);
+        fv_bytes_printf(u->text, "left = sum(square(rest))\n");
+        fv__unroll_go(u, k);
+        fv_bytes_printf(u->text, "next = %s%sx + backproject(rest * rays, geometry%s) * share * %.17g)%s\n", fv__inside(u),
+                        u->p->nonnegative ? "maximum(0, " : "(", u->back, u->p->relaxation, fv__limit(u));
+        fv__unroll_keep(u, k, true);
     }
 }
 
 static void write_mlem(const fv_unrolling *u) {
     for (int64_t k = 1; k <= u->p->iterations; k++) {
-        fv_bytes_printf(u->text, "e%lld = xray(x%lld, geometry%s)\n", (long long)k, (long long)k - 1, u->xray);
-        char rest[48];
-        snprintf(rest, sizeof rest, "measured - e%lld", (long long)k);
-        write_stop(u, k, rest);
+        fv_bytes_printf(u->text, "seen = xray(x, geometry%s)\nleft = sum(square(measured - seen))\n", u->xray);
+        fv__unroll_go(u, k);
         fv_bytes_printf(u->text,
-                        "q%lld = where((e%lld > 1e-12) & (measured > 0), measured / maximum(e%lld, 1e-12), 0)\n"
-                        "f%lld = backproject(q%lld, geometry%s) * share\n",
-                        (long long)k, (long long)k, (long long)k, (long long)k, (long long)k, u->back);
-        fv_bytes_printf(u->text, "x%lld = checkpoint(%sx%lld * ", (long long)k, fv__inside(u), (long long)k - 1);
-        if (u->p->stop > 0) fv_bytes_printf(u->text, "where(go%lld > 0, f%lld, 1)", (long long)k, (long long)k);
-        else fv_bytes_printf(u->text, "f%lld", (long long)k);
-        fv_bytes_printf(u->text, "%s)\n", fv__limit(u));
+                        "ratio = where((seen > 1e-12) & (measured > 0), measured / maximum(seen, 1e-12), 0)\n"
+                        "next = %sx * (backproject(ratio, geometry%s) * share)%s\n",
+                        fv__inside(u), u->back, fv__limit(u));
+        fv__unroll_keep(u, k, true);
     }
 }
 
+static void write_gradient(const fv_unrolling *u) {
+    fv_bytes_printf(u->text, "gradient = %sbackproject(rest, geometry%s)%s\nslope = sum(square(gradient))\n", fv__inside(u),
+                    u->back, fv__limit(u));
+}
+
 static void write_cgls(const fv_unrolling *u) {
-    const char *gradient = "s%lld = %sbackproject(r%lld, geometry%s)%s\ng%lld = sum(square(s%lld))\n";
-    if (u->start) fv_bytes_printf(u->text, "r0 = measured - xray(x0, geometry%s)\n", u->xray);
-    else fv_bytes_printf(u->text, "r0 = measured\n");
-    fv_bytes_printf(u->text, gradient, 0LL, fv__inside(u), 0LL, u->back, fv__limit(u), 0LL, 0LL);
-    fv_bytes_printf(u->text, "d0 = s0\n");
+    if (u->start) fv_bytes_printf(u->text, "rest = checkpoint(measured - xray(x, geometry%s))\n", u->xray);
+    else fv_bytes_printf(u->text, "rest = measured\n");
+    write_gradient(u);
+    fv_bytes_printf(u->text, "way = gradient\n");
     for (int64_t k = 1; k <= u->p->iterations; k++) {
-        long long i = (long long)k, before = i - 1;
-        char      rest[32];
-        snprintf(rest, sizeof rest, "r%lld", before);
-        write_stop(u, k, rest);
-        fv_bytes_printf(u->text, "q%lld = xray(d%lld, geometry%s)\nn%lld = sum(square(q%lld))\n", i, before, u->xray, i, i);
-        fv_bytes_printf(u->text, "a%lld = where(n%lld > 0, g%lld / maximum(n%lld, 1e-300), 0)", i, i, before, i);
-        write_go(u, k);
-        fv_bytes_printf(u->text, "\nx%lld = checkpoint(x%lld + d%lld * a%lld)\n", i, before, before, i);
+        fv_bytes_printf(u->text, "left = sum(square(rest))\n");
+        fv__unroll_go(u, k);
+        fv_bytes_printf(u->text,
+                        "seen = xray(way, geometry%s)\nsquares = sum(square(seen))\n"
+                        "length = where(squares > 0, slope / maximum(squares, 1e-300), 0)\nnext = x + way * length\n",
+                        u->xray);
+        fv__unroll_keep(u, k, true);
         if (k == u->p->iterations) break;
-        fv_bytes_printf(u->text, "r%lld = checkpoint(r%lld - q%lld * a%lld)\n", i, before, i, i);
-        fv_bytes_printf(u->text, gradient, i, fv__inside(u), i, u->back, fv__limit(u), i, i);
-        fv_bytes_printf(u->text, "b%lld = where(g%lld > 0, g%lld / maximum(g%lld, 1e-300), 0)\n", i, before, i, before);
-        fv_bytes_printf(u->text, "d%lld = checkpoint(s%lld + d%lld * b%lld)\n", i, i, before, i);
+        fv_bytes_printf(u->text, "rest = checkpoint(rest - seen * length)\nbefore = slope\n");
+        write_gradient(u);
+        fv_bytes_printf(u->text, "turn = where(before > 0, slope / maximum(before, 1e-300), 0)\n"
+                                 "way = checkpoint(gradient + way * turn)\n");
     }
-    if (u->p->nonnegative) fv_bytes_printf(u->text, "maximum(0, x%lld)\n", (long long)u->p->iterations);
+    if (u->p->nonnegative) fv_bytes_printf(u->text, "maximum(0, x)\n");
 }
 
 static bool is_ordered(fv_unrolled kind) { return kind == FV_UNROLLED_ART || kind == FV_UNROLLED_SART; }
@@ -134,6 +127,7 @@ fv_status fv__cone_unroll(fv_infer *i, fv_unrolled kind, fv_bytes *text, fv_erro
     FV_TRY(check_length(p, kind, error));
     const fv_image_type *volume = &i->out->image;
     int                  flat = volume->ndim < 3;
+    char                 image[96];
     fv_unrolling         u = { .p = p, .text = text, .start = i->in[FV_SOLVER_START]->kind == FV_KIND_IMAGE,
                                .mask = i->in[FV_SOLVER_MASK]->kind == FV_KIND_IMAGE };
     snprintf(u.xray, sizeof u.xray, ", columns = %lld, rows = %lld", (long long)scan.ncolumns,
@@ -142,12 +136,13 @@ fv_status fv__cone_unroll(fv_infer *i, fv_unrolled kind, fv_bytes *text, fv_erro
              (long long)volume->shape[1], (long long)volume->shape[2]);
     fv_bytes_printf(text, "measured = %sname_axes(convert(projections, \"float32\"), \"%s\"))\n",
                     is_ordered(kind) ? "checkpoint(" : "(", flat ? "angle x" : "angle z x");
-    write_weights(&u, kind, projections, volume);
-    if (u.start)
-        fv_bytes_printf(text, "x0 = checkpoint(%sconvert(start, \"float32\")%s)\n", fv__inside(&u), fv__limit(&u));
-    else if (kind == FV_UNROLLED_MLEM)
-        fv_bytes_printf(text, "x0 = %scovered * 0 + 1%s\n", fv__inside(&u), fv__limit(&u));
-    else fv_bytes_printf(text, "x0 = 0\n");
+    format_shape(volume, image);
+    write_weights(&u, kind, projections, image);
+    fv_bytes_printf(text, "norm = sum(square(measured))\n");
+    if (u.start) fv_bytes_printf(text, "x = checkpoint(%sconvert(start, \"float32\")%s)\n", fv__inside(&u), fv__limit(&u));
+    else if (kind == FV_UNROLLED_MLEM) fv_bytes_printf(text, "x = %scovered * 0 + 1%s\n", fv__inside(&u), fv__limit(&u));
+    else if (p->stop > 0) fv_bytes_printf(text, "x = zeros([%s], \"float32\")\n", image);
+    else fv_bytes_printf(text, "x = 0\n");
     if (kind == FV_UNROLLED_SIRT) write_sirt(&u);
     else if (kind == FV_UNROLLED_MLEM) write_mlem(&u);
     else if (kind == FV_UNROLLED_CGLS) write_cgls(&u);

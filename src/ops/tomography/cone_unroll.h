@@ -17,6 +17,16 @@ static inline const char *fv__inside(const fv_unrolling *u) { return u->mask ? "
 static inline const char *fv__limit(const fv_unrolling *u) { return u->mask ? ", 0)" : ")"; }
 
 #define fv__unroll_ordered FV_ISA_NAME(fv__unroll_ordered)
+#define fv__unroll_go FV_ISA_NAME(fv__unroll_go)
+#define fv__unroll_keep FV_ISA_NAME(fv__unroll_keep)
+
+/* Names in the text: x the volume, left the squared norm of what it leaves over, norm that of the measured values, and with
+ * `stop` go, whether to go on. Iterations are counted from 1. What is behind a go that is 0 is never computed. */
+
+/* left is known: sets go. */
+void fv__unroll_go(const fv_unrolling *u, int64_t k);
+/* The volume `next` becomes x, and the iteration goes to the record. before: the go of this iteration is known before it. */
+void fv__unroll_keep(const fv_unrolling *u, int64_t k, bool before);
 
 /* art and sart: group by group of projections. */
 void fv__unroll_ordered(const fv_unrolling *u, fv_unrolled kind);

@@ -41,7 +41,9 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     residuals      *p = i->params;
     const fv_param *relaxation = fv_params_find(method_of(p), "relaxation");
     fv_type         volume;
-    if (p->solver.geometry.beam != FV_GEOMETRY_PARALLEL) return fv_fail(error, FV_ERROR_USAGE, "geometry must be parallel(...)");
+    if (p->solver.geometry.beam != FV_GEOMETRY_PARALLEL)
+        return fv_fail(error, FV_ERROR_USAGE,
+                       "geometry must be parallel(...); the residuals of a cone are in the record of its solve: fovea report");
     if (p->solver.relaxation <= 0 && relaxation) p->solver.relaxation = atof(relaxation->def);
     FV_TRY(volume_type(p, i->in, &volume, error));
     *i->out = (fv_type){ .kind = FV_KIND_TABLE, .table = &columns };

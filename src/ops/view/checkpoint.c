@@ -6,7 +6,8 @@ enum { IMAGE, RESIDUAL, MEASURE };
 
 static const fv_input inputs[] = {
     { "image", FV_KIND_IMAGE, .doc = "any image" },
-    { "residual", FV_KIND_SCALAR, .optional = true, .doc = "squared norm of what an iteration leaves over, for the record" },
+    { "residual", FV_KIND_SCALAR, .optional = true,
+      .doc = "squared norm of what an iteration leaves over, for the record; negative: none" },
     { "measure", FV_KIND_SCALAR, .optional = true, .doc = "squared norm of what was measured" },
     FV_INPUT_END,
 };
@@ -30,7 +31,7 @@ static void note(const fv_run *r) {
         if (r->out->region.start[d]) return;
     note.residual = fv_scalar_number(r->scalar[RESIDUAL]);
     note.measure = fv_scalar_number(r->scalar[MEASURE]);
-    fv_bytes_append(r->notes, &note, sizeof note);
+    if (note.residual >= 0) fv_bytes_append(r->notes, &note, sizeof note);
 }
 
 static fv_status run(fv_run *r, fv_error *error) {
