@@ -20,10 +20,10 @@ char *fv_parts_header(const char *temporary);
 fv_status fv_parts_begin(const char *temporary, fv_error *error);
 /* Writes the header, durably. */
 fv_status fv_parts_write_header(const char *temporary, const void *text, size_t size, fv_error *error);
-/* Whether a header of text can point to what lies beside a file of that name. */
-fv_status fv_parts_check(const char *path, fv_error *error);
 /* The same of a text that ends where the path of the only part belongs. */
 fv_status fv_parts_point_to(const char *temporary, const fv_bytes *front, const char *part, fv_error *error);
+/* Whether a header of text can point to what lies beside a file of that name. */
+fv_status fv_parts_check(const char *path, fv_error *error);
 /* Both steps of naming. All parts are durable. */
 fv_status fv_parts_name(const char *temporary, const char *path, fv_error *error);
 
