@@ -4,6 +4,7 @@
  * Every thread that reads has a session of the library of its own; sessions wait in the reader for the next one. */
 #include "formats/parquet_image.h"
 #include "base/remote.h"
+#include "op/table_parts.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -70,6 +71,16 @@ static fv_status ask(reader *r, fv_duckdb *duck, char **text, fv_error *error, c
     return status;
 }
 
+/* Parts of a folder change without it. */
+static fv_status identify(reader *r, const char *text, fv_error *error) {
+    fv_hasher hasher;
+    fv_hasher_init(&hasher);
+    fv_hasher_text(&hasher, text);
+    fv_status status = fv_table_identify(r->base.path, &hasher, error);
+    r->base.header = fv_hasher_finish(&hasher);
+    return status;
+}
+
 static fv_status find_type(reader *r, fv_duckdb *duck, fv_error *error) {
     char     *text, *group = NULL;
     fv_status status = ask(r, duck, &text, error,
@@ -84,7 +95,7 @@ static fv_status find_type(reader *r, fv_duckdb *duck, fv_error *error) {
     if (status == FV_OK)
         status = ask(r, duck, &group, error, "SELECT CAST(max(row_group_num_rows) AS VARCHAR) FROM parquet_metadata(%s)");
     if (status == FV_OK) r->per_group = FV_MAX(strtoll(group ? group : "1", NULL, 10), 1);
-    if (text) r->base.header = fv_hash_bytes(text, strlen(text));
+    if (status == FV_OK) status = identify(r, text, error);
     free(text);
     free(group);
     return status;

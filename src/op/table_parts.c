@@ -1,5 +1,7 @@
 /* A folder of table files read as one table, part after part. */
 #include "op/table_parts.h"
+#include "base/duckdb.h"
+#include "base/remote.h"
 #include <dirent.h>
 #include <math.h>
 #include <stdlib.h>
@@ -70,11 +72,24 @@ static fv_status identify(const char *path, fv_hasher *hasher, fv_error *error) 
     return FV_OK;
 }
 
+/* A file, or Parquet in folders inside the folder. */
+static fv_status identify_others(const char *path, fv_hasher *hasher, fv_error *error) {
+    fv_bytes  parts = { 0 };
+    fv_status status = identify(path, hasher, error);
+    if (!fv_is_remote(path) && fv_path_is_folder(path)) fv_duckdb_parts(path, &parts);
+    for (const char *p = (char *)parts.data; status == FV_OK && p && p < (char *)parts.data + parts.size; p += strlen(p) + 1) {
+        fv_hasher_text(hasher, p);
+        status = identify(p, hasher, error);
+    }
+    fv_bytes_release(&parts);
+    return status;
+}
+
 fv_status fv_table_identify(const char *path, fv_hasher *hasher, fv_error *error) {
     char    **files;
     int       count = list(path, &files);
     fv_status status = FV_OK;
-    if (!count) return identify(path, hasher, error);
+    if (!count) return identify_others(path, hasher, error);
     for (int i = 0; i < count && status == FV_OK; i++) {
         fv_hasher_text(hasher, files[i]);
         status = identify(files[i], hasher, error);

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -33,6 +34,25 @@ def pyarrow(text, folder):
                           capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-800:]
     return json.loads(done.stdout) if done.stdout.strip() else None
+
+
+@test
+def part_files_that_changed_are_read_anew(folder):
+    duckdb(folder)
+    for place, part, text in (("t.parquet/k=1", "{}.csv", "a\n{}\n"), ("i.parquet", "{}.npy", None)):
+        os.makedirs(f"{folder}/{place}")
+        whole = place.split("/", maxsplit=1)[0]
+        for number in (1, 2):
+            source = part.format(number)
+            if text:
+                pathlib.Path(folder, source).write_text(text.format(number))
+            else:
+                np.save(f"{folder}/{source}", np.full((3, 4, 5), number, np.uint8))
+            run("convert", "-q", source, f"{number}.parquet", "--overwrite", folder=folder)
+            shutil.copy(f"{folder}/{number}.parquet", f"{folder}/{place}/part-0.parquet")
+            run("run", "-q", "-e", f'read("{whole}") |> write("out.{"csv" if text else "npy"}")', folder=folder)
+            seen = pathlib.Path(folder, "out.csv").read_text() if text else np.load(f"{folder}/out.npy").max()
+            assert seen == (f"a,k\n{number},1\n" if text else number), (place, seen)
 
 
 @test
