@@ -61,16 +61,24 @@ static void end_child(pid_t *child, int number) {
 
 typedef struct answer { int count; char text[200]; } answer;
 
+/* A processor says what it was told to say (POCL_MEMORY_LIMIT), whether the machine has it or not. */
+static int64_t memory_of(const fv_device_about *about) {
+    int64_t machine = (int64_t)sysconf(_SC_PHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE);
+    return about->processor ? FV_MIN(about->memory, machine) : about->memory;
+}
+
 static void look_for_devices(const experiment *s, int to) {
     fv_error        error = { 0 };
-    fv_device_about about;
+    fv_device_about about = { 0 };
     answer          a = { 0 };
     if (fv_device_count(&a.count, &error) == FV_OK && fv_device_about_of(0, &about, &error) == FV_OK)
         snprintf(a.text, sizeof a.text, "%s", about.name);
     else
         snprintf(a.text, sizeof a.text, "%.199s", error.message);
     if (a.count && a.count < s->options->devices)
-        snprintf(a.text, sizeof a.text, "OpenCL finds %d devices", a.count);
+        snprintf(a.text, sizeof a.text, "OpenCL finds %d device%s", a.count, a.count == 1 ? "" : "s");
+    else if (a.count && memory_of(&about) < s->options->memory)
+        a = (answer){ .text = "OpenCL's devices have less memory than those of the study" };
     _exit(write(to, &a, sizeof a) == (ssize_t)sizeof a ? 0 : 1);
 }
 

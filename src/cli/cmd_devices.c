@@ -177,6 +177,8 @@ static int run(const void *options_, int nargs, char **args) {
     int                    lines;
     if (!strcmp(what, "lease")) return fv_devices_lease(o->socket, o->memory.bytes, o->wait, nargs - 1, args + 1);
     if (!strcmp(what, "policy") && nargs == 2) return set_policy(o, args[1]);
+    if (!strcmp(what, "policy") && nargs == 1)
+        return refuse("policy needs a name: random, round-robin, least-processes or best-fit");
     if (nargs > 1) return refuse("too many words; `fovea devices --help` shows which there are");
     if (!strcmp(what, "list")) return show(o, &lines, true);
     if (!strcmp(what, "serve")) return serve(o);

@@ -427,6 +427,7 @@ def mistakes_are_explained(folder):
         assert "listens there already" in run("devices", "serve", "--socket", s.path, "--device", "a:1G", code=2).stderr
         assert s.tasks() == [0, 0]
     assert "is none of list" in run("devices", "sreve", code=2).stderr
+    assert "policy needs a name: random" in run("devices", "policy", code=2).stderr
 
 
 main()

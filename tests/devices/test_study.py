@@ -81,6 +81,13 @@ def without_opencl_tasks_take_their_time_and_the_study_says_so(folder):
 
 
 @test
+def devices_larger_than_the_machine_are_studied_without_kernels(folder):
+    told = run("devices", "study", "--workers", "1", "--tasks", "2", "--seconds", "0.01", "--memory", "4000T",
+               "--policy", "random", folder=folder).stdout
+    assert "timed work without kernels" in told, told
+
+
+@test
 def another_seed_is_another_list_of_tasks(folder):
     lists = []
     for number, seed in enumerate([3, 3, 4]):

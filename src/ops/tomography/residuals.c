@@ -152,6 +152,7 @@ static const fv_pass passes[] = {
 const fv_op FV_OP(residuals) = {
     .name = "residuals",
     .family = "tomography",
+    .stage = "reconstruct",
     .brief = "the residual of every iteration of a reconstruction",
     .version = 1,
     .inputs = inputs,
