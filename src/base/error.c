@@ -2,6 +2,16 @@
 #include "base/base.h"
 #include <stdio.h>
 
+/* The query of an address may hold a signature. */
+static void hide_queries(char *text) {
+    for (char *at = text; (at = strstr(at, "://"));) {
+        at += strcspn(at, " \t\n\"'?");
+        size_t length = *at == '?' ? strcspn(at, " \t\n\"'") : 0;
+        while (length > 1 && strchr(":;,.)", at[length - 1])) length--; /* of the sentence */
+        if (length > 1) memmove(at, at + length, strlen(at + length) + 1);
+    }
+}
+
 fv_status fv_fail(fv_error *error, fv_status code, const char *format, ...) {
     if (error) {
         error->code = code;
@@ -11,6 +21,7 @@ fv_status fv_fail(fv_error *error, fv_status code, const char *format, ...) {
         va_start(arguments, format);
         vsnprintf(error->message, sizeof error->message, format, arguments);
         va_end(arguments);
+        hide_queries(error->message);
     }
     return code;
 }

@@ -28,6 +28,20 @@ TEST(sizes_are_read_in_many_spellings) {
     for (int i = 0; i < FV_COUNT(wrong); i++) CHECK_MESSAGE(!fv_size_parse(wrong[i], &bytes), "%s is taken", wrong[i]);
 }
 
+TEST(errors_tell_addresses_without_their_query) {
+    static const struct { const char *text, *told; } samples[] = {
+        { "https://h/a.h5?X-Signature=ab:cd&e=f: no HDF5", "https://h/a.h5: no HDF5" },
+        { "read(\"s3://b/k?v=1\") and s3://b/l?v=2", "read(\"s3://b/k\") and s3://b/l" },
+        { "is it http://h/a? or b.tif?", "is it http://h/a? or b.tif?" },
+        { "a?b=c and 1 :// 2", "a?b=c and 1 :// 2" },
+    };
+    for (int i = 0; i < FV_COUNT(samples); i++) {
+        fv_error error;
+        fv_fail(&error, FV_ERROR_INPUT, "%s", samples[i].text);
+        CHECK_TEXT(error.message, samples[i].told);
+    }
+}
+
 TEST(a_near_word_is_found_and_a_far_one_is_not) {
     static const char *const words[] = { "gaussian", "median", "label" };
     CHECK_TEXT(fv_nearest_word("gausian", words, 3), "gaussian");
