@@ -254,7 +254,7 @@ static void find_cones(planner *p) {
         draft *d = &p->drafts[k];
         d->after = fv_calloc((size_t)p->ndrafts);
         const fv_target *t = &d->target;
-        if (d->gate) wait_for(p, d, d->gate->condition); /* the outer ones are known before it is */
+        for (const fv_gate *gate = d->gate; gate; gate = gate->outer) wait_for(p, d, gate->condition);
         if (t->kind != FV_TARGET_PASS) {
             visit(p, d, t->node, t->kind == FV_TARGET_STORE);
             continue;
