@@ -82,6 +82,7 @@ static fv_status open_reader(const char *path, const fv_read_options *options, f
     r->folder = fv_sprintf("%.*s%s%s", (int)length, path, *inside ? "/" : "", inside);
     fv_hasher_init(&hasher);
     fv_status status = open_image(r, &hasher, error);
+    if (status == FV_OK) fv_zarr_identify(r->folder, &hasher);
     r->base.header = fv_hasher_finish(&hasher);
     if (status != FV_OK) {
         close_reader(&r->base);

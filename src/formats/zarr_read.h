@@ -11,5 +11,7 @@ int64_t   fv_zarr_read_memory(const fv_zarr_array *array); /* bytes that it need
 
 /* Refuses a shape that nearly nothing of what lies in the array's folder stands for. */
 fv_status fv_zarr_check_claim(const fv_image_type *type, const char *folder, fv_error *error);
+/* Names, sizes and times of the files in a local array's folder: chunks may be written anew while the metadata stay. */
+void fv_zarr_identify(const char *folder, fv_hasher *hasher);
 
 #endif

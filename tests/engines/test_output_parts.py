@@ -108,6 +108,21 @@ def headers_name_their_parts_whatever_they_are_called(folder):
 
 
 @test
+def chunks_of_a_zarr_image_that_changed_are_read_anew(folder):
+    for version in "0.4", "0.5":
+        for name, value in ("out", 2), ("new", 7):
+            run("run", "-q", "-e", f'zeros([6, 7, 8]) + {value} |> convert("uint16") |> write("{name}{version}.zarr", '
+                f'version = "{version}", levels = 1)', folder=folder)
+        assert run("run", "-e", f'mean(read("out{version}.zarr"))', folder=folder).stdout.strip() == "2"
+        chunks = [path for path in pathlib.Path(folder, f"new{version}.zarr", "0").rglob("*") if path.is_file()
+                  and not path.name.startswith(".z") and path.name != "zarr.json"]
+        assert len(chunks) == 1, chunks
+        there = pathlib.Path(folder, f"out{version}.zarr") / chunks[0].relative_to(pathlib.Path(folder, f"new{version}.zarr"))
+        there.write_bytes(chunks[0].read_bytes())
+        assert run("run", "-e", f'mean(read("out{version}.zarr"))', folder=folder).stdout.strip() == "7", version
+
+
+@test
 def the_files_of_others_stay(folder):
     for extension, options in WAYS:
         others = [f"out.{extension}.txt", f"out.{extension}.0123456789abcdef.more", f"out.{extension}.0123456789abcdeg"]
