@@ -290,7 +290,7 @@ def occupancy_is_shown_live(folder):
         os.close(main_end)
 
 
-LONG_RUN = 'phantom("cells", [64, 96, 96]) |> gaussian([2, 1, 1]) |> write("a.npy")'
+LONG_RUN = 'phantom("cells", [128, 128, 128]) |> gaussian([2, 1, 1]) |> write("a.npy")'
 
 
 def long_run(s, folder):
@@ -311,9 +311,11 @@ def a_run_on_devices_goes_on_after_the_service_was_killed_and_started_again(fold
     with Service(folder, devices=3) as s:
         process = long_run(s, folder)
         wait_for("some tasks", lambda: served(s) > 10)
+        process.send_signal(signal.SIGSTOP)  # so that it is not done before the service has gone
         s.process.kill()
         s.process.wait()
         s.process.stderr.close()
+        process.send_signal(signal.SIGCONT)
         time.sleep(0.3)
         assert process.poll() is None
         s.start()
