@@ -14,3 +14,14 @@ def cgls(matrix, x, measured, iterations):
         gamma, old = s @ s, gamma
         p = s + gamma / old * p
     return x
+
+
+def spread(n):
+    """The order in which sart takes its angles, or groups of them."""
+    order = []
+    for k in range(n):
+        at = int(k * 0.6180339887498949 % 1 * n)
+        while at in order:
+            at = (at + 1) % n
+        order.append(at)
+    return order

@@ -16,7 +16,7 @@ except ImportError as missing:
     sys.exit(0)
 
 from pipelines import FOVEA, Difference, near, refused, run, same, test
-from solver_formulas import cgls
+from solver_formulas import cgls, spread
 
 SHAPE, ROWS, COLUMNS = (4, 7, 6), 5, 11
 VOXELS, ANGLES = int(np.prod(SHAPE)), 9
@@ -66,17 +66,6 @@ def mlem(x, iterations):
         ratio = np.where((expected > 1e-12) & (MEASURED > 0), MEASURED / np.maximum(expected, 1e-12), 0)
         x = x * inverse(A.sum(0)) * (A.T @ ratio)
     return x
-
-
-def spread(n):
-    """The order in which sart takes its groups."""
-    order = []
-    for k in range(n):
-        at = int(k * 0.6180339887498949 % 1 * n)
-        while at in order:
-            at = (at + 1) % n
-        order.append(at)
-    return order
 
 
 def groups(n):

@@ -11,7 +11,7 @@ except ImportError as missing:
     sys.exit(0)
 
 from pipelines import FOVEA, Difference, near, refused, run, same, test
-from solver_formulas import cgls
+from solver_formulas import cgls, spread
 
 SIDE, COLUMNS = 9, 13
 GEOMETRY = "parallel(angles = range(-70, 70, 14), center = 5.6)"
@@ -46,17 +46,6 @@ def art(x, b, relaxation=0.5):
         if norm > 1e-3:
             x = x + relaxation * (value - row @ x) / norm * row
     return x
-
-
-def spread(n):
-    """The order in which sart takes its angles."""
-    order = []
-    for k in range(n):
-        at = int(k * 0.6180339887498949 % 1 * n)
-        while at in order:
-            at = (at + 1) % n
-        order.append(at)
-    return order
 
 
 def sart(x, b, relaxation=0.5):
