@@ -1,9 +1,9 @@
 /* The public face of runs on a cluster: submitting, finding, cancelling. */
+#include "api/latest_run.h"
 #include "base/file.h"
 #include "engines/claims.h"
 #include "engines/jobs.h"
 #include "engines/slurm.h"
-#include <dirent.h>
 #include <fovea/cluster.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -185,38 +185,20 @@ fv_status fv_cluster_submit_again(const char *run_folder, char **text, fv_error 
 /* ---------------------------------------------------------------- finding */
 
 /* Scripts that were only written, or that Slurm refused, do not count. */
-static bool submitted(const char *folder, double *when) {
+static double submitted(const char *folder) {
     struct stat   s;
     fv_submission last;
     bool          there = fv_jobs_read(folder, 0, &last, NULL) == FV_OK;
     char         *path = fv_sprintf("%s/jobs", last.folder);
     there = there && !stat(path, &s);
-    *when = there ? (double)s.st_mtim.tv_sec + 1e-9 * (double)s.st_mtim.tv_nsec : 0;
     free(path);
     fv_submission_release(&last);
-    return there;
+    return there ? (double)s.st_mtim.tv_sec + 1e-9 * (double)s.st_mtim.tv_nsec : 0;
 }
 
 fv_status fv_cluster_find(const char *store, const char *name, char **run_folder, fv_error *error) {
-    double when, latest = 0;
-    *run_folder = NULL;
-    if (name && submitted(name, &when)) {
-        *run_folder = fv_strdup(name);
-        return FV_OK;
-    }
     char *runs = fv_sprintf("%s/runs", store ? store : ".fovea");
-    DIR  *dir = opendir(runs);
-    for (const struct dirent *entry; dir && (entry = readdir(dir));) {
-        char *folder = fv_sprintf("%s/%s", runs, entry->d_name);
-        bool  meant = entry->d_name[0] != '.' && (!name || !strncmp(entry->d_name, name, strlen(name)));
-        if (meant && submitted(folder, &when) && when >= latest) {
-            latest = when;
-            free(*run_folder);
-            *run_folder = folder;
-        } else
-            free(folder);
-    }
-    if (dir) closedir(dir);
+    *run_folder = fv__latest_run(runs, name, submitted);
     if (!*run_folder && name)
         fv_fail(error, FV_ERROR_USAGE, "no run in %s that was submitted begins with %s", runs, name);
     else if (!*run_folder)

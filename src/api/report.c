@@ -1,4 +1,5 @@
 /* What the record of a run says. */
+#include "api/latest_run.h"
 #include "api/paragraph.h"
 #include "api/stage_times.h"
 #include "base/file.h"
@@ -26,26 +27,8 @@ static double last_written(const char *folder) {
 }
 
 fv_status fv_run_find(const char *store, const char *name, char **run_folder, fv_error *error) {
-    double latest = 0;
-    *run_folder = NULL;
-    if (name && last_written(name) > 0) {
-        *run_folder = fv_strdup(name);
-        return FV_OK;
-    }
     char *runs = fv_sprintf("%s/runs", store ? store : ".fovea");
-    DIR  *dir = opendir(runs);
-    for (const struct dirent *entry; dir && (entry = readdir(dir));) {
-        char  *folder = fv_sprintf("%s/%s", runs, entry->d_name);
-        bool   meant = entry->d_name[0] != '.' && (!name || !strncmp(entry->d_name, name, strlen(name)));
-        double when = meant ? last_written(folder) : 0;
-        if (when > latest) {
-            latest = when;
-            free(*run_folder);
-            *run_folder = folder;
-        } else
-            free(folder);
-    }
-    if (dir) closedir(dir);
+    *run_folder = fv__latest_run(runs, name, last_written);
     if (!*run_folder && name) fv_fail(error, FV_ERROR_USAGE, "no run in %s begins with %s", runs, name);
     else if (!*run_folder) fv_fail(error, FV_ERROR_USAGE, "there is no run in %s; `fovea run FILE` makes one", runs);
     free(runs);
