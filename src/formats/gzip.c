@@ -1,5 +1,6 @@
 /* gzip by isa-l: a stream read by offset, and one member made of flushed pieces. */
 #include "formats/gzip.h"
+#include "base/deflate.h"
 #include <isa-l/crc.h>
 #include <isa-l/igzip_lib.h>
 #include <stdlib.h>
@@ -202,58 +203,19 @@ typedef struct {
     uint64_t size;
 } piece_head;
 
-typedef struct {
-    struct isal_zstream stream;
-    uint8_t             buffer[FV_MAX(ISAL_DEF_LVL1_DEFAULT, FV_MAX(ISAL_DEF_LVL2_DEFAULT, ISAL_DEF_LVL3_DEFAULT))];
-} deflater;
-
-/* Worst case: stored blocks of at most 65535 bytes with 5 bytes each, the first bytes and the flushes. */
-static size_t deflate_bound(size_t size) { return size + size / 4096 + 256; }
-
 int64_t fv_gzip_encode_memory(int64_t size) {
-    return (int64_t)(sizeof(piece_head) + deflate_bound((size_t)size) + deflate_bound(0) + sizeof(deflater));
-}
-
-static void deflate_more(struct isal_zstream *stream, size_t size, uint16_t flush) {
-    stream->avail_in = (uint32_t)size;
-    stream->flush = flush;
-    if (isal_deflate(stream) != COMP_OK || stream->avail_in) abort(); /* the bound makes every other outcome our own mistake */
-}
-
-/* Two faults of isa-l 2.30 would make the bytes differ from run to run, and are kept out of the way here:
- * it reads parts of its buffers before it writes them, so they are cleared; and the fast loop of levels 1 and 2 hashes the
- * address of the stream as if it were data when it meets the first byte without history, so the first 16 bytes, too few for
- * that loop, go in by a call of their own. */
-static void deflate_part(deflater *d, int level, const fv_gzip_part *part, fv_bytes *out) {
-    size_t bound = deflate_bound(part->size), first = FV_MIN(part->size, (size_t)16);
-    memset(d, 0, sizeof *d);
-    isal_deflate_init(&d->stream);
-    d->stream.level = (uint32_t)level;
-    d->stream.level_buf = d->buffer;
-    d->stream.level_buf_size = sizeof d->buffer;
-    d->stream.next_in = (uint8_t *)part->data;
-    fv_bytes_reserve(out, bound);
-    d->stream.next_out = out->data + out->size;
-    d->stream.avail_out = (uint32_t)bound;
-    deflate_more(&d->stream, first, SYNC_FLUSH);
-    if (part->size > first) deflate_more(&d->stream, part->size - first, FULL_FLUSH);
-    out->size += bound - d->stream.avail_out;
+    return (int64_t)sizeof(piece_head) + fv_deflate_memory(size) + fv_deflate_memory(0);
 }
 
 void fv_gzip_encode(int level, const fv_gzip_part *parts, int nparts, fv_bytes *out) {
     piece_head head = { 0 };
-    size_t     bound = sizeof head;
     for (int i = 0; i < nparts; i++) {
         head.crc = crc32_gzip_refl(head.crc, parts[i].data, parts[i].size);
         head.size += parts[i].size;
-        bound += deflate_bound(parts[i].size);
     }
-    fv_bytes_reserve(out, bound);
     fv_bytes_append(out, &head, sizeof head);
-    deflater *d = fv_alloc(sizeof *d);
     for (int i = 0; i < nparts; i++)
-        if (parts[i].size) deflate_part(d, level, &parts[i], out);
-    free(d);
+        if (parts[i].size) fv_deflate(parts[i].data, parts[i].size, level, FV_DEFLATE_PIECE, out);
 }
 
 static void put_u32(uint8_t *to, uint32_t value) {

@@ -125,29 +125,6 @@ TEST(nifti_gz_of_many_pieces_is_one_member_that_zlib_reads_whole) {
     free(other);
 }
 
-TEST(nifti_gz_bytes_do_not_depend_on_addresses) {
-    enum { KINDS = 8, ROUNDS = 300, SIZE = 256 };
-    static uint8_t data[KINDS][SIZE];
-    static void   *occupied[ROUNDS];
-    fv_bytes       first[KINDS] = { { 0 } };
-    uint64_t       state = 1;
-    for (int i = 0; i < KINDS * SIZE; i++) data[i / SIZE][i % SIZE] = (uint8_t)(test_random(&state) % (3 + (uint64_t)i / SIZE));
-    for (int round = 0; round < ROUNDS; round++) {
-        for (int k = 0; k < KINDS; k++) {
-            fv_bytes out = { 0 };
-            fv_gzip_encode(1, &(fv_gzip_part){ data[k], SIZE }, 1, &out);
-            if (round) {
-                CHECK(out.size == first[k].size && !memcmp(out.data, first[k].data, out.size));
-                fv_bytes_release(&out);
-            } else
-                first[k] = out;
-        }
-        occupied[round] = fv_alloc((size_t)fv_gzip_encode_memory(0)); /* sends the next working memory elsewhere */
-    }
-    for (int round = 0; round < ROUNDS; round++) free(occupied[round]);
-    for (int k = 0; k < KINDS; k++) fv_bytes_release(&first[k]);
-}
-
 TEST(nifti_reads_any_region_of_a_compressed_file_in_any_order) {
     test_image in = test_image_new(FV_INT16, 3, (int64_t[]){ 40, 90, 110 });
     char      *path = in_folder("order.nii.gz");
