@@ -106,10 +106,10 @@ static fv_status fill(database *d, const char *folder, fv_error *error) {
         sqlite3_prepare_v2(d->sql, "INSERT INTO residual VALUES (?,?,?,?,?,?,?,?,?)", -1, &d->residual, NULL) ||
         sqlite3_prepare_v2(d->sql, "INSERT OR IGNORE INTO run VALUES (?,?)", -1, &d->fact, NULL))
         return refused(d, error);
-    fv_bytes  residuals = { 0 };
-    fv_spent  spent[FV_MOST_SPENT];
+    fv_bytes    residuals = { 0 };
+    fv_spent    spent[FV_MOST_SPENT];
     fv__visitor v = { .task = insert_task, .fact = insert_fact, .residuals = &residuals, .spent = spent, .context = d };
-    fv_status status = fv__record_visit(folder, &v, error);
+    fv_status   status = fv__record_visit(folder, &v, error);
     if (status == FV_OK) status = insert_residuals(d, &residuals, error);
     if (status == FV_OK) status = insert_spent(d, spent, v.nspent, error);
     fv_bytes_release(&residuals);

@@ -93,17 +93,17 @@ int64_t fv__residuals_once(fv_residual *all, int64_t count) {
 }
 
 fv_status fv_record_residuals(const char *folder, fv_residual **residuals, int64_t *count, fv_error *error) {
-    fv_bytes  all = { 0 };
-    fv__visitor   v = { .residuals = &all };
-    fv_status status = fv__record_visit(folder, &v, error);
+    fv_bytes    all = { 0 };
+    fv__visitor v = { .residuals = &all };
+    fv_status   status = fv__record_visit(folder, &v, error);
     *residuals = (fv_residual *)(void *)all.data;
     *count = fv__residuals_once(*residuals, (int64_t)(all.size / sizeof **residuals));
     return status;
 }
 
 fv_status fv_record_spent_all(const char *folder, fv_spent list[FV_MOST_SPENT], int *count, fv_error *error) {
-    fv__visitor   v = { .spent = list };
-    fv_status status = fv__record_visit(folder, &v, error);
+    fv__visitor v = { .spent = list };
+    fv_status   status = fv__record_visit(folder, &v, error);
     *count = v.nspent;
     return status;
 }
@@ -117,8 +117,8 @@ typedef struct reader {
 
 static fv_status read_task(fv__visitor *v, const char *worker, const fv__task_slot *t, fv_error *error) {
     const reader *r = v->context;
-    fv_task_facts facts = { t->key,   t->item,  t->stage,   t->task,  t->worker,     t->start,         t->wait,
-                            t->read,  t->compute, t->write, t->bytes_read, t->bytes_written, t->memory, t->status };
+    fv_task_facts facts = { t->key,  t->item,    t->stage, t->task,       t->worker,        t->start,  t->wait,
+                            t->read, t->compute, t->write, t->bytes_read, t->bytes_written, t->memory, t->status };
     (void)error;
     r->visit(r->context, worker, &facts);
     return FV_OK;
@@ -126,7 +126,7 @@ static fv_status read_task(fv__visitor *v, const char *worker, const fv__task_sl
 
 fv_status fv_record_each(const char *folder, void (*visit)(void *context, const char *process, const fv_task_facts *facts),
                          void *context, fv_error *error) {
-    reader  r = { visit, context };
+    reader      r = { visit, context };
     fv__visitor v = { .task = read_task, .context = &r };
     return fv__record_visit(folder, &v, error);
 }
@@ -154,11 +154,11 @@ static int by_key(const void *a, const void *b) {
 }
 
 fv_status fv_record_count(const char *folder, int64_t *tasks, int64_t *repeated, fv_error *error) {
-    counts    c = { 0 };
-    fv__visitor   v = { .task = count_task, .context = &c };
-    fv_status status = fv__record_visit(folder, &v, error);
-    fv_hash  *keys = (fv_hash *)(void *)c.keys.data;
-    size_t    count = c.keys.size / sizeof *keys;
+    counts      c = { 0 };
+    fv__visitor v = { .task = count_task, .context = &c };
+    fv_status   status = fv__record_visit(folder, &v, error);
+    fv_hash    *keys = (fv_hash *)(void *)c.keys.data;
+    size_t      count = c.keys.size / sizeof *keys;
     if (count) qsort(keys, count, sizeof *keys, by_key);
     *tasks = c.tasks;
     *repeated = 0;
