@@ -101,6 +101,26 @@ def sart_equals_its_formula():
 
 
 @test
+def the_window_of_sart_equals_its_formula():
+    y, x = (axis.ravel() - (SIDE - 1) / 2 for axis in np.mgrid[:SIDE, :SIDE])
+    chord = np.sqrt(np.maximum((SIDE / 2)**2 - (np.arange(COLUMNS) - 5.6)**2, 0))
+    lengths = np.where(chord > 0, np.maximum(2 * chord, 1), 0)
+
+    def windowed(v, b):
+        for k in spread(ANGLES):
+            part, turn = A[k * COLUMNS:(k + 1) * COLUMNS], np.radians(-70 + 14 * k)
+            half = np.sqrt(np.maximum((SIDE / 2)**2 - (x * np.cos(turn) - y * np.sin(turn))**2, 1e-9))
+            q = np.abs(x * np.sin(turn) + y * np.cos(turn)) / half
+            window = np.where(q < 1, 0.54 + 0.46 * np.cos(np.pi * q), 0)
+            rest = inverse(np.minimum(lengths, part.sum(1))) * (b[k * COLUMNS:(k + 1) * COLUMNS] - part @ v)
+            v = v + 0.9 * window * inverse(part.sum(0)) * (part.T @ rest)
+        return v
+
+    call = f'sart(p, GEOMETRY, iterations = 2, relaxation = 0.9, window = "hamming", size = {SIDE})'
+    compare(call, repeated(windowed, 2), 1e-3)
+
+
+@test
 def cgls_equals_its_formula():
     compare(f"cgls(p, GEOMETRY, iterations = 5, size = {SIDE})", [cgls(A, np.zeros(A.shape[1]), b, 5) for b in MEASURED], 2e-3)
 
@@ -178,6 +198,7 @@ def what_does_not_fit_is_told():
     for text, words in (
         ('sirt(name_axes(a, "angle z x"), parallel(angles = [1, 2]), iterations = 0)', "iterations = 0"),
         ('sirt(name_axes(a, "angle z x"), parallel(angles = [1, 2]), relaxation = 3)', "relaxation = 3"),
+        ('sart(name_axes(a, "angle z x"), cone([1, 2], 100, 10), window = "hamming")', "only parallel beams have it"),
         ('sirt(name_axes(a, "angle z x"), a, parallel(angles = [1, 2]), size = 4)', "start spans"),
         ('art(name_axes(a, "angle z x"), parallel(angles = [1, 2, 3]))', "3 angles for 2 projections"),
     ):

@@ -104,6 +104,8 @@ static fv_status check_length(const fv_solver *p, fv_unrolled kind, fv_error *er
         return fv_fail(error, FV_ERROR_USAGE,
                        "iterations = %lld: at most %d of a cone in one call; the result can be start of another",
                        (long long)p->iterations, (int)MOST);
+    if (p->window.index != FV_SOLVER_NO_WINDOW)
+        return fv_fail(error, FV_ERROR_USAGE, "window = hamming: only parallel beams have it; leave it out, or use mask");
     if (groups > p->geometry.angles.count)
         return fv_fail(error, FV_ERROR_USAGE, "subsets = %lld: there are only %lld projections", (long long)groups,
                        (long long)p->geometry.angles.count);

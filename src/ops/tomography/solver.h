@@ -16,8 +16,11 @@ typedef struct fv_solver {
     bool        nonnegative;
     fv_numbers  size;
     int64_t     subsets;
+    fv_choice   window; /* of sart: FV_SOLVER_HAMMING */
     int64_t     done, state; /* of a part of a long solve: iterations before it (-1: no part), images of the state it gives */
 } fv_solver;
+
+enum { FV_SOLVER_NO_WINDOW, FV_SOLVER_HAMMING };
 
 #define FV_SOLVER_GEOMETRY \
     FV_PARAM(fv_solver, geometry, .doc = "parallel(angles = range(-73, 73, 2)), or where the method knows them cone(...)")
