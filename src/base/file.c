@@ -168,15 +168,28 @@ fv_status fv_file_read_at(int fd, void *data, size_t size, int64_t offset, const
     return FV_OK;
 }
 
-/* A few bytes go to the page cache in less time than it takes to wake somebody at the gate. */
-enum { SMALL_WRITE = 1 << 16 };
+/* Bytes go to the page cache in less time than others need to take over, and their tasks would take memory of their own. Who had
+ * to wait for the disk the last time passes the gate. */
+static _Thread_local struct { bool waited, gone; double start; } flow;
+enum { FAST = 200 << 20, PATIENCE = 20 }; /* bytes a second; milliseconds beyond that */
+
+static void begin_flow(void) {
+    flow.gone = flow.waited;
+    if (flow.gone) fv_io_enter();
+    flow.start = fv_now();
+}
+
+static void end_flow(size_t size) {
+    flow.waited = fv_now() - flow.start > 1e-3 * PATIENCE + (double)size / FAST;
+    if (flow.gone) fv_io_leave();
+}
 
 fv_status fv_file_write_at(int fd, const void *data, size_t size, int64_t offset, const char *path, fv_error *error) {
-    bool waits = size > SMALL_WRITE;
     FV_TRY(fv_fault_point("write", error));
-    if (waits) fv_io_enter();
     const char *from = data;
+    size_t      all = size;
     fv_status   status = FV_OK;
+    begin_flow();
     while (size > 0) {
         ssize_t put = pwrite(fd, from, FV_MIN(size, (size_t)1 << 30), offset);
         if (put < 0) {
@@ -188,7 +201,7 @@ fv_status fv_file_write_at(int fd, const void *data, size_t size, int64_t offset
         size -= (size_t)put;
         offset += put;
     }
-    if (waits) fv_io_leave();
+    end_flow(all);
     return status;
 }
 
@@ -199,7 +212,11 @@ fv_status fv_file_sync(int fd, const char *path, fv_error *error) {
     return cause ? failed_with(cause, error, "sync", path) : FV_OK;
 }
 
-void fv_file_start_sync(int fd) { (void)!sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE); }
+void fv_file_start_sync(int fd) {
+    begin_flow();
+    (void)!sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+    end_flow(0);
+}
 
 fv_status fv_file_close(int fd, const char *path, fv_error *error) { return close(fd) ? failed(error, "close", path) : FV_OK; }
 

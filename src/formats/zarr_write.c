@@ -67,9 +67,7 @@ static fv_status append(growing *g, const void *data, int64_t size, fv_error *er
 
 /* status: how filling it went; it has no name unless that is FV_OK. */
 static fv_status end_file(growing *g, const char *path, bool lasting, fv_status status, fv_error *error) {
-    fv_io_enter();
     if (lasting && status == FV_OK) fv_file_start_sync(g->fd);
-    fv_io_leave();
     fv_status closed = fv_file_close(g->fd, g->temporary, status == FV_OK ? error : NULL);
     if (status == FV_OK) status = closed;
     if (status == FV_OK) status = move_file(g->temporary, path, error);
