@@ -3,6 +3,7 @@
  */
 #include "base/file.h"
 #include "engines/collect.h"
+#include "engines/crew.h"
 #include "engines/scheduler_parts.h"
 #include <errno.h>
 #include <stdio.h>
@@ -180,6 +181,26 @@ static fv_status begin_sinks_alone(fv_scheduler *s, fv_item *item, fv_error *err
     return status;
 }
 
+/* Writers may keep memory from task to task where that leaves room for a task of every thread: only in a run of one item that
+ * this process does alone. */
+static void spare_memory(fv_scheduler *s, const fv_item *item) {
+    const fv_plan *plan = item->instance->plan;
+    int64_t        largest = 0, room = s->memory_limit, spared = 0;
+    if (s->nplaces > 1 || s->claims || s->context->bindings->collection) return;
+    for (int k = 0; k < plan->nstages; k++) largest = FV_MAX(largest, plan->stages[k].memory);
+    room -= largest * fv_crew_threads(s->places[0].workers);
+    for (int k = 0; k < plan->nstages; k++)
+        for (int t = 0; t < plan->stages[k].ntargets; t++) {
+            fv_writer *writer = plan->stages[k].targets[t].kind == FV_TARGET_SINK ? plan->stages[k].targets[t].writer : NULL;
+            if (!writer || room <= spared) continue;
+            writer->spare = FV_MIN(writer->spare_wanted, room - spared);
+            spared += writer->spare;
+        }
+    pthread_mutex_lock(&s->mutex);
+    s->spared = spared;
+    pthread_mutex_unlock(&s->mutex);
+}
+
 static fv_status open_item(fv_scheduler *s, fv_item *item, fv_error *error) {
     fv_diagnostics diagnostics = { 0 };
     fv_status      status = fv_instance_open(s->context, item->number, &item->instance, &diagnostics, error);
@@ -193,6 +214,7 @@ static fv_status open_item(fv_scheduler *s, fv_item *item, fv_error *error) {
                            least / 1e6, (double)s->memory_limit / 1e6, (least * 4 / 3 + 48e6) / 1e6);
         }
     FV_TRY(begin_sinks_alone(s, item, error));
+    spare_memory(s, item);
     find_needed(s, item);
     item->order = fv__stage_order(s, item);
     return FV_OK;
@@ -209,7 +231,7 @@ static bool can_start(const fv_item *item, int stage) {
 
 bool fv__fits(fv_scheduler *s, int place, int64_t memory) {
     int64_t used = s->place_memory[place];
-    bool    fits = used == 0 || used + memory <= s->places[place].memory;
+    bool    fits = used == 0 || used + s->spared + memory <= s->places[place].memory;
     if (!fits) s->full = true;
     return fits;
 }

@@ -178,6 +178,7 @@ static fv_status choose_levels(fv_zarr_writer *w, const bool *is_long, fv_error 
 
 void fv_zarr_free_writer(fv_writer *base) {
     fv_zarr_writer *w = (fv_zarr_writer *)base;
+    fv_zarr_form_clear(w);
     pthread_mutex_destroy(&w->mutex);
     pthread_mutex_destroy(&w->sync_mutex);
     free(w->written);
@@ -202,6 +203,7 @@ static fv_status choose(fv_zarr_writer *w, fv_error *error) {
     FV_TRY(choose_levels(w, is_long, error));
     memcpy(w->base.piece, w->level[0].array.file, sizeof w->base.piece);
     w->base.piece_memory = store_memory(&w->level[0].array) + fv_zarr_pyramid_memory(w);
+    w->base.spare_wanted = fv_zarr_pyramid_bytes(w);
     return FV_OK;
 }
 

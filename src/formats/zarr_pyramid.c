@@ -1,8 +1,9 @@
 /* Coarser levels of a Zarr image, made while it is written.
  *
  * A file of a coarser level lies over up to 2 x 2 x 2 files of the finer one, its children. Where one put brings all of them, it
- * is made at once. Otherwise each child leaves its part, half as long along each axis, in ".partial"; whoever finds all parts
- * there makes the file and goes on with the next level. Two may find them at the same time: both write the same bytes.
+ * is made at once. Otherwise each child adds its part, half as long along each axis, to the file as it grows in memory, or leaves
+ * it in ".partial" where memory or the only process is lacking; who brings the last one, or finds all parts there, makes the file
+ * and goes on with the next level. Two may find them at the same time: both write the same bytes.
  *
  * Invariants: 1. a put that completes a file is not over before that file is written, so its sync covers it; 2. a put that
  * finds files above it already before it leaves its part is a repeated one; unless it can make them again it takes them away,
@@ -26,6 +27,17 @@ int64_t fv_zarr_pyramid_memory(const fv_zarr_writer *w) {
     for (int i = 1; i < w->nlevels; i++) most += file_bytes(&w->level[i].array);
     if (w->nlevels > 1) most += file_bytes(&w->level[1].array) + (int64_t)sizeof(fv_hash);
     return most;
+}
+
+int64_t fv_zarr_pyramid_bytes(const fv_zarr_writer *w) {
+    int64_t bytes = 0;
+    for (int i = 1; i < w->nlevels; i++) {
+        const fv_zarr_array *array = &w->level[i].array;
+        int64_t              level = (int64_t)fv_dtype_size(array->dtype);
+        for (int d = 0; d < array->ndim; d++) level *= array->shape[d];
+        bytes += level;
+    }
+    return bytes;
 }
 
 /* ---------------------------------------------------------------- geometry */
@@ -162,30 +174,84 @@ static fv_status keep_parts(fv_zarr_writer *w, int level, const fv_block *block,
     return FV_OK;
 }
 
+/* A file whose voxels are all known. */
+static fv_status store_and_climb(fv_zarr_writer *w, int level, const fv_block *file, fv_error *error) {
+    FV_TRY(fv_zarr_store(w, level, file->region.start, file, error));
+    return level + 1 < w->nlevels ? fv_zarr_climb(w, level, file, error) : FV_OK;
+}
+
+/* Those of the children below a file that lie within a region, a bit each. */
+static uint64_t children_within(const fv_zarr_writer *w, int level, const fv_region *under, const fv_region *region) {
+    const fv_zarr_array *fine = &w->level[level - 1].array;
+    uint64_t             bits = 0, bit = 1;
+    for (fv_region child = { 0 }; fv_zarr_next(fine->ndim, fine->file, under, &child); bit <<= 1) {
+        fv_region part = fv_region_intersect(&child, under);
+        if (fv_region_inside(&part, region)) bits |= bit;
+    }
+    return bits;
+}
+
+static fv_status make_at_once(fv_zarr_writer *w, int level, const fv_block *block, const fv_region *under,
+                              const fv_region *region, fv_error *error) {
+    size_t   bytes = (size_t)fv_region_voxels(region) * fv_dtype_size(block->dtype);
+    fv_block file, from = fv_block_window(block, under);
+    fv_block_init(&file, block->dtype, region, fv_buffer_new(bytes));
+    fv_zarr_shrink(&from, &file, w->level[level].halved, w->mean);
+    fv_status status = store_and_climb(w, level, &file, error);
+    fv_buffer_free(file.data, bytes);
+    return status;
+}
+
+static int64_t index_of(const fv_zarr_writer *w, int level, const fv_region *region) {
+    fv_lattice lattice;
+    fv_lattice_init(&lattice, region->ndim, w->level[level].array.shape, w->level[level].array.file);
+    return fv_lattice_index(&lattice, region->start);
+}
+
+static fv_status fill_in(fv_zarr_writer *w, int level, const fv_block *block, const fv_region *under, const fv_region *region,
+                         fv_zarr_forming *forming, bool *complete, fv_error *error) {
+    fv_region mine = fv_region_intersect(under, &block->region), over = above(w, level, &mine);
+    fv_block  file, from = fv_block_window(block, &mine);
+    fv_block_init(&file, block->dtype, region, forming->data);
+    fv_block to = fv_block_window(&file, &over);
+    fv_zarr_shrink(&from, &to, w->level[level].halved, w->mean);
+    *complete = fv_zarr_formed(w, forming, children_within(w, level, under, &mine));
+    if (!*complete) return FV_OK;
+    fv_status status = store_and_climb(w, level, &file, error);
+    fv_zarr_form_release(w, forming);
+    return status;
+}
+
+static fv_status leave_parts(fv_zarr_writer *w, int level, const fv_block *block, const fv_region *under, const fv_region *region,
+                             bool *complete, fv_error *error) {
+    FV_TRY(keep_parts(w, level, block, under, error));
+    size_t    bytes = (size_t)fv_region_voxels(region) * fv_dtype_size(block->dtype);
+    fv_block  file;
+    fv_status status = FV_OK;
+    fv_block_init(&file, block->dtype, region, fv_buffer_new(bytes));
+    *complete = read_parts(w, level, under, &file);
+    if (*complete) {
+        status = fv_zarr_store(w, level, region->start, &file, error);
+        if (status == FV_OK) remove_parts(w, level, under);
+        if (status == FV_OK && level + 1 < w->nlevels) status = fv_zarr_climb(w, level, &file, error);
+        fv_zarr_form_forget(w, level, index_of(w, level, region));
+    }
+    fv_buffer_free(file.data, bytes);
+    return status;
+}
+
 /* One file of a level, if block completes it. */
 static fv_status climb_to(fv_zarr_writer *w, int level, const fv_region *box, const fv_block *block, fv_error *error) {
     fv_region region = fv_region_clip(box, w->level[level].array.shape), under = below(w, level, &region);
-    bool covered = fv_region_inside(&under, &block->region), repeated = !covered && each_file_above(w, level, &region, false);
-    if (!covered) FV_TRY(keep_parts(w, level, block, &under, error));
-    size_t    bytes = (size_t)fv_region_voxels(&region) * fv_dtype_size(block->dtype);
-    void     *data = fv_buffer_new(bytes);
-    fv_block  file;
-    bool      complete = true;
-    fv_status status = FV_OK;
-    fv_block_init(&file, block->dtype, &region, data);
-    if (covered) {
-        fv_block from = fv_block_window(block, &under);
-        fv_zarr_shrink(&from, &file, w->level[level].halved, w->mean);
-    } else
-        complete = read_parts(w, level, &under, &file);
-    if (complete) {
-        status = fv_zarr_store(w, level, box->start, &file, error);
-        if (!covered && status == FV_OK) remove_parts(w, level, &under);
-        if (status == FV_OK && level + 1 < w->nlevels) status = fv_zarr_climb(w, level, &file, error);
-    } else if (repeated)
-        each_file_above(w, level, &region, true);
-    fv_buffer_free(data, bytes);
-    return status;
+    if (fv_region_inside(&under, &block->region)) return make_at_once(w, level, block, &under, &region, error);
+    bool             repeated = each_file_above(w, level, &region, false), complete = false;
+    fv_zarr_forming *forming = fv_zarr_form(w, level, index_of(w, level, &region),
+                                            (size_t)fv_region_voxels(&region) * fv_dtype_size(block->dtype),
+                                            children_within(w, level, &under, &under));
+    if (forming) FV_TRY(fill_in(w, level, block, &under, &region, forming, &complete, error));
+    else FV_TRY(leave_parts(w, level, block, &under, &region, &complete, error));
+    if (!complete && repeated) each_file_above(w, level, &region, true);
+    return FV_OK;
 }
 
 fv_status fv_zarr_climb(fv_zarr_writer *w, int level, const fv_block *block, fv_error *error) {

@@ -285,6 +285,7 @@ fv_status fv_zarr_sync(fv_writer *base, fv_error *error) {
 
 fv_status fv_zarr_finish(fv_writer *base, fv_error *error) {
     fv_zarr_writer *w = (fv_zarr_writer *)base;
+    fv_zarr_form_clear(w);
     FV_TRY(fv_zarr_mend(w, error));
     FV_TRY(fv_zarr_sync(base, error));
     char         *partial = fv_zarr_partial_folder(w);

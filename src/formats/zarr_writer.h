@@ -1,5 +1,5 @@
 /* A Zarr writer and its parts: layout (zarr_create.c), chunks and their durability (zarr_write.c), the coarser levels
- * (zarr_pyramid.c), metadata (zarr_metadata.c), label images (zarr_labels.c).
+ * (zarr_pyramid.c) and what waits in memory for them (zarr_forming.c), metadata (zarr_metadata.c), label images (zarr_labels.c).
  *
  * Invariants: 1. the mutex guards the list of files that are not durable; 2. whoever syncs holds the sync mutex until those are
  * durable, so that a second sync cannot return before; 3. a file has its own name only when it is complete. */
@@ -23,6 +23,16 @@ typedef struct fv_zarr_place {
     int64_t index;
 } fv_zarr_place; /* of a file */
 
+typedef struct fv_zarr_forming { /* a file of a coarser level of which some children have come */
+    struct fv_zarr_forming *next;
+    int                     level;
+    int64_t                 index;
+    void                   *data; /* NULL: its parts lie on the disk */
+    size_t                  bytes;
+    uint64_t                missing; /* children, a bit each */
+    int                     users;   /* who fill their part in right now */
+} fv_zarr_forming;
+
 typedef struct fv_zarr_writer {
     fv_writer       base;
     fv_zarr_level   level[FV_ZARR_MOST_LEVELS];
@@ -33,6 +43,8 @@ typedef struct fv_zarr_writer {
     pthread_mutex_t mutex, sync_mutex;
     fv_zarr_place  *written; /* not durable yet */
     size_t          nwritten, capacity;
+    fv_zarr_forming *forming; /* guarded by the mutex */
+    int64_t          kept;    /* bytes of it */
 } fv_zarr_writer;
 
 extern const fv_format fv_format_zarr;
@@ -58,10 +70,20 @@ char *fv_zarr_partial_folder(const fv_zarr_writer *w);
 
 /* zarr_pyramid.c */
 int64_t fv_zarr_pyramid_memory(const fv_zarr_writer *w); /* that fv_zarr_climb needs */
+int64_t fv_zarr_pyramid_bytes(const fv_zarr_writer *w);  /* of all coarser levels */
 /* What follows in the coarser levels once some whole files of a level are written. */
 fv_status fv_zarr_climb(fv_zarr_writer *w, int level, const fv_block *block, fv_error *error);
 /* Makes what is missing in the coarser levels, from the finer ones. */
 fv_status fv_zarr_mend(fv_zarr_writer *w, fv_error *error);
+
+/* zarr_forming.c */
+/* The file, to fill some children in; NULL: their parts go to the disk. wanted: all its children, a bit each. */
+fv_zarr_forming *fv_zarr_form(fv_zarr_writer *w, int level, int64_t index, size_t bytes, uint64_t wanted);
+/* These children are filled in. True: it is complete, and the caller's to write and to release. */
+bool fv_zarr_formed(fv_zarr_writer *w, fv_zarr_forming *file, uint64_t children);
+void fv_zarr_form_release(fv_zarr_writer *w, fv_zarr_forming *file);
+void fv_zarr_form_forget(fv_zarr_writer *w, int level, int64_t index); /* one whose parts lay on the disk is complete */
+void fv_zarr_form_clear(fv_zarr_writer *w);                            /* once nothing more is put */
 
 /* zarr_labels.c: label images, which lie in labels/NAME of an OME-Zarr image. */
 bool      fv_zarr_is_label(const char *path);

@@ -59,6 +59,8 @@ typedef struct fv_writer {
     bool             parallel;           /* put() in any order from any process; otherwise encode() + assemble() */
     bool             any_region;         /* put() takes any box, pieces need not be whole (NPY, raw) */
     int64_t          piece_memory; /* bytes encode() or put() of one piece needs beyond the block, output included, at most */
+    int64_t          spare_wanted; /* bytes that put() would rather keep from call to call than on the disk, at most */
+    int64_t          spare;        /* those that it may; 0 where several processes put */
 } fv_writer;
 
 /* Gives encoded pieces in order of index; data is valid until the next call. */

@@ -4,6 +4,7 @@
 #include "support/format.h"
 #include "support/test.h"
 #include <math.h>
+#include <pthread.h>
 #include <unistd.h>
 
 static char *in_folder(const char *name) { return fv_sprintf("%s/%s", test_folder(), name); }
@@ -226,6 +227,87 @@ TEST(pyramid_is_whole_after_puts_were_lost_and_repeated) {
     test_image_free(&in);
     free(coarse);
     free(coarser);
+    free(good);
+    free(path);
+}
+
+typedef struct {
+    fv_zarr_writer *writer;
+    test_image     *image;
+    int             from;
+    fv_status       status;
+    fv_error        error;
+} putter;
+
+enum { PUTTERS = 3, STEP = 11 }; /* far from one another, so that children of many files are there before any is complete */
+
+static void put_piece(putter *p, int64_t index) {
+    fv_region  all = fv_region_whole(&p->image->type.image);
+    fv_block   whole;
+    fv_lattice lattice;
+    fv_block_init(&whole, p->image->type.image.dtype, &all, p->image->data);
+    fv_lattice_init(&lattice, all.ndim, all.size, p->writer->base.piece);
+    int64_t   count = fv_lattice_count(&lattice);
+    fv_region region = fv_lattice_chunk(&lattice, index % count * STEP % count);
+    fv_block  window = fv_block_window(&whole, &region);
+    if (p->status == FV_OK) p->status = fv_format_zarr.put(&p->writer->base, &window, &p->error);
+}
+
+static void *put_some(void *argument) {
+    putter    *p = argument;
+    fv_lattice lattice;
+    fv_lattice_init(&lattice, p->image->type.image.ndim, p->image->type.image.shape, p->writer->base.piece);
+    for (int64_t i = p->from; i < fv_lattice_count(&lattice); i += PUTTERS) put_piece(p, i);
+    return NULL;
+}
+
+/* spare: bytes that may stay in memory. A file that was not durable is found as rubbish by a put that is repeated. */
+static void put_by_threads(const char *path, test_image *in, const fv_write_options *options, int64_t spare) {
+    putter    putters[PUTTERS];
+    pthread_t threads[PUTTERS];
+    fv_error  error = { 0 };
+    char     *partial = fv_sprintf("%s/.partial", path), *coarse = fv_sprintf("%s/1/c/0/0/0", path);
+    if (fv_path_remove(path, NULL) != FV_OK) abort();
+    fv_zarr_writer *w = make_writer(path, &in->type.image, options);
+    w->base.spare = spare;
+    CHECK(fv_format_zarr.begin(&w->base, &error) == FV_OK);
+    putters[0] = (putter){ .writer = w, .image = in };
+    put_piece(&putters[0], 0);
+    bool on_disk = rmdir(partial) != 0; /* it is not empty */
+    CHECK(spare == 1 << 12 || on_disk == !spare);
+    CHECK(on_disk || fv_path_make_folders(partial, NULL) == FV_OK);
+    for (int i = 0; i < PUTTERS; i++) {
+        putters[i] = (putter){ .writer = w, .image = in, .from = i };
+        pthread_create(&threads[i], NULL, put_some, &putters[i]);
+    }
+    for (int i = 0; i < PUTTERS; i++) pthread_join(threads[i], NULL);
+    for (int i = 0; i < PUTTERS; i++) CHECK_MESSAGE(putters[i].status == FV_OK, "%s", putters[i].error.message);
+    CHECK(w->kept == 0 && !w->forming);
+    CHECK(fv_file_write_all(coarse, "rubbish", 7, false, NULL) == FV_OK);
+    put_piece(&putters[0], 0);
+    CHECK(putters[0].status == FV_OK && !fv_file_exists(coarse));
+    CHECK_MESSAGE(fv_format_zarr.finish(&w->base, &error) == FV_OK, "%s", error.message);
+    fv_format_zarr.free_writer(&w->base);
+    free(partial);
+    free(coarse);
+}
+
+TEST(pyramid_is_the_same_whether_it_grows_in_memory_on_the_disk_or_both) {
+    test_image       in = test_image_new(FV_UINT16, 3, (int64_t[]){ 21, 30, 19 });
+    fv_write_options options = { .levels = 4, .chunk_ndim = 1, .chunk = { 8 } };
+    char            *good = in_folder("alone.zarr"), *path = in_folder("growing.zarr");
+    fv_error         error = { 0 };
+    test_image_random_any(&in, 13);
+    for (int sharded = 0; sharded < 2; sharded++) {
+        options.shard_ndim = sharded;
+        options.shard[0] = 16;
+        CHECK(fv_path_remove(good, NULL) == FV_OK && test_write_file(good, &in, &options, 0, &error) == FV_OK);
+        for (int64_t spare = 0; spare <= 1 << 20; spare = spare ? spare << 8 : 1 << 12) {
+            put_by_threads(path, &in, &options, spare);
+            CHECK(same_folders(good, path));
+        }
+    }
+    test_image_free(&in);
     free(good);
     free(path);
 }
