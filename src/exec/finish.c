@@ -230,10 +230,7 @@ static fv_status get_piece(fv_pieces *base, int64_t index, const void **data, si
 static fv_status assemble(fv_instance *instance, const fv_target *target, fv_error *error) {
     fv_writer *writer = target->writer;
     fv_lattice lattice;
-    if (writer->parallel) {
-        if (writer->format->sync) FV_TRY(writer->format->sync(writer, error));
-        return writer->format->finish(writer, error);
-    }
+    if (writer->parallel) return writer->format->finish(writer, error);
     fv_lattice_init(&lattice, writer->type.ndim, writer->type.shape, writer->piece);
     pieces    p = { .base = { .get = get_piece, .count = fv_lattice_count(&lattice) },
                     .store = instance->context->store,

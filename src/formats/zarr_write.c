@@ -2,7 +2,7 @@
  *
  * Every chunk is written, also one that holds only the fill value 0, so that a lost file shows; in a shard those beyond the
  * image's end are left out. A file is written under a temporary name in ".partial" and renamed; sync makes files and folders
- * durable; finish writes the metadata last. */
+ * durable; finish writes the metadata and syncs all that is not durable yet. */
 #include "formats/zarr_writer.h"
 #include "op/dense.h"
 #include <stdlib.h>
@@ -242,8 +242,16 @@ static void add_folders(const fv_zarr_writer *w, const char *path, const char *b
     }
 }
 
-/* A file that a later put has taken away again is nobody's loss. */
-static fv_status sync_files(const fv_zarr_writer *w, fv_zarr_place *places, size_t n, fv_error *error) {
+static void take_paths(fv_zarr_paths *to, fv_zarr_paths *from) {
+    for (size_t i = 0; i < from->count; i++) fv_zarr_add_path(to, from->path[i]);
+    from->count = 0;
+    fv_zarr_release_paths(from);
+    *from = (fv_zarr_paths){ 0 };
+}
+
+/* Files and the folders above them, in no order: none counts before all are durable. A file that a later put has taken away again
+ * is nobody's loss. */
+static fv_status sync_files(const fv_zarr_writer *w, fv_zarr_place *places, size_t n, fv_zarr_paths *more, fv_error *error) {
     fv_zarr_paths files = { 0 }, folders = { 0 };
     qsort(places, n, sizeof *places, compare);
     for (size_t i = 0; i < n; i++) {
@@ -260,15 +268,15 @@ static fv_status sync_files(const fv_zarr_writer *w, fv_zarr_place *places, size
         fv_zarr_add_path(&files, path);
         add_folders(w, path, files.count > 1 ? files.path[files.count - 2] : NULL, &folders);
     }
+    take_paths(&files, &folders);
+    take_paths(&files, more);
     fv_status status = fv_paths_sync(files.path, files.count, error);
-    if (status == FV_OK) status = fv_paths_sync(folders.path, folders.count, error);
     fv_zarr_release_paths(&files);
-    fv_zarr_release_paths(&folders);
     return status;
 }
 
-fv_status fv_zarr_sync(fv_writer *base, fv_error *error) {
-    fv_zarr_writer *w = (fv_zarr_writer *)base;
+/* more: other paths to sync with them, taken. */
+static fv_status sync_written(fv_zarr_writer *w, fv_zarr_paths *more, fv_error *error) {
     fv_io_lock(&w->sync_mutex);
     pthread_mutex_lock(&w->mutex);
     fv_zarr_place *places = w->written;
@@ -276,23 +284,26 @@ fv_status fv_zarr_sync(fv_writer *base, fv_error *error) {
     w->written = NULL;
     w->nwritten = w->capacity = 0;
     pthread_mutex_unlock(&w->mutex);
-    fv_status status = n ? sync_files(w, places, n, error) : FV_OK;
+    fv_status status = n || more->count ? sync_files(w, places, n, more, error) : FV_OK;
     for (size_t i = 0; i < n && status != FV_OK; i++) remember(w, places[i]); /* still not durable */
     free(places);
     pthread_mutex_unlock(&w->sync_mutex);
     return status;
 }
 
+fv_status fv_zarr_sync(fv_writer *base, fv_error *error) {
+    return sync_written((fv_zarr_writer *)base, &(fv_zarr_paths){ 0 }, error);
+}
+
 fv_status fv_zarr_finish(fv_writer *base, fv_error *error) {
     fv_zarr_writer *w = (fv_zarr_writer *)base;
     fv_zarr_form_clear(w);
     FV_TRY(fv_zarr_mend(w, error));
-    FV_TRY(fv_zarr_sync(base, error));
     char         *partial = fv_zarr_partial_folder(w);
     fv_zarr_paths files = { 0 };
     fv_status     status = fv_zarr_write_metadata(w, &files, error);
     if (status == FV_OK) status = fv_path_remove(partial, error);
-    if (status == FV_OK) status = fv_paths_sync(files.path, files.count, error);
+    if (status == FV_OK) status = sync_written(w, &files, error);
     fv_zarr_release_paths(&files);
     free(partial);
     return status;

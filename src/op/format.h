@@ -99,7 +99,7 @@ struct fv_format {
                         fv_error *error);
     /* parallel formats: begin makes the temporary file or folder (once, before any put; repeated on resume, keeps what is
      * there); put stores a region made of whole pieces; finish writes what comes last. Durability: put may leave syncing to
-     * sync, which makes every put of this process so far durable. */
+     * sync, which makes every put of this process so far durable; finish does the same and for what it writes itself. */
     fv_status (*begin)(fv_writer *writer, fv_error *error);
     fv_status (*put)(fv_writer *writer, const fv_block *block, fv_error *error);
     fv_status (*sync)(fv_writer *writer, fv_error *error);
