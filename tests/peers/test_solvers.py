@@ -146,10 +146,10 @@ def a_slice_stops_when_its_residual_is_small():
     peer = []
     for b in MEASURED:
         x = np.zeros(A.shape[1])
-        for iteration in range(60):
-            if iteration and np.linalg.norm(b - A @ previous) <= 0.2 * np.linalg.norm(b):
+        for _ in range(60):
+            if np.linalg.norm(b - A @ x) <= 0.2 * np.linalg.norm(b):
                 break
-            previous, x = x, sirt(x, b)
+            x = sirt(x, b)
         peer.append(x)
     near(solve(f"sirt(p, GEOMETRY, iterations = 60, stop = 0.2, size = {SIDE})").reshape(5, -1), np.array(peer), "stop", 1e-3)
 

@@ -126,6 +126,17 @@ def a_folder_of_tables_is_a_collection(folder):
 
 
 @test
+def numbers_become_rows(folder):
+    text = ('a = phantom("noise", [20, 30])\none = row(1, mean(a), count(a > 0.5), names = "number, mean above")\n'
+            'write(row(2, second = 0.25, third = 7, after = one, names = "number mean above"), "rows.csv")\n'
+            'mean(a)\ncount(a > 0.5)\n')
+    mean, count = run("run", "-q", "-e", text, folder=folder).stdout.split()
+    names, first, last = rows_of(folder, "rows.csv")
+    assert names == ["number", "mean", "above"] and last == ["2", "0.25", "7"], (names, last)
+    assert (first[0], float(first[1]), first[2]) == ("1", float(mean), count), (first, mean, count)
+
+
+@test
 def mistakes_are_told_at_their_place(folder):
     put(folder, "cells.csv", CELLS)
     for text, words in (
@@ -139,6 +150,11 @@ def mistakes_are_told_at_their_place(folder):
         ('group(cells, "type", "mean(type)")', "type is text"),
         ('group(cells, "type", "mean()")', "a column belongs into the brackets"),
         ("gaussian(cells, 2)", "must be an image, not a table"),
+        ('row(1, second = 2, names = "a")', "must be 2 short words, one for each number"),
+        ('row(1, second = 2, names = "a a")', "a is there twice"),
+        ('row(1, third = 2, names = "a b")', "a gap between the numbers"),
+        ('row(1, after = cells, names = "a")', "after must have the columns a, of the same kinds"),
+        ('row(cells, names = "a")', "first must be a number or a scalar"),
     ):
         done = run("run", "-q", "-e", f'cells = read("cells.csv")\nwrite({text}, "out.csv")', folder=folder, code=2)
         assert words in done.stderr, (text, done.stderr)

@@ -33,7 +33,7 @@ static void iterate(fv_solving *s) {
     for (int64_t y = 0; y < s->beam.rows; y++) fv__solver_limit(s, y);
 }
 
-static const fv_method method = { .iterate = iterate };
+static const fv_method method = { .ordered = true, .iterate = iterate };
 FV_SOLVER_OP(method);
 FV_SOLVER_UNROLL(FV_UNROLLED_ART, "art")
 

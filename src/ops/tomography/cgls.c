@@ -46,7 +46,6 @@ static void take_step(fv_solving *s) {
         FV_ISA_NAME(fv_beam_project)(b, s->spare[DIRECTION], a, 0, b->columns, s->line);
         add(fv_beam_ray(b, s->rest, a, 0), s->line, b->columns, back);
     }
-    fv__solver_square(s->rest, b->nangles * (b->columns + 2 * FV_BEAM_PAD), s->residual);
 }
 
 static void iterate(fv_solving *s) {
@@ -58,7 +57,9 @@ static void iterate(fv_solving *s) {
         fv__solver_residual(s);
         find_gradient(s, s->scale);
         if (s->solver->done <= 0) memcpy(s->spare[DIRECTION], s->spare[GRADIENT], (size_t)fv_beam_image_bytes(b));
-    }
+    } else
+        fv__solver_square(s->rest, b->nangles * (b->columns + 2 * FV_BEAM_PAD), s->residual);
+    if (!fv__solver_stop(s)) return;
     take_step(s);
     find_gradient(s, square);
     for (int l = 0; l < LANES; l++) {

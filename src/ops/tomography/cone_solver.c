@@ -43,6 +43,10 @@ void fv__unroll_keep(const fv_unrolling *u, int64_t k, bool before) {
     const char *text = u->p->stop > 0 && (before || k > 1) ? "x = checkpoint(choose(go, next, x), choose(go, left, -1)"
                                                           : "x = checkpoint(next, left";
     fv_bytes_printf(u->text, "%s, norm, iteration = %lld)\n", text, (long long)k);
+    if (!u->table) return;
+    fv_bytes_printf(u->text, "rows = row(0, second = %lld, third = where(norm > 0, sqrt(%s / maximum(norm, 1e-300)), 0)",
+                    (long long)k, u->p->stop > 0 && (before || k > 1) ? "choose(go, left, -1)" : "left");
+    fv_bytes_printf(u->text, "%s, names = \"slice iteration residual\")\n", k > 1 ? ", after = rows" : "");
 }
 
 static void write_sirt(const fv_unrolling *u) {
@@ -117,7 +121,7 @@ static fv_status check_length(const fv_solver *p, fv_unrolled kind, fv_error *er
     return FV_OK;
 }
 
-fv_status fv__cone_unroll(fv_infer *i, fv_unrolled kind, fv_bytes *text, fv_error *error) {
+fv_status fv__cone_unroll(fv_infer *i, fv_unrolled kind, bool table, fv_bytes *text, fv_error *error) {
     const fv_solver     *p = i->params;
     const fv_image_type *projections = &i->in[FV_SOLVER_PROJECTIONS]->image;
     fv_scan              scan;
@@ -131,7 +135,7 @@ fv_status fv__cone_unroll(fv_infer *i, fv_unrolled kind, fv_bytes *text, fv_erro
     int                  flat = volume->ndim < 3;
     char                 image[96];
     fv_unrolling         u = { .p = p, .text = text, .start = i->in[FV_SOLVER_START]->kind == FV_KIND_IMAGE,
-                               .mask = i->in[FV_SOLVER_MASK]->kind == FV_KIND_IMAGE };
+                               .mask = i->in[FV_SOLVER_MASK]->kind == FV_KIND_IMAGE, .table = table };
     snprintf(u.xray, sizeof u.xray, ", columns = %lld, rows = %lld", (long long)scan.ncolumns,
              flat ? 0LL : (long long)scan.nrows);
     snprintf(u.back, sizeof u.back, flat ? ", size = [%lld, %lld]" : ", size = [%lld, %lld, %lld]", (long long)volume->shape[0],
@@ -149,5 +153,6 @@ fv_status fv__cone_unroll(fv_infer *i, fv_unrolled kind, fv_bytes *text, fv_erro
     else if (kind == FV_UNROLLED_MLEM) write_mlem(&u);
     else if (kind == FV_UNROLLED_CGLS) write_cgls(&u);
     else fv__unroll_ordered(&u, kind);
+    if (table) fv_bytes_printf(text, "filter(rows, \"residual >= 0\")\n"); /* not those that were not made */
     return FV_OK;
 }

@@ -8,7 +8,7 @@
 typedef struct fv_unrolling {
     const fv_solver *p;
     fv_bytes        *text;
-    bool             start, mask;
+    bool             start, mask, table; /* table: of residuals, not the volume */
     char             xray[96], back[96]; /* parameters behind the geometry */
 } fv_unrolling;
 
@@ -25,7 +25,8 @@ static inline const char *fv__limit(const fv_unrolling *u) { return u->mask ? ",
 
 /* left is known: sets go. */
 void fv__unroll_go(const fv_unrolling *u, int64_t k);
-/* The volume `next` becomes x, and the iteration goes to the record. before: the go of this iteration is known before it. */
+/* The volume `next` becomes x, and the iteration goes to the record and, if wanted, to the table `rows`.
+ * before: the go of this iteration is known before it. */
 void fv__unroll_keep(const fv_unrolling *u, int64_t k, bool before);
 
 /* art and sart: group by group of projections. */

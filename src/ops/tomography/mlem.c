@@ -27,6 +27,7 @@ static void compare(fv_solving *s) {
 static void iterate(fv_solving *s) {
     const fv_beam *b = &s->beam;
     compare(s);
+    if (!fv__solver_stop(s)) return;
     for (int64_t y = 0; y < b->rows; y++) {
         float *x = fv_beam_voxel(b, s->image, y, 0);
         FV_ISA_NAME(fv_beam_gather)(b, s->rest, FV_BEAM_JOSEPH, 0, b->nangles, y, 0, b->width, s->line);

@@ -10,6 +10,7 @@ typedef struct {
 } residuals;
 
 static const char *const methods[] = { "sirt", "art", "sart", "cgls", "mlem" };
+static const fv_unrolled kinds[] = { FV_UNROLLED_SIRT, FV_UNROLLED_ART, FV_UNROLLED_SART, FV_UNROLLED_CGLS, FV_UNROLLED_MLEM };
 
 static const fv_param params[] = {
     FV_SOLVER_GEOMETRY,
@@ -19,6 +20,8 @@ static const fv_param params[] = {
     FV_SOLVER_NONNEGATIVE,
     FV_SOLVER_STOP,
     FV_SOLVER_SIZE,
+    FV_SOLVER_SUBSETS,
+    FV_SOLVER_WINDOW,
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { FV_SOLVER_INPUT_TABLE };
@@ -37,17 +40,31 @@ static fv_status volume_type(residuals *p, const fv_type *const *in, fv_type *vo
     return method_of(p)->infer(&i, error);
 }
 
-static fv_status infer(fv_infer *i, fv_error *error) {
-    residuals      *p = i->params;
+/* What the method takes where the parameter here says nothing, or has no meaning for it. */
+static fv_status fill_in(residuals *p, fv_error *error) {
     const fv_param *relaxation = fv_params_find(method_of(p), "relaxation");
-    fv_type         volume;
-    if (p->solver.geometry.beam != FV_GEOMETRY_PARALLEL)
-        return fv_fail(error, FV_ERROR_USAGE,
-                       "geometry must be parallel(...); the residuals of a cone are in the record of its solve: fovea report");
     if (p->solver.relaxation <= 0 && relaxation) p->solver.relaxation = atof(relaxation->def);
+    if (p->solver.subsets && !fv_params_find(method_of(p), "subsets"))
+        return fv_fail(error, FV_ERROR_USAGE, "subsets = %lld: only art and sart have them", (long long)p->solver.subsets);
+    if (p->solver.window.index && !fv_params_find(method_of(p), "window"))
+        return fv_fail(error, FV_ERROR_USAGE, "window = hamming: only sart has it");
+    return FV_OK;
+}
+
+static fv_status infer(fv_infer *i, fv_error *error) {
+    residuals *p = i->params;
+    fv_type    volume;
+    FV_TRY(fill_in(p, error));
     FV_TRY(volume_type(p, i->in, &volume, error));
     *i->out = (fv_type){ .kind = FV_KIND_TABLE, .table = &columns };
     return FV_OK;
+}
+
+static fv_status unroll(fv_infer *i, fv_bytes *text, fv_error *error) {
+    residuals *p = i->params;
+    if (p->solver.geometry.beam != FV_GEOMETRY_CONE) return FV_OK;
+    FV_TRY(fill_in(p, error));
+    return fv__cone_unroll(i, kinds[p->method.index], true, text, error);
 }
 
 /* A chunk of projections that holds their corner stands for its slices; the others have nothing to do. */
@@ -154,20 +171,20 @@ const fv_op FV_OP(residuals) = {
     .family = "tomography",
     .stage = "reconstruct",
     .brief = "the residual of every iteration of a reconstruction",
-    .version = 1,
+    .version = 2,
     .inputs = inputs,
     .params = params,
     .params_size = sizeof(residuals),
     .result = FV_KIND_TABLE,
     .infer = infer,
+    .unroll = unroll,
     .passes = passes,
-    .doc =
-        "A row for each slice and iteration that sirt, art, sart, cgls or mlem with the same parameters makes: the norm of what "
-        "the projections of the image before the iteration leave unexplained, as a part of the norm of the measured ones; of "
-        "art and sart, which change the image from ray to ray, what each ray left when it was used; of cgls, what is left after "
-        "the iteration. Parallel beams. The iterations are made for it, and no volume; the record of a run keeps the same of "
-        "every solve, all slices together (`fovea report`): group(residuals(p, g), \"iteration\", \"mean(residual)\") shows "
-        "whether 20 or 200 are worth it.",
+    .doc = "A row for each slice and iteration that sirt, art, sart, cgls or mlem with the same parameters makes: the norm "
+           "of what the projections of the image before the iteration leave unexplained, as a part of the norm of the "
+           "measured ones; of art and sart, which change the image from ray to ray, what each ray left when it was used. "
+           "The slices of a cone are solved together, as slice 0. The iterations are made for it, and no volume; the "
+           "record of a run keeps the same of every solve, all slices together (`fovea report`): group(residuals(p, g), "
+           "\"iteration\", \"mean(residual)\") shows whether 20 or 200 are worth it.",
     .example =
         "g = parallel(range(0, 170, 10)); residuals(xray(phantom(\"shepp-logan\", [32, 32]), g), g, \"cgls\", iterations = 5)",
 };

@@ -9,9 +9,7 @@ static const fv_param params[] = { FV_SOLVER_GEOMETRY,
                                    FV_SOLVER_STOP,
                                    FV_SOLVER_SIZE,
                                    FV_SOLVER_SUBSETS,
-                                   FV_PARAM(fv_solver, window, .def = "none", .choices = "none|hamming",
-                                            .doc = "of parallel beams: corrections fall off from the middle of each ray to its "
-                                                   "ends on the circle inside the slice, and none go beyond"),
+                                   FV_SOLVER_WINDOW,
                                    FV_SOLVER_PART,
                                    FV_PARAM_END };
 static const fv_input inputs[] = { FV_SOLVER_INPUT_TABLE };
@@ -89,7 +87,7 @@ static void iterate(fv_solving *s) {
     for (int64_t a = 0; a < s->beam.nangles; a++) use_projection(s, s->order[a]);
 }
 
-static const fv_method method = { .weights = true, .iterate = iterate };
+static const fv_method method = { .weights = true, .ordered = true, .iterate = iterate };
 FV_SOLVER_OP(method);
 FV_SOLVER_UNROLL(FV_UNROLLED_SART, "sart")
 

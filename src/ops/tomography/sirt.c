@@ -14,6 +14,7 @@ static const fv_input inputs[] = { FV_SOLVER_INPUT_TABLE };
 static void iterate(fv_solving *s) {
     const fv_beam *b = &s->beam;
     fv__solver_residual(s);
+    if (!fv__solver_stop(s)) return;
     for (int64_t a = 0; a < b->nangles; a++)
         for (int64_t i = 0; i < b->columns; i++) {
             float *ray = fv_beam_ray(b, s->rest, a, i), length = s->lengths[a * b->columns + i];

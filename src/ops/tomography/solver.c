@@ -147,6 +147,19 @@ void fv__solver_residual(fv_solving *s) {
     fv__solver_square(s->rest, b->nangles * (b->columns + 2 * FV_BEAM_PAD), s->residual);
 }
 
+bool fv__solver_stop(fv_solving *s) {
+    double limit = s->solver->stop * s->solver->stop;
+    bool   any = false;
+    for (int l = 0; l < LANES; l++) {
+        if (limit > 0 && s->step[l] > 0 && s->residual[l] <= limit * s->measure[l]) {
+            s->step[l] = 0;
+            s->reached[l] = s->residual[l];
+        }
+        any = any || s->step[l] > 0;
+    }
+    return any;
+}
+
 void fv__solver_limit(const fv_solving *s, int64_t y) {
     int64_t      n = s->beam.width * LANES;
     float       *x = fv_beam_voxel(&s->beam, s->image, y, 0);
@@ -206,18 +219,10 @@ static fv_status begin(fv_run *r, const fv_method *method, fv_solving *s, int64_
     return state ? take_state(start, method, s, first, slices, error) : FV_OK;
 }
 
-/* Slices whose residual is small enough take no more steps; false: none is left. */
-static bool go_on(fv_solving *s, int64_t slices) {
-    double limit = s->solver->stop * s->solver->stop;
-    bool   any = false;
-    for (int l = 0; l < LANES; l++) {
-        if (s->iteration && limit > 0 && s->step[l] > 0 && s->residual[l] <= limit * s->measure[l]) {
-            s->step[l] = 0;
-            s->reached[l] = s->residual[l];
-        }
-        any = any || (l < slices && s->step[l] > 0);
-    }
-    return any;
+static bool any_goes_on(const fv_solving *s, int64_t slices) {
+    for (int l = 0; l < slices; l++)
+        if (s->step[l] > 0) return true;
+    return false;
 }
 
 void fv__solver_note(const fv_solving *s, int64_t first, int64_t slices, fv_bytes *to) {
@@ -293,9 +298,10 @@ fv_status fv__solver_run(fv_run *r, const fv_method *method, fv_error *error) {
         int64_t slices = FV_MIN(LANES, count - z);
         FV_TRY(begin(r, method, &s, first + z, slices, error));
         if (notes && s.solver->done > 0) note_stopped(&s, first + z, slices, notes);
-        for (s.iteration = 0; go_on(&s, slices) && s.iteration < s.solver->iterations; s.iteration++) {
+        for (s.iteration = 0; any_goes_on(&s, slices) && s.iteration < s.solver->iterations; s.iteration++) {
             method->iterate(&s);
             if (notes) fv__solver_note(&s, first + z, slices, notes);
+            if (method->ordered) fv__solver_stop(&s);
         }
         for (int64_t y = 0; y < s.beam.rows && !s.solver->state; y++) fv__solver_limit(&s, y);
         take_out(&s, method, r->out, z, slices);

@@ -32,7 +32,7 @@ enum { FV_SOLVER_NO_WINDOW, FV_SOLVER_HAMMING };
     FV_PARAM(fv_solver, nonnegative, .def = "false", .doc = "negative voxels become 0 after each iteration")
 #define FV_SOLVER_STOP                                \
     FV_PARAM(fv_solver, stop, .def = "0", .min = 0, .max = 1, \
-             .doc = "a slice is left as it is once its residual is below this part of its projections; 0: never")
+             .doc = "a slice is left as it is once its residual is at most this part of its projections; 0: never")
 #define FV_SOLVER_SIZE                                                         \
     FV_PARAM(fv_solver, size, .def = "", .min = 1, .max = 8192, .unit = "px", \
              .doc = "rows and columns of a slice, one number or two (cone: slices, rows, columns); left out: as the detector")
@@ -40,6 +40,11 @@ enum { FV_SOLVER_NO_WINDOW, FV_SOLVER_HAMMING };
 #define FV_SOLVER_SUBSETS                                           \
     FV_PARAM(fv_solver, subsets, .def = "0", .min = 0, .max = 100000, \
              .doc = "of a cone: groups of projections that are used one after the other, each at once; 0: one by one")
+
+#define FV_SOLVER_WINDOW                                                                                          \
+    FV_PARAM(fv_solver, window, .def = "none", .choices = "none|hamming",                                            \
+             .doc = "of parallel beams: corrections fall off from the middle of each ray to its ends on the circle inside " \
+                    "the slice, and none go beyond")
 
 /* The last parameters of every method: for the parts of a long solve. */
 #define FV_SOLVER_PART                                                                                                   \
@@ -69,7 +74,7 @@ typedef struct fv_solving {
     fv_beam_trail trail;
     float    step[FV_BEAM_LANES];     /* relaxation, 0 for slices that are done */
     double   scale[FV_BEAM_LANES];    /* a method's own number of every slice */
-    double   residual[FV_BEAM_LANES]; /* squared, of the image before the iteration; a method sets it */
+    double   residual[FV_BEAM_LANES]; /* squared, of the image before the iteration (art, sart: during it); a method sets it */
     double   measure[FV_BEAM_LANES];  /* squared norm of the measured values */
     double   reached[FV_BEAM_LANES];  /* the residual at which a slice has stopped */
     int64_t  iteration;
@@ -80,6 +85,7 @@ typedef struct fv_method {
     int  carried;      /* of these, the last so many go from an iteration to the next */
     bool positive;     /* starts from ones, not zeros */
     bool weights;      /* needs lengths and coverage */
+    bool ordered;      /* its residual is known after an iteration only, and decides about the next one */
     void (*iterate)(fv_solving *s);
 } fv_method;
 
@@ -97,6 +103,7 @@ typedef struct fv_method {
 #define fv__solver_notes FV_ISA_NAME(fv__solver_notes)
 #define fv__solver_cost FV_ISA_NAME(fv__solver_cost)
 #define fv__solver_residual FV_ISA_NAME(fv__solver_residual)
+#define fv__solver_stop FV_ISA_NAME(fv__solver_stop)
 #define fv__solver_square FV_ISA_NAME(fv__solver_square)
 #define fv__solver_limit FV_ISA_NAME(fv__solver_limit)
 #define fv__solver_shapes FV_ISA_NAME(fv__solver_shapes)
@@ -116,6 +123,8 @@ double    fv__solver_cost(const fv_need *n);
 
 /* rest = measured - projections of the image, and its squared norm in residual. */
 void fv__solver_residual(fv_solving *s);
+/* The residual of the image is known: slices that are good enough take no more steps, not even this one. false: none is left. */
+bool fv__solver_stop(fv_solving *s);
 /* Squared norm of every slice in n groups of 16, added in order. */
 void fv__solver_square(const float *from, int64_t n, double to[FV_BEAM_LANES]);
 /* The residuals that the iteration just made has set, for whoever follows them. */
@@ -134,14 +143,15 @@ fv_status fv__solver_shapes(const fv_infer *i, fv_error *error);
 typedef enum fv_unrolled {
     FV_UNROLLED_SIRT, FV_UNROLLED_MLEM, FV_UNROLLED_CGLS, FV_UNROLLED_ART, FV_UNROLLED_SART
 } fv_unrolled;
-fv_status fv__cone_unroll(fv_infer *i, fv_unrolled kind, fv_bytes *text, fv_error *error);
+/* table: its residuals instead of the volume, as a row of slice 0, iteration and residual for each one made. */
+fv_status fv__cone_unroll(fv_infer *i, fv_unrolled kind, bool table, fv_bytes *text, fv_error *error);
 /* A long solve of parallel beams, as a few calls of the same operator that each begin where the one before ended. */
 void fv__solver_unroll(fv_infer *i, const char *name, const fv_method *method, const fv_param *params, fv_bytes *text);
 
 #define FV_SOLVER_UNROLL(kind, name)                                                                                \
     static fv_status unroll(fv_infer *i, fv_bytes *text, fv_error *error) {                                          \
         if (((const fv_solver *)i->params)->geometry.beam == FV_GEOMETRY_CONE)                                       \
-            return fv__cone_unroll(i, kind, text, error);                                                            \
+            return fv__cone_unroll(i, kind, false, text, error);                                                     \
         fv__solver_unroll(i, name, &method, params, text);                                                                    \
         return FV_OK;                                                                                                \
     }
@@ -152,7 +162,7 @@ void fv__solver_unroll(fv_infer *i, const char *name, const fv_method *method, c
     static const fv_pass passes[] = { { .need = fv__solver_need, .scratch = scratch, .run = run }, FV_PASS_END }
 
 #define FV_SOLVER_FIELDS                                                                                              \
-    .family = "tomography", .stage = "reconstruct", .version = 1, .inputs = inputs, .params = params,                 \
+    .family = "tomography", .stage = "reconstruct", .version = 2, .inputs = inputs, .params = params,                 \
     .params_size = sizeof(fv_solver), .result = FV_KIND_IMAGE, .infer = fv__solver_infer, .passes = passes,           \
     .slab = fv__solver_slab, .cost = fv__solver_cost, .unroll = unroll, .notes = fv__solver_notes
 
