@@ -253,7 +253,7 @@ static void take_paths(fv_zarr_paths *to, fv_zarr_paths *from) {
  * is nobody's loss. */
 static fv_status sync_files(const fv_zarr_writer *w, fv_zarr_place *places, size_t n, fv_zarr_paths *more, fv_error *error) {
     fv_zarr_paths files = { 0 }, folders = { 0 };
-    qsort(places, n, sizeof *places, compare);
+    if (n) qsort(places, n, sizeof *places, compare);
     for (size_t i = 0; i < n; i++) {
         const fv_zarr_array *array = &w->level[places[i].level].array;
         fv_lattice           lattice = lattice_of(array);
