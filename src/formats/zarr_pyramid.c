@@ -56,14 +56,7 @@ static fv_region below(const fv_zarr_writer *w, int level, const fv_region *box)
 
 /* The box of the coarser level above whole files of the finer. */
 static fv_region above(const fv_zarr_writer *w, int level, const fv_region *box) {
-    const fv_zarr_level *coarse = &w->level[level];
-    fv_region            region = *box;
-    for (int d = 0; d < box->ndim; d++)
-        if (coarse->halved[d]) {
-            region.start[d] /= 2;
-            region.size[d] = (box->size[d] + 1) / 2;
-        }
-    return region;
+    return fv_zarr_shrunk(box, w->level[level].halved);
 }
 
 /* ---------------------------------------------------------------- parts */
@@ -176,8 +169,8 @@ static fv_status keep_parts(fv_zarr_writer *w, int level, const fv_block *block,
 
 /* A file whose voxels are all known. */
 static fv_status store_and_climb(fv_zarr_writer *w, int level, const fv_block *file, fv_error *error) {
-    FV_TRY(fv_zarr_store(w, level, file->region.start, file, error));
-    return level + 1 < w->nlevels ? fv_zarr_climb(w, level, file, error) : FV_OK;
+    FV_TRY(fv_zarr_store(w, level, file->region.start, file, NULL, error));
+    return level + 1 < w->nlevels ? fv_zarr_climb(w, level, file, false, error) : FV_OK;
 }
 
 /* Those of the children below a file that lie within a region, a bit each. */
@@ -208,16 +201,32 @@ static int64_t index_of(const fv_zarr_writer *w, int level, const fv_region *reg
     return fv_lattice_index(&lattice, region->start);
 }
 
-static fv_status fill_in(fv_zarr_writer *w, int level, const fv_block *block, const fv_region *under, const fv_region *region,
-                         fv_zarr_forming *forming, bool *complete, fv_error *error) {
-    fv_region mine = fv_region_intersect(under, &block->region), over = above(w, level, &mine);
-    fv_block  file, from = fv_block_window(block, &mine);
-    fv_block_init(&file, block->dtype, region, forming->data);
-    fv_block to = fv_block_window(&file, &over);
-    fv_zarr_shrink(&from, &to, w->level[level].halved, w->mean);
-    *complete = fv_zarr_formed(w, forming, children_within(w, level, under, &mine));
-    if (!*complete) return FV_OK;
-    fv_status status = store_and_climb(w, level, &file, error);
+/* Whether no voxel of the coarser level lies over two chunks of a shard. */
+static bool chunks_are_even(const fv_zarr_writer *w, int level) {
+    const fv_zarr_array *fine = &w->level[level - 1].array;
+    for (int d = 0; d < fine->ndim; d++)
+        if (w->level[level].halved[d] && fine->chunk[d] % 2 && fine->chunk[d] != fine->file[d]) return false;
+    return true;
+}
+
+static fv_status fill_in(fv_zarr_writer *w, int level, const fv_block *block, const fv_region *mine, fv_zarr_coarse *coarse,
+                         bool store, fv_error *error) {
+    if (store && chunks_are_even(w, level)) return fv_zarr_store_all(w, level - 1, block, mine, coarse, error);
+    fv_region over = above(w, level, mine);
+    fv_block  from = fv_block_window(block, mine), to = fv_block_window(&coarse->to, &over);
+    fv_zarr_shrink(&from, &to, coarse->halved, coarse->mean);
+    return store ? fv_zarr_store_all(w, level - 1, block, mine, NULL, error) : FV_OK;
+}
+
+static fv_status fill_and_climb(fv_zarr_writer *w, int level, const fv_block *block, const fv_region *under,
+                                const fv_region *region, fv_zarr_forming *forming, bool store, bool *complete, fv_error *error) {
+    fv_region      mine = fv_region_intersect(under, &block->region);
+    fv_zarr_coarse coarse = { .halved = w->level[level].halved, .mean = w->mean };
+    fv_block_init(&coarse.to, block->dtype, region, forming->data);
+    fv_status status = fill_in(w, level, block, &mine, &coarse, store, error);
+    *complete = fv_zarr_formed(w, forming, status == FV_OK ? children_within(w, level, under, &mine) : 0);
+    if (!*complete) return status;
+    if (status == FV_OK) status = store_and_climb(w, level, &coarse.to, error);
     fv_zarr_form_release(w, forming);
     return status;
 }
@@ -231,9 +240,9 @@ static fv_status leave_parts(fv_zarr_writer *w, int level, const fv_block *block
     fv_block_init(&file, block->dtype, region, fv_buffer_new(bytes));
     *complete = read_parts(w, level, under, &file);
     if (*complete) {
-        status = fv_zarr_store(w, level, region->start, &file, error);
+        status = fv_zarr_store(w, level, region->start, &file, NULL, error);
         if (status == FV_OK) remove_parts(w, level, under);
-        if (status == FV_OK && level + 1 < w->nlevels) status = fv_zarr_climb(w, level, &file, error);
+        if (status == FV_OK && level + 1 < w->nlevels) status = fv_zarr_climb(w, level, &file, false, error);
         fv_zarr_form_forget(w, level, index_of(w, level, region));
     }
     fv_buffer_free(file.data, bytes);
@@ -241,24 +250,29 @@ static fv_status leave_parts(fv_zarr_writer *w, int level, const fv_block *block
 }
 
 /* One file of a level, if block completes it. */
-static fv_status climb_to(fv_zarr_writer *w, int level, const fv_region *box, const fv_block *block, fv_error *error) {
+static fv_status climb_to(fv_zarr_writer *w, int level, const fv_region *box, const fv_block *block, bool store,
+                          fv_error *error) {
     fv_region region = fv_region_clip(box, w->level[level].array.shape), under = below(w, level, &region);
-    if (fv_region_inside(&under, &block->region)) return make_at_once(w, level, block, &under, &region, error);
-    bool             repeated = each_file_above(w, level, &region, false), complete = false;
-    fv_zarr_forming *forming = fv_zarr_form(w, level, index_of(w, level, &region),
-                                            (size_t)fv_region_voxels(&region) * fv_dtype_size(block->dtype),
-                                            children_within(w, level, &under, &under));
-    if (forming) FV_TRY(fill_in(w, level, block, &under, &region, forming, &complete, error));
-    else FV_TRY(leave_parts(w, level, block, &under, &region, &complete, error));
+    fv_region mine = fv_region_intersect(&under, &block->region);
+    bool      covered = fv_region_inside(&under, &block->region), complete = false;
+    bool      repeated = !covered && each_file_above(w, level, &region, false);
+    size_t    bytes = (size_t)fv_region_voxels(&region) * fv_dtype_size(block->dtype);
+    fv_zarr_forming *forming = covered ? NULL
+                                       : fv_zarr_form(w, level, index_of(w, level, &region), bytes,
+                                                      children_within(w, level, &under, &under));
+    if (forming) FV_TRY(fill_and_climb(w, level, block, &under, &region, forming, store, &complete, error));
+    else if (store) FV_TRY(fv_zarr_store_all(w, level - 1, block, &mine, NULL, error));
+    if (covered) return make_at_once(w, level, block, &under, &region, error);
+    if (!forming) FV_TRY(leave_parts(w, level, block, &under, &region, &complete, error));
     if (!complete && repeated) each_file_above(w, level, &region, true);
     return FV_OK;
 }
 
-fv_status fv_zarr_climb(fv_zarr_writer *w, int level, const fv_block *block, fv_error *error) {
+fv_status fv_zarr_climb(fv_zarr_writer *w, int level, const fv_block *block, bool store, fv_error *error) {
     const fv_zarr_array *coarse = &w->level[level + 1].array;
     fv_region            region = above(w, level + 1, &block->region);
     for (fv_region box = { 0 }; fv_zarr_next(coarse->ndim, coarse->file, &region, &box);)
-        FV_TRY(climb_to(w, level + 1, &box, block, error));
+        FV_TRY(climb_to(w, level + 1, &box, block, store, error));
     return FV_OK;
 }
 
@@ -282,7 +296,7 @@ static fv_status mend_file(fv_zarr_writer *w, int level, const fv_region *region
         if (status == FV_OK) fv_zarr_shrink(&from, &to, w->level[level].halved, w->mean);
         fv_buffer_free(from.data, size);
     }
-    if (status == FV_OK) status = fv_zarr_store(w, level, region->start, &file, error);
+    if (status == FV_OK) status = fv_zarr_store(w, level, region->start, &file, NULL, error);
     free(folder);
     fv_buffer_free(data, bytes);
     return status;

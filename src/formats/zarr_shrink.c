@@ -146,6 +146,16 @@ static void find_rows(const fv_block *from, const int64_t *position, const bool 
     }
 }
 
+fv_region fv_zarr_shrunk(const fv_region *region, const bool *halved) {
+    fv_region over = *region;
+    for (int d = 0; d < region->ndim; d++)
+        if (halved[d]) {
+            over.start[d] /= 2;
+            over.size[d] = (region->size[d] + 1) / 2;
+        }
+    return over;
+}
+
 void fv_zarr_shrink(const fv_block *from, const fv_block *to, const bool *halved, bool mean) {
     fv_rows rows;
     for (fv_rows_begin(&rows, &to->region); fv_rows_next(&rows);) {

@@ -3,6 +3,7 @@
  * Every chunk is written, also one that holds only the fill value 0, so that a lost file shows; in a shard those beyond the
  * image's end are left out. A file is written under a temporary name in ".partial" and renamed; sync makes files and folders
  * durable; finish writes the metadata and syncs all that is not durable yet. */
+#include "formats/zarr_shrink.h"
 #include "formats/zarr_writer.h"
 #include "op/dense.h"
 #include <stdlib.h>
@@ -108,27 +109,50 @@ typedef struct {
     int64_t              bytes, room; /* of a chunk; of one packed */
     void                *chunk, *packed;
     fv_bytes             index; /* of a shard: where each chunk lies */
+    const fv_zarr_coarse *coarse;
 } packing;
 
+static void shrink(const packing *p, const fv_block *part) {
+    if (!p->coarse) return;
+    fv_region over = fv_zarr_shrunk(&part->region, p->coarse->halved);
+    fv_block  to = fv_block_window(&p->coarse->to, &over);
+    fv_zarr_shrink(part, &to, p->coarse->halved, p->coarse->mean);
+}
+
+/* Copies and shrinks few planes at a time, an even number of them: they are still in the cache for the second. */
+static void copy_and_shrink(const packing *p, const fv_block *all, const fv_block *window) {
+    int64_t   count = window->region.size[0];
+    int64_t   plane = fv_region_voxels(&window->region) / count * (int64_t)fv_dtype_size(window->dtype);
+    int64_t   step = p->coarse ? FV_MAX(SLAB / 2 / plane / 2, 1) * 2 : count;
+    fv_region planes = window->region;
+    for (int64_t i = 0; i < count; i += step) {
+        planes.start[0] = window->region.start[0] + i;
+        planes.size[0] = FV_MIN(step, count - i);
+        fv_block from = fv_block_window(window, &planes), to = fv_block_window(all, &planes);
+        fv_block_copy(&to, &from);
+        shrink(p, &from);
+    }
+}
+
 /* A box at the image's end is filled up with zeros, the fill value. */
-static const void *gather(const fv_zarr_array *array, const fv_block *window, const fv_region *box, void *memory) {
+static const void *gather(const packing *p, const fv_block *window, const fv_region *box, void *memory) {
     bool whole = fv_region_equal(box, &window->region);
-    if (whole && fv_block_dense(window) && !host_is_big) return window->data;
+    if (whole && fv_block_dense(window) && !host_is_big) {
+        shrink(p, window);
+        return window->data;
+    }
     int64_t  n = fv_region_voxels(box);
     fv_block all;
     fv_block_init(&all, window->dtype, box, memory);
-    if (!whole) memset(memory, 0, (size_t)n * fv_dtype_size(array->dtype));
-    if (!fv_region_empty(&window->region)) {
-        fv_block part = fv_block_window(&all, &window->region);
-        fv_block_copy(&part, window);
-    }
-    if (host_is_big) fv_swap_elements(array->dtype, memory, n);
+    if (!whole) memset(memory, 0, (size_t)n * fv_dtype_size(window->dtype));
+    if (!fv_region_empty(&window->region)) copy_and_shrink(p, &all, window);
+    if (host_is_big) fv_swap_elements(window->dtype, memory, n);
     return memory;
 }
 
 /* An uncompressed chunk goes to its file in slabs that stay in the cache. */
 static fv_status append_slabs(packing *p, const fv_region *chunk, const fv_block *window, fv_error *error) {
-    int64_t plane = p->bytes / chunk->size[0], planes = FV_MAX(SLAB / plane, 1);
+    int64_t plane = p->bytes / chunk->size[0], planes = FV_MAX(SLAB / plane / 2, 1) * 2;
     for (int64_t i = 0; i < chunk->size[0]; i += planes) {
         fv_region slab = *chunk;
         slab.start[0] += i;
@@ -136,7 +160,7 @@ static fv_status append_slabs(packing *p, const fv_region *chunk, const fv_block
         fv_region part = fv_region_intersect(&slab, &window->region);
         fv_block  inner = fv_region_empty(&part) ? (fv_block){ .dtype = window->dtype, .region = part }
                                                  : fv_block_window(window, &part);
-        FV_TRY(append(&p->file, gather(p->array, &inner, &slab, p->chunk), slab.size[0] * plane, error));
+        FV_TRY(append(&p->file, gather(p, &inner, &slab, p->chunk), slab.size[0] * plane, error));
     }
     return FV_OK;
 }
@@ -146,7 +170,7 @@ static fv_status append_chunk(packing *p, const fv_region *chunk, const fv_block
     int64_t     size;
     bool        dense = fv_region_equal(chunk, &window->region) && fv_block_dense(window);
     if (p->array->codec.packing == FV_ZARR_NONE && !dense) return append_slabs(p, chunk, window, error);
-    FV_TRY(fv_zarr_pack(&p->array->codec, gather(p->array, window, chunk, p->chunk), p->bytes, p->packed, &packed, &size, error));
+    FV_TRY(fv_zarr_pack(&p->array->codec, gather(p, window, chunk, p->chunk), p->bytes, p->packed, &packed, &size, error));
     return append(&p->file, packed, size, error);
 }
 
@@ -188,8 +212,8 @@ static fv_status append_all(packing *p, const int64_t *start, const fv_block *bl
 }
 
 static fv_status store_file(const fv_zarr_writer *w, const fv_zarr_array *array, const char *path, const int64_t *start,
-                            const fv_block *block, fv_error *error) {
-    packing p = { .array = array, .bytes = fv_zarr_chunk_bytes(array) };
+                            const fv_block *block, const fv_zarr_coarse *coarse, fv_error *error) {
+    packing p = { .array = array, .bytes = fv_zarr_chunk_bytes(array), .coarse = coarse };
     p.room = fv_zarr_packed_bound(p.bytes);
     FV_TRY(begin_file(w, path, &p.file, error));
     p.chunk = fv_buffer_new((size_t)p.bytes);
@@ -201,28 +225,34 @@ static fv_status store_file(const fv_zarr_writer *w, const fv_zarr_array *array,
     return end_file(&p.file, path, true, status, error);
 }
 
-fv_status fv_zarr_store(fv_zarr_writer *w, int level, const int64_t *start, const fv_block *block, fv_error *error) {
+fv_status fv_zarr_store(fv_zarr_writer *w, int level, const int64_t *start, const fv_block *block, const fv_zarr_coarse *coarse,
+                        fv_error *error) {
     const fv_zarr_array *array = &w->level[level].array;
     fv_lattice           lattice = lattice_of(array);
     char                *folder = fv_zarr_level_folder(w, level), *path = fv_zarr_file_path(array, folder, start);
-    fv_status            status = store_file(w, array, path, start, block, error);
+    fv_status            status = store_file(w, array, path, start, block, coarse, error);
     if (status == FV_OK) remember(w, (fv_zarr_place){ level, fv_lattice_index(&lattice, start) });
     free(folder);
     free(path);
     return status;
 }
 
-fv_status fv_zarr_put(fv_writer *base, const fv_block *block, fv_error *error) {
-    fv_zarr_writer      *w = (fv_zarr_writer *)base;
-    const fv_zarr_array *array = &w->level[0].array;
-    fv_region            file = { 0 };
-    if (fv_region_empty(&block->region)) return FV_OK;
-    while (fv_zarr_next(array->ndim, array->file, &block->region, &file)) {
-        fv_region part = fv_region_intersect(&file, &block->region);
+fv_status fv_zarr_store_all(fv_zarr_writer *w, int level, const fv_block *block, const fv_region *region,
+                            const fv_zarr_coarse *coarse, fv_error *error) {
+    const fv_zarr_array *array = &w->level[level].array;
+    for (fv_region file = { 0 }; fv_zarr_next(array->ndim, array->file, region, &file);) {
+        fv_region part = fv_region_intersect(&file, region);
         fv_block  window = fv_block_window(block, &part);
-        FV_TRY(fv_zarr_store(w, 0, file.start, &window, error));
+        FV_TRY(fv_zarr_store(w, level, file.start, &window, coarse, error));
     }
-    return w->nlevels > 1 ? fv_zarr_climb(w, 0, block, error) : FV_OK;
+    return FV_OK;
+}
+
+fv_status fv_zarr_put(fv_writer *base, const fv_block *block, fv_error *error) {
+    fv_zarr_writer *w = (fv_zarr_writer *)base;
+    if (fv_region_empty(&block->region)) return FV_OK;
+    return w->nlevels > 1 ? fv_zarr_climb(w, 0, block, true, error)
+                          : fv_zarr_store_all(w, 0, block, &block->region, NULL, error);
 }
 
 /* ---------------------------------------------------------------- durability */

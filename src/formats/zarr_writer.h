@@ -18,6 +18,12 @@ typedef struct fv_zarr_level {
     int64_t       factor[FV_MAX_DIMS]; /* voxels of the image below one of its own */
 } fv_zarr_level;
 
+typedef struct fv_zarr_coarse { /* a file of the coarser level in the making */
+    fv_block    to;
+    const bool *halved;
+    bool        mean;
+} fv_zarr_coarse;
+
 typedef struct fv_zarr_place {
     int     level;
     int64_t index;
@@ -59,8 +65,13 @@ fv_status fv_zarr_begin(fv_writer *base, fv_error *error);
 fv_status fv_zarr_put(fv_writer *base, const fv_block *block, fv_error *error);
 fv_status fv_zarr_sync(fv_writer *base, fv_error *error);
 fv_status fv_zarr_finish(fv_writer *base, fv_error *error);
-/* Packs one file of a level, which begins at a voxel, and gives it its name. block: its voxels, cut at the image's end. */
-fv_status fv_zarr_store(fv_zarr_writer *w, int level, const int64_t *start, const fv_block *block, fv_error *error);
+/* Packs one file of a level, which begins at a voxel, and gives it its name. block: its voxels, cut at the image's end; coarse:
+ * where they are shrunk to while they are in the cache, or NULL. */
+fv_status fv_zarr_store(fv_zarr_writer *w, int level, const int64_t *start, const fv_block *block, const fv_zarr_coarse *coarse,
+                        fv_error *error);
+/* The same for each of the files of a region, which lies in block. */
+fv_status fv_zarr_store_all(fv_zarr_writer *w, int level, const fv_block *block, const fv_region *region,
+                            const fv_zarr_coarse *coarse, fv_error *error);
 /* Writes a whole file where nobody looks and moves it to its place. lasting: it will be synced soon. */
 fv_status fv_zarr_write_file(const fv_zarr_writer *w, const char *path, const void *data, size_t size, bool lasting,
                              fv_error *error);
@@ -71,8 +82,8 @@ char *fv_zarr_partial_folder(const fv_zarr_writer *w);
 /* zarr_pyramid.c */
 int64_t fv_zarr_pyramid_memory(const fv_zarr_writer *w); /* that fv_zarr_climb needs */
 int64_t fv_zarr_pyramid_bytes(const fv_zarr_writer *w);  /* of all coarser levels */
-/* What follows in the coarser levels once some whole files of a level are written. */
-fv_status fv_zarr_climb(fv_zarr_writer *w, int level, const fv_block *block, fv_error *error);
+/* What follows in the coarser levels once some whole files of a level are known. store: those are to be written, too. */
+fv_status fv_zarr_climb(fv_zarr_writer *w, int level, const fv_block *block, bool store, fv_error *error);
 /* Makes what is missing in the coarser levels, from the finer ones. */
 fv_status fv_zarr_mend(fv_zarr_writer *w, fv_error *error);
 

@@ -294,13 +294,15 @@ static void put_by_threads(const char *path, test_image *in, const fv_write_opti
 
 TEST(pyramid_is_the_same_whether_it_grows_in_memory_on_the_disk_or_both) {
     test_image       in = test_image_new(FV_UINT16, 3, (int64_t[]){ 21, 30, 19 });
-    fv_write_options options = { .levels = 4, .chunk_ndim = 1, .chunk = { 8 } };
+    fv_write_options options = { .levels = 4, .chunk_ndim = 1 };
     char            *good = in_folder("alone.zarr"), *path = in_folder("growing.zarr");
     fv_error         error = { 0 };
     test_image_random_any(&in, 13);
-    for (int sharded = 0; sharded < 2; sharded++) {
-        options.shard_ndim = sharded;
-        options.shard[0] = 16;
+    static const int64_t layouts[][2] = { { 8, 0 }, { 8, 16 }, { 5, 10 } }; /* chunk and shard, also of odd chunks */
+    for (int i = 0; i < FV_COUNT(layouts); i++) {
+        options.chunk[0] = layouts[i][0];
+        options.shard_ndim = layouts[i][1] > 0;
+        options.shard[0] = layouts[i][1];
         CHECK(fv_path_remove(good, NULL) == FV_OK && test_write_file(good, &in, &options, 0, &error) == FV_OK);
         for (int64_t spare = 0; spare <= 1 << 20; spare = spare ? spare << 8 : 1 << 12) {
             put_by_threads(path, &in, &options, spare);
