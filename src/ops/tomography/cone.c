@@ -1,5 +1,5 @@
 /* cone: the geometry of a point source and a flat detector, as in laboratory and dental CT. */
-#include "op/op.h"
+#include "ops/tomography/scan.h"
 
 typedef struct {
     fv_list   angles;
@@ -25,11 +25,7 @@ static const fv_param params[] = {
 
 static fv_status geometry(const void *parameters, fv_geometry *out, fv_error *error) {
     const cone *p = parameters;
-    if (p->angles.count < 1) return fv_fail(error, FV_ERROR_USAGE, "angles is empty; give one angle per projection");
-    for (int64_t i = 0; i < p->angles.count; i++)
-        if (!(fabs(p->angles.value[i]) <= 1e5))
-            return fv_fail(error, FV_ERROR_USAGE, "angle %lld is %g: must be finite and of sensible size", (long long)i,
-                           p->angles.value[i]);
+    FV_TRY(fv__angles_check(&p->angles, p->unit.index == 1, error));
     if (p->center.count > 1)
         return fv_fail(error, FV_ERROR_USAGE, "center has %lld numbers; a cone has one", (long long)p->center.count);
     if (!isfinite(p->offset)) return fv_fail(error, FV_ERROR_USAGE, "offset must be finite");

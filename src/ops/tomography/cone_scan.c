@@ -2,6 +2,23 @@
 #include "ops/tomography/cone_scan.h"
 #include "base/math.h"
 
+/* Less than this part of the volume's width cannot be meant. */
+#define LEAST_SEEN 0.05
+
+static fv_status check_columns(const fv_cone *c, fv_error *error) {
+    double seen = (double)c->columns * c->pitch * c->source / c->distance, width = (double)c->width;
+    if (seen < LEAST_SEEN * width)
+        return fv_fail(error, FV_ERROR_USAGE,
+                       "pitch = %g: %lld detector columns span %.3g voxels at the axis, %.2g %% of the volume's %lld; lengths "
+                       "are in voxels, and size says how many the volume has",
+                       c->pitch, (long long)c->columns, seen, 100 * seen / width, (long long)c->width);
+    if (width * c->distance < c->pitch * c->source)
+        return fv_fail(error, FV_ERROR_USAGE,
+                       "pitch = %g: the whole volume is seen by %.2g of a detector column; lengths are in voxels", c->pitch,
+                       width * c->distance / (c->pitch * c->source));
+    return FV_OK;
+}
+
 fv_status fv__cone_check(const fv_geometry *g, const fv_image_type *projections, const fv_image_type *volume, fv_error *error) {
     fv_scan scan;
     fv_cone c;
@@ -11,6 +28,7 @@ fv_status fv__cone_check(const fv_geometry *g, const fv_image_type *projections,
     if (radius >= g->source)
         return fv_fail(error, FV_ERROR_USAGE, "source = %g: the source would touch the volume, whose corners reach %.4g voxels",
                        g->source, radius);
+    FV_TRY(check_columns(&c, error));
     if (scan.row < 0) return FV_OK;
     int64_t first, count;
     FV_ISA_NAME(fv_cone_near_rows)(&c, 0, volume->shape[0], &first, &count);

@@ -1,5 +1,5 @@
 /* parallel: the geometry of parallel rays, as at a synchrotron or in an electron microscope. */
-#include "op/op.h"
+#include "ops/tomography/scan.h"
 
 typedef struct { fv_list angles; fv_choice unit; fv_list center; } parallel;
 
@@ -14,11 +14,7 @@ static const fv_param params[] = {
 
 static fv_status geometry(const void *parameters, fv_geometry *out, fv_error *error) {
     const parallel *p = parameters;
-    if (p->angles.count < 1) return fv_fail(error, FV_ERROR_USAGE, "angles is empty; give one angle per projection");
-    for (int64_t i = 0; i < p->angles.count; i++)
-        if (!(fabs(p->angles.value[i]) <= 1e5))
-            return fv_fail(error, FV_ERROR_USAGE, "angle %lld is %g: must be finite and of sensible size", (long long)i,
-                           p->angles.value[i]);
+    FV_TRY(fv__angles_check(&p->angles, p->unit.index == 1, error));
     if (p->center.count > 1 && p->center.count != p->angles.count)
         return fv_fail(error, FV_ERROR_USAGE, "center has %lld numbers for %lld angles; give one, or one per angle",
                        (long long)p->center.count, (long long)p->angles.count);

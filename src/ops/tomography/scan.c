@@ -6,6 +6,39 @@
 
 enum { LONGEST = 8192 }; /* a bundle of such slices can be indexed with 32 bits */
 
+/* Degrees that are called radians are whole numbers; radians that are called degrees end at a half or a whole turn. */
+static fv_status check_unit(const fv_list *angles, bool radians, fv_error *error) {
+    const double turn = 0x1.921fb54442d18p+2;
+    double       low = angles->value[0], high = low;
+    bool         whole = true;
+    int64_t      n = angles->count;
+    for (int64_t i = 0; i < n; i++) {
+        low = FV_MIN(low, angles->value[i]);
+        high = FV_MAX(high, angles->value[i]);
+        whole = whole && angles->value[i] == floor(angles->value[i]);
+    }
+    if (n > 3 && radians && whole && high - low > turn)
+        return fv_fail(error, FV_ERROR_USAGE, "unit = \"rad\": the angles are whole numbers from %g to %g, which are degrees",
+                       low, high);
+    for (int k = 0; k < 4 && n > 8 && !radians; k++) { /* with its last angle or without it */
+        double span = (high - low) * (k & 1 ? (double)n / (double)(n - 1) : 1), whole_or_half = k & 2 ? turn : turn / 2;
+        if (fabs(span - whole_or_half) > 0.005 * whole_or_half) continue;
+        return fv_fail(error, FV_ERROR_USAGE,
+                       "the angles span %.6g degrees, which would be %s turn in radians; say unit = \"rad\"", high - low,
+                       k & 2 ? "a whole" : "half a");
+    }
+    return FV_OK;
+}
+
+fv_status fv__angles_check(const fv_list *angles, bool radians, fv_error *error) {
+    if (angles->count < 1) return fv_fail(error, FV_ERROR_USAGE, "angles is empty; give one angle per projection");
+    for (int64_t i = 0; i < angles->count; i++)
+        if (!(fabs(angles->value[i]) <= 1e5))
+            return fv_fail(error, FV_ERROR_USAGE, "angle %lld is %g: must be finite and of sensible size", (long long)i,
+                           angles->value[i]);
+    return check_unit(angles, radians, error);
+}
+
 /* The first of these names that an axis has; -1: none. */
 static int find_any(const fv_image_type *type, const char *const names[3]) {
     for (int k = 0; k < 3; k++) {

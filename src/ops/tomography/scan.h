@@ -5,6 +5,7 @@
 #include "kernels/beam.h"
 #include "op/op.h"
 
+#define fv__angles_check FV_ISA_NAME(fv__angles_check)
 #define fv__scan_find FV_ISA_NAME(fv__scan_find)
 #define fv__scan_volume FV_ISA_NAME(fv__scan_volume)
 #define fv__scan_need FV_ISA_NAME(fv__scan_need)
@@ -20,6 +21,8 @@ typedef struct fv_scan {
     int64_t nangles, nrows, ncolumns;
 } fv_scan;
 
+/* Whether the angles of a geometry can be meant. */
+fv_status fv__angles_check(const fv_list *angles, bool radians, fv_error *error);
 /* Fails with a sentence where the geometry does not fit the projections. */
 fv_status fv__scan_find(const fv_image_type *projections, const fv_geometry *geometry, fv_scan *scan, fv_error *error);
 /* The type of the reconstruction: float32, z y x or y x. size: none, one or two numbers of voxels; none: the detector's width. */
