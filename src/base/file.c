@@ -95,13 +95,13 @@ fv_status fv_file_open_update(const char *path, int *fd, fv_error *error) {
     return *fd < 0 ? failed(error, "create", path) : FV_OK;
 }
 
-static const char *scratch_folder(void) {
+const char *fv_file_scratch(void) {
     const char *folder = getenv("TMPDIR");
     return folder && *folder ? folder : "/tmp";
 }
 
 fv_status fv_file_open_nameless(int64_t size, int *fd, fv_error *error) {
-    const char *folder = scratch_folder();
+    const char *folder = fv_file_scratch();
     *fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (*fd < 0) { /* some file systems have no nameless files */
         char *name = fv_sprintf("%s/fovea-XXXXXX", folder);
@@ -119,9 +119,9 @@ fv_status fv_file_open_nameless(int64_t size, int *fd, fv_error *error) {
 fv_status fv_file_name_nameless(int fd, char **name, fv_error *error) {
     static int number;
     char      *place = fv_sprintf("/proc/self/fd/%d", fd);
-    *name = fv_sprintf("%s/fovea-%d-%d", scratch_folder(), (int)getpid(), __atomic_add_fetch(&number, 1, __ATOMIC_RELAXED));
+    *name = fv_sprintf("%s/fovea-%d-%d", fv_file_scratch(), (int)getpid(), __atomic_add_fetch(&number, 1, __ATOMIC_RELAXED));
     bool linked = !linkat(AT_FDCWD, place, AT_FDCWD, *name, AT_SYMLINK_FOLLOW);
-    fv_status status = linked ? FV_OK : failed(error, "name a temporary file in", scratch_folder());
+    fv_status status = linked ? FV_OK : failed(error, "name a temporary file in", fv_file_scratch());
     free(place);
     if (linked) return FV_OK;
     free(*name);
@@ -363,17 +363,41 @@ fv_status fv_path_sync_folder(const char *path, fv_error *error) {
 
 /* ---------------------------------------------------------------- names */
 
+/* A key of s3 may hold both of these letters. */
+static size_t before_query(const char *path) {
+    return strncmp(path, "http://", 7) && strncmp(path, "https://", 8) ? strlen(path) : strcspn(path, "?#");
+}
+
+size_t fv_path_length(const char *path) {
+    size_t length = before_query(path);
+    while (length > 1 && path[length - 1] == '/') length--;
+    return length;
+}
+
 const char *fv_path_name(const char *path) {
-    const char *slash = strrchr(path, '/');
+    const char *slash = memrchr(path, '/', before_query(path));
     return slash ? slash + 1 : path;
 }
 
-void fv_path_stem(const char *path, char *stem, size_t size) {
-    size_t length = strlen(path);
-    while (length > 1 && path[length - 1] == '/') length--;
-    size_t start = length;
+char *fv_path_inside(const char *folder, const char *name) {
+    return fv_sprintf("%.*s/%s%s", (int)fv_path_length(folder), folder, name, folder + before_query(folder));
+}
+
+char *fv_path_beside(const char *path, const char *name) {
+    if (*name == '/') return fv_strdup(name);
+    return fv_sprintf("%.*s%s%s", (int)(fv_path_name(path) - path), path, name, path + before_query(path));
+}
+
+char *fv_path_bare_name(const char *path) {
+    size_t length = fv_path_length(path), start = length;
     while (start > 0 && path[start - 1] != '/') start--;
-    snprintf(stem, size, "%.*s", (int)(length - start), path + start);
+    return fv_sprintf("%.*s", (int)(length - start), path + start);
+}
+
+void fv_path_stem(const char *path, char *stem, size_t size) {
+    char *name = fv_path_bare_name(path);
+    snprintf(stem, size, "%s", name);
+    free(name);
     char *dot = strrchr(stem, '.');
     if (!dot || dot == stem) return;
     bool packed = !strcasecmp(dot, ".gz") || !strcasecmp(dot, ".bz2") || !strcasecmp(dot, ".zst");
@@ -384,8 +408,7 @@ void fv_path_stem(const char *path, char *stem, size_t size) {
 }
 
 bool fv_path_has_extension(const char *path, const char *extension) {
-    size_t n = strlen(path), m = strlen(extension);
-    while (n > 1 && path[n - 1] == '/') n--;
+    size_t n = fv_path_length(path), m = strlen(extension);
     return n > m + 1 && path[n - m - 1] == '.' && !strncasecmp(path + n - m, extension, m);
 }
 

@@ -26,6 +26,7 @@ fv_status fv_file_open_write(const char *path, int *fd, fv_error *error);
 fv_status fv_file_open_update(const char *path, int *fd, fv_error *error);
 /* A file in TMPDIR that is gone when it is closed, for reading and writing. */
 fv_status fv_file_open_nameless(int64_t size, int *fd, fv_error *error);
+const char *fv_file_scratch(void); /* the folder of such files */
 /* A name for such a file, for libraries that want one; the caller unlinks and frees it. */
 fv_status fv_file_name_nameless(int fd, char **name, fv_error *error);
 /* Cuts the file or lengthens it with zeros. */
@@ -52,9 +53,14 @@ fv_status fv_path_sync_folder(const char *path, fv_error *error);  /* fsync of t
 fv_status fv_paths_sync(char *const *paths, size_t count, fv_error *error);
 
 /* Pieces of paths; results in caller's buffers, always NUL-terminated. */
-const char *fv_path_name(const char *path); /* after the last '/' */
+size_t      fv_path_length(const char *path); /* without slashes at its end and without the query of an http address */
+const char *fv_path_name(const char *path);   /* after the last '/' of those; a query follows */
+char       *fv_path_bare_name(const char *path); /* the last name without slashes and query; the caller frees */
 void        fv_path_stem(const char *path, char *stem, size_t size); /* name without extension; ".nii.gz" counts as one */
 bool        fv_path_has_extension(const char *path, const char *extension); /* "nii.gz", case-insensitive */
+/* Paths in a folder and beside a file, with the query of its address. The caller frees. */
+char *fv_path_inside(const char *folder, const char *name);
+char *fv_path_beside(const char *path, const char *name); /* the name alone if it starts with '/' */
 
 /* I/O gate. A thread that has passed it already may do so again, which changes nothing. */
 void fv_io_hooks(void (*enter)(void), void (*leave)(void));

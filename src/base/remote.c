@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TRIES = 4, KNOWN = 512, KNOWN_SECONDS = 5, WHOLE_BYTES = 64 << 20 };
+enum { TRIES = 4, KNOWN = 512, KNOWN_SECONDS = 5, PATIENCE = 30 };
 
 bool fv_is_remote(const char *path) {
     return !strncmp(path, "http://", 7) || !strncmp(path, "https://", 8) || !strncmp(path, "s3://", 5);
@@ -93,6 +93,12 @@ static fv_status load(const fv_remote_plugin **plugin, fv_error *error) {
     return status;
 }
 
+static long patience(void) {
+    const char *given = setting("FOVEA_PATIENCE", NULL, NULL);
+    long        seconds = given ? strtol(given, NULL, 10) : PATIENCE;
+    return seconds > 0 ? seconds : PATIENCE;
+}
+
 static bool is_passing(long status) { return status == 408 || status == 429 || status >= 500; }
 
 /* Waits 0.2, 0.4, 0.8 s and up to half of that more, so that many workers do not come back at the same time. */
@@ -113,16 +119,16 @@ static fv_status ask(const char *path, fv_remote_call *call, fv_error *error) {
     call->signing = a.signing;
     call->user = a.user;
     call->token = setting("AWS_SESSION_TOKEN", NULL, NULL);
+    call->patience = patience();
     for (int attempt = 0; status == FV_OK && attempt < TRIES; attempt++) {
         fv_io_enter();
         if (attempt) wait_before(attempt);
         answered = plugin->perform(call);
         fv_io_leave();
-        if (answered && !is_passing(call->status)) break;
-        if (call->size > 0 && call->size == call->room && call->status == 200 && call->range) break; /* no ranges here */
+        if (call->unranged || (answered && !is_passing(call->status))) break;
     }
     release_address(&a);
-    if (status != FV_OK || answered || (call->status == 200 && call->range)) return status;
+    if (status != FV_OK || answered || call->unranged) return status;
     char *name = shown(path);
     status = fv_fail(error, FV_ERROR_IO, "cannot %s %s: %s (tried %d times)", call->body ? "write" : "read", name, call->message,
                      TRIES);
@@ -143,11 +149,17 @@ static fv_status refused(const char *path, const fv_remote_call *call, fv_error 
     case 410: status = fv_fail(error, FV_ERROR_INPUT, "there is no %s: the server says %ld", name, call->status); break;
     case 401:
     case 403:
+        if (!strncmp(path, "http", 4))
+            hint = strchr(path, '?') ? "; the signature in the address may have expired" : "; it may want a signed address";
         status = fv_fail(error, FV_ERROR_INPUT, "%s: the server denies access (%ld)%s", name, call->status, hint);
         break;
-    case 412: status = fv_fail(error, FV_ERROR_INPUT, "%s has changed while it was being read", name); break;
+    case 412:
+        status = fv_fail(error, FV_ERROR_INPUT, "%s has changed while it was being read; start again", name);
+        break;
     case 416: status = fv_fail(error, FV_ERROR_INPUT, "%s ends early: the server has no such range", name); break;
-    default: status = fv_fail(error, FV_ERROR_IO, "%s: the server answers %ld", name, call->status);
+    default:
+        if (is_passing(call->status)) hint = "; it was asked several times: try again later";
+        status = fv_fail(error, FV_ERROR_IO, "%s: the server answers %ld%s", name, call->status, hint);
     }
     free(name);
     return status;
@@ -186,14 +198,14 @@ static fv_status ask_facts(const char *path, known_file *answer) {
     if (call.status == 403 || call.status == 405 || call.status == 501 || (succeeded(&call) && size < 0)) {
         call = (fv_remote_call){ .method = "GET", .range = "0-0", .data = first, .room = sizeof first };
         FV_TRY(ask(path, &call, &answer->error));
-        size = call.total;
+        size = call.unranged ? call.length : call.total;
     }
     answer->there = succeeded(&call);
     if (call.status == 404 || call.status == 410) return FV_OK;
     if (!answer->there) return refused(path, &call, &answer->error);
     if (size < 0)
-        return fv_fail(&answer->error, FV_ERROR_INPUT, "%.*s: the server does not say how long it is", (int)strcspn(path, "?"),
-                       path);
+        return fv_fail(&answer->error, FV_ERROR_INPUT, "%.*s: the server does not say how long it is; download it first",
+                       (int)strcspn(path, "?"), path);
     answer->facts.size = size;
     snprintf(answer->facts.etag, sizeof answer->facts.etag, "%s", call.etag);
     snprintf(answer->facts.modified, sizeof answer->facts.modified, "%s", call.modified);
@@ -226,18 +238,16 @@ fv_status fv_remote_look(const char *path, fv_remote_facts *facts, bool *there, 
 /* A folder of this kind has no facts of its own. */
 static bool is_zarr(const char *path) {
     for (const char *p = path; (p = strstr(p, ".zarr")); p++)
-        if (!p[5] || p[5] == '/') return true;
+        if (!p[5] || strchr("/?#", p[5])) return true;
     return false;
 }
 
 static fv_status look_inside(const char *path, fv_remote_facts *facts, bool *there, fv_error *error) {
     static const char *const names[] = { "zarr.json", ".zattrs", ".zgroup", ".zarray" };
-    size_t                   length = strlen(path);
     fv_status                status = FV_OK;
     *there = false;
-    while (length && path[length - 1] == '/') length--;
     for (int i = 0; i < FV_COUNT(names) && status == FV_OK && !*there; i++) {
-        char *inner = fv_sprintf("%.*s/%s", (int)length, path, names[i]);
+        char *inner = fv_path_inside(path, names[i]);
         status = fv_remote_look(inner, facts, there, error);
         free(inner);
     }
@@ -264,33 +274,11 @@ fv_status fv_remote_identify(const char *path, fv_file_id *id, fv_error *error) 
 bool fv_remote_exists(const char *path) {
     fv_remote_facts facts;
     bool            there, inner = false;
-    size_t          length = strlen(path);
     if (fv_remote_look(path, &facts, &there, NULL) != FV_OK || there) return true;
-    bool folder = length > 5 && !strcmp(path + length - 5, ".zarr");
-    return folder && (look_inside(path, &facts, &inner, NULL) != FV_OK || inner);
+    return fv_path_has_extension(path, "zarr") && (look_inside(path, &facts, &inner, NULL) != FV_OK || inner);
 }
 
 /* ---------------------------------------------------------------- bytes */
-
-/* From a server that knows no ranges a file that is not too long comes whole, again and again: its blocks are kept. */
-static fv_status get_part_of_all(const char *path, const fv_remote_facts *facts, int64_t offset, size_t size, void *data,
-                                 fv_error *error) {
-    char *name = shown(path);
-    if (facts->size > WHOLE_BYTES) {
-        fv_status status = fv_fail(error, FV_ERROR_INPUT,
-                                   "%s: the server does not give ranges, and %lld bytes are too many to fetch for each; "
-                                   "download it first",
-                                   name, (long long)facts->size);
-        free(name);
-        return status;
-    }
-    free(name);
-    char     *all = fv_alloc((size_t)facts->size);
-    fv_status status = fv_remote_get(path, facts, -1, (size_t)facts->size, all, error);
-    if (status == FV_OK) memcpy(data, all + offset, size);
-    free(all);
-    return status;
-}
 
 /* Servers that give no ETag, or do not look at If-Match, tell by what comes with the bytes. */
 static bool has_changed(const fv_remote_call *call, const fv_remote_facts *facts) {
@@ -307,24 +295,42 @@ static fv_status came_wrong(const char *path, const char *what, int64_t came, in
     return status;
 }
 
-fv_status fv_remote_get(const char *path, const fv_remote_facts *facts, int64_t offset, size_t size, void *data,
+/* Of an answer with bytes. */
+static fv_status check(const char *path, const fv_remote_facts *facts, fv_remote_call *call, fv_error *error) {
+    if (has_changed(call, facts)) call->status = 412; /* what the others say */
+    if (call->status == 412) forget(path);            /* whoever starts again shall see what is there now */
+    if (!succeeded(call)) return refused(path, call, error);
+    if (call->size == call->room) return FV_OK;
+    return came_wrong(path, "ends early: number of bytes", (int64_t)call->size, (int64_t)call->room, error);
+}
+
+fv_status fv_remote_get(const char *path, const fv_remote_facts *facts, int64_t offset, size_t size, void *data, bool *in_parts,
                         fv_error *error) {
     char range[64];
-    bool whole = offset < 0 || (offset == 0 && (int64_t)size == facts->size);
+    bool whole = offset == 0 && (int64_t)size == facts->size;
+    *in_parts = true;
     snprintf(range, sizeof range, "%lld-%lld", (long long)offset, (long long)(offset + (int64_t)size - 1));
     fv_remote_call call = { .method = "GET", .range = whole ? NULL : range, .data = data, .room = size };
     if (facts->etag[0] == '"') call.if_match = facts->etag;
     if (!size) return FV_OK;
     FV_TRY(ask(path, &call, error));
-    if (!whole && call.status == 200) return get_part_of_all(path, facts, offset, size, data, error);
-    if (!succeeded(&call)) return refused(path, &call, error);
-    if (has_changed(&call, facts)) {
-        call.status = 412; /* what the others say */
-        return refused(path, &call, error);
-    }
-    if (!whole && call.first >= 0 && call.first != offset)
-        return came_wrong(path, "comes with another range: first byte", call.first, offset, error);
-    return call.size == size ? FV_OK : came_wrong(path, "ends early: number of bytes", (int64_t)call.size, (int64_t)size, error);
+    *in_parts = !call.unranged;
+    if (call.unranged) return FV_OK;
+    FV_TRY(check(path, facts, &call, error));
+    return whole || call.first < 0 || call.first == offset
+               ? FV_OK
+               : came_wrong(path, "comes with another range: first byte", call.first, offset, error);
+}
+
+static bool put_in_file(void *context, size_t offset, const void *data, size_t size) {
+    return fv_file_write_at(*(const int *)context, data, size, (int64_t)offset, "", NULL) == FV_OK;
+}
+
+fv_status fv_remote_get_all(const char *path, const fv_remote_facts *facts, int fd, fv_error *error) {
+    fv_remote_call call = { .method = "GET", .room = (size_t)facts->size, .take = put_in_file, .context = &fd };
+    if (facts->etag[0] == '"') call.if_match = facts->etag;
+    FV_TRY(ask(path, &call, error));
+    return check(path, facts, &call, error);
 }
 
 fv_status fv_remote_put(const char *path, const void *data, size_t size, fv_error *error) {

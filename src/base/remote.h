@@ -4,7 +4,8 @@
  * into that first, in blocks and once. So everything that reads through base/file.h reads remote files as well.
  *
  * s3://BUCKET/KEY goes to AWS_ENDPOINT_URL if that is set (the bucket in the path), otherwise to Amazon's in AWS_REGION; it is
- * signed if AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are set. Neither these nor the query of an address are in a message. */
+ * signed if AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are set. Neither these nor the query of an address are in a message.
+ * FOVEA_PATIENCE: seconds after which a server that sends nothing, or next to nothing, is asked again (30). */
 #ifndef FV_REMOTE_H
 #define FV_REMOTE_H
 
@@ -32,8 +33,16 @@ fv_status fv_remote_copy(const char *path, char **name, int *fd, fv_error *error
 /* The error of a library that must have the file here. */
 fv_status fv_remote_refuse(const char *path, const char *format, fv_error *error);
 
-/* size bytes at an offset, or everything with offset -1. */
-fv_status fv_remote_get(const char *path, const fv_remote_facts *facts, int64_t offset, size_t size, void *data, fv_error *error);
+/* size bytes at an offset. *in_parts is false, without an error, if the server gives whole files only: nothing came then. */
+fv_status fv_remote_get(const char *path, const fv_remote_facts *facts, int64_t offset, size_t size, void *data, bool *in_parts,
+                        fv_error *error);
+/* All of it into a local file. */
+fv_status fv_remote_get_all(const char *path, const fv_remote_facts *facts, int fd, fv_error *error);
+
+/* Files of servers that give no ranges, fetched once and kept while the process lives: another descriptor for one that is here,
+ * false if it is not; and its bytes into a local file. */
+bool      fv_remote_open_kept(const char *path, const fv_remote_facts *facts, int *fd);
+fv_status fv_remote_keep(const char *path, const fv_remote_facts *facts, int fd, fv_error *error);
 fv_status fv_remote_put(const char *path, const void *data, size_t size, fv_error *error);
 /* The files of a local folder below a remote address; those that describe it (zarr.json, .zarray, ...) last, and its own at the
  * very end: who finds these finds everything. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 enum { BLOCK = 1 << 16, MOST_BLOCKS = 64, SLOTS = 256 };
+static const int64_t MOST_BYTES = (int64_t)1 << 46; /* of a file: no more is believed */
 
 typedef struct {
     uint64_t inode;
@@ -23,7 +24,7 @@ typedef struct remote_file {
     local_file          local;
     char               *path;
     fv_remote_facts     facts;
-    uint8_t            *there; /* one byte for each block */
+    uint8_t            *there; /* one bit for each block */
 } remote_file;
 
 static remote_file     *slots[SLOTS]; /* by descriptor */
@@ -48,16 +49,34 @@ static bool is_same(local_file a, local_file b) {
            a.minor == b.minor;
 }
 
+/* A local file as long as the remote one, of which nothing is there. */
+static fv_status make_room(const char *path, int64_t size, int *fd, uint8_t **there, fv_error *error) {
+    fv_error reason = { 0 };
+    char     text[24];
+    fv_size_format(size, text);
+    if (size > MOST_BYTES)
+        return fv_fail(error, FV_ERROR_INPUT, "%s: the server claims %lld bytes (%s), more than any file has here; check the "
+                       "address, and the server's Content-Length", path, (long long)size, text);
+    *there = calloc((size_t)(size / BLOCK / 8 + 1), 1); /* untouched pages of it take no memory */
+    if (!*there)
+        return fv_fail(error, FV_ERROR_MEMORY, "%s: no memory to read a file of %lld bytes (%s)", path, (long long)size, text);
+    if (fv_file_open_nameless(size, fd, &reason) == FV_OK) return FV_OK;
+    free(*there);
+    return fv_fail(error, reason.code, "%s has %lld bytes (%s): %s; set TMPDIR to a folder that can hold such a file", path,
+                   (long long)size, text, reason.message);
+}
+
 fv_status fv_remote_open(const char *path, int *fd, fv_error *error) {
     fv_remote_facts facts;
     bool            there;
     FV_TRY(fv_remote_look(path, &facts, &there, error));
     if (!there)
         return fv_fail(error, FV_ERROR_INPUT, "there is no %.*s: the server says 404", (int)strcspn(path, "?"), path);
-    FV_TRY(fv_file_open_nameless(facts.size, fd, error));
+    if (fv_remote_open_kept(path, &facts, fd)) return FV_OK;
+    uint8_t *blocks = NULL;
+    FV_TRY(make_room(path, facts.size, fd, &blocks, error));
     remote_file *file = fv_calloc(sizeof *file);
-    *file = (remote_file){ .fd = *fd, .local = identify(*fd), .path = fv_strdup(path), .facts = facts };
-    file->there = fv_calloc((size_t)(facts.size / BLOCK + 1));
+    *file = (remote_file){ .fd = *fd, .local = identify(*fd), .path = fv_strdup(path), .facts = facts, .there = blocks };
     pthread_mutex_lock(&mutex);
     remote_file **slot = &slots[*fd % SLOTS];
     for (remote_file **p = slot; *p;) { /* of the same number, closed meanwhile */
@@ -85,15 +104,30 @@ static remote_file *find(int fd) {
     return file;
 }
 
-static bool is_there(const remote_file *file, int64_t block) { return __atomic_load_n(&file->there[block], __ATOMIC_ACQUIRE); }
+static bool is_there(const remote_file *file, int64_t block) {
+    return __atomic_load_n(&file->there[block / 8], __ATOMIC_ACQUIRE) >> block % 8 & 1;
+}
+
+static void mark(remote_file *file, int64_t first, int64_t n) {
+    for (int64_t i = first; i < first + n; i++)
+        __atomic_fetch_or(&file->there[i / 8], (uint8_t)(1 << i % 8), __ATOMIC_RELEASE);
+}
+
+static fv_status fetch_all(remote_file *file, fv_error *error) {
+    FV_TRY(fv_remote_keep(file->path, &file->facts, file->fd, error));
+    mark(file, 0, file->facts.size / BLOCK + 1);
+    return FV_OK;
+}
 
 static fv_status fetch_blocks(remote_file *file, int64_t first, int64_t n, fv_error *error) {
     int64_t   offset = first * BLOCK, size = FV_MIN(n * BLOCK, file->facts.size - offset);
     char     *data = fv_alloc((size_t)size);
-    fv_status status = fv_remote_get(file->path, &file->facts, offset, (size_t)size, data, error);
-    if (status == FV_OK) status = fv_file_write_at(file->fd, data, (size_t)size, offset, file->path, error);
-    for (int64_t i = first; i < first + n && status == FV_OK; i++) __atomic_store_n(&file->there[i], 1, __ATOMIC_RELEASE);
+    bool      in_parts;
+    fv_status status = fv_remote_get(file->path, &file->facts, offset, (size_t)size, data, &in_parts, error);
+    if (status == FV_OK && in_parts) status = fv_file_write_at(file->fd, data, (size_t)size, offset, file->path, error);
     free(data);
+    if (status == FV_OK && !in_parts) return fetch_all(file, error);
+    if (status == FV_OK) mark(file, first, n);
     return status;
 }
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { FV_REMOTE_VERSION = 2, FV_REMOTE_TEXT = 256 };
+enum { FV_REMOTE_VERSION = 3, FV_REMOTE_TEXT = 256 };
 
 typedef struct fv_remote_call {
     const char *method, *url;
@@ -17,11 +17,15 @@ typedef struct fv_remote_call {
     const char *token;    /* of a session; NULL: none */
     const void *body;     /* of a PUT */
     size_t      body_size;
-    void       *data; /* where the answer goes, whose room it must not exceed */
-    size_t      room;
+    size_t      room; /* bytes that the answer must not exceed */
+    void       *data; /* where it goes; NULL: to take */
+    bool (*take)(void *context, size_t offset, const void *data, size_t size);
+    void *context;
+    long  patience; /* seconds in which something must arrive */
     /* The answer */
     size_t  size;
     long    status;
+    bool    unranged; /* a range was asked for, and the whole file would have come: nothing was taken */
     int64_t length, first, total; /* Content-Length; first byte and whole size in Content-Range; -1: not said */
     char    etag[FV_REMOTE_TEXT], modified[FV_REMOTE_TEXT];
     char    message[FV_REMOTE_TEXT]; /* why there is no whole answer */

@@ -45,7 +45,7 @@ static fv_status gather(const char *folder, const char *path, file_list *data, f
     while (status == FV_OK && (entry = readdir(entries))) {
         const char *name = entry->d_name;
         if (!strcmp(name, ".") || !strcmp(name, "..")) continue;
-        char *from = fv_sprintf("%s/%s", folder, name), *to = fv_sprintf("%s/%s", path, name);
+        char *from = fv_sprintf("%s/%s", folder, name), *to = fv_path_inside(path, name);
         if (fv_path_is_folder(from)) {
             status = gather(from, to, data, describing, error);
             free(from);

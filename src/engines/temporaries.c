@@ -139,7 +139,7 @@ static char *take_up(const char *folder, const char *start, char **names, size_t
 }
 
 char *fv_temporaries_stand_in(const char *path) {
-    char *name = fv_is_remote(path) ? fv_sprintf(".fovea/remote/%s", path) : fv_strdup(path);
+    char *name = fv_is_remote(path) ? fv_sprintf(".fovea/remote/%.*s", (int)fv_path_length(path), path) : fv_strdup(path);
     for (char *p = name + strlen(".fovea/remote/"); fv_is_remote(path) && *p; p++)
         if (*p == '/') *p = ':';
     if (fv_is_remote(path)) return name;

@@ -38,11 +38,20 @@ static fv_status read_header(reader *r, fv_error *error) {
 /* "a.hdr" and "a.img" name each other, with or without .gz. */
 static char *sibling(const char *path, const char *extension) {
     bool   packed = fv_path_has_extension(path, "gz");
-    size_t length = strlen(path) - (packed ? 3 : 0);
-    while (length > 0 && path[length - 1] != '.' && path[length - 1] != '/') length--;
-    char *other = fv_sprintf("%.*s%s%s", (int)length, path, extension, packed ? ".gz" : "");
-    if (packed && !fv_file_exists(other)) other[strlen(other) - 3] = 0;
-    return other;
+    char  *name = fv_path_bare_name(path);
+    size_t length = strlen(name) - (packed ? 3 : 0);
+    while (length > 0 && name[length - 1] != '.') length--;
+    char *bare = fv_sprintf("%.*s%s", (int)length, name, extension), *full = fv_sprintf("%s.gz", bare);
+    char *plain = fv_path_beside(path, bare), *other = packed ? fv_path_beside(path, full) : NULL;
+    free(name);
+    free(bare);
+    free(full);
+    if (other && fv_file_exists(other)) {
+        free(plain);
+        return other;
+    }
+    free(other);
+    return plain;
 }
 
 static void describe(reader *r) {

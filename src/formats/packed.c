@@ -36,7 +36,7 @@ static fv_status rename_in(fv_status status, const char *local, const char *path
 
 /* By the name without the packing's extension, or the first bytes. */
 static fv_status inner_format(const char *path, const char *name, const char *local, const fv_format **format, fv_error *error) {
-    const char *dot = strrchr(fv_path_name(path), '.');
+    const char *dot = memrchr(path, '.', fv_path_length(path));
     char       *bare = name ? fv_strdup(name) : fv_sprintf("%.*s", (int)(dot ? dot - path : 0), path);
     fv_status   status = FV_ERROR_INPUT;
     if (strrchr(fv_path_name(bare), '.')) status = fv_format_for_reading(bare, format, NULL);

@@ -61,8 +61,7 @@ static fv_status add_piece(reader *r, const fv_xml_tag *tag, fv_error *error) {
         if (p.extent[2 * i] < r->facts.extent[2 * i] || p.extent[2 * i + 1] > r->facts.extent[2 * i + 1])
             return fv_vti_wrong(r->base.path, "Extent", extent, error);
     fv_xml_unescape(source);
-    p.path = *source == '/' ? fv_strdup(source)
-                            : fv_sprintf("%.*s%s", (int)(fv_path_name(r->base.path) - r->base.path), r->base.path, source);
+    p.path = fv_path_beside(r->base.path, source);
     if (!(r->npieces & (r->npieces - 1)))
         r->pieces = fv_realloc(r->pieces, (size_t)FV_MAX(2 * r->npieces, 1) * sizeof *r->pieces);
     r->pieces[r->npieces++] = p;

@@ -48,22 +48,24 @@ fv_status fv_tilts_read(const char *path, fv_tilts *tilts, fv_error *error) {
     if (status == FV_OK && !tilts->count)
         status = fv_fail(error, FV_ERROR_INPUT, "%s holds no angles%s", path, mdoc ? " (no line TiltAngle = ...)" : "");
     if (status == FV_OK)
-        tilts->source = fv_strdup(fv_path_name(path));
+        tilts->source = fv_path_bare_name(path);
     else
         fv_tilts_release(tilts);
     return status;
 }
 
 void fv_tilts_find(const char *image_path, fv_tilts *tilts) {
-    char stem[1024];
+    char  stem[1024];
+    char *image = fv_path_bare_name(image_path);
     fv_path_stem(image_path, stem, sizeof stem);
-    char *base = fv_sprintf("%.*s%s", (int)(fv_path_name(image_path) - image_path), image_path, stem);
-    char *paths[] = { fv_sprintf("%s.tlt", base), fv_sprintf("%s.rawtlt", base), fv_sprintf("%s.mdoc", image_path),
-                      fv_sprintf("%s.mdoc", base) };
+    char *names[] = { fv_sprintf("%s.tlt", stem), fv_sprintf("%s.rawtlt", stem), fv_sprintf("%s.mdoc", image),
+                      fv_sprintf("%s.mdoc", stem) };
     bool  found = false;
-    for (int i = 0; i < FV_COUNT(paths); i++) {
-        found = found || (fv_file_exists(paths[i]) && fv_tilts_read(paths[i], tilts, NULL) == FV_OK);
-        free(paths[i]);
+    for (int i = 0; i < FV_COUNT(names); i++) {
+        char *path = fv_path_beside(image_path, names[i]);
+        found = found || (fv_file_exists(path) && fv_tilts_read(path, tilts, NULL) == FV_OK);
+        free(path);
+        free(names[i]);
     }
-    free(base);
+    free(image);
 }

@@ -61,10 +61,6 @@ void fv_volume_layout(const fv_volume *volume, fv_reader *reader) {
     reader->header = fv_hasher_finish(&hasher);
 }
 
-char *fv_path_beside(const char *path, const char *name) {
-    return *name == '/' ? fv_strdup(name) : fv_sprintf("%.*s%s", (int)(fv_path_name(path) - path), path, name);
-}
-
 /* ---------------------------------------------------------------- voxels that a header of text points to */
 
 static fv_status open_beside(fv_volume *volume, const char *header, const char *name, fv_error *error) {

@@ -61,7 +61,4 @@ const char     *fv_volume_gz_part(const fv_writer *writer); /* NULL: all in one 
 void      fv_volume_gz_free(fv_writer *writer);
 void      fv_volume_free(fv_writer *writer); /* that one or a dense one */
 
-/* A file that a header names lies beside it. The caller frees. */
-char *fv_path_beside(const char *path, const char *name);
-
 #endif

@@ -34,7 +34,7 @@ static fv_status open_group(reader *r, const fv_zarr_node *group, fv_hasher *has
                        "%s is a group without a multiscale image; name an array inside it, as in "
                        "read(\"%s\", path = \"0\"); fovea info lists them",
                        r->folder, r->base.path);
-    char *folder = fv_sprintf("%s/%s", r->folder, dataset);
+    char *folder = fv_path_inside(r->folder, dataset);
     free(r->folder);
     r->folder = folder;
     fv_status status = fv_zarr_node_load(&level, folder, hasher, error);
@@ -74,12 +74,10 @@ static void close_reader(fv_reader *base) {
 
 static fv_status open_reader(const char *path, const fv_read_options *options, fv_reader **out, fv_error *error) {
     reader     *r = fv_reader_new(sizeof *r, &fv_format_zarr, path);
-    size_t      length = strlen(path);
     fv_hasher   hasher;
     const char *inside = options && options->path_inside ? options->path_inside : "";
-    while (length > 1 && path[length - 1] == '/') length--;
     while (*inside == '/') inside++;
-    r->folder = fv_sprintf("%.*s%s%s", (int)length, path, *inside ? "/" : "", inside);
+    r->folder = *inside ? fv_path_inside(path, inside) : fv_strdup(path);
     fv_hasher_init(&hasher);
     fv_status status = open_image(r, &hasher, error);
     if (status == FV_OK) fv_zarr_identify(r->folder, &hasher);

@@ -482,11 +482,11 @@ cJSON *fv_zarr_array_compose(const fv_zarr_array *array) { return array->version
 /* ---------------------------------------------------------------- file names */
 
 char *fv_zarr_file_path(const fv_zarr_array *array, const char *folder, const int64_t *start) {
-    char   key[FV_MAX_DIMS * 24 + 4];
+    char   key[FV_MAX_DIMS * 24 + 4] = "";
     size_t used = 0;
     if (array->prefixed) key[used++] = 'c';
     for (int d = 0; d < array->ndim; d++)
         used += (size_t)snprintf(key + used, sizeof key - used, "%.*s%lld", used > 0, &array->separator,
                                  (long long)(start[d] / array->file[d]));
-    return fv_sprintf("%s/%.*s", folder, (int)used, key);
+    return fv_path_inside(folder, key);
 }

@@ -104,7 +104,7 @@ static list names_in(const walk *w, const char *below, const fv_zarr_node *group
     list         l = { 0 };
     size_t       length = strlen(below);
     const cJSON *item;
-    char        *folder = fv_sprintf("%s%s%s", w->root, *below ? "/" : "", below);
+    char        *folder = *below ? fv_path_inside(w->root, below) : fv_strdup(w->root);
     if (!fv_is_remote(w->root)) list_folder(&l, folder);
     else if (!w->consolidated) list_known(&l, group);
     else
@@ -121,7 +121,7 @@ static list names_in(const walk *w, const char *below, const fv_zarr_node *group
 static cJSON *find_consolidated(const char *root, const fv_zarr_node *top) {
     const cJSON *whole = cJSON_GetObjectItemCaseSensitive(top->json, "consolidated_metadata");
     cJSON       *file = NULL, *metadata = NULL;
-    char        *path = fv_sprintf("%s/.zmetadata", root);
+    char        *path = fv_path_inside(root, ".zmetadata");
     fv_hasher    hasher;
     fv_hasher_init(&hasher);
     if (top->version == 2 && fv_file_exists(path) && fv_zarr_load(path, &hasher, &file, NULL) == FV_OK) whole = file;
@@ -138,7 +138,7 @@ static bool is_node(const char *folder) {
     static const char *const names[] = { "zarr.json", ".zarray", ".zgroup" };
     bool                     found = false;
     for (int i = 0; i < FV_COUNT(names) && !found; i++) {
-        char *path = fv_sprintf("%s/%s", folder, names[i]);
+        char *path = fv_path_inside(folder, names[i]);
         found = fv_file_exists(path);
         free(path);
     }
@@ -149,7 +149,7 @@ static void visit(walk *w, const char *below, const fv_zarr_node *here, const fv
 
 /* within: its path as the image at hand names it. */
 static void visit_name(walk *w, const char *name, const fv_zarr_node *image, const char *within) {
-    char        *path = fv_sprintf("%s/%s", w->root, name), role[64];
+    char        *path = fv_path_inside(w->root, name), role[64];
     fv_zarr_node node = { 0 };
     fv_hasher    hasher;
     fv_hasher_init(&hasher);

@@ -12,12 +12,12 @@ void fv_zarr_node_release(fv_zarr_node *n) {
 
 static bool find_file(fv_zarr_node *n, const char *folder, const char *name) {
     free(n->path);
-    n->path = fv_sprintf("%s/%s", folder, name);
+    n->path = fv_path_inside(folder, name);
     return fv_file_exists(n->path);
 }
 
 static fv_status load_v2_attributes(fv_zarr_node *n, const char *folder, fv_hasher *hasher, fv_error *error) {
-    char     *path = fv_sprintf("%s/.zattrs", folder);
+    char     *path = fv_path_inside(folder, ".zattrs");
     fv_status status = fv_file_exists(path) ? fv_zarr_load(path, hasher, &n->own_attributes, error) : FV_OK;
     free(path);
     n->attributes = n->own_attributes;

@@ -1,6 +1,7 @@
 /* Items of collections, parameters of sweeps, and the file names made from them. */
 #include "graph/graph.h"
 #include "base/file.h"
+#include "base/remote.h"
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,7 +98,8 @@ static void add_defaults(fv_bindings *bindings, const fv_program *program, fv_di
 
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-static bool is_pattern(const char *path) { return strpbrk(path, "*?[") && !fv_file_exists(path); }
+/* Addresses are none: a ? begins their query. */
+static bool is_pattern(const char *path) { return strpbrk(path, "*?[") && !fv_is_remote(path) && !fv_file_exists(path); }
 
 static fv_status add_list(fv_bindings *bindings, const char *pattern, fv_span span, fv_diagnostics *diagnostics) {
     for (int l = 0; l < bindings->nlists; l++)
@@ -281,9 +283,11 @@ static bool fill_word(const fv_bindings *bindings, const char *word, int64_t ite
     if (bindings->collection && !strcmp(word, "stem")) {
         fv_path_stem(path, stem, sizeof stem);
         fv_bytes_printf(out, "%s", stem);
-    } else if (bindings->collection && !strcmp(word, "name"))
-        fv_bytes_printf(out, "%s", fv_path_name(path));
-    else if (bindings->collection && !strcmp(word, "index"))
+    } else if (bindings->collection && !strcmp(word, "name")) {
+        char *name = fv_path_bare_name(path);
+        fv_bytes_printf(out, "%s", name);
+        free(name);
+    } else if (bindings->collection && !strcmp(word, "index"))
         fv_bytes_printf(out, "%lld", (long long)item);
     else {
         for (int p = 0; p < bindings->nparameters; p++)

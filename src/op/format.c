@@ -30,20 +30,21 @@ static bool has_magic(const fv_format *format, const uint8_t *start, size_t size
     return false;
 }
 
-static size_t first_bytes(const char *path, uint8_t *start, size_t most) {
+/* How many there are; none of a folder, nor, with the reason in error, where they cannot be had. */
+static size_t first_bytes(const char *path, uint8_t *start, size_t most, fv_error *error) {
     int        fd;
     fv_file_id id;
-    if (fv_path_is_folder(path) || fv_file_identify(path, &id, NULL) != FV_OK) return 0;
-    if (id.size <= 0 || fv_file_open_read(path, &fd, NULL) != FV_OK) return 0;
+    if (fv_path_is_folder(path) || fv_file_identify(path, &id, error) != FV_OK) return 0;
+    if (id.size <= 0 || fv_file_open_read(path, &fd, error) != FV_OK) return 0;
     size_t size = FV_MIN(most, (size_t)id.size);
-    if (fv_file_read_at(fd, start, size, 0, path, NULL) != FV_OK) size = 0;
+    if (fv_file_read_at(fd, start, size, 0, path, error) != FV_OK) size = 0;
     close(fd);
     return size;
 }
 
-static const fv_format *by_magic(const char *path) {
+static const fv_format *by_magic(const char *path, fv_error *error) {
     uint8_t start[1024];
-    size_t  size = first_bytes(path, start, sizeof start);
+    size_t  size = first_bytes(path, start, sizeof start, error);
     for (int i = 0; size && i < fv_format_count(); i++)
         if (fv_format_at(i)->open && has_magic(fv_format_at(i), start, size)) return fv_format_at(i);
     return NULL;
@@ -56,7 +57,7 @@ static const fv_format *by_series(const char *path) {
     int              count = fv_path_is_folder(path) ? scandir(path, &names, NULL, alphasort) : 0;
     for (int i = 0; i < count; i++) {
         char *file = fv_sprintf("%s/%s", path, names[i]->d_name);
-        if (!found && names[i]->d_name[0] != '.' && !fv_path_is_folder(file)) found = by_magic(file);
+        if (!found && names[i]->d_name[0] != '.' && !fv_path_is_folder(file)) found = by_magic(file, NULL);
         if (found && !found->series) found = NULL;
         free(file);
         free(names[i]);
@@ -92,7 +93,7 @@ static const fv_format *folder_format(const char *path, size_t length) {
 size_t fv_format_around(const char *path) {
     for (int i = 0; i < fv_format_count(); i++)
         if (match(path, fv_format_at(i)->extensions)) return 0;
-    for (size_t length = 1; path[length - 1] && path[length]; length++)
+    for (size_t length = 1, end = fv_path_length(path); length < end; length++)
         if (path[length] == '/' && path[length - 1] != '/' && folder_format(path, length)) return length;
     return 0;
 }
@@ -111,10 +112,12 @@ static fv_status find(const char *path, bool writing, const fv_format **format, 
     }
     size_t around = *format ? 0 : fv_format_around(path);
     if (around) *format = folder_format(path, around);
-    bool folder = fv_path_is_folder(path);
-    if (!*format && !writing) *format = folder ? by_marks(path) : by_magic(path);
+    bool     folder = fv_path_is_folder(path);
+    fv_error reason = { 0 };
+    if (!*format && !writing) *format = folder ? by_marks(path) : by_magic(path, &reason);
     if (!*format && !writing && folder) *format = by_series(path);
     if (*format) return FV_OK;
+    if (reason.code != FV_OK && fv_file_exists(path)) return fv_fail(error, reason.code, "%s", reason.message);
     fv_bytes known = { 0 };
     for (int i = 0; i < fv_format_count(); i++) {
         const fv_format *candidate = fv_format_at(i);
@@ -165,7 +168,7 @@ fv_status fv_table_format_for_reading(const char *path, const fv_table_format **
     uint8_t  start[32];
     *format = fv_table_is_parts(path) ? &fv_table_of_parts : fv_table_format_for(path);
     if (*format && (*format)->open) return FV_OK;
-    size_t size = first_bytes(path, start, sizeof start);
+    size_t size = first_bytes(path, start, sizeof start, NULL);
     for (int i = 0; i < fv_table_format_count(); i++) {
         const fv_table_format *candidate = fv_table_format_at(i);
         size_t                 n = (size_t)candidate->magic.size;

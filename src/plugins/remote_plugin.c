@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { CONNECT_SECONDS = 10, STILL_SECONDS = 30 };
+enum { CONNECT_SECONDS = 10, LEAST_SPEED = 100 }; /* bytes a second */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t  key;
@@ -44,11 +44,17 @@ static size_t take_body(char *data, size_t one, size_t count, void *context) {
     long            status = 0;
     curl_easy_getinfo(e->curl, CURLINFO_RESPONSE_CODE, &status);
     if (status < 200 || status >= 300) return size;
+    call->unranged = call->range && status == 200;
+    if (call->unranged) return 0;
     if (size > call->room - call->size) {
         snprintf(call->message, sizeof call->message, "it sends more than was asked for");
         return 0;
     }
-    memcpy((char *)call->data + call->size, data, size);
+    if (call->data) memcpy((char *)call->data + call->size, data, size);
+    else if (!call->take(call->context, call->size, data, size)) {
+        snprintf(call->message, sizeof call->message, "there is no room for it");
+        return 0;
+    }
     call->size += size;
     return size;
 }
@@ -106,8 +112,8 @@ static void ask(CURL *curl, const fv_remote_call *call) {
     curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
     curl_easy_setopt(curl, CURLOPT_MAXREDIRS, 5L);
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_SECONDS);
-    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
-    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)STILL_SECONDS);
+    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, (long)LEAST_SPEED);
+    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, call->patience);
     curl_easy_setopt(curl, CURLOPT_USERAGENT, "fovea");
     /* Bodies do not wait for a "go on". To take the header away would not do: libcurl signs it even so, and it never arrives. */
     curl_easy_setopt(curl, CURLOPT_EXPECT_100_TIMEOUT_MS, 1L);
@@ -129,6 +135,7 @@ static bool perform(fv_remote_call *call) {
     CURL *curl = handle();
     call->size = 0;
     call->status = 0;
+    call->unranged = false;
     call->length = call->first = call->total = -1;
     call->etag[0] = call->modified[0] = call->message[0] = 0;
     if (!curl) {

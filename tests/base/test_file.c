@@ -163,6 +163,18 @@ TEST(the_folder_of_a_path_is_synced) {
 
 /* ---------------------------------------------------------------- names */
 
+TEST(paths_inside_and_beside_keep_the_query_of_an_address) {
+    char *paths[] = { fv_path_inside("a/b/", "c"), fv_path_inside("http://h/a.zarr/?k=1/2", "0/c"),
+                      fv_path_beside("a/b.hdr", "b.img"), fv_path_beside("https://h/a/b.hdr?k=1/2", "b.img"),
+                      fv_path_beside("a/b", "/c"), fv_path_beside("b", "c"), fv_path_bare_name("https://h/a/b.hdr/?k=1/2") };
+    static const char *const expected[] = { "a/b/c", "http://h/a.zarr/0/c?k=1/2", "a/b.img", "https://h/a/b.img?k=1/2", "/c", "c",
+                                            "b.hdr" };
+    for (int i = 0; i < FV_COUNT(paths); i++) {
+        CHECK_TEXT(paths[i], expected[i]);
+        free(paths[i]);
+    }
+}
+
 TEST(names_stems_and_extensions) {
     static const struct { const char *path, *name, *stem; } cases[] = {
         { "a/b/scan.nii.gz", "scan.nii.gz", "scan" }, { "scan.png", "scan.png", "scan" },   { "x.ome.tif", "x.ome.tif", "x" },
@@ -176,10 +188,14 @@ TEST(names_stems_and_extensions) {
         CHECK_TEXT(fv_path_name(cases[i].path), cases[i].name);
         CHECK_MESSAGE(!strcmp(stem, cases[i].stem), "stem of %s is %s", cases[i].path, stem);
     }
-    char tiny[4];
+    char tiny[4], stem[64];
     fv_path_stem("abcdefgh.png", tiny, sizeof tiny);
     CHECK_TEXT(tiny, "abc");
     CHECK(fv_path_has_extension("a.NII.gz", "nii.gz") && fv_path_has_extension("a.nii.gz", "gz"));
+    fv_path_stem("https://host/a.b/scan.ome.tif?name=x/y.png&sign=1#z", stem, sizeof stem);
+    CHECK_TEXT(stem, "scan");
+    CHECK(fv_path_has_extension("http://host/a.tif?b=c.png", "tif") && !fv_path_has_extension("http://host/a?b=c.png", "png"));
+    CHECK(fv_path_has_extension("a?.png", "png") && fv_path_has_extension("s3://bucket/a?b.png", "png"));
     CHECK(fv_path_has_extension("x.zarr/", "zarr") && !fv_path_has_extension(".gz", "gz") && !fv_path_has_extension("agz", "gz"));
 }
 

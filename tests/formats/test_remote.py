@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Files behind http and s3 addresses, from servers on loopback that this test starts: the same voxels as from the local file, by
 range; clear errors; signatures that the server checks by itself; and Zarr written to both."""
+import gzip
 import json
 import os
 import pathlib
@@ -10,6 +11,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 from fovea_test import FOVEA, Skip, main, run, test  # noqa: E402
+from limits import attempt  # noqa: E402
 from remote_server import serve  # noqa: E402
 
 try:
@@ -227,6 +229,79 @@ def a_server_without_ranges_or_head_or_patience_is_coped_with(folder):
     with serve(f"{folder}/www", faults) as server:
         for name in ("a.tif", "b.nii", "c.nii", "d.nii"):
             assert np.array_equal(fetch(folder, f"{server.url}/bucket/{name}"), image), name
+
+
+@test
+def a_file_without_ranges_is_fetched_once_and_nothing_of_it_stays(folder):
+    image = make(folder, "a.nii", "b.nii", "c.nii", shape=(40, 200, 200))
+    os.makedirs(f"{folder}/tmp")
+    faults = {"/bucket/a.nii": "no-range", "/bucket/b.nii": "neither", "/bucket/c.nii": "no-range"}
+    with serve(f"{folder}/www", faults) as server:
+        for name in ("a.nii", "b.nii"):
+            server.log.clear()
+            run("run", "-q", "--fresh", "--overwrite", "--chunk", "16", "-e",
+                f'read("{server.url}/bucket/{name}") + 1 |> write("out.npy")', folder=folder,
+                environment={"TMPDIR": f"{folder}/tmp"})
+            assert np.array_equal(np.load(f"{folder}/out.npy"), image + 1), name
+            whole = [entry for entry in server.log if entry[0] == "GET" and not entry[2]]
+            assert len(whole) == 1, (name, server.log)
+        assert not os.listdir(f"{folder}/tmp")
+        said = run("run", "-q", "-e", f'sum(read("{server.url}/bucket/c.nii"))', folder=folder, code=None,
+                   environment={"TMPDIR": "/dev/fd"}).stderr
+        assert "c.nii" in said and "TMPDIR" in said, said
+
+
+@test
+def a_claim_of_a_petabyte_is_refused_with_its_size(folder):
+    make(folder, "a.npy")
+    with serve(f"{folder}/www", {"/bucket/": "huge"}) as server:
+        for name in ("a.nii", "a.bin", "a.h5", "a.tif", "a.nii.gz", "a.csv"):
+            shutil.copy(f"{folder}/in.npy", f"{folder}/www/bucket/{name}")
+            code, said = attempt(f"{server.url}/bucket/{name}", folder)
+            assert code == 2 and name in said and "1000000000000000 bytes (909.5 TiB)" in said and "Content-Length" in said, said
+
+
+@test
+def the_query_of_an_address_goes_with_every_request_and_tells_no_format(folder):
+    names = ["a.nii", "a.tif", "a.zarr", "a.mrc", "a.nii.gz", "a.nhdr"]
+    image = make(folder, *names)
+    names += ["a.npy.gz", "h.hdr", "h.img"]
+    bucket = pathlib.Path(folder, "www", "bucket")
+    (bucket / "a.npy.gz").write_bytes(gzip.compress(pathlib.Path(folder, "in.npy").read_bytes()))
+    whole = (bucket / "a.nii").read_bytes()
+    (bucket / "h.hdr").write_bytes(whole[:108] + bytes(4) + whole[112:344] + b"ni1\0")
+    (bucket / "h.img").write_bytes(whole[352:])
+    (bucket / "t.csv").write_text("a,b\n1,x\n3,y\n")
+    with serve(f"{folder}/www", {"/bucket/": "query"}) as server:
+        for name in names:
+            assert np.array_equal(fetch(folder, f"{server.url}/bucket/{name}?token=right/x.y"), image), name
+        address = f"{server.url}/bucket/a.zarr?token=right/x.y"
+        assert np.array_equal(fetch(folder, address, 'read("PATH", path = "0")'), image)
+        assert "contents" in run("info", address, folder=folder).stdout
+        assert "2 rows" in run("info", f"{server.url}/bucket/t.csv?token=right/x.y#top", folder=folder).stdout
+        run("convert", "-q", "in.npy", f"{server.url}/bucket/out.zarr?token=right/x.y", folder=folder)
+        assert server.asked and all(path.endswith("?token=right/x.y") for path in server.asked), server.asked
+        said = fetch(folder, f"{server.url}/bucket/a.tif?token=wrong", code=2)
+        assert "a.tif" in said and "wrong" not in said.splitlines()[0], said  # the pipeline's own line follows
+    run("convert", "-q", "www/bucket/out.zarr", "back.npy", folder=folder)
+    assert np.array_equal(np.load(f"{folder}/back.npy"), image)
+    assert not [path for path in pathlib.Path(folder).rglob("*token*")]
+
+
+@test
+def servers_that_are_slow_late_or_elsewhere(folder):
+    image = make(folder, "slow.nii", "late.nii", "moved.nii", "round.nii")
+    os.makedirs(f"{folder}/www/elsewhere")
+    os.rename(f"{folder}/www/bucket", f"{folder}/www/elsewhere/bucket")
+    os.makedirs(f"{folder}/www/bucket")
+    for name in ("slow", "late", "round"):
+        shutil.copy(f"{folder}/www/elsewhere/bucket/{name}.nii", f"{folder}/www/bucket/{name}.nii")
+    with serve(f"{folder}/www", {f"/bucket/{name}.nii": name for name in ("slow", "late", "moved", "round")}) as server:
+        assert np.array_equal(fetch(folder, f"{server.url}/bucket/moved.nii"), image)
+        for name, why in (("slow", "tried 4 times"), ("late", "answers 503; it was asked several times"), ("round", "redirect")):
+            said = fetch(folder, f"{server.url}/bucket/{name}.nii", code=None,
+                         environment={"FOVEA_PATIENCE": "1"} if name == "slow" else {})
+            assert why in said and f"{name}.nii" in said, said
 
 
 @test

@@ -4,11 +4,14 @@
     with serve(folder, faults={"/a.tif": "truncated"}, key=("KEY", "SECRET")) as server:
         run("info", f"{server.url}/a.tif", ...)
 
-faults, by path: "no-range", "truncated", "busy" (503 for two requests), "reset" (the connection breaks for two requests),
-"broken" (500 for every one), "denied", "changed" (the ETag is new every time), "no-head", "undated" (no ETag), "dated" (a time
-in its place, which is new every time), "longer" (no ETag, and ranges tell of a growing file), "shifted" (no ETag, and ranges
-begin elsewhere). The name of a folder with a slash at its end stands for all that lies in it. With a key every request must be
-signed with it. Pages of other addresses may read what is here. server.log holds (method, path, range) of every request.
+faults, by path: "no-range", "neither" (no range and no HEAD), "huge" (claims 10^15 bytes), "slow" (half of the bytes, and then
+nothing for some seconds), "moved" (redirects to the same name below /elsewhere), "round" (redirects to itself), "late" (503 for
+every one), "query" (404 unless the address has ?token=right), "truncated", "busy" (503 for two requests), "reset" (the
+connection breaks for two requests), "broken" (500 for every one), "denied", "changed" (the ETag is new every time), "no-head",
+"undated" (no ETag), "dated" (a time in its place, which is new every time), "longer" (no ETag, and ranges tell of a growing
+file), "shifted" (no ETag, and ranges begin elsewhere). The name of a folder with a slash at its end stands for all that lies in
+it. With a key every request must be signed with it. Pages of other addresses may read what is here. server.log holds (method,
+path, range) of every request.
 """
 import contextlib
 import hashlib
@@ -77,9 +80,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.connection.close()  # with a reset, since nothing lingers
             self.close_connection = True
             self.wfile = io.BytesIO()
-        elif fault == "broken":
-            self.answer(500)
-        elif fault == "no-head" and self.command == "HEAD":
+        elif fault in ("broken", "late"):
+            self.answer(500 if fault == "broken" else 503)
+        elif fault in ("moved", "round"):
+            self.answer(302, headers=[("Location", ("/elsewhere" if fault == "moved" else "") + self.path)])
+        elif fault == "query" and urllib.parse.urlsplit(self.path).query != "token=right/x.y":
+            self.answer(404)
+        elif fault in ("no-head", "neither") and self.command == "HEAD":
             self.answer(405)
         else:
             return self.server.folder + path, fault
@@ -102,7 +109,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.answer(412)
             return
         wanted = re.fullmatch(r"bytes=(\d+)-(\d*)|bytes=-(\d+)", self.headers.get("Range", ""))
-        if not wanted or fault == "no-range":
+        if fault == "huge":
+            self.answer(200, b"", headers, 10 ** 15)
+            self.close_connection = True
+            return
+        if fault == "slow" and self.command == "GET":
+            self.answer(200, data[:len(data) // 2], headers, len(data))
+            self.wfile.flush()
+            self.server.over.wait(20)
+            self.close_connection = True
+            return
+        if not wanted or fault in ("no-range", "neither"):
             self.answer(200, data, headers)
             return
         start = int(wanted[1]) if wanted[1] else max(len(data) - int(wanted[3]), 0)
@@ -122,6 +139,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         name, _ = self.file()
         if not name:
             return
+        self.server.asked.append(self.path)
         os.makedirs(os.path.dirname(name), exist_ok=True)
         with open(name, "wb") as file:
             file.write(body)
@@ -139,11 +157,13 @@ class Server(http.server.ThreadingHTTPServer):
 def serve(folder, faults=None, key=None):
     server = Server(("127.0.0.1", 0), Handler)
     server.folder, server.faults, server.key, server.log = str(folder), faults or {}, key, []
+    server.over, server.asked = threading.Event(), []
     server.url = f"http://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
         yield server
     finally:
+        server.over.set()
         server.shutdown()
         server.server_close()
