@@ -5,6 +5,7 @@
  * so that nobody waits for the disk.
  */
 #include "engines/crew.h"
+#include "engines/exchanger.h"
 #include "engines/guardian.h"
 #include "engines/manifest.h"
 #include "engines/ranks.h"
@@ -29,6 +30,7 @@ typedef struct waiting {
     struct waiting *next;
     fv_letter_job   letter;
     fv_bytes        sinks;
+    int64_t         after; /* so many exchanges */
 } waiting;
 
 typedef struct follower {
@@ -49,6 +51,8 @@ typedef struct follower {
     open_item      *items;
     int             nitems;
     uint64_t        changes;
+    fv_exchanger   *exchanger;
+    int64_t         ordered, exchanged; /* exchanges heard of and made: jobs that came after one wait for it */
 } follower;
 
 /* ---------------------------------------------------------------- items */
@@ -168,7 +172,7 @@ static fv_offer ask(void *context, fv_job *job) {
     fv_error  error = { 0 };
     pthread_mutex_lock(&f->mutex);
     waiting *first = f->over ? NULL : f->first;
-    if (!first) {
+    if (!first || first->after > f->exchanged) {
         fv_offer offer = f->over ? FV_OFFER_OVER : FV_OFFER_LATER;
         pthread_mutex_unlock(&f->mutex);
         return offer;
@@ -177,7 +181,7 @@ static fv_offer ask(void *context, fv_job *job) {
     f->nwaiting--;
     if (!f->first) f->last = &f->first;
     *job = (fv_job){ .kind = (fv_job_kind)first->letter.kind, .stage = first->letter.stage, .task = first->letter.task,
-                     .ticket = first->letter.ticket };
+                     .ticket = first->letter.ticket, .held = first->letter.held };
     open_item *item = NULL;
     fv_status  status = use_item(f, first->letter.item, &first->sinks, &item, &error);
     if (status == FV_OK) {
@@ -220,6 +224,7 @@ static void take_jobs(follower *f, const uint8_t *at, const uint8_t *end) {
             fv_bytes_append(&w->sinks, at, sizeof sink + (size_t)sink.length);
             at += sizeof sink + (size_t)sink.length;
         }
+        w->after = f->ordered;
         *f->last = w;
         f->last = &w->next;
         f->nwaiting++;
@@ -250,6 +255,54 @@ static void send_answers(follower *f) {
 static void tell(const fv_ranks *ranks, fv_letter_kind kind, const fv_letter_ready *ready) {
     struct { fv_letter letter; fv_letter_ready ready; } whole = { { kind }, *ready };
     ranks->mpi->send(0, &whole, sizeof whole);
+}
+
+/* ---------------------------------------------------------------- exchanges */
+
+static void fail_exchange(const follower *f, const fv_error *cause) {
+    fv_letter_ready ready = { 0 };
+    fv_fail(&ready.error, cause->code, "rank %d on %s: %.300s", f->ranks->rank, fv_host_self()->name, cause->message);
+    ready.error.rank = f->ranks->rank;
+    tell(f->ranks, FV_LETTER_FAILED, &ready);
+}
+
+static void take_order(follower *f, const uint8_t *at) {
+    fv_letter_exchange letter;
+    fv_error           error = { 0 };
+    open_item         *item;
+    memcpy(&letter, at, sizeof letter);
+    pthread_mutex_lock(&f->mutex);
+    f->ordered += letter.makers > 0;
+    fv_status status = use_item(f, letter.item, &(fv_bytes){ 0 }, &item, &error);
+    pthread_mutex_unlock(&f->mutex);
+    if (status != FV_OK) {
+        fail_exchange(f, &error);
+        return;
+    }
+    fv_exchange_order order = { .instance = item->instance, .stage = letter.stage, .commit = letter.commit, .owner = item };
+    size_t            size = (size_t)letter.makers * sizeof *order.makers;
+    if (letter.makers) order.makers = memcpy(fv_alloc(size), at + sizeof letter, size);
+    fv_exchanger_add(f->exchanger, &order);
+}
+
+/* If it failed, no job passes that needs what did not come; rank 0 knows why, and ends the run. */
+static void exchanged(void *context, const fv_exchange_order *order, fv_status status, const fv_error *error) {
+    follower *f = context;
+    (void)error;
+    pthread_mutex_lock(&f->mutex);
+    ((open_item *)order->owner)->users--;
+    f->exchanged += status == FV_OK && order->makers;
+    f->changes++;
+    pthread_cond_broadcast(&f->jobs_came);
+    pthread_mutex_unlock(&f->mutex);
+}
+
+static bool given_up(void *context) {
+    follower *f = context;
+    pthread_mutex_lock(&f->mutex);
+    bool over = f->over;
+    pthread_mutex_unlock(&f->mutex);
+    return over;
 }
 
 /* Sleeps until an answer must be sent, or the time is over. */
@@ -300,7 +353,7 @@ static void leave_now(follower *f) {
 
 static bool hungry(follower *f) {
     pthread_mutex_lock(&f->mutex);
-    bool waits = !f->first && f->running < f->workers;
+    bool waits = f->running < f->workers;
     pthread_mutex_unlock(&f->mutex);
     return waits;
 }
@@ -315,6 +368,7 @@ static void serve(follower *f) {
             fv_letter_kind kind = (fv_letter_kind)((fv_letter *)(void *)letter)->kind;
             if (kind == FV_LETTER_JOBS) take_jobs(f, letter + sizeof(fv_letter), letter + size);
             if (kind == FV_LETTER_SYNC) want_sync(f, false);
+            if (kind == FV_LETTER_EXCHANGE) take_order(f, letter + sizeof(fv_letter));
             over = kind == FV_LETTER_OVER;
             free(letter);
             heard = fv_now();
@@ -348,6 +402,7 @@ static fv_status open_run(follower *f, const fv_letter_begin *begin, const char 
     f->context.poison = begin->poison;
     ready->workers = f->workers;
     ready->memory = fv_task_memory(memory, 0);
+    ready->store = memory / 4;
     f->buffers = ready->memory + memory / 4;
     fv_buffer_allow(f->buffers);
     struct timespec now;
@@ -355,8 +410,8 @@ static fv_status open_run(follower *f, const fv_letter_begin *begin, const char 
     snprintf(name, sizeof name, "%.40s-%d-%llx", fv_host_self()->name, (int)getpid(),
              (unsigned long long)now.tv_sec * 1000000000u + (unsigned long long)now.tv_nsec);
     char            *folder = fv_sprintf("%s/../../store", run_folder);
-    fv_store_options options = { .folder = folder, .writer = name, .memory = memory / 4, .patience = begin->patience * f->workers,
-                                 .shared = true };
+    fv_store_options options = { .folder = folder, .writer = name, .memory = ready->store,
+                                 .patience = begin->patience * f->workers, .shared = true };
     status = fv_store_open(&options, &f->context.store, error);
     if (status == FV_OK) fv_store_on_flush(f->context.store, fv_instances_sync, NULL);
     free(folder);
@@ -368,12 +423,15 @@ static void work(follower *f, fv_letter_ready *ready) {
     fv_crew     *crew;
     pthread_t    syncer;
     bool         started = !pthread_create(&syncer, NULL, sync_files, f);
-    fv_status    status = started ? fv_crew_start(&what, f->workers, &crew, &ready->error)
+    fv_exchanger_calls calls = { .done = exchanged, .given_up = given_up, .context = f };
+    fv_status    status = started ? fv_exchanger_start(f->ranks, &calls, &f->exchanger, &ready->error)
                                   : fv_fail(&ready->error, FV_ERROR_IO, "cannot start a thread");
+    if (status == FV_OK) status = fv_crew_start(&what, f->workers, &crew, &ready->error);
     tell(f->ranks, FV_LETTER_READY, ready);
     serve(f);
     finish_jobs(f);
     if (status == FV_OK) fv_crew_join(crew);
+    fv_exchanger_stop(f->exchanger);
     want_sync(f, true);
     if (started) pthread_join(syncer, NULL);
     send_answers(f);

@@ -9,6 +9,7 @@
  * 2. A file gets its name only after every rank that wrote parts of it has said that they are durable.
  */
 #include "engines/crew.h"
+#include "engines/exchanger.h"
 #include "engines/guardian.h"
 #include "engines/ranks.h"
 #include <stdio.h>
@@ -23,6 +24,7 @@
 #define WORK_AHEAD 10e-3   /* seconds of short tasks that a rank has in advance: other processes may hold up ours for so long */
 #define LEAST_TASK 5e-6    /* seconds that any task takes */
 #define LONG_TASK 50e-3    /* of such, none */
+#define LIVE_IMAGES 8      /* that a solve holds at once, at most: so often must what is exchanged fit into the store's memory */
 #define LAST_SECONDS 10.0  /* that tasks have to end after a request to stop */
 
 typedef struct sent {
@@ -33,7 +35,7 @@ typedef struct sent {
 
 typedef struct other { /* a rank that is not ours */
     int     workers;
-    int64_t memory;
+    int64_t memory, store;
     bool    ready, closed, dead;
     sent   *tickets; /* room grows with what was in use at once */
     int     out, capacity, unused; /* unused: first free ticket; -1: none */
@@ -65,6 +67,10 @@ typedef struct leader {
     fv_error               sync_error;
     double                 told; /* when the others last heard that we live */
     bool                   stopped;
+    fv_exchanger          *exchanger;
+    pthread_mutex_t        ordering; /* held while an order goes to all ranks: all have the same order of orders */
+    double                 patience; /* seconds of a worker that may be uncommitted */
+    double                 committed; /* when all ranks last did; guarded by ordering */
 } leader;
 
 static void send_kind(const leader *l, int rank, fv_letter_kind kind) {
@@ -150,6 +156,74 @@ static void take_synced(leader *l, const fv_letter_ready *synced) {
     pthread_mutex_unlock(&l->mutex);
 }
 
+/* ---------------------------------------------------------------- exchanges */
+
+typedef struct promise { /* what the thread that ends a stage waits for; guarded by the leader's mutex */
+    bool      kept;
+    fv_status status;
+    fv_error  error;
+} promise;
+
+static void order(leader *l, const fv_exchange_order *own, const fv_stage *stage) {
+    fv_letter_exchange what = { .item = own->instance->item, .makers = own->makers ? stage->ntasks : 0, .stage = own->stage,
+                                .commit = own->commit };
+    fv_bytes           letter = { 0 };
+    fv_bytes_append(&letter, &(fv_letter){ FV_LETTER_EXCHANGE }, sizeof(fv_letter));
+    fv_bytes_append(&letter, &what, sizeof what);
+    if (own->makers) fv_bytes_append(&letter, own->makers, (size_t)stage->ntasks * sizeof *own->makers);
+    for (int r = 1; r < l->ranks->size; r++) l->ranks->mpi->send(r, letter.data, letter.size);
+    fv_bytes_release(&letter);
+    if (own->makers) fv_exchanger_add(l->exchanger, own);
+}
+
+/* Called by the thread that ends a stage. */
+static fv_status exchange(void *context, const fv_job *job, const int32_t *makers, fv_error *error) {
+    leader         *l = context;
+    const fv_stage *stage = &job->instance->plan->stages[job->stage];
+    size_t          size = (size_t)stage->ntasks * sizeof *makers;
+    promise         p = { 0 };
+    fv_exchange_order own = { .instance = job->instance, .stage = job->stage, .makers = fv_alloc(size), .owner = &p };
+    memcpy(own.makers, makers, size);
+    pthread_mutex_lock(&l->ordering);
+    own.commit = fv_now() - l->committed > l->patience / 2;
+    if (own.commit) l->committed = fv_now();
+    order(l, &own, stage);
+    pthread_mutex_unlock(&l->ordering);
+    pthread_mutex_lock(&l->mutex);
+    while (!p.kept) pthread_cond_wait(&l->changed, &l->mutex);
+    pthread_mutex_unlock(&l->mutex);
+    if (p.status != FV_OK) *error = p.error;
+    return p.status;
+}
+
+static void exchanged(void *context, const fv_exchange_order *own, fv_status status, const fv_error *error) {
+    leader  *l = context;
+    promise *p = own->owner;
+    pthread_mutex_lock(&l->mutex);
+    *p = (promise){ true, status, *error };
+    pthread_cond_broadcast(&l->changed);
+    pthread_mutex_unlock(&l->mutex);
+}
+
+static bool given_up(void *context) {
+    leader *l = context;
+    pthread_mutex_lock(&l->mutex);
+    bool lost = l->lost;
+    pthread_mutex_unlock(&l->mutex);
+    return lost;
+}
+
+/* Not while a commit goes on, which would come to nothing where it is forgotten before. */
+static void forget(void *context, const fv_instance *instance, const fv_stage *stage) {
+    leader           *l = context;
+    fv_exchange_order own = { .instance = instance, .stage = stage->index };
+    pthread_mutex_lock(&l->ordering);
+    order(l, &own, stage);
+    pthread_mutex_unlock(&l->ordering);
+    fv_exchanger_wait(l->exchanger);
+    fv_stage_forget(instance, stage);
+}
+
 /* ---------------------------------------------------------------- giving jobs */
 
 static void add_sinks(fv_bytes *letter, const fv_instance *instance) {
@@ -185,7 +259,8 @@ static void add_job(fv_bytes *letter, other *o, const fv_job *job, int64_t *item
     const fv_instance *instance = job->instance;
     if (!letter->size) fv_bytes_append(letter, &(fv_letter){ FV_LETTER_JOBS }, sizeof(fv_letter));
     fv_letter_job line = { .ticket = new_ticket(o, job), .item = instance->item, .task = job->task, .kind = job->kind,
-                           .stage = job->stage, .sinks = *item == instance->item ? -1 : instance->graph->nsinks };
+                           .stage = job->stage, .sinks = *item == instance->item ? -1 : instance->graph->nsinks,
+                           .held = job->held };
     fv_bytes_append(letter, &line, sizeof line);
     if (line.sinks >= 0) add_sinks(letter, instance);
     *item = instance->item;
@@ -254,7 +329,13 @@ static bool hear(leader *l) {
         o->ready = true;
         o->workers = ready.workers;
         o->memory = ready.memory;
+        o->store = ready.store;
         if (ready.error.code != FV_OK) fv_scheduler_stop(l->scheduler, ready.error.code, &ready.error);
+        break;
+    case FV_LETTER_FAILED:
+        fv_scheduler_stop(l->scheduler, ready.error.code, &ready.error);
+        l->ranks->broken = true;
+        set(l, &l->lost);
         break;
     case FV_LETTER_CLOSED:
         o->closed = true;
@@ -273,7 +354,6 @@ static void lose(leader *l, int rank) {
     char     what[200] = "while it had no task";
     fv_error error = { 0 };
     o->dead = l->ranks->broken = true;
-    set(l, &l->lost);
     for (int i = 0; i < o->capacity; i++)
         if (o->tickets[i].out) {
             int n = snprintf(what, sizeof what, "at ");
@@ -284,7 +364,8 @@ static void lose(leader *l, int rank) {
             "rank %d on %s died %s; the same command, with any number of ranks or with threads, goes on from there", rank,
             l->ranks->all[rank].host, what);
     error.rank = rank;
-    fv_scheduler_stop(l->scheduler, FV_ERROR_IO, &error);
+    fv_scheduler_stop(l->scheduler, FV_ERROR_IO, &error); /* first, so that this is what is told */
+    set(l, &l->lost);
 }
 
 static void stop_if_asked(leader *l) {
@@ -330,7 +411,7 @@ static void nap(const leader *l, double *pause) {
 /* ---------------------------------------------------------------- a run */
 
 static fv_status begin(leader *l, const char *run_folder, int64_t memory, fv_error *error) {
-    fv_letter_begin b = { .memory = memory, .patience = l->settings->patience > 0 ? l->settings->patience : 2.5,
+    fv_letter_begin b = { .memory = memory, .patience = l->patience,
                           .workers = l->settings->ranks_workers, .poison = l->settings->poison };
     fv_bytes        letter = { 0 };
     fv_bytes_append(&letter, &(fv_letter){ FV_LETTER_BEGIN }, sizeof(fv_letter));
@@ -436,13 +517,28 @@ static fv_status work(leader *l, fv_error *error) {
     return status;
 }
 
+/* Of one rank alone nothing has to be exchanged, and of more only what fits into the memory of all of them. */
+static fv_status share(leader *l, fv_error *error) {
+    fv_exchanger_calls calls = { .done = exchanged, .given_up = given_up, .context = l };
+    fv_sharing         sharing = { .most = l->settings->memory / 4, .exchange = exchange, .forget = forget, .context = l };
+    for (int r = 1; r < l->ranks->size; r++) sharing.most = FV_MIN(sharing.most, l->others[r].store);
+    sharing.most /= LIVE_IMAGES;
+    if (l->ranks->size == 1) return FV_OK;
+    fv_scheduler_on_naming(l->scheduler, sync_others, l);
+    FV_TRY(fv_exchanger_start(l->ranks, &calls, &l->exchanger, error));
+    fv_scheduler_on_sharing(l->scheduler, &sharing);
+    return FV_OK;
+}
+
 static fv_status run(fv_scheduler *scheduler, const fv_run_settings *settings, const char *run_folder, fv_error *error) {
     fv_ranks *ranks = fv_ranks_joined();
-    leader    l = { .scheduler = scheduler, .settings = settings, .ranks = ranks };
+    leader    l = { .scheduler = scheduler, .settings = settings, .ranks = ranks, .committed = fv_now(),
+                    .patience = settings->patience > 0 ? settings->patience : 2.5 };
     l.others = fv_calloc((size_t)ranks->size * sizeof *l.others);
     for (int r = 0; r < ranks->size; r++) l.others[r].unused = -1;
     l.last = &l.first;
     pthread_mutex_init(&l.mutex, NULL);
+    pthread_mutex_init(&l.ordering, NULL);
     pthread_cond_init(&l.changed, NULL);
     fv_status status = begin(&l, run_folder, settings->node_memory, error);
     if (status == FV_OK) {
@@ -451,14 +547,16 @@ static fv_status run(fv_scheduler *scheduler, const fv_run_settings *settings, c
         for (int r = 1; r < ranks->size; r++) places[r] = (fv_place){ l.others[r].workers, l.others[r].memory };
         fv_scheduler_places(scheduler, places, ranks->size);
         free(places);
-        if (ranks->size > 1) fv_scheduler_on_naming(scheduler, sync_others, &l);
-        status = work(&l, error);
+        status = share(&l, error);
+        if (status == FV_OK) status = work(&l, error);
     }
+    fv_exchanger_stop(l.exchanger);
     close_others(&l);
     fv_scheduler_on_naming(scheduler, NULL, NULL);
     for (int r = 1; r < ranks->size; r++) free(l.others[r].tickets);
     free(l.others);
     pthread_mutex_destroy(&l.mutex);
+    pthread_mutex_destroy(&l.ordering);
     pthread_cond_destroy(&l.changed);
     return status == FV_OK ? fv_scheduler_status(scheduler, error) : status;
 }

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { FV_MPI_VERSION = 1 };
+enum { FV_MPI_VERSION = 2 };
 #define FV_MPI_SYMBOL "fv_mpi_plugin_get"
 
 typedef struct fv_mpi_plugin {
@@ -32,6 +32,10 @@ typedef struct fv_mpi_plugin {
     void (*scatter)(const void *const *vectors, const int *counts, const int64_t *borders, void *slices);
     /* The opposite for one vector: slice r of it comes from rank r. */
     void (*gather)(void *vector, const int64_t *borders);
+    /* Part i comes to all from rank owners[i]; one without an owner (-1) stays where it is. False: given up on the way, because
+     * the caller said so, who must leave the parts where they are then: something may still arrive. */
+    bool (*share)(void *const *parts, const int64_t *sizes, const int *owners, int count, bool (*given_up)(void *context),
+                  void *context);
     void (*sum_floats)(float *values, int64_t n); /* MPI_Allreduce as it is: what others are measured with */
 
     void (*abort)(int code); /* ends all ranks */

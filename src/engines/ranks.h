@@ -44,11 +44,13 @@ typedef enum fv_letter_kind {
     FV_LETTER_OVER,  /* no more jobs of this run; those not begun are dropped */
     FV_LETTER_BYE,   /* no more runs */
     FV_LETTER_PING,
+    FV_LETTER_EXCHANGE, /* fv_letter_exchange and the ranks that made the chunks of its stage */
     /* to rank 0 */
     FV_LETTER_READY,  /* fv_letter_ready */
     FV_LETTER_DONE,   /* fv_letter_done */
     FV_LETTER_SYNCED, /* fv_letter_ready: its error */
     FV_LETTER_CLOSED, /* the same */
+    FV_LETTER_FAILED, /* the same: it could not take part in an exchange */
 } fv_letter_kind;
 
 typedef struct fv_letter { int64_t kind; } fv_letter;
@@ -63,7 +65,13 @@ typedef struct fv_letter_job {
     int64_t ticket, item, task;
     int32_t kind, stage;
     int32_t sinks; /* followed by so many fv_letter_sink with their paths; -1: as told before */
+    int32_t held;  /* what it stores will be exchanged */
 } fv_letter_job;
+
+typedef struct fv_letter_exchange {
+    int64_t item, makers; /* makers: how many int32_t follow; 0: the stage is to be forgotten */
+    int32_t stage, commit;
+} fv_letter_exchange;
 
 typedef struct fv_letter_sink {
     fv_hash epoch;
@@ -72,6 +80,7 @@ typedef struct fv_letter_sink {
 
 typedef struct fv_letter_ready {
     int64_t  memory; /* for tasks */
+    int64_t  store;  /* that the store may use */
     int32_t  workers;
     fv_error error; /* code FV_OK: none */
 } fv_letter_ready;

@@ -155,7 +155,7 @@ static fv_status open_store(running *r, int64_t memory, fv_error *error) {
     snprintf(r->writer, sizeof r->writer, "%s-%d-%llx", host, (int)getpid(),
              (unsigned long long)now.tv_sec * 1000000000u + (unsigned long long)now.tv_nsec);
     char            *folder = fv_sprintf("%s/store", r->folder);
-    int              stores = r->engine->shared ? r->settings->workers + 1 : 1; /* each worker process has its own share */
+    int              stores = r->engine->children ? r->settings->workers + 1 : 1; /* each worker process has its own share */
     fv_store_options options = { .folder = folder,
                                  .writer = r->writer,
                                  .memory = memory / (4 * stores),

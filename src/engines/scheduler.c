@@ -46,6 +46,8 @@ void fv_scheduler_on_naming(fv_scheduler *s, fv_naming_hook *hook, void *context
     s->naming_context = context;
 }
 
+void fv_scheduler_on_sharing(fv_scheduler *s, const fv_sharing *sharing) { s->sharing = *sharing; }
+
 /* Mutex held: something may be possible now that was not. */
 static void announce(fv_scheduler *s) {
     s->changes++;
@@ -53,7 +55,10 @@ static void announce(fv_scheduler *s) {
 }
 
 static void free_item(fv_item *item) {
-    for (int k = 0; item->stages && k < item->instance->plan->nstages; k++) free(item->stages[k].portions);
+    for (int k = 0; item->stages && k < item->instance->plan->nstages; k++) {
+        free(item->stages[k].portions);
+        free(item->stages[k].makers);
+    }
     for (int i = 0; item->temporaries && i < item->instance->graph->nsinks; i++) free(item->temporaries[i]);
     free(item->temporaries);
     free(item->handed);
@@ -286,6 +291,21 @@ static void skip_tasks(fv_scheduler *s, fv_item *item, int index) {
     if (!state->portions) state->portions = fv_portions_new(0, s->nplaces, item->home);
 }
 
+/* Whether places exchange what the stage stores. */
+static bool is_shared(const fv_scheduler *s, const fv_stage *stage) {
+    int64_t bytes = s->sharing.most && !s->context->bindings->collection ? fv_stage_joint(stage) : 0;
+    return bytes > 0 && bytes <= s->sharing.most;
+}
+
+static void begin_stage(fv_scheduler *s, fv_item *item, int index) {
+    const fv_stage *stage = &item->instance->plan->stages[index];
+    fv_stage_state *state = &item->stages[index];
+    state->portions = fv_portions_new(state->limit, s->nplaces, item->home);
+    if (!is_shared(s, stage)) return;
+    state->makers = fv_alloc((size_t)(stage->ntasks + 1) * sizeof *state->makers);
+    for (int64_t i = 0; i < stage->ntasks; i++) state->makers[i] = -1;
+}
+
 /* help: also what other places would rather do. */
 static bool stage_job(fv_scheduler *s, fv_item *item, int index, int place, bool help, fv_job *job) {
     const fv_stage *stage = &item->instance->plan->stages[index];
@@ -294,11 +314,13 @@ static bool stage_job(fv_scheduler *s, fv_item *item, int index, int place, bool
     if (!state->needed || state->complete || state->ending || !can_start(item, index)) return false;
     if (fv__stage_closed(item, index)) skip_tasks(s, item, index);
     if (fv__tasks_shared(s)) return fv__shared_job(s, item, index, job);
-    if (!state->portions) state->portions = fv_portions_new(state->limit, s->nplaces, item->home);
+    if (!state->portions) begin_stage(s, item, index);
     *job = (fv_job){ .kind = FV_JOB_TASK, .item = item, .instance = item->instance, .stage = index, .place = place };
     if (take_task(s, item, index, place, help, &task)) {
         job->task = task;
         job->memory = stage->memory;
+        job->held = state->makers != NULL;
+        if (job->held) state->makers[task] = place;
         state->out++;
         if (has_sink(stage)) item->written_by |= (uint64_t)1 << place % 64;
         return true;
@@ -436,6 +458,7 @@ static fv_status run_job(fv_scheduler *s, fv_job *job, fv_worker *worker, fv_err
     case FV_JOB_OPEN: return open_item(s, job->item, error);
     case FV_JOB_TASK:
         FV_TRY(fv_fault_point("task", error));
+        fv_worker_hold(worker, job->held);
         return fv_task_run(job->instance, &job->instance->plan->stages[job->stage], job->task, worker, &job->facts, error);
     case FV_JOB_END: return fv_stage_end(job->instance, &job->instance->plan->stages[job->stage], error);
     }
@@ -493,7 +516,8 @@ static void complete_stage(fv_scheduler *s, fv_item *item, int index) {
     for (int t = 0; t < stage->ntargets; t++) stores = stores || stage->targets[t].kind == FV_TARGET_STORE;
     if (!stores) unneeded[index] = true;
     for (int k = 0; k < plan->nstages; k++)
-        if (unneeded[k] && !fv__tasks_shared(s)) fv_stage_forget(item->instance, &plan->stages[k]);
+        if (unneeded[k] && item->stages[k].makers) s->sharing.forget(s->sharing.context, item->instance, &plan->stages[k]);
+        else if (unneeded[k] && !fv__tasks_shared(s)) fv_stage_forget(item->instance, &plan->stages[k]);
     free(unneeded);
 }
 
@@ -650,6 +674,8 @@ void fv_scheduler_done(fv_scheduler *s, fv_job *job, int worker, fv_status statu
         error = &naming;
         const fv_stage *stage = &job->instance->plan->stages[job->stage];
         if (status == FV_OK) status = fv_stage_record(job->instance, stage, s->record, &naming);
+        const int32_t *makers = item->stages[job->stage].makers;
+        if (status == FV_OK && makers) status = s->sharing.exchange(s->sharing.context, job, makers, &naming);
         if (status == FV_OK) complete_stage(s, item, job->stage);
     }
     if (job->kind == FV_JOB_TASK) {

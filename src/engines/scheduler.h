@@ -22,6 +22,7 @@ typedef struct fv_job {
     int64_t        ticket;   /* for the engine's own use */
     fv_claim      *claim;    /* of a run shared with other processes */
     bool           alone;    /* nothing else may be out */
+    bool           held;     /* what it stores is exchanged by all places at the stage's end */
     fv_task_facts  facts;
 } fv_job;
 
@@ -54,6 +55,16 @@ void     fv_scheduler_wait(fv_scheduler *scheduler, uint64_t seen, double second
 /* Called before a file gets its name of which places other than the one of the job have written parts: makes them durable. */
 typedef fv_status fv_naming_hook(void *context, const fv_job *job, fv_error *error);
 void fv_scheduler_on_naming(fv_scheduler *scheduler, fv_naming_hook *hook, void *context);
+/* Places that exchange what solves hand from stage to stage in memory; without it everything goes through the store. */
+typedef struct fv_sharing {
+    int64_t most; /* bytes of an image */
+    /* Called when all tasks of a stage are done, before others use it. makers: by task the place that made it, -1: none. */
+    fv_status (*exchange)(void *context, const fv_job *job, const int32_t *makers, fv_error *error);
+    /* Called when no stage needs it any more. */
+    void (*forget)(void *context, const fv_instance *instance, const fv_stage *stage);
+    void *context;
+} fv_sharing;
+void fv_scheduler_on_sharing(fv_scheduler *scheduler, const fv_sharing *sharing);
 /* Runs a job in this process. scheduler NULL: one of another process's, which is no FV_JOB_OPEN. */
 fv_status fv_job_run(fv_scheduler *scheduler, fv_job *job, fv_worker *worker, fv_error *error);
 void      fv_scheduler_done(fv_scheduler *scheduler, fv_job *job, int worker, fv_status status, const fv_error *error);

@@ -17,6 +17,7 @@ typedef struct fv_stage_state {
     fv_portions *portions; /* those not yet handed out; NULL: all */
     int        readers;    /* needed stages that have not yet used it */
     int64_t    end_memory; /* that merging its partials needs; 0: not known yet */
+    int32_t   *makers;     /* by task: its place, for an exchange; NULL: what it stores goes through the store */
 
     /* of a shared item */
     fv_claim *claim;        /* batch being handed out: tasks from cursor to end */
@@ -65,6 +66,7 @@ struct fv_scheduler {
     int                    nplaces;
     fv_naming_hook        *naming;
     void                  *naming_context;
+    fv_sharing             sharing; /* most 0: none */
     bool                   stopping;
     fv_status              status;
     fv_error               error;

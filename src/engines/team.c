@@ -11,7 +11,8 @@ fv_status fv_team_join(int threads, fv_team **out, fv_error *error) {
     fv_team        *team = fv_calloc(sizeof *team);
     *team = (fv_team){ .rank = ranks ? ranks->rank : 0, .size = ranks ? ranks->size : 1 };
     team->threads = threads > 0 ? threads : ranks ? ranks->workers : fv_default_workers();
-    if (ranks) team->exchange = (fv_exchange){ ranks->mpi->allgather, ranks->mpi->scatter, ranks->mpi->gather };
+    if (ranks)
+        team->exchange = (fv_exchange){ ranks->mpi->allgather, ranks->mpi->scatter, ranks->mpi->gather, ranks->mpi->share };
     *out = team;
     return FV_OK;
 }

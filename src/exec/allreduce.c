@@ -232,5 +232,45 @@ fv_status fv_allreduce(fv_team *team, const fv_allreduce_block *blocks, int64_t 
     return status == FV_OK ? others : status;
 }
 
+static bool share(fv_team *team, const fv_allreduce_part *parts, int count, bool (*given_up)(void *context), void *context) {
+    void   **data = fv_alloc((size_t)(count + 1) * sizeof *data);
+    int64_t *sizes = fv_alloc((size_t)(count + 1) * sizeof *sizes);
+    int     *ranks = fv_alloc((size_t)(count + 1) * sizeof *ranks);
+    for (int i = 0; i < count; i++) {
+        data[i] = parts[i].data;
+        sizes[i] = parts[i].size;
+        ranks[i] = parts[i].rank;
+    }
+    bool there = team->exchange.share(data, sizes, ranks, count, given_up, context);
+    free(data);
+    free(sizes);
+    free(ranks);
+    return there;
+}
+
+/* The first rank that failed tells all others why. The errors are left where they are if this is given up. */
+static fv_status agree(fv_team *team, const fv_error *failed, bool (*given_up)(void *context), void *context, fv_error *error) {
+    fv_error          *all = fv_calloc((size_t)team->size * sizeof *all);
+    fv_allreduce_part *parts = fv_alloc((size_t)team->size * sizeof *parts);
+    fv_status          status = FV_OK;
+    if (failed) all[team->rank] = *failed;
+    for (int r = 0; r < team->size; r++) parts[r] = (fv_allreduce_part){ &all[r], sizeof *all, r };
+    bool there = share(team, parts, team->size, given_up, context);
+    free(parts);
+    if (!there) return fv_fail(error, FV_ERROR_CANCELLED, "stopped; the same command goes on from here");
+    for (int r = 0; r < team->size && status == FV_OK; r++)
+        if (all[r].code != FV_OK) status = fv_fail(error, all[r].code, "rank %d: %.400s", r, all[r].message);
+    free(all);
+    return status;
+}
+
+fv_status fv_allreduce_parts(fv_team *team, const fv_allreduce_part *parts, int count, const fv_error *failed,
+                             bool (*given_up)(void *context), void *context, fv_error *error) {
+    if (team->size == 1) return failed ? fv_fail(error, failed->code, "%s", failed->message) : FV_OK;
+    FV_TRY(agree(team, failed, given_up, context, error));
+    bool there = share(team, parts, count, given_up, context);
+    return there ? FV_OK : fv_fail(error, FV_ERROR_CANCELLED, "stopped; the same command goes on from here");
+}
+
 int  fv_team_rank(const fv_team *team) { return team->rank; }
 int  fv_team_size(const fv_team *team) { return team->size; }

@@ -65,6 +65,8 @@ bool fv_task_done(const fv_instance *instance, const fv_stage *stage, int64_t ta
 typedef struct fv_worker fv_worker; /* memory that one thread reuses from task to task */
 fv_worker *fv_worker_new(void);
 void       fv_worker_free(fv_worker *worker);
+/* Whether chunks that it makes from now on are for fv_stage_exchange: other processes get them there, not from the store. */
+void fv_worker_hold(fv_worker *worker, bool joint);
 
 /* Runs one task and puts what it makes into the store. facts gets times and bytes. */
 fv_status fv_task_run(fv_instance *instance, const fv_stage *stage, int64_t task, fv_worker *worker, fv_task_facts *facts,
@@ -93,6 +95,15 @@ bool fv_stage_finished(const fv_instance *instance, const fv_stage *stage);
 void fv_stage_forget(const fv_instance *instance, const fv_stage *stage);
 /* Adds the keys of all that, and the keys (fv_hash) of the results that must be committed before it may go for good. */
 void fv_stage_leaves(const fv_instance *instance, const fv_stage *stage, fv_bytes *keys, fv_bytes *results);
+
+/* ---- ranks that have no memory in common ---- */
+struct fv_team;
+/* Bytes of what the stage stores if it belongs to a solve whose iterates are best exchanged in memory; 0: it does not. */
+int64_t fv_stage_joint(const fv_stage *stage);
+/* All tasks of such a stage are done: every rank gets the chunks that the others made. makers: by task the rank that made it, -1
+ * if it was in the store before. All ranks call it; given_up as for fv_allreduce_parts. */
+fv_status fv_stage_exchange(const fv_instance *instance, const fv_stage *stage, const int32_t *makers, struct fv_team *team,
+                            bool (*given_up)(void *context), void *context, fv_error *error);
 
 /* ---- values ---- */
 fv_status fv_instance_scalar(fv_instance *instance, const fv_node *node, fv_scalar *value, fv_error *error);

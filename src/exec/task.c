@@ -21,6 +21,7 @@ struct fv_worker {
     uint8_t   *points; /* scratch of fused groups */
     fv_bytes   bytes;  /* partial or encoded piece being made */
     fv_bytes   notes;  /* of the operator that runs */
+    bool       joint;  /* chunks are for an exchange */
 };
 
 typedef struct task {
@@ -47,6 +48,8 @@ void fv_worker_free(fv_worker *worker) {
     fv_bytes_release(&worker->notes);
     free(worker);
 }
+
+void fv_worker_hold(fv_worker *worker, bool joint) { worker->joint = joint; }
 
 static void reserve(fv_worker *worker, int nsteps) {
     if (nsteps > worker->nsteps) {
@@ -301,7 +304,8 @@ static fv_status store_chunk(task *t, const fv_target *target, fv_error *error) 
         fv_block_init(&copy, h->block.dtype, &t->chunk, buffer);
         fv_block_copy(&copy, &h->block);
     }
-    return fv_store_put(t->instance->context->store, key, buffer, size, seconds_so_far(t), true, error);
+    return (t->worker->joint ? fv_store_hold : fv_store_put)(t->instance->context->store, key, buffer, size, seconds_so_far(t),
+                                                             true, error);
 }
 
 static fv_status store_bytes(task *t, fv_hash key, const fv_bytes *bytes, fv_error *error) {

@@ -2,10 +2,13 @@
 #include "engines/mpi_plugin.h"
 #include <mpi.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { TAG = 7, PIECE = 1 << 28 }; /* PIECE: most bytes of one transfer, since MPI counts in int */
+enum { LOOK = 64, PATIENCE = 2000 }; /* turns of waiting: between two looks around, before it naps */
 
 typedef struct outgoing {
     struct outgoing *next;
@@ -138,6 +141,31 @@ static void gather(void *vector, const int64_t *borders) {
     finish(&r);
 }
 
+/* Soon everything is there, or somebody is late or dead: then the core is left to others. */
+static bool arrived(requests *r, bool (*given_up)(void *context), void *context) {
+    int there = 0;
+    for (int turn = 1; !there; turn++) {
+        MPI_Testall(r->count, r->list, &there, MPI_STATUSES_IGNORE);
+        if (there) break;
+        if (turn % LOOK == 0 && given_up(context)) return false;
+        if (turn < PATIENCE) sched_yield();
+        else nanosleep(&(struct timespec){ 0, 20000 }, NULL);
+    }
+    free(r->list);
+    return true;
+}
+
+static bool share(void *const *parts, const int64_t *sizes, const int *owners, int count, bool (*given_up)(void *context),
+                  void *context) {
+    requests r = { 0 };
+    for (int i = 0; i < count; i++)
+        if (owners[i] >= 0 && owners[i] != own_rank) post(&r, false, parts[i], sizes[i], owners[i]);
+    for (int step = 1; step < ranks; step++)
+        for (int i = 0; i < count; i++)
+            if (owners[i] == own_rank) post(&r, true, parts[i], sizes[i], (own_rank + step) % ranks);
+    return arrived(&r, given_up, context);
+}
+
 static void sum_floats(float *values, int64_t n) { MPI_Allreduce(MPI_IN_PLACE, values, (int)n, MPI_FLOAT, MPI_SUM, together); }
 
 /* ---------------------------------------------------------------- the end */
@@ -155,8 +183,8 @@ const fv_mpi_plugin *fv_mpi_plugin_get(void);
 const fv_mpi_plugin *fv_mpi_plugin_get(void) {
     static const fv_mpi_plugin plugin = {
         .version = FV_MPI_VERSION, .flavour = FV_MPI_FLAVOUR, .init = init, .send = send_bytes, .receive = receive,
-        .barrier = barrier, .allgather = allgather, .scatter = scatter, .gather = gather, .sum_floats = sum_floats,
-        .abort = abort_all, .finalize = finalize,
+        .barrier = barrier, .allgather = allgather, .scatter = scatter, .gather = gather, .share = share,
+        .sum_floats = sum_floats, .abort = abort_all, .finalize = finalize,
     };
     return &plugin;
 }

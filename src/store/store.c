@@ -150,14 +150,15 @@ static fv_entry *enter(fv_store *store, fv_hash key, void *buffer, size_t size, 
     return entry;
 }
 
-fv_status fv_store_put(fv_store *store, fv_hash key, void *buffer, size_t size, double seconds, bool keep, fv_error *error) {
+static fv_status put(fv_store *store, fv_hash key, void *buffer, size_t size, double seconds, bool keep, bool shared,
+                     fv_error *error) {
     if (size && !buffer) return fv_fail(error, FV_ERROR_INTERNAL, "a result of %zu bytes without the bytes", size);
     fv_bytes  debris = { 0 };
     bool      fresh;
     fv_status status = FV_OK, spilled = FV_OK;
     pthread_mutex_lock(&store->lock);
     fv_entry *entry = enter(store, key, buffer, size, keep, &fresh, &debris);
-    if (fresh && store->shared) {
+    if (fresh && shared) {
         fv__store_pin(store, entry);
         pthread_mutex_unlock(&store->lock);
         status = fv__store_publish(store, entry, seconds, error);
@@ -165,7 +166,7 @@ fv_status fv_store_put(fv_store *store, fv_hash key, void *buffer, size_t size, 
     }
     bool waits = entry->flags & (FV_ENTRY_QUEUED | FV_ENTRY_COMMITTED | FV_ENTRY_FORGOTTEN);
     if (keep && !waits) fv__store_queue(store, entry, seconds);
-    if (fresh && store->shared) fv__store_unpin(store, entry, &debris);
+    if (fresh && shared) fv__store_unpin(store, entry, &debris);
     if (store->resident - store->leaving > store->memory) spilled = fv__store_make_room(store, status == FV_OK ? error : NULL);
     bool due = store->queued > store->patience;
     pthread_mutex_unlock(&store->lock);
@@ -173,6 +174,14 @@ fv_status fv_store_put(fv_store *store, fv_hash key, void *buffer, size_t size, 
     if (status == FV_OK) status = spilled;
     if (status == FV_OK && due) status = fv__store_commit_due(store, error);
     return status;
+}
+
+fv_status fv_store_put(fv_store *store, fv_hash key, void *buffer, size_t size, double seconds, bool keep, fv_error *error) {
+    return put(store, key, buffer, size, seconds, keep, store->shared, error);
+}
+
+fv_status fv_store_hold(fv_store *store, fv_hash key, void *buffer, size_t size, double seconds, bool keep, fv_error *error) {
+    return put(store, key, buffer, size, seconds, keep, false, error);
 }
 
 /* ---------------------------------------------------------------- asking */

@@ -42,6 +42,8 @@ void fv_store_close(fv_store *store);
  * may be lost with the process), but may be spilled. A key that is there already keeps its bytes, since equal keys mean equal
  * bytes. */
 fv_status fv_store_put(fv_store *store, fv_hash key, void *buffer, size_t size, double seconds, bool keep, fv_error *error);
+/* The same for what other processes get in another way: a shared store shows it to them only once it is committed. */
+fv_status fv_store_hold(fv_store *store, fv_hash key, void *buffer, size_t size, double seconds, bool keep, fv_error *error);
 bool      fv_store_has(fv_store *store, fv_hash key);
 /* The same from memory alone: never looks at what other processes may have put since, and never waits. */
 bool      fv_store_knows(fv_store *store, fv_hash key);

@@ -175,6 +175,73 @@ def after_a_rank_was_killed_any_number_of_ranks_or_threads_go_on(flavour, folder
     assert contents(alone) == contents(broken) == contents(copy)
 
 
+SCAN = """g = cone(angles = range(0, 360, count = 24), source = 120, detector = 60, pitch = 1.5)
+v = phantom("shepp-logan", [40, 48, 48])
+p = xray(v, g)
+"""
+SOLVES = SCAN + """write(sirt(p, g, iterations = 3), "sirt.npy")
+write(cgls(p, g, iterations = 3), "cgls.npy")
+write(sirt(p, g, iterations = 3, mask = v > 0, start = gaussian(v, 2)), "sirt-masked.npy")
+write(cgls(p, g, iterations = 3, mask = v > 0, start = gaussian(v, 2)), "cgls-masked.npy")
+write(sirt(p, g, iterations = 7, stop = 0.25), "sirt-stopped.npy")
+write(cgls(p, g, iterations = 7, stop = 0.1), "cgls-stopped.npy")
+"""
+LONG_SOLVE = SCAN + 'write(sirt(p, g, iterations = 20), "long.npy")'
+
+
+@every_flavour
+def solves_of_cones_have_the_same_bits_on_any_number_of_ranks(flavour, folder):
+    alone, *together = separate(folder, "alone", "two", "three", "four")
+    run("run", "-q", "-e", SOLVES, "--chunk", "8x48x48", folder=alone)
+    for place, ranks, workers in zip(together, (2, 3, 4), (1, 2, 1)):
+        mpi(flavour, ranks, "run", "-q", "-e", SOLVES, "--chunk", "8x48x48", "--workers", workers, folder=place)
+        assert contents(place) == contents(alone), ranks
+
+
+def packed(folder):
+    return sum(p.stat().st_size for p in pathlib.Path(folder).glob(".fovea/store/*.pack"))
+
+
+@every_flavour
+def slabs_of_a_solve_go_through_the_store_where_memory_is_scarce(flavour, folder):
+    text = SCAN.replace("[40, 48, 48]", "[96, 96, 96]").replace("120", "300") + 'write(sirt(p, g, iterations = 1), "one.npy")'
+    ample, scarce = separate(folder, "ample", "scarce")
+    command = ["run", "-q", "-e", text, "--chunk", "16x96x96", "--workers", 1, "--patience", 1000]
+    mpi(flavour, 2, *command, "--memory", "2G", folder=ample)
+    mpi(flavour, 2, *command, "--memory", "180M", folder=scarce)
+    assert contents(ample) == contents(scarce)
+    assert packed(ample) < packed(scarce) / 4, (packed(ample), packed(scarce))
+
+
+def break_exchange(flavour, fault, ranks, folder):
+    """A solve in which some of three ranks fail at an exchange; everything is committed at once. What was said."""
+    shell = f'case {ranks} in *${{PMI_RANK:-$OMPI_COMM_WORLD_RANK}}*) export FOVEA_FAULT={fault};; esac; exec "$0" "$@"'
+    process = launch(flavour, 3, "sh", "-c", shell, FOVEA, "run", "-e", LONG_SOLVE, "--chunk", "8x48x48", "--workers", 1,
+                     "--patience", 0.001, folder=folder)
+    return finish(process, None)[1]
+
+
+@every_flavour
+def a_solve_whose_ranks_die_goes_on_from_its_last_committed_iteration(flavour, folder):
+    alone, one, all_of_them = separate(folder, "alone", "one", "all")
+    whole = json.loads(run("run", "--json", "-e", LONG_SOLVE, "--chunk", "8x48x48", folder=alone).stdout)["tasks_run"]
+    break_exchange(flavour, "exchange:50:kill", "1", one)  # of about 80
+    break_exchange(flavour, "exchange:50:kill", "012", all_of_them)
+    output, _ = mpi(flavour, 2, "run", "--json", "-e", LONG_SOLVE, "--chunk", "8x48x48", folder=one)
+    assert json.loads(output)["tasks_run"] < 0.6 * whole, (output, whole)
+    output = run("run", "--json", "-e", LONG_SOLVE, "--chunk", "8x48x48", folder=all_of_them).stdout
+    assert json.loads(output)["tasks_run"] < 0.6 * whole, (output, whole)
+    assert contents(alone) == contents(one) == contents(all_of_them)
+
+
+@every_flavour
+def a_rank_that_cannot_take_part_in_an_exchange_says_why_and_ends_the_run(flavour, folder):
+    said = break_exchange(flavour, "exchange:20:error", "2", folder)
+    assert "rank 2: cannot write: No space left on device (injected at exchange)" in said, said
+    said = break_exchange(flavour, "exchange:20:error", "0", folder)
+    assert "rank 0: cannot write: No space left on device (injected at exchange)" in said, said
+
+
 @every_flavour
 def a_sum_over_blocks_has_the_same_bits_on_any_number_of_ranks_and_threads(flavour, folder):
     program = BUILD / "bench" / "bench_allreduce"

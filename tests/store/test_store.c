@@ -477,6 +477,22 @@ TEST(a_full_disk_is_reported_and_what_was_committed_stays) {
     CHECK_INT(result, 0);
 }
 
+TEST(what_is_held_is_shown_to_other_processes_only_once_it_is_committed) {
+    char     *folder = test_fresh();
+    fv_store *own = open_store(folder, "own", 1 << 30, 1e9, true), *other = open_store(folder, "other", 1 << 30, 1e9, true);
+    for (int i = 0; i < 3; i++) CHECK_INT(fv_store_hold(own, blob_key(i), blob_new(i, 5000), 5000, 1, i < 2, NULL), FV_OK);
+    CHECK_INT(fv_store_hold(other, blob_key(1), blob_new(1, 5000), 5000, 0, false, NULL), FV_OK); /* came in another way */
+    CHECK(fv_store_has(own, blob_key(0)) && !fv_store_has(other, blob_key(0)));
+    CHECK_INT(fv_store_flush(own, NULL), FV_OK);
+    CHECK(fv_store_committed(other, blob_key(0)) && !fv_store_has(other, blob_key(2)));
+    fv_store_drop(other, blob_key(1), false); /* what came is gone, what its maker has committed is not */
+    fv_store_close(other);
+    fv_store_close(own);
+    other = open_store(folder, "third", 1 << 30, 1e9, true);
+    CHECK(fv_store_committed(other, blob_key(0)) && fv_store_committed(other, blob_key(1)) && !fv_store_has(other, blob_key(2)));
+    fv_store_close(other);
+}
+
 /* ---------------------------------------------------------------- disk budget */
 
 static void commit_one(const char *folder, const char *writer, int number, size_t size, int days_ago) {
