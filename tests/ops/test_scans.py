@@ -70,6 +70,28 @@ def a_centre_that_was_found_serves_the_reconstruction_of_the_same_pipeline(folde
 
 
 @test
+def a_centre_is_found_in_a_stored_scan_however_it_is_cut(folder):
+    calls = SHIFTED + 'q = checkpoint(p); find_center(q, g, "vo"); find_center(q, parallel(range(0, 360, count = 91))); '
+    whole = printed(calls, folder)
+    for chunk in ("200x1x40", "7x3x11"):
+        assert printed(calls, folder, "--chunk", chunk) == whole, chunk
+
+
+@test
+def the_centre_of_a_displaced_cone_is_found(folder):
+    noise = " + (poisson(ones([120, 6, 34]) * 1000) / 1000 - 1) * 5"
+    for beam, shape, center, more, chunk in (("100, 50", "[6, 32, 32]", 17.3, "", "7x2x9"),
+                                             ("100, 50", "[6, 32, 32]", 17.3, noise, "7x2x9"),
+                                             ("60, 30, 1.4", "[5, 32, 32]", 13.25, "", "50x3x34"),
+                                             ("300, 0", "[32, 32]", 18.8, "", "7x9")):
+        scan = f'p = xray(phantom("shepp-logan", {shape}), cone(range(0, 357, 3), {beam}, center = {center}), columns = 34);'
+        call = scan + f"find_center(p{more}, cone(range(0, 357, 3), {beam}))"
+        found = printed(call, folder)
+        assert abs(float(found) - center) < 0.1, (beam, more, found)
+        assert printed(call, folder, "--chunk", chunk) == found, beam
+
+
+@test
 def a_centre_that_turns_out_outside_the_detector_is_named(folder):
     call = 'fbp(p, parallel(range(0, 180, 2), center = C)) |> write("v.tif")'
     done = run("run", "-q", "-e", SHIFTED + call.replace("C", "find_center(p, g) + 40"), folder=folder, code=1)
@@ -154,6 +176,8 @@ BAD = [
     (f'sirt({PROJECTIONS}, cone(range(0, 300, 60), 100, 50, 0.001))', "pitch = 0.001: 16 detector columns span 0.0107 voxels"),
     (f'fdk({PROJECTIONS}, cone(range(0, 300, 60), 100, 50, 80))', "the whole volume is seen by 0.3 of a detector column"),
     (f'fdk({PROJECTIONS}, cone(range(0, 300, 60), 5, 50))', "the source would touch the volume"),
+    (f'find_center({PROJECTIONS}, cone(range(0, 300, 60), 100, 50))', "needs angles over a whole turn, at most 10 degrees apart"),
+    (f'find_center({PROJECTIONS}, cone(range(0, 300, 60), 100, 50), "vo")', 'of a cone only "mirror" is possible'),
     (f'fdk({PROJECTIONS}, cone(range(0, 300, 60), 100, -1))', "detector = -1: must be between 0"),
     (f'fdk({PROJECTIONS}, cone(range(0, 300, 60), 100, 50, -2))', "pitch = -2: must be between 0"),
     (f'fbp({PROJECTIONS}, parallel(range(0, 150, 30), center = -1))', "between 0 and 15"),

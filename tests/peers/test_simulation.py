@@ -196,7 +196,7 @@ def residuals_are_those_of_the_images_that_iterations_make():
         falling = run(follow.replace("sirt", method), table=True, p=lines)["residual"].reshape(3, 4)
         check(np.all(np.diff(falling, axis=1) < 0), f"{method}: {falling}")
     stopped = run(follow.replace("iterations = 4", "iterations = 50, stop = 0.3"), table=True, p=lines)
-    check(3 < len(stopped["slice"]) < 60 and stopped["residual"].min() > 0.3, "no iteration is made of a slice that is good enough")
+    check(3 < len(stopped["slice"]) < 60 and stopped["residual"].min() > 0.3, "a good slice takes no step")
     refused('residuals(name_axes(p, "angle z x"), cone(range(0, 165, 15), 100, 50), subsets = 2)', "only art and sart", p=lines)
 
 

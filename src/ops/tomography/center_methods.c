@@ -6,12 +6,6 @@
 
 #define TURN 0x1.921fb54442d18p+2
 
-/* Where a parabola through three neighbours has its summit, from the middle one; at most `most` away. */
-static double summit(double before, double middle, double after, double most) {
-    double bend = before - 2 * middle + after, shift = bend != 0 ? 0.5 * (before - after) / bend : 0;
-    return fabs(shift) <= most ? shift : 0;
-}
-
 /* ---------------------------------------------------------------- least difference */
 
 /* Mean squared difference of one projection and the other mirrored about column sum / 2. */
@@ -39,7 +33,7 @@ double FV_ISA_NAME(fv__center_mirror)(const float *a, const float *b, int64_t ro
         best = sum;
     }
     double before = mismatch(a, b, rows, n, best - 1), after = mismatch(a, b, rows, n, best + 1);
-    return ((double)best + summit(before, least, after, 1)) / 2;
+    return ((double)best + fv__summit(before, least, after, 1)) / 2;
 }
 
 /* ---------------------------------------------------------------- phase correlation */
@@ -77,7 +71,7 @@ double FV_ISA_NAME(fv__center_phase)(const float *a, const float *b, int64_t row
         if (sum[2 * ((d + length) % length)] > sum[2 * ((best + length) % length)]) best = d;
     double around[3];
     for (int k = 0; k < 3; k++) around[k] = sum[2 * ((best + k - 1 + length) % length)];
-    double shift = (double)best + summit(around[0], around[1], around[2], 1);
+    double shift = (double)best + fv__summit(around[0], around[1], around[2], 1);
     free(turns);
     return ((double)(n - 1) + shift) / 2; /* the mirrored one lies n - 1 - 2 center columns off */
 }
@@ -153,7 +147,7 @@ double FV_ISA_NAME(fv__center_vo)(const float *sinogram, const double *angle, in
     transform(&w, sinogram, angle, nangles, n);
     double center = least(&w, n, (double)(n / 4), (double)(n - n / 4), 0.5);
     center = least(&w, n, center - 0.5, center + 0.5, 0.05);
-    center += 0.05 * summit(outside(&w, n, center - 0.05), outside(&w, n, center), outside(&w, n, center + 0.05), 1);
+    center += 0.05 * fv__summit(outside(&w, n, center - 0.05), outside(&w, n, center), outside(&w, n, center + 0.05), 1);
     free(w.value);
     return center;
 }

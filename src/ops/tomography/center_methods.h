@@ -12,4 +12,20 @@ double FV_ISA_NAME(fv__center_phase)(const float *a, const float *b, int64_t row
  * leaves least outside the double wedge of a sinogram's spectrum. */
 double FV_ISA_NAME(fv__center_vo)(const float *sinogram, const double *angle, int64_t nangles, int64_t n);
 
+
+/* The sinogram of the plane in which a source turns, angles x n; angles in degrees increase over a whole turn. */
+typedef struct fv_fan {
+    const float  *sinogram;
+    const double *angle;
+    int64_t       nangles, n;
+    double        distance, pitch; /* from source to detector */
+} fv_fan;
+double FV_ISA_NAME(fv__center_fan)(const fv_fan *fan);
+
+/* Where a parabola through three neighbours has its summit, from the middle one; at most `most` away. */
+static inline double fv__summit(double before, double middle, double after, double most) {
+    double bend = before - 2 * middle + after, shift = bend != 0 ? 0.5 * (before - after) / bend : 0;
+    return fabs(shift) <= most ? shift : 0;
+}
+
 #endif

@@ -17,7 +17,7 @@ static const fv_param params[] = {
     FV_PARAM(cone, pitch, .def = "1", .above = true, .max = 1e6, .unit = "voxels", .doc = "width of a detector pixel"),
     FV_PARAM(cone, unit, .def = "deg", .choices = "deg|rad", .doc = "degrees or radians"),
     FV_PARAM(cone, center, .def = "", .unit = "px",
-             .doc = "detector column that the axis of rotation is seen at; left out: the middle"),
+             .doc = "detector column that the axis of rotation is seen at, as find_center prints it; left out: the middle"),
     FV_PARAM(cone, offset, .def = "0", .unit = "px",
              .doc = "detector row of the plane in which the source turns, counted from the middle row"),
     FV_PARAM_END,

@@ -13,9 +13,10 @@ typedef struct {
 enum { MIRROR, PHASE, VO };
 
 static const fv_param params[] = {
-    FV_PARAM(find_center, geometry, .doc = "parallel(angles); its centre is not used"),
+    FV_PARAM(find_center, geometry, .doc = "parallel(angles), or cone(...) over a whole turn; its centre is not used"),
     FV_PARAM(find_center, method, .def = "mirror", .choices = "mirror|phase|vo",
-             .doc = "least difference or phase correlation of two projections half a turn apart, or Vo's on a whole sinogram"),
+             .doc = "least difference or phase correlation of two projections half a turn apart, or Vo's on a whole sinogram; "
+                    "of a cone only mirror"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = {
@@ -58,13 +59,35 @@ static fv_status check_sweep(const fv_geometry *g, fv_error *error) {
     return FV_OK;
 }
 
+/* Every ray of the plane in which the source turns is met from both ends in a whole turn. */
+static fv_status check_turn(const find_center *p, fv_error *error) {
+    const fv_geometry *g = &p->geometry;
+    double             first = degrees(g, 0), last = degrees(g, g->angles.count - 1), gap = first + 360 - last;
+    if (p->method.index != MIRROR) return fv_fail(error, FV_ERROR_USAGE, "method: of a cone only \"mirror\" is possible");
+    for (int64_t i = 1; i < g->angles.count; i++) {
+        if (!(degrees(g, i) > degrees(g, i - 1)))
+            return fv_fail(error, FV_ERROR_USAGE, "the centre of a cone needs angles that increase");
+        gap = FV_MAX(gap, degrees(g, i) - degrees(g, i - 1));
+    }
+    if (gap <= 10 && last - first <= 360.01) return FV_OK;
+    return fv_fail(error, FV_ERROR_USAGE,
+                   "the centre of a cone needs angles over a whole turn, at most 10 degrees apart; these span %.4g degrees with "
+                   "gaps of up to %.4g: reconstruct a slice with several values of center and take the sharpest",
+                   last - first, gap);
+}
+
+static bool is_cone(const find_center *p) { return p->geometry.beam == FV_GEOMETRY_CONE; }
+
 static fv_status infer(fv_infer *i, fv_error *error) {
     const find_center *p = i->params;
     fv_scan            scan;
     int64_t            pair[2];
     FV_TRY(fv__scan_find(&i->in[0]->image, &p->geometry, &scan, error));
-    if (p->geometry.beam != FV_GEOMETRY_PARALLEL) return fv_fail(error, FV_ERROR_USAGE, "geometry must be parallel(...)");
     if (scan.ncolumns < 8) return fv_fail(error, FV_ERROR_USAGE, "the detector has fewer than 8 columns");
+    if (is_cone(p)) {
+        FV_TRY(check_turn(p, error));
+        return fv_infer_scalar(i, FV_FLOAT64, error);
+    }
     double miss = p->method.index == VO ? 0 : find_pair(&p->geometry, pair);
     if (p->method.index == VO) FV_TRY(check_sweep(&p->geometry, error));
     if (!(miss <= 2))
@@ -82,6 +105,11 @@ typedef struct choice {
 
 static choice choose(const find_center *p, const fv_scan *scan) {
     choice c = { .nsides = 2, .nrows = scan->nrows };
+    if (is_cone(p)) { /* the row nearest to the plane of the source */
+        double row = floor((double)(scan->nrows - 1) / 2 + p->geometry.offset + 0.5);
+        row = FV_MIN(FV_MAX(row, 0), (double)(scan->nrows - 1));
+        return (choice){ .nsides = scan->nangles, .row = scan->row < 0 ? 0 : (int64_t)row, .nrows = 1, .all = true };
+    }
     if (p->method.index == VO) return (choice){ .nsides = scan->nangles, .row = scan->nrows / 2, .nrows = 1, .all = true };
     find_pair(&p->geometry, c.pair);
     return c;
@@ -89,35 +117,37 @@ static choice choose(const find_center *p, const fv_scan *scan) {
 
 static int64_t projection(const choice *c, int64_t side) { return c->all ? side : c->pair[side]; }
 
-/* Of a chunk only the projections and rows that are looked at; a single voxel where it has none. */
+/* What of a chunk is looked at; false: nothing. */
+static bool find_part(const fv_region *chunk, const choice *c, const fv_scan *scan, fv_region *part) {
+    int64_t first = -1, last = -1;
+    *part = *chunk;
+    for (int64_t k = 0; k < c->nsides; k++) {
+        int64_t inside = projection(c, k) - chunk->start[scan->angle];
+        if (inside < 0 || inside >= chunk->size[scan->angle]) continue;
+        first = first < 0 ? projection(c, k) : first;
+        last = projection(c, k);
+    }
+    part->start[scan->angle] = first;
+    part->size[scan->angle] = last - first + 1;
+    if (scan->row < 0) return first >= 0;
+    int64_t row = FV_MAX(c->row, chunk->start[scan->row]);
+    int64_t end = FV_MIN(c->row + c->nrows, chunk->start[scan->row] + chunk->size[scan->row]);
+    part->start[scan->row] = row;
+    part->size[scan->row] = end - row;
+    return first >= 0 && row < end;
+}
+
+/* Where nothing of a chunk is looked at, a single voxel that others need anyway. */
 static void need(const fv_need *n, fv_region *in) {
     const find_center *p = n->params;
     fv_scan            scan;
-    int64_t            first = -1, last = -1;
     fv__scan_find(&n->in[0]->image, &p->geometry, &scan, NULL);
     choice c = choose(p, &scan);
-    for (int64_t k = 0; k < c.nsides; k++) {
-        int64_t inside = projection(&c, k) - n->region.start[scan.angle];
-        if (inside < 0 || inside >= n->region.size[scan.angle]) continue;
-        first = first < 0 ? projection(&c, k) : first;
-        last = projection(&c, k);
-    }
-    int64_t row = FV_MAX(c.row, scan.row < 0 ? 0 : n->region.start[scan.row]);
-    if (scan.row >= 0) {
-        int64_t end = FV_MIN(c.row + c.nrows, n->region.start[scan.row] + n->region.size[scan.row]);
-        if (row >= end)
-            first = -1;
-        else {
-            in[0].start[scan.row] = row;
-            in[0].size[scan.row] = end - row;
-        }
-    }
-    if (first < 0)
-        for (int d = 0; d < in[0].ndim; d++) in[0].size[d] = FV_MIN(in[0].size[d], 1);
-    else {
-        in[0].start[scan.angle] = first;
-        in[0].size[scan.angle] = last - first + 1;
-    }
+    if (find_part(&n->region, &c, &scan, &in[0])) return;
+    in[0] = (fv_region){ .ndim = n->region.ndim };
+    for (int d = 0; d < in[0].ndim; d++) in[0].size[d] = 1;
+    in[0].start[scan.angle] = projection(&c, 0);
+    if (scan.row >= 0) in[0].start[scan.row] = c.row;
 }
 
 typedef struct piece {
@@ -138,7 +168,9 @@ static fv_status run(fv_run *r, fv_error *error) {
     fv_scan            scan;
     int64_t            first, count, n = r->need.region.size[r->need.region.ndim - 1];
     fv__scan_find(&r->need.in[0]->image, &p->geometry, &scan, NULL);
-    choice c = choose(p, &scan);
+    choice    c = choose(p, &scan);
+    fv_region part;
+    if (!find_part(&r->need.region, &c, &scan, &part)) return FV_OK;
     fv__scan_slices(&in->region, scan.row, &first, &count);
     for (int64_t k = 0; k < c.nsides; k++) {
         int64_t a = projection(&c, k) - r->need.region.start[scan.angle];
@@ -184,7 +216,9 @@ static fv_status finish(fv_finish *f, fv_error *error) {
     double   *angle = fv_calloc((size_t)scan.nangles * sizeof *angle), center = 0;
     fv_status status = collect(f, images, c.nrows, scan.ncolumns, error);
     for (int64_t a = 0; a < scan.nangles; a++) angle[a] = degrees(&p->geometry, a);
-    if (status == FV_OK && p->method.index == VO)
+    fv_fan fan = { images, angle, scan.nangles, scan.ncolumns, p->geometry.source + p->geometry.detector, p->geometry.pitch };
+    if (status == FV_OK && is_cone(p)) center = FV_ISA_NAME(fv__center_fan)(&fan);
+    else if (status == FV_OK && p->method.index == VO)
         center = FV_ISA_NAME(fv__center_vo)(images, angle, scan.nangles, scan.ncolumns);
     else if (status == FV_OK)
         center = (p->method.index == PHASE ? FV_ISA_NAME(fv__center_phase)
@@ -203,7 +237,7 @@ const fv_op FV_OP(find_center) = {
     .family = "tomography",
     .stage = "filter",
     .brief = "find the detector column of the axis of rotation",
-    .version = 2,
+    .version = 3,
     .inputs = inputs,
     .params = params,
     .params_size = sizeof(find_center),
@@ -215,7 +249,9 @@ const fv_op FV_OP(find_center) = {
         "degrees) differ least once one is mirrored, by least mean squares over all rows, between columns by a parabola. phase: "
         "where they correlate best by phase. vo: the sinogram of the middle row and its mirror image make a whole turn; off the "
         "true centre its spectrum leaves the double wedge of sinograms; needs no exact pair and bears noise. Print it, or give "
-        "it on: parallel(angles, center = find_center(p, parallel(angles))).",
+        "it on: parallel(angles, center = find_center(p, parallel(angles))). Of a cone: where the rays of the plane in which the "
+        "source turns differ least from those that a whole turn meets from their other ends; print it and write it into "
+        "cone(center = ...). The object must be in view from side to side.",
     .citation = "Vo, Drakopoulos, Atwood and Reinhard, Reliable method for calculating the center of rotation in parallel-beam "
                 "tomography, Optics Express 22, 2014",
     .example = "g = parallel(angles = range(0, 180)); find_center(xray(phantom(\"shepp-logan\", [64, 64]), g), g)",
