@@ -92,7 +92,8 @@ static void find_affine(const fv_dicom_reader *r, fv_image_type *type) {
 static fv_status find_dtype(fv_dicom_reader *r, fv_error *error) {
     const fv_dicom_about *a = &r->slices[0].about;
     char                  name[16];
-    snprintf(name, sizeof name, "%sint%d", a->is_signed ? "" : "u", a->size * 8);
+    if (a->is_binary) snprintf(name, sizeof name, "bool");
+    else snprintf(name, sizeof name, "%s%d", a->is_real ? "float" : a->is_signed ? "int" : "uint", a->size * 8);
     if (!fv_dtype_parse(name, &r->stored)) return fv_fail(error, FV_ERROR_INPUT, "%s: pixels of type %s", r->base.path, name);
     for (int64_t i = 0; i < r->nslices; i++) {
         const fv_dicom_about *s = &r->slices[i].about;
@@ -255,7 +256,7 @@ const fv_format fv_format_dicom = {
     .magic = { { 128, 4, "DICM" } },
     .series = true,
     .brief = "DICOM image, or a folder with the files of a series",
-    .reads = "frame by frame; RLE, JPEG and JPEG-LS unpacked; a folder is a series",
+    .reads = "frame by frame; RLE, JPEG and JPEG-LS unpacked, colours as RGB, segmentations as bool; a folder is a series",
     .keeps = "spacing, orientation",
     .open = open_reader,
     .read = read_block,

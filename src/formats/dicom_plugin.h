@@ -15,16 +15,16 @@
 extern "C" {
 #endif
 
-enum { FV_DICOM_VERSION = 1, FV_DICOM_MESSAGE = 256 };
+enum { FV_DICOM_VERSION = 2, FV_DICOM_MESSAGE = 256 };
 #define FV_DICOM_SYMBOL "fv_dicom_plugin_get"
 
 typedef struct fv_dicom_about {
     int64_t columns, rows, frames;
     bool    packed;       /* frames are compressed */
     int     samples;      /* values of a pixel: 1, or 3 colours side by side */
-    int     size;         /* bytes of a value: 1, 2 or 4 */
+    int     size;         /* bytes of a value: 1, 2, 4 or, of real ones, 8 */
     int     bits;         /* of them the lower ones that count */
-    bool    is_signed;
+    bool    is_signed, is_real, is_binary; /* binary: 0 or 1 in a byte each */
     double  slope, intercept;
     double  spacing[3];   /* x, y, z in millimetres; 0 where unknown */
     bool    placed;       /* position and direction are known */
@@ -40,7 +40,7 @@ typedef struct fv_dicom_plugin {
     pid_t (*fork)(void);
     /* The header; no pixel is read. */
     bool (*about)(const char *path, fv_dicom_about *about, char message[FV_DICOM_MESSAGE]);
-    /* One frame as it is stored, unpacked, in exactly size bytes. */
+    /* One frame, unpacked and with colours as red, green and blue, in exactly size bytes. */
     bool (*frame)(const char *path, int64_t index, void *to, size_t size, char message[FV_DICOM_MESSAGE]);
 } fv_dicom_plugin;
 

@@ -77,7 +77,7 @@ static fv_status check_single(const fv_dicom_reader *r, const char *folder, fv_e
 
 static bool alike(const fv_dicom_about *a, const fv_dicom_about *b) {
     bool same = a->columns == b->columns && a->rows == b->rows && a->samples == b->samples && a->size == b->size &&
-                a->bits == b->bits && a->is_signed == b->is_signed && a->placed == b->placed;
+                a->bits == b->bits && a->is_signed == b->is_signed && a->is_real == b->is_real && a->placed == b->placed;
     for (int i = 0; i < 6; i++) same = same && fabs(a->direction[i] - b->direction[i]) < 1e-3;
     for (int i = 0; i < 2; i++) same = same && fabs(a->spacing[i] - b->spacing[i]) <= 1e-3 * fabs(b->spacing[i]);
     return same;

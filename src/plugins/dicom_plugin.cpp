@@ -71,24 +71,89 @@ void find_place(DcmItem *item, fv_dicom_about *about) {
     about->number = integer_of(item, DCM_InstanceNumber, 0);
 }
 
-bool find_pixels(DcmItem *item, fv_dicom_about *about, char *message) {
-    int64_t allocated = integer_of(item, DCM_BitsAllocated, 0), stored = integer_of(item, DCM_BitsStored, allocated);
+/* What lies in the file where it differs from what a frame is told to be. */
+struct stored_pixels {
+    DcmTagKey tag = DCM_PixelData;
+    int64_t   bits = 0, samples = 1; /* of a value; values of a pixel */
+    bool      palette = false, luminance = false, halved = false; /* colours: indices; YBR; two pixels share theirs */
+    int64_t   frame_bits(const fv_dicom_about *about) const {
+        return about->rows * about->columns * (halved ? 2 : samples) * bits;
+    }
+};
+
+bool find_numbers(DcmItem *item, fv_dicom_about *about, stored_pixels *stored, char *message) {
+    int64_t allocated = integer_of(item, DCM_BitsAllocated, 0), count = integer_of(item, DCM_BitsStored, allocated);
+    if (item->tagExists(DCM_FloatPixelData) || item->tagExists(DCM_DoubleFloatPixelData)) {
+        bool wide = !item->tagExists(DCM_FloatPixelData);
+        stored->tag = wide ? DCM_DoubleFloatPixelData : DCM_FloatPixelData;
+        about->is_real = true;
+        allocated = count = wide ? 64 : 32;
+    } else if (!item->tagExists(DCM_PixelData))
+        return fail(message, "it holds no pixels (none of PixelData, FloatPixelData and DoubleFloatPixelData)");
+    else if (allocated != 1 && allocated != 8 && allocated != 16 && allocated != 32)
+        return fail(message, "BitsAllocated is none of 1, 8, 16 and 32");
+    else if (count < 1 || count > allocated)
+        return fail(message, "BitsStored does not fit in BitsAllocated");
+    else if (integer_of(item, DCM_HighBit, count - 1) != count - 1)
+        return fail(message, "HighBit is not BitsStored - 1");
+    about->is_binary = allocated == 1;
+    about->is_signed = !about->is_real && !about->is_binary && integer_of(item, DCM_PixelRepresentation, 0) == 1;
+    about->size = allocated == 1 ? 1 : (int)allocated / 8;
+    about->bits = allocated == 1 ? 8 : (int)count;
+    stored->bits = allocated;
+    return true;
+}
+
+/* Entries of the tables and the least index in them; 0: there are none. */
+int64_t palette_of(DcmItem *item, int64_t *first, int *size) {
+    Uint16      entries = 0, start = 0;
+    Sint16      below = 0;
+    DcmElement *table = nullptr;
+    const DcmTagKey &key = DCM_RedPaletteColorLookupTableDescriptor;
+    if (item->findAndGetUint16(key, entries, 0).bad()) {
+        if (item->findAndGetSint16(key, below, 0).bad()) return 0;
+        entries = (Uint16)below;
+    }
+    if (item->findAndGetUint16(key, start, 1).good()) *first = start;
+    else if (item->findAndGetSint16(key, below, 1).good()) *first = below;
+    if (item->findAndGetElement(DCM_RedPaletteColorLookupTableData, table).bad()) return 0;
+    int64_t count = entries ? entries : 65536, bytes = (int64_t)table->getLength();
+    *size = bytes >= 2 * count ? 2 : 1;
+    return bytes >= count ? count : 0;
+}
+
+bool find_colours(DcmItem *item, fv_dicom_about *about, stored_pixels *stored, char *message) {
+    char   *colours = about->colours;
+    int64_t first;
+    text_of(item, DCM_PhotometricInterpretation, colours, sizeof about->colours);
+    stored->samples = integer_of(item, DCM_SamplesPerPixel, 1);
+    about->samples = (int)stored->samples;
+    if (stored->samples != 1 && stored->samples != 3) return fail(message, "SamplesPerPixel is neither 1 nor 3");
+    stored->palette = stored->samples == 1 && !std::strcmp(colours, "PALETTE COLOR");
+    stored->halved = stored->samples == 3 && !std::strcmp(colours, "YBR_FULL_422");
+    stored->luminance = stored->halved || (stored->samples == 3 && !std::strcmp(colours, "YBR_FULL"));
+    if (stored->samples == 3 && !stored->luminance && std::strcmp(colours, "RGB") && std::strcmp(colours, "YBR_RCT") &&
+        std::strcmp(colours, "YBR_ICT"))
+        return fail(message, "PhotometricInterpretation is none of RGB, YBR_FULL, YBR_FULL_422 and PALETTE COLOR");
+    if (stored->luminance && (stored->bits != 8 || (stored->halved && about->columns % 2)))
+        return fail(message, "colours as YBR have BitsAllocated 8 and, of YBR_FULL_422, an even number of Columns");
+    if (!stored->palette) return true;
+    if ((stored->bits != 8 && stored->bits != 16) || !palette_of(item, &first, &about->size))
+        return fail(message, "PALETTE COLOR without RedPaletteColorLookupTableData, or one that is too short or segmented");
+    about->samples = 3;
+    about->bits = 8 * about->size;
+    about->is_signed = false;
+    return true;
+}
+
+bool find_pixels(DcmItem *item, fv_dicom_about *about, stored_pixels *stored, char *message) {
     about->rows = integer_of(item, DCM_Rows, 0);
     about->columns = integer_of(item, DCM_Columns, 0);
     about->frames = integer_of(item, DCM_NumberOfFrames, 1);
-    about->samples = (int)integer_of(item, DCM_SamplesPerPixel, 1);
-    about->is_signed = integer_of(item, DCM_PixelRepresentation, 0) == 1;
-    text_of(item, DCM_PhotometricInterpretation, about->colours, sizeof about->colours);
-    if (!item->tagExists(DCM_PixelData)) return fail(message, "it holds no pixels of whole numbers");
     if (about->rows < 1 || about->columns < 1 || about->frames < 1 || about->frames > MOST_FRAMES)
         return fail(message, "Rows, Columns or NumberOfFrames is missing or wrong");
-    if (about->samples != 1 && about->samples != 3) return fail(message, "SamplesPerPixel is neither 1 nor 3");
-    if ((allocated != 8 && allocated != 16 && allocated != 32) || stored < 1 || stored > allocated)
-        return fail(message, "BitsAllocated is none of 8, 16 and 32, or BitsStored does not fit in");
-    if (integer_of(item, DCM_HighBit, stored - 1) != stored - 1) return fail(message, "HighBit is not BitsStored - 1");
-    about->size = (int)allocated / 8;
-    about->bits = (int)stored;
-    return true;
+    about->packed = DcmXfer(dynamic_cast<DcmDataset *>(item)->getOriginalXfer()).isEncapsulated();
+    return find_numbers(item, about, stored, message) && find_colours(item, about, stored, message);
 }
 
 bool load(DcmFileFormat &file, const char *path, char *message) {
@@ -97,10 +162,10 @@ bool load(DcmFileFormat &file, const char *path, char *message) {
 }
 
 /* Pixels that are not compressed must be there; of others every byte may be some thousand pixels, and every frame is an item. */
-bool plausible(DcmItem *item, const char *path, const fv_dicom_about *about) {
+bool plausible(DcmItem *item, const char *path, const fv_dicom_about *about, const stored_pixels *stored) {
     DcmElement *element = nullptr;
-    double      needed = (double)about->rows * (double)about->columns * about->samples * about->size;
-    if (item->findAndGetElement(DCM_PixelData, element).bad()) return false;
+    double      needed = (double)stored->frame_bits(about) / 8;
+    if (item->findAndGetElement(stored->tag, element).bad()) return false;
     double there = (double)OFStandard::getFileSize(path);
     if (about->packed) return needed <= 4096 * there && (double)about->frames * 8 <= there;
     return needed * (double)about->frames <= (double)element->getLength();
@@ -108,18 +173,18 @@ bool plausible(DcmItem *item, const char *path, const fv_dicom_about *about) {
 
 bool describe(const char *path, fv_dicom_about *about, char *message) {
     DcmFileFormat file;
+    stored_pixels stored;
     std::memset(about, 0, sizeof *about);
     if (!load(file, path, message)) return false;
     DcmDataset *item = file.getDataset();
-    if (!find_pixels(item, about, message)) return false;
+    if (!find_pixels(item, about, &stored, message)) return false;
     about->slope = 1;
     number_of(item, DCM_RescaleSlope, 0, &about->slope);
     number_of(item, DCM_RescaleIntercept, 0, &about->intercept);
     find_place(item, about);
     text_of(item, DCM_SeriesInstanceUID, about->series, sizeof about->series);
     text_of(item, DCM_Modality, about->modality, sizeof about->modality);
-    about->packed = DcmXfer(item->getOriginalXfer()).isEncapsulated();
-    if (!plausible(item, path, about)) return fail(message, "it is too short for the shape that its header claims");
+    if (!plausible(item, path, about, &stored)) return fail(message, "it is too short for the shape that its header claims");
     std::snprintf(about->transfer, sizeof about->transfer, "%s", DcmXfer(item->getOriginalXfer()).getXferName());
     return true;
 }
@@ -141,19 +206,63 @@ void turn_halves(char *values, size_t size) {
     }
 }
 
-bool read_frame(const char *path, int64_t index, void *to, size_t size, char *message) {
-    fv_dicom_about about;
-    DcmFileFormat  file;
-    DcmElement    *element = nullptr;
-    Uint32         expected = 0, fragment = 0;
-    OFString       colours;
-    if (!load(file, path, message)) return false;
-    DcmDataset *item = file.getDataset();
-    std::memset(&about, 0, sizeof about);
-    if (!find_pixels(item, &about, message)) return false;
-    int64_t pixels = about.rows * about.columns;
-    if ((size_t)(pixels * about.samples * about.size) != size || index >= about.frames) return fail(message, "it was changed");
-    if (item->findAndGetElement(DCM_PixelData, element).bad()) return fail(message, "its pixels are missing");
+/* Bits of an element that is not compressed, from any of them on, each in a byte. */
+bool read_bits(DcmElement *element, int64_t first, int64_t count, char *to) {
+    std::vector<unsigned char> bytes((size_t)((first % 8 + count + 7) / 8));
+    if (element->getPartialValue(bytes.data(), (Uint32)(first / 8), (Uint32)bytes.size()).bad()) return false;
+    for (int64_t i = 0, at = first % 8; i < count; i++, at++) to[i] = (char)(bytes[(size_t)(at / 8)] >> (at % 8) & 1);
+    return true;
+}
+
+/* Two values of brightness, one of blue and one of red become two pixels of three values. */
+void spread(const unsigned char *from, unsigned char *to, int64_t pixels) {
+    for (int64_t p = 0; p + 1 < pixels; p += 2, from += 4, to += 6) {
+        const unsigned char both[6] = { from[0], from[2], from[3], from[1], from[2], from[3] };
+        std::memcpy(to, both, 6);
+    }
+}
+
+unsigned char clipped(int value) { return (unsigned char)(value < 0 ? 0 : value > 255 ? 255 : value); }
+
+/* YBR_FULL (ITU-R BT.601) to red, green and blue, in integers of 2^-20, rounded. */
+void to_rgb(unsigned char *frame, int64_t pixels) {
+    for (unsigned char *p = frame; p < frame + 3 * pixels; p += 3) {
+        int y = (p[0] << 20) + (1 << 19), blue = p[1] - 128, red = p[2] - 128;
+        p[0] = clipped((y + 1470104 * red) >> 20);
+        p[1] = clipped((y - 360853 * blue - 748826 * red) >> 20);
+        p[2] = clipped((y + 1858077 * blue) >> 20);
+    }
+}
+
+/* Indices become entries of the three tables; those outside take the nearest. */
+bool look_up(DcmItem *item, const fv_dicom_about *about, const char *indices, bool wide, bool negative, char *to, char *message) {
+    const DcmTagKey keys[3] = { DCM_RedPaletteColorLookupTableData, DCM_GreenPaletteColorLookupTableData,
+                                DCM_BluePaletteColorLookupTableData };
+    int64_t first = 0;
+    int     size = 0;
+    int64_t entries = palette_of(item, &first, &size);
+    for (int c = 0; c < 3; c++) {
+        DcmElement       *element = nullptr;
+        std::vector<char> table((size_t)(entries * size));
+        if (size != about->size || item->findAndGetElement(keys[c], element).bad() ||
+            element->getPartialValue(table.data(), 0, (Uint32)table.size()).bad())
+            return fail(message, "one of its three colour tables is missing or too short");
+        for (int64_t p = 0; p < about->rows * about->columns; p++) {
+            uint16_t narrow = (unsigned char)indices[p], word = 0;
+            std::memcpy(&word, indices + 2 * p * wide, wide ? 2 : 1);
+            int64_t value = wide ? word : narrow;
+            if (negative) value = wide ? (int16_t)word : (signed char)narrow;
+            int64_t entry = value < first ? 0 : value - first < entries ? value - first : entries - 1;
+            std::memcpy(to + (3 * p + c) * size, table.data() + entry * size, (size_t)size);
+        }
+    }
+    return true;
+}
+
+/* A frame that DCMTK cuts out or unpacks: values of one or three bytes and more. */
+bool read_values(DcmDataset *item, DcmElement *element, const fv_dicom_about *about, const stored_pixels *stored, int64_t index,
+                 char *to, size_t size, OFString &colours, char *message) {
+    Uint32        expected = 0, fragment = 0;
     DcmPixelData *data = OFdynamic_cast(DcmPixelData *, element);
     if (!data || data->getUncompressedFrameSize(item, expected).bad() || expected < size || expected > size + 1)
         return fail(message, "its pixels take another number of bytes than its header says");
@@ -162,12 +271,52 @@ bool read_frame(const char *path, int64_t index, void *to, size_t size, char *me
         data->getUncompressedFrame(item, (Uint32)index, fragment, buffer.data(), expected + (expected & 1), colours);
     if (unpacked.bad()) return fail(message, unpacked.text());
     std::memcpy(to, buffer.data(), size);
-    if (about.size == 4 && !DcmXfer(item->getOriginalXfer()).isLittleEndian()) turn_halves(static_cast<char *>(to), size);
-    if (about.samples == 3 && colours != "RGB") return fail(message, "its colours are no RGB");
-    bool packed = DcmXfer(item->getOriginalXfer()).isEncapsulated();
-    if (about.samples == 3 && !packed && integer_of(item, DCM_PlanarConfiguration, 0) == 1)
-        interleave(static_cast<char *>(to), pixels, about.samples, about.size);
+    if (stored->bits == 32 && !DcmXfer(item->getOriginalXfer()).isLittleEndian()) turn_halves(to, size);
+    if (stored->samples == 3 && !about->packed && integer_of(item, DCM_PlanarConfiguration, 0) == 1)
+        interleave(to, about->rows * about->columns, 3, (int)stored->bits / 8);
     return true;
+}
+
+bool read_colours(DcmDataset *item, DcmElement *element, const fv_dicom_about *about, const stored_pixels *stored, int64_t index,
+                  char *to, char *message) {
+    int64_t             pixels = about->rows * about->columns;
+    OFString            colours = about->colours;
+    std::vector<char>   frame((size_t)(pixels * stored->samples * stored->bits / 8));
+    unsigned char      *values = reinterpret_cast<unsigned char *>(frame.data());
+    if (stored->halved && !about->packed) {
+        std::vector<unsigned char> pairs((size_t)(2 * pixels));
+        if (element->getPartialValue(pairs.data(), (Uint32)(2 * pixels * index), (Uint32)pairs.size()).bad())
+            return fail(message, "its pixels take another number of bytes than its header says");
+        spread(pairs.data(), values, pixels);
+    } else if (!read_values(item, element, about, stored, index, frame.data(), frame.size(), colours, message))
+        return false;
+    if (stored->palette)
+        return look_up(item, about, frame.data(), stored->bits == 16, integer_of(item, DCM_PixelRepresentation, 0) == 1, to, message);
+    if (colours == "YBR_FULL" || colours == "YBR_FULL_422") to_rgb(values, pixels);
+    else if (colours != "RGB") return fail(message, "its colours are neither RGB nor YBR_FULL");
+    std::memcpy(to, frame.data(), frame.size());
+    return true;
+}
+
+bool read_frame(const char *path, int64_t index, void *to, size_t size, char *message) {
+    fv_dicom_about about;
+    stored_pixels  stored;
+    DcmFileFormat  file;
+    DcmElement    *element = nullptr;
+    OFString       colours;
+    if (!load(file, path, message)) return false;
+    DcmDataset *item = file.getDataset();
+    std::memset(&about, 0, sizeof about);
+    if (!find_pixels(item, &about, &stored, message)) return false;
+    int64_t pixels = about.rows * about.columns;
+    if ((size_t)(pixels * about.samples * about.size) != size || index >= about.frames) return fail(message, "it was changed");
+    if (item->findAndGetElement(stored.tag, element).bad()) return fail(message, "its pixels are missing");
+    if (about.samples == 3) return read_colours(item, element, &about, &stored, index, static_cast<char *>(to), message);
+    if (!about.is_real && !(about.is_binary && !about.packed))
+        return read_values(item, element, &about, &stored, index, static_cast<char *>(to), size, colours, message);
+    bool good = about.is_binary ? read_bits(element, index * pixels, pixels, static_cast<char *>(to))
+                                : element->getPartialValue(to, (Uint32)(size * (size_t)index), (Uint32)size).good();
+    return good || fail(message, "its pixels take another number of bytes than its header says");
 }
 
 template <typename Call> bool guarded(char *message, Call call) {

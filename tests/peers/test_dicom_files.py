@@ -28,8 +28,10 @@ def needs():
     return pydicom
 
 
-def put(path, pixels, position=(0, 0, 0), series="1.2.3", syntax="1.2.840.10008.1.2.1", orientation=None, encode=None, **more):
-    """A file as pydicom writes it; pixels: rows and columns, frames before and colours behind. encode: packs a frame."""
+def put(path, pixels, position=(0, 0, 0), series="1.2.3", syntax="1.2.840.10008.1.2.1", orientation=None, encode=None, raw=None,
+        **more):
+    """A file as pydicom writes it; pixels: rows and columns, frames before and colours behind. encode: packs a frame;
+    raw: bytes in place of those of the pixels."""
     pydicom = needs()
     meta = pydicom.dataset.FileMetaDataset()
     meta.MediaStorageSOPClassUID, meta.MediaStorageSOPInstanceUID = CT, pydicom.uid.generate_uid()
@@ -46,7 +48,7 @@ def put(path, pixels, position=(0, 0, 0), series="1.2.3", syntax="1.2.840.10008.
     file.SamplesPerPixel, file.PhotometricInterpretation = (3, "RGB") if colour else (1, "MONOCHROME2")
     if colour:
         file.PlanarConfiguration = 0
-    bits = 8 * pixels.dtype.itemsize
+    bits = 1 if pixels.dtype == bool else 8 * pixels.dtype.itemsize
     file.BitsAllocated, file.BitsStored, file.HighBit = bits, bits, bits - 1
     file.PixelRepresentation = int(pixels.dtype.kind == "i")
     file.PixelSpacing, file.SliceThickness = [0.5, 0.25], 2
@@ -57,6 +59,16 @@ def put(path, pixels, position=(0, 0, 0), series="1.2.3", syntax="1.2.840.10008.
         frames = pixels if pixels.ndim > 2 + colour else [pixels]
         file.PixelData = pydicom.encaps.encapsulate([encode(frame) for frame in frames])
         file["PixelData"].is_undefined_length = True
+    elif pixels.dtype == bool:
+        file.PixelData = np.packbits(pixels.ravel(), bitorder="little").tobytes() + b"\0" * (-(-pixels.size // 8) % 2)
+        file["PixelData"].VR = "OB"
+    elif pixels.dtype.kind == "f":
+        name = {4: "FloatPixelData", 8: "DoubleFloatPixelData"}[pixels.dtype.itemsize]
+        setattr(file, name, pixels.astype(pixels.dtype.newbyteorder("<" if file.is_little_endian else ">")).tobytes())
+        del file.BitsStored, file.HighBit, file.PixelRepresentation
+    elif raw is not None:
+        file.PixelData = raw
+        file["PixelData"].VR = "OB"
     else:
         order = "<" if file.is_little_endian else ">"
         file.PixelData = pixels.astype(pixels.dtype.newbyteorder(order)).tobytes()
@@ -121,6 +133,92 @@ def a_folder_is_a_series_in_order_of_place(folder):
     assert np.allclose(affine, [[-0.25, 0, 0, -10], [0, -0.5, 0, -20], [0, 0, 2.5, -4]]), affine
     told = json.loads(run("info", "--json", "ct", folder=folder).stdout)[0]
     assert told["spacing"] == [2.5, 0.5, 0.25] and told["facts"]["files"] == "5" and told["facts"]["modality"] == "CT", told
+
+
+@test
+def real_pixels_and_segmentations_are_what_was_written(folder):
+    pydicom = needs()
+    for dtype, syntax in (("float32", "1.2.840.10008.1.2.1"), ("float64", "1.2.840.10008.1.2.1"),
+                          ("float32", "1.2.840.10008.1.2.2"), ("float64", "1.2.840.10008.1.2")):
+        frames = np.random.default_rng(3).normal(size=(3, 5, 7)).astype(dtype)
+        put(os.path.join(folder, "real.dcm"), frames, syntax=syntax)
+        if syntax.endswith("2.1"):
+            assert np.array_equal(pydicom.dcmread(os.path.join(folder, "real.dcm")).pixel_array, frames), dtype
+        image = got(folder, "real.dcm")
+        assert image.dtype == dtype and np.array_equal(image, frames), (dtype, syntax)
+        assert np.array_equal(got(folder, "real.dcm", "--region", "2:3,1:4,:"), frames[2:3, 1:4]), (dtype, syntax)
+    segments = np.random.default_rng(4).random((5, 7, 9)) < 0.4  # frames do not begin with a byte
+    put(os.path.join(folder, "bits.dcm"), segments)
+    assert np.array_equal(pydicom.dcmread(os.path.join(folder, "bits.dcm")).pixel_array, segments)
+    image = got(folder, "bits.dcm")
+    assert image.dtype == bool and np.array_equal(image, segments)
+    assert np.array_equal(got(folder, "bits.dcm", "--region", "3:5,:,2:"), segments[3:5, :, 2:])
+
+
+def near(image, peer):
+    """Rounded in another arithmetic."""
+    difference = np.abs(image.astype(int) - peer)
+    return image.shape == peer.shape and difference.max() <= 1 and np.mean(difference > 0) < 0.01
+
+
+@test
+def colours_of_every_kind_become_red_green_and_blue(folder):
+    pydicom = needs()
+    from pydicom.pixel_data_handlers.rle_handler import rle_encode_frame
+    from pydicom.pixel_data_handlers.util import convert_color_space
+    frames = volume("uint8", (2, 6, 8, 3))
+    expected = convert_color_space(frames, "YBR_FULL", "RGB")
+    put(os.path.join(folder, "ybr.dcm"), frames, PhotometricInterpretation="YBR_FULL")
+    assert near(got(folder, "ybr.dcm"), expected)
+    planes = frames[0].transpose(2, 0, 1).copy().reshape(6, 8, 3)
+    put(os.path.join(folder, "planes.dcm"), planes, PhotometricInterpretation="YBR_FULL", PlanarConfiguration=1)
+    assert near(got(folder, "planes.dcm"), expected[0])
+    put(os.path.join(folder, "rle.dcm"), frames, syntax="1.2.840.10008.1.2.5", encode=rle_encode_frame,
+        PhotometricInterpretation="YBR_FULL")
+    assert near(got(folder, "rle.dcm"), expected)
+    halved = frames.copy()
+    halved[:, :, 1::2, 1:] = halved[:, :, ::2, 1:]
+    pairs = np.stack([halved[:, :, ::2, 0], halved[:, :, 1::2, 0], halved[:, :, ::2, 1], halved[:, :, ::2, 2]], axis=-1)
+    put(os.path.join(folder, "half.dcm"), halved, PhotometricInterpretation="YBR_FULL_422", raw=pairs.tobytes())
+    assert near(got(folder, "half.dcm"), convert_color_space(halved, "YBR_FULL", "RGB"))
+    peer = pydicom.dcmread(os.path.join(folder, "half.dcm")).pixel_array
+    assert np.array_equal(peer, halved)
+    put(os.path.join(folder, "odd.dcm"), frames, PhotometricInterpretation="HSV")
+    done = run("info", "odd.dcm", folder=folder, code=None)
+    assert done.returncode and "PhotometricInterpretation" in done.stderr and "odd.dcm" in done.stderr, done.stderr
+
+
+@test
+def palettes_are_looked_up_as_pydicom_does(folder):
+    pydicom = needs()
+    from pydicom.pixel_data_handlers.util import apply_color_lut
+    random = np.random.default_rng(5)
+    for dtype, entries, first, size in (("uint8", 256, 0, 2), ("uint16", 300, 20, 2), ("uint8", 100, 50, 1)):
+        frames = (volume(dtype, (2, 6, 8)) % 400).astype(dtype)
+        table = {f"{colour}PaletteColorLookupTable{what}": [entries, first, 8 * size] if what == "Descriptor" else
+                 random.integers(0, 256 ** size, entries).astype(f"<u{size}").tobytes()
+                 for colour in ("Red", "Green", "Blue") for what in ("Descriptor", "Data")}
+        put(os.path.join(folder, "palette.dcm"), frames, PhotometricInterpretation="PALETTE COLOR", **table)
+        file = pydicom.dcmread(os.path.join(folder, "palette.dcm"))
+        image, peer = got(folder, "palette.dcm"), apply_color_lut(file.pixel_array, file)
+        assert image.dtype == peer.dtype and np.array_equal(image, peer), (dtype, entries)
+    put(os.path.join(folder, "bare.dcm"), volume("uint8", (6, 8)), PhotometricInterpretation="PALETTE COLOR")
+    done = run("info", "bare.dcm", folder=folder, code=None)
+    assert done.returncode and "RedPaletteColorLookupTableData" in done.stderr, done.stderr
+
+
+@test
+def lossy_colours_of_jpeg_are_near_the_originals(folder):
+    needs()
+    if not shutil.which("dcmcjpeg"):
+        raise Skip("no dcmcjpeg to make such files: apt-get install dcmtk")
+    rows, columns = np.mgrid[:32, :40]
+    smooth = np.stack([rows * 7, columns * 6, 255 - rows * 4], axis=-1).astype(np.uint8)
+    put(os.path.join(folder, "plain.dcm"), smooth)
+    for options in (["+eb", "+q", "98"], ["+eb", "+q", "98", "+s4"], ["+e1"]):
+        subprocess.run(["dcmcjpeg", *options, "plain.dcm", "jpeg.dcm"], cwd=folder, check=True, capture_output=True)
+        image = got(folder, "jpeg.dcm")
+        assert image.shape == smooth.shape and np.abs(image.astype(int) - smooth).max() < 12, options
 
 
 @test
