@@ -50,12 +50,20 @@ static fv_status failed_with(int cause, fv_error *error, const char *what, const
 
 static fv_status failed(fv_error *error, const char *what, const char *path) { return failed_with(errno, error, what, path); }
 
+/* Pipes and devices have no size and no places to read at; some never end, others never begin. */
+static fv_status check_kind(const char *path, mode_t mode, fv_error *error) {
+    if (S_ISREG(mode) || S_ISDIR(mode)) return FV_OK;
+    const char *kind = S_ISFIFO(mode) ? "a pipe" : S_ISSOCK(mode) ? "a socket" : "a device";
+    return fv_fail(error, FV_ERROR_INPUT, "cannot read %s: it is %s; put what comes from it into a file first", path, kind);
+}
+
 /* ---------------------------------------------------------------- identity */
 
 fv_status fv_file_identify(const char *path, fv_file_id *id, fv_error *error) {
     struct stat s;
     if (fv_is_remote(path)) return fv_remote_identify(path, id, error);
     if (stat(path, &s)) return failed(error, "find", path);
+    FV_TRY(check_kind(path, s.st_mode, error));
     id->size = s.st_size;
     id->mtime_ns = (int64_t)s.st_mtim.tv_sec * 1000000000 + s.st_mtim.tv_nsec;
     return FV_OK;
@@ -75,14 +83,13 @@ bool fv_path_is_folder(const char *path) {
 
 fv_status fv_file_open_read(const char *path, int *fd, fv_error *error) {
     if (fv_is_remote(path)) return fv_remote_open(path, fd, error);
-    *fd = open(path, O_RDONLY | O_CLOEXEC);
+    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* of a pipe that nobody writes to, too */
     if (*fd < 0) return failed(error, "open", path);
     struct stat s;
-    if (!fstat(*fd, &s) && S_ISDIR(s.st_mode)) {
-        close(*fd);
-        return fv_fail(error, FV_ERROR_INPUT, "cannot read %s: it is a folder", path);
-    }
-    return FV_OK;
+    fv_status   status = fstat(*fd, &s) ? FV_OK : check_kind(path, s.st_mode, error);
+    if (status == FV_OK && S_ISDIR(s.st_mode)) status = fv_fail(error, FV_ERROR_INPUT, "cannot read %s: it is a folder", path);
+    if (status != FV_OK) close(*fd);
+    return status;
 }
 
 fv_status fv_file_open_write(const char *path, int *fd, fv_error *error) {

@@ -163,6 +163,20 @@ TEST(the_folder_of_a_path_is_synced) {
 
 /* ---------------------------------------------------------------- names */
 
+TEST(pipes_and_devices_are_no_files) {
+    fv_file_id id;
+    fv_error   error;
+    int        fd;
+    char      *path = fv_sprintf("%s/pipe", test_folder());
+    CHECK(!mkfifo(path, 0600));
+    CHECK_INT(fv_file_identify(path, &id, &error), FV_ERROR_INPUT);
+    CHECK_INT(fv_file_open_read(path, &fd, &error), FV_ERROR_INPUT);
+    CHECK(strstr(error.message, "it is a pipe"));
+    CHECK_INT(fv_file_open_read("/dev/zero", &fd, &error), FV_ERROR_INPUT);
+    CHECK(strstr(error.message, "it is a device"));
+    free(path);
+}
+
 TEST(paths_inside_and_beside_keep_the_query_of_an_address) {
     char *paths[] = { fv_path_inside("a/b/", "c"), fv_path_inside("http://h/a.zarr/?k=1/2", "0/c"),
                       fv_path_beside("a/b.hdr", "b.img"), fv_path_beside("https://h/a/b.hdr?k=1/2", "b.img"),
