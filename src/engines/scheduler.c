@@ -5,10 +5,14 @@
 #include "engines/collect.h"
 #include "engines/crew.h"
 #include "engines/scheduler_parts.h"
+#include "op/kept_pieces.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+
+/* Bytes that decoded pieces of files may take in a run, at most: what two rows of chunks of a large volume have. */
+#define MOST_LENT ((int64_t)512 << 20)
 
 fv_scheduler *fv_scheduler_new(const fv_context *context, const fv_run_settings *settings, fv_outputs *outputs, fv_record *record,
                                fv_run_result *result, int64_t task_memory) {
@@ -80,6 +84,7 @@ void fv_scheduler_free(fv_scheduler *s) {
         free_item(item);
     }
     fv_leftovers_free(s->leftovers);
+    fv_kept_allow(-s->lent);
     free(s->taken);
     free(s->places);
     free(s->place_memory);
@@ -186,14 +191,23 @@ static fv_status begin_sinks_alone(fv_scheduler *s, fv_item *item, fv_error *err
     return status;
 }
 
-/* Writers may keep memory from task to task where that leaves room for a task of every thread: only in a run of one item that
- * this process does alone. */
+/* What a stage would rather lend to decoded pieces of files than to tasks that have no core. */
+static int64_t worth_lending(const fv_scheduler *s, int place, int64_t shared) {
+    return FV_MIN(shared, FV_MIN(s->places[place].memory / 2, MOST_LENT));
+}
+
+/* Writers may keep memory from task to task where that leaves room for a task of every thread, or for decoded pieces of files:
+ * only in a run of one item that this process does alone. */
 static void spare_memory(fv_scheduler *s, const fv_item *item) {
     const fv_plan *plan = item->instance->plan;
-    int64_t        largest = 0, room = s->memory_limit, spared = 0;
+    int64_t        largest = 0, shared = 0, room = s->memory_limit, spared = 0;
     if (s->nplaces > 1 || s->claims || s->context->bindings->collection) return;
-    for (int k = 0; k < plan->nstages; k++) largest = FV_MAX(largest, plan->stages[k].memory);
-    room -= largest * fv_crew_threads(s->places[0].workers);
+    for (int k = 0; k < plan->nstages; k++) {
+        largest = FV_MAX(largest, plan->stages[k].memory);
+        shared = FV_MAX(shared, plan->stages[k].shared);
+    }
+    int workers = s->places[0].workers;
+    room -= FV_MAX(largest * fv_crew_threads(workers), largest * workers + worth_lending(s, 0, shared));
     for (int k = 0; k < plan->nstages; k++)
         for (int t = 0; t < plan->stages[k].ntargets; t++) {
             fv_writer *writer = plan->stages[k].targets[t].kind == FV_TARGET_SINK ? plan->stages[k].targets[t].writer : NULL;
@@ -234,11 +248,20 @@ static bool can_start(const fv_item *item, int stage) {
     return true;
 }
 
-bool fv__fits(fv_scheduler *s, int place, int64_t memory) {
-    int64_t used = s->place_memory[place];
-    bool    fits = used == 0 || used + s->spared + memory <= s->places[place].memory;
+bool fv__fits(fv_scheduler *s, int place, int64_t memory, int64_t shared) {
+    int64_t used = s->place_memory[place], most = s->places[place].memory;
+    /* Tasks beyond those that have a core each only fill the time in which others wait: pieces that are kept save more. */
+    int64_t kept = s->out >= s->places[place].workers ? worth_lending(s, place, shared) : 0;
+    bool    fits = used == 0 || used + s->spared + memory + kept <= most;
     if (!fits) s->full = true;
     return fits;
+}
+
+/* Memory that the tasks which are out here leave is lent to decoded pieces of files. */
+static void lend(fv_scheduler *s) {
+    int64_t rest = FV_MIN(FV_MAX(s->places[0].memory - s->place_memory[0] - s->spared, 0), MOST_LENT);
+    if (rest != s->lent) fv_kept_allow(rest - s->lent);
+    s->lent = rest;
 }
 
 static void hand_out(fv_scheduler *s, fv_job *job) {
@@ -247,6 +270,7 @@ static void hand_out(fv_scheduler *s, fv_job *job) {
     s->out++;
     s->memory += job->memory;
     s->place_memory[job->place] += job->memory;
+    lend(s);
 }
 
 static bool has_sink(const fv_stage *stage) {
@@ -268,7 +292,7 @@ bool fv__stage_closed(fv_item *item, int index) {
 static bool take_task(fv_scheduler *s, fv_item *item, int index, int place, bool help, int64_t *task) {
     const fv_stage *stage = &item->instance->plan->stages[index];
     fv_stage_state *state = &item->stages[index];
-    if (!fv__fits(s, place, stage->memory)) return false;
+    if (!fv__fits(s, place, stage->memory, stage->shared)) return false;
     while (fv_portions_take(state->portions, place, help, task)) {
         if (stage->serial || !fv_task_done(item->instance, stage, *task)) return true;
         state->done++;
@@ -328,7 +352,7 @@ static bool stage_job(fv_scheduler *s, fv_item *item, int index, int place, bool
     if (state->portions->left > 0 || state->out > 0 || state->done < state->limit) return false;
     if (place != item->home && !help) return false;
     if (!state->end_memory) state->end_memory = 1 + fv_stage_end_memory(item->instance, stage);
-    if (!fv__fits(s, place, state->end_memory)) return false;
+    if (!fv__fits(s, place, state->end_memory, 0)) return false;
     job->kind = FV_JOB_END;
     job->memory = state->end_memory;
     state->ending = true;
@@ -700,6 +724,7 @@ void fv_scheduler_done(fv_scheduler *s, fv_job *job, int worker, fv_status statu
     if (job->alone) s->alone = false;
     if (job->claim) fv_claim_leave(s->claims, job->claim);
     s->place_memory[job->place] -= job->memory;
+    lend(s);
     if (status == FV_ERROR_CANCELLED && !s->stopping) {
         s->stopping = true;
         s->status = status;

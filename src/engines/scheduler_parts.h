@@ -64,6 +64,7 @@ struct fv_scheduler {
     fv_place              *places;
     int64_t               *place_memory; /* of the jobs that are out, by place */
     int                    nplaces;
+    int64_t                lent; /* bytes of this place, to decoded pieces of files */
     fv_naming_hook        *naming;
     void                  *naming_context;
     fv_sharing             sharing; /* most 0: none */
@@ -92,7 +93,8 @@ struct fv_scheduler {
 bool fv__stage_complete(const fv_instance *instance, const fv_stage *stage);
 /* Whether the stage, whose needs are complete, turns out not to be needed. */
 bool fv__stage_closed(fv_item *item, int stage);
-bool fv__fits(fv_scheduler *scheduler, int place, int64_t memory);
+/* Whether a job may go out that needs so much memory, and leave so much to the pieces that its like share. */
+bool fv__fits(fv_scheduler *scheduler, int place, int64_t memory, int64_t shared);
 
 /* ---- scheduler_shared.c ---- */
 /* Whether the tasks of its items are shared: those of a single item are; of a collection, whole items are. */

@@ -113,7 +113,7 @@ static bool end_job(fv_scheduler *s, fv_item *item, int index, fv_job *job) {
     int             strikes;
     if (index == s->share->stage && !s->share->end) return give_up(state);
     if (!state->end_memory) state->end_memory = 1 + fv_stage_end_memory(item->instance, &item->instance->plan->stages[index]);
-    if (!fv__fits(s, 0, state->end_memory)) return false;
+    if (!fv__fits(s, 0, state->end_memory, 0)) return false;
     fv_claim *claim = fv_claims_take(s->claims, index, -1);
     if (!claim) return later(s, state, index);
     bool left = is_left(s, item, index, -1, &strikes);
@@ -140,7 +140,7 @@ bool fv__shared_job(fv_scheduler *s, fv_item *item, int index, fv_job *job) {
         return false;
     }
     *job = (fv_job){ .kind = FV_JOB_TASK, .item = item, .instance = item->instance, .stage = index, .memory = stage->memory };
-    if (!fv__fits(s, 0, stage->memory)) return false;
+    if (!fv__fits(s, 0, stage->memory, stage->shared)) return false;
     if (next_task(s, item, index, job)) {
         state->out++;
         return true;

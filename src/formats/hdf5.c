@@ -6,8 +6,8 @@
 #include "base/remote.h"
 #include "base/plugin.h"
 #include "formats/hdf5_parts.h"
-#include "formats/zarr_array.h"
 #include "op/dense.h"
+#include "op/kept_pieces.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -260,6 +260,7 @@ static fv_status open_reader(const char *path, const fv_read_options *options, f
 
 static void close_whole(fv_reader *base) {
     fv_hdf5_remote *remote = ((reader *)base)->remote;
+    fv_kept_forget(base);
     fv_io_enter();
     close_reader(base);
     fv_io_leave();
@@ -270,8 +271,9 @@ static void close_whole(fv_reader *base) {
 
 typedef struct {
     const reader *r;
+    fv_met_chunks met;
     size_t        room, bytes;
-    void         *packed, *scratch, *chunk; /* buffers */
+    void         *packed, *scratch, *chunk; /* buffers; the last one is made when it is needed */
 } job;
 
 static void fill(const fv_block *block, const uint8_t *element) {
@@ -309,43 +311,65 @@ static fv_status fetch_chunk(const job *j, const fv_region *chunk, size_t *size,
     return fv_hdf5_remote_read(r->remote, address, j->packed, *size, error);
 }
 
-static fv_status read_chunk(job *j, const fv_region *chunk, const fv_block *window, fv_error *error) {
+static void describe_chunk(void *context, int64_t i, fv_piece *piece) { fv_met_describe(&((job *)context)->met, i, piece); }
+
+static fv_block window_of(const job *j, const fv_region *chunk) {
+    fv_region part = fv_region_intersect(chunk, &j->met.block->region);
+    return fv_block_window(j->met.block, &part);
+}
+
+static fv_status decode_chunk(void *context, int64_t i, void *data, fv_error *error) {
+    const job    *j = context;
     const reader *r = j->r;
+    fv_region     chunk = fv_met_chunk(&j->met, i);
+    fv_block      all;
     char          place[128];
     size_t        size;
     unsigned      mask;
-    FV_TRY(fetch_chunk(j, chunk, &size, &mask, error));
-    fv_region_format(chunk, place, sizeof place);
+    FV_TRY(fetch_chunk(j, &chunk, &size, &mask, error));
+    fv_block_init(&all, r->base.type.dtype, &chunk, data);
     if (!size) {
-        fill(window, r->about.fill);
+        fill(&all, r->about.fill);
         return FV_OK;
     }
-    bool        whole = fv_region_equal(chunk, &window->region) && fv_block_dense(window);
-    void       *data = whole ? window->data : j->chunk;
+    fv_region_format(&chunk, place, sizeof place);
     const char *fault = fv_hdf5_unpack(&r->about, mask, j->packed, size, j->scratch, data);
     if (fault) return fv_fail(error, FV_ERROR_INPUT, "%s is damaged: chunk %s: %s", r->base.path, place, fault);
     normalise(r, data, j->bytes);
-    if (whole) return FV_OK;
-    fv_block from;
-    fv_block_init(&from, window->dtype, chunk, data);
-    fv_block_copy(window, &from);
+    return FV_OK;
+}
+
+static void place_chunk(void *context, int64_t i, const void *data) {
+    const job *j = context;
+    fv_region  chunk = fv_met_chunk(&j->met, i);
+    fv_block   window = window_of(j, &chunk), from;
+    fv_block_init(&from, window.dtype, &chunk, (void *)data);
+    fv_block_copy(&window, &from);
+}
+
+/* A chunk that is wanted whole is unpacked in its place. */
+static fv_status read_chunk(void *context, int64_t i, fv_error *error) {
+    job      *j = context;
+    fv_region chunk = fv_met_chunk(&j->met, i);
+    fv_block  window = window_of(j, &chunk);
+    if (fv_region_equal(&chunk, &window.region) && fv_block_dense(&window)) return decode_chunk(j, i, window.data, error);
+    if (!j->chunk) j->chunk = fv_buffer_new(j->bytes);
+    FV_TRY(decode_chunk(j, i, j->chunk, error));
+    place_chunk(j, i, j->chunk);
     return FV_OK;
 }
 
 static fv_status read_chunks(const reader *r, const fv_block *block, fv_error *error) {
     job j = { .r = r, .room = (size_t)fv_hdf5_room(&r->about), .bytes = (size_t)fv_hdf5_chunk_bytes(&r->about) };
+    j.met = (fv_met_chunks){ r->about.ndim, r->about.shape, r->about.chunk, block };
     j.packed = fv_buffer_new(j.room);
     j.scratch = fv_buffer_new(j.room);
-    j.chunk = fv_buffer_new(j.bytes);
-    fv_status status = FV_OK;
-    for (fv_region chunk = { 0 }; status == FV_OK && fv_zarr_next(r->about.ndim, r->about.chunk, &block->region, &chunk);) {
-        fv_region part = fv_region_intersect(&chunk, &block->region);
-        fv_block  window = fv_block_window(block, &part);
-        status = read_chunk(&j, &chunk, &window, error);
-    }
+    fv_piece_source source = { .owner = r, .count = fv_met_count(&j.met), .bytes = j.bytes, .context = &j,
+                               .describe = describe_chunk, .decode = decode_chunk, .place = place_chunk, .read = read_chunk };
+    fv_status status = fv_pieces_read(&source, error);
     fv_buffer_free(j.packed, j.room);
     fv_buffer_free(j.scratch, j.room);
-    fv_buffer_free(j.chunk, j.bytes);
+    if (j.chunk) fv_buffer_free(j.chunk, j.bytes);
     return status;
 }
 

@@ -15,6 +15,7 @@
  * description says which axes the pages are and the spacing, in ImageJ's words where they suffice. */
 #include "formats/tiff_parts.h"
 #include "op/dense.h"
+#include "op/kept_pieces.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +27,8 @@ typedef struct {
 } plane;
 
 /* Invariants: 1. idle holds handles nobody uses, guarded by the mutex; 2. page describes every plane but for its compression and
- * pieces; 3. flat means all planes are plain bytes, and then no handle is needed to read. */
+ * pieces; 3. flat means all planes are plain bytes, and then no handle is needed to read; 4. alike means all planes are cut into
+ * pieces as page is, which can be decoded one by one. */
 typedef struct {
     fv_reader       base;
     int             fd;
@@ -34,7 +36,7 @@ typedef struct {
     fv_tiff_page    page;
     plane          *planes;
     int64_t         count;
-    bool            flat, swapped;
+    bool            flat, alike, swapped;
     pthread_mutex_t mutex;
     fv_tiff_handle *idle;
 } reader;
@@ -46,7 +48,13 @@ typedef struct {
     int64_t wanted;             /* page asked for by number, -1: none */
 } survey;
 
+static bool cut_alike(const fv_tiff_page *a, const fv_tiff_page *b) {
+    return a->tiled == b->tiled && a->planar == b->planar && a->piece_height == b->piece_height &&
+           a->piece_width == b->piece_width && a->piece_bytes == b->piece_bytes && a->mode != FV_TIFF_RGBA;
+}
+
 static void add_plane(reader *r, fv_tiff_handle *h, const fv_tiff_page *page) {
+    r->alike = (!r->count || r->alike) && cut_alike(page, &r->page);
     if ((r->count & (r->count - 1)) == 0) r->planes = fv_realloc(r->planes, (size_t)FV_MAX(2 * r->count, 1) * sizeof *r->planes);
     r->planes[r->count++] = (plane){ TIFFCurrentDirOffset(h->tif), fv_tiff_page_flat(h, page) };
     r->base.read_memory = FV_MAX(r->base.read_memory, fv_tiff_decode_memory(page));
@@ -191,6 +199,7 @@ static fv_status open_pages(reader *r, int64_t wanted, fv_error *error) {
 
 static void close_reader(fv_reader *base) {
     reader *r = (reader *)base;
+    fv_kept_forget(r);
     while (r->idle) {
         fv_tiff_handle *next = r->idle->next;
         fv_tiff_close(r->idle);
@@ -256,46 +265,159 @@ static fv_status read_flat(reader *r, int64_t index, const fv_tiff_target *t, fv
     return fv_dense_read(&dense, r->fd, r->base.path, &block, error);
 }
 
-static fv_status read_plane(reader *r, fv_tiff_handle *h, int64_t index, const fv_tiff_target *t, fv_error *error) {
-    fv_tiff_page page;
+/* Makes a plane the handle's current page. */
+static fv_status turn_to(reader *r, fv_tiff_handle *h, int64_t index, fv_tiff_page *page, fv_error *error) {
     fv_tiff_forget(h);
     if (h->ifd != r->planes[index].ifd || r->page.compression == COMPRESSION_OJPEG) { /* which cannot go back in its stream */
         h->ifd = 0;
         if (!TIFFSetSubDirectory(h->tif, r->planes[index].ifd)) return fv_tiff_fail(h, "a page cannot be read again", error);
         h->ifd = r->planes[index].ifd;
     }
-    FV_TRY(fv_tiff_page_describe(h, &page, error));
-    if (!fv_tiff_page_same_kind(&page, &r->page)) return fv_tiff_fail(h, "the file has changed while it was open", error);
-    return fv_tiff_decode(h, &page, t, error);
+    FV_TRY(fv_tiff_page_describe(h, page, error));
+    if (!fv_tiff_page_same_kind(page, &r->page) || (r->alike && !cut_alike(page, &r->page)))
+        return fv_tiff_fail(h, "the file has changed while it was open", error);
+    return FV_OK;
+}
+
+/* What a block wants: the same part of each of some planes. */
+typedef struct {
+    reader          *r;
+    const fv_block  *block;
+    int              leading; /* axes that are planes */
+    int64_t          planes;
+    fv_tiff_target   part; /* of a plane, without its data */
+    fv_tiff_handle  *handle;
+    fv_tiff_page     page;   /* of the plane the handle is at, ... */
+    int64_t          turned; /* ... by index; -1: none */
+    fv_tiff_decoder *decoder;
+    int64_t          first[3], count[3]; /* pieces of a plane that are met */
+} job;
+
+static void begin_job(job *j, reader *r, const fv_block *block) {
+    *j = (job){ .r = r, .block = block, .leading = block->region.ndim - (r->page.channels > 1 ? 3 : 2), .planes = 1, .turned = -1,
+                .part = { .size = { 1, 1, 1 }, .step = { 0, 0, 1 } } };
+    for (int d = 0; d < j->leading; d++) j->planes *= block->region.size[d];
+    for (int d = j->leading; d < block->region.ndim; d++) {
+        j->part.start[d - j->leading] = block->region.start[d];
+        j->part.size[d - j->leading] = block->region.size[d];
+        j->part.step[d - j->leading] = block->stride[d];
+    }
+}
+
+/* Index and place of the nth wanted plane. */
+static int64_t plane_of(const job *j, int64_t n, fv_tiff_target *target) {
+    const fv_region *region = &j->block->region;
+    int64_t          position[FV_MAX_DIMS], index = 0;
+    memcpy(position, region->start, sizeof position);
+    for (int d = j->leading - 1; d >= 0; d--) {
+        position[d] += n % region->size[d];
+        n /= region->size[d];
+    }
+    for (int d = 0; d < j->leading; d++) index = index * j->r->base.type.shape[d] + position[d];
+    *target = j->part;
+    target->data = fv_block_at(j->block, position);
+    return index;
+}
+
+/* Plane by plane: plain bytes, colours, and planes that are cut in different ways. */
+static fv_status read_planes(job *j, fv_error *error) {
+    for (int64_t n = 0; n < j->planes; n++) {
+        fv_tiff_target target;
+        int64_t        index = plane_of(j, n, &target);
+        if (j->r->flat) {
+            FV_TRY(read_flat(j->r, index, &target, error));
+            continue;
+        }
+        FV_TRY(turn_to(j->r, j->handle, index, &j->page, error));
+        FV_TRY(fv_tiff_decode(j->handle, &j->page, &target, error));
+    }
+    return FV_OK;
+}
+
+/* ---- piece by piece */
+
+typedef struct {
+    int64_t        index; /* of its plane */
+    int64_t        at[3];
+    fv_tiff_target target;
+} wanted;
+
+static wanted piece_of(const job *j, int64_t i) {
+    const fv_tiff_page *p = &j->r->page;
+    wanted              w;
+    int64_t             x = i % j->count[1], y = i / j->count[1] % j->count[0], s = i / j->count[1] / j->count[0] % j->count[2];
+    w.index = plane_of(j, i / j->count[1] / j->count[0] / j->count[2], &w.target);
+    w.at[0] = j->first[0] + y * p->piece_height;
+    w.at[1] = j->first[1] + x * p->piece_width;
+    w.at[2] = j->first[2] + s;
+    return w;
+}
+
+static void describe(void *context, int64_t i, fv_piece *piece) {
+    const job          *j = context;
+    const fv_tiff_page *p = &j->r->page;
+    wanted              w = piece_of(j, i);
+    bool                separate = p->planar == PLANARCONFIG_SEPARATE && p->mode == FV_TIFF_SAMPLES;
+    int64_t             size = (int64_t)fv_dtype_size(p->dtype), held = size * p->channels, of_it = size * w.target.size[2];
+    const int64_t       edge[] = { p->piece_height, p->piece_width }, image[] = { p->height, p->width };
+    piece->number = separate ? w.index * p->channels + w.at[2] : w.index;
+    for (int d = 0; d < 2; d++) {
+        int64_t end = FV_MIN(w.at[d] + edge[d], image[d]), from = FV_MAX(w.at[d], w.target.start[d]);
+        int64_t to = FV_MIN(end, w.target.start[d] + w.target.size[d]);
+        held *= end - w.at[d];
+        of_it *= to - from;
+        piece->number = piece->number * ((image[d] + edge[d] - 1) / edge[d]) + w.at[d] / edge[d];
+    }
+    piece->size = separate ? held / p->channels : held;
+    piece->wanted = separate ? of_it / w.target.size[2] : of_it;
+}
+
+static fv_status decode(void *context, int64_t i, void *data, fv_error *error) {
+    job   *j = context;
+    wanted w = piece_of(j, i);
+    if (j->turned != w.index) {
+        j->turned = -1;
+        FV_TRY(turn_to(j->r, j->handle, w.index, &j->page, error));
+        fv_tiff_decoder_turn(j->decoder, j->handle, &j->page);
+        j->turned = w.index;
+    }
+    return fv_tiff_decode_piece(j->decoder, j->handle, &j->page, w.at, data, error);
+}
+
+static void place(void *context, int64_t i, const void *data) {
+    const job *j = context;
+    wanted     w = piece_of(j, i);
+    fv_tiff_place_piece(&j->r->page, w.at, data, &w.target);
+}
+
+static fv_status read_piece(void *context, int64_t i, fv_error *error) {
+    job  *j = context;
+    void *data = fv_tiff_decoder_pixels(j->decoder);
+    FV_TRY(decode(j, i, data, error));
+    place(j, i, data);
+    return FV_OK;
+}
+
+static fv_status read_pieces(job *j, fv_error *error) {
+    const fv_tiff_page *page = &j->r->page;
+    fv_tiff_pieces(page, &j->part, j->first, j->count);
+    FV_TRY(fv_tiff_decoder_new(page, j->r->base.path, &j->decoder, error));
+    fv_piece_source source = { .owner = j->r, .count = j->planes * j->count[0] * j->count[1] * j->count[2], .context = j,
+                               .bytes = fv_tiff_piece_size(page), .describe = describe, .decode = decode, .place = place,
+                               .read = read_piece };
+    fv_status status = fv_pieces_read(&source, error);
+    fv_tiff_decoder_free(j->decoder);
+    return status;
 }
 
 static fv_status read_block(fv_reader *base, const fv_block *block, fv_error *error) {
-    reader         *r = (reader *)base;
-    bool            channels = r->page.channels > 1;
-    int             leading = block->region.ndim - (channels ? 3 : 2);
-    fv_tiff_handle *handle = NULL;
-    fv_status       status = r->flat ? FV_OK : take_handle(r, &handle, error);
-    fv_region       pages = block->region;
-    pages.ndim = leading + 1; /* fv_rows walks all but the last axis */
-    pages.size[leading] = 1;
-    fv_rows rows;
-    for (fv_rows_begin(&rows, &pages); status == FV_OK && fv_rows_next(&rows);) {
-        int64_t        index = 0, position[FV_MAX_DIMS];
-        fv_tiff_target target = { .start = { 0 }, .size = { 1, 1, 1 }, .step = { 0, 0, 1 } };
-        memcpy(position, block->region.start, sizeof position);
-        for (int d = 0; d < leading; d++) {
-            position[d] = rows.position[d];
-            index = index * base->type.shape[d] + position[d];
-        }
-        for (int d = leading; d < block->region.ndim; d++) {
-            target.start[d - leading] = block->region.start[d];
-            target.size[d - leading] = block->region.size[d];
-            target.step[d - leading] = block->stride[d];
-        }
-        target.data = fv_block_at(block, position);
-        status = r->flat ? read_flat(r, index, &target, error) : read_plane(r, handle, index, &target, error);
-    }
-    if (handle) give_back(r, handle);
+    reader *r = (reader *)base;
+    job     j;
+    if (fv_region_empty(&block->region)) return FV_OK;
+    begin_job(&j, r, block);
+    if (!r->flat) FV_TRY(take_handle(r, &j.handle, error));
+    fv_status status = r->alike && !r->flat ? read_pieces(&j, error) : read_planes(&j, error);
+    if (j.handle) give_back(r, j.handle);
     return status;
 }
 

@@ -112,59 +112,106 @@ static void unpack(const fv_tiff_page *p, const uint8_t *raw, int64_t rows, uint
 
 /* ---------------------------------------------------------------- strips and tiles */
 
-typedef struct {
-    fv_tiff_handle       *handle;
-    const fv_tiff_page   *page;
-    const fv_tiff_target *target;
-    uint8_t              *raw, *unpacked;
+/* Scratch for a piece's pixels, for its samples as libtiff gives them where these are not pixels yet, and for a palette. */
+struct fv_tiff_decoder {
+    void    *pixels;
+    uint8_t *raw;
     uint8_t (*table)[3];
-} job;
+};
 
-static int64_t unpacked_bytes(const fv_tiff_page *p) {
-    if (!needs_unpacking(p)) return 0;
+static int64_t pixel_bytes(const fv_tiff_page *p) {
+    if (!needs_unpacking(p)) return p->piece_bytes;
     int64_t samples = p->mode == FV_TIFF_PALETTE ? 3 : p->planar == PLANARCONFIG_SEPARATE ? 1 : p->samples;
     return p->piece_width * p->piece_height * samples * (int64_t)fv_dtype_size(p->dtype);
 }
 
-/* The piece that begins at (y, x) of plane s. */
-static fv_status decode_piece(job *j, int64_t y, int64_t x, int s, fv_error *error) {
-    const fv_tiff_page *p = j->page;
-    TIFF               *tif = j->handle->tif;
-    int64_t             rows = p->tiled ? p->piece_height : FV_MIN(p->piece_height, p->height - y), needed = rows * p->row_bytes;
-    uint32_t            index = p->tiled ? TIFFComputeTile(tif, (uint32_t)x, (uint32_t)y, 0, (uint16_t)s)
-                                         : TIFFComputeStrip(tif, (uint32_t)y, (uint16_t)s);
-    tmsize_t            got = needed;
-    fv_tiff_forget(j->handle);
+size_t fv_tiff_piece_size(const fv_tiff_page *page) { return (size_t)pixel_bytes(page); }
+
+static fv_status no_memory(const char *path, int64_t bytes, fv_error *error) {
+    return fv_fail(error, FV_ERROR_MEMORY, "%s: no memory for a strip or tile of %lld bytes", path, (long long)bytes);
+}
+
+fv_status fv_tiff_decoder_new(const fv_tiff_page *page, const char *path, fv_tiff_decoder **decoder, fv_error *error) {
+    fv_tiff_decoder *d = fv_calloc(sizeof *d);
+    if (page->mode == FV_TIFF_PALETTE) d->table = fv_calloc((size_t)3 << page->bits);
+    if (needs_unpacking(page)) d->raw = fv_try_alloc((size_t)page->piece_bytes);
+    d->pixels = fv_try_alloc((size_t)pixel_bytes(page));
+    *decoder = d;
+    if (d->pixels && (d->raw || !needs_unpacking(page))) return FV_OK;
+    fv_tiff_decoder_free(d);
+    return no_memory(path, pixel_bytes(page), error);
+}
+
+void *fv_tiff_decoder_pixels(const fv_tiff_decoder *decoder) { return decoder->pixels; }
+
+void fv_tiff_decoder_free(fv_tiff_decoder *decoder) {
+    free(decoder->pixels);
+    free(decoder->raw);
+    free(decoder->table);
+    free(decoder);
+}
+
+void fv_tiff_decoder_turn(fv_tiff_decoder *decoder, const fv_tiff_handle *handle, const fv_tiff_page *page) {
+    if (page->mode == FV_TIFF_PALETTE) palette_table(handle->tif, page->bits, decoder->table);
+}
+
+static int64_t rows_of(const fv_tiff_page *p, int64_t y) {
+    return p->tiled ? p->piece_height : FV_MIN(p->piece_height, p->height - y);
+}
+
+fv_status fv_tiff_decode_piece(fv_tiff_decoder *decoder, fv_tiff_handle *handle, const fv_tiff_page *p, const int64_t at[3],
+                               void *to, fv_error *error) {
+    TIFF    *tif = handle->tif;
+    uint8_t *raw = decoder->raw ? decoder->raw : to;
+    int64_t  rows = rows_of(p, at[0]), needed = rows * p->row_bytes;
+    uint32_t index = p->tiled ? TIFFComputeTile(tif, (uint32_t)at[1], (uint32_t)at[0], 0, (uint16_t)at[2])
+                              : TIFFComputeStrip(tif, (uint32_t)at[0], (uint16_t)at[2]);
+    tmsize_t got = needed;
+    fv_tiff_forget(handle);
     /* A piece that was left out is empty; some decoders leave what damaged data do not fill. */
-    memset(j->raw, 0, (size_t)needed);
+    memset(raw, 0, (size_t)needed);
     if (TIFFGetStrileOffset(tif, index) || TIFFGetStrileByteCount(tif, index))
-        got =
-            p->tiled ? TIFFReadEncodedTile(tif, index, j->raw, p->piece_bytes) : TIFFReadEncodedStrip(tif, index, j->raw, needed);
+        got = p->tiled ? TIFFReadEncodedTile(tif, index, raw, p->piece_bytes) : TIFFReadEncodedStrip(tif, index, raw, needed);
     if (got < needed) {
         char what[96];
         snprintf(what, sizeof what, "the %s at row %lld, column %lld cannot be decoded", p->tiled ? "tile" : "strip",
-                 (long long)y, (long long)x);
-        return fv_tiff_fail(j->handle, what, error);
+                 (long long)at[0], (long long)at[1]);
+        return fv_tiff_fail(handle, what, error);
     }
-    if (j->unpacked) unpack(p, j->raw, rows, j->table, j->unpacked);
-    bool   separate = p->planar == PLANARCONFIG_SEPARATE && p->mode == FV_TIFF_SAMPLES;
-    pixels piece = {
-        j->unpacked ? j->unpacked : j->raw, { y, x, separate ? s : 0 }, rows, p->piece_width, separate ? 1 : p->channels
-    };
-    place(&piece, j->target, p->dtype);
+    if (raw != to) unpack(p, raw, rows, decoder->table, to);
     return FV_OK;
 }
 
-static fv_status decode_pieces(job *j, fv_error *error) {
-    const fv_tiff_page   *p = j->page;
-    const fv_tiff_target *t = j->target;
-    bool                  separate = p->planar == PLANARCONFIG_SEPARATE;
-    int64_t               first = separate && p->mode == FV_TIFF_SAMPLES ? t->start[2] : 0;
-    int64_t               last = separate && p->mode == FV_TIFF_SAMPLES ? t->start[2] + t->size[2] : 1;
-    for (int64_t s = first; s < last; s++)
-        for (int64_t y = t->start[0] / p->piece_height * p->piece_height; y < t->start[0] + t->size[0]; y += p->piece_height)
-            for (int64_t x = t->start[1] / p->piece_width * p->piece_width; x < t->start[1] + t->size[1]; x += p->piece_width)
-                FV_TRY(decode_piece(j, y, x, (int)s, error));
+void fv_tiff_place_piece(const fv_tiff_page *p, const int64_t at[3], const void *data, const fv_tiff_target *target) {
+    bool   separate = p->planar == PLANARCONFIG_SEPARATE && p->mode == FV_TIFF_SAMPLES;
+    pixels piece = {
+        data, { at[0], at[1], separate ? at[2] : 0 }, rows_of(p, at[0]), p->piece_width, separate ? 1 : p->channels
+    };
+    place(&piece, target, p->dtype);
+}
+
+void fv_tiff_pieces(const fv_tiff_page *p, const fv_tiff_target *t, int64_t first[3], int64_t count[3]) {
+    bool          separate = p->planar == PLANARCONFIG_SEPARATE && p->mode == FV_TIFF_SAMPLES;
+    const int64_t step[] = { p->piece_height, p->piece_width, 1 };
+    for (int d = 0; d < 3; d++) {
+        bool one = d == 2 && !separate;
+        first[d] = one ? 0 : t->start[d] / step[d] * step[d];
+        count[d] = one ? 1 : (t->start[d] + t->size[d] - first[d] + step[d] - 1) / step[d];
+    }
+}
+
+static fv_status decode_pieces(fv_tiff_handle *handle, const fv_tiff_page *p, const fv_tiff_target *t, fv_tiff_decoder *decoder,
+                               fv_error *error) {
+    int64_t first[3], count[3];
+    fv_tiff_pieces(p, t, first, count);
+    fv_tiff_decoder_turn(decoder, handle, p);
+    for (int64_t s = 0; s < count[2]; s++)
+        for (int64_t y = 0; y < count[0]; y++)
+            for (int64_t x = 0; x < count[1]; x++) {
+                int64_t at[] = { first[0] + y * p->piece_height, first[1] + x * p->piece_width, first[2] + s };
+                FV_TRY(fv_tiff_decode_piece(decoder, handle, p, at, decoder->pixels, error));
+                fv_tiff_place_piece(p, at, decoder->pixels, t);
+            }
     return FV_OK;
 }
 
@@ -211,25 +258,26 @@ static fv_status decode_colours(fv_tiff_handle *h, const fv_tiff_page *p, const 
 int64_t fv_tiff_decode_memory(const fv_tiff_page *p) {
     if (p->mode == FV_TIFF_RGBA) return raster_rows(p) * p->width * 7 + 2 * p->piece_bytes + (1 << 20);
     /* libtiff holds the piece's compressed bytes besides, no more than it decodes to, roughly. */
-    return 2 * p->piece_bytes + unpacked_bytes(p) + (p->mode == FV_TIFF_PALETTE ? 3 << 16 : 0) + (256 << 10);
+    int64_t unpacked = needs_unpacking(p) ? pixel_bytes(p) : 0;
+    return 2 * p->piece_bytes + unpacked + (p->mode == FV_TIFF_PALETTE ? 3 << 16 : 0) + (256 << 10);
+}
+
+static fv_status decode_bands(fv_tiff_handle *handle, const fv_tiff_page *page, const fv_tiff_target *target, fv_error *error) {
+    int64_t   band = raster_rows(page) * page->width;
+    uint32_t *raster = fv_try_alloc((size_t)band * sizeof *raster);
+    uint8_t  *rgb = fv_try_alloc((size_t)band * 3);
+    fv_status status = raster && rgb ? decode_colours(handle, page, target, raster, rgb, error)
+                                     : no_memory(handle->path, band * 4, error);
+    free(raster);
+    free(rgb);
+    return status;
 }
 
 fv_status fv_tiff_decode(fv_tiff_handle *handle, const fv_tiff_page *page, const fv_tiff_target *target, fv_error *error) {
-    bool    colours = page->mode == FV_TIFF_RGBA;
-    int64_t raw = colours ? raster_rows(page) * page->width * 4 : page->piece_bytes;
-    int64_t unpacked = colours ? raster_rows(page) * page->width * 3 : unpacked_bytes(page);
-    job     j = { handle, page, target, fv_try_alloc((size_t)raw), unpacked ? fv_try_alloc((size_t)unpacked) : NULL, NULL };
-    if (page->mode == FV_TIFF_PALETTE) {
-        j.table = fv_calloc((size_t)3 << page->bits);
-        palette_table(handle->tif, page->bits, j.table);
-    }
-    fv_status status;
-    if (!j.raw || (unpacked && !j.unpacked))
-        status = fv_fail(error, FV_ERROR_MEMORY, "%s: no memory for a strip or tile of %lld bytes", handle->path, (long long)raw);
-    else
-        status = colours ? decode_colours(handle, page, target, (uint32_t *)j.raw, j.unpacked, error) : decode_pieces(&j, error);
-    free(j.raw);
-    free(j.unpacked);
-    free(j.table);
+    fv_tiff_decoder *decoder;
+    if (page->mode == FV_TIFF_RGBA) return decode_bands(handle, page, target, error);
+    FV_TRY(fv_tiff_decoder_new(page, handle->path, &decoder, error));
+    fv_status status = decode_pieces(handle, page, target, decoder, error);
+    fv_tiff_decoder_free(decoder);
     return status;
 }

@@ -63,6 +63,19 @@ typedef struct fv_tiff_target {
 fv_status fv_tiff_decode(fv_tiff_handle *handle, const fv_tiff_page *page, const fv_tiff_target *target, fv_error *error);
 int64_t   fv_tiff_decode_memory(const fv_tiff_page *page);
 
+/* The same piece by piece, not for FV_TIFF_RGBA. A piece is named by y, x and, where planes are kept apart, c of its first pixel.
+ * Which a target meets: count[d] of them along each axis, from first[d] on. */
+void fv_tiff_pieces(const fv_tiff_page *page, const fv_tiff_target *target, int64_t first[3], int64_t count[3]);
+typedef struct fv_tiff_decoder fv_tiff_decoder; /* scratch, for pages that are cut alike */
+fv_status fv_tiff_decoder_new(const fv_tiff_page *page, const char *path, fv_tiff_decoder **decoder, fv_error *error);
+void      fv_tiff_decoder_free(fv_tiff_decoder *decoder);
+void      fv_tiff_decoder_turn(fv_tiff_decoder *decoder, const fv_tiff_handle *handle, const fv_tiff_page *page); /* to a page */
+void     *fv_tiff_decoder_pixels(const fv_tiff_decoder *decoder); /* room for a piece */
+size_t    fv_tiff_piece_size(const fv_tiff_page *page); /* bytes that a piece has as pixels */
+fv_status fv_tiff_decode_piece(fv_tiff_decoder *decoder, fv_tiff_handle *handle, const fv_tiff_page *page, const int64_t at[3],
+                               void *data, fv_error *error);
+void fv_tiff_place_piece(const fv_tiff_page *page, const int64_t at[3], const void *data, const fv_tiff_target *target);
+
 /* ---------------------------------------------------------------- axes
  * What ImageJ, OME and tifffile write into the description says which axes the pages are and how large a voxel is. */
 

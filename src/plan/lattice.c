@@ -450,6 +450,27 @@ static void worst_case(fv_plan *plan, fv_stage *stage, const fv_layout *layouts)
     stage->expansion = plain > 0 ? work / plain : 1;
 }
 
+/* Decoded bytes of the pieces of files that a task meets, where chunks cut across them: its neighbours want them too. */
+static int64_t cut_pieces(const fv_stage *stage, const fv_image_type *space, const fv_layout *layouts) {
+    int64_t total = 0;
+    for (int s = 0; s < stage->nsteps; s++) {
+        const fv_node *node = stage->steps[s].node;
+        if (stage->steps[s].kind != FV_STEP_RUN || node->ninputs || !node->op->layout || layouts[node->id].sequential) continue;
+        if (!same_shape(space, node->type.image.ndim, node->type.image.shape)) continue;
+        int64_t bytes = (int64_t)fv_dtype_size(node->type.image.dtype);
+        bool    cut = false, pieces = false;
+        for (int d = 0; d < space->ndim; d++) {
+            int64_t chunk = stage->lattice.chunk[d], piece = FV_MAX(FV_MIN(layouts[node->id].chunk[d], space->shape[d]), 1);
+            bool    across = chunk % piece != 0;
+            cut = cut || across;
+            pieces = pieces || piece < space->shape[d];
+            bytes *= FV_MIN(((chunk + piece - 1) / piece + across) * piece, space->shape[d]);
+        }
+        if (cut && pieces) total += bytes;
+    }
+    return total;
+}
+
 void fv_stage_lattice(fv_plan *plan, fv_stage *stage, const fv_image_type *space, const fv_layout *layouts,
                       const fv_plan_options *options, const fv_region *wanted) {
     int64_t chunk[FV_MAX_DIMS];
@@ -463,6 +484,7 @@ void fv_stage_lattice(fv_plan *plan, fv_stage *stage, const fv_image_type *space
         if (stage->ntasks >= 0 && !fv_mul(stage->ntasks, stage->count[d], &stage->ntasks)) stage->ntasks = -1;
     }
     if (stage->ntasks > 0) worst_case(plan, stage, layouts);
+    stage->shared = cut_pieces(stage, space, layouts);
 }
 
 int64_t fv_plan_bytes_read(const fv_plan *plan) {
