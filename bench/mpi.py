@@ -1,16 +1,20 @@
 #!/usr/bin/python3
 """MPI against threads, what the engine costs, and allreduce against plain MPI, in one run.
 
-    bench/mpi.py [NAME ...]      names: foam tasks allreduce
+    bench/mpi.py [NAME ...]      names: foam tasks cone allreduce
+
+FOVEA is the command to measure; the cone also takes FOVEA_BESIDE, another one (an older build), that is measured in turns with it.
 
 Flavours that are not installed are left out. Whole commands are timed, in turns; the best of each counts, and the time that
 mpiexec and MPI need to start two ranks that do nothing stands beside. Work is done on a memory disk.
 """
+import itertools
 import json
 import os
 import pathlib
 import resource
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -22,6 +26,7 @@ BUILD = pathlib.Path(FOVEA).parent
 LAUNCH = {"mpich": ["mpiexec.mpich"], "openmpi": ["mpiexec.openmpi", "--oversubscribe", "--bind-to", "none"]}
 FLAVOURS = [f for f in LAUNCH if shutil.which(LAUNCH[f][0]) and (BUILD / f"fovea-mpi-{f}.so").exists()]
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+ROUNDS = 5
 FOAM = """foam    = read("foam.npy")
 walls   = gaussian(1 - foam / 255, sigma = [3, 6, 6])
 bubbles = label(erode(walls > 0.9, ball(12)))
@@ -105,6 +110,30 @@ def bench_tasks(folder):
           f"{100 * (1 - serial / cpu):.1f} % of the processor time, target < 5 %", flush=True)
 
 
+def bench_cone(folder):
+    """Solves of a cone on ranks and on threads: medians of wall and processor time, and what the store was given to write."""
+    scan = 'read("p.npy", axes = "angle z x"), cone(angles = range(0, 360, count = {1}), source = {0} * 4, detector = {0})'
+    commands = [FOVEA, *filter(None, [os.environ.get("FOVEA_BESIDE")])]
+    for side, angles in ((128, 90), (256, 120)):
+        text = (f'write(xray(phantom("shepp-logan", [{side}, {side}, {side}]), cone(angles = range(0, 360, count = {angles}), '
+                f'source = {side} * 4, detector = {side})), "p.npy")')
+        timed([FOVEA, "run", "-q", "--overwrite", "-e", text], folder)
+        for method in ("sirt", "cgls"):
+            solve = f'write({method}({scan.format(side, angles)}, iterations = 4), "v.npy")'
+            for flavour, count in (("threads", 2), *((f, n) for f in FLAVOURS for n in (2, 4))):
+                found = {command: [] for command in commands}
+                for _, command in itertools.product(range(ROUNDS), commands):
+                    run = [command, "run", "--json", "--fresh", "--overwrite", "-e", solve, "--workers"]
+                    work = [*run, 2] if flavour == "threads" else ranks(flavour, count, *run, 1)
+                    seconds, output, cpu = timed(work, folder)
+                    packs = sum(p.stat().st_blocks * 512 for p in pathlib.Path(folder).glob(".fovea/store/*.pack"))
+                    found[command].append((seconds, json.loads(output)["seconds"], cpu, packs / 1e6))
+                for command, values in found.items():
+                    wall, inside, cpu, packs = map(statistics.median, zip(*values))
+                    print(f"{method} {side}^3 from {angles}, {count} {flavour}{' beside' if command != FOVEA else ''}: {wall:.2f} s "
+                          f"(without the start {inside:.2f} s), processor {cpu:.2f} s, packs {packs:.0f} MB", flush=True)
+
+
 def bench_allreduce(folder):
     for flavour in FLAVOURS:
         for count in (2, 4):
@@ -113,7 +142,7 @@ def bench_allreduce(folder):
 
 
 def main():
-    names = sys.argv[1:] or ["foam", "tasks", "allreduce"]
+    names = sys.argv[1:] or ["foam", "tasks", "cone", "allreduce"]
     if not FLAVOURS:
         print("mpi: neither MPICH nor Open MPI is installed")
     for name in names if FLAVOURS else []:
