@@ -105,6 +105,33 @@ def four_processes_share_a_volume_and_do_every_task_once(folder):
 
 
 @test
+def processes_leave_out_what_a_condition_closes(folder):
+    """choose: the median behind a condition that turns out 0 is nobody's work, and what is behind a 1 is done once."""
+    text = """
+foam = phantom("foam", [24, 60, 60], seed = 1)
+go = mean(foam) > 1000
+fine = mean(foam) < 1000
+write(choose(go, checkpoint(median(foam, 3)), foam), "closed.npy")
+write(choose(fine, checkpoint(gaussian(foam, 2)), convert(foam, "float32")), "open.npy")
+"""
+    expected, _ = alone(folder, text, 0, "--chunk", "8x60x60")
+    together = os.path.join(folder, "together")
+    os.mkdir(together)
+    prepare(together, text)
+    frozen = freeze(together, "--chunk", "8x60x60")
+    workers = [start(together, frozen, "--wait", place=i, places=2) for i in range(2)]
+    for worker in workers:
+        end(worker)
+    end(start(together, frozen, "--finish"))
+    assert contents(together) == expected
+    record, = pathlib.Path(folder, "alone", ".fovea", "runs").glob("*/record.db")
+    done = [task[:3] for task in tasks(together, frozen)]
+    assert sorted(done) == sorted(task[:3] for task in tasks(folder, record.parent)), "the tasks of one process alone, once each"
+    stages = json.loads(run("plan", "p.fov", "--chunk", "8x60x60", "--json", folder=together).stdout)["stages"]
+    assert len(stages) - len({task[1] for task in done}) == 1, "the stage of the median, and only that one, has no task"
+
+
+@test
 def elements_of_an_array_do_their_stage_and_leave_its_end_to_the_merge(folder):
     expected, _ = alone(folder, VOLUME, 0, "--chunk", "16x48x48")
     together = os.path.join(folder, "together")

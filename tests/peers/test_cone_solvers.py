@@ -221,14 +221,18 @@ def ranks_give_the_same_bits():
     if not (shutil.which("mpiexec.mpich") and pathlib.Path(FOVEA).with_name("fovea-mpi-mpich.so").exists()):
         print("skip ranks: no mpiexec.mpich, or fovea-mpi-mpich.so was not built")
         return
-    text = f"cgls(p, GEOMETRY, iterations = 9, stop = 0.2, size = {list(SHAPE)})".replace("GEOMETRY", GEOMETRY)
-    expected = solve("cgls(p, GEOMETRY, iterations = 9, stop = 0.2)")
+    calls = ("cgls(p, GEOMETRY, iterations = 9, stop = 0.2)", "art(p, GEOMETRY, iterations = 2, subsets = 4)",
+             "sart(p, GEOMETRY, iterations = 4, subsets = 3, stop = 0.2)")
+    expected = [solve(call) for call in calls]
     with tempfile.TemporaryDirectory() as folder:
         np.save(f"{folder}/p.npy", PROJECTIONS)
-        pathlib.Path(folder, "solve.fov").write_text(f'p = read("p.npy", axes = "angle z x")\nwrite({text}, "v.npy")\n')
+        texts = [call.replace("GEOMETRY", f"{GEOMETRY}, size = {list(SHAPE)}") for call in calls]
+        pathlib.Path(folder, "solve.fov").write_text('p = read("p.npy", axes = "angle z x")\n' + "".join(
+            f'write({text}, "v{k}.npy")\n' for k, text in enumerate(texts)))
         subprocess.run(["mpiexec.mpich", "-n", "3", FOVEA, "run", "--quiet", "--chunk", "2", "--workers", "1", "solve.fov"],
                        cwd=folder, check=True, stdin=subprocess.DEVNULL, timeout=120)
-        same(np.load(f"{folder}/v.npy"), expected, "three ranks")
+        for k, call in enumerate(calls):
+            same(np.load(f"{folder}/v{k}.npy"), expected[k], f"three ranks: {call}")
 
 
 @test
