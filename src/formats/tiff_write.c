@@ -2,6 +2,7 @@
  * compression have their place before anything is computed: many workers put them there at once, and the bytes are the same. */
 #include "base/deflate.h"
 #include "formats/tiff_parts.h"
+#include "formats/zarr_zstd.h"
 #include "op/dense.h"
 #include <assert.h>
 #include <math.h>
@@ -165,10 +166,9 @@ static void compress(const writer *w, const void *data, size_t size, fv_bytes *o
     else if (w->compression == LZW)
         fv_tiff_lzw(data, size, out);
     else if (w->compression == ZSTD) {
-        size_t room = ZSTD_compressBound(size);
+        size_t room = ZSTD_compressBound(size), made = 0;
         void  *to = fv_bytes_append(out, NULL, room);
-        size_t made = ZSTD_compress(to, room, data, size, w->level);
-        if (ZSTD_isError(made)) abort(); /* only for want of memory: the room suffices */
+        if (fv_zstd_pack(w->level, false, data, size, to, room, &made)) abort(); /* only for want of memory: the room suffices */
         out->size -= room - made;
     } else
         fv_bytes_append(out, data, size);

@@ -32,7 +32,8 @@ void fv_zarr_checksum(const void *data, size_t size, uint8_t sum[4]) {
 static fv_status pack_zstd(const fv_zarr_codec *codec, const void *data, int64_t size, void *packed, int64_t *packed_size,
                            fv_error *error) {
     size_t      used;
-    const char *fault = fv_zstd_pack(codec->level, data, (size_t)size, packed, (size_t)fv_zarr_packed_bound(size), &used);
+    const char *fault =
+        fv_zstd_pack(codec->level, true, data, (size_t)size, packed, (size_t)fv_zarr_packed_bound(size), &used);
     if (fault) return fv_fail(error, FV_ERROR_INTERNAL, "zstd cannot compress a chunk: %s", fault);
     *packed_size = (int64_t)used;
     return FV_OK;

@@ -38,13 +38,14 @@ static bool put_back(shelf *to, void *context) {
     return room;
 }
 
-const char *fv_zstd_pack(int level, const void *data, size_t size, void *packed, size_t room, size_t *packed_size) {
+const char *fv_zstd_pack(int level, bool checksum, const void *data, size_t size, void *packed, size_t room,
+                         size_t *packed_size) {
     ZSTD_CCtx *context = take(&packers);
     if (!context) context = ZSTD_createCCtx();
     if (!context) return "no memory";
     ZSTD_CCtx_reset(context, ZSTD_reset_session_and_parameters);
     ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, level);
-    ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
+    ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, checksum);
     *packed_size = ZSTD_compress2(context, packed, room, data, size);
     if (!put_back(&packers, context)) ZSTD_freeCCtx(context);
     return ZSTD_isError(*packed_size) ? ZSTD_getErrorName(*packed_size) : NULL;

@@ -1,11 +1,12 @@
-/* zstd frames of Zarr chunks: packed whole, unpacked whole or piece by piece as they come from a file. */
+/* zstd frames of chunks and strips: packed whole, unpacked whole or piece by piece as they come from a file. */
 #ifndef FV_ZARR_ZSTD_H
 #define FV_ZARR_ZSTD_H
 
 #include "base/base.h"
 
-/* Into room for ZSTD_compressBound(size) bytes, with a checksum. Gives NULL, or why it cannot. */
-const char *fv_zstd_pack(int level, const void *data, size_t size, void *packed, size_t room, size_t *packed_size);
+/* Into room for ZSTD_compressBound(size) bytes, with a checksum if that is asked for. Gives NULL, or why it cannot. */
+const char *fv_zstd_pack(int level, bool checksum, const void *data, size_t size, void *packed, size_t room,
+                         size_t *packed_size);
 
 /* Exactly size bytes from a frame that is given in pieces. begin gives NULL for want of memory; feed and end give NULL, or why
  * the frame is damaged; end releases the stream, also after a fault. */
