@@ -62,7 +62,11 @@ static fv_status check_kind(const char *path, mode_t mode, fv_error *error) {
 fv_status fv_file_identify(const char *path, fv_file_id *id, fv_error *error) {
     struct stat s;
     if (fv_is_remote(path)) return fv_remote_identify(path, id, error);
-    if (stat(path, &s)) return failed(error, "find", path);
+    if (stat(path, &s)) {
+        if (errno == ENOENT && !lstat(path, &s))
+            return fv_fail(error, FV_ERROR_INPUT, "cannot find %s: it is a link to something that is not there", path);
+        return failed_with(errno, error, "find", path);
+    }
     FV_TRY(check_kind(path, s.st_mode, error));
     id->size = s.st_size;
     id->mtime_ns = (int64_t)s.st_mtim.tv_sec * 1000000000 + s.st_mtim.tv_nsec;

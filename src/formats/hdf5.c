@@ -249,6 +249,7 @@ static fv_status open_reader(const char *path, const fv_read_options *options, f
     char *local;
     int   fd;
     if (fv_is_remote(path)) return open_remote(path, options, out, error);
+    if (fv_path_is_folder(path)) return fv_fail(error, FV_ERROR_INPUT, "cannot read %s: it is a folder", path);
     FV_TRY(make_local(path, &local, &fd, error));
     fv_status status = open_local(local, NULL, options, out, error);
     end_local(local, fd);

@@ -53,6 +53,9 @@ void fv_volume_layout(const fv_volume *volume, fv_reader *reader) {
     reader->sequential = volume->gzip != NULL;
     reader->read_memory = volume->gzip ? (int64_t)fv_gzip_memory() : FV_DENSE_MEMORY;
     if (!strcmp(volume->path, reader->path)) return;
+    free(reader->voxels);
+    reader->voxels = fv_strdup(volume->path);
+    reader->voxels_id = (fv_file_id){ volume->file_size, volume->time };
     fv_hasher hasher; /* voxels in a file of their own change without the header */
     fv_hasher_init(&hasher);
     fv_hasher_add(&hasher, &reader->header, sizeof reader->header);

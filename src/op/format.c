@@ -204,9 +204,17 @@ static entry          *entries;
 static int64_t         clock_ticks;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
+/* Voxels in a file of their own are written anew without a change of the header. Those of a server are believed. */
+static bool has_its_voxels(const fv_reader *reader) {
+    fv_file_id id;
+    if (!reader->voxels || fv_is_remote(reader->voxels)) return true;
+    return fv_file_identify(reader->voxels, &id, NULL) == FV_OK && id.size == reader->voxels_id.size &&
+           id.mtime_ns == reader->voxels_id.mtime_ns;
+}
+
 static bool same(const entry *e, const char *path, const char *options, const fv_file_id *id) {
     return !strcmp(e->reader->path, path) && !strcmp(e->options, options) && e->id.size == id->size &&
-           e->id.mtime_ns == id->mtime_ns;
+           e->id.mtime_ns == id->mtime_ns && has_its_voxels(e->reader);
 }
 
 static void close_entry(entry *e) {
@@ -312,6 +320,7 @@ void *fv_reader_new(size_t size, const fv_format *format, const char *path) {
 void fv_reader_free(fv_reader *reader) {
     fv_bytes_release(&reader->facts);
     free(reader->angles);
+    free(reader->voxels);
     free(reader->path);
     free(reader);
 }

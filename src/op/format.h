@@ -33,6 +33,8 @@ typedef struct fv_reader {
     bool             sequential;         /* cannot be read by region: slabs of the first axis in order, else it starts over */
     int64_t          read_memory;        /* bytes a read needs beyond the block, at most */
     fv_hash          header;             /* identity of the header */
+    char            *voxels;             /* the file that holds the voxels where it is another one; NULL: it is not */
+    fv_file_id       voxels_id;
     double          *angles;             /* of a scan, in degrees, one per projection; NULL: the file says none */
     int64_t          nangles;
     fv_bytes         facts;              /* "name: value\n" lines for `fovea info`: compression, layout, metadata */

@@ -176,6 +176,7 @@ static fv_status open_database(const char *path, reader **out, fv_error *error) 
     fv_file_id id;
     FV_TRY(fv_file_identify(path, &id, error));
     if (fv_is_remote(path)) return fv_remote_refuse(path, "SQLite", error);
+    if (fv_path_is_folder(path)) return fv_fail(error, FV_ERROR_INPUT, "cannot read %s: it is a folder", path);
     reader *r = fv_calloc(sizeof *r);
     r->base = (fv_table_reader){ .source.next = next_rows, .format = &fv_table_sqlite, .path = fv_strdup(path) };
     *out = r;

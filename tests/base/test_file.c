@@ -163,7 +163,7 @@ TEST(the_folder_of_a_path_is_synced) {
 
 /* ---------------------------------------------------------------- names */
 
-TEST(pipes_and_devices_are_no_files) {
+TEST(pipes_devices_and_links_to_nothing_are_no_files) {
     fv_file_id id;
     fv_error   error;
     int        fd;
@@ -174,6 +174,9 @@ TEST(pipes_and_devices_are_no_files) {
     CHECK(strstr(error.message, "it is a pipe"));
     CHECK_INT(fv_file_open_read("/dev/zero", &fd, &error), FV_ERROR_INPUT);
     CHECK(strstr(error.message, "it is a device"));
+    CHECK(!unlink(path) && !symlink("/nowhere/at/all", path));
+    CHECK_INT(fv_file_identify(path, &id, &error), FV_ERROR_INPUT);
+    CHECK(strstr(error.message, "it is a link to something that is not there"));
     free(path);
 }
 

@@ -2,7 +2,9 @@
 #include "op/format.h"
 #include "support/test.h"
 #include <dirent.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <sys/stat.h>
 
 static char *npy(const char *name, int width) { /* a file of 2 x width bytes */
     static fv_arena names;
@@ -37,6 +39,31 @@ TEST(a_format_is_found_by_extension_and_an_unknown_one_lists_those_known) {
     CHECK_MESSAGE(strstr(error.message, "x.unknown") && strstr(error.message, "npy"), "%s", error.message);
     CHECK_INT(fv_format_for_reading("no_extension", &format, &error), FV_ERROR_USAGE);
     CHECK(fv_table_format_for("t.csv") && !fv_table_format_for("t.unknown"));
+}
+
+TEST(a_reader_is_opened_anew_when_the_file_of_its_voxels_was_replaced) {
+    static const char header[] = "NDims = 2\nDimSize = 3 2\nElementType = MET_UCHAR\nElementDataFile = v.raw\n";
+    char             *path = fv_sprintf("%s/v.mhd", test_folder()), *voxels = fv_sprintf("%s/v.raw", test_folder());
+    fv_reader        *reader;
+    fv_hash           before;
+    CHECK_INT(fv_file_write_all(path, header, sizeof header - 1, false, NULL), FV_OK);
+    for (int round = 0; round < 2; round++) {
+        uint8_t         data[6] = { 0 };
+        fv_block        block;
+        struct timespec times[2] = { { .tv_sec = 1000 + round }, { .tv_sec = 1000 + round } };
+        CHECK_INT(fv_file_write_all(voxels, round ? "fghijk" : "abcdef", 6, false, NULL), FV_OK);
+        CHECK_INT(utimensat(AT_FDCWD, voxels, times, 0), 0);
+        CHECK_INT(fv_reader_acquire(path, NULL, &reader, NULL), FV_OK);
+        fv_region whole = fv_region_whole(&reader->type);
+        fv_block_init(&block, FV_UINT8, &whole, data);
+        CHECK_INT(reader->format->read(reader, &block, NULL), FV_OK);
+        CHECK_INT(data[5], round ? 'k' : 'f');
+        CHECK(!round || memcmp(&before, &reader->header, sizeof before));
+        before = reader->header;
+        fv_reader_release(reader);
+    }
+    free(path);
+    free(voxels);
 }
 
 TEST(a_file_without_a_known_extension_is_known_by_its_first_bytes) {
