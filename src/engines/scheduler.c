@@ -257,9 +257,10 @@ bool fv__fits(fv_scheduler *s, int place, int64_t memory, int64_t shared) {
     return fits;
 }
 
-/* Memory that the tasks which are out here leave is lent to decoded pieces of files. */
+/* Memory that the tasks which are out here leave is lent to decoded pieces of files, but for an eighth, for libraries. */
 static void lend(fv_scheduler *s) {
-    int64_t rest = FV_MIN(FV_MAX(s->places[0].memory - s->place_memory[0] - s->spared, 0), MOST_LENT);
+    int64_t most = s->places[0].memory - s->places[0].memory / 8;
+    int64_t rest = FV_MIN(FV_MAX(most - s->place_memory[0] - s->spared, 0), MOST_LENT);
     if (rest != s->lent) fv_kept_allow(rest - s->lent);
     s->lent = rest;
 }
