@@ -129,6 +129,8 @@ bool find_colours(DcmItem *item, fv_dicom_about *about, stored_pixels *stored, c
     stored->samples = integer_of(item, DCM_SamplesPerPixel, 1);
     about->samples = (int)stored->samples;
     if (stored->samples != 1 && stored->samples != 3) return fail(message, "SamplesPerPixel is neither 1 nor 3");
+    if (stored->samples == 3 && (about->is_binary || about->is_real))
+        return fail(message, "SamplesPerPixel is 3, which pixels of one bit and real ones cannot have");
     stored->palette = stored->samples == 1 && !std::strcmp(colours, "PALETTE COLOR");
     stored->halved = stored->samples == 3 && !std::strcmp(colours, "YBR_FULL_422");
     stored->luminance = stored->halved || (stored->samples == 3 && !std::strcmp(colours, "YBR_FULL"));

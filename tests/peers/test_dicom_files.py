@@ -315,7 +315,8 @@ def claims_and_nesting_are_no_danger(folder):
     frames = volume("uint16", (4, 5))
     path = os.path.join(folder, "claim.dcm")
     for more in ({"Rows": 65535, "Columns": 65535, "NumberOfFrames": 1000000}, {"NumberOfFrames": 2147483647},
-                 {"NumberOfFrames": -3}, {"BitsAllocated": 64}, {"BitsStored": 0}, {"SamplesPerPixel": 7}, {"Rows": 0}):
+                 {"NumberOfFrames": -3}, {"BitsAllocated": 64}, {"BitsStored": 0}, {"SamplesPerPixel": 7}, {"Rows": 0},
+                 {"BitsAllocated": 1, "BitsStored": 1, "HighBit": 0, "SamplesPerPixel": 3, "PhotometricInterpretation": "RGB"}):
         put(path, frames, **more)
         done = attempt(folder, "claim.dcm")
         assert done.returncode and "claim.dcm" in done.stderr, (more, done.stderr)
