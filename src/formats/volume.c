@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { PIECE_BYTES = 1 << 21, DEFAULT_LEVEL = 1 };
+enum { PIECE_BYTES = 1 << 19, DEFAULT_LEVEL = 1 };
 
 /* ---------------------------------------------------------------- opening */
 
@@ -168,6 +168,13 @@ typedef struct {
     fv_bytes  header;
 } gz_writer;
 
+/* Powers of two meet the chunks of other files, so that these are decoded once. */
+static void choose_piece(const fv_image_type *type, int64_t piece[FV_MAX_DIMS]) {
+    fv_dense_piece(type, PIECE_BYTES, piece);
+    for (int d = 0; d < type->ndim; d++)
+        while (piece[d] < type->shape[d] && piece[d] & (piece[d] - 1)) piece[d] &= piece[d] - 1;
+}
+
 fv_status fv_volume_gz_create(const fv_format *format, const char *path, const fv_image_type *type, fv_dtype stored,
                               const fv_write_options *options, fv_bytes *header_take, bool apart, fv_writer **out,
                               fv_error *error) {
@@ -183,7 +190,7 @@ fv_status fv_volume_gz_create(const fv_format *format, const char *path, const f
     w->stored = stored;
     w->header = *header_take;
     *header_take = (fv_bytes){ 0 };
-    fv_dense_piece(type, PIECE_BYTES, w->base.piece);
+    choose_piece(type, w->base.piece);
     /* Encoded, and once more in one run where the block is a window or of another type. */
     int64_t bytes = PIECE_BYTES * (int64_t)fv_dtype_size(stored) / (int64_t)fv_dtype_size(type->dtype);
     w->base.piece_memory = fv_gzip_encode_memory(bytes + (int64_t)w->header.size) + bytes;

@@ -11,6 +11,8 @@
 #define NEED_VOXELS ((int64_t)1 << 25)
 /* Chunks made of whole pieces of a file may be so large. */
 #define PIECES_VOXELS ((int64_t)1 << 23)
+/* No chunk holds more, even if pieces of the file that is read are decoded several times then. */
+#define CHUNK_BYTES ((int64_t)1 << 26)
 /* Rows that are written one by one should be so long. */
 #define ROW_BYTES ((int64_t)1024)
 
@@ -284,6 +286,10 @@ static void fit_small_pieces(const fv_stage *stage, const fv_image_type *space, 
         int64_t step = piece_step(stage, space, d);
         while (voxels_of(chunk, space->ndim) > PIECES_VOXELS && chunk[d] > step && step > 1)
             chunk[d] = FV_MAX(chunk[d] / 2 / step * step, step);
+    }
+    for (int d = 0; d < space->ndim; d++) {
+        int64_t step = piece_step(stage, space, d), most = CHUNK_BYTES / (int64_t)fv_dtype_size(space->dtype);
+        while (voxels_of(chunk, space->ndim) > most && chunk[d] > step) chunk[d] = FV_MAX(chunk[d] / 2 / step * step, step);
     }
 }
 

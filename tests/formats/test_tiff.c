@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <pthread.h>
 #include <tiffio.h>
+#include <time.h>
 
 static char *in_folder(const char *name) { return fv_sprintf("%s/%s", test_folder(), name); }
 
@@ -677,6 +678,8 @@ TEST(tiff_survives_damage) {
 }
 
 /* Reads every file of a folder; each gives an image or a message that names it, in good time. */
+static double used_seconds(void) { return (double)clock() / CLOCKS_PER_SEC; }
+
 static bool reads_folder(const char *folder, bool all, char message[256]) {
     DIR           *dir = opendir(folder);
     struct dirent *entry;
@@ -685,7 +688,7 @@ static bool reads_folder(const char *folder, bool all, char message[256]) {
         char      *path = fv_sprintf("%s/%s", folder, entry->d_name);
         test_image out;
         fv_error   error = { 0 };
-        double     start = fv_now();
+        double     start = used_seconds();
         if (fv_path_has_extension(path, "tif") || fv_path_has_extension(path, "tiff")) {
             fv_status status = test_read_file(path, &out, &error);
             if (status == FV_OK) test_image_free(&out);
@@ -695,8 +698,8 @@ static bool reads_folder(const char *folder, bool all, char message[256]) {
                 snprintf(message, 256, "%.250s", error.message);
                 good = false;
             }
-            if (fv_now() - start > 10) {
-                snprintf(message, 256, "%.200s took %.0f s", entry->d_name, fv_now() - start);
+            if (used_seconds() - start > 10) {
+                snprintf(message, 256, "%.200s took %.0f s of processor time", entry->d_name, used_seconds() - start);
                 good = false;
             }
         }

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -50,5 +51,18 @@ for name in ("large.ome.zarr", "large.tif"):
     peak = converted_with_little(name)
     peak.__name__ = f"four_gigabytes_become_{name.split('.', 1)[1].replace('.', '_')}_with_256_megabytes"
     test(peak)
+
+
+@test
+def tasks_of_a_chunked_volume_stay_small_whatever_it_becomes(folder):
+    """Four gigabytes in chunks of which none was written; pieces of the outputs cut across the chunks."""
+    os.mkdir(os.path.join(folder, "large.zarr"))
+    array = {"zarr_format": 2, "shape": [1280] * 3, "chunks": [128, 128, 256], "dtype": "<u2", "compressor": None,
+             "filters": None, "fill_value": 7, "order": "C"}
+    pathlib.Path(folder, "large.zarr", ".zarray").write_text(json.dumps(array))
+    for name in ("a.nii", "a.nii.gz", "a.mrc.gz", "a.nrrd", "a.mha", "a.vti", "a.tif", "a.h5", "a.zarr", "a.npz"):
+        plan = run("plan", "-e", f'read("large.zarr") |> write("{name}")', folder=folder).stdout
+        task = re.search(r"tasks of [0-9x]+, ([0-9.]+) MiB each", plan)
+        assert task and 1 < float(task[1]) < 110, (name, plan)
 
 main()
