@@ -250,8 +250,9 @@ static bool can_start(const fv_item *item, int stage) {
 
 bool fv__fits(fv_scheduler *s, int place, int64_t memory, int64_t shared) {
     int64_t used = s->place_memory[place], most = s->places[place].memory;
-    /* Tasks beyond those that have a core each only fill the time in which others wait: pieces that are kept save more. */
-    int64_t kept = s->out >= s->places[place].workers ? worth_lending(s, place, shared) : 0;
+    /* Tasks beyond those that have a core each only fill the time in which others wait: pieces that are kept save more. Other
+     * places keep none. */
+    int64_t kept = s->nplaces == 1 && s->out >= s->places[place].workers ? worth_lending(s, place, shared) : 0;
     bool    fits = used == 0 || used + s->spared + memory + kept <= most;
     if (!fits) s->full = true;
     return fits;
