@@ -51,6 +51,8 @@ fv_status fv_path_make_folders(const char *path, fv_error *error); /* like mkdir
 fv_status fv_path_sync_folder(const char *path, fv_error *error);  /* fsync of the folder that holds path */
 /* Makes the contents of many files and folders durable, several at a time. */
 fv_status fv_paths_sync(char *const *paths, size_t count, fv_error *error);
+/* The same where paths from `from` on, before `until`, may be missing: others may take them away meanwhile. */
+fv_status fv_paths_sync_some(char *const *paths, size_t count, size_t from, size_t until, fv_error *error);
 
 /* Pieces of paths; results in caller's buffers, always NUL-terminated. */
 size_t      fv_path_length(const char *path); /* without slashes at its end and without the query of an http address */

@@ -10,7 +10,7 @@ enum { THREADS = 8 };
 
 typedef struct {
     char *const    *paths;
-    size_t          count, next;
+    size_t          count, next, from, until; /* those between the last two may be missing */
     pthread_mutex_t mutex; /* guards next and what failed */
     const char     *failed;
     int             cause;
@@ -30,11 +30,13 @@ static void *work(void *argument) {
     batch *b = argument;
     for (;;) {
         pthread_mutex_lock(&b->mutex);
-        const char *path = b->next < b->count && !b->failed ? b->paths[b->next++] : NULL;
+        size_t      index = b->next;
+        const char *path = index < b->count && !b->failed ? b->paths[b->next++] : NULL;
         pthread_mutex_unlock(&b->mutex);
         if (!path) return NULL;
         if (sync_path(path)) continue;
         int cause = errno;
+        if (cause == ENOENT && index >= b->from && index < b->until) continue;
         pthread_mutex_lock(&b->mutex);
         b->failed = path;
         b->cause = cause;
@@ -42,8 +44,8 @@ static void *work(void *argument) {
     }
 }
 
-fv_status fv_paths_sync(char *const *paths, size_t count, fv_error *error) {
-    batch     b = { .paths = paths, .count = count, .mutex = PTHREAD_MUTEX_INITIALIZER };
+fv_status fv_paths_sync_some(char *const *paths, size_t count, size_t from, size_t until, fv_error *error) {
+    batch     b = { .paths = paths, .count = count, .from = from, .until = until, .mutex = PTHREAD_MUTEX_INITIALIZER };
     pthread_t threads[THREADS];
     size_t    started = 0;
     fv_io_enter();
@@ -54,4 +56,8 @@ fv_status fv_paths_sync(char *const *paths, size_t count, fv_error *error) {
     if (!b.failed) return FV_OK;
     return fv_fail(error, b.cause == ENOSPC || b.cause == EDQUOT ? FV_ERROR_FULL : FV_ERROR_IO, "cannot sync %s: %s", b.failed,
                    strerror(b.cause));
+}
+
+fv_status fv_paths_sync(char *const *paths, size_t count, fv_error *error) {
+    return fv_paths_sync_some(paths, count, 0, 0, error);
 }

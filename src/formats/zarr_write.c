@@ -279,10 +279,11 @@ static void take_paths(fv_zarr_paths *to, fv_zarr_paths *from) {
     *from = (fv_zarr_paths){ 0 };
 }
 
-/* Files and the folders above them, in no order: none counts before all are durable. A file that a later put has taken away again
- * is nobody's loss. */
+/* Files and the folders above them, in no order: none counts before all are durable. A coarser file that a later put has taken
+ * away again, perhaps just now, is nobody's loss. */
 static fv_status sync_files(const fv_zarr_writer *w, fv_zarr_place *places, size_t n, fv_zarr_paths *more, fv_error *error) {
     fv_zarr_paths files = { 0 }, folders = { 0 };
+    size_t        fine = 0; /* files of the image itself, which come first */
     if (n) qsort(places, n, sizeof *places, compare);
     for (size_t i = 0; i < n; i++) {
         const fv_zarr_array *array = &w->level[places[i].level].array;
@@ -291,16 +292,13 @@ static fv_status sync_files(const fv_zarr_writer *w, fv_zarr_place *places, size
         char                *folder = fv_zarr_level_folder(w, places[i].level);
         char                *path = fv_zarr_file_path(array, folder, region.start);
         free(folder);
-        if (places[i].level && !fv_file_exists(path)) {
-            free(path);
-            continue;
-        }
         fv_zarr_add_path(&files, path);
+        if (!places[i].level) fine = files.count;
         add_folders(w, path, files.count > 1 ? files.path[files.count - 2] : NULL, &folders);
     }
     take_paths(&files, &folders);
     take_paths(&files, more);
-    fv_status status = fv_paths_sync(files.path, files.count, error);
+    fv_status status = fv_paths_sync_some(files.path, files.count, fine, n, error);
     fv_zarr_release_paths(&files);
     return status;
 }

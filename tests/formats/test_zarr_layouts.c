@@ -314,6 +314,48 @@ TEST(pyramid_is_the_same_whether_it_grows_in_memory_on_the_disk_or_both) {
     free(path);
 }
 
+typedef struct {
+    putter p;
+    bool   over; /* atomic */
+} repeater;
+
+static void *put_again_and_again(void *argument) {
+    repeater *r = argument;
+    while (!__atomic_load_n(&r->over, __ATOMIC_RELAXED)) put_piece(&r->p, 0);
+    return NULL;
+}
+
+/* A put that is repeated alone takes away what the others make of it. */
+TEST(coarser_files_that_are_taken_away_during_a_sync_do_not_disturb_it) {
+    test_image       in = test_image_new(FV_UINT8, 2, (int64_t[]){ 64, 64 });
+    fv_write_options options = { .levels = 3, .chunk_ndim = 1, .chunk = { 16 } };
+    char            *good = in_folder("calm.zarr"), *path = in_folder("disturbed.zarr");
+    fv_error         error = { 0 };
+    fv_region        all = fv_region_whole(&in.type.image);
+    fv_block         whole;
+    pthread_t        thread;
+    test_image_random_any(&in, 14);
+    CHECK(test_write_file(good, &in, &options, 0, &error) == FV_OK);
+    fv_zarr_writer *w = make_writer(path, &in.type.image, &options);
+    repeater        r = { .p = { .writer = w, .image = &in } };
+    fv_status       status = fv_format_zarr.begin(&w->base, &error);
+    fv_block_init(&whole, FV_UINT8, &all, in.data);
+    pthread_create(&thread, NULL, put_again_and_again, &r);
+    for (int i = 0; i < 10 && status == FV_OK; i++) {
+        status = fv_format_zarr.put(&w->base, &whole, &error);
+        if (status == FV_OK) status = fv_format_zarr.sync(&w->base, &error);
+    }
+    __atomic_store_n(&r.over, true, __ATOMIC_RELAXED);
+    pthread_join(thread, NULL);
+    CHECK_MESSAGE(status == FV_OK && r.p.status == FV_OK, "%s%s", error.message, r.p.error.message);
+    CHECK_MESSAGE(fv_format_zarr.finish(&w->base, &error) == FV_OK, "%s", error.message);
+    CHECK(same_folders(good, path));
+    fv_format_zarr.free_writer(&w->base);
+    test_image_free(&in);
+    free(good);
+    free(path);
+}
+
 /* ---------------------------------------------------------------- shards and versions */
 
 TEST(shards_and_both_versions_keep_every_dtype) {
