@@ -170,7 +170,7 @@ BAD = [
     (f'fbp({PROJECTIONS}, parallel(range(0, 150, 30), center = 16))', "between 0 and 15"),
     (f'fbp({PROJECTIONS}, parallel(range(0, 150, 30), "rad"))', "whole numbers from 0 to 150, which are degrees"),
     ("parallel(range(0, 3.14, count = 180))", 'half a turn in radians; say unit = "rad"'),
-    ("parallel(range(0, 3.12, 0.02))", 'half a turn in radians; say unit = "rad"'),
+    ("parallel(range(0, 3.141, 0.0174533))", 'half a turn in radians; say unit = "rad"'),
     ("cone(range(0, 6.266, count = 360), 100, 50)", 'a whole turn in radians; say unit = "rad"'),
     (f'fdk({PROJECTIONS}, cone(range(0, 300, 60), 100, 50, 0.01))', "16 detector columns span 0.107 voxels at the axis, 0.67 %"),
     (f'sirt({PROJECTIONS}, cone(range(0, 300, 60), 100, 50, 0.001))', "pitch = 0.001: 16 detector columns span 0.0107 voxels"),
@@ -186,6 +186,13 @@ BAD = [
     ('flatfield(read("p.mrc"))', "flatfield needs flat"),
     ('flatfield(read("p.mrc"), read("flats.tif"))', "there is no file flats.tif"),
 ]
+
+
+@test
+def a_scan_of_three_degrees_in_even_steps_is_one_of_degrees(folder):
+    run("run", "-q", "-e", 'fbp(name_axes(ones([64, 2, 8]), "angle z x"), parallel(range(0, 3.15, 0.05))) |> write("v.tif")',
+        folder=folder)
+    assert pathlib.Path(folder, "v.tif").exists()
 
 
 @test

@@ -6,21 +6,23 @@
 
 enum { LONGEST = 8192 }; /* a bundle of such slices can be indexed with 32 bits */
 
-/* Degrees that are called radians are whole numbers; radians that are called degrees end at a half or a whole turn. */
+/* Degrees that are called radians are whole numbers; radians that are called degrees end at a half or a whole turn and are no
+ * thousandths. */
 static fv_status check_unit(const fv_list *angles, bool radians, fv_error *error) {
     const double turn = 0x1.921fb54442d18p+2;
     double       low = angles->value[0], high = low;
-    bool         whole = true;
+    bool         whole = true, thousandths = true;
     int64_t      n = angles->count;
     for (int64_t i = 0; i < n; i++) {
         low = FV_MIN(low, angles->value[i]);
         high = FV_MAX(high, angles->value[i]);
         whole = whole && angles->value[i] == floor(angles->value[i]);
+        thousandths = thousandths && fabs(1e3 * angles->value[i] - rint(1e3 * angles->value[i])) < 1e-6;
     }
     if (n > 3 && radians && whole && high - low > turn)
         return fv_fail(error, FV_ERROR_USAGE, "unit = \"rad\": the angles are whole numbers from %g to %g, which are degrees",
                        low, high);
-    for (int k = 0; k < 4 && n > 8 && !radians; k++) { /* with its last angle or without it */
+    for (int k = 0; k < 4 && n > 8 && !radians && !thousandths; k++) { /* with its last angle or without it */
         double span = (high - low) * (k & 1 ? (double)n / (double)(n - 1) : 1), whole_or_half = k & 2 ? turn : turn / 2;
         if (fabs(span - whole_or_half) > 0.005 * whole_or_half) continue;
         return fv_fail(error, FV_ERROR_USAGE,
