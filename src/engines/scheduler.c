@@ -3,16 +3,10 @@
  */
 #include "base/file.h"
 #include "engines/collect.h"
-#include "engines/crew.h"
 #include "engines/scheduler_parts.h"
-#include "op/kept_pieces.h"
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-
-/* Bytes that decoded pieces of files may take in a run, at most: what two rows of chunks of a large volume have. */
-#define MOST_LENT ((int64_t)512 << 20)
 
 fv_scheduler *fv_scheduler_new(const fv_context *context, const fv_run_settings *settings, fv_outputs *outputs, fv_record *record,
                                fv_run_result *result, int64_t task_memory) {
@@ -84,7 +78,7 @@ void fv_scheduler_free(fv_scheduler *s) {
         free_item(item);
     }
     fv_leftovers_free(s->leftovers);
-    fv_kept_allow(-s->lent);
+    fv__memory_take_back(s);
     free(s->taken);
     free(s->places);
     free(s->place_memory);
@@ -92,151 +86,6 @@ void fv_scheduler_free(fv_scheduler *s) {
     pthread_mutex_destroy(&s->mutex);
     pthread_cond_destroy(&s->changed);
     free(s);
-}
-
-/* ---------------------------------------------------------------- opening an item: what has to be done at all */
-
-bool fv__stage_complete(const fv_instance *instance, const fv_stage *stage) {
-    bool finished = fv_stage_finished(instance, stage); /* asked first: tasks rely on it that results are all there or none */
-    for (int t = 0; t < stage->ntargets; t++) {
-        const fv_target *target = &stage->targets[t];
-        if (target->kind == FV_TARGET_SINK && !instance->current[target->sink - instance->graph->sinks]) return false;
-        if (target->kind != FV_TARGET_STORE) continue;
-        for (int64_t task = 0; task < stage->ntasks; task++) {
-            int64_t index;
-            fv_stage_chunk(stage, task, &index);
-            if (!fv_store_has(instance->context->store, fv_key_chunk(target->node, &stage->lattice, index))) return false;
-        }
-    }
-    return finished;
-}
-
-/* Stages whose values the sinks take directly. */
-static void demand_value(const fv_instance *instance, const fv_node *node, fv_stage_state *stages, bool *seen) {
-    const fv_plan *plan = instance->plan;
-    if (!node->op || seen[node->id]) return;
-    seen[node->id] = true;
-    if (node->type.kind == FV_KIND_IMAGE) {
-        stages[plan->store_stage[node->id]].needed = true;
-        return;
-    }
-    int finish = fv_op_last_finish(node->op);
-    if (finish >= 0) stages[plan->pass_stage[node->id][finish]].needed = true;
-    for (int i = 0; finish < 0 && i < node->ninputs; i++)
-        if (node->in[i]) demand_value(instance, node->in[i], stages, seen);
-}
-
-static void find_needed(const fv_scheduler *scheduler, fv_item *item) {
-    const fv_instance *instance = item->instance;
-    const fv_plan     *plan = instance->plan;
-    bool              *seen = fv_calloc((size_t)instance->graph->nnodes + 1);
-    item->stages = fv_calloc((size_t)(plan->nstages + 1) * sizeof *item->stages);
-    for (int k = 0; k < instance->graph->nsinks; k++) {
-        const fv_sink *sink = &instance->graph->sinks[k];
-        if (sink->kind != FV_SINK_FILE || sink->value->type.kind != FV_KIND_IMAGE)
-            demand_value(instance, sink->value, item->stages, seen);
-    }
-    free(seen);
-    for (int s = plan->nstages - 1; s >= 0; s--) {
-        const fv_stage *stage = &plan->stages[s];
-        fv_stage_state    *state = &item->stages[s];
-        for (int t = 0; t < stage->ntargets; t++)
-            if (stage->targets[t].kind == FV_TARGET_SINK && !instance->current[stage->targets[t].sink - instance->graph->sinks])
-                state->needed = true;
-        state->complete = !state->needed || fv__stage_complete(instance, stage);
-        if (state->needed && state->complete) fv_stage_record(instance, stage, scheduler->record, NULL); /* made by another run */
-        state->limit = stage->serial ? 1 : stage->ntasks;
-        if (state->complete) continue;
-        item->tasks += state->limit;
-        item->work += stage->work;
-        for (int i = 0; i < stage->nneeds; i++) {
-            item->stages[stage->needs[i]].needed = true;
-            item->stages[stage->needs[i]].readers++;
-        }
-    }
-}
-
-static fv_status begin_sinks(fv_scheduler *s, fv_item *item, fv_error *error) {
-    fv_instance *instance = item->instance;
-    fv_output_way way = fv__tasks_shared(s) ? FV_OUTPUT_JOINT : s->claims ? FV_OUTPUT_OWN : FV_OUTPUT_ALONE;
-    item->temporaries = fv_calloc((size_t)(instance->graph->nsinks + 1) * sizeof *item->temporaries);
-    item->handed = fv_calloc((size_t)(instance->graph->nsinks + 1) * sizeof *item->handed);
-    for (int st = 0; st < instance->plan->nstages; st++)
-        for (int t = 0; t < instance->plan->stages[st].ntargets; t++) {
-            const fv_target *target = &instance->plan->stages[st].targets[t];
-            if (target->kind != FV_TARGET_SINK) continue;
-            int     k = (int)(target->sink - instance->graph->sinks);
-            fv_hash epoch = { 0, 0 };
-            if (fv_outputs_current(s->outputs, target->sink->file, target->sink->key)) {
-                if (s->share && s->share->finish) fv_outputs_disclaim(target->sink->file);
-                fv_instance_begin(instance, k, NULL, epoch);
-                continue;
-            }
-            FV_TRY(fv_outputs_check(s->outputs, target->sink->file, error));
-            if (!s->context->bindings->collection) fv_outputs_explain(s->outputs, target->sink, instance->graph);
-            FV_TRY(fv_outputs_begin(s->outputs, target->sink->file, target->sink->key, target->writer->parallel,
-                                    way, &item->temporaries[k], &epoch, error));
-            fv_instance_begin(instance, k, item->temporaries[k], epoch);
-            if (target->writer->parallel) FV_TRY(target->writer->format->begin(target->writer, error));
-        }
-    return FV_OK;
-}
-
-/* The second of those who share an item finds the temporaries of the first, and never one that is just getting its name. */
-static fv_status begin_sinks_alone(fv_scheduler *s, fv_item *item, fv_error *error) {
-    fv_lease *lease;
-    FV_TRY(fv__shared_lock(s, &lease, error));
-    fv_status status = begin_sinks(s, item, error);
-    fv_lease_release(lease);
-    return status;
-}
-
-/* What a stage would rather lend to decoded pieces of files than to tasks that have no core. */
-static int64_t worth_lending(const fv_scheduler *s, int place, int64_t shared) {
-    return FV_MIN(shared, FV_MIN(s->places[place].memory / 2, MOST_LENT));
-}
-
-/* Writers may keep memory from task to task where that leaves room for a task of every thread, or for decoded pieces of files:
- * only in a run of one item that this process does alone. */
-static void spare_memory(fv_scheduler *s, const fv_item *item) {
-    const fv_plan *plan = item->instance->plan;
-    int64_t        largest = 0, shared = 0, room = s->memory_limit, spared = 0;
-    if (s->nplaces > 1 || s->claims || s->context->bindings->collection) return;
-    for (int k = 0; k < plan->nstages; k++) {
-        largest = FV_MAX(largest, plan->stages[k].memory);
-        shared = FV_MAX(shared, plan->stages[k].shared);
-    }
-    int workers = s->places[0].workers;
-    room -= FV_MAX(largest * fv_crew_threads(workers), largest * workers + worth_lending(s, 0, shared));
-    for (int k = 0; k < plan->nstages; k++)
-        for (int t = 0; t < plan->stages[k].ntargets; t++) {
-            fv_writer *writer = plan->stages[k].targets[t].kind == FV_TARGET_SINK ? plan->stages[k].targets[t].writer : NULL;
-            if (!writer || room <= spared) continue;
-            writer->spare = FV_MIN(writer->spare_wanted, room - spared);
-            spared += writer->spare;
-        }
-    pthread_mutex_lock(&s->mutex);
-    s->spared = spared;
-    pthread_mutex_unlock(&s->mutex);
-}
-
-static fv_status open_item(fv_scheduler *s, fv_item *item, fv_error *error) {
-    fv_diagnostics diagnostics = { 0 };
-    fv_status      status = fv_instance_open(s->context, item->number, &item->instance, &diagnostics, error);
-    fv_diagnostics_release(&diagnostics);
-    if (status != FV_OK) return status;
-    for (int k = 0; k < item->instance->plan->nstages; k++)
-        if (item->instance->plan->stages[k].memory > s->memory_limit) {
-            double least = (double)item->instance->plan->memory;
-            return fv_fail(error, FV_ERROR_MEMORY,
-                           "one task needs %.0f MB, but --memory leaves %.0f MB for tasks; at least --memory %.0fM is needed",
-                           least / 1e6, (double)s->memory_limit / 1e6, (least * 4 / 3 + 48e6) / 1e6);
-        }
-    FV_TRY(begin_sinks_alone(s, item, error));
-    spare_memory(s, item);
-    find_needed(s, item);
-    item->order = fv__stage_order(s, item);
-    return FV_OK;
 }
 
 /* ---------------------------------------------------------------- handing out */
@@ -248,31 +97,11 @@ static bool can_start(const fv_item *item, int stage) {
     return true;
 }
 
-bool fv__fits(fv_scheduler *s, int place, int64_t memory, int64_t shared) {
-    int64_t used = s->place_memory[place], most = s->places[place].memory;
-    /* Tasks beyond those that have a core each only fill the time in which others wait: pieces that are kept save more. Other
-     * places keep none. */
-    int64_t kept = s->nplaces == 1 && s->out >= s->places[place].workers ? worth_lending(s, place, shared) : 0;
-    bool    fits = used == 0 || used + s->spared + memory + kept <= most;
-    if (!fits) s->full = true;
-    return fits;
-}
-
-/* Memory that the tasks which are out here leave is lent to decoded pieces of files, but for an eighth, for libraries. */
-static void lend(fv_scheduler *s) {
-    int64_t most = s->places[0].memory - s->places[0].memory / 8;
-    int64_t rest = FV_MIN(FV_MAX(most - s->place_memory[0] - s->spared, 0), MOST_LENT);
-    if (rest != s->lent) fv_kept_allow(rest - s->lent);
-    s->lent = rest;
-}
-
 static void hand_out(fv_scheduler *s, fv_job *job) {
     job->item->out++;
     job->handed = fv_now();
     s->out++;
-    s->memory += job->memory;
-    s->place_memory[job->place] += job->memory;
-    lend(s);
+    fv__memory_use(s, job->place, job->memory);
 }
 
 static bool has_sink(const fv_stage *stage) {
@@ -481,7 +310,7 @@ void fv_scheduler_wait(fv_scheduler *s, uint64_t seen, double seconds) {
 
 static fv_status run_job(fv_scheduler *s, fv_job *job, fv_worker *worker, fv_error *error) {
     switch (job->kind) {
-    case FV_JOB_OPEN: return open_item(s, job->item, error);
+    case FV_JOB_OPEN: return fv__item_open(s, job->item, error);
     case FV_JOB_TASK:
         FV_TRY(fv_fault_point("task", error));
         fv_worker_hold(worker, job->held);
@@ -722,11 +551,9 @@ void fv_scheduler_done(fv_scheduler *s, fv_job *job, int worker, fv_status statu
     }
     item->out--;
     s->out--;
-    s->memory -= job->memory;
+    fv__memory_use(s, job->place, -job->memory);
     if (job->alone) s->alone = false;
     if (job->claim) fv_claim_leave(s->claims, job->claim);
-    s->place_memory[job->place] -= job->memory;
-    lend(s);
     if (status == FV_ERROR_CANCELLED && !s->stopping) {
         s->stopping = true;
         s->status = status;

@@ -1,5 +1,6 @@
-/* The inside of a scheduler, shared by the files that make it up: scheduler.c (a run of one process), scheduler_shared.c (what to
- * take when several processes share the run). All is guarded by the mutex unless it says otherwise.
+/* The inside of a scheduler, shared by the files that make it up: scheduler.c (a run of one process), scheduler_open.c (opening
+ * an item), scheduler_memory.c (who gets the memory), scheduler_shared.c (what to take when several processes share the run).
+ * All is guarded by the mutex unless it says otherwise.
  */
 #ifndef FV_SCHEDULER_PARTS_H
 #define FV_SCHEDULER_PARTS_H
@@ -89,12 +90,21 @@ struct fv_scheduler {
     bool           alone, quiet; /* a job that must be alone is out; one waits until nothing is out */
 };
 
-/* ---- scheduler.c ---- */
+/* ---- scheduler_open.c ---- */
 bool fv__stage_complete(const fv_instance *instance, const fv_stage *stage);
+fv_status fv__item_open(fv_scheduler *scheduler, fv_item *item, fv_error *error); /* without the mutex */
+
+/* ---- scheduler.c ---- */
 /* Whether the stage, whose needs are complete, turns out not to be needed. */
 bool fv__stage_closed(fv_item *item, int stage);
+
+/* ---- scheduler_memory.c ---- */
 /* Whether a job may go out that needs so much memory, and leave so much to the pieces that its like share. */
 bool fv__fits(fv_scheduler *scheduler, int place, int64_t memory, int64_t shared);
+void fv__memory_use(fv_scheduler *scheduler, int place, int64_t bytes); /* below 0: they are given back */
+void fv__memory_take_back(fv_scheduler *scheduler);                     /* what was lent, at the end of the run */
+/* Without the mutex: gives the writers of an item what they may keep. */
+void fv__memory_spare(fv_scheduler *scheduler, const fv_item *item);
 
 /* ---- scheduler_shared.c ---- */
 /* Whether the tasks of its items are shared: those of a single item are; of a collection, whole items are. */
