@@ -1,6 +1,6 @@
 /* The engine's allreduce against plain MPI_Allreduce on the same numbers, in turns: mpiexec -n 4 build/bench/bench_allreduce.
  * Without arguments 2,000,000 floats per rank. With a folder it also writes the sum of 12 blocks there, for the tests. */
-#include "engines/ranks.h"
+#include "engines/mpi/ranks.h"
 #include "exec/allreduce.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@ import pathlib
 import re
 import sys
 
-LAYERS = "base devices image op kernels lang graph plan store record exec engines api".split()
+LAYERS = "base devices image op kernels lang graph plan store record exec run engines cluster api".split()
 FAMILIES = "ops formats tables".split()  # these know LAYERS up to kernels
 LONGEST = 130
 

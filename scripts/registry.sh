@@ -16,7 +16,7 @@ engines=$(names engines 'const fv_engine fv_engine_\([a-z0-9_]*\)')
 tables=$(names tables 'const fv_table_format fv_table_\([a-z0-9_]*\)')
 
 echo '/* Made by scripts/registry.sh; do not edit. */'
-echo '#include "engines/scheduler.h"'
+echo '#include "run/engine.h"'
 echo '#include "op/registry.h"'
 [ -n "$isas" ] || { isas=base ops= engines=; }
 for isa in $isas; do

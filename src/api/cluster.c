@@ -1,9 +1,9 @@
 /* The public face of runs on a cluster: submitting, finding, cancelling. */
 #include "api/latest_run.h"
 #include "base/file.h"
-#include "engines/claims.h"
-#include "engines/jobs.h"
-#include "engines/slurm.h"
+#include "run/claims.h"
+#include "cluster/jobs.h"
+#include "cluster/slurm.h"
 #include <fovea/cluster.h>
 #include <stdlib.h>
 #include <sys/stat.h>

@@ -1,6 +1,6 @@
 /* Where a submitted run is, for people and programs. */
 #include "base/file.h"
-#include "engines/overview.h"
+#include "cluster/overview.h"
 #include <cjson/cJSON.h>
 #include <fovea/cluster.h>
 #include <stdio.h>

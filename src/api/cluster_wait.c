@@ -1,6 +1,6 @@
 /* Waiting for a run that others do. */
 #include "base/file.h"
-#include "engines/overview.h"
+#include "cluster/overview.h"
 #include <fovea/cluster.h>
 #include <stdlib.h>
 #include <time.h>

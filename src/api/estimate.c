@@ -7,7 +7,7 @@
 #include "api/pipeline_parts.h"
 #include "api/trial.h"
 #include "base/fit.h"
-#include "engines/jobs.h"
+#include "cluster/jobs.h"
 #include <fovea/estimate.h>
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include "api/pipeline_parts.h"
 #include "base/file.h"
 #include "devices/device_pool.h"
-#include "engines/claims.h"
+#include "run/claims.h"
 #include "plan/print.h"
 #include <fovea/cluster.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #ifndef FV_PIPELINE_PARTS_H
 #define FV_PIPELINE_PARTS_H
 
-#include "engines/run.h"
+#include "run/run.h"
 #include <fovea/pipeline.h>
 
 struct fv_pipeline {

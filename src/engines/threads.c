@@ -1,5 +1,6 @@
 /* Engine threads: workers of this process share everything. */
-#include "engines/crew.h"
+#include "run/engine.h"
+#include "run/worker_threads.h"
 
 static fv_offer ask(void *context, fv_job *job) { return fv_scheduler_ask(context, 0, false, job); }
 static uint64_t changes(void *context) { return fv_scheduler_changes(context); }

@@ -1,5 +1,5 @@
 /* The plug-in: Fovea's few wishes in terms of MPI. Compiled once with every flavour's mpicc; FV_MPI_FLAVOUR names it. */
-#include "engines/mpi_plugin.h"
+#include "engines/mpi/mpi_plugin.h"
 #include <mpi.h>
 #include <pthread.h>
 #include <sched.h>

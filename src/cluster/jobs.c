@@ -1,0 +1,267 @@
+/* The jobs of a run: planning the chain, submitting it, finding it again. */
+#include "cluster/jobs.h"
+#include "base/file.h"
+#include "run/claims.h"
+#include "cluster/job_scripts.h"
+#include "run/manifest.h"
+#include "cluster/slurm.h"
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---------------------------------------------------------------- planning the chain */
+
+enum { SLACK = 64, LEAST = 96 }; /* MiB that a job asks beyond 5/4 of the bound that its worker keeps; the least bound */
+
+/* The bound of a worker: what it needs to run `cpus` tasks at once, or what the memory asked for leaves. */
+static int64_t worker_memory(const fv_profile *profile, int64_t task, int64_t cpus) {
+    if (profile->memory) return FV_MAX((profile->memory - ((int64_t)SLACK << 20)) / 5 * 4, (int64_t)LEAST << 20);
+    int64_t memory = (task * cpus + ((int64_t)64 << 20)) / 3 * 4;
+    return FV_MAX((memory + ((int64_t)64 << 20) - 1) >> 26 << 26, (int64_t)256 << 20);
+}
+
+int64_t fv_job_memory(const fv_cluster_job *job) { return job->memory + job->memory / 4 + ((int64_t)SLACK << 20); }
+
+int64_t fv_job_least(int64_t task_memory) {
+    fv_cluster_job job = { .memory = FV_MAX((task_memory + ((int64_t)48 << 20)) / 3 * 4, (int64_t)LEAST << 20) };
+    return fv_job_memory(&job);
+}
+
+/* Slurm takes a plain number as MiB, which here is one of bytes: nobody should get something else than was meant. */
+static fv_status check_memory(const fv_profile *profile, int64_t task_memory, fv_error *error) {
+    int64_t least = fv_job_least(task_memory);
+    if (!profile->memory || profile->memory >= least) return FV_OK;
+    return fv_fail(error, FV_ERROR_USAGE, "%lld MiB of memory were asked for, but a job of this run needs at least %lldM",
+                   (long long)(profile->memory >> 20), (long long)((least + (1 << 20) - 1) >> 20));
+}
+
+/* As many that each lasts the minimum: few tiny tasks are few jobs. */
+static int64_t elements_for(const fv_profile *profile, const fv_stage_work *stage, int64_t most) {
+    double  each = FV_MAX(profile->minimum, 1e-9) * (double)profile->cpus;
+    int64_t wanted = stage->seconds / each >= (double)most ? most : (int64_t)(stage->seconds / each + 0.999);
+    int64_t batches = (stage->tasks + fv_claims_batch(stage->tasks) - 1) / fv_claims_batch(stage->tasks);
+    return FV_MAX(FV_MIN(FV_MIN(wanted, most), (batches + profile->cpus - 1) / profile->cpus), 1);
+}
+
+/* A job alone may have to do all that others should have done. */
+static fv_cluster_job *add_job(fv_cluster_job *jobs, int *count, const fv_profile *profile, fv_job_role role, int stage,
+                               int64_t task_memory) {
+    fv_cluster_job *job = &jobs[(*count)++];
+    *job = (fv_cluster_job){ .role = role, .stage = stage, .elements = 1, .cpus = profile->cpus };
+    job->seconds = profile->work / (double)profile->cpus;
+    job->memory = worker_memory(profile, task_memory, profile->cpus);
+    switch (role) {
+    case FV_ROLE_ARRAY: snprintf(job->name, sizeof job->name, stage ? "stage-%d" : "items", stage); break;
+    case FV_ROLE_MERGE: snprintf(job->name, sizeof job->name, "stage-%d-merge", stage); break;
+    case FV_ROLE_PILOT: snprintf(job->name, sizeof job->name, "pilot"); break;
+    case FV_ROLE_FINISH: snprintf(job->name, sizeof job->name, "finish"); break;
+    case FV_ROLE_AGAIN: snprintf(job->name, sizeof job->name, "again"); break;
+    }
+    return job;
+}
+
+/* Small stages after an array, and its merge, are one single job; those after the last array belong to the last job. */
+static void add_arrays(const fv_profile *profile, const fv_stage_work *stages, int nstages, bool collection, int64_t most,
+                       fv_cluster_job *jobs, int *count) {
+    int     waiting = 0; /* last stage of the single job to come */
+    int64_t memory = 0;
+    for (int k = 0; k < nstages; k++) {
+        int64_t elements = elements_for(profile, &stages[k], most);
+        memory = FV_MAX(memory, stages[k].memory);
+        if (elements == 1) {
+            waiting = k + 1;
+            continue;
+        }
+        if (waiting) add_job(jobs, count, profile, FV_ROLE_MERGE, waiting, memory);
+        fv_cluster_job *array = add_job(jobs, count, profile, FV_ROLE_ARRAY, collection ? 0 : k + 1, stages[k].memory);
+        array->elements = elements;
+        array->seconds /= (double)elements;
+        waiting = stages[k].merges && !collection ? k + 1 : 0;
+        memory = stages[k].memory;
+    }
+}
+
+int fv_jobs_plan(const fv_profile *profile, const fv_stage_work *stages, int nstages, bool collection, bool pilot,
+                 int64_t most_elements, fv_cluster_job *jobs) {
+    int     count = 0;
+    int64_t memory = 0;
+    for (int k = 0; k < nstages; k++) memory = FV_MAX(memory, stages[k].memory);
+    if (pilot)
+        add_job(jobs, &count, profile, FV_ROLE_PILOT, 0, memory)->elements = profile->nodes;
+    else
+        add_arrays(profile, stages, nstages, collection, FV_MIN(profile->array, most_elements), jobs, &count);
+    if (!pilot) add_job(jobs, &count, profile, FV_ROLE_FINISH, 0, memory);
+    return count;
+}
+
+/* ---------------------------------------------------------------- what the run consists of */
+
+static bool merges(const fv_stage *stage) {
+    for (int t = 0; t < stage->ntargets; t++)
+        if (stage->targets[t].kind != FV_TARGET_STORE) return true;
+    return false;
+}
+
+/* The sample stands for all items; a larger file is taken to need more in proportion. */
+static double largest_over_sample(const fv_bindings *bindings, int64_t sample) {
+    double worst = 1;
+    for (int l = 0; l < bindings->nlists; l++) {
+        fv_file_id own = { 0 }, other = { 0 };
+        if (fv_file_identify(bindings->lists[l].paths[sample], &own, NULL) != FV_OK || own.size <= 0) continue;
+        for (int64_t i = 0; i < bindings->lists[l].count; i++)
+            if (fv_file_identify(bindings->lists[l].paths[i], &other, NULL) == FV_OK)
+                worst = FV_MAX(worst, (double)other.size / (double)own.size);
+    }
+    return worst;
+}
+
+static fv_stage_work *work_of(const fv_instance *instance, const fv_bindings *bindings, int *nstages) {
+    const fv_plan *plan = instance->plan;
+    fv_stage_work *work = fv_calloc((size_t)(plan->nstages + 1) * sizeof *work);
+    *nstages = bindings->collection ? 1 : plan->nstages;
+    if (bindings->collection)
+        work[0] = (fv_stage_work){ .tasks = bindings->nitems,
+                                   .memory = (int64_t)((double)plan->memory * largest_over_sample(bindings, instance->item)),
+                                   .seconds = plan->work * 1e-9 * (double)bindings->nitems };
+    for (int k = 0; k < *nstages && !bindings->collection; k++)
+        work[k] = (fv_stage_work){ .tasks = plan->stages[k].serial ? 1 : plan->stages[k].ntasks,
+                                   .memory = plan->stages[k].memory,
+                                   .seconds = plan->stages[k].work * 1e-9,
+                                   .merges = merges(&plan->stages[k]) };
+    return work;
+}
+
+/* What was measured is believed rather than the plan's guess; how it is spread over the stages is the plan's. */
+static void scale(fv_stage_work *work, int nstages, double seconds) {
+    double all = 0;
+    for (int k = 0; k < nstages; k++) all += work[k].seconds;
+    for (int k = 0; k < nstages && seconds > 0 && all > 0; k++) work[k].seconds *= seconds / all;
+}
+
+static fv_status plan_run(const char *run_folder, const fv_profile *profile, bool pilot, fv_submission *submission,
+                          fv_error *error) {
+    fv_context     context = { .poison = -1 };
+    fv_program    *program;
+    fv_bindings    bindings;
+    fv_instance   *instance = NULL;
+    fv_diagnostics diagnostics = { 0 };
+    fv_status      status = fv_manifest_load(run_folder, &program, &bindings, &context.plan_options, error);
+    context.program = program;
+    context.bindings = &bindings;
+    if (status == FV_OK) status = fv_run_sample(&context, &instance, &diagnostics, error);
+    if (status == FV_OK) status = check_memory(profile, instance->plan->memory, error);
+    if (status == FV_OK) {
+        int            nstages;
+        fv_stage_work *work = work_of(instance, &bindings, &nstages);
+        scale(work, nstages, profile->work);
+        submission->jobs = fv_calloc((size_t)(2 * nstages + 2) * sizeof *submission->jobs);
+        submission->njobs =
+            fv_jobs_plan(profile, work, nstages, bindings.collection, pilot, fv_slurm_most_elements(), submission->jobs);
+        free(work);
+    }
+    fv_instance_close(instance);
+    fv_diagnostics_release(&diagnostics);
+    fv_program_free(program);
+    fv_bindings_release(&bindings);
+    return status;
+}
+
+/* ---------------------------------------------------------------- submissions */
+
+static int last_number(const char *run_folder) {
+    int   number = 0;
+    char *folder = fv_sprintf("%s/slurm", run_folder);
+    DIR  *dir = opendir(folder);
+    for (const struct dirent *entry; dir && (entry = readdir(dir));) number = FV_MAX(number, atoi(entry->d_name));
+    if (dir) closedir(dir);
+    free(folder);
+    return number;
+}
+
+void fv_submission_release(fv_submission *submission) {
+    free(submission->jobs);
+    free(submission->folder);
+    *submission = (fv_submission){ 0 };
+}
+
+fv_status fv_jobs_write(const char *run_folder, const fv_profile *profile, bool pilot, fv_submission *submission,
+                        fv_error *error) {
+    *submission = (fv_submission){ .run_folder = run_folder, .number = last_number(run_folder) + 1 };
+    submission->folder = fv_sprintf("%s/slurm/%d", run_folder, submission->number);
+    FV_TRY(plan_run(run_folder, profile, pilot, submission, error));
+    FV_TRY(fv_path_make_folders(submission->folder, error));
+    return fv_job_scripts_write(submission, profile, error);
+}
+
+fv_status fv_jobs_submit(fv_submission *submission, fv_error *error) {
+    char     *path = fv_sprintf("%s/submit.sh", submission->folder);
+    char     *arguments[] = { "sh", path, NULL };
+    fv_bytes  output = { 0 };
+    fv_error  cause = { 0 };
+    fv_status status = fv_slurm_call(arguments, &output, &cause);
+    free(path);
+    fv_bytes_release(&output);
+    if (status != FV_OK) return fv_fail(error, status, "the jobs could not be submitted: %s", cause.message);
+    const char *run_folder = submission->run_folder;
+    int         number = submission->number;
+    fv_submission_release(submission);
+    return fv_jobs_read(run_folder, number, submission, error);
+}
+
+static void read_job(fv_submission *submission, const char *line) {
+    fv_cluster_job job = { 0 };
+    long long      id, elements, cpus, memory;
+    if (sscanf(line, "%lld %31s %d %lld %lld %lld", &id, job.name, &job.stage, &elements, &cpus, &memory) != 6) return;
+    job.id = id;
+    job.elements = elements;
+    job.cpus = cpus;
+    job.memory = memory;
+    job.role = !strcmp(job.name, "finish")  ? FV_ROLE_FINISH
+               : !strcmp(job.name, "again") ? FV_ROLE_AGAIN
+               : !strcmp(job.name, "pilot") ? FV_ROLE_PILOT
+               : strstr(job.name, "merge")  ? FV_ROLE_MERGE
+                                            : FV_ROLE_ARRAY;
+    submission->jobs = fv_realloc(submission->jobs, (size_t)(submission->njobs + 1) * sizeof *submission->jobs);
+    submission->jobs[submission->njobs++] = job;
+}
+
+/* The last try of which a job was submitted: the next one may be on its way. */
+static int last_submitted(const char *run_folder) {
+    int number = last_number(run_folder);
+    for (bool there = false; number > 1; number--) {
+        char *path = fv_sprintf("%s/slurm/%d/jobs", run_folder, number);
+        there = fv_file_exists(path);
+        free(path);
+        if (there) break;
+    }
+    return number;
+}
+
+fv_status fv_jobs_read(const char *run_folder, int number, fv_submission *submission, fv_error *error) {
+    fv_bytes text = { 0 };
+    *submission = (fv_submission){ .run_folder = run_folder, .number = number ? number : last_submitted(run_folder) };
+    submission->folder = fv_sprintf("%s/slurm/%d", run_folder, submission->number);
+    char *path = fv_sprintf("%s/jobs", submission->folder);
+    if (fv_file_read_all(path, 1 << 20, &text, NULL) != FV_OK) {
+        free(path);
+        return fv_fail(error, FV_ERROR_INPUT, "%s was not submitted to Slurm", run_folder);
+    }
+    free(path);
+    for (char *line = (char *)text.data, *end; line && *line; line = end) {
+        end = strchr(line, '\n');
+        if (end) *end++ = 0;
+        read_job(submission, line);
+    }
+    fv_bytes_release(&text);
+    return FV_OK;
+}
+
+fv_status fv_jobs_request(const char *run_folder, fv_profile *profile, fv_error *error) {
+    char     *path = fv_sprintf("%s/slurm/%d/request.fov", run_folder, last_submitted(run_folder));
+    fv_bytes  text = { 0 };
+    fv_status status = fv_file_read_all(path, 1 << 20, &text, error);
+    if (status == FV_OK) status = fv_profile_read(profile, path, (char *)text.data, error);
+    fv_bytes_release(&text);
+    free(path);
+    return status;
+}

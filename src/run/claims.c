@@ -1,0 +1,293 @@
+/* Claims by leases, strikes for what killed a worker. */
+#include "run/claims.h"
+#include "base/file.h"
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BATCHES = 1024, LARGEST = 64, SLOT = 192, SLOTS = 64 };
+
+struct fv_claim {
+    fv_claim *next;
+    fv_lease *lease;
+    int64_t   batch;
+    int       stage, users;
+    bool      left;
+};
+
+typedef struct strike {
+    long long item, stage, task;
+} strike;
+
+struct fv_claims {
+    fv_share        share;
+    fv_store       *store;
+    char           *folder;
+    fv_claim       *held, *over; /* in use; waiting to be given back */
+    fv_bytes        strikes;     /* strike */
+    int64_t         strikes_time;
+    pthread_mutex_t doing; /* guards what follows */
+    int             now;   /* file that says what this process does, -1: not made yet */
+    char           *now_path;
+    bool            used[SLOTS];
+};
+
+fv_status fv_claims_open(const fv_share *share, fv_store *store, fv_claims **out, fv_error *error) {
+    fv_claims *c = fv_calloc(sizeof *c);
+    *c = (fv_claims){ .share = *share, .store = store, .folder = fv_sprintf("%s/claims", share->run_folder), .now = -1 };
+    pthread_mutex_init(&c->doing, NULL);
+    char     *strikes = fv_sprintf("%s/strikes", c->folder);
+    fv_status status = fv_path_make_folders(strikes, error);
+    free(strikes);
+    *out = c;
+    return status;
+}
+
+static void give_back(fv_claim *claim) {
+    while (claim) {
+        fv_claim *next = claim->next;
+        fv_lease_release(claim->lease);
+        free(claim);
+        claim = next;
+    }
+}
+
+void fv_claims_close(fv_claims *c) {
+    if (!c) return;
+    give_back(c->held);
+    give_back(c->over);
+    if (c->now >= 0) {
+        close(c->now);
+        unlink(c->now_path);
+    }
+    pthread_mutex_destroy(&c->doing);
+    fv_bytes_release(&c->strikes);
+    free(c->now_path);
+    free(c->folder);
+    free(c);
+}
+
+static char *finished_path(const char *run_folder) { return fv_sprintf("%s/claims/finished", run_folder); }
+
+void fv_claims_finished(const char *run_folder, bool finished) {
+    char *path = finished_path(run_folder), *folder = fv_sprintf("%s/claims", run_folder);
+    if (!finished) unlink(path);
+    else if (fv_path_make_folders(folder, NULL) == FV_OK) fv_file_write_all(path, "", 0, false, NULL);
+    free(folder);
+    free(path);
+}
+
+bool fv_claims_are_finished(const char *run_folder) {
+    char *path = finished_path(run_folder);
+    bool  finished = fv_file_exists(path);
+    free(path);
+    return finished;
+}
+
+int64_t fv_claims_batch(int64_t count) { return FV_MIN(FV_MAX(count / BATCHES, 1), LARGEST); }
+
+int64_t fv_claims_first(const fv_claims *c, int64_t nbatches) {
+    return c->share.places > 1 ? nbatches * (c->share.place % c->share.places) / c->share.places : 0;
+}
+
+/* ---------------------------------------------------------------- strikes */
+
+static char *now_path(const fv_claims *c, fv_hash token) {
+    char hex[33];
+    fv_hash_format(token, hex);
+    return fv_sprintf("%s/%s.now", c->folder, hex);
+}
+
+int fv_claims_doing(const fv_bytes *file, int slot, long long *item, long long *stage, long long *task) {
+    size_t at = (size_t)SLOT * ((size_t)slot + 1);
+    if (at + SLOT > file->size) return -1;
+    return sscanf((const char *)file->data + at, "%lld %lld %lld", item, stage, task) == 3;
+}
+
+/* What a dead worker was doing gets a strike, once, however many find it dead. */
+static void strike_for(fv_claims *c, fv_hash dead) {
+    long long item, stage, task;
+    char     *path = now_path(c, dead), hex[33];
+    fv_bytes  bytes = { 0 };
+    fv_hash_format(dead, hex);
+    if (fv_file_read_all(path, (size_t)SLOT * (SLOTS + 1), &bytes, NULL) == FV_OK)
+        for (int slot = 0, found; (found = fv_claims_doing(&bytes, slot, &item, &stage, &task)) >= 0; slot++) {
+            if (!found) continue;
+            char *name = fv_sprintf("%s/strikes/%lld_%lld_%lld_%s", c->folder, item, stage, task, hex);
+            int   fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+            if (fd >= 0) {
+                (void)!write(fd, bytes.data, strnlen((char *)bytes.data, SLOT));
+                close(fd);
+            }
+            free(name);
+        }
+    unlink(path);
+    fv_bytes_release(&bytes);
+    free(path);
+}
+
+static void read_strikes(fv_claims *c) {
+    char       *path = fv_sprintf("%s/strikes", c->folder);
+    struct stat s;
+    bool        there = !stat(path, &s);
+    int64_t     time = there ? (int64_t)s.st_mtim.tv_sec * 1000000000 + s.st_mtim.tv_nsec : 0;
+    DIR        *dir = there && time != c->strikes_time ? opendir(path) : NULL;
+    free(path);
+    if (!dir) return;
+    c->strikes_time = time;
+    fv_bytes_clear(&c->strikes);
+    for (const struct dirent *entry; (entry = readdir(dir));) {
+        strike found;
+        if (sscanf(entry->d_name, "%lld_%lld_%lld_", &found.item, &found.stage, &found.task) == 3)
+            fv_bytes_append(&c->strikes, &found, sizeof found);
+    }
+    closedir(dir);
+}
+
+static bool meant(const strike *s, int64_t item, int stage, int64_t task) {
+    return s->item == item && (stage < 0 || (s->stage == stage && s->task == task));
+}
+
+int fv_claims_strikes(fv_claims *c, int64_t item, int stage, int64_t task) {
+    const strike *s = (const strike *)(const void *)c->strikes.data;
+    int           count = 0;
+    for (size_t i = 0; i < c->strikes.size / sizeof *s; i++) count += meant(&s[i], item, stage, task);
+    return count;
+}
+
+void fv_claims_blame(fv_claims *c, int64_t item, int stage, int64_t task, fv_error *error) {
+    char    *path = fv_sprintf("%s/strikes", c->folder);
+    DIR     *dir = opendir(path);
+    fv_bytes who = { 0 };
+    int      count = 0;
+    for (const struct dirent *entry; dir && (entry = readdir(dir));) {
+        strike   s;
+        fv_bytes line = { 0 };
+        if (sscanf(entry->d_name, "%lld_%lld_%lld_", &s.item, &s.stage, &s.task) != 3 || !meant(&s, item, stage, task)) continue;
+        char *name = fv_sprintf("%s/%s", path, entry->d_name);
+        count++;
+        if (fv_file_read_all(name, 4096, &line, NULL) == FV_OK)
+            fv_bytes_printf(&who, "%s%s", who.size ? "; " : "", (char *)line.data);
+        fv_bytes_release(&line);
+        free(name);
+    }
+    if (dir) closedir(dir);
+    free(path);
+    char where[64] = "this item";
+    if (stage >= 0) snprintf(where, sizeof where, "stage %d, task %lld", stage + 1, (long long)task);
+    fv_fail(error, FV_ERROR_INTERNAL, "%d worker%s died on %s: %.700s", count, count == 1 ? "" : "s", where,
+            who.size ? (char *)who.data : "nothing is known of them");
+    fv_bytes_release(&who);
+}
+
+/* ---------------------------------------------------------------- what this process does */
+
+/* The first slot says who we are: for the message about a strike. */
+static void make_now(fv_claims *c) {
+    char        host[40] = "host", text[SLOT] = "";
+    const char *job = getenv("SLURM_JOB_ID"), *log = getenv("FOVEA_LOG");
+    gethostname(host, sizeof host - 1);
+    if (log)
+        snprintf(text, sizeof text, "%.191s", log);
+    else
+        snprintf(text, sizeof text, "process %d on %.20s%s%.12s", (int)getpid(), host, job ? ", job " : "", job ? job : "");
+    c->now_path = now_path(c, fv_lease_token());
+    c->now = open(c->now_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (c->now >= 0) (void)!pwrite(c->now, text, sizeof text, 0);
+}
+
+static void write_slot(const fv_claims *c, int slot, const char *text) {
+    char padded[SLOT] = "";
+    snprintf(padded, sizeof padded, "%s", text);
+    if (c->now >= 0) (void)!pwrite(c->now, padded, sizeof padded, (off_t)SLOT * (slot + 1));
+}
+
+void fv_claims_do(fv_claims *c, int64_t item, int stage, int64_t task, int *slot) {
+    char text[SLOT];
+    snprintf(text, sizeof text, "%lld %d %lld", (long long)item, stage, (long long)task);
+    pthread_mutex_lock(&c->doing);
+    if (!c->now_path) make_now(c);
+    *slot = 0;
+    while (*slot < SLOTS - 1 && c->used[*slot]) ++*slot;
+    c->used[*slot] = true;
+    write_slot(c, *slot, text);
+    pthread_mutex_unlock(&c->doing);
+}
+
+void fv_claims_did(fv_claims *c, int slot) {
+    pthread_mutex_lock(&c->doing);
+    write_slot(c, slot, "");
+    c->used[slot] = false;
+    pthread_mutex_unlock(&c->doing);
+}
+
+/* ---------------------------------------------------------------- taking and giving back */
+
+static char *claim_path(const fv_claims *c, int stage, int64_t batch) {
+    if (stage < 0) return fv_sprintf("%s/items-%lld", c->folder, (long long)batch);
+    if (batch < 0) return fv_sprintf("%s/stage-%d-end", c->folder, stage + 1);
+    return fv_sprintf("%s/stage-%d-%lld", c->folder, stage + 1, (long long)batch);
+}
+
+fv_claim *fv_claims_take(fv_claims *c, int stage, int64_t batch) {
+    char     *path = claim_path(c, stage, batch);
+    fv_lease *lease;
+    fv_hash   dead;
+    fv_status status = fv_lease_try(path, &lease, &dead, NULL);
+    free(path);
+    if (status != FV_OK) return NULL;
+    if (dead.high || dead.low) strike_for(c, dead);
+    read_strikes(c);
+    fv_store_refresh(c->store, NULL); /* what the owner before us has done */
+    fv_claim *claim = fv_calloc(sizeof *claim);
+    *claim = (fv_claim){ .next = c->held, .lease = lease, .batch = batch, .stage = stage, .users = 1 };
+    return c->held = claim;
+}
+
+void fv_claim_use(fv_claim *claim) { claim->users++; }
+void fv_claim_left(fv_claim *claim) { claim->left = true; }
+bool fv_claim_held(const fv_claim *claim) { return fv_lease_held(claim->lease); }
+
+void fv_claim_leave(fv_claims *c, fv_claim *claim) {
+    if (--claim->users) return;
+    for (fv_claim **p = &c->held; *p; p = &(*p)->next)
+        if (*p == claim) {
+            *p = claim->next;
+            break;
+        }
+    claim->next = c->over;
+    c->over = claim;
+}
+
+bool fv_claims_unsettled(const fv_claims *c) { return c->over != NULL; }
+
+static char *over_path(const fv_claims *c, int64_t batch) {
+    return fv_sprintf("%s/items-%lld.over", c->folder, (long long)batch);
+}
+
+bool fv_claims_over(const fv_claims *c, int64_t batch) {
+    char *path = over_path(c, batch);
+    bool  over = fv_file_exists(path);
+    free(path);
+    return over;
+}
+
+fv_status fv_claims_settle(fv_claims *c, pthread_mutex_t *mutex, fv_error *error) {
+    pthread_mutex_lock(mutex);
+    fv_claim *over = c->over;
+    c->over = NULL;
+    pthread_mutex_unlock(mutex);
+    if (!over) return FV_OK;
+    fv_status status = fv_store_flush(c->store, error);
+    for (const fv_claim *claim = over; claim && status == FV_OK; claim = claim->next) {
+        if (claim->stage >= 0 || claim->left) continue;
+        char *path = over_path(c, claim->batch);
+        status = fv_file_write_all(path, "", 0, false, error);
+        free(path);
+    }
+    give_back(over);
+    return status;
+}

@@ -1,0 +1,29 @@
+/* An engine: how the tasks of a run reach workers. One C file or one folder in src/engines each, found by its place.
+ *
+ * An engine asks the scheduler for jobs (fv_scheduler_ask, or fv_scheduler_next, which waits), has them run by fv_job_run in
+ * this process or by a worker of its own kind elsewhere, and gives each back with fv_scheduler_done: done or failed. A job whose
+ * worker was lost is run again by the engine. That is all; whatever else is special about an engine is a field below.
+ */
+#ifndef FV_ENGINE_H
+#define FV_ENGINE_H
+
+#include "run/scheduler.h"
+
+typedef struct fv_engine {
+    const char *name, *brief;
+    bool        shared;   /* workers are other processes: what they need goes through the store on disk */
+    bool        children; /* each worker is a process of its own beside this one */
+    /* Whether this process was started for this engine, as a rank by mpiexec: it is then the default. May be NULL. */
+    bool (*launched)(void);
+    /* Fills in what the engine decides itself: workers and memory of this process. May be NULL. */
+    fv_status (*prepare)(fv_run_settings *settings, const fv_run_settings *given, fv_error *error);
+    fv_status (*run)(fv_scheduler *scheduler, const fv_run_settings *settings, const char *run_folder, fv_error *error);
+} fv_engine;
+
+const fv_engine *fv_engine_find(const char *name);
+/* The name of the engine that runs where none is asked for. */
+const char      *fv_engine_default(void);
+int              fv_engine_count(void);
+const fv_engine *fv_engine_at(int index);
+
+#endif

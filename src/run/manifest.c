@@ -1,0 +1,278 @@
+/* The frozen manifest of a run. */
+#include "run/manifest.h"
+#include "base/file.h"
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { VERSION = 1 };
+
+/* ---------------------------------------------------------------- freezing */
+
+static void list_items(const fv_bindings *bindings, cJSON *lists) {
+    for (int l = 0; l < bindings->nlists; l++) {
+        cJSON *list = cJSON_CreateObject(), *files = cJSON_CreateArray();
+        cJSON_AddStringToObject(list, "pattern", bindings->lists[l].pattern);
+        for (int64_t i = 0; i < bindings->lists[l].count; i++) {
+            fv_file_id id = { 0 };
+            char       text[64];
+            cJSON     *file = cJSON_CreateArray();
+            fv_file_identify(bindings->lists[l].paths[i], &id, NULL); /* one that vanished is reported when it is opened */
+            snprintf(text, sizeof text, "%lld %lld", (long long)id.size, (long long)id.mtime_ns);
+            cJSON_AddItemToArray(file, cJSON_CreateString(bindings->lists[l].paths[i]));
+            cJSON_AddItemToArray(file, cJSON_CreateString(text));
+            cJSON_AddItemToArray(files, file);
+        }
+        cJSON_AddItemToObject(list, "files", files);
+        cJSON_AddItemToArray(lists, list);
+    }
+}
+
+/* An image type as the bytes of its struct in hex: read back by the same build. */
+static void type_text(const fv_image_type *type, fv_bytes *out) {
+    const uint8_t *bytes = (const uint8_t *)type;
+    for (size_t i = 0; i < sizeof *type; i++) fv_bytes_printf(out, "%02x", bytes[i]);
+}
+
+static void list_arrays(const fv_bindings *bindings, cJSON *arrays) {
+    for (int a = 0; a < bindings->narrays; a++) {
+        cJSON   *array = cJSON_CreateObject();
+        fv_bytes type = { 0 };
+        char     hex[33];
+        type_text(&bindings->arrays[a].type, &type);
+        fv_hash_format(bindings->arrays[a].content, hex);
+        cJSON_AddStringToObject(array, "name", bindings->arrays[a].name);
+        cJSON_AddStringToObject(array, "type", (char *)type.data);
+        cJSON_AddStringToObject(array, "content", hex);
+        cJSON_AddItemToArray(arrays, array);
+        fv_bytes_release(&type);
+    }
+}
+
+static char *render(const fv_program *program, const fv_bindings *bindings, const fv_plan_options *plan_options) {
+    cJSON *root = cJSON_CreateObject();
+    cJSON_AddNumberToObject(root, "version", VERSION);
+    cJSON_AddStringToObject(root, "file", program->file);
+    cJSON_AddStringToObject(root, "text", program->text);
+    cJSON *parameters = cJSON_AddArrayToObject(root, "parameters");
+    for (int p = 0; p < bindings->nparameters; p++) {
+        cJSON *parameter = cJSON_CreateObject(), *values = cJSON_CreateArray();
+        cJSON_AddStringToObject(parameter, "name", bindings->parameters[p].name);
+        for (int v = 0; v < bindings->parameters[p].count; v++) {
+            fv_bytes text = { 0 };
+            fv_literal_format(&bindings->parameters[p].values[v], &text);
+            cJSON *value = cJSON_CreateArray();
+            cJSON_AddItemToArray(value, cJSON_CreateString(bindings->parameters[p].texts[v]));
+            cJSON_AddItemToArray(value, cJSON_CreateString((char *)text.data));
+            cJSON_AddItemToArray(values, value);
+            fv_bytes_release(&text);
+        }
+        cJSON_AddItemToObject(parameter, "values", values);
+        cJSON_AddItemToArray(parameters, parameter);
+    }
+    cJSON *chunk = cJSON_AddArrayToObject(root, "chunk");
+    for (int d = 0; d < plan_options->chunk_ndim; d++)
+        cJSON_AddItemToArray(chunk, cJSON_CreateNumber((double)plan_options->chunk[d]));
+    if (bindings->part.length) {
+        cJSON *part = cJSON_AddObjectToObject(root, "part");
+        cJSON_AddStringToObject(part, "axis", bindings->part.axis);
+        cJSON_AddNumberToObject(part, "length", (double)bindings->part.length);
+        cJSON_AddNumberToObject(part, "take", (double)bindings->part.take);
+    }
+    if (bindings->into) cJSON_AddStringToObject(root, "into", bindings->into);
+    if (bindings->device) {
+        cJSON *device = cJSON_AddObjectToObject(root, "device");
+        cJSON_AddStringToObject(device, "name", bindings->device);
+        cJSON_AddStringToObject(device, "kind", bindings->on.kind);
+        cJSON_AddNumberToObject(device, "memory", (double)bindings->on.memory);
+        cJSON_AddBoolToObject(device, "strict", bindings->on.strict);
+    }
+    list_items(bindings, cJSON_AddArrayToObject(root, "items"));
+    list_arrays(bindings, cJSON_AddArrayToObject(root, "arrays"));
+    cJSON *keeps = cJSON_AddArrayToObject(root, "keeps");
+    for (int k = 0; k < bindings->nkeeps; k++) cJSON_AddItemToArray(keeps, cJSON_CreateString(bindings->keeps[k]));
+    char *text = cJSON_Print(root);
+    cJSON_Delete(root);
+    return text;
+}
+
+/* A power cut may have left less. */
+static bool holds(const char *path, const char *text) {
+    fv_bytes bytes = { 0 };
+    bool     read = fv_file_exists(path) && fv_file_read_all(path, (size_t)1 << 32, &bytes, NULL) == FV_OK;
+    bool     same = read && !strcmp((char *)bytes.data, text);
+    fv_bytes_release(&bytes);
+    return same;
+}
+
+fv_status fv_manifest_freeze(const char *folder, const fv_program *program, const fv_bindings *bindings,
+                             const fv_plan_options *plan_options, char **run_folder, fv_error *error) {
+    char     *text = render(program, bindings, plan_options), hex[33];
+    fv_hasher hasher;
+    fv_hasher_init(&hasher);
+    fv_hasher_text(&hasher, text);
+    fv_hash_format(fv_hasher_finish(&hasher), hex);
+    hex[16] = 0;
+    *run_folder = fv_sprintf("%s/runs/%s", folder, hex);
+    char     *path = fv_sprintf("%s/manifest.json", *run_folder);
+    fv_status status = fv_path_make_folders(*run_folder, error);
+    if (status == FV_OK && !holds(path, text)) status = fv_file_write_all(path, text, strlen(text), false, error);
+    free(path);
+    free(text);
+    return status;
+}
+
+static char *array_path(const char *run_folder, const char *name) { return fv_sprintf("%s/array-%s", run_folder, name); }
+
+fv_status fv_manifest_spool(const char *run_folder, const fv_bindings *bindings, fv_error *error) {
+    fv_status status = FV_OK;
+    for (int a = 0; a < bindings->narrays && status == FV_OK; a++) {
+        const fv_array *array = &bindings->arrays[a];
+        char           *path = array_path(run_folder, array->name);
+        int64_t         size = fv_image_type_bytes(&array->type);
+        fv_file_id      id;
+        if (fv_file_identify(path, &id, NULL) != FV_OK || id.size != size)
+            status = fv_file_write_all(path, array->data, (size_t)size, false, error);
+        free(path);
+    }
+    return status;
+}
+
+/* ---------------------------------------------------------------- loading */
+
+static bool from_hex(const char *text, void *data, size_t size) {
+    for (size_t i = 0; i < size; i++) {
+        unsigned byte;
+        if (sscanf(text + 2 * i, "%2x", &byte) != 1) return false;
+        ((uint8_t *)data)[i] = (uint8_t)byte;
+    }
+    return true;
+}
+
+static const char *text_of(const cJSON *object, const char *name) {
+    const cJSON *field = cJSON_GetObjectItemCaseSensitive(object, name);
+    return cJSON_IsString(field) ? field->valuestring : NULL;
+}
+
+static const char *element(const cJSON *array, int index) {
+    const cJSON *item = cJSON_GetArrayItem(array, index);
+    return cJSON_IsString(item) ? item->valuestring : "";
+}
+
+static void load_parameters(const cJSON *root, fv_bindings *bindings) {
+    const cJSON *parameters = cJSON_GetObjectItemCaseSensitive(root, "parameters"), *p, *v;
+    bindings->ncombinations = 1;
+    cJSON_ArrayForEach(p, parameters) {
+        bindings->parameters =
+            fv_realloc(bindings->parameters, (size_t)(bindings->nparameters + 1) * sizeof *bindings->parameters);
+        fv_parameter *parameter = &bindings->parameters[bindings->nparameters++];
+        const cJSON  *values = cJSON_GetObjectItemCaseSensitive(p, "values");
+        size_t        count = (size_t)cJSON_GetArraySize(values);
+        *parameter = (fv_parameter){ .name = fv_arena_strdup(&bindings->arena, text_of(p, "name")) };
+        parameter->values = fv_calloc((count + 1) * sizeof *parameter->values);
+        parameter->texts = fv_calloc((count + 1) * sizeof *parameter->texts);
+        cJSON_ArrayForEach(v, values) {
+            parameter->texts[parameter->count] = fv_arena_strdup(&bindings->arena, element(v, 0));
+            fv_literal_parse(element(v, 1), &parameter->values[parameter->count++], &bindings->arena);
+        }
+        bindings->ncombinations *= FV_MAX(parameter->count, 1);
+    }
+}
+
+static void load_items(const cJSON *root, fv_bindings *bindings) {
+    const cJSON *lists = cJSON_GetObjectItemCaseSensitive(root, "items"), *l, *f;
+    bindings->nitems = 1;
+    cJSON_ArrayForEach(l, lists) {
+        const cJSON *files = cJSON_GetObjectItemCaseSensitive(l, "files");
+        bindings->lists = fv_realloc(bindings->lists, (size_t)(bindings->nlists + 1) * sizeof *bindings->lists);
+        fv_item_list *list = &bindings->lists[bindings->nlists++];
+        *list = (fv_item_list){ .pattern = fv_arena_strdup(&bindings->arena, text_of(l, "pattern")) };
+        list->paths = fv_arena_alloc(&bindings->arena, ((size_t)cJSON_GetArraySize(files) + 1) * sizeof *list->paths);
+        cJSON_ArrayForEach(f, files) list->paths[list->count++] = fv_arena_strdup(&bindings->arena, element(f, 0));
+        bindings->nitems = list->count;
+        bindings->collection = true;
+    }
+}
+
+static void load_part(const cJSON *root, fv_bindings *bindings) {
+    const cJSON *part = cJSON_GetObjectItemCaseSensitive(root, "part");
+    if (!part || !text_of(part, "axis")) return;
+    snprintf(bindings->part.axis, sizeof bindings->part.axis, "%s", text_of(part, "axis"));
+    bindings->part.length = (int64_t)cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(part, "length"));
+    bindings->part.take = (int64_t)cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(part, "take"));
+}
+
+static void load_device(const cJSON *root, fv_bindings *bindings) {
+    const cJSON *device = cJSON_GetObjectItemCaseSensitive(root, "device");
+    if (!device || !text_of(device, "name") || !text_of(device, "kind")) return;
+    bindings->device = fv_arena_strdup(&bindings->arena, text_of(device, "name"));
+    bindings->on.kind = fv_arena_strdup(&bindings->arena, text_of(device, "kind"));
+    bindings->on.memory = (int64_t)cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(device, "memory"));
+    bindings->on.strict = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(device, "strict"));
+}
+
+/* Arrays are read whole: a program that holds them in memory has room for them. */
+static fv_status load_arrays(const cJSON *root, const char *run_folder, fv_bindings *bindings, fv_error *error) {
+    const cJSON *a, *k;
+    int          count = cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(root, "arrays"));
+    int          keeps = cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(root, "keeps"));
+    bindings->arrays = fv_calloc((size_t)(count + 1) * sizeof *bindings->arrays);
+    bindings->keeps = fv_calloc((size_t)(keeps + 1) * sizeof *bindings->keeps);
+    cJSON_ArrayForEach(k, cJSON_GetObjectItemCaseSensitive(root, "keeps")) bindings->keeps[bindings->nkeeps++] =
+        fv_arena_strdup(&bindings->arena, k->valuestring);
+    cJSON_ArrayForEach(a, cJSON_GetObjectItemCaseSensitive(root, "arrays")) {
+        fv_array *array = &bindings->arrays[bindings->narrays++];
+        uint64_t  part[2];
+        array->name = fv_arena_strdup(&bindings->arena, text_of(a, "name"));
+        if (!from_hex(text_of(a, "type"), &array->type, sizeof array->type) ||
+            sscanf(text_of(a, "content"), "%16" SCNx64 "%16" SCNx64, &part[0], &part[1]) != 2)
+            return fv_fail(error, FV_ERROR_INPUT, "the manifest of %s is damaged", run_folder);
+        array->content = (fv_hash){ .high = part[0], .low = part[1] };
+        size_t    size = (size_t)fv_image_type_bytes(&array->type);
+        char     *path = array_path(run_folder, array->name);
+        void     *data = fv_arena_alloc(&bindings->arena, size);
+        int       fd;
+        fv_status status = fv_file_open_read(path, &fd, error);
+        if (status == FV_OK) {
+            status = fv_file_read_at(fd, data, size, 0, path, error);
+            fv_file_close(fd, path, NULL);
+        }
+        array->data = data;
+        free(path);
+        FV_TRY(status);
+    }
+    return FV_OK;
+}
+
+fv_status fv_manifest_load(const char *run_folder, fv_program **program, fv_bindings *bindings, fv_plan_options *plan_options,
+                           fv_error *error) {
+    char     *path = fv_sprintf("%s/manifest.json", run_folder);
+    fv_bytes  bytes = { 0 };
+    fv_status status = fv_file_read_all(path, (size_t)1 << 32, &bytes, error);
+    cJSON    *root = status == FV_OK ? cJSON_Parse((char *)bytes.data) : NULL;
+    *bindings = (fv_bindings){ 0 };
+    *plan_options = (fv_plan_options){ 0 };
+    *program = NULL;
+    if (status == FV_OK && (!root || !text_of(root, "text") || !text_of(root, "file")))
+        status = fv_fail(error, FV_ERROR_INPUT, "%s is damaged", path);
+    if (status == FV_OK) {
+        fv_diagnostics none = { 0 };
+        *program = fv_program_parse(text_of(root, "file"), text_of(root, "text"), &none);
+        fv_diagnostics_release(&none);
+        load_parameters(root, bindings);
+        load_items(root, bindings);
+        const cJSON *c;
+        cJSON_ArrayForEach(c, cJSON_GetObjectItemCaseSensitive(root, "chunk")) if (plan_options->chunk_ndim < FV_MAX_DIMS)
+            plan_options->chunk[plan_options->chunk_ndim++] = (int64_t)cJSON_GetNumberValue(c);
+        plan_options->collection = bindings->collection;
+        load_part(root, bindings);
+        load_device(root, bindings);
+        if (text_of(root, "into")) bindings->into = fv_arena_strdup(&bindings->arena, text_of(root, "into"));
+        status = load_arrays(root, run_folder, bindings, error);
+    }
+    cJSON_Delete(root);
+    fv_bytes_release(&bytes);
+    free(path);
+    return status;
+}

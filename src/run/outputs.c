@@ -1,0 +1,483 @@
+/* Output files: claims, temporaries, recognition, commit. */
+#include "run/outputs.h"
+#include "base/file.h"
+#include "base/remote.h"
+#include "run/ledger.h"
+#include "run/temporaries.h"
+#include "op/format.h"
+#include "op/output_parts.h"
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BATCH = 256 };
+
+typedef struct claim {
+    struct claim *next;
+    char         *path;
+    fv_lease     *lease;
+} claim;
+
+typedef struct pending {
+    char   *path, *temporary;
+    fv_hash key;
+} pending;
+
+struct fv_outputs {
+    char           *folder;
+    fv_ledger      *ledger;
+    fv_temporaries *temporaries;
+    bool            overwrite, fresh;
+    bool            yields; /* to another worker that has taken over what we were writing, without a complaint */
+    pthread_mutex_t mutex; /* guards what follows */
+    claim          *claims;
+    pending         waiting[BATCH];
+    int             nwaiting;
+    double          oldest;
+    fv_error        failure; /* the first; code FV_OK: none */
+};
+
+fv_status fv_outputs_open(const char *folder, bool overwrite, bool fresh, fv_outputs **out, fv_error *error) {
+    char       *path = fv_sprintf("%s/outputs.log", folder);
+    fv_ledger  *ledger;
+    fv_status   status = fv_ledger_open(path, &ledger, error);
+    free(path);
+    if (status != FV_OK) return status;
+    fv_outputs *outputs = fv_calloc(sizeof *outputs);
+    outputs->folder = fv_sprintf("%s/outputs", folder);
+    outputs->ledger = ledger;
+    outputs->temporaries = fv_temporaries_new();
+    outputs->overwrite = overwrite;
+    outputs->fresh = fresh;
+    pthread_mutex_init(&outputs->mutex, NULL);
+    *out = outputs;
+    return FV_OK;
+}
+
+void fv_outputs_free(fv_outputs *outputs) {
+    while (outputs->claims) {
+        claim *c = outputs->claims;
+        outputs->claims = c->next;
+        fv_lease_release(c->lease);
+        free(c->path);
+        free(c);
+    }
+    for (int i = 0; i < outputs->nwaiting; i++) {
+        free(outputs->waiting[i].path);
+        free(outputs->waiting[i].temporary);
+    }
+    fv_ledger_close(outputs->ledger);
+    fv_temporaries_free(outputs->temporaries);
+    pthread_mutex_destroy(&outputs->mutex);
+    free(outputs->folder);
+    free(outputs);
+}
+
+/* ---------------------------------------------------------------- recognition */
+
+typedef struct identity { int64_t inode, size, mtime_ns; } identity;
+
+static bool identify(const char *path, identity *id) {
+    struct stat s;
+    if (fv_is_remote(path)) {
+        fv_file_id remote;
+        if (!fv_file_exists(path) || fv_file_identify(path, &remote, NULL) != FV_OK) return false;
+        *id = (identity){ 0, remote.size, remote.mtime_ns };
+        return true;
+    }
+    if (lstat(path, &s)) return false;
+    *id = (identity){ (int64_t)s.st_ino, S_ISDIR(s.st_mode) ? 0 : s.st_size,
+                      (int64_t)s.st_mtim.tv_sec * 1000000000 + s.st_mtim.tv_nsec };
+    return true;
+}
+
+char *fv_outputs_place(const char *path) {
+    char *copy = fv_strdup(path);
+    if (fv_is_remote(path)) return copy;
+    for (size_t length = strlen(copy); length > 1 && copy[length - 1] == '/';) copy[--length] = 0;
+    const char *name = fv_path_name(copy);
+    char       *folder = name == copy ? fv_strdup(".") : fv_sprintf("%.*s", (int)FV_MAX(name - copy - 1, 1), copy);
+    char       *place = fv_sprintf("%s/%s", folder, name), *real = realpath(folder, NULL);
+    size_t      around = fv_format_around(path);
+    if (real) {
+        free(place);
+        place = fv_sprintf("%s/%s", real, name);
+    } else if (around && around < strlen(copy)) { /* its folder is made with it: it counts from the one around that */
+        char *outer = fv_sprintf("%.*s", (int)around, copy), *known = fv_outputs_place(outer);
+        free(place);
+        place = fv_sprintf("%s%s", known, copy + around);
+        free(outer);
+        free(known);
+    }
+    free(real);
+    free(folder);
+    free(copy);
+    return place;
+}
+
+/* This very file under this name. */
+static fv_hash file_hash(const char *path, const identity *id) {
+    fv_hasher hasher;
+    char     *place = fv_outputs_place(path);
+    fv_hasher_init(&hasher);
+    fv_hasher_text(&hasher, place);
+    fv_hasher_add(&hasher, id, sizeof *id);
+    free(place);
+    return fv_hasher_finish(&hasher);
+}
+
+fv_status fv_outputs_check(fv_outputs *outputs, const char *path, fv_error *error) {
+    identity id;
+    fv_hash  key;
+    if (!identify(path, &id) || outputs->overwrite || fv_ledger_find(outputs->ledger, file_hash(path, &id), &key)) return FV_OK;
+    return fv_fail(error, FV_ERROR_USAGE, "%s exists and was not made by Fovea here; --overwrite replaces it", path);
+}
+
+/* Whether the parts that its header points into are there, if it has any. */
+static bool has_parts(const char *path, fv_hash key) {
+    if (!fv_format_in_parts(path)) return true;
+    char *parts = fv_parts_place(path, key);
+    bool  there = fv_path_is_folder(parts);
+    free(parts);
+    return there;
+}
+
+bool fv_outputs_current(fv_outputs *outputs, const char *path, fv_hash key) {
+    identity id;
+    fv_hash  made;
+    return !outputs->fresh && identify(path, &id) && fv_ledger_find(outputs->ledger, file_hash(path, &id), &made) &&
+           fv_hash_equal(made, key) && has_parts(path, key);
+}
+
+/* ---------------------------------------------------------------- temporaries */
+
+fv_status fv_outputs_make_parent(const char *path, fv_error *error) {
+    char     *copy = fv_strdup(path), *slash = strrchr(copy, '/');
+    fv_status status = FV_OK;
+    if (slash && slash != copy) {
+        *slash = 0;
+        status = fv_path_make_folders(copy, error);
+    }
+    free(copy);
+    return status;
+}
+
+void fv_outputs_yield(fv_outputs *outputs) { outputs->yields = true; }
+
+void fv_outputs_disclaim(const char *path) {
+    fv_lease *lease;
+    fv_hash   dead;
+    char     *stand_in = fv_temporaries_stand_in(path);
+    if (fv_lease_try(stand_in, &lease, &dead, NULL) == FV_OK) fv_lease_release(lease);
+    free(stand_in);
+}
+
+static fv_status take_lease(const char *path, bool joint, fv_lease **lease, bool *taken_over, fv_error *error) {
+    fv_hash dead;
+    FV_TRY(fv_outputs_make_parent(path, error));
+    return joint ? fv_lease_try(path, lease, &dead, error) : fv_lease_acquire(path, lease, taken_over, error);
+}
+
+static fv_status claim_path(fv_outputs *outputs, const char *path, bool joint, bool *taken_over, fv_error *error) {
+    fv_lease *lease;
+    char     *stand_in = fv_temporaries_stand_in(path);
+    *taken_over = false;
+    fv_status status = take_lease(stand_in, joint, &lease, taken_over, error);
+    free(stand_in);
+    if (joint && status == FV_ERROR_BUSY) return FV_OK;
+    FV_TRY(status);
+    if (*taken_over) fv_log("fovea: %s: the run that was writing it has died; going on from what it left", path);
+    claim *c = fv_calloc(sizeof *c);
+    *c = (claim){ .path = fv_strdup(path), .lease = lease };
+    pthread_mutex_lock(&outputs->mutex);
+    c->next = outputs->claims;
+    outputs->claims = c;
+    pthread_mutex_unlock(&outputs->mutex);
+    return FV_OK;
+}
+
+fv_status fv_outputs_begin(fv_outputs *outputs, const char *path, fv_hash key, bool parallel, fv_output_way way, char **temporary,
+                           fv_hash *epoch, fv_error *error) {
+    bool              taken_over, joint = way == FV_OUTPUT_JOINT;
+    fv_temporary_kind kind = parallel ? FV_TEMPORARY_TAKEN_UP : joint ? FV_TEMPORARY_ADDED : FV_TEMPORARY_FIXED;
+    if (way == FV_OUTPUT_OWN) kind = FV_TEMPORARY_NEW;
+    FV_TRY(claim_path(outputs, path, joint, &taken_over, error));
+    *temporary = fv_temporaries_name(outputs->temporaries, path, key, kind, taken_over || joint);
+    *epoch = fv_hash_bytes(*temporary, strlen(*temporary));
+    return FV_OK;
+}
+
+void fv_outputs_abandon(fv_outputs *outputs, const char *path) {
+    claim *found = NULL;
+    pthread_mutex_lock(&outputs->mutex);
+    for (claim **c = &outputs->claims; *c; c = &(*c)->next)
+        if (!strcmp((*c)->path, path)) {
+            found = *c;
+            *c = found->next;
+            break;
+        }
+    pthread_mutex_unlock(&outputs->mutex);
+    if (!found) return;
+    fv_lease_release(found->lease);
+    free(found->path);
+    free(found);
+}
+
+static bool still_ours(fv_outputs *outputs, const char *path) {
+    bool ours = true;
+    pthread_mutex_lock(&outputs->mutex);
+    for (claim *c = outputs->claims; c; c = c->next)
+        if (!strcmp(c->path, path)) ours = fv_lease_held(c->lease);
+    pthread_mutex_unlock(&outputs->mutex);
+    return ours;
+}
+
+/* ---------------------------------------------------------------- commit */
+
+/* The folders above an output that lies inside another one, whose time must not change: that is how it is known again. */
+static fv_status make_inside(const char *path, size_t around, fv_error *error) {
+    char       *outer = fv_sprintf("%.*s", (int)around, path);
+    struct stat s;
+    bool        there = !stat(outer, &s);
+    fv_status   status = fv_outputs_make_parent(path, error);
+    if (there) utimensat(AT_FDCWD, outer, (struct timespec[]){ s.st_atim, s.st_mtim }, 0);
+    free(outer);
+    return status;
+}
+
+/* A folder and what lies inside it get their names one after the other: the lock is on the folder that holds it. */
+static int lock_neighbours(const char *path, size_t around) {
+    char  *outer = around ? fv_sprintf("%.*s", (int)around, path) : fv_strdup(path), *place = fv_outputs_place(outer);
+    size_t length = (size_t)(fv_path_name(place) - place);
+    place[length > 1 ? length - 1 : 1] = 0;
+    int lock = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    fv_io_enter();
+    if (lock >= 0) flock(lock, LOCK_EX);
+    fv_io_leave();
+    free(outer);
+    free(place);
+    return lock;
+}
+
+static fv_status name_folder(const fv_format *format, const pending *p, fv_error *error) {
+    size_t around = fv_format_around(p->path);
+    int    lock = lock_neighbours(p->path, around);
+    fv_status status = around ? make_inside(p->path, around, error) : FV_OK;
+    if (status == FV_OK && format->adopt) status = format->adopt(p->temporary, p->path, error);
+    if (status == FV_OK) status = fv_path_replace(p->temporary, p->path, error);
+    if (status == FV_OK && format->named) status = format->named(p->path, error);
+    if (lock >= 0) close(lock);
+    return status;
+}
+
+static fv_status name_parts(fv_outputs *outputs, const pending *p, fv_error *error) {
+    FV_TRY(fv_parts_name(p->temporary, p->path, error));
+    char *in_use = fv_parts_folder(p->temporary);
+    fv_temporaries_outdated(outputs->temporaries, p->path, in_use);
+    free(in_use);
+    return FV_OK;
+}
+
+/* What is there under a remote name is only known when it is: the ledger follows it. */
+static fv_status send_output(fv_outputs *outputs, const pending *p, fv_error *error) {
+    identity id;
+    FV_TRY(fv_remote_upload(p->temporary, p->path, error));
+    FV_TRY(fv_path_remove(p->temporary, error));
+    if (!identify(p->path, &id)) return fv_fail(error, FV_ERROR_IO, "%s was written but cannot be found", p->path);
+    fv_hash file = file_hash(p->path, &id);
+    return fv_ledger_add(outputs->ledger, &file, &p->key, 1, error);
+}
+
+static fv_status name_output(fv_outputs *outputs, const pending *p, fv_error *error) {
+    const fv_format *format;
+    if (!still_ours(outputs, p->path))
+        return fv_fail(error, FV_ERROR_BUSY, "%s was taken over by another run while this one stood still", p->path);
+    if (fv_is_remote(p->path)) return send_output(outputs, p, error);
+    if (fv_format_for_writing(p->path, &format, NULL) == FV_OK && format->folder) return name_folder(format, p, error);
+    if (fv_format_in_parts(p->path)) return name_parts(outputs, p, error);
+    return fv_path_replace(p->temporary, p->path, error);
+}
+
+/* The finished file or folder that will be found under the output's name. */
+static bool identify_finished(const pending *p, identity *id) {
+    char *header = fv_format_in_parts(p->path) ? fv_parts_header(p->temporary) : NULL;
+    bool  there = identify(header ? header : p->temporary, id);
+    free(header);
+    return there;
+}
+
+static void keep_failure(fv_outputs *outputs, fv_status status, const fv_error *error) {
+    if (status == FV_OK) return;
+    pthread_mutex_lock(&outputs->mutex);
+    if (outputs->failure.code == FV_OK) outputs->failure = *error;
+    pthread_mutex_unlock(&outputs->mutex);
+}
+
+/* Those of the batch whose temporaries are there, and what the ledger has to say about them. */
+static int look_at(fv_outputs *outputs, pending *batch, int count, pending **there, fv_hash *files, fv_hash *keys) {
+    int n = 0;
+    for (int i = 0; i < count; i++) {
+        identity id;
+        fv_error error = { 0 };
+        if (outputs->yields && !still_ours(outputs, batch[i].path)) fv_path_remove(batch[i].temporary, NULL);
+        else if (identify_finished(&batch[i], &id)) {
+            there[n] = &batch[i];
+            files[n] = file_hash(batch[i].path, &id);
+            keys[n++] = batch[i].key;
+        } else
+            keep_failure(outputs, fv_fail(&error, FV_ERROR_IO, "%s: its temporary file has vanished", batch[i].path), &error);
+    }
+    return n;
+}
+
+static fv_status sync_temporaries(pending *const *there, int count, fv_error *error) {
+    char *paths[BATCH];
+    for (int i = 0; i < count; i++) paths[i] = there[i]->temporary;
+    return fv_paths_sync(paths, (size_t)count, error);
+}
+
+/* The names are durable when the folders are; most outputs of a run lie in one. */
+static void name_outputs(fv_outputs *outputs, pending *const *there, int count) {
+    char    *folder = NULL;
+    fv_error error = { 0 };
+    for (int i = 0; i <= count; i++) {
+        const char *path = i < count ? there[i]->path : NULL;
+        size_t      length = path ? (size_t)(fv_path_name(path) - path) : 0;
+        bool        same = folder && path && strlen(folder) == length && !strncmp(folder, path, length);
+        bool        local = folder && !fv_is_remote(folder);
+        if (local && !same) keep_failure(outputs, fv_path_sync_folder(there[i - 1]->path, &error), &error);
+        if (!path) break;
+        if (!same) {
+            free(folder);
+            folder = fv_sprintf("%.*s", (int)length, path);
+        }
+        keep_failure(outputs, name_output(outputs, there[i], &error), &error);
+    }
+    free(folder);
+}
+
+static fv_status commit_batch(fv_outputs *outputs, pending *batch, int count) {
+    fv_error  error = { 0 };
+    fv_hash   files[BATCH], keys[BATCH];
+    pending  *there[BATCH];
+    int       n = look_at(outputs, batch, count, there, files, keys);
+    fv_status status = n ? sync_temporaries(there, n, &error) : FV_OK;
+    if (status == FV_OK && n) status = fv_ledger_add(outputs->ledger, files, keys, n, &error);
+    keep_failure(outputs, status, &error);
+    if (status == FV_OK) name_outputs(outputs, there, n);
+    for (int i = 0; i < count; i++) {
+        fv_outputs_abandon(outputs, batch[i].path);
+        free(batch[i].path);
+        free(batch[i].temporary);
+    }
+    return status;
+}
+
+/* Takes the waiting ones off the list, so that the mutex is not held while files are synced. */
+static int take_batch(fv_outputs *outputs, pending *batch) {
+    int count = outputs->nwaiting;
+    memcpy(batch, outputs->waiting, (size_t)count * sizeof *batch);
+    outputs->nwaiting = 0;
+    return count;
+}
+
+static fv_status take_failure(fv_outputs *outputs, fv_error *error) {
+    pthread_mutex_lock(&outputs->mutex);
+    fv_status status = outputs->failure.code;
+    if (status != FV_OK && error) *error = outputs->failure;
+    outputs->failure.code = FV_OK;
+    pthread_mutex_unlock(&outputs->mutex);
+    return status;
+}
+
+fv_status fv_outputs_done(fv_outputs *outputs, const char *path, fv_hash key, const char *temporary, fv_error *error) {
+    pending batch[BATCH];
+    int     count = 0;
+    pthread_mutex_lock(&outputs->mutex);
+    if (!outputs->nwaiting) outputs->oldest = fv_now();
+    outputs->waiting[outputs->nwaiting++] = (pending){ fv_strdup(path), fv_strdup(temporary), key };
+    if (outputs->nwaiting == BATCH || fv_now() - outputs->oldest > 1) count = take_batch(outputs, batch);
+    pthread_mutex_unlock(&outputs->mutex);
+    if (count && commit_batch(outputs, batch, count) == FV_ERROR_FULL) return take_failure(outputs, error);
+    return FV_OK;
+}
+
+fv_status fv_outputs_commit(fv_outputs *outputs, fv_error *error) {
+    pending batch[BATCH];
+    pthread_mutex_lock(&outputs->mutex);
+    int count = take_batch(outputs, batch);
+    pthread_mutex_unlock(&outputs->mutex);
+    commit_batch(outputs, batch, count);
+    return take_failure(outputs, error);
+}
+
+bool fv_outputs_waits(fv_outputs *outputs, const char *path) {
+    bool waits = false;
+    pthread_mutex_lock(&outputs->mutex);
+    for (const claim *c = outputs->claims; c && !waits; c = c->next) waits = !strcmp(c->path, path);
+    pthread_mutex_unlock(&outputs->mutex);
+    return waits;
+}
+
+/* ---------------------------------------------------------------- why it is made again */
+
+static void describe(const fv_node *node, bool *seen, fv_bytes *out) {
+    if (!node->op || seen[node->id]) return;
+    seen[node->id] = true;
+    for (int i = 0; i < node->ninputs; i++)
+        if (node->in[i]) describe(node->in[i], seen, out);
+    fv_bytes_printf(out, "%s(", fv_node_label(node));
+    if (strcmp(fv_node_label(node), node->op->name)) fv_bytes_printf(out, "%s: ", node->op->name);
+    for (int i = 0; i < node->ninputs; i++) /* constants have no line of their own */
+        if (node->in[i] && !node->in[i]->op)
+            fv_bytes_printf(out, "%s = %g, ", node->op->inputs[i].name, fv_scalar_number(&node->in[i]->value));
+    fv_params_format(node->op, node->params, out);
+    if (out->size > 2 && !memcmp(out->data + out->size - 2, ", ", 2)) out->size -= 2;
+    fv_bytes_printf(out, ") version %d", node->op->version);
+    if (node->op->identity) { /* sources: their identity is not in the parameters */
+        char hex[33];
+        fv_hash_format(node->key, hex);
+        hex[8] = 0;
+        fv_bytes_printf(out, ", contents %s", hex);
+    }
+    fv_bytes_printf(out, "\n");
+}
+
+/* First line that differs, in both texts. */
+static void first_difference(const char *old, const char *new, char *was, char *is, size_t size) {
+    for (;;) {
+        size_t a = strcspn(old, "\n"), b = strcspn(new, "\n");
+        if (a != b || strncmp(old, new, a) || !a) {
+            snprintf(was, size, "%.*s", (int)a, old);
+            snprintf(is, size, "%.*s", (int)b, new);
+            return;
+        }
+        old += a + 1;
+        new += b + 1;
+    }
+}
+
+void fv_outputs_explain(fv_outputs *outputs, const fv_sink *sink, const fv_graph *graph) {
+    fv_bytes new = { 0 }, old = { 0 };
+    bool    *seen = fv_calloc((size_t)graph->nnodes);
+    char     hex[33], was[200], is[200];
+    describe(sink->value, seen, &new);
+    fv_bytes_append(&new, "", 1);
+    fv_hash_format(file_hash(sink->file, &(identity){ 0 }), hex);
+    char *note = fv_sprintf("%s/%s", outputs->folder, hex);
+    if (fv_file_exists(sink->file) && fv_file_read_all(note, 1 << 20, &old, NULL) == FV_OK) {
+        first_difference((char *)old.data, (char *)new.data, was, is, sizeof was);
+        if (outputs->fresh) fv_log("fovea: %s is made again: --fresh was given", sink->file);
+        else if (*was || *is)
+            fv_log("fovea: %s is made again: it was %s, now %s", sink->file, *was ? was : "less", *is ? is : "less");
+        else fv_log("fovea: %s is made again: the file was changed, or other write options were given", sink->file);
+    }
+    if (fv_path_make_folders(outputs->folder, NULL) == FV_OK) fv_file_write_all(note, new.data, new.size - 1, false, NULL);
+    fv_bytes_release(&new);
+    fv_bytes_release(&old);
+    free(seen);
+    free(note);
+}

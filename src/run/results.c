@@ -1,0 +1,391 @@
+/* Gathering what items give, and putting tables of all items together. */
+#include "run/results.h"
+#include "base/file.h"
+#include "op/table_rows.h"
+#include <stdlib.h>
+
+typedef struct fv_part { /* a table or a scalar of one item and one combination */
+    int            statement, combination;
+    int64_t        item;
+    fv_sink_kind   kind;
+    fv_kind        value;
+    char          *file, *table, *name;
+    bool           append;
+    fv_hash        key;
+    fv_table_type *type; /* of the value alone; NULL for a scalar */
+    fv_scalar      scalar;
+    int64_t        npieces;
+    fv_hash       *pieces;
+} part;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards results that several workers add to */
+
+/* ---------------------------------------------------------------- items */
+
+static fv_status keep_image(fv_run_result *result, fv_instance *instance, const fv_sink *sink, fv_error *error) {
+    fv_kept kept = {
+        .name = sink->name, .item = instance->item, .combination = sink->combination, .type = sink->value->type.image
+    };
+    kept.data = fv_try_alloc((size_t)fv_image_type_bytes(&kept.type));
+    if (!kept.data) return fv_fail(error, FV_ERROR_MEMORY, "%s does not fit into memory", sink->name);
+    fv_region whole = fv_region_whole(&kept.type);
+    fv_block  block;
+    fv_block_init(&block, kept.type.dtype, &whole, kept.data);
+    fv_status status = fv_instance_fetch(instance, sink->value, &block, error);
+    if (status != FV_OK) {
+        free(kept.data);
+        return status;
+    }
+    pthread_mutex_lock(&mutex);
+    result->kept = fv_realloc(result->kept, (size_t)(result->nkept + 1) * sizeof *result->kept);
+    result->kept[result->nkept++] = kept;
+    pthread_mutex_unlock(&mutex);
+    return FV_OK;
+}
+
+static fv_status take_part(fv_run_result *result, fv_instance *instance, const fv_sink *sink, fv_error *error) {
+    part    p = { .statement = sink->statement, .combination = sink->combination, .item = instance->item, .kind = sink->kind,
+                  .value = sink->value->type.kind, .append = sink->append, .key = sink->value->key };
+    int64_t npieces = 0;
+    if (p.value == FV_KIND_SCALAR) FV_TRY(fv_instance_scalar(instance, sink->value, &p.scalar, error));
+    else FV_TRY(fv_instance_table(instance, sink->value, &npieces, error));
+    pthread_mutex_lock(&mutex);
+    p.file = sink->file ? fv_arena_strdup(&result->arena, sink->file) : NULL;
+    p.table = sink->table && *sink->table ? fv_arena_strdup(&result->arena, sink->table) : NULL;
+    p.name = fv_arena_strdup(&result->arena, sink->name ? sink->name : fv_node_label(sink->value));
+    p.npieces = npieces;
+    if (p.value == FV_KIND_TABLE) {
+        p.type = fv_arena_alloc(&result->arena, sizeof *p.type);
+        *p.type = *sink->value->type.table;
+        if (p.type->metadata) p.type->metadata = fv_arena_strdup(&result->arena, p.type->metadata);
+        p.pieces = fv_arena_alloc(&result->arena, (size_t)npieces * sizeof *p.pieces + 1);
+        for (int64_t i = 0; i < npieces; i++) p.pieces[i] = fv_instance_table_piece(instance, sink->value, i);
+    }
+    if (!(result->nparts & (result->nparts - 1)))
+        result->parts = fv_realloc(result->parts, (size_t)FV_MAX(2 * result->nparts, 1) * sizeof *result->parts);
+    result->parts[result->nparts++] = p;
+    pthread_mutex_unlock(&mutex);
+    return FV_OK;
+}
+
+fv_status fv_collect_item(fv_run_result *result, fv_instance *instance, fv_error *error) {
+    for (int k = 0; k < instance->graph->nsinks; k++) {
+        const fv_sink *sink = &instance->graph->sinks[k];
+        if (sink->value->type.kind != FV_KIND_IMAGE) FV_TRY(take_part(result, instance, sink, error));
+        else if (sink->kind == FV_SINK_KEEP) FV_TRY(keep_image(result, instance, sink, error));
+    }
+    return FV_OK;
+}
+
+void fv_collect_failure(fv_run_result *result, const char *item, const fv_error *error) {
+    result->failures = fv_realloc(result->failures, (size_t)(result->nfailures + 1) * sizeof *result->failures);
+    result->failures[result->nfailures++] = (fv_failure){ fv_strdup(item), *error };
+}
+
+void fv_collect_output(fv_run_result *result, const char *path, bool made) {
+    if (!(result->noutputs & (result->noutputs - 1)))
+        result->outputs = fv_realloc(result->outputs, (size_t)FV_MAX(2 * result->noutputs, 1) * sizeof *result->outputs);
+    result->outputs[result->noutputs++] = fv_strdup(path);
+    *(made ? &result->outputs_made : &result->outputs_current) += 1;
+}
+
+/* ---------------------------------------------------------------- tables of all items */
+
+typedef struct joined { /* parts of one statement and file, in order, read as one table */
+    fv_table_source    base;
+    const fv_context  *context;
+    const part        *parts;
+    int                nparts, at;
+    int64_t            piece;
+    fv_table_type      type;
+    int                prefix; /* columns before the value's own */
+    int                swept[FV_MAX_COLUMNS], nswept;
+    bool               numeric[FV_MAX_COLUMNS];
+    fv_cell           *cells;
+    int64_t            capacity;
+    fv_blob            held; /* the piece that texts of the cells lie in */
+    fv_bytes           scratch;
+} joined;
+
+static fv_status add_column(fv_table_type *type, const char *name, fv_column_kind kind, fv_error *error) {
+    if (type->ncolumns == FV_MAX_COLUMNS)
+        return fv_fail(error, FV_ERROR_USAGE, "the table would have more than the %d columns possible", FV_MAX_COLUMNS);
+    fv_column *column = &type->column[type->ncolumns++];
+    strncpy(column->name, name, sizeof column->name - 1);
+    column->kind = kind;
+    return FV_OK;
+}
+
+static fv_column_kind kind_of(const part *p, int column) {
+    if (p->type) return p->type->column[column].kind;
+    return p->scalar.dtype == FV_FLOAT64 ? FV_COLUMN_REAL : FV_COLUMN_INTEGER;
+}
+
+static int columns_of(const part *p) { return p->type ? p->type->ncolumns : 1; }
+
+static bool alike(const part *a, const part *b) {
+    bool same = a->value == b->value && columns_of(a) == columns_of(b);
+    for (int c = 0; same && a->type && c < a->type->ncolumns; c++)
+        same = !strcmp(a->type->column[c].name, b->type->column[c].name) &&
+               (a->type->column[c].kind == FV_COLUMN_TEXT) == (b->type->column[c].kind == FV_COLUMN_TEXT);
+    return same;
+}
+
+/* Columns that are whole numbers in some parts and real ones in others are real. */
+static fv_status join_columns(joined *j, fv_error *error) {
+    const fv_bindings *bindings = j->context->bindings;
+    const part        *first = &j->parts[0];
+    if (bindings->collection) FV_TRY(add_column(&j->type, "item", FV_COLUMN_TEXT, error));
+    for (int p = 0; p < bindings->nparameters; p++) {
+        const fv_parameter *parameter = &bindings->parameters[p];
+        if (parameter->count < 2) continue;
+        bool numeric = true;
+        for (int v = 0; v < parameter->count; v++) numeric = numeric && parameter->values[v].kind == FV_LITERAL_NUMBER;
+        FV_TRY(add_column(&j->type, parameter->name, numeric ? FV_COLUMN_REAL : FV_COLUMN_TEXT, error));
+        j->numeric[j->nswept] = numeric;
+        j->swept[j->nswept++] = p;
+    }
+    j->prefix = j->type.ncolumns;
+    if (j->nparts == 1 && first->type) j->type.metadata = first->type->metadata;
+    for (int c = 0; c < columns_of(first); c++) {
+        fv_column_kind kind = kind_of(first, c);
+        for (int k = 1; k < j->nparts; k++)
+            if (kind_of(&j->parts[k], c) == FV_COLUMN_REAL) kind = FV_COLUMN_REAL;
+        FV_TRY(add_column(&j->type, first->type ? first->type->column[c].name : first->name, kind, error));
+    }
+    return FV_OK;
+}
+
+static void note_failure(fv_run_result *result, const char *item, const fv_error *error) {
+    for (int i = 0; i < result->nfailures; i++)
+        if (!strcmp(result->failures[i].item, item)) return;
+    fv_log("fovea: %s", error->message);
+    fv_collect_failure(result, item, error);
+}
+
+/* Parts whose columns differ from the first one's cannot be rows of the same table: such items have failed, the others go on.
+ * Gives the number of parts left. */
+static int keep_alike(fv_run_result *result, const fv_bindings *bindings, part *parts, int count) {
+    int kept = 1;
+    for (int k = 1; k < count; k++) {
+        if (alike(&parts[0], &parts[k])) {
+            parts[kept++] = parts[k];
+            continue;
+        }
+        fv_error    error = { 0 };
+        const char *item = fv_bindings_item(bindings, parts[k].item);
+        fv_fail(&error, FV_ERROR_INPUT, "%s: its table has other columns than that of %s (another number of axes?)", item,
+                fv_bindings_item(bindings, parts[0].item));
+        note_failure(result, item, &error);
+    }
+    return kept;
+}
+
+static void fill_prefix(const joined *j, const part *p, fv_cell *row) {
+    const fv_bindings *bindings = j->context->bindings;
+    int                column = 0;
+    if (bindings->collection) row[column++].text = fv_bindings_item(bindings, p->item);
+    for (int k = 0; k < j->nswept; k++) {
+        const fv_parameter *parameter = &bindings->parameters[j->swept[k]];
+        int                 choice = fv_bindings_choice(bindings, p->combination, j->swept[k]);
+        if (j->numeric[k]) row[column++].real = parameter->values[choice].number;
+        else row[column++].text = parameter->texts[choice];
+    }
+}
+
+/* Rows of one piece behind the columns that say where they come from. */
+static void add_prefix(joined *j, const part *p, const fv_cell *from, int64_t rows) {
+    int own = j->type.ncolumns - j->prefix;
+    if (rows * j->type.ncolumns > j->capacity) {
+        j->capacity = rows * j->type.ncolumns;
+        j->cells = fv_realloc(j->cells, (size_t)j->capacity * sizeof *j->cells);
+    }
+    for (int64_t r = 0; r < rows; r++) {
+        fv_cell *row = j->cells + r * j->type.ncolumns;
+        fill_prefix(j, p, row);
+        memcpy(row + j->prefix, from + r * own, (size_t)own * sizeof *row);
+        for (int c = 0; c < own; c++)
+            if (kind_of(p, c) == FV_COLUMN_INTEGER && j->type.column[j->prefix + c].kind == FV_COLUMN_REAL)
+                row[j->prefix + c].real = (double)from[r * own + c].integer;
+    }
+}
+
+static void release_piece(joined *j) {
+    if (j->held.entry) fv_store_unpin(j->context->store, &j->held);
+    j->held.entry = NULL;
+}
+
+static fv_status next_piece(joined *j, int64_t *nrows, fv_error *error) {
+    const part *p = &j->parts[j->at];
+    fv_store   *store = j->context->store;
+    int64_t     piece = j->piece++;
+    *nrows = 0;
+    if (p->value == FV_KIND_SCALAR) {
+        fv_cell cell;
+        if (kind_of(p, 0) == FV_COLUMN_REAL) cell.real = p->scalar.real;
+        else cell.integer = p->scalar.integer;
+        *nrows = 1;
+        add_prefix(j, p, &cell, 1);
+        return FV_OK;
+    }
+    if (!fv_store_has(store, p->pieces[piece])) return FV_OK; /* an empty one */
+    const fv_cell *rows;
+    release_piece(j);
+    FV_TRY(fv_store_get(store, p->pieces[piece], &j->held, error));
+    FV_TRY(fv_piece_rows(p->type, j->held.data, j->held.size, &j->scratch, &rows, nrows, error));
+    add_prefix(j, p, rows, *nrows);
+    return FV_OK;
+}
+
+static fv_status next_rows(fv_table_source *source, const fv_cell **cells, int64_t *nrows, fv_error *error) {
+    joined *j = (joined *)source;
+    *nrows = 0;
+    while (!*nrows && j->at < j->nparts) {
+        if (j->piece < (j->parts[j->at].value == FV_KIND_SCALAR ? 1 : j->parts[j->at].npieces)) {
+            FV_TRY(next_piece(j, nrows, error));
+            continue;
+        }
+        j->at++;
+        j->piece = 0;
+    }
+    *cells = j->cells;
+    return FV_OK;
+}
+
+/* The identity of the whole table: what its parts are, how it is written. */
+static fv_hash joined_key(const joined *j) {
+    fv_hasher hasher;
+    fv_hasher_init(&hasher);
+    fv_hasher_text(&hasher, j->parts[0].table ? j->parts[0].table : "");
+    fv_hasher_int(&hasher, j->parts[0].append);
+    for (int c = 0; c < j->type.ncolumns; c++) fv_hasher_text(&hasher, j->type.column[c].name);
+    for (int k = 0; k < j->nparts; k++) {
+        fv_hasher_add(&hasher, &j->parts[k].key, sizeof j->parts[k].key);
+        fv_hasher_text(&hasher, fv_bindings_item(j->context->bindings, j->parts[k].item));
+        fv_cell row[FV_MAX_COLUMNS] = { 0 };
+        fill_prefix(j, &j->parts[k], row);
+        int first = j->context->bindings->collection;
+        for (int c = first; c < j->prefix; c++)
+            if (j->type.column[c].kind == FV_COLUMN_TEXT) fv_hasher_text(&hasher, row[c].text);
+            else fv_hasher_int(&hasher, row[c].integer);
+    }
+    return fv_hasher_finish(&hasher);
+}
+
+static fv_status write_file(joined *j, fv_run_result *result, fv_outputs *outputs, fv_error *error) {
+    const char            *path = j->parts[0].file;
+    const fv_table_format *format = fv_table_format_for(path);
+    fv_hash                key = joined_key(j);
+    fv_table_options       options = { .table = j->parts[0].table, .append = j->parts[0].append, .key = key };
+    if (format->in_place) {
+        FV_TRY(fv_outputs_make_parent(path, error));
+        FV_TRY(format->write(path, path, &j->type, &options, &j->base, error));
+        fv_collect_output(result, path, true);
+        return FV_OK;
+    }
+    if (fv_outputs_current(outputs, path, key)) {
+        fv_collect_output(result, path, false);
+        return FV_OK;
+    }
+    char   *temporary;
+    fv_hash epoch;
+    if (!options.append) FV_TRY(fv_outputs_check(outputs, path, error));
+    FV_TRY(fv_outputs_begin(outputs, path, key, false, FV_OUTPUT_ALONE, &temporary, &epoch, error));
+    fv_status status = format->write(temporary, path, &j->type, &options, &j->base, error);
+    if (status == FV_OK) status = fv_outputs_done(outputs, path, key, temporary, error);
+    else {
+        fv_path_remove(temporary, NULL);
+        fv_outputs_abandon(outputs, path);
+    }
+    free(temporary);
+    if (status == FV_OK && options.append) status = fv_outputs_commit(outputs, error); /* another may append to it */
+    if (status == FV_OK) fv_collect_output(result, path, true);
+    return status;
+}
+
+/* Texts of the last rows outlive the bindings and the store. */
+static void keep_texts(fv_table *table, int64_t rows, fv_arena *arena) {
+    for (int64_t r = table->nrows; r < table->nrows + rows; r++)
+        for (int c = 0; c < table->type.ncolumns; c++) {
+            fv_cell *cell = &table->cell[r * table->type.ncolumns + c];
+            if (table->type.column[c].kind == FV_COLUMN_TEXT && cell->text) cell->text = fv_arena_strdup(arena, cell->text);
+        }
+}
+
+static fv_status keep_table(joined *j, fv_run_result *result, fv_error *error) {
+    fv_table table = { .type = j->type };
+    int      n = result->ntables++;
+    result->tables = fv_realloc(result->tables, (size_t)result->ntables * sizeof *result->tables);
+    result->table_names = fv_realloc(result->table_names, (size_t)result->ntables * sizeof *result->table_names);
+    result->table_statement = fv_realloc(result->table_statement, (size_t)result->ntables * sizeof *result->table_statement);
+    result->table_is_scalar = fv_realloc(result->table_is_scalar, (size_t)result->ntables * sizeof *result->table_is_scalar);
+    result->table_printed = fv_realloc(result->table_printed, (size_t)result->ntables * sizeof *result->table_printed);
+    result->table_names[n] = j->parts[0].name;
+    result->table_statement[n] = j->parts[0].statement;
+    result->table_is_scalar[n] = j->parts[0].value == FV_KIND_SCALAR && j->nparts == 1 && !j->prefix;
+    result->table_printed[n] = j->parts[0].kind == FV_SINK_PRINT;
+    fv_status status;
+    for (;;) {
+        const fv_cell *cells;
+        int64_t        rows;
+        status = next_rows(&j->base, &cells, &rows, error);
+        if (status != FV_OK || !rows) break;
+        size_t width = (size_t)table.type.ncolumns * sizeof(fv_cell);
+        table.cell = fv_realloc(table.cell, (size_t)(table.nrows + rows) * width);
+        memcpy((char *)table.cell + (size_t)table.nrows * width, cells, (size_t)rows * width);
+        keep_texts(&table, rows, &result->arena);
+        table.nrows += rows;
+    }
+    result->tables[n] = table;
+    return status;
+}
+
+static int in_order(const void *a, const void *b) {
+    const part *x = a, *y = b;
+    if (x->statement != y->statement) return x->statement - y->statement;
+    int files = strcmp(x->file ? x->file : "", y->file ? y->file : "");
+    if (files) return files;
+    if (x->item != y->item) return x->item < y->item ? -1 : 1;
+    return x->combination - y->combination;
+}
+
+fv_status fv_collect_finish(fv_run_result *result, const fv_context *context, fv_outputs *outputs, fv_error *error) {
+    if (!result->nparts) return FV_OK;
+    qsort(result->parts, (size_t)result->nparts, sizeof *result->parts, in_order);
+    fv_status status = FV_OK;
+    for (int from = 0, to; from < result->nparts && status == FV_OK; from = to) {
+        const part *first = &result->parts[from];
+        for (to = from + 1; to < result->nparts; to++) {
+            const part *p = &result->parts[to];
+            if (p->statement != first->statement || strcmp(p->file ? p->file : "", first->file ? first->file : "")) break;
+        }
+        int    count = keep_alike(result, context->bindings, &result->parts[from], to - from);
+        joined j = { .base.next = next_rows, .context = context, .parts = first, .nparts = count };
+        status = join_columns(&j, error);
+        if (status == FV_OK)
+            status = first->kind == FV_SINK_FILE ? write_file(&j, result, outputs, error) : keep_table(&j, result, error);
+        release_piece(&j);
+        fv_bytes_release(&j.scratch);
+        free(j.cells);
+    }
+    return status;
+}
+
+void fv_run_result_free(fv_run_result *result) {
+    if (!result) return;
+    for (int i = 0; i < result->ntables; i++) free(result->tables[i].cell);
+    for (int i = 0; i < result->nkept; i++) free(result->kept[i].data);
+    for (int i = 0; i < result->nfailures; i++) free(result->failures[i].item);
+    for (int i = 0; i < result->noutputs; i++) free(result->outputs[i]);
+    free(result->tables);
+    free(result->table_names);
+    free(result->table_statement);
+    free(result->table_is_scalar);
+    free(result->table_printed);
+    free(result->kept);
+    free(result->failures);
+    free(result->outputs);
+    free(result->parts);
+    fv_arena_release(&result->arena);
+    free(result);
+}

@@ -1,0 +1,15 @@
+/* Gathering what items give: tables, scalars, images kept in memory, failures. */
+#ifndef FV_RESULTS_H
+#define FV_RESULTS_H
+
+#include "run/outputs.h"
+#include "run/run.h"
+
+/* Takes tables, scalars and kept images of a finished item. Thread-safe. */
+fv_status fv_collect_item(fv_run_result *result, fv_instance *instance, fv_error *error);
+void      fv_collect_failure(fv_run_result *result, const char *item, const fv_error *error);
+void      fv_collect_output(fv_run_result *result, const char *path, bool made);
+/* After the last item: writes table files, makes printed tables. */
+fv_status fv_collect_finish(fv_run_result *result, const fv_context *context, fv_outputs *outputs, fv_error *error);
+
+#endif

@@ -1,0 +1,107 @@
+/* Forgetting what finished items needed on the way. */
+#include "run/retired_items.h"
+#include <stdlib.h>
+
+enum {
+    MANY = 400, /* more than wait for their names at a time */
+    SOME = 32,  /* added before it is worth looking which are settled */
+};
+
+typedef struct left { /* by one item */
+    struct left *next;
+    fv_bytes     keys;    /* fv_hash: to be forgotten */
+    fv_bytes     results; /* fv_hash: must be committed before */
+    fv_bytes     paths;   /* must have got their names before; each ended by NUL */
+} left;
+
+struct fv_leftovers {
+    fv_store       *store;
+    fv_outputs     *outputs;
+    pthread_mutex_t mutex;
+    left           *first;
+    int             count;
+};
+
+fv_leftovers *fv_leftovers_new(fv_store *store, fv_outputs *outputs) {
+    fv_leftovers *l = fv_calloc(sizeof *l);
+    l->store = store;
+    l->outputs = outputs;
+    pthread_mutex_init(&l->mutex, NULL);
+    return l;
+}
+
+static void free_all(left *item) {
+    while (item) {
+        left *next = item->next;
+        fv_bytes_release(&item->keys);
+        fv_bytes_release(&item->results);
+        fv_bytes_release(&item->paths);
+        free(item);
+        item = next;
+    }
+}
+
+void fv_leftovers_free(fv_leftovers *l) {
+    if (!l) return;
+    free_all(l->first);
+    pthread_mutex_destroy(&l->mutex);
+    free(l);
+}
+
+static bool settled(const fv_leftovers *l, const left *item) {
+    for (size_t at = 0; at < item->paths.size; at += strlen((char *)item->paths.data + at) + 1)
+        if (fv_outputs_waits(l->outputs, (char *)item->paths.data + at)) return false;
+    const fv_hash *results = (const fv_hash *)(const void *)item->results.data;
+    for (size_t i = 0; i < item->results.size / sizeof *results; i++)
+        if (!fv_store_committed(l->store, results[i])) return false;
+    return true;
+}
+
+static void forget(fv_leftovers *l) {
+    left *gone = NULL;
+    pthread_mutex_lock(&l->mutex);
+    for (left **i = &l->first; *i;) {
+        left *item = *i;
+        if (!settled(l, item)) {
+            i = &item->next;
+            continue;
+        }
+        *i = item->next;
+        item->next = gone;
+        gone = item;
+        l->count--;
+    }
+    pthread_mutex_unlock(&l->mutex);
+    for (const left *item = gone; item; item = item->next) {
+        const fv_hash *keys = (const fv_hash *)(const void *)item->keys.data;
+        for (size_t i = 0; i < item->keys.size / sizeof *keys; i++) fv_store_drop(l->store, keys[i], true);
+    }
+    free_all(gone);
+}
+
+void fv_leftovers_add(fv_leftovers *l, const fv_instance *instance, const bool *needed, const bool *handed) {
+    left *item = fv_calloc(sizeof *item);
+    for (int k = 0; k < instance->plan->nstages; k++)
+        if (needed[k]) fv_stage_leaves(instance, &instance->plan->stages[k], &item->keys, &item->results);
+    for (int k = 0; k < instance->graph->nsinks; k++)
+        if (handed[k]) fv_bytes_append(&item->paths, instance->graph->sinks[k].file, strlen(instance->graph->sinks[k].file) + 1);
+    pthread_mutex_lock(&l->mutex);
+    item->next = l->first;
+    l->first = item;
+    bool many = ++l->count > MANY, some = l->count % SOME == 0;
+    pthread_mutex_unlock(&l->mutex);
+    if (many) fv_leftovers_settle(l);
+    else if (some) forget(l);
+}
+
+void fv_leftovers_settle(fv_leftovers *l) {
+    fv_store_flush(l->store, NULL); /* what could not be written is tried again at the end of the run */
+    fv_store_refresh(l->store, NULL);
+    forget(l);
+    pthread_mutex_lock(&l->mutex);
+    left *rest = l->first; /* workers elsewhere have not committed it yet: it stays in the store */
+    l->first = NULL;
+    l->count = 0;
+    pthread_mutex_unlock(&l->mutex);
+    free_all(rest);
+}

@@ -1,0 +1,21 @@
+/* What items of a collection that are over have left in the store, until it can go: an item leaves nothing behind but its
+ * results, so that storage does not grow with the number of items. Thread-safe; no lock of the caller may be held.
+ *
+ * Invariant: nothing is forgotten before every file of the item has its name and every result is committed, since until then a
+ * kill makes it necessary again.
+ */
+#ifndef FV_RETIRED_ITEMS_H
+#define FV_RETIRED_ITEMS_H
+
+#include "run/outputs.h"
+
+typedef struct fv_leftovers fv_leftovers;
+
+fv_leftovers *fv_leftovers_new(fv_store *store, fv_outputs *outputs);
+void          fv_leftovers_free(fv_leftovers *leftovers);
+/* Notes what an item leaves; the instance may be closed afterwards. needed: by stage; handed: sinks that wait for their names. */
+void fv_leftovers_add(fv_leftovers *leftovers, const fv_instance *instance, const bool *needed, const bool *handed);
+/* Commits the store and forgets whatever can go. */
+void fv_leftovers_settle(fv_leftovers *leftovers);
+
+#endif

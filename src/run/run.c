@@ -1,0 +1,368 @@
+/* A run from start to end: checks, manifest, store, engine, tables, commit. */
+#include "run/run.h"
+#include "base/file.h"
+#include "run/claims.h"
+#include "run/engine.h"
+#include "run/results.h"
+#include "run/manifest.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <sched.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+/* What the program needs for itself, and each worker process for itself. */
+#define OWN_MEMORY ((int64_t)32 << 20)
+#define WORKER_MEMORY ((int64_t)16 << 20)
+
+/* ---------------------------------------------------------------- defaults */
+
+int fv_default_workers(void) {
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) ? 1 : FV_MAX(CPU_COUNT(&set), 1);
+}
+
+static int64_t number_in(const char *path, const char *name) {
+    char  line[256];
+    FILE *file = fopen(path, "r");
+    while (file && fgets(line, sizeof line, file)) {
+        size_t length = strlen(name);
+        if (strncmp(line, name, length)) continue;
+        fclose(file);
+        return atoll(line + length);
+    }
+    if (file) fclose(file);
+    return -1;
+}
+
+int64_t fv_default_memory(void) {
+    int64_t available = number_in("/proc/meminfo", "MemAvailable:") * 1024;
+    int64_t limit = number_in("/sys/fs/cgroup/memory.max", ""), used = number_in("/sys/fs/cgroup/memory.current", "");
+    if (limit > 0 && used >= 0 && limit - used < available) available = limit - used;
+    return FV_MAX(available / 2, (int64_t)64 << 20);
+}
+
+static int64_t default_disk(const char *folder) {
+    struct statvfs s;
+    return statvfs(folder, &s) ? (int64_t)10 << 30 : FV_MAX((int64_t)s.f_bavail * (int64_t)s.f_frsize / 10, 1);
+}
+
+/* ---------------------------------------------------------------- checks before anything starts */
+
+fv_status fv_run_sample(const fv_context *context, fv_instance **instance, fv_diagnostics *diagnostics, fv_error *error) {
+    int64_t n = context->bindings->nitems, tries = FV_MIN(n, 16);
+    for (int64_t k = 0; k < tries; k++) {
+        fv_diagnostics own = { 0 };
+        fv_status      status = fv_instance_open(context, k * n / tries, instance, &own, error);
+        bool           last = status == FV_OK || k == tries - 1;
+        if (last) *diagnostics = own;
+        else fv_diagnostics_release(&own);
+        if (last) return status;
+    }
+    return fv_fail(error, FV_ERROR_INPUT, "there is no item");
+}
+
+typedef struct planned { /* a file that the run will write, or a table in one */
+    char *place, *path;
+    int   table; /* statement that makes the table; -1: an image */
+} planned;
+
+static int by_place(const void *a, const void *b) { return strcmp(((const planned *)a)->place, ((const planned *)b)->place); }
+
+static planned image_output(char *path_take) { return (planned){ fv_outputs_place(path_take), path_take, -1 }; }
+
+static planned table_output(const fv_sink *sink) {
+    planned p = { fv_outputs_place(sink->file), fv_strdup(sink->file), sink->statement };
+    if (!fv_table_format_for(sink->file)->in_place) return p;
+    char *place = fv_sprintf("%s\n%s", p.place, sink->table); /* holds many tables */
+    free(p.place);
+    p.place = place;
+    return p;
+}
+
+static fv_status list_outputs(const fv_context *context, const fv_graph *graph, fv_outputs *outputs, planned *all,
+                              int64_t *count, fv_error *error) {
+    for (int k = 0; k < graph->nsinks; k++) {
+        const fv_sink *sink = &graph->sinks[k];
+        if (sink->kind != FV_SINK_FILE) continue;
+        if (sink->value->type.kind != FV_KIND_IMAGE) {
+            if (sink->append) continue;
+            all[(*count)++] = table_output(sink);
+            if (!fv_table_format_for(sink->file)->in_place) FV_TRY(fv_outputs_check(outputs, sink->file, error));
+            continue;
+        }
+        for (int64_t item = 0; item < context->bindings->nitems; item++) {
+            char *path;
+            FV_TRY(fv_template_fill(context->bindings, sink->file_template, item, sink->combination, &path, error));
+            all[(*count)++] = image_output(path);
+            FV_TRY(fv_outputs_check(outputs, path, error));
+        }
+    }
+    return FV_OK;
+}
+
+/* Every file that the run will write: none twice, none that is not ours. */
+static fv_status check_outputs(const fv_context *context, const fv_graph *graph, fv_outputs *outputs, fv_error *error) {
+    planned  *all = fv_calloc((size_t)(context->bindings->nitems * graph->nsinks + 1) * sizeof *all);
+    int64_t   count = 0;
+    fv_status status = list_outputs(context, graph, outputs, all, &count, error);
+    qsort(all, (size_t)count, sizeof *all, by_place);
+    for (int64_t i = 1; i < count && status == FV_OK; i++) {
+        bool one_table = all[i].table >= 0 && all[i].table == all[i - 1].table; /* rows of a sweep */
+        if (!one_table && !strcmp(all[i - 1].place, all[i].place))
+            status = fv_fail(error, FV_ERROR_USAGE, "two results would be written to %s", all[i].path);
+    }
+    for (int64_t i = 0; i < count; i++) {
+        free(all[i].place);
+        free(all[i].path);
+    }
+    free(all);
+    return status;
+}
+
+/* ---------------------------------------------------------------- the run */
+
+typedef struct running {
+    const fv_run_settings *settings;
+    const fv_engine       *engine;
+    const char            *folder;
+    char                  *run_folder, writer[96];
+    fv_context             context;
+    fv_outputs            *outputs;
+    fv_record             *record;
+    fv_run_result         *result;
+    const fv_share        *share; /* NULL: the run is ours alone */
+    fv_bytes               left;  /* names of operators that have a kernel for devices and run on the CPU all the same */
+} running;
+
+/* Whether this process ends the run: gathers tables, builds the record, keeps the store's budget. */
+static bool ends_run(const running *r) { return !r->share || r->share->finish; }
+
+/* Before anything is committed, the record of it and the pieces of files that it speaks of are safe. */
+static fv_status before_commit(void *context, fv_error *error) {
+    running *r = context;
+    if (r->record) FV_TRY(fv_record_flush(r->record, error));
+    return fv_instances_sync(NULL, error);
+}
+
+static fv_status open_store(running *r, int64_t memory, fv_error *error) {
+    char    host[40] = "host";
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    gethostname(host, sizeof host - 1);
+    snprintf(r->writer, sizeof r->writer, "%s-%d-%llx", host, (int)getpid(),
+             (unsigned long long)now.tv_sec * 1000000000u + (unsigned long long)now.tv_nsec);
+    char            *folder = fv_sprintf("%s/store", r->folder);
+    int              stores = r->engine->children ? r->settings->workers + 1 : 1; /* each worker process has its own share */
+    fv_store_options options = { .folder = folder,
+                                 .writer = r->writer,
+                                 .memory = memory / (4 * stores),
+                                 .patience = (r->settings->patience > 0 ? r->settings->patience : 2.5) * r->settings->workers,
+                                 .shared = r->engine->shared || r->share };
+    fv_status        status = fv_store_open(&options, &r->context.store, error);
+    if (status == FV_OK) fv_store_on_flush(r->context.store, before_commit, r);
+    free(folder);
+    return status;
+}
+
+static void trim_store(const running *r, int64_t budget) {
+    char *folder = fv_sprintf("%s/store", r->folder);
+    fv_store_trim(folder, budget);
+    free(folder);
+}
+
+static void note_run(running *r) {
+    char host[64] = "", number[32];
+    gethostname(host, sizeof host - 1);
+    fv_record_fact(r->record, "host", host);
+    fv_record_fact(r->record, "engine", r->engine->name);
+    fv_record_fact(r->record, "isa", fv_isa_name());
+    const fv_bindings *b = r->context.bindings;
+    fv_record_fact(r->record, "device", b->device ? b->on.kind : "cpu");
+    if (b->device_note) fv_record_fact(r->record, "device-note", b->device_note);
+    if (r->left.size) fv_record_fact(r->record, "device-left", (const char *)r->left.data);
+    snprintf(number, sizeof number, "%d", r->settings->workers);
+    fv_record_fact(r->record, "workers", number);
+    snprintf(number, sizeof number, "%lld", (long long)r->settings->memory);
+    fv_record_fact(r->record, "memory", number);
+    fv_record_fact(r->record, "text", r->context.program->text);
+}
+
+static fv_status run_items(running *r, int64_t task_memory, fv_error *error) {
+    fv_claims    *claims = NULL;
+    if (r->share) FV_TRY(fv_claims_open(r->share, r->context.store, &claims, error));
+    fv_scheduler *scheduler = fv_scheduler_new(&r->context, r->settings, r->outputs, r->record, r->result, task_memory);
+    if (claims) fv_scheduler_share(scheduler, claims, r->share);
+    fv_status     status = r->engine->run(scheduler, r->settings, r->run_folder, error);
+    fv_error      later = { 0 };
+    fv_status     committed = fv_outputs_commit(r->outputs, &later);
+    if (status == FV_OK && committed != FV_OK) *error = later;
+    if (status == FV_OK) status = committed;
+    r->result->started = r->result->started || status == FV_OK;
+    if (status == FV_OK && ends_run(r)) status = fv_collect_finish(r->result, &r->context, r->outputs, error);
+    if (status == FV_OK) status = fv_outputs_commit(r->outputs, error);
+    fv_status flushed = fv_store_flush(r->context.store, &later); /* also after a failure: what is done is not lost */
+    if (status == FV_OK && flushed != FV_OK) *error = later;
+    if (flushed == FV_OK) fv_scheduler_settle(scheduler);
+    fv_scheduler_free(scheduler);
+    fv_claims_close(claims);
+    return status == FV_OK ? flushed : status;
+}
+
+/* What the device does not take because of its parameters, type or size. */
+static void note_left(running *r, const fv_graph *graph) {
+    for (int i = 0; i < graph->nnodes; i++) {
+        const fv_node *node = graph->nodes[i];
+        if (!graph->device.kind || !node->op || !node->op->device || node->on_device) continue;
+        bool named = false;
+        for (int k = 0; k < i && !named; k++) named = graph->nodes[k]->op == node->op && !graph->nodes[k]->on_device;
+        if (!named) fv_bytes_printf(&r->left, "%s%s", r->left.size ? ", " : "", node->op->name);
+    }
+    if (r->left.size) fv_log("fovea: on the CPU, because the device's kernel does not take it: %s", (char *)r->left.data);
+}
+
+static fv_status start(running *r, fv_diagnostics *diagnostics, fv_error *error) {
+    fv_instance *sample;
+    fv_status    status = fv_run_sample(&r->context, &sample, diagnostics, error);
+    if (status != FV_OK) {
+        if (r->context.bindings->collection && status != FV_ERROR_USAGE) { /* every item tried is broken; each is reported */
+            fv_diagnostics_release(diagnostics);
+            return FV_OK;
+        }
+        return status;
+    }
+    status = check_outputs(&r->context, sample->graph, r->outputs, error);
+    if (status == FV_OK) note_left(r, sample->graph);
+    fv_instance_close(sample);
+    return status;
+}
+
+static int64_t own_memory(int children) { return OWN_MEMORY + (int64_t)children * WORKER_MEMORY; }
+
+int64_t fv_task_memory(int64_t memory, int children) { return memory - memory / 4 - own_memory(children); }
+
+static fv_status run_checked(running *r, fv_diagnostics *diagnostics, fv_error *error) {
+    int     children = r->engine->children ? r->settings->workers : 0, ranks = FV_MAX(r->settings->ranks, 1);
+    int64_t memory = r->settings->memory, task_memory = fv_task_memory(memory, children);
+    if (task_memory < (int64_t)1 << 20)
+        return fv_fail(error, FV_ERROR_MEMORY, "--memory %lldM is too little: at least %lldM are needed",
+                       (long long)(memory * ranks >> 20),
+                       (long long)((own_memory(children) + ((int64_t)4 << 20)) * 4 / 3 * ranks >> 20));
+    if (r->settings->fresh) trim_store(r, 0); /* not what runs that go on right now have stored */
+    FV_TRY(open_store(r, memory, error));
+    FV_TRY(fv_outputs_open(r->folder, r->settings->overwrite, r->settings->fresh, &r->outputs, error));
+    if (r->share && r->context.bindings->collection) fv_outputs_yield(r->outputs);
+    if (ends_run(r)) FV_TRY(start(r, diagnostics, error));
+    if (r->share) r->run_folder = fv_strdup(r->share->run_folder);
+    else
+        FV_TRY(fv_manifest_freeze(r->folder, r->context.program, r->context.bindings, &r->context.plan_options, &r->run_folder,
+                                  error));
+    if (r->engine->shared && !r->share) FV_TRY(fv_manifest_spool(r->run_folder, r->context.bindings, error));
+    FV_TRY(fv_record_open(r->run_folder, r->writer, &r->record, error));
+    note_run(r);
+    fv_buffer_allow(memory - own_memory(children));
+    fv_status status = run_items(r, task_memory, error);
+    fv_buffer_allow(own_memory(children) - memory);
+    fv_record_close(r->record);
+    r->record = NULL;
+    if (ends_run(r) && (r->result->tasks_run > 0 || r->share)) {
+        fv_error  later = { 0 };
+        fv_status built = fv_record_build(r->run_folder, &later);
+        if (built != FV_OK) fv_log("fovea: the record of this run could not be written: %s", later.message);
+    }
+    return status;
+}
+
+fv_status fv_run_all(const fv_program *program, fv_bindings *bindings, const fv_plan_options *plan_options,
+                     const fv_run_settings *given, fv_run_result **out, fv_diagnostics *diagnostics, fv_error *error) {
+    fv_run_settings settings = *given;
+    double          began = fv_now();
+    if (!settings.engine) settings.engine = fv_engine_default();
+    if (settings.workers <= 0) settings.workers = fv_default_workers();
+    if (settings.memory <= 0) settings.memory = fv_default_memory();
+    running r = { .settings = &settings,
+                  .folder = settings.folder ? settings.folder : ".fovea",
+                  .engine = fv_engine_find(settings.engine),
+                  .result = fv_calloc(sizeof *r.result),
+                  .share = settings.share };
+    r.context = (fv_context){ .program = program, .bindings = bindings, .plan_options = *plan_options, .poison = settings.poison,
+                             .cancel = settings.cancel };
+    r.context.plan_options.collection = bindings->collection;
+    fv_status status = FV_OK;
+    if (!r.engine) {
+        fv_bytes names = { 0 };
+        for (int i = 0; i < fv_engine_count(); i++) fv_bytes_printf(&names, " %s", fv_engine_at(i)->name);
+        status =
+            fv_fail(error, FV_ERROR_USAGE, "--engine %s: there is no such engine; known:%s", settings.engine, (char *)names.data);
+        fv_bytes_release(&names);
+    }
+    if (status == FV_OK && r.engine->prepare) status = r.engine->prepare(&settings, given, error);
+    if (status == FV_OK) status = fv_path_make_folders(r.folder, error);
+    if (status == FV_OK) status = run_checked(&r, diagnostics, error);
+    if (r.record) fv_record_close(r.record);
+    if (r.outputs) fv_outputs_free(r.outputs);
+    if (r.context.store) fv_store_close(r.context.store);
+    /* Only now: before, what is stored may be all that is left of a run that was killed and now goes on. */
+    if (status == FV_OK && ends_run(&r)) trim_store(&r, settings.disk ? settings.disk : default_disk(r.folder));
+    free(r.run_folder);
+    fv_bytes_release(&r.left);
+    r.result->peak_memory = FV_MAX(number_in("/proc/self/status", "VmHWM:"), 0) * 1024; /* getrusage tells a parent's too */
+    r.result->seconds = fv_now() - began;
+    if (status == FV_OK && r.result->nfailures)
+        status = fv_fail(error, FV_ERROR_INPUT, "%d of %lld items failed", r.result->nfailures, (long long)bindings->nitems);
+    *out = r.result;
+    return status;
+}
+
+fv_status fv_run_freeze(const fv_program *program, fv_bindings *bindings, const fv_plan_options *plan_options,
+                        const fv_run_settings *settings, char **run_folder, fv_diagnostics *diagnostics, fv_error *error) {
+    running r = { .settings = settings, .folder = settings->folder ? settings->folder : ".fovea" };
+    r.context = (fv_context){ .program = program, .bindings = bindings, .plan_options = *plan_options, .poison = -1 };
+    r.context.plan_options.collection = bindings->collection;
+    FV_TRY(fv_path_make_folders(r.folder, error));
+    if (settings->fresh) trim_store(&r, 0);
+    FV_TRY(fv_outputs_open(r.folder, settings->overwrite, false, &r.outputs, error));
+    fv_status status = start(&r, diagnostics, error);
+    fv_outputs_free(r.outputs);
+    FV_TRY(status);
+    FV_TRY(fv_manifest_freeze(r.folder, program, bindings, &r.context.plan_options, run_folder, error));
+    return fv_manifest_spool(*run_folder, bindings, error);
+}
+
+/* Whether trying again would change nothing: all is done, or what failed did so neither because workers died nor for want of
+ * memory, of which the next try may have more. */
+static bool final(fv_status status, const fv_run_result *result) {
+    if (status == FV_OK) return true;
+    if (status != FV_ERROR_INPUT || !result || !result->nfailures) return false;
+    for (int i = 0; i < result->nfailures; i++) {
+        fv_status cause = result->failures[i].error.code;
+        if (cause == FV_ERROR_INTERNAL || cause == FV_ERROR_MEMORY) return false;
+    }
+    return true;
+}
+
+fv_status fv_run_share(const fv_share *share, bool alone, const fv_run_settings *given, fv_run_result **result, fv_error *error) {
+    fv_run_settings settings = *given;
+    fv_program     *program;
+    fv_bindings     bindings;
+    fv_plan_options plan_options;
+    fv_diagnostics  diagnostics = { 0 };
+    char           *folder = fv_strdup(share->run_folder); /* FOLDER/runs/HASH */
+    for (int k = 0; k < 2; k++) {
+        char *slash = strrchr(folder, '/');
+        if (slash) *slash = 0;
+    }
+    fv_status status = fv_manifest_load(share->run_folder, &program, &bindings, &plan_options, error);
+    settings.folder = folder;
+    settings.share = alone ? NULL : share;
+    *result = NULL;
+    if (status == FV_OK && (share->finish || alone)) fv_claims_finished(share->run_folder, false);
+    if (status == FV_OK) status = fv_run_all(program, &bindings, &plan_options, &settings, result, &diagnostics, error);
+    if ((share->finish || alone) && final(status, *result)) fv_claims_finished(share->run_folder, true);
+    fv_diagnostics_release(&diagnostics);
+    fv_program_free(program);
+    fv_bindings_release(&bindings);
+    free(folder);
+    return status;
+}

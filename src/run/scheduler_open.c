@@ -1,0 +1,117 @@
+/* Opening an item: what of it has to be done at all, and where its files begin. */
+#include "run/scheduler_parts.h"
+#include <stdlib.h>
+
+bool fv__stage_complete(const fv_instance *instance, const fv_stage *stage) {
+    bool finished = fv_stage_finished(instance, stage); /* asked first: tasks rely on it that results are all there or none */
+    for (int t = 0; t < stage->ntargets; t++) {
+        const fv_target *target = &stage->targets[t];
+        if (target->kind == FV_TARGET_SINK && !instance->current[target->sink - instance->graph->sinks]) return false;
+        if (target->kind != FV_TARGET_STORE) continue;
+        for (int64_t task = 0; task < stage->ntasks; task++) {
+            int64_t index;
+            fv_stage_chunk(stage, task, &index);
+            if (!fv_store_has(instance->context->store, fv_key_chunk(target->node, &stage->lattice, index))) return false;
+        }
+    }
+    return finished;
+}
+
+/* Stages whose values the sinks take directly. */
+static void demand_value(const fv_instance *instance, const fv_node *node, fv_stage_state *stages, bool *seen) {
+    const fv_plan *plan = instance->plan;
+    if (!node->op || seen[node->id]) return;
+    seen[node->id] = true;
+    if (node->type.kind == FV_KIND_IMAGE) {
+        stages[plan->store_stage[node->id]].needed = true;
+        return;
+    }
+    int finish = fv_op_last_finish(node->op);
+    if (finish >= 0) stages[plan->pass_stage[node->id][finish]].needed = true;
+    for (int i = 0; finish < 0 && i < node->ninputs; i++)
+        if (node->in[i]) demand_value(instance, node->in[i], stages, seen);
+}
+
+static void find_needed(const fv_scheduler *scheduler, fv_item *item) {
+    const fv_instance *instance = item->instance;
+    const fv_plan     *plan = instance->plan;
+    bool              *seen = fv_calloc((size_t)instance->graph->nnodes + 1);
+    item->stages = fv_calloc((size_t)(plan->nstages + 1) * sizeof *item->stages);
+    for (int k = 0; k < instance->graph->nsinks; k++) {
+        const fv_sink *sink = &instance->graph->sinks[k];
+        if (sink->kind != FV_SINK_FILE || sink->value->type.kind != FV_KIND_IMAGE)
+            demand_value(instance, sink->value, item->stages, seen);
+    }
+    free(seen);
+    for (int s = plan->nstages - 1; s >= 0; s--) {
+        const fv_stage *stage = &plan->stages[s];
+        fv_stage_state    *state = &item->stages[s];
+        for (int t = 0; t < stage->ntargets; t++)
+            if (stage->targets[t].kind == FV_TARGET_SINK && !instance->current[stage->targets[t].sink - instance->graph->sinks])
+                state->needed = true;
+        state->complete = !state->needed || fv__stage_complete(instance, stage);
+        if (state->needed && state->complete) fv_stage_record(instance, stage, scheduler->record, NULL); /* made by another run */
+        state->limit = stage->serial ? 1 : stage->ntasks;
+        if (state->complete) continue;
+        item->tasks += state->limit;
+        item->work += stage->work;
+        for (int i = 0; i < stage->nneeds; i++) {
+            item->stages[stage->needs[i]].needed = true;
+            item->stages[stage->needs[i]].readers++;
+        }
+    }
+}
+
+static fv_status begin_sinks(fv_scheduler *s, fv_item *item, fv_error *error) {
+    fv_instance *instance = item->instance;
+    fv_output_way way = fv__tasks_shared(s) ? FV_OUTPUT_JOINT : s->claims ? FV_OUTPUT_OWN : FV_OUTPUT_ALONE;
+    item->temporaries = fv_calloc((size_t)(instance->graph->nsinks + 1) * sizeof *item->temporaries);
+    item->handed = fv_calloc((size_t)(instance->graph->nsinks + 1) * sizeof *item->handed);
+    for (int st = 0; st < instance->plan->nstages; st++)
+        for (int t = 0; t < instance->plan->stages[st].ntargets; t++) {
+            const fv_target *target = &instance->plan->stages[st].targets[t];
+            if (target->kind != FV_TARGET_SINK) continue;
+            int     k = (int)(target->sink - instance->graph->sinks);
+            fv_hash epoch = { 0, 0 };
+            if (fv_outputs_current(s->outputs, target->sink->file, target->sink->key)) {
+                if (s->share && s->share->finish) fv_outputs_disclaim(target->sink->file);
+                fv_instance_begin(instance, k, NULL, epoch);
+                continue;
+            }
+            FV_TRY(fv_outputs_check(s->outputs, target->sink->file, error));
+            if (!s->context->bindings->collection) fv_outputs_explain(s->outputs, target->sink, instance->graph);
+            FV_TRY(fv_outputs_begin(s->outputs, target->sink->file, target->sink->key, target->writer->parallel,
+                                    way, &item->temporaries[k], &epoch, error));
+            fv_instance_begin(instance, k, item->temporaries[k], epoch);
+            if (target->writer->parallel) FV_TRY(target->writer->format->begin(target->writer, error));
+        }
+    return FV_OK;
+}
+
+/* The second of those who share an item finds the temporaries of the first, and never one that is just getting its name. */
+static fv_status begin_sinks_alone(fv_scheduler *s, fv_item *item, fv_error *error) {
+    fv_lease *lease;
+    FV_TRY(fv__shared_lock(s, &lease, error));
+    fv_status status = begin_sinks(s, item, error);
+    fv_lease_release(lease);
+    return status;
+}
+
+fv_status fv__item_open(fv_scheduler *s, fv_item *item, fv_error *error) {
+    fv_diagnostics diagnostics = { 0 };
+    fv_status      status = fv_instance_open(s->context, item->number, &item->instance, &diagnostics, error);
+    fv_diagnostics_release(&diagnostics);
+    if (status != FV_OK) return status;
+    for (int k = 0; k < item->instance->plan->nstages; k++)
+        if (item->instance->plan->stages[k].memory > s->memory_limit) {
+            double least = (double)item->instance->plan->memory;
+            return fv_fail(error, FV_ERROR_MEMORY,
+                           "one task needs %.0f MB, but --memory leaves %.0f MB for tasks; at least --memory %.0fM is needed",
+                           least / 1e6, (double)s->memory_limit / 1e6, (least * 4 / 3 + 48e6) / 1e6);
+        }
+    FV_TRY(begin_sinks_alone(s, item, error));
+    fv__memory_spare(s, item);
+    find_needed(s, item);
+    item->order = fv__stage_order(s, item);
+    return FV_OK;
+}

@@ -1,0 +1,137 @@
+/* The inside of a scheduler, shared by the files that make it up: scheduler.c (a run of one process), scheduler_open.c (opening
+ * an item), scheduler_memory.c (who gets the memory), scheduler_shared.c (what to take when several processes share the run).
+ * All is guarded by the mutex unless it says otherwise.
+ */
+#ifndef FV_SCHEDULER_PARTS_H
+#define FV_SCHEDULER_PARTS_H
+
+#include "run/claims.h"
+#include "run/retired_items.h"
+#include "run/scheduler.h"
+#include "run/task_ranges.h"
+
+typedef struct fv_stage_state {
+    bool       needed, complete, ending;
+    bool       open, closed; /* once known: it is needed, or no branch that was chosen needs it */
+    int64_t    limit;      /* tasks to hand out */
+    int64_t    out, done;
+    fv_portions *portions; /* those not yet handed out; NULL: all */
+    int        readers;    /* needed stages that have not yet used it */
+    int64_t    end_memory; /* that merging its partials needs; 0: not known yet */
+    int32_t   *makers;     /* by task: its place, for an exchange; NULL: what it stores goes through the store */
+
+    /* of a shared item */
+    fv_claim *claim;        /* batch being handed out: tasks from cursor to end */
+    int64_t   cursor, end;
+    int64_t   walked;       /* batches looked at in this round */
+    bool      others, left; /* found in this round: batches of others, work that is left to a later try */
+    bool      given_up;     /* nothing here for this process any more */
+    double    again;        /* when the next round may begin */
+} fv_stage_state;
+
+struct fv_item {
+    fv_item     *next;
+    int64_t      number;
+    fv_instance *instance;
+    fv_stage_state *stages;
+    char       **temporaries; /* by sink */
+    bool        *handed;      /* by sink: complete, and given to the outputs for its name */
+    int          out;         /* jobs */
+    int          home;        /* place that takes its first tasks */
+    uint64_t     written_by;  /* places that ran tasks with sinks, as bits; of more than 64, several share one */
+    bool         ready, failed, closing;
+    fv_error     error;
+    int64_t      tasks, tasks_done;
+    double       work;
+    fv_claim    *claim;   /* of its batch of items; NULL: none */
+    int         *order;   /* of its stages; NULL: as they come */
+    int          strikes; /* somebody died on it: it is alone in the process */
+};
+
+struct fv_scheduler {
+    const fv_context      *context;
+    const fv_run_settings *settings;
+    fv_outputs            *outputs;
+    fv_record             *record;
+    fv_run_result         *result;
+    pthread_mutex_t        mutex;
+    pthread_cond_t         changed;
+    uint64_t               changes;
+    fv_item               *items; /* open, oldest first */
+    fv_leftovers          *leftovers;
+    int                    nopen, most_open;
+    int64_t                next_item, memory, memory_limit; /* of tasks; what the least place has */
+    int64_t                spared; /* bytes of it that writers may keep from task to task */
+    fv_place              *places;
+    int64_t               *place_memory; /* of the jobs that are out, by place */
+    int                    nplaces;
+    int64_t                lent; /* bytes of this place, to decoded pieces of files */
+    fv_naming_hook        *naming;
+    void                  *naming_context;
+    fv_sharing             sharing; /* most 0: none */
+    bool                   stopping;
+    fv_status              status;
+    fv_error               error;
+    fv_progress            progress;
+    double                 started, told, open_work, open_work_done;
+    int                    out; /* jobs */
+
+    /* of a shared run */
+    fv_claims     *claims; /* NULL: the run is ours alone */
+    const fv_share *share;
+    fv_claim      *batch;  /* of items, being handed out: from next_item to batch_end */
+    int64_t        batch_end, walked;
+    bool          *taken; /* by batch of items: by us */
+    bool           others, batch_over;
+    double         again, settled;
+    fv_item       *suspect;      /* open, alone */
+    int64_t       *order; /* of batches of items, of items where nothing is claimed; NULL: as they come */
+    bool           full;  /* something did not fit into memory since the last job was handed out */
+    bool           alone, quiet; /* a job that must be alone is out; one waits until nothing is out */
+};
+
+/* ---- scheduler_open.c ---- */
+bool fv__stage_complete(const fv_instance *instance, const fv_stage *stage);
+fv_status fv__item_open(fv_scheduler *scheduler, fv_item *item, fv_error *error); /* without the mutex */
+
+/* ---- scheduler.c ---- */
+/* Whether the stage, whose needs are complete, turns out not to be needed. */
+bool fv__stage_closed(fv_item *item, int stage);
+
+/* ---- scheduler_memory.c ---- */
+/* Whether a job may go out that needs so much memory, and leave so much to the pieces that its like share. */
+bool fv__fits(fv_scheduler *scheduler, int place, int64_t memory, int64_t shared);
+void fv__memory_use(fv_scheduler *scheduler, int place, int64_t bytes); /* below 0: they are given back */
+void fv__memory_take_back(fv_scheduler *scheduler);                     /* what was lent, at the end of the run */
+/* Without the mutex: gives the writers of an item what they may keep. */
+void fv__memory_spare(fv_scheduler *scheduler, const fv_item *item);
+
+/* ---- scheduler_shared.c ---- */
+/* Whether the tasks of its items are shared: those of a single item are; of a collection, whole items are. */
+bool fv__tasks_shared(const fv_scheduler *scheduler);
+/* A job of a stage that may start; false: none now. */
+bool fv__shared_job(fv_scheduler *scheduler, fv_item *item, int stage, fv_job *job);
+/* Fills number, claim and strikes of the next item to open; false: none now. */
+bool fv__shared_item(fv_scheduler *scheduler, fv_item *next);
+/* The order in which to look for work in the stages of an item (owned by the item); NULL: as they come. */
+int *fv__stage_order(const fv_scheduler *scheduler, const fv_item *item);
+/* The order of batches of so many items, by the size of their files (the caller frees); NULL: as they come. */
+int64_t *fv__item_order(const fv_scheduler *scheduler, int64_t size);
+/* Whether no item will come any more. */
+bool fv__shared_items_over(const fv_scheduler *scheduler);
+/* Whether nothing is left that this process will do for the item. */
+bool fv__shared_over(const fv_item *item);
+
+/* Without the mutex: */
+/* FV_OK if every stage is complete; otherwise what hinders it. */
+fv_status fv__shared_whole(fv_scheduler *scheduler, const fv_item *item, fv_error *error);
+/* Keeps temporaries of a shared item from being begun and named at once; NULL where nothing is shared. Release the lease. */
+fv_status fv__shared_lock(const fv_scheduler *scheduler, fv_lease **lease, fv_error *error);
+/* Before the end of a stage: removes what others left who died while they put its files together. */
+void fv__shared_tidy(const fv_job *job);
+void fv__shared_left(fv_scheduler *scheduler, fv_claim *claim);
+void fv__shared_leave(fv_scheduler *scheduler, fv_claim *claim);
+/* Names finished outputs, commits, and gives claims back. */
+void fv__shared_settle(fv_scheduler *scheduler);
+
+#endif

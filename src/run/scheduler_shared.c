@@ -1,0 +1,337 @@
+/* What a process takes of a run that it shares with others.
+ *
+ * A process walks the batches of a stage in rounds, from a place of its own: those that are done are passed over, those of others
+ * are left to them. When a round finds nothing to do, either all is done and somebody takes the end of the stage, or others are
+ * at work: then a new round begins a little later, or, where waiting is not our duty, we are through with the stage.
+ */
+#include "base/file.h"
+#include "run/scheduler_parts.h"
+#include "run/temporaries.h"
+#include <stdlib.h>
+#include <time.h>
+
+#define PAUSE 0.25         /* seconds between rounds */
+#define LONGEST_WAIT 120.0 /* for others who name outputs */
+
+bool fv__tasks_shared(const fv_scheduler *s) { return s->claims && !s->context->bindings->collection; }
+
+static int64_t batches(int64_t count) { return (count + fv_claims_batch(count) - 1) / fv_claims_batch(count); }
+
+/* Where this process begins: equals meet rarely, unless what comes first is what matters. */
+static int64_t first_batch(const fv_scheduler *s, int64_t nbatches) {
+    return s->settings->order == FV_ORDER_MEMORY ? fv_claims_first(s->claims, nbatches) : 0;
+}
+
+/* ---------------------------------------------------------------- a stage of a shared item */
+
+static void fail_item(fv_scheduler *s, fv_item *item, int stage, int64_t task) {
+    item->failed = true;
+    fv_claims_blame(s->claims, item->number, stage, task, &item->error);
+}
+
+/* Whether somebody died on it so often that it is not tried here, or not any more. */
+static bool is_left(fv_scheduler *s, fv_item *item, int stage, int64_t task, int *strikes) {
+    *strikes = fv_claims_strikes(s->claims, item->number, stage, task);
+    if (*strikes >= FV_STRIKES) fail_item(s, item, stage, task);
+    return *strikes > s->share->level || item->failed;
+}
+
+/* Whether everything the stage is for is there, perhaps by others. No task of it may be out. */
+static bool complete_now(fv_scheduler *s, fv_item *item, const fv_stage *stage) {
+    fv_instance *instance = item->instance;
+    for (int t = 0; t < stage->ntargets; t++) {
+        const fv_sink *sink = stage->targets[t].sink;
+        if (stage->targets[t].kind != FV_TARGET_SINK || instance->current[sink - instance->graph->sinks]) continue;
+        if (!fv_outputs_current(s->outputs, sink->file, sink->key)) return false;
+        fv_instance_begin(instance, (int)(sink - instance->graph->sinks), NULL, (fv_hash){ 0, 0 });
+    }
+    return fv__stage_complete(instance, stage);
+}
+
+static bool batch_done(const fv_item *item, const fv_stage *stage, int64_t from, int64_t to) {
+    if (stage->serial) return false; /* complete_now has looked */
+    for (int64_t t = from; t < to; t++)
+        if (!fv_task_done(item->instance, stage, t)) return false;
+    return true;
+}
+
+/* Next task of the batch being handed out, or of the next batch that can be had. */
+static bool next_task(fv_scheduler *s, fv_item *item, int index, fv_job *job) {
+    const fv_stage *stage = &item->instance->plan->stages[index];
+    fv_stage_state *state = &item->stages[index];
+    int64_t         size = fv_claims_batch(state->limit), nbatches = batches(state->limit);
+    for (;;) {
+        for (; state->cursor < state->end; state->cursor++) {
+            int strikes;
+            if (!stage->serial && fv_task_done(item->instance, stage, state->cursor)) continue;
+            if (is_left(s, item, index, state->cursor, &strikes)) {
+                state->left = true;
+                continue;
+            }
+            if (strikes && s->out > 0) s->quiet = true; /* it comes when nothing else is out */
+            if (s->quiet) return false;
+            job->task = state->cursor++;
+            job->alone = s->alone = strikes > 0;
+            job->claim = state->claim;
+            fv_claim_use(job->claim);
+            return true;
+        }
+        if (state->claim) fv_claim_leave(s->claims, state->claim);
+        state->claim = NULL;
+        if (state->walked == nbatches || item->failed) return false;
+        int64_t batch = (first_batch(s, nbatches) + state->walked++) % nbatches;
+        int64_t from = batch * size, to = FV_MIN(from + size, state->limit);
+        if (batch_done(item, stage, from, to)) continue;
+        state->claim = fv_claims_take(s->claims, index, batch);
+        if (!state->claim)
+            state->others = true;
+        else {
+            fv_store_refresh(s->context->store, NULL); /* somebody may have done it who is through with it */
+            state->cursor = from;
+            state->end = to;
+        }
+    }
+}
+
+/* Others are at work: looks again later, or never. */
+static bool later(const fv_scheduler *s, fv_stage_state *state, int index) {
+    state->walked = 0;
+    state->others = false;
+    state->again = fv_now() + PAUSE;
+    state->given_up = !s->share->wait && index >= s->share->stage; /* earlier stages hinder us: we wait for them */
+    return false;
+}
+
+static bool give_up(fv_stage_state *state) {
+    state->given_up = true;
+    return false;
+}
+
+/* All tasks are done: the end of the stage, by one of us. */
+static bool end_job(fv_scheduler *s, fv_item *item, int index, fv_job *job) {
+    fv_stage_state *state = &item->stages[index];
+    int             strikes;
+    if (index == s->share->stage && !s->share->end) return give_up(state);
+    if (!state->end_memory) state->end_memory = 1 + fv_stage_end_memory(item->instance, &item->instance->plan->stages[index]);
+    if (!fv__fits(s, 0, state->end_memory, 0)) return false;
+    fv_claim *claim = fv_claims_take(s->claims, index, -1);
+    if (!claim) return later(s, state, index);
+    bool left = is_left(s, item, index, -1, &strikes);
+    if (!left && !complete_now(s, item, &item->instance->plan->stages[index])) {
+        job->kind = FV_JOB_END;
+        job->task = state->limit;
+        job->memory = state->end_memory;
+        job->claim = claim;
+        state->ending = true;
+        return true;
+    }
+    fv_claim_leave(s->claims, claim);
+    state->complete = !left;
+    return left ? give_up(state) : false;
+}
+
+bool fv__shared_job(fv_scheduler *s, fv_item *item, int index, fv_job *job) {
+    const fv_stage *stage = &item->instance->plan->stages[index];
+    fv_stage_state *state = &item->stages[index];
+    if (state->complete || state->given_up || item->failed || fv_now() < state->again) return false;
+    if (s->share->stage >= 0 && index > s->share->stage) return give_up(state);
+    if (state->walked == 0 && state->out == 0 && complete_now(s, item, stage)) {
+        state->complete = true;
+        return false;
+    }
+    *job = (fv_job){ .kind = FV_JOB_TASK, .item = item, .instance = item->instance, .stage = index, .memory = stage->memory };
+    if (!fv__fits(s, 0, stage->memory, stage->shared)) return false;
+    if (next_task(s, item, index, job)) {
+        state->out++;
+        return true;
+    }
+    if (state->out > 0 || s->quiet || item->failed || state->walked < batches(state->limit)) return false;
+    if (state->left) return give_up(state);
+    return state->others ? later(s, state, index) : end_job(s, item, index, job);
+}
+
+/* Stages come after those they need. */
+bool fv__shared_over(const fv_item *item) {
+    const fv_plan *plan = item->instance->plan;
+    bool          *blocked = fv_calloc((size_t)plan->nstages + 1), over = true;
+    for (int k = 0; k < plan->nstages && over; k++) {
+        if (!item->stages[k].needed || item->stages[k].complete) continue;
+        blocked[k] = item->stages[k].given_up;
+        for (int i = 0; i < plan->stages[k].nneeds; i++) blocked[k] = blocked[k] || blocked[plan->stages[k].needs[i]];
+        over = blocked[k];
+    }
+    free(blocked);
+    return over;
+}
+
+fv_status fv__shared_whole(fv_scheduler *s, const fv_item *item, fv_error *error) {
+    for (int k = 0; k < item->instance->plan->nstages; k++) {
+        const fv_stage_state *state = &item->stages[k];
+        if (!state->needed || state->complete) continue;
+        for (int64_t task = -1; task < state->limit; task++)
+            if (fv_claims_strikes(s->claims, item->number, k, task) > s->share->level) {
+                fv_claims_blame(s->claims, item->number, k, task, error);
+                return error->code;
+            }
+        return fv_fail(error, FV_ERROR_INTERNAL, "stage %d could not be completed", k + 1);
+    }
+    return FV_OK;
+}
+
+fv_status fv__shared_lock(const fv_scheduler *s, fv_lease **lease, fv_error *error) {
+    *lease = NULL;
+    if (!fv__tasks_shared(s)) return FV_OK;
+    char     *path = fv_sprintf("%s/claims/outputs", s->share->run_folder);
+    fv_hash   dead;
+    fv_status status;
+    double    start = fv_now();
+    while ((status = fv_lease_try(path, lease, &dead, error)) == FV_ERROR_BUSY && fv_now() - start < LONGEST_WAIT)
+        nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
+    free(path);
+    return status;
+}
+
+void fv__shared_tidy(const fv_job *job) {
+    const fv_stage *stage = &job->instance->plan->stages[job->stage];
+    for (int t = 0; t < stage->ntargets; t++) {
+        const fv_target *target = &stage->targets[t];
+        if (target->kind != FV_TARGET_SINK || target->writer->parallel) continue;
+        if (!job->instance->current[target->sink - job->instance->graph->sinks]) fv_temporaries_tidy(target->sink->file);
+    }
+}
+
+/* ---------------------------------------------------------------- order */
+
+typedef struct ranked {
+    double  weight;
+    int64_t index;
+} ranked;
+
+static int heaviest(const void *a, const void *b) {
+    const ranked *x = a, *y = b;
+    return x->weight != y->weight ? (x->weight < y->weight ? 1 : -1) : x->index < y->index ? -1 : x->index > y->index;
+}
+
+int *fv__stage_order(const fv_scheduler *s, const fv_item *item) {
+    const fv_plan *plan = item->instance->plan;
+    if (s->settings->order != FV_ORDER_LONGEST) return NULL;
+    ranked *stages = fv_calloc((size_t)(plan->nstages + 1) * sizeof *stages);
+    int    *order = fv_calloc((size_t)(plan->nstages + 1) * sizeof *order);
+    for (int k = 0; k < plan->nstages; k++)
+        stages[k] = (ranked){ plan->stages[k].work / (double)FV_MAX(plan->stages[k].ntasks, 1), k };
+    qsort(stages, (size_t)plan->nstages, sizeof *stages, heaviest);
+    for (int k = 0; k < plan->nstages; k++) order[k] = (int)stages[k].index;
+    free(stages);
+    return order;
+}
+
+int64_t *fv__item_order(const fv_scheduler *s, int64_t size) {
+    const fv_bindings *bindings = s->context->bindings;
+    int64_t            nbatches = (bindings->nitems + size - 1) / size;
+    if (s->settings->order != FV_ORDER_LONGEST) return NULL;
+    ranked  *batch = fv_calloc((size_t)(nbatches + 1) * sizeof *batch);
+    int64_t *order = fv_calloc((size_t)(nbatches + 1) * sizeof *order);
+    for (int64_t b = 0; b < nbatches; b++) batch[b].index = b;
+    for (int l = 0; l < bindings->nlists; l++)
+        for (int64_t i = 0; i < bindings->lists[l].count; i++) {
+            fv_file_id id;
+            if (fv_file_identify(bindings->lists[l].paths[i], &id, NULL) == FV_OK) batch[i / size].weight += (double)id.size;
+        }
+    qsort(batch, (size_t)nbatches, sizeof *batch, heaviest);
+    for (int64_t b = 0; b < nbatches; b++) order[b] = batch[b].index;
+    free(batch);
+    return order;
+}
+
+/* ---------------------------------------------------------------- items */
+
+static bool shared_single(fv_scheduler *s, fv_item *next) {
+    if (s->next_item > 0) return false;
+    next->number = s->next_item++;
+    return true;
+}
+
+/* Next item of the batch being handed out. */
+static bool item_of_batch(fv_scheduler *s, fv_item *next) {
+    while (s->next_item < s->batch_end) {
+        int64_t number = s->next_item;
+        int     strikes = s->batch_over ? 0 : fv_claims_strikes(s->claims, number, -1, -1); /* done in spite of them */
+        if (strikes && strikes <= s->share->level && s->nopen > 0) return false; /* it comes when nothing else is open */
+        s->next_item++;
+        if (strikes > s->share->level && !s->share->finish) {
+            fv_claim_left(s->batch);
+            continue;
+        }
+        next->number = number;
+        next->strikes = strikes;
+        next->claim = s->batch;
+        fv_claim_use(s->batch);
+        return true;
+    }
+    return false;
+}
+
+bool fv__shared_item(fv_scheduler *s, fv_item *next) {
+    int64_t nitems = s->context->bindings->nitems, size = fv_claims_batch(nitems), nbatches = batches(nitems);
+    if (fv__tasks_shared(s)) return shared_single(s, next);
+    if (s->suspect || fv_now() < s->again) return false;
+    if (!s->taken) {
+        s->taken = fv_calloc((size_t)nbatches + 1);
+        s->order = fv__item_order(s, size);
+    }
+    for (;;) {
+        if (item_of_batch(s, next)) return true;
+        if (s->next_item < s->batch_end) return false;
+        if (s->batch) fv_claim_leave(s->claims, s->batch);
+        s->batch = NULL;
+        if (s->walked == nbatches && s->others && s->share->wait) {
+            s->walked = 0;
+            s->others = false;
+            s->again = fv_now() + PAUSE;
+            return false;
+        }
+        if (s->walked == nbatches) return false;
+        int64_t next_batch = (first_batch(s, nbatches) + s->walked++) % nbatches;
+        int64_t batch = s->order ? s->order[next_batch] : next_batch;
+        bool over = fv_claims_over(s->claims, batch);
+        if (s->taken[batch] || (over && !s->share->finish)) continue; /* the last process looks at everything itself */
+        s->batch = fv_claims_take(s->claims, -1, batch);
+        if (!s->batch)
+            s->others = true;
+        else {
+            s->taken[batch] = true;
+            s->batch_over = over;
+            s->next_item = batch * size;
+            s->batch_end = FV_MIN(s->next_item + size, nitems);
+        }
+    }
+}
+
+bool fv__shared_items_over(const fv_scheduler *s) {
+    if (fv__tasks_shared(s)) return s->next_item > 0;
+    return !s->batch && s->walked == batches(s->context->bindings->nitems) && !(s->others && s->share->wait);
+}
+
+/* ---------------------------------------------------------------- giving back */
+
+void fv__shared_left(fv_scheduler *s, fv_claim *claim) {
+    pthread_mutex_lock(&s->mutex);
+    fv_claim_left(claim);
+    pthread_mutex_unlock(&s->mutex);
+}
+
+void fv__shared_leave(fv_scheduler *s, fv_claim *claim) {
+    pthread_mutex_lock(&s->mutex);
+    fv_claim_leave(s->claims, claim);
+    pthread_mutex_unlock(&s->mutex);
+}
+
+void fv__shared_settle(fv_scheduler *s) {
+    fv_error  error = { 0 };
+    fv_status status = fv_outputs_commit(s->outputs, &error);
+    if (status == FV_OK) status = fv_claims_settle(s->claims, &s->mutex, &error);
+    pthread_mutex_lock(&s->mutex);
+    s->settled = fv_now();
+    pthread_mutex_unlock(&s->mutex);
+    if (status != FV_OK) fv_scheduler_stop(s, status, &error);
+}
