@@ -101,7 +101,10 @@ make_environment() {
     "$folder/bin/python" -c "import $modules" 2>/dev/null && return 0
     python3=/usr/bin/python3
     [ -x "$python3" ] || python3=python3
-    "$python3" -m venv "$folder" && timeout 900 "$folder/bin/pip" install -q --disable-pip-version-check "$@"
+    "$python3" -m venv "$folder" &&
+        timeout 900 "$folder/bin/pip" install -q --disable-pip-version-check --timeout 20 --retries 1 "$@" && return 0
+    echo "bootstrap.sh: the Python packages $* could not be fetched; tests that want them are skipped" >&2
+    return 1
 }
 
 # The Python of ParaView, beside the system's instead of in it.

@@ -29,7 +29,7 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-SECONDS = 120
+PATIENCE = 1800  # seconds by the clock after which a command hangs
 
 
 class Step:
@@ -62,9 +62,9 @@ def run(step, folder, environment):
     """What the command prints, as lines."""
     try:
         done = subprocess.run(["/bin/sh", "-c", "\n".join(step.command)], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS)
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=PATIENCE)
     except subprocess.TimeoutExpired:
-        return ["(no end after %d seconds)" % SECONDS]
+        return ["(no end after %d seconds)" % PATIENCE]
     lines = [line.rstrip() for line in done.stdout.decode("utf-8", "replace").splitlines()]
     while lines and not lines[-1]:
         lines.pop()

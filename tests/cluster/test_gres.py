@@ -8,7 +8,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 import slurm
-from fovea_test import FOVEA, ROOT, Skip, main, run, test
+from fovea_test import FOVEA, PATIENCE, ROOT, Skip, main, run, test
 
 POCL = {"POCL_DEVICES": "pthread pthread pthread", "POCL_MEMORY_LIMIT": "2"}
 SHOW = "echo $SLURM_STEP_GPUS $FOVEA_DEVICE $CUDA_VISIBLE_DEVICES $ROCR_VISIBLE_DEVICES"
@@ -43,7 +43,7 @@ class Node:
 
     def result(self, gres, *command, **more):
         process = self.job(gres, *command, **more)
-        out, err = process.communicate(timeout=90)
+        out, err = process.communicate(timeout=PATIENCE)
         return process.returncode, out, err
 
 

@@ -111,9 +111,9 @@ def elements(folder, name):
     return {line.split()[0]: (line.split() + [""])[1:3] for line in lines}
 
 
-def until_finished(folder, seconds=90):
+def until_finished(folder):
     """Waits until the run is over, whatever number of tries it takes, and gives its status."""
-    return cluster().wait_for("the end of the run", lambda: (lambda s: s if s["over"] else None)(status(folder)), seconds)
+    return cluster().wait_for("the end of the run", lambda: (lambda s: s if s["over"] else None)(status(folder)))
 
 
 @test
@@ -145,7 +145,7 @@ def a_job_of_a_node_that_dies_is_queued_again_and_goes_on(folder):
     prepare(folder, FOLDER, 12)
     expected = alone(folder, FOLDER, 12)
     submit(folder, "--min-time", "0.0001", "--array-size", "2", environment=fault(folder, "item-3:1:stop", FIRST + ELEMENT))
-    running = c.wait_for("the element that hangs", lambda: stuck(folder, 2), 30)
+    running = c.wait_for("the element that hangs", lambda: stuck(folder, 2))
     c.kill_node(running)
     try:
         end = until_finished(folder, 120)
@@ -153,7 +153,7 @@ def a_job_of_a_node_that_dies_is_queued_again_and_goes_on(folder):
         c.start_node(running)
     assert end["complete"] and sum(j["requeued"] for j in end["jobs"]) >= 1, (end, logs(folder))
     assert results(folder) == expected, logs(folder)
-    c.wait_for("the node to come back", lambda: c.call("sinfo", "-h", "-t", "idle,alloc,mix", "-o", "%D").strip() == "4", 60)
+    c.wait_for("the node to come back", lambda: c.call("sinfo", "-h", "-t", "idle,alloc,mix", "-o", "%D").strip() == "4")
 
 
 @test
@@ -176,7 +176,7 @@ def cancel_ends_all_jobs_and_the_same_command_goes_on(folder):
     prepare(folder, FOLDER, 12)
     expected = alone(folder, FOLDER, 12)
     submit(folder, "--min-time", "0.0001", "--array-size", "2", environment=fault(folder, "item-3:1:stop", FIRST + ELEMENT))
-    c.wait_for("the element that hangs", lambda: stuck(folder, 2), 30)
+    c.wait_for("the element that hangs", lambda: stuck(folder, 2))
     run("cancel", folder=folder, environment=c.environment)
     c.idle()
     assert not status(folder)["complete"] and "all.csv" not in results(folder), logs(folder)
@@ -253,7 +253,7 @@ def the_engine_slurm_waits_and_shows_the_values(folder):
 def scaling_is_measured_with_jobs(folder):
     prepare(folder, FOLDER, 6)
     study = json.loads(run("scale", "p.fov", "--engine", "slurm", "--workers", "1,2", "--repeats", "1", "--json", "-q",
-                           folder=folder, environment=cluster().environment, timeout=120).stdout)
+                           folder=folder, environment=cluster().environment).stdout)
     assert [(row["workers"], row["size"]) for row in study["rows"]] == [(1, 6), (2, 6)], study
     assert study["rows"][0]["tasks"] == study["rows"][1]["tasks"] > 0 and all(row["seconds"] > 0 for row in study["rows"]), study
     timeline = pathlib.Path(folder, "scaling", "timeline.csv").read_text()

@@ -7,7 +7,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 import slurm
-from fovea_test import FOVEA, Skip, main, run, test
+from fovea_test import FOVEA, PATIENCE, Skip, main, run, test
 
 BUILD = pathlib.Path(FOVEA).parent
 TEXT = """cells = label(phantom("cells", [300, 300], seed = 1) > 90)
@@ -22,7 +22,7 @@ def srun(cluster, kind, folder, code):
     environment = {**os.environ, **cluster.environment, "OMPI_MCA_btl": "self,tcp", "OMPI_MCA_pml": "ob1"}
     done = subprocess.run(["srun", f"--mpi={kind}", "-N", nodes, "-n", tasks, FOVEA, "run", "p.fov", "--chunk", "50",
                            "--workers", "1"], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, timeout=90)
+                          stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
     assert (done.returncode == 0) == (code == 0), (done.returncode, done.stderr[-800:])
     return done
 

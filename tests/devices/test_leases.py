@@ -7,8 +7,8 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
-from device_service import GIB, Service, run, wait_for
-from fovea_test import FOVEA, Skip, main, test
+from device_service import GIB, Service, run
+from fovea_test import FOVEA, Skip, main, test, wait_for
 
 
 @test

@@ -6,13 +6,12 @@ import pathlib
 import signal
 import subprocess
 import sys
-import time
 import xml.etree.ElementTree
 
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
-from fovea_test import FOVEA, Skip, main, run, test
+from fovea_test import FOVEA, PATIENCE, Skip, main, run, test, wait_for
 
 POLICIES = ["random", "round-robin", "least-processes", "best-fit"]
 SMALL = ["--workers", "5", "--tasks", "14", "--seconds", "0.06", "--memory", "1G"]
@@ -111,17 +110,13 @@ def a_study_that_is_stopped_or_loses_a_worker_leaves_nobody_behind(folder):
         study = subprocess.Popen([FOVEA, "devices", "study", "--workers", "4", "--seconds", "20"], cwd=folder, text=True,
                                  stderr=subprocess.PIPE, stdout=subprocess.PIPE,
                                  env=dict(os.environ, **MISSING, TMPDIR=os.path.join(folder, "temporary")))
-        for _ in range(500):
-            if len(children(study.pid)) == 5:
-                break
-            time.sleep(0.02)
+        wait_for("the service and four workers", lambda: len(children(study.pid)) == 5)
         family = children(study.pid)
-        assert len(family) == 5, family
         if how == "worker":
             os.kill(family[-1], signal.SIGKILL)
         else:
             study.send_signal(how)
-        said = study.communicate(timeout=30)[1]
+        said = study.communicate(timeout=PATIENCE)[1]
         assert study.returncode == code, (study.returncode, said)
         assert how != "worker" or "was ended by signal 9" in said, said
         assert not any(os.path.exists(f"/proc/{pid}/exe") for pid in family)

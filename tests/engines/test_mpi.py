@@ -11,7 +11,7 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
-from fovea_test import FOVEA, ROOT, TESTS, Skip, main, run, test
+from fovea_test import FOVEA, PATIENCE, ROOT, TESTS, Skip, main, run, test
 
 BUILD = pathlib.Path(FOVEA).parent
 LAUNCH = {"mpich": ["mpiexec.mpich"], "openmpi": ["mpiexec.openmpi", "--oversubscribe", "--bind-to", "none"]}
@@ -52,14 +52,14 @@ def launch(flavour, ranks, *command, folder, environment=None):
                             env={**os.environ, **AS_ROOT, "TMPDIR": str(folder), **(environment or {})})
 
 
-def finish(process, code=0, seconds=120):
+def finish(process, code=0):
     """Standard output and error of a process that must end with this exit status (None: any but 0)."""
     try:
-        output, errors = process.communicate(timeout=seconds)
+        output, errors = process.communicate(timeout=PATIENCE)
     except subprocess.TimeoutExpired:
         process.terminate()
         output, errors = process.communicate()
-        raise AssertionError(f"still running after {seconds} s: {errors[-600:]}")
+        raise AssertionError(f"still running after {PATIENCE} s: {errors[-600:]}")
     good = process.returncode == code if code is not None else process.returncode != 0
     assert good, f"exit status {process.returncode}, not {code}: {errors[-800:]}"
     return output, errors
@@ -150,10 +150,10 @@ def start_and_kill(flavour, rank, folder):
     process = launch(flavour, 3, FOVEA, "run", "-e", LONG, "--workers", 1, "--chunk", "16x64x64", folder=folder)
     end = time.monotonic() + 60
     while logged() < before + 3000:
-        assert process.poll() is None and time.monotonic() < end, finish(process, None, 5)
+        assert process.poll() is None and time.monotonic() < end, finish(process, None)
         time.sleep(0.01)
     os.kill(rank_processes(folder)[rank], signal.SIGKILL)
-    return finish(process, None, 30)[1]
+    return finish(process, None)[1]
 
 
 @every_flavour

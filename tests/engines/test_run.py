@@ -12,7 +12,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 import numpy as np
-from fovea_test import FOVEA, Skip, main, run, test
+from fovea_test import FOVEA, PATIENCE, Skip, main, run, test, wait_for
 
 RNG = np.random.default_rng(3)
 
@@ -255,9 +255,7 @@ LONG = 'phantom("noise", [120, 256, 256]) |> gaussian(20) |> gaussian(21) |> gau
 def start_long(folder, *more):
     process = subprocess.Popen([FOVEA, "run", "-q", "-e", LONG, "--chunk", "20x64x64", "--patience", "0.1", *more], cwd=folder,
                                stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60
-    while not list(pathlib.Path(folder).glob(".s.npy*lease")) and time.monotonic() < deadline and process.poll() is None:
-        time.sleep(0.02)
+    wait_for("its lease", lambda: list(pathlib.Path(folder).glob(".s.npy*lease")) or process.poll() is not None)
     return process
 
 
@@ -279,7 +277,7 @@ def an_interrupt_ends_cleanly_and_the_same_command_goes_on(folder):
     process = start_long(folder)
     time.sleep(0.7)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=120)
+    _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130 and "goes on" in errors, (process.returncode, errors)
     assert not os.path.exists(os.path.join(folder, "s.npy"))
     assert not list(pathlib.Path(folder).glob(".s.npy*lease"))
@@ -290,16 +288,19 @@ def an_interrupt_ends_cleanly_and_the_same_command_goes_on(folder):
 @test
 def a_worker_process_that_dies_is_replaced(folder):
     process = start_long(folder, "--engine", "processes", "--workers", "2")
-    killed = 0
-    for _ in range(3):
-        time.sleep(0.6)
-        children = subprocess.run(["ps", "--ppid", str(process.pid), "-o", "pid="],
-                                  stdout=subprocess.PIPE, text=True).stdout.split()
-        if children and process.poll() is None:
-            os.kill(int(children[0]), signal.SIGKILL)
-            killed += 1
-    _, errors = process.communicate(timeout=300)
-    assert killed > 0 and process.returncode == 0, (killed, process.returncode, errors)
+    killed = set()
+
+    def another():
+        lines = subprocess.run(["ps", "--ppid", str(process.pid), "-o", "pid="], stdout=subprocess.PIPE, text=True).stdout
+        return [int(pid) for pid in lines.split() if int(pid) not in killed] or process.poll() is not None
+
+    for _ in range(2):  # three on one task would be an error
+        worker = wait_for("a worker", another)[0]
+        time.sleep(0.3)
+        os.kill(worker, signal.SIGKILL)
+        killed.add(worker)
+    _, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, (process.returncode, errors)
     run("run", "-q", "-e", LONG.replace("s.npy", "t.npy"), folder=folder)
     assert bytes_of(folder, "s.npy") == bytes_of(folder, "t.npy")
 

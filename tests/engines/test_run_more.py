@@ -9,7 +9,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 import numpy as np
-from fovea_test import FOVEA, main, run, test
+from fovea_test import FOVEA, PATIENCE, main, run, test, wait_for
 
 RNG = np.random.default_rng(5)
 
@@ -37,7 +37,7 @@ def many_items_with_one_worker_never_wait_for_each_other(folder):
     for i in range(60):
         save(folder, f"in/{i:03}.npy", np.full((32, 32), i, np.uint8))
     run("run", "-q", "--workers", "1", "--patience", "0.001", "-e",
-        'read("in/*.npy") + 1 |> write("out/{stem}.npy")', folder=folder, timeout=60)
+        'read("in/*.npy") + 1 |> write("out/{stem}.npy")', folder=folder)
     assert all((load(folder, f"out/{i:03}.npy") == i + 1).all() for i in range(60))
 
 
@@ -49,7 +49,7 @@ def stages_that_are_forgotten_while_others_end_stop_nobody(folder):
     text = 'g = gaussian(read("in/*.npy"), 1)\nwrite(gaussian(g > otsu(g), 1), "out/{stem}.nii.gz")'
     for workers in "1", "2", "3":
         run("run", "-q", "--workers", workers, "--patience", "0.001", "--chunk", "12x30x60", "--fresh", "-e", text,
-            folder=folder, timeout=60)
+            folder=folder)
 
 
 @test
@@ -57,7 +57,7 @@ def a_scalar_that_comes_from_disk_stops_nobody(folder):
     text = 'a = phantom("noise", [32, 64, 64])\nwrite(a > mean(a), "b.npy")'
     for _ in range(3):
         pathlib.Path(folder, "b.npy").unlink(missing_ok=True)
-        run("run", "-q", "--workers", "1", "--chunk", "2x64x64", "--patience", "0.001", "-e", text, folder=folder, timeout=60)
+        run("run", "-q", "--workers", "1", "--chunk", "2x64x64", "--patience", "0.001", "-e", text, folder=folder)
 
 
 # ---- temporaries
@@ -112,7 +112,7 @@ def items_share_what_is_equal_in_all_of_them(folder):
     text = 'flat = gaussian(read("flat.npy"), 3)\nwrite(read("in/*.npy") / flat / max(flat), "out/{stem}.npy")'
     for engine in "threads", "processes":
         run("run", "-q", "--workers", "3", "--engine", engine, "--fresh",
-            "--chunk", "16x64", "-e", text, folder=folder, timeout=120)
+            "--chunk", "16x64", "-e", text, folder=folder)
         results = [load(folder, f"out/{i:02}.npy") for i in range(24)]
         quotients = [image / result for image, result in zip(images, results)]
         assert all(np.allclose(q, quotients[0], rtol=1e-5) for q in quotients), engine
@@ -122,13 +122,8 @@ def items_share_what_is_equal_in_all_of_them(folder):
 @test
 def a_fresh_run_leaves_the_store_of_a_run_that_goes_on_alone(folder):
     process = start_slow(folder, "--patience", "0.001")
-    logs = set()
-    for _ in range(1200):
-        logs = {log for log in pathlib.Path(folder, ".fovea/store").glob("*.log") if log.stat().st_size > 256}
-        if logs:
-            break
-        time.sleep(0.05)
-    assert logs, "the slow run stored nothing"
+    store = pathlib.Path(folder, ".fovea/store")
+    logs = wait_for("something stored", lambda: {log for log in store.glob("*.log") if log.stat().st_size > 256})
     run("run", "-q", "--fresh", "-e", 'mean(phantom("noise", [10, 10]))', folder=folder)
     assert all(log.exists() for log in logs)
     process.kill()
@@ -192,13 +187,13 @@ def values_used_many_times_are_planned_once(folder):
     scalars = "".join(f"s{i} = s{i - 1} * s{i - 1} - s{i - 1}\n" for i in range(1, 40))
     text = (f'b0 = phantom("noise", [300, 300, 300]) * 0.0\n{steps}s0 = mean(b0)\n{scalars}'
             'write(gaussian(b39, 2) * s39, "b.npy")\nabs(s39)')
-    run("plan", "-e", text, folder=folder, timeout=20)
+    run("plan", "-e", text, folder=folder, processor=20)
 
 
 @test
 def a_volume_beyond_all_disks_is_planned_at_once(folder):
     for end in 'gaussian(2) |> write("a.zarr")', 'gaussian(2) |> write("a.npy")', "mean()":
-        run("plan", "-e", f'phantom("noise", [1000000, 1000000, 1000000]) |> {end}', folder=folder, timeout=20)
+        run("plan", "-e", f'phantom("noise", [1000000, 1000000, 1000000]) |> {end}', folder=folder, processor=20)
     refused = run(
     "plan",
     "-e",
@@ -206,7 +201,7 @@ def a_volume_beyond_all_disks_is_planned_at_once(folder):
     folder=folder,
      code=2)
     assert "more bytes" in refused.stderr or "too" in refused.stderr, refused.stderr
-    run("run", "-e", 'phantom("noise", [1000000, 1000000, 1000000]) |> write("a.npy")', folder=folder, code=1, timeout=60)
+    run("run", "-e", 'phantom("noise", [1000000, 1000000, 1000000]) |> write("a.npy")', folder=folder, code=1, processor=60)
 
 
 # ---- tables
@@ -323,11 +318,8 @@ def start_slow(folder, *more):
     text = 'phantom("noise", [4, 2000, 2000]) |> median(15) |> write("m.npy")'
     command = [FOVEA, "run", "-q", "--engine", "processes", "--workers", "2", "--chunk", "1x250x250", *more, "-e", text]
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
-    for _ in range(200):
-        if len(children(process.pid)) == 2:
-            return process
-        time.sleep(0.05)
-    raise AssertionError("the workers did not start")
+    wait_for("the workers", lambda: len(children(process.pid)) == 2)
+    return process
 
 
 @test
@@ -336,18 +328,14 @@ def workers_end_with_their_parent(folder):
     workers = children(process.pid)
     process.kill()
     process.wait()
-    for _ in range(100):
-        if not any(pathlib.Path(f"/proc/{worker}").exists() for worker in workers):
-            return
-        time.sleep(0.05)
-    raise AssertionError("a worker was left behind")
+    wait_for("the workers to end", lambda: not any(pathlib.Path(f"/proc/{worker}").exists() for worker in workers))
 
 
 @test
 def a_request_to_stop_is_heard_with_worker_processes(folder):
     process = start_slow(folder)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-    assert process.wait(timeout=60) == 130, process.returncode
+    assert process.wait(timeout=PATIENCE) == 130, process.returncode
     assert not pathlib.Path(folder, "m.npy").exists()
 
 

@@ -11,7 +11,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 import numpy as np
-from fovea_test import FOVEA, main, run, test
+from fovea_test import FOVEA, PATIENCE, main, run, test, wait_for
 
 VOLUME = """
 foam = phantom("foam", [48, 120, 120], seed = 1)
@@ -65,7 +65,7 @@ def start(folder, run_folder, *options, place=0, places=1, environment=None):
 
 def end(process, code=0):
     try:
-        _, errors = process.communicate(timeout=120)
+        _, errors = process.communicate(timeout=PATIENCE)
     except subprocess.TimeoutExpired:
         process.kill()
         raise
@@ -97,7 +97,7 @@ def four_processes_share_a_volume_and_do_every_task_once(folder):
     for worker in workers:
         end(worker)
     last = start(together, frozen, "--finish")
-    output, _ = last.communicate(timeout=60)
+    output, _ = last.communicate(timeout=PATIENCE)
     assert last.returncode == 0 and output == printed
     assert contents(together) == expected
     done = tasks(together, frozen)
@@ -175,7 +175,7 @@ def a_frozen_run_can_be_done_by_one_process_alone_on_any_engine(folder):
         os.mkdir(other)
         prepare(other, FOLDER, 5)
         worker = start(other, freeze(other), "--alone", "--engine", engine)
-        output, _ = worker.communicate(timeout=60)
+        output, _ = worker.communicate(timeout=PATIENCE)
         assert worker.returncode == 0 and output == printed and contents(other) == expected
 
 
@@ -216,7 +216,7 @@ def workers_killed_at_any_moment_leave_nothing_wrong(folder):
                 workers[0].communicate()
                 for worker in workers[1:]:
                     worker.terminate()
-                    _, errors = worker.communicate(timeout=60)
+                    _, errors = worker.communicate(timeout=PATIENCE)
                     assert worker.returncode in (0, 130, -signal.SIGTERM), (worker.returncode, errors[-600:])
             end(start(together, frozen, "--finish", "--level", "2"))
             assert contents(together).keys() == expected.keys(), contents(together).keys() ^ expected.keys()
@@ -230,10 +230,10 @@ def what_killed_three_workers_is_reported_and_the_rest_is_done(folder):
     for level in range(3):
         worker = start(folder, frozen, "--level", str(level),
                        environment={"FOVEA_FAULT": "item-4:1", "FOVEA_LOG": f"log-{level}"})
-        worker.communicate(timeout=60)
+        worker.communicate(timeout=PATIENCE)
         assert worker.returncode == 137, worker.returncode
     last = start(folder, frozen, "--finish", "--level", "2")
-    _, errors = last.communicate(timeout=60)
+    _, errors = last.communicate(timeout=PATIENCE)
     assert last.returncode == 1 and "in/04.npy: 3 workers died on this item" in errors and "log-1" in errors, errors
     made = [name for name in contents(folder) if name.startswith("out/")]
     assert len(made) == 10, made
@@ -248,11 +248,11 @@ def a_worker_on_another_machine_is_given_up_only_when_its_heart_stops(folder):
     frozen = freeze(together)
     quick = {"FOVEA_LEASE_SECONDS": "2"}
     far = start(together, frozen, environment={**quick, "FOVEA_HOST": "elsewhere", "FOVEA_FAULT": "item-2:1:stop"})
-    time.sleep(1)
+    wait_for("it to stand still", lambda: pathlib.Path(f"/proc/{far.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T")
     near = start(together, frozen, "--wait", "--level", "1", environment=quick)
     end(near)
     far.send_signal(signal.SIGCONT)  # the orphan wakes up, finds itself replaced, and does no harm
-    far.communicate(timeout=60)
+    far.communicate(timeout=PATIENCE)
     end(start(together, frozen, "--finish", "--level", "1", environment=quick))
     assert contents(together).keys() == expected.keys(), contents(together).keys() ^ expected.keys()
     assert contents(together) == expected

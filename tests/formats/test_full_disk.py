@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
-from fovea_test import FOVEA, Skip, main, run, test
+from fovea_test import FOVEA, PATIENCE, Skip, main, run, test
 
 DISK = "2m"  # room on the small disk, in a name space of mounts of our own
 LARGE = {"png": "[4000, 3000]", "pgm": "[4000, 3000]"}  # others are volumes
@@ -22,7 +22,7 @@ def on_small_disk(folder, script):
     os.makedirs(place, exist_ok=True)
     mount = f"mount -t tmpfs -o size={DISK} none '{place}' || exit 77; cd '{place}' || exit 77\n"
     done = subprocess.run(["unshare", "-rm", "sh", "-c", mount + script], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, timeout=300, check=False)
+                          stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False)
     if done.returncode == 77 or "unshare" in done.stderr:
         raise Skip("no file system may be mounted here")
     return done

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
-from fovea_test import Skip, main, run, test  # noqa: E402
+from fovea_test import PATIENCE, Skip, main, run, test  # noqa: E402
 from interop import PLACE, Screen, make_page_files, program, snippet  # noqa: E402
 
 try:
@@ -46,7 +46,7 @@ def batch(screen, folder, script, *arguments):
     """Runs a script in ParaView; what it prints."""
     program("pvbatch")
     pathlib.Path(folder, "script.py").write_text(script)
-    done = subprocess.run(["pvbatch", "script.py", *arguments], cwd=folder, stdin=subprocess.DEVNULL, timeout=500,
+    done = subprocess.run(["pvbatch", "script.py", *arguments], cwd=folder, stdin=subprocess.DEVNULL, timeout=PATIENCE,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
                           env=dict(os.environ, PYTHONDONTWRITEBYTECODE="1", PYTHONPATH=str(UNPACKED), **screen.variables))
     if "No module named 'paraview'" in done.stderr:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
-from fovea_test import main, run, test  # noqa: E402
+from fovea_test import PATIENCE, main, run, test  # noqa: E402
 from interop import Screen, environment, make_page_files, program, python, snippet  # noqa: E402
 from remote_server import serve  # noqa: E402
 
@@ -98,7 +98,7 @@ print(json.dumps(viewer.state.to_json()), flush=True)
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         with browser(folder, process.stdout.readline().strip()):
-            out, errors = process.communicate(timeout=400)
+            out, errors = process.communicate(timeout=PATIENCE)
     finally:
         process.kill()
         process.wait()

@@ -1,6 +1,7 @@
 /* What is wrong in a text is said exactly, all of it in one go, and no text can crash the parser. */
 #include "lang/ast.h"
 #include "support/test.h"
+#include <time.h>
 
 static char *errors_of(const char *text) {
     fv_diagnostics diagnostics = { 0 };
@@ -425,10 +426,11 @@ TEST(large_texts_take_linear_time) {
     static const char *const lines[] = { "a = (\n",   "a = [)\n", "((((",  "a = f(\n1)\n", "f(k = 1, ",
                                          "a = \"x\n", "[1, ",     "x[1, ", "\n|> f" };
     for (int i = 0; i < FV_COUNT(lines); i++) {
-        char  *text = repeated(100000, lines[i], "x", "");
-        double start = fv_now();
+        char   *text = repeated(100000, lines[i], "x", "");
+        clock_t start = clock();
         free(errors_of(text));
-        CHECK_MESSAGE(fv_now() - start < 5, "%s took %.1f s", lines[i], fv_now() - start);
+        double seconds = (double)(clock() - start) / CLOCKS_PER_SEC; /* of the processor */
+        CHECK_MESSAGE(seconds < 5, "%s took %.1f s", lines[i], seconds);
         free(text);
     }
 }

@@ -18,6 +18,9 @@ import traceback
 
 import numpy as np
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from fovea_test import PATIENCE  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 FOVEA = os.environ.get("FOVEA", str(ROOT / "build" / "fovea"))
 
@@ -42,7 +45,7 @@ def run(expression, *options, table=False, **arrays):
         out = "out.csv" if table else "out.npy"
         text = "".join(f'{name} = read("{name}.npy")\n' for name in arrays) + f'write({expression}, "{out}")\n'
         done = subprocess.run([FOVEA, "run", "--quiet", *options, "-e", text], cwd=folder, capture_output=True, text=True,
-                              timeout=300)
+                              timeout=PATIENCE)
         if done.returncode:
             raise Difference(f"{expression} ends with {done.returncode}: {done.stderr.strip()}")
         if not table:
@@ -61,7 +64,7 @@ def run_all(expressions, *options, **arrays):
         text += "".join(f'write({expression}, "out{index}.npy")\n' for index, expression in enumerate(expressions))
         pathlib.Path(folder, "all.fov").write_text(text)
         done = subprocess.run([FOVEA, "run", "--quiet", *options, "all.fov"], cwd=folder, capture_output=True, text=True,
-                              timeout=300)
+                              timeout=PATIENCE)
         if done.returncode:
             raise Difference(f"{expressions[0]} and others end with {done.returncode}: {done.stderr.strip()[-600:]}")
         return [np.load(f"{folder}/out{index}.npy") for index in range(len(expressions))]

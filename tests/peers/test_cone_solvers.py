@@ -15,7 +15,7 @@ except ImportError as missing:
     print(f"skip cone solvers: {missing}")
     sys.exit(0)
 
-from pipelines import FOVEA, Difference, near, refused, run, same, test
+from pipelines import FOVEA, PATIENCE, Difference, near, refused, run, same, test
 from solver_formulas import cgls, spread
 
 SHAPE, ROWS, COLUMNS = (4, 7, 6), 5, 11
@@ -230,7 +230,7 @@ def ranks_give_the_same_bits():
         pathlib.Path(folder, "solve.fov").write_text('p = read("p.npy", axes = "angle z x")\n' + "".join(
             f'write({text}, "v{k}.npy")\n' for k, text in enumerate(texts)))
         subprocess.run(["mpiexec.mpich", "-n", "3", FOVEA, "run", "--quiet", "--chunk", "2", "--workers", "1", "solve.fov"],
-                       cwd=folder, check=True, stdin=subprocess.DEVNULL, timeout=120)
+                       cwd=folder, check=True, stdin=subprocess.DEVNULL, timeout=PATIENCE)
         for k, call in enumerate(calls):
             same(np.load(f"{folder}/v{k}.npy"), expected[k], f"three ranks: {call}")
 

@@ -11,7 +11,7 @@ import sys
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
-from fovea_test import FOVEA, Skip, main, run, test
+from fovea_test import FOVEA, PATIENCE, Skip, main, run, test
 
 CT = "1.2.840.10008.5.1.4.1.1.2"
 AXIAL = [1, 0, 0, 0, 1, 0]
@@ -283,7 +283,7 @@ def attempt(folder, name):
         resource.setrlimit(resource.RLIMIT_CPU, (10, 10))
     done = subprocess.run([FOVEA, "run", "-q", "--fresh", "--workers", "1", "--memory", "512M", "-e", f'sum(read("{name}"))'],
                           cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
-                          preexec_fn=limit, timeout=120)
+                          preexec_fn=limit, timeout=PATIENCE)
     assert done.returncode in (0, 1, 2), (name, done.returncode, done.stderr[-300:])
     return done
 

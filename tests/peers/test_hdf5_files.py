@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
-from fovea_test import FOVEA, data, main, run, test  # noqa: E402
+from fovea_test import FOVEA, PATIENCE, data, main, run, test  # noqa: E402
 
 try:
     import h5py
@@ -191,7 +191,7 @@ def damaged_files_give_a_message_in_bounded_memory(folder):
             bytes_[random.integers(0, min(len(bytes_), 6000))] ^= 1 << int(random.integers(0, 8))
         pathlib.Path(folder, "bad.h5").write_bytes(bytes_)
         done = subprocess.run([FOVEA, "convert", "bad.h5", "bad.npy", "--quiet", "--fresh", "--overwrite"], cwd=folder,
-                              capture_output=True, text=True, check=False, timeout=30,
+                              capture_output=True, text=True, check=False, timeout=PATIENCE,
                               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (1 << 31, 1 << 31)))
         assert done.returncode in (0, 1, 2), f"{number}: {done.returncode} {done.stderr}"
         assert done.returncode == 0 or "bad.h5" in done.stderr, f"{number}: {done.stderr}"

@@ -16,12 +16,12 @@ def check(name, good, why=""):
     print(f"ok {name}" if good else f"not ok {name}: {why}", flush=True)
 
 
-def outcome(script, seconds=60):
-    """What the runner makes of a shell script."""
+def outcome(script, seconds=60, hangs=10):
+    """What the runner makes of a shell script that may use so many seconds of processors, and so many times as long by the clock."""
     with tempfile.NamedTemporaryFile("w", suffix=".sh") as file:
         file.write(script)
         file.flush()
-        run.SECONDS["plain"] = seconds
+        run.SECONDS["plain"], run.HANGS, run.LOOK = seconds, hangs, 0.1
         return run.Program("plain", "fake", ["/bin/sh", file.name]).run()
 
 
@@ -36,8 +36,15 @@ why = p.failures[0][1] if len(p.failures) == 1 else ""
 check("a_bad_exit_is_a_failure", "status 3" in why and "because" in why, p.failures)
 p = outcome("true")
 check("silence_is_a_failure", len(p.failures) == 1 and "no result" in p.failures[0][1], p.failures)
-p = outcome("echo ok a; sleep 60 & sleep 60", seconds=1)
-check("a_hang_is_a_failure", len(p.failures) == 1 and "longer" in p.failures[0][1] and p.seconds < 20, p.failures)
+p = outcome("echo ok a; sleep 600 & sleep 600", seconds=1, hangs=2)
+check("a_hang_is_a_failure", len(p.failures) == 1 and "longer than 2 s" in p.failures[0][1] and p.seconds < 300, p.failures)
+p = outcome("echo ok a; sleep 2", seconds=1)
+check("who_waits_is_not_ended_before_the_clock_says_that_it_hangs", not p.failures and p.seconds >= 2, p.failures)
+p = outcome("echo ok a; sh -c 'while :; do :; done'", seconds=1, hangs=10000)
+check("what_a_program_starts_may_not_use_processors_for_ever",
+      len(p.failures) == 1 and "more than 1 s of processors" in p.failures[0][1], p.failures)
+p = outcome("sh -c 'i=0; while [ $i -lt 3000000 ]; do i=$((i+1)); done'; echo ok a; sleep 600", seconds=0.2, hangs=10000)
+check("what_children_have_used_that_are_gone_counts_too", len(p.failures) == 1 and "of processors" in p.failures[0][1], p.failures)
 p = run.Program("plain", "gone", ["/no/such/program"]).run()
 check("a_missing_program_is_a_failure", len(p.failures) == 1 and "not there" in p.failures[0][1], p.failures)
 sys.exit(failures > 0)

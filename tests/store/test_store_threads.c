@@ -91,12 +91,12 @@ TEST(threads_may_drop_what_others_use_in_a_shared_store) { CHECK_INT(run("shared
 
 /* ---------------------------------------------------------------- a slow commit */
 
-static int entered;
+static int entered, others_done;
 static fv_status slow_hook(void *context, fv_error *error) {
     (void)context;
     (void)error;
     __atomic_store_n(&entered, 1, __ATOMIC_RELEASE);
-    usleep(500000);
+    for (int k = 0; k < 60000 && !__atomic_load_n(&others_done, __ATOMIC_ACQUIRE); k++) usleep(1000);
     __atomic_store_n(&entered, 2, __ATOMIC_RELEASE);
     return FV_OK;
 }
@@ -110,12 +110,13 @@ TEST(a_slow_commit_does_not_hold_up_other_threads) {
     pthread_t thread;
     for (int i = 0; i < 20; i++) blob_put(store, i, 1, true, NULL);
     fv_store_on_flush(store, slow_hook, NULL);
-    entered = 0;
+    entered = others_done = 0;
     pthread_create(&thread, NULL, flusher, store);
     while (!__atomic_load_n(&entered, __ATOMIC_ACQUIRE)) usleep(100);
     for (int i = 20; i < 200; i++) CHECK_INT(blob_put(store, i, 1, true, NULL), FV_OK); /* also spills */
     for (int i = 0; i < 200; i++) CHECK(blob_whole(store, i));
     CHECK_INT(__atomic_load_n(&entered, __ATOMIC_ACQUIRE), 1);
+    __atomic_store_n(&others_done, 1, __ATOMIC_RELEASE);
     pthread_join(thread, NULL);
     CHECK(fv_store_committed(store, blob_key(0)) && !fv_store_committed(store, blob_key(100)));
     CHECK(fv_store_uncommitted(store) == 180);

@@ -10,9 +10,8 @@ import os
 import resource
 import socket
 import subprocess
-import time
 
-from fovea_test import FOVEA
+from fovea_test import FOVEA, PATIENCE
 from fovea_test import run as run_in
 
 GIB = 1 << 30
@@ -20,15 +19,6 @@ GIB = 1 << 30
 
 def run(*arguments, code=0):
     return run_in(*arguments, folder="/tmp", code=code)
-
-
-def wait_for(what, condition, seconds=20):
-    for _ in range(int(seconds / 0.02)):
-        found = condition()
-        if found:
-            return found
-        time.sleep(0.02)
-    raise AssertionError(f"waited in vain for {what}")
 
 
 def pocl(count):
@@ -74,7 +64,7 @@ class Service:
 
     def __exit__(self, *_):
         self.process.terminate()
-        self.process.wait(timeout=10)
+        self.process.wait(timeout=PATIENCE)
         self.process.stderr.close()
 
     def status(self):
@@ -85,7 +75,7 @@ class Service:
 
     def connect(self):
         s = socket.socket(socket.AF_UNIX)
-        s.settimeout(20)
+        s.settimeout(PATIENCE)
         s.connect(self.path)
         return s
 

@@ -13,15 +13,18 @@ Each test gets a fresh folder and prints "ok NAME", "not ok NAME: why" or "skip 
 """
 import os
 import pathlib
+import resource
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 FOVEA = os.environ.get("FOVEA", str(ROOT / "build" / "fovea"))
 TESTS = []
+PATIENCE = 1800  # seconds by the clock after which something hangs: far more than ten times what anything here takes
 
 
 class Skip(Exception):
@@ -43,14 +46,31 @@ def data(*parts):
     return path
 
 
-def run(*arguments, folder, code=0, environment=None, timeout=600):
-    """Runs fovea and gives the finished process; the exit status must be `code` (None: any)."""
+def processor_seconds(seconds):
+    """For preexec_fn: a process that uses more of the processor is ended, however long it takes on a busy machine."""
+    return lambda: resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+
+
+def run(*arguments, folder, code=0, environment=None, processor=None):
+    """Runs fovea and gives the finished process; the exit status must be `code` (None: any). processor: seconds that it may use."""
     done = subprocess.run([FOVEA, *map(str, arguments)], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, env=dict(os.environ, **(environment or {})), timeout=timeout)
+                          stderr=subprocess.PIPE, text=True, env=dict(os.environ, **(environment or {})), timeout=PATIENCE,
+                          preexec_fn=processor and processor_seconds(processor))
     if code is not None and done.returncode != code:
         raise AssertionError(
             f"exit status {done.returncode}, not {code}: fovea {' '.join(map(str, arguments))}: {done.stderr.strip()[-800:]}")
     return done
+
+
+def wait_for(what, condition):
+    """Waits until the condition gives something true, and gives that."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.02)
+    raise AssertionError(f"waited in vain for {what}")
 
 
 def main():

@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 
-from fovea_test import ROOT, Skip, run
+from fovea_test import PATIENCE, ROOT, Skip, run
 
 PLACE = pathlib.Path(os.environ.get("FOVEA_INTEROP", ROOT / "build" / "interop"))
 PAGE = ROOT / "docs" / "elsewhere.md"
@@ -38,10 +38,10 @@ def snippet(title, language):
     return block[1]
 
 
-def call(command, folder, timeout=300, **variables):
+def call(command, folder, **variables):
     """What a program prints; it must end well."""
     done = subprocess.run(list(map(str, command)), cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          errors="replace", timeout=timeout, check=False, env=dict(os.environ, **variables))
+                          errors="replace", timeout=PATIENCE, check=False, env=dict(os.environ, **variables))
     assert done.returncode == 0, (command[0], done.returncode, done.stdout[-400:], done.stderr[-1200:])
     return done.stdout
 

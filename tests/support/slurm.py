@@ -18,6 +18,8 @@ import subprocess
 import tempfile
 import time
 
+from fovea_test import PATIENCE
+
 PROGRAMS = ["munged", "mariadbd", "mysql_install_db", "slurmdbd", "slurmctld", "slurmd", "sbatch", "sacct", "sacctmgr"]
 PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 NODES = ["n1", "n2", "n3", "n4"]
@@ -138,7 +140,7 @@ class Cluster:
 
     # ---- calling
 
-    def call(self, *command, timeout=30):
+    def call(self, *command, timeout=PATIENCE):
         """Runs one of Slurm's commands and gives what it printed."""
         done = subprocess.run(command, env={**os.environ, **self.environment}, stdin=subprocess.DEVNULL, capture_output=True,
                               text=True, timeout=timeout)
@@ -146,9 +148,9 @@ class Cluster:
             raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()[-400:]}")
         return done.stdout
 
-    def wait_for(self, what, condition, seconds=60):
+    def wait_for(self, what, condition):
         """Waits until the condition gives something true, and gives that."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             try:
                 value = condition()
@@ -158,11 +160,11 @@ class Cluster:
                 return value
             time.sleep(0.1)
         queue = self.call("squeue", "-h", "-o", "%i %j %T %r %N")
-        raise AssertionError(f"waited {seconds} s in vain for {what}; queue: {queue!r}")
+        raise AssertionError(f"waited {PATIENCE} s in vain for {what}; queue: {queue!r}")
 
     def idle(self):
         """Waits until no job is left."""
-        self.wait_for("an empty queue", lambda: not self.call("squeue", "-h").strip(), 90)
+        self.wait_for("an empty queue", lambda: not self.call("squeue", "-h").strip())
 
     # ---- starting
 
@@ -194,11 +196,11 @@ class Cluster:
         self.start_munge()
         self.start_database(user)
         self.daemon("slurmdbd", "slurmdbd", "-D")
-        self.wait_for("the accounting daemon", lambda: self.call("sacctmgr", "-i", "add", "cluster", "fovea", timeout=5))
+        self.wait_for("the accounting daemon", lambda: self.call("sacctmgr", "-i", "add", "cluster", "fovea", timeout=60))
         self.daemon("slurmctld", "slurmctld", "-D", "-i", "-f", f"{d}/slurm.conf")
         for name in NODES:
             self.start_node(name)
-        self.wait_for("four idle nodes", lambda: self.call("sinfo", "-h", "-t", "idle", "-o", "%D", timeout=5).strip() == "4")
+        self.wait_for("four idle nodes", lambda: self.call("sinfo", "-h", "-t", "idle", "-o", "%D", timeout=60).strip() == "4")
 
     def make_cards(self):
         for k in range(self.devices):
@@ -258,7 +260,7 @@ class Cluster:
     def stop(self):
         try:
             if "slurmctld" in self.daemons:
-                self.call("scancel", "-u", getpass.getuser(), timeout=10)
+                self.call("scancel", "-u", getpass.getuser(), timeout=60)
         except (RuntimeError, subprocess.TimeoutExpired, OSError):
             pass
         for name in [*NODES, "slurmctld", "slurmdbd", "mariadbd", "munged"]:

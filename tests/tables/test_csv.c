@@ -1,6 +1,7 @@
 /* CSV tables: quoting, numbers, appending once. */
 #include "tables/rows.h"
 #include <math.h>
+#include <time.h>
 #include <unistd.h>
 
 static const fv_table_format *csv(void) { return fv_table_format_for("x.csv"); }
@@ -121,9 +122,9 @@ TEST(append_refuses_other_columns) {
 
 TEST(a_million_rows_take_little_time) {
     const char *path = file("million.csv");
-    double      start = fv_now();
+    clock_t     start = clock();
     CHECK(put_pattern(path, 0, 1000000, false, 1, NULL) == FV_OK);
-    double seconds = fv_now() - start;
+    double seconds = (double)(clock() - start) / CLOCKS_PER_SEC; /* of the processor */
     printf("# a million rows of csv: %.2f s\n", seconds);
     const char *text = content(path);
     int64_t     lines = 0;
