@@ -260,7 +260,7 @@ static void take_scales(const fv_hdf5_plugin *h5, void *file, const char *name, 
 
 static void take_own(const fv_hdf5_plugin *h5, void *file, const char *name, fv_image_type *type) {
     char   text[NAME];
-    double values[FV_MAX_DIMS];
+    double values[FV_MAX_DIMS], code = 0;
     for (int d = 0; d < type->ndim; d++) {
         if (h5->get_text(file, name, "DIMENSION_LABELS", d, text, sizeof text) && *text) set_axis(type, d, text);
         if (h5->get_text(file, name, "axis_units", d, text, sizeof text) && strlen(text) < sizeof type->unit[d])
@@ -272,6 +272,8 @@ static void take_own(const fv_hdf5_plugin *h5, void *file, const char *name, fv_
         for (int d = 0; d < type->ndim; d++) type->origin[d] = isfinite(values[d]) ? values[d] : 0;
     type->has_affine = h5->get_numbers(file, name, "affine", type->affine, 12) == 12;
     if (!type->has_affine) memset(type->affine, 0, sizeof type->affine);
+    bool coded = type->has_affine && h5->get_numbers(file, name, "affine_code", &code, 1) == 1 && code >= 0 && code < 100;
+    if (coded) type->affine_code = (int)code;
 }
 
 /* Fiji's and ilastik's way: the last three axes, in micrometres. */

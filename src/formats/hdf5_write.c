@@ -106,6 +106,7 @@ fv_status fv_hdf5_encode(fv_writer *base, int64_t piece, const fv_block *block, 
 
 static bool write_attributes(const fv_hdf5_plugin *h5, void *dataset, const fv_image_type *type, char *message) {
     const char *labels[FV_MAX_DIMS], *units[FV_MAX_DIMS];
+    double      code = type->affine_code;
     for (int d = 0; d < type->ndim; d++) {
         labels[d] = type->axis[d];
         units[d] = type->unit[d];
@@ -114,7 +115,8 @@ static bool write_attributes(const fv_hdf5_plugin *h5, void *dataset, const fv_i
            h5->set_texts(dataset, "axis_units", units, type->ndim, message) &&
            h5->set_numbers(dataset, "spacing", type->spacing, type->ndim, message) &&
            h5->set_numbers(dataset, "origin", type->origin, type->ndim, message) &&
-           (!type->has_affine || h5->set_numbers(dataset, "affine", type->affine, 12, message));
+           (!type->has_affine || (h5->set_numbers(dataset, "affine", type->affine, 12, message) &&
+                                  h5->set_numbers(dataset, "affine_code", &code, 1, message)));
 }
 
 /* The library tells about a full disk in many words. */

@@ -235,6 +235,14 @@ static void put_numbers(fv_bytes *out, const char *field, const double *numbers,
     fv_bytes_printf(out, "\n");
 }
 
+/* The matrix of a file of two axes has no third row: a plane that leaves x and y cannot be told. */
+static bool has_world(const fv_image_type *type, int ndim) {
+    static const char *const names[] = { "x", "y", "z" };
+    bool                     good = type->has_affine && ndim >= 2;
+    for (int i = 0; i < FV_MIN(ndim, 3); i++) good = good && !strcmp(type->axis[ndim - 1 - i], names[i]);
+    return good && (ndim > 2 || (type->affine[8] == 0 && type->affine[9] == 0));
+}
+
 static void put_geometry(const fv_image_type *type, int ndim, fv_bytes *out) {
     double spacing[MOST_AXES], offset[MOST_AXES], matrix[MOST_AXES * MOST_AXES] = { 0 }, direction[3][3], origin[3];
     for (int i = 0; i < ndim; i++) {
@@ -242,7 +250,7 @@ static void put_geometry(const fv_image_type *type, int ndim, fv_bytes *out) {
         offset[i] = type->origin[ndim - 1 - i];
         matrix[i * ndim + i] = 1;
     }
-    if (type->has_affine && ndim >= 2) {
+    if (has_world(type, ndim)) {
         fv_world_get(type, direction, origin, true, true);
         for (int i = 0; i < FV_MIN(ndim, 3); i++) {
             double length =

@@ -395,10 +395,11 @@ static int space_unit(const fv_image_type *type, const int *slot, int n, double 
 
 static void write_geometry(fields *f, const fv_image_type *type, const int *slot, int n) {
     double factor[FV_MAX_DIMS], world, spacing[FV_MAX_DIMS] = { 1, 1, 1, 1, 1, 1 }, affine[12] = { 0 };
-    int    units = space_unit(type, slot, n, factor, &world);
+    int    units = space_unit(type, slot, n, factor, &world), used = 0;
     bool   placed = type->has_affine;
     for (int d = 0; d < n; d++) {
         spacing[slot[d]] = type->spacing[d] * factor[d];
+        used |= 1 << slot[d];
         if (slot[d] < 3 && !type->has_affine) {
             affine[4 * slot[d] + 3] = type->origin[d] * factor[d];
             placed = placed || type->origin[d] != 0;
@@ -407,6 +408,11 @@ static void write_geometry(fields *f, const fv_image_type *type, const int *slot
         put_nth_real(f, f->at->toffset, 0, type->origin[d]);
         for (int i = 0; i < FV_COUNT(other_units); i++)
             if (!strcmp(type->unit[d], other_units[i].name)) units |= other_units[i].code;
+    }
+    for (int i = 0; i < 3 && type->has_affine; i++) { /* a plane has a thickness too */
+        const double *m = type->affine + i;
+        if (!(used >> i & 1)) spacing[i] = sqrt(m[0] * m[0] + m[4] * m[4] + m[8] * m[8]) * world;
+        if (!(spacing[i] > 0)) spacing[i] = 1;
     }
     put_nth_real(f, f->at->pixdim, 0, 1);
     for (int i = 0; i < MOST_DIMS; i++) put_nth_real(f, f->at->pixdim, 1 + i, i < FV_MAX_DIMS ? spacing[i] : 1);

@@ -214,14 +214,33 @@ static const char **text_of(call *c, const char *name) {
     return (const char **)((char *)c->params + fv_params_find(c->op, name)->offset);
 }
 
-/* The call becomes one of another operator, whose parameter `option` takes over a text. */
-static void become(builder *b, call *c, const char *name, const char *option, const char *text) {
-    const char *file = *text_of(c, "file");
+static size_t param_size(fv_param_kind kind) {
+    switch (kind) {
+    case FV_PARAM_NUMBER: return sizeof(double);
+    case FV_PARAM_INTEGER: return sizeof(int64_t);
+    case FV_PARAM_FLAG: return sizeof(bool);
+    case FV_PARAM_TEXT: return sizeof(const char *);
+    case FV_PARAM_CHOICE: return sizeof(fv_choice);
+    case FV_PARAM_NUMBERS: return sizeof(fv_numbers);
+    case FV_PARAM_DTYPE: return sizeof(fv_dtype_choice);
+    case FV_PARAM_FOOTPRINT: return sizeof(fv_footprint);
+    case FV_PARAM_LIST: return sizeof(fv_list);
+    case FV_PARAM_GEOMETRY: return sizeof(fv_geometry);
+    }
+    return 0;
+}
+
+/* The call becomes one of another operator, which takes over what both have parameters for. */
+static void become(builder *b, call *c, const char *name) {
+    const fv_op *before = c->op;
+    const char  *given = c->params;
     c->op = fv_op_find(name);
     c->params = fv_arena_alloc(&b->graph->arena, c->op->params_size + 1);
     fv_params_default(c->op, c->params);
-    *text_of(c, "file") = file;
-    *text_of(c, option) = text;
+    for (const fv_param *to = c->op->params; to->name; to++) {
+        const fv_param *from = fv_params_find(before, to->name);
+        if (from && from->kind == to->kind) memcpy((char *)c->params + to->offset, given + from->offset, param_size(to->kind));
+    }
 }
 
 static bool is_stacked(call *c) { return *text_of(c, "stack") && **text_of(c, "stack"); }
@@ -230,11 +249,12 @@ static bool is_stacked(call *c) { return *text_of(c, "stack") && **text_of(c, "s
 static void choose_reader(builder *b, call *c) {
     const fv_table_format *format = fv_table_format_of_file(*text_of(c, "file"));
     const char            *path = *text_of(c, "path");
-    if (is_stacked(c)) {
-        become(b, c, "read_stack", "stack", *text_of(c, "stack"));
-        *text_of(c, "path") = path;
-    } else if (format)
-        become(b, c, "read_table", "table", path);
+    if (is_stacked(c))
+        become(b, c, "read_stack");
+    else if (format) {
+        become(b, c, "read_table");
+        *text_of(c, "table") = path;
+    }
 }
 
 /* array("name") is the bound array itself. */

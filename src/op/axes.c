@@ -1,5 +1,6 @@
 /* Axes of an image type by name. */
 #include "op/axes.h"
+#include "op/place.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -17,10 +18,6 @@ static void clear(fv_image_type *type, int d) {
 }
 
 void fv_axis_drop(fv_image_type *type, int axis) {
-    if (strlen(type->axis[axis]) == 1 && strchr("zyx", type->axis[axis][0])) {
-        type->has_affine = false;
-        memset(type->affine, 0, sizeof type->affine);
-    }
     type->ndim--;
     for (int d = axis; d < type->ndim; d++) {
         type->shape[d] = type->shape[d + 1];
@@ -40,6 +37,8 @@ void fv_axis_append(fv_image_type *type, const char *name, int64_t size) {
     snprintf(type->axis[d], sizeof type->axis[d], "%s", name);
 }
 
+static bool is_space(const char *name) { return strlen(name) == 1 && strchr("zyx", *name); }
+
 fv_status fv_axes_name(fv_image_type *type, const char *words, fv_error *error) {
     char names[FV_MAX_DIMS][8];
     int  count = 0;
@@ -55,6 +54,8 @@ fv_status fv_axes_name(fv_image_type *type, const char *words, fv_error *error) 
     }
     if (count != type->ndim)
         return fv_fail(error, FV_ERROR_USAGE, "axes = \"%s\": %d names for an image of %d axes", words, count, type->ndim);
+    for (int d = 0; d < count && type->has_affine; d++)
+        if (strcmp(type->axis[d], names[d]) && (is_space(type->axis[d]) || is_space(names[d]))) fv_place_forget_world(type);
     memcpy(type->axis, names, sizeof(names[0]) * (size_t)count);
     return FV_OK;
 }

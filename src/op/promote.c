@@ -1,5 +1,6 @@
 /* Types of point-wise operators. */
 #include "op/promote.h"
+#include "op/place.h"
 #include <stdio.h>
 
 /* What the inputs are, seen at once. */
@@ -83,6 +84,8 @@ static fv_status shape_output(fv_infer *i, bool *image, fv_error *error) {
     }
     fv_type out = { .kind = first ? FV_KIND_IMAGE : FV_KIND_SCALAR };
     if (first) out.image = *first;
+    for (int k = 0; k < i->ninputs && first && !fv_place_known(&out.image); k++)
+        if (i->in[k]->kind == FV_KIND_IMAGE) fv_place_take(&out.image, &i->in[k]->image);
     *i->out = out;
     return FV_OK;
 }

@@ -101,7 +101,7 @@ TEST(slice_moves_spacing_origin_and_affine) {
     CHECK_TEXT(o->axis[0], "y");
     CHECK_TEXT(o->axis[1], "x");
     CHECK_TEXT(o->unit[1], "millimeter");
-    CHECK(!o->has_affine && o->origin[1] == 109 && o->shape[1] == 27);
+    CHECK(o->has_affine && o->affine[3] == 7 + 3 * 3 && o->affine[11] == 9 + 4 && o->origin[1] == 109 && o->shape[1] == 27);
     test_output_free(&out);
     test_image_free(&in);
 }

@@ -2,6 +2,7 @@
 #include "kernels/separable.h"
 #include "kernels/vectors.h"
 #include "op/kernels.h"
+#include "op/place.h"
 #include "op/scratch.h"
 
 static const fv_input inputs[] = {
@@ -37,7 +38,7 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     i->out->image.spacing[last] = b->spacing[b->ndim - 1];
     i->out->image.origin[last] = b->origin[b->ndim - 1];
     memcpy(i->out->image.unit[last], b->unit[b->ndim - 1], sizeof b->unit[0]);
-    i->out->image.has_affine = false;
+    fv_place_forget_world(&i->out->image);
     return FV_OK;
 }
 

@@ -1,7 +1,6 @@
 /* read: an image from a file, or each image of a collection. Of table files it becomes read_table. */
 #include "op/axes.h"
-#include "op/format.h"
-#include "op/op.h"
+#include "op/read_options.h"
 
 typedef struct {
     const char     *file;
@@ -11,6 +10,7 @@ typedef struct {
     fv_numbers      shape;
     fv_dtype_choice dtype;
     int64_t         offset;
+    bool            match;
 } read_params;
 
 static const fv_param params[] = {
@@ -25,17 +25,15 @@ static const fv_param params[] = {
     FV_PARAM(read_params, dtype, .def = "", .doc = "element type of files without a header, as \"uint16\""),
     FV_PARAM(read_params, offset, .def = "0", .min = 0, .max = 1e15,
              .doc = "bytes before the first voxel of files without a header"),
+    FV_PARAM(read_params, match, .def = "true",
+             .doc = "with stack: all files must lie in the same place (spacing, units, orientation); false: what they do not "
+                    "share is left out"),
     FV_PARAM_END,
 };
 
 static fv_status acquire(const read_params *p, fv_reader **reader, fv_error *error) {
-    fv_read_options options = { .path_inside = p->path && *p->path ? p->path : NULL, .offset = p->offset };
-    if (p->shape.count > FV_MAX_DIMS)
-        return fv_fail(error, FV_ERROR_USAGE, "shape has %d axes; at most %d are possible", p->shape.count, FV_MAX_DIMS);
-    options.ndim = p->shape.count;
-    for (int d = 0; d < p->shape.count; d++) options.shape[d] = (int64_t)p->shape.value[d];
-    options.has_dtype = p->dtype.dtype >= 0;
-    if (options.has_dtype) options.dtype = (fv_dtype)p->dtype.dtype;
+    fv_read_options options;
+    FV_TRY(fv_read_options_make(p->path, &p->shape, p->dtype.dtype, p->offset, &options, error));
     return fv_reader_acquire(p->file, &options, reader, error);
 }
 

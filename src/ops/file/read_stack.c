@@ -3,23 +3,37 @@
  * The list of files is made when the graph is built and kept for the process: tasks ask for it by its pattern. A list that has
  * changed gets a new entry, and the old one stays for those who still use it. */
 #include "op/axes.h"
-#include "op/format.h"
-#include "op/op.h"
+#include "op/place.h"
+#include "op/read_options.h"
 #include <glob.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 typedef struct {
-    const char *file;
-    const char *stack;
-    const char *path;
+    const char     *file;
+    const char     *stack;
+    const char     *path;
+    const char     *axes;
+    fv_numbers      shape;
+    fv_dtype_choice dtype;
+    int64_t         offset;
+    bool            match;
 } read_stack;
 
 static const fv_param params[] = {
     FV_PARAM(read_stack, file, .doc = "pattern that the slices match, such as \"slices/*.tif\""),
     FV_PARAM(read_stack, stack, .def = "z", .doc = "name of the axis along which they lie"),
     FV_PARAM(read_stack, path, .def = "", .doc = "dataset inside the files, for formats that hold several"),
+    FV_PARAM(read_stack, axes, .def = "", .doc = "names of all axes of the whole, slowest first, where the files say others"),
+    FV_PARAM(read_stack, shape, .def = "", .min = 1, .max = 1e15, .unit = "px",
+             .doc = "size of each axis of a slice, of files without a header (.raw)"),
+    FV_PARAM(read_stack, dtype, .def = "", .doc = "element type of files without a header, as \"uint16\""),
+    FV_PARAM(read_stack, offset, .def = "0", .min = 0, .max = 1e15,
+             .doc = "bytes before the first voxel of files without a header"),
+    FV_PARAM(read_stack, match, .def = "true",
+             .doc = "all files must lie in the same place (spacing, units, orientation); false: what they do not share is left "
+                    "out"),
     FV_PARAM_END,
 };
 
@@ -79,18 +93,131 @@ static fv_status look(const char *pattern, const list **out, fv_error *error) {
 /* ---------------------------------------------------------------- the image */
 
 static fv_status acquire(const read_stack *p, const char *file, fv_reader **reader, fv_error *error) {
-    return fv_reader_acquire(file, &(fv_read_options){ .path_inside = p->path && *p->path ? p->path : NULL }, reader, error);
+    fv_read_options options;
+    FV_TRY(fv_read_options_make(p->path, &p->shape, p->dtype.dtype, p->offset, &options, error));
+    return fv_reader_acquire(file, &options, reader, error);
+}
+
+static fv_status type_of(const read_stack *p, const char *file, fv_image_type *type, fv_error *error) {
+    fv_reader *reader;
+    FV_TRY(acquire(p, file, &reader, error));
+    *type = reader->type;
+    fv_reader_release(reader);
+    return FV_OK;
+}
+
+/* ---------------------------------------------------------------- where it lies */
+
+static fv_status check(const char *file, const fv_image_type *slice, const char *first, const fv_image_type *type,
+                       fv_error *error) {
+    bool same = slice->ndim == type->ndim && slice->dtype == type->dtype;
+    for (int d = 0; same && d < slice->ndim; d++) same = slice->shape[d] == type->shape[d];
+    if (same) return FV_OK;
+    return fv_fail(error, FV_ERROR_INPUT, "%s has another shape or type than %s, so they are no slices of one image", file,
+                   first);
+}
+
+/* What the matrices of two slices say of the way from one to the other. */
+typedef struct {
+    double way[3];
+} step;
+
+static step step_between(const fv_image_type *from, const fv_image_type *to) {
+    step s;
+    for (int row = 0; row < 3; row++) s.way[row] = to->affine[4 * row + 3] - from->affine[4 * row + 3];
+    return s;
+}
+
+static double length_of(const step *s) { return sqrt(s->way[0] * s->way[0] + s->way[1] * s->way[1] + s->way[2] * s->way[2]); }
+
+/* Slices along an axis of space lie one behind the other: each is moved back to the first by its number of steps. */
+static void move_back(fv_image_type *slice, const step *s, int64_t index) {
+    for (int row = 0; row < 3; row++) slice->affine[4 * row + 3] -= (double)index * s->way[row];
+}
+
+/* The first file that lies elsewhere than the first of all; the list's end: there is none. */
+static fv_status find_other(const read_stack *p, const list *l, const fv_image_type *first, const step *s, int64_t *at,
+                            fv_error *error) {
+    for (*at = 1; *at < l->count; ++*at) {
+        fv_image_type type;
+        FV_TRY(type_of(p, l->paths[*at], &type, error));
+        FV_TRY(check(l->paths[*at], &type, l->paths[0], first, error));
+        move_back(&type, s, *at);
+        if (!fv_place_same(first, &type)) return FV_OK;
+    }
+    return FV_OK;
+}
+
+static void say_place(const fv_image_type *type, fv_bytes *out) {
+    for (int d = 0; d < type->ndim; d++)
+        fv_bytes_printf(out, "%s%s %g%s%s", d ? ", " : "spacing ", type->axis[d], type->spacing[d], *type->unit[d] ? " " : "",
+                        type->unit[d]);
+    for (int i = 0; i < 12 && type->has_affine; i++)
+        fv_bytes_printf(out, "%s%g", i == 0 ? ", matrix " : i % 4 ? " " : "; ", type->affine[i]);
+    for (int d = 0; d < type->ndim && !type->has_affine; d++)
+        fv_bytes_printf(out, "%s%s %g", d ? ", " : ", origin ", type->axis[d], type->origin[d]);
+}
+
+static fv_status say_difference(const read_stack *p, const list *l, int64_t other, const fv_image_type *first, fv_error *error) {
+    fv_image_type type;
+    fv_bytes      here = { 0 }, there = { 0 };
+    FV_TRY(type_of(p, l->paths[other], &type, error));
+    say_place(first, &here);
+    say_place(&type, &there);
+    fv_fail(error, FV_ERROR_INPUT,
+            "%s does not lie where %s does: %s, not %s. Bring them to one place first, or say match = false to stack them "
+            "without a place",
+            l->paths[other], l->paths[0], (char *)there.data, (char *)here.data);
+    fv_bytes_release(&here);
+    fv_bytes_release(&there);
+    return FV_ERROR_INPUT;
+}
+
+/* Slices along an axis of space that go on in equal steps tell the spacing of that axis. */
+static fv_status find_step(const read_stack *p, const list *l, const fv_image_type *first, step *s, fv_error *error) {
+    *s = (step){ 0 };
+    bool space = strlen(p->stack) == 1 && strchr("xyz", *p->stack);
+    if (!space || !first->has_affine || l->count < 2) return FV_OK;
+    fv_image_type second;
+    FV_TRY(type_of(p, l->paths[1], &second, error));
+    if (second.has_affine) *s = step_between(first, &second);
+    return FV_OK;
+}
+
+static void set_step(const step *s, const char *axis, fv_image_type *type) {
+    int    column = *axis - 'x';
+    double length = length_of(s);
+    if (!(length > 0)) return;
+    for (int row = 0; row < 3; row++) type->affine[4 * row + column] = s->way[row];
+    type->spacing[0] = length;
+}
+
+/* The place of the whole: that of the slices, which must agree on it. Where the first says nothing, nobody is asked. */
+static fv_status place(const read_stack *p, const list *l, const fv_image_type *slice, fv_image_type *type, fv_error *error) {
+    int64_t other;
+    step    s;
+    if (!fv_place_known(slice)) return FV_OK;
+    FV_TRY(find_step(p, l, slice, &s, error));
+    FV_TRY(find_other(p, l, slice, &s, &other, error));
+    if (other < l->count) return p->match ? say_difference(p, l, other, slice, error) : FV_OK;
+    for (int d = 0; d < slice->ndim; d++) {
+        memcpy(type->unit[d + 1], slice->unit[d], sizeof slice->unit[d]);
+        type->spacing[d + 1] = slice->spacing[d];
+        type->origin[d + 1] = slice->origin[d];
+    }
+    type->has_affine = slice->has_affine;
+    type->affine_code = slice->affine_code;
+    memcpy(type->affine, slice->affine, sizeof type->affine);
+    if (slice->has_affine) set_step(&s, p->stack, type);
+    return FV_OK;
 }
 
 static fv_status infer(fv_infer *i, fv_error *error) {
     const read_stack *p = i->params;
     const list       *l;
-    fv_reader        *reader;
-    fv_image_type    *type = &i->out->image;
+    fv_image_type     slice, *type = &i->out->image;
     FV_TRY(look(p->file, &l, error));
-    FV_TRY(acquire(p, l->paths[0], &reader, error));
-    fv_image_type slice = reader->type;
-    fv_reader_release(reader);
+    FV_TRY(type_of(p, l->paths[0], &slice, error));
     if (!*p->stack || strlen(p->stack) >= sizeof slice.axis[0])
         return fv_fail(error, FV_ERROR_USAGE, "stack = \"%s\": a name of 1 to 7 letters belongs here, such as z or t", p->stack);
     if (fv_axis_find(&slice, p->stack) >= 0)
@@ -103,13 +230,9 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     i->out->kind = FV_KIND_IMAGE;
     fv_image_type_init(type, slice.dtype, slice.ndim + 1, shape);
     snprintf(type->axis[0], sizeof type->axis[0], "%s", p->stack);
-    for (int d = 0; d < slice.ndim; d++) {
-        memcpy(type->axis[d + 1], slice.axis[d], sizeof slice.axis[d]);
-        memcpy(type->unit[d + 1], slice.unit[d], sizeof slice.unit[d]);
-        type->spacing[d + 1] = slice.spacing[d];
-        type->origin[d + 1] = slice.origin[d];
-    }
-    return FV_OK;
+    for (int d = 0; d < slice.ndim; d++) memcpy(type->axis[d + 1], slice.axis[d], sizeof slice.axis[d]);
+    FV_TRY(place(p, l, &slice, type, error));
+    return p->axes && *p->axes ? fv_axes_name(type, p->axes, error) : FV_OK;
 }
 
 static fv_status identity(const void *params_, fv_hasher *hasher, fv_error *error) {
@@ -140,14 +263,6 @@ static fv_status layout(const void *params_, fv_layout *out, fv_error *error) {
     return FV_OK;
 }
 
-static fv_status check(const fv_reader *reader, const fv_image_type *type, const char *first, fv_error *error) {
-    bool same = reader->type.ndim == type->ndim - 1 && reader->type.dtype == type->dtype;
-    for (int d = 0; same && d < reader->type.ndim; d++) same = reader->type.shape[d] == type->shape[d + 1];
-    if (same) return FV_OK;
-    return fv_fail(error, FV_ERROR_INPUT, "%s has another shape or type than %s, so they are no slices of one image",
-                   reader->path, first);
-}
-
 static fv_status read_slice(const fv_run *r, const list *l, int64_t index, fv_error *error) {
     const fv_block *out = r->out;
     int             ndim = out->region.ndim - 1;
@@ -158,7 +273,9 @@ static fv_status read_slice(const fv_run *r, const list *l, int64_t index, fv_er
     memcpy(slice.region.size, out->region.size + 1, (size_t)ndim * sizeof *slice.region.size);
     memcpy(slice.stride, out->stride + 1, (size_t)ndim * sizeof *slice.stride);
     slice.data = (char *)out->data + (index - out->region.start[0]) * out->stride[0] * (int64_t)fv_dtype_size(out->dtype);
-    fv_status status = check(reader, &r->need.out->image, l->paths[0], error);
+    fv_image_type expected = r->need.out->image;
+    fv_axis_drop(&expected, 0);
+    fv_status status = check(reader->path, &reader->type, l->paths[0], &expected, error);
     if (status == FV_OK) status = reader->format->read(reader, &slice, error);
     fv_reader_release(reader);
     return status;
@@ -179,7 +296,7 @@ const fv_op FV_OP(read_stack) = {
     .name = "read_stack",
     .family = "file",
     .brief = "read files that are slices of one image",
-    .version = 1,
+    .version = 2,
     .params = params,
     .params_size = sizeof(read_stack),
     .result = FV_KIND_IMAGE,
@@ -187,8 +304,10 @@ const fv_op FV_OP(read_stack) = {
     .passes = passes,
     .identity = identity,
     .layout = layout,
-    .doc = "read(\"slices/*.tif\", stack = \"z\") is the same. All files must have the same shape and type. They are in order of "
-           "name, "
-           "numbers by their value: slice2 comes before slice10. Only the slices that are needed are read.",
+    .doc =
+        "read(\"slices/*.tif\", stack = \"z\") is the same. All files must have the same shape and type, and lie in the "
+        "same place: the whole keeps their spacing, units and orientation. Slices along z, y or x may lie one behind the other "
+        "in equal steps. They are in order of name, numbers by their value: slice2 comes before slice10. Only the slices that "
+        "are needed are read.",
     .example = "phantom(\"cells\", [64, 64]) |> write(\"slice1.tif\")",
 };

@@ -305,7 +305,7 @@ const fv_op FV_OP(measure) = {
     .name = "measure",
     .family = "measurement",
     .brief = "a table of size, place, extent and intensity of every label",
-    .version = 2,
+    .version = 3,
     .inputs = inputs,
     .params = params,
     .params_size = sizeof(measure),
@@ -313,24 +313,24 @@ const fv_op FV_OP(measure) = {
     .infer = infer,
     .passes = passes,
     .cost = cost,
-    .doc =
-        "One row per label that occurs, in order; 0 is background. The first column is label; properties chooses the "
-        "others, which follow skimage.measure.regionprops with lengths in units of the image's spacing. voxels. volume: "
-        "voxels times the spacing of the spatial axes. centroid: centroid_z, centroid_y ... in voxels, one per axis of "
-        "the image. position: the same as spacing times centroid plus origin. bbox: bbox_min_... and bbox_max_..., the "
-        "end excluded. extent: voxels in a voxel of the bounding box. equivalent_diameter: of the ball (disk) of that "
-        "volume. inertia_tensor_eigvals: greatest first. axis_lengths: axis_major_length, axis_middle_length (in volumes) "
-        "and axis_minor_length of the ellipsoid with these moments. eccentricity (planes). anisotropy: 1 less the ratio "
-        "of the least variance along an axis to the greatest, 0 for a ball. orientation: in a plane scikit-image's angle "
-        "between the first axis and the longest (objects as long as wide lie as their neighbours do, where scikit-image "
-        "0.19 turns them by 90 degrees), in a volume the unit vector of the longest, its first component not negative. "
-        "euler_number: voxels that meet in a corner are connected (8 and 26 neighbours). perimeter (planes): "
-        "scikit-image's, from weights of border pixels; needs square pixels. perimeter_crofton (planes) and surface_area "
-        "(volumes): Crofton's formula with 4 and 13 directions, each weighted with its share of the circle or sphere; "
-        "scikit-image has no surface in regionprops, and its mesh_surface_area is that of a triangle mesh, 10 % larger "
-        "for a ball. mean, min, max, std (of the population, as numpy) and weighted_centroid of up to four intensity "
-        "images. All sums are exact (weighted_centroid of floats and 64-bit integers sums rounded products), so the table "
-        "does not depend on chunks.",
+    .doc = "One row per label that occurs, in order; 0 is background. The first column is label; properties chooses the "
+           "others, which follow skimage.measure.regionprops with lengths in units of the image's spacing. voxels. volume: "
+           "voxels times the spacing of the spatial axes. centroid: centroid_z, centroid_y ... in voxels, one per axis of "
+           "the image. position: the same in the world, by the affine matrix where the image has one, else spacing times "
+           "centroid plus origin. bbox: bbox_min_... and bbox_max_..., the "
+           "end excluded. extent: voxels in a voxel of the bounding box. equivalent_diameter: of the ball (disk) of that "
+           "volume. inertia_tensor_eigvals: greatest first. axis_lengths: axis_major_length, axis_middle_length (in volumes) "
+           "and axis_minor_length of the ellipsoid with these moments. eccentricity (planes). anisotropy: 1 less the ratio "
+           "of the least variance along an axis to the greatest, 0 for a ball. orientation: in a plane scikit-image's angle "
+           "between the first axis and the longest (objects as long as wide lie as their neighbours do, where scikit-image "
+           "0.19 turns them by 90 degrees), in a volume the unit vector of the longest, its first component not negative. "
+           "euler_number: voxels that meet in a corner are connected (8 and 26 neighbours). perimeter (planes): "
+           "scikit-image's, from weights of border pixels; needs square pixels. perimeter_crofton (planes) and surface_area "
+           "(volumes): Crofton's formula with 4 and 13 directions, each weighted with its share of the circle or sphere; "
+           "scikit-image has no surface in regionprops, and its mesh_surface_area is that of a triangle mesh, 10 % larger "
+           "for a ball. mean, min, max, std (of the population, as numpy) and weighted_centroid of up to four intensity "
+           "images. All sums are exact (weighted_centroid of floats and 64-bit integers sums rounded products), so the table "
+           "does not depend on chunks.",
     .citation = "Neal: Fast exact summation using small and large superaccumulators, 2015; Ohser, Nagel, Schladitz: The Euler "
                 "number of discretized sets, 2002; Legland, Kieu, Devaux: Computation of Minkowski measures on 2D and 3D binary "
                 "images, 2007; Benkrid, Crookes: Design and FPGA implementation of a perimeter estimator, 2000",

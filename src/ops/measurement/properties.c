@@ -1,6 +1,7 @@
 /* Properties of labels: names, columns, values; see properties.h. */
 #include "ops/measurement/properties.h"
 #include "base/math.h"
+#include "op/axes.h"
 #include <stdio.h>
 
 #define PI 3.14159265358979323846
@@ -310,13 +311,30 @@ static double extent_of(const fv__object_plan *p, const fv__object *o) {
     return (double)o->voxels / box;
 }
 
+/* Where a place in voxels is in the world, along axis d. */
+static double position_of(const fv_image_type *labels, const double *centroid, int d) {
+    static const char *const names[] = { "x", "y", "z" };
+    double                   at = 0;
+    for (int row = 0; row < 3; row++) {
+        if (!labels->has_affine || strcmp(labels->axis[d], names[row])) continue;
+        for (int column = 0; column < 3; column++) {
+            int axis = fv_axis_find(labels, names[column]);
+            at += axis < 0 ? 0 : labels->affine[4 * row + column] * centroid[axis];
+        }
+        return at + labels->affine[4 * row + 3];
+    }
+    return centroid[d] * labels->spacing[d] + labels->origin[d];
+}
+
 static int along_axes(int which, const fv__object_plan *p, const fv_image_type *labels, const fv__object *o, fv_cell *cells) {
+    double centroid[FV_MAX_DIMS];
+    for (int d = 0; d < p->ndim; d++) centroid[d] = (double)o->sum[d] / (double)o->voxels;
     for (int d = 0; d < p->ndim; d++) {
-        double centroid = (double)o->sum[d] / (double)o->voxels;
         if (which == BBOX) {
             cells[d].integer = o->low[d];
             cells[p->ndim + d].integer = o->high[d] + 1;
-        } else cells[d].real = which == CENTROID ? centroid : centroid * labels->spacing[d] + labels->origin[d];
+        } else
+            cells[d].real = which == CENTROID ? centroid[d] : position_of(labels, centroid, d);
     }
     return which == BBOX ? 2 * p->ndim : p->ndim;
 }

@@ -54,6 +54,11 @@ fv_status fv__cone_volume(const fv_geometry *g, const fv_image_type *projections
         shape[d] = (int64_t)voxels;
     }
     fv_image_type_init(out, FV_FLOAT32, 3 - flat, shape + flat);
+    for (int d = 0; d < out->ndim; d++) { /* pitch is the width of a detector pixel in voxels */
+        int from = d == 0 && !flat ? scan.row : scan.column;
+        out->spacing[d] = projections->spacing[from] / g->pitch;
+        memcpy(out->unit[d], projections->unit[from], sizeof out->unit[d]);
+    }
     return fv__cone_check(g, projections, out, error);
 }
 

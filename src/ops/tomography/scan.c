@@ -100,6 +100,7 @@ fv_status fv__scan_volume(const fv_image_type *projections, const fv_scan *scan,
         int from = d == 0 && !flat ? scan->row : scan->column;
         out->spacing[d] = projections->spacing[from];
         memcpy(out->unit[d], projections->unit[from], sizeof out->unit[d]);
+        if (from == scan->row) out->origin[d] = projections->origin[from];
     }
     return FV_OK;
 }

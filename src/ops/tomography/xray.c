@@ -33,7 +33,8 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     FV_TRY(fv_axes_name(&i->out->image, flat ? "angle x" : "angle z x", error));
     for (int d = 1; d < in->ndim; d++) {
         int from = d == in->ndim - 1 ? d : 0;
-        i->out->image.spacing[d] = in->spacing[from];
+        i->out->image.spacing[d] = in->spacing[from] * (cone ? p->geometry.pitch : 1);
+        if (from == 0 && !cone) i->out->image.origin[d] = in->origin[from];
         memcpy(i->out->image.unit[d], in->unit[from], sizeof in->unit[from]);
     }
     fv_scan scan;

@@ -1,6 +1,7 @@
 /* montage: the slices of a volume side by side in one picture. */
 #include "op/axes.h"
 #include "op/op.h"
+#include "op/place.h"
 
 typedef struct { int64_t columns; } montage;
 
@@ -22,8 +23,7 @@ static fv_status infer(fv_infer *i, fv_error *error) {
         while (p->columns * p->columns < in->shape[0]) p->columns++;
     p->columns = FV_MIN(p->columns, in->shape[0]);
     fv_axis_drop(out, 0);
-    out->has_affine = false; /* a place in the montage is no place in the world */
-    memset(out->affine, 0, sizeof out->affine);
+    fv_place_forget_world(out); /* a place in the montage is no place in the world */
     memset(out->origin, 0, sizeof out->origin);
     int64_t rows = (in->shape[0] + p->columns - 1) / p->columns;
     if (!fv_mul(out->shape[0], rows, &out->shape[0]) || !fv_mul(out->shape[1], p->columns, &out->shape[1]) ||

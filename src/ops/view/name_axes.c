@@ -11,7 +11,6 @@ static const fv_param params[] = {
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "any image" }, FV_INPUT_END };
 
 static fv_status infer(fv_infer *i, fv_error *error) {
-    i->out->image.has_affine = false;
     return fv_axes_name(&i->out->image, ((const name_axes *)i->params)->axes, error);
 }
 
@@ -28,7 +27,7 @@ const fv_op FV_OP(name_axes) = {
     .name = "name_axes",
     .family = "view",
     .brief = "give the axes of an image other names",
-    .version = 1,
+    .version = 2,
     .inputs = inputs,
     .params = params,
     .params_size = sizeof(name_axes),
@@ -37,6 +36,6 @@ const fv_op FV_OP(name_axes) = {
     .passes = passes,
     .cost = cost,
     .doc = "Voxels stay. Names decide what operators do along an axis: z, y and x are space, angle counts projections. A "
-           "direction matrix goes. read(file, axes = ...) does the same to a file.",
+           "direction matrix stays unless x, y or z move to another axis. read(file, axes = ...) does the same to a file.",
     .example = "name_axes(phantom(\"noise\", [9, 4, 8]), \"angle z x\") |> fbp(parallel(range(0, 160, 20))) |> write(\"v.tif\")",
 };

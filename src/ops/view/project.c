@@ -1,7 +1,8 @@
 /* project: one value for every line of voxels along an axis. */
-#include "op/kernels.h"
 #include "op/axes.h"
+#include "op/kernels.h"
 #include "op/op.h"
+#include "op/place.h"
 
 typedef struct { const char *axis; fv_choice method; } project;
 
@@ -32,6 +33,8 @@ static fv_status infer(fv_infer *i, fv_error *error) {
                        fv_dtype_name(in->dtype));
     if (p->method.index == SUM) out->dtype = FV_FLOAT64;
     if (p->method.index == MEAN) out->dtype = wide(in->dtype) ? FV_FLOAT64 : FV_FLOAT32;
+    double n = (double)in->shape[axis]; /* one thick voxel takes the place of the line */
+    fv_place_move(out, axis, (n - 1) / 2, n);
     fv_axis_drop(out, axis);
     return FV_OK;
 }
@@ -157,11 +160,12 @@ const fv_op FV_OP(project) = {
     .name = "project",
     .family = "view",
     .brief = "maximum, minimum, mean or sum along an axis",
-    .version = 1,
+    .version = 2,
     .doc =
         "max and min keep the element type and give NaN where a line holds one. sum is float64; mean is float32, and float64 for "
         "32- and 64-bit integers and float64. Both add in float64 from the start of the axis to its end, so integers below "
-        "2^53 are exact.",
+        "2^53 are exact. Along x, y or z the projection lies in the middle of what it shows, if the image has a place in the "
+        "world.",
     .inputs = inputs,
     .params = params,
     .params_size = sizeof(project),

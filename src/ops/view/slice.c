@@ -1,6 +1,7 @@
 /* slice: part of an image, as the language writes x[50] and x[0:100, :, ::2]. */
 #include "op/axes.h"
 #include "op/op.h"
+#include "op/place.h"
 
 typedef struct { fv_numbers start, stop, step, single; } slice;
 
@@ -57,19 +58,6 @@ static fv_status resolve_range(const fv_image_type *type, int d, slice *p, int64
     return FV_OK;
 }
 
-/* The matrix maps x y z of the voxel to the world: each axis is stretched by its step and the origin moves to the first
- * voxel. */
-static void move_affine(const fv_image_type *in, const slice *p, fv_image_type *out) {
-    static const char *const names[] = { "x", "y", "z" };
-    for (int column = 0; column < 3 && out->has_affine; column++) {
-        int d = fv_axis_find(in, names[column]);
-        for (int row = 0; row < 3 && d >= 0; row++) {
-            out->affine[row * 4 + 3] += in->affine[row * 4 + column] * p->start.value[d];
-            out->affine[row * 4 + column] *= p->step.value[d];
-        }
-    }
-}
-
 static fv_status infer(fv_infer *i, fv_error *error) {
     slice               *p = i->params;
     const fv_image_type *in = &i->in[0]->image;
@@ -89,7 +77,7 @@ static fv_status infer(fv_infer *i, fv_error *error) {
         out->spacing[d] = in->spacing[d] * fabs(step);
         out->origin[d] = in->origin[d] + in->spacing[d] * lowest;
     }
-    move_affine(in, p, out);
+    for (int d = 0; d < in->ndim; d++) fv_place_move(out, d, p->start.value[d], p->step.value[d]);
     for (int d = in->ndim - 1; d >= 0; d--)
         if (p->single.value[d]) fv_axis_drop(out, d);
     if (!out->ndim)
@@ -165,11 +153,12 @@ const fv_op FV_OP(slice) = {
     .name = "slice",
     .family = "view",
     .brief = "part of an image, written x[...]",
-    .version = 1,
+    .version = 2,
     .doc =
         "Indices mean what they mean in numpy: x[50] takes one slice and drops the axis, x[10:20] a range, x[::2] every second "
         "voxel, x[-1] the last, x[::-1] mirrors. Spacing grows with the step and the origin moves with the first voxel; on a "
-        "mirrored axis the spacing stays positive and the origin is the lowest coordinate (an affine matrix keeps the mirror). "
+        "mirrored axis the spacing stays positive and the origin is the lowest coordinate (an affine matrix keeps the mirror). A "
+        "single slice keeps its place in the world of an affine matrix. "
         "A slice that takes nothing is an error.",
     .citation = "numpy, basic indexing: https://numpy.org/doc/stable/user/basics.indexing.html",
     .inputs = inputs,

@@ -1,0 +1,87 @@
+/* Where the voxels of an image lie. */
+#include "op/place.h"
+#include "op/axes.h"
+#include <math.h>
+#include <string.h>
+
+static const char *const names[] = { "x", "y", "z" };
+
+/* Column of the matrix that belongs to an axis; -1: none does. */
+static int column_of(const fv_image_type *type, int axis) {
+    for (int column = 0; column < 3; column++)
+        if (!strcmp(type->axis[axis], names[column])) return column;
+    return -1;
+}
+
+void fv_place_move(fv_image_type *type, int axis, double start, double step) {
+    int column = column_of(type, axis);
+    for (int row = 0; row < 3 && column >= 0 && type->has_affine; row++) {
+        type->affine[row * 4 + 3] += type->affine[row * 4 + column] * start;
+        type->affine[row * 4 + column] *= step;
+    }
+}
+
+bool fv_place_known(const fv_image_type *type) {
+    bool known = type->has_affine;
+    for (int d = 0; d < type->ndim; d++) known = known || type->spacing[d] != 1 || type->origin[d] != 0 || *type->unit[d];
+    return known;
+}
+
+static bool same_axes(const fv_image_type *a, const fv_image_type *b) {
+    for (int d = 0; d < a->ndim; d++)
+        if (d >= b->ndim || strcmp(a->axis[d], b->axis[d])) return false;
+    return a->ndim == b->ndim;
+}
+
+/* How far the corner of that number lies apart in the two worlds, and the least edge of a voxel. */
+static double apart(const fv_image_type *a, const fv_image_type *b, int corner) {
+    double sum = 0;
+    for (int row = 0; row < 3; row++) {
+        double difference = a->affine[row * 4 + 3] - b->affine[row * 4 + 3];
+        for (int column = 0; column < 3; column++) {
+            int d = fv_axis_find(a, names[column]);
+            if (d >= 0 && corner >> column & 1)
+                difference += (a->affine[row * 4 + column] - b->affine[row * 4 + column]) * (double)(a->shape[d] - 1);
+        }
+        sum += difference * difference;
+    }
+    return sqrt(sum);
+}
+
+static double least_edge(const fv_image_type *type) {
+    double least = INFINITY;
+    for (int column = 0; column < 3; column++) {
+        const double *m = type->affine + column;
+        if (fv_axis_find(type, names[column]) >= 0) least = FV_MIN(least, sqrt(m[0] * m[0] + m[4] * m[4] + m[8] * m[8]));
+    }
+    return least;
+}
+
+bool fv_place_same(const fv_image_type *a, const fv_image_type *b) {
+    const double near = 0.01;
+    if (!same_axes(a, b) || a->has_affine != b->has_affine) return false;
+    for (int d = 0; d < a->ndim; d++) {
+        double length = (double)a->shape[d] * fabs(a->spacing[d] - b->spacing[d]);
+        if (strcmp(a->unit[d], b->unit[d]) || !(length <= near * fabs(a->spacing[d]))) return false;
+        if (!a->has_affine && !(fabs(a->origin[d] - b->origin[d]) <= near * fabs(a->spacing[d]))) return false;
+    }
+    for (int corner = 0; corner < 8 && a->has_affine; corner++)
+        if (!(apart(a, b, corner) <= near * least_edge(a))) return false;
+    return true;
+}
+
+void fv_place_take(fv_image_type *type, const fv_image_type *from) {
+    if (!same_axes(type, from)) return;
+    memcpy(type->spacing, from->spacing, sizeof type->spacing);
+    memcpy(type->origin, from->origin, sizeof type->origin);
+    memcpy(type->unit, from->unit, sizeof type->unit);
+    memcpy(type->affine, from->affine, sizeof type->affine);
+    type->has_affine = from->has_affine;
+    type->affine_code = from->affine_code;
+}
+
+void fv_place_forget_world(fv_image_type *type) {
+    type->has_affine = false;
+    type->affine_code = 0;
+    memset(type->affine, 0, sizeof type->affine);
+}

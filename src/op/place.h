@@ -1,0 +1,20 @@
+/* Where the voxels of an image lie: spacing, origin, units and the matrix to the world. */
+#ifndef FV_PLACE_H
+#define FV_PLACE_H
+
+#include "base/base.h"
+#include <fovea/image.h>
+
+/* The matrix of an image that takes every step-th voxel of an axis, the first of them at `start`; both may be fractions. Only x,
+ * y and z are in it. */
+void fv_place_move(fv_image_type *type, int axis, double start, double step);
+/* Whether anything is known beside voxels that are counted from 0. */
+bool fv_place_known(const fv_image_type *type);
+/* Whether two images of the same axes lie upon each other: their corners within a hundredth of a voxel, in equal units. */
+bool fv_place_same(const fv_image_type *a, const fv_image_type *b);
+/* Spacing, origin, units and matrix of an image that has the same axes; nothing changes where it has others. */
+void fv_place_take(fv_image_type *type, const fv_image_type *from);
+/* No matrix any more. */
+void fv_place_forget_world(fv_image_type *type);
+
+#endif
