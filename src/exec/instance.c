@@ -3,23 +3,6 @@
 #include "base/file.h"
 #include <stdlib.h>
 
-/* Whether a file belongs to this item and to no other, in none of the lists. */
-static bool only_of(const fv_bindings *bindings, const char *file, int64_t item) {
-    bool found = false;
-    for (int l = 0; l < bindings->nlists; l++) {
-        int64_t low = 0, high = bindings->lists[l].count; /* sorted */
-        while (low < high) {
-            int64_t middle = low + (high - low) / 2;
-            if (strcmp(bindings->lists[l].paths[middle], file) < 0) low = middle + 1;
-            else high = middle;
-        }
-        if (low == bindings->lists[l].count || strcmp(bindings->lists[l].paths[low], file)) continue;
-        if (low != item) return false;
-        found = true;
-    }
-    return found;
-}
-
 /* Nodes that are equal in several items (a flat field, its mean) have one result for all of them. */
 static void find_alone(fv_instance *instance) {
     const fv_bindings *bindings = instance->context->bindings;
@@ -29,8 +12,8 @@ static void find_alone(fv_instance *instance) {
         bool           alone = !bindings->collection;
         for (int i = 0; i < node->ninputs; i++) alone = alone || (node->in[i] && instance->alone[node->in[i]->id]);
         const fv_param *file = node->op && node->op->identity ? fv_params_find(node->op, "file") : NULL;
-        instance->alone[id] =
-            alone || (file && only_of(bindings, *(char *const *)((const char *)node->params + file->offset), instance->item));
+        const char     *name = file ? *(char *const *)((const char *)node->params + file->offset) : NULL;
+        instance->alone[id] = alone || (name && fv_bindings_alone(bindings, name, instance->item));
     }
 }
 

@@ -65,10 +65,11 @@ typedef struct fv_graph {
 
 /* ---- collections and parameters, resolved once per run ---- */
 
-typedef struct fv_item_list { /* what one pattern in the text matched, sorted */
-    char  *pattern;
-    char **paths;
+typedef struct fv_item_list { /* the files of one collection in the text; number i of each list belongs to item i */
+    char   *pattern;
+    char  **paths;
     int64_t count;
+    size_t  root; /* characters of each path before its {path}: the folders without wildcards */
 } fv_item_list;
 
 typedef struct fv_parameter { /* a swept or overridden parameter */
@@ -96,6 +97,8 @@ typedef struct fv_bindings {
     fv_item_list *lists;
     int           nlists;
     int64_t       nitems; /* 1 without collections */
+    char        **shared; /* files of more than one item, sorted */
+    int64_t       nshared;
     bool          collection;
     fv_parameter *parameters;
     int           nparameters;
@@ -119,8 +122,13 @@ int  fv_bindings_choice(const fv_bindings *bindings, int combination, int parame
 const char *fv_bindings_item(const fv_bindings *bindings, int64_t item);
 /* Adds "name=value[,value...]"; values that look like lists in brackets stay whole. */
 fv_status fv_bindings_set(fv_bindings *bindings, const char *assignment, fv_error *error);
-/* Finds every pattern in the text and lists its files; checks that names given by fv_bindings_set are params of the text. */
+/* Finds every pattern in the text, lists its files and pairs them; checks that names given by fv_bindings_set are params of the
+ * text. */
 fv_status fv_bindings_resolve(fv_bindings *bindings, const fv_program *program, fv_diagnostics *diagnostics, fv_error *error);
+/* The lists are complete. */
+void fv_bindings_settle(fv_bindings *bindings);
+/* Whether a file belongs to this item and to no other. */
+bool fv_bindings_alone(const fv_bindings *bindings, const char *file, int64_t item);
 /* "z/400=50". */
 fv_status fv_crop_parse(const char *text, fv_crop *part, fv_error *error);
 /* What a graph can be cut along: the slowest axis of its largest source; length 0: there is none. Gives that source's bytes. */
@@ -131,10 +139,12 @@ fv_status fv_bindings_take(fv_bindings *bindings, int64_t count, fv_error *error
 int64_t   fv_bindings_size(const fv_bindings *bindings, int64_t item);
 void      fv_bindings_release(fv_bindings *bindings);
 
-/* Fills {stem} {name} {index} {param} in. Unknown words in braces are an error that lists the known ones. */
+/* Fills {stem} {name} {folder} {path} {index} {param} in. Unknown words in braces are an error that lists the known ones. */
 fv_status fv_template_fill(const fv_bindings *bindings, const char *template, int64_t item, int combination, char **path,
                            fv_error *error);
 bool      fv_template_has(const char *template, const char *word);
+/* Whether it holds a word that tells items apart. */
+bool      fv_template_tells_items(const char *template);
 
 /* Builds the graph of one item, all combinations of the sweep in one. On failure *status_of_input tells whether a file was
  * at fault (FV_ERROR_INPUT, FV_ERROR_IO) or the text (FV_ERROR_USAGE); the sentences are in diagnostics. */

@@ -109,12 +109,11 @@ static void check_file_sink(builder *b, fv_sink *sink) {
             fv__mistake(b, sink->span, FV_ERROR_USAGE, NULL,
                         "write: %s is swept, so the file name must contain {%s}; \"%s\" does not", bindings->parameters[p].name,
                         bindings->parameters[p].name, sink->file_template);
-    if (bindings->collection && !fv_template_has(sink->file_template, "stem") && !fv_template_has(sink->file_template, "name") &&
-        !fv_template_has(sink->file_template, "index"))
+    if (bindings->collection && !fv_template_tells_items(sink->file_template))
         fv__mistake(
             b, sink->span, FV_ERROR_USAGE, NULL,
-            "write: each item of a collection needs its own file, so the name must contain {stem}, {name} or {index}; \"%s\" "
-            "does not",
+            "write: each item of a collection needs its own file, so the name must contain {stem}, {name}, {folder}, {path} or "
+            "{index}; \"%s\" does not",
             sink->file_template);
 }
 

@@ -90,6 +90,8 @@ static const fv_format *folder_format(const char *path, size_t length) {
     return found;
 }
 
+bool fv_format_is_folder(const char *path) { return folder_format(path, strlen(path)) != NULL; }
+
 size_t fv_format_around(const char *path) {
     for (int i = 0; i < fv_format_count(); i++)
         if (match(path, fv_format_at(i)->extensions)) return 0;

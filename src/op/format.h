@@ -120,6 +120,8 @@ struct fv_format {
 
 /* The folder of a format around a path that lies inside it, as the number of its characters; 0: there is none. */
 size_t fv_format_around(const char *path);
+/* Whether a folder of that name is one image. */
+bool fv_format_is_folder(const char *path);
 
 /* By extension; for reading, where that tells nothing, by the first bytes of the file. The error lists what is known. */
 fv_status fv_format_for_reading(const char *path, const fv_format **format, fv_error *error);

@@ -14,6 +14,7 @@ static void list_items(const fv_bindings *bindings, cJSON *lists) {
     for (int l = 0; l < bindings->nlists; l++) {
         cJSON *list = cJSON_CreateObject(), *files = cJSON_CreateArray();
         cJSON_AddStringToObject(list, "pattern", bindings->lists[l].pattern);
+        cJSON_AddNumberToObject(list, "root", (double)bindings->lists[l].root);
         for (int64_t i = 0; i < bindings->lists[l].count; i++) {
             fv_file_id id = { 0 };
             char       text[64];
@@ -190,9 +191,11 @@ static void load_items(const cJSON *root, fv_bindings *bindings) {
         *list = (fv_item_list){ .pattern = fv_arena_strdup(&bindings->arena, text_of(l, "pattern")) };
         list->paths = fv_arena_alloc(&bindings->arena, ((size_t)cJSON_GetArraySize(files) + 1) * sizeof *list->paths);
         cJSON_ArrayForEach(f, files) list->paths[list->count++] = fv_arena_strdup(&bindings->arena, element(f, 0));
+        list->root = (size_t)cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(l, "root"));
         bindings->nitems = list->count;
         bindings->collection = true;
     }
+    fv_bindings_settle(bindings);
 }
 
 static void load_part(const cJSON *root, fv_bindings *bindings) {

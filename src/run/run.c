@@ -64,16 +64,23 @@ fv_status fv_run_sample(const fv_context *context, fv_instance **instance, fv_di
 }
 
 typedef struct planned { /* a file that the run will write, or a table in one */
-    char *place, *path;
-    int   table; /* statement that makes the table; -1: an image */
+    char   *place, *path;
+    int     table; /* statement that makes the table; -1: an image */
+    int64_t item;
 } planned;
 
-static int by_place(const void *a, const void *b) { return strcmp(((const planned *)a)->place, ((const planned *)b)->place); }
+static int by_place(const void *a, const void *b) {
+    const planned *x = a, *y = b;
+    int            order = strcmp(x->place, y->place);
+    return order ? order : (x->item > y->item) - (x->item < y->item);
+}
 
-static planned image_output(char *path_take) { return (planned){ fv_outputs_place(path_take), path_take, -1 }; }
+static planned image_output(char *path_take, int64_t item) {
+    return (planned){ fv_outputs_place(path_take), path_take, -1, item };
+}
 
 static planned table_output(const fv_sink *sink) {
-    planned p = { fv_outputs_place(sink->file), fv_strdup(sink->file), sink->statement };
+    planned p = { fv_outputs_place(sink->file), fv_strdup(sink->file), sink->statement, 0 };
     if (!fv_table_format_for(sink->file)->in_place) return p;
     char *place = fv_sprintf("%s\n%s", p.place, sink->table); /* holds many tables */
     free(p.place);
@@ -95,11 +102,19 @@ static fv_status list_outputs(const fv_context *context, const fv_graph *graph, 
         for (int64_t item = 0; item < context->bindings->nitems; item++) {
             char *path;
             FV_TRY(fv_template_fill(context->bindings, sink->file_template, item, sink->combination, &path, error));
-            all[(*count)++] = image_output(path);
+            all[(*count)++] = image_output(path, item);
             FV_TRY(fv_outputs_check(outputs, path, error));
         }
     }
     return FV_OK;
+}
+
+static fv_status written_twice(const fv_bindings *bindings, const planned *a, const planned *b, fv_error *error) {
+    if (a->item == b->item) return fv_fail(error, FV_ERROR_USAGE, "two results would be written to %s", b->path);
+    return fv_fail(error, FV_ERROR_USAGE,
+                   "two results would be written to %s: those of %s and %s; {folder}, {path} or {index} in the name tells such "
+                   "items apart",
+                   b->path, fv_bindings_item(bindings, a->item), fv_bindings_item(bindings, b->item));
 }
 
 /* Every file that the run will write: none twice, none that is not ours. */
@@ -111,7 +126,7 @@ static fv_status check_outputs(const fv_context *context, const fv_graph *graph,
     for (int64_t i = 1; i < count && status == FV_OK; i++) {
         bool one_table = all[i].table >= 0 && all[i].table == all[i - 1].table; /* rows of a sweep */
         if (!one_table && !strcmp(all[i - 1].place, all[i].place))
-            status = fv_fail(error, FV_ERROR_USAGE, "two results would be written to %s", all[i].path);
+            status = written_twice(context->bindings, &all[i - 1], &all[i], error);
     }
     for (int64_t i = 0; i < count; i++) {
         free(all[i].place);

@@ -87,7 +87,9 @@ const fv_op FV_OP(read) = {
     .version = 1,
     .doc =
         "Only the header is looked at until pixels are needed, and then only the needed region is read where the format allows. "
-        "With * or ? in the name every file that matches is an item of a collection, in order of name; operators map over it. "
+        "With * or ? in the name, or ** for folders of any depth, every file that matches is an item of a collection, in order "
+        "of name, numbers by their value (a2 before a10); operators map over it. Several collections are paired by what their "
+        "wildcards stand for. "
         "Table files (CSV, JSON lines, Parquet, SQLite) are read as tables; path then names the table in a database.",
     .params = params,
     .params_size = sizeof(read_params),

@@ -2,10 +2,10 @@
  *
  * The list of files is made when the graph is built and kept for the process: tasks ask for it by its pattern. A list that has
  * changed gets a new entry, and the old one stays for those who still use it. */
+#include "base/file_pattern.h"
 #include "op/axes.h"
 #include "op/place.h"
 #include "op/read_options.h"
-#include <glob.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,9 +49,6 @@ typedef struct list {
 static list           *lists; /* newest first */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-/* slice2 comes before slice10. */
-static int by_number(const void *a, const void *b) { return strverscmp(*(char *const *)a, *(char *const *)b); }
-
 static const list *find(const char *pattern) {
     pthread_mutex_lock(&mutex);
     list *found = lists;
@@ -60,34 +57,30 @@ static const list *find(const char *pattern) {
     return found;
 }
 
-static bool same_paths(const list *l, const glob_t *found) {
-    bool same = l && l->count == (int64_t)found->gl_pathc;
-    for (int64_t i = 0; same && i < l->count; i++) same = !strcmp(l->paths[i], found->gl_pathv[i]);
+static bool same_paths(const list *l, const fv_matches *found) {
+    bool same = l && l->count == found->count;
+    for (int64_t i = 0; same && i < l->count; i++) same = !strcmp(l->paths[i], found->match[i].path);
     return same;
 }
 
 static fv_status look(const char *pattern, const list **out, fv_error *error) {
-    glob_t found = { 0 };
-    int    result = glob(pattern, GLOB_NOSORT | GLOB_BRACE | GLOB_TILDE, NULL, &found);
+    fv_matches found;
+    fv_pattern_find(pattern, fv_format_is_folder, &found);
     *out = find(pattern);
-    if (result || !found.gl_pathc) {
-        globfree(&found);
-        return fv_fail(error, FV_ERROR_INPUT, "no file matches \"%s\"", pattern);
-    }
-    qsort(found.gl_pathv, found.gl_pathc, sizeof *found.gl_pathv, by_number);
-    if (!same_paths(*out, &found)) {
+    if (found.count && !same_paths(*out, &found)) {
         list *l = fv_alloc(sizeof *l);
-        *l = (list){ .pattern = fv_strdup(pattern), .count = (int64_t)found.gl_pathc };
+        *l = (list){ .pattern = fv_strdup(pattern), .count = found.count };
         l->paths = fv_alloc((size_t)l->count * sizeof *l->paths);
-        for (int64_t i = 0; i < l->count; i++) l->paths[i] = fv_strdup(found.gl_pathv[i]);
+        for (int64_t i = 0; i < l->count; i++) l->paths[i] = fv_strdup(found.match[i].path);
         pthread_mutex_lock(&mutex);
         l->next = lists;
         lists = l;
         pthread_mutex_unlock(&mutex);
         *out = l;
     }
-    globfree(&found);
-    return FV_OK;
+    bool none = !found.count;
+    fv_matches_release(&found);
+    return none ? fv_fail(error, FV_ERROR_INPUT, "no file matches \"%s\"", pattern) : FV_OK;
 }
 
 /* ---------------------------------------------------------------- the image */

@@ -14,7 +14,8 @@ typedef struct {
 } write_params;
 
 static const fv_param params[] = {
-    FV_PARAM(write_params, file, .doc = "name of the file; {stem}, {name}, {index} of the item and {param} values are filled in"),
+    FV_PARAM(write_params, file,
+             .doc = "name of the file; {stem}, {name}, {folder}, {path}, {index} of the item and {param} values are filled in"),
     FV_PARAM(write_params, table, .def = "", .doc = "name of the table in a database; the file's stem if left out"),
     FV_PARAM(write_params, append, .def = "false", .doc = "tables: keep the rows that are there"),
     FV_PARAM(write_params, compression, .def = "", .doc = "how to compress, in the format's words; its default if left out"),

@@ -1,0 +1,450 @@
+/* Patterns of file names. Braces are written out first; then folders are walked, part by part of the path. */
+#include "base/file_pattern.h"
+#include "base/file.h"
+#include "base/remote.h"
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <wctype.h>
+
+/* Where braces were written out, the text between these two is what they stand for. */
+enum { OPEN = 1, CLOSE = 2, MOST_TEXTS = 32 };
+
+/* ---------------------------------------------------------------- order */
+
+/* Numbers by value, leading zeros aside; moves behind both. */
+static int compare_numbers(const char **a, const char **b) {
+    while (**a == '0') ++*a;
+    while (**b == '0') ++*b;
+    size_t n = strspn(*a, "0123456789"), m = strspn(*b, "0123456789");
+    int    order = n != m ? (n < m ? -1 : 1) : strncmp(*a, *b, n);
+    *a += n;
+    *b += m;
+    return order;
+}
+
+int fv_natural_order(const char *a, const char *b) {
+    const char *p = a, *q = b;
+    while (*p && *q) {
+        if (isdigit((unsigned char)*p) && isdigit((unsigned char)*q)) {
+            int order = compare_numbers(&p, &q);
+            if (order) return order;
+        } else if (*p != *q) {
+            if (*p == '/' || *q == '/') return *p == '/' ? -1 : 1;
+            return (unsigned char)*p < (unsigned char)*q ? -1 : 1;
+        } else {
+            p++;
+            q++;
+        }
+    }
+    if (*p || *q) return *p ? 1 : -1;
+    return strcmp(a, b);
+}
+
+/* ---------------------------------------------------------------- one name */
+
+typedef struct text {
+    const char *start, *end;
+} text;
+
+typedef struct captures { /* what the wildcards of one name stand for */
+    text found[MOST_TEXTS];
+    int  count;
+    bool open;   /* the last one may go on */
+    int  inside; /* braces: everything is one text */
+} captures;
+
+static uint32_t character(const char *p, const char **next) {
+    const unsigned char *s = (const unsigned char *)p;
+    int                  more = *s >= 0xf0 ? 3 : *s >= 0xe0 ? 2 : *s >= 0xc0 ? 1 : 0;
+    uint32_t             code = more ? *s & (0x3fu >> more) : *s;
+    for (int i = 1; i <= more; i++) {
+        if ((s[i] & 0xc0) != 0x80) { /* no UTF-8: a byte is a character */
+            *next = p + 1;
+            return *s;
+        }
+        code = code << 6 | (s[i] & 0x3f);
+    }
+    *next = p + 1 + more;
+    return code;
+}
+
+static uint32_t folded(uint32_t code, bool fold) { return fold && code < 128 ? (uint32_t)tolower((int)code) : code; }
+
+static uint32_t other_case(uint32_t code) {
+    if (code >= 128) return code;
+    return (uint32_t)(isupper((int)code) ? tolower((int)code) : toupper((int)code));
+}
+
+/* The end of a class "[...]" that begins at p; NULL: it is an ordinary bracket. */
+static const char *class_end(const char *p) {
+    const char *q = p + 1 + (p[1] == '!' || p[1] == '^');
+    if (*q == ']') q++;
+    for (; *q && *q != '/'; q++) {
+        if (*q == '[' && q[1] == ':') {
+            const char *end = strstr(q + 2, ":]");
+            if (end) q = end + 1;
+        } else if (*q == ']')
+            return q + 1;
+    }
+    return NULL;
+}
+
+static bool in_class(const char *p, const char *end, uint32_t code) {
+    bool negated = p[1] == '!' || p[1] == '^', found = false;
+    for (p += 1 + negated; p < end - 1;) {
+        if (*p == '[' && p[1] == ':') {
+            const char *close = strstr(p + 2, ":]");
+            char        name[16] = "";
+            if (close && close < end && close - p - 2 < (long)sizeof name) {
+                memcpy(name, p + 2, (size_t)(close - p - 2));
+                found = found || iswctype((wint_t)code, wctype(name));
+                p = close + 2;
+                continue;
+            }
+        }
+        uint32_t low = character(p, &p), high = low;
+        if (*p == '-' && p + 1 < end - 1) high = character(p + 1, &p);
+        found = found || (code >= low && code <= high);
+    }
+    return found != negated;
+}
+
+static void note(captures *c, const char *start, const char *end) {
+    if (c->open)
+        c->found[c->count - 1].end = end;
+    else if (c->count < MOST_TEXTS)
+        c->found[c->count++] = (text){ start, end };
+    c->open = c->count > 0;
+}
+
+/* Whether a name (up to `stop`) matches one part of a pattern (up to `end`). */
+static bool matches(const char *p, const char *end, const char *s, const char *stop, bool fold, captures *c) {
+    while (p < end) {
+        captures saved = *c;
+        if (*p == OPEN || *p == CLOSE) {
+            if (*p == OPEN) note(c, s, s);
+            c->inside += *p++ == OPEN ? 1 : -1;
+            continue;
+        }
+        if (*p == '*') {
+            while (p < end && *p == '*') p++;
+            for (const char *t = s;; character(t, &t)) {
+                *c = saved;
+                note(c, s, t);
+                if (matches(p, end, t, stop, fold, c)) return true;
+                if (t >= stop) return false;
+            }
+        }
+        if (s >= stop) return false;
+        const char *after = *p == '[' ? class_end(p) : NULL, *next;
+        uint32_t    code = character(s, &next);
+        if (*p == '?' || (after && after <= end)) {
+            if (after && !in_class(p, after, code) && !(fold && in_class(p, after, other_case(code)))) return false;
+            note(c, s, next);
+            p = after ? after : p + 1;
+        } else {
+            if (*p == '\\' && p + 1 < end) p++;
+            if (folded(character(p, &p), fold) != folded(code, fold)) return false;
+            if (c->inside)
+                note(c, s, next);
+            else
+                c->open = false;
+        }
+        s = next;
+    }
+    return s == stop;
+}
+
+/* ---------------------------------------------------------------- braces */
+
+/* The matching } of a { with a comma at its level; NULL: it is an ordinary brace. */
+static const char *brace_end(const char *p, bool *slash) {
+    int  depth = 0;
+    bool comma = false;
+    *slash = false;
+    for (; *p; p++) {
+        if (*p == '\\' && p[1])
+            p++;
+        else if (*p == '{')
+            depth++;
+        else if (*p == ',' && depth == 1)
+            comma = true;
+        else if (*p == '/')
+            *slash = true;
+        else if (*p == '}' && !--depth)
+            return comma ? p : NULL;
+    }
+    return NULL;
+}
+
+static const char *first_brace(const char *pattern, const char **end, bool *slash) {
+    for (const char *p = pattern; *p; p++) {
+        if (*p == '\\' && p[1])
+            p++;
+        else if (*p == '{' && (*end = brace_end(p, slash)))
+            return p;
+    }
+    return NULL;
+}
+
+/* Calls back with every pattern that is meant, as its braces allow. */
+static void write_out(const char *pattern, void (*each)(void *context, const char *plain), void *context) {
+    const char *close, *open;
+    bool        slash;
+    open = first_brace(pattern, &close, &slash);
+    if (!open) {
+        each(context, pattern);
+        return;
+    }
+    const char *start = open + 1;
+    int         depth = 0;
+    for (const char *p = start; p <= close; p++) {
+        if (*p == '\\' && p < close)
+            p++;
+        else if (*p == '{')
+            depth++;
+        else if (*p == '}' && p < close)
+            depth--;
+        else if (p == close || (*p == ',' && !depth)) {
+            char *one = fv_sprintf("%.*s%s%.*s%s%s", (int)(open - pattern), pattern, slash ? "" : "\1", (int)(p - start), start,
+                                   slash ? "" : "\2", close + 1);
+            write_out(one, each, context);
+            free(one);
+            start = p + 1;
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- walking */
+
+typedef struct walk {
+    fv_matches *out;
+    int64_t     capacity;
+    bool (*whole)(const char *folder);
+    bool  fold;
+    char *texts[MOST_TEXTS];
+    int   ntexts;
+} walk;
+
+static bool has_wildcard(const char *p, const char *end) {
+    for (; p < end; p++) {
+        if (*p == '\\' && p + 1 < end)
+            p++;
+        else if (*p == '*' || *p == '?' || *p == OPEN || (*p == '[' && class_end(p) && class_end(p) <= end))
+            return true;
+    }
+    return false;
+}
+
+/* A part of a pattern without wildcards, as the name that it is. */
+static char *plain_name(const char *p, const char *end) {
+    char *name = fv_alloc((size_t)(end - p) + 1), *to = name;
+    for (; p < end; p++) {
+        if (*p == '\\' && p + 1 < end) p++;
+        if (*p != OPEN && *p != CLOSE) *to++ = *p;
+    }
+    *to = 0;
+    return name;
+}
+
+static void add_match(walk *w, const char *path) {
+    fv_matches *out = w->out;
+    if (out->count == w->capacity) {
+        w->capacity = FV_MAX(64, 2 * w->capacity);
+        out->match = fv_realloc(out->match, (size_t)w->capacity * sizeof *out->match);
+    }
+    fv_match *match = &out->match[out->count++];
+    match->path = fv_arena_strdup(&out->arena, path);
+    match->ntexts = w->ntexts;
+    match->texts = fv_arena_alloc(&out->arena, (size_t)(w->ntexts + 1) * sizeof *match->texts);
+    for (int i = 0; i < w->ntexts; i++) match->texts[i] = fv_arena_strdup(&out->arena, w->texts[i]);
+    out->wildcards = FV_MAX(out->wildcards, w->ntexts);
+}
+
+static void walk_on(walk *w, const char *folder, const char *rest);
+
+/* rest: what follows a part of the pattern, from its slash on. */
+static void step(walk *w, const char *path, const char *rest) {
+    if (!*rest) {
+        add_match(w, path);
+        return;
+    }
+    while (*rest == '/') rest++;
+    if (!fv_path_is_folder(path)) return;
+    char *folder = fv_sprintf("%s/", path);
+    if (*rest)
+        walk_on(w, folder, rest);
+    else
+        add_match(w, folder); /* "plates/" asks for folders */
+    free(folder);
+}
+
+static DIR *look_into(walk *w, const char *folder) {
+    DIR *opened = opendir(*folder ? folder : ".");
+    if (!opened && errno != ENOENT && errno != ENOTDIR && !w->out->closed)
+        w->out->closed = fv_arena_strdup(&w->out->arena, folder);
+    return opened;
+}
+
+static void walk_names(walk *w, const char *folder, const char *part, const char *end) {
+    DIR *opened = look_into(w, folder);
+    if (!opened) return;
+    int            before = w->ntexts;
+    struct dirent *entry;
+    while ((entry = readdir(opened))) {
+        const char *name = entry->d_name;
+        captures    c = { 0 };
+        if ((*name == '.' && *part != '.') || !strcmp(name, ".") || !strcmp(name, "..")) continue;
+        if (!matches(part, end, name, name + strlen(name), w->fold, &c)) continue;
+        for (int i = 0; i < c.count && w->ntexts < MOST_TEXTS; i++)
+            w->texts[w->ntexts++] = fv_sprintf("%.*s", (int)(c.found[i].end - c.found[i].start), c.found[i].start);
+        char *path = fv_sprintf("%s%s", folder, name);
+        step(w, path, end);
+        free(path);
+        while (w->ntexts > before) free(w->texts[--w->ntexts]);
+    }
+    closedir(opened);
+}
+
+/* ** stands for `below`, and for every folder in it. Links to folders are not followed: they may lead back. */
+static void walk_depth(walk *w, const char *folder, char *below, const char *rest) {
+    int at = w->ntexts;
+    if (at == MOST_TEXTS) return;
+    w->texts[w->ntexts++] = below;
+    walk_on(w, folder, rest);
+    w->ntexts = at;
+    DIR           *opened = look_into(w, folder);
+    struct dirent *entry;
+    while (opened && (entry = readdir(opened))) {
+        struct stat s;
+        char       *path = fv_sprintf("%s%s", folder, entry->d_name);
+        bool        kind = *entry->d_name != '.' && !lstat(path, &s) && S_ISDIR(s.st_mode);
+        if (kind && !(w->whole && w->whole(path))) {
+            char *inner = fv_sprintf("%s/", path), *deeper = fv_sprintf("%s%s%s", below, *below ? "/" : "", entry->d_name);
+            walk_depth(w, inner, deeper, rest);
+            free(inner);
+            free(deeper);
+        }
+        free(path);
+    }
+    if (opened) closedir(opened);
+}
+
+/* folder: "" or with its slash. */
+static void walk_on(walk *w, const char *folder, const char *rest) {
+    const char *end = rest + strcspn(rest, "/");
+    if (end - rest == 2 && !strncmp(rest, "**", 2) && *end) {
+        walk_depth(w, folder, "", end + strspn(end, "/"));
+        return;
+    }
+    char *name = plain_name(rest, end), *path = fv_sprintf("%s%s", folder, name);
+    bool  dots = !strcmp(name, ".") || !strcmp(name, "..");
+    bool  literal = !has_wildcard(rest, end), there = fv_file_exists(path);
+    bool  braced = memchr(rest, OPEN, (size_t)(end - rest)) != NULL;
+    if (there && !braced && (!w->fold || dots))
+        step(w, path, end);
+    else if (!literal || (w->fold && !dots))
+        walk_names(w, folder, rest, end);
+    free(path);
+    free(name);
+}
+
+static void walk_pattern(void *context, const char *pattern) {
+    size_t slashes = strspn(pattern, "/");
+    walk_on(context, slashes ? "/" : "", pattern + slashes);
+}
+
+static size_t fixed_part(const char *pattern) {
+    size_t      fixed = *pattern == '/';
+    const char *close, *brace, *end;
+    bool        slash;
+    brace = first_brace(pattern, &close, &slash);
+    for (const char *p = pattern + strspn(pattern, "/");; p = end + strspn(end, "/")) {
+        end = p + strcspn(p, "/");
+        if (!*end || (brace && brace < end) || has_wildcard(p, end)) return fixed;
+        char *name = plain_name(p, end);
+        fixed += strlen(name) + 1;
+        free(name);
+    }
+}
+
+static int by_path(const void *a, const void *b) {
+    return fv_natural_order(((const fv_match *)a)->path, ((const fv_match *)b)->path);
+}
+
+static void find(const char *pattern, bool (*whole)(const char *), bool fold, fv_matches *matches) {
+    walk  w = { .out = matches, .whole = whole, .fold = fold };
+    bool  at_home = *pattern == '~' && (pattern[1] == '/' || !pattern[1]) && getenv("HOME");
+    char *full = at_home ? fv_sprintf("%s%s", getenv("HOME"), pattern + 1) : fv_strdup(pattern);
+    *matches = (fv_matches){ .fixed = fixed_part(full) };
+    write_out(full, walk_pattern, &w);
+    free(full);
+    if (matches->count) qsort(matches->match, (size_t)matches->count, sizeof *matches->match, by_path);
+    int64_t kept = 0;
+    for (int64_t i = 0; i < matches->count; i++)
+        if (!kept || strcmp(matches->match[kept - 1].path, matches->match[i].path)) matches->match[kept++] = matches->match[i];
+    matches->count = kept;
+}
+
+void fv_pattern_find(const char *pattern, bool (*whole)(const char *folder), fv_matches *matches) {
+    find(pattern, whole, false, matches);
+}
+
+void fv_pattern_find_any_case(const char *pattern, fv_matches *matches) { find(pattern, NULL, true, matches); }
+
+void fv_matches_release(fv_matches *matches) {
+    free(matches->match);
+    fv_arena_release(&matches->arena);
+    *matches = (fv_matches){ 0 };
+}
+
+/* ---------------------------------------------------------------- without looking at files */
+
+bool fv_pattern_is(const char *path) {
+    const char *close;
+    bool        slash, braces = first_brace(path, &close, &slash) != NULL;
+    if (!*path || fv_is_remote(path) || strpbrk(path, "\1\2")) return false; /* a ? begins the query of an address */
+    return (braces || has_wildcard(path, path + strlen(path))) && !fv_file_exists(path);
+}
+
+static const char *skip_here(const char *path) {
+    while (path[0] == '.' && path[1] == '/') path += 1 + strspn(path + 1, "/");
+    return path;
+}
+
+static bool fits(const char *pattern, const char *path) {
+    const char *end = pattern + strcspn(pattern, "/"), *stop = path + strcspn(path, "/");
+    if (end - pattern == 2 && !strncmp(pattern, "**", 2) && *end) {
+        pattern = end + strspn(end, "/");
+        if (fits(pattern, path)) return true;
+        for (; *stop; stop = path + strcspn(path, "/")) {
+            if (*path == '.') return false;
+            path = stop + strspn(stop, "/");
+            if (fits(pattern, path)) return true;
+        }
+        return false;
+    }
+    captures c = { 0 };
+    if (*path == '.' && *pattern != '.') return false;
+    if (!matches(pattern, end, path, stop, false, &c) || !*end != !*stop) return false;
+    return !*end || fits(end + strspn(end, "/"), stop + strspn(stop, "/"));
+}
+
+typedef struct fitting {
+    const char *path;
+    bool        fits;
+} fitting;
+
+static void fit_one(void *context, const char *pattern) {
+    fitting *f = context;
+    f->fits = f->fits || fits(skip_here(pattern), skip_here(f->path));
+}
+
+bool fv_pattern_fits(const char *pattern, const char *path) {
+    fitting f = { .path = path };
+    write_out(pattern, fit_one, &f);
+    return f.fits;
+}

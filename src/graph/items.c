@@ -1,0 +1,254 @@
+/* Items of collections: which files the patterns of a text match, and which of them belong together. */
+#include "graph/items.h"
+#include "base/file.h"
+#include "graph/pairs.h"
+#include "op/format.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---------------------------------------------------------------- where the text names files */
+
+typedef struct found { /* a collection of the text */
+    const char *pattern;
+    fv_span     span;
+    fv_matches  matches;
+} found;
+
+typedef struct finder {
+    fv_bindings      *bindings;
+    const fv_program *program;
+    fv_diagnostics   *diagnostics;
+    fv_status         status; /* of the first mistake */
+    found            *all;
+    int               count;
+} finder;
+
+/* The text that an argument is: written there, or by a name that stands for one. NULL: something else. */
+static const char *text_named(const finder *f, const fv_expr *value) {
+    for (int depth = 0; depth < 8; depth++) {
+        if (value->kind == FV_EXPR_TEXT) return value->text;
+        if (value->kind != FV_EXPR_NAME) return NULL;
+        for (int p = 0; p < f->bindings->nparameters; p++) {
+            const fv_parameter *parameter = &f->bindings->parameters[p];
+            if (!strcmp(parameter->name, value->text))
+                return parameter->count == 1 && parameter->values[0].kind == FV_LITERAL_TEXT ? parameter->values[0].text : NULL;
+        }
+        const fv_expr *meant = NULL;
+        for (int s = 0; s < f->program->nstatements && !meant; s++) {
+            const fv_statement *statement = &f->program->statements[s];
+            if (statement->kind == FV_STATEMENT_ASSIGN && !strcmp(statement->name, value->text)) meant = statement->value;
+        }
+        if (!meant) return NULL;
+        value = meant;
+    }
+    return NULL;
+}
+
+/* With stack the files that match are slices of one image, and no items. */
+static bool is_stacked(const fv_expr *call) {
+    for (int a = 0; a < call->nargs; a++)
+        if (call->args[a].name && !strcmp(call->args[a].name, "stack")) return true;
+    return false;
+}
+
+static void mistake(finder *f, fv_span span, fv_status status, const char *hint, const char *format, const char *pattern) {
+    char *message = fv_sprintf(format, pattern);
+    fv_diagnose(f->diagnostics, span, hint, "%s", message);
+    if (f->status == FV_OK) f->status = status;
+    free(message);
+}
+
+/* What could have been meant by a pattern that matches nothing; NULL: no idea. */
+static char *near_miss(const char *pattern, const fv_matches *none) {
+    fv_matches other;
+    char      *hint = NULL;
+    if (none->closed) return fv_sprintf("the folder %s cannot be looked into", none->closed);
+    fv_pattern_find_any_case(pattern, &other);
+    if (other.count)
+        hint = fv_sprintf("small and capital letters differ: %s is there%s", other.match[0].path,
+                          other.count > 1 ? ", and others like it" : "");
+    fv_matches_release(&other);
+    char *folder = hint || !none->fixed ? NULL : fv_sprintf("%.*s", (int)none->fixed - 1, pattern);
+    if (folder && *folder && *folder != '~' && !fv_file_exists(folder)) hint = fv_sprintf("there is no folder %s", folder);
+    free(folder);
+    return hint;
+}
+
+static void add_collection(finder *f, const char *pattern, fv_span span) {
+    for (int k = 0; k < f->count; k++)
+        if (!strcmp(f->all[k].pattern, pattern)) return;
+    found one = { .pattern = pattern, .span = span };
+    fv_pattern_find(pattern, fv_format_is_folder, &one.matches);
+    if (!one.matches.count) {
+        char *hint = near_miss(pattern, &one.matches);
+        mistake(f, span, FV_ERROR_INPUT, hint, "no file matches \"%s\"", pattern);
+        free(hint);
+        fv_matches_release(&one.matches);
+        return;
+    }
+    if (one.matches.closed) fv_log("fovea: the folder %s cannot be looked into and is left out", one.matches.closed);
+    f->all = fv_realloc(f->all, (size_t)(f->count + 1) * sizeof *f->all);
+    f->all[f->count++] = one;
+}
+
+static void scan(finder *f, const fv_expr *expr) {
+    if (!expr) return;
+    if (expr->kind == FV_EXPR_CALL && !strcmp(expr->text, "read") && !is_stacked(expr))
+        for (int a = 0; a < expr->nargs; a++) {
+            const fv_argument *argument = &expr->args[a];
+            bool               is_file = argument->name ? !strcmp(argument->name, "file") : a == 0;
+            const char        *file = is_file ? text_named(f, argument->value) : NULL;
+            if (file && fv_pattern_is(file)) add_collection(f, file, argument->value->span);
+        }
+    for (int a = 0; a < expr->nargs; a++) scan(f, expr->args[a].value);
+}
+
+/* ---------------------------------------------------------------- lists */
+
+static void pair(finder *f, int k) {
+    fv_bytes why = { 0 };
+    if (fv__pair(f->all[0].pattern, &f->all[0].matches, f->all[k].pattern, &f->all[k].matches, &why)) return;
+    fv_diagnose(f->diagnostics, f->all[k].span, (char *)why.data,
+                "\"%s\" does not fit \"%s\": collections that are used together are paired by what their wildcards stand for",
+                f->all[k].pattern, f->all[0].pattern);
+    if (f->status == FV_OK) f->status = FV_ERROR_USAGE;
+    fv_bytes_release(&why);
+}
+
+static void add_list(fv_bindings *bindings, const found *from) {
+    fv_item_list list = { .pattern = fv_arena_strdup(&bindings->arena, from->pattern),
+                          .count = from->matches.count,
+                          .root = from->matches.fixed };
+    list.paths = fv_arena_alloc(&bindings->arena, (size_t)list.count * sizeof *list.paths);
+    for (int64_t i = 0; i < list.count; i++) list.paths[i] = fv_arena_strdup(&bindings->arena, from->matches.match[i].path);
+    bindings->lists = fv_realloc(bindings->lists, (size_t)(bindings->nlists + 1) * sizeof *bindings->lists);
+    bindings->lists[bindings->nlists++] = list;
+    bindings->collection = true;
+    bindings->nitems = list.count;
+}
+
+fv_status fv__find_items(fv_bindings *bindings, const fv_program *program, fv_diagnostics *diagnostics) {
+    finder f = { .bindings = bindings, .program = program, .diagnostics = diagnostics };
+    bindings->nitems = 1;
+    for (int s = 0; s < program->nstatements; s++) scan(&f, program->statements[s].value);
+    for (int k = 1; k < f.count; k++) pair(&f, k);
+    for (int k = 0; k < f.count; k++) {
+        if (f.status == FV_OK) add_list(bindings, &f.all[k]);
+        fv_matches_release(&f.all[k].matches);
+    }
+    free(f.all);
+    fv_bindings_settle(bindings);
+    return f.status;
+}
+
+/* ---------------------------------------------------------------- what belongs to an item */
+
+const char *fv_bindings_item(const fv_bindings *bindings, int64_t item) {
+    return bindings->nlists ? bindings->lists[0].paths[item] : "";
+}
+
+typedef struct owned {
+    char   *path;
+    int64_t item;
+} owned;
+
+static int by_owner(const void *a, const void *b) {
+    const owned *x = a, *y = b;
+    int          order = strcmp(x->path, y->path);
+    return order ? order : (x->item > y->item) - (x->item < y->item);
+}
+
+void fv_bindings_settle(fv_bindings *bindings) {
+    int64_t n = 0;
+    owned  *all = fv_alloc((size_t)(bindings->nlists * bindings->nitems + 1) * sizeof *all);
+    for (int l = 0; l < bindings->nlists; l++)
+        for (int64_t i = 0; i < bindings->lists[l].count; i++) all[n++] = (owned){ bindings->lists[l].paths[i], i };
+    qsort(all, (size_t)n, sizeof *all, by_owner);
+    bindings->nshared = 0;
+    for (int64_t i = 1; i < n; i++) {
+        bool again = bindings->nshared && !strcmp(bindings->shared[bindings->nshared - 1], all[i].path);
+        if (again || strcmp(all[i].path, all[i - 1].path) || all[i].item == all[i - 1].item) continue;
+        bindings->shared = fv_realloc(bindings->shared, (size_t)(bindings->nshared + 1) * sizeof *bindings->shared);
+        bindings->shared[bindings->nshared++] = all[i].path;
+    }
+    free(all);
+}
+
+static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+bool fv_bindings_alone(const fv_bindings *bindings, const char *file, int64_t item) {
+    bool own = false;
+    for (int l = 0; l < bindings->nlists && !own; l++) own = !strcmp(bindings->lists[l].paths[item], file);
+    if (!own || !bindings->nshared) return own;
+    return !bsearch(&file, bindings->shared, (size_t)bindings->nshared, sizeof *bindings->shared, by_text);
+}
+
+/* ---------------------------------------------------------------- parts, for measuring */
+
+fv_status fv_crop_parse(const char *text, fv_crop *part, fv_error *error) {
+    long long length, take;
+    char      more;
+    if (sscanf(text, "%7[^/]/%lld=%lld%c", part->axis, &length, &take, &more) != 3 || take < 1 || take > length)
+        return fv_fail(error, FV_ERROR_USAGE, "part %s: expected axis/length=number, as z/400=50", text);
+    part->length = length;
+    part->take = take;
+    return FV_OK;
+}
+
+int64_t fv_graph_slabs(const fv_graph *graph, fv_crop *whole) {
+    int64_t largest = 0;
+    *whole = (fv_crop){ 0 };
+    for (int i = 0; i < graph->nnodes; i++) {
+        const fv_node       *node = graph->nodes[i];
+        const fv_image_type *type = &node->type.image;
+        if (!node->op || node->ninputs || node->type.kind != FV_KIND_IMAGE || fv_image_type_bytes(type) <= largest) continue;
+        largest = fv_image_type_bytes(type);
+        whole->length = whole->take = type->shape[0];
+        snprintf(whole->axis, sizeof whole->axis, "%s", type->axis[0]);
+    }
+    return largest;
+}
+
+int64_t fv_bindings_size(const fv_bindings *bindings, int64_t item) {
+    int64_t size = 0;
+    for (int l = 0; l < bindings->nlists; l++) {
+        fv_file_id id = { 0 };
+        fv_file_identify(bindings->lists[l].paths[item], &id, NULL); /* one that vanished is reported when it is opened */
+        size += id.size;
+    }
+    return size;
+}
+
+typedef struct sized {
+    int64_t item, size;
+} sized;
+
+static int by_size(const void *a, const void *b) {
+    const sized *x = a, *y = b;
+    if (x->size != y->size) return x->size < y->size ? -1 : 1;
+    return x->item < y->item ? -1 : x->item > y->item;
+}
+static int by_item(const void *a, const void *b) {
+    const sized *x = a, *y = b;
+    return x->item < y->item ? -1 : x->item > y->item;
+}
+
+fv_status fv_bindings_take(fv_bindings *bindings, int64_t count, fv_error *error) {
+    int64_t n = bindings->nitems;
+    if (count < 1 || count > n)
+        return fv_fail(error, FV_ERROR_USAGE, "--items %lld: there %s %lld item%s", (long long)count, n == 1 ? "is" : "are",
+                       (long long)n, n == 1 ? "" : "s");
+    if (count == n) return FV_OK;
+    sized *all = fv_alloc((size_t)n * sizeof *all);
+    for (int64_t i = 0; i < n; i++) all[i] = (sized){ i, fv_bindings_size(bindings, i) };
+    qsort(all, (size_t)n, sizeof *all, by_size);
+    for (int64_t k = 0; k < count; k++) all[k] = all[(2 * k + 1) * n / (2 * count)];
+    qsort(all, (size_t)count, sizeof *all, by_item); /* lists stay sorted by name */
+    for (int l = 0; l < bindings->nlists; l++) {
+        for (int64_t k = 0; k < count; k++) bindings->lists[l].paths[k] = bindings->lists[l].paths[all[k].item];
+        bindings->lists[l].count = count;
+    }
+    bindings->nitems = count;
+    free(all);
+    return FV_OK;
+}

@@ -1,0 +1,10 @@
+/* For bindings.c: the collections of a text. */
+#ifndef FV_ITEMS_H
+#define FV_ITEMS_H
+
+#include "graph/graph.h"
+
+/* Lists the files of every collection, paired. Mistakes are in diagnostics; the first one's kind is given back. */
+fv_status fv__find_items(fv_bindings *bindings, const fv_program *program, fv_diagnostics *diagnostics);
+
+#endif
