@@ -1,12 +1,15 @@
 /* Fused point-wise operators.
  *
  * The tree is flattened into a program in post-order whose values live on a small stack of strips. A program that reads a
- * single image of one-byte elements is computed once for its 256 values and becomes a table.
+ * single image of one-byte elements is computed once for its 256 values and becomes a table. Images that are repeated along some
+ * axes, or have them in another order, are read where they lie as far as their voxels are next to each other as those of the
+ * result; else each strip of them is laid out in room of its own.
  */
 #include "exec/points.h"
+#include "exec/spread.h"
 #include "op/kernels.h"
 
-enum { STRIP = 1024, STRIP_BYTES = STRIP * 8, TABLE_FROM = 4096 };
+enum { STRIP = 1024, STRIP_BYTES = STRIP * 8, TABLE_FROM = 4096, RUN_FROM = 256 };
 
 typedef struct operand {
     enum { FROM_STACK, FROM_IMAGE, FROM_SCALAR, FROM_NOTHING } from;
@@ -21,13 +24,20 @@ typedef struct instruction {
     int            result; /* place on the stack */
 } instruction;
 
+typedef struct image {
+    const fv_block *block;
+    fv_matching     matching;
+    fv_spread       spread; /* over the region that is computed */
+    bool            apart;  /* strips are laid out in room of their own */
+} image;
+
 typedef struct program {
     instruction       code[FV_POINTS_MOST];
     int               ncode;
-    const fv_block   *images[FV_POINTS_IMAGES];
+    image             images[FV_POINTS_IMAGES];
     int               nimages;
     int               nscalars, depth, deepest;
-    uint8_t          *stack, *scalars, *converted, *raw;
+    uint8_t          *stack, *scalars, *converted, *raw, *spread;
     const fv_kernels *kernels;
     bool            (*inside)(void *context, const fv_node *node);
     fv_points_resolve resolve;
@@ -35,7 +45,7 @@ typedef struct program {
 } program;
 
 size_t fv_points_scratch(void) {
-    return (size_t)STRIP_BYTES * (FV_POINTS_MOST + FV_POINTS_SCALARS + FV_MAX_INPUTS + 1) + 256 * 8 * 2;
+    return (size_t)STRIP_BYTES * (FV_POINTS_MOST + FV_POINTS_SCALARS + FV_MAX_INPUTS + 1 + FV_POINTS_IMAGES);
 }
 
 /* ---------------------------------------------------------------- making the program */
@@ -55,15 +65,15 @@ static fv_status add_scalar(program *p, const fv_scalar *scalar, fv_dtype comput
     return FV_OK;
 }
 
-static fv_status add_image(program *p, const fv_block *block, operand *place, fv_error *error) {
+static fv_status add_image(program *p, const fv_block *block, const fv_matching *matching, operand *place, fv_error *error) {
     for (int i = 0; i < p->nimages; i++)
-        if (p->images[i] == block) {
+        if (p->images[i].block == block && !memcmp(&p->images[i].matching, matching, sizeof *matching)) {
             *place = (operand){ FROM_IMAGE, i, block->dtype };
             return FV_OK;
         }
     if (p->nimages == FV_POINTS_IMAGES)
         return fv_fail(error, FV_ERROR_USAGE, "an expression of more than %d images", FV_POINTS_IMAGES);
-    p->images[p->nimages] = block;
+    p->images[p->nimages] = (image){ .block = block, .matching = *matching };
     *place = (operand){ FROM_IMAGE, p->nimages++, block->dtype };
     return FV_OK;
 }
@@ -82,8 +92,10 @@ static fv_status add_node(program *p, const fv_node *node, fv_error *error) {
         }
         fv_points_input input = { 0 };
         FV_TRY(p->resolve(p->context, node->in[i], &input, error));
-        FV_TRY(input.block ? add_image(p, input.block, &in[i], error)
-                           : add_scalar(p, input.scalar, node->compute, &in[i], error));
+        if (input.block) {
+            fv_matching matching = fv_point_matching(node, i);
+            FV_TRY(add_image(p, input.block, &matching, &in[i], error));
+        } else FV_TRY(add_scalar(p, input.scalar, node->compute, &in[i], error));
     }
     if (p->ncode == FV_POINTS_MOST || p->deepest >= FV_POINTS_MOST)
         return fv_fail(error, FV_ERROR_USAGE,
@@ -129,33 +141,52 @@ static void run_strip(program *p, const uint8_t *const *images, int64_t n, void 
 }
 
 static void run_row(program *p, const uint8_t **images, int64_t n, uint8_t *out, size_t size) {
+    const uint8_t *strip[FV_POINTS_IMAGES];
     for (int64_t done = 0; done < n; done += STRIP) {
         int64_t part = FV_MIN(STRIP, n - done);
-        run_strip(p, images, part, out + (size_t)done * size);
-        for (int i = 0; i < p->nimages; i++) images[i] += (size_t)part * fv_dtype_size(p->images[i]->dtype);
+        for (int i = 0; i < p->nimages; i++) {
+            const image *from = &p->images[i];
+            strip[i] = images[i] + (size_t)done * fv_dtype_size(from->block->dtype);
+            if (!from->apart) continue;
+            strip[i] = p->spread + (size_t)i * STRIP_BYTES;
+            fv_spread_strip(&from->spread, images[i], done, part, p->spread + (size_t)i * STRIP_BYTES);
+        }
+        run_strip(p, strip, part, out + (size_t)done * size);
     }
 }
 
-/* Calls for each contiguous run of the region: the whole of it if everything is dense, else row by row. */
+/* From this axis on the voxels of the result are next to each other, and so are those of the images that are read in place.
+ * Images of the result's own shape always are; a repeated one if that leaves runs of some length. */
+static int choose_runs(program *p, const fv_block *out) {
+    int first = fv_spread_run(out->stride, &out->region, 0);
+    for (int i = 0; i < p->nimages; i++) {
+        image *from = &p->images[i];
+        from->spread = fv_spread_of(from->block, &from->matching, &out->region);
+        if (from->matching.same) first = fv_spread_run(from->spread.stride, &out->region, first);
+    }
+    for (int i = 0; i < p->nimages; i++) {
+        image *from = &p->images[i];
+        int    run = fv_spread_run(from->spread.stride, &out->region, first);
+        from->apart = run > first && fv_spread_length(&out->region, run) < RUN_FROM;
+        if (!from->apart) first = run;
+    }
+    for (int i = 0; i < p->nimages; i++) p->images[i].spread.first = first;
+    return first;
+}
+
+/* Calls for each run of the region: the whole of it if everything is dense, else parts of its last axes. */
 static void each_run(program *p, const fv_block *out,
                      void (*run)(program *p, const uint8_t **images, int64_t n, uint8_t *out, size_t size)) {
-    bool           dense = fv_block_dense(out);
-    fv_block       windows[FV_POINTS_IMAGES];
     const uint8_t *images[FV_POINTS_IMAGES];
     size_t         size = fv_dtype_size(out->dtype);
-    for (int i = 0; i < p->nimages; i++) {
-        windows[i] = fv_block_window(p->images[i], &out->region);
-        dense = dense && fv_block_dense(&windows[i]);
-    }
-    if (dense) {
-        for (int i = 0; i < p->nimages; i++) images[i] = windows[i].data;
-        run(p, images, fv_region_voxels(&out->region), out->data, size);
-        return;
-    }
-    fv_rows rows;
-    for (fv_rows_begin(&rows, &out->region); fv_rows_next(&rows);) {
-        for (int i = 0; i < p->nimages; i++) images[i] = fv_block_at(&windows[i], rows.position);
-        run(p, images, out->region.size[out->region.ndim - 1], fv_block_at(out, rows.position), size);
+    int            first = choose_runs(p, out);
+    int64_t        length = fv_spread_length(&out->region, first);
+    fv_region      starts = out->region;
+    fv_rows        rows;
+    for (int d = first; d < starts.ndim; d++) starts.size[d] = 1;
+    for (fv_rows_begin(&rows, &starts); fv_rows_next(&rows);) {
+        for (int i = 0; i < p->nimages; i++) images[i] = fv_spread_at(&p->images[i].spread, rows.position);
+        run(p, images, length, fv_block_at(out, rows.position), size);
     }
 }
 
@@ -168,7 +199,7 @@ static void run_table(program *p, const fv_block *out) {
     uint8_t        bytes[256], table[256 * 8];
     const uint8_t *images[1] = { bytes };
     for (int i = 0; i < 256; i++) bytes[i] = (uint8_t)i;
-    if (p->images[0]->dtype == FV_BOOL)
+    if (p->images[0].block->dtype == FV_BOOL)
         for (int i = 2; i < 256; i++) bytes[i] = 1;
     run_strip(p, images, 256, table);
     memcpy(p->stack, table, sizeof table);
@@ -182,8 +213,10 @@ fv_status fv_points_run(const fv_node *root, bool (*inside)(void *context, const
     p.scalars = p.stack + (size_t)STRIP_BYTES * FV_POINTS_MOST;
     p.converted = p.scalars + (size_t)STRIP_BYTES * FV_POINTS_SCALARS;
     p.raw = p.converted + (size_t)STRIP_BYTES * FV_MAX_INPUTS;
+    p.spread = p.raw + STRIP_BYTES;
     FV_TRY(add_node(&p, root, error));
-    bool bytes = p.nimages == 1 && fv_dtype_size(p.images[0]->dtype) == 1 && fv_dtype_size(out->dtype) <= 8;
+    /* A single image has the result's own shape: what it is repeated along would be an axis of another one. */
+    bool bytes = p.nimages == 1 && fv_dtype_size(p.images[0].block->dtype) == 1 && fv_dtype_size(out->dtype) <= 8;
     if (bytes && fv_region_voxels(&out->region) >= TABLE_FROM) run_table(&p, out);
     else each_run(&p, out, run_row);
     return FV_OK;

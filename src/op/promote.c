@@ -1,5 +1,6 @@
 /* Types of point-wise operators. */
 #include "op/promote.h"
+#include "op/broadcast.h"
 #include "op/place.h"
 #include <stdio.h>
 
@@ -66,26 +67,21 @@ fv_status fv_same_shape(const fv_image_type *image, const char *image_name, cons
                    two);
 }
 
-/* Checks shapes and kinds, and makes the output an image like the first one, or a scalar; *image: whether it is one. */
+/* Checks kinds, and makes the output an image with the axes of all, or a scalar; *image: whether it is one. */
 static fv_status shape_output(fv_infer *i, bool *image, fv_error *error) {
-    const fv_image_type *first = look(i, 0).image;
-    *image = first != NULL;
+    const fv_image_type *images[FV_MAX_INPUTS];
+    int                  count = 0;
     for (int k = 0; k < i->ninputs; k++) {
         if (i->in[k]->kind != FV_KIND_IMAGE) continue;
-        const fv_image_type *type = &i->in[k]->image;
-        if (fv_dtype_is_complex(type->dtype))
+        images[count++] = &i->in[k]->image;
+        if (fv_dtype_is_complex(i->in[k]->image.dtype))
             return fv_fail(error, FV_ERROR_USAGE, "the image is %s; real, integer and bool images are possible",
-                           fv_dtype_name(type->dtype));
-        if (same_shape(type, first)) continue;
-        char one[128], other[128];
-        format_shape(first, one);
-        format_shape(type, other);
-        return fv_fail(error, FV_ERROR_USAGE, "the images have different shapes: %s and %s", one, other);
+                           fv_dtype_name(i->in[k]->image.dtype));
     }
-    fv_type out = { .kind = first ? FV_KIND_IMAGE : FV_KIND_SCALAR };
-    if (first) out.image = *first;
-    for (int k = 0; k < i->ninputs && first && !fv_place_known(&out.image); k++)
-        if (i->in[k]->kind == FV_KIND_IMAGE) fv_place_take(&out.image, &i->in[k]->image);
+    fv_type out = { .kind = count ? FV_KIND_IMAGE : FV_KIND_SCALAR };
+    *image = count > 0;
+    if (count) FV_TRY(fv_broadcast(images, count, &out.image, error));
+    for (int k = 0; k < count && !fv_place_known(&out.image); k++) fv_place_take(&out.image, images[k]);
     *i->out = out;
     return FV_OK;
 }

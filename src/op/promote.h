@@ -1,9 +1,9 @@
 /* Types of point-wise operators: what the inputs are computed in and what comes out. An operator names one of these as its
  * infer.
  *
- * Common to all: images must have the same shape; axes come from the first image, spacing, units and affine from the first
- * that knows any; a scalar never changes the shape, and is brought to the compute type (it is weak); only scalars give a scalar.
- * Complex images are refused.
+ * Common to all: the axes of images are matched by name (op/broadcast.h); axes, spacing, units and affine come from the image
+ * with most axes, of several the first that knows any; a scalar never changes the shape, and is brought to the compute type (it
+ * is weak); only scalars give a scalar. Complex images are refused.
  *
  * "Small" below: bool, integers of 8 and 16 bits, float32. */
 #ifndef FV_PROMOTE_H

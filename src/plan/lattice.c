@@ -15,6 +15,8 @@
 #define CHUNK_BYTES ((int64_t)1 << 26)
 /* Rows that are written one by one should be so long. */
 #define ROW_BYTES ((int64_t)1024)
+/* What is repeated along an axis is small and near: reading it again for another part of that axis counts so much. */
+#define REPEATED (1. / 16)
 
 /* ---------------------------------------------------------------- regions of a task */
 
@@ -28,12 +30,27 @@ fv_region fv_stage_chunk(const fv_stage *stage, int64_t task, int64_t *index) {
     return fv_lattice_chunk(&stage->lattice, *index);
 }
 
+fv_matching fv_point_matching(const fv_node *node, int input) {
+    fv_matching matching;
+    fv_match(&node->type.image, &node->in[input]->type.image, &matching);
+    return matching;
+}
+
+void fv_point_regions(const fv_node *node, const fv_region *region, fv_region *in) {
+    for (int i = 0; i < node->ninputs; i++) {
+        if (!node->in[i] || node->in[i]->type.kind != FV_KIND_IMAGE) continue;
+        fv_matching matching = fv_point_matching(node, i);
+        in[i] = fv_matched_region(&matching, region);
+    }
+}
+
 static void ask(const fv_plan *plan, const fv_stage *stage, const fv_node *node, int pass, const fv_region *region,
                 fv_chosen chosen, fv_region *regions) {
     fv_region in[FV_MAX_INPUTS];
     int       only = node->op->lazy && chosen.input ? chosen.input(chosen.context, node) : -1;
     for (int i = 0; i < FV_MAX_INPUTS; i++) in[i] = *region;
-    if (pass >= 0 && node->op->passes[pass].need) {
+    if (pass < 0) fv_point_regions(node, region, in);
+    else if (node->op->passes[pass].need) {
         fv_need need = fv_node_need(plan, node, pass, region);
         node->op->passes[pass].need(&need, in);
     }
@@ -75,6 +92,7 @@ typedef struct estimate {
     int64_t largest; /* voxels of the largest block */
     double  work;
     double  plain; /* work if no region were larger than the chunk */
+    double  judged; /* work as it counts in the choice of a chunk */
 } estimate;
 
 static double step_cost(const fv_plan *plan, const fv_node *node, const fv_region *region) {
@@ -92,17 +110,43 @@ static int64_t pass_memory(const fv_plan *plan, const fv_node *node, int pass, c
     return bytes;
 }
 
+/* Marks the steps that make something which is read voxel by voxel, and not only repeated along an axis. */
+static void mark_direct(const fv_stage *stage, bool *direct) {
+    memset(direct, 0, (size_t)stage->nsteps * sizeof *direct);
+    for (int t = 0; t < stage->ntargets; t++) {
+        const fv_node *node = stage->targets[t].node;
+        bool           pass = stage->targets[t].kind == FV_TARGET_PASS;
+        for (int i = 0; pass && i < node->ninputs; i++)
+            if (node->in[i] && node->in[i]->type.kind == FV_KIND_IMAGE) direct[fv_stage_step(stage, node->in[i])] = true;
+        if (!pass) direct[fv_stage_step(stage, node)] = true;
+    }
+    for (int s = stage->nsteps - 1; s >= 0; s--) {
+        const fv_node *node = stage->steps[s].node;
+        if (!direct[s] || stage->steps[s].kind == FV_STEP_STORED) continue;
+        for (int i = 0; i < node->ninputs; i++) {
+            if (!node->in[i] || node->in[i]->type.kind != FV_KIND_IMAGE) continue;
+            fv_matching matching = { .same = true };
+            if (fv_op_is_point(node->op)) matching = fv_point_matching(node, i);
+            if (matching.same || fv_matched_repeats(&matching, node->type.image.shape, node->type.image.ndim) == 1)
+                direct[fv_stage_step(stage, node->in[i])] = true;
+        }
+    }
+}
+
 static estimate measure(const fv_plan *plan, const fv_stage *stage, const fv_region *chunk, const fv_layout *layouts) {
     fv_region *regions = fv_alloc((size_t)(stage->nsteps + 1) * sizeof *regions);
+    bool      *direct = fv_alloc((size_t)(stage->nsteps + 1) * sizeof *direct);
     estimate   e = { 0 };
     int64_t    live = 0, chunk_voxels = FV_MAX(fv_region_voxels(chunk), 1);
     fv_stage_regions(plan, stage, chunk, regions);
+    mark_direct(stage, direct);
     for (int s = 0; s < stage->nsteps; s++) {
         const fv_step *step = &stage->steps[s];
         if (!regions[s].ndim) continue;
         int64_t voxels = fv_region_voxels(&regions[s]), scratch = 0;
         double  cost = step->kind == FV_STEP_STORED ? 1 : step_cost(plan, step->node, &regions[s]);
         e.work += cost * (double)voxels;
+        e.judged += cost * (double)voxels * (direct[s] ? 1 : REPEATED);
         e.plain += cost * (double)FV_MIN(voxels, chunk_voxels);
         e.largest = FV_MAX(e.largest, voxels);
         if (step->kind != FV_STEP_INNER) live += voxels * (int64_t)fv_dtype_size(step->node->type.image.dtype);
@@ -124,10 +168,12 @@ static estimate measure(const fv_plan *plan, const fv_stage *stage, const fv_reg
         e.memory = FV_MAX(e.memory, live + extra);
         if (target->kind == FV_TARGET_PASS) {
             e.work += 1.0 * (double)chunk_voxels;
+            e.judged += 1.0 * (double)chunk_voxels;
             e.plain += 1.0 * (double)chunk_voxels;
         }
     }
     free(regions);
+    free(direct);
     return e;
 }
 
@@ -151,6 +197,10 @@ static int64_t voxels_of(const int64_t *chunk, int ndim) {
 bool fv_chunk_is_whole(const fv_image_type *type, const fv_plan_options *options) {
     int64_t voxels = fv_image_type_voxels(type);
     return !options->chunk_ndim && voxels <= (options->collection ? ITEM_VOXELS : CHUNK_VOXELS);
+}
+
+double fv_chunks_typical(const fv_image_type *type) {
+    return FV_MAX((double)fv_image_type_voxels(type) / (double)CHUNK_VOXELS, 1);
 }
 
 static void override_chunk(const fv_plan_options *options, const fv_image_type *space, int64_t *chunk) {
@@ -237,7 +287,7 @@ double fv_chunk_expansion(const fv_need *need, const fv_pass *pass, int input, c
 static double stage_cost(const judge *j, const fv_region *chunk, int64_t *largest) {
     estimate e = measure(j->context[0], j->context[1], chunk, j->context[2]);
     *largest = e.largest;
-    return e.work;
+    return e.judged;
 }
 
 /* ---------------------------------------------------------------- pieces of files */
@@ -327,7 +377,7 @@ static void fit_layout(const fv_stage *stage, const fv_image_type *space, const 
     for (int s = 0; s < stage->nsteps; s++) {
         const fv_node *node = stage->steps[s].node;
         if (stage->steps[s].kind != FV_STEP_RUN || node->ninputs || !node->op->layout) continue;
-        if (node->type.image.ndim != space->ndim) return;
+        if (node->type.image.ndim != space->ndim) continue;
         for (int d = 0; d < space->ndim; d++) {
             int64_t piece = layouts[node->id].chunk[d];
             if (node->type.image.shape[d] != space->shape[d] || piece < 2 || piece >= space->shape[d]) continue;
@@ -358,7 +408,7 @@ static bool take_pieces(fv_plan *plan, const fv_stage *stage, const fv_image_typ
     for (int s = 0; s < stage->nsteps && !piece.size[0]; s++) {
         const fv_node *node = stage->steps[s].node;
         if (stage->steps[s].kind != FV_STEP_RUN || node->ninputs || !node->op->layout) continue;
-        if (node->type.image.ndim != space->ndim) return false;
+        if (node->type.image.ndim != space->ndim) continue;
         for (int d = 0; d < space->ndim; d++) piece.size[d] = FV_MIN(FV_MAX(layouts[node->id].chunk[d], 1), space->shape[d]);
     }
     bool    cut = false;

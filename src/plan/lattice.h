@@ -6,6 +6,8 @@
 
 /* An image this small is computed as one chunk. */
 bool fv_chunk_is_whole(const fv_image_type *type, const fv_plan_options *options);
+/* Number of chunks that an image is cut into if nothing else matters. */
+double fv_chunks_typical(const fv_image_type *type);
 /* Voxels of an input over voxels of the output, for a typical chunk of an operator on its own. */
 double fv_chunk_expansion(const fv_need *need, const fv_pass *pass, int input, const fv_plan_options *options);
 /* Whether two files' pieces can be covered by one lattice of sensible size; NULL fits all. */

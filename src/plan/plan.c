@@ -363,6 +363,14 @@ static bool store_slabs(planner *p) {
     return changed;
 }
 
+/* How often what a repeated image is made of would be computed, if chunks were cut along the axes where it is repeated. */
+static double repeats(const fv_node *node, int input, const fv_plan_options *options) {
+    if (!fv_op_is_point(node->op) || !is_image(node) || fv_chunk_is_whole(&node->type.image, options)) return 1;
+    fv_matching matching = fv_point_matching(node, input);
+    double      times = (double)fv_matched_repeats(&matching, node->type.image.shape, node->type.image.ndim);
+    return options->chunk_ndim ? times : FV_MIN(times, fv_chunks_typical(&node->type.image));
+}
+
 static bool store_before_halos(planner *p) {
     bool changed = false;
     for (int id = 0; id < p->graph->nnodes; id++) {
@@ -370,7 +378,8 @@ static bool store_before_halos(planner *p) {
         if (!p->alive[id] || !node->op) continue;
         for (int i = 0; i < node->ninputs; i++) {
             if (!is_image(node->in[i]) || p->plan->stored[node->in[i]->id] || is_source(node->in[i])) continue;
-            if (chain_cost(p, node->in[i]) * (expansion(node, i, p->options) - 1) > STORE_COST)
+            double times = expansion(node, i, p->options) * repeats(node, i, p->options);
+            if (chain_cost(p, node->in[i]) * (times - 1) > STORE_COST)
                 changed = store(p, node->in[i]) || changed;
         }
     }
@@ -471,6 +480,13 @@ static bool grow(fused *g, const fv_node *node) {
     return true;
 }
 
+/* A repeated image is made once and not anew for each time that it is read. */
+static bool same_voxels(const fv_node *node, const fv_node *reader) {
+    for (int i = 0; i < reader->ninputs; i++)
+        if (reader->in[i] == node && !fv_point_matching(reader, i).same) return false;
+    return true;
+}
+
 /* Point-wise steps with one reader that is point-wise itself become part of its group. */
 static void fuse_points(fv_stage *stage) {
     int *readers = fv_calloc((size_t)(stage->nsteps + 1) * sizeof *readers),
@@ -500,7 +516,8 @@ static void fuse_points(fv_stage *stage) {
     for (int s = stage->nsteps - 1; s >= 0; s--) { /* an inner step lives as long as its group's end */
         fv_step *step = &stage->steps[s];
         bool     inner = step->kind == FV_STEP_POINT && readers[s] == 1 &&
-                     (stage->steps[reader[s]].kind == FV_STEP_POINT || stage->steps[reader[s]].kind == FV_STEP_INNER);
+                     (stage->steps[reader[s]].kind == FV_STEP_POINT || stage->steps[reader[s]].kind == FV_STEP_INNER) &&
+                     same_voxels(step->node, stage->steps[reader[s]].node);
         int end = reader[s];
         while (inner && stage->steps[end].kind == FV_STEP_INNER) end = stage->steps[end].last_use;
         groups[s] = fused_of(step->node);
@@ -604,7 +621,8 @@ static void find_demand(planner *p, fv_region *demand) {
             if (reduces) region = fv_region_whole(space_of_pass(node));
             else if (!is_image(node) || !demand[id].ndim) continue;
             for (int i = 0; i < FV_MAX_INPUTS; i++) in[i] = region;
-            if (!fv_op_is_point(node->op) && node->op->passes && node->op->passes[pass].need) {
+            if (fv_op_is_point(node->op)) fv_point_regions(node, &region, in);
+            else if (node->op->passes && node->op->passes[pass].need) {
                 fv_need need = fv_node_need(plan, node, pass, &region);
                 fv_lattice whole; /* lattices are not chosen yet; one chunk asks for most */
                 const fv_image_type *space = reduces || is_image(node->in[0]) ? space_of_pass(node) : &node->type.image;

@@ -9,6 +9,7 @@
 #define FV_PLAN_H
 
 #include "graph/graph.h"
+#include "op/broadcast.h"
 
 typedef enum fv_target_kind {
     FV_TARGET_STORE, /* a chunk of node goes to the store */
@@ -106,6 +107,10 @@ typedef struct fv_chosen {
 } fv_chosen;
 void fv_stage_regions_chosen(const fv_plan *plan, const fv_stage *stage, const fv_region *chunk, fv_chosen chosen,
                              fv_region *regions);
+/* Regions of the images that a region of a point-wise node reads, by input. */
+void fv_point_regions(const fv_node *node, const fv_region *region, fv_region *in);
+/* How the image that a point-wise node reads lies in its result. */
+fv_matching fv_point_matching(const fv_node *node, int input);
 /* Facts for one pass of a node over a region. */
 fv_need fv_node_need(const fv_plan *plan, const fv_node *node, int pass, const fv_region *region);
 /* Number of passes; index of the pass that makes the image (-1 where the result is a scalar or a table). */

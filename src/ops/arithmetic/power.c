@@ -7,7 +7,7 @@ FV_POINT2(real64, double, double, fv_pow(x, y))
 
 static const fv_input inputs[] = {
     { "a", FV_KIND_NONE, .doc = "image or number" },
-    { "b", FV_KIND_NONE, .doc = "image of the same shape, or number" },
+    { "b", FV_KIND_NONE, .doc = "image or number; axes of images are matched by name" },
     FV_INPUT_END,
 };
 

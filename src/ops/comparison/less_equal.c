@@ -5,7 +5,7 @@ FV_POINT_COMPARISON(<=)
 
 static const fv_input inputs[] = {
     { "a", FV_KIND_NONE, .doc = "image or number" },
-    { "b", FV_KIND_NONE, .doc = "image of the same shape, or number" },
+    { "b", FV_KIND_NONE, .doc = "image or number; axes of images are matched by name" },
     FV_INPUT_END,
 };
 

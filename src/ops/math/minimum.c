@@ -9,7 +9,7 @@ FV_POINT2(flag, uint8_t, uint8_t, x < y ? x : y)
 
 static const fv_input inputs[] = {
     { "a", FV_KIND_NONE, .doc = "image or number" },
-    { "b", FV_KIND_NONE, .doc = "image of the same shape, or number" },
+    { "b", FV_KIND_NONE, .doc = "image or number; axes of images are matched by name" },
     FV_INPUT_END,
 };
 
