@@ -21,7 +21,7 @@
 # Does nothing when all are there. On other systems it says what is needed.
 set -eu
 
-build="build-essential cmake ninja-build pkg-config libtiff-dev libpng-dev libjpeg-dev libisal-dev libzstd-dev libblosc-dev
+build="build-essential cmake ninja-build pkg-config libtiff-dev libpng-dev libjpeg-dev libisal-dev libzstd-dev liblz4-dev libblosc-dev
        libsqlite3-dev libcjson-dev libxxhash-dev zlib1g-dev liblzma-dev sqlite3 python3"
 peers="python3-numpy python3-scipy python3-skimage python3-nibabel python3-opencv python3-dask python3-distributed python3-zarr
        python3-mrcfile python3-h5py python3-vtk9 python3-pydicom"
@@ -82,7 +82,7 @@ done
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     if command -v cmake >/dev/null && command -v ninja >/dev/null && command -v pkg-config >/dev/null &&
-        pkg-config --exists libtiff-4 libpng libjpeg libisal libzstd blosc sqlite3 libcjson libxxhash zlib; then
+        pkg-config --exists libtiff-4 libpng libjpeg libisal libzstd liblz4 blosc sqlite3 libcjson libxxhash zlib; then
         exit 0
     fi
     echo "bootstrap.sh: this is no Debian system. Install what these Debian packages hold:" $wanted >&2

@@ -2,7 +2,7 @@
 #include "formats/vti_blocks.h"
 #include "base/deflate.h"
 #include "formats/gzip.h"
-#include "formats/lz4_block.h"
+#include <lz4.h>
 #include <stdlib.h>
 #ifdef FV_LZMA
 #include <lzma.h>
@@ -105,6 +105,11 @@ static bool unpack_xz(const uint8_t *from, size_t from_size, uint8_t *to, size_t
 #endif
 }
 
+static bool unpack_lz4(const uint8_t *from, size_t from_size, uint8_t *to, size_t to_size) {
+    return from_size <= LZ4_MAX_INPUT_SIZE && to_size <= LZ4_MAX_INPUT_SIZE &&
+           LZ4_decompress_safe((const char *)from, (char *)to, (int)from_size, (int)to_size) == (int)to_size;
+}
+
 static fv_status unpack(job *j, int64_t index, fv_error *error) {
     const fv_vti_blocks *b = j->blocks;
     size_t               packed = (size_t)(b->place[index + 1] - b->place[index]);
@@ -112,7 +117,7 @@ static fv_status unpack(job *j, int64_t index, fv_error *error) {
     if (j->current == index) return FV_OK;
     j->current = -1;
     FV_TRY(fv_file_read_at(j->fd, j->packed, packed, b->place[index], j->path, error));
-    bool good = b->packing == FV_VTI_LZ4    ? fv_lz4_unpack(j->packed, packed, j->unpacked, size)
+    bool good = b->packing == FV_VTI_LZ4    ? unpack_lz4(j->packed, packed, j->unpacked, size)
                 : b->packing == FV_VTI_LZMA ? unpack_xz(j->packed, packed, j->unpacked, size)
                                             : fv_gzip_inflate(j->packed, packed, true, j->unpacked, size);
     if (!good)
