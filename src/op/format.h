@@ -67,7 +67,6 @@ typedef struct fv_writer {
 
 /* Gives encoded pieces in order of index; data is valid until the next call. */
 typedef struct fv_pieces {
-    void *engine;
     fv_status (*get)(struct fv_pieces *pieces, int64_t index, const void **data, size_t *size, fv_error *error);
     int64_t count;
 } fv_pieces;
@@ -148,7 +147,6 @@ fv_status fv_compression_choose(const fv_format *format, const fv_write_options 
 
 /* Rows come in batches; text columns may be among them. */
 typedef struct fv_table_source {
-    void *engine;
     /* Next batch; nrows 0: the end. Cells and texts stay valid until the next call. */
     fv_status (*next)(struct fv_table_source *source, const fv_cell **cells, int64_t *nrows, fv_error *error);
 } fv_table_source;

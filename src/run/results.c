@@ -317,11 +317,9 @@ static fv_status keep_table(joined *j, fv_run_result *result, fv_error *error) {
     int      n = result->ntables++;
     result->tables = fv_realloc(result->tables, (size_t)result->ntables * sizeof *result->tables);
     result->table_names = fv_realloc(result->table_names, (size_t)result->ntables * sizeof *result->table_names);
-    result->table_statement = fv_realloc(result->table_statement, (size_t)result->ntables * sizeof *result->table_statement);
     result->table_is_scalar = fv_realloc(result->table_is_scalar, (size_t)result->ntables * sizeof *result->table_is_scalar);
     result->table_printed = fv_realloc(result->table_printed, (size_t)result->ntables * sizeof *result->table_printed);
     result->table_names[n] = j->parts[0].name;
-    result->table_statement[n] = j->parts[0].statement;
     result->table_is_scalar[n] = j->parts[0].value == FV_KIND_SCALAR && j->nparts == 1 && !j->prefix;
     result->table_printed[n] = j->parts[0].kind == FV_SINK_PRINT;
     fv_status status;
@@ -379,7 +377,6 @@ void fv_run_result_free(fv_run_result *result) {
     for (int i = 0; i < result->noutputs; i++) free(result->outputs[i]);
     free(result->tables);
     free(result->table_names);
-    free(result->table_statement);
     free(result->table_is_scalar);
     free(result->table_printed);
     free(result->kept);

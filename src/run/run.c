@@ -319,7 +319,7 @@ fv_status fv_run_all(const fv_program *program, fv_bindings *bindings, const fv_
     if (r.outputs) fv_outputs_free(r.outputs);
     if (r.context.store) fv_store_close(r.context.store);
     /* Only now: before, what is stored may be all that is left of a run that was killed and now goes on. */
-    if (status == FV_OK && ends_run(&r)) trim_store(&r, settings.disk ? settings.disk : default_disk(r.folder));
+    if (status == FV_OK && ends_run(&r)) trim_store(&r, default_disk(r.folder));
     free(r.run_folder);
     fv_bytes_release(&r.left);
     r.result->peak_memory = FV_MAX(number_in("/proc/self/status", "VmHWM:"), 0) * 1024; /* getrusage tells a parent's too */

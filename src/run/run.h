@@ -36,7 +36,6 @@ typedef struct fv_run_settings {
     const char *folder;   /* NULL: .fovea */
     bool        fresh, overwrite, stop_on_error;
     double      patience; /* seconds of a worker's work that a kill may cost; 0: 2.5 */
-    int64_t     disk;     /* budget of kept intermediates; 0: a tenth of what is free */
     int         poison;   /* -1: off */
     fv_order    order;    /* what to take first */
     const struct fv_share *share; /* what to do of a run that others work on too; NULL: all of it, alone */
@@ -66,7 +65,6 @@ typedef struct fv_failure {
 typedef struct fv_run_result {
     fv_table   *tables; /* one per statement that prints or keeps a table or scalar */
     char      **table_names;
-    int        *table_statement;
     bool       *table_is_scalar;
     bool       *table_printed; /* a bare statement */
     int         ntables;

@@ -73,7 +73,7 @@ struct fv_scheduler {
     fv_status              status;
     fv_error               error;
     fv_progress            progress;
-    double                 started, told, open_work, open_work_done;
+    double                 started, told;
     int                    out; /* jobs */
 
     /* of a shared run */

@@ -366,7 +366,7 @@ static void remove_pair(const char *folder, const char *writer) {
     free(pack);
 }
 
-static void remove_orphans(const char *folder) {
+void fv__folder_remove_orphans(const char *folder) {
     fv_bytes names = { 0 };
     list(folder, ".pack", &names, NULL);
     for (size_t at = 0; at < names.size; at += strlen((char *)names.data + at) + 1) {
@@ -389,11 +389,6 @@ static pair measure(const char *folder, const char *writer) {
     free(log);
     free(pack);
     return found;
-}
-
-void fv__folder_trim(const char *folder, int64_t budget) {
-    remove_orphans(folder);
-    if (budget > 0) fv_store_trim(folder, budget);
 }
 
 void fv_store_trim(const char *folder, int64_t budget) {

@@ -106,8 +106,7 @@ void fv__store_void(fv_store *store, const fv_entry *entry);
 void fv__store_write_voids(fv_store *store);
 
 /* ---- folder.c ---- */
-/* Removes whole pairs of dead writers until the budget is kept, and packs that belong to nobody. */
-void      fv__folder_trim(const char *folder, int64_t budget);
+void      fv__folder_remove_orphans(const char *folder); /* packs whose log is gone */
 fv_status fv__folder_scan(fv_store *store, fv_error *error);
 void      fv__folder_sweep(fv_store *store); /* gives back what no line of a dead writer refers to */
 uint32_t  fv__folder_add_source(fv_store *store, const char *writer);

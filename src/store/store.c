@@ -83,7 +83,7 @@ fv_status fv_store_open(const fv_store_options *options, fv_store **result, fv_e
     pthread_cond_init(&store->loaded, NULL);
     fv_pack_init(&store->pack, store->folder, options->writer);
     fv__folder_add_source(store, NULL);
-    fv__folder_trim(store->folder, options->disk);
+    fv__folder_remove_orphans(store->folder);
     fv_status status = fv_store_refresh(store, error);
     if (status != FV_OK) {
         fv_store_close(store);

@@ -24,7 +24,6 @@ typedef struct fv_store_options {
     const char *folder;   /* .fovea/store; made if missing */
     const char *writer;   /* unique name of this process's files */
     int64_t     memory;   /* budget for resident blobs */
-    int64_t     disk;     /* budget for all packs in the folder; least recently used files of dead writers go first; 0: none */
     double      patience; /* seconds of work that may be uncommitted */
     bool        shared;   /* other processes read what this one puts: every put goes to the pack at once (not synced) */
 } fv_store_options;

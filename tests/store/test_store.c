@@ -15,7 +15,7 @@
 static fv_store *open_store(const char *folder, const char *writer, int64_t memory, double patience, bool shared) {
     fv_store *store = NULL;
     fv_error  error;
-    if (fv_store_open(&(fv_store_options){ folder, writer, memory, 0, patience, shared }, &store, &error) != FV_OK) {
+    if (fv_store_open(&(fv_store_options){ folder, writer, memory, patience, shared }, &store, &error) != FV_OK) {
         fprintf(stderr, "%s\n", error.message);
         abort();
     }
@@ -522,9 +522,8 @@ TEST(the_disk_budget_removes_the_least_recently_used_files_of_dead_writers) {
     CHECK(!utimensat(AT_FDCWD, log, old, 0));
     free(log);
 
-    fv_store *budgeted = NULL; /* room for four pairs of six */
-    CHECK_INT(fv_store_open(&(fv_store_options){ folder, "b", 1 << 30, (4 << 20) + (1 << 19), 1e9, false }, &budgeted, NULL),
-              FV_OK);
+    fv_store_trim(folder, (4 << 20) + (1 << 19)); /* room for four pairs of six */
+    fv_store *budgeted = open_store(folder, "b", 1 << 30, 1e9, false);
     CHECK(fv_store_has(budgeted, blob_key(0)) && fv_store_has(budgeted, blob_key(9)));
     CHECK(!fv_store_has(budgeted, blob_key(1)) && !fv_store_has(budgeted, blob_key(2)));
     CHECK(fv_store_has(budgeted, blob_key(3)) && fv_store_has(budgeted, blob_key(4)));

@@ -10,7 +10,7 @@ enum { BLOBS = 40 };
 static fv_store *open_store(const char *folder, const char *writer, bool shared) {
     fv_store *store = NULL;
     fv_error  error;
-    if (fv_store_open(&(fv_store_options){ folder, writer, 20000, 0, 1, shared }, &store, &error) != FV_OK) {
+    if (fv_store_open(&(fv_store_options){ folder, writer, 20000, 1, shared }, &store, &error) != FV_OK) {
         fprintf(stderr, "%s\n", error.message);
         _exit(9);
     }

@@ -8,7 +8,7 @@ enum { THREADS = 8, STEPS = 3000, KEYS = 200 };
 static fv_store *open_store(const char *name, int64_t memory, double patience, bool shared) {
     fv_store *store = NULL;
     char     *folder = fv_sprintf("%s/%s", test_folder(), name);
-    if (fv_store_open(&(fv_store_options){ folder, "w", memory, 0, patience, shared }, &store, NULL) != FV_OK) abort();
+    if (fv_store_open(&(fv_store_options){ folder, "w", memory, patience, shared }, &store, NULL) != FV_OK) abort();
     free(folder);
     return store;
 }
