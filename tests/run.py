@@ -5,10 +5,10 @@
 
 Every test is a program that prints "ok NAME", "not ok NAME: why" or "skip NAME: why". A program that ends badly without a
 "not ok", gives no result at all or takes too long is a failure; what counts is the time that it and what it started spend on
-processors, so that a busy machine fails no test, and only who hangs is ended by the clock. Groups: plain (build/), base (the operators' tests again on the
-weakest instruction set), asan (build-asan/), tsan (build-tsan/, only tests named *threads* or *engine*), python
-(tests/**/test_*.py and tests/cli/run.py). NAME takes only programs whose name contains it. With --minutes all is repeated until
-the time is over or something fails.
+processors, so that a busy machine fails no test, and only who hangs is ended by the clock. Groups: plain (build/), base (the
+operators' tests again on the weakest instruction set), asan (build-asan/), tsan (build-tsan/, only tests named *threads* or
+*engine*), python (tests/**/test_*.py and tests/cli/run.py). NAME takes only programs whose name contains it. With --minutes all
+is repeated until the time is over or something fails.
 """
 import argparse
 import concurrent.futures

@@ -61,6 +61,7 @@ typedef struct fv_run_options {
     const char *engine;  /* "threads" (default) or another that fv_describe_all lists */
     int         workers; /* 0: all cores */
     int64_t     memory;  /* bytes the whole run may use; 0: half of what is free */
+    int         ranks;   /* plans: processes of the engine mpi on each machine; 0: one */
     double      patience; /* seconds of a worker's work that a kill may cost; 0: 2.5 */
     const char *store;   /* folder for everything that a run keeps; NULL: .fovea */
     bool        fresh;     /* forget what earlier runs computed */

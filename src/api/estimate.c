@@ -63,7 +63,7 @@ static fv_status look_around(study *s, fv_diagnostics *diagnostics, fv_error *er
         for (int64_t i = 0; i < s->bindings.nitems; i++) s->sizes[i] = (double)fv_bindings_size(&s->bindings, i);
     else
         s->sizes[0] = (double)fv_graph_slabs(instance->graph, &s->axis);
-    s->e->job_least = fv_job_least(instance->plan->memory);
+    s->e->job_least = fv_budget_least_job(&(fv_sharers){ .driver = fv_budget_driver(&s->bindings) }, instance->plan->memory);
     s->e->items_present = s->bindings.nitems;
     s->e->items = s->options->items ? s->options->items : s->bindings.nitems;
     s->e->most_workers = tasks * s->e->items;
@@ -342,7 +342,7 @@ fv_status fv_pipeline_estimate(fv_pipeline *pipeline, const fv_estimate_options 
     *s = (study){ .pipeline = pipeline, .options = options ? options : &defaults, .e = estimate, .began = fv_now() };
     s->budget = s->options->budget > 0 ? s->options->budget : DEFAULT_BUDGET;
     estimate->cores = fv_default_workers();
-    estimate->memory_bound = s->options->memory > 0 ? s->options->memory : fv_default_memory();
+    estimate->memory_bound = s->options->memory > 0 ? s->options->memory : fv_budget_default();
     fv_status status = fv_pipeline_resolve(pipeline, &s->bindings, &diagnostics, error);
     if (status == FV_OK) status = study_all(s, &diagnostics, error);
     fv_bindings_release(&s->bindings);

@@ -5,6 +5,7 @@
 #include "devices/device_pool.h"
 #include "run/claims.h"
 #include "plan/print.h"
+#include "run/engine.h"
 #include <fovea/cluster.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -199,7 +200,7 @@ static fv_status resolve_device(const char *name, fv_bindings *b, fv_error *erro
 static bool device_failed(const fv_run_options *o, const fv_bindings *b, fv_status status, const fv_run_result *run,
                           const fv_error *error, char why[768]) {
     if (!b->device || !o->device || strcmp(o->device, "auto")) return false;
-    const fv_error *cause = status == FV_ERROR_DEVICE ? error : NULL;
+    const fv_error *cause = status == FV_ERROR_DEVICE || status == FV_ERROR_MEMORY ? error : NULL; /* drivers need much */
     for (int i = 0; run && i < run->nfailures && !cause; i++)
         if (run->failures[i].error.code == FV_ERROR_DEVICE) cause = &run->failures[i].error;
     if (cause) snprintf(why, 768, "%s", cause->message);
@@ -282,13 +283,13 @@ fv_status fv_work(const char *run_folder, const fv_work_options *work, const fv_
 
 /* ---------------------------------------------------------------- plans and graphs */
 
-static fv_status with_sample(fv_pipeline *p, fv_error *error,
+static fv_status with_sample(fv_pipeline *p, const fv_run_options *options, fv_error *error,
                              void (*use)(const fv_instance *instance, const fv_bindings *bindings, void *context),
                              void *context) {
     fv_diagnostics diagnostics = { 0 };
     fv_bindings    bindings;
     fv_instance   *instance = NULL;
-    fv_status      status = fv_pipeline_resolve(p, &bindings, &diagnostics, error);
+    fv_status      status = resolve_part(p, options, &bindings, &diagnostics, error);
     fv_context     sample = { .program = p->program, .bindings = &bindings, .plan_options = p->plan_options, .poison = -1 };
     sample.plan_options.collection = bindings.collection;
     if (status == FV_OK) status = fv_run_sample(&sample, &instance, &diagnostics, error);
@@ -299,16 +300,25 @@ static fv_status with_sample(fv_pipeline *p, fv_error *error,
 }
 
 typedef struct printing {
-    fv_plan_facts facts;
-    bool          json, chunks;
-    fv_bytes      text;
+    const fv_run_options *options;
+    const fv_engine      *engine;
+    bool                  json, chunks;
+    fv_bytes              text;
 } printing;
 
 static void print_plan(const fv_instance *instance, const fv_bindings *bindings, void *context) {
-    printing *print = context;
-    print->facts.items = bindings->nitems;
-    if (print->json) fv_plan_json(instance->plan, &print->facts, &print->text);
-    else fv_plan_text(instance->plan, &print->facts, &print->text);
+    printing      *print = context;
+    int            workers = print->options->workers > 0 ? print->options->workers : fv_default_workers();
+    fv_sharers     sharers = fv_engine_sharers(print->engine, workers, print->options->ranks, bindings);
+    fv_budget      budget = fv_budget_divide(print->options->memory, &sharers);
+    const fv_plan *plan = instance->plan;
+    fv_plan_facts  facts = { .workers = workers,
+                             .items = bindings->nitems,
+                             .memory = budget.memory,
+                             .peak = fv_budget_peak(&budget, workers, plan->memory),
+                             .least = fv_budget_least(&sharers, plan->memory) };
+    if (print->json) fv_plan_json(plan, &facts, &print->text);
+    else fv_plan_text(plan, &facts, &print->text);
 }
 
 static void print_graph(const fv_instance *instance, const fv_bindings *bindings, void *context) {
@@ -325,15 +335,15 @@ static fv_status finish_text(printing *print, fv_status status, char **text) {
 }
 
 fv_status fv_pipeline_plan(fv_pipeline *p, const fv_run_options *options, fv_form form, char **text, fv_error *error) {
-    printing print = { .json = form == FV_FORM_JSON };
-    print.facts.workers = options && options->workers > 0 ? options->workers : fv_default_workers();
-    print.facts.memory = options && options->memory > 0 ? options->memory : fv_default_memory();
-    return finish_text(&print, with_sample(p, error, print_plan, &print), text);
+    printing print = { .json = form == FV_FORM_JSON, .options = options ? options : &defaults };
+    *text = NULL;
+    FV_TRY(fv_engine_named(print.options->engine ? print.options->engine : fv_engine_default(), &print.engine, error));
+    return finish_text(&print, with_sample(p, print.options, error, print_plan, &print), text);
 }
 
 fv_status fv_pipeline_graph(fv_pipeline *p, bool chunks, char **dot, fv_error *error) {
     printing print = { .chunks = chunks };
-    return finish_text(&print, with_sample(p, error, print_graph, &print), dot);
+    return finish_text(&print, with_sample(p, &defaults, error, print_graph, &print), dot);
 }
 
 /* ---------------------------------------------------------------- results */

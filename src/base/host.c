@@ -73,3 +73,16 @@ int64_t fv_process_start(int pid) {
     int64_t start;
     return read_stat(pid, &state, &threads, &start) ? start : 0;
 }
+
+int64_t fv_system_number(const char *path, const char *name) {
+    char  line[256];
+    FILE *file = fopen(path, "r");
+    while (file && fgets(line, sizeof line, file)) {
+        size_t length = strlen(name);
+        if (strncmp(line, name, length)) continue;
+        fclose(file);
+        return atoll(line + length);
+    }
+    if (file) fclose(file);
+    return -1;
+}

@@ -18,4 +18,7 @@ typedef enum fv_alive { FV_DEAD, FV_ALIVE, FV_ALIVE_UNKNOWN } fv_alive;
 fv_alive fv_process_alive(int pid, int64_t start);
 int64_t  fv_process_start(int pid); /* 0: not known */
 
+/* The number behind a name, in a file of the system with a line for each, as /proc/meminfo; -1: there is none. */
+int64_t fv_system_number(const char *path, const char *name);
+
 #endif

@@ -66,7 +66,7 @@ static char *pipeline_text(const convert_options *o, char **args) {
 /* Converting gains nothing by more memory than its tasks need: what is stored on the way would only fill it. 0: no bound of its
  * own, for many files, of which only some are looked at, and for engines of several processes. */
 static int64_t modest_memory(const convert_options *o, fv_pipeline *pipeline) {
-    fv_run_options run = { .workers = (int)o->workers };
+    fv_run_options run = { .workers = (int)o->workers, .device = o->device };
     char          *text = NULL;
     fv_error       ignored = { 0 }; /* the run meets it again */
     int64_t        memory = 0;

@@ -11,25 +11,16 @@
 
 /* ---------------------------------------------------------------- planning the chain */
 
-enum { SLACK = 64, LEAST = 96 }; /* MiB that a job asks beyond 5/4 of the bound that its worker keeps; the least bound */
-
 /* The bound of a worker: what it needs to run `cpus` tasks at once, or what the memory asked for leaves. */
-static int64_t worker_memory(const fv_profile *profile, int64_t task, int64_t cpus) {
-    if (profile->memory) return FV_MAX((profile->memory - ((int64_t)SLACK << 20)) / 5 * 4, (int64_t)LEAST << 20);
-    int64_t memory = (task * cpus + ((int64_t)64 << 20)) / 3 * 4;
-    return FV_MAX((memory + ((int64_t)64 << 20) - 1) >> 26 << 26, (int64_t)256 << 20);
+static int64_t worker_memory(const fv_profile *profile, const fv_sharers *sharers, int64_t task, int64_t cpus) {
+    return profile->memory ? fv_budget_inside(profile->memory) : fv_budget_bound(sharers, task, cpus);
 }
 
-int64_t fv_job_memory(const fv_cluster_job *job) { return job->memory + job->memory / 4 + ((int64_t)SLACK << 20); }
-
-int64_t fv_job_least(int64_t task_memory) {
-    fv_cluster_job job = { .memory = FV_MAX((task_memory + ((int64_t)48 << 20)) / 3 * 4, (int64_t)LEAST << 20) };
-    return fv_job_memory(&job);
-}
+int64_t fv_job_memory(const fv_cluster_job *job) { return fv_budget_ask(job->memory); }
 
 /* Slurm takes a plain number as MiB, which here is one of bytes: nobody should get something else than was meant. */
-static fv_status check_memory(const fv_profile *profile, int64_t task_memory, fv_error *error) {
-    int64_t least = fv_job_least(task_memory);
+static fv_status check_memory(const fv_profile *profile, const fv_sharers *sharers, int64_t task_memory, fv_error *error) {
+    int64_t least = fv_budget_least_job(sharers, task_memory);
     if (!profile->memory || profile->memory >= least) return FV_OK;
     return fv_fail(error, FV_ERROR_USAGE, "%lld MiB of memory were asked for, but a job of this run needs at least %lldM",
                    (long long)(profile->memory >> 20), (long long)((least + (1 << 20) - 1) >> 20));
@@ -45,11 +36,11 @@ static int64_t elements_for(const fv_profile *profile, const fv_stage_work *stag
 
 /* A job alone may have to do all that others should have done. */
 static fv_cluster_job *add_job(fv_cluster_job *jobs, int *count, const fv_profile *profile, fv_job_role role, int stage,
-                               int64_t task_memory) {
+                               const fv_sharers *sharers, int64_t task_memory) {
     fv_cluster_job *job = &jobs[(*count)++];
     *job = (fv_cluster_job){ .role = role, .stage = stage, .elements = 1, .cpus = profile->cpus };
     job->seconds = profile->work / (double)profile->cpus;
-    job->memory = worker_memory(profile, task_memory, profile->cpus);
+    job->memory = worker_memory(profile, sharers, task_memory, profile->cpus);
     switch (role) {
     case FV_ROLE_ARRAY: snprintf(job->name, sizeof job->name, stage ? "stage-%d" : "items", stage); break;
     case FV_ROLE_MERGE: snprintf(job->name, sizeof job->name, "stage-%d-merge", stage); break;
@@ -61,8 +52,8 @@ static fv_cluster_job *add_job(fv_cluster_job *jobs, int *count, const fv_profil
 }
 
 /* Small stages after an array, and its merge, are one single job; those after the last array belong to the last job. */
-static void add_arrays(const fv_profile *profile, const fv_stage_work *stages, int nstages, bool collection, int64_t most,
-                       fv_cluster_job *jobs, int *count) {
+static void add_arrays(const fv_profile *profile, const fv_sharers *sharers, const fv_stage_work *stages, int nstages,
+                       bool collection, int64_t most, fv_cluster_job *jobs, int *count) {
     int     waiting = 0; /* last stage of the single job to come */
     int64_t memory = 0;
     for (int k = 0; k < nstages; k++) {
@@ -72,8 +63,9 @@ static void add_arrays(const fv_profile *profile, const fv_stage_work *stages, i
             waiting = k + 1;
             continue;
         }
-        if (waiting) add_job(jobs, count, profile, FV_ROLE_MERGE, waiting, memory);
-        fv_cluster_job *array = add_job(jobs, count, profile, FV_ROLE_ARRAY, collection ? 0 : k + 1, stages[k].memory);
+        if (waiting) add_job(jobs, count, profile, FV_ROLE_MERGE, waiting, sharers, memory);
+        fv_cluster_job *array = add_job(jobs, count, profile, FV_ROLE_ARRAY, collection ? 0 : k + 1, sharers,
+                                        stages[k].memory);
         array->elements = elements;
         array->seconds /= (double)elements;
         waiting = stages[k].merges && !collection ? k + 1 : 0;
@@ -81,16 +73,16 @@ static void add_arrays(const fv_profile *profile, const fv_stage_work *stages, i
     }
 }
 
-int fv_jobs_plan(const fv_profile *profile, const fv_stage_work *stages, int nstages, bool collection, bool pilot,
-                 int64_t most_elements, fv_cluster_job *jobs) {
+int fv_jobs_plan(const fv_profile *profile, const fv_sharers *sharers, const fv_stage_work *stages, int nstages,
+                 bool collection, bool pilot, int64_t most_elements, fv_cluster_job *jobs) {
     int     count = 0;
     int64_t memory = 0;
     for (int k = 0; k < nstages; k++) memory = FV_MAX(memory, stages[k].memory);
     if (pilot)
-        add_job(jobs, &count, profile, FV_ROLE_PILOT, 0, memory)->elements = profile->nodes;
+        add_job(jobs, &count, profile, FV_ROLE_PILOT, 0, sharers, memory)->elements = profile->nodes;
     else
-        add_arrays(profile, stages, nstages, collection, FV_MIN(profile->array, most_elements), jobs, &count);
-    if (!pilot) add_job(jobs, &count, profile, FV_ROLE_FINISH, 0, memory);
+        add_arrays(profile, sharers, stages, nstages, collection, FV_MIN(profile->array, most_elements), jobs, &count);
+    if (!pilot) add_job(jobs, &count, profile, FV_ROLE_FINISH, 0, sharers, memory);
     return count;
 }
 
@@ -149,14 +141,16 @@ static fv_status plan_run(const char *run_folder, const fv_profile *profile, boo
     context.program = program;
     context.bindings = &bindings;
     if (status == FV_OK) status = fv_run_sample(&context, &instance, &diagnostics, error);
-    if (status == FV_OK) status = check_memory(profile, instance->plan->memory, error);
+    fv_sharers sharers = { .driver = status == FV_OK ? fv_budget_driver(&bindings) : FV_DRIVER_NONE };
+    if (status == FV_OK) status = check_memory(profile, &sharers, instance->plan->memory, error);
     if (status == FV_OK) {
         int            nstages;
         fv_stage_work *work = work_of(instance, &bindings, &nstages);
         scale(work, nstages, profile->work);
         submission->jobs = fv_calloc((size_t)(2 * nstages + 2) * sizeof *submission->jobs);
         submission->njobs =
-            fv_jobs_plan(profile, work, nstages, bindings.collection, pilot, fv_slurm_most_elements(), submission->jobs);
+            fv_jobs_plan(profile, &sharers, work, nstages, bindings.collection, pilot, fv_slurm_most_elements(),
+                         submission->jobs);
         free(work);
     }
     fv_instance_close(instance);

@@ -13,6 +13,7 @@
 #define FV_JOBS_H
 
 #include "cluster/cluster_profile.h"
+#include "run/budget.h"
 
 typedef enum fv_job_role { FV_ROLE_ARRAY, FV_ROLE_MERGE, FV_ROLE_FINISH, FV_ROLE_PILOT, FV_ROLE_AGAIN } fv_job_role;
 
@@ -28,7 +29,6 @@ typedef struct fv_cluster_job {
 
 /* Bytes that it asks Slurm for; `memory` is the bound that its worker keeps. */
 int64_t fv_job_memory(const fv_cluster_job *job);
-int64_t fv_job_least(int64_t task_memory); /* the least for one task at a time */
 
 typedef struct fv_stage_work { /* what the chain follows from */
     int64_t tasks;
@@ -38,7 +38,8 @@ typedef struct fv_stage_work { /* what the chain follows from */
 } fv_stage_work;
 
 /* Plans the chain for stages (of a collection: one entry, whose tasks are items). jobs has room for 2 * nstages + 2. */
-int fv_jobs_plan(const fv_profile *profile, const fv_stage_work *stages, int nstages, bool collection, bool pilot,
+int fv_jobs_plan(const fv_profile *profile, const fv_sharers *sharers, const fv_stage_work *stages, int nstages,
+                 bool collection, bool pilot,
                  int64_t most_elements, fv_cluster_job *jobs);
 
 typedef struct fv_submission {

@@ -27,7 +27,7 @@ static fv_status count_tasks(const char *run_folder, fv_overview *o, int64_t *ni
     if (status == FV_OK) status = fv_run_sample(&context, &instance, &diagnostics, error);
     if (status == FV_OK) {
         o->collection = bindings.collection;
-        o->least = fv_job_least(instance->plan->memory);
+        o->least = fv_budget_least_job(&(fv_sharers){ .driver = fv_budget_driver(&bindings) }, instance->plan->memory);
         *nitems = bindings.nitems;
         o->nstages = o->collection ? 1 : instance->plan->nstages;
         o->stages = fv_calloc((size_t)(o->nstages + 1) * sizeof *o->stages);

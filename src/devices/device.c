@@ -309,7 +309,8 @@ static void *compile(card *c, const fv_device_program *p, const char *path, char
     if (path && fv_file_exists(path) && fv_file_read_all(path, most, &bytes, NULL) == FV_OK && bytes.size)
         program = opencl->load(c->handle, bytes.data, bytes.size, options, message);
     fv_bytes_release(&bytes);
-    if (!program) {
+    if (!program) { /* said before: a job with little memory may die of it */
+        fv_log("fovea: a kernel is compiled for %s, which takes much memory; later runs find it in the cache", c->about.name);
         program = opencl->build(c->handle, p->source, options, message);
         if (program && path) keep_binary(program, path);
     }

@@ -50,18 +50,6 @@ static void halo_of(const fv_plan *plan, const fv_stage *stage, int64_t *halo) {
     free(regions);
 }
 
-static int at_once(const fv_plan_facts *facts, int64_t task) {
-    int64_t room = facts->memory - facts->memory / 4 - ((int64_t)32 << 20);
-    return (int)FV_MAX(FV_MIN(facts->workers, room / FV_MAX(task, 1)), 1);
-}
-
-/* The run keeps a quarter for what is stored and some for itself. */
-static int64_t least_memory(const fv_plan *plan) { return plan->memory * 4 / 3 + ((int64_t)48 << 20); }
-
-static int64_t peak_memory(const fv_plan *plan, const fv_plan_facts *facts) {
-    return FV_MIN(plan->memory * at_once(facts, plan->memory) + facts->memory / 4 + ((int64_t)32 << 20), facts->memory);
-}
-
 /* ---------------------------------------------------------------- text */
 
 static void stage_text(const fv_plan *plan, const fv_stage *stage, fv_bytes *out) {
@@ -99,17 +87,16 @@ static void stage_text(const fv_plan *plan, const fv_stage *stage, fv_bytes *out
 }
 
 void fv_plan_text(const fv_plan *plan, const fv_plan_facts *facts, fv_bytes *out) {
-    char read[24], written[24], peak[24], least[24], bound[24];
+    char read[24], written[24], peak[24], bound[24];
     for (int s = 0; s < plan->nstages; s++) stage_text(plan, &plan->stages[s], out);
     fv_size_format(plan->bytes_read, read);
     fv_size_format(plan->bytes_written, written);
-    fv_size_format(peak_memory(plan, facts), peak);
-    fv_size_format(least_memory(plan), least);
+    fv_size_format(facts->peak, peak);
     fv_size_format(facts->memory, bound);
     if (facts->items > 1) fv_bytes_printf(out, "%lld items; the figures are for one of them\n", (long long)facts->items);
     fv_bytes_printf(out, "reads %s, writes %s (before compression)\n", read, written);
-    fv_bytes_printf(out, "memory: at most %s with %d worker%s (bound %s), least possible %s\n", peak, facts->workers,
-                    facts->workers == 1 ? "" : "s", bound, least);
+    fv_bytes_printf(out, "memory: at most %s with %d worker%s (bound %s); at least --memory %lldM\n", peak, facts->workers,
+                    facts->workers == 1 ? "" : "s", bound, (long long)((facts->least + (1 << 20) - 1) >> 20));
     fv_bytes_printf(out, "work: about %.3g core-seconds%s\n", plan->work * 1e-9 * (double)FV_MAX(facts->items, 1),
                     facts->items > 1 ? " for all items" : "");
 }
@@ -159,8 +146,8 @@ void fv_plan_json(const fv_plan *plan, const fv_plan_facts *facts, fv_bytes *out
     cJSON_AddNumberToObject(root, "workers", facts->workers);
     cJSON_AddNumberToObject(root, "bytes_read", (double)plan->bytes_read);
     cJSON_AddNumberToObject(root, "bytes_written", (double)plan->bytes_written);
-    cJSON_AddNumberToObject(root, "peak_memory", (double)peak_memory(plan, facts));
-    cJSON_AddNumberToObject(root, "least_memory", (double)least_memory(plan));
+    cJSON_AddNumberToObject(root, "peak_memory", (double)facts->peak);
+    cJSON_AddNumberToObject(root, "least_memory", (double)facts->least);
     cJSON_AddNumberToObject(root, "work_seconds", plan->work * 1e-9);
     char *text = cJSON_Print(root);
     fv_bytes_printf(out, "%s\n", text);

@@ -7,6 +7,7 @@
 typedef struct fv_plan_facts { /* what the run would use */
     int     workers;
     int64_t memory, items;
+    int64_t peak, least; /* memory that it takes with these workers, and that it must have */
 } fv_plan_facts;
 
 void fv_plan_text(const fv_plan *plan, const fv_plan_facts *facts, fv_bytes *out);

@@ -17,8 +17,24 @@ const fv_engine *fv_engine_find(const char *name) {
     return NULL;
 }
 
+fv_status fv_engine_named(const char *name, const fv_engine **engine, fv_error *error) {
+    *engine = fv_engine_find(name);
+    if (*engine) return FV_OK;
+    fv_bytes names = { 0 };
+    for (int i = 0; i < fv_engine_count(); i++) fv_bytes_printf(&names, " %s", fv_engine_at(i)->name);
+    fv_fail(error, FV_ERROR_USAGE, "--engine %s: there is no such engine; known:%s", name, (char *)names.data);
+    fv_bytes_release(&names);
+    return FV_ERROR_USAGE;
+}
+
 const char *fv_engine_default(void) {
     for (int i = 0; fv__engines[i]; i++)
         if (fv__engines[i]->launched && fv__engines[i]->launched()) return fv__engines[i]->name;
     return "threads";
+}
+
+fv_sharers fv_engine_sharers(const fv_engine *engine, int workers, int ranks, const fv_bindings *bindings) {
+    return (fv_sharers){ .children = engine->children ? workers : 0,
+                         .ranks = engine->ranks ? FV_MAX(ranks, 1) : 0,
+                         .driver = fv_budget_driver(bindings) };
 }

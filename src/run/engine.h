@@ -13,6 +13,7 @@ typedef struct fv_engine {
     const char *name, *brief;
     bool        shared;   /* workers are other processes: what they need goes through the store on disk */
     bool        children; /* each worker is a process of its own beside this one */
+    bool        ranks;    /* this process is one of several that MPI has started */
     /* Whether this process was started for this engine, as a rank by mpiexec: it is then the default. May be NULL. */
     bool (*launched)(void);
     /* Fills in what the engine decides itself: workers and memory of this process. May be NULL. */
@@ -21,9 +22,14 @@ typedef struct fv_engine {
 } fv_engine;
 
 const fv_engine *fv_engine_find(const char *name);
+/* The same, with an error that lists the names. */
+fv_status fv_engine_named(const char *name, const fv_engine **engine, fv_error *error);
 /* The name of the engine that runs where none is asked for. */
 const char      *fv_engine_default(void);
 int              fv_engine_count(void);
 const fv_engine *fv_engine_at(int index);
+
+/* Who uses the memory of a host in a run on this engine. ranks: of that host, if the engine has any; 0: one. */
+fv_sharers fv_engine_sharers(const fv_engine *engine, int workers, int ranks, const fv_bindings *bindings);
 
 #endif

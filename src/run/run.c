@@ -1,6 +1,7 @@
 /* A run from start to end: checks, manifest, store, engine, tables, commit. */
 #include "run/run.h"
 #include "base/file.h"
+#include "base/host.h"
 #include "run/claims.h"
 #include "run/engine.h"
 #include "run/results.h"
@@ -12,35 +13,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What the program needs for itself, and each worker process for itself. */
-#define OWN_MEMORY ((int64_t)32 << 20)
-#define WORKER_MEMORY ((int64_t)16 << 20)
-
 /* ---------------------------------------------------------------- defaults */
 
 int fv_default_workers(void) {
     cpu_set_t set;
     return sched_getaffinity(0, sizeof set, &set) ? 1 : FV_MAX(CPU_COUNT(&set), 1);
-}
-
-static int64_t number_in(const char *path, const char *name) {
-    char  line[256];
-    FILE *file = fopen(path, "r");
-    while (file && fgets(line, sizeof line, file)) {
-        size_t length = strlen(name);
-        if (strncmp(line, name, length)) continue;
-        fclose(file);
-        return atoll(line + length);
-    }
-    if (file) fclose(file);
-    return -1;
-}
-
-int64_t fv_default_memory(void) {
-    int64_t available = number_in("/proc/meminfo", "MemAvailable:") * 1024;
-    int64_t limit = number_in("/sys/fs/cgroup/memory.max", ""), used = number_in("/sys/fs/cgroup/memory.current", "");
-    if (limit > 0 && used >= 0 && limit - used < available) available = limit - used;
-    return FV_MAX(available / 2, (int64_t)64 << 20);
 }
 
 static int64_t default_disk(const char *folder) {
@@ -161,7 +138,7 @@ static fv_status before_commit(void *context, fv_error *error) {
     return fv_instances_sync(NULL, error);
 }
 
-static fv_status open_store(running *r, int64_t memory, fv_error *error) {
+static fv_status open_store(running *r, fv_error *error) {
     char    host[40] = "host";
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -169,10 +146,9 @@ static fv_status open_store(running *r, int64_t memory, fv_error *error) {
     snprintf(r->writer, sizeof r->writer, "%s-%d-%llx", host, (int)getpid(),
              (unsigned long long)now.tv_sec * 1000000000u + (unsigned long long)now.tv_nsec);
     char            *folder = fv_sprintf("%s/store", r->folder);
-    int              stores = r->engine->children ? r->settings->workers + 1 : 1; /* each worker process has its own share */
     fv_store_options options = { .folder = folder,
                                  .writer = r->writer,
-                                 .memory = memory / (4 * stores),
+                                 .memory = r->settings->budget.store,
                                  .patience = (r->settings->patience > 0 ? r->settings->patience : 2.5) * r->settings->workers,
                                  .shared = r->engine->shared || r->share };
     fv_status        status = fv_store_open(&options, &r->context.store, error);
@@ -199,15 +175,15 @@ static void note_run(running *r) {
     if (r->left.size) fv_record_fact(r->record, "device-left", (const char *)r->left.data);
     snprintf(number, sizeof number, "%d", r->settings->workers);
     fv_record_fact(r->record, "workers", number);
-    snprintf(number, sizeof number, "%lld", (long long)r->settings->memory);
+    snprintf(number, sizeof number, "%lld", (long long)r->settings->budget.memory);
     fv_record_fact(r->record, "memory", number);
     fv_record_fact(r->record, "text", r->context.program->text);
 }
 
-static fv_status run_items(running *r, int64_t task_memory, fv_error *error) {
+static fv_status run_items(running *r, fv_error *error) {
     fv_claims    *claims = NULL;
     if (r->share) FV_TRY(fv_claims_open(r->share, r->context.store, &claims, error));
-    fv_scheduler *scheduler = fv_scheduler_new(&r->context, r->settings, r->outputs, r->record, r->result, task_memory);
+    fv_scheduler *scheduler = fv_scheduler_new(&r->context, r->settings, r->outputs, r->record, r->result);
     if (claims) fv_scheduler_share(scheduler, claims, r->share);
     fv_status     status = r->engine->run(scheduler, r->settings, r->run_folder, error);
     fv_error      later = { 0 };
@@ -237,7 +213,8 @@ static void note_left(running *r, const fv_graph *graph) {
     if (r->left.size) fv_log("fovea: on the CPU, because the device's kernel does not take it: %s", (char *)r->left.data);
 }
 
-static fv_status start(running *r, fv_diagnostics *diagnostics, fv_error *error) {
+/* task: bytes that one task of the run needs; left alone where that differs from item to item. */
+static fv_status start(running *r, int64_t *task, fv_diagnostics *diagnostics, fv_error *error) {
     fv_instance *sample;
     fv_status    status = fv_run_sample(&r->context, &sample, diagnostics, error);
     if (status != FV_OK) {
@@ -247,28 +224,22 @@ static fv_status start(running *r, fv_diagnostics *diagnostics, fv_error *error)
         }
         return status;
     }
+    if (!r->context.bindings->collection) *task = sample->plan->memory; /* other items may need less */
     status = check_outputs(&r->context, sample->graph, r->outputs, error);
     if (status == FV_OK) note_left(r, sample->graph);
     fv_instance_close(sample);
     return status;
 }
 
-static int64_t own_memory(int children) { return OWN_MEMORY + (int64_t)children * WORKER_MEMORY; }
-
-int64_t fv_task_memory(int64_t memory, int children) { return memory - memory / 4 - own_memory(children); }
-
 static fv_status run_checked(running *r, fv_diagnostics *diagnostics, fv_error *error) {
-    int     children = r->engine->children ? r->settings->workers : 0, ranks = FV_MAX(r->settings->ranks, 1);
-    int64_t memory = r->settings->memory, task_memory = fv_task_memory(memory, children);
-    if (task_memory < (int64_t)1 << 20)
-        return fv_fail(error, FV_ERROR_MEMORY, "--memory %lldM is too little: at least %lldM are needed",
-                       (long long)(memory * ranks >> 20),
-                       (long long)((own_memory(children) + ((int64_t)4 << 20)) * 4 / 3 * ranks >> 20));
+    const fv_budget *budget = &r->settings->budget;
+    int64_t          task = 0;
     if (r->settings->fresh) trim_store(r, 0); /* not what runs that go on right now have stored */
-    FV_TRY(open_store(r, memory, error));
+    FV_TRY(open_store(r, error));
     FV_TRY(fv_outputs_open(r->folder, r->settings->overwrite, r->settings->fresh, &r->outputs, error));
     if (r->share && r->context.bindings->collection) fv_outputs_yield(r->outputs);
-    if (ends_run(r)) FV_TRY(start(r, diagnostics, error));
+    if (ends_run(r)) FV_TRY(start(r, &task, diagnostics, error));
+    FV_TRY(fv_budget_check(budget, task, error));
     if (r->share) r->run_folder = fv_strdup(r->share->run_folder);
     else
         FV_TRY(fv_manifest_freeze(r->folder, r->context.program, r->context.bindings, &r->context.plan_options, &r->run_folder,
@@ -276,9 +247,9 @@ static fv_status run_checked(running *r, fv_diagnostics *diagnostics, fv_error *
     if (r->engine->shared && !r->share) FV_TRY(fv_manifest_spool(r->run_folder, r->context.bindings, error));
     FV_TRY(fv_record_open(r->run_folder, r->writer, &r->record, error));
     note_run(r);
-    fv_buffer_allow(memory - own_memory(children));
-    fv_status status = run_items(r, task_memory, error);
-    fv_buffer_allow(own_memory(children) - memory);
+    fv_buffer_allow(budget->buffers);
+    fv_status status = run_items(r, error);
+    fv_buffer_allow(-budget->buffers);
     fv_record_close(r->record);
     r->record = NULL;
     if (ends_run(r) && (r->result->tasks_run > 0 || r->share)) {
@@ -295,24 +266,19 @@ fv_status fv_run_all(const fv_program *program, fv_bindings *bindings, const fv_
     double          began = fv_now();
     if (!settings.engine) settings.engine = fv_engine_default();
     if (settings.workers <= 0) settings.workers = fv_default_workers();
-    if (settings.memory <= 0) settings.memory = fv_default_memory();
     running r = { .settings = &settings,
                   .folder = settings.folder ? settings.folder : ".fovea",
-                  .engine = fv_engine_find(settings.engine),
                   .result = fv_calloc(sizeof *r.result),
                   .share = settings.share };
     r.context = (fv_context){ .program = program, .bindings = bindings, .plan_options = *plan_options, .poison = settings.poison,
                              .cancel = settings.cancel };
     r.context.plan_options.collection = bindings->collection;
-    fv_status status = FV_OK;
-    if (!r.engine) {
-        fv_bytes names = { 0 };
-        for (int i = 0; i < fv_engine_count(); i++) fv_bytes_printf(&names, " %s", fv_engine_at(i)->name);
-        status =
-            fv_fail(error, FV_ERROR_USAGE, "--engine %s: there is no such engine; known:%s", settings.engine, (char *)names.data);
-        fv_bytes_release(&names);
-    }
+    fv_status status = fv_engine_named(settings.engine, &r.engine, error);
     if (status == FV_OK && r.engine->prepare) status = r.engine->prepare(&settings, given, error);
+    if (status == FV_OK) {
+        fv_sharers sharers = fv_engine_sharers(r.engine, settings.workers, settings.ranks, bindings);
+        settings.budget = fv_budget_divide(settings.memory, &sharers);
+    }
     if (status == FV_OK) status = fv_path_make_folders(r.folder, error);
     if (status == FV_OK) status = run_checked(&r, diagnostics, error);
     if (r.record) fv_record_close(r.record);
@@ -322,7 +288,7 @@ fv_status fv_run_all(const fv_program *program, fv_bindings *bindings, const fv_
     if (status == FV_OK && ends_run(&r)) trim_store(&r, default_disk(r.folder));
     free(r.run_folder);
     fv_bytes_release(&r.left);
-    r.result->peak_memory = FV_MAX(number_in("/proc/self/status", "VmHWM:"), 0) * 1024; /* getrusage tells a parent's too */
+    r.result->peak_memory = FV_MAX(fv_system_number("/proc/self/status", "VmHWM:"), 0) * 1024; /* getrusage tells a parent's */
     r.result->seconds = fv_now() - began;
     if (status == FV_OK && r.result->nfailures)
         status = fv_fail(error, FV_ERROR_INPUT, "%d of %lld items failed", r.result->nfailures, (long long)bindings->nitems);
@@ -338,7 +304,8 @@ fv_status fv_run_freeze(const fv_program *program, fv_bindings *bindings, const 
     FV_TRY(fv_path_make_folders(r.folder, error));
     if (settings->fresh) trim_store(&r, 0);
     FV_TRY(fv_outputs_open(r.folder, settings->overwrite, false, &r.outputs, error));
-    fv_status status = start(&r, diagnostics, error);
+    int64_t   task; /* jobs have memory of their own */
+    fv_status status = start(&r, &task, diagnostics, error);
     fv_outputs_free(r.outputs);
     FV_TRY(status);
     FV_TRY(fv_manifest_freeze(r.folder, program, bindings, &r.context.plan_options, run_folder, error));

@@ -12,6 +12,7 @@
 #define FV_RUN_H
 
 #include "exec/exec.h"
+#include "run/budget.h"
 #include "store/lease.h"
 
 typedef struct fv_progress {
@@ -32,16 +33,16 @@ typedef enum fv_order {
 typedef struct fv_run_settings {
     const char *engine;   /* NULL: mpi in a rank of several, else threads */
     int         workers;  /* 0: all cores */
-    int64_t     memory;   /* 0: half of what is free */
+    int64_t     memory;   /* of the host; 0: half of what is free */
+    fv_budget   budget;   /* how that is divided; the run fills it in */
     const char *folder;   /* NULL: .fovea */
     bool        fresh, overwrite, stop_on_error;
     double      patience; /* seconds of a worker's work that a kill may cost; 0: 2.5 */
     int         poison;   /* -1: off */
     fv_order    order;    /* what to take first */
     const struct fv_share *share; /* what to do of a run that others work on too; NULL: all of it, alone */
-    /* Of engine mpi: ranks on this host, which share its memory; what was asked for: threads of a rank, memory of a host. */
+    /* Of engine mpi: ranks on this host, which share its memory; threads of a rank that were asked for. */
     int         ranks, ranks_workers;
-    int64_t     node_memory;
     const char *program;  /* path of the fovea command, for engines that start it */
     void      (*progress)(void *context, const fv_progress *progress); /* at most ten times a second */
     void       *context;
@@ -107,8 +108,5 @@ fv_status fv_run_sample(const fv_context *context, fv_instance **instance, fv_di
 
 /* Defaults. */
 int     fv_default_workers(void);
-int64_t fv_default_memory(void);
-/* What is left for tasks of the memory of a process and its children. */
-int64_t fv_task_memory(int64_t memory, int children);
 
 #endif

@@ -9,12 +9,12 @@
 #include <time.h>
 
 fv_scheduler *fv_scheduler_new(const fv_context *context, const fv_run_settings *settings, fv_outputs *outputs, fv_record *record,
-                               fv_run_result *result, int64_t task_memory) {
+                               fv_run_result *result) {
     fv_scheduler *s = fv_calloc(sizeof *s);
     *s = (fv_scheduler){ .context = context, .settings = settings, .outputs = outputs, .record = record, .result = result,
                          .started = fv_now() };
     s->progress.items = context->bindings->nitems;
-    fv_scheduler_places(s, &(fv_place){ settings->workers, task_memory }, 1);
+    fv_scheduler_places(s, &(fv_place){ settings->workers, settings->budget }, 1);
     s->leftovers = fv_leftovers_new(context->store, outputs);
     pthread_mutex_init(&s->mutex, NULL);
     pthread_condattr_t attributes;
@@ -31,10 +31,10 @@ void fv_scheduler_places(fv_scheduler *s, const fv_place *places, int count) {
     memcpy(s->places, places, (size_t)count * sizeof *places);
     free(s->place_memory);
     s->place_memory = fv_calloc((size_t)count * sizeof *s->place_memory);
-    s->memory_limit = places[0].memory;
+    s->tightest = places[0].budget;
     s->most_open = 2;
     for (int i = 0; i < count; i++) {
-        s->memory_limit = FV_MIN(s->memory_limit, places[i].memory);
+        if (places[i].budget.tasks < s->tightest.tasks) s->tightest = places[i].budget;
         s->most_open += 2 * places[i].workers;
     }
 }

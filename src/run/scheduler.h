@@ -29,7 +29,7 @@ typedef struct fv_job {
 typedef struct fv_scheduler fv_scheduler;
 
 fv_scheduler *fv_scheduler_new(const fv_context *context, const fv_run_settings *settings, fv_outputs *outputs, fv_record *record,
-                               fv_run_result *result, int64_t task_memory);
+                               fv_run_result *result);
 void          fv_scheduler_free(fv_scheduler *scheduler);
 /* Takes only what the claims give. Before the first job. */
 void fv_scheduler_share(fv_scheduler *scheduler, fv_claims *claims, const fv_share *share);
@@ -39,8 +39,8 @@ bool fv_scheduler_next(fv_scheduler *scheduler, fv_job *job);
 
 /* ---- several places: processes with memory of their own, of which place 0 is this one ---- */
 typedef struct fv_place {
-    int     workers;
-    int64_t memory; /* for tasks */
+    int       workers;
+    fv_budget budget;
 } fv_place;
 /* Before the first job is asked for. A place is given the tasks whose inputs it has probably made, as long as there are any. */
 void fv_scheduler_places(fv_scheduler *scheduler, const fv_place *places, int count);

@@ -8,14 +8,14 @@
 
 /* What a stage would rather lend to decoded pieces of files than to tasks that have no core. */
 static int64_t worth_lending(const fv_scheduler *s, int place, int64_t shared) {
-    return FV_MIN(shared, FV_MIN(s->places[place].memory / 2, MOST_LENT));
+    return FV_MIN(shared, FV_MIN(s->places[place].budget.tasks / 2, MOST_LENT));
 }
 
 /* Writers may keep memory from task to task where that leaves room for a task of every thread, or for decoded pieces of files:
  * only in a run of one item that this process does alone. */
 void fv__memory_spare(fv_scheduler *s, const fv_item *item) {
     const fv_plan *plan = item->instance->plan;
-    int64_t        largest = 0, shared = 0, room = s->memory_limit, spared = 0;
+    int64_t        largest = 0, shared = 0, room = s->tightest.tasks, spared = 0;
     if (s->nplaces > 1 || s->claims || s->context->bindings->collection) return;
     for (int k = 0; k < plan->nstages; k++) {
         largest = FV_MAX(largest, plan->stages[k].memory);
@@ -36,7 +36,7 @@ void fv__memory_spare(fv_scheduler *s, const fv_item *item) {
 }
 
 bool fv__fits(fv_scheduler *s, int place, int64_t memory, int64_t shared) {
-    int64_t used = s->place_memory[place], most = s->places[place].memory;
+    int64_t used = s->place_memory[place], most = s->places[place].budget.tasks;
     /* Tasks beyond those that have a core each only fill the time in which others wait: pieces that are kept save more. Other
      * places keep none. */
     int64_t kept = s->nplaces == 1 && s->out >= s->places[place].workers ? worth_lending(s, place, shared) : 0;
@@ -47,7 +47,7 @@ bool fv__fits(fv_scheduler *s, int place, int64_t memory, int64_t shared) {
 
 /* Memory that the tasks which are out here leave is lent to decoded pieces of files, but for an eighth, for libraries. */
 static void lend(fv_scheduler *s) {
-    int64_t most = s->places[0].memory - s->places[0].memory / 8;
+    int64_t most = s->places[0].budget.tasks - s->places[0].budget.tasks / 8;
     int64_t rest = FV_MIN(FV_MAX(most - s->place_memory[0] - s->spared, 0), MOST_LENT);
     if (rest != s->lent) fv_kept_allow(rest - s->lent);
     s->lent = rest;

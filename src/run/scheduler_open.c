@@ -102,13 +102,7 @@ fv_status fv__item_open(fv_scheduler *s, fv_item *item, fv_error *error) {
     fv_status      status = fv_instance_open(s->context, item->number, &item->instance, &diagnostics, error);
     fv_diagnostics_release(&diagnostics);
     if (status != FV_OK) return status;
-    for (int k = 0; k < item->instance->plan->nstages; k++)
-        if (item->instance->plan->stages[k].memory > s->memory_limit) {
-            double least = (double)item->instance->plan->memory;
-            return fv_fail(error, FV_ERROR_MEMORY,
-                           "one task needs %.0f MB, but --memory leaves %.0f MB for tasks; at least --memory %.0fM is needed",
-                           least / 1e6, (double)s->memory_limit / 1e6, (least * 4 / 3 + 48e6) / 1e6);
-        }
+    FV_TRY(fv_budget_check(&s->tightest, item->instance->plan->memory, error));
     FV_TRY(begin_sinks_alone(s, item, error));
     fv__memory_spare(s, item);
     find_needed(s, item);

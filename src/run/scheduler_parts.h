@@ -60,7 +60,8 @@ struct fv_scheduler {
     fv_item               *items; /* open, oldest first */
     fv_leftovers          *leftovers;
     int                    nopen, most_open;
-    int64_t                next_item, memory, memory_limit; /* of tasks; what the least place has */
+    int64_t                next_item, memory; /* of tasks */
+    fv_budget              tightest; /* of the place with the least for tasks */
     int64_t                spared; /* bytes of it that writers may keep from task to task */
     fv_place              *places;
     int64_t               *place_memory; /* of the jobs that are out, by place */

@@ -35,14 +35,15 @@ class Node:
         self.service.stderr.close()
         self.cluster.__exit__()
 
-    def job(self, gres, *command, **more):
-        environment = {**os.environ, **self.cluster.environment, **POCL, "FOVEA_DEVICES": self.socket, **more}
+    def job(self, gres, *command, memory=500, **more):
+        environment = {**os.environ, **self.cluster.environment, **POCL, "FOVEA_DEVICES": self.socket,
+                       "SLURM_MEM_PER_NODE": str(memory), **more}
         asked = [f"--gres={gres}"] if gres else []
-        return subprocess.Popen(["srun", "-w", "n1", "-n", "1", "--mem=200", *asked, *command], cwd=self.folder, text=True,
+        return subprocess.Popen(["srun", "-w", "n1", "-n", "1", *asked, *command], cwd=self.folder, text=True,
                                 env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
-    def result(self, gres, *command, **more):
-        process = self.job(gres, *command, **more)
+    def result(self, gres, *command, memory=500, **more):
+        process = self.job(gres, *command, memory=memory, **more)
         out, err = process.communicate(timeout=PATIENCE)
         return process.returncode, out, err
 
@@ -89,6 +90,9 @@ def runs_keep_to_the_jobs_devices(node):
     for device, good in (("opencl", True), ("opencl:1", True), ("opencl:2", False)):
         code, _, err = node.result("gpu:2", FOVEA, "run", "-q", "-e", text.format(device[-1]), "--device", device, **no_service)
         assert (code == 0) == good and (good or "given others (--gres)" in err), (device, err)
+    code, _, err = node.result("gpu:1", FOVEA, "run", "-q", "-e", text.format("little"), "--device", "opencl", memory=200,
+                               HOME=node.folder, XDG_CACHE_HOME=node.folder, **no_service)  # no kernel was compiled there
+    assert code and "at least --memory" in err and "OpenCL, whose compiler" in err, (code, err)
     serve = (f"{FOVEA} devices serve --socket s.sock 2>/dev/null & "
              f"for i in $(seq 100); do [ -S s.sock ] && break; sleep 0.1; done; {FOVEA} devices --socket s.sock --json; kill $!")
     code, out, err = node.result("gpu:1", "sh", "-c", serve)

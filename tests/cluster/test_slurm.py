@@ -148,7 +148,7 @@ def a_job_of_a_node_that_dies_is_queued_again_and_goes_on(folder):
     running = c.wait_for("the element that hangs", lambda: stuck(folder, 2))
     c.kill_node(running)
     try:
-        end = until_finished(folder, 120)
+        end = until_finished(folder)
     finally:
         c.start_node(running)
     assert end["complete"] and sum(j["requeued"] for j in end["jobs"]) >= 1, (end, logs(folder))
@@ -163,7 +163,7 @@ def a_job_that_lacked_memory_is_submitted_again_with_more(folder):
     os.mkdir(os.path.join(folder, "out"))
     pathlib.Path(folder, "out", "05.npy").write_text("not made by Fovea")  # the second try may replace it too
     submit(folder, "--min-time", "0.0001", "--array-size", "2", "--overwrite", environment=fault(folder, "item-5:1:eat600"))
-    end = until_finished(folder, 90)
+    end = until_finished(folder)
     assert end["complete"] and end["tries"] == 2, (end, logs(folder))
     assert results(folder) == expected, logs(folder)
     asked = [pathlib.Path(p).read_text() for p in sorted(pathlib.Path(folder, ".fovea").rglob("finish.sh"))]

@@ -17,7 +17,7 @@ def check(name, good, why=""):
 
 
 def outcome(script, seconds=60, hangs=10):
-    """What the runner makes of a shell script that may use so many seconds of processors, and so many times as long by the clock."""
+    """What the runner makes of a shell script that may use so many seconds of processors, and so many times that by the clock."""
     with tempfile.NamedTemporaryFile("w", suffix=".sh") as file:
         file.write(script)
         file.flush()
@@ -44,7 +44,8 @@ p = outcome("echo ok a; sh -c 'while :; do :; done'", seconds=1, hangs=10000)
 check("what_a_program_starts_may_not_use_processors_for_ever",
       len(p.failures) == 1 and "more than 1 s of processors" in p.failures[0][1], p.failures)
 p = outcome("sh -c 'i=0; while [ $i -lt 3000000 ]; do i=$((i+1)); done'; echo ok a; sleep 600", seconds=0.2, hangs=10000)
-check("what_children_have_used_that_are_gone_counts_too", len(p.failures) == 1 and "of processors" in p.failures[0][1], p.failures)
+check("what_children_have_used_that_are_gone_counts_too",
+      len(p.failures) == 1 and "of processors" in p.failures[0][1], p.failures)
 p = run.Program("plain", "gone", ["/no/such/program"]).run()
 check("a_missing_program_is_a_failure", len(p.failures) == 1 and "not there" in p.failures[0][1], p.failures)
 sys.exit(failures > 0)

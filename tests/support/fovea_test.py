@@ -52,7 +52,7 @@ def processor_seconds(seconds):
 
 
 def run(*arguments, folder, code=0, environment=None, processor=None):
-    """Runs fovea and gives the finished process; the exit status must be `code` (None: any). processor: seconds that it may use."""
+    """Runs fovea and gives the finished process; the exit status must be `code` (None: any). processor: seconds of it at most."""
     done = subprocess.run([FOVEA, *map(str, arguments)], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, env=dict(os.environ, **(environment or {})), timeout=PATIENCE,
                           preexec_fn=processor and processor_seconds(processor))

@@ -36,7 +36,7 @@ typedef struct sent {
 
 typedef struct other { /* a rank that is not ours */
     int     workers;
-    int64_t memory, store;
+    fv_budget budget;
     bool    ready, closed, dead;
     sent   *tickets; /* room grows with what was in use at once */
     int     out, capacity, unused; /* unused: first free ticket; -1: none */
@@ -329,8 +329,7 @@ static bool hear(leader *l) {
     case FV_LETTER_READY:
         o->ready = true;
         o->workers = ready.workers;
-        o->memory = ready.memory;
-        o->store = ready.store;
+        o->budget = ready.budget;
         if (ready.error.code != FV_OK) fv_scheduler_stop(l->scheduler, ready.error.code, &ready.error);
         break;
     case FV_LETTER_FAILED:
@@ -521,8 +520,8 @@ static fv_status work(leader *l, fv_error *error) {
 /* Of one rank alone nothing has to be exchanged, and of more only what fits into the memory of all of them. */
 static fv_status share(leader *l, fv_error *error) {
     fv_exchanger_calls calls = { .done = exchanged, .given_up = given_up, .context = l };
-    fv_sharing         sharing = { .most = l->settings->memory / 4, .exchange = exchange, .forget = forget, .context = l };
-    for (int r = 1; r < l->ranks->size; r++) sharing.most = FV_MIN(sharing.most, l->others[r].store);
+    fv_sharing         sharing = { .most = l->settings->budget.store, .exchange = exchange, .forget = forget, .context = l };
+    for (int r = 1; r < l->ranks->size; r++) sharing.most = FV_MIN(sharing.most, l->others[r].budget.store);
     sharing.most /= LIVE_IMAGES;
     if (l->ranks->size == 1) return FV_OK;
     fv_scheduler_on_naming(l->scheduler, sync_others, l);
@@ -541,11 +540,11 @@ static fv_status run(fv_scheduler *scheduler, const fv_run_settings *settings, c
     pthread_mutex_init(&l.mutex, NULL);
     pthread_mutex_init(&l.ordering, NULL);
     pthread_cond_init(&l.changed, NULL);
-    fv_status status = begin(&l, run_folder, settings->node_memory, error);
+    fv_status status = begin(&l, run_folder, settings->memory, error);
     if (status == FV_OK) {
         fv_place *places = fv_calloc((size_t)ranks->size * sizeof *places);
-        places[0] = (fv_place){ settings->workers, fv_task_memory(settings->memory, 0) };
-        for (int r = 1; r < ranks->size; r++) places[r] = (fv_place){ l.others[r].workers, l.others[r].memory };
+        places[0] = (fv_place){ settings->workers, settings->budget };
+        for (int r = 1; r < ranks->size; r++) places[r] = (fv_place){ l.others[r].workers, l.others[r].budget };
         fv_scheduler_places(scheduler, places, ranks->size);
         free(places);
         status = share(&l, error);
@@ -569,15 +568,14 @@ static fv_status prepare(fv_run_settings *settings, const fv_run_settings *given
     if (ranks->rank) return fv_fail(error, FV_ERROR_USAGE, "rank %d cannot run a pipeline, only rank 0 can", ranks->rank);
     settings->ranks = ranks->local;
     settings->ranks_workers = given->workers;
-    settings->node_memory = given->memory;
     if (given->workers <= 0) settings->workers = ranks->workers;
-    settings->memory /= ranks->local;
     return FV_OK;
 }
 
 static bool launched(void) { return fv_ranks_joined() != NULL; }
 
 const fv_engine fv_engine_mpi = {
-    .name = "mpi", .brief = "ranks that mpiexec or srun has started, with threads each", .shared = true, .prepare = prepare,
+    .name = "mpi", .brief = "ranks that mpiexec or srun has started, with threads each", .shared = true, .ranks = true,
+    .prepare = prepare,
     .launched = launched, .run = run,
 };

@@ -389,7 +389,6 @@ static void serve(follower *f) {
 static fv_status open_run(follower *f, const fv_letter_begin *begin, const char *run_folder, fv_letter_ready *ready,
                           fv_error *error) {
     char      name[128];
-    int64_t   memory = (begin->memory > 0 ? begin->memory : fv_default_memory()) / f->ranks->local;
     fv_status status = fv_manifest_load(run_folder, &f->program, &f->bindings, &f->context.plan_options, error);
     if (status != FV_OK) {
         fv_error cause = *error;
@@ -401,16 +400,16 @@ static fv_status open_run(follower *f, const fv_letter_begin *begin, const char 
     f->context.bindings = &f->bindings;
     f->context.poison = begin->poison;
     ready->workers = f->workers;
-    ready->memory = fv_task_memory(memory, 0);
-    ready->store = memory / 4;
-    f->buffers = ready->memory + memory / 4;
+    fv_sharers sharers = { .ranks = f->ranks->local, .driver = fv_budget_driver(&f->bindings) };
+    ready->budget = fv_budget_divide(begin->memory, &sharers);
+    f->buffers = ready->budget.buffers;
     fv_buffer_allow(f->buffers);
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     snprintf(name, sizeof name, "%.40s-%d-%llx", fv_host_self()->name, (int)getpid(),
              (unsigned long long)now.tv_sec * 1000000000u + (unsigned long long)now.tv_nsec);
     char            *folder = fv_sprintf("%s/../../store", run_folder);
-    fv_store_options options = { .folder = folder, .writer = name, .memory = ready->store,
+    fv_store_options options = { .folder = folder, .writer = name, .memory = ready->budget.store,
                                  .patience = begin->patience * f->workers, .shared = true };
     status = fv_store_open(&options, &f->context.store, error);
     if (status == FV_OK) fv_store_on_flush(f->context.store, fv_instances_sync, NULL);

@@ -5,6 +5,7 @@
 #include "engines/mpi/mpi_plugin.h"
 #include "record/record.h"
 #include "base/host.h"
+#include "run/budget.h"
 
 typedef struct fv_rank { /* what every rank tells the others at the start; plain bytes */
     char     host[65];
@@ -79,10 +80,9 @@ typedef struct fv_letter_sink {
 } fv_letter_sink;
 
 typedef struct fv_letter_ready {
-    int64_t  memory; /* for tasks */
-    int64_t  store;  /* that the store may use */
-    int32_t  workers;
-    fv_error error; /* code FV_OK: none */
+    fv_budget budget;
+    int32_t   workers;
+    fv_error  error; /* code FV_OK: none */
 } fv_letter_ready;
 
 typedef struct fv_letter_done { /* followed by an fv_error unless the status is FV_OK */

@@ -12,10 +12,8 @@
 
 fv_status fv_wire_greet(FILE *to, const fv_scheduler *scheduler, const fv_run_settings *settings, fv_error *error) {
     (void)scheduler;
-    int64_t share = settings->memory / (4 * FV_MAX(settings->workers + 1, 1));
-    if (fprintf(to, "hello %lld %d %g\n", (long long)share, settings->poison, settings->patience > 0 ? settings->patience : 2.5) <
-            0 ||
-        fflush(to))
+    double patience = settings->patience > 0 ? settings->patience : 2.5;
+    if (fprintf(to, "hello %lld %d %g\n", (long long)settings->budget.store, settings->poison, patience) < 0 || fflush(to))
         return fv_fail(error, FV_ERROR_IO, "a worker process ended before it began");
     return FV_OK;
 }

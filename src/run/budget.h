@@ -1,0 +1,56 @@
+/* How the memory of a run is divided. Nothing else divides --memory: plans, engines, jobs and estimates ask here, so that what
+ * one of them names is what another keeps to, to the byte.
+ *
+ *     memory of the host = what ranks have in common + ranks x (own + store + tasks)
+ *
+ * own is for programs and libraries, a quarter of the rest for what is stored on the way, the remainder for tasks.
+ */
+#ifndef FV_BUDGET_H
+#define FV_BUDGET_H
+
+#include "graph/graph.h"
+
+typedef enum fv_driver { /* OpenCL in a process */
+    FV_DRIVER_NONE,
+    FV_DRIVER_LOADED, /* a device was looked for */
+    FV_DRIVER_USED,   /* operators run there, and their kernels are compiled when this machine has not met them before */
+} fv_driver;
+
+typedef struct fv_sharers { /* who uses the memory of a host */
+    int       children;     /* processes that run the tasks of this one; 0: its own threads do */
+    int       ranks;        /* processes like this one that MPI has started, itself among them; 0: MPI is not there */
+    fv_driver driver;       /* of those that run tasks */
+} fv_sharers;
+
+fv_driver fv_budget_driver(const fv_bindings *bindings);
+
+typedef struct fv_budget {
+    int64_t    memory;  /* of the host */
+    int64_t    own;     /* of this process and its children, for themselves */
+    int64_t    store;   /* of the store of this process, and of each child's */
+    int64_t    tasks;   /* of the tasks that are out at once; too little: below what fv_budget_check wants */
+    int64_t    buffers; /* that this process may hold, idle ones among them */
+    fv_sharers sharers;
+} fv_budget;
+
+/* What a run may use if nobody says: half of what is free, or what the job leaves that Slurm has given us. */
+int64_t fv_budget_default(void);
+/* memory 0: the default. */
+fv_budget fv_budget_divide(int64_t memory, const fv_sharers *sharers);
+/* The least memory of a host with which a task of so many bytes can run. */
+int64_t fv_budget_least(const fv_sharers *sharers, int64_t task);
+/* An error that names the least, if a task of so many bytes cannot run. */
+fv_status fv_budget_check(const fv_budget *budget, int64_t task, fv_error *error);
+/* Tasks of so many bytes that run at once, of so many workers, and what the run uses with them at most. */
+int     fv_budget_at_once(const fv_budget *budget, int workers, int64_t task);
+int64_t fv_budget_peak(const fv_budget *budget, int workers, int64_t task);
+
+/* ---- jobs of a cluster, which are killed for what a bound forgives: they ask for more than their worker may use ---- */
+int64_t fv_budget_ask(int64_t bound);    /* bytes to ask for, for a worker with such a bound */
+int64_t fv_budget_inside(int64_t asked); /* the largest bound of a worker in a job that was given so much; whole mebibytes */
+/* The bound of a worker that runs so many tasks of so many bytes at once. */
+int64_t fv_budget_bound(const fv_sharers *sharers, int64_t task, int64_t at_once);
+/* The least to ask for, for one task at a time. */
+int64_t fv_budget_least_job(const fv_sharers *sharers, int64_t task);
+
+#endif
