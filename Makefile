@@ -43,6 +43,7 @@ test: mpi all build-asan/build.ninja build-tsan/build.ninja
 	scripts/bootstrap.sh build peers
 	-scripts/bootstrap.sh pypi
 	-scripts/bootstrap.sh slurm
+	-scripts/bootstrap.sh check
 	-scripts/duckdb.sh build/libraries 60
 	$(NINJA) -C build tests
 	$(NINJA) -C build-asan tests

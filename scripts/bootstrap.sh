@@ -10,7 +10,7 @@
 #   dicom  the DCMTK library and its programs, for DICOM files; without it everything else works
 #   remote libcurl, for files behind http and s3 addresses; without it everything else works
 #   opencl OpenCL and a driver that runs on the processor; without them everything runs there anyway
-#   check  what `make check` runs
+#   check  what `make check` runs, and `make test` where it is installed
 #   fuzz   Clang with libFuzzer, for `make fuzz` and `make soak`
 #   paraview  ParaView and an X server without a screen (540 MB), for the tests that open results in it; skipped without them.
 #             Its Python, which Debian does not let stand beside VTK's, is unpacked into build/interop/paraview
@@ -37,7 +37,7 @@ hdf5="libhdf5-dev"
 dicom="libdcmtk-dev dcmtk g++"
 remote="libcurl4-openssl-dev"
 opencl="ocl-icd-opencl-dev pocl-opencl-icd"
-check="cppcheck clang-format python3"
+check="cppcheck python3"
 fuzz="clang-14 libclang-rt-14-dev llvm-14"
 paraview="paraview xvfb xauth"
 viewers="imagej default-jre maven r-base-core r-cran-rsqlite chromium xvfb xauth libgl1 libegl1 libxkbcommon-x11-0 libdbus-1-3"

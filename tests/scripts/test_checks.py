@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""What `make check` says: layers, names and lines of the sources, and what cppcheck finds."""
+import pathlib
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from fovea_test import PATIENCE, ROOT, Skip, main, test  # noqa: E402
+
+
+def finds_nothing(*command):
+    done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE,
+                          check=False)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-2000:]
+
+
+@test
+def layers_names_and_lines_are_in_order(_):
+    finds_nothing(sys.executable, "scripts/layers.py")
+
+
+@test
+def a_breach_of_the_layers_is_found(folder):
+    """In a copy with a file of the lowest layer that includes from the highest, a long line and a name that is there twice."""
+    for part in "src", "scripts", "include", "tests", "bench":
+        shutil.copytree(ROOT / part, pathlib.Path(folder, part), ignore=shutil.ignore_patterns("findings", "__pycache__"))
+    wrong = pathlib.Path(folder, "src", "base", "budget.c")
+    wrong.write_text('#include "api/report.h"\n' + "/* " + "x" * 200 + " */\n")
+    done = subprocess.run([sys.executable, "scripts/layers.py"], cwd=folder, capture_output=True, text=True, check=False)
+    lines = done.stdout.splitlines()
+    assert done.returncode == 1 and len(lines) == 3, done.stdout
+    for words in "base must not include api/report.h", "line of 206 characters", "there is another budget.c":
+        assert any(words in line for line in lines), (words, lines)
+
+
+@test
+def cppcheck_finds_nothing(_):
+    if not shutil.which("cppcheck"):
+        raise Skip("no cppcheck: scripts/bootstrap.sh check could not install it")
+    finds_nothing("scripts/cppcheck.sh")
+
+
+main()
