@@ -343,7 +343,7 @@ fv_status fv_pipeline_estimate(fv_pipeline *pipeline, const fv_estimate_options 
     s->budget = s->options->budget > 0 ? s->options->budget : DEFAULT_BUDGET;
     estimate->cores = fv_default_workers();
     estimate->memory_bound = s->options->memory > 0 ? s->options->memory : fv_budget_default();
-    fv_status status = fv_pipeline_resolve(pipeline, &s->bindings, &diagnostics, error);
+    fv_status status = fv_pipeline_resolve(pipeline, NULL, &s->bindings, &diagnostics, error);
     if (status == FV_OK) status = study_all(s, &diagnostics, error);
     fv_bindings_release(&s->bindings);
     free(s->sizes);

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "devices/device_pool.h"
 #include "run/claims.h"
+#include "run/own_inputs.h"
 #include "plan/print.h"
 #include "run/engine.h"
 #include <fovea/cluster.h>
@@ -115,7 +116,8 @@ fv_status fv_pipeline_chunk(fv_pipeline *p, const int64_t *chunk, int ndim, fv_e
 
 /* ---------------------------------------------------------------- resolving */
 
-fv_status fv_pipeline_resolve(const fv_pipeline *p, fv_bindings *b, fv_diagnostics *diagnostics, fv_error *error) {
+fv_status fv_pipeline_resolve(const fv_pipeline *p, const char *store, fv_bindings *b, fv_diagnostics *diagnostics,
+                              fv_error *error) {
     *b = (fv_bindings){ 0 };
     if (!p->program) return fv_fail(error, FV_ERROR_USAGE, "the pipeline has no text");
     for (int i = 0; i < p->nsets; i++) FV_TRY(fv_bindings_set(b, p->sets[i], error));
@@ -127,7 +129,13 @@ fv_status fv_pipeline_resolve(const fv_pipeline *p, fv_bindings *b, fv_diagnosti
     b->nkeeps = p->bindings.nkeeps;
     for (int a = 0; a < b->narrays; a++) /* the pixels may have changed since the last run */
         b->arrays[a].content = fv_hash_bytes(b->arrays[a].data, (size_t)fv_image_type_bytes(&b->arrays[a].type));
-    return fv_bindings_resolve(b, p->program, diagnostics, error);
+    fv_made *made = fv_made_open((const char *const[]){ ".fovea", store }, store && strcmp(store, ".fovea") ? 2 : 1);
+    b->made = fv_made_find;
+    b->made_context = made;
+    fv_status status = fv_bindings_resolve(b, p->program, diagnostics, error);
+    b->made = NULL;
+    fv_made_close(made);
+    return status;
 }
 
 /* ---------------------------------------------------------------- running */
@@ -209,7 +217,7 @@ static bool device_failed(const fv_run_options *o, const fv_bindings *b, fv_stat
 
 static fv_status resolve_part(const fv_pipeline *p, const fv_run_options *o, fv_bindings *bindings, fv_diagnostics *diagnostics,
                               fv_error *error) {
-    FV_TRY(fv_pipeline_resolve(p, bindings, diagnostics, error));
+    FV_TRY(fv_pipeline_resolve(p, o->store, bindings, diagnostics, error));
     if (o->into) bindings->into = fv_arena_strdup(&bindings->arena, o->into);
     FV_TRY(resolve_device(o->device, bindings, error));
     if (o->items) FV_TRY(fv_bindings_take(bindings, o->items, error));

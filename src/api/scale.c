@@ -207,7 +207,7 @@ fv_status fv_pipeline_scale(fv_pipeline *pipeline, const fv_scale_options *optio
     fv_diagnostics diagnostics = { 0 };
     study          s = { .pipeline = pipeline, .options = options, .s = fv_calloc(sizeof *s.s) };
     s.s->repeats = FV_MIN(options->repeats > 0 ? options->repeats : DEFAULT_REPEATS, MOST_REPEATS);
-    fv_status status = fv_pipeline_resolve(pipeline, &s.bindings, &diagnostics, error);
+    fv_status status = fv_pipeline_resolve(pipeline, NULL, &s.bindings, &diagnostics, error);
     if (status == FV_OK) status = study_all(&s, &diagnostics, error);
     fv_bindings_release(&s.bindings);
     s.s->tasks = (fv_scale_task *)(void *)s.tasks.data;

@@ -256,7 +256,7 @@ static void add_match(walk *w, const char *path) {
         w->capacity = FV_MAX(64, 2 * w->capacity);
         out->match = fv_realloc(out->match, (size_t)w->capacity * sizeof *out->match);
     }
-    fv_match *match = &out->match[out->count++];
+    fv_matched *match = &out->match[out->count++];
     match->path = fv_arena_strdup(&out->arena, path);
     match->ntexts = w->ntexts;
     match->texts = fv_arena_alloc(&out->arena, (size_t)(w->ntexts + 1) * sizeof *match->texts);
@@ -372,7 +372,7 @@ static size_t fixed_part(const char *pattern) {
 }
 
 static int by_path(const void *a, const void *b) {
-    return fv_natural_order(((const fv_match *)a)->path, ((const fv_match *)b)->path);
+    return fv_natural_order(((const fv_matched *)a)->path, ((const fv_matched *)b)->path);
 }
 
 static void find(const char *pattern, bool (*whole)(const char *), bool fold, fv_matches *matches) {

@@ -10,14 +10,14 @@
 
 #include "base/base.h"
 
-typedef struct fv_match {
+typedef struct fv_matched {
     char  *path;
     char **texts; /* what the wildcards stand for; neighbouring ones count as one */
     int    ntexts;
-} fv_match;
+} fv_matched;
 
 typedef struct fv_matches {
-    fv_match *match; /* in natural order, none twice */
+    fv_matched *match; /* in natural order, none twice */
     int64_t   count;
     int       wildcards; /* the most texts of any */
     size_t    fixed;     /* characters that all paths begin with: the folders before the first wildcard, with their slash */

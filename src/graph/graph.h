@@ -111,6 +111,9 @@ typedef struct fv_bindings {
     char         *device; /* the pool's name, as "opencl:1"; NULL: the CPU */
     fv_graph_device on;
     char         *device_note; /* for the record: why it is the CPU after all; NULL: nothing to say */
+    /* Whether Fovea has made a file, pattern: in a run over that collection, NULL: in any. NULL: nobody knows. */
+    bool (*made)(void *context, const char *path, const char *pattern);
+    void         *made_context;
     char         *into; /* folder below which all results go instead of where the text says; NULL: none */
 } fv_bindings;
 

@@ -5,6 +5,7 @@
 #include "op/format.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 /* ---------------------------------------------------------------- where the text names files */
 
@@ -21,6 +22,8 @@ typedef struct finder {
     fv_status         status; /* of the first mistake */
     found            *all;
     int               count;
+    const char      **templates; /* names of results */
+    int               ntemplates;
 } finder;
 
 /* The text that an argument is: written there, or by a name that stands for one. NULL: something else. */
@@ -91,8 +94,23 @@ static void add_collection(finder *f, const char *pattern, fv_span span) {
     f->all[f->count++] = one;
 }
 
+/* The name that a call gives to its result, if it writes one. */
+static void note_template(finder *f, const fv_expr *call) {
+    const fv_op    *op = fv_op_find(call->text);
+    const fv_param *param = op && op->sink ? fv_params_find(op, "file") : NULL;
+    for (int a = 0; param && a < call->nargs; a++) {
+        const fv_argument *argument = &call->args[a];
+        bool        is_file = argument->name ? !strcmp(argument->name, "file") : a == fv_inputs_count(op) + (param - op->params);
+        const char *name = is_file ? text_named(f, argument->value) : NULL;
+        if (!name) continue;
+        f->templates = fv_realloc(f->templates, (size_t)(f->ntemplates + 1) * sizeof *f->templates);
+        f->templates[f->ntemplates++] = name;
+    }
+}
+
 static void scan(finder *f, const fv_expr *expr) {
     if (!expr) return;
+    if (expr->kind == FV_EXPR_CALL) note_template(f, expr);
     if (expr->kind == FV_EXPR_CALL && !strcmp(expr->text, "read") && !is_stacked(expr))
         for (int a = 0; a < expr->nargs; a++) {
             const fv_argument *argument = &expr->args[a];
@@ -115,28 +133,113 @@ static void pair(finder *f, int k) {
     fv_bytes_release(&why);
 }
 
-static void add_list(fv_bindings *bindings, const found *from) {
-    fv_item_list list = { .pattern = fv_arena_strdup(&bindings->arena, from->pattern),
+static fv_item_list list_of(const found *from, fv_arena *arena) {
+    fv_item_list list = { .pattern = fv_arena_strdup(arena, from->pattern),
                           .count = from->matches.count,
                           .root = from->matches.fixed };
-    list.paths = fv_arena_alloc(&bindings->arena, (size_t)list.count * sizeof *list.paths);
-    for (int64_t i = 0; i < list.count; i++) list.paths[i] = fv_arena_strdup(&bindings->arena, from->matches.match[i].path);
+    list.paths = fv_arena_alloc(arena, (size_t)list.count * sizeof *list.paths);
+    for (int64_t i = 0; i < list.count; i++) list.paths[i] = fv_arena_strdup(arena, from->matches.match[i].path);
+    return list;
+}
+
+static void add_list(fv_bindings *bindings, const found *from) {
     bindings->lists = fv_realloc(bindings->lists, (size_t)(bindings->nlists + 1) * sizeof *bindings->lists);
-    bindings->lists[bindings->nlists++] = list;
+    bindings->lists[bindings->nlists++] = list_of(from, &bindings->arena);
     bindings->collection = true;
-    bindings->nitems = list.count;
+    bindings->nitems = from->matches.count;
+}
+
+/* ---------------------------------------------------------------- results of earlier runs */
+
+typedef struct written { /* a file that is there and that the text would write */
+    dev_t   device;
+    ino_t   inode;
+    int64_t item; /* for this one */
+} written;
+
+static int by_inode(const void *a, const void *b) {
+    const written *x = a, *y = b;
+    if (x->device != y->device) return x->device < y->device ? -1 : 1;
+    return (x->inode > y->inode) - (x->inode < y->inode);
+}
+
+/* What the text would write for the files of its first pattern, as far as it is there. */
+static void find_written(const finder *f, fv_bytes *out) {
+    fv_arena     arena = { 0 };
+    fv_item_list list = list_of(&f->all[0], &arena);
+    int          n = f->bindings->ncombinations;
+    for (int t = 0; t < f->ntemplates; t++)
+        for (int64_t i = 0; i < list.count * n; i++) {
+            char       *path;
+            struct stat s;
+            int64_t     item = i / n;
+            if (fv__template_fill(f->bindings, &list, f->templates[t], item, (int)(i % n), &path, NULL) != FV_OK) continue;
+            if (!lstat(path, &s)) fv_bytes_append(out, &(written){ s.st_dev, s.st_ino, item }, sizeof(written));
+            free(path);
+        }
+    if (out->size) qsort(out->data, out->size / sizeof(written), sizeof(written), by_inode);
+    fv_arena_release(&arena);
+}
+
+/* Whether the text would write this file for another one. */
+static bool would_write(const finder *f, const char *path, const fv_bytes *all) {
+    struct stat    s;
+    const written *start = (const void *)all->data, *end = start + all->size / sizeof *start, *one = NULL;
+    if (all->size && !lstat(path, &s))
+        one = bsearch(&(written){ s.st_dev, s.st_ino, 0 }, start, (size_t)(end - start), sizeof *one, by_inode);
+    while (one && one > start && !by_inode(one - 1, one)) one--;
+    for (const written *next = one; next && next < end && !by_inode(next, one); next++)
+        if (strcmp(f->all[0].matches.match[next->item].path, path)) return true;
+    return false;
+}
+
+/* What Fovea has made in a run over the same collection is a result and no input, and so is what it made somehow and this text
+ * would write itself. Of files that tables are put into, nobody knows who made them. */
+static void leave_out_results(finder *f) {
+    fv_bytes all = { 0 }, result = { 0 };
+    bool     looked = false;
+    for (int k = 0; k < f->count; k++) { /* first a look at all: the names that would be written follow from the first pattern */
+        const found *one = &f->all[k];
+        for (int64_t i = 0; i < one->matches.count; i++) {
+            const char            *path = one->matches.match[i].path;
+            const fv_table_format *table = fv_table_format_for(path);
+            bool                   made = (table && table->in_place) || f->bindings->made(f->bindings->made_context, path, NULL);
+            if (made && !looked) find_written(f, &all);
+            looked = looked || made;
+            made = made && (f->bindings->made(f->bindings->made_context, path, one->pattern) || would_write(f, path, &all));
+            fv_bytes_append(&result, &made, 1);
+        }
+    }
+    const uint8_t *left = result.data;
+    for (int k = 0; k < f->count; k++) {
+        fv_matches *matches = &f->all[k].matches;
+        int64_t     count = matches->count, kept = 0;
+        for (int64_t i = 0; i < count; i++)
+            if (!*left++) matches->match[kept++] = matches->match[i];
+        matches->count = kept;
+        if (!kept)
+            mistake(f, f->all[k].span, FV_ERROR_INPUT, NULL,
+                    "all files that match \"%s\" are results of earlier runs, and no inputs", f->all[k].pattern);
+        else if (kept < count)
+            fv_log("fovea: %lld of the %lld files that match \"%s\" are results of earlier runs, and left out",
+                   (long long)(count - kept), (long long)count, f->all[k].pattern);
+    }
+    fv_bytes_release(&all);
+    fv_bytes_release(&result);
 }
 
 fv_status fv__find_items(fv_bindings *bindings, const fv_program *program, fv_diagnostics *diagnostics) {
     finder f = { .bindings = bindings, .program = program, .diagnostics = diagnostics };
     bindings->nitems = 1;
     for (int s = 0; s < program->nstatements; s++) scan(&f, program->statements[s].value);
-    for (int k = 1; k < f.count; k++) pair(&f, k);
+    if (bindings->made && f.count) leave_out_results(&f);
+    for (int k = 1; k < f.count && f.status == FV_OK; k++) pair(&f, k);
     for (int k = 0; k < f.count; k++) {
         if (f.status == FV_OK) add_list(bindings, &f.all[k]);
         fv_matches_release(&f.all[k].matches);
     }
     free(f.all);
+    free(f.templates);
     fv_bindings_settle(bindings);
     return f.status;
 }

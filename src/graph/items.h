@@ -7,4 +7,8 @@
 /* Lists the files of every collection, paired. Mistakes are in diagnostics; the first one's kind is given back. */
 fv_status fv__find_items(fv_bindings *bindings, const fv_program *program, fv_diagnostics *diagnostics);
 
+/* fv_template_fill for an item of a list that need not be one of the bindings'; NULL: for the whole run. */
+fv_status fv__template_fill(const fv_bindings *bindings, const fv_item_list *list, const char *template, int64_t item,
+                            int combination, char **path, fv_error *error);
+
 #endif

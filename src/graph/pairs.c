@@ -26,8 +26,8 @@ static int by_key(const void *a, const void *b) {
 static void make_keys(side *s, unsigned chosen, fv_arena *arena) {
     s->keys = fv_arena_alloc(arena, (size_t)(s->matches->count + 1) * sizeof *s->keys);
     for (int64_t i = 0; i < s->matches->count; i++) {
-        const fv_match *match = &s->matches->match[i];
-        fv_bytes        key = { 0 };
+        const fv_matched *match = &s->matches->match[i];
+        fv_bytes          key = { 0 };
         for (int k = 0; k < s->matches->wildcards; k++)
             if (chosen >> k & 1) fv_bytes_printf(&key, "%s\n", k < match->ntexts ? match->texts[k] : "");
         s->keys[i] = (keyed){ fv_arena_strndup(arena, key.data ? (char *)key.data : "", key.size), i };
@@ -121,7 +121,7 @@ static void suggest(const side *a, const side *b, fv_bytes *why) {
         for (int64_t i = 0; i < m->count; i++) {
             const char *text = m->match[i].texts[0];
             size_t      length = strlen(text), ends = FV_MIN(before[s] + behind[s], length);
-            cut[s].match[i] = (fv_match){ .texts = fv_arena_alloc(&arena, sizeof(char *)), .ntexts = 1 };
+            cut[s].match[i] = (fv_matched){ .texts = fv_arena_alloc(&arena, sizeof(char *)), .ntexts = 1 };
             cut[s].match[i].texts[0] = fv_arena_strndup(&arena, text + FV_MIN(before[s], length), length - ends);
         }
     }
@@ -154,7 +154,7 @@ static void explain(const side *a, const side *b, fv_bytes *why) {
 /* ---------------------------------------------------------------- pairing */
 
 static void reorder(const side *first, side *other, fv_matches *matches) {
-    fv_match *sorted = fv_alloc((size_t)matches->count * sizeof *sorted);
+    fv_matched *sorted = fv_alloc((size_t)matches->count * sizeof *sorted);
     for (int64_t i = 0; i < matches->count; i++) sorted[first->keys[i].index] = matches->match[other->keys[i].index];
     free(matches->match);
     matches->match = sorted;

@@ -1,6 +1,6 @@
 /* File names made of the item and the parameters. */
 #include "base/file.h"
-#include "graph/graph.h"
+#include "graph/items.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -26,8 +26,8 @@ bool fv_template_tells_items(const char *template) {
 }
 
 /* What an item's words stand for. */
-static void fill_of_item(const fv_bindings *bindings, const char *word, int64_t item, fv_bytes *out) {
-    const char *path = fv_bindings_item(bindings, item), *name = fv_path_name(path);
+static void fill_of_item(const fv_item_list *list, const char *word, int64_t item, fv_bytes *out) {
+    const char *path = list->paths[item], *name = fv_path_name(path);
     char        stem[256];
     if (!strcmp(word, "stem")) {
         fv_path_stem(path, stem, sizeof stem);
@@ -39,7 +39,7 @@ static void fill_of_item(const fv_bindings *bindings, const char *word, int64_t 
     } else if (!strcmp(word, "index"))
         fv_bytes_printf(out, "%lld", (long long)item);
     else {
-        const char *end = name, *start = path + FV_MIN(bindings->lists[0].root, (size_t)(name - path));
+        const char *end = name, *start = path + FV_MIN(list->root, (size_t)(name - path));
         while (end > path && end[-1] == '/') end--;
         if (!strcmp(word, "folder"))
             for (start = end; start > path && start[-1] != '/';) start--;
@@ -47,9 +47,10 @@ static void fill_of_item(const fv_bindings *bindings, const char *word, int64_t 
     }
 }
 
-static bool fill_word(const fv_bindings *bindings, const char *word, int64_t item, int combination, fv_bytes *out) {
-    if (bindings->collection && is_of_items(word)) {
-        fill_of_item(bindings, word, item, out);
+static bool fill_word(const fv_bindings *bindings, const fv_item_list *list, const char *word, int64_t item, int combination,
+                      fv_bytes *out) {
+    if (list && is_of_items(word)) {
+        fill_of_item(list, word, item, out);
         return true;
     }
     for (int p = 0; p < bindings->nparameters; p++)
@@ -76,6 +77,11 @@ static char *below(const char *folder, const char *path) {
 
 fv_status fv_template_fill(const fv_bindings *bindings, const char *template, int64_t item, int combination, char **path,
                            fv_error *error) {
+    return fv__template_fill(bindings, bindings->nlists ? &bindings->lists[0] : NULL, template, item, combination, path, error);
+}
+
+fv_status fv__template_fill(const fv_bindings *bindings, const fv_item_list *list, const char *template, int64_t item,
+                            int combination, char **path, fv_error *error) {
     fv_bytes out = { 0 };
     char     word[64];
     for (const char *p = template; *p; p++) {
@@ -85,7 +91,7 @@ fv_status fv_template_fill(const fv_bindings *bindings, const char *template, in
             continue;
         }
         snprintf(word, sizeof word, "%.*s", (int)length, p + 1);
-        if (!fill_word(bindings, word, item, combination, &out)) {
+        if (!fill_word(bindings, list, word, item, combination, &out)) {
             fv_bytes_release(&out);
             if (is_of_items(word) && !bindings->collection)
                 return fv_fail(error, FV_ERROR_USAGE, "file = \"%s\": {%s} needs a collection, such as read(\"scans/*.tif\")",

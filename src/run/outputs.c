@@ -31,6 +31,8 @@ struct fv_outputs {
     fv_ledger      *ledger;
     fv_temporaries *temporaries;
     bool            overwrite, fresh;
+    fv_hash        *patterns; /* of the collections that the run reads */
+    int             npatterns;
     bool            yields; /* to another worker that has taken over what we were writing, without a complaint */
     pthread_mutex_t mutex; /* guards what follows */
     claim          *claims;
@@ -72,6 +74,7 @@ void fv_outputs_free(fv_outputs *outputs) {
     fv_ledger_close(outputs->ledger);
     fv_temporaries_free(outputs->temporaries);
     pthread_mutex_destroy(&outputs->mutex);
+    free(outputs->patterns);
     free(outputs->folder);
     free(outputs);
 }
@@ -127,6 +130,37 @@ static fv_hash file_hash(const char *path, const identity *id) {
     fv_hasher_add(&hasher, id, sizeof *id);
     free(place);
     return fv_hasher_finish(&hasher);
+}
+
+/* A pattern means other files in another working folder. */
+static fv_hash pattern_hash(const char *pattern) {
+    fv_hasher hasher;
+    char     *here = *pattern == '/' ? NULL : realpath(".", NULL);
+    fv_hasher_init(&hasher);
+    fv_hasher_text(&hasher, here ? here : "");
+    fv_hasher_text(&hasher, pattern);
+    free(here);
+    return fv_hasher_finish(&hasher);
+}
+
+/* This very file as the result of a run over a collection. */
+static fv_hash result_hash(fv_hash file, fv_hash pattern) {
+    fv_hash both[2] = { file, pattern };
+    return fv_hash_bytes(both, sizeof both);
+}
+
+void fv_outputs_note_patterns(fv_outputs *outputs, const fv_bindings *bindings) {
+    outputs->patterns = fv_realloc(outputs->patterns, (size_t)(bindings->nlists + 1) * sizeof *outputs->patterns);
+    outputs->npatterns = bindings->nlists;
+    for (int l = 0; l < bindings->nlists; l++) outputs->patterns[l] = pattern_hash(bindings->lists[l].pattern);
+}
+
+bool fv_outputs_recognise(const char *path, const char *pattern, fv_hash *file) {
+    identity id;
+    if (!identify(path, &id)) return false;
+    *file = file_hash(path, &id);
+    if (pattern) *file = result_hash(*file, pattern_hash(pattern));
+    return true;
 }
 
 fv_status fv_outputs_check(fv_outputs *outputs, const char *path, fv_error *error) {
@@ -359,13 +393,27 @@ static void name_outputs(fv_outputs *outputs, pending *const *there, int count) 
     free(folder);
 }
 
+/* The files and their keys, and the files once more as results of each collection. */
+static fv_status note_outputs(fv_outputs *outputs, const fv_hash *files, const fv_hash *keys, int count, fv_error *error) {
+    int      lines = count * (1 + outputs->npatterns);
+    fv_hash *all = fv_alloc((size_t)(2 * lines) * sizeof *all), *of = all + lines;
+    for (int i = 0; i < lines; i++) {
+        int pattern = i / count - 1;
+        all[i] = pattern < 0 ? files[i] : result_hash(files[i % count], outputs->patterns[pattern]);
+        of[i] = keys[i % count];
+    }
+    fv_status status = fv_ledger_add(outputs->ledger, all, of, lines, error);
+    free(all);
+    return status;
+}
+
 static fv_status commit_batch(fv_outputs *outputs, pending *batch, int count) {
     fv_error  error = { 0 };
     fv_hash   files[BATCH], keys[BATCH];
     pending  *there[BATCH];
     int       n = look_at(outputs, batch, count, there, files, keys);
     fv_status status = n ? sync_temporaries(there, n, &error) : FV_OK;
-    if (status == FV_OK && n) status = fv_ledger_add(outputs->ledger, files, keys, n, &error);
+    if (status == FV_OK && n) status = note_outputs(outputs, files, keys, n, &error);
     keep_failure(outputs, status, &error);
     if (status == FV_OK) name_outputs(outputs, there, n);
     for (int i = 0; i < count; i++) {

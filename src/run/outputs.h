@@ -17,6 +17,12 @@ typedef struct fv_outputs fv_outputs;
 fv_status   fv_outputs_open(const char *folder, bool overwrite, bool fresh, fv_outputs **outputs, fv_error *error);
 void        fv_outputs_free(fv_outputs *outputs); /* releases what is left */
 
+/* What is written from now on is the result of a run over these collections. */
+void fv_outputs_note_patterns(fv_outputs *outputs, const fv_bindings *bindings);
+/* Under what the ledger knows this very file again; pattern: as the result of a run over that collection, NULL: of any run.
+ * False: there is no such file. */
+bool fv_outputs_recognise(const char *path, const char *pattern, fv_hash *file);
+
 /* One and the same text for every way to write a path (caller frees): the folder as the system knows it, and the name. */
 char *fv_outputs_place(const char *path);
 /* The folder of a file that is about to be written. */

@@ -6,6 +6,7 @@
 #include "run/engine.h"
 #include "run/results.h"
 #include "run/manifest.h"
+#include "run/own_inputs.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <sched.h>
@@ -94,11 +95,27 @@ static fv_status written_twice(const fv_bindings *bindings, const planned *a, co
                    b->path, fv_bindings_item(bindings, a->item), fv_bindings_item(bindings, b->item));
 }
 
+/* Files that hold many tables may be read and written by the same text. */
+static fv_status check_inputs(const fv_context *context, const fv_graph *graph, const planned *all, int64_t count,
+                              fv_error *error) {
+    char  **paths = fv_alloc((size_t)(count + 1) * sizeof *paths);
+    int64_t n = 0;
+    for (int64_t i = 0; i < count; i++)
+        if (all[i].table < 0 || !fv_table_format_for(all[i].path)->in_place) paths[n++] = all[i].path;
+    fv_error  found = { 0 };
+    fv_status status = fv_check_own_inputs(context, graph, paths, n, &found);
+    if (status != FV_OK && error) *error = found;
+    free(paths);
+    return status;
+}
+
 /* Every file that the run will write: none twice, none that is not ours. */
 static fv_status check_outputs(const fv_context *context, const fv_graph *graph, fv_outputs *outputs, fv_error *error) {
     planned  *all = fv_calloc((size_t)(context->bindings->nitems * graph->nsinks + 1) * sizeof *all);
     int64_t   count = 0;
     fv_status status = list_outputs(context, graph, outputs, all, &count, error);
+    fv_status own = check_inputs(context, graph, all, count, error); /* tells more than that a file is there already */
+    if (own != FV_OK) status = own;
     qsort(all, (size_t)count, sizeof *all, by_place);
     for (int64_t i = 1; i < count && status == FV_OK; i++) {
         bool one_table = all[i].table >= 0 && all[i].table == all[i - 1].table; /* rows of a sweep */
@@ -237,6 +254,7 @@ static fv_status run_checked(running *r, fv_diagnostics *diagnostics, fv_error *
     if (r->settings->fresh) trim_store(r, 0); /* not what runs that go on right now have stored */
     FV_TRY(open_store(r, error));
     FV_TRY(fv_outputs_open(r->folder, r->settings->overwrite, r->settings->fresh, &r->outputs, error));
+    fv_outputs_note_patterns(r->outputs, r->context.bindings);
     if (r->share && r->context.bindings->collection) fv_outputs_yield(r->outputs);
     if (ends_run(r)) FV_TRY(start(r, &task, diagnostics, error));
     FV_TRY(fv_budget_check(budget, task, error));
