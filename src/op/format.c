@@ -100,6 +100,58 @@ size_t fv_format_around(const char *path) {
     return 0;
 }
 
+typedef struct kind_of_file { /* in a folder */
+    char extension[24];
+    int  count;
+} kind_of_file;
+
+/* Counts a file under its extension, if that is one of an image. */
+static void count_image(const char *name, kind_of_file *kinds, int *nkinds, int most) {
+    size_t length = 0;
+    for (int i = 0; i < fv_format_count(); i++)
+        if (fv_format_at(i)->open) length = FV_MAX(length, match(name, fv_format_at(i)->extensions));
+    const char *extension = name + strlen(name) - length;
+    int         k = 0;
+    while (k < *nkinds && strcmp(kinds[k].extension, extension)) k++;
+    if (!length || k == most || length >= sizeof kinds->extension) return;
+    if (k == *nkinds) {
+        snprintf(kinds[k].extension, sizeof kinds[k].extension, "%s", extension);
+        ++*nkinds;
+    }
+    kinds[k].count++;
+}
+
+/* A folder that is no image: what to write to read what it holds. */
+static fv_status explain_folder(const char *path, fv_error *error) {
+    kind_of_file   kinds[8] = { { "", 0 } };
+    int            nkinds = 0, best = 0, length = (int)fv_path_length(path);
+    bool           deeper = false;
+    DIR           *folder = opendir(path);
+    struct dirent *entry;
+    while (folder && (entry = readdir(folder))) {
+        if (*entry->d_name == '.') continue;
+        char *file = fv_path_inside(path, entry->d_name);
+        bool  plain = fv_path_is_folder(file) && !fv_format_is_folder(file);
+        if (plain) deeper = true;
+        else count_image(entry->d_name, kinds, &nkinds, FV_COUNT(kinds));
+        free(file);
+    }
+    if (folder) closedir(folder);
+    for (int k = 1; k < nkinds; k++)
+        if (kinds[k].count > kinds[best].count ||
+            (kinds[k].count == kinds[best].count && strcmp(kinds[k].extension, kinds[best].extension) < 0))
+            best = k;
+    if (nkinds)
+        return fv_fail(error, FV_ERROR_USAGE,
+                       "%s is a folder with %d .%s file%s%s: \"%.*s/*.%s\" reads each as an image of its own, and with "
+                       "stack = \"z\" they are the slices of one",
+                       path, kinds[best].count, kinds[best].extension, kinds[best].count == 1 ? "" : "s",
+                       nkinds > 1 ? " and others" : "", length, path, kinds[best].extension);
+    return fv_fail(error, FV_ERROR_USAGE, "%s is a folder that holds no image files%s%.*s%s", path,
+                   deeper ? "; a pattern such as \"" : "", deeper ? length : 0, path,
+                   deeper ? "/**/*.tif\" searches the folders in it" : "");
+}
+
 static fv_status find(const char *path, bool writing, const fv_format **format, fv_error *error) {
     size_t best = 0;
     *format = NULL;
@@ -120,6 +172,7 @@ static fv_status find(const char *path, bool writing, const fv_format **format, 
     if (!*format && !writing && folder) *format = by_series(path);
     if (*format) return FV_OK;
     if (reason.code != FV_OK && fv_file_exists(path)) return fv_fail(error, reason.code, "%s", reason.message);
+    if (folder && !writing) return explain_folder(path, error);
     fv_bytes known = { 0 };
     for (int i = 0; i < fv_format_count(); i++) {
         const fv_format *candidate = fv_format_at(i);

@@ -193,6 +193,24 @@ def a_pattern_may_have_a_name_in_the_text(folder):
 
 
 @test
+def a_folder_is_told_how_to_read(folder):
+    for number in 1, 2:
+        save(folder, f"plate/s{number}.NPY", number)
+    save(folder, "plate/other.npz.txt", 1)
+    for name in "plate", "plate/":
+        said = refused(folder, f'read("{name}") |> write("out/a.npy")')
+        assert 'is a folder with 2 .NPY files: "plate/*.NPY" reads each' in said and 'stack = "z"' in said, said
+    save(folder, "plate/a.npy", 1)
+    assert "2 .NPY files and others" in refused(folder, 'read("plate") |> write("out/a.npy")')
+    assert '"plate/*.NPY"' in run("info", "plate", folder=folder, code=2).stderr
+    os.makedirs(os.path.join(folder, "deep/p1"))
+    assert '"deep/**/*.tif" searches the folders in it' in refused(folder, 'read("deep") |> write("out/a.npy")')
+    assert "deep/p1 is a folder that holds no image files\n" in refused(folder, 'read("deep/p1") |> write("out/a.npy")')
+    done = run("run", "-e", 'read("{plate,deep}") |> write("out/{name}.npy")', folder=folder, code=None)
+    assert "plate is a folder with" in done.stderr, done.stderr
+
+
+@test
 def slices_are_in_the_same_order_as_items(folder):
     for number in 1, 2, 9, 10:
         save(folder, f"in/s{number:02}/img{number}.npy", number)
