@@ -52,7 +52,7 @@ typedef struct fv_image_type {
 void    fv_image_type_init(fv_image_type *type, fv_dtype dtype, int ndim, const int64_t *shape);
 int64_t fv_image_type_voxels(const fv_image_type *type); /* -1 on overflow */
 int64_t fv_image_type_bytes(const fv_image_type *type);  /* -1 on overflow */
-/* Number of spatial axes (named z, y or x); spatial[i] gets the index of the i-th of them, in order. */
+/* Number of spatial axes (z, y and x, or v and u of a detector); spatial[i] gets the index of the i-th, in order. */
 int fv_image_type_spatial(const fv_image_type *type, int spatial[FV_MAX_DIMS]);
 
 /* A box of an image. */

@@ -51,9 +51,14 @@ int64_t fv_image_type_bytes(const fv_image_type *type) {
     return n < 0 || !fv_mul(n, (int64_t)fv_dtype_size(type->dtype), &n) ? -1 : n;
 }
 
-int fv_image_type_spatial(const fv_image_type *type, int spatial[FV_MAX_DIMS]) {
+static int find_letters(const fv_image_type *type, const char *letters, int found[FV_MAX_DIMS]) {
     int n = 0;
     for (int d = 0; d < type->ndim; d++)
-        if (!strcmp(type->axis[d], "z") || !strcmp(type->axis[d], "y") || !strcmp(type->axis[d], "x")) spatial[n++] = d;
+        if (strlen(type->axis[d]) == 1 && strchr(letters, type->axis[d][0])) found[n++] = d;
     return n;
+}
+
+int fv_image_type_spatial(const fv_image_type *type, int spatial[FV_MAX_DIMS]) {
+    int n = find_letters(type, "zyx", spatial);
+    return n ? n : find_letters(type, "vu", spatial);
 }

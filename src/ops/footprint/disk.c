@@ -1,4 +1,4 @@
-/* disk: all voxels of a slice within a distance, over y and x only. */
+/* disk: all voxels of a slice within a distance, in each slice. */
 #include "op/op.h"
 
 typedef struct { double radius; } disk;
@@ -18,6 +18,6 @@ const fv_op FV_OP(disk) = {
     .name = "disk", .family = "footprint", .brief = "a round footprint in each slice", .version = 1, .params = params,
     .params_size = sizeof(disk), .result = FV_KIND_FOOTPRINT, .value = value,
     .doc = "A voxel belongs to it when the sum of its squared offsets along y and x is at most radius squared, as in "
-           "skimage.morphology.disk; a volume is treated slice by slice.",
+           "skimage.morphology.disk; a volume is treated slice by slice, a series of projections one by one.",
     .example = "phantom(\"cells\", [200, 200]) > 100 |> dilate(disk(3)) |> write(\"dilated.png\")",
 };

@@ -55,7 +55,7 @@ static fv_status element_of(const fv_footprint *f, const fv_image_type *image, f
     case FV_FOOTPRINT_CROSS: round_element(e, image, spatial, n, 1); return FV_OK;
     case FV_FOOTPRINT_DISK:
         for (int i = 0; i < n; i++)
-            if (image->axis[spatial[i]][0] != 'z') plane[nplane++] = spatial[i];
+            if (n == 2 || image->axis[spatial[i]][0] != 'z') plane[nplane++] = spatial[i];
         if (nplane < 2) return fv_fail(error, FV_ERROR_USAGE, "footprint = disk(%g): image has no y and x axis", f->radius);
         round_element(e, image, plane, nplane, f->radius);
         return FV_OK;
