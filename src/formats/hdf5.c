@@ -31,6 +31,7 @@ typedef struct {
     int                   fd;     /* of the run; -1: not open, or the remote file's */
     int64_t               size;   /* of the file */
     fv_hdf5_remote       *remote; /* NULL: a local file */
+    int64_t              *frames; /* planes of the dataset that are the image's, in order; NULL: all */
 } reader;
 
 fv_status fv_hdf5_load(const fv_hdf5_plugin **plugin, fv_error *error) {
@@ -62,7 +63,7 @@ static fv_status check_dataset(const reader *r, const char *name, fv_error *erro
         if (a->shape[d] < 1) return fv_fail(error, FV_ERROR_INPUT, "%s: %s is empty: axis %d has length 0", path, name, d);
     if (fv_image_type_bytes(&r->base.type) < 0)
         return fv_fail(error, FV_ERROR_INPUT, "%s: the shape of %s overflows", path, name);
-    int64_t bytes = fv_image_type_bytes(&r->base.type), believed = a->chunked ? SPARSE_BYTES : VIRTUAL_BYTES;
+    int64_t bytes = fv_image_type_bytes(&r->base.type), believed = a->chunked && !a->elsewhere ? SPARSE_BYTES : VIRTUAL_BYTES;
     if (bytes > believed && bytes / SPARSEST > r->size)
         return fv_fail(error, FV_ERROR_INPUT,
                        "%s: the shape of %s claims %lld bytes, far more than a file of %lld bytes can hold", path, name,
@@ -125,11 +126,31 @@ static fv_status open_name(reader *r, const char *name, fv_error *error) {
     for (int d = 0; d < r->about.ndim; d++) r->base.chunk[d] = FV_MAX(FV_MIN(r->about.chunk[d], r->about.shape[d]), 1);
     r->base.read_memory = r->how == RUN ? FV_DENSE_MEMORY : (int64_t)4 << 20;
     if (r->how == CHUNKS) r->base.read_memory = fv_hdf5_chunk_memory(&r->about) + fv_hdf5_chunk_bytes(&r->about);
-    fv_hdf5_axes(r->h5, r->file, name, &r->base.type);
     if (r->about.ndim == 3) r->base.angles = fv_hdf5_angles(r->h5, r->file, name, r->about.shape[0]);
     if (r->base.angles) r->base.nangles = r->about.shape[0];
+    fv_hdf5_axes(r->h5, r->file, name, r->base.angles != NULL, &r->base.type);
     describe(r, name);
     r->base.header = identify(r, name);
+    return FV_OK;
+}
+
+/* Of the frames of a scan only those of one kind, with their angles. */
+static fv_status select_frames(reader *r, const fv_hdf5_part *part, fv_error *error) {
+    int64_t count[FV_HDF5_KINDS];
+    FV_TRY(fv_hdf5_frames(r->h5, r->file, r->base.path, part, r->about.shape[0], &r->frames, count, error));
+    fv_bytes_printf(&r->base.facts, "frames: %lld projections, %lld flat fields, %lld dark fields, %lld others\n",
+                    (long long)count[FV_HDF5_PROJECTIONS], (long long)count[FV_HDF5_FLATS], (long long)count[FV_HDF5_DARKS],
+                    (long long)count[FV_HDF5_OTHERS]);
+    int64_t taken = count[part->kind];
+    for (int64_t i = 0; i < taken && r->base.angles; i++) r->base.angles[i] = r->base.angles[r->frames[i]];
+    if (r->base.angles) r->base.nangles = taken;
+    r->base.type.shape[0] = taken;
+    r->base.chunk[0] = FV_MIN(r->base.chunk[0], taken);
+    fv_hasher hasher;
+    fv_hasher_init(&hasher);
+    fv_hasher_add(&hasher, &r->base.header, sizeof r->base.header);
+    fv_hasher_add(&hasher, r->frames, (size_t)taken * sizeof *r->frames);
+    r->base.header = fv_hasher_finish(&hasher);
     return FV_OK;
 }
 
@@ -139,6 +160,7 @@ static void close_reader(fv_reader *base) {
     if (r->dataset) r->h5->close_dataset(r->dataset);
     if (r->file) r->h5->close(r->file);
     if (r->fd >= 0) close(r->fd);
+    free(r->frames);
     fv_reader_free(base);
 }
 
@@ -161,15 +183,17 @@ static fv_status find_size(reader *r, fv_error *error) {
 
 static fv_status open_once(const char *path, fv_hdf5_remote *remote, const fv_read_options *options, fv_reader **out,
                            fv_error *error) {
-    reader *r = fv_reader_new(sizeof *r, &fv_format_hdf5, path);
-    char   *name = NULL;
+    reader      *r = fv_reader_new(sizeof *r, &fv_format_hdf5, path);
+    fv_hdf5_part part = { 0 };
     r->fd = -1;
     r->remote = remote;
     fv_status status = find_size(r, error);
     if (status == FV_OK) status = open_library(path, remote, &r->h5, &r->file, error);
-    if (status == FV_OK) status = fv_hdf5_choose(r->h5, r->file, path, options ? options->path_inside : NULL, &name, error);
-    if (status == FV_OK) status = open_name(r, name, error);
-    free(name);
+    if (status == FV_OK) status = fv_hdf5_choose(r->h5, r->file, path, options ? options->path_inside : NULL, &part, error);
+    if (status == FV_OK) status = open_name(r, part.name, error);
+    if (status == FV_OK && part.key) status = select_frames(r, &part, error);
+    free(part.name);
+    free(part.key);
     if (status != FV_OK) {
         close_reader(&r->base);
         return status;
@@ -404,12 +428,27 @@ static fv_status read_by_library(const reader *r, const fv_block *block, fv_erro
     return fv_hdf5_remote_blame(r->remote, fv_fail(error, FV_ERROR_INPUT, "%s: %s", r->base.path, message), error);
 }
 
+static fv_status read_planes(const reader *r, const fv_block *block, fv_error *error) {
+    int fd = r->remote ? fv_hdf5_remote_descriptor(r->remote) : r->fd;
+    if (r->how == RUN) return fv_dense_read(&r->run, fd, r->base.path, block, error);
+    return r->how == CHUNKS ? read_chunks(r, block, error) : read_by_library(r, block, error);
+}
+
+/* Frames that follow each other in the dataset are read together. */
 static fv_status read_block(fv_reader *base, const fv_block *block, fv_error *error) {
     const reader *r = (reader *)base;
     if (fv_region_empty(&block->region)) return FV_OK;
-    int fd = r->remote ? fv_hdf5_remote_descriptor(r->remote) : r->fd;
-    if (r->how == RUN) return fv_dense_read(&r->run, fd, base->path, block, error);
-    return r->how == CHUNKS ? read_chunks(r, block, error) : read_by_library(r, block, error);
+    if (!r->frames) return read_planes(r, block, error);
+    int64_t first = block->region.start[0], end = first + block->region.size[0];
+    for (int64_t i = first, next; i < end; i = next) {
+        fv_block part = *block;
+        for (next = i + 1; next < end && r->frames[next] == r->frames[next - 1] + 1;) next++;
+        part.region.start[0] = r->frames[i];
+        part.region.size[0] = next - i;
+        part.data = (char *)block->data + (i - first) * block->stride[0] * (int64_t)fv_dtype_size(block->dtype);
+        FV_TRY(read_planes(r, &part, error));
+    }
+    return FV_OK;
 }
 
 static fv_status list_once(const request *q, fv_error *error) {

@@ -5,13 +5,12 @@
  * NetCDF 4: every axis of a variable has a dimension scale. Fovea's own files: labels of axes, spacing, origin and units as
  * attributes. */
 #include "formats/hdf5_parts.h"
-#include "op/kernels.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
 
-enum { MOST_LISTED = 200, NAME = 300, MOST_ANGLES = 1000000 };
+enum { MOST_LISTED = 200, NAME = 300 };
 
 bool fv_hdf5_dtype(const fv_hdf5_about *about, fv_dtype *dtype) {
     char name[24];
@@ -76,12 +75,13 @@ static bool consider(void *context, const char *name, const fv_hdf5_about *about
     return true;
 }
 
-fv_status fv_hdf5_choose(const fv_hdf5_plugin *h5, void *file, const char *path, const char *inside, char **name,
+fv_status fv_hdf5_choose(const fv_hdf5_plugin *h5, void *file, const char *path, const char *inside, fv_hdf5_part *part,
                          fv_error *error) {
     search s = { .h5 = h5, .file = file };
-    *name = NULL;
+    FV_TRY(fv_hdf5_find_part(h5, file, path, inside, part, error));
+    if (part->name) return FV_OK;
     if (inside && *inside) {
-        *name = fv_sprintf("%s%s", *inside == '/' ? "" : "/", inside);
+        part->name = fv_sprintf("%s%s", *inside == '/' ? "" : "/", inside);
         return FV_OK;
     }
     h5->visit(file, consider, &s);
@@ -89,7 +89,7 @@ fv_status fv_hdf5_choose(const fv_hdf5_plugin *h5, void *file, const char *path,
     if (!chosen && s.usable == 1) chosen = s.any;
     fv_status status = FV_OK;
     if (chosen)
-        *name = fv_strdup(chosen);
+        part->name = fv_strdup(chosen);
     else if (!s.names.size)
         status = fv_fail(error, FV_ERROR_INPUT, "%s holds no dataset of numbers (%d datasets in all)", path, s.datasets);
     else
@@ -150,6 +150,9 @@ static const char *role_of(listing *l, const char *name) {
     for (int i = 0; i < FV_COUNT(exchange); i++)
         if (!strcmp(name, exchange[i].path)) return exchange[i].role;
     if (l->h5->get_text(l->file, name, "CLASS", 0, text, sizeof text) && !strcmp(text, "DIMENSION_SCALE")) return "coordinates";
+    static const char *const ends[][2] = { { "/image_key", "what each frame is" }, { "/rotation_angle", "angles" } };
+    for (int i = 0; i < FV_COUNT(ends); i++)
+        if (strlen(name) > strlen(ends[i][0]) && !strcmp(name + strlen(name) - strlen(ends[i][0]), ends[i][0])) return ends[i][1];
     return is_signal(l->h5, l->file, name) ? "signal" : NULL;
 }
 
@@ -295,52 +298,13 @@ static bool names_differ(const fv_image_type *type) {
     return true;
 }
 
-void fv_hdf5_axes(const fv_hdf5_plugin *h5, void *file, const char *name, fv_image_type *type) {
+void fv_hdf5_axes(const fv_hdf5_plugin *h5, void *file, const char *name, bool projections, fv_image_type *type) {
     static const char *const scan[] = { "angle", "v", "u" };
     fv_image_type            usual = *type;
-    bool                     projections = !strncmp(name, "/exchange/", 10) && type->ndim == 3;
+    projections = (projections || !strncmp(name, "/exchange/", 10)) && type->ndim == 3;
     for (int d = 0; d < 3 && projections; d++) strcpy(type->axis[d], scan[d]);
     take_scales(h5, file, name, type);
     take_element_size(h5, file, name, type);
     take_own(h5, file, name, type);
     if (!names_differ(type)) memcpy(type->axis, usual.axis, sizeof type->axis);
-}
-
-/* ---------------------------------------------------------------- angles */
-
-/* The numbers of a dataset of one axis with n of them, or NULL. */
-static double *take_numbers(const fv_hdf5_plugin *h5, void *file, const char *name, int64_t n) {
-    fv_hdf5_about about;
-    fv_dtype      dtype;
-    char          message[FV_HDF5_MESSAGE];
-    int64_t       first = 0;
-    void         *dataset = h5->open_dataset(file, name, &about, message);
-    if (!dataset) return NULL;
-    bool    good = about.ndim == 1 && about.shape[0] == n && n <= MOST_ANGLES;
-    good = good && about.kind != 'c' && fv_hdf5_dtype(&about, &dtype);
-    void   *raw = good ? fv_alloc((size_t)n * fv_dtype_size(dtype)) : NULL;
-    double *numbers = good ? fv_alloc((size_t)n * sizeof *numbers) : NULL;
-    good = good && h5->read_box(dataset, &first, &n, raw, message);
-    if (good) fv_kernels_current()->convert(numbers, FV_FLOAT64, raw, dtype, n);
-    for (int64_t i = 0; good && i < n; i++) good = isfinite(numbers[i]);
-    h5->close_dataset(dataset);
-    free(raw);
-    if (good) return numbers;
-    free(numbers);
-    return NULL;
-}
-
-double *fv_hdf5_angles(const fv_hdf5_plugin *h5, void *file, const char *name, int64_t n) {
-    char group[NAME], place[2 * NAME], units[64];
-    split(name, group, sizeof group);
-    static const char *const names[] = { "theta", "rotation_angle" };
-    for (int i = 0; i < FV_COUNT(names); i++) {
-        snprintf(place, sizeof place, "%s/%s", group, names[i]);
-        double *angles = take_numbers(h5, file, place, n);
-        if (!angles) continue;
-        bool radians = h5->get_text(file, place, "units", 0, units, sizeof units) && !strncasecmp(units, "rad", 3);
-        for (int64_t a = 0; radians && a < n; a++) angles[a] *= 180 / 3.14159265358979323846;
-        return angles;
-    }
-    return NULL;
 }

@@ -38,16 +38,32 @@ int64_t        fv_hdf5_remote_size(const fv_hdf5_remote *remote);
 /* A failure of the library whose cause is the network becomes that of the network. */
 fv_status      fv_hdf5_remote_blame(fv_hdf5_remote *remote, fv_status status, fv_error *error);
 
+/* hdf5_scan.c */
+/* Scans, whose projections, flat and dark fields are datasets of their own (DataExchange) or frames of one (NXtomo). */
+enum { FV_HDF5_PROJECTIONS, FV_HDF5_FLATS, FV_HDF5_DARKS, FV_HDF5_OTHERS, FV_HDF5_KINDS };
+typedef struct fv_hdf5_part {
+    char *name; /* of the dataset; the caller frees both texts */
+    char *key;  /* numbers that say of every frame what it is; NULL: all of the dataset is meant */
+    int   kind; /* of those that are meant, with a key */
+} fv_hdf5_part;
+/* What read's path "projections", "flats" or "darks" means in a scan, and no path in an NXtomo; part stays empty elsewhere. A
+ * dataset that is called so itself goes first. */
+fv_status fv_hdf5_find_part(const fv_hdf5_plugin *h5, void *file, const char *path, const char *inside, fv_hdf5_part *part,
+                            fv_error *error);
+/* The frames out of n that are meant, and how many there are of each kind. The caller frees them. */
+fv_status fv_hdf5_frames(const fv_hdf5_plugin *h5, void *file, const char *path, const fv_hdf5_part *part, int64_t n,
+                         int64_t **frames, int64_t count[FV_HDF5_KINDS], fv_error *error);
+/* Angles of projections, in degrees: theta (DataExchange) or rotation_angle (NeXus) beside a dataset of n of them, or where
+ * NXtomo has them. The caller frees; NULL: there are none. */
+double *fv_hdf5_angles(const fv_hdf5_plugin *h5, void *file, const char *name, int64_t n);
+
 /* hdf5_layout.c */
-/* The dataset that a path, or the layout of the file if there is none, means; the caller frees. */
-fv_status   fv_hdf5_choose(const fv_hdf5_plugin *h5, void *file, const char *path, const char *inside, char **name,
+/* The dataset that a path, or the layout of the file if there is none, means. */
+fv_status   fv_hdf5_choose(const fv_hdf5_plugin *h5, void *file, const char *path, const char *inside, fv_hdf5_part *part,
                            fv_error *error);
 const char *fv_hdf5_layout(const fv_hdf5_plugin *h5, void *file); /* "DataExchange", "NeXus", ... or NULL */
-/* Names of axes, spacing, origin, units. */
-void fv_hdf5_axes(const fv_hdf5_plugin *h5, void *file, const char *name, fv_image_type *type);
-/* Angles of projections, in degrees: theta (DataExchange) or rotation_angle (NeXus) beside a dataset of n of them. The caller
- * frees; NULL: there are none. */
-double *fv_hdf5_angles(const fv_hdf5_plugin *h5, void *file, const char *name, int64_t n);
+/* Names of axes, spacing, origin, units. projections: there is an angle for each plane. */
+void fv_hdf5_axes(const fv_hdf5_plugin *h5, void *file, const char *name, bool projections, fv_image_type *type);
 /* "scan.h5: what it holds" for fovea info. */
 void fv_hdf5_list(const fv_hdf5_plugin *h5, void *file, fv_bytes *lines);
 bool fv_hdf5_dtype(const fv_hdf5_about *about, fv_dtype *dtype);

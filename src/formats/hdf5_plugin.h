@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { FV_HDF5_VERSION = 2, FV_HDF5_MOST_DIMS = 32, FV_HDF5_MOST_FILTERS = 8, FV_HDF5_MOST_VALUES = 8, FV_HDF5_MESSAGE = 256 };
+enum { FV_HDF5_VERSION = 3, FV_HDF5_MOST_DIMS = 32, FV_HDF5_MOST_FILTERS = 8, FV_HDF5_MOST_VALUES = 8, FV_HDF5_MESSAGE = 256 };
 #define FV_HDF5_SYMBOL "fv_hdf5_plugin_get"
 
 /* Numbers that filters have in the files. */
@@ -44,6 +44,7 @@ typedef struct fv_hdf5_about { /* what a dataset is */
     int64_t        shape[FV_HDF5_MOST_DIMS], chunk[FV_HDF5_MOST_DIMS];
     bool           chunked;
     int64_t        offset;   /* in the file, of a dataset that lies there in one run; -1: it does not */
+    bool           elsewhere; /* a link led to another file */
     int            nfilters; /* in the order of writing; more than there is room for: -1 */
     fv_hdf5_filter filters[FV_HDF5_MOST_FILTERS];
     uint8_t        fill[16]; /* one element as in memory */
@@ -75,6 +76,8 @@ typedef struct fv_hdf5_plugin {
     bool (*read_box)(void *dataset, const int64_t *start, const int64_t *count, void *to, char *message);
     /* Calls each for every dataset, by its whole path, in order of names; false from it ends the walk. */
     void (*visit)(void *file, bool (*each)(void *context, const char *name, const fv_hdf5_about *about), void *context);
+    /* The names of all links of a group, soft and external ones too, in order; false from each ends the walk. */
+    void (*links)(void *file, const char *group, bool (*each)(void *context, const char *name), void *context);
     /* An attribute of an object as text, or as numbers; false: there is none such. */
     bool (*get_text)(void *file, const char *object, const char *attribute, int index, char *text, size_t room);
     int (*get_numbers)(void *file, const char *object, const char *attribute, double *values, int most);

@@ -83,6 +83,67 @@ static bool index_number(builder *b, const fv_expr *expr, double *number) {
     return false;
 }
 
+/* What an index takes of a list, as of an axis of an image. */
+typedef struct {
+    double  start, step;
+    int64_t count;
+} taken;
+
+static bool take_range(builder *b, const fv_index *index, double n, double stop, taken *t) {
+    if (isnan(t->step)) t->step = 1;
+    if (t->step == 0) {
+        fv__mistake(b, index->span, FV_ERROR_USAGE, NULL, "a step must not be 0");
+        return false;
+    }
+    double low = t->step > 0 ? 0 : -1, high = t->step > 0 ? n : n - 1;
+    if (t->start < 0) t->start += n;
+    if (stop < 0) stop += n;
+    t->start = isnan(t->start) ? (t->step > 0 ? low : high) : FV_MIN(FV_MAX(t->start, low), high);
+    stop = isnan(stop) ? (t->step > 0 ? high : low) : FV_MIN(FV_MAX(stop, low), high);
+    t->count = (int64_t)FV_MAX(ceil((stop - t->start) / t->step), 0);
+    if (!t->count)
+        fv__mistake(b, index->span, FV_ERROR_USAGE, NULL, "the slice takes nothing of the list, which has %g numbers", n);
+    return t->count > 0;
+}
+
+static bool take_index(builder *b, const fv_index *index, int64_t length, taken *t) {
+    double n = (double)length, stop;
+    if (!index_number(b, index->start, &t->start) || !index_number(b, index->stop, &stop) ||
+        !index_number(b, index->step, &t->step))
+        return false;
+    if (!index->single) return take_range(b, index, n, stop, t);
+    *t = (taken){ t->start < 0 ? t->start + n : t->start, 1, 1 };
+    if (t->start >= 0 && t->start < n) return true;
+    fv__mistake(b, index->span, FV_ERROR_USAGE, NULL, "the index is outside the list, which has %g numbers", n);
+    return false;
+}
+
+/* Part of a list: one number, or a list again. */
+APART static value slice_list(builder *b, const fv_expr *expr, const fv_literal *whole) {
+    bool          brief = whole->kind == FV_LITERAL_NUMBERS;
+    const double *from = brief ? whole->numbers.value : whole->list.value;
+    taken         t;
+    if (expr->nindices != 1)
+        return fv__mistake(b, expr->span, FV_ERROR_USAGE, NULL, "a list has one index, not %d", expr->nindices);
+    if (!take_index(b, &expr->indices[0], brief ? whole->numbers.count : whole->list.count, &t)) return (value){ .kind = BAD };
+    if (expr->indices[0].single) {
+        double number = from[(int64_t)t.start];
+        return literal_value((fv_literal){ .kind = FV_LITERAL_NUMBER, .number = number, .integral = number == floor(number) });
+    }
+    double *to = fv_arena_alloc(&b->graph->arena, (size_t)t.count * sizeof *to);
+    for (int64_t i = 0; i < t.count; i++) to[i] = from[(int64_t)(t.start + (double)i * t.step)];
+    fv_literal part = { .kind = FV_LITERAL_LIST, .list = { t.count, to } };
+    if (t.count <= FV_MAX_NUMBERS) {
+        part = (fv_literal){ .kind = FV_LITERAL_NUMBERS, .numbers.count = (int)t.count };
+        memcpy(part.numbers.value, to, (size_t)t.count * sizeof *to);
+    }
+    return literal_value(part);
+}
+
+static bool is_list(const value *v) {
+    return v->kind == LITERAL && (v->literal.kind == FV_LITERAL_LIST || v->literal.kind == FV_LITERAL_NUMBERS);
+}
+
 APART static value evaluate_slice(builder *b, const fv_expr *expr) {
     value      object = fv__evaluate(b, expr->args[0].value);
     fv_literal part[4] = { { .kind = FV_LITERAL_NUMBERS },
@@ -90,8 +151,10 @@ APART static value evaluate_slice(builder *b, const fv_expr *expr) {
                            { .kind = FV_LITERAL_NUMBERS },
                            { .kind = FV_LITERAL_NUMBERS } };
     bool       good = object.kind != BAD;
+    if (is_list(&object)) return slice_list(b, expr, &object.literal);
     if (object.kind == LITERAL || (good && object.node->type.kind != FV_KIND_IMAGE))
-        return fv__mistake(b, expr->span, FV_ERROR_USAGE, NULL, "only an image can be sliced, not a %s", fv__describe(&object));
+        return fv__mistake(b, expr->span, FV_ERROR_USAGE, NULL, "only an image or a list can be sliced, not a %s",
+                           fv__describe(&object));
     for (int i = 0; i < expr->nindices; i++) {
         const fv_index *index = &expr->indices[i];
         if (i >= FV_MAX_DIMS) return fv__mistake(b, index->span, FV_ERROR_USAGE, NULL, "more than %d indices", FV_MAX_DIMS);

@@ -8,7 +8,9 @@
 static inline fv_status fv_window_axes(const fv_type *type, int axis[FV_MAX_DIMS], int *naxes, fv_error *error) {
     *naxes = fv_image_type_spatial(&type->image, axis);
     if (*naxes < 1 || *naxes > 3)
-        return fv_fail(error, FV_ERROR_USAGE, "the image has %d spatial axes; it must have 1 to 3 of z, y and x, or v and u; name_axes names them", *naxes);
+        return fv_fail(error, FV_ERROR_USAGE,
+                       "the image has %d spatial axes; it must have 1 to 3 of z, y and x, or v and u; name_axes names them",
+                       *naxes);
     return FV_OK;
 }
 

@@ -234,6 +234,15 @@ static dataset *keep(hid_t id, const fv_hdf5_about *about) {
     return d;
 }
 
+/* An offset means nothing in another file than ours. */
+static void find_home(hid_t root, hid_t id, fv_hdf5_about *about) {
+    H5O_info_t ours, its;
+    bool       known = H5Oget_info2(root, &ours, H5O_INFO_BASIC) >= 0 && H5Oget_info2(id, &its, H5O_INFO_BASIC) >= 0;
+    about->elsewhere = known && ours.fileno != its.fileno;
+    if (about->elsewhere) about->offset = -1;
+    H5Eclear2(H5E_DEFAULT);
+}
+
 static void *open_dataset(void *f, const char *name, fv_hdf5_about *about, char *message) {
     enter();
     hid_t    id = H5Dopen2(((file *)f)->id, name, H5P_DEFAULT);
@@ -243,8 +252,10 @@ static void *open_dataset(void *f, const char *name, fv_hdf5_about *about, char 
     else if (!describe(id, about)) {
         explain(message, "it has no shape");
         H5Dclose(id);
-    } else
+    } else {
+        find_home(((file *)f)->id, id, about);
         d = keep(id, about);
+    }
     leave();
     return d;
 }
@@ -342,6 +353,34 @@ static herr_t note(hid_t root, const char *name, const H5O_info_t *info, void *p
     f->names[f->count] = malloc(strlen(name) + 2);
     sprintf(f->names[f->count++], "/%s", name);
     return 0;
+}
+
+static herr_t note_link(hid_t group, const char *name, const H5L_info_t *info, void *pointer) {
+    found *f = pointer;
+    (void)group, (void)info;
+    if (f->count == MOST_VISITED) return 1;
+    f->names = realloc(f->names, (size_t)(f->count + 1) * sizeof *f->names);
+    f->names[f->count++] = strdup(name);
+    return 0;
+}
+
+static void links(void *pointer, const char *group, bool (*each)(void *context, const char *name), void *context) {
+    file *f = pointer;
+    found all = { 0 };
+    bool  going = true;
+    enter();
+    hid_t id = H5Gopen2(f->id, group, H5P_DEFAULT);
+    if (id >= 0) {
+        H5Literate(id, H5_INDEX_NAME, H5_ITER_INC, NULL, note_link, &all);
+        H5Gclose(id);
+    }
+    H5Eclear2(H5E_DEFAULT);
+    leave();
+    for (int i = 0; i < all.count; i++) {
+        going = going && each(context, all.names[i]);
+        free(all.names[i]);
+    }
+    free(all.names);
 }
 
 /* Names first and datasets after: whoever is called may call us. */
@@ -565,6 +604,7 @@ const fv_hdf5_plugin *fv_hdf5_plugin_get(void) {
         .find_chunk = find_chunk,
         .read_box = read_box,
         .visit = visit,
+        .links = links,
         .get_text = get_text,
         .get_numbers = get_numbers,
         .get_scale = get_scale,

@@ -15,7 +15,8 @@ typedef struct {
 
 static const fv_param params[] = {
     FV_PARAM(read_params, file, .doc = "name of the file, or a pattern such as \"scans/*.tif\" for a collection"),
-    FV_PARAM(read_params, path, .def = "", .doc = "dataset inside the file, for formats that hold several"),
+    FV_PARAM(read_params, path, .def = "",
+             .doc = "dataset inside the file, for formats that hold several; of a scan also \"flats\" or \"darks\""),
     FV_PARAM(read_params, axes, .def = "",
              .doc = "names of the axes, slowest first, where the file says none or others: \"angle z x\""),
     FV_PARAM(read_params, stack, .def = "",

@@ -150,10 +150,10 @@ const fv_op FV_OP(read_angles) = {
     .params_size = sizeof(read_angles),
     .result = FV_KIND_LIST,
     .list = list,
-    .doc =
-        "A list for parallel and cone: /exchange/theta of DataExchange, rotation_angle of NeXus, the extended header of MRC or "
-        "the .tlt, .rawtlt or .mdoc beside it, in degrees; numbers of other files are taken as they are. The file is read "
-        "while the pipeline is checked, so that angles that do not match the projections are refused before anything is "
-        "computed. parallel(angles = read(\"angles.csv\")) does the same.",
+    .doc = "A list for parallel and cone: /exchange/theta of DataExchange, rotation_angle of NeXus (of the projections, without "
+           "those of flat and dark fields), the extended header of MRC or "
+           "the .tlt, .rawtlt or .mdoc beside it, in degrees; numbers of other files are taken as they are. The file is read "
+           "while the pipeline is checked, so that angles that do not match the projections are refused before anything is "
+           "computed. parallel(angles = read(\"angles.csv\")) does the same.",
     .example = "g = parallel(range(0, 179)); fbp(xray(phantom(\"shepp-logan\", [64, 64]), g), g) |> write(\"a.tif\")",
 };
