@@ -46,25 +46,16 @@ static survey look(const fv_infer *i, int first) {
     return s;
 }
 
-static void format_shape(const fv_image_type *type, char text[128]) {
-    int used = 0;
-    text[0] = 0;
-    for (int d = 0; d < type->ndim; d++)
-        used += snprintf(text + used, 128 - (size_t)used, "%s%lld", d ? " x " : "", (long long)type->shape[d]);
-}
-
 static bool same_shape(const fv_image_type *a, const fv_image_type *b) {
     return a->ndim == b->ndim && !memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof *a->shape);
 }
 
 fv_status fv_same_shape(const fv_image_type *image, const char *image_name, const fv_image_type *other, const char *name,
                         fv_error *error) {
-    char one[128], two[128];
+    char one[FV_AXES_TEXT], two[FV_AXES_TEXT];
     if (same_shape(image, other)) return FV_OK;
-    format_shape(other, one);
-    format_shape(image, two);
-    return fv_fail(error, FV_ERROR_USAGE, "%s has another shape than %s: %s and %s; they must be equal", name, image_name, one,
-                   two);
+    return fv_fail(error, FV_ERROR_USAGE, "%s has another shape than %s: %s and %s; they must be equal", name, image_name,
+                   fv_axes_text(other, one), fv_axes_text(image, two));
 }
 
 /* Checks kinds, and makes the output an image with the axes of all, or a scalar; *image: whether it is one. */

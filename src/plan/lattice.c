@@ -9,6 +9,8 @@
 #define ITEM_VOXELS ((int64_t)1 << 24)
 /* Where a chunk's inputs grow beyond this, it is cut further (project, montage). */
 #define NEED_VOXELS ((int64_t)1 << 25)
+/* So much of what a reducing pass holds counts like a voxel of its inputs. */
+#define PARTIAL_BYTES 8
 /* Chunks made of whole pieces of a file may be so large. */
 #define PIECES_VOXELS ((int64_t)1 << 23)
 /* No chunk holds more, even if pieces of the file that is read are decoded several times then. */
@@ -161,6 +163,7 @@ static estimate measure(const fv_plan *plan, const fv_stage *stage, const fv_reg
         const fv_target *target = &stage->targets[t];
         int64_t          extra = 0;
         if (target->kind == FV_TARGET_PASS) extra = pass_memory(plan, target->node, target->pass, chunk);
+        e.largest = FV_MAX(e.largest, extra / PARTIAL_BYTES);
         if (target->kind == FV_TARGET_STORE) extra = chunk_voxels * (int64_t)fv_dtype_size(target->node->type.image.dtype);
         if (target->kind == FV_TARGET_SINK) extra = target->writer->piece_memory;
         if (target->kind == FV_TARGET_SINK && !target->writer->parallel)

@@ -255,7 +255,7 @@ TEST(bad_input_is_named) {
                complex = test_image_new(FV_COMPLEX64, 2, (int64_t[]){ 4, 4 });
     test_image huge = test_image_new(FV_UINT64, 2, (int64_t[]){ 4, 4 });
     rejects(&real, NULL, "labels is float32");
-    rejects(&labels, &other, "another shape");
+    rejects(&labels, &other, "x has 4 voxels in labels and 5 in intensity");
     rejects(&labels, &complex, "must be real");
     *(uint64_t *)huge.data = UINT64_MAX;
     rejects(&huge, NULL, "below 2^63");

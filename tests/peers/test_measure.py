@@ -298,17 +298,73 @@ def the_orientation_of_a_rod_in_space_is_its_direction():
         raise Difference(f"{found}, anisotropy {ours['anisotropy'][0]}")
 
 
+def rows_of(table, **where):
+    """Columns of the rows in which columns have these values."""
+    chosen = np.all([table[name] == value for name, value in where.items()], axis=0)
+    return {name: column[chosen] for name, column in table.items()}
+
+
+@test
+def an_image_with_more_times_than_labels_gives_rows_for_each():
+    labels, rng = cells((7, 25, 31)), np.random.default_rng(5)
+    for dtype in (np.uint8, np.float32):
+        films = (rng.random((6, 7, 25, 31)) * 250).astype(dtype)
+        for chunk in CHUNKS + (("--chunk", "3x8x31"),):
+            ours = run('measure(l, name_axes(i, "t z y x"), l * 2, properties = "voxels centroid mean min std '
+                       'weighted_centroid")', *chunk, table=True, l=labels, i=films)
+            if list(ours)[:3] != ["label", "t", "voxels"] or not np.array_equal(ours["t"], np.sort(ours["t"])):
+                raise Difference(f"columns {list(ours)}, t {ours['t']}")
+            for t, film in enumerate(films):
+                one, peer = rows_of(ours, t=t), run('measure(l, i, l * 2, properties = "voxels centroid mean min std '
+                                                    'weighted_centroid")', table=True, l=labels, i=film)
+                for name, column in peer.items():
+                    near(one[name], column, f"{name} at {t}", 0)
+                skimages = skimage.measure.regionprops_table(labels, film, ("intensity_mean",))
+                near(one["mean"], skimages["intensity_mean"], "mean", 1e-6)
+
+
+@test
+def channels_give_columns_wherever_their_axis_is():
+    labels, rng = cells((60, 45)), np.random.default_rng(6)
+    colours = rng.integers(0, 255, (60, 45, 3), dtype=np.uint8)
+    peer = skimage.measure.regionprops_table(labels, colours, ("label", "intensity_mean", "intensity_max"), extra_properties=())
+    planar = np.ascontiguousarray(colours.transpose(2, 0, 1))
+    for text, image in (("i, \"y x c\"", colours), ("i, \"c y x\"", planar), ("i, \"y c x\"", colours.transpose(0, 2, 1))):
+        for chunk in CHUNKS:
+            ours = run(f"measure(l, name_axes({text}), l)", *chunk, table=True, l=labels, i=np.ascontiguousarray(image))
+            for c in range(3):
+                near(ours[f"mean_c{c}"], peer[f"intensity_mean-{c}"], f"mean of channel {c} of {text}", 1e-12)
+                near(ours[f"max_c{c}"], peer[f"intensity_max-{c}"], f"max of channel {c} of {text}", 0)
+            near(ours["mean_2"], peer["label"], "the second image", 0)
+    both = run('measure(l, name_axes(i, "t c y x"))', table=True, l=labels, i=np.stack([planar, 255 - planar]))
+    near(rows_of(both, t=1)["mean_c2"], 255 - peer["intensity_mean-2"], "the last channel at the last time", 1e-12)
+
+
+@test
+def an_image_without_an_axis_of_the_labels_serves_all_of_it():
+    labels, image = cells((9, 20, 30)), np.random.default_rng(7).random((20, 30), dtype=np.float32)
+    for ours in (run("measure(l, i, properties = \"mean min std\")", "--chunk", "11", table=True, l=labels, i=image),
+                 run('measure(l, name_axes(i, "t z y x"), properties = "mean min std")', table=True, l=labels,
+                     i=image[None, None])):
+        peer = run("measure(l, i, properties = \"mean min std\")", table=True, l=labels,
+                   i=np.ascontiguousarray(np.broadcast_to(image, labels.shape)))
+        for name, column in peer.items():
+            near(ours[name], column, name, 0)
+
+
 @test
 def wrong_properties_are_told():
     plane, volume = cells((20, 20)), cells((8, 9, 10))
-    for text, words in (("measure(p / 2)", "labels is float"), ("measure(p, v)", "intensity has another shape"),
+    for text, words in (("measure(p / 2)", "labels is float"), ("measure(p, v)", "y has 20 voxels in labels and 9 in intensity"),
+                        ("measure(p, name_axes(w, \"c y x\"))", "intensity has 20 channels; at most 16"),
+                        ("measure(p, name_axes(w, \"t y x\"), name_axes(w[0:5], \"t y x\"))", "intensity_2 has 5 voxels along t"),
                         ("measure(p, properties = \"volum\")", "there is no volum (did you mean volume?)"),
                         ("measure(p, properties = \"mean\")", "needs an intensity image"),
                         ("measure(p, properties = \"surface_area\")", "planes have perimeter"),
                         ("measure(v, properties = \"perimeter\")", "volumes have surface_area"),
                         ("measure(v, properties = \"voxels, voxels\")", "named twice")):
         try:
-            run(text, p=plane, v=volume)
+            run(text, p=plane, v=volume, w=np.zeros((20, 20, 20), np.uint8))
         except Difference as told:
             if words not in str(told):
                 raise Difference(f"{text} says {told}")

@@ -10,9 +10,8 @@ static const fv_sum_kind square_kinds[] = {
 
 enum { STRIP = 256 }; /* values of a strip of the exact sums */
 
-static fv__intensity kind_of(const fv_type *intensity) {
-    if (intensity->kind != FV_KIND_IMAGE) return FV__NO_INTENSITY;
-    switch (intensity->image.dtype) {
+static fv__intensity kind_of(fv_dtype dtype) {
+    switch (dtype) {
     case FV_FLOAT32: return FV__FLOAT32;
     case FV_FLOAT64: return FV__FLOAT64;
     case FV_INT64:
@@ -21,9 +20,9 @@ static fv__intensity kind_of(const fv_type *intensity) {
     }
 }
 
-fv__channel_plan fv__channel_planned(const fv_type *intensity, bool weighted) {
-    fv__channel_plan p = { .ndim = intensity->image.ndim, .dtype = intensity->image.dtype, .kind = kind_of(intensity),
-                           .weighted = weighted, .size = sizeof(fv__channel) };
+fv__channel_plan fv__channel_planned(fv_dtype dtype, int ndim, bool weighted) {
+    fv__channel_plan p = { .ndim = ndim, .dtype = dtype, .kind = kind_of(dtype), .weighted = weighted,
+                           .size = sizeof(fv__channel) };
     if (p.kind < FV__WIDE) return p;
     p.values = STRIP;
     p.value_bytes = p.kind == FV__FLOAT32 ? 4 : 8;

@@ -13,7 +13,7 @@
 #include "base/exact_sum.h"
 #include "op/op.h"
 
-typedef enum fv__intensity { FV__NO_INTENSITY, FV__NARROW, FV__WIDE, FV__FLOAT32, FV__FLOAT64 } fv__intensity;
+typedef enum fv__intensity { FV__NARROW = 1, FV__WIDE, FV__FLOAT32, FV__FLOAT64 } fv__intensity;
 
 typedef struct fv__channel {
     int64_t           least, most;           /* integers; unsigned 64-bit values with the top bit turned */
@@ -44,7 +44,7 @@ typedef struct fv__channel_plan {
 #define fv__channel_moments FV_ISA_NAME(fv__channel_moments)
 #define fv__channel_weighted FV_ISA_NAME(fv__channel_weighted)
 
-fv__channel_plan fv__channel_planned(const fv_type *intensity, bool weighted);
+fv__channel_plan fv__channel_planned(fv_dtype dtype, int ndim, bool weighted); /* ndim: axes of the labels */
 void             fv__channel_start(const fv__channel_plan *plan, fv__channel *channel);
 /* n values in a row along the last axis; position: of the first, in the image. */
 void fv__channel_add(const fv__channel_plan *plan, fv__channel *channel, const int64_t *position, int64_t n, const void *values);

@@ -1,7 +1,9 @@
 /* measure: a table with one row per label: size, place, extent and intensity.
  *
  * A task gathers the objects of its chunk in a hash table and writes them as a run sorted by label; when the table is full it
- * writes several. The merge streams all runs in order of label, so neither needs memory for all objects.
+ * writes several. The merge streams all runs in order of label, so neither needs memory for all objects. Where images have axes
+ * that labels lacks, and a label has a row for each of their voxels, runs hold one such row each and records begin with its
+ * number.
  */
 #include "ops/measurement/properties.h"
 #include "op/promote.h"
@@ -21,29 +23,26 @@ static const fv_param params[] = {
 };
 static const fv_input inputs[] = {
     { "labels", FV_KIND_IMAGE, .doc = "label image; 0 is background" },
-    { "intensity", FV_KIND_IMAGE, .optional = true, .doc = "image of the same shape whose values are measured in each label" },
+    { "intensity", FV_KIND_IMAGE, .optional = true,
+      .doc = "image whose values are measured in each label; axes are matched by name" },
     { "intensity_2", FV_KIND_IMAGE, .optional = true, .doc = "another one; its columns end in _2" },
     { "intensity_3", FV_KIND_IMAGE, .optional = true, .doc = "another one; its columns end in _3" },
     { "intensity_4", FV_KIND_IMAGE, .optional = true, .doc = "another one; its columns end in _4" },
     FV_INPUT_END,
 };
 
-enum { INPUTS = 1 + FV__CHANNELS };
+enum { INPUTS = 5 };
 #define TABLE_BYTES ((int64_t)8 << 20) /* objects gathered before a run is written */
+#define VALUE_BYTES 8                  /* of an intensity, at most */
+#define NUMBER_BYTES 10                /* of the number of a row, at most */
 
 /* ---------------------------------------------------------------- inference */
-
-static fv_status check_intensity(const fv_image_type *labels, const fv_image_type *intensity, const char *name, fv_error *error) {
-    FV_TRY(fv_same_shape(labels, "labels", intensity, name, error));
-    if (fv_dtype_is_complex(intensity->dtype))
-        return fv_fail(error, FV_ERROR_USAGE, "%s is %s; it must be real", name, fv_dtype_name(intensity->dtype));
-    return FV_OK;
-}
 
 static fv_status infer(fv_infer *i, fv_error *error) {
     const fv_image_type *labels = &i->in[0]->image;
     fv_table_type       *table = fv_arena_alloc(i->arena, sizeof *table);
     fv__properties       properties;
+    fv__views            views;
     bool                 missing = false;
     if (labels->dtype != FV_BOOL && !fv_dtype_is_integer(labels->dtype))
         return fv_fail(error, FV_ERROR_USAGE, "labels is %s; it must be an integer image, such as label() makes",
@@ -51,40 +50,49 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     for (int k = 1; k < INPUTS; k++) {
         bool given = i->in[k]->kind == FV_KIND_IMAGE;
         if (given && missing) return fv_fail(error, FV_ERROR_USAGE, "%s is given without the one before it", inputs[k].name);
-        if (given) FV_TRY(check_intensity(labels, &i->in[k]->image, inputs[k].name, error));
+        if (given && fv_dtype_is_complex(i->in[k]->image.dtype))
+            return fv_fail(error, FV_ERROR_USAGE, "%s is %s; it must be real", inputs[k].name,
+                           fv_dtype_name(i->in[k]->image.dtype));
         missing = !given;
     }
-    FV_TRY(fv__properties_parse(&properties, ((measure *)i->params)->properties, i->in, INPUTS, error));
-    FV_TRY(fv__properties_table(&properties, i->in, INPUTS, table, error));
+    FV_TRY(fv__views_init(&views, i->in, inputs, error));
+    FV_TRY(fv__properties_parse(&properties, ((measure *)i->params)->properties, labels, &views, error));
+    FV_TRY(fv__properties_table(&properties, i->in, &views, table, error));
     *i->out = (fv_type){ .kind = FV_KIND_TABLE, .table = table };
     return FV_OK;
 }
 
-/* The text was checked when the type was inferred. */
-static fv__properties properties_of(const void *params_, const fv_type *const *in) {
-    fv__properties p;
-    fv_error       error = { 0 };
-    fv__properties_parse(&p, ((const measure *)params_)->properties, in, INPUTS, &error);
-    return p;
-}
+/* What follows from types and parameters, which were checked when the type was inferred. */
+typedef struct {
+    fv__views       views;
+    fv__properties  properties;
+    fv__object_plan plan;
+} layout;
 
-static fv__object_plan plan_of(const void *params_, const fv_type *const *in) {
-    fv__properties p = properties_of(params_, in);
-    return fv__properties_plan(&p, in, INPUTS);
+static layout layout_of(const void *params_, const fv_type *const *in) {
+    layout   l;
+    fv_error error = { 0 };
+    fv__views_init(&l.views, in, inputs, &error);
+    fv__properties_parse(&l.properties, ((const measure *)params_)->properties, &in[0]->image, &l.views, &error);
+    l.plan = fv__properties_plan(&l.properties, in, &l.views);
+    return l;
 }
 
 static void need(const fv_need *n, fv_region *in) {
-    fv__object_plan plan = plan_of(n->params, n->in);
-    int64_t         halo[FV_MAX_DIMS] = { 0 };
-    for (int k = 0; k < plan.nspatial; k++) halo[plan.spatial[k]] = fv__windows_halo(&plan);
+    layout  l = layout_of(n->params, n->in);
+    int64_t halo[FV_MAX_DIMS] = { 0 };
+    for (int k = 0; k < l.plan.nspatial; k++) halo[l.plan.spatial[k]] = fv__windows_halo(&l.plan);
     fv_region grown = fv_region_grow(&n->region, halo, halo);
     in[0] = fv_region_clip(&grown, n->in[0]->image.shape);
+    fv__views_need(&l.views, n->in, &n->region, in);
 }
 
 /* ---------------------------------------------------------------- gathering a chunk */
 
 typedef struct {
+    fv__views       views;
     fv__object_plan plan;
+    int64_t         row;                    /* of those that a label has */
     int64_t         capacity, count, slots; /* objects, and places of the hash table (a power of two) */
     char           *objects;
     int32_t        *slot;  /* object of a place, -1: free */
@@ -93,6 +101,7 @@ typedef struct {
     uint8_t        *record; /* room for one */
     int64_t         most;   /* its size */
     void           *windows;
+    char           *values; /* room for a row of each channel that does not lie as the labels do */
     const int64_t  *origin; /* of the chunk */
     fv_bytes       *partial;
 } gather;
@@ -106,19 +115,24 @@ static int64_t most_objects(const fv_need *n) {
 
 static size_t lay_out(gather *g, const fv_need *n, void *scratch) {
     fv_scratch pieces = { scratch, 0 };
-    g->plan = plan_of(n->params, n->in);
+    layout l = layout_of(n->params, n->in);
+    g->views = l.views;
+    g->plan = l.plan;
     g->origin = n->region.start;
     int64_t some = TABLE_BYTES / (int64_t)g->plan.size, rows = 8 * n->region.size[n->region.ndim - 1];
     if (fv__windows_halo(&g->plan)) some = FV_MAX(some, FV_MIN(rows, 8 * some)); /* the rows that windows lie across */
     g->capacity = FV_MAX(FV_MIN(most_objects(n), some), 1);
     for (g->slots = 16; g->slots < 2 * g->capacity;) g->slots *= 2;
-    g->most = fv__object_most_bytes(&g->plan, n->region.size, 0);
+    g->most = fv__object_most_bytes(&g->plan, n->region.size, 0) + NUMBER_BYTES;
     g->objects = fv_scratch_take(&pieces, g->capacity * (int64_t)g->plan.size);
     g->slot = fv_scratch_take(&pieces, g->slots * (int64_t)sizeof *g->slot);
     g->order = fv_scratch_take(&pieces, g->capacity * (int64_t)sizeof *g->order);
     g->stretches = fv_scratch_take(&pieces, n->region.size[n->region.ndim - 1] * (int64_t)sizeof *g->stretches);
     g->record = fv_scratch_take(&pieces, g->most);
     g->windows = fv_scratch_take(&pieces, (int64_t)fv__windows_scratch(&g->plan, &n->region));
+    bool in_place = true;
+    for (int c = 0; c < g->plan.nchannels; c++) in_place = in_place && fv__view_in_place(&g->views.view[c], n->in);
+    g->values = fv_scratch_take(&pieces, in_place ? 0 : g->plan.nchannels * n->region.size[n->region.ndim - 1] * VALUE_BYTES);
     return pieces.used;
 }
 
@@ -132,8 +146,9 @@ static size_t bound(const fv_need *n) {
     gather g;
     lay_out(&g, n, NULL);
     int64_t one = fv__object_most_bytes(&g.plan, n->region.size, 1), two = fv__object_most_bytes(&g.plan, n->region.size, 2);
-    int64_t voxels = most_objects(n);
-    return (size_t)(voxels * FV_MAX(one, (two + 1) / 2) + (voxels / g.capacity + 1) * (int64_t)sizeof(int64_t));
+    int64_t voxels = most_objects(n), number = g.views.rows > 1 ? fv__varint_bytes((uint64_t)g.views.rows) : 0;
+    int64_t of_row = voxels * (FV_MAX(one, (two + 1) / 2) + number) + (voxels / g.capacity + 1) * (int64_t)sizeof(int64_t);
+    return (size_t)(g.views.rows * of_row);
 }
 
 static fv__object *object_at(const gather *g, int64_t index) {
@@ -168,7 +183,8 @@ static void write_run(gather *g) {
     sort_objects(g);
     for (int64_t i = 0; i < g->count; i++) {
         fv__object *object = object_at(g, g->order[i]);
-        uint8_t    *end = fv__object_write(&g->plan, object, before, g->origin, g->record);
+        uint8_t    *begin = g->views.rows > 1 ? fv__varint_put(g->record, (uint64_t)g->row) : g->record;
+        uint8_t    *end = fv__object_write(&g->plan, object, before, g->origin, begin);
         fv_bytes_append(g->partial, g->record, (size_t)(end - g->record));
         before = object->label;
     }
@@ -201,7 +217,9 @@ static fv_status add_row(gather *g, const fv_run *r, const int64_t *row_position
     int64_t         count = fv_stretches(g->stretches, labels->dtype, fv_block_at(labels, row_position), n);
     const char     *row[FV__CHANNELS];
     fv__object     *object = NULL;
-    for (int c = 0; c < g->plan.nchannels; c++) row[c] = fv_block_at(r->in[1 + c], row_position);
+    for (int c = 0; c < g->plan.nchannels; c++)
+        row[c] = fv__view_row(&g->views, c, r->in[g->views.view[c].input], row_position, last + 1, g->row, n,
+                              g->values + c * n * VALUE_BYTES);
     memcpy(position, row_position, sizeof position);
     for (int64_t i = 0; i < count; i++) {
         const fv_stretch *s = &g->stretches[i];
@@ -211,7 +229,7 @@ static fv_status add_row(gather *g, const fv_run *r, const int64_t *row_position
         if (!object || object->label != s->label) object = find(g, s->label);
         position[last] = row_position[last] + s->start;
         for (int c = 0; c < g->plan.nchannels; c++)
-            values[c] = row[c] + (size_t)s->start * fv_dtype_size(r->in[1 + c]->dtype);
+            values[c] = row[c] + (size_t)s->start * fv_dtype_size(r->in[g->views.view[c].input]->dtype);
         fv__object_add(&g->plan, object, position, s->end - s->start, values);
     }
     return FV_OK;
@@ -226,57 +244,72 @@ static fv_status run(fv_run *r, fv_error *error) {
     write_run(&g);
     bool counted = fv__windows_halo(&g.plan) > 0;
     if (counted) fv__windows_begin(&windows, r->in[0], chunk, g.windows);
-    for (fv_rows_begin(&rows, chunk); fv_rows_next(&rows);) {
-        FV_TRY(add_row(&g, r, rows.position, error));
-        int64_t z = chunk->ndim == 3 ? rows.position[0] - chunk->start[0] : 0;
-        if (counted) fv__windows_row(&windows, z, rows.position[chunk->ndim - 2] - chunk->start[chunk->ndim - 2]);
+    for (; g.row < g.views.rows; g.row++) {
+        for (fv_rows_begin(&rows, chunk); fv_rows_next(&rows);) {
+            FV_TRY(add_row(&g, r, rows.position, error));
+            int64_t z = chunk->ndim == 3 ? rows.position[0] - chunk->start[0] : 0;
+            if (counted) fv__windows_row(&windows, z, rows.position[chunk->ndim - 2] - chunk->start[chunk->ndim - 2]);
+        }
+        write_run(&g);
     }
-    write_run(&g);
     return FV_OK;
 }
 
 /* ---------------------------------------------------------------- merging */
 
 typedef struct {
-    fv_row_writer   rows;
-    fv__properties  properties;
-    fv__object_plan plan;
-    fv__crofton     crofton;
-    fv__object     *object;
+    fv_row_writer rows;
+    layout        layout;
+    fv__crofton   crofton;
+    fv__object   *object;
+    int64_t       row; /* of those that the label has */
 } merge;
 
+/* Where the object's own record begins. */
+static const uint8_t *record_of(const merge *m, const uint8_t *record, int64_t *row) {
+    unsigned __int128 number = 0;
+    if (m->layout.views.rows > 1) record = fv__varint_get(record, &number);
+    *row = (int64_t)number;
+    return record;
+}
+
 static void key(const void *context, const uint8_t *record, fv_run_key *key) {
-    fv__object_read(&((const merge *)context)->plan, record, NULL, &key->first, NULL);
+    const merge *m = context;
+    record = record_of(m, record, &key->first);
+    fv__object_read(&m->layout.plan, record, NULL, &key->second, NULL);
 }
 
 static void start(void *context, const fv_run_key *key) {
     merge *m = context;
-    fv__object_start(&m->plan, m->object, key->first);
+    m->row = key->first;
+    fv__object_start(&m->layout.plan, m->object, key->second);
 }
 
 static const uint8_t *add(void *context, const uint8_t *record, const fv_region *chunk) {
     merge  *m = context;
-    int64_t label = 0;
-    return fv__object_read(&m->plan, record, chunk->start, &label, m->object);
+    int64_t label = 0, row;
+    return fv__object_read(&m->layout.plan, record_of(m, record, &row), chunk->start, &label, m->object);
 }
 
 static fv_status end(void *context, fv_error *error) {
     merge   *m = context;
-    fv_cell *row;
-    FV_TRY(fv_row_writer_next(&m->rows, &row, error));
-    fv__properties_row(&m->properties, &m->plan, &m->rows.f->in[0]->image, &m->crofton, m->object, row);
+    fv_cell *cells;
+    FV_TRY(fv_row_writer_next(&m->rows, &cells, error));
+    fv__properties_row(&m->layout.properties, &m->layout.plan, &m->rows.f->in[0]->image, &m->layout.views, m->row, &m->crofton,
+                       m->object, cells);
     return FV_OK;
 }
 
 static fv_status finish(fv_finish *f, fv_error *error) {
-    merge          m = { .properties = properties_of(f->params, f->in), .plan = plan_of(f->params, f->in) };
-    fv_sorted_runs runs = { .key = key, .start = start, .add = add, .end = end };
+    merge                  m = { .layout = layout_of(f->params, f->in) };
+    const fv__object_plan *plan = &m.layout.plan;
+    fv_sorted_runs         runs = { .key = key, .start = start, .add = add, .end = end };
     for (int64_t i = 0; i < f->npartials; i++) {
         fv_region chunk = fv_lattice_chunk(f->lattice, i);
-        runs.most = FV_MAX(runs.most, fv__object_most_bytes(&m.plan, chunk.size, 0));
+        runs.most = FV_MAX(runs.most, fv__object_most_bytes(plan, chunk.size, 0) + NUMBER_BYTES);
     }
-    if (m.plan.windows) fv__crofton_init(&m.crofton, &f->in[0]->image);
-    m.object = fv_alloc(m.plan.size);
+    if (plan->windows) fv__crofton_init(&m.crofton, &f->in[0]->image);
+    m.object = fv_alloc(plan->size);
     fv_row_writer_init(&m.rows, f);
     fv_status status = fv_sorted_runs_merge(f, &runs, &m, error);
     if (status == FV_OK) status = fv_row_writer_flush(&m.rows, error);
@@ -288,13 +321,14 @@ static fv_status finish(fv_finish *f, fv_error *error) {
 /* ---------------------------------------------------------------- the operator */
 
 static double cost(const fv_need *n) {
-    fv__object_plan plan = plan_of(n->params, n->in);
+    layout          l = layout_of(n->params, n->in);
+    fv__object_plan plan = l.plan;
     double          cost = plan.windows ? 8 : plan.border ? 6 : 1.5;
     for (int i = 0; i < plan.nchannels; i++) {
         fv__intensity kind = plan.channel[i].kind;
         cost += (kind == FV__NARROW ? 1 : kind == FV__WIDE ? 10 : 4.5) * (plan.channel[i].weighted ? 3 : 1);
     }
-    return cost;
+    return cost * (double)l.views.rows;
 }
 
 static const fv_pass passes[] = {
@@ -313,7 +347,11 @@ const fv_op FV_OP(measure) = {
     .infer = infer,
     .passes = passes,
     .cost = cost,
-    .doc = "One row per label that occurs, in order; 0 is background. The first column is label; properties chooses the "
+    .doc = "One row per label that occurs, in order; 0 is background. Axes of the intensity images are matched by name with "
+           "those of labels: an axis c that labels lacks gives columns for each channel (mean_c0, mean_c1 ..., of a second image "
+           "mean_2_c0 ...), any other such axis a row for each of its voxels, with their number in a column of its name: labels "
+           "z y x on an image t z y x give one row per t and label, in this order. "
+           "The first column is label; properties chooses the "
            "others, which follow skimage.measure.regionprops with lengths in units of the image's spacing. voxels. volume: "
            "voxels times the spacing of the spatial axes. centroid: centroid_z, centroid_y ... in voxels, one per axis of "
            "the image. position: the same in the world, by the affine matrix where the image has one, else spacing times "

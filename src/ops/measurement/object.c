@@ -2,7 +2,7 @@
 #include "ops/measurement/object.h"
 #include "ops/measurement/windows.h"
 
-fv__object_plan fv__object_planned(const fv_image_type *labels, const fv_type *const *intensity, int nchannels, bool second,
+fv__object_plan fv__object_planned(const fv_image_type *labels, const fv_dtype *intensity, int nchannels, bool second,
                                    bool windows, bool border, bool weighted) {
     fv__object_plan p = { .ndim = labels->ndim, .second = second, .windows = windows, .border = border, .nchannels = nchannels,
                           .size = sizeof(fv__object) };
@@ -11,7 +11,7 @@ fv__object_plan fv__object_planned(const fv_image_type *labels, const fv_type *c
     p.counts_at = p.size;
     p.size += ((size_t)p.configurations * sizeof(uint32_t) + 15) & ~(size_t)15;
     for (int i = 0; i < nchannels; i++) {
-        p.channel[i] = fv__channel_planned(intensity[i], weighted);
+        p.channel[i] = fv__channel_planned(intensity[i], labels->ndim, weighted);
         p.channel_at[i] = p.size;
         p.size += p.channel[i].size;
     }

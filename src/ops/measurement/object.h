@@ -12,7 +12,7 @@
 
 #include "ops/measurement/channel.h"
 
-enum { FV__CHANNELS = 4, FV__SECOND = 6, FV__PAIRS = 13, FV__BORDERS = 3 };
+enum { FV__CHANNELS = 16, FV__SECOND = 6, FV__PAIRS = 13, FV__BORDERS = 3 };
 
 typedef struct fv__object {
     int64_t  label, voxels;
@@ -42,8 +42,8 @@ typedef struct fv__object_plan {
 #define fv__object_write FV_ISA_NAME(fv__object_write)
 #define fv__object_read FV_ISA_NAME(fv__object_read)
 
-/* intensity: nchannels types. */
-fv__object_plan fv__object_planned(const fv_image_type *labels, const fv_type *const *intensity, int nchannels, bool second,
+/* intensity: element types of nchannels images. */
+fv__object_plan fv__object_planned(const fv_image_type *labels, const fv_dtype *intensity, int nchannels, bool second,
                                    bool windows, bool border, bool weighted);
 void fv__object_start(const fv__object_plan *plan, fv__object *object, int64_t label);
 /* n voxels in a row along the last axis from position on; values: their intensities, by channel. */

@@ -88,11 +88,10 @@ static fv_status add_named(fv__properties *p, const char *word, const fv_image_t
                    near ? " (did you mean " : "", near ? near : "", near ? "?)" : "", list);
 }
 
-fv_status fv__properties_parse(fv__properties *p, const char *text, const fv_type *const *in, int nin, fv_error *error) {
-    const fv_image_type *labels = &in[0]->image;
-    bool                 all = text && !strcmp(text, "all");
-    *p = (fv__properties){ 0 };
-    for (int i = 1; i < nin; i++) p->nintensities += in[i]->kind == FV_KIND_IMAGE;
+fv_status fv__properties_parse(fv__properties *p, const char *text, const fv_image_type *labels, const fv__views *views,
+                               fv_error *error) {
+    bool all = text && !strcmp(text, "all");
+    *p = (fv__properties){ .nintensities = views->count };
     if (!text || !*text || all) {
         for (int i = 0; i < FV_COUNT(known); i++)
             if ((all || known[i].needs & USUAL) && !objection(i, labels, p->nintensities)) p->which[p->count++] = i;
@@ -108,11 +107,10 @@ fv_status fv__properties_parse(fv__properties *p, const char *text, const fv_typ
     return FV_OK;
 }
 
-fv__object_plan fv__properties_plan(const fv__properties *p, const fv_type *const *in, int nin) {
-    const fv_type *intensity[FV__CHANNELS];
-    int            n = 0, needs = needs_of(p);
-    for (int i = 1; i < nin && needs & INTENSITY; i++)
-        if (in[i]->kind == FV_KIND_IMAGE) intensity[n++] = in[i];
+fv__object_plan fv__properties_plan(const fv__properties *p, const fv_type *const *in, const fv__views *views) {
+    fv_dtype intensity[FV__CHANNELS];
+    int      n = 0, needs = needs_of(p);
+    for (int i = 0; i < views->count && needs & INTENSITY; i++) intensity[n++] = in[views->view[i].input]->image.dtype;
     return fv__object_planned(&in[0]->image, intensity, n, needs & SECOND, needs & WINDOWS, needs & BORDER, needs & WEIGHTS);
 }
 
@@ -138,12 +136,11 @@ static fv_status axis_columns(fv_table_type *table, fv_column_kind kind, const c
 }
 
 /* The first image's columns have the plain names, the others' end in _2, _3 ... */
-static fv_status intensity_columns(int which, const fv__object_plan *plan, const fv_image_type *labels, fv_table_type *table,
-                                   fv_error *error) {
+static fv_status intensity_columns(int which, const fv__object_plan *plan, const fv_image_type *labels, const fv__views *views,
+                                   fv_table_type *table, fv_error *error) {
     for (int i = 0; i < plan->nchannels; i++) {
-        char           suffix[16] = "";
+        const char    *suffix = views->view[i].suffix;
         fv_column_kind kind = FV_COLUMN_REAL;
-        if (i) snprintf(suffix, sizeof suffix, "_%d", i + 1);
         if ((which == MIN || which == MAX) && fv__channel_integral(&plan->channel[i])) kind = FV_COLUMN_INTEGER;
         if (which == WEIGHTED) FV_TRY(axis_columns(table, kind, known[which].name, labels, suffix, error));
         else FV_TRY(add_column(table, kind, error, "%s%s", known[which].name, suffix));
@@ -151,10 +148,10 @@ static fv_status intensity_columns(int which, const fv__object_plan *plan, const
     return FV_OK;
 }
 
-static fv_status columns_of(int which, const fv__object_plan *plan, const fv_image_type *labels, fv_table_type *table,
-                            fv_error *error) {
+static fv_status columns_of(int which, const fv__object_plan *plan, const fv_image_type *labels, const fv__views *views,
+                            fv_table_type *table, fv_error *error) {
     const char *name = known[which].name;
-    if (known[which].needs & INTENSITY) return intensity_columns(which, plan, labels, table, error);
+    if (known[which].needs & INTENSITY) return intensity_columns(which, plan, labels, views, table, error);
     switch (which) {
     case VOXELS:
     case EULER_NUMBER: return add_column(table, FV_COLUMN_INTEGER, error, "%s", name);
@@ -177,11 +174,12 @@ static fv_status columns_of(int which, const fv__object_plan *plan, const fv_ima
     }
 }
 
-fv_status fv__properties_table(const fv__properties *p, const fv_type *const *in, int nin, fv_table_type *table,
+fv_status fv__properties_table(const fv__properties *p, const fv_type *const *in, const fv__views *views, fv_table_type *table,
                                fv_error *error) {
-    fv__object_plan plan = fv__properties_plan(p, in, nin);
+    fv__object_plan plan = fv__properties_plan(p, in, views);
     FV_TRY(add_column(table, FV_COLUMN_INTEGER, error, "label"));
-    for (int i = 0; i < p->count; i++) FV_TRY(columns_of(p->which[i], &plan, &in[0]->image, table, error));
+    for (int k = 0; k < views->naxes; k++) FV_TRY(add_column(table, FV_COLUMN_INTEGER, error, "%s", views->axis[k]));
+    for (int i = 0; i < p->count; i++) FV_TRY(columns_of(p->which[i], &plan, &in[0]->image, views, table, error));
     return FV_OK;
 }
 
@@ -386,10 +384,15 @@ static int values_of(int which, const fv__object_plan *p, const fv_image_type *l
     }
 }
 
-void fv__properties_row(const fv__properties *p, const fv__object_plan *plan, const fv_image_type *labels,
-                        const fv__crofton *crofton, fv__object *o, fv_cell *row) {
+void fv__properties_row(const fv__properties *p, const fv__object_plan *plan, const fv_image_type *labels, const fv__views *views,
+                        int64_t row, const fv__crofton *crofton, fv__object *o, fv_cell *cells) {
     inertia t = { 0 };
     if (plan->second) t = inertia_of(plan, labels, o);
-    row++->integer = o->label;
-    for (int i = 0; i < p->count; i++) row += values_of(p->which[i], plan, labels, crofton, &t, o, row);
+    cells++->integer = o->label;
+    for (int k = views->naxes - 1; k >= 0; k--) {
+        cells[k].integer = row % views->length[k];
+        row /= views->length[k];
+    }
+    cells += views->naxes;
+    for (int i = 0; i < p->count; i++) cells += values_of(p->which[i], plan, labels, crofton, &t, o, cells);
 }

@@ -3,6 +3,7 @@
 #define FV_PROPERTIES_H
 
 #include "ops/measurement/crofton.h"
+#include "ops/measurement/views.h"
 
 enum { FV__PROPERTIES = 24 };
 
@@ -17,13 +18,14 @@ typedef struct fv__properties {
 #define fv__properties_table FV_ISA_NAME(fv__properties_table)
 #define fv__properties_row FV_ISA_NAME(fv__properties_row)
 
-/* From names apart by blanks or commas, "all", or "" for the default. in: labels and intensities; those that are not given have
- * kind FV_KIND_NONE. */
-fv_status       fv__properties_parse(fv__properties *p, const char *text, const fv_type *const *in, int nin, fv_error *error);
-fv__object_plan fv__properties_plan(const fv__properties *p, const fv_type *const *in, int nin);
-fv_status       fv__properties_table(const fv__properties *p, const fv_type *const *in, int nin, fv_table_type *table,
+/* From names apart by blanks or commas, "all", or "" for the default. */
+fv_status       fv__properties_parse(fv__properties *p, const char *text, const fv_image_type *labels, const fv__views *views,
                                      fv_error *error);
-void fv__properties_row(const fv__properties *p, const fv__object_plan *plan, const fv_image_type *labels,
-                        const fv__crofton *crofton, fv__object *object, fv_cell *row);
+fv__object_plan fv__properties_plan(const fv__properties *p, const fv_type *const *in, const fv__views *views);
+fv_status       fv__properties_table(const fv__properties *p, const fv_type *const *in, const fv__views *views,
+                                     fv_table_type *table, fv_error *error);
+/* row: number of the row among those of the label. */
+void fv__properties_row(const fv__properties *p, const fv__object_plan *plan, const fv_image_type *labels, const fv__views *views,
+                        int64_t row, const fv__crofton *crofton, fv__object *object, fv_cell *cells);
 
 #endif
