@@ -96,6 +96,11 @@ bench: mpi all
 	$(PYTHON) bench/slurm.py
 	$(PYTHON) bench/scaling.py
 
+# The operator reference and the tables of file formats, from what operators and formats say about themselves.
+docs: all
+	$(PYTHON) scripts/files_page.py
+	$(PYTHON) scripts/operator_pages.py
+
 # Layers, names, lines, and what cppcheck finds.
 check: build/build.ninja
 	scripts/bootstrap.sh check
@@ -108,4 +113,4 @@ install: all
 clean:
 	rm -rf build build-asan build-tsan build-fuzz
 
-.PHONY: all mpi duckdb demo test fuzz newer interop soak bench check install clean
+.PHONY: all mpi duckdb demo test fuzz newer interop soak bench docs check install clean

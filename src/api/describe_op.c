@@ -90,6 +90,48 @@ static void put_item(fv_bytes *out, const char *name, int width, const char *fac
     fv_bytes_release(&words);
 }
 
+/* Whether the name of a column tells the property: the same word, or the word with _AXIS or _N. */
+static bool tells_property(const fv_column_doc *c) {
+    size_t length = strlen(c->property);
+    return !strncmp(c->name, c->property, length) &&
+           (!c->name[length] || !strcmp(c->name + length, "_AXIS") || !strcmp(c->name + length, "_N"));
+}
+
+static void put_column(const fv_column_doc *c, int width, int unit_width, fv_bytes *out) {
+    char    *left = fv_sprintf("%-*s %c %-*s", width, c->name, c->usual ? '*' : ' ', unit_width, c->unit ? c->unit : "");
+    fv_bytes text = { 0 };
+    fv_bytes_printf(&text, "%s", c->doc);
+    if (c->property && !tells_property(c)) fv_bytes_printf(&text, " (property %s)", c->property);
+    fv__put_entry(out, left, (int)strlen(left), (char *)text.data);
+    fv_bytes_release(&text);
+    free(left);
+}
+
+static void put_columns(const fv_op *op, fv_bytes *out) {
+    int  width = 0, unit_width = 0;
+    bool usual = false, lengths = false;
+    if (!op->columns) return;
+    for (const fv_column_doc *c = op->columns; c->name; c++) {
+        width = FV_MAX(width, (int)strlen(c->name));
+        if (c->unit) unit_width = FV_MAX(unit_width, (int)strlen(c->unit));
+        usual |= c->usual;
+        lengths |= c->unit && (!strcmp(c->unit, "length") || !strcmp(c->unit, "area") || !strcmp(c->unit, "volume"));
+    }
+    fv_bytes_printf(out, "\ncolumns of the table\n");
+    for (const fv_column_doc *c = op->columns; c->name; c++) put_column(c, width, unit_width, out);
+    if (usual) fv_bytes_printf(out, "  * measured by default\n");
+    if (lengths) fv_bytes_printf(out, "  length, area and volume are in units of the image's spacing\n");
+}
+
+static void put_example(const char *example, fv_bytes *out) {
+    fv_bytes_printf(out, "\nexample\n");
+    while (*example) {
+        int length = (int)strcspn(example, "\n");
+        fv_bytes_printf(out, "  %.*s\n", length, example);
+        example += length + (example[length] == '\n');
+    }
+}
+
 static int name_width(const fv_op *op) {
     int width = 9;
     for (const fv_input *i = op->inputs; i && i->name; i++) width = FV_MAX(width, (int)strlen(i->name));
@@ -132,6 +174,7 @@ void fv__op_text(const fv_op *op, fv_bytes *out) {
         fv__put_wrapped(out, op->doc, 0);
     }
     put_values(op, width, out);
+    put_columns(op, out);
     fv_bytes_printf(out, "\nfacts\n");
     fv__put_entry(out, "gives", width, result_kind(op));
     if (op->expands) fv__put_entry(out, "same as", width, op->expands);
@@ -140,7 +183,8 @@ void fv__op_text(const fv_op *op, fv_bytes *out) {
     snprintf(version, sizeof version, "%d", op->version);
     fv__put_entry(out, "version", width, version);
     if (op->citation) fv__put_entry(out, "reference", width, op->citation);
-    if (op->example) fv_bytes_printf(out, "\nexample\n  %s\n", op->example);
+    if (op->see) fv__put_entry(out, "see also", width, op->see);
+    if (op->example) put_example(op->example, out);
 }
 
 /* ---------------------------------------------------------------- JSON */
@@ -198,6 +242,18 @@ static cJSON *input_json(const fv_op *op, const fv_input *i) {
     return json;
 }
 
+static cJSON *column_json(const fv_column_doc *c) {
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "name", c->name);
+    if (c->unit) cJSON_AddStringToObject(json, "unit", c->unit);
+    if (c->property) {
+        cJSON_AddStringToObject(json, "property", c->property);
+        cJSON_AddBoolToObject(json, "usual", c->usual);
+    }
+    cJSON_AddStringToObject(json, "doc", c->doc);
+    return json;
+}
+
 cJSON *fv__op_json(const fv_op *op) {
     cJSON      *json = cJSON_CreateObject(), *inputs = cJSON_CreateArray(), *params = cJSON_CreateArray();
     fv_bytes    signature = { 0 };
@@ -214,10 +270,15 @@ cJSON *fv__op_json(const fv_op *op) {
     cJSON_AddItemToObject(json, "inputs", inputs);
     cJSON_AddItemToObject(json, "parameters", params);
     cJSON_AddStringToObject(json, "result", result_kind(op));
+    if (op->columns) {
+        cJSON *columns = cJSON_AddArrayToObject(json, "columns");
+        for (const fv_column_doc *c = op->columns; c->name; c++) cJSON_AddItemToArray(columns, column_json(c));
+    }
     cJSON_AddStringToObject(json, "numerics", numerics_names[op->numerics]);
     cJSON_AddNumberToObject(json, "version", op->version);
     if (op->doc) cJSON_AddStringToObject(json, "doc", op->doc);
     if (op->expands) cJSON_AddStringToObject(json, "expands", op->expands);
+    if (op->see) cJSON_AddItemToObject(json, "see", fv__words_json(op->see, ' '));
     if (op->example) cJSON_AddStringToObject(json, "example", op->example);
     if (op->citation) cJSON_AddStringToObject(json, "citation", op->citation);
     fv_bytes_release(&signature);

@@ -147,6 +147,17 @@ typedef struct fv_input {
 #define FV_INPUT_END { .name = NULL }
 #define FV_MAX_INPUTS 8
 
+/* A column of the table that an operator gives, for help and documentation. In a name, AXIS stands for the name of each axis of
+ * the image, and N for 0, 1, ...; a name in angle brackets describes columns whose names follow from the input. */
+typedef struct fv_column_doc {
+    const char *name;
+    const char *unit;     /* "px"; "length", "area" and "volume" are in units of the image's spacing; NULL: a plain value */
+    const char *property; /* the word that asks for it, where the caller chooses columns; NULL: it is always there */
+    bool        usual;    /* of one with a property: it is there if the caller asks for nothing */
+    const char *doc;
+} fv_column_doc;
+#define FV_COLUMN_DOC_END { .name = NULL }
+
 /* ---------------------------------------------------------------- inference */
 
 typedef struct fv_infer {
@@ -269,6 +280,8 @@ typedef struct fv_op {
     const fv_param *params;
     size_t          params_size;
     fv_kind         result;
+    const fv_column_doc *columns; /* operators that give a table: what its columns mean, ended by FV_COLUMN_DOC_END */
+    const char     *see;      /* related operators, names with blanks between them */
     fv_status (*infer)(fv_infer *i, fv_error *error);
     /* One of the following six. */
     const fv_pass  *passes;              /* ended by FV_PASS_END */

@@ -12,13 +12,15 @@
 #include "op/op.h"
 
 /* Sentences for the documentation of operators that follow these rules. */
-#define FV_DOC_ARITHMETIC \
-    "Images of bool, up to 16-bit integers and float32 give float32, others float64, so that nothing wraps."
-#define FV_DOC_COMPARISON                                                                                               \
-    "Exact for integers, also against a number with a fraction (64-bit integers against such a number are compared as " \
-    "float64). A number takes the type of a float32 image."
-#define FV_DOC_SELECT \
-    "Images of one type keep it, also with a whole number (which saturates); otherwise the types of arithmetic."
+#define FV_DOC_ARITHMETIC                                                                                            \
+    "The result cannot overflow: images of bool, of integers of up to 16 bits and of float32 give float32, all others " \
+    "float64."
+#define FV_DOC_COMPARISON                                                                                            \
+    "The result is a mask (bool). Integers are compared exactly, also with a number that has a fraction; only 64-bit " \
+    "integers are compared with such a number as float64. With a float32 image, a number is rounded to float32 first."
+#define FV_DOC_SELECT                                                                                                \
+    "Images of one type keep it, also together with a whole number, which is brought into the range of the type. "   \
+    "Different types give the types of arithmetic: float32, or float64 for wide integers and float64."
 
 /* Arithmetic never wraps: small types give float32, others float64; scalars float64. */
 fv_status fv_infer_arithmetic(fv_infer *i, fv_error *error);

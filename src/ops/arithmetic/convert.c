@@ -29,10 +29,12 @@ static fv_status infer(fv_infer *i, fv_error *error) {
 }
 
 const fv_op FV_OP(convert) = {
-    .name = "convert", .family = "arithmetic", .brief = "an image in another element type", .version = 1,
-    .doc = "Values are kept, not rescaled. To integers the fraction is cut off (use round before to round), values outside the "
-           "range become the nearest end of it, and nan becomes 0; to bool every value but 0 is true.",
+    .name = "convert", .family = "arithmetic", .brief = "change the element type of an image", .version = 1,
+    .doc = "Values are kept, not rescaled. When an image is converted to integers, fractions are cut off (use round before, "
+           "to round them), values outside the range of the type become its nearest end, and nan becomes 0. When it is "
+           "converted to bool, every value other than 0 is true.",
     .inputs = inputs, .params = params, .params_size = sizeof(convert), .result = FV_KIND_IMAGE, .infer = infer,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64, [FV_INT64] = whole, [FV_UINT64] = natural, [FV_BOOL] = flag },
-    .example = "ones([64, 64]) * 300 |> convert(\"uint8\") |> write(\"white.png\")",
+    .example = "phantom(\"cells\", [200, 200]) * 2 |> convert(\"uint8\") |> write(\"brighter.png\")",
+    .see = "rescale round clip",
 };

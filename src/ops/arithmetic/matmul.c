@@ -157,10 +157,13 @@ static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run
 
 const fv_op FV_OP(matmul) = {
     .name = "matmul", .family = "arithmetic", .brief = "matrix product of two images",
-    .doc = "As numpy.matmul over the last two axes; axes before these are independent, and one matrix b may serve all of them. "
-           "Sums run in the order of a's columns, each product fused into the sum. Spacing of the last axis is b's. The "
-           "result is float32, or float64 where an image is float64 or has 32 or 64-bit integers.",
+    .doc = "As numpy.matmul over the last two axes. The axes before these are independent, and one matrix b may serve all of "
+           "them. Sums run in the order of a's columns, each product fused into the sum. The spacing of the last axis is "
+           "that of b.\n"
+           "The result is float32, or float64 if an image is float64 or has 32 or 64-bit integers.",
     .citation = "numpy.matmul",
     .inputs = inputs, .result = FV_KIND_IMAGE, .version = 1, .infer = infer, .passes = passes, .cost = cost,
-    .example = "a = phantom(\"cells\", [60, 80])\nwrite(matmul(a, ones([80, 50])), \"product.tif\")",
+    .example = "a = phantom(\"cells\", [200, 200])\n"
+               "write(matmul(a, a) / 200, \"product.tif\")",
+    .see = "multiply project",
 };

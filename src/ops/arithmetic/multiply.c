@@ -18,9 +18,11 @@ static const fv_input inputs[] = {
 };
 
 const fv_op FV_OP(multiply) = {
-    .name = "multiply", .family = "arithmetic", .brief = "product of two images or numbers: a * b", .version = 1,
+    .name = "multiply", .family = "arithmetic", .brief = "multiply two images or numbers: a * b", .version = 1,
     .doc = FV_DOC_ARITHMETIC,
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_integral,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64, [FV_INT64] = whole },
-    .example = "ones([64, 64]) * 3 |> write(\"three.npy\")",
+    .example = "a = phantom(\"cells\", [200, 200])\n"
+               "a * (a > 100) |> write(\"bright.tif\")",
+    .see = "divide where",
 };

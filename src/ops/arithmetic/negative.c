@@ -11,9 +11,10 @@ static const fv_input inputs[] = {
 };
 
 const fv_op FV_OP(negative) = {
-    .name = "negative", .family = "arithmetic", .brief = "the value with the opposite sign: -a", .version = 1,
+    .name = "negative", .family = "arithmetic", .brief = "change the sign: -a", .version = 1,
     .doc = FV_DOC_ARITHMETIC,
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_integral,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64, [FV_INT64] = whole },
-    .example = "write(-ones([64, 64]), \"minus.npy\")",
+    .example = "write(-phantom(\"cells\", [200, 200]), \"minus.tif\")",
+    .see = "subtract abs not",
 };

@@ -17,10 +17,12 @@ static double cost(const fv_need *n) {
 }
 
 const fv_op FV_OP(power) = {
-    .name = "power", .family = "arithmetic", .brief = "power of two images or numbers: a ** b", .version = 1,
-    .doc = FV_DOC_ARITHMETIC " A negative base with a fractional exponent gives nan.",
+    .name = "power", .family = "arithmetic", .brief = "raise an image or number to a power: a ** b", .version = 1,
+    .doc = FV_DOC_ARITHMETIC
+           " A negative number to a fractional power gives nan.",
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
     .cost = cost,
-    .example = "ones([64, 64]) ** 2 |> write(\"square.npy\")",
+    .example = "(phantom(\"cells\", [200, 200]) / 255) ** 3 |> write(\"power.tif\")",
+    .see = "square sqrt exp",
 };

@@ -18,9 +18,11 @@ static const fv_input inputs[] = {
 };
 
 const fv_op FV_OP(subtract) = {
-    .name = "subtract", .family = "arithmetic", .brief = "difference of two images or numbers: a - b", .version = 1,
+    .name = "subtract", .family = "arithmetic", .brief = "subtract an image or number from another: a - b", .version = 1,
     .doc = FV_DOC_ARITHMETIC,
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_integral,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64, [FV_INT64] = whole },
-    .example = "1 - ones([64, 64]) |> write(\"nothing.npy\")",
+    .example = "a = phantom(\"cells\", [200, 200])\n"
+               "a - gaussian(a, 15) |> write(\"without-background.tif\")",
+    .see = "add excess gaussian",
 };

@@ -18,12 +18,12 @@ static const fv_param params[] = {
     FV_PARAM(read_params, path, .def = "",
              .doc = "dataset inside the file, for formats that hold several; of a scan also \"flats\" or \"darks\""),
     FV_PARAM(read_params, axes, .def = "",
-             .doc = "names of the axes, slowest first, where the file says none or others: \"angle z x\""),
+             .doc = "names of the axes, slowest first, if the file does not say them or says others: \"angle z x\""),
     FV_PARAM(read_params, stack, .def = "",
-             .doc = "with a pattern: the files are slices of one image, along an axis of this name, and no collection"),
+             .doc = "with a pattern: the files are slices of one image along an axis of this name, instead of a collection"),
     FV_PARAM(read_params, shape, .def = "", .min = 1, .max = 1e15, .unit = "px",
              .doc = "size of each axis, slowest first, of files without a header (.raw)"),
-    FV_PARAM(read_params, dtype, .def = "", .doc = "element type of files without a header, as \"uint16\""),
+    FV_PARAM(read_params, dtype, .def = "", .doc = "element type of files without a header, such as \"uint16\""),
     FV_PARAM(read_params, offset, .def = "0", .min = 0, .max = 1e15,
              .doc = "bytes before the first voxel of files without a header"),
     FV_PARAM(read_params, match, .def = "true",
@@ -84,14 +84,15 @@ static const fv_pass passes[] = { { .run = run }, FV_PASS_END };
 const fv_op FV_OP(read) = {
     .name = "read",
     .family = "file",
-    .brief = "read an image, or a collection of images",
+    .brief = "read an image, a collection of images, or a table",
     .version = 1,
-    .doc =
-        "Only the header is looked at until pixels are needed, and then only the needed region is read where the format allows. "
-        "With * or ? in the name, or ** for folders of any depth, every file that matches is an item of a collection, in order "
-        "of name, numbers by their value (a2 before a10); operators map over it. Several collections are paired by what their "
-        "wildcards stand for. "
-        "Table files (CSV, JSON lines, Parquet, SQLite) are read as tables; path then names the table in a database.",
+    .doc = "Only the header is read at first. Pixels are read when they are needed, and where the format allows it only the "
+           "region that is needed.\n"
+           "A name with * or ? stands for all files that match, and ** for folders of any depth. The files are the items of "
+           "a collection, sorted by name, with numbers by their value (a2 before a10), and every operator is applied to each "
+           "of them. Several collections are paired by what their wildcards stand for.\n"
+           "Table files (CSV, JSON lines, Parquet, SQLite) are read as tables; path then names the table inside a database.\n"
+           "Relative names start from the folder in which fovea was started.",
     .params = params,
     .params_size = sizeof(read_params),
     .result = FV_KIND_IMAGE,
@@ -99,5 +100,6 @@ const fv_op FV_OP(read) = {
     .passes = passes,
     .identity = identity,
     .layout = layout,
-    .example = "phantom(\"cells\", [64, 64]) |> write(\"in.png\")",
+    .example = "phantom(\"cells\", [200, 200]) |> write(\"in.png\")",
+    .see = "write read_stack read_table read_angles",
 };

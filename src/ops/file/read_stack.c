@@ -297,10 +297,10 @@ const fv_op FV_OP(read_stack) = {
     .passes = passes,
     .identity = identity,
     .layout = layout,
-    .doc =
-        "read(\"slices/*.tif\", stack = \"z\") is the same. All files must have the same shape and type, and lie in the "
-        "same place: the whole keeps their spacing, units and orientation. Slices along z, y or x may lie one behind the other "
-        "in equal steps. They are in order of name, numbers by their value: slice2 comes before slice10. Only the slices that "
-        "are needed are read.",
-    .example = "phantom(\"cells\", [64, 64]) |> write(\"slice1.tif\")",
+    .doc = "read(\"slices/*.tif\", stack = \"z\") does the same. All files must have the same shape and type and lie in the "
+           "same place; the stack keeps their spacing, units and orientation. Slices along z, y or x may also lie behind one "
+           "another in equal steps. Files are sorted by name, with numbers by their value: slice2 comes before slice10. Only "
+           "the slices that are needed are read.",
+    .example = "phantom(\"cells\", [200, 200]) |> write(\"slice1.tif\")",
+    .see = "read write",
 };

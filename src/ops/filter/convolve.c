@@ -8,11 +8,12 @@
 typedef struct { fv_numbers kernel, shape; fv_choice mode; double cval; } convolve;
 
 static const fv_param params[] = {
-    FV_PARAM(convolve, kernel, .def = "", .doc = "the weights as a list, row after row; [0, 1, 0, 1, -4, 1, 0, 1, 0] is 3 x 3"),
+    FV_PARAM(convolve, kernel, .def = "", .doc = "the weights as a list, row by row; [0, 1, 0, 1, -4, 1, 0, 1, 0] is 3 x 3"),
     FV_PARAM(convolve, shape, .def = "", .min = 1,
-             .doc = "sizes of the list along the spatial axes; left out: the same along each"),
-    FV_PARAM(convolve, mode, .def = "reflect", .choices = FV_BORDER_CHOICES, .doc = "what lies outside the image"),
-    FV_PARAM(convolve, cval, .def = "0", .doc = "the value outside for mode \"constant\""),
+             .doc = "sizes of the list along the spatial axes; left out: the same along each axis"),
+    FV_PARAM(convolve, mode, .def = "reflect", .choices = FV_BORDER_CHOICES, .doc = "what the filter assumes outside the "
+                                                                                    "image"),
+    FV_PARAM(convolve, cval, .def = "0", .doc = "the value outside the image, for mode \"constant\""),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = {
@@ -150,13 +151,14 @@ static double cost(const fv_need *n) {
 static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run }, FV_PASS_END };
 
 const fv_op FV_OP(convolve) = {
-    .name = "convolve", .family = "filter", .brief = "weighted sums over a box",
-    .doc = "As scipy.ndimage.convolve: the weights are turned round. They are a list, or an image (also one that the pipeline "
-           "makes). Weights of 0 are left out, so that not-a-numbers under them do no harm. The result is float32, or float64 "
-           "for float64 and 32 or 64-bit integers (scipy keeps the type). The cost grows with the number of weights: "
-           "gaussian, uniform and others that go axis by axis are faster.",
+    .name = "convolve", .family = "filter", .brief = "weighted sum over a box",
+    .doc = "As scipy.ndimage.convolve: the box of weights is mirrored along every axis. The weights are a list, or an image "
+           "(which the pipeline may also compute). Weights of 0 are left out, so nan under them does no harm. The result is "
+           "float32; it is float64 for images of float64 and of 32 or 64-bit integers. (scipy keeps the type.)\n"
+           "The time grows with the number of weights. gaussian, uniform and other filters that work axis by axis are faster.",
     .citation = "scipy.ndimage.convolve",
     .example = "phantom(\"cells\", [200, 200]) |> convolve([0, 1, 0, 1, -4, 1, 0, 1, 0]) |> write(\"laplace.tif\")",
     .version = 2, .inputs = inputs, .params = params, .params_size = sizeof(convolve), .result = FV_KIND_IMAGE,
     .infer = infer, .passes = passes, .cost = cost,
+    .see = "gaussian uniform laplace",
 };

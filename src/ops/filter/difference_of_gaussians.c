@@ -10,8 +10,9 @@ static const fv_param params[] = {
              .doc = "standard deviation of the narrow Gaussian, one number or one per spatial axis"),
     FV_PARAM(difference, high_sigma, .def = "", .min = 0, .max = 1e4, .unit = "px",
              .doc = "standard deviation of the wide Gaussian; 1.6 times the narrow one if left out"),
-    FV_PARAM(difference, mode, .def = "nearest", .choices = FV_BORDER_CHOICES, .doc = "what lies outside the image"),
-    FV_PARAM(difference, cval, .def = "0", .doc = "the value outside for mode \"constant\""),
+    FV_PARAM(difference, mode, .def = "nearest", .choices = FV_BORDER_CHOICES, .doc = "what the filter assumes outside the "
+                                                                                      "image"),
+    FV_PARAM(difference, cval, .def = "0", .doc = "the value outside the image, for mode \"constant\""),
     FV_PARAM(difference, truncate, .def = "4", .min = 0, .max = 1e3, .doc = "cut the kernels at this many standard deviations"),
     FV_PARAM_END,
 };
@@ -58,12 +59,13 @@ static fv_terms terms(const fv_need *n) {
 FV_TERMS_PASSES
 
 const fv_op FV_OP(difference_of_gaussians) = {
-    .name = "difference_of_gaussians", .family = "filter", .brief = "structures between two sizes",
-    .doc = "The image smoothed with the narrow Gaussian minus the image smoothed with the wide one. Integer values are taken as "
-           "they are (scikit-image first scales them to 0 ... 1). A not-a-number or infinity spoils every voxel whose kernels "
-           "reach it. The result is float32, or float64 for float64 and 32 or 64-bit integers.",
+    .name = "difference_of_gaussians", .family = "filter", .brief = "keep structures between two sizes",
+    .doc = "The image smoothed with the narrow Gaussian minus the image smoothed with the wide one. Integer values are taken "
+           "as they are (scikit-image first scales them to 0 ... 1). Nan and infinity spread to every voxel that the filter "
+           "reaches from there. The result is float32; it is float64 for images of float64 and of 32 or 64-bit integers.",
     .citation = "skimage.filters.difference_of_gaussians; Marr and Hildreth, Theory of edge detection, Proc. R. Soc. B 207, 1980",
     .example = "phantom(\"cells\", [200, 200]) |> difference_of_gaussians(2, 8) |> write(\"band.tif\")",
     .version = 1, .inputs = inputs, .params = params, .params_size = sizeof(difference), .result = FV_KIND_IMAGE,
     .infer = infer, .passes = passes, .cost = cost,
+    .see = "gaussian gaussian_laplace blobs_dog",
 };

@@ -8,8 +8,8 @@ typedef struct { fv_numbers size; fv_choice mode; double cval; } extreme;
 static const fv_param params[] = {
     FV_PARAM(extreme, size, .def = "3", .min = 1, .unit = "px",
              .doc = "edge of the box, one number or one per spatial axis"),
-    FV_PARAM(extreme, mode, .def = "reflect", .choices = FV_BORDER_CHOICES, .doc = "what lies outside the image"),
-    FV_PARAM(extreme, cval, .def = "0", .doc = "the value outside for mode \"constant\""),
+    FV_PARAM(extreme, mode, .def = "reflect", .choices = FV_BORDER_CHOICES, .doc = "what the filter assumes outside the image"),
+    FV_PARAM(extreme, cval, .def = "0", .doc = "the value outside the image, for mode \"constant\""),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image to filter" }, FV_INPUT_END };

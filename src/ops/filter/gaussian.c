@@ -10,8 +10,9 @@ static const fv_param params[] = {
              .doc = "standard deviation, one number or one per spatial axis; 0 leaves an axis alone"),
     FV_PARAM(gaussian, order, .def = "0", .min = 0, .max = FV_BELL_MAX_ORDER,
              .doc = "derivative along each spatial axis, one whole number or one per axis; 0 smooths"),
-    FV_PARAM(gaussian, mode, .def = "reflect", .choices = FV_BORDER_CHOICES, .doc = "what lies outside the image"),
-    FV_PARAM(gaussian, cval, .def = "0", .doc = "the value outside for mode \"constant\""),
+    FV_PARAM(gaussian, mode, .def = "reflect", .choices = FV_BORDER_CHOICES, .doc = "what the filter assumes outside the "
+                                                                                    "image"),
+    FV_PARAM(gaussian, cval, .def = "0", .doc = "the value outside the image, for mode \"constant\""),
     FV_PARAM(gaussian, truncate, .def = "4", .min = 0, .max = 1e3, .doc = "cut the kernel at this many standard deviations"),
     FV_PARAM_END,
 };
@@ -53,12 +54,13 @@ FV_TERMS_DEVICE(1e-6)
 
 const fv_op FV_OP(gaussian) = {
     .name = "gaussian", .family = "filter", .brief = "smooth with a Gaussian, or take derivatives of the smoothed image",
-    .doc = "The kernel has radius round(truncate * sigma) and sums to 1; axes are smoothed one after the other, slowest first. "
-           "order = [0, 1] is the slope along the second spatial axis, order = 2 the second derivative along every axis. A "
-           "not-a-number or infinity spoils every voxel whose kernel reaches it. "
-           "The result is float32, or float64 for float64 and 32 or 64-bit integers.",
+    .doc = "Each axis is smoothed in turn. The kernel reaches round(truncate * sigma) voxels to either side and sums to 1.\n"
+           "order = [0, 1] gives the slope along the second spatial axis, order = 2 the second derivative along every axis.\n"
+           "Nan and infinity spread to every voxel that the filter reaches from there. The result is float32; it is float64 "
+           "for images of float64 and of 32 or 64-bit integers.",
     .citation = "scipy.ndimage.gaussian_filter",
     .example = "phantom(\"cells\", [200, 200]) |> gaussian(2) |> write(\"smooth.tif\")",
     .version = 1, .inputs = inputs, .params = params, .params_size = sizeof(gaussian), .result = FV_KIND_IMAGE,
     .infer = infer, .passes = passes, .cost = cost, .device = &device,
+    .see = "median uniform difference_of_gaussians gaussian_gradient_magnitude gaussian_laplace unsharp",
 };

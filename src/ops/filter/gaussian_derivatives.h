@@ -10,8 +10,9 @@ typedef struct { fv_numbers sigma; fv_choice mode; double cval, truncate; } deri
 static const fv_param params[] = {
     FV_PARAM(derivatives, sigma, .min = 0, .above = true, .max = 1e4, .unit = "px",
              .doc = "standard deviation, one number or one per spatial axis"),
-    FV_PARAM(derivatives, mode, .def = "reflect", .choices = FV_BORDER_CHOICES, .doc = "what lies outside the image"),
-    FV_PARAM(derivatives, cval, .def = "0", .doc = "the value outside for mode \"constant\""),
+    FV_PARAM(derivatives, mode, .def = "reflect", .choices = FV_BORDER_CHOICES, .doc = "what the filter assumes outside the "
+                                                                                       "image"),
+    FV_PARAM(derivatives, cval, .def = "0", .doc = "the value outside the image, for mode \"constant\""),
     FV_PARAM(derivatives, truncate, .def = "4", .min = 0, .max = 1e3,
              .doc = "cut the kernel at this many standard deviations"),
     FV_PARAM_END,

@@ -4,12 +4,14 @@
 #include "ops/filter/gaussian_derivatives.h"
 
 const fv_op FV_OP(gaussian_gradient_magnitude) = {
-    .name = "gaussian_gradient_magnitude", .family = "filter", .brief = "how steep the smoothed image is",
-    .doc = "The root of the summed squares of the slopes of the smoothed image along each spatial axis. A not-a-number or "
-           "infinity spoils every voxel whose kernel reaches it. "
-           "The result is float32, or float64 for float64 and 32 or 64-bit integers.",
+    .name = "gaussian_gradient_magnitude", .family = "filter",
+    .brief = "how steep the smoothed image is: edges of any direction",
+    .doc = "The square root of the sum of the squared slopes of the smoothed image along each spatial axis. Nan and infinity "
+           "spread to every voxel that the filter reaches from there. The result is float32; it is float64 for images of "
+           "float64 and of 32 or 64-bit integers.",
     .citation = "scipy.ndimage.gaussian_gradient_magnitude",
     .example = "phantom(\"cells\", [200, 200]) |> gaussian_gradient_magnitude(2) |> write(\"edges.tif\")",
     .version = 1, .inputs = inputs, .params = params, .params_size = sizeof(derivatives), .result = FV_KIND_IMAGE,
     .infer = infer, .passes = passes, .cost = cost,
+    .see = "gaussian sobel scharr gradient",
 };

@@ -5,8 +5,8 @@
 typedef struct { fv_choice mode; double cval; } laplace;
 
 static const fv_param params[] = {
-    FV_PARAM(laplace, mode, .def = "reflect", .choices = FV_BORDER_CHOICES, .doc = "what lies outside the image"),
-    FV_PARAM(laplace, cval, .def = "0", .doc = "the value outside for mode \"constant\""),
+    FV_PARAM(laplace, mode, .def = "reflect", .choices = FV_BORDER_CHOICES, .doc = "what the filter assumes outside the image"),
+    FV_PARAM(laplace, cval, .def = "0", .doc = "the value outside the image, for mode \"constant\""),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image to filter" }, FV_INPUT_END };
@@ -43,11 +43,12 @@ FV_TERMS_PASSES
 
 const fv_op FV_OP(laplace) = {
     .name = "laplace", .family = "filter", .brief = "sum of the second differences along each axis",
-    .doc = "Along each spatial axis a voxel's two neighbours minus twice the voxel, added up. "
-           "A not-a-number or infinity spoils every voxel whose kernel reaches it. The result is float32, or float64 "
-           "for float64 and 32 or 64-bit integers (scipy keeps the type, so that its integers wrap).",
+    .doc = "Along each spatial axis: the two neighbours of a voxel minus twice the voxel, added up. Nan and infinity spread "
+           "to every voxel that the filter reaches from there. The result is float32; it is float64 for images of float64 "
+           "and of 32 or 64-bit integers. (scipy keeps the type, so that its integers overflow.)",
     .citation = "scipy.ndimage.laplace",
-    .example = "phantom(\"cells\", [200, 200]) |> laplace() |> write(\"curvature.tif\")",
+    .example = "phantom(\"cells\", [200, 200]) |> gaussian(2) |> laplace() |> write(\"curvature.tif\")",
     .version = 1, .inputs = inputs, .params = params, .params_size = sizeof(laplace), .result = FV_KIND_IMAGE,
     .infer = infer, .passes = passes, .cost = cost,
+    .see = "gaussian_laplace convolve sobel",
 };

@@ -3,12 +3,13 @@
 #include "ops/filter/extreme.h"
 
 const fv_op FV_OP(maximum_filter) = {
-    .name = "maximum_filter", .family = "filter", .brief = "greatest value of a box",
-    .doc = "Named with _filter, because maximum(a, b) compares two images. The cost does not grow with the box. A box of even "
-           "size reaches one voxel further back than ahead. Not-a-numbers count as larger than all numbers. The type stays. "
-           "Round neighbourhoods: dilate(image, ball(r)).",
+    .name = "maximum_filter", .family = "filter", .brief = "largest value of a box",
+    .doc = "Its name ends in _filter because maximum(a, b) compares two images. The time does not grow with the box. A box "
+           "of even size reaches one voxel further towards lower indices than towards higher ones. Nan counts as larger than "
+           "every number. The type of the image is kept. For round neighbourhoods, use dilate(image, ball(r)).",
     .citation = "scipy.ndimage.maximum_filter",
-    .example = "phantom(\"cells\", [64, 64]) |> maximum_filter(5) |> write(\"greatest.png\")",
+    .example = "phantom(\"cells\", [200, 200]) |> maximum_filter(7) |> write(\"largest.png\")",
     .version = 1, .inputs = inputs, .params = params, .params_size = sizeof(extreme), .result = FV_KIND_IMAGE,
     .infer = infer, .passes = passes, .cost = cost,
+    .see = "minimum_filter dilate maximum rank",
 };

@@ -5,8 +5,8 @@ typedef struct { fv_numbers size; fv_choice mode; double cval; } median;
 
 static const fv_param params[] = {
     FV_PARAM(median, size, .def = "3", .min = 1, .unit = "px", .doc = "edge of the box, one number or one per spatial axis"),
-    FV_PARAM(median, mode, .def = "reflect", .choices = FV_BORDER_CHOICES, .doc = "what lies outside the image"),
-    FV_PARAM(median, cval, .def = "0", .doc = "the value outside for mode \"constant\""),
+    FV_PARAM(median, mode, .def = "reflect", .choices = FV_BORDER_CHOICES, .doc = "what the filter assumes outside the image"),
+    FV_PARAM(median, cval, .def = "0", .doc = "the value outside the image, for mode \"constant\""),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image to filter" }, FV_INPUT_END };
@@ -27,12 +27,13 @@ FV_RANK_DEVICE
 const fv_op FV_OP(median) = {
     .name = "median",
     .family = "filter",
-    .brief = "middle value of a box",
-    .doc = "Removes specks and keeps edges. A box of even size reaches one voxel further back than ahead; of an even number of "
-           "voxels the upper middle one is taken. Not-a-numbers count as larger than all numbers. The type stays. Boxes only: "
-           "scipy's footprint and origin are left out, here and in percentile, rank and uniform.",
+    .brief = "middle value of a box: removes specks and keeps edges",
+    .doc = "If a box has an even number of voxels, the upper one of the two middle values is taken. A box of even size "
+           "reaches one voxel further towards lower indices than towards higher ones. Nan counts as larger than every "
+           "number. The type of the image is kept. Only boxes: the footprint and origin of scipy are left out, here and in "
+           "percentile, rank and uniform.",
     .citation = "scipy.ndimage.median_filter",
-    .example = "zeros([64, 64]) |> median(5) |> write(\"calm.png\")",
+    .example = "phantom(\"cells\", [200, 200]) |> median(5) |> write(\"calm.png\")",
     .version = 1,
     .inputs = inputs,
     .params = params,
@@ -42,4 +43,5 @@ const fv_op FV_OP(median) = {
     .passes = passes,
     .cost = cost,
     .device = &device,
+    .see = "gaussian uniform percentile rank remove_outliers",
 };

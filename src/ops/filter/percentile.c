@@ -5,10 +5,12 @@ typedef struct { double percentile; fv_numbers size; fv_choice mode; double cval
 
 static const fv_param params[] = {
     FV_PARAM(percentile, percentile, .min = -100, .max = 100, .unit = "%",
-             .doc = "share of the box below the result: 0 the least, 50 the median, 100 the greatest; negative from above"),
+             .doc = "share of the box below the result: 0 is the smallest value, 50 the median, 100 the largest; negative "
+                    "counts from above"),
     FV_PARAM(percentile, size, .def = "3", .min = 1, .unit = "px", .doc = "edge of the box, one number or one per spatial axis"),
-    FV_PARAM(percentile, mode, .def = "reflect", .choices = FV_BORDER_CHOICES, .doc = "what lies outside the image"),
-    FV_PARAM(percentile, cval, .def = "0", .doc = "the value outside for mode \"constant\""),
+    FV_PARAM(percentile, mode, .def = "reflect", .choices = FV_BORDER_CHOICES, .doc = "what the filter assumes outside the "
+                                                                                      "image"),
+    FV_PARAM(percentile, cval, .def = "0", .doc = "the value outside the image, for mode \"constant\""),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image to filter" }, FV_INPUT_END };
@@ -33,12 +35,13 @@ static fv_rank filter(const fv_need *n) {
 FV_RANK_PASSES
 
 const fv_op FV_OP(percentile) = {
-    .name = "percentile", .family = "filter", .brief = "value below which a share of a box lies",
-    .doc = "percentile(a, 50, size) is the median; no two voxels are averaged."
-           " A box of even size reaches one voxel further back than ahead. Not-a-numbers count as larger than all numbers. "
-           "The type stays.",
+    .name = "percentile", .family = "filter", .brief = "the value below which a share of a box lies",
+    .doc = "percentile(a, 50, size) is the median. A value of the box is taken; two are never averaged. A box of even size "
+           "reaches one voxel further towards lower indices than towards higher ones. Nan counts as larger than every "
+           "number. The type of the image is kept.",
     .citation = "scipy.ndimage.percentile_filter",
-    .example = "phantom(\"cells\", [64, 64]) |> percentile(20, size = 5) |> write(\"low.tif\")",
+    .example = "phantom(\"cells\", [200, 200]) |> percentile(20, size = 9) |> write(\"low.tif\")",
     .version = 1, .inputs = inputs, .params = params, .params_size = sizeof(percentile), .result = FV_KIND_IMAGE,
     .infer = infer, .passes = passes, .cost = cost,
+    .see = "median rank quantile",
 };

@@ -4,10 +4,10 @@
 typedef struct { int64_t rank; fv_numbers size; fv_choice mode; double cval; } rank;
 
 static const fv_param params[] = {
-    FV_PARAM(rank, rank, .doc = "place in the sorted box: 0 the least value, -1 the greatest"),
+    FV_PARAM(rank, rank, .doc = "place in the sorted box: 0 is the smallest value, -1 the largest"),
     FV_PARAM(rank, size, .def = "3", .min = 1, .unit = "px", .doc = "edge of the box, one number or one per spatial axis"),
-    FV_PARAM(rank, mode, .def = "reflect", .choices = FV_BORDER_CHOICES, .doc = "what lies outside the image"),
-    FV_PARAM(rank, cval, .def = "0", .doc = "the value outside for mode \"constant\""),
+    FV_PARAM(rank, mode, .def = "reflect", .choices = FV_BORDER_CHOICES, .doc = "what the filter assumes outside the image"),
+    FV_PARAM(rank, cval, .def = "0", .doc = "the value outside the image, for mode \"constant\""),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image to filter" }, FV_INPUT_END };
@@ -33,12 +33,12 @@ static fv_rank filter(const fv_need *n) {
 FV_RANK_PASSES
 
 const fv_op FV_OP(rank) = {
-    .name = "rank", .family = "filter", .brief = "value at a place of the sorted box",
-    .doc = "rank(a, 1, size) is the second least value of each box."
-           " A box of even size reaches one voxel further back than ahead. Not-a-numbers count as larger than all numbers. "
-           "The type stays.",
+    .name = "rank", .family = "filter", .brief = "the value at one place of a box whose values are sorted",
+    .doc = "rank(a, 1, size) is the second smallest value of each box. A box of even size reaches one voxel further towards "
+           "lower indices than towards higher ones. Nan counts as larger than every number. The type of the image is kept.",
     .citation = "scipy.ndimage.rank_filter",
-    .example = "phantom(\"cells\", [64, 64]) |> rank(1, size = 5) |> write(\"low.tif\")",
+    .example = "phantom(\"cells\", [200, 200]) |> rank(-5, size = 7) |> write(\"high.tif\")",
     .version = 1, .inputs = inputs, .params = params, .params_size = sizeof(rank), .result = FV_KIND_IMAGE,
     .infer = infer, .passes = passes, .cost = cost,
+    .see = "median percentile minimum_filter",
 };

@@ -5,10 +5,10 @@
 typedef struct { fv_numbers axis; fv_choice mode; double cval; } scharr;
 
 static const fv_param params[] = {
-    FV_PARAM(scharr, axis, .def = "", .doc = "spatial axis (0 the first, -1 the last) for the slope along it; left out: the "
-                                             "magnitude over all axes"),
-    FV_PARAM(scharr, mode, .def = "reflect", .choices = FV_BORDER_CHOICES, .doc = "what lies outside the image"),
-    FV_PARAM(scharr, cval, .def = "0", .doc = "the value outside for mode \"constant\""),
+    FV_PARAM(scharr, axis, .def = "", .doc = "spatial axis of the slope: 0 is the first, -1 the last (x); left out: the "
+                                             "strength of edges over all axes"),
+    FV_PARAM(scharr, mode, .def = "reflect", .choices = FV_BORDER_CHOICES, .doc = "what the filter assumes outside the image"),
+    FV_PARAM(scharr, cval, .def = "0", .doc = "the value outside the image, for mode \"constant\""),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image to filter" }, FV_INPUT_END };
@@ -52,13 +52,14 @@ static fv_terms terms(const fv_need *n) {
 FV_TERMS_PASSES
 
 const fv_op FV_OP(scharr) = {
-    .name = "scharr", .family = "filter", .brief = "edges of any direction, or the slope along an axis",
-    .doc = "Weights [-1 0 1] along an axis and [3 10 3] / 16 along the others. Without axis: the root of the mean of the "
-           "squared slopes along all spatial axes. Integer values are taken as they are (scikit-image first scales them to "
-           "0 ... 1). A not-a-number or infinity spoils every voxel of the boxes around it. The result is float32, or "
-           "float64 for float64 and 32 or 64-bit integers.",
+    .name = "scharr", .family = "filter", .brief = "strength of edges of any direction, or the slope along one axis",
+    .doc = "Weights [-1 0 1] along an axis and [3 10 3] / 16 along the others. Without axis, the result is the square root "
+           "of the mean of the squared slopes along all spatial axes. Integer values are taken as they are (scikit-image "
+           "first scales them to 0 ... 1). Nan and infinity spread to every voxel that the filter reaches from there. The "
+           "result is float32; it is float64 for images of float64 and of 32 or 64-bit integers.",
     .citation = "skimage.filters.scharr; H. Scharr, Optimal operators in digital image processing, Heidelberg, 2000",
     .example = "phantom(\"cells\", [200, 200]) |> scharr() |> write(\"edges.tif\")",
     .version = 1, .inputs = inputs, .params = params, .params_size = sizeof(scharr), .result = FV_KIND_IMAGE,
     .infer = infer, .passes = passes, .cost = cost,
+    .see = "sobel prewitt gaussian_gradient_magnitude gradient",
 };

@@ -6,9 +6,9 @@
 typedef struct { int64_t axis; fv_choice mode; double cval; } slope;
 
 static const fv_param params[] = {
-    FV_PARAM(slope, axis, .def = "-1", .doc = "spatial axis of the slope: 0 the first, -1 the last (x)"),
-    FV_PARAM(slope, mode, .def = "reflect", .choices = FV_BORDER_CHOICES, .doc = "what lies outside the image"),
-    FV_PARAM(slope, cval, .def = "0", .doc = "the value outside for mode \"constant\""),
+    FV_PARAM(slope, axis, .def = "-1", .doc = "spatial axis of the slope: 0 is the first, -1 the last (x)"),
+    FV_PARAM(slope, mode, .def = "reflect", .choices = FV_BORDER_CHOICES, .doc = "what the filter assumes outside the image"),
+    FV_PARAM(slope, cval, .def = "0", .doc = "the value outside the image, for mode \"constant\""),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image to filter" }, FV_INPUT_END };

@@ -6,8 +6,8 @@ typedef struct { fv_numbers size; fv_choice mode; double cval; } uniform;
 
 static const fv_param params[] = {
     FV_PARAM(uniform, size, .def = "3", .min = 1, .unit = "px", .doc = "edge of the box, one number or one per spatial axis"),
-    FV_PARAM(uniform, mode, .def = "reflect", .choices = FV_BORDER_CHOICES, .doc = "what lies outside the image"),
-    FV_PARAM(uniform, cval, .def = "0", .doc = "the value outside for mode \"constant\""),
+    FV_PARAM(uniform, mode, .def = "reflect", .choices = FV_BORDER_CHOICES, .doc = "what the filter assumes outside the image"),
+    FV_PARAM(uniform, cval, .def = "0", .doc = "the value outside the image, for mode \"constant\""),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image to smooth" }, FV_INPUT_END };
@@ -55,11 +55,11 @@ static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run
 const fv_op FV_OP(uniform) = {
     .name = "uniform",
     .family = "filter",
-    .brief = "mean over a box",
-    .doc =
-        "A box of even size reaches one voxel further back than ahead. The sum over the box is divided once, so 8-bit means are "
-        "correctly rounded. A not-a-number or infinity spoils every box that holds one. The result is float32, or "
-        "float64 for float64 and 32 or 64-bit integers (scipy keeps the type).",
+    .brief = "mean of a box",
+    .doc = "The sum of the box is divided once, so means of 8-bit images are rounded correctly. A box of even size reaches "
+           "one voxel further towards lower indices than towards higher ones. Nan and infinity spread to every voxel that "
+           "the filter reaches from there. The result is float32; it is float64 for images of float64 and of 32 or 64-bit "
+           "integers. (scipy keeps the type.)",
     .citation = "scipy.ndimage.uniform_filter",
     .example = "phantom(\"cells\", [200, 200]) |> uniform(5) |> write(\"smooth.tif\")",
     .version = 1,
@@ -70,4 +70,5 @@ const fv_op FV_OP(uniform) = {
     .infer = infer,
     .passes = passes,
     .cost = cost,
+    .see = "gaussian median variance",
 };

@@ -12,11 +12,12 @@ static const fv_param params[] = {
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image to sharpen" }, FV_INPUT_END };
 
 const fv_op FV_OP(unsharp) = {
-    .name = "unsharp", .family = "filter", .brief = "sharpen by adding what smoothing takes away", .version = 1,
-    .doc = "As skimage.filters.unsharp_mask with preserve_range = True: values are neither scaled before nor clipped after. "
-           "A not-a-number or infinity spoils every voxel whose kernel reaches it.",
+    .name = "unsharp", .family = "filter", .brief = "sharpen by adding back what smoothing takes away", .version = 1,
+    .doc = "As skimage.filters.unsharp_mask with preserve_range = True: values are not scaled before and not limited "
+           "afterwards. Nan and infinity spread to every voxel that the filter reaches from there.",
     .citation = "skimage.filters.unsharp_mask",
     .inputs = inputs, .params = params, .params_size = sizeof(unsharp), .result = FV_KIND_IMAGE,
     .expands = "add(image, (image - gaussian(image, radius)) * amount)",
     .example = "phantom(\"cells\", [200, 200]) |> unsharp(2, 1.5) |> write(\"sharp.tif\")",
+    .see = "gaussian difference_of_gaussians",
 };

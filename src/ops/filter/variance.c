@@ -8,8 +8,9 @@ typedef struct { fv_numbers size; fv_choice mode; double cval; } variance_params
 static const fv_param params[] = {
     FV_PARAM(variance_params, size, .def = "3", .min = 1, .unit = "px",
              .doc = "edge of the box, one number or one per spatial axis"),
-    FV_PARAM(variance_params, mode, .def = "reflect", .choices = FV_BORDER_CHOICES, .doc = "what lies outside the image"),
-    FV_PARAM(variance_params, cval, .def = "0", .doc = "the value outside for mode \"constant\""),
+    FV_PARAM(variance_params, mode, .def = "reflect", .choices = FV_BORDER_CHOICES, .doc = "what the filter assumes outside "
+                                                                                           "the image"),
+    FV_PARAM(variance_params, cval, .def = "0", .doc = "the value outside the image, for mode \"constant\""),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image to filter" }, FV_INPUT_END };
@@ -37,14 +38,16 @@ static fv_local_moments moments(const fv_need *n) {
 FV_LOCAL_MOMENTS_PASSES
 
 const fv_op FV_OP(variance) = {
-    .name = "variance", .family = "filter", .brief = "variance over a box",
-    .doc = "The mean of the squared differences from the box's mean: the divisor is the number of voxels, as in numpy.var "
-           "(scipy.ndimage.variance is that of labelled regions). Computed in double precision and without cancellation; 0 "
-           "where all voxels are equal. Not-a-numbers and infinities spoil every box that holds one. The result is float32, "
-           "or float64 for float64 and 32 or 64-bit integers.",
+    .name = "variance", .family = "filter", .brief = "variance of a box: a simple measure of texture",
+    .doc = "The mean of the squared differences from the mean of the box, divided by the number of voxels as in numpy.var. "
+           "(scipy.ndimage.variance is something else: that of labelled regions.) It is computed in double precision without "
+           "loss by cancellation, and is 0 where all voxels are equal. Nan and infinity spread to every voxel that the "
+           "filter reaches from there. The result is float32; it is float64 for images of float64 and of 32 or 64-bit "
+           "integers.",
     .citation = "T. F. Chan, G. H. Golub, R. J. LeVeque, Updating formulae and a pairwise algorithm for computing sample "
                 "variances, 1979",
     .example = "phantom(\"cells\", [200, 200]) |> variance(5) |> write(\"texture.tif\")",
     .version = 2, .inputs = inputs, .params = params, .params_size = sizeof(variance_params), .result = FV_KIND_IMAGE,
     .infer = infer, .passes = passes, .cost = cost,
+    .see = "uniform std sauvola",
 };

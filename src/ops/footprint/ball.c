@@ -4,7 +4,7 @@
 typedef struct { double radius; } ball;
 
 static const fv_param params[] = {
-    FV_PARAM(ball, radius, .min = 0, .max = 16384, .unit = "px", .doc = "greatest distance from the middle voxel"),
+    FV_PARAM(ball, radius, .min = 0, .max = 16384, .unit = "px", .doc = "largest distance from the middle voxel"),
     FV_PARAM_END,
 };
 
@@ -23,7 +23,8 @@ const fv_op FV_OP(ball) = {
     .params_size = sizeof(ball),
     .result = FV_KIND_FOOTPRINT,
     .value = value,
-    .doc = "A voxel belongs to it when the sum of its squared offsets is at most radius squared, as in skimage.morphology.ball; "
-           "on a 2-D image it is a disk. The radius need not be whole.",
+    .doc = "A voxel belongs to it if the sum of its squared offsets is at most radius squared, as in "
+           "skimage.morphology.ball. On a plane it is a disk. The radius need not be a whole number.",
     .example = "phantom(\"cells\", [200, 200]) > 100 |> erode(ball(4)) |> write(\"eroded.png\")",
+    .see = "disk box cross pattern erode dilate",
 };

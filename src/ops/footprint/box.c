@@ -4,7 +4,8 @@
 typedef struct { fv_numbers size; } box;
 
 static const fv_param params[] = {
-    FV_PARAM(box, size, .min = 1, .max = 65535, .unit = "px", .doc = "odd width, one number or one per spatial axis"),
+    FV_PARAM(box, size, .min = 1, .max = 65535, .unit = "px", .doc = "width, an odd number: one for all spatial axes, or one "
+                                                                     "for each"),
     FV_PARAM_END,
 };
 
@@ -32,6 +33,7 @@ const fv_op FV_OP(box) = {
     .params_size = sizeof(box),
     .result = FV_KIND_FOOTPRINT,
     .value = value,
-    .doc = "box(3) is 3 voxels wide along every spatial axis, box([3, 5, 5]) 3 along z and 5 along y and x.",
-    .example = "phantom(\"cells\", [200, 200]) > 100 |> erode(box(3)) |> write(\"eroded.png\")",
+    .doc = "box(3) is 3 voxels wide along every spatial axis. box([3, 5, 5]) is 3 wide along z and 5 along y and x.",
+    .example = "phantom(\"cells\", [200, 200]) > 100 |> erode(box(7)) |> write(\"eroded.png\")",
+    .see = "ball disk cross pattern",
 };

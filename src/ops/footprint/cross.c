@@ -15,6 +15,7 @@ static fv_status value(const void *parameters, fv_footprint *out, fv_error *erro
 const fv_op FV_OP(cross) = {
     .name = "cross", .family = "footprint", .brief = "a voxel and its face neighbours", .version = 1, .params = params,
     .params_size = sizeof(cross), .result = FV_KIND_FOOTPRINT, .value = value,
-    .doc = "The element that scipy.ndimage and scikit-image use when none is given: generate_binary_structure(ndim, 1).",
-    .example = "phantom(\"cells\", [200, 200]) > 100 |> erode(cross()) |> write(\"eroded.png\")",
+    .doc = "The footprint that scipy.ndimage and scikit-image use if none is given: generate_binary_structure(ndim, 1).",
+    .example = "phantom(\"cells\", [200, 200]) > 100 |> open(cross()) |> write(\"opened.png\")",
+    .see = "ball disk box pattern",
 };

@@ -5,9 +5,9 @@ typedef struct { fv_list values; fv_numbers shape; } pattern;
 
 static const fv_param params[] = {
     FV_PARAM(pattern, values, .min = 0, .max = 1,
-             .doc = "1 where a voxel belongs to it, row after row; [0, 1, 1, 0, 1, 0, 0, 0, 0] is 3 x 3"),
+             .doc = "1 where a voxel belongs to it, row by row; [0, 1, 1, 0, 1, 0, 0, 0, 0] is 3 x 3"),
     FV_PARAM(pattern, shape, .def = "", .min = 1, .max = 255, .unit = "px",
-             .doc = "odd sizes of the list along the spatial axes; left out: the same along each"),
+             .doc = "sizes of the list along the spatial axes, odd numbers; left out: the same along each axis"),
     FV_PARAM_END,
 };
 
@@ -40,7 +40,9 @@ static fv_status value(const void *parameters, fv_footprint *out, fv_error *erro
 const fv_op FV_OP(pattern) = {
     .name = "pattern", .family = "footprint", .brief = "any footprint, voxel by voxel", .version = 1, .params = params,
     .params_size = sizeof(pattern), .result = FV_KIND_FOOTPRINT, .value = value,
-    .doc = "As the footprint of scipy.ndimage.grey_erosion, around its middle voxel; dilating turns it round. The cost grows "
-           "with the number of voxels: box, ball and disk are faster.",
-    .example = "phantom(\"cells\", [200, 200]) |> erode(pattern([1, 0, 0, 0, 1, 0, 0, 0, 1])) |> write(\"slanted.png\")",
+    .doc = "As the footprint of scipy.ndimage.grey_erosion, around its middle voxel; for a dilation it is mirrored. The time "
+           "grows with the number of voxels: box, ball and disk are faster.",
+    .example = "phantom(\"cells\", [200, 200]) |> open(pattern([1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1], shape = [1, "
+               "15])) |> write(\"lines.png\")",
+    .see = "ball disk box cross",
 };

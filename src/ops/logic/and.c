@@ -12,9 +12,11 @@ static const fv_input inputs[] = {
 };
 
 const fv_op FV_OP(and) = {
-    .name = "and", .family = "logic", .brief = "both of two masks, or the bits of integers: a & b", .version = 1,
-    .doc = "Bools give bool; integers are combined bit by bit in the least type that holds both.",
+    .name = "and", .family = "logic", .brief = "true where both masks are true: a & b", .version = 1,
+    .doc = "Masks give a mask. Integers are combined bit by bit, in the smallest type that holds both.",
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_bits,
     .point = { [FV_INT64] = whole, [FV_UINT64] = natural, [FV_BOOL] = flag },
-    .example = "(phantom(\"cells\", [64, 64]) > 50) & (phantom(\"cells\", [64, 64]) < 100) |> write(\"mask.png\")",
+    .example = "a = phantom(\"cells\", [200, 200])\n"
+               "(a > 60) & (a < 150) |> write(\"between.png\")",
+    .see = "or not where",
 };

@@ -4,7 +4,7 @@
 enum { CONDITION, VALUE, OTHER };
 
 static const fv_input inputs[] = {
-    { "condition", FV_KIND_SCALAR, .doc = "a number or a comparison of numbers, as mean(image) > 5" },
+    { "condition", FV_KIND_SCALAR, .doc = "a number or a comparison of numbers, such as mean(image) > 5" },
     { "value", FV_KIND_NONE, .doc = "what is taken if the condition is not 0" },
     { "other", FV_KIND_NONE, .doc = "what is taken if it is 0, of the same type and shape" },
     FV_INPUT_END,
@@ -35,14 +35,16 @@ static const fv_pass passes[] = { { .run = run }, FV_PASS_END };
 const fv_op FV_OP(choose) = {
     .name = "choose",
     .family = "logic",
-    .brief = "one of two images, by a number that is computed",
+    .brief = "one of two images, depending on a number that is computed",
     .version = 1,
     .inputs = inputs,
     .result = FV_KIND_IMAGE,
     .infer = infer,
     .passes = passes,
     .lazy = true,
-    .doc = "What is not taken is not computed, unless something else needs it: where(...) looks at both, voxel by voxel. Of two "
-           "numbers the result is a number.",
-    .example = "a = phantom(\"noise\", [64, 64]); choose(std(a) > 0.2, median(a, 5), a) |> write(\"a.tif\")",
+    .doc = "The image that is not taken is not computed, unless something else needs it. (where looks at both, voxel by "
+           "voxel.) If value and other are numbers, the result is a number.",
+    .example = "a = phantom(\"cells\", [200, 200])\n"
+               "choose(std(a) > 20, median(a, 7), a) |> write(\"calm.png\")",
+    .see = "where std mean",
 };

@@ -10,8 +10,9 @@ static const fv_input inputs[] = {
 };
 
 const fv_op FV_OP(isfinite) = {
-    .name = "isfinite", .family = "logic", .brief = "where a value is neither infinite nor nan", .version = 1,
+    .name = "isfinite", .family = "logic", .brief = "true where a value is neither infinite nor nan", .version = 1,
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_test,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
-    .example = "isfinite(log(ones([64, 64]) - 1)) |> write(\"mask.png\")",
+    .example = "isfinite(log(phantom(\"cells\", [200, 200]) - 60)) |> write(\"mask.png\")",
+    .see = "isnan isinf where",
 };

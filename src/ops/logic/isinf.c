@@ -10,8 +10,9 @@ static const fv_input inputs[] = {
 };
 
 const fv_op FV_OP(isinf) = {
-    .name = "isinf", .family = "logic", .brief = "where a value is infinite", .version = 1,
+    .name = "isinf", .family = "logic", .brief = "true where a value is infinite", .version = 1,
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_test,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
-    .example = "isinf(log(ones([64, 64]) - 1)) |> write(\"mask.png\")",
+    .example = "isinf(log(clip(phantom(\"cells\", [200, 200]) - 60, 0, 200))) |> write(\"mask.png\")",
+    .see = "isnan isfinite",
 };

@@ -10,8 +10,9 @@ static const fv_input inputs[] = {
 };
 
 const fv_op FV_OP(isnan) = {
-    .name = "isnan", .family = "logic", .brief = "where a value is not a number (nan)", .version = 1,
+    .name = "isnan", .family = "logic", .brief = "true where a value is nan (not a number)", .version = 1,
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_test,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
-    .example = "isnan(log(ones([64, 64]) - 1)) |> write(\"mask.png\")",
+    .example = "isnan(sqrt(phantom(\"cells\", [200, 200]) - 100.0)) |> write(\"mask.png\")",
+    .see = "isfinite isinf where",
 };

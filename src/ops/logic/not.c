@@ -23,9 +23,10 @@ static fv_status infer(fv_infer *i, fv_error *error) {
 }
 
 const fv_op FV_OP(not) = {
-    .name = "not", .family = "logic", .brief = "the opposite of a mask, or of the bits of integers: !a", .version = 1,
-    .doc = "Bools give bool; of an integer every bit is changed, in its own type.",
+    .name = "not", .family = "logic", .brief = "turn a mask round: !a", .version = 1,
+    .doc = "A mask gives a mask. In integers every bit is changed, and their type is kept.",
     .inputs = inputs, .params_size = sizeof(not), .result = FV_KIND_NONE, .infer = infer,
     .point = { [FV_INT64] = whole, [FV_UINT64] = natural, [FV_BOOL] = flag },
-    .example = "!(phantom(\"cells\", [64, 64]) > 100) |> write(\"background.png\")",
+    .example = "!(phantom(\"cells\", [200, 200]) > 100) |> write(\"background.png\")",
+    .see = "and or negative",
 };

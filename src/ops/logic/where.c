@@ -20,5 +20,7 @@ const fv_op FV_OP(where) = {
            " Two numbers give float32.",
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_where,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64, [FV_INT64] = whole, [FV_UINT64] = natural, [FV_BOOL] = flag },
-    .example = "a = phantom(\"cells\", [64, 64])\nwrite(where(a > 100, a, 0), \"bright.png\")",
+    .example = "a = phantom(\"cells\", [200, 200])\n"
+               "write(where(a > 100, a, 0), \"bright.png\")",
+    .see = "choose and maximum",
 };

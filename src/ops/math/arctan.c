@@ -21,5 +21,6 @@ const fv_op FV_OP(arctan) = {
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
     .cost = cost,
-    .example = "arctan(ones([64, 64])) |> write(\"arctan.npy\")",
+    .example = "arctan((phantom(\"cells\", [200, 200]) - 100) / 30) |> write(\"soft.tif\")",
+    .see = "arctan2 tan tanh",
 };

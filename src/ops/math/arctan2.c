@@ -18,9 +18,12 @@ static double cost(const fv_need *n) {
 
 const fv_op FV_OP(arctan2) = {
     .name = "arctan2", .family = "math", .brief = "angle of the point (x, y), in radians", .version = 1,
-    .doc = "Between -pi and pi, in the right quadrant. " FV_DOC_ARITHMETIC,
+    .doc = "From -pi to pi, in the right quadrant. "
+           FV_DOC_ARITHMETIC,
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
     .cost = cost,
-    .example = "arctan2(ones([64, 64]), 2) |> write(\"angle.npy\")",
+    .example = "a = gaussian(phantom(\"cells\", [200, 200]), 3)\n"
+               "arctan2(sobel(a, 0), sobel(a, 1)) |> write(\"direction.tif\")",
+    .see = "arctan sobel",
 };

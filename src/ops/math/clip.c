@@ -20,15 +20,17 @@ FV_POINT3(flag, uint8_t, uint8_t, clip_uint8_t(x, y, z))
 
 static const fv_input inputs[] = {
     { "image", FV_KIND_NONE, .doc = "image or number" },
-    { "min", FV_KIND_SCALAR, .doc = "least value" },
-    { "max", FV_KIND_SCALAR, .doc = "greatest value" },
+    { "min", FV_KIND_SCALAR, .doc = "smallest value" },
+    { "max", FV_KIND_SCALAR, .doc = "largest value" },
     FV_INPUT_END,
 };
 
 const fv_op FV_OP(clip) = {
     .name = "clip", .family = "math", .brief = "limit values to a range", .version = 1,
-    .doc = "The element type stays; a limit with a fraction is truncated for an integer image.",
+    .doc = "Values below min become min, values above max become max. The type of the image is kept; for an integer image, "
+           "the fraction of a limit is cut off.",
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_keep,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64, [FV_INT64] = whole, [FV_UINT64] = natural, [FV_BOOL] = flag },
-    .example = "clip(phantom(\"cells\", [64, 64]), 20, 200) |> write(\"clipped.png\")",
+    .example = "clip(phantom(\"cells\", [200, 200]), 50, 150) |> write(\"clipped.png\")",
+    .see = "minimum maximum rescale convert",
 };

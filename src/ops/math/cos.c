@@ -9,5 +9,6 @@ const fv_op FV_OP(cos) = {
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
     .cost = cost,
-    .example = "cos(ones([64, 64])) |> write(\"cos.npy\")",
+    .example = "cos(gaussian(phantom(\"cells\", [200, 200]), 4) / 5) |> write(\"waves.tif\")",
+    .see = "sin tan arctan2",
 };

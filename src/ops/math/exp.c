@@ -21,5 +21,6 @@ const fv_op FV_OP(exp) = {
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
     .cost = cost,
-    .example = "exp(ones([64, 64])) |> write(\"exp.npy\")",
+    .example = "exp(phantom(\"cells\", [200, 200]) / 60) |> write(\"exponential.tif\")",
+    .see = "log power expose",
 };

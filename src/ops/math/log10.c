@@ -17,9 +17,11 @@ static double cost(const fv_need *n) {
 
 const fv_op FV_OP(log10) = {
     .name = "log10", .family = "math", .brief = "logarithm to base 10", .version = 1,
-    .doc = "Zero gives -inf, a negative value nan. " FV_DOC_ARITHMETIC,
+    .doc = "Zero gives minus infinity, a negative value gives nan. "
+           FV_DOC_ARITHMETIC,
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
     .cost = cost,
-    .example = "log10(ones([64, 64]) * 1000) |> write(\"log10.npy\")",
+    .example = "log10(phantom(\"cells\", [200, 200]) + 1) |> write(\"logarithm.tif\")",
+    .see = "log log2 exp",
 };

@@ -17,9 +17,11 @@ static double cost(const fv_need *n) {
 
 const fv_op FV_OP(log2) = {
     .name = "log2", .family = "math", .brief = "logarithm to base 2", .version = 1,
-    .doc = "Zero gives -inf, a negative value nan. " FV_DOC_ARITHMETIC,
+    .doc = "Zero gives minus infinity, a negative value gives nan. "
+           FV_DOC_ARITHMETIC,
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
     .cost = cost,
-    .example = "log2(ones([64, 64]) * 8) |> write(\"log2.npy\")",
+    .example = "log2(phantom(\"cells\", [200, 200]) + 1) |> write(\"logarithm.tif\")",
+    .see = "log log10 exp",
 };

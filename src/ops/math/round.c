@@ -11,9 +11,10 @@ static const fv_input inputs[] = {
 };
 
 const fv_op FV_OP(round) = {
-    .name = "round", .family = "math", .brief = "the nearest integer", .version = 1,
-    .doc = "Halves go to the even neighbour, as in numpy. The element type stays.",
+    .name = "round", .family = "math", .brief = "round to the nearest whole number", .version = 1,
+    .doc = "Halves are rounded to the even neighbour, as in numpy. The type of the image is kept.",
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_keep,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64, [FV_INT64] = whole, [FV_UINT64] = natural, [FV_BOOL] = flag },
-    .example = "round(ones([64, 64]) / 3) |> write(\"whole.npy\")",
+    .example = "round(phantom(\"cells\", [200, 200]) / 60) |> write(\"steps.tif\")",
+    .see = "floor ceil convert",
 };

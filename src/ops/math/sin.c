@@ -9,5 +9,6 @@ const fv_op FV_OP(sin) = {
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
     .cost = cost,
-    .example = "sin(ones([64, 64])) |> write(\"sin.npy\")",
+    .example = "sin(gaussian(phantom(\"cells\", [200, 200]), 4) / 5) |> write(\"waves.tif\")",
+    .see = "cos tan arctan2",
 };

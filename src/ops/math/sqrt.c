@@ -16,9 +16,11 @@ static double cost(const fv_need *n) {
 
 const fv_op FV_OP(sqrt) = {
     .name = "sqrt", .family = "math", .brief = "square root", .version = 1,
-    .doc = "A negative value gives nan. " FV_DOC_ARITHMETIC,
+    .doc = "A negative value gives nan. "
+           FV_DOC_ARITHMETIC,
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
     .cost = cost,
-    .example = "sqrt(ones([64, 64]) * 2) |> write(\"sqrt.npy\")",
+    .example = "sqrt(phantom(\"cells\", [200, 200])) |> write(\"root.tif\")",
+    .see = "square power",
 };

@@ -14,5 +14,6 @@ const fv_op FV_OP(square) = {
     .doc = FV_DOC_ARITHMETIC,
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
-    .example = "square(ones([64, 64]) * 3) |> write(\"square.npy\")",
+    .example = "square(phantom(\"cells\", [200, 200]) / 255) |> write(\"square.tif\")",
+    .see = "sqrt power",
 };

@@ -9,5 +9,6 @@ const fv_op FV_OP(tan) = {
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
     .cost = cost,
-    .example = "tan(ones([64, 64])) |> write(\"tan.npy\")",
+    .example = "tan(phantom(\"cells\", [200, 200]) / 200) |> write(\"tangent.tif\")",
+    .see = "sin cos arctan",
 };

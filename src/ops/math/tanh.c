@@ -16,10 +16,11 @@ static double cost(const fv_need *n) {
 }
 
 const fv_op FV_OP(tanh) = {
-    .name = "tanh", .family = "math", .brief = "hyperbolic tangent", .version = 1,
+    .name = "tanh", .family = "math", .brief = "hyperbolic tangent: squeezes all values into -1 to 1", .version = 1,
     .doc = FV_DOC_ARITHMETIC,
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
     .cost = cost,
-    .example = "tanh(ones([64, 64])) |> write(\"tanh.npy\")",
+    .example = "tanh((phantom(\"cells\", [200, 200]) - 100) / 30) |> write(\"soft.tif\")",
+    .see = "arctan clip",
 };

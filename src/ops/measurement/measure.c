@@ -17,17 +17,17 @@ typedef struct { const char *properties; } measure;
 
 static const fv_param params[] = {
     FV_PARAM(measure, properties, .def = "",
-             .doc = "names of what to measure, apart by blanks or commas, or \"all\"; by default voxels, volume, centroid and "
-                    "bbox, and of intensities mean, min, max and std"),
+             .doc = "what to measure: names from the list of columns below, separated by blanks or commas, or \"all\"; left "
+                    "out: those that are measured by default"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = {
     { "labels", FV_KIND_IMAGE, .doc = "label image; 0 is background" },
     { "intensity", FV_KIND_IMAGE, .optional = true,
-      .doc = "image whose values are measured in each label; axes are matched by name" },
-    { "intensity_2", FV_KIND_IMAGE, .optional = true, .doc = "another one; its columns end in _2" },
-    { "intensity_3", FV_KIND_IMAGE, .optional = true, .doc = "another one; its columns end in _3" },
-    { "intensity_4", FV_KIND_IMAGE, .optional = true, .doc = "another one; its columns end in _4" },
+      .doc = "image whose values are measured inside each object; axes are matched by name" },
+    { "intensity_2", FV_KIND_IMAGE, .optional = true, .doc = "a second such image; its columns end in _2" },
+    { "intensity_3", FV_KIND_IMAGE, .optional = true, .doc = "a third one; its columns end in _3" },
+    { "intensity_4", FV_KIND_IMAGE, .optional = true, .doc = "a fourth one; its columns end in _4" },
     FV_INPUT_END,
 };
 
@@ -335,10 +335,61 @@ static const fv_pass passes[] = {
     { .name = "gather", .need = need, .scratch = scratch, .bound = bound, .run = run, .finish = finish }, FV_PASS_END
 };
 
+static const fv_column_doc columns[] = {
+    { "label", .doc = "number of the object in the label image" },
+    { "voxels", .property = "voxels", .usual = true, .doc = "number of voxels of the object" },
+    { "volume", "volume", .property = "volume", .usual = true,
+      .doc = "number of voxels times the size of a voxel; in a plane, the area" },
+    { "centroid_AXIS", "px", .property = "centroid", .usual = true,
+      .doc = "middle of the object: the mean index of its voxels along each axis, counted from 0" },
+    { "position_AXIS", "length", .property = "position",
+      .doc = "the same place in the world: by the affine matrix if the image has one, otherwise origin + spacing * centroid" },
+    { "bbox_min_AXIS", "px", .property = "bbox", .usual = true, .doc = "first index of the bounding box along each axis" },
+    { "bbox_max_AXIS", "px", .property = "bbox", .usual = true,
+      .doc = "index behind the last one of the bounding box, as in a slice" },
+    { "extent", .property = "extent", .doc = "share of the bounding box that the object fills, from 0 to 1" },
+    { "equivalent_diameter", "length", .property = "equivalent_diameter",
+      .doc = "diameter of the ball (in a plane, of the disk) with the same volume" },
+    { "inertia_tensor_eigvals_N", "area", .property = "inertia_tensor_eigvals",
+      .doc = "eigenvalues of the inertia tensor, the largest first" },
+    { "axis_major_length", "length", .property = "axis_lengths",
+      .doc = "longest axis of the ellipsoid (ellipse) with the same second moments" },
+    { "axis_middle_length", "length", .property = "axis_lengths", .doc = "its middle axis; only of volumes" },
+    { "axis_minor_length", "length", .property = "axis_lengths", .doc = "its shortest axis" },
+    { "eccentricity", .property = "eccentricity",
+      .doc = "of that ellipse: 0 for a circle, near 1 for a needle; only of planes" },
+    { "anisotropy", .property = "anisotropy",
+      .doc = "1 - (variance along the shortest axis / variance along the longest): 0 for a ball, near 1 for a needle" },
+    { "orientation", "radians", .property = "orientation",
+      .doc = "in a plane: angle between the first axis (y) and the longest axis of the object, as in scikit-image. Where an "
+             "object spreads equally along both axes the angle is plus or minus 45 degrees, in line with that of objects "
+             "that lie nearly so; scikit-image 0.19 turns these by 90 degrees" },
+    { "orientation_AXIS", .property = "orientation",
+      .doc = "in a volume: unit vector along the longest axis of the object, its first component not negative" },
+    { "euler_number", .property = "euler_number",
+      .doc = "in a plane: number of parts minus number of holes; in a volume: parts plus enclosed cavities minus tunnels. "
+             "Voxels that meet in a corner count as connected (8 neighbours in a plane, 26 in a volume)" },
+    { "perimeter", "length", .property = "perimeter",
+      .doc = "length of the outline, from weighted border pixels as in scikit-image; only of planes with square pixels" },
+    { "perimeter_crofton", "length", .property = "perimeter_crofton",
+      .doc = "length of the outline by Crofton's formula with 4 directions; only of planes, for any spacing" },
+    { "surface_area", "area", .property = "surface_area",
+      .doc = "area of the surface by Crofton's formula with 13 directions; only of volumes. (scikit-image's "
+             "mesh_surface_area is that of a mesh of triangles, about 10 % larger for a ball)" },
+    { "mean", .property = "mean", .usual = true, .doc = "mean of the intensity image inside the object" },
+    { "min", .property = "min", .usual = true, .doc = "smallest value of the intensity image inside the object" },
+    { "max", .property = "max", .usual = true, .doc = "largest value of the intensity image inside the object" },
+    { "std", .property = "std", .usual = true,
+      .doc = "standard deviation of the intensity image inside the object (of the population, as in numpy)" },
+    { "weighted_centroid_AXIS", "px", .property = "weighted_centroid",
+      .doc = "middle of the object, each voxel weighted with its intensity" },
+    FV_COLUMN_DOC_END,
+};
+
 const fv_op FV_OP(measure) = {
     .name = "measure",
     .family = "measurement",
-    .brief = "a table of size, place, extent and intensity of every label",
+    .brief = "measure every object of a label image: size, position, shape and brightness",
     .version = 3,
     .inputs = inputs,
     .params = params,
@@ -347,32 +398,24 @@ const fv_op FV_OP(measure) = {
     .infer = infer,
     .passes = passes,
     .cost = cost,
-    .doc = "One row per label that occurs, in order; 0 is background. Axes of the intensity images are matched by name with "
-           "those of labels: an axis c that labels lacks gives columns for each channel (mean_c0, mean_c1 ..., of a second image "
-           "mean_2_c0 ...), any other such axis a row for each of its voxels, with their number in a column of its name: labels "
-           "z y x on an image t z y x give one row per t and label, in this order. "
-           "The first column is label; properties chooses the "
-           "others, which follow skimage.measure.regionprops with lengths in units of the image's spacing. voxels. volume: "
-           "voxels times the spacing of the spatial axes. centroid: centroid_z, centroid_y ... in voxels, one per axis of "
-           "the image. position: the same in the world, by the affine matrix where the image has one, else spacing times "
-           "centroid plus origin. bbox: bbox_min_... and bbox_max_..., the "
-           "end excluded. extent: voxels in a voxel of the bounding box. equivalent_diameter: of the ball (disk) of that "
-           "volume. inertia_tensor_eigvals: greatest first. axis_lengths: axis_major_length, axis_middle_length (in volumes) "
-           "and axis_minor_length of the ellipsoid with these moments. eccentricity (planes). anisotropy: 1 less the ratio "
-           "of the least variance along an axis to the greatest, 0 for a ball. orientation: in a plane scikit-image's angle "
-           "between the first axis and the longest (objects as long as wide lie as their neighbours do, where scikit-image "
-           "0.19 turns them by 90 degrees), in a volume the unit vector of the longest, its first component not negative. "
-           "euler_number: voxels that meet in a corner are connected (8 and 26 neighbours). perimeter (planes): "
-           "scikit-image's, from weights of border pixels; needs square pixels. perimeter_crofton (planes) and surface_area "
-           "(volumes): Crofton's formula with 4 and 13 directions, each weighted with its share of the circle or sphere; "
-           "scikit-image has no surface in regionprops, and its mesh_surface_area is that of a triangle mesh, 10 % larger "
-           "for a ball. mean, min, max, std (of the population, as numpy) and weighted_centroid of up to four intensity "
-           "images. All sums are exact (weighted_centroid of floats and 64-bit integers sums rounded products), so the table "
-           "does not depend on chunks.",
+    .doc = "The result is a table with one row for each label, in increasing order. Label 0 is the background and has no "
+           "row.\n"
+           "The columns follow skimage.measure.regionprops, with lengths in the unit of the image's spacing. In the names of "
+           "columns, AXIS stands for the name of each axis of the labels: centroid_AXIS means centroid_y and centroid_x in a "
+           "plane. If the file says no spacing, a voxel is 1 wide.\n"
+           "The axes of the intensity images are matched with those of the labels by name. If an image has channels (an axis "
+           "c) and the labels have not, each channel gets its own columns: mean_c0, mean_c1 and so on, for a second image "
+           "mean_2_c0. Any other such axis gives a row for each of its indices, and a column of its name: labels z y x "
+           "measured on an image t z y x give one row for each t and label, in this order.\n"
+           "All sums are exact, so the table does not depend on how the image is divided into chunks. (The one exception is "
+           "weighted_centroid of floating-point and 64-bit integer images, which sums rounded products.)",
     .citation = "Neal: Fast exact summation using small and large superaccumulators, 2015; Ohser, Nagel, Schladitz: The Euler "
                 "number of discretized sets, 2002; Legland, Kieu, Devaux: Computation of Minkowski measures on 2D and 3D binary "
                 "images, 2007; Benkrid, Crookes: Design and FPGA implementation of a perimeter estimator, 2000",
-    .example = "image = phantom(\"cells\", [200, 200])\ncells = label(image > 100)\n"
-               "write(measure(cells, image), \"cells.csv\")\n"
-               "write(measure(cells, properties = \"voxels perimeter eccentricity euler_number\"), \"shapes.csv\")",
+    .example = "image = phantom(\"cells\", [200, 200])\n"
+               "cells = label(gaussian(image, 1) > 100)\n"
+               "measure(cells, image)\n"
+               "measure(cells, properties = \"voxels perimeter eccentricity\") |> write(\"shapes.csv\")",
+    .see = "label keep neighbours profile relabel",
+    .columns = columns,
 };

@@ -9,7 +9,7 @@
 typedef struct { bool background; } neighbours;
 
 static const fv_param params[] = {
-    FV_PARAM(neighbours, background, .def = "false", .doc = "also give the contact of each label with the background, label 0"),
+    FV_PARAM(neighbours, background, .def = "false", .doc = "also list the contact of each label with the background, label 0"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "labels", FV_KIND_IMAGE, .doc = "label image; 0 is background" }, FV_INPUT_END };
@@ -255,10 +255,18 @@ static const fv_pass passes[] = {
     { .name = "gather", .need = need, .scratch = scratch, .bound = bound, .run = run, .finish = finish }, FV_PASS_END
 };
 
+static const fv_column_doc columns[] = {
+    { "label_a", .doc = "the smaller label of the pair" },
+    { "label_b", .doc = "the larger label of the pair" },
+    { "faces", .doc = "number of faces between a voxel of one and a voxel of the other" },
+    { "area", "area", .doc = "area of the contact: faces times their size; in a plane, its length" },
+    FV_COLUMN_DOC_END,
+};
+
 const fv_op FV_OP(neighbours) = {
     .name = "neighbours",
     .family = "measurement",
-    .brief = "a table of the labels that touch, with the area of their contact",
+    .brief = "list the pairs of objects that touch, with the area of their contact",
     .version = 2,
     .inputs = inputs,
     .params = params,
@@ -267,11 +275,13 @@ const fv_op FV_OP(neighbours) = {
     .infer = infer,
     .passes = passes,
     .cost = cost,
-    .doc =
-        "One row per pair of labels with a common face, in order; label_a < label_b. Columns: label_a, label_b, faces (between "
-        "a voxel of one and a voxel of the other; edges in a plane), area (faces weighted with the spacing; a length in a "
-        "plane). Voxels that meet in an edge or a corner only do not touch. Labels separated by a line of background, as "
-        "watershed makes with line = true, have no contact.",
-    .example = "image = phantom(\"cells\", [200, 200])\nmask = image > otsu(image)\nd = distance(mask)\n"
-               "cells = watershed(0 - d, label(peaks(d, min_distance = 7)), mask)\nneighbours(cells) |> write(\"contacts.csv\")",
+    .doc = "The result is a table with one row for each pair of labels that share a face of a voxel (in a plane: an edge of "
+           "a pixel). Voxels that meet only in an edge or a corner do not touch. Labels that are separated by a line of "
+           "background, as watershed makes with line = true, do not touch either.",
+    .example = "mask = phantom(\"cells\", [200, 200], noise = 0) > 100\n"
+               "inside = distance(mask)\n"
+               "cells = watershed(0 - inside, label(peaks(inside, min_distance = 7)), mask)\n"
+               "neighbours(cells)",
+    .see = "measure watershed group boundaries",
+    .columns = columns,
 };

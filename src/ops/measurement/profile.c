@@ -20,7 +20,7 @@ static const fv_param params[] = {
     FV_PARAM(profile, start, .unit = "px", .doc = "first point of the line, a number for each spatial axis"),
     FV_PARAM(profile, end, .unit = "px", .doc = "last point of the line, which is included"),
     FV_PARAM(profile, linewidth, .def = "1", .min = 1, .max = 10000, .unit = "px",
-             .doc = "samples across the line, a voxel apart, that are averaged; in planes only"),
+             .doc = "how many samples across the line are averaged, one voxel apart; only in planes"),
     FV_PARAM(profile, order, .def = "1", .min = 0, .max = 1, .doc = "0: the nearest voxel; 1: linear interpolation"),
     FV_PARAM_END,
 };
@@ -278,10 +278,17 @@ static fv_status finish(fv_finish *f, fv_error *error) {
 static const fv_pass passes[] = { { .name = "samples", .need = need, .bound = bound, .run = run, .finish = finish },
                                   FV_PASS_END };
 
+static const fv_column_doc columns[] = {
+    { "distance", "length", .doc = "distance from the start of the line" },
+    { "value", .doc = "value of the image there" },
+    { "value_N", .doc = "instead of value, if the image has further axes such as colours: one column for each channel" },
+    FV_COLUMN_DOC_END,
+};
+
 const fv_op FV_OP(profile) = {
     .name = "profile",
     .family = "measurement",
-    .brief = "a table of the values along a line",
+    .brief = "read the values along a line",
     .version = 1,
     .inputs = inputs,
     .params = params,
@@ -289,11 +296,13 @@ const fv_op FV_OP(profile) = {
     .result = FV_KIND_TABLE,
     .infer = infer,
     .passes = passes,
-    .doc = "As skimage.measure.profile_line with the mean as its reduce_func, also in volumes: a row for each voxel length from "
-           "start to end, both included. Columns: distance from start in units of the spacing, and value (value_0, value_1 ... "
-           "where the image has further axes, such as colours). Samples beside the line that lie outside are taken from the "
-           "reflected image. The mean along a whole axis is project(image, \"y\", \"mean\").",
+    .doc = "The result is a table with one row for each voxel length from start to end, both included. It equals "
+           "skimage.measure.profile_line with the mean as reduce_func, and works in volumes too. Where a wide line reaches "
+           "outside the image, the image is reflected.\n"
+           "The mean along a whole axis is project(image, \"y\", \"mean\").",
     .citation = "scikit-image: skimage.measure.profile_line",
     .example = "image = phantom(\"cells\", [200, 200])\n"
-               "profile(image, [10, 20], [150, 180], linewidth = 3) |> write(\"line.csv\")",
+               "profile(image, [10, 20], [150, 180], linewidth = 3)",
+    .see = "project measure",
+    .columns = columns,
 };

@@ -5,9 +5,10 @@ typedef struct { int64_t buffer_size, connectivity; } clear_border;
 
 static const fv_param params[] = {
     FV_PARAM(clear_border, buffer_size, .def = "0", .min = 0, .max = 0x1p40, .unit = "px",
-             .doc = "voxels this near to the border count as touching it; 0: only the outermost ones"),
+             .doc = "voxels at most this far from the border count as touching it; 0: only the outermost voxels"),
     FV_PARAM(clear_border, connectivity, .def = "", .min = 1, .max = 3,
-             .doc = "of bool images, how objects connect: along 1 faces, 2 also edges, 3 also corners; left out: all of them"),
+             .doc = "of masks, how voxels are connected: 1 by faces, 2 also by edges, 3 also by corners; left out: by all of "
+                    "them"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "bool image, or label image" }, FV_INPUT_END };
@@ -50,9 +51,10 @@ const fv_op FV_OP(clear_border) = {
     .infer = infer,
     .passes = passes,
     .cost = cost,
-    .doc = "As skimage.segmentation.clear_border: objects are the connected components of a bool image, or the labels of an "
-           "integer image. A label goes with all its voxels, also those that do not connect to the border (scikit-image leaves "
-           "these). Borders are those of the spatial axes.",
+    .doc = "As skimage.segmentation.clear_border. Objects are the connected parts of a mask, or the labels of a label image. "
+           "A label is removed with all its voxels, also those that are not connected to the border (scikit-image leaves "
+           "these). Only the borders of the spatial axes count.",
     .citation = "scikit-image: skimage.segmentation.clear_border",
-    .example = "phantom(\"cells\", [200, 200]) > 100 |> label() |> clear_border() |> write(\"inside.npy\")",
+    .example = "phantom(\"cells\", [200, 200], noise = 0) > 100 |> label() |> clear_border() |> write(\"inside.tif\")",
+    .see = "remove_small keep label",
 };

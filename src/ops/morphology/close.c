@@ -11,11 +11,14 @@ static const fv_param params[] = {
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "bool or grey image" }, FV_INPUT_END };
 
 const fv_op FV_OP(close) = {
-    .name = "close", .family = "morphology", .brief = "fill what is narrower than the footprint", .version = 1, .inputs = inputs,
+    .name = "close", .family = "morphology",
+    .brief = "fill dark gaps that are narrower than the footprint",
+    .version = 1, .inputs = inputs,
     .params = params, .params_size = sizeof(close_params), .result = FV_KIND_IMAGE,
     .expands = "erode(dilate(image, footprint), footprint)",
-    .doc = "A dilation followed by an erosion, as skimage.morphology.closing and binary_closing, but what lies outside the "
-           "image never counts. Not-a-numbers count as larger than all numbers. The type stays.",
+    .doc = "A dilation followed by an erosion, as skimage.morphology.closing and binary_closing, except that what lies "
+           "outside the image never counts. Nan counts as larger than every number. The type of the image is kept.",
     .citation = "Serra, Image Analysis and Mathematical Morphology, 1982",
-    .example = "phantom(\"cells\", [200, 200]) > 100 |> close(disk(3)) |> write(\"closed.png\")",
+    .example = "phantom(\"cells\", [200, 200]) > 100 |> close(disk(5)) |> write(\"closed.png\")",
+    .see = "open dilate bottomhat fill_holes",
 };

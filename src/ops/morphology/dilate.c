@@ -5,7 +5,7 @@
 const fv_op FV_OP(dilate) = {
     .name = "dilate",
     .family = "morphology",
-    .brief = "set the voxels whose footprint touches the foreground",
+    .brief = "grow bright objects: set voxels whose footprint touches the foreground",
     .version = 1,
     .inputs = inputs,
     .params = params,
@@ -14,9 +14,10 @@ const fv_op FV_OP(dilate) = {
     .infer = infer,
     .passes = passes,
     .cost = cost,
-    .doc = "Of grey images: the greatest value within the footprint, as skimage.morphology.dilation. What lies outside the "
-           "image never counts. Not-a-numbers count as larger than all numbers. The type stays. "
-           "Acts over the spatial axes; other axes are independent.",
+    .doc = "For grey images: the largest value within the footprint, as skimage.morphology.dilation. What lies outside the "
+           "image never counts. Nan counts as larger than every number. The type of the image is kept. Works along the "
+           "spatial axes; other axes are independent.",
     .citation = "Serra, Image Analysis and Mathematical Morphology, 1982",
     .example = "phantom(\"cells\", [200, 200]) > 100 |> dilate(disk(3)) |> write(\"dilated.png\")",
+    .see = "erode close open expand_labels maximum_filter ball disk box",
 };

@@ -13,9 +13,9 @@ typedef struct { fv_numbers sampling; bool physical, squared; } distance;
 
 static const fv_param params[] = {
     FV_PARAM(distance, sampling, .def = "", .min = 0, .above = true,
-             .doc = "spacing of the voxels, one number or one per spatial axis; 1 if left out"),
-    FV_PARAM(distance, physical, .def = "false", .doc = "take the spacing of the image itself"),
-    FV_PARAM(distance, squared, .def = "false", .doc = "the square of the distance, as float64"),
+             .doc = "spacing of the voxels, one number or one per spatial axis; left out: 1"),
+    FV_PARAM(distance, physical, .def = "false", .doc = "measure in the image's own spacing"),
+    FV_PARAM(distance, squared, .def = "false", .doc = "give the exact square of the distance, as float64"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "what is not 0 is foreground" }, FV_INPUT_END };
@@ -384,7 +384,7 @@ static const fv_pass passes[] = {
 const fv_op FV_OP(distance) = {
     .name = "distance",
     .family = "morphology",
-    .brief = "Euclidean distance to the nearest background voxel",
+    .brief = "distance of each foreground voxel to the nearest background voxel",
     .version = 1,
     .inputs = inputs,
     .params = params,
@@ -393,12 +393,14 @@ const fv_op FV_OP(distance) = {
     .infer = infer,
     .passes = passes,
     .cost = cost,
-    .doc =
-        "As scipy.ndimage.distance_transform_edt, exact, but as float32: its value rounded once (scipy's is float64). squared "
-        "gives the square itself as float64. Distances are in voxels unless sampling or physical says otherwise. Background is "
-        "what is 0; nan is not. An image without any background is infinitely far from it everywhere (scipy leaves that "
-        "undefined). What lies outside the image is no background. Axes other than z, y, x are independent. Where spacings are "
-        "in no simple ratio, squares are rounded to 1 part in 2^26 or better for images up to 4000 voxels wide.",
+    .doc = "Exact Euclidean distance, as scipy.ndimage.distance_transform_edt, but float32: the exact value rounded once "
+           "(scipy gives float64). Distances are in voxels, unless sampling or physical says otherwise.\n"
+           "Background is what is 0; nan is foreground. What lies outside the image is no background. In an image without "
+           "any background all distances are infinite (scipy leaves that undefined). Axes other than z, y and x are "
+           "independent.\n"
+           "If the spacings are in no simple ratio, squared distances are rounded to 1 part in 2^26 or better, for images up "
+           "to 4000 voxels wide.",
     .citation = "Meijster, Roerdink, Hesselink: A general algorithm for computing distance transforms in linear time, 2000",
-    .example = "phantom(\"cells\", [200, 200]) > 100 |> distance() |> write(\"distance.npy\")",
+    .example = "phantom(\"cells\", [200, 200], noise = 0) > 100 |> distance() |> write(\"distance.tif\")",
+    .see = "watershed peaks erode expand_labels",
 };

@@ -5,7 +5,7 @@
 const fv_op FV_OP(erode) = {
     .name = "erode",
     .family = "morphology",
-    .brief = "keep the voxels around which the whole footprint is foreground",
+    .brief = "shrink bright objects: keep voxels whose whole footprint is foreground",
     .version = 1,
     .inputs = inputs,
     .params = params,
@@ -14,9 +14,10 @@ const fv_op FV_OP(erode) = {
     .infer = infer,
     .passes = passes,
     .cost = cost,
-    .doc = "Of grey images: the least value within the footprint, as skimage.morphology.erosion. What lies outside the image "
-           "never counts, so that objects are not eroded from the image's border. Not-a-numbers count as larger than all "
-           "numbers. The type stays. Acts over the spatial axes; other axes are independent.",
+    .doc = "For grey images: the smallest value within the footprint, as skimage.morphology.erosion. Because what lies "
+           "outside the image never counts, objects are not eroded from the image's border. Nan counts as larger than every "
+           "number. The type of the image is kept. Works along the spatial axes; other axes are independent.",
     .citation = "Serra, Image Analysis and Mathematical Morphology, 1982",
     .example = "phantom(\"cells\", [200, 200]) > 100 |> erode(ball(4)) |> write(\"eroded.png\")",
+    .see = "dilate open close minimum_filter ball disk box",
 };

@@ -5,7 +5,7 @@ typedef struct { int64_t connectivity; } fill_holes;
 
 static const fv_param params[] = {
     FV_PARAM(fill_holes, connectivity, .def = "1", .min = 1, .max = 3,
-             .doc = "how background connects: along 1 faces, 2 also edges, 3 also corners"),
+             .doc = "how background is connected: 1 by faces, 2 also by edges, 3 also by corners"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "bool image" }, FV_INPUT_END };
@@ -33,7 +33,7 @@ FV__SIEVE_PASSES
 const fv_op FV_OP(fill_holes) = {
     .name = "fill_holes",
     .family = "morphology",
-    .brief = "fill background that does not reach the border of the image",
+    .brief = "fill holes: background that does not reach the border of the image",
     .version = 1,
     .inputs = inputs,
     .params = params,
@@ -42,9 +42,10 @@ const fv_op FV_OP(fill_holes) = {
     .infer = infer,
     .passes = passes,
     .cost = cost,
-    .doc = "As scipy.ndimage.binary_fill_holes with structure = generate_binary_structure(ndim, connectivity). In a volume a "
-           "hole is closed on all sides; holes of single planes are not filled. Grey images: reconstruct(seed, image, "
-           "method = \"erosion\").",
+    .doc = "As scipy.ndimage.binary_fill_holes with structure = generate_binary_structure(ndim, connectivity). In a volume, "
+           "a hole must be closed on all sides; holes of single slices are not filled. For grey images, use "
+           "reconstruct(seed, image, method = \"erosion\").",
     .citation = "Soille, Morphological Image Analysis, 2003, section 6.3.7",
-    .example = "phantom(\"cells\", [200, 200]) > 100 |> fill_holes() |> write(\"filled.png\")",
+    .example = "phantom(\"foam\", [200, 200], size = 50) > 120 |> fill_holes() |> write(\"filled.png\")",
+    .see = "close remove_small reconstruct",
 };

@@ -4,9 +4,9 @@
 typedef struct { double h; int64_t connectivity; } h_maxima;
 
 static const fv_param params[] = {
-    FV_PARAM(h_maxima, h, .def = "1", .min = 0, .above = true, .doc = "least height above the surroundings"),
+    FV_PARAM(h_maxima, h, .def = "1", .min = 0, .above = true, .doc = "smallest height above the surroundings"),
     FV_PARAM(h_maxima, connectivity, .def = "", .min = 1, .max = 3,
-             .doc = "neighbours along 1 faces, 2 also edges, 3 also corners; left out: all of them"),
+             .doc = "which voxels are neighbours: 1 by faces, 2 also by edges, 3 also by corners; left out: all of them"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "real image" }, FV_INPUT_END };
@@ -36,9 +36,10 @@ const fv_op FV_OP(h_maxima) = {
     .passes = passes,
     .cost = cost,
     .doc = "True at the voxels from which one must go down by at least h to reach a higher one. As "
-           "skimage.morphology.h_maxima with a footprint of the given connectivity, as bool. Values that differ by less "
-           "than h altogether have no maxima. Floating-point images are compared as they are (scikit-image allows for some "
-           "rounding). Infinity stands out by any h, nan counts as higher than infinity.",
+           "skimage.morphology.h_maxima with a footprint of the given connectivity, but bool. If all values differ by less "
+           "than h, there are no maxima. Floating-point values are compared as they are (scikit-image allows for some "
+           "rounding). Infinity stands out by any h; nan counts as larger than infinity.",
     .citation = "Soille, Morphological Image Analysis, 2003, section 6.3.4",
-    .example = "phantom(\"cells\", [200, 200]) |> gaussian(2) |> h_maxima(20) |> write(\"tops.png\")",
+    .example = "phantom(\"cells\", [200, 200]) |> gaussian(2) |> h_maxima(20) |> dilate(disk(2)) |> write(\"tops.png\")",
+    .see = "h_minima local_maxima peaks watershed",
 };

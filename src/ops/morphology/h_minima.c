@@ -4,9 +4,9 @@
 typedef struct { double h; int64_t connectivity; } h_minima;
 
 static const fv_param params[] = {
-    FV_PARAM(h_minima, h, .def = "1", .min = 0, .above = true, .doc = "least depth below the surroundings"),
+    FV_PARAM(h_minima, h, .def = "1", .min = 0, .above = true, .doc = "smallest depth below the surroundings"),
     FV_PARAM(h_minima, connectivity, .def = "", .min = 1, .max = 3,
-             .doc = "neighbours along 1 faces, 2 also edges, 3 also corners; left out: all of them"),
+             .doc = "which voxels are neighbours: 1 by faces, 2 also by edges, 3 also by corners; left out: all of them"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "real image" }, FV_INPUT_END };
@@ -36,9 +36,10 @@ const fv_op FV_OP(h_minima) = {
     .passes = passes,
     .cost = cost,
     .doc = "True at the voxels from which one must go up by at least h to reach a lower one. As skimage.morphology.h_minima "
-           "with a footprint of the given connectivity, as bool. Values that differ by less than h altogether have no "
-           "minima. Floating-point images are compared as they are (scikit-image allows for some rounding). "
-           "Negative infinity lies deeper than any h, nan counts as higher than infinity.",
+           "with a footprint of the given connectivity, but bool. If all values differ by less than h, there are no minima. "
+           "Floating-point values are compared as they are (scikit-image allows for some rounding). Minus infinity lies "
+           "deeper than any h; nan counts as larger than infinity.",
     .citation = "Soille, Morphological Image Analysis, 2003, section 6.3.4",
-    .example = "phantom(\"cells\", [200, 200]) |> gaussian(2) |> h_minima(20) |> write(\"basins.png\")",
+    .example = "phantom(\"cells\", [200, 200]) |> gaussian(2) |> h_minima(20) |> dilate(disk(2)) |> write(\"basins.png\")",
+    .see = "h_maxima local_minima watershed",
 };

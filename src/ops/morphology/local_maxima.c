@@ -5,7 +5,7 @@ typedef struct { int64_t connectivity; } local_maxima;
 
 static const fv_param params[] = {
     FV_PARAM(local_maxima, connectivity, .def = "", .min = 1, .max = 3,
-             .doc = "neighbours along 1 faces, 2 also edges, 3 also corners; left out: all of them"),
+             .doc = "which voxels are neighbours: 1 by faces, 2 also by edges, 3 also by corners; left out: all of them"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "real image" }, FV_INPUT_END };
@@ -25,7 +25,7 @@ FV__REBUILD_PASSES
 const fv_op FV_OP(local_maxima) = {
     .name = "local_maxima",
     .family = "morphology",
-    .brief = "mark voxels and plateaus that are higher than all around them",
+    .brief = "mark voxels and plateaus that are higher than everything around them",
     .version = 2,
     .inputs = inputs,
     .params = params,
@@ -35,7 +35,9 @@ const fv_op FV_OP(local_maxima) = {
     .passes = passes,
     .cost = cost,
     .doc = "As skimage.morphology.local_maxima, borders included. A plateau is a connected set of equal values; it is a "
-           "maximum if all its neighbours are lower. An image of one value has none. Nan counts as higher than infinity.",
+           "maximum if all its neighbours are lower. An image with only one value has no maxima. Nan counts as larger than "
+           "infinity.",
     .citation = "scikit-image: skimage.morphology.local_maxima",
-    .example = "phantom(\"cells\", [200, 200]) |> gaussian(3) |> local_maxima() |> label() |> write(\"maxima.npy\")",
+    .example = "phantom(\"cells\", [200, 200]) |> gaussian(3) |> local_maxima() |> dilate(disk(2)) |> write(\"maxima.png\")",
+    .see = "local_minima h_maxima peaks",
 };

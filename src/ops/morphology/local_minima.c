@@ -5,7 +5,7 @@ typedef struct { int64_t connectivity; } local_minima;
 
 static const fv_param params[] = {
     FV_PARAM(local_minima, connectivity, .def = "", .min = 1, .max = 3,
-             .doc = "neighbours along 1 faces, 2 also edges, 3 also corners; left out: all of them"),
+             .doc = "which voxels are neighbours: 1 by faces, 2 also by edges, 3 also by corners; left out: all of them"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "real image" }, FV_INPUT_END };
@@ -25,7 +25,7 @@ FV__REBUILD_PASSES
 const fv_op FV_OP(local_minima) = {
     .name = "local_minima",
     .family = "morphology",
-    .brief = "mark voxels and plateaus that are lower than all around them",
+    .brief = "mark voxels and plateaus that are lower than everything around them",
     .version = 2,
     .inputs = inputs,
     .params = params,
@@ -35,9 +35,9 @@ const fv_op FV_OP(local_minima) = {
     .passes = passes,
     .cost = cost,
     .doc = "As skimage.morphology.local_minima, borders included. A plateau is a connected set of equal values; it is a "
-           "minimum if all its neighbours are higher. An image of one value has none. Nan counts as higher than infinity. "
-           "watershed(image, "
-           "label(local_minima(image))) floods from all of them.",
+           "minimum if all its neighbours are higher. An image with only one value has no minima. Nan counts as larger than "
+           "infinity. watershed(image, label(local_minima(image))) floods from all of them.",
     .citation = "scikit-image: skimage.morphology.local_minima",
-    .example = "phantom(\"cells\", [200, 200]) |> gaussian(3) |> local_minima() |> label() |> write(\"minima.npy\")",
+    .example = "phantom(\"cells\", [200, 200]) |> gaussian(3) |> local_minima() |> dilate(disk(2)) |> write(\"minima.png\")",
+    .see = "local_maxima h_minima watershed",
 };

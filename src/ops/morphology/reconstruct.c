@@ -7,12 +7,12 @@ static const fv_param params[] = {
     FV_PARAM(reconstruct, method, .def = "dilation", .choices = "dilation|erosion",
              .doc = "dilation: the seed rises under the mask; erosion: it sinks onto the mask"),
     FV_PARAM(reconstruct, connectivity, .def = "", .min = 1, .max = 3,
-             .doc = "neighbours along 1 faces, 2 also edges, 3 also corners; left out: all of them"),
+             .doc = "which voxels are neighbours: 1 by faces, 2 also by edges, 3 also by corners; left out: all of them"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = {
     { "seed", FV_KIND_IMAGE, .doc = "where reconstruction starts" },
-    { "mask", FV_KIND_IMAGE, .doc = "image of the same shape and type that it does not pass" },
+    { "mask", FV_KIND_IMAGE, .doc = "image of the same shape and type, the limit of the growth" },
     FV_INPUT_END,
 };
 
@@ -40,9 +40,11 @@ const fv_op FV_OP(reconstruct) = {
     .infer = infer,
     .passes = passes,
     .cost = cost,
-    .doc = "As skimage.morphology.reconstruction with a footprint of the given connectivity, but the type stays "
-           "(scikit-image gives float64), and a seed that is above the mask (below it for erosion) is brought to it "
-           "(scikit-image refuses it). nan counts as higher than infinity.",
+    .doc = "As skimage.morphology.reconstruction with a footprint of the given connectivity. There are two differences: the "
+           "type is kept (scikit-image gives float64), and a seed above the mask (for an erosion: below it) is brought to "
+           "the mask (scikit-image refuses it). Nan counts as larger than infinity.",
     .citation = "Vincent: Morphological grayscale reconstruction in image analysis, IEEE Trans. Image Processing 2, 1993",
-    .example = "a = phantom(\"cells\", [200, 200])\nwrite(a - reconstruct(clip(a, 0, 100), a), \"above.npy\")",
+    .example = "a = phantom(\"cells\", [200, 200])\n"
+               "write(reconstruct(erode(a, disk(6)), a), \"smoothed.png\")",
+    .see = "fill_holes h_maxima hysteresis",
 };

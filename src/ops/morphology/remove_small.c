@@ -5,9 +5,9 @@ typedef struct { int64_t min_size, connectivity; } remove_small;
 
 static const fv_param params[] = {
     FV_PARAM(remove_small, min_size, .def = "64", .min = 0, .max = 0x1p62, .unit = "voxels",
-             .doc = "objects of fewer voxels are removed"),
+             .doc = "objects with fewer voxels are removed"),
     FV_PARAM(remove_small, connectivity, .def = "1", .min = 1, .max = 3,
-             .doc = "of bool images, how objects connect: along 1 faces, 2 also edges, 3 also corners"),
+             .doc = "of masks, how voxels are connected: 1 by faces, 2 also by edges, 3 also by corners"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "bool image, or label image" }, FV_INPUT_END };
@@ -32,7 +32,7 @@ FV__SIEVE_PASSES
 const fv_op FV_OP(remove_small) = {
     .name = "remove_small",
     .family = "morphology",
-    .brief = "remove objects of few voxels",
+    .brief = "remove objects with few voxels",
     .version = 1,
     .inputs = inputs,
     .params = params,
@@ -41,8 +41,9 @@ const fv_op FV_OP(remove_small) = {
     .infer = infer,
     .passes = passes,
     .cost = cost,
-    .doc = "As skimage.morphology.remove_small_objects: objects are the connected components of a bool image, or the labels of "
-           "an integer image (all voxels of a label count together). Small holes: !remove_small(!image, n).",
+    .doc = "As skimage.morphology.remove_small_objects. Objects are the connected parts of a mask, or the labels of a label "
+           "image (all voxels of a label count together). To fill small holes: !remove_small(!image, n).",
     .citation = "scikit-image: skimage.morphology.remove_small_objects",
-    .example = "phantom(\"cells\", [200, 200]) > 100 |> remove_small(200) |> write(\"large.png\")",
+    .example = "phantom(\"cells\", [200, 200], noise = 0) > 100 |> remove_small(350) |> write(\"large.png\")",
+    .see = "keep clear_border open fill_holes",
 };

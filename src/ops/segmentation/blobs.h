@@ -89,14 +89,12 @@ bool      fv__blobs_round(const fv_numbers *least, const fv_numbers *most); /* t
         { .name = "maxima", .need = need, .scratch = scratch, .bound = bound, .run = run, .finish = finish }, FV_PASS_END \
     };
 
-#define FV__BLOBS_DOC                                                                                                   \
-    "The table has a row per blob, strongest response first: its coordinates (a column per axis of the image, by its "  \
-    "name), then sigma (or sigma_z, sigma_y, sigma_x where these differ). Integer images are taken as fractions of "    \
-    "their type's greatest value, as scikit-image does, so thresholds do not depend on the type. A blob is a voxel and " \
-    "scale whose response is above threshold, above that of all neighbours (in place and scale) that come earlier in "  \
-    "raster order and not below that of any later one. Pruning: blobs are taken from the largest sigma down (of equal " \
-    "ones the strongest first, then the first in raster order), and one is dropped if a part larger than overlap of "   \
-    "the smaller of both balls (radius sigma times the root of the number of axes) lies in a blob kept before. "        \
-    "scikit-image prunes in the order of a Python set, where a blob that is dropped later may still drop others."
+#define FV__BLOBS_DOC                                                                                                       \
+    "\nIntegers are taken as fractions of the largest value of their type, as in scikit-image, so that threshold does not " \
+    "depend on the type.\n"                                                                                                 \
+    "A voxel at a scale is a blob if its response is above threshold, and larger than that of all its neighbours in place " \
+    "and scale (of equal neighbours, the first in raster order counts). Of two blobs that overlap by more than overlap, "   \
+    "the smaller one is dropped: blobs are taken from the largest sigma down, of equal ones the strongest first, and each " \
+    "is compared with those kept before. scikit-image compares them in no fixed order, so a few blobs may differ."
 
 #endif

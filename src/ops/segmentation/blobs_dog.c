@@ -11,18 +11,19 @@ typedef struct {
 
 static const fv_param params[] = {
     FV_PARAM(blobs_dog, min_sigma, .def = "1", .min = 0.1, .max = 1000, .unit = "px",
-             .doc = "least standard deviation, one number or one per spatial axis"),
+             .doc = "smallest standard deviation, one number or one per spatial axis"),
     FV_PARAM(blobs_dog, max_sigma, .def = "50", .min = 0.1, .max = 1000, .unit = "px",
-             .doc = "greatest standard deviation, one number or one per spatial axis"),
-    FV_PARAM(blobs_dog, sigma_ratio, .def = "1.6", .min = 1, .max = 100, .above = true, .doc = "of each scale to the one before"),
-    FV_PARAM(blobs_dog, threshold, .def = "0.5", .doc = "weaker responses are left out"),
+             .doc = "largest standard deviation, one number or one per spatial axis"),
+    FV_PARAM(blobs_dog, sigma_ratio, .def = "1.6", .min = 1, .max = 100, .above = true, .doc = "ratio of each scale to the "
+                                                                                               "one before"),
+    FV_PARAM(blobs_dog, threshold, .def = "0.5", .doc = "blobs with a weaker response are left out"),
     FV_PARAM(blobs_dog, overlap, .def = "0.5", .min = 0, .max = 1,
-             .doc = "of blobs that overlap more than this the smaller goes"),
+             .doc = "if two blobs overlap by more than this part, the smaller one is dropped"),
     FV_PARAM(blobs_dog, exclude_border, .def = "0", .min = 0, .max = 1e9, .unit = "px",
              .doc = "no blobs nearer than this to the border"),
     FV_PARAM_END,
 };
-static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "real image; blobs are brighter than what is around them" },
+static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "real image; blobs are brighter than their surroundings" },
                                    FV_INPUT_END };
 
 /* Differences; there is one Gaussian more. */
@@ -105,10 +106,19 @@ static fv__blobs blobs(const void *params_) {
 
 FV__BLOBS_PASSES
 
+static const fv_column_doc columns[] = {
+    { "<axes of the image>", "px", .doc = "middle of the blob: one column for each axis, named like it (y, x)" },
+    { "sigma", "px",
+      .doc = "standard deviation of the Gaussian that fits best; the radius is about sigma times the square root of the "
+             "number of axes" },
+    { "sigma_AXIS", "px", .doc = "instead of sigma, if min_sigma or max_sigma differ between axes" },
+    FV_COLUMN_DOC_END,
+};
+
 const fv_op FV_OP(blobs_dog) = {
     .name = "blobs_dog",
     .family = "segmentation",
-    .brief = "a table of bright blobs and their sizes, by differences of Gaussians",
+    .brief = "find bright blobs and their sizes (difference of Gaussians)",
     .version = 1,
     .inputs = inputs,
     .params = params,
@@ -116,10 +126,14 @@ const fv_op FV_OP(blobs_dog) = {
     .result = FV_KIND_TABLE,
     .infer = infer,
     .passes = passes,
-    .doc = "The response at a scale is the image smoothed by sigma less the image smoothed by sigma * sigma_ratio (kernels cut "
-           "at 4 sigma, the image reflected), divided by sigma_ratio - 1; in float32, or float64 for float64 and 32 or 64-bit "
-           "integers. Faster than blobs_log and nearly the same. " FV__BLOBS_DOC,
+    .doc = "Faster than blobs_log, with nearly the same result: a table with one row for each blob, the strongest first.\n"
+           "The response at a scale is the image smoothed with sigma minus the image smoothed with sigma * sigma_ratio, "
+           "divided by sigma_ratio - 1 (kernels reach 4 sigma, the image is reflected at its border). It is computed in "
+           "float32, or in float64 for float64 and for 32 and 64-bit integers."
+           FV__BLOBS_DOC,
     .citation = "scikit-image: skimage.feature.blob_dog; Lowe: Distinctive image features from scale-invariant keypoints, 2004",
     .example = "image = phantom(\"cells\", [200, 200])\n"
-               "blobs_dog(image, min_sigma = 4, max_sigma = 12, threshold = 0.1) |> write(\"blobs.csv\")",
+               "blobs_dog(image, min_sigma = 4, max_sigma = 12, threshold = 0.1)",
+    .see = "blobs_log blobs_doh peaks difference_of_gaussians",
+    .columns = columns,
 };

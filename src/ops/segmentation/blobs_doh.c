@@ -15,13 +15,14 @@ typedef struct {
 } blobs_doh;
 
 static const fv_param params[] = {
-    FV_PARAM(blobs_doh, min_sigma, .def = "1", .min = 1, .max = 1000, .unit = "px", .doc = "least standard deviation"),
-    FV_PARAM(blobs_doh, max_sigma, .def = "30", .min = 1, .max = 1000, .unit = "px", .doc = "greatest standard deviation"),
-    FV_PARAM(blobs_doh, num_sigma, .def = "10", .min = 1, .max = FV__BLOBS_SCALES, .doc = "number of scales between both"),
-    FV_PARAM(blobs_doh, threshold, .def = "0.01", .doc = "weaker responses are left out"),
+    FV_PARAM(blobs_doh, min_sigma, .def = "1", .min = 1, .max = 1000, .unit = "px", .doc = "smallest standard deviation"),
+    FV_PARAM(blobs_doh, max_sigma, .def = "30", .min = 1, .max = 1000, .unit = "px", .doc = "largest standard deviation"),
+    FV_PARAM(blobs_doh, num_sigma, .def = "10", .min = 1, .max = FV__BLOBS_SCALES, .doc = "number of scales from min_sigma "
+                                                                                          "to max_sigma"),
+    FV_PARAM(blobs_doh, threshold, .def = "0.01", .doc = "blobs with a weaker response are left out"),
     FV_PARAM(blobs_doh, overlap, .def = "0.5", .min = 0, .max = 1,
-             .doc = "of blobs that overlap more than this the smaller goes"),
-    FV_PARAM(blobs_doh, log_scale, .def = "false", .doc = "space the logarithms of the scales equally, not the scales"),
+             .doc = "if two blobs overlap by more than this part, the smaller one is dropped"),
+    FV_PARAM(blobs_doh, log_scale, .def = "false", .doc = "space the logarithms of the scales equally, instead of the scales"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "real image with the axes y and x" }, FV_INPUT_END };
@@ -186,10 +187,19 @@ static fv__blobs blobs(const void *params_) {
 
 FV__BLOBS_PASSES
 
+static const fv_column_doc columns[] = {
+    { "<axes of the image>", "px", .doc = "middle of the blob: one column for each axis, named like it (y, x)" },
+    { "sigma", "px",
+      .doc = "standard deviation of the Gaussian that fits best; the radius is about sigma times the square root of the "
+             "number of axes" },
+    { "sigma_AXIS", "px", .doc = "instead of sigma, if min_sigma or max_sigma differ between axes" },
+    FV_COLUMN_DOC_END,
+};
+
 const fv_op FV_OP(blobs_doh) = {
     .name = "blobs_doh",
     .family = "segmentation",
-    .brief = "a table of bright and dark blobs and their sizes, by the determinant of the Hessian",
+    .brief = "find bright and dark blobs and their sizes (determinant of the Hessian)",
     .version = 1,
     .inputs = inputs,
     .params = params,
@@ -197,11 +207,16 @@ const fv_op FV_OP(blobs_doh) = {
     .result = FV_KIND_TABLE,
     .infer = infer,
     .passes = passes,
-    .doc = "The response at a scale is the determinant of the matrix of second derivatives, which are differences of sums over "
-           "boxes of 3 sigma and less, in float64; the same boxes as scikit-image's, also at the border, where boxes move into "
-           "the image and its first row and column do not count. With log_scale the first and last sigma are exact, where "
-           "scikit-image's may be a rounding less, and then its boxes a voxel smaller. Time hardly depends on "
-           "sigma. " FV__BLOBS_DOC,
+    .doc = "The result is a table with one row for each blob, the strongest first. The time hardly depends on sigma. Only "
+           "for planes.\n"
+           "The response at a scale is the determinant of the matrix of second derivatives, computed in float64 from sums "
+           "over boxes of 3 sigma and less. These are the boxes of scikit-image, also at the border, where they are moved "
+           "into the image and its first row and column do not count. With log_scale, the first and last sigma are exact; "
+           "those of scikit-image may be rounded down, which makes its boxes one voxel smaller."
+           FV__BLOBS_DOC,
     .citation = "scikit-image: skimage.feature.blob_doh; Bay, Ess, Tuytelaars, Van Gool: SURF, 2008",
-    .example = "image = phantom(\"cells\", [200, 200])\nblobs_doh(image, min_sigma = 4, max_sigma = 12) |> write(\"blobs.csv\")",
+    .example = "image = phantom(\"cells\", [200, 200])\n"
+               "blobs_doh(image, min_sigma = 4, max_sigma = 12)",
+    .see = "blobs_log blobs_dog peaks",
+    .columns = columns,
 };

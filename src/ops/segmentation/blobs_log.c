@@ -11,19 +11,20 @@ typedef struct {
 
 static const fv_param params[] = {
     FV_PARAM(blobs_log, min_sigma, .def = "1", .min = 0.1, .max = 1000, .unit = "px",
-             .doc = "least standard deviation, one number or one per spatial axis"),
+             .doc = "smallest standard deviation, one number or one per spatial axis"),
     FV_PARAM(blobs_log, max_sigma, .def = "50", .min = 0.1, .max = 1000, .unit = "px",
-             .doc = "greatest standard deviation, one number or one per spatial axis"),
-    FV_PARAM(blobs_log, num_sigma, .def = "10", .min = 1, .max = FV__BLOBS_SCALES, .doc = "number of scales between both"),
-    FV_PARAM(blobs_log, threshold, .def = "0.2", .doc = "weaker responses are left out"),
+             .doc = "largest standard deviation, one number or one per spatial axis"),
+    FV_PARAM(blobs_log, num_sigma, .def = "10", .min = 1, .max = FV__BLOBS_SCALES, .doc = "number of scales from min_sigma "
+                                                                                          "to max_sigma"),
+    FV_PARAM(blobs_log, threshold, .def = "0.2", .doc = "blobs with a weaker response are left out"),
     FV_PARAM(blobs_log, overlap, .def = "0.5", .min = 0, .max = 1,
-             .doc = "of blobs that overlap more than this the smaller goes"),
-    FV_PARAM(blobs_log, log_scale, .def = "false", .doc = "space the logarithms of the scales equally, not the scales"),
+             .doc = "if two blobs overlap by more than this part, the smaller one is dropped"),
+    FV_PARAM(blobs_log, log_scale, .def = "false", .doc = "space the logarithms of the scales equally, instead of the scales"),
     FV_PARAM(blobs_log, exclude_border, .def = "0", .min = 0, .max = 1e9, .unit = "px",
              .doc = "no blobs nearer than this to the border"),
     FV_PARAM_END,
 };
-static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "real image; blobs are brighter than what is around them" },
+static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "real image; blobs are brighter than their surroundings" },
                                    FV_INPUT_END };
 
 static fv_status infer(fv_infer *i, fv_error *error) {
@@ -70,10 +71,19 @@ static fv__blobs blobs(const void *params_) {
 
 FV__BLOBS_PASSES
 
+static const fv_column_doc columns[] = {
+    { "<axes of the image>", "px", .doc = "middle of the blob: one column for each axis, named like it (y, x)" },
+    { "sigma", "px",
+      .doc = "standard deviation of the Gaussian that fits best; the radius is about sigma times the square root of the "
+             "number of axes" },
+    { "sigma_AXIS", "px", .doc = "instead of sigma, if min_sigma or max_sigma differ between axes" },
+    FV_COLUMN_DOC_END,
+};
+
 const fv_op FV_OP(blobs_log) = {
     .name = "blobs_log",
     .family = "segmentation",
-    .brief = "a table of bright blobs and their sizes, by the Laplacian of Gaussian",
+    .brief = "find bright blobs and their sizes (Laplacian of Gaussian)",
     .version = 1,
     .inputs = inputs,
     .params = params,
@@ -81,8 +91,14 @@ const fv_op FV_OP(blobs_log) = {
     .result = FV_KIND_TABLE,
     .infer = infer,
     .passes = passes,
-    .doc = "The response at a scale is -sigma^2 times the Laplacian of the image smoothed by sigma (kernels cut at 4 sigma, the "
-           "image reflected), in float32, or float64 for float64 and 32 or 64-bit integers. " FV__BLOBS_DOC,
+    .doc = "The result is a table with one row for each blob, the strongest first.\n"
+           "The response at a scale is -sigma^2 times the Laplacian of the image smoothed with sigma (kernels reach 4 sigma, "
+           "the image is reflected at its border). It is computed in float32, or in float64 for float64 and for 32 and "
+           "64-bit integers."
+           FV__BLOBS_DOC,
     .citation = "scikit-image: skimage.feature.blob_log; Lindeberg: Feature detection with automatic scale selection, 1998",
-    .example = "image = phantom(\"cells\", [200, 200])\nblobs_log(image, min_sigma = 4, max_sigma = 12) |> write(\"blobs.csv\")",
+    .example = "image = phantom(\"cells\", [200, 200])\n"
+               "blobs_log(image, min_sigma = 4, max_sigma = 12)",
+    .see = "blobs_dog blobs_doh peaks gaussian_laplace",
+    .columns = columns,
 };

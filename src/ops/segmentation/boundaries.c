@@ -7,9 +7,10 @@ enum { THICK, INNER, OUTER };
 
 static const fv_param params[] = {
     FV_PARAM(boundaries, connectivity, .def = "1", .min = 1, .max = 3,
-             .doc = "neighbours along 1 faces, 2 also edges, 3 also corners"),
+             .doc = "which voxels are neighbours: 1 by faces, 2 also by edges, 3 also by corners"),
     FV_PARAM(boundaries, mode, .def = "thick", .choices = "thick|inner|outer",
-             .doc = "thick: on both sides; inner: only in labels; outer: in the background, and between labels that touch"),
+             .doc = "thick: on both sides of an outline; inner: only inside labels; outer: in the background, and between "
+                    "labels that touch"),
     FV_PARAM(boundaries, background, .def = "0", .doc = "the label of the background, for inner and outer"),
     FV_PARAM_END,
 };
@@ -133,7 +134,7 @@ static const fv_pass passes[] = { { .need = need, .run = run }, FV_PASS_END };
 const fv_op FV_OP(boundaries) = {
     .name = "boundaries",
     .family = "segmentation",
-    .brief = "mark voxels next to another label",
+    .brief = "mark the outlines of labels",
     .version = 1,
     .inputs = inputs,
     .params = params,
@@ -142,7 +143,10 @@ const fv_op FV_OP(boundaries) = {
     .infer = infer,
     .passes = passes,
     .cost = cost,
-    .doc = "As skimage.segmentation.find_boundaries; its mode subpixel, which gives an image of another size, is left out.",
+    .doc = "True at voxels next to another label. As skimage.segmentation.find_boundaries, without its mode subpixel, which "
+           "gives an image of another size.",
     .citation = "scikit-image: skimage.segmentation.find_boundaries",
-    .example = "phantom(\"cells\", [200, 200]) > 100 |> label() |> boundaries(mode = \"inner\") |> write(\"outlines.png\")",
+    .example = "phantom(\"cells\", [200, 200], noise = 0) > 100 |> label() |> boundaries(mode = \"inner\") |> "
+               "write(\"outlines.png\")",
+    .see = "label colorize gradient",
 };

@@ -174,7 +174,7 @@ static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run
 const fv_op FV_OP(expand_labels) = {
     .name = "expand_labels",
     .family = "segmentation",
-    .brief = "grow labels into the background, without overlap",
+    .brief = "grow labels into the background without letting them overlap",
     .version = 1,
     .inputs = inputs,
     .params = params,
@@ -183,9 +183,10 @@ const fv_op FV_OP(expand_labels) = {
     .infer = infer,
     .passes = passes,
     .cost = cost,
-    .doc = "As skimage.segmentation.expand_labels: background within the distance of a label becomes the nearest label. Where "
-           "two labels are equally near, the one whose nearest voxel comes first in raster order wins (scikit-image's choice "
-           "there is not defined). Distances are in voxels. The cost grows with the distance.",
+    .doc = "As skimage.segmentation.expand_labels: background within the distance becomes the nearest label. If two labels "
+           "are equally near, the one whose nearest voxel comes first in raster order wins (scikit-image leaves this "
+           "undefined). Distances are in voxels. The time grows with the distance.",
     .citation = "scikit-image: skimage.segmentation.expand_labels",
-    .example = "phantom(\"cells\", [200, 200]) > 150 |> label() |> expand_labels(5) |> write(\"grown.npy\")",
+    .example = "phantom(\"cells\", [200, 200], noise = 0) > 150 |> label() |> expand_labels(5) |> write(\"grown.tif\")",
+    .see = "dilate watershed distance",
 };

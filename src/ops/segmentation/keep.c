@@ -13,8 +13,8 @@ typedef struct { const char *condition; } keep;
 
 static const fv_param params[] = {
     FV_PARAM(keep, condition,
-             .doc = "what must hold for a label's row, such as \"volume > 100 & mean < 80\": columns of the table, numbers, "
-                    "+ - * /, comparisons, ! & | (or not, and, or) and brackets"),
+             .doc = "condition on the row of a label, such as \"volume > 100 & mean < 80\": columns of the table, numbers, + "
+                    "- * /, comparisons, ! & | (or the words not, and, or) and brackets"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = {
@@ -160,7 +160,7 @@ static const fv_pass passes[] = { { .name = "decide", .need = need_nothing, .run
 const fv_op FV_OP(keep) = {
     .name = "keep",
     .family = "segmentation",
-    .brief = "keep the labels whose row in a table satisfies a condition",
+    .brief = "keep the labels that satisfy a condition on their measurements",
     .version = 1,
     .inputs = inputs,
     .params = params,
@@ -169,9 +169,11 @@ const fv_op FV_OP(keep) = {
     .infer = infer,
     .passes = passes,
     .cost = cost,
-    .doc = "Labels keep their numbers; those whose row does not satisfy the condition, or that have no row, become 0. Where the "
-           "table has several rows of a label, one that satisfies it is enough. Conditions are computed in float64; what is "
-           "compared with nan is false.",
-    .example = "image = phantom(\"cells\", [200, 200])\ncells = label(image > 100)\n"
-               "big = keep(cells, measure(cells, image), \"voxels > 50 & mean < 180\")\nwrite(big, \"big.npy\")",
+    .doc = "Labels keep their numbers; relabel closes the gaps. Labels whose row does not satisfy the condition, or that "
+           "have no row, become 0. If the table has several rows for a label, one that satisfies the condition is enough. "
+           "Conditions are computed in float64. A comparison with nan is false.",
+    .example = "image = phantom(\"cells\", [200, 200], noise = 0)\n"
+               "cells = label(image > 100)\n"
+               "write(keep(cells, measure(cells, image), \"voxels > 300 & mean < 180\"), \"some.tif\")",
+    .see = "measure filter relabel remove_small",
 };

@@ -6,7 +6,7 @@ typedef struct { int64_t connectivity; } label;
 
 static const fv_param params[] = {
     FV_PARAM(label, connectivity, .def = "1", .min = 1, .max = 3,
-             .doc = "axes along which neighbours may differ: 1 faces, 2 also edges, 3 also corners"),
+             .doc = "which voxels are connected: 1 by faces, 2 also by edges, 3 also by corners"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "bool or integer image; what is not 0 is foreground" },
@@ -172,7 +172,7 @@ static const fv_pass passes[] = {
 const fv_op FV_OP(label) = {
     .name = "label",
     .family = "segmentation",
-    .brief = "number the connected components",
+    .brief = "give each connected object its own number",
     .version = 1,
     .inputs = inputs,
     .params = params,
@@ -181,11 +181,12 @@ const fv_op FV_OP(label) = {
     .infer = infer,
     .passes = passes,
     .cost = cost,
-    .doc =
-        "Labels are those of scipy.ndimage.label with generate_binary_structure(ndim, connectivity): 0 is background, and "
-        "components are numbered from 1 in the order in which a raster scan of the whole image meets them, whatever the chunks. "
-        "The result is int32, or int64 from 2^31 voxels on. Components extend over the spatial axes only: voxels of different "
-        "channels or time points are never connected, but all labels of the image are different.",
+    .doc = "0 is the background, and objects are numbered from 1 in the order in which a scan through the image, row by row, "
+           "meets them. So the largest label is the number of objects. Labels equal those of scipy.ndimage.label with "
+           "generate_binary_structure(ndim, connectivity), however the image is divided into chunks.\n"
+           "The result is int32, or int64 for images of 2^31 voxels and more. Objects extend along the spatial axes only: "
+           "voxels of different channels or time points are never connected, and all labels of the image differ.",
     .citation = "He, Ren, Gao, Zhao, Yao, Chao: The connected-component labeling problem, Pattern Recognition 70, 2017",
-    .example = "phantom(\"cells\", [200, 200]) > 100 |> label(connectivity = 2) |> write(\"labels.npy\")",
+    .example = "phantom(\"cells\", [200, 200], noise = 0) > 100 |> label(connectivity = 2) |> write(\"labels.tif\")",
+    .see = "measure watershed relabel keep remove_small",
 };

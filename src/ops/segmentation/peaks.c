@@ -5,7 +5,7 @@ typedef struct { int64_t min_distance; bool exclude_border; } peaks;
 
 static const fv_param params[] = {
     FV_PARAM(peaks, min_distance, .def = "1", .min = 1, .max = 1000, .unit = "px",
-             .doc = "a peak is the highest voxel of the box that reaches this far from it to every side"),
+             .doc = "a peak is the highest voxel of the box that reaches this far from it in every direction"),
     FV_PARAM(peaks, exclude_border, .def = "true", .doc = "no peaks nearer than min_distance to the border of the image"),
     FV_PARAM_END,
 };
@@ -241,15 +241,14 @@ const fv_op FV_OP(peaks) = {
     .infer = infer,
     .passes = passes,
     .cost = cost,
-    .doc =
-        "As skimage.feature.peak_local_max with threshold as its threshold_abs, but the result is an image that is true at the "
-        "peaks: label(peaks(image)) numbers them (as markers for watershed), measure lists them. A peak is above every earlier "
-        "voxel (in raster order) of the box of min_distance around it, not below any later one, and not everywhere equal to "
-        "them. So of equal maxima in reach of one another the first is kept, by place alone; scikit-image keeps some of them "
-        "that are min_distance apart, by the order of its sort. nan is no peak and hides none. The number of peaks is not "
-        "limited (num_peaks). A plain number behind the image is min_distance, as in scikit-image: peaks(image, 5); give a "
-        "threshold by its name.",
+    .doc = "As skimage.feature.peak_local_max with threshold as its threshold_abs, but the result is an image that is true "
+           "at the peaks. label(peaks(image)) numbers them, as markers for watershed; measure lists them.\n"
+           "A number behind the image is min_distance, as in scikit-image: peaks(image, 5). Give a threshold by its name.\n"
+           "Of equal maxima within reach of one another, the first in raster order is kept (scikit-image keeps some of them, "
+           "depending on how it sorts). Where all values are equal there is no peak. Nan is no peak and hides none. The "
+           "number of peaks is not limited.",
     .citation = "scikit-image: skimage.feature.peak_local_max",
-    .example = "a = phantom(\"cells\", [200, 200])\nd = distance(a > otsu(a))\n"
-               "write(label(peaks(d, min_distance = 5)), \"peaks.npy\")",
+    .example = "inside = distance(phantom(\"cells\", [200, 200], noise = 0) > 100)\n"
+               "write(dilate(peaks(inside, min_distance = 5), disk(2)), \"peaks.png\")",
+    .see = "local_maxima h_maxima watershed blobs_log",
 };

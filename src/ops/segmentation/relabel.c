@@ -119,7 +119,7 @@ static const fv_pass passes[] = {
 const fv_op FV_OP(relabel) = {
     .name = "relabel",
     .family = "segmentation",
-    .brief = "number the labels of an image without gaps",
+    .brief = "renumber labels without gaps",
     .version = 1,
     .inputs = inputs,
     .params = params,
@@ -127,8 +127,10 @@ const fv_op FV_OP(relabel) = {
     .result = FV_KIND_IMAGE,
     .infer = infer,
     .passes = passes,
-    .doc = "As skimage.segmentation.relabel_sequential: labels keep their order, 0 stays 0, the type stays. Numbers that the "
-           "type cannot hold are an error.",
+    .doc = "As skimage.segmentation.relabel_sequential: labels keep their order, 0 stays 0, and the type is kept. If the "
+           "type cannot hold a number, that is an error.",
     .citation = "scikit-image: skimage.segmentation.relabel_sequential",
-    .example = "phantom(\"cells\", [200, 200]) > 100 |> label() |> remove_small(200) |> relabel() |> write(\"labels.npy\")",
+    .example = "phantom(\"cells\", [200, 200], noise = 0) > 100 |> label() |> remove_small(300) |> relabel() |> "
+               "write(\"labels.tif\")",
+    .see = "label keep remove_small",
 };

@@ -13,12 +13,12 @@ typedef struct { int64_t connectivity; bool line; } watershed;
 
 static const fv_param params[] = {
     FV_PARAM(watershed, connectivity, .def = "1", .min = 1, .max = 3,
-             .doc = "axes along which neighbours may differ: 1 faces, 2 also edges, 3 also corners"),
+             .doc = "which voxels are connected: 1 by faces, 2 also by edges, 3 also by corners"),
     FV_PARAM(watershed, line, .def = "false", .doc = "leave a line of 0 between basins"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = {
-    { "image", FV_KIND_IMAGE, .doc = "relief that is flooded from its markers upwards" },
+    { "image", FV_KIND_IMAGE, .doc = "relief that is flooded upwards from the markers" },
     { "markers", FV_KIND_IMAGE, .doc = "label image of the same shape; 0 is no marker" },
     { "mask", FV_KIND_IMAGE, .optional = true, .doc = "bool image of the same shape: where to flood; left out: everywhere" },
     FV_INPUT_END,
@@ -353,7 +353,7 @@ static const fv_pass passes[] = {
 const fv_op FV_OP(watershed) = {
     .name = "watershed",
     .family = "segmentation",
-    .brief = "flood a relief from markers; every voxel gets the label that reaches it first",
+    .brief = "separate objects: flood a relief from markers until the floods meet",
     .version = 3,
     .inputs = inputs,
     .params = params,
@@ -362,18 +362,22 @@ const fv_op FV_OP(watershed) = {
     .infer = infer,
     .passes = passes,
     .cost = cost,
-    .doc =
-        "Arguments as skimage.segmentation.watershed, markers required (label(local_minima(image)) makes what scikit-image takes "
-        "without them). The result has the markers' type. It is the minimum spanning forest of the graph of neighbours, rooted "
-        "at the markers: an edge is ordered by the higher of its two values, then the lower one, then the earlier position in "
-        "raster order, then the later one. No two edges are equal, so the result is unique and does not depend on chunks. "
-        "scikit-image floods with a queue: a voxel that two basins reach at its own value goes to the one that arrived first, "
-        "in the forest to that of the lower neighbour, so lines between basins may lie one voxel apart; plateaus it shares out "
-        "by distance, the forest by position. Elsewhere the basins are the same. nan counts as higher than infinity. line leaves "
-        "0, of two neighbours in different basins, at the "
-        "higher one (the later one of equals), but never at a marker. Voxels that no marker reaches are 0.",
+    .doc = "Every voxel gets the label of the marker whose flood reaches it first. To separate objects that touch, flood the "
+           "negative distance to the background from one marker for each object.\n"
+           "The arguments are those of skimage.segmentation.watershed, but markers must be given; label(local_minima(image)) "
+           "makes those that scikit-image takes otherwise. The result has the type of the markers. Voxels that no marker "
+           "reaches are 0. With line, of two neighbours in different basins the higher one (of equal ones the later one) "
+           "becomes 0, but never a marker. Nan counts as larger than infinity.\n"
+           "The result is the minimum spanning forest of the graph of neighbours, with the markers as its roots. Edges are "
+           "ordered by the higher of their two values, then by the lower one, then by position; no two are equal, so the "
+           "result is unique and does not depend on chunks. scikit-image floods with a queue. Therefore lines between basins "
+           "may differ by one voxel, and plateaus are divided differently: by distance there, by position here. Elsewhere "
+           "the basins are the same.",
     .citation = "Cousty, Bertrand, Najman, Couprie: Watershed cuts: minimum spanning forests and the drop of water principle, "
                 "IEEE PAMI 31, 2009",
-    .example = "a = phantom(\"cells\", [200, 200])\ncells = a > otsu(a)\nd = distance(cells)\n"
-               "write(watershed(0 - d, label(d > 6), cells), \"cells.npy\")",
+    .example = "mask = phantom(\"cells\", [200, 200], noise = 0) > 100\n"
+               "inside = distance(mask)\n"
+               "markers = label(peaks(gaussian(inside, 1), min_distance = 5))\n"
+               "write(watershed(0 - inside, markers, mask), \"cells.tif\")",
+    .see = "distance peaks label local_minima boundaries",
 };

@@ -34,8 +34,9 @@ static fv_status run(fv_run *r, fv_error *error) {
 static const fv_pass passes[] = { { .run = run }, FV_PASS_END };
 
 const fv_op FV_OP(array) = {
-    .name = "array", .family = "source", .brief = "an image bound by the calling program", .version = 1,
-    .doc = "Only for programs that use the library: a bound array is also a variable of its own name.",
+    .name = "array", .family = "source", .brief = "an image that the calling program provides", .version = 1,
+    .doc = "Only for programs that use the library. The array can also be used under its own name, like a variable.",
     .params = params, .params_size = sizeof(fv_array_params), .result = FV_KIND_IMAGE, .infer = infer, .identity = identity,
     .passes = passes,
+    .see = "read",
 };

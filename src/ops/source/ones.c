@@ -30,7 +30,10 @@ static const fv_pass passes[] = { { .run = run }, FV_PASS_END };
 static double        cost(const fv_need *n) { return 0.05 * (double)fv_dtype_size(n->out->image.dtype); }
 
 const fv_op FV_OP(ones) = {
-    .name = "ones", .family = "source", .brief = "an image of ones", .version = 1, .params = params, .params_size = sizeof(ones),
+    .name = "ones", .family = "source",
+    .brief = "an image of ones",
+    .version = 1, .params = params, .params_size = sizeof(ones),
     .result = FV_KIND_IMAGE, .infer = infer, .passes = passes, .cost = cost,
-    .example = "ones([64, 64], \"float32\") |> write(\"ones.tif\")",
+    .example = "ones([200, 200], \"float32\") |> write(\"ones.tif\")",
+    .see = "zeros phantom",
 };

@@ -72,15 +72,17 @@ static double cost(const fv_need *n) { return kinds[((const phantom *)n->params)
 static const fv_pass passes[] = { { .run = run }, FV_PASS_END };
 
 const fv_op FV_OP(phantom) = {
-    .name = "phantom", .family = "source", .brief = "a made-up specimen: foam, cells, heads, or noise", .version = 1,
-    .doc = "A plane or a volume. Each voxel depends on seed, shape and its place only, so any part can be made alone. "
-           "foam (uint8): gas bubbles near 6 of different sizes between walls near 210. "
-           "cells (uint8): bright soft ellipsoids, some touching, on a dark noisy ground. "
-           "t1 (int16): a head as in T1-weighted magnetic resonance, with scalp 600, skull 60, fluid 160, grey matter 520, white "
-           "matter 800, folded cortex, ventricles, a smooth bias and noise; it fills the image whatever its shape. "
-           "noise (float32): independent uniform numbers from 0 to below 1. "
-           "shepp-logan (float32): the ellipses, or in a volume ellipsoids, that tomography is tested with, densities 0 to 1 "
-           "with Toft's contrast; seed, size and noise mean nothing to it.",
+    .name = "phantom", .family = "source", .brief = "a synthetic specimen: foam, cells, a head, or noise", .version = 1,
+    .doc = "Works in a plane and in a volume. Each voxel depends only on seed, shape and its place, so any part can be "
+           "computed by itself.\n"
+           "foam (uint8): gas bubbles of different sizes, values near 6, between walls near 210.\n"
+           "cells (uint8): bright soft ellipsoids, some of which touch, on a dark noisy background.\n"
+           "t1 (int16): a head as in T1-weighted magnetic resonance, with scalp 600, skull 60, fluid 160, grey matter 520, "
+           "white matter 800, folded cortex, ventricles, a smooth bias and noise. It fills the image, whatever its shape.\n"
+           "noise (float32): independent random numbers from 0 to just below 1.\n"
+           "shepp-logan (float32): the ellipses (in a volume, ellipsoids) with which tomography is tested, with densities "
+           "from 0 to 1 and Toft's contrast. seed, size and noise do not change it.",
     .params = params, .params_size = sizeof(phantom), .result = FV_KIND_IMAGE, .infer = infer, .passes = passes, .cost = cost,
     .example = "phantom(\"cells\", [200, 200], seed = 3) |> write(\"cells.png\")",
+    .see = "zeros ones read xray_phantom",
 };

@@ -7,9 +7,10 @@ enum { MOST = 1000000 };
 
 static const fv_param params[] = {
     FV_PARAM(range, start, .doc = "first number"),
-    FV_PARAM(range, stop, .doc = "last number: included where a step meets it, unless count is given"),
-    FV_PARAM(range, step, .def = "1", .doc = "distance of the numbers; negative: downwards"),
-    FV_PARAM(range, count, .def = "0", .min = 0, .max = MOST, .doc = "instead of step: this many numbers, stop itself left out"),
+    FV_PARAM(range, stop, .doc = "last number; it is included if a step meets it, and left out if count is given"),
+    FV_PARAM(range, step, .def = "1", .doc = "difference between two numbers; negative: downwards"),
+    FV_PARAM(range, count, .def = "0", .min = 0, .max = MOST, .doc = "instead of step: how many numbers; stop itself is left "
+                                                                     "out"),
     FV_PARAM_END,
 };
 
@@ -39,7 +40,9 @@ const fv_op FV_OP(range) = {
     .params_size = sizeof(range),
     .result = FV_KIND_LIST,
     .list = list,
-    .doc = "range(-73, 73, 2) is -73, -71, ... 73: 74 numbers, as a tilt series is described. range(0, 180, count = 360) is 0, "
-           "0.5, ... 179.5, as half a turn is scanned.",
-    .example = "xray(phantom(\"shepp-logan\", [64, 64]), parallel(angles = range(0, 180, count = 90))) |> write(\"s.tif\")",
+    .doc = "range(-73, 73, 2) is -73, -71, ... 73: 74 numbers, as a tilt series is described. range(0, 180, count = 360) is "
+           "0, 0.5, ... 179.5, as half a turn is scanned.",
+    .example = "xray(phantom(\"shepp-logan\", [128, 128]), parallel(angles = range(0, 180, count = 180))) |> "
+               "write(\"sinogram.tif\")",
+    .see = "parallel cone read_angles",
 };

@@ -35,5 +35,6 @@ const fv_op FV_OP(zeros) = {
     .infer = infer,
     .passes = passes,
     .cost = cost,
-    .example = "zeros([64, 64]) |> write(\"black.png\")",
+    .example = "zeros([200, 200]) |> write(\"black.png\")",
+    .see = "ones phantom",
 };

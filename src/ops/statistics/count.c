@@ -65,7 +65,9 @@ static const fv_pass passes[] = { { .run = run, .combine = combine, .finish = fi
 
 const fv_op FV_OP(count) = {
     .name = "count", .family = "statistics", .brief = "number of voxels that are not zero", .version = 1,
-    .doc = "As numpy.count_nonzero: nan counts.",
+    .doc = "As numpy.count_nonzero; nan counts as not zero. It counts pixels, not objects: the number of objects is "
+           "max(label(mask)).",
     .inputs = inputs, .result = FV_KIND_SCALAR, .infer = infer, .passes = passes,
-    .example = "a = phantom(\"cells\", [64, 64])\nwrite(a / count(a > 100), \"share.npy\")",
+    .example = "count(phantom(\"cells\", [200, 200]) > 100)",
+    .see = "sum label measure",
 };

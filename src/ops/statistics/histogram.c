@@ -8,7 +8,7 @@ typedef struct { int64_t bins; fv_numbers range; } histogram;
 static const fv_param params[] = {
     FV_PARAM(histogram, bins, .def = "256", .min = 1, .max = 1 << 20, .doc = "number of bins"),
     FV_PARAM(histogram, range, .def = "",
-             .doc = "[low, high]: values outside are left out; the image's own least and greatest value if not given"),
+             .doc = "[low, high]: values outside are left out; not given: the smallest and largest value of the image"),
     FV_PARAM_END,
 };
 
@@ -142,11 +142,22 @@ static const fv_pass passes[] = {
     FV_PASS_END,
 };
 
+static const fv_column_doc column_docs[] = {
+    { "low", .doc = "lower edge of the bin" },
+    { "high", .doc = "upper edge of the bin" },
+    { "count", .doc = "number of voxels in it" },
+    FV_COLUMN_DOC_END,
+};
+
 const fv_op FV_OP(histogram) = {
-    .name = "histogram", .family = "statistics", .brief = "how many values fall in each of equal bins", .version = 1,
-    .doc = "A table of low, high and count, equal to numpy.histogram: a value on an edge belongs to the bin above it, the last "
-           "bin includes its upper edge. With a range, nan is left out.",
+    .name = "histogram", .family = "statistics",
+    .brief = "count how many values fall into each of equally wide bins",
+    .version = 1,
+    .doc = "Equal to numpy.histogram. A value on an edge belongs to the bin above it; the last bin includes its upper edge. "
+           "If range is given, nan is left out.",
     .inputs = inputs, .params = params, .params_size = sizeof(histogram), .result = FV_KIND_TABLE, .infer = infer,
     .passes = passes,
-    .example = "histogram(phantom(\"cells\", [64, 64]), bins = 16) |> write(\"histogram.csv\")",
+    .example = "histogram(phantom(\"cells\", [200, 200]), bins = 8)",
+    .see = "quantile otsu min max",
+    .columns = column_docs,
 };

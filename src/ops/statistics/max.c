@@ -17,8 +17,10 @@ static fv_status finish(fv_finish *f, fv_error *error) {
 static const fv_pass passes[] = { { .run = fv_extent_run, .combine = fv_extent_combine, .finish = finish }, FV_PASS_END };
 
 const fv_op FV_OP(max) = {
-    .name = "max", .family = "statistics", .brief = "greatest value", .version = 1,
-    .doc = "In the kind of the image: a whole number, a real number or a bool. Nan if a value is nan.",
+    .name = "max", .family = "statistics", .brief = "largest value of an image", .version = 1,
+    .doc = "A whole number, a real number or a bool, like the image. Nan if a value is nan. Of a label image it is the "
+           "largest label.",
     .inputs = inputs, .result = FV_KIND_SCALAR, .infer = infer, .passes = passes,
-    .example = "a = phantom(\"cells\", [64, 64])\nwrite(a - max(a), \"shifted.npy\")",
+    .example = "max(phantom(\"cells\", [200, 200]))",
+    .see = "min maximum quantile project",
 };

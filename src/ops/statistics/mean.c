@@ -23,7 +23,8 @@ static const fv_pass passes[] = { { .run = run, .combine = fv_moments_combine, .
 
 const fv_op FV_OP(mean) = {
     .name = "mean", .family = "statistics", .brief = "mean of all values", .version = 1,
-    .doc = "Rounded once from the exact sum. Nan if a value is nan.",
+    .doc = "The exact sum is divided and rounded once. Nan if a value is nan.",
     .inputs = inputs, .result = FV_KIND_SCALAR, .infer = infer, .passes = passes,
-    .example = "a = phantom(\"cells\", [64, 64])\nwrite(a - mean(a), \"centred.npy\")",
+    .example = "mean(phantom(\"cells\", [200, 200]))",
+    .see = "std sum quantile measure",
 };

@@ -5,7 +5,7 @@
 typedef struct { double q; } quantile;
 
 static const fv_param params[] = {
-    FV_PARAM(quantile, q, .min = 0, .max = 1, .doc = "part of the values that lies below, 0.5 for the median"),
+    FV_PARAM(quantile, q, .min = 0, .max = 1, .doc = "part of the values that lies below; 0.5 gives the median"),
     FV_PARAM_END,
 };
 
@@ -201,10 +201,11 @@ static const fv_pass passes[] = {
 };
 
 const fv_op FV_OP(quantile) = {
-    .name = "quantile", .family = "statistics", .brief = "the value below which a part of the values lies", .version = 1,
-    .doc = "Exact, with linear interpolation between neighbours, as numpy.quantile. Nan if a value is nan. Images of 8 and 16 "
-           "bits are read once, of 32 bits twice, of 64 bits four times.",
+    .name = "quantile", .family = "statistics", .brief = "the value below which a given part of the values lies", .version = 1,
+    .doc = "Exact, with linear interpolation between neighbours, as numpy.quantile. quantile(image, 0.5) is the median. Nan "
+           "if a value is nan. Images of 8 and 16 bits are read once, those of 32 bits twice, those of 64 bits four times.",
     .inputs = inputs, .params = params, .params_size = sizeof(quantile), .result = FV_KIND_SCALAR, .infer = infer,
     .passes = passes,
-    .example = "a = phantom(\"cells\", [64, 64])\nwrite(a > quantile(a, 0.9), \"brightest.png\")",
+    .example = "quantile(phantom(\"cells\", [200, 200]), 0.9)",
+    .see = "percentile histogram mean",
 };

@@ -23,7 +23,9 @@ static const fv_pass passes[] = { { .run = run, .combine = fv_moments_combine, .
 
 const fv_op FV_OP(std) = {
     .name = "std", .family = "statistics", .brief = "standard deviation of all values", .version = 1,
-    .doc = "The square root of the population variance (numpy's ddof = 0), from exact sums. Nan if a value is nan or infinite.",
+    .doc = "The square root of the population variance (ddof = 0 in numpy), from exact sums. Nan if a value is nan or "
+           "infinite.",
     .inputs = inputs, .result = FV_KIND_SCALAR, .infer = infer, .passes = passes,
-    .example = "a = phantom(\"cells\", [64, 64])\nwrite((a - mean(a)) / std(a), \"normal.npy\")",
+    .example = "std(phantom(\"cells\", [200, 200]))",
+    .see = "var mean variance",
 };

@@ -27,8 +27,9 @@ static const fv_pass passes[] = { { .run = run, .combine = fv_moments_combine, .
 
 const fv_op FV_OP(sum) = {
     .name = "sum", .family = "statistics", .brief = "sum of all values", .version = 1,
-    .doc = "A whole number for integer and bool images (which saturates at 64 bits), else the exact sum rounded once. Nan if a "
-           "value is nan.",
+    .doc = "A whole number for integers and bool (at most what 64 bits hold), otherwise the exact sum, rounded once. Nan if "
+           "a value is nan.",
     .inputs = inputs, .result = FV_KIND_SCALAR, .infer = infer, .passes = passes,
-    .example = "a = phantom(\"cells\", [64, 64])\nwrite(a / sum(a), \"density.npy\")",
+    .example = "sum(phantom(\"cells\", [200, 200]))",
+    .see = "mean count project",
 };

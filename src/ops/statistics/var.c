@@ -23,7 +23,8 @@ static const fv_pass passes[] = { { .run = run, .combine = fv_moments_combine, .
 
 const fv_op FV_OP(var) = {
     .name = "var", .family = "statistics", .brief = "variance of all values", .version = 1,
-    .doc = "The population variance (numpy's ddof = 0), rounded once from exact sums. Nan if a value is nan or infinite.",
+    .doc = "The population variance (ddof = 0 in numpy), from exact sums and rounded once. Nan if a value is nan or infinite.",
     .inputs = inputs, .result = FV_KIND_SCALAR, .infer = infer, .passes = passes,
-    .example = "a = phantom(\"cells\", [64, 64])\nwrite(a / var(a), \"scaled.npy\")",
+    .example = "var(phantom(\"cells\", [200, 200]))",
+    .see = "std mean variance",
 };

@@ -6,8 +6,8 @@ typedef struct { const char *condition; } filter;
 
 static const fv_param params[] = {
     FV_PARAM(filter, condition,
-             .doc = "what must hold for a row, such as \"type == 'cancer' & volume > 0.5\": columns, numbers, texts in quotes, "
-                    "+ - * /, comparisons, ! & | (or not, and, or) and brackets"),
+             .doc = "condition on a row, such as \"type == 'cancer' & volume > 0.5\": columns, numbers, texts in quotes, + - "
+                    "* /, comparisons, ! & | (or the words not, and, or) and brackets"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "table", FV_KIND_TABLE, .doc = "table to take rows from" }, FV_INPUT_END };
@@ -40,10 +40,15 @@ static fv_status finish(fv_finish *f, fv_error *error) {
 
 static const fv_pass passes[] = { { .name = "rows", .run = fv_run_nothing, .finish = finish }, FV_PASS_END };
 
+static const fv_column_doc columns[] = {
+    { "<columns of table>", .doc = "unchanged" },
+    FV_COLUMN_DOC_END,
+};
+
 const fv_op FV_OP(filter) = {
     .name = "filter",
     .family = "table",
-    .brief = "the rows of a table that satisfy a condition",
+    .brief = "keep the rows of a table that satisfy a condition",
     .version = 1,
     .inputs = inputs,
     .params = params,
@@ -51,8 +56,10 @@ const fv_op FV_OP(filter) = {
     .result = FV_KIND_TABLE,
     .infer = infer,
     .passes = passes,
-    .doc = "Rows keep their order. Numbers are computed in float64, texts compared byte by byte; what is compared with a missing "
-           "value is false, but != is true. keep() does the same for the labels of an image.",
+    .doc = "Rows keep their order. Numbers are computed in float64, texts are compared byte by byte. A comparison with a "
+           "missing value is false; only != is true. keep does the same for the labels of an image.",
     .example = "cells = label(phantom(\"cells\", [200, 200]) > 60)\n"
-               "filter(measure(cells), \"voxels > 50\") |> write(\"big.csv\")",
+               "filter(measure(cells), \"voxels > 400\")",
+    .see = "keep sort group join",
+    .columns = columns,
 };

@@ -8,10 +8,11 @@
 typedef struct { const char *by, *values; } group;
 
 static const fv_param params[] = {
-    FV_PARAM(group, by, .doc = "columns whose values make a group, as \"type\" or \"animal, type\"; \"\" makes one of all rows"),
+    FV_PARAM(group, by, .doc = "columns whose values make a group, such as \"type\" or \"animal, type\"; \"\" makes one "
+                               "group of all rows"),
     FV_PARAM(group, values, .def = "count()",
-             .doc = "what to tell of a group, as \"count(), mean(volume), max(volume) as largest\": count, sum, mean, std, "
-                    "min, max of a column"),
+             .doc = "summaries of each group, such as \"count(), mean(volume), max(volume) as largest\": count, sum, mean, "
+                    "std, min, max of a column"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "table", FV_KIND_TABLE, .doc = "table to group" }, FV_INPUT_END };
@@ -240,10 +241,16 @@ static fv_status finish(fv_finish *f, fv_error *error) {
 
 static const fv_pass passes[] = { { .name = "rows", .run = fv_run_nothing, .finish = finish }, FV_PASS_END };
 
+static const fv_column_doc columns[] = {
+    { "<columns in by>", .doc = "the values that make the group" },
+    { "<summaries in values>", .doc = "one column for each: count, mean_volume and so on, or the name that as gives it" },
+    FV_COLUMN_DOC_END,
+};
+
 const fv_op FV_OP(group) = {
     .name = "group",
     .family = "table",
-    .brief = "one row for all rows of a table that are equal in some columns",
+    .brief = "summarise the rows of a table that agree in some columns",
     .version = 1,
     .inputs = inputs,
     .params = params,
@@ -251,9 +258,11 @@ const fv_op FV_OP(group) = {
     .result = FV_KIND_TABLE,
     .infer = infer,
     .passes = passes,
-    .doc = "Groups are in order of their values. count() counts rows, count(x) those where x is not missing; missing values "
-           "count for nothing in the others. std is that of the population. Columns are called count, mean_volume and so on, "
-           "unless as gives another name. Sums and means are exact before they are rounded. The table must fit into memory.",
+    .doc = "The result has one row for each different value of the columns in by, in the order of these values. count() "
+           "counts the rows, count(x) those where x is not missing. Missing values are left out of the other summaries. std "
+           "is that of the population. Sums and means are exact before they are rounded. The table must fit into memory.",
     .example = "cells = label(phantom(\"cells\", [200, 200]) > 60)\n"
-               "group(neighbours(cells), \"label_a\", \"count() as contacts, sum(faces)\") |> write(\"contacts.csv\")",
+               "group(neighbours(cells), \"label_a\", \"count() as contacts, sum(faces)\")",
+    .see = "filter sort join measure",
+    .columns = columns,
 };

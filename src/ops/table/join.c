@@ -8,10 +8,10 @@ enum { INNER, LEFT };
 
 static const fv_param params[] = {
     FV_PARAM(join, on,
-             .doc = "column that both tables have, as \"animal\", or one of each, as \"animal = id\"; a second table without the "
-                    "column is joined by its id"),
+             .doc = "column that both tables have, such as \"animal\", or one of each, such as \"animal = id\"; if the "
+                    "second table does not have the column, its column id is used"),
     FV_PARAM(join, how, .def = "inner", .choices = "inner|left",
-             .doc = "inner: only rows that have a partner; left: all rows of the first table"),
+             .doc = "inner: only rows that have a match; left: all rows of the first table"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "left", FV_KIND_TABLE, .doc = "first table" },
@@ -165,10 +165,16 @@ static fv_status finish(fv_finish *f, fv_error *error) {
 
 static const fv_pass passes[] = { { .name = "rows", .run = fv_run_nothing, .finish = finish }, FV_PASS_END };
 
+static const fv_column_doc columns[] = {
+    { "<columns of left>", .doc = "unchanged" },
+    { "<columns of right>", .doc = "all but the matched one; a name that the first table has already gets a number" },
+    FV_COLUMN_DOC_END,
+};
+
 const fv_op FV_OP(join) = {
     .name = "join",
     .family = "table",
-    .brief = "two tables side by side, row by row where they agree in a column",
+    .brief = "put two tables side by side, matching rows by a column",
     .version = 1,
     .inputs = inputs,
     .params = params,
@@ -176,9 +182,12 @@ const fv_op FV_OP(join) = {
     .result = FV_KIND_TABLE,
     .infer = infer,
     .passes = passes,
-    .doc = "A row of the first table stands once for each row of the second that has the same value; the order is that of the "
-           "first, then of the second. Columns of the second follow those of the first, without the joined one; a name that is "
-           "taken gets a number. Missing values agree with nothing. The second table must fit into memory.",
-    .example = "image = phantom(\"cells\", [200, 200])\ncells = label(image > 60)\n"
-               "join(measure(cells, image), measure(cells, gaussian(image, 2)), on = \"label\") |> write(\"both.csv\")",
+    .doc = "Each row of the first table is repeated for every row of the second that has the same value in the column. The "
+           "order is that of the first table, then of the second. Missing values match nothing. The second table must fit "
+           "into memory.",
+    .example = "image = phantom(\"cells\", [200, 200])\n"
+               "cells = label(image > 60)\n"
+               "join(measure(cells, properties = \"voxels\"), measure(cells, image, properties = \"mean\"), on = \"label\")",
+    .see = "filter group sort read_table",
+    .columns = columns,
 };

@@ -6,7 +6,8 @@ typedef struct { const char *file; const char *table; } read_table;
 
 static const fv_param params[] = {
     FV_PARAM(read_table, file, .doc = "name of the file: CSV, JSON lines, Parquet, an SQLite database; or a folder of parts"),
-    FV_PARAM(read_table, table, .def = "", .doc = "table in a database; the one named as the file, or the only one, if left out"),
+    FV_PARAM(read_table, table, .def = "", .doc = "table in a database; left out: the one named like the file, or the only "
+                                                  "one"),
     FV_PARAM_END,
 };
 
@@ -71,6 +72,11 @@ static fv_status finish(fv_finish *f, fv_error *error) {
 
 static const fv_pass passes[] = { { .name = "rows", .run = fv_run_nothing, .finish = finish }, FV_PASS_END };
 
+static const fv_column_doc columns[] = {
+    { "<columns of the file>", .doc = "as the file has them" },
+    FV_COLUMN_DOC_END,
+};
+
 const fv_op FV_OP(read_table) = {
     .name = "read_table",
     .family = "table",
@@ -82,7 +88,9 @@ const fv_op FV_OP(read_table) = {
     .infer = infer,
     .identity = identity,
     .passes = passes,
-    .doc = "read(\"animals.csv\") is the same: files whose extension belongs to a table format are read as tables. What a column "
-           "holds (whole numbers, real numbers, text) follows from all its values.",
+    .doc = "read(\"animals.csv\") does the same: files whose extension belongs to a table format are read as tables. Whether "
+           "a column holds whole numbers, real numbers or text follows from all its values.",
     .example = "write(measure(label(phantom(\"cells\", [200, 200]) > 60)), \"cells.csv\")",
+    .see = "read join filter group sort",
+    .columns = columns,
 };

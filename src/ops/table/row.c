@@ -7,17 +7,18 @@ enum { MOST = 6, AFTER = MOST };
 typedef struct { const char *names; } row;
 
 static const fv_param params[] = {
-    FV_PARAM(row, names, .doc = "names of the columns, as many as numbers, as \"threshold mean\""),
+    FV_PARAM(row, names, .doc = "names of the columns, one for each number, such as \"threshold mean\""),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = {
-    { "first", FV_KIND_SCALAR, .doc = "a number, computed or not" },
-    { "second", FV_KIND_SCALAR, .optional = true, .doc = "the next column, up to six; a plain number by its name: second = 3" },
-    { "third", FV_KIND_SCALAR, .optional = true, .doc = "the same for column 3" },
-    { "fourth", FV_KIND_SCALAR, .optional = true, .doc = "the same for column 4" },
-    { "fifth", FV_KIND_SCALAR, .optional = true, .doc = "the same for column 5" },
-    { "sixth", FV_KIND_SCALAR, .optional = true, .doc = "the same for column 6" },
-    { "after", FV_KIND_TABLE, .optional = true, .doc = "table with the same columns, whose rows come before this one" },
+    { "first", FV_KIND_SCALAR, .doc = "a number, typed in or computed" },
+    { "second", FV_KIND_SCALAR, .optional = true, .doc = "number for the second column; a typed-in number needs its name: "
+                                                         "second = 3" },
+    { "third", FV_KIND_SCALAR, .optional = true, .doc = "number for the third column" },
+    { "fourth", FV_KIND_SCALAR, .optional = true, .doc = "number for the fourth column" },
+    { "fifth", FV_KIND_SCALAR, .optional = true, .doc = "number for the fifth column" },
+    { "sixth", FV_KIND_SCALAR, .optional = true, .doc = "number for the sixth column" },
+    { "after", FV_KIND_TABLE, .optional = true, .doc = "table with the same columns; its rows come before this one" },
     FV_INPUT_END,
 };
 
@@ -93,10 +94,15 @@ static fv_status finish(fv_finish *f, fv_error *error) {
 
 static const fv_pass passes[] = { { .name = "rows", .run = fv_run_nothing, .finish = finish }, FV_PASS_END };
 
+static const fv_column_doc columns[] = {
+    { "<names>", .doc = "the numbers, in the order in which they are given" },
+    FV_COLUMN_DOC_END,
+};
+
 const fv_op FV_OP(row) = {
     .name = "row",
     .family = "table",
-    .brief = "numbers side by side as a row of a table",
+    .brief = "make a table of one row from numbers",
     .version = 1,
     .inputs = inputs,
     .params = params,
@@ -104,7 +110,10 @@ const fv_op FV_OP(row) = {
     .result = FV_KIND_TABLE,
     .infer = infer,
     .passes = passes,
-    .doc = "What a pipeline finds out about an image, to be written, joined or filtered as any other table. With after = another "
-           "table of such rows it becomes its last one.",
-    .example = "a = phantom(\"cells\", [200, 200]); row(otsu(a), mean(a), names = \"threshold mean\") |> write(\"found.csv\")",
+    .doc = "For numbers that a pipeline computes, so that they can be written, joined or filtered like any other table. "
+           "after = another table with the same columns puts the row below the rows of that table.",
+    .example = "a = phantom(\"cells\", [200, 200])\n"
+               "row(otsu(a), mean(a), names = \"threshold mean\")",
+    .see = "join filter write otsu mean",
+    .columns = columns,
 };

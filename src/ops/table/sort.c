@@ -6,7 +6,8 @@
 typedef struct { const char *by; } sort;
 
 static const fv_param params[] = {
-    FV_PARAM(sort, by, .doc = "columns to sort by, most important first, as \"type, -volume\"; - puts the largest first"),
+    FV_PARAM(sort, by, .doc = "columns to sort by, the most important first, such as \"type, -volume\"; - puts the largest "
+                              "first"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "table", FV_KIND_TABLE, .doc = "table to sort" }, FV_INPUT_END };
@@ -95,10 +96,15 @@ static fv_status finish(fv_finish *f, fv_error *error) {
 
 static const fv_pass passes[] = { { .name = "rows", .run = fv_run_nothing, .finish = finish }, FV_PASS_END };
 
+static const fv_column_doc columns[] = {
+    { "<columns of table>", .doc = "unchanged" },
+    FV_COLUMN_DOC_END,
+};
+
 const fv_op FV_OP(sort) = {
     .name = "sort",
     .family = "table",
-    .brief = "the rows of a table in order",
+    .brief = "sort the rows of a table",
     .version = 1,
     .inputs = inputs,
     .params = params,
@@ -106,8 +112,10 @@ const fv_op FV_OP(sort) = {
     .result = FV_KIND_TABLE,
     .infer = infer,
     .passes = passes,
-    .doc = "Rows that are equal in all these columns keep their order; missing values come last. Texts are compared byte by "
-           "byte. The table must fit into memory.",
+    .doc = "Rows that are equal in all of these columns keep their order. Missing values come last. Texts are compared byte "
+           "by byte. The table must fit into memory.",
     .example = "cells = label(phantom(\"cells\", [200, 200]) > 60)\n"
-               "sort(measure(cells), \"-voxels, label\") |> write(\"order.csv\")",
+               "sort(measure(cells), \"-voxels, label\")",
+    .see = "filter group join",
+    .columns = columns,
 };

@@ -26,11 +26,17 @@ static const fv__method method = { .bins = 256, .split = split };
 FV_LEVELS_PASSES
 
 const fv_op FV_OP(isodata) = {
-    .name = "isodata", .family = "threshold", .brief = "the threshold half-way between the means of its classes", .version = 1,
-    .doc = "Equal to skimage.filters.threshold_isodata; also known as Ridler and Calvard's, or intermeans. The least such "
-           "threshold is taken. " FV_LEVELS_DOC,
+    .name = "isodata", .family = "threshold",
+    .brief = "the threshold half-way between the means of dark and bright",
+    .version = 1,
+    .doc = "Equal to skimage.filters.threshold_isodata; also known as Ridler and Calvard's, or intermeans. If there are "
+           "several such thresholds, the smallest is taken. "
+           FV_LEVELS_DOC,
     .citation = "T. W. Ridler, S. Calvard, Picture thresholding using an iterative selection method, IEEE Trans. Sys. Man. "
                 "Cyber. 8, 1978",
     .inputs = fv__levels_inputs, .result = FV_KIND_SCALAR, .infer = infer, .passes = passes,
-    .example = "a = phantom(\"cells\", [64, 64])\nwrite(a > isodata(a), \"cells.png\")",
+    .example = "a = phantom(\"cells\", [200, 200])\n"
+               "isodata(a)\n"
+               "write(a > isodata(a), \"cells.png\")",
+    .see = "otsu li yen triangle local hysteresis greater",
 };

@@ -25,9 +25,9 @@ typedef struct fv__method {
     double (*value)(const fv__levels *levels);
 } fv__method;
 
-#define FV_LEVELS_DOC                                                                                                            \
-    "One level a value for integers, 256 bins from the least to the greatest value otherwise. Values above the threshold are "   \
-    "the bright class. An image of one value gives that value; nan and infinity are refused."
+#define FV_LEVELS_DOC                                                                                                    \
+    "Integers are counted value by value, other images in 256 bins from the smallest to the largest value. Values above " \
+    "the threshold are the bright class. If all values are equal, the result is that value; nan and infinity are refused."
 
 #define fv__levels_infer FV_ISA_NAME(fv__levels_infer)
 #define fv__levels_finish_survey FV_ISA_NAME(fv__levels_finish_survey)

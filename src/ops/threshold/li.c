@@ -28,13 +28,16 @@ static const fv__method method = { .bins = 1 << 16, .value = value };
 FV_LEVELS_PASSES
 
 const fv_op FV_OP(li) = {
-    .name = "li", .family = "threshold", .brief = "the threshold of least cross entropy", .version = 1,
+    .name = "li", .family = "threshold", .brief = "a threshold of minimum cross entropy (Li)", .version = 1,
     .doc = "Equal to skimage.filters.threshold_li for integers. Floating-point images are counted in 65536 bins from the "
-           "least to the greatest value and the iteration ends when it moves by half a bin (scikit-image: by half the least "
-           "difference of two voxels). Values above the threshold are the bright class. An image of one value gives that "
-           "value; nan and infinity are refused.",
+           "smallest to the largest value, and the iteration ends when the threshold moves by less than half a bin "
+           "(scikit-image: by half the smallest difference of two voxels). Values above the threshold are the bright class. "
+           "If all values are equal, the result is that value; nan and infinity are refused.",
     .citation = "C. H. Li, P. K. S. Tam, An iterative algorithm for minimum cross entropy thresholding, Pattern Recognition "
                 "Letters 18, 1998",
     .inputs = fv__levels_inputs, .result = FV_KIND_SCALAR, .infer = infer, .passes = passes,
-    .example = "a = phantom(\"cells\", [64, 64])\nwrite(a > li(a), \"cells.png\")",
+    .example = "a = phantom(\"cells\", [200, 200])\n"
+               "li(a)\n"
+               "write(a > li(a), \"cells.png\")",
+    .see = "otsu yen triangle isodata local hysteresis greater",
 };

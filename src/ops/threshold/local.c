@@ -9,15 +9,15 @@ enum { GAUSSIAN, MEAN, MEDIAN };
 
 static const fv_param params[] = {
     FV_PARAM(local, block_size, .def = "3", .min = 1, .unit = "px",
-             .doc = "odd edge of the neighbourhood, one number or one per spatial axis"),
+             .doc = "edge of the neighbourhood, an odd number: one for all spatial axes, or one for each"),
     FV_PARAM(local, method, .def = "gaussian", .choices = "gaussian|mean|median",
-             .doc = "what is taken of the neighbourhood; the Gaussian has a standard deviation of (block_size - 1) / 6"),
-    FV_PARAM(local, offset, .def = "0", .doc = "taken off the threshold"),
-    FV_PARAM(local, mode, .def = "reflect", .choices = FV_BORDER_CHOICES, .doc = "what lies outside the image"),
-    FV_PARAM(local, cval, .def = "0", .doc = "the value outside for mode \"constant\""),
+             .doc = "what is computed from the neighbourhood; the Gaussian has a standard deviation of (block_size - 1) / 6"),
+    FV_PARAM(local, offset, .def = "0", .doc = "subtracted from the threshold"),
+    FV_PARAM(local, mode, .def = "reflect", .choices = FV_BORDER_CHOICES, .doc = "what the filter assumes outside the image"),
+    FV_PARAM(local, cval, .def = "0", .doc = "the value outside the image, for mode \"constant\""),
     FV_PARAM_END,
 };
-static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image with uneven light, such as a page of text" },
+static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image with uneven lighting, such as a page of text" },
                                    FV_INPUT_END };
 
 static double sigma(const local *p, int k) { return (p->block_size.value[k] - 1) / 6; }
@@ -133,13 +133,15 @@ static double cost(const fv_need *n) {
 static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run }, FV_PASS_END };
 
 const fv_op FV_OP(local) = {
-    .name = "local", .family = "threshold", .brief = "a threshold for every voxel, from what is around it",
-    .doc = "The weighted mean, mean or median of a neighbourhood, less offset. Compare the image with it: a > local(a, 35). "
-           "A not-a-number or infinity spoils every neighbourhood that holds one; for the median, not-a-numbers count as larger "
-           "than all numbers, and cval is kept in the image's type. "
-           "The result is float32, or float64 for float64 and 32 or 64-bit integers.",
+    .name = "local", .family = "threshold", .brief = "a separate threshold for every voxel, from its surroundings",
+    .doc = "The weighted mean, mean or median of the neighbourhood, minus offset. Compare the image with it: a > local(a, "
+           "35). Nan and infinity spread to every voxel that the filter reaches from there. For the median, nan counts as "
+           "larger than every number, and cval is kept in the image's type. The result is float32; it is float64 for images "
+           "of float64 and of 32 or 64-bit integers.",
     .citation = "skimage.filters.threshold_local",
-    .example = "a = phantom(\"cells\", [200, 200])\nwrite(a > local(a, 35, offset = -5), \"cells.png\")",
+    .example = "a = phantom(\"cells\", [200, 200])\n"
+               "write(a > local(a, 75), \"cells.png\")",
     .version = 1, .inputs = inputs, .params = params, .params_size = sizeof(local), .result = FV_KIND_IMAGE,
     .infer = infer, .passes = passes, .cost = cost,
+    .see = "sauvola otsu gaussian",
 };

@@ -29,9 +29,13 @@ static const fv__method method = { .bins = 256, .split = split };
 FV_LEVELS_PASSES
 
 const fv_op FV_OP(otsu) = {
-    .name = "otsu", .family = "threshold", .brief = "the threshold that best separates dark from bright", .version = 1,
-    .doc = "Equal to skimage.filters.threshold_otsu. " FV_LEVELS_DOC,
+    .name = "otsu", .family = "threshold", .brief = "the threshold that best separates dark from bright (Otsu)", .version = 1,
+    .doc = "Equal to skimage.filters.threshold_otsu. "
+           FV_LEVELS_DOC,
     .citation = "N. Otsu, A threshold selection method from gray-level histograms, IEEE Trans. Sys. Man. Cyber. 9, 1979",
     .inputs = fv__levels_inputs, .result = FV_KIND_SCALAR, .infer = infer, .passes = passes,
-    .example = "a = phantom(\"cells\", [64, 64])\nwrite(a > otsu(a), \"cells.png\")",
+    .example = "a = phantom(\"cells\", [200, 200])\n"
+               "otsu(a)\n"
+               "write(a > otsu(a), \"cells.png\")",
+    .see = "li yen triangle isodata local hysteresis greater",
 };

@@ -7,13 +7,13 @@ typedef struct { fv_numbers window_size; double k; fv_numbers r; } sauvola;
 
 static const fv_param params[] = {
     FV_PARAM(sauvola, window_size, .def = "15", .min = 1, .unit = "px",
-             .doc = "odd edge of the box, one number or one per spatial axis"),
+             .doc = "edge of the box, an odd number: one for all spatial axes, or one for each"),
     FV_PARAM(sauvola, k, .def = "0.2", .doc = "how much a small deviation lowers the threshold"),
     FV_PARAM(sauvola, r, .def = "", .min = 0, .above = true,
-             .doc = "greatest deviation to be expected; half the range of the image's type if left out (1 for floats)"),
+             .doc = "largest standard deviation that is expected; left out: half the range of the image's type (1 for floats)"),
     FV_PARAM_END,
 };
-static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image with uneven light, such as a page of text" },
+static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image with uneven lighting, such as a page of text" },
                                    FV_INPUT_END };
 
 static double half_range(fv_dtype dtype) {
@@ -48,13 +48,16 @@ static fv_local_moments moments(const fv_need *n) {
 FV_LOCAL_MOMENTS_PASSES
 
 const fv_op FV_OP(sauvola) = {
-    .name = "sauvola", .family = "threshold", .brief = "a threshold for every voxel, from mean and deviation around it",
+    .name = "sauvola", .family = "threshold",
+    .brief = "a separate threshold for every voxel, from the mean and deviation around it",
     .doc = "mean * (1 + k * (deviation / r - 1)) over a box; the image is mirrored at its border. Compare the image with it: "
-           "a > sauvola(a). Not-a-numbers and infinities spoil every box that holds one. The result is float32, or float64 for "
-           "float64 and 32 or 64-bit integers.",
+           "a > sauvola(a). Nan and infinity spread to every voxel that the filter reaches from there. The result is "
+           "float32; it is float64 for images of float64 and of 32 or 64-bit integers.",
     .citation = "J. Sauvola, M. Pietikainen, Adaptive document image binarization, Pattern Recognition 33, 2000; "
                 "skimage.filters.threshold_sauvola",
-    .example = "a = phantom(\"cells\", [200, 200])\nwrite(a > sauvola(a, 25), \"cells.png\")",
+    .example = "a = phantom(\"cells\", [200, 200])\n"
+               "write(a > sauvola(a, 61), \"cells.png\")",
     .version = 1, .inputs = inputs, .params = params, .params_size = sizeof(sauvola), .result = FV_KIND_IMAGE,
     .infer = infer, .passes = passes, .cost = cost,
+    .see = "local otsu variance",
 };

@@ -31,10 +31,14 @@ static const fv__method method = { .bins = 256, .split = split };
 FV_LEVELS_PASSES
 
 const fv_op FV_OP(yen) = {
-    .name = "yen", .family = "threshold", .brief = "the threshold with the greatest correlation of both classes", .version = 1,
-    .doc = "Equal to skimage.filters.threshold_yen. " FV_LEVELS_DOC,
+    .name = "yen", .family = "threshold", .brief = "a threshold by the correlation of both classes (Yen)", .version = 1,
+    .doc = "Equal to skimage.filters.threshold_yen. "
+           FV_LEVELS_DOC,
     .citation = "J. C. Yen, F. J. Chang, S. Chang, A new criterion for automatic multilevel thresholding, IEEE Trans. Image "
                 "Process. 4, 1995",
     .inputs = fv__levels_inputs, .result = FV_KIND_SCALAR, .infer = infer, .passes = passes,
-    .example = "a = phantom(\"cells\", [64, 64])\nwrite(a > yen(a), \"cells.png\")",
+    .example = "a = phantom(\"cells\", [200, 200])\n"
+               "yen(a)\n"
+               "write(a > yen(a), \"cells.png\")",
+    .see = "otsu li triangle isodata local hysteresis greater",
 };

@@ -13,10 +13,10 @@ typedef struct {
 } align;
 
 static const fv_param params[] = {
-    FV_PARAM(align, limit, .def = "32", .min = 1, .max = 1000, .unit = "px", .doc = "no projection is moved further than this"),
-    FV_PARAM(align, subpixel, .def = "false", .doc = "move by parts of pixels too, interpolating linearly"),
+    FV_PARAM(align, limit, .def = "32", .min = 1, .max = 1000, .unit = "px", .doc = "no projection is moved by more than this"),
+    FV_PARAM(align, subpixel, .def = "false", .doc = "move by fractions of pixels too, with linear interpolation"),
     FV_PARAM(align, geometry, .def = "",
-             .doc = "parallel(angles), where all of the object is in view: across the axis its centre of mass is followed"),
+             .doc = "parallel(angles), if all of the object is in view: its centre of mass is then followed across the axis"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = {
@@ -423,7 +423,7 @@ const fv_op FV_OP(align) = {
     .name = "align",
     .family = "tomography",
     .stage = "filter",
-    .brief = "put the displaced projections of a tilt series back to their place",
+    .brief = "move the displaced projections of a tilt series back into place",
     .version = 2,
     .inputs = inputs,
     .params = params,
@@ -432,13 +432,15 @@ const fv_op FV_OP(align) = {
     .infer = infer,
     .passes = passes,
     .cost = cost,
-    .doc = "Each projection is correlated with the one before (mutual correlation: the root of the spectrum's size, borders "
-           "tapered); displacements add up, and their mean is taken away, so that the series as a whole stays. Coarse alignment, "
-           "as tiltxcorr's: the object's "
-           "own turning between two angles is part of what is found across the axis, and adds up to pixels over a series. With "
-           "geometry the centre of mass is followed across the axis instead: turning moves it along a sine, which is exact where "
-           "all of the object is in view before an even ground. What comes in is as the border. float32.",
+    .doc = "Each projection is compared with the one before by correlation (mutual correlation: the square root of the "
+           "spectrum's magnitude, with tapered borders). The displacements add up, and their mean is subtracted, so that the "
+           "series as a whole stays where it is. The result is float32.\n"
+           "This is a coarse alignment, as that of tiltxcorr: the object's own rotation between two angles looks like a "
+           "displacement across the axis, and adds up to some pixels over a series. With geometry, the centre of mass is "
+           "followed across the axis instead. Rotation moves it along a sine, so this is exact if all of the object is in "
+           "view before an even background. Where the image is moved, its border is repeated.",
     .citation = "van Heel, Schatz and Orlova, Correlation functions revisited, Ultramicroscopy 46, 1992",
-    .example =
-        "misalign(xray(phantom(\"shepp-logan\", [32, 64, 64]), parallel(range(-60, 60, 3))), 3) |> align |> write(\"a.tif\")",
+    .example = "tilts = xray(phantom(\"shepp-logan\", [64, 128, 128]), parallel(range(-60, 60, 3)))\n"
+               "misalign(tilts, 5, whole = true) |> align |> write(\"aligned.tif\")",
+    .see = "misalign find_center",
 };

@@ -41,12 +41,16 @@ const fv_op FV_OP(art) = {
     .name = "art",
     .brief = "reconstruct by algebraic iterations, ray by ray (ART)",
     FV_SOLVER_FIELDS,
-    .doc = "Kaczmarz's method: the volume is moved along each ray until it explains what that ray measured, ray after ray, angle "
-           "after angle in the order given. Fast at first; a relaxation well below 1 keeps noise down. The residual that stop "
-           "looks at is that of each ray when its turn came. Of a cone, all rays of a projection (or of a subset of them) are "
-           "used at once, each divided by its scalar product with all of these: where they share no voxel this is the same, and "
-           "no relaxation below 2 diverges; mask and nonnegative hold after each of them. float32.",
+    .doc = "Kaczmarz's method: for each ray in turn, the volume is changed until it explains what that ray measured; angles "
+           "are used in the order given. It is fast at first. A relaxation well below 1 keeps noise down. The result is "
+           "float32.\n"
+           "The residual that stop looks at is that of each ray at the moment it is used.\n"
+           "With a cone beam, all rays of a projection (or of a subset of projections) are used at once, each divided by its "
+           "scalar product with all of them. Where they share no voxel this is the same, and no relaxation below 2 diverges. "
+           "mask and nonnegative are applied after each of these steps.",
     .citation = "Gordon, Bender and Herman, Algebraic reconstruction techniques, J. Theor. Biol. 29, 1970",
-    .example = "g = parallel(angles = range(-72, 72, 6)); art(xray(phantom(\"shepp-logan\", [64, 64]), g), g, iterations = 2) |> "
-               "write(\"a.tif\")",
+    .example = "g = parallel(range(-72, 72, 3))\n"
+               "p = xray(phantom(\"shepp-logan\", [128, 128]), g)\n"
+               "write(art(p, g, iterations = 2), \"slice.tif\")",
+    .see = "sirt sart cgls mlem fbp residuals",
 };

@@ -8,9 +8,10 @@ typedef struct { fv_geometry geometry; fv_numbers size; bool mean; } backproject
 static const fv_param params[] = {
     FV_PARAM(backproject, geometry, .doc = "parallel(angles = range(0, 179)) or cone(range(0, 359), 500, 200)"),
     FV_PARAM(backproject, size, .def = "", .min = 1, .max = 8192, .unit = "px",
-             .doc = "rows and columns of a slice, one number or two (cone: slices, rows, columns); left out: as the detector"),
+             .doc = "rows and columns of a slice, one number or two (of a cone beam: slices, rows, columns); left out: the "
+                    "detector's size"),
     FV_PARAM(backproject, mean, .def = "false",
-             .doc = "divide by what projections of ones would give, and leave 0 where that is below 0.001"),
+             .doc = "divide by what projections of ones would give; 0 where that is below 0.001"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = {
@@ -149,9 +150,12 @@ const fv_op FV_OP(backproject) = {
     .slab = slab,
     .cost = cost,
     .device = &device,
-    .doc = "The sum over x of xray(a)(x) b(x) equals the sum over voxels of a backproject(b): what gradient methods need. It is "
-           "not a reconstruction; fbp is one. With mean = true every voxel gets the weighted mean of what its rays hold. "
-           "float32.",
+    .doc = "This is not a reconstruction (fbp is one) but the exact adjoint of xray, which gradient methods need: the scalar "
+           "product of xray(a) with b equals that of a with backproject(b). With mean = true every voxel gets the weighted "
+           "mean of what its rays hold. The result is float32.",
     .citation = "Joseph, An improved algorithm for reprojecting rays through pixel images, IEEE Trans. Med. Imaging 1, 1982",
-    .example = "g = parallel(angles = range(0, 179)); backproject(xray(phantom(\"foam\", [64, 64]), g), g) |> write(\"b.tif\")",
+    .example = "g = parallel(range(0, 179))\n"
+               "p = xray(phantom(\"shepp-logan\", [128, 128]), g)\n"
+               "write(backproject(p, g), \"smeared.tif\")",
+    .see = "xray fbp fdk",
 };

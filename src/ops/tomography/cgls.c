@@ -81,11 +81,11 @@ const fv_op FV_OP(cgls) = {
     .name = "cgls",
     .brief = "reconstruct by conjugate gradients for least squares (CGLS)",
     FV_SOLVER_FIELDS,
-    .doc = "The volume of least squares among those that the iterations reach: fewest iterations of all methods, and too many of "
-           "them "
-           "fit the noise, so stop early. float32.",
+    .doc = "Finds the least-squares solution among the volumes that the iterations can reach. It needs the fewest iterations "
+           "of all methods. Too many of them reproduce the noise, so stop early. The result is float32.",
     .citation = "Hestenes and Stiefel, Methods of conjugate gradients for solving linear systems, J. Res. NBS 49, 1952",
-    .example =
-        "g = parallel(angles = range(-72, 72, 6)); cgls(xray(phantom(\"shepp-logan\", [64, 64]), g), g, iterations = 3) |> "
-        "write(\"a.tif\")",
+    .example = "g = parallel(range(-72, 72, 3))\n"
+               "p = xray(phantom(\"shepp-logan\", [128, 128]), g)\n"
+               "write(cgls(p, g, iterations = 6), \"slice.tif\")",
+    .see = "sirt art sart mlem fbp residuals",
 };

@@ -6,8 +6,9 @@ typedef struct {
 } circle;
 
 static const fv_param params[] = {
-    FV_PARAM(circle, radius, .def = "1", .above = true, .max = 2, .doc = "of the circle, as part of half the shorter side"),
-    FV_PARAM(circle, value, .def = "0", .doc = "what lies outside becomes this"),
+    FV_PARAM(circle, radius, .def = "1", .above = true, .max = 2, .doc = "radius of the circle, as a part of half the "
+                                                                         "shorter side"),
+    FV_PARAM(circle, value, .def = "0", .doc = "value outside the circle"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "volume", FV_KIND_IMAGE, .doc = "float volume z y x, or one slice y x" }, FV_INPUT_END };
@@ -54,7 +55,8 @@ const fv_op FV_OP(circle) = {
     .result = FV_KIND_IMAGE,
     .infer = infer,
     .passes = passes,
-    .doc = "A voxel stays when its distance from the middle of its slice is at most radius times half the shorter side; as "
-           "tomopy.circ_mask.",
-    .example = "circle(phantom(\"noise\", [64, 64])) |> write(\"round.tif\")",
+    .doc = "A voxel is kept if its distance from the middle of its slice is at most radius times half the shorter side, as "
+           "in tomopy.circ_mask.",
+    .example = "circle(phantom(\"noise\", [200, 200])) |> write(\"round.tif\")",
+    .see = "fbp fdk clip",
 };

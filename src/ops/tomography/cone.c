@@ -17,9 +17,9 @@ static const fv_param params[] = {
     FV_PARAM(cone, pitch, .def = "1", .above = true, .max = 1e6, .unit = "voxels", .doc = "width of a detector pixel"),
     FV_PARAM(cone, unit, .def = "deg", .choices = "deg|rad", .doc = "degrees or radians"),
     FV_PARAM(cone, center, .def = "", .unit = "px",
-             .doc = "detector column that the axis of rotation is seen at, as find_center prints it; left out: the middle"),
+             .doc = "detector column at which the axis of rotation is seen, as find_center prints it; left out: the middle"),
     FV_PARAM(cone, offset, .def = "0", .unit = "px",
-             .doc = "detector row of the plane in which the source turns, counted from the middle row"),
+             .doc = "detector row at which the plane of the source is seen, counted from the middle row"),
     FV_PARAM_END,
 };
 
@@ -43,15 +43,17 @@ static fv_status geometry(const void *parameters, fv_geometry *out, fv_error *er
 const fv_op FV_OP(cone) = {
     .name = "cone",
     .family = "tomography",
-    .brief = "the geometry of projections from a point source on a flat detector",
+    .brief = "the geometry of projections from a point source onto a flat detector (cone beam, fan beam)",
     .version = 1,
     .params = params,
     .params_size = sizeof(cone),
     .result = FV_KIND_GEOMETRY,
     .geometry = geometry,
-    .doc = "With s = (x - mx) cos(a) - (y - my) sin(a) across the beam, t = (x - mx) sin(a) + (y - my) cos(a) towards the "
-           "detector and m = (source + detector) / (source + t), a voxel is seen at column center + m s / pitch and row middle + "
-           "offset + m (z - mz) / pitch. With a far source it is parallel(...).",
-    .example =
-        "fdk(name_axes(phantom(\"noise\", [36, 8, 16]), \"angle z x\"), cone(range(0, 350, 10), 100, 50)) |> write(\"v.tif\")",
+    .doc = "Let s = (x - mx) cos(a) - (y - my) sin(a) be the place of a voxel across the beam, t = (x - mx) sin(a) + (y - "
+           "my) cos(a) its place towards the detector, and m = (source + detector) / (source + t) its magnification. It is "
+           "then seen at column center + m s / pitch and row middle + offset + m (z - mz) / pitch. With a distant source "
+           "this is parallel(...).",
+    .example = "g = cone(range(0, 358, 2), 300, 100)\n"
+               "xray(phantom(\"shepp-logan\", [1, 128, 128])[0], g) |> write(\"fan.tif\")",
+    .see = "parallel fdk xray find_center",
 };

@@ -11,7 +11,8 @@ typedef struct {
 
 static const fv_param params[] = {
     FV_PARAM(expose, seed, .def = "1", .doc = "another number gives other noise"),
-    FV_PARAM(expose, noise, .def = "true", .doc = "draw counts from Poisson's distribution; false: expected counts"),
+    FV_PARAM(expose, noise, .def = "true", .doc = "draw the counts from Poisson's distribution; false: give the expected "
+                                                  "counts"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "projections", FV_KIND_IMAGE, .doc = "line integrals of attenuation, axes angle z x" },
@@ -64,10 +65,11 @@ const fv_op FV_OP(expose) = {
     .infer = infer,
     .passes = passes,
     .cost = cost,
-    .doc = "dark + (flat - dark) exp(-projections), where flat and dark are means over their images, with the noise of counted "
-           "quanta as poisson makes it. minus_log(flatfield(counts, flat, dark)) undoes it but for the noise. float32. Blur the "
-           "detector with gaussian(counts, sigma), which leaves the angles apart; shift it with misalign.",
-    .example =
-        "p = xray(phantom(\"shepp-logan\", [8, 64, 64]), parallel(range(0, 179))) / 20; expose(p, ones([8, 64]) * 1000) |> "
-        "write(\"counts.tif\")",
+    .doc = "dark + (flat - dark) exp(-projections), with the noise of counted quanta as poisson makes it. flat and dark are "
+           "averaged over their images. minus_log(flatfield(counts, flat, dark)) undoes it, except for the noise. The result "
+           "is float32.\n"
+           "To blur the detector use gaussian(counts, sigma), which does not mix angles; to displace it use misalign.",
+    .example = "p = xray(phantom(\"shepp-logan\", [64, 128, 128]), parallel(range(0, 175, 5))) / 20\n"
+               "expose(p, ones([64, 128]) * 200) |> write(\"counts.tif\")",
+    .see = "flatfield minus_log poisson misalign",
 };

@@ -11,13 +11,14 @@ static const fv_param params[] = {
     FV_PARAM(fbp, geometry, .doc = "angles and centre of rotation: parallel(angles = range(0, 179))"),
     FV_PARAM(fbp, filter, .def = "ramp", .choices = FV_RESPONSE_CHOICES, .doc = "ramp is sharpest, hann and parzen smooth most"),
     FV_PARAM(fbp, size, .def = "", .min = 1, .max = 8192, .unit = "px",
-             .doc = "rows and columns of a slice, one number or two; left out: the detector's width"),
-    FV_PARAM(fbp, cutoff, .def = "0.5", .above = true, .max = 1, .doc = "butterworth: where it halves, of the highest frequency"),
-    FV_PARAM(fbp, order, .def = "2", .min = 1, .max = 20, .doc = "butterworth: how steep it falls"),
+             .doc = "rows and columns of a slice, one number or two; left out: the width of the detector"),
+    FV_PARAM(fbp, cutoff, .def = "0.5", .above = true, .max = 1, .doc = "of butterworth: where it falls to one half, as a "
+                                                                        "part of the highest frequency"),
+    FV_PARAM(fbp, order, .def = "2", .min = 1, .max = 20, .doc = "of butterworth: how steeply it falls"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = {
-    { "projections", FV_KIND_IMAGE, .doc = "axes angle z x, z angle x, or angle x; minus the logarithm of what was transmitted" },
+    { "projections", FV_KIND_IMAGE, .doc = "line integrals, as minus_log gives them; axes angle z x, z angle x, or angle x" },
     FV_INPUT_END
 };
 
@@ -153,7 +154,7 @@ const fv_op FV_OP(fbp) = {
     .name = "fbp",
     .family = "tomography",
     .stage = "reconstruct",
-    .brief = "reconstruct a volume by filtered back-projection",
+    .brief = "reconstruct slices by filtered back-projection",
     .version = 1,
     .inputs = inputs,
     .params = params,
@@ -164,9 +165,13 @@ const fv_op FV_OP(fbp) = {
     .slab = slab,
     .cost = cost,
     .device = &device,
-    .doc = "Each projection is filtered along x and back-projected with linear interpolation, as skimage.transform.iradon does "
-           "with equal filters and scale: pi / (2 angles), as for angles spread over half a turn or a whole one. Slices are "
-           "independent: a slab of the volume needs only its own detector rows. float32. parzen and butterworth are TomoPy's.",
+    .doc = "Each projection is filtered along x and back-projected with linear interpolation, as skimage.transform.iradon "
+           "does, with the same filters and scale: pi / (2 * number of angles), right for angles that are spread over half a "
+           "turn or a whole one. parzen and butterworth are TomoPy's filters. Slices are independent: a part of the volume "
+           "needs only its own detector rows. The result is float32.",
     .citation = "Kak and Slaney, Principles of Computerized Tomographic Imaging, 1988",
-    .example = "g = parallel(angles = range(0, 179)); fbp(xray(phantom(\"shepp-logan\", [64, 64]), g), g) |> write(\"a.tif\")",
+    .example = "g = parallel(range(0, 179))\n"
+               "p = xray(phantom(\"shepp-logan\", [128, 128]), g)\n"
+               "write(fbp(p, g), \"slice.tif\")",
+    .see = "fdk sirt parallel find_center remove_rings circle",
 };

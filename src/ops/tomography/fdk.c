@@ -21,13 +21,15 @@ static const fv_param params[] = {
     FV_PARAM(fdk, geometry, .doc = "cone(angles, source, detector)"),
     FV_PARAM(fdk, filter, .def = "ramp", .choices = FV_RESPONSE_CHOICES, .doc = "ramp is sharpest, hann and parzen smooth most"),
     FV_PARAM(fdk, size, .def = "", .min = 1, .max = 8192, .unit = "px",
-             .doc = "slices, rows and columns of the volume (fan: rows and columns); left out: as the detector"),
-    FV_PARAM(fdk, cutoff, .def = "0.5", .above = true, .max = 1, .doc = "butterworth: where it halves, of the highest frequency"),
-    FV_PARAM(fdk, order, .def = "2", .min = 1, .max = 20, .doc = "butterworth: how steep it falls"),
+             .doc = "slices, rows and columns of the volume (of a fan beam: rows and columns); left out: the detector's size"),
+    FV_PARAM(fdk, cutoff, .def = "0.5", .above = true, .max = 1, .doc = "of butterworth: where it falls to one half, as a "
+                                                                        "part of the highest frequency"),
+    FV_PARAM(fdk, order, .def = "2", .min = 1, .max = 20, .doc = "of butterworth: how steeply it falls"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = {
-    { "projections", FV_KIND_IMAGE, .doc = "axes angle z x, z angle x, or angle x of a fan: line integrals" }, FV_INPUT_END
+    { "projections", FV_KIND_IMAGE, .doc = "line integrals, as minus_log gives them; axes angle z x, z angle x, or of a fan "
+                                           "beam angle x" }, FV_INPUT_END
 };
 
 /* How far the source turns; angles must go one way in even steps. */
@@ -352,14 +354,17 @@ const fv_op FV_OP(fdk) = {
     .slab = slab,
     .cost = cost,
     .device = &device,
-    .doc =
-        "Exact in the plane in which the source turns, good near it. Over a whole turn all rays count alike; angles that span "
-        "half a turn and the fan are a short scan and get Parker's weights. Where the axis is seen more than a tenth of the "
-        "detector's width from its middle, the detector is displaced to see one side only (a half fan) and Wang's weights are "
-        "taken, with a whole turn. A slab of the volume reads only the detector rows that it is seen by. float32.",
+    .doc = "Exact in the plane in which the source turns, and good near it. The result is float32.\n"
+           "Over a whole turn all rays count alike. Angles that span half a turn plus the fan are a short scan and get "
+           "Parker's weights. If the axis is seen more than a tenth of the detector's width away from its middle, the "
+           "detector is taken as displaced so that it sees one side only (half fan), and Wang's weights are used; this needs "
+           "a whole turn.\n"
+           "A part of the volume reads only the detector rows that see it.",
     .citation = "Feldkamp, Davis and Kress, Practical cone-beam algorithm, J. Opt. Soc. Am. A 1, 1984; Parker, Optimal short "
                 "scan convolution reconstruction for fan beam CT, Med. Phys. 9, 1982; Wang, X-ray micro-CT with a displaced "
                 "detector array, Med. Phys. 29, 2002",
-    .example =
-        "fdk(name_axes(phantom(\"noise\", [36, 8, 16]), \"angle z x\"), cone(range(0, 350, 10), 100, 50)) |> write(\"v.tif\")",
+    .example = "g = cone(range(0, 357, 3), 300, 100)\n"
+               "p = xray(phantom(\"shepp-logan\", [16, 128, 128]), g)\n"
+               "write(fdk(p, g), \"volume.tif\")",
+    .see = "cone fbp sirt find_center",
 };

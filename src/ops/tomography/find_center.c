@@ -13,14 +13,15 @@ typedef struct {
 enum { MIRROR, PHASE, VO };
 
 static const fv_param params[] = {
-    FV_PARAM(find_center, geometry, .doc = "parallel(angles), or cone(...) over a whole turn; its centre is not used"),
+    FV_PARAM(find_center, geometry, .doc = "parallel(angles), or cone(...) over a whole turn; the centre in it is not used"),
     FV_PARAM(find_center, method, .def = "mirror", .choices = "mirror|phase|vo",
-             .doc = "least difference or phase correlation of two projections half a turn apart, or Vo's on a whole sinogram; "
-                    "of a cone only mirror"),
+             .doc = "mirror or phase compare two projections half a turn apart, vo uses a whole sinogram; of a cone beam "
+                    "only mirror"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = {
-    { "projections", FV_KIND_IMAGE, .doc = "axes angle z x, z angle x, or angle x: line integrals" }, FV_INPUT_END
+    { "projections", FV_KIND_IMAGE, .doc = "line integrals, as minus_log gives them; axes angle z x, z angle x, or angle x" },
+    FV_INPUT_END,
 };
 
 /* The pair of angles that is nearest to half a turn apart; gives by how many degrees it misses. */
@@ -244,15 +245,18 @@ const fv_op FV_OP(find_center) = {
     .result = FV_KIND_SCALAR,
     .infer = infer,
     .passes = passes,
-    .doc =
-        "Half a turn mirrors a projection about the axis. mirror: where the two projections that are half a turn apart (up to 2 "
-        "degrees) differ least once one is mirrored, by least mean squares over all rows, between columns by a parabola. phase: "
-        "where they correlate best by phase. vo: the sinogram of the middle row and its mirror image make a whole turn; off the "
-        "true centre its spectrum leaves the double wedge of sinograms; needs no exact pair and bears noise. Print it, or give "
-        "it on: parallel(angles, center = find_center(p, parallel(angles))). Of a cone: where the rays of the plane in which the "
-        "source turns differ least from those that a whole turn meets from their other ends; print it and write it into "
-        "cone(center = ...). The object must be in view from side to side.",
+    .doc = "Print it, or pass it on: parallel(angles, center = find_center(p, parallel(angles))).\n"
+           "Half a turn mirrors a projection about the axis. mirror: takes two projections half a turn apart (up to 2 "
+           "degrees), mirrors one of them, and looks where they differ least (least squares over all rows, a parabola "
+           "between columns). phase: looks where they correlate best by phase. vo: combines the sinogram of the middle row "
+           "with its mirror image to a whole turn; away from the true centre, its spectrum leaves the double wedge that "
+           "sinograms have. It needs no exact pair and tolerates noise.\n"
+           "For a cone beam over a whole turn: looks where the rays of the plane in which the source turns differ least from "
+           "those that run the opposite way. Print it and write the number into cone(center = ...). The object must be in "
+           "view from side to side.",
     .citation = "Vo, Drakopoulos, Atwood and Reinhard, Reliable method for calculating the center of rotation in parallel-beam "
                 "tomography, Optics Express 22, 2014",
-    .example = "g = parallel(angles = range(0, 180)); find_center(xray(phantom(\"shepp-logan\", [64, 64]), g), g)",
+    .example = "g = parallel(range(0, 180))\n"
+               "find_center(xray(phantom(\"shepp-logan\", [64, 64]), g), g)",
+    .see = "parallel cone align fbp",
 };

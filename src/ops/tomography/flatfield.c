@@ -7,13 +7,14 @@ typedef struct {
 } flatfield;
 
 static const fv_param params[] = {
-    FV_PARAM(flatfield, least, .def = "1e-6", .above = true, .max = 1e6, .doc = "the beam counts as at least this bright"),
+    FV_PARAM(flatfield, least, .def = "1e-6", .above = true, .max = 1e6, .doc = "the beam is taken as at least this bright"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "projections", FV_KIND_IMAGE, .doc = "raw projections, axes angle z x" },
                                    { "flat", FV_KIND_IMAGE,
-                                     .doc = "one or several images of the beam without the object, z x or n z x" },
-                                   { "dark", FV_KIND_IMAGE, .optional = true, .doc = "the same without beam; left out: 0" },
+                                     .doc = "one or several images of the beam without the object; axes z x or n z x" },
+                                   { "dark", FV_KIND_IMAGE, .optional = true, .doc = "one or several images without beam; "
+                                                                                     "left out: 0" },
                                    FV_INPUT_END };
 
 static fv_status infer(fv_infer *i, fv_error *error) { return fv__fields_infer(i, inputs, error); }
@@ -57,8 +58,10 @@ const fv_op FV_OP(flatfield) = {
     .result = FV_KIND_IMAGE,
     .infer = infer,
     .passes = passes,
-    .doc = "(projections - dark) / (flat - dark), where flat and dark are means over their images: what was transmitted, near 1 "
-           "beside "
-           "the object. As tomopy.normalize. float32.",
-    .example = "flatfield(phantom(\"noise\", [9, 4, 8]) + 1, ones([4, 8])) |> minus_log |> write(\"p.tif\")",
+    .doc = "(projections - dark) / (flat - dark), where flat and dark are averaged over their images. The result is the "
+           "transmitted share, near 1 beside the object. As tomopy.normalize. The result is float32.",
+    .example = "p = xray(phantom(\"shepp-logan\", [64, 128, 128]), parallel(range(0, 175, 5))) / 20\n"
+               "flat = rescale(gaussian(phantom(\"noise\", [64, 128]), 8), 300, 1000)\n"
+               "flatfield(expose(p, flat), flat) |> write(\"transmitted.tif\")",
+    .see = "minus_log expose divide",
 };

@@ -6,7 +6,7 @@ typedef struct {
 } minus_log;
 
 static const fv_param params[] = {
-    FV_PARAM(minus_log, least, .def = "1e-6", .above = true, .max = 1, .doc = "less than this counts as this"),
+    FV_PARAM(minus_log, least, .def = "1e-6", .above = true, .max = 1, .doc = "smaller values are taken as this"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "share of the beam that was transmitted" }, FV_INPUT_END };
@@ -15,15 +15,16 @@ const fv_op FV_OP(minus_log) = {
     .name = "minus_log",
     .family = "tomography",
     .stage = "filter",
-    .brief = "minus the logarithm: line integrals of attenuation",
+    .brief = "minus the logarithm: from transmitted light to attenuation along each ray",
     .version = 1,
     .inputs = inputs,
     .params = params,
     .params_size = sizeof(minus_log),
     .result = FV_KIND_IMAGE,
     .expands = "negative(log(maximum(image, least)))",
-    .doc =
-        "Beer and Lambert's law: what is transmitted falls exponentially with the attenuation along the ray. Dead pixels at or "
-        "below 0 give a large finite number, not infinity.",
-    .example = "minus_log(phantom(\"noise\", [9, 8])) |> write(\"p.tif\")",
+    .doc = "Beer and Lambert's law: the transmitted share falls exponentially with the attenuation along the ray. Dead "
+           "pixels at or below 0 give a large finite number instead of infinity.",
+    .example = "p = xray(phantom(\"shepp-logan\", [64, 128, 128]), parallel(range(0, 175, 5))) / 20\n"
+               "minus_log(exp(-p)) |> write(\"lines.tif\")",
+    .see = "flatfield log expose",
 };

@@ -10,7 +10,7 @@ typedef struct {
 
 static const fv_param params[] = {
     FV_PARAM(misalign, amount, .def = "2", .min = 0, .max = 1000, .unit = "px",
-             .doc = "displacements lie between this and minus this"),
+             .doc = "largest displacement in either direction"),
     FV_PARAM(misalign, seed, .def = "1", .doc = "another number gives other displacements"),
     FV_PARAM(misalign, whole, .def = "false", .doc = "displace by whole pixels only"),
     FV_PARAM_END,
@@ -64,7 +64,7 @@ const fv_op FV_OP(misalign) = {
     .name = "misalign",
     .family = "tomography",
     .stage = "simulate",
-    .brief = "displace projections at random, each by itself",
+    .brief = "displace each projection at random, to test align",
     .version = 1,
     .inputs = inputs,
     .params = params,
@@ -73,7 +73,10 @@ const fv_op FV_OP(misalign) = {
     .infer = infer,
     .passes = passes,
     .cost = cost,
-    .doc = "Every projection is moved along rows and columns by numbers that follow from seed and its own number alone; between "
-           "pixels it is interpolated linearly, and what comes in from outside is as the border. align undoes it. float32.",
-    .example = "misalign(xray(phantom(\"shepp-logan\", [8, 64, 64]), parallel(range(-60, 60, 3))), 3) |> write(\"tilts.tif\")",
+    .doc = "Each projection is moved along rows and columns by numbers that depend only on seed and on its own number. "
+           "Values between pixels are interpolated linearly, and the border is repeated. align undoes it. The result is "
+           "float32.",
+    .example = "tilts = xray(phantom(\"shepp-logan\", [64, 128, 128]), parallel(range(-60, 60, 3)))\n"
+               "misalign(tilts, 8) |> write(\"tilts.tif\")",
+    .see = "align expose poisson",
 };

@@ -47,11 +47,12 @@ const fv_op FV_OP(mlem) = {
     .name = "mlem",
     .brief = "reconstruct by expectation maximisation (MLEM)",
     FV_SOLVER_FIELDS,
-    .doc = "For projections that count quanta, as in emission tomography: each voxel is multiplied by the mean ratio of measured "
-           "and "
-           "expected along its rays. Starts from ones, stays positive; negative measurements count as 0. float32.",
+    .doc = "For projections that count quanta, as in emission tomography. In each iteration every voxel is multiplied by the "
+           "mean ratio of measured to expected counts along its rays. It starts from ones and stays positive; negative "
+           "measurements count as 0. The result is float32.",
     .citation = "Shepp and Vardi, Maximum likelihood reconstruction for emission tomography, IEEE Trans. Med. Imaging 1, 1982",
-    .example =
-        "g = parallel(angles = range(-72, 72, 6)); mlem(xray(phantom(\"shepp-logan\", [64, 64]), g), g, iterations = 5) |> "
-        "write(\"a.tif\")",
+    .example = "g = parallel(range(-72, 72, 3))\n"
+               "p = xray(phantom(\"shepp-logan\", [128, 128]), g)\n"
+               "write(mlem(p, g, iterations = 20), \"slice.tif\")",
+    .see = "sirt art sart cgls poisson residuals",
 };

@@ -7,8 +7,8 @@ static const fv_param params[] = {
     FV_PARAM(parallel, angles, .doc = "angle of each projection: a list, or range(-73, 73, 2)"),
     FV_PARAM(parallel, unit, .def = "deg", .choices = "deg|rad", .doc = "degrees or radians"),
     FV_PARAM(parallel, center, .def = "", .unit = "px", .late = true,
-             .doc = "detector column of the axis of rotation: one number for all, computed as by find_center or not, or one per "
-                    "angle; left out: the middle"),
+             .doc = "detector column of the axis of rotation: one number (find_center computes it) or one per angle; left "
+                    "out: the middle"),
     FV_PARAM_END,
 };
 
@@ -25,14 +25,16 @@ static fv_status geometry(const void *parameters, fv_geometry *out, fv_error *er
 const fv_op FV_OP(parallel) = {
     .name = "parallel",
     .family = "tomography",
-    .brief = "the geometry of projections by parallel rays",
+    .brief = "the geometry of projections with parallel rays",
     .version = 1,
     .params = params,
     .params_size = sizeof(parallel),
     .result = FV_KIND_GEOMETRY,
     .geometry = geometry,
-    .doc = "At angle a the voxel in row y and column x of a slice is seen at detector column center + (x - mx) cos(a) - "
-           "(y - my) sin(a), where my and mx are the middle of the slice, (n - 1) / 2: the sense of rotation of scikit-image "
-           "and TomoPy. Slice z is seen by detector row z. A list of centres corrects projections that are shifted sideways.",
-    .example = "xray(phantom(\"shepp-logan\", [64, 64]), parallel(angles = range(0, 179))) |> write(\"sinogram.tif\")",
+    .doc = "At angle a, the voxel in row y and column x of a slice is seen at detector column center + (x - mx) cos(a) - (y "
+           "- my) sin(a), where my and mx are the middle of the slice, (n - 1) / 2. This is the direction of rotation of "
+           "scikit-image and TomoPy. Slice z is seen by detector row z. A list of centres corrects projections that are "
+           "shifted sideways.",
+    .example = "xray(phantom(\"shepp-logan\", [128, 128]), parallel(angles = range(0, 179))) |> write(\"sinogram.tif\")",
+    .see = "cone fbp xray find_center range",
 };

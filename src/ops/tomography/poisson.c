@@ -55,7 +55,7 @@ const fv_op FV_OP(poisson) = {
     .name = "poisson",
     .family = "tomography",
     .stage = "simulate",
-    .brief = "replace expected counts by counts with the noise of quanta",
+    .brief = "add the noise of counted quanta",
     .version = 1,
     .inputs = inputs,
     .params = params,
@@ -64,10 +64,11 @@ const fv_op FV_OP(poisson) = {
     .infer = infer,
     .passes = passes,
     .cost = cost,
-    .doc = "Every voxel is drawn from Poisson's distribution with the voxel as its mean; 0 where that is not positive. The noise "
-           "is a function of seed and place alone, so it is the same whatever the chunks and the processor. float32.",
+    .doc = "Every voxel is drawn from Poisson's distribution with the voxel as its mean; it is 0 if the mean is not "
+           "positive. The noise depends only on seed and place, so it is the same for all chunks and processors. The result "
+           "is float32.",
     .citation = "Hormann, The transformed rejection method for generating Poisson random variables, Insurance: Mathematics and "
                 "Economics 12, 1993",
-    .example =
-        "poisson(100 * exp(-xray(phantom(\"shepp-logan\", [64, 64]), parallel(range(0, 179))) / 20)) |> write(\"counts.tif\")",
+    .example = "poisson(phantom(\"shepp-logan\", [200, 200]) * 30) |> write(\"counts.tif\")",
+    .see = "expose misalign phantom",
 };

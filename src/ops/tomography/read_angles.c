@@ -12,10 +12,11 @@ enum { MOST = 1000000 };
 
 static const fv_param params[] = {
     FV_PARAM(read_angles, file,
-             .doc = "scan (DataExchange, NeXus, MRC), .tlt, .rawtlt, .mdoc, a table, or any file of one row of numbers"),
+             .doc = "a scan (DataExchange, NeXus, MRC), a .tlt, .rawtlt or .mdoc file, a table, or any file with one row of "
+                    "numbers"),
     FV_PARAM(read_angles, path, .def = "",
-             .doc = "dataset inside the file; of a table, the column: left out, the one named angle, theta or tilt, or the only "
-                    "one"),
+             .doc = "dataset inside the file; of a table, the column (left out: the one named angle, theta or tilt, or the "
+                    "only one)"),
     FV_PARAM_END,
 };
 
@@ -144,16 +145,19 @@ static fv_status list(const void *parameters, fv_arena *arena, fv_list *out, fv_
 const fv_op FV_OP(read_angles) = {
     .name = "read_angles",
     .family = "tomography",
-    .brief = "the angles of a scan, from a file",
+    .brief = "read the angles of a scan from a file",
     .version = 1,
     .params = params,
     .params_size = sizeof(read_angles),
     .result = FV_KIND_LIST,
     .list = list,
-    .doc = "A list for parallel and cone: /exchange/theta of DataExchange, rotation_angle of NeXus (of the projections, without "
-           "those of flat and dark fields), the extended header of MRC or "
-           "the .tlt, .rawtlt or .mdoc beside it, in degrees; numbers of other files are taken as they are. The file is read "
-           "while the pipeline is checked, so that angles that do not match the projections are refused before anything is "
-           "computed. parallel(angles = read(\"angles.csv\")) does the same.",
-    .example = "g = parallel(range(0, 179)); fbp(xray(phantom(\"shepp-logan\", [64, 64]), g), g) |> write(\"a.tif\")",
+    .doc = "Gives a list for parallel and cone, in degrees: from /exchange/theta of DataExchange, rotation_angle of NeXus "
+           "(without those of flat and dark fields), the extended header of MRC, or the .tlt, .rawtlt or .mdoc file beside "
+           "it. Numbers in other files are taken as "
+           "they are. The file is read while the pipeline is checked, so angles that do not match the projections are "
+           "refused before anything is computed. parallel(angles = read(\"angles.csv\")) does the same.",
+    .example = "g = parallel(range(0, 179))\n"
+               "p = xray(phantom(\"shepp-logan\", [128, 128]), g)\n"
+               "write(fbp(p, g), \"slice.tif\")",
+    .see = "parallel cone range read",
 };

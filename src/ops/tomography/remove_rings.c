@@ -9,7 +9,7 @@ typedef struct {
 
 static const fv_param params[] = {
     FV_PARAM(remove_rings, size, .def = "9", .min = 3, .max = 999, .unit = "px",
-             .doc = "odd number of columns that a column's mean is compared with; wider than the widest stripe by a few"),
+             .doc = "how many columns a column is compared with: an odd number, a few more than the widest stripe"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = {
@@ -123,7 +123,7 @@ const fv_op FV_OP(remove_rings) = {
     .name = "remove_rings",
     .family = "tomography",
     .stage = "filter",
-    .brief = "take the stripes out of sinograms that would become rings",
+    .brief = "remove the stripes of sinograms that would become rings",
     .version = 1,
     .inputs = inputs,
     .params = params,
@@ -132,13 +132,14 @@ const fv_op FV_OP(remove_rings) = {
     .infer = infer,
     .passes = passes,
     .cost = cost,
-    .doc =
-        "From every column of a sinogram is taken by how much its mean over all angles exceeds the median of the means around it "
-        "(at the detector's ends, of those that exist). float32.",
+    .doc = "The mean of every detector column over all angles is compared with the median of the means around it (at the "
+           "ends of the detector, of those that exist). The difference is subtracted from the column. The result is float32.",
     .citation =
         "Vo, Atwood and Drakopoulos, Superior techniques for eliminating ring artifacts in X-ray micro-tomography, Optics "
         "Express 26, 2018 (the smoothing of column means)",
-    .example =
-        "g = parallel(angles = range(0, 179)); p = xray(phantom(\"shepp-logan\", [64, 64]), g); remove_rings(p) |> fbp(g) |> "
-        "write(\"a.tif\")",
+    .example = "g = parallel(range(0, 179))\n"
+               "stripes = phantom(\"noise\", [1, 128]) > 0.9\n"
+               "p = xray(phantom(\"shepp-logan\", [128, 128]), g) + matmul(ones([180, 1]), stripes) * 2\n"
+               "remove_rings(p) |> write(\"clean.tif\")",
+    .see = "remove_rings_polar minus_log fbp",
 };

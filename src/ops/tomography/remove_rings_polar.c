@@ -13,11 +13,11 @@ enum { DIRECTIONS = 720 };
 
 static const fv_param params[] = {
     FV_PARAM(remove_rings_polar, size, .def = "9", .min = 3, .max = 999, .unit = "px",
-             .doc = "odd number of radii that a radius is compared with; wider than the widest ring by a few"),
+             .doc = "how many radii a radius is compared with: an odd number, a few more than the widest ring"),
     FV_PARAM(remove_rings_polar, sectors, .def = "1", .min = 1, .max = 36,
-             .doc = "parts of the turn that are judged by themselves"),
+             .doc = "number of parts into which the turn is divided; each gets its own correction"),
     FV_PARAM(remove_rings_polar, most, .def = "0", .min = 0, .max = 1e30,
-             .doc = "differences above this are objects, and not counted; 0: all are"),
+             .doc = "differences above this belong to objects and do not count; 0: all count"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "volume", FV_KIND_IMAGE, .doc = "real volume z y x, or one slice y x" }, FV_INPUT_END };
@@ -198,7 +198,7 @@ const fv_op FV_OP(remove_rings_polar) = {
     .name = "remove_rings_polar",
     .family = "tomography",
     .stage = "filter",
-    .brief = "take rings about the axis out of reconstructed slices",
+    .brief = "remove rings about the axis from reconstructed slices",
     .version = 1,
     .inputs = inputs,
     .params = params,
@@ -208,12 +208,16 @@ const fv_op FV_OP(remove_rings_polar) = {
     .passes = passes,
     .slab = slab,
     .cost = cost,
-    .doc =
-        "Along rays from the middle of a slice every place is compared with the median of the radii around it; the median of "
-        "that difference over a turn, or over each of its sectors, is the ring and is subtracted. For volumes whose projections "
-        "are gone; remove_rings works on sinograms. Values must be numbers. float32.",
+    .doc = "Along rays from the middle of a slice, every place is compared with the median of the radii around it. The "
+           "median of that difference over a turn, or over each of its sectors, is the ring, and it is subtracted. For "
+           "volumes whose projections are no longer there; remove_rings works on sinograms. Values must be finite. The "
+           "result is float32.",
     .citation =
         "Sijbers and Postnov, Reduction of ring artefacts in high resolution micro-CT reconstructions, Phys. Med. Biol. 49, "
         "2004",
-    .example = "remove_rings_polar(phantom(\"shepp-logan\", [64, 64])) |> write(\"clean.tif\")",
+    .example = "g = parallel(range(0, 179))\n"
+               "stripes = phantom(\"noise\", [1, 128]) > 0.9\n"
+               "p = xray(phantom(\"shepp-logan\", [128, 128]), g) + matmul(ones([180, 1]), stripes) * 2\n"
+               "remove_rings_polar(fbp(p, g)) |> write(\"clean.tif\")",
+    .see = "remove_rings fbp circle",
 };

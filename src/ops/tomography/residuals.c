@@ -14,9 +14,10 @@ static const fv_unrolled kinds[] = { FV_UNROLLED_SIRT, FV_UNROLLED_ART, FV_UNROL
 
 static const fv_param params[] = {
     FV_SOLVER_GEOMETRY,
-    FV_PARAM(residuals, method, .def = "sirt", .choices = "sirt|art|sart|cgls|mlem", .doc = "operator to follow"),
+    FV_PARAM(residuals, method, .def = "sirt", .choices = "sirt|art|sart|cgls|mlem", .doc = "which operator's iterations to "
+                                                                                            "run"),
     FV_SOLVER_ITERATIONS("20"),
-    FV_PARAM(fv_solver, relaxation, .def = "0", .min = 0, .max = 2, .doc = "factor on each step; 0: as the method has it"),
+    FV_PARAM(fv_solver, relaxation, .def = "0", .min = 0, .max = 2, .doc = "factor on each step; 0: the method's default"),
     FV_SOLVER_NONNEGATIVE,
     FV_SOLVER_STOP,
     FV_SOLVER_SIZE,
@@ -166,11 +167,21 @@ static const fv_pass passes[] = {
     { .name = "iterations", .need = need, .scratch = scratch, .bound = bound, .run = run, .finish = finish }, FV_PASS_END
 };
 
+static const fv_column_doc column_docs[] = {
+    { "slice", .doc = "number of the slice, from 0" },
+    { "iteration", .doc = "number of the iteration, from 1" },
+    { "residual",
+      .doc = "what the projections of the image before this iteration leave unexplained, as a part of the measured "
+             "projections (ratio of norms). art and sart change the image from ray to ray: there it is what each ray left "
+             "when it was used" },
+    FV_COLUMN_DOC_END,
+};
+
 const fv_op FV_OP(residuals) = {
     .name = "residuals",
     .family = "tomography",
     .stage = "reconstruct",
-    .brief = "the residual of every iteration of a reconstruction",
+    .brief = "list how well each iteration of a reconstruction explains the projections",
     .version = 2,
     .inputs = inputs,
     .params = params,
@@ -179,12 +190,13 @@ const fv_op FV_OP(residuals) = {
     .infer = infer,
     .unroll = unroll,
     .passes = passes,
-    .doc = "A row for each slice and iteration that sirt, art, sart, cgls or mlem with the same parameters makes: the norm "
-           "of what the projections of the image before the iteration leave unexplained, as a part of the norm of the "
-           "measured ones; of art and sart, which change the image from ray to ray, what each ray left when it was used. "
-           "The slices of a cone are solved together, as slice 0. The iterations are made for it, and no volume; the "
-           "record of a run keeps the same of every solve, all slices together (`fovea report`): group(residuals(p, g), "
-           "\"iteration\", \"mean(residual)\") shows whether 20 or 200 are worth it.",
-    .example =
-        "g = parallel(range(0, 170, 10)); residuals(xray(phantom(\"shepp-logan\", [32, 32]), g), g, \"cgls\", iterations = 5)",
+    .doc = "Runs the iterations that sirt, art, sart, cgls or mlem with the same parameters would make, and gives a row for "
+           "each slice and iteration instead of a volume. Use it to see whether 20 or 200 iterations are worth it: "
+           "group(residuals(p, g), \"iteration\", \"mean(residual)\").\n"
+           "Every run also records the residuals of the reconstructions in it; `fovea report` shows them, all slices "
+           "together. The slices of a cone beam are solved together, as slice 0.",
+    .example = "g = parallel(range(0, 170, 10))\n"
+               "residuals(xray(phantom(\"shepp-logan\", [64, 64]), g), g, \"cgls\", iterations = 6)",
+    .see = "sirt art sart cgls mlem group",
+    .columns = column_docs,
 };

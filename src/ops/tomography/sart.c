@@ -95,14 +95,17 @@ const fv_op FV_OP(sart) = {
     .name = "sart",
     .brief = "reconstruct by algebraic iterations, projection by projection (SART)",
     FV_SOLVER_FIELDS,
-    .doc = "After each projection every voxel takes the weighted mean of what the rays through it lack: faster than sirt, "
-           "calmer than art. Projections are taken in an order that spreads them over all angles by the golden ratio. The "
-           "residual that stop looks at is that of each projection when its turn came. window = \"hamming\" is for objects "
-           "that lie in the middle of the slice, with air around them: few angles then leave fewer streaks. "
-           "skimage.transform.iradon_sart always does so, and its relaxation r means 4.5 r here. Of a cone, subsets = n uses"
-           " every n-th projection at once (ordered subsets), which saves passes over the volume. float32.",
+    .doc = "After each projection, every voxel takes the weighted mean of what the rays through it lack. It is faster than "
+           "sirt and less noisy than art. Projections are used in an order that spreads them over all angles (golden ratio). "
+           "The result is float32.\n"
+           "The residual that stop looks at is that of each projection at the moment it is used.\n"
+           "window = \"hamming\" is for objects in the middle of the slice with air around them: few angles then leave fewer "
+           "streaks. skimage.transform.iradon_sart always does so, and its relaxation r corresponds to 4.5 r here.\n"
+           "With a cone beam, subsets = n uses every n-th projection at once (ordered subsets), which saves passes over the "
+           "volume.",
     .citation = "Andersen and Kak, Simultaneous algebraic reconstruction technique, Ultrasonic Imaging 6, 1984",
-    .example =
-        "g = parallel(angles = range(-72, 72, 6)); sart(xray(phantom(\"shepp-logan\", [64, 64]), g), g, iterations = 1) |> "
-        "write(\"a.tif\")",
+    .example = "g = parallel(range(-72, 72, 3))\n"
+               "p = xray(phantom(\"shepp-logan\", [128, 128]), g)\n"
+               "write(sart(p, g, iterations = 2), \"slice.tif\")",
+    .see = "sirt art cgls mlem fbp residuals",
 };

@@ -16,15 +16,17 @@ enum { LANES = FV_BEAM_LANES };
 
 static const fv_param params[] = {
     FV_PARAM(siddon, geometry, .doc = "angles and centre of rotation: parallel(angles = range(0, 179))"),
-    FV_PARAM(siddon, method, .def = "sirt", .choices = "backproject|art|sirt", .doc = "backproject: unfiltered, once"),
+    FV_PARAM(siddon, method, .def = "sirt", .choices = "backproject|art|sirt", .doc = "which method; backproject is "
+                                                                                      "unfiltered and makes one pass"),
     FV_PARAM(siddon, iterations, .def = "10", .min = 1, .max = 100000, .doc = "how often all projections are used"),
-    FV_PARAM(siddon, initial, .def = "0", .min = -1e30, .max = 1e30, .doc = "what every voxel begins with; TomoPy: 1e-6"),
+    FV_PARAM(siddon, initial, .def = "0", .min = -1e30, .max = 1e30, .doc = "start value of every voxel; TomoPy: 1e-6"),
     FV_PARAM(siddon, size, .def = "", .min = 1, .max = 8192, .unit = "px",
-             .doc = "rows and columns of a slice, one number or two; left out: the detector's width"),
+             .doc = "rows and columns of a slice, one number or two; left out: the width of the detector"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = {
-    { "projections", FV_KIND_IMAGE, .doc = "axes angle z x, z angle x, or angle x: line integrals" }, FV_INPUT_END
+    { "projections", FV_KIND_IMAGE, .doc = "line integrals, as minus_log gives them; axes angle z x, z angle x, or angle x" },
+    FV_INPUT_END,
 };
 
 static fv_status infer(fv_infer *i, fv_error *error) {
@@ -196,7 +198,7 @@ const fv_op FV_OP(siddon) = {
     .name = "siddon",
     .family = "tomography",
     .stage = "reconstruct",
-    .brief = "reconstruct with the exact lengths of rays in voxels, as TomoPy",
+    .brief = "reconstruct with the exact lengths of rays in voxels, as TomoPy does",
     .version = 1,
     .inputs = inputs,
     .params = params,
@@ -206,12 +208,13 @@ const fv_op FV_OP(siddon) = {
     .passes = passes,
     .slab = slab,
     .cost = cost,
-    .doc =
-        "A ray counts with its length in each voxel it crosses, where fbp, art and sirt interpolate. backproject is what TomoPy "
-        "calls fbp without a filter; art corrects ray after ray, sirt all rays at once, dividing rays by the sum of their "
-        "squared "
-        "lengths and voxels by the sum of lengths. Meant for comparisons: art and sirt are many times faster. float32.",
+    .doc = "A ray counts with its exact length in each voxel it crosses, where fbp, art and sirt interpolate. Meant for "
+           "comparisons with TomoPy: art and sirt are many times faster. The result is float32.\n"
+           "backproject is what TomoPy calls fbp without a filter. art corrects ray after ray. sirt corrects all rays at "
+           "once, dividing rays by the sum of their squared lengths and voxels by the sum of lengths.",
     .citation = "Siddon, Fast calculation of the exact radiological path for a three-dimensional CT array, Med. Phys. 12, 1985",
-    .example =
-        "g = parallel(range(0, 170, 10)); siddon(xray(phantom(\"shepp-logan\", [32, 32]), g), g, \"art\") |> write(\"a.tif\")",
+    .example = "g = parallel(range(-72, 72, 3))\n"
+               "p = xray(phantom(\"shepp-logan\", [128, 128]), g)\n"
+               "write(siddon(p, g, \"art\", iterations = 2), \"slice.tif\")",
+    .see = "sirt art fbp",
 };

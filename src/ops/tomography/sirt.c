@@ -174,13 +174,14 @@ const fv_op FV_OP(sirt) = {
     .brief = "reconstruct by simultaneous iterations (SIRT)",
     FV_SOLVER_FIELDS,
     .device = &device,
-    .doc =
-        "In each iteration every voxel takes the mean of what all its rays lack, each divided by its length inside the volume. "
-        "Slow to converge and calm in noise: the method for electron tomography with few, missing or noisy angles. float32.",
+    .doc = "In each iteration every voxel takes the mean of what all rays through it lack, each divided by its length inside "
+           "the volume. It converges slowly and suppresses noise: the method for electron tomography with few, missing or "
+           "noisy angles. The result is float32.",
     .citation =
         "Gilbert, Iterative methods for the three-dimensional reconstruction of an object from projections, J. Theor. Biol. "
         "36, 1972",
-    .example =
-        "g = parallel(angles = range(-72, 72, 6)); sirt(xray(phantom(\"shepp-logan\", [64, 64]), g), g, iterations = 5) |> "
-        "write(\"a.tif\")",
+    .example = "g = parallel(range(-72, 72, 3))\n"
+               "p = xray(phantom(\"shepp-logan\", [128, 128]), g)\n"
+               "write(sirt(p, g, iterations = 30), \"slice.tif\")",
+    .see = "art sart cgls mlem fbp residuals",
 };

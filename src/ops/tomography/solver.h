@@ -23,28 +23,31 @@ typedef struct fv_solver {
 enum { FV_SOLVER_NO_WINDOW, FV_SOLVER_HAMMING };
 
 #define FV_SOLVER_GEOMETRY \
-    FV_PARAM(fv_solver, geometry, .doc = "parallel(angles = range(-73, 73, 2)), or where the method knows them cone(...)")
+    FV_PARAM(fv_solver, geometry, .doc = "how the projections were taken: parallel(angles = range(-73, 73, 2)) or cone(...)")
 #define FV_SOLVER_ITERATIONS(number) \
     FV_PARAM(fv_solver, iterations, .def = number, .min = 1, .max = 100000, .doc = "how often all projections are used")
 #define FV_SOLVER_RELAXATION(number) \
-    FV_PARAM(fv_solver, relaxation, .def = number, .above = true, .max = 2, .doc = "factor on each step; smaller calms noise")
+    FV_PARAM(fv_solver, relaxation, .def = number, .above = true, .max = 2, \
+             .doc = "factor on each step; a smaller one reduces noise")
 #define FV_SOLVER_NONNEGATIVE \
     FV_PARAM(fv_solver, nonnegative, .def = "false", .doc = "negative voxels become 0 after each iteration")
 #define FV_SOLVER_STOP                                \
     FV_PARAM(fv_solver, stop, .def = "0", .min = 0, .max = 1, \
-             .doc = "a slice is left as it is once its residual is at most this part of its projections; 0: never")
+             .doc = "stop a slice when its residual is at most this part of its projections; 0: never")
 #define FV_SOLVER_SIZE                                                         \
     FV_PARAM(fv_solver, size, .def = "", .min = 1, .max = 8192, .unit = "px", \
-             .doc = "rows and columns of a slice, one number or two (cone: slices, rows, columns); left out: as the detector")
+             .doc = "rows and columns of a slice, one number or two (of a cone beam: slices, rows, columns); left out: the " \
+                    "detector's size")
 
 #define FV_SOLVER_SUBSETS                                           \
     FV_PARAM(fv_solver, subsets, .def = "0", .min = 0, .max = 100000, \
-             .doc = "of a cone: groups of projections that are used one after the other, each at once; 0: one by one")
+             .doc = "of a cone beam: number of groups into which the projections are divided; the projections of a group are " \
+                    "used at once; 0: one by one")
 
 #define FV_SOLVER_WINDOW                                                                                          \
     FV_PARAM(fv_solver, window, .def = "none", .choices = "none|hamming",                                            \
-             .doc = "of parallel beams: corrections fall off from the middle of each ray to its ends on the circle inside " \
-                    "the slice, and none go beyond")
+             .doc = "of parallel beams: hamming lets corrections decrease from the middle of each ray to the circle inside "  \
+                    "the slice; nothing outside is corrected")
 
 /* The last parameters of every method: for the parts of a long solve. */
 #define FV_SOLVER_PART                                                                                                   \
@@ -53,9 +56,10 @@ enum { FV_SOLVER_NO_WINDOW, FV_SOLVER_HAMMING };
 
 enum { FV_SOLVER_PROJECTIONS, FV_SOLVER_START, FV_SOLVER_MASK, FV_SOLVER_INPUTS };
 #define FV_SOLVER_INPUT_TABLE                                                                                                  \
-    { "projections", FV_KIND_IMAGE, .doc = "axes angle z x, z angle x, or angle x: line integrals" },                          \
-    { "start", FV_KIND_IMAGE, .optional = true, .doc = "volume to begin with, of the shape of the result" },                     \
-    { "mask", FV_KIND_IMAGE, .optional = true, .doc = "where it is 0 the volume stays 0; of the shape of the result" },          \
+    { "projections", FV_KIND_IMAGE, .doc = "line integrals, as minus_log gives them; axes angle z x, z angle x, or angle x" }, \
+    { "start", FV_KIND_IMAGE, .optional = true, .doc = "volume to start from, with the shape of the result" }, \
+    { "mask", FV_KIND_IMAGE, .optional = true, \
+      .doc = "where this image is 0 the volume stays 0; with the shape of the result" }, \
     FV_INPUT_END
 
 /* A bundle while it is solved. Images and sinograms as kernels/beam.h lays them out. */

@@ -11,7 +11,7 @@ static const fv_param params[] = {
     FV_PARAM(xray, columns, .def = "0", .min = 0, .max = 8192, .unit = "px",
              .doc = "width of the detector; 0: the longer side of a slice"),
     FV_PARAM(xray, rows, .def = "0", .min = 0, .max = 8192, .unit = "px",
-             .doc = "height of the detector of a cone; 0: as many as slices"),
+             .doc = "height of the detector of a cone beam; 0: as many rows as slices"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "volume", FV_KIND_IMAGE, .doc = "real volume z y x, or one slice y x" }, FV_INPUT_END };
@@ -154,10 +154,11 @@ const fv_op FV_OP(xray) = {
     .slab = slab,
     .cost = cost,
     .device = &device,
-    .doc = "Gives projections with the axes angle z x (angle x of a single slice), float32. Along a ray the image is "
-           "interpolated linearly in every row or column that it crosses (Joseph's method); voxels and detector pixels are 1 "
-           "wide (those of a cone as wide as it says) and what lies outside the volume is 0. A cone through one slice, a fan, "
-           "gives angle x. backproject is its exact adjoint.",
+    .doc = "The result has the axes angle z x (angle x for a single slice) and is float32. Along a ray, the image is "
+           "interpolated linearly in every row or column that the ray crosses (Joseph's method). Voxels and detector pixels "
+           "are 1 wide (those of a cone beam as wide as it says), and what lies outside the volume is 0. A cone through one "
+           "slice, a fan beam, gives angle x. backproject is its exact adjoint.",
     .citation = "Joseph, An improved algorithm for reprojecting rays through pixel images, IEEE Trans. Med. Imaging 1, 1982",
-    .example = "xray(phantom(\"shepp-logan\", [64, 64]), parallel(angles = range(0, 179))) |> write(\"sinogram.tif\")",
+    .example = "xray(phantom(\"shepp-logan\", [128, 128]), parallel(angles = range(0, 179))) |> write(\"sinogram.tif\")",
+    .see = "backproject xray_phantom parallel cone fbp",
 };

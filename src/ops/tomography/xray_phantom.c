@@ -17,7 +17,7 @@ static const fv_param params[] = {
     FV_PARAM(xray_phantom, columns, .def = "0", .min = 0, .max = 8192, .unit = "px",
              .doc = "width of the detector; 0: the longer side of a slice"),
     FV_PARAM(xray_phantom, rows, .def = "0", .min = 0, .max = 8192, .unit = "px",
-             .doc = "height of the detector of a cone; 0: as many as slices"),
+             .doc = "height of the detector of a cone beam; 0: as many rows as slices"),
     FV_PARAM_END,
 };
 
@@ -128,9 +128,10 @@ const fv_op FV_OP(xray_phantom) = {
     .infer = infer,
     .passes = passes,
     .cost = cost,
-    .doc =
-        "What xray(phantom(\"shepp-logan\", shape), geometry) comes near to: line integrals through the ellipses of a slice, or "
-        "the ellipsoids of a volume, in closed form, along the middle of every detector pixel. float32.",
+    .doc = "What xray(phantom(\"shepp-logan\", shape), geometry) approximates: the line integrals through the ellipses of a "
+           "slice, or the ellipsoids of a volume, by formula, along the middle of every detector pixel. The result is "
+           "float32.",
     .citation = "Kak and Slaney, Principles of Computerized Tomographic Imaging, 1988, section 3.1",
-    .example = "xray_phantom([64, 64], parallel(range(0, 179))) |> write(\"sinogram.tif\")",
+    .example = "xray_phantom([128, 128], parallel(range(0, 179))) |> write(\"sinogram.tif\")",
+    .see = "xray phantom parallel cone",
 };

@@ -7,7 +7,7 @@ enum { IMAGE, RESIDUAL, MEASURE };
 static const fv_input inputs[] = {
     { "image", FV_KIND_IMAGE, .doc = "any image" },
     { "residual", FV_KIND_SCALAR, .optional = true,
-      .doc = "squared norm of what an iteration leaves over, for the record; negative: none" },
+      .doc = "squared norm of what an iteration leaves unexplained, for the record; negative: none" },
     { "measure", FV_KIND_SCALAR, .optional = true, .doc = "squared norm of what was measured" },
     FV_INPUT_END,
 };
@@ -66,8 +66,9 @@ const fv_op FV_OP(checkpoint) = {
     .slab = slab,
     .notes = notes,
     .cost = cost,
-    .doc = "The image itself. Fovea decides by cost what to store and what to compute again; this decides it by hand, as at the "
-           "end of each step of an iteration, from which a killed run then goes on. "
-           "An iteration may also tell its residual: `fovea report` shows them.",
-    .example = "checkpoint(gaussian(phantom(\"noise\", [64, 64]), 2)) |> median(3) |> write(\"a.tif\")",
+    .doc = "The image itself. Fovea normally decides by cost what to store and what to compute again; checkpoint decides it "
+           "by hand, for instance at the end of each step of an iteration, from which a killed run then continues. An "
+           "iteration may also pass on its residual, which `fovea report` shows.",
+    .example = "checkpoint(gaussian(phantom(\"cells\", [200, 200]), 2)) |> median(3) |> write(\"a.tif\")",
+    .see = "residuals choose",
 };

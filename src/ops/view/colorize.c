@@ -15,8 +15,9 @@ static const fv_param params[] = {
 };
 static const fv_input inputs[] = {
     { "image", FV_KIND_IMAGE, .doc = "labels, or grey values" },
-    { "low", FV_KIND_SCALAR, .optional = true, .doc = "value at the start of the scale, 0 if left out" },
-    { "high", FV_KIND_SCALAR, .optional = true, .doc = "value at its end; if left out the largest of the type, 1 for floats" },
+    { "low", FV_KIND_SCALAR, .optional = true, .doc = "value at the start of the scale; left out: 0" },
+    { "high", FV_KIND_SCALAR, .optional = true, .doc = "value at the end of the scale; left out: the largest of the image's "
+                                                       "type (1 for floats)" },
     FV_INPUT_END,
 };
 
@@ -133,11 +134,11 @@ static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run
 const fv_op FV_OP(colorize) = {
     .name = "colorize",
     .family = "view",
-    .brief = "labels or grey values as colours",
+    .brief = "show labels or grey values in colour",
     .version = 1,
-    .doc =
-        "Adds an axis c of red, green, blue (uint8). A label's colour follows from its number alone, so it is the same in every "
-        "slice; 0 is black. The scales grey, heat (black red yellow white) and viridis go from low to high.",
+    .doc = "Adds an axis c of red, green and blue (uint8). The colour of a label depends only on its number, so it is the "
+           "same in every slice; 0 is black. The scales grey, heat (black, red, yellow, white) and viridis go from low to "
+           "high.",
     .citation = "viridis: S. van der Walt, N. Smith, E. Firing, matplotlib 2.0 (CC0), ten of its colours",
     .inputs = inputs,
     .params = params,
@@ -146,5 +147,6 @@ const fv_op FV_OP(colorize) = {
     .infer = infer,
     .passes = passes,
     .cost = cost,
-    .example = "colorize(phantom(\"cells\", [100, 100]), map = \"viridis\") |> write(\"cells.png\")",
+    .example = "phantom(\"cells\", [200, 200]) |> colorize(map = \"viridis\") |> write(\"cells.png\")",
+    .see = "label montage boundaries write",
 };

@@ -6,7 +6,8 @@
 typedef struct { int64_t columns; } montage;
 
 static const fv_param params[] = {
-    FV_PARAM(montage, columns, .def = "0", .min = 0, .max = 1e9, .doc = "slices side by side; 0: about as many as rows"),
+    FV_PARAM(montage, columns, .def = "0", .min = 0, .max = 1e9, .doc = "how many slices are side by side; 0: about as many "
+                                                                        "as there are rows"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "volume: slices y x, or y x c" }, FV_INPUT_END };
@@ -87,9 +88,10 @@ static double        cost(const fv_need *n) { return 0.1 * (double)fv_dtype_size
 static const fv_pass passes[] = { { .need = need, .run = run }, FV_PASS_END };
 
 const fv_op FV_OP(montage) = {
-    .name = "montage", .family = "view", .brief = "slices of a volume side by side in one picture", .version = 1,
-    .doc = "The first axis is laid out from left to right and from top to bottom; places that are left over are 0. "
-           "montage(x[::10]) shows every tenth slice.",
+    .name = "montage", .family = "view", .brief = "show the slices of a volume side by side in one picture", .version = 1,
+    .doc = "The slices along the first axis are laid out from left to right and from top to bottom; places that are left "
+           "over are 0. montage(x[::10]) shows every tenth slice.",
     .inputs = inputs, .params = params, .params_size = sizeof(montage), .result = FV_KIND_IMAGE, .infer = infer, .passes = passes,
-    .cost = cost, .example = "phantom(\"foam\", [32, 64, 64]) |> montage(columns = 8) |> write(\"montage.png\")",
+    .cost = cost, .example = "phantom(\"cells\", [32, 64, 64])[::4] |> montage(columns = 4) |> write(\"montage.png\")",
+    .see = "project slice colorize",
 };

@@ -5,7 +5,7 @@
 typedef struct { const char *axes; } name_axes;
 
 static const fv_param params[] = {
-    FV_PARAM(name_axes, axes, .doc = "a name for each axis, slowest first, with blanks between: \"angle z x\""),
+    FV_PARAM(name_axes, axes, .doc = "a name for each axis, slowest first, separated by blanks: \"angle z x\""),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "any image" }, FV_INPUT_END };
@@ -26,7 +26,7 @@ static double        cost(const fv_need *n) { return 0.1 * (double)fv_dtype_size
 const fv_op FV_OP(name_axes) = {
     .name = "name_axes",
     .family = "view",
-    .brief = "give the axes of an image other names",
+    .brief = "rename the axes of an image",
     .version = 2,
     .inputs = inputs,
     .params = params,
@@ -35,7 +35,10 @@ const fv_op FV_OP(name_axes) = {
     .infer = infer,
     .passes = passes,
     .cost = cost,
-    .doc = "Voxels stay. Names decide what operators do along an axis: z, y and x are space, angle counts projections. A "
-           "direction matrix stays unless x, y or z move to another axis. read(file, axes = ...) does the same to a file.",
-    .example = "name_axes(phantom(\"noise\", [9, 4, 8]), \"angle z x\") |> fbp(parallel(range(0, 160, 20))) |> write(\"v.tif\")",
+    .doc = "The voxels do not change. Names decide what operators do along an axis: z, y and x are space, angle counts "
+           "projections. A direction matrix is kept, unless x, y or z move to another axis. read(file, axes = ...) does the "
+           "same for a file.",
+    .example = "stack = phantom(\"shepp-logan\", [16, 128, 128])\n"
+               "name_axes(stack, \"t y x\") |> project(\"t\", \"mean\") |> write(\"mean-over-time.tif\")",
+    .see = "read slice",
 };

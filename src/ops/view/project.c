@@ -9,8 +9,9 @@ typedef struct { const char *axis; fv_choice method; } project;
 enum { MAX, MIN, MEAN, SUM };
 
 static const fv_param params[] = {
-    FV_PARAM(project, axis, .def = "z", .doc = "name of the axis to look along; it vanishes"),
-    FV_PARAM(project, method, .def = "max", .choices = "max|min|mean|sum", .doc = "what becomes of the voxels of a line"),
+    FV_PARAM(project, axis, .def = "z", .doc = "name of the axis along which to look; the result does not have it"),
+    FV_PARAM(project, method, .def = "max", .choices = "max|min|mean|sum", .doc = "what to compute from the voxels along "
+                                                                                  "that axis"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image to project" }, FV_INPUT_END };
@@ -161,11 +162,10 @@ const fv_op FV_OP(project) = {
     .family = "view",
     .brief = "maximum, minimum, mean or sum along an axis",
     .version = 2,
-    .doc =
-        "max and min keep the element type and give NaN where a line holds one. sum is float64; mean is float32, and float64 for "
-        "32- and 64-bit integers and float64. Both add in float64 from the start of the axis to its end, so integers below "
-        "2^53 are exact. Along x, y or z the projection lies in the middle of what it shows, if the image has a place in the "
-        "world.",
+    .doc = "max and min keep the type of the image and give nan where a line contains one. sum is float64. mean is float32, "
+           "or float64 for float64 and for 32 and 64-bit integers. Both add in float64 from the start of the axis to its "
+           "end, so integers below 2^53 are exact.\n"
+           "If the image has a place in the world, a projection along x, y or z lies in the middle of what it shows.",
     .inputs = inputs,
     .params = params,
     .params_size = sizeof(project),
@@ -174,4 +174,5 @@ const fv_op FV_OP(project) = {
     .passes = passes,
     .cost = cost,
     .example = "phantom(\"cells\", [40, 200, 200]) |> project(method = \"max\") |> write(\"projection.png\")",
+    .see = "montage slice max mean sum",
 };

@@ -8,10 +8,13 @@ typedef struct { fv_numbers start, stop, step, single; } slice;
 #define ANY_INDEX .min = -1e15, .max = 1e15, .blank = true, .unit = "px"
 
 static const fv_param params[] = {
-    FV_PARAM(slice, start, .def = "", ANY_INDEX, .doc = "first index on each axis; negative: from the end; nan: left out"),
-    FV_PARAM(slice, stop, .def = "", ANY_INDEX, .doc = "end of each axis, not included; negative: from the end; nan: left out"),
-    FV_PARAM(slice, step, .def = "", ANY_INDEX, .doc = "distance of the voxels taken; negative: backwards; nan: 1"),
-    FV_PARAM(slice, single, .def = "", .min = 0, .max = 1, .doc = "1 on axes of which one index is taken: they vanish"),
+    FV_PARAM(slice, start, .def = "", ANY_INDEX, .doc = "first index on each axis; negative: counted from the end; nan: left "
+                                                        "out"),
+    FV_PARAM(slice, stop, .def = "", ANY_INDEX, .doc = "end of each axis, not included; negative: counted from the end; nan: "
+                                                       "left out"),
+    FV_PARAM(slice, step, .def = "", ANY_INDEX, .doc = "step from one voxel to the next; negative: backwards; nan: 1"),
+    FV_PARAM(slice, single, .def = "", .min = 0, .max = 1, .doc = "1 on axes from which a single index is taken; the result "
+                                                                  "does not have them"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image to cut" }, FV_INPUT_END };
@@ -154,12 +157,11 @@ const fv_op FV_OP(slice) = {
     .family = "view",
     .brief = "part of an image, written x[...]",
     .version = 2,
-    .doc =
-        "Indices mean what they mean in numpy: x[50] takes one slice and drops the axis, x[10:20] a range, x[::2] every second "
-        "voxel, x[-1] the last, x[::-1] mirrors. Spacing grows with the step and the origin moves with the first voxel; on a "
-        "mirrored axis the spacing stays positive and the origin is the lowest coordinate (an affine matrix keeps the mirror). A "
-        "single slice keeps its place in the world of an affine matrix. "
-        "A slice that takes nothing is an error.",
+    .doc = "Indices mean what they mean in numpy: x[50] takes one slice and drops the axis, x[10:20] is a range, x[::2] "
+           "every second voxel, x[-1] the last slice, and x[::-1] mirrors. The spacing grows with the step, and the origin "
+           "moves to the first voxel. On a mirrored axis the spacing stays positive and the origin is the lowest coordinate "
+           "(an affine matrix keeps the mirror). A single slice keeps its place in the world of an affine matrix. A slice "
+           "that contains nothing is an error.",
     .citation = "numpy, basic indexing: https://numpy.org/doc/stable/user/basics.indexing.html",
     .inputs = inputs,
     .params = params,
@@ -168,5 +170,6 @@ const fv_op FV_OP(slice) = {
     .infer = infer,
     .passes = passes,
     .cost = cost,
-    .example = "phantom(\"foam\", [40, 100, 100])[20, ::2, ::2] |> write(\"slice.png\")",
+    .example = "phantom(\"cells\", [200, 200])[20:120, ::2] |> write(\"part.png\")",
+    .see = "montage project name_axes",
 };
