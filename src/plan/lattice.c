@@ -10,7 +10,7 @@
 /* Where a chunk's inputs grow beyond this, it is cut further (project, montage). */
 #define NEED_VOXELS ((int64_t)1 << 25)
 /* So much of what a reducing pass holds counts like a voxel of its inputs. */
-#define PARTIAL_BYTES 8
+#define PARTIAL_BYTES 4
 /* Chunks made of whole pieces of a file may be so large. */
 #define PIECES_VOXELS ((int64_t)1 << 23)
 /* No chunk holds more, even if pieces of the file that is read are decoded several times then. */

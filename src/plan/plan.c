@@ -363,6 +363,23 @@ static bool store_slabs(planner *p) {
     return changed;
 }
 
+/* A reducing pass walks its first image. Where it reads a much larger one along with it, as labels and a film, the first is
+ * stored: chunks that suited how it is made would hold too much of the other. */
+static bool store_under_larger(planner *p) {
+    bool changed = false;
+    for (int id = 0; id < p->graph->nnodes; id++) {
+        const fv_node *node = p->graph->nodes[id];
+        if (!p->alive[id] || fv_op_last_finish(node->op) < 0 || !is_image(node->in[0]) || is_source(node->in[0])) continue;
+        int64_t voxels = fv_image_type_voxels(&node->in[0]->type.image);
+        for (int i = 1; i < node->ninputs; i++) {
+            const fv_image_type *other = is_image(node->in[i]) ? &node->in[i]->type.image : NULL;
+            if (other && fv_image_type_voxels(other) >= 4 * voxels && fv_chunks_typical(other) > 1)
+                changed = store(p, node->in[0]) || changed;
+        }
+    }
+    return changed;
+}
+
 /* How often what a repeated image is made of would be computed, if chunks were cut along the axes where it is repeated. */
 static double repeats(const fv_node *node, int input, const fv_plan_options *options) {
     if (!fv_op_is_point(node->op) || !is_image(node) || fv_chunk_is_whole(&node->type.image, options)) return 1;
@@ -427,6 +444,7 @@ static fv_status settle(planner *p, fv_error *error) {
         clear_drafts(p);
         if (store_sequential(p)) continue;
         if (store_slabs(p)) continue;
+        if (store_under_larger(p)) continue;
         if (store_before_halos(p)) continue;
         add_targets(p);
         FV_TRY(make_writers(p, error));

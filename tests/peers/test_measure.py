@@ -324,6 +324,17 @@ def an_image_with_more_times_than_labels_gives_rows_for_each():
 
 
 @test
+def a_long_film_is_measured_in_little_memory():
+    film = 'name_axes(phantom("noise", [400, 200, 200]), "t y x")'
+    text = f'measure(label(gaussian({film}[0], 2) > 0.51), {film}, properties = "voxels mean max")'
+    whole, parts = run(text, "--memory", "300M", table=True), run(text, "--chunk", "100x30x200", table=True)
+    if len(whole["label"]) != 400 * len(np.unique(whole["label"])):
+        raise Difference(f"{len(whole['label'])} rows of {len(np.unique(whole['label']))} labels")
+    for name, column in whole.items():
+        near(parts[name], column, name, 0)
+
+
+@test
 def channels_give_columns_wherever_their_axis_is():
     labels, rng = cells((60, 45)), np.random.default_rng(6)
     colours = rng.integers(0, 255, (60, 45, 3), dtype=np.uint8)
