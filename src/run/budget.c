@@ -101,6 +101,9 @@ fv_status fv_budget_check(const fv_budget *b, int64_t task, fv_error *error) {
     if (b->sharers.driver == FV_DRIVER_USED)
         snprintf(driver, sizeof driver, "; %lld MiB of that are for OpenCL, whose compiler takes so much when a kernel is new",
                  mebibytes(for_driver));
+    else if (b->sharers.driver == FV_DRIVER_LOADED)
+        snprintf(driver, sizeof driver, "; %lld MiB of that are for OpenCL, which --device cpu does without",
+                 mebibytes(for_driver));
     return fv_fail(error, FV_ERROR_MEMORY,
                    "%lld MiB of memory leave %lld MiB for tasks%s, but one needs %lld MiB; at least --memory %lldM is needed%s",
                    (long long)(b->memory / MIB), (long long)(b->tasks / MIB), each, mebibytes(FV_MAX(task, SMALLEST)),

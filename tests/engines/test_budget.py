@@ -114,6 +114,18 @@ def a_device_whose_kernels_were_never_compiled_names_the_least_and_keeps_to_it(f
 
 
 @test
+def a_device_that_needs_too_much_memory_is_left_alone_where_the_choice_is_free(folder):
+    if no_pocl():
+        raise Skip(no_pocl())
+    card = {"FOVEA_DEVICE_CARD": "1", "FOVEA_DEVICES": ""}
+    done = run("run", "-e", SMALL, "--device", "auto", "--memory", "200M", folder=folder, environment=card)
+    assert "on the CPU: " in done.stderr and "are for OpenCL" in done.stderr, done.stderr
+    less = run("run", "-e", SMALL, "--device", "auto", "--memory", "80M", folder=folder, environment=card, code=2)
+    assert "OpenCL, which --device cpu does without" in less.stderr, less.stderr
+    run("run", "-q", "-e", SMALL, "--device", "cpu", "--memory", "80M", folder=folder, environment=card)
+
+
+@test
 def what_a_plan_says_in_words_is_enough(folder):
     said = re.search(r"at least --memory (\d+M)", run("plan", "-e", LABELS, "--workers", "2", folder=folder).stdout)[1]
     run("run", "-q", "-e", LABELS, "--workers", "2", "--memory", said, folder=folder)
