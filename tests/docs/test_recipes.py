@@ -1,4 +1,5 @@
 """The recipes of docs/recipes.md run, and give what scipy, scikit-image and a search by hand give."""
+import csv
 import pathlib
 import re
 import sqlite3
@@ -126,6 +127,75 @@ def gaussian_and_median_differ_in_one_word_of_the_text(folder):
     assert first.replace("gaussian", "median") == second, (first, second)
     with_gaussian, with_median = map(int, printed[question][1])
     assert 0 < with_gaussian < with_median, (with_gaussian, with_median)
+
+
+def table(folder, file):
+    with open(pathlib.Path(folder, file), encoding="utf-8") as lines:
+        return list(csv.DictReader(lines))
+
+
+@test
+def channels_are_measured_in_the_cells_of_the_first(folder):
+    cook(folder, "Channels: measure every channel in the cells of one")
+    cells = table(folder, "channels.csv")
+    assert list(cells[0]) == ["label", "voxels", "mean_c0", "mean_c1"] and len(cells) > 10, cells[0]
+    for cell in cells:
+        assert abs(float(cell["mean_c1"]) / float(cell["mean_c0"]) - 0.5) < 0.05, cell
+
+
+@test
+def brightness_over_time_falls_as_the_frames_were_made(folder):
+    cook(folder, "Time series: brightness over time")
+    frames = table(folder, "brightness.csv")
+    assert [row["t"] for row in frames] == ["0", "1", "2"] and len({row["cells"] for row in frames}) == 1, frames
+    first = float(frames[0]["brightness"])
+    assert [round(float(row["brightness"]) / first, 2) for row in frames] == [1, 0.8, 0.6], frames
+
+
+@test
+def outlines_and_overlays_are_in_colour(folder):
+    cook(folder, "Counting cells", "Labels over the image")
+    for name in ("outlines", "overlay"):
+        run("run", "-q", "-e", f'a = read("{name}.png"); max(abs(a[:, :, 0] - a[:, :, 1])) |> write("{name}.csv")', folder=folder)
+        [row] = table(folder, f"{name}.csv")
+        assert float(*row.values()) > 50, row
+
+
+@test
+def treatments_are_joined_to_every_cell(folder):
+    cook(folder, "Counting cells", "The same in 3-D, and over a folder", "What is known about each image, joined to its cells")
+    cells = table(folder, "cells-of-treatments.csv")
+    assert len(cells) == len(table(folder, "all.csv")) > 20
+    assert {(c["item"], c["treatment"]) for c in cells} == {("dishes/a.png", "control"), ("dishes/b.png", "drug"),
+                                                            ("dishes/c.png", "drug")}
+
+
+@test
+def the_difference_of_two_groups_is_that_of_their_means(folder):
+    printed = cook(folder, "The mean of a group, and the difference of two")
+    [value] = [p for line, p in printed.items() if "groups.fov" in line]
+    run("run", "-q", "-e", 'a = mean(read("old/*.nii.gz", stack = "n")); b = mean(read("young/*.nii.gz", stack = "n"))\n'
+        'b - a |> write("by-hand.csv")', folder=folder)
+    [row] = table(folder, "by-hand.csv")
+    assert abs(float(value[0][0]) - float(*row.values())) < 0.01, (value, row)
+
+
+@test
+def a_contact_sheet_shows_all_images(folder):
+    cook(folder, "A contact sheet")
+    assert "y 200, x 300" in run("info", "sheet.png", folder=folder).stdout
+
+
+@test
+def statistics_of_a_mask_are_those_of_its_pixels(folder):
+    printed = cook(folder, "Counting cells", "Statistics inside a mask")
+    [answer] = [p for line, p in printed.items() if "inside.fov" in line]
+    run("run", "-q", "-e", 'a = read("cells.png"); m = gaussian(a, 1) > 100; row(count(m), sum(a * m) / count(m), names = "n mean") '
+        '|> write("by-hand.csv")', folder=folder)
+    [row] = table(folder, "by-hand.csv")
+    values = dict(zip(*(line[0].split() for line in answer)))
+    assert values["voxels"] == row["n"].split(".")[0], (values, row)
+    assert abs(float(values["mean"]) - float(row["mean"])) < 0.01, (values, row)
 
 
 @test
