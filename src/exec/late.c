@@ -12,6 +12,13 @@ static fv_status check(const fv_node *node, void *params, fv_error *error) {
     for (int k = 0; k < node->ninputs; k++) i.in[k] = node->in_type[k];
     fv_status status = node->op->infer(&i, error);
     fv_arena_release(&arena);
+    const int64_t *planned = node->type.image.shape, *found = type.image.shape;
+    bool           same = node->type.kind != FV_KIND_IMAGE || !memcmp(planned, found, sizeof node->type.image.shape);
+    if (status == FV_OK && !same)
+        status =
+            fv_fail(error, FV_ERROR_INPUT,
+                    "the centre that the pipeline has found changes the size of the result (a whole turn with the axis far from "
+                    "the middle of the detector is a half acquisition); write the number into the geometry");
     return status;
 }
 

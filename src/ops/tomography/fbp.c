@@ -5,15 +5,24 @@
 #include "ops/tomography/response.h"
 #include "ops/tomography/scan.h"
 
-typedef struct { fv_geometry geometry; fv_choice filter; fv_numbers size; double cutoff, order; } fbp;
+typedef struct {
+    fv_geometry geometry;
+    fv_choice   filter;
+    fv_numbers  size;
+    double      cutoff, order;
+    int         kind; /* no parameter: what the centre that is known when the run is planned makes of it */
+} fbp;
+enum { UNKNOWN, USUAL, HALF_ACQUISITION };
 
 static const fv_param params[] = {
     FV_PARAM(fbp, geometry, .doc = "angles and centre of rotation: parallel(angles = range(0, 179))"),
     FV_PARAM(fbp, filter, .def = "ramp", .choices = FV_RESPONSE_CHOICES, .doc = "ramp is sharpest, hann and parzen smooth most"),
     FV_PARAM(fbp, size, .def = "", .min = 1, .max = 8192, .unit = "px",
-             .doc = "rows and columns of a slice, one number or two; left out: the width of the detector"),
-    FV_PARAM(fbp, cutoff, .def = "0.5", .above = true, .max = 1, .doc = "of butterworth: where it falls to one half, as a "
-                                                                        "part of the highest frequency"),
+             .doc = "rows and columns of a slice, one number or two; left out: the width of the detector, or of what a half "
+                    "acquisition sees"),
+    FV_PARAM(fbp, cutoff, .def = "0.5", .above = true, .max = 1,
+             .doc = "of butterworth: where it falls to one half, as a "
+                    "part of the highest frequency"),
     FV_PARAM(fbp, order, .def = "2", .min = 1, .max = 20, .doc = "of butterworth: how steeply it falls"),
     FV_PARAM_END,
 };
@@ -22,12 +31,35 @@ static const fv_input inputs[] = {
     FV_INPUT_END
 };
 
+/* A centre that the pipeline computes comes when the size of the slices is known already. */
+static fv_status check_half(fbp *p, const fv_scan *scan, fv_error *error) {
+    int kind = scan->half ? HALF_ACQUISITION : USUAL;
+    if (p->kind != UNKNOWN && p->kind != kind)
+        return fv_fail(
+            error, FV_ERROR_INPUT,
+            "the centre was found at column %g, far from the middle of a detector of %lld columns, and the angles make a "
+            "whole turn: a half acquisition. Write the number into parallel(..., center = %g), since it changes the size "
+            "of the slices",
+            p->geometry.center.value[0], (long long)scan->ncolumns, p->geometry.center.value[0]);
+    p->kind = kind;
+    if (scan->half && p->geometry.center.count > 1)
+        return fv_fail(
+            error, FV_ERROR_USAGE,
+            "center: a half acquisition (a whole turn, the axis near the edge of the detector) has one centre here; shift "
+            "the projections first, or take sirt");
+    if (scan->half && scan->field > 8192)
+        return fv_fail(error, FV_ERROR_USAGE, "this half acquisition sees %lld columns; at most 8192 are possible",
+                       (long long)scan->field);
+    return FV_OK;
+}
+
 static fv_status infer(fv_infer *i, fv_error *error) {
     fbp    *p = i->params;
     fv_scan scan;
     FV_TRY(fv__scan_find(&i->in[0]->image, &p->geometry, &scan, error));
     if (p->geometry.beam != FV_GEOMETRY_PARALLEL)
         return fv_fail(error, FV_ERROR_USAGE, "geometry must be parallel(...); cone beams are reconstructed by fdk");
+    FV_TRY(check_half(p, &scan, error));
     return fv__scan_volume(&i->in[0]->image, &scan, &p->size, &i->out->image, error);
 }
 
@@ -42,6 +74,7 @@ typedef struct work {
     fv_beam    beam;
     fv_fourier fourier;
     double    *table, *response;
+    float     *weights; /* of a half acquisition */
     float     *rows, *sinogram, *line, *padded;
 } work;
 
@@ -50,8 +83,9 @@ static size_t lay_out(const fv_need *n, work *w, void *memory) {
     const fv_image_type *out = &n->out->image;
     fv_scratch           pieces = { memory };
     fv__scan_find(&n->in[0]->image, &p->geometry, &w->scan, NULL);
-    int64_t length = fv__response_length(w->scan.ncolumns);
-    w->beam = (fv_beam){ w->scan.nangles, w->scan.ncolumns, out->shape[out->ndim - 2], out->shape[out->ndim - 1], NULL };
+    int64_t columns = w->scan.field, length = fv__response_length(columns);
+    w->beam = (fv_beam){ w->scan.nangles, columns, out->shape[out->ndim - 2], out->shape[out->ndim - 1], NULL };
+    w->weights = fv_scratch_take(&pieces, w->scan.half ? w->scan.ncolumns * (int64_t)sizeof(float) : 0);
     w->beam.angle = fv_scratch_take(&pieces, w->beam.nangles * (int64_t)sizeof(fv_beam_angle));
     w->rows = fv_scratch_take(&pieces, fv__bundle_rows_bytes(w->scan.ncolumns));
     w->line = fv_scratch_take(&pieces, fv__bundle_rows_bytes(w->beam.width));
@@ -73,7 +107,7 @@ static size_t scratch(const fv_need *n) {
 /* Projections 2k and 2k + 1 of the same slices go through the transform together. */
 static void filter_rows(const work *w) {
     enum { LANES = FV_BEAM_LANES };
-    int64_t n = w->scan.ncolumns;
+    int64_t n = w->beam.columns;
     for (int64_t a = 0; a < w->scan.nangles; a += 2) {
         int pairs = a + 1 < w->scan.nangles ? 2 : 1;
         memset(w->padded, 0, (size_t)(w->fourier.n * 2 * LANES) * sizeof *w->padded);
@@ -89,8 +123,17 @@ static void filter_rows(const work *w) {
     }
 }
 
+/* The whole field is as wide as on both sides of the axis the longer one; what the detector did not see there counts nothing, but
+ * filtering reaches there. */
 static void prepare(const fbp *p, work *w) {
-    FV_ISA_NAME(fv_beam_prepare)(&w->beam, &p->geometry);
+    fv_geometry moved = p->geometry;
+    double      center = w->scan.half ? p->geometry.center.value[0] + (double)w->scan.before : 0;
+    if (w->scan.half) {
+        moved.center = (fv_list){ 1, &center };
+        fv__scan_weigh(&w->scan, &p->geometry, w->weights);
+        w->scan.weights = w->weights;
+    }
+    FV_ISA_NAME(fv_beam_prepare)(&w->beam, &moved);
     fv__response((fv_response)p->filter.index, w->fourier.n, 0x1.921fb54442d18p+0 / (double)w->scan.nangles, p->cutoff, p->order,
                  w->table, w->response);
     FV_ISA_NAME(fv_fourier_prepare)(&w->fourier, w->response);
@@ -155,7 +198,7 @@ const fv_op FV_OP(fbp) = {
     .family = "tomography",
     .stage = "reconstruct",
     .brief = "reconstruct slices by filtered back-projection",
-    .version = 1,
+    .version = 2,
     .inputs = inputs,
     .params = params,
     .params_size = sizeof(fbp),
@@ -165,11 +208,15 @@ const fv_op FV_OP(fbp) = {
     .slab = slab,
     .cost = cost,
     .device = &device,
-    .doc = "Each projection is filtered along x and back-projected with linear interpolation, as skimage.transform.iradon "
-           "does, with the same filters and scale: pi / (2 * number of angles), right for angles that are spread over half a "
-           "turn or a whole one. parzen and butterworth are TomoPy's filters. Slices are independent: a part of the volume "
-           "needs only its own detector rows. The result is float32.",
-    .citation = "Kak and Slaney, Principles of Computerized Tomographic Imaging, 1988",
+    .doc =
+        "Each projection is filtered along x and back-projected with linear interpolation, as skimage.transform.iradon "
+        "does, with the same filters and scale: pi / (2 * number of angles), right for angles that are spread over half a "
+        "turn or a whole one. parzen and butterworth are TomoPy's filters. Slices are independent: a part of the volume "
+        "needs only its own detector rows. Angles over a whole turn with a centre more than a tenth of the detector's width "
+        "from its middle are a half acquisition, which sees almost twice the width: what is measured from one side only counts "
+        "twice, with a smooth change over what is measured from both. The result is float32.",
+    .citation = "Kak and Slaney, Principles of Computerized Tomographic Imaging, 1988; Wang, X-ray micro-CT with a displaced "
+                "detector array, Med. Phys. 29, 2002",
     .example = "g = parallel(range(0, 179))\n"
                "p = xray(phantom(\"shepp-logan\", [128, 128]), g)\n"
                "write(fbp(p, g), \"slice.tif\")",

@@ -1,5 +1,6 @@
 /* Axes and bundles of projections and volumes. */
 #include "ops/tomography/scan.h"
+#include "base/math.h"
 #include "op/axes.h"
 #include "op/kernels.h"
 #include <float.h>
@@ -65,6 +66,41 @@ static fv_status find_axes(const fv_image_type *type, fv_scan *scan, fv_error *e
     return FV_ERROR_USAGE;
 }
 
+/* ---------------------------------------------------------------- half acquisition */
+
+static bool whole_turn(const fv_geometry *g) {
+    const double turn = g->radians ? 0x1.921fb54442d18p+2 : 360;
+    double       low = INFINITY, high = -INFINITY;
+    int64_t      n = g->angles.count;
+    for (int64_t i = 0; i < n; i++) {
+        low = FV_MIN(low, g->angles.value[i]);
+        high = FV_MAX(high, g->angles.value[i]);
+    }
+    return n > 2 && (high - low) * (double)n / (double)(n - 1) > turn * (1 - 1e-3);
+}
+
+/* An axis more than a tenth of the detector's width from its middle is meant to be there. The field then reaches as far on the
+ * shorter side as on the longer one. */
+static void find_field(const fv_geometry *g, fv_scan *scan) {
+    double n = (double)scan->ncolumns, mean = 0;
+    for (int64_t i = 0; i < g->center.count; i++) mean += g->center.value[i] / (double)g->center.count;
+    double off = g->center.count ? mean - (n - 1) / 2 : 0;
+    scan->half = g->beam == FV_GEOMETRY_PARALLEL && fabs(off) > n / 10 && whole_turn(g);
+    scan->field = scan->ncolumns + (scan->half ? (int64_t)ceil(2 * fabs(off)) : 0);
+    scan->before = off < 0 ? scan->field - scan->ncolumns : 0;
+}
+
+void fv__scan_weigh(const fv_scan *scan, const fv_geometry *g, float *weights) {
+    double center = g->center.value[0], side = scan->before ? 1 : -1;
+    double both = FV_MIN(center, (double)(scan->ncolumns - 1) - center);
+    for (int64_t x = 0; x < scan->ncolumns; x++) {
+        double place = side * ((double)x - center);
+        weights[x] = place >= both ? 2 : place <= -both ? 0 : (float)(fv_sin(0x1.921fb54442d18p+0 * place / both) + 1);
+    }
+}
+
+/* ---------------------------------------------------------------- projections and volumes */
+
 fv_status fv__scan_find(const fv_image_type *type, const fv_geometry *g, fv_scan *scan, fv_error *error) {
     FV_TRY(find_axes(type, scan, error));
     scan->nangles = type->shape[scan->angle];
@@ -81,12 +117,13 @@ fv_status fv__scan_find(const fv_image_type *type, const fv_geometry *g, fv_scan
     if (scan->ncolumns > LONGEST)
         return fv_fail(error, FV_ERROR_USAGE, "%lld detector columns; at most %d are possible", (long long)scan->ncolumns,
                        (int)LONGEST);
+    find_field(g, scan);
     return FV_OK;
 }
 
 fv_status fv__scan_volume(const fv_image_type *projections, const fv_scan *scan, fv_numbers *size, fv_image_type *out,
                           fv_error *error) {
-    int64_t shape[3] = { scan->nrows, scan->ncolumns, scan->ncolumns };
+    int64_t shape[3] = { scan->nrows, scan->field, scan->field };
     if (size->count > 2) return fv_fail(error, FV_ERROR_USAGE, "size has %d numbers; give one, or rows and columns", size->count);
     for (int d = 0; d < 2 && size->count; d++) {
         double n = size->value[size->count > 1 ? d : 0];
@@ -94,6 +131,10 @@ fv_status fv__scan_volume(const fv_image_type *projections, const fv_scan *scan,
             return fv_fail(error, FV_ERROR_USAGE, "size = %g: must be a whole number up to %d", n, (int)LONGEST);
         shape[d + 1] = (int64_t)n;
     }
+    if (FV_MAX(shape[1], shape[2]) > LONGEST)
+        return fv_fail(error, FV_ERROR_USAGE,
+                       "slices of %lld voxels, as wide as what this half acquisition sees; at most %d: give size",
+                       (long long)shape[2], (int)LONGEST);
     int flat = scan->row < 0;
     fv_image_type_init(out, FV_FLOAT32, 3 - flat, shape + flat);
     for (int d = 0; d < out->ndim; d++) {
@@ -142,7 +183,8 @@ static const void *row_at(const fv_block *block, int64_t offset) {
 fv_status fv__scan_pack(const fv_scan *scan, const fv_block *in, int64_t first, int64_t count, float *rows, float *sinogram,
                         fv_error *error) {
     const fv_kernels *kernels = fv_kernels_current();
-    int64_t           n = scan->ncolumns, pitch = (n + 2 * FV_BEAM_PAD) * FV_BEAM_LANES;
+    int64_t           n = scan->ncolumns, before = scan->weights ? scan->before : 0;
+    int64_t           pitch = ((scan->weights ? scan->field : n) + 2 * FV_BEAM_PAD) * FV_BEAM_LANES;
     int64_t           row0 = scan->row < 0 ? 0 : in->region.start[scan->row];
     memset(sinogram, 0, (size_t)(scan->nangles * pitch) * sizeof *sinogram);
     memset(rows, 0, (size_t)(n * FV_BEAM_LANES) * sizeof *rows);
@@ -156,8 +198,9 @@ fv_status fv__scan_pack(const fv_scan *scan, const fv_block *in, int64_t first, 
                                "projection %lld, row %lld, column %lld is not a finite number; clean the projections first, "
                                "as with where(isfinite(p), p, 0)",
                                (long long)a, (long long)(first + l), (long long)bad);
+            for (int64_t x = 0; x < n && scan->weights; x++) rows[l * n + x] *= scan->weights[x];
         }
-        interleave(rows, n, sinogram + a * pitch + FV_BEAM_PAD * FV_BEAM_LANES);
+        interleave(rows, n, sinogram + a * pitch + (FV_BEAM_PAD + before) * FV_BEAM_LANES);
     }
     return FV_OK;
 }
