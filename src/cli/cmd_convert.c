@@ -17,10 +17,12 @@ typedef struct {
 } convert_options;
 
 static const fv_option options[] = {
-    FV_OPTION(convert_options, region, .letter = 'r', .argument = "SLICES", .doc = "only this part, as 0:100,:,::2"),
-    FV_OPTION(convert_options, stack, .argument = "AXIS", .doc = "files that match IN are slices of one image, along this axis"),
-    FV_OPTION(convert_options, compression, .argument = "NAME", .doc = "compression of the new file, in its format's words"),
-    FV_OPTION(convert_options, dtype, .argument = "TYPE", .doc = "element type of the new file, as uint8 or float32"),
+    FV_OPTION(convert_options, region, .letter = 'r', .argument = "SLICES", .doc = "only this part, such as 0:100,:,::2"),
+    FV_OPTION(convert_options, stack, .argument = "AXIS", .doc = "the files that match IN are slices of one image along this "
+                                                                 "axis"),
+    FV_OPTION(convert_options, compression, .argument = "NAME", .doc = "compression of the new file; `fovea ops FORMAT` "
+                                                                       "lists those of a format"),
+    FV_OPTION(convert_options, dtype, .argument = "TYPE", .doc = "element type of the new file, such as uint8 or float32"),
     FV_EXECUTE_OPTIONS(convert_options),
     FV_OPTION_END,
 };
@@ -110,9 +112,9 @@ const fv_command fv_cmd_convert = {
     .usage = "IN OUT",
     .least = 2,
     .most = 2,
-    .doc = "Formats follow from the extensions. Memory stays in its bound whatever the size of the file: without --memory a "
-           "single file is converted in 224M, or in what one task needs. With a pattern for IN and {stem} in OUT every file that "
-           "matches is converted.",
+    .doc = "The extensions decide the formats. The file may be larger than memory: without --memory, a single file is converted "
+           "within 224M, or within what one task needs if that is more. If IN is a pattern and OUT contains {stem}, every file "
+           "that matches is converted.",
     .examples = "fovea convert scan.nii.gz scan.zarr\nfovea convert 'slices/*.tif' volume.zarr --stack z\n"
                 "fovea convert stack.tif part.npy --region 10:20,:,:\nfovea convert 'in/*.png' 'out/{stem}.tif'",
     .options = options,

@@ -194,18 +194,17 @@ const fv_command fv_cmd_devices = {
     .usage = "[list | serve | watch | policy NAME | lease -- COMMAND... | study]",
     .least = 0,
     .most = -1,
-    .doc = "Without a word: the devices that OpenCL finds here with memory and measured speed; or who is busy, where a scheduler "
-           "runs.\n"
-           "`serve` gives out devices to any number of programs: a task asks with the memory it needs and gets a device or "
-           "waits; who dies gives its device back at once, and the scheduler may be restarted while devices are out. Users are "
-           "served in turn.\n"
-           "`lease` runs a command with a device, whose number it finds in CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES and "
-           "FOVEA_DEVICE, one of those that a Slurm job was given; "
-           "other programs use <fovea/device_lease.h>. `watch` shows who is busy, `policy` changes how devices are "
-           "chosen.\n"
-           "`study` compares the policies: worker processes lease few devices for many tasks, kernels where OpenCL finds enough "
-           "devices (PoCL is asked for them). How long it took, who waited and how full the devices were goes to the terminal, "
-           "tables and pictures.",
+    .doc = "Without a word, it lists the devices that OpenCL finds here, with their memory and measured speed. If a scheduler "
+           "runs, it shows who is using them.\n"
+           "`serve` starts the scheduler, which lends devices to any number of programs. A task says how much memory it needs, "
+           "and gets a device or waits for one. If a program dies, its device is free at once. The scheduler may be restarted while "
+           "devices are in use. Users are served in turn.\n"
+           "`lease` runs a command with a device. The command finds the number of the device in CUDA_VISIBLE_DEVICES, "
+           "ROCR_VISIBLE_DEVICES and FOVEA_DEVICE; in a Slurm job it is one of those that the job was given. Other programs use "
+           "<fovea/device_lease.h>. `watch` shows who is using the devices, `policy` changes how devices are chosen.\n"
+           "`study` compares the policies: worker processes borrow a few devices for many tasks. The tasks are OpenCL kernels if "
+           "there are enough devices (PoCL is asked for them). It shows how long everything took, who waited and how full the "
+           "devices were, in the terminal, in tables and in pictures.",
     .examples = "fovea devices serve --device card0:40G --device card1:40G\nfovea devices lease --memory 2G -- ./train\n"
                 "fovea devices policy least-processes\nfovea devices watch\n"
                 "fovea devices study --workers 12 --tasks 48 --devices 3 --memory 2G",

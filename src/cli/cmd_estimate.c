@@ -17,13 +17,15 @@ typedef struct {
 static const fv_option options[] = {
     FV_PIPELINE_OPTIONS(estimate_options),
     FV_OPTION(estimate_options, items, .min = 1, .argument = "N",
-              .doc = "answer for a collection of so many items, more or fewer than there are"),
+              .doc = "predict for a collection of N items, more or fewer than there are"),
     FV_OPTION(estimate_options, workers, .min = 1, .max = 1000000, .argument = "N",
-              .doc = "answer for 1 to so many workers; all cores of this machine if left out"),
-    FV_OPTION(estimate_options, memory, .doc = "bound of the run, as 512M or 4G; half of what is free if left out"),
+              .doc = "predict for 1 to N workers; all cores of this machine if left out"),
+    FV_OPTION(estimate_options, memory, .doc = "how much memory the run may use, such as 512M or 4G; half of the free memory "
+                                               "if left out"),
     FV_OPTION(estimate_options, seconds, .min = 0.1, .max = 86400, .def = "20",
-              .doc = "how long measuring may take, about; longer is more exact"),
-    FV_OPTION(estimate_options, store, .argument = "FOLDER", .doc = "where trials are run and removed; .fovea if left out"),
+              .doc = "about how long to measure; longer is more exact"),
+    FV_OPTION(estimate_options, store, .argument = "FOLDER", .doc = "where the trials run; they are removed afterwards; "
+                                                                    ".fovea if left out"),
     FV_OPTION(estimate_options, quiet, .letter = 'q', .doc = "do not say what is being measured"),
     FV_OPTION(estimate_options, json, .doc = "print JSON"),
     FV_OPTION_END,
@@ -56,8 +58,9 @@ const fv_command fv_cmd_estimate = {
     .usage = "[FILE]",
     .least = 0,
     .most = 1,
-    .doc = "A few items, or a few slabs of a single image, are really run in a store that is thrown away; from how their times "
-           "and memory grow follows what the whole job takes on 1 to N workers, what dominates it, and what to ask Slurm for.",
+    .doc = "Runs a few items, or a few slabs of a single image, in a temporary store, and measures how time and memory grow. "
+           "From this it predicts what the whole job takes on 1 to N workers, what takes most of the time, and what to ask "
+           "Slurm for.",
     .examples = "fovea estimate denoise.fov\nfovea estimate denoise.fov --items 40000 --workers 256\n"
                 "fovea estimate foam.fov --seconds 60 --json",
     .options = options,

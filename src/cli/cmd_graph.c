@@ -15,7 +15,7 @@ static const fv_option options[] = {
     FV_PIPELINE_OPTIONS(graph_options),
     FV_OPTION(graph_options, chunks, .doc = "draw the tasks instead of the operators"),
     FV_OPTION(graph_options, output, .letter = 'o', .argument = "FILE",
-              .doc = "write there: .dot or .svg; standard output (DOT) if left out"),
+              .doc = "file to write: .dot, or .svg (needs Graphviz); DOT to standard output if left out"),
     FV_OPTION_END,
 };
 
@@ -61,7 +61,8 @@ static int run(const void *options_, int nargs, char **args) {
 
 const fv_command fv_cmd_graph = {
     .name = "graph", .brief = "draw a pipeline as DOT or SVG", .usage = "[FILE]", .least = 0, .most = 1,
-    .doc = "Operators as boxes with their types; what is stored between stages is coloured. With --chunks every task is a box.",
+    .doc = "Draws operators as boxes with the types of their results. Values that are stored between stages are coloured. "
+           "With --chunks every task is a box.",
     .examples = "fovea graph foam.fov -o foam.svg\nfovea graph foam.fov --chunks | less", .options = options,
     .options_size = sizeof(graph_options), .run = run,
 };

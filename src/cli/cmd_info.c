@@ -32,8 +32,8 @@ static int run(const void *options_, int nargs, char **args) {
 
 const fv_command fv_cmd_info = {
     .name = "info", .brief = "show what image and table files hold", .usage = "FILE...", .least = 1, .most = -1,
-    .doc = "Format, type, shape, axes, spacing, chunks, size and metadata of images, from their headers alone; tables, columns "
-           "and rows of table files.",
+    .doc = "Shows format, type, shape, axes, spacing, chunks, size and metadata of images, from their headers alone, and the "
+           "tables, columns and rows of table files.",
     .examples = "fovea info scan.nii.gz\nfovea info --json *.tif",
     .options = options, .options_size = sizeof(info_options), .run = run,
 };

@@ -11,8 +11,8 @@ typedef struct {
 } logs_options;
 
 static const fv_option options[] = {
-    FV_OPTION(logs_options, job, .argument = "NAME", .doc = "of this job only, as stage-1 or finish"),
-    FV_OPTION(logs_options, failed, .doc = "of jobs that failed only"),
+    FV_OPTION(logs_options, job, .argument = "NAME", .doc = "only of this job, such as stage-1 or finish"),
+    FV_OPTION(logs_options, failed, .doc = "only of jobs that failed"),
     FV_OPTION(logs_options, store, .argument = "FOLDER", .doc = "where runs are kept; .fovea if left out"),
     FV_OPTION_END,
 };
@@ -35,7 +35,7 @@ const fv_command fv_cmd_logs = {
     .usage = "[RUN]",
     .least = 0,
     .most = 1,
-    .doc = "RUN is the folder of a run or the begin of its name; the one submitted last if left out.",
+    .doc = "RUN is the folder of a run, or the beginning of its name. If left out, it is the one submitted last.",
     .examples = "fovea logs --failed\nfovea logs 0123 --job finish",
     .options = options,
     .options_size = sizeof(logs_options),

@@ -7,7 +7,7 @@
 typedef struct { bool json; } ops_options;
 
 static const fv_option options[] = {
-    FV_OPTION(ops_options, json, .doc = "print JSON with everything that is known"),
+    FV_OPTION(ops_options, json, .doc = "print everything that is known, as JSON"),
     FV_OPTION_END,
 };
 

@@ -15,13 +15,15 @@ typedef struct {
 
 static const fv_option options[] = {
     FV_PIPELINE_OPTIONS(plan_options),
-    FV_OPTION(plan_options, workers, .min = 1, .max = 4096, .def = NULL, .doc = "tasks at once; all cores if left out"),
-    FV_OPTION(plan_options, memory, .doc = "what the run may use, as 512M or 4G; half of what is free if left out"),
+    FV_OPTION(plan_options, workers, .min = 1, .max = 4096, .def = NULL, .doc = "how many tasks run at once; all cores if "
+                                                                                "left out"),
+    FV_OPTION(plan_options, memory, .doc = "how much memory the run may use, such as 512M or 4G; half of the free memory if "
+                                           "left out"),
     FV_OPTION(plan_options, engine, .argument = "NAME", .doc = "threads, processes or mpi: what each takes for itself differs"),
     FV_OPTION(plan_options, ranks, .min = 1, .max = 4096, .argument = "N",
               .doc = "of engine mpi: ranks on each machine, which share its memory; 1 if left out"),
     FV_OPTION(plan_options, device, .argument = "auto|cpu|opencl[:N]",
-              .doc = "where operators run that have a kernel for it; cpu if left out"),
+              .doc = "where to run operators that can use a device; cpu if left out"),
     FV_OPTION(plan_options, json, .doc = "print JSON"),
     FV_OPTION_END,
 };
@@ -52,7 +54,8 @@ const fv_command fv_cmd_plan = {
     .usage = "[FILE]",
     .least = 0,
     .most = 1,
-    .doc = "Stages with their tasks, chunks and halos, the memory that is needed and the work it takes. No pixel is read.",
+    .doc = "Shows the stages with their tasks, chunks and halos (the margins that filters need), the memory that is needed, "
+           "and how much work it is. No pixel is read.",
     .examples = "fovea plan foam.fov\nfovea plan foam.fov --memory 2G --json",
     .options = options,
     .options_size = sizeof(plan_options),

@@ -35,10 +35,11 @@ const fv_command fv_cmd_report = {
     .least = 0,
     .most = 1,
     .doc =
-        "What workers spent in each operator, all of them together, and in reading, writing and the store. The residual of every "
-        "iteration of a reconstruction: what it leaves unexplained as a part of what was measured, of all "
-        "slices together and of the best and the worst of those that still took part.\n"
-        "RUN is the folder of a run or the begin of its name; the one that ran last if left out.",
+        "Shows how much time all workers together spent in each operator, in reading, in writing and in the "
+                   "store. For iterative reconstructions it also shows the residual of every iteration: which part of the "
+                   "measured projections is left unexplained, for all slices together and for the best and the worst of "
+                   "those that were still being solved.\n"
+                   "RUN is the folder of a run, or the beginning of its name. If left out, it is the one that ran last.",
     .examples = "fovea report\nfovea report 0123 --json",
     .options = options,
     .options_size = sizeof(report_options),

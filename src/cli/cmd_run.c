@@ -16,8 +16,8 @@ typedef struct {
 static const fv_option options[] = {
     FV_PIPELINE_OPTIONS(run_options),
     FV_EXECUTE_OPTIONS(run_options),
-    FV_OPTION(run_options, profile, .argument = "NAME", .doc = "with --engine slurm: profile of the cluster"),
-    FV_OPTION(run_options, pilot, .doc = "with --engine slurm: one allocation whose workers pull the tasks"),
+    FV_OPTION(run_options, profile, .argument = "NAME", .doc = "with --engine slurm: name of the cluster's profile"),
+    FV_OPTION(run_options, pilot, .doc = "with --engine slurm: one job whose workers fetch the tasks, instead of job arrays"),
     FV_OPTION_END,
 };
 
@@ -67,9 +67,10 @@ const fv_command fv_cmd_run = {
     .least = 0,
     .most = 1,
     .doc =
-        "Results appear under their names only when they are complete. After an interruption, even a power cut, the same command "
-        "goes on where it stopped; what has not changed is not computed again.\n"
-        "Exit status: 0 all well, 1 some work failed, 2 nothing was started, 130 interrupted.",
+        "A result gets its name only when it is complete. After an interruption, even a power cut, the same "
+                   "command continues where it stopped. What has not changed is not computed again. File names are relative "
+                   "to the folder in which you type the command.\n"
+                   "Exit status: 0 everything was done, 1 some work failed, 2 nothing was started, 130 interrupted.",
     .examples = "fovea run foam.fov\nfovea run foam.fov --set radius=8,12,16\n"
                 "fovea run -e 'read(\"in.png\") |> median(5) |> write(\"out.png\")'",
     .options = options,

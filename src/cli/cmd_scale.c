@@ -21,17 +21,20 @@ typedef struct {
 static const fv_option options[] = {
     FV_PIPELINE_OPTIONS(scale_options),
     FV_OPTION(scale_options, workers, .argument = "N,N,...", .def = "1,2,4", .doc = "numbers of workers to compare"),
-    FV_OPTION(scale_options, strong, .doc = "the same work for all; this if neither is given"),
+    FV_OPTION(scale_options, strong, .doc = "the same work for every number of workers; the default if neither is given"),
     FV_OPTION(scale_options, weak, .doc = "each worker gets the same work, so N workers get N times as much"),
-    FV_OPTION(scale_options, repeats, .min = 1, .max = 100, .def = "3", .argument = "N", .doc = "runs of each, for the median"),
-    FV_OPTION(scale_options, items, .min = 1, .argument = "N", .doc = "take so many items of a collection; all if left out"),
+    FV_OPTION(scale_options, repeats, .min = 1, .max = 100, .def = "3", .argument = "N", .doc = "how many runs of each, for "
+                                                                                                "the median"),
+    FV_OPTION(scale_options, items, .min = 1, .argument = "N", .doc = "use only N items of a collection; all if left out"),
     FV_OPTION(scale_options, engine, .argument = "NAME", .doc = "threads, processes, mpi or slurm; threads if left out"),
     FV_OPTION(scale_options, launcher, .argument = "WORDS",
-              .doc = "what starts ranks, as \"srun --mpi=pmi2\"; -n N follows; mpiexec if left out"),
+              .doc = "command that starts MPI ranks, such as \"srun --mpi=pmi2\"; -n N is added; mpiexec if left out"),
     FV_OPTION(scale_options, output, .letter = 'o', .argument = "FOLDER", .def = "scaling",
               .doc = "where tables (CSV) and pictures (SVG, PNG) go"),
-    FV_OPTION(scale_options, store, .argument = "FOLDER", .doc = "where runs live while they last; .fovea if left out"),
-    FV_OPTION(scale_options, memory, .doc = "bound of each run, as 512M or 4G; half of what is free if left out"),
+    FV_OPTION(scale_options, store, .argument = "FOLDER", .doc = "where the runs keep their data while they run; .fovea if "
+                                                                 "left out"),
+    FV_OPTION(scale_options, memory, .doc = "how much memory each run may use, such as 512M or 4G; half of the free memory "
+                                            "if left out"),
     FV_OPTION(scale_options, quiet, .letter = 'q', .doc = "do not say what is being run"),
     FV_OPTION(scale_options, json, .doc = "print JSON"),
     FV_OPTION_END,
@@ -136,10 +139,10 @@ const fv_command fv_cmd_scale = {
     .usage = "[FILE]",
     .least = 0,
     .most = 1,
-    .doc = "Every run has a fresh store that is thrown away, so nothing is found in a cache; executed tasks are counted. Strong "
-           "scaling does the same work with all numbers of workers (efficiency T1 / (N TN)), weak scaling gives each worker the "
-           "same (T1 / TN): items of a collection, or slabs of a single image. Medians of some repeats, Amdahl's serial part, "
-           "stage times and worker timelines go to CSV files and pictures.",
+    .doc = "Every run starts with an empty temporary store, so nothing comes from a cache. Strong scaling does the same work "
+           "with every number of workers (efficiency T1 / (N TN)). Weak scaling gives each worker the same amount of work "
+           "(efficiency T1 / TN): items of a collection, or slabs of a single image. Medians of some repeats, Amdahl's "
+           "serial part, times of stages and timelines of workers are written to CSV files and pictures.",
     .examples = "fovea scale denoise.fov --workers 1,2,4,8 --strong --weak\n"
                 "fovea scale denoise.fov --engine processes --items 64 --repeats 5 -o study",
     .options = options,

@@ -200,8 +200,8 @@ static int run(const void *options_, int nargs, char **args) {
 
 const fv_command fv_cmd_sql = {
     .name = "sql", .brief = "ask table files a question in SQL", .usage = "FILE... \"SELECT ...\"", .least = 2, .most = -1,
-    .doc = "Files are SQLite databases, CSV, JSON lines or Parquet; each is a table under its own stem, and tables of a database "
-           "also have their own names. The SQL is SQLite's. Files are never changed.",
+    .doc = "Files are SQLite databases, CSV, JSON lines or Parquet. Each is a table with the name of the file without its "
+           "extension; the tables of a database also have their own names. The SQL is SQLite's. Files are never changed.",
     .examples = "fovea sql cells.csv \"SELECT type, avg(volume) FROM cells GROUP BY type\"\n"
                 "fovea sql animals.csv cells.db \"SELECT weight, count(*) FROM cells JOIN animals ON animal = id GROUP BY id\"\n"
                 "fovea sql --csv bubbles.db \"SELECT * FROM bubbles WHERE volume > 100\"",

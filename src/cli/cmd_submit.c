@@ -22,20 +22,22 @@ static const fv_option options[] = {
     FV_PIPELINE_OPTIONS(submit_options),
     FV_CLUSTER_OPTIONS(submit_options),
     FV_OPTION(submit_options, store, .argument = "FOLDER",
-              .doc = "where the run keeps what it needs to go on; .fovea if left out"),
+              .doc = "where the run keeps what it needs to continue later; .fovea if left out"),
     FV_OPTION(submit_options, items, .min = 1, .max = 1e15, .argument = "N",
-              .doc = "only so many items of a collection, spread evenly over their sizes; to try something out"),
+              .doc = "process only N items of a collection, chosen evenly over their sizes; to try something out"),
     FV_OPTION(submit_options, into, .argument = "FOLDER",
               .doc = "write all results below this folder instead of where the pipeline says"),
     FV_OPTION(submit_options, device, .choices = "cpu|opencl",
-              .doc = "opencl: operators that can run on devices of the kind that is here; jobs ask for --gres gpu:1 if left out"),
+              .doc = "opencl: run operators on devices of the same kind as those of this machine; jobs then ask for --gres "
+                     "gpu:1, unless --gres says otherwise"),
     FV_OPTION(submit_options, overwrite, .doc = "replace files that Fovea did not make"),
     FV_OPTION(submit_options, measure, .min = 0, .max = 3600, .def = "5", .argument = "SECONDS",
-              .doc = "first run a few tasks for about so long, to know how many workers are worth it; 0: guess"),
-    FV_OPTION(submit_options, dry_run, .doc = "write the job scripts, submit nothing"),
+              .doc = "first run a few tasks for about this long, to find out how many workers are useful; 0: guess"),
+    FV_OPTION(submit_options, dry_run, .doc = "write the job scripts, but submit nothing"),
     FV_OPTION(submit_options, again, .argument = "RUN_FOLDER",
               .doc =
-                  "submit what is missing of a run once more, with more memory if that was what lacked; jobs do this themselves"),
+                  "submit again what is missing of a run, with more memory if memory had run out; jobs "
+                                       "do this themselves"),
     FV_OPTION_END,
 };
 
@@ -92,11 +94,9 @@ const fv_command fv_cmd_submit = {
     .usage = "[FILE]",
     .least = 0,
     .most = 1,
-    .doc = "Writes job scripts, submits all of them at once and returns. Each stage is an array of workers that claim its tasks; "
-           "what "
-           "a job that was killed had not finished is done by the others or the next. The first line printed is the folder of "
-           "the run. "
-           "The same command again does only what is missing.",
+    .doc = "Writes job scripts, submits all of them at once and returns. Each stage is an array of workers that share its "
+           "tasks. If a job is killed, its unfinished tasks are done by other workers. The first line that is printed is the "
+           "folder of the run. The same command, typed again, does only what is missing.",
     .examples = "fovea submit foam.fov --dry-run\nfovea submit foam.fov --profile genoa --array-size 50 --time 1:00:00\n"
                 "fovea submit foam.fov --pilot --nodes 4",
     .options = options,

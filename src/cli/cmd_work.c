@@ -21,24 +21,26 @@ typedef struct {
 
 static const fv_option options[] = {
     FV_OPTION(work_options, stage, .min = 1, .max = 1e6, .argument = "N",
-              .doc = "take tasks of this stage and earlier ones only"),
-    FV_OPTION(work_options, end, .doc = "also end that stage: merge, put files together"),
-    FV_OPTION(work_options, wait, .doc = "wait for what others do, until all is done"),
-    FV_OPTION(work_options, finish, .doc = "do whatever is missing, gather tables, build the record"),
-    FV_OPTION(work_options, alone, .doc = "do all of it, alone or with the ranks of an MPI job"),
+              .doc = "take only tasks of this stage and earlier ones"),
+    FV_OPTION(work_options, end, .doc = "also finish that stage: merge results and complete files"),
+    FV_OPTION(work_options, wait, .doc = "wait for the other workers until everything is done"),
+    FV_OPTION(work_options, finish, .doc = "do whatever is missing, then gather the tables and write the record"),
+    FV_OPTION(work_options, alone, .doc = "do everything alone, or with the ranks of an MPI job"),
     FV_OPTION(work_options, order, .choices = "fifo|longest|memory", .argument = "POLICY",
-              .doc = "what to take first: as it comes, the longest, or what fits into memory"),
+              .doc = "which tasks to take first: in their order, the longest, or those that fit into memory"),
     FV_OPTION(work_options, engine, .argument = "NAME", .doc = "with --alone: how tasks are run"),
     FV_OPTION(work_options, level, .min = 0, .max = 9, .argument = "N",
-              .doc = "take also what workers have died on so many times"),
-    FV_OPTION(work_options, workers, .min = 1, .max = 4096, .argument = "N", .doc = "tasks at once; all cores if left out"),
-    FV_OPTION(work_options, memory, .doc = "what this process may use, as 512M or 4G; half of what is free if left out"),
+              .doc = "also take tasks on which N workers have died"),
+    FV_OPTION(work_options, workers, .min = 1, .max = 4096, .argument = "N", .doc = "how many tasks run at once; all cores "
+                                                                                    "if left out"),
+    FV_OPTION(work_options, memory, .doc = "how much memory this process may use, such as 512M or 4G; half of the free "
+                                           "memory if left out"),
     FV_OPTION(work_options, patience, .min = 0.001, .max = 3600, .argument = "SECONDS",
-              .doc = "how much of a worker's work a kill may cost; 2.5 if left out"),
+              .doc = "how many seconds of a worker's work may be lost if it is killed; 2.5 if left out"),
     FV_OPTION(work_options, overwrite, .doc = "replace files that Fovea did not make"),
     FV_OPTION(work_options, stop_on_error, .doc = "stop at the first item that fails instead of going on with the others"),
-    FV_OPTION(work_options, quiet, .letter = 'q', .doc = "no progress and no messages but errors"),
-    FV_OPTION(work_options, verbose, .letter = 'v', .doc = "say more about what goes on"),
+    FV_OPTION(work_options, quiet, .letter = 'q', .doc = "show errors only, no progress and no messages"),
+    FV_OPTION(work_options, verbose, .letter = 'v', .doc = "say more about what happens"),
     FV_OPTION(work_options, json, .doc = "print values and a summary as JSON"),
     FV_OPTION_END,
 };
@@ -107,11 +109,9 @@ const fv_command fv_cmd_work = {
     .usage = "RUN_FOLDER",
     .least = 1,
     .most = 1,
-    .doc = "Claims tasks of the run that `fovea submit` has written down, until there is nothing more to take. Any number of "
-           "these, on "
-           "any number of machines that share the folder, may work at once; the result is the same. In a Slurm job a request to "
-           "stop "
-           "ends with status 99, so that the job is queued again.",
+    .doc = "Takes tasks of a run that `fovea submit` has prepared, until none is left. Any number of workers may do this at "
+           "once, on any number of machines that share the folder; the result is the same. If Slurm asks a job to stop, the "
+           "command ends with status 99, so that the job is queued again.",
     .examples = "fovea work .fovea/runs/0123456789abcdef --wait\nfovea work .fovea/runs/0123456789abcdef --finish",
     .options = options,
     .options_size = sizeof(work_options),
