@@ -105,7 +105,7 @@ static fv_status read_block(fv_reader *base, const fv_block *block, fv_error *er
 const fv_format fv_format_packed = {
     .name = "packed",
     .extensions = "gz bz2 zst zip",
-    .brief = "any image file packed as a whole: gzip, bzip2, zstd, or the only file of a zip archive",
+    .brief = "any image file compressed as a whole: gzip, bzip2, zstd, or the only file of a zip archive",
     .magic = { { 0, 2, "\x1f\x8b" }, { 0, 3, "BZh" }, { 0, 4, "\x28\xb5\x2f\xfd" }, { 0, 4, "PK\3\4" } },
     .reads = "unpacked as a whole first, then as the format inside",
     .keeps = "what the format inside keeps",

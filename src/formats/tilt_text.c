@@ -37,7 +37,7 @@ static fv_status read_block(fv_reader *reader, const fv_block *block, fv_error *
 const fv_format fv_format_tilt_text = {
     .name = "tilt_text",
     .extensions = "tlt rawtlt mdoc",
-    .brief = "tilt angles as text, of IMOD and SerialEM",
+    .brief = "tilt angles as text, as IMOD and SerialEM write them",
     .reads = "whole",
     .keeps = "nothing",
     .open = open_reader,

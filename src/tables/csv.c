@@ -235,6 +235,6 @@ static fv_status csv_write(const char *path, const char *existing, const fv_tabl
 }
 
 const fv_table_format fv_table_csv = {
-    .name = "csv", .extensions = "csv", .brief = "text, one line a row, values separated by commas",
+    .name = "csv", .extensions = "csv", .brief = "text, one row on each line, values separated by commas",
     .write = csv_write, .open = fv_csv_open, .close = fv_csv_close,
 };

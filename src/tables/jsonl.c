@@ -353,7 +353,7 @@ static fv_status jsonl_write(const char *path, const char *existing, const fv_ta
 const fv_table_format fv_table_jsonl = {
     .name = "jsonl",
     .extensions = "jsonl ndjson",
-    .brief = "text, a JSON object a line",
+    .brief = "text, one JSON object on each line",
     .write = jsonl_write,
     .open = open_reader,
     .close = close_reader,

@@ -196,7 +196,7 @@ static fv_status parquet_write(const char *path, const char *existing, const fv_
 const fv_table_format fv_table_parquet = {
     .name = "parquet",
     .extensions = "parquet pq",
-    .brief = "tables by columns, compressed, by DuckDB",
+    .brief = "compressed tables stored by columns (uses DuckDB)",
     .magic = { 4, "PAR1" },
     .write = parquet_write,
     .open = fv_parquet_open,
