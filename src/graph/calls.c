@@ -1,5 +1,6 @@
 /* Calls of operators: arguments, constants worked out at once, files that are read, operators written in others. */
 #include "graph/build.h"
+#include "graph/items.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,6 +100,7 @@ static void set_param(builder *b, call *c, const fv_param *param, const value *g
         c->late = v->node;
         return;
     }
+    if (v->kind == LITERAL && v->literal.kind == FV_LITERAL_FILES && param->many) v->literal.kind = FV_LITERAL_TEXT;
     numbers_of_file(b, param, v, &error);
     if (v->kind == NODE) {
         fv__mistake(b, span, FV_ERROR_USAGE, NULL, "%s: %s must be a constant; it cannot be computed by the pipeline (%s given)",
@@ -272,7 +274,7 @@ static value named_array(builder *b, const call *c) {
 
 static value expand(builder *b, call *c, const char *text);
 
-/* A footprint, a list or a geometry; false: the operator gives none of these. */
+/* A footprint, a list, a geometry or a list of files; false: the operator gives none of these. */
 static bool plain_value(builder *b, call *c, fv_literal *literal, fv_error *error) {
     if (c->op->value) {
         literal->kind = FV_LITERAL_FOOTPRINT;
@@ -284,6 +286,9 @@ static bool plain_value(builder *b, call *c, fv_literal *literal, fv_error *erro
     } else if (c->op->geometry) {
         literal->kind = FV_LITERAL_GEOMETRY;
         c->op->geometry(c->params, &literal->geometry, error);
+    } else if (c->op->files) {
+        literal->kind = FV_LITERAL_FILES;
+        literal->text = fv__files_text(c->op, c->params, &b->graph->arena);
     } else return false;
     return true;
 }

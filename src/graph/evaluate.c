@@ -64,6 +64,7 @@ const char *fv__describe(const value *v) {
     case FV_LITERAL_FOOTPRINT: return "footprint";
     case FV_LITERAL_LIST: return "list";
     case FV_LITERAL_GEOMETRY: return "geometry";
+    case FV_LITERAL_FILES: return "list of files";
     }
     return "value";
 }

@@ -13,6 +13,7 @@ typedef struct found { /* a collection of the text */
     const char *pattern;
     fv_span     span;
     fv_matches  matches;
+    bool        listed; /* by a list: its order is what the user wants */
 } found;
 
 typedef struct finder {
@@ -26,25 +27,61 @@ typedef struct finder {
     int               ntemplates;
 } finder;
 
-/* The text that an argument is: written there, or by a name that stands for one. NULL: something else. */
-static const char *text_named(const finder *f, const fv_expr *value) {
-    for (int depth = 0; depth < 8; depth++) {
-        if (value->kind == FV_EXPR_TEXT) return value->text;
-        if (value->kind != FV_EXPR_NAME) return NULL;
-        for (int p = 0; p < f->bindings->nparameters; p++) {
-            const fv_parameter *parameter = &f->bindings->parameters[p];
-            if (!strcmp(parameter->name, value->text))
-                return parameter->count == 1 && parameter->values[0].kind == FV_LITERAL_TEXT ? parameter->values[0].text : NULL;
-        }
-        const fv_expr *meant = NULL;
-        for (int s = 0; s < f->program->nstatements && !meant; s++) {
+/* What a value is: the expression itself, or what a name of the text stands for. */
+static const fv_expr *meant(const finder *f, const fv_expr *value) {
+    for (int depth = 0; depth < 8 && value->kind == FV_EXPR_NAME; depth++) {
+        const fv_expr *next = NULL;
+        for (int s = 0; s < f->program->nstatements && !next; s++) {
             const fv_statement *statement = &f->program->statements[s];
-            if (statement->kind == FV_STATEMENT_ASSIGN && !strcmp(statement->name, value->text)) meant = statement->value;
+            if (statement->kind == FV_STATEMENT_ASSIGN && !strcmp(statement->name, value->text)) next = statement->value;
         }
-        if (!meant) return NULL;
-        value = meant;
+        if (!next) break;
+        value = next;
+    }
+    return value;
+}
+
+/* The text that an argument is: written there, or by a name that stands for one. NULL: something else. */
+static const char *text_named(const finder *f, const fv_expr *given) {
+    const fv_expr *value = meant(f, given);
+    if (value->kind == FV_EXPR_TEXT) return value->text;
+    for (int p = 0; p < f->bindings->nparameters && value->kind == FV_EXPR_NAME; p++) {
+        const fv_parameter *parameter = &f->bindings->parameters[p];
+        if (!strcmp(parameter->name, value->text) && parameter->count == 1 && parameter->values[0].kind == FV_LITERAL_TEXT)
+            return parameter->values[0].text;
     }
     return NULL;
+}
+
+const char *fv__files_text(const fv_op *op, const void *params, fv_arena *arena) {
+    fv_bytes text = { 0 };
+    fv_params_format(op, params, &text);
+    const char *whole = fv_arena_printf(arena, "%s(%s)", op->name, text.data ? (char *)text.data : "");
+    fv_bytes_release(&text);
+    return whole;
+}
+
+/* The parameters of a call that names a list of files; NULL: it is none, or has mistakes, which are reported where it is
+ * evaluated. */
+static void *list_called(const finder *f, const fv_expr *call, const fv_op **op) {
+    *op = call->kind == FV_EXPR_CALL ? fv_op_find(call->text) : NULL;
+    if (!*op || !(*op)->files) return NULL;
+    int      nparams = 0;
+    uint64_t given = 0;
+    void    *params = fv_arena_alloc(&f->bindings->arena, (*op)->params_size + 1);
+    fv_params_default(*op, params);
+    while ((*op)->params[nparams].name) nparams++;
+    for (int a = 0; a < call->nargs; a++) {
+        const fv_argument *argument = &call->args[a];
+        const fv_param    *param = argument->name ? fv_params_find(*op, argument->name) : a < nparams ? &(*op)->params[a] : NULL;
+        fv_literal         literal = { .kind = FV_LITERAL_TEXT, .text = text_named(f, argument->value) };
+        bool               plain = literal.text || fv_expr_literal(argument->value, &literal, &f->bindings->arena);
+        if (!param || !plain || fv_params_set(*op, param, params, &literal, &f->bindings->arena, NULL) != FV_OK) return NULL;
+        given |= (uint64_t)1 << (param - (*op)->params);
+    }
+    for (int p = 0; p < nparams; p++)
+        if (!(*op)->params[p].def && !(given >> p & 1)) return NULL;
+    return params;
 }
 
 /* With stack the files that match are slices of one image, and no items. */
@@ -77,9 +114,48 @@ static char *near_miss(const char *pattern, const fv_matches *none) {
     return hint;
 }
 
-static void add_collection(finder *f, const char *pattern, fv_span span) {
+static bool is_known(const finder *f, const char *pattern) {
     for (int k = 0; k < f->count; k++)
-        if (!strcmp(f->all[k].pattern, pattern)) return;
+        if (!strcmp(f->all[k].pattern, pattern)) return true;
+    return false;
+}
+
+static void keep(finder *f, found one) {
+    f->all = fv_realloc(f->all, (size_t)(f->count + 1) * sizeof *f->all);
+    f->all[f->count++] = one;
+}
+
+/* Characters that the folders of all files have in common, with the slash behind them. */
+static size_t common_folder(const fv_file_names *files) {
+    size_t common = (size_t)(fv_path_name(files->name[0]) - files->name[0]);
+    for (int64_t i = 1; i < files->count; i++) {
+        while (common && strncmp(files->name[0], files->name[i], common)) common--;
+        while (common && files->name[0][common - 1] != '/') common--;
+    }
+    return common;
+}
+
+static void add_listed(finder *f, const fv_expr *call, fv_span span) {
+    const fv_op  *op;
+    fv_file_names files = { 0 };
+    fv_error      error = { 0 };
+    void         *params = list_called(f, call, &op);
+    const char   *text = params ? fv__files_text(op, params, &f->bindings->arena) : NULL;
+    if (!text || is_known(f, text)) return;
+    if (op->files(params, &f->bindings->arena, &files, &error) != FV_OK) {
+        mistake(f, span, error.code, NULL, "%s", error.message);
+        return;
+    }
+    found one = { .pattern = text, .span = span, .listed = true };
+    one.matches.count = files.count;
+    one.matches.fixed = common_folder(&files);
+    one.matches.match = fv_calloc((size_t)files.count * sizeof *one.matches.match);
+    for (int64_t i = 0; i < files.count; i++) one.matches.match[i].path = fv_arena_strdup(&one.matches.arena, files.name[i]);
+    keep(f, one);
+}
+
+static void add_collection(finder *f, const char *pattern, fv_span span) {
+    if (is_known(f, pattern)) return;
     found one = { .pattern = pattern, .span = span };
     fv_pattern_find(pattern, fv_format_is_folder, &one.matches);
     if (!one.matches.count) {
@@ -90,8 +166,7 @@ static void add_collection(finder *f, const char *pattern, fv_span span) {
         return;
     }
     if (one.matches.closed) fv_log("fovea: the folder %s cannot be looked into and is left out", one.matches.closed);
-    f->all = fv_realloc(f->all, (size_t)(f->count + 1) * sizeof *f->all);
-    f->all[f->count++] = one;
+    keep(f, one);
 }
 
 /* The name that a call gives to its result, if it writes one. */
@@ -111,20 +186,67 @@ static void note_template(finder *f, const fv_expr *call) {
 static void scan(finder *f, const fv_expr *expr) {
     if (!expr) return;
     if (expr->kind == FV_EXPR_CALL) note_template(f, expr);
-    if (expr->kind == FV_EXPR_CALL && !strcmp(expr->text, "read") && !is_stacked(expr))
+    bool reads = expr->kind == FV_EXPR_CALL && !strcmp(expr->text, "read"), stacked = reads && is_stacked(expr);
+    if (reads)
         for (int a = 0; a < expr->nargs; a++) {
             const fv_argument *argument = &expr->args[a];
             bool               is_file = argument->name ? !strcmp(argument->name, "file") : a == 0;
             const char        *file = is_file ? text_named(f, argument->value) : NULL;
-            if (file && fv_pattern_is(file)) add_collection(f, file, argument->value->span);
+            const fv_op       *op;
+            if (file && !stacked && fv_pattern_is(file)) add_collection(f, file, argument->value->span);
+            if (!is_file || file || !list_called(f, meant(f, argument->value), &op)) continue;
+            if (stacked)
+                mistake(f, argument->value->span, FV_ERROR_USAGE, NULL, "read: with stack, %s",
+                        "a pattern, not a list, names the slices");
+            else
+                add_listed(f, meant(f, argument->value), argument->value->span);
         }
     for (int a = 0; a < expr->nargs; a++) scan(f, expr->args[a].value);
 }
 
 /* ---------------------------------------------------------------- lists */
 
+/* Lists go together line by line. */
+static void pair_listed(finder *f, int k) {
+    const found *first = &f->all[0], *other = &f->all[k];
+    char        *message = NULL;
+    if (first->listed != other->listed)
+        message = fv_sprintf("%s and %s cannot be paired: give both as lists, which go together line by line, or both as "
+                             "patterns, which go together by name",
+                             first->pattern, other->pattern);
+    else if (first->matches.count != other->matches.count)
+        message = fv_sprintf("%s names %lld files but %s %lld; lists go together line by line", first->pattern,
+                             (long long)first->matches.count, other->pattern, (long long)other->matches.count);
+    if (message) mistake(f, other->span, FV_ERROR_USAGE, NULL, "%s", message);
+    free(message);
+}
+
+static int by_file(const void *a, const void *b) { return strcmp(((const fv_matched *)a)->path, ((const fv_matched *)b)->path); }
+
+/* Results and rows of tables are named after the first collection, so it names no file twice. */
+static void check_repeats(finder *f, const found *one) {
+    size_t      count = one->listed ? (size_t)one->matches.count : 0;
+    fv_matched *sorted = fv_alloc((count + 1) * sizeof *sorted);
+    if (count) memcpy(sorted, one->matches.match, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, by_file);
+    for (size_t i = 1; i < count; i++)
+        if (!by_file(&sorted[i - 1], &sorted[i])) {
+            char *message = fv_sprintf("%s names %s more than once; results are named after the files of the first collection in "
+                                       "the text, so these must differ",
+                                       one->pattern, sorted[i].path);
+            mistake(f, one->span, FV_ERROR_USAGE, NULL, "%s", message);
+            free(message);
+            break;
+        }
+    free(sorted);
+}
+
 static void pair(finder *f, int k) {
     fv_bytes why = { 0 };
+    if (f->all[0].listed || f->all[k].listed) {
+        pair_listed(f, k);
+        return;
+    }
     if (fv__pair(f->all[0].pattern, &f->all[0].matches, f->all[k].pattern, &f->all[k].matches, &why)) return;
     fv_diagnose(f->diagnostics, f->all[k].span, (char *)why.data,
                 "\"%s\" does not fit \"%s\": collections that are used together are paired by what their wildcards stand for",
@@ -206,7 +328,8 @@ static void leave_out_results(finder *f) {
             bool                   made = (table && table->in_place) || f->bindings->made(f->bindings->made_context, path, NULL);
             if (made && !looked) find_written(f, &all);
             looked = looked || made;
-            made = made && (f->bindings->made(f->bindings->made_context, path, one->pattern) || would_write(f, path, &all));
+            made = made && !one->listed &&
+                   (f->bindings->made(f->bindings->made_context, path, one->pattern) || would_write(f, path, &all));
             fv_bytes_append(&result, &made, 1);
         }
     }
@@ -233,6 +356,7 @@ fv_status fv__find_items(fv_bindings *bindings, const fv_program *program, fv_di
     bindings->nitems = 1;
     for (int s = 0; s < program->nstatements; s++) scan(&f, program->statements[s].value);
     if (bindings->made && f.count) leave_out_results(&f);
+    if (f.count) check_repeats(&f, &f.all[0]);
     for (int k = 1; k < f.count && f.status == FV_OK; k++) pair(&f, k);
     for (int k = 0; k < f.count; k++) {
         if (f.status == FV_OK) add_list(bindings, &f.all[k]);

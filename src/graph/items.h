@@ -11,4 +11,7 @@ fv_status fv__find_items(fv_bindings *bindings, const fv_program *program, fv_di
 fv_status fv__template_fill(const fv_bindings *bindings, const fv_item_list *list, const char *template, int64_t item,
                             int combination, char **path, fv_error *error);
 
+/* The text by which a list of files is known among the collections: files(list = "a.csv", column = "file"). */
+const char *fv__files_text(const fv_op *op, const void *params, fv_arena *arena);
+
 #endif

@@ -44,7 +44,8 @@ typedef enum fv_kind {
     FV_KIND_TABLE,
     FV_KIND_FOOTPRINT,
     FV_KIND_LIST,
-    FV_KIND_GEOMETRY
+    FV_KIND_GEOMETRY,
+    FV_KIND_FILES
 } fv_kind;
 
 typedef struct fv_type {
@@ -62,6 +63,9 @@ double fv_scalar_number(const fv_scalar *scalar);
 
 /* Any count of numbers; they live in the graph's arena. */
 typedef struct fv_list { int64_t count; const double *value; } fv_list; /* count 0: not given */
+
+/* Files that a list names, in its order. */
+typedef struct fv_file_names { int64_t count; const char **name; } fv_file_names;
 
 /* A structuring element. box: size per axis. ball: x*x + ... <= r*r over all spatial axes. disk: the same over y and x
  * only. cross: the voxel and its face neighbours. pattern: the voxels whose value is 1. */
@@ -123,6 +127,7 @@ typedef struct fv_param {
     bool          own;      /* only the operator's own expansion may give it; comes after all others and is not shown */
     bool          late;     /* of a geometry: may be a scalar computed by the pipeline, which becomes the geometry's center when
                                the operators that use it run; their need must not depend on it */
+    bool          many;     /* a text that may also be a list of files: then the call is one of each item */
     const char   *choices;  /* "reflect|nearest|mirror|constant|wrap" */
     const char   *unit;
     const char   *doc;
@@ -283,12 +288,13 @@ typedef struct fv_op {
     const fv_column_doc *columns; /* operators that give a table: what its columns mean, ended by FV_COLUMN_DOC_END */
     const char     *see;      /* related operators, names with blanks between them */
     fv_status (*infer)(fv_infer *i, fv_error *error);
-    /* One of the following six. */
+    /* One of the following seven. */
     const fv_pass  *passes;              /* ended by FV_PASS_END */
     fv_point_fn     point[FV_DTYPES];    /* by compute type */
     fv_status (*value)(const void *params, fv_footprint *out, fv_error *error); /* a footprint, made while the graph is built */
     fv_status (*list)(const void *params, fv_arena *arena, fv_list *out, fv_error *error); /* numbers, made likewise */
     fv_status (*geometry)(const void *params, fv_geometry *out, fv_error *error);          /* the same for a geometry */
+    fv_status (*files)(const void *params, fv_arena *arena, fv_file_names *out, fv_error *error); /* a collection for read */
     /* Written in other operators: text of a pipeline expression in the operator's own inputs and parameters, as
      * "dilate(erode(image, footprint), footprint)". */
     const char     *expands;

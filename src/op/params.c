@@ -5,7 +5,8 @@
 #include <stdlib.h>
 
 const char *fv_kind_name(fv_kind kind) {
-    static const char *const names[] = { "nothing", "image", "scalar", "table", "footprint", "list", "geometry" };
+    static const char *const names[] = { "nothing",   "image", "scalar",   "table",
+                                         "footprint", "list",  "geometry", "list of files" };
     return names[kind];
 }
 
@@ -158,6 +159,7 @@ void fv_literal_format(const fv_literal *literal, fv_bytes *out) {
     switch (literal->kind) {
     case FV_LITERAL_NUMBER: format_number(literal->number, out); break;
     case FV_LITERAL_TEXT: format_text(literal->text, out); break;
+    case FV_LITERAL_FILES: fv_bytes_printf(out, "%s", literal->text); break;
     case FV_LITERAL_FLAG: fv_bytes_printf(out, literal->flag ? "true" : "false"); break;
     case FV_LITERAL_NUMBERS: format_numbers(&literal->numbers, out); break;
     case FV_LITERAL_FOOTPRINT: format_footprint(&literal->footprint, out); break;

@@ -6,11 +6,11 @@
 
 typedef struct fv_literal {
     enum { FV_LITERAL_NUMBER, FV_LITERAL_TEXT, FV_LITERAL_FLAG, FV_LITERAL_NUMBERS, FV_LITERAL_FOOTPRINT,
-           FV_LITERAL_LIST, FV_LITERAL_GEOMETRY } kind;
+           FV_LITERAL_LIST, FV_LITERAL_GEOMETRY, FV_LITERAL_FILES } kind;
     double       number;    /* exact for integers up to 2^53 */
     bool         integral;  /* the number was written without point or exponent */
     bool         flag;
-    const char  *text;
+    const char  *text;      /* of FILES: the call that names them, as fv__files_text gives it */
     fv_numbers   numbers;
     fv_footprint footprint;
     fv_list      list;      /* numbers that are too many for `numbers` */

@@ -14,7 +14,8 @@ typedef struct {
 } read_params;
 
 static const fv_param params[] = {
-    FV_PARAM(read_params, file, .doc = "name of the file, or a pattern such as \"scans/*.tif\" for a collection"),
+    FV_PARAM(read_params, file, .many = true,
+             .doc = "name of the file, or for a collection a pattern such as \"scans/*.tif\" or files(\"list.txt\")"),
     FV_PARAM(read_params, path, .def = "",
              .doc = "dataset inside the file, for formats that hold several; of a scan also \"flats\" or \"darks\""),
     FV_PARAM(read_params, axes, .def = "",
