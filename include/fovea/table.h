@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-typedef enum fv_column_kind { FV_COLUMN_INTEGER, FV_COLUMN_REAL, FV_COLUMN_TEXT } fv_column_kind;
+/* A natural column holds whole numbers from 0 to 2^64 - 1: a scalar of a uint64 image. Files that are read have none. */
+typedef enum fv_column_kind { FV_COLUMN_INTEGER, FV_COLUMN_REAL, FV_COLUMN_TEXT, FV_COLUMN_NATURAL } fv_column_kind;
 
 typedef struct fv_column {
     char           name[40];
@@ -22,6 +23,7 @@ typedef struct fv_table_type {
 /* Text is borrowed from whoever made the table. A missing real is NaN. */
 typedef union fv_cell {
     int64_t     integer;
+    uint64_t    natural;
     double      real;
     const char *text;
 } fv_cell;

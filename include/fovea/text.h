@@ -13,6 +13,9 @@ const char *fv_nearest_word(const char *word, const char *const *candidates, int
  * terminal. No line break at the end. The caller frees. */
 char *fv_text_wrap(const char *text, int indent, int width);
 
+/* Copies a text; if it takes more than size - 1 bytes, its start and "...". Never half a character. */
+void fv_text_cut(const char *text, char *to, int size);
+
 /* 1536 is "1.5 KiB"; a count of bytes below 1024 is exact. */
 void fv_size_format(int64_t bytes, char text[24]);
 /* "4096", "512M", "1.5G", "2 GiB": powers of 1024. False if it is no size or does not fit. */

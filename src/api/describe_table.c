@@ -4,7 +4,8 @@
 #include "api/paragraph.h"
 #include <stdlib.h>
 
-static const char *const kinds[] = { [FV_COLUMN_INTEGER] = "integer", [FV_COLUMN_REAL] = "real", [FV_COLUMN_TEXT] = "text" };
+static const char *const kinds[] = { [FV_COLUMN_INTEGER] = "integer", [FV_COLUMN_REAL] = "real", [FV_COLUMN_TEXT] = "text",
+                                     [FV_COLUMN_NATURAL] = "integer" };
 
 typedef fv_status (*visitor)(void *context, const char *name, const fv_table_reader *reader);
 

@@ -83,6 +83,10 @@ void fv_log_set(fv_log_level level);
 /* Somebody who draws a progress line on the terminal gets called before and after a message. */
 void fv_log_hook(void (*before)(void), void (*after)(void));
 void fv_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Puts one name in the place of another in the message of an error: that of a result for its temporary's. */
+void fv_error_rename(fv_error *error, const char *from, const char *to);
+/* What went wrong: even to those who want no messages. */
+void fv_log_failure(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void fv_log_verbose(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -26,6 +26,14 @@ fv_status fv_fail(fv_error *error, fv_status code, const char *format, ...) {
     return code;
 }
 
+void fv_error_rename(fv_error *error, const char *from, const char *to) {
+    char *at = error ? strstr(error->message, from) : NULL;
+    if (!at || !*from) return;
+    char message[2 * sizeof error->message];
+    snprintf(message, sizeof message, "%.*s%s%s", (int)(at - error->message), error->message, to, at + strlen(from));
+    fv_text_cut(message, error->message, sizeof error->message);
+}
+
 const char *fv_status_name(fv_status status) {
     switch (status) {
     case FV_OK: return "ok";

@@ -280,17 +280,17 @@ static bool number_natural(const number *a, uint64_t *value) {
     return true;
 }
 
-int64_t fv_sum_integer_value(const fv_sum *sum) {
+bool fv_sum_integer_value(const fv_sum *sum, int64_t *value) {
     number   a;
     uint64_t natural;
     number_from(&a, sum);
-    if (!number_natural(&a, &natural) || natural > INT64_MAX) return a.negative ? INT64_MIN : INT64_MAX;
-    return a.negative ? -(int64_t)natural : (int64_t)natural;
+    if (!number_natural(&a, &natural) || natural > (uint64_t)INT64_MAX + a.negative) return false;
+    *value = (int64_t)(a.negative ? 0 - natural : natural);
+    return true;
 }
 
-uint64_t fv_sum_natural_value(const fv_sum *sum) {
-    number   a;
-    uint64_t natural;
+bool fv_sum_natural_value(const fv_sum *sum, uint64_t *value) {
+    number a;
     number_from(&a, sum);
-    return a.negative ? 0 : number_natural(&a, &natural) ? natural : UINT64_MAX;
+    return number_natural(&a, value) && (!a.negative || !*value);
 }

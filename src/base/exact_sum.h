@@ -64,9 +64,9 @@ void fv_sum_value2(const fv_sum *sum, double *high, double *low);
 double fv_sum_mean(const fv_sum *sum, int64_t count);
 /* Population variance squares/count - (sum/count)^2, computed exactly and rounded once. */
 double fv_sum_variance(const fv_sum *sum, const fv_sum *squares, int64_t count);
-/* An FV_SUM_INTEGER as an integer, saturated to the range of the result. */
-int64_t  fv_sum_integer_value(const fv_sum *sum);
-uint64_t fv_sum_natural_value(const fv_sum *sum);
+/* An FV_SUM_INTEGER as an integer; false if that cannot hold it. */
+bool fv_sum_integer_value(const fv_sum *sum, int64_t *value);
+bool fv_sum_natural_value(const fv_sum *sum, uint64_t *value);
 
 #include "base/exact_strip.h"
 #endif

@@ -42,6 +42,13 @@ void fv_log(const char *format, ...) {
     va_end(arguments);
 }
 
+void fv_log_failure(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    say(format, arguments);
+    va_end(arguments);
+}
+
 void fv_log_verbose(const char *format, ...) {
     if (level < FV_LOG_VERBOSE) return;
     va_list arguments;

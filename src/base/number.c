@@ -24,6 +24,12 @@ int fv_integer_format(int64_t value, char text[FV_NUMBER_SIZE]) {
     return length;
 }
 
+int fv_natural_format(uint64_t value, char text[FV_NUMBER_SIZE]) {
+    int length = format_natural(value, text);
+    text[length] = 0;
+    return length;
+}
+
 /* Digits of the fraction rest / 2^bits, as few as tell it from its neighbours, which are 2 * margin away. */
 static int format_fraction(unsigned __int128 rest, unsigned __int128 margin, int bits, char *text) {
     unsigned __int128 one = (unsigned __int128)1 << bits;

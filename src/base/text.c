@@ -33,6 +33,17 @@ const char *fv_nearest_word(const char *word, const char *const *candidates, int
     return best;
 }
 
+void fv_text_cut(const char *text, char *to, int size) {
+    int length = (int)strlen(text);
+    if (length < size) {
+        memcpy(to, text, (size_t)length + 1);
+        return;
+    }
+    for (length = size - 4; length > 0 && ((uint8_t)text[length] & 0xc0) == 0x80;) length--;
+    memcpy(to, text, (size_t)length);
+    memcpy(to + length, "...", 4);
+}
+
 static const char units[] = "KMGTPE";
 
 void fv_size_format(int64_t bytes, char text[24]) {

@@ -21,6 +21,7 @@ static void number_text(double value, char *text, size_t size) {
 
 static void cell_text(const fv_column *column, fv_cell cell, bool exact, char *text, size_t size) {
     if (column->kind == FV_COLUMN_INTEGER) snprintf(text, size, "%lld", (long long)cell.integer);
+    else if (column->kind == FV_COLUMN_NATURAL) snprintf(text, size, "%llu", (unsigned long long)cell.natural);
     else if (column->kind == FV_COLUMN_TEXT) snprintf(text, size, "%s", cell.text ? cell.text : "");
     else if (exact) number_text(cell.real, text, size);
     else snprintf(text, size, "%.6g", cell.real);
@@ -72,10 +73,14 @@ static cJSON *table_json(const fv_table *table) {
         for (int c = 0; c < columns; c++) {
             const fv_column *column = &table->type.column[c];
             fv_cell          cell = table->cell[r * columns + c];
+            bool             real = column->kind == FV_COLUMN_REAL;
+            char             digits[32];
             if (column->kind == FV_COLUMN_TEXT && cell.text) cJSON_AddStringToObject(row, column->name, cell.text);
-            else if (column->kind == FV_COLUMN_INTEGER) cJSON_AddNumberToObject(row, column->name, (double)cell.integer);
-            else if (column->kind == FV_COLUMN_REAL && isfinite(cell.real)) cJSON_AddNumberToObject(row, column->name, cell.real);
-            else cJSON_AddNullToObject(row, column->name);
+            else if (column->kind == FV_COLUMN_TEXT || (real && !isfinite(cell.real))) cJSON_AddNullToObject(row, column->name);
+            else {
+                cell_text(column, cell, true, digits, sizeof digits);
+                cJSON_AddRawToObject(row, column->name, digits);
+            }
         }
         cJSON_AddItemToArray(rows, row);
     }

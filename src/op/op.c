@@ -9,6 +9,14 @@ double fv_scalar_number(const fv_scalar *scalar) {
     }
 }
 
+int fv_scalar_format(const fv_scalar *scalar, char text[FV_NUMBER_SIZE]) {
+    switch (scalar->dtype) {
+    case FV_FLOAT64: return fv_real_format(scalar->real, text);
+    case FV_UINT64: return fv_natural_format(scalar->natural, text);
+    default: return fv_integer_format(scalar->integer, text);
+    }
+}
+
 fv_status fv_numbers_spread(fv_numbers *numbers, int n, const char *name, fv_error *error) {
     if (numbers->count == 1)
         for (int i = 1; i < n; i++) numbers->value[i] = numbers->value[0];

@@ -28,6 +28,7 @@
 #define FV_OP_H
 
 #include "base/isa.h"
+#include "base/number.h"
 #include "image/region.h"
 #include <fovea/image.h>
 #include <fovea/table.h>
@@ -60,6 +61,7 @@ typedef struct fv_scalar { /* dtype FV_BOOL and FV_INT64 use integer, FV_UINT64 
     union { int64_t integer; uint64_t natural; double real; };
 } fv_scalar;
 double fv_scalar_number(const fv_scalar *scalar);
+int    fv_scalar_format(const fv_scalar *scalar, char text[FV_NUMBER_SIZE]); /* exactly; gives the length */
 
 /* Any count of numbers; they live in the graph's arena. */
 typedef struct fv_list { int64_t count; const double *value; } fv_list; /* count 0: not given */
@@ -275,6 +277,7 @@ typedef enum fv_numerics { FV_EXACT, FV_SAME_CPU, FV_DEVICE } fv_numerics;
 
 typedef struct fv_op {
     const char     *name, *family, *brief;
+    const char     *also;     /* what other programs call it, for those who look for that: "bwlabel, measure.label"; NULL: none */
     const char     *stage;    /* what people call its part of a pipeline's time: "filter", "reconstruct"; NULL: its family */
     const char     *doc;      /* further sentences: meaning, boundary, differences from the peer */
     const char     *citation; /* paper or documentation that the method follows */

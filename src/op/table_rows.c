@@ -35,7 +35,7 @@ fv_status fv_table_find(const fv_table_type *type, const char *parameter, const 
 }
 
 double fv_cell_number(fv_column_kind kind, fv_cell cell) {
-    return kind == FV_COLUMN_INTEGER ? (double)cell.integer : cell.real;
+    return kind == FV_COLUMN_INTEGER ? (double)cell.integer : kind == FV_COLUMN_NATURAL ? (double)cell.natural : cell.real;
 }
 
 int fv_cell_order(fv_column_kind kind, fv_cell a, fv_cell b) {

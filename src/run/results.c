@@ -111,14 +111,16 @@ static fv_status add_column(fv_table_type *type, const char *name, fv_column_kin
     if (type->ncolumns == FV_MAX_COLUMNS)
         return fv_fail(error, FV_ERROR_USAGE, "the table would have more than the %d columns possible", FV_MAX_COLUMNS);
     fv_column *column = &type->column[type->ncolumns++];
-    strncpy(column->name, name, sizeof column->name - 1);
+    fv_text_cut(name, column->name, sizeof column->name);
     column->kind = kind;
     return FV_OK;
 }
 
 static fv_column_kind kind_of(const part *p, int column) {
     if (p->type) return p->type->column[column].kind;
-    return p->scalar.dtype == FV_FLOAT64 ? FV_COLUMN_REAL : FV_COLUMN_INTEGER;
+    return p->scalar.dtype == FV_FLOAT64  ? FV_COLUMN_REAL
+           : p->scalar.dtype == FV_UINT64 ? FV_COLUMN_NATURAL
+                                          : FV_COLUMN_INTEGER;
 }
 
 static int columns_of(const part *p) { return p->type ? p->type->ncolumns : 1; }
@@ -131,7 +133,7 @@ static bool alike(const part *a, const part *b) {
     return same;
 }
 
-/* Columns that are whole numbers in some parts and real ones in others are real. */
+/* Columns that are of one kind of number in some parts and of another in others are real. */
 static fv_status join_columns(joined *j, fv_error *error) {
     const fv_bindings *bindings = j->context->bindings;
     const part        *first = &j->parts[0];
@@ -150,7 +152,7 @@ static fv_status join_columns(joined *j, fv_error *error) {
     for (int c = 0; c < columns_of(first); c++) {
         fv_column_kind kind = kind_of(first, c);
         for (int k = 1; k < j->nparts; k++)
-            if (kind_of(&j->parts[k], c) == FV_COLUMN_REAL) kind = FV_COLUMN_REAL;
+            if (kind_of(&j->parts[k], c) != kind) kind = FV_COLUMN_REAL;
         FV_TRY(add_column(&j->type, first->type ? first->type->column[c].name : first->name, kind, error));
     }
     return FV_OK;
@@ -159,7 +161,7 @@ static fv_status join_columns(joined *j, fv_error *error) {
 static void note_failure(fv_run_result *result, const char *item, const fv_error *error) {
     for (int i = 0; i < result->nfailures; i++)
         if (!strcmp(result->failures[i].item, item)) return;
-    fv_log("fovea: %s", error->message);
+    fv_log_failure("fovea: %s", error->message);
     fv_collect_failure(result, item, error);
 }
 
@@ -205,8 +207,8 @@ static void add_prefix(joined *j, const part *p, const fv_cell *from, int64_t ro
         fill_prefix(j, p, row);
         memcpy(row + j->prefix, from + r * own, (size_t)own * sizeof *row);
         for (int c = 0; c < own; c++)
-            if (kind_of(p, c) == FV_COLUMN_INTEGER && j->type.column[j->prefix + c].kind == FV_COLUMN_REAL)
-                row[j->prefix + c].real = (double)from[r * own + c].integer;
+            if (j->type.column[j->prefix + c].kind == FV_COLUMN_REAL)
+                row[j->prefix + c].real = fv_cell_number(kind_of(p, c), from[r * own + c]);
     }
 }
 
@@ -294,6 +296,7 @@ static fv_status write_file(joined *j, fv_run_result *result, fv_outputs *output
     fv_status status = format->write(temporary, path, &j->type, &options, &j->base, error);
     if (status == FV_OK) status = fv_outputs_done(outputs, path, key, temporary, error);
     else {
+        fv_error_rename(error, temporary, path);
         fv_path_remove(temporary, NULL);
         fv_outputs_abandon(outputs, path);
     }

@@ -48,6 +48,7 @@ static void put_cell(fv_bytes *out, fv_column_kind kind, fv_cell cell) {
     char text[FV_NUMBER_SIZE];
     if (kind == FV_COLUMN_TEXT) put_text(out, cell.text);
     else if (kind == FV_COLUMN_INTEGER) fv_bytes_append(out, text, (size_t)fv_integer_format(cell.integer, text));
+    else if (kind == FV_COLUMN_NATURAL) fv_bytes_append(out, text, (size_t)fv_natural_format(cell.natural, text));
     else if (cell.real == cell.real) fv_bytes_append(out, text, (size_t)fv_real_format(cell.real, text));
 }
 

@@ -307,6 +307,7 @@ static void put_cell(fv_bytes *out, fv_column_kind kind, fv_cell cell) {
     if (kind == FV_COLUMN_TEXT && cell.text) put_text(out, cell.text);
     else if (kind == FV_COLUMN_TEXT || (kind == FV_COLUMN_REAL && cell.real != cell.real)) fv_bytes_append(out, "null", 4);
     else if (kind == FV_COLUMN_INTEGER) fv_bytes_append(out, text, (size_t)fv_integer_format(cell.integer, text));
+    else if (kind == FV_COLUMN_NATURAL) fv_bytes_append(out, text, (size_t)fv_natural_format(cell.natural, text));
     else if (cell.real - cell.real != 0) fv_bytes_printf(out, cell.real > 0 ? "1e999" : "-1e999");
     else fv_bytes_append(out, text, (size_t)fv_real_format(cell.real, text));
 }

@@ -144,11 +144,14 @@ static fv_status write_rows(const char *path, rows *r, const cJSON *metadata, fv
     int         types[FV_MAX_COLUMNS];
     fv_bytes    options = { 0 };
     fv_duckdb  *duck;
+    static const int kinds[] = { [FV_COLUMN_INTEGER] = FV_DUCKDB_BIGINT,
+                                 [FV_COLUMN_REAL] = FV_DUCKDB_DOUBLE,
+                                 [FV_COLUMN_TEXT] = FV_DUCKDB_VARCHAR,
+                                 [FV_COLUMN_NATURAL] = FV_DUCKDB_UBIGINT };
     FV_TRY(fv_duckdb_open("writing Parquet files", FV_PARQUET_MEMORY, &duck, error));
     for (int c = 0; c < r->type->ncolumns; c++) {
-        fv_column_kind kind = r->type->column[c].kind;
         names[c] = r->type->column[c].name;
-        types[c] = kind == FV_COLUMN_INTEGER ? FV_DUCKDB_BIGINT : kind == FV_COLUMN_REAL ? FV_DUCKDB_DOUBLE : FV_DUCKDB_VARCHAR;
+        types[c] = kinds[r->type->column[c].kind];
     }
     r->feed = (fv_duckdb_feed){ .ncolumns = r->type->ncolumns, .names = names, .types = types, .fill = fill };
     /* Columns of more different values gain nothing by a dictionary, and the search for one costs a quarter of the time. */

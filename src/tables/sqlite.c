@@ -72,7 +72,9 @@ static fv_status query(const database *db, int64_t *value, fv_error *error, cons
 /* ---------------------------------------------------------------- the table */
 
 static fv_status create_table(const database *db, const fv_table_type *type, fv_error *error) {
-    static const char *const kinds[] = { [FV_COLUMN_INTEGER] = "INTEGER", [FV_COLUMN_REAL] = "REAL", [FV_COLUMN_TEXT] = "TEXT" };
+    static const char *const kinds[] = {
+        [FV_COLUMN_INTEGER] = "INTEGER", [FV_COLUMN_REAL] = "REAL", [FV_COLUMN_TEXT] = "TEXT", [FV_COLUMN_NATURAL] = "INTEGER"
+    };
     fv_bytes columns = { 0 };
     for (int c = 0; c < type->ncolumns; c++) {
         char *column = sqlite3_mprintf("%s\"%w\" %s", c ? ", " : "", type->column[c].name, kinds[type->column[c].kind]);
@@ -126,8 +128,11 @@ static fv_status prepare_table(const database *db, const fv_table_type *type, bo
 
 /* ---------------------------------------------------------------- rows */
 
+/* SQLite has no whole numbers from 2^63 on: the nearest real ones take their place. */
 static void bind(sqlite3_stmt *statement, int c, fv_column_kind kind, fv_cell cell) {
-    if (kind == FV_COLUMN_INTEGER) sqlite3_bind_int64(statement, c, cell.integer);
+    bool whole = kind == FV_COLUMN_INTEGER || (kind == FV_COLUMN_NATURAL && cell.natural <= INT64_MAX);
+    if (whole) sqlite3_bind_int64(statement, c, cell.integer);
+    else if (kind == FV_COLUMN_NATURAL) sqlite3_bind_double(statement, c, (double)cell.natural);
     else if (kind == FV_COLUMN_REAL) sqlite3_bind_double(statement, c, cell.real); /* NaN becomes NULL */
     else sqlite3_bind_text(statement, c, cell.text, -1, SQLITE_STATIC);            /* NULL too */
 }

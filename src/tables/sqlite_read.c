@@ -119,6 +119,7 @@ static void take_value(reader *r, int c) {
     fv_cell cell = { .integer = -1 };
     bool    missing = sqlite3_column_type(r->statement, c) == SQLITE_NULL;
     switch (r->base.type.column[c].kind) {
+    case FV_COLUMN_NATURAL: /* read as an integer or a real number */
     case FV_COLUMN_INTEGER: cell.integer = sqlite3_column_int64(r->statement, c); break;
     case FV_COLUMN_REAL: cell.real = missing ? NAN : sqlite3_column_double(r->statement, c); break;
     case FV_COLUMN_TEXT: {

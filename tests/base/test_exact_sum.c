@@ -231,21 +231,29 @@ TEST(float32_extremes_and_their_squares_fit) {
     CHECK(fv_sum_value(&q.sum) == 0x1p-297);
 }
 
-TEST(integers_are_exact_beyond_64_bits_and_saturate) {
+TEST(integers_are_exact_beyond_64_bits) {
     fv_sum_integer s;
+    int64_t        integer = 0;
+    uint64_t       natural = 0;
     fv_sum_init(&s.sum, FV_SUM_INTEGER);
-    for (int i = 0; i < 4; i++) fv_sum_add_integer(&s.sum, false, UINT64_MAX);
+    fv_sum_add_integer(&s.sum, false, UINT64_MAX);
+    CHECK(fv_sum_natural_value(&s.sum, &natural) && natural == UINT64_MAX);
+    CHECK(!fv_sum_integer_value(&s.sum, &integer));
+    for (int i = 0; i < 3; i++) fv_sum_add_integer(&s.sum, false, UINT64_MAX);
     CHECK(fv_sum_value(&s.sum) == 0x1p66);
-    CHECK(fv_sum_natural_value(&s.sum) == UINT64_MAX);
-    CHECK(fv_sum_integer_value(&s.sum) == INT64_MAX);
+    CHECK(!fv_sum_natural_value(&s.sum, &natural));
+    CHECK(!fv_sum_integer_value(&s.sum, &integer));
     CHECK(fv_sum_mean(&s.sum, 4) == 0x1p64);
     for (int i = 0; i < 4; i++) fv_sum_add_integer(&s.sum, true, UINT64_MAX);
+    CHECK(fv_sum_natural_value(&s.sum, &natural) && natural == 0);
     fv_sum_add_integer(&s.sum, true, (uint64_t)1 << 63);
-    CHECK(fv_sum_integer_value(&s.sum) == INT64_MIN);
-    CHECK(fv_sum_natural_value(&s.sum) == 0);
-    fv_sum_add_integer(&s.sum, false, (uint64_t)1 << 63);
-    fv_sum_add_integer(&s.sum, true, 7);
-    CHECK_INT(fv_sum_integer_value(&s.sum), -7);
+    CHECK(fv_sum_integer_value(&s.sum, &integer) && integer == INT64_MIN);
+    CHECK(!fv_sum_natural_value(&s.sum, &natural));
+    fv_sum_add_integer(&s.sum, true, 1);
+    CHECK(!fv_sum_integer_value(&s.sum, &integer));
+    fv_sum_add_integer(&s.sum, false, ((uint64_t)1 << 63) - 6);
+    CHECK(fv_sum_integer_value(&s.sum, &integer));
+    CHECK_INT(integer, -7);
 }
 
 TEST(a_million_additions_merged_a_million_fold_do_not_overflow) {

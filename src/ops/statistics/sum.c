@@ -19,16 +19,21 @@ static fv_status finish(fv_finish *f, fv_error *error) {
     const fv_moments *m;
     FV_TRY(fv_finish_partial(f, (const void **)&m, sizeof *m, error));
     if (f->out->dtype == FV_FLOAT64) return fv_put_real(f, m ? fv_sum_value(&m->sum.sum) : 0, error);
-    if (f->out->dtype == FV_INT64) return fv_put_whole(f, m ? fv_sum_integer_value(&m->sum.sum) : 0, error);
-    return fv_put_scalar(f, &(fv_scalar){ .dtype = FV_UINT64, .natural = m ? fv_sum_natural_value(&m->sum.sum) : 0 }, error);
+    fv_scalar sum = { .dtype = f->out->dtype };
+    bool      fits = !m || (sum.dtype == FV_INT64 ? fv_sum_integer_value(&m->sum.sum, &sum.integer)
+                                                  : fv_sum_natural_value(&m->sum.sum, &sum.natural));
+    if (fits) return fv_put_scalar(f, &sum, error);
+    return fv_fail(error, FV_ERROR_INPUT, "the sum is about %.17g, more than %s holds: sum(convert(image, \"float64\")) gives it",
+                   fv_sum_value(&m->sum.sum), fv_dtype_name(sum.dtype));
 }
 
 static const fv_pass passes[] = { { .run = run, .combine = fv_moments_combine, .finish = finish }, FV_PASS_END };
 
 const fv_op FV_OP(sum) = {
     .name = "sum", .family = "statistics", .brief = "sum of all values", .version = 1,
-    .doc = "A whole number for integers and bool (at most what 64 bits hold), otherwise the exact sum, rounded once. Nan if "
-           "a value is nan.",
+    .also = "nansum, np.sum",
+    .doc = "A whole number for integers and bool, otherwise the exact sum, rounded once. Nan if a value is nan. A sum of "
+           "integers that 64 bits do not hold is an error; sum(convert(image, \"float64\")) has no such bound.",
     .inputs = inputs, .result = FV_KIND_SCALAR, .infer = infer, .passes = passes,
     .example = "sum(phantom(\"cells\", [200, 200]))",
     .see = "mean count project",

@@ -159,9 +159,7 @@ static void add(tally *t, fv_column_kind kind, fv_cell cell) {
 static fv_cell result_of(const tally *t, fv_column_kind kind, int function, fv_column_kind out) {
     switch (function) {
     case COUNT: return (fv_cell){ .integer = t->count };
-    case SUM:
-        if (kind == FV_COLUMN_INTEGER) return (fv_cell){ .integer = fv_sum_integer_value(&t->whole.sum) };
-        return (fv_cell){ .real = fv_sum_value(&t->sum.sum) };
+    case SUM: return (fv_cell){ .real = fv_sum_value(&t->sum.sum) };
     case MEAN: return (fv_cell){ .real = t->count ? fv_sum_mean(&t->sum.sum, t->count) : NAN };
     case STD: return (fv_cell){ .real = t->count ? sqrt(fv_sum_variance(&t->sum.sum, &t->squares.sum, t->count)) : NAN };
     default: {
@@ -172,11 +170,12 @@ static fv_cell result_of(const tally *t, fv_column_kind kind, int function, fv_c
     }
 }
 
-static fv_cell value_of(const grouping *g, int64_t from, int64_t to, int v) {
-    int            column = g->request->value[v].column;
+static fv_status value_of(const grouping *g, int64_t from, int64_t to, int v, fv_cell *value, fv_error *error) {
+    int            column = g->request->value[v].column, function = g->request->value[v].function;
     fv_column_kind kind = column < 0 ? FV_COLUMN_INTEGER : g->table->type->column[column].kind;
     tally          t = { 0 };
-    if (column < 0) return (fv_cell){ .integer = to - from };
+    *value = (fv_cell){ .integer = to - from };
+    if (column < 0) return FV_OK;
     fv_sum_init(&t.sum.sum, FV_SUM_FLOAT64);
     fv_sum_init(&t.squares.sum, FV_SUM_FLOAT64_SQUARES);
     fv_sum_init(&t.whole.sum, FV_SUM_INTEGER);
@@ -184,7 +183,11 @@ static fv_cell value_of(const grouping *g, int64_t from, int64_t to, int v) {
         fv_cell cell = cell_at(g, r, column);
         if (!is_missing(kind, cell)) add(&t, kind, cell);
     }
-    return result_of(&t, kind, g->request->value[v].function, value_kind(g->table->type, g->request, v));
+    *value = result_of(&t, kind, function, value_kind(g->table->type, g->request, v));
+    if (function == SUM && kind == FV_COLUMN_INTEGER && !fv_sum_integer_value(&t.whole.sum, &value->integer))
+        return fv_fail(error, FV_ERROR_INPUT, "the sum of %s is about %.17g, more than 64 bits hold",
+                       g->table->type->column[column].name, fv_sum_value(&t.whole.sum));
+    return FV_OK;
 }
 
 /* ---------------------------------------------------------------- all groups */
@@ -214,7 +217,7 @@ static fv_status put_groups(const grouping *g, fv_row_writer *writer, fv_error *
         FV_TRY(fv_row_writer_next(writer, &row, error));
         for (int k = 0; k < q->nkeys; k++)
             fv_row_writer_copy(writer, g->table->type->column[q->key[k]].kind, row++, cell_at(g, from, q->key[k]));
-        for (int v = 0; v < q->nvalues; v++) *row++ = value_of(g, from, to, v);
+        for (int v = 0; v < q->nvalues; v++) FV_TRY(value_of(g, from, to, v, row++, error));
     }
     return fv_row_writer_flush(writer, error);
 }
@@ -251,6 +254,7 @@ const fv_op FV_OP(group) = {
     .name = "group",
     .family = "table",
     .brief = "summarise the rows of a table that agree in some columns",
+    .also = "groupby, groupsummary, aggregate",
     .version = 1,
     .inputs = inputs,
     .params = params,

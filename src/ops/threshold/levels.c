@@ -86,10 +86,14 @@ fv_status fv__levels_finish_survey(fv_finish *f, const fv__method *method, fv_er
         return f->put(f, 0, &s, sizeof s, error);
     }
     uint64_t span = s.extent.high.natural - s.extent.low.natural; /* also of int64, by two's complement */
-    if (span >= MOST_VALUES)
+    if (span >= MOST_VALUES) {
+        char least[FV_NUMBER_SIZE], most[FV_NUMBER_SIZE];
+        fv_scalar_format(&s.extent.low, least);
+        fv_scalar_format(&s.extent.high, most);
         return fv_fail(error, FV_ERROR_INPUT,
-                       "the values reach from %.0f to %.0f; a %s image may span at most %d values: convert it to float32", low,
-                       high, fv_dtype_name(dtype), MOST_VALUES);
+                       "the values reach from %s to %s; a %s image may span at most %d values: convert it to float32", least,
+                       most, fv_dtype_name(dtype), MOST_VALUES);
+    }
     s.constant = span == 0;
     s.keys = (int64_t)span + 1;
     return f->put(f, 0, &s, sizeof s, error);
