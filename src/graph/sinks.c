@@ -158,19 +158,22 @@ static void add_file_sink(builder *b, fv_node *write, int statement) {
 
 void fv__add_statement_sink(builder *b, const fv_statement *statement, int index, const value *v) {
     const fv_span span = statement->value->span;
+    const char   *text = fv_arena_strdup(&b->graph->arena, statement->text);
     if (v->kind == LITERAL) {
         fv_scalar scalar;
         if (!fv__scalar_of(&v->literal, &scalar)) {
             fv__mistake(b, span, FV_ERROR_USAGE, NULL, "a %s alone does nothing", fv__describe(v));
             return;
         }
-        fv__add_sink(b, FV_SINK_PRINT, fv_graph_constant(b->graph, &scalar), index, span)->name = "value";
+        fv__add_sink(b, FV_SINK_PRINT, fv_graph_constant(b->graph, &scalar), index, span)->name = text;
         return;
     }
     if (v->node->op && v->node->op->sink)
         add_file_sink(b, v->node, index);
     else if (v->node->type.kind == FV_KIND_IMAGE)
-        fv__mistake(b, span, FV_ERROR_USAGE, NULL, "this image goes nowhere: write it, as in `... |> write(\"result.tif\")`");
+        fv__mistake(b, span, FV_ERROR_USAGE,
+                    "only scalars and tables are printed; max(...) or measure(...) makes one of an image",
+                    "this image goes nowhere: write it, as in `... |> write(\"result.tif\")`");
     else
-        fv__add_sink(b, FV_SINK_PRINT, v->node, index, span)->name = fv_node_label(v->node);
+        fv__add_sink(b, FV_SINK_PRINT, v->node, index, span)->name = text;
 }

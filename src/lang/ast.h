@@ -55,6 +55,7 @@ typedef struct fv_statement {
     const char       *name; /* ASSIGN, PARAM */
     fv_span           name_span;
     fv_expr          *value;
+    const char       *text; /* BARE: the expression as it was written, in one line */
 } fv_statement;
 
 typedef struct fv_program {

@@ -23,7 +23,6 @@ typedef struct node {
     fv_expr expr;
     int     height;
     int     start, end; /* characters from the start of the text */
-    bool    named;      /* a call by name, as opposed to an operator's sign */
 } node;
 
 typedef struct parser {
@@ -199,7 +198,6 @@ static node *parse_call(parser *p, node *first) {
         return n;
     }
     node *n = new_node(p, FV_EXPR_CALL, name);
-    n->named = true;
     n->expr.text = name->text;
     n->expr.text_span = name->span;
     if (take(p, "(") && !parse_arguments(p, &a)) return NULL;
@@ -452,6 +450,29 @@ static bool parse_definition(parser *p, fv_statement *statement) {
     return false;
 }
 
+/* Tokens counted in characters, the text in bytes. */
+static const char *skip_characters(const char *text, int count) {
+    for (; count > 0 && *text; count--)
+        do text++;
+        while (((unsigned char)*text & 0xc0) == 0x80);
+    return text;
+}
+
+/* From a token up to the current one, with a blank for whatever blanks, line ends and comments were between two of them. */
+static const char *as_written(const parser *p, const fv__token *first) {
+    fv_bytes    out = { 0 };
+    const char *from = skip_characters(p->program->text, first->start);
+    for (const fv__token *t = first; t < p->token; t++) {
+        const char *end = skip_characters(from, t->end - t->start);
+        fv_bytes_append(&out, from, (size_t)(end - from));
+        if (t + 1 < p->token && t[1].start > t->end) fv_bytes_append(&out, " ", 1);
+        if (t + 1 < p->token) from = skip_characters(end, t[1].start - t->end);
+    }
+    const char *text = fv_arena_strndup(&p->program->arena, (char *)out.data, out.size);
+    fv_bytes_release(&out);
+    return text;
+}
+
 static bool parse_bare(parser *p, fv_statement *statement) {
     const fv__token *first = p->token;
     if (binds(first) || at(p, "|>")) {
@@ -466,10 +487,8 @@ static bool parse_bare(parser *p, fv_statement *statement) {
     value = finish(p, value);
     if (!value) return false;
     statement->value = &value->expr;
-    if (value->named) return true;
-    fv_diagnose(p->diagnostics, value->expr.span, "name = ... keeps it, write(..., \"file\") stores it",
-                "the value is not used; expected name = value or a call");
-    return false;
+    statement->text = as_written(p, first);
+    return true;
 }
 
 static bool parse_statement(parser *p, fv_statement *statement) {

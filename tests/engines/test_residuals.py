@@ -87,7 +87,7 @@ def a_far_cone_stops_where_parallel_beams_do(folder):
                    f'residuals(p, g, "{method}", iterations = 12, stop = {stop})\n' \
                    f'max({method}(p, g, iterations = 12, stop = {stop}))'
             done = json.loads(run("run", "-q", "--json", "-e", text, "--overwrite", folder=folder).stdout)["values"]
-            found.append([row["residual"] for row in done[0]] + [done[1][0]["max"]])
+            found.append([row["residual"] for row in done[0]] + [*done[1][0].values()])
             told = [row["residual"] for call in report(folder) for row in call["iterations"]]
             assert told == found[-1][:-1], (geometry, told, found)
             clean(folder)

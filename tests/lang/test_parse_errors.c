@@ -249,15 +249,6 @@ static const sample samples[] = {
       "a.fov:1:1: error: expected a name before '=', found 'true'\n"
       "  1 | true = 3\n"
       "    | ^~~~\n" },
-    { "a + b\na",
-      "a.fov:1:1: error: the value is not used; expected name = value or a call\n"
-      "  1 | a + b\n"
-      "    | ^~~~~\n"
-      "  hint: name = ... keeps it, write(..., \"file\") stores it\n"
-      "a.fov:2:1: error: the value is not used; expected name = value or a call\n"
-      "  2 | a\n"
-      "    | ^\n"
-      "  hint: name = ... keeps it, write(..., \"file\") stores it\n" },
     { "f(x) = 3",
       "a.fov:1:6: error: only a plain name can stand before '='\n"
       "  1 | f(x) = 3\n"
