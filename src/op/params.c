@@ -181,6 +181,8 @@ static int choice_index(const char *choices, const char *word) {
     return -1;
 }
 
+enum { VALUE_SHOWN = 64 }; /* bytes of a value in a message */
+
 static const char *expected(const fv_param *param) {
     switch (param->kind) {
     case FV_PARAM_NUMBER: return "a number";
@@ -214,8 +216,10 @@ static fv_status check_number(const fv_param *param, double value, fv_error *err
 
 static fv_status wrong_kind(const fv_param *param, const fv_literal *value, fv_error *error) {
     fv_bytes text = { 0 };
+    char     shown[VALUE_SHOWN];
     fv_literal_format(value, &text);
-    fv_fail(error, FV_ERROR_USAGE, "%s = %s: expected %s", param->name, (char *)text.data, expected(param));
+    fv_text_cut((char *)text.data, shown, sizeof shown);
+    fv_fail(error, FV_ERROR_USAGE, "%s = %s: expected %s", param->name, shown, expected(param));
     fv_bytes_release(&text);
     return FV_ERROR_USAGE;
 }
@@ -223,11 +227,14 @@ static fv_status wrong_kind(const fv_param *param, const fv_literal *value, fv_e
 static fv_status set_word(const fv_param *param, void *field, const char *word, fv_arena *arena, fv_error *error) {
     fv_dtype dtype;
     int      index;
+    char     shown[VALUE_SHOWN];
+    fv_text_cut(word, shown, sizeof shown);
     switch (param->kind) {
     case FV_PARAM_TEXT: *(const char **)field = fv_arena_strdup(arena, word); return FV_OK;
     case FV_PARAM_CHOICE:
         index = choice_index(param->choices, word);
-        if (index < 0) return fv_fail(error, FV_ERROR_USAGE, "%s = \"%s\": must be one of %s", param->name, word, param->choices);
+        if (index < 0)
+            return fv_fail(error, FV_ERROR_USAGE, "%s = \"%s\": must be one of %s", param->name, shown, param->choices);
         ((fv_choice *)field)->index = index;
         return FV_OK;
     default:
@@ -235,7 +242,7 @@ static fv_status set_word(const fv_param *param, void *field, const char *word, 
             return fv_fail(error, FV_ERROR_USAGE,
                            "%s = \"%s\": no such type; types are bool, uint8, int8, uint16, int16, uint32, "
                            "int32, uint64, int64, float32, float64, complex64, complex128",
-                           param->name, word);
+                           param->name, shown);
         ((fv_dtype_choice *)field)->dtype = (int)dtype;
         return FV_OK;
     }

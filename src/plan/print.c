@@ -169,8 +169,9 @@ static void node_dot(const fv_node *node, bool stored, fv_bytes *out) {
     if (node->name) fv_bytes_printf(out, "%s = ", node->name);
     if (node->op) {
         fv_bytes_printf(out, "%s(", node->op->name);
-        if (params.size > 60) params.data[60] = 0;
-        dot_text(params.data ? (char *)params.data : "", out);
+        char shown[64];
+        fv_text_cut(params.data ? (char *)params.data : "", shown, sizeof shown);
+        dot_text(shown, out);
         fv_bytes_printf(out, ")");
     } else
         fv_bytes_printf(out, "%g", fv_scalar_number(&node->value));

@@ -494,13 +494,25 @@ static void describe(const fv_node *node, bool *seen, fv_bytes *out) {
     fv_bytes_printf(out, "\n");
 }
 
+/* A line of which only the part from `same` on is new: what comes long before that is left out. */
+static void show_from(const char *line, size_t length, size_t same, char *text, int size) {
+    enum { LEAD = 40 };
+    size_t skipped = same > LEAD && length >= (size_t)size ? same - LEAD : 0;
+    while (skipped && ((uint8_t)line[skipped] & 0xc0) == 0x80) skipped--;
+    char *shown = fv_sprintf("%s%.*s", skipped ? "..." : "", (int)(length - skipped), line + skipped);
+    fv_text_cut(shown, text, size);
+    free(shown);
+}
+
 /* First line that differs, in both texts. */
-static void first_difference(const char *old, const char *new, char *was, char *is, size_t size) {
+static void first_difference(const char *old, const char *new, char *was, char *is, int size) {
     for (;;) {
         size_t a = strcspn(old, "\n"), b = strcspn(new, "\n");
         if (a != b || strncmp(old, new, a) || !a) {
-            snprintf(was, size, "%.*s", (int)a, old);
-            snprintf(is, size, "%.*s", (int)b, new);
+            size_t same = 0;
+            while (same < a && same < b && old[same] == new[same]) same++;
+            show_from(old, a, same, was, size);
+            show_from(new, b, same, is, size);
             return;
         }
         old += a + 1;
