@@ -34,7 +34,7 @@ typedef struct fv_scale_task { /* of the timelines */
 typedef struct fv_scaling {
     fv_scale_row  *rows; /* strong ones first, by workers */
     int            nrows, nstages, repeats;
-    double         noise;                   /* largest (most - least) / median of all rows */
+    double         noise;                   /* largest (most - least) / median of all rows; unknown (nan) with one repeat */
     double         serial, serial_seconds;  /* Amdahl's fraction from the strong rows, and the seconds on one worker it gives */
     bool           fitted;                  /* there were strong rows of two numbers of workers at least */
     fv_scale_task *tasks;

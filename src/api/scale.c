@@ -3,6 +3,7 @@
 #include "api/trial.h"
 #include "base/fit.h"
 #include <fovea/scale.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -31,7 +32,7 @@ void fv_scaling_derive(fv_scaling *s) {
     double *workers = fv_alloc((size_t)(s->nrows + 1) * sizeof *workers),
            *seconds = fv_alloc((size_t)(s->nrows + 1) * sizeof *seconds);
     int count = 0;
-    s->noise = 0;
+    s->noise = s->repeats == 1 ? NAN : 0;
     for (int i = 0; i < s->nrows; i++) {
         fv_scale_row       *row = &s->rows[i];
         const fv_scale_row *one = on_one(s, row->weak);

@@ -256,10 +256,20 @@ fv_status fv_file_read_all(const char *path, size_t limit, fv_bytes *bytes, fv_e
     return status;
 }
 
+/* A name beside a file that nobody else has a use for; a long name is shortened. */
+static char *hidden_path(const char *path, const char *ending) {
+    const char *name = fv_path_name(path);
+    char       *shown = fv_path_short_name(name), *hidden = fv_sprintf("%.*s%s%s", (int)(name - path), path, shown, ending);
+    free(shown);
+    return hidden;
+}
+
 fv_status fv_file_write_all(const char *path, const void *data, size_t size, bool durable, fv_error *error) {
     static int number; /* two threads may write the same file: the last one wins, whole */
-    char      *temporary = fv_sprintf("%s.tmp%d-%d", path, (int)getpid(), __atomic_add_fetch(&number, 1, __ATOMIC_RELAXED));
-    int   fd;
+    char      *start = hidden_path(path, ".tmp");
+    char      *temporary = fv_sprintf("%s%d-%d", start, (int)getpid(), __atomic_add_fetch(&number, 1, __ATOMIC_RELAXED));
+    int        fd;
+    free(start);
     fv_status status = fv_file_open_write(temporary, &fd, error);
     if (status == FV_OK) {
         status = fv_file_write_at(fd, data, size, 0, path, error);
@@ -282,7 +292,7 @@ fv_status fv_rename(const char *from, const char *to, fv_error *error) {
 /* A folder cannot be renamed over another, so the two change places first; where the system has no exchange, the old one
  * moves aside (it is found and finished by the next run after a crash in between). */
 static fv_status swap_by_renames(const char *temporary, const char *path, fv_error *error) {
-    char     *old = fv_sprintf("%s.fovea-old", path);
+    char     *old = hidden_path(path, ".fovea-old");
     fv_status status = fv_path_remove(old, error);
     if (status == FV_OK) status = fv_rename(path, old, error);
     if (status == FV_OK) {
@@ -297,7 +307,7 @@ static fv_status swap_by_renames(const char *temporary, const char *path, fv_err
 static fv_status replace_folder(const char *temporary, const char *path, fv_error *error) {
     if (!syscall(SYS_renameat2, AT_FDCWD, temporary, AT_FDCWD, path, RENAME_EXCHANGE)) {
         /* Removing takes time: killed meanwhile, the old contents must not lie there under the name of the new. */
-        char     *old = fv_sprintf("%s.fovea-old", path);
+        char     *old = hidden_path(path, ".fovea-old");
         fv_status status = fv_path_remove(old, error);
         if (status == FV_OK) status = fv_rename(temporary, old, error);
         if (status == FV_OK) status = fv_path_remove(old, error);
@@ -388,6 +398,16 @@ size_t fv_path_length(const char *path) {
 const char *fv_path_name(const char *path) {
     const char *slash = memrchr(path, '/', before_query(path));
     return slash ? slash + 1 : path;
+}
+
+char *fv_path_short_name(const char *name) {
+    enum { LONG = 100, START = 64 }; /* of the 255, or on some file systems 143, bytes that a name may have */
+    char hex[33];
+    int  start = START;
+    if (strlen(name) <= LONG) return fv_strdup(name);
+    while (((uint8_t)name[start] & 0xc0) == 0x80) start--;
+    fv_hash_format(fv_hash_bytes(name, strlen(name)), hex);
+    return fv_sprintf("%.*s~%.16s", start, name, hex);
 }
 
 char *fv_path_inside(const char *folder, const char *name) {

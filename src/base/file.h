@@ -57,6 +57,9 @@ fv_status fv_paths_sync_some(char *const *paths, size_t count, size_t from, size
 /* Pieces of paths; results in caller's buffers, always NUL-terminated. */
 size_t      fv_path_length(const char *path); /* without slashes at its end and without the query of an http address */
 const char *fv_path_name(const char *path);   /* after the last '/' of those; a query follows */
+/* What hidden files that belong to a file of this name are named after, so that they may have a longer ending: the name
+ * itself, or of a long one the start and a hash. The caller frees. */
+char       *fv_path_short_name(const char *name);
 char       *fv_path_bare_name(const char *path); /* the last name without slashes and query; the caller frees */
 void        fv_path_stem(const char *path, char *stem, size_t size); /* name without extension; ".nii.gz" counts as one */
 bool        fv_path_has_extension(const char *path, const char *extension); /* "nii.gz", case-insensitive */

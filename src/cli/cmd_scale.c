@@ -4,6 +4,7 @@
 #include "trying.h"
 #include <cjson/cJSON.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,8 +66,10 @@ static void print_table(const fv_scaling *s) {
                (long long)r->tasks, r->seconds, range, r->speedup, 100 * r->efficiency);
     }
     if (s->fitted) printf("Amdahl: serial part %.1f %%, %.3f s on one worker\n", 100 * s->serial, s->serial_seconds);
-    printf("noise: runs of the same kind differ by up to %.0f %%%s\n", 100 * s->noise,
-           s->noise > 0.15 ? "; the machine is busy, read the figures with care" : "");
+    if (isnan(s->noise)) printf("noise: unknown with one repeat; --repeats 3 tells how much runs of the same kind differ\n");
+    else
+        printf("noise: runs of the same kind differ by up to %.0f %%%s\n", 100 * s->noise,
+               s->noise > 0.15 ? "; the machine is busy, read the figures with care" : "");
 }
 
 static cJSON *row_json(const fv_scaling *s, const fv_scale_row *r) {
@@ -91,7 +94,8 @@ static void print_json(const fv_scaling *s) {
     cJSON *root = cJSON_CreateObject(), *rows = cJSON_AddArrayToObject(root, "rows");
     for (int i = 0; i < s->nrows; i++) cJSON_AddItemToArray(rows, row_json(s, &s->rows[i]));
     if (s->fitted) cJSON_AddNumberToObject(root, "serial_fraction", s->serial);
-    cJSON_AddNumberToObject(root, "noise", s->noise);
+    if (isnan(s->noise)) cJSON_AddNullToObject(root, "noise");
+    else cJSON_AddNumberToObject(root, "noise", s->noise);
     cJSON_AddNumberToObject(root, "repeats", s->repeats);
     char *text = cJSON_Print(root);
     printf("%s\n", text);

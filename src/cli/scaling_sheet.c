@@ -2,6 +2,7 @@
 #include "scaling_sheet.h"
 #include "chart.h"
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -167,9 +168,10 @@ static fv_drawing *draw_scaling(const fv_scaling *s, const char *title) {
     double      most = largest(weak.x, weak.count, largest(strong.x, strong.count, 1));
     fv_chart    c;
     fv_draw_text(d, 450, 24, 15, FV_TEXT_MIDDLE, 0, "%s", title);
-    fv_draw_text(d, 450, 42, 10, FV_TEXT_MIDDLE, 0x666666,
-                 "median of %d run%s, bars from the fastest to the slowest; noise %.0f %%", s->repeats,
-                 s->repeats == 1 ? "" : "s", 100 * s->noise);
+    if (isnan(s->noise)) fv_draw_text(d, 450, 42, 10, FV_TEXT_MIDDLE, 0x666666, "one run each, so the noise is unknown");
+    else
+        fv_draw_text(d, 450, 42, 10, FV_TEXT_MIDDLE, 0x666666,
+                     "median of %d runs, bars from the fastest to the slowest; noise %.0f %%", s->repeats, 100 * s->noise);
     fv_chart_init(&c, d, 0, 50, 450, 320, "Time to completion", "workers", "seconds");
     time_chart(s, &c, &strong, &weak, most);
     fv_chart_init(&c, d, 450, 50, 450, 320, "Speed-up", "workers", "times one worker");

@@ -15,8 +15,12 @@ char *fv_parts_folder(const char *temporary) {
 
 char *fv_parts_place(const char *path, fv_hash key) {
     char hex[33];
+    const char *name = fv_path_name(path);
+    char       *shown = fv_path_short_name(name);
     fv_hash_format(key, hex);
-    return fv_sprintf("%s.%.*s", path, KEY_DIGITS, hex);
+    char *place = fv_sprintf("%.*s%s.%.*s", (int)(name - path), path, shown, KEY_DIGITS, hex);
+    free(shown);
+    return place;
 }
 
 char *fv_parts_header(const char *temporary) { return fv_sprintf("%s/%s", temporary, header_name); }

@@ -58,11 +58,18 @@ static bool is_parts(const char *name) {
     return dot && dot > name && is_key(dot);
 }
 
-static bool is_temporary(const char *name) {
+char *fv_temporaries_owner(const char *name) {
     const char *dot = name[0] == '.' ? strrchr(name, '.') : NULL;
     for (const char *p = dot; p && p > name + 1; p--)
-        if (is_ending(p)) return true;
-    return false;
+        if (is_ending(p)) return fv_sprintf("%.*s", (int)(p - name - 1), name + 1);
+    return NULL;
+}
+
+static bool is_temporary(const char *name) {
+    char *owner = fv_temporaries_owner(name);
+    bool  is = owner != NULL;
+    free(owner);
+    return is;
 }
 
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
@@ -115,8 +122,9 @@ static char **find_names(const listing *l, const char *start, bool (*ends)(const
 
 /* Temporaries of an output. */
 static char **of_output(const listing *l, const char *name, size_t *count) {
-    char  *start = fv_sprintf(".%s.", name);
+    char  *shown = fv_path_short_name(name), *start = fv_sprintf(".%s.", shown);
     char **names = find_names(l, start, is_ending, count);
+    free(shown);
     free(start);
     return names;
 }
@@ -154,8 +162,9 @@ static char *name_beside(fv_temporaries *t, const char *path, fv_hash key, fv_te
     char        hex[33];
     size_t      count = 0;
     fv_hash_format(key, hex);
-    char  *start = fv_sprintf(".%s.%.16s", name, hex);
+    char  *shown = fv_path_short_name(name), *start = fv_sprintf(".%s.%.16s", shown, hex);
     char **names = NULL;
+    free(shown);
     if (kind != FV_TEMPORARY_ADDED) {
         pthread_mutex_lock(&t->mutex);
         names = of_output(list(t, folder, again), name, &count);
@@ -181,8 +190,10 @@ char *fv_temporaries_name(fv_temporaries *t, const char *path, fv_hash key, fv_t
 
 void fv_temporaries_outdated(fv_temporaries *t, const char *path, const char *in_use) {
     const char *name = fv_path_name(path);
-    char       *folder = fv_sprintf("%.*s", (int)(name - path), path), *start = fv_sprintf("%s.", name);
+    char       *folder = fv_sprintf("%.*s", (int)(name - path), path), *shown = fv_path_short_name(name);
+    char       *start = fv_sprintf("%s.", shown);
     size_t      count = 0;
+    free(shown);
     pthread_mutex_lock(&t->mutex);
     char **names = find_names(list(t, folder, false), start, is_key, &count);
     pthread_mutex_unlock(&t->mutex);

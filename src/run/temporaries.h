@@ -1,7 +1,7 @@
 /* Temporary files and folders of outputs: how they are called, and finding those that earlier runs left behind.
  *
- * They lie beside their output: .NAME.KEY.fovea, with -EPOCH behind the key where pieces are put in place, so that what a killed
- * run began is gone on with, and never mixed with anything else. */
+ * They lie beside their output: .NAME.KEY.fovea (NAME shortened by fv_path_short_name), with -EPOCH behind the key where pieces
+ * are put in place, so that what a killed run began is gone on with, and never mixed with anything else. */
 #ifndef FV_TEMPORARIES_H
 #define FV_TEMPORARIES_H
 
@@ -28,6 +28,8 @@ char *fv_temporaries_name(fv_temporaries *temporaries, const char *path, fv_hash
 char *fv_temporaries_stand_in(const char *path);
 /* Removes the folders of parts (op/output_parts.h) that earlier results of this output left, all but the one in use. */
 void fv_temporaries_outdated(fv_temporaries *temporaries, const char *path, const char *in_use);
+/* The name of the output that a file of this name is a temporary of, shortened as all of them (caller frees); NULL: none. */
+char *fv_temporaries_owner(const char *name);
 /* Removes all temporaries of an output. */
 void fv_temporaries_tidy(const char *path);
 

@@ -380,26 +380,33 @@ static int attempt(const char *file, beat **result, bool *taken_over, owner *fou
     return cause;
 }
 
-/* FOLDER/.NAME.fovea-lease; a name too long for that is cut and told apart by its hash. */
+/* FOLDER/.NAME.fovea-lease */
 static char *lease_file(const char *path) {
-    char  *copy = fv_strdup(path), hash[33];
+    char  *copy = fv_strdup(path);
     size_t length = strlen(copy);
     while (length > 1 && copy[length - 1] == '/') copy[--length] = 0;
     const char *name = fv_path_name(copy);
     int         folder = (int)(name - copy);
-    fv_hash_format(fv_hash_bytes(name, strlen(name)), hash);
-    char *file = strlen(name) <= 200 ? fv_sprintf("%.*s.%s.fovea-lease", folder, copy, name)
-                                     : fv_sprintf("%.*s.%.100s%s.fovea-lease", folder, copy, name, hash);
+    char       *shown = fv_path_short_name(name), *file = fv_sprintf("%.*s.%s.fovea-lease", folder, copy, shown);
+    free(shown);
     free(copy);
     return file;
 }
 
 static fv_status refuse_for(int cause, const char *path, const char *file, const owner *found, fv_error *error) {
     if (cause == EBUSY || cause == EAGAIN) return refuse(path, found, error);
-    if (cause == ENOENT || cause == ENOTDIR)
-        return fv_fail(error, FV_ERROR_INPUT, "cannot write %s: its folder does not exist", path);
-    return fv_fail(error, cause == ENOSPC || cause == EDQUOT ? FV_ERROR_FULL : FV_ERROR_IO, "cannot make %s: %s", file,
-                   strerror(cause));
+    struct stat s;
+    char       *folder = fv_sprintf("%.*s.", (int)(fv_path_name(file) - file), file);
+    bool        there = !stat(folder, &s);
+    folder[FV_MAX((int)strlen(folder) - 2, 1)] = 0; /* "scans/." is scans, "." itself */
+    if (!there && (cause == ENOENT || cause == ENOTDIR))
+        fv_fail(error, FV_ERROR_INPUT, "cannot write %s: its folder does not exist", path);
+    else
+        fv_fail(error, cause == ENOSPC || cause == EDQUOT ? FV_ERROR_FULL : FV_ERROR_IO,
+                "cannot write %s: no file can be made in %s: %s", path, strcmp(folder, ".") ? folder : "the current folder",
+                strerror(cause));
+    free(folder);
+    return error ? error->code : FV_ERROR_IO;
 }
 
 static fv_status acquire(const char *path, const char *file, beat **result, bool *taken_over, fv_error *error) {
@@ -455,6 +462,18 @@ fv_status fv_lease_try(const char *path, fv_lease **lease, fv_hash *dead, fv_err
     *lease = fv_alloc(sizeof **lease);
     **lease = (fv_lease){ file, b };
     return FV_OK;
+}
+
+bool fv_lease_busy(const char *path) {
+    char *file = lease_file(path);
+    owner found = { 0 };
+    int   fd = open(file, O_RDONLY | O_CLOEXEC);
+    pthread_mutex_lock(&mutex);
+    bool busy = read_owner(fd, &found) && judge(&found) != FV_DEAD;
+    pthread_mutex_unlock(&mutex);
+    if (fd >= 0) close(fd);
+    free(file);
+    return busy;
 }
 
 fv_hash fv_lease_token(void) {

@@ -17,6 +17,8 @@ fv_status fv_lease_acquire(const char *path, fv_lease **lease, bool *taken_over,
 /* The same without waiting: a lease that cannot be had right now is FV_ERROR_BUSY, also while it is not known yet whether its
  * owner lives; ask again later. *dead: the token of a dead owner that was replaced, or 0. */
 fv_status fv_lease_try(const char *path, fv_lease **lease, fv_hash *dead, fv_error *error);
+/* Whether somebody has it who lives, or of whom that is not known. Changes nothing. */
+bool fv_lease_busy(const char *path);
 /* What tells this process from all others in its leases; 0 before the first lease was taken. */
 fv_hash fv_lease_token(void);
 /* False once somebody else has taken it over (this process was stopped for long): then nothing more may be written. */
