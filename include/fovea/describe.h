@@ -21,7 +21,8 @@ const char *fv_version(void); /* "0.1.0" */
  * "tables": [...] }, each with everything that is known of it. The caller frees. */
 char *fv_describe_all(fv_form form);
 
-/* One operator, one format, or a family of operators. An unknown name fails with a suggestion. The caller frees *text. */
+/* One operator (also by its name in another program), one format, a family of operators, or the operators that speak of a word.
+ * An unknown name fails with a suggestion. The caller frees *text. */
 fv_status fv_describe_name(const char *name, fv_form form, char **text, fv_error *error);
 
 /* An image file: format, type, shape, axes, spacing, chunks, size and what else its header tells. No pixel is read. Of a table

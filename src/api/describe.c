@@ -2,6 +2,7 @@
 #include "api/describe_ops.h"
 #include "api/paragraph.h"
 #include "lang/ast.h"
+#include "op/familiar.h"
 #include <fovea/describe.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,14 +27,22 @@ static int label_width(void) {
     return width;
 }
 
-/* The operators of one family, or of all if it is NULL. Returns how many there were. */
-static int put_ops(const char *family, fv_bytes *out) {
+typedef bool chosen(const fv_op *op, const char *word);
+
+static bool is_of_family(const fv_op *op, const char *family) { return !family || !strcmp(op->family, family); }
+
+static bool speaks_of(const fv_op *op, const char *word) {
+    return strcasestr(op->name, word) || strcasestr(op->brief, word) || (op->also && strcasestr(op->also, word));
+}
+
+/* The operators chosen by a word. Returns how many there were. */
+static int put_ops(chosen *is_chosen, const char *word, fv_bytes *out) {
     int         width = label_width(), count = 0;
     const char *last = "";
     for (int i = 0; i < fv_op_count(); i++) {
         const fv_op *op = fv_op_at(i);
         char         label[64];
-        if (family && strcmp(op->family, family)) continue;
+        if (!is_chosen(op, word)) continue;
         if (strcmp(op->family, last)) fv_bytes_printf(out, "%s%s\n", count ? "\n" : "", op->family);
         last = op->family;
         op_label(op, label);
@@ -78,7 +87,7 @@ static cJSON *all_json(void) {
 char *fv_describe_all(fv_form form) {
     fv_bytes out = { 0 };
     if (form == FV_FORM_JSON) return print_json(all_json());
-    put_ops(NULL, &out);
+    put_ops(is_of_family, NULL, &out);
     put_formats(&out);
     return fv__take_text(&out);
 }
@@ -104,9 +113,12 @@ static bool describe_format(const char *name, fv_form form, char **text) {
     return false;
 }
 
-static bool describe_family(const char *name, fv_form form, char **text) {
+static bool describe_some(chosen *is_chosen, const char *word, fv_form form, char **text) {
     fv_bytes out = { 0 };
-    if (!put_ops(name, &out)) return false;
+    if (!put_ops(is_chosen, word, &out)) {
+        fv_bytes_release(&out);
+        return false;
+    }
     if (form == FV_FORM_TEXT) {
         *text = fv__take_text(&out);
         return true;
@@ -114,7 +126,7 @@ static bool describe_family(const char *name, fv_form form, char **text) {
     fv_bytes_release(&out);
     cJSON *list = cJSON_CreateArray();
     for (int i = 0; i < fv_op_count(); i++)
-        if (!strcmp(fv_op_at(i)->family, name)) cJSON_AddItemToArray(list, fv__op_json(fv_op_at(i)));
+        if (is_chosen(fv_op_at(i), word)) cJSON_AddItemToArray(list, fv__op_json(fv_op_at(i)));
     *text = print_json(list);
     return true;
 }
@@ -127,20 +139,29 @@ static fv_status unknown_name(const char *name, fv_error *error) {
     for (int i = 0; i < ntables; i++) names[count++] = fv_table_format_at(i)->name;
     for (int i = 0; i < nops; i++) names[count++] = fv_op_at(i)->family;
     const char *near = fv_nearest_word(name, names, count);
+    char       *hint = fv_familiar_hint(name);
     free(names);
-    return fv_fail(error, FV_ERROR_USAGE, "%s: no such operator, family or format%s%s%s", name, near ? "; did you mean " : "",
-                   near ? near : "", near ? "?" : "");
+    if (hint) fv_fail(error, FV_ERROR_USAGE, "%s: no such operator: %s", name, hint);
+    else
+        fv_fail(error, FV_ERROR_USAGE, "%s: no such operator, family or format%s%s%s", name, near ? "; did you mean " : "",
+                near ? near : "", near ? "?" : "");
+    free(hint);
+    return FV_ERROR_USAGE;
+}
+
+static bool describe_op(const fv_op *op, const char *name, fv_form form, char **text) {
+    fv_bytes out = { 0 };
+    if (!op) return false;
+    if (form == FV_FORM_TEXT && strcmp(op->name, name)) fv_bytes_printf(&out, "%s is called %s here.\n\n", name, op->name);
+    if (form == FV_FORM_TEXT) fv__op_text(op, &out);
+    *text = form == FV_FORM_JSON ? print_json(fv__op_json(op)) : fv__take_text(&out);
+    return true;
 }
 
 fv_status fv_describe_name(const char *name, fv_form form, char **text, fv_error *error) {
-    const fv_op *op = fv_op_find(name);
-    fv_bytes     out = { 0 };
     *text = NULL;
-    if (op && form == FV_FORM_JSON) *text = print_json(fv__op_json(op));
-    else if (op) {
-        fv__op_text(op, &out);
-        *text = fv__take_text(&out);
-    }
-    if (op || describe_format(name, form, text) || describe_family(name, form, text)) return FV_OK;
-    return unknown_name(name, error);
+    bool known = describe_op(fv_op_find(name), name, form, text) || describe_format(name, form, text) ||
+                 describe_some(is_of_family, name, form, text) || describe_op(fv_op_known_as(name), name, form, text) ||
+                 (strlen(name) > 2 && describe_some(speaks_of, name, form, text));
+    return known ? FV_OK : unknown_name(name, error);
 }

@@ -184,6 +184,10 @@ void fv__op_text(const fv_op *op, fv_bytes *out) {
     fv__put_entry(out, "version", width, version);
     if (op->citation) fv__put_entry(out, "reference", width, op->citation);
     if (op->see) fv__put_entry(out, "see also", width, op->see);
+    if (op->also) {
+        fv_bytes_printf(out, "\nalso known as\n  ");
+        fv__put_wrapped(out, op->also, 2);
+    }
     if (op->example) put_example(op->example, out);
 }
 
@@ -281,6 +285,7 @@ cJSON *fv__op_json(const fv_op *op) {
     if (op->see) cJSON_AddItemToObject(json, "see", fv__words_json(op->see, ' '));
     if (op->example) cJSON_AddStringToObject(json, "example", op->example);
     if (op->citation) cJSON_AddStringToObject(json, "citation", op->citation);
+    if (op->also) cJSON_AddStringToObject(json, "also", op->also);
     fv_bytes_release(&signature);
     return json;
 }

@@ -29,7 +29,8 @@ static int run(const void *options_, int nargs, char **args) {
 
 const fv_command fv_cmd_ops = {
     .name = "ops", .brief = "list operators and file formats, or explain one", .usage = "[NAME]", .most = 1,
-    .doc = "NAME is an operator (gaussian), a family of operators (filter) or a file format (tiff).",
+    .doc = "NAME is an operator (gaussian), what another program calls it (bwlabel), a family of operators (filter), a file "
+           "format (tiff), or a word to look for (edges).",
     .examples = "fovea ops\nfovea ops write\nfovea ops --json",
     .options = options, .options_size = sizeof(ops_options), .run = run,
 };

@@ -1,6 +1,7 @@
 /* Calls of operators: arguments, constants worked out at once, files that are read, operators written in others. */
 #include "graph/build.h"
 #include "graph/items.h"
+#include "op/familiar.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,8 @@ APART static const fv_op *find_op(builder *b, const fv_expr *expr) {
     const char **names = fv_alloc((size_t)count * sizeof *names);
     for (int i = 0; i < count; i++) names[i] = fv_op_at(i)->name;
     const char *near = fv_nearest_word(expr->text, names, count);
-    char       *hint = near ? fv_sprintf("did you mean %s?", near) : fv_strdup("`fovea ops` lists all operators");
+    char       *hint = fv_familiar_hint(expr->text);
+    if (!hint) hint = near ? fv_sprintf("did you mean %s?", near) : fv_strdup("`fovea ops` lists all operators");
     fv__mistake(b, expr->text_span, FV_ERROR_USAGE, hint, "there is no operator %s", expr->text);
     free(hint);
     free(names);

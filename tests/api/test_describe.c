@@ -77,9 +77,9 @@ TEST(every_format_can_be_asked_for_by_name) {
 TEST(unknown_names_and_files_fail_with_a_sentence) {
     char    *text;
     fv_error error = { 0 };
-    CHECK(fv_describe_name("zero", FV_FORM_TEXT, &text, &error) == FV_ERROR_USAGE);
+    CHECK(fv_describe_name("zerso", FV_FORM_TEXT, &text, &error) == FV_ERROR_USAGE);
     CHECK(!text);
-    CHECK_TEXT(error.message, "zero: no such operator, family or format; did you mean zeros?");
+    CHECK_TEXT(error.message, "zerso: no such operator, family or format; did you mean zeros?");
     CHECK(fv_describe_file("/nosuch/file.png", NULL, FV_FORM_TEXT, &text, &error) != FV_OK);
     CHECK(!text && strstr(error.message, "/nosuch/file.png"));
     CHECK(fv_describe_file("/nosuch/file.png", NULL, FV_FORM_JSON, &text, NULL) != FV_OK);

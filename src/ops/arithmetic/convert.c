@@ -30,6 +30,7 @@ static fv_status infer(fv_infer *i, fv_error *error) {
 
 const fv_op FV_OP(convert) = {
     .name = "convert", .family = "arithmetic", .brief = "change the element type of an image", .version = 1,
+    .also = "astype, cast, img_as_ubyte, img_as_float, im2double, im2uint8, im2uint16, uint8, uint16, float32, float64",
     .doc = "Values are kept, not rescaled. When an image is converted to integers, fractions are cut off (use round before, "
            "to round them), values outside the range of the type become its nearest end, and nan becomes 0. When it is "
            "converted to bool, every value other than 0 is true.",

@@ -12,6 +12,7 @@ static const fv_input inputs[] = {
 
 const fv_op FV_OP(divide) = {
     .name = "divide", .family = "arithmetic", .brief = "divide an image or number by another: a / b", .version = 1,
+    .also = "imdivide, np.divide",
     .doc = FV_DOC_ARITHMETIC
            " Division by zero gives infinity or nan.",
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,

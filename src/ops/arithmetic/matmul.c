@@ -157,6 +157,7 @@ static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run
 
 const fv_op FV_OP(matmul) = {
     .name = "matmul", .family = "arithmetic", .brief = "matrix product of two images",
+    .also = "dot, np.matmul",
     .doc = "As numpy.matmul over the last two axes. The axes before these are independent, and one matrix b may serve all of "
            "them. Sums run in the order of a's columns, each product fused into the sum. The spacing of the last axis is "
            "that of b.\n"

@@ -19,6 +19,7 @@ static const fv_input inputs[] = {
 
 const fv_op FV_OP(multiply) = {
     .name = "multiply", .family = "arithmetic", .brief = "multiply two images or numbers: a * b", .version = 1,
+    .also = "immultiply, np.multiply",
     .doc = FV_DOC_ARITHMETIC,
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_integral,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64, [FV_INT64] = whole },

@@ -18,6 +18,7 @@ static double cost(const fv_need *n) {
 
 const fv_op FV_OP(power) = {
     .name = "power", .family = "arithmetic", .brief = "raise an image or number to a power: a ** b", .version = 1,
+    .also = "pow, np.power, adjust_gamma",
     .doc = FV_DOC_ARITHMETIC
            " A negative number to a fractional power gives nan.",
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,

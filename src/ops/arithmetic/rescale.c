@@ -17,6 +17,7 @@ static const fv_input inputs[] = {
 /* Dividing first makes the greatest value come out as exactly 1. */
 const fv_op FV_OP(rescale) = {
     .name = "rescale", .family = "arithmetic", .brief = "stretch the values of an image to a range", .version = 1,
+    .also = "rescale_intensity, imadjust, normalize, mat2gray",
     .doc = "Maps the values linearly, so that the smallest becomes min and the largest becomes max. The result is float32. "
            "If all values are equal, the result is min everywhere.",
     .inputs = inputs, .params = params, .params_size = sizeof(rescale), .result = FV_KIND_IMAGE,

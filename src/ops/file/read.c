@@ -86,6 +86,7 @@ const fv_op FV_OP(read) = {
     .name = "read",
     .family = "file",
     .brief = "read an image, a collection of images, or a table",
+    .also = "imread, io.imread, cv2.imread, load, niftiread, dicomread, tifffile.imread, nibabel.load, np.load",
     .version = 1,
     .doc = "Only the header is read at first. Pixels are read when they are needed, and where the format allows it only the "
            "region that is needed.\n"

@@ -289,6 +289,7 @@ const fv_op FV_OP(read_stack) = {
     .name = "read_stack",
     .family = "file",
     .brief = "read files that are slices of one image",
+    .also = "imread_collection",
     .version = 2,
     .params = params,
     .params_size = sizeof(read_stack),

@@ -46,6 +46,7 @@ const fv_op FV_OP(write) = {
     .name = "write",
     .family = "file",
     .brief = "write an image, a table or a number to a file",
+    .also = "imwrite, imsave, io.imsave, cv2.imwrite, save, np.save, niftiwrite, writetable, to_csv",
     .version = 1,
     .doc = "The extension of the name decides the format. The file gets its name only when it is complete. A file that Fovea "
            "did not make is replaced only with --overwrite.",

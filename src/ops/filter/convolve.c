@@ -152,6 +152,7 @@ static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run
 
 const fv_op FV_OP(convolve) = {
     .name = "convolve", .family = "filter", .brief = "weighted sum over a box",
+    .also = "conv2, convn, imfilter, filter2D, correlate, ndimage.convolve",
     .doc = "As scipy.ndimage.convolve: the box of weights is mirrored along every axis. The weights are a list, or an image "
            "(which the pipeline may also compute). Weights of 0 are left out, so nan under them does no harm. The result is "
            "float32; it is float64 for images of float64 and of 32 or 64-bit integers. (scipy keeps the type.)\n"

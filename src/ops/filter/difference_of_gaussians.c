@@ -60,6 +60,7 @@ FV_TERMS_PASSES
 
 const fv_op FV_OP(difference_of_gaussians) = {
     .name = "difference_of_gaussians", .family = "filter", .brief = "keep structures between two sizes",
+    .also = "dog, DoG",
     .doc = "The image smoothed with the narrow Gaussian minus the image smoothed with the wide one. Integer values are taken "
            "as they are (scikit-image first scales them to 0 ... 1). Nan and infinity spread to every voxel that the filter "
            "reaches from there. The result is float32; it is float64 for images of float64 and of 32 or 64-bit integers.",

@@ -54,6 +54,7 @@ FV_TERMS_DEVICE(1e-6)
 
 const fv_op FV_OP(gaussian) = {
     .name = "gaussian", .family = "filter", .brief = "smooth with a Gaussian, or take derivatives of the smoothed image",
+    .also = "gaussian_filter, gaussian_blur, GaussianBlur, imgaussfilt, imgaussfilt3, blur, smooth, gauss",
     .doc = "Each axis is smoothed in turn. The kernel reaches round(truncate * sigma) voxels to either side and sums to 1.\n"
            "order = [0, 1] gives the slope along the second spatial axis, order = 2 the second derivative along every axis.\n"
            "Nan and infinity spread to every voxel that the filter reaches from there. The result is float32; it is float64 "

@@ -6,6 +6,7 @@
 const fv_op FV_OP(gaussian_gradient_magnitude) = {
     .name = "gaussian_gradient_magnitude", .family = "filter",
     .brief = "how steep the smoothed image is: edges of any direction",
+    .also = "gradient_magnitude, imgradient",
     .doc = "The square root of the sum of the squared slopes of the smoothed image along each spatial axis. Nan and infinity "
            "spread to every voxel that the filter reaches from there. The result is float32; it is float64 for images of "
            "float64 and of 32 or 64-bit integers.",

@@ -6,6 +6,7 @@
 const fv_op FV_OP(gaussian_laplace) = {
     .name = "gaussian_laplace", .family = "filter",
     .brief = "Laplacian of the smoothed image: negative in bright blobs, positive in dark ones",
+    .also = "log_filter, LoG, laplacian_of_gaussian",
     .doc = "The sum of the second derivatives of the smoothed image along each spatial axis. It is strongest in blobs whose "
            "radius is sigma times the square root of the number of axes. Nan and infinity spread to every voxel that the "
            "filter reaches from there. The result is float32; it is float64 for images of float64 and of 32 or 64-bit "

@@ -43,6 +43,7 @@ FV_TERMS_PASSES
 
 const fv_op FV_OP(laplace) = {
     .name = "laplace", .family = "filter", .brief = "sum of the second differences along each axis",
+    .also = "laplacian, Laplacian, del2",
     .doc = "Along each spatial axis: the two neighbours of a voxel minus twice the voxel, added up. Nan and infinity spread "
            "to every voxel that the filter reaches from there. The result is float32; it is float64 for images of float64 "
            "and of 32 or 64-bit integers. (scipy keeps the type, so that its integers overflow.)",

@@ -4,6 +4,7 @@
 
 const fv_op FV_OP(maximum_filter) = {
     .name = "maximum_filter", .family = "filter", .brief = "largest value of a box",
+    .also = "ordfilt2, max_filter",
     .doc = "Its name ends in _filter because maximum(a, b) compares two images. The time does not grow with the box. A box "
            "of even size reaches one voxel further towards lower indices than towards higher ones. Nan counts as larger than "
            "every number. The type of the image is kept. For round neighbourhoods, use dilate(image, ball(r)).",

@@ -28,6 +28,7 @@ const fv_op FV_OP(median) = {
     .name = "median",
     .family = "filter",
     .brief = "middle value of a box: removes specks and keeps edges",
+    .also = "medfilt, medfilt2, medfilt3, median_filter, medianBlur, median_blur, despeckle",
     .doc = "If a box has an even number of voxels, the upper one of the two middle values is taken. A box of even size "
            "reaches one voxel further towards lower indices than towards higher ones. Nan counts as larger than every "
            "number. The type of the image is kept. Only boxes: the footprint and origin of scipy are left out, here and in "

@@ -4,6 +4,7 @@
 
 const fv_op FV_OP(minimum_filter) = {
     .name = "minimum_filter", .family = "filter", .brief = "smallest value of a box",
+    .also = "min_filter",
     .doc = "Its name ends in _filter because minimum(a, b) compares two images. The time does not grow with the box. A box "
            "of even size reaches one voxel further towards lower indices than towards higher ones. Nan counts as larger than "
            "every number. The type of the image is kept. For round neighbourhoods, use erode(image, ball(r)).",

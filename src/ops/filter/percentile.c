@@ -36,6 +36,7 @@ FV_RANK_PASSES
 
 const fv_op FV_OP(percentile) = {
     .name = "percentile", .family = "filter", .brief = "the value below which a share of a box lies",
+    .also = "percentile_filter",
     .doc = "percentile(a, 50, size) is the median. A value of the box is taken; two are never averaged. A box of even size "
            "reaches one voxel further towards lower indices than towards higher ones. Nan counts as larger than every "
            "number. The type of the image is kept.",

@@ -34,6 +34,7 @@ FV_RANK_PASSES
 
 const fv_op FV_OP(rank) = {
     .name = "rank", .family = "filter", .brief = "the value at one place of a box whose values are sorted",
+    .also = "rank_filter",
     .doc = "rank(a, 1, size) is the second smallest value of each box. A box of even size reaches one voxel further towards "
            "lower indices than towards higher ones. Nan counts as larger than every number. The type of the image is kept.",
     .citation = "scipy.ndimage.rank_filter",

@@ -13,6 +13,7 @@ static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image to sh
 
 const fv_op FV_OP(unsharp) = {
     .name = "unsharp", .family = "filter", .brief = "sharpen by adding back what smoothing takes away", .version = 1,
+    .also = "unsharp_mask, imsharpen, sharpen",
     .doc = "As skimage.filters.unsharp_mask with preserve_range = True: values are not scaled before and not limited "
            "afterwards. Nan and infinity spread to every voxel that the filter reaches from there.",
     .citation = "skimage.filters.unsharp_mask",

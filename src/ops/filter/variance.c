@@ -39,6 +39,7 @@ FV_LOCAL_MOMENTS_PASSES
 
 const fv_op FV_OP(variance) = {
     .name = "variance", .family = "filter", .brief = "variance of a box: a simple measure of texture",
+    .also = "variance_filter",
     .doc = "The mean of the squared differences from the mean of the box, divided by the number of voxels as in numpy.var. "
            "(scipy.ndimage.variance is something else: that of labelled regions.) It is computed in double precision without "
            "loss by cancellation, and is 0 where all voxels are equal. Nan and infinity spread to every voxel that the "

@@ -18,6 +18,7 @@ const fv_op FV_OP(ball) = {
     .name = "ball",
     .family = "footprint",
     .brief = "a round footprint over all spatial axes",
+    .also = "sphere",
     .version = 1,
     .params = params,
     .params_size = sizeof(ball),

@@ -28,6 +28,7 @@ const fv_op FV_OP(box) = {
     .name = "box",
     .family = "footprint",
     .brief = "a rectangular footprint",
+    .also = "rectangle, strel",
     .version = 1,
     .params = params,
     .params_size = sizeof(box),

@@ -13,6 +13,7 @@ static const fv_input inputs[] = {
 
 const fv_op FV_OP(and) = {
     .name = "and", .family = "logic", .brief = "true where both masks are true: a & b", .version = 1,
+    .also = "logical_and, bitwise_and, imand",
     .doc = "Masks give a mask. Integers are combined bit by bit, in the smallest type that holds both.",
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_bits,
     .point = { [FV_INT64] = whole, [FV_UINT64] = natural, [FV_BOOL] = flag },

@@ -16,6 +16,7 @@ static const fv_input inputs[] = {
 
 const fv_op FV_OP(where) = {
     .name = "where", .family = "logic", .brief = "a where the condition holds, b elsewhere", .version = 1,
+    .also = "np.where, ifelse",
     .doc = "Axes of images are matched by name: a mask y x serves each colour of y x c and each time of t y x. " FV_DOC_SELECT
            " Two numbers give float32.",
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_where,

@@ -14,6 +14,7 @@ static const fv_input inputs[] = {
 
 const fv_op FV_OP(abs) = {
     .name = "abs", .family = "math", .brief = "absolute value", .version = 1,
+    .also = "absolute, fabs, np.abs",
     .doc = "The type of the image is kept. The smallest integer of a signed type, whose absolute value does not fit, becomes "
            "the largest one.",
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_keep,

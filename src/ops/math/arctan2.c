@@ -18,6 +18,7 @@ static double cost(const fv_need *n) {
 
 const fv_op FV_OP(arctan2) = {
     .name = "arctan2", .family = "math", .brief = "angle of the point (x, y), in radians", .version = 1,
+    .also = "atan2, np.arctan2",
     .doc = "From -pi to pi, in the right quadrant. "
            FV_DOC_ARITHMETIC,
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,

@@ -27,6 +27,7 @@ static const fv_input inputs[] = {
 
 const fv_op FV_OP(clip) = {
     .name = "clip", .family = "math", .brief = "limit values to a range", .version = 1,
+    .also = "clamp, np.clip",
     .doc = "Values below min become min, values above max become max. The type of the image is kept; for an integer image, "
            "the fraction of a limit is cut off.",
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_keep,

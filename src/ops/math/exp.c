@@ -17,6 +17,7 @@ static double cost(const fv_need *n) {
 
 const fv_op FV_OP(exp) = {
     .name = "exp", .family = "math", .brief = "exponential function", .version = 1,
+    .also = "np.exp",
     .doc = FV_DOC_ARITHMETIC,
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },

@@ -17,6 +17,7 @@ static double cost(const fv_need *n) {
 
 const fv_op FV_OP(log) = {
     .name = "log", .family = "math", .brief = "natural logarithm", .version = 1,
+    .also = "ln, np.log",
     .doc = "Zero gives minus infinity, a negative value gives nan. "
            FV_DOC_ARITHMETIC,
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,

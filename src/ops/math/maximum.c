@@ -15,6 +15,7 @@ static const fv_input inputs[] = {
 
 const fv_op FV_OP(maximum) = {
     .name = "maximum", .family = "math", .brief = "the larger of two images or numbers, voxel by voxel", .version = 1,
+    .also = "np.maximum, fmax",
     .doc = "If one of the two is nan, the result is nan, as in numpy. The largest value of a neighbourhood is "
            "maximum_filter, the largest value of an image is max. "
            FV_DOC_SELECT,

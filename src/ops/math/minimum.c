@@ -15,6 +15,7 @@ static const fv_input inputs[] = {
 
 const fv_op FV_OP(minimum) = {
     .name = "minimum", .family = "math", .brief = "the smaller of two images or numbers, voxel by voxel", .version = 1,
+    .also = "np.minimum, fmin",
     .doc = "If one of the two is nan, the result is nan, as in numpy. The smallest value of a neighbourhood is "
            "minimum_filter, the smallest value of an image is min. "
            FV_DOC_SELECT,

@@ -16,6 +16,7 @@ static double cost(const fv_need *n) {
 
 const fv_op FV_OP(sqrt) = {
     .name = "sqrt", .family = "math", .brief = "square root", .version = 1,
+    .also = "np.sqrt",
     .doc = "A negative value gives nan. "
            FV_DOC_ARITHMETIC,
     .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,

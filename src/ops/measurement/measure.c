@@ -390,6 +390,7 @@ const fv_op FV_OP(measure) = {
     .name = "measure",
     .family = "measurement",
     .brief = "measure every object of a label image: size, position, shape and brightness",
+    .also = "regionprops, regionprops3, regionprops_table, analyze_particles, connectedComponentsWithStats, region_properties",
     .version = 3,
     .inputs = inputs,
     .params = params,

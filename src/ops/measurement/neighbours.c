@@ -267,6 +267,7 @@ const fv_op FV_OP(neighbours) = {
     .name = "neighbours",
     .family = "measurement",
     .brief = "list the pairs of objects that touch, with the area of their contact",
+    .also = "rag, neighbors, region_adjacency",
     .version = 2,
     .inputs = inputs,
     .params = params,

@@ -289,6 +289,7 @@ const fv_op FV_OP(profile) = {
     .name = "profile",
     .family = "measurement",
     .brief = "read the values along a line",
+    .also = "profile_line, improfile, line_profile, plot_profile",
     .version = 1,
     .inputs = inputs,
     .params = params,

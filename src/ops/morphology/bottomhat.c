@@ -12,6 +12,7 @@ static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "bool or gre
 
 const fv_op FV_OP(bottomhat) = {
     .name = "bottomhat", .family = "morphology", .brief = "dark structures that are narrower than the footprint", .version = 1,
+    .also = "black_tophat, bothat, imbothat, blackhat",
     .inputs = inputs, .params = params, .params_size = sizeof(bottomhat), .result = FV_KIND_IMAGE,
     .expands = "excess(close(image, footprint), image)",
     .doc = "The closing minus the image, as skimage.morphology.black_tophat. The type of the image is kept; a difference "

@@ -43,6 +43,7 @@ const fv_op FV_OP(clear_border) = {
     .name = "clear_border",
     .family = "morphology",
     .brief = "remove objects that touch the border of the image",
+    .also = "imclearborder, exclude_on_edges",
     .version = 1,
     .inputs = inputs,
     .params = params,

@@ -13,6 +13,7 @@ static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "bool or gre
 const fv_op FV_OP(close) = {
     .name = "close", .family = "morphology",
     .brief = "fill dark gaps that are narrower than the footprint",
+    .also = "binary_closing, closing, imclose, grey_closing, morph_close",
     .version = 1, .inputs = inputs,
     .params = params, .params_size = sizeof(close_params), .result = FV_KIND_IMAGE,
     .expands = "erode(dilate(image, footprint), footprint)",

@@ -6,6 +6,7 @@ const fv_op FV_OP(dilate) = {
     .name = "dilate",
     .family = "morphology",
     .brief = "grow bright objects: set voxels whose footprint touches the foreground",
+    .also = "binary_dilation, dilation, imdilate, grey_dilation",
     .version = 1,
     .inputs = inputs,
     .params = params,

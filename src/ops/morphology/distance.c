@@ -385,6 +385,7 @@ const fv_op FV_OP(distance) = {
     .name = "distance",
     .family = "morphology",
     .brief = "distance of each foreground voxel to the nearest background voxel",
+    .also = "edt, bwdist, distance_transform_edt, distance_transform, distanceTransform, distance_map",
     .version = 1,
     .inputs = inputs,
     .params = params,

@@ -6,6 +6,7 @@ const fv_op FV_OP(erode) = {
     .name = "erode",
     .family = "morphology",
     .brief = "shrink bright objects: keep voxels whose whole footprint is foreground",
+    .also = "binary_erosion, erosion, imerode, grey_erosion",
     .version = 1,
     .inputs = inputs,
     .params = params,

@@ -34,6 +34,7 @@ const fv_op FV_OP(fill_holes) = {
     .name = "fill_holes",
     .family = "morphology",
     .brief = "fill holes: background that does not reach the border of the image",
+    .also = "binary_fill_holes, imfill, remove_small_holes, fillholes",
     .version = 1,
     .inputs = inputs,
     .params = params,

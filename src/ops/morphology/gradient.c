@@ -12,6 +12,7 @@ static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "bool or gre
 
 const fv_op FV_OP(gradient) = {
     .name = "gradient", .family = "morphology", .brief = "how much the values differ within the footprint: edges", .version = 1,
+    .also = "morphological_gradient, morph_gradient",
     .inputs = inputs, .params = params, .params_size = sizeof(gradient), .result = FV_KIND_IMAGE,
     .expands = "excess(dilate(image, footprint), erode(image, footprint))",
     .doc = "The dilation minus the erosion, as scipy.ndimage.morphological_gradient: strong at edges, 0 where the image is "

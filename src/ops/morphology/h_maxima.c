@@ -27,6 +27,7 @@ const fv_op FV_OP(h_maxima) = {
     .name = "h_maxima",
     .family = "morphology",
     .brief = "mark maxima that stand out by at least h",
+    .also = "imhmax, imextendedmax",
     .version = 3,
     .inputs = inputs,
     .params = params,

@@ -27,6 +27,7 @@ const fv_op FV_OP(h_minima) = {
     .name = "h_minima",
     .family = "morphology",
     .brief = "mark minima that lie at least h below their surroundings",
+    .also = "imhmin, imextendedmin",
     .version = 3,
     .inputs = inputs,
     .params = params,

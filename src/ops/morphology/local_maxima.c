@@ -26,6 +26,7 @@ const fv_op FV_OP(local_maxima) = {
     .name = "local_maxima",
     .family = "morphology",
     .brief = "mark voxels and plateaus that are higher than everything around them",
+    .also = "imregionalmax, regional_maxima, find_maxima",
     .version = 2,
     .inputs = inputs,
     .params = params,

@@ -26,6 +26,7 @@ const fv_op FV_OP(local_minima) = {
     .name = "local_minima",
     .family = "morphology",
     .brief = "mark voxels and plateaus that are lower than everything around them",
+    .also = "imregionalmin, regional_minima",
     .version = 2,
     .inputs = inputs,
     .params = params,

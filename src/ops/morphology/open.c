@@ -13,6 +13,7 @@ static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "bool or gre
 const fv_op FV_OP(open) = {
     .name = "open", .family = "morphology",
     .brief = "remove bright structures that are narrower than the footprint",
+    .also = "binary_opening, opening, imopen, grey_opening, morph_open",
     .version = 1, .inputs = inputs,
     .params = params, .params_size = sizeof(open_params), .result = FV_KIND_IMAGE,
     .expands = "dilate(erode(image, footprint), footprint)",

@@ -32,6 +32,7 @@ const fv_op FV_OP(reconstruct) = {
     .name = "reconstruct",
     .family = "morphology",
     .brief = "grow a seed image as far as a mask image allows",
+    .also = "imreconstruct, morphological_reconstruction, reconstruction, geodesic_dilation",
     .version = 2,
     .inputs = inputs,
     .params = params,

@@ -33,6 +33,7 @@ const fv_op FV_OP(remove_small) = {
     .name = "remove_small",
     .family = "morphology",
     .brief = "remove objects with few voxels",
+    .also = "remove_small_objects, bwareaopen, area_opening, size_filter",
     .version = 1,
     .inputs = inputs,
     .params = params,

@@ -12,6 +12,7 @@ static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "bool or gre
 
 const fv_op FV_OP(tophat) = {
     .name = "tophat", .family = "morphology", .brief = "bright structures that are narrower than the footprint", .version = 1,
+    .also = "white_tophat, imtophat, rolling_ball, subtract_background",
     .inputs = inputs, .params = params, .params_size = sizeof(tophat), .result = FV_KIND_IMAGE,
     .expands = "excess(image, open(image, footprint))",
     .doc = "The image minus its opening, as skimage.morphology.white_tophat. The type of the image is kept; a difference "

@@ -119,6 +119,7 @@ const fv_op FV_OP(blobs_dog) = {
     .name = "blobs_dog",
     .family = "segmentation",
     .brief = "find bright blobs and their sizes (difference of Gaussians)",
+    .also = "blob_dog",
     .version = 1,
     .inputs = inputs,
     .params = params,

@@ -200,6 +200,7 @@ const fv_op FV_OP(blobs_doh) = {
     .name = "blobs_doh",
     .family = "segmentation",
     .brief = "find bright and dark blobs and their sizes (determinant of the Hessian)",
+    .also = "blob_doh",
     .version = 1,
     .inputs = inputs,
     .params = params,

@@ -84,6 +84,7 @@ const fv_op FV_OP(blobs_log) = {
     .name = "blobs_log",
     .family = "segmentation",
     .brief = "find bright blobs and their sizes (Laplacian of Gaussian)",
+    .also = "blob_log",
     .version = 1,
     .inputs = inputs,
     .params = params,

@@ -135,6 +135,7 @@ const fv_op FV_OP(boundaries) = {
     .name = "boundaries",
     .family = "segmentation",
     .brief = "mark the outlines of labels",
+    .also = "find_boundaries, bwperim, boundarymask, mark_boundaries",
     .version = 1,
     .inputs = inputs,
     .params = params,

@@ -175,6 +175,7 @@ const fv_op FV_OP(expand_labels) = {
     .name = "expand_labels",
     .family = "segmentation",
     .brief = "grow labels into the background without letting them overlap",
+    .also = "grow_labels",
     .version = 1,
     .inputs = inputs,
     .params = params,

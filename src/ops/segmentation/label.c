@@ -173,6 +173,7 @@ const fv_op FV_OP(label) = {
     .name = "label",
     .family = "segmentation",
     .brief = "give each connected object its own number",
+    .also = "bwlabel, bwlabeln, bwconncomp, connected_components, connectedComponents, measure.label, ndimage.label, cc3d",
     .version = 1,
     .inputs = inputs,
     .params = params,

@@ -233,6 +233,7 @@ const fv_op FV_OP(peaks) = {
     .name = "peaks",
     .family = "segmentation",
     .brief = "mark local maxima that are some distance apart",
+    .also = "peak_local_max, find_peaks",
     .version = 1,
     .inputs = inputs,
     .params = params,

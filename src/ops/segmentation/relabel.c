@@ -120,6 +120,7 @@ const fv_op FV_OP(relabel) = {
     .name = "relabel",
     .family = "segmentation",
     .brief = "renumber labels without gaps",
+    .also = "relabel_sequential, renumber",
     .version = 1,
     .inputs = inputs,
     .params = params,

@@ -354,6 +354,7 @@ const fv_op FV_OP(watershed) = {
     .name = "watershed",
     .family = "segmentation",
     .brief = "separate objects: flood a relief from markers until the floods meet",
+    .also = "watershed_ift, marker_watershed",
     .version = 3,
     .inputs = inputs,
     .params = params,

@@ -32,6 +32,7 @@ static double        cost(const fv_need *n) { return 0.05 * (double)fv_dtype_siz
 const fv_op FV_OP(ones) = {
     .name = "ones", .family = "source",
     .brief = "an image of ones",
+    .also = "np.ones, ones_like",
     .version = 1, .params = params, .params_size = sizeof(ones),
     .result = FV_KIND_IMAGE, .infer = infer, .passes = passes, .cost = cost,
     .example = "ones([200, 200], \"float32\") |> write(\"ones.tif\")",

@@ -73,6 +73,7 @@ static const fv_pass passes[] = { { .run = run }, FV_PASS_END };
 
 const fv_op FV_OP(phantom) = {
     .name = "phantom", .family = "source", .brief = "a synthetic specimen: foam, cells, a head, or noise", .version = 1,
+    .also = "shepp_logan_phantom, shepp3d, binary_blobs",
     .doc = "Works in a plane and in a volume. Each voxel depends only on seed, shape and its place, so any part can be "
            "computed by itself.\n"
            "foam (uint8): gas bubbles of different sizes, values near 6, between walls near 210.\n"

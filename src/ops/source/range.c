@@ -35,6 +35,7 @@ const fv_op FV_OP(range) = {
     .name = "range",
     .family = "source",
     .brief = "a list of evenly spaced numbers",
+    .also = "linspace, arange",
     .version = 1,
     .params = params,
     .params_size = sizeof(range),

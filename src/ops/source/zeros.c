@@ -28,6 +28,7 @@ const fv_op FV_OP(zeros) = {
     .name = "zeros",
     .family = "source",
     .brief = "an image of zeros",
+    .also = "np.zeros, zeros_like",
     .version = 1,
     .params = params,
     .params_size = sizeof(zeros),

@@ -65,6 +65,7 @@ static const fv_pass passes[] = { { .run = run, .combine = combine, .finish = fi
 
 const fv_op FV_OP(count) = {
     .name = "count", .family = "statistics", .brief = "number of voxels that are not zero", .version = 1,
+    .also = "count_nonzero, nnz, countNonZero",
     .doc = "As numpy.count_nonzero; nan counts as not zero. It counts pixels, not objects: the number of objects is "
            "max(label(mask)).",
     .inputs = inputs, .result = FV_KIND_SCALAR, .infer = infer, .passes = passes,

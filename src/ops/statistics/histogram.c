@@ -152,6 +152,7 @@ static const fv_column_doc column_docs[] = {
 const fv_op FV_OP(histogram) = {
     .name = "histogram", .family = "statistics",
     .brief = "count how many values fall into each of equally wide bins",
+    .also = "hist, imhist, histcounts, np.histogram, calcHist",
     .version = 1,
     .doc = "Equal to numpy.histogram. A value on an edge belongs to the bin above it; the last bin includes its upper edge. "
            "If range is given, nan is left out.",

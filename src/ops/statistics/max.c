@@ -18,6 +18,7 @@ static const fv_pass passes[] = { { .run = fv_extent_run, .combine = fv_extent_c
 
 const fv_op FV_OP(max) = {
     .name = "max", .family = "statistics", .brief = "largest value of an image", .version = 1,
+    .also = "amax, nanmax, np.max",
     .doc = "A whole number, a real number or a bool, like the image. Nan if a value is nan. Of a label image it is the "
            "largest label.",
     .inputs = inputs, .result = FV_KIND_SCALAR, .infer = infer, .passes = passes,

@@ -23,6 +23,7 @@ static const fv_pass passes[] = { { .run = run, .combine = fv_moments_combine, .
 
 const fv_op FV_OP(mean) = {
     .name = "mean", .family = "statistics", .brief = "mean of all values", .version = 1,
+    .also = "nanmean, np.mean, mean2",
     .doc = "The exact sum is divided and rounded once. Nan if a value is nan.",
     .inputs = inputs, .result = FV_KIND_SCALAR, .infer = infer, .passes = passes,
     .example = "mean(phantom(\"cells\", [200, 200]))",

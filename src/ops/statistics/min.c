@@ -18,6 +18,7 @@ static const fv_pass passes[] = { { .run = fv_extent_run, .combine = fv_extent_c
 
 const fv_op FV_OP(min) = {
     .name = "min", .family = "statistics", .brief = "smallest value of an image", .version = 1,
+    .also = "amin, nanmin, np.min",
     .doc = "A whole number, a real number or a bool, like the image. Nan if a value is nan.",
     .inputs = inputs, .result = FV_KIND_SCALAR, .infer = infer, .passes = passes,
     .example = "min(phantom(\"cells\", [200, 200]))",

@@ -202,6 +202,7 @@ static const fv_pass passes[] = {
 
 const fv_op FV_OP(quantile) = {
     .name = "quantile", .family = "statistics", .brief = "the value below which a given part of the values lies", .version = 1,
+    .also = "prctile, np.percentile, np.quantile",
     .doc = "Exact, with linear interpolation between neighbours, as numpy.quantile. quantile(image, 0.5) is the median. Nan "
            "if a value is nan. Images of 8 and 16 bits are read once, those of 32 bits twice, those of 64 bits four times.",
     .inputs = inputs, .params = params, .params_size = sizeof(quantile), .result = FV_KIND_SCALAR, .infer = infer,

@@ -23,6 +23,7 @@ static const fv_pass passes[] = { { .run = run, .combine = fv_moments_combine, .
 
 const fv_op FV_OP(std) = {
     .name = "std", .family = "statistics", .brief = "standard deviation of all values", .version = 1,
+    .also = "stddev, std2, standard_deviation, np.std",
     .doc = "The square root of the population variance (ddof = 0 in numpy), from exact sums. Nan if a value is nan or "
            "infinite.",
     .inputs = inputs, .result = FV_KIND_SCALAR, .infer = infer, .passes = passes,

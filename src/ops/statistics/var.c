@@ -23,6 +23,7 @@ static const fv_pass passes[] = { { .run = run, .combine = fv_moments_combine, .
 
 const fv_op FV_OP(var) = {
     .name = "var", .family = "statistics", .brief = "variance of all values", .version = 1,
+    .also = "np.var",
     .doc = "The population variance (ddof = 0 in numpy), from exact sums and rounded once. Nan if a value is nan or infinite.",
     .inputs = inputs, .result = FV_KIND_SCALAR, .infer = infer, .passes = passes,
     .example = "var(phantom(\"cells\", [200, 200]))",

@@ -49,6 +49,7 @@ const fv_op FV_OP(filter) = {
     .name = "filter",
     .family = "table",
     .brief = "keep the rows of a table that satisfy a condition",
+    .also = "query",
     .version = 1,
     .inputs = inputs,
     .params = params,

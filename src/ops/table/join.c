@@ -175,6 +175,7 @@ const fv_op FV_OP(join) = {
     .name = "join",
     .family = "table",
     .brief = "put two tables side by side, matching rows by a column",
+    .also = "merge, innerjoin",
     .version = 1,
     .inputs = inputs,
     .params = params,

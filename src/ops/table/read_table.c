@@ -81,6 +81,7 @@ const fv_op FV_OP(read_table) = {
     .name = "read_table",
     .family = "table",
     .brief = "read a table from a file",
+    .also = "read_csv, readtable",
     .version = 1,
     .params = params,
     .params_size = sizeof(read_table),

@@ -105,6 +105,7 @@ const fv_op FV_OP(sort) = {
     .name = "sort",
     .family = "table",
     .brief = "sort the rows of a table",
+    .also = "sort_values, sortrows, order_by",
     .version = 1,
     .inputs = inputs,
     .params = params,

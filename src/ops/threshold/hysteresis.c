@@ -11,6 +11,7 @@ static const fv_input inputs[] = {
 const fv_op FV_OP(hysteresis) = {
     .name = "hysteresis", .family = "threshold",
     .brief = "keep what lies above low, if it is connected to something above high",
+    .also = "apply_hysteresis_threshold, hysteresis_threshold",
     .version = 1,
     .doc = "Equal to skimage.filters.apply_hysteresis_threshold: of the parts of image > low that are connected by faces, "
            "those that contain a voxel of image > high. If low is larger than high, high is used for both. Nan lies above "

@@ -28,6 +28,7 @@ FV_LEVELS_PASSES
 const fv_op FV_OP(isodata) = {
     .name = "isodata", .family = "threshold",
     .brief = "the threshold half-way between the means of dark and bright",
+    .also = "threshold_isodata, ij_isodata",
     .version = 1,
     .doc = "Equal to skimage.filters.threshold_isodata; also known as Ridler and Calvard's, or intermeans. If there are "
            "several such thresholds, the smallest is taken. "

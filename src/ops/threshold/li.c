@@ -29,6 +29,7 @@ FV_LEVELS_PASSES
 
 const fv_op FV_OP(li) = {
     .name = "li", .family = "threshold", .brief = "a threshold of minimum cross entropy (Li)", .version = 1,
+    .also = "threshold_li",
     .doc = "Equal to skimage.filters.threshold_li for integers. Floating-point images are counted in 65536 bins from the "
            "smallest to the largest value, and the iteration ends when the threshold moves by less than half a bin "
            "(scikit-image: by half the smallest difference of two voxels). Values above the threshold are the bright class. "

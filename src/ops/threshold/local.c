@@ -134,6 +134,7 @@ static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run
 
 const fv_op FV_OP(local) = {
     .name = "local", .family = "threshold", .brief = "a separate threshold for every voxel, from its surroundings",
+    .also = "threshold_local, adaptthresh, adaptiveThreshold, adaptive_threshold",
     .doc = "The weighted mean, mean or median of the neighbourhood, minus offset. Compare the image with it: a > local(a, "
            "35). Nan and infinity spread to every voxel that the filter reaches from there. For the median, nan counts as "
            "larger than every number, and cval is kept in the image's type. The result is float32; it is float64 for images "

@@ -30,6 +30,7 @@ FV_LEVELS_PASSES
 
 const fv_op FV_OP(otsu) = {
     .name = "otsu", .family = "threshold", .brief = "the threshold that best separates dark from bright (Otsu)", .version = 1,
+    .also = "threshold_otsu, graythresh, otsuthresh",
     .doc = "Equal to skimage.filters.threshold_otsu. "
            FV_LEVELS_DOC,
     .citation = "N. Otsu, A threshold selection method from gray-level histograms, IEEE Trans. Sys. Man. Cyber. 9, 1979",

@@ -50,6 +50,7 @@ FV_LOCAL_MOMENTS_PASSES
 const fv_op FV_OP(sauvola) = {
     .name = "sauvola", .family = "threshold",
     .brief = "a separate threshold for every voxel, from the mean and deviation around it",
+    .also = "threshold_sauvola",
     .doc = "mean * (1 + k * (deviation / r - 1)) over a box; the image is mirrored at its border. Compare the image with it: "
            "a > sauvola(a). Nan and infinity spread to every voxel that the filter reaches from there. The result is "
            "float32; it is float64 for images of float64 and of 32 or 64-bit integers.",

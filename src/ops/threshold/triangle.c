@@ -23,6 +23,7 @@ FV_LEVELS_PASSES
 
 const fv_op FV_OP(triangle) = {
     .name = "triangle", .family = "threshold", .brief = "a threshold at the foot of the histogram's peak", .version = 1,
+    .also = "threshold_triangle",
     .doc = "Equal to skimage.filters.threshold_triangle. For images in which one class is a single strong peak and the other "
            "a long tail. "
            FV_LEVELS_DOC,

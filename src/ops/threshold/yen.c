@@ -32,6 +32,7 @@ FV_LEVELS_PASSES
 
 const fv_op FV_OP(yen) = {
     .name = "yen", .family = "threshold", .brief = "a threshold by the correlation of both classes (Yen)", .version = 1,
+    .also = "threshold_yen",
     .doc = "Equal to skimage.filters.threshold_yen. "
            FV_LEVELS_DOC,
     .citation = "J. C. Yen, F. J. Chang, S. Chang, A new criterion for automatic multilevel thresholding, IEEE Trans. Image "

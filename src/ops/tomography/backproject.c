@@ -138,6 +138,7 @@ static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run
 const fv_op FV_OP(backproject) = {
     .name = "backproject",
     .family = "tomography",
+    .also = "bp",
     .stage = "reconstruct",
     .brief = "smear projections back along their rays: the adjoint of xray",
     .version = 1,

@@ -46,6 +46,7 @@ static const fv_pass passes[] = { { .run = run }, FV_PASS_END };
 const fv_op FV_OP(circle) = {
     .name = "circle",
     .family = "tomography",
+    .also = "circ_mask",
     .stage = "filter",
     .brief = "clear what lies outside the circle that every projection sees",
     .version = 1,

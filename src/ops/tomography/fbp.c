@@ -196,6 +196,7 @@ static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run
 const fv_op FV_OP(fbp) = {
     .name = "fbp",
     .family = "tomography",
+    .also = "iradon, gridrec, filtered_backprojection, fourierrec, lprec",
     .stage = "reconstruct",
     .brief = "reconstruct slices by filtered back-projection",
     .version = 2,

@@ -236,6 +236,7 @@ static const fv_pass passes[] = { { .need = need, .scratch = scratch, .bound = b
 const fv_op FV_OP(find_center) = {
     .name = "find_center",
     .family = "tomography",
+    .also = "find_center_vo, find_center_pc, center_of_rotation",
     .stage = "filter",
     .brief = "find the detector column of the axis of rotation",
     .version = 3,

@@ -49,6 +49,7 @@ static const fv_pass passes[] = { { .need = fv__fields_need, .scratch = fv__fiel
 const fv_op FV_OP(flatfield) = {
     .name = "flatfield",
     .family = "tomography",
+    .also = "normalize_bg, flat_field, background_correction",
     .stage = "filter",
     .brief = "divide projections by the beam without an object",
     .version = 1,

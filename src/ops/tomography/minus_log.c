@@ -14,6 +14,7 @@ static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "share of th
 const fv_op FV_OP(minus_log) = {
     .name = "minus_log",
     .family = "tomography",
+    .also = "minuslog",
     .stage = "filter",
     .brief = "minus the logarithm: from transmitted light to attenuation along each ray",
     .version = 1,

@@ -26,6 +26,7 @@ const fv_op FV_OP(parallel) = {
     .name = "parallel",
     .family = "tomography",
     .brief = "the geometry of projections with parallel rays",
+    .also = "create_proj_geom",
     .version = 1,
     .params = params,
     .params_size = sizeof(parallel),

@@ -54,6 +54,7 @@ static const fv_pass passes[] = { { .run = run }, FV_PASS_END };
 const fv_op FV_OP(poisson) = {
     .name = "poisson",
     .family = "tomography",
+    .also = "random_noise, imnoise, poissrnd",
     .stage = "simulate",
     .brief = "add the noise of counted quanta",
     .version = 1,

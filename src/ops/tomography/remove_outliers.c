@@ -17,6 +17,7 @@ static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "projections
 const fv_op FV_OP(remove_outliers) = {
     .name = "remove_outliers",
     .family = "tomography",
+    .also = "remove_outlier, remove_zingers, dezinger",
     .stage = "filter",
     .brief = "replace voxels that are much brighter than their surroundings by the local median",
     .version = 1,

@@ -122,6 +122,7 @@ static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run
 const fv_op FV_OP(remove_rings) = {
     .name = "remove_rings",
     .family = "tomography",
+    .also = "remove_stripe, remove_stripe_fw, remove_all_stripe, remove_stripe_ti, remove_stripe_sf, destripe",
     .stage = "filter",
     .brief = "remove the stripes of sinograms that would become rings",
     .version = 1,

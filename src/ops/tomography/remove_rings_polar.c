@@ -197,6 +197,7 @@ static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run
 const fv_op FV_OP(remove_rings_polar) = {
     .name = "remove_rings_polar",
     .family = "tomography",
+    .also = "remove_ring",
     .stage = "filter",
     .brief = "remove rings about the axis from reconstructed slices",
     .version = 1,

@@ -95,6 +95,7 @@ const fv_op FV_OP(sart) = {
     .name = "sart",
     .brief = "reconstruct by algebraic iterations, projection by projection (SART)",
     FV_SOLVER_FIELDS,
+    .also = "iradon_sart",
     .doc = "After each projection, every voxel takes the weighted mean of what the rays through it lack. It is faster than "
            "sirt and less noisy than art. Projections are used in an order that spreads them over all angles (golden ratio). "
            "The result is float32.\n"

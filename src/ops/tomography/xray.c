@@ -142,6 +142,7 @@ static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run
 const fv_op FV_OP(xray) = {
     .name = "xray",
     .family = "tomography",
+    .also = "radon, forward_project, fp",
     .stage = "simulate",
     .brief = "project a volume: line integrals along the rays of a geometry",
     .version = 1,

@@ -56,6 +56,7 @@ const fv_op FV_OP(checkpoint) = {
     .name = "checkpoint",
     .family = "view",
     .brief = "compute an image once and keep it in the store",
+    .also = "persist, cache",
     .version = 1,
     .inputs = inputs,
     .params = params,

@@ -89,6 +89,7 @@ static const fv_pass passes[] = { { .need = need, .run = run }, FV_PASS_END };
 
 const fv_op FV_OP(montage) = {
     .name = "montage", .family = "view", .brief = "show the slices of a volume side by side in one picture", .version = 1,
+    .also = "make_montage, util.montage, imtile, tile",
     .doc = "The slices along the first axis are laid out from left to right and from top to bottom; places that are left "
            "over are 0. montage(x[::10]) shows every tenth slice.",
     .inputs = inputs, .params = params, .params_size = sizeof(montage), .result = FV_KIND_IMAGE, .infer = infer, .passes = passes,

@@ -27,6 +27,7 @@ const fv_op FV_OP(name_axes) = {
     .name = "name_axes",
     .family = "view",
     .brief = "rename the axes of an image",
+    .also = "set_axes, axes_order",
     .version = 2,
     .inputs = inputs,
     .params = params,

@@ -161,6 +161,7 @@ const fv_op FV_OP(project) = {
     .name = "project",
     .family = "view",
     .brief = "maximum, minimum, mean or sum along an axis",
+    .also = "z_project, zproject, max_projection, mip, maximum_intensity_projection, mean_projection",
     .version = 2,
     .doc = "max and min keep the type of the image and give nan where a line contains one. sum is float64. mean is float32, "
            "or float64 for float64 and for 32 and 64-bit integers. Both add in float64 from the start of the axis to its "

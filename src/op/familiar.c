@@ -1,0 +1,102 @@
+/* Names of other programs. Those of operators stand in their descriptors; here is what is no operator. */
+#include "op/familiar.h"
+#include <stdlib.h>
+#include <strings.h>
+
+/* words: what it may be called; as soon as one of them is an operator, that is what the others lead to. */
+static const struct {
+    const char *words, *sentence;
+} others[] = {
+    { "threshold, imbinarize, binarize, im2bw, segment",
+      "compare with a number or with one that is computed: image > 100, or image > otsu(image)" },
+    { "threshold_mean", "compare: image > mean(image)" },
+    { "resize, imresize, imresize3, zoom, resample, rescale_image, shrink, interpolate, binning, pyramid_reduce",
+      "there is no operator yet that gives an image another number of voxels; image[::2, ::2] takes every second voxel" },
+    { "rotate, imrotate, imrotate3, rot90, warp, affine_transform, imwarp, geometric_transform, warpAffine, translate, shift",
+      "there is no operator yet that turns or moves an image; image[::-1] turns an axis around" },
+    { "transpose, permute, swapaxes, moveaxis, rollaxis, reslice",
+      "the order of axes stays as it is in the file; name_axes gives them other names" },
+    { "reshape, squeeze, expand_dims, ravel, flatten",
+      "the shape of an image stays; image[0] takes one position of an axis, and the axis away" },
+    { "pad, padarray, copyMakeBorder, concatenate, concat, stack, hstack, vstack, cat",
+      "there is no operator yet that puts images together; filters see beyond the border by their parameter mode" },
+    { "imshow, show, display, figure, plot, view, imagesc, imtool, volshow",
+      "nothing is shown on the screen: write(image, \"look.png\") makes a picture, montage(volume) one of a volume's slices" },
+    { "print, disp, printf", "a scalar or a table on a line of its own is printed" },
+    { "shape, size, ndim, dtype, class, info, whos",
+      "`fovea info FILE` tells shape and type of a file, `fovea plan` those of every "
+      "value" },
+    { "rgb2gray, rgb2grey, cvtColor, color2gray",
+      "there is no operator for it yet; image[..., 0] takes a channel, or project(image, "
+      "axis = \"c\", method = \"mean\") their mean" },
+    { "invert, imcomplement, complement", "subtract from the greatest value: 255 - image; a mask: !mask" },
+    { "len, length, numel", "count(image > 0) counts voxels, max(labels) gives the number of labels" },
+    { "equalize_hist, histeq, equalize_adapthist, adapthisteq, clahe, equalizeHist",
+      "there is no operator for it yet; rescale maps "
+      "the values of an image onto a range" },
+    { "skeletonize, skeleton, bwskel, thin, medial_axis, bwmorph",
+      "there is no operator for it yet; distance(mask) gives how far "
+      "each voxel is from the background" },
+    { "canny, edge", "there is no operator of that name; gaussian_gradient_magnitude(image, sigma) with hysteresis finds edges" },
+    { "bilateral, denoise_bilateral, nlmeans, denoise_nl_means, denoise_tv_chambolle, denoise_wavelet, imdiffusefilt, imnlmfilt",
+      "there is no operator for it yet; median and gaussian are there" },
+    { "fft, fft2, fftn, ifft, rfft, fftshift", "Fourier transforms are used inside operators and are none themselves" },
+    { "convex_hull_image, bwconvhull, convex_hull", "there is no operator for it yet" },
+    { "for, while, if, foreach, map",
+      "there are no loops: read(\"scans/*.tif\") makes everything happen for each file, --set for "
+      "each value of a parameter" },
+    { "import, from, include, using, addpath", "nothing has to be imported; `fovea ops` lists what is there" },
+};
+
+static const char *after_module(const char *word) {
+    const char *dot = strrchr(word, '.');
+    return dot ? dot + 1 : word;
+}
+
+/* Whether a list "a, m.b" holds the word, as it stands or without its module. */
+static bool lists(const char *list, const char *word) {
+    size_t length = strlen(word);
+    for (const char *p = list; *p;) {
+        size_t      n = strcspn(p, ",");
+        const char *dot = memrchr(p, '.', n);
+        size_t      bare = dot ? (size_t)(p + n - dot - 1) : n;
+        if ((n == length && !strncasecmp(p, word, n)) || (bare == length && !strncasecmp(p + n - bare, word, bare))) return true;
+        p += n;
+        p += strspn(p, ", ");
+    }
+    return false;
+}
+
+const fv_op *fv_op_known_as(const char *word) {
+    for (int pass = 0; pass < 2; pass++, word = after_module(word)) {
+        for (int i = 0; i < fv_op_count(); i++)
+            if (fv_op_at(i)->also && lists(fv_op_at(i)->also, word)) return fv_op_at(i);
+        if (pass && fv_op_find(word)) return fv_op_find(word);
+    }
+    return NULL;
+}
+
+static const fv_op *first_operator(const char *list) {
+    const fv_op *found = NULL;
+    for (const char *p = list; *p && !found;) {
+        size_t n = strcspn(p, ",");
+        char  *name = fv_sprintf("%.*s", (int)n, p);
+        found = fv_op_find(name);
+        free(name);
+        p += n;
+        p += strspn(p, ", ");
+    }
+    return found;
+}
+
+char *fv_familiar_hint(const char *word) {
+    const fv_op *op = fv_op_known_as(word);
+    const char  *bare = after_module(word), *sentence = NULL;
+    for (int i = 0; i < FV_COUNT(others) && !op && !sentence; i++)
+        if (lists(others[i].words, bare)) {
+            op = first_operator(others[i].words);
+            sentence = others[i].sentence;
+        }
+    if (op) return fv_sprintf("it is called %s here: %s", op->name, op->brief);
+    return sentence ? fv_strdup(sentence) : NULL;
+}
