@@ -52,6 +52,7 @@ typedef struct fv_estimate {
     int64_t   memory_bound;                /* what a run would keep to */
     int64_t   job_least;                   /* memory of a job of `fovea submit`, at least */
     int       cores;                       /* of this machine; beyond them the estimate extrapolates */
+    double    load;                        /* processes of others that wanted a core before measuring began; -1: not known */
     int64_t   most_workers;                /* more than that have nothing to do */
     fv_estimate_point points[FV_ESTIMATE_POINTS]; /* workers 1, 2, 4 ... and the number asked for */
     int               npoints;
@@ -71,6 +72,9 @@ typedef struct fv_estimate_options {
 } fv_estimate_options;
 
 fv_status fv_pipeline_estimate(fv_pipeline *pipeline, const fv_estimate_options *options, fv_estimate *estimate, fv_error *error);
+
+/* Whether others took so much of this machine that the measured times say little. */
+bool fv_estimate_disturbed(const fv_estimate *estimate);
 
 /* ---- asking an estimate ---- */
 double  fv_estimate_seconds(const fv_estimate *estimate, int64_t workers);

@@ -4,6 +4,7 @@
 #include "run/claims.h"
 #include "cluster/jobs.h"
 #include "cluster/slurm.h"
+#include "store/store_place.h"
 #include <fovea/cluster.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -197,14 +198,14 @@ static double submitted(const char *folder) {
 }
 
 fv_status fv_cluster_find(const char *store, const char *name, char **run_folder, fv_error *error) {
-    char *runs = fv_sprintf("%s/runs", store ? store : ".fovea");
-    *run_folder = fv__latest_run(runs, name, submitted);
-    if (!*run_folder && name)
-        fv_fail(error, FV_ERROR_USAGE, "no run in %s that was submitted begins with %s", runs, name);
-    else if (!*run_folder)
-        fv_fail(error, FV_ERROR_USAGE, "no run in %s was submitted; `fovea submit FILE` does that", runs);
+    char *folder = fv_store_place(store, false), *runs = fv_sprintf("%s/runs", folder);
+    free(folder);
+    fv_status status = fv__find_run(runs, name, submitted, run_folder, error);
+    if (status == FV_OK && !*run_folder)
+        status = name ? fv_fail(error, FV_ERROR_USAGE, "no run in %s that was submitted begins with %s", runs, name)
+                      : fv_fail(error, FV_ERROR_USAGE, "no run in %s was submitted; `fovea submit FILE` does that", runs);
     free(runs);
-    return *run_folder ? FV_OK : error->code;
+    return status;
 }
 
 static fv_status cancel_jobs(const fv_submission *last, fv_error *error) {

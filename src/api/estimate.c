@@ -342,6 +342,7 @@ fv_status fv_pipeline_estimate(fv_pipeline *pipeline, const fv_estimate_options 
     *s = (study){ .pipeline = pipeline, .options = options ? options : &defaults, .e = estimate, .began = fv_now() };
     s->budget = s->options->budget > 0 ? s->options->budget : DEFAULT_BUDGET;
     estimate->cores = fv_default_workers();
+    if (getloadavg(&estimate->load, 1) != 1) estimate->load = -1;
     estimate->memory_bound = s->options->memory > 0 ? s->options->memory : fv_budget_default();
     fv_status status = fv_pipeline_resolve(pipeline, NULL, &s->bindings, &diagnostics, error);
     if (status == FV_OK) status = study_all(s, &diagnostics, error);

@@ -89,6 +89,8 @@ static void print_work(const fv_estimate *e, fv_bytes *out) {
     }
 }
 
+bool fv_estimate_disturbed(const fv_estimate *e) { return e->load > 0.5 * e->cores; }
+
 static void print_text(const fv_estimate *e, fv_bytes *out) {
     char size[24], took[24], low[24], high[24], expected[24], memory[24], most[24], request[160];
     fv_size_format((int64_t)e->bytes, size);
@@ -109,7 +111,12 @@ static void print_text(const fv_estimate *e, fv_bytes *out) {
         fv_bytes_printf(out, "%7d %10s    %s and %-*s %10s  %s%s\n", p->workers, expected, low, (int)(11 - strlen(low)), high,
                         memory, most, p->workers > e->cores ? "  (more than the cores here)" : "");
     }
-    fv_bytes_printf(out, "start %.2f s, serial part %.1f %%\n\nfor Slurm\n", e->start, 100 * e->serial);
+    fv_bytes_printf(out, "start %.2f s, serial part %.1f %%\n", e->start, 100 * e->serial);
+    if (fv_estimate_disturbed(e))
+        fv_bytes_printf(out,
+                        "this machine was busy with other work (load %.1f on %d core%s): the times are too long and uncertain\n",
+                        e->load, e->cores, e->cores == 1 ? "" : "s");
+    fv_bytes_printf(out, "\nfor Slurm\n");
     for (int i = 0; i < FV_JOB_STYLES; i++) {
         fv_request_format(&e->requests[i], request);
         fv_bytes_printf(out, "  %-12s %s\n", style_names[i], request);
@@ -159,6 +166,8 @@ static char *print_json(const fv_estimate *e) {
     cJSON_AddNumberToObject(root, "items_measured", (double)e->items_measured);
     cJSON_AddNumberToObject(root, "bytes", e->bytes);
     cJSON_AddNumberToObject(root, "seconds_measuring", e->seconds_measuring);
+    if (e->load >= 0) cJSON_AddNumberToObject(root, "load", e->load);
+    cJSON_AddBoolToObject(root, "disturbed", fv_estimate_disturbed(e));
     cJSON_AddNumberToObject(root, "start", e->start);
     cJSON_AddNumberToObject(root, "factor", e->factor);
     cJSON_AddNumberToObject(root, "serial_fraction", e->serial);

@@ -320,10 +320,12 @@ static void print_plan(const fv_instance *instance, const fv_bindings *bindings,
     fv_sharers     sharers = fv_engine_sharers(print->engine, workers, print->options->ranks, bindings);
     fv_budget      budget = fv_budget_divide(print->options->memory, &sharers);
     const fv_plan *plan = instance->plan;
+    int            running = fv_budget_at_once(&budget, workers, plan->memory);
+    fv_demand      demand = fv_plan_demand(plan, bindings->nitems, running);
     fv_plan_facts  facts = { .workers = workers,
                              .items = bindings->nitems,
                              .memory = budget.memory,
-                             .peak = fv_budget_peak(&budget, workers, plan->memory),
+                             .peak = fv_budget_peak(&budget, workers, &demand),
                              .least = fv_budget_least(&sharers, plan->memory) };
     if (print->json) fv_plan_json(plan, &facts, &print->text);
     else fv_plan_text(plan, &facts, &print->text);

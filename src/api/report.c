@@ -3,6 +3,7 @@
 #include "api/paragraph.h"
 #include "api/stage_times.h"
 #include "base/file.h"
+#include "store/store_place.h"
 #include <cjson/cJSON.h>
 #include <dirent.h>
 #include <fovea/report.h>
@@ -27,12 +28,14 @@ static double last_written(const char *folder) {
 }
 
 fv_status fv_run_find(const char *store, const char *name, char **run_folder, fv_error *error) {
-    char *runs = fv_sprintf("%s/runs", store ? store : ".fovea");
-    *run_folder = fv__latest_run(runs, name, last_written);
-    if (!*run_folder && name) fv_fail(error, FV_ERROR_USAGE, "no run in %s begins with %s", runs, name);
-    else if (!*run_folder) fv_fail(error, FV_ERROR_USAGE, "there is no run in %s; `fovea run FILE` makes one", runs);
+    char *folder = fv_store_place(store, false), *runs = fv_sprintf("%s/runs", folder);
+    free(folder);
+    fv_status status = fv__find_run(runs, name, last_written, run_folder, error);
+    if (status == FV_OK && !*run_folder)
+        status = name ? fv_fail(error, FV_ERROR_USAGE, "no run in %s begins with %s", runs, name)
+                      : fv_fail(error, FV_ERROR_USAGE, "there is no run in %s; `fovea run FILE` makes one", runs);
     free(runs);
-    return *run_folder ? FV_OK : error->code;
+    return status;
 }
 
 /* ---------------------------------------------------------------- time */

@@ -2,6 +2,7 @@
 #include "api/trial.h"
 #include "api/pipeline_parts.h"
 #include "base/file.h"
+#include "store/store_place.h"
 #include <cjson/cJSON.h>
 #include <dirent.h>
 #include <errno.h>
@@ -32,7 +33,9 @@ fv_status fv_trials_new(const fv_pipeline *pipeline, const char *folder, const c
     fv_trials *t = fv_calloc(sizeof *t);
     if (length > 0) own[length] = 0;
     *t = (fv_trials){ .pipeline = pipeline, .command = fv_strdup(command ? command : own), .cancel = cancel };
-    t->folder = fv_sprintf("%s/trial-%d-%llx", folder ? folder : ".fovea", (int)getpid(), (unsigned long long)(fv_now() * 1e6));
+    char *place = fv_store_place(folder, true);
+    t->folder = fv_sprintf("%s/trial-%d-%llx", place, (int)getpid(), (unsigned long long)(fv_now() * 1e6));
+    free(place);
     t->text = fv_sprintf("%s/pipeline.fov", t->folder);
     fv_status status = fv_path_make_folders(t->folder, error);
     if (status == FV_OK) status = fv_file_write_all(t->text, pipeline->text.data, pipeline->text.size, false, error);

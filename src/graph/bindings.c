@@ -1,5 +1,6 @@
 /* Parameters of sweeps, and what else is resolved once per run. */
 #include "graph/items.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,7 +16,58 @@ static bool add_value(fv_bindings *bindings, fv_parameter *parameter, const char
     parameter->values = fv_realloc(parameter->values, (size_t)parameter->count * sizeof *parameter->values);
     parameter->texts = fv_realloc(parameter->texts, (size_t)parameter->count * sizeof *parameter->texts);
     parameter->texts[n] = fv_arena_strndup(&bindings->arena, text, length);
-    return fv_literal_parse(parameter->texts[n], &parameter->values[n], &bindings->arena);
+    if (!fv_literal_parse(parameter->texts[n], &parameter->values[n], &bindings->arena)) return false;
+    if (parameter->values[n].kind == FV_LITERAL_TEXT) /* without its quotes */
+        parameter->texts[n] = fv_arena_strdup(&bindings->arena, parameter->values[n].text);
+    return true;
+}
+
+/* "0..11" or "0..1:0.25": whole text, both ends included as far as the steps reach them. */
+static bool is_range(const char *text, size_t length, double *first, double *last, double *step) {
+    enum { LONGEST = 96 };
+    char  copy[LONGEST], *end, *dots;
+    if (length >= LONGEST) return false;
+    memcpy(copy, text, length);
+    copy[length] = 0;
+    dots = strstr(copy, "..");
+    if (!dots) return false;
+    *dots = 0;
+    *first = strtod(copy, &end);
+    if (end == copy || *end) return false;
+    *last = strtod(dots + 2, &end);
+    *step = *last < *first ? -1 : 1;
+    if (end == dots + 2 || (*end && *end != ':')) return false;
+    if (!*end) return true;
+    const char *digits = end + 1;
+    *step = strtod(digits, &end);
+    return end > digits && !*end;
+}
+
+enum { MOST_COMBINATIONS = 10000 };
+
+static fv_status add_range(fv_bindings *bindings, fv_parameter *parameter, const char *assignment, double first, double last,
+                           double step, fv_error *error) {
+    double count = floor((last - first) / step + 1e-9) + 1;
+    if (!(count >= 1) || !isfinite(count))
+        return fv_fail(error, FV_ERROR_USAGE, "--set %s: a step of %g does not lead from %g to %g", assignment, step, first,
+                       last);
+    if (count > MOST_COMBINATIONS)
+        return fv_fail(error, FV_ERROR_USAGE, "--set %s: %.0f values are more than the %d possible", assignment, count,
+                       MOST_COMBINATIONS);
+    for (int i = 0; i < (int)count; i++) {
+        char text[FV_NUMBER_SIZE];
+        int  length = snprintf(text, sizeof text, "%.12g", first + i * step);
+        add_value(bindings, parameter, text, (size_t)length);
+    }
+    return FV_OK;
+}
+
+/* The end of a value: a comma that is neither in brackets nor in a quoted text, or the end of the text. */
+static const char *end_of_value(const char *start) {
+    const char *p = start, *quoted = *start == '"' ? strchr(start + 1, '"') : NULL;
+    if (quoted) p = quoted;
+    for (int depth = 0; *p && (*p != ',' || depth > 0); p++) depth += *p == '[' ? 1 : *p == ']' ? -1 : 0;
+    return p;
 }
 
 fv_status fv_bindings_set(fv_bindings *bindings, const char *assignment, fv_error *error) {
@@ -28,22 +80,22 @@ fv_status fv_bindings_set(fv_bindings *bindings, const char *assignment, fv_erro
     for (int p = 0; p + 1 < bindings->nparameters; p++)
         if (!strcmp(bindings->parameters[p].name, parameter->name))
             return fv_fail(error, FV_ERROR_USAGE, "--set %s is given twice", parameter->name);
-    int depth = 0;
-    for (const char *start = equal + 1, *p = start;; p++) {
-        depth += *p == '[' ? 1 : *p == ']' ? -1 : 0;
-        if (*p && (*p != ',' || depth > 0)) continue;
-        if (p == start) return fv_fail(error, FV_ERROR_USAGE, "--set %s: an empty value", assignment);
-        if (!add_value(bindings, parameter, start, (size_t)(p - start)))
+    for (const char *start = equal + 1, *end;; start = end + 1) {
+        double first, last, step;
+        end = end_of_value(start);
+        if (end == start) return fv_fail(error, FV_ERROR_USAGE, "--set %s: an empty value", assignment);
+        if (is_range(start, (size_t)(end - start), &first, &last, &step))
+            FV_TRY(add_range(bindings, parameter, assignment, first, last, step, error));
+        else if (!add_value(bindings, parameter, start, (size_t)(end - start)))
             return fv_fail(error, FV_ERROR_USAGE, "--set %s: a list is written [1, 2.5, 3], with at most %d numbers", assignment,
                            FV_MAX_NUMBERS);
-        if (!*p) break;
-        start = p + 1;
+        if (!*end) break;
     }
     int64_t combinations = 1;
     for (int p = 0; p < bindings->nparameters; p++) combinations *= bindings->parameters[p].count;
-    if (combinations > 10000)
-        return fv_fail(error, FV_ERROR_USAGE, "--set: %lld combinations are more than the 10000 possible",
-                       (long long)combinations);
+    if (combinations > MOST_COMBINATIONS)
+        return fv_fail(error, FV_ERROR_USAGE, "--set: %lld combinations are more than the %d possible", (long long)combinations,
+                       MOST_COMBINATIONS);
     bindings->ncombinations = (int)combinations;
     return FV_OK;
 }

@@ -114,8 +114,10 @@ int fv_budget_at_once(const fv_budget *b, int workers, int64_t task) {
     return (int)FV_MAX(FV_MIN(workers, b->tasks / FV_MAX(task, 1)), 1);
 }
 
-int64_t fv_budget_peak(const fv_budget *b, int workers, int64_t task) {
-    int64_t each = b->own + b->store * (b->sharers.children + 1) + task * fv_budget_at_once(b, workers, task);
+int64_t fv_budget_peak(const fv_budget *b, int workers, const fv_demand *demand) {
+    int64_t running = FV_MIN(fv_budget_at_once(b, workers, demand->task), FV_MAX(demand->tasks, 1));
+    int64_t tasks = FV_MAX(FV_MIN(demand->task * running + demand->shared, b->tasks), demand->task);
+    int64_t each = b->own + FV_MIN(b->store * (b->sharers.children + 1), demand->kept) + tasks;
     return FV_MIN(common_memory(&b->sharers) + each * ranks_of(&b->sharers), b->memory);
 }
 

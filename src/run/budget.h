@@ -9,6 +9,7 @@
 #define FV_BUDGET_H
 
 #include "graph/graph.h"
+#include "plan/demand.h"
 
 typedef enum fv_driver { /* OpenCL in a process */
     FV_DRIVER_NONE,
@@ -41,9 +42,9 @@ fv_budget fv_budget_divide(int64_t memory, const fv_sharers *sharers);
 int64_t fv_budget_least(const fv_sharers *sharers, int64_t task);
 /* An error that names the least, if a task of so many bytes cannot run. */
 fv_status fv_budget_check(const fv_budget *budget, int64_t task, fv_error *error);
-/* Tasks of so many bytes that run at once, of so many workers, and what the run uses with them at most. */
+/* Tasks of so many bytes that run at once, of so many workers, and what the run of a plan uses with them at most. */
 int     fv_budget_at_once(const fv_budget *budget, int workers, int64_t task);
-int64_t fv_budget_peak(const fv_budget *budget, int workers, int64_t task);
+int64_t fv_budget_peak(const fv_budget *budget, int workers, const fv_demand *demand);
 
 /* ---- jobs of a cluster, which are killed for what a bound forgives: they ask for more than their worker may use ---- */
 int64_t fv_budget_ask(int64_t bound);    /* bytes to ask for, for a worker with such a bound */

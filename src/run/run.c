@@ -7,6 +7,7 @@
 #include "run/results.h"
 #include "run/manifest.h"
 #include "run/own_inputs.h"
+#include "store/store_place.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <sched.h>
@@ -273,7 +274,7 @@ static fv_status run_checked(running *r, fv_diagnostics *diagnostics, fv_error *
     if (ends_run(r) && (r->result->tasks_run > 0 || r->share)) {
         fv_error  later = { 0 };
         fv_status built = fv_record_build(r->run_folder, &later);
-        if (built != FV_OK) fv_log("fovea: the record of this run could not be written: %s", later.message);
+        if (built != FV_OK) fv_log_failure("fovea: the record of this run could not be written: %s", later.message);
     }
     return status;
 }
@@ -284,8 +285,9 @@ fv_status fv_run_all(const fv_program *program, fv_bindings *bindings, const fv_
     double          began = fv_now();
     if (!settings.engine) settings.engine = fv_engine_default();
     if (settings.workers <= 0) settings.workers = fv_default_workers();
+    char   *folder = fv_store_place(settings.folder, true);
     running r = { .settings = &settings,
-                  .folder = settings.folder ? settings.folder : ".fovea",
+                  .folder = folder,
                   .result = fv_calloc(sizeof *r.result),
                   .share = settings.share };
     r.context = (fv_context){ .program = program, .bindings = bindings, .plan_options = *plan_options, .poison = settings.poison,
@@ -305,6 +307,7 @@ fv_status fv_run_all(const fv_program *program, fv_bindings *bindings, const fv_
     /* Only now: before, what is stored may be all that is left of a run that was killed and now goes on. */
     if (status == FV_OK && ends_run(&r)) trim_store(&r, default_disk(r.folder));
     free(r.run_folder);
+    free(folder);
     fv_bytes_release(&r.left);
     r.result->peak_memory = FV_MAX(fv_system_number("/proc/self/status", "VmHWM:"), 0) * 1024; /* getrusage tells a parent's */
     r.result->seconds = fv_now() - began;
@@ -314,20 +317,28 @@ fv_status fv_run_all(const fv_program *program, fv_bindings *bindings, const fv_
     return status;
 }
 
+static fv_status freeze(running *r, char **run_folder, fv_diagnostics *diagnostics, fv_error *error) {
+    const fv_context *context = &r->context;
+    int64_t           task; /* jobs have memory of their own */
+    FV_TRY(fv_path_make_folders(r->folder, error));
+    if (r->settings->fresh) trim_store(r, 0);
+    FV_TRY(fv_outputs_open(r->folder, r->settings->overwrite, false, &r->outputs, error));
+    fv_status status = start(r, &task, diagnostics, error);
+    fv_outputs_free(r->outputs);
+    FV_TRY(status);
+    FV_TRY(fv_manifest_freeze(r->folder, context->program, context->bindings, &context->plan_options, run_folder, error));
+    return fv_manifest_spool(*run_folder, context->bindings, error);
+}
+
 fv_status fv_run_freeze(const fv_program *program, fv_bindings *bindings, const fv_plan_options *plan_options,
                         const fv_run_settings *settings, char **run_folder, fv_diagnostics *diagnostics, fv_error *error) {
-    running r = { .settings = settings, .folder = settings->folder ? settings->folder : ".fovea" };
+    char   *folder = fv_store_place(settings->folder, true);
+    running r = { .settings = settings, .folder = folder };
     r.context = (fv_context){ .program = program, .bindings = bindings, .plan_options = *plan_options, .poison = -1 };
     r.context.plan_options.collection = bindings->collection;
-    FV_TRY(fv_path_make_folders(r.folder, error));
-    if (settings->fresh) trim_store(&r, 0);
-    FV_TRY(fv_outputs_open(r.folder, settings->overwrite, false, &r.outputs, error));
-    int64_t   task; /* jobs have memory of their own */
-    fv_status status = start(&r, &task, diagnostics, error);
-    fv_outputs_free(r.outputs);
-    FV_TRY(status);
-    FV_TRY(fv_manifest_freeze(r.folder, program, bindings, &r.context.plan_options, run_folder, error));
-    return fv_manifest_spool(*run_folder, bindings, error);
+    fv_status status = freeze(&r, run_folder, diagnostics, error);
+    free(folder);
+    return status;
 }
 
 /* Whether trying again would change nothing: all is done, or what failed did so neither because workers died nor for want of

@@ -423,10 +423,14 @@ static void close_item(fv_scheduler *s, fv_item *item) {
     fv_error  error = item->error;
     fv_status status = item->failed ? error.code : collect(s, item, &error);
     if (status != FV_OK && item->instance)
-        for (int k = 0; item->temporaries && k < item->instance->graph->nsinks; k++)
-            if (item->temporaries[k] && !item->handed[k]) fv_outputs_abandon(s->outputs, item->instance->graph->sinks[k].file);
+        for (int k = 0; item->temporaries && k < item->instance->graph->nsinks; k++) {
+            const char *file = item->instance->graph->sinks[k].file;
+            if (!item->temporaries[k]) continue;
+            fv_error_rename(&error, item->temporaries[k], file);
+            if (!item->handed[k]) fv_outputs_abandon(s->outputs, file);
+        }
     if (status != FV_OK && s->context->bindings->collection) { /* before the mutex is taken: it may write */
-        fv_log("fovea: %s: %s", fv_bindings_item(s->context->bindings, item->number), error.message);
+        fv_log_failure("fovea: %s: %s", fv_bindings_item(s->context->bindings, item->number), error.message);
         char *name = fv_sprintf("error %s", fv_bindings_item(s->context->bindings, item->number));
         fv_record_fact(s->record, name, error.message);
         free(name);

@@ -68,4 +68,15 @@ TEST(a_short_job_asks_for_a_minute_at_least) {
     CHECK(fv_estimate_request(&e, FV_JOB_SERIAL, 1).seconds == 60);
 }
 
+TEST(a_busy_machine_is_told) {
+    fv_estimate e = made_up();
+    e.load = 0.9;
+    CHECK(!fv_estimate_disturbed(&e));
+    e.load = 3.5;
+    CHECK(fv_estimate_disturbed(&e));
+    char *text = fv_estimate_print(&e, FV_FORM_TEXT);
+    CHECK(strstr(text, "busy with other work (load 3.5 on 4 cores)"));
+    free(text);
+}
+
 TEST_MAIN

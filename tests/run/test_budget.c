@@ -51,7 +51,8 @@ TEST(the_parts_are_no_more_than_the_whole) {
             int64_t   ranks = FV_MAX(everybody[s].ranks, 1);
             CHECK(ranks * (b.own + b.store * (everybody[s].children + 1) + b.tasks) <= b.memory);
             CHECK(b.buffers <= b.memory - b.own && b.store > 0);
-            CHECK(fv_budget_peak(&b, 1000000, 77 * MIB) <= b.memory);
+            fv_demand demand = { .task = 77 * MIB, .tasks = 1000000, .kept = INT64_MAX / 4, .shared = MIB };
+            CHECK(fv_budget_peak(&b, 1000000, &demand) <= b.memory);
         }
 }
 
@@ -85,6 +86,12 @@ TEST(a_job_of_slurm_may_use_what_it_was_given) {
     unsetenv("SLURM_MEM_PER_CPU");
     unsetenv("SLURM_CPUS_ON_NODE");
     CHECK(fv_budget_default() >= 64 * MIB);
+}
+
+TEST(a_plan_of_few_tasks_takes_no_more_than_these) {
+    fv_budget b = fv_budget_divide(8192 * MIB, &(fv_sharers){ 0 });
+    fv_demand demand = { .task = 10 * MIB, .tasks = 2, .kept = 5 * MIB };
+    CHECK_INT(fv_budget_peak(&b, 64, &demand), b.own + 25 * MIB);
 }
 
 TEST_MAIN

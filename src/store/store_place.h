@@ -1,0 +1,11 @@
+/* The folder in which runs keep what they need to go on, and their records. */
+#ifndef FV_STORE_PLACE_H
+#define FV_STORE_PLACE_H
+
+#include "base/base.h"
+
+/* What was asked for, or .fovea in the current folder; where that cannot be written, a folder of the user's cache that belongs to
+ * the current folder. writing: a run will write there; otherwise a .fovea that is there is good enough. The caller frees. */
+char *fv_store_place(const char *given, bool writing);
+
+#endif
