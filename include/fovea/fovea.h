@@ -2,6 +2,7 @@
 #ifndef FOVEA_H
 #define FOVEA_H
 
+#include <fovea/clean.h>
 #include <fovea/cluster.h>
 #include <fovea/describe.h>
 #include <fovea/estimate.h>

@@ -416,6 +416,40 @@ void fv_store_trim(const char *folder, int64_t budget) {
     fv_bytes_release(&all);
 }
 
+/* A writer is called HOST-PID-TIME: a lock on what one of this host has left tells that it is gone. */
+static bool is_of_this_host(const char *writer) {
+    const char *host = fv_host_self()->name;
+    return !strncmp(writer, host, strlen(host)) && writer[strlen(host)] == '-';
+}
+
+int64_t fv_store_clean(const char *folder, double older, bool tell_only) {
+    fv_bytes names = { 0 };
+    int64_t  total = 0;
+    list(folder, ".log", &names, NULL);
+    for (size_t at = 0; at < names.size; at += strlen((char *)names.data + at) + 1) {
+        pair found = measure(folder, (char *)names.data + at);
+        bool old = (double)(time(NULL) - found.used / 1000000000) >= older;
+        int  fd = old ? lock_dead(folder, found.writer, is_of_this_host(found.writer)) : -1;
+        if (fd >= 0) {
+            total += found.bytes;
+            if (!tell_only) remove_pair(folder, found.writer);
+            close(fd);
+        }
+        free(found.writer);
+    }
+    fv_bytes_release(&names);
+    return total;
+}
+
+bool fv_store_writer_lives(const char *folder, const char *writer) {
+    char *path = path_of(folder, writer, "log");
+    bool  there = fv_file_exists(path);
+    int   fd = there ? lock_dead(folder, writer, is_of_this_host(writer)) : -1;
+    if (fd >= 0) close(fd);
+    free(path);
+    return there && fd < 0;
+}
+
 typedef struct extent { int64_t offset, size; } extent;
 
 static int by_offset(const void *a, const void *b) {

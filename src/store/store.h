@@ -32,6 +32,12 @@ typedef struct fv_store_options {
  * of them, also those of other hosts that are not known to be dead. */
 void fv_store_trim(const char *folder, int64_t budget);
 
+/* What dead writers have left in a folder and did not use for so many seconds: how many bytes that is; removed unless it is only
+ * to be told. */
+int64_t fv_store_clean(const char *folder, double older, bool tell_only);
+/* Whether the writer of that name lives, or may. */
+bool fv_store_writer_lives(const char *folder, const char *writer);
+
 fv_status fv_store_open(const fv_store_options *options, fv_store **store, fv_error *error);
 /* Does not flush: call fv_store_flush first if what is in memory should outlive the process. */
 void fv_store_close(fv_store *store);
