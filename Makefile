@@ -108,9 +108,13 @@ check: build/build.ninja
 	scripts/cppcheck.sh
 
 install: all
-	cmake --install build --prefix $(PREFIX)
+	scripts/install.sh build $(PREFIX)
+
+# Takes away what `make install` with the same PREFIX has put there, and nothing else.
+uninstall:
+	scripts/uninstall.sh $(PREFIX)
 
 clean:
 	rm -rf build build-asan build-tsan build-fuzz
 
-.PHONY: all mpi duckdb demo test fuzz newer interop soak bench docs check install clean
+.PHONY: all mpi duckdb demo test fuzz newer interop soak bench docs check install uninstall clean

@@ -6,10 +6,14 @@
 
 int fv_explain(const char *command, const fv_pipeline *pipeline, fv_status status, const fv_error *error) {
     const char *messages = pipeline ? fv_pipeline_messages(pipeline) : "";
-    if (*messages) fputs(messages, stderr);
-    else if (status == FV_ERROR_CANCELLED) fprintf(stderr, "fovea: %s\n", error->message);
-    else if (error->op[0]) fv_complain(command, "%s: %s", error->op, error->message);
-    else fv_complain(command, "%s", error->message);
+    if (*messages)
+        fputs(messages, stderr);
+    else if (status == FV_ERROR_CANCELLED)
+        fprintf(stderr, "fovea: %s\n", error->message);
+    else if (error->op[0])
+        fv_complain(command, "%s: %s", error->op, error->message);
+    else
+        fv_complain(command, "%s", error->message);
     return status == FV_ERROR_CANCELLED ? FV_EXIT_INTERRUPTED : FV_EXIT_REFUSED;
 }
 
@@ -25,6 +29,21 @@ static bool parse_chunk(const char *text, int64_t *chunk, int *ndim) {
     return false;
 }
 
+static fv_status add_standard_input(fv_pipeline *pipeline, fv_error *error) {
+    enum { LONGEST = 16 << 20 };
+    char  *text = malloc(LONGEST + 1);
+    size_t length = text ? fread(text, 1, LONGEST + 1, stdin) : 0;
+    if (!text || ferror(stdin) || length > LONGEST) {
+        free(text);
+        return fv_fail(error, FV_ERROR_INPUT, "no pipeline can be read from standard input");
+    }
+    text[length] = 0;
+    fv_status status = strlen(text) == length ? fv_pipeline_add(pipeline, "standard input", text, error)
+                                              : fv_fail(error, FV_ERROR_USAGE, "what comes from standard input is not a text");
+    free(text);
+    return status;
+}
+
 fv_pipeline *fv_pipeline_from_options(const char *command, const char *expression, const fv_texts *set, const char *chunk,
                                       int nargs, char **args, int *status) {
     fv_pipeline *pipeline = fv_pipeline_new();
@@ -32,11 +51,14 @@ fv_pipeline *fv_pipeline_from_options(const char *command, const char *expressio
     fv_status    result = FV_OK;
     int64_t      sizes[FV_MAX_DIMS];
     int          ndim;
-    if (!expression && !nargs) result = fv_fail(&error, FV_ERROR_USAGE, "give a pipeline: a FILE, or -e TEXT");
-    else if (expression && nargs) result = fv_fail(&error, FV_ERROR_USAGE, "give either a file or -e, not both");
+    if (!expression && !nargs)
+        result = fv_fail(&error, FV_ERROR_USAGE, "give a pipeline: a FILE, - for standard input, or -e TEXT");
+    else if (expression && nargs)
+        result = fv_fail(&error, FV_ERROR_USAGE, "give either a file or -e, not both");
+    else if (expression)
+        result = fv_pipeline_add(pipeline, "-e", expression, &error);
     else
-        result =
-            expression ? fv_pipeline_add(pipeline, "-e", expression, &error) : fv_pipeline_add_file(pipeline, args[0], &error);
+        result = strcmp(args[0], "-") ? fv_pipeline_add_file(pipeline, args[0], &error) : add_standard_input(pipeline, &error);
     for (int i = 0; i < set->count && result == FV_OK; i++) result = fv_pipeline_set(pipeline, set->items[i], &error);
     if (result == FV_OK && chunk)
         result = parse_chunk(chunk, sizes, &ndim)

@@ -14,7 +14,8 @@
 #define FV_PIPELINE_OPTIONS(type)                                                                                               \
     FV_OPTION(type, expression, .letter = 'e', .argument = "TEXT", .doc = "the pipeline itself, instead of a file"),            \
         FV_OPTION(type, set, .argument = "NAME=VALUE[,VALUE...]",                                                               \
-                  .doc = "another value for a param of the pipeline; several values run it for each of them"),                  \
+                  .doc = "another value for a param of the pipeline; several values (1,2,4 or 0..10 or 0..1:0.25) run "         \
+                         "it for each of them"),                                                                                \
         FV_OPTION(type, chunk, .argument = "SIZE[xSIZE...]",                                                                    \
                   .doc = "size of the chunks, such as 64 or 32x256x256; results do not depend on it")
 

@@ -115,30 +115,4 @@ def the_denoising_study_runs_with_few(folder):
     assert "for Slurm" in text and "Amdahl" in text
 
 
-@test
-def the_example_program_in_c_is_compiled_and_runs(folder):
-    prefix = pathlib.Path(folder, "installed")
-    build = pathlib.Path(FOVEA).parent
-    subprocess.run(["cmake", "--install", str(build), "--prefix", str(prefix)], check=True, stdout=subprocess.DEVNULL)
-    [pc] = prefix.rglob("fovea.pc")
-    flags = subprocess.run(["pkg-config",
-    "--cflags",
-    "--libs",
-    "--static",
-    "fovea"],
-    env={"PKG_CONFIG_PATH": str(pc.parent),
-    "PATH": "/usr/bin:/bin"},
-    check=True,
-    stdout=subprocess.PIPE,
-     text=True).stdout.split()
-    program = pathlib.Path(folder, "count_bubbles")
-    subprocess.run(["cc", str(ROOT / "examples" / "count_bubbles.c"), *flags, "-lm", "-o", str(program)], check=True)
-    library = ":".join(str(p.parent) for p in prefix.rglob("libfovea.*"))
-    done = subprocess.run([str(program)], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          text=True, env={"LD_LIBRARY_PATH": library, "PATH": "/usr/bin"})
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
-    assert lines[0].startswith("2 bubbles") and "label 2" in lines[0] and len(lines) == 3, lines
-
-
 main()
