@@ -318,6 +318,8 @@ class Pages:
                      f"- Numerics: {op['numerics']}.")
         if "citation" in op:
             facts.append(f"- Reference: {self.words(op['citation'])}.")
+        if "also" in op:
+            facts.append(f"- Also known as: {self.words(op['also'])}.")
         if "see" in op:
             facts.append("- See also: " + ", ".join(f"[{name}]({name}.md)" for name in op["see"]) + ".")
         return facts
