@@ -165,8 +165,7 @@ static fv_status run_pass(task *t, const fv_node *node, int pass, const fv_regio
     for (int k = 0; k < pass; k++)
         if (node->op->passes[k].finish) earlier.pass = k;
     if (earlier.pass >= 0) r.results = &earlier.base;
-    for (int i = 0; i < FV_MAX_INPUTS; i++) need[i] = *region;
-    if (p->need) p->need(&r.need, need);
+    fv_pass_need(p, &r.need, need);
     for (int i = 0; i < node->ninputs && status == FV_OK; i++) {
         if (!node->in[i]) continue;
         if (node->in[i]->type.kind == FV_KIND_SCALAR) {
@@ -176,6 +175,7 @@ static fv_status run_pass(task *t, const fv_node *node, int pass, const fv_regio
             int             step = fv_stage_step(t->stage, node->in[i]);
             const fv_block *block = &t->worker->held[step].block;
             if (node->op->lazy && !t->worker->regions[step].ndim) continue; /* not chosen */
+            if (fv_region_empty(&need[i])) memcpy(need[i].start, block->region.start, sizeof need[i].start); /* nowhere */
             windows[i] = fv_block_window(block, &need[i]);
             if (t->instance->context->poison >= 0) { /* exactly the declared region, nothing valid around it */
                 fv_block copy = new_block(t, block->dtype, &need[i], &copies[i], &sizes[i]);
@@ -248,6 +248,10 @@ static fv_status run_step(task *t, int s, fv_error *error) {
     fv_region     *region = &t->worker->regions[s];
     held          *h = &t->worker->held[s];
     if (!region->ndim || step->kind == FV_STEP_INNER) return FV_OK;
+    if (fv_region_empty(region)) {
+        h->block = new_block(t, step->node->type.image.dtype, region, &h->buffer, &h->size);
+        return FV_OK;
+    }
     double start = fv_now();
     if (step->kind == FV_STEP_STORED) {
         FV_TRY(fetch(t, step->node, region, h, error));
@@ -257,7 +261,6 @@ static fv_status run_step(task *t, int s, fv_error *error) {
     }
     h->block = new_block(t, step->node->type.image.dtype, region, &h->buffer, &h->size);
     bool file = step->node->op->layout != NULL;
-    if (fv_region_empty(region)) return FV_OK;
     if (step->kind == FV_STEP_POINT) FV_TRY(run_points(t, step->node, &h->block, error));
     else FV_TRY(run_pass(t, step->node, fv_op_image_pass(step->node->op), region, &h->block, NULL, error));
     *(file ? &t->facts->read : &t->facts->compute) += fv_now() - start;
@@ -431,13 +434,31 @@ static int choose(void *context, const fv_node *node) {
     return input;
 }
 
+/* Operators declare what they need, and nobody may need what is not there: a wrong declaration is told here, whatever the source
+ * or the store would have made of it. */
+static fv_status check_regions(const task *t, fv_error *error) {
+    for (int s = 0; s < t->stage->nsteps; s++) {
+        const fv_region *region = &t->worker->regions[s];
+        const fv_node   *node = t->stage->steps[s].node;
+        if (!region->ndim || fv_region_empty(region)) continue;
+        fv_region whole = fv_region_whole(&node->type.image);
+        if (fv_region_inside(region, &whole)) continue;
+        char asked[256], there[256];
+        fv_region_format(region, asked, sizeof asked);
+        fv_region_format(&whole, there, sizeof there);
+        return fv_fail(error, FV_ERROR_INTERNAL, "the voxels %s of %s are needed, but it has %s", asked, node->op->name, there);
+    }
+    return FV_OK;
+}
+
 static fv_status run_chunk(task *t, int64_t number, fv_error *error) {
     t->chunk = fv_stage_chunk(t->stage, number, &t->chunk_index);
     reserve(t->worker, t->stage->nsteps);
     fv_bytes_clear(&t->worker->notes); /* of a task that failed */
     choosing   c = { t, FV_OK, error };
     fv_stage_regions_chosen(t->instance->plan, t->stage, &t->chunk, (fv_chosen){ choose, &c }, t->worker->regions);
-    fv_status status = c.status == FV_OK ? run_steps(t, error) : c.status;
+    fv_status status = c.status == FV_OK ? check_regions(t, error) : c.status;
+    if (status == FV_OK) status = run_steps(t, error);
     if (status == FV_OK) status = reach_targets(t, error);
     for (int s = 0; s < t->stage->nsteps; s++) release(t, &t->worker->held[s]);
     for (int i = 0; i < t->npins; i++) fv_store_unpin(t->instance->context->store, &t->pins[i]);

@@ -98,7 +98,7 @@ static fv_status open_reader(const char *path, const fv_read_options *options, f
 
 static fv_status read_block(fv_reader *base, const fv_block *block, fv_error *error) {
     const reader *r = (reader *)base;
-    fv_status     status = r->inner->format->read(r->inner, block, error);
+    fv_status     status = fv_reader_read(r->inner, block, error);
     return rename_in(status, r->inner->path, base->path, error);
 }
 

@@ -164,7 +164,7 @@ static fv_status read_piece(const reader *r, const piece *p, const fv_region *pl
         window.stride[d - 1] = window.stride[d];
     }
     window.region.ndim -= flat;
-    fv_status status = same ? file->format->read(file, &window, error)
+    fv_status status = same ? fv_reader_read(file, &window, error)
                             : fv_fail(error, FV_ERROR_INPUT, "%s: piece %s has another shape or type than the PVTI file says",
                                       r->base.path, p->path);
     fv_reader_release(file);

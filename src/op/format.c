@@ -363,6 +363,17 @@ void fv_reader_release(fv_reader *reader) {
     }
 }
 
+fv_status fv_reader_read(fv_reader *reader, const fv_block *block, fv_error *error) {
+    fv_region whole = fv_region_whole(&reader->type);
+    if (fv_region_inside(&block->region, &whole) && block->dtype == reader->type.dtype)
+        return reader->format->read(reader, block, error);
+    char asked[256], there[256];
+    fv_region_format(&block->region, asked, sizeof asked);
+    fv_region_format(&whole, there, sizeof there);
+    return fv_fail(error, FV_ERROR_INTERNAL, "%s: the voxels %s (%s) were asked for, but it has %s (%s)", reader->path, asked,
+                   fv_dtype_name(block->dtype), there, fv_dtype_name(reader->type.dtype));
+}
+
 /* ---------------------------------------------------------------- helpers for formats */
 
 void *fv_reader_new(size_t size, const fv_format *format, const char *path) {

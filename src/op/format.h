@@ -133,6 +133,10 @@ const fv_format *fv_format_at(int index);
 fv_status fv_reader_acquire(const char *path, const fv_read_options *options, fv_reader **reader, fv_error *error);
 void      fv_reader_release(fv_reader *reader);
 
+/* Reads a block. The one way into a format's read: a region that does not lie inside the image is our own mistake and an internal
+ * error, whatever the format would have made of it. */
+fv_status fv_reader_read(fv_reader *reader, const fv_block *block, fv_error *error);
+
 /* Helpers for formats. */
 void *fv_reader_new(size_t size, const fv_format *format, const char *path); /* zeroed, base filled */
 void  fv_reader_free(fv_reader *reader);                                      /* base parts and the object */

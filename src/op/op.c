@@ -17,6 +17,13 @@ int fv_scalar_format(const fv_scalar *scalar, char text[FV_NUMBER_SIZE]) {
     }
 }
 
+void fv_pass_need(const fv_pass *pass, const fv_need *n, fv_region *in) {
+    bool empty = fv_region_empty(&n->region);
+    for (int i = 0; i < FV_MAX_INPUTS; i++)
+        in[i] = empty && i < n->ninputs && n->in[i] ? (fv_region){ .ndim = n->in[i]->image.ndim } : n->region;
+    if (!empty && pass->need) pass->need(n, in);
+}
+
 fv_status fv_numbers_spread(fv_numbers *numbers, int n, const char *name, fv_error *error) {
     if (numbers->count == 1)
         for (int i = 1; i < n; i++) numbers->value[i] = numbers->value[0];

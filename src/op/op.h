@@ -242,8 +242,8 @@ typedef struct fv_finish {
 
 typedef struct fv_pass {
     const char *name; /* for plans: "local", "renumber"; NULL in single-pass operators */
-    /* Regions of the inputs that n->region needs, one per input slot; they come preset to n->region. They must lie inside the
-     * input's shape. NULL: preset is right. */
+    /* Regions of the inputs that n->region needs, one per input slot; they come preset to n->region, which is never empty. They
+     * must lie inside the input's shape. NULL: preset is right. Asked through fv_pass_need. */
     void (*need)(const fv_need *n, fv_region *in);
     size_t (*scratch)(const fv_need *n); /* NULL: none */
     fv_status (*run)(fv_run *r, fv_error *error);
@@ -256,6 +256,10 @@ typedef struct fv_pass {
     fv_status (*finish)(fv_finish *f, fv_error *error);
 } fv_pass;
 #define FV_PASS_END { .run = NULL }
+
+/* Regions of all FV_MAX_INPUTS inputs that a pass needs for n->region. Nothing needs nothing: a region grown around an empty one
+ * would not be empty, and might lie outside the image. */
+void fv_pass_need(const fv_pass *pass, const fv_need *n, fv_region *in);
 
 /* The last result of an operator that gives a scalar is one fv_scalar (result 0). Of one that gives a table: every result
  * holds whole rows of fv_cell without text, concatenated in order of index. */

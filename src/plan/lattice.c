@@ -42,7 +42,7 @@ void fv_point_regions(const fv_node *node, const fv_region *region, fv_region *i
     for (int i = 0; i < node->ninputs; i++) {
         if (!node->in[i] || node->in[i]->type.kind != FV_KIND_IMAGE) continue;
         fv_matching matching = fv_point_matching(node, i);
-        in[i] = fv_matched_region(&matching, region);
+        in[i] = fv_region_empty(region) ? (fv_region){ .ndim = node->in[i]->type.image.ndim } : fv_matched_region(&matching, region);
     }
 }
 
@@ -52,9 +52,9 @@ static void ask(const fv_plan *plan, const fv_stage *stage, const fv_node *node,
     int       only = node->op->lazy && chosen.input ? chosen.input(chosen.context, node) : -1;
     for (int i = 0; i < FV_MAX_INPUTS; i++) in[i] = *region;
     if (pass < 0) fv_point_regions(node, region, in);
-    else if (node->op->passes[pass].need) {
+    else {
         fv_need need = fv_node_need(plan, node, pass, region);
-        node->op->passes[pass].need(&need, in);
+        fv_pass_need(&node->op->passes[pass], &need, in);
     }
     for (int i = 0; i < node->ninputs; i++) {
         if (!node->in[i] || node->in[i]->type.kind != FV_KIND_IMAGE || (only >= 0 && i != only)) continue;
@@ -254,8 +254,7 @@ static double need_cost(const judge *j, const fv_region *chunk, int64_t *largest
     double         voxels = 0;
     need.region = *chunk;
     *largest = 0;
-    for (int i = 0; i < FV_MAX_INPUTS; i++) in[i] = *chunk;
-    pass->need(&need, in);
+    fv_pass_need(pass, &need, in);
     for (int i = 0; i < need.ninputs; i++)
         if (need.in[i]->kind == FV_KIND_IMAGE) {
             voxels += (double)fv_region_voxels(&in[i]);
@@ -275,8 +274,7 @@ double fv_chunk_expansion(const fv_need *need, const fv_pass *pass, int input, c
     fv_need   asked = *need;
     fv_region in[FV_MAX_INPUTS];
     asked.region = middle(space, chunk);
-    for (int i = 0; i < FV_MAX_INPUTS; i++) in[i] = asked.region;
-    pass->need(&asked, in);
+    fv_pass_need(pass, &asked, in);
     /* Only halos count: an operator that turns many voxels into one (project, montage) does not compute them twice. */
     fv_region halo = in[input];
     if (halo.ndim != asked.region.ndim) return 1;

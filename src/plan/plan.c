@@ -640,13 +640,13 @@ static void find_demand(planner *p, fv_region *demand) {
             else if (!is_image(node) || !demand[id].ndim) continue;
             for (int i = 0; i < FV_MAX_INPUTS; i++) in[i] = region;
             if (fv_op_is_point(node->op)) fv_point_regions(node, &region, in);
-            else if (node->op->passes && node->op->passes[pass].need) {
+            else if (node->op->passes) {
                 fv_need need = fv_node_need(plan, node, pass, &region);
                 fv_lattice whole; /* lattices are not chosen yet; one chunk asks for most */
                 const fv_image_type *space = reduces || is_image(node->in[0]) ? space_of_pass(node) : &node->type.image;
                 fv_lattice_init(&whole, space->ndim, space->shape, space->shape);
                 need.lattice = &whole;
-                node->op->passes[pass].need(&need, in);
+                fv_pass_need(&node->op->passes[pass], &need, in);
             }
             for (int i = 0; i < node->ninputs; i++)
                 if (is_image(node->in[i])) demand[node->in[i]->id] = fv_region_bound(&demand[node->in[i]->id], &in[i]);

@@ -75,7 +75,12 @@ static fv_status layout(const void *params_, fv_layout *out, fv_error *error) {
 static fv_status run(fv_run *r, fv_error *error) {
     fv_reader *reader;
     FV_TRY(acquire(r->need.params, &reader, error));
-    fv_status status = reader->format->read(reader, r->out, error);
+    const fv_image_type *then = &r->need.out->image, *now = &reader->type;
+    bool      same = now->ndim == then->ndim && now->dtype == then->dtype;
+    for (int d = 0; same && d < now->ndim; d++) same = now->shape[d] == then->shape[d];
+    fv_status status = same ? fv_reader_read(reader, r->out, error)
+                            : fv_fail(error, FV_ERROR_INPUT, "%s has changed while it was read: it has another shape or type now",
+                                      reader->path);
     fv_reader_release(reader);
     return status;
 }

@@ -269,7 +269,7 @@ static fv_status read_slice(const fv_run *r, const list *l, int64_t index, fv_er
     fv_image_type expected = r->need.out->image;
     fv_axis_drop(&expected, 0);
     fv_status status = check(reader->path, &reader->type, l->paths[0], &expected, error);
-    if (status == FV_OK) status = reader->format->read(reader, &slice, error);
+    if (status == FV_OK) status = fv_reader_read(reader, &slice, error);
     fv_reader_release(reader);
     return status;
 }

@@ -99,7 +99,7 @@ static fv_status take_voxels(fv_reader *reader, double *to, fv_error *error) {
     fv_block             block;
     void                *raw = fv_alloc((size_t)n * fv_dtype_size(type->dtype));
     fv_block_init(&block, type->dtype, &whole, raw);
-    fv_status status = reader->format->read(reader, &block, error);
+    fv_status status = fv_reader_read(reader, &block, error);
     if (status == FV_OK) fv_kernels_current()->convert(to, FV_FLOAT64, raw, type->dtype, n);
     free(raw);
     return status;
