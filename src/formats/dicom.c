@@ -183,6 +183,7 @@ static fv_status open_reader(const char *path, const fv_read_options *options, f
     const fv_image_type  *type = &r->base.type;
     const fv_dicom_about *a = &r->slices[0].about;
     for (int d = 0; d < type->ndim; d++) r->base.chunk[d] = strcmp(type->axis[d], "z") ? type->shape[d] : 1;
+    r->base.whole_pieces = true;
     r->base.read_memory = 4 * a->rows * a->columns * a->samples * a->size;
     tell(r);
     *out = &r->base;

@@ -124,6 +124,7 @@ static fv_status open_name(reader *r, const char *name, fv_error *error) {
     FV_TRY(check_dataset(r, name, error));
     FV_TRY(choose_way(r, name, error));
     for (int d = 0; d < r->about.ndim; d++) r->base.chunk[d] = FV_MAX(FV_MIN(r->about.chunk[d], r->about.shape[d]), 1);
+    r->base.whole_pieces = r->about.chunked;
     r->base.read_memory = r->how == RUN ? FV_DENSE_MEMORY : (int64_t)4 << 20;
     if (r->how == CHUNKS) r->base.read_memory = fv_hdf5_chunk_memory(&r->about) + fv_hdf5_chunk_bytes(&r->about);
     if (r->about.ndim == 3) r->base.angles = fv_hdf5_angles(r->h5, r->file, name, r->about.shape[0]);

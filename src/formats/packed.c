@@ -89,6 +89,7 @@ static fv_status open_reader(const char *path, const fv_read_options *options, f
     r->base.type = inner->type;
     memcpy(r->base.chunk, inner->chunk, sizeof r->base.chunk);
     r->base.sequential = inner->sequential;
+    r->base.whole_pieces = inner->whole_pieces;
     r->base.read_memory = inner->read_memory;
     r->base.header = inner->header;
     fv_bytes_append(&r->base.facts, inner->facts.data, inner->facts.size);

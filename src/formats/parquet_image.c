@@ -108,6 +108,7 @@ static void lay_out(reader *r) {
         int last = r->slices.leading - 1;
         r->base.chunk[last] = FV_MIN(r->per_group, type->shape[last]);
     }
+    r->base.whole_pieces = true;
     r->base.read_memory = 4 * FV_MIN(r->per_group, r->slices.count) * r->slices.bytes;
     if (r->base.angles)
         fv_bytes_printf(&r->base.facts, "angles: %.6g to %.6g degrees\n", r->base.angles[0],

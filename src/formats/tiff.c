@@ -191,6 +191,7 @@ static fv_status open_pages(reader *r, int64_t wanted, fv_error *error) {
     fill_type(r, tif, description);
     tell_facts(r, tif, &s, description);
     take_identity(r);
+    r->base.whole_pieces = !r->flat;
     if (r->flat) r->base.read_memory = FV_DENSE_MEMORY;
     if (fv_image_type_bytes(&r->base.type) < 0)
         return fv_fail(error, FV_ERROR_INPUT, "%s: its pages are more than 2^63 bytes", r->base.path);

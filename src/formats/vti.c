@@ -67,6 +67,18 @@ static fv_status find_voxels(reader *r, const fv_vti_facts *f, int64_t size, fv_
     return fv_vti_blocks_open(&r->blocks, r->fd, r->base.path, at, size, f->wide, f->big == little, bytes, error);
 }
 
+/* A packed block is a run of bytes: about so many voxels along each axis. */
+static void find_pieces(reader *r) {
+    const fv_image_type *type = &r->base.type;
+    int64_t              slab = r->blocks.total;
+    memcpy(r->base.chunk, type->shape, sizeof r->base.chunk);
+    r->base.whole_pieces = r->blocks.packing != FV_VTI_PLAIN;
+    for (int d = 0; d < type->ndim && r->base.whole_pieces; d++) {
+        slab = FV_MAX(slab / type->shape[d], 1);
+        r->base.chunk[d] = FV_MIN((r->blocks.size + slab - 1) / slab, type->shape[d]);
+    }
+}
+
 static fv_status open_reader(const char *path, const fv_read_options *options, fv_reader **out, fv_error *error) {
     static const char *const codings[] = { "raw", "base64", "text" };
     reader      *r = fv_reader_new(sizeof *r, &fv_format_vti, path);
@@ -86,7 +98,7 @@ static fv_status open_reader(const char *path, const fv_read_options *options, f
         close_reader(&r->base);
         return status;
     }
-    memcpy(r->base.chunk, r->base.type.shape, sizeof r->base.chunk);
+    find_pieces(r);
     r->base.read_memory = r->blocks.packing ? fv_vti_blocks_memory(&r->blocks) : FV_DENSE_MEMORY;
     fv_bytes_printf(&r->base.facts, "array: %s, of the %s\nencoding: %s\ncompression: %s\nbyte order: %s\n", f.name,
                     f.cells ? "cells" : "points", codings[f.coding], fv_vti_packing_name(r->blocks.packing),

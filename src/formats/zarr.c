@@ -87,6 +87,7 @@ static fv_status open_reader(const char *path, const fv_read_options *options, f
         return status;
     }
     for (int d = 0; d < r->array.ndim; d++) r->base.chunk[d] = FV_MIN(r->array.chunk[d], r->array.shape[d]);
+    r->base.whole_pieces = fv_zarr_unpacks(&r->array);
     r->base.read_memory = fv_zarr_read_memory(&r->array);
     describe(r);
     *out = &r->base;

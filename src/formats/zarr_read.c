@@ -33,6 +33,10 @@ int64_t fv_zarr_read_memory(const fv_zarr_array *array) {
     return bytes + fv_zarr_packed_bound(bytes) + index_bytes(array) + FV_MAX(PIECE, FV_DENSE_MEMORY);
 }
 
+bool fv_zarr_unpacks(const fv_zarr_array *array) {
+    return array->codec.packing != FV_ZARR_NONE || array->codec.crc32c || array->turned;
+}
+
 static void fill_block(const fv_block *block, const uint8_t *element) {
     size_t  size = fv_dtype_size(block->dtype), row = size * (size_t)block->region.size[block->region.ndim - 1];
     fv_rows rows;
@@ -117,8 +121,7 @@ static fv_status read_chunk(job *j, int64_t offset, int64_t size, const fv_regio
     const char          *fault = NULL;
     if (size > j->room)
         return fv_fail(error, FV_ERROR_INPUT, "%s is damaged: %lld bytes are too many for a chunk", j->path, (long long)size);
-    if (array->codec.packing == FV_ZARR_NONE && !array->codec.crc32c && !array->turned)
-        return read_rows(j, offset, size, chunk, window, error);
+    if (!fv_zarr_unpacks(array)) return read_rows(j, offset, size, chunk, window, error);
     bool whole = !array->turned && fv_region_equal(chunk, &window->region) && fv_block_dense(window);
     bool pieces = array->codec.packing == FV_ZARR_ZSTD && !array->codec.crc32c;
     if (!whole && !j->chunk) j->chunk = fv_buffer_new((size_t)j->bytes);

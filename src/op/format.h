@@ -31,6 +31,7 @@ typedef struct fv_reader {
     fv_image_type    type;
     int64_t          chunk[FV_MAX_DIMS]; /* natural pieces of the file (tile, strip, chunk); the shape where there are none */
     bool             sequential;         /* cannot be read by region: slabs of the first axis in order, else it starts over */
+    bool             whole_pieces;       /* a piece is decoded whole, however little of it is wanted */
     int64_t          read_memory;        /* bytes a read needs beyond the block, at most */
     fv_hash          header;             /* identity of the header */
     char            *voxels;             /* the file that holds the voxels where it is another one; NULL: it is not */

@@ -274,6 +274,7 @@ typedef void (*fv_point_fn)(const void *params, int64_t n, void *restrict out, c
 typedef struct fv_layout {
     int64_t chunk[FV_MAX_DIMS]; /* natural pieces */
     bool    sequential;         /* only in order, from the first axis's start */
+    bool    whole_pieces;       /* a piece is decoded whole, however little of it is wanted */
     int64_t read_memory;        /* bytes a read needs beyond its block */
 } fv_layout;
 

@@ -447,6 +447,17 @@ static bool take_slab(const fv_plan *plan, const fv_stage *stage, const fv_image
     return false;
 }
 
+/* What is decoded whole is stored in whole pieces, several together where they are small. */
+static bool take_whole_pieces(const fv_stage *stage, const fv_image_type *space, const fv_layout *layouts, int64_t *chunk) {
+    const fv_target *target = &stage->targets[0];
+    if (!fv_target_in_pieces(target, layouts)) return false;
+    for (int d = 0; d < space->ndim; d++) chunk[d] = FV_MIN(FV_MAX(layouts[target->node->id].chunk[d], 1), space->shape[d]);
+    for (int d = space->ndim - 1; d >= 0; d--)
+        while (chunk[d] < space->shape[d] && voxels_of(chunk, space->ndim) * 2 <= CHUNK_VOXELS / 4)
+            chunk[d] = FV_MIN(chunk[d] * 2, space->shape[d]);
+    return true;
+}
+
 static void choose_chunk(fv_plan *plan, fv_stage *stage, const fv_image_type *space, const fv_layout *layouts,
                          const fv_plan_options *options, int64_t *chunk) {
     memcpy(chunk, space->shape, sizeof(int64_t) * FV_MAX_DIMS);
@@ -457,6 +468,7 @@ static void choose_chunk(fv_plan *plan, fv_stage *stage, const fv_image_type *sp
         chunk[first] = FV_MAX(FV_MIN(CHUNK_VOXELS / FV_MAX(slab, 1), space->shape[first]), 1);
         return;
     }
+    if (take_whole_pieces(stage, space, layouts, chunk)) return;
     if (options->chunk_ndim) {
         override_chunk(options, space, chunk);
         fit_pieces(stage, space, chunk);
@@ -475,6 +487,32 @@ static void choose_chunk(fv_plan *plan, fv_stage *stage, const fv_image_type *sp
         suit_files(plan, stage, space, chunk);
     }
     fit_small_pieces(stage, space, chunk);
+}
+
+bool fv_target_in_pieces(const fv_target *target, const fv_layout *layouts) {
+    const fv_node *node = target->node;
+    return target->kind == FV_TARGET_STORE && !node->ninputs && node->op && node->op->layout && layouts[node->id].whole_pieces;
+}
+
+double fv_stage_decodes(const fv_plan *plan, const fv_stage *stage, int step, const fv_layout *layout) {
+    enum { SAMPLE = 64 }; /* tasks, the first and the last among them: together they reach as far as all do */
+    const fv_image_type *type = &stage->steps[step].node->type.image;
+    fv_region           *regions = fv_alloc((size_t)(stage->nsteps + 1) * sizeof *regions), all = { 0 };
+    int64_t              sample = FV_MIN(stage->ntasks, SAMPLE), index;
+    double               met = 0;
+    fv_lattice           pieces;
+    fv_lattice_init(&pieces, type->ndim, type->shape, layout->chunk);
+    for (int64_t k = 0; k < sample; k++) {
+        fv_region chunk = fv_stage_chunk(stage, k * (stage->ntasks / sample) + k * (stage->ntasks % sample) / sample, &index);
+        if (k == sample - 1) chunk = fv_stage_chunk(stage, stage->ntasks - 1, &index);
+        fv_stage_regions(plan, stage, &chunk, regions);
+        if (!regions[step].ndim || fv_region_empty(&regions[step])) continue;
+        fv_region aligned = fv_lattice_align(&pieces, &regions[step]);
+        met += (double)fv_region_voxels(&aligned);
+        all = fv_region_bound(&all, &aligned);
+    }
+    free(regions);
+    return met ? met / (double)sample * (double)stage->ntasks / (double)fv_region_voxels(&all) : 0;
 }
 
 /* The most that any task needs: tasks differ only in which borders they touch. */

@@ -8,6 +8,8 @@
 /* Reading a file that can only be decoded in order. */
 #define SEQUENTIAL_COST 12.0
 #define READ_COST 1.0
+/* Pieces of a file that are decoded more often than this by the tasks of one stage are stored. */
+#define MOST_DECODES 3.0
 
 /* ---------------------------------------------------------------- operators */
 
@@ -300,7 +302,9 @@ static bool is_serial(const planner *p, const fv_target *t) {
 }
 
 /* Made in chunks of its own choice. */
-static bool in_slabs(const fv_target *t) { return t->kind == FV_TARGET_STORE && t->node->op && t->node->op->slab; }
+static bool in_slabs(const planner *p, const fv_target *t) {
+    return t->kind == FV_TARGET_STORE && ((t->node->op && t->node->op->slab) || fv_target_in_pieces(t, p->layouts));
+}
 
 static bool share_work(const planner *p, const draft *a, const draft *b) {
     for (int id = 0; id < p->graph->nnodes; id++)
@@ -314,7 +318,7 @@ static bool can_join(const planner *p, const draft *a, const draft *b) {
     if (a->level != b->level || !same_gate(a->gate, b->gate)) return false;
     if (s->ndim != t->ndim || memcmp(s->shape, t->shape, sizeof(int64_t) * (size_t)s->ndim)) return false;
     if (is_serial(p, &a->target) || is_serial(p, &b->target)) return false;
-    if (in_slabs(&a->target) != in_slabs(&b->target)) return false;
+    if (in_slabs(p, &a->target) != in_slabs(p, &b->target)) return false;
     return share_work(p, a, b) && fv_pieces_fit(a->target.writer, b->target.writer);
 }
 
@@ -674,6 +678,35 @@ static fv_status choose_lattices(planner *p, fv_error *error) {
     return FV_OK;
 }
 
+/* A file whose pieces the chunks of a stage cut so often that most of the work would be decoding them again goes into the store,
+ * piece by piece. Tells whether there is one that was not stored before: what was planned so far is void then. */
+static bool store_cut_pieces(planner *p) {
+    bool changed = false;
+    for (int s = 0; s < p->plan->nstages; s++) {
+        const fv_stage *stage = &p->plan->stages[s];
+        for (int k = 0; k < stage->nsteps; k++) {
+            const fv_node *node = stage->steps[k].node;
+            if (stage->steps[k].kind != FV_STEP_RUN || !is_source(node) || !p->layouts[node->id].whole_pieces) continue;
+            if (p->plan->stored[node->id] || fv_stage_decodes(p->plan, stage, k, &p->layouts[node->id]) <= MOST_DECODES) continue;
+            changed = store(p, node) || changed;
+        }
+    }
+    return changed;
+}
+
+static fv_status lay_out(planner *p, fv_error *error) {
+    fv_plan *plan = p->plan;
+    size_t   n = (size_t)p->graph->nnodes;
+    do {
+        memset(plan->store_stage, -1, n * sizeof *plan->store_stage);
+        memset(plan->pass_stage, -1, n * sizeof *plan->pass_stage);
+        FV_TRY(settle(p, error));
+        make_stages(p);
+        FV_TRY(choose_lattices(p, error));
+    } while (store_cut_pieces(p));
+    return FV_OK;
+}
+
 static void count_bytes(planner *p) {
     fv_plan *plan = p->plan;
     for (int s = 0; s < plan->nstages; s++) {
@@ -693,8 +726,6 @@ fv_status fv_plan_make(fv_graph *graph, const fv_plan_options *options, fv_plan 
     plan->stored = fv_arena_alloc(&plan->arena, n * sizeof *plan->stored);
     plan->store_stage = fv_arena_alloc(&plan->arena, n * sizeof *plan->store_stage);
     plan->pass_stage = fv_arena_alloc(&plan->arena, n * sizeof *plan->pass_stage);
-    memset(plan->store_stage, -1, n * sizeof *plan->store_stage);
-    memset(plan->pass_stage, -1, n * sizeof *plan->pass_stage);
     planner p = { .plan = plan, .graph = graph, .options = options };
     p.layouts = fv_arena_alloc(&plan->arena, n * sizeof *p.layouts);
     p.alive = fv_arena_alloc(&plan->arena, n * sizeof *p.alive);
@@ -707,11 +738,7 @@ fv_status fv_plan_make(fv_graph *graph, const fv_plan_options *options, fv_plan 
             plan->stored[graph->sinks[s].value->id] = true;
     fv_status status = find_alive(&p, error);
     find_gates(&p);
-    if (status == FV_OK) status = settle(&p, error);
-    if (status == FV_OK) {
-        make_stages(&p);
-        status = choose_lattices(&p, error);
-    }
+    if (status == FV_OK) status = lay_out(&p, error);
     if (status == FV_OK) count_bytes(&p);
     else free_writers(&p);
     clear_drafts(&p);

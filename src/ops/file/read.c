@@ -67,6 +67,7 @@ static fv_status layout(const void *params_, fv_layout *out, fv_error *error) {
     FV_TRY(acquire(params_, &reader, error));
     memcpy(out->chunk, reader->chunk, sizeof out->chunk);
     out->sequential = reader->sequential;
+    out->whole_pieces = reader->whole_pieces;
     out->read_memory = reader->read_memory;
     fv_reader_release(reader);
     return FV_OK;

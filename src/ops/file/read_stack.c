@@ -251,6 +251,7 @@ static fv_status layout(const void *params_, fv_layout *out, fv_error *error) {
     FV_TRY(acquire(p, l->paths[0], &reader, error));
     out->chunk[0] = 1;
     for (int d = 0; d < reader->type.ndim; d++) out->chunk[d + 1] = reader->sequential ? reader->type.shape[d] : reader->chunk[d];
+    out->whole_pieces = reader->sequential || reader->whole_pieces;
     out->read_memory = reader->read_memory;
     fv_reader_release(reader);
     return FV_OK;
