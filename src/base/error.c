@@ -30,7 +30,9 @@ void fv_error_rename(fv_error *error, const char *from, const char *to) {
     char *at = error ? strstr(error->message, from) : NULL;
     if (!at || !*from) return;
     char message[2 * sizeof error->message];
-    snprintf(message, sizeof message, "%.*s%s%s", (int)(at - error->message), error->message, to, at + strlen(from));
+    const char *rest = at + strlen(from);
+    if (*rest == '/') rest += strcspn(rest, ": "); /* a piece of it */
+    snprintf(message, sizeof message, "%.*s%s%s", (int)(at - error->message), error->message, to, rest);
     fv_text_cut(message, error->message, sizeof error->message);
 }
 

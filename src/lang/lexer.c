@@ -39,7 +39,7 @@ static const struct { const char *text, *means, *hint; } foreign[] = {
     { "^", "**", "write ** for a power" },
     { "~", "!", "write ! for not" },
     { "...", NULL, "write : for a whole axis" },
-    { ".", NULL, "write image |> gaussian(2) where others write image.gaussian(2)" },
+    { ".", NULL, "write image |> gaussian(2) where others write image.gaussian(2), and sqrt(image) for np.sqrt(image)" },
     { "\\", NULL, "a line goes on by itself inside brackets, after an operator, or when the next one starts with |>" },
     { "{", NULL, "a list is written [1, 2, 3]" },
     { "}", NULL, "a list is written [1, 2, 3]" },

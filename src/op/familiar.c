@@ -9,6 +9,8 @@ static const struct {
 } others[] = {
     { "threshold, imbinarize, binarize, im2bw, segment",
       "compare with a number or with one that is computed: image > 100, or image > otsu(image)" },
+    { "crop, imcrop, imcrop3, crop_image, roi, subvolume", "what is wanted stands in brackets: image[10:50, 20:80]" },
+    { "flip, fliplr, flipud, flipdim, mirror_image", "image[::-1] turns the first axis around, image[:, ::-1] the second" },
     { "threshold_mean", "compare: image > mean(image)" },
     { "resize, imresize, imresize3, zoom, resample, rescale_image, shrink, interpolate, binning, pyramid_reduce",
       "there is no operator yet that gives an image another number of voxels; image[::2, ::2] takes every second voxel" },

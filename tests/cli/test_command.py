@@ -182,14 +182,16 @@ def names_of_other_programs_lead_to_what_does_it(folder):
              "medfilt": "median", "imgaussfilt": "gaussian", "gaussian_blur": "gaussian", "GaussianBlur": "gaussian",
              "binary_erosion": "erode", "edt": "distance", "bwdist": "distance", "distance_transform_edt": "distance",
              "astype": "convert", "imread": "read",
-             "imwrite": "write", "crop": "slice", "peak_local_max": "peaks", "threshold_otsu": "otsu", "z_project": "project",
+             "imwrite": "write",
+             "subsample": "slice", "peak_local_max": "peaks", "threshold_otsu": "otsu", "z_project": "project",
              "remove_small_objects": "remove_small", "label2rgb": "colorize", "imfill": "fill_holes",
              "find_center_vo": "find_center"}
     for word, name in known.items():
         said = run("run", "-e", f"a = {CELLS}; b = {word}(a); mean(b)", folder=folder, code=2).stderr
         assert f"there is no operator {word}" in said and f"it is called {name} here" in said, said
         assert f"{word} is called {name} here." in run("ops", word, folder=folder).stdout
-    others = {"imshow": "write(image", "threshold": "image > otsu(image)", "print": "on a line of its own"}
+    others = {"imshow": "write(image", "crop": "image[10:50, 20:80]", "flip": "image[::-1]",
+              "threshold": "image > otsu(image)", "print": "on a line of its own"}
     for word, part in others.items():
         said = run("run", "-e", f"a = {CELLS}; b = {word}(a); mean(b)", folder=folder, code=2).stderr
         assert part in said, said

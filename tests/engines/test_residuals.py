@@ -42,6 +42,11 @@ def residuals_are_the_same_on_every_engine_and_for_every_chunk(folder):
         assert report(folder) == expected, options
 
 
+def same(told, found):
+    """Reports round to 15 digits."""
+    return len(told) == len(found) and all(abs(a - b) <= 1e-14 * abs(b) for a, b in zip(told, found))
+
+
 @test
 def residuals_are_those_that_the_operator_of_this_name_finds(folder):
     run("run", "-q", "-e", ALL, folder=folder)
@@ -50,7 +55,7 @@ def residuals_are_those_that_the_operator_of_this_name_finds(folder):
                            folder=folder).stdout)["values"][0]
     for row in stopped:
         slices = [each["residual"] for each in table if each["iteration"] == row["iteration"]]
-        assert len(slices) == row["slices"] and (min(slices), max(slices)) == (row["best"], row["worst"]), row
+        assert len(slices) == row["slices"] and same([min(slices), max(slices)], [row["best"], row["worst"]]), row
     assert stopped[0]["slices"] == 16, "four slices are empty, which nothing is to be done about"
     assert stopped[-1]["slices"] < 16, "slices stop one after the other"
     falling = [row["residual"] for row in stopped]
@@ -89,7 +94,7 @@ def a_far_cone_stops_where_parallel_beams_do(folder):
             done = json.loads(run("run", "-q", "--json", "-e", text, "--overwrite", folder=folder).stdout)["values"]
             found.append([row["residual"] for row in done[0]] + [*done[1][0].values()])
             told = [row["residual"] for call in report(folder) for row in call["iterations"]]
-            assert told == found[-1][:-1], (geometry, told, found)
+            assert same(told, found[-1][:-1]), (geometry, told, found)
             clean(folder)
         assert len(found[0]) == len(found[1]), (method, stop, found)
         assert all(abs(a - b) < 1e-3 for a, b in zip(*found)), (method, stop, found)

@@ -55,6 +55,7 @@ cat '{folder}/said'
         assert done.returncode == 0, (extension, done.returncode, said)
         assert "status 1" in said and "same" in said, (extension, said)
         assert "No space left" in said and "result" in said, (extension, said)
+        assert ".fovea" not in said and ".partial" not in said, (extension, said)  # the result is named, not its temporary
 
 
 @test
@@ -79,6 +80,7 @@ cat '{folder}/said'
             continue
         assert done.returncode == 0 and "status 1" in said and "same" in said, (extension, done.returncode, said)
         assert ("No space left" in said or "full" in said) and "result" in said, (extension, said)
+        assert ".fovea" not in said, (extension, said)
 
 
 def on_terminal(command, folder):

@@ -110,7 +110,7 @@ static const sample samples[] = {
       "a.fov:1:6: error: '.' means nothing here\n"
       "  1 | a = b.gaussian(2)\n"
       "    |      ^\n"
-      "  hint: write image |> gaussian(2) where others write image.gaussian(2)\n" },
+      "  hint: write image |> gaussian(2) where others write image.gaussian(2), and sqrt(image) for np.sqrt(image)\n" },
     { "a = \xe2\x80\x9cx\xe2\x80\x9d",
       "a.fov:1:5: error: '\xe2\x80\x9c' means nothing here\n"
       "  1 | a = \xe2\x80\x9cx\xe2\x80\x9d\n"

@@ -156,7 +156,7 @@ const fv_op FV_OP(slice) = {
     .name = "slice",
     .family = "view",
     .brief = "part of an image, written x[...]",
-    .also = "crop, imcrop, imcrop3, flip, fliplr, flipud, subsample, duplicate_substack, roi, crop_image, downsample",
+    .also = "subsample, duplicate_substack",
     .version = 2,
     .doc = "Indices mean what they mean in numpy: x[50] takes one slice and drops the axis, x[10:20] is a range, x[::2] "
            "every second voxel, x[-1] the last slice, and x[::-1] mirrors. The spacing grows with the step, and the origin "
