@@ -9,10 +9,11 @@
 #ifndef FOVEA_CLUSTER_H
 #define FOVEA_CLUSTER_H
 
+#include <fovea/api.h>
 #include <fovea/pipeline.h>
 
 /* Checks a pipeline as fv_pipeline_run does, and writes all that workers need into a folder (caller frees its name). */
-fv_status fv_pipeline_freeze(fv_pipeline *pipeline, const fv_run_options *options, char **run_folder, fv_error *error);
+FV_API fv_status fv_pipeline_freeze(fv_pipeline *pipeline, const fv_run_options *options, char **run_folder, fv_error *error);
 
 #define FV_MOST_TRIES 3 /* what as many workers died on is reported and left */
 
@@ -29,7 +30,7 @@ typedef struct fv_work_options { /* what one process does of a run */
 
 /* Works on a run. Statuses as of fv_pipeline_run; *result is set in any case. Of the options store and fresh are not used,
  * engine only with alone. */
-fv_status fv_work(const char *run_folder, const fv_work_options *work, const fv_run_options *options, fv_result **result,
+FV_API fv_status fv_work(const char *run_folder, const fv_work_options *work, const fv_run_options *options, fv_result **result,
                   fv_error *error);
 
 /* ---- Slurm ---- */
@@ -52,20 +53,20 @@ typedef struct fv_cluster_options { /* NULL and 0: as the profile says, or what 
 } fv_cluster_options;
 
 /* Writes job scripts of a frozen run and hands them to Slurm. *text: what was done, for the user; the caller frees. */
-fv_status fv_cluster_submit(const char *run_folder, const fv_cluster_options *options, char **text, fv_error *error);
+FV_API fv_status fv_cluster_submit(const char *run_folder, const fv_cluster_options *options, char **text, fv_error *error);
 /* The same for what is missing of a run that was submitted before, with more memory if that was what lacked. */
-fv_status fv_cluster_submit_again(const char *run_folder, char **text, fv_error *error);
+FV_API fv_status fv_cluster_submit_again(const char *run_folder, char **text, fv_error *error);
 
 /* The folder of a submitted run in a store: named by its folder or the begin of its name; NULL: the last one. Caller frees. */
-fv_status fv_cluster_find(const char *store, const char *name, char **run_folder, fv_error *error);
+FV_API fv_status fv_cluster_find(const char *store, const char *name, char **run_folder, fv_error *error);
 /* Cancels all its jobs. What is committed stays. */
-fv_status fv_cluster_cancel(const char *run_folder, fv_error *error);
+FV_API fv_status fv_cluster_cancel(const char *run_folder, fv_error *error);
 
 /* Where a run is: its jobs, its tasks; after its end what was asked and what was used. The caller frees. */
-fv_status fv_cluster_status(const char *run_folder, fv_form form, char **text, fv_error *error);
+FV_API fv_status fv_cluster_status(const char *run_folder, fv_form form, char **text, fv_error *error);
 /* Logs of its jobs, whole, each under its name; failed: only of those that failed. The caller frees. */
-fv_status fv_cluster_logs(const char *run_folder, const char *job, bool failed, char **text, fv_error *error);
+FV_API fv_status fv_cluster_logs(const char *run_folder, const char *job, bool failed, char **text, fv_error *error);
 /* Waits until its jobs are over. FV_OK: all is done; FV_ERROR_CANCELLED: asked to stop waiting. */
-fv_status fv_cluster_wait(const char *run_folder, const fv_run_options *options, fv_error *error);
+FV_API fv_status fv_cluster_wait(const char *run_folder, const fv_run_options *options, fv_error *error);
 
 #endif

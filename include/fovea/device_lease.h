@@ -13,6 +13,7 @@
 #ifndef FOVEA_DEVICE_LEASE_H
 #define FOVEA_DEVICE_LEASE_H
 
+#include <fovea/api.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -32,24 +33,24 @@ typedef struct fv_device_lease {
 } fv_device_lease;
 
 /* Where the scheduler listens: FOVEA_DEVICES, else the node's (/run/fovea/devices.sock) if there is one, else the user's own. */
-void fv_device_socket(char path[108]);
+FV_API void fv_device_socket(char path[108]);
 
 /* Waits for a device with so much memory, at most so many seconds (below 0: for ever). False: lease->message says why. A socket
  * of NULL is the usual one. */
-bool fv_device_lease_take(const char *socket, int64_t memory, double seconds, fv_device_lease *lease);
+FV_API bool fv_device_lease_take(const char *socket, int64_t memory, double seconds, fv_device_lease *lease);
 /* The same of some devices only: a bit for each of the first 64; 0: any. */
-bool fv_device_lease_of(const char *socket, int64_t memory, double seconds, uint64_t devices, fv_device_lease *lease);
+FV_API bool fv_device_lease_of(const char *socket, int64_t memory, double seconds, uint64_t devices, fv_device_lease *lease);
 /* Also after the scheduler was restarted. */
-void fv_device_lease_return(fv_device_lease *lease);
+FV_API void fv_device_lease_return(fv_device_lease *lease);
 
 /* Under Slurm: which of the devices that are visible here the job was given (--gres), for fv_device_lease_of; 0 where that is no
  * question. False: the job was given none. */
-bool fv_device_job(int visible, uint64_t *devices);
+FV_API bool fv_device_job(int visible, uint64_t *devices);
 /* Where a device stands among them: its number in CUDA_VISIBLE_DEVICES and the like, which list the job's own. */
-int fv_device_job_place(uint64_t devices, int index);
+FV_API int fv_device_job_place(uint64_t devices, int index);
 
 /* Sends one line, as "status" or "policy best-fit", and reads the line that answers it. False: answer says why. */
-bool fv_device_ask(const char *socket, const char *line, char *answer, size_t size);
+FV_API bool fv_device_ask(const char *socket, const char *line, char *answer, size_t size);
 
 #ifdef __cplusplus
 }

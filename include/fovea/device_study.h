@@ -12,6 +12,7 @@
 #ifndef FOVEA_DEVICE_STUDY_H
 #define FOVEA_DEVICE_STUDY_H
 
+#include <fovea/api.h>
 #include <fovea/status.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -58,9 +59,9 @@ typedef struct fv_study_options {
     const volatile int *cancel;
 } fv_study_options;
 
-fv_status fv_device_study_run(const fv_study_options *options, fv_device_study **study, fv_error *error);
-void      fv_device_study_free(fv_device_study *study);
+FV_API fv_status fv_device_study_run(const fv_study_options *options, fv_device_study **study, fv_error *error);
+FV_API void      fv_device_study_free(fv_device_study *study);
 /* Makespan, waits, occupancy and peaks of a row from its leases. */
-void fv_study_row_derive(fv_study_row *row, const fv_study_lease *leases, int count, int devices);
+FV_API void fv_study_row_derive(fv_study_row *row, const fv_study_lease *leases, int count, int devices);
 
 #endif

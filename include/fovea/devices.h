@@ -2,6 +2,7 @@
 #ifndef FOVEA_DEVICES_H
 #define FOVEA_DEVICES_H
 
+#include <fovea/api.h>
 #include <fovea/status.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,7 +17,7 @@ typedef struct fv_device_facts { /* an OpenCL device of this node */
 
 /* The devices of this node in OpenCL's order; measure: with their speeds, which takes a moment. The caller frees *facts. None is
  * an error that says what is missing. */
-fv_status fv_devices_find(bool measure, fv_device_facts **facts, int *count, fv_error *error);
+FV_API fv_status fv_devices_find(bool measure, fv_device_facts **facts, int *count, fv_error *error);
 
 typedef struct fv_devices_options {
     const char        *socket;   /* NULL: the usual one */
@@ -32,6 +33,6 @@ typedef struct fv_devices_options {
     void              *context;
 } fv_devices_options;
 
-fv_status fv_devices_serve(const fv_devices_options *options, fv_error *error);
+FV_API fv_status fv_devices_serve(const fv_devices_options *options, fv_error *error);
 
 #endif

@@ -10,6 +10,7 @@
 #ifndef FOVEA_ESTIMATE_H
 #define FOVEA_ESTIMATE_H
 
+#include <fovea/api.h>
 #include <fovea/pipeline.h>
 
 typedef struct fv_growth { /* seconds of one core for an item of that many bytes: fixed + per_byte * bytes */
@@ -71,19 +72,20 @@ typedef struct fv_estimate_options {
     const volatile int *cancel;
 } fv_estimate_options;
 
-fv_status fv_pipeline_estimate(fv_pipeline *pipeline, const fv_estimate_options *options, fv_estimate *estimate, fv_error *error);
+FV_API fv_status fv_pipeline_estimate(fv_pipeline *pipeline, const fv_estimate_options *options, fv_estimate *estimate,
+                                      fv_error *error);
 
 /* Whether others took so much of this machine that the measured times say little. */
 bool fv_estimate_disturbed(const fv_estimate *estimate);
 
 /* ---- asking an estimate ---- */
-double  fv_estimate_seconds(const fv_estimate *estimate, int64_t workers);
-int64_t fv_estimate_memory(const fv_estimate *estimate, int64_t workers);
+FV_API double  fv_estimate_seconds(const fv_estimate *estimate, int64_t workers);
+FV_API int64_t fv_estimate_memory(const fv_estimate *estimate, int64_t workers);
 /* What to ask for when so many workers (elements of an array) are wanted. */
-fv_request fv_estimate_request(const fv_estimate *estimate, fv_job_style style, int workers);
+FV_API fv_request fv_estimate_request(const fv_estimate *estimate, fv_job_style style, int workers);
 /* Options of sbatch that ask for it: "--ntasks=1 --cpus-per-task=4 --mem=600M --time=00:12:00". */
-void fv_request_format(const fv_request *request, char text[160]);
+FV_API void fv_request_format(const fv_request *request, char text[160]);
 /* For people or programs; the caller frees. */
-char *fv_estimate_print(const fv_estimate *estimate, fv_form form);
+FV_API char *fv_estimate_print(const fv_estimate *estimate, fv_form form);
 
 #endif

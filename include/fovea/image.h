@@ -2,6 +2,7 @@
 #ifndef FOVEA_IMAGE_H
 #define FOVEA_IMAGE_H
 
+#include <fovea/api.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,13 +26,13 @@ typedef enum fv_dtype {
     FV_DTYPES
 } fv_dtype;
 
-size_t      fv_dtype_size(fv_dtype dtype);
-const char *fv_dtype_name(fv_dtype dtype); /* numpy's names: "uint8", "float32", ... */
-bool        fv_dtype_parse(const char *name, fv_dtype *dtype);
-bool        fv_dtype_is_float(fv_dtype dtype);
-bool        fv_dtype_is_integer(fv_dtype dtype); /* not bool */
-bool        fv_dtype_is_signed(fv_dtype dtype);
-bool        fv_dtype_is_complex(fv_dtype dtype);
+FV_API size_t      fv_dtype_size(fv_dtype dtype);
+FV_API const char *fv_dtype_name(fv_dtype dtype); /* numpy's names: "uint8", "float32", ... */
+FV_API bool        fv_dtype_parse(const char *name, fv_dtype *dtype);
+FV_API bool        fv_dtype_is_float(fv_dtype dtype);
+FV_API bool        fv_dtype_is_integer(fv_dtype dtype); /* not bool */
+FV_API bool        fv_dtype_is_signed(fv_dtype dtype);
+FV_API bool        fv_dtype_is_complex(fv_dtype dtype);
 
 /* Shape is in C order: the last axis is contiguous. Axis names are "t c z y x" and others such as "angle".
  * A colour image is "y x c". */
@@ -49,11 +50,11 @@ typedef struct fv_image_type {
 } fv_image_type;
 
 /* Sets ndim and shape, default axis names (..., "z", "y", "x"), spacing 1, origin 0, no units. */
-void    fv_image_type_init(fv_image_type *type, fv_dtype dtype, int ndim, const int64_t *shape);
-int64_t fv_image_type_voxels(const fv_image_type *type); /* -1 on overflow */
-int64_t fv_image_type_bytes(const fv_image_type *type);  /* -1 on overflow */
+FV_API void    fv_image_type_init(fv_image_type *type, fv_dtype dtype, int ndim, const int64_t *shape);
+FV_API int64_t fv_image_type_voxels(const fv_image_type *type); /* -1 on overflow */
+FV_API int64_t fv_image_type_bytes(const fv_image_type *type);  /* -1 on overflow */
 /* Number of spatial axes (z, y and x, or v and u of a detector); spatial[i] gets the index of the i-th, in order. */
-int fv_image_type_spatial(const fv_image_type *type, int spatial[FV_MAX_DIMS]);
+FV_API int fv_image_type_spatial(const fv_image_type *type, int spatial[FV_MAX_DIMS]);
 
 /* A box of an image. */
 typedef struct fv_region {

@@ -19,6 +19,7 @@
 #ifndef FOVEA_PIPELINE_H
 #define FOVEA_PIPELINE_H
 
+#include <fovea/api.h>
 #include <fovea/describe.h>
 #include <fovea/image.h>
 #include <fovea/status.h>
@@ -27,26 +28,26 @@
 typedef struct fv_pipeline fv_pipeline;
 typedef struct fv_result   fv_result;
 
-fv_pipeline *fv_pipeline_new(void);
-void         fv_pipeline_free(fv_pipeline *pipeline);
+FV_API fv_pipeline *fv_pipeline_new(void);
+FV_API void         fv_pipeline_free(fv_pipeline *pipeline);
 
 /* Adds statements. name: what messages call the text (a file's path, or "-e"). Mistakes of grammar are found here, those of
  * meaning by check, plan and run; both are in fv_pipeline_messages. */
-fv_status fv_pipeline_add(fv_pipeline *pipeline, const char *name, const char *text, fv_error *error);
+FV_API fv_status fv_pipeline_add(fv_pipeline *pipeline, const char *name, const char *text, fv_error *error);
 /* A whole .fov file. */
-fv_status fv_pipeline_add_file(fv_pipeline *pipeline, const char *path, fv_error *error);
+FV_API fv_status fv_pipeline_add_file(fv_pipeline *pipeline, const char *path, fv_error *error);
 /* Gives a `param` another value, or several for a sweep: "radius=8,12,16". */
-fv_status fv_pipeline_set(fv_pipeline *pipeline, const char *assignment, fv_error *error);
+FV_API fv_status fv_pipeline_set(fv_pipeline *pipeline, const char *assignment, fv_error *error);
 /* Makes a dense array a variable of the pipeline. The pixels are borrowed until the pipeline is freed. */
-fv_status fv_pipeline_array(fv_pipeline *pipeline, const char *name, const fv_image_type *type, const void *data,
+FV_API fv_status fv_pipeline_array(fv_pipeline *pipeline, const char *name, const fv_image_type *type, const void *data,
                             fv_error *error);
 /* Asks for a variable's value after the run. */
-fv_status fv_pipeline_keep(fv_pipeline *pipeline, const char *name, fv_error *error);
+FV_API fv_status fv_pipeline_keep(fv_pipeline *pipeline, const char *name, fv_error *error);
 /* Lattice of chunks: the last axes, or one number for all; 0 of them: chosen. Results do not depend on it. */
-fv_status fv_pipeline_chunk(fv_pipeline *pipeline, const int64_t *chunk, int ndim, fv_error *error);
+FV_API fv_status fv_pipeline_chunk(fv_pipeline *pipeline, const int64_t *chunk, int ndim, fv_error *error);
 
 /* All mistakes found by the last call, with file, line, column and caret; "" if none. Valid until the next call. */
-const char *fv_pipeline_messages(const fv_pipeline *pipeline);
+FV_API const char *fv_pipeline_messages(const fv_pipeline *pipeline);
 
 typedef struct fv_run_state { /* what a progress callback sees */
     int64_t items, items_done, items_failed;
@@ -80,26 +81,27 @@ typedef struct fv_run_options {
 
 /* FV_OK: everything is done. FV_ERROR_CANCELLED: stopped, can go on. FV_ERROR_INPUT with fv_result_failures > 0: some items
  * failed and all others are done. Other errors: see the message. *result is set in any case; free it. */
-fv_status fv_pipeline_run(fv_pipeline *pipeline, const fv_run_options *options, fv_result **result, fv_error *error);
+FV_API fv_status fv_pipeline_run(fv_pipeline *pipeline, const fv_run_options *options, fv_result **result, fv_error *error);
 
 /* What a run would do, as text or JSON, without reading a pixel. The caller frees. */
-fv_status fv_pipeline_plan(fv_pipeline *pipeline, const fv_run_options *options, fv_form form, char **text, fv_error *error);
+FV_API fv_status fv_pipeline_plan(fv_pipeline *pipeline, const fv_run_options *options, fv_form form, char **text,
+                                  fv_error *error);
 /* The graph in DOT: operators, or with chunks the tasks. The caller frees. */
-fv_status fv_pipeline_graph(fv_pipeline *pipeline, bool chunks, char **dot, fv_error *error);
+FV_API fv_status fv_pipeline_graph(fv_pipeline *pipeline, bool chunks, char **dot, fv_error *error);
 
 /* A result of nothing, for who could not even start. */
-fv_result *fv_result_new(void);
+FV_API fv_result *fv_result_new(void);
 
 /* ---- results: everything is borrowed from the result ---- */
-const void     *fv_result_array(const fv_result *result, const char *name, fv_image_type *type); /* NULL if there is none */
-const fv_table *fv_result_table(const fv_result *result, const char *name); /* a scalar is a table of one cell */
+FV_API const void     *fv_result_array(const fv_result *result, const char *name, fv_image_type *type); /* NULL: none */
+FV_API const fv_table *fv_result_table(const fv_result *result, const char *name); /* a scalar is a table of one cell */
 /* Bare scalars and tables of the text, in order. */
-int             fv_result_printed(const fv_result *result);
-const fv_table *fv_result_printed_table(const fv_result *result, int index, bool *is_scalar);
-int             fv_result_failures(const fv_result *result);
-const char     *fv_result_failure(const fv_result *result, int index, fv_error *error); /* the item */
-int             fv_result_outputs(const fv_result *result);
-const char     *fv_result_output(const fv_result *result, int index);
+FV_API int             fv_result_printed(const fv_result *result);
+FV_API const fv_table *fv_result_printed_table(const fv_result *result, int index, bool *is_scalar);
+FV_API int             fv_result_failures(const fv_result *result);
+FV_API const char     *fv_result_failure(const fv_result *result, int index, fv_error *error); /* the item */
+FV_API int             fv_result_outputs(const fv_result *result);
+FV_API const char     *fv_result_output(const fv_result *result, int index);
 
 typedef struct fv_result_facts {
     int64_t tasks_run, outputs_made, outputs_current;
@@ -109,7 +111,7 @@ typedef struct fv_result_facts {
     double  seconds_opening, seconds_merging; /* of workers: finding out what an item needs; ends of stages */
     bool    started; /* some work was begun; if not, an error means that nothing was touched */
 } fv_result_facts;
-fv_result_facts fv_result_summary(const fv_result *result);
+FV_API fv_result_facts fv_result_summary(const fv_result *result);
 
 /* Where the seconds of all workers went: "read", then what operators are for ("filter", "reconstruct", "morphology"), "store" for
  * what went through the store, "write". */
@@ -118,15 +120,15 @@ typedef struct fv_stage_time {
     double      seconds;
 } fv_stage_time;
 #define FV_MOST_STAGES 32
-int fv_result_stages(const fv_result *result, fv_stage_time stages[FV_MOST_STAGES]);
-void            fv_result_free(fv_result *result);
+FV_API int fv_result_stages(const fv_result *result, fv_stage_time stages[FV_MOST_STAGES]);
+FV_API void            fv_result_free(fv_result *result);
 
 /* Messages about what goes on: 0 none, 1 normal, 2 more. They go to standard error, and `before` and `after` are called around
  * each, for a program that draws there. */
-void fv_messages(int level, void (*before)(void), void (*after)(void));
+FV_API void fv_messages(int level, void (*before)(void), void (*after)(void));
 
 /* What a worker process of an engine does: reads jobs of the run in that folder from standard input until there are none.
  * Returns the exit status. */
-int fv_task_serve(const char *run_folder);
+FV_API int fv_task_serve(const char *run_folder);
 
 #endif

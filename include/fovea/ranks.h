@@ -17,6 +17,7 @@
 #ifndef FOVEA_RANKS_H
 #define FOVEA_RANKS_H
 
+#include <fovea/api.h>
 #include <fovea/status.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,20 +25,20 @@
 /* Call first in main, before there are threads: the process forks, and the launcher's process only guards the one that works.
  * engine: the one the program will use; anything but NULL and "mpi" leaves the process alone. False: this was one of the ranks
  * that only work for rank 0, or they could not be joined; return *status from main. */
-bool fv_ranks_lead(const char *engine, int *status);
+FV_API bool fv_ranks_lead(const char *engine, int *status);
 /* Whether this process, after fv_ranks_lead, is one of several. */
-bool fv_ranks_several(void);
+FV_API bool fv_ranks_several(void);
 /* Lets the other ranks go. Returns status. */
-int fv_ranks_end(int status);
+FV_API int fv_ranks_end(int status);
 
 /* ---- sums over ranks and threads ---- */
 typedef struct fv_team fv_team;
 
 /* All ranks call it; a process that was started alone is a team of one. threads 0: as many as the rank's share of cores. */
-fv_status fv_team_join(int threads, fv_team **team, fv_error *error);
-void      fv_team_leave(fv_team *team);
-int       fv_team_rank(const fv_team *team);
-int       fv_team_size(const fv_team *team);
+FV_API fv_status fv_team_join(int threads, fv_team **team, fv_error *error);
+FV_API void      fv_team_leave(fv_team *team);
+FV_API int       fv_team_rank(const fv_team *team);
+FV_API int       fv_team_size(const fv_team *team);
 
 /* A block is a part of the problem that is the same whatever the number of ranks and threads: a chunk, an angle, a slab. */
 typedef struct fv_allreduce_block {
@@ -47,6 +48,7 @@ typedef struct fv_allreduce_block {
 
 /* The sum of all blocks, element by element, in every rank. Blocks are added in pairs, pairs of pairs and so on by their index,
  * so the bits of the sum depend on the blocks alone. All ranks call it, each with the blocks that it holds, in rising order. */
-fv_status fv_allreduce(fv_team *team, const fv_allreduce_block *blocks, int64_t count, int64_t n, float *sum, fv_error *error);
+FV_API fv_status fv_allreduce(fv_team *team, const fv_allreduce_block *blocks, int64_t count, int64_t n, float *sum,
+                              fv_error *error);
 
 #endif

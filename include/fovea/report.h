@@ -7,13 +7,14 @@
 #ifndef FOVEA_REPORT_H
 #define FOVEA_REPORT_H
 
+#include <fovea/api.h>
 #include <fovea/describe.h>
 #include <fovea/status.h>
 
 /* The folder of a run in a store (NULL: .fovea), named by its folder or the begin of its name; NULL: the one that ran last. The
  * caller frees. */
-fv_status fv_run_find(const char *store, const char *name, char **run_folder, fv_error *error);
+FV_API fv_status fv_run_find(const char *store, const char *name, char **run_folder, fv_error *error);
 /* For people or programs; the caller frees. Also of a run that goes on or was killed. */
-fv_status fv_run_report(const char *run_folder, fv_form form, char **text, fv_error *error);
+FV_API fv_status fv_run_report(const char *run_folder, fv_form form, char **text, fv_error *error);
 
 #endif

@@ -12,6 +12,7 @@
 #ifndef FOVEA_SCALE_H
 #define FOVEA_SCALE_H
 
+#include <fovea/api.h>
 #include <fovea/estimate.h>
 
 typedef struct fv_scale_row { /* the repeat with the median time, unless said otherwise */
@@ -56,9 +57,9 @@ typedef struct fv_scale_options {
     const volatile int *cancel;
 } fv_scale_options;
 
-fv_status fv_pipeline_scale(fv_pipeline *pipeline, const fv_scale_options *options, fv_scaling **scaling, fv_error *error);
-void      fv_scaling_free(fv_scaling *scaling);
+FV_API fv_status fv_pipeline_scale(fv_pipeline *pipeline, const fv_scale_options *options, fv_scaling **scaling, fv_error *error);
+FV_API void      fv_scaling_free(fv_scaling *scaling);
 /* Speed-up and efficiency of all rows, and Amdahl's fraction, from their seconds. */
-void fv_scaling_derive(fv_scaling *scaling);
+FV_API void fv_scaling_derive(fv_scaling *scaling);
 
 #endif

@@ -13,6 +13,7 @@
 #ifndef FOVEA_SQL_H
 #define FOVEA_SQL_H
 
+#include <fovea/api.h>
 #include <fovea/status.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,19 +22,19 @@ typedef struct fv_sql fv_sql;
 
 typedef enum fv_sql_kind { FV_SQL_MISSING, FV_SQL_INTEGER, FV_SQL_REAL, FV_SQL_TEXT } fv_sql_kind;
 
-fv_sql   *fv_sql_new(void);
-void      fv_sql_free(fv_sql *sql);
-fv_status fv_sql_add(fv_sql *sql, const char *path, fv_error *error);
+FV_API fv_sql   *fv_sql_new(void);
+FV_API void      fv_sql_free(fv_sql *sql);
+FV_API fv_status fv_sql_add(fv_sql *sql, const char *path, fv_error *error);
 /* One statement; its rows then come by fv_sql_next. */
-fv_status fv_sql_query(fv_sql *sql, const char *text, fv_error *error);
-int         fv_sql_columns(const fv_sql *sql);
-const char *fv_sql_column(const fv_sql *sql, int column); /* its name */
+FV_API fv_status fv_sql_query(fv_sql *sql, const char *text, fv_error *error);
+FV_API int         fv_sql_columns(const fv_sql *sql);
+FV_API const char *fv_sql_column(const fv_sql *sql, int column); /* its name */
 /* Steps to the next row; row: false after the last. */
-fv_status   fv_sql_next(fv_sql *sql, bool *row, fv_error *error);
+FV_API fv_status   fv_sql_next(fv_sql *sql, bool *row, fv_error *error);
 /* Values of the row, valid until the next step. Bytes that are no text are shown as hexadecimal digits. */
-fv_sql_kind fv_sql_value(const fv_sql *sql, int column);
-int64_t     fv_sql_integer(const fv_sql *sql, int column);
-double      fv_sql_real(const fv_sql *sql, int column);
-const char *fv_sql_text(fv_sql *sql, int column); /* of numbers the shortest that reads back the same; "" if missing */
+FV_API fv_sql_kind fv_sql_value(const fv_sql *sql, int column);
+FV_API int64_t     fv_sql_integer(const fv_sql *sql, int column);
+FV_API double      fv_sql_real(const fv_sql *sql, int column);
+FV_API const char *fv_sql_text(fv_sql *sql, int column); /* of numbers the shortest that reads back the same; "" if missing */
 
 #endif

@@ -9,6 +9,7 @@
 #ifndef FOVEA_STATUS_H
 #define FOVEA_STATUS_H
 
+#include <fovea/api.h>
 #include <stdint.h>
 
 typedef enum fv_status {
@@ -35,10 +36,10 @@ typedef struct fv_error {
 } fv_error;
 
 /* Fills *error (which may be NULL) and returns code, so that a function can `return fv_fail(...)`. */
-fv_status fv_fail(fv_error *error, fv_status code, const char *format, ...)
+FV_API fv_status fv_fail(fv_error *error, fv_status code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-const char *fv_status_name(fv_status status);
+FV_API const char *fv_status_name(fv_status status);
 
 #define FV_TRY(expression)                       \
     do {                                         \

@@ -120,6 +120,7 @@ fv_status fv_pipeline_resolve(const fv_pipeline *p, const char *store, fv_bindin
                               fv_error *error) {
     *b = (fv_bindings){ 0 };
     if (!p->program) return fv_fail(error, FV_ERROR_USAGE, "the pipeline has no text");
+    FV_TRY(fv_isa_check(error));
     for (int i = 0; i < p->nsets; i++) FV_TRY(fv_bindings_set(b, p->sets[i], error));
     b->arrays = fv_alloc((size_t)(p->bindings.narrays + 1) * sizeof *b->arrays);
     b->keeps = fv_alloc((size_t)(p->bindings.nkeeps + 1) * sizeof *b->keeps);

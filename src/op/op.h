@@ -328,6 +328,8 @@ int                fv_op_count(void);
 const fv_op       *fv_op_at(int index); /* sorted by family, then name */
 /* base, avx2, avx512: what this build has and this processor runs; FOVEA_ISA forces one. */
 const char        *fv_isa_name(void);
+/* An error where FOVEA_ISA asks for one that is not there. */
+fv_status          fv_isa_check(fv_error *error);
 
 static inline const char *fv_op_stage(const fv_op *op) { return op->stage ? op->stage : op->layout ? "read" : op->family; }
 static inline bool fv_op_notes(const fv_op *op, const void *params) { return op->notes && op->notes(params); }

@@ -1,7 +1,6 @@
 /* Finds operators, formats and kernels, and chooses the instruction set once per process. */
 #include "op/registry.h"
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
 
@@ -34,14 +33,16 @@ static void choose(void) {
         current = isa;
         if (forced && !strcmp(forced, isa->name)) break;
     }
-    if (forced && *forced && strcmp(forced, current->name)) {
-        fprintf(stderr, "fovea: FOVEA_ISA=%s: this build or this processor has no such instruction set\n", forced);
-        exit(2);
-    }
     while (current->ops[count]) count++;
     sorted = fv_alloc((size_t)(count + 1) * sizeof *sorted);
     for (int i = 0; i < count; i++) sorted[i] = current->ops[i];
     qsort(sorted, (size_t)count, sizeof *sorted, by_family_and_name);
+}
+
+fv_status fv_isa_check(fv_error *error) {
+    const char *forced = getenv("FOVEA_ISA");
+    if (!forced || !*forced || !strcmp(forced, fv_isa_name())) return FV_OK;
+    return fv_fail(error, FV_ERROR_USAGE, "FOVEA_ISA=%s: this build or this processor has no such instruction set", forced);
 }
 
 const fv_isa *fv_isa_current(void) {
