@@ -6,6 +6,7 @@
 #include "devices/device_service.h"
 #include "base/file.h"
 #include "base/host.h"
+#include <cjson/cJSON.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -219,29 +220,26 @@ static void give_back(service *s, party *p, const char *words) {
     answer(s, p, "ok");
 }
 
-static void put_text(fv_bytes *out, const char *text) { /* as JSON */
-    fv_bytes_printf(out, "\"");
-    for (; *text; text++)
-        if (*text == '"' || *text == '\\') fv_bytes_printf(out, "\\%c", *text);
-        else fv_bytes_printf(out, (unsigned char)*text < 32 ? "\\u%04x" : "%c", (unsigned char)*text);
-    fv_bytes_printf(out, "\"");
-}
-
 static void status(service *s, party *p) {
-    fv_bytes text = { 0 };
-    fv_bytes_printf(&text, "{\"policy\":\"%s\",\"waiting\":%d,\"devices\":[", fv_policy_names[fv_broker_policy(s->broker)],
-                    fv_broker_waiting(s->broker));
+    cJSON *whole = cJSON_CreateObject();
+    cJSON_AddStringToObject(whole, "policy", fv_policy_names[fv_broker_policy(s->broker)]);
+    cJSON_AddNumberToObject(whole, "waiting", fv_broker_waiting(s->broker));
+    cJSON *devices = cJSON_AddArrayToObject(whole, "devices");
     for (int d = 0; d < fv_broker_devices(s->broker); d++) {
         const fv_broker_device *device = fv_broker_device_at(s->broker, d);
-        fv_bytes_printf(&text, "%s{\"name\":", d ? "," : "");
-        put_text(&text, device->name);
-        fv_bytes_printf(&text, ",\"memory\":%lld,\"used\":%lld,\"tasks\":%d,\"served\":%lld,\"speed\":%g}",
-                        (long long)device->memory, (long long)device->used, device->tasks, (long long)device->served,
-                        device->speed);
+        cJSON                  *one = cJSON_CreateObject();
+        cJSON_AddStringToObject(one, "name", device->name);
+        cJSON_AddNumberToObject(one, "memory", (double)device->memory);
+        cJSON_AddNumberToObject(one, "used", (double)device->used);
+        cJSON_AddNumberToObject(one, "tasks", device->tasks);
+        cJSON_AddNumberToObject(one, "served", (double)device->served);
+        cJSON_AddNumberToObject(one, "speed", device->speed);
+        cJSON_AddItemToArray(devices, one);
     }
-    fv_bytes_printf(&text, "]}");
-    answer(s, p, "%s", (char *)text.data);
-    fv_bytes_release(&text);
+    char *text = cJSON_PrintUnformatted(whole);
+    answer(s, p, "%s", text ? text : "refused there is no memory left");
+    cJSON_free(text);
+    cJSON_Delete(whole);
 }
 
 static void obey(service *s, party *p, const char *line) {
