@@ -166,6 +166,8 @@ static fv_status run_pass(task *t, const fv_node *node, int pass, const fv_regio
         if (node->op->passes[k].finish) earlier.pass = k;
     if (earlier.pass >= 0) r.results = &earlier.base;
     fv_pass_need(p, &r.need, need);
+    int chosen = 0;
+    if (node->op->lazy) FV_TRY(fv_instance_chosen(t->instance, node, &chosen, error));
     for (int i = 0; i < node->ninputs && status == FV_OK; i++) {
         if (!node->in[i]) continue;
         if (node->in[i]->type.kind == FV_KIND_SCALAR) {
@@ -174,7 +176,7 @@ static fv_status run_pass(task *t, const fv_node *node, int pass, const fv_regio
         } else if (node->in[i]->type.kind == FV_KIND_IMAGE) {
             int             step = fv_stage_step(t->stage, node->in[i]);
             const fv_block *block = &t->worker->held[step].block;
-            if (node->op->lazy && !t->worker->regions[step].ndim) continue; /* not chosen */
+            if (node->op->lazy && i != chosen) continue; /* what it holds, if anything, is what others need */
             if (fv_region_empty(&need[i])) memcpy(need[i].start, block->region.start, sizeof need[i].start); /* nowhere */
             windows[i] = fv_block_window(block, &need[i]);
             if (t->instance->context->poison >= 0) { /* exactly the declared region, nothing valid around it */

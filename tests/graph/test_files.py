@@ -41,8 +41,8 @@ def a_text_file_names_the_items_in_its_order(folder):
     rows = printed(folder, 'mean(read(files("list.txt")))')
     assert rows == [("in/c d.npy", 2), ("in/a.npy", 0), ("in/z*.npy", 3)], rows
     for engine in "threads", "processes":
-        run("run", "-q", "--engine", engine, "-e", 'scans = files("list.txt")\nread(scans) + 1 |> write("out/{index}_{stem}.npy")',
-            folder=folder)
+        text = 'scans = files("list.txt")\nread(scans) + 1 |> write("out/{index}_{stem}.npy")'
+        run("run", "-q", "--engine", engine, "-e", text, folder=folder)
         assert sorted(os.listdir(os.path.join(folder, "out"))) == ["0_c d.npy", "1_a.npy", "2_z*.npy"]
     assert np.load(os.path.join(folder, "out/0_c d.npy"))[0, 0] == 3
     done = run("run", "-e", 'param l = "list.txt"\nread(file = files(l)) + 1 |> write("out/{index}_{stem}.npy")', folder=folder)

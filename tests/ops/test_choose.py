@@ -50,4 +50,19 @@ def what_is_not_taken_is_not_computed(folder):
     assert medians == [True, False], medians
 
 
+@test
+def what_is_not_taken_may_be_needed_by_others_in_part(folder):
+    """Of an image that choose does not take, a task holds what others need of it, which may be less than choose would."""
+    text = """a = phantom("cells", [200, 200])
+write(median(a, 5), "median.npy")
+write(choose(std(a) > 20, median(a, 5), a), "chosen.npy")
+write(reconstruct(erode(a, disk(6)), a), "reconstructed.npy")
+"""
+    pathlib.Path(folder, "t.fov").write_text(text)
+    for options in [], ["--chunk", "70"], ["--engine", "processes"]:
+        run("run", "-q", "--fresh", "--overwrite", *options, "t.fov", folder=folder)
+        median, chosen = (np.load(pathlib.Path(folder, name + ".npy")) for name in ("median", "chosen"))
+        assert np.array_equal(chosen, median), options
+
+
 main()
