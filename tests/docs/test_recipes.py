@@ -190,8 +190,8 @@ def a_contact_sheet_shows_all_images(folder):
 def statistics_of_a_mask_are_those_of_its_pixels(folder):
     printed = cook(folder, "Counting cells", "Statistics inside a mask")
     [answer] = [p for line, p in printed.items() if "inside.fov" in line]
-    run("run", "-q", "-e", 'a = read("cells.png"); m = gaussian(a, 1) > 100; row(count(m), sum(a * m) / count(m), names = "n mean") '
-        '|> write("by-hand.csv")', folder=folder)
+    run("run", "-q", "-e", 'a = read("cells.png"); m = gaussian(a, 1) > 100; row(count(m), sum(a * m) / count(m), '
+        'names = "n mean") |> write("by-hand.csv")', folder=folder)
     [row] = table(folder, "by-hand.csv")
     values = dict(zip(*(line[0].split() for line in answer)))
     assert values["voxels"] == row["n"].split(".")[0], (values, row)

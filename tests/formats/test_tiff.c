@@ -112,15 +112,15 @@ TEST(tiff_lzw_survives_full_tables_and_long_runs) {
     }
 }
 
-typedef struct rows { /* of an image, as the pieces of a file */
+typedef struct image_rows { /* of an image, as the pieces of a file */
     fv_pieces         base;
     const test_image *image;
-} rows;
+} image_rows;
 
 /* Assembles with a writer that would put in place. */
 static fv_status get_strip(fv_pieces *pieces, int64_t index, const void **data, size_t *size, fv_error *error) {
     (void)error;
-    const test_image *image = ((rows *)pieces)->image;
+    const test_image *image = ((image_rows *)pieces)->image;
     *size = (size_t)(image->type.image.shape[1] * 2); /* strips of one row */
     *data = (char *)image->data + index * (int64_t)*size;
     return FV_OK;
@@ -131,7 +131,7 @@ TEST(tiff_put_in_place_has_the_bytes_of_an_assembled_one) {
     fv_write_options options = { .compression = "none", .chunk = { 1, 0 }, .chunk_ndim = 2 };
     char            *put = in_folder("put.tif"), *assembled = in_folder("assembled.tif");
     fv_writer       *writer;
-    rows             pieces = { { .get = get_strip, .count = 30 }, &in };
+    image_rows       pieces = { { .get = get_strip, .count = 30 }, &in };
     CHECK(test_write_file(put, &in, &options, 3, NULL) == FV_OK);
     CHECK(fv_format_tiff.create(assembled, &in.type.image, &options, &writer, NULL) == FV_OK && writer->parallel);
     CHECK(fv_format_tiff.assemble(writer, &pieces.base, NULL) == FV_OK);

@@ -143,7 +143,8 @@ def a_result_cannot_become_a_slice(folder):
 def a_database_may_be_read_and_written_by_one_text(folder):
     run("run", "-q", "-e", 'a = phantom("cells", [64, 64]); write(measure(label(a > 100), a), "t.sqlite", table = "one")',
         folder=folder)
-    run("run", "-q", "-e", 'read("t.sqlite", path = "one") |> filter("label > 1") |> write("t.sqlite", table = "two")', folder=folder)
+    text = 'read("t.sqlite", path = "one") |> filter("label > 1") |> write("t.sqlite", table = "two")'
+    run("run", "-q", "-e", text, folder=folder)
 
 
 main()
