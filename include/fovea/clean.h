@@ -10,6 +10,7 @@
 #ifndef FOVEA_CLEAN_H
 #define FOVEA_CLEAN_H
 
+#include <fovea/api.h>
 #include <fovea/status.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,6 +37,6 @@ typedef struct fv_cleaned {
     int64_t        live; /* runs that live or may live, which stayed */
 } fv_cleaned;
 
-fv_status fv_clean(const fv_clean_options *options, fv_cleaned *cleaned, fv_error *error);
+FV_API fv_status fv_clean(const fv_clean_options *options, fv_cleaned *cleaned, fv_error *error);
 
 #endif

@@ -24,7 +24,7 @@ FV_API char *fv_describe_all(fv_form form);
 
 /* One operator (also by its name in another program), one format, a family of operators, or the operators that speak of a word.
  * An unknown name fails with a suggestion. The caller frees *text. */
-fv_status fv_describe_name(const char *name, fv_form form, char **text, fv_error *error);
+FV_API fv_status fv_describe_name(const char *name, fv_form form, char **text, fv_error *error);
 
 /* An image file: format, type, shape, axes, spacing, chunks, size and what else its header tells. No pixel is read. Of a table
  * file: tables, columns, what they hold, and rows. path_inside: the dataset or table in a file that holds several, or NULL. The

@@ -76,7 +76,7 @@ FV_API fv_status fv_pipeline_estimate(fv_pipeline *pipeline, const fv_estimate_o
                                       fv_error *error);
 
 /* Whether others took so much of this machine that the measured times say little. */
-bool fv_estimate_disturbed(const fv_estimate *estimate);
+FV_API bool fv_estimate_disturbed(const fv_estimate *estimate);
 
 /* ---- asking an estimate ---- */
 FV_API double  fv_estimate_seconds(const fv_estimate *estimate, int64_t workers);

@@ -15,7 +15,7 @@ FV_API const char *fv_nearest_word(const char *word, const char *const *candidat
 FV_API char *fv_text_wrap(const char *text, int indent, int width);
 
 /* Copies a text; if it takes more than size - 1 bytes, its start and "...". Never half a character. */
-void fv_text_cut(const char *text, char *to, int size);
+FV_API void fv_text_cut(const char *text, char *to, int size);
 
 /* 1536 is "1.5 KiB"; a count of bytes below 1024 is exact. */
 FV_API void fv_size_format(int64_t bytes, char text[24]);
