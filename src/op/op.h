@@ -49,11 +49,20 @@ typedef enum fv_kind {
     FV_KIND_FILES
 } fv_kind;
 
+/* The items of the collection that a table was made of, also those that have no row in it. */
+typedef struct fv_item_names {
+    int64_t            count;
+    const char *const *names; /* what its column item holds */
+    const char *const *paths; /* and its column path */
+    bool               all;   /* none was left out on purpose */
+} fv_item_names;
+
 typedef struct fv_type {
     fv_kind              kind;
     fv_image_type        image; /* FV_KIND_IMAGE */
     fv_dtype             dtype; /* FV_KIND_SCALAR: FV_BOOL, FV_INT64, FV_UINT64 or FV_FLOAT64 */
     const fv_table_type *table; /* FV_KIND_TABLE; static or in the graph's arena */
+    const fv_item_names *items; /* FV_KIND_TABLE: of all items of a collection; NULL: it is not */
 } fv_type;
 
 typedef struct fv_scalar { /* dtype FV_BOOL and FV_INT64 use integer, FV_UINT64 natural, FV_FLOAT64 real */
@@ -127,6 +136,7 @@ typedef struct fv_param {
     bool          above;    /* min itself is not allowed */
     bool          blank;    /* a number may be left out of a list: NaN */
     bool          own;      /* only the operator's own expansion may give it; comes after all others and is not shown */
+    bool          axis;     /* names an axis that vanishes: "item" of a collection's image is that of all its items */
     bool          late;     /* of a geometry: may be a scalar computed by the pipeline, which becomes the geometry's center when
                                the operators that use it run; their need must not depend on it */
     bool          many;     /* a text that may also be a list of files: then the call is one of each item */
@@ -319,6 +329,8 @@ typedef struct fv_op {
     double        (*cost)(const fv_need *n); /* nanoseconds a voxel of n->region on one core, roughly; NULL: 1 */
     const struct fv_device_kernel *device;   /* the same on OpenCL devices: op/device_kernel.h; NULL: the CPU only */
     bool          (*notes)(const void *params); /* whether the pass that makes the image tells residuals (fv_run.notes) */
+    bool            gathers;                    /* its first input, of all items of a collection together, is its value */
+    bool            rows;                /* a row of the table follows from one row of the first input: items may be done alone */
     bool            lazy;                /* choose: of inputs 1 and 2 only the one that input 0 tells is needed */
     bool            sink;                /* write: handled by the engine */
 } fv_op;

@@ -57,6 +57,7 @@ const fv_op FV_OP(filter) = {
     .result = FV_KIND_TABLE,
     .infer = infer,
     .passes = passes,
+    .rows = true,
     .doc = "Rows keep their order. Numbers are computed in float64, texts are compared byte by byte. A comparison with a "
            "missing value is false; only != is true. keep does the same for the labels of an image.",
     .example = "cells = label(phantom(\"cells\", [200, 200]) > 60)\n"

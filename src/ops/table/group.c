@@ -23,6 +23,7 @@ enum { COUNT, SUM, MEAN, STD, MIN, MAX };
 static const char *const functions[] = { "count", "sum", "mean", "std", "min", "max" };
 
 typedef struct {
+    const fv_item_names *items; /* of which each is a group, with rows or without; NULL: groups are what rows there are */
     int nkeys, key[FV_MAX_COLUMNS];
     int nvalues;
     struct { int function, column; char name[40]; } value[FV_MAX_COLUMNS]; /* column -1: count() */
@@ -84,9 +85,17 @@ static fv_status parse_value(const char *values, const char **at, const fv_table
     return FV_OK;
 }
 
-static fv_status parse(const group *g, const fv_table_type *type, request *q, fv_error *error) {
+static bool is_key(const fv_table_type *type, const request *q, int k, const char *name) {
+    return !strcmp(type->column[q->key[k]].name, name);
+}
+
+static fv_status parse(const group *g, const fv_type *table, request *q, fv_error *error) {
+    const fv_table_type *type = table->table;
     *q = (request){ 0 };
     FV_TRY(parse_keys(g->by, type, q, error));
+    bool of_items = q->nkeys && table->items && table->items->all;
+    for (int k = 0; k < q->nkeys; k++) of_items = of_items && (is_key(type, q, k, "item") || is_key(type, q, k, "path"));
+    if (of_items) q->items = table->items;
     for (const char *p = g->values;;) {
         FV_TRY(parse_value(g->values, &p, type, q, error));
         if (!*p) break;
@@ -95,10 +104,11 @@ static fv_status parse(const group *g, const fv_table_type *type, request *q, fv
     return q->nkeys + q->nvalues <= FV_MAX_COLUMNS ? FV_OK : fv_fail(error, FV_ERROR_USAGE, "values: too many columns");
 }
 
-/* The one group of all rows may be empty, and then has no least and no largest value, which only a real number can tell. */
+/* The one group of all rows may be empty, and that of an item, and then has no least and no largest value, which only a real
+ * number can tell. */
 static fv_column_kind value_kind(const fv_table_type *type, const request *q, int v) {
     int  function = q->value[v].function;
-    bool may_miss = !q->nkeys && (function == MIN || function == MAX);
+    bool may_miss = (!q->nkeys || q->items) && (function == MIN || function == MAX);
     if (function == COUNT) return FV_COLUMN_INTEGER;
     return function == MEAN || function == STD || may_miss ? FV_COLUMN_REAL : type->column[q->value[v].column].kind;
 }
@@ -107,7 +117,7 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     const fv_table_type *in = i->in[0]->table;
     fv_table_type       *out = fv_arena_alloc(i->arena, sizeof *out);
     request              q;
-    FV_TRY(parse(i->params, in, &q, error));
+    FV_TRY(parse(i->params, i->in[0], &q, error));
     for (int k = 0; k < q.nkeys; k++) out->column[out->ncolumns++] = in->column[q.key[k]];
     for (int v = 0; v < q.nvalues; v++) {
         if (fv_table_column(out, q.value[v].name) >= 0)
@@ -117,7 +127,7 @@ static fv_status infer(fv_infer *i, fv_error *error) {
         column->kind = value_kind(in, &q, v);
         snprintf(column->name, sizeof column->name, "%s", q.value[v].name);
     }
-    *i->out = (fv_type){ .kind = FV_KIND_TABLE, .table = out };
+    *i->out = (fv_type){ .kind = FV_KIND_TABLE, .table = out, .items = q.items };
     return FV_OK;
 }
 
@@ -209,15 +219,55 @@ static int in_order(const void *a, const void *b, void *context) {
     return order ? order : x < y ? -1 : x > y;
 }
 
-static fv_status put_groups(const grouping *g, fv_row_writer *writer, fv_error *error) {
+static fv_cell key_of_item(const grouping *g, int64_t item, int k) {
+    const fv_item_names *items = g->request->items;
+    return (fv_cell){ .text = is_key(g->table->type, g->request, k, "item") ? items->names[item] : items->paths[item] };
+}
+
+static int by_item_keys(const void *a, const void *b, void *context) {
+    const grouping *g = context;
+    for (int k = 0; k < g->request->nkeys; k++) {
+        int order = fv_cell_order(FV_COLUMN_TEXT, key_of_item(g, *(const int64_t *)a, k), key_of_item(g, *(const int64_t *)b, k));
+        if (order) return order;
+    }
+    return 0;
+}
+
+/* Order of the group that begins at a row and that of an item. */
+static int row_and_item(const grouping *g, int64_t row, int64_t item) {
+    for (int k = 0; k < g->request->nkeys; k++) {
+        int order = fv_cell_order(FV_COLUMN_TEXT, cell_at(g, row, g->request->key[k]), key_of_item(g, item, k));
+        if (order) return order;
+    }
+    return 0;
+}
+
+/* One group: rows from..to, or none of an item. */
+static fv_status put_group(const grouping *g, fv_row_writer *writer, int64_t from, int64_t to, int64_t item, fv_error *error) {
     const request *q = g->request;
-    for (int64_t from = 0, to; from < g->table->nrows || (!q->nkeys && !from); from = FV_MAX(to, 1)) {
-        fv_cell *row;
+    fv_cell       *row;
+    FV_TRY(fv_row_writer_next(writer, &row, error));
+    for (int k = 0; k < q->nkeys; k++)
+        fv_row_writer_copy(writer, g->table->type->column[q->key[k]].kind, row++,
+                           item >= 0 ? key_of_item(g, item, k) : cell_at(g, from, q->key[k]));
+    for (int v = 0; v < q->nvalues; v++) FV_TRY(value_of(g, from, to, v, row++, error));
+    return FV_OK;
+}
+
+static fv_status put_groups(const grouping *g, const int64_t *items, fv_row_writer *writer, fv_error *error) {
+    const request *q = g->request;
+    int64_t        item = 0, nitems = q->items ? q->items->count : 0;
+    for (int64_t from = 0, to; from < g->table->nrows || (!q->nkeys && !from) || item < nitems;
+         from = q->nkeys ? to : FV_MAX(to, 1)) {
         for (to = from; to < g->table->nrows && !by_keys(g, g->rows[from], g->rows[to]);) to++;
-        FV_TRY(fv_row_writer_next(writer, &row, error));
-        for (int k = 0; k < q->nkeys; k++)
-            fv_row_writer_copy(writer, g->table->type->column[q->key[k]].kind, row++, cell_at(g, from, q->key[k]));
-        for (int v = 0; v < q->nvalues; v++) FV_TRY(value_of(g, from, to, v, row++, error));
+        int order = item == nitems ? -1 : from == g->table->nrows ? 1 : row_and_item(g, from, items[item]);
+        if (order > 0) {
+            FV_TRY(put_group(g, writer, 0, 0, items[item], error));
+            to = from;
+        } else
+            FV_TRY(put_group(g, writer, from, to, -1, error));
+        int64_t done = item;
+        while (order >= 0 && item < nitems && !by_item_keys(&items[done], &items[item], (void *)(uintptr_t)g)) item++;
     }
     return fv_row_writer_flush(writer, error);
 }
@@ -225,18 +275,22 @@ static fv_status put_groups(const grouping *g, fv_row_writer *writer, fv_error *
 static fv_status finish(fv_finish *f, fv_error *error) {
     request   q;
     fv_loaded table;
-    FV_TRY(parse(f->params, f->in[0]->table, &q, error));
+    FV_TRY(parse(f->params, f->in[0], &q, error));
     fv_status status = fv_table_load(f->table[0], f->in[0]->table, &table, error);
     if (status == FV_OK) {
         int64_t      *rows = fv_alloc((size_t)(table.nrows + 1) * sizeof *rows);
+        int64_t       nitems = q.items ? q.items->count : 0, *items = fv_alloc((size_t)(nitems + 1) * sizeof *items);
         grouping      g = { &table, &q, rows };
         fv_row_writer writer;
         for (int64_t r = 0; r < table.nrows; r++) rows[r] = r;
         qsort_r(rows, (size_t)table.nrows, sizeof *rows, in_order, &g);
+        for (int64_t k = 0; k < nitems; k++) items[k] = k;
+        qsort_r(items, (size_t)nitems, sizeof *items, by_item_keys, &g);
         fv_row_writer_init(&writer, f);
-        status = put_groups(&g, &writer, error);
+        status = put_groups(&g, items, &writer, error);
         fv_row_writer_release(&writer);
         free(rows);
+        free(items);
     }
     fv_loaded_release(&table);
     return status;
@@ -255,15 +309,16 @@ const fv_op FV_OP(group) = {
     .family = "table",
     .brief = "summarise the rows of a table that agree in some columns",
     .also = "groupby, groupsummary, aggregate",
-    .version = 1,
+    .version = 2,
     .inputs = inputs,
     .params = params,
     .params_size = sizeof(group),
     .result = FV_KIND_TABLE,
     .infer = infer,
     .passes = passes,
-    .doc = "The result has one row for each different value of the columns in by, in the order of these values. count() "
-           "counts the rows, count(x) those where x is not missing. Missing values are left out of the other summaries. std "
+    .doc = "The result has one row for each different value of the columns in by, in the order of these values. Of a "
+           "table of a collection grouped by item, every item has a row, also without objects. count() counts the rows, count(x) "
+           "those where x is not missing. Missing values are left out of the other summaries. std "
            "is that of the population. Sums and means are exact before they are rounded. The table must fit into memory.",
     .example = "cells = label(phantom(\"cells\", [200, 200]) > 60)\n"
                "group(neighbours(cells), \"label_a\", \"count() as contacts, sum(faces)\")",

@@ -72,8 +72,44 @@ static fv_status infer(fv_infer *i, fv_error *error) {
             snprintf(column->name, sizeof column->name, "%.34s_%d", b->column[c].name, n % 1000);
         type->ncolumns++;
     }
-    *i->out = (fv_type){ .kind = FV_KIND_TABLE, .table = type };
+    *i->out = (fv_type){ .kind = FV_KIND_TABLE, .table = type, .items = i->in[0]->items };
+    if (i->out->items && p->how.index == INNER) { /* items without a partner are left out */
+        fv_item_names *some = fv_arena_alloc(i->arena, sizeof *some);
+        *some = *i->out->items;
+        some->all = false;
+        i->out->items = some;
+    }
     return FV_OK;
+}
+
+/* ---------------------------------------------------------------- files that name items */
+
+typedef struct {
+    const char *file, *meant;
+} alias; /* a name of an item's file, and what the joined column holds for it */
+
+static int by_file(const void *a, const void *b) { return strcmp(((const alias *)a)->file, ((const alias *)b)->file); }
+
+static const char *last_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Lists of samples name files as they like: a, a.tif or scans/a.tif. All of them mean the item. */
+static int64_t list_aliases(const fv_item_names *items, const char *column, alias **out) {
+    bool by_item = !strcmp(column, "item"), by_path = !strcmp(column, "path");
+    *out = NULL;
+    if (!items || (!by_item && !by_path)) return 0;
+    alias *all = fv_alloc((size_t)(3 * items->count + 1) * sizeof *all);
+    for (int64_t i = 0; i < items->count; i++) {
+        const char *meant = by_item ? items->names[i] : items->paths[i];
+        all[3 * i] = (alias){ items->names[i], meant };
+        all[3 * i + 1] = (alias){ last_name(items->paths[i]), meant };
+        all[3 * i + 2] = (alias){ items->paths[i], meant };
+    }
+    qsort(all, (size_t)(3 * items->count), sizeof *all, by_file);
+    *out = all;
+    return 3 * items->count;
 }
 
 /* ---------------------------------------------------------------- rows */
@@ -83,6 +119,8 @@ typedef struct {
     keys                 keys;
     int                  how;
     fv_loaded            right;
+    int64_t              nleft, npairs;
+    char                 example[80]; /* of a key of the first table */
     int64_t             *order; /* rows of the right table by key, equal ones in their order */
     int64_t              nordered;
     fv_row_writer        rows;
@@ -108,6 +146,22 @@ static int by_key(const void *x, const void *y, void *context) {
     return order ? order : a < b ? -1 : a > b;
 }
 
+/* Keys of the second table that name an item's file become what the first table calls the item. */
+static void name_items(const joining *j, const fv_item_names *items) {
+    alias  *all = NULL;
+    int64_t count =
+        j->a->column[j->keys.left].kind == FV_COLUMN_TEXT ? list_aliases(items, j->a->column[j->keys.left].name, &all) : 0;
+    for (int64_t r = 0; r < j->right.nrows && count; r++) {
+        fv_cell     *key = &j->right.cell[r * j->b->ncolumns + j->keys.right];
+        alias        wanted = { key->text, NULL };
+        const alias *found = key->text ? bsearch(&wanted, all, (size_t)count, sizeof *all, by_file) : NULL;
+        if (found && (found == all || strcmp(found[-1].file, found->file) || !strcmp(found[-1].meant, found->meant)) &&
+            (found == all + count - 1 || strcmp(found[1].file, found->file) || !strcmp(found[1].meant, found->meant)))
+            key->text = found->meant; /* and no other item has a file of this name */
+    }
+    free(all);
+}
+
 static void order_right(joining *j) {
     j->order = fv_alloc((size_t)(j->right.nrows + 1) * sizeof *j->order);
     for (int64_t r = 0; r < j->right.nrows; r++)
@@ -130,18 +184,38 @@ static fv_status put_row(joining *j, const fv_cell *left, const fv_cell *right, 
     return FV_OK;
 }
 
+static void show(fv_column_kind kind, fv_cell cell, char *text, size_t size) {
+    if (kind == FV_COLUMN_TEXT)
+        snprintf(text, size, "\"%.60s\"", cell.text ? cell.text : "");
+    else
+        snprintf(text, size, "%.17g", fv_cell_number(kind, cell));
+}
+
+/* Not a single partner: the keys are not what was meant. */
+static fv_status check_partners(const joining *j, fv_error *error) {
+    char other[80];
+    if (j->npairs || !j->nleft || !j->right.nrows) return FV_OK;
+    fv_column_kind kind = j->b->column[j->keys.right].kind;
+    show(kind, right_key(j, 0), other, sizeof other);
+    return fv_fail(error, FV_ERROR_INPUT,
+                   "on: no row has a partner; %s of the first table holds %s, for example, and %s of the second %s",
+                   j->a->column[j->keys.left].name, j->example, j->b->column[j->keys.right].name, other);
+}
+
 static fv_status join_row(void *context, const fv_cell *left, fv_error *error) {
     joining       *j = context;
     fv_column_kind x = j->b->column[j->keys.right].kind, y = j->a->column[j->keys.left].kind;
     fv_cell        key = left[j->keys.left];
     int64_t        low = 0, high = is_missing(y, key) ? 0 : j->nordered;
     bool           any = false;
+    if (!j->nleft++) show(y, key, j->example, sizeof j->example);
     while (low < high) {
         int64_t middle = (low + high) / 2;
         if (compare(x, right_key(j, j->order[middle]), y, key) < 0) low = middle + 1;
         else high = middle;
     }
-    for (; !is_missing(y, key) && low < j->nordered && !compare(x, right_key(j, j->order[low]), y, key); low++, any = true)
+    for (; !is_missing(y, key) && low < j->nordered && !compare(x, right_key(j, j->order[low]), y, key);
+         low++, any = true, j->npairs++)
         FV_TRY(put_row(j, left, j->right.cell + j->order[low] * j->b->ncolumns, error));
     return any || j->how == INNER ? FV_OK : put_row(j, left, NULL, error);
 }
@@ -152,9 +226,11 @@ static fv_status finish(fv_finish *f, fv_error *error) {
     FV_TRY(find_keys(p->on, j.a, j.b, &j.keys, error));
     fv_status status = fv_table_load(f->table[1], j.b, &j.right, error);
     if (status == FV_OK) {
+        name_items(&j, f->in[0]->items);
         order_right(&j);
         fv_row_writer_init(&j.rows, f);
         status = fv_table_each(f->table[0], j.a, join_row, &j, error);
+        if (status == FV_OK) status = check_partners(&j, error);
         if (status == FV_OK) status = fv_row_writer_flush(&j.rows, error);
         fv_row_writer_release(&j.rows);
     }
@@ -176,16 +252,18 @@ const fv_op FV_OP(join) = {
     .family = "table",
     .brief = "put two tables side by side, matching rows by a column",
     .also = "merge, innerjoin",
-    .version = 1,
+    .version = 2,
     .inputs = inputs,
     .params = params,
     .params_size = sizeof(join),
     .result = FV_KIND_TABLE,
     .infer = infer,
     .passes = passes,
-    .doc = "Each row of the first table is repeated for every row of the second that has the same value in the column. The "
-           "order is that of the first table, then of the second. Missing values match nothing. The second table must fit "
-           "into memory.",
+    .doc =
+        "Each row of the first table is repeated for every row of the second that has the same value in the column. The "
+        "order is that of the first table, then of the second. Missing values match nothing; if no row at all "
+        "has a match, that is an error. Of a table of a collection, item and path match any name of the item's file: a, a.tif, "
+        "scans/a.tif. The second table must fit into memory.",
     .example = "image = phantom(\"cells\", [200, 200])\n"
                "cells = label(image > 60)\n"
                "join(measure(cells, properties = \"voxels\"), measure(cells, image, properties = \"mean\"), on = \"label\")",
