@@ -51,22 +51,18 @@ static fv_status look_around(study *s, fv_diagnostics *diagnostics, fv_error *er
     fv_context   context = {
           .program = s->pipeline->program, .bindings = &s->bindings, .plan_options = s->pipeline->plan_options, .poison = -1
     };
-    context.plan_options.collection = s->bindings.collection;
     s->sizes = fv_calloc((size_t)s->bindings.nitems * sizeof *s->sizes);
-    FV_TRY(fv_run_sample(&context, &instance, diagnostics, error));
-    int64_t tasks = 0;
-    for (int k = 0; k < instance->plan->nstages; k++) {
-        const fv_stage *stage = &instance->plan->stages[k];
-        tasks = FV_MAX(tasks, stage->serial ? 1 : stage->ntasks);
-    }
+    fv_outlook outlook;
+    FV_TRY(fv_run_outlook(&context, &outlook, diagnostics, error));
+    FV_TRY(fv_run_sample(&context, 0, &instance, diagnostics, error));
     if (s->bindings.collection)
-        for (int64_t i = 0; i < s->bindings.nitems; i++) s->sizes[i] = (double)fv_bindings_size(&s->bindings, i);
+        fv_bindings_sizes(&s->bindings, s->bindings.nitems, s->sizes);
     else
         s->sizes[0] = (double)fv_graph_slabs(instance->graph, &s->axis);
-    s->e->job_least = fv_budget_least_job(&(fv_sharers){ .driver = fv_budget_driver(&s->bindings) }, instance->plan->memory);
+    s->e->job_least = fv_budget_least_job(&(fv_sharers){ .driver = fv_budget_driver(&s->bindings) }, outlook.memory);
     s->e->items_present = s->bindings.nitems;
     s->e->items = s->options->items ? s->options->items : s->bindings.nitems;
-    s->e->most_workers = tasks * s->e->items;
+    s->e->most_workers = outlook.tasks * s->e->items;
     fv_instance_close(instance);
     return FV_OK;
 }
@@ -75,18 +71,8 @@ static fv_status look_around(study *s, fv_diagnostics *diagnostics, fv_error *er
 
 /* Bytes of the items that a trial of so many takes: the same choice as the run makes. */
 static double *sizes_of(const study *s, int64_t count) {
-    fv_bindings some = s->bindings;
-    double     *sizes = fv_alloc((size_t)count * sizeof *sizes);
-    some.lists = fv_alloc((size_t)(some.nlists + 1) * sizeof *some.lists);
-    for (int l = 0; l < some.nlists; l++) {
-        size_t bytes = (size_t)some.nitems * sizeof *some.lists[l].paths;
-        some.lists[l] = s->bindings.lists[l];
-        some.lists[l].paths = memcpy(fv_alloc(bytes), s->bindings.lists[l].paths, bytes);
-    }
-    fv_bindings_take(&some, count, NULL);
-    for (int64_t i = 0; i < count; i++) sizes[i] = (double)fv_bindings_size(&some, i);
-    for (int l = 0; l < some.nlists; l++) free(some.lists[l].paths);
-    free(some.lists);
+    double *sizes = fv_alloc((size_t)count * sizeof *sizes);
+    fv_bindings_sizes(&s->bindings, count, sizes);
     return sizes;
 }
 

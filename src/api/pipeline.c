@@ -297,13 +297,14 @@ static fv_status with_sample(fv_pipeline *p, const fv_run_options *options, fv_e
                              void *context) {
     fv_diagnostics diagnostics = { 0 };
     fv_bindings    bindings;
-    fv_instance   *instance = NULL;
     fv_status      status = resolve_part(p, options, &bindings, &diagnostics, error);
     fv_context     sample = { .program = p->program, .bindings = &bindings, .plan_options = p->plan_options, .poison = -1 };
-    sample.plan_options.collection = bindings.collection;
-    if (status == FV_OK) status = fv_run_sample(&sample, &instance, &diagnostics, error);
-    if (status == FV_OK) use(instance, &bindings, context);
-    fv_instance_close(instance);
+    for (int s = 0; status == FV_OK && s < bindings.nsegments; s++) {
+        fv_instance *instance = NULL;
+        status = fv_run_sample(&sample, s, &instance, &diagnostics, error);
+        if (status == FV_OK) use(instance, &bindings, context);
+        fv_instance_close(instance);
+    }
     fv_bindings_release(&bindings);
     return fv_pipeline_report(p, &diagnostics, status);
 }
@@ -315,8 +316,20 @@ typedef struct printing {
     fv_bytes              text;
 } printing;
 
+/* Of which units a part of the plan is. */
+static fv_plan_part part_of(const fv_instance *instance, const fv_bindings *bindings, char title[300]) {
+    fv_unit unit = fv_bindings_unit(bindings, instance->item);
+    if (unit.collection == FV_RUN)
+        snprintf(title, 300, "once for the run");
+    else
+        snprintf(title, 300, "for each item of %.200s", bindings->lists[unit.collection].pattern);
+    return (fv_plan_part){ .index = unit.segment, .count = bindings->nsegments, .title = title };
+}
+
 static void print_plan(const fv_instance *instance, const fv_bindings *bindings, void *context) {
     printing      *print = context;
+    char           title[300];
+    fv_plan_part   part = part_of(instance, bindings, title);
     int            workers = print->options->workers > 0 ? print->options->workers : fv_default_workers();
     fv_sharers     sharers = fv_engine_sharers(print->engine, workers, print->options->ranks, bindings);
     fv_budget      budget = fv_budget_divide(print->options->memory, &sharers);
@@ -324,7 +337,8 @@ static void print_plan(const fv_instance *instance, const fv_bindings *bindings,
     int            running = fv_budget_at_once(&budget, workers, plan->memory);
     fv_demand      demand = fv_plan_demand(plan, bindings->nitems, running);
     fv_plan_facts  facts = { .workers = workers,
-                             .items = bindings->nitems,
+                             .items = bindings->segments[part.index].count,
+                             .part = part,
                              .memory = budget.memory,
                              .peak = fv_budget_peak(&budget, workers, &demand),
                              .least = fv_budget_least(&sharers, plan->memory) };
@@ -333,10 +347,13 @@ static void print_plan(const fv_instance *instance, const fv_bindings *bindings,
 }
 
 static void print_graph(const fv_instance *instance, const fv_bindings *bindings, void *context) {
-    (void)bindings;
-    printing *print = context;
-    if (print->chunks) fv_plan_dot(instance->plan, &print->text);
-    else fv_graph_dot(instance->graph, instance->plan, &print->text);
+    printing    *print = context;
+    char         title[300];
+    fv_plan_part part = part_of(instance, bindings, title);
+    if (print->chunks)
+        fv_plan_dot(instance->plan, &part, &print->text);
+    else
+        fv_graph_dot(instance->graph, instance->plan, &part, &print->text);
 }
 
 static fv_status finish_text(printing *print, fv_status status, char **text) {

@@ -61,8 +61,7 @@ static fv_status look_around(study *s, fv_diagnostics *diagnostics, fv_error *er
     fv_instance *instance = NULL;
     fv_context   context = { .program = s->pipeline->program, .bindings = &s->bindings, .poison = -1 };
     context.plan_options = s->pipeline->plan_options;
-    context.plan_options.collection = s->bindings.collection;
-    FV_TRY(fv_run_sample(&context, &instance, diagnostics, error));
+    FV_TRY(fv_run_sample(&context, 0, &instance, diagnostics, error));
     s->s->nstages = instance->plan->nstages;
     fv_graph_slabs(instance->graph, &s->axis);
     fv_instance_close(instance);

@@ -94,27 +94,12 @@ static bool merges(const fv_stage *stage) {
     return false;
 }
 
-/* The sample stands for all items; a larger file is taken to need more in proportion. */
-static double largest_over_sample(const fv_bindings *bindings, int64_t sample) {
-    double worst = 1;
-    for (int l = 0; l < bindings->nlists; l++) {
-        fv_file_id own = { 0 }, other = { 0 };
-        if (fv_file_identify(bindings->lists[l].paths[sample], &own, NULL) != FV_OK || own.size <= 0) continue;
-        for (int64_t i = 0; i < bindings->lists[l].count; i++)
-            if (fv_file_identify(bindings->lists[l].paths[i], &other, NULL) == FV_OK)
-                worst = FV_MAX(worst, (double)other.size / (double)own.size);
-    }
-    return worst;
-}
-
-static fv_stage_work *work_of(const fv_instance *instance, const fv_bindings *bindings, int *nstages) {
+static fv_stage_work *work_of(const fv_instance *instance, const fv_outlook *outlook, const fv_bindings *bindings, int *nstages) {
     const fv_plan *plan = instance->plan;
     fv_stage_work *work = fv_calloc((size_t)(plan->nstages + 1) * sizeof *work);
     *nstages = bindings->collection ? 1 : plan->nstages;
     if (bindings->collection)
-        work[0] = (fv_stage_work){ .tasks = bindings->nitems,
-                                   .memory = (int64_t)((double)plan->memory * largest_over_sample(bindings, instance->item)),
-                                   .seconds = plan->work * 1e-9 * (double)bindings->nitems };
+        work[0] = (fv_stage_work){ .tasks = bindings->nunits, .memory = outlook->most, .seconds = outlook->work * 1e-9 };
     for (int k = 0; k < *nstages && !bindings->collection; k++)
         work[k] = (fv_stage_work){ .tasks = plan->stages[k].serial ? 1 : plan->stages[k].ntasks,
                                    .memory = plan->stages[k].memory,
@@ -140,12 +125,14 @@ static fv_status plan_run(const char *run_folder, const fv_profile *profile, boo
     fv_status      status = fv_manifest_load(run_folder, &program, &bindings, &context.plan_options, error);
     context.program = program;
     context.bindings = &bindings;
-    if (status == FV_OK) status = fv_run_sample(&context, &instance, &diagnostics, error);
+    fv_outlook outlook;
+    if (status == FV_OK) status = fv_run_sample(&context, 0, &instance, &diagnostics, error);
+    if (status == FV_OK) status = fv_run_outlook(&context, &outlook, &diagnostics, error);
     fv_sharers sharers = { .driver = status == FV_OK ? fv_budget_driver(&bindings) : FV_DRIVER_NONE };
-    if (status == FV_OK) status = check_memory(profile, &sharers, instance->plan->memory, error);
+    if (status == FV_OK) status = check_memory(profile, &sharers, outlook.memory, error);
     if (status == FV_OK) {
         int            nstages;
-        fv_stage_work *work = work_of(instance, &bindings, &nstages);
+        fv_stage_work *work = work_of(instance, &outlook, &bindings, &nstages);
         scale(work, nstages, profile->work);
         submission->jobs = fv_calloc((size_t)(2 * nstages + 2) * sizeof *submission->jobs);
         submission->njobs =

@@ -15,7 +15,7 @@ void fv_overview_release(fv_overview *o) {
 
 /* ---------------------------------------------------------------- tasks there are */
 
-static fv_status count_tasks(const char *run_folder, fv_overview *o, int64_t *nitems, fv_error *error) {
+static fv_status count_tasks(const char *run_folder, fv_overview *o, fv_bindings *out, fv_error *error) {
     fv_context     context = { .poison = -1 };
     fv_program    *program;
     fv_bindings    bindings;
@@ -24,22 +24,23 @@ static fv_status count_tasks(const char *run_folder, fv_overview *o, int64_t *ni
     fv_status      status = fv_manifest_load(run_folder, &program, &bindings, &context.plan_options, error);
     context.program = program;
     context.bindings = &bindings;
-    if (status == FV_OK) status = fv_run_sample(&context, &instance, &diagnostics, error);
+    fv_outlook outlook;
+    if (status == FV_OK) status = fv_run_sample(&context, 0, &instance, &diagnostics, error);
+    if (status == FV_OK) status = fv_run_outlook(&context, &outlook, &diagnostics, error);
     if (status == FV_OK) {
         o->collection = bindings.collection;
-        o->least = fv_budget_least_job(&(fv_sharers){ .driver = fv_budget_driver(&bindings) }, instance->plan->memory);
-        *nitems = bindings.nitems;
+        o->least = fv_budget_least_job(&(fv_sharers){ .driver = fv_budget_driver(&bindings) }, outlook.memory);
         o->nstages = o->collection ? 1 : instance->plan->nstages;
         o->stages = fv_calloc((size_t)(o->nstages + 1) * sizeof *o->stages);
         for (int k = 0; k < o->nstages; k++) {
             const fv_stage *stage = &instance->plan->stages[k];
-            o->stages[k].tasks = o->collection ? bindings.nitems : stage->serial ? 1 : stage->ntasks;
+            o->stages[k].tasks = o->collection ? bindings.nunits : stage->serial ? 1 : stage->ntasks;
         }
     }
     fv_instance_close(instance);
     fv_diagnostics_release(&diagnostics);
     fv_program_free(program);
-    fv_bindings_release(&bindings);
+    *out = bindings;
     return status;
 }
 
@@ -143,16 +144,17 @@ static void read_strikes(const char *folder, fv_overview *o) {
     free(path);
 }
 
-static void read_claims(const char *run_folder, int64_t nitems, fv_overview *o) {
+static void read_claims(const char *run_folder, const fv_bindings *bindings, fv_overview *o) {
     char   *folder = fv_sprintf("%s/claims", run_folder);
     DIR    *dir = opendir(folder);
-    int64_t size = fv_claims_batch(nitems);
+    int64_t first, end;
     for (const struct dirent *entry; dir && (entry = readdir(dir));) {
         const char *point = strrchr(entry->d_name, '.');
         long long   batch;
         if (point && !strcmp(point, ".now")) read_doing(folder, entry->d_name, o);
-        if (point && !strcmp(point, ".over") && sscanf(entry->d_name, "items-%lld", &batch) == 1)
-            o->stages[0].done += FV_MIN(size, nitems - batch * size);
+        if (point && !strcmp(point, ".over") && sscanf(entry->d_name, "items-%lld", &batch) == 1 &&
+            fv_lot_units(bindings, batch, &first, &end))
+            o->stages[0].done += end - first;
     }
     if (dir) closedir(dir);
     read_strikes(folder, o);
@@ -232,12 +234,14 @@ static fv_status read_jobs(const char *run_folder, fv_overview *o, fv_error *err
 }
 
 fv_status fv_overview_make(const char *run_folder, fv_overview *o, fv_error *error) {
-    int64_t nitems = 0;
+    fv_bindings bindings = { 0 };
     *o = (fv_overview){ 0 };
     FV_TRY(read_jobs(run_folder, o, error));
-    FV_TRY(count_tasks(run_folder, o, &nitems, error));
-    FV_TRY(read_record(run_folder, o, error));
-    read_claims(run_folder, nitems, o);
+    fv_status status = count_tasks(run_folder, o, &bindings, error);
+    if (status == FV_OK) status = read_record(run_folder, o, error);
+    if (status == FV_OK) read_claims(run_folder, &bindings, o);
+    fv_bindings_release(&bindings);
+    FV_TRY(status);
     for (int k = 0; k < o->nstages && o->over; k++) {
         o->stages[k].running = 0; /* those that were killed cannot say that they are gone */
         if (o->whole) o->stages[k].done = o->stages[k].tasks - o->stages[k].failed;

@@ -22,20 +22,25 @@ typedef struct fv_context { /* shared by all instances of a process */
 
 typedef struct fv_instance {
     const fv_context *context;
-    int64_t           item;
+    int64_t            item;   /* unit */
+    struct fv_exports *handed; /* by other units; NULL: a sample */
     fv_graph         *graph;
     fv_plan          *plan;
     fv_hash          *epochs;  /* by sink: pieces put into a temporary of another epoch do not count */
     bool             *current; /* by sink: the file is there already; nothing is written to it */
     fv_scalar        *scalars; /* by node id */
     uint8_t          *scalar_known;
-    bool             *alone;   /* by node id: no other item of the collection has this node */
+    bool              *alone;   /* by node id: no other unit has this node or uses it */
     pthread_mutex_t   mutex;   /* guards the scalars */
 } fv_instance;
 
-/* Builds graph and plan of an item. Mistakes of the text are in diagnostics, and the first of them in error. */
+/* Builds graph and plan of a unit. Mistakes of the text are in diagnostics, and the first of them in error. The units of earlier
+ * segments must be done. */
 fv_status fv_instance_open(const fv_context *context, int64_t item, fv_instance **instance, fv_diagnostics *diagnostics,
                            fv_error *error);
+/* The same for types and plans alone, before anything was made. */
+fv_status fv_instance_sample(const fv_context *context, int64_t item, fv_instance **instance, fv_diagnostics *diagnostics,
+                             fv_error *error);
 void      fv_instance_close(fv_instance *instance);
 /* From now on the sink's pieces go to this temporary. NULL: the file is current. */
 void fv_instance_begin(fv_instance *instance, int sink, const char *temporary, fv_hash epoch);
@@ -117,5 +122,6 @@ fv_status fv_instance_table(fv_instance *instance, const fv_node *node, int64_t 
 fv_hash   fv_instance_table_piece(const fv_instance *instance, const fv_node *node, int64_t piece);
 /* A region of a stored node, into a dense block. */
 fv_status fv_instance_fetch(fv_instance *instance, const fv_node *node, const fv_block *block, fv_error *error);
+fv_status fv_store_fetch(fv_store *store, const fv_node *node, const fv_lattice *lattice, const fv_block *block, fv_error *error);
 
 #endif

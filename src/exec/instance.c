@@ -1,34 +1,42 @@
 /* One item's graph, plan and values; the keys under which processes meet. */
-#include "exec/exec.h"
 #include "base/file.h"
+#include "exec/exec.h"
+#include "exec/exports.h"
 #include <stdlib.h>
 
-/* Nodes that are equal in several items (a flat field, its mean) have one result for all of them. */
+/* Nodes that are equal in several units (a flat field, its mean) have one result for all of them. */
 static void find_alone(fv_instance *instance) {
     const fv_bindings *bindings = instance->context->bindings;
+    const fv_graph    *graph = instance->graph;
     instance->alone = fv_calloc((size_t)instance->graph->nnodes + 1);
     for (int id = 0; id < instance->graph->nnodes; id++) {
         const fv_node *node = instance->graph->nodes[id];
-        bool           alone = !bindings->collection;
+        bool           alone = !bindings->collection || node->of_unit;
         for (int i = 0; i < node->ninputs; i++) alone = alone || (node->in[i] && instance->alone[node->in[i]->id]);
         const fv_param *file = node->op && node->op->identity ? fv_params_find(node->op, "file") : NULL;
         const char     *name = file ? *(char *const *)((const char *)node->params + file->offset) : NULL;
         instance->alone[id] = alone || (name && fv_bindings_alone(bindings, name, instance->item));
     }
+    for (int k = 0; k < graph->nsinks; k++)
+        if (graph->sinks[k].kind == FV_SINK_EXPORT) instance->alone[graph->sinks[k].value->id] = false;
 }
 
-fv_status fv_instance_open(const fv_context *context, int64_t item, fv_instance **out, fv_diagnostics *diagnostics,
-                           fv_error *error) {
-    fv_graph *graph;
-    fv_plan  *plan;
-    FV_TRY(fv_graph_build(context->program, context->bindings, item, &graph, diagnostics, error));
-    fv_status status = fv_plan_make(graph, &context->plan_options, &plan, error);
+static fv_status open_instance(const fv_context *context, int64_t item, fv_exports *handed_take, fv_instance **out,
+                               fv_diagnostics *diagnostics, fv_error *error) {
+    fv_graph       *graph = NULL;
+    fv_plan        *plan;
+    fv_plan_options options = context->plan_options;
+    options.collection = fv_bindings_unit(context->bindings, item).collection != FV_RUN;
+    fv_status status = fv_graph_build(context->program, context->bindings, item, handed_take ? &handed_take->base : NULL, &graph,
+                                      diagnostics, error);
+    if (status == FV_OK) status = fv_plan_make(graph, &options, &plan, error);
     if (status != FV_OK) {
         fv_graph_free(graph);
+        free(handed_take);
         return status;
     }
     fv_instance *instance = fv_calloc(sizeof *instance);
-    *instance = (fv_instance){ .context = context, .item = item, .graph = graph, .plan = plan };
+    *instance = (fv_instance){ .context = context, .item = item, .handed = handed_take, .graph = graph, .plan = plan };
     instance->scalars = fv_calloc((size_t)graph->nnodes * sizeof *instance->scalars);
     instance->scalar_known = fv_calloc((size_t)graph->nnodes);
     instance->epochs = fv_calloc((size_t)(graph->nsinks + 1) * sizeof *instance->epochs);
@@ -37,6 +45,18 @@ fv_status fv_instance_open(const fv_context *context, int64_t item, fv_instance 
     pthread_mutex_init(&instance->mutex, NULL);
     *out = instance;
     return FV_OK;
+}
+
+fv_status fv_instance_open(const fv_context *context, int64_t item, fv_instance **out, fv_diagnostics *diagnostics,
+                           fv_error *error) {
+    fv_exports *handed = fv_calloc(sizeof *handed);
+    fv_exports_init(handed, context->bindings, context->store);
+    return open_instance(context, item, handed, out, diagnostics, error);
+}
+
+fv_status fv_instance_sample(const fv_context *context, int64_t item, fv_instance **out, fv_diagnostics *diagnostics,
+                             fv_error *error) {
+    return open_instance(context, item, NULL, out, diagnostics, error);
 }
 
 /* ---------------------------------------------------------------- files being put together in place */
@@ -103,6 +123,7 @@ void fv_instance_close(fv_instance *instance) {
     free(instance->current);
     fv_plan_free(instance->plan);
     fv_graph_free(instance->graph);
+    free(instance->handed);
     free(instance->scalars);
     free(instance->scalar_known);
     free(instance->alone);
@@ -234,7 +255,11 @@ fv_hash fv_instance_table_piece(const fv_instance *instance, const fv_node *node
 
 fv_status fv_instance_fetch(fv_instance *instance, const fv_node *node, const fv_block *block, fv_error *error) {
     const fv_lattice *lattice = &instance->plan->stages[instance->plan->store_stage[node->id]].lattice;
-    fv_store         *store = instance->context->store;
+    return fv_store_fetch(instance->context->store, node, lattice, block, error);
+}
+
+fv_status fv_store_fetch(fv_store *store, const fv_node *node, const fv_lattice *lattice, const fv_block *block,
+                         fv_error *error) {
     int64_t           low[FV_MAX_DIMS], high[FV_MAX_DIMS], at[FV_MAX_DIMS];
     if (fv_region_empty(&block->region)) return FV_OK;
     for (int d = 0; d < lattice->ndim; d++) {

@@ -152,6 +152,7 @@ fv_status fv_bindings_resolve(fv_bindings *bindings, const fv_program *program, 
     fv_status status = diagnostics->count ? FV_ERROR_USAGE : FV_OK;
     fv_status found = fv__find_items(bindings, program, diagnostics);
     if (status == FV_OK) status = found;
+    fv_bindings_arrange(bindings, program);
     return status == FV_OK ? FV_OK : fv_fail(error, status, "the pipeline has mistakes");
 }
 
@@ -162,6 +163,7 @@ void fv_bindings_release(fv_bindings *bindings) {
     }
     free(bindings->parameters);
     free(bindings->lists);
+    free(bindings->segments);
     free(bindings->shared);
     free(bindings->arrays);
     free(bindings->keeps);

@@ -1,5 +1,6 @@
 /* From statements to a graph: names, parameters, reports of mistakes. */
 #include "graph/build.h"
+#include "graph/segments.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -54,7 +55,7 @@ static void bind_parameters(builder *b) {
     }
 }
 
-static void build_combination(builder *b, const fv_program *program) {
+static void begin_names(builder *b) {
     b->nvariables = 0;
     bind_parameters(b);
     for (int a = 0; a < b->bindings->narrays; a++) {
@@ -65,32 +66,82 @@ static void build_combination(builder *b, const fv_program *program) {
         else
             set_variable(b, b->bindings->arrays[a].name, node_value(node));
     }
-    for (int s = 0; s < program->nstatements; s++) {
-        const fv_statement *statement = &program->statements[s];
-        if (statement->kind == FV_STATEMENT_PARAM) continue;
-        if (statement->kind == FV_STATEMENT_ASSIGN) {
-            assign(b, statement);
-            continue;
-        }
-        value v = fv__evaluate(b, statement->value);
-        if (v.kind != BAD) fv__add_statement_sink(b, statement, s, &v);
-    }
-    for (int k = 0; k < b->bindings->nkeeps; k++) {
-        fv_expr   name = { .kind = FV_EXPR_NAME, .span = { 1, 1, 1 }, .text = b->bindings->keeps[k] };
-        value     v = fv__evaluate_name(b, &name);
-        fv_scalar scalar;
-        if (v.kind == LITERAL && fv__scalar_of(&v.literal, &scalar)) v = node_value(fv_graph_constant(b->graph, &scalar));
-        if (v.kind == NODE)
-            fv__add_sink(b, FV_SINK_KEEP, v.node, program->nstatements + k, name.span)->name = b->bindings->keeps[k];
-    }
 }
 
-fv_status fv_graph_build(const fv_program *program, const fv_bindings *bindings, int64_t item, fv_graph **graph,
-                         fv_diagnostics *diagnostics, fv_error *error) {
-    builder b = { .graph = fv_calloc(sizeof(fv_graph)), .bindings = bindings, .item = item, .diagnostics = diagnostics };
+void fv__build_names(builder *b) {
+    begin_names(b);
+    for (int s = 0; s < b->program->nstatements; s++)
+        if (b->program->statements[s].kind == FV_STATEMENT_ASSIGN) assign(b, &b->program->statements[s]);
+}
+
+/* ---------------------------------------------------------------- what is asked for */
+
+/* Whether the results of a level are made by this unit, and not only used by it. */
+static bool makes(const builder *b, const fv_level *level) {
+    int depth = level->collection == FV_RUN ? FV_MAX(level->depth, 1) : level->depth;
+    return level->collection == b->unit.collection && depth == b->unit.depth;
+}
+
+/* What other units failed to make takes its results with it, and no others. */
+static bool usable(builder *b, const value *v) {
+    if (v->kind == LOST && !b->graph->lost) b->graph->lost = v->why;
+    return v->kind == LITERAL || v->kind == NODE;
+}
+
+static void add_statement(builder *b, int index) {
+    const fv_statement *statement = &b->program->statements[index];
+    if (!makes(b, level_of(b, statement->value))) return;
+    value v = fv__evaluate(b, statement->value);
+    if (usable(b, &v)) fv__add_statement_sink(b, statement, index, &v);
+}
+
+static void add_kept(builder *b, int k) {
+    fv_expr        name = { .kind = FV_EXPR_NAME, .span = { 1, 1, 1 }, .text = b->bindings->keeps[k] };
+    const fv_expr *meant = fv__meant(b->program, &name);
+    fv_scalar      scalar;
+    if (!makes(b, meant ? level_of(b, meant) : &(fv_level){ .collection = FV_RUN })) return;
+    value v = fv__evaluate_name(b, &name);
+    if (v.kind == LITERAL && fv__scalar_of(&v.literal, &scalar)) v = node_value(fv_graph_constant(b->graph, &scalar));
+    if (usable(b, &v) && v.kind == NODE)
+        fv__add_sink(b, FV_SINK_KEEP, v.node, b->program->nstatements + k, name.span)->name = b->bindings->keeps[k];
+}
+
+static void add_export(builder *b, int k) {
+    const fv_expr *expr = b->bindings->exported[k];
+    if (!makes(b, level_of(b, expr))) return;
+    value v = fv__evaluate(b, expr);
+    if (!usable(b, &v) || v.kind != NODE) return;
+    int      statement = b->program->nstatements + b->bindings->nkeeps + k;
+    fv_sink *sink = fv__add_sink(b, FV_SINK_EXPORT, v.node, statement, expr->span);
+    sink->name = fv_node_label(v.node);
+    sink->expr = expr->id;
+}
+
+static void build_combination(builder *b) {
+    begin_names(b);
+    for (int s = 0; s < b->program->nstatements; s++)
+        if (b->program->statements[s].kind == FV_STATEMENT_ASSIGN)
+            assign(b, &b->program->statements[s]);
+        else if (b->program->statements[s].kind == FV_STATEMENT_BARE)
+            add_statement(b, s);
+    for (int k = 0; k < b->bindings->nkeeps; k++) add_kept(b, k);
+    for (int k = 0; k < b->bindings->nexported; k++) add_export(b, k);
+}
+
+fv_status fv_graph_build(const fv_program *program, const fv_bindings *bindings, int64_t unit, const fv_handed *handed,
+                         fv_graph **graph, fv_diagnostics *diagnostics, fv_error *error) {
+    builder b = { .graph = fv_calloc(sizeof(fv_graph)),
+                  .program = program,
+                  .bindings = bindings,
+                  .handed = handed,
+                  .number = unit,
+                  .unit = fv_bindings_unit(bindings, unit),
+                  .diagnostics = diagnostics };
     b.graph->device = bindings->on;
-    for (b.combination = 0; b.combination < bindings->ncombinations; b.combination++) build_combination(&b, program);
+    for (b.combination = 0; b.combination < bindings->ncombinations; b.combination++) build_combination(&b);
     free(b.variables);
+    if (b.worst == FV_OK && !b.graph->nsinks && b.graph->lost)
+        fv__mistake(&b, (fv_span){ 1, 1, 1 }, FV_ERROR_INPUT, NULL, "%s", b.graph->lost);
     if (b.worst == FV_OK && !b.graph->nsinks)
         fv__mistake(&b, (fv_span){ 1, 1, 1 }, FV_ERROR_USAGE, NULL,
                     "nothing is asked for: write(...) a result, or put a scalar or a table on a line of its own");

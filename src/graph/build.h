@@ -1,13 +1,15 @@
-/* What the files share that make a graph of statements: build.c (statements), evaluate.c (expressions), calls.c (operators) and
- * sinks.c (what is asked for). */
+/* What the files share that make a graph of statements: build.c (statements), evaluate.c (expressions), calls.c (operators),
+ * handed.c (values of other units) and sinks.c (what is asked for). */
 #ifndef FV_BUILD_H
 #define FV_BUILD_H
 
 #include "graph/graph.h"
 
 typedef struct value {
-    enum { BAD, LITERAL, NODE } kind; /* BAD: a mistake that was already reported */
+    /* BAD: a mistake that was already reported. ELSEWHERE: another unit makes it. LOST: another one should have, but failed. */
+    enum { BAD, LITERAL, NODE, ELSEWHERE, LOST } kind;
     fv_literal literal;
+    const char *why;  /* LOST */
     fv_node   *node; /* of a geometry: its center, if that is computed by the pipeline */
 } value;
 
@@ -18,8 +20,11 @@ typedef struct variable {
 
 typedef struct builder {
     fv_graph          *graph;
+    const fv_program  *program;
     const fv_bindings *bindings;
-    int64_t            item;
+    const fv_handed   *handed; /* NULL: only types are wanted */
+    int64_t            number;
+    fv_unit            unit;
     int                combination;
     fv_diagnostics    *diagnostics;
     fv_status          worst; /* kind of the first failure */
@@ -48,6 +53,19 @@ value       fv__evaluate_name(builder *b, const fv_expr *expr);
 value       fv__slice_of(builder *b, fv_node *image, const fv_literal part[4], fv_span span);
 bool        fv__scalar_of(const fv_literal *literal, fv_scalar *scalar);
 const char *fv__describe(const value *v); /* for messages: "a number" */
+
+/* ---- handed.c: values of other units ---- */
+static inline const fv_level *level_of(const builder *b, const fv_expr *expr) { return &b->bindings->levels[expr->id]; }
+/* Whether an expression's value is not computed in this unit; *v: what stands for it. */
+bool fv__elsewhere(builder *b, const fv_expr *expr, value *v);
+/* A value of all items of a collection together. any_shape: images may differ in shape, and are one line of voxels then. */
+APART value fv__gather(builder *b, const fv_expr *expr, bool any_shape);
+/* A table of an item with its columns item and path. */
+APART value fv__tag(builder *b, fv_node *table, fv_span span);
+/* The type that an expression has in a unit, without anything that other units have made. */
+bool fv__sample(const builder *b, const fv_expr *expr, int64_t unit, fv_export *out);
+/* Names of the text, without sinks. */
+void fv__build_names(builder *b);
 
 fv_sink *fv__add_sink(builder *b, fv_sink_kind kind, fv_node *node, int statement, fv_span span);
 void     fv__add_statement_sink(builder *b, const fv_statement *statement, int index, const value *v);

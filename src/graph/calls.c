@@ -19,6 +19,7 @@ typedef struct call {
     uint64_t       params_set;
     fv_node       *late; /* the center of the geometry, if it is computed */
     bool           bad;
+    const char       *lost; /* an argument is, for this reason */
 } call;
 
 APART static const fv_op *find_op(builder *b, const fv_expr *expr) {
@@ -139,7 +140,9 @@ APART static void bind_argument(builder *b, call *c, const fv_argument *argument
     while (c->op->params && c->op->params[nparams].name && !c->op->params[nparams].own) nparams++;
     int             slot = argument->name ? fv_inputs_find(c->op, argument->name) : -1;
     const fv_param *param = argument->name ? fv_params_find(c->op, argument->name) : NULL;
-    if (v->kind == BAD) c->bad = true;
+    bool            none = v->kind != LITERAL && v->kind != NODE;
+    if (none) c->bad = true;
+    if (v->kind == LOST) c->lost = v->why;
     if (argument->name && slot < 0 && (!param || (param->own && b->expanded != c->op))) {
         unknown_argument(b, c, argument);
         return;
@@ -155,10 +158,11 @@ APART static void bind_argument(builder *b, call *c, const fv_argument *argument
             return;
         }
     }
-    if (v->kind == BAD) { /* reported already; remember that something was given */
+    if (none) { /* reported already; remember that something was given */
         if (slot >= 0) c->input_set[slot] = true;
         else c->params_set |= (uint64_t)1 << (param - c->op->params);
-    } else if (slot >= 0) set_input(b, c, slot, v, argument->value->span);
+    } else if (slot >= 0)
+        set_input(b, c, slot, v, argument->value->span);
     else set_param(b, c, param, v, argument->value->span);
 }
 
@@ -206,8 +210,8 @@ static fv_status choose_item(builder *b, call *c, fv_error *error) {
     const fv_param *param = fv_params_find(c->op, "file");
     const char    **file = (const char **)((char *)c->params + param->offset);
     for (int l = 0; l < b->bindings->nlists; l++)
-        if (!strcmp(b->bindings->lists[l].pattern, *file)) {
-            *file = b->bindings->lists[l].paths[b->item];
+        if (b->bindings->lists[l].collection == b->unit.collection && !strcmp(b->bindings->lists[l].pattern, *file)) {
+            *file = b->bindings->lists[l].paths[b->unit.item];
             return FV_OK;
         }
     if (!fv_file_exists(*file)) return fv_fail(error, FV_ERROR_INPUT, "there is no file %s", *file);
@@ -323,6 +327,7 @@ APART static value finish_call(builder *b, call *c) {
         return error.code == FV_OK ? (value){ .kind = LITERAL, .literal = literal, .node = c->late }
                                    : fv__from_error(b, c->expr->span, c->op, &error);
     if (!strcmp(c->op->name, "array")) return named_array(b, c);
+    if (c->op->gathers) return node_value(c->inputs[0]);
     if (c->op->expands) return expand(b, c, c->op->expands);
     if (c->op->unroll && unrolled(b, c, &result)) return result;
     if (fold(b, c, &result)) return result;
@@ -376,6 +381,22 @@ static value part_of(builder *b, value source, fv_span span) {
     return source;
 }
 
+/* Operators of the run take values of all items together; those that go row by row leave a table to its item. */
+static value argument_value(builder *b, const call *c, int a) {
+    const fv_expr *given = c->expr->args[a].value;
+    if (b->expanding) return fv__evaluate(b, given);
+    bool of_item = level_of(b, given)->collection != FV_RUN, of_run = level_of(b, c->expr)->collection == FV_RUN;
+    if (of_item && of_run) return fv__gather(b, given, c->op->gathers);
+    if (c->op->gathers && !a && !of_item)
+        return fv__mistake(b, given->span, FV_ERROR_USAGE, NULL,
+                           "%s: this is one value for the whole run; a collection such as read(\"scans/*.tif\") belongs here",
+                           c->op->name);
+    value v = fv__evaluate(b, given);
+    if (c->op->rows && !a && v.kind == NODE && v.node->type.kind == FV_KIND_TABLE && of_item)
+        return fv__tag(b, v.node, given->span);
+    return v;
+}
+
 APART value fv__evaluate_call(builder *b, const fv_expr *expr) {
     call c = { .expr = expr, .op = find_op(b, expr) };
     int  position = 0;
@@ -386,10 +407,11 @@ APART value fv__evaluate_call(builder *b, const fv_expr *expr) {
     c.params = fv_arena_alloc(&b->graph->arena, c.op->params_size + 1);
     fv_params_default(c.op, c.params);
     for (int a = 0; a < expr->nargs; a++) {
-        value v = fv__evaluate(b, expr->args[a].value);
+        value v = argument_value(b, &c, a);
         bind_argument(b, &c, &expr->args[a], &v, &position);
     }
     check_missing(b, &c);
+    if (c.lost) return (value){ .kind = LOST, .why = c.lost };
     if (c.bad) return (value){ .kind = BAD };
     return part_of(b, finish_call(b, &c), expr->span);
 }

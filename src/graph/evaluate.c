@@ -152,6 +152,7 @@ APART static value evaluate_slice(builder *b, const fv_expr *expr) {
                            { .kind = FV_LITERAL_NUMBERS },
                            { .kind = FV_LITERAL_NUMBERS } };
     bool       good = object.kind != BAD;
+    if (object.kind == LOST || object.kind == ELSEWHERE) return object;
     if (is_list(&object)) return slice_list(b, expr, &object.literal);
     if (object.kind == LITERAL || (good && object.node->type.kind != FV_KIND_IMAGE))
         return fv__mistake(b, expr->span, FV_ERROR_USAGE, NULL, "only an image or a list can be sliced, not a %s",
@@ -210,6 +211,8 @@ value fv__evaluate_name(builder *b, const fv_expr *expr) {
 
 value fv__evaluate(builder *b, const fv_expr *expr) {
     fv_literal literal;
+    value      other;
+    if (!b->expanding && fv__elsewhere(b, expr, &other)) return other;
     switch (expr->kind) {
     case FV_EXPR_NUMBER:
     case FV_EXPR_TEXT:

@@ -23,13 +23,19 @@ typedef struct fv_node {
     fv_dtype        compute; /* point-wise operators */
     bool            on_device; /* made by op->device, not by op->passes; part of the key */
     fv_hash         key;     /* identity of the value: operator, version, parameters, inputs */
+    bool            of_unit; /* a source that no other unit has */
     const char     *name;    /* variable in the text that holds it, or NULL */
     fv_span         span;
     const fv_op    *called;  /* what the text calls there: op, or one that is written in others; NULL: op */
     fv_hash         call;    /* identity of that call */
 } fv_node;
 
-typedef enum fv_sink_kind { FV_SINK_FILE, FV_SINK_PRINT, FV_SINK_KEEP } fv_sink_kind;
+typedef enum fv_sink_kind {
+    FV_SINK_FILE,
+    FV_SINK_PRINT,
+    FV_SINK_KEEP,
+    FV_SINK_EXPORT, /* units of later segments use it */
+} fv_sink_kind;
 
 typedef struct fv_sink {
     fv_sink_kind     kind;
@@ -42,6 +48,7 @@ typedef struct fv_sink {
     bool             append;
     fv_write_options write;
     const char      *name;        /* KEEP: variable; PRINT: what to call a lone scalar */
+    int              expr;        /* EXPORT: of the text */
     fv_span          span;
     fv_hash          key;
 } fv_sink;
@@ -61,16 +68,39 @@ typedef struct fv_graph {
     int        nsinks;
     fv_node  **table; /* open hash of nodes by key */
     int        table_size;
+    const char     *lost; /* why sinks are missing that need what other units failed to make; NULL: none is */
 } fv_graph;
 
 /* ---- collections and parameters, resolved once per run ---- */
 
-typedef struct fv_item_list { /* the files of one collection in the text; number i of each list belongs to item i */
+#define FV_RUN (-1) /* instead of a collection: the whole run */
+
+typedef struct fv_item_list { /* the files of one pattern in the text; number i of each list of a collection belongs to item i */
     char   *pattern;
     char  **paths;
     int64_t count;
     size_t  root; /* characters of each path before its {path}: the folders without wildcards */
+    int           collection; /* the first list of those that are used together */
+    fv_item_names items;      /* of the first one */
 } fv_item_list;
+
+typedef struct fv_level { /* of what a value is: graph/segments.h */
+    int  collection;      /* FV_RUN: of the whole run */
+    int  depth;
+    bool table;
+    bool exported; /* units of later segments use it */
+} fv_level;
+
+/* Units of work that are made one after another by the same graph: the items of a collection, or the run itself. */
+typedef struct fv_segment {
+    int     collection, depth;
+    int64_t first, count; /* units */
+} fv_segment;
+
+typedef struct fv_unit {
+    int     segment, collection, depth;
+    int64_t item; /* of the collection; 0 for the run */
+} fv_unit;
 
 typedef struct fv_parameter { /* a swept or overridden parameter */
     char       *name;
@@ -96,9 +126,16 @@ typedef struct fv_bindings {
     fv_arena      arena;
     fv_item_list *lists;
     int           nlists;
-    int64_t       nitems; /* 1 without collections */
+    int64_t         nitems; /* of the largest collection; 1 without any */
     char        **shared; /* files of more than one item, sorted */
     int64_t       nshared;
+    fv_level       *levels; /* by expression of the text */
+    const fv_expr **exported;
+    int             nexported;
+    fv_segment     *segments;
+    int             nsegments;
+    int64_t         nunits;
+    fv_hash         run; /* identity of text, parameters and items, once they are frozen */
     bool          collection;
     fv_parameter *parameters;
     int           nparameters;
@@ -121,8 +158,15 @@ typedef struct fv_bindings {
 bool fv_expr_literal(const fv_expr *expr, fv_literal *literal, fv_arena *arena);
 /* Index of the value that parameter p has in a combination. */
 int  fv_bindings_choice(const fv_bindings *bindings, int combination, int parameter);
-/* Path of an item: of the first pattern in the text. "" without collections. */
-const char *fv_bindings_item(const fv_bindings *bindings, int64_t item);
+/* Finds what is of items and what is of the run, and the units that follow from it. Once the lists are there. */
+void    fv_bindings_arrange(fv_bindings *bindings, const fv_program *program);
+void    fv_bindings_count(fv_bindings *bindings); /* units again, after items were taken away */
+fv_unit fv_bindings_unit(const fv_bindings *bindings, int64_t unit);
+int64_t fv_bindings_number(const fv_bindings *bindings, int collection, int depth,
+                           int64_t item); /* of a unit; -1: there is none */
+/* What to call a unit: the path of its item by the first pattern, "all items" for the run beside items, "" without collections.
+ */
+const char *fv_bindings_item(const fv_bindings *bindings, int64_t unit);
 /* Adds "name=value[,value...]"; values that look like lists in brackets stay whole. */
 fv_status fv_bindings_set(fv_bindings *bindings, const char *assignment, fv_error *error);
 /* Finds every pattern in the text, lists its files and pairs them; checks that names given by fv_bindings_set are params of the
@@ -130,29 +174,62 @@ fv_status fv_bindings_set(fv_bindings *bindings, const char *assignment, fv_erro
 fv_status fv_bindings_resolve(fv_bindings *bindings, const fv_program *program, fv_diagnostics *diagnostics, fv_error *error);
 /* The lists are complete. */
 void fv_bindings_settle(fv_bindings *bindings);
-/* Whether a file belongs to this item and to no other. */
-bool fv_bindings_alone(const fv_bindings *bindings, const char *file, int64_t item);
+/* Whether a file belongs to the item of this unit and to no other. */
+bool fv_bindings_alone(const fv_bindings *bindings, const char *file, int64_t unit);
 /* "z/400=50". */
 fv_status fv_crop_parse(const char *text, fv_crop *part, fv_error *error);
 /* What a graph can be cut along: the slowest axis of its largest source; length 0: there is none. Gives that source's bytes. */
 int64_t fv_graph_slabs(const fv_graph *graph, fv_crop *whole);
-/* Keeps `count` of the items, spread evenly over their sizes. Fails if there are fewer. */
+/* Keeps `count` of the items of each collection, spread evenly over their sizes. Fails if no collection has so many. */
 fv_status fv_bindings_take(fv_bindings *bindings, int64_t count, fv_error *error);
-/* Bytes of the files of an item; 0 without collections. */
-int64_t   fv_bindings_size(const fv_bindings *bindings, int64_t item);
+/* Bytes of the files of the items that this would keep. */
+void fv_bindings_sizes(const fv_bindings *bindings, int64_t count, double *sizes);
+/* Bytes of the files of a unit's item; 0 of the run. */
+int64_t   fv_bindings_size(const fv_bindings *bindings, int64_t unit);
 void      fv_bindings_release(fv_bindings *bindings);
 
 /* Fills {stem} {name} {folder} {path} {index} {param} in. Unknown words in braces are an error that lists the known ones. */
-fv_status fv_template_fill(const fv_bindings *bindings, const char *template, int64_t item, int combination, char **path,
+fv_status fv_template_fill(const fv_bindings *bindings, const char *template, int64_t unit, int combination, char **path,
                            fv_error *error);
 bool      fv_template_has(const char *template, const char *word);
 /* Whether it holds a word that tells items apart. */
 bool      fv_template_tells_items(const char *template);
 
-/* Builds the graph of one item, all combinations of the sweep in one. On failure *status_of_input tells whether a file was
- * at fault (FV_ERROR_INPUT, FV_ERROR_IO) or the text (FV_ERROR_USAGE); the sentences are in diagnostics. */
-fv_status fv_graph_build(const fv_program *program, const fv_bindings *bindings, int64_t item, fv_graph **graph,
-                         fv_diagnostics *diagnostics, fv_error *error);
+/* ---- what units hand to those of later segments ---- */
+
+typedef struct fv_export_form { /* of a value that is handed over: the same for most items of a collection */
+    fv_kind              kind;
+    int                  pass;       /* TABLE: whose results its pieces are */
+    int                  collection; /* TABLE: whose items its columns item and path name; FV_RUN: it has none */
+    fv_dtype             dtype;      /* SCALAR */
+    fv_lattice           lattice;
+    fv_image_type        image;
+    const fv_table_type *table;
+} fv_export_form;
+
+typedef struct fv_export {
+    const fv_export_form *form;
+    fv_hash               key;    /* of the node */
+    int64_t               pieces; /* TABLE */
+    fv_scalar             scalar;
+} fv_export;
+
+typedef struct fv_handed {
+    /* What a unit has made of an expression; false: nothing, it failed. like: where its form may be found already; or NULL. */
+    bool (*find)(const struct fv_handed *handed, int expr, int combination, int64_t unit, const fv_export_form *like,
+                 fv_arena *arena, fv_export *out);
+    fv_status (*fetch)(const struct fv_handed *handed, const fv_export *image, const fv_block *block, fv_error *error);
+    fv_status (*piece)(const struct fv_handed *handed, const fv_export *table, int64_t piece, fv_bytes *out, fv_error *error);
+} fv_handed;
+
+/* Why an item has nothing of the run that it needs. The run has said more about it. */
+extern const char fv_lost_with_run[];
+
+/* Builds the graph of one unit, all combinations of the sweep in one. On failure *status_of_input tells whether a file was
+ * at fault (FV_ERROR_INPUT, FV_ERROR_IO) or the text (FV_ERROR_USAGE); the sentences are in diagnostics. handed NULL: of what
+ * other units make only the types are known, from a sample. */
+fv_status fv_graph_build(const fv_program *program, const fv_bindings *bindings, int64_t unit, const fv_handed *handed,
+                         fv_graph **graph, fv_diagnostics *diagnostics, fv_error *error);
 void      fv_graph_free(fv_graph *graph);
 
 /* ---- for the builder ---- */

@@ -2,6 +2,7 @@
 #include "graph/items.h"
 #include "base/file.h"
 #include "graph/pairs.h"
+#include "graph/segments.h"
 #include "op/format.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,33 +26,8 @@ typedef struct finder {
     int               count;
     const char      **templates; /* names of results */
     int               ntemplates;
+    int              *group; /* by pattern: the first one of its collection */
 } finder;
-
-/* What a value is: the expression itself, or what a name of the text stands for. */
-static const fv_expr *meant(const finder *f, const fv_expr *value) {
-    for (int depth = 0; depth < 8 && value->kind == FV_EXPR_NAME; depth++) {
-        const fv_expr *next = NULL;
-        for (int s = 0; s < f->program->nstatements && !next; s++) {
-            const fv_statement *statement = &f->program->statements[s];
-            if (statement->kind == FV_STATEMENT_ASSIGN && !strcmp(statement->name, value->text)) next = statement->value;
-        }
-        if (!next) break;
-        value = next;
-    }
-    return value;
-}
-
-/* The text that an argument is: written there, or by a name that stands for one. NULL: something else. */
-static const char *text_named(const finder *f, const fv_expr *given) {
-    const fv_expr *value = meant(f, given);
-    if (value->kind == FV_EXPR_TEXT) return value->text;
-    for (int p = 0; p < f->bindings->nparameters && value->kind == FV_EXPR_NAME; p++) {
-        const fv_parameter *parameter = &f->bindings->parameters[p];
-        if (!strcmp(parameter->name, value->text) && parameter->count == 1 && parameter->values[0].kind == FV_LITERAL_TEXT)
-            return parameter->values[0].text;
-    }
-    return NULL;
-}
 
 const char *fv__files_text(const fv_op *op, const void *params, fv_arena *arena) {
     fv_bytes text = { 0 };
@@ -63,25 +39,33 @@ const char *fv__files_text(const fv_op *op, const void *params, fv_arena *arena)
 
 /* The parameters of a call that names a list of files; NULL: it is none, or has mistakes, which are reported where it is
  * evaluated. */
-static void *list_called(const finder *f, const fv_expr *call, const fv_op **op) {
-    *op = call->kind == FV_EXPR_CALL ? fv_op_find(call->text) : NULL;
+static void *list_called(const fv_bindings *bindings, const fv_program *program, const fv_expr *call, fv_arena *arena,
+                         const fv_op **op) {
+    *op = call && call->kind == FV_EXPR_CALL ? fv_op_find(call->text) : NULL;
     if (!*op || !(*op)->files) return NULL;
     int      nparams = 0;
     uint64_t given = 0;
-    void    *params = fv_arena_alloc(&f->bindings->arena, (*op)->params_size + 1);
+    void    *params = fv_arena_alloc(arena, (*op)->params_size + 1);
     fv_params_default(*op, params);
     while ((*op)->params[nparams].name) nparams++;
     for (int a = 0; a < call->nargs; a++) {
         const fv_argument *argument = &call->args[a];
         const fv_param    *param = argument->name ? fv_params_find(*op, argument->name) : a < nparams ? &(*op)->params[a] : NULL;
-        fv_literal         literal = { .kind = FV_LITERAL_TEXT, .text = text_named(f, argument->value) };
-        bool               plain = literal.text || fv_expr_literal(argument->value, &literal, &f->bindings->arena);
-        if (!param || !plain || fv_params_set(*op, param, params, &literal, &f->bindings->arena, NULL) != FV_OK) return NULL;
+        fv_literal         literal = { .kind = FV_LITERAL_TEXT, .text = fv__text_named(bindings, program, argument->value) };
+        bool               plain = literal.text || fv_expr_literal(argument->value, &literal, arena);
+        if (!param || !plain || fv_params_set(*op, param, params, &literal, arena, NULL) != FV_OK) return NULL;
         given |= (uint64_t)1 << (param - (*op)->params);
     }
     for (int p = 0; p < nparams; p++)
         if (!(*op)->params[p].def && !(given >> p & 1)) return NULL;
     return params;
+}
+
+const char *fv__collection_named(const fv_bindings *bindings, const fv_program *program, const fv_expr *value, fv_arena *arena) {
+    const char  *text = fv__text_named(bindings, program, value);
+    const fv_op *op;
+    const void  *params = text ? NULL : list_called(bindings, program, fv__meant(program, value), arena, &op);
+    return params ? fv__files_text(op, params, arena) : text;
 }
 
 /* With stack the files that match are slices of one image, and no items. */
@@ -139,7 +123,7 @@ static void add_listed(finder *f, const fv_expr *call, fv_span span) {
     const fv_op  *op;
     fv_file_names files = { 0 };
     fv_error      error = { 0 };
-    void         *params = list_called(f, call, &op);
+    void         *params = list_called(f->bindings, f->program, call, &f->bindings->arena, &op);
     const char   *text = params ? fv__files_text(op, params, &f->bindings->arena) : NULL;
     if (!text || is_known(f, text)) return;
     if (op->files(params, &f->bindings->arena, &files, &error) != FV_OK) {
@@ -176,7 +160,7 @@ static void note_template(finder *f, const fv_expr *call) {
     for (int a = 0; param && a < call->nargs; a++) {
         const fv_argument *argument = &call->args[a];
         bool        is_file = argument->name ? !strcmp(argument->name, "file") : a == fv_inputs_count(op) + (param - op->params);
-        const char *name = is_file ? text_named(f, argument->value) : NULL;
+        const char        *name = is_file ? fv__text_named(f->bindings, f->program, argument->value) : NULL;
         if (!name) continue;
         f->templates = fv_realloc(f->templates, (size_t)(f->ntemplates + 1) * sizeof *f->templates);
         f->templates[f->ntemplates++] = name;
@@ -191,15 +175,16 @@ static void scan(finder *f, const fv_expr *expr) {
         for (int a = 0; a < expr->nargs; a++) {
             const fv_argument *argument = &expr->args[a];
             bool               is_file = argument->name ? !strcmp(argument->name, "file") : a == 0;
-            const char        *file = is_file ? text_named(f, argument->value) : NULL;
+            const char        *file = is_file ? fv__text_named(f->bindings, f->program, argument->value) : NULL;
+            const fv_expr     *call = fv__meant(f->program, argument->value);
             const fv_op       *op;
             if (file && !stacked && fv_pattern_is(file)) add_collection(f, file, argument->value->span);
-            if (!is_file || file || !list_called(f, meant(f, argument->value), &op)) continue;
+            if (!is_file || file || !list_called(f->bindings, f->program, call, &f->bindings->arena, &op)) continue;
             if (stacked)
                 mistake(f, argument->value->span, FV_ERROR_USAGE, NULL, "read: with stack, %s",
                         "a pattern, not a list, names the slices");
             else
-                add_listed(f, meant(f, argument->value), argument->value->span);
+                add_listed(f, call, argument->value->span);
         }
     for (int a = 0; a < expr->nargs; a++) scan(f, expr->args[a].value);
 }
@@ -207,8 +192,8 @@ static void scan(finder *f, const fv_expr *expr) {
 /* ---------------------------------------------------------------- lists */
 
 /* Lists go together line by line. */
-static void pair_listed(finder *f, int k) {
-    const found *first = &f->all[0], *other = &f->all[k];
+static void pair_listed(finder *f, int one, int k) {
+    const found *first = &f->all[one], *other = &f->all[k];
     char        *message = NULL;
     if (first->listed != other->listed)
         message = fv_sprintf("%s and %s cannot be paired: give both as lists, which go together line by line, or both as "
@@ -223,7 +208,7 @@ static void pair_listed(finder *f, int k) {
 
 static int by_file(const void *a, const void *b) { return strcmp(((const fv_matched *)a)->path, ((const fv_matched *)b)->path); }
 
-/* Results and rows of tables are named after the first collection, so it names no file twice. */
+/* Results and rows of tables are named after the first list of a collection, so it names no file twice. */
 static void check_repeats(finder *f, const found *one) {
     size_t      count = one->listed ? (size_t)one->matches.count : 0;
     fv_matched *sorted = fv_alloc((count + 1) * sizeof *sorted);
@@ -241,16 +226,16 @@ static void check_repeats(finder *f, const found *one) {
     free(sorted);
 }
 
-static void pair(finder *f, int k) {
+static void pair(finder *f, int first, int k) {
     fv_bytes why = { 0 };
-    if (f->all[0].listed || f->all[k].listed) {
-        pair_listed(f, k);
+    if (f->all[first].listed || f->all[k].listed) {
+        pair_listed(f, first, k);
         return;
     }
-    if (fv__pair(f->all[0].pattern, &f->all[0].matches, f->all[k].pattern, &f->all[k].matches, &why)) return;
+    if (fv__pair(f->all[first].pattern, &f->all[first].matches, f->all[k].pattern, &f->all[k].matches, &why)) return;
     fv_diagnose(f->diagnostics, f->all[k].span, (char *)why.data,
                 "\"%s\" does not fit \"%s\": collections that are used together are paired by what their wildcards stand for",
-                f->all[k].pattern, f->all[0].pattern);
+                f->all[k].pattern, f->all[first].pattern);
     if (f->status == FV_OK) f->status = FV_ERROR_USAGE;
     fv_bytes_release(&why);
 }
@@ -267,8 +252,6 @@ static fv_item_list list_of(const found *from, fv_arena *arena) {
 static void add_list(fv_bindings *bindings, const found *from) {
     bindings->lists = fv_realloc(bindings->lists, (size_t)(bindings->nlists + 1) * sizeof *bindings->lists);
     bindings->lists[bindings->nlists++] = list_of(from, &bindings->arena);
-    bindings->collection = true;
-    bindings->nitems = from->matches.count;
 }
 
 /* ---------------------------------------------------------------- results of earlier runs */
@@ -277,6 +260,7 @@ typedef struct written { /* a file that is there and that the text would write *
     dev_t   device;
     ino_t   inode;
     int64_t item; /* for this one */
+    int     pattern;
 } written;
 
 static int by_inode(const void *a, const void *b) {
@@ -285,10 +269,10 @@ static int by_inode(const void *a, const void *b) {
     return (x->inode > y->inode) - (x->inode < y->inode);
 }
 
-/* What the text would write for the files of its first pattern, as far as it is there. */
-static void find_written(const finder *f, fv_bytes *out) {
+/* What the text would write for the files of a pattern, as far as it is there. */
+static void find_written(const finder *f, int pattern, fv_bytes *out) {
     fv_arena     arena = { 0 };
-    fv_item_list list = list_of(&f->all[0], &arena);
+    fv_item_list list = list_of(&f->all[pattern], &arena);
     int          n = f->bindings->ncombinations;
     for (int t = 0; t < f->ntemplates; t++)
         for (int64_t i = 0; i < list.count * n; i++) {
@@ -296,11 +280,17 @@ static void find_written(const finder *f, fv_bytes *out) {
             struct stat s;
             int64_t     item = i / n;
             if (fv__template_fill(f->bindings, &list, f->templates[t], item, (int)(i % n), &path, NULL) != FV_OK) continue;
-            if (!lstat(path, &s)) fv_bytes_append(out, &(written){ s.st_dev, s.st_ino, item }, sizeof(written));
+            if (!lstat(path, &s)) fv_bytes_append(out, &(written){ s.st_dev, s.st_ino, item, pattern }, sizeof(written));
             free(path);
         }
-    if (out->size) qsort(out->data, out->size / sizeof(written), sizeof(written), by_inode);
     fv_arena_release(&arena);
+}
+
+/* The names follow from the first pattern of each collection. */
+static void find_all_written(const finder *f, fv_bytes *out) {
+    for (int k = 0; k < f->count; k++)
+        if (f->group[k] == k) find_written(f, k, out);
+    if (out->size) qsort(out->data, out->size / sizeof(written), sizeof(written), by_inode);
 }
 
 /* Whether the text would write this file for another one. */
@@ -308,10 +298,10 @@ static bool would_write(const finder *f, const char *path, const fv_bytes *all) 
     struct stat    s;
     const written *start = (const void *)all->data, *end = start + all->size / sizeof *start, *one = NULL;
     if (all->size && !lstat(path, &s))
-        one = bsearch(&(written){ s.st_dev, s.st_ino, 0 }, start, (size_t)(end - start), sizeof *one, by_inode);
+        one = bsearch(&(written){ s.st_dev, s.st_ino, 0, 0 }, start, (size_t)(end - start), sizeof *one, by_inode);
     while (one && one > start && !by_inode(one - 1, one)) one--;
     for (const written *next = one; next && next < end && !by_inode(next, one); next++)
-        if (strcmp(f->all[0].matches.match[next->item].path, path)) return true;
+        if (strcmp(f->all[next->pattern].matches.match[next->item].path, path)) return true;
     return false;
 }
 
@@ -320,13 +310,13 @@ static bool would_write(const finder *f, const char *path, const fv_bytes *all) 
 static void leave_out_results(finder *f) {
     fv_bytes all = { 0 }, result = { 0 };
     bool     looked = false;
-    for (int k = 0; k < f->count; k++) { /* first a look at all: the names that would be written follow from the first pattern */
+    for (int k = 0; k < f->count; k++) { /* first a look at all: the names that would be written follow from them */
         const found *one = &f->all[k];
         for (int64_t i = 0; i < one->matches.count; i++) {
             const char            *path = one->matches.match[i].path;
             const fv_table_format *table = fv_table_format_for(path);
             bool                   made = (table && table->in_place) || f->bindings->made(f->bindings->made_context, path, NULL);
-            if (made && !looked) find_written(f, &all);
+            if (made && !looked) find_all_written(f, &all);
             looked = looked || made;
             made = made && !one->listed &&
                    (f->bindings->made(f->bindings->made_context, path, one->pattern) || would_write(f, path, &all));
@@ -351,32 +341,38 @@ static void leave_out_results(finder *f) {
     fv_bytes_release(&result);
 }
 
+/* Patterns that one value uses belong to one collection. */
+static void group_all(finder *f) {
+    const char **patterns = fv_calloc((size_t)(f->count + 1) * sizeof *patterns);
+    f->group = fv_calloc((size_t)(f->count + 1) * sizeof *f->group);
+    for (int k = 0; k < f->count; k++) patterns[k] = f->all[k].pattern;
+    fv__group_patterns(f->bindings, f->program, patterns, f->count, f->group);
+    free(patterns);
+}
+
 fv_status fv__find_items(fv_bindings *bindings, const fv_program *program, fv_diagnostics *diagnostics) {
     finder f = { .bindings = bindings, .program = program, .diagnostics = diagnostics };
-    bindings->nitems = 1;
     for (int s = 0; s < program->nstatements; s++) scan(&f, program->statements[s].value);
+    group_all(&f);
     if (bindings->made && f.count) leave_out_results(&f);
-    if (f.count) check_repeats(&f, &f.all[0]);
-    for (int k = 1; k < f.count && f.status == FV_OK; k++) pair(&f, k);
+    for (int k = 0; k < f.count && f.status == FV_OK; k++)
+        if (f.group[k] == k) check_repeats(&f, &f.all[k]);
+        else pair(&f, f.group[k], k);
     for (int k = 0; k < f.count; k++) {
         if (f.status == FV_OK) add_list(bindings, &f.all[k]);
         fv_matches_release(&f.all[k].matches);
     }
     free(f.all);
     free(f.templates);
-    fv_bindings_settle(bindings);
+    free(f.group);
     return f.status;
 }
 
 /* ---------------------------------------------------------------- what belongs to an item */
 
-const char *fv_bindings_item(const fv_bindings *bindings, int64_t item) {
-    return bindings->nlists ? bindings->lists[0].paths[item] : "";
-}
-
 typedef struct owned {
     char   *path;
-    int64_t item;
+    int64_t item; /* with its collection in the upper bits */
 } owned;
 
 static int by_owner(const void *a, const void *b) {
@@ -387,9 +383,14 @@ static int by_owner(const void *a, const void *b) {
 
 void fv_bindings_settle(fv_bindings *bindings) {
     int64_t n = 0;
-    owned  *all = fv_alloc((size_t)(bindings->nlists * bindings->nitems + 1) * sizeof *all);
-    for (int l = 0; l < bindings->nlists; l++)
-        for (int64_t i = 0; i < bindings->lists[l].count; i++) all[n++] = (owned){ bindings->lists[l].paths[i], i };
+    for (int l = 0; l < bindings->nlists; l++) n += bindings->lists[l].count;
+    owned *all = fv_alloc((size_t)(n + 1) * sizeof *all);
+    n = 0;
+    for (int l = 0; l < bindings->nlists; l++) {
+        const fv_item_list *list = &bindings->lists[l];
+        int64_t             first = (int64_t)list->collection << 40;
+        for (int64_t i = 0; i < list->count; i++) all[n++] = (owned){ list->paths[i], first + i };
+    }
     qsort(all, (size_t)n, sizeof *all, by_owner);
     bindings->nshared = 0;
     for (int64_t i = 1; i < n; i++) {
@@ -403,9 +404,11 @@ void fv_bindings_settle(fv_bindings *bindings) {
 
 static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-bool fv_bindings_alone(const fv_bindings *bindings, const char *file, int64_t item) {
-    bool own = false;
-    for (int l = 0; l < bindings->nlists && !own; l++) own = !strcmp(bindings->lists[l].paths[item], file);
+bool fv_bindings_alone(const fv_bindings *bindings, const char *file, int64_t unit) {
+    fv_unit u = fv_bindings_unit(bindings, unit);
+    bool    own = false;
+    for (int l = 0; l < bindings->nlists && !own; l++)
+        own = bindings->lists[l].collection == u.collection && !strcmp(bindings->lists[l].paths[u.item], file);
     if (!own || !bindings->nshared) return own;
     return !bsearch(&file, bindings->shared, (size_t)bindings->nshared, sizeof *bindings->shared, by_text);
 }
@@ -436,13 +439,17 @@ int64_t fv_graph_slabs(const fv_graph *graph, fv_crop *whole) {
     return largest;
 }
 
-int64_t fv_bindings_size(const fv_bindings *bindings, int64_t item) {
+static int64_t file_size(const char *path) {
+    fv_file_id id = { 0 };
+    fv_file_identify(path, &id, NULL); /* one that vanished is reported when it is opened */
+    return id.size;
+}
+
+int64_t fv_bindings_size(const fv_bindings *bindings, int64_t unit) {
+    fv_unit u = fv_bindings_unit(bindings, unit);
     int64_t size = 0;
-    for (int l = 0; l < bindings->nlists; l++) {
-        fv_file_id id = { 0 };
-        fv_file_identify(bindings->lists[l].paths[item], &id, NULL); /* one that vanished is reported when it is opened */
-        size += id.size;
-    }
+    for (int l = 0; l < bindings->nlists; l++)
+        if (bindings->lists[l].collection == u.collection) size += file_size(bindings->lists[l].paths[u.item]);
     return size;
 }
 
@@ -460,22 +467,50 @@ static int by_item(const void *a, const void *b) {
     return x->item < y->item ? -1 : x->item > y->item;
 }
 
+/* Of one collection: `count` of its items, spread evenly over their sizes, in their order. */
+static sized *choose(const fv_bindings *bindings, int collection, int64_t count) {
+    int64_t n = bindings->lists[collection].count;
+    sized  *all = fv_calloc((size_t)(n + 1) * sizeof *all);
+    for (int64_t i = 0; i < n; i++) {
+        all[i].item = i;
+        for (int l = 0; l < bindings->nlists; l++)
+            if (bindings->lists[l].collection == collection) all[i].size += file_size(bindings->lists[l].paths[i]);
+    }
+    if (count >= n) return all;
+    qsort(all, (size_t)n, sizeof *all, by_size);
+    for (int64_t k = 0; k < count; k++) all[k] = all[(2 * k + 1) * n / (2 * count)];
+    qsort(all, (size_t)count, sizeof *all, by_item);
+    return all;
+}
+
+void fv_bindings_sizes(const fv_bindings *bindings, int64_t count, double *sizes) {
+    for (int64_t i = 0; i < count; i++) sizes[i] = 0;
+    for (int c = 0; c < bindings->nlists; c++) {
+        if (bindings->lists[c].collection != c) continue;
+        sized *chosen = choose(bindings, c, count);
+        for (int64_t i = 0; i < FV_MIN(count, bindings->lists[c].count); i++) sizes[i] += (double)chosen[i].size;
+        free(chosen);
+    }
+}
+
+static void take_some(fv_bindings *bindings, int collection, int64_t count) {
+    sized *chosen = choose(bindings, collection, count);
+    for (int l = 0; l < bindings->nlists; l++) {
+        fv_item_list *list = &bindings->lists[l];
+        if (list->collection != collection) continue;
+        for (int64_t k = 0; k < count; k++) list->paths[k] = list->paths[chosen[k].item];
+        list->count = count;
+    }
+    free(chosen);
+}
+
 fv_status fv_bindings_take(fv_bindings *bindings, int64_t count, fv_error *error) {
     int64_t n = bindings->nitems;
     if (count < 1 || count > n)
         return fv_fail(error, FV_ERROR_USAGE, "--items %lld: there %s %lld item%s", (long long)count, n == 1 ? "is" : "are",
                        (long long)n, n == 1 ? "" : "s");
-    if (count == n) return FV_OK;
-    sized *all = fv_alloc((size_t)n * sizeof *all);
-    for (int64_t i = 0; i < n; i++) all[i] = (sized){ i, fv_bindings_size(bindings, i) };
-    qsort(all, (size_t)n, sizeof *all, by_size);
-    for (int64_t k = 0; k < count; k++) all[k] = all[(2 * k + 1) * n / (2 * count)];
-    qsort(all, (size_t)count, sizeof *all, by_item); /* lists stay sorted by name */
-    for (int l = 0; l < bindings->nlists; l++) {
-        for (int64_t k = 0; k < count; k++) bindings->lists[l].paths[k] = bindings->lists[l].paths[all[k].item];
-        bindings->lists[l].count = count;
-    }
-    bindings->nitems = count;
-    free(all);
+    for (int l = 0; l < bindings->nlists; l++)
+        if (bindings->lists[l].collection == l && bindings->lists[l].count > count) take_some(bindings, l, count);
+    fv_bindings_count(bindings);
     return FV_OK;
 }

@@ -14,4 +14,8 @@ fv_status fv__template_fill(const fv_bindings *bindings, const fv_item_list *lis
 /* The text by which a list of files is known among the collections: files(list = "a.csv", column = "file"). */
 const char *fv__files_text(const fv_op *op, const void *params, fv_arena *arena);
 
+/* The text by which the files that an argument names are known among the collections, if it is one: a pattern or a list. NULL: it
+ * names none. */
+const char *fv__collection_named(const fv_bindings *bindings, const fv_program *program, const fv_expr *value, fv_arena *arena);
+
 #endif

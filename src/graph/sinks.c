@@ -109,7 +109,7 @@ static void check_file_sink(builder *b, fv_sink *sink) {
             fv__mistake(b, sink->span, FV_ERROR_USAGE, NULL,
                         "write: %s is swept, so the file name must contain {%s}; \"%s\" does not", bindings->parameters[p].name,
                         bindings->parameters[p].name, sink->file_template);
-    if (bindings->collection && !fv_template_tells_items(sink->file_template))
+    if (b->unit.collection != FV_RUN && !fv_template_tells_items(sink->file_template))
         fv__mistake(
             b, sink->span, FV_ERROR_USAGE, NULL,
             "write: each item of a collection needs its own file, so the name must contain {stem}, {name}, {folder}, {path} or "
@@ -142,7 +142,7 @@ static void add_file_sink(builder *b, fv_node *write, int statement) {
     sink->write.version = version && *version ? version : NULL;
     char    *path;
     fv_error error = { 0 };
-    if (fv_template_fill(b->bindings, sink->file_template, b->item, b->combination, &path, &error) != FV_OK) {
+    if (fv_template_fill(b->bindings, sink->file_template, b->number, b->combination, &path, &error) != FV_OK) {
         fv__mistake(b, write->span, FV_ERROR_USAGE, NULL, "write: %s", error.message);
         b->graph->nsinks--;
         return;

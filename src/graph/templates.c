@@ -75,9 +75,11 @@ static char *below(const char *folder, const char *path) {
     return (char *)out.data;
 }
 
-fv_status fv_template_fill(const fv_bindings *bindings, const char *template, int64_t item, int combination, char **path,
+fv_status fv_template_fill(const fv_bindings *bindings, const char *template, int64_t unit, int combination, char **path,
                            fv_error *error) {
-    return fv__template_fill(bindings, bindings->nlists ? &bindings->lists[0] : NULL, template, item, combination, path, error);
+    fv_unit u = fv_bindings_unit(bindings, unit);
+    return fv__template_fill(bindings, u.collection == FV_RUN ? NULL : &bindings->lists[u.collection], template, u.item,
+                             combination, path, error);
 }
 
 fv_status fv__template_fill(const fv_bindings *bindings, const fv_item_list *list, const char *template, int64_t item,
@@ -93,7 +95,11 @@ fv_status fv__template_fill(const fv_bindings *bindings, const fv_item_list *lis
         snprintf(word, sizeof word, "%.*s", (int)length, p + 1);
         if (!fill_word(bindings, list, word, item, combination, &out)) {
             fv_bytes_release(&out);
-            if (is_of_items(word) && !bindings->collection)
+            if (is_of_items(word) && bindings->nlists)
+                return fv_fail(error, FV_ERROR_USAGE,
+                               "file = \"%s\": {%s} names an item, but this value is one for the whole run; leave it out",
+                               template, word);
+            if (is_of_items(word))
                 return fv_fail(error, FV_ERROR_USAGE, "file = \"%s\": {%s} needs a collection, such as read(\"scans/*.tif\")",
                                template, word);
             return fv_fail(error, FV_ERROR_USAGE,

@@ -35,6 +35,7 @@ typedef struct fv_index { /* [i] or [start:stop:step]; parts left out are NULL *
 } fv_index;
 
 struct fv_expr {
+    int          id; /* counts from 0 in its program */
     fv_expr_kind kind;
     fv_span      span;
     double       number;
@@ -63,6 +64,7 @@ typedef struct fv_program {
     const char   *text;
     int           nstatements;
     fv_statement *statements;
+    int           nexprs;
     fv_arena      arena; /* owns everything above */
 } fv_program;
 
@@ -82,6 +84,7 @@ void fv_diagnose(fv_diagnostics *diagnostics, fv_span span, const char *hint, co
     __attribute__((format(printf, 4, 5)));
 /* file:line:column: error: message, the line, a caret under the span, the hint; sorted by place, duplicates once. */
 void fv_diagnostics_format(const fv_diagnostics *diagnostics, const char *file, const char *text, fv_bytes *out);
+void fv_diagnostics_take(fv_diagnostics *diagnostics, fv_diagnostics *from); /* adds those of another, which is empty then */
 void fv_diagnostics_release(fv_diagnostics *diagnostics);
 
 /* Parses the whole text, recovering at statement ends, so that every mistake is reported; diagnostics->count tells whether it

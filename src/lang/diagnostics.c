@@ -26,6 +26,12 @@ void fv_diagnose(fv_diagnostics *diagnostics, fv_span span, const char *hint, co
         (fv_diagnostic){ .span = span, .message = (char *)message.data, .hint = hint ? fv_strdup(hint) : NULL };
 }
 
+void fv_diagnostics_take(fv_diagnostics *diagnostics, fv_diagnostics *from) {
+    for (int i = 0; i < from->count; i++)
+        fv_diagnose(diagnostics, from->items[i].span, from->items[i].hint, "%s", from->items[i].message);
+    fv_diagnostics_release(from);
+}
+
 void fv_diagnostics_release(fv_diagnostics *diagnostics) {
     for (int i = 0; i < diagnostics->count; i++) {
         free(diagnostics->items[i].message);

@@ -99,6 +99,7 @@ static bool take(parser *p, const char *sign) {
 
 static node *new_node(parser *p, fv_expr_kind kind, const fv__token *token) {
     node *n = fv_arena_alloc(&p->program->arena, sizeof *n);
+    n->expr.id = p->program->nexprs++;
     n->expr.kind = kind;
     n->expr.span = token->span;
     n->start = token->start;

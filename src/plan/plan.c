@@ -734,7 +734,7 @@ fv_status fv_plan_make(fv_graph *graph, const fv_plan_options *options, fv_plan 
     p.gate_of = fv_arena_alloc(&plan->arena, n * sizeof *p.gate_of);
     p.draft_of = fv_arena_alloc(&plan->arena, n * sizeof *p.draft_of);
     for (int s = 0; s < graph->nsinks; s++)
-        if (graph->sinks[s].kind == FV_SINK_KEEP && is_image(graph->sinks[s].value))
+        if (graph->sinks[s].kind != FV_SINK_FILE && is_image(graph->sinks[s].value))
             plan->stored[graph->sinks[s].value->id] = true;
     fv_status status = find_alive(&p, error);
     find_gates(&p);

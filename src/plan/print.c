@@ -88,6 +88,7 @@ static void stage_text(const fv_plan *plan, const fv_stage *stage, fv_bytes *out
 
 void fv_plan_text(const fv_plan *plan, const fv_plan_facts *facts, fv_bytes *out) {
     char read[24], written[24], peak[24], bound[24];
+    if (facts->part.count > 1) fv_bytes_printf(out, "%s%s:\n", facts->part.index ? "\n" : "", facts->part.title);
     for (int s = 0; s < plan->nstages; s++) stage_text(plan, &plan->stages[s], out);
     fv_size_format(plan->bytes_read, read);
     fv_size_format(plan->bytes_written, written);
@@ -140,7 +141,9 @@ static cJSON *stage_json(const fv_plan *plan, const fv_stage *stage) {
 }
 
 void fv_plan_json(const fv_plan *plan, const fv_plan_facts *facts, fv_bytes *out) {
-    cJSON *root = cJSON_CreateObject(), *stages = cJSON_AddArrayToObject(root, "stages");
+    cJSON *root = cJSON_CreateObject();
+    if (facts->part.count > 1) cJSON_AddStringToObject(root, "what", facts->part.title);
+    cJSON *stages = cJSON_AddArrayToObject(root, "stages");
     for (int s = 0; s < plan->nstages; s++) cJSON_AddItemToArray(stages, stage_json(plan, &plan->stages[s]));
     cJSON_AddNumberToObject(root, "items", (double)facts->items);
     cJSON_AddNumberToObject(root, "workers", facts->workers);
@@ -150,7 +153,9 @@ void fv_plan_json(const fv_plan *plan, const fv_plan_facts *facts, fv_bytes *out
     cJSON_AddNumberToObject(root, "least_memory", (double)facts->least);
     cJSON_AddNumberToObject(root, "work_seconds", plan->work * 1e-9);
     char *text = cJSON_Print(root);
-    fv_bytes_printf(out, "%s\n", text);
+    if (facts->part.count > 1 && !facts->part.index) fv_bytes_printf(out, "{\"parts\": [\n");
+    fv_bytes_printf(out, "%s%s\n", text, facts->part.index + 1 < facts->part.count ? "," : "");
+    if (facts->part.count > 1 && facts->part.index + 1 == facts->part.count) fv_bytes_printf(out, "]}\n");
     free(text);
     cJSON_Delete(root);
 }
@@ -161,11 +166,32 @@ static void dot_text(const char *text, fv_bytes *out) {
     for (const char *c = text; *c; c++) fv_bytes_printf(out, *c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
 }
 
-static void node_dot(const fv_node *node, bool stored, fv_bytes *out) {
+/* Parts are boxes of one drawing, with names of their own for what is in them. */
+static void begin_part(const fv_plan_part *part, const char *style, fv_bytes *out) {
+    if (!part->index) fv_bytes_printf(out, "digraph fovea {\n  %s\n", style);
+    if (part->count < 2) return;
+    fv_bytes_printf(out, "  subgraph cluster_p%d { label=\"", part->index);
+    dot_text(part->title, out);
+    fv_bytes_printf(out, "\";\n");
+}
+
+static void end_part(const fv_plan_part *part, fv_bytes *out) {
+    if (part->count > 1) fv_bytes_printf(out, "  }\n");
+    if (part->index + 1 >= part->count) fv_bytes_printf(out, "}\n");
+}
+
+/* What names in a part begin with. */
+static const char *mark(const fv_plan_part *part, char text[24]) {
+    text[0] = 0;
+    if (part->count > 1) snprintf(text, 24, "p%d", part->index);
+    return text;
+}
+
+static void node_dot(const fv_node *node, bool stored, const char *own, fv_bytes *out) {
     fv_bytes params = { 0 };
     char     shape[96] = "";
     if (node->op) fv_params_format(node->op, node->params, &params);
-    fv_bytes_printf(out, "  n%d [label=\"", node->id);
+    fv_bytes_printf(out, "  %sn%d [label=\"", own, node->id);
     if (node->name) fv_bytes_printf(out, "%s = ", node->name);
     if (node->op) {
         fv_bytes_printf(out, "%s(", node->op->name);
@@ -185,8 +211,10 @@ static void node_dot(const fv_node *node, bool stored, fv_bytes *out) {
     fv_bytes_release(&params);
 }
 
-void fv_graph_dot(const fv_graph *graph, const fv_plan *plan, fv_bytes *out) {
-    fv_bytes_printf(out, "digraph fovea {\n  rankdir=TB; node [fontname=\"sans-serif\", fontsize=11];\n");
+void fv_graph_dot(const fv_graph *graph, const fv_plan *plan, const fv_plan_part *part, fv_bytes *out) {
+    char        text[24];
+    const char *own = mark(part, text);
+    begin_part(part, "rankdir=TB; node [fontname=\"sans-serif\", fontsize=11];", out);
     bool *used = fv_calloc((size_t)graph->nnodes);
     for (int k = 0; k < graph->nsinks; k++) used[graph->sinks[k].value->id] = true;
     for (int id = graph->nnodes - 1; id >= 0; id--)
@@ -195,24 +223,24 @@ void fv_graph_dot(const fv_graph *graph, const fv_plan *plan, fv_bytes *out) {
     for (int id = 0; id < graph->nnodes; id++) {
         const fv_node *node = graph->nodes[id];
         if (!used[id]) continue;
-        node_dot(node, plan->stored[id], out);
+        node_dot(node, plan->stored[id], own, out);
         for (int i = 0; i < node->ninputs; i++)
-            if (node->in[i]) fv_bytes_printf(out, "  n%d -> n%d;\n", node->in[i]->id, id);
+            if (node->in[i]) fv_bytes_printf(out, "  %sn%d -> %sn%d;\n", own, node->in[i]->id, own, id);
     }
     for (int k = 0; k < graph->nsinks; k++) {
         const fv_sink *sink = &graph->sinks[k];
-        fv_bytes_printf(out, "  s%d [label=\"", k);
+        fv_bytes_printf(out, "  %ss%d [label=\"", own, k);
         dot_text(sink->kind == FV_SINK_FILE ? sink->file : sink->kind == FV_SINK_PRINT ? "print" : sink->name, out);
-        fv_bytes_printf(out, "\", shape=note];\n  n%d -> s%d;\n", sink->value->id, k);
+        fv_bytes_printf(out, "\", shape=note];\n  %sn%d -> %ss%d;\n", own, sink->value->id, own, k);
     }
-    fv_bytes_printf(out, "}\n");
+    end_part(part, out);
     free(used);
 }
 
 enum { MOST_TASKS = 2000 };
 
 /* Edges from the tasks that made what a task fetches. */
-static void task_edges(const fv_plan *plan, const fv_stage *stage, int64_t task, fv_bytes *out) {
+static void task_edges(const fv_plan *plan, const fv_stage *stage, int64_t task, const char *own, fv_bytes *out) {
     fv_region *regions = fv_alloc((size_t)(stage->nsteps + 1) * sizeof *regions);
     int64_t    index;
     fv_region  chunk = fv_stage_chunk(stage, task, &index);
@@ -223,41 +251,44 @@ static void task_edges(const fv_plan *plan, const fv_stage *stage, int64_t task,
         for (int64_t k = 0; k < from->ntasks; k++) {
             fv_region made = fv_stage_chunk(from, k, &index), common = fv_region_intersect(&made, &regions[s]);
             if (!fv_region_empty(&common))
-                fv_bytes_printf(out, "  t%d_%lld -> t%d_%lld;\n", from->index, (long long)(from->serial ? 0 : k), stage->index,
-                                (long long)task);
+                fv_bytes_printf(out, "  %st%d_%lld -> %st%d_%lld;\n", own, from->index, (long long)(from->serial ? 0 : k), own,
+                                stage->index, (long long)task);
         }
     }
     free(regions);
 }
 
-void fv_plan_dot(const fv_plan *plan, fv_bytes *out) {
-    char    name[256], region[160];
-    int64_t index, total = 0;
-    fv_bytes_printf(out, "digraph fovea {\n  rankdir=LR; node [fontname=\"sans-serif\", fontsize=10, shape=box];\n");
+void fv_plan_dot(const fv_plan *plan, const fv_plan_part *part, fv_bytes *out) {
+    char        name[256], region[160], text[24];
+    const char *own = mark(part, text);
+    int64_t     index, total = 0;
+    begin_part(part, "rankdir=LR; node [fontname=\"sans-serif\", fontsize=10, shape=box];", out);
     for (int s = 0; s < plan->nstages; s++) {
         const fv_stage *stage = &plan->stages[s];
         int64_t         count = stage->serial ? 1 : stage->ntasks;
         target_text(&stage->targets[0], name, sizeof name);
-        fv_bytes_printf(out, "  subgraph cluster%d { label=\"stage %d: ", s, s + 1);
+        fv_bytes_printf(out, "  subgraph cluster%s%d { label=\"stage %d: ", own, s, s + 1);
         dot_text(name, out);
         fv_bytes_printf(out, "\";\n");
         for (int64_t k = 0; k < count && total < MOST_TASKS; k++, total++) {
             fv_region chunk = fv_stage_chunk(stage, k, &index);
             fv_region_format(&chunk, region, sizeof region);
-            fv_bytes_printf(out, "    t%d_%lld [label=\"%s\"];\n", s, (long long)k, stage->serial ? "all, in order" : region);
+            fv_bytes_printf(out, "    %st%d_%lld [label=\"%s\"];\n", own, s, (long long)k,
+                            stage->serial ? "all, in order" : region);
         }
         bool ends = false;
         for (int t = 0; t < stage->ntargets; t++) ends = ends || stage->targets[t].kind != FV_TARGET_STORE;
-        if (ends) fv_bytes_printf(out, "    e%d [label=\"end\", shape=ellipse];\n", s);
+        if (ends) fv_bytes_printf(out, "    %se%d [label=\"end\", shape=ellipse];\n", own, s);
         fv_bytes_printf(out, "  }\n");
         for (int64_t k = 0; k < count && total < MOST_TASKS; k++) {
-            task_edges(plan, stage, k, out);
-            if (ends) fv_bytes_printf(out, "  t%d_%lld -> e%d;\n", s, (long long)k, s);
+            task_edges(plan, stage, k, own, out);
+            if (ends) fv_bytes_printf(out, "  %st%d_%lld -> %se%d;\n", own, s, (long long)k, own, s);
         }
         for (int i = 0; i < stage->nneeds; i++) /* a merged result is needed by every task; one edge stands for them */
             if (plan->stages[stage->needs[i]].targets[0].kind == FV_TARGET_PASS)
-                fv_bytes_printf(out, "  e%d -> t%d_0;\n", stage->needs[i], s);
+                fv_bytes_printf(out, "  %se%d -> %st%d_0;\n", own, stage->needs[i], own, s);
     }
-    if (total >= MOST_TASKS) fv_bytes_printf(out, "  more [label=\"... more than %d tasks\", shape=plaintext];\n", MOST_TASKS);
-    fv_bytes_printf(out, "}\n");
+    if (total >= MOST_TASKS)
+        fv_bytes_printf(out, "  %smore [label=\"... more than %d tasks\", shape=plaintext];\n", own, MOST_TASKS);
+    end_part(part, out);
 }

@@ -89,6 +89,29 @@ bool fv_claims_are_finished(const char *run_folder) {
 
 int64_t fv_claims_batch(int64_t count) { return FV_MIN(FV_MAX(count / BATCHES, 1), LARGEST); }
 
+fv_lot fv_lot_of(const fv_bindings *bindings, int segment) {
+    fv_lot lot = { 0 };
+    for (int s = 0; s <= segment && s < bindings->nsegments; s++) {
+        lot.batch += lot.batches;
+        lot.first = bindings->segments[s].first;
+        lot.count = bindings->segments[s].count;
+        lot.size = fv_claims_batch(lot.count);
+        lot.batches = (lot.count + lot.size - 1) / lot.size;
+    }
+    return lot;
+}
+
+bool fv_lot_units(const fv_bindings *bindings, int64_t batch, int64_t *first, int64_t *end) {
+    for (int s = 0; s < bindings->nsegments; s++) {
+        fv_lot lot = fv_lot_of(bindings, s);
+        if (batch < lot.batch || batch >= lot.batch + lot.batches) continue;
+        *first = lot.first + (batch - lot.batch) * lot.size;
+        *end = FV_MIN(*first + lot.size, lot.first + lot.count);
+        return true;
+    }
+    return false;
+}
+
 int64_t fv_claims_first(const fv_claims *c, int64_t nbatches) {
     return c->share.places > 1 ? nbatches * (c->share.place % c->share.places) / c->share.places : 0;
 }

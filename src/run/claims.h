@@ -15,6 +15,7 @@
 #ifndef FV_CLAIMS_H
 #define FV_CLAIMS_H
 
+#include "graph/graph.h"
 #include "store/lease.h"
 #include "store/store.h"
 #include <pthread.h>
@@ -43,6 +44,14 @@ void fv_claims_finished(const char *run_folder, bool finished);
 bool fv_claims_are_finished(const char *run_folder);
 
 int64_t fv_claims_batch(int64_t count); /* work of so many pieces is claimed in batches of this size */
+/* The units of a segment and the batches in which they are claimed; no batch holds units of two segments. */
+typedef struct fv_lot {
+    int64_t first, count; /* units */
+    int64_t batch, batches, size;
+} fv_lot;
+fv_lot fv_lot_of(const fv_bindings *bindings, int segment);
+/* The units of a batch; false: there is no such. */
+bool    fv_lot_units(const fv_bindings *bindings, int64_t batch, int64_t *first, int64_t *end);
 int64_t fv_claims_first(const fv_claims *claims, int64_t nbatches); /* where this process begins */
 
 /* The following are not thread-safe: call them under one mutex. */

@@ -98,6 +98,13 @@ static char *render(const fv_program *program, const fv_bindings *bindings, cons
     return text;
 }
 
+static fv_hash identity_of(const char *text) {
+    fv_hasher hasher;
+    fv_hasher_init(&hasher);
+    fv_hasher_text(&hasher, text);
+    return fv_hasher_finish(&hasher);
+}
+
 /* A power cut may have left less. */
 static bool holds(const char *path, const char *text) {
     fv_bytes bytes = { 0 };
@@ -107,13 +114,11 @@ static bool holds(const char *path, const char *text) {
     return same;
 }
 
-fv_status fv_manifest_freeze(const char *folder, const fv_program *program, const fv_bindings *bindings,
+fv_status fv_manifest_freeze(const char *folder, const fv_program *program, fv_bindings *bindings,
                              const fv_plan_options *plan_options, char **run_folder, fv_error *error) {
-    char     *text = render(program, bindings, plan_options), hex[33];
-    fv_hasher hasher;
-    fv_hasher_init(&hasher);
-    fv_hasher_text(&hasher, text);
-    fv_hash_format(fv_hasher_finish(&hasher), hex);
+    char *text = render(program, bindings, plan_options), hex[33];
+    bindings->run = identity_of(text);
+    fv_hash_format(bindings->run, hex);
     hex[16] = 0;
     *run_folder = fv_sprintf("%s/runs/%s", folder, hex);
     char     *path = fv_sprintf("%s/manifest.json", *run_folder);
@@ -183,7 +188,6 @@ static void load_parameters(const cJSON *root, fv_bindings *bindings) {
 
 static void load_items(const cJSON *root, fv_bindings *bindings) {
     const cJSON *lists = cJSON_GetObjectItemCaseSensitive(root, "items"), *l, *f;
-    bindings->nitems = 1;
     cJSON_ArrayForEach(l, lists) {
         const cJSON *files = cJSON_GetObjectItemCaseSensitive(l, "files");
         bindings->lists = fv_realloc(bindings->lists, (size_t)(bindings->nlists + 1) * sizeof *bindings->lists);
@@ -192,10 +196,7 @@ static void load_items(const cJSON *root, fv_bindings *bindings) {
         list->paths = fv_arena_alloc(&bindings->arena, ((size_t)cJSON_GetArraySize(files) + 1) * sizeof *list->paths);
         cJSON_ArrayForEach(f, files) list->paths[list->count++] = fv_arena_strdup(&bindings->arena, element(f, 0));
         list->root = (size_t)cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(l, "root"));
-        bindings->nitems = list->count;
-        bindings->collection = true;
     }
-    fv_bindings_settle(bindings);
 }
 
 static void load_part(const cJSON *root, fv_bindings *bindings) {
@@ -268,11 +269,12 @@ fv_status fv_manifest_load(const char *run_folder, fv_program **program, fv_bind
         const cJSON *c;
         cJSON_ArrayForEach(c, cJSON_GetObjectItemCaseSensitive(root, "chunk")) if (plan_options->chunk_ndim < FV_MAX_DIMS)
             plan_options->chunk[plan_options->chunk_ndim++] = (int64_t)cJSON_GetNumberValue(c);
-        plan_options->collection = bindings->collection;
         load_part(root, bindings);
         load_device(root, bindings);
         if (text_of(root, "into")) bindings->into = fv_arena_strdup(&bindings->arena, text_of(root, "into"));
         status = load_arrays(root, run_folder, bindings, error);
+        bindings->run = identity_of((char *)bytes.data);
+        fv_bindings_arrange(bindings, *program);
     }
     cJSON_Delete(root);
     fv_bytes_release(&bytes);

@@ -8,7 +8,7 @@
 #include "run/run.h"
 
 /* Makes FOLDER/runs/HASH with manifest.json in it, if it is not there. *run_folder: caller frees. */
-fv_status fv_manifest_freeze(const char *folder, const fv_program *program, const fv_bindings *bindings,
+fv_status fv_manifest_freeze(const char *folder, const fv_program *program, fv_bindings *bindings,
                              const fv_plan_options *plan_options, char **run_folder, fv_error *error);
 /* Puts arrays that the program holds in memory into the run's folder, for workers that are other processes. */
 fv_status fv_manifest_spool(const char *run_folder, const fv_bindings *bindings, fv_error *error);

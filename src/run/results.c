@@ -1,12 +1,14 @@
 /* Gathering what items give, and putting tables of all items together. */
 #include "run/results.h"
 #include "base/file.h"
+#include "graph/gathered.h"
 #include "op/table_rows.h"
 #include <stdlib.h>
 
 typedef struct fv_part { /* a table or a scalar of one item and one combination */
     int            statement, combination;
-    int64_t        item;
+    int64_t        item;   /* unit */
+    bool           tagged; /* its own columns tell the item */
     fv_sink_kind   kind;
     fv_kind        value;
     char          *file, *table, *name;
@@ -23,9 +25,8 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards results that
 /* ---------------------------------------------------------------- items */
 
 static fv_status keep_image(fv_run_result *result, fv_instance *instance, const fv_sink *sink, fv_error *error) {
-    fv_kept kept = {
-        .name = sink->name, .item = instance->item, .combination = sink->combination, .type = sink->value->type.image
-    };
+    fv_kept kept = { .name = sink->name, .combination = sink->combination, .type = sink->value->type.image };
+    kept.item = fv_bindings_unit(instance->context->bindings, instance->item).item;
     kept.data = fv_try_alloc((size_t)fv_image_type_bytes(&kept.type));
     if (!kept.data) return fv_fail(error, FV_ERROR_MEMORY, "%s does not fit into memory", sink->name);
     fv_region whole = fv_region_whole(&kept.type);
@@ -44,8 +45,14 @@ static fv_status keep_image(fv_run_result *result, fv_instance *instance, const 
 }
 
 static fv_status take_part(fv_run_result *result, fv_instance *instance, const fv_sink *sink, fv_error *error) {
-    part    p = { .statement = sink->statement, .combination = sink->combination, .item = instance->item, .kind = sink->kind,
-                  .value = sink->value->type.kind, .append = sink->append, .key = sink->value->key };
+    part    p = { .statement = sink->statement,
+                  .combination = sink->combination,
+                  .item = instance->item,
+                  .kind = sink->kind,
+                  .value = sink->value->type.kind,
+                  .append = sink->append,
+                  .key = sink->value->key,
+                  .tagged = sink->value->type.items != NULL };
     int64_t npieces = 0;
     if (p.value == FV_KIND_SCALAR) FV_TRY(fv_instance_scalar(instance, sink->value, &p.scalar, error));
     else FV_TRY(fv_instance_table(instance, sink->value, &npieces, error));
@@ -71,6 +78,7 @@ static fv_status take_part(fv_run_result *result, fv_instance *instance, const f
 fv_status fv_collect_item(fv_run_result *result, fv_instance *instance, fv_error *error) {
     for (int k = 0; k < instance->graph->nsinks; k++) {
         const fv_sink *sink = &instance->graph->sinks[k];
+        if (sink->kind == FV_SINK_EXPORT) continue;
         if (sink->value->type.kind != FV_KIND_IMAGE) FV_TRY(take_part(result, instance, sink, error));
         else if (sink->kind == FV_SINK_KEEP) FV_TRY(keep_image(result, instance, sink, error));
     }
@@ -98,7 +106,9 @@ typedef struct joined { /* parts of one statement and file, in order, read as on
     int                nparts, at;
     int64_t            piece;
     fv_table_type      type;
-    int                prefix; /* columns before the value's own */
+    int                lead;   /* of the value's own columns that come first: item and path, if it has them */
+    int                prefix; /* columns that are put in after these */
+    bool               tags;   /* item and path are the first of them */
     int                swept[FV_MAX_COLUMNS], nswept;
     bool               numeric[FV_MAX_COLUMNS];
     fv_cell           *cells;
@@ -106,15 +116,6 @@ typedef struct joined { /* parts of one statement and file, in order, read as on
     fv_blob            held; /* the piece that texts of the cells lie in */
     fv_bytes           scratch;
 } joined;
-
-static fv_status add_column(fv_table_type *type, const char *name, fv_column_kind kind, fv_error *error) {
-    if (type->ncolumns == FV_MAX_COLUMNS)
-        return fv_fail(error, FV_ERROR_USAGE, "the table would have more than the %d columns possible", FV_MAX_COLUMNS);
-    fv_column *column = &type->column[type->ncolumns++];
-    fv_text_cut(name, column->name, sizeof column->name);
-    column->kind = kind;
-    return FV_OK;
-}
 
 static fv_column_kind kind_of(const part *p, int column) {
     if (p->type) return p->type->column[column].kind;
@@ -133,29 +134,40 @@ static bool alike(const part *a, const part *b) {
     return same;
 }
 
+static const char *name_of(const part *p, int column) { return p->type ? p->type->column[column].name : p->name; }
+
 /* Columns that are of one kind of number in some parts and of another in others are real. */
+static fv_status add_own(joined *j, int from, int to, fv_error *error) {
+    for (int c = from; c < to; c++) {
+        fv_column_kind kind = kind_of(&j->parts[0], c);
+        for (int k = 1; k < j->nparts; k++)
+            if (kind_of(&j->parts[k], c) != kind) kind = FV_COLUMN_REAL;
+        FV_TRY(fv_table_add(&j->type, name_of(&j->parts[0], c), kind, error));
+    }
+    return FV_OK;
+}
+
 static fv_status join_columns(joined *j, fv_error *error) {
     const fv_bindings *bindings = j->context->bindings;
     const part        *first = &j->parts[0];
-    if (bindings->collection) FV_TRY(add_column(&j->type, "item", FV_COLUMN_TEXT, error));
+    bool               of_item = fv_bindings_unit(bindings, first->item).collection != FV_RUN;
+    j->tags = of_item && !first->tagged;
+    j->lead = of_item && first->tagged ? FV_TAGS : 0;
+    FV_TRY(add_own(j, 0, j->lead, error));
+    if (j->tags) FV_TRY(fv_table_add(&j->type, "item", FV_COLUMN_TEXT, error));
+    if (j->tags) FV_TRY(fv_table_add(&j->type, "path", FV_COLUMN_TEXT, error));
     for (int p = 0; p < bindings->nparameters; p++) {
         const fv_parameter *parameter = &bindings->parameters[p];
         if (parameter->count < 2) continue;
         bool numeric = true;
         for (int v = 0; v < parameter->count; v++) numeric = numeric && parameter->values[v].kind == FV_LITERAL_NUMBER;
-        FV_TRY(add_column(&j->type, parameter->name, numeric ? FV_COLUMN_REAL : FV_COLUMN_TEXT, error));
+        FV_TRY(fv_table_add(&j->type, parameter->name, numeric ? FV_COLUMN_REAL : FV_COLUMN_TEXT, error));
         j->numeric[j->nswept] = numeric;
         j->swept[j->nswept++] = p;
     }
-    j->prefix = j->type.ncolumns;
+    j->prefix = j->type.ncolumns - j->lead;
     if (j->nparts == 1 && first->type) j->type.metadata = first->type->metadata;
-    for (int c = 0; c < columns_of(first); c++) {
-        fv_column_kind kind = kind_of(first, c);
-        for (int k = 1; k < j->nparts; k++)
-            if (kind_of(&j->parts[k], c) != kind) kind = FV_COLUMN_REAL;
-        FV_TRY(add_column(&j->type, first->type ? first->type->column[c].name : first->name, kind, error));
-    }
-    return FV_OK;
+    return add_own(j, j->lead, columns_of(first), error);
 }
 
 static void note_failure(fv_run_result *result, const char *item, const fv_error *error) {
@@ -185,8 +197,10 @@ static int keep_alike(fv_run_result *result, const fv_bindings *bindings, part *
 
 static void fill_prefix(const joined *j, const part *p, fv_cell *row) {
     const fv_bindings *bindings = j->context->bindings;
+    fv_unit            unit = fv_bindings_unit(bindings, p->item);
     int                column = 0;
-    if (bindings->collection) row[column++].text = fv_bindings_item(bindings, p->item);
+    if (j->tags) row[column++].text = bindings->lists[unit.collection].items.names[unit.item];
+    if (j->tags) row[column++].text = bindings->lists[unit.collection].items.paths[unit.item];
     for (int k = 0; k < j->nswept; k++) {
         const fv_parameter *parameter = &bindings->parameters[j->swept[k]];
         int                 choice = fv_bindings_choice(bindings, p->combination, j->swept[k]);
@@ -195,7 +209,7 @@ static void fill_prefix(const joined *j, const part *p, fv_cell *row) {
     }
 }
 
-/* Rows of one piece behind the columns that say where they come from. */
+/* Rows of one piece with the columns that say where they come from. */
 static void add_prefix(joined *j, const part *p, const fv_cell *from, int64_t rows) {
     int own = j->type.ncolumns - j->prefix;
     if (rows * j->type.ncolumns > j->capacity) {
@@ -204,11 +218,13 @@ static void add_prefix(joined *j, const part *p, const fv_cell *from, int64_t ro
     }
     for (int64_t r = 0; r < rows; r++) {
         fv_cell *row = j->cells + r * j->type.ncolumns;
-        fill_prefix(j, p, row);
-        memcpy(row + j->prefix, from + r * own, (size_t)own * sizeof *row);
-        for (int c = 0; c < own; c++)
-            if (j->type.column[j->prefix + c].kind == FV_COLUMN_REAL)
-                row[j->prefix + c].real = fv_cell_number(kind_of(p, c), from[r * own + c]);
+        memcpy(row, from + r * own, (size_t)j->lead * sizeof *row);
+        fill_prefix(j, p, row + j->lead);
+        memcpy(row + j->lead + j->prefix, from + r * own + j->lead, (size_t)(own - j->lead) * sizeof *row);
+        for (int c = 0; c < own; c++) {
+            int to = c < j->lead ? c : j->prefix + c;
+            if (j->type.column[to].kind == FV_COLUMN_REAL) row[to].real = fv_cell_number(kind_of(p, c), from[r * own + c]);
+        }
     }
 }
 
@@ -266,9 +282,9 @@ static fv_hash joined_key(const joined *j) {
         fv_hasher_text(&hasher, fv_bindings_item(j->context->bindings, j->parts[k].item));
         fv_cell row[FV_MAX_COLUMNS] = { 0 };
         fill_prefix(j, &j->parts[k], row);
-        int first = j->context->bindings->collection;
-        for (int c = first; c < j->prefix; c++)
-            if (j->type.column[c].kind == FV_COLUMN_TEXT) fv_hasher_text(&hasher, row[c].text);
+        for (int c = 0; c < j->prefix; c++)
+            if (j->type.column[j->lead + c].kind == FV_COLUMN_TEXT)
+                fv_hasher_text(&hasher, row[c].text);
             else fv_hasher_int(&hasher, row[c].integer);
     }
     return fv_hasher_finish(&hasher);

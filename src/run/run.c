@@ -29,17 +29,46 @@ static int64_t default_disk(const char *folder) {
 
 /* ---------------------------------------------------------------- checks before anything starts */
 
-fv_status fv_run_sample(const fv_context *context, fv_instance **instance, fv_diagnostics *diagnostics, fv_error *error) {
-    int64_t n = context->bindings->nitems, tries = FV_MIN(n, 16);
+fv_status fv_run_sample(const fv_context *context, int segment, fv_instance **instance, fv_diagnostics *diagnostics,
+                        fv_error *error) {
+    const fv_segment *s = &context->bindings->segments[segment];
+    int64_t           n = s->count, tries = FV_MIN(n, 16);
     for (int64_t k = 0; k < tries; k++) {
         fv_diagnostics own = { 0 };
-        fv_status      status = fv_instance_open(context, k * n / tries, instance, &own, error);
+        fv_status      status = fv_instance_sample(context, s->first + k * n / tries, instance, &own, error);
         bool           last = status == FV_OK || k == tries - 1;
-        if (last) *diagnostics = own;
+        if (last)
+            fv_diagnostics_take(diagnostics, &own);
         else fv_diagnostics_release(&own);
         if (last) return status;
     }
     return fv_fail(error, FV_ERROR_INPUT, "there is no item");
+}
+
+/* A larger file is taken to need more in proportion. */
+static double largest_over_sample(const fv_bindings *bindings, const fv_segment *segment, int64_t sample) {
+    double own = (double)fv_bindings_size(bindings, sample), worst = 1;
+    for (int64_t unit = segment->first; own > 0 && unit < segment->first + segment->count; unit++)
+        worst = FV_MAX(worst, (double)fv_bindings_size(bindings, unit) / own);
+    return worst;
+}
+
+fv_status fv_run_outlook(const fv_context *context, fv_outlook *outlook, fv_diagnostics *diagnostics, fv_error *error) {
+    const fv_bindings *bindings = context->bindings;
+    *outlook = (fv_outlook){ 0 };
+    for (int s = 0; s < bindings->nsegments; s++) {
+        const fv_segment *segment = &bindings->segments[s];
+        fv_instance      *sample;
+        FV_TRY(fv_run_sample(context, s, &sample, diagnostics, error));
+        double scale = largest_over_sample(bindings, segment, sample->item);
+        outlook->memory = FV_MAX(outlook->memory, sample->plan->memory);
+        outlook->most = FV_MAX(outlook->most, (int64_t)((double)sample->plan->memory * scale));
+        outlook->work += sample->plan->work * (double)segment->count;
+        for (int k = 0; k < sample->plan->nstages; k++)
+            outlook->tasks = FV_MAX(outlook->tasks, sample->plan->stages[k].serial ? 1 : sample->plan->stages[k].ntasks);
+        fv_instance_close(sample);
+    }
+    return FV_OK;
 }
 
 typedef struct planned { /* a file that the run will write, or a table in one */
@@ -67,21 +96,34 @@ static planned table_output(const fv_sink *sink) {
     return p;
 }
 
-static fv_status list_outputs(const fv_context *context, const fv_graph *graph, fv_outputs *outputs, planned *all,
-                              int64_t *count, fv_error *error) {
+typedef struct planned_list { /* of all segments */
+    planned *all;
+    int64_t  count, capacity;
+} planned_list;
+
+static void add_output(planned_list *p, planned output) {
+    if (p->count == p->capacity) {
+        p->capacity = FV_MAX(2 * p->capacity, 16);
+        p->all = fv_realloc(p->all, (size_t)p->capacity * sizeof *p->all);
+    }
+    p->all[p->count++] = output;
+}
+
+static fv_status list_outputs(const fv_context *context, const fv_segment *segment, const fv_graph *graph, fv_outputs *outputs,
+                              planned_list *files, fv_error *error) {
     for (int k = 0; k < graph->nsinks; k++) {
         const fv_sink *sink = &graph->sinks[k];
         if (sink->kind != FV_SINK_FILE) continue;
         if (sink->value->type.kind != FV_KIND_IMAGE) {
             if (sink->append) continue;
-            all[(*count)++] = table_output(sink);
+            add_output(files, table_output(sink));
             if (!fv_table_format_for(sink->file)->in_place) FV_TRY(fv_outputs_check(outputs, sink->file, error));
             continue;
         }
-        for (int64_t item = 0; item < context->bindings->nitems; item++) {
+        for (int64_t unit = segment->first; unit < segment->first + segment->count; unit++) {
             char *path;
-            FV_TRY(fv_template_fill(context->bindings, sink->file_template, item, sink->combination, &path, error));
-            all[(*count)++] = image_output(path, item);
+            FV_TRY(fv_template_fill(context->bindings, sink->file_template, unit, sink->combination, &path, error));
+            add_output(files, image_output(path, unit));
             FV_TRY(fv_outputs_check(outputs, path, error));
         }
     }
@@ -111,24 +153,23 @@ static fv_status check_inputs(const fv_context *context, const fv_graph *graph, 
 }
 
 /* Every file that the run will write: none twice, none that is not ours. */
-static fv_status check_outputs(const fv_context *context, const fv_graph *graph, fv_outputs *outputs, fv_error *error) {
-    planned  *all = fv_calloc((size_t)(context->bindings->nitems * graph->nsinks + 1) * sizeof *all);
-    int64_t   count = 0;
-    fv_status status = list_outputs(context, graph, outputs, all, &count, error);
-    fv_status own = check_inputs(context, graph, all, count, error); /* tells more than that a file is there already */
-    if (own != FV_OK) status = own;
-    qsort(all, (size_t)count, sizeof *all, by_place);
-    for (int64_t i = 1; i < count && status == FV_OK; i++) {
+static fv_status check_outputs(const fv_context *context, planned_list *files, fv_error *error) {
+    planned *all = files->all;
+    if (files->count) qsort(all, (size_t)files->count, sizeof *all, by_place);
+    for (int64_t i = 1; i < files->count; i++) {
         bool one_table = all[i].table >= 0 && all[i].table == all[i - 1].table; /* rows of a sweep */
         if (!one_table && !strcmp(all[i - 1].place, all[i].place))
-            status = written_twice(context->bindings, &all[i - 1], &all[i], error);
+            return written_twice(context->bindings, &all[i - 1], &all[i], error);
     }
-    for (int64_t i = 0; i < count; i++) {
-        free(all[i].place);
-        free(all[i].path);
+    return FV_OK;
+}
+
+static void free_planned(planned_list *files) {
+    for (int64_t i = 0; i < files->count; i++) {
+        free(files->all[i].place);
+        free(files->all[i].path);
     }
-    free(all);
-    return status;
+    free(files->all);
 }
 
 /* ---------------------------------------------------------------- the run */
@@ -139,6 +180,7 @@ typedef struct running {
     const char            *folder;
     char                  *run_folder, writer[96];
     fv_context             context;
+    fv_bindings           *bindings;
     fv_outputs            *outputs;
     fv_record             *record;
     fv_run_result         *result;
@@ -224,28 +266,59 @@ static void note_left(running *r, const fv_graph *graph) {
     for (int i = 0; i < graph->nnodes; i++) {
         const fv_node *node = graph->nodes[i];
         if (!graph->device.kind || !node->op || !node->op->device || node->on_device) continue;
-        bool named = false;
-        for (int k = 0; k < i && !named; k++) named = graph->nodes[k]->op == node->op && !graph->nodes[k]->on_device;
+        bool named = r->left.size && strstr((char *)r->left.data, node->op->name);
         if (!named) fv_bytes_printf(&r->left, "%s%s", r->left.size ? ", " : "", node->op->name);
     }
-    if (r->left.size) fv_log("fovea: on the CPU, because the device's kernel does not take it: %s", (char *)r->left.data);
+}
+
+/* A unit of each segment, so that mistakes of all of them are found before the first one begins; NULL: none could be opened,
+ * which its units report themselves when it comes to it. */
+static fv_status open_samples(running *r, fv_instance **samples, fv_diagnostics *diagnostics, fv_error *error) {
+    const fv_bindings *bindings = r->context.bindings;
+    fv_status          worst = FV_OK;
+    for (int s = 0; s < bindings->nsegments; s++) {
+        fv_diagnostics own = { 0 };
+        fv_error       why = { 0 };
+        fv_status      status = fv_run_sample(&r->context, s, &samples[s], &own, &why);
+        bool           told_later = bindings->collection && status != FV_ERROR_USAGE;
+        if (status != FV_OK) samples[s] = NULL;
+        if (status != FV_OK && !told_later) {
+            fv_diagnostics_take(diagnostics, &own);
+            if (worst == FV_OK) *error = why;
+            if (worst == FV_OK) worst = status;
+        }
+        fv_diagnostics_release(&own);
+    }
+    return worst;
+}
+
+static fv_status check_files(running *r, fv_instance **samples, planned_list *files, fv_error *error) {
+    const fv_bindings *bindings = r->context.bindings;
+    fv_status          status = FV_OK;
+    for (int s = 0; s < bindings->nsegments && status == FV_OK; s++)
+        if (samples[s]) status = list_outputs(&r->context, &bindings->segments[s], samples[s]->graph, r->outputs, files, error);
+    for (int s = 0; s < bindings->nsegments; s++) { /* tells more than that a file is there already */
+        fv_status own = samples[s] ? check_inputs(&r->context, samples[s]->graph, files->all, files->count, error) : FV_OK;
+        if (own != FV_OK) return own;
+    }
+    return status == FV_OK ? check_outputs(&r->context, files, error) : status;
 }
 
 /* task: bytes that one task of the run needs; left alone where that differs from item to item. */
 static fv_status start(running *r, int64_t *task, fv_diagnostics *diagnostics, fv_error *error) {
-    fv_instance *sample;
-    fv_status    status = fv_run_sample(&r->context, &sample, diagnostics, error);
-    if (status != FV_OK) {
-        if (r->context.bindings->collection && status != FV_ERROR_USAGE) { /* every item tried is broken; each is reported */
-            fv_diagnostics_release(diagnostics);
-            return FV_OK;
-        }
-        return status;
+    int           n = r->context.bindings->nsegments;
+    fv_instance **samples = fv_calloc((size_t)(n + 1) * sizeof *samples);
+    planned_list  files = { 0 };
+    fv_status     status = open_samples(r, samples, diagnostics, error);
+    if (status == FV_OK) status = check_files(r, samples, &files, error);
+    if (status == FV_OK && !r->context.bindings->collection && samples[0]) *task = samples[0]->plan->memory;
+    for (int s = 0; s < n; s++) {
+        if (status == FV_OK && samples[s]) note_left(r, samples[s]->graph);
+        fv_instance_close(samples[s]);
     }
-    if (!r->context.bindings->collection) *task = sample->plan->memory; /* other items may need less */
-    status = check_outputs(&r->context, sample->graph, r->outputs, error);
-    if (status == FV_OK) note_left(r, sample->graph);
-    fv_instance_close(sample);
+    if (r->left.size) fv_log("fovea: on the CPU, because the device's kernel does not take it: %s", (char *)r->left.data);
+    free_planned(&files);
+    free(samples);
     return status;
 }
 
@@ -261,8 +334,7 @@ static fv_status run_checked(running *r, fv_diagnostics *diagnostics, fv_error *
     FV_TRY(fv_budget_check(budget, task, error));
     if (r->share) r->run_folder = fv_strdup(r->share->run_folder);
     else
-        FV_TRY(fv_manifest_freeze(r->folder, r->context.program, r->context.bindings, &r->context.plan_options, &r->run_folder,
-                                  error));
+        FV_TRY(fv_manifest_freeze(r->folder, r->context.program, r->bindings, &r->context.plan_options, &r->run_folder, error));
     if (r->engine->shared && !r->share) FV_TRY(fv_manifest_spool(r->run_folder, r->context.bindings, error));
     FV_TRY(fv_record_open(r->run_folder, r->writer, &r->record, error));
     note_run(r);
@@ -279,6 +351,15 @@ static fv_status run_checked(running *r, fv_diagnostics *diagnostics, fv_error *
     return status;
 }
 
+static fv_status tell_failures(const running *r, fv_error *error) {
+    int64_t items = 0, of_run = 0, all = 0;
+    for (int i = 0; i < r->result->nfailures; i++) *(strcmp(r->result->failures[i].item, "all items") ? &items : &of_run) += 1;
+    for (int l = 0; l < r->bindings->nlists; l++) all += r->bindings->lists[l].collection == l ? r->bindings->lists[l].count : 0;
+    if (!items) return fv_fail(error, FV_ERROR_INPUT, "what is made of all items failed");
+    return fv_fail(error, FV_ERROR_INPUT, "%lld of %lld items failed%s", (long long)items, (long long)FV_MAX(all, 1),
+                   of_run ? ", and with them what needs every item" : "");
+}
+
 fv_status fv_run_all(const fv_program *program, fv_bindings *bindings, const fv_plan_options *plan_options,
                      const fv_run_settings *given, fv_run_result **out, fv_diagnostics *diagnostics, fv_error *error) {
     fv_run_settings settings = *given;
@@ -288,11 +369,11 @@ fv_status fv_run_all(const fv_program *program, fv_bindings *bindings, const fv_
     char   *folder = fv_store_place(settings.folder, true);
     running r = { .settings = &settings,
                   .folder = folder,
+                  .bindings = bindings,
                   .result = fv_calloc(sizeof *r.result),
                   .share = settings.share };
     r.context = (fv_context){ .program = program, .bindings = bindings, .plan_options = *plan_options, .poison = settings.poison,
                              .cancel = settings.cancel };
-    r.context.plan_options.collection = bindings->collection;
     fv_status status = fv_engine_named(settings.engine, &r.engine, error);
     if (status == FV_OK && r.engine->prepare) status = r.engine->prepare(&settings, given, error);
     if (status == FV_OK) {
@@ -311,8 +392,7 @@ fv_status fv_run_all(const fv_program *program, fv_bindings *bindings, const fv_
     fv_bytes_release(&r.left);
     r.result->peak_memory = FV_MAX(fv_system_number("/proc/self/status", "VmHWM:"), 0) * 1024; /* getrusage tells a parent's */
     r.result->seconds = fv_now() - began;
-    if (status == FV_OK && r.result->nfailures)
-        status = fv_fail(error, FV_ERROR_INPUT, "%d of %lld items failed", r.result->nfailures, (long long)bindings->nitems);
+    if (status == FV_OK && r.result->nfailures) status = tell_failures(&r, error);
     *out = r.result;
     return status;
 }
@@ -325,17 +405,17 @@ static fv_status freeze(running *r, char **run_folder, fv_diagnostics *diagnosti
     FV_TRY(fv_outputs_open(r->folder, r->settings->overwrite, false, &r->outputs, error));
     fv_status status = start(r, &task, diagnostics, error);
     fv_outputs_free(r->outputs);
+    fv_bytes_release(&r->left);
     FV_TRY(status);
-    FV_TRY(fv_manifest_freeze(r->folder, context->program, context->bindings, &context->plan_options, run_folder, error));
+    FV_TRY(fv_manifest_freeze(r->folder, context->program, r->bindings, &context->plan_options, run_folder, error));
     return fv_manifest_spool(*run_folder, context->bindings, error);
 }
 
 fv_status fv_run_freeze(const fv_program *program, fv_bindings *bindings, const fv_plan_options *plan_options,
                         const fv_run_settings *settings, char **run_folder, fv_diagnostics *diagnostics, fv_error *error) {
     char   *folder = fv_store_place(settings->folder, true);
-    running r = { .settings = settings, .folder = folder };
+    running r = { .settings = settings, .folder = folder, .bindings = bindings };
     r.context = (fv_context){ .program = program, .bindings = bindings, .plan_options = *plan_options, .poison = -1 };
-    r.context.plan_options.collection = bindings->collection;
     fv_status status = freeze(&r, run_folder, diagnostics, error);
     free(folder);
     return status;

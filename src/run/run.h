@@ -103,8 +103,17 @@ fv_status fv_run_freeze(const fv_program *program, fv_bindings *bindings, const 
 fv_status fv_run_share(const struct fv_share *share, bool alone, const fv_run_settings *settings, fv_run_result **result,
                        fv_error *error);
 
-/* Opens the first item that can be read, for checks and plans. */
-fv_status fv_run_sample(const fv_context *context, fv_instance **instance, fv_diagnostics *diagnostics, fv_error *error);
+/* What all units will need, judged by one of each segment. */
+typedef struct fv_outlook {
+    int64_t memory; /* of the largest task of these */
+    int64_t most;   /* the same of all, if larger files need more in proportion */
+    int64_t tasks;  /* of a unit's largest stage */
+    double  work;   /* nanoseconds, all units */
+} fv_outlook;
+fv_status fv_run_outlook(const fv_context *context, fv_outlook *outlook, fv_diagnostics *diagnostics, fv_error *error);
+/* Opens the first unit of a segment that can be read, for checks and plans. */
+fv_status fv_run_sample(const fv_context *context, int segment, fv_instance **instance, fv_diagnostics *diagnostics,
+                        fv_error *error);
 
 /* Defaults. */
 int     fv_default_workers(void);

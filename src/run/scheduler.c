@@ -2,6 +2,7 @@
  * With several places, each takes what it has begun, then new items, and then helps the others.
  */
 #include "base/file.h"
+#include "exec/exports.h"
 #include "run/results.h"
 #include "run/scheduler_parts.h"
 #include <stdio.h>
@@ -13,7 +14,7 @@ fv_scheduler *fv_scheduler_new(const fv_context *context, const fv_run_settings 
     fv_scheduler *s = fv_calloc(sizeof *s);
     *s = (fv_scheduler){ .context = context, .settings = settings, .outputs = outputs, .record = record, .result = result,
                          .started = fv_now() };
-    s->progress.items = context->bindings->nitems;
+    s->progress.items = context->bindings->nunits;
     fv_scheduler_places(s, &(fv_place){ settings->workers, settings->budget }, 1);
     s->leftovers = fv_leftovers_new(context->store, outputs);
     pthread_mutex_init(&s->mutex, NULL);
@@ -190,18 +191,27 @@ static bool stage_job(fv_scheduler *s, fv_item *item, int index, int place, bool
     return true;
 }
 
+/* Units of a segment begin when those of all earlier ones are over: they may use what these have made. */
+bool fv__segment_reached(fv_scheduler *s, int64_t unit) {
+    int segment = fv_bindings_unit(s->context->bindings, unit).segment;
+    if (segment > s->segment && s->items) return false;
+    s->segment = FV_MAX(s->segment, segment);
+    return true;
+}
+
 static bool next_item(fv_scheduler *s, fv_item *item) {
     if (s->nopen >= s->most_open) return false;
     if (s->claims) return fv__shared_item(s, item);
-    if (s->next_item >= s->context->bindings->nitems) return false;
-    if (s->next_item == 0) s->order = fv__item_order(s, 1);
+    if (s->next_item >= s->context->bindings->nunits) return false;
+    if (s->next_item == 0) s->order = fv__item_order(s);
     item->number = s->order ? s->order[s->next_item] : s->next_item;
+    if (!fv__segment_reached(s, item->number)) return false;
     s->next_item++;
     return true;
 }
 
 static bool items_over(const fv_scheduler *s) {
-    return s->claims ? fv__shared_items_over(s) : s->next_item >= s->context->bindings->nitems;
+    return s->claims ? fv__shared_items_over(s) : s->next_item >= s->context->bindings->nunits;
 }
 
 static bool find_open(fv_scheduler *s, int place, bool help, fv_job *job) {
@@ -345,7 +355,7 @@ fv_status fv_job_run(fv_scheduler *s, fv_job *job, fv_worker *worker, fv_error *
 static bool holds_kept_image(const fv_instance *instance, const fv_stage *stage) {
     for (int i = 0; i < instance->graph->nsinks; i++) {
         const fv_sink *sink = &instance->graph->sinks[i];
-        if (sink->kind == FV_SINK_KEEP && sink->value->type.kind == FV_KIND_IMAGE &&
+        if (sink->kind != FV_SINK_FILE && sink->value->type.kind == FV_KIND_IMAGE &&
             instance->plan->store_stage[sink->value->id] == stage->index)
             return true;
     }
@@ -413,45 +423,75 @@ static void put_aside(fv_scheduler *s, const fv_item *item) {
 
 /* Of a shared run tables are gathered at its end. */
 static fv_status collect(fv_scheduler *s, fv_item *item, fv_error *error) {
-    if (s->claims && !s->share->finish) return FV_OK;
-    if (fv__tasks_shared(s)) FV_TRY(fv__shared_whole(s, item, error));
-    return fv_collect_item(s->result, item->instance, error);
+    FV_TRY(fv_exports_put(item->instance, error));
+    if (!s->claims || s->share->finish) {
+        if (fv__tasks_shared(s)) FV_TRY(fv__shared_whole(s, item, error));
+        FV_TRY(fv_collect_item(s->result, item->instance, error));
+    }
+    return FV_OK;
+}
+
+/* An item that fails because others did, or in another segment for the same reason, says nothing new. */
+static bool is_new(fv_scheduler *s, const char *name, const fv_error *error) {
+    bool known = !strcmp(error->message, fv_lost_with_run);
+    pthread_mutex_lock(&s->mutex);
+    for (int i = 0; i < s->result->nfailures && !known && s->segment; i++)
+        known = !strcmp(s->result->failures[i].item, name) && !strcmp(s->result->failures[i].error.message, error->message);
+    pthread_mutex_unlock(&s->mutex);
+    return !known;
+}
+
+/* Before the mutex is taken: it may write. */
+static bool say_failure(fv_scheduler *s, const fv_item *item, const fv_error *error) {
+    const char *name = fv_bindings_item(s->context->bindings, item->number);
+    if (!is_new(s, name, error)) return false;
+    if (!s->context->bindings->collection) return true;
+    fv_log_failure("fovea: %s: %s", name, error->message);
+    char *fact = fv_sprintf("error %s", name);
+    fv_record_fact(s->record, fact, error->message);
+    free(fact);
+    return true;
+}
+
+/* Mutex held. */
+static void count_failure(fv_scheduler *s, const fv_item *item, fv_status status, const fv_error *error, bool said) {
+    if (said) fv_collect_failure(s->result, fv_bindings_item(s->context->bindings, item->number), error);
+    s->progress.items_failed++;
+    bool fatal = !s->context->bindings->collection || s->settings->stop_on_error || status == FV_ERROR_FULL ||
+                 status == FV_ERROR_CANCELLED;
+    if (!fatal || s->stopping) return;
+    s->stopping = true;
+    s->status = status;
+    s->error = *error;
+}
+
+/* Mutex held. */
+static void list_outputs(fv_scheduler *s, const fv_item *item) {
+    if (s->claims && !s->share->finish) return;
+    for (int k = 0; k < item->instance->graph->nsinks; k++) {
+        const fv_sink *sink = &item->instance->graph->sinks[k];
+        if (sink->kind == FV_SINK_FILE && sink->value->type.kind == FV_KIND_IMAGE)
+            fv_collect_output(s->result, sink->file, item->handed[k]);
+    }
 }
 
 /* Called without the mutex: nobody else touches an item that is closing. */
 static void close_item(fv_scheduler *s, fv_item *item) {
     fv_error  error = item->error;
     fv_status status = item->failed ? error.code : collect(s, item, &error);
-    if (status != FV_OK && item->instance)
+    bool      made = status == FV_OK;
+    if (!made && item->instance)
         for (int k = 0; item->temporaries && k < item->instance->graph->nsinks; k++) {
             const char *file = item->instance->graph->sinks[k].file;
             if (!item->temporaries[k]) continue;
             fv_error_rename(&error, item->temporaries[k], file);
             if (!item->handed[k]) fv_outputs_abandon(s->outputs, file);
         }
-    if (status != FV_OK && s->context->bindings->collection) { /* before the mutex is taken: it may write */
-        fv_log_failure("fovea: %s: %s", fv_bindings_item(s->context->bindings, item->number), error.message);
-        char *name = fv_sprintf("error %s", fv_bindings_item(s->context->bindings, item->number));
-        fv_record_fact(s->record, name, error.message);
-        free(name);
-    }
+    if (made && item->instance->graph->lost) status = fv_fail(&error, FV_ERROR_INPUT, "%s", item->instance->graph->lost);
+    bool said = status != FV_OK && say_failure(s, item, &error);
     pthread_mutex_lock(&s->mutex);
-    if (status != FV_OK) {
-        fv_collect_failure(s->result, fv_bindings_item(s->context->bindings, item->number), &error);
-        s->progress.items_failed++;
-        bool fatal = !s->context->bindings->collection || s->settings->stop_on_error || status == FV_ERROR_FULL ||
-                     status == FV_ERROR_CANCELLED;
-        if (fatal && !s->stopping) {
-            s->stopping = true;
-            s->status = status;
-            s->error = error;
-        }
-    } else if (!s->claims || s->share->finish)
-        for (int k = 0; k < item->instance->graph->nsinks; k++) {
-            const fv_sink *sink = &item->instance->graph->sinks[k];
-            if (sink->kind == FV_SINK_FILE && sink->value->type.kind == FV_KIND_IMAGE)
-                fv_collect_output(s->result, sink->file, item->handed[k]);
-        }
+    if (status != FV_OK) count_failure(s, item, status, &error, said);
+    if (made) list_outputs(s, item);
     s->progress.items_done++;
     for (fv_item **i = &s->items; *i; i = &(*i)->next)
         if (*i == item) {
@@ -463,7 +503,7 @@ static void close_item(fv_scheduler *s, fv_item *item) {
     tell(s, false);
     announce(s);
     pthread_mutex_unlock(&s->mutex);
-    if (status == FV_OK && s->context->bindings->collection) put_aside(s, item);
+    if (made && s->context->bindings->collection) put_aside(s, item);
     if (item->claim) fv__shared_leave(s, item->claim);
     free_item(item);
 }

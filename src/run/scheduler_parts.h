@@ -60,6 +60,7 @@ struct fv_scheduler {
     fv_item               *items; /* open, oldest first */
     fv_leftovers          *leftovers;
     int                    nopen, most_open;
+    int                    segment; /* that is reached */
     int64_t                next_item, memory; /* of tasks */
     fv_budget              tightest; /* of the place with the least for tasks */
     int64_t                spared; /* bytes of it that writers may keep from task to task */
@@ -96,6 +97,7 @@ bool fv__stage_complete(const fv_instance *instance, const fv_stage *stage);
 fv_status fv__item_open(fv_scheduler *scheduler, fv_item *item, fv_error *error); /* without the mutex */
 
 /* ---- scheduler.c ---- */
+bool fv__segment_reached(fv_scheduler *scheduler, int64_t unit);
 /* Whether the stage, whose needs are complete, turns out not to be needed. */
 bool fv__stage_closed(fv_item *item, int stage);
 
@@ -116,8 +118,9 @@ bool fv__shared_job(fv_scheduler *scheduler, fv_item *item, int stage, fv_job *j
 bool fv__shared_item(fv_scheduler *scheduler, fv_item *next);
 /* The order in which to look for work in the stages of an item (owned by the item); NULL: as they come. */
 int *fv__stage_order(const fv_scheduler *scheduler, const fv_item *item);
-/* The order of batches of so many items, by the size of their files (the caller frees); NULL: as they come. */
-int64_t *fv__item_order(const fv_scheduler *scheduler, int64_t size);
+/* The order of items, or of batches of them where they are claimed, by the size of their files (the caller frees); NULL: as they
+ * come. */
+int64_t *fv__item_order(const fv_scheduler *scheduler);
 /* Whether no item will come any more. */
 bool fv__shared_items_over(const fv_scheduler *scheduler);
 /* Whether nothing is left that this process will do for the item. */

@@ -225,21 +225,30 @@ int *fv__stage_order(const fv_scheduler *s, const fv_item *item) {
     return order;
 }
 
-int64_t *fv__item_order(const fv_scheduler *s, int64_t size) {
+static int64_t all_batches(const fv_bindings *bindings) {
+    fv_lot last = fv_lot_of(bindings, bindings->nsegments - 1);
+    return last.batch + last.batches;
+}
+
+int64_t *fv__item_order(const fv_scheduler *s) {
     const fv_bindings *bindings = s->context->bindings;
-    int64_t            nbatches = (bindings->nitems + size - 1) / size;
     if (s->settings->order != FV_ORDER_LONGEST) return NULL;
-    ranked  *batch = fv_calloc((size_t)(nbatches + 1) * sizeof *batch);
-    int64_t *order = fv_calloc((size_t)(nbatches + 1) * sizeof *order);
-    for (int64_t b = 0; b < nbatches; b++) batch[b].index = b;
-    for (int l = 0; l < bindings->nlists; l++)
-        for (int64_t i = 0; i < bindings->lists[l].count; i++) {
-            fv_file_id id;
-            if (fv_file_identify(bindings->lists[l].paths[i], &id, NULL) == FV_OK) batch[i / size].weight += (double)id.size;
-        }
-    qsort(batch, (size_t)nbatches, sizeof *batch, heaviest);
-    for (int64_t b = 0; b < nbatches; b++) order[b] = batch[b].index;
-    free(batch);
+    int64_t  count = s->claims ? all_batches(bindings) : bindings->nunits;
+    ranked  *all = fv_calloc((size_t)(count + 1) * sizeof *all);
+    int64_t *order = fv_calloc((size_t)(count + 1) * sizeof *order);
+    for (int64_t k = 0; k < count; k++) {
+        int64_t first = k, end = k + 1;
+        if (s->claims) fv_lot_units(bindings, k, &first, &end);
+        all[k].index = k;
+        for (int64_t unit = first; unit < end; unit++) all[k].weight += (double)fv_bindings_size(bindings, unit);
+    }
+    for (int segment = 0; segment < bindings->nsegments; segment++) { /* each in an order of its own */
+        fv_lot  lot = fv_lot_of(bindings, segment);
+        int64_t from = s->claims ? lot.batch : lot.first, n = s->claims ? lot.batches : lot.count;
+        qsort(all + from, (size_t)n, sizeof *all, heaviest);
+    }
+    for (int64_t k = 0; k < count; k++) order[k] = all[k].index;
+    free(all);
     return order;
 }
 
@@ -271,28 +280,41 @@ static bool item_of_batch(fv_scheduler *s, fv_item *next) {
     return false;
 }
 
+/* All batches of the segment were looked at: whether there is a next one to look at. */
+static bool next_segment(fv_scheduler *s) {
+    bool last = s->segment + 1 == s->context->bindings->nsegments;
+    if (s->others && (s->share->wait || !last)) { /* later segments use what others still make */
+        s->walked = 0;
+        s->others = false;
+        s->again = fv_now() + PAUSE;
+        return false;
+    }
+    if (last || s->items) return false;
+    s->segment++;
+    s->walked = 0;
+    return true;
+}
+
 bool fv__shared_item(fv_scheduler *s, fv_item *next) {
-    int64_t nitems = s->context->bindings->nitems, size = fv_claims_batch(nitems), nbatches = batches(nitems);
+    const fv_bindings *bindings = s->context->bindings;
     if (fv__tasks_shared(s)) return shared_single(s, next);
     if (s->suspect || fv_now() < s->again) return false;
     if (!s->taken) {
-        s->taken = fv_calloc((size_t)nbatches + 1);
-        s->order = fv__item_order(s, size);
+        s->taken = fv_calloc((size_t)all_batches(bindings) + 1);
+        s->order = fv__item_order(s);
     }
     for (;;) {
         if (item_of_batch(s, next)) return true;
         if (s->next_item < s->batch_end) return false;
         if (s->batch) fv_claim_leave(s->claims, s->batch);
         s->batch = NULL;
-        if (s->walked == nbatches && s->others && s->share->wait) {
-            s->walked = 0;
-            s->others = false;
-            s->again = fv_now() + PAUSE;
-            return false;
+        fv_lot lot = fv_lot_of(bindings, s->segment);
+        if (s->walked == lot.batches) {
+            if (!next_segment(s)) return false;
+            continue;
         }
-        if (s->walked == nbatches) return false;
-        int64_t next_batch = (first_batch(s, nbatches) + s->walked++) % nbatches;
-        int64_t batch = s->order ? s->order[next_batch] : next_batch;
+        int64_t place = lot.batch + (first_batch(s, lot.batches) + s->walked++) % lot.batches;
+        int64_t batch = s->order ? s->order[place] : place;
         bool over = fv_claims_over(s->claims, batch);
         if (s->taken[batch] || (over && !s->share->finish)) continue; /* the last process looks at everything itself */
         s->batch = fv_claims_take(s->claims, -1, batch);
@@ -301,15 +323,16 @@ bool fv__shared_item(fv_scheduler *s, fv_item *next) {
         else {
             s->taken[batch] = true;
             s->batch_over = over;
-            s->next_item = batch * size;
-            s->batch_end = FV_MIN(s->next_item + size, nitems);
+            fv_lot_units(bindings, batch, &s->next_item, &s->batch_end);
         }
     }
 }
 
 bool fv__shared_items_over(const fv_scheduler *s) {
+    const fv_bindings *bindings = s->context->bindings;
     if (fv__tasks_shared(s)) return s->next_item > 0;
-    return !s->batch && s->walked == batches(s->context->bindings->nitems) && !(s->others && s->share->wait);
+    return !s->batch && s->segment + 1 == bindings->nsegments && s->walked == fv_lot_of(bindings, s->segment).batches &&
+           !(s->others && s->share->wait);
 }
 
 /* ---------------------------------------------------------------- giving back */

@@ -102,7 +102,7 @@ def the_studies_of_watershed_and_blobs_run_with_few(folder):
         assert len(re.findall(r"^(?:strong|weak) +[12] ", text, re.M)) == 4, text
         run("run", "-q", ROOT / "examples" / "studies" / f"{pipeline}.fov", folder=folder)
         items = {line.split(",")[0] for line in pathlib.Path(folder, table).read_text().splitlines()[1:]}
-        assert items == {f"items/{index:05}.png" for index in range(6)}, items
+        assert items == {f"{index:05}" for index in range(6)}, items
         shutil.rmtree(pathlib.Path(folder, "scaling"))
 
 

@@ -147,7 +147,7 @@ def a_folder_of_mixed_shapes_is_one_collection(folder):
     for index, name in enumerate("abcd"):
         assert (load(folder, f"out/{name}-{index}.npy") == load(folder, f"{name}.npy").astype(np.float32) + 1).all()
     lines = pathlib.Path(folder, "means.csv").read_text().splitlines()
-    assert lines[0] == "item,mean" and len(lines) == 5 and lines[1].startswith("a.npy,"), lines
+    assert lines[0] == "item,path,mean" and len(lines) == 5 and lines[1].startswith("a,a.npy,"), lines
 
 
 @test

@@ -16,9 +16,10 @@ def save(folder, name, value):
 
 
 def printed(folder, text, code=0):
-    """Rows of the only table that a text prints, as (item, number)."""
+    """Rows of the only table that a text prints, as (path, number)."""
     done = run("run", "-q", "-e", text, folder=folder, code=code)
-    return [(line.rsplit(None, 1)[0], float(line.rsplit(None, 1)[1])) for line in done.stdout.splitlines()[1:]]
+    rows = [line.rsplit(None, 1) for line in done.stdout.splitlines()[1:]]
+    return [(columns.split(None, 1)[1], float(number)) for columns, number in rows]
 
 
 def refused(folder, text):

@@ -121,8 +121,8 @@ def a_folder_of_tables_is_a_collection(folder):
     for name, first in (("a", 1), ("b", 10)):
         put(folder, f"part-{name}.csv", f"n,t\n{first},x\n{first + 1},y{first}\n")
     run("run", "-q", "-e", 'filter(read("part-*.csv"), "n > 1") |> write("all.csv")', folder=folder)
-    assert rows_of(folder, "all.csv") == [["item", "n", "t"], ["part-a.csv", "2", "y1"], ["part-b.csv", "10", "x"],
-                                          ["part-b.csv", "11", "y10"]]
+    assert rows_of(folder, "all.csv") == [["item", "path", "n", "t"], ["part-a", "part-a.csv", "2", "y1"],
+                                          ["part-b", "part-b.csv", "10", "x"], ["part-b", "part-b.csv", "11", "y10"]]
 
 
 @test

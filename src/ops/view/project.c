@@ -9,7 +9,9 @@ typedef struct { const char *axis; fv_choice method; } project;
 enum { MAX, MIN, MEAN, SUM };
 
 static const fv_param params[] = {
-    FV_PARAM(project, axis, .def = "z", .doc = "name of the axis along which to look; the result does not have it"),
+    FV_PARAM(project, axis, .def = "z", .axis = true,
+             .doc = "name of the axis along which to look; the result does not have it. \"item\": all images of a collection "
+                    "become one"),
     FV_PARAM(project, method, .def = "max", .choices = "max|min|mean|sum", .doc = "what to compute from the voxels along "
                                                                                   "that axis"),
     FV_PARAM_END,
