@@ -120,6 +120,7 @@ static const fv_op gathered_image = {
     .name = "gathered",
     .family = "source",
     .brief = "an image that other items have made",
+    .stage = "read",
     .version = 1,
     .params = no_params,
     .params_size = sizeof(gathered),

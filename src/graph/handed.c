@@ -169,12 +169,13 @@ static void line_type(fv_gathered *g) {
     g->form = FV_GATHERED_LINE;
 }
 
-/* Samples have no keys of their own: the expression tells them apart. */
+/* What a sample would have made has no key: the expression tells such apart. */
 static void identify(builder *b, fv_gathered *g, const fv_expr *expr) {
     fv_hasher hasher;
     fv_hasher_init(&hasher);
-    fv_hasher_int(&hasher, b->handed ? -1 : expr->id);
-    fv_hasher_int(&hasher, b->handed ? -1 : b->combination);
+    bool keyless = !b->handed && g->parts[0].made;
+    fv_hasher_int(&hasher, keyless ? expr->id : -1);
+    fv_hasher_int(&hasher, keyless ? b->combination : -1);
     fv_hasher_int(&hasher, g->form);
     fv_hasher_int(&hasher, g->count);
     for (int64_t i = 0; i < g->count; i++) {

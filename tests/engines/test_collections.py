@@ -150,6 +150,35 @@ def two_unrelated_patterns_are_collections_of_their_own(folder):
     assert {row["path"] for row in rows(folder, "b.csv")} == {"flats/s1.npy", "flats/s2.npy"}
 
 
+@test
+def a_list_of_files_is_a_collection_like_any_other(folder):
+    images = scans(folder)
+    put(folder, "list.csv", "file\nscans/s3.npy\nscans/s1.npy\n")
+    done = run("run", "-e", 'c = read(files("list.csv"))\nmax(together(c))\nwrite(c - project(c, "item", "min"), "out/{stem}.npy")',
+               folder=folder)
+    assert float(done.stdout) == images["s3"].max(), done.stdout
+    least = np.minimum(images["s1"], images["s3"])
+    assert (load(folder, "out/s3.npy") == images["s3"].astype(np.float32) - least).all()
+    assert sorted(os.listdir(os.path.join(folder, "out"))) == ["s1.npy", "s3.npy"]
+
+
+@test
+def plans_and_graphs_show_items_and_run(folder):
+    scans(folder)
+    put(folder, "p.fov", 'c = read("scans/*.npy")\nwrite(c > otsu(together(c + 1)), "out/{stem}.npy")\n'
+        'write(measure(label(c > 100)), "a.csv")')
+    plan = run("plan", "p.fov", folder=folder).stdout
+    order = [line for line in plan.splitlines() if line.endswith(":")]
+    assert order == ["for each item of scans/*.npy:", "once for the run:", "for each item of scans/*.npy:"], plan
+    parts = json.loads(run("plan", "p.fov", "--json", folder=folder).stdout)["parts"]
+    assert [part["items"] for part in parts] == [4, 1, 4], parts
+    graph = run("graph", "p.fov", folder=folder).stdout
+    assert graph.count("digraph") == 1 and graph.count("subgraph") == 3 and graph.count("{") == graph.count("}"), graph
+    run("run", "p.fov", folder=folder)
+    report = run("report", folder=folder).stdout
+    assert "otsu" in report and "measure" in report, report
+
+
 # ---- tables
 
 @test
