@@ -154,8 +154,8 @@ def two_unrelated_patterns_are_collections_of_their_own(folder):
 def a_list_of_files_is_a_collection_like_any_other(folder):
     images = scans(folder)
     put(folder, "list.csv", "file\nscans/s3.npy\nscans/s1.npy\n")
-    done = run("run", "-e", 'c = read(files("list.csv"))\nmax(together(c))\nwrite(c - project(c, "item", "min"), "out/{stem}.npy")',
-               folder=folder)
+    text = 'c = read(files("list.csv"))\nmax(together(c))\nwrite(c - project(c, "item", "min"), "out/{stem}.npy")'
+    done = run("run", "-e", text, folder=folder)
     assert float(done.stdout) == images["s3"].max(), done.stdout
     least = np.minimum(images["s1"], images["s3"])
     assert (load(folder, "out/s3.npy") == images["s3"].astype(np.float32) - least).all()
