@@ -42,7 +42,8 @@ void fv_point_regions(const fv_node *node, const fv_region *region, fv_region *i
     for (int i = 0; i < node->ninputs; i++) {
         if (!node->in[i] || node->in[i]->type.kind != FV_KIND_IMAGE) continue;
         fv_matching matching = fv_point_matching(node, i);
-        in[i] = fv_region_empty(region) ? (fv_region){ .ndim = node->in[i]->type.image.ndim } : fv_matched_region(&matching, region);
+        fv_region   nothing = { .ndim = node->in[i]->type.image.ndim };
+        in[i] = fv_region_empty(region) ? nothing : fv_matched_region(&matching, region);
     }
 }
 
