@@ -43,6 +43,14 @@ def the_library_has_its_name_with_a_version(folder):
 
 
 @test
+def every_plug_in_shows_its_entry(folder):
+    plugins = sorted(BUILD.glob("fovea-*.so"))
+    for plugin in plugins:
+        entry = f"fv_{plugin.stem.split('-')[1]}_plugin_get"
+        assert entry in symbols(plugin, "--defined-only"), f"{plugin.name} does not show {entry}"
+
+
+@test
 def nothing_in_the_library_ends_the_program(folder):
     asked = symbols(BUILD / "libfovea.so", "--undefined-only")
     assert "exit" not in asked and "quick_exit" not in asked, "the library calls exit"
