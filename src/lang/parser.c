@@ -469,7 +469,7 @@ static const char *as_written(const parser *p, const fv__token *first) {
         if (t + 1 < p->token && t[1].start > t->end) fv_bytes_append(&out, " ", 1);
         if (t + 1 < p->token) from = skip_characters(end, t[1].start - t->end);
     }
-    const char *text = fv_arena_strndup(&p->program->arena, (char *)out.data, out.size);
+    const char *text = fv_arena_strndup(&p->program->arena, out.size ? (char *)out.data : "", out.size);
     fv_bytes_release(&out);
     return text;
 }
