@@ -174,6 +174,16 @@ def the_beginning_of_several_names_of_runs_asks_for_more(folder):
     run("report", folder=folder)
 
 
+@test
+def the_hint_for_png_does_not_destroy_labels(folder):
+    said = run("run", "-e", f'write(label({CELLS} > 60), "x.png")', folder=folder, code=2).stderr
+    assert 'convert(image, "uint16")' in said and "colorize(" in said and "rescale" not in said, said
+    run("run", "-q", "-e", f'labels = label({CELLS} > 60)\nwrite(convert(labels, "uint16"), "x.png")\n'
+        'write(colorize(labels), "c.png")', folder=folder)
+    said = run("run", "-e", f'write(gaussian({CELLS}, 1), "x.png")', folder=folder, code=2).stderr
+    assert "rescale(image, 0, 255)" in said, said
+
+
 # ---------------------------------------------------------------- familiar names
 
 @test
@@ -190,6 +200,8 @@ def names_of_other_programs_lead_to_what_does_it(folder):
         said = run("run", "-e", f"a = {CELLS}; b = {word}(a); mean(b)", folder=folder, code=2).stderr
         assert f"there is no operator {word}" in said and f"it is called {name} here" in said, said
         assert f"{word} is called {name} here." in run("ops", word, folder=folder).stdout
+    assert "cv2.blur is called uniform here." in run("ops", "cv2.blur", folder=folder).stdout  # a mean over a box
+    assert "blur is called gaussian here." in run("ops", "blur", folder=folder).stdout
     others = {"imshow": "write(image", "crop": "image[10:50, 20:80]", "flip": "image[::-1]",
               "threshold": "image > otsu(image)", "print": "on a line of its own"}
     for word, part in others.items():

@@ -56,7 +56,7 @@ const fv_op FV_OP(uniform) = {
     .name = "uniform",
     .family = "filter",
     .brief = "mean of a box",
-    .also = "uniform_filter, mean_filter, box_filter, boxFilter, imboxfilt, average, moving_average",
+    .also = "uniform_filter, mean_filter, box_filter, boxFilter, cv2.blur, box_blur, imboxfilt, average, moving_average",
     .doc = "The sum of the box is divided once, so means of 8-bit images are rounded correctly. A box of even size reaches "
            "one voxel further towards lower indices than towards higher ones. Nan and infinity spread to every voxel that "
            "the filter reaches from there. The result is float32; it is float64 for images of float64 and of 32 or 64-bit "
