@@ -58,7 +58,8 @@ const char *fv__describe(const value *v); /* for messages: "a number" */
 static inline const fv_level *level_of(const builder *b, const fv_expr *expr) { return &b->bindings->levels[expr->id]; }
 /* Whether an expression's value is not computed in this unit; *v: what stands for it. */
 bool fv__elsewhere(builder *b, const fv_expr *expr, value *v);
-/* A value of all items of a collection together. any_shape: images may differ in shape, and are one line of voxels then. */
+/* A value of all items of a collection together. any_shape: images may differ in shape, and are one line of voxels then, or in
+ * place, and have none then. */
 APART value fv__gather(builder *b, const fv_expr *expr, bool any_shape);
 /* A table of an item with its columns item and path. */
 APART value fv__tag(builder *b, fv_node *table, fv_span span);

@@ -4,6 +4,7 @@
 #include "graph/gathered.h"
 #include "graph/items.h"
 #include "graph/segments.h"
+#include "op/place.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -130,8 +131,34 @@ static fv_status check_parts(const fv_gathered *g, bool any_shape, bool *line, f
     return FV_OK;
 }
 
+static fv_status say_elsewhere(const fv_gathered *g, int64_t other, fv_error *error) {
+    fv_bytes here = { 0 }, there = { 0 };
+    fv_place_say(g->parts[0].type, &here);
+    fv_place_say(g->parts[other].type, &there);
+    fv_fail(error, FV_ERROR_INPUT,
+            "%s does not lie where %s does: %s, not %s. Bring them to one place first, or put together(...) around the images to "
+            "take them without a place",
+            g->parts[other].path, g->parts[0].path, (char *)there.data, (char *)here.data);
+    fv_bytes_release(&here);
+    fv_bytes_release(&there);
+    return FV_ERROR_INPUT;
+}
+
+/* The place of the whole: that of the items, which must agree on it. Where the first says nothing, nobody is asked. */
+static fv_status take_place(fv_gathered *g, bool any_place, fv_error *error) {
+    const fv_image_type *first = g->parts[0].type;
+    if (!fv_place_known(first)) return FV_OK;
+    for (int64_t i = 1; i < g->count; i++) {
+        const fv_image_type *type = g->parts[i].type;
+        if (type == g->parts[i - 1].type || fv_place_same(first, type)) continue;
+        return any_place ? FV_OK : say_elsewhere(g, i, error);
+    }
+    fv_place_take_behind(&g->type.image, first);
+    return FV_OK;
+}
+
 /* One image with an axis for the items before its own. */
-static fv_status stack_type(fv_gathered *g, fv_error *error) {
+static fv_status stack_type(fv_gathered *g, bool any_place, fv_error *error) {
     const fv_image_type *one = g->parts[0].type;
     fv_image_type       *type = &g->type.image;
     int64_t              shape[FV_MAX_DIMS] = { g->count };
@@ -143,14 +170,11 @@ static fv_status stack_type(fv_gathered *g, fv_error *error) {
     for (int d = 0; d < one->ndim; d++) {
         if (!strcmp(one->axis[d], "item")) return fv_fail(error, FV_ERROR_USAGE, "the images have an axis item already");
         memcpy(type->axis[d + 1], one->axis[d], sizeof one->axis[d]);
-        memcpy(type->unit[d + 1], one->unit[d], sizeof one->unit[d]);
-        type->spacing[d + 1] = one->spacing[d];
-        type->origin[d + 1] = one->origin[d];
     }
     memmove(g->layout.chunk + 1, g->layout.chunk, (size_t)one->ndim * sizeof *g->layout.chunk);
     g->layout.chunk[0] = 1;
     g->form = FV_GATHERED_STACK;
-    return FV_OK;
+    return take_place(g, any_place, error);
 }
 
 /* All voxels one after another, for statistics. */
@@ -216,7 +240,7 @@ static value gather_images(builder *b, fv_gathered *g, bool any_shape, const fv_
     fv_error error = { 0 };
     bool     line;
     g->type.kind = FV_KIND_IMAGE;
-    if (check_parts(g, any_shape, &line, &error) != FV_OK || (!line && stack_type(g, &error) != FV_OK))
+    if (check_parts(g, any_shape, &line, &error) != FV_OK || (!line && stack_type(g, any_shape, &error) != FV_OK))
         return fv__mistake(b, expr->span, error.code, NULL, "%s", error.message);
     if (line) line_type(g);
     return finish_gathered(b, g, expr);
@@ -235,7 +259,7 @@ static value gather_files(builder *b, const fv_item_list *list, bool any_shape, 
         if (fv_reader_acquire(list->paths[i], &(fv_read_options){ 0 }, &reader, &error) != FV_OK)
             return lost(b, fv_sprintf("what needs every item was not made, because %s cannot be read: %s", list->paths[i],
                                       error.message));
-        bool same = i && reader->type.dtype == g->parts[i - 1].type->dtype && same_shape(&reader->type, g->parts[i - 1].type);
+        bool           same = i && !memcmp(&reader->type, g->parts[i - 1].type, sizeof reader->type);
         fv_image_type *type = same ? NULL : fv_arena_alloc(&b->graph->arena, sizeof *type);
         if (type) *type = reader->type;
         g->parts[i] = (fv_gathered_part){ .path = list->paths[i], .type = type ? type : g->parts[i - 1].type };

@@ -80,6 +80,27 @@ void fv_place_take(fv_image_type *type, const fv_image_type *from) {
     type->affine_code = from->affine_code;
 }
 
+void fv_place_take_behind(fv_image_type *type, const fv_image_type *from) {
+    for (int d = 0; d < from->ndim; d++) {
+        memcpy(type->unit[d + 1], from->unit[d], sizeof from->unit[d]);
+        type->spacing[d + 1] = from->spacing[d];
+        type->origin[d + 1] = from->origin[d];
+    }
+    memcpy(type->affine, from->affine, sizeof type->affine);
+    type->has_affine = from->has_affine;
+    type->affine_code = from->affine_code;
+}
+
+void fv_place_say(const fv_image_type *type, fv_bytes *out) {
+    for (int d = 0; d < type->ndim; d++)
+        fv_bytes_printf(out, "%s%s %g%s%s", d ? ", " : "spacing ", type->axis[d], type->spacing[d], *type->unit[d] ? " " : "",
+                        type->unit[d]);
+    for (int i = 0; i < 12 && type->has_affine; i++)
+        fv_bytes_printf(out, "%s%g", i == 0 ? ", matrix " : i % 4 ? " " : "; ", type->affine[i]);
+    for (int d = 0; d < type->ndim && !type->has_affine; d++)
+        fv_bytes_printf(out, "%s%s %g", d ? ", " : ", origin ", type->axis[d], type->origin[d]);
+}
+
 void fv_place_forget_world(fv_image_type *type) {
     type->has_affine = false;
     type->affine_code = 0;

@@ -14,6 +14,10 @@ bool fv_place_known(const fv_image_type *type);
 bool fv_place_same(const fv_image_type *a, const fv_image_type *b);
 /* Spacing, origin, units and matrix of an image that has the same axes; nothing changes where it has others. */
 void fv_place_take(fv_image_type *type, const fv_image_type *from);
+/* The same for an image that has another axis before those. */
+void fv_place_take_behind(fv_image_type *type, const fv_image_type *from);
+/* "spacing y 0.5 mm, x 0.5 mm, origin y 0, x 3" */
+void fv_place_say(const fv_image_type *type, fv_bytes *out);
 /* No matrix any more. */
 void fv_place_forget_world(fv_image_type *type);
 

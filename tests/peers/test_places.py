@@ -70,6 +70,41 @@ def a_group_mean_has_the_matrix_of_its_subjects(folder):
 
 
 @test
+def what_is_made_of_all_items_has_their_matrix(folder):
+    arrays = [save(folder, f"sub-{k}.nii.gz", seed=k) for k in range(4)]
+    mean = np.mean(arrays, axis=0)
+    for text in ('project(read("sub-*.nii.gz"), "item", "mean")', 'project(together(read("sub-*.nii.gz")), "item", "mean")',
+                 'project(read("sub-*.nii.gz") * 1, "item", "mean")'):
+        image = made(text, folder)
+        close(image, TURNED)
+        assert image.header["sform_code"] == 4 and image.header.get_xyzt_units()[0] == "mm", text
+        assert np.allclose(image.get_fdata(), mean, atol=1e-6), text
+    whole = made('together(read("sub-*.nii.gz"))', folder)
+    close(whole, TURNED)
+    assert whole.shape == (*SHAPE, 4)
+    compute('c = read("sub-*.nii.gz")\nwrite(project(c, "item", "mean") - c, "less/{stem}.nii.gz")', folder)
+    for k, array in enumerate(arrays):
+        image = nib.load(f"{folder}/less/sub-{k}.nii.gz")
+        close(image, TURNED)
+        assert np.allclose(image.get_fdata(), mean - array, atol=1e-5)
+
+
+@test
+def items_that_lie_elsewhere_are_not_averaged(folder):
+    arrays = [save(folder, f"sub-{k}.nii.gz", seed=k) for k in range(2)]
+    arrays.append(save(folder, "sub-2.nii.gz", seed=2, matrix=moved(TURNED, 3, 0, 0)))
+    for text in ('c', 'gaussian(c, 1)'):
+        done = compute(f'c = read("sub-*.nii.gz")\nwrite(project({text}, "item", "mean"), "m.nii.gz")', folder, code=None)
+        assert done.returncode != 0 and not pathlib.Path(folder, "m.nii.gz").exists(), text
+        assert "sub-2.nii.gz does not lie where sub-0.nii.gz does" in done.stderr and "together" in done.stderr, done.stderr
+    apart = made('project(together(read("sub-*.nii.gz")), "item", "mean")', folder)  # asked for: of voxels, without a place
+    assert np.allclose(apart.get_fdata(), np.mean(arrays, axis=0), atol=1e-6)
+    assert apart.header["sform_code"] == 0 and apart.header["qform_code"] == 0
+    common = float(compute('mean(together(read("sub-*.nii.gz")))', folder).stdout)
+    assert abs(common - np.mean(arrays)) < 1e-5, common
+
+
+@test
 def real_files_keep_their_place_in_a_group(folder):
     source = data("nifti", "anatomical.nii")
     for name in "abc":

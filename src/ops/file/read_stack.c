@@ -141,22 +141,12 @@ static fv_status find_other(const read_stack *p, const list *l, const fv_image_t
     return FV_OK;
 }
 
-static void say_place(const fv_image_type *type, fv_bytes *out) {
-    for (int d = 0; d < type->ndim; d++)
-        fv_bytes_printf(out, "%s%s %g%s%s", d ? ", " : "spacing ", type->axis[d], type->spacing[d], *type->unit[d] ? " " : "",
-                        type->unit[d]);
-    for (int i = 0; i < 12 && type->has_affine; i++)
-        fv_bytes_printf(out, "%s%g", i == 0 ? ", matrix " : i % 4 ? " " : "; ", type->affine[i]);
-    for (int d = 0; d < type->ndim && !type->has_affine; d++)
-        fv_bytes_printf(out, "%s%s %g", d ? ", " : ", origin ", type->axis[d], type->origin[d]);
-}
-
 static fv_status say_difference(const read_stack *p, const list *l, int64_t other, const fv_image_type *first, fv_error *error) {
     fv_image_type type;
     fv_bytes      here = { 0 }, there = { 0 };
     FV_TRY(type_of(p, l->paths[other], &type, error));
-    say_place(first, &here);
-    say_place(&type, &there);
+    fv_place_say(first, &here);
+    fv_place_say(&type, &there);
     fv_fail(error, FV_ERROR_INPUT,
             "%s does not lie where %s does: %s, not %s. Bring them to one place first, or say match = false to stack them "
             "without a place",
@@ -193,14 +183,7 @@ static fv_status place(const read_stack *p, const list *l, const fv_image_type *
     FV_TRY(find_step(p, l, slice, &s, error));
     FV_TRY(find_other(p, l, slice, &s, &other, error));
     if (other < l->count) return p->match ? say_difference(p, l, other, slice, error) : FV_OK;
-    for (int d = 0; d < slice->ndim; d++) {
-        memcpy(type->unit[d + 1], slice->unit[d], sizeof slice->unit[d]);
-        type->spacing[d + 1] = slice->spacing[d];
-        type->origin[d + 1] = slice->origin[d];
-    }
-    type->has_affine = slice->has_affine;
-    type->affine_code = slice->affine_code;
-    memcpy(type->affine, slice->affine, sizeof type->affine);
+    fv_place_take_behind(type, slice);
     if (slice->has_affine) set_step(&s, p->stack, type);
     return FV_OK;
 }

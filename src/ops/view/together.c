@@ -17,7 +17,8 @@ const fv_op FV_OP(together) = {
     .doc = "The image has an axis item before its own, in the order of the items, so that statistics and projections see all of "
            "them: otsu(together(c)) is one threshold for all images, otsu(c) one for each. Scalars become a line with one value "
            "for each item, so that mean(together(max(c))) is a mean over items. Images of different shapes become one line of "
-           "all their voxels, for statistics.",
+           "all their voxels, for statistics. Spacing, origin and the matrix to the world are kept if all images lie in the same "
+           "place, and left out if they do not.",
     .example = "phantom(\"cells\", [200, 200]) |> write(\"cells/a.tif\")",
     .see = "project read group",
 };
