@@ -6,7 +6,9 @@
 #include "run/temporaries.h"
 #include "op/format.h"
 #include "op/output_parts.h"
+#include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
@@ -163,10 +165,80 @@ bool fv_outputs_recognise(const char *path, const char *pattern, fv_hash *file) 
     return true;
 }
 
+/* The longest name that the file system takes where this one will be; the folders above it need not be there yet. */
+static size_t longest_name(const char *path, size_t length) {
+    char *folder = fv_sprintf("%.*s", (int)length, path);
+    long  limit = -1;
+    while (limit < 0) {
+        char *slash = strrchr(folder, '/');
+        if (slash) slash[slash == folder] = 0;
+        limit = pathconf(slash ? folder : ".", _PC_NAME_MAX);
+        if (!slash || slash == folder) break;
+    }
+    free(folder);
+    return limit > 0 ? (size_t)limit : NAME_MAX;
+}
+
+fv_status fv_outputs_check_name(const char *path, fv_error *error) {
+    enum { SHORT = 100 }; /* every file system takes such a name */
+    if (fv_is_remote(path)) return FV_OK;
+    if (strlen(path) >= PATH_MAX)
+        return fv_fail(error, FV_ERROR_USAGE, "this path would have %zu bytes, and may have at most %d: %.100s...", strlen(path),
+                       PATH_MAX - 1, path);
+    for (const char *name = path; *name; name += strspn(name, "/")) {
+        size_t length = strcspn(name, "/");
+        size_t limit = length > SHORT ? longest_name(path, (size_t)(name - path) + length) : SHORT;
+        if (length > limit)
+            return fv_fail(error, FV_ERROR_USAGE,
+                           "the name %.*s would have %zu bytes, and may have at most %zu here; write to a shorter one",
+                           (int)length, name, length, limit);
+        name += length;
+    }
+    return FV_OK;
+}
+
+static bool is_empty(const char *folder) {
+    DIR           *d = opendir(folder);
+    struct dirent *entry;
+    bool           empty = d != NULL;
+    while (empty && (entry = readdir(d))) empty = !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..");
+    if (d) closedir(d);
+    return empty;
+}
+
+/* Whether one of the files that tell the format lies in it. */
+static bool has_mark(const char *folder, const fv_format *format) {
+    bool there = false;
+    for (const char *p = format->marks; p && *p && !there;) {
+        size_t n = strcspn(p, " ");
+        char  *file = fv_sprintf("%s/%.*s", folder, (int)n, p);
+        there = fv_file_exists(file);
+        free(file);
+        p += n + strspn(p + n, " ");
+    }
+    return there;
+}
+
+/* A folder goes with all that it holds: only an image of the same format, or nothing, may be lost by that. */
+static fv_status check_folder(const char *path, fv_error *error) {
+    const fv_format *format;
+    struct stat      s;
+    if (fv_is_remote(path) || lstat(path, &s) || !S_ISDIR(s.st_mode) || is_empty(path)) return FV_OK;
+    bool table = fv_table_format_for(path) != NULL;
+    bool image = !table && fv_format_for_writing(path, &format, NULL) == FV_OK && format->folder;
+    if (image && has_mark(path, format)) return FV_OK;
+    return fv_fail(error, FV_ERROR_USAGE,
+                   "%s is a folder of other files%s%s, and is never replaced; move it away or write to another name", path,
+                   image ? ", not an image in the format " : "", image ? format->name : "");
+}
+
 fv_status fv_outputs_check(fv_outputs *outputs, const char *path, fv_error *error) {
     identity id;
     fv_hash  key;
-    if (!identify(path, &id) || outputs->overwrite || fv_ledger_find(outputs->ledger, file_hash(path, &id), &key)) return FV_OK;
+    FV_TRY(fv_outputs_check_name(path, error));
+    if (!identify(path, &id) || fv_ledger_find(outputs->ledger, file_hash(path, &id), &key)) return FV_OK;
+    FV_TRY(check_folder(path, error));
+    if (outputs->overwrite) return FV_OK;
     return fv_fail(error, FV_ERROR_USAGE, "%s exists and was not made by Fovea here; --overwrite replaces it", path);
 }
 

@@ -27,7 +27,9 @@ bool fv_outputs_recognise(const char *path, const char *pattern, fv_hash *file);
 char *fv_outputs_place(const char *path);
 /* The folder of a file that is about to be written. */
 fv_status fv_outputs_make_parent(const char *path, fv_error *error);
-/* Fails if the file exists and is not ours. */
+/* Fails if the file system takes no name of that length. */
+fv_status fv_outputs_check_name(const char *path, fv_error *error);
+/* The same, and fails if the file exists and is not ours; one that may be overwritten is fine, but no folder of other files. */
 fv_status fv_outputs_check(fv_outputs *outputs, const char *path, fv_error *error);
 /* True if the file is there and was made from exactly this. */
 bool fv_outputs_current(fv_outputs *outputs, const char *path, fv_hash key);

@@ -115,9 +115,9 @@ static fv_status list_outputs(const fv_context *context, const fv_segment *segme
         const fv_sink *sink = &graph->sinks[k];
         if (sink->kind != FV_SINK_FILE) continue;
         if (sink->value->type.kind != FV_KIND_IMAGE) {
-            if (sink->append) continue;
-            add_output(files, table_output(sink));
-            if (!fv_table_format_for(sink->file)->in_place) FV_TRY(fv_outputs_check(outputs, sink->file, error));
+            bool replaced = !sink->append && !fv_table_format_for(sink->file)->in_place;
+            if (!sink->append) add_output(files, table_output(sink));
+            FV_TRY(replaced ? fv_outputs_check(outputs, sink->file, error) : fv_outputs_check_name(sink->file, error));
             continue;
         }
         for (int64_t unit = segment->first; unit < segment->first + segment->count; unit++) {

@@ -249,6 +249,44 @@ def a_file_that_fovea_did_not_make_is_replaced_only_on_request(folder):
     run("run", "-q", "-e", 'zeros([5, 5]) |> write("z.npy")', folder=folder, code=2)
 
 
+@test
+def a_folder_of_other_files_is_never_replaced(folder):
+    for name, text in (("p.tif", 'zeros([4, 4]) |> write("p.tif")'), ("p.zarr", 'zeros([4, 4]) |> write("p.zarr")'),
+                       ("p.nhdr", 'zeros([4, 4]) |> write("p.nhdr")'), ("p.csv", 'histogram(zeros([4, 4])) |> write("p.csv")'),
+                       ("a.zarr/labels/n", 'label(zeros([4, 4]) > 0) |> write("a.zarr/labels/n")')):
+        thesis = pathlib.Path(folder, name, "thesis.txt")
+        thesis.parent.mkdir(parents=True)
+        thesis.write_text("years of work")
+        for options in ((), ("--overwrite",), ("--overwrite", "--fresh")):
+            done = run("run", *options, "-e", text, folder=folder, code=2)
+            assert f"{name} is a folder of other files" in done.stderr and "--overwrite" not in done.stderr, done.stderr
+        assert thesis.read_text() == "years of work" and len(os.listdir(thesis.parent)) == 1
+    run("run", "-q", "-e", 'zeros([4, 4]) |> write("q.zarr")', "--store", "elsewhere", folder=folder)
+    run("run", "-q", "-e", 'zeros([5, 5]) |> write("q.zarr")', folder=folder, code=2)
+    run("run", "-q", "-e", 'zeros([5, 5]) |> write("q.zarr")', "--overwrite", folder=folder)  # an image, and no other files
+    pathlib.Path(folder, "empty.zarr").mkdir()
+    run("run", "-q", "-e", 'zeros([5, 5]) |> write("empty.zarr")', "--overwrite", folder=folder)
+
+
+@test
+def a_name_that_is_too_long_is_told_before_anything_is_done(folder):
+    long = "n" * 250
+    pathlib.Path(folder, "in").mkdir()
+    save(folder, f"in/{long}.npy", np.zeros((4, 4), np.uint8))
+    save(folder, "in/short.npy", np.zeros((4, 4), np.uint8))
+    for text in ('write(read("in/*.npy") + 1, "out/{stem}-and-one-more.tif")',
+                 'write(read("in/*.npy") + 1, "out/{stem}-and-one-more/a.zarr")',
+                 f'write(zeros([4, 4]), "{long}-and-one-more.tif")',
+                 f'histogram(zeros([4, 4])) |> write("{long}-and-one-more.csv")',
+                 f'histogram(zeros([4, 4])) |> write("{long}-and-one-more.sqlite", table = "a")',
+                 f'write(zeros([4, 4]), "{"/".join(["folder"] * 700)}/a.npy")'):
+        done = run("run", "-e", text, folder=folder, code=2)
+        assert "at most 255 here" in done.stderr or "at most 4095" in done.stderr, done.stderr
+        assert sorted(os.listdir(folder)) in (["in"], [".fovea", "in"])
+    run("run", "-q", "-e", 'write(read("in/*.npy") + 1, "out/{stem}x.tif")', folder=folder)
+    assert len(os.listdir(pathlib.Path(folder, "out"))) == 2
+
+
 LONG = 'phantom("noise", [120, 256, 256]) |> gaussian(20) |> gaussian(21) |> gaussian(22) |> write("s.npy")'
 
 
