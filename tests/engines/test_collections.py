@@ -387,5 +387,23 @@ def a_changed_file_makes_only_what_it_must(folder):
     assert again["tasks_run"] < first["tasks_run"] and again["outputs_made"] == 2, (first, again)
     assert (load(folder, "m.npy") == np.max([load(folder, f"out/{s}.npy") for s in images], axis=0)).all()
 
+@test
+def numbered_files_are_joined_with_a_column_of_numbers(folder):
+    os.makedirs(os.path.join(folder, "num"))
+    for name, value in (("1", 3), ("10", 5), ("007", 7)):
+        np.save(os.path.join(folder, "num", name + ".npy"), np.full((4, 5), value, np.uint8))
+    put(folder, "animals.csv", "animal,kind\n1,control\n10,treated\n7,treated\n,nobody\n99,away\n")
+    for left, right, on in (("t", "a", "item = animal"), ("t", "a", "path = animal"), ("a", "t", "animal = item")):
+        run("run", "-q", "--overwrite", "-e", 'c = read("num/*.npy")\nt = measure(label(c > 0), c, properties = "mean")\n'
+            f'a = read_table("animals.csv")\nwrite(join({left}, {right}, on = "{on}"), "joined.csv")', folder=folder)
+        found = {(row["kind"], float(row["mean"])) for row in rows(folder, "joined.csv")}
+        assert found == {("control", 3), ("treated", 5), ("treated", 7)}, (on, found)
+    put(folder, "animals.csv", "animal,kind\n4,control\n5,treated\n")
+    text = ('c = read("num/*.npy")\nwrite(join(measure(label(c > 0)), read_table("animals.csv"), on = "%s"), "none.csv")')
+    said = run("run", "-q", "-e", text % "item = animal", folder=folder, code=None).stderr
+    assert "no row has a partner" in said and '"1"' in said and "second 4" in said, said
+    said = run("run", "-q", "-e", text % "label = kind", folder=folder, code=None).stderr
+    assert "only one of them is text" in said, said
+
 
 main()

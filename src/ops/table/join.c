@@ -20,7 +20,12 @@ static const fv_input inputs[] = { { "left", FV_KIND_TABLE, .doc = "first table"
 
 /* ---------------------------------------------------------------- columns */
 
-typedef struct { int left, right; } keys;
+typedef struct {
+    int            left, right;
+    fv_column_kind left_kind, right_kind; /* as which they are compared */
+} keys;
+
+static bool names_files(const fv_column *column) { return !strcmp(column->name, "item") || !strcmp(column->name, "path"); }
 
 /* The words around "=", without blanks. */
 static void split(const char *on, char *left, char *right, size_t size) {
@@ -42,9 +47,15 @@ static fv_status find_keys(const char *on, const fv_table_type *a, const fv_tabl
     FV_TRY(fv_table_find(a, "on", left, &k->left, error));
     if (!*right) snprintf(right, sizeof right, "%s", fv_table_column(b, left) < 0 && fv_table_column(b, "id") >= 0 ? "id" : left);
     FV_TRY(fv_table_find(b, "on", right, &k->right, error));
-    if ((a->column[k->left].kind == FV_COLUMN_TEXT) != (b->column[k->right].kind == FV_COLUMN_TEXT))
+    k->left_kind = a->column[k->left].kind;
+    k->right_kind = b->column[k->right].kind;
+    if ((k->left_kind == FV_COLUMN_TEXT) == (k->right_kind == FV_COLUMN_TEXT)) return FV_OK;
+    bool             of_left = k->left_kind == FV_COLUMN_TEXT;
+    const fv_column *text = of_left ? &a->column[k->left] : &b->column[k->right];
+    if (!names_files(text))
         return fv_fail(error, FV_ERROR_USAGE, "on = \"%s\": %s and %s are compared, and only one of them is text", on, left,
                        right);
+    *(of_left ? &k->left_kind : &k->right_kind) = FV_COLUMN_REAL; /* files that are numbered: 1.tif, 02.tif */
     return FV_OK;
 }
 
@@ -112,6 +123,15 @@ static int64_t list_aliases(const fv_item_names *items, const char *column, alia
     return 3 * items->count;
 }
 
+/* The number that is the name of a file, whatever its folder and extension; missing if it is none. */
+static fv_cell number_of(const char *name) {
+    const size_t most = 15; /* digits that a real number holds exactly */
+    const char  *last = name ? last_name(name) : "";
+    size_t       n = strspn(last, "0123456789");
+    bool         whole = n && n <= most && (!last[n] || last[n] == '.');
+    return (fv_cell){ .real = whole ? (double)strtoll(last, NULL, 10) : NAN };
+}
+
 /* ---------------------------------------------------------------- rows */
 
 typedef struct {
@@ -120,7 +140,7 @@ typedef struct {
     int                  how;
     fv_loaded            right;
     int64_t              nleft, npairs;
-    char                 example[80]; /* of a key of the first table */
+    char                 example[80], other[80]; /* of a key of the first table, of the second */
     int64_t             *order; /* rows of the right table by key, equal ones in their order */
     int64_t              nordered;
     fv_row_writer        rows;
@@ -142,15 +162,14 @@ static fv_cell right_key(const joining *j, int64_t row) { return j->right.cell[r
 static int by_key(const void *x, const void *y, void *context) {
     const joining *j = context;
     int64_t        a = *(const int64_t *)x, b = *(const int64_t *)y;
-    int            order = fv_cell_order(j->b->column[j->keys.right].kind, right_key(j, a), right_key(j, b));
+    int            order = fv_cell_order(j->keys.right_kind, right_key(j, a), right_key(j, b));
     return order ? order : a < b ? -1 : a > b;
 }
 
 /* Keys of the second table that name an item's file become what the first table calls the item. */
 static void name_items(const joining *j, const fv_item_names *items) {
     alias  *all = NULL;
-    int64_t count =
-        j->a->column[j->keys.left].kind == FV_COLUMN_TEXT ? list_aliases(items, j->a->column[j->keys.left].name, &all) : 0;
+    int64_t count = j->keys.left_kind == FV_COLUMN_TEXT ? list_aliases(items, j->a->column[j->keys.left].name, &all) : 0;
     for (int64_t r = 0; r < j->right.nrows && count; r++) {
         fv_cell     *key = &j->right.cell[r * j->b->ncolumns + j->keys.right];
         alias        wanted = { key->text, NULL };
@@ -162,10 +181,21 @@ static void name_items(const joining *j, const fv_item_names *items) {
     free(all);
 }
 
+static fv_cell compared(fv_column_kind kind, fv_column_kind as, fv_cell cell) {
+    return kind == FV_COLUMN_TEXT && as != kind ? number_of(cell.text) : cell;
+}
+
+static void number_right(const joining *j) {
+    for (int64_t r = 0; r < j->right.nrows; r++) {
+        fv_cell *key = &j->right.cell[r * j->b->ncolumns + j->keys.right];
+        *key = compared(j->b->column[j->keys.right].kind, j->keys.right_kind, *key);
+    }
+}
+
 static void order_right(joining *j) {
     j->order = fv_alloc((size_t)(j->right.nrows + 1) * sizeof *j->order);
     for (int64_t r = 0; r < j->right.nrows; r++)
-        if (!is_missing(j->b->column[j->keys.right].kind, right_key(j, r))) j->order[j->nordered++] = r;
+        if (!is_missing(j->keys.right_kind, right_key(j, r))) j->order[j->nordered++] = r;
     qsort_r(j->order, (size_t)j->nordered, sizeof *j->order, by_key, j);
 }
 
@@ -193,22 +223,19 @@ static void show(fv_column_kind kind, fv_cell cell, char *text, size_t size) {
 
 /* Not a single partner: the keys are not what was meant. */
 static fv_status check_partners(const joining *j, fv_error *error) {
-    char other[80];
     if (j->npairs || !j->nleft || !j->right.nrows) return FV_OK;
-    fv_column_kind kind = j->b->column[j->keys.right].kind;
-    show(kind, right_key(j, 0), other, sizeof other);
     return fv_fail(error, FV_ERROR_INPUT,
                    "on: no row has a partner; %s of the first table holds %s, for example, and %s of the second %s",
-                   j->a->column[j->keys.left].name, j->example, j->b->column[j->keys.right].name, other);
+                   j->a->column[j->keys.left].name, j->example, j->b->column[j->keys.right].name, j->other);
 }
 
 static fv_status join_row(void *context, const fv_cell *left, fv_error *error) {
     joining       *j = context;
-    fv_column_kind x = j->b->column[j->keys.right].kind, y = j->a->column[j->keys.left].kind;
-    fv_cell        key = left[j->keys.left];
+    fv_column_kind x = j->keys.right_kind, y = j->keys.left_kind, kind = j->a->column[j->keys.left].kind;
+    fv_cell        key = compared(kind, y, left[j->keys.left]);
     int64_t        low = 0, high = is_missing(y, key) ? 0 : j->nordered;
     bool           any = false;
-    if (!j->nleft++) show(y, key, j->example, sizeof j->example);
+    if (!j->nleft++) show(kind, left[j->keys.left], j->example, sizeof j->example);
     while (low < high) {
         int64_t middle = (low + high) / 2;
         if (compare(x, right_key(j, j->order[middle]), y, key) < 0) low = middle + 1;
@@ -227,6 +254,8 @@ static fv_status finish(fv_finish *f, fv_error *error) {
     fv_status status = fv_table_load(f->table[1], j.b, &j.right, error);
     if (status == FV_OK) {
         name_items(&j, f->in[0]->items);
+        if (j.right.nrows) show(j.b->column[j.keys.right].kind, right_key(&j, 0), j.other, sizeof j.other);
+        number_right(&j);
         order_right(&j);
         fv_row_writer_init(&j.rows, f);
         status = fv_table_each(f->table[0], j.a, join_row, &j, error);
@@ -263,7 +292,7 @@ const fv_op FV_OP(join) = {
         "Each row of the first table is repeated for every row of the second that has the same value in the column. The "
         "order is that of the first table, then of the second. Missing values match nothing; if no row at all "
         "has a match, that is an error. Of a table of a collection, item and path match any name of the item's file: a, a.tif, "
-        "scans/a.tif. The second table must fit into memory.",
+        "scans/a.tif. Numbers match files that are numbered: 1 is 1.tif and 001.tif. The second table must fit into memory.",
     .example = "image = phantom(\"cells\", [200, 200])\n"
                "cells = label(image > 60)\n"
                "join(measure(cells, properties = \"voxels\"), measure(cells, image, properties = \"mean\"), on = \"label\")",
