@@ -254,7 +254,9 @@ const fv_op FV_OP(find_center) = {
            "sinograms have. It needs no exact pair and tolerates noise.\n"
            "For a cone beam over a whole turn: looks where the rays of the plane in which the source turns differ least from "
            "those that run the opposite way. Print it and write the number into cone(center = ...). The object must be in "
-           "view from side to side.",
+           "view from side to side.\n"
+           "In a half acquisition (a whole turn with the axis near the edge of the detector) only a narrow strip is seen from "
+           "both sides, and the answer may be wrong by many columns. Compare slices made with a few centres there.",
     .citation = "Vo, Drakopoulos, Atwood and Reinhard, Reliable method for calculating the center of rotation in parallel-beam "
                 "tomography, Optics Express 22, 2014",
     .example = "g = parallel(range(0, 180))\n"
