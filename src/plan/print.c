@@ -96,8 +96,13 @@ void fv_plan_text(const fv_plan *plan, const fv_plan_facts *facts, fv_bytes *out
     fv_size_format(facts->memory, bound);
     if (facts->items > 1) fv_bytes_printf(out, "%lld items; the figures are for one of them\n", (long long)facts->items);
     fv_bytes_printf(out, "reads %s, writes %s (before compression)\n", read, written);
-    fv_bytes_printf(out, "memory: at most %s with %d worker%s (bound %s); at least --memory %lldM\n", peak, facts->workers,
-                    facts->workers == 1 ? "" : "s", bound, (long long)((facts->least + (1 << 20) - 1) >> 20));
+    long long least = (long long)((facts->least + (1 << 20) - 1) >> 20);
+    if (facts->least > facts->memory)
+        fv_bytes_printf(out, "memory: %s is too little, and the run would be refused; it needs at least --memory %lldM\n", bound,
+                        least);
+    else
+        fv_bytes_printf(out, "memory: at most %s with %d worker%s (bound %s); at least --memory %lldM\n", peak, facts->workers,
+                        facts->workers == 1 ? "" : "s", bound, least);
     fv_bytes_printf(out, "work: about %.3g core-seconds%s\n", plan->work * 1e-9 * (double)FV_MAX(facts->items, 1),
                     facts->items > 1 ? " for all items" : "");
 }
