@@ -21,6 +21,7 @@ typedef struct claim {
     struct claim *next;
     char         *path;
     fv_lease     *lease;
+    bool          early, taken_over; /* early: nothing is begun yet */
 } claim;
 
 typedef struct pending {
@@ -287,7 +288,21 @@ static fv_status take_lease(const char *path, bool joint, fv_lease **lease, bool
     return joint ? fv_lease_try(path, lease, &dead, error) : fv_lease_acquire(path, lease, taken_over, error);
 }
 
-static fv_status claim_path(fv_outputs *outputs, const char *path, bool joint, bool *taken_over, fv_error *error) {
+/* Whether it was claimed early; it is begun now. */
+static bool begin_claimed(fv_outputs *outputs, const char *path, bool *taken_over) {
+    bool found = false;
+    pthread_mutex_lock(&outputs->mutex);
+    for (claim *c = outputs->claims; c && !found; c = c->next)
+        if (c->early && !strcmp(c->path, path)) {
+            found = true;
+            c->early = false;
+            *taken_over = c->taken_over;
+        }
+    pthread_mutex_unlock(&outputs->mutex);
+    return found;
+}
+
+static fv_status claim_path(fv_outputs *outputs, const char *path, bool joint, bool early, bool *taken_over, fv_error *error) {
     fv_lease *lease;
     char     *stand_in = fv_temporaries_stand_in(path);
     *taken_over = false;
@@ -297,7 +312,7 @@ static fv_status claim_path(fv_outputs *outputs, const char *path, bool joint, b
     FV_TRY(status);
     if (*taken_over) fv_log("fovea: %s: the run that was writing it has died; going on from what it left", path);
     claim *c = fv_calloc(sizeof *c);
-    *c = (claim){ .path = fv_strdup(path), .lease = lease };
+    *c = (claim){ .path = fv_strdup(path), .lease = lease, .early = early, .taken_over = *taken_over };
     pthread_mutex_lock(&outputs->mutex);
     c->next = outputs->claims;
     outputs->claims = c;
@@ -305,12 +320,17 @@ static fv_status claim_path(fv_outputs *outputs, const char *path, bool joint, b
     return FV_OK;
 }
 
+fv_status fv_outputs_claim(fv_outputs *outputs, const char *path, fv_error *error) {
+    bool taken_over;
+    return claim_path(outputs, path, false, true, &taken_over, error);
+}
+
 fv_status fv_outputs_begin(fv_outputs *outputs, const char *path, fv_hash key, bool parallel, fv_output_way way, char **temporary,
                            fv_hash *epoch, fv_error *error) {
     bool              taken_over, joint = way == FV_OUTPUT_JOINT;
     fv_temporary_kind kind = parallel ? FV_TEMPORARY_TAKEN_UP : joint ? FV_TEMPORARY_ADDED : FV_TEMPORARY_FIXED;
     if (way == FV_OUTPUT_OWN) kind = FV_TEMPORARY_NEW;
-    FV_TRY(claim_path(outputs, path, joint, &taken_over, error));
+    if (!begin_claimed(outputs, path, &taken_over)) FV_TRY(claim_path(outputs, path, joint, false, &taken_over, error));
     *temporary = fv_temporaries_name(outputs->temporaries, path, key, kind, taken_over || joint);
     *epoch = fv_hash_bytes(*temporary, strlen(*temporary));
     return FV_OK;

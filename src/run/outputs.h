@@ -38,6 +38,8 @@ typedef enum fv_output_way {
     FV_OUTPUT_OWN,   /* by one of several: what another left is never taken up, since it may wake up again */
     FV_OUTPUT_JOINT, /* by several at once: somebody else's claim is no hindrance */
 } fv_output_way;
+/* Claims an output that is begun only later, or not at all: FV_ERROR_BUSY while another run has it. */
+fv_status fv_outputs_claim(fv_outputs *outputs, const char *path, fv_error *error);
 /* Claims the output and gives its temporary name (caller frees). parallel: an unfinished one of the same key is taken up, and
  * *epoch tells temporaries of the same key apart. */
 fv_status fv_outputs_begin(fv_outputs *outputs, const char *path, fv_hash key, bool parallel, fv_output_way way, char **temporary,

@@ -185,6 +185,9 @@ typedef struct running {
     fv_record             *record;
     fv_run_result         *result;
     const fv_share        *share; /* NULL: the run is ours alone */
+    fv_lease              *lease; /* on a run that is ours alone and writes files */
+    bool                   writes; /* files, as far as is known before the start */
+    fv_bytes               tables; /* names of the table files that it replaces, each with its 0 */
     fv_bytes               left;  /* names of operators that have a kernel for devices and run on the CPU all the same */
 } running;
 
@@ -304,6 +307,21 @@ static fv_status check_files(running *r, fv_instance **samples, planned_list *fi
     return status == FV_OK ? check_outputs(&r->context, files, error) : status;
 }
 
+static bool writes_files(const fv_instance *sample) {
+    bool writes = !sample; /* not known: some may be */
+    for (int k = 0; !writes && k < sample->graph->nsinks; k++) writes = sample->graph->sinks[k].kind == FV_SINK_FILE;
+    return writes;
+}
+
+static void keep_tables(running *r, const planned_list *files) {
+    for (int64_t i = 0; i < files->count; i++) {
+        const planned *file = &files->all[i];
+        bool           same = i && !strcmp(file->place, files->all[i - 1].place); /* rows of a sweep */
+        if (file->table < 0 || same || fv_table_format_for(file->path)->in_place) continue;
+        fv_bytes_append(&r->tables, file->path, strlen(file->path) + 1);
+    }
+}
+
 /* task: bytes that one task of the run needs; left alone where that differs from item to item. */
 static fv_status start(running *r, int64_t *task, fv_diagnostics *diagnostics, fv_error *error) {
     int           n = r->context.bindings->nsegments;
@@ -312,13 +330,32 @@ static fv_status start(running *r, int64_t *task, fv_diagnostics *diagnostics, f
     fv_status     status = open_samples(r, samples, diagnostics, error);
     if (status == FV_OK) status = check_files(r, samples, &files, error);
     if (status == FV_OK && !r->context.bindings->collection && samples[0]) *task = samples[0]->plan->memory;
+    if (status == FV_OK) keep_tables(r, &files);
     for (int s = 0; s < n; s++) {
+        r->writes = r->writes || writes_files(samples[s]);
         if (status == FV_OK && samples[s]) note_left(r, samples[s]->graph);
         fv_instance_close(samples[s]);
     }
     if (r->left.size) fv_log("fovea: on the CPU, because the device's kernel does not take it: %s", (char *)r->left.data);
     free_planned(&files);
     free(samples);
+    return status;
+}
+
+/* A second run of the same command would take the items from this one, and another that replaces the same table would make it in
+ * vain: they are refused before they begin. What else hinders a claim is told when it comes to writing, if it does. */
+static fv_status claim_run(running *r, fv_error *error) {
+    if (!r->writes) return FV_OK;
+    char     *path = fv_sprintf("%s/run", r->run_folder);
+    fv_status status = fv_lease_acquire(path, &r->lease, NULL, error);
+    if (status == FV_ERROR_BUSY) fv_error_rename(error, path, "what this command makes");
+    free(path);
+    for (size_t at = 0; status == FV_OK && at < r->tables.size; at += strlen((char *)r->tables.data + at) + 1) {
+        fv_error why = { 0 };
+        status = fv_outputs_claim(r->outputs, (char *)r->tables.data + at, &why);
+        if (status == FV_ERROR_BUSY) *error = why;
+        else status = FV_OK;
+    }
     return status;
 }
 
@@ -335,6 +372,7 @@ static fv_status run_checked(running *r, fv_diagnostics *diagnostics, fv_error *
     if (r->share) r->run_folder = fv_strdup(r->share->run_folder);
     else
         FV_TRY(fv_manifest_freeze(r->folder, r->context.program, r->bindings, &r->context.plan_options, &r->run_folder, error));
+    if (!r->share) FV_TRY(claim_run(r, error));
     if (r->engine->shared && !r->share) FV_TRY(fv_manifest_spool(r->run_folder, r->context.bindings, error));
     FV_TRY(fv_record_open(r->run_folder, r->writer, &r->record, error));
     note_run(r);
@@ -387,9 +425,11 @@ fv_status fv_run_all(const fv_program *program, fv_bindings *bindings, const fv_
     if (r.context.store) fv_store_close(r.context.store);
     /* Only now: before, what is stored may be all that is left of a run that was killed and now goes on. */
     if (status == FV_OK && ends_run(&r)) trim_store(&r, default_disk(r.folder));
+    if (r.lease) fv_lease_release(r.lease);
     free(r.run_folder);
     free(folder);
     fv_bytes_release(&r.left);
+    fv_bytes_release(&r.tables);
     r.result->peak_memory = FV_MAX(fv_system_number("/proc/self/status", "VmHWM:"), 0) * 1024; /* getrusage tells a parent's */
     r.result->seconds = fv_now() - began;
     if (status == FV_OK && r.result->nfailures) status = tell_failures(&r, error);
@@ -406,6 +446,7 @@ static fv_status freeze(running *r, char **run_folder, fv_diagnostics *diagnosti
     fv_status status = start(r, &task, diagnostics, error);
     fv_outputs_free(r->outputs);
     fv_bytes_release(&r->left);
+    fv_bytes_release(&r->tables);
     FV_TRY(status);
     FV_TRY(fv_manifest_freeze(r->folder, context->program, r->bindings, &context->plan_options, run_folder, error));
     return fv_manifest_spool(*run_folder, context->bindings, error);

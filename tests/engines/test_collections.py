@@ -4,12 +4,13 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 import numpy as np
-from fovea_test import FOVEA, PATIENCE, Skip, main, run, test
+from fovea_test import FOVEA, PATIENCE, Skip, main, run, test, wait_for
 
 LAUNCH = {"mpich": ["mpiexec.mpich"], "openmpi": ["mpiexec.openmpi", "--oversubscribe", "--bind-to", "none"]}
 
@@ -404,6 +405,58 @@ def numbered_files_are_joined_with_a_column_of_numbers(folder):
     assert "no row has a partner" in said and '"1"' in said and "second 4" in said, said
     said = run("run", "-q", "-e", text % "label = kind", folder=folder, code=None).stderr
     assert "only one of them is text" in said, said
+
+
+# ---- two at once
+
+def start_and_stop(folder, text):
+    """Starts a run and stops it once it has claimed what it makes."""
+    claim = ".means.csv.fovea-lease" if "means.csv" in text else ".fovea/runs/*/.run.fovea-lease"
+    process = subprocess.Popen([FOVEA, "run", "-q", "--workers", "1", "-e", text], cwd=folder, stderr=subprocess.PIPE, text=True)
+    wait_for("the run", lambda: list(pathlib.Path(folder).glob(claim)))
+    process.send_signal(signal.SIGSTOP)
+    assert process.poll() is None
+    return process
+
+
+@test
+def the_same_command_a_second_time_is_refused_while_the_first_lives(folder):
+    pathlib.Path(folder, "in").mkdir()
+    for i in range(30):
+        np.save(pathlib.Path(folder, f"in/{i:02}.npy"), np.full((400, 400), i, np.float32))
+    for text in ('mean(gaussian(read("in/*.npy"), 6)) |> write("means.csv")',
+                 'c = gaussian(read("in/*.npy"), 7)\nwrite(c, "out/{stem}.npy")\nmean(c) |> write("means.csv")',
+                 'mean(gaussian(read("in/*.npy"), 8)) |> write("means.sqlite", table = "means")'):
+        first = start_and_stop(folder, text)
+        try:
+            done = run("run", "-e", text, folder=folder, code=2)
+            assert f"is being written by another run: process {first.pid} on " in done.stderr, done.stderr
+            if "csv" in text:  # another pipeline that replaces the same table
+                done = run("run", "-e", 'max(read("in/*.npy")) |> write("means.csv")', folder=folder, code=2)
+                assert f"means.csv is being written by another run: process {first.pid} on " in done.stderr, done.stderr
+            run("run", "-q", "-e", 'max(read("in/*.npy"))', folder=folder)  # writes nothing
+        finally:
+            first.send_signal(signal.SIGCONT)
+        assert first.wait(PATIENCE) == 0, first.stderr.read()
+        run("run", "-q", "-e", text, folder=folder)
+    assert len(pathlib.Path(folder, "means.csv").read_text().splitlines()) == 31
+    assert len(os.listdir(pathlib.Path(folder, "out"))) == 30
+    assert not list(pathlib.Path(folder).rglob("*.fovea-lease"))
+
+
+@test
+def a_killed_run_hinders_neither_the_same_command_nor_another_one(folder):
+    pathlib.Path(folder, "in").mkdir()
+    for i in range(30):
+        np.save(pathlib.Path(folder, f"in/{i:02}.npy"), np.full((400, 400), i, np.float32))
+    text = 'c = gaussian(read("in/*.npy"), 6)\nmean(c) |> write("means.csv")\nwrite(c, "out/{stem}.npy")'
+    for then in text, 'max(read("in/*.npy")) |> write("means.csv")':
+        first = start_and_stop(folder, text)
+        first.kill()
+        first.wait(PATIENCE)
+        run("run", "-q", "-e", then, folder=folder)
+        assert len(pathlib.Path(folder, "means.csv").read_text().splitlines()) == 31
+        text = text.replace("6", "7")
 
 
 main()
