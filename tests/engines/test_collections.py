@@ -413,7 +413,7 @@ def start_and_stop(folder, text):
     """Starts a run and stops it once it has claimed what it makes."""
     claim = ".means.csv.fovea-lease" if "means.csv" in text else ".fovea/runs/*/.run.fovea-lease"
     process = subprocess.Popen([FOVEA, "run", "-q", "--workers", "1", "-e", text], cwd=folder, stderr=subprocess.PIPE, text=True)
-    wait_for("the run", lambda: list(pathlib.Path(folder).glob(claim)))
+    wait_for("the claim", lambda: process.poll() is not None or list(pathlib.Path(folder).glob(claim)))
     process.send_signal(signal.SIGSTOP)
     assert process.poll() is None
     return process
