@@ -63,7 +63,7 @@ static fv_status load_locked(fv_error *error) {
 }
 
 static fv_status load(fv_error *error) {
-    pthread_mutex_lock(&mutex);
+    fv_io_lock(&mutex);
     fv_status status = load_locked(error);
     pthread_mutex_unlock(&mutex);
     return status;
@@ -158,7 +158,7 @@ static void make_room(fv_device *d, int64_t bytes) {
 
 fv_status fv_device_borrow(int index, int64_t memory, fv_device **device, fv_error *error) {
     card *c;
-    pthread_mutex_lock(&mutex);
+    fv_io_lock(&mutex);
     fv_status status = find_card(index, &c, error);
     *device = status == FV_OK ? c->idle : NULL;
     if (*device)
@@ -184,7 +184,7 @@ void fv_device_give_back(fv_device *d, bool forget) {
         for (int b = 0; b < FV_LANE_BUFFERS; b++)
             if (forget || d->slots[l][b].lent) free_slot(&d->slots[l][b]);
     d->failed = false;
-    pthread_mutex_lock(&mutex);
+    fv_io_lock(&mutex);
     d->next = d->card->idle;
     d->card->idle = d;
     pthread_mutex_unlock(&mutex);
@@ -323,7 +323,7 @@ static void *find_program(fv_device *d, const fv_device_program *p) {
     fv_hash key;
     char   *path = cache_path(d->card, p, &key);
     void   *program = NULL;
-    pthread_mutex_lock(&mutex);
+    fv_io_lock(&mutex);
     for (const built *b = d->card->programs; b && !program; b = b->next)
         if (fv_hash_equal(b->key, key)) program = b->program;
     if (!program && (program = compile(d->card, p, path, d->message))) {
