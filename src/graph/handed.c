@@ -76,6 +76,33 @@ static char *names_of(const fv_bindings *bindings, const int64_t *units, int64_t
     return (char *)text.data;
 }
 
+/* Whether a value of an item needs one of the run that was not made: then the item did not fail itself. */
+static bool needs_lost(const builder *b, const fv_expr *expr, bool *seen) {
+    const fv_expr *meant = fv__meant(b->program, expr);
+    if (!meant || seen[meant->id]) return false;
+    seen[meant->id] = true;
+    const fv_level *level = level_of(b, meant);
+    fv_arena        arena = { 0 };
+    fv_export       made;
+    bool            lost = level->exported && level->collection == FV_RUN &&
+                !b->handed->find(b->handed, meant->id, b->combination, fv_bindings_number(b->bindings, FV_RUN, level->depth, 0),
+                                 NULL, &arena, &made);
+    fv_arena_release(&arena);
+    for (int a = 0; a < meant->nargs && !lost; a++) lost = needs_lost(b, meant->args[a].value, seen);
+    for (int i = 0; i < meant->nindices && !lost; i++) {
+        const fv_expr *parts[] = { meant->indices[i].start, meant->indices[i].stop, meant->indices[i].step };
+        for (int k = 0; k < FV_COUNT(parts) && !lost; k++) lost = parts[k] && needs_lost(b, parts[k], seen);
+    }
+    return lost;
+}
+
+static bool lost_before(const builder *b, const fv_expr *expr) {
+    bool *seen = fv_calloc((size_t)b->program->nexprs + 1);
+    bool  lost = b->handed && needs_lost(b, expr, seen);
+    free(seen);
+    return lost;
+}
+
 /* All items' exports of an expression; false: *v tells why there are none. */
 static bool find_all(builder *b, const fv_expr *expr, int64_t first, int64_t count, fv_export *all, value *v) {
     int64_t *missing = fv_alloc((size_t)(count + 1) * sizeof *missing), nmissing = 0;
@@ -92,7 +119,9 @@ static bool find_all(builder *b, const fv_expr *expr, int64_t first, int64_t cou
         for (int64_t i = 1; i < count; i++) all[i] = all[0];
         missing[nmissing++] = first;
     }
-    if (!found) {
+    if (!found && lost_before(b, expr)) {
+        *v = (value){ .kind = LOST, .why = fv_lost_with_run };
+    } else if (!found) {
         char *names = names_of(b->bindings, missing, nmissing);
         *v = lost(b, fv_sprintf("what needs every item was not made, because %s failed", names));
         free(names);
@@ -246,28 +275,35 @@ static value gather_images(builder *b, fv_gathered *g, bool any_shape, const fv_
     return finish_gathered(b, g, expr);
 }
 
-/* The files of a collection as they are. */
+/* The files of a collection as they are. Of a sample those that were not looked at, or cannot be read, are like the others. */
 static value gather_files(builder *b, const fv_item_list *list, bool any_shape, const fv_expr *expr) {
-    fv_gathered *g = new_gathered(b, list->count);
+    fv_gathered         *g = new_gathered(b, list->count);
+    const fv_image_type *first = NULL, *last = NULL;
+    fv_error             error = { 0 };
     for (int64_t i = 0; i < list->count; i++) {
-        if (!b->handed && i >= HEADERS) { /* a sample */
-            g->parts[i] = (fv_gathered_part){ .path = list->paths[i], .type = g->parts[0].type };
-            continue;
-        }
-        fv_error   error = { 0 };
         fv_reader *reader;
-        if (fv_reader_acquire(list->paths[i], &(fv_read_options){ 0 }, &reader, &error) != FV_OK)
-            return lost(b, fv_sprintf("what needs every item was not made, because %s cannot be read: %s", list->paths[i],
-                                      error.message));
-        bool           same = i && !memcmp(&reader->type, g->parts[i - 1].type, sizeof reader->type);
-        fv_image_type *type = same ? NULL : fv_arena_alloc(&b->graph->arena, sizeof *type);
-        if (type) *type = reader->type;
-        g->parts[i] = (fv_gathered_part){ .path = list->paths[i], .type = type ? type : g->parts[i - 1].type };
-        for (int d = 0; !i && d < reader->type.ndim; d++)
+        g->parts[i] = (fv_gathered_part){ .path = list->paths[i] };
+        if (!b->handed && i >= HEADERS) continue;
+        if (fv_reader_acquire(list->paths[i], &(fv_read_options){ 0 }, &reader, &error) != FV_OK) {
+            if (!b->handed) continue;
+            return lost(b, fv_sprintf("what needs every item was not made, because a file cannot be read: %s", error.message));
+        }
+        if (!last || memcmp(&reader->type, last, sizeof *last)) {
+            fv_image_type *type = fv_arena_alloc(&b->graph->arena, sizeof *type);
+            *type = reader->type;
+            last = type;
+        }
+        g->parts[i].type = last;
+        for (int d = 0; !first && d < reader->type.ndim; d++)
             g->layout.chunk[d] = reader->sequential ? reader->type.shape[d] : reader->chunk[d];
+        if (!first) first = last;
         g->layout.read_memory = FV_MAX(g->layout.read_memory, reader->read_memory);
         fv_reader_release(reader);
     }
+    if (!first)
+        return lost(b, fv_sprintf("what needs every item was not made, because no file can be read: %s", error.message));
+    for (int64_t i = 0; i < list->count; i++)
+        if (!g->parts[i].type) g->parts[i].type = first;
     return gather_images(b, g, any_shape, expr);
 }
 

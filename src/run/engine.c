@@ -22,7 +22,8 @@ fv_status fv_engine_named(const char *name, const fv_engine **engine, fv_error *
     if (*engine) return FV_OK;
     fv_bytes names = { 0 };
     for (int i = 0; i < fv_engine_count(); i++) fv_bytes_printf(&names, " %s", fv_engine_at(i)->name);
-    fv_fail(error, FV_ERROR_USAGE, "--engine %s: there is no such engine; known:%s", name, (char *)names.data);
+    fv_fail(error, FV_ERROR_USAGE, "--engine %s: there is no such engine here; known:%s, and slurm in fovea run", name,
+            (char *)names.data);
     fv_bytes_release(&names);
     return FV_ERROR_USAGE;
 }

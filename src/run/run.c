@@ -188,6 +188,7 @@ typedef struct running {
     fv_lease              *lease; /* on a run that is ours alone and writes files */
     bool                   writes; /* files, as far as is known before the start */
     fv_bytes               tables; /* names of the table files that it replaces, each with its 0 */
+    planned_list           planned;
     fv_bytes               left;  /* names of operators that have a kernel for devices and run on the CPU all the same */
 } running;
 
@@ -326,18 +327,16 @@ static void keep_tables(running *r, const planned_list *files) {
 static fv_status start(running *r, int64_t *task, fv_diagnostics *diagnostics, fv_error *error) {
     int           n = r->context.bindings->nsegments;
     fv_instance **samples = fv_calloc((size_t)(n + 1) * sizeof *samples);
-    planned_list  files = { 0 };
     fv_status     status = open_samples(r, samples, diagnostics, error);
-    if (status == FV_OK) status = check_files(r, samples, &files, error);
+    if (status == FV_OK) status = check_files(r, samples, &r->planned, error);
     if (status == FV_OK && !r->context.bindings->collection && samples[0]) *task = samples[0]->plan->memory;
-    if (status == FV_OK) keep_tables(r, &files);
+    if (status == FV_OK) keep_tables(r, &r->planned);
     for (int s = 0; s < n; s++) {
         r->writes = r->writes || writes_files(samples[s]);
         if (status == FV_OK && samples[s]) note_left(r, samples[s]->graph);
         fv_instance_close(samples[s]);
     }
     if (r->left.size) fv_log("fovea: on the CPU, because the device's kernel does not take it: %s", (char *)r->left.data);
-    free_planned(&files);
     free(samples);
     return status;
 }
@@ -389,6 +388,42 @@ static fv_status run_checked(running *r, fv_diagnostics *diagnostics, fv_error *
     return status;
 }
 
+static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+static void name_some(const char *const *names, int64_t count, fv_bytes *out) {
+    const int64_t most = 5;
+    for (int64_t i = 0; i < FV_MIN(count, most); i++) fv_bytes_printf(out, "%s%s", i ? ", " : "", names[i]);
+    if (count > most) fv_bytes_printf(out, " and %lld more", (long long)(count - most));
+}
+
+/* Files that the run should have written and did not, what is made of all items first. Those of an earlier run are easily taken
+ * for results of this one. */
+static void tell_missing(const running *r) {
+    int64_t      n = 0, nold = 0;
+    const char **missing = fv_alloc((size_t)(r->planned.count + 1) * sizeof *missing);
+    const char **old = fv_alloc((size_t)(r->planned.count + 1) * sizeof *old);
+    char       **made = r->result->outputs;
+    if (r->result->noutputs) qsort(made, (size_t)r->result->noutputs, sizeof *made, by_text);
+    for (int of_items = 0; of_items < 2; of_items++)
+        for (int64_t i = 0; i < r->planned.count; i++) {
+            const planned *p = &r->planned.all[i];
+            bool           item = p->table < 0 && fv_bindings_unit(r->bindings, p->item).collection != FV_RUN;
+            bool           rows = i && p->table >= 0 && !strcmp(p->path, p[-1].path); /* of a sweep */
+            if (item != of_items || rows) continue;
+            if (made && bsearch(&p->path, made, (size_t)r->result->noutputs, sizeof *made, by_text)) continue;
+            missing[n++] = p->path;
+            if (!access(p->path, F_OK)) old[nold++] = p->path;
+        }
+    fv_bytes text = { 0 };
+    name_some(missing, n, &text);
+    if (nold) fv_bytes_printf(&text, ". Of an earlier run, and out of date: ");
+    name_some(old, nold, &text);
+    if (n) fv_log_failure("fovea: not made: %s", (char *)text.data);
+    fv_bytes_release(&text);
+    free(missing);
+    free(old);
+}
+
 static fv_status tell_failures(const running *r, fv_error *error) {
     int64_t items = 0, of_run = 0, all = 0;
     for (int i = 0; i < r->result->nfailures; i++) *(strcmp(r->result->failures[i].item, "all items") ? &items : &of_run) += 1;
@@ -432,7 +467,11 @@ fv_status fv_run_all(const fv_program *program, fv_bindings *bindings, const fv_
     fv_bytes_release(&r.tables);
     r.result->peak_memory = FV_MAX(fv_system_number("/proc/self/status", "VmHWM:"), 0) * 1024; /* getrusage tells a parent's */
     r.result->seconds = fv_now() - began;
-    if (status == FV_OK && r.result->nfailures) status = tell_failures(&r, error);
+    if (status == FV_OK && r.result->nfailures) {
+        tell_missing(&r);
+        status = tell_failures(&r, error);
+    }
+    free_planned(&r.planned);
     *out = r.result;
     return status;
 }
@@ -458,6 +497,7 @@ fv_status fv_run_freeze(const fv_program *program, fv_bindings *bindings, const 
     running r = { .settings = settings, .folder = folder, .bindings = bindings };
     r.context = (fv_context){ .program = program, .bindings = bindings, .plan_options = *plan_options, .poison = -1 };
     fv_status status = freeze(&r, run_folder, diagnostics, error);
+    free_planned(&r.planned);
     free(folder);
     return status;
 }

@@ -441,12 +441,24 @@ static bool is_new(fv_scheduler *s, const char *name, const fv_error *error) {
     return !known;
 }
 
-/* Before the mutex is taken: it may write. */
+static bool is_fatal(const fv_scheduler *s, fv_status status) {
+    return !s->context->bindings->collection || s->settings->stop_on_error || status == FV_ERROR_FULL ||
+           status == FV_ERROR_CANCELLED;
+}
+
+/* Most messages begin with the file, which is the name of the item. */
+static char *with_name(const char *name, const char *message) {
+    return strncmp(message, name, strlen(name)) ? fv_sprintf("%s: %s", name, message) : fv_strdup(message);
+}
+
+/* Before the mutex is taken: it may write. What ends the run is said at its end. */
 static bool say_failure(fv_scheduler *s, const fv_item *item, const fv_error *error) {
     const char *name = fv_bindings_item(s->context->bindings, item->number);
     if (!is_new(s, name, error)) return false;
     if (!s->context->bindings->collection) return true;
-    fv_log_failure("fovea: %s: %s", name, error->message);
+    char *sentence = with_name(name, error->message);
+    if (!is_fatal(s, error->code)) fv_log_failure("fovea: %s", sentence);
+    free(sentence);
     char *fact = fv_sprintf("error %s", name);
     fv_record_fact(s->record, fact, error->message);
     free(fact);
@@ -457,12 +469,14 @@ static bool say_failure(fv_scheduler *s, const fv_item *item, const fv_error *er
 static void count_failure(fv_scheduler *s, const fv_item *item, fv_status status, const fv_error *error, bool said) {
     if (said) fv_collect_failure(s->result, fv_bindings_item(s->context->bindings, item->number), error);
     s->progress.items_failed++;
-    bool fatal = !s->context->bindings->collection || s->settings->stop_on_error || status == FV_ERROR_FULL ||
-                 status == FV_ERROR_CANCELLED;
-    if (!fatal || s->stopping) return;
+    if (!is_fatal(s, status) || s->stopping) return;
     s->stopping = true;
     s->status = status;
     s->error = *error;
+    if (!s->context->bindings->collection) return;
+    char *sentence = with_name(fv_bindings_item(s->context->bindings, item->number), error->message);
+    snprintf(s->error.message, sizeof s->error.message, "%s", sentence);
+    free(sentence);
 }
 
 /* Mutex held. */

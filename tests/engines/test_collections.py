@@ -459,4 +459,49 @@ def a_killed_run_hinders_neither_the_same_command_nor_another_one(folder):
         text = text.replace("6", "7")
 
 
+# ---- what is said about failures
+
+LOSES = """c = read("scans/*.npy")
+t = otsu(together(gaussian(c, 1)))
+write((c > t) * 1, "mask/{stem}.npy")
+write(project((c > t) * 1, "item", "mean"), "share.npy")
+write(project(c, "item", "mean"), "mean.npy")
+write(gaussian(c, 2), "g/{stem}.npy")
+"""
+
+
+@test
+def only_items_that_failed_themselves_are_blamed_and_what_is_old_is_named(folder):
+    for engine in ("threads", "processes"):
+        for bad in ("s0", "s2"):
+            place = os.path.join(folder, f"{engine}-{bad}")
+            images = scans(place)
+            run("run", "-q", "-e", LOSES, folder=place)
+            os.unlink(os.path.join(place, "share.npy"))
+            put(place, f"scans/{bad}.npy", "this is no image")
+            said = run("run", "-q", "--engine", engine, "-e", LOSES, folder=place, code=1).stderr
+            assert all(f"scans/{stem}.npy" not in said for stem in images if stem != bad), said
+            assert f"scans/{bad}.npy: scans/{bad}.npy" not in said and said.count("what needs every item was") <= 2, said
+            line = next(part for part in said.splitlines() if part.startswith("fovea: not made: "))
+            missing, _, old = line.partition(". Of an earlier run, and out of date: ")
+            assert missing.startswith("fovea: not made: mean.npy, share.npy, ") and missing.endswith(" more"), said
+            assert old.startswith("mean.npy, ") and "share.npy" not in old, said
+            assert all(f"g/{stem}.npy" not in line for stem in images if stem != bad), said  # these are up to date
+
+
+@test
+def a_failure_that_stops_the_run_is_said_once(folder):
+    scans(folder)
+    put(folder, "scans/s2.npy", "this is no image")
+    said = run("run", "-q", "--stop-on-error", "-e", 'write(gaussian(read("scans/*.npy"), 1), "g/{stem}.npy")', folder=folder,
+               code=None).stderr
+    assert said.count("scans/s2.npy") == 1 and len(said.splitlines()) == 1, said
+
+
+@test
+def an_engine_that_does_not_exist_is_told_all_that_do(folder):
+    said = run("run", "--engine", "foo", "-e", "1 + 1", folder=folder, code=2).stderr
+    assert all(name in said for name in ("mpi", "processes", "threads", "slurm")), said
+
+
 main()
