@@ -25,7 +25,7 @@ write(bubbles, "bubbles.nii.gz")
 write(measure(bubbles, foam), "bubbles.csv")
 mean(foam)
 """
-LONG = 'phantom("foam", [200, 256, 256], seed = 1) |> median(9) |> write("long.npy")'
+LONG = 'phantom("foam", [800, 256, 256], seed = 1) |> median(9) |> write("long.npy")'
 
 
 def every_flavour(function):
