@@ -198,15 +198,6 @@ fv_status fv_outputs_check_name(const char *path, fv_error *error) {
     return FV_OK;
 }
 
-static bool is_empty(const char *folder) {
-    DIR           *d = opendir(folder);
-    struct dirent *entry;
-    bool           empty = d != NULL;
-    while (empty && (entry = readdir(d))) empty = !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..");
-    if (d) closedir(d);
-    return empty;
-}
-
 /* Whether one of the files that tell the format lies in it. */
 static bool has_mark(const char *folder, const fv_format *format) {
     bool there = false;
@@ -220,14 +211,30 @@ static bool has_mark(const char *folder, const fv_format *format) {
     return there;
 }
 
+/* Whether it holds only what a killed run may have left in it: hidden temporaries, images inside the image, empty folders. */
+static bool only_ours(const char *folder, const fv_format *format) {
+    DIR           *d = opendir(folder);
+    struct dirent *entry;
+    bool           ours = d != NULL;
+    while (ours && (entry = readdir(d))) {
+        const char *name = entry->d_name;
+        if (!strcmp(name, ".") || !strcmp(name, "..") || (*name == '.' && strstr(name, "fovea"))) continue;
+        char *inner = fv_sprintf("%s/%s", folder, name);
+        ours = format && (has_mark(inner, format) || only_ours(inner, format));
+        free(inner);
+    }
+    if (d) closedir(d);
+    return ours;
+}
+
 /* A folder goes with all that it holds: only an image of the same format, or nothing, may be lost by that. */
 static fv_status check_folder(const char *path, fv_error *error) {
     const fv_format *format;
     struct stat      s;
-    if (fv_is_remote(path) || lstat(path, &s) || !S_ISDIR(s.st_mode) || is_empty(path)) return FV_OK;
+    if (fv_is_remote(path) || lstat(path, &s) || !S_ISDIR(s.st_mode)) return FV_OK;
     bool table = fv_table_format_for(path) != NULL;
     bool image = !table && fv_format_for_writing(path, &format, NULL) == FV_OK && format->folder;
-    if (image && has_mark(path, format)) return FV_OK;
+    if (only_ours(path, image ? format : NULL) || (image && has_mark(path, format))) return FV_OK;
     return fv_fail(error, FV_ERROR_USAGE,
                    "%s is a folder of other files%s%s, and is never replaced; move it away or write to another name", path,
                    image ? ", not an image in the format " : "", image ? format->name : "");
