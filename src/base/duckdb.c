@@ -109,6 +109,7 @@ static fv_status failed(const char *path, const char *message, fv_error *error) 
     fv_status status = strstr(message, "No space left") ? FV_ERROR_FULL
                        : strstr(message, "Out of Memory") ? FV_ERROR_MEMORY
                        : strstr(message, "IO Error") ? FV_ERROR_IO : FV_ERROR_INPUT;
+    if (status == FV_ERROR_FULL) return fv_fail(error, status, "%s: No space left on device", path); /* it names a temporary */
     return fv_fail(error, status, "%s: %.*s", path, (int)FV_MIN(strcspn(message, "\n"), 400), message);
 }
 
