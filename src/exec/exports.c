@@ -99,7 +99,7 @@ static bool find(const fv_handed *handed, int expr, int combination, int64_t uni
     const fv_exports *e = (const fv_exports *)handed;
     fv_hash           key = record_key(e->bindings, expr, combination, unit);
     fv_blob           blob;
-    record            r;
+    record            r = { 0 };
     if (!fv_store_has(e->store, key) || fv_store_get(e->store, key, &blob, NULL) != FV_OK) return false;
     bool good = blob.size >= sizeof r;
     if (good) memcpy(&r, blob.data, sizeof r);

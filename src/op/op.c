@@ -19,8 +19,10 @@ int fv_scalar_format(const fv_scalar *scalar, char text[FV_NUMBER_SIZE]) {
 
 void fv_pass_need(const fv_pass *pass, const fv_need *n, fv_region *in) {
     bool empty = fv_region_empty(&n->region);
-    for (int i = 0; i < FV_MAX_INPUTS; i++)
-        in[i] = empty && i < n->ninputs && n->in[i] ? (fv_region){ .ndim = n->in[i]->image.ndim } : n->region;
+    for (int i = 0; i < FV_MAX_INPUTS; i++) {
+        fv_region nothing = { .ndim = i < n->ninputs && n->in[i] ? n->in[i]->image.ndim : n->region.ndim };
+        in[i] = empty ? nothing : n->region;
+    }
     if (!empty && pass->need) pass->need(n, in);
 }
 
