@@ -170,7 +170,7 @@ def a_file_of_one_row_group_is_read_once(folder):
         image = single(folder, "one.parquet", shape=PAGES)
     except AssertionError as missing:
         raise Skip(f"no Parquet here: {missing}") from missing
-    check_single(folder, "one.parquet", image, most=6)
+    check_single(folder, "one.parquet", image, most=7)  # each of three processes opens it, and DuckDB looks at its end
 
 
 main()

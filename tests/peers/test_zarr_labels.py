@@ -163,7 +163,7 @@ def a_folder_without_the_extension_is_known_by_what_lies_in_it(folder):
         assert np.array_equal(np.load(f"{folder}/b.npy"), np.load(f"{folder}/a.npy"))
         assert "levels" in run("info", f"scan {version}", folder=folder).stdout
     os.makedirs(f"{folder}/empty")
-    assert "no image format" in run("info", "empty", folder=folder, code=2).stderr
+    assert "holds no image files" in run("info", "empty", folder=folder, code=2).stderr
 
 
 main()

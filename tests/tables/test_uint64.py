@@ -77,10 +77,10 @@ def collections_of_both_signs_are_one_column(folder):
     save(folder, "u1.npy", [TOP])
     save(folder, "u2.npy", [7])
     run("run", "-q", "-e", 'write(max(read("u*.npy")), "u.csv")', folder=folder)
-    assert pathlib.Path(folder, "u.csv").read_text().split() == ["item,max", f"u1.npy,{TOP}", "u2.npy,7"]
+    assert pathlib.Path(folder, "u.csv").read_text().split() == ["item,path,max", f"u1,u1.npy,{TOP}", "u2,u2.npy,7"]
     save(folder, "u3.npy", [-5], "<i8")  # then no whole type holds all
     run("run", "-q", "-e", 'write(max(read("u*.npy")), "v.csv")', folder=folder)
-    assert [float(line.split(",")[1]) for line in pathlib.Path(folder, "v.csv").read_text().split()[1:]] == [float(TOP), 7, -5]
+    assert [float(line.split(",")[2]) for line in pathlib.Path(folder, "v.csv").read_text().split()[1:]] == [float(TOP), 7, -5]
 
 
 @test
