@@ -66,9 +66,11 @@ TEST(several_pipelines_run_at_once_in_one_process) {
 
 static volatile int cancel;
 
+/* The first report comes when the item is open and no task has run; on a quick machine there may be no second one. */
 static void cancel_early(void *context, const fv_run_state *state) {
     (void)context;
-    if (state->tasks_done > 3) cancel = 1;
+    (void)state;
+    cancel = 1;
 }
 
 TEST(a_cancelled_run_says_so_and_can_go_on) {
