@@ -101,10 +101,11 @@ docs: all
 	$(PYTHON) scripts/files_page.py
 	$(PYTHON) scripts/operator_pages.py
 
-# Layers, names, lines, and what cppcheck finds.
+# Layers, names, lines, format, and what cppcheck finds.
 check: build/build.ninja
 	scripts/bootstrap.sh check
 	$(PYTHON) scripts/layers.py
+	scripts/format.sh --check
 	scripts/cppcheck.sh
 
 install: all

@@ -20,12 +20,12 @@ static double median(double *times) {
 /* The same 12 blocks whatever the number of ranks, in runs or dealt out one by one. */
 static void write_sum(fv_team *team, const char *folder, bool dealt) {
     fv_allreduce_block blocks[BLOCKS];
-    float             *sum = fv_alloc(SMALL * sizeof *sum);
+    float             *sum = fv__alloc(SMALL * sizeof *sum);
     int64_t            count = 0;
     fv_error           error = { 0 };
     for (int b = 0; b < BLOCKS; b++) {
         if ((dealt ? b % team->size : b * team->size / BLOCKS) != team->rank) continue;
-        float *values = fv_alloc(SMALL * sizeof *values);
+        float *values = fv__alloc(SMALL * sizeof *values);
         for (int i = 0; i < SMALL; i++) values[i] = (float)((i * 7919 + b * 104729) % 1000003) / (float)(1 + (i + b) % 997);
         blocks[count++] = (fv_allreduce_block){ b, values };
     }
@@ -33,7 +33,7 @@ static void write_sum(fv_team *team, const char *folder, bool dealt) {
         fprintf(stderr, "%s\n", error.message);
         exit(1);
     }
-    char *path = fv_sprintf("%s/sum-%d", folder, team->rank);
+    char *path = fv__sprintf("%s/sum-%d", folder, team->rank);
     FILE *file = fopen(path, dealt ? "ab" : "wb");
     if (!file || fwrite(sum, sizeof *sum, SMALL, file) != SMALL || fclose(file)) exit(1);
     for (int64_t i = 0; i < count; i++) free((void *)(uintptr_t)blocks[i].values);
@@ -42,9 +42,9 @@ static void write_sum(fv_team *team, const char *folder, bool dealt) {
 }
 
 static void compare(fv_team *team) {
-    const fv_ranks    *ranks = fv_ranks_joined();
-    float             *values = fv_alloc(N * sizeof *values), *sum = fv_alloc(N * sizeof *sum);
-    float             *plain = fv_alloc(N * sizeof *plain);
+    const fv_ranks    *ranks = fv__ranks_joined();
+    float             *values = fv__alloc(N * sizeof *values), *sum = fv__alloc(N * sizeof *sum);
+    float             *plain = fv__alloc(N * sizeof *plain);
     double             own[ROUNDS], mpi[ROUNDS];
     fv_allreduce_block block = { team->rank, values };
     for (int i = 0; i < N; i++) values[i] = (float)(team->rank + 1) / (float)(1 + i % 1000);
@@ -52,14 +52,14 @@ static void compare(fv_team *team) {
         int at = round < 0 ? 0 : round;
         memcpy(plain, values, N * sizeof *plain);
         ranks->mpi->barrier();
-        double start = fv_now();
+        double start = fv__now();
         ranks->mpi->sum_floats(plain, N);
         ranks->mpi->barrier();
-        mpi[at] = fv_now() - start;
-        start = fv_now();
+        mpi[at] = fv__now() - start;
+        start = fv__now();
         fv_allreduce(team, &block, 1, N, sum, NULL);
         ranks->mpi->barrier();
-        own[at] = fv_now() - start;
+        own[at] = fv__now() - start;
     }
     double ours = median(own), theirs = median(mpi);
     if (team->rank == 0)
@@ -80,7 +80,7 @@ int main(int argc, char **argv) {
     if (argc > 1) {
         write_sum(team, argv[1], false);
         write_sum(team, argv[1], true);
-    } else if (fv_ranks_joined())
+    } else if (fv__ranks_joined())
         compare(team);
     else
         fprintf(stderr, "start it with mpiexec -n 2 %s\n", argv[0]);

@@ -33,9 +33,10 @@ static void draw(uint8_t *image, uint64_t seed) {
 }
 
 int main(int argc, char **argv) {
-    int64_t     shape[] = { IMAGES, SIDE, SIDE }, chunk[] = { 1, SIDE, SIDE };
-    blobs_log   params = { .min_sigma = { 1, { 1 } }, .max_sigma = { 1, { 30 } }, .num_sigma = 10, .threshold = 0.1,
-                           .overlap = 0.5 };
+    int64_t   shape[] = { IMAGES, SIDE, SIDE }, chunk[] = { 1, SIDE, SIDE };
+    blobs_log params = {
+        .min_sigma = { 1, { 1 } }, .max_sigma = { 1, { 30 } }, .num_sigma = 10, .threshold = 0.1, .overlap = 0.5
+    };
     bench_image images = bench_image_new(FV_UINT8, 3, shape), *inputs[] = { &images };
     strcpy(images.type.image.axis[0], "t");
     for (int i = 0; i < IMAGES; i++) draw((uint8_t *)images.data + (int64_t)i * SIDE * SIDE, (uint64_t)i + 1);

@@ -4,9 +4,18 @@
  */
 #include "parallel.h"
 
-typedef struct { fv_numbers sampling; bool physical, squared; } distance;
-typedef struct { int64_t min_distance; bool exclude_border; } peaks;
-typedef struct { int64_t connectivity; bool line; } watershed;
+typedef struct {
+    fv_numbers sampling;
+    bool       physical, squared;
+} distance;
+typedef struct {
+    int64_t min_distance;
+    bool    exclude_border;
+} peaks;
+typedef struct {
+    int64_t connectivity;
+    bool    line;
+} watershed;
 
 enum { IMAGES = 64, SIDE = 1000 };
 
@@ -26,12 +35,12 @@ static void draw(uint8_t *image, uint64_t seed) {
 static double step(const char *name, void *params, bench_image **inputs, int given, int threads, bench_image *out) {
     int64_t chunk[] = { 1, SIDE, SIDE };
     double  cpu, best = 1e9; /* processor time: others use the machine too */
-    out->data = fv_buffer_new((size_t)IMAGES * SIDE * SIDE * 4);
+    out->data = fv__buffer_new((size_t)IMAGES * SIDE * SIDE * 4);
     for (int i = 0; i < 3; i++) {
         bench_run(name, params, inputs, given, chunk, threads, out, &cpu);
         best = FV_MIN(best, cpu / threads);
     }
-    fv_buffer_trim();
+    fv__buffer_trim();
     return best;
 }
 
@@ -60,7 +69,8 @@ int main(int argc, char **argv) {
         time[4] = step("watershed", &(watershed){ 1, false }, (bench_image *[]){ &minus, &l, &mask }, 3, threads, &w);
         for (int i = 0; i < FV_COUNT(time); i++) all += time[i] * 1e3;
         printf("64 x 1000^2, %d threads: otsu %.1f ms, distance %.1f ms, peaks %.1f ms, label %.1f ms, watershed %.1f ms, "
-               "together %.1f ms\n", threads, time[0] * 1e3, time[1] * 1e3, time[2] * 1e3, time[3] * 1e3, time[4] * 1e3, all);
+               "together %.1f ms\n",
+               threads, time[0] * 1e3, time[1] * 1e3, time[2] * 1e3, time[3] * 1e3, time[4] * 1e3, all);
     }
     return 0;
 }

@@ -3,7 +3,10 @@
  */
 #include "parallel.h"
 
-typedef struct { fv_numbers sampling; bool physical, squared; } distance;
+typedef struct {
+    fv_numbers sampling;
+    bool       physical, squared;
+} distance;
 
 int main(int argc, char **argv) {
     int64_t     shape[] = { 256, 256, 256 }, chunk[] = { 32, 256, 256 };

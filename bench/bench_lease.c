@@ -32,9 +32,9 @@ int main(void) {
     if (service == 0) serve(socket);
     fv_device_lease lease;
     for (int i = 0; i < 500 && access(socket, F_OK); i++) usleep(10000);
-    double *each = fv_alloc((ROUNDS / BATCH) * sizeof *each);
+    double *each = fv__alloc((ROUNDS / BATCH) * sizeof *each);
     for (int b = 0; b < ROUNDS / BATCH; b++) {
-        double start = fv_now();
+        double start = fv__now();
         for (int i = 0; i < BATCH; i++) {
             if (!fv_device_lease_take(socket, 1 << 20, 5, &lease)) {
                 fprintf(stderr, "%s\n", lease.message);
@@ -42,7 +42,7 @@ int main(void) {
             }
             fv_device_lease_return(&lease);
         }
-        each[b] = (fv_now() - start) / BATCH;
+        each[b] = (fv__now() - start) / BATCH;
     }
     qsort(each, ROUNDS / BATCH, sizeof *each, by_size);
     printf("a lease and its return, %d times: %.0f us each (median of batches), %.0f us at best   target <= 100 us\n", ROUNDS,

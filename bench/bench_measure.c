@@ -29,8 +29,9 @@ int main(int argc, char **argv) {
     static const fv_dtype dtypes[] = { FV_UINT8, FV_UINT16, FV_FLOAT32, FV_FLOAT64 };
     int64_t               shape[] = { 400, 400, 400 }, chunk[] = { 128, 128, 128 };
     bench_image           labels = bench_image_new(FV_INT32, 3, shape), *inputs[] = { &labels, NULL };
-    struct { const char *properties; } none = { "" }, shapes = { "voxels centroid bbox axis_lengths extent" },
-                                       all = { "all" };
+    struct {
+        const char *properties;
+    } none = { "" }, shapes = { "voxels centroid bbox axis_lengths extent" }, all = { "all" };
     cells(&labels);
     if (argc > 1) save(&labels, argv[1], "labels");
     bench_report("measure 400^3", "measure", &none, inputs, 1, chunk, 3);
@@ -52,7 +53,7 @@ int main(int argc, char **argv) {
         inputs[1] = &intensity;
         snprintf(text, sizeof text, "measure 400^3 with %s", fv_dtype_name(dtypes[i]));
         bench_report(text, "measure", &none, inputs, 2, chunk, 3);
-        fv_buffer_free(intensity.data, (size_t)fv_image_type_bytes(&intensity.type.image));
+        fv__buffer_free(intensity.data, (size_t)fv_image_type_bytes(&intensity.type.image));
     }
     return 0;
 }

@@ -5,7 +5,10 @@ int main(void) {
     int64_t     shape[] = { 256, 256, 256 }, chunk[] = { 128, 256, 256 }, small[] = { 64, 128, 256 };
     bench_image image = bench_image_new(FV_BOOL, 3, shape), *inputs[] = { &image };
     bench_blobs(&image, 60, -1);
-    struct { const char *name; fv_footprint footprint; } cases[] = {
+    struct {
+        const char  *name;
+        fv_footprint footprint;
+    } cases[] = {
         { "cross()", { .shape = FV_FOOTPRINT_CROSS } },
         { "ball(4)", { .shape = FV_FOOTPRINT_BALL, .radius = 4 } },
         { "ball(12)", { .shape = FV_FOOTPRINT_BALL, .radius = 12 } },

@@ -41,7 +41,7 @@ static uint64_t random_bits(uint64_t *state) {
 }
 
 static fv_cell *make_rows(int64_t nrows) {
-    fv_cell *cells = fv_alloc((size_t)(nrows * COLUMNS) * sizeof *cells), *cell = cells;
+    fv_cell *cells = fv__alloc((size_t)(nrows * COLUMNS) * sizeof *cells), *cell = cells;
     uint64_t state = 1;
     for (int64_t r = 0; r < nrows; r++, cell += COLUMNS) {
         cell[0].integer = r + 1;
@@ -62,8 +62,8 @@ static fv_status write_rows(const fv_table_format *format, const char *path, con
     FV_TRY(format->write(path, path, &type, &options, &r.base, error));
     if (format->in_place) return FV_OK; /* a database is durable once it is committed */
     int fd;
-    FV_TRY(fv_file_open_read(path, &fd, error));
-    fv_status status = fv_file_sync(fd, path, error);
+    FV_TRY(fv__file_open_read(path, &fd, error));
+    fv_status status = fv__file_sync(fd, path, error);
     close(fd);
     return status;
 }
@@ -71,7 +71,7 @@ static fv_status write_rows(const fv_table_format *format, const char *path, con
 int main(int argc, char **argv) {
     const char            *path = argc > 1 ? argv[1] : "rows.csv";
     int64_t                nrows = argc > 2 ? atoll(argv[2]) : 1000000;
-    const fv_table_format *format = fv_table_format_for(path);
+    const fv_table_format *format = fv__table_format_for(path);
     fv_error               error = { 0 };
     if (!format) {
         fprintf(stderr, "bench_tables: %s: no table format has this extension\n", path);
@@ -79,10 +79,12 @@ int main(int argc, char **argv) {
     }
     fv_cell  *cells = make_rows(nrows);
     fv_status status = write_rows(format, path, cells, FV_MIN(nrows, 1000), &error);
-    double    start = fv_now(), used = fv_thread_cpu();
+    double    start = fv__now(), used = fv__thread_cpu();
     if (status == FV_OK) status = write_rows(format, path, cells, nrows, &error);
-    if (status == FV_OK) printf("%.6f %.6f\n", fv_now() - start, fv_thread_cpu() - used);
-    else fprintf(stderr, "bench_tables: %s\n", error.message);
+    if (status == FV_OK)
+        printf("%.6f %.6f\n", fv__now() - start, fv__thread_cpu() - used);
+    else
+        fprintf(stderr, "bench_tables: %s\n", error.message);
     free(cells);
     return status != FV_OK;
 }

@@ -30,12 +30,12 @@ static void parse_footprint(const char *text, fv_literal *literal, fv_arena *are
     char         name[16] = "", number[16] = "";
     fv_error     error = { 0 };
     fv_literal   argument;
-    const fv_op *op = sscanf(text, "%15[a-z](%15[0-9.]", name, number) >= 1 ? fv_op_find(name) : NULL;
+    const fv_op *op = sscanf(text, "%15[a-z](%15[0-9.]", name, number) >= 1 ? fv__op_find(name) : NULL;
     if (!op || !op->value) fail(text);
-    void *params = fv_arena_alloc(arena, op->params_size + 1);
-    fv_params_default(op, params);
-    if (*number && (!fv_literal_parse(number, &argument, arena) ||
-                    fv_params_set(op, op->params, params, &argument, arena, &error) != FV_OK))
+    void *params = fv__arena_alloc(arena, op->params_size + 1);
+    fv__params_default(op, params);
+    if (*number && (!fv__literal_parse(number, &argument, arena) ||
+                    fv__params_set(op, op->params, params, &argument, arena, &error) != FV_OK))
         fail(error.message);
     literal->kind = FV_LITERAL_FOOTPRINT;
     if (op->value(params, &literal->footprint, &error) != FV_OK) fail(error.message);
@@ -44,16 +44,16 @@ static void parse_footprint(const char *text, fv_literal *literal, fv_arena *are
 static void set_params(const fv_op *op, char *text, void *params, fv_arena *arena) {
     fv_error error = { 0 };
     char    *save = NULL;
-    fv_params_default(op, params);
+    fv__params_default(op, params);
     for (char *word = strtok_r(text, "; ", &save); word; word = strtok_r(NULL, "; ", &save)) {
         char      *value = strchr(word, '=');
         fv_literal literal;
         if (!value) fail("parameters are written name=value; name=value");
         *value++ = 0;
-        const fv_param *param = fv_params_find(op, word);
-        if (!param || !fv_literal_parse(value, &literal, arena)) fail(word);
+        const fv_param *param = fv__params_find(op, word);
+        if (!param || !fv__literal_parse(value, &literal, arena)) fail(word);
         if (param->kind == FV_PARAM_FOOTPRINT) parse_footprint(value, &literal, arena);
-        if (fv_params_set(op, param, params, &literal, arena, &error) != FV_OK) fail(error.message);
+        if (fv__params_set(op, param, params, &literal, arena, &error) != FV_OK) fail(error.message);
     }
 }
 
@@ -67,12 +67,16 @@ static void fill(fv_dtype dtype, void *data, int64_t n) {
         case 1: ((uint8_t *)data)[i] = dtype == FV_BOOL ? r % 5000 != 0 : (uint8_t)(r >> 8); break; /* masks: few holes */
         case 2: ((uint16_t *)data)[i] = (uint16_t)(r >> 8); break;
         case 4:
-            if (dtype == FV_FLOAT32) ((float *)data)[i] = (float)r * 0x1p-31f;
-            else ((uint32_t *)data)[i] = r;
+            if (dtype == FV_FLOAT32)
+                ((float *)data)[i] = (float)r * 0x1p-31f;
+            else
+                ((uint32_t *)data)[i] = r;
             break;
         default:
-            if (dtype == FV_FLOAT64) ((double *)data)[i] = r * 0x1p-31;
-            else ((uint64_t *)data)[i] = r;
+            if (dtype == FV_FLOAT64)
+                ((double *)data)[i] = r * 0x1p-31;
+            else
+                ((uint64_t *)data)[i] = r;
         }
     }
 }
@@ -80,9 +84,9 @@ static void fill(fv_dtype dtype, void *data, int64_t n) {
 static void *work(void *argument) {
     part    *p = argument;
     fv_error error = { 0 };
-    double   start = fv_thread_cpu();
+    double   start = fv__thread_cpu();
     if (p->pass->run(&p->run, &error) != FV_OK) fail(error.message);
-    p->cpu = fv_thread_cpu() - start;
+    p->cpu = fv__thread_cpu() - start;
     return NULL;
 }
 
@@ -91,14 +95,14 @@ static const fv_type absent; /* inputs after the first may be left out */
 static part make_part(const fv_op *op, const void *params, const fv_type *in, const fv_type *out, const fv_block *input,
                       const fv_block *output, const fv_region *region) {
     part p = { .pass = op->passes };
-    p.run.need = (fv_need){ .params = params, .ninputs = fv_inputs_count(op), .out = out, .region = *region };
+    p.run.need = (fv_need){ .params = params, .ninputs = fv__inputs_count(op), .out = out, .region = *region };
     for (int i = 0; i < p.run.need.ninputs; i++) p.run.need.in[i] = i ? &absent : in;
     fv_region needed[FV_MAX_INPUTS] = { *region };
     if (p.pass->need) p.pass->need(&p.run.need, needed);
-    p.in = fv_block_window(input, &needed[0]);
-    p.out = fv_block_window(output, region);
+    p.in = fv__block_window(input, &needed[0]);
+    p.out = fv__block_window(output, region);
     size_t size = p.pass->scratch ? p.pass->scratch(&p.run.need) : 0;
-    p.run.scratch = fv_buffer_new(size);
+    p.run.scratch = fv__buffer_new(size);
     memset(p.run.scratch, 0, size);
     return p;
 }
@@ -112,11 +116,11 @@ static void best(part *parts, int count, int repetitions, double *wall, double *
     }
     for (int repetition = 0; repetition < repetitions; repetition++) {
         pthread_t thread[THREADS];
-        double    start = fv_now(), total = 0;
+        double    start = fv__now(), total = 0;
         for (int i = 1; i < count; i++) pthread_create(&thread[i], NULL, work, &parts[i]);
         work(&parts[0]);
         for (int i = 1; i < count; i++) pthread_join(thread[i], NULL);
-        *wall = FV_MIN(*wall, 1e3 * (fv_now() - start));
+        *wall = FV_MIN(*wall, 1e3 * (fv__now() - start));
         for (int i = 0; i < count; i++) total += parts[i].cpu;
         *cpu = FV_MIN(*cpu, 1e3 * total);
     }
@@ -124,7 +128,7 @@ static void best(part *parts, int count, int repetitions, double *wall, double *
 
 int main(int argc, char **argv) {
     if (argc < 5) fail("usage: kernel_time OPERATOR PARAMETERS DTYPE SHAPE [REPETITIONS]");
-    const fv_op *op = fv_op_find(argv[1]);
+    const fv_op *op = fv__op_find(argv[1]);
     fv_type      in = { .kind = FV_KIND_IMAGE }, out;
     fv_dtype     dtype;
     int64_t      shape[FV_MAX_DIMS];
@@ -135,20 +139,20 @@ int main(int argc, char **argv) {
     if (!fv_dtype_parse(argv[3], &dtype)) fail("no such dtype");
     for (char *p = argv[4]; p && ndim < FV_MAX_DIMS; p = strchr(p, 'x'), p = p ? p + 1 : p) shape[ndim++] = atoll(p);
     fv_image_type_init(&in.image, dtype, ndim, shape);
-    void *params = fv_arena_alloc(&arena, op->params_size + 1);
+    void *params = fv__arena_alloc(&arena, op->params_size + 1);
     set_params(op, argv[2], params, &arena);
     out = in;
     fv_infer infer = {
-        .params = params, .params_size = op->params_size, .ninputs = fv_inputs_count(op), .out = &out, .arena = &arena
+        .params = params, .params_size = op->params_size, .ninputs = fv__inputs_count(op), .out = &out, .arena = &arena
     };
     for (int i = 0; i < infer.ninputs; i++) infer.in[i] = i ? &absent : &in;
     if (op->infer(&infer, &error) != FV_OK) fail(error.message);
 
-    fv_region whole = fv_region_whole(&in.image);
+    fv_region whole = fv__region_whole(&in.image);
     size_t    in_size = (size_t)fv_image_type_bytes(&in.image), out_size = (size_t)fv_image_type_bytes(&out.image);
     fv_block  input, output;
-    fv_block_init(&input, dtype, &whole, fv_buffer_new(in_size));
-    fv_block_init(&output, out.image.dtype, &whole, fv_buffer_new(out_size));
+    fv__block_init(&input, dtype, &whole, fv__buffer_new(in_size));
+    fv__block_init(&output, out.image.dtype, &whole, fv__buffer_new(out_size));
     fill(dtype, input.data, fv_image_type_voxels(&in.image));
     memset(output.data, 0, out_size);
     part one = make_part(op, params, &in, &out, &input, &output, &whole), two[THREADS];

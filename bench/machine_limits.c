@@ -10,7 +10,9 @@
 enum { THREADS = 2, TURNS = 15, ROUNDS = 2000000 };
 static const size_t BYTES = (size_t)96 << 20;
 
-typedef struct { double copied, computed; } rates; /* GB/s and GFLOP/s of one thread */
+typedef struct {
+    double copied, computed;
+} rates; /* GB/s and GFLOP/s of one thread */
 
 #ifdef __x86_64__
 typedef float floats __attribute__((vector_size(32)));
@@ -18,10 +20,10 @@ enum { SUMS = 12 }; /* enough independent sums to hide the latency of one */
 
 __attribute__((target("avx2,fma"))) static double multiply_add(void) {
     floats sum[SUMS] = { 0 }, a = { 1, 1, 1, 1, 1, 1, 1, 1 }, b = a * 0.5f;
-    double start = fv_thread_cpu();
+    double start = fv__thread_cpu();
     for (int round = 0; round < ROUNDS; round++)
         for (int i = 0; i < SUMS; i++) __asm__ volatile("vfmadd231ps %1, %2, %0" : "+x"(sum[i]) : "x"(a), "x"(b));
-    return 1e-9 * ROUNDS * SUMS * 8 * 2 / (fv_thread_cpu() - start);
+    return 1e-9 * ROUNDS * SUMS * 8 * 2 / (fv__thread_cpu() - start);
 }
 
 static bool can_multiply_add(void) { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
@@ -32,18 +34,18 @@ static bool   can_multiply_add(void) { return false; }
 
 static void *measure(void *argument) {
     rates *best = argument;
-    char  *from = fv_buffer_new(BYTES), *to = fv_buffer_new(BYTES);
+    char  *from = fv__buffer_new(BYTES), *to = fv__buffer_new(BYTES);
     memset(from, 1, BYTES);
     memset(to, 2, BYTES);
     for (int turn = 0; turn < TURNS; turn++) {
-        double start = fv_thread_cpu();
+        double start = fv__thread_cpu();
         memcpy(to, from, BYTES);
         __asm__ volatile("" : : "r"(to) : "memory");
-        best->copied = FV_MAX(best->copied, 2e-9 * (double)BYTES / (fv_thread_cpu() - start));
+        best->copied = FV_MAX(best->copied, 2e-9 * (double)BYTES / (fv__thread_cpu() - start));
         if (can_multiply_add()) best->computed = FV_MAX(best->computed, multiply_add());
     }
-    fv_buffer_free(from, BYTES);
-    fv_buffer_free(to, BYTES);
+    fv__buffer_free(from, BYTES);
+    fv__buffer_free(to, BYTES);
     return NULL;
 }
 

@@ -38,8 +38,7 @@ int main(void) {
         }
         if (now() - start < best) best = now() - start;
     }
-    for (int i = 0; i < N; i++)
-        wrong += sum[i] != (float)size * (float)(size + 1) / 2 + (float)size * (float)(i % 1000);
+    for (int i = 0; i < N; i++) wrong += sum[i] != (float)size * (float)(size + 1) / 2 + (float)size * (float)(i % 1000);
     printf("rank %d of %d: %.2f ms for %d numbers, sum %s\n", rank, size, 1e3 * best, N, wrong ? "wrong" : "right");
     fflush(stdout);
     fv_team_leave(team);

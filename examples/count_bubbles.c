@@ -50,7 +50,8 @@ int main(void) {
     }
     const int      *labels = fv_result_array(result, "bubbles", &labels_type);
     const fv_table *sizes = fv_result_table(result, "sizes");
-    printf("%lld bubbles; the voxel at (62, 62, 62) has label %d\n", (long long)sizes->nrows, labels[(62 * SIZE + 62) * SIZE + 62]);
+    printf("%lld bubbles; the voxel at (62, 62, 62) has label %d\n", (long long)sizes->nrows,
+           labels[(62 * SIZE + 62) * SIZE + 62]);
     for (long long row = 0; row < sizes->nrows; row++)
         printf("label %lld: %lld voxels\n", (long long)sizes->cell[row * sizes->type.ncolumns].integer,
                (long long)sizes->cell[row * sizes->type.ncolumns + 1].integer);

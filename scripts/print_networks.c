@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef struct { int lists, length[9], rank; } shape;
+typedef struct {
+    int lists, length[9], rank;
+} shape;
 
 static const shape shapes[] = {
     { 3, { 1, 1, 1 }, -1 },                   /* 3 rows, or 3 planes */
@@ -41,7 +43,7 @@ static void load(const shape *s, int value) {
 
 static void print_network(int index) {
     const shape *s = &shapes[index];
-    fv_network_build(&network, s->length, s->lists, s->rank);
+    fv__network_build(&network, s->length, s->lists, s->rank);
     memset(loaded, 0, sizeof loaded);
     printf("static void K(network_%d)(const KEY *const *list, KEY *out, int64_t n) {\n", index);
     printf("    for (int64_t x = 0; x < n; x += LANES) {\n");
@@ -52,7 +54,8 @@ static void print_network(int index) {
         if (c->low != FV_NETWORK_NONE) printf("        VECTOR v%d = MIN(v%d, v%d);\n", c->low, c->a, c->b);
         if (c->high != FV_NETWORK_NONE) printf("        VECTOR v%d = MAX(v%d, v%d);\n", c->high, c->a, c->b);
         for (int o = 0; o < network.outputs; o++)
-            if (network.output[o] == c->low || network.output[o] == c->high) printf("        STORE(out + %d * PITCH + x, v%d);\n", o, network.output[o]);
+            if (network.output[o] == c->low || network.output[o] == c->high)
+                printf("        STORE(out + %d * PITCH + x, v%d);\n", o, network.output[o]);
     }
     printf("    }\n}\n");
 }
@@ -60,7 +63,8 @@ static void print_network(int index) {
 int main(void) {
     printf("/* Made by scripts/print_networks.c; do not edit. */\n");
     for (int i = 0; i < SHAPES; i++) print_network(i);
-    printf("static const struct { int lists, length[9], rank; void (*run)(const KEY *const *, KEY *, int64_t); } K(networks)[] = {\n");
+    printf("static const struct { int lists, length[9], rank; void (*run)(const KEY *const *, KEY *, int64_t); } K(networks)[] = "
+           "{\n");
     for (int i = 0; i < SHAPES; i++) {
         printf("    { %d, {", shapes[i].lists);
         for (int k = 0; k < shapes[i].lists; k++) printf(" %d,", shapes[i].length[k]);

@@ -16,20 +16,22 @@
 #include <stdint.h>
 
 typedef struct fv_clean_options {
-    const char        *store;    /* folder that runs keep things in; NULL: the usual one */
-    bool               runs;     /* records of finished and of dead runs */
-    bool               results;  /* intermediate results, from which later runs go on */
+    const char        *store;     /* folder that runs keep things in; NULL: the usual one */
+    bool               runs;      /* records of finished and of dead runs */
+    bool               results;   /* intermediate results, from which later runs go on */
     bool               leftovers; /* unfinished outputs and leases of dead runs, in and below `folders`; trials of estimates */
-    bool               notes;    /* which files Fovea made: these then count as foreign */
+    bool               notes;     /* which files Fovea made: these then count as foreign */
     const char *const *folders;
     int                nfolders;
-    double             older;    /* only what was not used for so many seconds */
-    bool               tell_only; /* change nothing */
-    void             (*found)(void *context, const char *path); /* every leftover and run; NULL: not wanted */
-    void              *context;
+    double             older;                       /* only what was not used for so many seconds */
+    bool               tell_only;                   /* change nothing */
+    void (*found)(void *context, const char *path); /* every leftover and run; NULL: not wanted */
+    void *context;
 } fv_clean_options;
 
-typedef struct fv_clean_count { int64_t count, bytes; } fv_clean_count;
+typedef struct fv_clean_count {
+    int64_t count, bytes;
+} fv_clean_count;
 
 typedef struct fv_cleaned {
     char           place[512]; /* the store's folder */

@@ -18,24 +18,24 @@ FV_API fv_status fv_pipeline_freeze(fv_pipeline *pipeline, const fv_run_options 
 #define FV_MOST_TRIES 3 /* what as many workers died on is reported and left */
 
 typedef struct fv_work_options { /* what one process does of a run */
-    int  stage;         /* last stage whose tasks are taken, from 1; 0: all */
-    bool end;           /* takes the end of that stage too: merges, putting files together */
-    bool wait;          /* until others have done what they claim; otherwise ends when there is nothing to take */
-    bool finish;        /* checks all, gathers tables, builds the record */
-    bool alone;         /* all of it, by this process or its MPI ranks: no other process works on the run */
-    int  place, places; /* where to begin, so that equals meet rarely */
-    const char *order;  /* what to take first: "fifo", "longest" or "memory"; NULL: memory */
-    int  level;         /* number of earlier tries: how often workers may have died on what is taken */
+    int         stage;           /* last stage whose tasks are taken, from 1; 0: all */
+    bool        end;             /* takes the end of that stage too: merges, putting files together */
+    bool        wait;            /* until others have done what they claim; otherwise ends when there is nothing to take */
+    bool        finish;          /* checks all, gathers tables, builds the record */
+    bool        alone;           /* all of it, by this process or its MPI ranks: no other process works on the run */
+    int         place, places;   /* where to begin, so that equals meet rarely */
+    const char *order;           /* what to take first: "fifo", "longest" or "memory"; NULL: memory */
+    int         level;           /* number of earlier tries: how often workers may have died on what is taken */
 } fv_work_options;
 
 /* Works on a run. Statuses as of fv_pipeline_run; *result is set in any case. Of the options store and fresh are not used,
  * engine only with alone. */
 FV_API fv_status fv_work(const char *run_folder, const fv_work_options *work, const fv_run_options *options, fv_result **result,
-                  fv_error *error);
+                         fv_error *error);
 
 /* ---- Slurm ---- */
 typedef struct fv_cluster_options { /* NULL and 0: as the profile says, or what the plan needs */
-    const char *profile;   /* NULL: "default" if there is one */
+    const char *profile;            /* NULL: "default" if there is one */
     const char *partition, *account, *qos, *constraint, *reservation, *time, *gres, *mail_user;
     bool        device;    /* the run uses one: gpu:1 is asked for where neither gres nor the profile says what */
     const char *order;     /* fifo, longest, memory */

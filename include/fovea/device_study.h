@@ -22,7 +22,7 @@ enum { FV_STUDY_POLICIES = 4, FV_STUDY_DEVICES = 16, FV_STUDY_WORKERS = 256, FV_
 typedef struct fv_study_lease { /* of one task; times in seconds since the workers started */
     int     policy, task, worker, pid, device;
     int64_t memory;
-    double  length;                   /* what the task takes on a device that it has for itself */
+    double  length; /* what the task takes on a device that it has for itself */
     double  asked, granted, returned;
 } fv_study_lease;
 
@@ -36,7 +36,7 @@ typedef struct fv_study_row { /* one policy */
 
 typedef struct fv_device_study {
     int             workers, tasks, devices;
-    int64_t         memory;    /* of a device */
+    int64_t         memory; /* of a device */
     uint64_t        seed;
     bool            opencl;    /* tasks were kernels on OpenCL devices; false: they only took their time */
     char            work[256]; /* what the tasks were, in words */
@@ -48,14 +48,14 @@ typedef struct fv_device_study {
 } fv_device_study;
 
 typedef struct fv_study_options {
-    int                workers, tasks, devices;
-    int64_t            memory;  /* of a device */
-    double             seconds; /* mean length of a task */
-    uint64_t           seed;
-    const char        *policy;  /* NULL: all */
-    const char        *folder;  /* where the services leave their records, as best-fit.record; made if missing */
-    void             (*tell)(void *context, const char *what);
-    void              *context;
+    int         workers, tasks, devices;
+    int64_t     memory;  /* of a device */
+    double      seconds; /* mean length of a task */
+    uint64_t    seed;
+    const char *policy; /* NULL: all */
+    const char *folder; /* where the services leave their records, as best-fit.record; made if missing */
+    void (*tell)(void *context, const char *what);
+    void               *context;
     const volatile int *cancel;
 } fv_study_options;
 

@@ -20,17 +20,17 @@ typedef struct fv_device_facts { /* an OpenCL device of this node */
 FV_API fv_status fv_devices_find(bool measure, fv_device_facts **facts, int *count, fv_error *error);
 
 typedef struct fv_devices_options {
-    const char        *socket;   /* NULL: the usual one */
-    const char        *record;   /* file of all leases; NULL: the socket's name with .record */
-    const char        *policy;   /* random, round-robin, least-processes, best-fit; NULL: best-fit */
-    uint64_t           seed;     /* of the policy random; 0: the usual one */
-    const char *const *devices;  /* "NAME:MEMORY[:SPEED]", as "a100:40G:3"; none: those that OpenCL finds */
-    int                ndevices;
-    int64_t            most;     /* tasks of a device at once; 0: as many as its memory holds */
-    int64_t            most_waiting, most_waiting_user; /* requests; 0: any number */
-    const volatile int *stop;    /* set: it ends; leases stay, for a service that follows */
-    void             (*ready)(void *context, const char *socket);
-    void              *context;
+    const char         *socket;  /* NULL: the usual one */
+    const char         *record;  /* file of all leases; NULL: the socket's name with .record */
+    const char         *policy;  /* random, round-robin, least-processes, best-fit; NULL: best-fit */
+    uint64_t            seed;    /* of the policy random; 0: the usual one */
+    const char *const  *devices; /* "NAME:MEMORY[:SPEED]", as "a100:40G:3"; none: those that OpenCL finds */
+    int                 ndevices;
+    int64_t             most;                            /* tasks of a device at once; 0: as many as its memory holds */
+    int64_t             most_waiting, most_waiting_user; /* requests; 0: any number */
+    const volatile int *stop;                            /* set: it ends; leases stay, for a service that follows */
+    void (*ready)(void *context, const char *socket);
+    void *context;
 } fv_devices_options;
 
 FV_API fv_status fv_devices_serve(const fv_devices_options *options, fv_error *error);

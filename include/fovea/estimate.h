@@ -18,7 +18,7 @@ typedef struct fv_growth { /* seconds of one core for an item of that many bytes
 } fv_growth;
 
 typedef enum fv_cost { FV_COST_READ, FV_COST_COMPUTE, FV_COST_WRITE, FV_COST_MERGE, FV_COSTS } fv_cost;
-extern const char *const fv_cost_names[FV_COSTS]; /* "read", "compute", "write", "merge" */
+FV_API const char *fv_cost_name(fv_cost cost); /* "read", "compute", "write" or "merge" */
 
 typedef struct fv_estimate_point { /* the whole job on so many workers of one machine */
     int     workers;
@@ -39,22 +39,22 @@ typedef struct fv_request { /* what to ask a scheduler for; safe: the upper end 
 #define FV_ESTIMATE_POINTS 16
 
 typedef struct fv_estimate {
-    int64_t   items_present, items;        /* of the collection; that the estimate is for. 1 and 1 for a single image */
-    int64_t   items_measured;              /* items that were run, or slabs of a single image */
-    double    bytes;                       /* of all input, as it lies on disk or, of a single image, in memory */
-    double    seconds_measuring;           /* that the estimate itself took */
-    fv_growth growth[FV_COSTS];            /* of one item */
-    double    work[FV_COSTS];              /* seconds of one core, the whole job */
-    fv_cost   dominates;
-    double    start, factor, serial;       /* seconds on n workers: start + factor * work * (serial + (1 - serial) / n) */
-    double    error;                       /* relative standard error of the seconds */
-    double    memory_base, memory_worker;  /* bytes: base + n * worker */
-    double    memory_error;                /* relative */
-    int64_t   memory_bound;                /* what a run would keep to */
-    int64_t   job_least;                   /* memory of a job of `fovea submit`, at least */
-    int       cores;                       /* of this machine; beyond them the estimate extrapolates */
-    double    load;                        /* processes of others that wanted a core before measuring began; -1: not known */
-    int64_t   most_workers;                /* more than that have nothing to do */
+    int64_t           items_present, items; /* of the collection; that the estimate is for. 1 and 1 for a single image */
+    int64_t           items_measured;       /* items that were run, or slabs of a single image */
+    double            bytes;                /* of all input, as it lies on disk or, of a single image, in memory */
+    double            seconds_measuring;    /* that the estimate itself took */
+    fv_growth         growth[FV_COSTS];     /* of one item */
+    double            work[FV_COSTS];       /* seconds of one core, the whole job */
+    fv_cost           dominates;
+    double            start, factor, serial;      /* seconds on n workers: start + factor * work * (serial + (1 - serial) / n) */
+    double            error;                      /* relative standard error of the seconds */
+    double            memory_base, memory_worker; /* bytes: base + n * worker */
+    double            memory_error;               /* relative */
+    int64_t           memory_bound;               /* what a run would keep to */
+    int64_t           job_least;                  /* memory of a job of `fovea submit`, at least */
+    int               cores;                      /* of this machine; beyond them the estimate extrapolates */
+    double            load;         /* processes of others that wanted a core before measuring began; -1: not known */
+    int64_t           most_workers; /* more than that have nothing to do */
     fv_estimate_point points[FV_ESTIMATE_POINTS]; /* workers 1, 2, 4 ... and the number asked for */
     int               npoints;
     fv_request        requests[FV_JOB_STYLES];
@@ -67,8 +67,8 @@ typedef struct fv_estimate_options {
     double      budget;  /* seconds that measuring should take, about; 0: 20 */
     const char *store;   /* folder for what is thrown away; NULL: .fovea */
     const char *command; /* the fovea command; NULL: this program */
-    void      (*tell)(void *context, const char *what); /* what is going on; may be NULL */
-    void       *context;
+    void (*tell)(void *context, const char *what); /* what is going on; may be NULL */
+    void               *context;
     const volatile int *cancel;
 } fv_estimate_options;
 

@@ -41,11 +41,11 @@ typedef struct fv_image_type {
     int      ndim;
     int64_t  shape[FV_MAX_DIMS];
     char     axis[FV_MAX_DIMS][8];
-    double   spacing[FV_MAX_DIMS]; /* 1 where unknown */
-    double   origin[FV_MAX_DIMS];  /* 0 where unknown */
+    double   spacing[FV_MAX_DIMS];  /* 1 where unknown */
+    double   origin[FV_MAX_DIMS];   /* 0 where unknown */
     char     unit[FV_MAX_DIMS][16]; /* "micrometer", "millimeter", "second", or "" */
     bool     has_affine;
-    double   affine[12]; /* rows of the 3x4 voxel (x y z) to world matrix, as NIfTI's sform; valid if has_affine */
+    double   affine[12];  /* rows of the 3x4 voxel (x y z) to world matrix, as NIfTI's sform; valid if has_affine */
     int      affine_code; /* NIfTI's code of that world: 1 scanner, 2 aligned, 3 Talairach, 4 MNI; 0 where unknown */
 } fv_image_type;
 

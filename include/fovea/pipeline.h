@@ -40,7 +40,7 @@ FV_API fv_status fv_pipeline_add_file(fv_pipeline *pipeline, const char *path, f
 FV_API fv_status fv_pipeline_set(fv_pipeline *pipeline, const char *assignment, fv_error *error);
 /* Makes a dense array a variable of the pipeline. The pixels are borrowed until the pipeline is freed. */
 FV_API fv_status fv_pipeline_array(fv_pipeline *pipeline, const char *name, const fv_image_type *type, const void *data,
-                            fv_error *error);
+                                   fv_error *error);
 /* Asks for a variable's value after the run. */
 FV_API fv_status fv_pipeline_keep(fv_pipeline *pipeline, const char *name, fv_error *error);
 /* Lattice of chunks: the last axes, or one number for all; 0 of them: chosen. Results do not depend on it. */
@@ -59,24 +59,24 @@ typedef struct fv_run_state { /* what a progress callback sees */
 } fv_run_state;
 
 typedef struct fv_run_options {
-    const char *engine;  /* "threads" (default) or another that fv_describe_all lists */
-    int         workers; /* 0: all cores */
-    int64_t     memory;  /* bytes the whole run may use; 0: half of what is free */
-    int         ranks;   /* plans: processes of the engine mpi on each machine; 0: one */
-    double      patience; /* seconds of a worker's work that a kill may cost; 0: 2.5 */
-    const char *store;   /* folder for everything that a run keeps; NULL: .fovea */
+    const char *engine;    /* "threads" (default) or another that fv_describe_all lists */
+    int         workers;   /* 0: all cores */
+    int64_t     memory;    /* bytes the whole run may use; 0: half of what is free */
+    int         ranks;     /* plans: processes of the engine mpi on each machine; 0: one */
+    double      patience;  /* seconds of a worker's work that a kill may cost; 0: 2.5 */
+    const char *store;     /* folder for everything that a run keeps; NULL: .fovea */
     bool        fresh;     /* forget what earlier runs computed */
     bool        overwrite; /* replace files that Fovea did not make */
     bool        stop_on_error;
-    int64_t     items;     /* run so many items of a collection, spread evenly over their sizes; 0: all */
-    const char *into;      /* folder below which all results go instead of where the text says; NULL: none */
-    const char *device;    /* "cpu" or NULL; "opencl", "opencl:N": operators that can run there; "auto": if that works */
-    const char *part;      /* measuring: "z/400=50" takes the middle 50 of every source's axis z of length 400; NULL: all */
-    int         poison;    /* tests: 0 off, else a byte + 1 that fills memory outside declared regions */
-    const char *command;   /* the fovea command, for engines that start it; NULL: this program */
-    void      (*progress)(void *context, const fv_run_state *state); /* at most ten times a second, from any thread */
-    void       *context;
-    volatile int *cancel;  /* set to non-zero, even from a signal handler, to stop cleanly */
+    int64_t     items;   /* run so many items of a collection, spread evenly over their sizes; 0: all */
+    const char *into;    /* folder below which all results go instead of where the text says; NULL: none */
+    const char *device;  /* "cpu" or NULL; "opencl", "opencl:N": operators that can run there; "auto": if that works */
+    const char *part;    /* measuring: "z/400=50" takes the middle 50 of every source's axis z of length 400; NULL: all */
+    int         poison;  /* tests: 0 off, else a byte + 1 that fills memory outside declared regions */
+    const char *command; /* the fovea command, for engines that start it; NULL: this program */
+    void (*progress)(void *context, const fv_run_state *state); /* at most ten times a second, from any thread */
+    void         *context;
+    volatile int *cancel; /* set to non-zero, even from a signal handler, to stop cleanly */
 } fv_run_options;
 
 /* FV_OK: everything is done. FV_ERROR_CANCELLED: stopped, can go on. FV_ERROR_INPUT with fv_result_failures > 0: some items
@@ -109,7 +109,7 @@ typedef struct fv_result_facts {
     int64_t peak_memory;
     double  seconds;
     double  seconds_opening, seconds_merging; /* of workers: finding out what an item needs; ends of stages */
-    bool    started; /* some work was begun; if not, an error means that nothing was touched */
+    bool    started;                          /* some work was begun; if not, an error means that nothing was touched */
 } fv_result_facts;
 FV_API fv_result_facts fv_result_summary(const fv_result *result);
 
@@ -120,8 +120,8 @@ typedef struct fv_stage_time {
     double      seconds;
 } fv_stage_time;
 #define FV_MOST_STAGES 32
-FV_API int fv_result_stages(const fv_result *result, fv_stage_time stages[FV_MOST_STAGES]);
-FV_API void            fv_result_free(fv_result *result);
+FV_API int  fv_result_stages(const fv_result *result, fv_stage_time stages[FV_MOST_STAGES]);
+FV_API void fv_result_free(fv_result *result);
 
 /* Messages about what goes on: 0 none, 1 normal, 2 more. They go to standard error, and `before` and `after` are called around
  * each, for a program that draws there. */

@@ -16,15 +16,15 @@
 #include <fovea/estimate.h>
 
 typedef struct fv_scale_row { /* the repeat with the median time, unless said otherwise */
-    bool     weak;
-    int      workers;
-    double   size;                 /* of the work: items, or slices of a single image */
-    int64_t  tasks;                /* that were executed */
-    double   seconds, least, most; /* median and range of all repeats */
-    double   speedup, efficiency;  /* weak speed-up: N * T1 / TN */
-    double   work[FV_COSTS];       /* seconds of workers */
-    double  *stages;               /* seconds of workers by stage */
-    int64_t  memory;               /* peak of the process that was started */
+    bool    weak;
+    int     workers;
+    double  size;                 /* of the work: items, or slices of a single image */
+    int64_t tasks;                /* that were executed */
+    double  seconds, least, most; /* median and range of all repeats */
+    double  speedup, efficiency;  /* weak speed-up: N * T1 / TN */
+    double  work[FV_COSTS];       /* seconds of workers */
+    double *stages;               /* seconds of workers by stage */
+    int64_t memory;               /* peak of the process that was started */
 } fv_scale_row;
 
 typedef struct fv_scale_task { /* of the timelines */
@@ -35,9 +35,9 @@ typedef struct fv_scale_task { /* of the timelines */
 typedef struct fv_scaling {
     fv_scale_row  *rows; /* strong ones first, by workers */
     int            nrows, nstages, repeats;
-    double         noise;                   /* largest (most - least) / median of all rows; unknown (nan) with one repeat */
-    double         serial, serial_seconds;  /* Amdahl's fraction from the strong rows, and the seconds on one worker it gives */
-    bool           fitted;                  /* there were strong rows of two numbers of workers at least */
+    double         noise;                  /* largest (most - least) / median of all rows; unknown (nan) with one repeat */
+    double         serial, serial_seconds; /* Amdahl's fraction from the strong rows, and the seconds on one worker it gives */
+    bool           fitted;                 /* there were strong rows of two numbers of workers at least */
     fv_scale_task *tasks;
     int64_t        ntasks;
 } fv_scaling;
@@ -52,8 +52,8 @@ typedef struct fv_scale_options {
     const char *launcher; /* NULL: mpiexec; followed by -n N */
     int64_t     memory;
     const char *store, *command;
-    void      (*tell)(void *context, const char *what);
-    void       *context;
+    void (*tell)(void *context, const char *what);
+    void               *context;
     const volatile int *cancel;
 } fv_scale_options;
 

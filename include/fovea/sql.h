@@ -26,11 +26,11 @@ FV_API fv_sql   *fv_sql_new(void);
 FV_API void      fv_sql_free(fv_sql *sql);
 FV_API fv_status fv_sql_add(fv_sql *sql, const char *path, fv_error *error);
 /* One statement; its rows then come by fv_sql_next. */
-FV_API fv_status fv_sql_query(fv_sql *sql, const char *text, fv_error *error);
+FV_API fv_status   fv_sql_query(fv_sql *sql, const char *text, fv_error *error);
 FV_API int         fv_sql_columns(const fv_sql *sql);
 FV_API const char *fv_sql_column(const fv_sql *sql, int column); /* its name */
 /* Steps to the next row; row: false after the last. */
-FV_API fv_status   fv_sql_next(fv_sql *sql, bool *row, fv_error *error);
+FV_API fv_status fv_sql_next(fv_sql *sql, bool *row, fv_error *error);
 /* Values of the row, valid until the next step. Bytes that are no text are shown as hexadecimal digits. */
 FV_API fv_sql_kind fv_sql_value(const fv_sql *sql, int column);
 FV_API int64_t     fv_sql_integer(const fv_sql *sql, int column);

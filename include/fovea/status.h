@@ -28,24 +28,22 @@ typedef enum fv_status {
 
 typedef struct fv_error {
     fv_status code;
-    char      op[32];     /* operator, format or command concerned; may be empty */
-    char      item[256];  /* input item concerned; may be empty */
-    int64_t   chunk;      /* task or chunk number, -1 where none */
-    int       rank;       /* worker, -1 where none */
+    char      op[32];       /* operator, format or command concerned; may be empty */
+    char      item[256];    /* input item concerned; may be empty */
+    int64_t   chunk;        /* task or chunk number, -1 where none */
+    int       rank;         /* worker, -1 where none */
     char      message[768]; /* one plain sentence: the parameter, its value, what is allowed */
 } fv_error;
 
 /* Fills *error (which may be NULL) and returns code, so that a function can `return fv_fail(...)`. */
-FV_API fv_status fv_fail(fv_error *error, fv_status code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+FV_API fv_status fv_fail(fv_error *error, fv_status code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 FV_API const char *fv_status_name(fv_status status);
 
-#define FV_TRY(expression)                       \
-    do {                                         \
-        fv_status fv_try_status = (expression);  \
-        if (fv_try_status != FV_OK)              \
-            return fv_try_status;                \
+#define FV_TRY(expression)                                                                                                       \
+    do {                                                                                                                         \
+        fv_status fv_try_status = (expression);                                                                                  \
+        if (fv_try_status != FV_OK) return fv_try_status;                                                                        \
     } while (0)
 
 #endif

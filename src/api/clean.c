@@ -40,7 +40,7 @@ static int64_t measure(const char *path, double *used) {
     DIR *dir = S_ISDIR(s.st_mode) ? opendir(path) : NULL;
     for (const struct dirent *entry; dir && (entry = readdir(dir));) {
         if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
-        char *inside = fv_sprintf("%s/%s", path, entry->d_name);
+        char *inside = fv__sprintf("%s/%s", path, entry->d_name);
         bytes += measure(inside, used);
         free(inside);
     }
@@ -52,7 +52,7 @@ static void take(cleaning *c, const char *path, fv_clean_count *count) {
     double  used = 0;
     int64_t bytes = measure(path, &used);
     if ((double)time(NULL) - used < c->options->older) return;
-    if (!c->options->tell_only && fv_path_remove(path, NULL) != FV_OK) return;
+    if (!c->options->tell_only && fv__path_remove(path, NULL) != FV_OK) return;
     if (c->options->found) c->options->found(c->options->context, path);
     count->count++;
     count->bytes += bytes;
@@ -72,16 +72,16 @@ static bool process_lives(const char *writer) {
 }
 
 static bool run_lives(const cleaning *c, const char *run) {
-    char         *store = fv_sprintf("%s/store", c->place);
+    char         *store = fv__sprintf("%s/store", c->place);
     DIR          *dir = opendir(run);
     fv_submission last;
-    bool lives = fv_jobs_read(run, 0, &last, NULL) == FV_OK && !fv_claims_are_finished(run); /* jobs may wait in a queue */
-    fv_submission_release(&last);
+    bool lives = fv__jobs_read(run, 0, &last, NULL) == FV_OK && !fv__claims_are_finished(run); /* jobs may wait in a queue */
+    fv__submission_release(&last);
     for (const struct dirent *entry; dir && !lives && (entry = readdir(dir));) {
         size_t length = strlen(entry->d_name);
         if (length < 10 || strncmp(entry->d_name, "task-", 5) || strcmp(entry->d_name + length - 4, ".log")) continue;
-        char *writer = fv_sprintf("%.*s", (int)length - 9, entry->d_name + 5);
-        lives = process_lives(writer) || fv_store_writer_lives(store, writer);
+        char *writer = fv__sprintf("%.*s", (int)length - 9, entry->d_name + 5);
+        lives = process_lives(writer) || fv__store_writer_lives(store, writer);
         free(writer);
     }
     if (dir) closedir(dir);
@@ -90,7 +90,7 @@ static bool run_lives(const cleaning *c, const char *run) {
 }
 
 static void look_at_run(cleaning *c, const char *folder, const char *name) {
-    char *run = fv_sprintf("%s/%s", folder, name);
+    char *run = fv__sprintf("%s/%s", folder, name);
     if (run_lives(c, run))
         c->cleaned->live++;
     else if (c->options->runs)
@@ -103,7 +103,7 @@ static void look_at_run(cleaning *c, const char *folder, const char *name) {
 /* trial-PID-TIME of an estimate that was killed. */
 static void look_at_trial(cleaning *c, const char *folder, const char *name) {
     if (strncmp(name, "trial-", 6) || !kill((pid_t)atoi(name + 6), 0)) return;
-    char *trial = fv_sprintf("%s/%s", folder, name);
+    char *trial = fv__sprintf("%s/%s", folder, name);
     take(c, trial, &c->cleaned->leftovers);
     free(trial);
 }
@@ -112,18 +112,18 @@ static char *owner_of(const char *name) {
     static const char ending[] = ".fovea-lease";
     size_t            length = strlen(name), end = sizeof ending - 1;
     if (name[0] == '.' && length > end + 1 && !strcmp(name + length - end, ending))
-        return fv_sprintf("%.*s", (int)(length - end - 1), name + 1);
-    return fv_temporaries_owner(name);
+        return fv__sprintf("%.*s", (int)(length - end - 1), name + 1);
+    return fv__temporaries_owner(name);
 }
 
 static void look_at_file(cleaning *c, const char *folder, const char *name) {
     bool  here = !strcmp(folder, ".");
-    char *path = here ? fv_strdup(name) : fv_sprintf("%s/%s", folder, name), *owner = owner_of(name);
+    char *path = here ? fv__strdup(name) : fv__sprintf("%s/%s", folder, name), *owner = owner_of(name);
     if (owner) {
-        char *output = here ? fv_strdup(owner) : fv_sprintf("%s/%s", folder, owner);
-        if (!fv_lease_busy(output)) take(c, path, &c->cleaned->leftovers);
+        char *output = here ? fv__strdup(owner) : fv__sprintf("%s/%s", folder, owner);
+        if (!fv__lease_busy(output)) take(c, path, &c->cleaned->leftovers);
         free(output);
-    } else if (name[0] != '.' && fv_path_is_folder(path) && !fv_path_has_extension(path, "zarr")) {
+    } else if (name[0] != '.' && fv__path_is_folder(path) && !fv__path_has_extension(path, "zarr")) {
         struct stat s;
         if (!lstat(path, &s) && S_ISDIR(s.st_mode)) each_entry(c, path, look_at_file);
     }
@@ -135,10 +135,10 @@ static void look_at_file(cleaning *c, const char *folder, const char *name) {
 
 static void clean_place(cleaning *c) {
     const fv_clean_options *o = c->options;
-    char                   *runs = fv_sprintf("%s/runs", c->place), *store = fv_sprintf("%s/store", c->place);
-    char                   *notes = fv_sprintf("%s/outputs", c->place), *list = fv_sprintf("%s/outputs.log", c->place);
+    char                   *runs = fv__sprintf("%s/runs", c->place), *store = fv__sprintf("%s/store", c->place);
+    char                   *notes = fv__sprintf("%s/outputs", c->place), *list = fv__sprintf("%s/outputs.log", c->place);
     each_entry(c, runs, look_at_run);
-    if (o->results) c->cleaned->results.bytes = fv_store_clean(store, o->older, o->tell_only);
+    if (o->results) c->cleaned->results.bytes = fv__store_clean(store, o->older, o->tell_only);
     if (o->leftovers) each_entry(c, c->place, look_at_trial);
     if (o->notes && !c->cleaned->live) { /* a run that lives writes them */
         take(c, notes, &c->cleaned->notes);
@@ -156,15 +156,15 @@ static void clean_place(cleaning *c) {
 }
 
 fv_status fv_clean(const fv_clean_options *options, fv_cleaned *cleaned, fv_error *error) {
-    char *place = fv_store_place(options->store, false);
+    char *place = fv__store_place(options->store, false);
     *cleaned = (fv_cleaned){ 0 };
     fv_text_cut(place, cleaned->place, sizeof cleaned->place);
     cleaning  c = { options, cleaned, place };
     fv_status status = FV_OK;
     for (int i = 0; i < options->nfolders && status == FV_OK; i++)
-        if (!fv_path_is_folder(options->folders[i]))
+        if (!fv__path_is_folder(options->folders[i]))
             status = fv_fail(error, FV_ERROR_USAGE, "%s is no folder", options->folders[i]);
-    if (options->store && !fv_path_is_folder(options->store) && status == FV_OK)
+    if (options->store && !fv__path_is_folder(options->store) && status == FV_OK)
         status = fv_fail(error, FV_ERROR_USAGE, "there is no folder %s", options->store);
     for (int i = 0; i < options->nfolders && status == FV_OK && options->leftovers; i++)
         each_entry(&c, options->folders[i], look_at_file);

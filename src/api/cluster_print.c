@@ -63,7 +63,7 @@ static fitting fit(const fv_overview *o) {
 
 static void put_count(fv_bytes *out, bool *any, int64_t count, const char *word) {
     if (!count) return;
-    fv_bytes_printf(out, "%s%lld %s", *any ? ", " : "", (long long)count, word);
+    fv__bytes_printf(out, "%s%lld %s", *any ? ", " : "", (long long)count, word);
     *any = true;
 }
 
@@ -71,34 +71,34 @@ static void put_job(fv_bytes *out, const fv_overview_job *j) {
     bool any = false;
     char failed[48];
     if (j->job.role == FV_ROLE_AGAIN && !j->running && !j->done) return; /* it waits for a failure that did not come */
-    fv_bytes_printf(out, "  %-16s job %-8lld ", j->job.name, (long long)j->job.id);
+    fv__bytes_printf(out, "  %-16s job %-8lld ", j->job.name, (long long)j->job.id);
     put_count(out, &any, j->pending, "pending");
-    if (j->pending && *j->reason) fv_bytes_printf(out, " (%s)", j->reason);
+    if (j->pending && *j->reason) fv__bytes_printf(out, " (%s)", j->reason);
     put_count(out, &any, j->running, "running");
     put_count(out, &any, j->done, "done");
     snprintf(failed, sizeof failed, "failed (%s)", j->word);
     put_count(out, &any, j->failed, failed);
     put_count(out, &any, j->requeued, "times queued again");
-    fv_bytes_printf(out, any ? "\n" : j->gone ? "has left the queue\n" : "just submitted\n");
+    fv__bytes_printf(out, any ? "\n" : j->gone ? "has left the queue\n" : "just submitted\n");
 }
 
 static void put_stage(fv_bytes *out, const fv_overview *o, int k) {
     const fv_overview_stage *s = &o->stages[k];
     bool                     any = true;
     if (o->collection)
-        fv_bytes_printf(out, "  items    ");
+        fv__bytes_printf(out, "  items    ");
     else
-        fv_bytes_printf(out, "  stage %-2d ", k + 1);
-    fv_bytes_printf(out, "%lld of %lld done", (long long)s->done, (long long)s->tasks);
+        fv__bytes_printf(out, "  stage %-2d ", k + 1);
+    fv__bytes_printf(out, "%lld of %lld done", (long long)s->done, (long long)s->tasks);
     put_count(out, &any, s->running, "running");
     put_count(out, &any, s->failed, "failed");
     put_count(out, &any, s->struck, "that a worker died on");
-    fv_bytes_printf(out, "\n");
+    fv__bytes_printf(out, "\n");
 }
 
 static void put_used(fv_bytes *out, const fv_overview *o) {
-    fv_bytes_printf(out, "asked and used\n  %-16s %4s %7s %10s %10s %10s %10s\n", "", "cpus", "cpu", "memory", "used", "longest",
-                    "waited");
+    fv__bytes_printf(out, "asked and used\n  %-16s %4s %7s %10s %10s %10s %10s\n", "", "cpus", "cpu", "memory", "used", "longest",
+                     "waited");
     for (int i = 0; i < o->njobs; i++) {
         const fv_overview_job *j = &o->jobs[i];
         char                   asked[24], used[24], elapsed[24], waited[24], cpu[24] = "?";
@@ -108,8 +108,8 @@ static void put_used(fv_bytes *out, const fv_overview *o) {
         duration_text(j->elapsed, elapsed);
         duration_text(j->waited, waited);
         if (j->core_seconds >= 1) snprintf(cpu, sizeof cpu, "%.0f %%", 100 * j->cpu_seconds / j->core_seconds);
-        fv_bytes_printf(out, "  %-16s %4lld %7s %10s %10s %10s %10s\n", j->job.name, (long long)j->job.cpus, cpu, asked, used,
-                        elapsed, waited);
+        fv__bytes_printf(out, "  %-16s %4lld %7s %10s %10s %10s %10s\n", j->job.name, (long long)j->job.cpus, cpu, asked, used,
+                         elapsed, waited);
     }
 }
 
@@ -124,9 +124,9 @@ static void put_busy(fv_bytes *out, const fv_overview *o) {
     }
     clock_text(o->from, from);
     duration_text(o->to - o->from, width);
-    fv_bytes_printf(out, "workers busy from %s, %s, %.1f on average, %.1f at most\n  ", from, width, all / FV_BUSY, most);
-    for (int b = 0; b < FV_BUSY; b++) fv_bytes_printf(out, "%s", bars[most > 0 ? (int)(o->busy[b] / most * 8 + 0.5) : 0]);
-    fv_bytes_printf(out, "\n");
+    fv__bytes_printf(out, "workers busy from %s, %s, %.1f on average, %.1f at most\n  ", from, width, all / FV_BUSY, most);
+    for (int b = 0; b < FV_BUSY; b++) fv__bytes_printf(out, "%s", bars[most > 0 ? (int)(o->busy[b] / most * 8 + 0.5) : 0]);
+    fv__bytes_printf(out, "\n");
 }
 
 static void put_end(fv_bytes *out, const fv_overview *o) {
@@ -138,23 +138,23 @@ static void put_end(fv_bytes *out, const fv_overview *o) {
         write += o->stages[k].write;
     }
     put_used(out, o);
-    fv_bytes_printf(out, "time of all workers: read %.2f s, compute %.2f s, write %.2f s\n", read, compute, write);
+    fv__bytes_printf(out, "time of all workers: read %.2f s, compute %.2f s, write %.2f s\n", read, compute, write);
     put_busy(out, o);
-    fv_bytes_printf(out, "would have fitted: --mem %lldM --cpus-per-task %lld --time %ld:%02ld:00\n",
-                    (long long)(f.memory >> MIB), (long long)f.cpus, (long)f.seconds / 3600, (long)f.seconds / 60 % 60);
+    fv__bytes_printf(out, "would have fitted: --mem %lldM --cpus-per-task %lld --time %ld:%02ld:00\n",
+                     (long long)(f.memory >> MIB), (long long)f.cpus, (long)f.seconds / 3600, (long)f.seconds / 60 % 60);
     if (!o->whole)
-        fv_bytes_printf(out, "it is not complete: `fovea logs --failed` tells why, `fovea submit` does what is missing\n");
+        fv__bytes_printf(out, "it is not complete: `fovea logs --failed` tells why, `fovea submit` does what is missing\n");
 }
 
 static char *as_text(const char *run_folder, const fv_overview *o) {
     fv_bytes out = { 0 };
-    fv_bytes_printf(&out, "%s: %s", run_folder, o->whole && o->over ? "done" : o->over ? "over, not complete" : "going on");
-    fv_bytes_printf(&out, o->tries > 1 ? ", submitted %d times\njobs\n" : "\njobs\n", o->tries);
+    fv__bytes_printf(&out, "%s: %s", run_folder, o->whole && o->over ? "done" : o->over ? "over, not complete" : "going on");
+    fv__bytes_printf(&out, o->tries > 1 ? ", submitted %d times\njobs\n" : "\njobs\n", o->tries);
     for (int i = 0; i < o->njobs; i++) put_job(&out, &o->jobs[i]);
-    fv_bytes_printf(&out, "tasks\n");
+    fv__bytes_printf(&out, "tasks\n");
     for (int k = 0; k < o->nstages; k++) put_stage(&out, o, k);
     if (o->over) put_end(&out, o);
-    fv_bytes_append(&out, "", 1);
+    fv__bytes_append(&out, "", 1);
     return (char *)out.data;
 }
 
@@ -217,7 +217,7 @@ static char *as_json(const char *run_folder, const fv_overview *o) {
     number(fits, "memory", (double)f.memory);
     number(fits, "seconds", f.seconds);
     number(fits, "cpus", (double)f.cpus);
-    char *text = cJSON_Print(root), *line = fv_sprintf("%s\n", text);
+    char *text = cJSON_Print(root), *line = fv__sprintf("%s\n", text);
     free(text);
     cJSON_Delete(root);
     return line;
@@ -225,10 +225,10 @@ static char *as_json(const char *run_folder, const fv_overview *o) {
 
 fv_status fv_cluster_status(const char *run_folder, fv_form form, char **text, fv_error *error) {
     fv_overview overview;
-    fv_status   status = fv_overview_make(run_folder, &overview, error);
+    fv_status   status = fv__overview_make(run_folder, &overview, error);
     *text = NULL;
     if (status == FV_OK) *text = form == FV_FORM_JSON ? as_json(run_folder, &overview) : as_text(run_folder, &overview);
-    fv_overview_release(&overview);
+    fv__overview_release(&overview);
     return status;
 }
 
@@ -241,14 +241,14 @@ static bool wanted(const fv_overview_job *j, const char *job, bool failed) {
 }
 
 static void put_log(fv_bytes *out, const char *folder, const char *name) {
-    char    *path = fv_sprintf("%s/%s.log", folder, name);
+    char    *path = fv__sprintf("%s/%s.log", folder, name);
     fv_bytes text = { 0 };
-    if (fv_file_exists(path) && fv_file_read_all(path, (size_t)64 << 20, &text, NULL) == FV_OK) {
-        fv_bytes_printf(out, "==> %s <==\n", path);
-        fv_bytes_append(out, text.data, text.size);
-        if (text.size && text.data[text.size - 1] != '\n') fv_bytes_append(out, "\n", 1);
+    if (fv__file_exists(path) && fv__file_read_all(path, (size_t)64 << 20, &text, NULL) == FV_OK) {
+        fv__bytes_printf(out, "==> %s <==\n", path);
+        fv__bytes_append(out, text.data, text.size);
+        if (text.size && text.data[text.size - 1] != '\n') fv__bytes_append(out, "\n", 1);
     }
-    fv_bytes_release(&text);
+    fv__bytes_release(&text);
     free(path);
 }
 
@@ -270,8 +270,8 @@ fv_status fv_cluster_logs(const char *run_folder, const char *job, bool failed, 
     fv_bytes      out = { 0 };
     bool          known = !job;
     *text = NULL;
-    fv_status status = fv_jobs_read(run_folder, 0, &submission, error);
-    if (status == FV_OK && failed) status = fv_overview_make(run_folder, &overview, error);
+    fv_status status = fv__jobs_read(run_folder, 0, &submission, error);
+    if (status == FV_OK && failed) status = fv__overview_make(run_folder, &overview, error);
     for (int i = 0; i < submission.njobs && status == FV_OK; i++) {
         fv_overview_job one = { .job = submission.jobs[i] };
         known = known || !strcmp(job, one.job.name);
@@ -279,16 +279,16 @@ fv_status fv_cluster_logs(const char *run_folder, const char *job, bool failed, 
     }
     if (status == FV_OK && !known) {
         fv_bytes names = { 0 };
-        for (int i = 0; i < submission.njobs; i++) fv_bytes_printf(&names, " %s", submission.jobs[i].name);
+        for (int i = 0; i < submission.njobs; i++) fv__bytes_printf(&names, " %s", submission.jobs[i].name);
         status = fv_fail(error, FV_ERROR_USAGE, "--job %s: there is no such job; there are%s", job, (char *)names.data);
-        fv_bytes_release(&names);
+        fv__bytes_release(&names);
     }
-    fv_bytes_append(&out, "", 1);
+    fv__bytes_append(&out, "", 1);
     if (status == FV_OK)
         *text = (char *)out.data;
     else
-        fv_bytes_release(&out);
-    fv_submission_release(&submission);
-    fv_overview_release(&overview);
+        fv__bytes_release(&out);
+    fv__submission_release(&submission);
+    fv__overview_release(&overview);
     return status;
 }

@@ -37,16 +37,16 @@ static fv_status explain(const char *run_folder, const fv_overview *o, fv_error 
 }
 
 fv_status fv_cluster_wait(const char *run_folder, const fv_run_options *options, fv_error *error) {
-    double start = fv_now();
+    double start = fv__now();
     for (int unknown = 0;;) {
         fv_overview overview;
         fv_error    own = { 0 };
-        fv_status   status = fv_overview_make(run_folder, &overview, &own);
+        fv_status   status = fv__overview_make(run_folder, &overview, &own);
         bool        over = status == FV_OK && overview.over;
-        if (status == FV_OK) tell(&overview, options, fv_now() - start);
+        if (status == FV_OK) tell(&overview, options, fv__now() - start);
         if (over && !overview.whole) explain(run_folder, &overview, error);
         bool whole = overview.whole;
-        fv_overview_release(&overview);
+        fv__overview_release(&overview);
         if (over) return whole ? FV_OK : error->code;
         unknown = status == FV_OK ? 0 : unknown + 1;
         if (unknown > 60) { /* a controller that restarts is away for a while */

@@ -13,15 +13,15 @@ const char *fv_version(void) { return FV_VERSION; }
 
 /* "add (+)" */
 static void op_label(const fv_op *op, char label[64]) {
-    const char *sign = fv_sign_of(op->name);
+    const char *sign = fv__sign_of(op->name);
     snprintf(label, 64, sign ? "%s (%s)" : "%s", op->name, sign);
 }
 
 static int label_width(void) {
     int  width = 0;
     char label[64];
-    for (int i = 0; i < fv_op_count(); i++) {
-        op_label(fv_op_at(i), label);
+    for (int i = 0; i < fv__op_count(); i++) {
+        op_label(fv__op_at(i), label);
         width = FV_MAX(width, (int)strlen(label));
     }
     return width;
@@ -39,11 +39,11 @@ static bool speaks_of(const fv_op *op, const char *word) {
 static int put_ops(chosen *is_chosen, const char *word, fv_bytes *out) {
     int         width = label_width(), count = 0;
     const char *last = "";
-    for (int i = 0; i < fv_op_count(); i++) {
-        const fv_op *op = fv_op_at(i);
+    for (int i = 0; i < fv__op_count(); i++) {
+        const fv_op *op = fv__op_at(i);
         char         label[64];
         if (!is_chosen(op, word)) continue;
-        if (strcmp(op->family, last)) fv_bytes_printf(out, "%s%s\n", count ? "\n" : "", op->family);
+        if (strcmp(op->family, last)) fv__bytes_printf(out, "%s%s\n", count ? "\n" : "", op->family);
         last = op->family;
         op_label(op, label);
         fv__put_entry(out, label, width, op->brief);
@@ -54,16 +54,16 @@ static int put_ops(chosen *is_chosen, const char *word, fv_bytes *out) {
 
 static void put_formats(fv_bytes *out) {
     int width = label_width();
-    if (fv_format_count()) fv_bytes_printf(out, "\nimage files\n");
-    for (int i = 0; i < fv_format_count(); i++) {
-        const fv_format *format = fv_format_at(i);
-        char *text = fv_sprintf("%s (%s)", format->brief, format->create ? format->open ? "read, write" : "write" : "read");
+    if (fv__format_count()) fv__bytes_printf(out, "\nimage files\n");
+    for (int i = 0; i < fv__format_count(); i++) {
+        const fv_format *format = fv__format_at(i);
+        char *text = fv__sprintf("%s (%s)", format->brief, format->create ? format->open ? "read, write" : "write" : "read");
         fv__put_entry(out, format->name, width, text);
         free(text);
     }
-    if (fv_table_format_count()) fv_bytes_printf(out, "\ntable files\n");
-    for (int i = 0; i < fv_table_format_count(); i++)
-        fv__put_entry(out, fv_table_format_at(i)->name, width, fv_table_format_at(i)->brief);
+    if (fv__table_format_count()) fv__bytes_printf(out, "\ntable files\n");
+    for (int i = 0; i < fv__table_format_count(); i++)
+        fv__put_entry(out, fv__table_format_at(i)->name, width, fv__table_format_at(i)->brief);
 }
 
 static char *print_json(cJSON *json) { /* consumes it */
@@ -74,9 +74,10 @@ static char *print_json(cJSON *json) { /* consumes it */
 
 static cJSON *all_json(void) {
     cJSON *json = cJSON_CreateObject(), *ops = cJSON_CreateArray(), *formats = cJSON_CreateArray(), *tables = cJSON_CreateArray();
-    for (int i = 0; i < fv_op_count(); i++) cJSON_AddItemToArray(ops, fv__op_json(fv_op_at(i)));
-    for (int i = 0; i < fv_format_count(); i++) cJSON_AddItemToArray(formats, fv__format_json(fv_format_at(i)));
-    for (int i = 0; i < fv_table_format_count(); i++) cJSON_AddItemToArray(tables, fv__table_format_json(fv_table_format_at(i)));
+    for (int i = 0; i < fv__op_count(); i++) cJSON_AddItemToArray(ops, fv__op_json(fv__op_at(i)));
+    for (int i = 0; i < fv__format_count(); i++) cJSON_AddItemToArray(formats, fv__format_json(fv__format_at(i)));
+    for (int i = 0; i < fv__table_format_count(); i++)
+        cJSON_AddItemToArray(tables, fv__table_format_json(fv__table_format_at(i)));
     cJSON_AddStringToObject(json, "version", fv_version());
     cJSON_AddItemToObject(json, "operators", ops);
     cJSON_AddItemToObject(json, "formats", formats);
@@ -96,15 +97,15 @@ char *fv_describe_all(fv_form form) {
 
 static bool describe_format(const char *name, fv_form form, char **text) {
     fv_bytes out = { 0 };
-    for (int i = 0; i < fv_format_count(); i++) {
-        const fv_format *format = fv_format_at(i);
+    for (int i = 0; i < fv__format_count(); i++) {
+        const fv_format *format = fv__format_at(i);
         if (strcmp(format->name, name)) continue;
         if (form == FV_FORM_TEXT) fv__format_text(format, &out);
         *text = form == FV_FORM_JSON ? print_json(fv__format_json(format)) : fv__take_text(&out);
         return true;
     }
-    for (int i = 0; i < fv_table_format_count(); i++) {
-        const fv_table_format *format = fv_table_format_at(i);
+    for (int i = 0; i < fv__table_format_count(); i++) {
+        const fv_table_format *format = fv__table_format_at(i);
         if (strcmp(format->name, name)) continue;
         if (form == FV_FORM_TEXT) fv__table_format_text(format, &out);
         *text = form == FV_FORM_JSON ? print_json(fv__table_format_json(format)) : fv__take_text(&out);
@@ -116,32 +117,33 @@ static bool describe_format(const char *name, fv_form form, char **text) {
 static bool describe_some(chosen *is_chosen, const char *word, fv_form form, char **text) {
     fv_bytes out = { 0 };
     if (!put_ops(is_chosen, word, &out)) {
-        fv_bytes_release(&out);
+        fv__bytes_release(&out);
         return false;
     }
     if (form == FV_FORM_TEXT) {
         *text = fv__take_text(&out);
         return true;
     }
-    fv_bytes_release(&out);
+    fv__bytes_release(&out);
     cJSON *list = cJSON_CreateArray();
-    for (int i = 0; i < fv_op_count(); i++)
-        if (is_chosen(fv_op_at(i), word)) cJSON_AddItemToArray(list, fv__op_json(fv_op_at(i)));
+    for (int i = 0; i < fv__op_count(); i++)
+        if (is_chosen(fv__op_at(i), word)) cJSON_AddItemToArray(list, fv__op_json(fv__op_at(i)));
     *text = print_json(list);
     return true;
 }
 
 static fv_status unknown_name(const char *name, fv_error *error) {
-    int          nops = fv_op_count(), nformats = fv_format_count(), ntables = fv_table_format_count(), count = 0;
-    const char **names = fv_alloc((size_t)(2 * nops + nformats + ntables + 1) * sizeof *names);
-    for (int i = 0; i < nops; i++) names[count++] = fv_op_at(i)->name;
-    for (int i = 0; i < nformats; i++) names[count++] = fv_format_at(i)->name;
-    for (int i = 0; i < ntables; i++) names[count++] = fv_table_format_at(i)->name;
-    for (int i = 0; i < nops; i++) names[count++] = fv_op_at(i)->family;
+    int          nops = fv__op_count(), nformats = fv__format_count(), ntables = fv__table_format_count(), count = 0;
+    const char **names = fv__alloc((size_t)(2 * nops + nformats + ntables + 1) * sizeof *names);
+    for (int i = 0; i < nops; i++) names[count++] = fv__op_at(i)->name;
+    for (int i = 0; i < nformats; i++) names[count++] = fv__format_at(i)->name;
+    for (int i = 0; i < ntables; i++) names[count++] = fv__table_format_at(i)->name;
+    for (int i = 0; i < nops; i++) names[count++] = fv__op_at(i)->family;
     const char *near = fv_nearest_word(name, names, count);
-    char       *hint = fv_familiar_hint(name);
+    char       *hint = fv__familiar_hint(name);
     free(names);
-    if (hint) fv_fail(error, FV_ERROR_USAGE, "%s: no such operator: %s", name, hint);
+    if (hint)
+        fv_fail(error, FV_ERROR_USAGE, "%s: no such operator: %s", name, hint);
     else
         fv_fail(error, FV_ERROR_USAGE, "%s: no such operator, family or format%s%s%s", name, near ? "; did you mean " : "",
                 near ? near : "", near ? "?" : "");
@@ -152,7 +154,7 @@ static fv_status unknown_name(const char *name, fv_error *error) {
 static bool describe_op(const fv_op *op, const char *name, fv_form form, char **text) {
     fv_bytes out = { 0 };
     if (!op) return false;
-    if (form == FV_FORM_TEXT && strcmp(op->name, name)) fv_bytes_printf(&out, "%s is called %s here.\n\n", name, op->name);
+    if (form == FV_FORM_TEXT && strcmp(op->name, name)) fv__bytes_printf(&out, "%s is called %s here.\n\n", name, op->name);
     if (form == FV_FORM_TEXT) fv__op_text(op, &out);
     *text = form == FV_FORM_JSON ? print_json(fv__op_json(op)) : fv__take_text(&out);
     return true;
@@ -160,8 +162,8 @@ static bool describe_op(const fv_op *op, const char *name, fv_form form, char **
 
 fv_status fv_describe_name(const char *name, fv_form form, char **text, fv_error *error) {
     *text = NULL;
-    bool known = describe_op(fv_op_find(name), name, form, text) || describe_format(name, form, text) ||
-                 describe_some(is_of_family, name, form, text) || describe_op(fv_op_known_as(name), name, form, text) ||
+    bool known = describe_op(fv__op_find(name), name, form, text) || describe_format(name, form, text) ||
+                 describe_some(is_of_family, name, form, text) || describe_op(fv__op_known_as(name), name, form, text) ||
                  (strlen(name) > 2 && describe_some(speaks_of, name, form, text));
     return known ? FV_OK : unknown_name(name, error);
 }

@@ -1,8 +1,8 @@
 /* What an image file holds, from its header alone; table files are described in describe_table.c. */
-#include "base/remote.h"
 #include "api/describe_table.h"
 #include "api/facts.h"
 #include "api/paragraph.h"
+#include "base/remote.h"
 #include "op/table_parts.h"
 #include <cjson/cJSON.h>
 #include <fovea/describe.h>
@@ -51,8 +51,7 @@ static int64_t chunk_count(const fv_reader *r) {
 
 /* "z 100, y 512, x 512" */
 static void put_axes_integers(const fv_image_type *type, const int64_t *values, fv_bytes *out) {
-    for (int d = 0; d < type->ndim; d++)
-        fv_bytes_printf(out, "%s%s %lld", d ? ", " : "", type->axis[d], (long long)values[d]);
+    for (int d = 0; d < type->ndim; d++) fv__bytes_printf(out, "%s%s %lld", d ? ", " : "", type->axis[d], (long long)values[d]);
 }
 
 /* The unit that all axes share, "" if none has one; NULL if they differ. */
@@ -66,10 +65,10 @@ static const char *common_unit(const fv_image_type *type) {
 static void put_axes_numbers(const fv_image_type *type, const double *values, fv_bytes *out) {
     const char *unit = common_unit(type);
     for (int d = 0; d < type->ndim; d++) {
-        fv_bytes_printf(out, "%s%s %.6g", d ? ", " : "", type->axis[d], values[d]);
-        if (!unit && *type->unit[d]) fv_bytes_printf(out, " %s", type->unit[d]);
+        fv__bytes_printf(out, "%s%s %.6g", d ? ", " : "", type->axis[d], values[d]);
+        if (!unit && *type->unit[d]) fv__bytes_printf(out, " %s", type->unit[d]);
     }
-    if (unit && *unit) fv_bytes_printf(out, " %s", unit);
+    if (unit && *unit) fv__bytes_printf(out, " %s", unit);
 }
 
 static bool all_equal(const double *values, int count, double value) {
@@ -80,8 +79,8 @@ static bool all_equal(const double *values, int count, double value) {
 
 static void put_affine(const double *affine, fv_bytes *out) {
     for (int row = 0; row < 3; row++) {
-        fv_bytes_printf(out, row ? "; " : "");
-        for (int i = 0; i < 4; i++) fv_bytes_printf(out, i ? " %.6g" : "%.6g", affine[4 * row + i]);
+        fv__bytes_printf(out, row ? "; " : "");
+        for (int i = 0; i < 4; i++) fv__bytes_printf(out, i ? " %.6g" : "%.6g", affine[4 * row + i]);
     }
 }
 
@@ -90,25 +89,25 @@ static void put_size(const fv_reader *r, fv_bytes *out) {
     int64_t disk = disk_bytes(r->path, &all), voxels = fv_image_type_bytes(&r->type);
     char    text[24];
     fv_size_format(voxels, text);
-    if (fv_is_remote(r->path)) {
-        fv_bytes_printf(out, "%s of voxels", text);
+    if (fv__is_remote(r->path)) {
+        fv__bytes_printf(out, "%s of voxels", text);
         return;
     }
-    fv_bytes_printf(out, "%s of voxels, ", text);
+    fv__bytes_printf(out, "%s of voxels, ", text);
     fv_size_format(disk, text);
-    fv_bytes_printf(out, "%s%s on disk", all ? "" : "more than ", text);
+    fv__bytes_printf(out, "%s%s on disk", all ? "" : "more than ", text);
 }
 
 /* What was gathered in line becomes an entry; nothing gathered, no entry. */
 static void flush_line(fv_bytes *out, const char *name, int width, fv_bytes *line) {
     if (line->size) fv__put_entry(out, name, width, (char *)line->data);
-    fv_bytes_clear(line);
+    fv__bytes_clear(line);
 }
 
 static void put_access(const fv_reader *r, fv_bytes *out) {
-    fv_bytes_printf(out, r->sequential ? "in order, from the start" : "by region");
+    fv__bytes_printf(out, r->sequential ? "in order, from the start" : "by region");
     if (r->sequential || !has_chunks(r)) return;
-    fv_bytes_printf(out, ", %lld pieces of ", (long long)chunk_count(r));
+    fv__bytes_printf(out, ", %lld pieces of ", (long long)chunk_count(r));
     put_axes_integers(&r->type, r->chunk, out);
 }
 
@@ -117,10 +116,10 @@ static void file_text(const fv_reader *r, fv_bytes *out) {
     const char          *unit = common_unit(type);
     int                  width = fv__facts_width(&r->facts, 24);
     fv_bytes             line = { 0 };
-    fv_bytes_printf(out, "%s\n", r->path);
-    fv_bytes_printf(&line, "%s: %s", r->format->name, r->format->brief);
+    fv__bytes_printf(out, "%s\n", r->path);
+    fv__bytes_printf(&line, "%s: %s", r->format->name, r->format->brief);
     flush_line(out, "format", width, &line);
-    fv_bytes_printf(&line, "%s", fv_dtype_name(type->dtype));
+    fv__bytes_printf(&line, "%s", fv_dtype_name(type->dtype));
     flush_line(out, "type", width, &line);
     put_axes_integers(type, type->shape, &line);
     flush_line(out, "shape", width, &line);
@@ -135,11 +134,11 @@ static void file_text(const fv_reader *r, fv_bytes *out) {
     put_size(r, &line);
     flush_line(out, "size", width, &line);
     fv__put_facts(&r->facts, width, out);
-    fv_bytes_release(&line);
+    fv__bytes_release(&line);
 }
 
 static void put_contents(const fv_bytes *contents, fv_bytes *out) {
-    if (contents->size) fv_bytes_printf(out, "contents\n");
+    if (contents->size) fv__bytes_printf(out, "contents\n");
     fv__put_facts(contents, fv__facts_width(contents, 32), out);
 }
 
@@ -195,8 +194,8 @@ typedef struct {
 
 static fv_status look(const char *path, const char *inside, found *f, fv_error *error) {
     fv_file_id id;
-    FV_TRY(fv_file_identify(path, &id, error)); /* a missing file is that, whatever its extension */
-    FV_TRY(fv_format_for_reading(path, &f->format, error));
+    FV_TRY(fv__file_identify(path, &id, error)); /* a missing file is that, whatever its extension */
+    FV_TRY(fv__format_for_reading(path, &f->format, error));
     fv_status opened = f->format->open(path, &(fv_read_options){ .path_inside = inside }, &f->reader, error);
     if (opened != FV_OK) f->reader = NULL;
     if (!f->format->contents || (inside && *inside)) return opened;
@@ -209,7 +208,7 @@ static char *found_text(const char *path, const found *f) {
     if (f->reader)
         file_text(f->reader, &out);
     else
-        fv_bytes_printf(&out, "%s\n  format    %s: %s\n", path, f->format->name, f->format->brief);
+        fv__bytes_printf(&out, "%s\n  format    %s: %s\n", path, f->format->name, f->format->brief);
     put_contents(&f->contents, &out);
     return fv__take_text(&out);
 }
@@ -230,10 +229,10 @@ static char *found_json(const char *path, const found *f) {
 static const fv_table_format *table_format(const char *path) {
     const fv_table_format *format = NULL;
     const fv_format       *image;
-    if (!fv_file_exists(path)) return NULL;
-    format = fv_table_format_of_file(path);
-    if (!format && !fv_path_is_folder(path) && fv_format_for_reading(path, &image, NULL) != FV_OK)
-        fv_table_format_for_reading(path, &format, NULL);
+    if (!fv__file_exists(path)) return NULL;
+    format = fv__table_format_of_file(path);
+    if (!format && !fv__path_is_folder(path) && fv__format_for_reading(path, &image, NULL) != FV_OK)
+        fv__table_format_for_reading(path, &format, NULL);
     return format && format->open ? format : NULL;
 }
 
@@ -248,8 +247,10 @@ static fv_status describe_table(const fv_table_format *format, const char *path,
         return FV_OK;
     }
     fv_status status = fv__table_file_text(format, path, table, &out, error);
-    if (status == FV_OK) *text = fv__take_text(&out);
-    else fv_bytes_release(&out);
+    if (status == FV_OK)
+        *text = fv__take_text(&out);
+    else
+        fv__bytes_release(&out);
     return status;
 }
 
@@ -265,6 +266,6 @@ fv_status fv_describe_file(const char *path, const char *path_inside, fv_form fo
         *text = failure_json(path, &local);
     if (error && status != FV_OK) *error = local;
     if (f.reader) f.format->close(f.reader);
-    fv_bytes_release(&f.contents);
+    fv__bytes_release(&f.contents);
     return status;
 }

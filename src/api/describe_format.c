@@ -4,8 +4,8 @@
 
 static void put_extensions(const char *extensions, fv_bytes *out) {
     for (const char *c = extensions; *c; c++) {
-        if (c == extensions) fv_bytes_printf(out, ".");
-        fv_bytes_printf(out, *c == ' ' ? " ." : "%c", *c);
+        if (c == extensions) fv__bytes_printf(out, ".");
+        fv__bytes_printf(out, *c == ' ' ? " ." : "%c", *c);
     }
 }
 
@@ -16,9 +16,9 @@ static const char *use(const fv_format *format) {
 void fv__format_text(const fv_format *format, fv_bytes *out) {
     enum { COLUMN = 12 };
     fv_bytes words = { 0 };
-    fv_bytes_printf(out, "%s, an image format\n\n", format->name);
+    fv__bytes_printf(out, "%s, an image format\n\n", format->name);
     fv__put_wrapped(out, format->brief, 0);
-    fv_bytes_printf(out, "\n");
+    fv__bytes_printf(out, "\n");
     put_extensions(format->extensions, &words);
     fv__put_entry(out, "files", COLUMN, (char *)words.data);
     fv__put_entry(out, "is", COLUMN, use(format));
@@ -26,12 +26,12 @@ void fv__format_text(const fv_format *format, fv_bytes *out) {
     if (format->writes) fv__put_entry(out, "writing", COLUMN, format->writes);
     if (format->keeps) fv__put_entry(out, "keeps", COLUMN, format->keeps);
     if (format->compressions) {
-        fv_bytes_clear(&words);
+        fv__bytes_clear(&words);
         fv__put_words(&words, format->compressions, '|');
-        fv_bytes_printf(&words, " (the first is the default)");
+        fv__bytes_printf(&words, " (the first is the default)");
         fv__put_entry(out, "compression", COLUMN, (char *)words.data);
     }
-    fv_bytes_release(&words);
+    fv__bytes_release(&words);
 }
 
 cJSON *fv__format_json(const fv_format *format) {
@@ -51,13 +51,13 @@ cJSON *fv__format_json(const fv_format *format) {
 void fv__table_format_text(const fv_table_format *format, fv_bytes *out) {
     enum { COLUMN = 12 };
     fv_bytes words = { 0 };
-    fv_bytes_printf(out, "%s, a table format\n\n", format->name);
+    fv__bytes_printf(out, "%s, a table format\n\n", format->name);
     fv__put_wrapped(out, format->brief, 0);
-    fv_bytes_printf(out, "\n");
+    fv__bytes_printf(out, "\n");
     put_extensions(format->extensions, &words);
     fv__put_entry(out, "files", COLUMN, (char *)words.data);
     fv__put_entry(out, "is", COLUMN, format->open ? format->write ? "read and written" : "read" : "written");
-    fv_bytes_release(&words);
+    fv__bytes_release(&words);
 }
 
 cJSON *fv__table_format_json(const fv_table_format *format) {

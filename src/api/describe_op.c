@@ -14,20 +14,22 @@ static const char *const numerics_docs[] = {
 };
 
 /* Words for people and for programs. */
-static const char *const kind_docs[] = { "number",         "whole number", "true or false", "text", "one of the words below",
-                                         "number or list", "type of elements", "footprint", "number or list", "geometry" };
-static const char *const kind_names[] = { "number", "integer", "flag", "text", "choice", "numbers", "dtype", "footprint",
-                                          "list", "geometry" };
+static const char *const kind_docs[] = {
+    "number",         "whole number",     "true or false", "text",           "one of the words below",
+    "number or list", "type of elements", "footprint",     "number or list", "geometry"
+};
+static const char *const kind_names[] = { "number",  "integer", "flag",      "text", "choice",
+                                          "numbers", "dtype",   "footprint", "list", "geometry" };
 
 static const char *input_kind(const fv_op *op, const fv_input *input) {
     if (input->kind == FV_KIND_NONE) return op->sink ? "image, table or scalar" : "image or scalar";
-    return fv_kind_name(input->kind);
+    return fv__kind_name(input->kind);
 }
 
 /* A point-wise operator gives what its inputs are. */
 static const char *result_kind(const fv_op *op) {
     if (op->sink) return "file";
-    return op->result == FV_KIND_NONE ? "image or scalar" : fv_kind_name(op->result);
+    return op->result == FV_KIND_NONE ? "image or scalar" : fv__kind_name(op->result);
 }
 
 /* ---------------------------------------------------------------- text */
@@ -37,45 +39,48 @@ static bool quoted(const fv_param *param) {
 }
 
 static void put_default(const fv_param *param, fv_bytes *out) {
-    if (!*param->def) fv_bytes_printf(out, "...");
-    else fv_bytes_printf(out, quoted(param) ? "\"%s\"" : "%s", param->def);
+    if (!*param->def)
+        fv__bytes_printf(out, "...");
+    else
+        fv__bytes_printf(out, quoted(param) ? "\"%s\"" : "%s", param->def);
 }
 
 /* "image, sigma, mode = "reflect")", to follow the name and an opening bracket. */
 static void put_signature(const fv_op *op, fv_bytes *out) {
     const char *separator = "";
     for (const fv_input *i = op->inputs; i && i->name; i++, separator = ", ")
-        fv_bytes_printf(out, i->optional ? "%s%s = ..." : "%s%s", separator, i->name);
+        fv__bytes_printf(out, i->optional ? "%s%s = ..." : "%s%s", separator, i->name);
     for (const fv_param *p = op->params; p && p->name && !p->own; p++, separator = ", ") {
-        fv_bytes_printf(out, "%s%s", separator, p->name);
+        fv__bytes_printf(out, "%s%s", separator, p->name);
         if (!p->def) continue;
-        fv_bytes_printf(out, " = ");
+        fv__bytes_printf(out, " = ");
         put_default(p, out);
     }
-    fv_bytes_printf(out, ")");
+    fv__bytes_printf(out, ")");
 }
 
-/* As fv_params_set checks it: no bounds at all, only a lower one, or both. */
+/* As fv__params_set checks it: no bounds at all, only a lower one, or both. */
 static bool is_bounded(const fv_param *p) { return p->min != 0 || p->max != 0 || p->above; }
 static bool is_open(const fv_param *p) { return p->max == 0 && p->min >= 0; }
 static bool has_numbers(const fv_param *p) {
-    return p->kind == FV_PARAM_NUMBER || p->kind == FV_PARAM_INTEGER || p->kind == FV_PARAM_NUMBERS ||
-           p->kind == FV_PARAM_LIST;
+    return p->kind == FV_PARAM_NUMBER || p->kind == FV_PARAM_INTEGER || p->kind == FV_PARAM_NUMBERS || p->kind == FV_PARAM_LIST;
 }
 
 static void put_facts(const fv_param *p, fv_bytes *out) {
-    fv_bytes_printf(out, "%s, ", kind_docs[p->kind]);
-    if (!p->def) fv_bytes_printf(out, "required");
-    else if (!*p->def) fv_bytes_printf(out, "may be left out");
+    fv__bytes_printf(out, "%s, ", kind_docs[p->kind]);
+    if (!p->def)
+        fv__bytes_printf(out, "required");
+    else if (!*p->def)
+        fv__bytes_printf(out, "may be left out");
     else {
-        fv_bytes_printf(out, "default ");
+        fv__bytes_printf(out, "default ");
         put_default(p, out);
     }
     if (has_numbers(p) && is_bounded(p)) {
-        fv_bytes_printf(out, ", %s %.10g", p->above ? "above" : is_open(p) ? "at least" : "from", p->min);
-        if (!is_open(p)) fv_bytes_printf(out, " %s %.10g", p->above ? "and at most" : "to", p->max);
+        fv__bytes_printf(out, ", %s %.10g", p->above ? "above" : is_open(p) ? "at least" : "from", p->min);
+        if (!is_open(p)) fv__bytes_printf(out, " %s %.10g", p->above ? "and at most" : "to", p->max);
     }
-    if (p->unit) fv_bytes_printf(out, ", in %s", p->unit);
+    if (p->unit) fv__bytes_printf(out, ", in %s", p->unit);
 }
 
 /* "  name    facts", then the doc and the choices below. */
@@ -87,7 +92,7 @@ static void put_item(fv_bytes *out, const char *name, int width, const char *fac
         fv__put_words(&words, choices, '|');
         fv__put_entry(out, "", width, (char *)words.data);
     }
-    fv_bytes_release(&words);
+    fv__bytes_release(&words);
 }
 
 /* Whether the name of a column tells the property: the same word, or the word with _AXIS or _N. */
@@ -98,12 +103,12 @@ static bool tells_property(const fv_column_doc *c) {
 }
 
 static void put_column(const fv_column_doc *c, int width, int unit_width, fv_bytes *out) {
-    char    *left = fv_sprintf("%-*s %c %-*s", width, c->name, c->usual ? '*' : ' ', unit_width, c->unit ? c->unit : "");
+    char    *left = fv__sprintf("%-*s %c %-*s", width, c->name, c->usual ? '*' : ' ', unit_width, c->unit ? c->unit : "");
     fv_bytes text = { 0 };
-    fv_bytes_printf(&text, "%s", c->doc);
-    if (c->property && !tells_property(c)) fv_bytes_printf(&text, " (property %s)", c->property);
+    fv__bytes_printf(&text, "%s", c->doc);
+    if (c->property && !tells_property(c)) fv__bytes_printf(&text, " (property %s)", c->property);
     fv__put_entry(out, left, (int)strlen(left), (char *)text.data);
-    fv_bytes_release(&text);
+    fv__bytes_release(&text);
     free(left);
 }
 
@@ -117,17 +122,17 @@ static void put_columns(const fv_op *op, fv_bytes *out) {
         usual |= c->usual;
         lengths |= c->unit && (!strcmp(c->unit, "length") || !strcmp(c->unit, "area") || !strcmp(c->unit, "volume"));
     }
-    fv_bytes_printf(out, "\ncolumns of the table\n");
+    fv__bytes_printf(out, "\ncolumns of the table\n");
     for (const fv_column_doc *c = op->columns; c->name; c++) put_column(c, width, unit_width, out);
-    if (usual) fv_bytes_printf(out, "  * measured by default\n");
-    if (lengths) fv_bytes_printf(out, "  length, area and volume are in units of the image's spacing\n");
+    if (usual) fv__bytes_printf(out, "  * measured by default\n");
+    if (lengths) fv__bytes_printf(out, "  length, area and volume are in units of the image's spacing\n");
 }
 
 static void put_example(const char *example, fv_bytes *out) {
-    fv_bytes_printf(out, "\nexample\n");
+    fv__bytes_printf(out, "\nexample\n");
     while (*example) {
         int length = (int)strcspn(example, "\n");
-        fv_bytes_printf(out, "  %.*s\n", length, example);
+        fv__bytes_printf(out, "  %.*s\n", length, example);
         example += length + (example[length] == '\n');
     }
 }
@@ -141,41 +146,43 @@ static int name_width(const fv_op *op) {
 
 static void put_values(const fv_op *op, int width, fv_bytes *out) {
     fv_bytes facts = { 0 };
-    if (op->inputs && op->inputs->name) fv_bytes_printf(out, "\ninputs\n");
+    if (op->inputs && op->inputs->name) fv__bytes_printf(out, "\ninputs\n");
     for (const fv_input *i = op->inputs; i && i->name; i++) {
-        fv_bytes_clear(&facts);
-        fv_bytes_printf(&facts, "%s%s", input_kind(op, i), i->optional ? ", may be left out" : "");
+        fv__bytes_clear(&facts);
+        fv__bytes_printf(&facts, "%s%s", input_kind(op, i), i->optional ? ", may be left out" : "");
         put_item(out, i->name, width, (char *)facts.data, i->doc, NULL);
     }
-    if (op->params && op->params->name) fv_bytes_printf(out, "\nparameters\n");
+    if (op->params && op->params->name) fv__bytes_printf(out, "\nparameters\n");
     for (const fv_param *p = op->params; p && p->name && !p->own; p++) {
-        fv_bytes_clear(&facts);
+        fv__bytes_clear(&facts);
         put_facts(p, &facts);
         put_item(out, p->name, width, (char *)facts.data, p->doc, p->choices);
     }
-    fv_bytes_release(&facts);
+    fv__bytes_release(&facts);
 }
 
 void fv__op_text(const fv_op *op, fv_bytes *out) {
     int         width = name_width(op);
-    const char *sign = fv_sign_of(op->name);
+    const char *sign = fv__sign_of(op->name);
     char        version[16];
     fv_bytes    signature = { 0 };
     put_signature(op, &signature);
-    fv_bytes_printf(out, "%s(", op->name);
+    fv__bytes_printf(out, "%s(", op->name);
     fv__put_wrapped(out, (char *)signature.data, (int)strlen(op->name) + 1);
-    fv_bytes_release(&signature);
-    if (sign && fv_inputs_count(op) == 1) fv_bytes_printf(out, "%s%s\n", sign, op->inputs[0].name);
-    else if (sign && fv_inputs_count(op) == 2) fv_bytes_printf(out, "%s %s %s\n", op->inputs[0].name, sign, op->inputs[1].name);
-    fv_bytes_printf(out, "\n");
+    fv__bytes_release(&signature);
+    if (sign && fv__inputs_count(op) == 1)
+        fv__bytes_printf(out, "%s%s\n", sign, op->inputs[0].name);
+    else if (sign && fv__inputs_count(op) == 2)
+        fv__bytes_printf(out, "%s %s %s\n", op->inputs[0].name, sign, op->inputs[1].name);
+    fv__bytes_printf(out, "\n");
     fv__put_wrapped(out, op->brief, 0);
     if (op->doc) {
-        fv_bytes_printf(out, "\n");
+        fv__bytes_printf(out, "\n");
         fv__put_wrapped(out, op->doc, 0);
     }
     put_values(op, width, out);
     put_columns(op, out);
-    fv_bytes_printf(out, "\nfacts\n");
+    fv__bytes_printf(out, "\nfacts\n");
     fv__put_entry(out, "gives", width, result_kind(op));
     if (op->expands) fv__put_entry(out, "same as", width, op->expands);
     fv__put_entry(out, "numerics", width, numerics_docs[op->numerics]);
@@ -185,7 +192,7 @@ void fv__op_text(const fv_op *op, fv_bytes *out) {
     if (op->citation) fv__put_entry(out, "reference", width, op->citation);
     if (op->see) fv__put_entry(out, "see also", width, op->see);
     if (op->also) {
-        fv_bytes_printf(out, "\nalso known as\n  ");
+        fv__bytes_printf(out, "\nalso known as\n  ");
         fv__put_wrapped(out, op->also, 2);
     }
     if (op->example) put_example(op->example, out);
@@ -197,7 +204,7 @@ cJSON *fv__words_json(const char *words, char separator) {
     cJSON *list = cJSON_CreateArray();
     for (const char *p = words; *p;) {
         const char *end = strchrnul(p, separator);
-        char       *word = fv_sprintf("%.*s", (int)(end - p), p);
+        char       *word = fv__sprintf("%.*s", (int)(end - p), p);
         cJSON_AddItemToArray(list, cJSON_CreateString(word));
         free(word);
         p = end + (*end == separator);
@@ -209,7 +216,7 @@ static cJSON *default_json(const fv_param *p) {
     fv_arena   arena = { 0 };
     fv_literal value;
     cJSON     *json = NULL;
-    if (quoted(p) || p->kind == FV_PARAM_FOOTPRINT || !fv_literal_parse(p->def, &value, &arena))
+    if (quoted(p) || p->kind == FV_PARAM_FOOTPRINT || !fv__literal_parse(p->def, &value, &arena))
         return cJSON_CreateString(p->def);
     switch (value.kind) {
     case FV_LITERAL_NUMBER: json = cJSON_CreateNumber(value.number); break;
@@ -217,7 +224,7 @@ static cJSON *default_json(const fv_param *p) {
     case FV_LITERAL_NUMBERS: json = cJSON_CreateDoubleArray(value.numbers.value, value.numbers.count); break;
     default: json = cJSON_CreateString(p->def); break;
     }
-    fv_arena_release(&arena);
+    fv__arena_release(&arena);
     return json;
 }
 
@@ -261,8 +268,8 @@ static cJSON *column_json(const fv_column_doc *c) {
 cJSON *fv__op_json(const fv_op *op) {
     cJSON      *json = cJSON_CreateObject(), *inputs = cJSON_CreateArray(), *params = cJSON_CreateArray();
     fv_bytes    signature = { 0 };
-    const char *sign = fv_sign_of(op->name);
-    fv_bytes_printf(&signature, "%s(", op->name);
+    const char *sign = fv__sign_of(op->name);
+    fv__bytes_printf(&signature, "%s(", op->name);
     put_signature(op, &signature);
     cJSON_AddStringToObject(json, "name", op->name);
     cJSON_AddStringToObject(json, "family", op->family);
@@ -286,6 +293,6 @@ cJSON *fv__op_json(const fv_op *op) {
     if (op->example) cJSON_AddStringToObject(json, "example", op->example);
     if (op->citation) cJSON_AddStringToObject(json, "citation", op->citation);
     if (op->also) cJSON_AddStringToObject(json, "also", op->also);
-    fv_bytes_release(&signature);
+    fv__bytes_release(&signature);
     return json;
 }

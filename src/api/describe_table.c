@@ -4,8 +4,9 @@
 #include "api/paragraph.h"
 #include <stdlib.h>
 
-static const char *const kinds[] = { [FV_COLUMN_INTEGER] = "integer", [FV_COLUMN_REAL] = "real", [FV_COLUMN_TEXT] = "text",
-                                     [FV_COLUMN_NATURAL] = "integer" };
+static const char *const kinds[] = {
+    [FV_COLUMN_INTEGER] = "integer", [FV_COLUMN_REAL] = "real", [FV_COLUMN_TEXT] = "text", [FV_COLUMN_NATURAL] = "integer"
+};
 
 typedef fv_status (*visitor)(void *context, const char *name, const fv_table_reader *reader);
 
@@ -14,7 +15,7 @@ static fv_status visit_one(const fv_table_format *format, const char *path, cons
     fv_table_reader *reader;
     char             stem[256];
     FV_TRY(format->open(path, table, &reader, error));
-    fv_path_stem(path, stem, sizeof stem);
+    fv__path_stem(path, stem, sizeof stem);
     fv_status status = visit(context, table ? table : stem, reader);
     format->close(reader);
     return status;
@@ -28,31 +29,31 @@ static fv_status visit_all(const fv_table_format *format, const char *path, cons
     FV_TRY(format->tables(path, &names, error));
     for (size_t at = 0; at < names.size && status == FV_OK; at += strlen((char *)names.data + at) + 1)
         status = visit_one(format, path, (char *)names.data + at, visit, context, error);
-    fv_bytes_release(&names);
+    fv__bytes_release(&names);
     return status;
 }
 
 static fv_status add_text(void *context, const char *name, const fv_table_reader *reader) {
     fv_bytes columns = { 0 };
     for (int c = 0; c < reader->type.ncolumns; c++)
-        fv_bytes_printf(&columns, "%s%s (%s)", c ? ", " : "", reader->type.column[c].name, kinds[reader->type.column[c].kind]);
-    char *rows = fv_sprintf("%s, %lld row%s", name, (long long)reader->nrows, reader->nrows == 1 ? "" : "s");
+        fv__bytes_printf(&columns, "%s%s (%s)", c ? ", " : "", reader->type.column[c].name, kinds[reader->type.column[c].kind]);
+    char *rows = fv__sprintf("%s, %lld row%s", name, (long long)reader->nrows, reader->nrows == 1 ? "" : "s");
     int   width = fv__facts_width(&reader->facts, 24);
     fv__put_entry(context, "table", width, rows);
     fv__put_entry(context, "columns", width, columns.data ? (char *)columns.data : "none");
     fv__put_facts(&reader->facts, width, context);
     free(rows);
-    fv_bytes_release(&columns);
+    fv__bytes_release(&columns);
     return FV_OK;
 }
 
 fv_status fv__table_file_text(const fv_table_format *format, const char *path, const char *table, fv_bytes *out,
                               fv_error *error) {
-    char      *title = fv_sprintf("%s: %s", format->name, format->brief), size[24];
+    char      *title = fv__sprintf("%s: %s", format->name, format->brief), size[24];
     fv_file_id id;
-    fv_status  status = fv_file_identify(path, &id, error);
+    fv_status  status = fv__file_identify(path, &id, error);
     if (status == FV_OK) {
-        fv_bytes_printf(out, "%s\n", path);
+        fv__bytes_printf(out, "%s\n", path);
         fv__put_entry(out, "format", 8, title);
         fv_size_format(id.size, size);
         fv__put_entry(out, "size", 8, size);
@@ -78,8 +79,7 @@ static fv_status add_json(void *context, const char *name, const fv_table_reader
     return FV_OK;
 }
 
-fv_status fv__table_file_json(const fv_table_format *format, const char *path, const char *table, cJSON **json,
-                              fv_error *error) {
+fv_status fv__table_file_json(const fv_table_format *format, const char *path, const char *table, cJSON **json, fv_error *error) {
     cJSON    *tables = cJSON_CreateArray();
     fv_status status = visit_all(format, path, table, add_json, tables, error);
     if (status != FV_OK) {

@@ -52,14 +52,18 @@ static pid_t start_child(const experiment *s) {
 static void end_child(pid_t *child, int number) {
     if (*child > 0) {
         kill(*child, number);
-        while (waitpid(*child, NULL, 0) < 0 && errno == EINTR) {}
+        while (waitpid(*child, NULL, 0) < 0 && errno == EINTR) {
+        }
     }
     *child = 0;
 }
 
 /* ---------------------------------------------------------------- what the tasks are */
 
-typedef struct answer { int count; char text[200]; } answer;
+typedef struct answer {
+    int  count;
+    char text[200];
+} answer;
 
 /* A processor says what it was told to say (POCL_MEMORY_LIMIT), whether the machine has it or not. */
 static int64_t memory_of(const fv_device_about *about) {
@@ -71,7 +75,7 @@ static void look_for_devices(const experiment *s, int to) {
     fv_error        error = { 0 };
     fv_device_about about = { 0 };
     answer          a = { 0 };
-    if (fv_device_count(&a.count, &error) == FV_OK && fv_device_about_of(0, &about, &error) == FV_OK)
+    if (fv__device_count(&a.count, &error) == FV_OK && fv__device_about_of(0, &about, &error) == FV_OK)
         snprintf(a.text, sizeof a.text, "%s", about.name);
     else
         snprintf(a.text, sizeof a.text, "%.199s", error.message);
@@ -97,8 +101,10 @@ static void choose_work(experiment *s) {
     }
     fv_device_study *r = s->result;
     r->opencl = a.count >= s->options->devices;
-    if (r->opencl) snprintf(r->work, sizeof r->work, "OpenCL kernels on %d devices (%s)", r->devices, a.text);
-    else snprintf(r->work, sizeof r->work, "timed work without kernels: %.199s", a.text);
+    if (r->opencl)
+        snprintf(r->work, sizeof r->work, "OpenCL kernels on %d devices (%s)", r->devices, a.text);
+    else
+        snprintf(r->work, sizeof r->work, "timed work without kernels: %.199s", a.text);
 }
 
 /* Needs of an eighth to three quarters of a device, lengths of a fifth to nine fifths of the mean. */
@@ -106,9 +112,9 @@ static void make_tasks(experiment *s) {
     static const double needs[] = { 0.125, 0.25, 0.375, 0.5, 0.75 };
     double              sum = 0;
     for (int t = 0; t < s->options->tasks; t++) {
-        uint64_t hash = fv_place_hash(s->options->seed, 0, 0, 0, t);
-        double   need = needs[(int)(fv_uniform(hash, 0) * FV_COUNT(needs))];
-        double   length = s->options->seconds * (0.2 + 1.6 * fv_uniform(hash, 1));
+        uint64_t hash = fv__place_hash(s->options->seed, 0, 0, 0, t);
+        double   need = needs[(int)(fv__uniform(hash, 0) * FV_COUNT(needs))];
+        double   length = s->options->seconds * (0.2 + 1.6 * fv__uniform(hash, 1));
         s->board->list[t] = (fv_study_task){ (int64_t)(need * (double)s->options->memory), length };
         sum += length;
     }
@@ -138,9 +144,15 @@ static void serve(const experiment *s, const char *policy, const char *record, i
                  (long long)s->options->memory);
         devices[d] = names[d];
     }
-    fv_devices_options how = { .socket = s->board->socket, .record = record, .policy = policy, .seed = s->options->seed,
-                               .devices = devices, .ndevices = s->options->devices, .stop = &service_ends,
-                               .ready = say_ready, .context = &ready };
+    fv_devices_options how = { .socket = s->board->socket,
+                               .record = record,
+                               .policy = policy,
+                               .seed = s->options->seed,
+                               .devices = devices,
+                               .ndevices = s->options->devices,
+                               .stop = &service_ends,
+                               .ready = say_ready,
+                               .context = &ready };
     sigaction(SIGTERM, &(struct sigaction){ .sa_handler = end_service }, NULL);
     if (fv_devices_serve(&how, &error) == FV_OK) _exit(0);
     snprintf(s->board->message, sizeof s->board->message, "%.500s", error.message);
@@ -150,15 +162,16 @@ static void serve(const experiment *s, const char *policy, const char *record, i
 static fv_status start_service(experiment *s, const char *policy, fv_error *error) {
     int       ends[2];
     char      byte;
-    char     *record = s->options->folder ? fv_sprintf("%s/%s.record", s->options->folder, policy) : NULL;
-    fv_status status = record ? fv_path_remove(record, error) : FV_OK;
+    char     *record = s->options->folder ? fv__sprintf("%s/%s.record", s->options->folder, policy) : NULL;
+    fv_status status = record ? fv__path_remove(record, error) : FV_OK;
     if (status == FV_OK && pipe(ends)) status = fv_fail(error, FV_ERROR_IO, "cannot make a pipe: %s", strerror(errno));
     if (status == FV_OK) {
         s->service = start_child(s);
         if (s->service == 0) serve(s, policy, record, ends[1]);
         close(ends[1]);
         ssize_t got;
-        while ((got = read(ends[0], &byte, 1)) < 0 && errno == EINTR) {}
+        while ((got = read(ends[0], &byte, 1)) < 0 && errno == EINTR) {
+        }
         close(ends[0]);
         if (s->service < 0 || got != 1)
             status = fv_fail(error, FV_ERROR_IO, "cannot start a service of devices: %s",
@@ -174,7 +187,7 @@ static fv_status start_workers(experiment *s, int go[2], fv_error *error) {
         if (child < 0) return fv_fail(error, FV_ERROR_IO, "cannot start worker %d: %s", s->nworkers, strerror(errno));
         if (child == 0) {
             close(go[1]);
-            _exit(fv_study_work(s->board, s->nworkers, go[0]));
+            _exit(fv__study_work(s->board, s->nworkers, go[0]));
         }
         s->workers[s->nworkers] = child;
     }
@@ -207,7 +220,7 @@ static fv_status run_workers(experiment *s, fv_error *error) {
     fv_status status = start_workers(s, go, error);
     close(go[0]);
     if (status == FV_OK) status = wait_for_workers(s, true, error);
-    s->board->start = fv_now();
+    s->board->start = fv__now();
     close(go[1]);
     if (status == FV_OK) status = wait_for_workers(s, false, error);
     for (int w = 0; w < s->nworkers; w++) end_child(&s->workers[w], SIGKILL);
@@ -217,7 +230,7 @@ static fv_status run_workers(experiment *s, fv_error *error) {
 static fv_status run_policy(experiment *s, int number, fv_error *error) {
     fv_device_study *r = s->result;
     fv_study_board  *b = s->board;
-    const char      *policy = fv_policy_names[number];
+    const char      *policy = fv__policy_names[number];
     b->opencl = r->opencl;
     b->devices = r->devices;
     b->tasks = r->tasks;
@@ -229,7 +242,7 @@ static fv_status run_policy(experiment *s, int number, fv_error *error) {
     if (status != FV_OK) return status;
     fv_study_row *row = &r->rows[r->nrows];
     row->policy = policy;
-    r->leases = fv_realloc(r->leases, (size_t)(r->nleases + r->tasks) * sizeof *r->leases);
+    r->leases = fv__realloc(r->leases, (size_t)(r->nleases + r->tasks) * sizeof *r->leases);
     for (int t = 0; t < r->tasks; t++) {
         r->leases[r->nleases + t] = b->leases[t];
         r->leases[r->nleases + t].policy = r->nrows;
@@ -248,7 +261,7 @@ static int by_grant(const void *a, const void *b) {
 }
 
 void fv_study_row_derive(fv_study_row *row, const fv_study_lease *leases, int count, int devices) {
-    fv_study_lease *sorted = fv_alloc((size_t)(count + 1) * sizeof *sorted);
+    fv_study_lease *sorted = fv__alloc((size_t)(count + 1) * sizeof *sorted);
     double          busy_until[FV_STUDY_DEVICES] = { 0 };
     memcpy(sorted, leases, (size_t)count * sizeof *sorted);
     qsort(sorted, (size_t)count, sizeof *sorted, by_grant);
@@ -283,9 +296,9 @@ static fv_status check(const fv_study_options *o, fv_error *error) {
     if (o->memory < (int64_t)16 << 20) return fv_fail(error, FV_ERROR_USAGE, "memory: a device must have 16M at least");
     if (!(o->seconds > 0 && o->seconds <= 3600))
         return fv_fail(error, FV_ERROR_USAGE, "seconds = %g: must be above 0 and at most 3600", o->seconds);
-    if (o->policy && !fv_policy_find(o->policy, &policy))
+    if (o->policy && !fv__policy_find(o->policy, &policy))
         return fv_fail(error, FV_ERROR_USAGE, "policy %s: must be random, round-robin, least-processes or best-fit", o->policy);
-    return o->folder ? fv_path_make_folders(o->folder, error) : FV_OK;
+    return o->folder ? fv__path_make_folders(o->folder, error) : FV_OK;
 }
 
 static fv_status run_policies(experiment *s, fv_error *error) {
@@ -294,8 +307,8 @@ static fv_status run_policies(experiment *s, fv_error *error) {
     make_tasks(s);
     for (int p = 0; p < FV_POLICIES && status == FV_OK; p++) {
         char what[400];
-        if (s->options->policy && strcmp(s->options->policy, fv_policy_names[p])) continue;
-        snprintf(what, sizeof what, "%s: %d workers, %d tasks, %s", fv_policy_names[p], s->result->workers, s->result->tasks,
+        if (s->options->policy && strcmp(s->options->policy, fv__policy_names[p])) continue;
+        snprintf(what, sizeof what, "%s: %d workers, %d tasks, %s", fv__policy_names[p], s->result->workers, s->result->tasks,
                  s->result->work);
         if (s->options->tell) s->options->tell(s->options->context, what);
         status = run_policy(s, p, error);
@@ -312,17 +325,20 @@ fv_status fv_device_study_run(const fv_study_options *o, fv_device_study **resul
     if (!mkdtemp(s.folder)) return fv_fail(error, FV_ERROR_IO, "cannot make a folder in %s: %s", s.folder, strerror(errno));
     s.board = mmap(NULL, sizeof *s.board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     fv_status status = s.board != MAP_FAILED ? FV_OK : fv_fail(error, FV_ERROR_MEMORY, "no memory that processes can share");
-    s.result = fv_calloc(sizeof *s.result);
-    *s.result = (fv_device_study){ .workers = o->workers, .tasks = o->tasks, .devices = o->devices, .memory = o->memory,
-                                   .seed = o->seed };
+    s.result = fv__calloc(sizeof *s.result);
+    *s.result = (fv_device_study){
+        .workers = o->workers, .tasks = o->tasks, .devices = o->devices, .memory = o->memory, .seed = o->seed
+    };
     if (status == FV_OK) {
         snprintf(s.board->socket, sizeof s.board->socket, "%s/devices.sock", s.folder);
         status = run_policies(&s, error);
         munmap(s.board, sizeof *s.board);
     }
-    fv_path_remove(s.folder, NULL);
-    if (status == FV_OK) *result = s.result;
-    else fv_device_study_free(s.result);
+    fv__path_remove(s.folder, NULL);
+    if (status == FV_OK)
+        *result = s.result;
+    else
+        fv_device_study_free(s.result);
     return status;
 }
 

@@ -51,19 +51,19 @@ static fv_status look_around(study *s, fv_diagnostics *diagnostics, fv_error *er
     fv_context   context = {
           .program = s->pipeline->program, .bindings = &s->bindings, .plan_options = s->pipeline->plan_options, .poison = -1
     };
-    s->sizes = fv_calloc((size_t)s->bindings.nitems * sizeof *s->sizes);
+    s->sizes = fv__calloc((size_t)s->bindings.nitems * sizeof *s->sizes);
     fv_outlook outlook;
-    FV_TRY(fv_run_outlook(&context, &outlook, diagnostics, error));
-    FV_TRY(fv_run_sample(&context, 0, &instance, diagnostics, error));
+    FV_TRY(fv__run_outlook(&context, &outlook, diagnostics, error));
+    FV_TRY(fv__run_sample(&context, 0, &instance, diagnostics, error));
     if (s->bindings.collection)
-        fv_bindings_sizes(&s->bindings, s->bindings.nitems, s->sizes);
+        fv__bindings_sizes(&s->bindings, s->bindings.nitems, s->sizes);
     else
-        s->sizes[0] = (double)fv_graph_slabs(instance->graph, &s->axis);
-    s->e->job_least = fv_budget_least_job(&(fv_sharers){ .driver = fv_budget_driver(&s->bindings) }, outlook.memory);
+        s->sizes[0] = (double)fv__graph_slabs(instance->graph, &s->axis);
+    s->e->job_least = fv__budget_least_job(&(fv_sharers){ .driver = fv__budget_driver(&s->bindings) }, outlook.memory);
     s->e->items_present = s->bindings.nitems;
     s->e->items = s->options->items ? s->options->items : s->bindings.nitems;
     s->e->most_workers = outlook.tasks * s->e->items;
-    fv_instance_close(instance);
+    fv__instance_close(instance);
     return FV_OK;
 }
 
@@ -71,8 +71,8 @@ static fv_status look_around(study *s, fv_diagnostics *diagnostics, fv_error *er
 
 /* Bytes of the items that a trial of so many takes: the same choice as the run makes. */
 static double *sizes_of(const study *s, int64_t count) {
-    double *sizes = fv_alloc((size_t)count * sizeof *sizes);
-    fv_bindings_sizes(&s->bindings, count, sizes);
+    double *sizes = fv__alloc((size_t)count * sizeof *sizes);
+    fv__bindings_sizes(&s->bindings, count, sizes);
     return sizes;
 }
 
@@ -80,7 +80,7 @@ static double seconds_of(const fv_task_facts *f) { return f->read + f->compute +
 
 /* What the items of a trial on one worker took. */
 static void take_samples(study *s, const fv_trial_result *r, const double *sizes, int64_t count) {
-    sample *at = fv_calloc((size_t)count * sizeof *at);
+    sample *at = fv__calloc((size_t)count * sizeof *at);
     for (int64_t i = 0; i < r->ntasks; i++) {
         const fv_task_facts *f = &r->tasks[i];
         if (f->item < 0 || f->item >= count) continue;
@@ -113,12 +113,12 @@ static fv_status measure_items(study *s, int workers, int64_t count, fv_error *e
     snprintf(what, sizeof what, "running %lld of %lld items with %d worker%s", (long long)count, (long long)s->bindings.nitems,
              workers, workers == 1 ? "" : "s");
     if (s->options->tell) s->options->tell(s->options->context, what);
-    FV_TRY(fv_trial_run(s->trials, &trial, &result, error));
+    FV_TRY(fv__trial_run(s->trials, &trial, &result, error));
     double *sizes = sizes_of(s, count);
     if (workers == 1) take_samples(s, &result, sizes, count);
     note_run(s, &trial, &result, sizes, count);
     free(sizes);
-    fv_trial_result_release(&result);
+    fv__trial_result_release(&result);
     return FV_OK;
 }
 
@@ -131,15 +131,15 @@ static fv_status measure_slab(study *s, int workers, int64_t take, fv_error *err
         snprintf(part, sizeof part, "%s/%lld=%lld", s->axis.axis, (long long)s->axis.length, (long long)take);
         trial.part = part;
         size *= (double)take / (double)s->axis.length;
-        snprintf(what, sizeof what, "running %lld of %lld along %s with %d worker%s", (long long)take,
-                 (long long)s->axis.length, s->axis.axis, workers, workers == 1 ? "" : "s");
+        snprintf(what, sizeof what, "running %lld of %lld along %s with %d worker%s", (long long)take, (long long)s->axis.length,
+                 s->axis.axis, workers, workers == 1 ? "" : "s");
     } else
         snprintf(what, sizeof what, "running all of it with %d worker%s", workers, workers == 1 ? "" : "s");
     if (s->options->tell) s->options->tell(s->options->context, what);
-    FV_TRY(fv_trial_run(s->trials, &trial, &result, error));
+    FV_TRY(fv__trial_run(s->trials, &trial, &result, error));
     if (workers == 1) take_samples(s, &result, &size, 1);
     note_run(s, &trial, &result, &size, 1);
-    fv_trial_result_release(&result);
+    fv__trial_result_release(&result);
     return FV_OK;
 }
 
@@ -179,7 +179,7 @@ static fv_status measure_image(study *s, fv_error *error) {
 
 static double whole(const study *s, const fv_line *line) {
     double total = 0;
-    for (int64_t i = 0; i < s->bindings.nitems; i++) total += fv_line_at(line, s->sizes[i]);
+    for (int64_t i = 0; i < s->bindings.nitems; i++) total += fv__line_at(line, s->sizes[i]);
     return total * (double)s->e->items / (double)s->e->items_present;
 }
 
@@ -199,7 +199,7 @@ static double fit_work(study *s) {
     for (int i = 0; i < s->nsamples; i++) x[i] = s->samples[i].bytes;
     for (int c = 0; c < FV_COSTS; c++) {
         for (int i = 0; i < s->nsamples; i++) y[i] = s->samples[i].seconds[c];
-        fv_line line = fv_fit_line(x, y, s->nsamples);
+        fv_line line = fv__fit_line(x, y, s->nsamples);
         e->growth[c] = (fv_growth){ line.fixed, line.slope };
         e->work[c] = whole(s, &line);
         if (e->work[c] > e->work[e->dominates]) e->dominates = (fv_cost)c;
@@ -209,14 +209,14 @@ static double fit_work(study *s) {
         y[i] = 0;
         for (int c = 0; c < FV_COSTS; c++) y[i] += s->samples[i].seconds[c];
     }
-    fv_line line = fv_fit_line(x, y, s->nsamples);
+    fv_line line = fv__fit_line(x, y, s->nsamples);
     double  mean = 0;
     for (int64_t i = 0; i < s->bindings.nitems; i++) {
         e->bytes += s->sizes[i] * (double)e->items / (double)e->items_present;
         mean += s->sizes[i] / (double)s->bindings.nitems;
     }
-    double at = fv_line_at(&line, mean), together = sqrt((double)line.points / FV_MIN(line.points, APART));
-    return at > 0 ? fv_line_error(&line, mean) * together / at : 0;
+    double at = fv__line_at(&line, mean), together = sqrt((double)line.points / FV_MIN(line.points, APART));
+    return at > 0 ? fv__line_error(&line, mean) * together / at : 0;
 }
 
 /* Whole runs: what is there besides the work, and how well workers share it. Gives the relative error. */
@@ -229,11 +229,11 @@ static double fit_time(study *s) {
             x[count] = predicted_busy(s, &s->runs[i]);
             y[count++] = s->runs[i].seconds;
         }
-    fv_line line = fv_fit_line(x, y, count);
+    fv_line line = fv__fit_line(x, y, count);
     e->start = line.fixed;
     e->factor = line.slope > 0 ? line.slope : 1;
     for (int i = 0; i < count; i++) {
-        squares += pow(fv_line_at(&line, x[i]) - y[i], 2);
+        squares += pow(fv__line_at(&line, x[i]) - y[i], 2);
         all += y[i];
     }
     for (int i = 0; i < s->nruns; i++) {
@@ -262,9 +262,9 @@ static void fit_memory(study *s) {
     e->memory_worker = workers > 1 && many > one ? (many - one) / (workers - 1) : 0;
     e->memory_base = one - e->memory_worker;
     if (!s->bindings.collection && count > 1) { /* what is kept between stages grows with the image */
-        fv_line line = fv_fit_line(x, y, count);
-        e->memory_base = FV_MAX(fv_line_at(&line, s->sizes[0]), one) - e->memory_worker;
-        e->memory_error = FV_MIN(fv_line_error(&line, s->sizes[0]) / fv_line_at(&line, s->sizes[0]), 1);
+        fv_line line = fv__fit_line(x, y, count);
+        e->memory_base = FV_MAX(fv__line_at(&line, s->sizes[0]), one) - e->memory_worker;
+        e->memory_error = FV_MIN(fv__line_error(&line, s->sizes[0]) / fv__line_at(&line, s->sizes[0]), 1);
     }
     e->memory_error = FV_MAX(e->memory_error, 0.05);
 }
@@ -296,8 +296,7 @@ static void fill_points(study *s) {
     int          most = s->options->workers > 0 ? s->options->workers : e->cores;
     for (int n = 1; n < most && e->npoints < FV_ESTIMATE_POINTS - 1; n *= 2) e->points[e->npoints++] = point_at(e, n);
     e->points[e->npoints++] = point_at(e, most);
-    for (int style = 0; style < FV_JOB_STYLES; style++)
-        e->requests[style] = fv_estimate_request(e, (fv_job_style)style, most);
+    for (int style = 0; style < FV_JOB_STYLES; style++) e->requests[style] = fv_estimate_request(e, (fv_job_style)style, most);
 }
 
 static fv_status study_all(study *s, fv_diagnostics *diagnostics, fv_error *error) {
@@ -306,16 +305,16 @@ static fv_status study_all(study *s, fv_diagnostics *diagnostics, fv_error *erro
     if (s->options->items && !s->bindings.collection)
         return fv_fail(error, FV_ERROR_USAGE, "--items %lld: the pipeline reads no collection, such as read(\"scans/*.tif\")",
                        (long long)s->options->items);
-    FV_TRY(fv_trials_new(s->pipeline, s->options->store, s->options->command, s->options->cancel, &s->trials, error));
+    FV_TRY(fv__trials_new(s->pipeline, s->options->store, s->options->command, s->options->cancel, &s->trials, error));
     fv_status status = s->bindings.collection ? measure_collection(s, error) : measure_image(s, error);
-    fv_trials_free(s->trials);
+    fv__trials_free(s->trials);
     FV_TRY(status);
     if (!s->nsamples) return fv_fail(error, FV_ERROR_INPUT, "none of the items that were tried could be run");
     double work = fit_work(s), time = fit_time(s);
     e->error = FV_MAX(sqrt(work * work + time * time), 0.05); /* no machine repeats itself better */
     fit_memory(s);
     fill_points(s);
-    e->seconds_measuring = fv_now() - s->began;
+    e->seconds_measuring = fv__now() - s->began;
     return FV_OK;
 }
 
@@ -323,17 +322,17 @@ fv_status fv_pipeline_estimate(fv_pipeline *pipeline, const fv_estimate_options 
                                fv_error *error) {
     static const fv_estimate_options defaults;
     fv_diagnostics                   diagnostics = { 0 };
-    study *s = fv_calloc(sizeof *s);
+    study                           *s = fv__calloc(sizeof *s);
     *estimate = (fv_estimate){ 0 };
-    *s = (study){ .pipeline = pipeline, .options = options ? options : &defaults, .e = estimate, .began = fv_now() };
+    *s = (study){ .pipeline = pipeline, .options = options ? options : &defaults, .e = estimate, .began = fv__now() };
     s->budget = s->options->budget > 0 ? s->options->budget : DEFAULT_BUDGET;
-    estimate->cores = fv_default_workers();
+    estimate->cores = fv__default_workers();
     if (getloadavg(&estimate->load, 1) != 1) estimate->load = -1;
-    estimate->memory_bound = s->options->memory > 0 ? s->options->memory : fv_budget_default();
-    fv_status status = fv_pipeline_resolve(pipeline, NULL, &s->bindings, &diagnostics, error);
+    estimate->memory_bound = s->options->memory > 0 ? s->options->memory : fv__budget_default();
+    fv_status status = fv__pipeline_resolve(pipeline, NULL, &s->bindings, &diagnostics, error);
     if (status == FV_OK) status = study_all(s, &diagnostics, error);
-    fv_bindings_release(&s->bindings);
+    fv__bindings_release(&s->bindings);
     free(s->sizes);
     free(s);
-    return fv_pipeline_report(pipeline, &diagnostics, status);
+    return fv__pipeline_report(pipeline, &diagnostics, status);
 }

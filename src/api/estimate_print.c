@@ -6,8 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const char *const fv_cost_names[FV_COSTS] = { "read", "compute", "write", "merge" };
 static const char *const style_names[FV_JOB_STYLES] = { "serial", "threaded", "distributed", "array" };
+
+const char *fv_cost_name(fv_cost cost) {
+    static const char *const names[FV_COSTS] = { "read", "compute", "write", "merge" };
+    return cost < FV_COSTS ? names[cost] : "";
+}
 
 /* ---------------------------------------------------------------- requests */
 
@@ -47,8 +51,10 @@ fv_request fv_estimate_request(const fv_estimate *e, fv_job_style style, int wor
 
 static void time_text(double seconds, char text[24]) {
     int64_t s = (int64_t)ceil(seconds), days = s / 86400;
-    if (days) snprintf(text, 24, "%d-%02d:%02d:%02d", (int)days, (int)(s / 3600 % 24), (int)(s / 60 % 60), (int)(s % 60));
-    else snprintf(text, 24, "%02d:%02d:%02d", (int)(s / 3600), (int)(s / 60 % 60), (int)(s % 60));
+    if (days)
+        snprintf(text, 24, "%d-%02d:%02d:%02d", (int)days, (int)(s / 3600 % 24), (int)(s / 60 % 60), (int)(s % 60));
+    else
+        snprintf(text, 24, "%02d:%02d:%02d", (int)(s / 3600), (int)(s / 60 % 60), (int)(s % 60));
 }
 
 void fv_request_format(const fv_request *r, char text[160]) {
@@ -59,8 +65,8 @@ void fv_request_format(const fv_request *r, char text[160]) {
         snprintf(text, 160, "--array=0-%d --cpus-per-task=%d --mem=%lldM --time=%s", r->elements - 1, r->cpus_per_task, mebibytes,
                  time);
     else if (r->style == FV_JOB_DISTRIBUTED)
-        snprintf(text, 160, "--ntasks=%d --cpus-per-task=%d --mem-per-cpu=%lldM --time=%s", r->tasks, r->cpus_per_task,
-                 mebibytes, time);
+        snprintf(text, 160, "--ntasks=%d --cpus-per-task=%d --mem-per-cpu=%lldM --time=%s", r->tasks, r->cpus_per_task, mebibytes,
+                 time);
     else
         snprintf(text, 160, "--ntasks=1 --cpus-per-task=%d --mem=%lldM --time=%s", r->cpus_per_task, mebibytes, time);
 }
@@ -69,11 +75,16 @@ void fv_request_format(const fv_request *r, char text[160]) {
 
 /* "0.8 s", "45 s", "12 min", "3.4 h", "2.1 days". */
 static void duration_text(double seconds, char text[24]) {
-    if (seconds < 9.95) snprintf(text, 24, "%.1f s", seconds);
-    else if (seconds < 120) snprintf(text, 24, "%.0f s", seconds);
-    else if (seconds < 7200) snprintf(text, 24, "%.1f min", seconds / 60);
-    else if (seconds < 172800) snprintf(text, 24, "%.1f h", seconds / 3600);
-    else snprintf(text, 24, "%.1f days", seconds / 86400);
+    if (seconds < 9.95)
+        snprintf(text, 24, "%.1f s", seconds);
+    else if (seconds < 120)
+        snprintf(text, 24, "%.0f s", seconds);
+    else if (seconds < 7200)
+        snprintf(text, 24, "%.1f min", seconds / 60);
+    else if (seconds < 172800)
+        snprintf(text, 24, "%.1f h", seconds / 3600);
+    else
+        snprintf(text, 24, "%.1f days", seconds / 86400);
 }
 
 static void print_work(const fv_estimate *e, fv_bytes *out) {
@@ -84,8 +95,8 @@ static void print_work(const fv_estimate *e, fv_bytes *out) {
         duration_text(e->work[c], whole);
         snprintf(growth, sizeof growth, "%.3g ms + %.3g ms per MiB", e->growth[c].fixed * 1e3,
                  e->growth[c].per_byte * 1e3 * 0x1p20);
-        fv_bytes_printf(out, "  %-8s %10s of one core, %3.0f %%   each item %s%s\n", fv_cost_names[c], whole,
-                        all > 0 ? 100 * e->work[c] / all : 0, growth, c == (int)e->dominates ? "   <- dominates" : "");
+        fv__bytes_printf(out, "  %-8s %10s of one core, %3.0f %%   each item %s%s\n", fv_cost_name((fv_cost)c), whole,
+                         all > 0 ? 100 * e->work[c] / all : 0, growth, c == (int)e->dominates ? "   <- dominates" : "");
     }
 }
 
@@ -95,12 +106,12 @@ static void print_text(const fv_estimate *e, fv_bytes *out) {
     char size[24], took[24], low[24], high[24], expected[24], memory[24], most[24], request[160];
     fv_size_format((int64_t)e->bytes, size);
     duration_text(e->seconds_measuring, took);
-    fv_bytes_printf(out, "%lld item%s, %s of input", (long long)e->items, e->items == 1 ? "" : "s", size);
+    fv__bytes_printf(out, "%lld item%s, %s of input", (long long)e->items, e->items == 1 ? "" : "s", size);
     if (e->items_present > 1)
-        fv_bytes_printf(out, "; measured on up to %lld of %lld", (long long)e->items_measured, (long long)e->items_present);
-    fv_bytes_printf(out, " in %s\n\nwork\n", took);
+        fv__bytes_printf(out, "; measured on up to %lld of %lld", (long long)e->items_measured, (long long)e->items_present);
+    fv__bytes_printf(out, " in %s\n\nwork\n", took);
     print_work(e, out);
-    fv_bytes_printf(out, "\nworkers       time    between         memory  at most\n");
+    fv__bytes_printf(out, "\nworkers       time    between         memory  at most\n");
     for (int i = 0; i < e->npoints; i++) {
         const fv_estimate_point *p = &e->points[i];
         duration_text(p->seconds, expected);
@@ -108,18 +119,18 @@ static void print_text(const fv_estimate *e, fv_bytes *out) {
         duration_text(p->high, high);
         fv_size_format(p->memory, memory);
         fv_size_format(p->memory_high, most);
-        fv_bytes_printf(out, "%7d %10s    %s and %-*s %10s  %s%s\n", p->workers, expected, low, (int)(11 - strlen(low)), high,
-                        memory, most, p->workers > e->cores ? "  (more than the cores here)" : "");
+        fv__bytes_printf(out, "%7d %10s    %s and %-*s %10s  %s%s\n", p->workers, expected, low, (int)(11 - strlen(low)), high,
+                         memory, most, p->workers > e->cores ? "  (more than the cores here)" : "");
     }
-    fv_bytes_printf(out, "start %.2f s, serial part %.1f %%\n", e->start, 100 * e->serial);
+    fv__bytes_printf(out, "start %.2f s, serial part %.1f %%\n", e->start, 100 * e->serial);
     if (fv_estimate_disturbed(e))
-        fv_bytes_printf(out,
-                        "this machine was busy with other work (load %.1f on %d core%s): the times are too long and uncertain\n",
-                        e->load, e->cores, e->cores == 1 ? "" : "s");
-    fv_bytes_printf(out, "\nfor Slurm\n");
+        fv__bytes_printf(out,
+                         "this machine was busy with other work (load %.1f on %d core%s): the times are too long and uncertain\n",
+                         e->load, e->cores, e->cores == 1 ? "" : "s");
+    fv__bytes_printf(out, "\nfor Slurm\n");
     for (int i = 0; i < FV_JOB_STYLES; i++) {
         fv_request_format(&e->requests[i], request);
-        fv_bytes_printf(out, "  %-12s %s\n", style_names[i], request);
+        fv__bytes_printf(out, "  %-12s %s\n", style_names[i], request);
     }
 }
 
@@ -154,13 +165,13 @@ static char *print_json(const fv_estimate *e) {
     cJSON *root = cJSON_CreateObject(), *work = cJSON_AddArrayToObject(root, "work");
     for (int c = 0; c < FV_COSTS; c++) {
         cJSON *cost = cJSON_CreateObject();
-        cJSON_AddStringToObject(cost, "name", fv_cost_names[c]);
+        cJSON_AddStringToObject(cost, "name", fv_cost_name((fv_cost)c));
         cJSON_AddNumberToObject(cost, "seconds", e->work[c]);
         cJSON_AddNumberToObject(cost, "item_seconds", e->growth[c].fixed);
         cJSON_AddNumberToObject(cost, "byte_seconds", e->growth[c].per_byte);
         cJSON_AddItemToArray(work, cost);
     }
-    cJSON_AddStringToObject(root, "dominates", fv_cost_names[e->dominates]);
+    cJSON_AddStringToObject(root, "dominates", fv_cost_name(e->dominates));
     cJSON_AddNumberToObject(root, "items", (double)e->items);
     cJSON_AddNumberToObject(root, "items_present", (double)e->items_present);
     cJSON_AddNumberToObject(root, "items_measured", (double)e->items_measured);
@@ -187,10 +198,10 @@ char *fv_estimate_print(const fv_estimate *e, fv_form form) {
     fv_bytes out = { 0 };
     if (form == FV_FORM_JSON) {
         char *text = print_json(e);
-        fv_bytes_printf(&out, "%s\n", text);
+        fv__bytes_printf(&out, "%s\n", text);
         free(text);
     } else
         print_text(e, &out);
-    fv_bytes_append(&out, "", 1);
+    fv__bytes_append(&out, "", 1);
     return (char *)out.data;
 }

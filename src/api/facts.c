@@ -12,16 +12,16 @@ static bool next_fact(const char **p, fv_bytes *name, fv_bytes *value) {
     const char *end = strchrnul(*p, '\n'), *colon = memchr(*p, ':', (size_t)(end - *p));
     const char *start = colon ? colon + 1 : *p;
     while (start < end && *start == ' ') start++;
-    fv_bytes_clear(name);
-    fv_bytes_clear(value);
-    fv_bytes_printf(name, "%.*s", colon ? (int)(colon - *p) : 0, *p);
-    fv_bytes_printf(value, "%.*s", (int)(end - start), start);
+    fv__bytes_clear(name);
+    fv__bytes_clear(value);
+    fv__bytes_printf(name, "%.*s", colon ? (int)(colon - *p) : 0, *p);
+    fv__bytes_printf(value, "%.*s", (int)(end - start), start);
     *p = end;
     return true;
 }
 
 static char *lines_text(const fv_bytes *lines) {
-    return fv_sprintf("%.*s", (int)lines->size, lines->data ? (char *)lines->data : "");
+    return fv__sprintf("%.*s", (int)lines->size, lines->data ? (char *)lines->data : "");
 }
 
 int fv__facts_width(const fv_bytes *facts, int most) {
@@ -29,8 +29,8 @@ int fv__facts_width(const fv_bytes *facts, int most) {
     int      width = 8;
     fv_bytes name = { 0 }, value = { 0 };
     for (const char *p = lines; next_fact(&p, &name, &value);) width = FV_MAX(width, FV_MIN((int)name.size, most));
-    fv_bytes_release(&name);
-    fv_bytes_release(&value);
+    fv__bytes_release(&name);
+    fv__bytes_release(&value);
     free(lines);
     return width;
 }
@@ -42,12 +42,12 @@ void fv__put_facts(const fv_bytes *facts, int width, fv_bytes *out) {
         if (value.size > MOST_FACT) { /* whole descriptions in XML are for programs */
             value.size = MOST_FACT;
             while (value.size && (value.data[value.size] & 0xc0) == 0x80) value.size--;
-            fv_bytes_printf(&value, "...");
+            fv__bytes_printf(&value, "...");
         }
         fv__put_entry(out, (char *)name.data, width, (char *)value.data);
     }
-    fv_bytes_release(&name);
-    fv_bytes_release(&value);
+    fv__bytes_release(&name);
+    fv__bytes_release(&value);
     free(lines);
 }
 
@@ -57,8 +57,8 @@ cJSON *fv__facts_json(const fv_bytes *facts) {
     fv_bytes name = { 0 }, value = { 0 };
     for (const char *p = lines; next_fact(&p, &name, &value);)
         cJSON_AddStringToObject(json, (char *)name.data, (char *)value.data);
-    fv_bytes_release(&name);
-    fv_bytes_release(&value);
+    fv__bytes_release(&name);
+    fv__bytes_release(&value);
     free(lines);
     return json;
 }

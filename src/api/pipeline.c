@@ -1,12 +1,12 @@
 /* The public face of a pipeline: text and arrays in, results out. */
-#include "api/stage_times.h"
 #include "api/pipeline_parts.h"
+#include "api/stage_times.h"
 #include "base/file.h"
 #include "devices/device_pool.h"
-#include "run/claims.h"
-#include "run/own_inputs.h"
 #include "plan/print.h"
+#include "run/claims.h"
 #include "run/engine.h"
+#include "run/own_inputs.h"
 #include <fovea/cluster.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,33 +15,33 @@ struct fv_result {
     fv_run_result *run;
 };
 
-fv_pipeline *fv_pipeline_new(void) { return fv_calloc(sizeof(fv_pipeline)); }
+fv_pipeline *fv_pipeline_new(void) { return fv__calloc(sizeof(fv_pipeline)); }
 
 void fv_pipeline_free(fv_pipeline *p) {
     if (!p) return;
-    fv_program_free(p->program);
-    fv_bindings_release(&p->bindings);
+    fv__program_free(p->program);
+    fv__bindings_release(&p->bindings);
     for (int i = 0; i < p->nsets; i++) free(p->sets[i]);
     free(p->sets);
     free(p->name);
-    fv_bytes_release(&p->text);
-    fv_bytes_release(&p->messages);
+    fv__bytes_release(&p->text);
+    fv__bytes_release(&p->messages);
     free(p);
 }
 
 /* ---------------------------------------------------------------- building */
 
 static void clear_messages(fv_pipeline *p) {
-    fv_bytes_clear(&p->messages);
-    fv_bytes_printf(&p->messages, "%s", "");
+    fv__bytes_clear(&p->messages);
+    fv__bytes_printf(&p->messages, "%s", "");
 }
 
-fv_status fv_pipeline_report(fv_pipeline *p, fv_diagnostics *diagnostics, fv_status status) {
+fv_status fv__pipeline_report(fv_pipeline *p, fv_diagnostics *diagnostics, fv_status status) {
     clear_messages(p);
     if (diagnostics->count)
-        fv_diagnostics_format(diagnostics, p->name ? p->name : "pipeline", (char *)p->text.data, &p->messages);
-    fv_bytes_append(&p->messages, "", 1);
-    fv_diagnostics_release(diagnostics);
+        fv__diagnostics_format(diagnostics, p->name ? p->name : "pipeline", (char *)p->text.data, &p->messages);
+    fv__bytes_append(&p->messages, "", 1);
+    fv__diagnostics_release(diagnostics);
     return status;
 }
 
@@ -49,32 +49,32 @@ const char *fv_pipeline_messages(const fv_pipeline *p) { return p->messages.data
 
 fv_status fv_pipeline_add(fv_pipeline *p, const char *name, const char *text, fv_error *error) {
     fv_diagnostics diagnostics = { 0 };
-    if (!p->name) p->name = fv_strdup(name);
-    if (p->text.size && p->text.data[p->text.size - 1] != '\n') fv_bytes_append(&p->text, "\n", 1);
-    fv_bytes_printf(&p->text, "%s", text);
-    fv_program_free(p->program);
-    p->program = fv_program_parse(p->name, (char *)p->text.data, &diagnostics);
+    if (!p->name) p->name = fv__strdup(name);
+    if (p->text.size && p->text.data[p->text.size - 1] != '\n') fv__bytes_append(&p->text, "\n", 1);
+    fv__bytes_printf(&p->text, "%s", text);
+    fv__program_free(p->program);
+    p->program = fv__program_parse(p->name, (char *)p->text.data, &diagnostics);
     bool bad = diagnostics.count > 0;
     if (bad) fv_fail(error, FV_ERROR_USAGE, "%s", diagnostics.items[0].message);
-    return fv_pipeline_report(p, &diagnostics, bad ? FV_ERROR_USAGE : FV_OK);
+    return fv__pipeline_report(p, &diagnostics, bad ? FV_ERROR_USAGE : FV_OK);
 }
 
 fv_status fv_pipeline_add_file(fv_pipeline *p, const char *path, fv_error *error) {
     fv_bytes bytes = { 0 };
-    FV_TRY(fv_file_read_all(path, (size_t)16 << 20, &bytes, error));
+    FV_TRY(fv__file_read_all(path, (size_t)16 << 20, &bytes, error));
     fv_status status = strlen((char *)bytes.data) == bytes.size ? fv_pipeline_add(p, path, (char *)bytes.data, error)
-                                                               : fv_fail(error, FV_ERROR_USAGE, "%s is not a text", path);
-    fv_bytes_release(&bytes);
+                                                                : fv_fail(error, FV_ERROR_USAGE, "%s is not a text", path);
+    fv__bytes_release(&bytes);
     return status;
 }
 
 fv_status fv_pipeline_set(fv_pipeline *p, const char *assignment, fv_error *error) {
     fv_bindings probe = { 0 };
     fv_status   status = FV_OK;
-    p->sets = fv_realloc(p->sets, (size_t)(p->nsets + 1) * sizeof *p->sets);
-    p->sets[p->nsets++] = fv_strdup(assignment);
-    for (int i = 0; i < p->nsets && status == FV_OK; i++) status = fv_bindings_set(&probe, p->sets[i], error);
-    fv_bindings_release(&probe);
+    p->sets = fv__realloc(p->sets, (size_t)(p->nsets + 1) * sizeof *p->sets);
+    p->sets[p->nsets++] = fv__strdup(assignment);
+    for (int i = 0; i < p->nsets && status == FV_OK; i++) status = fv__bindings_set(&probe, p->sets[i], error);
+    fv__bindings_release(&probe);
     if (status != FV_OK) free(p->sets[--p->nsets]);
     return status;
 }
@@ -91,16 +91,16 @@ fv_status fv_pipeline_array(fv_pipeline *p, const char *name, const fv_image_typ
     if (!data || type->ndim < 1 || type->ndim > FV_MAX_DIMS || fv_image_type_bytes(type) <= 0)
         return fv_fail(error, FV_ERROR_USAGE, "array %s: 1 to %d axes of at least one voxel are needed", name, FV_MAX_DIMS);
     fv_bindings *b = &p->bindings;
-    b->arrays = fv_realloc(b->arrays, (size_t)(b->narrays + 1) * sizeof *b->arrays);
-    b->arrays[b->narrays++] = (fv_array){ .name = fv_arena_strdup(&b->arena, name), .type = *type, .data = data };
+    b->arrays = fv__realloc(b->arrays, (size_t)(b->narrays + 1) * sizeof *b->arrays);
+    b->arrays[b->narrays++] = (fv_array){ .name = fv__arena_strdup(&b->arena, name), .type = *type, .data = data };
     return FV_OK;
 }
 
 fv_status fv_pipeline_keep(fv_pipeline *p, const char *name, fv_error *error) {
     if (!is_name(name)) return fv_fail(error, FV_ERROR_USAGE, "\"%s\" cannot be a variable: letters, digits and _ only", name);
     fv_bindings *b = &p->bindings;
-    b->keeps = fv_realloc(b->keeps, (size_t)(b->nkeeps + 1) * sizeof *b->keeps);
-    b->keeps[b->nkeeps++] = fv_arena_strdup(&b->arena, name);
+    b->keeps = fv__realloc(b->keeps, (size_t)(b->nkeeps + 1) * sizeof *b->keeps);
+    b->keeps[b->nkeeps++] = fv__arena_strdup(&b->arena, name);
     return FV_OK;
 }
 
@@ -116,26 +116,26 @@ fv_status fv_pipeline_chunk(fv_pipeline *p, const int64_t *chunk, int ndim, fv_e
 
 /* ---------------------------------------------------------------- resolving */
 
-fv_status fv_pipeline_resolve(const fv_pipeline *p, const char *store, fv_bindings *b, fv_diagnostics *diagnostics,
-                              fv_error *error) {
+fv_status fv__pipeline_resolve(const fv_pipeline *p, const char *store, fv_bindings *b, fv_diagnostics *diagnostics,
+                               fv_error *error) {
     *b = (fv_bindings){ 0 };
     if (!p->program) return fv_fail(error, FV_ERROR_USAGE, "the pipeline has no text");
-    FV_TRY(fv_isa_check(error));
-    for (int i = 0; i < p->nsets; i++) FV_TRY(fv_bindings_set(b, p->sets[i], error));
-    b->arrays = fv_alloc((size_t)(p->bindings.narrays + 1) * sizeof *b->arrays);
-    b->keeps = fv_alloc((size_t)(p->bindings.nkeeps + 1) * sizeof *b->keeps);
+    FV_TRY(fv__isa_check(error));
+    for (int i = 0; i < p->nsets; i++) FV_TRY(fv__bindings_set(b, p->sets[i], error));
+    b->arrays = fv__alloc((size_t)(p->bindings.narrays + 1) * sizeof *b->arrays);
+    b->keeps = fv__alloc((size_t)(p->bindings.nkeeps + 1) * sizeof *b->keeps);
     if (p->bindings.narrays) memcpy(b->arrays, p->bindings.arrays, (size_t)p->bindings.narrays * sizeof *b->arrays);
     if (p->bindings.nkeeps) memcpy(b->keeps, p->bindings.keeps, (size_t)p->bindings.nkeeps * sizeof *b->keeps);
     b->narrays = p->bindings.narrays;
     b->nkeeps = p->bindings.nkeeps;
     for (int a = 0; a < b->narrays; a++) /* the pixels may have changed since the last run */
-        b->arrays[a].content = fv_hash_bytes(b->arrays[a].data, (size_t)fv_image_type_bytes(&b->arrays[a].type));
-    fv_made *made = fv_made_open((const char *const[]){ ".fovea", store }, store && strcmp(store, ".fovea") ? 2 : 1);
-    b->made = fv_made_find;
+        b->arrays[a].content = fv__hash_bytes(b->arrays[a].data, (size_t)fv_image_type_bytes(&b->arrays[a].type));
+    fv_made *made = fv__made_open((const char *const[]){ ".fovea", store }, store && strcmp(store, ".fovea") ? 2 : 1);
+    b->made = fv__made_find;
     b->made_context = made;
-    fv_status status = fv_bindings_resolve(b, p->program, diagnostics, error);
+    fv_status status = fv__bindings_resolve(b, p->program, diagnostics, error);
     b->made = NULL;
-    fv_made_close(made);
+    fv__made_close(made);
     return status;
 }
 
@@ -171,20 +171,20 @@ static fv_run_settings settings_of(const fv_run_options *o, listener *l) {
 }
 
 static void complete_result(fv_result *result) {
-    if (!result->run) result->run = fv_calloc(sizeof(fv_run_result));
+    if (!result->run) result->run = fv__calloc(sizeof(fv_run_result));
     for (int i = 0; i < result->run->nkept; i++) { /* names outlive the bindings */
         fv_kept *kept = &result->run->kept[i];
-        kept->name = fv_arena_strdup(&result->run->arena, kept->name);
+        kept->name = fv__arena_strdup(&result->run->arena, kept->name);
     }
 }
 
 static const fv_run_options defaults;
 
 static void use_cpu(fv_bindings *b, const char *why) {
-    fv_log("fovea: on the CPU: %s", why);
+    fv__log("fovea: on the CPU: %s", why);
     b->device = NULL;
     b->on = (fv_graph_device){ 0 };
-    b->device_note = fv_arena_printf(&b->arena, "auto: the CPU, because %s", why);
+    b->device_note = fv__arena_printf(&b->arena, "auto: the CPU, because %s", why);
 }
 
 /* Where operators run: the same for the whole run, so that no output mixes devices. */
@@ -193,14 +193,15 @@ static fv_status resolve_device(const char *name, fv_bindings *b, fv_error *erro
     fv_error        why = { 0 };
     bool            automatic = name && !strcmp(name, "auto");
     if (!name || !strcmp(name, "cpu")) return FV_OK;
-    fv_status status = fv_device_pool_of(automatic ? "opencl" : name, &pool, automatic ? &why : error);
+    fv_status status = fv__device_pool_of(automatic ? "opencl" : name, &pool, automatic ? &why : error);
     if (status != FV_OK && !automatic) return status;
-    if (status != FV_OK) use_cpu(b, why.message);
-    else if (automatic && fv_device_pool_processor(pool) && !fv_device_pool_given(pool))
+    if (status != FV_OK)
+        use_cpu(b, why.message);
+    else if (automatic && fv__device_pool_processor(pool) && !fv__device_pool_given(pool))
         use_cpu(b, "the only device is the processor itself");
     else {
-        b->device = fv_arena_strdup(&b->arena, automatic ? "opencl" : name);
-        b->on = (fv_graph_device){ fv_device_pool_kind(pool), fv_device_pool_memory(pool), !automatic };
+        b->device = fv__arena_strdup(&b->arena, automatic ? "opencl" : name);
+        b->on = (fv_graph_device){ fv__device_pool_kind(pool), fv__device_pool_memory(pool), !automatic };
     }
     return FV_OK;
 }
@@ -218,11 +219,11 @@ static bool device_failed(const fv_run_options *o, const fv_bindings *b, fv_stat
 
 static fv_status resolve_part(const fv_pipeline *p, const fv_run_options *o, fv_bindings *bindings, fv_diagnostics *diagnostics,
                               fv_error *error) {
-    FV_TRY(fv_pipeline_resolve(p, o->store, bindings, diagnostics, error));
-    if (o->into) bindings->into = fv_arena_strdup(&bindings->arena, o->into);
+    FV_TRY(fv__pipeline_resolve(p, o->store, bindings, diagnostics, error));
+    if (o->into) bindings->into = fv__arena_strdup(&bindings->arena, o->into);
     FV_TRY(resolve_device(o->device, bindings, error));
-    if (o->items) FV_TRY(fv_bindings_take(bindings, o->items, error));
-    return o->part ? fv_crop_parse(o->part, &bindings->part, error) : FV_OK;
+    if (o->items) FV_TRY(fv__bindings_take(bindings, o->items, error));
+    return o->part ? fv__crop_parse(o->part, &bindings->part, error) : FV_OK;
 }
 
 fv_status fv_pipeline_run(fv_pipeline *p, const fv_run_options *options, fv_result **result, fv_error *error) {
@@ -230,23 +231,23 @@ fv_status fv_pipeline_run(fv_pipeline *p, const fv_run_options *options, fv_resu
     fv_bindings     bindings;
     listener        l;
     fv_run_settings settings = settings_of(options ? options : &defaults, &l);
-    *result = fv_calloc(sizeof **result);
+    *result = fv__calloc(sizeof **result);
     fv_status status = resolve_part(p, options ? options : &defaults, &bindings, &diagnostics, error);
     char      why[768];
     if (status == FV_OK)
-        status = fv_run_all(p->program, &bindings, &p->plan_options, &settings, &(*result)->run, &diagnostics, error);
+        status = fv__run_all(p->program, &bindings, &p->plan_options, &settings, &(*result)->run, &diagnostics, error);
     if (status != FV_OK && device_failed(options ? options : &defaults, &bindings, status, (*result)->run, error, why)) {
         use_cpu(&bindings, why);
-        fv_run_result_free((*result)->run);
-        fv_diagnostics_release(&diagnostics);
+        fv__run_result_free((*result)->run);
+        fv__diagnostics_release(&diagnostics);
         diagnostics = (fv_diagnostics){ 0 };
         if (error) *error = (fv_error){ 0 };
         settings.fresh = false;
-        status = fv_run_all(p->program, &bindings, &p->plan_options, &settings, &(*result)->run, &diagnostics, error);
+        status = fv__run_all(p->program, &bindings, &p->plan_options, &settings, &(*result)->run, &diagnostics, error);
     }
     complete_result(*result);
-    fv_bindings_release(&bindings);
-    return fv_pipeline_report(p, &diagnostics, status);
+    fv__bindings_release(&bindings);
+    return fv__pipeline_report(p, &diagnostics, status);
 }
 
 /* ---------------------------------------------------------------- shared runs */
@@ -259,9 +260,9 @@ fv_status fv_pipeline_freeze(fv_pipeline *p, const fv_run_options *options, char
     *run_folder = NULL;
     fv_status status = resolve_part(p, options ? options : &defaults, &bindings, &diagnostics, error);
     if (status == FV_OK)
-        status = fv_run_freeze(p->program, &bindings, &p->plan_options, &settings, run_folder, &diagnostics, error);
-    fv_bindings_release(&bindings);
-    return fv_pipeline_report(p, &diagnostics, status);
+        status = fv__run_freeze(p->program, &bindings, &p->plan_options, &settings, run_folder, &diagnostics, error);
+    fv__bindings_release(&bindings);
+    return fv__pipeline_report(p, &diagnostics, status);
 }
 
 static fv_order order_named(const char *name) {
@@ -284,8 +285,8 @@ fv_status fv_work(const char *run_folder, const fv_work_options *work, const fv_
     if (!work->alone) settings.engine = "threads"; /* whoever has started it: workers that claim need no ranks */
     settings.fresh = false;
     settings.order = order_named(work->order);
-    *result = fv_calloc(sizeof **result);
-    fv_status status = fv_run_share(&share, work->alone, &settings, &(*result)->run, error);
+    *result = fv__calloc(sizeof **result);
+    fv_status status = fv__run_share(&share, work->alone, &settings, &(*result)->run, error);
     complete_result(*result);
     return status;
 }
@@ -301,12 +302,12 @@ static fv_status with_sample(fv_pipeline *p, const fv_run_options *options, fv_e
     fv_context     sample = { .program = p->program, .bindings = &bindings, .plan_options = p->plan_options, .poison = -1 };
     for (int s = 0; status == FV_OK && s < bindings.nsegments; s++) {
         fv_instance *instance = NULL;
-        status = fv_run_sample(&sample, s, &instance, &diagnostics, error);
+        status = fv__run_sample(&sample, s, &instance, &diagnostics, error);
         if (status == FV_OK) use(instance, &bindings, context);
-        fv_instance_close(instance);
+        fv__instance_close(instance);
     }
-    fv_bindings_release(&bindings);
-    return fv_pipeline_report(p, &diagnostics, status);
+    fv__bindings_release(&bindings);
+    return fv__pipeline_report(p, &diagnostics, status);
 }
 
 typedef struct printing {
@@ -318,7 +319,7 @@ typedef struct printing {
 
 /* Of which units a part of the plan is. */
 static fv_plan_part part_of(const fv_instance *instance, const fv_bindings *bindings, char title[300]) {
-    fv_unit unit = fv_bindings_unit(bindings, instance->item);
+    fv_unit unit = fv__bindings_unit(bindings, instance->item);
     if (unit.collection == FV_RUN)
         snprintf(title, 300, "once for the run");
     else
@@ -330,20 +331,22 @@ static void print_plan(const fv_instance *instance, const fv_bindings *bindings,
     printing      *print = context;
     char           title[300];
     fv_plan_part   part = part_of(instance, bindings, title);
-    int            workers = print->options->workers > 0 ? print->options->workers : fv_default_workers();
-    fv_sharers     sharers = fv_engine_sharers(print->engine, workers, print->options->ranks, bindings);
-    fv_budget      budget = fv_budget_divide(print->options->memory, &sharers);
+    int            workers = print->options->workers > 0 ? print->options->workers : fv__default_workers();
+    fv_sharers     sharers = fv__engine_sharers(print->engine, workers, print->options->ranks, bindings);
+    fv_budget      budget = fv__budget_divide(print->options->memory, &sharers);
     const fv_plan *plan = instance->plan;
-    int            running = fv_budget_at_once(&budget, workers, plan->memory);
-    fv_demand      demand = fv_plan_demand(plan, bindings->nitems, running);
+    int            running = fv__budget_at_once(&budget, workers, plan->memory);
+    fv_demand      demand = fv__plan_demand(plan, bindings->nitems, running);
     fv_plan_facts  facts = { .workers = workers,
                              .items = bindings->segments[part.index].count,
                              .part = part,
                              .memory = budget.memory,
-                             .peak = fv_budget_peak(&budget, workers, &demand),
-                             .least = fv_budget_least(&sharers, plan->memory) };
-    if (print->json) fv_plan_json(plan, &facts, &print->text);
-    else fv_plan_text(plan, &facts, &print->text);
+                             .peak = fv__budget_peak(&budget, workers, &demand),
+                             .least = fv__budget_least(&sharers, plan->memory) };
+    if (print->json)
+        fv__plan_json(plan, &facts, &print->text);
+    else
+        fv__plan_text(plan, &facts, &print->text);
 }
 
 static void print_graph(const fv_instance *instance, const fv_bindings *bindings, void *context) {
@@ -351,13 +354,13 @@ static void print_graph(const fv_instance *instance, const fv_bindings *bindings
     char         title[300];
     fv_plan_part part = part_of(instance, bindings, title);
     if (print->chunks)
-        fv_plan_dot(instance->plan, &part, &print->text);
+        fv__plan_dot(instance->plan, &part, &print->text);
     else
-        fv_graph_dot(instance->graph, instance->plan, &part, &print->text);
+        fv__graph_dot(instance->graph, instance->plan, &part, &print->text);
 }
 
 static fv_status finish_text(printing *print, fv_status status, char **text) {
-    if (status == FV_OK) fv_bytes_append(&print->text, "", 1);
+    if (status == FV_OK) fv__bytes_append(&print->text, "", 1);
     *text = (char *)print->text.data;
     return status;
 }
@@ -365,7 +368,7 @@ static fv_status finish_text(printing *print, fv_status status, char **text) {
 fv_status fv_pipeline_plan(fv_pipeline *p, const fv_run_options *options, fv_form form, char **text, fv_error *error) {
     printing print = { .json = form == FV_FORM_JSON, .options = options ? options : &defaults };
     *text = NULL;
-    FV_TRY(fv_engine_named(print.options->engine ? print.options->engine : fv_engine_default(), &print.engine, error));
+    FV_TRY(fv__engine_named(print.options->engine ? print.options->engine : fv__engine_default(), &print.engine, error));
     return finish_text(&print, with_sample(p, print.options, error, print_plan, &print), text);
 }
 
@@ -418,9 +421,8 @@ const char *fv_result_output(const fv_result *result, int index) { return result
 
 fv_result_facts fv_result_summary(const fv_result *result) {
     const fv_run_result *r = result->run;
-    return (fv_result_facts){ r->tasks_run,     r->outputs_made, r->outputs_current, r->bytes_read,
-                              r->bytes_written, r->peak_memory,  r->seconds,         r->opening,
-                              r->merging,       r->started };
+    return (fv_result_facts){ r->tasks_run,   r->outputs_made, r->outputs_current, r->bytes_read, r->bytes_written,
+                              r->peak_memory, r->seconds,      r->opening,         r->merging,    r->started };
 }
 
 int fv_result_stages(const fv_result *result, fv_stage_time stages[FV_MOST_STAGES]) {
@@ -428,18 +430,18 @@ int fv_result_stages(const fv_result *result, fv_stage_time stages[FV_MOST_STAGE
 }
 
 fv_result *fv_result_new(void) {
-    fv_result *result = fv_calloc(sizeof *result);
+    fv_result *result = fv__calloc(sizeof *result);
     complete_result(result);
     return result;
 }
 
 void fv_result_free(fv_result *result) {
     if (!result) return;
-    fv_run_result_free(result->run);
+    fv__run_result_free(result->run);
     free(result);
 }
 
 void fv_messages(int level, void (*before)(void), void (*after)(void)) {
-    fv_log_set(level <= 0 ? FV_LOG_QUIET : level == 1 ? FV_LOG_NORMAL : FV_LOG_VERBOSE);
-    fv_log_hook(before, after);
+    fv__log_set(level <= 0 ? FV_LOG_QUIET : level == 1 ? FV_LOG_NORMAL : FV_LOG_VERBOSE);
+    fv__log_hook(before, after);
 }

@@ -18,9 +18,9 @@ struct fv_pipeline {
 
 /* A copy of what was given, with items listed and parameters filled in; to be released in any case. store: the run's folder,
  * which like .fovea tells results of earlier runs from inputs; NULL: that alone. */
-fv_status fv_pipeline_resolve(const fv_pipeline *pipeline, const char *store, fv_bindings *bindings, fv_diagnostics *diagnostics,
-                              fv_error *error);
+fv_status fv__pipeline_resolve(const fv_pipeline *pipeline, const char *store, fv_bindings *bindings, fv_diagnostics *diagnostics,
+                               fv_error *error);
 /* Makes the messages from the mistakes, which it releases, and gives the status back. */
-fv_status fv_pipeline_report(fv_pipeline *pipeline, fv_diagnostics *diagnostics, fv_status status);
+fv_status fv__pipeline_report(fv_pipeline *pipeline, fv_diagnostics *diagnostics, fv_status status);
 
 #endif

@@ -19,7 +19,7 @@ static double last_written(const char *folder) {
     for (const struct dirent *entry; dir && (entry = readdir(dir));) {
         struct stat s;
         if (strncmp(entry->d_name, "task-", 5)) continue;
-        char *path = fv_sprintf("%s/%s", folder, entry->d_name);
+        char *path = fv__sprintf("%s/%s", folder, entry->d_name);
         if (!stat(path, &s)) latest = FV_MAX(latest, (double)s.st_mtim.tv_sec + 1e-9 * (double)s.st_mtim.tv_nsec);
         free(path);
     }
@@ -28,7 +28,7 @@ static double last_written(const char *folder) {
 }
 
 fv_status fv_run_find(const char *store, const char *name, char **run_folder, fv_error *error) {
-    char *folder = fv_store_place(store, false), *runs = fv_sprintf("%s/runs", folder);
+    char *folder = fv__store_place(store, false), *runs = fv__sprintf("%s/runs", folder);
     free(folder);
     fv_status status = fv__find_run(runs, name, last_written, run_folder, error);
     if (status == FV_OK && !*run_folder)
@@ -45,12 +45,12 @@ static void put_times(fv_bytes *out, const fv_spent *spent, int nspent) {
     int           count = fv__stage_times(spent, nspent, stages);
     double        all = 0;
     for (int i = 0; i < count; i++) all += stages[i].seconds;
-    if (count) fv_bytes_printf(out, "stage         operator                  seconds   share\n");
+    if (count) fv__bytes_printf(out, "stage         operator                  seconds   share\n");
     for (int i = 0; i < count; i++)
         for (int k = 0; k < nspent; k++) {
             if (strcmp(fv__stage_of(spent[k].op), stages[i].stage)) continue;
             double share = all > 0 ? 100 * spent[k].seconds / all : 0;
-            fv_bytes_printf(out, "%-12s  %-22s  %9.3f  %4.1f %%\n", stages[i].stage, spent[k].op, spent[k].seconds, share);
+            fv__bytes_printf(out, "%-12s  %-22s  %9.3f  %4.1f %%\n", stages[i].stage, spent[k].op, spent[k].seconds, share);
         }
 }
 
@@ -77,12 +77,12 @@ static void put_residuals(fv_bytes *out, const fv_residual *all, int64_t count) 
     for (int64_t i = 0; i < count; i++) {
         const fv_residual *r = &all[i];
         if (!i || !same_call(&all[i - 1], r)) {
-            fv_bytes_printf(out, "%s%s, line %lld", out->size ? "\n" : "", r->op, (long long)r->line);
-            if (items) fv_bytes_printf(out, ", item %lld", (long long)r->item);
-            fv_bytes_printf(out, "\n  iteration   residual  best slice  worst slice  slices\n");
+            fv__bytes_printf(out, "%s%s, line %lld", out->size ? "\n" : "", r->op, (long long)r->line);
+            if (items) fv__bytes_printf(out, ", item %lld", (long long)r->item);
+            fv__bytes_printf(out, "\n  iteration   residual  best slice  worst slice  slices\n");
         }
-        fv_bytes_printf(out, "  %9lld  %9.6f  %10.6f  %11.6f  %6lld\n", (long long)r->iteration, r->residual, r->least, r->most,
-                        (long long)r->slices);
+        fv__bytes_printf(out, "  %9lld  %9.6f  %10.6f  %11.6f  %6lld\n", (long long)r->iteration, r->residual, r->least, r->most,
+                         (long long)r->slices);
     }
 }
 
@@ -123,7 +123,7 @@ static char *print_json(const char *run_folder, const facts *f) {
     cJSON_AddStringToObject(json, "run", run_folder);
     cJSON_AddItemToObject(json, "seconds", times_json(f->spent, f->nspent));
     cJSON_AddItemToObject(json, "residuals", residuals_json(f->residuals, f->nresiduals));
-    char *text = cJSON_Print(json), *result = fv_sprintf("%s\n", text);
+    char *text = cJSON_Print(json), *result = fv__sprintf("%s\n", text);
     free(text);
     cJSON_Delete(json);
     return result;
@@ -139,8 +139,8 @@ static char *print_text(const facts *f) {
 fv_status fv_run_report(const char *run_folder, fv_form form, char **text, fv_error *error) {
     facts f = { .residuals = NULL };
     *text = NULL;
-    fv_status status = fv_record_spent_all(run_folder, f.spent, &f.nspent, error);
-    if (status == FV_OK) status = fv_record_residuals(run_folder, &f.residuals, &f.nresiduals, error);
+    fv_status status = fv__record_spent_all(run_folder, f.spent, &f.nspent, error);
+    if (status == FV_OK) status = fv__record_residuals(run_folder, &f.residuals, &f.nresiduals, error);
     if (status == FV_OK) *text = form == FV_FORM_JSON ? print_json(run_folder, &f) : print_text(&f);
     free(f.residuals);
     return status;

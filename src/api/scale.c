@@ -29,8 +29,8 @@ static const fv_scale_row *on_one(const fv_scaling *s, bool weak) {
 }
 
 void fv_scaling_derive(fv_scaling *s) {
-    double *workers = fv_alloc((size_t)(s->nrows + 1) * sizeof *workers),
-           *seconds = fv_alloc((size_t)(s->nrows + 1) * sizeof *seconds);
+    double *workers = fv__alloc((size_t)(s->nrows + 1) * sizeof *workers),
+           *seconds = fv__alloc((size_t)(s->nrows + 1) * sizeof *seconds);
     int count = 0;
     s->noise = s->repeats == 1 ? NAN : 0;
     for (int i = 0; i < s->nrows; i++) {
@@ -47,7 +47,7 @@ void fv_scaling_derive(fv_scaling *s) {
     }
     s->fitted = count > 1;
     if (s->fitted) {
-        fv_amdahl fit = fv_fit_amdahl(workers, seconds, count);
+        fv_amdahl fit = fv__fit_amdahl(workers, seconds, count);
         s->serial = fit.serial;
         s->serial_seconds = fit.seconds;
     }
@@ -61,10 +61,10 @@ static fv_status look_around(study *s, fv_diagnostics *diagnostics, fv_error *er
     fv_instance *instance = NULL;
     fv_context   context = { .program = s->pipeline->program, .bindings = &s->bindings, .poison = -1 };
     context.plan_options = s->pipeline->plan_options;
-    FV_TRY(fv_run_sample(&context, 0, &instance, diagnostics, error));
+    FV_TRY(fv__run_sample(&context, 0, &instance, diagnostics, error));
     s->s->nstages = instance->plan->nstages;
-    fv_graph_slabs(instance->graph, &s->axis);
-    fv_instance_close(instance);
+    fv__graph_slabs(instance->graph, &s->axis);
+    fv__instance_close(instance);
     return FV_OK;
 }
 
@@ -90,7 +90,8 @@ static void choose_work(const study *s, fv_scale_row *row, fv_trial *trial, char
     int64_t units = s->bindings.collection ? (s->options->items ? s->options->items : s->bindings.nitems) : s->axis.length;
     if (row->weak) units = units / s->most * row->workers;
     row->size = (double)units;
-    if (s->bindings.collection) trial->items = units;
+    if (s->bindings.collection)
+        trial->items = units;
     else if (row->weak) { /* also all of it as a slab: the same stages for all */
         snprintf(part, 64, "%s/%lld=%lld", s->axis.axis, (long long)s->axis.length, (long long)units);
         trial->part = part;
@@ -111,7 +112,7 @@ static void keep_facts(study *s, fv_scale_row *row, const fv_trial_result *r) {
         row->work[FV_COST_COMPUTE] += f->compute;
         row->work[FV_COST_WRITE] += f->write;
         if (f->stage >= 0 && f->stage < s->s->nstages) row->stages[f->stage] += task.seconds;
-        fv_bytes_append(&s->tasks, &task, sizeof task);
+        fv__bytes_append(&s->tasks, &task, sizeof task);
     }
 }
 
@@ -129,7 +130,7 @@ static fv_status measure_once(study *s, fv_scale_row *row, int number, fv_trial_
     char                    part[64], what[128], *launcher = NULL;
     choose_work(s, row, &trial, part);
     if (launched(o)) {
-        launcher = fv_sprintf("%s -n %d", o->launcher ? o->launcher : "mpiexec", row->workers);
+        launcher = fv__sprintf("%s -n %d", o->launcher ? o->launcher : "mpiexec", row->workers);
         trial.launcher = launcher;
         trial.workers = 1; /* of each rank */
     }
@@ -137,7 +138,7 @@ static fv_status measure_once(study *s, fv_scale_row *row, int number, fv_trial_
              row->weak ? "weak" : "strong", row->size, s->bindings.collection ? "items" : "slices", row->workers,
              row->workers == 1 ? "" : "s");
     if (o->tell) o->tell(o->context, what);
-    fv_status status = fv_trial_run(s->trials, &trial, result, error);
+    fv_status status = fv__trial_run(s->trials, &trial, result, error);
     if (status == FV_OK && result->failures)
         status = fv_fail(error, FV_ERROR_INPUT, "%lld items failed: their times would say nothing", (long long)result->failures);
     free(launcher);
@@ -146,12 +147,12 @@ static fv_status measure_once(study *s, fv_scale_row *row, int number, fv_trial_
 
 static fv_status summarize(study *s, fv_scale_row *row, fv_trial_result *results, fv_error *error) {
     int     n = s->s->repeats;
-    double *seconds = fv_alloc((size_t)n * sizeof *seconds);
+    double *seconds = fv__alloc((size_t)n * sizeof *seconds);
     qsort(results, (size_t)n, sizeof *results, by_seconds);
     for (int i = 0; i < n; i++) seconds[i] = results[i].elapsed;
     row->least = seconds[0];
     row->most = seconds[n - 1];
-    row->seconds = fv_median(seconds, n);
+    row->seconds = fv__median(seconds, n);
     keep_facts(s, row, &results[n / 2]);
     free(seconds);
     for (int i = 1; i < n; i++)
@@ -164,12 +165,12 @@ static fv_status summarize(study *s, fv_scale_row *row, fv_trial_result *results
 /* Rounds over all rows, so that a machine that is busy for a while slows all of them. */
 static fv_status measure(study *s, fv_error *error) {
     int              n = s->s->repeats, rows = s->s->nrows;
-    fv_trial_result *results = fv_calloc((size_t)(n * rows) * sizeof *results);
+    fv_trial_result *results = fv__calloc((size_t)(n * rows) * sizeof *results);
     fv_status        status = FV_OK;
     for (int i = 0; i < n * rows && status == FV_OK; i++)
         status = measure_once(s, &s->s->rows[i % rows], i / rows + 1, &results[i % rows * n + i / rows], error);
     for (int i = 0; i < rows && status == FV_OK; i++) status = summarize(s, &s->s->rows[i], &results[i * n], error);
-    for (int i = 0; i < n * rows; i++) fv_trial_result_release(&results[i]);
+    for (int i = 0; i < n * rows; i++) fv__trial_result_release(&results[i]);
     free(results);
     return status;
 }
@@ -178,16 +179,15 @@ static int by_number(const void *a, const void *b) { return *(const int *)a - *(
 
 static void make_rows(study *s) {
     const fv_scale_options *o = s->options;
-    int                    *list = fv_alloc((size_t)(o->nworkers + 1) * sizeof *list), count = 0;
+    int                    *list = fv__alloc((size_t)(o->nworkers + 1) * sizeof *list), count = 0;
     list[count++] = 1;
     for (int i = 0; i < o->nworkers; i++) list[count++] = FV_MAX(o->workers[i], 1);
     qsort(list, (size_t)count, sizeof *list, by_number);
     s->most = list[count - 1];
-    s->s->rows = fv_calloc((size_t)(2 * count) * sizeof *s->s->rows);
+    s->s->rows = fv__calloc((size_t)(2 * count) * sizeof *s->s->rows);
     for (int weak = !o->strong; weak <= (o->weak ? 1 : 0); weak++)
         for (int i = 0; i < count; i++)
-            if (i == 0 || list[i] != list[i - 1])
-                s->s->rows[s->s->nrows++] = (fv_scale_row){ .weak = weak, .workers = list[i] };
+            if (i == 0 || list[i] != list[i - 1]) s->s->rows[s->s->nrows++] = (fv_scale_row){ .weak = weak, .workers = list[i] };
     free(list);
 }
 
@@ -195,25 +195,25 @@ static fv_status study_all(study *s, fv_diagnostics *diagnostics, fv_error *erro
     FV_TRY(look_around(s, diagnostics, error));
     make_rows(s);
     FV_TRY(check(s, error));
-    for (int i = 0; i < s->s->nrows; i++) s->s->rows[i].stages = fv_calloc((size_t)(s->s->nstages + 1) * sizeof(double));
-    FV_TRY(fv_trials_new(s->pipeline, s->options->store, s->options->command, s->options->cancel, &s->trials, error));
+    for (int i = 0; i < s->s->nrows; i++) s->s->rows[i].stages = fv__calloc((size_t)(s->s->nstages + 1) * sizeof(double));
+    FV_TRY(fv__trials_new(s->pipeline, s->options->store, s->options->command, s->options->cancel, &s->trials, error));
     fv_status status = measure(s, error);
-    fv_trials_free(s->trials);
+    fv__trials_free(s->trials);
     if (status == FV_OK) fv_scaling_derive(s->s);
     return status;
 }
 
 fv_status fv_pipeline_scale(fv_pipeline *pipeline, const fv_scale_options *options, fv_scaling **scaling, fv_error *error) {
     fv_diagnostics diagnostics = { 0 };
-    study          s = { .pipeline = pipeline, .options = options, .s = fv_calloc(sizeof *s.s) };
+    study          s = { .pipeline = pipeline, .options = options, .s = fv__calloc(sizeof *s.s) };
     s.s->repeats = FV_MIN(options->repeats > 0 ? options->repeats : DEFAULT_REPEATS, MOST_REPEATS);
-    fv_status status = fv_pipeline_resolve(pipeline, NULL, &s.bindings, &diagnostics, error);
+    fv_status status = fv__pipeline_resolve(pipeline, NULL, &s.bindings, &diagnostics, error);
     if (status == FV_OK) status = study_all(&s, &diagnostics, error);
-    fv_bindings_release(&s.bindings);
+    fv__bindings_release(&s.bindings);
     s.s->tasks = (fv_scale_task *)(void *)s.tasks.data;
     s.s->ntasks = (int64_t)(s.tasks.size / sizeof *s.s->tasks);
     *scaling = s.s;
-    return fv_pipeline_report(pipeline, &diagnostics, status);
+    return fv__pipeline_report(pipeline, &diagnostics, status);
 }
 
 void fv_scaling_free(fv_scaling *s) {

@@ -26,7 +26,7 @@ static int guard(void *context, int action, const char *a, const char *b, const 
 }
 
 fv_sql *fv_sql_new(void) {
-    fv_sql *sql = fv_calloc(sizeof *sql);
+    fv_sql *sql = fv__calloc(sizeof *sql);
     if (sqlite3_open_v2("", &sql->handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI, NULL) != SQLITE_OK)
         abort(); /* no file is touched: only memory can be missing */
     sqlite3_busy_timeout(sql->handle, 60000);
@@ -38,7 +38,7 @@ void fv_sql_free(fv_sql *sql) {
     if (!sql) return;
     sqlite3_finalize(sql->statement);
     sqlite3_close(sql->handle);
-    fv_bytes_release(&sql->text);
+    fv__bytes_release(&sql->text);
     free(sql);
 }
 
@@ -53,16 +53,16 @@ static fv_status execute(fv_sql *sql, const char *path, char *text_take, fv_erro
 
 static fv_status create(fv_sql *sql, const char *name, const fv_table_reader *reader, fv_error *error) {
     static const char *const kinds[] = { [FV_COLUMN_INTEGER] = "INTEGER", [FV_COLUMN_REAL] = "REAL", [FV_COLUMN_TEXT] = "TEXT" };
-    fv_bytes columns = { 0 };
+    fv_bytes                 columns = { 0 };
     for (int c = 0; c < reader->type.ncolumns; c++) {
-        char *column = sqlite3_mprintf("%s\"%w\" %s", c ? ", " : "", reader->type.column[c].name,
-                                       kinds[reader->type.column[c].kind]);
-        fv_bytes_printf(&columns, "%s", column);
+        char *column =
+            sqlite3_mprintf("%s\"%w\" %s", c ? ", " : "", reader->type.column[c].name, kinds[reader->type.column[c].kind]);
+        fv__bytes_printf(&columns, "%s", column);
         sqlite3_free(column);
     }
-    fv_status status = execute(sql, reader->path, sqlite3_mprintf("CREATE TABLE main.\"%w\" (%s)", name, (char *)columns.data),
-                               error);
-    fv_bytes_release(&columns);
+    fv_status status =
+        execute(sql, reader->path, sqlite3_mprintf("CREATE TABLE main.\"%w\" (%s)", name, (char *)columns.data), error);
+    fv__bytes_release(&columns);
     return status;
 }
 
@@ -74,9 +74,12 @@ static fv_status insert(fv_sql *sql, sqlite3_stmt *statement, fv_table_reader *r
         if (!nrows) return FV_OK;
         for (int64_t r = 0; r < nrows; r++, cells += reader->type.ncolumns) {
             for (int c = 0; c < reader->type.ncolumns; c++)
-                if (reader->type.column[c].kind == FV_COLUMN_INTEGER) sqlite3_bind_int64(statement, c + 1, cells[c].integer);
-                else if (reader->type.column[c].kind == FV_COLUMN_REAL) sqlite3_bind_double(statement, c + 1, cells[c].real);
-                else sqlite3_bind_text(statement, c + 1, cells[c].text, -1, SQLITE_STATIC);
+                if (reader->type.column[c].kind == FV_COLUMN_INTEGER)
+                    sqlite3_bind_int64(statement, c + 1, cells[c].integer);
+                else if (reader->type.column[c].kind == FV_COLUMN_REAL)
+                    sqlite3_bind_double(statement, c + 1, cells[c].real);
+                else
+                    sqlite3_bind_text(statement, c + 1, cells[c].text, -1, SQLITE_STATIC);
             if (sqlite3_step(statement) != SQLITE_DONE)
                 return fv_fail(error, FV_ERROR_IO, "%s: %s", reader->path, sqlite3_errmsg(sql->handle));
             sqlite3_reset(statement);
@@ -88,13 +91,13 @@ static fv_status copy_rows(fv_sql *sql, const char *name, fv_table_reader *reade
     sqlite3_stmt *statement = NULL;
     fv_bytes      marks = { 0 };
     FV_TRY(create(sql, name, reader, error));
-    for (int c = 0; c < reader->type.ncolumns; c++) fv_bytes_printf(&marks, c ? ", ?" : "?");
+    for (int c = 0; c < reader->type.ncolumns; c++) fv__bytes_printf(&marks, c ? ", ?" : "?");
     char     *text = sqlite3_mprintf("INSERT INTO main.\"%w\" VALUES (%s)", name, (char *)marks.data);
     int       code = sqlite3_prepare_v2(sql->handle, text, -1, &statement, NULL);
     fv_status status = code == SQLITE_OK ? execute(sql, reader->path, sqlite3_mprintf("BEGIN"), error)
                                          : fv_fail(error, FV_ERROR_INTERNAL, "%s", sqlite3_errmsg(sql->handle));
     sqlite3_free(text);
-    fv_bytes_release(&marks);
+    fv__bytes_release(&marks);
     if (status == FV_OK) status = insert(sql, statement, reader, error);
     sqlite3_finalize(statement);
     if (status == FV_OK) return execute(sql, reader->path, sqlite3_mprintf("COMMIT"), error);
@@ -114,11 +117,13 @@ static fv_status copy(fv_sql *sql, const fv_table_format *format, const char *pa
 
 /* A path as SQLite's URI, which is the way to attach it read-only. */
 static void put_uri(fv_bytes *out, const char *path) {
-    fv_bytes_printf(out, "file:");
+    fv__bytes_printf(out, "file:");
     for (; *path; path++)
-        if (isalnum((unsigned char)*path) || strchr("/._-~", *path)) fv_bytes_append(out, path, 1);
-        else fv_bytes_printf(out, "%%%02X", (unsigned char)*path);
-    fv_bytes_printf(out, "?mode=ro");
+        if (isalnum((unsigned char)*path) || strchr("/._-~", *path))
+            fv__bytes_append(out, path, 1);
+        else
+            fv__bytes_printf(out, "%%%02X", (unsigned char)*path);
+    fv__bytes_printf(out, "?mode=ro");
 }
 
 /* The file's stem names its only table too, unless it has another name already that is the stem. */
@@ -136,9 +141,9 @@ static fv_status attach(fv_sql *sql, const fv_table_format *format, const char *
     char *schema = sqlite3_mprintf("%Q", (char *)uri.data);
     if (status == FV_OK) status = execute(sql, path, sqlite3_mprintf("ATTACH %s AS \"%w\"", schema, stem), error);
     sqlite3_free(schema);
-    fv_bytes_release(&uri);
+    fv__bytes_release(&uri);
     if (status == FV_OK) status = name_only_table(sql, &names, path, stem, error);
-    fv_bytes_release(&names);
+    fv__bytes_release(&names);
     return status;
 }
 
@@ -146,9 +151,9 @@ fv_status fv_sql_add(fv_sql *sql, const char *path, fv_error *error) {
     const fv_table_format *format;
     fv_file_id             id;
     char                   stem[256];
-    FV_TRY(fv_file_identify(path, &id, error));
-    FV_TRY(fv_table_format_for_reading(path, &format, error));
-    fv_path_stem(path, stem, sizeof stem);
+    FV_TRY(fv__file_identify(path, &id, error));
+    FV_TRY(fv__table_format_for_reading(path, &format, error));
+    fv__path_stem(path, stem, sizeof stem);
     sql->guarded = false;
     return format->in_place ? attach(sql, format, path, stem, error) : copy(sql, format, path, stem, error);
 }
@@ -194,21 +199,19 @@ double  fv_sql_real(const fv_sql *sql, int column) { return sqlite3_column_doubl
 
 const char *fv_sql_text(fv_sql *sql, int column) {
     char number[FV_NUMBER_SIZE];
-    fv_bytes_clear(&sql->text);
+    fv__bytes_clear(&sql->text);
     switch (sqlite3_column_type(sql->statement, column)) {
     case SQLITE_NULL: break;
-    case SQLITE_INTEGER: fv_bytes_printf(&sql->text, "%lld", (long long)fv_sql_integer(sql, column)); break;
-    case SQLITE_FLOAT:
-        fv_bytes_append(&sql->text, number, (size_t)fv_real_format(fv_sql_real(sql, column), number));
-        break;
+    case SQLITE_INTEGER: fv__bytes_printf(&sql->text, "%lld", (long long)fv_sql_integer(sql, column)); break;
+    case SQLITE_FLOAT: fv__bytes_append(&sql->text, number, (size_t)fv__real_format(fv_sql_real(sql, column), number)); break;
     case SQLITE_BLOB: {
         const uint8_t *bytes = sqlite3_column_blob(sql->statement, column);
         for (int i = 0, n = sqlite3_column_bytes(sql->statement, column); i < n; i++)
-            fv_bytes_printf(&sql->text, "%02x", bytes[i]);
+            fv__bytes_printf(&sql->text, "%02x", bytes[i]);
         break;
     }
-    default: fv_bytes_printf(&sql->text, "%s", (const char *)sqlite3_column_text(sql->statement, column));
+    default: fv__bytes_printf(&sql->text, "%s", (const char *)sqlite3_column_text(sql->statement, column));
     }
-    fv_bytes_append(&sql->text, "", 1);
+    fv__bytes_append(&sql->text, "", 1);
     return (const char *)sql->text.data;
 }

@@ -3,8 +3,8 @@
 #include "op/op.h"
 
 const char *fv__stage_of(const char *op) {
-    const fv_op *found = fv_op_find(op);
-    return found && strcmp(op, "write") ? fv_op_stage(found) : op; /* "store" and "others" are no operators */
+    const fv_op *found = fv__op_find(op);
+    return found && strcmp(op, "write") ? fv__op_stage(found) : op; /* "store" and "others" are no operators */
 }
 
 /* Reading comes first, what the store took last but one, writing last. */

@@ -24,29 +24,29 @@ struct fv_trials {
     int                 count;
 };
 
-fv_status fv_trials_new(const fv_pipeline *pipeline, const char *folder, const char *command, const volatile int *cancel,
-                        fv_trials **out, fv_error *error) {
+fv_status fv__trials_new(const fv_pipeline *pipeline, const char *folder, const char *command, const volatile int *cancel,
+                         fv_trials **out, fv_error *error) {
     if (pipeline->bindings.narrays)
         return fv_fail(error, FV_ERROR_USAGE, "a pipeline with arrays in memory cannot be tried out in another process");
     char       own[4096] = "/proc/self/exe";
     ssize_t    length = readlink("/proc/self/exe", own, sizeof own - 1);
-    fv_trials *t = fv_calloc(sizeof *t);
+    fv_trials *t = fv__calloc(sizeof *t);
     if (length > 0) own[length] = 0;
-    *t = (fv_trials){ .pipeline = pipeline, .command = fv_strdup(command ? command : own), .cancel = cancel };
-    char *place = fv_store_place(folder, true);
-    t->folder = fv_sprintf("%s/trial-%d-%llx", place, (int)getpid(), (unsigned long long)(fv_now() * 1e6));
+    *t = (fv_trials){ .pipeline = pipeline, .command = fv__strdup(command ? command : own), .cancel = cancel };
+    char *place = fv__store_place(folder, true);
+    t->folder = fv__sprintf("%s/trial-%d-%llx", place, (int)getpid(), (unsigned long long)(fv__now() * 1e6));
     free(place);
-    t->text = fv_sprintf("%s/pipeline.fov", t->folder);
-    fv_status status = fv_path_make_folders(t->folder, error);
-    if (status == FV_OK) status = fv_file_write_all(t->text, pipeline->text.data, pipeline->text.size, false, error);
+    t->text = fv__sprintf("%s/pipeline.fov", t->folder);
+    fv_status status = fv__path_make_folders(t->folder, error);
+    if (status == FV_OK) status = fv__file_write_all(t->text, pipeline->text.data, pipeline->text.size, false, error);
     *out = status == FV_OK ? t : NULL;
-    if (status != FV_OK) fv_trials_free(t);
+    if (status != FV_OK) fv__trials_free(t);
     return status;
 }
 
-void fv_trials_free(fv_trials *t) {
+void fv__trials_free(fv_trials *t) {
     if (!t) return;
-    fv_path_remove(t->folder, NULL);
+    fv__path_remove(t->folder, NULL);
     free(t->folder);
     free(t->text);
     free(t->command);
@@ -62,26 +62,26 @@ typedef struct words {
 } words;
 
 static void add(words *w, const char *word) {
-    if (w->count + 1 < FV_COUNT(w->list)) w->list[w->count++] = fv_arena_strdup(&w->arena, word);
+    if (w->count + 1 < FV_COUNT(w->list)) w->list[w->count++] = fv__arena_strdup(&w->arena, word);
 }
 static void add_number(words *w, const char *option, int64_t number) {
     if (number <= 0) return;
     add(w, option);
-    add(w, fv_arena_printf(&w->arena, "%lld", (long long)number));
+    add(w, fv__arena_printf(&w->arena, "%lld", (long long)number));
 }
 
 static void make_command(const fv_trials *t, const fv_trial *trial, const char *folder, words *w) {
     const fv_plan_options *plan = &t->pipeline->plan_options;
-    char                  *launcher = fv_arena_strdup(&w->arena, trial->launcher ? trial->launcher : ""), *rest = NULL;
+    char                  *launcher = fv__arena_strdup(&w->arena, trial->launcher ? trial->launcher : ""), *rest = NULL;
     for (char *word = strtok_r(launcher, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) add(w, word);
     add(w, t->command);
     add(w, "run");
     add(w, t->text);
     add(w, "--json");
     add(w, "--store");
-    add(w, fv_arena_printf(&w->arena, "%s/store", folder));
+    add(w, fv__arena_printf(&w->arena, "%s/store", folder));
     add(w, "--into");
-    add(w, fv_arena_printf(&w->arena, "%s/out", folder));
+    add(w, fv__arena_printf(&w->arena, "%s/out", folder));
     if (trial->engine) {
         add(w, "--engine");
         add(w, trial->engine);
@@ -94,22 +94,22 @@ static void make_command(const fv_trials *t, const fv_trial *trial, const char *
         add(w, t->pipeline->sets[i]);
     }
     fv_bytes chunk = { 0 };
-    for (int d = 0; d < plan->chunk_ndim; d++) fv_bytes_printf(&chunk, "%s%lld", d ? "x" : "", (long long)plan->chunk[d]);
+    for (int d = 0; d < plan->chunk_ndim; d++) fv__bytes_printf(&chunk, "%s%lld", d ? "x" : "", (long long)plan->chunk[d]);
     if (chunk.size) {
         add(w, "--chunk");
         add(w, (char *)chunk.data);
     }
-    fv_bytes_release(&chunk);
+    fv__bytes_release(&chunk);
 }
 
 /* The environment with the part that is to be taken. */
 static char **environment_with(const char *part, fv_arena *arena) {
     size_t count = 0, kept = 0;
     while (environ[count]) count++;
-    char **list = fv_arena_alloc(arena, (count + 2) * sizeof *list);
+    char **list = fv__arena_alloc(arena, (count + 2) * sizeof *list);
     for (size_t i = 0; i < count; i++)
         if (strncmp(environ[i], "FOVEA_PART=", 11)) list[kept++] = environ[i];
-    if (part) list[kept++] = fv_arena_printf(arena, "FOVEA_PART=%s", part);
+    if (part) list[kept++] = fv__arena_printf(arena, "FOVEA_PART=%s", part);
     return list;
 }
 
@@ -147,18 +147,18 @@ static fv_status start_and_wait(const fv_trials *t, words *w, const char *part, 
 
 static void take_task(void *context, const char *process, const fv_task_facts *facts) {
     (void)process;
-    if (facts->status == FV_OK) fv_bytes_append(context, facts, sizeof *facts);
+    if (facts->status == FV_OK) fv__bytes_append(context, facts, sizeof *facts);
 }
 
 static fv_status read_record(const char *folder, fv_trial_result *result, fv_error *error) {
-    char     *runs = fv_sprintf("%s/store/runs", folder);
+    char     *runs = fv__sprintf("%s/store/runs", folder);
     DIR      *dir = opendir(runs);
     fv_bytes  tasks = { 0 };
     fv_status status = FV_OK;
     for (struct dirent *entry; dir && status == FV_OK && (entry = readdir(dir));) {
         if (entry->d_name[0] == '.') continue;
-        char *run = fv_sprintf("%s/%s", runs, entry->d_name);
-        status = fv_record_each(run, take_task, &tasks, error);
+        char *run = fv__sprintf("%s/%s", runs, entry->d_name);
+        status = fv__record_each(run, take_task, &tasks, error);
         free(run);
     }
     if (dir) closedir(dir);
@@ -177,7 +177,7 @@ static double number_in(const cJSON *root, const char *name) {
 static fv_status explain(const char *err, int code, fv_error *error) {
     fv_bytes text = { 0 };
     if (code == 130) return fv_fail(error, FV_ERROR_CANCELLED, "stopped");
-    if (fv_file_read_all(err, (size_t)1 << 20, &text, NULL) != FV_OK) fv_bytes_printf(&text, "exit status %d", code);
+    if (fv__file_read_all(err, (size_t)1 << 20, &text, NULL) != FV_OK) fv__bytes_printf(&text, "exit status %d", code);
     char *start = (char *)text.data;
     while (text.size && start[text.size - 1] == '\n') start[--text.size] = 0;
     char *line = strrchr(start, '\n');
@@ -185,15 +185,15 @@ static fv_status explain(const char *err, int code, fv_error *error) {
     if (!strncmp(line, "fovea run: ", 11)) line += 11;
     fv_status status = fv_fail(error, code == 2 ? FV_ERROR_USAGE : FV_ERROR_INPUT, "a trial run failed: %s",
                                *line ? line : "it ended without a word");
-    fv_bytes_release(&text);
+    fv__bytes_release(&text);
     return status;
 }
 
 static fv_status read_summary(const char *out, fv_trial_result *result, fv_error *error) {
     fv_bytes text = { 0 };
-    FV_TRY(fv_file_read_all(out, (size_t)1 << 30, &text, error));
+    FV_TRY(fv__file_read_all(out, (size_t)1 << 30, &text, error));
     cJSON *root = cJSON_Parse((char *)text.data);
-    fv_bytes_release(&text);
+    fv__bytes_release(&text);
     if (!root) return fv_fail(error, FV_ERROR_INTERNAL, "a trial run printed no summary");
     result->seconds = number_in(root, "seconds");
     result->opening = number_in(root, "seconds_opening");
@@ -207,32 +207,32 @@ static fv_status read_summary(const char *out, fv_trial_result *result, fv_error
 
 static fv_status run_in(fv_trials *t, const fv_trial *trial, const char *folder, fv_trial_result *result, fv_error *error) {
     words w = { 0 };
-    char *out = fv_arena_printf(&w.arena, "%s/stdout", folder), *err = fv_arena_printf(&w.arena, "%s/stderr", folder);
+    char *out = fv__arena_printf(&w.arena, "%s/stdout", folder), *err = fv__arena_printf(&w.arena, "%s/stderr", folder);
     int   code = 0;
     make_command(t, trial, folder, &w);
-    double    start = fv_now();
+    double    start = fv__now();
     fv_status status = start_and_wait(t, &w, trial->part, out, err, &code, error);
-    result->elapsed = fv_now() - start;
+    result->elapsed = fv__now() - start;
     if (status == FV_OK && code != 0 && code != 1) status = explain(err, code, error);
     if (status == FV_OK && read_summary(out, result, error) != FV_OK) status = explain(err, code, error);
     if (status == FV_OK && result->failures && !result->tasks_run) status = explain(err, code, error);
     if (status == FV_OK) status = read_record(folder, result, error);
     if (!result->tasks_run) result->tasks_run = result->ntasks; /* jobs ran them, not the command that waited for them */
-    fv_arena_release(&w.arena);
+    fv__arena_release(&w.arena);
     return status;
 }
 
-fv_status fv_trial_run(fv_trials *t, const fv_trial *trial, fv_trial_result *result, fv_error *error) {
-    char     *folder = fv_sprintf("%s/%d", t->folder, t->count++);
-    fv_status status = fv_path_make_folders(folder, error);
+fv_status fv__trial_run(fv_trials *t, const fv_trial *trial, fv_trial_result *result, fv_error *error) {
+    char     *folder = fv__sprintf("%s/%d", t->folder, t->count++);
+    fv_status status = fv__path_make_folders(folder, error);
     *result = (fv_trial_result){ 0 };
     if (status == FV_OK) status = run_in(t, trial, folder, result, error);
-    fv_path_remove(folder, NULL);
+    fv__path_remove(folder, NULL);
     free(folder);
     return status;
 }
 
-void fv_trial_result_release(fv_trial_result *result) {
+void fv__trial_result_release(fv_trial_result *result) {
     free(result->tasks);
     *result = (fv_trial_result){ 0 };
 }

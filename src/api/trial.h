@@ -2,26 +2,26 @@
  * away, and what happened is told. Nothing of the user's is touched, and nothing is found in a cache.
  *
  *     fv_trials *trials;
- *     fv_trials_new(pipeline, ".fovea", NULL, NULL, &trials, &error);
+ *     fv__trials_new(pipeline, ".fovea", NULL, NULL, &trials, &error);
  *     fv_trial_result result;
- *     fv_trial_run(trials, &(fv_trial){ .workers = 2, .items = 8 }, &result, &error);
- *     ... fv_trial_result_release(&result); fv_trials_free(trials);
+ *     fv__trial_run(trials, &(fv_trial){ .workers = 2, .items = 8 }, &result, &error);
+ *     ... fv__trial_result_release(&result); fv__trials_free(trials);
  *
  * One thread at a time.
  */
 #ifndef FV_TRIAL_H
 #define FV_TRIAL_H
 
-#include <fovea/pipeline.h>
 #include "record/record.h"
+#include <fovea/pipeline.h>
 
 typedef struct fv_trials fv_trials;
 
 /* folder: where the trials live while they last, best on the disk of the results; NULL: .fovea. command: the fovea command;
  * NULL: this program. cancel: NULL, or set to non-zero to end a trial. */
-fv_status fv_trials_new(const fv_pipeline *pipeline, const char *folder, const char *command, const volatile int *cancel,
-                        fv_trials **trials, fv_error *error);
-void      fv_trials_free(fv_trials *trials); /* removes everything */
+fv_status fv__trials_new(const fv_pipeline *pipeline, const char *folder, const char *command, const volatile int *cancel,
+                         fv_trials **trials, fv_error *error);
+void      fv__trials_free(fv_trials *trials); /* removes everything */
 
 typedef struct fv_trial {
     const char *engine;   /* NULL: threads */
@@ -41,7 +41,7 @@ typedef struct fv_trial_result {
     int64_t        ntasks;
 } fv_trial_result;
 
-fv_status fv_trial_run(fv_trials *trials, const fv_trial *trial, fv_trial_result *result, fv_error *error);
-void      fv_trial_result_release(fv_trial_result *result);
+fv_status fv__trial_run(fv_trials *trials, const fv_trial *trial, fv_trial_result *result, fv_error *error);
+void      fv__trial_result_release(fv_trial_result *result);
 
 #endif

@@ -9,7 +9,7 @@ static size_t bound(size_t size) { return size + size / 4096 + 256; }
 
 static const uint32_t level_memory[] = { 0, ISAL_DEF_LVL1_DEFAULT, ISAL_DEF_LVL2_DEFAULT, ISAL_DEF_LVL3_DEFAULT };
 
-int64_t fv_deflate_memory(int64_t size) {
+int64_t fv__deflate_memory(int64_t size) {
     enum { STATE = sizeof(struct isal_zstream) + ISAL_DEF_LVL3_DEFAULT, ZLIB_STATE = 300000 };
     return (int64_t)bound((size_t)size) + FV_MAX((int64_t)STATE, (int64_t)ZLIB_STATE);
 }
@@ -27,8 +27,8 @@ static void isal_more(struct isal_zstream *stream, size_t size, bool last) {
  * address of the stream as if it were data when it meets the first byte without history, so the first 16 bytes, too few for
  * that loop, go in by a call of their own. */
 static size_t with_isal(const void *data, size_t size, int level, fv_deflate_form form, uint8_t *out, size_t room) {
-    struct isal_zstream *stream = fv_calloc(sizeof *stream);
-    uint8_t             *memory = fv_calloc(level_memory[level]);
+    struct isal_zstream *stream = fv__calloc(sizeof *stream);
+    uint8_t             *memory = fv__calloc(level_memory[level]);
     size_t               first = FV_MIN(size, (size_t)16);
     bool                 whole = form != FV_DEFLATE_PIECE;
     isal_deflate_init(stream);
@@ -48,7 +48,7 @@ static size_t with_isal(const void *data, size_t size, int level, fv_deflate_for
 }
 
 static size_t with_zlib(const void *data, size_t size, int level, fv_deflate_form form, uint8_t *out, size_t room) {
-    z_stream stream = { .next_in = (Bytef *)data, .avail_in = (uInt)size, .next_out = out, .avail_out = (uInt)room };
+    z_stream         stream = { .next_in = (Bytef *)data, .avail_in = (uInt)size, .next_out = out, .avail_out = (uInt)room };
     static const int windows[] = { [FV_DEFLATE_PIECE] = -15, [FV_DEFLATE_ZLIB] = 15, [FV_DEFLATE_GZIP] = 15 + 16 };
     if (deflateInit2(&stream, level, Z_DEFLATED, windows[form], 9, Z_DEFAULT_STRATEGY) != Z_OK) abort();
     int code = deflate(&stream, form != FV_DEFLATE_PIECE ? Z_FINISH : Z_SYNC_FLUSH);
@@ -57,9 +57,9 @@ static size_t with_zlib(const void *data, size_t size, int level, fv_deflate_for
     return room - stream.avail_out;
 }
 
-void fv_deflate(const void *data, size_t size, int level, fv_deflate_form form, fv_bytes *out) {
+void fv__deflate(const void *data, size_t size, int level, fv_deflate_form form, fv_bytes *out) {
     size_t   room = bound(size);
-    uint8_t *to = fv_bytes_append(out, NULL, room);
+    uint8_t *to = fv__bytes_append(out, NULL, room);
     size_t   made = level <= 3 ? with_isal(data, size, level, form, to, room) : with_zlib(data, size, level, form, to, room);
     out->size -= room - made;
 }

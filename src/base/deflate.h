@@ -14,7 +14,7 @@ typedef enum fv_deflate_form {
 } fv_deflate_form;
 
 /* Appends to out; size below 2^31. */
-void    fv_deflate(const void *data, size_t size, int level, fv_deflate_form form, fv_bytes *out);
-int64_t fv_deflate_memory(int64_t size); /* bytes needed beside the data, output included, at most */
+void    fv__deflate(const void *data, size_t size, int level, fv_deflate_form form, fv_bytes *out);
+int64_t fv__deflate_memory(int64_t size); /* bytes needed beside the data, output included, at most */
 
 #endif

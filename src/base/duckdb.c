@@ -21,12 +21,12 @@ static bool              loaded;
 static void *open_library(void) {
     const char *given = getenv("FOVEA_DUCKDB");
     if (given && *given) {
-        char *path = fv_path_is_folder(given) ? fv_sprintf("%s/%s", given, LIBRARY) : fv_strdup(given);
+        char *path = fv__path_is_folder(given) ? fv__sprintf("%s/%s", given, LIBRARY) : fv__strdup(given);
         void *opened = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
         free(path);
         return opened;
     }
-    char *path = fv_library_find(LIBRARY);
+    char *path = fv__library_find(LIBRARY);
     void *opened = dlopen(path ? path : LIBRARY, RTLD_LAZY | RTLD_LOCAL);
     free(path);
     return opened;
@@ -38,11 +38,13 @@ static fv_status load(const char *purpose, fv_error *error) {
         return fv_fail(error, FV_ERROR_MISSING,
                        "%s needs DuckDB's library " LIBRARY ": `make duckdb` gets it, or FOVEA_DUCKDB says where it is (%s)",
                        purpose, dlerror());
-#define LOAD(name, result, arguments)                                                                                  \
-    *(void **)&library.name = dlsym(opened, "duckdb_" #name);                                                          \
-    if (!library.name)                                                                                                 \
-        return fv_fail(error, FV_ERROR_MISSING, "%s needs a newer DuckDB: its library has no duckdb_" #name "; `make duckdb` " \
-                       "gets one", purpose);
+#define LOAD(name, result, arguments)                                                                                            \
+    *(void **)&library.name = dlsym(opened, "duckdb_" #name);                                                                    \
+    if (!library.name)                                                                                                           \
+        return fv_fail(error, FV_ERROR_MISSING,                                                                                  \
+                       "%s needs a newer DuckDB: its library has no duckdb_" #name "; `make duckdb` "                            \
+                       "gets one",                                                                                               \
+                       purpose);
     FV_DUCKDB_FUNCTIONS(LOAD)
 #undef LOAD
     loaded = true;
@@ -81,20 +83,22 @@ static fv_status start(fv_duckdb *duck, int64_t memory, fv_error *error) {
     return status;
 }
 
-fv_status fv_duckdb_open(const char *purpose, int64_t memory, fv_duckdb **out, fv_error *error) {
+fv_status fv__duckdb_open(const char *purpose, int64_t memory, fv_duckdb **out, fv_error *error) {
     pthread_mutex_lock(&mutex);
     fv_status status = loaded ? FV_OK : load(purpose, error);
     pthread_mutex_unlock(&mutex);
     if (status != FV_OK) return status;
-    fv_duckdb *duck = fv_calloc(sizeof *duck);
+    fv_duckdb *duck = fv__calloc(sizeof *duck);
     duck->call = &library;
     status = start(duck, memory, error);
-    if (status == FV_OK) *out = duck;
-    else fv_duckdb_close(duck);
+    if (status == FV_OK)
+        *out = duck;
+    else
+        fv__duckdb_close(duck);
     return status;
 }
 
-void fv_duckdb_close(fv_duckdb *duck) {
+void fv__duckdb_close(fv_duckdb *duck) {
     if (!duck) return;
     if (duck->connection) library.disconnect(&duck->connection);
     if (duck->database) library.close(&duck->database);
@@ -106,9 +110,10 @@ void fv_duckdb_close(fv_duckdb *duck) {
 /* The library's first line; what follows repeats the statement. */
 static fv_status failed(const char *path, const char *message, fv_error *error) {
     if (!message || !*message) message = "DuckDB gives no reason";
-    fv_status status = strstr(message, "No space left") ? FV_ERROR_FULL
+    fv_status status = strstr(message, "No space left")   ? FV_ERROR_FULL
                        : strstr(message, "Out of Memory") ? FV_ERROR_MEMORY
-                       : strstr(message, "IO Error") ? FV_ERROR_IO : FV_ERROR_INPUT;
+                       : strstr(message, "IO Error")      ? FV_ERROR_IO
+                                                          : FV_ERROR_INPUT;
     if (status == FV_ERROR_FULL) return fv_fail(error, status, "%s: No space left on device", path); /* it names a temporary */
     return fv_fail(error, status, "%s: %.*s", path, (int)FV_MIN(strcspn(message, "\n"), 400), message);
 }
@@ -116,7 +121,8 @@ static fv_status failed(const char *path, const char *message, fv_error *error) 
 static fv_status execute(fv_duckdb *duck, const char *path, const char *text, fv_duckdb_result *result, fv_error *error) {
     fv_duckdb_handle statement = NULL, pending = NULL;
     fv_status        status = FV_OK;
-    if (library.prepare(duck->connection, text, &statement)) status = failed(path, library.prepare_error(statement), error);
+    if (library.prepare(duck->connection, text, &statement))
+        status = failed(path, library.prepare_error(statement), error);
     else if (library.pending_prepared_streaming(statement, &pending))
         status = failed(path, library.pending_error(pending), error);
     else if (library.execute_pending(pending, result)) {
@@ -128,19 +134,20 @@ static fv_status execute(fv_duckdb *duck, const char *path, const char *text, fv
     return status;
 }
 
-fv_status fv_duckdb_query(fv_duckdb *duck, const char *path, fv_duckdb_result *result, fv_error *error, const char *format, ...) {
+fv_status fv__duckdb_query(fv_duckdb *duck, const char *path, fv_duckdb_result *result, fv_error *error, const char *format,
+                           ...) {
     fv_bytes text = { 0 };
     va_list  arguments;
     va_start(arguments, format);
-    fv_bytes_vprintf(&text, format, arguments);
+    fv__bytes_vprintf(&text, format, arguments);
     va_end(arguments);
     memset(result, 0, sizeof *result);
     fv_status status = execute(duck, path, (char *)text.data, result, error);
-    fv_bytes_release(&text);
+    fv__bytes_release(&text);
     return status;
 }
 
-fv_status fv_duckdb_next(fv_duckdb *duck, const char *path, fv_duckdb_result *result, fv_duckdb_handle *chunk, fv_error *error) {
+fv_status fv__duckdb_next(fv_duckdb *duck, const char *path, fv_duckdb_result *result, fv_duckdb_handle *chunk, fv_error *error) {
     if (*chunk) duck->call->destroy_data_chunk(chunk);
     *chunk = duck->call->fetch_chunk(*result);
     if (*chunk && duck->call->data_chunk_get_size(*chunk)) return FV_OK;
@@ -149,7 +156,7 @@ fv_status fv_duckdb_next(fv_duckdb *duck, const char *path, fv_duckdb_result *re
     return message && *message ? failed(path, message, error) : FV_OK;
 }
 
-void fv_duckdb_release(fv_duckdb *duck, fv_duckdb_result *result, fv_duckdb_handle *chunk) {
+void fv__duckdb_release(fv_duckdb *duck, fv_duckdb_result *result, fv_duckdb_handle *chunk) {
     if (*chunk) duck->call->destroy_data_chunk(chunk);
     if (result->hidden[2]) duck->call->destroy_result(result);
     memset(result, 0, sizeof *result);
@@ -188,32 +195,32 @@ static fv_status offer(fv_duckdb *duck, fv_duckdb_feed *feed, fv_error *error) {
     return good ? FV_OK : fv_fail(error, FV_ERROR_INTERNAL, "DuckDB does not take our rows");
 }
 
-fv_status fv_duckdb_copy(fv_duckdb *duck, const char *path, fv_duckdb_feed *feed, const char *options, fv_error *error) {
-    char            *file = fv_duckdb_quote(path, '\'');
+fv_status fv__duckdb_copy(fv_duckdb *duck, const char *path, fv_duckdb_feed *feed, const char *options, fv_error *error) {
+    char            *file = fv__duckdb_quote(path, '\'');
     fv_duckdb_result result = { 0 };
     fv_duckdb_handle chunk = NULL;
     feed->call = &library;
     feed->error = error;
     fv_status status = offer(duck, feed, error);
-    fv_error local = { 0 }; /* what our side said of a failure counts more */
+    fv_error  local = { 0 }; /* what our side said of a failure counts more */
     if (status == FV_OK) {
-        status = fv_duckdb_query(duck, path, &result, &local, "COPY (SELECT * FROM fovea_rows()) TO %s (%s)", file, options);
+        status = fv__duckdb_query(duck, path, &result, &local, "COPY (SELECT * FROM fovea_rows()) TO %s (%s)", file, options);
         if (status != FV_OK && feed->status == FV_OK && error) *error = local;
     }
-    fv_duckdb_release(duck, &result, &chunk);
+    fv__duckdb_release(duck, &result, &chunk);
     free(file);
     return feed->status != FV_OK ? feed->status : status;
 }
 
-char *fv_duckdb_quote(const char *text, char mark) {
+char *fv__duckdb_quote(const char *text, char mark) {
     fv_bytes out = { 0 };
-    fv_bytes_append(&out, &mark, 1);
+    fv__bytes_append(&out, &mark, 1);
     for (; *text; text++) {
-        if (*text == mark) fv_bytes_append(&out, &mark, 1);
-        fv_bytes_append(&out, text, 1);
+        if (*text == mark) fv__bytes_append(&out, &mark, 1);
+        fv__bytes_append(&out, text, 1);
     }
-    fv_bytes_append(&out, &mark, 1);
-    fv_bytes_append(&out, "", 1);
+    fv__bytes_append(&out, &mark, 1);
+    fv__bytes_append(&out, "", 1);
     return (char *)out.data;
 }
 
@@ -228,11 +235,11 @@ static int add_parts(const char *folder, int depth, fv_bytes *parts) {
     int             count = 0, n = scandir(folder, &entries, visible, alphasort);
     for (int i = 0; i < n; i++) {
         const char *name = entries[i]->d_name;
-        char       *path = fv_sprintf("%s/%s", folder, name);
-        if (fv_path_is_folder(path)) {
+        char       *path = fv__sprintf("%s/%s", folder, name);
+        if (fv__path_is_folder(path)) {
             if (strchr(name, '=') && depth < DEEPEST) count += add_parts(path, depth + 1, parts);
-        } else if ((fv_path_has_extension(name, "parquet") || fv_path_has_extension(name, "pq")) && count < MOST_PARTS) {
-            fv_bytes_append(parts, path, strlen(path) + 1);
+        } else if ((fv__path_has_extension(name, "parquet") || fv__path_has_extension(name, "pq")) && count < MOST_PARTS) {
+            fv__bytes_append(parts, path, strlen(path) + 1);
             count++;
         }
         free(path);
@@ -242,23 +249,23 @@ static int add_parts(const char *folder, int depth, fv_bytes *parts) {
     return count;
 }
 
-int fv_duckdb_parts(const char *path, fv_bytes *parts) {
-    if (!fv_is_remote(path) && fv_path_is_folder(path)) return add_parts(path, 0, parts);
-    fv_bytes_append(parts, path, strlen(path) + 1);
+int fv__duckdb_parts(const char *path, fv_bytes *parts) {
+    if (!fv__is_remote(path) && fv__path_is_folder(path)) return add_parts(path, 0, parts);
+    fv__bytes_append(parts, path, strlen(path) + 1);
     return 1;
 }
 
-char *fv_duckdb_files(const char *path) {
+char *fv__duckdb_files(const char *path) {
     fv_bytes parts = { 0 }, text = { 0 };
-    int      count = fv_duckdb_parts(path, &parts);
-    fv_bytes_printf(&text, count > 1 ? "[" : "");
+    int      count = fv__duckdb_parts(path, &parts);
+    fv__bytes_printf(&text, count > 1 ? "[" : "");
     for (const char *p = (char *)parts.data; count && p < (char *)parts.data + parts.size; p += strlen(p) + 1) {
-        char *quoted = fv_duckdb_quote(p, '\'');
-        fv_bytes_printf(&text, "%s%s", text.size > 1 ? ", " : "", quoted);
+        char *quoted = fv__duckdb_quote(p, '\'');
+        fv__bytes_printf(&text, "%s%s", text.size > 1 ? ", " : "", quoted);
         free(quoted);
     }
-    fv_bytes_printf(&text, count > 1 ? "]" : "");
-    fv_bytes_append(&text, "", 1);
-    fv_bytes_release(&parts);
+    fv__bytes_printf(&text, count > 1 ? "]" : "");
+    fv__bytes_append(&text, "", 1);
+    fv__bytes_release(&parts);
     return (char *)text.data;
 }

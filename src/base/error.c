@@ -26,10 +26,10 @@ fv_status fv_fail(fv_error *error, fv_status code, const char *format, ...) {
     return code;
 }
 
-void fv_error_rename(fv_error *error, const char *from, const char *to) {
+void fv__error_rename(fv_error *error, const char *from, const char *to) {
     char *at = error ? strstr(error->message, from) : NULL;
     if (!at || !*from) return;
-    char message[2 * sizeof error->message];
+    char        message[2 * sizeof error->message];
     const char *rest = at + strlen(from);
     if (*rest == '/') rest += strcspn(rest, ": "); /* a piece of it */
     snprintf(message, sizeof message, "%.*s%s%s", (int)(at - error->message), error->message, to, rest);

@@ -57,11 +57,11 @@ static inline void fv__add_strip(fv_sum *sum, double *strip, int n, int highest)
     for (int i = 0; left && i < FV__SWEEPS && highest > -900 && highest < 1000; i++, highest -= 2 * FV__STEP) {
         double cut[2];
         left = fv__sweep((fv__lanes *)strip, highest, cut);
-        fv_sum_add(sum, cut[0]);
-        fv_sum_add(sum, cut[1]);
+        fv__sum_add(sum, cut[0]);
+        fv__sum_add(sum, cut[1]);
     }
     for (int i = 0; left && i < n; i++)
-        if (strip[i] != 0) fv_sum_add(sum, strip[i]);
+        if (strip[i] != 0) fv__sum_add(sum, strip[i]);
 }
 
 static inline void fv__pad(double *strip, int n) {
@@ -92,7 +92,7 @@ static inline int fv__highest_double(const double *values, int n) {
     return FV_MAX(most >> 20, 1) - 1023;
 }
 
-static inline void fv_sum_add_floats(fv_sum *sum, fv_sum *squares, const float *values, int64_t n) {
+static inline void fv__sum_add_floats(fv_sum *sum, fv_sum *squares, const float *values, int64_t n) {
     _Alignas(64) double strip[FV__STRIP];
     for (int64_t done = 0; done < n; done += FV__STRIP) {
         int count = (int)FV_MIN(n - done, FV__STRIP), highest = fv__highest_float(values + done, count);
@@ -129,10 +129,10 @@ static inline void fv__add_squares(fv_sum *squares, const double *values, int n,
         fv__add_strip(squares, high, n, 2 * highest + 1);
         fv__add_strip(squares, low, n, 2 * highest + 1 - 53);
     } else
-        for (int i = 0; i < n; i++) fv_sum_add_square(squares, values[i]);
+        for (int i = 0; i < n; i++) fv__sum_add_square(squares, values[i]);
 }
 
-static inline void fv_sum_add_doubles(fv_sum *sum, fv_sum *squares, const double *values, int64_t n) {
+static inline void fv__sum_add_doubles(fv_sum *sum, fv_sum *squares, const double *values, int64_t n) {
     _Alignas(64) double strip[FV__STRIP];
     for (int64_t done = 0; done < n; done += FV__STRIP) {
         int count = (int)FV_MIN(n - done, FV__STRIP), highest = fv__highest_double(values + done, count);

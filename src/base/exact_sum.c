@@ -11,15 +11,18 @@
 
 #define LIMIT ((int64_t)1 << 30)
 
-static const struct { int words, lowest; } kinds[] = {
-    [FV_SUM_FLOAT32] = { 10, -149 },  [FV_SUM_FLOAT32_SQUARES] = { 19, -298 },  [FV_SUM_FLOAT64] = { 67, -1074 },
-    [FV_SUM_FLOAT64_SQUARES] = { 133, -2148 }, [FV_SUM_INTEGER] = { 7, 0 },
+static const struct {
+    int words, lowest;
+} kinds[] = {
+    [FV_SUM_FLOAT32] = { 10, -149 },  [FV_SUM_FLOAT32_SQUARES] = { 19, -298 },
+    [FV_SUM_FLOAT64] = { 67, -1074 }, [FV_SUM_FLOAT64_SQUARES] = { 133, -2148 },
+    [FV_SUM_INTEGER] = { 7, 0 },
 };
 
-size_t fv_sum_size(fv_sum_kind kind) { return sizeof(fv_sum) + (size_t)kinds[kind].words * sizeof(int64_t); }
+size_t fv__sum_size(fv_sum_kind kind) { return sizeof(fv_sum) + (size_t)kinds[kind].words * sizeof(int64_t); }
 
-void fv_sum_init(fv_sum *sum, fv_sum_kind kind) {
-    memset(sum, 0, fv_sum_size(kind));
+void fv__sum_init(fv_sum *sum, fv_sum_kind kind) {
+    memset(sum, 0, fv__sum_size(kind));
     sum->words = kinds[kind].words;
     sum->lowest = kinds[kind].lowest;
 }
@@ -57,13 +60,20 @@ static void add_scaled(fv_sum *sum, bool negative, unsigned __int128 magnitude, 
 
 static bool add_special(fv_sum *sum, double value) {
     if (isfinite(value)) return false;
-    if (value != value) sum->nans++;
-    else if (value > 0) sum->positive_infinities++;
-    else sum->negative_infinities++;
+    if (value != value)
+        sum->nans++;
+    else if (value > 0)
+        sum->positive_infinities++;
+    else
+        sum->negative_infinities++;
     return true;
 }
 
-typedef struct { uint64_t mantissa; int exponent; bool negative; } parts;
+typedef struct {
+    uint64_t mantissa;
+    int      exponent;
+    bool     negative;
+} parts;
 
 static parts split(double value) {
     uint64_t bits;
@@ -73,21 +83,21 @@ static parts split(double value) {
     return (parts){ field ? fraction | (uint64_t)1 << 52 : fraction, FV_MAX(field, 1) - 1075, bits >> 63 };
 }
 
-void fv_sum_add(fv_sum *sum, double value) {
+void fv__sum_add(fv_sum *sum, double value) {
     if (add_special(sum, value)) return;
     parts p = split(value);
     add_scaled(sum, p.negative, p.mantissa, p.exponent);
 }
 
-void fv_sum_add_square(fv_sum *squares, double value) {
+void fv__sum_add_square(fv_sum *squares, double value) {
     if (add_special(squares, fabs(value))) return;
     parts p = split(value);
     add_scaled(squares, false, (unsigned __int128)p.mantissa * p.mantissa, 2 * p.exponent);
 }
 
-void fv_sum_add_integer(fv_sum *sum, bool negative, unsigned __int128 magnitude) { add_scaled(sum, negative, magnitude, 0); }
+void fv__sum_add_integer(fv_sum *sum, bool negative, unsigned __int128 magnitude) { add_scaled(sum, negative, magnitude, 0); }
 
-void fv_sum_merge(fv_sum *into, const fv_sum *from) {
+void fv__sum_merge(fv_sum *into, const fv_sum *from) {
     assert(into->words == from->words && into->lowest == from->lowest);
     carry(into);
     for (int i = 0; i < into->words; i++) into->word[i] += from->word[i];
@@ -209,7 +219,7 @@ static bool special_value(const fv_sum *sum, double *value) {
     return *value != 0;
 }
 
-double fv_sum_value(const fv_sum *sum) {
+double fv__sum_value(const fv_sum *sum) {
     double value;
     if (special_value(sum, &value)) return value;
     number a;
@@ -217,8 +227,8 @@ double fv_sum_value(const fv_sum *sum) {
     return number_round(&a);
 }
 
-void fv_sum_value2(const fv_sum *sum, double *high, double *low) {
-    *high = fv_sum_value(sum);
+void fv__sum_value2(const fv_sum *sum, double *high, double *low) {
+    *high = fv__sum_value(sum);
     *low = 0;
     if (!isfinite(*high)) return;
     fv_sum_any rest;
@@ -226,7 +236,7 @@ void fv_sum_value2(const fv_sum *sum, double *high, double *low) {
     carry(&rest.sum);
     parts p = split(*high);
     add_scaled(&rest.sum, !p.negative, p.mantissa, p.exponent);
-    *low = fv_sum_value(&rest.sum);
+    *low = fv__sum_value(&rest.sum);
 }
 
 /* Sums of integers are mostly small; the quotient of two numbers that a double holds exactly is rounded once by the processor. */
@@ -240,7 +250,7 @@ static bool small_integer(const fv_sum *sum, int64_t *value) {
     return *value <= MOST_EXACT && *value >= -MOST_EXACT;
 }
 
-double fv_sum_mean(const fv_sum *sum, int64_t count) {
+double fv__sum_mean(const fv_sum *sum, int64_t count) {
     double  value;
     int64_t small;
     if (count <= 0) return NAN;
@@ -253,7 +263,7 @@ double fv_sum_mean(const fv_sum *sum, int64_t count) {
     return number_round(&a);
 }
 
-double fv_sum_variance(const fv_sum *sum, const fv_sum *squares, int64_t count) {
+double fv__sum_variance(const fv_sum *sum, const fv_sum *squares, int64_t count) {
     double value;
     if (count <= 0 || special_value(sum, &value) || special_value(squares, &value)) return NAN;
     int64_t s, q;
@@ -280,7 +290,7 @@ static bool number_natural(const number *a, uint64_t *value) {
     return true;
 }
 
-bool fv_sum_integer_value(const fv_sum *sum, int64_t *value) {
+bool fv__sum_integer_value(const fv_sum *sum, int64_t *value) {
     number   a;
     uint64_t natural;
     number_from(&a, sum);
@@ -289,7 +299,7 @@ bool fv_sum_integer_value(const fv_sum *sum, int64_t *value) {
     return true;
 }
 
-bool fv_sum_natural_value(const fv_sum *sum, uint64_t *value) {
+bool fv__sum_natural_value(const fv_sum *sum, uint64_t *value) {
     number a;
     number_from(&a, sum);
     return number_natural(&a, value) && (!a.negative || !*value);

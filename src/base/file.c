@@ -11,32 +11,32 @@
 #include <stdlib.h>
 #include <strings.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 /* ---------------------------------------------------------------- the I/O gate */
 
 static void (*gate_enter)(void), (*gate_leave)(void);
-void fv_io_hooks(void (*enter)(void), void (*leave)(void)) {
+void fv__io_hooks(void (*enter)(void), void (*leave)(void)) {
     __atomic_store_n(&gate_enter, enter, __ATOMIC_RELEASE);
     __atomic_store_n(&gate_leave, leave, __ATOMIC_RELEASE);
 }
 static _Thread_local int gone; /* through the gate, and not come back yet */
 
-void fv_io_enter(void) {
+void fv__io_enter(void) {
     void (*enter)(void) = __atomic_load_n(&gate_enter, __ATOMIC_ACQUIRE);
     if (!gone++ && enter) enter();
 }
-void fv_io_leave(void) {
+void fv__io_leave(void) {
     void (*leave)(void) = __atomic_load_n(&gate_leave, __ATOMIC_ACQUIRE);
     if (!--gone && leave) leave();
 }
-void fv_io_lock(pthread_mutex_t *mutex) {
+void fv__io_lock(pthread_mutex_t *mutex) {
     if (!pthread_mutex_trylock(mutex)) return;
-    fv_io_enter();
+    fv__io_enter();
     pthread_mutex_lock(mutex);
-    fv_io_leave();
+    fv__io_leave();
 }
 
 /* ---------------------------------------------------------------- errors */
@@ -59,9 +59,9 @@ static fv_status check_kind(const char *path, mode_t mode, fv_error *error) {
 
 /* ---------------------------------------------------------------- identity */
 
-fv_status fv_file_identify(const char *path, fv_file_id *id, fv_error *error) {
+fv_status fv__file_identify(const char *path, fv_file_id *id, fv_error *error) {
     struct stat s;
-    if (fv_is_remote(path)) return fv_remote_identify(path, id, error);
+    if (fv__is_remote(path)) return fv__remote_identify(path, id, error);
     if (stat(path, &s)) {
         if (errno == ENOENT && !lstat(path, &s))
             return fv_fail(error, FV_ERROR_INPUT, "cannot find %s: it is a link to something that is not there", path);
@@ -73,20 +73,20 @@ fv_status fv_file_identify(const char *path, fv_file_id *id, fv_error *error) {
     return FV_OK;
 }
 
-bool fv_file_exists(const char *path) {
+bool fv__file_exists(const char *path) {
     struct stat s;
-    return fv_is_remote(path) ? fv_remote_exists(path) : !lstat(path, &s);
+    return fv__is_remote(path) ? fv__remote_exists(path) : !lstat(path, &s);
 }
 
-bool fv_path_is_folder(const char *path) {
+bool fv__path_is_folder(const char *path) {
     struct stat s;
     return !stat(path, &s) && S_ISDIR(s.st_mode);
 }
 
 /* ---------------------------------------------------------------- reading and writing */
 
-fv_status fv_file_open_read(const char *path, int *fd, fv_error *error) {
-    if (fv_is_remote(path)) return fv_remote_open(path, fd, error);
+fv_status fv__file_open_read(const char *path, int *fd, fv_error *error) {
+    if (fv__is_remote(path)) return fv__remote_open(path, fd, error);
     *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* of a pipe that nobody writes to, too */
     if (*fd < 0) return failed(error, "open", path);
     struct stat s;
@@ -96,26 +96,26 @@ fv_status fv_file_open_read(const char *path, int *fd, fv_error *error) {
     return status;
 }
 
-fv_status fv_file_open_write(const char *path, int *fd, fv_error *error) {
+fv_status fv__file_open_write(const char *path, int *fd, fv_error *error) {
     *fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     return *fd < 0 ? failed(error, "create", path) : FV_OK;
 }
 
-fv_status fv_file_open_update(const char *path, int *fd, fv_error *error) {
+fv_status fv__file_open_update(const char *path, int *fd, fv_error *error) {
     *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     return *fd < 0 ? failed(error, "create", path) : FV_OK;
 }
 
-const char *fv_file_scratch(void) {
+const char *fv__file_scratch(void) {
     const char *folder = getenv("TMPDIR");
     return folder && *folder ? folder : "/tmp";
 }
 
-fv_status fv_file_open_nameless(int64_t size, int *fd, fv_error *error) {
-    const char *folder = fv_file_scratch();
+fv_status fv__file_open_nameless(int64_t size, int *fd, fv_error *error) {
+    const char *folder = fv__file_scratch();
     *fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (*fd < 0) { /* some file systems have no nameless files */
-        char *name = fv_sprintf("%s/fovea-XXXXXX", folder);
+        char *name = fv__sprintf("%s/fovea-XXXXXX", folder);
         *fd = mkostemp(name, O_CLOEXEC);
         if (*fd >= 0) unlink(name);
         free(name);
@@ -127,12 +127,12 @@ fv_status fv_file_open_nameless(int64_t size, int *fd, fv_error *error) {
     return status;
 }
 
-fv_status fv_file_name_nameless(int fd, char **name, fv_error *error) {
+fv_status fv__file_name_nameless(int fd, char **name, fv_error *error) {
     static int number;
-    char      *place = fv_sprintf("/proc/self/fd/%d", fd);
-    *name = fv_sprintf("%s/fovea-%d-%d", fv_file_scratch(), (int)getpid(), __atomic_add_fetch(&number, 1, __ATOMIC_RELAXED));
-    bool linked = !linkat(AT_FDCWD, place, AT_FDCWD, *name, AT_SYMLINK_FOLLOW);
-    fv_status status = linked ? FV_OK : failed(error, "name a temporary file in", fv_file_scratch());
+    char      *place = fv__sprintf("/proc/self/fd/%d", fd);
+    *name = fv__sprintf("%s/fovea-%d-%d", fv__file_scratch(), (int)getpid(), __atomic_add_fetch(&number, 1, __ATOMIC_RELAXED));
+    bool      linked = !linkat(AT_FDCWD, place, AT_FDCWD, *name, AT_SYMLINK_FOLLOW);
+    fv_status status = linked ? FV_OK : failed(error, "name a temporary file in", fv__file_scratch());
     free(place);
     if (linked) return FV_OK;
     free(*name);
@@ -140,7 +140,7 @@ fv_status fv_file_name_nameless(int fd, char **name, fv_error *error) {
     return status;
 }
 
-fv_status fv_file_resize(int fd, int64_t size, const char *path, fv_error *error) {
+fv_status fv__file_resize(int fd, int64_t size, const char *path, fv_error *error) {
     return ftruncate(fd, size) ? failed(error, "resize", path) : FV_OK;
 }
 
@@ -152,16 +152,16 @@ static size_t read_at_hand(int fd, void *data, size_t size, int64_t offset) {
 }
 
 /* Bytes in the page cache are read at once; only who must wait for the disk passes the gate, since others are woken there. */
-fv_status fv_file_read_at(int fd, void *data, size_t size, int64_t offset, const char *path, fv_error *error) {
+fv_status fv__file_read_at(int fd, void *data, size_t size, int64_t offset, const char *path, fv_error *error) {
     if (!size) return FV_OK;
-    FV_TRY(fv_remote_fetch(fd, offset, size, error));
+    FV_TRY(fv__remote_fetch(fd, offset, size, error));
     size_t  at_hand = read_at_hand(fd, data, size, offset);
     char   *to = (char *)data + at_hand;
     ssize_t got = 1;
     size -= at_hand;
     offset += (int64_t)at_hand;
     if (!size) return FV_OK;
-    fv_io_enter();
+    fv__io_enter();
     while (size > 0 && (got = pread(fd, to, FV_MIN(size, (size_t)1 << 30), offset)) != 0) {
         if (got < 0) {
             if (errno == EINTR) continue;
@@ -172,7 +172,7 @@ fv_status fv_file_read_at(int fd, void *data, size_t size, int64_t offset, const
         offset += got;
     }
     int cause = got < 0 ? errno : 0;
-    fv_io_leave();
+    fv__io_leave();
     if (cause) return failed_with(cause, error, "read", path);
     if (size > 0)
         return fv_fail(error, FV_ERROR_INPUT, "%s ends early: %zu bytes missing at offset %lld", path, size, (long long)offset);
@@ -181,22 +181,25 @@ fv_status fv_file_read_at(int fd, void *data, size_t size, int64_t offset, const
 
 /* Bytes go to the page cache in less time than others need to take over, and their tasks would take memory of their own. Who had
  * to wait for the disk the last time passes the gate. */
-static _Thread_local struct { bool waited, gone; double start; } flow;
+static _Thread_local struct {
+    bool   waited, gone;
+    double start;
+} flow;
 enum { FAST = 200 << 20, PATIENCE = 20 }; /* bytes a second; milliseconds beyond that */
 
 static void begin_flow(void) {
     flow.gone = flow.waited;
-    if (flow.gone) fv_io_enter();
-    flow.start = fv_now();
+    if (flow.gone) fv__io_enter();
+    flow.start = fv__now();
 }
 
 static void end_flow(size_t size) {
-    flow.waited = fv_now() - flow.start > 1e-3 * PATIENCE + (double)size / FAST;
-    if (flow.gone) fv_io_leave();
+    flow.waited = fv__now() - flow.start > 1e-3 * PATIENCE + (double)size / FAST;
+    if (flow.gone) fv__io_leave();
 }
 
-fv_status fv_file_write_at(int fd, const void *data, size_t size, int64_t offset, const char *path, fv_error *error) {
-    FV_TRY(fv_fault_point("write", error));
+fv_status fv__file_write_at(int fd, const void *data, size_t size, int64_t offset, const char *path, fv_error *error) {
+    FV_TRY(fv__fault_point("write", error));
     const char *from = data;
     size_t      all = size;
     fv_status   status = FV_OK;
@@ -216,24 +219,24 @@ fv_status fv_file_write_at(int fd, const void *data, size_t size, int64_t offset
     return status;
 }
 
-fv_status fv_file_sync(int fd, const char *path, fv_error *error) {
-    fv_io_enter();
+fv_status fv__file_sync(int fd, const char *path, fv_error *error) {
+    fv__io_enter();
     int cause = fdatasync(fd) ? errno : 0;
-    fv_io_leave();
+    fv__io_leave();
     return cause ? failed_with(cause, error, "sync", path) : FV_OK;
 }
 
-void fv_file_start_sync(int fd) {
+void fv__file_start_sync(int fd) {
     begin_flow();
     (void)!sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
     end_flow(0);
 }
 
-fv_status fv_file_close(int fd, const char *path, fv_error *error) { return close(fd) ? failed(error, "close", path) : FV_OK; }
+fv_status fv__file_close(int fd, const char *path, fv_error *error) { return close(fd) ? failed(error, "close", path) : FV_OK; }
 
-fv_status fv_file_read_all(const char *path, size_t limit, fv_bytes *bytes, fv_error *error) {
+fv_status fv__file_read_all(const char *path, size_t limit, fv_bytes *bytes, fv_error *error) {
     int fd;
-    FV_TRY(fv_file_open_read(path, &fd, error));
+    FV_TRY(fv__file_open_read(path, &fd, error));
     struct stat s;
     if (fstat(fd, &s)) {
         fv_status status = failed(error, "read", path);
@@ -245,9 +248,9 @@ fv_status fv_file_read_all(const char *path, size_t limit, fv_bytes *bytes, fv_e
         return fv_fail(error, FV_ERROR_INPUT, "%s has %lld bytes, more than the %zu that are sensible here", path,
                        (long long)s.st_size, limit);
     }
-    fv_bytes_clear(bytes);
-    fv_bytes_reserve(bytes, (size_t)s.st_size + 1);
-    fv_status status = fv_file_read_at(fd, bytes->data, (size_t)s.st_size, 0, path, error);
+    fv__bytes_clear(bytes);
+    fv__bytes_reserve(bytes, (size_t)s.st_size + 1);
+    fv_status status = fv__file_read_at(fd, bytes->data, (size_t)s.st_size, 0, path, error);
     close(fd);
     if (status == FV_OK) {
         bytes->size = (size_t)s.st_size;
@@ -258,34 +261,34 @@ fv_status fv_file_read_all(const char *path, size_t limit, fv_bytes *bytes, fv_e
 
 /* A name beside a file that nobody else has a use for; a long name is shortened. */
 static char *hidden_path(const char *path, const char *ending) {
-    const char *name = fv_path_name(path);
-    char       *shown = fv_path_short_name(name), *hidden = fv_sprintf("%.*s%s%s", (int)(name - path), path, shown, ending);
+    const char *name = fv__path_name(path);
+    char       *shown = fv__path_short_name(name), *hidden = fv__sprintf("%.*s%s%s", (int)(name - path), path, shown, ending);
     free(shown);
     return hidden;
 }
 
-fv_status fv_file_write_all(const char *path, const void *data, size_t size, bool durable, fv_error *error) {
+fv_status fv__file_write_all(const char *path, const void *data, size_t size, bool durable, fv_error *error) {
     static int number; /* two threads may write the same file: the last one wins, whole */
     char      *start = hidden_path(path, ".tmp");
-    char      *temporary = fv_sprintf("%s%d-%d", start, (int)getpid(), __atomic_add_fetch(&number, 1, __ATOMIC_RELAXED));
+    char      *temporary = fv__sprintf("%s%d-%d", start, (int)getpid(), __atomic_add_fetch(&number, 1, __ATOMIC_RELAXED));
     int        fd;
     free(start);
-    fv_status status = fv_file_open_write(temporary, &fd, error);
+    fv_status status = fv__file_open_write(temporary, &fd, error);
     if (status == FV_OK) {
-        status = fv_file_write_at(fd, data, size, 0, path, error);
-        if (status == FV_OK && durable) status = fv_file_sync(fd, path, error);
-        fv_status closed = fv_file_close(fd, path, status == FV_OK ? error : NULL);
+        status = fv__file_write_at(fd, data, size, 0, path, error);
+        if (status == FV_OK && durable) status = fv__file_sync(fd, path, error);
+        fv_status closed = fv__file_close(fd, path, status == FV_OK ? error : NULL);
         if (status == FV_OK) status = closed;
-        if (status == FV_OK) status = fv_rename(temporary, path, error);
-        if (status == FV_OK && durable) status = fv_path_sync_folder(path, error);
+        if (status == FV_OK) status = fv__rename(temporary, path, error);
+        if (status == FV_OK && durable) status = fv__path_sync_folder(path, error);
         if (status != FV_OK) unlink(temporary);
     }
     free(temporary);
     return status;
 }
 
-fv_status fv_rename(const char *from, const char *to, fv_error *error) {
-    FV_TRY(fv_fault_point("rename", error));
+fv_status fv__rename(const char *from, const char *to, fv_error *error) {
+    FV_TRY(fv__fault_point("rename", error));
     return rename(from, to) ? failed(error, "rename to", to) : FV_OK;
 }
 
@@ -293,12 +296,14 @@ fv_status fv_rename(const char *from, const char *to, fv_error *error) {
  * moves aside (it is found and finished by the next run after a crash in between). */
 static fv_status swap_by_renames(const char *temporary, const char *path, fv_error *error) {
     char     *old = hidden_path(path, ".fovea-old");
-    fv_status status = fv_path_remove(old, error);
-    if (status == FV_OK) status = fv_rename(path, old, error);
+    fv_status status = fv__path_remove(old, error);
+    if (status == FV_OK) status = fv__rename(path, old, error);
     if (status == FV_OK) {
-        status = fv_rename(temporary, path, error);
-        if (status != FV_OK) (void)!rename(old, path);
-        else status = fv_path_remove(old, error);
+        status = fv__rename(temporary, path, error);
+        if (status != FV_OK)
+            (void)!rename(old, path);
+        else
+            status = fv__path_remove(old, error);
     }
     free(old);
     return status;
@@ -308,9 +313,9 @@ static fv_status replace_folder(const char *temporary, const char *path, fv_erro
     if (!syscall(SYS_renameat2, AT_FDCWD, temporary, AT_FDCWD, path, RENAME_EXCHANGE)) {
         /* Removing takes time: killed meanwhile, the old contents must not lie there under the name of the new. */
         char     *old = hidden_path(path, ".fovea-old");
-        fv_status status = fv_path_remove(old, error);
-        if (status == FV_OK) status = fv_rename(temporary, old, error);
-        if (status == FV_OK) status = fv_path_remove(old, error);
+        fv_status status = fv__path_remove(old, error);
+        if (status == FV_OK) status = fv__rename(temporary, old, error);
+        if (status == FV_OK) status = fv__path_remove(old, error);
         free(old);
         return status;
     }
@@ -318,16 +323,16 @@ static fv_status replace_folder(const char *temporary, const char *path, fv_erro
     return unknown ? swap_by_renames(temporary, path, error) : failed(error, "rename to", path);
 }
 
-fv_status fv_path_replace(const char *temporary, const char *path, fv_error *error) {
-    FV_TRY(fv_fault_point("replace", error));
-    if (fv_file_exists(path) && (fv_path_is_folder(path) || fv_path_is_folder(temporary)))
+fv_status fv__path_replace(const char *temporary, const char *path, fv_error *error) {
+    FV_TRY(fv__fault_point("replace", error));
+    if (fv__file_exists(path) && (fv__path_is_folder(path) || fv__path_is_folder(temporary)))
         FV_TRY(replace_folder(temporary, path, error));
     else
-        FV_TRY(fv_rename(temporary, path, error));
-    return fv_fault_point("replaced", error);
+        FV_TRY(fv__rename(temporary, path, error));
+    return fv__fault_point("replaced", error);
 }
 
-fv_status fv_path_remove(const char *path, fv_error *error) {
+fv_status fv__path_remove(const char *path, fv_error *error) {
     struct stat s;
     if (lstat(path, &s)) return errno == ENOENT ? FV_OK : failed(error, "remove", path);
     if (!S_ISDIR(s.st_mode)) return unlink(path) && errno != ENOENT ? failed(error, "remove", path) : FV_OK;
@@ -337,8 +342,8 @@ fv_status fv_path_remove(const char *path, fv_error *error) {
     struct dirent *entry;
     while (status == FV_OK && (entry = readdir(folder))) {
         if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
-        char *child = fv_sprintf("%s/%s", path, entry->d_name);
-        status = fv_path_remove(child, error);
+        char *child = fv__sprintf("%s/%s", path, entry->d_name);
+        status = fv__path_remove(child, error);
         free(child);
     }
     closedir(folder);
@@ -346,15 +351,15 @@ fv_status fv_path_remove(const char *path, fv_error *error) {
     return status;
 }
 
-fv_status fv_path_make_folders(const char *path, fv_error *error) {
-    char *copy = fv_strdup(*path ? path : ".");
+fv_status fv__path_make_folders(const char *path, fv_error *error) {
+    char *copy = fv__strdup(*path ? path : ".");
     for (char *slash = copy + 1;; slash++) {
         if (*slash && *slash != '/') continue;
         char end = *slash;
         *slash = 0;
         if (mkdir(copy, 0777) && errno != EEXIST) {
             fv_status status = failed(error, "make folder", copy);
-            if (!fv_path_is_folder(copy)) { /* some systems refuse before they look whether it is there */
+            if (!fv__path_is_folder(copy)) { /* some systems refuse before they look whether it is there */
                 free(copy);
                 return status;
             }
@@ -362,19 +367,19 @@ fv_status fv_path_make_folders(const char *path, fv_error *error) {
         *slash = end;
         if (!end) break;
     }
-    bool made = fv_path_is_folder(copy);
+    bool made = fv__path_is_folder(copy);
     free(copy);
     return made ? FV_OK : fv_fail(error, FV_ERROR_IO, "cannot make folder %s: a file has that name", path);
 }
 
-fv_status fv_path_sync_folder(const char *path, fv_error *error) {
-    char  *copy = fv_strdup(path);
+fv_status fv__path_sync_folder(const char *path, fv_error *error) {
+    char  *copy = fv__strdup(path);
     size_t length = strlen(copy);
     while (length > 1 && copy[length - 1] == '/') copy[--length] = 0;
     char       *slash = strrchr(copy, '/');
     const char *folder = slash == copy ? "/" : slash ? copy : ".";
     if (slash && slash != copy) *slash = 0;
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int       fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     fv_status status = FV_OK;
     if (fd < 0 || (fsync(fd) && errno != EINVAL)) status = failed(error, "sync folder", folder);
     if (fd >= 0) close(fd);
@@ -389,44 +394,44 @@ static size_t before_query(const char *path) {
     return strncmp(path, "http://", 7) && strncmp(path, "https://", 8) ? strlen(path) : strcspn(path, "?#");
 }
 
-size_t fv_path_length(const char *path) {
+size_t fv__path_length(const char *path) {
     size_t length = before_query(path);
     while (length > 1 && path[length - 1] == '/') length--;
     return length;
 }
 
-const char *fv_path_name(const char *path) {
+const char *fv__path_name(const char *path) {
     const char *slash = memrchr(path, '/', before_query(path));
     return slash ? slash + 1 : path;
 }
 
-char *fv_path_short_name(const char *name) {
+char *fv__path_short_name(const char *name) {
     enum { LONG = 100, START = 64 }; /* of the 255, or on some file systems 143, bytes that a name may have */
     char hex[33];
     int  start = START;
-    if (strlen(name) <= LONG) return fv_strdup(name);
+    if (strlen(name) <= LONG) return fv__strdup(name);
     while (((uint8_t)name[start] & 0xc0) == 0x80) start--;
-    fv_hash_format(fv_hash_bytes(name, strlen(name)), hex);
-    return fv_sprintf("%.*s~%.16s", start, name, hex);
+    fv__hash_format(fv__hash_bytes(name, strlen(name)), hex);
+    return fv__sprintf("%.*s~%.16s", start, name, hex);
 }
 
-char *fv_path_inside(const char *folder, const char *name) {
-    return fv_sprintf("%.*s/%s%s", (int)fv_path_length(folder), folder, name, folder + before_query(folder));
+char *fv__path_inside(const char *folder, const char *name) {
+    return fv__sprintf("%.*s/%s%s", (int)fv__path_length(folder), folder, name, folder + before_query(folder));
 }
 
-char *fv_path_beside(const char *path, const char *name) {
-    if (*name == '/') return fv_strdup(name);
-    return fv_sprintf("%.*s%s%s", (int)(fv_path_name(path) - path), path, name, path + before_query(path));
+char *fv__path_beside(const char *path, const char *name) {
+    if (*name == '/') return fv__strdup(name);
+    return fv__sprintf("%.*s%s%s", (int)(fv__path_name(path) - path), path, name, path + before_query(path));
 }
 
-char *fv_path_bare_name(const char *path) {
-    size_t length = fv_path_length(path), start = length;
+char *fv__path_bare_name(const char *path) {
+    size_t length = fv__path_length(path), start = length;
     while (start > 0 && path[start - 1] != '/') start--;
-    return fv_sprintf("%.*s", (int)(length - start), path + start);
+    return fv__sprintf("%.*s", (int)(length - start), path + start);
 }
 
-void fv_path_stem(const char *path, char *stem, size_t size) {
-    char *name = fv_path_bare_name(path);
+void fv__path_stem(const char *path, char *stem, size_t size) {
+    char *name = fv__path_bare_name(path);
     snprintf(stem, size, "%s", name);
     free(name);
     char *dot = strrchr(stem, '.');
@@ -438,8 +443,8 @@ void fv_path_stem(const char *path, char *stem, size_t size) {
     if (dot && dot != stem && (packed || !strcasecmp(dot, ".ome"))) *dot = 0;
 }
 
-bool fv_path_has_extension(const char *path, const char *extension) {
-    size_t n = fv_path_length(path), m = strlen(extension);
+bool fv__path_has_extension(const char *path, const char *extension) {
+    size_t n = fv__path_length(path), m = strlen(extension);
     return n > m + 1 && path[n - m - 1] == '.' && !strncasecmp(path + n - m, extension, m);
 }
 
@@ -451,14 +456,14 @@ static void           read_fault_plan(void) { fault_plan = getenv("FOVEA_FAULT")
 
 /* Uses so many MiB for a while. */
 static fv_status eat(int64_t size) {
-    void *food = fv_try_alloc((size_t)size << 20);
+    void *food = fv__try_alloc((size_t)size << 20);
     if (food) memset(food, 1, (size_t)size << 20);
     sleep(4);
     free(food);
     return FV_OK;
 }
 
-fv_status fv_fault_point(const char *name, fv_error *error) {
+fv_status fv__fault_point(const char *name, fv_error *error) {
     static int64_t passed;
     pthread_once(&fault_once, read_fault_plan);
     if (!fault_plan) return FV_OK;

@@ -25,7 +25,7 @@ static int compare_numbers(const char **a, const char **b) {
     return order;
 }
 
-int fv_natural_order(const char *a, const char *b) {
+int fv__natural_order(const char *a, const char *b) {
     const char *p = a, *q = b;
     while (*p && *q) {
         if (isdigit((unsigned char)*p) && isdigit((unsigned char)*q)) {
@@ -209,8 +209,8 @@ static void write_out(const char *pattern, void (*each)(void *context, const cha
         else if (*p == '}' && p < close)
             depth--;
         else if (p == close || (*p == ',' && !depth)) {
-            char *one = fv_sprintf("%.*s%s%.*s%s%s", (int)(open - pattern), pattern, slash ? "" : "\1", (int)(p - start), start,
-                                   slash ? "" : "\2", close + 1);
+            char *one = fv__sprintf("%.*s%s%.*s%s%s", (int)(open - pattern), pattern, slash ? "" : "\1", (int)(p - start), start,
+                                    slash ? "" : "\2", close + 1);
             write_out(one, each, context);
             free(one);
             start = p + 1;
@@ -241,7 +241,7 @@ static bool has_wildcard(const char *p, const char *end) {
 
 /* A part of a pattern without wildcards, as the name that it is. */
 static char *plain_name(const char *p, const char *end) {
-    char *name = fv_alloc((size_t)(end - p) + 1), *to = name;
+    char *name = fv__alloc((size_t)(end - p) + 1), *to = name;
     for (; p < end; p++) {
         if (*p == '\\' && p + 1 < end) p++;
         if (*p != OPEN && *p != CLOSE) *to++ = *p;
@@ -254,13 +254,13 @@ static void add_match(walk *w, const char *path) {
     fv_matches *out = w->out;
     if (out->count == w->capacity) {
         w->capacity = FV_MAX(64, 2 * w->capacity);
-        out->match = fv_realloc(out->match, (size_t)w->capacity * sizeof *out->match);
+        out->match = fv__realloc(out->match, (size_t)w->capacity * sizeof *out->match);
     }
     fv_matched *match = &out->match[out->count++];
-    match->path = fv_arena_strdup(&out->arena, path);
+    match->path = fv__arena_strdup(&out->arena, path);
     match->ntexts = w->ntexts;
-    match->texts = fv_arena_alloc(&out->arena, (size_t)(w->ntexts + 1) * sizeof *match->texts);
-    for (int i = 0; i < w->ntexts; i++) match->texts[i] = fv_arena_strdup(&out->arena, w->texts[i]);
+    match->texts = fv__arena_alloc(&out->arena, (size_t)(w->ntexts + 1) * sizeof *match->texts);
+    for (int i = 0; i < w->ntexts; i++) match->texts[i] = fv__arena_strdup(&out->arena, w->texts[i]);
     out->wildcards = FV_MAX(out->wildcards, w->ntexts);
 }
 
@@ -273,8 +273,8 @@ static void step(walk *w, const char *path, const char *rest) {
         return;
     }
     while (*rest == '/') rest++;
-    if (!fv_path_is_folder(path)) return;
-    char *folder = fv_sprintf("%s/", path);
+    if (!fv__path_is_folder(path)) return;
+    char *folder = fv__sprintf("%s/", path);
     if (*rest)
         walk_on(w, folder, rest);
     else
@@ -285,7 +285,7 @@ static void step(walk *w, const char *path, const char *rest) {
 static DIR *look_into(walk *w, const char *folder) {
     DIR *opened = opendir(*folder ? folder : ".");
     if (!opened && errno != ENOENT && errno != ENOTDIR && !w->out->closed)
-        w->out->closed = fv_arena_strdup(&w->out->arena, folder);
+        w->out->closed = fv__arena_strdup(&w->out->arena, folder);
     return opened;
 }
 
@@ -300,8 +300,8 @@ static void walk_names(walk *w, const char *folder, const char *part, const char
         if ((*name == '.' && *part != '.') || !strcmp(name, ".") || !strcmp(name, "..")) continue;
         if (!matches(part, end, name, name + strlen(name), w->fold, &c)) continue;
         for (int i = 0; i < c.count && w->ntexts < MOST_TEXTS; i++)
-            w->texts[w->ntexts++] = fv_sprintf("%.*s", (int)(c.found[i].end - c.found[i].start), c.found[i].start);
-        char *path = fv_sprintf("%s%s", folder, name);
+            w->texts[w->ntexts++] = fv__sprintf("%.*s", (int)(c.found[i].end - c.found[i].start), c.found[i].start);
+        char *path = fv__sprintf("%s%s", folder, name);
         step(w, path, end);
         free(path);
         while (w->ntexts > before) free(w->texts[--w->ntexts]);
@@ -320,10 +320,10 @@ static void walk_depth(walk *w, const char *folder, char *below, const char *res
     struct dirent *entry;
     while (opened && (entry = readdir(opened))) {
         struct stat s;
-        char       *path = fv_sprintf("%s%s", folder, entry->d_name);
+        char       *path = fv__sprintf("%s%s", folder, entry->d_name);
         bool        kind = *entry->d_name != '.' && !lstat(path, &s) && S_ISDIR(s.st_mode);
         if (kind && !(w->whole && w->whole(path))) {
-            char *inner = fv_sprintf("%s/", path), *deeper = fv_sprintf("%s%s%s", below, *below ? "/" : "", entry->d_name);
+            char *inner = fv__sprintf("%s/", path), *deeper = fv__sprintf("%s%s%s", below, *below ? "/" : "", entry->d_name);
             walk_depth(w, inner, deeper, rest);
             free(inner);
             free(deeper);
@@ -340,9 +340,9 @@ static void walk_on(walk *w, const char *folder, const char *rest) {
         walk_depth(w, folder, "", end + strspn(end, "/"));
         return;
     }
-    char *name = plain_name(rest, end), *path = fv_sprintf("%s%s", folder, name);
+    char *name = plain_name(rest, end), *path = fv__sprintf("%s%s", folder, name);
     bool  dots = !strcmp(name, ".") || !strcmp(name, "..");
-    bool  literal = !has_wildcard(rest, end), there = fv_file_exists(path);
+    bool  literal = !has_wildcard(rest, end), there = fv__file_exists(path);
     bool  braced = memchr(rest, OPEN, (size_t)(end - rest)) != NULL;
     if (there && !braced && (!w->fold || dots))
         step(w, path, end);
@@ -372,13 +372,13 @@ static size_t fixed_part(const char *pattern) {
 }
 
 static int by_path(const void *a, const void *b) {
-    return fv_natural_order(((const fv_matched *)a)->path, ((const fv_matched *)b)->path);
+    return fv__natural_order(((const fv_matched *)a)->path, ((const fv_matched *)b)->path);
 }
 
 static void find(const char *pattern, bool (*whole)(const char *), bool fold, fv_matches *matches) {
     walk  w = { .out = matches, .whole = whole, .fold = fold };
     bool  at_home = *pattern == '~' && (pattern[1] == '/' || !pattern[1]) && getenv("HOME");
-    char *full = at_home ? fv_sprintf("%s%s", getenv("HOME"), pattern + 1) : fv_strdup(pattern);
+    char *full = at_home ? fv__sprintf("%s%s", getenv("HOME"), pattern + 1) : fv__strdup(pattern);
     *matches = (fv_matches){ .fixed = fixed_part(full) };
     write_out(full, walk_pattern, &w);
     free(full);
@@ -389,25 +389,25 @@ static void find(const char *pattern, bool (*whole)(const char *), bool fold, fv
     matches->count = kept;
 }
 
-void fv_pattern_find(const char *pattern, bool (*whole)(const char *folder), fv_matches *matches) {
+void fv__pattern_find(const char *pattern, bool (*whole)(const char *folder), fv_matches *matches) {
     find(pattern, whole, false, matches);
 }
 
-void fv_pattern_find_any_case(const char *pattern, fv_matches *matches) { find(pattern, NULL, true, matches); }
+void fv__pattern_find_any_case(const char *pattern, fv_matches *matches) { find(pattern, NULL, true, matches); }
 
-void fv_matches_release(fv_matches *matches) {
+void fv__matches_release(fv_matches *matches) {
     free(matches->match);
-    fv_arena_release(&matches->arena);
+    fv__arena_release(&matches->arena);
     *matches = (fv_matches){ 0 };
 }
 
 /* ---------------------------------------------------------------- without looking at files */
 
-bool fv_pattern_is(const char *path) {
+bool fv__pattern_is(const char *path) {
     const char *close;
     bool        slash, braces = first_brace(path, &close, &slash) != NULL;
-    if (!*path || fv_is_remote(path) || strpbrk(path, "\1\2")) return false; /* a ? begins the query of an address */
-    return (braces || has_wildcard(path, path + strlen(path))) && !fv_file_exists(path);
+    if (!*path || fv__is_remote(path) || strpbrk(path, "\1\2")) return false; /* a ? begins the query of an address */
+    return (braces || has_wildcard(path, path + strlen(path))) && !fv__file_exists(path);
 }
 
 static const char *skip_here(const char *path) {
@@ -443,7 +443,7 @@ static void fit_one(void *context, const char *pattern) {
     f->fits = f->fits || fits(skip_here(pattern), skip_here(f->path));
 }
 
-bool fv_pattern_fits(const char *pattern, const char *path) {
+bool fv__pattern_fits(const char *pattern, const char *path) {
     fitting f = { .path = path };
     write_out(pattern, fit_one, &f);
     return f.fits;

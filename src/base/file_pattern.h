@@ -18,23 +18,23 @@ typedef struct fv_matched {
 
 typedef struct fv_matches {
     fv_matched *match; /* in natural order, none twice */
-    int64_t   count;
-    int       wildcards; /* the most texts of any */
-    size_t    fixed;     /* characters that all paths begin with: the folders before the first wildcard, with their slash */
-    char     *closed; /* a folder that could not be looked into; NULL: none */
-    fv_arena  arena;  /* owns everything above but match itself */
+    int64_t     count;
+    int         wildcards; /* the most texts of any */
+    size_t      fixed;     /* characters that all paths begin with: the folders before the first wildcard, with their slash */
+    char       *closed;    /* a folder that could not be looked into; NULL: none */
+    fv_arena    arena;     /* owns everything above but match itself */
 } fv_matches;
 
 /* Whether a name means several files. One that exists by exactly that name does not. */
-bool fv_pattern_is(const char *path);
+bool fv__pattern_is(const char *path);
 /* whole: whether a folder is one thing that ** does not look into; NULL: none is. Finding nothing is no failure. */
-void fv_pattern_find(const char *pattern, bool (*whole)(const char *folder), fv_matches *matches);
+void fv__pattern_find(const char *pattern, bool (*whole)(const char *folder), fv_matches *matches);
 /* The same, where small and capital letters count as the same: for hints. */
-void fv_pattern_find_any_case(const char *pattern, fv_matches *matches);
-void fv_matches_release(fv_matches *matches);
+void fv__pattern_find_any_case(const char *pattern, fv_matches *matches);
+void fv__matches_release(fv_matches *matches);
 /* Whether a path that need not exist matches. */
-bool fv_pattern_fits(const char *pattern, const char *path);
+bool fv__pattern_fits(const char *pattern, const char *path);
 /* Order of names in which numbers count by their value: a2 before a10, and what is in a folder before its longer neighbours. */
-int fv_natural_order(const char *a, const char *b);
+int fv__natural_order(const char *a, const char *b);
 
 #endif

@@ -29,35 +29,35 @@ static void least_squares(fv_line *line, const double *x, const double *y, int c
     }
 }
 
-fv_line fv_fit_line(const double *x, const double *y, int count) {
+fv_line fv__fit_line(const double *x, const double *y, int count) {
     fv_line line = { .points = count };
     double  squares = 0;
     if (!count) return line;
     for (int i = 0; i < count; i++) line.mean += x[i] / count;
     for (int i = 0; i < count; i++) line.sxx += (x[i] - line.mean) * (x[i] - line.mean);
     least_squares(&line, x, y, count);
-    for (int i = 0; i < count; i++) squares += pow(y[i] - fv_line_at(&line, x[i]), 2);
+    for (int i = 0; i < count; i++) squares += pow(y[i] - fv__line_at(&line, x[i]), 2);
     line.spread = count > 2 ? sqrt(squares / (count - 2)) : sqrt(squares);
     return line;
 }
 
-double fv_line_at(const fv_line *line, double x) { return line->fixed + line->slope * x; }
+double fv__line_at(const fv_line *line, double x) { return line->fixed + line->slope * x; }
 
-double fv_line_error(const fv_line *line, double x) {
+double fv__line_error(const fv_line *line, double x) {
     if (!line->points) return 0;
     double away = line->fixed > 0 && line->slope > 0 && line->sxx > 0 ? (x - line->mean) * (x - line->mean) / line->sxx : 0;
     return line->spread * sqrt(1.0 / line->points + away);
 }
 
-fv_amdahl fv_fit_amdahl(const double *workers, const double *seconds, int count) {
-    double *inverse = fv_alloc((size_t)(count + 1) * sizeof *inverse);
+fv_amdahl fv__fit_amdahl(const double *workers, const double *seconds, int count) {
+    double *inverse = fv__alloc((size_t)(count + 1) * sizeof *inverse);
     double  squares = 0;
     for (int i = 0; i < count; i++) inverse[i] = 1 / workers[i];
-    fv_line   line = fv_fit_line(inverse, seconds, count);
-    fv_amdahl fit = { .seconds = fv_line_at(&line, 1) };
+    fv_line   line = fv__fit_line(inverse, seconds, count);
+    fv_amdahl fit = { .seconds = fv__line_at(&line, 1) };
     if (fit.seconds > 0) fit.serial = line.fixed / fit.seconds;
     for (int i = 0; i < count; i++)
-        if (seconds[i] > 0) squares += pow(fv_line_at(&line, inverse[i]) / seconds[i] - 1, 2);
+        if (seconds[i] > 0) squares += pow(fv__line_at(&line, inverse[i]) / seconds[i] - 1, 2);
     if (count > 2) fit.spread = sqrt(squares / (count - 2));
     free(inverse);
     return fit;
@@ -68,7 +68,7 @@ static int by_value(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-double fv_median(double *values, int count) {
+double fv__median(double *values, int count) {
     if (!count) return 0;
     qsort(values, (size_t)count, sizeof *values, by_value);
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;

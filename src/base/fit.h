@@ -5,16 +5,16 @@
 /* y = fixed + slope * x, neither below zero: times and memory never shrink with size. */
 typedef struct fv_line {
     double fixed, slope;
-    double spread;   /* standard deviation of the points about the line */
+    double spread;    /* standard deviation of the points about the line */
     double mean, sxx; /* of x: its mean and the sum of squared distances from it */
     int    points;
 } fv_line;
 
 /* Least squares. Where all x are nearly the same nothing is known of a slope: y is taken to be proportional to x. */
-fv_line fv_fit_line(const double *x, const double *y, int count);
-double  fv_line_at(const fv_line *line, double x);
-/* Standard error of fv_line_at. */
-double fv_line_error(const fv_line *line, double x);
+fv_line fv__fit_line(const double *x, const double *y, int count);
+double  fv__line_at(const fv_line *line, double x);
+/* Standard error of fv__line_at. */
+double fv__line_error(const fv_line *line, double x);
 
 /* Amdahl: seconds on n workers are t * (serial + (1 - serial) / n). */
 typedef struct fv_amdahl {
@@ -22,9 +22,9 @@ typedef struct fv_amdahl {
     double serial;  /* fraction, 0 to 1 */
     double spread;  /* relative standard deviation of the points about the curve */
 } fv_amdahl;
-fv_amdahl fv_fit_amdahl(const double *workers, const double *seconds, int count);
+fv_amdahl fv__fit_amdahl(const double *workers, const double *seconds, int count);
 
 /* Sorts the values. */
-double fv_median(double *values, int count);
+double fv__median(double *values, int count);
 
 #endif

@@ -27,12 +27,12 @@ static void find_self(void) {
     for (char *c = self.name; *c; c++)
         if (*c <= ' ') *c = '-'; /* it is one word of a line in lease files */
     const char *identity = boot[0] && !(fake && *fake) ? boot : self.name;
-    self.boot = fv_hash_bytes(identity, strlen(identity));
+    self.boot = fv__hash_bytes(identity, strlen(identity));
     struct stat s;
     if (!stat("/proc/self/ns/pid", &s)) self.space = (uint64_t)s.st_ino;
 }
 
-const fv_host *fv_host_self(void) {
+const fv_host *fv__host_self(void) {
     pthread_once(&once, find_self);
     return &self;
 }
@@ -55,7 +55,7 @@ static bool read_stat(int pid, char *state, long *threads, int64_t *start) {
     return true;
 }
 
-fv_alive fv_process_alive(int pid, int64_t start) {
+fv_alive fv__process_alive(int pid, int64_t start) {
     char    state;
     long    threads;
     int64_t found;
@@ -67,14 +67,14 @@ fv_alive fv_process_alive(int pid, int64_t start) {
     return ended ? FV_DEAD : FV_ALIVE;
 }
 
-int64_t fv_process_start(int pid) {
+int64_t fv__process_start(int pid) {
     char    state;
     long    threads;
     int64_t start;
     return read_stat(pid, &state, &threads, &start) ? start : 0;
 }
 
-int64_t fv_system_number(const char *path, const char *name) {
+int64_t fv__system_number(const char *path, const char *name) {
     char  line[256];
     FILE *file = fopen(path, "r");
     while (file && fgets(line, sizeof line, file)) {

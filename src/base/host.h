@@ -11,14 +11,14 @@ typedef struct fv_host {
 } fv_host;
 
 /* Of this process. FOVEA_HOST=NAME makes the tests believe in another machine. */
-const fv_host *fv_host_self(void);
+const fv_host *fv__host_self(void);
 
 typedef enum fv_alive { FV_DEAD, FV_ALIVE, FV_ALIVE_UNKNOWN } fv_alive;
 /* Whether the process still runs that had this id and started then (clock ticks since boot); of this host and space only. */
-fv_alive fv_process_alive(int pid, int64_t start);
-int64_t  fv_process_start(int pid); /* 0: not known */
+fv_alive fv__process_alive(int pid, int64_t start);
+int64_t  fv__process_start(int pid); /* 0: not known */
 
 /* The number behind a name, in a file of the system with a line for each, as /proc/meminfo; -1: there is none. */
-int64_t fv_system_number(const char *path, const char *name);
+int64_t fv__system_number(const char *path, const char *name);
 
 #endif

@@ -2,10 +2,10 @@
  * bits, in a fixed order, without fused multiply-add and without tables, so that a loop over them vectorises in each
  * instruction set. libm is not used because its results change with the processor.
  *
- *     for (int64_t i = 0; i < n; i++) out[i] = fv_exp(in[i]);
+ *     for (int64_t i = 0; i < n; i++) out[i] = fv__exp(in[i]);
  *
  * Special values as in C99, annex F. Errors stated in units of the last place (ulp) are bounds found by test_math.c. A float
- * result is the double result rounded: (float)fv_exp(x).
+ * result is the double result rounded: (float)fv__exp(x).
  *
  * Sine, cosine and tangent branch to an exact reduction outside +-FV_TRIG_LIMIT, which stops vectorisation: a kernel calls
  * the _small function on a whole strip and then repairs the few arguments beyond the limit.
@@ -85,15 +85,15 @@ static inline double fv__exp_extra(double x, double extra) {
     return y * fv__from_bits((half + 1023) << 52) * fv__from_bits((k_bits - half + 1023) << 52);
 }
 
-static inline double fv_exp(double x) { return fv__exp_extra(x, 0); } /* 0.9 ulp */
+static inline double fv__exp(double x) { return fv__exp_extra(x, 0); } /* 0.9 ulp */
 
 /* ---------------------------------------------------------------- logarithms */
 
 /* x = 2^k m, sqrt(1/2) <= m < sqrt(2); for positive finite x. */
 static inline double fv__log_split(double x, double *k) {
     const uint64_t root_half = 0x3fe6a09e667f3bcdu, one = 0x3ff0000000000000u, mantissa = 0x000fffffffffffffu;
-    int      subnormal = x < 0x1p-1022;
-    uint64_t bits = fv__bits(subnormal ? x * 0x1p54 : x) + (one - root_half);
+    int            subnormal = x < 0x1p-1022;
+    uint64_t       bits = fv__bits(subnormal ? x * 0x1p54 : x) + (one - root_half);
     *k = fv__from_bits(0x4330000000000000u | bits >> 52) - (subnormal ? 0x1p52 + 1023 + 54 : 0x1p52 + 1023);
     return fv__from_bits((bits & mantissa) + root_half);
 }
@@ -105,7 +105,7 @@ static inline double fv__log_special(double x, double result) {
     return x != x ? x : result;
 }
 
-static inline double fv_ln(double x) { /* natural logarithm, 0.9 ulp; fv_log writes messages */
+static inline double fv__ln(double x) { /* natural logarithm, 0.9 ulp; fv__log writes messages */
     double k, f = fv__log_split(x, &k) - 1, s = f / (2 + f), z = s * s, half = 0.5 * f * f;
     double p = 0x1.0c0aff044a970p-3; /* log(1 + f) = 2 atanh(s); err 2^-59 */
     p = p * z + 0x1.0fbde0f4ad17bp-3;
@@ -141,14 +141,14 @@ static inline double fv__log_accurate(double m, double *low) {
     return 2 * high;
 }
 
-static inline double fv_log2(double x) { /* 0.6 ulp; exact for powers of two */
+static inline double fv__log2(double x) { /* 0.6 ulp; exact for powers of two */
     double k, low, high = fv__log_accurate(fv__log_split(x, &k), &low), upper = fv__upper(high);
     double main = upper * 0x1.715476p+0, rest = upper * 0x1.4ae0bf85ddf44p-26 + ((high - upper) + low) * 0x1.71547652b82fep+0;
     double sum = k + main;
     return fv__log_special(x, sum + (((k - sum) + main) + rest));
 }
 
-static inline double fv_log10(double x) { /* 0.6 ulp; exact for powers of ten */
+static inline double fv__log10(double x) { /* 0.6 ulp; exact for powers of ten */
     double k, low, high = fv__log_accurate(fv__log_split(x, &k), &low), upper = fv__upper(high);
     double main = upper * 0x1.bcb7b1p-2, rest = upper * 0x1.49b9438ca9aaep-28 + ((high - upper) + low) * 0x1.bcb7b1526e50ep-2;
     double scaled = k * 0x1.34413509f78p-2, sum = scaled + main;
@@ -168,7 +168,7 @@ static inline double fv__pow_special(double x, double y, double size) {
     return x == 1 || y == 0 ? 1 : result;
 }
 
-static inline double fv_pow(double x, double y) { /* 0.9 ulp */
+static inline double fv__pow(double x, double y) { /* 0.9 ulp */
     double ax = fabs(x), k, low, high = fv__log_accurate(fv__log_split(ax, &k), &low);
     double scaled = k * 0x1.62e42fefa38p-1, sum = scaled + high;
     double rest = ((scaled - sum) + high) + (low + k * 0x1.ef35793c7673p-45);
@@ -180,11 +180,11 @@ static inline double fv_pow(double x, double y) { /* 0.9 ulp */
 }
 
 /* For float arguments: cheaper, rounded to float, 0.5001 float ulp. */
-static inline float fv_log2f(float x) { return (float)(fv_ln(x) * 0x1.71547652b82fep+0); }
-static inline float fv_log10f(float x) { return (float)(fv_ln(x) * 0x1.bcb7b1526e50ep-2); }
-static inline float fv_powf(float x, float y) {
-    double product = fv_ln(fabs((double)x)) * y;
-    return (float)fv__pow_special(x, y, fv_exp(product));
+static inline float fv__log2f(float x) { return (float)(fv__ln(x) * 0x1.71547652b82fep+0); }
+static inline float fv__log10f(float x) { return (float)(fv__ln(x) * 0x1.bcb7b1526e50ep-2); }
+static inline float fv__powf(float x, float y) {
+    double product = fv__ln(fabs((double)x)) * y;
+    return (float)fv__pow_special(x, y, fv__exp(product));
 }
 
 /* ---------------------------------------------------------------- sine, cosine, tangent */
@@ -240,37 +240,37 @@ static inline double fv__tan_quadrant(double r, double low, uint64_t quadrant) {
     return fv__quotient(top, top_rest, bottom, bottom_rest, &s_rest) + s_rest;
 }
 
-static inline double fv_sin_small(double x) { /* 0.8 ulp */
-    double r, low;
+static inline double fv__sin_small(double x) { /* 0.8 ulp */
+    double   r, low;
     uint64_t quadrant = fv__trig_reduce_small(x, &r, &low);
     return x == 0 ? x : fv__sin_quadrant(r, low, quadrant);
 }
-static inline double fv_cos_small(double x) { /* 0.8 ulp */
-    double r, low;
+static inline double fv__cos_small(double x) { /* 0.8 ulp */
+    double   r, low;
     uint64_t quadrant = fv__trig_reduce_small(x, &r, &low);
     return fv__sin_quadrant(r, low, quadrant + 1);
 }
-static inline double fv_tan_small(double x) { /* 1.0 ulp */
-    double r, low;
+static inline double fv__tan_small(double x) { /* 1.0 ulp */
+    double   r, low;
     uint64_t quadrant = fv__trig_reduce_small(x, &r, &low);
     return x == 0 ? x : fv__tan_quadrant(r, low, quadrant);
 }
 
-static inline double fv_sin(double x) {
+static inline double fv__sin(double x) {
     double r, low;
-    if (fabs(x) <= FV_TRIG_LIMIT) return fv_sin_small(x);
+    if (fabs(x) <= FV_TRIG_LIMIT) return fv__sin_small(x);
     uint64_t quadrant = fv__trig_reduce(x, &r, &low);
     return fv__sin_quadrant(r, low, quadrant);
 }
-static inline double fv_cos(double x) {
+static inline double fv__cos(double x) {
     double r, low;
-    if (fabs(x) <= FV_TRIG_LIMIT) return fv_cos_small(x);
+    if (fabs(x) <= FV_TRIG_LIMIT) return fv__cos_small(x);
     uint64_t quadrant = fv__trig_reduce(x, &r, &low);
     return fv__sin_quadrant(r, low, quadrant + 1);
 }
-static inline double fv_tan(double x) {
+static inline double fv__tan(double x) {
     double r, low;
-    if (fabs(x) <= FV_TRIG_LIMIT) return fv_tan_small(x);
+    if (fabs(x) <= FV_TRIG_LIMIT) return fv__tan_small(x);
     uint64_t quadrant = fv__trig_reduce(x, &r, &low);
     return fv__tan_quadrant(r, low, quadrant);
 }
@@ -296,12 +296,12 @@ static inline double fv__atan_reduced(double t) { /* atan(t) - t for |t| <= tan(
 /* Angle of the point (b, a) with a, b >= 0 of moderate size, measured from the other side if left. */
 static inline double fv__angle(double a, double b, int left) {
     const double tan_pi_8 = 0x1.a827999fcef32p-2;
-    int    low = a <= b * tan_pi_8, high = b <= a * tan_pi_8;
-    double difference = a - b, d = a - difference, d_rest = (a - (difference + d)) + (d - b);
-    double sum = a + b, e = sum - a, e_rest = (a - (sum - e)) + (b - e);
-    double top = low ? a : high ? -b : difference, top_rest = low | high ? 0 : d_rest;
-    double bottom = low ? b : high ? a : sum, bottom_rest = low | high ? 0 : e_rest;
-    double t_low, t = fv__quotient(top, top_rest, bottom, bottom_rest, &t_low);
+    int          low = a <= b * tan_pi_8, high = b <= a * tan_pi_8;
+    double       difference = a - b, d = a - difference, d_rest = (a - (difference + d)) + (d - b);
+    double       sum = a + b, e = sum - a, e_rest = (a - (sum - e)) + (b - e);
+    double       top = low ? a : high ? -b : difference, top_rest = low | high ? 0 : d_rest;
+    double       bottom = low ? b : high ? a : sum, bottom_rest = low | high ? 0 : e_rest;
+    double       t_low, t = fv__quotient(top, top_rest, bottom, bottom_rest, &t_low);
     t_low = fabs(top) > 0x1p-900 ? t_low : 0; /* below, the splitting underflows, and t is exact enough */
     double base = left ? 0x1.2d97c7f3321d2p+1 : 0x1.921fb54442d18p-1, end = left ? 0x1.921fb54442d18p+1 : 0;
     double rest = left ? 0x1.a79394c9e8a0ap-54 : 0x1.1a62633145c07p-55, end_rest = left ? 0x1.1a62633145c07p-53 : 0;
@@ -311,12 +311,12 @@ static inline double fv__angle(double a, double b, int left) {
     return base + (side * t + (side * tail + rest));
 }
 
-static inline double fv_atan(double x) { /* 0.9 ulp */
+static inline double fv__atan(double x) { /* 0.9 ulp */
     double a = fabs(x);
     return fv__with_sign(a > 0x1p900 ? 0x1.921fb54442d18p+0 : fv__angle(a, 1, 0), x);
 }
 
-static inline double fv_atan2(double y, double x) { /* 0.9 ulp */
+static inline double fv__atan2(double y, double x) { /* 0.9 ulp */
     double a = fabs(y), b = fabs(x), most = a > b ? a : b;
     double scale = most > 0x1p1000 ? 0x1p-100 : most < 0x1p-900 ? 0x1p120 : 1;
     int    far = a == INFINITY, wide = b == INFINITY; /* an infinity outweighs a number; two are the diagonal */
@@ -328,7 +328,7 @@ static inline double fv_atan2(double y, double x) { /* 0.9 ulp */
 
 /* ---------------------------------------------------------------- hyperbolic tangent */
 
-static inline double fv_tanh(double x) { /* 1.0 ulp */
+static inline double fv__tanh(double x) { /* 1.0 ulp */
     double   a = fabs(x), k, rest, low, twice = a > 22 ? 44 : 2 * a;
     uint64_t k_bits;
     double   y = fv__exp_reduced(twice, 0, &k_bits, &k, &rest), power = fv__from_bits((k_bits + 1023) << 52);

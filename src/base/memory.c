@@ -11,32 +11,32 @@ static void die(size_t size) {
     abort();
 }
 
-void *fv_try_alloc(size_t size) { return malloc(size ? size : 1); }
+void *fv__try_alloc(size_t size) { return malloc(size ? size : 1); }
 
-void *fv_alloc(size_t size) {
-    void *p = fv_try_alloc(size);
+void *fv__alloc(size_t size) {
+    void *p = fv__try_alloc(size);
     if (!p) die(size);
     return p;
 }
 
-void *fv_calloc(size_t size) {
+void *fv__calloc(size_t size) {
     void *p = calloc(1, size ? size : 1);
     if (!p) die(size);
     return p;
 }
 
-void *fv_realloc(void *p, size_t size) {
+void *fv__realloc(void *p, size_t size) {
     p = realloc(p, size ? size : 1);
     if (!p) die(size);
     return p;
 }
 
-char *fv_strdup(const char *text) {
+char *fv__strdup(const char *text) {
     size_t size = strlen(text) + 1;
-    return memcpy(fv_alloc(size), text, size);
+    return memcpy(fv__alloc(size), text, size);
 }
 
-char *fv_sprintf(const char *format, ...) {
+char *fv__sprintf(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     char *text = NULL;
@@ -50,15 +50,15 @@ char *fv_sprintf(const char *format, ...) {
 typedef struct fv_arena_block {
     struct fv_arena_block *next;
     size_t                 used, size;
-    _Alignas(16) char      data[];
+    _Alignas(16) char data[];
 } fv_arena_block;
 
-void *fv_arena_alloc(fv_arena *arena, size_t size) {
+void *fv__arena_alloc(fv_arena *arena, size_t size) {
     size = (size + 15) & ~(size_t)15;
     fv_arena_block *block = arena->head;
     if (!block || block->size - block->used < size) {
         size_t room = FV_MAX(size, (size_t)16384 - sizeof *block);
-        block = fv_alloc(sizeof *block + room);
+        block = fv__alloc(sizeof *block + room);
         block->next = arena->head;
         block->used = 0;
         block->size = room;
@@ -69,24 +69,24 @@ void *fv_arena_alloc(fv_arena *arena, size_t size) {
     return memset(p, 0, size);
 }
 
-char *fv_arena_strndup(fv_arena *arena, const char *text, size_t length) {
-    return memcpy(fv_arena_alloc(arena, length + 1), text, length);
+char *fv__arena_strndup(fv_arena *arena, const char *text, size_t length) {
+    return memcpy(fv__arena_alloc(arena, length + 1), text, length);
 }
 
-char *fv_arena_strdup(fv_arena *arena, const char *text) { return fv_arena_strndup(arena, text, strlen(text)); }
+char *fv__arena_strdup(fv_arena *arena, const char *text) { return fv__arena_strndup(arena, text, strlen(text)); }
 
-char *fv_arena_printf(fv_arena *arena, const char *format, ...) {
+char *fv__arena_printf(fv_arena *arena, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     char *text = NULL;
     if (vasprintf(&text, format, arguments) < 0) die(0);
     va_end(arguments);
-    char *copy = fv_arena_strdup(arena, text);
+    char *copy = fv__arena_strdup(arena, text);
     free(text);
     return copy;
 }
 
-void fv_arena_release(fv_arena *arena) {
+void fv__arena_release(fv_arena *arena) {
     while (arena->head) {
         fv_arena_block *next = arena->head->next;
         free(arena->head);
@@ -96,42 +96,42 @@ void fv_arena_release(fv_arena *arena) {
 
 /* ---------------------------------------------------------------- bytes */
 
-void fv_bytes_reserve(fv_bytes *bytes, size_t extra) {
+void fv__bytes_reserve(fv_bytes *bytes, size_t extra) {
     if (bytes->capacity - bytes->size >= extra) return;
     if (extra > PTRDIFF_MAX - bytes->size) die(extra);
     size_t capacity = FV_MAX(bytes->capacity * 2, bytes->size + extra);
-    bytes->data = fv_realloc(bytes->data, FV_MAX(capacity, (size_t)64));
+    bytes->data = fv__realloc(bytes->data, FV_MAX(capacity, (size_t)64));
     bytes->capacity = FV_MAX(capacity, (size_t)64);
 }
 
-void *fv_bytes_append(fv_bytes *bytes, const void *data, size_t size) {
-    fv_bytes_reserve(bytes, size);
+void *fv__bytes_append(fv_bytes *bytes, const void *data, size_t size) {
+    fv__bytes_reserve(bytes, size);
     void *place = bytes->data ? bytes->data + bytes->size : NULL;
     if (data && size) memcpy(place, data, size);
     bytes->size += size;
     return place;
 }
 
-void fv_bytes_vprintf(fv_bytes *bytes, const char *format, va_list arguments) {
+void fv__bytes_vprintf(fv_bytes *bytes, const char *format, va_list arguments) {
     char *text = NULL;
     int   length = vasprintf(&text, format, arguments);
     if (length < 0) die(0);
-    fv_bytes_reserve(bytes, (size_t)length + 1);
-    fv_bytes_append(bytes, text, (size_t)length);
+    fv__bytes_reserve(bytes, (size_t)length + 1);
+    fv__bytes_append(bytes, text, (size_t)length);
     bytes->data[bytes->size] = 0;
     free(text);
 }
 
-void fv_bytes_printf(fv_bytes *bytes, const char *format, ...) {
+void fv__bytes_printf(fv_bytes *bytes, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    fv_bytes_vprintf(bytes, format, arguments);
+    fv__bytes_vprintf(bytes, format, arguments);
     va_end(arguments);
 }
 
-void fv_bytes_clear(fv_bytes *bytes) { bytes->size = 0; }
+void fv__bytes_clear(fv_bytes *bytes) { bytes->size = 0; }
 
-void fv_bytes_release(fv_bytes *bytes) {
+void fv__bytes_release(fv_bytes *bytes) {
     free(bytes->data);
     *bytes = (fv_bytes){ 0 };
 }
@@ -141,7 +141,10 @@ void fv_bytes_release(fv_bytes *bytes) {
  * up in steps of a quarter to an eighth of them, so that buffers of like size meet. */
 
 enum { POOL = 512, SMALL = 1 << 16 };
-typedef struct { void *data; size_t size; } pooled;
+typedef struct {
+    void  *data;
+    size_t size;
+} pooled;
 static pooled          pool[POOL];
 static int             pool_count;
 static int64_t         pool_bytes, live_bytes, allowed_bytes; /* idle, in use; of both together, 0: as many as there are */
@@ -164,13 +167,13 @@ static void trim(void) {
 
 static bool too_many(size_t more) { return allowed_bytes && live_bytes + pool_bytes + (int64_t)more > allowed_bytes; }
 
-void fv_buffer_allow(int64_t bytes) {
+void fv__buffer_allow(int64_t bytes) {
     pthread_mutex_lock(&pool_mutex);
     allowed_bytes += bytes;
     pthread_mutex_unlock(&pool_mutex);
 }
 
-void *fv_buffer_new(size_t size) {
+void *fv__buffer_new(size_t size) {
     if (size < SMALL) {
         void *p = NULL;
         if (posix_memalign(&p, 64, size ? (size + 63) & ~(size_t)63 : 64)) die(size);
@@ -192,7 +195,7 @@ void *fv_buffer_new(size_t size) {
     pthread_mutex_unlock(&pool_mutex);
     void *p = map(size);
     if (p == MAP_FAILED) { /* idle buffers may be in the way */
-        fv_buffer_trim();
+        fv__buffer_trim();
         p = map(size);
     }
     if (p == MAP_FAILED) die(size);
@@ -200,7 +203,7 @@ void *fv_buffer_new(size_t size) {
     return p;
 }
 
-void fv_buffer_free(void *buffer, size_t size) {
+void fv__buffer_free(void *buffer, size_t size) {
     if (!buffer) return;
     if (size < SMALL) {
         free(buffer);
@@ -227,14 +230,14 @@ void fv_buffer_free(void *buffer, size_t size) {
     if (out.data) munmap(out.data, out.size);
 }
 
-int64_t fv_buffer_pooled(void) {
+int64_t fv__buffer_pooled(void) {
     pthread_mutex_lock(&pool_mutex);
     int64_t bytes = pool_bytes;
     pthread_mutex_unlock(&pool_mutex);
     return bytes;
 }
 
-void fv_buffer_trim(void) {
+void fv__buffer_trim(void) {
     pthread_mutex_lock(&pool_mutex);
     trim();
     pthread_mutex_unlock(&pool_mutex);

@@ -2,7 +2,10 @@
 #include "base/network.h"
 #include <string.h>
 
-typedef struct { uint16_t *value; int length; } list;
+typedef struct {
+    uint16_t *value;
+    int       length;
+} list;
 
 static void compare(fv_network *n, uint16_t *low, uint16_t *high) {
     if (n->count == FV_NETWORK_COMPARATORS) return; /* build() notices */
@@ -27,7 +30,7 @@ static void merge(fv_network *n, const uint16_t *a, int na, const uint16_t *b, i
     }
     uint16_t even[FV_NETWORK_INPUTS], odd[FV_NETWORK_INPUTS];
     even[0] = FV_NETWORK_NONE;
-    int      evens = (na + 1) / 2 + (nb + 1) / 2, odds = na / 2 + nb / 2, i = 0;
+    int evens = (na + 1) / 2 + (nb + 1) / 2, odds = na / 2 + nb / 2, i = 0;
     merge(n, a, (na + 1) / 2, b, (nb + 1) / 2, 2 * step, even);
     merge(n, a + step, na / 2, b + step, nb / 2, 2 * step, odd);
     *out++ = even[0];
@@ -62,8 +65,10 @@ static uint16_t select_from_two(fv_network *n, list a, list b, int rank) {
             uint16_t other = b.value[j - 1];
             compare(n, &other, &last); /* last becomes the larger one */
         }
-        if (least == FV_NETWORK_NONE) least = last;
-        else compare(n, &least, &last);
+        if (least == FV_NETWORK_NONE)
+            least = last;
+        else
+            compare(n, &least, &last);
     }
     return least;
 }
@@ -84,7 +89,7 @@ static void drop_unused(fv_network *n) {
     memmove(n->comparator, n->comparator + kept, (size_t)n->count * sizeof *n->comparator);
 }
 
-bool fv_network_build(fv_network *n, const int *length, int lists, int rank) {
+bool fv__network_build(fv_network *n, const int *length, int lists, int rank) {
     uint16_t values[FV_NETWORK_INPUTS];
     list     all[FV_NETWORK_INPUTS];
     int64_t  total = 0;
@@ -102,8 +107,10 @@ bool fv_network_build(fv_network *n, const int *length, int lists, int rank) {
         lists = (lists + 1) / 2;
     }
     n->outputs = rank < 0 ? (int)total : 1;
-    if (rank < 0) memcpy(n->output, all[0].value, (size_t)total * sizeof *values);
-    else n->output[0] = lists == 1 ? all[0].value[rank] : select_from_two(n, all[0], all[1], rank);
+    if (rank < 0)
+        memcpy(n->output, all[0].value, (size_t)total * sizeof *values);
+    else
+        n->output[0] = lists == 1 ? all[0].value[rank] : select_from_two(n, all[0], all[1], rank);
     if (n->count == FV_NETWORK_COMPARATORS) return false;
     drop_unused(n);
     return true;

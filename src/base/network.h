@@ -12,7 +12,9 @@
 
 enum { FV_NETWORK_INPUTS = 256, FV_NETWORK_COMPARATORS = 6000, FV_NETWORK_NONE = 0xffff };
 
-typedef struct fv_comparator { uint16_t a, b, low, high; } fv_comparator; /* low or high may be FV_NETWORK_NONE, not both */
+typedef struct fv_comparator {
+    uint16_t a, b, low, high;
+} fv_comparator; /* low or high may be FV_NETWORK_NONE, not both */
 
 typedef struct fv_network {
     int           inputs, values, count, outputs;
@@ -21,6 +23,6 @@ typedef struct fv_network {
 } fv_network;
 
 /* Merges the lists (rank -1), or finds the element with `rank` elements before it. False: the lists are too long together. */
-bool fv_network_build(fv_network *network, const int *length, int lists, int rank);
+bool fv__network_build(fv_network *network, const int *length, int lists, int rank);
 
 #endif

@@ -16,7 +16,7 @@ static int format_natural(uint64_t value, char *text) {
     return n;
 }
 
-int fv_integer_format(int64_t value, char text[FV_NUMBER_SIZE]) {
+int fv__integer_format(int64_t value, char text[FV_NUMBER_SIZE]) {
     int sign = value < 0;
     if (sign) text[0] = '-';
     int length = sign + format_natural(sign ? 0 - (uint64_t)value : (uint64_t)value, text + sign);
@@ -24,7 +24,7 @@ int fv_integer_format(int64_t value, char text[FV_NUMBER_SIZE]) {
     return length;
 }
 
-int fv_natural_format(uint64_t value, char text[FV_NUMBER_SIZE]) {
+int fv__natural_format(uint64_t value, char text[FV_NUMBER_SIZE]) {
     int length = format_natural(value, text);
     text[length] = 0;
     return length;
@@ -38,7 +38,7 @@ static int format_fraction(unsigned __int128 rest, unsigned __int128 margin, int
         margin *= 10;
         int digit = (int)(rest >> bits);
         rest &= one - 1;
-        bool below = rest < margin, above = rest > one - margin;
+        bool below = rest<margin, above = rest> one - margin;
         if (!below && !above) {
             text[n] = (char)('0' + digit);
             continue;
@@ -71,23 +71,28 @@ static int format_with_printf(double value, char *text) {
     while (least < most) {
         int middle = (least + most) / 2;
         snprintf(buffer, sizeof buffer, "%.*g", middle, value);
-        if (strtod(buffer, NULL) == value) most = middle;
-        else least = middle + 1;
+        if (strtod(buffer, NULL) == value)
+            most = middle;
+        else
+            least = middle + 1;
     }
     int length = snprintf(buffer, sizeof buffer, "%.*g", most, value);
     for (int i = 0; i <= length; i++) text[i] = buffer[i] == ',' ? '.' : buffer[i]; /* some locales write a comma */
     return length;
 }
 
-int fv_real_format(double value, char text[FV_NUMBER_SIZE]) {
+int fv__real_format(double value, char text[FV_NUMBER_SIZE]) {
     int sign = signbit(value) != 0;
     if (value != value) return (int)strlen(strcpy(text, "nan"));
     if (sign) *text = '-';
     double size = fabs(value);
     int    length = sign;
-    if (size == 0 || (size >= 1e-5 && size < 0x1p53)) length += format_fixed(size, text + sign);
-    else if (size > 1.7976931348623157e308) length += (int)strlen(strcpy(text + sign, "inf"));
-    else length += format_with_printf(size, text + sign);
+    if (size == 0 || (size >= 1e-5 && size < 0x1p53))
+        length += format_fixed(size, text + sign);
+    else if (size > 1.7976931348623157e308)
+        length += (int)strlen(strcpy(text + sign, "inf"));
+    else
+        length += format_with_printf(size, text + sign);
     text[length] = 0;
     return length;
 }

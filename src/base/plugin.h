@@ -6,13 +6,13 @@
 
 /* Where the file lies: in $FOVEA_PLUGINS if that is set, otherwise beside the command or one above it (a build), or where an
  * installation has it. NULL: nowhere. The caller frees. */
-char *fv_plugin_find(const char *name);
+char *fv__plugin_find(const char *name);
 /* Likewise a library that came with the build or the installation, in a folder `libraries` of a build. */
-char *fv_library_find(const char *file);
+char *fv__library_find(const char *file);
 
 /* Loads a plug-in that nobody needs to find twice and gives what its function `symbol` returns. needed_for: what cannot be done
  * without it; packages: what to install on Debian. */
-fv_status fv_plugin_load(const char *name, const char *symbol, const char *needed_for, const char *packages, const void **result,
-                         fv_error *error);
+fv_status fv__plugin_load(const char *name, const char *symbol, const char *needed_for, const char *packages, const void **result,
+                          fv_error *error);
 
 #endif

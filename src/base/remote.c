@@ -10,20 +10,22 @@
 
 enum { TRIES = 4, KNOWN = 512, KNOWN_SECONDS = 5, PATIENCE = 30 };
 
-bool fv_is_remote(const char *path) {
+bool fv__is_remote(const char *path) {
     return !strncmp(path, "http://", 7) || !strncmp(path, "https://", 8) || !strncmp(path, "s3://", 5);
 }
 
 /* ---------------------------------------------------------------- addresses */
 
 /* Without its query, which may hold a signature; for messages. */
-static char *shown(const char *path) { return fv_sprintf("%.*s", (int)strcspn(path, "?"), path); }
+static char *shown(const char *path) { return fv__sprintf("%.*s", (int)strcspn(path, "?"), path); }
 
 static void put_encoded(fv_bytes *out, const char *text, const char *kept) {
     for (; *text; text++) {
         bool plain = (*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') || (*text >= '0' && *text <= '9');
-        if (plain || strchr(kept, *text)) fv_bytes_append(out, text, 1);
-        else fv_bytes_printf(out, "%%%02X", (unsigned char)*text);
+        if (plain || strchr(kept, *text))
+            fv__bytes_append(out, text, 1);
+        else
+            fv__bytes_printf(out, "%%%02X", (unsigned char)*text);
     }
 }
 
@@ -40,10 +42,10 @@ static void put_s3(fv_bytes *url, const char *path) {
     if (endpoint) {
         size_t end = strlen(endpoint);
         while (end && endpoint[end - 1] == '/') end--;
-        fv_bytes_printf(url, "%.*s/%.*s", (int)end, endpoint, (int)length, bucket);
+        fv__bytes_printf(url, "%.*s/%.*s", (int)end, endpoint, (int)length, bucket);
     } else
-        fv_bytes_printf(url, "https://%.*s.s3.%s.amazonaws.com", (int)length, bucket,
-                        setting("AWS_REGION", "AWS_DEFAULT_REGION", "us-east-1"));
+        fv__bytes_printf(url, "https://%.*s.s3.%s.amazonaws.com", (int)length, bucket,
+                         setting("AWS_REGION", "AWS_DEFAULT_REGION", "us-east-1"));
     put_encoded(url, bucket + length, "/-_.~");
 }
 
@@ -60,11 +62,11 @@ static address find_address(const char *path) {
     else {
         put_s3(&url, path);
         if (key && secret) {
-            a.signing = fv_sprintf("aws:amz:%s:s3", setting("AWS_REGION", "AWS_DEFAULT_REGION", "us-east-1"));
-            a.user = fv_sprintf("%s:%s", key, secret);
+            a.signing = fv__sprintf("aws:amz:%s:s3", setting("AWS_REGION", "AWS_DEFAULT_REGION", "us-east-1"));
+            a.user = fv__sprintf("%s:%s", key, secret);
         }
     }
-    fv_bytes_append(&url, "", 1);
+    fv__bytes_append(&url, "", 1);
     a.url = (char *)url.data;
     return a;
 }
@@ -84,8 +86,8 @@ static fv_status load(const fv_remote_plugin **plugin, fv_error *error) {
     fv_status              status = FV_OK;
     pthread_mutex_lock(&mutex);
     if (!loaded)
-        status = fv_plugin_load("remote", "fv_remote_plugin_get", "reading and writing by http and s3", "libcurl4-openssl-dev",
-                                &loaded, error);
+        status = fv__plugin_load("remote", "fv_remote_plugin_get", "reading and writing by http and s3", "libcurl4-openssl-dev",
+                                 &loaded, error);
     *plugin = loaded;
     pthread_mutex_unlock(&mutex);
     if (status == FV_OK && (*plugin)->version != FV_REMOTE_VERSION)
@@ -103,8 +105,12 @@ static bool is_passing(long status) { return status == 408 || status == 429 || s
 
 /* Waits 0.2, 0.4, 0.8 s and up to half of that more, so that many workers do not come back at the same time. */
 static void wait_before(int attempt) {
-    struct { double now; int pid; const void *place; } seed = { fv_now(), getpid(), &attempt };
-    double          seconds = 0.1 * (1 << attempt) * (1 + (double)(fv_hash_bytes(&seed, sizeof seed).low % 512) / 1024);
+    struct {
+        double      now;
+        int         pid;
+        const void *place;
+    } seed = { fv__now(), getpid(), &attempt };
+    double          seconds = 0.1 * (1 << attempt) * (1 + (double)(fv__hash_bytes(&seed, sizeof seed).low % 512) / 1024);
     struct timespec pause = { (time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9) };
     nanosleep(&pause, NULL);
 }
@@ -121,10 +127,10 @@ static fv_status ask(const char *path, fv_remote_call *call, fv_error *error) {
     call->token = setting("AWS_SESSION_TOKEN", NULL, NULL);
     call->patience = patience();
     for (int attempt = 0; status == FV_OK && attempt < TRIES; attempt++) {
-        fv_io_enter();
+        fv__io_enter();
         if (attempt) wait_before(attempt);
         answered = plugin->perform(call);
-        fv_io_leave();
+        fv__io_leave();
         if (call->unranged || (answered && !is_passing(call->status))) break;
     }
     release_address(&a);
@@ -153,9 +159,7 @@ static fv_status refused(const char *path, const fv_remote_call *call, fv_error 
             hint = strchr(path, '?') ? "; the signature in the address may have expired" : "; it may want a signed address";
         status = fv_fail(error, FV_ERROR_INPUT, "%s: the server denies access (%ld)%s", name, call->status, hint);
         break;
-    case 412:
-        status = fv_fail(error, FV_ERROR_INPUT, "%s has changed while it was being read; start again", name);
-        break;
+    case 412: status = fv_fail(error, FV_ERROR_INPUT, "%s has changed while it was being read; start again", name); break;
     case 416: status = fv_fail(error, FV_ERROR_INPUT, "%s ends early: the server has no such range", name); break;
     default:
         if (is_passing(call->status)) hint = "; it was asked several times: try again later";
@@ -180,7 +184,7 @@ typedef struct {
 static known_file      known[KNOWN]; /* guarded by the mutex; the place follows from the path */
 static pthread_mutex_t known_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-static known_file *place_of(const char *path) { return &known[fv_hash_bytes(path, strlen(path)).low % KNOWN]; }
+static known_file *place_of(const char *path) { return &known[fv__hash_bytes(path, strlen(path)).low % KNOWN]; }
 
 static void forget(const char *path) {
     pthread_mutex_lock(&known_mutex);
@@ -212,18 +216,18 @@ static fv_status ask_facts(const char *path, known_file *answer) {
     return FV_OK;
 }
 
-fv_status fv_remote_look(const char *path, fv_remote_facts *facts, bool *there, fv_error *error) {
+fv_status fv__remote_look(const char *path, fv_remote_facts *facts, bool *there, fv_error *error) {
     known_file answer = { 0 };
     pthread_mutex_lock(&known_mutex);
     known_file *k = place_of(path);
-    bool        fresh = k->path && !strcmp(k->path, path) && fv_now() - k->since < KNOWN_SECONDS;
+    bool        fresh = k->path && !strcmp(k->path, path) && fv__now() - k->since < KNOWN_SECONDS;
     if (fresh) answer = *k;
     pthread_mutex_unlock(&known_mutex);
     if (!fresh) {
         fv_status status = ask_facts(path, &answer);
         answer.error.code = status;
-        answer.since = fv_now();
-        answer.path = fv_strdup(path);
+        answer.since = fv__now();
+        answer.path = fv__strdup(path);
         pthread_mutex_lock(&known_mutex);
         free(k->path);
         *k = answer;
@@ -247,35 +251,35 @@ static fv_status look_inside(const char *path, fv_remote_facts *facts, bool *the
     fv_status                status = FV_OK;
     *there = false;
     for (int i = 0; i < FV_COUNT(names) && status == FV_OK && !*there; i++) {
-        char *inner = fv_path_inside(path, names[i]);
-        status = fv_remote_look(inner, facts, there, error);
+        char *inner = fv__path_inside(path, names[i]);
+        status = fv__remote_look(inner, facts, there, error);
         free(inner);
     }
     return status;
 }
 
-fv_status fv_remote_identify(const char *path, fv_file_id *id, fv_error *error) {
+fv_status fv__remote_identify(const char *path, fv_file_id *id, fv_error *error) {
     fv_remote_facts facts;
     bool            there;
-    FV_TRY(is_zarr(path) ? look_inside(path, &facts, &there, error) : fv_remote_look(path, &facts, &there, error));
+    FV_TRY(is_zarr(path) ? look_inside(path, &facts, &there, error) : fv__remote_look(path, &facts, &there, error));
     if (!there) return refused(path, &(fv_remote_call){ .status = 404 }, error);
     static double started; /* a server that says nothing of use is believed for one run only */
-    if (!facts.etag[0] && !facts.modified[0] && !started) started = fv_now();
+    if (!facts.etag[0] && !facts.modified[0] && !started) started = fv__now();
     fv_hasher hasher;
-    fv_hasher_init(&hasher);
-    fv_hasher_text(&hasher, facts.etag);
-    fv_hasher_text(&hasher, facts.modified);
-    if (!facts.etag[0] && !facts.modified[0]) fv_hasher_add(&hasher, &started, sizeof started);
+    fv__hasher_init(&hasher);
+    fv__hasher_text(&hasher, facts.etag);
+    fv__hasher_text(&hasher, facts.modified);
+    if (!facts.etag[0] && !facts.modified[0]) fv__hasher_add(&hasher, &started, sizeof started);
     id->size = facts.size;
-    id->mtime_ns = (int64_t)(fv_hasher_finish(&hasher).low >> 1);
+    id->mtime_ns = (int64_t)(fv__hasher_finish(&hasher).low >> 1);
     return FV_OK;
 }
 
-bool fv_remote_exists(const char *path) {
+bool fv__remote_exists(const char *path) {
     fv_remote_facts facts;
     bool            there, inner = false;
-    if (fv_remote_look(path, &facts, &there, NULL) != FV_OK || there) return true;
-    return fv_path_has_extension(path, "zarr") && (look_inside(path, &facts, &inner, NULL) != FV_OK || inner);
+    if (fv__remote_look(path, &facts, &there, NULL) != FV_OK || there) return true;
+    return fv__path_has_extension(path, "zarr") && (look_inside(path, &facts, &inner, NULL) != FV_OK || inner);
 }
 
 /* ---------------------------------------------------------------- bytes */
@@ -304,8 +308,8 @@ static fv_status check(const char *path, const fv_remote_facts *facts, fv_remote
     return came_wrong(path, "ends early: number of bytes", (int64_t)call->size, (int64_t)call->room, error);
 }
 
-fv_status fv_remote_get(const char *path, const fv_remote_facts *facts, int64_t offset, size_t size, void *data, bool *in_parts,
-                        fv_error *error) {
+fv_status fv__remote_get(const char *path, const fv_remote_facts *facts, int64_t offset, size_t size, void *data, bool *in_parts,
+                         fv_error *error) {
     char range[64];
     bool whole = offset == 0 && (int64_t)size == facts->size;
     *in_parts = true;
@@ -323,17 +327,17 @@ fv_status fv_remote_get(const char *path, const fv_remote_facts *facts, int64_t 
 }
 
 static bool put_in_file(void *context, size_t offset, const void *data, size_t size) {
-    return fv_file_write_at(*(const int *)context, data, size, (int64_t)offset, "", NULL) == FV_OK;
+    return fv__file_write_at(*(const int *)context, data, size, (int64_t)offset, "", NULL) == FV_OK;
 }
 
-fv_status fv_remote_get_all(const char *path, const fv_remote_facts *facts, int fd, fv_error *error) {
+fv_status fv__remote_get_all(const char *path, const fv_remote_facts *facts, int fd, fv_error *error) {
     fv_remote_call call = { .method = "GET", .room = (size_t)facts->size, .take = put_in_file, .context = &fd };
     if (facts->etag[0] == '"') call.if_match = facts->etag;
     FV_TRY(ask(path, &call, error));
     return check(path, facts, &call, error);
 }
 
-fv_status fv_remote_put(const char *path, const void *data, size_t size, fv_error *error) {
+fv_status fv__remote_put(const char *path, const void *data, size_t size, fv_error *error) {
     fv_remote_call call = { .method = "PUT", .body = data ? data : "", .body_size = size };
     FV_TRY(ask(path, &call, error));
     forget(path);

@@ -11,7 +11,7 @@
 
 #include "base/file.h"
 
-bool fv_is_remote(const char *path);
+bool fv__is_remote(const char *path);
 
 typedef struct fv_remote_facts {
     int64_t size;
@@ -19,33 +19,33 @@ typedef struct fv_remote_facts {
 } fv_remote_facts;
 
 /* What the server says about a file; asked again after some seconds. *there is false, without an error, if it says 404. */
-fv_status fv_remote_look(const char *path, fv_remote_facts *facts, bool *there, fv_error *error);
+fv_status fv__remote_look(const char *path, fv_remote_facts *facts, bool *there, fv_error *error);
 /* Size, and in place of the time what changes with the contents (ETag, Last-Modified). A folder is known by its metadata. */
-fv_status fv_remote_identify(const char *path, fv_file_id *id, fv_error *error);
-bool      fv_remote_exists(const char *path); /* also if the server cannot be asked: whoever opens it hears why */
-fv_status fv_remote_open(const char *path, int *fd, fv_error *error);
+fv_status fv__remote_identify(const char *path, fv_file_id *id, fv_error *error);
+bool      fv__remote_exists(const char *path); /* also if the server cannot be asked: whoever opens it hears why */
+fv_status fv__remote_open(const char *path, int *fd, fv_error *error);
 /* Makes the bytes of a descriptor readable, if it is of a remote file. */
-fv_status fv_remote_fetch(int fd, int64_t offset, size_t size, fv_error *error);
+fv_status fv__remote_fetch(int fd, int64_t offset, size_t size, fv_error *error);
 
 /* For libraries that open files by their name: a local one for the contents of a remote file, which must not be too large to be
  * fetched whole. It is good while the descriptor is open; the caller closes that and frees the name. */
-fv_status fv_remote_copy(const char *path, char **name, int *fd, fv_error *error);
+fv_status fv__remote_copy(const char *path, char **name, int *fd, fv_error *error);
 /* The error of a library that must have the file here. */
-fv_status fv_remote_refuse(const char *path, const char *format, fv_error *error);
+fv_status fv__remote_refuse(const char *path, const char *format, fv_error *error);
 
 /* size bytes at an offset. *in_parts is false, without an error, if the server gives whole files only: nothing came then. */
-fv_status fv_remote_get(const char *path, const fv_remote_facts *facts, int64_t offset, size_t size, void *data, bool *in_parts,
-                        fv_error *error);
+fv_status fv__remote_get(const char *path, const fv_remote_facts *facts, int64_t offset, size_t size, void *data, bool *in_parts,
+                         fv_error *error);
 /* All of it into a local file. */
-fv_status fv_remote_get_all(const char *path, const fv_remote_facts *facts, int fd, fv_error *error);
+fv_status fv__remote_get_all(const char *path, const fv_remote_facts *facts, int fd, fv_error *error);
 
 /* Files of servers that give no ranges, fetched once and kept while the process lives: another descriptor for one that is here,
  * false if it is not; and its bytes into a local file. */
-bool      fv_remote_open_kept(const char *path, const fv_remote_facts *facts, int *fd);
-fv_status fv_remote_keep(const char *path, const fv_remote_facts *facts, int fd, fv_error *error);
-fv_status fv_remote_put(const char *path, const void *data, size_t size, fv_error *error);
+bool      fv__remote_open_kept(const char *path, const fv_remote_facts *facts, int *fd);
+fv_status fv__remote_keep(const char *path, const fv_remote_facts *facts, int fd, fv_error *error);
+fv_status fv__remote_put(const char *path, const void *data, size_t size, fv_error *error);
 /* The files of a local folder below a remote address; those that describe it (zarr.json, .zarray, ...) last, and its own at the
  * very end: who finds these finds everything. */
-fv_status fv_remote_upload(const char *folder, const char *path, fv_error *error);
+fv_status fv__remote_upload(const char *folder, const char *path, fv_error *error);
 
 #endif

@@ -66,7 +66,7 @@ static int open_again(int fd) {
     return open(name, O_RDWR | O_CLOEXEC);
 }
 
-bool fv_remote_open_kept(const char *path, const fv_remote_facts *facts, int *fd) {
+bool fv__remote_open_kept(const char *path, const fv_remote_facts *facts, int *fd) {
     pthread_mutex_lock(&mutex);
     const kept_file *k = find(path, facts);
     *fd = k && k->fd >= 0 ? open_again(k->fd) : -1;
@@ -94,16 +94,16 @@ static fv_status check_room(const char *path, int64_t size, int fd, fv_error *er
     return fv_fail(error, FV_ERROR_FULL,
                    "%s: its server gives no ranges, so that all of its %lld bytes (%s) must be fetched first, and %s has room "
                    "for %s; set TMPDIR to a larger folder, or ask a server that gives ranges",
-                   path, (long long)size, needed, fv_file_scratch(), left);
+                   path, (long long)size, needed, fv__file_scratch(), left);
 }
 
 static fv_status copy(int from, int to, int64_t size, const char *path, fv_error *error) {
-    char     *buffer = fv_alloc((size_t)1 << 20);
+    char     *buffer = fv__alloc((size_t)1 << 20);
     fv_status status = FV_OK;
     for (int64_t at = 0; at < size && status == FV_OK;) {
         size_t n = (size_t)FV_MIN(size - at, (int64_t)1 << 20);
-        status = fv_file_read_at(from, buffer, n, at, path, error);
-        if (status == FV_OK) status = fv_file_write_at(to, buffer, n, at, path, error);
+        status = fv__file_read_at(from, buffer, n, at, path, error);
+        if (status == FV_OK) status = fv__file_write_at(to, buffer, n, at, path, error);
         at += (int64_t)n;
     }
     free(buffer);
@@ -114,7 +114,7 @@ static fv_status copy(int from, int to, int64_t size, const char *path, fv_error
 static fv_status fill(kept_file *k, int fd, fv_error *error) {
     FV_TRY(check_room(k->path, k->facts.size, fd, error));
     if (k->fd >= 0) return copy(k->fd, fd, k->facts.size, k->path, error); /* somebody was faster */
-    FV_TRY(fv_remote_get_all(k->path, &k->facts, fd, error));
+    FV_TRY(fv__remote_get_all(k->path, &k->facts, fd, error));
     int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     pthread_mutex_lock(&mutex);
     k->fd = own;
@@ -122,18 +122,18 @@ static fv_status fill(kept_file *k, int fd, fv_error *error) {
     return FV_OK;
 }
 
-fv_status fv_remote_keep(const char *path, const fv_remote_facts *facts, int fd, fv_error *error) {
+fv_status fv__remote_keep(const char *path, const fv_remote_facts *facts, int fd, fv_error *error) {
     pthread_mutex_lock(&mutex);
     kept_file *k = find(path, facts);
     if (!k) {
-        k = fv_calloc(sizeof *k);
-        *k = (kept_file){ .next = kept, .path = fv_strdup(path), .facts = *facts, .fd = -1 };
+        k = fv__calloc(sizeof *k);
+        *k = (kept_file){ .next = kept, .path = fv__strdup(path), .facts = *facts, .fd = -1 };
         pthread_mutex_init(&k->filling, NULL);
         kept = k;
     }
     k->users++;
     pthread_mutex_unlock(&mutex);
-    fv_io_lock(&k->filling);
+    fv__io_lock(&k->filling);
     fv_status status = fill(k, fd, error);
     pthread_mutex_unlock(&k->filling);
     pthread_mutex_lock(&mutex);

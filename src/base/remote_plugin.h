@@ -25,7 +25,7 @@ typedef struct fv_remote_call {
     /* The answer */
     size_t  size;
     long    status;
-    bool    unranged; /* a range was asked for, and the whole file would have come: nothing was taken */
+    bool    unranged;             /* a range was asked for, and the whole file would have come: nothing was taken */
     int64_t length, first, total; /* Content-Length; first byte and whole size in Content-Range; -1: not said */
     char    etag[FV_REMOTE_TEXT], modified[FV_REMOTE_TEXT];
     char    message[FV_REMOTE_TEXT]; /* why there is no whole answer */

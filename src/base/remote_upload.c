@@ -15,8 +15,8 @@ typedef struct {
 static void add_file(file_list *list, char *from_take, char *to_take) {
     if (!(list->count & (list->count - 1))) {
         size_t room = FV_MAX(2 * list->count, (size_t)1);
-        list->from = fv_realloc(list->from, room * sizeof *list->from);
-        list->to = fv_realloc(list->to, room * sizeof *list->to);
+        list->from = fv__realloc(list->from, room * sizeof *list->from);
+        list->to = fv__realloc(list->to, room * sizeof *list->to);
     }
     list->from[list->count] = from_take;
     list->to[list->count++] = to_take;
@@ -45,8 +45,8 @@ static fv_status gather(const char *folder, const char *path, file_list *data, f
     while (status == FV_OK && (entry = readdir(entries))) {
         const char *name = entry->d_name;
         if (!strcmp(name, ".") || !strcmp(name, "..")) continue;
-        char *from = fv_sprintf("%s/%s", folder, name), *to = fv_path_inside(path, name);
-        if (fv_path_is_folder(from)) {
+        char *from = fv__sprintf("%s/%s", folder, name), *to = fv__path_inside(path, name);
+        if (fv__path_is_folder(from)) {
             status = gather(from, to, data, describing, error);
             free(from);
             free(to);
@@ -62,9 +62,9 @@ static fv_status gather(const char *folder, const char *path, file_list *data, f
 
 static fv_status upload_file(const char *from, const char *to, fv_error *error) {
     fv_bytes  bytes = { 0 };
-    fv_status status = fv_file_read_all(from, (size_t)2 << 30, &bytes, error);
-    if (status == FV_OK) status = fv_remote_put(to, bytes.data, bytes.size, error);
-    fv_bytes_release(&bytes);
+    fv_status status = fv__file_read_all(from, (size_t)2 << 30, &bytes, error);
+    if (status == FV_OK) status = fv__remote_put(to, bytes.data, bytes.size, error);
+    fv__bytes_release(&bytes);
     return status;
 }
 
@@ -84,7 +84,7 @@ static bool take_next(sending *s, size_t *index, int64_t *size) {
     if (s->next < s->list->count && s->failure.code == FV_OK) {
         fv_file_id id = { 0 };
         *index = s->next++;
-        if (fv_file_identify(s->list->from[*index], &id, NULL) != FV_OK) id.size = 0;
+        if (fv__file_identify(s->list->from[*index], &id, NULL) != FV_OK) id.size = 0;
         while (s->on_their_way && s->on_their_way + id.size > MOST_ON_THEIR_WAY) pthread_cond_wait(&s->room, &s->mutex);
         taken = s->failure.code == FV_OK;
         *size = id.size;
@@ -114,16 +114,16 @@ static fv_status send_at_once(const file_list *list, fv_error *error) {
     sending   s = { .list = list, .mutex = PTHREAD_MUTEX_INITIALIZER, .room = PTHREAD_COND_INITIALIZER };
     pthread_t threads[SENDERS];
     size_t    started = 0, most = FV_MIN(list->count, (size_t)SENDERS);
-    fv_io_enter();
+    fv__io_enter();
     while (started + 1 < most && !pthread_create(&threads[started], NULL, send_files, &s)) started++;
     send_files(&s);
     for (size_t i = 0; i < started; i++) pthread_join(threads[i], NULL);
-    fv_io_leave();
+    fv__io_leave();
     if (s.failure.code != FV_OK && error) *error = s.failure;
     return s.failure.code;
 }
 
-fv_status fv_remote_upload(const char *folder, const char *path, fv_error *error) {
+fv_status fv__remote_upload(const char *folder, const char *path, fv_error *error) {
     file_list data = { 0 }, describing = { 0 };
     fv_status status = gather(folder, path, &data, &describing, error);
     if (status == FV_OK) status = send_at_once(&data, error);

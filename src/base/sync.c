@@ -11,7 +11,7 @@ enum { THREADS = 8 };
 typedef struct {
     char *const    *paths;
     size_t          count, next, from, until; /* those between the last two may be missing */
-    pthread_mutex_t mutex; /* guards next and what failed */
+    pthread_mutex_t mutex;                    /* guards next and what failed */
     const char     *failed;
     int             cause;
 } batch;
@@ -44,20 +44,20 @@ static void *work(void *argument) {
     }
 }
 
-fv_status fv_paths_sync_some(char *const *paths, size_t count, size_t from, size_t until, fv_error *error) {
+fv_status fv__paths_sync_some(char *const *paths, size_t count, size_t from, size_t until, fv_error *error) {
     batch     b = { .paths = paths, .count = count, .from = from, .until = until, .mutex = PTHREAD_MUTEX_INITIALIZER };
     pthread_t threads[THREADS];
     size_t    started = 0;
-    fv_io_enter();
+    fv__io_enter();
     while (started + 1 < FV_MIN(count, (size_t)THREADS) && !pthread_create(&threads[started], NULL, work, &b)) started++;
     work(&b);
     for (size_t i = 0; i < started; i++) pthread_join(threads[i], NULL);
-    fv_io_leave();
+    fv__io_leave();
     if (!b.failed) return FV_OK;
     return fv_fail(error, b.cause == ENOSPC || b.cause == EDQUOT ? FV_ERROR_FULL : FV_ERROR_IO, "cannot sync %s: %s", b.failed,
                    strerror(b.cause));
 }
 
-fv_status fv_paths_sync(char *const *paths, size_t count, fv_error *error) {
-    return fv_paths_sync_some(paths, count, 0, 0, error);
+fv_status fv__paths_sync(char *const *paths, size_t count, fv_error *error) {
+    return fv__paths_sync_some(paths, count, 0, 0, error);
 }

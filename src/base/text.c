@@ -50,8 +50,10 @@ void fv_size_format(int64_t bytes, char text[24]) {
     double size = (double)bytes;
     int    unit = -1;
     for (; size >= 1023.95 && unit + 1 < (int)strlen(units); unit++) size /= 1024; /* 1023.95 would round to 1024.0 */
-    if (unit < 0 && bytes < 1024) snprintf(text, 24, "%lld B", (long long)bytes);
-    else snprintf(text, 24, "%.1f %ciB", size, units[FV_MAX(unit, 0)]);
+    if (unit < 0 && bytes < 1024)
+        snprintf(text, 24, "%lld B", (long long)bytes);
+    else
+        snprintf(text, 24, "%.1f %ciB", size, units[FV_MAX(unit, 0)]);
 }
 
 bool fv_size_parse(const char *text, int64_t *bytes) {
@@ -84,19 +86,19 @@ char *fv_text_wrap(const char *text, int indent, int width) {
         int  length = (int)strcspn(p, " \n"), wide = columns(p, length);
         bool full = column > indent && column + 1 + wide > width;
         if (*p == '\n' || full) {
-            fv_bytes_printf(&out, p[*p == '\n'] == '\n' ? "\n" : "\n%*s", indent, ""); /* no blanks on an empty line */
+            fv__bytes_printf(&out, p[*p == '\n'] == '\n' ? "\n" : "\n%*s", indent, ""); /* no blanks on an empty line */
             column = indent;
             p += *p == '\n';
         } else {
-            if (column > indent) fv_bytes_append(&out, " ", 1);
+            if (column > indent) fv__bytes_append(&out, " ", 1);
             column += wide + (column > indent);
-            char *word = fv_bytes_append(&out, p, (size_t)length);
+            char *word = fv__bytes_append(&out, p, (size_t)length);
             for (int i = 0; i < length; i++)
                 if ((uint8_t)word[i] < 0x20 || word[i] == 0x7f) word[i] = '?';
             p += length;
         }
         p += strspn(p, " ");
     }
-    fv_bytes_append(&out, "", 1);
+    fv__bytes_append(&out, "", 1);
     return (char *)out.data;
 }

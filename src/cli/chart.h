@@ -13,8 +13,8 @@
 
 typedef struct fv_chart {
     fv_drawing *drawing;
-    double      x, y, width, height;     /* of the whole chart */
-    double      left, top, wide, high;   /* of the field inside the axes */
+    double      x, y, width, height;   /* of the whole chart */
+    double      left, top, wide, high; /* of the field inside the axes */
     double      low_x, high_x, low_y, high_y;
     const char *title, *label_x, *label_y;
     double      legend; /* where its next line goes */
@@ -27,8 +27,8 @@ void fv_chart_range(fv_chart *chart, double low_x, double high_x, double low_y, 
 /* Frame, grid, numbers. ticks: where x has them, or NULL for round numbers. */
 void fv_chart_axes(fv_chart *chart, const double *ticks, int count);
 /* Points joined by lines; marks: a dot on each. name NULL: not in the legend. */
-void fv_chart_curve(fv_chart *chart, const double *x, const double *y, int count, unsigned color, bool marks, const char *name);
-void fv_chart_legend(fv_chart *chart, unsigned color, const char *name);
+void   fv_chart_curve(fv_chart *chart, const double *x, const double *y, int count, unsigned color, bool marks, const char *name);
+void   fv_chart_legend(fv_chart *chart, unsigned color, const char *name);
 double fv_chart_x(const fv_chart *chart, double x); /* place in the drawing */
 double fv_chart_y(const fv_chart *chart, double y);
 /* 1, 2 or 5 times a power of ten, so that at most `most` of them cover the range. */

@@ -39,7 +39,9 @@ typedef struct fv_texts { /* an option that may be given several times */
     int          count;
     const char **items;
 } fv_texts;
-typedef struct fv_size { int64_t bytes; } fv_size; /* 512M, 4G */
+typedef struct fv_size {
+    int64_t bytes;
+} fv_size; /* 512M, 4G */
 
 typedef enum fv_option_kind {
     FV_OPTION_FLAG,    /* bool */
@@ -51,7 +53,7 @@ typedef enum fv_option_kind {
 } fv_option_kind;
 
 typedef struct fv_option {
-    const char    *name;     /* the field; an underscore is written as a dash */
+    const char    *name; /* the field; an underscore is written as a dash */
     fv_option_kind kind;
     size_t         offset;
     char           letter;   /* short form, 0: none */
@@ -62,22 +64,25 @@ typedef struct fv_option {
     const char    *doc;
 } fv_option;
 
-#define FV_OPTION(type, field, ...)                                                                              \
-    { .name = #field, .offset = offsetof(type, field), .kind = _Generic(((type *)0)->field,                       \
+#define FV_OPTION(type, field, ...)                                                                                              \
+    {                                                                                                                            \
+        .name = #field, .offset = offsetof(type, field), .kind = _Generic(((type *)0)->field,                       \
           bool: FV_OPTION_FLAG, const char *: FV_OPTION_TEXT, fv_texts: FV_OPTION_TEXTS, int64_t: FV_OPTION_INTEGER, \
-          double: FV_OPTION_NUMBER, fv_size: FV_OPTION_SIZE), __VA_ARGS__ }
-#define FV_OPTION_END { .name = NULL }
+          double: FV_OPTION_NUMBER, fv_size: FV_OPTION_SIZE), __VA_ARGS__            \
+    }
+#define FV_OPTION_END                                                                                                            \
+    { .name = NULL }
 
 typedef struct fv_command {
     const char      *name, *brief;
-    const char      *usage;    /* its arguments: "FILE...", "[NAME]"; NULL: none */
+    const char      *usage;       /* its arguments: "FILE...", "[NAME]"; NULL: none */
     int              least, most; /* number of arguments; most -1: any */
-    const char      *doc;      /* further sentences; a line break starts a new paragraph */
-    const char      *examples; /* one a line */
+    const char      *doc;         /* further sentences; a line break starts a new paragraph */
+    const char      *examples;    /* one a line */
     const fv_option *options;
     size_t           options_size;
-    bool             hidden;   /* for engines and scripts: not in the list of commands */
-    int            (*run)(const void *options, int nargs, char **args); /* returns the exit status */
+    bool             hidden;                                 /* for engines and scripts: not in the list of commands */
+    int (*run)(const void *options, int nargs, char **args); /* returns the exit status */
 } fv_command;
 
 extern const fv_command *const fv__commands[]; /* found by the build, sorted by name, ended by NULL */

@@ -18,10 +18,12 @@ typedef struct {
 
 static const fv_option options[] = {
     FV_OPTION(convert_options, region, .letter = 'r', .argument = "SLICES", .doc = "only this part, such as 0:100,:,::2"),
-    FV_OPTION(convert_options, stack, .argument = "AXIS", .doc = "the files that match IN are slices of one image along this "
-                                                                 "axis"),
-    FV_OPTION(convert_options, compression, .argument = "NAME", .doc = "compression of the new file; `fovea ops FORMAT` "
-                                                                       "lists those of a format"),
+    FV_OPTION(convert_options, stack, .argument = "AXIS",
+              .doc = "the files that match IN are slices of one image along this "
+                     "axis"),
+    FV_OPTION(convert_options, compression, .argument = "NAME",
+              .doc = "compression of the new file; `fovea ops FORMAT` "
+                     "lists those of a format"),
     FV_OPTION(convert_options, dtype, .argument = "TYPE", .doc = "element type of the new file, such as uint8 or float32"),
     FV_EXECUTE_OPTIONS(convert_options),
     FV_OPTION_END,
@@ -88,9 +90,9 @@ static int run(const void *options_, int nargs, char **args) {
     const convert_options *o = options_;
     int                    ranked;
     if (!fv_ranks_lead(o->engine, &ranked)) return ranked;
-    char                  *text = pipeline_text(o, args);
-    fv_pipeline           *pipeline = fv_pipeline_new();
-    fv_error               error = { 0 };
+    char        *text = pipeline_text(o, args);
+    fv_pipeline *pipeline = fv_pipeline_new();
+    fv_error     error = { 0 };
     (void)nargs;
     fv_status status = fv_pipeline_add(pipeline, "convert", text, &error);
     free(text);
@@ -100,9 +102,8 @@ static int run(const void *options_, int nargs, char **args) {
         return fv_ranks_end(FV_EXIT_REFUSED);
     }
     fv_size    memory = { o->memory.bytes ? o->memory.bytes : modest_memory(o, pipeline) };
-    fv_execute execute = { o->engine,    o->workers,       memory,    o->patience, o->store, o->fresh,
-                           o->overwrite, o->stop_on_error, o->items,  o->into,     o->device, o->quiet, o->verbose,
-                           o->json };
+    fv_execute execute = { o->engine,        o->workers, memory,  o->patience, o->store, o->fresh,   o->overwrite,
+                           o->stop_on_error, o->items,   o->into, o->device,   o->quiet, o->verbose, o->json };
     return fv_ranks_end(fv_execute_pipeline("convert", pipeline, &execute));
 }
 

@@ -46,8 +46,8 @@ static const fv_option options[] = {
 
 static volatile int stopped;
 static void         stop(int number) {
-    (void)number;
-    stopped = 1;
+            (void)number;
+            stopped = 1;
 }
 
 static int refuse(const char *why) {
@@ -65,9 +65,16 @@ static void ready(void *context, const char *socket) {
 static int serve(const devices_options *o) {
     struct sigaction   action = { .sa_handler = stop };
     fv_error           error = { 0 };
-    fv_devices_options how = { .socket = o->socket, .record = o->record, .policy = o->policy, .devices = o->device.items,
-                               .ndevices = o->device.count, .most = o->most, .most_waiting = o->waiting,
-                               .most_waiting_user = o->waiting_user, .stop = &stopped, .ready = ready };
+    fv_devices_options how = { .socket = o->socket,
+                               .record = o->record,
+                               .policy = o->policy,
+                               .devices = o->device.items,
+                               .ndevices = o->device.count,
+                               .most = o->most,
+                               .most_waiting = o->waiting,
+                               .most_waiting_user = o->waiting_user,
+                               .stop = &stopped,
+                               .ready = ready };
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     fv_status status = fv_devices_serve(&how, &error);
@@ -166,9 +173,15 @@ static int set_policy(const devices_options *o, const char *name) {
 /* ---------------------------------------------------------------- the command */
 
 static int study(const devices_options *o) {
-    return fv_devices_study(&(fv_study_request){ .workers = o->workers, .tasks = o->tasks, .devices = o->devices,
-                                                 .seed = o->seed, .seconds = o->seconds, .output = o->output,
-                                                 .memory = o->memory.bytes, .policy = o->policy, .json = o->json });
+    return fv_devices_study(&(fv_study_request){ .workers = o->workers,
+                                                 .tasks = o->tasks,
+                                                 .devices = o->devices,
+                                                 .seed = o->seed,
+                                                 .seconds = o->seconds,
+                                                 .output = o->output,
+                                                 .memory = o->memory.bytes,
+                                                 .policy = o->policy,
+                                                 .json = o->json });
 }
 
 static int run(const void *options_, int nargs, char **args) {

@@ -20,12 +20,14 @@ static const fv_option options[] = {
               .doc = "predict for a collection of N items, more or fewer than there are"),
     FV_OPTION(estimate_options, workers, .min = 1, .max = 1000000, .argument = "N",
               .doc = "predict for 1 to N workers; all cores of this machine if left out"),
-    FV_OPTION(estimate_options, memory, .doc = "how much memory the run may use, such as 512M or 4G; half of the free memory "
-                                               "if left out"),
+    FV_OPTION(estimate_options, memory,
+              .doc = "how much memory the run may use, such as 512M or 4G; half of the free memory "
+                     "if left out"),
     FV_OPTION(estimate_options, seconds, .min = 0.1, .max = 86400, .def = "20",
               .doc = "about how long to measure; longer is more exact"),
-    FV_OPTION(estimate_options, store, .argument = "FOLDER", .doc = "where the trials run; they are removed afterwards; "
-                                                                    ".fovea if left out"),
+    FV_OPTION(estimate_options, store, .argument = "FOLDER",
+              .doc = "where the trials run; they are removed afterwards; "
+                     ".fovea if left out"),
     FV_OPTION(estimate_options, quiet, .letter = 'q', .doc = "do not say what is being measured"),
     FV_OPTION(estimate_options, json, .doc = "print JSON"),
     FV_OPTION_END,
@@ -36,12 +38,16 @@ static int run(const void *options_, int nargs, char **args) {
     int                     status;
     fv_pipeline *pipeline = fv_pipeline_from_options("estimate", o->expression, &o->set, o->chunk, nargs, args, &status);
     if (!pipeline) return status;
-    fv_estimate_options asked = { .items = o->items, .workers = (int)o->workers, .memory = o->memory.bytes,
-                                             .budget = o->seconds, .store = o->store, .cancel = fv_trying_cancel(),
-                                             .tell = o->quiet ? NULL : fv_trying_tell };
-    fv_estimate estimate;
-    fv_error    error = { 0 };
-    fv_status   result = fv_pipeline_estimate(pipeline, &asked, &estimate, &error);
+    fv_estimate_options asked = { .items = o->items,
+                                  .workers = (int)o->workers,
+                                  .memory = o->memory.bytes,
+                                  .budget = o->seconds,
+                                  .store = o->store,
+                                  .cancel = fv_trying_cancel(),
+                                  .tell = o->quiet ? NULL : fv_trying_tell };
+    fv_estimate         estimate;
+    fv_error            error = { 0 };
+    fv_status           result = fv_pipeline_estimate(pipeline, &asked, &estimate, &error);
     status = result == FV_OK ? FV_EXIT_WELL : fv_explain("estimate", pipeline, result, &error);
     if (result == FV_OK) {
         char *text = fv_estimate_print(&estimate, o->json ? FV_FORM_JSON : FV_FORM_TEXT);

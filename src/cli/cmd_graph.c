@@ -101,9 +101,15 @@ static int run(const void *options_, int nargs, char **args) {
 }
 
 const fv_command fv_cmd_graph = {
-    .name = "graph", .brief = "draw a pipeline", .usage = "[FILE]", .least = 0, .most = 1,
+    .name = "graph",
+    .brief = "draw a pipeline",
+    .usage = "[FILE]",
+    .least = 0,
+    .most = 1,
     .doc = "Draws operators as boxes with the types of their results. Values that are stored between stages are coloured. "
            "With --chunks every task is a box.",
-    .examples = "fovea graph foam.fov -o foam.svg\nfovea graph foam.fov --chunks | less", .options = options,
-    .options_size = sizeof(graph_options), .run = run,
+    .examples = "fovea graph foam.fov -o foam.svg\nfovea graph foam.fov --chunks | less",
+    .options = options,
+    .options_size = sizeof(graph_options),
+    .run = run,
 };

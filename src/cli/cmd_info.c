@@ -4,7 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-typedef struct { const char *path; bool json; } info_options;
+typedef struct {
+    const char *path;
+    bool        json;
+} info_options;
 
 static const fv_option options[] = {
     FV_OPTION(info_options, path, .argument = "NAME", .doc = "dataset or table inside the file, for formats that hold several"),
@@ -31,9 +34,15 @@ static int run(const void *options_, int nargs, char **args) {
 }
 
 const fv_command fv_cmd_info = {
-    .name = "info", .brief = "show what image and table files hold", .usage = "FILE...", .least = 1, .most = -1,
+    .name = "info",
+    .brief = "show what image and table files hold",
+    .usage = "FILE...",
+    .least = 1,
+    .most = -1,
     .doc = "Shows format, type, shape, axes, spacing, chunks, size and metadata of images, from their headers alone, and the "
            "tables, columns and rows of table files.",
     .examples = "fovea info scan.nii.gz\nfovea info --json *.tif",
-    .options = options, .options_size = sizeof(info_options), .run = run,
+    .options = options,
+    .options_size = sizeof(info_options),
+    .run = run,
 };

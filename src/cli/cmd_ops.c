@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-typedef struct { bool json; } ops_options;
+typedef struct {
+    bool json;
+} ops_options;
 
 static const fv_option options[] = {
     FV_OPTION(ops_options, json, .doc = "print everything that is known, as JSON"),
@@ -28,9 +30,14 @@ static int run(const void *options_, int nargs, char **args) {
 }
 
 const fv_command fv_cmd_ops = {
-    .name = "ops", .brief = "list operators and file formats, or explain one", .usage = "[NAME]", .most = 1,
+    .name = "ops",
+    .brief = "list operators and file formats, or explain one",
+    .usage = "[NAME]",
+    .most = 1,
     .doc = "NAME is an operator (gaussian), what another program calls it (bwlabel), a family of operators (filter), a file "
            "format (tiff), or a word to look for (edges).",
     .examples = "fovea ops\nfovea ops write\nfovea ops --json",
-    .options = options, .options_size = sizeof(ops_options), .run = run,
+    .options = options,
+    .options_size = sizeof(ops_options),
+    .run = run,
 };

@@ -5,20 +5,22 @@
 
 typedef struct {
     FV_PIPELINE_FIELDS;
-    int64_t workers;
-    fv_size memory;
+    int64_t     workers;
+    fv_size     memory;
     const char *engine;
-    int64_t ranks;
+    int64_t     ranks;
     const char *device;
-    bool    json;
+    bool        json;
 } plan_options;
 
 static const fv_option options[] = {
     FV_PIPELINE_OPTIONS(plan_options),
-    FV_OPTION(plan_options, workers, .min = 1, .max = 4096, .def = NULL, .doc = "how many tasks run at once; all cores if "
-                                                                                "left out"),
-    FV_OPTION(plan_options, memory, .doc = "how much memory the run may use, such as 512M or 4G; half of the free memory if "
-                                           "left out"),
+    FV_OPTION(plan_options, workers, .min = 1, .max = 4096, .def = NULL,
+              .doc = "how many tasks run at once; all cores if "
+                     "left out"),
+    FV_OPTION(plan_options, memory,
+              .doc = "how much memory the run may use, such as 512M or 4G; half of the free memory if "
+                     "left out"),
     FV_OPTION(plan_options, engine, .argument = "NAME", .doc = "threads, processes or mpi: what each takes for itself differs"),
     FV_OPTION(plan_options, ranks, .min = 1, .max = 4096, .argument = "N",
               .doc = "of engine mpi: ranks on each machine, which share its memory; 1 if left out"),
@@ -33,14 +35,12 @@ static int run(const void *options_, int nargs, char **args) {
     int                 status;
     fv_pipeline        *pipeline = fv_pipeline_from_options("plan", o->expression, &o->set, o->chunk, nargs, args, &status);
     if (!pipeline) return status;
-    fv_run_options run_options = { .workers = (int)o->workers,
-                                   .memory = o->memory.bytes,
-                                   .engine = o->engine,
-                                   .ranks = (int)o->ranks,
-                                   .device = o->device };
-    fv_error       error = { 0 };
-    char          *text;
-    fv_status      result = fv_pipeline_plan(pipeline, &run_options, o->json ? FV_FORM_JSON : FV_FORM_TEXT, &text, &error);
+    fv_run_options run_options = {
+        .workers = (int)o->workers, .memory = o->memory.bytes, .engine = o->engine, .ranks = (int)o->ranks, .device = o->device
+    };
+    fv_error  error = { 0 };
+    char     *text;
+    fv_status result = fv_pipeline_plan(pipeline, &run_options, o->json ? FV_FORM_JSON : FV_FORM_TEXT, &text, &error);
     status = result == FV_OK ? FV_EXIT_WELL : fv_explain("plan", pipeline, result, &error);
     if (result == FV_OK) fputs(text, stdout);
     free(text);

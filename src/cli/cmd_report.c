@@ -34,12 +34,11 @@ const fv_command fv_cmd_report = {
     .usage = "[RUN]",
     .least = 0,
     .most = 1,
-    .doc =
-        "Shows how much time all workers together spent in each operator, in reading, in writing and in the "
-                   "store. For iterative reconstructions it also shows the residual of every iteration: which part of the "
-                   "measured projections is left unexplained, for all slices together and for the best and the worst of "
-                   "those that were still being solved.\n"
-                   "RUN is the folder of a run, or the beginning of its name. If left out, it is the one that ran last.",
+    .doc = "Shows how much time all workers together spent in each operator, in reading, in writing and in the "
+           "store. For iterative reconstructions it also shows the residual of every iteration: which part of the "
+           "measured projections is left unexplained, for all slices together and for the best and the worst of "
+           "those that were still being solved.\n"
+           "RUN is the folder of a run, or the beginning of its name. If left out, it is the one that ran last.",
     .examples = "fovea report\nfovea report 0123 --json",
     .options = options,
     .options_size = sizeof(report_options),

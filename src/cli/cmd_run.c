@@ -21,7 +21,10 @@ static const fv_option options[] = {
     FV_OPTION_END,
 };
 
-typedef struct job { fv_pipeline *pipeline; fv_cluster_options cluster; } job;
+typedef struct job {
+    fv_pipeline       *pipeline;
+    fv_cluster_options cluster;
+} job;
 
 /* Submits, waits, and then finds everything done: what is left is to show it. */
 static fv_status run_on_cluster(void *context, const fv_run_options *given, fv_result **result, fv_error *error) {
@@ -44,11 +47,10 @@ static int run(const void *options_, int nargs, char **args) {
     const run_options *o = options_;
     int                status;
     if (!fv_ranks_lead(o->engine, &status)) return status;
-    fv_pipeline       *pipeline = fv_pipeline_from_options("run", o->expression, &o->set, o->chunk, nargs, args, &status);
+    fv_pipeline *pipeline = fv_pipeline_from_options("run", o->expression, &o->set, o->chunk, nargs, args, &status);
     if (!pipeline) return fv_ranks_end(status);
-    fv_execute execute = { o->engine,    o->workers,       o->memory, o->patience, o->store, o->fresh,
-                           o->overwrite, o->stop_on_error, o->items,  o->into,     o->device, o->quiet, o->verbose,
-                           o->json };
+    fv_execute execute = { o->engine,        o->workers, o->memory, o->patience, o->store, o->fresh,   o->overwrite,
+                           o->stop_on_error, o->items,   o->into,   o->device,   o->quiet, o->verbose, o->json };
     if (!o->engine || strcmp(o->engine, "slurm")) return fv_ranks_end(fv_execute_pipeline("run", pipeline, &execute));
     job j = { pipeline, { .profile = o->profile, .pilot = o->pilot, .overwrite = o->overwrite } };
     if (o->workers) { /* as many jobs, or nodes of a pilot, however little each has to do */
@@ -66,11 +68,10 @@ const fv_command fv_cmd_run = {
     .usage = "[FILE]",
     .least = 0,
     .most = 1,
-    .doc =
-        "A result gets its name only when it is complete. After an interruption, even a power cut, the same "
-                   "command continues where it stopped. What has not changed is not computed again. File names are relative "
-                   "to the folder in which you type the command.\n"
-                   "Exit status: 0 everything was done, 1 some work failed, 2 nothing was started, 130 interrupted.",
+    .doc = "A result gets its name only when it is complete. After an interruption, even a power cut, the same "
+           "command continues where it stopped. What has not changed is not computed again. File names are relative "
+           "to the folder in which you type the command.\n"
+           "Exit status: 0 everything was done, 1 some work failed, 2 nothing was started, 130 interrupted.",
     .examples = "fovea run foam.fov\nfovea run foam.fov --set radius=8,12,16\n"
                 "fovea run -e 'read(\"in.png\") |> median(5) |> write(\"out.png\")'",
     .options = options,

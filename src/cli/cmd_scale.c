@@ -24,18 +24,21 @@ static const fv_option options[] = {
     FV_OPTION(scale_options, workers, .argument = "N,N,...", .def = "1,2,4", .doc = "numbers of workers to compare"),
     FV_OPTION(scale_options, strong, .doc = "the same work for every number of workers; the default if neither is given"),
     FV_OPTION(scale_options, weak, .doc = "each worker gets the same work, so N workers get N times as much"),
-    FV_OPTION(scale_options, repeats, .min = 1, .max = 100, .def = "3", .argument = "N", .doc = "how many runs of each, for "
-                                                                                                "the median"),
+    FV_OPTION(scale_options, repeats, .min = 1, .max = 100, .def = "3", .argument = "N",
+              .doc = "how many runs of each, for "
+                     "the median"),
     FV_OPTION(scale_options, items, .min = 1, .argument = "N", .doc = "use only N items of a collection; all if left out"),
     FV_OPTION(scale_options, engine, .argument = "NAME", .doc = "threads, processes, mpi or slurm; threads if left out"),
     FV_OPTION(scale_options, launcher, .argument = "WORDS",
               .doc = "command that starts MPI ranks, such as \"srun --mpi=pmi2\"; -n N is added; mpiexec if left out"),
     FV_OPTION(scale_options, output, .letter = 'o', .argument = "FOLDER", .def = "scaling",
               .doc = "where tables (CSV) and pictures (SVG, PNG) go"),
-    FV_OPTION(scale_options, store, .argument = "FOLDER", .doc = "where the runs keep their data while they run; .fovea if "
-                                                                 "left out"),
-    FV_OPTION(scale_options, memory, .doc = "how much memory each run may use, such as 512M or 4G; half of the free memory "
-                                            "if left out"),
+    FV_OPTION(scale_options, store, .argument = "FOLDER",
+              .doc = "where the runs keep their data while they run; .fovea if "
+                     "left out"),
+    FV_OPTION(scale_options, memory,
+              .doc = "how much memory each run may use, such as 512M or 4G; half of the free memory "
+                     "if left out"),
     FV_OPTION(scale_options, quiet, .letter = 'q', .doc = "do not say what is being run"),
     FV_OPTION(scale_options, json, .doc = "print JSON"),
     FV_OPTION_END,
@@ -66,7 +69,8 @@ static void print_table(const fv_scaling *s) {
                (long long)r->tasks, r->seconds, range, r->speedup, 100 * r->efficiency);
     }
     if (s->fitted) printf("Amdahl: serial part %.1f %%, %.3f s on one worker\n", 100 * s->serial, s->serial_seconds);
-    if (isnan(s->noise)) printf("noise: unknown with one repeat; --repeats 3 tells how much runs of the same kind differ\n");
+    if (isnan(s->noise))
+        printf("noise: unknown with one repeat; --repeats 3 tells how much runs of the same kind differ\n");
     else
         printf("noise: runs of the same kind differ by up to %.0f %%%s\n", 100 * s->noise,
                s->noise > 0.15 ? "; the machine is busy, read the figures with care" : "");
@@ -83,7 +87,7 @@ static cJSON *row_json(const fv_scaling *s, const fv_scale_row *r) {
     cJSON_AddNumberToObject(row, "most", r->most);
     cJSON_AddNumberToObject(row, "speedup", r->speedup);
     cJSON_AddNumberToObject(row, "efficiency", r->efficiency);
-    for (int c = 0; c < FV_COSTS; c++) cJSON_AddNumberToObject(row, fv_cost_names[c], r->work[c]);
+    for (int c = 0; c < FV_COSTS; c++) cJSON_AddNumberToObject(row, fv_cost_name((fv_cost)c), r->work[c]);
     cJSON_AddNumberToObject(row, "memory", (double)r->memory);
     for (int k = 0; k < s->nstages; k++) cJSON_AddItemToArray(stages, cJSON_CreateNumber(r->stages[k]));
     cJSON_AddItemToObject(row, "stages", stages);
@@ -94,8 +98,10 @@ static void print_json(const fv_scaling *s) {
     cJSON *root = cJSON_CreateObject(), *rows = cJSON_AddArrayToObject(root, "rows");
     for (int i = 0; i < s->nrows; i++) cJSON_AddItemToArray(rows, row_json(s, &s->rows[i]));
     if (s->fitted) cJSON_AddNumberToObject(root, "serial_fraction", s->serial);
-    if (isnan(s->noise)) cJSON_AddNullToObject(root, "noise");
-    else cJSON_AddNumberToObject(root, "noise", s->noise);
+    if (isnan(s->noise))
+        cJSON_AddNullToObject(root, "noise");
+    else
+        cJSON_AddNumberToObject(root, "noise", s->noise);
     cJSON_AddNumberToObject(root, "repeats", s->repeats);
     char *text = cJSON_Print(root);
     printf("%s\n", text);
@@ -105,8 +111,10 @@ static void print_json(const fv_scaling *s) {
 
 static int present(const scale_options *o, const fv_scaling *s, const char *title) {
     char failed[512];
-    if (o->json) print_json(s);
-    else print_table(s);
+    if (o->json)
+        print_json(s);
+    else
+        print_table(s);
     if (!fv_scaling_sheet(s, o->output, title, failed)) {
         fv_complain("scale", "cannot write %s: %s", failed, strerror(errno));
         return FV_EXIT_FAILED;
@@ -124,13 +132,21 @@ static int run(const void *options_, int nargs, char **args) {
     }
     fv_pipeline *pipeline = fv_pipeline_from_options("scale", o->expression, &o->set, o->chunk, nargs, args, &status);
     if (!pipeline) return status;
-    fv_scale_options asked = { .workers = workers, .nworkers = count, .strong = o->strong || !o->weak, .weak = o->weak,
-                               .repeats = (int)o->repeats, .items = o->items, .engine = o->engine, .launcher = o->launcher,
-                               .memory = o->memory.bytes, .store = o->store, .cancel = fv_trying_cancel(),
+    fv_scale_options asked = { .workers = workers,
+                               .nworkers = count,
+                               .strong = o->strong || !o->weak,
+                               .weak = o->weak,
+                               .repeats = (int)o->repeats,
+                               .items = o->items,
+                               .engine = o->engine,
+                               .launcher = o->launcher,
+                               .memory = o->memory.bytes,
+                               .store = o->store,
+                               .cancel = fv_trying_cancel(),
                                .tell = o->quiet ? NULL : fv_trying_tell };
-    fv_scaling *scaling;
-    fv_error    error = { 0 };
-    fv_status   result = fv_pipeline_scale(pipeline, &asked, &scaling, &error);
+    fv_scaling      *scaling;
+    fv_error         error = { 0 };
+    fv_status        result = fv_pipeline_scale(pipeline, &asked, &scaling, &error);
     status = result == FV_OK ? present(o, scaling, nargs ? args[0] : "Scaling") : fv_explain("scale", pipeline, result, &error);
     fv_scaling_free(scaling);
     fv_pipeline_free(pipeline);

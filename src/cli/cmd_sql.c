@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct { bool csv, json; } sql_options;
+typedef struct {
+    bool csv, json;
+} sql_options;
 
 static const fv_option options[] = {
     FV_OPTION(sql_options, csv, .doc = "print CSV"),
@@ -52,17 +54,22 @@ static void json_text(const char *text) {
     putchar('"');
     for (; *text; text++) {
         if (*text == '"' || *text == '\\') putchar('\\');
-        if ((unsigned char)*text < 0x20) printf("\\u%04x", (unsigned char)*text);
-        else putchar(*text);
+        if ((unsigned char)*text < 0x20)
+            printf("\\u%04x", (unsigned char)*text);
+        else
+            putchar(*text);
     }
     putchar('"');
 }
 
 static void json_value(fv_sql *sql, int c) {
     fv_sql_kind kind = fv_sql_value(sql, c);
-    if (kind == FV_SQL_MISSING || (kind == FV_SQL_REAL && !isfinite(fv_sql_real(sql, c)))) fputs("null", stdout);
-    else if (kind == FV_SQL_TEXT) json_text(fv_sql_text(sql, c));
-    else fputs(fv_sql_text(sql, c), stdout);
+    if (kind == FV_SQL_MISSING || (kind == FV_SQL_REAL && !isfinite(fv_sql_real(sql, c))))
+        fputs("null", stdout);
+    else if (kind == FV_SQL_TEXT)
+        json_text(fv_sql_text(sql, c));
+    else
+        fputs(fv_sql_text(sql, c), stdout);
 }
 
 static fv_status print_json(fv_sql *sql, fv_error *error) {
@@ -199,11 +206,17 @@ static int run(const void *options_, int nargs, char **args) {
 }
 
 const fv_command fv_cmd_sql = {
-    .name = "sql", .brief = "ask table files a question in SQL", .usage = "FILE... \"SELECT ...\"", .least = 2, .most = -1,
+    .name = "sql",
+    .brief = "ask table files a question in SQL",
+    .usage = "FILE... \"SELECT ...\"",
+    .least = 2,
+    .most = -1,
     .doc = "Files are SQLite databases, CSV, JSON lines or Parquet. Each is a table with the name of the file without its "
            "extension; the tables of a database also have their own names. The SQL is SQLite's. Files are never changed.",
     .examples = "fovea sql cells.csv \"SELECT type, avg(volume) FROM cells GROUP BY type\"\n"
                 "fovea sql animals.csv cells.db \"SELECT weight, count(*) FROM cells JOIN animals ON animal = id GROUP BY id\"\n"
                 "fovea sql --csv bubbles.db \"SELECT * FROM bubbles WHERE volume > 100\"",
-    .options = options, .options_size = sizeof(sql_options), .run = run,
+    .options = options,
+    .options_size = sizeof(sql_options),
+    .run = run,
 };

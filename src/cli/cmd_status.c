@@ -33,11 +33,10 @@ const fv_command fv_cmd_status = {
     .usage = "[RUN]",
     .least = 0,
     .most = 1,
-    .doc =
-        "Counts the jobs and tasks that wait, run, are done, have failed or were queued again. When the run is "
-                   "over, it compares what was asked for with what was used, and shows how busy the workers were and which "
-                   "request would have been enough.\n"
-                   "RUN is the folder of a run, or the beginning of its name. If left out, it is the one submitted last.",
+    .doc = "Counts the jobs and tasks that wait, run, are done, have failed or were queued again. When the run is "
+           "over, it compares what was asked for with what was used, and shows how busy the workers were and which "
+           "request would have been enough.\n"
+           "RUN is the folder of a run, or the beginning of its name. If left out, it is the one submitted last.",
     .examples = "fovea status\nfovea status 0123 --json",
     .options = options,
     .options_size = sizeof(status_options),

@@ -35,9 +35,8 @@ static const fv_option options[] = {
               .doc = "first run a few tasks for about this long, to find out how many workers are useful; 0: guess"),
     FV_OPTION(submit_options, dry_run, .doc = "write the job scripts, but submit nothing"),
     FV_OPTION(submit_options, again, .argument = "RUN_FOLDER",
-              .doc =
-                  "submit again what is missing of a run, with more memory if memory had run out; jobs "
-                                       "do this themselves"),
+              .doc = "submit again what is missing of a run, with more memory if memory had run out; jobs "
+                     "do this themselves"),
     FV_OPTION_END,
 };
 
@@ -69,8 +68,9 @@ static int run(const void *options_, int nargs, char **args) {
     }
     fv_pipeline *pipeline = fv_pipeline_from_options("submit", o->expression, &o->set, o->chunk, nargs, args, &status);
     if (!pipeline) return status;
-    fv_run_options     run_options = { .store = o->store, .items = o->items, .into = o->into, .device = o->device,
-                                       .overwrite = o->overwrite };
+    fv_run_options run_options = {
+        .store = o->store, .items = o->items, .into = o->into, .device = o->device, .overwrite = o->overwrite
+    };
     fv_cluster_options cluster = FV_CLUSTER_FROM(o);
     cluster.dry = o->dry_run;
     cluster.overwrite = o->overwrite;

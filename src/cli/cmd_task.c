@@ -11,7 +11,13 @@ static int run(const void *options_, int nargs, char **args) {
 }
 
 const fv_command fv_cmd_task = {
-    .name = "task", .brief = "run jobs of a run, read from standard input", .usage = "RUN_FOLDER", .least = 1, .most = 1,
+    .name = "task",
+    .brief = "run jobs of a run, read from standard input",
+    .usage = "RUN_FOLDER",
+    .least = 1,
+    .most = 1,
     .doc = "Started by engines. Each line of standard input names a job; each line of standard output tells how it went.",
-    .options = options, .hidden = true, .run = run,
+    .options = options,
+    .hidden = true,
+    .run = run,
 };

@@ -29,12 +29,13 @@ static const fv_option options[] = {
     FV_OPTION(work_options, order, .choices = "fifo|longest|memory", .argument = "POLICY",
               .doc = "which tasks to take first: in their order, the longest, or those that fit into memory"),
     FV_OPTION(work_options, engine, .argument = "NAME", .doc = "with --alone: how tasks are run"),
-    FV_OPTION(work_options, level, .min = 0, .max = 9, .argument = "N",
-              .doc = "also take tasks on which N workers have died"),
-    FV_OPTION(work_options, workers, .min = 1, .max = 4096, .argument = "N", .doc = "how many tasks run at once; all cores "
-                                                                                    "if left out"),
-    FV_OPTION(work_options, memory, .doc = "how much memory this process may use, such as 512M or 4G; half of the free "
-                                           "memory if left out"),
+    FV_OPTION(work_options, level, .min = 0, .max = 9, .argument = "N", .doc = "also take tasks on which N workers have died"),
+    FV_OPTION(work_options, workers, .min = 1, .max = 4096, .argument = "N",
+              .doc = "how many tasks run at once; all cores "
+                     "if left out"),
+    FV_OPTION(work_options, memory,
+              .doc = "how much memory this process may use, such as 512M or 4G; half of the free "
+                     "memory if left out"),
     FV_OPTION(work_options, patience, .min = 0.001, .max = 3600, .argument = "SECONDS",
               .doc = "how many seconds of a worker's work may be lost if it is killed; 2.5 if left out"),
     FV_OPTION(work_options, overwrite, .doc = "replace files that Fovea did not make"),

@@ -32,8 +32,10 @@ static void name_device(const char *variable, int index, int place) {
     int         length;
     char        number[64];
     const char *item = item_of(getenv(variable), place, ",", &length);
-    if (item) snprintf(number, sizeof number, "%.*s", length, item);
-    else snprintf(number, sizeof number, "%d", index);
+    if (item)
+        snprintf(number, sizeof number, "%.*s", length, item);
+    else
+        snprintf(number, sizeof number, "%d", index);
     setenv(variable, number, 1);
 }
 
@@ -70,7 +72,8 @@ static int run_with(const fv_device_lease *lease, int place, char **command) {
         _exit(127);
     }
     int state;
-    while (waitpid(child, &state, 0) < 0 && errno == EINTR) {}
+    while (waitpid(child, &state, 0) < 0 && errno == EINTR) {
+    }
     return WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
 }
 

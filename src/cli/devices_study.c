@@ -42,9 +42,15 @@ static int present(const fv_study_request *q, const fv_device_study *s) {
 }
 
 int fv_devices_study(const fv_study_request *q) {
-    fv_study_options how = { .workers = (int)q->workers, .tasks = (int)q->tasks, .devices = (int)q->devices,
-                             .memory = q->memory ? q->memory : (int64_t)2 << 30, .seconds = q->seconds,
-                             .seed = (uint64_t)q->seed, .policy = q->policy, .folder = q->output, .tell = fv_trying_tell,
+    fv_study_options how = { .workers = (int)q->workers,
+                             .tasks = (int)q->tasks,
+                             .devices = (int)q->devices,
+                             .memory = q->memory ? q->memory : (int64_t)2 << 30,
+                             .seconds = q->seconds,
+                             .seed = (uint64_t)q->seed,
+                             .policy = q->policy,
+                             .folder = q->output,
+                             .tell = fv_trying_tell,
                              .cancel = fv_trying_cancel() };
     fv_device_study *study;
     fv_error         error = { 0 };

@@ -4,9 +4,9 @@
 
 #include "cli.h"
 
-#define FV_STUDY_FIELDS                       \
-    int64_t     workers, tasks, devices, seed; \
-    double      seconds;                      \
+#define FV_STUDY_FIELDS                                                                                                          \
+    int64_t     workers, tasks, devices, seed;                                                                                   \
+    double      seconds;                                                                                                         \
     const char *output
 
 #define FV_STUDY_OPTIONS(type)                                                                                                   \
@@ -16,7 +16,7 @@
         FV_OPTION(type, seconds, .min = 0.001, .max = 3600, .def = "0.25", .argument = "SECONDS",                                \
                   .doc = "study: mean length of a task"),                                                                        \
         FV_OPTION(type, seed, .min = 0, .max = 9e15, .def = "1", .argument = "N",                                                \
-                  .doc = "study: another list of tasks; the same for all policies"),                                            \
+                  .doc = "study: another list of tasks; the same for all policies"),                                             \
         FV_OPTION(type, output, .letter = 'o', .argument = "FOLDER", .def = "devices-study",                                     \
                   .doc = "study: where tables (CSV, JSON) and pictures (SVG, PNG) go")
 

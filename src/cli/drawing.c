@@ -67,18 +67,24 @@ void fv_draw_text(fv_drawing *drawing, double x, double y, double size, fv_ancho
 
 static void escape(FILE *file, const char *text) {
     for (const char *c = text; *c; c++)
-        if (*c == '&') fputs("&amp;", file);
-        else if (*c == '<') fputs("&lt;", file);
-        else if (*c == '>') fputs("&gt;", file);
-        else if ((unsigned char)*c >= ' ') fputc(*c, file);
+        if (*c == '&')
+            fputs("&amp;", file);
+        else if (*c == '<')
+            fputs("&lt;", file);
+        else if (*c == '>')
+            fputs("&gt;", file);
+        else if ((unsigned char)*c >= ' ')
+            fputc(*c, file);
 }
 
 static void write_shape(FILE *file, const fv_shape *s) {
     static const char *const anchors[] = { "start", "middle", "end" };
     switch (s->kind) {
     case FV_SHAPE_LINE:
-        fprintf(file, "<line x1=\"%.2f\" y1=\"%.2f\" x2=\"%.2f\" y2=\"%.2f\" stroke=\"#%06x\" stroke-width=\"%.2f\""
-                      " stroke-linecap=\"round\"/>\n", s->x, s->y, s->to_x, s->to_y, s->color, s->size);
+        fprintf(file,
+                "<line x1=\"%.2f\" y1=\"%.2f\" x2=\"%.2f\" y2=\"%.2f\" stroke=\"#%06x\" stroke-width=\"%.2f\""
+                " stroke-linecap=\"round\"/>\n",
+                s->x, s->y, s->to_x, s->to_y, s->color, s->size);
         break;
     case FV_SHAPE_BOX:
         fprintf(file, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"#%06x\"/>\n", s->x, s->y, s->to_x - s->x,
@@ -99,8 +105,9 @@ static void write_shape(FILE *file, const fv_shape *s) {
 static bool write_svg(const fv_drawing *d, const char *path) {
     FILE *file = fopen(path, "w");
     if (!file) return false;
-    fprintf(file, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\""
-                  " font-family=\"sans-serif\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
+    fprintf(file,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\""
+            " font-family=\"sans-serif\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
             d->width, d->height, d->width, d->height);
     for (int i = 0; i < d->count; i++) write_shape(file, &d->shapes[i]);
     fprintf(file, "</svg>\n");

@@ -20,11 +20,16 @@ static void number_text(double value, char *text, size_t size) {
 }
 
 static void cell_text(const fv_column *column, fv_cell cell, bool exact, char *text, size_t size) {
-    if (column->kind == FV_COLUMN_INTEGER) snprintf(text, size, "%lld", (long long)cell.integer);
-    else if (column->kind == FV_COLUMN_NATURAL) snprintf(text, size, "%llu", (unsigned long long)cell.natural);
-    else if (column->kind == FV_COLUMN_TEXT) snprintf(text, size, "%s", cell.text ? cell.text : "");
-    else if (exact) number_text(cell.real, text, size);
-    else snprintf(text, size, "%.6g", cell.real);
+    if (column->kind == FV_COLUMN_INTEGER)
+        snprintf(text, size, "%lld", (long long)cell.integer);
+    else if (column->kind == FV_COLUMN_NATURAL)
+        snprintf(text, size, "%llu", (unsigned long long)cell.natural);
+    else if (column->kind == FV_COLUMN_TEXT)
+        snprintf(text, size, "%s", cell.text ? cell.text : "");
+    else if (exact)
+        number_text(cell.real, text, size);
+    else
+        snprintf(text, size, "%.6g", cell.real);
 }
 
 enum { MOST_ROWS = 50 };
@@ -43,8 +48,10 @@ static void print_table(const fv_table *table) {
     for (int64_t r = -1; r < rows; r++) {
         for (int c = 0; c < columns; c++) {
             bool left = table->type.column[c].kind == FV_COLUMN_TEXT;
-            if (r < 0) snprintf(text, sizeof text, "%s", table->type.column[c].name);
-            else cell_text(&table->type.column[c], table->cell[r * columns + c], false, text, sizeof text);
+            if (r < 0)
+                snprintf(text, sizeof text, "%s", table->type.column[c].name);
+            else
+                cell_text(&table->type.column[c], table->cell[r * columns + c], false, text, sizeof text);
             printf("%s%*s", c ? "  " : "", c == columns - 1 && left ? 0 : left ? -width[c] : width[c], text);
         }
         printf("\n");
@@ -75,8 +82,10 @@ static cJSON *table_json(const fv_table *table) {
             fv_cell          cell = table->cell[r * columns + c];
             bool             real = column->kind == FV_COLUMN_REAL;
             char             digits[32];
-            if (column->kind == FV_COLUMN_TEXT && cell.text) cJSON_AddStringToObject(row, column->name, cell.text);
-            else if (column->kind == FV_COLUMN_TEXT || (real && !isfinite(cell.real))) cJSON_AddNullToObject(row, column->name);
+            if (column->kind == FV_COLUMN_TEXT && cell.text)
+                cJSON_AddStringToObject(row, column->name, cell.text);
+            else if (column->kind == FV_COLUMN_TEXT || (real && !isfinite(cell.real)))
+                cJSON_AddNullToObject(row, column->name);
             else {
                 cell_text(column, cell, true, digits, sizeof digits);
                 cJSON_AddRawToObject(row, column->name, digits);
@@ -133,8 +142,9 @@ static void print_summary(const fv_result *result) {
         fprintf(stderr, "fovea: %d files, the last one %s\n", fv_result_outputs(result),
                 fv_result_output(result, fv_result_outputs(result) - 1));
     if (current) fprintf(stderr, "fovea: %s up to date\n", made ? "some were" : "everything was");
-    if (facts.tasks_run) fprintf(stderr, "fovea: %lld task%s in %.2f s", (long long)facts.tasks_run,
-                                 facts.tasks_run == 1 ? "" : "s", facts.seconds);
+    if (facts.tasks_run)
+        fprintf(stderr, "fovea: %lld task%s in %.2f s", (long long)facts.tasks_run, facts.tasks_run == 1 ? "" : "s",
+                facts.seconds);
     fv_stage_time stages[FV_MOST_STAGES];
     int           count = facts.tasks_run ? fv_result_stages(result, stages) : 0;
     for (int i = 0; i < count; i++)
@@ -174,9 +184,9 @@ static int execute(const char *command, fv_work_call call, void *context, fv_pip
                            .part = getenv("FOVEA_PART"), /* estimates start the command with it */
                            .cancel = &cancelled,
                            .progress = o->quiet ? NULL : fv_progress_show };
-    const char *poison = getenv("FOVEA_POISON"); /* for the conformance tests */
-    fv_error    error = { 0 };
-    fv_result  *result;
+    const char    *poison = getenv("FOVEA_POISON"); /* for the conformance tests */
+    fv_error       error = { 0 };
+    fv_result     *result;
     if (poison) run.poison = atoi(poison) + 1;
     catch_signals();
     fv_progress_start();
@@ -187,8 +197,10 @@ static int execute(const char *command, fv_work_call call, void *context, fv_pip
     int  code = FV_EXIT_WELL;
     bool partly = status == FV_ERROR_INPUT && fv_result_failures(result) > 0 && !(pipeline && *fv_pipeline_messages(pipeline));
     if (status == FV_OK || partly) {
-        if (o->json) print_json(result);
-        else print_values(result);
+        if (o->json)
+            print_json(result);
+        else
+            print_values(result);
     }
     if (partly) {
         fv_complain(command, error.op[0] ? "%s: %s" : "%s%s", error.op, error.message);

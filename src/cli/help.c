@@ -50,8 +50,10 @@ static void put_option(const fv_option *option, int width) {
     snprintf(doc, sizeof doc, "%s%s%s%s%s%s%s", option->doc ? option->doc : "", *choices ? ": " : "", choices,
              option->kind == FV_OPTION_TEXTS ? "; may be repeated" : "", option->def ? " (default: " : "",
              option->def ? option->def : "", option->def ? ")" : "");
-    if ((int)strlen(spelling) > width) printf("  %s\n%*s", spelling, width + 4, "");
-    else printf("  %-*s  ", width, spelling);
+    if ((int)strlen(spelling) > width)
+        printf("  %s\n%*s", spelling, width + 4, "");
+    else
+        printf("  %-*s  ", width, spelling);
     put_wrapped(doc, width + 4);
 }
 

@@ -29,8 +29,10 @@ static int unknown(const char *word) {
     for (const fv_command *const *c = fv__commands; *c && count < MOST; c++)
         if (!(*c)->hidden) names[count++] = (*c)->name;
     const char *near = fv_nearest_word(word, names, count), *kind = word[0] == '-' ? "option" : "command";
-    if (near) fv_complain(NULL, "unknown %s %s; did you mean %s?", kind, word, near);
-    else fv_complain(NULL, "unknown %s %s", kind, word);
+    if (near)
+        fv_complain(NULL, "unknown %s %s; did you mean %s?", kind, word, near);
+    else
+        fv_complain(NULL, "unknown %s %s", kind, word);
     fprintf(stderr, "`fovea --help` lists the commands.\n");
     return FV_EXIT_REFUSED;
 }

@@ -5,7 +5,7 @@
 /* Calls with each operator as its JSON object (a cJSON). */
 struct cJSON;
 typedef void fv_name_visit(const struct cJSON *op, void *context);
-void fv_names_each(fv_name_visit *visit, void *context);
+void         fv_names_each(fv_name_visit *visit, void *context);
 
 /* Prints the names, apart by a text. */
 void fv_names_print(const char *between);

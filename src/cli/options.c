@@ -80,12 +80,16 @@ static int set_number(const fv_command *command, const fv_option *option, void *
         return bad_value(command, option, value, option->kind == FV_OPTION_INTEGER ? "a whole number" : "a number");
     bool any = option->min == 0 && option->max == 0, open = option->max == 0;
     if (!any && (number < option->min || (!open && number > option->max))) {
-        if (open) snprintf(expected, sizeof expected, "at least %g", option->min);
-        else snprintf(expected, sizeof expected, "a number from %g to %g", option->min, option->max);
+        if (open)
+            snprintf(expected, sizeof expected, "at least %g", option->min);
+        else
+            snprintf(expected, sizeof expected, "a number from %g to %g", option->min, option->max);
         return bad_value(command, option, value, expected);
     }
-    if (option->kind == FV_OPTION_INTEGER) *(int64_t *)field = (int64_t)number;
-    else *(double *)field = number;
+    if (option->kind == FV_OPTION_INTEGER)
+        *(int64_t *)field = (int64_t)number;
+    else
+        *(double *)field = number;
     return -1;
 }
 
@@ -169,7 +173,8 @@ static int check_count(const fv_command *command, int count, char **words) {
     if (count >= command->least && (command->most < 0 || count <= command->most)) return -1;
     if (count < command->least)
         fv_complain(command->name, "%s is missing", count || !command->usage ? "an argument" : command->usage);
-    else fv_complain(command->name, "unexpected argument %s", words[command->most]);
+    else
+        fv_complain(command->name, "unexpected argument %s", words[command->most]);
     fv_help_usage(command);
     return FV_EXIT_REFUSED;
 }
@@ -183,9 +188,12 @@ int fv_options_parse(const fv_command *command, void *options, int *nargs, char 
     while (w.next < w.count) {
         char *word = args[w.next++];
         int   status = -1;
-        if (ended || word[0] != '-' || !word[1]) args[kept++] = word; /* a lone dash is an argument */
-        else if (!strcmp(word, "--")) ended = true;
-        else status = word[1] == '-' ? take_long(&w, word) : take_letters(&w, word);
+        if (ended || word[0] != '-' || !word[1])
+            args[kept++] = word; /* a lone dash is an argument */
+        else if (!strcmp(word, "--"))
+            ended = true;
+        else
+            status = word[1] == '-' ? take_long(&w, word) : take_letters(&w, word);
         if (status >= 0) return status;
     }
     *nargs = kept;

@@ -6,17 +6,17 @@
 #include <fovea/pipeline.h>
 
 /* Fields for a command's option struct, and lines for its table. */
-#define FV_PIPELINE_FIELDS                                                                                                      \
-    const char *expression;                                                                                                     \
-    fv_texts    set;                                                                                                            \
+#define FV_PIPELINE_FIELDS                                                                                                       \
+    const char *expression;                                                                                                      \
+    fv_texts    set;                                                                                                             \
     const char *chunk
 
-#define FV_PIPELINE_OPTIONS(type)                                                                                               \
-    FV_OPTION(type, expression, .letter = 'e', .argument = "TEXT", .doc = "the pipeline itself, instead of a file"),            \
-        FV_OPTION(type, set, .argument = "NAME=VALUE[,VALUE...]",                                                               \
-                  .doc = "another value for a param of the pipeline; several values (1,2,4 or 0..10 or 0..1:0.25) run "         \
-                         "it for each of them"),                                                                                \
-        FV_OPTION(type, chunk, .argument = "SIZE[xSIZE...]",                                                                    \
+#define FV_PIPELINE_OPTIONS(type)                                                                                                \
+    FV_OPTION(type, expression, .letter = 'e', .argument = "TEXT", .doc = "the pipeline itself, instead of a file"),             \
+        FV_OPTION(type, set, .argument = "NAME=VALUE[,VALUE...]",                                                                \
+                  .doc = "another value for a param of the pipeline; several values (1,2,4 or 0..10 or 0..1:0.25) run "          \
+                         "it for each of them"),                                                                                 \
+        FV_OPTION(type, chunk, .argument = "SIZE[xSIZE...]",                                                                     \
                   .doc = "size of the chunks, such as 64 or 32x256x256; results do not depend on it")
 
 /* Makes the pipeline. NULL after the mistake was explained; *status is the exit status then. */

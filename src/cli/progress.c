@@ -23,9 +23,12 @@ void fv_progress_start(void) {
 
 static void clock_text(double seconds, char *text, size_t size) {
     long s = (long)(seconds + 0.5);
-    if (s < 60) snprintf(text, size, "%lds", s);
-    else if (s < 3600) snprintf(text, size, "%ldm%02lds", s / 60, s % 60);
-    else snprintf(text, size, "%ldh%02ldm", s / 3600, s / 60 % 60);
+    if (s < 60)
+        snprintf(text, size, "%lds", s);
+    else if (s < 3600)
+        snprintf(text, size, "%ldm%02lds", s / 60, s % 60);
+    else
+        snprintf(text, size, "%ldh%02ldm", s / 3600, s / 60 % 60);
 }
 
 static void describe(const fv_run_state *s, char *text, size_t size) {

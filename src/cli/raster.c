@@ -87,9 +87,10 @@ bool fv_drawing_write_png(const fv_drawing *d, const char *path) {
     if (!c.pixels) return false;
     memset(c.pixels, 255, bytes);
     for (int i = 0; i < d->count; i++) shape(&c, &d->shapes[i]);
-    png_image image = { .version = PNG_IMAGE_VERSION, .width = (png_uint_32)c.width, .height = (png_uint_32)c.height,
-                        .format = PNG_FORMAT_RGB };
-    bool      good = png_image_write_to_file(&image, path, 0, c.pixels, 0, NULL) != 0;
+    png_image image = {
+        .version = PNG_IMAGE_VERSION, .width = (png_uint_32)c.width, .height = (png_uint_32)c.height, .format = PNG_FORMAT_RGB
+    };
+    bool good = png_image_write_to_file(&image, path, 0, c.pixels, 0, NULL) != 0;
     free(c.pixels);
     return good;
 }

@@ -74,9 +74,7 @@ static double largest(const double *values, int count, double least) {
     return least;
 }
 
-static double model(const fv_scaling *s, double workers) {
-    return s->serial_seconds * (s->serial + (1 - s->serial) / workers);
-}
+static double model(const fv_scaling *s, double workers) { return s->serial_seconds * (s->serial + (1 - s->serial) / workers); }
 
 enum { MODEL_POINTS = 61 };
 
@@ -97,7 +95,7 @@ static void range_bars(fv_chart *c, const rows *r, unsigned color) {
 }
 
 static void time_chart(const fv_scaling *s, fv_chart *c, const rows *strong, const rows *weak, double most) {
-    double x[MODEL_POINTS], y[MODEL_POINTS];
+    double      x[MODEL_POINTS], y[MODEL_POINTS];
     const rows *any = strong->count ? strong : weak;
     fv_chart_range(c, 1, most, 0, 1.25 * largest(weak->most, weak->count, largest(strong->most, strong->count, 0)));
     fv_chart_axes(c, any->x, any->count);
@@ -159,7 +157,7 @@ static void work_chart(const fv_scaling *s, fv_chart *c) {
         fv_draw_text(c->drawing, (left + right) / 2, c->top + c->high + 14, 9, FV_TEXT_MIDDLE, 0x333333, "%s %d",
                      s->nrows > 8 ? (s->rows[i].weak ? "w" : "s") : kind(&s->rows[i]), s->rows[i].workers);
     }
-    for (int k = 0; k < FV_COSTS; k++) fv_chart_legend(c, colors[k], fv_cost_names[k]);
+    for (int k = 0; k < FV_COSTS; k++) fv_chart_legend(c, colors[k], fv_cost_name((fv_cost)k));
 }
 
 static fv_drawing *draw_scaling(const fv_scaling *s, const char *title) {
@@ -168,7 +166,8 @@ static fv_drawing *draw_scaling(const fv_scaling *s, const char *title) {
     double      most = largest(weak.x, weak.count, largest(strong.x, strong.count, 1));
     fv_chart    c;
     fv_draw_text(d, 450, 24, 15, FV_TEXT_MIDDLE, 0, "%s", title);
-    if (isnan(s->noise)) fv_draw_text(d, 450, 42, 10, FV_TEXT_MIDDLE, 0x666666, "one run each, so the noise is unknown");
+    if (isnan(s->noise))
+        fv_draw_text(d, 450, 42, 10, FV_TEXT_MIDDLE, 0x666666, "one run each, so the noise is unknown");
     else
         fv_draw_text(d, 450, 42, 10, FV_TEXT_MIDDLE, 0x666666,
                      "median of %d runs, bars from the fastest to the slowest; noise %.0f %%", s->repeats, 100 * s->noise);
@@ -248,7 +247,7 @@ bool fv_scaling_sheet(const fv_scaling *s, const char *folder, const char *title
     static const char *const tables[] = { "scaling.csv", "stages.csv", "timeline.csv" };
     static void (*const writers[])(FILE *, const fv_scaling *) = { write_rows, write_stages, write_timeline };
     static const char *const pictures[] = { "scaling.svg", "scaling.png", "timeline.svg", "timeline.png" };
-    fv_drawing *drawings[] = { draw_scaling(s, title), draw_timeline(s, title) };
+    fv_drawing              *drawings[] = { draw_scaling(s, title), draw_timeline(s, title) };
     snprintf(failed, 512, "%s", folder);
     bool good = mkdir(folder, 0777) == 0 || errno == EEXIST;
     for (int i = 0; i < 3 && good; i++) {

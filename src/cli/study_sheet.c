@@ -8,7 +8,7 @@
 #define GIB ((double)((int64_t)1 << 30))
 #define INK 0x333333
 #define LIMIT 0xb03030
-static const unsigned colors[] = { 0x4c78a8, 0xf58518, 0x54a24b, 0xb279a2 };         /* of policies */
+static const unsigned colors[] = { 0x4c78a8, 0xf58518, 0x54a24b, 0xb279a2 };           /* of policies */
 static const unsigned shades[] = { 0xc6dbef, 0x9ecae1, 0x6baed6, 0x3182bd, 0x08519c }; /* of 1, 2, ... tasks at once */
 enum { SHADES = sizeof shades / sizeof shades[0], LEAST_WIDE = 960, LEAST_PANEL = 200 };
 enum { HEAD = 60, TOP = 300, NAME = 18, PANEL = 160, FOOT = 40 }; /* heights */
@@ -109,8 +109,7 @@ static void draw_bars(const fv_device_study *s, fv_chart *c, const double *value
     }
     if (least <= 0) return;
     fv_draw_dashes(c->drawing, c->left, fv_chart_y(c, least), c->left + c->wide, fv_chart_y(c, least), 1, LIMIT);
-    fv_draw_text(c->drawing, c->left + c->wide, c->top - 10, 10, FV_TEXT_RIGHT, LIMIT,
-                 "dashed: all devices busy all the time");
+    fv_draw_text(c->drawing, c->left + c->wide, c->top - 10, 10, FV_TEXT_RIGHT, LIMIT, "dashed: all devices busy all the time");
 }
 
 static int by_number(const void *a, const void *b) {
@@ -140,8 +139,7 @@ static void draw_steps(const fv_device_study *s, fv_chart *c, int policy, int de
         }
         if (!tasks) continue;
         double left = fv_chart_x(c, times[k]), right = fv_chart_x(c, times[k + 1]), top = fv_chart_y(c, used);
-        fv_draw_box(c->drawing, left, top, right - left, c->top + c->high - top,
-                    shades[tasks < SHADES ? tasks - 1 : SHADES - 1]);
+        fv_draw_box(c->drawing, left, top, right - left, c->top + c->high - top, shades[tasks < SHADES ? tasks - 1 : SHADES - 1]);
     }
     free(times);
 }
@@ -213,8 +211,8 @@ bool fv_study_sheet(const fv_device_study *s, const char *folder, char failed[51
     static const char *const texts[] = { "policies.csv", "leases.csv", "study.json" };
     static void (*const writers[])(FILE *, const fv_device_study *) = { write_policies, write_leases, write_json };
     static const char *const pictures[] = { "study.svg", "study.png" };
-    fv_drawing *drawing = draw(s);
-    bool        good = true;
+    fv_drawing              *drawing = draw(s);
+    bool                     good = true;
     for (int i = 0; i < 3 && good; i++) {
         snprintf(failed, 512, "%s/%s", folder, texts[i]);
         good = write_text(failed, s, writers[i]);

@@ -19,41 +19,41 @@ typedef struct field {
     { #name, kind, offsetof(fv_profile, name), min }
 
 static const field fields[] = {
-    FIELD(partition, TEXT, 0),   FIELD(account, TEXT, 0),  FIELD(qos, TEXT, 0),         FIELD(constraint, TEXT, 0),
-    FIELD(reservation, TEXT, 0), FIELD(time, TEXT, 0),     FIELD(gres, TEXT, 0),        FIELD(mail_user, TEXT, 0),
-    FIELD(modules, TEXT, 0),     FIELD(setup, TEXT, 0),    FIELD(environment, TEXT, 0), FIELD(mpi, TEXT, 0),
-    FIELD(order, TEXT, 0),       FIELD(cpus, WHOLE, 1),    FIELD(memory, SIZE, 1),      FIELD(nodes, WHOLE, 1),
-    FIELD(array, WHOLE, 1),      FIELD(at_once, WHOLE, 0), FIELD(minimum, REAL, 0),     FIELD(work, REAL, 0),
+    FIELD(partition, TEXT, 0),   FIELD(account, TEXT, 0),    FIELD(qos, TEXT, 0),         FIELD(constraint, TEXT, 0),
+    FIELD(reservation, TEXT, 0), FIELD(time, TEXT, 0),       FIELD(gres, TEXT, 0),        FIELD(mail_user, TEXT, 0),
+    FIELD(modules, TEXT, 0),     FIELD(setup, TEXT, 0),      FIELD(environment, TEXT, 0), FIELD(mpi, TEXT, 0),
+    FIELD(order, TEXT, 0),       FIELD(cpus, WHOLE, 1),      FIELD(memory, SIZE, 1),      FIELD(nodes, WHOLE, 1),
+    FIELD(array, WHOLE, 1),      FIELD(at_once, WHOLE, 0),   FIELD(minimum, REAL, 0),     FIELD(work, REAL, 0),
     FIELD(level, WHOLE, 0),      FIELD(overwrite, WHOLE, 0),
 };
 
-fv_profile fv_profile_default(void) {
+fv_profile fv__profile_default(void) {
     return (fv_profile){ .order = "memory", .cpus = 1, .nodes = 1, .array = 100, .minimum = 60 };
 }
 
-void fv_profile_release(fv_profile *profile) { fv_arena_release(&profile->arena); }
+void fv__profile_release(fv_profile *profile) { fv__arena_release(&profile->arena); }
 
 static void format_text(const char *text, fv_bytes *out) {
-    fv_bytes_printf(out, "\"");
-    for (; *text; text++) fv_bytes_printf(out, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
-    fv_bytes_printf(out, "\"\n");
+    fv__bytes_printf(out, "\"");
+    for (; *text; text++) fv__bytes_printf(out, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
+    fv__bytes_printf(out, "\"\n");
 }
 
-void fv_profile_format(const fv_profile *profile, fv_bytes *out) {
+void fv__profile_format(const fv_profile *profile, fv_bytes *out) {
     for (int i = 0; i < FV_COUNT(fields); i++) {
         const void *place = (const char *)profile + fields[i].offset;
         const char *text = fields[i].kind == TEXT ? *(const char *const *)place : NULL;
         int64_t     whole = fields[i].kind == WHOLE || fields[i].kind == SIZE ? *(const int64_t *)place : 0;
         if (fields[i].kind == TEXT ? !text : fields[i].kind == REAL ? false : !whole) continue;
-        fv_bytes_printf(out, "param %s = ", fields[i].name);
+        fv__bytes_printf(out, "param %s = ", fields[i].name);
         if (text)
             format_text(text, out);
         else if (fields[i].kind == SIZE)
-            fv_bytes_printf(out, "\"%lldM\"\n", (long long)(whole >> 20));
+            fv__bytes_printf(out, "\"%lldM\"\n", (long long)(whole >> 20));
         else if (fields[i].kind == WHOLE)
-            fv_bytes_printf(out, "%lld\n", (long long)whole);
+            fv__bytes_printf(out, "%lld\n", (long long)whole);
         else
-            fv_bytes_printf(out, "%.9g\n", *(const double *)place);
+            fv__bytes_printf(out, "%.9g\n", *(const double *)place);
     }
 }
 
@@ -74,7 +74,7 @@ static fv_status set_field(fv_profile *profile, const field *f, const fv_literal
             return fv_fail(error, FV_ERROR_USAGE, "%s: param %s needs a text in quotes", file, f->name);
         if (strchr(value->text, '\n')) return fv_fail(error, FV_ERROR_USAGE, "%s: param %s must be one line", file, f->name);
         if (f->kind == TEXT)
-            *(const char **)place = fv_arena_strdup(&profile->arena, value->text);
+            *(const char **)place = fv__arena_strdup(&profile->arena, value->text);
         else if (!fv_size_parse(value->text, place) || *(const int64_t *)place <= 0)
             return fv_fail(error, FV_ERROR_USAGE, "%s: param %s = \"%s\": expected a size as \"512M\" or \"4G\"", file, f->name,
                            value->text);
@@ -101,22 +101,22 @@ static fv_status read_statement(fv_profile *profile, const char *file, const fv_
     if (!f)
         return fv_fail(error, FV_ERROR_USAGE, "%s:%d: a profile has no param %s%s%s%s", file, statement->name_span.line,
                        statement->name, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
-    if (!fv_expr_literal(statement->value, &value, &profile->arena))
+    if (!fv__expr_literal(statement->value, &value, &profile->arena))
         return fv_fail(error, FV_ERROR_USAGE, "%s:%d: param %s needs a plain value", file, statement->name_span.line,
                        statement->name);
     return set_field(profile, f, &value, file, error);
 }
 
-fv_status fv_profile_read(fv_profile *profile, const char *file, const char *text, fv_error *error) {
+fv_status fv__profile_read(fv_profile *profile, const char *file, const char *text, fv_error *error) {
     fv_diagnostics diagnostics = { 0 };
-    fv_program    *program = fv_program_parse(file, text, &diagnostics);
+    fv_program    *program = fv__program_parse(file, text, &diagnostics);
     fv_status      status = FV_OK;
     if (diagnostics.count) {
         fv_bytes message = { 0 };
-        fv_diagnostics_format(&diagnostics, file, text, &message);
-        fv_bytes_append(&message, "", 1);
+        fv__diagnostics_format(&diagnostics, file, text, &message);
+        fv__bytes_append(&message, "", 1);
         status = fv_fail(error, FV_ERROR_USAGE, "%.900s", (char *)message.data);
-        fv_bytes_release(&message);
+        fv__bytes_release(&message);
     }
     for (int i = 0; i < program->nstatements && status == FV_OK; i++)
         status = read_statement(profile, file, &program->statements[i], error);
@@ -126,33 +126,33 @@ fv_status fv_profile_read(fv_profile *profile, const char *file, const char *tex
     if (status == FV_OK && !known)
         status =
             fv_fail(error, FV_ERROR_USAGE, "%s: param order = \"%s\": expected fifo, longest or memory", file, profile->order);
-    fv_diagnostics_release(&diagnostics);
-    fv_program_free(program);
+    fv__diagnostics_release(&diagnostics);
+    fv__program_free(program);
     return status;
 }
 
 static char *user_folder(void) {
     const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-    return config && *config ? fv_sprintf("%s/fovea", config) : fv_sprintf("%s/.config/fovea", home ? home : "");
+    return config && *config ? fv__sprintf("%s/fovea", config) : fv__sprintf("%s/.config/fovea", home ? home : "");
 }
 
-fv_status fv_profile_load(fv_profile *profile, const char *name, fv_error *error) {
+fv_status fv__profile_load(fv_profile *profile, const char *name, fv_error *error) {
     const char *site = getenv("FOVEA_SITE");
-    char       *folders[] = { fv_strdup(site && *site ? site : "/etc/fovea"), user_folder() };
+    char       *folders[] = { fv__strdup(site && *site ? site : "/etc/fovea"), user_folder() };
     bool        found = false;
     fv_status   status = FV_OK;
     if (name && (strchr(name, '/') || !*name))
         status = fv_fail(error, FV_ERROR_USAGE, "--profile %s: expected the name of a file in %s/profiles, without .fov", name,
                          folders[1]);
     for (int i = 0; i < FV_COUNT(folders) && status == FV_OK; i++) {
-        char    *path = fv_sprintf("%s/profiles/%s.fov", folders[i], name ? name : "default");
+        char    *path = fv__sprintf("%s/profiles/%s.fov", folders[i], name ? name : "default");
         fv_bytes text = { 0 };
-        if (fv_file_exists(path)) {
+        if (fv__file_exists(path)) {
             found = true;
-            status = fv_file_read_all(path, 1 << 20, &text, error);
-            if (status == FV_OK) status = fv_profile_read(profile, path, (char *)text.data, error);
+            status = fv__file_read_all(path, 1 << 20, &text, error);
+            if (status == FV_OK) status = fv__profile_read(profile, path, (char *)text.data, error);
         }
-        fv_bytes_release(&text);
+        fv__bytes_release(&text);
         free(path);
     }
     if (status == FV_OK && name && !found)

@@ -12,23 +12,23 @@
 static void put_word(fv_bytes *out, const char *word) {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=@%+,-";
     if (*word && strspn(word, plain) == strlen(word)) {
-        fv_bytes_printf(out, "%s", word);
+        fv__bytes_printf(out, "%s", word);
         return;
     }
-    fv_bytes_printf(out, "'");
-    for (; *word; word++) fv_bytes_printf(out, *word == '\'' ? "'\\''" : "%c", *word);
-    fv_bytes_printf(out, "'");
+    fv__bytes_printf(out, "'");
+    for (; *word; word++) fv__bytes_printf(out, *word == '\'' ? "'\\''" : "%c", *word);
+    fv__bytes_printf(out, "'");
 }
 
 static void put_option(fv_bytes *out, const char *name, const char *value) {
     if (!value || !*value) return;
-    fv_bytes_printf(out, "#SBATCH --%s=", name);
+    fv__bytes_printf(out, "#SBATCH --%s=", name);
     put_word(out, value);
-    fv_bytes_printf(out, "\n");
+    fv__bytes_printf(out, "\n");
 }
 
 static void put_number(fv_bytes *out, const char *name, int64_t value, const char *unit) {
-    fv_bytes_printf(out, "#SBATCH --%s=%lld%s\n", name, (long long)value, unit);
+    fv__bytes_printf(out, "#SBATCH --%s=%lld%s\n", name, (long long)value, unit);
 }
 
 typedef struct script {
@@ -69,15 +69,15 @@ static void put_header(script *s) {
     const fv_profile     *r = s->profile;
     const fv_cluster_job *job = s->job;
     bool                  array = job->role == FV_ROLE_ARRAY, small = job->role == FV_ROLE_AGAIN;
-    char                 *log = fv_sprintf("%s/slurm/%d/%s%s.log", s->run, s->submission->number, job->name, array ? "-%a" : "");
+    char                 *log = fv__sprintf("%s/slurm/%d/%s%s.log", s->run, s->submission->number, job->name, array ? "-%a" : "");
     char                  range[64];
-    fv_bytes_printf(&s->text, "#!/bin/bash\n");
-    fv_bytes_printf(&s->text, "#SBATCH --job-name=fovea-%s\n", job->name);
+    fv__bytes_printf(&s->text, "#!/bin/bash\n");
+    fv__bytes_printf(&s->text, "#SBATCH --job-name=fovea-%s\n", job->name);
     snprintf(range, sizeof range, r->at_once ? "0-%lld%%%lld" : "0-%lld", (long long)job->elements - 1, (long long)r->at_once);
     if (array) put_option(&s->text, "array", range);
     put_option(&s->text, "chdir", s->here);
     put_option(&s->text, "output", log);
-    fv_bytes_printf(&s->text, "#SBATCH --open-mode=append\n#SBATCH --requeue\n");
+    fv__bytes_printf(&s->text, "#SBATCH --open-mode=append\n#SBATCH --requeue\n");
     put_option(&s->text, "partition", r->partition);
     put_option(&s->text, "account", r->account);
     put_option(&s->text, "qos", r->qos);
@@ -92,7 +92,7 @@ static void put_header(script *s) {
     }
     put_number(&s->text, "cpus-per-task", small ? 1 : job->cpus, "");
     /* The bound is kept by the workers; the rest is for the shell, the program itself and the system's caches. */
-    put_number(&s->text, "mem", small ? 256 : (fv_job_memory(job) + (1 << 20) - 1) >> 20, "M");
+    put_number(&s->text, "mem", small ? 256 : (fv__job_memory(job) + (1 << 20) - 1) >> 20, "M");
     if (!small) put_option(&s->text, "gres", r->gres);
     if (r->mail_user && (job->role == FV_ROLE_FINISH || job->role == FV_ROLE_PILOT)) {
         put_option(&s->text, "mail-user", r->mail_user);
@@ -101,37 +101,37 @@ static void put_header(script *s) {
     char signal[32];
     snprintf(signal, sizeof signal, "B:TERM@%d", grace(time));
     if (!small) put_option(&s->text, "signal", signal);
-    fv_bytes_printf(&s->text, "\n");
+    fv__bytes_printf(&s->text, "\n");
     free(log);
 }
 
 /* Words cut at blanks, each with the same text before. */
 static void put_each(fv_bytes *out, const char *before, const char *words) {
     for (const char *p = words ? words : ""; *(p += strspn(p, " ")); p += strcspn(p, " "))
-        fv_bytes_printf(out, "%s %.*s\n", before, (int)strcspn(p, " "), p);
+        fv__bytes_printf(out, "%s %.*s\n", before, (int)strcspn(p, " "), p);
 }
 
 static void put_settings(script *s) {
     put_each(&s->text, "module load", s->profile->modules);
     put_each(&s->text, "export", s->profile->environment);
-    if (s->profile->setup) fv_bytes_printf(&s->text, "%s\n", s->profile->setup);
+    if (s->profile->setup) fv__bytes_printf(&s->text, "%s\n", s->profile->setup);
     bool array = s->job->role == FV_ROLE_ARRAY;
-    fv_bytes_printf(&s->text, "export FOVEA_LOG=");
-    char *log = fv_sprintf("%s/slurm/%d/%s", s->submission->run_folder, s->submission->number, s->job->name);
+    fv__bytes_printf(&s->text, "export FOVEA_LOG=");
+    char *log = fv__sprintf("%s/slurm/%d/%s", s->submission->run_folder, s->submission->number, s->job->name);
     put_word(&s->text, log);
-    fv_bytes_printf(&s->text, "%s.log\n\n", array ? "-${SLURM_ARRAY_TASK_ID}" : "");
+    fv__bytes_printf(&s->text, "%s.log\n\n", array ? "-${SLURM_ARRAY_TASK_ID}" : "");
     free(log);
 }
 
 /* fovea work RUN with everything but what is special to a kind of job. */
 static void put_worker(script *s, const char *options) {
     put_word(&s->text, s->program);
-    fv_bytes_printf(&s->text, " work ");
+    fv__bytes_printf(&s->text, " work ");
     put_word(&s->text, s->run);
-    fv_bytes_printf(&s->text, "%s --workers %lld --memory %lldM", options, (long long)s->job->cpus,
-                    (long long)(s->job->memory >> 20));
-    if (s->profile->level) fv_bytes_printf(&s->text, " --level %lld", (long long)s->profile->level);
-    if (s->profile->overwrite) fv_bytes_printf(&s->text, " --overwrite");
+    fv__bytes_printf(&s->text, "%s --workers %lld --memory %lldM", options, (long long)s->job->cpus,
+                     (long long)(s->job->memory >> 20));
+    if (s->profile->level) fv__bytes_printf(&s->text, " --level %lld", (long long)s->profile->level);
+    if (s->profile->overwrite) fv__bytes_printf(&s->text, " --overwrite");
 }
 
 #define PUT_TRAP                                                                                                                 \
@@ -145,10 +145,10 @@ static void put_worker(script *s, const char *options) {
  * its place: the number of the last one is that of the whole array too. */
 static void put_requeue(script *s) {
     const char *job = s->job->role == FV_ROLE_ARRAY ? "${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID" : "$SLURM_JOB_ID";
-    fv_bytes_printf(&s->text,
-                    "if [ $status = 99 ] || [ -n \"$told\" ]; then\n"
-                    "    [ \"$(squeue -h -j \"%s\" -o %%T)\" != RUNNING ] || scontrol requeue \"%s\"\n    exit 99\nfi\n",
-                    job, job);
+    fv__bytes_printf(&s->text,
+                     "if [ $status = 99 ] || [ -n \"$told\" ]; then\n"
+                     "    [ \"$(squeue -h -j \"%s\" -o %%T)\" != RUNNING ] || scontrol requeue \"%s\"\n    exit 99\nfi\n",
+                     job, job);
 }
 
 static void put_job(script *s) {
@@ -156,62 +156,62 @@ static void put_job(script *s) {
     switch (s->job->role) {
     case FV_ROLE_ARRAY:
         if (s->job->stage) snprintf(options, sizeof options, " --stage %d", s->job->stage);
-        fv_bytes_printf(&s->text, "# One of %lld workers that claim tasks of stage %d until none is left.\n",
-                        (long long)s->job->elements, FV_MAX(s->job->stage, 1));
+        fv__bytes_printf(&s->text, "# One of %lld workers that claim tasks of stage %d until none is left.\n",
+                         (long long)s->job->elements, FV_MAX(s->job->stage, 1));
         break;
     case FV_ROLE_MERGE:
         snprintf(options, sizeof options, " --stage %d --end", s->job->stage);
-        fv_bytes_printf(&s->text, "# Everything up to the end of stage %d that is still missing: merges, small stages.\n",
-                        s->job->stage);
+        fv__bytes_printf(&s->text, "# Everything up to the end of stage %d that is still missing: merges, small stages.\n",
+                         s->job->stage);
         break;
     case FV_ROLE_FINISH:
         snprintf(options, sizeof options, " --finish");
-        fv_bytes_printf(&s->text, "# Whatever is still missing, the outputs and the tables.\n");
+        fv__bytes_printf(&s->text, "# Whatever is still missing, the outputs and the tables.\n");
         break;
     case FV_ROLE_PILOT:
     case FV_ROLE_AGAIN: return;
     }
-    fv_bytes_printf(&s->text, PUT_TRAP);
+    fv__bytes_printf(&s->text, PUT_TRAP);
     put_worker(s, options);
-    fv_bytes_printf(&s->text, " &\n" PUT_WAIT);
+    fv__bytes_printf(&s->text, " &\n" PUT_WAIT);
     put_requeue(s);
-    fv_bytes_printf(&s->text, "exit $status\n");
+    fv__bytes_printf(&s->text, "exit $status\n");
 }
 
 /* Steps of a job do not hear what its script is told, so it is handed on. */
 static void put_pilot(script *s) {
     char options[64];
     snprintf(options, sizeof options, " %s --order %s", s->profile->mpi ? "--alone" : "--wait", s->profile->order);
-    fv_bytes_printf(&s->text, "# One allocation whose %s pull the tasks.\n" PUT_TRAP "srun ",
-                    s->profile->mpi ? "MPI ranks" : "workers");
+    fv__bytes_printf(&s->text, "# One allocation whose %s pull the tasks.\n" PUT_TRAP "srun ",
+                     s->profile->mpi ? "MPI ranks" : "workers");
     if (s->profile->mpi) {
-        fv_bytes_printf(&s->text, "--mpi=");
+        fv__bytes_printf(&s->text, "--mpi=");
         put_word(&s->text, s->profile->mpi);
-        fv_bytes_printf(&s->text, " ");
+        fv__bytes_printf(&s->text, " ");
     } else
-        fv_bytes_printf(&s->text, "--kill-on-bad-exit=0 --wait=0 ");
+        fv__bytes_printf(&s->text, "--kill-on-bad-exit=0 --wait=0 ");
     put_worker(s, options);
-    fv_bytes_printf(&s->text, " &\n" PUT_WAIT);
+    fv__bytes_printf(&s->text, " &\n" PUT_WAIT);
     put_requeue(s);
     if (!s->profile->mpi) {
-        fv_bytes_printf(&s->text, "\n# Gathers tables, and does whatever is still missing.\n");
+        fv__bytes_printf(&s->text, "\n# Gathers tables, and does whatever is still missing.\n");
         put_worker(s, " --finish");
-        fv_bytes_printf(&s->text, " &\n" PUT_WAIT);
+        fv__bytes_printf(&s->text, " &\n" PUT_WAIT);
         put_requeue(s);
     }
-    fv_bytes_printf(&s->text, "exit $status\n");
+    fv__bytes_printf(&s->text, "exit $status\n");
 }
 
 static void put_again(script *s) {
-    fv_bytes_printf(&s->text, "# Starts only if the last job failed: submits what is missing once more.\nexec ");
+    fv__bytes_printf(&s->text, "# Starts only if the last job failed: submits what is missing once more.\nexec ");
     put_word(&s->text, s->program);
-    fv_bytes_printf(&s->text, " submit --again ");
+    fv__bytes_printf(&s->text, " submit --again ");
     put_word(&s->text, s->run);
-    fv_bytes_printf(&s->text, "\n");
+    fv__bytes_printf(&s->text, "\n");
 }
 
 static fv_status write_script(script *s, fv_error *error) {
-    fv_bytes_clear(&s->text);
+    fv__bytes_clear(&s->text);
     put_header(s);
     put_settings(s);
     if (s->job->role == FV_ROLE_PILOT)
@@ -220,8 +220,8 @@ static fv_status write_script(script *s, fv_error *error) {
         put_again(s);
     else
         put_job(s);
-    char     *path = fv_sprintf("%s/%s.sh", s->submission->folder, s->job->name);
-    fv_status status = fv_file_write_all(path, s->text.data, s->text.size, false, error);
+    char     *path = fv__sprintf("%s/%s.sh", s->submission->folder, s->job->name);
+    fv_status status = fv__file_write_all(path, s->text.data, s->text.size, false, error);
     if (status == FV_OK) chmod(path, 0755);
     free(path);
     return status;
@@ -230,35 +230,35 @@ static fv_status write_script(script *s, fv_error *error) {
 /* The shell script that hands the others to Slurm: readable, and good for doing it by hand. */
 static fv_status write_submit(const fv_submission *submission, bool again, fv_error *error) {
     fv_bytes text = { 0 };
-    fv_bytes_printf(&text,
-                    "#!/bin/sh\n# Hands the jobs of this folder to Slurm. Each starts when the one before is over, however it "
-                    "ended.\ncd \"$(dirname \"$0\")\" || exit 1\n"
-                    "submit() { # SCRIPT \"NAME STAGE ELEMENTS CPUS MEMORY\" [OPTION]\n"
-                    "    id=$(sbatch --parsable $3 \"$1\") || { [ ! -s jobs ] || cut -d' ' -f1 jobs | xargs scancel; exit 1; }\n"
-                    "    id=${id%%%%;*}\n    echo \"$id $2\" >> jobs\n}\nrm -f jobs\n");
+    fv__bytes_printf(&text,
+                     "#!/bin/sh\n# Hands the jobs of this folder to Slurm. Each starts when the one before is over, however it "
+                     "ended.\ncd \"$(dirname \"$0\")\" || exit 1\n"
+                     "submit() { # SCRIPT \"NAME STAGE ELEMENTS CPUS MEMORY\" [OPTION]\n"
+                     "    id=$(sbatch --parsable $3 \"$1\") || { [ ! -s jobs ] || cut -d' ' -f1 jobs | xargs scancel; exit 1; }\n"
+                     "    id=${id%%%%;*}\n    echo \"$id $2\" >> jobs\n}\nrm -f jobs\n");
     for (int i = 0; i < submission->njobs; i++) {
         const fv_cluster_job *job = &submission->jobs[i];
-        fv_bytes_printf(&text, "submit %s.sh \"%s %d %lld %lld %lld\"%s\n", job->name, job->name, job->stage,
-                        (long long)job->elements, (long long)job->cpus, (long long)job->memory,
-                        i ? " --dependency=afterany:$id" : "");
+        fv__bytes_printf(&text, "submit %s.sh \"%s %d %lld %lld %lld\"%s\n", job->name, job->name, job->stage,
+                         (long long)job->elements, (long long)job->cpus, (long long)job->memory,
+                         i ? " --dependency=afterany:$id" : "");
     }
     if (again)
-        fv_bytes_printf(&text, "submit again.sh \"again 0 1 1 0\" \"--dependency=afternotok:$id --kill-on-invalid-dep=yes\"\n");
-    char     *path = fv_sprintf("%s/submit.sh", submission->folder);
-    fv_status status = fv_file_write_all(path, text.data, text.size, false, error);
+        fv__bytes_printf(&text, "submit again.sh \"again 0 1 1 0\" \"--dependency=afternotok:$id --kill-on-invalid-dep=yes\"\n");
+    char     *path = fv__sprintf("%s/submit.sh", submission->folder);
+    fv_status status = fv__file_write_all(path, text.data, text.size, false, error);
     if (status == FV_OK) chmod(path, 0755);
     free(path);
-    fv_bytes_release(&text);
+    fv__bytes_release(&text);
     return status;
 }
 
 /* As a profile: what a later try starts from. */
 static fv_status write_request(const fv_submission *submission, const fv_profile *profile, fv_error *error) {
     fv_bytes text = { 0 };
-    char    *path = fv_sprintf("%s/request.fov", submission->folder);
-    fv_profile_format(profile, &text);
-    fv_status status = fv_file_write_all(path, text.data, text.size, false, error);
-    fv_bytes_release(&text);
+    char    *path = fv__sprintf("%s/request.fov", submission->folder);
+    fv__profile_format(profile, &text);
+    fv_status status = fv__file_write_all(path, text.data, text.size, false, error);
+    fv__bytes_release(&text);
     free(path);
     return status;
 }
@@ -267,10 +267,10 @@ static char *own_program(void) {
     char    path[4096];
     ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
     path[FV_MAX(n, 0)] = 0;
-    return fv_strdup(n > 0 ? path : "fovea");
+    return fv__strdup(n > 0 ? path : "fovea");
 }
 
-fv_status fv_job_scripts_write(const fv_submission *submission, const fv_profile *profile, fv_error *error) {
+fv_status fv__job_scripts_write(const fv_submission *submission, const fv_profile *profile, fv_error *error) {
     script    s = { .profile = profile,
                     .submission = submission,
                     .here = realpath(".", NULL),
@@ -287,7 +287,7 @@ fv_status fv_job_scripts_write(const fv_submission *submission, const fv_profile
     if (status == FV_OK && more) status = write_script(&s, error);
     if (status == FV_OK) status = write_submit(submission, more, error);
     if (status == FV_OK) status = write_request(submission, profile, error);
-    fv_bytes_release(&s.text);
+    fv__bytes_release(&s.text);
     free(s.here);
     free(s.run);
     free(s.program);

@@ -5,6 +5,6 @@
 #include "cluster/jobs.h"
 
 /* Writes them into the submission's folder. */
-fv_status fv_job_scripts_write(const fv_submission *submission, const fv_profile *profile, fv_error *error);
+fv_status fv__job_scripts_write(const fv_submission *submission, const fv_profile *profile, fv_error *error);
 
 #endif

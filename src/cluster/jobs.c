@@ -1,10 +1,10 @@
 /* The jobs of a run: planning the chain, submitting it, finding it again. */
 #include "cluster/jobs.h"
 #include "base/file.h"
-#include "run/claims.h"
 #include "cluster/job_scripts.h"
-#include "run/manifest.h"
 #include "cluster/slurm.h"
+#include "run/claims.h"
+#include "run/manifest.h"
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,14 +13,14 @@
 
 /* The bound of a worker: what it needs to run `cpus` tasks at once, or what the memory asked for leaves. */
 static int64_t worker_memory(const fv_profile *profile, const fv_sharers *sharers, int64_t task, int64_t cpus) {
-    return profile->memory ? fv_budget_inside(profile->memory) : fv_budget_bound(sharers, task, cpus);
+    return profile->memory ? fv__budget_inside(profile->memory) : fv__budget_bound(sharers, task, cpus);
 }
 
-int64_t fv_job_memory(const fv_cluster_job *job) { return fv_budget_ask(job->memory); }
+int64_t fv__job_memory(const fv_cluster_job *job) { return fv__budget_ask(job->memory); }
 
 /* Slurm takes a plain number as MiB, which here is one of bytes: nobody should get something else than was meant. */
 static fv_status check_memory(const fv_profile *profile, const fv_sharers *sharers, int64_t task_memory, fv_error *error) {
-    int64_t least = fv_budget_least_job(sharers, task_memory);
+    int64_t least = fv__budget_least_job(sharers, task_memory);
     if (!profile->memory || profile->memory >= least) return FV_OK;
     return fv_fail(error, FV_ERROR_USAGE, "%lld MiB of memory were asked for, but a job of this run needs at least %lldM",
                    (long long)(profile->memory >> 20), (long long)((least + (1 << 20) - 1) >> 20));
@@ -30,7 +30,7 @@ static fv_status check_memory(const fv_profile *profile, const fv_sharers *share
 static int64_t elements_for(const fv_profile *profile, const fv_stage_work *stage, int64_t most) {
     double  each = FV_MAX(profile->minimum, 1e-9) * (double)profile->cpus;
     int64_t wanted = stage->seconds / each >= (double)most ? most : (int64_t)(stage->seconds / each + 0.999);
-    int64_t batches = (stage->tasks + fv_claims_batch(stage->tasks) - 1) / fv_claims_batch(stage->tasks);
+    int64_t batches = (stage->tasks + fv__claims_batch(stage->tasks) - 1) / fv__claims_batch(stage->tasks);
     return FV_MAX(FV_MIN(FV_MIN(wanted, most), (batches + profile->cpus - 1) / profile->cpus), 1);
 }
 
@@ -64,8 +64,7 @@ static void add_arrays(const fv_profile *profile, const fv_sharers *sharers, con
             continue;
         }
         if (waiting) add_job(jobs, count, profile, FV_ROLE_MERGE, waiting, sharers, memory);
-        fv_cluster_job *array = add_job(jobs, count, profile, FV_ROLE_ARRAY, collection ? 0 : k + 1, sharers,
-                                        stages[k].memory);
+        fv_cluster_job *array = add_job(jobs, count, profile, FV_ROLE_ARRAY, collection ? 0 : k + 1, sharers, stages[k].memory);
         array->elements = elements;
         array->seconds /= (double)elements;
         waiting = stages[k].merges && !collection ? k + 1 : 0;
@@ -73,8 +72,8 @@ static void add_arrays(const fv_profile *profile, const fv_sharers *sharers, con
     }
 }
 
-int fv_jobs_plan(const fv_profile *profile, const fv_sharers *sharers, const fv_stage_work *stages, int nstages,
-                 bool collection, bool pilot, int64_t most_elements, fv_cluster_job *jobs) {
+int fv__jobs_plan(const fv_profile *profile, const fv_sharers *sharers, const fv_stage_work *stages, int nstages, bool collection,
+                  bool pilot, int64_t most_elements, fv_cluster_job *jobs) {
     int     count = 0;
     int64_t memory = 0;
     for (int k = 0; k < nstages; k++) memory = FV_MAX(memory, stages[k].memory);
@@ -96,7 +95,7 @@ static bool merges(const fv_stage *stage) {
 
 static fv_stage_work *work_of(const fv_instance *instance, const fv_outlook *outlook, const fv_bindings *bindings, int *nstages) {
     const fv_plan *plan = instance->plan;
-    fv_stage_work *work = fv_calloc((size_t)(plan->nstages + 1) * sizeof *work);
+    fv_stage_work *work = fv__calloc((size_t)(plan->nstages + 1) * sizeof *work);
     *nstages = bindings->collection ? 1 : plan->nstages;
     if (bindings->collection)
         work[0] = (fv_stage_work){ .tasks = bindings->nunits, .memory = outlook->most, .seconds = outlook->work * 1e-9 };
@@ -122,28 +121,27 @@ static fv_status plan_run(const char *run_folder, const fv_profile *profile, boo
     fv_bindings    bindings;
     fv_instance   *instance = NULL;
     fv_diagnostics diagnostics = { 0 };
-    fv_status      status = fv_manifest_load(run_folder, &program, &bindings, &context.plan_options, error);
+    fv_status      status = fv__manifest_load(run_folder, &program, &bindings, &context.plan_options, error);
     context.program = program;
     context.bindings = &bindings;
     fv_outlook outlook;
-    if (status == FV_OK) status = fv_run_sample(&context, 0, &instance, &diagnostics, error);
-    if (status == FV_OK) status = fv_run_outlook(&context, &outlook, &diagnostics, error);
-    fv_sharers sharers = { .driver = status == FV_OK ? fv_budget_driver(&bindings) : FV_DRIVER_NONE };
+    if (status == FV_OK) status = fv__run_sample(&context, 0, &instance, &diagnostics, error);
+    if (status == FV_OK) status = fv__run_outlook(&context, &outlook, &diagnostics, error);
+    fv_sharers sharers = { .driver = status == FV_OK ? fv__budget_driver(&bindings) : FV_DRIVER_NONE };
     if (status == FV_OK) status = check_memory(profile, &sharers, outlook.memory, error);
     if (status == FV_OK) {
         int            nstages;
         fv_stage_work *work = work_of(instance, &outlook, &bindings, &nstages);
         scale(work, nstages, profile->work);
-        submission->jobs = fv_calloc((size_t)(2 * nstages + 2) * sizeof *submission->jobs);
-        submission->njobs =
-            fv_jobs_plan(profile, &sharers, work, nstages, bindings.collection, pilot, fv_slurm_most_elements(),
-                         submission->jobs);
+        submission->jobs = fv__calloc((size_t)(2 * nstages + 2) * sizeof *submission->jobs);
+        submission->njobs = fv__jobs_plan(profile, &sharers, work, nstages, bindings.collection, pilot, fv__slurm_most_elements(),
+                                          submission->jobs);
         free(work);
     }
-    fv_instance_close(instance);
-    fv_diagnostics_release(&diagnostics);
-    fv_program_free(program);
-    fv_bindings_release(&bindings);
+    fv__instance_close(instance);
+    fv__diagnostics_release(&diagnostics);
+    fv__program_free(program);
+    fv__bindings_release(&bindings);
     return status;
 }
 
@@ -151,7 +149,7 @@ static fv_status plan_run(const char *run_folder, const fv_profile *profile, boo
 
 static int last_number(const char *run_folder) {
     int   number = 0;
-    char *folder = fv_sprintf("%s/slurm", run_folder);
+    char *folder = fv__sprintf("%s/slurm", run_folder);
     DIR  *dir = opendir(folder);
     for (const struct dirent *entry; dir && (entry = readdir(dir));) number = FV_MAX(number, atoi(entry->d_name));
     if (dir) closedir(dir);
@@ -159,34 +157,34 @@ static int last_number(const char *run_folder) {
     return number;
 }
 
-void fv_submission_release(fv_submission *submission) {
+void fv__submission_release(fv_submission *submission) {
     free(submission->jobs);
     free(submission->folder);
     *submission = (fv_submission){ 0 };
 }
 
-fv_status fv_jobs_write(const char *run_folder, const fv_profile *profile, bool pilot, fv_submission *submission,
-                        fv_error *error) {
+fv_status fv__jobs_write(const char *run_folder, const fv_profile *profile, bool pilot, fv_submission *submission,
+                         fv_error *error) {
     *submission = (fv_submission){ .run_folder = run_folder, .number = last_number(run_folder) + 1 };
-    submission->folder = fv_sprintf("%s/slurm/%d", run_folder, submission->number);
+    submission->folder = fv__sprintf("%s/slurm/%d", run_folder, submission->number);
     FV_TRY(plan_run(run_folder, profile, pilot, submission, error));
-    FV_TRY(fv_path_make_folders(submission->folder, error));
-    return fv_job_scripts_write(submission, profile, error);
+    FV_TRY(fv__path_make_folders(submission->folder, error));
+    return fv__job_scripts_write(submission, profile, error);
 }
 
-fv_status fv_jobs_submit(fv_submission *submission, fv_error *error) {
-    char     *path = fv_sprintf("%s/submit.sh", submission->folder);
+fv_status fv__jobs_submit(fv_submission *submission, fv_error *error) {
+    char     *path = fv__sprintf("%s/submit.sh", submission->folder);
     char     *arguments[] = { "sh", path, NULL };
     fv_bytes  output = { 0 };
     fv_error  cause = { 0 };
-    fv_status status = fv_slurm_call(arguments, &output, &cause);
+    fv_status status = fv__slurm_call(arguments, &output, &cause);
     free(path);
-    fv_bytes_release(&output);
+    fv__bytes_release(&output);
     if (status != FV_OK) return fv_fail(error, status, "the jobs could not be submitted: %s", cause.message);
     const char *run_folder = submission->run_folder;
     int         number = submission->number;
-    fv_submission_release(submission);
-    return fv_jobs_read(run_folder, number, submission, error);
+    fv__submission_release(submission);
+    return fv__jobs_read(run_folder, number, submission, error);
 }
 
 static void read_job(fv_submission *submission, const char *line) {
@@ -202,7 +200,7 @@ static void read_job(fv_submission *submission, const char *line) {
                : !strcmp(job.name, "pilot") ? FV_ROLE_PILOT
                : strstr(job.name, "merge")  ? FV_ROLE_MERGE
                                             : FV_ROLE_ARRAY;
-    submission->jobs = fv_realloc(submission->jobs, (size_t)(submission->njobs + 1) * sizeof *submission->jobs);
+    submission->jobs = fv__realloc(submission->jobs, (size_t)(submission->njobs + 1) * sizeof *submission->jobs);
     submission->jobs[submission->njobs++] = job;
 }
 
@@ -210,20 +208,20 @@ static void read_job(fv_submission *submission, const char *line) {
 static int last_submitted(const char *run_folder) {
     int number = last_number(run_folder);
     for (bool there = false; number > 1; number--) {
-        char *path = fv_sprintf("%s/slurm/%d/jobs", run_folder, number);
-        there = fv_file_exists(path);
+        char *path = fv__sprintf("%s/slurm/%d/jobs", run_folder, number);
+        there = fv__file_exists(path);
         free(path);
         if (there) break;
     }
     return number;
 }
 
-fv_status fv_jobs_read(const char *run_folder, int number, fv_submission *submission, fv_error *error) {
+fv_status fv__jobs_read(const char *run_folder, int number, fv_submission *submission, fv_error *error) {
     fv_bytes text = { 0 };
     *submission = (fv_submission){ .run_folder = run_folder, .number = number ? number : last_submitted(run_folder) };
-    submission->folder = fv_sprintf("%s/slurm/%d", run_folder, submission->number);
-    char *path = fv_sprintf("%s/jobs", submission->folder);
-    if (fv_file_read_all(path, 1 << 20, &text, NULL) != FV_OK) {
+    submission->folder = fv__sprintf("%s/slurm/%d", run_folder, submission->number);
+    char *path = fv__sprintf("%s/jobs", submission->folder);
+    if (fv__file_read_all(path, 1 << 20, &text, NULL) != FV_OK) {
         free(path);
         return fv_fail(error, FV_ERROR_INPUT, "%s was not submitted to Slurm", run_folder);
     }
@@ -233,16 +231,16 @@ fv_status fv_jobs_read(const char *run_folder, int number, fv_submission *submis
         if (end) *end++ = 0;
         read_job(submission, line);
     }
-    fv_bytes_release(&text);
+    fv__bytes_release(&text);
     return FV_OK;
 }
 
-fv_status fv_jobs_request(const char *run_folder, fv_profile *profile, fv_error *error) {
-    char     *path = fv_sprintf("%s/slurm/%d/request.fov", run_folder, last_submitted(run_folder));
+fv_status fv__jobs_request(const char *run_folder, fv_profile *profile, fv_error *error) {
+    char     *path = fv__sprintf("%s/slurm/%d/request.fov", run_folder, last_submitted(run_folder));
     fv_bytes  text = { 0 };
-    fv_status status = fv_file_read_all(path, 1 << 20, &text, error);
-    if (status == FV_OK) status = fv_profile_read(profile, path, (char *)text.data, error);
-    fv_bytes_release(&text);
+    fv_status status = fv__file_read_all(path, 1 << 20, &text, error);
+    if (status == FV_OK) status = fv__profile_read(profile, path, (char *)text.data, error);
+    fv__bytes_release(&text);
     free(path);
     return status;
 }

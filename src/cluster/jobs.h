@@ -23,12 +23,12 @@ typedef struct fv_cluster_job {
     int         stage;    /* last one it works on, from 1; 0: all */
     int64_t     elements; /* 1 unless it is an array or a pilot */
     int64_t     cpus, memory;
-    double      seconds;  /* that one element should take, by what was measured; 0: not known */
-    int64_t     id;       /* in Slurm; 0: not submitted */
+    double      seconds; /* that one element should take, by what was measured; 0: not known */
+    int64_t     id;      /* in Slurm; 0: not submitted */
 } fv_cluster_job;
 
 /* Bytes that it asks Slurm for; `memory` is the bound that its worker keeps. */
-int64_t fv_job_memory(const fv_cluster_job *job);
+int64_t fv__job_memory(const fv_cluster_job *job);
 
 typedef struct fv_stage_work { /* what the chain follows from */
     int64_t tasks;
@@ -38,27 +38,26 @@ typedef struct fv_stage_work { /* what the chain follows from */
 } fv_stage_work;
 
 /* Plans the chain for stages (of a collection: one entry, whose tasks are items). jobs has room for 2 * nstages + 2. */
-int fv_jobs_plan(const fv_profile *profile, const fv_sharers *sharers, const fv_stage_work *stages, int nstages,
-                 bool collection, bool pilot,
-                 int64_t most_elements, fv_cluster_job *jobs);
+int fv__jobs_plan(const fv_profile *profile, const fv_sharers *sharers, const fv_stage_work *stages, int nstages, bool collection,
+                  bool pilot, int64_t most_elements, fv_cluster_job *jobs);
 
 typedef struct fv_submission {
-    const char *run_folder;
-    int         number;   /* of the try, from 1 */
-    char       *folder;   /* RUN/slurm/N; owned */
-    fv_cluster_job *jobs; /* owned */
-    int         njobs;
+    const char     *run_folder;
+    int             number; /* of the try, from 1 */
+    char           *folder; /* RUN/slurm/N; owned */
+    fv_cluster_job *jobs;   /* owned */
+    int             njobs;
 } fv_submission;
 
-void fv_submission_release(fv_submission *submission);
+void fv__submission_release(fv_submission *submission);
 /* Writes scripts of a new try. FV_ERROR_USAGE if the memory asked for is less than what one task needs. */
-fv_status fv_jobs_write(const char *run_folder, const fv_profile *profile, bool pilot, fv_submission *submission,
-                        fv_error *error);
+fv_status fv__jobs_write(const char *run_folder, const fv_profile *profile, bool pilot, fv_submission *submission,
+                         fv_error *error);
 /* Hands them to Slurm and fills in the ids. */
-fv_status fv_jobs_submit(fv_submission *submission, fv_error *error);
+fv_status fv__jobs_submit(fv_submission *submission, fv_error *error);
 /* What was asked in the last try, for the next one. */
-fv_status fv_jobs_request(const char *run_folder, fv_profile *profile, fv_error *error);
+fv_status fv__jobs_request(const char *run_folder, fv_profile *profile, fv_error *error);
 /* Reads what was submitted in the last try (number 0) or another. FV_ERROR_INPUT if there is none. */
-fv_status fv_jobs_read(const char *run_folder, int number, fv_submission *submission, fv_error *error);
+fv_status fv__jobs_read(const char *run_folder, int number, fv_submission *submission, fv_error *error);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-void fv_overview_release(fv_overview *o) {
+void fv__overview_release(fv_overview *o) {
     free(o->stages);
     free(o->jobs);
     *o = (fv_overview){ 0 };
@@ -21,25 +21,25 @@ static fv_status count_tasks(const char *run_folder, fv_overview *o, fv_bindings
     fv_bindings    bindings;
     fv_instance   *instance = NULL;
     fv_diagnostics diagnostics = { 0 };
-    fv_status      status = fv_manifest_load(run_folder, &program, &bindings, &context.plan_options, error);
+    fv_status      status = fv__manifest_load(run_folder, &program, &bindings, &context.plan_options, error);
     context.program = program;
     context.bindings = &bindings;
     fv_outlook outlook;
-    if (status == FV_OK) status = fv_run_sample(&context, 0, &instance, &diagnostics, error);
-    if (status == FV_OK) status = fv_run_outlook(&context, &outlook, &diagnostics, error);
+    if (status == FV_OK) status = fv__run_sample(&context, 0, &instance, &diagnostics, error);
+    if (status == FV_OK) status = fv__run_outlook(&context, &outlook, &diagnostics, error);
     if (status == FV_OK) {
         o->collection = bindings.collection;
-        o->least = fv_budget_least_job(&(fv_sharers){ .driver = fv_budget_driver(&bindings) }, outlook.memory);
+        o->least = fv__budget_least_job(&(fv_sharers){ .driver = fv__budget_driver(&bindings) }, outlook.memory);
         o->nstages = o->collection ? 1 : instance->plan->nstages;
-        o->stages = fv_calloc((size_t)(o->nstages + 1) * sizeof *o->stages);
+        o->stages = fv__calloc((size_t)(o->nstages + 1) * sizeof *o->stages);
         for (int k = 0; k < o->nstages; k++) {
             const fv_stage *stage = &instance->plan->stages[k];
             o->stages[k].tasks = o->collection ? bindings.nunits : stage->serial ? 1 : stage->ntasks;
         }
     }
-    fv_instance_close(instance);
-    fv_diagnostics_release(&diagnostics);
-    fv_program_free(program);
+    fv__instance_close(instance);
+    fv__diagnostics_release(&diagnostics);
+    fv__program_free(program);
     *out = bindings;
     return status;
 }
@@ -68,7 +68,7 @@ static void take_line(void *context, const char *process, const fv_task_facts *f
     s->compute += f->compute;
     s->write += f->write;
     line l = { f->key, stage, f->status == FV_OK, f->start, f->read + f->compute + f->write };
-    fv_bytes_append(&r->lines, &l, sizeof l);
+    fv__bytes_append(&r->lines, &l, sizeof l);
 }
 
 static int by_key(const void *a, const void *b) { /* those that went well first */
@@ -93,7 +93,7 @@ static void fill_busy(fv_overview *o, const line *lines, size_t count) {
 
 static fv_status read_record(const char *run_folder, fv_overview *o, fv_error *error) {
     reading r = { .overview = o };
-    FV_TRY(fv_record_each(run_folder, take_line, &r, error));
+    FV_TRY(fv__record_each(run_folder, take_line, &r, error));
     line  *lines = (line *)(void *)r.lines.data;
     size_t count = r.lines.size / sizeof *lines;
     if (count) qsort(lines, count, sizeof *lines, by_key);
@@ -105,29 +105,29 @@ static fv_status read_record(const char *run_folder, fv_overview *o, fv_error *e
         if (first) o->stages[lines[i].stage].failed += !lines[i].ok;
     }
     fill_busy(o, lines, count);
-    fv_bytes_release(&r.lines);
+    fv__bytes_release(&r.lines);
     return FV_OK;
 }
 
 /* ---------------------------------------------------------------- what workers say of themselves */
 
 static void read_doing(const char *folder, const char *name, fv_overview *o) {
-    char    *path = fv_sprintf("%s/%s", folder, name);
+    char    *path = fv__sprintf("%s/%s", folder, name);
     fv_bytes bytes = { 0 };
-    if (fv_file_read_all(path, 1 << 20, &bytes, NULL) == FV_OK) {
+    if (fv__file_read_all(path, 1 << 20, &bytes, NULL) == FV_OK) {
         long long item, stage, task;
-        for (int slot = 0; fv_claims_doing(&bytes, slot, &item, &stage, &task) >= 0; slot++) {
-            if (fv_claims_doing(&bytes, slot, &item, &stage, &task) == 0) continue;
+        for (int slot = 0; fv__claims_doing(&bytes, slot, &item, &stage, &task) >= 0; slot++) {
+            if (fv__claims_doing(&bytes, slot, &item, &stage, &task) == 0) continue;
             int k = o->collection ? 0 : (int)stage;
             if (k >= 0 && k < o->nstages) o->stages[k].running++;
         }
     }
-    fv_bytes_release(&bytes);
+    fv__bytes_release(&bytes);
     free(path);
 }
 
 static void read_strikes(const char *folder, fv_overview *o) {
-    char    *path = fv_sprintf("%s/strikes", folder);
+    char    *path = fv__sprintf("%s/strikes", folder);
     DIR     *dir = opendir(path);
     fv_bytes seen = { 0 };
     for (const struct dirent *entry; dir && (entry = readdir(dir));) {
@@ -136,16 +136,16 @@ static void read_strikes(const char *folder, fv_overview *o) {
         if (o->collection) strike[1] = strike[2] = 0;
         bool known = false;
         for (size_t at = 0; at < seen.size; at += sizeof strike) known = known || !memcmp(seen.data + at, strike, sizeof strike);
-        if (!known) fv_bytes_append(&seen, strike, sizeof strike);
+        if (!known) fv__bytes_append(&seen, strike, sizeof strike);
         if (!known && strike[1] >= 0 && strike[1] < o->nstages) o->stages[strike[1]].struck++;
     }
     if (dir) closedir(dir);
-    fv_bytes_release(&seen);
+    fv__bytes_release(&seen);
     free(path);
 }
 
 static void read_claims(const char *run_folder, const fv_bindings *bindings, fv_overview *o) {
-    char   *folder = fv_sprintf("%s/claims", run_folder);
+    char   *folder = fv__sprintf("%s/claims", run_folder);
     DIR    *dir = opendir(folder);
     int64_t first, end;
     for (const struct dirent *entry; dir && (entry = readdir(dir));) {
@@ -153,7 +153,7 @@ static void read_claims(const char *run_folder, const fv_bindings *bindings, fv_
         long long   batch;
         if (point && !strcmp(point, ".now")) read_doing(folder, entry->d_name, o);
         if (point && !strcmp(point, ".over") && sscanf(entry->d_name, "items-%lld", &batch) == 1 &&
-            fv_lot_units(bindings, batch, &first, &end))
+            fv__lot_units(bindings, batch, &first, &end))
             o->stages[0].done += end - first;
     }
     if (dir) closedir(dir);
@@ -176,7 +176,7 @@ static void take_job(fv_overview_job *j, const fv_slurm_job *s, double now) {
     if (s->started > 0 && s->eligible > 0) j->waited = FV_MAX(j->waited, s->started - s->eligible);
     j->cpu_seconds += s->cpu_seconds;
     j->core_seconds += elapsed * s->cpus;
-    j->memory_asked = fv_job_memory(&j->job);
+    j->memory_asked = fv__job_memory(&j->job);
     j->memory_used = FV_MAX(j->memory_used, s->memory_used);
 }
 
@@ -190,17 +190,17 @@ static bool is_shadow(const fv_cluster_job *job, const fv_slurm_job *found) {
  * although the run is not. */
 static fv_status look(const char *run_folder, fv_submission *submission, fv_slurm_jobs *found, fv_error *error) {
     for (int number = -1, njobs = -1;;) {
-        FV_TRY(fv_jobs_read(run_folder, 0, submission, error));
+        FV_TRY(fv__jobs_read(run_folder, 0, submission, error));
         if (submission->number == number && submission->njobs == njobs) return FV_OK;
         number = submission->number;
         njobs = submission->njobs;
-        int64_t *ids = fv_calloc((size_t)(njobs + 1) * sizeof *ids);
+        int64_t *ids = fv__calloc((size_t)(njobs + 1) * sizeof *ids);
         for (int i = 0; i < njobs; i++) ids[i] = submission->jobs[i].id;
-        fv_slurm_jobs_release(found);
-        fv_status status = fv_slurm_look(ids, njobs, found, error);
+        fv__slurm_jobs_release(found);
+        fv_status status = fv__slurm_look(ids, njobs, found, error);
         free(ids);
         if (status != FV_OK) return status;
-        fv_submission_release(submission);
+        fv__submission_release(submission);
     }
 }
 
@@ -212,7 +212,7 @@ static fv_status read_jobs(const char *run_folder, fv_overview *o, fv_error *err
     fv_status status = look(run_folder, &submission, &found, error);
     o->tries = submission.number;
     o->njobs = submission.njobs;
-    o->jobs = fv_calloc((size_t)(o->njobs + 1) * sizeof *o->jobs);
+    o->jobs = fv__calloc((size_t)(o->njobs + 1) * sizeof *o->jobs);
     o->over = true;
     for (int i = 0; i < o->njobs; i++) {
         fv_overview_job *j = &o->jobs[i];
@@ -221,26 +221,26 @@ static fv_status read_jobs(const char *run_folder, fv_overview *o, fv_error *err
         for (int k = 0; k < found.count; k++)
             if (found.items[k].id == j->job.id && !is_shadow(&j->job, &found.items[k]))
                 take_job(j, &found.items[k], (double)now.tv_sec);
-        if (last) o->whole = !j->pending && !j->running && fv_claims_are_finished(run_folder);
+        if (last) o->whole = !j->pending && !j->running && fv__claims_are_finished(run_folder);
         /* One that has left the queue and is not yet in accounting will be; where there is no accounting it is gone. */
         bool known = j->pending || j->running || j->done || j->failed;
         bool moot = j->job.role == FV_ROLE_AGAIN && o->whole && !j->running; /* the failure it waits for did not come */
         j->gone = !known && !found.accounting;
         if ((j->pending || j->running || !(known || j->gone)) && !moot) o->over = false;
     }
-    fv_slurm_jobs_release(&found);
-    fv_submission_release(&submission);
+    fv__slurm_jobs_release(&found);
+    fv__submission_release(&submission);
     return status;
 }
 
-fv_status fv_overview_make(const char *run_folder, fv_overview *o, fv_error *error) {
+fv_status fv__overview_make(const char *run_folder, fv_overview *o, fv_error *error) {
     fv_bindings bindings = { 0 };
     *o = (fv_overview){ 0 };
     FV_TRY(read_jobs(run_folder, o, error));
     fv_status status = count_tasks(run_folder, o, &bindings, error);
     if (status == FV_OK) status = read_record(run_folder, o, error);
     if (status == FV_OK) read_claims(run_folder, &bindings, o);
-    fv_bindings_release(&bindings);
+    fv__bindings_release(&bindings);
     FV_TRY(status);
     for (int k = 0; k < o->nstages && o->over; k++) {
         o->stages[k].running = 0; /* those that were killed cannot say that they are gone */

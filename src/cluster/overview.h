@@ -35,12 +35,12 @@ typedef struct fv_overview {
     fv_overview_job   *jobs; /* of the last try */
     int                njobs;
     int64_t            tasks_done, tasks_repeated;
-    int64_t            least; /* memory that a job with one worker must ask for */
+    int64_t            least;         /* memory that a job with one worker must ask for */
     double             from, to;      /* first task to last, seconds since the epoch; 0: none yet */
     double             busy[FV_BUSY]; /* workers at work in each part of that time, on average */
 } fv_overview;
 
-fv_status fv_overview_make(const char *run_folder, fv_overview *overview, fv_error *error);
-void      fv_overview_release(fv_overview *overview);
+fv_status fv__overview_make(const char *run_folder, fv_overview *overview, fv_error *error);
+void      fv__overview_release(fv_overview *overview);
 
 #endif

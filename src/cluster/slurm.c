@@ -18,22 +18,22 @@ static bool read_pipe(int fd, fv_bytes *output) {
     char    piece[4096];
     ssize_t n;
     while ((n = read(fd, piece, sizeof piece)) > 0 || (n < 0 && errno == EINTR))
-        if (n > 0) fv_bytes_append(output, piece, (size_t)n);
+        if (n > 0) fv__bytes_append(output, piece, (size_t)n);
     return n == 0;
 }
 
 static fv_status explain(char *const *arguments, int status, const fv_bytes *said, fv_error *error) {
     fv_bytes line = { 0 };
-    fv_bytes_append(&line, said->data, said->size);
+    fv__bytes_append(&line, said->data, said->size);
     while (line.size && line.data[line.size - 1] == '\n') line.size--;
-    fv_bytes_append(&line, "", 1);
+    fv__bytes_append(&line, "", 1);
     fv_fail(error, FV_ERROR_IO, "%s failed (status %d): %.600s", arguments[0], WIFEXITED(status) ? WEXITSTATUS(status) : -1,
             (char *)line.data);
-    fv_bytes_release(&line);
+    fv__bytes_release(&line);
     return FV_ERROR_IO;
 }
 
-fv_status fv_slurm_call(char *const *arguments, fv_bytes *output, fv_error *error) {
+fv_status fv__slurm_call(char *const *arguments, fv_bytes *output, fv_error *error) {
     int                        ends[2], status = 0;
     pid_t                      pid;
     posix_spawn_file_actions_t actions;
@@ -55,7 +55,7 @@ fv_status fv_slurm_call(char *const *arguments, fv_bytes *output, fv_error *erro
         }
     }
     close(ends[0]);
-    fv_bytes_append(output, "", 1);
+    fv__bytes_append(output, "", 1);
     output->size--;
     fv_status result = FV_OK;
     if (cause == ENOENT)
@@ -68,28 +68,28 @@ fv_status fv_slurm_call(char *const *arguments, fv_bytes *output, fv_error *erro
         lseek(fileno(said), 0, SEEK_SET);
         read_pipe(fileno(said), &text);
         result = explain(arguments, status, &text, error);
-        fv_bytes_release(&text);
+        fv__bytes_release(&text);
     }
     fclose(said);
     return result;
 }
 
-fv_status fv_slurm_there(fv_error *error) {
+fv_status fv__slurm_there(fv_error *error) {
     char     *arguments[] = { "sbatch", "--version", NULL };
     fv_bytes  output = { 0 };
-    fv_status status = fv_slurm_call(arguments, &output, error);
-    fv_bytes_release(&output);
+    fv_status status = fv__slurm_call(arguments, &output, error);
+    fv__bytes_release(&output);
     return status;
 }
 
 static char *id_list(const int64_t *ids, int count) {
     fv_bytes list = { 0 };
-    for (int i = 0; i < count; i++) fv_bytes_printf(&list, "%s%lld", i ? "," : "", (long long)ids[i]);
-    fv_bytes_append(&list, "", 1);
+    for (int i = 0; i < count; i++) fv__bytes_printf(&list, "%s%lld", i ? "," : "", (long long)ids[i]);
+    fv__bytes_append(&list, "", 1);
     return (char *)list.data;
 }
 
-fv_status fv_slurm_cancel(const int64_t *ids, int count, fv_error *error) {
+fv_status fv__slurm_cancel(const int64_t *ids, int count, fv_error *error) {
     fv_status status = FV_OK;
     for (int i = 0; i < count; i++) { /* one by one: one that is over must not hinder the others */
         char     id[32];
@@ -97,23 +97,23 @@ fv_status fv_slurm_cancel(const int64_t *ids, int count, fv_error *error) {
         fv_error own = { 0 };
         snprintf(id, sizeof id, "%lld", (long long)ids[i]);
         char *arguments[] = { "scancel", id, NULL };
-        if (fv_slurm_call(arguments, &output, &own) != FV_OK && !strstr(own.message, "nvalid job id")) {
+        if (fv__slurm_call(arguments, &output, &own) != FV_OK && !strstr(own.message, "nvalid job id")) {
             *error = own;
             status = own.code;
         }
-        fv_bytes_release(&output);
+        fv__bytes_release(&output);
     }
     return status;
 }
 
-int64_t fv_slurm_most_elements(void) {
+int64_t fv__slurm_most_elements(void) {
     char       *arguments[] = { "scontrol", "show", "config", NULL };
     fv_bytes    output = { 0 };
     long long   most = 1001;
     const char *line = NULL;
-    if (fv_slurm_call(arguments, &output, NULL) == FV_OK) line = strstr((char *)output.data, "MaxArraySize");
+    if (fv__slurm_call(arguments, &output, NULL) == FV_OK) line = strstr((char *)output.data, "MaxArraySize");
     if (line) sscanf(line, "MaxArraySize%*[ =]%lld", &most);
-    fv_bytes_release(&output);
+    fv__bytes_release(&output);
     return FV_MAX(most - 1, 1);
 }
 
@@ -175,7 +175,7 @@ static void set_state(fv_slurm_job *job, const char *word) {
 static fv_slurm_job *job_at(fv_slurm_jobs *jobs, int64_t id, int element) {
     for (int i = jobs->count - 1; i >= 0; i--)
         if (jobs->items[i].id == id && jobs->items[i].element == element) return &jobs->items[i];
-    jobs->items = fv_realloc(jobs->items, (size_t)(jobs->count + 1) * sizeof *jobs->items);
+    jobs->items = fv__realloc(jobs->items, (size_t)(jobs->count + 1) * sizeof *jobs->items);
     jobs->items[jobs->count] = (fv_slurm_job){ .id = id, .element = element, .elements = 1, .restarts = -1 };
     return &jobs->items[jobs->count++];
 }
@@ -258,7 +258,7 @@ static void each_line(fv_bytes *output, fv_slurm_jobs *jobs, void (*take)(fv_slu
     }
 }
 
-fv_status fv_slurm_look(const int64_t *ids, int count, fv_slurm_jobs *jobs, fv_error *error) {
+fv_status fv__slurm_look(const int64_t *ids, int count, fv_slurm_jobs *jobs, fv_error *error) {
     *jobs = (fv_slurm_jobs){ 0 };
     if (!count) return FV_OK;
     char    *list = id_list(ids, count);
@@ -270,9 +270,9 @@ fv_status fv_slurm_look(const int64_t *ids, int count, fv_slurm_jobs *jobs, fv_e
     };
     char    *squeue[] = { "squeue", "-h", "-j", list, "-t", "all", "-o", "%i|%T|%r|%N", NULL };
     fv_error unknown = { 0 };
-    jobs->accounting = fv_slurm_call(sacct, &accounting, &unknown) == FV_OK;
+    jobs->accounting = fv__slurm_call(sacct, &accounting, &unknown) == FV_OK;
     if (jobs->accounting) each_line(&accounting, jobs, take_accounting);
-    fv_status status = fv_slurm_call(squeue, &queue, error);
+    fv_status status = fv__slurm_call(squeue, &queue, error);
     if (status == FV_OK) {
         each_line(&queue, jobs, take_queue);
         drop_stale(jobs);
@@ -280,13 +280,13 @@ fv_status fv_slurm_look(const int64_t *ids, int count, fv_slurm_jobs *jobs, fv_e
         status = FV_OK; /* all are long over */
     if (status != FV_OK && jobs->accounting && jobs->count) status = FV_OK;
     for (int i = 0; i < jobs->count; i++) jobs->items[i].restarts = FV_MAX(jobs->items[i].restarts, 0);
-    fv_bytes_release(&accounting);
-    fv_bytes_release(&queue);
+    fv__bytes_release(&accounting);
+    fv__bytes_release(&queue);
     free(list);
     return status;
 }
 
-void fv_slurm_jobs_release(fv_slurm_jobs *jobs) {
+void fv__slurm_jobs_release(fv_slurm_jobs *jobs) {
     free(jobs->items);
     *jobs = (fv_slurm_jobs){ 0 };
 }

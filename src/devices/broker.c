@@ -9,10 +9,20 @@
 
 enum { PATIENCE = 16 }; /* times that a request is passed before devices are kept for it */
 
-const char *const fv_policy_names[FV_POLICIES] = { "random", "round-robin", "least-processes", "best-fit" };
+const char *const fv__policy_names[FV_POLICIES] = { "random", "round-robin", "least-processes", "best-fit" };
 
-typedef struct request { uint64_t ticket; uint32_t user; int64_t memory; uint64_t devices; int passed; } request;
-typedef struct user { uint32_t id; int leases, waiting; uint64_t last; } user; /* last: when served, in grants */
+typedef struct request {
+    uint64_t ticket;
+    uint32_t user;
+    int64_t  memory;
+    uint64_t devices;
+    int      passed;
+} request;
+typedef struct user {
+    uint32_t id;
+    int      leases, waiting;
+    uint64_t last;
+} user; /* last: when served, in grants */
 
 struct fv_broker {
     fv_policy         policy;
@@ -29,24 +39,24 @@ struct fv_broker {
     int               nusers, user_room;
 };
 
-bool fv_policy_find(const char *name, fv_policy *policy) {
+bool fv__policy_find(const char *name, fv_policy *policy) {
     for (int i = 0; i < FV_POLICIES; i++)
-        if (!strcmp(name, fv_policy_names[i])) {
+        if (!strcmp(name, fv__policy_names[i])) {
             *policy = (fv_policy)i;
             return true;
         }
     return false;
 }
 
-fv_broker *fv_broker_new(fv_policy policy, uint64_t seed) {
-    fv_broker *b = fv_calloc(sizeof *b);
+fv_broker *fv__broker_new(fv_policy policy, uint64_t seed) {
+    fv_broker *b = fv__calloc(sizeof *b);
     b->policy = policy;
     b->seed = seed;
     b->last = -1;
     return b;
 }
 
-void fv_broker_free(fv_broker *b) {
+void fv__broker_free(fv_broker *b) {
     if (!b) return;
     free(b->devices);
     free(b->requests);
@@ -55,30 +65,30 @@ void fv_broker_free(fv_broker *b) {
     free(b);
 }
 
-int fv_broker_add(fv_broker *b, const fv_broker_device *device) {
-    b->devices = fv_realloc(b->devices, (size_t)(b->ndevices + 1) * sizeof *b->devices);
+int fv__broker_add(fv_broker *b, const fv_broker_device *device) {
+    b->devices = fv__realloc(b->devices, (size_t)(b->ndevices + 1) * sizeof *b->devices);
     b->devices[b->ndevices] = *device;
     return b->ndevices++;
 }
 
-void      fv_broker_set_policy(fv_broker *b, fv_policy policy) { b->policy = policy; }
-fv_policy fv_broker_policy(const fv_broker *b) { return b->policy; }
-int       fv_broker_devices(const fv_broker *b) { return b->ndevices; }
-int       fv_broker_waiting(const fv_broker *b) { return b->nrequests; }
-const fv_broker_device *fv_broker_device_at(const fv_broker *b, int index) { return &b->devices[index]; }
+void                    fv__broker_set_policy(fv_broker *b, fv_policy policy) { b->policy = policy; }
+fv_policy               fv__broker_policy(const fv_broker *b) { return b->policy; }
+int                     fv__broker_devices(const fv_broker *b) { return b->ndevices; }
+int                     fv__broker_waiting(const fv_broker *b) { return b->nrequests; }
+const fv_broker_device *fv__broker_device_at(const fv_broker *b, int index) { return &b->devices[index]; }
 
-void fv_broker_limit(fv_broker *b, int all, int one) {
+void fv__broker_limit(fv_broker *b, int all, int one) {
     b->most_waiting = all;
     b->most_waiting_user = one;
 }
 
 /* Room for one more at the end of a list. */
-#define ONE_MORE(list, count, room)                                             \
-    do {                                                                        \
-        if ((count) == (room)) {                                                \
-            (room) = FV_MAX(2 * (room), 16);                                    \
-            (list) = fv_realloc((list), (size_t)(room) * sizeof *(list));       \
-        }                                                                       \
+#define ONE_MORE(list, count, room)                                                                                              \
+    do {                                                                                                                         \
+        if ((count) == (room)) {                                                                                                 \
+            (room) = FV_MAX(2 * (room), 16);                                                                                     \
+            (list) = fv__realloc((list), (size_t)(room) * sizeof *(list));                                                       \
+        }                                                                                                                        \
     } while (0)
 
 static user *find_user(fv_broker *b, uint32_t id) {
@@ -95,11 +105,11 @@ static bool could_serve(const fv_broker_device *d, int index, int64_t memory, ui
     return among(devices, index) && d->most >= 0 && d->memory >= memory;
 }
 
-fv_asked fv_broker_ask(fv_broker *b, uint64_t ticket, uint32_t id, int64_t memory) {
-    return fv_broker_ask_of(b, ticket, id, memory, 0);
+fv_asked fv__broker_ask(fv_broker *b, uint64_t ticket, uint32_t id, int64_t memory) {
+    return fv__broker_ask_of(b, ticket, id, memory, 0);
 }
 
-fv_asked fv_broker_ask_of(fv_broker *b, uint64_t ticket, uint32_t id, int64_t memory, uint64_t devices) {
+fv_asked fv__broker_ask_of(fv_broker *b, uint64_t ticket, uint32_t id, int64_t memory, uint64_t devices) {
     bool  possible = false;
     user *u = find_user(b, id);
     for (int d = 0; d < b->ndevices; d++) possible = possible || could_serve(&b->devices[d], d, memory, devices);
@@ -176,7 +186,7 @@ static void remove_request(fv_broker *b, int index) {
     b->nrequests--;
 }
 
-void fv_broker_hold(fv_broker *b, const fv_broker_grant *grant) {
+void fv__broker_hold(fv_broker *b, const fv_broker_grant *grant) {
     ONE_MORE(b->leases, b->nleases, b->lease_room);
     b->leases[b->nleases++] = *grant;
     fv_broker_device *d = &b->devices[grant->device];
@@ -193,7 +203,7 @@ static void give(fv_broker *b, int index, int device, fv_broker_grant *grant) {
     const request *r = &b->requests[index];
     *grant = (fv_broker_grant){ .ticket = r->ticket, .user = r->user, .device = device, .memory = r->memory };
     remove_request(b, index);
-    fv_broker_hold(b, grant);
+    fv__broker_hold(b, grant);
 }
 
 /* It was the turn of these users, and what they want did not fit. Who waits for his turn is not passed, else much waiting would
@@ -203,9 +213,9 @@ static void count_passed(fv_broker *b, const bool *tried, uint32_t served) {
         if (tried[i] && b->users[i].id != served) b->requests[oldest_of(b, b->users[i].id)].passed++;
 }
 
-bool fv_broker_grant_next(fv_broker *b, fv_broker_grant *grant) {
+bool fv__broker_grant_next(fv_broker *b, fv_broker_grant *grant) {
     int   impatient = find_impatient(b), device = -1, order = 0;
-    bool *usable = fv_calloc((size_t)b->ndevices + 1), *tried = fv_calloc((size_t)b->nusers + 1);
+    bool *usable = fv__calloc((size_t)b->ndevices + 1), *tried = fv__calloc((size_t)b->nusers + 1);
     for (int d = 0; d < b->ndevices; d++) usable[d] = true;
     if (impatient >= 0) {
         device = choose(b, &b->requests[impatient], usable);
@@ -231,7 +241,7 @@ bool fv_broker_grant_next(fv_broker *b, fv_broker_grant *grant) {
     return device >= 0;
 }
 
-bool fv_broker_give_back(fv_broker *b, uint64_t ticket) {
+bool fv__broker_give_back(fv_broker *b, uint64_t ticket) {
     for (int i = 0; i < b->nrequests; i++)
         if (b->requests[i].ticket == ticket) {
             remove_request(b, i);

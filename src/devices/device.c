@@ -54,7 +54,7 @@ static pthread_mutex_t  mutex = PTHREAD_MUTEX_INITIALIZER; /* guards both, and t
 static fv_status load_locked(fv_error *error) {
     const void *found;
     if (opencl) return FV_OK;
-    FV_TRY(fv_plugin_load("opencl", FV_OPENCL_SYMBOL, "OpenCL", "ocl-icd-opencl-dev pocl-opencl-icd", &found, error));
+    FV_TRY(fv__plugin_load("opencl", FV_OPENCL_SYMBOL, "OpenCL", "ocl-icd-opencl-dev pocl-opencl-icd", &found, error));
     if (((const fv_opencl *)found)->version != FV_OPENCL_VERSION)
         return fv_fail(error, FV_ERROR_MISSING,
                        "the plug-in for OpenCL is of another version than this program; build both again");
@@ -63,13 +63,13 @@ static fv_status load_locked(fv_error *error) {
 }
 
 static fv_status load(fv_error *error) {
-    fv_io_lock(&mutex);
+    fv__io_lock(&mutex);
     fv_status status = load_locked(error);
     pthread_mutex_unlock(&mutex);
     return status;
 }
 
-fv_status fv_device_count(int *count, fv_error *error) {
+fv_status fv__device_count(int *count, fv_error *error) {
     char message[FV_OPENCL_MESSAGE] = "";
     *count = 0;
     FV_TRY(load(error));
@@ -88,7 +88,7 @@ static bool describe(int index, fv_opencl_about *about, char *message) {
     return true;
 }
 
-fv_status fv_device_about_of(int index, fv_device_about *about, fv_error *error) {
+fv_status fv__device_about_of(int index, fv_device_about *about, fv_error *error) {
     fv_opencl_about a;
     char            message[FV_OPENCL_MESSAGE] = "";
     FV_TRY(load(error));
@@ -109,7 +109,7 @@ static fv_status find_card(int index, card **out, fv_error *error) {
             *out = c;
             return FV_OK;
         }
-    card *c = fv_calloc(sizeof *c);
+    card *c = fv__calloc(sizeof *c);
     c->index = index;
     c->handle = describe(index, &c->about, message) ? opencl->open(index, message) : NULL;
     if (!c->handle) {
@@ -123,7 +123,7 @@ static fv_status find_card(int index, card **out, fv_error *error) {
 
 static fv_status new_device(card *c, fv_device **out, fv_error *error) {
     char       message[FV_OPENCL_MESSAGE] = "";
-    fv_device *d = fv_calloc(sizeof *d);
+    fv_device *d = fv__calloc(sizeof *d);
     d->card = c;
     for (int l = 0; l < FV_LANES; l++) {
         d->queue[l] = opencl->queue_new(c->handle, message);
@@ -145,7 +145,7 @@ static int64_t held(const fv_device *d) {
 
 static void free_slot(slot *s) {
     if (s->buffer) opencl->buffer_free(s->buffer);
-    fv_buffer_free(s->memory, (size_t)s->size);
+    fv__buffer_free(s->memory, (size_t)s->size);
     *s = (slot){ 0 };
 }
 
@@ -156,9 +156,9 @@ static void make_room(fv_device *d, int64_t bytes) {
             if (held(d) + bytes > d->memory && !d->slots[l][b].used) free_slot(&d->slots[l][b]);
 }
 
-fv_status fv_device_borrow(int index, int64_t memory, fv_device **device, fv_error *error) {
+fv_status fv__device_borrow(int index, int64_t memory, fv_device **device, fv_error *error) {
     card *c;
-    fv_io_lock(&mutex);
+    fv__io_lock(&mutex);
     fv_status status = find_card(index, &c, error);
     *device = status == FV_OK ? c->idle : NULL;
     if (*device)
@@ -174,33 +174,33 @@ fv_status fv_device_borrow(int index, int64_t memory, fv_device **device, fv_err
     return FV_OK;
 }
 
-void fv_device_give_back(fv_device *d, bool forget) {
+void fv__device_give_back(fv_device *d, bool forget) {
     char message[FV_OPENCL_MESSAGE];
     for (int l = 0; l < FV_LANES; l++)
         for (int b = 0; b < FV_LANE_BUFFERS; b++)
-            if (d->slots[l][b].place) fv_lane_done(d, l, b);
+            if (d->slots[l][b].place) fv__lane_done(d, l, b);
     for (int l = 0; l < FV_LANES; l++) opencl->finish(d->queue[l], message);
     for (int l = 0; l < FV_LANES; l++)
         for (int b = 0; b < FV_LANE_BUFFERS; b++)
             if (forget || d->slots[l][b].lent) free_slot(&d->slots[l][b]);
     d->failed = false;
-    fv_io_lock(&mutex);
+    fv__io_lock(&mutex);
     d->next = d->card->idle;
     d->card->idle = d;
     pthread_mutex_unlock(&mutex);
 }
 
-int64_t fv_device_memory(const fv_device *d) { return d->memory; }
-bool    fv_device_processor(const fv_device *d) { return d->card->about.processor; }
+int64_t fv__device_memory(const fv_device *d) { return d->memory; }
+bool    fv__device_processor(const fv_device *d) { return d->card->about.processor; }
 
-fv_status fv_device_check(fv_device *d, fv_error *error) {
+fv_status fv__device_check(fv_device *d, fv_error *error) {
     return d->failed ? fv_fail(error, FV_ERROR_DEVICE, "opencl:%d (%s): %s", d->card->index, d->card->about.name, d->message)
                      : FV_OK;
 }
 
 /* ---------------------------------------------------------------- buffers */
 
-void fv_lane_room(fv_device *d, int lane, int buffer, int64_t bytes) {
+void fv__lane_room(fv_device *d, int lane, int buffer, int64_t bytes) {
     slot *s = &d->slots[lane][buffer];
     if (d->failed) return;
     /* One that is too large, left by another task, would take what this task has asked for. */
@@ -217,7 +217,7 @@ void fv_lane_room(fv_device *d, int lane, int buffer, int64_t bytes) {
         return;
     }
     *s = (slot){ .size = bytes, .used = true };
-    if (fv_device_processor(d)) s->memory = fv_buffer_new((size_t)bytes); /* large pages, that other tasks have used before */
+    if (fv__device_processor(d)) s->memory = fv__buffer_new((size_t)bytes); /* large pages, that other tasks have used before */
     s->buffer = opencl->buffer_new(d->card->handle, s->memory, (size_t)bytes, d->message);
     if (!s->buffer) {
         d->failed = true;
@@ -225,7 +225,7 @@ void fv_lane_room(fv_device *d, int lane, int buffer, int64_t bytes) {
     }
 }
 
-void fv_lane_lend(fv_device *d, int lane, int buffer, void *data, int64_t bytes) {
+void fv__lane_lend(fv_device *d, int lane, int buffer, void *data, int64_t bytes) {
     slot *s = &d->slots[lane][buffer];
     if (d->failed) return;
     free_slot(s);
@@ -237,21 +237,21 @@ void fv_lane_lend(fv_device *d, int lane, int buffer, void *data, int64_t bytes)
 static void *map(fv_device *d, int lane, int buffer, int64_t bytes, bool to_write) {
     slot *s = &d->slots[lane][buffer];
     if (d->failed) return NULL;
-    fv_io_enter();
+    fv__io_enter();
     s->place = opencl->map(d->queue[lane], s->buffer, (size_t)bytes, to_write, d->message);
-    fv_io_leave();
+    fv__io_leave();
     d->failed = !s->place;
     return s->place;
 }
 
-void *fv_lane_fill(fv_device *d, int lane, int buffer, int64_t bytes) {
-    fv_lane_room(d, lane, buffer, bytes);
+void *fv__lane_fill(fv_device *d, int lane, int buffer, int64_t bytes) {
+    fv__lane_room(d, lane, buffer, bytes);
     return map(d, lane, buffer, bytes, true);
 }
 
-const void *fv_lane_look(fv_device *d, int lane, int buffer, int64_t bytes) { return map(d, lane, buffer, bytes, false); }
+const void *fv__lane_look(fv_device *d, int lane, int buffer, int64_t bytes) { return map(d, lane, buffer, bytes, false); }
 
-void fv_lane_done(fv_device *d, int lane, int buffer) {
+void fv__lane_done(fv_device *d, int lane, int buffer) {
     slot *s = &d->slots[lane][buffer];
     char  message[FV_OPENCL_MESSAGE];
     if (!s->place) return;
@@ -262,12 +262,12 @@ void fv_lane_done(fv_device *d, int lane, int buffer) {
     memcpy(d->message, message, sizeof message);
 }
 
-void fv_lane_send(fv_device *d, int lane, int buffer) { fv_lane_done(d, lane, buffer); }
+void fv__lane_send(fv_device *d, int lane, int buffer) { fv__lane_done(d, lane, buffer); }
 
-void fv_lane_copy(fv_device *d, int lane, int buffer, const void *data, int64_t bytes) {
-    void *to = fv_lane_fill(d, lane, buffer, bytes);
+void fv__lane_copy(fv_device *d, int lane, int buffer, const void *data, int64_t bytes) {
+    void *to = fv__lane_fill(d, lane, buffer, bytes);
     if (to) memcpy(to, data, (size_t)bytes);
-    fv_lane_send(d, lane, buffer);
+    fv__lane_send(d, lane, buffer);
 }
 
 /* ---------------------------------------------------------------- kernels */
@@ -277,25 +277,25 @@ static char *cache_path(const card *c, const fv_device_program *p, fv_hash *key)
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     fv_hasher   hasher;
     char        hex[33];
-    fv_hasher_init(&hasher);
-    fv_hasher_text(&hasher, p->source);
-    fv_hasher_text(&hasher, p->options ? p->options : "");
-    fv_hasher_text(&hasher, c->about.kind);
-    fv_hasher_int(&hasher, FV_OPENCL_VERSION);
-    *key = fv_hasher_finish(&hasher);
-    fv_hash_format(*key, hex);
-    if (cache && *cache == '/') return fv_sprintf("%s/fovea/opencl/%s.bin", cache, hex);
-    return home && *home == '/' ? fv_sprintf("%s/.cache/fovea/opencl/%s.bin", home, hex) : NULL;
+    fv__hasher_init(&hasher);
+    fv__hasher_text(&hasher, p->source);
+    fv__hasher_text(&hasher, p->options ? p->options : "");
+    fv__hasher_text(&hasher, c->about.kind);
+    fv__hasher_int(&hasher, FV_OPENCL_VERSION);
+    *key = fv__hasher_finish(&hasher);
+    fv__hash_format(*key, hex);
+    if (cache && *cache == '/') return fv__sprintf("%s/fovea/opencl/%s.bin", cache, hex);
+    return home && *home == '/' ? fv__sprintf("%s/.cache/fovea/opencl/%s.bin", home, hex) : NULL;
 }
 
 /* A cache is a convenience: whatever goes wrong with it is no error. */
 static void keep_binary(void *program, const char *path) {
-    char   message[FV_OPENCL_MESSAGE], *folder = fv_strdup(path);
+    char   message[FV_OPENCL_MESSAGE], *folder = fv__strdup(path);
     void  *data;
     size_t size;
     *strrchr(folder, '/') = 0;
     if (opencl->binary(program, &data, &size, message)) {
-        if (fv_path_make_folders(folder, NULL) == FV_OK) fv_file_write_all(path, data, size, false, NULL);
+        if (fv__path_make_folders(folder, NULL) == FV_OK) fv__file_write_all(path, data, size, false, NULL);
         free(data);
     }
     free(folder);
@@ -303,14 +303,14 @@ static void keep_binary(void *program, const char *path) {
 
 static void *compile(card *c, const fv_device_program *p, const char *path, char *message) {
     static const size_t most = (size_t)64 << 20;
-    char               *options = fv_sprintf("-w %s", p->options ? p->options : ""); /* warnings would go to the terminal */
+    char               *options = fv__sprintf("-w %s", p->options ? p->options : ""); /* warnings would go to the terminal */
     fv_bytes            bytes = { 0 };
     void               *program = NULL;
-    if (path && fv_file_exists(path) && fv_file_read_all(path, most, &bytes, NULL) == FV_OK && bytes.size)
+    if (path && fv__file_exists(path) && fv__file_read_all(path, most, &bytes, NULL) == FV_OK && bytes.size)
         program = opencl->load(c->handle, bytes.data, bytes.size, options, message);
-    fv_bytes_release(&bytes);
+    fv__bytes_release(&bytes);
     if (!program) { /* said before: a job with little memory may die of it */
-        fv_log("fovea: a kernel is compiled for %s, which takes much memory; later runs find it in the cache", c->about.name);
+        fv__log("fovea: a kernel is compiled for %s, which takes much memory; later runs find it in the cache", c->about.name);
         program = opencl->build(c->handle, p->source, options, message);
         if (program && path) keep_binary(program, path);
     }
@@ -323,11 +323,11 @@ static void *find_program(fv_device *d, const fv_device_program *p) {
     fv_hash key;
     char   *path = cache_path(d->card, p, &key);
     void   *program = NULL;
-    fv_io_lock(&mutex);
+    fv__io_lock(&mutex);
     for (const built *b = d->card->programs; b && !program; b = b->next)
-        if (fv_hash_equal(b->key, key)) program = b->program;
+        if (fv__hash_equal(b->key, key)) program = b->program;
     if (!program && (program = compile(d->card, p, path, d->message))) {
-        built *b = fv_calloc(sizeof *b);
+        built *b = fv__calloc(sizeof *b);
         *b = (built){ d->card->programs, key, program };
         d->card->programs = b;
     }
@@ -336,10 +336,10 @@ static void *find_program(fv_device *d, const fv_device_program *p) {
     return program;
 }
 
-void fv_lane_run(fv_device *d, int lane, const fv_device_program *p, const char *kernel, int64_t x, int64_t y, int64_t z,
-                 const fv_lane_argument *arguments, int count) {
+void fv__lane_run(fv_device *d, int lane, const fv_device_program *p, const char *kernel, int64_t x, int64_t y, int64_t z,
+                  const fv_lane_argument *arguments, int count) {
     fv_opencl_argument given[FV_LANE_ARGUMENTS];
-    size_t             items[3] = { (size_t)x, (size_t)y, (size_t)z }, group[3] = { fv_device_processor(d) ? 1 : 0, 1, 1 };
+    size_t             items[3] = { (size_t)x, (size_t)y, (size_t)z }, group[3] = { fv__device_processor(d) ? 1 : 0, 1, 1 };
     if (d->failed || x < 1 || y < 1 || z < 1) return;
     for (int i = 0; i < count; i++)
         given[i] = arguments[i].buffer < 0 ? (fv_opencl_argument){ NULL, arguments[i].value, arguments[i].size }
@@ -350,12 +350,12 @@ void fv_lane_run(fv_device *d, int lane, const fv_device_program *p, const char 
 
 /* ---------------------------------------------------------------- pieces */
 
-fv_status fv_device_pieces(fv_device *d, int64_t pieces, fv_device_step send, fv_device_step receive, void *context,
-                           fv_error *error) {
+fv_status fv__device_pieces(fv_device *d, int64_t pieces, fv_device_step send, fv_device_step receive, void *context,
+                            fv_error *error) {
     for (int64_t k = 0; k <= pieces; k++) {
         if (k < pieces) FV_TRY(send(context, d, (int)(k % FV_LANES), k, error));
         if (k > 0) FV_TRY(receive(context, d, (int)((k - 1) % FV_LANES), k - 1, error));
-        FV_TRY(fv_device_check(d, error));
+        FV_TRY(fv__device_check(d, error));
     }
     return FV_OK;
 }
@@ -380,25 +380,25 @@ static double best_time(fv_device *d, const fv_device_program *p, bool copy) {
     double best = 1e9;
     char   message[FV_OPENCL_MESSAGE];
     for (int t = 0; t <= TIMES; t++) { /* the first one compiles and is not counted */
-        double start = fv_now();
+        double start = fv__now();
         if (copy)
             FV_LANE_RUN(d, 0, p, "copy", MEASURED_BYTES / 64 / STRIP, 1, 1, FV_BUFFER(0), FV_BUFFER(1), FV_VALUE(int32_t, STRIP));
         else
             FV_LANE_RUN(d, 0, p, "multiply", ITEMS, 1, 1, FV_BUFFER(0), FV_VALUE(int32_t, ROUNDS));
         opencl->finish(d->queue[0], message);
-        if (t) best = FV_MIN(best, fv_now() - start);
+        if (t) best = FV_MIN(best, fv__now() - start);
     }
     return best;
 }
 
-fv_status fv_device_measure(int index, double *arithmetic, double *bandwidth, fv_error *error) {
+fv_status fv__device_measure(int index, double *arithmetic, double *bandwidth, fv_error *error) {
     static const fv_device_program program = { measure_source, NULL };
     fv_device                     *d;
-    FV_TRY(fv_device_borrow(index, 2 * (int64_t)MEASURED_BYTES, &d, error));
-    for (int b = 0; b < 2; b++) fv_lane_room(d, 0, b, MEASURED_BYTES);
+    FV_TRY(fv__device_borrow(index, 2 * (int64_t)MEASURED_BYTES, &d, error));
+    for (int b = 0; b < 2; b++) fv__lane_room(d, 0, b, MEASURED_BYTES);
     *arithmetic = (double)ITEMS * ROUNDS * 16 * 4 / best_time(d, &program, false) / 1e9;
     *bandwidth = 2.0 * MEASURED_BYTES / best_time(d, &program, true) / 1e9;
-    fv_status status = fv_device_check(d, error);
-    fv_device_give_back(d, true);
+    fv_status status = fv__device_check(d, error);
+    fv__device_give_back(d, true);
     return status;
 }

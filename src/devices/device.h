@@ -1,14 +1,14 @@
 /* OpenCL devices as operators see them: a task borrows one, fills buffers, runs kernels and looks at what came out.
  *
- *     float *in = fv_lane_fill(device, lane, 0, bytes);     // host memory that the device will see as buffer 0
+ *     float *in = fv__lane_fill(device, lane, 0, bytes);     // host memory that the device will see as buffer 0
  *     if (in) ... write ...
- *     fv_lane_send(device, lane, 0);
- *     fv_lane_room(device, lane, 1, bytes);
+ *     fv__lane_send(device, lane, 0);
+ *     fv__lane_room(device, lane, 1, bytes);
  *     FV_LANE_RUN(device, lane, &program, "smooth", n, 1, 1, FV_BUFFER(0), FV_BUFFER(1), FV_VALUE(int32_t, n));
- *     const float *out = fv_lane_look(device, lane, 1, bytes); // waits
+ *     const float *out = fv__lane_look(device, lane, 1, bytes); // waits
  *     if (out) ... read ...
- *     fv_lane_done(device, lane, 1);
- *     return fv_device_check(device, error);
+ *     fv__lane_done(device, lane, 1);
+ *     return fv__device_check(device, error);
  *
  * A device has two lanes, each with its own buffers and a queue whose commands follow each other: while one lane computes, the
  * other one's data travel. The first failure stays: everything after it does nothing, fill and look give NULL. One thread uses a
@@ -28,17 +28,17 @@ typedef struct fv_device_program { /* kernels, compiled once for a device and ke
     const char *options; /* of the compiler; NULL: none */
 } fv_device_program;
 
-int64_t fv_device_memory(const fv_device *device);    /* bytes that the task may use */
-bool    fv_device_processor(const fv_device *device); /* a processor: long vectors and private tables are fast */
+int64_t fv__device_memory(const fv_device *device);    /* bytes that the task may use */
+bool    fv__device_processor(const fv_device *device); /* a processor: long vectors and private tables are fast */
 
-void       *fv_lane_fill(fv_device *device, int lane, int buffer, int64_t bytes);
-void        fv_lane_send(fv_device *device, int lane, int buffer);
-void        fv_lane_copy(fv_device *device, int lane, int buffer, const void *data, int64_t bytes); /* filled and sent */
+void *fv__lane_fill(fv_device *device, int lane, int buffer, int64_t bytes);
+void  fv__lane_send(fv_device *device, int lane, int buffer);
+void  fv__lane_copy(fv_device *device, int lane, int buffer, const void *data, int64_t bytes); /* filled and sent */
 /* Memory of the host that a processor uses as it is, until the device is given back. Not for cards. */
-void        fv_lane_lend(fv_device *device, int lane, int buffer, void *data, int64_t bytes);
-void        fv_lane_room(fv_device *device, int lane, int buffer, int64_t bytes); /* undefined contents */
-const void *fv_lane_look(fv_device *device, int lane, int buffer, int64_t bytes);
-void        fv_lane_done(fv_device *device, int lane, int buffer);
+void        fv__lane_lend(fv_device *device, int lane, int buffer, void *data, int64_t bytes);
+void        fv__lane_room(fv_device *device, int lane, int buffer, int64_t bytes); /* undefined contents */
+const void *fv__lane_look(fv_device *device, int lane, int buffer, int64_t bytes);
+void        fv__lane_done(fv_device *device, int lane, int buffer);
 
 typedef struct fv_lane_argument {
     int         buffer;
@@ -54,19 +54,19 @@ typedef struct fv_lane_argument {
         }                                                                                                                        \
     }
 /* x, y, z: work-items along each axis; groups are the device's choice on a card, single items on a processor. */
-void fv_lane_run(fv_device *device, int lane, const fv_device_program *program, const char *kernel, int64_t x, int64_t y,
-                 int64_t z, const fv_lane_argument *arguments, int count);
+void fv__lane_run(fv_device *device, int lane, const fv_device_program *program, const char *kernel, int64_t x, int64_t y,
+                  int64_t z, const fv_lane_argument *arguments, int count);
 #define FV_LANE_RUN(device, lane, program, kernel, x, y, z, ...)                                                                 \
-    fv_lane_run(device, lane, program, kernel, x, y, z, (const fv_lane_argument[]){ __VA_ARGS__ },                               \
-                (int)(sizeof((const fv_lane_argument[]){ __VA_ARGS__ }) / sizeof(fv_lane_argument)))
+    fv__lane_run(device, lane, program, kernel, x, y, z, (const fv_lane_argument[]){ __VA_ARGS__ },                              \
+                 (int)(sizeof((const fv_lane_argument[]){ __VA_ARGS__ }) / sizeof(fv_lane_argument)))
 
 /* What went wrong since the device was borrowed. */
-fv_status fv_device_check(fv_device *device, fv_error *error);
+fv_status fv__device_check(fv_device *device, fv_error *error);
 
 /* Work in pieces: piece k is sent through lane k % 2, and received when piece k + 1 is under way. */
 typedef fv_status (*fv_device_step)(void *context, fv_device *device, int lane, int64_t piece, fv_error *error);
-fv_status fv_device_pieces(fv_device *device, int64_t pieces, fv_device_step send, fv_device_step receive, void *context,
-                           fv_error *error);
+fv_status fv__device_pieces(fv_device *device, int64_t pieces, fv_device_step send, fv_device_step receive, void *context,
+                            fv_error *error);
 
 /* ---------------------------------------------------------------- finding and borrowing */
 
@@ -79,14 +79,14 @@ typedef struct fv_device_about {
 } fv_device_about;
 
 /* Loads OpenCL and tells how many devices there are; 0 is an error that says what is missing. */
-fv_status fv_device_count(int *count, fv_error *error);
-fv_status fv_device_about_of(int index, fv_device_about *about, fv_error *error);
+fv_status fv__device_count(int *count, fv_error *error);
+fv_status fv__device_about_of(int index, fv_device_about *about, fv_error *error);
 /* Billions of fused multiplications a second, and of bytes copied inside the device. Takes a tenth of a second. */
-fv_status fv_device_measure(int index, double *arithmetic, double *bandwidth, fv_error *error);
+fv_status fv__device_measure(int index, double *arithmetic, double *bandwidth, fv_error *error);
 
 /* For who gives devices out: a device of that number, of which the task may use so much memory. Kept buffers and queues are used
  * again; forget: its buffers are freed when it comes back. */
-fv_status fv_device_borrow(int index, int64_t memory, fv_device **device, fv_error *error);
-void      fv_device_give_back(fv_device *device, bool forget);
+fv_status fv__device_borrow(int index, int64_t memory, fv_device **device, fv_error *error);
+void      fv__device_give_back(fv_device *device, bool forget);
 
 #endif

@@ -31,7 +31,7 @@ static pthread_mutex_t pools_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---------------------------------------------------------------- opening */
 
-const char fv_no_job_devices[] = "this Slurm job was given no device; ask for one when it is submitted, as --gres=gpu:1";
+const char fv__no_job_devices[] = "this Slurm job was given no device; ask for one when it is submitted, as --gres=gpu:1";
 
 static bool among(uint64_t devices, int index) { return !devices || devices >> index & 1; }
 
@@ -72,18 +72,18 @@ static int64_t usable_memory(const fv_device_about *about) {
 
 static fv_status fill(fv_device_pool *p, int first, bool all, uint64_t job, fv_error *error) {
     fv_device_about wanted, about;
-    FV_TRY(fv_device_about_of(first, &wanted, error));
+    FV_TRY(fv__device_about_of(first, &wanted, error));
     memcpy(p->kind, wanted.kind, sizeof p->kind);
     p->memory = INT64_MAX;
     p->processor = wanted.processor;
-    p->broker = fv_broker_new(FV_POLICY_BEST_FIT, 1);
+    p->broker = fv__broker_new(FV_POLICY_BEST_FIT, 1);
     for (int d = 0; d < FV_MIN(p->count, MOST); d++) {
         if (d != first && (!all || !among(job, d))) continue;
-        FV_TRY(fv_device_about_of(d, &about, error));
+        FV_TRY(fv__device_about_of(d, &about, error));
         if (strcmp(about.kind, wanted.kind)) continue;
         fv_broker_device device = { .memory = usable_memory(&about), .speed = 1, .most = AT_ONCE };
         memcpy(device.name, about.name, sizeof device.name);
-        p->index[fv_broker_add(p->broker, &device)] = d;
+        p->index[fv__broker_add(p->broker, &device)] = d;
         p->members |= (uint64_t)1 << d;
         p->memory = FV_MIN(p->memory, device.memory);
     }
@@ -91,31 +91,31 @@ static fv_status fill(fv_device_pool *p, int first, bool all, uint64_t job, fv_e
 }
 
 static fv_status open_pool(const char *name, fv_device_pool **out, fv_error *error) {
-    fv_device_pool *p = fv_calloc(sizeof *p);
+    fv_device_pool *p = fv__calloc(sizeof *p);
     int             first;
     bool            all;
     uint64_t        job = 0;
     char            answer[64];
-    fv_status       status = fv_device_count(&p->count, error);
+    fv_status       status = fv__device_count(&p->count, error);
     bool            leased = getenv("FOVEA_DEVICE") && *getenv("FOVEA_DEVICE"); /* by somebody who has looked */
     if (status == FV_OK && !leased && !fv_device_job(p->count, &job))
-        status = fv_fail(error, FV_ERROR_DEVICE, "%s", fv_no_job_devices);
+        status = fv_fail(error, FV_ERROR_DEVICE, "%s", fv__no_job_devices);
     if (status == FV_OK) status = find_first(name, p->count, job, &first, &all, &p->given, error);
     if (status == FV_OK) status = fill(p, first, all, job, error);
     if (status != FV_OK) {
-        fv_broker_free(p->broker);
+        fv__broker_free(p->broker);
         free(p);
         return status;
     }
     p->service = p->given < 0 && fv_device_ask(NULL, "status", answer, sizeof answer);
-    p->name = fv_strdup(name);
+    p->name = fv__strdup(name);
     pthread_mutex_init(&p->mutex, NULL);
     pthread_cond_init(&p->freed, NULL);
     *out = p;
     return FV_OK;
 }
 
-fv_status fv_device_pool_of(const char *name, fv_device_pool **pool, fv_error *error) {
+fv_status fv__device_pool_of(const char *name, fv_device_pool **pool, fv_error *error) {
     fv_status status = FV_OK;
     pthread_mutex_lock(&pools_mutex);
     for (*pool = pools; *pool && strcmp((*pool)->name, name);) *pool = (*pool)->next;
@@ -130,17 +130,17 @@ fv_status fv_device_pool_of(const char *name, fv_device_pool **pool, fv_error *e
     return status;
 }
 
-const char *fv_device_pool_kind(const fv_device_pool *p) { return p->kind; }
-int64_t     fv_device_pool_memory(const fv_device_pool *p) { return p->memory; }
-bool        fv_device_pool_processor(const fv_device_pool *p) { return p->processor; }
-bool        fv_device_pool_given(const fv_device_pool *p) { return p->given >= 0; }
+const char *fv__device_pool_kind(const fv_device_pool *p) { return p->kind; }
+int64_t     fv__device_pool_memory(const fv_device_pool *p) { return p->memory; }
+bool        fv__device_pool_processor(const fv_device_pool *p) { return p->processor; }
+bool        fv__device_pool_given(const fv_device_pool *p) { return p->given >= 0; }
 
 /* ---------------------------------------------------------------- leasing */
 
 /* Whether the ticket's turn has come: all that can be given is given first, to whomever. */
 static bool granted(fv_device_pool *p, uint64_t ticket, fv_broker_grant *grant) {
-    for (fv_broker_grant g; fv_broker_grant_next(p->broker, &g);) {
-        p->grants = fv_realloc(p->grants, (size_t)(p->ngrants + 1) * sizeof *p->grants);
+    for (fv_broker_grant g; fv__broker_grant_next(p->broker, &g);) {
+        p->grants = fv__realloc(p->grants, (size_t)(p->ngrants + 1) * sizeof *p->grants);
         p->grants[p->ngrants++] = g;
         pthread_cond_broadcast(&p->freed);
     }
@@ -157,39 +157,39 @@ static fv_status take_here(fv_device_pool *p, int64_t memory, fv_device_hold *ho
     fv_broker_grant grant = { 0 };
     pthread_mutex_lock(&p->mutex);
     hold->ticket = ++p->tickets;
-    bool possible = fv_broker_ask(p->broker, hold->ticket, 0, memory) == FV_ASKED_WAITS;
+    bool possible = fv__broker_ask(p->broker, hold->ticket, 0, memory) == FV_ASKED_WAITS;
     while (possible && !granted(p, hold->ticket, &grant)) pthread_cond_wait(&p->freed, &p->mutex);
     pthread_mutex_unlock(&p->mutex);
     *index = p->index[grant.device];
     return possible ? FV_OK : fv_fail(error, FV_ERROR_DEVICE, "no device has %lld MB", (long long)(memory >> 20));
 }
 
-fv_status fv_device_pool_take(fv_device_pool *p, int64_t memory, fv_device_hold *hold, fv_error *error) {
+fv_status fv__device_pool_take(fv_device_pool *p, int64_t memory, fv_device_hold *hold, fv_error *error) {
     int       index = 0;
     fv_status status = FV_OK;
     *hold = (fv_device_hold){ .lease.connection = -1 };
-    fv_io_enter();
+    fv__io_enter();
     if (!p->service)
         status = take_here(p, memory, hold, &index, error);
     else if (fv_device_lease_of(NULL, memory, -1, p->members, &hold->lease))
         index = hold->lease.index;
     else
         status = fv_fail(error, FV_ERROR_DEVICE, "%s", hold->lease.message);
-    fv_io_leave();
+    fv__io_leave();
     if (status == FV_OK && index >= p->count)
         status = fv_fail(error, FV_ERROR_DEVICE, "the scheduler gave device %d, but OpenCL finds %d here", index, p->count);
-    if (status == FV_OK) status = fv_device_borrow(index, memory, &hold->device, error);
-    if (status != FV_OK) fv_device_pool_give(p, hold);
+    if (status == FV_OK) status = fv__device_borrow(index, memory, &hold->device, error);
+    if (status != FV_OK) fv__device_pool_give(p, hold);
     return status;
 }
 
-void fv_device_pool_give(fv_device_pool *p, fv_device_hold *hold) {
-    if (hold->device) fv_device_give_back(hold->device, p->service); /* what others may lease must be free */
+void fv__device_pool_give(fv_device_pool *p, fv_device_hold *hold) {
+    if (hold->device) fv__device_give_back(hold->device, p->service); /* what others may lease must be free */
     if (p->service)
         fv_device_lease_return(&hold->lease);
     else {
         pthread_mutex_lock(&p->mutex);
-        fv_broker_give_back(p->broker, hold->ticket);
+        fv__broker_give_back(p->broker, hold->ticket);
         pthread_cond_broadcast(&p->freed);
         pthread_mutex_unlock(&p->mutex);
     }

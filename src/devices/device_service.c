@@ -25,7 +25,7 @@ enum { LINE = 256, MOST_OUTPUT = 1 << 20, MOST_CONNECTIONS = 4096, MOST_TICKETS 
 
 typedef struct party { /* who has tickets: a connection, or a process that a service before this one knew */
     struct party *next;
-    int           fd;     /* its socket; of an orphan a descriptor of the process */
+    int           fd;                    /* its socket; of an orphan a descriptor of the process */
     bool          orphan, gone, blocked; /* blocked: it does not read fast enough */
     uint32_t      user;
     int           pid;
@@ -40,14 +40,14 @@ typedef struct party { /* who has tickets: a connection, or a process that a ser
 
 typedef struct service {
     const fv_device_service_options *options;
-    fv_broker *broker;
-    int        epoll, listener, record;
-    gid_t      group;
-    uint64_t   next_ticket;
-    party     *parties;
-    int        nparties, most_parties;
-    fv_bytes   line; /* of the record */
-    size_t     recorded; /* bytes that the record has */
+    fv_broker                       *broker;
+    int                              epoll, listener, record;
+    gid_t                            group;
+    uint64_t                         next_ticket;
+    party                           *parties;
+    int                              nparties, most_parties;
+    fv_bytes                         line;     /* of the record */
+    size_t                           recorded; /* bytes that the record has */
 } service;
 
 /* ---------------------------------------------------------------- the record */
@@ -57,22 +57,22 @@ static const char record_head[] = "time,event,ticket,device,memory,user,pid,star
 static void put_event(fv_bytes *out, const char *event, uint64_t ticket, int device, int64_t memory, const party *p) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    fv_bytes_printf(out, "%lld.%06ld,%s,%llu,%d,%lld,%u,%d,%lld\n", (long long)now.tv_sec, now.tv_nsec / 1000, event,
-                    (unsigned long long)ticket, device, (long long)memory, p->user, p->pid, (long long)p->start);
+    fv__bytes_printf(out, "%lld.%06ld,%s,%llu,%d,%lld,%u,%d,%lld\n", (long long)now.tv_sec, now.tv_nsec / 1000, event,
+                     (unsigned long long)ticket, device, (long long)memory, p->user, p->pid, (long long)p->start);
 }
 
 static void note(service *s, const char *event, uint64_t ticket, int device, int64_t memory, const party *p) {
-    fv_bytes_clear(&s->line);
+    fv__bytes_clear(&s->line);
     put_event(&s->line, event, ticket, device, memory, p);
     if (write(s->record, s->line.data, s->line.size) != (ssize_t)s->line.size)
-        fv_log("a line of the record of devices could not be written");
+        fv__log("a line of the record of devices could not be written");
     s->recorded += s->line.size;
 }
 
 /* ---------------------------------------------------------------- parties */
 
 static party *add_party(service *s, int fd, bool orphan) {
-    party *p = fv_calloc(sizeof *p);
+    party *p = fv__calloc(sizeof *p);
     p->fd = fd;
     p->orphan = orphan;
     p->next = s->parties;
@@ -83,7 +83,7 @@ static party *add_party(service *s, int fd, bool orphan) {
 }
 
 static void keep_ticket(party *p, uint64_t ticket) {
-    p->tickets = fv_realloc(p->tickets, (size_t)(p->ntickets + 1) * sizeof *p->tickets);
+    p->tickets = fv__realloc(p->tickets, (size_t)(p->ntickets + 1) * sizeof *p->tickets);
     p->tickets[p->ntickets++] = ticket;
 }
 
@@ -101,7 +101,7 @@ static void lose_party(service *s, party *p) {
     if (p->gone) return;
     p->gone = true;
     for (int i = 0; i < p->ntickets; i++) {
-        fv_broker_give_back(s->broker, p->tickets[i]);
+        fv__broker_give_back(s->broker, p->tickets[i]);
         note(s, "lost", p->tickets[i], -1, 0, p);
     }
     epoll_ctl(s->epoll, EPOLL_CTL_DEL, p->fd, NULL);
@@ -117,7 +117,7 @@ static void sweep(service *s) {
             continue;
         }
         *at = p->next;
-        fv_bytes_release(&p->out);
+        fv__bytes_release(&p->out);
         free(p->tickets);
         free(p);
     }
@@ -152,9 +152,9 @@ static void answer(service *s, party *p, const char *format, ...) {
     va_list arguments;
     if (p->gone || p->orphan) return;
     va_start(arguments, format);
-    fv_bytes_vprintf(&p->out, format, arguments);
+    fv__bytes_vprintf(&p->out, format, arguments);
     va_end(arguments);
-    fv_bytes_append(&p->out, "\n", 1);
+    fv__bytes_append(&p->out, "\n", 1);
     flush(s, p);
 }
 
@@ -166,11 +166,11 @@ static party *party_of(service *s, uint64_t ticket) {
 }
 
 static void give_all(service *s) {
-    for (fv_broker_grant g; fv_broker_grant_next(s->broker, &g);) {
+    for (fv_broker_grant g; fv__broker_grant_next(s->broker, &g);) {
         party *p = party_of(s, g.ticket);
         note(s, "granted", g.ticket, g.device, g.memory, p);
         answer(s, p, "granted %llu %d %lld %s", (unsigned long long)g.ticket, g.device, (long long)g.memory,
-               fv_broker_device_at(s->broker, g.device)->name);
+               fv__broker_device_at(s->broker, g.device)->name);
     }
 }
 
@@ -195,14 +195,16 @@ static void lease(service *s, party *p, const char *words) {
         return;
     }
     uint64_t ticket = s->next_ticket++;
-    fv_asked asked = fv_broker_ask_of(s->broker, ticket, p->user, memory, devices);
+    fv_asked asked = fv__broker_ask_of(s->broker, ticket, p->user, memory, devices);
     if (asked == FV_ASKED_WAITS) {
         keep_ticket(p, ticket);
         return;
     }
     note(s, "refused", ticket, -1, memory, p);
-    if (asked == FV_ASKED_TOO_LARGE) answer(s, p, "refused no device has %lld bytes", memory);
-    else answer(s, p, "refused too many requests are waiting");
+    if (asked == FV_ASKED_TOO_LARGE)
+        answer(s, p, "refused no device has %lld bytes", memory);
+    else
+        answer(s, p, "refused too many requests are waiting");
 }
 
 /* Of its own connection; or of a process that an earlier service knew, by any connection of that process. */
@@ -214,7 +216,7 @@ static void give_back(service *s, party *p, const char *words) {
         return;
     }
     drop_ticket(owner, ticket);
-    fv_broker_give_back(s->broker, ticket);
+    fv__broker_give_back(s->broker, ticket);
     note(s, "returned", ticket, -1, 0, p);
     if (owner->orphan && !owner->ntickets) lose_party(s, owner);
     answer(s, p, "ok");
@@ -222,11 +224,11 @@ static void give_back(service *s, party *p, const char *words) {
 
 static void status(service *s, party *p) {
     cJSON *whole = cJSON_CreateObject();
-    cJSON_AddStringToObject(whole, "policy", fv_policy_names[fv_broker_policy(s->broker)]);
-    cJSON_AddNumberToObject(whole, "waiting", fv_broker_waiting(s->broker));
+    cJSON_AddStringToObject(whole, "policy", fv__policy_names[fv__broker_policy(s->broker)]);
+    cJSON_AddNumberToObject(whole, "waiting", fv__broker_waiting(s->broker));
     cJSON *devices = cJSON_AddArrayToObject(whole, "devices");
-    for (int d = 0; d < fv_broker_devices(s->broker); d++) {
-        const fv_broker_device *device = fv_broker_device_at(s->broker, d);
+    for (int d = 0; d < fv__broker_devices(s->broker); d++) {
+        const fv_broker_device *device = fv__broker_device_at(s->broker, d);
         cJSON                  *one = cJSON_CreateObject();
         cJSON_AddStringToObject(one, "name", device->name);
         cJSON_AddNumberToObject(one, "memory", (double)device->memory);
@@ -244,11 +246,14 @@ static void status(service *s, party *p) {
 
 static void obey(service *s, party *p, const char *line) {
     fv_policy policy;
-    if (!strncmp(line, "lease ", 6)) lease(s, p, line + 6);
-    else if (!strncmp(line, "return ", 7)) give_back(s, p, line + 7);
-    else if (!strcmp(line, "status")) status(s, p);
-    else if (!strncmp(line, "policy ", 7) && fv_policy_find(line + 7, &policy)) {
-        fv_broker_set_policy(s->broker, policy);
+    if (!strncmp(line, "lease ", 6))
+        lease(s, p, line + 6);
+    else if (!strncmp(line, "return ", 7))
+        give_back(s, p, line + 7);
+    else if (!strcmp(line, "status"))
+        status(s, p);
+    else if (!strncmp(line, "policy ", 7) && fv__policy_find(line + 7, &policy)) {
+        fv__broker_set_policy(s->broker, policy);
         answer(s, p, "ok");
     } else if (!strncmp(line, "policy ", 7)) {
         answer(s, p, "refused the policies are random, round-robin, least-processes and best-fit");
@@ -267,12 +272,13 @@ static void hear(service *s, party *p) {
         return;
     }
     for (ssize_t i = 0; i < got && !p->gone; i++) {
-        if (!p->length) p->since = fv_now();
+        if (!p->length) p->since = fv__now();
         if (bytes[i] == '\n') {
             p->line[p->length] = 0;
             p->length = 0;
             obey(s, p, p->line);
-        } else if (bytes[i] && p->length + 1 < LINE) p->line[p->length++] = bytes[i];
+        } else if (bytes[i] && p->length + 1 < LINE)
+            p->line[p->length++] = bytes[i];
         else {
             answer(s, p, "refused a line may have %d characters", LINE - 1);
             lose_party(s, p);
@@ -282,7 +288,7 @@ static void hear(service *s, party *p) {
 
 static void lose_slow(service *s) {
     for (party *p = s->parties; p; p = p->next)
-        if (!p->gone && !p->orphan && p->length && fv_now() - p->since > SLOW) lose_party(s, p);
+        if (!p->gone && !p->orphan && p->length && fv__now() - p->since > SLOW) lose_party(s, p);
 }
 
 /* ---------------------------------------------------------------- connections */
@@ -320,7 +326,7 @@ static void welcome(service *s) {
     party *p = add_party(s, fd, false);
     p->user = who.uid;
     p->pid = who.pid;
-    p->start = fv_process_start(who.pid);
+    p->start = fv__process_start(who.pid);
 }
 
 static fv_status listen_at(service *s, fv_error *error) {
@@ -329,7 +335,7 @@ static fv_status listen_at(service *s, fv_error *error) {
     if (strlen(path) >= sizeof address.sun_path)
         return fv_fail(error, FV_ERROR_INPUT, "%s: the name of a socket may have 107 characters", path);
     strcpy(address.sun_path, path);
-    int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int  probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     bool taken = connect(probe, (struct sockaddr *)&address, sizeof address) == 0;
     close(probe);
     if (taken) return fv_fail(error, FV_ERROR_INPUT, "%s: a scheduler of devices listens there already", path);
@@ -353,7 +359,7 @@ static fv_status listen_at(service *s, fv_error *error) {
 
 /* False: the process has ended meanwhile, or the device is none any more. */
 static bool adopt(service *s, const fv_broker_grant *g, int pid, int64_t start) {
-    if (g->device < 0 || g->device >= fv_broker_devices(s->broker) || fv_process_alive(pid, start) == FV_DEAD) return false;
+    if (g->device < 0 || g->device >= fv__broker_devices(s->broker) || fv__process_alive(pid, start) == FV_DEAD) return false;
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (fd < 0) return false;
     party *p = add_party(s, fd, true);
@@ -361,11 +367,17 @@ static bool adopt(service *s, const fv_broker_grant *g, int pid, int64_t start) 
     p->pid = pid;
     p->start = start;
     keep_ticket(p, g->ticket);
-    fv_broker_hold(s->broker, g);
+    fv__broker_hold(s->broker, g);
     return true;
 }
 
-typedef struct line { fv_broker_grant g; int pid; int64_t start; const char *text; size_t size; } line;
+typedef struct line {
+    fv_broker_grant g;
+    int             pid;
+    int64_t         start;
+    const char     *text;
+    size_t          size;
+} line;
 
 /* The leases that were granted and neither returned nor lost, as lines. Tickets of this service come after all of them. */
 static fv_bytes find_open(service *s, const fv_bytes *text) {
@@ -386,9 +398,9 @@ static fv_bytes find_open(service *s, const fv_bytes *text) {
         l.g.memory = memory;
         l.start = start;
         s->next_ticket = FV_MAX(s->next_ticket, (uint64_t)ticket + 1);
-        line *lines = (line *)(void *)open.data;
+        line  *lines = (line *)(void *)open.data;
         size_t n = open.size / sizeof *lines;
-        if (!strcmp(event, "granted")) fv_bytes_append(&open, &l, sizeof l);
+        if (!strcmp(event, "granted")) fv__bytes_append(&open, &l, sizeof l);
         for (size_t i = 0; strcmp(event, "granted") && i < n; i++)
             if (lines[i].g.ticket == ticket) {
                 lines[i] = lines[n - 1];
@@ -406,22 +418,22 @@ static void read_record(service *s, const fv_bytes *text, fv_bytes *still, fv_by
     for (size_t i = 0; i < open.size / sizeof *lines; i++) {
         party gone = { .user = lines[i].g.user, .pid = lines[i].pid, .start = lines[i].start };
         if (adopt(s, &lines[i].g, lines[i].pid, lines[i].start))
-            fv_bytes_printf(still, "%.*s\n", (int)lines[i].size, lines[i].text);
+            fv__bytes_printf(still, "%.*s\n", (int)lines[i].size, lines[i].text);
         else
             put_event(lost, "lost", lines[i].g.ticket, -1, 0, &gone);
     }
-    fv_bytes_release(&open);
+    fv__bytes_release(&open);
 }
 
 /* A record that has grown long becomes NAME.old, and a new one begins with the leases that are still out. */
 static fv_status renew_record(const char *path, const fv_bytes *still, fv_error *error) {
-    fv_bytes  text = { 0 };
-    char     *old = fv_sprintf("%s.old", path);
-    fv_bytes_printf(&text, "%s%s", record_head, still->size ? (const char *)still->data : "");
+    fv_bytes text = { 0 };
+    char    *old = fv__sprintf("%s.old", path);
+    fv__bytes_printf(&text, "%s%s", record_head, still->size ? (const char *)still->data : "");
     unlink(old);
     fv_status status = link(path, old) ? fv_fail(error, FV_ERROR_IO, "cannot keep %s: %s", old, strerror(errno)) : FV_OK;
-    if (status == FV_OK) status = fv_file_write_all(path, text.data, text.size, true, error);
-    fv_bytes_release(&text);
+    if (status == FV_OK) status = fv__file_write_all(path, text.data, text.size, true, error);
+    fv__bytes_release(&text);
     free(old);
     return status;
 }
@@ -433,7 +445,7 @@ static int open_to_append(const char *path, fv_error *error) {
 }
 
 static char *record_path(const service *s) {
-    return s->options->record ? fv_strdup(s->options->record) : fv_sprintf("%s.record", s->options->socket);
+    return s->options->record ? fv__strdup(s->options->record) : fv__sprintf("%s.record", s->options->socket);
 }
 
 /* The same while leases go on: without a restart it would grow until no service could read it. Where that fails, the old one is
@@ -442,21 +454,21 @@ static void shorten_record(service *s) {
     char     *path = record_path(s);
     fv_bytes  text = { 0 }, open = { 0 }, still = { 0 };
     fv_error  error = { 0 };
-    fv_status status = fv_file_read_all(path, (size_t)1 << 32, &text, &error);
+    fv_status status = fv__file_read_all(path, (size_t)1 << 32, &text, &error);
     if (status == FV_OK) open = find_open(s, &text);
     const line *lines = (const line *)(const void *)open.data;
-    for (size_t i = 0; i < open.size / sizeof *lines; i++) fv_bytes_printf(&still, "%.*s\n", (int)lines[i].size, lines[i].text);
+    for (size_t i = 0; i < open.size / sizeof *lines; i++) fv__bytes_printf(&still, "%.*s\n", (int)lines[i].size, lines[i].text);
     if (status == FV_OK) status = renew_record(path, &still, &error);
     int fd = status == FV_OK ? open_to_append(path, &error) : -1;
     if (fd >= 0) {
         close(s->record);
         s->record = fd;
     } else
-        fv_log("the record of devices stays long: %s", error.message);
+        fv__log("the record of devices stays long: %s", error.message);
     s->recorded = 0;
-    fv_bytes_release(&text);
-    fv_bytes_release(&open);
-    fv_bytes_release(&still);
+    fv__bytes_release(&text);
+    fv__bytes_release(&open);
+    fv__bytes_release(&still);
     free(path);
 }
 
@@ -464,10 +476,10 @@ static fv_status open_record(service *s, fv_error *error) {
     char     *path = record_path(s);
     fv_bytes  text = { 0 }, still = { 0 }, lost = { 0 };
     fv_status status = FV_OK;
-    if (fv_file_exists(path)) status = fv_file_read_all(path, (size_t)1 << 32, &text, error);
+    if (fv__file_exists(path)) status = fv__file_read_all(path, (size_t)1 << 32, &text, error);
     if (status == FV_OK && text.size) read_record(s, &text, &still, &lost);
     if (status == FV_OK && text.size > LONG_RECORD) {
-        fv_bytes_clear(&lost); /* none of them is in the new one */
+        fv__bytes_clear(&lost); /* none of them is in the new one */
         status = renew_record(path, &still, error);
     }
     s->recorded = text.size > LONG_RECORD ? 0 : text.size;
@@ -476,9 +488,9 @@ static fv_status open_record(service *s, fv_error *error) {
     const char *first = !text.size ? record_head : text.data[text.size - 1] != '\n' ? "\n" : ""; /* a full disk cuts lines */
     if (status == FV_OK && (write(s->record, first, strlen(first)) < 0 || write(s->record, lost.data, lost.size) < 0))
         status = fv_fail(error, FV_ERROR_IO, "cannot write %s: %s", path, strerror(errno));
-    fv_bytes_release(&text);
-    fv_bytes_release(&still);
-    fv_bytes_release(&lost);
+    fv__bytes_release(&text);
+    fv__bytes_release(&still);
+    fv__bytes_release(&lost);
     free(path);
     return status;
 }
@@ -491,9 +503,12 @@ static void serve(service *s) {
         int                count = epoll_wait(s->epoll, events, 64, 200);
         for (int i = 0; i < count; i++) {
             party *p = events[i].data.ptr;
-            if (!p) welcome(s);
-            else if (p->gone) continue;
-            else if (p->orphan) lose_party(s, p); /* its process has ended */
+            if (!p)
+                welcome(s);
+            else if (p->gone)
+                continue;
+            else if (p->orphan)
+                lose_party(s, p); /* its process has ended */
             else {
                 if (events[i].events & EPOLLOUT) flush(s, p);
                 if (!p->gone && events[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR)) hear(s, p);
@@ -520,8 +535,8 @@ static void end(service *s) {
     }
     if (s->record >= 0) close(s->record);
     if (s->epoll >= 0) close(s->epoll);
-    fv_bytes_release(&s->line);
-    fv_broker_free(s->broker);
+    fv__bytes_release(&s->line);
+    fv__broker_free(s->broker);
 }
 
 /* As many files as the system allows: who cannot be accepted would be reported again and again. */
@@ -534,11 +549,11 @@ static int count_connections(void) {
     return (int)FV_MIN(FV_MAX(files.rlim_cur, OTHER_FILES + 1) - OTHER_FILES, MOST_CONNECTIONS);
 }
 
-fv_status fv_device_service_run(const fv_device_service_options *options, fv_error *error) {
+fv_status fv__device_service_run(const fv_device_service_options *options, fv_error *error) {
     service s = { .options = options, .listener = -1, .record = -1, .next_ticket = 1, .most_parties = count_connections() };
-    s.broker = fv_broker_new(options->policy, options->seed);
-    fv_broker_limit(s.broker, options->most_waiting, options->most_waiting_user);
-    for (int d = 0; d < options->ndevices; d++) fv_broker_add(s.broker, &options->devices[d]);
+    s.broker = fv__broker_new(options->policy, options->seed);
+    fv__broker_limit(s.broker, options->most_waiting, options->most_waiting_user);
+    for (int d = 0; d < options->ndevices; d++) fv__broker_add(s.broker, &options->devices[d]);
     s.epoll = epoll_create1(EPOLL_CLOEXEC);
     fv_status status = listen_at(&s, error);
     if (status != FV_OK && s.listener >= 0) {

@@ -20,16 +20,16 @@ typedef struct fv_device_service_options {
     const char             *socket;
     const char             *record; /* file to which events are appended; NULL: the socket's name with .record */
     fv_policy               policy;
-    uint64_t                seed;   /* of the policy random */
+    uint64_t                seed; /* of the policy random */
     const fv_broker_device *devices;
     int                     ndevices;
     int                     most_waiting, most_waiting_user; /* requests; 0: any number */
-    const volatile int     *stop;  /* set: the service ends */
-    void                  (*ready)(void *context); /* it listens; may be NULL */
-    void                   *context;
+    const volatile int     *stop;                            /* set: the service ends */
+    void (*ready)(void *context);                            /* it listens; may be NULL */
+    void *context;
 } fv_device_service_options;
 
 /* Returns when it was asked to stop, or with what went wrong. */
-fv_status fv_device_service_run(const fv_device_service_options *options, fv_error *error);
+fv_status fv__device_service_run(const fv_device_service_options *options, fv_error *error);
 
 #endif

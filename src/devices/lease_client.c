@@ -17,15 +17,19 @@ enum { MOST_OWED = 64 };
 
 /* Of this process: the scheduler that was there once is waited for when it is away, and what could not be returned to it then is
  * returned before the next lease. */
-static _Atomic uint64_t reached; /* hash of its socket's name; 0: none */
+static _Atomic uint64_t reached;         /* hash of its socket's name; 0: none */
 static _Atomic uint64_t owed[MOST_OWED]; /* tickets; 0: none */
 
 void fv_device_socket(char path[108]) {
     const char *given = getenv("FOVEA_DEVICES"), *own = getenv("XDG_RUNTIME_DIR");
-    if (given && *given) snprintf(path, 108, "%s", given);
-    else if (access(NODE_SOCKET, F_OK) == 0) snprintf(path, 108, "%s", NODE_SOCKET);
-    else if (own && *own) snprintf(path, 108, "%s/fovea-devices.sock", own);
-    else snprintf(path, 108, "/tmp/fovea-devices-%u.sock", (unsigned)getuid());
+    if (given && *given)
+        snprintf(path, 108, "%s", given);
+    else if (access(NODE_SOCKET, F_OK) == 0)
+        snprintf(path, 108, "%s", NODE_SOCKET);
+    else if (own && *own)
+        snprintf(path, 108, "%s/fovea-devices.sock", own);
+    else
+        snprintf(path, 108, "/tmp/fovea-devices-%u.sock", (unsigned)getuid());
 }
 
 static uint64_t hash_of(const char *path) { /* FNV-1a */
@@ -133,8 +137,10 @@ static int ask_and_wait(fv_device_lease *lease, int64_t memory, uint64_t devices
     for (;;) {
         if (lease->connection >= 0) {
             settle(lease->connection);
-            if (devices) snprintf(line, size, "lease %lld %llx\n", (long long)memory, (unsigned long long)devices);
-            else snprintf(line, size, "lease %lld\n", (long long)memory);
+            if (devices)
+                snprintf(line, size, "lease %lld %llx\n", (long long)memory, (unsigned long long)devices);
+            else
+                snprintf(line, size, "lease %lld\n", (long long)memory);
             send_line(lease->connection, line);
             int read = read_line(lease->connection, line, size, until);
             if (read >= 0) return read;
@@ -157,8 +163,10 @@ bool fv_device_lease_of(const char *socket_path, int64_t memory, double seconds,
     char   line[512];
     double until = seconds < 0 ? -1 : now() + seconds;
     *lease = (fv_device_lease){ .connection = -1 };
-    if (socket_path) snprintf(lease->socket, sizeof lease->socket, "%s", socket_path);
-    else fv_device_socket(lease->socket);
+    if (socket_path)
+        snprintf(lease->socket, sizeof lease->socket, "%s", socket_path);
+    else
+        fv_device_socket(lease->socket);
     lease->connection = connect_to(lease->socket, lease->message, sizeof lease->message);
     if (lease->connection < 0 && reached != hash_of(lease->socket)) return false;
     int read = ask_and_wait(lease, memory, devices, until, line, sizeof line);
@@ -193,8 +201,10 @@ void fv_device_lease_return(fv_device_lease *lease) {
 
 bool fv_device_ask(const char *socket_path, const char *line, char *answer, size_t size) {
     char path[108], text[512];
-    if (socket_path) snprintf(path, sizeof path, "%s", socket_path);
-    else fv_device_socket(path);
+    if (socket_path)
+        snprintf(path, sizeof path, "%s", socket_path);
+    else
+        fv_device_socket(path);
     int fd = connect_to(path, answer, size);
     if (fd < 0) return false;
     snprintf(text, sizeof text, "%s\n", line);

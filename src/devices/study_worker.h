@@ -12,23 +12,26 @@
 
 #define FV_STUDY_SLICE 0.01 /* seconds */
 
-typedef struct fv_study_task { int64_t memory; double length; } fv_study_task;
+typedef struct fv_study_task {
+    int64_t memory;
+    double  length;
+} fv_study_task;
 
 typedef struct fv_study_board { /* memory of all processes of one policy */
-    char             socket[108];
-    bool             opencl;
-    int              devices, tasks;
-    double           start; /* fv_now */
-    atomic_int       ready; /* workers that can start */
-    atomic_int       next;  /* task to do */
-    atomic_int       failed;
-    char             message[512]; /* of the first that failed */
-    _Atomic double   busy_until[FV_STUDY_DEVICES];
-    fv_study_task    list[FV_STUDY_TASKS];
-    fv_study_lease   leases[FV_STUDY_TASKS];
+    char           socket[108];
+    bool           opencl;
+    int            devices, tasks;
+    double         start; /* fv__now */
+    atomic_int     ready; /* workers that can start */
+    atomic_int     next;  /* task to do */
+    atomic_int     failed;
+    char           message[512]; /* of the first that failed */
+    _Atomic double busy_until[FV_STUDY_DEVICES];
+    fv_study_task  list[FV_STUDY_TASKS];
+    fv_study_lease leases[FV_STUDY_TASKS];
 } fv_study_board;
 
 /* In a process of its own: gets ready, waits until `go` is closed, does tasks until none is left. The exit status. */
-int fv_study_work(fv_study_board *board, int worker, int go);
+int fv__study_work(fv_study_board *board, int worker, int go);
 
 #endif

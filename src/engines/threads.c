@@ -2,27 +2,28 @@
 #include "run/engine.h"
 #include "run/worker_threads.h"
 
-static fv_offer ask(void *context, fv_job *job) { return fv_scheduler_ask(context, 0, false, job); }
-static uint64_t changes(void *context) { return fv_scheduler_changes(context); }
-static void     wait_for_change(void *context, uint64_t seen) { fv_scheduler_wait(context, seen, 0.2); }
+static fv_offer ask(void *context, fv_job *job) { return fv__scheduler_ask(context, 0, false, job); }
+static uint64_t changes(void *context) { return fv__scheduler_changes(context); }
+static void     wait_for_change(void *context, uint64_t seen) { fv__scheduler_wait(context, seen, 0.2); }
 
 static fv_status run_job(void *context, fv_job *job, fv_worker *worker, int number, fv_error *error) {
     (void)number;
-    return fv_job_run(context, job, worker, error);
+    return fv__job_run(context, job, worker, error);
 }
 
 static void done(void *context, fv_job *job, int number, fv_status status, const fv_error *error) {
-    fv_scheduler_done(context, job, number, status, error);
+    fv__scheduler_done(context, job, number, status, error);
 }
 
 static fv_status run(fv_scheduler *scheduler, const fv_run_settings *settings, const char *run_folder, fv_error *error) {
     (void)run_folder;
-    fv_crew_work work = { .ask = ask, .changes = changes, .wait = wait_for_change, .run = run_job,
-                          .done = done, .context = scheduler };
-    fv_crew     *crew;
-    FV_TRY(fv_crew_start(&work, settings->workers, &crew, error));
-    fv_crew_join(crew);
-    return fv_scheduler_status(scheduler, error);
+    fv_crew_work work = {
+        .ask = ask, .changes = changes, .wait = wait_for_change, .run = run_job, .done = done, .context = scheduler
+    };
+    fv_crew *crew;
+    FV_TRY(fv__crew_start(&work, settings->workers, &crew, error));
+    fv__crew_join(crew);
+    return fv__scheduler_status(scheduler, error);
 }
 
 const fv_engine fv_engine_threads = { .name = "threads", .brief = "all cores of this machine, one process", .run = run };

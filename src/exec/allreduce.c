@@ -8,13 +8,17 @@
 #include <stdlib.h>
 
 enum { STRIP = 4096, WORTH_A_THREAD = 1 << 17, ALIGNED = 16 }; /* floats */
-enum { MOST_NODES = 128 }; /* subtrees that a rank may hold */
+enum { MOST_NODES = 128 };                                     /* subtrees that a rank may hold */
 
-typedef struct node { int64_t level, index; } node; /* plain bytes: ranks tell each other */
+typedef struct node {
+    int64_t level, index;
+} node; /* plain bytes: ranks tell each other */
 
 /* ---------------------------------------------------------------- which sums are made of which */
 
-typedef struct addition { int into, with; } addition;
+typedef struct addition {
+    int into, with;
+} addition;
 
 typedef struct plan {
     addition *additions; /* of terms; a sum takes the place of its first term */
@@ -28,8 +32,8 @@ static bool joins(const node *a, const node *b) { return a->level == b->level &&
 /* Joins neighbours as far as they are whole subtrees. The nodes are in order of their blocks; those that are left get the place
  * they have reached. all: every block is there, so that one without a neighbour may rise to the next level. */
 static plan plan_sums(node *nodes, int count, bool all) {
-    plan p = { .additions = fv_alloc((size_t)(count + 1) * sizeof *p.additions),
-               .left = fv_alloc((size_t)(count + 1) * sizeof *p.left) };
+    plan p = { .additions = fv__alloc((size_t)(count + 1) * sizeof *p.additions),
+               .left = fv__alloc((size_t)(count + 1) * sizeof *p.left) };
     for (int i = 0; i <= count; i++) {
         if (i < count) p.left[p.nleft++] = i;
         while (p.nleft > 1) {
@@ -70,8 +74,8 @@ static void add(float *into, const float *a, const float *b, int64_t n) {
 /* Strip by strip, so that sums on the way stay in cache; terms are read where they lie. */
 static void *add_range(void *argument) {
     const adding *a = argument;
-    float        *scratch = fv_alloc((size_t)a->nterms * STRIP * sizeof *scratch);
-    const float **now = fv_alloc((size_t)a->nterms * sizeof *now);
+    float        *scratch = fv__alloc((size_t)a->nterms * STRIP * sizeof *scratch);
+    const float **now = fv__alloc((size_t)a->nterms * sizeof *now);
     for (int64_t at = a->start; at < a->end; at += STRIP) {
         int64_t n = FV_MIN((int64_t)STRIP, a->end - at);
         for (int i = 0; i < a->nterms; i++) now[i] = a->terms[i] + at;
@@ -92,11 +96,10 @@ static void *add_range(void *argument) {
 }
 
 static void add_all(const plan *p, const float *const *terms, int nterms, float **sums, int64_t n, int threads) {
-    int       count = (int)FV_MAX(FV_MIN((int64_t)threads, n / WORTH_A_THREAD), 1), started = 0;
-    adding   *parts = fv_alloc((size_t)count * sizeof *parts);
-    pthread_t *ids = fv_alloc((size_t)count * sizeof *ids);
-    for (int i = 0; i < count; i++)
-        parts[i] = (adding){ p, terms, nterms, sums, n * i / count, n * (i + 1) / count };
+    int        count = (int)FV_MAX(FV_MIN((int64_t)threads, n / WORTH_A_THREAD), 1), started = 0;
+    adding    *parts = fv__alloc((size_t)count * sizeof *parts);
+    pthread_t *ids = fv__alloc((size_t)count * sizeof *ids);
+    for (int i = 0; i < count; i++) parts[i] = (adding){ p, terms, nterms, sums, n * i / count, n * (i + 1) / count };
     while (started < count - 1 && !pthread_create(&ids[started], NULL, add_range, &parts[started])) started++;
     for (int i = started; i < count; i++) add_range(&parts[i]);
     for (int i = 0; i < started; i++) pthread_join(ids[i], NULL);
@@ -114,7 +117,7 @@ typedef struct held { /* what a rank has to offer */
 static float *room(float **memory, size_t *size, size_t wanted) {
     if (wanted > *size) {
         free(*memory);
-        *memory = fv_alloc(wanted * sizeof **memory);
+        *memory = fv__alloc(wanted * sizeof **memory);
         *size = wanted;
     }
     return *memory;
@@ -132,17 +135,17 @@ static fv_status check(const fv_allreduce_block *blocks, int64_t count, int64_t 
 /* Sums of whole subtrees; vectors gets where they lie: a block that is alone stays where it is. */
 static fv_status add_own(fv_team *team, const fv_allreduce_block *blocks, int count, int64_t n, float *sum, held *h,
                          const float **vectors, fv_error *error) {
-    node         *nodes = fv_alloc((size_t)(count + 1) * sizeof *nodes);
-    const float **terms = fv_alloc((size_t)(count + 1) * sizeof *terms);
+    node         *nodes = fv__alloc((size_t)(count + 1) * sizeof *nodes);
+    const float **terms = fv__alloc((size_t)(count + 1) * sizeof *terms);
     for (int i = 0; i < count; i++) {
         nodes[i] = (node){ 0, blocks[i].index };
         terms[i] = blocks[i].values;
     }
     plan      p = plan_sums(nodes, count, team->size == 1);
-    fv_status status = p.nleft > MOST_NODES ? fv_fail(error, FV_ERROR_USAGE,
-                                                      "allreduce: rank %d holds %d separate runs of blocks; at most %d",
-                                                      team->rank, p.nleft, MOST_NODES)
-                                            : FV_OK;
+    fv_status status = p.nleft > MOST_NODES
+                           ? fv_fail(error, FV_ERROR_USAGE, "allreduce: rank %d holds %d separate runs of blocks; at most %d",
+                                     team->rank, p.nleft, MOST_NODES)
+                           : FV_OK;
     float    *sums[MOST_NODES], *memory = sum;
     if (status == FV_OK && p.nadditions && team->size > 1)
         memory = room(&team->sums, &team->sums_size, (size_t)p.nleft * (size_t)n);
@@ -161,7 +164,10 @@ static fv_status add_own(fv_team *team, const fv_allreduce_block *blocks, int co
 
 /* ---------------------------------------------------------------- all ranks' sums */
 
-typedef struct term { node at; int place; } term; /* place: among the slices that came */
+typedef struct term {
+    node at;
+    int  place;
+} term; /* place: among the slices that came */
 
 static int by_block(const void *a, const void *b) {
     const term *x = a, *y = b;
@@ -172,9 +178,9 @@ static int by_block(const void *a, const void *b) {
 static void add_slices(const held *all, int ranks, const float *slices, int64_t n, float *sum, int threads) {
     int total = 0;
     for (int r = 0; r < ranks; r++) total += all[r].count;
-    term         *order = fv_alloc((size_t)(total + 1) * sizeof *order);
-    node         *nodes = fv_alloc((size_t)(total + 1) * sizeof *nodes);
-    const float **terms = fv_alloc((size_t)(total + 1) * sizeof *terms);
+    term         *order = fv__alloc((size_t)(total + 1) * sizeof *order);
+    node         *nodes = fv__alloc((size_t)(total + 1) * sizeof *nodes);
+    const float **terms = fv__alloc((size_t)(total + 1) * sizeof *terms);
     for (int r = 0, at = 0; r < ranks; r++)
         for (int i = 0; i < all[r].count; i++, at++) order[at] = (term){ all[r].nodes[i], at };
     qsort(order, (size_t)total, sizeof *order, by_block);
@@ -191,9 +197,9 @@ static void add_slices(const held *all, int ranks, const float *slices, int64_t 
 }
 
 static fv_status exchange(fv_team *team, const held *mine, const float *const *vectors, int64_t n, float *sum, fv_error *error) {
-    held    *all = fv_alloc((size_t)team->size * sizeof *all);
-    int     *counts = fv_alloc((size_t)team->size * sizeof *counts);
-    int64_t *borders = fv_alloc((size_t)(team->size + 1) * sizeof *borders);
+    held    *all = fv__alloc((size_t)team->size * sizeof *all);
+    int     *counts = fv__alloc((size_t)team->size * sizeof *counts);
+    int64_t *borders = fv__alloc((size_t)(team->size + 1) * sizeof *borders);
     int      total = 0;
     bool     good = true;
     team->exchange.allgather(mine, all, sizeof *mine);
@@ -233,9 +239,9 @@ fv_status fv_allreduce(fv_team *team, const fv_allreduce_block *blocks, int64_t 
 }
 
 static bool share(fv_team *team, const fv_allreduce_part *parts, int count, bool (*given_up)(void *context), void *context) {
-    void   **data = fv_alloc((size_t)(count + 1) * sizeof *data);
-    int64_t *sizes = fv_alloc((size_t)(count + 1) * sizeof *sizes);
-    int     *ranks = fv_alloc((size_t)(count + 1) * sizeof *ranks);
+    void   **data = fv__alloc((size_t)(count + 1) * sizeof *data);
+    int64_t *sizes = fv__alloc((size_t)(count + 1) * sizeof *sizes);
+    int     *ranks = fv__alloc((size_t)(count + 1) * sizeof *ranks);
     for (int i = 0; i < count; i++) {
         data[i] = parts[i].data;
         sizes[i] = parts[i].size;
@@ -250,8 +256,8 @@ static bool share(fv_team *team, const fv_allreduce_part *parts, int count, bool
 
 /* The first rank that failed tells all others why. The errors are left where they are if this is given up. */
 static fv_status agree(fv_team *team, const fv_error *failed, bool (*given_up)(void *context), void *context, fv_error *error) {
-    fv_error          *all = fv_calloc((size_t)team->size * sizeof *all);
-    fv_allreduce_part *parts = fv_alloc((size_t)team->size * sizeof *parts);
+    fv_error          *all = fv__calloc((size_t)team->size * sizeof *all);
+    fv_allreduce_part *parts = fv__alloc((size_t)team->size * sizeof *parts);
     fv_status          status = FV_OK;
     if (failed) all[team->rank] = *failed;
     for (int r = 0; r < team->size; r++) parts[r] = (fv_allreduce_part){ &all[r], sizeof *all, r };
@@ -264,13 +270,13 @@ static fv_status agree(fv_team *team, const fv_error *failed, bool (*given_up)(v
     return status;
 }
 
-fv_status fv_allreduce_parts(fv_team *team, const fv_allreduce_part *parts, int count, const fv_error *failed,
-                             bool (*given_up)(void *context), void *context, fv_error *error) {
+fv_status fv__allreduce_parts(fv_team *team, const fv_allreduce_part *parts, int count, const fv_error *failed,
+                              bool (*given_up)(void *context), void *context, fv_error *error) {
     if (team->size == 1) return failed ? fv_fail(error, failed->code, "%s", failed->message) : FV_OK;
     FV_TRY(agree(team, failed, given_up, context, error));
     bool there = share(team, parts, count, given_up, context);
     return there ? FV_OK : fv_fail(error, FV_ERROR_CANCELLED, "stopped; the same command goes on from here");
 }
 
-int  fv_team_rank(const fv_team *team) { return team->rank; }
-int  fv_team_size(const fv_team *team) { return team->size; }
+int fv_team_rank(const fv_team *team) { return team->rank; }
+int fv_team_size(const fv_team *team) { return team->size; }

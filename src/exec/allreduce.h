@@ -38,7 +38,7 @@ typedef struct fv_allreduce_part {
 /* All ranks call it with the same sizes and ranks in the same order. A rank that cannot take part says why in `failed` (else
  * NULL), and that is the answer of all of them, before anything is sent. given_up: asked now and then; once it says so,
  * FV_ERROR_CANCELLED is the answer, and data must stay where it is until the process ends. */
-fv_status fv_allreduce_parts(fv_team *team, const fv_allreduce_part *parts, int count, const fv_error *failed,
-                             bool (*given_up)(void *context), void *context, fv_error *error);
+fv_status fv__allreduce_parts(fv_team *team, const fv_allreduce_part *parts, int count, const fv_error *failed,
+                              bool (*given_up)(void *context), void *context, fv_error *error);
 
 #endif

@@ -14,7 +14,7 @@ static bool is_iterate(const fv_target *target) {
     return target->kind == FV_TARGET_STORE && node->called && node->called->unroll && node->called != node->op;
 }
 
-int64_t fv_stage_joint(const fv_stage *stage) {
+int64_t fv__stage_joint(const fv_stage *stage) {
     int64_t bytes = 0;
     if (stage->serial) return 0;
     for (int t = 0; t < stage->ntargets; t++) {
@@ -45,8 +45,10 @@ static fv_status add_piece(pieces *p, fv_store *store, fv_hash key, int64_t size
     fv_allreduce_part *part = &p->parts[p->count];
     *own = (piece){ .key = key };
     *part = (fv_allreduce_part){ .size = size, .rank = maker };
-    if (maker == rank) FV_TRY(fv_store_get(store, key, &own->pin, error));
-    else own->buffer = fv_buffer_new((size_t)size);
+    if (maker == rank)
+        FV_TRY(fv__store_get(store, key, &own->pin, error));
+    else
+        own->buffer = fv__buffer_new((size_t)size);
     part->data = own->buffer ? own->buffer : (void *)(uintptr_t)own->pin.data;
     p->count++;
     return FV_OK;
@@ -56,12 +58,12 @@ static fv_status list_pieces(const fv_instance *instance, const fv_stage *stage,
                              fv_error *error) {
     for (int64_t task = 0; task < stage->ntasks; task++) {
         int64_t   index, voxels;
-        fv_region chunk = fv_stage_chunk(stage, task, &index);
-        voxels = fv_region_voxels(&chunk);
+        fv_region chunk = fv__stage_chunk(stage, task, &index);
+        voxels = fv__region_voxels(&chunk);
         for (int t = 0; t < stage->ntargets && makers[task] >= 0; t++) {
             const fv_node *node = stage->targets[t].node;
             if (stage->targets[t].kind != FV_TARGET_STORE) continue;
-            FV_TRY(add_piece(p, instance->context->store, fv_key_chunk(node, &stage->lattice, index),
+            FV_TRY(add_piece(p, instance->context->store, fv__key_chunk(node, &stage->lattice, index),
                              voxels * (int64_t)fv_dtype_size(node->type.image.dtype), makers[task], rank, error));
         }
     }
@@ -73,29 +75,35 @@ static fv_status list_pieces(const fv_instance *instance, const fv_stage *stage,
 static void keep_pieces(fv_store *store, pieces *p) {
     for (int i = 0; i < p->count; i++) {
         piece *one = &p->pieces[i];
-        if (one->pin.entry) fv_store_unpin(store, &one->pin);
-        else fv_store_hold(store, one->key, one->buffer, (size_t)p->parts[i].size, 0, false, NULL);
+        if (one->pin.entry)
+            fv__store_unpin(store, &one->pin);
+        else
+            fv__store_hold(store, one->key, one->buffer, (size_t)p->parts[i].size, 0, false, NULL);
     }
 }
 
 static void give_back(fv_store *store, pieces *p) {
     for (int i = 0; i < p->count; i++) {
-        if (p->pieces[i].pin.entry) fv_store_unpin(store, &p->pieces[i].pin);
-        else fv_buffer_free(p->pieces[i].buffer, (size_t)p->parts[i].size);
+        if (p->pieces[i].pin.entry)
+            fv__store_unpin(store, &p->pieces[i].pin);
+        else
+            fv__buffer_free(p->pieces[i].buffer, (size_t)p->parts[i].size);
     }
 }
 
-fv_status fv_stage_exchange(const fv_instance *instance, const fv_stage *stage, const int32_t *makers, fv_team *team,
-                            bool (*given_up)(void *context), void *context, fv_error *error) {
+fv_status fv__stage_exchange(const fv_instance *instance, const fv_stage *stage, const int32_t *makers, fv_team *team,
+                             bool (*given_up)(void *context), void *context, fv_error *error) {
     size_t    most = (size_t)stage->ntasks * (size_t)stage->ntargets + 1;
-    pieces    p = { fv_alloc(most * sizeof *p.parts), fv_alloc(most * sizeof *p.pieces), 0 };
+    pieces    p = { fv__alloc(most * sizeof *p.parts), fv__alloc(most * sizeof *p.pieces), 0 };
     fv_store *store = instance->context->store;
     fv_error  own = { 0 };
     fv_status status = list_pieces(instance, stage, makers, team->rank, &p, &own);
-    if (status == FV_OK) status = fv_fault_point("exchange", &own);
-    status = fv_allreduce_parts(team, p.parts, p.count, status == FV_OK ? NULL : &own, given_up, context, error);
-    if (status == FV_OK) keep_pieces(store, &p);
-    else if (status != FV_ERROR_CANCELLED) give_back(store, &p); /* else something may still arrive: the process ends soon */
+    if (status == FV_OK) status = fv__fault_point("exchange", &own);
+    status = fv__allreduce_parts(team, p.parts, p.count, status == FV_OK ? NULL : &own, given_up, context, error);
+    if (status == FV_OK)
+        keep_pieces(store, &p);
+    else if (status != FV_ERROR_CANCELLED)
+        give_back(store, &p); /* else something may still arrive: the process ends soon */
     free(p.parts);
     free(p.pieces);
     return status;

@@ -12,116 +12,117 @@
 #include <pthread.h>
 
 typedef struct fv_context { /* shared by all instances of a process */
-    const fv_program  *program;
-    const fv_bindings *bindings;
-    fv_plan_options    plan_options;
-    fv_store          *store;
+    const fv_program   *program;
+    const fv_bindings  *bindings;
+    fv_plan_options     plan_options;
+    fv_store           *store;
     const volatile int *cancel; /* not NULL and not zero: long tasks end early */
-    int                poison; /* tests: byte to fill everything outside declared regions with; -1: off */
+    int                 poison; /* tests: byte to fill everything outside declared regions with; -1: off */
 } fv_context;
 
 typedef struct fv_instance {
-    const fv_context *context;
+    const fv_context  *context;
     int64_t            item;   /* unit */
     struct fv_exports *handed; /* by other units; NULL: a sample */
-    fv_graph         *graph;
-    fv_plan          *plan;
-    fv_hash          *epochs;  /* by sink: pieces put into a temporary of another epoch do not count */
-    bool             *current; /* by sink: the file is there already; nothing is written to it */
-    fv_scalar        *scalars; /* by node id */
-    uint8_t          *scalar_known;
-    bool              *alone;   /* by node id: no other unit has this node or uses it */
-    pthread_mutex_t   mutex;   /* guards the scalars */
+    fv_graph          *graph;
+    fv_plan           *plan;
+    fv_hash           *epochs;  /* by sink: pieces put into a temporary of another epoch do not count */
+    bool              *current; /* by sink: the file is there already; nothing is written to it */
+    fv_scalar         *scalars; /* by node id */
+    uint8_t           *scalar_known;
+    bool              *alone; /* by node id: no other unit has this node or uses it */
+    pthread_mutex_t    mutex; /* guards the scalars */
 } fv_instance;
 
 /* Builds graph and plan of a unit. Mistakes of the text are in diagnostics, and the first of them in error. The units of earlier
  * segments must be done. */
-fv_status fv_instance_open(const fv_context *context, int64_t item, fv_instance **instance, fv_diagnostics *diagnostics,
-                           fv_error *error);
+fv_status fv__instance_open(const fv_context *context, int64_t item, fv_instance **instance, fv_diagnostics *diagnostics,
+                            fv_error *error);
 /* The same for types and plans alone, before anything was made. */
-fv_status fv_instance_sample(const fv_context *context, int64_t item, fv_instance **instance, fv_diagnostics *diagnostics,
-                             fv_error *error);
-void      fv_instance_close(fv_instance *instance);
+fv_status fv__instance_sample(const fv_context *context, int64_t item, fv_instance **instance, fv_diagnostics *diagnostics,
+                              fv_error *error);
+void      fv__instance_close(fv_instance *instance);
 /* From now on the sink's pieces go to this temporary. NULL: the file is current. */
-void fv_instance_begin(fv_instance *instance, int sink, const char *temporary, fv_hash epoch);
+void fv__instance_begin(fv_instance *instance, int sink, const char *temporary, fv_hash epoch);
 /* Makes what tasks of this process have put into files durable; what the store calls before it commits. */
-fv_status fv_instances_sync(void *context, fv_error *error);
+fv_status fv__instances_sync(void *context, fv_error *error);
 
 /* ---- keys ---- */
-fv_hash fv_key_chunk(const fv_node *node, const fv_lattice *lattice, int64_t chunk);
-fv_hash fv_key_partial(const fv_node *node, int pass, const fv_lattice *lattice, int64_t chunk);
-fv_hash fv_key_result(const fv_node *node, int pass, const fv_lattice *lattice, int64_t index); /* index -1: which there are */
-fv_hash fv_key_notes(const fv_node *node, const fv_lattice *lattice, int64_t chunk); /* of operators that tell residuals */
-fv_hash fv_key_piece(const fv_sink *sink, int64_t piece);                                       /* encoded */
-fv_hash fv_key_put(const fv_instance *instance, const fv_sink *sink, const fv_lattice *lattice,
-                   int64_t chunk); /* put in its place */
+fv_hash fv__key_chunk(const fv_node *node, const fv_lattice *lattice, int64_t chunk);
+fv_hash fv__key_partial(const fv_node *node, int pass, const fv_lattice *lattice, int64_t chunk);
+fv_hash fv__key_result(const fv_node *node, int pass, const fv_lattice *lattice, int64_t index); /* index -1: which there are */
+fv_hash fv__key_notes(const fv_node *node, const fv_lattice *lattice, int64_t chunk); /* of operators that tell residuals */
+fv_hash fv__key_piece(const fv_sink *sink, int64_t piece);                            /* encoded */
+fv_hash fv__key_put(const fv_instance *instance, const fv_sink *sink, const fv_lattice *lattice,
+                    int64_t chunk); /* put in its place */
 
 /* Pieces of a file that lie in a chunk, in order: calls visit with the piece's number and region until it returns false, and
  * tells whether none did. */
-bool fv_each_piece(const fv_writer *writer, const fv_region                                   *chunk,
-                   bool (*visit)(void *context, int64_t piece, const fv_region *region), void *context);
+bool fv__each_piece(const fv_writer *writer, const fv_region                                   *chunk,
+                    bool (*visit)(void *context, int64_t piece, const fv_region *region), void *context);
 
 /* Name of a task in the record: the key of the first thing it makes. */
-fv_hash fv_task_key(const fv_instance *instance, const fv_stage *stage, int64_t task);
+fv_hash fv__task_key(const fv_instance *instance, const fv_stage *stage, int64_t task);
 /* Whether everything a task makes is in the store already, as far as this process knows. Never waits. */
-bool fv_task_done(const fv_instance *instance, const fv_stage *stage, int64_t task);
+bool fv__task_done(const fv_instance *instance, const fv_stage *stage, int64_t task);
 
 /* ---- running ---- */
 typedef struct fv_worker fv_worker; /* memory that one thread reuses from task to task */
-fv_worker *fv_worker_new(void);
-void       fv_worker_free(fv_worker *worker);
-/* Whether chunks that it makes from now on are for fv_stage_exchange: other processes get them there, not from the store. */
-void fv_worker_hold(fv_worker *worker, bool joint);
+fv_worker               *fv__worker_new(void);
+void                     fv__worker_free(fv_worker *worker);
+/* Whether chunks that it makes from now on are for fv__stage_exchange: other processes get them there, not from the store. */
+void fv__worker_hold(fv_worker *worker, bool joint);
 
 /* Runs one task and puts what it makes into the store. facts gets times and bytes. */
-fv_status fv_task_run(fv_instance *instance, const fv_stage *stage, int64_t task, fv_worker *worker, fv_task_facts *facts,
-                      fv_error *error);
+fv_status fv__task_run(fv_instance *instance, const fv_stage *stage, int64_t task, fv_worker *worker, fv_task_facts *facts,
+                       fv_error *error);
 /* What place `place` of the facts' spent is about: an operator of the text, "store" or "write"; NULL: nothing. */
-const char *fv_stage_spender(const fv_stage *stage, int place);
+const char *fv__stage_spender(const fv_stage *stage, int place);
 /* All tasks of the stage are done: ends its passes, so that their results can be used, and puts its files together under their
  * temporary names. */
-fv_status fv_stage_end(fv_instance *instance, const fv_stage *stage, fv_error *error);
+fv_status fv__stage_end(fv_instance *instance, const fv_stage *stage, fv_error *error);
 /* All tasks of the stage are done: the residuals that its solvers noted, summed up over all slices, go to the record. */
-fv_status fv_stage_record(const fv_instance *instance, const fv_stage *stage, fv_record *record, fv_error *error);
+fv_status fv__stage_record(const fv_instance *instance, const fv_stage *stage, fv_record *record, fv_error *error);
 /* Bytes that ending a stage whose tasks are all done will need, roughly. */
-int64_t fv_stage_end_memory(const fv_instance *instance, const fv_stage *stage);
+int64_t fv__stage_end_memory(const fv_instance *instance, const fv_stage *stage);
 /* What lies under index -1 of a pass's results: their number, then a bit for each that is not empty. Put last, so that with it
  * the pass is finished. */
 typedef struct fv_results_list {
     int64_t count;
     uint8_t there[];
 } fv_results_list;
-static inline size_t fv_results_list_size(int64_t count) { return sizeof(fv_results_list) + (size_t)((count + 7) / 8); }
+static inline size_t fv__results_list_size(int64_t count) { return sizeof(fv_results_list) + (size_t)((count + 7) / 8); }
 
 /* True if the results of every pass of the stage are in the store. A pass of which some are lost is forgotten altogether, and
  * has to be done again. */
-bool fv_stage_finished(const fv_instance *instance, const fv_stage *stage);
+bool fv__stage_finished(const fv_instance *instance, const fv_stage *stage);
 /* Memory of what a stage stored, of its partials and its encoded pieces is no longer needed by this item. */
-void fv_stage_forget(const fv_instance *instance, const fv_stage *stage);
+void fv__stage_forget(const fv_instance *instance, const fv_stage *stage);
 /* Adds the keys of all that, and the keys (fv_hash) of the results that must be committed before it may go for good. */
-void fv_stage_leaves(const fv_instance *instance, const fv_stage *stage, fv_bytes *keys, fv_bytes *results);
+void fv__stage_leaves(const fv_instance *instance, const fv_stage *stage, fv_bytes *keys, fv_bytes *results);
 
 /* ---- ranks that have no memory in common ---- */
 struct fv_team;
 /* Bytes of what the stage stores if it belongs to a solve whose iterates are best exchanged in memory; 0: it does not. */
-int64_t fv_stage_joint(const fv_stage *stage);
+int64_t fv__stage_joint(const fv_stage *stage);
 /* All tasks of such a stage are done: every rank gets the chunks that the others made. makers: by task the rank that made it, -1
- * if it was in the store before. All ranks call it; given_up as for fv_allreduce_parts. */
-fv_status fv_stage_exchange(const fv_instance *instance, const fv_stage *stage, const int32_t *makers, struct fv_team *team,
-                            bool (*given_up)(void *context), void *context, fv_error *error);
+ * if it was in the store before. All ranks call it; given_up as for fv__allreduce_parts. */
+fv_status fv__stage_exchange(const fv_instance *instance, const fv_stage *stage, const int32_t *makers, struct fv_team *team,
+                             bool (*given_up)(void *context), void *context, fv_error *error);
 
 /* ---- values ---- */
-fv_status fv_instance_scalar(fv_instance *instance, const fv_node *node, fv_scalar *value, fv_error *error);
+fv_status fv__instance_scalar(fv_instance *instance, const fv_node *node, fv_scalar *value, fv_error *error);
 /* Which input of a lazy operator its condition tells to take. */
-fv_status fv_instance_chosen(fv_instance *instance, const fv_node *node, int *input, fv_error *error);
+fv_status fv__instance_chosen(fv_instance *instance, const fv_node *node, int *input, fv_error *error);
 /* Whether a stage is not needed after all: what it is for lies in branches that were not chosen. The stages it needs must be
  * complete. Its tasks are not run then, and its end has nothing to do. */
-fv_status fv_stage_closed(fv_instance *instance, const fv_stage *stage, bool *closed, fv_error *error);
+fv_status fv__stage_closed(fv_instance *instance, const fv_stage *stage, bool *closed, fv_error *error);
 /* Rows of a table, piece by piece. */
-fv_status fv_instance_table(fv_instance *instance, const fv_node *node, int64_t *pieces, fv_error *error);
-fv_hash   fv_instance_table_piece(const fv_instance *instance, const fv_node *node, int64_t piece);
+fv_status fv__instance_table(fv_instance *instance, const fv_node *node, int64_t *pieces, fv_error *error);
+fv_hash   fv__instance_table_piece(const fv_instance *instance, const fv_node *node, int64_t piece);
 /* A region of a stored node, into a dense block. */
-fv_status fv_instance_fetch(fv_instance *instance, const fv_node *node, const fv_block *block, fv_error *error);
-fv_status fv_store_fetch(fv_store *store, const fv_node *node, const fv_lattice *lattice, const fv_block *block, fv_error *error);
+fv_status fv__instance_fetch(fv_instance *instance, const fv_node *node, const fv_block *block, fv_error *error);
+fv_status fv__store_fetch(fv_store *store, const fv_node *node, const fv_lattice *lattice, const fv_block *block,
+                          fv_error *error);
 
 #endif

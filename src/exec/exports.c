@@ -14,13 +14,13 @@ typedef struct record { /* followed by the columns of a table */
 
 static fv_hash record_key(const fv_bindings *bindings, int expr, int combination, int64_t unit) {
     fv_hasher hasher;
-    fv_hasher_init(&hasher);
-    fv_hasher_text(&hasher, "export 1");
-    fv_hasher_add(&hasher, &bindings->run, sizeof bindings->run);
-    fv_hasher_int(&hasher, expr);
-    fv_hasher_int(&hasher, combination);
-    fv_hasher_int(&hasher, unit);
-    return fv_hasher_finish(&hasher);
+    fv__hasher_init(&hasher);
+    fv__hasher_text(&hasher, "export 1");
+    fv__hasher_add(&hasher, &bindings->run, sizeof bindings->run);
+    fv__hasher_int(&hasher, expr);
+    fv__hasher_int(&hasher, combination);
+    fv__hasher_int(&hasher, unit);
+    return fv__hasher_finish(&hasher);
 }
 
 /* ---------------------------------------------------------------- putting */
@@ -28,7 +28,7 @@ static fv_hash record_key(const fv_bindings *bindings, int expr, int combination
 /* Whose items a table's rows name. */
 static int collection_of(const fv_instance *instance, const fv_type *type) {
     const fv_bindings *bindings = instance->context->bindings;
-    int                own = fv_bindings_unit(bindings, instance->item).collection;
+    int                own = fv__bindings_unit(bindings, instance->item).collection;
     if (!type->items) return FV_RUN;
     for (int l = 0; l < bindings->nlists; l++)
         if (type->items->paths == bindings->lists[l].items.paths && type->items->count == bindings->lists[l].items.count)
@@ -48,25 +48,25 @@ static fv_status put_record(fv_instance *instance, const fv_sink *sink, fv_error
     if (table) {
         const fv_plan *plan = instance->plan;
         r.ncolumns = table->ncolumns;
-        r.form.pass = fv_op_last_finish(node->op);
+        r.form.pass = fv__op_last_finish(node->op);
         r.form.lattice = plan->stages[plan->pass_stage[node->id][r.form.pass]].lattice;
         r.form.collection = collection_of(instance, &node->type);
-        FV_TRY(fv_instance_table(instance, node, &r.pieces, error));
+        FV_TRY(fv__instance_table(instance, node, &r.pieces, error));
     } else if (node->type.kind == FV_KIND_IMAGE) {
         r.form.image = node->type.image;
         r.form.lattice = instance->plan->stages[instance->plan->store_stage[node->id]].lattice;
     } else {
         r.form.dtype = node->type.dtype;
-        FV_TRY(fv_instance_scalar(instance, node, &r.scalar, error));
+        FV_TRY(fv__instance_scalar(instance, node, &r.scalar, error));
     }
-    char *buffer = fv_buffer_new(size);
+    char *buffer = fv__buffer_new(size);
     memcpy(buffer, &r, sizeof r);
     if (table) memcpy(buffer + sizeof r, table->column, size - sizeof r);
     fv_hash key = record_key(instance->context->bindings, sink->expr, sink->combination, instance->item);
-    return fv_store_put(instance->context->store, key, buffer, size, 0, true, error);
+    return fv__store_put(instance->context->store, key, buffer, size, 0, true, error);
 }
 
-fv_status fv_exports_put(fv_instance *instance, fv_error *error) {
+fv_status fv__exports_put(fv_instance *instance, fv_error *error) {
     for (int k = 0; k < instance->graph->nsinks; k++)
         if (instance->graph->sinks[k].kind == FV_SINK_EXPORT) FV_TRY(put_record(instance, &instance->graph->sinks[k], error));
     return FV_OK;
@@ -84,10 +84,10 @@ static const fv_export_form *form_of(const record *r, const fv_column *columns, 
         same =
             like->table->ncolumns == r->ncolumns && !memcmp(like->table->column, columns, (size_t)r->ncolumns * sizeof *columns);
     if (same) return like;
-    fv_export_form *form = fv_arena_alloc(arena, sizeof *form);
+    fv_export_form *form = fv__arena_alloc(arena, sizeof *form);
     memcpy(form, &r->form, sizeof *form);
     if (form->kind != FV_KIND_TABLE) return form;
-    fv_table_type *table = fv_arena_alloc(arena, sizeof *table);
+    fv_table_type *table = fv__arena_alloc(arena, sizeof *table);
     table->ncolumns = (int)r->ncolumns;
     memcpy(table->column, columns, (size_t)r->ncolumns * sizeof *columns);
     form->table = table;
@@ -100,7 +100,7 @@ static bool find(const fv_handed *handed, int expr, int combination, int64_t uni
     fv_hash           key = record_key(e->bindings, expr, combination, unit);
     fv_blob           blob;
     record            r = { 0 };
-    if (!fv_store_has(e->store, key) || fv_store_get(e->store, key, &blob, NULL) != FV_OK) return false;
+    if (!fv__store_has(e->store, key) || fv__store_get(e->store, key, &blob, NULL) != FV_OK) return false;
     bool good = blob.size >= sizeof r;
     if (good) memcpy(&r, blob.data, sizeof r);
     good =
@@ -109,27 +109,27 @@ static bool find(const fv_handed *handed, int expr, int combination, int64_t uni
         const fv_column *columns = (const void *)((const char *)blob.data + sizeof r);
         *out = (fv_export){ form_of(&r, columns, like, arena), r.key, r.pieces, r.scalar };
     }
-    fv_store_unpin(e->store, &blob);
+    fv__store_unpin(e->store, &blob);
     return good;
 }
 
 static fv_status fetch(const fv_handed *handed, const fv_export *image, const fv_block *block, fv_error *error) {
     const fv_node node = { .key = image->key };
-    return fv_store_fetch(((const fv_exports *)handed)->store, &node, &image->form->lattice, block, error);
+    return fv__store_fetch(((const fv_exports *)handed)->store, &node, &image->form->lattice, block, error);
 }
 
 static fv_status piece(const fv_handed *handed, const fv_export *table, int64_t index, fv_bytes *out, fv_error *error) {
     fv_store     *store = ((const fv_exports *)handed)->store;
     const fv_node node = { .key = table->key };
-    fv_hash       key = fv_key_result(&node, table->form->pass, &table->form->lattice, index);
+    fv_hash       key = fv__key_result(&node, table->form->pass, &table->form->lattice, index);
     fv_blob       blob;
-    if (!fv_store_has(store, key)) return FV_OK; /* an empty one */
-    FV_TRY(fv_store_get(store, key, &blob, error));
-    fv_bytes_append(out, blob.data, blob.size);
-    fv_store_unpin(store, &blob);
+    if (!fv__store_has(store, key)) return FV_OK; /* an empty one */
+    FV_TRY(fv__store_get(store, key, &blob, error));
+    fv__bytes_append(out, blob.data, blob.size);
+    fv__store_unpin(store, &blob);
     return FV_OK;
 }
 
-void fv_exports_init(fv_exports *exports, const fv_bindings *bindings, fv_store *store) {
+void fv__exports_init(fv_exports *exports, const fv_bindings *bindings, fv_store *store) {
     *exports = (fv_exports){ .base = { find, fetch, piece }, .bindings = bindings, .store = store };
 }

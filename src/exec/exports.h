@@ -10,8 +10,8 @@ typedef struct fv_exports {
     fv_store          *store;
 } fv_exports;
 
-void fv_exports_init(fv_exports *exports, const fv_bindings *bindings, fv_store *store);
+void fv__exports_init(fv_exports *exports, const fv_bindings *bindings, fv_store *store);
 /* A unit is done: says where its exports are. */
-fv_status fv_exports_put(fv_instance *instance, fv_error *error);
+fv_status fv__exports_put(fv_instance *instance, fv_error *error);
 
 #endif

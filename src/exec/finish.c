@@ -11,10 +11,10 @@ typedef struct finishing {
     const fv_stage *stage;
     const fv_node  *node;
     int             pass;
-    fv_bytes        combined;  /* of a pass with combine */
-    fv_blob         held;      /* partial lent out */
-    fv_bytes        result;    /* being put */
-    fv_bytes        there;     /* a bit for each result */
+    fv_bytes        combined; /* of a pass with combine */
+    fv_blob         held;     /* partial lent out */
+    fv_bytes        result;   /* being put */
+    fv_bytes        there;    /* a bit for each result */
     int64_t         result_index, count;
     double          seconds;
 } finishing;
@@ -28,17 +28,17 @@ typedef struct earlier {
     int            npins;
 } earlier;
 
-static fv_hash partial_key(const finishing *f, int64_t i) { return fv_key_partial(f->node, f->pass, &f->stage->lattice, i); }
+static fv_hash partial_key(const finishing *f, int64_t i) { return fv__key_partial(f->node, f->pass, &f->stage->lattice, i); }
 
 static fv_status get_earlier(fv_results *base, int64_t index, const void **data, size_t *size, fv_error *error) {
     earlier          *e = (earlier *)base;
     const fv_lattice *lattice = &e->instance->plan->stages[e->instance->plan->pass_stage[e->node->id][e->pass]].lattice;
-    fv_hash           key = fv_key_result(e->node, e->pass, lattice, index);
+    fv_hash           key = fv__key_result(e->node, e->pass, lattice, index);
     *data = NULL;
     *size = 0;
-    if (!fv_store_has(e->instance->context->store, key)) return FV_OK;
+    if (!fv__store_has(e->instance->context->store, key)) return FV_OK;
     if (e->npins == FV_COUNT(e->pins)) return fv_fail(error, FV_ERROR_INTERNAL, "finish borrows too many results");
-    FV_TRY(fv_store_get(e->instance->context->store, key, &e->pins[e->npins], error));
+    FV_TRY(fv__store_get(e->instance->context->store, key, &e->pins[e->npins], error));
     *data = e->pins[e->npins].data;
     *size = e->pins[e->npins++].size;
     return FV_OK;
@@ -54,18 +54,18 @@ typedef struct rows {
 } rows;
 
 static void release_rows(rows *r) {
-    if (r->held.entry) fv_store_unpin(r->instance->context->store, &r->held);
+    if (r->held.entry) fv__store_unpin(r->instance->context->store, &r->held);
     r->held.entry = NULL;
 }
 
 static fv_status get_rows(fv_results *base, int64_t index, const void **data, size_t *size, fv_error *error) {
     rows   *r = (rows *)base;
-    fv_hash key = fv_instance_table_piece(r->instance, r->node, index);
+    fv_hash key = fv__instance_table_piece(r->instance, r->node, index);
     *data = NULL;
     *size = 0;
     release_rows(r);
-    if (!fv_store_has(r->instance->context->store, key)) return FV_OK;
-    FV_TRY(fv_store_get(r->instance->context->store, key, &r->held, error));
+    if (!fv__store_has(r->instance->context->store, key)) return FV_OK;
+    FV_TRY(fv__store_get(r->instance->context->store, key, &r->held, error));
     *data = r->held.data;
     *size = r->held.size;
     return FV_OK;
@@ -73,7 +73,7 @@ static fv_status get_rows(fv_results *base, int64_t index, const void **data, si
 
 static fv_status open_rows(rows *r, fv_instance *instance, const fv_node *node, fv_error *error) {
     *r = (rows){ .base.get = get_rows, .instance = instance, .node = node };
-    return fv_instance_table(instance, node, &r->base.count, error);
+    return fv__instance_table(instance, node, &r->base.count, error);
 }
 
 /* ---------------------------------------------------------------- partials */
@@ -81,7 +81,7 @@ static fv_status open_rows(rows *r, fv_instance *instance, const fv_node *node, 
 static size_t partial_size(fv_finish *base, int64_t i) {
     finishing *f = (finishing *)base;
     return f->node->op->passes[f->pass].combine ? f->combined.size
-                                                : fv_store_size(f->instance->context->store, partial_key(f, i));
+                                                : fv__store_size(f->instance->context->store, partial_key(f, i));
 }
 
 static fv_status partial_get(fv_finish *base, int64_t i, const void **data, fv_error *error) {
@@ -90,9 +90,9 @@ static fv_status partial_get(fv_finish *base, int64_t i, const void **data, fv_e
         *data = f->combined.data;
         return FV_OK;
     }
-    if (f->held.entry) fv_store_unpin(f->instance->context->store, &f->held);
+    if (f->held.entry) fv__store_unpin(f->instance->context->store, &f->held);
     f->held.entry = NULL;
-    FV_TRY(fv_store_get(f->instance->context->store, partial_key(f, i), &f->held, error));
+    FV_TRY(fv__store_get(f->instance->context->store, partial_key(f, i), &f->held, error));
     *data = f->held.data;
     return FV_OK;
 }
@@ -103,7 +103,7 @@ static fv_status partial_read(fv_finish *base, int64_t i, size_t offset, void *d
         memcpy(data, f->combined.data + offset, size);
         return FV_OK;
     }
-    return fv_store_read(f->instance->context->store, partial_key(f, i), offset, data, size, error);
+    return fv__store_read(f->instance->context->store, partial_key(f, i), offset, data, size, error);
 }
 
 static fv_status combine_all(finishing *f, int64_t count, fv_error *error) {
@@ -111,10 +111,12 @@ static fv_status combine_all(finishing *f, int64_t count, fv_error *error) {
     fv_store      *store = f->instance->context->store;
     for (int64_t i = 0; i < count; i++) {
         fv_blob blob;
-        FV_TRY(fv_store_get(store, partial_key(f, i), &blob, error));
-        if (i == 0) fv_bytes_append(&f->combined, blob.data, blob.size);
-        else pass->combine(f->node->params, &f->combined, blob.data, blob.size);
-        fv_store_unpin(store, &blob);
+        FV_TRY(fv__store_get(store, partial_key(f, i), &blob, error));
+        if (i == 0)
+            fv__bytes_append(&f->combined, blob.data, blob.size);
+        else
+            pass->combine(f->node->params, &f->combined, blob.data, blob.size);
+        fv__store_unpin(store, &blob);
     }
     return FV_OK;
 }
@@ -123,14 +125,14 @@ static fv_status combine_all(finishing *f, int64_t count, fv_error *error) {
 
 static fv_status end_result(finishing *f, fv_error *error) {
     if (!f->result.size) return FV_OK;
-    while ((int64_t)f->there.size <= f->result_index / 8) fv_bytes_append(&f->there, "", 1);
+    while ((int64_t)f->there.size <= f->result_index / 8) fv__bytes_append(&f->there, "", 1);
     f->there.data[f->result_index / 8] |= (uint8_t)(1 << f->result_index % 8);
-    void *buffer = fv_buffer_new(f->result.size);
+    void *buffer = fv__buffer_new(f->result.size);
     memcpy(buffer, f->result.data, f->result.size);
     size_t size = f->result.size;
-    fv_bytes_clear(&f->result);
-    return fv_store_put(f->instance->context->store, fv_key_result(f->node, f->pass, &f->stage->lattice, f->result_index), buffer,
-                        size, f->seconds, true, error);
+    fv__bytes_clear(&f->result);
+    return fv__store_put(f->instance->context->store, fv__key_result(f->node, f->pass, &f->stage->lattice, f->result_index),
+                         buffer, size, f->seconds, true, error);
 }
 
 static fv_status result_put(fv_finish *base, int64_t index, const void *data, size_t size, fv_error *error) {
@@ -139,34 +141,40 @@ static fv_status result_put(fv_finish *base, int64_t index, const void *data, si
     if (index != f->result_index) FV_TRY(end_result(f, error));
     f->result_index = index;
     f->count = index + 1;
-    fv_bytes_append(&f->result, data, size);
+    fv__bytes_append(&f->result, data, size);
     return FV_OK;
 }
 
 /* The list comes last: with it the pass is finished. */
 static fv_status end_results(finishing *f, fv_error *error) {
     FV_TRY(end_result(f, error));
-    size_t           size = fv_results_list_size(f->count);
-    fv_results_list *list = fv_buffer_new(size);
+    size_t           size = fv__results_list_size(f->count);
+    fv_results_list *list = fv__buffer_new(size);
     memset(list, 0, size);
     list->count = f->count;
     if (f->there.size) memcpy(list->there, f->there.data, f->there.size);
-    return fv_store_put(f->instance->context->store, fv_key_result(f->node, f->pass, &f->stage->lattice, -1), list, size,
-                        f->seconds, true, error);
+    return fv__store_put(f->instance->context->store, fv__key_result(f->node, f->pass, &f->stage->lattice, -1), list, size,
+                         f->seconds, true, error);
 }
 
 static fv_status finish_pass(fv_instance *instance, const fv_stage *stage, const fv_target *target, fv_error *error) {
     const fv_node *node = target->node;
     const fv_pass *pass = &node->op->passes[target->pass];
-    double         start = fv_now();
+    double         start = fv__now();
     int64_t        count = stage->ntasks;
     fv_scalar      scalars[FV_MAX_INPUTS];
     rows           tables[FV_MAX_INPUTS] = { 0 };
     finishing      f = { .instance = instance, .stage = stage, .node = node, .pass = target->pass };
     earlier        e = { .base.get = get_earlier, .instance = instance, .node = node, .pass = -1 };
-    f.base = (fv_finish){ .params = node->params, .ninputs = node->ninputs, .out = &node->type, .lattice = &stage->lattice,
-                          .npartials = pass->combine ? FV_MIN(count, 1) : count, .size = partial_size, .partial = partial_get,
-                          .read = partial_read, .put = result_put };
+    f.base = (fv_finish){ .params = node->params,
+                          .ninputs = node->ninputs,
+                          .out = &node->type,
+                          .lattice = &stage->lattice,
+                          .npartials = pass->combine ? FV_MIN(count, 1) : count,
+                          .size = partial_size,
+                          .partial = partial_get,
+                          .read = partial_read,
+                          .put = result_put };
     for (int k = 0; k < target->pass; k++)
         if (node->op->passes[k].finish) e.pass = k;
     if (e.pass >= 0) f.base.results = &e.base;
@@ -177,23 +185,23 @@ static fv_status finish_pass(fv_instance *instance, const fv_stage *stage, const
             f.base.table[i] = &tables[i].base;
         }
         if (!node->in[i] || node->in[i]->type.kind != FV_KIND_SCALAR) continue;
-        FV_TRY(fv_instance_scalar(instance, node->in[i], &scalars[i], error));
+        FV_TRY(fv__instance_scalar(instance, node->in[i], &scalars[i], error));
         f.base.scalar[i] = &scalars[i];
     }
     void *late;
-    FV_TRY(fv_late_params(node, f.base.scalar, &f.base.params, &late, error));
+    FV_TRY(fv__late_params(node, f.base.scalar, &f.base.params, &late, error));
     fv_status status = pass->combine ? combine_all(&f, count, error) : FV_OK;
     if (status == FV_OK) status = pass->finish(&f.base, error);
-    f.seconds = fv_now() - start;
+    f.seconds = fv__now() - start;
     if (status == FV_OK) status = end_results(&f, error);
     free(late);
-    if (f.held.entry) fv_store_unpin(instance->context->store, &f.held);
+    if (f.held.entry) fv__store_unpin(instance->context->store, &f.held);
     for (int i = 0; i < node->ninputs; i++)
         if (f.base.table[i]) release_rows(&tables[i]);
-    for (int i = 0; i < e.npins; i++) fv_store_unpin(instance->context->store, &e.pins[i]);
-    fv_bytes_release(&f.combined);
-    fv_bytes_release(&f.result);
-    fv_bytes_release(&f.there);
+    for (int i = 0; i < e.npins; i++) fv__store_unpin(instance->context->store, &e.pins[i]);
+    fv__bytes_release(&f.combined);
+    fv__bytes_release(&f.result);
+    fv__bytes_release(&f.there);
     if (status != FV_OK && error && !error->op[0]) strncpy(error->op, node->op->name, sizeof error->op - 1);
     return status;
 }
@@ -202,7 +210,7 @@ static fv_status finish_passes(fv_instance *instance, const fv_stage *stage, fv_
     for (int t = 0; t < stage->ntargets; t++) {
         const fv_target *target = &stage->targets[t];
         if (target->kind != FV_TARGET_PASS) continue;
-        if (fv_store_has(instance->context->store, fv_key_result(target->node, target->pass, &stage->lattice, -1))) continue;
+        if (fv__store_has(instance->context->store, fv__key_result(target->node, target->pass, &stage->lattice, -1))) continue;
         FV_TRY(finish_pass(instance, stage, target, error));
     }
     return FV_OK;
@@ -219,9 +227,9 @@ typedef struct pieces {
 
 static fv_status get_piece(fv_pieces *base, int64_t index, const void **data, size_t *size, fv_error *error) {
     pieces *p = (pieces *)base;
-    if (p->held.entry) fv_store_unpin(p->store, &p->held);
+    if (p->held.entry) fv__store_unpin(p->store, &p->held);
     p->held.entry = NULL;
-    FV_TRY(fv_store_get(p->store, fv_key_piece(p->sink, index), &p->held, error));
+    FV_TRY(fv__store_get(p->store, fv__key_piece(p->sink, index), &p->held, error));
     *data = p->held.data;
     *size = p->held.size;
     return FV_OK;
@@ -231,17 +239,17 @@ static fv_status assemble(fv_instance *instance, const fv_target *target, fv_err
     fv_writer *writer = target->writer;
     fv_lattice lattice;
     if (writer->parallel) return writer->format->finish(writer, error);
-    fv_lattice_init(&lattice, writer->type.ndim, writer->type.shape, writer->piece);
-    pieces    p = { .base = { .get = get_piece, .count = fv_lattice_count(&lattice) },
+    fv__lattice_init(&lattice, writer->type.ndim, writer->type.shape, writer->piece);
+    pieces    p = { .base = { .get = get_piece, .count = fv__lattice_count(&lattice) },
                     .store = instance->context->store,
                     .sink = target->sink };
     fv_status status = writer->format->assemble(writer, &p.base, error);
-    if (p.held.entry) fv_store_unpin(p.store, &p.held);
+    if (p.held.entry) fv__store_unpin(p.store, &p.held);
     return status;
 }
 
 /* A merge holds what it merges, roughly: the bytes of all partials, or of two where they are added to one another. */
-int64_t fv_stage_end_memory(const fv_instance *instance, const fv_stage *stage) {
+int64_t fv__stage_end_memory(const fv_instance *instance, const fv_stage *stage) {
     int64_t most = 0;
     for (int t = 0; t < stage->ntargets; t++) {
         const fv_target *target = &stage->targets[t];
@@ -249,20 +257,20 @@ int64_t fv_stage_end_memory(const fv_instance *instance, const fv_stage *stage) 
         bool    added = target->node->op->passes[target->pass].combine;
         int64_t bytes = 0, count = added ? FV_MIN(stage->ntasks, 2) : stage->ntasks;
         for (int64_t i = 0; i < count; i++) {
-            fv_hash key = fv_key_partial(target->node, target->pass, &stage->lattice, i);
-            bytes += (int64_t)fv_store_size(instance->context->store, key);
+            fv_hash key = fv__key_partial(target->node, target->pass, &stage->lattice, i);
+            bytes += (int64_t)fv__store_size(instance->context->store, key);
         }
         most = FV_MAX(most, bytes);
     }
     return most;
 }
 
-fv_status fv_stage_end(fv_instance *instance, const fv_stage *stage, fv_error *error) {
+fv_status fv__stage_end(fv_instance *instance, const fv_stage *stage, fv_error *error) {
     bool closed;
-    FV_TRY(fv_fault_point("end", error));
-    FV_TRY(fv_stage_closed(instance, stage, &closed, error));
+    FV_TRY(fv__fault_point("end", error));
+    FV_TRY(fv__stage_closed(instance, stage, &closed, error));
     if (closed) return FV_OK;
-    if (fv_stage_end_memory(instance, stage) > LARGE_MERGE) fv_buffer_trim(); /* of tasks: the merge takes their place */
+    if (fv__stage_end_memory(instance, stage) > LARGE_MERGE) fv__buffer_trim(); /* of tasks: the merge takes their place */
     FV_TRY(finish_passes(instance, stage, error));
     for (int t = 0; t < stage->ntargets; t++) {
         const fv_target *target = &stage->targets[t];

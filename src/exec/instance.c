@@ -8,14 +8,14 @@
 static void find_alone(fv_instance *instance) {
     const fv_bindings *bindings = instance->context->bindings;
     const fv_graph    *graph = instance->graph;
-    instance->alone = fv_calloc((size_t)instance->graph->nnodes + 1);
+    instance->alone = fv__calloc((size_t)instance->graph->nnodes + 1);
     for (int id = 0; id < instance->graph->nnodes; id++) {
         const fv_node *node = instance->graph->nodes[id];
         bool           alone = !bindings->collection || node->of_unit;
         for (int i = 0; i < node->ninputs; i++) alone = alone || (node->in[i] && instance->alone[node->in[i]->id]);
-        const fv_param *file = node->op && node->op->identity ? fv_params_find(node->op, "file") : NULL;
+        const fv_param *file = node->op && node->op->identity ? fv__params_find(node->op, "file") : NULL;
         const char     *name = file ? *(char *const *)((const char *)node->params + file->offset) : NULL;
-        instance->alone[id] = alone || (name && fv_bindings_alone(bindings, name, instance->item));
+        instance->alone[id] = alone || (name && fv__bindings_alone(bindings, name, instance->item));
     }
     for (int k = 0; k < graph->nsinks; k++)
         if (graph->sinks[k].kind == FV_SINK_EXPORT) instance->alone[graph->sinks[k].value->id] = false;
@@ -26,36 +26,36 @@ static fv_status open_instance(const fv_context *context, int64_t item, fv_expor
     fv_graph       *graph = NULL;
     fv_plan        *plan;
     fv_plan_options options = context->plan_options;
-    options.collection = fv_bindings_unit(context->bindings, item).collection != FV_RUN;
-    fv_status status = fv_graph_build(context->program, context->bindings, item, handed_take ? &handed_take->base : NULL, &graph,
-                                      diagnostics, error);
-    if (status == FV_OK) status = fv_plan_make(graph, &options, &plan, error);
+    options.collection = fv__bindings_unit(context->bindings, item).collection != FV_RUN;
+    fv_status status = fv__graph_build(context->program, context->bindings, item, handed_take ? &handed_take->base : NULL, &graph,
+                                       diagnostics, error);
+    if (status == FV_OK) status = fv__plan_make(graph, &options, &plan, error);
     if (status != FV_OK) {
-        fv_graph_free(graph);
+        fv__graph_free(graph);
         free(handed_take);
         return status;
     }
-    fv_instance *instance = fv_calloc(sizeof *instance);
+    fv_instance *instance = fv__calloc(sizeof *instance);
     *instance = (fv_instance){ .context = context, .item = item, .handed = handed_take, .graph = graph, .plan = plan };
-    instance->scalars = fv_calloc((size_t)graph->nnodes * sizeof *instance->scalars);
-    instance->scalar_known = fv_calloc((size_t)graph->nnodes);
-    instance->epochs = fv_calloc((size_t)(graph->nsinks + 1) * sizeof *instance->epochs);
-    instance->current = fv_calloc((size_t)(graph->nsinks + 1) * sizeof *instance->current);
+    instance->scalars = fv__calloc((size_t)graph->nnodes * sizeof *instance->scalars);
+    instance->scalar_known = fv__calloc((size_t)graph->nnodes);
+    instance->epochs = fv__calloc((size_t)(graph->nsinks + 1) * sizeof *instance->epochs);
+    instance->current = fv__calloc((size_t)(graph->nsinks + 1) * sizeof *instance->current);
     find_alone(instance);
     pthread_mutex_init(&instance->mutex, NULL);
     *out = instance;
     return FV_OK;
 }
 
-fv_status fv_instance_open(const fv_context *context, int64_t item, fv_instance **out, fv_diagnostics *diagnostics,
-                           fv_error *error) {
-    fv_exports *handed = fv_calloc(sizeof *handed);
-    fv_exports_init(handed, context->bindings, context->store);
+fv_status fv__instance_open(const fv_context *context, int64_t item, fv_instance **out, fv_diagnostics *diagnostics,
+                            fv_error *error) {
+    fv_exports *handed = fv__calloc(sizeof *handed);
+    fv__exports_init(handed, context->bindings, context->store);
     return open_instance(context, item, handed, out, diagnostics, error);
 }
 
-fv_status fv_instance_sample(const fv_context *context, int64_t item, fv_instance **out, fv_diagnostics *diagnostics,
-                             fv_error *error) {
+fv_status fv__instance_sample(const fv_context *context, int64_t item, fv_instance **out, fv_diagnostics *diagnostics,
+                              fv_error *error) {
     return open_instance(context, item, NULL, out, diagnostics, error);
 }
 
@@ -77,25 +77,25 @@ static fv_writer *writer_of(const fv_instance *instance, const fv_sink *sink) {
     return NULL;
 }
 
-void fv_instance_begin(fv_instance *instance, int sink, const char *temporary, fv_hash epoch) {
+void fv__instance_begin(fv_instance *instance, int sink, const char *temporary, fv_hash epoch) {
     fv_writer *writer = writer_of(instance, &instance->graph->sinks[sink]);
     instance->epochs[sink] = epoch;
     instance->current[sink] = !temporary;
     if (!temporary || !writer) return;
     free(writer->path);
-    writer->path = fv_strdup(temporary);
+    writer->path = fv__strdup(temporary);
     if (!writer->parallel) return;
-    open_writer *entry = fv_calloc(sizeof *entry);
-    fv_io_lock(&writers_mutex);
+    open_writer *entry = fv__calloc(sizeof *entry);
+    fv__io_lock(&writers_mutex);
     *entry = (open_writer){ open_writers, instance, writer };
     open_writers = entry;
     pthread_mutex_unlock(&writers_mutex);
 }
 
-fv_status fv_instances_sync(void *context, fv_error *error) {
+fv_status fv__instances_sync(void *context, fv_error *error) {
     (void)context;
     fv_status status = FV_OK;
-    fv_io_lock(&writers_mutex);
+    fv__io_lock(&writers_mutex);
     for (open_writer *w = open_writers; w && status == FV_OK; w = w->next)
         if (w->writer->format->sync) status = w->writer->format->sync(w->writer, error);
     pthread_mutex_unlock(&writers_mutex);
@@ -103,7 +103,7 @@ fv_status fv_instances_sync(void *context, fv_error *error) {
 }
 
 static void forget_writers(const fv_instance *instance) {
-    fv_io_lock(&writers_mutex);
+    fv__io_lock(&writers_mutex);
     for (open_writer **w = &open_writers; *w;) {
         open_writer *entry = *w;
         if (entry->instance != instance) {
@@ -116,13 +116,13 @@ static void forget_writers(const fv_instance *instance) {
     pthread_mutex_unlock(&writers_mutex);
 }
 
-void fv_instance_close(fv_instance *instance) {
+void fv__instance_close(fv_instance *instance) {
     if (!instance) return;
     forget_writers(instance);
     free(instance->epochs);
     free(instance->current);
-    fv_plan_free(instance->plan);
-    fv_graph_free(instance->graph);
+    fv__plan_free(instance->plan);
+    fv__graph_free(instance->graph);
     free(instance->handed);
     free(instance->scalars);
     free(instance->scalar_known);
@@ -134,48 +134,48 @@ void fv_instance_close(fv_instance *instance) {
 /* ---------------------------------------------------------------- keys */
 
 typedef struct key_parts {
-    fv_hash  of;
-    int64_t  kind, pass, index;
-    fv_hash  salt;
-    int64_t  chunk[FV_MAX_DIMS];
+    fv_hash of;
+    int64_t kind, pass, index;
+    fv_hash salt;
+    int64_t chunk[FV_MAX_DIMS];
 } key_parts;
 
 static fv_hash make_key(fv_hash of, char kind, int pass, const fv_lattice *lattice, int64_t index, fv_hash salt) {
     key_parts parts = { .of = of, .kind = kind, .pass = pass, .index = index, .salt = salt };
     for (int d = 0; lattice && d < lattice->ndim; d++) parts.chunk[d] = lattice->chunk[d];
-    return fv_hash_bytes(&parts, sizeof parts);
+    return fv__hash_bytes(&parts, sizeof parts);
 }
 
 static const fv_hash no_salt = { 0, 0 };
 
-fv_hash fv_key_chunk(const fv_node *node, const fv_lattice *lattice, int64_t chunk) {
+fv_hash fv__key_chunk(const fv_node *node, const fv_lattice *lattice, int64_t chunk) {
     return make_key(node->key, 'c', 0, lattice, chunk, no_salt);
 }
-fv_hash fv_key_partial(const fv_node *node, int pass, const fv_lattice *lattice, int64_t chunk) {
+fv_hash fv__key_partial(const fv_node *node, int pass, const fv_lattice *lattice, int64_t chunk) {
     return make_key(node->key, 'p', pass, lattice, chunk, no_salt);
 }
-fv_hash fv_key_result(const fv_node *node, int pass, const fv_lattice *lattice, int64_t index) {
+fv_hash fv__key_result(const fv_node *node, int pass, const fv_lattice *lattice, int64_t index) {
     return make_key(node->key, 'r', pass, lattice, index, no_salt);
 }
-fv_hash fv_key_notes(const fv_node *node, const fv_lattice *lattice, int64_t chunk) {
+fv_hash fv__key_notes(const fv_node *node, const fv_lattice *lattice, int64_t chunk) {
     return make_key(node->key, 'n', 0, lattice, chunk, no_salt);
 }
-fv_hash fv_key_piece(const fv_sink *sink, int64_t piece) { return make_key(sink->key, 'e', 0, NULL, piece, no_salt); }
-fv_hash fv_key_put(const fv_instance *instance, const fv_sink *sink, const fv_lattice *lattice, int64_t chunk) {
+fv_hash fv__key_piece(const fv_sink *sink, int64_t piece) { return make_key(sink->key, 'e', 0, NULL, piece, no_salt); }
+fv_hash fv__key_put(const fv_instance *instance, const fv_sink *sink, const fv_lattice *lattice, int64_t chunk) {
     return make_key(sink->key, 'w', 0, lattice, chunk, instance->epochs[sink - instance->graph->sinks]);
 }
 
 /* ---------------------------------------------------------------- values */
 
 static fv_status scalar_result(fv_instance *instance, const fv_node *node, fv_scalar *value, fv_error *error) {
-    int     pass = fv_op_last_finish(node->op);
-    fv_hash key = fv_key_result(node, pass, &instance->plan->stages[instance->plan->pass_stage[node->id][pass]].lattice, 0);
+    int     pass = fv__op_last_finish(node->op);
+    fv_hash key = fv__key_result(node, pass, &instance->plan->stages[instance->plan->pass_stage[node->id][pass]].lattice, 0);
     fv_blob blob;
-    FV_TRY(fv_store_get(instance->context->store, key, &blob, error));
+    FV_TRY(fv__store_get(instance->context->store, key, &blob, error));
     fv_status status =
         blob.size == sizeof *value ? FV_OK : fv_fail(error, FV_ERROR_INTERNAL, "%s gave no scalar", node->op->name);
     if (status == FV_OK) memcpy(value, blob.data, sizeof *value);
-    fv_store_unpin(instance->context->store, &blob);
+    fv__store_unpin(instance->context->store, &blob);
     return status;
 }
 
@@ -189,7 +189,7 @@ static bool scalar_known(fv_instance *instance, const fv_node *node, fv_scalar *
 
 /* The mutex is not held meanwhile: the result may have to come from disk, and who waits for a file gives its turn away, while
  * who waits for a mutex keeps it. Two threads may find the same value. */
-fv_status fv_instance_scalar(fv_instance *instance, const fv_node *node, fv_scalar *value, fv_error *error) {
+fv_status fv__instance_scalar(fv_instance *instance, const fv_node *node, fv_scalar *value, fv_error *error) {
     if (!node->op) {
         *value = node->value;
         return FV_OK;
@@ -197,18 +197,18 @@ fv_status fv_instance_scalar(fv_instance *instance, const fv_node *node, fv_scal
     if (scalar_known(instance, node, value)) return FV_OK;
     if (node->op->lazy) {
         int input;
-        FV_TRY(fv_instance_chosen(instance, node, &input, error));
-        FV_TRY(fv_instance_scalar(instance, node->in[input], value, error));
-        *value = (fv_scalar){ .dtype = FV_FLOAT64, .real = fv_scalar_number(value) };
-    } else if (fv_op_is_point(node->op)) {
+        FV_TRY(fv__instance_chosen(instance, node, &input, error));
+        FV_TRY(fv__instance_scalar(instance, node->in[input], value, error));
+        *value = (fv_scalar){ .dtype = FV_FLOAT64, .real = fv__scalar_number(value) };
+    } else if (fv__op_is_point(node->op)) {
         fv_scalar        in[FV_MAX_INPUTS];
         const fv_scalar *pointers[FV_MAX_INPUTS] = { NULL };
         for (int i = 0; i < node->ninputs; i++) {
             if (!node->in[i]) continue;
-            FV_TRY(fv_instance_scalar(instance, node->in[i], &in[i], error));
+            FV_TRY(fv__instance_scalar(instance, node->in[i], &in[i], error));
             pointers[i] = &in[i];
         }
-        FV_TRY(fv_scalar_apply(node->op, node->params, node->compute, &node->type, pointers, node->ninputs, value, error));
+        FV_TRY(fv__scalar_apply(node->op, node->params, node->compute, &node->type, pointers, node->ninputs, value, error));
     } else
         FV_TRY(scalar_result(instance, node, value, error));
     pthread_mutex_lock(&instance->mutex);
@@ -218,10 +218,10 @@ fv_status fv_instance_scalar(fv_instance *instance, const fv_node *node, fv_scal
     return FV_OK;
 }
 
-fv_status fv_instance_chosen(fv_instance *instance, const fv_node *node, int *input, fv_error *error) {
+fv_status fv__instance_chosen(fv_instance *instance, const fv_node *node, int *input, fv_error *error) {
     fv_scalar condition;
-    FV_TRY(fv_instance_scalar(instance, node->in[0], &condition, error));
-    *input = fv_lazy_input(&condition);
+    FV_TRY(fv__instance_scalar(instance, node->in[0], &condition, error));
+    *input = fv__lazy_input(&condition);
     return FV_OK;
 }
 
@@ -231,37 +231,37 @@ static fv_status gate_closed(fv_instance *instance, const fv_gate *gate, bool *c
     if (!gate) return FV_OK;
     FV_TRY(gate_closed(instance, gate->outer, closed, error));
     if (*closed) return FV_OK; /* and the inner condition was never computed */
-    FV_TRY(fv_instance_scalar(instance, gate->condition, &condition, error));
-    *closed = fv_lazy_input(&condition) != gate->input;
+    FV_TRY(fv__instance_scalar(instance, gate->condition, &condition, error));
+    *closed = fv__lazy_input(&condition) != gate->input;
     return FV_OK;
 }
 
-fv_status fv_stage_closed(fv_instance *instance, const fv_stage *stage, bool *closed, fv_error *error) {
+fv_status fv__stage_closed(fv_instance *instance, const fv_stage *stage, bool *closed, fv_error *error) {
     return gate_closed(instance, stage->gate, closed, error);
 }
 
 static const fv_lattice *last_lattice(const fv_instance *instance, const fv_node *node) {
-    return &instance->plan->stages[instance->plan->pass_stage[node->id][fv_op_last_finish(node->op)]].lattice;
+    return &instance->plan->stages[instance->plan->pass_stage[node->id][fv__op_last_finish(node->op)]].lattice;
 }
 
-fv_status fv_instance_table(fv_instance *instance, const fv_node *node, int64_t *pieces, fv_error *error) {
-    fv_hash key = fv_key_result(node, fv_op_last_finish(node->op), last_lattice(instance, node), -1);
-    return fv_store_read(instance->context->store, key, 0, pieces, sizeof *pieces, error);
+fv_status fv__instance_table(fv_instance *instance, const fv_node *node, int64_t *pieces, fv_error *error) {
+    fv_hash key = fv__key_result(node, fv__op_last_finish(node->op), last_lattice(instance, node), -1);
+    return fv__store_read(instance->context->store, key, 0, pieces, sizeof *pieces, error);
 }
 
-fv_hash fv_instance_table_piece(const fv_instance *instance, const fv_node *node, int64_t piece) {
-    return fv_key_result(node, fv_op_last_finish(node->op), last_lattice(instance, node), piece);
+fv_hash fv__instance_table_piece(const fv_instance *instance, const fv_node *node, int64_t piece) {
+    return fv__key_result(node, fv__op_last_finish(node->op), last_lattice(instance, node), piece);
 }
 
-fv_status fv_instance_fetch(fv_instance *instance, const fv_node *node, const fv_block *block, fv_error *error) {
+fv_status fv__instance_fetch(fv_instance *instance, const fv_node *node, const fv_block *block, fv_error *error) {
     const fv_lattice *lattice = &instance->plan->stages[instance->plan->store_stage[node->id]].lattice;
-    return fv_store_fetch(instance->context->store, node, lattice, block, error);
+    return fv__store_fetch(instance->context->store, node, lattice, block, error);
 }
 
-fv_status fv_store_fetch(fv_store *store, const fv_node *node, const fv_lattice *lattice, const fv_block *block,
-                         fv_error *error) {
-    int64_t           low[FV_MAX_DIMS], high[FV_MAX_DIMS], at[FV_MAX_DIMS];
-    if (fv_region_empty(&block->region)) return FV_OK;
+fv_status fv__store_fetch(fv_store *store, const fv_node *node, const fv_lattice *lattice, const fv_block *block,
+                          fv_error *error) {
+    int64_t low[FV_MAX_DIMS], high[FV_MAX_DIMS], at[FV_MAX_DIMS];
+    if (fv__region_empty(&block->region)) return FV_OK;
     for (int d = 0; d < lattice->ndim; d++) {
         low[d] = at[d] = block->region.start[d] / lattice->chunk[d];
         high[d] = (block->region.start[d] + block->region.size[d] - 1) / lattice->chunk[d];
@@ -269,14 +269,14 @@ fv_status fv_store_fetch(fv_store *store, const fv_node *node, const fv_lattice 
     for (;;) {
         int64_t position[FV_MAX_DIMS];
         for (int d = 0; d < lattice->ndim; d++) position[d] = at[d] * lattice->chunk[d];
-        int64_t   index = fv_lattice_index(lattice, position);
-        fv_region chunk = fv_lattice_chunk(lattice, index), part = fv_region_intersect(&chunk, &block->region);
+        int64_t   index = fv__lattice_index(lattice, position);
+        fv_region chunk = fv__lattice_chunk(lattice, index), part = fv__region_intersect(&chunk, &block->region);
         fv_blob   blob;
-        FV_TRY(fv_store_get(store, fv_key_chunk(node, lattice, index), &blob, error));
-        fv_block from, to = fv_block_window(block, &part);
-        fv_block_init(&from, block->dtype, &chunk, (void *)(uintptr_t)blob.data);
-        fv_block_copy(&to, &from);
-        fv_store_unpin(store, &blob);
+        FV_TRY(fv__store_get(store, fv__key_chunk(node, lattice, index), &blob, error));
+        fv_block from, to = fv__block_window(block, &part);
+        fv__block_init(&from, block->dtype, &chunk, (void *)(uintptr_t)blob.data);
+        fv__block_copy(&to, &from);
+        fv__store_unpin(store, &blob);
         int d = lattice->ndim - 1;
         while (d >= 0 && ++at[d] > high[d]) {
             at[d] = low[d];
@@ -288,44 +288,43 @@ fv_status fv_store_fetch(fv_store *store, const fv_node *node, const fv_lattice 
 
 /* ---------------------------------------------------------------- what is there already */
 
-
 static bool piece_there(void *context, int64_t piece, const fv_region *region) {
     (void)region;
     const void **c = context;
-    return fv_store_knows((fv_store *)(uintptr_t)c[0], fv_key_piece(c[1], piece));
+    return fv__store_knows((fv_store *)(uintptr_t)c[0], fv__key_piece(c[1], piece));
 }
 
-fv_hash fv_task_key(const fv_instance *instance, const fv_stage *stage, int64_t task) {
+fv_hash fv__task_key(const fv_instance *instance, const fv_stage *stage, int64_t task) {
     const fv_target *target = &stage->targets[0];
     int64_t          index;
-    fv_stage_chunk(stage, task, &index);
-    if (target->kind == FV_TARGET_STORE) return fv_key_chunk(target->node, &stage->lattice, index);
-    if (target->kind == FV_TARGET_PASS) return fv_key_partial(target->node, target->pass, &stage->lattice, index);
-    return fv_key_put(instance, target->sink, &stage->lattice, index);
+    fv__stage_chunk(stage, task, &index);
+    if (target->kind == FV_TARGET_STORE) return fv__key_chunk(target->node, &stage->lattice, index);
+    if (target->kind == FV_TARGET_PASS) return fv__key_partial(target->node, target->pass, &stage->lattice, index);
+    return fv__key_put(instance, target->sink, &stage->lattice, index);
 }
 
-bool fv_task_done(const fv_instance *instance, const fv_stage *stage, int64_t task) {
+bool fv__task_done(const fv_instance *instance, const fv_stage *stage, int64_t task) {
     fv_store *store = instance->context->store;
     int64_t   index;
-    fv_region chunk = fv_stage_chunk(stage, task, &index);
+    fv_region chunk = fv__stage_chunk(stage, task, &index);
     for (int t = 0; t < stage->ntargets; t++) {
         const fv_target *target = &stage->targets[t];
         switch (target->kind) {
         case FV_TARGET_STORE:
-            if (!fv_store_knows(store, fv_key_chunk(target->node, &stage->lattice, index))) return false;
+            if (!fv__store_knows(store, fv__key_chunk(target->node, &stage->lattice, index))) return false;
             break;
         case FV_TARGET_PASS:
-            if (!fv_store_knows(store, fv_key_partial(target->node, target->pass, &stage->lattice, index)) &&
-                !fv_store_knows(store, fv_key_result(target->node, target->pass, &stage->lattice, -1)))
+            if (!fv__store_knows(store, fv__key_partial(target->node, target->pass, &stage->lattice, index)) &&
+                !fv__store_knows(store, fv__key_result(target->node, target->pass, &stage->lattice, -1)))
                 return false;
             break;
         case FV_TARGET_SINK:
             if (instance->current[target->sink - instance->graph->sinks]) break;
             if (target->writer->parallel) {
-                if (!fv_store_knows(store, fv_key_put(instance, target->sink, &stage->lattice, index))) return false;
+                if (!fv__store_knows(store, fv__key_put(instance, target->sink, &stage->lattice, index))) return false;
             } else {
                 const void *context[2] = { store, target->sink };
-                if (!fv_each_piece(target->writer, &chunk, piece_there, context)) return false;
+                if (!fv__each_piece(target->writer, &chunk, piece_there, context)) return false;
             }
             break;
         }
@@ -336,20 +335,20 @@ bool fv_task_done(const fv_instance *instance, const fv_stage *stage, int64_t ta
 /* Results may be lost one by one: in packs of several writers, by damage. An empty result and a lost one must not be confused. */
 static bool results_there(const fv_instance *instance, const fv_stage *stage, const fv_target *target) {
     fv_store *store = instance->context->store;
-    fv_hash   key = fv_key_result(target->node, target->pass, &stage->lattice, -1);
+    fv_hash   key = fv__key_result(target->node, target->pass, &stage->lattice, -1);
     fv_blob   blob;
-    if (!fv_store_has(store, key) || fv_store_get(store, key, &blob, NULL) != FV_OK) return false;
+    if (!fv__store_has(store, key) || fv__store_get(store, key, &blob, NULL) != FV_OK) return false;
     const fv_results_list *list = blob.data;
-    bool                   whole = blob.size >= sizeof *list && blob.size == fv_results_list_size(list->count);
+    bool                   whole = blob.size >= sizeof *list && blob.size == fv__results_list_size(list->count);
     for (int64_t i = 0; whole && i < list->count; i++)
         if (list->there[i / 8] >> i % 8 & 1)
-            whole = fv_store_has(store, fv_key_result(target->node, target->pass, &stage->lattice, i));
-    fv_store_unpin(store, &blob);
-    if (!whole) fv_store_drop(store, key, true);
+            whole = fv__store_has(store, fv__key_result(target->node, target->pass, &stage->lattice, i));
+    fv__store_unpin(store, &blob);
+    if (!whole) fv__store_drop(store, key, true);
     return whole;
 }
 
-bool fv_stage_finished(const fv_instance *instance, const fv_stage *stage) {
+bool fv__stage_finished(const fv_instance *instance, const fv_stage *stage) {
     bool finished = true;
     for (int t = 0; t < stage->ntargets; t++)
         if (stage->targets[t].kind == FV_TARGET_PASS) finished = results_there(instance, stage, &stage->targets[t]) && finished;
@@ -367,7 +366,7 @@ typedef struct visitor {
 static bool visit_piece(void *context, int64_t piece, const fv_region *region) {
     (void)region;
     const visitor *v = context;
-    v->visit(v->context, fv_key_piece(v->sink, piece));
+    v->visit(v->context, fv__key_piece(v->sink, piece));
     return true;
 }
 
@@ -375,33 +374,33 @@ static bool visit_piece(void *context, int64_t piece, const fv_region *region) {
 static void each_key(const fv_instance *instance, const fv_stage *stage, visitor v) {
     for (int64_t task = 0; task < stage->ntasks; task++) {
         int64_t   index;
-        fv_region chunk = fv_stage_chunk(stage, task, &index);
+        fv_region chunk = fv__stage_chunk(stage, task, &index);
         for (int t = 0; t < stage->ntargets; t++) {
             const fv_target *target = &stage->targets[t];
             v.sink = target->sink;
             if (!instance->alone[target->node->id]) continue; /* another item may be about to use it */
-            if (target->kind == FV_TARGET_STORE) v.visit(v.context, fv_key_chunk(target->node, &stage->lattice, index));
-            if (target->kind == FV_TARGET_STORE && fv_op_notes(target->node->op, target->node->params))
-                v.visit(v.context, fv_key_notes(target->node, &stage->lattice, index));
+            if (target->kind == FV_TARGET_STORE) v.visit(v.context, fv__key_chunk(target->node, &stage->lattice, index));
+            if (target->kind == FV_TARGET_STORE && fv__op_notes(target->node->op, target->node->params))
+                v.visit(v.context, fv__key_notes(target->node, &stage->lattice, index));
             if (target->kind == FV_TARGET_PASS)
-                v.visit(v.context, fv_key_partial(target->node, target->pass, &stage->lattice, index));
+                v.visit(v.context, fv__key_partial(target->node, target->pass, &stage->lattice, index));
             if (target->kind == FV_TARGET_SINK && !target->writer->parallel)
-                fv_each_piece(target->writer, &chunk, visit_piece, &v);
+                fv__each_piece(target->writer, &chunk, visit_piece, &v);
         }
     }
 }
 
-static void drop(void *context, fv_hash key) { fv_store_drop(context, key, false); }
-static void note(void *context, fv_hash key) { fv_bytes_append(context, &key, sizeof key); }
+static void drop(void *context, fv_hash key) { fv__store_drop(context, key, false); }
+static void note(void *context, fv_hash key) { fv__bytes_append(context, &key, sizeof key); }
 
-void fv_stage_forget(const fv_instance *instance, const fv_stage *stage) {
+void fv__stage_forget(const fv_instance *instance, const fv_stage *stage) {
     each_key(instance, stage, (visitor){ .visit = drop, .context = instance->context->store });
 }
 
-void fv_stage_leaves(const fv_instance *instance, const fv_stage *stage, fv_bytes *keys, fv_bytes *results) {
+void fv__stage_leaves(const fv_instance *instance, const fv_stage *stage, fv_bytes *keys, fv_bytes *results) {
     each_key(instance, stage, (visitor){ .visit = note, .context = keys });
     for (int t = 0; t < stage->ntargets; t++) {
         const fv_target *target = &stage->targets[t];
-        if (target->kind == FV_TARGET_PASS) note(results, fv_key_result(target->node, target->pass, &stage->lattice, -1));
+        if (target->kind == FV_TARGET_PASS) note(results, fv__key_result(target->node, target->pass, &stage->lattice, -1));
     }
 }

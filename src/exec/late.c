@@ -11,7 +11,7 @@ static fv_status check(const fv_node *node, void *params, fv_error *error) {
     };
     for (int k = 0; k < node->ninputs; k++) i.in[k] = node->in_type[k];
     fv_status status = node->op->infer(&i, error);
-    fv_arena_release(&arena);
+    fv__arena_release(&arena);
     const int64_t *planned = node->type.image.shape, *found = type.image.shape;
     bool           same = node->type.kind != FV_KIND_IMAGE || !memcmp(planned, found, sizeof node->type.image.shape);
     if (status == FV_OK && !same)
@@ -22,13 +22,13 @@ static fv_status check(const fv_node *node, void *params, fv_error *error) {
     return status;
 }
 
-fv_status fv_late_params(const fv_node *node, const fv_scalar *const *scalars, const void **params, void **room,
-                         fv_error *error) {
+fv_status fv__late_params(const fv_node *node, const fv_scalar *const *scalars, const void **params, void **room,
+                          fv_error *error) {
     *room = NULL;
     if (!node->late) return FV_OK;
     size_t size = (node->op->params_size + 7) / 8 * 8;
-    char  *copy = fv_alloc(size + sizeof(double));
-    double center = fv_scalar_number(scalars[node->ninputs - 1]);
+    char  *copy = fv__alloc(size + sizeof(double));
+    double center = fv__scalar_number(scalars[node->ninputs - 1]);
     memcpy(copy, node->params, node->op->params_size);
     memcpy(copy + size, &center, sizeof center);
     for (const fv_param *p = node->op->params; p->name; p++)

@@ -39,12 +39,12 @@ typedef struct program {
     int               nscalars, depth, deepest;
     uint8_t          *stack, *scalars, *converted, *raw, *spread;
     const fv_kernels *kernels;
-    bool            (*inside)(void *context, const fv_node *node);
+    bool (*inside)(void *context, const fv_node *node);
     fv_points_resolve resolve;
     void             *context;
 } program;
 
-size_t fv_points_scratch(void) {
+size_t fv__points_scratch(void) {
     return (size_t)STRIP_BYTES * (FV_POINTS_MOST + FV_POINTS_SCALARS + FV_MAX_INPUTS + 1 + FV_POINTS_IMAGES);
 }
 
@@ -58,8 +58,10 @@ static fv_status add_scalar(program *p, const fv_scalar *scalar, fv_dtype comput
     uint8_t *strip = p->scalars + (size_t)p->nscalars * STRIP_BYTES;
     uint8_t  flag = scalar->integer != 0;
     size_t   size = fv_dtype_size(compute);
-    if (scalar->dtype == FV_BOOL) p->kernels->convert(strip, compute, &flag, FV_BOOL, 1);
-    else p->kernels->convert(strip, compute, &scalar->integer, scalar->dtype, 1);
+    if (scalar->dtype == FV_BOOL)
+        p->kernels->convert(strip, compute, &flag, FV_BOOL, 1);
+    else
+        p->kernels->convert(strip, compute, &scalar->integer, scalar->dtype, 1);
     for (size_t i = 1; i < STRIP; i++) memcpy(strip + i * size, strip, size);
     *place = (operand){ FROM_SCALAR, p->nscalars++, compute };
     return FV_OK;
@@ -93,9 +95,10 @@ static fv_status add_node(program *p, const fv_node *node, fv_error *error) {
         fv_points_input input = { 0 };
         FV_TRY(p->resolve(p->context, node->in[i], &input, error));
         if (input.block) {
-            fv_matching matching = fv_point_matching(node, i);
+            fv_matching matching = fv__point_matching(node, i);
             FV_TRY(add_image(p, input.block, &matching, &in[i], error));
-        } else FV_TRY(add_scalar(p, input.scalar, node->compute, &in[i], error));
+        } else
+            FV_TRY(add_scalar(p, input.scalar, node->compute, &in[i], error));
     }
     if (p->ncode == FV_POINTS_MOST || p->deepest >= FV_POINTS_MOST)
         return fv_fail(error, FV_ERROR_USAGE,
@@ -149,7 +152,7 @@ static void run_row(program *p, const uint8_t **images, int64_t n, uint8_t *out,
             strip[i] = images[i] + (size_t)done * fv_dtype_size(from->block->dtype);
             if (!from->apart) continue;
             strip[i] = p->spread + (size_t)i * STRIP_BYTES;
-            fv_spread_strip(&from->spread, images[i], done, part, p->spread + (size_t)i * STRIP_BYTES);
+            fv__spread_strip(&from->spread, images[i], done, part, p->spread + (size_t)i * STRIP_BYTES);
         }
         run_strip(p, strip, part, out + (size_t)done * size);
     }
@@ -158,16 +161,16 @@ static void run_row(program *p, const uint8_t **images, int64_t n, uint8_t *out,
 /* From this axis on the voxels of the result are next to each other, and so are those of the images that are read in place.
  * Images of the result's own shape always are; a repeated one if that leaves runs of some length. */
 static int choose_runs(program *p, const fv_block *out) {
-    int first = fv_spread_run(out->stride, &out->region, 0);
+    int first = fv__spread_run(out->stride, &out->region, 0);
     for (int i = 0; i < p->nimages; i++) {
         image *from = &p->images[i];
-        from->spread = fv_spread_of(from->block, &from->matching, &out->region);
-        if (from->matching.same) first = fv_spread_run(from->spread.stride, &out->region, first);
+        from->spread = fv__spread_of(from->block, &from->matching, &out->region);
+        if (from->matching.same) first = fv__spread_run(from->spread.stride, &out->region, first);
     }
     for (int i = 0; i < p->nimages; i++) {
         image *from = &p->images[i];
-        int    run = fv_spread_run(from->spread.stride, &out->region, first);
-        from->apart = run > first && fv_spread_length(&out->region, run) < RUN_FROM;
+        int    run = fv__spread_run(from->spread.stride, &out->region, first);
+        from->apart = run > first && fv__spread_length(&out->region, run) < RUN_FROM;
         if (!from->apart) first = run;
     }
     for (int i = 0; i < p->nimages; i++) p->images[i].spread.first = first;
@@ -180,13 +183,13 @@ static void each_run(program *p, const fv_block *out,
     const uint8_t *images[FV_POINTS_IMAGES];
     size_t         size = fv_dtype_size(out->dtype);
     int            first = choose_runs(p, out);
-    int64_t        length = fv_spread_length(&out->region, first);
+    int64_t        length = fv__spread_length(&out->region, first);
     fv_region      starts = out->region;
     fv_rows        rows;
     for (int d = first; d < starts.ndim; d++) starts.size[d] = 1;
-    for (fv_rows_begin(&rows, &starts); fv_rows_next(&rows);) {
-        for (int i = 0; i < p->nimages; i++) images[i] = fv_spread_at(&p->images[i].spread, rows.position);
-        run(p, images, length, fv_block_at(out, rows.position), size);
+    for (fv__rows_begin(&rows, &starts); fv__rows_next(&rows);) {
+        for (int i = 0; i < p->nimages; i++) images[i] = fv__spread_at(&p->images[i].spread, rows.position);
+        run(p, images, length, fv__block_at(out, rows.position), size);
     }
 }
 
@@ -206,9 +209,9 @@ static void run_table(program *p, const fv_block *out) {
     each_run(p, out, look_up);
 }
 
-fv_status fv_points_run(const fv_node *root, bool (*inside)(void *context, const fv_node *node), fv_points_resolve resolve,
-                        void *context, const fv_block *out, void *scratch, fv_error *error) {
-    program p = { .kernels = fv_kernels_current(), .inside = inside, .resolve = resolve, .context = context };
+fv_status fv__points_run(const fv_node *root, bool (*inside)(void *context, const fv_node *node), fv_points_resolve resolve,
+                         void *context, const fv_block *out, void *scratch, fv_error *error) {
+    program p = { .kernels = fv__kernels_current(), .inside = inside, .resolve = resolve, .context = context };
     p.stack = scratch;
     p.scalars = p.stack + (size_t)STRIP_BYTES * FV_POINTS_MOST;
     p.converted = p.scalars + (size_t)STRIP_BYTES * FV_POINTS_SCALARS;
@@ -217,7 +220,9 @@ fv_status fv_points_run(const fv_node *root, bool (*inside)(void *context, const
     FV_TRY(add_node(&p, root, error));
     /* A single image has the result's own shape: what it is repeated along would be an axis of another one. */
     bool bytes = p.nimages == 1 && fv_dtype_size(p.images[0].block->dtype) == 1 && fv_dtype_size(out->dtype) <= 8;
-    if (bytes && fv_region_voxels(&out->region) >= TABLE_FROM) run_table(&p, out);
-    else each_run(&p, out, run_row);
+    if (bytes && fv__region_voxels(&out->region) >= TABLE_FROM)
+        run_table(&p, out);
+    else
+        each_run(&p, out, run_row);
     return FV_OK;
 }

@@ -13,9 +13,9 @@ typedef struct fv_points_input {
 typedef fv_status (*fv_points_resolve)(void *context, const fv_node *node, fv_points_input *input, fv_error *error);
 
 /* Computes the group that ends in `root` over out's region. inside tells whether a node belongs to the group. scratch: at least
- * fv_points_scratch() bytes. */
-size_t    fv_points_scratch(void);
-fv_status fv_points_run(const fv_node *root, bool (*inside)(void *context, const fv_node *node), fv_points_resolve resolve,
-                        void *context, const fv_block *out, void *scratch, fv_error *error);
+ * fv__points_scratch() bytes. */
+size_t    fv__points_scratch(void);
+fv_status fv__points_run(const fv_node *root, bool (*inside)(void *context, const fv_node *node), fv_points_resolve resolve,
+                         void *context, const fv_block *out, void *scratch, fv_error *error);
 
 #endif

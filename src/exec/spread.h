@@ -12,15 +12,15 @@ typedef struct fv_spread {
     int            first;               /* strips run over this axis and those after it */
 } fv_spread;
 
-fv_spread fv_spread_of(const fv_block *block, const fv_matching *matching, const fv_region *region);
+fv_spread fv__spread_of(const fv_block *block, const fv_matching *matching, const fv_region *region);
 /* Voxel for a position of the result. */
-const void *fv_spread_at(const fv_spread *spread, const int64_t *position);
+const void *fv__spread_at(const fv_spread *spread, const int64_t *position);
 /* The first axis, not before `least`, from which on voxels with these strides are next to each other in the region's order; one
  * more than the last axis: nowhere. */
-int     fv_spread_run(const int64_t *stride, const fv_region *region, int least);
+int fv__spread_run(const int64_t *stride, const fv_region *region, int least);
 /* Voxels of the axes from `first` on. */
-int64_t fv_spread_length(const fv_region *region, int first);
+int64_t fv__spread_length(const fv_region *region, int first);
 /* n elements from number `done` on of the run that begins at `from`, in the result's order. */
-void fv_spread_strip(const fv_spread *spread, const void *from, int64_t done, int64_t n, void *to);
+void fv__spread_strip(const fv_spread *spread, const void *from, int64_t done, int64_t n, void *to);
 
 #endif

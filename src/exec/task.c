@@ -1,9 +1,9 @@
 /* One task: regions backwards, blocks forwards, then what the stage is for. */
+#include "base/file.h"
+#include "devices/device_pool.h"
 #include "exec/exec.h"
 #include "exec/late.h"
 #include "exec/points.h"
-#include "base/file.h"
-#include "devices/device_pool.h"
 #include "op/device_kernel.h"
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@ typedef struct held { /* a step's pixels inside a task */
     fv_block block;
     void    *buffer; /* owned, or NULL */
     size_t   size;
-    fv_blob  pin;    /* a chunk of the store seen directly */
+    fv_blob  pin; /* a chunk of the store seen directly */
 } held;
 
 struct fv_worker {
@@ -37,32 +37,32 @@ typedef struct task {
     int             npins, pins_capacity;
 } task;
 
-fv_worker *fv_worker_new(void) { return fv_calloc(sizeof(fv_worker)); }
+fv_worker *fv__worker_new(void) { return fv__calloc(sizeof(fv_worker)); }
 
-void fv_worker_free(fv_worker *worker) {
+void fv__worker_free(fv_worker *worker) {
     if (!worker) return;
     free(worker->regions);
     free(worker->held);
-    fv_buffer_free(worker->points, fv_points_scratch());
-    fv_bytes_release(&worker->bytes);
-    fv_bytes_release(&worker->notes);
+    fv__buffer_free(worker->points, fv__points_scratch());
+    fv__bytes_release(&worker->bytes);
+    fv__bytes_release(&worker->notes);
     free(worker);
 }
 
-void fv_worker_hold(fv_worker *worker, bool joint) { worker->joint = joint; }
+void fv__worker_hold(fv_worker *worker, bool joint) { worker->joint = joint; }
 
 static void reserve(fv_worker *worker, int nsteps) {
     if (nsteps > worker->nsteps) {
-        worker->regions = fv_realloc(worker->regions, (size_t)nsteps * sizeof *worker->regions);
-        worker->held = fv_realloc(worker->held, (size_t)nsteps * sizeof *worker->held);
+        worker->regions = fv__realloc(worker->regions, (size_t)nsteps * sizeof *worker->regions);
+        worker->held = fv__realloc(worker->held, (size_t)nsteps * sizeof *worker->held);
         worker->nsteps = nsteps;
     }
     if (nsteps) memset(worker->held, 0, (size_t)nsteps * sizeof *worker->held);
 }
 
 static void release(task *t, held *h) {
-    if (h->buffer) fv_buffer_free(h->buffer, h->size);
-    if (h->pin.entry) fv_store_unpin(t->instance->context->store, &h->pin);
+    if (h->buffer) fv__buffer_free(h->buffer, h->size);
+    if (h->pin.entry) fv__store_unpin(t->instance->context->store, &h->pin);
     *h = (held){ 0 };
 }
 
@@ -74,29 +74,29 @@ static fv_block new_block(const task *t, fv_dtype dtype, const fv_region *region
     fv_region outer = *region;
     int64_t   margin[FV_MAX_DIMS];
     for (int d = 0; d < region->ndim; d++) margin[d] = d == region->ndim - 1 ? 8 : 2;
-    if (poison >= 0) outer = fv_region_grow(region, margin, margin);
-    *size = (size_t)fv_region_voxels(&outer) * fv_dtype_size(dtype);
-    *buffer = fv_buffer_new(*size);
+    if (poison >= 0) outer = fv__region_grow(region, margin, margin);
+    *size = (size_t)fv__region_voxels(&outer) * fv_dtype_size(dtype);
+    *buffer = fv__buffer_new(*size);
     if (poison >= 0) memset(*buffer, poison, *size);
     fv_block block;
-    fv_block_init(&block, dtype, &outer, *buffer);
-    return poison >= 0 ? fv_block_window(&block, region) : block;
+    fv__block_init(&block, dtype, &outer, *buffer);
+    return poison >= 0 ? fv__block_window(&block, region) : block;
 }
 
 static fv_status fetch(task *t, const fv_node *node, const fv_region *region, held *h, fv_error *error) {
     const fv_plan    *plan = t->instance->plan;
     const fv_lattice *lattice = &plan->stages[plan->store_stage[node->id]].lattice;
-    int64_t           index = fv_lattice_index(lattice, region->start);
-    fv_region         chunk = fv_lattice_chunk(lattice, index);
-    if (t->instance->context->poison < 0 && fv_region_inside(region, &chunk)) { /* no copy needed */
-        FV_TRY(fv_store_get(t->instance->context->store, fv_key_chunk(node, lattice, index), &h->pin, error));
+    int64_t           index = fv__lattice_index(lattice, region->start);
+    fv_region         chunk = fv__lattice_chunk(lattice, index);
+    if (t->instance->context->poison < 0 && fv__region_inside(region, &chunk)) { /* no copy needed */
+        FV_TRY(fv__store_get(t->instance->context->store, fv__key_chunk(node, lattice, index), &h->pin, error));
         fv_block whole;
-        fv_block_init(&whole, node->type.image.dtype, &chunk, (void *)(uintptr_t)h->pin.data);
-        h->block = fv_block_window(&whole, region);
+        fv__block_init(&whole, node->type.image.dtype, &chunk, (void *)(uintptr_t)h->pin.data);
+        h->block = fv__block_window(&whole, region);
         return FV_OK;
     }
     h->block = new_block(t, node->type.image.dtype, region, &h->buffer, &h->size);
-    return fv_instance_fetch(t->instance, node, &h->block, error);
+    return fv__instance_fetch(t->instance, node, &h->block, error);
 }
 
 /* ---------------------------------------------------------------- results of earlier passes */
@@ -113,15 +113,15 @@ static fv_status get_result(fv_results *base, int64_t index, const void **data, 
     task             *t = r->t;
     const fv_plan    *plan = t->instance->plan;
     const fv_lattice *lattice = &plan->stages[plan->pass_stage[r->node->id][r->pass]].lattice;
-    fv_hash           key = fv_key_result(r->node, r->pass, lattice, index);
+    fv_hash           key = fv__key_result(r->node, r->pass, lattice, index);
     *data = NULL;
     *size = 0;
-    if (!fv_store_has(t->instance->context->store, key)) return FV_OK; /* never put: empty */
+    if (!fv__store_has(t->instance->context->store, key)) return FV_OK; /* never put: empty */
     if (t->npins == t->pins_capacity) {
         t->pins_capacity = t->pins_capacity ? 2 * t->pins_capacity : 8;
-        t->pins = fv_realloc(t->pins, (size_t)t->pins_capacity * sizeof *t->pins);
+        t->pins = fv__realloc(t->pins, (size_t)t->pins_capacity * sizeof *t->pins);
     }
-    FV_TRY(fv_store_get(t->instance->context->store, key, &t->pins[t->npins], error));
+    FV_TRY(fv__store_get(t->instance->context->store, key, &t->pins[t->npins], error));
     *data = t->pins[t->npins].data;
     *size = t->pins[t->npins++].size;
     return FV_OK;
@@ -135,25 +135,25 @@ static fv_status run_on_device(const task *t, const fv_node *node, fv_run *r, fv
     const fv_device_kernel *kernel = node->op->device;
     fv_device_pool         *pool;
     fv_device_hold          hold;
-    FV_TRY(fv_device_pool_of(bindings->device, &pool, error));
-    if (strcmp(fv_device_pool_kind(pool), bindings->on.kind))
+    FV_TRY(fv__device_pool_of(bindings->device, &pool, error));
+    if (strcmp(fv__device_pool_kind(pool), bindings->on.kind))
         return fv_fail(error, FV_ERROR_DEVICE, "%s is \"%s\" here; the run was begun with \"%s\"", bindings->device,
-                       fv_device_pool_kind(pool), bindings->on.kind);
+                       fv__device_pool_kind(pool), bindings->on.kind);
     int64_t memory = FV_MAX(kernel->least(&r->need), FV_MIN(kernel->wanted(&r->need), bindings->on.memory));
-    FV_TRY(fv_device_pool_take(pool, memory, &hold, error));
-    fv_status status = fv_fault_point("device", NULL) == FV_OK ? kernel->run(r, hold.device, error)
-                                                               : fv_fail(error, FV_ERROR_DEVICE, "the device fails, for a test");
-    fv_device_pool_give(pool, &hold);
+    FV_TRY(fv__device_pool_take(pool, memory, &hold, error));
+    fv_status status = fv__fault_point("device", NULL) == FV_OK ? kernel->run(r, hold.device, error)
+                                                                : fv_fail(error, FV_ERROR_DEVICE, "the device fails, for a test");
+    fv__device_pool_give(pool, &hold);
     return status;
 }
 
 static fv_status run_pass(task *t, const fv_node *node, int pass, const fv_region *region, const fv_block *out, fv_bytes *partial,
                           fv_error *error) {
     const fv_pass *p = &node->op->passes[pass];
-    fv_run         r = { .need = fv_node_need(t->instance->plan, node, pass, region),
+    fv_run         r = { .need = fv__node_need(t->instance->plan, node, pass, region),
                          .out = out,
                          .partial = partial,
-                         .notes = fv_op_notes(node->op, node->params) && out ? &t->worker->notes : NULL,
+                         .notes = fv__op_notes(node->op, node->params) && out ? &t->worker->notes : NULL,
                          .chunk = partial ? t->chunk_index : -1 };
     fv_region      need[FV_MAX_INPUTS];
     fv_block       windows[FV_MAX_INPUTS];
@@ -165,39 +165,39 @@ static fv_status run_pass(task *t, const fv_node *node, int pass, const fv_regio
     for (int k = 0; k < pass; k++)
         if (node->op->passes[k].finish) earlier.pass = k;
     if (earlier.pass >= 0) r.results = &earlier.base;
-    fv_pass_need(p, &r.need, need);
+    fv__pass_need(p, &r.need, need);
     int chosen = 0;
-    if (node->op->lazy) FV_TRY(fv_instance_chosen(t->instance, node, &chosen, error));
+    if (node->op->lazy) FV_TRY(fv__instance_chosen(t->instance, node, &chosen, error));
     for (int i = 0; i < node->ninputs && status == FV_OK; i++) {
         if (!node->in[i]) continue;
         if (node->in[i]->type.kind == FV_KIND_SCALAR) {
-            status = fv_instance_scalar(t->instance, node->in[i], &scalars[i], error);
+            status = fv__instance_scalar(t->instance, node->in[i], &scalars[i], error);
             r.scalar[i] = &scalars[i];
         } else if (node->in[i]->type.kind == FV_KIND_IMAGE) {
-            int             step = fv_stage_step(t->stage, node->in[i]);
+            int             step = fv__stage_step(t->stage, node->in[i]);
             const fv_block *block = &t->worker->held[step].block;
             if (node->op->lazy && i != chosen) continue; /* what it holds, if anything, is what others need */
-            if (fv_region_empty(&need[i])) memcpy(need[i].start, block->region.start, sizeof need[i].start); /* nowhere */
-            windows[i] = fv_block_window(block, &need[i]);
+            if (fv__region_empty(&need[i])) memcpy(need[i].start, block->region.start, sizeof need[i].start); /* nowhere */
+            windows[i] = fv__block_window(block, &need[i]);
             if (t->instance->context->poison >= 0) { /* exactly the declared region, nothing valid around it */
                 fv_block copy = new_block(t, block->dtype, &need[i], &copies[i], &sizes[i]);
-                fv_block_copy(&copy, &windows[i]);
+                fv__block_copy(&copy, &windows[i]);
                 windows[i] = copy;
             }
             r.in[i] = &windows[i];
         }
     }
     void *late = NULL;
-    if (status == FV_OK) status = fv_late_params(node, r.scalar, &r.need.params, &late, error);
+    if (status == FV_OK) status = fv__late_params(node, r.scalar, &r.need.params, &late, error);
     size_t scratch = p->scratch ? p->scratch(&r.need) : 0;
-    r.scratch = scratch ? fv_buffer_new(scratch) : NULL;
+    r.scratch = scratch ? fv__buffer_new(scratch) : NULL;
     if (scratch && t->instance->context->poison >= 0) memset(r.scratch, t->instance->context->poison, scratch);
     if (status == FV_OK) status = node->on_device ? run_on_device(t, node, &r, error) : p->run(&r, error);
     if (status != FV_OK && error && !error->op[0]) strncpy(error->op, node->op->name, sizeof error->op - 1);
-    if (scratch) fv_buffer_free(r.scratch, scratch);
+    if (scratch) fv__buffer_free(r.scratch, scratch);
     free(late);
     for (int i = 0; i < node->ninputs; i++)
-        if (copies[i]) fv_buffer_free(copies[i], sizes[i]);
+        if (copies[i]) fv__buffer_free(copies[i], sizes[i]);
     return status;
 }
 
@@ -205,43 +205,41 @@ static fv_status run_pass(task *t, const fv_node *node, int pass, const fv_regio
 
 static bool is_inner(void *context, const fv_node *node) {
     const task *t = context;
-    int         step = node->type.kind == FV_KIND_IMAGE ? fv_stage_step(t->stage, node) : -1;
+    int         step = node->type.kind == FV_KIND_IMAGE ? fv__stage_step(t->stage, node) : -1;
     return step >= 0 && t->stage->steps[step].kind == FV_STEP_INNER;
 }
 
 static fv_status resolve(void *context, const fv_node *node, fv_points_input *input, fv_error *error) {
     task *t = context;
     if (node->type.kind == FV_KIND_IMAGE) {
-        input->block = &t->worker->held[fv_stage_step(t->stage, node)].block;
+        input->block = &t->worker->held[fv__stage_step(t->stage, node)].block;
         return FV_OK;
     }
     if (t->nscalars == FV_POINTS_MOST)
         return fv_fail(error, FV_ERROR_USAGE, "an expression with more than %d numbers", FV_POINTS_MOST);
     fv_scalar *place = &t->scalars[t->nscalars++];
     input->scalar = place;
-    return fv_instance_scalar(t->instance, node, place, error);
+    return fv__instance_scalar(t->instance, node, place, error);
 }
 
 static fv_status run_points(task *t, const fv_node *root, const fv_block *out, fv_error *error) {
-    if (!t->worker->points) t->worker->points = fv_buffer_new(fv_points_scratch());
+    if (!t->worker->points) t->worker->points = fv__buffer_new(fv__points_scratch());
     t->nscalars = 0;
-    return fv_points_run(root, is_inner, resolve, t, out, t->worker->points, error);
+    return fv__points_run(root, is_inner, resolve, t, out, t->worker->points, error);
 }
 
 /* ---------------------------------------------------------------- steps */
 
 /* Seconds of a step, or of a target: these are counted behind the steps. */
-static void spend(task *t, int place, double seconds) {
-    t->facts->spent[FV_MIN(place, FV_FACT_STEPS - 1)] += (float)seconds;
-}
+static void spend(task *t, int place, double seconds) { t->facts->spent[FV_MIN(place, FV_FACT_STEPS - 1)] += (float)seconds; }
 
 static fv_status store_bytes(task *t, fv_hash key, const fv_bytes *bytes, fv_error *error);
 
 /* What the operator that has just run told goes to the store before the chunk itself: a chunk that is there has its notes. */
 static fv_status store_notes(task *t, const fv_node *node, fv_error *error) {
     if (!t->worker->notes.size) return FV_OK;
-    fv_status status = store_bytes(t, fv_key_notes(node, &t->stage->lattice, t->chunk_index), &t->worker->notes, error);
-    fv_bytes_clear(&t->worker->notes);
+    fv_status status = store_bytes(t, fv__key_notes(node, &t->stage->lattice, t->chunk_index), &t->worker->notes, error);
+    fv__bytes_clear(&t->worker->notes);
     return status;
 }
 
@@ -250,25 +248,27 @@ static fv_status run_step(task *t, int s, fv_error *error) {
     fv_region     *region = &t->worker->regions[s];
     held          *h = &t->worker->held[s];
     if (!region->ndim || step->kind == FV_STEP_INNER) return FV_OK;
-    if (fv_region_empty(region)) {
+    if (fv__region_empty(region)) {
         h->block = new_block(t, step->node->type.image.dtype, region, &h->buffer, &h->size);
         return FV_OK;
     }
-    double start = fv_now();
+    double start = fv__now();
     if (step->kind == FV_STEP_STORED) {
         FV_TRY(fetch(t, step->node, region, h, error));
-        t->facts->read += fv_now() - start;
-        spend(t, s, fv_now() - start);
+        t->facts->read += fv__now() - start;
+        spend(t, s, fv__now() - start);
         return FV_OK;
     }
     h->block = new_block(t, step->node->type.image.dtype, region, &h->buffer, &h->size);
     bool file = step->node->op->layout != NULL;
-    if (step->kind == FV_STEP_POINT) FV_TRY(run_points(t, step->node, &h->block, error));
-    else FV_TRY(run_pass(t, step->node, fv_op_image_pass(step->node->op), region, &h->block, NULL, error));
-    *(file ? &t->facts->read : &t->facts->compute) += fv_now() - start;
-    spend(t, s, fv_now() - start);
+    if (step->kind == FV_STEP_POINT)
+        FV_TRY(run_points(t, step->node, &h->block, error));
+    else
+        FV_TRY(run_pass(t, step->node, fv__op_image_pass(step->node->op), region, &h->block, NULL, error));
+    *(file ? &t->facts->read : &t->facts->compute) += fv__now() - start;
+    spend(t, s, fv__now() - start);
     FV_TRY(store_notes(t, step->node, error));
-    if (file) t->facts->bytes_read += fv_region_voxels(region) * (int64_t)fv_dtype_size(step->node->type.image.dtype);
+    if (file) t->facts->bytes_read += fv__region_voxels(region) * (int64_t)fv_dtype_size(step->node->type.image.dtype);
     return FV_OK;
 }
 
@@ -296,36 +296,36 @@ static bool buffer_is_shared(const task *t, const fv_node *node) {
 }
 
 static fv_status store_chunk(task *t, const fv_target *target, fv_error *error) {
-    held   *h = &t->worker->held[fv_stage_step(t->stage, target->node)];
-    size_t  size = (size_t)fv_region_voxels(&t->chunk) * fv_dtype_size(h->block.dtype);
+    held   *h = &t->worker->held[fv__stage_step(t->stage, target->node)];
+    size_t  size = (size_t)fv__region_voxels(&t->chunk) * fv_dtype_size(h->block.dtype);
     void   *buffer;
-    fv_hash key = fv_key_chunk(target->node, &t->stage->lattice, t->chunk_index);
-    if (h->buffer && h->size == size && fv_region_equal(&h->block.region, &t->chunk) && !buffer_is_shared(t, target->node)) {
+    fv_hash key = fv__key_chunk(target->node, &t->stage->lattice, t->chunk_index);
+    if (h->buffer && h->size == size && fv__region_equal(&h->block.region, &t->chunk) && !buffer_is_shared(t, target->node)) {
         buffer = h->buffer;
         h->buffer = NULL;
     } else {
         fv_block copy;
-        buffer = fv_buffer_new(size);
-        fv_block_init(&copy, h->block.dtype, &t->chunk, buffer);
-        fv_block_copy(&copy, &h->block);
+        buffer = fv__buffer_new(size);
+        fv__block_init(&copy, h->block.dtype, &t->chunk, buffer);
+        fv__block_copy(&copy, &h->block);
     }
-    return (t->worker->joint ? fv_store_hold : fv_store_put)(t->instance->context->store, key, buffer, size, seconds_so_far(t),
-                                                             true, error);
+    return (t->worker->joint ? fv__store_hold : fv__store_put)(t->instance->context->store, key, buffer, size, seconds_so_far(t),
+                                                               true, error);
 }
 
 static fv_status store_bytes(task *t, fv_hash key, const fv_bytes *bytes, fv_error *error) {
-    void *buffer = bytes->size ? fv_buffer_new(bytes->size) : NULL;
+    void *buffer = bytes->size ? fv__buffer_new(bytes->size) : NULL;
     if (buffer) memcpy(buffer, bytes->data, bytes->size);
-    return fv_store_put(t->instance->context->store, key, buffer, bytes->size, seconds_so_far(t), true, error);
+    return fv__store_put(t->instance->context->store, key, buffer, bytes->size, seconds_so_far(t), true, error);
 }
 
 static fv_status make_partial(task *t, const fv_target *target, fv_error *error) {
     fv_bytes *partial = &t->worker->bytes;
-    double    start = fv_now();
-    fv_bytes_clear(partial);
+    double    start = fv__now();
+    fv__bytes_clear(partial);
     FV_TRY(run_pass(t, target->node, target->pass, &t->chunk, NULL, partial, error));
-    t->facts->compute += fv_now() - start;
-    return store_bytes(t, fv_key_partial(target->node, target->pass, &t->stage->lattice, t->chunk_index), partial, error);
+    t->facts->compute += fv__now() - start;
+    return store_bytes(t, fv__key_partial(target->node, target->pass, &t->stage->lattice, t->chunk_index), partial, error);
 }
 
 typedef struct encoding {
@@ -339,25 +339,25 @@ typedef struct encoding {
 static bool encode_piece(void *context, int64_t piece, const fv_region *region) {
     encoding *e = context;
     fv_bytes *bytes = &e->t->worker->bytes;
-    fv_block  window = fv_block_window(e->block, region);
-    double    start = fv_now();
-    fv_hash   key = fv_key_piece(e->target->sink, piece);
-    if (!fv_store_knows(e->t->instance->context->store, key)) {
-        fv_bytes_clear(bytes);
+    fv_block  window = fv__block_window(e->block, region);
+    double    start = fv__now();
+    fv_hash   key = fv__key_piece(e->target->sink, piece);
+    if (!fv__store_knows(e->t->instance->context->store, key)) {
+        fv__bytes_clear(bytes);
         e->status = e->target->writer->format->encode(e->target->writer, piece, &window, bytes, e->error);
-        e->t->facts->write += fv_now() - start;
+        e->t->facts->write += fv__now() - start;
         e->t->facts->bytes_written += (int64_t)bytes->size;
         if (e->status == FV_OK) e->status = store_bytes(e->t, key, bytes, e->error);
     }
     return e->status == FV_OK;
 }
 
-bool fv_each_piece(const fv_writer *writer, const fv_region                                   *chunk,
-                   bool (*visit)(void *context, int64_t piece, const fv_region *region), void *context) {
+bool fv__each_piece(const fv_writer *writer, const fv_region                                   *chunk,
+                    bool (*visit)(void *context, int64_t piece, const fv_region *region), void *context) {
     fv_lattice pieces;
-    fv_lattice_init(&pieces, writer->type.ndim, writer->type.shape, writer->piece);
+    fv__lattice_init(&pieces, writer->type.ndim, writer->type.shape, writer->piece);
     int64_t low[FV_MAX_DIMS], high[FV_MAX_DIMS], at[FV_MAX_DIMS];
-    if (fv_region_empty(chunk)) return true;
+    if (fv__region_empty(chunk)) return true;
     for (int d = 0; d < pieces.ndim; d++) {
         low[d] = at[d] = chunk->start[d] / pieces.chunk[d];
         high[d] = (chunk->start[d] + chunk->size[d] - 1) / pieces.chunk[d];
@@ -365,8 +365,8 @@ bool fv_each_piece(const fv_writer *writer, const fv_region                     
     for (;;) {
         int64_t position[FV_MAX_DIMS];
         for (int d = 0; d < pieces.ndim; d++) position[d] = at[d] * pieces.chunk[d];
-        int64_t   index = fv_lattice_index(&pieces, position);
-        fv_region region = fv_lattice_chunk(&pieces, index);
+        int64_t   index = fv__lattice_index(&pieces, position);
+        fv_region region = fv__lattice_chunk(&pieces, index);
         if (!visit(context, index, &region)) return false;
         int d = pieces.ndim - 1;
         while (d >= 0 && ++at[d] > high[d]) {
@@ -378,32 +378,32 @@ bool fv_each_piece(const fv_writer *writer, const fv_region                     
 }
 
 static fv_status write_chunk(task *t, const fv_target *target, fv_error *error) {
-    fv_block window = fv_block_window(&t->worker->held[fv_stage_step(t->stage, target->node)].block, &t->chunk);
+    fv_block window = fv__block_window(&t->worker->held[fv__stage_step(t->stage, target->node)].block, &t->chunk);
     if (!target->writer->parallel) {
         encoding e = { .t = t, .target = target, .block = &window, .error = error };
-        fv_each_piece(target->writer, &t->chunk, encode_piece, &e);
+        fv__each_piece(target->writer, &t->chunk, encode_piece, &e);
         return e.status;
     }
-    double start = fv_now();
+    double start = fv__now();
     FV_TRY(target->writer->format->put(target->writer, &window, error));
-    t->facts->write += fv_now() - start;
-    t->facts->bytes_written += fv_region_voxels(&t->chunk) * (int64_t)fv_dtype_size(window.dtype);
-    return fv_store_put(t->instance->context->store, fv_key_put(t->instance, target->sink, &t->stage->lattice, t->chunk_index),
-                        NULL, 0, seconds_so_far(t), true, error);
+    t->facts->write += fv__now() - start;
+    t->facts->bytes_written += fv__region_voxels(&t->chunk) * (int64_t)fv_dtype_size(window.dtype);
+    return fv__store_put(t->instance->context->store, fv__key_put(t->instance, target->sink, &t->stage->lattice, t->chunk_index),
+                         NULL, 0, seconds_so_far(t), true, error);
 }
 
 /* After a kill some targets of a task may be there already. */
 static bool reached(const task *t, const fv_target *target) {
     fv_store *store = t->instance->context->store;
     switch (target->kind) {
-    case FV_TARGET_STORE: return fv_store_knows(store, fv_key_chunk(target->node, &t->stage->lattice, t->chunk_index));
+    case FV_TARGET_STORE: return fv__store_knows(store, fv__key_chunk(target->node, &t->stage->lattice, t->chunk_index));
     case FV_TARGET_PASS:
-        return fv_store_knows(store, fv_key_partial(target->node, target->pass, &t->stage->lattice, t->chunk_index)) ||
-               fv_store_knows(store, fv_key_result(target->node, target->pass, &t->stage->lattice, -1));
+        return fv__store_knows(store, fv__key_partial(target->node, target->pass, &t->stage->lattice, t->chunk_index)) ||
+               fv__store_knows(store, fv__key_result(target->node, target->pass, &t->stage->lattice, -1));
     case FV_TARGET_SINK:
         return t->instance->current[target->sink - t->instance->graph->sinks] ||
                (target->writer->parallel &&
-                fv_store_knows(store, fv_key_put(t->instance, target->sink, &t->stage->lattice, t->chunk_index)));
+                fv__store_knows(store, fv__key_put(t->instance, target->sink, &t->stage->lattice, t->chunk_index)));
     }
     return false;
 }
@@ -411,12 +411,12 @@ static bool reached(const task *t, const fv_target *target) {
 static fv_status reach_targets(task *t, fv_error *error) {
     for (int k = 0; k < t->stage->ntargets; k++) {
         const fv_target *target = &t->stage->targets[k];
-        double           start = fv_now();
+        double           start = fv__now();
         if (reached(t, target)) continue;
         if (target->kind == FV_TARGET_STORE) FV_TRY(store_chunk(t, target, error));
         if (target->kind == FV_TARGET_PASS) FV_TRY(make_partial(t, target, error));
         if (target->kind == FV_TARGET_SINK) FV_TRY(write_chunk(t, target, error));
-        spend(t, t->stage->nsteps + k, fv_now() - start);
+        spend(t, t->stage->nsteps + k, fv__now() - start);
     }
     return FV_OK;
 }
@@ -432,7 +432,7 @@ typedef struct choosing {
 static int choose(void *context, const fv_node *node) {
     choosing *c = context;
     int       input = 0;
-    if (c->status == FV_OK) c->status = fv_instance_chosen(c->t->instance, node, &input, c->error);
+    if (c->status == FV_OK) c->status = fv__instance_chosen(c->t->instance, node, &input, c->error);
     return input;
 }
 
@@ -442,43 +442,44 @@ static fv_status check_regions(const task *t, fv_error *error) {
     for (int s = 0; s < t->stage->nsteps; s++) {
         const fv_region *region = &t->worker->regions[s];
         const fv_node   *node = t->stage->steps[s].node;
-        if (!region->ndim || fv_region_empty(region)) continue;
-        fv_region whole = fv_region_whole(&node->type.image);
-        if (fv_region_inside(region, &whole)) continue;
+        if (!region->ndim || fv__region_empty(region)) continue;
+        fv_region whole = fv__region_whole(&node->type.image);
+        if (fv__region_inside(region, &whole)) continue;
         char asked[256], there[256];
-        fv_region_format(region, asked, sizeof asked);
-        fv_region_format(&whole, there, sizeof there);
+        fv__region_format(region, asked, sizeof asked);
+        fv__region_format(&whole, there, sizeof there);
         return fv_fail(error, FV_ERROR_INTERNAL, "the voxels %s of %s are needed, but it has %s", asked, node->op->name, there);
     }
     return FV_OK;
 }
 
 static fv_status run_chunk(task *t, int64_t number, fv_error *error) {
-    t->chunk = fv_stage_chunk(t->stage, number, &t->chunk_index);
+    t->chunk = fv__stage_chunk(t->stage, number, &t->chunk_index);
     reserve(t->worker, t->stage->nsteps);
-    fv_bytes_clear(&t->worker->notes); /* of a task that failed */
-    choosing   c = { t, FV_OK, error };
-    fv_stage_regions_chosen(t->instance->plan, t->stage, &t->chunk, (fv_chosen){ choose, &c }, t->worker->regions);
+    fv__bytes_clear(&t->worker->notes); /* of a task that failed */
+    choosing c = { t, FV_OK, error };
+    fv__stage_regions_chosen(t->instance->plan, t->stage, &t->chunk, (fv_chosen){ choose, &c }, t->worker->regions);
     fv_status status = c.status == FV_OK ? check_regions(t, error) : c.status;
     if (status == FV_OK) status = run_steps(t, error);
     if (status == FV_OK) status = reach_targets(t, error);
     for (int s = 0; s < t->stage->nsteps; s++) release(t, &t->worker->held[s]);
-    for (int i = 0; i < t->npins; i++) fv_store_unpin(t->instance->context->store, &t->pins[i]);
+    for (int i = 0; i < t->npins; i++) fv__store_unpin(t->instance->context->store, &t->pins[i]);
     t->npins = 0;
     return status;
 }
 
-fv_status fv_task_run(fv_instance *instance, const fv_stage *stage, int64_t number, fv_worker *worker, fv_task_facts *facts,
-                      fv_error *error) {
+fv_status fv__task_run(fv_instance *instance, const fv_stage *stage, int64_t number, fv_worker *worker, fv_task_facts *facts,
+                       fv_error *error) {
     task      t = { .instance = instance, .stage = stage, .worker = worker, .facts = facts };
     fv_status status = FV_OK;
     facts->memory = stage->memory;
-    if (!stage->serial) status = run_chunk(&t, number, error);
+    if (!stage->serial)
+        status = run_chunk(&t, number, error);
     else
         for (int64_t slab = 0; slab < stage->ntasks && status == FV_OK; slab++)
             if (instance->context->cancel && *instance->context->cancel)
                 status = fv_fail(error, FV_ERROR_CANCELLED, "stopped; the same command goes on from here");
-            else if (!fv_task_done(instance, stage, slab)) {
+            else if (!fv__task_done(instance, stage, slab)) {
                 facts->read = facts->compute = facts->write = 0; /* each slab carries its own work */
                 status = run_chunk(&t, slab, error);
             }

@@ -17,7 +17,7 @@ static fv_status load(const fv_dicom_plugin **plugin, fv_error *error) {
     static const fv_dicom_plugin *loaded;
     const void                   *found = NULL;
     pthread_mutex_lock(&mutex);
-    fv_status status = loaded ? FV_OK : fv_plugin_load("dicom", FV_DICOM_SYMBOL, "DICOM", "libdcmtk-dev g++", &found, error);
+    fv_status status = loaded ? FV_OK : fv__plugin_load("dicom", FV_DICOM_SYMBOL, "DICOM", "libdcmtk-dev g++", &found, error);
     if (status == FV_OK && !loaded) loaded = found;
     if (loaded && loaded->version != FV_DICOM_VERSION)
         status = fv_fail(error, FV_ERROR_USAGE, "the plug-in for DICOM is of another version of Fovea");
@@ -26,10 +26,10 @@ static fv_status load(const fv_dicom_plugin **plugin, fv_error *error) {
     return status;
 }
 
-void fv_dicom_add(fv_dicom_reader *r, const char *path, const fv_dicom_about *about) {
+void fv__dicom_add(fv_dicom_reader *r, const char *path, const fv_dicom_about *about) {
     if (!(r->nslices & (r->nslices - 1)))
-        r->slices = fv_realloc(r->slices, (size_t)FV_MAX(2 * r->nslices, 1) * sizeof *r->slices);
-    r->slices[r->nslices++] = (fv_dicom_slice){ .path = fv_strdup(path), .about = *about };
+        r->slices = fv__realloc(r->slices, (size_t)FV_MAX(2 * r->nslices, 1) * sizeof *r->slices);
+    r->slices[r->nslices++] = (fv_dicom_slice){ .path = fv__strdup(path), .about = *about };
 }
 
 /* ---------------------------------------------------------------- opening */
@@ -38,24 +38,24 @@ static void close_reader(fv_reader *base) {
     fv_dicom_reader *r = (fv_dicom_reader *)base;
     for (int64_t i = 0; i < r->nslices; i++) free(r->slices[i].path);
     free(r->slices);
-    fv_reader_free(base);
+    fv__reader_free(base);
 }
 
 static fv_status find_files(fv_dicom_reader *r, const char *inside, fv_error *error) {
     const char    *path = r->base.path;
     fv_dicom_about about;
     FV_TRY(load(&r->dicom, error));
-    if (fv_path_is_folder(path)) return fv_dicom_find_series(r, path, inside, error);
+    if (fv__path_is_folder(path)) return fv__dicom_find_series(r, path, inside, error);
     if (inside && strcmp(inside, "series"))
         return fv_fail(error, FV_ERROR_USAGE, "path = \"%s\": of a DICOM file only \"series\" is possible", inside);
-    FV_TRY(fv_dicom_about_files(r->dicom, &r->base.path, 1, &about, error));
+    FV_TRY(fv__dicom_about_files(r->dicom, &r->base.path, 1, &about, error));
     if (!inside) {
-        fv_dicom_add(r, path, &about);
+        fv__dicom_add(r, path, &about);
         return FV_OK;
     }
-    const char *name = fv_path_name(path);
-    char       *folder = name > path ? fv_sprintf("%.*s", (int)(name - path - 1), path) : fv_strdup(".");
-    fv_status   status = fv_dicom_find_series(r, *folder ? folder : "/", about.series, error);
+    const char *name = fv__path_name(path);
+    char       *folder = name > path ? fv__sprintf("%.*s", (int)(name - path - 1), path) : fv__strdup(".");
+    fv_status   status = fv__dicom_find_series(r, *folder ? folder : "/", about.series, error);
     free(folder);
     return status;
 }
@@ -92,8 +92,10 @@ static void find_affine(const fv_dicom_reader *r, fv_image_type *type) {
 static fv_status find_dtype(fv_dicom_reader *r, fv_error *error) {
     const fv_dicom_about *a = &r->slices[0].about;
     char                  name[16];
-    if (a->is_binary) snprintf(name, sizeof name, "bool");
-    else snprintf(name, sizeof name, "%s%d", a->is_real ? "float" : a->is_signed ? "int" : "uint", a->size * 8);
+    if (a->is_binary)
+        snprintf(name, sizeof name, "bool");
+    else
+        snprintf(name, sizeof name, "%s%d", a->is_real ? "float" : a->is_signed ? "int" : "uint", a->size * 8);
     if (!fv_dtype_parse(name, &r->stored)) return fv_fail(error, FV_ERROR_INPUT, "%s: pixels of type %s", r->base.path, name);
     for (int64_t i = 0; i < r->nslices; i++) {
         const fv_dicom_about *s = &r->slices[i].about;
@@ -138,16 +140,16 @@ static void tell_gaps(fv_dicom_reader *r) {
         least = fmin(least, r->slices[i].place - r->slices[i - 1].place);
         most = fmax(most, r->slices[i].place - r->slices[i - 1].place);
     }
-    if (most > 1.01 * least) fv_bytes_printf(&r->base.facts, "uneven slices: %.6g to %.6g mm apart\n", least, most);
+    if (most > 1.01 * least) fv__bytes_printf(&r->base.facts, "uneven slices: %.6g to %.6g mm apart\n", least, most);
 }
 
 static void tell(fv_dicom_reader *r) {
     const fv_dicom_about *a = &r->slices[0].about;
-    fv_bytes_printf(&r->base.facts, "modality: %s\ntransfer syntax: %s\ncolours: %s\nfiles: %lld\nseries: %s\n", a->modality,
-                    a->transfer, a->colours, (long long)r->nslices, a->series);
+    fv__bytes_printf(&r->base.facts, "modality: %s\ntransfer syntax: %s\ncolours: %s\nfiles: %lld\nseries: %s\n", a->modality,
+                     a->transfer, a->colours, (long long)r->nslices, a->series);
     if (r->scaled)
-        fv_bytes_printf(&r->base.facts, "stored as: %s\nslope: %.9g\nintercept: %.9g\n", fv_dtype_name(r->stored), a->slope,
-                        a->intercept);
+        fv__bytes_printf(&r->base.facts, "stored as: %s\nslope: %.9g\nintercept: %.9g\n", fv_dtype_name(r->stored), a->slope,
+                         a->intercept);
     tell_gaps(r);
 }
 
@@ -155,23 +157,23 @@ static void tell(fv_dicom_reader *r) {
 static fv_status identify(fv_dicom_reader *r, fv_error *error) {
     fv_hasher hasher;
     fv_status status = FV_OK;
-    fv_hasher_init(&hasher);
+    fv__hasher_init(&hasher);
     for (int64_t i = 0; i < r->nslices && status == FV_OK; i++) {
         fv_file_id id = { 0 };
-        status = fv_file_identify(r->slices[i].path, &id, error);
-        fv_hasher_text(&hasher, r->slices[i].path);
-        fv_hasher_int(&hasher, id.size);
-        fv_hasher_int(&hasher, id.mtime_ns);
+        status = fv__file_identify(r->slices[i].path, &id, error);
+        fv__hasher_text(&hasher, r->slices[i].path);
+        fv__hasher_int(&hasher, id.size);
+        fv__hasher_int(&hasher, id.mtime_ns);
     }
-    r->base.header = fv_hasher_finish(&hasher);
+    r->base.header = fv__hasher_finish(&hasher);
     return status;
 }
 
 static fv_status open_reader(const char *path, const fv_read_options *options, fv_reader **out, fv_error *error) {
     fv_file_id id;
-    FV_TRY(fv_file_identify(path, &id, error));
-    if (fv_is_remote(path)) return fv_remote_refuse(path, "DICOM", error);
-    fv_dicom_reader *r = fv_reader_new(sizeof *r, &fv_format_dicom, path);
+    FV_TRY(fv__file_identify(path, &id, error));
+    if (fv__is_remote(path)) return fv__remote_refuse(path, "DICOM", error);
+    fv_dicom_reader *r = fv__reader_new(sizeof *r, &fv_format_dicom, path);
     bool             given = options && options->path_inside && *options->path_inside;
     fv_status        status = find_files(r, given ? options->path_inside : NULL, error);
     if (status == FV_OK) status = find_type(r, error);
@@ -213,7 +215,7 @@ static void clean_bits(const fv_dicom_about *a, void *frame, int64_t n) {
 static fv_status read_frame(const fv_dicom_reader *r, int64_t z, void *frame, size_t size, fv_error *error) {
     bool                  alone = r->nslices == 1;
     const fv_dicom_slice *slice = &r->slices[alone ? 0 : z];
-    FV_TRY(fv_dicom_frame(r->dicom, slice, alone ? z : 0, frame, size, error));
+    FV_TRY(fv__dicom_frame(r->dicom, slice, alone ? z : 0, frame, size, error));
     clean_bits(&slice->about, frame, (int64_t)size / slice->about.size);
     return FV_OK;
 }
@@ -225,7 +227,7 @@ static void put_row(const fv_dicom_reader *r, int64_t z, const void *from, void 
         memcpy(to, from, (size_t)n * fv_dtype_size(r->stored));
         return;
     }
-    fv_kernels_current()->convert(to, FV_FLOAT32, from, r->stored, n);
+    fv__kernels_current()->convert(to, FV_FLOAT32, from, r->stored, n);
     for (int64_t i = 0; i < n; i++) ((float *)to)[i] = (float)(((float *)to)[i] * a->slope + a->intercept);
 }
 
@@ -234,17 +236,17 @@ static fv_status read_block(fv_reader *base, const fv_block *block, fv_error *er
     const fv_dicom_about *a = &r->slices[0].about;
     size_t                element = fv_dtype_size(r->stored), size = (size_t)(a->rows * a->columns * a->samples) * element;
     bool                  deep = !strcmp(base->type.axis[0], "z");
-    char                 *frame = fv_try_alloc(size);
+    char                 *frame = fv__try_alloc(size);
     int64_t               loaded = -1;
     fv_status             status = frame ? FV_OK : fv_fail(error, FV_ERROR_MEMORY, "%s: a frame exceeds memory", base->path);
     fv_rows               rows;
-    for (fv_rows_begin(&rows, &block->region); status == FV_OK && fv_rows_next(&rows);) {
+    for (fv__rows_begin(&rows, &block->region); status == FV_OK && fv__rows_next(&rows);) {
         int64_t at = 0, z = deep ? rows.position[0] : 0;
         if (z != loaded) status = read_frame(r, z, frame, size, error);
         loaded = z;
         for (int d = deep; d < base->type.ndim; d++) at = at * base->type.shape[d] + rows.position[d];
         if (status == FV_OK)
-            put_row(r, z, frame + (size_t)at * element, fv_block_at(block, rows.position),
+            put_row(r, z, frame + (size_t)at * element, fv__block_at(block, rows.position),
                     block->region.size[block->region.ndim - 1]);
     }
     free(frame);

@@ -44,7 +44,7 @@ static void look(void *context) {
 
 static fv_status take_answers(question *q, fv_dicom_about *abouts, fv_error *error) {
     fv_error local = { 0 };
-    fv_expendable_run(q->dicom->fork, "it", "DCMTK", look, q, &local);
+    fv__expendable_run(q->dicom->fork, "it", "DCMTK", look, q, &local);
     if (local.message[0])
         return fv_fail(error, FV_ERROR_INPUT, "%s is damaged: DCMTK crashes or comes to no end with it", q->paths[*q->done]);
     look(q); /* what no child could do */
@@ -56,8 +56,8 @@ static fv_status take_answers(question *q, fv_dicom_about *abouts, fv_error *err
     return FV_OK;
 }
 
-fv_status fv_dicom_about_files(const fv_dicom_plugin *dicom, char *const *paths, int64_t count, fv_dicom_about *abouts,
-                               fv_error *error) {
+fv_status fv__dicom_about_files(const fv_dicom_plugin *dicom, char *const *paths, int64_t count, fv_dicom_about *abouts,
+                                fv_error *error) {
     size_t    size = sizeof(int64_t) * 2 + FILES_AT_ONCE * sizeof(answer);
     char     *memory = share(size);
     fv_status status = memory ? FV_OK : no_memory(paths[0], error);
@@ -85,15 +85,15 @@ static fv_status unpack_shared(question *q, char *memory, void *to, fv_error *er
     q->done = (int64_t *)memory;
     q->answers = (answer *)(memory + sizeof(int64_t) * 2);
     q->pixels = memory + sizeof(int64_t) * 2 + sizeof(answer);
-    FV_TRY(fv_expendable_run(q->dicom->fork, q->paths[0], "DCMTK", unpack, q, error));
+    FV_TRY(fv__expendable_run(q->dicom->fork, q->paths[0], "DCMTK", unpack, q, error));
     unpack(q); /* if no child could */
     if (!q->answers->good) return fv_fail(error, FV_ERROR_INPUT, "%s: %s", q->paths[0], q->answers->message);
     memcpy(to, q->pixels, q->size);
     return FV_OK;
 }
 
-fv_status fv_dicom_frame(const fv_dicom_plugin *dicom, const fv_dicom_slice *slice, int64_t index, void *to, size_t size,
-                         fv_error *error) {
+fv_status fv__dicom_frame(const fv_dicom_plugin *dicom, const fv_dicom_slice *slice, int64_t index, void *to, size_t size,
+                          fv_error *error) {
     char message[FV_DICOM_MESSAGE] = "";
     if (!slice->about.packed) {
         if (dicom->frame(slice->path, index, to, size, message)) return FV_OK;

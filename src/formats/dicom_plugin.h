@@ -20,10 +20,10 @@ enum { FV_DICOM_VERSION = 2, FV_DICOM_MESSAGE = 256 };
 
 typedef struct fv_dicom_about {
     int64_t columns, rows, frames;
-    bool    packed;       /* frames are compressed */
-    int     samples;      /* values of a pixel: 1, or 3 colours side by side */
-    int     size;         /* bytes of a value: 1, 2, 4 or, of real ones, 8 */
-    int     bits;         /* of them the lower ones that count */
+    bool    packed;                        /* frames are compressed */
+    int     samples;                       /* values of a pixel: 1, or 3 colours side by side */
+    int     size;                          /* bytes of a value: 1, 2, 4 or, of real ones, 8 */
+    int     bits;                          /* of them the lower ones that count */
     bool    is_signed, is_real, is_binary; /* binary: 0 or 1 in a byte each */
     double  slope, intercept;
     double  spacing[3];   /* x, y, z in millimetres; 0 where unknown */

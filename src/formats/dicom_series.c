@@ -14,9 +14,9 @@ enum { MOST_FILES = 100000, MOST_LISTED = 8 };
 static bool has_magic(const char *path) {
     char magic[4];
     int  fd;
-    if (fv_path_is_folder(path) || fv_file_open_read(path, &fd, NULL) != FV_OK) return false;
-    bool found = fv_file_read_at(fd, magic, sizeof magic, 128, path, NULL) == FV_OK && !memcmp(magic, "DICM", 4);
-    fv_file_close(fd, path, NULL);
+    if (fv__path_is_folder(path) || fv__file_open_read(path, &fd, NULL) != FV_OK) return false;
+    bool found = fv__file_read_at(fd, magic, sizeof magic, 128, path, NULL) == FV_OK && !memcmp(magic, "DICM", 4);
+    fv__file_close(fd, path, NULL);
     return found;
 }
 
@@ -25,12 +25,14 @@ static fv_status list_files(const char *folder, char ***paths, int64_t *count, f
     struct dirent **names = NULL;
     int             entries = scandir(folder, &names, NULL, alphasort);
     if (entries < 0) return fv_fail(error, FV_ERROR_IO, "cannot look into the folder %s", folder);
-    *paths = fv_alloc((size_t)(entries + 1) * sizeof **paths);
+    *paths = fv__alloc((size_t)(entries + 1) * sizeof **paths);
     *count = 0;
     for (int i = 0; i < entries; i++) {
-        char *path = fv_sprintf("%s%s%s", folder, folder[strlen(folder) - 1] == '/' ? "" : "/", names[i]->d_name);
-        if (names[i]->d_name[0] != '.' && has_magic(path)) (*paths)[(*count)++] = path;
-        else free(path);
+        char *path = fv__sprintf("%s%s%s", folder, folder[strlen(folder) - 1] == '/' ? "" : "/", names[i]->d_name);
+        if (names[i]->d_name[0] != '.' && has_magic(path))
+            (*paths)[(*count)++] = path;
+        else
+            free(path);
         free(names[i]);
     }
     free(names);
@@ -41,12 +43,12 @@ static fv_status add_files(fv_dicom_reader *r, const char *folder, const char *u
     char  **paths = NULL;
     int64_t count = 0;
     FV_TRY(list_files(folder, &paths, &count, error));
-    fv_dicom_about *abouts = fv_alloc((size_t)(count + 1) * sizeof *abouts);
+    fv_dicom_about *abouts = fv__alloc((size_t)(count + 1) * sizeof *abouts);
     fv_status       status = count > MOST_FILES ? fv_fail(error, FV_ERROR_INPUT, "%s: more than %d files", folder, MOST_FILES)
-                             : count            ? fv_dicom_about_files(r->dicom, paths, count, abouts, error)
+                             : count            ? fv__dicom_about_files(r->dicom, paths, count, abouts, error)
                                                 : FV_OK;
     for (int64_t i = 0; i < count; i++) {
-        if (status == FV_OK && (!uid || !strcmp(uid, abouts[i].series))) fv_dicom_add(r, paths[i], &abouts[i]);
+        if (status == FV_OK && (!uid || !strcmp(uid, abouts[i].series))) fv__dicom_add(r, paths[i], &abouts[i]);
         free(paths[i]);
     }
     free(paths);
@@ -65,13 +67,13 @@ static fv_status check_single(const fv_dicom_reader *r, const char *folder, fv_e
         while (strcmp(r->slices[first].about.series, r->slices[i].about.series)) first++;
         for (int64_t k = 0; k < r->nslices; k++) files += !strcmp(r->slices[k].about.series, r->slices[i].about.series);
         if (first != i || files == r->nslices || ++listed > MOST_LISTED) continue;
-        fv_bytes_printf(&list, "%s\"%s\" (%lld files)", list.size ? ", " : "", r->slices[i].about.series, (long long)files);
+        fv__bytes_printf(&list, "%s\"%s\" (%lld files)", list.size ? ", " : "", r->slices[i].about.series, (long long)files);
     }
     fv_status status = FV_OK;
     if (listed)
         status = fv_fail(error, FV_ERROR_USAGE, "%s holds %d DICOM series; name one by path = ...: %s", folder, listed,
                          (char *)list.data);
-    fv_bytes_release(&list);
+    fv__bytes_release(&list);
     return status;
 }
 
@@ -95,8 +97,10 @@ static fv_status check_alike(const fv_dicom_reader *r, fv_error *error) {
                            "belongs together into a folder of its own",
                            first->path, slice->path);
         if (i && slice->place == slice[-1].place)
-            return fv_fail(error, FV_ERROR_INPUT, "%s and %s are of one DICOM series and lie at the same place; put what belongs "
-                           "together into a folder of its own", slice[-1].path, slice->path);
+            return fv_fail(error, FV_ERROR_INPUT,
+                           "%s and %s are of one DICOM series and lie at the same place; put what belongs "
+                           "together into a folder of its own",
+                           slice[-1].path, slice->path);
     }
     return FV_OK;
 }
@@ -116,7 +120,7 @@ static int by_place(const void *a, const void *b) {
     return strcmp(x->path, y->path);
 }
 
-fv_status fv_dicom_find_series(fv_dicom_reader *r, const char *folder, const char *uid, fv_error *error) {
+fv_status fv__dicom_find_series(fv_dicom_reader *r, const char *folder, const char *uid, fv_error *error) {
     FV_TRY(add_files(r, folder, uid, error));
     if (!r->nslices)
         return fv_fail(error, FV_ERROR_INPUT, "%s holds no DICOM file%s%s", folder, uid ? " of series " : "", uid ? uid : "");

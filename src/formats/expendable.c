@@ -30,7 +30,7 @@ static void become_expendable(void) {
     static const int signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGXCPU, SIGTERM, SIGINT };
     sigset_t         none;
     int              null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    fv_io_hooks(NULL, NULL); /* nobody here to lend a turn to */
+    fv__io_hooks(NULL, NULL); /* nobody here to lend a turn to */
     for (int i = 0; i < FV_COUNT(signals); i++) signal(signals[i], SIG_DFL);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -51,9 +51,9 @@ typedef struct {
     int     fd;
 } wish;
 
-bool fv_expendable_inside(void) { return line >= 0; }
+bool fv__expendable_inside(void) { return line >= 0; }
 
-bool fv_expendable_fetch(int fd, int64_t offset, size_t size) {
+bool fv__expendable_fetch(int fd, int64_t offset, size_t size) {
     wish    w = { .offset = offset, .size = size, .fd = fd };
     char    granted = 0;
     ssize_t got = -1;
@@ -71,7 +71,7 @@ static int serve(pid_t child, int socket) {
         wish w;
         int  ready = poll(&look, 1, LOOK_MILLISECONDS);
         if (ready > 0 && recv(socket, &w, sizeof w, MSG_WAITALL) == sizeof w) {
-            char granted = fv_remote_fetch(w.fd, w.offset, w.size, NULL) == FV_OK;
+            char granted = fv__remote_fetch(w.fd, w.offset, w.size, NULL) == FV_OK;
             send(socket, &granted, 1, MSG_NOSIGNAL);
             continue;
         }
@@ -81,8 +81,8 @@ static int serve(pid_t child, int socket) {
     }
 }
 
-fv_status fv_expendable_run(pid_t (*forks)(void), const char *path, const char *library, void (*work)(void *context),
-                            void *context, fv_error *error) {
+fv_status fv__expendable_run(pid_t (*forks)(void), const char *path, const char *library, void (*work)(void *context),
+                             void *context, fv_error *error) {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) return FV_OK;
     pid_t child = forks();

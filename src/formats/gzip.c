@@ -7,8 +7,8 @@
 #include <zlib.h>
 
 enum {
-    INPUT = 1 << 18,     /* compressed bytes read at once */
-    WINDOW = 1 << 17,    /* small requests are served from this much contents */
+    INPUT = 1 << 18,  /* compressed bytes read at once */
+    WINDOW = 1 << 17, /* small requests are served from this much contents */
     SMALL = 1 << 15,
     STEP = 1 << 19,      /* inflated at once, so that the checksum finds it in the cache */
     AFTER_END = 1 << 20, /* contents after the last voxel that are inflated to reach the checksum */
@@ -19,7 +19,7 @@ enum {
 struct fv_gzip {
     int                  fd;
     const char          *path;
-    int64_t              start;    /* of the stream in the file */
+    int64_t              start; /* of the stream in the file */
     fv_gzip_form         form;
     int64_t              file_size, file_position; /* file_position: what was given to isa-l or waits in input */
     int64_t              position;
@@ -40,10 +40,10 @@ static void start_over(fv_gzip *gzip) {
     gzip->ended = false;
 }
 
-fv_gzip *fv_gzip_new(int fd, int64_t size, const char *path) { return fv_gzip_new_at(fd, 0, size, FV_GZIP_GZIP, path); }
+fv_gzip *fv__gzip_new(int fd, int64_t size, const char *path) { return fv__gzip_new_at(fd, 0, size, FV_GZIP_GZIP, path); }
 
-fv_gzip *fv_gzip_new_at(int fd, int64_t start, int64_t end, fv_gzip_form form, const char *path) {
-    fv_gzip *gzip = fv_alloc(sizeof *gzip);
+fv_gzip *fv__gzip_new_at(int fd, int64_t start, int64_t end, fv_gzip_form form, const char *path) {
+    fv_gzip *gzip = fv__alloc(sizeof *gzip);
     gzip->fd = fd;
     gzip->start = start;
     gzip->form = form;
@@ -55,12 +55,12 @@ fv_gzip *fv_gzip_new_at(int fd, int64_t start, int64_t end, fv_gzip_form form, c
     return gzip;
 }
 
-const char *fv_gzip_name(const fv_gzip *gzip) {
+const char *fv__gzip_name(const fv_gzip *gzip) {
     return gzip->form == FV_GZIP_GZIP ? "gzip" : gzip->form == FV_GZIP_ZLIB ? "zlib" : "deflate";
 }
 
-void   fv_gzip_free(fv_gzip *gzip) { free(gzip); }
-size_t fv_gzip_memory(void) { return sizeof(fv_gzip); }
+void   fv__gzip_free(fv_gzip *gzip) { free(gzip); }
+size_t fv__gzip_memory(void) { return sizeof(fv_gzip); }
 
 /* ---------------------------------------------------------------- inflating in order */
 
@@ -70,7 +70,7 @@ static fv_status refill(fv_gzip *gzip, fv_error *error) {
     room = (size_t)FV_MIN((int64_t)room, gzip->file_size - gzip->file_position);
     memmove(gzip->input, gzip->state.next_in, kept);
     gzip->state.next_in = gzip->input;
-    FV_TRY(fv_file_read_at(gzip->fd, gzip->input + kept, room, gzip->file_position, gzip->path, error));
+    FV_TRY(fv__file_read_at(gzip->fd, gzip->input + kept, room, gzip->file_position, gzip->path, error));
     gzip->file_position += (int64_t)room;
     gzip->state.avail_in += (uint32_t)room;
     return FV_OK;
@@ -146,7 +146,7 @@ static fv_status fill_window(fv_gzip *gzip, fv_error *error) {
     return got ? FV_OK : too_short(gzip, error);
 }
 
-fv_status fv_gzip_read(fv_gzip *gzip, int64_t offset, void *to, size_t size, fv_error *error) {
+fv_status fv__gzip_read(fv_gzip *gzip, int64_t offset, void *to, size_t size, fv_error *error) {
     uint8_t *out = to;
     while (size > 0) {
         int64_t inside = offset - gzip->window_start;
@@ -168,7 +168,7 @@ fv_status fv_gzip_read(fv_gzip *gzip, int64_t offset, void *to, size_t size, fv_
     return FV_OK;
 }
 
-fv_status fv_gzip_check_end(fv_gzip *gzip, fv_error *error) {
+fv_status fv__gzip_check_end(fv_gzip *gzip, fv_error *error) {
     gzip->window_size = 0;
     for (int passed = 0; passed < AFTER_END && !gzip->ended; passed += WINDOW) {
         size_t got;
@@ -177,16 +177,16 @@ fv_status fv_gzip_check_end(fv_gzip *gzip, fv_error *error) {
     return FV_OK;
 }
 
-bool fv_gzip_inflate(const void *from, size_t from_size, bool zlib, void *to, size_t to_size) {
+bool fv__gzip_inflate(const void *from, size_t from_size, bool zlib, void *to, size_t to_size) {
     if (from_size > UINT32_MAX || to_size > UINT32_MAX) return false;
-    struct inflate_state *state = fv_alloc(sizeof *state);
+    struct inflate_state *state = fv__alloc(sizeof *state);
     isal_inflate_init(state);
     state->crc_flag = zlib ? ISAL_ZLIB : ISAL_GZIP;
     state->next_in = (uint8_t *)from;
     state->avail_in = (uint32_t)from_size;
     state->next_out = to;
     state->avail_out = (uint32_t)to_size;
-    bool good = isal_inflate(state) == ISAL_DECOMP_OK && !state->avail_out;
+    bool    good = isal_inflate(state) == ISAL_DECOMP_OK && !state->avail_out;
     uint8_t beyond; /* the trailer is only looked at while there is room */
     state->next_out = &beyond;
     state->avail_out = 1;
@@ -203,27 +203,27 @@ typedef struct {
     uint64_t size;
 } piece_head;
 
-int64_t fv_gzip_encode_memory(int64_t size) {
-    return (int64_t)sizeof(piece_head) + fv_deflate_memory(size) + fv_deflate_memory(0);
+int64_t fv__gzip_encode_memory(int64_t size) {
+    return (int64_t)sizeof(piece_head) + fv__deflate_memory(size) + fv__deflate_memory(0);
 }
 
-void fv_gzip_encode(int level, const fv_gzip_part *parts, int nparts, fv_bytes *out) {
+void fv__gzip_encode(int level, const fv_gzip_part *parts, int nparts, fv_bytes *out) {
     piece_head head = { 0 };
     for (int i = 0; i < nparts; i++) {
         head.crc = crc32_gzip_refl(head.crc, parts[i].data, parts[i].size);
         head.size += parts[i].size;
     }
-    fv_bytes_append(out, &head, sizeof head);
+    fv__bytes_append(out, &head, sizeof head);
     for (int i = 0; i < nparts; i++)
-        if (parts[i].size) fv_deflate(parts[i].data, parts[i].size, level, FV_DEFLATE_PIECE, out);
+        if (parts[i].size) fv__deflate(parts[i].data, parts[i].size, level, FV_DEFLATE_PIECE, out);
 }
 
 static void put_u32(uint8_t *to, uint32_t value) {
     for (int i = 0; i < 4; i++) to[i] = (uint8_t)(value >> 8 * i);
 }
 
-fv_status fv_gzip_write_stream(int fd, const char *path, fv_pieces *pieces, int64_t *offset, uint32_t *crc, uint64_t *total,
-                               fv_error *error) {
+fv_status fv__gzip_write_stream(int fd, const char *path, fv_pieces *pieces, int64_t *offset, uint32_t *crc, uint64_t *total,
+                                fv_error *error) {
     static const uint8_t end[2] = { 3, 0 }; /* an empty last block */
     *crc = 0;
     *total = 0;
@@ -235,12 +235,12 @@ fv_status fv_gzip_write_stream(int fd, const char *path, fv_pieces *pieces, int6
         if (size < sizeof head)
             return fv_fail(error, FV_ERROR_INTERNAL, "%s: piece %lld is not a gzip piece", path, (long long)i);
         memcpy(&head, data, sizeof head);
-        FV_TRY(fv_file_write_at(fd, (const char *)data + sizeof head, size - sizeof head, *offset, path, error));
+        FV_TRY(fv__file_write_at(fd, (const char *)data + sizeof head, size - sizeof head, *offset, path, error));
         *offset += (int64_t)(size - sizeof head);
         *crc = (uint32_t)crc32_combine(*crc, head.crc, (z_off_t)head.size);
         *total += head.size;
     }
-    FV_TRY(fv_file_write_at(fd, end, sizeof end, *offset, path, error));
+    FV_TRY(fv__file_write_at(fd, end, sizeof end, *offset, path, error));
     *offset += (int64_t)sizeof end;
     return FV_OK;
 }
@@ -252,21 +252,21 @@ static fv_status write_pieces(int fd, const char *path, const fv_bytes *prefix, 
     int64_t              offset = prefix ? (int64_t)prefix->size : 0;
     uint32_t             crc;
     uint64_t             total;
-    if (offset) FV_TRY(fv_file_write_at(fd, prefix->data, prefix->size, 0, path, error));
-    FV_TRY(fv_file_write_at(fd, start, sizeof start, offset, path, error));
+    if (offset) FV_TRY(fv__file_write_at(fd, prefix->data, prefix->size, 0, path, error));
+    FV_TRY(fv__file_write_at(fd, start, sizeof start, offset, path, error));
     offset += (int64_t)sizeof start;
-    FV_TRY(fv_gzip_write_stream(fd, path, pieces, &offset, &crc, &total, error));
+    FV_TRY(fv__gzip_write_stream(fd, path, pieces, &offset, &crc, &total, error));
     put_u32(end, crc);
     put_u32(end + 4, (uint32_t)total);
-    FV_TRY(fv_file_write_at(fd, end, sizeof end, offset, path, error));
-    fv_file_start_sync(fd);
+    FV_TRY(fv__file_write_at(fd, end, sizeof end, offset, path, error));
+    fv__file_start_sync(fd);
     return FV_OK;
 }
 
-fv_status fv_gzip_assemble(const char *path, const fv_bytes *prefix, fv_pieces *pieces, fv_error *error) {
+fv_status fv__gzip_assemble(const char *path, const fv_bytes *prefix, fv_pieces *pieces, fv_error *error) {
     int fd;
-    FV_TRY(fv_file_open_write(path, &fd, error));
+    FV_TRY(fv__file_open_write(path, &fd, error));
     fv_status status = write_pieces(fd, path, prefix, pieces, error);
-    fv_status closed = fv_file_close(fd, path, status == FV_OK ? error : NULL);
+    fv_status closed = fv__file_close(fd, path, status == FV_OK ? error : NULL);
     return status == FV_OK ? closed : status;
 }

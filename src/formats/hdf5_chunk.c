@@ -14,24 +14,24 @@ static const struct {
     { FV_HDF5_LZF, "lzf" },         { FV_HDF5_BLOSC, "blosc" },     { FV_HDF5_ZSTD, "zstd" },
 };
 
-void fv_hdf5_filter_names(const fv_hdf5_about *about, fv_bytes *out) {
-    if (about->nfilters <= 0) fv_bytes_printf(out, about->nfilters ? "many filters" : "none");
+void fv__hdf5_filter_names(const fv_hdf5_about *about, fv_bytes *out) {
+    if (about->nfilters <= 0) fv__bytes_printf(out, about->nfilters ? "many filters" : "none");
     for (int i = 0; i < about->nfilters; i++) {
         const char *name = NULL;
         for (int k = 0; k < FV_COUNT(names); k++)
             if (names[k].id == about->filters[i].id) name = names[k].name;
-        if (i) fv_bytes_printf(out, ", ");
+        if (i) fv__bytes_printf(out, ", ");
         if (name)
-            fv_bytes_printf(out, "%s", name);
+            fv__bytes_printf(out, "%s", name);
         else
-            fv_bytes_printf(out, "filter %d", about->filters[i].id);
+            fv__bytes_printf(out, "filter %d", about->filters[i].id);
     }
 }
 
 static bool compresses(int id) { return id == FV_HDF5_DEFLATE || id == FV_HDF5_LZF || id == FV_HDF5_BLOSC || id == FV_HDF5_ZSTD; }
 
 /* At most one compressor: what lies before it has a known size. */
-bool fv_hdf5_unpacks(const fv_hdf5_about *about) {
+bool fv__hdf5_unpacks(const fv_hdf5_about *about) {
     int compressors = 0;
     for (int i = 0; i < about->nfilters; i++) {
         int id = about->filters[i].id;
@@ -41,17 +41,17 @@ bool fv_hdf5_unpacks(const fv_hdf5_about *about) {
     return about->nfilters >= 0 && compressors <= 1;
 }
 
-int64_t fv_hdf5_chunk_bytes(const fv_hdf5_about *about) {
+int64_t fv__hdf5_chunk_bytes(const fv_hdf5_about *about) {
     int64_t bytes = about->size;
     for (int d = 0; d < about->ndim; d++)
-        if (!fv_mul(bytes, about->chunk[d], &bytes)) return -1;
+        if (!fv__mul(bytes, about->chunk[d], &bytes)) return -1;
     return bytes <= FV_ZARR_LARGEST_CHUNK ? bytes : -1;
 }
 
-int64_t fv_hdf5_room(const fv_hdf5_about *about) {
-    return fv_zarr_packed_bound(fv_hdf5_chunk_bytes(about)) + FV_HDF5_MOST_FILTERS * CHECKSUM;
+int64_t fv__hdf5_room(const fv_hdf5_about *about) {
+    return fv__zarr_packed_bound(fv__hdf5_chunk_bytes(about)) + FV_HDF5_MOST_FILTERS * CHECKSUM;
 }
-int64_t fv_hdf5_chunk_memory(const fv_hdf5_about *about) { return 2 * fv_hdf5_room(about); }
+int64_t fv__hdf5_chunk_memory(const fv_hdf5_about *about) { return 2 * fv__hdf5_room(about); }
 
 /* ---------------------------------------------------------------- filters */
 
@@ -72,7 +72,7 @@ static void unshuffle(const uint8_t *from, uint8_t *to, size_t size, size_t elem
     memcpy(to + n * element, from + n * element, size - n * element);
 }
 
-void fv_hdf5_shuffle(const uint8_t *from, uint8_t *to, size_t size, size_t element) {
+void fv__hdf5_shuffle(const uint8_t *from, uint8_t *to, size_t size, size_t element) {
     size_t n = size / element;
     for (size_t k = 0; k < element; k++)
         for (size_t i = 0; i < n; i++) to[k * n + i] = from[i * element + k];
@@ -140,7 +140,7 @@ static bool sum_is_right(const uint8_t *data, size_t size) {
 
 /* Bytes of a chunk before filter i has seen it. */
 static size_t size_before(const fv_hdf5_about *about, unsigned mask, int i) {
-    size_t size = (size_t)fv_hdf5_chunk_bytes(about);
+    size_t size = (size_t)fv__hdf5_chunk_bytes(about);
     for (int k = 0; k < i; k++)
         if (about->filters[k].id == FV_HDF5_FLETCHER32 && !(mask >> k & 1)) size += CHECKSUM;
     return size;
@@ -151,10 +151,10 @@ static const char *decompress(int id, const void *from, size_t size, void *to, s
                                        : id == FV_HDF5_BLOSC ? FV_ZARR_BLOSC
                                                              : FV_ZARR_ZSTD };
     if (id == FV_HDF5_LZF) return unpack_lzf(from, size, to, to_size) ? NULL : "a chunk is no whole LZF";
-    return fv_zarr_unpack(&codec, from, (int64_t)size, to, (int64_t)to_size);
+    return fv__zarr_unpack(&codec, from, (int64_t)size, to, (int64_t)to_size);
 }
 
-const char *fv_hdf5_unpack(const fv_hdf5_about *about, unsigned mask, void *packed, size_t size, void *scratch, void *to) {
+const char *fv__hdf5_unpack(const fv_hdf5_about *about, unsigned mask, void *packed, size_t size, void *scratch, void *to) {
     uint8_t *at = packed, *free_space = scratch;
     for (int i = about->nfilters - 1; i >= 0; i--) {
         size_t   before = size_before(about, mask, i), element = about->filters[i].nvalues ? about->filters[i].values[0] : 0;
@@ -179,7 +179,7 @@ const char *fv_hdf5_unpack(const fv_hdf5_about *about, unsigned mask, void *pack
         free_space = at;
         at = into;
     }
-    if (size != (size_t)fv_hdf5_chunk_bytes(about)) return "a chunk has the wrong size";
+    if (size != (size_t)fv__hdf5_chunk_bytes(about)) return "a chunk has the wrong size";
     if (at != to) memcpy(to, at, size);
     return NULL;
 }

@@ -12,7 +12,7 @@
 
 enum { MOST_LISTED = 200, NAME = 300 };
 
-bool fv_hdf5_dtype(const fv_hdf5_about *about, fv_dtype *dtype) {
+bool fv__hdf5_dtype(const fv_hdf5_about *about, fv_dtype *dtype) {
     char name[24];
     if (about->kind == 'b')
         snprintf(name, sizeof name, "bool");
@@ -56,14 +56,14 @@ typedef struct {
 } search;
 
 static void keep(char **first, const char *name) {
-    if (!*first) *first = fv_strdup(name);
+    if (!*first) *first = fv__strdup(name);
 }
 
 static bool consider(void *context, const char *name, const fv_hdf5_about *about) {
     search *s = context;
     s->datasets++;
     if (!about->kind || about->ndim < 1 || about->ndim > FV_MAX_DIMS) return true;
-    if (s->names.size < 200) fv_bytes_printf(&s->names, "%s%s", s->names.size ? ", " : "", name);
+    if (s->names.size < 200) fv__bytes_printf(&s->names, "%s%s", s->names.size ? ", " : "", name);
     if (!strcmp(name, "/exchange/data")) keep(&s->exchange, name);
     if (is_cxi(name)) keep(&s->cxi, name);
     s->usable++;
@@ -75,13 +75,13 @@ static bool consider(void *context, const char *name, const fv_hdf5_about *about
     return true;
 }
 
-fv_status fv_hdf5_choose(const fv_hdf5_plugin *h5, void *file, const char *path, const char *inside, fv_hdf5_part *part,
-                         fv_error *error) {
+fv_status fv__hdf5_choose(const fv_hdf5_plugin *h5, void *file, const char *path, const char *inside, fv_hdf5_part *part,
+                          fv_error *error) {
     search s = { .h5 = h5, .file = file };
-    FV_TRY(fv_hdf5_find_part(h5, file, path, inside, part, error));
+    FV_TRY(fv__hdf5_find_part(h5, file, path, inside, part, error));
     if (part->name) return FV_OK;
     if (inside && *inside) {
-        part->name = fv_sprintf("%s%s", *inside == '/' ? "" : "/", inside);
+        part->name = fv__sprintf("%s%s", *inside == '/' ? "" : "/", inside);
         return FV_OK;
     }
     h5->visit(file, consider, &s);
@@ -89,7 +89,7 @@ fv_status fv_hdf5_choose(const fv_hdf5_plugin *h5, void *file, const char *path,
     if (!chosen && s.usable == 1) chosen = s.any;
     fv_status status = FV_OK;
     if (chosen)
-        part->name = fv_strdup(chosen);
+        part->name = fv__strdup(chosen);
     else if (!s.names.size)
         status = fv_fail(error, FV_ERROR_INPUT, "%s holds no dataset of numbers (%d datasets in all)", path, s.datasets);
     else
@@ -100,7 +100,7 @@ fv_status fv_hdf5_choose(const fv_hdf5_plugin *h5, void *file, const char *path,
     free(s.cxi);
     free(s.image);
     free(s.any);
-    fv_bytes_release(&s.names);
+    fv__bytes_release(&s.names);
     return status;
 }
 
@@ -116,7 +116,7 @@ static bool look(void *context, const char *name, const fv_hdf5_about *about) {
     return !m->exchange;
 }
 
-const char *fv_hdf5_layout(const fv_hdf5_plugin *h5, void *file) {
+const char *fv__hdf5_layout(const fv_hdf5_plugin *h5, void *file) {
     marks m = { 0 };
     char  text[NAME];
     if (h5->get_text(file, "/", "_NCProperties", 0, text, sizeof text)) return "NetCDF 4";
@@ -157,8 +157,8 @@ static const char *role_of(listing *l, const char *name) {
 }
 
 static void put_sizes(fv_bytes *out, const char *before, const int64_t *sizes, int n) {
-    fv_bytes_printf(out, "%s", before);
-    for (int d = 0; d < n; d++) fv_bytes_printf(out, "%s%lld", d ? " x " : "", (long long)sizes[d]);
+    fv__bytes_printf(out, "%s", before);
+    for (int d = 0; d < n; d++) fv__bytes_printf(out, "%s%lld", d ? " x " : "", (long long)sizes[d]);
 }
 
 static bool put_line(void *context, const char *name, const fv_hdf5_about *about) {
@@ -167,22 +167,22 @@ static bool put_line(void *context, const char *name, const fv_hdf5_about *about
     char        units[64];
     const char *role = role_of(l, name);
     if (l->count++ == MOST_LISTED) {
-        fv_bytes_printf(l->lines, "...: only the first %d are listed\n", MOST_LISTED);
+        fv__bytes_printf(l->lines, "...: only the first %d are listed\n", MOST_LISTED);
         return false;
     }
-    fv_bytes_printf(l->lines, "%s: %s", name, fv_hdf5_dtype(about, &dtype) ? fv_dtype_name(dtype) : "no numbers");
+    fv__bytes_printf(l->lines, "%s: %s", name, fv__hdf5_dtype(about, &dtype) ? fv_dtype_name(dtype) : "no numbers");
     put_sizes(l->lines, about->ndim ? ", " : ", a scalar", about->shape, about->ndim);
     if (about->chunked) put_sizes(l->lines, ", chunks of ", about->chunk, about->ndim);
     if (about->nfilters) {
-        fv_bytes_printf(l->lines, ", ");
-        fv_hdf5_filter_names(about, l->lines);
+        fv__bytes_printf(l->lines, ", ");
+        fv__hdf5_filter_names(about, l->lines);
     }
-    if (l->h5->get_text(l->file, name, "units", 0, units, sizeof units) && *units) fv_bytes_printf(l->lines, ", in %s", units);
-    fv_bytes_printf(l->lines, "%s%s\n", role ? ": " : "", role ? role : "");
+    if (l->h5->get_text(l->file, name, "units", 0, units, sizeof units) && *units) fv__bytes_printf(l->lines, ", in %s", units);
+    fv__bytes_printf(l->lines, "%s%s\n", role ? ": " : "", role ? role : "");
     return true;
 }
 
-void fv_hdf5_list(const fv_hdf5_plugin *h5, void *file, fv_bytes *lines) {
+void fv__hdf5_list(const fv_hdf5_plugin *h5, void *file, fv_bytes *lines) {
     listing l = { .h5 = h5, .file = file, .lines = lines };
     h5->visit(file, put_line, &l);
 }
@@ -298,7 +298,7 @@ static bool names_differ(const fv_image_type *type) {
     return true;
 }
 
-void fv_hdf5_axes(const fv_hdf5_plugin *h5, void *file, const char *name, bool projections, fv_image_type *type) {
+void fv__hdf5_axes(const fv_hdf5_plugin *h5, void *file, const char *name, bool projections, fv_image_type *type) {
     static const char *const scan[] = { "angle", "v", "u" };
     fv_image_type            usual = *type;
     projections = (projections || !strncmp(name, "/exchange/", 10)) && type->ndim == 3;

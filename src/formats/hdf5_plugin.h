@@ -43,9 +43,9 @@ typedef struct fv_hdf5_about { /* what a dataset is */
     int            ndim;
     int64_t        shape[FV_HDF5_MOST_DIMS], chunk[FV_HDF5_MOST_DIMS];
     bool           chunked;
-    int64_t        offset;   /* in the file, of a dataset that lies there in one run; -1: it does not */
+    int64_t        offset;    /* in the file, of a dataset that lies there in one run; -1: it does not */
     bool           elsewhere; /* a link led to another file */
-    int            nfilters; /* in the order of writing; more than there is room for: -1 */
+    int            nfilters;  /* in the order of writing; more than there is room for: -1 */
     fv_hdf5_filter filters[FV_HDF5_MOST_FILTERS];
     uint8_t        fill[16]; /* one element as in memory */
 } fv_hdf5_about;

@@ -46,13 +46,13 @@ static bool take_link(void *context, const char *name) {
     l->key = l->key || !strcmp(name, "image_key");
     if (l->depth < DEEPEST && l->groups->count < MOST_GROUPS) {
         l->groups->depth[l->groups->count] = l->depth + 1;
-        l->groups->name[l->groups->count++] = fv_sprintf("%s/%s", strcmp(l->group, "/") ? l->group : "", name);
+        l->groups->name[l->groups->count++] = fv__sprintf("%s/%s", strcmp(l->group, "/") ? l->group : "", name);
     }
     return true;
 }
 
 static bool is_tomo(const fv_hdf5_plugin *h5, void *file, const look *l) {
-    char *data = fv_sprintf("%s/data", l->group), *key = fv_sprintf("%s/image_key", l->group);
+    char *data = fv__sprintf("%s/data", l->group), *key = fv__sprintf("%s/image_key", l->group);
     bool  good = l->data && l->key && is_dataset(h5, file, data, 3) && is_dataset(h5, file, key, 1);
     free(data);
     free(key);
@@ -61,13 +61,13 @@ static bool is_tomo(const fv_hdf5_plugin *h5, void *file, const look *l) {
 
 /* The group nearest to the root that holds frames and their keys; the caller frees it, NULL: there is none. */
 static char *find_tomo(const fv_hdf5_plugin *h5, void *file) {
-    queue *groups = fv_calloc(sizeof *groups);
+    queue *groups = fv__calloc(sizeof *groups);
     char  *found = NULL;
-    groups->name[groups->count++] = fv_strdup("/");
+    groups->name[groups->count++] = fv__strdup("/");
     for (int i = 0; i < groups->count && !found; i++) {
         look l = { .groups = groups, .group = groups->name[i], .depth = groups->depth[i] };
         h5->links(file, l.group, take_link, &l);
-        if (is_tomo(h5, file, &l)) found = fv_strdup(l.group);
+        if (is_tomo(h5, file, &l)) found = fv__strdup(l.group);
     }
     for (int i = 0; i < groups->count; i++) free(groups->name[i]);
     free(groups);
@@ -97,12 +97,12 @@ static fv_status find_exchange(const fv_hdf5_plugin *h5, void *file, const char 
     if (!name)
         return fv_fail(error, FV_ERROR_INPUT, "%s holds no %s: DataExchange keeps them in /exchange/%s", path, called[kind],
                        kind == FV_HDF5_FLATS ? "data_white" : "data_dark");
-    part->name = fv_strdup(name);
+    part->name = fv__strdup(name);
     return FV_OK;
 }
 
-fv_status fv_hdf5_find_part(const fv_hdf5_plugin *h5, void *file, const char *path, const char *inside, fv_hdf5_part *part,
-                            fv_error *error) {
+fv_status fv__hdf5_find_part(const fv_hdf5_plugin *h5, void *file, const char *path, const char *inside, fv_hdf5_part *part,
+                             fv_error *error) {
     bool given = inside && *inside;
     int  kind = given ? kind_of(inside) : FV_HDF5_PROJECTIONS;
     if (kind < 0 || (given && is_dataset(h5, file, inside, 0))) return FV_OK;
@@ -115,8 +115,8 @@ fv_status fv_hdf5_find_part(const fv_hdf5_plugin *h5, void *file, const char *pa
                        path, inside);
     if (!group) return FV_OK;
     part->kind = kind;
-    part->name = fv_sprintf("%s/data", group);
-    part->key = fv_sprintf("%s/image_key", group);
+    part->name = fv__sprintf("%s/data", group);
+    part->key = fv__sprintf("%s/image_key", group);
     free(group);
     return FV_OK;
 }
@@ -132,11 +132,11 @@ static double *take_numbers(const fv_hdf5_plugin *h5, void *file, const char *na
     void         *dataset = h5->open_dataset(file, name, &about, message);
     if (!dataset) return NULL;
     bool good = about.ndim == 1 && about.shape[0] == n && n <= MOST_ANGLES;
-    good = good && about.kind != 'c' && fv_hdf5_dtype(&about, &dtype);
-    void   *raw = good ? fv_alloc((size_t)n * fv_dtype_size(dtype)) : NULL;
-    double *numbers = good ? fv_alloc((size_t)n * sizeof *numbers) : NULL;
+    good = good && about.kind != 'c' && fv__hdf5_dtype(&about, &dtype);
+    void   *raw = good ? fv__alloc((size_t)n * fv_dtype_size(dtype)) : NULL;
+    double *numbers = good ? fv__alloc((size_t)n * sizeof *numbers) : NULL;
     good = good && h5->read_box(dataset, &first, &n, raw, message);
-    if (good) fv_kernels_current()->convert(numbers, FV_FLOAT64, raw, dtype, n);
+    if (good) fv__kernels_current()->convert(numbers, FV_FLOAT64, raw, dtype, n);
     for (int64_t i = 0; good && i < n; i++) good = isfinite(numbers[i]);
     h5->close_dataset(dataset);
     free(raw);
@@ -149,15 +149,15 @@ static int kind_of_key(double key) {
     return key == 0 ? FV_HDF5_PROJECTIONS : key == 1 ? FV_HDF5_FLATS : key == 2 ? FV_HDF5_DARKS : FV_HDF5_OTHERS;
 }
 
-fv_status fv_hdf5_frames(const fv_hdf5_plugin *h5, void *file, const char *path, const fv_hdf5_part *part, int64_t n,
-                         int64_t **frames, int64_t count[FV_HDF5_KINDS], fv_error *error) {
+fv_status fv__hdf5_frames(const fv_hdf5_plugin *h5, void *file, const char *path, const fv_hdf5_part *part, int64_t n,
+                          int64_t **frames, int64_t count[FV_HDF5_KINDS], fv_error *error) {
     double *key = take_numbers(h5, file, part->key, n);
     for (int k = 0; k < FV_HDF5_KINDS; k++) count[k] = 0;
     if (!key)
         return fv_fail(error, FV_ERROR_INPUT,
                        "%s: %s must hold a number for each of the %lld frames of %s; path = \"%s\" reads all of them", path,
                        part->key, (long long)n, part->name, part->name);
-    *frames = fv_alloc((size_t)n * sizeof **frames);
+    *frames = fv__alloc((size_t)n * sizeof **frames);
     for (int64_t i = 0; i < n; i++) {
         int kind = kind_of_key(key[i]);
         if (kind == part->kind) (*frames)[count[kind]] = i;
@@ -181,7 +181,7 @@ static double *angles_at(const fv_hdf5_plugin *h5, void *file, const char *place
 }
 
 /* Beside the projections, then in the groups around them, as NXtomo has it in sample. */
-double *fv_hdf5_angles(const fv_hdf5_plugin *h5, void *file, const char *name, int64_t n) {
+double *fv__hdf5_angles(const fv_hdf5_plugin *h5, void *file, const char *name, int64_t n) {
     static const char *const places[] = { "theta", "rotation_angle", "sample/rotation_angle", "data/rotation_angle" };
     char                     group[NAME], place[2 * NAME];
     double                  *angles = NULL;

@@ -27,7 +27,7 @@ static fv_status choose_chunk(writer *w, fv_error *error) {
         if (asked < 0) return fv_fail(error, FV_ERROR_USAGE, "chunk = %lld: it has at least one voxel", (long long)asked);
         w->about.chunk[d] = w->base.piece[d] = FV_MIN(asked ? asked : d >= first ? edge : 1, type->shape[d]);
     }
-    if (fv_hdf5_chunk_bytes(&w->about) < 0)
+    if (fv__hdf5_chunk_bytes(&w->about) < 0)
         return fv_fail(error, FV_ERROR_USAGE, "chunk: one chunk would have more than a gibibyte, the most that is written");
     return FV_OK;
 }
@@ -35,7 +35,7 @@ static fv_status choose_chunk(writer *w, fv_error *error) {
 static fv_status choose_filters(writer *w, fv_error *error) {
     int     index;
     int64_t level = w->base.options.level;
-    FV_TRY(fv_compression_choose(&fv_format_hdf5, &w->base.options, &index, error));
+    FV_TRY(fv__compression_choose(&fv_format_hdf5, &w->base.options, &index, error));
     if (level < 0 || level > (index ? 0 : FV_DEFLATE_LEVELS))
         return fv_fail(error, FV_ERROR_USAGE, "level = %lld: this compression has levels up to %d", (long long)level,
                        index ? 0 : FV_DEFLATE_LEVELS);
@@ -46,12 +46,12 @@ static fv_status choose_filters(writer *w, fv_error *error) {
     return FV_OK;
 }
 
-fv_status fv_hdf5_create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
-                         fv_error *error) {
+fv_status fv__hdf5_create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
+                          fv_error *error) {
     const fv_hdf5_plugin *h5;
-    FV_TRY(fv_hdf5_load(&h5, error)); /* nobody computes for hours to hear that it is missing */
-    FV_TRY(fv_writer_check(path, type, error));
-    writer *w = fv_writer_new(sizeof *w, &fv_format_hdf5, path, type, options);
+    FV_TRY(fv__hdf5_load(&h5, error)); /* nobody computes for hours to hear that it is missing */
+    FV_TRY(fv__writer_check(path, type, error));
+    writer *w = fv__writer_new(sizeof *w, &fv_format_hdf5, path, type, options);
     w->about.kind = type->dtype == FV_BOOL             ? 'b'
                     : fv_dtype_is_complex(type->dtype) ? 'c'
                     : fv_dtype_is_float(type->dtype)   ? 'f'
@@ -64,11 +64,11 @@ fv_status fv_hdf5_create(const char *path, const fv_image_type *type, const fv_w
     fv_status status = choose_chunk(w, error);
     if (status == FV_OK) status = choose_filters(w, error);
     if (status != FV_OK) {
-        fv_writer_free(&w->base);
+        fv__writer_free(&w->base);
         return status;
     }
-    int64_t bytes = fv_hdf5_chunk_bytes(&w->about);
-    w->base.piece_memory = 2 * bytes + fv_deflate_memory(bytes);
+    int64_t bytes = fv__hdf5_chunk_bytes(&w->about);
+    w->base.piece_memory = 2 * bytes + fv__deflate_memory(bytes);
     *out = &w->base;
     return FV_OK;
 }
@@ -78,27 +78,27 @@ static void fill_chunk(const writer *w, const fv_block *block, void *memory, siz
     fv_region chunk = block->region;
     fv_block  all;
     memcpy(chunk.size, w->about.chunk, sizeof chunk.size);
-    if (!fv_region_equal(&chunk, &block->region)) memset(memory, 0, bytes);
-    fv_block_init(&all, block->dtype, &chunk, memory);
-    fv_block part = fv_block_window(&all, &block->region);
-    fv_block_copy(&part, block);
+    if (!fv__region_equal(&chunk, &block->region)) memset(memory, 0, bytes);
+    fv__block_init(&all, block->dtype, &chunk, memory);
+    fv_block part = fv__block_window(&all, &block->region);
+    fv__block_copy(&part, block);
 }
 
-fv_status fv_hdf5_encode(fv_writer *base, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error) {
+fv_status fv__hdf5_encode(fv_writer *base, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error) {
     const writer *w = (writer *)base;
-    size_t        bytes = (size_t)fv_hdf5_chunk_bytes(&w->about);
+    size_t        bytes = (size_t)fv__hdf5_chunk_bytes(&w->about);
     (void)piece;
     (void)error;
     if (!w->about.nfilters) {
-        fill_chunk(w, block, fv_bytes_append(out, NULL, bytes), bytes);
+        fill_chunk(w, block, fv__bytes_append(out, NULL, bytes), bytes);
         return FV_OK;
     }
-    uint8_t *chunk = fv_buffer_new(bytes), *shuffled = w->about.size > 1 ? fv_buffer_new(bytes) : NULL;
+    uint8_t *chunk = fv__buffer_new(bytes), *shuffled = w->about.size > 1 ? fv__buffer_new(bytes) : NULL;
     fill_chunk(w, block, chunk, bytes);
-    if (shuffled) fv_hdf5_shuffle(chunk, shuffled, bytes, (size_t)w->about.size);
-    fv_deflate(shuffled ? shuffled : chunk, bytes, (int)w->about.filters[w->about.nfilters - 1].values[0], FV_DEFLATE_ZLIB, out);
-    fv_buffer_free(chunk, bytes);
-    if (shuffled) fv_buffer_free(shuffled, bytes);
+    if (shuffled) fv__hdf5_shuffle(chunk, shuffled, bytes, (size_t)w->about.size);
+    fv__deflate(shuffled ? shuffled : chunk, bytes, (int)w->about.filters[w->about.nfilters - 1].values[0], FV_DEFLATE_ZLIB, out);
+    fv__buffer_free(chunk, bytes);
+    if (shuffled) fv__buffer_free(shuffled, bytes);
     return FV_OK;
 }
 
@@ -128,25 +128,25 @@ static fv_status not_written(const char *path, const char *message, fv_error *er
 static fv_status write_chunks(const writer *w, const fv_hdf5_plugin *h5, void *dataset, fv_pieces *pieces, fv_error *error) {
     fv_lattice lattice;
     char       message[FV_HDF5_MESSAGE];
-    fv_lattice_init(&lattice, w->about.ndim, w->about.shape, w->about.chunk);
+    fv__lattice_init(&lattice, w->about.ndim, w->about.shape, w->about.chunk);
     for (int64_t i = 0; i < pieces->count; i++) {
         const void *data;
         size_t      size;
-        fv_region   region = fv_lattice_chunk(&lattice, i);
+        fv_region   region = fv__lattice_chunk(&lattice, i);
         FV_TRY(pieces->get(pieces, i, &data, &size, error));
-        fv_io_enter();
+        fv__io_enter();
         bool good = h5->write_chunk(dataset, region.start, data, size, message);
-        fv_io_leave();
+        fv__io_leave();
         if (!good) return not_written(w->base.path, message, error);
     }
     return FV_OK;
 }
 
-fv_status fv_hdf5_assemble(fv_writer *base, fv_pieces *pieces, fv_error *error) {
+fv_status fv__hdf5_assemble(fv_writer *base, fv_pieces *pieces, fv_error *error) {
     const writer         *w = (writer *)base;
     const fv_hdf5_plugin *h5;
     char                  message[FV_HDF5_MESSAGE];
-    FV_TRY(fv_hdf5_load(&h5, error));
+    FV_TRY(fv__hdf5_load(&h5, error));
     void *file = h5->create(base->path, message), *dataset = NULL;
     if (file) dataset = h5->create_dataset(file, DATASET, &w->about, message);
     bool      good = dataset && write_attributes(h5, dataset, &base->type, message);

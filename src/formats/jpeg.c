@@ -52,7 +52,7 @@ static void close_reader(fv_reader *base) {
     if (r->created) jpeg_destroy_decompress(&r->jpeg);
     if (r->file) fclose(r->file);
     free(r->row);
-    fv_reader_free(base);
+    fv__reader_free(base);
 }
 
 /* The header, from the start of the file. */
@@ -83,18 +83,18 @@ static fv_status find_type(reader *r, fv_error *error) {
                        r->base.path, (long long)shape[1], (long long)shape[0]);
     fv_image_type_init(&r->base.type, FV_UINT8, channels > 1 ? 3 : 2, shape);
     for (int d = 0; d < r->base.type.ndim; d++) snprintf(r->base.type.axis[d], sizeof r->base.type.axis[d], "%c", "yxc"[d]);
-    fv_bytes_printf(&r->base.facts, "compression: JPEG, %s\n", scans ? "progressive" : "baseline");
+    fv__bytes_printf(&r->base.facts, "compression: JPEG, %s\n", scans ? "progressive" : "baseline");
     r->base.read_memory = shape[1] * channels + (scans ? shape[0] * shape[1] * channels * 2 : 64 * shape[1] * channels);
-    r->row = fv_alloc((size_t)(shape[1] * channels));
+    r->row = fv__alloc((size_t)(shape[1] * channels));
     return FV_OK;
 }
 
 static fv_status open_reader(const char *path, const fv_read_options *options, fv_reader **out, fv_error *error) {
     (void)options;
-    reader   *r = fv_reader_new(sizeof *r, &fv_format_jpeg, path);
+    reader   *r = fv__reader_new(sizeof *r, &fv_format_jpeg, path);
     int       fd;
-    fv_status status = fv_file_open_read(path, &fd, error);
-    if (status == FV_OK) status = fv_remote_fetch(fd, 0, SIZE_MAX >> 1, error); /* the library reads by itself, all of it */
+    fv_status status = fv__file_open_read(path, &fd, error);
+    if (status == FV_OK) status = fv__remote_fetch(fd, 0, SIZE_MAX >> 1, error); /* the library reads by itself, all of it */
     if (status == FV_OK) r->file = fdopen(fd, "rb");
     r->jpeg.err = jpeg_std_error(&r->failure.base);
     r->failure.base.error_exit = fail_in_library;
@@ -107,7 +107,7 @@ static fv_status open_reader(const char *path, const fv_read_options *options, f
     }
     memcpy(r->base.chunk, r->base.type.shape, sizeof r->base.chunk);
     r->base.sequential = true;
-    r->base.header = fv_hash_bytes(r->base.type.shape, sizeof r->base.type.shape);
+    r->base.header = fv__hash_bytes(r->base.type.shape, sizeof r->base.type.shape);
     *out = &r->base;
     return FV_OK;
 }
@@ -134,8 +134,8 @@ static fv_status next_row(reader *r, fv_error *error) {
 static fv_status read_block(fv_reader *base, const fv_block *block, fv_error *error) {
     reader   *r = (reader *)base;
     int64_t   first = block->region.start[0], channels = r->base.type.ndim > 2 ? r->base.type.shape[2] : 1;
-    fv_region whole_row = fv_region_whole(&base->type), rows = block->region;
-    if (fv_region_empty(&block->region)) return FV_OK;
+    fv_region whole_row = fv__region_whole(&base->type), rows = block->region;
+    if (fv__region_empty(&block->region)) return FV_OK;
     if (r->started && r->next > first) FV_TRY(begin(r, error));
     if (!r->started) FV_TRY(start(r, error));
     if ((int64_t)r->jpeg.output_width * r->jpeg.output_components != base->type.shape[1] * channels)
@@ -146,9 +146,9 @@ static fv_status read_block(fv_reader *base, const fv_block *block, fv_error *er
         if (r->next <= first) continue;
         fv_block from;
         whole_row.start[0] = rows.start[0] = r->next - 1;
-        fv_block_init(&from, FV_UINT8, &whole_row, r->row);
-        fv_block to = fv_block_window(block, &rows);
-        fv_block_copy(&to, &from);
+        fv__block_init(&from, FV_UINT8, &whole_row, r->row);
+        fv_block to = fv__block_window(block, &rows);
+        fv__block_copy(&to, &from);
     }
     return FV_OK;
 }

@@ -67,9 +67,9 @@ static fv_status take_field(const char *path, header *h, const char *field, cons
     for (int i = 0; i < FV_COUNT(lists); i++) {
         fv_dtype     unused;
         fv_type_name name = { lists[i].names, FV_BOOL };
-        if (!fv_type_by_name(&name, 1, field, &unused)) continue;
+        if (!fv__type_by_name(&name, 1, field, &unused)) continue;
         if (!h->ndim) return wrong(path, field, value, "comes before NDims", error);
-        if (fv_text_numbers(value, lists[i].numbers, lists[i].count) != lists[i].count)
+        if (fv__text_numbers(value, lists[i].numbers, lists[i].count) != lists[i].count)
             return wrong(path, field, value, "has another number of values than NDims asks for", error);
         h->has_matrix = h->has_matrix || i == 3;
     }
@@ -86,7 +86,7 @@ static fv_status take_field(const char *path, header *h, const char *field, cons
         snprintf(word, sizeof word, "%s", value);
         char *array = strstr(word, "_ARRAY");
         if (array) *array = 0;
-        if (!fv_type_by_name(types, FV_COUNT(types), word, &h->dtype))
+        if (!fv__type_by_name(types, FV_COUNT(types), word, &h->dtype))
             return wrong(path, field, value, "is no type that can be read", error);
     }
     if (!strcmp(field, "BinaryDataByteOrderMSB") || !strcmp(field, "ElementByteOrderMSB")) h->big = is_true(value);
@@ -143,15 +143,15 @@ static fv_status check_header(const reader *r, fv_error *error) {
 
 static fv_status read_header(reader *r, fv_error *error) {
     size_t size = (size_t)FV_MIN(r->volume.file_size, FV_TEXT_HEADER_MOST);
-    char  *text = fv_calloc(size + 1);
+    char  *text = fv__calloc(size + 1);
     r->header = (header){ .dtype = FV_DTYPES, .channels = 1, .binary = true };
     for (int i = 0; i < MOST_AXES; i++) r->header.spacing[i] = 1;
     fv_status status =
         r->volume.gzip ? fv_fail(error, FV_ERROR_INPUT, "%s: not a MetaImage file (it is compressed as a whole)", r->base.path)
-                       : fv_file_read_at(r->volume.fd, text, size, 0, r->base.path, error);
+                       : fv__file_read_at(r->volume.fd, text, size, 0, r->base.path, error);
     if (status == FV_OK) status = parse_lines(r, text, size, error);
     if (status == FV_OK) status = check_header(r, error);
-    r->base.header = fv_hash_bytes(text, (size_t)r->header.data);
+    r->base.header = fv__hash_bytes(text, (size_t)r->header.data);
     free(text);
     return status;
 }
@@ -170,7 +170,7 @@ static void find_geometry(const header *h, fv_image_type *type) {
         origin[i] = h->offset[i];
         for (int k = 0; k < 3; k++) direction[i][k] = (k < h->ndim ? h->matrix[i * h->ndim + k] : 0) * type->spacing[last - i];
     }
-    fv_world_set(type, direction, origin, true, true);
+    fv__world_set(type, direction, origin, true, true);
 }
 
 static fv_status make_type(reader *r, fv_error *error) {
@@ -194,16 +194,16 @@ static fv_status make_type(reader *r, fv_error *error) {
 }
 
 static void close_reader(fv_reader *base) {
-    fv_volume_close(&((reader *)base)->volume);
-    fv_reader_free(base);
+    fv__volume_close(&((reader *)base)->volume);
+    fv__reader_free(base);
 }
 
 static fv_status open_reader(const char *path, const fv_read_options *options, fv_reader **out, fv_error *error) {
     (void)options;
-    reader        *r = fv_reader_new(sizeof *r, &fv_format_metaimage, path);
+    reader        *r = fv__reader_new(sizeof *r, &fv_format_metaimage, path);
     const header  *h = &r->header;
     fv_voxel_place place = { .format = "MetaImage", .field = "HeaderSize" };
-    fv_status      status = fv_volume_open(&r->volume, path, error);
+    fv_status      status = fv__volume_open(&r->volume, path, error);
     if (status == FV_OK) status = read_header(r, error);
     if (status == FV_OK) status = make_type(r, error);
     if (status == FV_OK) {
@@ -211,28 +211,28 @@ static fv_status open_reader(const char *path, const fv_read_options *options, f
         place.behind = h->data;
         place.skip = h->compressed ? 0 : h->skip;
         place.packed = h->compressed;
-        status = fv_volume_enter(&r->volume, path, &place, error);
+        status = fv__volume_enter(&r->volume, path, &place, error);
     }
     if (status != FV_OK) {
         close_reader(&r->base);
         return status;
     }
-    fv_volume_layout(&r->volume, &r->base);
-    fv_volume_facts(&r->volume, &place, &r->base.facts);
+    fv__volume_layout(&r->volume, &r->base);
+    fv__volume_facts(&r->volume, &place, &r->base.facts);
     *out = &r->base;
     return FV_OK;
 }
 
 static fv_status read_block(fv_reader *base, const fv_block *block, fv_error *error) {
-    return fv_volume_read(&((reader *)base)->volume, block, error);
+    return fv__volume_read(&((reader *)base)->volume, block, error);
 }
 
 /* ---------------------------------------------------------------- writing */
 
 static void put_numbers(fv_bytes *out, const char *field, const double *numbers, int count) {
-    fv_bytes_printf(out, "%s =", field);
-    for (int i = 0; i < count; i++) fv_bytes_printf(out, " %.17g", numbers[i]);
-    fv_bytes_printf(out, "\n");
+    fv__bytes_printf(out, "%s =", field);
+    for (int i = 0; i < count; i++) fv__bytes_printf(out, " %.17g", numbers[i]);
+    fv__bytes_printf(out, "\n");
 }
 
 /* The matrix of a file of two axes has no third row: a plane that leaves x and y cannot be told. */
@@ -251,7 +251,7 @@ static void put_geometry(const fv_image_type *type, int ndim, fv_bytes *out) {
         matrix[i * ndim + i] = 1;
     }
     if (has_world(type, ndim)) {
-        fv_world_get(type, direction, origin, true, true);
+        fv__world_get(type, direction, origin, true, true);
         for (int i = 0; i < FV_MIN(ndim, 3); i++) {
             double length =
                 sqrt(direction[i][0] * direction[i][0] + direction[i][1] * direction[i][1] + direction[i][2] * direction[i][2]);
@@ -270,26 +270,26 @@ static const char size_field[] = "CompressedDataSize = ";
 
 /* The size of the stream, which readers want to know, is put in its place in the header afterwards. */
 static fv_status put_size(const fv_writer *writer, const char *file, int64_t size, fv_error *error) {
-    const fv_bytes *text = fv_volume_gz_header(writer);
+    const fv_bytes *text = fv__volume_gz_header(writer);
     const uint8_t  *field = memmem(text->data, text->size, size_field, strlen(size_field));
     char            digits[SIZE_DIGITS + 1];
     int             fd, n = snprintf(digits, sizeof digits, "%lld", (long long)size);
-    FV_TRY(fv_file_open_update(file, &fd, error));
-    fv_status status = fv_file_write_at(fd, digits, (size_t)n, field + strlen(size_field) - text->data, file, error);
-    fv_status closed = fv_file_close(fd, file, status == FV_OK ? error : &(fv_error){ 0 });
+    FV_TRY(fv__file_open_update(file, &fd, error));
+    fv_status status = fv__file_write_at(fd, digits, (size_t)n, field + strlen(size_field) - text->data, file, error);
+    fv_status closed = fv__file_close(fd, file, status == FV_OK ? error : &(fv_error){ 0 });
     return status == FV_OK ? closed : status;
 }
 
 static fv_status assemble(fv_writer *writer, fv_pieces *pieces, fv_error *error) {
-    const char *part = fv_volume_gz_part(writer);
-    char       *text = part ? fv_parts_header(writer->path) : fv_strdup(writer->path);
-    char       *voxels = part ? fv_sprintf("%s/%s", writer->path, part) : fv_strdup(writer->path);
-    int64_t     before = part ? 0 : (int64_t)fv_volume_gz_header(writer)->size;
+    const char *part = fv__volume_gz_part(writer);
+    char       *text = part ? fv__parts_header(writer->path) : fv__strdup(writer->path);
+    char       *voxels = part ? fv__sprintf("%s/%s", writer->path, part) : fv__strdup(writer->path);
+    int64_t     before = part ? 0 : (int64_t)fv__volume_gz_header(writer)->size;
     fv_file_id  id;
-    fv_status   status = fv_volume_gz_assemble(writer, pieces, error);
-    if (status == FV_OK) status = fv_file_identify(voxels, &id, error);
+    fv_status   status = fv__volume_gz_assemble(writer, pieces, error);
+    if (status == FV_OK) status = fv__file_identify(voxels, &id, error);
     if (status == FV_OK) status = put_size(writer, text, id.size - before, error);
-    if (status == FV_OK && part) status = fv_paths_sync(&text, 1, error);
+    if (status == FV_OK && part) status = fv__paths_sync(&text, 1, error);
     free(text);
     free(voxels);
     return status;
@@ -301,31 +301,31 @@ static fv_status create(const char *path, const fv_image_type *type, const fv_wr
     fv_dtype    stored = type->dtype == FV_BOOL ? FV_UINT8 : type->dtype;
     const char *name = NULL;
     fv_bytes    text = { 0 };
-    FV_TRY(fv_compression_choose(&fv_format_metaimage, options, &chosen, error));
-    FV_TRY(fv_writer_check(path, type, error));
-    bool apart = fv_format_in_parts(path);
-    if (apart) FV_TRY(fv_parts_check(path, error));
+    FV_TRY(fv__compression_choose(&fv_format_metaimage, options, &chosen, error));
+    FV_TRY(fv__writer_check(path, type, error));
+    bool apart = fv__format_in_parts(path);
+    if (apart) FV_TRY(fv__parts_check(path, error));
     for (int i = 0; i < FV_COUNT(types); i++)
         if (types[i].dtype == stored) name = types[i].names;
     if (!name)
         return fv_fail(error, FV_ERROR_USAGE, "%s: MetaImage cannot hold %s; write real and imaginary part apart", path,
                        fv_dtype_name(type->dtype));
-    fv_bytes_printf(&text,
-                    "ObjectType = Image\nNDims = %d\nBinaryData = True\nBinaryDataByteOrderMSB = %s\nCompressedData = %s\n",
-                    ndim, __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "False" : "True", chosen == GZIP ? "True" : "False");
-    if (chosen == GZIP) fv_bytes_printf(&text, "%s%-*d\n", size_field, SIZE_DIGITS, 0);
+    fv__bytes_printf(&text,
+                     "ObjectType = Image\nNDims = %d\nBinaryData = True\nBinaryDataByteOrderMSB = %s\nCompressedData = %s\n",
+                     ndim, __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "False" : "True", chosen == GZIP ? "True" : "False");
+    if (chosen == GZIP) fv__bytes_printf(&text, "%s%-*d\n", size_field, SIZE_DIGITS, 0);
     put_geometry(type, ndim, &text);
-    fv_bytes_printf(&text, "DimSize =");
-    for (int d = ndim - 1; d >= 0; d--) fv_bytes_printf(&text, " %lld", (long long)type->shape[d]);
-    if (colour) fv_bytes_printf(&text, "\nElementNumberOfChannels = %lld", (long long)type->shape[ndim]);
-    fv_bytes_printf(&text, "\nElementType = %.*s\nElementDataFile = %s", (int)strcspn(name, "|"), name, apart ? "" : "LOCAL\n");
+    fv__bytes_printf(&text, "DimSize =");
+    for (int d = ndim - 1; d >= 0; d--) fv__bytes_printf(&text, " %lld", (long long)type->shape[d]);
+    if (colour) fv__bytes_printf(&text, "\nElementNumberOfChannels = %lld", (long long)type->shape[ndim]);
+    fv__bytes_printf(&text, "\nElementType = %.*s\nElementDataFile = %s", (int)strcspn(name, "|"), name, apart ? "" : "LOCAL\n");
     if (chosen == GZIP) {
-        FV_TRY(fv_volume_gz_create(&fv_format_metaimage, path, type, stored, options, &text, true, out, error));
-        if (apart) fv_volume_gz_apart(*out, "voxels.zraw");
+        FV_TRY(fv__volume_gz_create(&fv_format_metaimage, path, type, stored, options, &text, true, out, error));
+        if (apart) fv__volume_gz_apart(*out, "voxels.zraw");
         return FV_OK;
     }
-    *out = fv_dense_writer_new(&fv_format_metaimage, path, type, options, &text);
-    if (apart) fv_dense_writer_apart(*out, "voxels.raw");
+    *out = fv__dense_writer_new(&fv_format_metaimage, path, type, options, &text);
+    if (apart) fv__dense_writer_apart(*out, "voxels.raw");
     return FV_OK;
 }
 
@@ -343,11 +343,11 @@ const fv_format fv_format_metaimage = {
     .read = read_block,
     .close = close_reader,
     .create = create,
-    .begin = fv_dense_begin,
-    .put = fv_dense_put,
-    .sync = fv_dense_sync,
-    .finish = fv_dense_finish,
-    .encode = fv_volume_gz_encode,
+    .begin = fv__dense_begin,
+    .put = fv__dense_put,
+    .sync = fv__dense_sync,
+    .finish = fv__dense_finish,
+    .encode = fv__volume_gz_encode,
     .assemble = assemble,
-    .free_writer = fv_volume_free,
+    .free_writer = fv__volume_free,
 };

@@ -159,18 +159,18 @@ static fv_status read_extended(reader *r, int64_t sections, fv_error *error) {
     if (!angle_place(r, &record, &at, &size, &scale) || record <= 0 || sections > FV_TILTS_MOST ||
         sections > r->extended / record || r->extended > MOST_EXTENDED)
         return FV_OK;
-    uint8_t  *bytes = fv_alloc((size_t)(record * sections));
-    fv_status status = fv_volume_fetch(&r->volume, HEADER, bytes, (size_t)(record * sections), error);
+    uint8_t  *bytes = fv__alloc((size_t)(record * sections));
+    fv_status status = fv__volume_fetch(&r->volume, HEADER, bytes, (size_t)(record * sections), error);
     bool      usable = status == FV_OK;
     for (int64_t i = 0; i < sections && usable; i++) {
         double angle = scale * stored_real(r, bytes + i * record + at, size);
         usable = isfinite(angle) && fabs(angle) <= 360;
-        if (usable) fv_tilts_add(&r->tilts, angle);
+        if (usable) fv__tilts_add(&r->tilts, angle);
     }
     if (!usable)
-        fv_tilts_release(&r->tilts);
+        fv__tilts_release(&r->tilts);
     else
-        r->tilts.source = fv_strdup("extended header");
+        r->tilts.source = fv__strdup("extended header");
     free(bytes);
     return status;
 }
@@ -179,37 +179,37 @@ static fv_status read_extended(reader *r, int64_t sections, fv_error *error) {
 
 static void close_reader(fv_reader *base) {
     reader *r = (reader *)base;
-    fv_volume_close(&r->volume);
-    fv_tilts_release(&r->tilts);
-    fv_reader_free(base);
+    fv__volume_close(&r->volume);
+    fv__tilts_release(&r->tilts);
+    fv__reader_free(base);
 }
 
 static void describe(reader *r) {
     fv_bytes *facts = &r->base.facts;
     char      text[LABEL + 1];
-    fv_bytes_printf(facts, "mode: %d\ncompression: %s\nbyte order: %s\n", r->mode, r->volume.gzip ? "gzip" : "none",
-                    r->swapped ? "swapped" : "native");
-    if (r->volume.dense.half) fv_bytes_printf(facts, "stored as: float16\n");
-    if (integer(r, 88)) fv_bytes_printf(facts, "space group: %d\n", integer(r, 88));
-    if (r->extended) fv_bytes_printf(facts, "extended header: %d bytes, %.4s\n", r->extended, (const char *)r->bytes + 104);
+    fv__bytes_printf(facts, "mode: %d\ncompression: %s\nbyte order: %s\n", r->mode, r->volume.gzip ? "gzip" : "none",
+                     r->swapped ? "swapped" : "native");
+    if (r->volume.dense.half) fv__bytes_printf(facts, "stored as: float16\n");
+    if (integer(r, 88)) fv__bytes_printf(facts, "space group: %d\n", integer(r, 88));
+    if (r->extended) fv__bytes_printf(facts, "extended header: %d bytes, %.4s\n", r->extended, (const char *)r->bytes + 104);
     if (r->tilts.count) {
-        fv_bytes_printf(facts, "tilt angles: %d from %s:", r->tilts.count, r->tilts.source);
-        for (int i = 0; i < r->tilts.count; i++) fv_bytes_printf(facts, " %.6g", r->tilts.angle[i]);
-        fv_bytes_printf(facts, "\n");
+        fv__bytes_printf(facts, "tilt angles: %d from %s:", r->tilts.count, r->tilts.source);
+        for (int i = 0; i < r->tilts.count; i++) fv__bytes_printf(facts, " %.6g", r->tilts.angle[i]);
+        fv__bytes_printf(facts, "\n");
     }
     for (int i = 0; i < FV_MIN(integer(r, 220), 10); i++) {
         snprintf(text, sizeof text, "%.*s", LABEL, (const char *)r->bytes + 224 + i * LABEL);
         for (char *c = text; *c; c++)
             if ((unsigned char)*c < 0x20 || (unsigned char)*c > 0x7e) *c = ' ';
         for (size_t n = strlen(text); n && text[n - 1] == ' ';) text[--n] = 0;
-        if (*text) fv_bytes_printf(facts, "label %d: %s\n", i + 1, text);
+        if (*text) fv__bytes_printf(facts, "label %d: %s\n", i + 1, text);
     }
 }
 
 static fv_status read_header(reader *r, fv_error *error) {
     fv_dense *dense = &r->volume.dense;
-    FV_TRY(fv_volume_fetch(&r->volume, 0, r->bytes, HEADER, error));
-    r->base.header = fv_hash_bytes(r->bytes, HEADER);
+    FV_TRY(fv__volume_fetch(&r->volume, 0, r->bytes, HEADER, error));
+    r->base.header = fv__hash_bytes(r->bytes, HEADER);
     if (!find_order(r))
         return fv_fail(error, FV_ERROR_INPUT, "%s: not an MRC file (its size or its mode is no possible one)", r->volume.path);
     FV_TRY(find_type(r, dense, error));
@@ -219,7 +219,7 @@ static fv_status read_header(reader *r, fv_error *error) {
                        r->extended);
     dense->offset = HEADER + (int64_t)r->extended;
     for (int d = 0; d < 3; d++) dense->shape[d] = integer(r, 8 - 4 * d);
-    FV_TRY(fv_volume_check(&r->volume, "MRC", error));
+    FV_TRY(fv__volume_check(&r->volume, "MRC", error));
     fv_image_type_init(&r->base.type, dense->dtype, 3, dense->shape);
     find_geometry(r);
     return read_extended(r, dense->shape[0], error);
@@ -229,17 +229,17 @@ static fv_status read_header(reader *r, fv_error *error) {
 static void name_axes(reader *r) {
     fv_image_type *type = &r->base.type;
     fv_dense      *dense = &r->volume.dense;
-    if (!r->tilts.count) fv_tilts_find(r->base.path, &r->tilts);
+    if (!r->tilts.count) fv__tilts_find(r->base.path, &r->tilts);
     if (r->tilts.count == type->shape[0] && type->shape[0] > 1) {
         snprintf(type->axis[0], sizeof type->axis[0], "angle");
         type->spacing[0] = 1;
         type->origin[0] = 0;
         type->unit[0][0] = 0;
         r->base.nangles = r->tilts.count;
-        r->base.angles = fv_alloc((size_t)r->tilts.count * sizeof *r->base.angles);
+        r->base.angles = fv__alloc((size_t)r->tilts.count * sizeof *r->base.angles);
         memcpy(r->base.angles, r->tilts.angle, (size_t)r->tilts.count * sizeof *r->base.angles);
     } else
-        fv_tilts_release(&r->tilts);
+        fv__tilts_release(&r->tilts);
     if (type->shape[0] > 1) return;
     for (int d = 0; d < 2; d++) {
         dense->shape[d] = type->shape[d] = type->shape[d + 1];
@@ -252,15 +252,15 @@ static void name_axes(reader *r) {
 }
 
 static fv_status open_as(const fv_format *format, const char *path, fv_reader **out, fv_error *error) {
-    reader   *r = fv_reader_new(sizeof *r, format, path);
-    fv_status status = fv_volume_open(&r->volume, path, error);
+    reader   *r = fv__reader_new(sizeof *r, format, path);
+    fv_status status = fv__volume_open(&r->volume, path, error);
     if (status == FV_OK) status = read_header(r, error);
     if (status != FV_OK) {
         close_reader(&r->base);
         return status;
     }
     name_axes(r);
-    fv_volume_layout(&r->volume, &r->base);
+    fv__volume_layout(&r->volume, &r->base);
     describe(r);
     *out = &r->base;
     return FV_OK;
@@ -277,7 +277,7 @@ static fv_status open_gz(const char *path, const fv_read_options *options, fv_re
 }
 
 static fv_status read_block(fv_reader *base, const fv_block *block, fv_error *error) {
-    return fv_volume_read(&((reader *)base)->volume, block, error);
+    return fv__volume_read(&((reader *)base)->volume, block, error);
 }
 
 /* ---------------------------------------------------------------- writing */
@@ -298,7 +298,7 @@ static double in_angstrom(const char *unit) {
 
 static void fill_header(const fv_image_type *type, int mode, fv_bytes *header) {
     static const char stamp[] = "MAP \x44\x44\x00\x00";
-    memset(fv_bytes_append(header, NULL, HEADER), 0, HEADER);
+    memset(fv__bytes_append(header, NULL, HEADER), 0, HEADER);
     put_integer(header, 12, mode);
     for (int i = 0; i < 3; i++) {
         int     d = type->ndim - 1 - i;
@@ -344,10 +344,10 @@ static fv_status create_plain(const char *path, const fv_image_type *type, const
     int      compression;
     fv_dtype stored;
     fv_bytes header = { 0 };
-    FV_TRY(fv_compression_choose(&fv_format_mrc, options, &compression, error));
+    FV_TRY(fv__compression_choose(&fv_format_mrc, options, &compression, error));
     FV_TRY(make_header(path, type, &stored, &header, error));
-    *out = fv_dense_writer_new(&fv_format_mrc, path, type, options, &header);
-    fv_dense_writer_store(*out, stored, false, NULL);
+    *out = fv__dense_writer_new(&fv_format_mrc, path, type, options, &header);
+    fv__dense_writer_store(*out, stored, false, NULL);
     return FV_OK;
 }
 
@@ -356,9 +356,9 @@ static fv_status create_gz(const char *path, const fv_image_type *type, const fv
     int      compression;
     fv_dtype stored;
     fv_bytes header = { 0 };
-    FV_TRY(fv_compression_choose(&fv_format_mrc_gz, options, &compression, error));
+    FV_TRY(fv__compression_choose(&fv_format_mrc_gz, options, &compression, error));
     FV_TRY(make_header(path, type, &stored, &header, error));
-    return fv_volume_gz_create(&fv_format_mrc_gz, path, type, stored, options, &header, false, out, error);
+    return fv__volume_gz_create(&fv_format_mrc_gz, path, type, stored, options, &header, false, out, error);
 }
 
 const fv_format fv_format_mrc = {
@@ -373,11 +373,11 @@ const fv_format fv_format_mrc = {
     .read = read_block,
     .close = close_reader,
     .create = create_plain,
-    .begin = fv_dense_begin,
-    .put = fv_dense_put,
-    .sync = fv_dense_sync,
-    .finish = fv_dense_sync,
-    .free_writer = fv_dense_free,
+    .begin = fv__dense_begin,
+    .put = fv__dense_put,
+    .sync = fv__dense_sync,
+    .finish = fv__dense_sync,
+    .free_writer = fv__dense_free,
 };
 
 const fv_format fv_format_mrc_gz = {
@@ -392,7 +392,7 @@ const fv_format fv_format_mrc_gz = {
     .read = read_block,
     .close = close_reader,
     .create = create_gz,
-    .encode = fv_volume_gz_encode,
-    .assemble = fv_volume_gz_assemble,
-    .free_writer = fv_volume_gz_free,
+    .encode = fv__volume_gz_encode,
+    .assemble = fv__volume_gz_assemble,
+    .free_writer = fv__volume_gz_free,
 };

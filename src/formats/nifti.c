@@ -22,31 +22,31 @@ typedef struct {
 /* ---------------------------------------------------------------- opening */
 
 static void close_reader(fv_reader *base) {
-    fv_volume_close(&((reader *)base)->volume);
-    fv_reader_free(base);
+    fv__volume_close(&((reader *)base)->volume);
+    fv__reader_free(base);
 }
 
 static fv_status read_header(reader *r, fv_error *error) {
     uint8_t bytes[FV_NIFTI_2];
-    FV_TRY(fv_volume_fetch(&r->volume, 0, bytes, 4, error));
-    size_t size = fv_nifti_size(bytes);
-    FV_TRY(fv_volume_fetch(&r->volume, 0, bytes, size, error));
-    r->base.header = fv_hash_bytes(bytes, size);
-    return fv_nifti_parse(bytes, size, r->volume.path, &r->header, error);
+    FV_TRY(fv__volume_fetch(&r->volume, 0, bytes, 4, error));
+    size_t size = fv__nifti_size(bytes);
+    FV_TRY(fv__volume_fetch(&r->volume, 0, bytes, size, error));
+    r->base.header = fv__hash_bytes(bytes, size);
+    return fv__nifti_parse(bytes, size, r->volume.path, &r->header, error);
 }
 
 /* "a.hdr" and "a.img" name each other, with or without .gz. */
 static char *sibling(const char *path, const char *extension) {
-    bool   packed = fv_path_has_extension(path, "gz");
-    char  *name = fv_path_bare_name(path);
+    bool   packed = fv__path_has_extension(path, "gz");
+    char  *name = fv__path_bare_name(path);
     size_t length = strlen(name) - (packed ? 3 : 0);
     while (length > 0 && name[length - 1] != '.') length--;
-    char *bare = fv_sprintf("%.*s%s", (int)length, name, extension), *full = fv_sprintf("%s.gz", bare);
-    char *plain = fv_path_beside(path, bare), *other = packed ? fv_path_beside(path, full) : NULL;
+    char *bare = fv__sprintf("%.*s%s", (int)length, name, extension), *full = fv__sprintf("%s.gz", bare);
+    char *plain = fv__path_beside(path, bare), *other = packed ? fv__path_beside(path, full) : NULL;
     free(name);
     free(bare);
     free(full);
-    if (other && fv_file_exists(other)) {
+    if (other && fv__file_exists(other)) {
         free(plain);
         return other;
     }
@@ -55,42 +55,42 @@ static char *sibling(const char *path, const char *extension) {
 }
 
 static void describe(reader *r) {
-    const fv_nifti_header *h = &r->header;
-    fv_bytes              *facts = &r->base.facts;
+    const fv_nifti_header   *h = &r->header;
+    fv_bytes                *facts = &r->base.facts;
     static const char *const worlds[] = { "unknown", "scanner", "aligned", "Talairach", "MNI", "template" };
-    fv_bytes_printf(facts, "version: NIfTI-%d\ncompression: %s\nbyte order: %s\n", h->version, r->volume.gzip ? "gzip" : "none",
-                    h->swapped ? "swapped" : "native");
+    fv__bytes_printf(facts, "version: NIfTI-%d\ncompression: %s\nbyte order: %s\n", h->version, r->volume.gzip ? "gzip" : "none",
+                     h->swapped ? "swapped" : "native");
     if (h->scaled)
-        fv_bytes_printf(facts, "stored as: %s\nslope: %.9g\nintercept: %.9g\n", fv_dtype_name(h->stored), h->slope, h->inter);
+        fv__bytes_printf(facts, "stored as: %s\nslope: %.9g\nintercept: %.9g\n", fv_dtype_name(h->stored), h->slope, h->inter);
     if (h->type.has_affine)
-        fv_bytes_printf(facts, "world: %s\n", h->type.affine_code < FV_COUNT(worlds) ? worlds[h->type.affine_code] : "other");
-    if (h->description[0]) fv_bytes_printf(facts, "description: %s\n", h->description);
+        fv__bytes_printf(facts, "world: %s\n", h->type.affine_code < FV_COUNT(worlds) ? worlds[h->type.affine_code] : "other");
+    if (h->description[0]) fv__bytes_printf(facts, "description: %s\n", h->description);
 }
 
 static fv_status open_voxels(reader *r, fv_error *error) {
     const fv_nifti_header *h = &r->header;
     if (h->pair) {
         char *image = sibling(r->volume.path, "img");
-        fv_volume_close(&r->volume);
-        fv_status status = fv_volume_open(&r->volume, image, error);
+        fv__volume_close(&r->volume);
+        fv_status status = fv__volume_open(&r->volume, image, error);
         free(image);
         FV_TRY(status);
     }
     r->volume.dense = (fv_dense){ .offset = h->data_offset, .dtype = h->stored, .swapped = h->swapped, .ndim = h->type.ndim };
     memcpy(r->volume.dense.shape, h->type.shape, sizeof r->volume.dense.shape);
-    FV_TRY(fv_volume_check(&r->volume, "NIfTI", error));
+    FV_TRY(fv__volume_check(&r->volume, "NIfTI", error));
     r->base.type = h->type;
-    fv_volume_layout(&r->volume, &r->base);
+    fv__volume_layout(&r->volume, &r->base);
     if (h->scaled) r->base.read_memory += 2 * STRIP_BYTES;
     describe(r);
     return FV_OK;
 }
 
 static fv_status open_as(const fv_format *format, const char *path, fv_reader **out, fv_error *error) {
-    reader *r = fv_reader_new(sizeof *r, format, path);
-    bool      image = fv_path_has_extension(path, "img") || fv_path_has_extension(path, "img.gz");
-    char     *header = image ? sibling(path, "hdr") : fv_strdup(path);
-    fv_status status = fv_volume_open(&r->volume, header, error);
+    reader   *r = fv__reader_new(sizeof *r, format, path);
+    bool      image = fv__path_has_extension(path, "img") || fv__path_has_extension(path, "img.gz");
+    char     *header = image ? sibling(path, "hdr") : fv__strdup(path);
+    fv_status status = fv__volume_open(&r->volume, header, error);
     free(header);
     if (status == FV_OK) status = read_header(r, error);
     if (status == FV_OK) status = open_voxels(r, error);
@@ -121,14 +121,14 @@ static fv_status open_pair(const char *path, const fv_read_options *options, fv_
 static void scale(const fv_nifti_header *h, const void *from, void *to, int64_t n) {
     double slope = h->slope, inter = h->inter;
     bool   narrow = h->type.dtype == FV_FLOAT32 || h->type.dtype == FV_COMPLEX64;
-#define SCALE(TYPE)                                                                                               \
-    {                                                                                                             \
-        const TYPE *restrict v = from;                                                                            \
-        if (narrow)                                                                                               \
-            for (int64_t i = 0; i < n; i++) ((float *restrict)to)[i] = (float)((double)v[i] * slope + inter);     \
-        else                                                                                                      \
-            for (int64_t i = 0; i < n; i++) ((double *restrict)to)[i] = (double)v[i] * slope + inter;             \
-        return;                                                                                                   \
+#define SCALE(TYPE)                                                                                                              \
+    {                                                                                                                            \
+        const TYPE *restrict v = from;                                                                                           \
+        if (narrow)                                                                                                              \
+            for (int64_t i = 0; i < n; i++) ((float *restrict)to)[i] = (float)((double)v[i] * slope + inter);                    \
+        else                                                                                                                     \
+            for (int64_t i = 0; i < n; i++) ((double *restrict)to)[i] = (double)v[i] * slope + inter;                            \
+        return;                                                                                                                  \
     }
     if (fv_dtype_is_complex(h->stored)) n *= 2;
     switch (h->stored) {
@@ -140,8 +140,10 @@ static void scale(const fv_nifti_header *h, const void *from, void *to, int64_t 
     case FV_INT32: SCALE(int32_t)
     case FV_UINT64: SCALE(uint64_t)
     case FV_INT64: SCALE(int64_t)
-    case FV_FLOAT32: case FV_COMPLEX64: SCALE(float)
-    case FV_FLOAT64: case FV_COMPLEX128: SCALE(double)
+    case FV_FLOAT32:
+    case FV_COMPLEX64: SCALE(float)
+    case FV_FLOAT64:
+    case FV_COMPLEX128: SCALE(double)
     default: return;
     }
 #undef SCALE
@@ -154,28 +156,29 @@ static fv_status read_scaled(reader *r, const fv_block *block, fv_error *error) 
     fv_lattice       strips;
     int64_t          size[FV_MAX_DIMS];
     fv_image_type_init(&part, r->header.stored, region->ndim, region->size);
-    fv_dense_piece(&part, STRIP_BYTES, size);
-    fv_lattice_init(&strips, region->ndim, region->size, size);
-    void     *memory = fv_buffer_new(STRIP_BYTES);
+    fv__dense_piece(&part, STRIP_BYTES, size);
+    fv__lattice_init(&strips, region->ndim, region->size, size);
+    void     *memory = fv__buffer_new(STRIP_BYTES);
     fv_status status = FV_OK;
-    for (int64_t i = 0, n = fv_lattice_count(&strips); i < n && status == FV_OK; i++) {
-        fv_region strip = fv_lattice_chunk(&strips, i);
+    for (int64_t i = 0, n = fv__lattice_count(&strips); i < n && status == FV_OK; i++) {
+        fv_region strip = fv__lattice_chunk(&strips, i);
         for (int d = 0; d < strip.ndim; d++) strip.start[d] += region->start[d];
         fv_block stored;
-        fv_block_init(&stored, r->header.stored, &strip, memory);
-        status = fv_volume_read(&r->volume, &stored, error);
+        fv__block_init(&stored, r->header.stored, &strip, memory);
+        status = fv__volume_read(&r->volume, &stored, error);
         fv_rows rows;
-        for (fv_rows_begin(&rows, &strip); status == FV_OK && fv_rows_next(&rows);)
-            scale(&r->header, fv_block_at(&stored, rows.position), fv_block_at(block, rows.position), strip.size[strip.ndim - 1]);
+        for (fv__rows_begin(&rows, &strip); status == FV_OK && fv__rows_next(&rows);)
+            scale(&r->header, fv__block_at(&stored, rows.position), fv__block_at(block, rows.position),
+                  strip.size[strip.ndim - 1]);
     }
-    fv_buffer_free(memory, STRIP_BYTES);
+    fv__buffer_free(memory, STRIP_BYTES);
     return status;
 }
 
 static fv_status read_block(fv_reader *base, const fv_block *block, fv_error *error) {
     reader *r = (reader *)base;
-    if (fv_region_empty(&block->region)) return FV_OK;
-    return r->header.scaled ? read_scaled(r, block, error) : fv_volume_read(&r->volume, block, error);
+    if (fv__region_empty(&block->region)) return FV_OK;
+    return r->header.scaled ? read_scaled(r, block, error) : fv__volume_read(&r->volume, block, error);
 }
 
 /* ---------------------------------------------------------------- writing */
@@ -184,9 +187,9 @@ static fv_status create_plain(const char *path, const fv_image_type *type, const
                               fv_error *error) {
     int      compression;
     fv_bytes header = { 0 };
-    FV_TRY(fv_compression_choose(&fv_format_nifti, options, &compression, error));
-    FV_TRY(fv_nifti_compose(type, path, &header, error));
-    *out = fv_dense_writer_new(&fv_format_nifti, path, type, options, &header);
+    FV_TRY(fv__compression_choose(&fv_format_nifti, options, &compression, error));
+    FV_TRY(fv__nifti_compose(type, path, &header, error));
+    *out = fv__dense_writer_new(&fv_format_nifti, path, type, options, &header);
     return FV_OK;
 }
 
@@ -194,9 +197,9 @@ static fv_status create_gz(const char *path, const fv_image_type *type, const fv
                            fv_error *error) {
     int      compression;
     fv_bytes header = { 0 };
-    FV_TRY(fv_compression_choose(&fv_format_nifti_gz, options, &compression, error));
-    FV_TRY(fv_nifti_compose(type, path, &header, error));
-    return fv_volume_gz_create(&fv_format_nifti_gz, path, type, type->dtype, options, &header, false, out, error);
+    FV_TRY(fv__compression_choose(&fv_format_nifti_gz, options, &compression, error));
+    FV_TRY(fv__nifti_compose(type, path, &header, error));
+    return fv__volume_gz_create(&fv_format_nifti_gz, path, type, type->dtype, options, &header, false, out, error);
 }
 
 const fv_format fv_format_nifti = {
@@ -211,11 +214,11 @@ const fv_format fv_format_nifti = {
     .read = read_block,
     .close = close_reader,
     .create = create_plain,
-    .begin = fv_dense_begin,
-    .put = fv_dense_put,
-    .sync = fv_dense_sync,
-    .finish = fv_dense_sync,
-    .free_writer = fv_dense_free,
+    .begin = fv__dense_begin,
+    .put = fv__dense_put,
+    .sync = fv__dense_sync,
+    .finish = fv__dense_sync,
+    .free_writer = fv__dense_free,
 };
 
 const fv_format fv_format_nifti_gz = {
@@ -230,9 +233,9 @@ const fv_format fv_format_nifti_gz = {
     .read = read_block,
     .close = close_reader,
     .create = create_gz,
-    .encode = fv_volume_gz_encode,
-    .assemble = fv_volume_gz_assemble,
-    .free_writer = fv_volume_gz_free,
+    .encode = fv__volume_gz_encode,
+    .assemble = fv__volume_gz_assemble,
+    .free_writer = fv__volume_gz_free,
 };
 
 const fv_format fv_format_nifti_pair = {

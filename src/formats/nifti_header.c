@@ -21,26 +21,70 @@ typedef struct {
 } layout;
 
 static const layout layouts[2] = {
-    { .size = FV_NIFTI_1, .magic = 344, .datatype = 70, .bitpix = 72, .dim = 40, .dim_width = 2, .pixdim = 76, .real_width = 4,
-      .vox_offset = 108, .slope = 112, .inter = 116, .toffset = 136, .units = 123, .units_width = 1, .description = 148,
-      .qform_code = 252, .sform_code = 254, .code_width = 2, .quatern = 256, .srow = 280 },
-    { .size = FV_NIFTI_2, .magic = 4, .datatype = 12, .bitpix = 14, .dim = 16, .dim_width = 8, .pixdim = 104, .real_width = 8,
-      .vox_offset = 168, .slope = 176, .inter = 184, .toffset = 216, .units = 500, .units_width = 4, .description = 240,
-      .qform_code = 344, .sform_code = 348, .code_width = 4, .quatern = 352, .srow = 400 },
+    { .size = FV_NIFTI_1,
+      .magic = 344,
+      .datatype = 70,
+      .bitpix = 72,
+      .dim = 40,
+      .dim_width = 2,
+      .pixdim = 76,
+      .real_width = 4,
+      .vox_offset = 108,
+      .slope = 112,
+      .inter = 116,
+      .toffset = 136,
+      .units = 123,
+      .units_width = 1,
+      .description = 148,
+      .qform_code = 252,
+      .sform_code = 254,
+      .code_width = 2,
+      .quatern = 256,
+      .srow = 280 },
+    { .size = FV_NIFTI_2,
+      .magic = 4,
+      .datatype = 12,
+      .bitpix = 14,
+      .dim = 16,
+      .dim_width = 8,
+      .pixdim = 104,
+      .real_width = 8,
+      .vox_offset = 168,
+      .slope = 176,
+      .inter = 184,
+      .toffset = 216,
+      .units = 500,
+      .units_width = 4,
+      .description = 240,
+      .qform_code = 344,
+      .sform_code = 348,
+      .code_width = 4,
+      .quatern = 352,
+      .srow = 400 },
 };
 
-static const struct { int code; fv_dtype dtype;
+static const struct {
+    int      code;
+    fv_dtype dtype;
 } datatypes[] = {
     { 2, FV_UINT8 },     { 4, FV_INT16 },         { 8, FV_INT32 },    { 16, FV_FLOAT32 }, { 32, FV_COMPLEX64 },
     { 64, FV_FLOAT64 },  { 256, FV_INT8 },        { 512, FV_UINT16 }, { 768, FV_UINT32 }, { 1024, FV_INT64 },
     { 1280, FV_UINT64 }, { 1792, FV_COMPLEX128 }, { RGB, FV_UINT8 },  { RGBA, FV_UINT8 },
 };
 
-static const struct { int code; const char *name; double factor; } space_units[] = { /* factor: in millimetres */
-    { 1, "meter", 1e3 }, { 2, "millimeter", 1 }, { 3, "micrometer", 1e-3 },
-    { 0, "centimeter", 10 }, { 0, "nanometer", 1e-6 }, { 0, "angstrom", 1e-7 }, { 0, "picometer", 1e-9 },
+static const struct {
+    int         code;
+    const char *name;
+    double      factor;
+} space_units[] = {
+    /* factor: in millimetres */
+    { 1, "meter", 1e3 },      { 2, "millimeter", 1 },  { 3, "micrometer", 1e-3 }, { 0, "centimeter", 10 },
+    { 0, "nanometer", 1e-6 }, { 0, "angstrom", 1e-7 }, { 0, "picometer", 1e-9 },
 };
-static const struct { int code; const char *name; } other_units[] = {
+static const struct {
+    int         code;
+    const char *name;
+} other_units[] = {
     { 8, "second" }, { 16, "millisecond" }, { 24, "microsecond" }, { 32, "hertz" }, { 40, "ppm" }, { 48, "radian/second" },
 };
 
@@ -95,7 +139,9 @@ static void put_nth_real(fields *f, int offset, int n, double value) {
 
 /* ---------------------------------------------------------------- the voxel to world matrix */
 
-typedef struct { double r[3][3]; } rotation;
+typedef struct {
+    double r[3][3];
+} rotation;
 
 /* Quaternion (b, c, d) with a >= 0 made from its length being 1. */
 static rotation rotation_of(double b, double c, double d) {
@@ -214,7 +260,7 @@ static void write_affine(fields *f, const double affine[12], const double spacin
 
 /* ---------------------------------------------------------------- reading */
 
-size_t fv_nifti_size(const uint8_t start[4]) {
+size_t fv__nifti_size(const uint8_t start[4]) {
     fields f = { .bytes = (uint8_t *)start };
     bool   second = get_integer(&f, 0, 4) == FV_NIFTI_2;
     f.swapped = true;
@@ -222,8 +268,15 @@ size_t fv_nifti_size(const uint8_t start[4]) {
 }
 
 static fv_status recognise(fields *f, size_t size, const char *path, fv_nifti_header *h, fv_error *error) {
-    static const struct { const char *magic; int version; bool pair; } kinds[] = {
-        { "n+1", 1, false }, { "ni1", 1, true }, { "n+2", 2, false }, { "ni2", 2, true },
+    static const struct {
+        const char *magic;
+        int         version;
+        bool        pair;
+    } kinds[] = {
+        { "n+1", 1, false },
+        { "ni1", 1, true },
+        { "n+2", 2, false },
+        { "ni2", 2, true },
     };
     for (int i = 0; i < FV_COUNT(kinds); i++) {
         f->at = &layouts[kinds[i].version - 1];
@@ -300,7 +353,7 @@ static fv_status read_scale(const fields *f, bool colour, const char *path, fv_n
 }
 
 static fv_status read_offset(const fields *f, const char *path, fv_nifti_header *h, fv_error *error) {
-    double  real = h->version == 1 ? get_real(f, f->at->vox_offset) : 0;
+    double real = h->version == 1 ? get_real(f, f->at->vox_offset) : 0;
     if (!(real >= -2147483648.0 && real < 2147483648.0))
         return fv_fail(error, FV_ERROR_INPUT, "%s: vox_offset of the NIfTI header is %g", path, real);
     int64_t offset = h->version == 1 ? (int64_t)real : get_integer(f, f->at->vox_offset, 8),
@@ -310,7 +363,7 @@ static fv_status read_offset(const fields *f, const char *path, fv_nifti_header 
     return FV_OK;
 }
 
-fv_status fv_nifti_parse(const uint8_t *bytes, size_t size, const char *path, fv_nifti_header *header, fv_error *error) {
+fv_status fv__nifti_parse(const uint8_t *bytes, size_t size, const char *path, fv_nifti_header *header, fv_error *error) {
     fields f = { .bytes = (uint8_t *)bytes };
     *header = (fv_nifti_header){ 0 };
     FV_TRY(recognise(&f, size, path, header, error));
@@ -438,8 +491,8 @@ static void write_fixed(fields *f, int version, int datatype, int bits) {
     snprintf((char *)f->bytes + f->at->description, 80, "Fovea");
 }
 
-fv_status fv_nifti_compose(const fv_image_type *type, const char *path, fv_bytes *out, fv_error *error) {
-    FV_TRY(fv_writer_check(path, type, error));
+fv_status fv__nifti_compose(const fv_image_type *type, const char *path, fv_bytes *out, fv_error *error) {
+    FV_TRY(fv__writer_check(path, type, error));
     int     datatype = colour_code(type), n = type->ndim - (datatype != 0), slot[FV_MAX_DIMS];
     int     bits = 8 * (int)fv_dtype_size(type->dtype) * (datatype == RGB ? 3 : datatype == RGBA ? 4 : 1);
     int64_t longest = 0;
@@ -449,7 +502,7 @@ fv_status fv_nifti_compose(const fv_image_type *type, const char *path, fv_bytes
     for (int d = 0; d < n; d++) longest = FV_MAX(longest, type->shape[d]);
     int    version = longest > INT16_MAX ? 2 : 1;
     fields f = { .at = &layouts[version - 1] };
-    f.bytes = fv_bytes_append(out, NULL, (size_t)f.at->size + FV_NIFTI_EXTENDER);
+    f.bytes = fv__bytes_append(out, NULL, (size_t)f.at->size + FV_NIFTI_EXTENDER);
     memset(f.bytes, 0, (size_t)f.at->size + FV_NIFTI_EXTENDER);
     write_fixed(&f, version, datatype, bits);
     put_integer(&f, f.at->dim, f.at->dim_width, slot[0] + 1);

@@ -15,16 +15,16 @@ typedef struct fv_nifti_header {
     fv_dtype      stored;      /* element type in the file; RGB is uint8 with a last axis c */
     bool          scaled;      /* value = slope * stored + inter */
     double        slope, inter;
-    fv_image_type type;        /* what is read; its dtype differs from stored if scaled */
+    fv_image_type type; /* what is read; its dtype differs from stored if scaled */
     char          description[81];
 } fv_nifti_header;
 
 /* How long the header is, from its first four bytes. */
-size_t    fv_nifti_size(const uint8_t start[4]);
-fv_status fv_nifti_parse(const uint8_t *bytes, size_t size, const char *path, fv_nifti_header *header, fv_error *error);
+size_t    fv__nifti_size(const uint8_t start[4]);
+fv_status fv__nifti_parse(const uint8_t *bytes, size_t size, const char *path, fv_nifti_header *header, fv_error *error);
 
 /* Appends the header of a single file and its (empty) list of extensions, so that voxels follow directly. NIfTI-1, or
  * NIfTI-2 where an axis is longer than 32767. */
-fv_status fv_nifti_compose(const fv_image_type *type, const char *path, fv_bytes *out, fv_error *error);
+fv_status fv__nifti_compose(const fv_image_type *type, const char *path, fv_bytes *out, fv_error *error);
 
 #endif

@@ -18,14 +18,14 @@ typedef struct {
 
 static fv_status read_header(reader *r, int64_t file_size, int *version, fv_error *error) {
     fv_volume volume = { .fd = r->fd, .file_size = file_size, .path = r->base.path };
-    FV_TRY(fv_npy_read_header(&volume, 0, file_size, version, &r->base.header, error));
+    FV_TRY(fv__npy_read_header(&volume, 0, file_size, version, &r->base.header, error));
     r->dense = volume.dense;
     return FV_OK;
 }
 
 static fv_status check_size(const reader *r, int64_t file_size, fv_error *error) {
     const char *path = r->base.path;
-    int64_t     bytes = fv_dense_bytes(&r->dense);
+    int64_t     bytes = fv__dense_bytes(&r->dense);
     if (bytes < 0 || fv_image_type_bytes(&r->base.type) < 0 || bytes > file_size - r->dense.offset)
         return fv_fail(error, FV_ERROR_INPUT, "%s ends early: its shape needs %lld bytes of voxels, it has %lld", path,
                        (long long)bytes, (long long)(file_size - r->dense.offset));
@@ -35,17 +35,17 @@ static fv_status check_size(const reader *r, int64_t file_size, fv_error *error)
 static void close_reader(fv_reader *base) {
     reader *r = (reader *)base;
     if (r->fd >= 0) close(r->fd);
-    fv_reader_free(base);
+    fv__reader_free(base);
 }
 
 static fv_status open_reader(const char *path, const fv_read_options *options, fv_reader **out, fv_error *error) {
     (void)options;
-    reader    *r = fv_reader_new(sizeof *r, &fv_format_npy, path);
+    reader    *r = fv__reader_new(sizeof *r, &fv_format_npy, path);
     fv_file_id id;
     int        version = 0;
     r->fd = -1;
-    fv_status status = fv_file_open_read(path, &r->fd, error);
-    if (status == FV_OK) status = fv_file_identify(path, &id, error);
+    fv_status status = fv__file_open_read(path, &r->fd, error);
+    if (status == FV_OK) status = fv__file_identify(path, &id, error);
     if (status == FV_OK) status = read_header(r, id.size, &version, error);
     if (status == FV_OK) {
         fv_image_type_init(&r->base.type, r->dense.dtype, r->dense.ndim, r->dense.shape);
@@ -57,16 +57,16 @@ static fv_status open_reader(const char *path, const fv_read_options *options, f
     }
     memcpy(r->base.chunk, r->base.type.shape, sizeof r->base.chunk);
     r->base.read_memory = FV_DENSE_MEMORY;
-    fv_bytes_printf(&r->base.facts, "version: %d.0\norder: %s\nbyte order: %s\n%s", version,
-                    r->dense.fortran ? "Fortran (first axis contiguous)" : "C (last axis contiguous)",
-                    r->dense.swapped ? "swapped" : "native", r->dense.half ? "stored as: float16\n" : "");
+    fv__bytes_printf(&r->base.facts, "version: %d.0\norder: %s\nbyte order: %s\n%s", version,
+                     r->dense.fortran ? "Fortran (first axis contiguous)" : "C (last axis contiguous)",
+                     r->dense.swapped ? "swapped" : "native", r->dense.half ? "stored as: float16\n" : "");
     *out = &r->base;
     return FV_OK;
 }
 
 static fv_status read_block(fv_reader *base, const fv_block *block, fv_error *error) {
     reader *r = (reader *)base;
-    return fv_dense_read(&r->dense, r->fd, base->path, block, error);
+    return fv__dense_read(&r->dense, r->fd, base->path, block, error);
 }
 
 /* ---------------------------------------------------------------- writing */
@@ -74,11 +74,11 @@ static fv_status read_block(fv_reader *base, const fv_block *block, fv_error *er
 static fv_status create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
                         fv_error *error) {
     int compression;
-    FV_TRY(fv_compression_choose(&fv_format_npy, options, &compression, error));
-    FV_TRY(fv_writer_check(path, type, error));
+    FV_TRY(fv__compression_choose(&fv_format_npy, options, &compression, error));
+    FV_TRY(fv__writer_check(path, type, error));
     fv_bytes header = { 0 };
-    fv_npy_make_header(type, &header);
-    *out = fv_dense_writer_new(&fv_format_npy, path, type, options, &header);
+    fv__npy_make_header(type, &header);
+    *out = fv__dense_writer_new(&fv_format_npy, path, type, options, &header);
     return FV_OK;
 }
 
@@ -94,9 +94,9 @@ const fv_format fv_format_npy = {
     .read = read_block,
     .close = close_reader,
     .create = create,
-    .begin = fv_dense_begin,
-    .put = fv_dense_put,
-    .sync = fv_dense_sync,
-    .finish = fv_dense_sync,
-    .free_writer = fv_dense_free,
+    .begin = fv__dense_begin,
+    .put = fv__dense_put,
+    .sync = fv__dense_sync,
+    .finish = fv__dense_sync,
+    .free_writer = fv__dense_free,
 };

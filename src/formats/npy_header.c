@@ -131,12 +131,12 @@ static fv_status check_shape(const fv_dense *dense, const char *path, fv_error *
     return FV_OK;
 }
 
-fv_status fv_npy_read_header(fv_volume *v, int64_t offset, int64_t end, int *version, fv_hash *hash, fv_error *error) {
+fv_status fv__npy_read_header(fv_volume *v, int64_t offset, int64_t end, int *version, fv_hash *hash, fv_error *error) {
     const char *path = v->path;
     uint8_t     start[12];
     int64_t     size = end - offset;
     if (size < 10) return fv_fail(error, FV_ERROR_INPUT, "%s: %lld bytes are too few for an NPY file", path, (long long)size);
-    FV_TRY(fv_volume_fetch(v, offset, start, FV_MIN(sizeof start, (size_t)size), error));
+    FV_TRY(fv__volume_fetch(v, offset, start, FV_MIN(sizeof start, (size_t)size), error));
     if (memcmp(start, magic, 6))
         return fv_fail(error, FV_ERROR_INPUT, "%s: not an NPY file (its first bytes are different)", path);
     *version = start[6];
@@ -149,33 +149,33 @@ fv_status fv_npy_read_header(fv_volume *v, int64_t offset, int64_t end, int *ver
         return fv_fail(error, FV_ERROR_INPUT, "%s: the NPY header claims %lld bytes, the file has %lld", path, (long long)length,
                        (long long)size);
     fv_bytes text = { 0 };
-    fv_bytes_append(&text, NULL, (size_t)length + 1);
-    fv_status status = fv_volume_fetch(v, offset + begin, text.data, (size_t)length, error);
+    fv__bytes_append(&text, NULL, (size_t)length + 1);
+    fv_status status = fv__volume_fetch(v, offset + begin, text.data, (size_t)length, error);
     text.data[length] = 0;
     if (status == FV_OK) {
-        *hash = fv_hash_bytes(text.data, (size_t)length);
+        *hash = fv__hash_bytes(text.data, (size_t)length);
         status = parse(&(parser){ (char *)text.data, path, &v->dense, error });
     }
-    fv_bytes_release(&text);
+    fv__bytes_release(&text);
     v->dense.offset = offset + begin + length;
     return status == FV_OK ? check_shape(&v->dense, path, error) : status;
 }
 
 /* ---------------------------------------------------------------- writing */
 
-void fv_npy_make_header(const fv_image_type *type, fv_bytes *h) {
+void fv__npy_make_header(const fv_image_type *type, fv_bytes *h) {
     char kind = 0;
     for (int i = 0; i < FV_COUNT(descriptions); i++)
         if (descriptions[i].dtype == type->dtype) kind = descriptions[i].kind;
     size_t size = fv_dtype_size(type->dtype);
     char   order = size == 1 ? '|' : __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? '<' : '>';
-    fv_bytes_append(h, magic, 6);
-    fv_bytes_append(h, "\x01\x00\x00\x00", 4);
-    fv_bytes_printf(h, "{'descr': '%c%c%zu', 'fortran_order': False, 'shape': (", order, kind, size);
-    for (int d = 0; d < type->ndim; d++) fv_bytes_printf(h, "%s%lld", d ? ", " : "", (long long)type->shape[d]);
-    fv_bytes_printf(h, "%s), }", type->ndim == 1 ? "," : "");
-    while ((h->size + 1) % ALIGNMENT) fv_bytes_append(h, " ", 1);
-    fv_bytes_append(h, "\n", 1);
+    fv__bytes_append(h, magic, 6);
+    fv__bytes_append(h, "\x01\x00\x00\x00", 4);
+    fv__bytes_printf(h, "{'descr': '%c%c%zu', 'fortran_order': False, 'shape': (", order, kind, size);
+    for (int d = 0; d < type->ndim; d++) fv__bytes_printf(h, "%s%lld", d ? ", " : "", (long long)type->shape[d]);
+    fv__bytes_printf(h, "%s), }", type->ndim == 1 ? "," : "");
+    while ((h->size + 1) % ALIGNMENT) fv__bytes_append(h, " ", 1);
+    fv__bytes_append(h, "\n", 1);
     uint16_t length = (uint16_t)(h->size - 10);
     h->data[8] = length & 255;
     h->data[9] = length >> 8;

@@ -6,8 +6,8 @@
 
 /* The array that lies in the volume from offset to end: its type, shape, order and where its voxels begin go into volume->dense,
  * its identity into hash. That all voxels are there is for the caller to check. */
-fv_status fv_npy_read_header(fv_volume *volume, int64_t offset, int64_t end, int *version, fv_hash *hash, fv_error *error);
+fv_status fv__npy_read_header(fv_volume *volume, int64_t offset, int64_t end, int *version, fv_hash *hash, fv_error *error);
 /* Version 1.0, C order, native byte order. */
-void fv_npy_make_header(const fv_image_type *type, fv_bytes *header);
+void fv__npy_make_header(const fv_image_type *type, fv_bytes *header);
 
 #endif

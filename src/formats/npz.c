@@ -37,8 +37,8 @@ static fv_status damaged(const char *path, const char *why, fv_error *error) {
 /* Where the directory lies: from the record at the end of the file, or the larger one that it points to. */
 static fv_status find_directory(fv_volume *v, int64_t *start, int64_t *size, fv_error *error) {
     int64_t   most = FV_MIN(v->file_size, END_MOST);
-    uint8_t  *tail = fv_alloc((size_t)most + 1), large[END64];
-    fv_status status = fv_file_read_at(v->fd, tail, (size_t)most, v->file_size - most, v->path, error);
+    uint8_t  *tail = fv__alloc((size_t)most + 1), large[END64];
+    fv_status status = fv__file_read_at(v->fd, tail, (size_t)most, v->file_size - most, v->path, error);
     int64_t   at = most - END;
     while (status == FV_OK && at >= 0 && memcmp(tail + at, "PK\5\6", 4)) at--;
     if (status == FV_OK && at < 0) status = damaged(v->path, "the end of a zip archive is missing", error);
@@ -50,7 +50,7 @@ static fv_status find_directory(fv_volume *v, int64_t *start, int64_t *size, fv_
         if (wide && where > (uint64_t)(v->file_size - END64))
             status = damaged(v->path, "its directory lies outside", error);
         else if (wide)
-            status = fv_file_read_at(v->fd, large, END64, (int64_t)where, v->path, error);
+            status = fv__file_read_at(v->fd, large, END64, (int64_t)where, v->path, error);
         if (wide && status == FV_OK) {
             *size = (int64_t)number(large + 40, 8);
             *start = (int64_t)number(large + 48, 8);
@@ -84,8 +84,8 @@ typedef bool (*member_visit)(void *context, const member *m); /* false: enough *
 static fv_status each_member(fv_volume *v, member_visit visit, void *context, fv_error *error) {
     int64_t start, size;
     FV_TRY(find_directory(v, &start, &size, error));
-    uint8_t  *directory = fv_alloc((size_t)size + 1);
-    fv_status status = fv_file_read_at(v->fd, directory, (size_t)size, start, v->path, error);
+    uint8_t  *directory = fv__alloc((size_t)size + 1);
+    fv_status status = fv__file_read_at(v->fd, directory, (size_t)size, start, v->path, error);
     for (int64_t at = 0; status == FV_OK && at + ENTRY <= size;) {
         const uint8_t *e = directory + at;
         int64_t        name = (int64_t)number(e + 28, 2), extra = (int64_t)number(e + 30, 2);
@@ -123,7 +123,7 @@ typedef struct {
 static bool look_at(void *context, const member *m) {
     search *s = context;
     if (s->wanted ? !strcmp(s->wanted, m->name) : !s->count) s->found = *m;
-    fv_bytes_printf(&s->names, "%s%s", s->count++ ? ", " : "", m->name);
+    fv__bytes_printf(&s->names, "%s%s", s->count++ ? ", " : "", m->name);
     return s->names.size < 4000;
 }
 
@@ -137,7 +137,7 @@ static fv_status choose(fv_volume *v, const char *wanted, member *m, fv_error *e
         status = fv_fail(error, FV_ERROR_USAGE, "%s holds several arrays, name one with path: %s", v->path, (char *)s.names.data);
     else if (status == FV_OK && !*m->name)
         status = fv_fail(error, FV_ERROR_USAGE, "%s has no array \"%s\"; it has %s", v->path, wanted, (char *)s.names.data);
-    fv_bytes_release(&s.names);
+    fv__bytes_release(&s.names);
     return status;
 }
 
@@ -147,17 +147,17 @@ static fv_status enter(fv_volume *v, const member *m, int *version, fv_hash *has
     int64_t start, base = 0;
     if (m->local < 0 || m->packed < 0 || m->size < 0 || m->local > v->file_size - LOCAL)
         return damaged(v->path, "an array lies outside", error);
-    FV_TRY(fv_file_read_at(v->fd, local, LOCAL, m->local, v->path, error));
+    FV_TRY(fv__file_read_at(v->fd, local, LOCAL, m->local, v->path, error));
     start = m->local + LOCAL + (int64_t)number(local + 26, 2) + (int64_t)number(local + 28, 2);
     if (memcmp(local, "PK\3\4", 4) || m->packed > v->file_size - start) return damaged(v->path, "an array lies outside", error);
     if (m->method == 8)
-        v->gzip = fv_gzip_new_at(v->fd, start, start + m->packed, FV_GZIP_RAW, v->path);
+        v->gzip = fv__gzip_new_at(v->fd, start, start + m->packed, FV_GZIP_RAW, v->path);
     else if (m->method == 0)
         base = start;
     else
         return fv_fail(error, FV_ERROR_INPUT, "%s: zip method %d cannot be read; stored and deflated can", v->path, m->method);
-    FV_TRY(fv_npy_read_header(v, base, base + m->size, version, hash, error));
-    int64_t bytes = fv_dense_bytes(&v->dense);
+    FV_TRY(fv__npy_read_header(v, base, base + m->size, version, hash, error));
+    int64_t bytes = fv__dense_bytes(&v->dense);
     if (bytes < 0 || bytes > base + m->size - v->dense.offset)
         return fv_fail(error, FV_ERROR_INPUT, "%s: array %s ends early: its shape needs %lld bytes, it has %lld", v->path,
                        m->name, (long long)bytes, (long long)(base + m->size - v->dense.offset));
@@ -172,15 +172,15 @@ static fv_status enter(fv_volume *v, const member *m, int *version, fv_hash *has
 /* ---------------------------------------------------------------- opening */
 
 static void close_reader(fv_reader *base) {
-    fv_volume_close(&((reader *)base)->volume);
-    fv_reader_free(base);
+    fv__volume_close(&((reader *)base)->volume);
+    fv__reader_free(base);
 }
 
 static fv_status open_reader(const char *path, const fv_read_options *options, fv_reader **out, fv_error *error) {
-    reader   *r = fv_reader_new(sizeof *r, &fv_format_npz, path);
+    reader   *r = fv__reader_new(sizeof *r, &fv_format_npz, path);
     member    m;
     int       version;
-    fv_status status = fv_volume_open(&r->volume, path, error);
+    fv_status status = fv__volume_open(&r->volume, path, error);
     if (status == FV_OK && r->volume.gzip) status = damaged(path, "it is gzip and no zip archive", error);
     if (status == FV_OK) status = choose(&r->volume, options ? options->path_inside : NULL, &m, error);
     if (status == FV_OK) status = enter(&r->volume, &m, &version, &r->base.header, error);
@@ -190,15 +190,15 @@ static fv_status open_reader(const char *path, const fv_read_options *options, f
     }
     const fv_dense *dense = &r->volume.dense;
     fv_image_type_init(&r->base.type, dense->dtype, dense->ndim, dense->shape);
-    fv_volume_layout(&r->volume, &r->base);
-    fv_bytes_printf(&r->base.facts, "array: %s\ncompression: %s\norder: %s\n", m.name, r->volume.gzip ? "deflate" : "none",
-                    dense->fortran ? "Fortran (first axis contiguous)" : "C (last axis contiguous)");
+    fv__volume_layout(&r->volume, &r->base);
+    fv__bytes_printf(&r->base.facts, "array: %s\ncompression: %s\norder: %s\n", m.name, r->volume.gzip ? "deflate" : "none",
+                     dense->fortran ? "Fortran (first axis contiguous)" : "C (last axis contiguous)");
     *out = &r->base;
     return FV_OK;
 }
 
 static fv_status read_block(fv_reader *base, const fv_block *block, fv_error *error) {
-    return fv_volume_read(&((reader *)base)->volume, block, error);
+    return fv__volume_read(&((reader *)base)->volume, block, error);
 }
 
 typedef struct {
@@ -211,13 +211,13 @@ static bool list_member(void *context, const member *m) {
     listing   *l = context;
     fv_reader *r;
     fv_error   error = { 0 };
-    fv_bytes_printf(l->lines, "%s: ", m->name);
+    fv__bytes_printf(l->lines, "%s: ", m->name);
     if (open_reader(l->path, &(fv_read_options){ .path_inside = m->name }, &r, &error) != FV_OK) {
-        fv_bytes_printf(l->lines, "%s\n", error.message);
+        fv__bytes_printf(l->lines, "%s\n", error.message);
         return l->lines->size < 1 << 16;
     }
-    for (int d = 0; d < r->type.ndim; d++) fv_bytes_printf(l->lines, d ? " x %lld" : "%lld", (long long)r->type.shape[d]);
-    fv_bytes_printf(l->lines, " %s\n", fv_dtype_name(r->type.dtype));
+    for (int d = 0; d < r->type.ndim; d++) fv__bytes_printf(l->lines, d ? " x %lld" : "%lld", (long long)r->type.shape[d]);
+    fv__bytes_printf(l->lines, " %s\n", fv_dtype_name(r->type.dtype));
     close_reader(r);
     return l->lines->size < 1 << 16;
 }
@@ -225,9 +225,9 @@ static bool list_member(void *context, const member *m) {
 static fv_status contents(const char *path, fv_bytes *lines, fv_error *error) {
     fv_volume v;
     listing   l = { path, lines };
-    fv_status status = fv_volume_open(&v, path, error);
+    fv_status status = fv__volume_open(&v, path, error);
     if (status == FV_OK) status = each_member(&v, list_member, &l, error);
-    fv_volume_close(&v);
+    fv__volume_close(&v);
     return status;
 }
 
@@ -237,14 +237,14 @@ static fv_status create(const char *path, const fv_image_type *type, const fv_wr
                         fv_error *error) {
     int      compression;
     fv_bytes header = { 0 };
-    FV_TRY(fv_compression_choose(&fv_format_npz, options, &compression, error));
-    FV_TRY(fv_writer_check(path, type, error));
-    fv_npy_make_header(type, &header);
-    return fv_volume_gz_create(&fv_format_npz, path, type, type->dtype, options, &header, false, out, error);
+    FV_TRY(fv__compression_choose(&fv_format_npz, options, &compression, error));
+    FV_TRY(fv__writer_check(path, type, error));
+    fv__npy_make_header(type, &header);
+    return fv__volume_gz_create(&fv_format_npz, path, type, type->dtype, options, &header, false, out, error);
 }
 
 static void put(fv_bytes *out, uint64_t value, int bytes) {
-    for (int i = 0; i < bytes; i++) fv_bytes_append(out, &(uint8_t){ (uint8_t)(value >> 8 * i) }, 1);
+    for (int i = 0; i < bytes; i++) fv__bytes_append(out, &(uint8_t){ (uint8_t)(value >> 8 * i) }, 1);
 }
 
 /* What the local header and the directory have in common, from the version on; sizes always in the extra field. */
@@ -260,7 +260,7 @@ static void put_member(fv_bytes *out, uint32_t crc, int64_t packed, int64_t size
     put(out, sizeof member_name - 1, 2);
     put(out, 20, 2);
     for (int i = 0; directory && i < 7; i++) put(out, 0, 2); /* no comment, first disk, no attributes, at the file's start */
-    fv_bytes_append(out, member_name, sizeof member_name - 1);
+    fv__bytes_append(out, member_name, sizeof member_name - 1);
     put(out, 1, 2);
     put(out, 16, 2);
     put(out, (uint64_t)size, 8);
@@ -303,22 +303,22 @@ static fv_status write_archive(int fd, const char *path, fv_pieces *pieces, fv_e
     int64_t  start = LOCAL + (int64_t)sizeof member_name - 1 + 20, end = start;
     uint32_t crc;
     uint64_t size;
-    FV_TRY(fv_gzip_write_stream(fd, path, pieces, &end, &crc, &size, error));
+    FV_TRY(fv__gzip_write_stream(fd, path, pieces, &end, &crc, &size, error));
     put(&head, 0x04034b50, 4);
     put_member(&head, crc, end - start, (int64_t)size, false);
     put_directory(&tail, crc, end - start, (int64_t)size, end);
-    fv_status status = fv_file_write_at(fd, head.data, head.size, 0, path, error);
-    if (status == FV_OK) status = fv_file_write_at(fd, tail.data, tail.size, end, path, error);
-    fv_bytes_release(&head);
-    fv_bytes_release(&tail);
+    fv_status status = fv__file_write_at(fd, head.data, head.size, 0, path, error);
+    if (status == FV_OK) status = fv__file_write_at(fd, tail.data, tail.size, end, path, error);
+    fv__bytes_release(&head);
+    fv__bytes_release(&tail);
     return status;
 }
 
 static fv_status assemble(fv_writer *base, fv_pieces *pieces, fv_error *error) {
     int fd;
-    FV_TRY(fv_file_open_write(base->path, &fd, error));
+    FV_TRY(fv__file_open_write(base->path, &fd, error));
     fv_status status = write_archive(fd, base->path, pieces, error);
-    fv_status closed = fv_file_close(fd, base->path, status == FV_OK ? error : NULL);
+    fv_status closed = fv__file_close(fd, base->path, status == FV_OK ? error : NULL);
     return status == FV_OK ? closed : status;
 }
 
@@ -335,7 +335,7 @@ const fv_format fv_format_npz = {
     .close = close_reader,
     .contents = contents,
     .create = create,
-    .encode = fv_volume_gz_encode,
+    .encode = fv__volume_gz_encode,
     .assemble = assemble,
-    .free_writer = fv_volume_gz_free,
+    .free_writer = fv__volume_gz_free,
 };

@@ -89,7 +89,7 @@ static fv_status take_sizes(parser *p, const char *value) {
     double  numbers[MOST_AXES];
     header *h = p->h;
     if (!h->ndim) return wrong(p, "sizes", value, "comes before dimension");
-    if (fv_text_numbers(value, numbers, MOST_AXES) != h->ndim)
+    if (fv__text_numbers(value, numbers, MOST_AXES) != h->ndim)
         return wrong(p, "sizes", value, "must have a number for each axis");
     for (int i = 0; i < h->ndim; i++) {
         if (!(numbers[i] >= 1 && numbers[i] <= 0x1p53) || numbers[i] != floor(numbers[i]))
@@ -112,7 +112,7 @@ static fv_status take_directions(parser *p, const char *value) {
         char        vector[256];
         if (!end || end - value > 200) return wrong(p, "space directions", value, "must have a vector in brackets for each axis");
         snprintf(vector, sizeof vector, "%.*s", (int)(end - value + 1), value);
-        int n = fv_text_numbers(vector, numbers, 3);
+        int n = fv__text_numbers(vector, numbers, 3);
         if (n < 1) return wrong(p, "space directions", value, "has something that is no number");
         memcpy(p->h->direction[i], numbers, (size_t)n * sizeof *numbers);
         p->h->has_direction[i] = true;
@@ -130,7 +130,7 @@ static fv_status take_space(parser *p, const char *value) {
     for (int i = 0; i < FV_COUNT(spaces); i++) {
         fv_dtype     unused;
         fv_type_name name = { spaces[i].names, FV_BOOL };
-        if (fv_type_by_name(&name, 1, value, &unused)) p->h->space = i;
+        if (fv__type_by_name(&name, 1, value, &unused)) p->h->space = i;
     }
     return FV_OK;
 }
@@ -153,16 +153,16 @@ static fv_status take_field(parser *p, const char *field, const char *value) {
     header *h = p->h;
     if (!strcmp(field, "dimension")) return take_dimension(p, value);
     if (!strcmp(field, "type")) {
-        h->has_type = fv_type_by_name(types, FV_COUNT(types), value, &h->dtype);
+        h->has_type = fv__type_by_name(types, FV_COUNT(types), value, &h->dtype);
         return h->has_type ? FV_OK : wrong(p, field, value, "is no type that can be read");
     }
     if (!strcmp(field, "sizes")) return take_sizes(p, value);
     if (!strcmp(field, "encoding")) return take_encoding(p, value);
     if (!strcmp(field, "endian")) h->big = !strcmp(value, "big");
-    if (!strcmp(field, "spacings") && fv_text_numbers(value, h->spacing, h->ndim) != h->ndim)
+    if (!strcmp(field, "spacings") && fv__text_numbers(value, h->spacing, h->ndim) != h->ndim)
         return wrong(p, field, value, "must have a number for each axis");
     if (!strcmp(field, "space directions")) return take_directions(p, value);
-    if (!strcmp(field, "space origin") && fv_text_numbers(value, h->origin, 3) < 1)
+    if (!strcmp(field, "space origin") && fv__text_numbers(value, h->origin, 3) < 1)
         return wrong(p, field, value, "must be a vector");
     if (!strcmp(field, "space")) return take_space(p, value);
     if (!strcmp(field, "space dimension")) h->space_ndim = atoi(value);
@@ -208,7 +208,7 @@ static fv_status parse_header(reader *r, char *text, size_t size, fv_error *erro
         FV_TRY(parse_line(&p, line));
         line = end + 1;
     }
-    r->base.header = fv_hash_bytes(text, (size_t)h->data);
+    r->base.header = fv__hash_bytes(text, (size_t)h->data);
     const char *missing = !h->ndim ? "dimension" : !h->has_type ? "type" : !h->has_sizes ? "sizes" : NULL;
     if (missing) return fv_fail(error, FV_ERROR_INPUT, "%s: the NRRD header has no field %s", r->base.path, missing);
     return FV_OK;
@@ -216,10 +216,10 @@ static fv_status parse_header(reader *r, char *text, size_t size, fv_error *erro
 
 static fv_status read_header(reader *r, fv_error *error) {
     size_t    size = (size_t)FV_MIN(r->volume.file_size, FV_TEXT_HEADER_MOST);
-    char     *text = fv_calloc(size + 1);
+    char     *text = fv__calloc(size + 1);
     fv_status status = r->volume.gzip
                            ? fv_fail(error, FV_ERROR_INPUT, "%s: not an NRRD file (it is compressed as a whole)", r->base.path)
-                           : fv_file_read_at(r->volume.fd, text, size, 0, r->base.path, error);
+                           : fv__file_read_at(r->volume.fd, text, size, 0, r->base.path, error);
     if (status == FV_OK) status = parse_header(r, text, size, error);
     free(text);
     return status;
@@ -230,7 +230,7 @@ static fv_status read_header(reader *r, fv_error *error) {
 static bool is_kind(const char *kind, const char *names) {
     fv_dtype     unused;
     fv_type_name name = { names, FV_BOOL };
-    return fv_type_by_name(&name, 1, kind, &unused);
+    return fv__type_by_name(&name, 1, kind, &unused);
 }
 
 static void name_axes(const header *h, int first, fv_image_type *type) {
@@ -284,7 +284,7 @@ static void find_geometry(const header *h, int first, fv_image_type *type) {
             }
     }
     bool known = h->space >= 0;
-    if (directed) fv_world_set(type, direction, h->origin, known && spaces[h->space].flip_x, known && spaces[h->space].flip_y);
+    if (directed) fv__world_set(type, direction, h->origin, known && spaces[h->space].flip_x, known && spaces[h->space].flip_y);
 }
 
 static fv_status make_type(reader *r, fv_error *error) {
@@ -312,16 +312,16 @@ static fv_status make_type(reader *r, fv_error *error) {
 /* ---------------------------------------------------------------- opening */
 
 static void close_reader(fv_reader *base) {
-    fv_volume_close(&((reader *)base)->volume);
-    fv_reader_free(base);
+    fv__volume_close(&((reader *)base)->volume);
+    fv__reader_free(base);
 }
 
 static fv_status open_reader(const char *path, const fv_read_options *options, fv_reader **out, fv_error *error) {
     (void)options;
-    reader        *r = fv_reader_new(sizeof *r, &fv_format_nrrd, path);
+    reader        *r = fv__reader_new(sizeof *r, &fv_format_nrrd, path);
     const header  *h = &r->header;
     fv_voxel_place place = { .format = "NRRD", .field = "byte skip" };
-    fv_status      status = fv_volume_open(&r->volume, path, error);
+    fv_status      status = fv__volume_open(&r->volume, path, error);
     if (status == FV_OK) status = read_header(r, error);
     if (status == FV_OK) status = make_type(r, error);
     if (status == FV_OK) {
@@ -329,20 +329,20 @@ static fv_status open_reader(const char *path, const fv_read_options *options, f
         place.behind = h->data;
         place.skip = h->skip;
         place.packed = h->gzip;
-        status = fv_volume_enter(&r->volume, path, &place, error);
+        status = fv__volume_enter(&r->volume, path, &place, error);
     }
     if (status != FV_OK) {
         close_reader(&r->base);
         return status;
     }
-    fv_volume_layout(&r->volume, &r->base);
-    fv_volume_facts(&r->volume, &place, &r->base.facts);
+    fv__volume_layout(&r->volume, &r->base);
+    fv__volume_facts(&r->volume, &place, &r->base.facts);
     *out = &r->base;
     return FV_OK;
 }
 
 static fv_status read_block(fv_reader *base, const fv_block *block, fv_error *error) {
-    return fv_volume_read(&((reader *)base)->volume, block, error);
+    return fv__volume_read(&((reader *)base)->volume, block, error);
 }
 
 /* ---------------------------------------------------------------- writing */
@@ -357,47 +357,47 @@ static bool is_spatial(const char *axis) { return !strcmp(kind_of(axis), "space"
 
 static void put_world(const fv_image_type *type, bool complex, fv_bytes *out) {
     double direction[3][3], origin[3];
-    int    axes = fv_world_get(type, direction, origin, false, false);
+    int    axes = fv__world_get(type, direction, origin, false, false);
     if (type->has_affine)
-        fv_bytes_printf(out, "space: right-anterior-superior\n");
+        fv__bytes_printf(out, "space: right-anterior-superior\n");
     else
-        fv_bytes_printf(out, "space dimension: %d\n", axes);
+        fv__bytes_printf(out, "space dimension: %d\n", axes);
     int n = type->has_affine ? 3 : axes;
-    fv_bytes_printf(out, "space directions:%s", complex ? " none" : "");
+    fv__bytes_printf(out, "space directions:%s", complex ? " none" : "");
     for (int d = type->ndim - 1; d >= 0; d--) {
         const double *v = is_spatial(type->axis[d]) ? direction[type->axis[d][0] - 'x'] : NULL;
-        fv_bytes_printf(out, v ? " (" : " none");
-        for (int k = 0; v && k < n; k++) fv_bytes_printf(out, "%s%.17g", k ? "," : "", v[k]);
-        if (v) fv_bytes_printf(out, ")");
+        fv__bytes_printf(out, v ? " (" : " none");
+        for (int k = 0; v && k < n; k++) fv__bytes_printf(out, "%s%.17g", k ? "," : "", v[k]);
+        if (v) fv__bytes_printf(out, ")");
     }
-    fv_bytes_printf(out, "\nspace origin: (");
-    for (int k = 0; k < n; k++) fv_bytes_printf(out, "%s%.17g", k ? "," : "", origin[k]);
-    fv_bytes_printf(out, ")\n");
+    fv__bytes_printf(out, "\nspace origin: (");
+    for (int k = 0; k < n; k++) fv__bytes_printf(out, "%s%.17g", k ? "," : "", origin[k]);
+    fv__bytes_printf(out, ")\n");
 }
 
 /* x alone, x y or x y z: then the space has as many axes, and directions and origin can be told. */
 static bool has_space(const fv_image_type *type) {
-    bool x = fv_axis_find(type, "x") >= 0, y = fv_axis_find(type, "y") >= 0, z = fv_axis_find(type, "z") >= 0;
+    bool x = fv__axis_find(type, "x") >= 0, y = fv__axis_find(type, "y") >= 0, z = fv__axis_find(type, "z") >= 0;
     return x && (y || !z);
 }
 
 static void put_axes(const fv_image_type *type, bool complex, fv_bytes *out) {
     bool units = false;
-    fv_bytes_printf(out, "kinds:%s", complex ? " complex" : "");
-    for (int d = type->ndim - 1; d >= 0; d--) fv_bytes_printf(out, " %s", kind_of(type->axis[d]));
-    fv_bytes_printf(out, "\n");
+    fv__bytes_printf(out, "kinds:%s", complex ? " complex" : "");
+    for (int d = type->ndim - 1; d >= 0; d--) fv__bytes_printf(out, " %s", kind_of(type->axis[d]));
+    fv__bytes_printf(out, "\n");
     if (has_space(type))
         put_world(type, complex, out);
     else {
-        fv_bytes_printf(out, "spacings:%s", complex ? " nan" : "");
-        for (int d = type->ndim - 1; d >= 0; d--) fv_bytes_printf(out, " %.17g", type->spacing[d]);
-        fv_bytes_printf(out, "\n");
+        fv__bytes_printf(out, "spacings:%s", complex ? " nan" : "");
+        for (int d = type->ndim - 1; d >= 0; d--) fv__bytes_printf(out, " %.17g", type->spacing[d]);
+        fv__bytes_printf(out, "\n");
     }
     for (int d = 0; d < type->ndim; d++) units = units || *type->unit[d];
     if (!units) return;
-    fv_bytes_printf(out, "units:%s", complex ? " \"\"" : "");
-    for (int d = type->ndim - 1; d >= 0; d--) fv_bytes_printf(out, " \"%s\"", type->unit[d]);
-    fv_bytes_printf(out, "\n");
+    fv__bytes_printf(out, "units:%s", complex ? " \"\"" : "");
+    for (int d = type->ndim - 1; d >= 0; d--) fv__bytes_printf(out, " \"%s\"", type->unit[d]);
+    fv__bytes_printf(out, "\n");
 }
 
 /* apart: the text ends where the path of the file with the voxels belongs. */
@@ -407,19 +407,19 @@ static void make_header(const fv_image_type *type, bool gzip, bool apart, fv_byt
                       : type->dtype == FV_COMPLEX64 ? FV_FLOAT32
                       : complex                     ? FV_FLOAT64
                                                     : type->dtype;
-    fv_bytes_printf(out, "NRRD0005\n# http://teem.sourceforge.net/nrrd/format.html\n");
+    fv__bytes_printf(out, "NRRD0005\n# http://teem.sourceforge.net/nrrd/format.html\n");
     for (int i = 0; i < FV_COUNT(types); i++)
         if (types[i].dtype == stored) {
             const char *last = strrchr(types[i].names, '|'); /* a word without blanks that numbers its bits */
-            fv_bytes_printf(out, "type: %s\n", last ? last + 1 : types[i].names);
+            fv__bytes_printf(out, "type: %s\n", last ? last + 1 : types[i].names);
         }
-    fv_bytes_printf(out, "dimension: %d\nsizes:%s", type->ndim + complex, complex ? " 2" : "");
-    for (int d = type->ndim - 1; d >= 0; d--) fv_bytes_printf(out, " %lld", (long long)type->shape[d]);
-    fv_bytes_printf(out, "\n");
+    fv__bytes_printf(out, "dimension: %d\nsizes:%s", type->ndim + complex, complex ? " 2" : "");
+    for (int d = type->ndim - 1; d >= 0; d--) fv__bytes_printf(out, " %lld", (long long)type->shape[d]);
+    fv__bytes_printf(out, "\n");
     put_axes(type, complex, out);
     if (fv_dtype_size(stored) > 1)
-        fv_bytes_printf(out, "endian: %s\n", __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "little" : "big");
-    fv_bytes_printf(out, "encoding: %s\n%s", gzip ? "gzip" : "raw", apart ? "data file: " : "\n");
+        fv__bytes_printf(out, "endian: %s\n", __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "little" : "big");
+    fv__bytes_printf(out, "encoding: %s\n%s", gzip ? "gzip" : "raw", apart ? "data file: " : "\n");
 }
 
 enum { RAW, GZIP };
@@ -428,18 +428,18 @@ static fv_status create(const char *path, const fv_image_type *type, const fv_wr
                         fv_error *error) {
     int      chosen;
     fv_bytes text = { 0 };
-    FV_TRY(fv_compression_choose(&fv_format_nrrd, options, &chosen, error));
-    FV_TRY(fv_writer_check(path, type, error));
-    bool apart = fv_format_in_parts(path);
-    if (apart) FV_TRY(fv_parts_check(path, error));
+    FV_TRY(fv__compression_choose(&fv_format_nrrd, options, &chosen, error));
+    FV_TRY(fv__writer_check(path, type, error));
+    bool apart = fv__format_in_parts(path);
+    if (apart) FV_TRY(fv__parts_check(path, error));
     make_header(type, chosen == GZIP, apart, &text);
     if (chosen == GZIP) {
-        FV_TRY(fv_volume_gz_create(&fv_format_nrrd, path, type, type->dtype, options, &text, true, out, error));
-        if (apart) fv_volume_gz_apart(*out, "voxels.raw.gz");
+        FV_TRY(fv__volume_gz_create(&fv_format_nrrd, path, type, type->dtype, options, &text, true, out, error));
+        if (apart) fv__volume_gz_apart(*out, "voxels.raw.gz");
         return FV_OK;
     }
-    *out = fv_dense_writer_new(&fv_format_nrrd, path, type, options, &text);
-    if (apart) fv_dense_writer_apart(*out, "voxels.raw");
+    *out = fv__dense_writer_new(&fv_format_nrrd, path, type, options, &text);
+    if (apart) fv__dense_writer_apart(*out, "voxels.raw");
     return FV_OK;
 }
 
@@ -457,11 +457,11 @@ const fv_format fv_format_nrrd = {
     .read = read_block,
     .close = close_reader,
     .create = create,
-    .begin = fv_dense_begin,
-    .put = fv_dense_put,
-    .sync = fv_dense_sync,
-    .finish = fv_dense_finish,
-    .encode = fv_volume_gz_encode,
-    .assemble = fv_volume_gz_assemble,
-    .free_writer = fv_volume_free,
+    .begin = fv__dense_begin,
+    .put = fv__dense_put,
+    .sync = fv__dense_sync,
+    .finish = fv__dense_finish,
+    .encode = fv__volume_gz_encode,
+    .assemble = fv__volume_gz_assemble,
+    .free_writer = fv__volume_free,
 };

@@ -31,7 +31,7 @@ static fv_status borrow(reader *r, fv_duckdb **duck, fv_error *error) {
     if (r->nidle) *duck = r->idle[--r->nidle];
     pthread_mutex_unlock(&r->mutex);
     if (*duck) return FV_OK;
-    return fv_duckdb_open("reading Parquet files", 16 * FV_MAX(FV_PARQUET_GROUP, r->slices.bytes), duck, error);
+    return fv__duckdb_open("reading Parquet files", 16 * FV_MAX(FV_PARQUET_GROUP, r->slices.bytes), duck, error);
 }
 
 static void give_back(reader *r, fv_duckdb *duck) {
@@ -39,19 +39,19 @@ static void give_back(reader *r, fv_duckdb *duck) {
     bool kept = r->nidle < MOST_SESSIONS;
     if (kept) r->idle[r->nidle++] = duck;
     pthread_mutex_unlock(&r->mutex);
-    if (!kept) fv_duckdb_close(duck);
+    if (!kept) fv__duckdb_close(duck);
 }
 
 /* ---------------------------------------------------------------- opening */
 
 static void close_reader(fv_reader *base) {
     reader *r = (reader *)base;
-    while (r->nidle) fv_duckdb_close(r->idle[--r->nidle]);
+    while (r->nidle) fv__duckdb_close(r->idle[--r->nidle]);
     pthread_mutex_destroy(&r->mutex);
     if (r->copy) close(r->copied);
     free(r->copy);
     free(r->file);
-    fv_reader_free(base);
+    fv__reader_free(base);
 }
 
 /* The first value of a statement's only row as text; NULL: there is none. The caller frees. */
@@ -59,25 +59,25 @@ static fv_status ask(reader *r, fv_duckdb *duck, char **text, fv_error *error, c
     fv_duckdb_result result;
     fv_duckdb_handle chunk = NULL;
     *text = NULL;
-    FV_TRY(fv_duckdb_query(duck, r->base.path, &result, error, statement, r->file));
-    fv_status status = fv_duckdb_next(duck, r->base.path, &result, &chunk, error);
+    FV_TRY(fv__duckdb_query(duck, r->base.path, &result, error, statement, r->file));
+    fv_status status = fv__duckdb_next(duck, r->base.path, &result, &chunk, error);
     if (chunk) {
         fv_duckdb_handle      vector = duck->call->data_chunk_get_vector(chunk, 0);
         const fv_duckdb_text *value = duck->call->vector_get_data(vector);
-        if (fv_duckdb_valid(duck->call->vector_get_validity(vector), 0))
-            *text = fv_sprintf("%.*s", (int)value->inside.length, fv_duckdb_bytes(value));
+        if (fv__duckdb_valid(duck->call->vector_get_validity(vector), 0))
+            *text = fv__sprintf("%.*s", (int)value->inside.length, fv__duckdb_bytes(value));
     }
-    fv_duckdb_release(duck, &result, &chunk);
+    fv__duckdb_release(duck, &result, &chunk);
     return status;
 }
 
 /* Parts of a folder change without it. */
 static fv_status identify(reader *r, const char *text, fv_error *error) {
     fv_hasher hasher;
-    fv_hasher_init(&hasher);
-    fv_hasher_text(&hasher, text);
-    fv_status status = fv_table_identify(r->base.path, &hasher, error);
-    r->base.header = fv_hasher_finish(&hasher);
+    fv__hasher_init(&hasher);
+    fv__hasher_text(&hasher, text);
+    fv_status status = fv__table_identify(r->base.path, &hasher, error);
+    r->base.header = fv__hasher_finish(&hasher);
     return status;
 }
 
@@ -89,9 +89,9 @@ static fv_status find_type(reader *r, fv_duckdb *duck, fv_error *error) {
     if (status == FV_OK && !text)
         status = fv_fail(error, FV_ERROR_INPUT, "%s holds a table and no image: its metadata have no entry " FV_PARQUET_IMAGE,
                          r->base.path);
-    if (status == FV_OK) status = fv_parquet_image_parse(text, r->base.path, &r->base.type, &r->base.angles, error);
+    if (status == FV_OK) status = fv__parquet_image_parse(text, r->base.path, &r->base.type, &r->base.angles, error);
     if (r->base.angles) r->base.nangles = r->base.type.shape[0];
-    if (status == FV_OK) status = fv_slices_of(&r->base.type, r->base.path, &r->slices, error);
+    if (status == FV_OK) status = fv__slices_of(&r->base.type, r->base.path, &r->slices, error);
     if (status == FV_OK)
         status = ask(r, duck, &group, error, "SELECT CAST(max(row_group_num_rows) AS VARCHAR) FROM parquet_metadata(%s)");
     if (status == FV_OK) r->per_group = FV_MAX(strtoll(group ? group : "1", NULL, 10), 1);
@@ -111,10 +111,10 @@ static void lay_out(reader *r) {
     r->base.whole_pieces = true;
     r->base.read_memory = 4 * FV_MIN(r->per_group, r->slices.count) * r->slices.bytes;
     if (r->base.angles)
-        fv_bytes_printf(&r->base.facts, "angles: %.6g to %.6g degrees\n", r->base.angles[0],
-                        r->base.angles[r->base.nangles - 1]);
-    fv_bytes_printf(&r->base.facts, "rows: %lld slices, up to %lld in a group\n", (long long)r->slices.count,
-                    (long long)r->per_group);
+        fv__bytes_printf(&r->base.facts, "angles: %.6g to %.6g degrees\n", r->base.angles[0],
+                         r->base.angles[r->base.nangles - 1]);
+    fv__bytes_printf(&r->base.facts, "rows: %lld slices, up to %lld in a group\n", (long long)r->slices.count,
+                     (long long)r->per_group);
 }
 
 static fv_status open_reader(const char *path, const fv_read_options *options, fv_reader **out, fv_error *error) {
@@ -122,11 +122,11 @@ static fv_status open_reader(const char *path, const fv_read_options *options, f
     fv_duckdb *duck = NULL;
     if (options && options->path_inside && *options->path_inside)
         return fv_fail(error, FV_ERROR_USAGE, "path = \"%s\": a Parquet file holds one image", options->path_inside);
-    FV_TRY(fv_file_identify(path, &id, error));
-    reader *r = fv_reader_new(sizeof *r, &fv_format_parquet, path);
+    FV_TRY(fv__file_identify(path, &id, error));
+    reader *r = fv__reader_new(sizeof *r, &fv_format_parquet, path);
     pthread_mutex_init(&r->mutex, NULL);
-    fv_status status = fv_is_remote(path) ? fv_remote_copy(path, &r->copy, &r->copied, error) : FV_OK;
-    r->file = fv_duckdb_files(r->copy ? r->copy : path);
+    fv_status status = fv__is_remote(path) ? fv__remote_copy(path, &r->copy, &r->copied, error) : FV_OK;
+    r->file = fv__duckdb_files(r->copy ? r->copy : path);
     if (!*r->file) status = fv_fail(error, FV_ERROR_INPUT, "%s: a folder without part files (*.parquet)", path);
     if (status == FV_OK) status = borrow(r, &duck, error);
     if (status == FV_OK) status = find_type(r, duck, error);
@@ -153,16 +153,16 @@ typedef struct { /* slices that follow one another, on their way into a block */
 /* The part of a slice that the block wants. */
 static void put_slice(const run *u, int64_t number, const char *voxels) {
     const fv_image_type *type = &u->r->base.type;
-    fv_region            slice = fv_region_whole(type), wanted = u->block->region;
+    fv_region            slice = fv__region_whole(type), wanted = u->block->region;
     fv_block             from;
     for (int d = 0; d < u->r->slices.leading; d++) {
         int64_t at = u->position[d] + (d == u->r->slices.leading - 1 ? number - u->first : 0);
         slice.start[d] = wanted.start[d] = at;
         slice.size[d] = wanted.size[d] = 1;
     }
-    fv_block_init(&from, type->dtype, &slice, (void *)(uintptr_t)voxels);
-    fv_block to = fv_block_window(u->block, &wanted);
-    fv_block_copy(&to, &from);
+    fv__block_init(&from, type->dtype, &slice, (void *)(uintptr_t)voxels);
+    fv_block to = fv__block_window(u->block, &wanted);
+    fv__block_copy(&to, &from);
 }
 
 static fv_status put_rows(run *u, const fv_duckdb *duck, fv_duckdb_handle chunk, fv_error *error) {
@@ -171,7 +171,7 @@ static fv_status put_rows(run *u, const fv_duckdb *duck, fv_duckdb_handle chunk,
     const int64_t           *numbers = call->vector_get_data(call->data_chunk_get_vector(chunk, 0));
     const fv_duckdb_text    *voxels = call->vector_get_data(vector);
     for (uint64_t row = 0; row < call->data_chunk_get_size(chunk); row++, u->found++) {
-        bool missing = !fv_duckdb_valid(call->vector_get_validity(vector), row);
+        bool missing = !fv__duckdb_valid(call->vector_get_validity(vector), row);
         if (missing || voxels[row].inside.length != u->r->slices.bytes)
             return fv_fail(error, FV_ERROR_INPUT, "%s: slice %lld has %lld bytes of pixels, not %lld", u->r->base.path,
                            (long long)numbers[row], missing ? 0LL : (long long)voxels[row].inside.length,
@@ -182,7 +182,7 @@ static fv_status put_rows(run *u, const fv_duckdb *duck, fv_duckdb_handle chunk,
         if (u->met[numbers[row] - u->first])
             return fv_fail(error, FV_ERROR_INPUT, "%s: slice %lld is there twice", u->r->base.path, (long long)numbers[row]);
         u->met[numbers[row] - u->first] = true;
-        put_slice(u, numbers[row], fv_duckdb_bytes(&voxels[row]));
+        put_slice(u, numbers[row], fv__duckdb_bytes(&voxels[row]));
     }
     return FV_OK;
 }
@@ -190,16 +190,16 @@ static fv_status put_rows(run *u, const fv_duckdb *duck, fv_duckdb_handle chunk,
 static fv_status read_run(run *u, fv_duckdb *duck, fv_error *error) {
     fv_duckdb_result result;
     fv_duckdb_handle chunk = NULL;
-    FV_TRY(fv_duckdb_query(duck, u->r->base.path, &result, error,
-                           "SELECT CAST(slice AS BIGINT), CAST(pixels AS BLOB) FROM read_parquet(%s) "
-                           "WHERE slice BETWEEN %lld AND %lld",
-                           u->r->file, (long long)u->first, (long long)(u->first + u->count - 1)));
+    FV_TRY(fv__duckdb_query(duck, u->r->base.path, &result, error,
+                            "SELECT CAST(slice AS BIGINT), CAST(pixels AS BLOB) FROM read_parquet(%s) "
+                            "WHERE slice BETWEEN %lld AND %lld",
+                            u->r->file, (long long)u->first, (long long)(u->first + u->count - 1)));
     fv_status status = FV_OK;
     do {
-        status = fv_duckdb_next(duck, u->r->base.path, &result, &chunk, error);
+        status = fv__duckdb_next(duck, u->r->base.path, &result, &chunk, error);
         if (status == FV_OK && chunk) status = put_rows(u, duck, chunk, error);
     } while (status == FV_OK && chunk);
-    fv_duckdb_release(duck, &result, &chunk);
+    fv__duckdb_release(duck, &result, &chunk);
     if (status == FV_OK && u->found != u->count)
         status = fv_fail(error, FV_ERROR_INPUT, "%s: of the slices %lld to %lld only %lld are there", u->r->base.path,
                          (long long)u->first, (long long)(u->first + u->count - 1), (long long)u->found);
@@ -215,8 +215,8 @@ static fv_status read_runs(reader *r, const fv_block *block, fv_duckdb *duck, fv
     if (!leading) return read_run(&(run){ .r = r, .block = block, .count = 1, .met = &(bool){ false } }, duck, error);
     memcpy(counted.start, block->region.start, (size_t)leading * sizeof *counted.start);
     memcpy(counted.size, block->region.size, (size_t)leading * sizeof *counted.size);
-    bool *met = fv_alloc((size_t)counted.size[leading - 1] * sizeof *met);
-    for (fv_rows_begin(&rows, &counted); status == FV_OK && fv_rows_next(&rows);) {
+    bool *met = fv__alloc((size_t)counted.size[leading - 1] * sizeof *met);
+    for (fv__rows_begin(&rows, &counted); status == FV_OK && fv__rows_next(&rows);) {
         run u = { .r = r, .block = block, .count = counted.size[leading - 1], .met = met };
         memset(met, 0, (size_t)u.count * sizeof *met);
         for (int d = 0; d < leading; d++) {
@@ -234,8 +234,10 @@ static fv_status read_block(fv_reader *base, const fv_block *block, fv_error *er
     fv_duckdb *duck;
     FV_TRY(borrow(r, &duck, error));
     fv_status status = read_runs(r, block, duck, error);
-    if (status == FV_OK) give_back(r, duck);
-    else fv_duckdb_close(duck); /* a failed one may be of no use any more */
+    if (status == FV_OK)
+        give_back(r, duck);
+    else
+        fv__duckdb_close(duck); /* a failed one may be of no use any more */
     return status;
 }
 
@@ -251,8 +253,8 @@ const fv_format fv_format_parquet = {
     .open = open_reader,
     .read = read_block,
     .close = close_reader,
-    .create = fv_parquet_image_create,
-    .encode = fv_parquet_image_encode,
-    .assemble = fv_parquet_image_assemble,
-    .free_writer = fv_writer_free,
+    .create = fv__parquet_image_create,
+    .encode = fv__parquet_image_encode,
+    .assemble = fv__parquet_image_assemble,
+    .free_writer = fv__writer_free,
 };

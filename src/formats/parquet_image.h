@@ -19,19 +19,19 @@
 extern const fv_format fv_format_parquet;
 
 typedef struct fv_slices {
-    int     leading; /* axes that are counted by the slice's number; the rest is the slice */
+    int     leading;      /* axes that are counted by the slice's number; the rest is the slice */
     int64_t count, bytes; /* of slices, and of one of them */
 } fv_slices;
 /* Fails for images that cannot be such rows. */
-fv_status fv_slices_of(const fv_image_type *type, const char *path, fv_slices *slices, fv_error *error);
+fv_status fv__slices_of(const fv_image_type *type, const char *path, fv_slices *slices, fv_error *error);
 
 /* The JSON text of a type and the angles of its planes, or NULL. The caller frees it with cJSON_free, and the angles. */
-char     *fv_parquet_image_text(const fv_image_type *type, const double *angles);
-fv_status fv_parquet_image_parse(const char *text, const char *path, fv_image_type *type, double **angles, fv_error *error);
+char     *fv__parquet_image_text(const fv_image_type *type, const double *angles);
+fv_status fv__parquet_image_parse(const char *text, const char *path, fv_image_type *type, double **angles, fv_error *error);
 
-fv_status fv_parquet_image_create(const char *path, const fv_image_type *type, const fv_write_options *options,
-                                  fv_writer **writer, fv_error *error);
-fv_status fv_parquet_image_encode(fv_writer *writer, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error);
-fv_status fv_parquet_image_assemble(fv_writer *writer, fv_pieces *pieces, fv_error *error);
+fv_status fv__parquet_image_create(const char *path, const fv_image_type *type, const fv_write_options *options,
+                                   fv_writer **writer, fv_error *error);
+fv_status fv__parquet_image_encode(fv_writer *writer, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error);
+fv_status fv__parquet_image_assemble(fv_writer *writer, fv_pieces *pieces, fv_error *error);
 
 #endif

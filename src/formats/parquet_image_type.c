@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-fv_status fv_slices_of(const fv_image_type *type, const char *path, fv_slices *slices, fv_error *error) {
+fv_status fv__slices_of(const fv_image_type *type, const char *path, fv_slices *slices, fv_error *error) {
     int plane = type->ndim > 2 && !strcmp(type->axis[type->ndim - 1], "c") ? 3 : 2;
     if (type->ndim < 2) return fv_fail(error, FV_ERROR_USAGE, "%s: an image needs two axes or more to be rows of slices", path);
     *slices = (fv_slices){ .leading = type->ndim - plane, .count = 1, .bytes = (int64_t)fv_dtype_size(type->dtype) };
     for (int d = 0; d < type->ndim; d++)
-        if (!fv_mul(d < slices->leading ? slices->count : slices->bytes, type->shape[d],
-                    d < slices->leading ? &slices->count : &slices->bytes))
+        if (!fv__mul(d < slices->leading ? slices->count : slices->bytes, type->shape[d],
+                     d < slices->leading ? &slices->count : &slices->bytes))
             return fv_fail(error, FV_ERROR_INPUT, "%s: the image is larger than 2^63 bytes", path);
     if (slices->bytes > FV_PARQUET_MOST_SLICE)
         return fv_fail(error, FV_ERROR_USAGE, "%s: a slice of %lld bytes is too large for a row of a Parquet file; at most 1 GB",
@@ -26,7 +26,7 @@ static void add_texts(cJSON *json, const char *name, const char *texts, size_t s
     for (int i = 0; i < count; i++) cJSON_AddItemToArray(list, cJSON_CreateString(texts + (size_t)i * step));
 }
 
-char *fv_parquet_image_text(const fv_image_type *type, const double *angles) {
+char *fv__parquet_image_text(const fv_image_type *type, const double *angles) {
     cJSON *json = cJSON_CreateObject(), *shape = cJSON_AddArrayToObject(json, "shape");
     for (int d = 0; d < type->ndim; d++) cJSON_AddItemToArray(shape, cJSON_CreateNumber((double)type->shape[d]));
     cJSON_AddStringToObject(json, "dtype", fv_dtype_name(type->dtype));
@@ -101,13 +101,13 @@ static fv_status parse(const cJSON *json, const char *path, fv_image_type *type,
 static double *parse_angles(const cJSON *json, const fv_image_type *type) {
     int count = cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(json, "angles"));
     if (count < 1 || count != type->shape[0]) return NULL;
-    double *angles = fv_alloc((size_t)count * sizeof *angles);
+    double *angles = fv__alloc((size_t)count * sizeof *angles);
     if (take_numbers(json, "angles", angles, count)) return angles;
     free(angles);
     return NULL;
 }
 
-fv_status fv_parquet_image_parse(const char *text, const char *path, fv_image_type *type, double **angles, fv_error *error) {
+fv_status fv__parquet_image_parse(const char *text, const char *path, fv_image_type *type, double **angles, fv_error *error) {
     cJSON    *json = cJSON_Parse(text);
     fv_status status = cJSON_IsObject(json) ? parse(json, path, type, error) : wrong(path, "the text", error);
     if (status == FV_OK) *angles = parse_angles(json, type);

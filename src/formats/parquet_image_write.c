@@ -12,13 +12,13 @@ typedef struct {
     int64_t   per_piece, per_group; /* slices */
 } writer;
 
-fv_status fv_parquet_image_create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
-                                  fv_error *error) {
+fv_status fv__parquet_image_create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
+                                   fv_error *error) {
     fv_slices slices;
     int       compression;
-    FV_TRY(fv_compression_choose(&fv_format_parquet, options, &compression, error));
-    FV_TRY(fv_slices_of(type, path, &slices, error));
-    writer *w = fv_writer_new(sizeof *w, &fv_format_parquet, path, type, options);
+    FV_TRY(fv__compression_choose(&fv_format_parquet, options, &compression, error));
+    FV_TRY(fv__slices_of(type, path, &slices, error));
+    writer *w = fv__writer_new(sizeof *w, &fv_format_parquet, path, type, options);
     w->slices = slices;
     w->per_group = FV_MIN(FV_MAX(FV_PARQUET_GROUP / FV_MAX(slices.bytes, 1), 1), 2048);
     w->per_piece = 1;
@@ -33,12 +33,12 @@ fv_status fv_parquet_image_create(const char *path, const fv_image_type *type, c
     return FV_OK;
 }
 
-fv_status fv_parquet_image_encode(fv_writer *base, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error) {
+fv_status fv__parquet_image_encode(fv_writer *base, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error) {
     fv_block to;
     (void)base, (void)piece, (void)error;
-    size_t bytes = (size_t)fv_region_voxels(&block->region) * fv_dtype_size(block->dtype);
-    fv_block_init(&to, block->dtype, &block->region, fv_bytes_append(out, NULL, bytes));
-    fv_block_copy(&to, block);
+    size_t bytes = (size_t)fv__region_voxels(&block->region) * fv_dtype_size(block->dtype);
+    fv__block_init(&to, block->dtype, &block->region, fv__bytes_append(out, NULL, bytes));
+    fv__block_copy(&to, block);
     return FV_OK;
 }
 
@@ -77,16 +77,16 @@ static const double *angles_of(const writer *w) { return w->slices.leading == 1 
 
 static char *copy_options(const writer *w) {
     const char *compression = w->base.options.compression ? w->base.options.compression : "zstd";
-    char       *json = fv_parquet_image_text(&w->base.type, angles_of(w)), *text = fv_duckdb_quote(json, '\'');
+    char       *json = fv__parquet_image_text(&w->base.type, angles_of(w)), *text = fv__duckdb_quote(json, '\'');
     bool        none = !strcmp(compression, "none");
-    char *options = fv_sprintf("FORMAT parquet, COMPRESSION %s, ROW_GROUP_SIZE %lld, KV_METADATA {'" FV_PARQUET_IMAGE "': %s}",
-                               none ? "uncompressed" : compression, (long long)w->per_group, text);
+    char *options = fv__sprintf("FORMAT parquet, COMPRESSION %s, ROW_GROUP_SIZE %lld, KV_METADATA {'" FV_PARQUET_IMAGE "': %s}",
+                                none ? "uncompressed" : compression, (long long)w->per_group, text);
     cJSON_free(json);
     free(text);
     return options;
 }
 
-fv_status fv_parquet_image_assemble(fv_writer *base, fv_pieces *pieces, fv_error *error) {
+fv_status fv__parquet_image_assemble(fv_writer *base, fv_pieces *pieces, fv_error *error) {
     static const char *const with_angles[] = { "slice", "angle", "pixels" }, *const plain[] = { "slice", "pixels" };
     static const int types_with_angles[] = { FV_DUCKDB_BIGINT, FV_DUCKDB_DOUBLE, FV_DUCKDB_BLOB };
     static const int types_plain[] = { FV_DUCKDB_BIGINT, FV_DUCKDB_BLOB };
@@ -94,13 +94,15 @@ fv_status fv_parquet_image_assemble(fv_writer *base, fv_pieces *pieces, fv_error
     bool             angles = angles_of(w);
     rows             r = { .w = w, .pieces = pieces };
     fv_duckdb       *duck;
-    r.feed = (fv_duckdb_feed){ .ncolumns = angles ? 3 : 2, .names = angles ? with_angles : plain,
-                               .types = angles ? types_with_angles : types_plain, .fill = fill };
+    r.feed = (fv_duckdb_feed){ .ncolumns = angles ? 3 : 2,
+                               .names = angles ? with_angles : plain,
+                               .types = angles ? types_with_angles : types_plain,
+                               .fill = fill };
     int64_t memory = 16 * FV_MAX(FV_PARQUET_GROUP, w->slices.bytes);
-    FV_TRY(fv_duckdb_open("writing Parquet files", memory, &duck, error));
+    FV_TRY(fv__duckdb_open("writing Parquet files", memory, &duck, error));
     char     *options = copy_options(w);
-    fv_status status = fv_duckdb_copy(duck, base->path, &r.feed, options, error);
+    fv_status status = fv__duckdb_copy(duck, base->path, &r.feed, options, error);
     free(options);
-    fv_duckdb_close(duck);
+    fv__duckdb_close(duck);
     return status;
 }

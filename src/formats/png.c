@@ -28,19 +28,19 @@ extern const fv_format fv_format_png;
  * 4. of a plain file rows, not png, has given the rows. */
 
 typedef struct {
-    fv_reader   base;
-    int         fd;
-    int64_t     position, file_size;
-    png_structp png;
-    png_infop   info;
-    int64_t     row;
-    bool        interlaced, bilevel, plain;
+    fv_reader    base;
+    int          fd;
+    int64_t      position, file_size;
+    png_structp  png;
+    png_infop    info;
+    int64_t      row;
+    bool         interlaced, bilevel, plain;
     fv_png_rows *rows;
-    size_t      stored_bytes, row_bytes; /* of a row in the file and as it is read */
-    uint8_t    *line;                    /* one row as libpng gives it */
-    uint8_t    *whole;
-    char        reason[200]; /* what libpng said last */
-    fv_error    cause;       /* of a failed read of the file; code FV_OK: none */
+    size_t       stored_bytes, row_bytes; /* of a row in the file and as it is read */
+    uint8_t     *line;                    /* one row as libpng gives it */
+    uint8_t     *whole;
+    char         reason[200]; /* what libpng said last */
+    fv_error     cause;       /* of a failed read of the file; code FV_OK: none */
 } reader;
 
 static void keep_error(png_structp png, png_const_charp message) {
@@ -57,14 +57,14 @@ static void ignore_warning(png_structp png, png_const_charp message) {
 static void get_bytes(png_structp png, png_bytep data, size_t size) {
     reader *r = png_get_io_ptr(png);
     if ((int64_t)size > r->file_size - r->position) png_error(png, "the file ends early");
-    if (fv_file_read_at(r->fd, data, size, r->position, r->base.path, &r->cause) != FV_OK)
+    if (fv__file_read_at(r->fd, data, size, r->position, r->base.path, &r->cause) != FV_OK)
         png_error(png, "the file cannot be read");
     r->position += (int64_t)size;
 }
 
 static void reset(reader *r) {
     if (r->png) png_destroy_read_struct(&r->png, &r->info, NULL);
-    fv_png_rows_free(r->rows);
+    fv__png_rows_free(r->rows);
     r->png = NULL;
     r->rows = NULL;
     r->row = r->position = 0;
@@ -126,21 +126,21 @@ static void close_reader(fv_reader *base) {
     if (r->fd >= 0) close(r->fd);
     free(r->line);
     free(r->whole);
-    fv_reader_free(base);
+    fv__reader_free(base);
 }
 
 /* The file's first bytes: signature and IHDR. */
 static fv_status look_at_header(reader *r, uint8_t header[IHDR_END], fv_error *error) {
     fv_file_id id;
-    FV_TRY(fv_file_open_read(r->base.path, &r->fd, error));
-    FV_TRY(fv_file_identify(r->base.path, &id, error));
+    FV_TRY(fv__file_open_read(r->base.path, &r->fd, error));
+    FV_TRY(fv__file_identify(r->base.path, &id, error));
     r->file_size = id.size;
     if (id.size < IHDR_END)
         return fv_fail(error, FV_ERROR_INPUT, "%s: %lld bytes are too few for a PNG file", r->base.path, (long long)id.size);
-    FV_TRY(fv_file_read_at(r->fd, header, IHDR_END, 0, r->base.path, error));
+    FV_TRY(fv__file_read_at(r->fd, header, IHDR_END, 0, r->base.path, error));
     if (png_sig_cmp(header, 0, SIGNATURE))
         return fv_fail(error, FV_ERROR_INPUT, "%s: not a PNG file (its first bytes are different)", r->base.path);
-    r->base.header = fv_hash_bytes(header, IHDR_END);
+    r->base.header = fv__hash_bytes(header, IHDR_END);
     return FV_OK;
 }
 
@@ -151,21 +151,21 @@ static fv_status open_file(reader *r, fv_error *error) {
     fill_type(r);
     /* Deflate cannot shrink more than 1032 times, so a file's size says how large an image it can hold. */
     int64_t bytes;
-    if (!fv_mul((int64_t)r->stored_bytes, r->base.type.shape[0], &bytes) || bytes / MOST_RATIO > r->file_size)
+    if (!fv__mul((int64_t)r->stored_bytes, r->base.type.shape[0], &bytes) || bytes / MOST_RATIO > r->file_size)
         return fv_fail(error, FV_ERROR_INPUT, "%s: its header claims %lld x %lld pixels, more than a file of %lld bytes can hold",
                        r->base.path, (long long)r->base.type.shape[0], (long long)r->base.type.shape[1], (long long)r->file_size);
     static const char *const colours[] = { "grey", "?", "RGB", "palette", "grey and alpha", "?", "RGB and alpha" };
-    fv_bytes_printf(&r->base.facts, "bit depth: %d\ncolour: %s\ninterlaced: %s\n", header[24], colours[FV_MIN(header[25], 6)],
-                    r->interlaced ? "yes" : "no");
+    fv__bytes_printf(&r->base.facts, "bit depth: %d\ncolour: %s\ninterlaced: %s\n", header[24], colours[FV_MIN(header[25], 6)],
+                     r->interlaced ? "yes" : "no");
     return FV_OK;
 }
 
 static fv_status open_reader(const char *path, const fv_read_options *options, fv_reader **out, fv_error *error) {
     (void)options;
-    reader *r = fv_reader_new(sizeof *r, &fv_format_png, path);
+    reader *r = fv__reader_new(sizeof *r, &fv_format_png, path);
     r->fd = -1;
     fv_status status = open_file(r, error);
-    if (status == FV_OK && !(r->line = fv_try_alloc(r->row_bytes)))
+    if (status == FV_OK && !(r->line = fv__try_alloc(r->row_bytes)))
         status = fv_fail(error, FV_ERROR_MEMORY, "%s: no memory for a row of %zu bytes", path, r->row_bytes);
     if (status != FV_OK) {
         close_reader(&r->base);
@@ -176,7 +176,7 @@ static fv_status open_reader(const char *path, const fv_read_options *options, f
     r->base.chunk[0] = r->interlaced ? rows : 1;
     r->base.sequential = true;
     /* libpng keeps two rows and 32 KB of history. */
-    r->base.read_memory = r->plain ? fv_png_rows_memory(r->row_bytes) + (int64_t)r->row_bytes
+    r->base.read_memory = r->plain ? fv__png_rows_memory(r->row_bytes) + (int64_t)r->row_bytes
                                    : (r->interlaced ? rows + 3 : 3) * (int64_t)r->row_bytes + (128 << 10);
     if (r->plain) reset(r);
     *out = &r->base;
@@ -188,7 +188,7 @@ static fv_status read_interlaced(reader *r, fv_error *error) {
     int64_t rows = r->base.type.shape[0];
     if (r->whole) return FV_OK;
     FV_TRY(start(r, error));
-    uint8_t *whole = fv_try_alloc((size_t)rows * r->row_bytes);
+    uint8_t *whole = fv__try_alloc((size_t)rows * r->row_bytes);
     if (!whole)
         return fv_fail(error, FV_ERROR_MEMORY, "%s: an interlaced PNG is read whole, and there is no memory for %lld bytes",
                        r->base.path, (long long)rows * (long long)r->row_bytes);
@@ -219,17 +219,19 @@ static fv_status read_plain(reader *r, int64_t y, fv_error *error) {
     fv_status            status = FV_OK;
     if (!r->rows || y < r->row) {
         reset(r);
-        r->rows = fv_png_rows_new(r->fd, r->file_size, r->base.path, type->shape[0], r->row_bytes, pixel);
+        r->rows = fv__png_rows_new(r->fd, r->file_size, r->base.path, type->shape[0], r->row_bytes, pixel);
         if (!r->rows) return fv_fail(error, FV_ERROR_MEMORY, "%s: no memory for a row of %zu bytes", r->base.path, r->row_bytes);
     }
-    for (; status == FV_OK && r->row <= y; r->row++) status = fv_png_rows_next(r->rows, &row, error);
+    for (; status == FV_OK && r->row <= y; r->row++) status = fv__png_rows_next(r->rows, &row, error);
     if (status != FV_OK) {
         reset(r);
         return status;
     }
     bool swapped = type->dtype == FV_UINT16 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
-    if (row && swapped) swap_bytes(r->line, row, r->row_bytes);
-    else if (row) memcpy(r->line, row, r->row_bytes);
+    if (row && swapped)
+        swap_bytes(r->line, row, r->row_bytes);
+    else if (row)
+        memcpy(r->line, row, r->row_bytes);
     return FV_OK;
 }
 
@@ -251,12 +253,12 @@ static fv_status read_block(fv_reader *base, const fv_block *block, fv_error *er
         if (!r->interlaced) FV_TRY(read_line(r, y, error));
         fv_region row = { base->type.ndim, { y, 0, 0 }, { 1, base->type.shape[1], channels } };
         fv_block  from;
-        fv_block_init(&from, base->type.dtype, &row, r->interlaced ? r->whole + y * (int64_t)r->row_bytes : r->line);
+        fv__block_init(&from, base->type.dtype, &row, r->interlaced ? r->whole + y * (int64_t)r->row_bytes : r->line);
         fv_region wanted = *region;
         wanted.start[0] = y;
         wanted.size[0] = 1;
-        fv_block to = fv_block_window(block, &wanted);
-        fv_block_copy(&to, &from);
+        fv_block to = fv__block_window(block, &wanted);
+        fv__block_copy(&to, &from);
     }
     if (r->whole && end == base->type.shape[0]) {
         free(r->whole);
@@ -292,12 +294,12 @@ static fv_status check_type(const char *path, const fv_image_type *type, fv_erro
     if (type->ndim != 2 && !(colour && type->shape[2] >= 1 && type->shape[2] <= 4)) {
         fv_bytes axes = { 0 };
         for (int d = 0; d < type->ndim; d++)
-            fv_bytes_printf(&axes, "%s%s = %lld", d ? ", " : "", type->axis[d], (long long)type->shape[d]);
+            fv__bytes_printf(&axes, "%s%s = %lld", d ? ", " : "", type->axis[d], (long long)type->shape[d]);
         fv_fail(error, FV_ERROR_USAGE,
                 "%s: PNG holds one plane, y x or y x c with 1 to 4 channels, and the image has axes %s; take a "
                 "slice such as image[0], or write TIFF",
                 path, axes.data ? (char *)axes.data : "(none)");
-        fv_bytes_release(&axes);
+        fv__bytes_release(&axes);
         return FV_ERROR_USAGE;
     }
     for (int d = 0; d < 2; d++)
@@ -310,18 +312,18 @@ static fv_status check_type(const char *path, const fv_image_type *type, fv_erro
 static fv_status create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
                         fv_error *error) {
     int compression;
-    FV_TRY(fv_compression_choose(&fv_format_png, options, &compression, error));
+    FV_TRY(fv__compression_choose(&fv_format_png, options, &compression, error));
     if (options && (options->level < 0 || options->level > FV_DEFLATE_LEVELS))
         return fv_fail(error, FV_ERROR_USAGE, "level = %lld: PNG takes 1 to %d", (long long)options->level, FV_DEFLATE_LEVELS);
     FV_TRY(check_type(path, type, error));
-    writer *w = fv_writer_new(sizeof *w, &fv_format_png, path, type, options);
+    writer *w = fv__writer_new(sizeof *w, &fv_format_png, path, type, options);
     w->level = options && options->level ? (int)options->level : 1;
     w->channels = type->ndim == 3 ? type->shape[2] : 1;
     w->row_bytes = type->shape[1] * w->channels * (int64_t)fv_dtype_size(type->dtype);
     int64_t rows = FV_MAX(FV_MIN(BAND_BYTES / (w->row_bytes + 1), type->shape[0]), 1);
     memcpy(w->base.piece, type->shape, sizeof w->base.piece);
     w->base.piece[0] = rows;
-    w->base.piece_memory = (rows + 8) * (w->row_bytes + 1) + fv_deflate_memory(rows * (w->row_bytes + 1)) + 4096;
+    w->base.piece_memory = (rows + 8) * (w->row_bytes + 1) + fv__deflate_memory(rows * (w->row_bytes + 1)) + 4096;
     *out = &w->base;
     return FV_OK;
 }
@@ -332,7 +334,7 @@ static void file_row(const writer *w, const fv_block *block, int64_t y, uint8_t 
     int64_t              pixels = type->ndim == 3 && block->stride[1] != w->channels ? 1 : type->shape[1];
     int64_t              n = pixels * w->channels;
     for (int64_t x = 0; x < type->shape[1]; x += pixels, to += n * (int64_t)fv_dtype_size(type->dtype)) {
-        const void *from = fv_block_at(block, (int64_t[FV_MAX_DIMS]){ y, x });
+        const void *from = fv__block_at(block, (int64_t[FV_MAX_DIMS]){ y, x });
         if (type->dtype == FV_UINT16)
             for (int64_t i = 0; i < n; i++) {
                 uint16_t v = ((const uint16_t *)from)[i];
@@ -402,7 +404,7 @@ static uint8_t *put_best(const uint8_t *row, const uint8_t *above, int64_t n, in
 /* All rows of a band, filtered, into `out`. */
 static void filter_band(const writer *w, const fv_block *block, uint8_t *out) {
     int64_t  n = w->row_bytes, step = w->channels * (int64_t)fv_dtype_size(w->base.type.dtype);
-    uint8_t *memory = fv_calloc((size_t)(3 * n + 2 * step)), *row = memory + step, *above = row + n + step, *trial = above + n;
+    uint8_t *memory = fv__calloc((size_t)(3 * n + 2 * step)), *row = memory + step, *above = row + n + step, *trial = above + n;
     int64_t  first = block->region.start[0];
     for (int64_t y = first; y < first + block->region.size[0]; y++) {
         file_row(w, block, y, row);
@@ -415,7 +417,8 @@ static void filter_band(const writer *w, const fv_block *block, uint8_t *out) {
 }
 
 static void append_number(fv_bytes *out, uint32_t value) {
-    fv_bytes_append(out, (uint8_t[]){ (uint8_t)(value >> 24), (uint8_t)(value >> 16), (uint8_t)(value >> 8), (uint8_t)value }, 4);
+    fv__bytes_append(out, (uint8_t[]){ (uint8_t)(value >> 24), (uint8_t)(value >> 16), (uint8_t)(value >> 8), (uint8_t)value },
+                     4);
 }
 
 /* Turns what was appended since `begin` (4 bytes of room, the chunk's type, its data) into a chunk. */
@@ -429,26 +432,26 @@ static fv_status encode(fv_writer *base, int64_t piece, const fv_block *block, f
     (void)error;
     const writer *w = (const writer *)base;
     size_t        size = (size_t)((w->row_bytes + 1) * block->region.size[0]);
-    uint8_t      *filtered = fv_buffer_new(size);
+    uint8_t      *filtered = fv__buffer_new(size);
     filter_band(w, block, filtered);
     piece_head head = { .size = size, .adler = isal_adler32(1, filtered, size) };
-    fv_bytes_append(out, &head, sizeof head);
+    fv__bytes_append(out, &head, sizeof head);
     size_t begin = out->size;
-    fv_bytes_append(out, "\0\0\0\0IDAT", 8);
-    if (piece == 0) fv_bytes_append(out, "\x78\x01", 2); /* zlib: deflate, 32 KB window, fastest */
-    fv_deflate(filtered, size, w->level, FV_DEFLATE_PIECE, out);
+    fv__bytes_append(out, "\0\0\0\0IDAT", 8);
+    if (piece == 0) fv__bytes_append(out, "\x78\x01", 2); /* zlib: deflate, 32 KB window, fastest */
+    fv__deflate(filtered, size, w->level, FV_DEFLATE_PIECE, out);
     close_chunk(out, begin);
-    fv_buffer_free(filtered, size);
+    fv__buffer_free(filtered, size);
     return FV_OK;
 }
 
 static void make_start(const writer *w, fv_bytes *out) {
     static const uint8_t colours[] = { 0, PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA, PNG_COLOR_TYPE_RGB,
                                        PNG_COLOR_TYPE_RGB_ALPHA };
-    fv_bytes_append(out, "\x89PNG\r\n\x1a\n\0\0\0\0IHDR", 16);
+    fv__bytes_append(out, "\x89PNG\r\n\x1a\n\0\0\0\0IHDR", 16);
     append_number(out, (uint32_t)w->base.type.shape[1]);
     append_number(out, (uint32_t)w->base.type.shape[0]);
-    fv_bytes_append(out, (uint8_t[]){ w->base.type.dtype == FV_UINT16 ? 16 : 8, colours[w->channels], 0, 0, 0 }, 5);
+    fv__bytes_append(out, (uint8_t[]){ w->base.type.dtype == FV_UINT16 ? 16 : 8, colours[w->channels], 0, 0, 0 }, 5);
     close_chunk(out, SIGNATURE);
 }
 
@@ -458,7 +461,7 @@ static fv_status put_pieces(const writer *w, fv_pieces *pieces, int fd, fv_error
     make_start(w, &part);
     int64_t   position = (int64_t)part.size;
     uLong     adler = 1;
-    fv_status status = fv_file_write_at(fd, part.data, part.size, 0, path, error);
+    fv_status status = fv__file_write_at(fd, part.data, part.size, 0, path, error);
     for (int64_t i = 0; i < pieces->count && status == FV_OK; i++) {
         const void *data;
         size_t      size;
@@ -467,27 +470,27 @@ static fv_status put_pieces(const writer *w, fv_pieces *pieces, int fd, fv_error
         if (status != FV_OK) break;
         memcpy(&head, data, sizeof head);
         adler = adler32_combine(adler, head.adler, (z_off_t)head.size);
-        status = fv_file_write_at(fd, (const char *)data + sizeof head, size - sizeof head, position, path, error);
+        status = fv__file_write_at(fd, (const char *)data + sizeof head, size - sizeof head, position, path, error);
         position += (int64_t)(size - sizeof head);
     }
-    fv_bytes_clear(&part);
-    fv_bytes_append(&part, "\0\0\0\0IDAT\x03\0", 10); /* an empty last block */
+    fv__bytes_clear(&part);
+    fv__bytes_append(&part, "\0\0\0\0IDAT\x03\0", 10); /* an empty last block */
     append_number(&part, (uint32_t)adler);
     close_chunk(&part, 0);
     size_t end = part.size;
-    fv_bytes_append(&part, "\0\0\0\0IEND", 8);
+    fv__bytes_append(&part, "\0\0\0\0IEND", 8);
     close_chunk(&part, end);
-    if (status == FV_OK) status = fv_file_write_at(fd, part.data, part.size, position, path, error);
-    fv_bytes_release(&part);
+    if (status == FV_OK) status = fv__file_write_at(fd, part.data, part.size, position, path, error);
+    fv__bytes_release(&part);
     return status;
 }
 
 static fv_status assemble(fv_writer *base, fv_pieces *pieces, fv_error *error) {
     int fd;
-    FV_TRY(fv_file_open_write(base->path, &fd, error));
+    FV_TRY(fv__file_open_write(base->path, &fd, error));
     fv_status status = put_pieces((const writer *)base, pieces, fd, error);
-    if (status == FV_OK) fv_file_start_sync(fd);
-    fv_status closed = fv_file_close(fd, base->path, status == FV_OK ? error : NULL);
+    if (status == FV_OK) fv__file_start_sync(fd);
+    fv_status closed = fv__file_close(fd, base->path, status == FV_OK ? error : NULL);
     return status == FV_OK ? closed : status;
 }
 
@@ -505,5 +508,5 @@ const fv_format fv_format_png = {
     .create = create,
     .encode = encode,
     .assemble = assemble,
-    .free_writer = fv_writer_free,
+    .free_writer = fv__writer_free,
 };

@@ -25,15 +25,15 @@ struct fv_png_rows {
 
 static size_t rows_at_once(size_t row_bytes) { return FV_MAX(OUTPUT / (row_bytes + 1), (size_t)1); }
 
-int64_t fv_png_rows_memory(size_t row_bytes) {
+int64_t fv__png_rows_memory(size_t row_bytes) {
     return (int64_t)(sizeof(fv_png_rows) + rows_at_once(row_bytes) * (row_bytes + 1) + row_bytes);
 }
 
-fv_png_rows *fv_png_rows_new(int fd, int64_t file_size, const char *path, int64_t rows, size_t row_bytes, size_t pixel_bytes) {
-    size_t       room = rows_at_once(row_bytes);
-    uint8_t     *bytes = fv_try_alloc(room * (row_bytes + 1) + row_bytes);
+fv_png_rows *fv__png_rows_new(int fd, int64_t file_size, const char *path, int64_t rows, size_t row_bytes, size_t pixel_bytes) {
+    size_t   room = rows_at_once(row_bytes);
+    uint8_t *bytes = fv__try_alloc(room * (row_bytes + 1) + row_bytes);
     if (!bytes) return NULL;
-    fv_png_rows *r = fv_alloc(sizeof *r);
+    fv_png_rows *r = fv__alloc(sizeof *r);
     r->fd = fd;
     r->path = path;
     r->file_size = file_size;
@@ -53,7 +53,7 @@ fv_png_rows *fv_png_rows_new(int fd, int64_t file_size, const char *path, int64_
     return r;
 }
 
-void fv_png_rows_free(fv_png_rows *rows) {
+void fv__png_rows_free(fv_png_rows *rows) {
     if (!rows) return;
     free(rows->output);
     free(rows);
@@ -67,7 +67,7 @@ static fv_status damaged(const fv_png_rows *r, const char *how, fv_error *error)
 
 static fv_status fetch(fv_png_rows *r, void *to, size_t size, fv_error *error) {
     if ((int64_t)size > r->file_size - r->position) return damaged(r, "the file ends early", error);
-    FV_TRY(fv_file_read_at(r->fd, to, size, r->position, r->path, error));
+    FV_TRY(fv__file_read_at(r->fd, to, size, r->position, r->path, error));
     r->position += (int64_t)size;
     return FV_OK;
 }
@@ -160,7 +160,9 @@ static void add_nearest(uint8_t *row, const uint8_t *above, size_t n, size_t pix
 /* A byte waits for the one at its left, so that a row alone leaves the processor idle. Rows of one byte a pixel go together, each
  * one byte behind the one above it; what it needs of that one was made in the step before. */
 #define INLINE static inline __attribute__((always_inline))
-typedef struct { int left, corner; } front;
+typedef struct {
+    int left, corner;
+} front;
 
 INLINE void step(uint8_t *first, size_t pitch, const uint8_t *above, int64_t n, int rows, int filter, front *f, int64_t x,
                  bool inner) {
@@ -185,10 +187,14 @@ INLINE void add_in_steps(uint8_t *first, size_t pitch, const uint8_t *above, int
 }
 
 static void add_together(uint8_t *first, size_t pitch, const uint8_t *above, size_t n, int rows, int filter) {
-    if (rows == TOGETHER && filter == AVERAGE) add_in_steps(first, pitch, above, (int64_t)n, TOGETHER, AVERAGE);
-    else if (rows == TOGETHER) add_in_steps(first, pitch, above, (int64_t)n, TOGETHER, NEAREST);
-    else if (filter == AVERAGE) add_in_steps(first, pitch, above, (int64_t)n, 1, AVERAGE);
-    else add_in_steps(first, pitch, above, (int64_t)n, 1, NEAREST);
+    if (rows == TOGETHER && filter == AVERAGE)
+        add_in_steps(first, pitch, above, (int64_t)n, TOGETHER, AVERAGE);
+    else if (rows == TOGETHER)
+        add_in_steps(first, pitch, above, (int64_t)n, TOGETHER, NEAREST);
+    else if (filter == AVERAGE)
+        add_in_steps(first, pitch, above, (int64_t)n, 1, AVERAGE);
+    else
+        add_in_steps(first, pitch, above, (int64_t)n, 1, NEAREST);
 }
 
 /* Takes the filter off one row, or off several at once: how many; 0 if the filter is unknown. Each row begins with its filter. */
@@ -206,8 +212,10 @@ static int unfilter(uint8_t *row, const uint8_t *above, size_t n, size_t pixel, 
             add_together(row + 1, n + 1, above, n, alike, filter);
             return alike;
         }
-        if (filter == AVERAGE) add_average(row + 1, above, n, pixel);
-        else add_nearest(row + 1, above, n, pixel);
+        if (filter == AVERAGE)
+            add_average(row + 1, above, n, pixel);
+        else
+            add_nearest(row + 1, above, n, pixel);
         return 1;
     default: return 0;
     }
@@ -228,7 +236,7 @@ static fv_status unfilter_all(fv_png_rows *r, fv_error *error) {
 
 /* ---------------------------------------------------------------- rows */
 
-fv_status fv_png_rows_next(fv_png_rows *r, const uint8_t **row, fv_error *error) {
+fv_status fv__png_rows_next(fv_png_rows *r, const uint8_t **row, fv_error *error) {
     if (r->given == r->held) {
         r->held = (size_t)FV_MIN((int64_t)r->room, r->rows_left);
         r->given = 0;

@@ -102,9 +102,9 @@ static fv_status load_whole(reader *r, fv_error *error) {
     if (count < 0 || least > r->file_size - r->dense.offset + 1)
         return fv_fail(error, FV_ERROR_INPUT, "%s ends early: %lld values need more than its %lld bytes", r->base.path,
                        (long long)count, (long long)r->file_size);
-    FV_TRY(fv_file_read_all(r->base.path, MOST_TEXT, &file, error));
+    FV_TRY(fv__file_read_all(r->base.path, MOST_TEXT, &file, error));
     fv_status status = FV_OK;
-    r->whole = fv_try_alloc((size_t)count * fv_dtype_size(r->dense.dtype));
+    r->whole = fv__try_alloc((size_t)count * fv_dtype_size(r->dense.dtype));
     if (!r->whole)
         status = fv_fail(error, FV_ERROR_MEMORY, "%s does not fit into memory", r->base.path);
     else if (r->kind == 4 && r->dense.offset + least > (int64_t)file.size)
@@ -113,7 +113,7 @@ static fv_status load_whole(reader *r, fv_error *error) {
         decode_bits(r, &file);
     else
         status = decode_text(r, &file, count, error);
-    fv_bytes_release(&file);
+    fv__bytes_release(&file);
     return status;
 }
 
@@ -123,21 +123,21 @@ static void close_reader(fv_reader *base) {
     reader *r = (reader *)base;
     if (r->fd >= 0) close(r->fd);
     free(r->whole);
-    fv_reader_free(base);
+    fv__reader_free(base);
 }
 
 static fv_status read_header(reader *r, fv_error *error) {
     uint8_t    bytes[MOST_HEADER];
     fv_file_id id;
-    FV_TRY(fv_file_open_read(r->base.path, &r->fd, error));
-    FV_TRY(fv_file_identify(r->base.path, &id, error));
+    FV_TRY(fv__file_open_read(r->base.path, &r->fd, error));
+    FV_TRY(fv__file_identify(r->base.path, &id, error));
     r->file_size = id.size;
     size_t size = (size_t)FV_MIN(id.size, MOST_HEADER);
-    FV_TRY(fv_file_read_at(r->fd, bytes, size, 0, r->base.path, error));
+    FV_TRY(fv__file_read_at(r->fd, bytes, size, 0, r->base.path, error));
     FV_TRY(parse(r, bytes, size, error));
-    r->base.header = fv_hash_bytes(bytes, (size_t)r->dense.offset - 1);
+    r->base.header = fv__hash_bytes(bytes, (size_t)r->dense.offset - 1);
     if (r->kind < 5) return load_whole(r, error);
-    int64_t voxels = fv_dense_bytes(&r->dense);
+    int64_t voxels = fv__dense_bytes(&r->dense);
     if (voxels < 0 || r->dense.offset + voxels > id.size)
         return fv_fail(error, FV_ERROR_INPUT, "%s ends early: its header promises %lld bytes, the file has %lld", r->base.path,
                        (long long)(r->dense.offset + voxels), (long long)id.size);
@@ -146,7 +146,7 @@ static fv_status read_header(reader *r, fv_error *error) {
 
 static fv_status open_reader(const char *path, const fv_read_options *options, fv_reader **out, fv_error *error) {
     (void)options;
-    reader *r = fv_reader_new(sizeof *r, &fv_format_pnm, path);
+    reader *r = fv__reader_new(sizeof *r, &fv_format_pnm, path);
     r->fd = -1;
     fv_status status = read_header(r, error);
     if (status != FV_OK) {
@@ -155,18 +155,18 @@ static fv_status open_reader(const char *path, const fv_read_options *options, f
     }
     memcpy(r->base.chunk, r->base.type.shape, sizeof r->base.chunk);
     r->base.read_memory = FV_DENSE_MEMORY;
-    fv_bytes_printf(&r->base.facts, "kind: P%d\nlargest value: %ld\n", r->kind, r->most);
+    fv__bytes_printf(&r->base.facts, "kind: P%d\nlargest value: %ld\n", r->kind, r->most);
     *out = &r->base;
     return FV_OK;
 }
 
 static fv_status read_block(fv_reader *base, const fv_block *block, fv_error *error) {
     reader *r = (reader *)base;
-    if (!r->whole) return fv_dense_read(&r->dense, r->fd, base->path, block, error);
-    fv_region whole = fv_region_whole(&base->type);
+    if (!r->whole) return fv__dense_read(&r->dense, r->fd, base->path, block, error);
+    fv_region whole = fv__region_whole(&base->type);
     fv_block  from;
-    fv_block_init(&from, block->dtype, &whole, r->whole);
-    fv_block_copy(block, &from);
+    fv__block_init(&from, block->dtype, &whole, r->whole);
+    fv__block_copy(block, &from);
     return FV_OK;
 }
 
@@ -177,24 +177,24 @@ static fv_status create(const char *path, const fv_image_type *type, const fv_wr
     int      compression;
     bool     colour = type->ndim == 3 && type->shape[2] == 3 && !strcmp(type->axis[2], "c");
     fv_bytes header = { 0 };
-    FV_TRY(fv_compression_choose(&fv_format_pnm, options, &compression, error));
+    FV_TRY(fv__compression_choose(&fv_format_pnm, options, &compression, error));
     if (type->ndim != 2 && !colour)
         return fv_fail(error, FV_ERROR_USAGE, "%s: PGM and PPM hold a plane (y x) or a colour image (y x c with three colours)",
                        path);
-    if (colour ? fv_path_has_extension(path, "pgm") : fv_path_has_extension(path, "ppm"))
+    if (colour ? fv__path_has_extension(path, "pgm") : fv__path_has_extension(path, "ppm"))
         return fv_fail(error, FV_ERROR_USAGE, "%s: %s", path, colour ? "PGM is grey; use .ppm" : "PPM is colour; use .pgm");
-    if (fv_path_has_extension(path, "pbm")) return fv_fail(error, FV_ERROR_USAGE, "%s: bitmaps are not written; use .pgm", path);
+    if (fv__path_has_extension(path, "pbm")) return fv_fail(error, FV_ERROR_USAGE, "%s: bitmaps are not written; use .pgm", path);
     if (type->dtype != FV_UINT8 && type->dtype != FV_UINT16 && type->dtype != FV_BOOL)
         return fv_fail(error, FV_ERROR_USAGE,
                        "%s: PGM and PPM hold uint8, uint16 and bool, not %s (convert(image, \"uint8\") or "
                        "rescale(image) first)",
                        path, fv_dtype_name(type->dtype));
-    fv_bytes_printf(&header, "P%d\n%lld %lld\n%d\n", colour ? 6 : 5, (long long)type->shape[1], (long long)type->shape[0],
-                    type->dtype == FV_UINT16 ? 65535
-                    : type->dtype == FV_BOOL ? 1
-                                             : 255);
-    *out = fv_dense_writer_new(&fv_format_pnm, path, type, options, &header);
-    fv_dense_writer_store(*out, type->dtype, __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, NULL);
+    fv__bytes_printf(&header, "P%d\n%lld %lld\n%d\n", colour ? 6 : 5, (long long)type->shape[1], (long long)type->shape[0],
+                     type->dtype == FV_UINT16 ? 65535
+                     : type->dtype == FV_BOOL ? 1
+                                              : 255);
+    *out = fv__dense_writer_new(&fv_format_pnm, path, type, options, &header);
+    fv__dense_writer_store(*out, type->dtype, __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, NULL);
     return FV_OK;
 }
 
@@ -210,9 +210,9 @@ const fv_format fv_format_pnm = {
     .read = read_block,
     .close = close_reader,
     .create = create,
-    .begin = fv_dense_begin,
-    .put = fv_dense_put,
-    .sync = fv_dense_sync,
-    .finish = fv_dense_sync,
-    .free_writer = fv_dense_free,
+    .begin = fv__dense_begin,
+    .put = fv__dense_put,
+    .sync = fv__dense_sync,
+    .finish = fv__dense_sync,
+    .free_writer = fv__dense_free,
 };

@@ -35,7 +35,7 @@ static void close_reader(fv_reader *base) {
     for (int i = 0; i < r->npieces; i++) free(r->pieces[i].path);
     free(r->pieces);
     free(r->array);
-    fv_reader_free(base);
+    fv__reader_free(base);
 }
 
 /* Values of an array along an axis of an extent. */
@@ -53,17 +53,17 @@ static double values_of(const fv_vti_facts *f, const int64_t *extent) {
 static fv_status add_piece(reader *r, const fv_xml_tag *tag, fv_error *error) {
     char  extent[256], source[1024] = "";
     piece p;
-    if (!fv_vti_take_extent(tag, "Extent", p.extent, extent)) return fv_vti_wrong(r->base.path, "Extent", extent, error);
-    if (!fv_xml_attribute(tag, "Source", source, sizeof source) || !*source)
-        return fv_vti_wrong(r->base.path, "Source", source, error);
+    if (!fv__vti_take_extent(tag, "Extent", p.extent, extent)) return fv__vti_wrong(r->base.path, "Extent", extent, error);
+    if (!fv__xml_attribute(tag, "Source", source, sizeof source) || !*source)
+        return fv__vti_wrong(r->base.path, "Source", source, error);
     if (r->npieces == MOST_PIECES) return fv_fail(error, FV_ERROR_INPUT, "%s has more than %d pieces", r->base.path, MOST_PIECES);
     for (int i = 0; i < 3; i++)
         if (p.extent[2 * i] < r->facts.extent[2 * i] || p.extent[2 * i + 1] > r->facts.extent[2 * i + 1])
-            return fv_vti_wrong(r->base.path, "Extent", extent, error);
-    fv_xml_unescape(source);
-    p.path = fv_path_beside(r->base.path, source);
+            return fv__vti_wrong(r->base.path, "Extent", extent, error);
+    fv__xml_unescape(source);
+    p.path = fv__path_beside(r->base.path, source);
     if (!(r->npieces & (r->npieces - 1)))
-        r->pieces = fv_realloc(r->pieces, (size_t)FV_MAX(2 * r->npieces, 1) * sizeof *r->pieces);
+        r->pieces = fv__realloc(r->pieces, (size_t)FV_MAX(2 * r->npieces, 1) * sizeof *r->pieces);
     r->pieces[r->npieces++] = p;
     return FV_OK;
 }
@@ -72,15 +72,15 @@ static fv_status take_xml(reader *r, const char *text, size_t size, fv_error *er
     fv_xml_tag    tag = { .end = text };
     fv_vti_facts *f = &r->facts;
     char          group = 0;
-    while (fv_xml_next(&tag, text + size)) {
-        if (fv_xml_is(&tag, "VTKFile")) FV_TRY(fv_vti_take_file(f, r->base.path, &tag, "PImageData", error));
-        if (fv_xml_is(&tag, "PImageData")) FV_TRY(fv_vti_take_image(f, r->base.path, &tag, error));
-        if (fv_xml_is(&tag, "PPointData")) group = 'p';
-        if (fv_xml_is(&tag, "PCellData")) group = 'c';
-        if (fv_xml_is(&tag, "/PPointData") || fv_xml_is(&tag, "/PCellData")) group = 0;
-        if (fv_xml_is(&tag, "PDataArray") && group)
-            FV_TRY(fv_vti_take_array(f, r->base.path, &tag, r->array, group == 'c', error));
-        if (fv_xml_is(&tag, "Piece")) FV_TRY(add_piece(r, &tag, error));
+    while (fv__xml_next(&tag, text + size)) {
+        if (fv__xml_is(&tag, "VTKFile")) FV_TRY(fv__vti_take_file(f, r->base.path, &tag, "PImageData", error));
+        if (fv__xml_is(&tag, "PImageData")) FV_TRY(fv__vti_take_image(f, r->base.path, &tag, error));
+        if (fv__xml_is(&tag, "PPointData")) group = 'p';
+        if (fv__xml_is(&tag, "PCellData")) group = 'c';
+        if (fv__xml_is(&tag, "/PPointData") || fv__xml_is(&tag, "/PCellData")) group = 0;
+        if (fv__xml_is(&tag, "PDataArray") && group)
+            FV_TRY(fv__vti_take_array(f, r->base.path, &tag, r->array, group == 'c', error));
+        if (fv__xml_is(&tag, "Piece")) FV_TRY(add_piece(r, &tag, error));
     }
     if (!f->has_image || !f->has_array || !r->npieces)
         return fv_fail(error, FV_ERROR_INPUT, "%s: not a PVTI file with arrays and pieces", r->base.path);
@@ -95,46 +95,46 @@ static fv_status take_xml(reader *r, const char *text, size_t size, fv_error *er
 static fv_status identify(reader *r, const fv_bytes *text, fv_error *error) {
     fv_hasher hasher;
     fv_status status = FV_OK;
-    fv_hasher_init(&hasher);
-    fv_hasher_add(&hasher, text->data, text->size);
+    fv__hasher_init(&hasher);
+    fv__hasher_add(&hasher, text->data, text->size);
     for (int i = 0; i < r->npieces && status == FV_OK; i++) {
         fv_file_id id = { 0 };
-        status = fv_file_identify(r->pieces[i].path, &id, error);
-        fv_hasher_int(&hasher, id.size);
-        fv_hasher_int(&hasher, id.mtime_ns);
+        status = fv__file_identify(r->pieces[i].path, &id, error);
+        fv__hasher_int(&hasher, id.size);
+        fv__hasher_int(&hasher, id.mtime_ns);
     }
-    r->base.header = fv_hasher_finish(&hasher);
+    r->base.header = fv__hasher_finish(&hasher);
     return status;
 }
 
 static fv_status open_reader(const char *path, const fv_read_options *options, fv_reader **out, fv_error *error) {
-    reader  *r = fv_reader_new(sizeof *r, &fv_format_pvti, path);
+    reader  *r = fv__reader_new(sizeof *r, &fv_format_pvti, path);
     fv_bytes text = { 0 };
-    if (options && options->path_inside) r->array = fv_strdup(options->path_inside);
-    fv_status status = fv_file_read_all(path, MOST_XML, &text, error);
+    if (options && options->path_inside) r->array = fv__strdup(options->path_inside);
+    fv_status status = fv__file_read_all(path, MOST_XML, &text, error);
     if (status == FV_OK) status = take_xml(r, (char *)text.data, text.size, error);
     if (status == FV_OK) {
-        fv_vti_type(&r->facts, &r->base.type);
+        fv__vti_type(&r->facts, &r->base.type);
         if (fv_image_type_bytes(&r->base.type) < 0)
             status = fv_fail(error, FV_ERROR_INPUT, "%s: the WholeExtent of the PVTI file overflows", path);
     }
     if (status == FV_OK) status = identify(r, &text, error);
-    fv_bytes_release(&text);
+    fv__bytes_release(&text);
     if (status != FV_OK) {
         close_reader(&r->base);
         return status;
     }
     memcpy(r->base.chunk, r->base.type.shape, sizeof r->base.chunk);
     r->base.read_memory = FV_DENSE_MEMORY;
-    fv_bytes_printf(&r->base.facts, "array: %s, of the %s\npieces: %d\n", r->facts.name, r->facts.cells ? "cells" : "points",
-                    r->npieces);
+    fv__bytes_printf(&r->base.facts, "array: %s, of the %s\npieces: %d\n", r->facts.name, r->facts.cells ? "cells" : "points",
+                     r->npieces);
     *out = &r->base;
     return FV_OK;
 }
 
 /* Where a piece lies in the image. */
 static fv_region region_of(const reader *r, const piece *p) {
-    fv_region region = fv_region_whole(&r->base.type);
+    fv_region region = fv__region_whole(&r->base.type);
     for (int d = 0; d < region.ndim; d++) {
         if (!strcmp(r->base.type.axis[d], "c")) continue;
         int i = r->base.type.axis[d][0] - 'x';
@@ -148,12 +148,12 @@ static fv_status read_piece(const reader *r, const piece *p, const fv_region *pl
                             const fv_block *block, fv_error *error) {
     fv_reader    *file;
     fv_image_type type = r->base.type;
-    FV_TRY(fv_reader_acquire(p->path, &(fv_read_options){ .path_inside = r->array }, &file, error));
+    FV_TRY(fv__reader_acquire(p->path, &(fv_read_options){ .path_inside = r->array }, &file, error));
     if (file->format != &fv_format_vti) { /* such as this file itself */
-        fv_reader_release(file);
+        fv__reader_release(file);
         return fv_fail(error, FV_ERROR_INPUT, "%s: its piece %s is no VTI file", r->base.path, p->path);
     }
-    fv_block window = fv_block_window(block, common);
+    fv_block window = fv__block_window(block, common);
     bool     flat = file->type.ndim == type.ndim - 1 && place->size[0] == 1; /* one plane: its file says y x */
     bool     same = file->type.dtype == type.dtype && (file->type.ndim == type.ndim || flat);
     for (int d = flat; same && d < type.ndim; d++) same = file->type.shape[d - flat] == place->size[d];
@@ -164,10 +164,10 @@ static fv_status read_piece(const reader *r, const piece *p, const fv_region *pl
         window.stride[d - 1] = window.stride[d];
     }
     window.region.ndim -= flat;
-    fv_status status = same ? fv_reader_read(file, &window, error)
+    fv_status status = same ? fv__reader_read(file, &window, error)
                             : fv_fail(error, FV_ERROR_INPUT, "%s: piece %s has another shape or type than the PVTI file says",
                                       r->base.path, p->path);
-    fv_reader_release(file);
+    fv__reader_release(file);
     return status;
 }
 
@@ -179,8 +179,8 @@ static void cut(fv_region box, const fv_region *hole, fv_bytes *left) {
         before.size[d] = hole->start[d] - box.start[d];
         behind.start[d] = end;
         behind.size[d] = box.start[d] + box.size[d] - end;
-        if (before.size[d] > 0) fv_bytes_append(left, &before, sizeof before);
-        if (behind.size[d] > 0) fv_bytes_append(left, &behind, sizeof behind);
+        if (before.size[d] > 0) fv__bytes_append(left, &before, sizeof before);
+        if (behind.size[d] > 0) fv__bytes_append(left, &behind, sizeof behind);
         box.start[d] = hole->start[d];
         box.size[d] = hole->size[d];
     }
@@ -190,11 +190,13 @@ static void cut(fv_region box, const fv_region *hole, fv_bytes *left) {
 static void strike(fv_bytes *missing, const fv_region *there) {
     fv_bytes left = { 0 };
     for (size_t i = 0; i < missing->size / sizeof(fv_region); i++) {
-        fv_region box = ((const fv_region *)(const void *)missing->data)[i], common = fv_region_intersect(&box, there);
-        if (fv_region_empty(&common)) fv_bytes_append(&left, &box, sizeof box);
-        else cut(box, &common, &left);
+        fv_region box = ((const fv_region *)(const void *)missing->data)[i], common = fv__region_intersect(&box, there);
+        if (fv__region_empty(&common))
+            fv__bytes_append(&left, &box, sizeof box);
+        else
+            cut(box, &common, &left);
     }
-    fv_bytes_release(missing);
+    fv__bytes_release(missing);
     *missing = left;
 }
 
@@ -203,16 +205,16 @@ static fv_status read_block(fv_reader *base, const fv_block *block, fv_error *er
     reader   *r = (reader *)base;
     fv_bytes  missing = { 0 };
     fv_status status = FV_OK;
-    fv_bytes_append(&missing, &block->region, sizeof block->region);
+    fv__bytes_append(&missing, &block->region, sizeof block->region);
     for (int i = 0; i < r->npieces && status == FV_OK; i++) {
-        fv_region place = region_of(r, &r->pieces[i]), common = fv_region_intersect(&place, &block->region);
-        if (fv_region_empty(&common)) continue;
+        fv_region place = region_of(r, &r->pieces[i]), common = fv__region_intersect(&place, &block->region);
+        if (fv__region_empty(&common)) continue;
         status = read_piece(r, &r->pieces[i], &place, &common, block, error);
         strike(&missing, &common);
     }
     if (status == FV_OK && missing.size)
         status = fv_fail(error, FV_ERROR_INPUT, "%s: its pieces leave a part of the image out", base->path);
-    fv_bytes_release(&missing);
+    fv__bytes_release(&missing);
     return status;
 }
 
@@ -221,18 +223,18 @@ static fv_status read_block(fv_reader *base, const fv_block *block, fv_error *er
 typedef struct {
     fv_writer       base;
     fv_vti_shape    shape;
-    fv_lattice      cells; /* of pieces, on all axes of the image; an axis of one point counts as a cell */
-    pthread_mutex_t mutex; /* guards what follows */
+    fv_lattice      cells;   /* of pieces, on all axes of the image; an axis of one point counts as a cell */
+    pthread_mutex_t mutex;   /* guards what follows */
     uint8_t        *touched; /* by piece: not made durable yet */
 } writer;
 
 static char *piece_path(const writer *w, int64_t index) {
-    return fv_sprintf("%s/piece-%04lld.vti", w->base.path, (long long)index);
+    return fv__sprintf("%s/piece-%04lld.vti", w->base.path, (long long)index);
 }
 
 /* The points of a piece: one more than its cells. */
 static fv_region points_of(const writer *w, int64_t index) {
-    fv_region region = fv_lattice_chunk(&w->cells, index);
+    fv_region region = fv__lattice_chunk(&w->cells, index);
     for (int d = 0; d < w->shape.ndim; d++) region.size[d] += w->base.type.shape[d] > 1;
     return region;
 }
@@ -252,8 +254,8 @@ static fv_dense lay_out(const writer *w, const fv_region *points, fv_bytes *fron
     int64_t  extent[6];
     memcpy(dense.shape, points->size, sizeof dense.shape);
     extent_of(w, points, extent);
-    fv_vti_put_front(front, &w->shape, extent, false);
-    fv_bytes_append(front, &(uint64_t){ (uint64_t)fv_dense_bytes(&dense) }, 8);
+    fv__vti_put_front(front, &w->shape, extent, false);
+    fv__bytes_append(front, &(uint64_t){ (uint64_t)fv__dense_bytes(&dense) }, 8);
     dense.offset = (int64_t)front->size;
     return dense;
 }
@@ -262,7 +264,7 @@ static void free_writer(fv_writer *base) {
     writer *w = (writer *)base;
     pthread_mutex_destroy(&w->mutex);
     free(w->touched);
-    fv_writer_free(base);
+    fv__writer_free(base);
 }
 
 static fv_status choose_pieces(writer *w, fv_error *error) {
@@ -271,15 +273,17 @@ static fv_status choose_pieces(writer *w, fv_error *error) {
     int64_t                 cells[FV_MAX_DIMS], size[FV_MAX_DIMS], count;
     if (o->chunk_ndim > type->ndim)
         return fv_fail(error, FV_ERROR_USAGE, "chunk has %d numbers; the image has %d axes", o->chunk_ndim, type->ndim);
-    fv_dense_piece(type, SLAB_BYTES, size);
+    fv__dense_piece(type, SLAB_BYTES, size);
     for (int d = 0; d < type->ndim; d++) {
         int given = d - (type->ndim - o->chunk_ndim);
         cells[d] = type->shape[d] - (d < w->shape.ndim && type->shape[d] > 1);
-        if (o->chunk_ndim == 1 && d < w->shape.ndim) size[d] = o->chunk[0];
-        else if (o->chunk_ndim > 1) size[d] = given >= 0 && d < w->shape.ndim ? o->chunk[given] : type->shape[d];
+        if (o->chunk_ndim == 1 && d < w->shape.ndim)
+            size[d] = o->chunk[0];
+        else if (o->chunk_ndim > 1)
+            size[d] = given >= 0 && d < w->shape.ndim ? o->chunk[given] : type->shape[d];
     }
-    fv_lattice_init(&w->cells, type->ndim, cells, size);
-    for (count = fv_lattice_count(&w->cells); !o->chunk_ndim && count > 1024; count = fv_lattice_count(&w->cells)) {
+    fv__lattice_init(&w->cells, type->ndim, cells, size);
+    for (count = fv__lattice_count(&w->cells); !o->chunk_ndim && count > 1024; count = fv__lattice_count(&w->cells)) {
         int d = 0; /* slabs, and not too many of them */
         while (d < type->ndim - 1 && w->cells.chunk[d] >= cells[d]) d++;
         w->cells.chunk[d] = FV_MIN(w->cells.chunk[d] * 2, cells[d]);
@@ -293,9 +297,9 @@ static fv_status create(const char *path, const fv_image_type *type, const fv_wr
                         fv_error *error) {
     int          unused;
     fv_vti_shape shape;
-    FV_TRY(fv_compression_choose(&fv_format_pvti, options, &unused, error));
-    FV_TRY(fv_vti_describe(path, type, &shape, error));
-    writer *w = fv_writer_new(sizeof *w, &fv_format_pvti, path, type, options);
+    FV_TRY(fv__compression_choose(&fv_format_pvti, options, &unused, error));
+    FV_TRY(fv__vti_describe(path, type, &shape, error));
+    writer *w = fv__writer_new(sizeof *w, &fv_format_pvti, path, type, options);
     w->shape = shape;
     pthread_mutex_init(&w->mutex, NULL);
     fv_status status = choose_pieces(w, error);
@@ -303,8 +307,8 @@ static fv_status create(const char *path, const fv_image_type *type, const fv_wr
         free_writer(&w->base);
         return status;
     }
-    w->touched = fv_calloc((size_t)fv_lattice_count(&w->cells));
-    fv_dense_piece(type, PUT_BYTES, w->base.piece);
+    w->touched = fv__calloc((size_t)fv__lattice_count(&w->cells));
+    fv__dense_piece(type, PUT_BYTES, w->base.piece);
     w->base.parallel = w->base.any_region = true;
     *out = &w->base;
     return FV_OK;
@@ -314,17 +318,17 @@ static fv_status begin_piece(const writer *w, int64_t index, fv_error *error) {
     fv_bytes  front = { 0 }, back = { 0 };
     fv_region points = points_of(w, index);
     fv_dense  dense = lay_out(w, &points, &front);
-    int64_t   end = dense.offset + fv_dense_bytes(&dense);
+    int64_t   end = dense.offset + fv__dense_bytes(&dense);
     char     *path = piece_path(w, index);
     int       fd = -1;
-    fv_vti_put_back(&back);
-    fv_status status = fv_file_open_update(path, &fd, error);
-    if (status == FV_OK) status = fv_file_resize(fd, end + (int64_t)back.size, path, error);
-    if (status == FV_OK) status = fv_file_write_at(fd, front.data, front.size, 0, path, error);
-    if (status == FV_OK) status = fv_file_write_at(fd, back.data, back.size, end, path, error);
-    fv_status closed = fd < 0 ? FV_OK : fv_file_close(fd, path, status == FV_OK ? error : &(fv_error){ 0 });
-    fv_bytes_release(&front);
-    fv_bytes_release(&back);
+    fv__vti_put_back(&back);
+    fv_status status = fv__file_open_update(path, &fd, error);
+    if (status == FV_OK) status = fv__file_resize(fd, end + (int64_t)back.size, path, error);
+    if (status == FV_OK) status = fv__file_write_at(fd, front.data, front.size, 0, path, error);
+    if (status == FV_OK) status = fv__file_write_at(fd, back.data, back.size, end, path, error);
+    fv_status closed = fd < 0 ? FV_OK : fv__file_close(fd, path, status == FV_OK ? error : &(fv_error){ 0 });
+    fv__bytes_release(&front);
+    fv__bytes_release(&back);
     free(path);
     return status == FV_OK ? closed : status;
 }
@@ -337,8 +341,8 @@ static void touch(writer *w, int64_t index) {
 
 static fv_status begin(fv_writer *base, fv_error *error) {
     writer *w = (writer *)base;
-    FV_TRY(fv_parts_begin(base->path, error));
-    for (int64_t i = 0, n = fv_lattice_count(&w->cells); i < n; i++) {
+    FV_TRY(fv__parts_begin(base->path, error));
+    for (int64_t i = 0, n = fv__lattice_count(&w->cells); i < n; i++) {
         FV_TRY(begin_piece(w, i, error));
         touch(w, i);
     }
@@ -346,18 +350,18 @@ static fv_status begin(fv_writer *base, fv_error *error) {
 }
 
 static fv_status put_piece(const writer *w, int64_t index, const fv_block *block, fv_error *error) {
-    fv_region points = points_of(w, index), common = fv_region_intersect(&points, &block->region);
+    fv_region points = points_of(w, index), common = fv__region_intersect(&points, &block->region);
     fv_bytes  front = { 0 };
-    if (fv_region_empty(&common)) return FV_OK;
+    if (fv__region_empty(&common)) return FV_OK;
     fv_dense dense = lay_out(w, &points, &front);
-    fv_block window = fv_block_window(block, &common);
+    fv_block window = fv__block_window(block, &common);
     for (int d = 0; d < points.ndim; d++) window.region.start[d] -= points.start[d];
     char     *path = piece_path(w, index);
     int       fd = -1;
-    fv_status status = fv_file_open_update(path, &fd, error);
-    if (status == FV_OK) status = fv_dense_write(&dense, fd, path, &window, error);
-    fv_status closed = fd < 0 ? FV_OK : fv_file_close(fd, path, status == FV_OK ? error : &(fv_error){ 0 });
-    fv_bytes_release(&front);
+    fv_status status = fv__file_open_update(path, &fd, error);
+    if (status == FV_OK) status = fv__dense_write(&dense, fd, path, &window, error);
+    fv_status closed = fd < 0 ? FV_OK : fv__file_close(fd, path, status == FV_OK ? error : &(fv_error){ 0 });
+    fv__bytes_release(&front);
     free(path);
     return status == FV_OK ? closed : status;
 }
@@ -372,12 +376,12 @@ static fv_status put(fv_writer *base, const fv_block *block, fv_error *error) {
         numbers.start[d] = first / w->cells.chunk[d];
         numbers.size[d] = FV_MIN(last, w->cells.shape[d] - 1) / w->cells.chunk[d] - numbers.start[d] + 1;
     }
-    for (fv_rows_begin(&rows, &numbers); fv_rows_next(&rows);)
+    for (fv__rows_begin(&rows, &numbers); fv__rows_next(&rows);)
         for (int64_t i = 0; i < numbers.size[numbers.ndim - 1]; i++) {
             int64_t position[FV_MAX_DIMS];
             for (int d = 0; d < numbers.ndim; d++)
                 position[d] = (rows.position[d] + (d == numbers.ndim - 1 ? i : 0)) * w->cells.chunk[d];
-            int64_t index = fv_lattice_index(&w->cells, position);
+            int64_t index = fv__lattice_index(&w->cells, position);
             FV_TRY(put_piece(w, index, block, error));
             touch(w, index);
         }
@@ -386,16 +390,16 @@ static fv_status put(fv_writer *base, const fv_block *block, fv_error *error) {
 
 static fv_status sync_pieces(fv_writer *base, fv_error *error) {
     writer *w = (writer *)base;
-    int64_t count = fv_lattice_count(&w->cells);
+    int64_t count = fv__lattice_count(&w->cells);
     size_t  n = 0;
-    char  **paths = fv_calloc((size_t)count * sizeof *paths);
+    char  **paths = fv__calloc((size_t)count * sizeof *paths);
     pthread_mutex_lock(&w->mutex);
     for (int64_t i = 0; i < count; i++) {
         if (w->touched[i]) paths[n++] = piece_path(w, i);
         w->touched[i] = 0;
     }
     pthread_mutex_unlock(&w->mutex);
-    fv_status status = n ? fv_paths_sync(paths, n, error) : FV_OK;
+    fv_status status = n ? fv__paths_sync(paths, n, error) : FV_OK;
     for (size_t i = 0; i < n; i++) free(paths[i]);
     free(paths);
     return status;
@@ -404,25 +408,27 @@ static fv_status sync_pieces(fv_writer *base, fv_error *error) {
 static fv_status finish(fv_writer *base, fv_error *error) {
     writer   *w = (writer *)base;
     fv_bytes  text = { 0 };
-    fv_region whole = fv_region_whole(&base->type);
+    fv_region whole = fv__region_whole(&base->type);
     int64_t   extent[6];
-    char     *folder = fv_parts_folder(base->path), *escaped = fv_xml_escaped(folder);
+    char     *folder = fv__parts_folder(base->path), *escaped = fv__xml_escaped(folder);
     extent_of(w, &whole, extent);
-    fv_vti_put_opening(&text, "PImageData", false);
-    fv_vti_put_image(&text, "PImageData GhostLevel=\"0\"", &w->shape, extent);
-    fv_bytes_printf(&text, "    <PPointData Scalars=\"voxels\">\n      <PDataArray type=\"%s\" Name=\"voxels\" "
-                    "NumberOfComponents=\"%lld\"/>\n    </PPointData>\n", w->shape.dtype, (long long)w->shape.components);
-    for (int64_t i = 0, n = fv_lattice_count(&w->cells); i < n; i++) {
+    fv__vti_put_opening(&text, "PImageData", false);
+    fv__vti_put_image(&text, "PImageData GhostLevel=\"0\"", &w->shape, extent);
+    fv__bytes_printf(&text,
+                     "    <PPointData Scalars=\"voxels\">\n      <PDataArray type=\"%s\" Name=\"voxels\" "
+                     "NumberOfComponents=\"%lld\"/>\n    </PPointData>\n",
+                     w->shape.dtype, (long long)w->shape.components);
+    for (int64_t i = 0, n = fv__lattice_count(&w->cells); i < n; i++) {
         fv_region points = points_of(w, i);
         extent_of(w, &points, extent);
-        fv_bytes_printf(&text, "    <Piece Extent=\"");
-        fv_vti_put_extent(&text, extent);
-        fv_bytes_printf(&text, "\" Source=\"%s/piece-%04lld.vti\"/>\n", escaped, (long long)i);
+        fv__bytes_printf(&text, "    <Piece Extent=\"");
+        fv__vti_put_extent(&text, extent);
+        fv__bytes_printf(&text, "\" Source=\"%s/piece-%04lld.vti\"/>\n", escaped, (long long)i);
     }
-    fv_bytes_printf(&text, "  </PImageData>\n</VTKFile>\n");
+    fv__bytes_printf(&text, "  </PImageData>\n</VTKFile>\n");
     fv_status status = sync_pieces(base, error);
-    if (status == FV_OK) status = fv_parts_write_header(base->path, text.data, text.size, error);
-    fv_bytes_release(&text);
+    if (status == FV_OK) status = fv__parts_write_header(base->path, text.data, text.size, error);
+    fv__bytes_release(&text);
     free(escaped);
     free(folder);
     return status;

@@ -35,7 +35,7 @@ static int shape_at(const char *text, int64_t *shape) {
 static void look_at_name(const char *path, fv_dense *dense) {
     char        stem[256], *save = NULL;
     const char *word;
-    fv_path_stem(path, stem, sizeof stem);
+    fv__path_stem(path, stem, sizeof stem);
     for (word = strtok_r(stem, "_- .", &save); word; word = strtok_r(NULL, "_- .", &save)) {
         int64_t  shape[FV_MAX_DIMS];
         fv_dtype dtype;
@@ -62,8 +62,8 @@ static fv_status find_type(reader *r, const fv_read_options *options, int64_t fi
         return fv_fail(error, FV_ERROR_USAGE,
                        "%s has no header, so its %s must be given: read(\"%s\", shape = [100, 512, 512], dtype = \"uint16\")",
                        r->base.path, dense->ndim ? "dtype" : "shape", r->base.path);
-    int64_t bytes = fv_dense_bytes(dense), end;
-    if (bytes < 0 || !fv_add(bytes, dense->offset, &end))
+    int64_t bytes = fv__dense_bytes(dense), end;
+    if (bytes < 0 || !fv__add(bytes, dense->offset, &end))
         return fv_fail(error, FV_ERROR_USAGE, "%s: shape has more voxels than can be counted", r->base.path);
     for (int d = 0; d < dense->ndim; d++)
         if (dense->shape[d] < 1) return fv_fail(error, FV_ERROR_USAGE, "%s: axis %d of the shape is empty", r->base.path, d);
@@ -71,7 +71,7 @@ static fv_status find_type(reader *r, const fv_read_options *options, int64_t fi
         return fv_fail(error, FV_ERROR_INPUT, "%s is too short for its shape: %lld bytes are needed, it has %lld", r->base.path,
                        (long long)end, (long long)file_size);
     fv_image_type_init(&r->base.type, dense->dtype, dense->ndim, dense->shape);
-    if (end < file_size) fv_bytes_printf(&r->base.facts, "unused: %lld bytes at the end\n", (long long)(file_size - end));
+    if (end < file_size) fv__bytes_printf(&r->base.facts, "unused: %lld bytes at the end\n", (long long)(file_size - end));
     return FV_OK;
 }
 
@@ -80,15 +80,15 @@ static fv_status find_type(reader *r, const fv_read_options *options, int64_t fi
 static void close_reader(fv_reader *base) {
     reader *r = (reader *)base;
     if (r->fd >= 0) close(r->fd);
-    fv_reader_free(base);
+    fv__reader_free(base);
 }
 
 static fv_status open_reader(const char *path, const fv_read_options *options, fv_reader **out, fv_error *error) {
-    reader    *r = fv_reader_new(sizeof *r, &fv_format_raw, path);
+    reader    *r = fv__reader_new(sizeof *r, &fv_format_raw, path);
     fv_file_id id;
     r->fd = -1;
-    fv_status status = fv_file_open_read(path, &r->fd, error);
-    if (status == FV_OK) status = fv_file_identify(path, &id, error);
+    fv_status status = fv__file_open_read(path, &r->fd, error);
+    if (status == FV_OK) status = fv__file_identify(path, &id, error);
     if (status == FV_OK) status = find_type(r, options, id.size, error);
     if (status != FV_OK) {
         close_reader(&r->base);
@@ -96,14 +96,14 @@ static fv_status open_reader(const char *path, const fv_read_options *options, f
     }
     memcpy(r->base.chunk, r->base.type.shape, sizeof r->base.chunk);
     r->base.read_memory = FV_DENSE_MEMORY;
-    r->base.header = fv_hash_bytes(&r->base.type, sizeof r->base.type);
+    r->base.header = fv__hash_bytes(&r->base.type, sizeof r->base.type);
     *out = &r->base;
     return FV_OK;
 }
 
 static fv_status read_block(fv_reader *base, const fv_block *block, fv_error *error) {
     reader *r = (reader *)base;
-    return fv_dense_read(&r->dense, r->fd, base->path, block, error);
+    return fv__dense_read(&r->dense, r->fd, base->path, block, error);
 }
 
 /* ---------------------------------------------------------------- writing */
@@ -112,9 +112,9 @@ static fv_status create(const char *path, const fv_image_type *type, const fv_wr
                         fv_error *error) {
     int      compression;
     fv_bytes header = { 0 };
-    FV_TRY(fv_compression_choose(&fv_format_raw, options, &compression, error));
-    FV_TRY(fv_writer_check(path, type, error));
-    *out = fv_dense_writer_new(&fv_format_raw, path, type, options, &header);
+    FV_TRY(fv__compression_choose(&fv_format_raw, options, &compression, error));
+    FV_TRY(fv__writer_check(path, type, error));
+    *out = fv__dense_writer_new(&fv_format_raw, path, type, options, &header);
     return FV_OK;
 }
 
@@ -129,9 +129,9 @@ const fv_format fv_format_raw = {
     .read = read_block,
     .close = close_reader,
     .create = create,
-    .begin = fv_dense_begin,
-    .put = fv_dense_put,
-    .sync = fv_dense_sync,
-    .finish = fv_dense_sync,
-    .free_writer = fv_dense_free,
+    .begin = fv__dense_begin,
+    .put = fv__dense_put,
+    .sync = fv__dense_sync,
+    .finish = fv__dense_sync,
+    .free_writer = fv__dense_free,
 };

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-int fv_text_numbers(const char *text, double *numbers, int most) {
+int fv__text_numbers(const char *text, double *numbers, int most) {
     int count = 0;
     for (;;) {
         char *end;
@@ -17,7 +17,7 @@ int fv_text_numbers(const char *text, double *numbers, int most) {
     }
 }
 
-bool fv_type_by_name(const fv_type_name *list, int count, const char *name, fv_dtype *dtype) {
+bool fv__type_by_name(const fv_type_name *list, int count, const char *name, fv_dtype *dtype) {
     size_t length = strlen(name);
     for (int i = 0; i < count; i++)
         for (const char *p = list[i].names; *p;) {
@@ -35,11 +35,11 @@ bool fv_type_by_name(const fv_type_name *list, int count, const char *name, fv_d
 
 static const char *const names[] = { "x", "y", "z" };
 
-void fv_world_set(fv_image_type *type, const double direction[3][3], const double origin[3], bool flip_x, bool flip_y) {
+void fv__world_set(fv_image_type *type, const double direction[3][3], const double origin[3], bool flip_x, bool flip_y) {
     const double sign[3] = { flip_x ? -1 : 1, flip_y ? -1 : 1, 1 };
     bool         straight = !flip_x && !flip_y;
     for (int i = 0; i < 3; i++) {
-        int    d = fv_axis_find(type, names[i]);
+        int    d = fv__axis_find(type, names[i]);
         double length =
             sqrt(direction[i][0] * direction[i][0] + direction[i][1] * direction[i][1] + direction[i][2] * direction[i][2]);
         for (int k = 0; k < 3; k++)
@@ -57,16 +57,16 @@ void fv_world_set(fv_image_type *type, const double direction[3][3], const doubl
         type->affine[4 * k + 3] = sign[k] * origin[k];
     }
     for (int i = 0; i < 3; i++) { /* the matrix tells it */
-        int d = fv_axis_find(type, names[i]);
+        int d = fv__axis_find(type, names[i]);
         if (d >= 0) type->origin[d] = 0;
     }
 }
 
-int fv_world_get(const fv_image_type *type, double direction[3][3], double origin[3], bool flip_x, bool flip_y) {
+int fv__world_get(const fv_image_type *type, double direction[3][3], double origin[3], bool flip_x, bool flip_y) {
     const double sign[3] = { flip_x ? -1 : 1, flip_y ? -1 : 1, 1 };
     int          axes = 0;
     for (int i = 0; i < 3; i++) {
-        int d = fv_axis_find(type, names[i]);
+        int d = fv__axis_find(type, names[i]);
         axes += d >= 0;
         for (int k = 0; k < 3; k++)
             direction[i][k] = type->has_affine ? sign[k] * type->affine[4 * k + i] : i != k ? 0 : d >= 0 ? type->spacing[d] : 1;

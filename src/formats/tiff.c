@@ -55,9 +55,9 @@ static bool cut_alike(const fv_tiff_page *a, const fv_tiff_page *b) {
 
 static void add_plane(reader *r, fv_tiff_handle *h, const fv_tiff_page *page) {
     r->alike = (!r->count || r->alike) && cut_alike(page, &r->page);
-    if ((r->count & (r->count - 1)) == 0) r->planes = fv_realloc(r->planes, (size_t)FV_MAX(2 * r->count, 1) * sizeof *r->planes);
-    r->planes[r->count++] = (plane){ TIFFCurrentDirOffset(h->tif), fv_tiff_page_flat(h, page) };
-    r->base.read_memory = FV_MAX(r->base.read_memory, fv_tiff_decode_memory(page));
+    if ((r->count & (r->count - 1)) == 0) r->planes = fv__realloc(r->planes, (size_t)FV_MAX(2 * r->count, 1) * sizeof *r->planes);
+    r->planes[r->count++] = (plane){ TIFFCurrentDirOffset(h->tif), fv__tiff_page_flat(h, page) };
+    r->base.read_memory = FV_MAX(r->base.read_memory, fv__tiff_decode_memory(page));
 }
 
 /* Looks at one page: the first of full size sets the kind, others of that kind are its planes. */
@@ -65,11 +65,11 @@ static fv_status visit_page(reader *r, fv_tiff_handle *h, survey *s, fv_error *e
     fv_tiff_page page;
     int64_t      number = s->pages++;
     if (s->wanted >= 0 && number != s->wanted) return FV_OK;
-    fv_status status = fv_tiff_page_describe(h, &page, error);
+    fv_status status = fv__tiff_page_describe(h, &page, error);
     bool      replaces = r->count && r->page.subsidiary && status == FV_OK && !page.subsidiary;
     if (r->count == 0 || replaces) { /* a thumbnail that comes first makes way for the image itself */
         if (status != FV_OK) return status;
-        FV_TRY(fv_tiff_page_check(h, &page, error));
+        FV_TRY(fv__tiff_page_check(h, &page, error));
         s->passed_over += r->count;
         r->count = 0;
         r->base.read_memory = 0;
@@ -77,11 +77,11 @@ static fv_status visit_page(reader *r, fv_tiff_handle *h, survey *s, fv_error *e
         add_plane(r, h, &page);
         return FV_OK;
     }
-    if (status != FV_OK || (page.subsidiary && !r->page.subsidiary) || !fv_tiff_page_same_kind(&page, &r->page)) {
+    if (status != FV_OK || (page.subsidiary && !r->page.subsidiary) || !fv__tiff_page_same_kind(&page, &r->page)) {
         s->passed_over++;
         return FV_OK;
     }
-    FV_TRY(fv_tiff_page_check(h, &page, error));
+    FV_TRY(fv__tiff_page_check(h, &page, error));
     add_plane(r, h, &page);
     return FV_OK;
 }
@@ -89,28 +89,28 @@ static fv_status visit_page(reader *r, fv_tiff_handle *h, survey *s, fv_error *e
 static fv_status visit_pages(reader *r, fv_tiff_handle *h, survey *s, fv_error *error) {
     do {
         FV_TRY(visit_page(r, h, s, error));
-        fv_tiff_forget(h);
+        fv__tiff_forget(h);
     } while (TIFFReadDirectory(h->tif));
     if (h->message[0]) {
         char what[64];
         snprintf(what, sizeof what, "page %lld is damaged", (long long)s->pages);
-        return fv_tiff_fail(h, what, error);
+        return fv__tiff_fail(h, what, error);
     }
     if (r->count == 0)
         return fv_fail(error, FV_ERROR_INPUT, "%s: there is no page %lld; the file has %lld", r->base.path, (long long)s->wanted,
                        (long long)s->pages);
     /* Go back to the first plane: what follows asks for its tags. */
-    if (!TIFFSetSubDirectory(h->tif, r->planes[0].ifd)) return fv_tiff_fail(h, "its first page cannot be read again", error);
+    if (!TIFFSetSubDirectory(h->tif, r->planes[0].ifd)) return fv__tiff_fail(h, "its first page cannot be read again", error);
     h->ifd = r->planes[0].ifd;
     return FV_OK;
 }
 
 /* ImageJ writes one directory for a stack beyond 4 GB and puts the other planes behind the first. */
 static void add_imagej_planes(reader *r, const char *description) {
-    int64_t images = fv_tiff_imagej_images(description), bytes = fv_tiff_page_bytes(&r->page);
+    int64_t images = fv__tiff_imagej_images(description), bytes = fv__tiff_page_bytes(&r->page);
     if (r->count != 1 || images < 2 || r->planes[0].flat < 0 || bytes < 1 || images > (r->file_size - r->planes[0].flat) / bytes)
         return;
-    r->planes = fv_realloc(r->planes, (size_t)images * sizeof *r->planes);
+    r->planes = fv__realloc(r->planes, (size_t)images * sizeof *r->planes);
     for (r->count = 1; r->count < images; r->count++)
         r->planes[r->count] = (plane){ r->planes[0].ifd, r->planes[0].flat + r->count * bytes };
 }
@@ -125,7 +125,7 @@ static void fill_type(reader *r, TIFF *tif, const char *description) {
     TIFFGetField(tif, TIFFTAG_XRESOLUTION, &resolution[0]);
     TIFFGetField(tif, TIFFTAG_YRESOLUTION, &resolution[1]);
     TIFFGetFieldDefaulted(tif, TIFFTAG_RESOLUTIONUNIT, &unit);
-    fv_tiff_axes_read(description, (double[]){ resolution[0], resolution[1] }, unit, r->count, type);
+    fv__tiff_axes_read(description, (double[]){ resolution[0], resolution[1] }, unit, r->count, type);
     int first = type->ndim - (r->page.channels > 1 ? 3 : 2);
     for (int d = 0; d < type->ndim; d++) r->base.chunk[d] = r->flat ? type->shape[d] : d < first ? 1 : type->shape[d];
     if (r->flat) return;
@@ -141,45 +141,45 @@ static void tell_facts(reader *r, TIFF *tif, const survey *s, const char *descri
     const fv_tiff_page *p = &r->page;
     fv_bytes           *facts = &r->base.facts;
     char                name[32];
-    fv_bytes_printf(facts, "variant: %s, %s\ncompression: %s\n", TIFFIsBigTIFF(tif) ? "BigTIFF" : "classic TIFF",
-                    TIFFIsBigEndian(tif) ? "big-endian" : "little-endian", fv_tiff_compression_name(p->compression, name));
+    fv__bytes_printf(facts, "variant: %s, %s\ncompression: %s\n", TIFFIsBigTIFF(tif) ? "BigTIFF" : "classic TIFF",
+                     TIFFIsBigEndian(tif) ? "big-endian" : "little-endian", fv__tiff_compression_name(p->compression, name));
     if (p->tiled)
-        fv_bytes_printf(facts, "layout: tiles of %lld x %lld\n", (long long)p->piece_height, (long long)p->piece_width);
+        fv__bytes_printf(facts, "layout: tiles of %lld x %lld\n", (long long)p->piece_height, (long long)p->piece_width);
     else
-        fv_bytes_printf(facts, "layout: strips of %lld rows%s\n", (long long)p->piece_height, r->flat ? " in one run" : "");
-    fv_bytes_printf(facts, "pages: %lld\n", (long long)s->pages);
+        fv__bytes_printf(facts, "layout: strips of %lld rows%s\n", (long long)p->piece_height, r->flat ? " in one run" : "");
+    fv__bytes_printf(facts, "pages: %lld\n", (long long)s->pages);
     if (s->passed_over)
-        fv_bytes_printf(facts, "pages passed over (another shape or type, thumbnails): %lld\n", (long long)s->passed_over);
-    if (p->photometric < FV_COUNT(photometrics)) fv_bytes_printf(facts, "photometric: %s\n", photometrics[p->photometric]);
-    fv_bytes_printf(facts, "stored bits: %d\n", p->bits);
+        fv__bytes_printf(facts, "pages passed over (another shape or type, thumbnails): %lld\n", (long long)s->passed_over);
+    if (p->photometric < FV_COUNT(photometrics)) fv__bytes_printf(facts, "photometric: %s\n", photometrics[p->photometric]);
+    fv__bytes_printf(facts, "stored bits: %d\n", p->bits);
     if (p->orientation != ORIENTATION_TOPLEFT)
-        fv_bytes_printf(facts, "orientation: %d (pixels are given as stored)\n", p->orientation);
+        fv__bytes_printf(facts, "orientation: %d (pixels are given as stored)\n", p->orientation);
     if (description)
-        fv_bytes_printf(facts, "description: %.*s\n", (int)FV_MIN(strcspn(description, "\r\n"), (size_t)200), description);
+        fv__bytes_printf(facts, "description: %.*s\n", (int)FV_MIN(strcspn(description, "\r\n"), (size_t)200), description);
 }
 
 static void take_identity(reader *r) {
     fv_hasher hasher;
-    fv_hasher_init(&hasher);
-    fv_hasher_int(&hasher, r->file_size);
+    fv__hasher_init(&hasher);
+    fv__hasher_int(&hasher, r->file_size);
     for (int64_t i = 0; i < r->count; i++) {
-        fv_hasher_int(&hasher, (int64_t)r->planes[i].ifd);
-        fv_hasher_int(&hasher, r->planes[i].flat);
+        fv__hasher_int(&hasher, (int64_t)r->planes[i].ifd);
+        fv__hasher_int(&hasher, r->planes[i].flat);
     }
-    fv_hasher_int(&hasher, r->base.type.dtype);
-    for (int d = 0; d < r->base.type.ndim; d++) fv_hasher_int(&hasher, r->base.type.shape[d]);
-    fv_hasher_int(&hasher, r->page.compression);
-    fv_hasher_int(&hasher, r->page.photometric);
-    r->base.header = fv_hasher_finish(&hasher);
+    fv__hasher_int(&hasher, r->base.type.dtype);
+    for (int d = 0; d < r->base.type.ndim; d++) fv__hasher_int(&hasher, r->base.type.shape[d]);
+    fv__hasher_int(&hasher, r->page.compression);
+    fv__hasher_int(&hasher, r->page.photometric);
+    r->base.header = fv__hasher_finish(&hasher);
 }
 
 static fv_status open_pages(reader *r, int64_t wanted, fv_error *error) {
     fv_file_id id;
     survey     s = { .wanted = wanted };
-    FV_TRY(fv_file_open_read(r->base.path, &r->fd, error));
-    FV_TRY(fv_file_identify(r->base.path, &id, error));
+    FV_TRY(fv__file_open_read(r->base.path, &r->fd, error));
+    FV_TRY(fv__file_identify(r->base.path, &id, error));
     r->file_size = id.size;
-    FV_TRY(fv_tiff_open(r->fd, r->base.path, id.size, &r->idle, error));
+    FV_TRY(fv__tiff_open(r->fd, r->base.path, id.size, &r->idle, error));
     TIFF *tif = r->idle->tif;
     FV_TRY(visit_pages(r, r->idle, &s, error));
     char *description = NULL;
@@ -200,16 +200,16 @@ static fv_status open_pages(reader *r, int64_t wanted, fv_error *error) {
 
 static void close_reader(fv_reader *base) {
     reader *r = (reader *)base;
-    fv_kept_forget(r);
+    fv__kept_forget(r);
     while (r->idle) {
         fv_tiff_handle *next = r->idle->next;
-        fv_tiff_close(r->idle);
+        fv__tiff_close(r->idle);
         r->idle = next;
     }
     pthread_mutex_destroy(&r->mutex);
     if (r->fd >= 0) close(r->fd);
     free(r->planes);
-    fv_reader_free(base);
+    fv__reader_free(base);
 }
 
 static fv_status open_reader(const char *path, const fv_read_options *options, fv_reader **out, fv_error *error) {
@@ -219,7 +219,7 @@ static fv_status open_reader(const char *path, const fv_read_options *options, f
     if (end && (*end || wanted < 0))
         return fv_fail(error, FV_ERROR_USAGE, "%s: a page of a TIFF file is named by its number from 0, not \"%s\"", path,
                        inside);
-    reader *r = fv_reader_new(sizeof *r, &fv_format_tiff, path);
+    reader *r = fv__reader_new(sizeof *r, &fv_format_tiff, path);
     pthread_mutex_init(&r->mutex, NULL);
     r->fd = -1;
     fv_status status = open_pages(r, wanted, error);
@@ -238,7 +238,7 @@ static fv_status take_handle(reader *r, fv_tiff_handle **handle, fv_error *error
     *handle = r->idle;
     if (*handle) r->idle = (*handle)->next;
     pthread_mutex_unlock(&r->mutex);
-    return *handle ? FV_OK : fv_tiff_open(r->fd, r->base.path, r->file_size, handle, error);
+    return *handle ? FV_OK : fv__tiff_open(r->fd, r->base.path, r->file_size, handle, error);
 }
 
 static void give_back(reader *r, fv_tiff_handle *handle) {
@@ -263,20 +263,20 @@ static fv_status read_flat(reader *r, int64_t index, const fv_tiff_target *t, fv
         block.region.size[d] = t->size[order[d]];
         block.stride[d] = t->step[order[d]];
     }
-    return fv_dense_read(&dense, r->fd, r->base.path, &block, error);
+    return fv__dense_read(&dense, r->fd, r->base.path, &block, error);
 }
 
 /* Makes a plane the handle's current page. */
 static fv_status turn_to(reader *r, fv_tiff_handle *h, int64_t index, fv_tiff_page *page, fv_error *error) {
-    fv_tiff_forget(h);
+    fv__tiff_forget(h);
     if (h->ifd != r->planes[index].ifd || r->page.compression == COMPRESSION_OJPEG) { /* which cannot go back in its stream */
         h->ifd = 0;
-        if (!TIFFSetSubDirectory(h->tif, r->planes[index].ifd)) return fv_tiff_fail(h, "a page cannot be read again", error);
+        if (!TIFFSetSubDirectory(h->tif, r->planes[index].ifd)) return fv__tiff_fail(h, "a page cannot be read again", error);
         h->ifd = r->planes[index].ifd;
     }
-    FV_TRY(fv_tiff_page_describe(h, page, error));
-    if (!fv_tiff_page_same_kind(page, &r->page) || (r->alike && !cut_alike(page, &r->page)))
-        return fv_tiff_fail(h, "the file has changed while it was open", error);
+    FV_TRY(fv__tiff_page_describe(h, page, error));
+    if (!fv__tiff_page_same_kind(page, &r->page) || (r->alike && !cut_alike(page, &r->page)))
+        return fv__tiff_fail(h, "the file has changed while it was open", error);
     return FV_OK;
 }
 
@@ -295,7 +295,11 @@ typedef struct {
 } job;
 
 static void begin_job(job *j, reader *r, const fv_block *block) {
-    *j = (job){ .r = r, .block = block, .leading = block->region.ndim - (r->page.channels > 1 ? 3 : 2), .planes = 1, .turned = -1,
+    *j = (job){ .r = r,
+                .block = block,
+                .leading = block->region.ndim - (r->page.channels > 1 ? 3 : 2),
+                .planes = 1,
+                .turned = -1,
                 .part = { .size = { 1, 1, 1 }, .step = { 0, 0, 1 } } };
     for (int d = 0; d < j->leading; d++) j->planes *= block->region.size[d];
     for (int d = j->leading; d < block->region.ndim; d++) {
@@ -316,7 +320,7 @@ static int64_t plane_of(const job *j, int64_t n, fv_tiff_target *target) {
     }
     for (int d = 0; d < j->leading; d++) index = index * j->r->base.type.shape[d] + position[d];
     *target = j->part;
-    target->data = fv_block_at(j->block, position);
+    target->data = fv__block_at(j->block, position);
     return index;
 }
 
@@ -330,7 +334,7 @@ static fv_status read_planes(job *j, fv_error *error) {
             continue;
         }
         FV_TRY(turn_to(j->r, j->handle, index, &j->page, error));
-        FV_TRY(fv_tiff_decode(j->handle, &j->page, &target, error));
+        FV_TRY(fv__tiff_decode(j->handle, &j->page, &target, error));
     }
     return FV_OK;
 }
@@ -379,21 +383,21 @@ static fv_status decode(void *context, int64_t i, void *data, fv_error *error) {
     if (j->turned != w.index) {
         j->turned = -1;
         FV_TRY(turn_to(j->r, j->handle, w.index, &j->page, error));
-        fv_tiff_decoder_turn(j->decoder, j->handle, &j->page);
+        fv__tiff_decoder_turn(j->decoder, j->handle, &j->page);
         j->turned = w.index;
     }
-    return fv_tiff_decode_piece(j->decoder, j->handle, &j->page, w.at, data, error);
+    return fv__tiff_decode_piece(j->decoder, j->handle, &j->page, w.at, data, error);
 }
 
 static void place(void *context, int64_t i, const void *data) {
     const job *j = context;
     wanted     w = piece_of(j, i);
-    fv_tiff_place_piece(&j->r->page, w.at, data, &w.target);
+    fv__tiff_place_piece(&j->r->page, w.at, data, &w.target);
 }
 
 static fv_status read_piece(void *context, int64_t i, fv_error *error) {
     job  *j = context;
-    void *data = fv_tiff_decoder_pixels(j->decoder);
+    void *data = fv__tiff_decoder_pixels(j->decoder);
     FV_TRY(decode(j, i, data, error));
     place(j, i, data);
     return FV_OK;
@@ -401,20 +405,25 @@ static fv_status read_piece(void *context, int64_t i, fv_error *error) {
 
 static fv_status read_pieces(job *j, fv_error *error) {
     const fv_tiff_page *page = &j->r->page;
-    fv_tiff_pieces(page, &j->part, j->first, j->count);
-    FV_TRY(fv_tiff_decoder_new(page, j->r->base.path, &j->decoder, error));
-    fv_piece_source source = { .owner = j->r, .count = j->planes * j->count[0] * j->count[1] * j->count[2], .context = j,
-                               .bytes = fv_tiff_piece_size(page), .describe = describe, .decode = decode, .place = place,
+    fv__tiff_pieces(page, &j->part, j->first, j->count);
+    FV_TRY(fv__tiff_decoder_new(page, j->r->base.path, &j->decoder, error));
+    fv_piece_source source = { .owner = j->r,
+                               .count = j->planes * j->count[0] * j->count[1] * j->count[2],
+                               .context = j,
+                               .bytes = fv__tiff_piece_size(page),
+                               .describe = describe,
+                               .decode = decode,
+                               .place = place,
                                .read = read_piece };
-    fv_status status = fv_pieces_read(&source, error);
-    fv_tiff_decoder_free(j->decoder);
+    fv_status       status = fv__pieces_read(&source, error);
+    fv__tiff_decoder_free(j->decoder);
     return status;
 }
 
 static fv_status read_block(fv_reader *base, const fv_block *block, fv_error *error) {
     reader *r = (reader *)base;
     job     j;
-    if (fv_region_empty(&block->region)) return FV_OK;
+    if (fv__region_empty(&block->region)) return FV_OK;
     begin_job(&j, r, block);
     if (!r->flat) FV_TRY(take_handle(r, &j.handle, error));
     fv_status status = r->alike && !r->flat ? read_pieces(&j, error) : read_planes(&j, error);
@@ -434,12 +443,12 @@ const fv_format fv_format_tiff = {
     .open = open_reader,
     .read = read_block,
     .close = close_reader,
-    .create = fv_tiff_create,
-    .encode = fv_tiff_encode,
-    .assemble = fv_tiff_assemble,
-    .begin = fv_tiff_begin,
-    .put = fv_tiff_put,
-    .sync = fv_tiff_sync,
-    .finish = fv_tiff_sync,
-    .free_writer = fv_tiff_free_writer,
+    .create = fv__tiff_create,
+    .encode = fv__tiff_encode,
+    .assemble = fv__tiff_assemble,
+    .begin = fv__tiff_begin,
+    .put = fv__tiff_put,
+    .sync = fv__tiff_sync,
+    .finish = fv__tiff_sync,
+    .free_writer = fv__tiff_free_writer,
 };

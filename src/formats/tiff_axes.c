@@ -90,7 +90,7 @@ static bool push_axes(fv_image_type *type, int n, const char *const *names, cons
     int64_t total = 1;
     int     axes = 0;
     for (int i = 0; i < n; i++) {
-        if (sizes[i] < 1 || !fv_mul(total, sizes[i], &total)) return false;
+        if (sizes[i] < 1 || !fv__mul(total, sizes[i], &total)) return false;
         axes += sizes[i] > 1;
         if (sizes[i] > 1 && find_axis(type, names[i]) >= 0) return false;
     }
@@ -124,7 +124,7 @@ static double line_number(const char *text, const char *key) {
     return line_value(text, key, value) ? atof(value) : 0;
 }
 
-int64_t fv_tiff_imagej_images(const char *description) {
+int64_t fv__tiff_imagej_images(const char *description) {
     if (!description || strncmp(description, "ImageJ=", 7)) return 1;
     return FV_MAX(line_count(description, "images"), 1);
 }
@@ -194,7 +194,7 @@ static bool shape_fits(const cJSON *shape, int64_t pages, const fv_image_type *t
     for (int i = 0; i < n; i++) {
         double size = cJSON_GetNumberValue(cJSON_GetArrayItem(shape, i));
         if (!(size >= 1 && size < 0x1p53)) return false;
-        if (i < leading ? !fv_mul(total, (int64_t)size, &total) : (int64_t)size != type->shape[i - leading]) return false;
+        if (i < leading ? !fv__mul(total, (int64_t)size, &total) : (int64_t)size != type->shape[i - leading]) return false;
     }
     return total == pages;
 }
@@ -236,7 +236,7 @@ static void from_resolution(const double resolution[2], int unit, fv_image_type 
     }
 }
 
-void fv_tiff_axes_read(const char *description, const double resolution[2], int unit, int64_t pages, fv_image_type *type) {
+void fv__tiff_axes_read(const char *description, const double resolution[2], int unit, int64_t pages, fv_image_type *type) {
     if (description && (from_imagej(description, resolution, pages, type) || from_ome(description, pages, type) ||
                         from_json(description, pages, type)))
         return;
@@ -279,31 +279,31 @@ static void write_imagej(const fv_image_type *type, int leading, fv_bytes *out) 
     }
     for (int i = FV_COUNT(units) - 1; i >= 0; i--)
         if (!strcmp(units[i].unit, unit) && isalpha((unsigned char)units[i].word[0])) unit = units[i].word;
-    fv_bytes_printf(out, "ImageJ=1.11a\nimages=%lld\n", (long long)images);
-    if (c >= 0) fv_bytes_printf(out, "channels=%lld\n", (long long)type->shape[c]);
-    if (z >= 0) fv_bytes_printf(out, "slices=%lld\n", (long long)type->shape[z]);
-    if (t >= 0) fv_bytes_printf(out, "frames=%lld\n", (long long)type->shape[t]);
-    if (leading > 1 || c >= 0) fv_bytes_printf(out, "hyperstack=true\nmode=grayscale\n");
-    if (unit[0]) fv_bytes_printf(out, "unit=%s\n", unit);
-    if (z >= 0 && (type->spacing[z] != 1 || unit[0])) fv_bytes_printf(out, "spacing=%.17g\n", type->spacing[z]);
-    if (t >= 0 && type->spacing[t] != 1) fv_bytes_printf(out, "finterval=%.17g\n", type->spacing[t]);
+    fv__bytes_printf(out, "ImageJ=1.11a\nimages=%lld\n", (long long)images);
+    if (c >= 0) fv__bytes_printf(out, "channels=%lld\n", (long long)type->shape[c]);
+    if (z >= 0) fv__bytes_printf(out, "slices=%lld\n", (long long)type->shape[z]);
+    if (t >= 0) fv__bytes_printf(out, "frames=%lld\n", (long long)type->shape[t]);
+    if (leading > 1 || c >= 0) fv__bytes_printf(out, "hyperstack=true\nmode=grayscale\n");
+    if (unit[0]) fv__bytes_printf(out, "unit=%s\n", unit);
+    if (z >= 0 && (type->spacing[z] != 1 || unit[0])) fv__bytes_printf(out, "spacing=%.17g\n", type->spacing[z]);
+    if (t >= 0 && type->spacing[t] != 1) fv__bytes_printf(out, "finterval=%.17g\n", type->spacing[t]);
 }
 
 static void write_json(const fv_image_type *type, fv_bytes *out) {
-    fv_bytes_printf(out, "{\"shape\": [");
-    for (int d = 0; d < type->ndim; d++) fv_bytes_printf(out, "%s%lld", d ? ", " : "", (long long)type->shape[d]);
-    fv_bytes_printf(out, "], \"names\": [");
-    for (int d = 0; d < type->ndim; d++) fv_bytes_printf(out, "%s\"%s\"", d ? ", " : "", type->axis[d]);
-    fv_bytes_printf(out, "], \"spacing\": [");
-    for (int d = 0; d < type->ndim; d++) fv_bytes_printf(out, "%s%.17g", d ? ", " : "", type->spacing[d]);
-    fv_bytes_printf(out, "], \"origin\": [");
-    for (int d = 0; d < type->ndim; d++) fv_bytes_printf(out, "%s%.17g", d ? ", " : "", type->origin[d]);
-    fv_bytes_printf(out, "], \"unit\": [");
-    for (int d = 0; d < type->ndim; d++) fv_bytes_printf(out, "%s\"%s\"", d ? ", " : "", type->unit[d]);
-    fv_bytes_printf(out, "]}");
+    fv__bytes_printf(out, "{\"shape\": [");
+    for (int d = 0; d < type->ndim; d++) fv__bytes_printf(out, "%s%lld", d ? ", " : "", (long long)type->shape[d]);
+    fv__bytes_printf(out, "], \"names\": [");
+    for (int d = 0; d < type->ndim; d++) fv__bytes_printf(out, "%s\"%s\"", d ? ", " : "", type->axis[d]);
+    fv__bytes_printf(out, "], \"spacing\": [");
+    for (int d = 0; d < type->ndim; d++) fv__bytes_printf(out, "%s%.17g", d ? ", " : "", type->spacing[d]);
+    fv__bytes_printf(out, "], \"origin\": [");
+    for (int d = 0; d < type->ndim; d++) fv__bytes_printf(out, "%s%.17g", d ? ", " : "", type->origin[d]);
+    fv__bytes_printf(out, "], \"unit\": [");
+    for (int d = 0; d < type->ndim; d++) fv__bytes_printf(out, "%s\"%s\"", d ? ", " : "", type->unit[d]);
+    fv__bytes_printf(out, "]}");
 }
 
-void fv_tiff_axes_write(const fv_image_type *type, int channels_inside, fv_bytes *description, double resolution[2], int *unit) {
+void fv__tiff_axes_write(const fv_image_type *type, int channels_inside, fv_bytes *description, double resolution[2], int *unit) {
     int  leading = type->ndim - 2 - (channels_inside > 0);
     bool plain = leading == 0 && !strcmp(type->axis[0], "y") && !strcmp(type->axis[1], "x");
     for (int d = 0; d < type->ndim; d++) plain = plain && type->spacing[d] == 1 && type->origin[d] == 0 && !type->unit[d][0];

@@ -35,7 +35,7 @@ static void place(const pixels *p, const fv_tiff_target *t, fv_dtype dtype) {
             memcpy(to, from, (size_t)(columns * wanted * size));
         else
             for (int64_t c = 0; c < wanted; c++)
-                fv_copy_strided(to + c * t->step[2] * size, t->step[1], from + c * size, p->channels, columns, (size_t)size);
+                fv__copy_strided(to + c * t->step[2] * size, t->step[1], from + c * size, p->channels, columns, (size_t)size);
     }
 }
 
@@ -93,7 +93,7 @@ static void unpack(const fv_tiff_page *p, const uint8_t *raw, int64_t rows, uint
     for (int64_t y = 0; y < rows; y++, raw += p->row_bytes) {
         char *to = (char *)out + y * n * channels * (int64_t)fv_dtype_size(p->dtype);
         if (p->half)
-            for (int64_t i = 0; i < n; i++) ((float *)to)[i] = fv_half_widen(((const uint16_t *)raw)[i]);
+            for (int64_t i = 0; i < n; i++) ((float *)to)[i] = fv__half_widen(((const uint16_t *)raw)[i]);
         else if (p->mode != FV_TIFF_PALETTE)
             unpack_row(raw, p->bits, n, to, size);
         else {
@@ -125,33 +125,33 @@ static int64_t pixel_bytes(const fv_tiff_page *p) {
     return p->piece_width * p->piece_height * samples * (int64_t)fv_dtype_size(p->dtype);
 }
 
-size_t fv_tiff_piece_size(const fv_tiff_page *page) { return (size_t)pixel_bytes(page); }
+size_t fv__tiff_piece_size(const fv_tiff_page *page) { return (size_t)pixel_bytes(page); }
 
 static fv_status no_memory(const char *path, int64_t bytes, fv_error *error) {
     return fv_fail(error, FV_ERROR_MEMORY, "%s: no memory for a strip or tile of %lld bytes", path, (long long)bytes);
 }
 
-fv_status fv_tiff_decoder_new(const fv_tiff_page *page, const char *path, fv_tiff_decoder **decoder, fv_error *error) {
-    fv_tiff_decoder *d = fv_calloc(sizeof *d);
-    if (page->mode == FV_TIFF_PALETTE) d->table = fv_calloc((size_t)3 << page->bits);
-    if (needs_unpacking(page)) d->raw = fv_try_alloc((size_t)page->piece_bytes);
-    d->pixels = fv_try_alloc((size_t)pixel_bytes(page));
+fv_status fv__tiff_decoder_new(const fv_tiff_page *page, const char *path, fv_tiff_decoder **decoder, fv_error *error) {
+    fv_tiff_decoder *d = fv__calloc(sizeof *d);
+    if (page->mode == FV_TIFF_PALETTE) d->table = fv__calloc((size_t)3 << page->bits);
+    if (needs_unpacking(page)) d->raw = fv__try_alloc((size_t)page->piece_bytes);
+    d->pixels = fv__try_alloc((size_t)pixel_bytes(page));
     *decoder = d;
     if (d->pixels && (d->raw || !needs_unpacking(page))) return FV_OK;
-    fv_tiff_decoder_free(d);
+    fv__tiff_decoder_free(d);
     return no_memory(path, pixel_bytes(page), error);
 }
 
-void *fv_tiff_decoder_pixels(const fv_tiff_decoder *decoder) { return decoder->pixels; }
+void *fv__tiff_decoder_pixels(const fv_tiff_decoder *decoder) { return decoder->pixels; }
 
-void fv_tiff_decoder_free(fv_tiff_decoder *decoder) {
+void fv__tiff_decoder_free(fv_tiff_decoder *decoder) {
     free(decoder->pixels);
     free(decoder->raw);
     free(decoder->table);
     free(decoder);
 }
 
-void fv_tiff_decoder_turn(fv_tiff_decoder *decoder, const fv_tiff_handle *handle, const fv_tiff_page *page) {
+void fv__tiff_decoder_turn(fv_tiff_decoder *decoder, const fv_tiff_handle *handle, const fv_tiff_page *page) {
     if (page->mode == FV_TIFF_PALETTE) palette_table(handle->tif, page->bits, decoder->table);
 }
 
@@ -159,15 +159,15 @@ static int64_t rows_of(const fv_tiff_page *p, int64_t y) {
     return p->tiled ? p->piece_height : FV_MIN(p->piece_height, p->height - y);
 }
 
-fv_status fv_tiff_decode_piece(fv_tiff_decoder *decoder, fv_tiff_handle *handle, const fv_tiff_page *p, const int64_t at[3],
-                               void *to, fv_error *error) {
+fv_status fv__tiff_decode_piece(fv_tiff_decoder *decoder, fv_tiff_handle *handle, const fv_tiff_page *p, const int64_t at[3],
+                                void *to, fv_error *error) {
     TIFF    *tif = handle->tif;
     uint8_t *raw = decoder->raw ? decoder->raw : to;
     int64_t  rows = rows_of(p, at[0]), needed = rows * p->row_bytes;
     uint32_t index = p->tiled ? TIFFComputeTile(tif, (uint32_t)at[1], (uint32_t)at[0], 0, (uint16_t)at[2])
                               : TIFFComputeStrip(tif, (uint32_t)at[0], (uint16_t)at[2]);
     tmsize_t got = needed;
-    fv_tiff_forget(handle);
+    fv__tiff_forget(handle);
     /* A piece that was left out is empty; some decoders leave what damaged data do not fill. */
     memset(raw, 0, (size_t)needed);
     if (TIFFGetStrileOffset(tif, index) || TIFFGetStrileByteCount(tif, index))
@@ -176,13 +176,13 @@ fv_status fv_tiff_decode_piece(fv_tiff_decoder *decoder, fv_tiff_handle *handle,
         char what[96];
         snprintf(what, sizeof what, "the %s at row %lld, column %lld cannot be decoded", p->tiled ? "tile" : "strip",
                  (long long)at[0], (long long)at[1]);
-        return fv_tiff_fail(handle, what, error);
+        return fv__tiff_fail(handle, what, error);
     }
     if (raw != to) unpack(p, raw, rows, decoder->table, to);
     return FV_OK;
 }
 
-void fv_tiff_place_piece(const fv_tiff_page *p, const int64_t at[3], const void *data, const fv_tiff_target *target) {
+void fv__tiff_place_piece(const fv_tiff_page *p, const int64_t at[3], const void *data, const fv_tiff_target *target) {
     bool   separate = p->planar == PLANARCONFIG_SEPARATE && p->mode == FV_TIFF_SAMPLES;
     pixels piece = {
         data, { at[0], at[1], separate ? at[2] : 0 }, rows_of(p, at[0]), p->piece_width, separate ? 1 : p->channels
@@ -190,7 +190,7 @@ void fv_tiff_place_piece(const fv_tiff_page *p, const int64_t at[3], const void 
     place(&piece, target, p->dtype);
 }
 
-void fv_tiff_pieces(const fv_tiff_page *p, const fv_tiff_target *t, int64_t first[3], int64_t count[3]) {
+void fv__tiff_pieces(const fv_tiff_page *p, const fv_tiff_target *t, int64_t first[3], int64_t count[3]) {
     bool          separate = p->planar == PLANARCONFIG_SEPARATE && p->mode == FV_TIFF_SAMPLES;
     const int64_t step[] = { p->piece_height, p->piece_width, 1 };
     for (int d = 0; d < 3; d++) {
@@ -203,14 +203,14 @@ void fv_tiff_pieces(const fv_tiff_page *p, const fv_tiff_target *t, int64_t firs
 static fv_status decode_pieces(fv_tiff_handle *handle, const fv_tiff_page *p, const fv_tiff_target *t, fv_tiff_decoder *decoder,
                                fv_error *error) {
     int64_t first[3], count[3];
-    fv_tiff_pieces(p, t, first, count);
-    fv_tiff_decoder_turn(decoder, handle, p);
+    fv__tiff_pieces(p, t, first, count);
+    fv__tiff_decoder_turn(decoder, handle, p);
     for (int64_t s = 0; s < count[2]; s++)
         for (int64_t y = 0; y < count[0]; y++)
             for (int64_t x = 0; x < count[1]; x++) {
                 int64_t at[] = { first[0] + y * p->piece_height, first[1] + x * p->piece_width, first[2] + s };
-                FV_TRY(fv_tiff_decode_piece(decoder, handle, p, at, decoder->pixels, error));
-                fv_tiff_place_piece(p, at, decoder->pixels, t);
+                FV_TRY(fv__tiff_decode_piece(decoder, handle, p, at, decoder->pixels, error));
+                fv__tiff_place_piece(p, at, decoder->pixels, t);
             }
     return FV_OK;
 }
@@ -228,7 +228,7 @@ static fv_status decode_colours(fv_tiff_handle *h, const fv_tiff_page *p, const 
                                 fv_error *error) {
     TIFFRGBAImage image;
     char          why[1024] = "";
-    fv_tiff_forget(h);
+    fv__tiff_forget(h);
     if (!TIFFRGBAImageBegin(&image, h->tif, 1, why))
         return fv_fail(error, FV_ERROR_INPUT, "%s: its colours cannot be read: %s", h->path, why);
     image.orientation = image.req_orientation = ORIENTATION_TOPLEFT; /* rows as they are stored */
@@ -240,7 +240,7 @@ static fv_status decode_colours(fv_tiff_handle *h, const fv_tiff_page *p, const 
         image.col_offset = 0;
         memset(raster, 0, (size_t)n * sizeof *raster);
         if (!TIFFRGBAImageGet(&image, raster, (uint32_t)p->width, (uint32_t)rows))
-            status = fv_tiff_fail(h, "its colours cannot be decoded", error);
+            status = fv__tiff_fail(h, "its colours cannot be decoded", error);
         for (int64_t i = 0; i < n && status == FV_OK; i++) {
             rgb[3 * i] = (uint8_t)TIFFGetR(raster[i]);
             rgb[3 * i + 1] = (uint8_t)TIFFGetG(raster[i]);
@@ -255,7 +255,7 @@ static fv_status decode_colours(fv_tiff_handle *h, const fv_tiff_page *p, const 
 
 /* ---------------------------------------------------------------- a part of a page */
 
-int64_t fv_tiff_decode_memory(const fv_tiff_page *p) {
+int64_t fv__tiff_decode_memory(const fv_tiff_page *p) {
     if (p->mode == FV_TIFF_RGBA) return raster_rows(p) * p->width * 7 + 2 * p->piece_bytes + (1 << 20);
     /* libtiff holds the piece's compressed bytes besides, no more than it decodes to, roughly. */
     int64_t unpacked = needs_unpacking(p) ? pixel_bytes(p) : 0;
@@ -264,20 +264,20 @@ int64_t fv_tiff_decode_memory(const fv_tiff_page *p) {
 
 static fv_status decode_bands(fv_tiff_handle *handle, const fv_tiff_page *page, const fv_tiff_target *target, fv_error *error) {
     int64_t   band = raster_rows(page) * page->width;
-    uint32_t *raster = fv_try_alloc((size_t)band * sizeof *raster);
-    uint8_t  *rgb = fv_try_alloc((size_t)band * 3);
-    fv_status status = raster && rgb ? decode_colours(handle, page, target, raster, rgb, error)
-                                     : no_memory(handle->path, band * 4, error);
+    uint32_t *raster = fv__try_alloc((size_t)band * sizeof *raster);
+    uint8_t  *rgb = fv__try_alloc((size_t)band * 3);
+    fv_status status =
+        raster && rgb ? decode_colours(handle, page, target, raster, rgb, error) : no_memory(handle->path, band * 4, error);
     free(raster);
     free(rgb);
     return status;
 }
 
-fv_status fv_tiff_decode(fv_tiff_handle *handle, const fv_tiff_page *page, const fv_tiff_target *target, fv_error *error) {
+fv_status fv__tiff_decode(fv_tiff_handle *handle, const fv_tiff_page *page, const fv_tiff_target *target, fv_error *error) {
     fv_tiff_decoder *decoder;
     if (page->mode == FV_TIFF_RGBA) return decode_bands(handle, page, target, error);
-    FV_TRY(fv_tiff_decoder_new(page, handle->path, &decoder, error));
+    FV_TRY(fv__tiff_decoder_new(page, handle->path, &decoder, error));
     fv_status status = decode_pieces(handle, page, target, decoder, error);
-    fv_tiff_decoder_free(decoder);
+    fv__tiff_decoder_free(decoder);
     return status;
 }

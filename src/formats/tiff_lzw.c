@@ -36,10 +36,10 @@ static int slot_of(const encoder *e, int prefix, uint8_t byte) {
     return (int)slot;
 }
 
-void fv_tiff_lzw(const uint8_t *data, size_t size, fv_bytes *out) {
+void fv__tiff_lzw(const uint8_t *data, size_t size, fv_bytes *out) {
     size_t   room = (size + size / 2048 + 4) * 3 / 2; /* a code of 12 bits for every byte, and the table cleared now and then */
-    encoder *e = fv_alloc(sizeof *e);
-    e->to = fv_bytes_append(out, NULL, room);
+    encoder *e = fv__alloc(sizeof *e);
+    e->to = fv__bytes_append(out, NULL, room);
     e->held = 0;
     e->count = 0;
     e->width = 9;

@@ -12,7 +12,7 @@ static tmsize_t read_bytes(thandle_t user, void *data, tmsize_t size) {
     fv_error        error = { 0 };
     size = FV_MIN(size, (tmsize_t)(h->size - h->position));
     if (size <= 0) return 0;
-    if (fv_file_read_at(h->fd, data, (size_t)size, h->position, h->path, &error) != FV_OK) {
+    if (fv__file_read_at(h->fd, data, (size_t)size, h->position, h->path, &error) != FV_OK) {
         if (!h->message[0]) snprintf(h->message, sizeof h->message, "%.*s", (int)sizeof h->message - 1, error.message);
         return -1;
     }
@@ -28,7 +28,7 @@ static tmsize_t write_nothing(thandle_t user, void *data, tmsize_t size) {
 static toff_t seek(thandle_t user, toff_t offset, int whence) {
     fv_tiff_handle *h = user;
     int64_t         from = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? h->position : h->size, to;
-    if (!fv_add(from, (int64_t)offset, &to) || to < 0) return (toff_t)-1;
+    if (!fv__add(from, (int64_t)offset, &to) || to < 0) return (toff_t)-1;
     return (toff_t)(h->position = to);
 }
 
@@ -48,8 +48,8 @@ static int ignore_warning(TIFF *tif, void *user, const char *module, const char 
     return 1;
 }
 
-fv_status fv_tiff_open(int fd, const char *path, int64_t size, fv_tiff_handle **handle, fv_error *error) {
-    fv_tiff_handle *h = fv_calloc(sizeof *h);
+fv_status fv__tiff_open(int fd, const char *path, int64_t size, fv_tiff_handle **handle, fv_error *error) {
+    fv_tiff_handle *h = fv__calloc(sizeof *h);
     *h = (fv_tiff_handle){ .fd = fd, .path = path, .size = size };
     TIFFOpenOptions *options = TIFFOpenOptionsAlloc();
     TIFFOpenOptionsSetErrorHandlerExtR(options, keep_error, h);
@@ -58,7 +58,7 @@ fv_status fv_tiff_open(int fd, const char *path, int64_t size, fv_tiff_handle **
     h->tif = TIFFClientOpenExt(path, "rm", h, read_bytes, write_nothing, seek, close_nothing, size_of, NULL, NULL, options);
     TIFFOpenOptionsFree(options);
     if (!h->tif) {
-        fv_status status = fv_tiff_fail(h, "not a TIFF file that can be read", error);
+        fv_status status = fv__tiff_fail(h, "not a TIFF file that can be read", error);
         free(h);
         return status;
     }
@@ -67,14 +67,14 @@ fv_status fv_tiff_open(int fd, const char *path, int64_t size, fv_tiff_handle **
     return FV_OK;
 }
 
-void fv_tiff_close(fv_tiff_handle *handle) {
+void fv__tiff_close(fv_tiff_handle *handle) {
     TIFFClose(handle->tif);
     free(handle);
 }
 
-void fv_tiff_forget(fv_tiff_handle *handle) { handle->message[0] = 0; }
+void fv__tiff_forget(fv_tiff_handle *handle) { handle->message[0] = 0; }
 
-fv_status fv_tiff_fail(const fv_tiff_handle *handle, const char *what, fv_error *error) {
+fv_status fv__tiff_fail(const fv_tiff_handle *handle, const char *what, fv_error *error) {
     const char *message = handle->message;
     size_t      length = strlen(handle->path);
     if (!strncmp(message, handle->path, length) && !strncmp(message + length, ": ", 2)) message += length + 2;
@@ -83,7 +83,7 @@ fv_status fv_tiff_fail(const fv_tiff_handle *handle, const char *what, fv_error 
 
 /* ---------------------------------------------------------------- what a page holds */
 
-const char *fv_tiff_compression_name(int compression, char text[32]) {
+const char *fv__tiff_compression_name(int compression, char text[32]) {
     static const struct {
         int         number;
         const char *name;
@@ -188,24 +188,24 @@ static fv_status describe_pieces(const fv_tiff_handle *h, fv_tiff_page *p, fv_er
     p->piece_width = width;
     p->piece_height = height;
     if (width == 0 || height == 0 || p->row_bytes <= 0 || p->piece_bytes <= 0)
-        return fv_tiff_fail(h, p->tiled ? "its tiles have an impossible size" : "its strips have an impossible size", error);
+        return fv__tiff_fail(h, p->tiled ? "its tiles have an impossible size" : "its strips have an impossible size", error);
     if (p->mode == FV_TIFF_RGBA) return FV_OK;
     /* libtiff and this reader must mean the same: a row of a piece holds all samples of its pixels. */
     int64_t samples = p->planar == PLANARCONFIG_SEPARATE ? 1 : p->samples, bits, bytes;
-    if (!fv_mul(p->piece_width, samples * p->bits, &bits) || (bits + 7) / 8 != p->row_bytes ||
-        !fv_mul(p->row_bytes, p->piece_height, &bytes) || bytes > p->piece_bytes)
+    if (!fv__mul(p->piece_width, samples * p->bits, &bits) || (bits + 7) / 8 != p->row_bytes ||
+        !fv__mul(p->row_bytes, p->piece_height, &bytes) || bytes > p->piece_bytes)
         return fv_fail(error, FV_ERROR_INPUT, "%s: rows of %lld pixels, %lld samples and %d bits do not fit its strips or tiles",
                        h->path, (long long)p->piece_width, (long long)samples, p->bits);
     return FV_OK;
 }
 
-fv_status fv_tiff_page_describe(fv_tiff_handle *h, fv_tiff_page *p, fv_error *error) {
+fv_status fv__tiff_page_describe(fv_tiff_handle *h, fv_tiff_page *p, fv_error *error) {
     uint32_t width = 0, height = 0, kind = 0;
     char     name[32];
     *p = (fv_tiff_page){ 0 };
     if (!TIFFGetField(h->tif, TIFFTAG_IMAGEWIDTH, &width) || !TIFFGetField(h->tif, TIFFTAG_IMAGELENGTH, &height) || !width ||
         !height)
-        return fv_tiff_fail(h, "a page has no width or height", error);
+        return fv__tiff_fail(h, "a page has no width or height", error);
     TIFFGetFieldDefaulted(h->tif, TIFFTAG_SUBFILETYPE, &kind);
     p->width = width;
     p->height = height;
@@ -217,15 +217,15 @@ fv_status fv_tiff_page_describe(fv_tiff_handle *h, fv_tiff_page *p, fv_error *er
     p->planar = tag16(h->tif, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
     p->orientation = tag16(h->tif, TIFFTAG_ORIENTATION, ORIENTATION_TOPLEFT);
     p->photometric = tag16(h->tif, TIFFTAG_PHOTOMETRIC, p->samples >= 3 ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK);
-    if (p->samples < 1 || p->bits < 1) return fv_tiff_fail(h, "a page has no samples", error);
+    if (p->samples < 1 || p->bits < 1) return fv__tiff_fail(h, "a page has no samples", error);
     if (!TIFFIsCODECConfigured((uint16_t)p->compression))
         return fv_fail(error, FV_ERROR_INPUT, "%s: its compression (%s) is not known to this libtiff", h->path,
-                       fv_tiff_compression_name(p->compression, name));
+                       fv__tiff_compression_name(p->compression, name));
     FV_TRY(choose_mode(h, p, error));
     return describe_pieces(h, p, error);
 }
 
-bool fv_tiff_page_same_kind(const fv_tiff_page *a, const fv_tiff_page *b) {
+bool fv__tiff_page_same_kind(const fv_tiff_page *a, const fv_tiff_page *b) {
     return a->width == b->width && a->height == b->height && a->channels == b->channels && a->dtype == b->dtype &&
            a->mode == b->mode && a->bits == b->bits && a->photometric == b->photometric && a->half == b->half;
 }
@@ -253,12 +253,12 @@ static bool is_fax(int compression) {
            compression == COMPRESSION_CCITTFAX4;
 }
 
-fv_status fv_tiff_page_check(const fv_tiff_handle *h, const fv_tiff_page *p, fv_error *error) {
+fv_status fv__tiff_page_check(const fv_tiff_handle *h, const fv_tiff_page *p, fv_error *error) {
     int64_t bytes, most;
-    bool    fits = fv_mul(p->width * p->channels, (int64_t)fv_dtype_size(p->dtype), &bytes) && fv_mul(bytes, p->height, &bytes);
+    bool    fits = fv__mul(p->width * p->channels, (int64_t)fv_dtype_size(p->dtype), &bytes) && fv__mul(bytes, p->height, &bytes);
     if (fits && is_fax(p->compression))
         fits = p->height / 8 <= h->size && p->piece_height / 8 <= h->size && p->width <= 1 << 20; /* a row takes a bit at least */
-    else if (fits && fv_mul(h->size, most_ratio(p->compression), &most)) {
+    else if (fits && fv__mul(h->size, most_ratio(p->compression), &most)) {
         /* Compare what is stored: a palette's index becomes three bytes, a bit becomes a byte. */
         double stored = (double)p->width * (double)p->height * p->samples * p->bits / 8;
         fits = stored <= (double)most && p->piece_bytes <= most + 65536;
@@ -271,12 +271,12 @@ fv_status fv_tiff_page_check(const fv_tiff_handle *h, const fv_tiff_page *p, fv_
                    (long long)p->piece_width, (long long)h->size);
 }
 
-int64_t fv_tiff_page_bytes(const fv_tiff_page *p) {
+int64_t fv__tiff_page_bytes(const fv_tiff_page *p) {
     int64_t bytes, planes = p->planar == PLANARCONFIG_SEPARATE ? p->samples : 1;
-    return fv_mul(p->row_bytes, p->height, &bytes) && fv_mul(bytes, planes, &bytes) ? bytes : -1;
+    return fv__mul(p->row_bytes, p->height, &bytes) && fv__mul(bytes, planes, &bytes) ? bytes : -1;
 }
 
-int64_t fv_tiff_page_flat(fv_tiff_handle *h, const fv_tiff_page *p) {
+int64_t fv__tiff_page_flat(fv_tiff_handle *h, const fv_tiff_page *p) {
     if (p->compression != COMPRESSION_NONE || p->mode != FV_TIFF_SAMPLES || p->tiled || p->bits % 8 || p->bits == 24) return -1;
     if (tag16(h->tif, TIFFTAG_FILLORDER, FILLORDER_MSB2LSB) != FILLORDER_MSB2LSB) return -1;
     uint32_t count = TIFFNumberOfStrips(h->tif);
@@ -286,7 +286,8 @@ int64_t fv_tiff_page_flat(fv_tiff_handle *h, const fv_tiff_page *p) {
     if (first <= 0 || count != planes * per_plane) return -1;
     for (uint32_t i = 0; i < count; i++) {
         int64_t rows = FV_MIN(p->piece_height, p->height - (int64_t)i % per_plane * p->piece_height);
-        if ((int64_t)TIFFGetStrileOffset(h->tif, i) != next || !fv_mul(rows, p->row_bytes, &bytes) || !fv_add(next, bytes, &next))
+        if ((int64_t)TIFFGetStrileOffset(h->tif, i) != next || !fv__mul(rows, p->row_bytes, &bytes) ||
+            !fv__add(next, bytes, &next))
             return -1;
     }
     return next <= h->size ? first : -1;

@@ -61,7 +61,7 @@ static fv_status choose_pieces(writer *w, const fv_write_options *options, fv_er
         if (!w->tiled) w->piece_height = FV_MIN(w->piece_height, w->height);
     }
     int64_t bytes;
-    if (!fv_mul(w->piece_width * pixel, w->piece_height, &bytes) || bytes > INT32_MAX / 2)
+    if (!fv__mul(w->piece_width * pixel, w->piece_height, &bytes) || bytes > INT32_MAX / 2)
         return fv_fail(error, FV_ERROR_USAGE, "chunk = [%lld, %lld]: a piece of a TIFF file would be larger than 1 GB",
                        (long long)w->piece_height, (long long)w->piece_width);
     return FV_OK;
@@ -78,13 +78,13 @@ static fv_status check_type(const char *path, const fv_image_type *type, bool ch
     return FV_OK;
 }
 
-fv_status fv_tiff_create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
-                         fv_error *error) {
+fv_status fv__tiff_create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
+                          fv_error *error) {
     bool channels = type->ndim >= 3 && !strcmp(type->axis[type->ndim - 1], "c");
     int  compression;
-    FV_TRY(fv_compression_choose(&fv_format_tiff, options, &compression, error));
+    FV_TRY(fv__compression_choose(&fv_format_tiff, options, &compression, error));
     FV_TRY(check_type(path, type, channels, error));
-    writer *w = fv_writer_new(sizeof *w, &fv_format_tiff, path, type, options);
+    writer *w = fv__writer_new(sizeof *w, &fv_format_tiff, path, type, options);
     size_t  size = fv_dtype_size(type->dtype);
     w->compression = compression;
     w->leading = type->ndim - (channels ? 3 : 2);
@@ -97,7 +97,7 @@ fv_status fv_tiff_create(const char *path, const fv_image_type *type, const fv_w
     pthread_mutex_init(&w->mutex, NULL);
     w->fd = -1;
     if (status != FV_OK) {
-        fv_tiff_free_writer(&w->base);
+        fv__tiff_free_writer(&w->base);
         return status;
     }
     w->pages = 1;
@@ -107,7 +107,7 @@ fv_status fv_tiff_create(const char *path, const fv_image_type *type, const fv_w
     w->base.piece[w->leading + 1] = w->piece_width;
     w->pieces_a_page = ((w->height + w->piece_height - 1) / w->piece_height) * ((w->width + w->piece_width - 1) / w->piece_width);
     int64_t bytes = w->piece_height * w->piece_width * w->samples * (int64_t)size;
-    w->base.piece_memory = bytes + FV_MAX(fv_deflate_memory(bytes), bytes * 3 / 2) + (8 << 20); /* LZW's growth, zstd's tables */
+    w->base.piece_memory = bytes + FV_MAX(fv__deflate_memory(bytes), bytes * 3 / 2) + (8 << 20); /* LZW's growth, zstd's tables */
     w->base.parallel = w->base.any_region = compression == NONE && !w->tiled && type->dtype != FV_BOOL;
     w->dense = (fv_dense){ .offset = DATA_START, .dtype = type->dtype, .ndim = type->ndim };
     memcpy(w->dense.shape, type->shape, sizeof w->dense.shape);
@@ -115,11 +115,11 @@ fv_status fv_tiff_create(const char *path, const fv_image_type *type, const fv_w
     return FV_OK;
 }
 
-void fv_tiff_free_writer(fv_writer *base) {
+void fv__tiff_free_writer(fv_writer *base) {
     writer *w = (writer *)base;
     if (w->fd >= 0) close(w->fd);
     pthread_mutex_destroy(&w->mutex);
-    fv_writer_free(base);
+    fv__writer_free(base);
 }
 
 /* ---------------------------------------------------------------- pieces */
@@ -162,26 +162,26 @@ static void file_row(const writer *w, const char *from, const fv_block *block, i
 
 static void compress(const writer *w, const void *data, size_t size, fv_bytes *out) {
     if (w->compression == DEFLATE)
-        fv_deflate(data, size, w->level, FV_DEFLATE_ZLIB, out);
+        fv__deflate(data, size, w->level, FV_DEFLATE_ZLIB, out);
     else if (w->compression == LZW)
-        fv_tiff_lzw(data, size, out);
+        fv__tiff_lzw(data, size, out);
     else if (w->compression == ZSTD) {
         size_t room = ZSTD_compressBound(size), made = 0;
-        void  *to = fv_bytes_append(out, NULL, room);
-        if (fv_zstd_pack(w->level, false, data, size, to, room, &made)) abort(); /* only for want of memory: the room suffices */
+        void  *to = fv__bytes_append(out, NULL, room);
+        if (fv__zstd_pack(w->level, false, data, size, to, room, &made)) abort(); /* only for want of memory: the room suffices */
         out->size -= room - made;
     } else
-        fv_bytes_append(out, data, size);
+        fv__bytes_append(out, data, size);
 }
 
-fv_status fv_tiff_encode(fv_writer *base, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error) {
+fv_status fv__tiff_encode(fv_writer *base, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error) {
     (void)piece, (void)error;
     const writer *w = (const writer *)base;
     size_t        size = fv_dtype_size(block->dtype);
     int64_t       rows = block->region.size[w->leading], columns = block->region.size[w->leading + 1];
     int64_t       row_bytes = w->piece_width * w->samples * (int64_t)size, held = w->tiled ? w->piece_height : rows;
     size_t        bytes = (size_t)(held * row_bytes);
-    char         *raw = fv_buffer_new(bytes + (size_t)row_bytes), *line = raw + bytes;
+    char         *raw = fv__buffer_new(bytes + (size_t)row_bytes), *line = raw + bytes;
     for (int64_t y = 0; y < rows; y++) {
         const char *from = (const char *)block->data + y * block->stride[w->leading] * (int64_t)size;
         char       *to = raw + y * row_bytes;
@@ -191,7 +191,7 @@ fv_status fv_tiff_encode(fv_writer *base, int64_t piece, const fv_block *block, 
     }
     memset(raw + rows * row_bytes, 0, (size_t)((held - rows) * row_bytes));
     compress(w, raw, bytes, out);
-    fv_buffer_free(raw, bytes + (size_t)row_bytes);
+    fv__buffer_free(raw, bytes + (size_t)row_bytes);
     return FV_OK;
 }
 
@@ -210,7 +210,7 @@ static void put_number(fv_bytes *out, uint64_t value, int size) {
     uint16_t two = (uint16_t)value;
     uint32_t four = (uint32_t)value;
     memcpy(bytes, size == 2 ? (void *)&two : size == 4 ? (void *)&four : (void *)&value, (size_t)size);
-    fv_bytes_append(out, bytes, (size_t)size);
+    fv__bytes_append(out, bytes, (size_t)size);
 }
 
 static int64_t directory_bytes(bool big, int entries) { return big ? 8 + 20 * entries + 8 : 2 + 12 * entries + 4; }
@@ -222,12 +222,12 @@ static void put_entry(directory *d, int tag, int type, uint64_t count, const voi
     put_number(&d->entries, (uint64_t)type, 2);
     put_number(&d->entries, count, (int)word);
     if (bytes <= word) {
-        memset(fv_bytes_append(&d->entries, NULL, word), 0, word);
+        memset(fv__bytes_append(&d->entries, NULL, word), 0, word);
         memcpy(d->entries.data + d->entries.size - word, data, bytes);
     } else {
         put_number(&d->entries, (uint64_t)(d->position + directory_bytes(d->big, d->expected)) + d->values.size, (int)word);
-        fv_bytes_append(&d->values, data, bytes);
-        if (d->values.size % 2) fv_bytes_append(&d->values, "", 1);
+        fv__bytes_append(&d->values, data, bytes);
+        if (d->values.size % 2) fv__bytes_append(&d->values, "", 1);
     }
     d->count++;
 }
@@ -243,7 +243,7 @@ static void put_long(directory *d, int tag, int64_t value) {
 }
 
 static void put_shorts(directory *d, int tag, int value, int64_t count) {
-    uint16_t *v = fv_alloc((size_t)count * sizeof *v);
+    uint16_t *v = fv__alloc((size_t)count * sizeof *v);
     for (int64_t i = 0; i < count; i++) v[i] = (uint16_t)value;
     put_entry(d, tag, TIFF_SHORT, (uint64_t)count, v, (size_t)count * sizeof *v);
     free(v);
@@ -274,7 +274,7 @@ static void put_places(directory *d, int tag, const uint32_t *sizes, int64_t cou
         offset += sizes[i];
     }
     put_entry(d, tag, word == 8 ? TIFF_LONG8 : TIFF_LONG, (uint64_t)count, values.data, values.size);
-    fv_bytes_release(&values);
+    fv__bytes_release(&values);
 }
 
 static int sample_format(fv_dtype dtype) {
@@ -291,7 +291,7 @@ static void fill_directory(const writer *w, int64_t page, const uint32_t *sizes,
     fv_bytes             description = { 0 };
     double               resolution[2];
     int                  unit;
-    fv_tiff_axes_write(type, type->ndim > w->leading + 2, &description, resolution, &unit);
+    fv__tiff_axes_write(type, type->ndim > w->leading + 2, &description, resolution, &unit);
     bool told = page == 0 && description.size > 0;
     d->expected = 16 + told + w->tiled + (extra > 0) + w->predict;
     put_long(d, TIFFTAG_SUBFILETYPE, w->pages > 1 ? FILETYPE_PAGE : 0);
@@ -320,7 +320,7 @@ static void fill_directory(const writer *w, int64_t page, const uint32_t *sizes,
                    extra);
     put_shorts(d, TIFFTAG_SAMPLEFORMAT, sample_format(type->dtype), w->samples);
     assert(d->count == d->expected);
-    fv_bytes_release(&description);
+    fv__bytes_release(&description);
 }
 
 /* ---------------------------------------------------------------- the file */
@@ -334,7 +334,7 @@ static fv_status put_pieces(const writer *w, fv_pieces *pieces, int fd, uint32_t
         const void *data;
         size_t      size;
         FV_TRY(pieces->get(pieces, i, &data, &size, error));
-        FV_TRY(fv_file_write_at(fd, data, size, *end, w->base.path, error));
+        FV_TRY(fv__file_write_at(fd, data, size, *end, w->base.path, error));
         sizes[i] = (uint32_t)size;
         *end += (int64_t)size;
     }
@@ -353,31 +353,31 @@ static fv_status put_directories(const writer *w, int fd, const uint32_t *sizes,
         for (int64_t i = 0; i < w->pieces_a_page; i++) offset += own[i];
         int64_t end = aligned(begin + directory_bytes(big, d.count) + (int64_t)d.values.size);
         put_number(&waiting, (uint64_t)d.count, big ? 8 : 2);
-        fv_bytes_append(&waiting, d.entries.data, d.entries.size);
+        fv__bytes_append(&waiting, d.entries.data, d.entries.size);
         put_number(&waiting, page + 1 < w->pages ? (uint64_t)end : 0, big ? 8 : 4);
-        fv_bytes_append(&waiting, d.values.data, d.values.size);
-        while (position + (int64_t)waiting.size < end) fv_bytes_append(&waiting, "", 1);
-        fv_bytes_release(&d.entries);
-        fv_bytes_release(&d.values);
+        fv__bytes_append(&waiting, d.values.data, d.values.size);
+        while (position + (int64_t)waiting.size < end) fv__bytes_append(&waiting, "", 1);
+        fv__bytes_release(&d.entries);
+        fv__bytes_release(&d.values);
         if (waiting.size < FLUSH && page + 1 < w->pages) continue;
-        status = fv_file_write_at(fd, waiting.data, waiting.size, position, w->base.path, error);
+        status = fv__file_write_at(fd, waiting.data, waiting.size, position, w->base.path, error);
         position += (int64_t)waiting.size;
-        fv_bytes_clear(&waiting);
+        fv__bytes_clear(&waiting);
     }
-    fv_bytes_release(&waiting);
+    fv__bytes_release(&waiting);
     return status;
 }
 
 static fv_status put_header(const writer *w, int fd, int64_t first, bool big, fv_error *error) {
     fv_bytes header = { 0 };
-    fv_bytes_append(&header, __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "II" : "MM", 2);
+    fv__bytes_append(&header, __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "II" : "MM", 2);
     put_number(&header, big ? 43 : 42, 2);
     if (big) put_number(&header, 8, 2);
     if (big) put_number(&header, 0, 2);
     put_number(&header, (uint64_t)first, big ? 8 : 4);
-    while (header.size < DATA_START) fv_bytes_append(&header, "", 1);
-    fv_status status = fv_file_write_at(fd, header.data, header.size, 0, w->base.path, error);
-    fv_bytes_release(&header);
+    while (header.size < DATA_START) fv__bytes_append(&header, "", 1);
+    fv_status status = fv__file_write_at(fd, header.data, header.size, 0, w->base.path, error);
+    fv__bytes_release(&header);
     return status;
 }
 
@@ -389,17 +389,17 @@ static fv_status put_container(const writer *w, int fd, const uint32_t *sizes, i
     return put_header(w, fd, first, big, error);
 }
 
-fv_status fv_tiff_assemble(fv_writer *base, fv_pieces *pieces, fv_error *error) {
+fv_status fv__tiff_assemble(fv_writer *base, fv_pieces *pieces, fv_error *error) {
     const writer *w = (const writer *)base;
     int           fd;
     int64_t       end;
-    FV_TRY(fv_file_open_write(base->path, &fd, error));
-    uint32_t *sizes = fv_alloc((size_t)pieces->count * sizeof *sizes);
+    FV_TRY(fv__file_open_write(base->path, &fd, error));
+    uint32_t *sizes = fv__alloc((size_t)pieces->count * sizeof *sizes);
     fv_status status = put_pieces(w, pieces, fd, sizes, &end, error);
     if (status == FV_OK) status = put_container(w, fd, sizes, end, error);
-    if (status == FV_OK) fv_file_start_sync(fd);
+    if (status == FV_OK) fv__file_start_sync(fd);
     free(sizes);
-    fv_status closed = fv_file_close(fd, base->path, status == FV_OK ? error : NULL);
+    fv_status closed = fv__file_close(fd, base->path, status == FV_OK ? error : NULL);
     return status == FV_OK ? closed : status;
 }
 
@@ -407,32 +407,32 @@ fv_status fv_tiff_assemble(fv_writer *base, fv_pieces *pieces, fv_error *error) 
 
 static fv_status open_once(writer *w, fv_error *error) {
     pthread_mutex_lock(&w->mutex);
-    fv_status status = w->fd >= 0 ? FV_OK : fv_file_open_update(w->base.path, &w->fd, error);
+    fv_status status = w->fd >= 0 ? FV_OK : fv__file_open_update(w->base.path, &w->fd, error);
     pthread_mutex_unlock(&w->mutex);
     return status;
 }
 
-fv_status fv_tiff_begin(fv_writer *base, fv_error *error) {
+fv_status fv__tiff_begin(fv_writer *base, fv_error *error) {
     writer   *w = (writer *)base;
     int64_t   count = w->pages * w->pieces_a_page, row = w->width * w->samples * (int64_t)fv_dtype_size(base->type.dtype);
-    uint32_t *sizes = fv_alloc((size_t)count * sizeof *sizes);
+    uint32_t *sizes = fv__alloc((size_t)count * sizeof *sizes);
     for (int64_t i = 0; i < count; i++) {
         int64_t y = i % w->pieces_a_page * w->piece_height;
         sizes[i] = (uint32_t)(FV_MIN(w->piece_height, w->height - y) * row);
     }
     fv_status status = open_once(w, error);
-    if (status == FV_OK) status = put_container(w, w->fd, sizes, DATA_START + fv_dense_bytes(&w->dense), error);
+    if (status == FV_OK) status = put_container(w, w->fd, sizes, DATA_START + fv__dense_bytes(&w->dense), error);
     free(sizes);
     return status;
 }
 
-fv_status fv_tiff_put(fv_writer *base, const fv_block *block, fv_error *error) {
+fv_status fv__tiff_put(fv_writer *base, const fv_block *block, fv_error *error) {
     writer *w = (writer *)base;
     FV_TRY(open_once(w, error));
-    return fv_dense_write(&w->dense, w->fd, base->path, block, error);
+    return fv__dense_write(&w->dense, w->fd, base->path, block, error);
 }
 
-fv_status fv_tiff_sync(fv_writer *base, fv_error *error) {
+fv_status fv__tiff_sync(fv_writer *base, fv_error *error) {
     writer *w = (writer *)base;
-    return w->fd < 0 ? FV_OK : fv_file_sync(w->fd, base->path, error);
+    return w->fd < 0 ? FV_OK : fv__file_sync(w->fd, base->path, error);
 }

@@ -6,13 +6,13 @@
 
 enum { MOST_BYTES = 64 << 20 };
 
-void fv_tilts_add(fv_tilts *tilts, double angle) {
+void fv__tilts_add(fv_tilts *tilts, double angle) {
     if (!(tilts->count & (tilts->count - 1)))
-        tilts->angle = fv_realloc(tilts->angle, (size_t)FV_MAX(2 * tilts->count, 1) * sizeof *tilts->angle);
+        tilts->angle = fv__realloc(tilts->angle, (size_t)FV_MAX(2 * tilts->count, 1) * sizeof *tilts->angle);
     tilts->angle[tilts->count++] = angle;
 }
 
-void fv_tilts_release(fv_tilts *tilts) {
+void fv__tilts_release(fv_tilts *tilts) {
     free(tilts->angle);
     free(tilts->source);
     *tilts = (fv_tilts){ 0 };
@@ -31,39 +31,39 @@ static bool line_angle(const char *line, bool mdoc, double *angle) {
     return end != line && !end[strspn(end, " \t\r")] && isfinite(*angle);
 }
 
-fv_status fv_tilts_read(const char *path, fv_tilts *tilts, fv_error *error) {
+fv_status fv__tilts_read(const char *path, fv_tilts *tilts, fv_error *error) {
     fv_bytes  text = { 0 };
-    bool      mdoc = fv_path_has_extension(path, "mdoc");
-    fv_status status = fv_file_read_all(path, MOST_BYTES, &text, error);
+    bool      mdoc = fv__path_has_extension(path, "mdoc");
+    fv_status status = fv__file_read_all(path, MOST_BYTES, &text, error);
     char     *next = status == FV_OK ? (char *)text.data : NULL;
     for (int number = 1; next && status == FV_OK; number++) {
         char  *line = strsep(&next, "\n");
         double angle;
         if (line_angle(line, mdoc, &angle) && tilts->count < FV_TILTS_MOST)
-            fv_tilts_add(tilts, angle);
+            fv__tilts_add(tilts, angle);
         else if (!mdoc && line[strspn(line, " \t\r")])
             status = fv_fail(error, FV_ERROR_INPUT, "%s: line %d is not an angle; one number a line is expected", path, number);
     }
-    fv_bytes_release(&text);
+    fv__bytes_release(&text);
     if (status == FV_OK && !tilts->count)
         status = fv_fail(error, FV_ERROR_INPUT, "%s holds no angles%s", path, mdoc ? " (no line TiltAngle = ...)" : "");
     if (status == FV_OK)
-        tilts->source = fv_path_bare_name(path);
+        tilts->source = fv__path_bare_name(path);
     else
-        fv_tilts_release(tilts);
+        fv__tilts_release(tilts);
     return status;
 }
 
-void fv_tilts_find(const char *image_path, fv_tilts *tilts) {
+void fv__tilts_find(const char *image_path, fv_tilts *tilts) {
     char  stem[1024];
-    char *image = fv_path_bare_name(image_path);
-    fv_path_stem(image_path, stem, sizeof stem);
-    char *names[] = { fv_sprintf("%s.tlt", stem), fv_sprintf("%s.rawtlt", stem), fv_sprintf("%s.mdoc", image),
-                      fv_sprintf("%s.mdoc", stem) };
+    char *image = fv__path_bare_name(image_path);
+    fv__path_stem(image_path, stem, sizeof stem);
+    char *names[] = { fv__sprintf("%s.tlt", stem), fv__sprintf("%s.rawtlt", stem), fv__sprintf("%s.mdoc", image),
+                      fv__sprintf("%s.mdoc", stem) };
     bool  found = false;
     for (int i = 0; i < FV_COUNT(names); i++) {
-        char *path = fv_path_beside(image_path, names[i]);
-        found = found || (fv_file_exists(path) && fv_tilts_read(path, tilts, NULL) == FV_OK);
+        char *path = fv__path_beside(image_path, names[i]);
+        found = found || (fv__file_exists(path) && fv__tilts_read(path, tilts, NULL) == FV_OK);
         free(path);
         free(names[i]);
     }

@@ -12,11 +12,11 @@ typedef struct fv_tilts {
     char   *source; /* what they were taken from */
 } fv_tilts;
 
-void fv_tilts_add(fv_tilts *tilts, double angle);
-void fv_tilts_release(fv_tilts *tilts);
+void fv__tilts_add(fv_tilts *tilts, double angle);
+void fv__tilts_release(fv_tilts *tilts);
 /* From a .tlt or .rawtlt file (a number a line) or a .mdoc (lines TiltAngle = number). On failure tilts are empty. */
-fv_status fv_tilts_read(const char *path, fv_tilts *tilts, fv_error *error);
+fv_status fv__tilts_read(const char *path, fv_tilts *tilts, fv_error *error);
 /* SERIES.tlt, SERIES.rawtlt or the .mdoc of SerialEM beside the image file; none or unreadable ones leave tilts empty. */
-void fv_tilts_find(const char *image_path, fv_tilts *tilts);
+void fv__tilts_find(const char *image_path, fv_tilts *tilts);
 
 #endif

@@ -11,14 +11,14 @@
 
 enum { PIECE = 1 << 18, MOST_RATIO = 250, LOCAL = 30, ENTRY = 46, END = 22, END_MOST = 65557 };
 
-const char *fv_packing_name(fv_packing packing) {
+const char *fv__packing_name(fv_packing packing) {
     static const char *const names[] = { "nothing", "gzip", "bzip2", "zstd", "zip" };
     return names[packing];
 }
 
-int64_t fv_unpack_most(int64_t n) {
+int64_t fv__unpack_most(int64_t n) {
     int64_t most;
-    return fv_mul(n, MOST_RATIO, &most) ? FV_MAX(most, (int64_t)256 << 20) : INT64_MAX;
+    return fv__mul(n, MOST_RATIO, &most) ? FV_MAX(most, (int64_t)256 << 20) : INT64_MAX;
 }
 
 /* ---------------------------------------------------------------- streams */
@@ -133,7 +133,7 @@ static fv_status put(job *j, const void *data, size_t size, fv_error *error) {
         return fv_fail(error, FV_ERROR_INPUT,
                        "%s unpacks to more than %lld bytes, too many for its size; if that is right, unpack it first", j->path,
                        (long long)j->most);
-    FV_TRY(fv_file_write_at(j->to, data, size, j->done, j->path, error));
+    FV_TRY(fv__file_write_at(j->to, data, size, j->done, j->path, error));
     j->crc = (uint32_t)crc32(j->crc, data, (uInt)size);
     j->done += (int64_t)size;
     return FV_OK;
@@ -146,7 +146,7 @@ static fv_status run_stream(job *j, stream *s, uint8_t *input, fv_error *error) 
         if (!s->in_size && j->start < j->stop) {
             s->in_size = (size_t)FV_MIN(j->stop - j->start, (int64_t)PIECE);
             s->in = input;
-            FV_TRY(fv_file_read_at(j->from, input, s->in_size, j->start, j->path, error));
+            FV_TRY(fv__file_read_at(j->from, input, s->in_size, j->start, j->path, error));
             j->start += (int64_t)s->in_size;
         }
         size_t before = s->in_size;
@@ -161,7 +161,7 @@ static fv_status run_stream(job *j, stream *s, uint8_t *input, fv_error *error) 
 }
 
 static fv_status unpack_stream(job *j, fv_packing packing, fv_error *error) {
-    uint8_t  *memory = fv_alloc(2 * PIECE);
+    uint8_t  *memory = fv__alloc(2 * PIECE);
     stream    s = { .packing = packing, .out = memory + PIECE };
     fv_status status = run_stream(j, &s, memory, error);
     end(&s);
@@ -170,11 +170,11 @@ static fv_status unpack_stream(job *j, fv_packing packing, fv_error *error) {
 }
 
 static fv_status copy(job *j, fv_error *error) {
-    uint8_t  *memory = fv_alloc(PIECE);
+    uint8_t  *memory = fv__alloc(PIECE);
     fv_status status = FV_OK;
     while (status == FV_OK && j->start < j->stop) {
         size_t n = (size_t)FV_MIN(j->stop - j->start, (int64_t)PIECE);
-        status = fv_file_read_at(j->from, memory, n, j->start, j->path, error);
+        status = fv__file_read_at(j->from, memory, n, j->start, j->path, error);
         if (status == FV_OK) status = put(j, memory, n, error);
         j->start += (int64_t)n;
     }
@@ -193,8 +193,8 @@ static uint32_t number(const uint8_t *at, int bytes) {
 /* The only entry of the directory, of which the archive's end tells the place. */
 static fv_status read_entry(const job *j, int64_t size, uint8_t entry[ENTRY], int64_t *place, fv_error *error) {
     int64_t   most = FV_MIN(size, END_MOST), at = most - END;
-    uint8_t  *tail = fv_alloc((size_t)most + 1);
-    fv_status status = fv_file_read_at(j->from, tail, (size_t)most, size - most, j->path, error);
+    uint8_t  *tail = fv__alloc((size_t)most + 1);
+    fv_status status = fv__file_read_at(j->from, tail, (size_t)most, size - most, j->path, error);
     while (status == FV_OK && at >= 0 && memcmp(tail + at, "PK\5\6", 4)) at--;
     if (status == FV_OK && at < 0) status = damaged(j->path, "the end of the zip archive is missing", error);
     if (status == FV_OK && number(tail + at + 10, 2) != 1)
@@ -204,7 +204,7 @@ static fv_status read_entry(const job *j, int64_t size, uint8_t entry[ENTRY], in
     free(tail);
     FV_TRY(status);
     if (*place > size - ENTRY) return damaged(j->path, "its directory lies outside, or beyond 4 GB", error);
-    FV_TRY(fv_file_read_at(j->from, entry, ENTRY, *place, j->path, error));
+    FV_TRY(fv__file_read_at(j->from, entry, ENTRY, *place, j->path, error));
     return memcmp(entry, "PK\1\2", 4) ? damaged(j->path, "the entry of its directory", error) : FV_OK;
 }
 
@@ -215,9 +215,9 @@ static fv_status unpack_zip(job *j, int64_t size, char **name, fv_error *error) 
     uint32_t method = number(entry + 10, 2), packed = number(entry + 20, 4), offset = number(entry + 42, 4);
     size_t   length = FV_MIN(number(entry + 28, 2), 4096);
     if ((int64_t)length > size - place - ENTRY || offset > size - LOCAL) return damaged(j->path, "its file lies outside", error);
-    *name = fv_calloc(length + 1);
-    FV_TRY(fv_file_read_at(j->from, *name, length, place + ENTRY, j->path, error));
-    FV_TRY(fv_file_read_at(j->from, local, LOCAL, offset, j->path, error));
+    *name = fv__calloc(length + 1);
+    FV_TRY(fv__file_read_at(j->from, *name, length, place + ENTRY, j->path, error));
+    FV_TRY(fv__file_read_at(j->from, local, LOCAL, offset, j->path, error));
     j->start = (int64_t)offset + LOCAL + number(local + 26, 2) + number(local + 28, 2);
     j->stop = j->start + packed;
     if (memcmp(local, "PK\3\4", 4) || j->stop > size) return damaged(j->path, "its file lies outside", error);
@@ -237,12 +237,12 @@ static fv_packing recognise(const uint8_t start[4]) {
     return memcmp(start, "PK\3\4", 4) ? FV_PACKED_NOT : FV_PACKED_ZIP;
 }
 
-fv_status fv_unpack(int from, int64_t size, int to, const char *path, fv_packing *packing, char **name, int64_t *unpacked,
-                    fv_error *error) {
+fv_status fv__unpack(int from, int64_t size, int to, const char *path, fv_packing *packing, char **name, int64_t *unpacked,
+                     fv_error *error) {
     uint8_t start[4] = { 0 };
-    job     j = { .from = from, .to = to, .stop = size, .most = fv_unpack_most(size), .path = path };
+    job     j = { .from = from, .to = to, .stop = size, .most = fv__unpack_most(size), .path = path };
     *name = NULL;
-    if (size >= 4) FV_TRY(fv_file_read_at(from, start, sizeof start, 0, path, error));
+    if (size >= 4) FV_TRY(fv__file_read_at(from, start, sizeof start, 0, path, error));
     *packing = recognise(start);
     if (*packing == FV_PACKED_NOT)
         return fv_fail(error, FV_ERROR_INPUT, "%s is neither gzip nor bzip2, zstd or zip, whatever its name says", path);

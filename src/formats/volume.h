@@ -3,10 +3,10 @@
  *
  *     typedef struct { fv_reader base; fv_volume volume; } reader;
  *
- *     FV_TRY(fv_volume_open(&r->volume, path, error));       gzip around the whole file is recognised
- *     FV_TRY(fv_volume_fetch(&r->volume, 0, header, 1024, error));
+ *     FV_TRY(fv__volume_open(&r->volume, path, error));       gzip around the whole file is recognised
+ *     FV_TRY(fv__volume_fetch(&r->volume, 0, header, 1024, error));
  *     r->volume.dense = (fv_dense){ .offset = 1024, ... };
- *     FV_TRY(fv_volume_check(&r->volume, "MRC", error));
+ *     FV_TRY(fv__volume_check(&r->volume, "MRC", error));
  *     fv_volume_describe(&r->volume, &r->base);
  */
 #ifndef FV_VOLUME_H
@@ -18,21 +18,21 @@
 typedef struct fv_volume {
     int      fd;
     int64_t  file_size, time; /* of the file that holds the voxels: bytes, and when it changed */
-    char    *path;  /* the file that holds the voxels */
-    fv_gzip *gzip;  /* NULL: not compressed */
-    fv_dense dense; /* where the voxels lie, in the file or in its contents */
+    char    *path;            /* the file that holds the voxels */
+    fv_gzip *gzip;            /* NULL: not compressed */
+    fv_dense dense;           /* where the voxels lie, in the file or in its contents */
 } fv_volume;
 
-fv_status fv_volume_open(fv_volume *volume, const char *path, fv_error *error);
-void      fv_volume_close(fv_volume *volume); /* also after a failed opening, and of a zeroed one with fd -1 */
+fv_status fv__volume_open(fv_volume *volume, const char *path, fv_error *error);
+void      fv__volume_close(fv_volume *volume); /* also after a failed opening, and of a zeroed one with fd -1 */
 /* From here on the file is a deflated stream; offsets count its contents. */
-void      fv_volume_inflate(fv_volume *volume, int64_t start, fv_gzip_form form);
-fv_status fv_volume_fetch(fv_volume *volume, int64_t offset, void *to, size_t size, fv_error *error);
+void      fv__volume_inflate(fv_volume *volume, int64_t start, fv_gzip_form form);
+fv_status fv__volume_fetch(fv_volume *volume, int64_t offset, void *to, size_t size, fv_error *error);
 /* What dense promises must be there, or be possible in a compressed file. */
-fv_status fv_volume_check(const fv_volume *volume, const char *format, fv_error *error);
+fv_status fv__volume_check(const fv_volume *volume, const char *format, fv_error *error);
 /* Layout of the reader: the whole image one chunk. Its identity, which is that of the header so far, becomes that of the voxels'
  * file too where this is another one. */
-void      fv_volume_layout(const fv_volume *volume, fv_reader *reader);
+void fv__volume_layout(const fv_volume *volume, fv_reader *reader);
 /* Where a header of text says that the voxels are. */
 typedef struct fv_voxel_place {
     const char *format, *field; /* for messages: of the format, and of what `skip` comes from */
@@ -42,23 +42,23 @@ typedef struct fv_voxel_place {
     bool        packed;         /* one stream, gzip or zlib */
 } fv_voxel_place;
 /* Goes there; dense has type and shape already, and is checked. header: path of the file that was open so far. */
-fv_status fv_volume_enter(fv_volume *volume, const char *header, const fv_voxel_place *place, fv_error *error);
+fv_status fv__volume_enter(fv_volume *volume, const char *header, const fv_voxel_place *place, fv_error *error);
 /* Lines about compression, byte order and place. */
-void      fv_volume_facts(const fv_volume *volume, const fv_voxel_place *place, fv_bytes *facts);
-fv_status fv_volume_read(fv_volume *volume, const fv_block *block, fv_error *error);
+void      fv__volume_facts(const fv_volume *volume, const fv_voxel_place *place, fv_bytes *facts);
+fv_status fv__volume_read(fv_volume *volume, const fv_block *block, fv_error *error);
 
 /* The writer of one gzip member that holds the header and the voxels, these as the type stored, which every value fits into;
  * apart: the header stands uncompressed before it. */
-fv_status fv_volume_gz_create(const fv_format *format, const char *path, const fv_image_type *type, fv_dtype stored,
-                              const fv_write_options *options, fv_bytes *header_take, bool apart, fv_writer **writer,
-                              fv_error *error);
+fv_status fv__volume_gz_create(const fv_format *format, const char *path, const fv_image_type *type, fv_dtype stored,
+                               const fv_write_options *options, fv_bytes *header_take, bool apart, fv_writer **writer,
+                               fv_error *error);
 /* Or: the voxels are a part of that name (op/output_parts.h), and the header ends where its path belongs. */
-void      fv_volume_gz_apart(fv_writer *writer, const char *part);
-fv_status fv_volume_gz_encode(fv_writer *writer, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error);
-fv_status fv_volume_gz_assemble(fv_writer *writer, fv_pieces *pieces, fv_error *error);
-const fv_bytes *fv_volume_gz_header(const fv_writer *writer);
-const char     *fv_volume_gz_part(const fv_writer *writer); /* NULL: all in one file */
-void      fv_volume_gz_free(fv_writer *writer);
-void      fv_volume_free(fv_writer *writer); /* that one or a dense one */
+void            fv__volume_gz_apart(fv_writer *writer, const char *part);
+fv_status       fv__volume_gz_encode(fv_writer *writer, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error);
+fv_status       fv__volume_gz_assemble(fv_writer *writer, fv_pieces *pieces, fv_error *error);
+const fv_bytes *fv__volume_gz_header(const fv_writer *writer);
+const char     *fv__volume_gz_part(const fv_writer *writer); /* NULL: all in one file */
+void            fv__volume_gz_free(fv_writer *writer);
+void            fv__volume_free(fv_writer *writer); /* that one or a dense one */
 
 #endif

@@ -23,8 +23,8 @@ typedef struct {
 static void close_reader(fv_reader *base) {
     reader *r = (reader *)base;
     if (r->fd >= 0) close(r->fd);
-    fv_vti_blocks_release(&r->blocks);
-    fv_reader_free(base);
+    fv__vti_blocks_release(&r->blocks);
+    fv__reader_free(base);
 }
 
 /* The number of bytes stands before voxels that are not compressed. */
@@ -32,15 +32,17 @@ static fv_status enter_plain(reader *r, const fv_vti_facts *f, int64_t at, int64
     int64_t  front = f->coding == FV_VTI_ASCII ? 0 : f->wide ? 8 : 4, end;
     uint64_t wide = 0;
     uint32_t narrow = 0;
-    if (!fv_add(at, front, &at) || !fv_add(at, bytes, &end) || end > size)
+    if (!fv__add(at, front, &at) || !fv__add(at, bytes, &end) || end > size)
         return fv_fail(error, FV_ERROR_INPUT, "%s ends early: its Extent asks for %lld bytes of voxels, %lld are there",
                        r->base.path, (long long)bytes, (long long)FV_MAX(size - at, 0));
     r->dense.offset = at;
     if (!front) return FV_OK;
-    FV_TRY(fv_file_read_at(r->fd, f->wide ? (void *)&wide : &narrow, (size_t)front, at - front, r->base.path, error));
+    FV_TRY(fv__file_read_at(r->fd, f->wide ? (void *)&wide : &narrow, (size_t)front, at - front, r->base.path, error));
     bool swapped = f->big == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
-    if (f->wide) wide = swapped ? __builtin_bswap64(wide) : wide;
-    else wide = swapped ? __builtin_bswap32(narrow) : narrow;
+    if (f->wide)
+        wide = swapped ? __builtin_bswap64(wide) : wide;
+    else
+        wide = swapped ? __builtin_bswap32(narrow) : narrow;
     if (f->wide ? wide == (uint64_t)bytes : wide == (uint32_t)bytes) return FV_OK;
     return fv_fail(error, FV_ERROR_INPUT, "%s: array \"%s\" has %llu bytes; the Extent asks for %lld", r->base.path, f->name,
                    (unsigned long long)wide, (long long)bytes);
@@ -53,18 +55,18 @@ static fv_status find_voxels(reader *r, const fv_vti_facts *f, int64_t size, fv_
     r->dense = (fv_dense){ .dtype = f->dtype, .ndim = r->base.type.ndim };
     r->dense.swapped = fv_dtype_size(f->dtype) > 1 && f->big == little && f->coding != FV_VTI_ASCII;
     memcpy(r->dense.shape, r->base.type.shape, sizeof r->dense.shape);
-    bytes = fv_dense_bytes(&r->dense);
+    bytes = fv__dense_bytes(&r->dense);
     if (bytes < 0) return fv_fail(error, FV_ERROR_INPUT, "%s: the Extent of the VTI file overflows", r->base.path);
     if (f->coding != FV_VTI_RAW) {
         int64_t values = bytes / (int64_t)fv_dtype_size(f->dtype);
-        FV_TRY(fv_vti_decode(f, r->fd, r->base.path, size, values, &decoded, &size, error));
+        FV_TRY(fv__vti_decode(f, r->fd, r->base.path, size, values, &decoded, &size, error));
         close(r->fd);
         r->fd = decoded;
         at = 0;
     }
     r->blocks.packing = f->coding == FV_VTI_ASCII ? FV_VTI_PLAIN : f->packing;
     if (!r->blocks.packing) return enter_plain(r, f, at, size, bytes, error);
-    return fv_vti_blocks_open(&r->blocks, r->fd, r->base.path, at, size, f->wide, f->big == little, bytes, error);
+    return fv__vti_blocks_open(&r->blocks, r->fd, r->base.path, at, size, f->wide, f->big == little, bytes, error);
 }
 
 /* A packed block is a run of bytes: about so many voxels along each axis. */
@@ -81,17 +83,17 @@ static void find_pieces(reader *r) {
 
 static fv_status open_reader(const char *path, const fv_read_options *options, fv_reader **out, fv_error *error) {
     static const char *const codings[] = { "raw", "base64", "text" };
-    reader      *r = fv_reader_new(sizeof *r, &fv_format_vti, path);
-    fv_vti_facts f;
-    fv_file_id   id;
+    reader                  *r = fv__reader_new(sizeof *r, &fv_format_vti, path);
+    fv_vti_facts             f;
+    fv_file_id               id;
     memset(&f, 0, sizeof f); /* it is hashed, gaps and all */
     r->fd = -1;
-    fv_status status = fv_file_open_read(path, &r->fd, error);
-    if (status == FV_OK) status = fv_file_identify(path, &id, error);
-    if (status == FV_OK) status = fv_vti_scan(&f, r->fd, path, id.size, options ? options->path_inside : NULL, error);
+    fv_status status = fv__file_open_read(path, &r->fd, error);
+    if (status == FV_OK) status = fv__file_identify(path, &id, error);
+    if (status == FV_OK) status = fv__vti_scan(&f, r->fd, path, id.size, options ? options->path_inside : NULL, error);
     if (status == FV_OK) {
-        fv_vti_type(&f, &r->base.type);
-        r->base.header = fv_hash_bytes(&f, sizeof f);
+        fv__vti_type(&f, &r->base.type);
+        r->base.header = fv__hash_bytes(&f, sizeof f);
         status = find_voxels(r, &f, id.size, error);
     }
     if (status != FV_OK) {
@@ -99,26 +101,26 @@ static fv_status open_reader(const char *path, const fv_read_options *options, f
         return status;
     }
     find_pieces(r);
-    r->base.read_memory = r->blocks.packing ? fv_vti_blocks_memory(&r->blocks) : FV_DENSE_MEMORY;
-    fv_bytes_printf(&r->base.facts, "array: %s, of the %s\nencoding: %s\ncompression: %s\nbyte order: %s\n", f.name,
-                    f.cells ? "cells" : "points", codings[f.coding], fv_vti_packing_name(r->blocks.packing),
-                    r->dense.swapped ? "swapped" : "native");
+    r->base.read_memory = r->blocks.packing ? fv__vti_blocks_memory(&r->blocks) : FV_DENSE_MEMORY;
+    fv__bytes_printf(&r->base.facts, "array: %s, of the %s\nencoding: %s\ncompression: %s\nbyte order: %s\n", f.name,
+                     f.cells ? "cells" : "points", codings[f.coding], fv__vti_packing_name(r->blocks.packing),
+                     r->dense.swapped ? "swapped" : "native");
     *out = &r->base;
     return FV_OK;
 }
 
 static fv_status read_block(fv_reader *base, const fv_block *block, fv_error *error) {
     reader *r = (reader *)base;
-    return r->blocks.packing ? fv_vti_blocks_read(&r->blocks, &r->dense, r->fd, base->path, block, error)
-                             : fv_dense_read(&r->dense, r->fd, base->path, block, error);
+    return r->blocks.packing ? fv__vti_blocks_read(&r->blocks, &r->dense, r->fd, base->path, block, error)
+                             : fv__dense_read(&r->dense, r->fd, base->path, block, error);
 }
 
 static fv_status contents(const char *path, fv_bytes *lines, fv_error *error) {
     int        fd;
     fv_file_id id;
-    FV_TRY(fv_file_identify(path, &id, error));
-    FV_TRY(fv_file_open_read(path, &fd, error));
-    fv_status status = fv_vti_list(fd, path, id.size, lines, error);
+    FV_TRY(fv__file_identify(path, &id, error));
+    FV_TRY(fv__file_open_read(path, &fd, error));
+    fv_status status = fv__vti_list(fd, path, id.size, lines, error);
     close(fd);
     return status;
 }
@@ -129,9 +131,9 @@ enum { RAW, ZLIB };
 
 static void free_writer(fv_writer *writer) {
     if (writer->parallel)
-        fv_dense_free(writer);
+        fv__dense_free(writer);
     else
-        fv_vti_blocks_free(writer);
+        fv__vti_blocks_free(writer);
 }
 
 static fv_status create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
@@ -139,15 +141,15 @@ static fv_status create(const char *path, const fv_image_type *type, const fv_wr
     int          compression;
     fv_vti_shape shape;
     fv_bytes     front = { 0 }, back = { 0 };
-    FV_TRY(fv_compression_choose(&fv_format_vti, options, &compression, error));
-    FV_TRY(fv_vti_describe(path, type, &shape, error));
+    FV_TRY(fv__compression_choose(&fv_format_vti, options, &compression, error));
+    FV_TRY(fv__vti_describe(path, type, &shape, error));
     int64_t bytes = fv_image_type_bytes(type), extent[6] = { 0, shape.size[0] - 1, 0, shape.size[1] - 1, 0, shape.size[2] - 1 };
-    fv_vti_put_front(&front, &shape, extent, compression == ZLIB);
-    fv_vti_put_back(&back);
-    if (compression == ZLIB) return fv_vti_blocks_create(&fv_format_vti, path, type, options, &front, &back, out, error);
-    fv_bytes_append(&front, &(uint64_t){ (uint64_t)bytes }, 8);
-    *out = fv_dense_writer_new(&fv_format_vti, path, type, options, &front);
-    fv_dense_writer_store(*out, type->dtype, false, &back);
+    fv__vti_put_front(&front, &shape, extent, compression == ZLIB);
+    fv__vti_put_back(&back);
+    if (compression == ZLIB) return fv__vti_blocks_create(&fv_format_vti, path, type, options, &front, &back, out, error);
+    fv__bytes_append(&front, &(uint64_t){ (uint64_t)bytes }, 8);
+    *out = fv__dense_writer_new(&fv_format_vti, path, type, options, &front);
+    fv__dense_writer_store(*out, type->dtype, false, &back);
     return FV_OK;
 }
 
@@ -164,11 +166,11 @@ const fv_format fv_format_vti = {
     .close = close_reader,
     .contents = contents,
     .create = create,
-    .begin = fv_dense_begin,
-    .put = fv_dense_put,
-    .sync = fv_dense_sync,
-    .finish = fv_dense_sync,
-    .encode = fv_vti_blocks_encode,
-    .assemble = fv_vti_blocks_assemble,
+    .begin = fv__dense_begin,
+    .put = fv__dense_put,
+    .sync = fv__dense_sync,
+    .finish = fv__dense_sync,
+    .encode = fv__vti_blocks_encode,
+    .assemble = fv__vti_blocks_assemble,
     .free_writer = free_writer,
 };

@@ -17,7 +17,7 @@ static const struct {
     int64_t     most_ratio;
 } packings[] = { { "none", 1 }, { "zlib", FV_GZIP_MOST_RATIO }, { "lz4", 256 }, { "lzma", 16384 } };
 
-const char *fv_vti_packing_name(fv_vti_packing packing) { return packings[packing].name; }
+const char *fv__vti_packing_name(fv_vti_packing packing) { return packings[packing].name; }
 
 /* ---------------------------------------------------------------- the table */
 
@@ -27,15 +27,17 @@ static fv_status damaged(const char *path, const char *why, fv_error *error) {
 
 static fv_status read_numbers(int fd, const char *path, int64_t at, bool wide, bool swapped, int64_t n, int64_t *to,
                               fv_error *error) {
-    size_t   word = wide ? 8 : 4;
-    uint8_t *bytes = fv_alloc((size_t)n * word + 1);
-    fv_status status = fv_file_read_at(fd, bytes, (size_t)n * word, at, path, error);
+    size_t    word = wide ? 8 : 4;
+    uint8_t  *bytes = fv__alloc((size_t)n * word + 1);
+    fv_status status = fv__file_read_at(fd, bytes, (size_t)n * word, at, path, error);
     for (int64_t i = 0; status == FV_OK && i < n; i++) {
         uint64_t large = 0;
         uint32_t small = 0;
         memcpy(wide ? (void *)&large : &small, bytes + i * (int64_t)word, word);
-        if (wide) to[i] = (int64_t)(swapped ? __builtin_bswap64(large) : large);
-        else to[i] = (int64_t)(swapped ? __builtin_bswap32(small) : small);
+        if (wide)
+            to[i] = (int64_t)(swapped ? __builtin_bswap64(large) : large);
+        else
+            to[i] = (int64_t)(swapped ? __builtin_bswap32(small) : small);
         if (to[i] < 0) status = damaged(path, "has a number beyond 2^63", error);
     }
     free(bytes);
@@ -56,8 +58,8 @@ static fv_status place_blocks(fv_vti_blocks *b, const char *path, int64_t first,
     return FV_OK;
 }
 
-fv_status fv_vti_blocks_open(fv_vti_blocks *b, int fd, const char *path, int64_t at, int64_t file_size, bool wide, bool swapped,
-                             int64_t bytes, fv_error *error) {
+fv_status fv__vti_blocks_open(fv_vti_blocks *b, int fd, const char *path, int64_t at, int64_t file_size, bool wide, bool swapped,
+                              int64_t bytes, fv_error *error) {
     int64_t head[HEAD], word = wide ? 8 : 4, all;
 #ifndef FV_LZMA
     if (b->packing == FV_VTI_LZMA)
@@ -72,17 +74,17 @@ fv_status fv_vti_blocks_open(fv_vti_blocks *b, int fd, const char *path, int64_t
     if (head[1] < 1 || head[1] > LARGEST_BLOCK || head[2] > head[1]) return damaged(path, "has an impossible size", error);
     b->count = head[0];
     b->size = head[1];
-    if (!fv_mul(b->count - 1, b->size, &all) || !fv_add(all, head[2] ? head[2] : b->size, &b->total) || b->total != bytes)
+    if (!fv__mul(b->count - 1, b->size, &all) || !fv__add(all, head[2] ? head[2] : b->size, &b->total) || b->total != bytes)
         return damaged(path, "holds another number of bytes than the Extent needs", error);
     if (bytes / packings[b->packing].most_ratio > file_size) return damaged(path, "claims more than the file can hold", error);
-    b->place = fv_alloc((size_t)(b->count + 1) * sizeof *b->place);
+    b->place = fv__alloc((size_t)(b->count + 1) * sizeof *b->place);
     FV_TRY(read_numbers(fd, path, at, wide, swapped, b->count, b->place, error));
     return place_blocks(b, path, at + b->count * word, file_size, error);
 }
 
-void fv_vti_blocks_release(fv_vti_blocks *b) { free(b->place); }
+void fv__vti_blocks_release(fv_vti_blocks *b) { free(b->place); }
 
-int64_t fv_vti_blocks_memory(const fv_vti_blocks *b) { return b->size + b->largest; }
+int64_t fv__vti_blocks_memory(const fv_vti_blocks *b) { return b->size + b->largest; }
 
 /* ---------------------------------------------------------------- reading */
 
@@ -116,10 +118,10 @@ static fv_status unpack(job *j, int64_t index, fv_error *error) {
     size_t               size = (size_t)FV_MIN(b->size, b->total - index * b->size);
     if (j->current == index) return FV_OK;
     j->current = -1;
-    FV_TRY(fv_file_read_at(j->fd, j->packed, packed, b->place[index], j->path, error));
+    FV_TRY(fv__file_read_at(j->fd, j->packed, packed, b->place[index], j->path, error));
     bool good = b->packing == FV_VTI_LZ4    ? unpack_lz4(j->packed, packed, j->unpacked, size)
                 : b->packing == FV_VTI_LZMA ? unpack_xz(j->packed, packed, j->unpacked, size)
-                                            : fv_gzip_inflate(j->packed, packed, true, j->unpacked, size);
+                                            : fv__gzip_inflate(j->packed, packed, true, j->unpacked, size);
     if (!good)
         return fv_fail(error, FV_ERROR_INPUT, "%s: block %lld of its compressed voxels is damaged", j->path, (long long)index);
     j->current = index;
@@ -139,21 +141,21 @@ static fv_status fetch(job *j, int64_t offset, uint8_t *to, int64_t bytes, fv_er
     return FV_OK;
 }
 
-fv_status fv_vti_blocks_read(const fv_vti_blocks *blocks, const fv_dense *dense, int fd, const char *path, const fv_block *block,
-                             fv_error *error) {
+fv_status fv__vti_blocks_read(const fv_vti_blocks *blocks, const fv_dense *dense, int fd, const char *path, const fv_block *block,
+                              fv_error *error) {
     job j = { .blocks = blocks, .fd = fd, .path = path, .current = -1 };
-    if (fv_region_empty(&block->region)) return FV_OK;
-    j.unpacked = fv_try_alloc((size_t)blocks->size);
-    j.packed = fv_try_alloc((size_t)blocks->largest + 1);
+    if (fv__region_empty(&block->region)) return FV_OK;
+    j.unpacked = fv__try_alloc((size_t)blocks->size);
+    j.packed = fv__try_alloc((size_t)blocks->largest + 1);
     fv_status status = j.unpacked && j.packed ? FV_OK : fv_fail(error, FV_ERROR_MEMORY, "%s: no memory for a block", path);
     int64_t   n = block->region.size[dense->ndim - 1], size = (int64_t)fv_dtype_size(dense->dtype);
     fv_rows   rows;
-    for (fv_rows_begin(&rows, &block->region); status == FV_OK && fv_rows_next(&rows);) {
+    for (fv__rows_begin(&rows, &block->region); status == FV_OK && fv__rows_next(&rows);) {
         int64_t voxel = 0;
-        void   *to = fv_block_at(block, rows.position);
+        void   *to = fv__block_at(block, rows.position);
         for (int d = 0; d < dense->ndim; d++) voxel = voxel * dense->shape[d] + rows.position[d];
         status = fetch(&j, voxel * size, to, n * size, error);
-        if (dense->swapped) fv_swap_elements(dense->dtype, to, n);
+        if (dense->swapped) fv__swap_elements(dense->dtype, to, n);
     }
     free(j.unpacked);
     free(j.packed);
@@ -172,7 +174,7 @@ typedef struct {
 /* Boxes that lie in one run and all have the same size, but for the last. */
 static void choose_piece(const fv_image_type *type, int64_t *piece) {
     int axis = 0;
-    fv_dense_piece(type, BLOCK_BYTES, piece);
+    fv__dense_piece(type, BLOCK_BYTES, piece);
     while (axis < type->ndim - 1 && piece[axis] == 1) axis++;
     bool first = true;
     for (int d = 0; d < axis; d++) first = first && type->shape[d] == 1;
@@ -183,17 +185,17 @@ static void choose_piece(const fv_image_type *type, int64_t *piece) {
     if (piece[axis] * 4 < wanted && size <= MOST_BYTES) piece[axis] = type->shape[axis]; /* rather large than many */
 }
 
-fv_status fv_vti_blocks_create(const fv_format *format, const char *path, const fv_image_type *type,
-                               const fv_write_options *options, fv_bytes *header_take, fv_bytes *trailer_take,
-                               fv_writer **out, fv_error *error) {
+fv_status fv__vti_blocks_create(const fv_format *format, const char *path, const fv_image_type *type,
+                                const fv_write_options *options, fv_bytes *header_take, fv_bytes *trailer_take, fv_writer **out,
+                                fv_error *error) {
     int64_t level = options && options->level ? options->level : 1;
     if (level < 1 || level > FV_DEFLATE_LEVELS) {
-        fv_bytes_release(header_take);
-        fv_bytes_release(trailer_take);
+        fv__bytes_release(header_take);
+        fv__bytes_release(trailer_take);
         return fv_fail(error, FV_ERROR_USAGE, "level = %lld: zlib has levels 1 (the default) to %d", (long long)level,
                        FV_DEFLATE_LEVELS);
     }
-    writer *w = fv_writer_new(sizeof *w, format, path, type, options);
+    writer *w = fv__writer_new(sizeof *w, format, path, type, options);
     w->level = (int)level;
     w->header = *header_take;
     w->trailer = *trailer_take;
@@ -201,23 +203,23 @@ fv_status fv_vti_blocks_create(const fv_format *format, const char *path, const 
     choose_piece(type, w->base.piece);
     w->bytes = (int64_t)fv_dtype_size(type->dtype);
     for (int d = 0; d < type->ndim; d++) w->bytes *= w->base.piece[d];
-    w->base.piece_memory = w->bytes + fv_deflate_memory(w->bytes);
+    w->base.piece_memory = w->bytes + fv__deflate_memory(w->bytes);
     *out = &w->base;
     return FV_OK;
 }
 
-fv_status fv_vti_blocks_encode(fv_writer *base, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error) {
+fv_status fv__vti_blocks_encode(fv_writer *base, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error) {
     (void)piece;
     (void)error;
-    size_t   size = (size_t)fv_region_voxels(&block->region) * fv_dtype_size(block->dtype);
+    size_t   size = (size_t)fv__region_voxels(&block->region) * fv_dtype_size(block->dtype);
     fv_block run = *block;
-    void    *memory = fv_block_dense(block) ? NULL : fv_buffer_new(size);
+    void    *memory = fv__block_dense(block) ? NULL : fv__buffer_new(size);
     if (memory) {
-        fv_block_init(&run, block->dtype, &block->region, memory);
-        fv_block_copy(&run, block);
+        fv__block_init(&run, block->dtype, &block->region, memory);
+        fv__block_copy(&run, block);
     }
-    fv_deflate(run.data, size, ((writer *)base)->level, FV_DEFLATE_ZLIB, out);
-    if (memory) fv_buffer_free(memory, size);
+    fv__deflate(run.data, size, ((writer *)base)->level, FV_DEFLATE_ZLIB, out);
+    if (memory) fv__buffer_free(memory, size);
     return FV_OK;
 }
 
@@ -228,36 +230,36 @@ static fv_status put_blocks(writer *w, fv_pieces *pieces, int fd, uint64_t *tabl
     table[0] = (uint64_t)pieces->count;
     table[1] = (uint64_t)w->bytes;
     table[2] = (uint64_t)(total % w->bytes);
-    FV_TRY(fv_file_write_at(fd, w->header.data, w->header.size, 0, path, error));
+    FV_TRY(fv__file_write_at(fd, w->header.data, w->header.size, 0, path, error));
     for (int64_t i = 0; i < pieces->count; i++) {
         const void *data;
         size_t      packed;
         FV_TRY(pieces->get(pieces, i, &data, &packed, error));
-        FV_TRY(fv_file_write_at(fd, data, packed, end, path, error));
+        FV_TRY(fv__file_write_at(fd, data, packed, end, path, error));
         table[HEAD + i] = packed;
         end += (int64_t)packed;
     }
-    FV_TRY(fv_file_write_at(fd, table, (size_t)size, at, path, error));
-    return fv_file_write_at(fd, w->trailer.data, w->trailer.size, end, path, error);
+    FV_TRY(fv__file_write_at(fd, table, (size_t)size, at, path, error));
+    return fv__file_write_at(fd, w->trailer.data, w->trailer.size, end, path, error);
 }
 
-fv_status fv_vti_blocks_assemble(fv_writer *base, fv_pieces *pieces, fv_error *error) {
+fv_status fv__vti_blocks_assemble(fv_writer *base, fv_pieces *pieces, fv_error *error) {
     int       fd;
-    uint64_t *table = fv_alloc((size_t)(HEAD + pieces->count) * sizeof *table);
-    fv_status status = fv_file_open_write(base->path, &fd, error);
+    uint64_t *table = fv__alloc((size_t)(HEAD + pieces->count) * sizeof *table);
+    fv_status status = fv__file_open_write(base->path, &fd, error);
     if (status == FV_OK) {
         status = put_blocks((writer *)base, pieces, fd, table, error);
         fv_error  later;
-        fv_status closed = fv_file_close(fd, base->path, status == FV_OK ? error : &later);
+        fv_status closed = fv__file_close(fd, base->path, status == FV_OK ? error : &later);
         if (status == FV_OK) status = closed;
     }
     free(table);
     return status;
 }
 
-void fv_vti_blocks_free(fv_writer *base) {
+void fv__vti_blocks_free(fv_writer *base) {
     writer *w = (writer *)base;
-    fv_bytes_release(&w->header);
-    fv_bytes_release(&w->trailer);
-    fv_writer_free(base);
+    fv__bytes_release(&w->header);
+    fv__bytes_release(&w->trailer);
+    fv__writer_free(base);
 }

@@ -10,14 +10,14 @@ enum { TEXT = 1 << 16, LONGEST = 400 }; /* read at once; characters of one numbe
 typedef struct {
     int         from, to;
     const char *path;
-    int64_t     at, end;  /* of the text in the file */
+    int64_t     at, end; /* of the text in the file */
     int64_t     written;
-    uint8_t    *out;      /* what comes next in the decoded file */
+    uint8_t    *out; /* what comes next in the decoded file */
     size_t      filled, room;
 } decoding;
 
 static fv_status flush(decoding *d, fv_error *error) {
-    FV_TRY(fv_file_write_at(d->to, d->out, d->filled, d->written, d->path, error));
+    FV_TRY(fv__file_write_at(d->to, d->out, d->filled, d->written, d->path, error));
     d->written += (int64_t)d->filled;
     d->filled = 0;
     return FV_OK;
@@ -57,7 +57,7 @@ static fv_status decode_base64(decoding *d, char *text, int64_t most, fv_error *
     while (d->at < d->end && d->written < most) {
         size_t   n = (size_t)FV_MIN(d->end - d->at, TEXT);
         uint8_t *out = d->out;
-        FV_TRY(fv_file_read_at(d->from, text, n, d->at, d->path, error));
+        FV_TRY(fv__file_read_at(d->from, text, n, d->at, d->path, error));
         const char *tag = memchr(text, '<', n);
         if (tag) n = (size_t)(tag - text);
         for (size_t i = 0; i < n; i++)
@@ -94,8 +94,10 @@ static bool put_integer(fv_dtype dtype, const char *word, void *to) {
 static bool put_number(fv_dtype dtype, const char *word, void *to) {
     char *end;
     if (!fv_dtype_is_float(dtype)) return put_integer(dtype, word, to);
-    if (dtype == FV_FLOAT32) *(float *)to = strtof(word, &end);
-    else *(double *)to = strtod(word, &end);
+    if (dtype == FV_FLOAT32)
+        *(float *)to = strtof(word, &end);
+    else
+        *(double *)to = strtod(word, &end);
     return end != word && !*end;
 }
 
@@ -127,7 +129,7 @@ static fv_status decode_numbers(decoding *d, char *text, fv_dtype dtype, int64_t
     bool    over = false;
     while (d->at < d->end && !over) {
         size_t size = (size_t)FV_MIN(d->end - d->at, TEXT);
-        FV_TRY(fv_file_read_at(d->from, text, size, d->at, d->path, error));
+        FV_TRY(fv__file_read_at(d->from, text, size, d->at, d->path, error));
         for (size_t i = 0; i < size && !over; i++) {
             over = text[i] == '<';
             if (over || isspace((unsigned char)text[i]))
@@ -149,20 +151,20 @@ static fv_status decode_numbers(decoding *d, char *text, fv_dtype dtype, int64_t
 
 /* ---------------------------------------------------------------- both */
 
-fv_status fv_vti_decode(const fv_vti_facts *f, int fd, const char *path, int64_t file_size, int64_t values, int *decoded,
-                        int64_t *size, fv_error *error) {
+fv_status fv__vti_decode(const fv_vti_facts *f, int fd, const char *path, int64_t file_size, int64_t values, int *decoded,
+                         int64_t *size, fv_error *error) {
     decoding d = { .from = fd, .to = -1, .path = path, .at = f->place, .end = file_size, .room = TEXT };
     int64_t  bytes = values * (int64_t)fv_dtype_size(f->dtype);
     if (f->coding == FV_VTI_ASCII && values > (file_size - f->place + 1) / 2) /* a digit and a blank each */
         return fv_fail(error, FV_ERROR_INPUT, "%s ends early: its Extent asks for %lld values, and %lld bytes of text follow",
                        path, (long long)values, (long long)(file_size - f->place));
-    FV_TRY(fv_file_open_nameless(0, &d.to, error));
-    char *text = fv_alloc(TEXT);
-    d.out = fv_alloc(TEXT);
+    FV_TRY(fv__file_open_nameless(0, &d.to, error));
+    char *text = fv__alloc(TEXT);
+    d.out = fv__alloc(TEXT);
     /* Behind unpacked voxels that are appended there are those of other arrays. */
     int64_t   most = f->packing == FV_VTI_PLAIN && f->appended ? bytes + 8 : INT64_MAX;
-    fv_status status = f->coding == FV_VTI_ASCII ? decode_numbers(&d, text, f->dtype, values, error)
-                                                 : decode_base64(&d, text, most, error);
+    fv_status status =
+        f->coding == FV_VTI_ASCII ? decode_numbers(&d, text, f->dtype, values, error) : decode_base64(&d, text, most, error);
     free(text);
     free(d.out);
     if (status != FV_OK) {

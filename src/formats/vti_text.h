@@ -7,7 +7,7 @@
 /* Decodes the text of the array into a nameless file, which then holds what an appended raw array would: the number of bytes and
  * the voxels, or the table of blocks and these; numbers become voxels alone, in this machine's byte order. values: as many as
  * there should be. */
-fv_status fv_vti_decode(const fv_vti_facts *facts, int fd, const char *path, int64_t file_size, int64_t values, int *decoded,
-                        int64_t *size, fv_error *error);
+fv_status fv__vti_decode(const fv_vti_facts *facts, int fd, const char *path, int64_t file_size, int64_t values, int *decoded,
+                         int64_t *size, fv_error *error);
 
 #endif

@@ -25,7 +25,7 @@ static const struct {
 
 /* ---------------------------------------------------------------- attributes */
 
-fv_status fv_vti_wrong(const char *path, const char *what, const char *value, fv_error *error) {
+fv_status fv__vti_wrong(const char *path, const char *what, const char *value, fv_error *error) {
     return fv_fail(error, FV_ERROR_INPUT, "%s: the VTK file has %s \"%.60s\", which cannot be read", path, what, value);
 }
 
@@ -50,44 +50,44 @@ static void three(const char *text, double *values) {
     }
 }
 
-bool fv_vti_take_extent(const fv_xml_tag *tag, const char *attribute, int64_t extent[6], char value[256]) {
+bool fv__vti_take_extent(const fv_xml_tag *tag, const char *attribute, int64_t extent[6], char value[256]) {
     *value = 0;
-    if (!fv_xml_attribute(tag, attribute, value, 256) || !six(value, extent)) return false;
+    if (!fv__xml_attribute(tag, attribute, value, 256) || !six(value, extent)) return false;
     for (int i = 0; i < 3; i++)
         if (extent[2 * i + 1] < extent[2 * i]) return false;
     return true;
 }
 
-fv_status fv_vti_take_file(fv_vti_facts *f, const char *path, const fv_xml_tag *tag, const char *kind, fv_error *error) {
+fv_status fv__vti_take_file(fv_vti_facts *f, const char *path, const fv_xml_tag *tag, const char *kind, fv_error *error) {
     char value[64] = "";
     int  i = 0;
-    if (!fv_xml_attribute(tag, "type", value, sizeof value) || strcmp(value, kind))
-        return fv_vti_wrong(path, "type", value, error);
-    if (fv_xml_attribute(tag, "compressor", value, sizeof value) && *value) {
+    if (!fv__xml_attribute(tag, "type", value, sizeof value) || strcmp(value, kind))
+        return fv__vti_wrong(path, "type", value, error);
+    if (fv__xml_attribute(tag, "compressor", value, sizeof value) && *value) {
         while (i < FV_COUNT(packings) && strcmp(packings[i].compressor, value)) i++;
-        if (i == FV_COUNT(packings)) return fv_vti_wrong(path, "compressor", value, error);
+        if (i == FV_COUNT(packings)) return fv__vti_wrong(path, "compressor", value, error);
         f->packing = packings[i].packing;
     }
-    f->big = fv_xml_attribute(tag, "byte_order", value, sizeof value) && !strcmp(value, "BigEndian");
-    f->wide = fv_xml_attribute(tag, "header_type", value, sizeof value) && !strcmp(value, "UInt64");
+    f->big = fv__xml_attribute(tag, "byte_order", value, sizeof value) && !strcmp(value, "BigEndian");
+    f->wide = fv__xml_attribute(tag, "header_type", value, sizeof value) && !strcmp(value, "UInt64");
     return FV_OK;
 }
 
-fv_status fv_vti_take_image(fv_vti_facts *f, const char *path, const fv_xml_tag *tag, fv_error *error) {
+fv_status fv__vti_take_image(fv_vti_facts *f, const char *path, const fv_xml_tag *tag, fv_error *error) {
     char value[256];
-    if (!fv_vti_take_extent(tag, "WholeExtent", f->extent, value)) return fv_vti_wrong(path, "WholeExtent", value, error);
+    if (!fv__vti_take_extent(tag, "WholeExtent", f->extent, value)) return fv__vti_wrong(path, "WholeExtent", value, error);
     for (int i = 0; i < 3; i++) f->spacing[i] = 1;
-    if (fv_xml_attribute(tag, "Origin", value, sizeof value)) three(value, f->origin);
-    if (fv_xml_attribute(tag, "Spacing", value, sizeof value)) three(value, f->spacing);
-    if (fv_xml_attribute(tag, "Direction", value, sizeof value) && strcmp(value, "1 0 0 0 1 0 0 0 1"))
-        return fv_vti_wrong(path, "Direction", value, error);
+    if (fv__xml_attribute(tag, "Origin", value, sizeof value)) three(value, f->origin);
+    if (fv__xml_attribute(tag, "Spacing", value, sizeof value)) three(value, f->spacing);
+    if (fv__xml_attribute(tag, "Direction", value, sizeof value) && strcmp(value, "1 0 0 0 1 0 0 0 1"))
+        return fv__vti_wrong(path, "Direction", value, error);
     f->has_image = true;
     return FV_OK;
 }
 
 static bool type_of(const fv_xml_tag *tag, fv_dtype *dtype, char value[64]) {
     *value = 0;
-    fv_xml_attribute(tag, "type", value, 64);
+    fv__xml_attribute(tag, "type", value, 64);
     for (int i = 0; i < FV_COUNT(types); i++)
         if (!strcmp(types[i].name, value)) {
             *dtype = types[i].dtype;
@@ -96,15 +96,15 @@ static bool type_of(const fv_xml_tag *tag, fv_dtype *dtype, char value[64]) {
     return false;
 }
 
-fv_status fv_vti_take_array(fv_vti_facts *f, const char *path, const fv_xml_tag *tag, const char *wanted, bool cells,
-                            fv_error *error) {
+fv_status fv__vti_take_array(fv_vti_facts *f, const char *path, const fv_xml_tag *tag, const char *wanted, bool cells,
+                             fv_error *error) {
     char value[64], name[128] = "";
-    fv_xml_attribute(tag, "Name", name, sizeof name);
+    fv__xml_attribute(tag, "Name", name, sizeof name);
     bool better = !f->has_array || (f->cells && !cells); /* points before cells */
     if (!better || (wanted && strcmp(wanted, name))) return FV_OK;
-    if (!type_of(tag, &f->dtype, value)) return fv_vti_wrong(path, "type", value, error);
-    f->components = fv_xml_attribute(tag, "NumberOfComponents", value, sizeof value) ? atoll(value) : 1;
-    if (f->components < 1 || f->components > 4096) return fv_vti_wrong(path, "NumberOfComponents", value, error);
+    if (!type_of(tag, &f->dtype, value)) return fv__vti_wrong(path, "type", value, error);
+    f->components = fv__xml_attribute(tag, "NumberOfComponents", value, sizeof value) ? atoll(value) : 1;
+    if (f->components < 1 || f->components > 4096) return fv__vti_wrong(path, "NumberOfComponents", value, error);
     snprintf(f->name, sizeof f->name, "%s", name);
     f->has_array = true;
     f->cells = cells;
@@ -114,37 +114,37 @@ fv_status fv_vti_take_array(fv_vti_facts *f, const char *path, const fv_xml_tag 
 /* How and where the voxels of an array are stored. behind: the place in the file behind the tag. */
 static fv_status take_storage(fv_vti_facts *f, const char *path, const fv_xml_tag *tag, int64_t behind, fv_error *error) {
     char value[64] = "";
-    fv_xml_attribute(tag, "format", value, sizeof value);
+    fv__xml_attribute(tag, "format", value, sizeof value);
     f->appended = !strcmp(value, "appended");
-    if (!f->appended && strcmp(value, "ascii") && strcmp(value, "binary")) return fv_vti_wrong(path, "format", value, error);
+    if (!f->appended && strcmp(value, "ascii") && strcmp(value, "binary")) return fv__vti_wrong(path, "format", value, error);
     f->coding = !strcmp(value, "ascii") ? FV_VTI_ASCII : FV_VTI_BASE64;
     f->place = behind;
-    f->offset = f->appended && fv_xml_attribute(tag, "offset", value, sizeof value) ? atoll(value) : 0;
-    return f->offset < 0 ? fv_vti_wrong(path, "offset", value, error) : FV_OK;
+    f->offset = f->appended && fv__xml_attribute(tag, "offset", value, sizeof value) ? atoll(value) : 0;
+    return f->offset < 0 ? fv__vti_wrong(path, "offset", value, error) : FV_OK;
 }
 
 /* ---------------------------------------------------------------- the whole file */
 
 /* The appended part begins at an underscore. */
 static fv_status take_appended(fv_vti_facts *f, const fv_xml_file *xml, fv_error *error) {
-    char        value[64] = "", gap[MOST_GAP];
-    int64_t     at = fv_xml_file_offset(xml);
-    size_t      size = (size_t)FV_MIN(xml->size - at, MOST_GAP);
-    if (!fv_xml_attribute(&xml->tag, "encoding", value, sizeof value) || (strcmp(value, "raw") && strcmp(value, "base64")))
-        return fv_vti_wrong(xml->path, "encoding", value, error);
+    char    value[64] = "", gap[MOST_GAP];
+    int64_t at = fv__xml_file_offset(xml);
+    size_t  size = (size_t)FV_MIN(xml->size - at, MOST_GAP);
+    if (!fv__xml_attribute(&xml->tag, "encoding", value, sizeof value) || (strcmp(value, "raw") && strcmp(value, "base64")))
+        return fv__vti_wrong(xml->path, "encoding", value, error);
     f->coding = !strcmp(value, "raw") ? FV_VTI_RAW : FV_VTI_BASE64;
-    FV_TRY(fv_file_read_at(xml->fd, gap, size, at, xml->path, error));
+    FV_TRY(fv__file_read_at(xml->fd, gap, size, at, xml->path, error));
     const char *underscore = memchr(gap, '_', size);
-    if (!underscore || !fv_add(at + (underscore - gap) + 1, f->offset, &f->place) || f->place > xml->size)
+    if (!underscore || !fv__add(at + (underscore - gap) + 1, f->offset, &f->place) || f->place > xml->size)
         return fv_fail(error, FV_ERROR_INPUT, "%s ends early: the appended data of the VTK file is missing", xml->path);
     return FV_OK;
 }
 
 /* Which group of arrays a tag opens or leaves: 'p' points, 'c' cells, 0 none; unchanged by others. */
 static char group_of(const fv_xml_tag *tag, char group) {
-    if (fv_xml_is(tag, "PointData")) return 'p';
-    if (fv_xml_is(tag, "CellData")) return 'c';
-    return fv_xml_is(tag, "/PointData") || fv_xml_is(tag, "/CellData") ? 0 : group;
+    if (fv__xml_is(tag, "PointData")) return 'p';
+    if (fv__xml_is(tag, "CellData")) return 'c';
+    return fv__xml_is(tag, "/PointData") || fv__xml_is(tag, "/CellData") ? 0 : group;
 }
 
 static fv_status take_piece(fv_vti_facts *f, const char *path, const fv_xml_tag *tag, fv_error *error) {
@@ -153,7 +153,7 @@ static fv_status take_piece(fv_vti_facts *f, const char *path, const fv_xml_tag 
     if (++f->pieces > 1)
         return fv_fail(error, FV_ERROR_INPUT, "%s: the VTI file holds its image in several pieces; write it as one, or as PVTI",
                        path);
-    if (!fv_vti_take_extent(tag, "Extent", extent, value)) return *value ? fv_vti_wrong(path, "Extent", value, error) : FV_OK;
+    if (!fv__vti_take_extent(tag, "Extent", extent, value)) return *value ? fv__vti_wrong(path, "Extent", value, error) : FV_OK;
     if (!f->has_image || !memcmp(extent, f->extent, sizeof extent)) return FV_OK;
     return fv_fail(error, FV_ERROR_INPUT, "%s: the piece of the VTI file has the Extent \"%s\", which is not its WholeExtent",
                    path, value);
@@ -162,15 +162,15 @@ static fv_status take_piece(fv_vti_facts *f, const char *path, const fv_xml_tag 
 static fv_status take_tag(fv_vti_facts *f, const fv_xml_file *xml, char group, const char *wanted, bool *over, fv_error *error) {
     const fv_xml_tag *tag = &xml->tag;
     bool              had = f->has_array, cells = f->cells;
-    if (fv_xml_is(tag, "VTKFile")) return fv_vti_take_file(f, xml->path, tag, "ImageData", error);
-    if (fv_xml_is(tag, "ImageData")) return fv_vti_take_image(f, xml->path, tag, error);
-    if (fv_xml_is(tag, "Piece")) return take_piece(f, xml->path, tag, error);
-    if (fv_xml_is(tag, "DataArray") && group) {
-        FV_TRY(fv_vti_take_array(f, xml->path, tag, wanted, group == 'c', error));
-        if (f->has_array && (!had || f->cells != cells)) FV_TRY(take_storage(f, xml->path, tag, fv_xml_file_offset(xml), error));
+    if (fv__xml_is(tag, "VTKFile")) return fv__vti_take_file(f, xml->path, tag, "ImageData", error);
+    if (fv__xml_is(tag, "ImageData")) return fv__vti_take_image(f, xml->path, tag, error);
+    if (fv__xml_is(tag, "Piece")) return take_piece(f, xml->path, tag, error);
+    if (fv__xml_is(tag, "DataArray") && group) {
+        FV_TRY(fv__vti_take_array(f, xml->path, tag, wanted, group == 'c', error));
+        if (f->has_array && (!had || f->cells != cells)) FV_TRY(take_storage(f, xml->path, tag, fv__xml_file_offset(xml), error));
         *over = f->has_array && !f->cells && !f->appended;
     }
-    if (fv_xml_is(tag, "AppendedData")) {
+    if (fv__xml_is(tag, "AppendedData")) {
         *over = true;
         return f->has_array && f->appended ? take_appended(f, xml, error) : FV_OK;
     }
@@ -186,55 +186,55 @@ static fv_status check(const fv_vti_facts *f, const char *path, const char *want
     return FV_OK;
 }
 
-fv_status fv_vti_scan(fv_vti_facts *f, int fd, const char *path, int64_t size, const char *wanted, fv_error *error) {
+fv_status fv__vti_scan(fv_vti_facts *f, int fd, const char *path, int64_t size, const char *wanted, fv_error *error) {
     fv_xml_file xml;
     char        group = 0;
     bool        found = true, over = false;
     fv_status   status = FV_OK;
-    fv_xml_file_init(&xml, fd, path, size);
+    fv__xml_file_init(&xml, fd, path, size);
     while (status == FV_OK && found && !over) {
-        status = fv_xml_file_next(&xml, &found, error);
+        status = fv__xml_file_next(&xml, &found, error);
         if (status != FV_OK || !found) break;
         group = group_of(&xml.tag, group);
         status = take_tag(f, &xml, group, wanted, &over, error);
     }
-    fv_xml_file_release(&xml);
+    fv__xml_file_release(&xml);
     return status == FV_OK ? check(f, path, wanted, over, error) : status;
 }
 
 static void put_line(const fv_xml_tag *tag, char group, fv_bytes *lines) {
     char     name[128] = "", type[64], components[32] = "1", format[32] = "";
     fv_dtype dtype;
-    fv_xml_attribute(tag, "Name", name, sizeof name);
-    fv_xml_attribute(tag, "NumberOfComponents", components, sizeof components);
-    fv_xml_attribute(tag, "format", format, sizeof format);
-    fv_bytes_printf(lines, "%s: %s of the %s", name, type_of(tag, &dtype, type) ? fv_dtype_name(dtype) : type,
-                    group == 'p' ? "points" : "cells");
-    if (strcmp(components, "1")) fv_bytes_printf(lines, ", %s components", components);
-    fv_bytes_printf(lines, ", %s\n", !strcmp(format, "binary") ? "base64" : format);
+    fv__xml_attribute(tag, "Name", name, sizeof name);
+    fv__xml_attribute(tag, "NumberOfComponents", components, sizeof components);
+    fv__xml_attribute(tag, "format", format, sizeof format);
+    fv__bytes_printf(lines, "%s: %s of the %s", name, type_of(tag, &dtype, type) ? fv_dtype_name(dtype) : type,
+                     group == 'p' ? "points" : "cells");
+    if (strcmp(components, "1")) fv__bytes_printf(lines, ", %s components", components);
+    fv__bytes_printf(lines, ", %s\n", !strcmp(format, "binary") ? "base64" : format);
 }
 
-fv_status fv_vti_list(int fd, const char *path, int64_t size, fv_bytes *lines, fv_error *error) {
+fv_status fv__vti_list(int fd, const char *path, int64_t size, fv_bytes *lines, fv_error *error) {
     fv_xml_file xml;
     char        group = 0;
     bool        found = true;
     fv_status   status = FV_OK;
-    fv_xml_file_init(&xml, fd, path, size);
+    fv__xml_file_init(&xml, fd, path, size);
     for (int n = 0; status == FV_OK && found && n < MOST_LISTED;) {
-        status = fv_xml_file_next(&xml, &found, error);
-        if (status != FV_OK || !found || fv_xml_is(&xml.tag, "AppendedData")) break;
+        status = fv__xml_file_next(&xml, &found, error);
+        if (status != FV_OK || !found || fv__xml_is(&xml.tag, "AppendedData")) break;
         group = group_of(&xml.tag, group);
-        if (!group || !fv_xml_is(&xml.tag, "DataArray")) continue;
+        if (!group || !fv__xml_is(&xml.tag, "DataArray")) continue;
         put_line(&xml.tag, group, lines);
         n++;
     }
-    fv_xml_file_release(&xml);
+    fv__xml_file_release(&xml);
     return status;
 }
 
 /* ---------------------------------------------------------------- the image */
 
-void fv_vti_type(const fv_vti_facts *f, fv_image_type *type) {
+void fv__vti_type(const fv_vti_facts *f, fv_image_type *type) {
     int64_t shape[4];
     int     n = 0, axes[3], spatial = 0;
     for (int i = 2; i >= 0; i--) {
@@ -254,7 +254,7 @@ void fv_vti_type(const fv_vti_facts *f, fv_image_type *type) {
     if (f->components > 1) snprintf(type->axis[spatial], sizeof type->axis[0], "c");
 }
 
-fv_status fv_vti_describe(const char *path, const fv_image_type *type, fv_vti_shape *s, fv_error *error) {
+fv_status fv__vti_describe(const char *path, const fv_image_type *type, fv_vti_shape *s, fv_error *error) {
     bool colour = type->ndim > 1 && !strcmp(type->axis[type->ndim - 1], "c");
     *s = (fv_vti_shape){ .ndim = type->ndim - colour, .size = { 1, 1, 1 }, .spacing = { 1, 1, 1 } };
     if (type->dtype == FV_BOOL) s->dtype = "UInt8";
@@ -274,31 +274,35 @@ fv_status fv_vti_describe(const char *path, const fv_image_type *type, fv_vti_sh
 
 /* ---------------------------------------------------------------- writing */
 
-void fv_vti_put_extent(fv_bytes *out, const int64_t extent[6]) {
-    for (int i = 0; i < 6; i++) fv_bytes_printf(out, "%s%lld", i ? " " : "", (long long)extent[i]);
+void fv__vti_put_extent(fv_bytes *out, const int64_t extent[6]) {
+    for (int i = 0; i < 6; i++) fv__bytes_printf(out, "%s%lld", i ? " " : "", (long long)extent[i]);
 }
 
-void fv_vti_put_opening(fv_bytes *out, const char *kind, bool zlib) {
-    fv_bytes_printf(out, "<?xml version=\"1.0\"?>\n<VTKFile type=\"%s\" version=\"1.0\" byte_order=\"%s\" "
-                    "header_type=\"UInt64\"%s>\n", kind, __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "LittleEndian" : "BigEndian",
-                    zlib ? " compressor=\"vtkZLibDataCompressor\"" : "");
+void fv__vti_put_opening(fv_bytes *out, const char *kind, bool zlib) {
+    fv__bytes_printf(out,
+                     "<?xml version=\"1.0\"?>\n<VTKFile type=\"%s\" version=\"1.0\" byte_order=\"%s\" "
+                     "header_type=\"UInt64\"%s>\n",
+                     kind, __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "LittleEndian" : "BigEndian",
+                     zlib ? " compressor=\"vtkZLibDataCompressor\"" : "");
 }
 
-void fv_vti_put_image(fv_bytes *out, const char *tag, const fv_vti_shape *s, const int64_t extent[6]) {
-    fv_bytes_printf(out, "  <%s WholeExtent=\"", tag);
-    fv_vti_put_extent(out, extent);
-    fv_bytes_printf(out, "\" Origin=\"%.17g %.17g %.17g\" Spacing=\"%.17g %.17g %.17g\">\n", s->origin[0], s->origin[1],
-                    s->origin[2], s->spacing[0], s->spacing[1], s->spacing[2]);
+void fv__vti_put_image(fv_bytes *out, const char *tag, const fv_vti_shape *s, const int64_t extent[6]) {
+    fv__bytes_printf(out, "  <%s WholeExtent=\"", tag);
+    fv__vti_put_extent(out, extent);
+    fv__bytes_printf(out, "\" Origin=\"%.17g %.17g %.17g\" Spacing=\"%.17g %.17g %.17g\">\n", s->origin[0], s->origin[1],
+                     s->origin[2], s->spacing[0], s->spacing[1], s->spacing[2]);
 }
 
-void fv_vti_put_front(fv_bytes *out, const fv_vti_shape *s, const int64_t extent[6], bool zlib) {
-    fv_vti_put_opening(out, "ImageData", zlib);
-    fv_vti_put_image(out, "ImageData", s, extent);
-    fv_bytes_printf(out, "    <Piece Extent=\"");
-    fv_vti_put_extent(out, extent);
-    fv_bytes_printf(out, "\">\n      <PointData Scalars=\"voxels\">\n        <DataArray type=\"%s\" Name=\"voxels\" "
-                    "NumberOfComponents=\"%lld\" format=\"appended\" offset=\"0\"/>\n      </PointData>\n    "
-                    "</Piece>\n  </ImageData>\n  <AppendedData encoding=\"raw\">\n   _", s->dtype, (long long)s->components);
+void fv__vti_put_front(fv_bytes *out, const fv_vti_shape *s, const int64_t extent[6], bool zlib) {
+    fv__vti_put_opening(out, "ImageData", zlib);
+    fv__vti_put_image(out, "ImageData", s, extent);
+    fv__bytes_printf(out, "    <Piece Extent=\"");
+    fv__vti_put_extent(out, extent);
+    fv__bytes_printf(out,
+                     "\">\n      <PointData Scalars=\"voxels\">\n        <DataArray type=\"%s\" Name=\"voxels\" "
+                     "NumberOfComponents=\"%lld\" format=\"appended\" offset=\"0\"/>\n      </PointData>\n    "
+                     "</Piece>\n  </ImageData>\n  <AppendedData encoding=\"raw\">\n   _",
+                     s->dtype, (long long)s->components);
 }
 
-void fv_vti_put_back(fv_bytes *out) { fv_bytes_printf(out, "\n  </AppendedData>\n</VTKFile>\n"); }
+void fv__vti_put_back(fv_bytes *out) { fv__bytes_printf(out, "\n  </AppendedData>\n</VTKFile>\n"); }

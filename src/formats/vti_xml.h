@@ -25,21 +25,21 @@ typedef struct fv_vti_facts {
 } fv_vti_facts;
 
 /* One tag's attributes. kind: "ImageData" or "PImageData". */
-fv_status fv_vti_take_file(fv_vti_facts *facts, const char *path, const fv_xml_tag *tag, const char *kind, fv_error *error);
-fv_status fv_vti_take_image(fv_vti_facts *facts, const char *path, const fv_xml_tag *tag, fv_error *error);
+fv_status fv__vti_take_file(fv_vti_facts *facts, const char *path, const fv_xml_tag *tag, const char *kind, fv_error *error);
+fv_status fv__vti_take_image(fv_vti_facts *facts, const char *path, const fv_xml_tag *tag, fv_error *error);
 /* wanted: name of an array, or NULL for the first. */
-fv_status fv_vti_take_array(fv_vti_facts *facts, const char *path, const fv_xml_tag *tag, const char *wanted, bool cells,
-                            fv_error *error);
-bool      fv_vti_take_extent(const fv_xml_tag *tag, const char *attribute, int64_t extent[6], char value[256]);
-fv_status fv_vti_wrong(const char *path, const char *what, const char *value, fv_error *error);
+fv_status fv__vti_take_array(fv_vti_facts *facts, const char *path, const fv_xml_tag *tag, const char *wanted, bool cells,
+                             fv_error *error);
+bool      fv__vti_take_extent(const fv_xml_tag *tag, const char *attribute, int64_t extent[6], char value[256]);
+fv_status fv__vti_wrong(const char *path, const char *what, const char *value, fv_error *error);
 
 /* All of a VTI file; it ends as soon as the place of the array is known. */
-fv_status fv_vti_scan(fv_vti_facts *facts, int fd, const char *path, int64_t size, const char *wanted, fv_error *error);
+fv_status fv__vti_scan(fv_vti_facts *facts, int fd, const char *path, int64_t size, const char *wanted, fv_error *error);
 /* "name: type of points or cells" lines of all arrays. */
-fv_status fv_vti_list(int fd, const char *path, int64_t size, fv_bytes *lines, fv_error *error);
+fv_status fv__vti_list(int fd, const char *path, int64_t size, fv_bytes *lines, fv_error *error);
 
 /* z y x and components; a plane where z has one voxel. */
-void fv_vti_type(const fv_vti_facts *facts, fv_image_type *type);
+void fv__vti_type(const fv_vti_facts *facts, fv_image_type *type);
 
 /* The other way: whether the format can hold the image, and what stands in the tags. */
 typedef struct fv_vti_shape {
@@ -48,12 +48,12 @@ typedef struct fv_vti_shape {
     int64_t     size[3], components;
     double      origin[3], spacing[3];
 } fv_vti_shape;
-fv_status fv_vti_describe(const char *path, const fv_image_type *type, fv_vti_shape *shape, fv_error *error);
+fv_status fv__vti_describe(const char *path, const fv_image_type *type, fv_vti_shape *shape, fv_error *error);
 /* Everything before the appended data, its underscore included, and everything behind it. extent: of the file, in points. */
-void fv_vti_put_front(fv_bytes *out, const fv_vti_shape *shape, const int64_t extent[6], bool zlib);
-void fv_vti_put_back(fv_bytes *out);
-void fv_vti_put_opening(fv_bytes *out, const char *kind, bool zlib);
-void fv_vti_put_image(fv_bytes *out, const char *tag, const fv_vti_shape *shape, const int64_t extent[6]);
-void fv_vti_put_extent(fv_bytes *out, const int64_t extent[6]);
+void fv__vti_put_front(fv_bytes *out, const fv_vti_shape *shape, const int64_t extent[6], bool zlib);
+void fv__vti_put_back(fv_bytes *out);
+void fv__vti_put_opening(fv_bytes *out, const char *kind, bool zlib);
+void fv__vti_put_image(fv_bytes *out, const char *tag, const fv_vti_shape *shape, const int64_t extent[6]);
+void fv__vti_put_extent(fv_bytes *out, const int64_t extent[6]);
 
 #endif

@@ -19,7 +19,7 @@ static const char *tag_end(const char *at, const char *limit) {
     return NULL;
 }
 
-bool fv_xml_next(fv_xml_tag *tag, const char *limit) {
+bool fv__xml_next(fv_xml_tag *tag, const char *limit) {
     for (const char *at = tag->end; at && at < limit;) {
         at = memchr(at, '<', (size_t)(limit - at));
         if (!at) return false;
@@ -44,12 +44,12 @@ bool fv_xml_next(fv_xml_tag *tag, const char *limit) {
     return false;
 }
 
-bool fv_xml_is(const fv_xml_tag *tag, const char *name) {
+bool fv__xml_is(const fv_xml_tag *tag, const char *name) {
     size_t n = (size_t)(tag->name_end - tag->name);
     return strlen(name) == n && !memcmp(tag->name, name, n);
 }
 
-bool fv_xml_attribute(const fv_xml_tag *tag, const char *name, char *value, size_t size) {
+bool fv__xml_attribute(const fv_xml_tag *tag, const char *name, char *value, size_t size) {
     const char *at = tag->name_end;
     while (at < tag->end) {
         while (at < tag->end && (isspace((unsigned char)*at) || *at == '/')) at++;
@@ -76,12 +76,12 @@ bool fv_xml_attribute(const fv_xml_tag *tag, const char *name, char *value, size
 
 /* ---------------------------------------------------------------- tags of a file */
 
-void fv_xml_file_init(fv_xml_file *file, int fd, const char *path, int64_t size) {
-    *file = (fv_xml_file){ .fd = fd, .path = path, .size = size, .text = fv_alloc(WINDOW) };
+void fv__xml_file_init(fv_xml_file *file, int fd, const char *path, int64_t size) {
+    *file = (fv_xml_file){ .fd = fd, .path = path, .size = size, .text = fv__alloc(WINDOW) };
     file->tag.end = file->text;
 }
 
-void fv_xml_file_release(fv_xml_file *file) { free(file->text); }
+void fv__xml_file_release(fv_xml_file *file) { free(file->text); }
 
 /* Moves the window to where the next tag may begin. */
 static fv_status move_on(fv_xml_file *file, fv_error *error) {
@@ -95,18 +95,18 @@ static fv_status move_on(fv_xml_file *file, fv_error *error) {
     more = (size_t)FV_MIN((int64_t)(WINDOW - left), file->size - file->start - (int64_t)left);
     file->held = left + more;
     file->tag.end = file->text;
-    return fv_file_read_at(file->fd, file->text + left, more, file->start + (int64_t)left, file->path, error);
+    return fv__file_read_at(file->fd, file->text + left, more, file->start + (int64_t)left, file->path, error);
 }
 
-fv_status fv_xml_file_next(fv_xml_file *file, bool *found, fv_error *error) {
+fv_status fv__xml_file_next(fv_xml_file *file, bool *found, fv_error *error) {
     for (;;) {
-        *found = fv_xml_next(&file->tag, file->text + file->held);
+        *found = fv__xml_next(&file->tag, file->text + file->held);
         if (*found || file->start + (int64_t)file->held >= file->size) return FV_OK;
         FV_TRY(move_on(file, error));
     }
 }
 
-int64_t fv_xml_file_offset(const fv_xml_file *file) { return file->start + (file->tag.end - file->text); }
+int64_t fv__xml_file_offset(const fv_xml_file *file) { return file->start + (file->tag.end - file->text); }
 
 /* ---------------------------------------------------------------- names of characters */
 
@@ -115,19 +115,19 @@ static const struct {
     const char *name;
 } named[] = { { '&', "&amp;" }, { '<', "&lt;" }, { '>', "&gt;" }, { '"', "&quot;" }, { '\'', "&apos;" } };
 
-char *fv_xml_escaped(const char *text) {
+char *fv__xml_escaped(const char *text) {
     fv_bytes out = { 0 };
     for (; *text; text++) {
         const char *name = NULL;
         for (int i = 0; i < FV_COUNT(named); i++)
             if (named[i].character == *text) name = named[i].name;
-        fv_bytes_append(&out, name ? name : text, name ? strlen(name) : 1);
+        fv__bytes_append(&out, name ? name : text, name ? strlen(name) : 1);
     }
-    fv_bytes_append(&out, "", 1);
+    fv__bytes_append(&out, "", 1);
     return (char *)out.data;
 }
 
-void fv_xml_unescape(char *text) {
+void fv__xml_unescape(char *text) {
     char *to = text;
     for (const char *from = text; *from; to++) {
         size_t length = 1;

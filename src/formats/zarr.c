@@ -17,78 +17,78 @@ typedef struct {
 
 /* group: the node that describes the image, or NULL if the array stands alone. */
 static fv_status take_array(reader *r, const fv_zarr_node *array, const fv_zarr_node *group, fv_error *error) {
-    FV_TRY(fv_zarr_node_array(array, &r->array, error));
+    FV_TRY(fv__zarr_node_array(array, &r->array, error));
     fv_image_type_init(&r->base.type, r->array.dtype, r->array.ndim, r->array.shape);
-    FV_TRY(fv_zarr_check_claim(&r->base.type, r->folder, error));
+    FV_TRY(fv__zarr_check_claim(&r->base.type, r->folder, error));
     const fv_zarr_node *about = group ? group : array;
-    const cJSON        *multiscale = group ? fv_zarr_multiscale(group->attributes) : NULL;
+    const cJSON        *multiscale = group ? fv__zarr_multiscale(group->attributes) : NULL;
     r->levels = cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(multiscale, "datasets"));
-    return fv_zarr_axes_parse(fv_zarr_node_names(array), about->attributes, multiscale, about->path, &r->base.type, error);
+    return fv__zarr_axes_parse(fv__zarr_node_names(array), about->attributes, multiscale, about->path, &r->base.type, error);
 }
 
 static fv_status open_group(reader *r, const fv_zarr_node *group, fv_hasher *hasher, fv_error *error) {
-    const char  *dataset = fv_zarr_first_dataset(fv_zarr_multiscale(group->attributes));
+    const char  *dataset = fv__zarr_first_dataset(fv__zarr_multiscale(group->attributes));
     fv_zarr_node level = { 0 };
     if (!dataset)
         return fv_fail(error, FV_ERROR_INPUT,
                        "%s is a group without a multiscale image; name an array inside it, as in "
                        "read(\"%s\", path = \"0\"); fovea info lists them",
                        r->folder, r->base.path);
-    char *folder = fv_path_inside(r->folder, dataset);
+    char *folder = fv__path_inside(r->folder, dataset);
     free(r->folder);
     r->folder = folder;
-    fv_status status = fv_zarr_node_load(&level, folder, hasher, error);
+    fv_status status = fv__zarr_node_load(&level, folder, hasher, error);
     if (status == FV_OK) status = take_array(r, &level, group, error);
-    fv_zarr_node_release(&level);
+    fv__zarr_node_release(&level);
     return status;
 }
 
 static fv_status open_image(reader *r, fv_hasher *hasher, fv_error *error) {
     fv_zarr_node top;
-    fv_status    status = fv_zarr_node_load(&top, r->folder, hasher, error);
+    fv_status    status = fv__zarr_node_load(&top, r->folder, hasher, error);
     if (status == FV_OK) status = top.array ? take_array(r, &top, NULL, error) : open_group(r, &top, hasher, error);
-    fv_zarr_node_release(&top);
+    fv__zarr_node_release(&top);
     return status;
 }
 
 static void put_sizes(fv_bytes *out, const char *name, const int64_t *sizes, int n) {
-    fv_bytes_printf(out, "%s:", name);
-    for (int d = 0; d < n; d++) fv_bytes_printf(out, " %lld", (long long)sizes[d]);
-    fv_bytes_printf(out, "\n");
+    fv__bytes_printf(out, "%s:", name);
+    for (int d = 0; d < n; d++) fv__bytes_printf(out, " %lld", (long long)sizes[d]);
+    fv__bytes_printf(out, "\n");
 }
 
 static void describe(reader *r) {
     const fv_zarr_array *a = &r->array;
     fv_bytes            *facts = &r->base.facts;
-    fv_bytes_printf(facts, "version: Zarr %d\ncompression: %s\nbyte order: %s\n", a->version,
-                    fv_zarr_packing_name(a->codec.packing), a->big_endian ? "big" : "little");
+    fv__bytes_printf(facts, "version: Zarr %d\ncompression: %s\nbyte order: %s\n", a->version,
+                     fv__zarr_packing_name(a->codec.packing), a->big_endian ? "big" : "little");
     put_sizes(facts, "chunk", a->chunk, a->ndim);
     if (a->sharded) put_sizes(facts, "shard", a->file, a->ndim);
-    if (r->levels) fv_bytes_printf(facts, "levels: %d\n", r->levels);
+    if (r->levels) fv__bytes_printf(facts, "levels: %d\n", r->levels);
 }
 
 static void close_reader(fv_reader *base) {
     free(((reader *)base)->folder);
-    fv_reader_free(base);
+    fv__reader_free(base);
 }
 
 static fv_status open_reader(const char *path, const fv_read_options *options, fv_reader **out, fv_error *error) {
-    reader     *r = fv_reader_new(sizeof *r, &fv_format_zarr, path);
+    reader     *r = fv__reader_new(sizeof *r, &fv_format_zarr, path);
     fv_hasher   hasher;
     const char *inside = options && options->path_inside ? options->path_inside : "";
     while (*inside == '/') inside++;
-    r->folder = *inside ? fv_path_inside(path, inside) : fv_strdup(path);
-    fv_hasher_init(&hasher);
+    r->folder = *inside ? fv__path_inside(path, inside) : fv__strdup(path);
+    fv__hasher_init(&hasher);
     fv_status status = open_image(r, &hasher, error);
-    if (status == FV_OK) fv_zarr_identify(r->folder, &hasher);
-    r->base.header = fv_hasher_finish(&hasher);
+    if (status == FV_OK) fv__zarr_identify(r->folder, &hasher);
+    r->base.header = fv__hasher_finish(&hasher);
     if (status != FV_OK) {
         close_reader(&r->base);
         return status;
     }
     for (int d = 0; d < r->array.ndim; d++) r->base.chunk[d] = FV_MIN(r->array.chunk[d], r->array.shape[d]);
-    r->base.whole_pieces = fv_zarr_unpacks(&r->array);
-    r->base.read_memory = fv_zarr_read_memory(&r->array);
+    r->base.whole_pieces = fv__zarr_unpacks(&r->array);
+    r->base.read_memory = fv__zarr_read_memory(&r->array);
     describe(r);
     *out = &r->base;
     return FV_OK;
@@ -96,7 +96,7 @@ static fv_status open_reader(const char *path, const fv_read_options *options, f
 
 static fv_status read_block(fv_reader *base, const fv_block *block, fv_error *error) {
     const reader *r = (reader *)base;
-    return fv_zarr_read(&r->array, r->folder, block, error);
+    return fv__zarr_read(&r->array, r->folder, block, error);
 }
 
 const fv_format fv_format_zarr = {
@@ -113,13 +113,13 @@ const fv_format fv_format_zarr = {
     .open = open_reader,
     .read = read_block,
     .close = close_reader,
-    .contents = fv_zarr_contents,
-    .create = fv_zarr_create,
-    .begin = fv_zarr_begin,
-    .put = fv_zarr_put,
-    .sync = fv_zarr_sync,
-    .finish = fv_zarr_finish,
-    .free_writer = fv_zarr_free_writer,
-    .adopt = fv_zarr_adopt_labels,
-    .named = fv_zarr_list_label,
+    .contents = fv__zarr_contents,
+    .create = fv__zarr_create,
+    .begin = fv__zarr_begin,
+    .put = fv__zarr_put,
+    .sync = fv__zarr_sync,
+    .finish = fv__zarr_finish,
+    .free_writer = fv__zarr_free_writer,
+    .adopt = fv__zarr_adopt_labels,
+    .named = fv__zarr_list_label,
 };

@@ -11,13 +11,13 @@ enum { LARGEST_JSON = 4 << 20, MOST_IN_SHARD = 1 << 22 };
 
 /* ---------------------------------------------------------------- JSON */
 
-fv_status fv_zarr_load(const char *path, fv_hasher *hasher, cJSON **json, fv_error *error) {
+fv_status fv__zarr_load(const char *path, fv_hasher *hasher, cJSON **json, fv_error *error) {
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* cJSON notes the place of an error in a global variable */
     fv_bytes               text = { 0 };
-    fv_status              status = fv_file_read_all(path, LARGEST_JSON, &text, error);
+    fv_status              status = fv__file_read_all(path, LARGEST_JSON, &text, error);
     *json = NULL;
     if (status == FV_OK) {
-        fv_hasher_add(hasher, text.data, text.size);
+        fv__hasher_add(hasher, text.data, text.size);
         pthread_mutex_lock(&mutex);
         *json = cJSON_ParseWithLength((char *)text.data, text.size);
         pthread_mutex_unlock(&mutex);
@@ -27,35 +27,35 @@ fv_status fv_zarr_load(const char *path, fv_hasher *hasher, cJSON **json, fv_err
             status = fv_fail(error, FV_ERROR_INPUT, "%s is not a JSON object", path);
         }
     }
-    fv_bytes_release(&text);
+    fv__bytes_release(&text);
     return status;
 }
 
-cJSON *fv_zarr_integer(int64_t value) {
+cJSON *fv__zarr_integer(int64_t value) {
     char text[FV_NUMBER_SIZE];
-    fv_integer_format(value, text);
+    fv__integer_format(value, text);
     return cJSON_CreateRaw(text);
 }
 
-cJSON *fv_zarr_real(double value) {
+cJSON *fv__zarr_real(double value) {
     char text[FV_NUMBER_SIZE];
-    fv_real_format(isfinite(value) ? value : 0, text);
+    fv__real_format(isfinite(value) ? value : 0, text);
     return cJSON_CreateRaw(text);
 }
 
-cJSON *fv_zarr_integers(const int64_t *values, int n) {
+cJSON *fv__zarr_integers(const int64_t *values, int n) {
     cJSON *list = cJSON_CreateArray();
-    for (int i = 0; i < n; i++) cJSON_AddItemToArray(list, fv_zarr_integer(values[i]));
+    for (int i = 0; i < n; i++) cJSON_AddItemToArray(list, fv__zarr_integer(values[i]));
     return list;
 }
 
-cJSON *fv_zarr_reals(const double *values, int n) {
+cJSON *fv__zarr_reals(const double *values, int n) {
     cJSON *list = cJSON_CreateArray();
-    for (int i = 0; i < n; i++) cJSON_AddItemToArray(list, fv_zarr_real(values[i]));
+    for (int i = 0; i < n; i++) cJSON_AddItemToArray(list, fv__zarr_real(values[i]));
     return list;
 }
 
-bool fv_zarr_get_reals(const cJSON *list, double *values, int n) {
+bool fv__zarr_get_reals(const cJSON *list, double *values, int n) {
     const cJSON *item;
     int          i = 0;
     if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) != n) return false;
@@ -92,16 +92,16 @@ static fv_status get_sizes(const cJSON *list, const char *name, const char *path
     return FV_OK;
 }
 
-int64_t fv_zarr_chunk_bytes(const fv_zarr_array *array) {
+int64_t fv__zarr_chunk_bytes(const fv_zarr_array *array) {
     int64_t bytes = (int64_t)fv_dtype_size(array->dtype);
     for (int d = 0; d < array->ndim; d++)
-        if (!fv_mul(bytes, array->chunk[d], &bytes)) return -1;
+        if (!fv__mul(bytes, array->chunk[d], &bytes)) return -1;
     return bytes;
 }
 
 static fv_status check_sizes(const fv_zarr_array *array, const char *path, fv_error *error) {
     fv_image_type type;
-    int64_t       bytes = fv_zarr_chunk_bytes(array);
+    int64_t       bytes = fv__zarr_chunk_bytes(array);
     fv_image_type_init(&type, array->dtype, array->ndim, array->shape);
     if (fv_image_type_bytes(&type) < 0) return fv_fail(error, FV_ERROR_INPUT, "%s: \"shape\" overflows", path);
     if (bytes < 0 || bytes > FV_ZARR_LARGEST_CHUNK)
@@ -111,19 +111,19 @@ static fv_status check_sizes(const fv_zarr_array *array, const char *path, fv_er
         if (array->file[d] % array->chunk[d])
             return fv_fail(error, FV_ERROR_INPUT, "%s: a shard of %lld along axis %d is no whole number of chunks of %lld", path,
                            (long long)array->file[d], d, (long long)array->chunk[d]);
-    if (fv_zarr_shard_chunks(array) < 0)
+    if (fv__zarr_shard_chunks(array) < 0)
         return fv_fail(error, FV_ERROR_INPUT, "%s: a shard has more than %d chunks, the most that is read", path, MOST_IN_SHARD);
     return FV_OK;
 }
 
-int64_t fv_zarr_shard_chunks(const fv_zarr_array *array) {
+int64_t fv__zarr_shard_chunks(const fv_zarr_array *array) {
     int64_t count = 1;
     for (int d = 0; d < array->ndim; d++)
-        if (!fv_mul(count, array->file[d] / array->chunk[d], &count) || count > MOST_IN_SHARD) return -1;
+        if (!fv__mul(count, array->file[d] / array->chunk[d], &count) || count > MOST_IN_SHARD) return -1;
     return count;
 }
 
-bool fv_zarr_next(int ndim, const int64_t *grid, const fv_region *region, fv_region *box) {
+bool fv__zarr_next(int ndim, const int64_t *grid, const fv_region *region, fv_region *box) {
     bool first = box->ndim == 0;
     box->ndim = ndim;
     for (int d = ndim - 1; d >= 0; d--) {
@@ -317,7 +317,7 @@ static fv_status get_layout(const cJSON *codecs, const char *path, fv_zarr_array
     return get_codecs(codecs, path, array, error);
 }
 
-fv_status fv_zarr_array_parse(const cJSON *json, const char *path, fv_zarr_array *array, fv_error *error) {
+fv_status fv__zarr_array_parse(const cJSON *json, const char *path, fv_zarr_array *array, fv_error *error) {
     const char *type = cJSON_GetStringValue(get(json, "data_type"));
     *array = (fv_zarr_array){ .version = 3 };
     if (!type || !fv_dtype_parse(type, &array->dtype))
@@ -363,7 +363,7 @@ static fv_status get_compressor(const cJSON *json, const char *path, fv_zarr_arr
                    name ? name : "");
 }
 
-fv_status fv_zarr_array_parse_v2(const cJSON *json, const char *path, fv_zarr_array *array, fv_error *error) {
+fv_status fv__zarr_array_parse_v2(const cJSON *json, const char *path, fv_zarr_array *array, fv_error *error) {
     *array = (fv_zarr_array){ .version = 2, .separator = '.' };
     const char *type = cJSON_GetStringValue(get(json, "dtype")), *order = cJSON_GetStringValue(get(json, "order"));
     const char *separator = cJSON_GetStringValue(get(json, "dimension_separator"));
@@ -401,21 +401,21 @@ static cJSON *bytes_codec(size_t element) {
 static cJSON *compose_settings(const fv_zarr_codec *codec, int version) {
     cJSON *settings = cJSON_CreateObject();
     bool   shuffled = codec->element > 1;
-    if (version == 2) cJSON_AddStringToObject(settings, "id", fv_zarr_packing_name(codec->packing));
+    if (version == 2) cJSON_AddStringToObject(settings, "id", fv__zarr_packing_name(codec->packing));
     if (codec->packing != FV_ZARR_BLOSC) {
-        cJSON_AddItemToObject(settings, "level", fv_zarr_integer(codec->level));
+        cJSON_AddItemToObject(settings, "level", fv__zarr_integer(codec->level));
         if (codec->packing == FV_ZARR_ZSTD && version == 3) cJSON_AddTrueToObject(settings, "checksum");
         return settings;
     }
     cJSON_AddStringToObject(settings, "cname", codec->inner);
-    cJSON_AddItemToObject(settings, "clevel", fv_zarr_integer(codec->level));
+    cJSON_AddItemToObject(settings, "clevel", fv__zarr_integer(codec->level));
     if (version == 2)
-        cJSON_AddItemToObject(settings, "shuffle", fv_zarr_integer(shuffled));
+        cJSON_AddItemToObject(settings, "shuffle", fv__zarr_integer(shuffled));
     else {
         cJSON_AddStringToObject(settings, "shuffle", shuffled ? "shuffle" : "noshuffle");
-        cJSON_AddItemToObject(settings, "typesize", fv_zarr_integer(codec->element));
+        cJSON_AddItemToObject(settings, "typesize", fv__zarr_integer(codec->element));
     }
-    cJSON_AddItemToObject(settings, "blocksize", fv_zarr_integer(0));
+    cJSON_AddItemToObject(settings, "blocksize", fv__zarr_integer(0));
     return settings;
 }
 
@@ -424,10 +424,10 @@ static cJSON *compose_codecs(const fv_zarr_array *array) {
     cJSON               *codecs = cJSON_CreateArray();
     cJSON_AddItemToArray(codecs, bytes_codec(fv_dtype_size(array->dtype)));
     if (codec->packing != FV_ZARR_NONE)
-        cJSON_AddItemToArray(codecs, named(fv_zarr_packing_name(codec->packing), compose_settings(codec, 3)));
+        cJSON_AddItemToArray(codecs, named(fv__zarr_packing_name(codec->packing), compose_settings(codec, 3)));
     if (!array->sharded) return codecs;
     cJSON *settings = cJSON_CreateObject(), *index = cJSON_CreateArray(), *shard = cJSON_CreateArray();
-    cJSON_AddItemToObject(settings, "chunk_shape", fv_zarr_integers(array->chunk, array->ndim));
+    cJSON_AddItemToObject(settings, "chunk_shape", fv__zarr_integers(array->chunk, array->ndim));
     cJSON_AddItemToObject(settings, "codecs", codecs);
     cJSON_AddItemToArray(index, bytes_codec(8));
     cJSON_AddItemToArray(index, named("crc32c", NULL));
@@ -439,8 +439,8 @@ static cJSON *compose_codecs(const fv_zarr_array *array) {
 
 static cJSON *compose_fill(fv_dtype dtype) {
     if (dtype == FV_BOOL) return cJSON_CreateFalse();
-    if (fv_dtype_is_complex(dtype)) return fv_zarr_reals((double[]){ 0, 0 }, 2);
-    return fv_zarr_integer(0);
+    if (fv_dtype_is_complex(dtype)) return fv__zarr_reals((double[]){ 0, 0 }, 2);
+    return fv__zarr_integer(0);
 }
 
 static cJSON *compose_v2(const fv_zarr_array *array) {
@@ -449,9 +449,9 @@ static cJSON *compose_v2(const fv_zarr_array *array) {
     for (int i = 0; i < FV_COUNT(v2_types); i++)
         if (v2_types[i].dtype == array->dtype)
             snprintf(type, sizeof type, "%c%s", fv_dtype_size(array->dtype) > 1 ? '<' : '|', v2_types[i].code);
-    cJSON_AddItemToObject(json, "zarr_format", fv_zarr_integer(2));
-    cJSON_AddItemToObject(json, "shape", fv_zarr_integers(array->shape, array->ndim));
-    cJSON_AddItemToObject(json, "chunks", fv_zarr_integers(array->chunk, array->ndim));
+    cJSON_AddItemToObject(json, "zarr_format", fv__zarr_integer(2));
+    cJSON_AddItemToObject(json, "shape", fv__zarr_integers(array->shape, array->ndim));
+    cJSON_AddItemToObject(json, "chunks", fv__zarr_integers(array->chunk, array->ndim));
     cJSON_AddStringToObject(json, "dtype", type);
     cJSON_AddItemToObject(json, "fill_value", compose_fill(array->dtype));
     cJSON_AddStringToObject(json, "order", "C");
@@ -464,11 +464,11 @@ static cJSON *compose_v2(const fv_zarr_array *array) {
 
 static cJSON *compose_v3(const fv_zarr_array *array) {
     cJSON *json = cJSON_CreateObject(), *grid = cJSON_CreateObject(), *keys = cJSON_CreateObject();
-    cJSON_AddItemToObject(json, "zarr_format", fv_zarr_integer(3));
+    cJSON_AddItemToObject(json, "zarr_format", fv__zarr_integer(3));
     cJSON_AddStringToObject(json, "node_type", "array");
-    cJSON_AddItemToObject(json, "shape", fv_zarr_integers(array->shape, array->ndim));
+    cJSON_AddItemToObject(json, "shape", fv__zarr_integers(array->shape, array->ndim));
     cJSON_AddStringToObject(json, "data_type", fv_dtype_name(array->dtype));
-    cJSON_AddItemToObject(grid, "chunk_shape", fv_zarr_integers(array->file, array->ndim));
+    cJSON_AddItemToObject(grid, "chunk_shape", fv__zarr_integers(array->file, array->ndim));
     cJSON_AddItemToObject(json, "chunk_grid", named("regular", grid));
     cJSON_AddStringToObject(keys, "separator", array->separator == '/' ? "/" : ".");
     cJSON_AddItemToObject(json, "chunk_key_encoding", named("default", keys));
@@ -477,16 +477,16 @@ static cJSON *compose_v3(const fv_zarr_array *array) {
     return json;
 }
 
-cJSON *fv_zarr_array_compose(const fv_zarr_array *array) { return array->version == 2 ? compose_v2(array) : compose_v3(array); }
+cJSON *fv__zarr_array_compose(const fv_zarr_array *array) { return array->version == 2 ? compose_v2(array) : compose_v3(array); }
 
 /* ---------------------------------------------------------------- file names */
 
-char *fv_zarr_file_path(const fv_zarr_array *array, const char *folder, const int64_t *start) {
+char *fv__zarr_file_path(const fv_zarr_array *array, const char *folder, const int64_t *start) {
     char   key[FV_MAX_DIMS * 24 + 4] = "";
     size_t used = 0;
     if (array->prefixed) key[used++] = 'c';
     for (int d = 0; d < array->ndim; d++)
         used += (size_t)snprintf(key + used, sizeof key - used, "%.*s%lld", used > 0, &array->separator,
                                  (long long)(start[d] / array->file[d]));
-    return fv_path_inside(folder, key);
+    return fv__path_inside(folder, key);
 }

@@ -23,28 +23,28 @@ typedef struct fv_zarr_array {
 } fv_zarr_array;
 
 /* Reads and parses a small JSON file; the caller deletes it. */
-fv_status fv_zarr_load(const char *path, fv_hasher *hasher, cJSON **json, fv_error *error);
+fv_status fv__zarr_load(const char *path, fv_hasher *hasher, cJSON **json, fv_error *error);
 
 /* path is the metadata file's, for messages. */
-fv_status fv_zarr_array_parse(const cJSON *json, const char *path, fv_zarr_array *array, fv_error *error);
-fv_status fv_zarr_array_parse_v2(const cJSON *json, const char *path, fv_zarr_array *array, fv_error *error);
+fv_status fv__zarr_array_parse(const cJSON *json, const char *path, fv_zarr_array *array, fv_error *error);
+fv_status fv__zarr_array_parse_v2(const cJSON *json, const char *path, fv_zarr_array *array, fv_error *error);
 
 /* zarr.json or .zarray of an array without attributes and dimension names; little endian. */
-cJSON *fv_zarr_array_compose(const fv_zarr_array *array);
+cJSON *fv__zarr_array_compose(const fv_zarr_array *array);
 
-int64_t fv_zarr_chunk_bytes(const fv_zarr_array *array);
-int64_t fv_zarr_shard_chunks(const fv_zarr_array *array); /* chunks of one file; -1 if there are too many */
+int64_t fv__zarr_chunk_bytes(const fv_zarr_array *array);
+int64_t fv__zarr_shard_chunks(const fv_zarr_array *array); /* chunks of one file; -1 if there are too many */
 /* The next box of a grid that meets the region, in C order; it is not cut at the image's end. Begin with ndim 0. */
-bool fv_zarr_next(int ndim, const int64_t *grid, const fv_region *region, fv_region *box);
+bool fv__zarr_next(int ndim, const int64_t *grid, const fv_region *region, fv_region *box);
 /* Where the file that begins at a voxel lies, below the array's folder; the caller frees. */
-char *fv_zarr_file_path(const fv_zarr_array *array, const char *folder, const int64_t *start);
+char *fv__zarr_file_path(const fv_zarr_array *array, const char *folder, const int64_t *start);
 
 /* Numbers that print exactly, and lists of them. */
-cJSON *fv_zarr_integer(int64_t value);
-cJSON *fv_zarr_real(double value);
-cJSON *fv_zarr_integers(const int64_t *values, int n);
-cJSON *fv_zarr_reals(const double *values, int n);
+cJSON *fv__zarr_integer(int64_t value);
+cJSON *fv__zarr_real(double value);
+cJSON *fv__zarr_integers(const int64_t *values, int n);
+cJSON *fv__zarr_reals(const double *values, int n);
 /* n finite numbers from a list of exactly n; false otherwise. */
-bool fv_zarr_get_reals(const cJSON *list, double *values, int n);
+bool fv__zarr_get_reals(const cJSON *list, double *values, int n);
 
 #endif

@@ -21,7 +21,7 @@ static int ome_place(const char *name) {
     return -1;
 }
 
-bool fv_zarr_is_ome(const fv_image_type *type) {
+bool fv__zarr_is_ome(const fv_image_type *type) {
     int before = -1, n = type->ndim;
     for (int d = 0; d < n; d++) {
         int place = ome_place(type->axis[d]);
@@ -46,7 +46,7 @@ static cJSON *compose_axes(const fv_image_type *type) {
 static cJSON *transformation(const char *kind, const double *values, int n) {
     cJSON *step = cJSON_CreateObject();
     cJSON_AddStringToObject(step, "type", kind);
-    cJSON_AddItemToObject(step, kind, fv_zarr_reals(values, n));
+    cJSON_AddItemToObject(step, kind, fv__zarr_reals(values, n));
     return step;
 }
 
@@ -79,8 +79,8 @@ static cJSON *compose_multiscale(const fv_image_type *type, int version, const f
 static cJSON *compose_private(const fv_image_type *type, bool with_axes) {
     cJSON *own = cJSON_CreateObject();
     if (type->has_affine) {
-        cJSON_AddItemToObject(own, "affine", fv_zarr_reals(type->affine, 12));
-        cJSON_AddItemToObject(own, "affine_code", fv_zarr_integer(type->affine_code));
+        cJSON_AddItemToObject(own, "affine", fv__zarr_reals(type->affine, 12));
+        cJSON_AddItemToObject(own, "affine_code", fv__zarr_integer(type->affine_code));
     }
     if (!with_axes) return own;
     cJSON *axes = cJSON_AddArrayToObject(own, "axes");
@@ -88,16 +88,16 @@ static cJSON *compose_private(const fv_image_type *type, bool with_axes) {
         cJSON *axis = cJSON_CreateObject();
         cJSON_AddStringToObject(axis, "name", type->axis[d]);
         if (type->unit[d][0]) cJSON_AddStringToObject(axis, "unit", type->unit[d]);
-        cJSON_AddItemToObject(axis, "spacing", fv_zarr_real(type->spacing[d]));
-        cJSON_AddItemToObject(axis, "origin", fv_zarr_real(type->origin[d]));
+        cJSON_AddItemToObject(axis, "spacing", fv__zarr_real(type->spacing[d]));
+        cJSON_AddItemToObject(axis, "origin", fv__zarr_real(type->origin[d]));
         cJSON_AddItemToArray(axes, axis);
     }
     return own;
 }
 
-cJSON *fv_zarr_attributes_compose(const fv_image_type *type, int version, const fv_zarr_scale *scales, int nscales, bool mean) {
+cJSON *fv__zarr_attributes_compose(const fv_image_type *type, int version, const fv_zarr_scale *scales, int nscales, bool mean) {
     cJSON *attributes = cJSON_CreateObject();
-    bool   ome_image = fv_zarr_is_ome(type);
+    bool   ome_image = fv__zarr_is_ome(type);
     if (ome_image) {
         cJSON *ome = version == 2 ? attributes : cJSON_AddObjectToObject(attributes, "ome");
         if (version == 3) cJSON_AddStringToObject(ome, "version", "0.5");
@@ -108,7 +108,7 @@ cJSON *fv_zarr_attributes_compose(const fv_image_type *type, int version, const 
     return attributes;
 }
 
-cJSON *fv_zarr_dimension_names(const fv_image_type *type) {
+cJSON *fv__zarr_dimension_names(const fv_image_type *type) {
     cJSON *names = cJSON_CreateArray();
     for (int d = 0; d < type->ndim; d++) cJSON_AddItemToArray(names, cJSON_CreateString(type->axis[d]));
     return names;
@@ -116,14 +116,14 @@ cJSON *fv_zarr_dimension_names(const fv_image_type *type) {
 
 /* ---------------------------------------------------------------- reading */
 
-const cJSON *fv_zarr_multiscale(const cJSON *attributes) {
+const cJSON *fv__zarr_multiscale(const cJSON *attributes) {
     const cJSON *list = get(get(attributes, "ome"), "multiscales");
     if (!list) list = get(attributes, "multiscales");
     const cJSON *first = cJSON_IsArray(list) ? cJSON_GetArrayItem(list, 0) : NULL;
     return cJSON_IsObject(first) ? first : NULL;
 }
 
-const char *fv_zarr_first_dataset(const cJSON *multiscale) {
+const char *fv__zarr_first_dataset(const cJSON *multiscale) {
     const cJSON *datasets = get(multiscale, "datasets");
     const char  *path = cJSON_GetStringValue(get(cJSON_IsArray(datasets) ? cJSON_GetArrayItem(datasets, 0) : NULL, "path"));
     if (!path || !*path || *path == '/') return NULL;
@@ -148,12 +148,12 @@ static void apply_transformations(const cJSON *steps, double *scale, double *tra
     double       value[FV_MAX_DIMS];
     cJSON_ArrayForEach(step, steps) {
         const char *kind = cJSON_GetStringValue(get(step, "type"));
-        if (kind && !strcmp(kind, "scale") && fv_zarr_get_reals(get(step, "scale"), value, n))
+        if (kind && !strcmp(kind, "scale") && fv__zarr_get_reals(get(step, "scale"), value, n))
             for (int d = 0; d < n; d++) {
                 scale[d] *= value[d];
                 translation[d] *= value[d];
             }
-        if (kind && !strcmp(kind, "translation") && fv_zarr_get_reals(get(step, "translation"), value, n))
+        if (kind && !strcmp(kind, "translation") && fv__zarr_get_reals(get(step, "translation"), value, n))
             for (int d = 0; d < n; d++) translation[d] += value[d];
     }
 }
@@ -189,7 +189,7 @@ static void parse_private(const cJSON *own, fv_image_type *type) {
             d++;
         }
     double code = number_or(get(own, "affine_code"), 0);
-    type->has_affine = fv_zarr_get_reals(get(own, "affine"), type->affine, 12);
+    type->has_affine = fv__zarr_get_reals(get(own, "affine"), type->affine, 12);
     if (!type->has_affine) memset(type->affine, 0, sizeof type->affine);
     type->affine_code = type->has_affine && code >= 0 && code < 100 ? (int)code : 0;
 }
@@ -207,8 +207,8 @@ static void repair_names(fv_image_type *type) {
     if (!good) memcpy(type->axis, usual.axis, sizeof type->axis);
 }
 
-fv_status fv_zarr_axes_parse(const cJSON *names, const cJSON *attributes, const cJSON *multiscale, const char *path,
-                             fv_image_type *type, fv_error *error) {
+fv_status fv__zarr_axes_parse(const cJSON *names, const cJSON *attributes, const cJSON *multiscale, const char *path,
+                              fv_image_type *type, fv_error *error) {
     if (cJSON_IsArray(names) && cJSON_GetArraySize(names) == type->ndim)
         for (int d = 0; d < type->ndim; d++) set_text(type->axis[d], sizeof type->axis[d], cJSON_GetArrayItem(names, d));
     if (multiscale) FV_TRY(parse_multiscale(multiscale, path, type, error));

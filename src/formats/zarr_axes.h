@@ -8,7 +8,7 @@
 #include <fovea/image.h>
 
 /* Two to five axes out of t c z y x, in this order, with y and x: what OME-Zarr allows. */
-bool fv_zarr_is_ome(const fv_image_type *type);
+bool fv__zarr_is_ome(const fv_image_type *type);
 
 /* A level of a pyramid: voxels of the image below one of its own, along each axis. */
 typedef struct fv_zarr_scale {
@@ -18,17 +18,17 @@ typedef struct fv_zarr_scale {
 /* Attributes for the group of an OME image whose levels are the arrays "0", "1", ..., or for the array of any other image.
  * version: 2 (OME-Zarr 0.4) or 3 (0.5). mean: voxels of a coarser level lie in the middle of those below; otherwise over the
  * first of them. */
-cJSON *fv_zarr_attributes_compose(const fv_image_type *type, int version, const fv_zarr_scale *scales, int nscales, bool mean);
-cJSON *fv_zarr_dimension_names(const fv_image_type *type);
+cJSON *fv__zarr_attributes_compose(const fv_image_type *type, int version, const fv_zarr_scale *scales, int nscales, bool mean);
+cJSON *fv__zarr_dimension_names(const fv_image_type *type);
 
 /* The first multiscale image in a group's attributes, of version 0.5 or before; NULL if there is none. */
-const cJSON *fv_zarr_multiscale(const cJSON *attributes);
+const cJSON *fv__zarr_multiscale(const cJSON *attributes);
 /* Path of its finest level; NULL if there is none or it leads outside the group. */
-const char *fv_zarr_first_dataset(const cJSON *multiscale);
+const char *fv__zarr_first_dataset(const cJSON *multiscale);
 
 /* Fills axes, spacing, origin, units and matrix of a type whose shape is known. names: dimension names of the array, may be
  * NULL; attributes: of the node that describes the image; multiscale: may be NULL. */
-fv_status fv_zarr_axes_parse(const cJSON *names, const cJSON *attributes, const cJSON *multiscale, const char *path,
-                             fv_image_type *type, fv_error *error);
+fv_status fv__zarr_axes_parse(const cJSON *names, const cJSON *attributes, const cJSON *multiscale, const char *path,
+                              fv_image_type *type, fv_error *error);
 
 #endif

@@ -19,28 +19,28 @@ typedef struct {
 } walk;
 
 static void put_sizes(fv_bytes *out, const char *before, const int64_t *sizes, int n) {
-    fv_bytes_printf(out, "%s", before);
-    for (int d = 0; d < n; d++) fv_bytes_printf(out, "%s%lld", d ? " x " : "", (long long)sizes[d]);
+    fv__bytes_printf(out, "%s", before);
+    for (int d = 0; d < n; d++) fv__bytes_printf(out, "%s%lld", d ? " x " : "", (long long)sizes[d]);
 }
 
 static void put_array(walk *w, const char *below, const fv_zarr_node *node, const char *role) {
     fv_zarr_array array;
     fv_error      error = { 0 };
-    fv_bytes_printf(w->lines, "%s: ", *below ? below : "/");
-    if (fv_zarr_node_array(node, &array, &error) != FV_OK) {
-        fv_bytes_printf(w->lines, "cannot be read: %s\n", error.message);
+    fv__bytes_printf(w->lines, "%s: ", *below ? below : "/");
+    if (fv__zarr_node_array(node, &array, &error) != FV_OK) {
+        fv__bytes_printf(w->lines, "cannot be read: %s\n", error.message);
         return;
     }
-    fv_bytes_printf(w->lines, "%s, ", fv_dtype_name(array.dtype));
+    fv__bytes_printf(w->lines, "%s, ", fv_dtype_name(array.dtype));
     put_sizes(w->lines, "", array.shape, array.ndim);
     put_sizes(w->lines, ", chunks of ", array.chunk, array.ndim);
     if (array.sharded) put_sizes(w->lines, " in shards of ", array.file, array.ndim);
-    fv_bytes_printf(w->lines, ", %s%s\n", fv_zarr_packing_name(array.codec.packing), role);
+    fv__bytes_printf(w->lines, ", %s%s\n", fv__zarr_packing_name(array.codec.packing), role);
 }
 
 /* "level 2 of the image", if the group around the array says so. */
 static void find_role(const fv_zarr_node *group, const char *name, char *role, size_t size) {
-    const cJSON *multiscale = group ? fv_zarr_multiscale(group->attributes) : NULL, *level;
+    const cJSON *multiscale = group ? fv__zarr_multiscale(group->attributes) : NULL, *level;
     const cJSON *ome = group ? cJSON_GetObjectItemCaseSensitive(group->attributes, "ome") : NULL;
     bool         labels = group && cJSON_GetObjectItemCaseSensitive(ome ? ome : group->attributes, "image-label");
     int          number = 0;
@@ -68,8 +68,8 @@ static void add_name(list *l, const char *path) {
     if (!length || *path == '.' || l->count >= MOST_NAMES || !strncmp(path, "zarr.json", length)) return;
     for (int i = 0; i < l->count; i++)
         if (strlen(l->names[i]) == length && !strncmp(l->names[i], path, length)) return;
-    if (!(l->count & (l->count - 1))) l->names = fv_realloc(l->names, (size_t)FV_MAX(2 * l->count, 1) * sizeof *l->names);
-    l->names[l->count++] = fv_sprintf("%.*s", (int)length, path);
+    if (!(l->count & (l->count - 1))) l->names = fv__realloc(l->names, (size_t)FV_MAX(2 * l->count, 1) * sizeof *l->names);
+    l->names[l->count++] = fv__sprintf("%.*s", (int)length, path);
 }
 
 static void list_folder(list *l, const char *folder) {
@@ -85,7 +85,7 @@ static void list_folder(list *l, const char *folder) {
 /* Levels of an image, label images, the images of a collection, and the groups that these lie in. */
 static void list_known(list *l, const fv_zarr_node *group) {
     const cJSON *ome = cJSON_GetObjectItemCaseSensitive(group->attributes, "ome"), *facts = ome ? ome : group->attributes, *item;
-    const cJSON *multiscale = fv_zarr_multiscale(group->attributes);
+    const cJSON *multiscale = fv__zarr_multiscale(group->attributes);
     cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(multiscale, "datasets")) {
         const char *path = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "path"));
         if (path) add_name(l, path);
@@ -104,9 +104,11 @@ static list names_in(const walk *w, const char *below, const fv_zarr_node *group
     list         l = { 0 };
     size_t       length = strlen(below);
     const cJSON *item;
-    char        *folder = *below ? fv_path_inside(w->root, below) : fv_strdup(w->root);
-    if (!fv_is_remote(w->root)) list_folder(&l, folder);
-    else if (!w->consolidated) list_known(&l, group);
+    char        *folder = *below ? fv__path_inside(w->root, below) : fv__strdup(w->root);
+    if (!fv__is_remote(w->root))
+        list_folder(&l, folder);
+    else if (!w->consolidated)
+        list_known(&l, group);
     else
         cJSON_ArrayForEach(item, w->consolidated) {
             bool inside = !length || (!strncmp(item->string, below, length) && item->string[length] == '/');
@@ -121,11 +123,11 @@ static list names_in(const walk *w, const char *below, const fv_zarr_node *group
 static cJSON *find_consolidated(const char *root, const fv_zarr_node *top) {
     const cJSON *whole = cJSON_GetObjectItemCaseSensitive(top->json, "consolidated_metadata");
     cJSON       *file = NULL, *metadata = NULL;
-    char        *path = fv_path_inside(root, ".zmetadata");
+    char        *path = fv__path_inside(root, ".zmetadata");
     fv_hasher    hasher;
-    fv_hasher_init(&hasher);
-    if (top->version == 2 && fv_file_exists(path) && fv_zarr_load(path, &hasher, &file, NULL) == FV_OK) whole = file;
-    fv_hasher_finish(&hasher);
+    fv__hasher_init(&hasher);
+    if (top->version == 2 && fv__file_exists(path) && fv__zarr_load(path, &hasher, &file, NULL) == FV_OK) whole = file;
+    fv__hasher_finish(&hasher);
     if (whole) metadata = cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(whole, "metadata"), true);
     cJSON_Delete(file);
     free(path);
@@ -138,8 +140,8 @@ static bool is_node(const char *folder) {
     static const char *const names[] = { "zarr.json", ".zarray", ".zgroup" };
     bool                     found = false;
     for (int i = 0; i < FV_COUNT(names) && !found; i++) {
-        char *path = fv_path_inside(folder, names[i]);
-        found = fv_file_exists(path);
+        char *path = fv__path_inside(folder, names[i]);
+        found = fv__file_exists(path);
         free(path);
     }
     return found;
@@ -149,14 +151,14 @@ static void visit(walk *w, const char *below, const fv_zarr_node *here, const fv
 
 /* within: its path as the image at hand names it. */
 static void visit_name(walk *w, const char *name, const fv_zarr_node *image, const char *within) {
-    char        *path = fv_path_inside(w->root, name), role[64];
+    char        *path = fv__path_inside(w->root, name), role[64];
     fv_zarr_node node = { 0 };
     fv_hasher    hasher;
-    fv_hasher_init(&hasher);
+    fv__hasher_init(&hasher);
     if (w->count >= MOST_LINES)
         w->shortened = true;
-    else if (is_node(path) && fv_zarr_node_load(&node, path, &hasher, NULL) == FV_OK) {
-        bool another = fv_zarr_multiscale(node.attributes) != NULL;
+    else if (is_node(path) && fv__zarr_node_load(&node, path, &hasher, NULL) == FV_OK) {
+        bool another = fv__zarr_multiscale(node.attributes) != NULL;
         find_role(image, within, role, sizeof role);
         if (node.array) {
             put_array(w, name, &node, role);
@@ -164,8 +166,8 @@ static void visit_name(walk *w, const char *name, const fv_zarr_node *image, con
         } else
             visit(w, name, &node, another ? &node : image, another ? "" : within);
     }
-    fv_hasher_finish(&hasher);
-    fv_zarr_node_release(&node);
+    fv__hasher_finish(&hasher);
+    fv__zarr_node_release(&node);
     free(path);
 }
 
@@ -174,8 +176,8 @@ static void visit(walk *w, const char *below, const fv_zarr_node *here, const fv
     list l = w->depth < DEEPEST ? names_in(w, below, here) : (list){ 0 };
     w->depth++;
     for (int i = 0; i < l.count; i++) {
-        char *name = fv_sprintf("%s%s%s", below, *below ? "/" : "", l.names[i]);
-        char *within = fv_sprintf("%s%s%s", prefix, *prefix ? "/" : "", l.names[i]);
+        char *name = fv__sprintf("%s%s%s", below, *below ? "/" : "", l.names[i]);
+        char *within = fv__sprintf("%s%s%s", prefix, *prefix ? "/" : "", l.names[i]);
         visit_name(w, name, image, within);
         free(within);
         free(name);
@@ -185,17 +187,17 @@ static void visit(walk *w, const char *below, const fv_zarr_node *here, const fv
     w->depth--;
 }
 
-fv_status fv_zarr_contents(const char *path, fv_bytes *lines, fv_error *error) {
+fv_status fv__zarr_contents(const char *path, fv_bytes *lines, fv_error *error) {
     walk         w = { .root = path, .lines = lines };
     fv_zarr_node top = { 0 };
     fv_hasher    hasher;
-    fv_hasher_init(&hasher);
-    fv_status status = fv_zarr_node_load(&top, path, &hasher, error);
-    fv_hasher_finish(&hasher);
-    if (status == FV_OK && fv_is_remote(path)) w.consolidated = find_consolidated(path, &top);
+    fv__hasher_init(&hasher);
+    fv_status status = fv__zarr_node_load(&top, path, &hasher, error);
+    fv__hasher_finish(&hasher);
+    if (status == FV_OK && fv__is_remote(path)) w.consolidated = find_consolidated(path, &top);
     if (status == FV_OK && !top.array) visit(&w, "", &top, &top, "");
-    if (w.shortened) fv_bytes_printf(lines, "...: only the first %d are listed\n", MOST_LINES);
+    if (w.shortened) fv__bytes_printf(lines, "...: only the first %d are listed\n", MOST_LINES);
     cJSON_Delete(w.consolidated);
-    fv_zarr_node_release(&top);
+    fv__zarr_node_release(&top);
     return status;
 }

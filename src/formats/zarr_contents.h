@@ -6,6 +6,6 @@
 
 /* "name: what it is\n" for every array below a folder, levels and label images by what they are; to a bounded depth and number.
  */
-fv_status fv_zarr_contents(const char *path, fv_bytes *lines, fv_error *error);
+fv_status fv__zarr_contents(const char *path, fv_bytes *lines, fv_error *error);
 
 #endif

@@ -53,7 +53,7 @@ static fv_status choose_chunk(fv_zarr_writer *w, const bool *is_long, fv_error *
         int64_t asked = asked_of(options->chunk, options->chunk_ndim, type->ndim, d, is_long[d]);
         array->chunk[d] = FV_MAX(FV_MIN(asked ? asked : size, type->shape[d]), 1);
     }
-    int64_t bytes = fv_zarr_chunk_bytes(array);
+    int64_t bytes = fv__zarr_chunk_bytes(array);
     if (bytes < 0 || bytes > FV_ZARR_LARGEST_CHUNK)
         return fv_fail(error, FV_ERROR_USAGE, "chunk: one chunk would have more than %lld bytes, the most that is written",
                        (long long)FV_ZARR_LARGEST_CHUNK);
@@ -77,9 +77,9 @@ static fv_status choose_shard(fv_zarr_writer *w, const bool *is_long, fv_error *
             return fv_fail(error, FV_ERROR_USAGE, "shard = %lld: along %s it must be a multiple of the chunk, %lld",
                            (long long)asked, w->base.type.axis[d], (long long)chunk);
         array->file[d] = FV_MIN(asked, (array->shape[d] + chunk - 1) / chunk * chunk);
-        if (!fv_mul(bytes, array->file[d], &bytes)) bytes = INT64_MAX;
+        if (!fv__mul(bytes, array->file[d], &bytes)) bytes = INT64_MAX;
     }
-    if (bytes > FV_ZARR_LARGEST_CHUNK || fv_zarr_shard_chunks(array) < 0)
+    if (bytes > FV_ZARR_LARGEST_CHUNK || fv__zarr_shard_chunks(array) < 0)
         return fv_fail(error, FV_ERROR_USAGE, "shard: one shard would have more than %lld bytes, the most that is written",
                        (long long)FV_ZARR_LARGEST_CHUNK);
     return FV_OK;
@@ -98,7 +98,7 @@ static fv_status choose_codec(fv_zarr_writer *w, fv_error *error) {
     };
     int     index;
     int64_t level = w->base.options.level;
-    FV_TRY(fv_compression_choose(&fv_format_zarr, &w->base.options, &index, error));
+    FV_TRY(fv__compression_choose(&fv_format_zarr, &w->base.options, &index, error));
     if (level < 0 || level > choices[index].most)
         return fv_fail(error, FV_ERROR_USAGE, "level = %lld: this compression has levels up to %d", (long long)level,
                        choices[index].most);
@@ -176,19 +176,19 @@ static fv_status choose_levels(fv_zarr_writer *w, const bool *is_long, fv_error 
 
 /* ---------------------------------------------------------------- all of it */
 
-void fv_zarr_free_writer(fv_writer *base) {
+void fv__zarr_free_writer(fv_writer *base) {
     fv_zarr_writer *w = (fv_zarr_writer *)base;
-    fv_zarr_form_clear(w);
+    fv__zarr_form_clear(w);
     pthread_mutex_destroy(&w->mutex);
     pthread_mutex_destroy(&w->sync_mutex);
     free(w->written);
-    fv_writer_free(base);
+    fv__writer_free(base);
 }
 
 /* One file packed: a chunk filled up to its whole, the same packed, and of a shard the index. */
 static int64_t store_memory(const fv_zarr_array *array) {
-    int64_t chunk = fv_zarr_chunk_bytes(array), memory = chunk + fv_zarr_pack_memory(&array->codec, chunk);
-    if (array->sharded) memory += fv_zarr_shard_chunks(array) * 16;
+    int64_t chunk = fv__zarr_chunk_bytes(array), memory = chunk + fv__zarr_pack_memory(&array->codec, chunk);
+    if (array->sharded) memory += fv__zarr_shard_chunks(array) * 16;
     return memory;
 }
 
@@ -196,21 +196,21 @@ static fv_status choose(fv_zarr_writer *w, fv_error *error) {
     bool is_long[FV_MAX_DIMS];
     long_axes(&w->base.type, is_long);
     FV_TRY(choose_version(w, error));
-    if (w->label) FV_TRY(fv_zarr_check_label(w, w->base.path, error));
+    if (w->label) FV_TRY(fv__zarr_check_label(w, w->base.path, error));
     FV_TRY(choose_chunk(w, is_long, error));
     FV_TRY(choose_shard(w, is_long, error));
     FV_TRY(choose_codec(w, error));
     FV_TRY(choose_levels(w, is_long, error));
     memcpy(w->base.piece, w->level[0].array.file, sizeof w->base.piece);
-    w->base.piece_memory = store_memory(&w->level[0].array) + fv_zarr_pyramid_memory(w);
-    w->base.spare_wanted = fv_zarr_pyramid_bytes(w);
+    w->base.piece_memory = store_memory(&w->level[0].array) + fv__zarr_pyramid_memory(w);
+    w->base.spare_wanted = fv__zarr_pyramid_bytes(w);
     return FV_OK;
 }
 
-fv_status fv_zarr_create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
-                         fv_error *error) {
-    FV_TRY(fv_writer_check(path, type, error));
-    fv_zarr_writer *w = fv_writer_new(sizeof *w, &fv_format_zarr, path, type, options);
+fv_status fv__zarr_create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
+                          fv_error *error) {
+    FV_TRY(fv__writer_check(path, type, error));
+    fv_zarr_writer *w = fv__writer_new(sizeof *w, &fv_format_zarr, path, type, options);
     fv_zarr_array  *array = &w->level[0].array;
     pthread_mutex_init(&w->mutex, NULL);
     pthread_mutex_init(&w->sync_mutex, NULL);
@@ -218,12 +218,12 @@ fv_status fv_zarr_create(const char *path, const fv_image_type *type, const fv_w
     array->ndim = type->ndim;
     memcpy(array->shape, type->shape, sizeof array->shape);
     for (int d = 0; d < FV_MAX_DIMS; d++) array->order[d] = d;
-    w->ome = fv_zarr_is_ome(type);
-    w->label = fv_format_around(path) > 0;
+    w->ome = fv__zarr_is_ome(type);
+    w->label = fv__format_around(path) > 0;
     w->base.parallel = true;
     fv_status status = choose(w, error);
     if (status != FV_OK) {
-        fv_zarr_free_writer(&w->base);
+        fv__zarr_free_writer(&w->base);
         return status;
     }
     *out = &w->base;

@@ -18,12 +18,12 @@ typedef struct {
 
 static void add_file(files *f, const char *path, const struct stat *about) {
     fv_hasher hasher;
-    fv_hasher_init(&hasher);
-    fv_hasher_text(&hasher, path + f->root);
-    fv_hasher_int(&hasher, about->st_size);
-    fv_hasher_int(&hasher, about->st_mtim.tv_sec);
-    fv_hasher_int(&hasher, about->st_mtim.tv_nsec);
-    f->sum += fv_hasher_finish(&hasher).low;
+    fv__hasher_init(&hasher);
+    fv__hasher_text(&hasher, path + f->root);
+    fv__hasher_int(&hasher, about->st_size);
+    fv__hasher_int(&hasher, about->st_mtim.tv_sec);
+    fv__hasher_int(&hasher, about->st_mtim.tv_nsec);
+    f->sum += fv__hasher_finish(&hasher).low;
     f->bytes += about->st_size;
 }
 
@@ -33,7 +33,7 @@ static void add_files(files *f, const char *folder, int depth) {
     for (struct dirent *entry; listed && f->bytes < f->enough && (entry = readdir(listed));) {
         struct stat about;
         if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
-        char *path = fv_sprintf("%s/%s", folder, entry->d_name);
+        char *path = fv__sprintf("%s/%s", folder, entry->d_name);
         if (lstat(path, &about)) about.st_mode = 0;
         if (S_ISDIR(about.st_mode)) add_files(f, path, depth - 1);
         if (S_ISREG(about.st_mode)) add_file(f, path, &about);
@@ -42,16 +42,16 @@ static void add_files(files *f, const char *folder, int depth) {
     if (listed) closedir(listed);
 }
 
-void fv_zarr_identify(const char *folder, fv_hasher *hasher) {
+void fv__zarr_identify(const char *folder, fv_hasher *hasher) {
     files f = { .root = strlen(folder), .enough = INT64_MAX };
-    if (fv_path_is_folder(folder)) add_files(&f, folder, MOST_DEPTH);
-    fv_hasher_int(hasher, (int64_t)f.sum);
+    if (fv__path_is_folder(folder)) add_files(&f, folder, MOST_DEPTH);
+    fv__hasher_int(hasher, (int64_t)f.sum);
 }
 
-fv_status fv_zarr_check_claim(const fv_image_type *type, const char *folder, fv_error *error) {
+fv_status fv__zarr_check_claim(const fv_image_type *type, const char *folder, fv_error *error) {
     int64_t bytes = fv_image_type_bytes(type);
     files   f = { .root = strlen(folder), .enough = bytes / sparsest };
-    if (bytes < believed || !fv_path_is_folder(folder)) return FV_OK;
+    if (bytes < believed || !fv__path_is_folder(folder)) return FV_OK;
     add_files(&f, folder, MOST_DEPTH);
     if (f.bytes >= f.enough) return FV_OK;
     return fv_fail(error, FV_ERROR_INPUT, "%s: its \"shape\" claims %lld bytes, far more than chunks of %lld bytes hold", folder,

@@ -14,16 +14,16 @@ static fv_zarr_forming **find(fv_zarr_writer *w, int level, int64_t index) {
 }
 
 static fv_zarr_forming *add(fv_zarr_writer *w, int level, int64_t index, size_t bytes, uint64_t wanted) {
-    fv_zarr_forming *file = fv_calloc(sizeof *file);
+    fv_zarr_forming *file = fv__calloc(sizeof *file);
     *file = (fv_zarr_forming){ .next = w->forming, .level = level, .index = index, .bytes = bytes, .missing = wanted };
     if (w->kept + footprint(file) <= w->base.spare) {
-        file->data = fv_buffer_new(bytes);
+        file->data = fv__buffer_new(bytes);
         w->kept += footprint(file);
     }
     return w->forming = file;
 }
 
-fv_zarr_forming *fv_zarr_form(fv_zarr_writer *w, int level, int64_t index, size_t bytes, uint64_t wanted) {
+fv_zarr_forming *fv__zarr_form(fv_zarr_writer *w, int level, int64_t index, size_t bytes, uint64_t wanted) {
     if (!w->base.spare) return NULL;
     pthread_mutex_lock(&w->mutex);
     fv_zarr_forming *file = *find(w, level, index);
@@ -34,7 +34,7 @@ fv_zarr_forming *fv_zarr_form(fv_zarr_writer *w, int level, int64_t index, size_
     return here ? file : NULL;
 }
 
-bool fv_zarr_formed(fv_zarr_writer *w, fv_zarr_forming *file, uint64_t children) {
+bool fv__zarr_formed(fv_zarr_writer *w, fv_zarr_forming *file, uint64_t children) {
     pthread_mutex_lock(&w->mutex);
     file->missing &= ~children;
     bool complete = --file->users == 0 && !file->missing;
@@ -43,15 +43,15 @@ bool fv_zarr_formed(fv_zarr_writer *w, fv_zarr_forming *file, uint64_t children)
     return complete;
 }
 
-void fv_zarr_form_release(fv_zarr_writer *w, fv_zarr_forming *file) {
+void fv__zarr_form_release(fv_zarr_writer *w, fv_zarr_forming *file) {
     pthread_mutex_lock(&w->mutex);
     if (file->data) w->kept -= footprint(file);
     pthread_mutex_unlock(&w->mutex);
-    fv_buffer_free(file->data, file->bytes);
+    fv__buffer_free(file->data, file->bytes);
     free(file);
 }
 
-void fv_zarr_form_forget(fv_zarr_writer *w, int level, int64_t index) {
+void fv__zarr_form_forget(fv_zarr_writer *w, int level, int64_t index) {
     pthread_mutex_lock(&w->mutex);
     fv_zarr_forming **place = find(w, level, index), *file = *place;
     if (file && file->data) file = NULL; /* of a repeated put */
@@ -60,10 +60,10 @@ void fv_zarr_form_forget(fv_zarr_writer *w, int level, int64_t index) {
     free(file);
 }
 
-void fv_zarr_form_clear(fv_zarr_writer *w) {
+void fv__zarr_form_clear(fv_zarr_writer *w) {
     while (w->forming) {
         fv_zarr_forming *file = w->forming;
         w->forming = file->next;
-        fv_zarr_form_release(w, file);
+        fv__zarr_form_release(w, file);
     }
 }

@@ -12,14 +12,14 @@
 
 static const char place[] = "/labels/";
 
-bool fv_zarr_is_label(const char *path) {
-    size_t around = fv_format_around(path), n = sizeof place - 1;
+bool fv__zarr_is_label(const char *path) {
+    size_t around = fv__format_around(path), n = sizeof place - 1;
     return around && !strncmp(path + around, place, n) && path[around + n] && !strchr(path + around + n, '/');
 }
 
 static bool has_file(const char *folder, size_t length, const char *name) {
-    char *path = fv_sprintf("%.*s/%s", (int)length, folder, name);
-    bool  there = fv_file_exists(path);
+    char *path = fv__sprintf("%.*s/%s", (int)length, folder, name);
+    bool  there = fv__file_exists(path);
     free(path);
     return there;
 }
@@ -30,11 +30,11 @@ static int version_of(const char *path, size_t length) {
     return has_file(path, length, ".zgroup") ? 2 : 0;
 }
 
-fv_status fv_zarr_check_label(const fv_zarr_writer *w, const char *path, fv_error *error) {
+fv_status fv__zarr_check_label(const fv_zarr_writer *w, const char *path, fv_error *error) {
     const fv_image_type *type = &w->base.type;
-    size_t               around = fv_format_around(path);
+    size_t               around = fv__format_around(path);
     int                  version = version_of(path, around);
-    if (!fv_zarr_is_label(path))
+    if (!fv__zarr_is_label(path))
         return fv_fail(error, FV_ERROR_USAGE, "%s: inside a Zarr image only label images are written, as \"%.*s/labels/NAME\"",
                        path, (int)around, path);
     if (!fv_dtype_is_integer(type->dtype))
@@ -49,7 +49,7 @@ fv_status fv_zarr_check_label(const fv_zarr_writer *w, const char *path, fv_erro
     return FV_OK;
 }
 
-void fv_zarr_describe_label(const fv_zarr_writer *w, cJSON *attributes) {
+void fv__zarr_describe_label(const fv_zarr_writer *w, cJSON *attributes) {
     bool   old = w->level[0].array.version == 2;
     cJSON *ome = old ? attributes : cJSON_GetObjectItemCaseSensitive(attributes, "ome");
     cJSON *label = cJSON_AddObjectToObject(ome, "image-label");
@@ -60,8 +60,8 @@ void fv_zarr_describe_label(const fv_zarr_writer *w, cJSON *attributes) {
 /* ---------------------------------------------------------------- the list */
 
 static fv_status store_json(const char *folder, const char *name, const cJSON *json, fv_error *error) {
-    char     *path = fv_sprintf("%s/%s", folder, name), *text = cJSON_Print(json);
-    fv_status status = fv_file_write_all(path, text, strlen(text), true, error);
+    char     *path = fv__sprintf("%s/%s", folder, name), *text = cJSON_Print(json);
+    fv_status status = fv__file_write_all(path, text, strlen(text), true, error);
     cJSON_free(text);
     free(path);
     return status;
@@ -70,7 +70,7 @@ static fv_status store_json(const char *folder, const char *name, const cJSON *j
 /* A group without attributes, where there is none. */
 static fv_status make_group(const char *folder, int version, fv_error *error) {
     if (version_of(folder, strlen(folder))) return FV_OK;
-    cJSON    *group = fv_zarr_compose_group(version);
+    cJSON    *group = fv__zarr_compose_group(version);
     fv_status status = store_json(folder, version == 2 ? ".zgroup" : "zarr.json", group, error);
     cJSON_Delete(group);
     return status;
@@ -99,9 +99,9 @@ static bool add_name(cJSON *owner, const char *name) {
 static fv_status change_list(const char *folder, int version, const char *name, fv_error *error) {
     fv_zarr_node node = { 0 };
     fv_hasher    hasher;
-    fv_hasher_init(&hasher);
-    fv_status status = fv_zarr_node_load(&node, folder, &hasher, error);
-    fv_hasher_finish(&hasher);
+    fv__hasher_init(&hasher);
+    fv_status status = fv__zarr_node_load(&node, folder, &hasher, error);
+    fv__hasher_finish(&hasher);
     if (status == FV_OK && version == 2) {
         cJSON *attributes = node.own_attributes ? node.own_attributes : (node.own_attributes = cJSON_CreateObject());
         if (add_name(attributes, name)) status = store_json(folder, ".zattrs", attributes, error);
@@ -110,7 +110,7 @@ static fv_status change_list(const char *folder, int version, const char *name, 
         if (!cJSON_GetObjectItemCaseSensitive(ome, "version")) cJSON_AddStringToObject(ome, "version", "0.5");
         if (add_name(ome, name)) status = store_json(folder, "zarr.json", node.json, error);
     }
-    fv_zarr_node_release(&node);
+    fv__zarr_node_release(&node);
     return status;
 }
 
@@ -130,10 +130,10 @@ static bool keep_times(const char *folder, struct timespec times[2]) {
     return true;
 }
 
-fv_status fv_zarr_list_label(const char *path, fv_error *error) {
-    if (!fv_zarr_is_label(path)) return FV_OK;
-    size_t          around = fv_format_around(path);
-    char           *image = fv_sprintf("%.*s", (int)around, path), *folder = fv_sprintf("%s/labels", image);
+fv_status fv__zarr_list_label(const char *path, fv_error *error) {
+    if (!fv__zarr_is_label(path)) return FV_OK;
+    size_t          around = fv__format_around(path);
+    char           *image = fv__sprintf("%.*s", (int)around, path), *folder = fv__sprintf("%s/labels", image);
     struct timespec times[2];
     bool            kept = keep_times(image, times) && version_of(image, around);
     fv_status       status = add_to_groups(image, folder, path, error);
@@ -144,12 +144,12 @@ fv_status fv_zarr_list_label(const char *path, fv_error *error) {
 }
 
 /* An image that is written anew keeps its labels: nobody asked for their removal, and some may have been drawn by hand. */
-fv_status fv_zarr_adopt_labels(const char *temporary, const char *path, fv_error *error) {
-    char           *from = fv_sprintf("%s/labels", path), *to = fv_sprintf("%s/labels", temporary);
+fv_status fv__zarr_adopt_labels(const char *temporary, const char *path, fv_error *error) {
+    char           *from = fv__sprintf("%s/labels", path), *to = fv__sprintf("%s/labels", temporary);
     struct timespec times[2];
     fv_status       status = FV_OK;
-    if (fv_path_is_folder(from) && !fv_file_exists(to) && keep_times(temporary, times)) {
-        status = fv_rename(from, to, error);
+    if (fv__path_is_folder(from) && !fv__file_exists(to) && keep_times(temporary, times)) {
+        status = fv__rename(from, to, error);
         utimensat(AT_FDCWD, temporary, times, 0);
     }
     free(from);

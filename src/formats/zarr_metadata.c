@@ -3,35 +3,35 @@
 #include "formats/zarr_writer.h"
 #include <stdlib.h>
 
-void fv_zarr_add_path(fv_zarr_paths *list, char *path_take) {
+void fv__zarr_add_path(fv_zarr_paths *list, char *path_take) {
     if (list->count == list->capacity) {
         list->capacity = FV_MAX(2 * list->capacity, (size_t)64);
-        list->path = fv_realloc(list->path, list->capacity * sizeof *list->path);
+        list->path = fv__realloc(list->path, list->capacity * sizeof *list->path);
     }
     list->path[list->count++] = path_take;
 }
 
-void fv_zarr_release_paths(fv_zarr_paths *list) {
+void fv__zarr_release_paths(fv_zarr_paths *list) {
     for (size_t i = 0; i < list->count; i++) free(list->path[i]);
     free(list->path);
 }
 
 static fv_status write_json(const fv_zarr_writer *w, const char *folder, const char *name, cJSON *json_take, fv_zarr_paths *files,
                             fv_error *error) {
-    char    *path = fv_sprintf("%s/%s", folder, name), *text = cJSON_Print(json_take);
+    char    *path = fv__sprintf("%s/%s", folder, name), *text = cJSON_Print(json_take);
     fv_bytes file = { 0 };
-    fv_bytes_printf(&file, "%s\n", text);
-    fv_status status = fv_zarr_write_file(w, path, file.data, file.size, true, error);
-    fv_bytes_release(&file);
+    fv__bytes_printf(&file, "%s\n", text);
+    fv_status status = fv__zarr_write_file(w, path, file.data, file.size, true, error);
+    fv__bytes_release(&file);
     cJSON_free(text);
     cJSON_Delete(json_take);
-    fv_zarr_add_path(files, path);
+    fv__zarr_add_path(files, path);
     return status;
 }
 
-cJSON *fv_zarr_compose_group(int version) {
+cJSON *fv__zarr_compose_group(int version) {
     cJSON *group = cJSON_CreateObject();
-    cJSON_AddItemToObject(group, "zarr_format", fv_zarr_integer(version));
+    cJSON_AddItemToObject(group, "zarr_format", fv__zarr_integer(version));
     if (version == 3) cJSON_AddStringToObject(group, "node_type", "group");
     return group;
 }
@@ -49,8 +49,8 @@ static fv_status write_node(const fv_zarr_writer *w, const char *folder, const c
 }
 
 static fv_status write_array(const fv_zarr_writer *w, int level, cJSON *attributes_take, fv_zarr_paths *files, fv_error *error) {
-    char  *folder = fv_zarr_level_folder(w, level);
-    cJSON *array = fv_zarr_array_compose(&w->level[level].array), *names = fv_zarr_dimension_names(&w->base.type);
+    char  *folder = fv__zarr_level_folder(w, level);
+    cJSON *array = fv__zarr_array_compose(&w->level[level].array), *names = fv__zarr_dimension_names(&w->base.type);
     if (w->level[level].array.version == 3)
         cJSON_AddItemToObject(array, "dimension_names", names);
     else if (attributes_take)
@@ -58,23 +58,23 @@ static fv_status write_array(const fv_zarr_writer *w, int level, cJSON *attribut
     else
         cJSON_Delete(names);
     fv_status status = write_node(w, folder, ".zarray", array, attributes_take, files, error);
-    fv_zarr_add_path(files, folder);
+    fv__zarr_add_path(files, folder);
     return status;
 }
 
-fv_status fv_zarr_write_metadata(const fv_zarr_writer *w, fv_zarr_paths *files, fv_error *error) {
+fv_status fv__zarr_write_metadata(const fv_zarr_writer *w, fv_zarr_paths *files, fv_error *error) {
     int           version = w->level[0].array.version;
     fv_zarr_scale scales[FV_ZARR_MOST_LEVELS];
     for (int i = 0; i < w->nlevels; i++) memcpy(scales[i].factor, w->level[i].factor, sizeof scales[i].factor);
-    cJSON *attributes = fv_zarr_attributes_compose(&w->base.type, version, scales, w->nlevels, w->mean);
-    if (w->label) fv_zarr_describe_label(w, attributes);
+    cJSON *attributes = fv__zarr_attributes_compose(&w->base.type, version, scales, w->nlevels, w->mean);
+    if (w->label) fv__zarr_describe_label(w, attributes);
     if (!w->ome) return write_array(w, 0, attributes, files, error);
     fv_status status = FV_OK;
     for (int i = 0; i < w->nlevels && status == FV_OK; i++) status = write_array(w, i, NULL, files, error);
     if (status == FV_OK)
-        status = write_node(w, w->base.path, ".zgroup", fv_zarr_compose_group(version), attributes, files, error);
+        status = write_node(w, w->base.path, ".zgroup", fv__zarr_compose_group(version), attributes, files, error);
     else
         cJSON_Delete(attributes);
-    fv_zarr_add_path(files, fv_strdup(w->base.path));
+    fv__zarr_add_path(files, fv__strdup(w->base.path));
     return status;
 }

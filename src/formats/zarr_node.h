@@ -13,10 +13,10 @@ typedef struct fv_zarr_node {
 } fv_zarr_node;
 
 /* Release it also after a failure. */
-fv_status fv_zarr_node_load(fv_zarr_node *node, const char *folder, fv_hasher *hasher, fv_error *error);
-void      fv_zarr_node_release(fv_zarr_node *node);
+fv_status fv__zarr_node_load(fv_zarr_node *node, const char *folder, fv_hasher *hasher, fv_error *error);
+void      fv__zarr_node_release(fv_zarr_node *node);
 
-const cJSON *fv_zarr_node_names(const fv_zarr_node *node); /* of an array's axes; NULL: none */
-fv_status    fv_zarr_node_array(const fv_zarr_node *node, fv_zarr_array *array, fv_error *error);
+const cJSON *fv__zarr_node_names(const fv_zarr_node *node); /* of an array's axes; NULL: none */
+fv_status    fv__zarr_node_array(const fv_zarr_node *node, fv_zarr_array *array, fv_error *error);
 
 #endif

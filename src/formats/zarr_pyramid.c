@@ -22,14 +22,14 @@ static int64_t file_bytes(const fv_zarr_array *array) {
 }
 
 /* Each level holds one file while it goes on with the next; a part is packed and read with its hash. */
-int64_t fv_zarr_pyramid_memory(const fv_zarr_writer *w) {
+int64_t fv__zarr_pyramid_memory(const fv_zarr_writer *w) {
     int64_t most = 0;
     for (int i = 1; i < w->nlevels; i++) most += file_bytes(&w->level[i].array);
     if (w->nlevels > 1) most += file_bytes(&w->level[1].array) + (int64_t)sizeof(fv_hash);
     return most;
 }
 
-int64_t fv_zarr_pyramid_bytes(const fv_zarr_writer *w) {
+int64_t fv__zarr_pyramid_bytes(const fv_zarr_writer *w) {
     int64_t bytes = 0;
     for (int i = 1; i < w->nlevels; i++) {
         const fv_zarr_array *array = &w->level[i].array;
@@ -51,12 +51,12 @@ static fv_region below(const fv_zarr_writer *w, int level, const fv_region *box)
             region.start[d] *= 2;
             region.size[d] *= 2;
         }
-    return fv_region_clip(&region, w->level[level - 1].array.shape);
+    return fv__region_clip(&region, w->level[level - 1].array.shape);
 }
 
 /* The box of the coarser level above whole files of the finer. */
 static fv_region above(const fv_zarr_writer *w, int level, const fv_region *box) {
-    return fv_zarr_shrunk(box, w->level[level].halved);
+    return fv__zarr_shrunk(box, w->level[level].halved);
 }
 
 /* ---------------------------------------------------------------- parts */
@@ -64,22 +64,22 @@ static fv_region above(const fv_zarr_writer *w, int level, const fv_region *box)
 static char *part_path(const fv_zarr_writer *w, int level, const fv_region *child) {
     const fv_zarr_array *fine = &w->level[level - 1].array;
     fv_lattice           lattice;
-    fv_lattice_init(&lattice, fine->ndim, fine->shape, fine->file);
-    return fv_sprintf("%s/.partial/%d-%lld", w->base.path, level, (long long)fv_lattice_index(&lattice, child->start));
+    fv__lattice_init(&lattice, fine->ndim, fine->shape, fine->file);
+    return fv__sprintf("%s/.partial/%d-%lld", w->base.path, level, (long long)fv__lattice_index(&lattice, child->start));
 }
 
 /* What one child adds to the file above it. */
 static fv_status write_part(fv_zarr_writer *w, int level, const fv_block *block, const fv_region *child, fv_error *error) {
     fv_region region = above(w, level, child);
-    fv_block  from = fv_block_window(block, child), to;
-    size_t    size = (size_t)fv_region_voxels(&region) * fv_dtype_size(block->dtype), room = size + sizeof(fv_hash);
-    char     *data = fv_buffer_new(room), *path = part_path(w, level, child);
-    fv_block_init(&to, block->dtype, &region, data);
-    fv_zarr_shrink(&from, &to, w->level[level].halved, w->mean);
-    fv_hash hash = fv_hash_bytes(data, size);
+    fv_block  from = fv__block_window(block, child), to;
+    size_t    size = (size_t)fv__region_voxels(&region) * fv_dtype_size(block->dtype), room = size + sizeof(fv_hash);
+    char     *data = fv__buffer_new(room), *path = part_path(w, level, child);
+    fv__block_init(&to, block->dtype, &region, data);
+    fv__zarr_shrink(&from, &to, w->level[level].halved, w->mean);
+    fv_hash hash = fv__hash_bytes(data, size);
     memcpy(data + size, &hash, sizeof hash);
-    fv_status status = fv_zarr_write_file(w, path, data, room, false, error);
-    fv_buffer_free(data, room);
+    fv_status status = fv__zarr_write_file(w, path, data, room, false, error);
+    fv__buffer_free(data, room);
     free(path);
     return status;
 }
@@ -87,23 +87,23 @@ static fv_status write_part(fv_zarr_writer *w, int level, const fv_block *block,
 /* False: it is not there, or not whole. */
 static bool read_part(const fv_zarr_writer *w, int level, const fv_region *child, const fv_block *file) {
     fv_region region = above(w, level, child);
-    size_t    size = (size_t)fv_region_voxels(&region) * fv_dtype_size(file->dtype), room = size + sizeof(fv_hash);
-    char     *data = fv_buffer_new(room), *path = part_path(w, level, child);
+    size_t    size = (size_t)fv__region_voxels(&region) * fv_dtype_size(file->dtype), room = size + sizeof(fv_hash);
+    char     *data = fv__buffer_new(room), *path = part_path(w, level, child);
     int       fd;
     fv_hash   hash;
-    bool      good = fv_file_exists(path) && fv_file_open_read(path, &fd, NULL) == FV_OK;
+    bool      good = fv__file_exists(path) && fv__file_open_read(path, &fd, NULL) == FV_OK;
     if (good) {
-        good = fv_file_read_at(fd, data, room, 0, path, NULL) == FV_OK;
+        good = fv__file_read_at(fd, data, room, 0, path, NULL) == FV_OK;
         close(fd);
     }
     memcpy(&hash, data + size, sizeof hash);
-    good = good && fv_hash_equal(hash, fv_hash_bytes(data, size));
+    good = good && fv__hash_equal(hash, fv__hash_bytes(data, size));
     if (good) {
-        fv_block from, to = fv_block_window(file, &region);
-        fv_block_init(&from, file->dtype, &region, data);
-        fv_block_copy(&to, &from);
+        fv_block from, to = fv__block_window(file, &region);
+        fv__block_init(&from, file->dtype, &region, data);
+        fv__block_copy(&to, &from);
     }
-    fv_buffer_free(data, room);
+    fv__buffer_free(data, room);
     free(path);
     return good;
 }
@@ -111,14 +111,14 @@ static bool read_part(const fv_zarr_writer *w, int level, const fv_region *child
 /* Puts the parts of all children together. False: some are not there, or not any more, because somebody else has used them. */
 static bool read_parts(const fv_zarr_writer *w, int level, const fv_region *under, const fv_block *file) {
     const fv_zarr_array *fine = &w->level[level - 1].array;
-    for (fv_region child = { 0 }; fv_zarr_next(fine->ndim, fine->file, under, &child);) {
+    for (fv_region child = { 0 }; fv__zarr_next(fine->ndim, fine->file, under, &child);) {
         char *path = part_path(w, level, &child);
-        bool  there = fv_file_exists(path);
+        bool  there = fv__file_exists(path);
         free(path);
         if (!there) return false;
     }
-    for (fv_region child = { 0 }; fv_zarr_next(fine->ndim, fine->file, under, &child);) {
-        fv_region part = fv_region_intersect(&child, under);
+    for (fv_region child = { 0 }; fv__zarr_next(fine->ndim, fine->file, under, &child);) {
+        fv_region part = fv__region_intersect(&child, under);
         if (!read_part(w, level, &part, file)) return false;
     }
     return true;
@@ -126,7 +126,7 @@ static bool read_parts(const fv_zarr_writer *w, int level, const fv_region *unde
 
 static void remove_parts(const fv_zarr_writer *w, int level, const fv_region *under) {
     const fv_zarr_array *fine = &w->level[level - 1].array;
-    for (fv_region child = { 0 }; fv_zarr_next(fine->ndim, fine->file, under, &child);) {
+    for (fv_region child = { 0 }; fv__zarr_next(fine->ndim, fine->file, under, &child);) {
         char *path = part_path(w, level, &child);
         unlink(path);
         free(path);
@@ -134,7 +134,7 @@ static void remove_parts(const fv_zarr_writer *w, int level, const fv_region *un
 }
 
 static char *file_path(const fv_zarr_writer *w, int level, const int64_t *start) {
-    char *folder = fv_zarr_level_folder(w, level), *path = fv_zarr_file_path(&w->level[level].array, folder, start);
+    char *folder = fv__zarr_level_folder(w, level), *path = fv__zarr_file_path(&w->level[level].array, folder, start);
     free(folder);
     return path;
 }
@@ -146,9 +146,9 @@ static bool each_file_above(const fv_zarr_writer *w, int level, const fv_region 
     for (int i = level; i < w->nlevels; i++) {
         fv_region box = { 0 };
         if (i > level) at = above(w, i, &at);
-        fv_zarr_next(at.ndim, w->level[i].array.file, &at, &box);
+        fv__zarr_next(at.ndim, w->level[i].array.file, &at, &box);
         char *path = file_path(w, i, box.start);
-        any = any || fv_file_exists(path);
+        any = any || fv__file_exists(path);
         if (removing) unlink(path);
         free(path);
     }
@@ -159,9 +159,9 @@ static bool each_file_above(const fv_zarr_writer *w, int level, const fv_region 
 
 static fv_status keep_parts(fv_zarr_writer *w, int level, const fv_block *block, const fv_region *under, fv_error *error) {
     const fv_zarr_array *fine = &w->level[level - 1].array;
-    fv_region            mine = fv_region_intersect(under, &block->region);
-    for (fv_region child = { 0 }; fv_zarr_next(fine->ndim, fine->file, &mine, &child);) {
-        fv_region part = fv_region_intersect(&child, &mine);
+    fv_region            mine = fv__region_intersect(under, &block->region);
+    for (fv_region child = { 0 }; fv__zarr_next(fine->ndim, fine->file, &mine, &child);) {
+        fv_region part = fv__region_intersect(&child, &mine);
         FV_TRY(write_part(w, level, block, &part, error));
     }
     return FV_OK;
@@ -169,36 +169,36 @@ static fv_status keep_parts(fv_zarr_writer *w, int level, const fv_block *block,
 
 /* A file whose voxels are all known. */
 static fv_status store_and_climb(fv_zarr_writer *w, int level, const fv_block *file, fv_error *error) {
-    FV_TRY(fv_zarr_store(w, level, file->region.start, file, NULL, error));
-    return level + 1 < w->nlevels ? fv_zarr_climb(w, level, file, false, error) : FV_OK;
+    FV_TRY(fv__zarr_store(w, level, file->region.start, file, NULL, error));
+    return level + 1 < w->nlevels ? fv__zarr_climb(w, level, file, false, error) : FV_OK;
 }
 
 /* Those of the children below a file that lie within a region, a bit each. */
 static uint64_t children_within(const fv_zarr_writer *w, int level, const fv_region *under, const fv_region *region) {
     const fv_zarr_array *fine = &w->level[level - 1].array;
     uint64_t             bits = 0, bit = 1;
-    for (fv_region child = { 0 }; fv_zarr_next(fine->ndim, fine->file, under, &child); bit <<= 1) {
-        fv_region part = fv_region_intersect(&child, under);
-        if (fv_region_inside(&part, region)) bits |= bit;
+    for (fv_region child = { 0 }; fv__zarr_next(fine->ndim, fine->file, under, &child); bit <<= 1) {
+        fv_region part = fv__region_intersect(&child, under);
+        if (fv__region_inside(&part, region)) bits |= bit;
     }
     return bits;
 }
 
 static fv_status make_at_once(fv_zarr_writer *w, int level, const fv_block *block, const fv_region *under,
                               const fv_region *region, fv_error *error) {
-    size_t   bytes = (size_t)fv_region_voxels(region) * fv_dtype_size(block->dtype);
-    fv_block file, from = fv_block_window(block, under);
-    fv_block_init(&file, block->dtype, region, fv_buffer_new(bytes));
-    fv_zarr_shrink(&from, &file, w->level[level].halved, w->mean);
+    size_t   bytes = (size_t)fv__region_voxels(region) * fv_dtype_size(block->dtype);
+    fv_block file, from = fv__block_window(block, under);
+    fv__block_init(&file, block->dtype, region, fv__buffer_new(bytes));
+    fv__zarr_shrink(&from, &file, w->level[level].halved, w->mean);
     fv_status status = store_and_climb(w, level, &file, error);
-    fv_buffer_free(file.data, bytes);
+    fv__buffer_free(file.data, bytes);
     return status;
 }
 
 static int64_t index_of(const fv_zarr_writer *w, int level, const fv_region *region) {
     fv_lattice lattice;
-    fv_lattice_init(&lattice, region->ndim, w->level[level].array.shape, w->level[level].array.file);
-    return fv_lattice_index(&lattice, region->start);
+    fv__lattice_init(&lattice, region->ndim, w->level[level].array.shape, w->level[level].array.file);
+    return fv__lattice_index(&lattice, region->start);
 }
 
 /* Whether no voxel of the coarser level lies over two chunks of a shard. */
@@ -211,67 +211,68 @@ static bool chunks_are_even(const fv_zarr_writer *w, int level) {
 
 static fv_status fill_in(fv_zarr_writer *w, int level, const fv_block *block, const fv_region *mine, fv_zarr_coarse *coarse,
                          bool store, fv_error *error) {
-    if (store && chunks_are_even(w, level)) return fv_zarr_store_all(w, level - 1, block, mine, coarse, error);
+    if (store && chunks_are_even(w, level)) return fv__zarr_store_all(w, level - 1, block, mine, coarse, error);
     fv_region over = above(w, level, mine);
-    fv_block  from = fv_block_window(block, mine), to = fv_block_window(&coarse->to, &over);
-    fv_zarr_shrink(&from, &to, coarse->halved, coarse->mean);
-    return store ? fv_zarr_store_all(w, level - 1, block, mine, NULL, error) : FV_OK;
+    fv_block  from = fv__block_window(block, mine), to = fv__block_window(&coarse->to, &over);
+    fv__zarr_shrink(&from, &to, coarse->halved, coarse->mean);
+    return store ? fv__zarr_store_all(w, level - 1, block, mine, NULL, error) : FV_OK;
 }
 
 static fv_status fill_and_climb(fv_zarr_writer *w, int level, const fv_block *block, const fv_region *under,
                                 const fv_region *region, fv_zarr_forming *forming, bool store, bool *complete, fv_error *error) {
-    fv_region      mine = fv_region_intersect(under, &block->region);
+    fv_region      mine = fv__region_intersect(under, &block->region);
     fv_zarr_coarse coarse = { .halved = w->level[level].halved, .mean = w->mean };
-    fv_block_init(&coarse.to, block->dtype, region, forming->data);
+    fv__block_init(&coarse.to, block->dtype, region, forming->data);
     fv_status status = fill_in(w, level, block, &mine, &coarse, store, error);
-    *complete = fv_zarr_formed(w, forming, status == FV_OK ? children_within(w, level, under, &mine) : 0);
+    *complete = fv__zarr_formed(w, forming, status == FV_OK ? children_within(w, level, under, &mine) : 0);
     if (!*complete) return status;
     if (status == FV_OK) status = store_and_climb(w, level, &coarse.to, error);
-    fv_zarr_form_release(w, forming);
+    fv__zarr_form_release(w, forming);
     return status;
 }
 
 static fv_status leave_parts(fv_zarr_writer *w, int level, const fv_block *block, const fv_region *under, const fv_region *region,
                              bool *complete, fv_error *error) {
     FV_TRY(keep_parts(w, level, block, under, error));
-    size_t    bytes = (size_t)fv_region_voxels(region) * fv_dtype_size(block->dtype);
+    size_t    bytes = (size_t)fv__region_voxels(region) * fv_dtype_size(block->dtype);
     fv_block  file;
     fv_status status = FV_OK;
-    fv_block_init(&file, block->dtype, region, fv_buffer_new(bytes));
+    fv__block_init(&file, block->dtype, region, fv__buffer_new(bytes));
     *complete = read_parts(w, level, under, &file);
     if (*complete) {
-        status = fv_zarr_store(w, level, region->start, &file, NULL, error);
+        status = fv__zarr_store(w, level, region->start, &file, NULL, error);
         if (status == FV_OK) remove_parts(w, level, under);
-        if (status == FV_OK && level + 1 < w->nlevels) status = fv_zarr_climb(w, level, &file, false, error);
-        fv_zarr_form_forget(w, level, index_of(w, level, region));
+        if (status == FV_OK && level + 1 < w->nlevels) status = fv__zarr_climb(w, level, &file, false, error);
+        fv__zarr_form_forget(w, level, index_of(w, level, region));
     }
-    fv_buffer_free(file.data, bytes);
+    fv__buffer_free(file.data, bytes);
     return status;
 }
 
 /* One file of a level, if block completes it. */
 static fv_status climb_to(fv_zarr_writer *w, int level, const fv_region *box, const fv_block *block, bool store,
                           fv_error *error) {
-    fv_region region = fv_region_clip(box, w->level[level].array.shape), under = below(w, level, &region);
-    fv_region mine = fv_region_intersect(&under, &block->region);
-    bool      covered = fv_region_inside(&under, &block->region), complete = false;
-    bool      repeated = !covered && each_file_above(w, level, &region, false);
-    size_t    bytes = (size_t)fv_region_voxels(&region) * fv_dtype_size(block->dtype);
-    fv_zarr_forming *forming = covered ? NULL
-                                       : fv_zarr_form(w, level, index_of(w, level, &region), bytes,
-                                                      children_within(w, level, &under, &under));
-    if (forming) FV_TRY(fill_and_climb(w, level, block, &under, &region, forming, store, &complete, error));
-    else if (store) FV_TRY(fv_zarr_store_all(w, level - 1, block, &mine, NULL, error));
+    fv_region        region = fv__region_clip(box, w->level[level].array.shape), under = below(w, level, &region);
+    fv_region        mine = fv__region_intersect(&under, &block->region);
+    bool             covered = fv__region_inside(&under, &block->region), complete = false;
+    bool             repeated = !covered && each_file_above(w, level, &region, false);
+    size_t           bytes = (size_t)fv__region_voxels(&region) * fv_dtype_size(block->dtype);
+    fv_zarr_forming *forming =
+        covered ? NULL : fv__zarr_form(w, level, index_of(w, level, &region), bytes, children_within(w, level, &under, &under));
+    if (forming)
+        FV_TRY(fill_and_climb(w, level, block, &under, &region, forming, store, &complete, error));
+    else if (store)
+        FV_TRY(fv__zarr_store_all(w, level - 1, block, &mine, NULL, error));
     if (covered) return make_at_once(w, level, block, &under, &region, error);
     if (!forming) FV_TRY(leave_parts(w, level, block, &under, &region, &complete, error));
     if (!complete && repeated) each_file_above(w, level, &region, true);
     return FV_OK;
 }
 
-fv_status fv_zarr_climb(fv_zarr_writer *w, int level, const fv_block *block, bool store, fv_error *error) {
+fv_status fv__zarr_climb(fv_zarr_writer *w, int level, const fv_block *block, bool store, fv_error *error) {
     const fv_zarr_array *coarse = &w->level[level + 1].array;
     fv_region            region = above(w, level + 1, &block->region);
-    for (fv_region box = { 0 }; fv_zarr_next(coarse->ndim, coarse->file, &region, &box);)
+    for (fv_region box = { 0 }; fv__zarr_next(coarse->ndim, coarse->file, &region, &box);)
         FV_TRY(climb_to(w, level + 1, &box, block, store, error));
     return FV_OK;
 }
@@ -280,37 +281,37 @@ fv_status fv_zarr_climb(fv_zarr_writer *w, int level, const fv_block *block, boo
 
 static fv_status mend_file(fv_zarr_writer *w, int level, const fv_region *region, fv_error *error) {
     fv_region under = below(w, level, region);
-    size_t    element = fv_dtype_size(w->base.type.dtype), bytes = (size_t)fv_region_voxels(region) * element;
-    void     *data = fv_buffer_new(bytes);
+    size_t    element = fv_dtype_size(w->base.type.dtype), bytes = (size_t)fv__region_voxels(region) * element;
+    void     *data = fv__buffer_new(bytes);
     fv_block  file;
     fv_status status = FV_OK;
-    fv_block_init(&file, w->base.type.dtype, region, data);
+    fv__block_init(&file, w->base.type.dtype, region, data);
     const fv_zarr_array *fine = &w->level[level - 1].array;
-    char                *folder = fv_zarr_level_folder(w, level - 1);
-    for (fv_region child = { 0 }; status == FV_OK && fv_zarr_next(fine->ndim, fine->file, &under, &child);) {
-        fv_region part = fv_region_intersect(&child, &under), over = above(w, level, &part);
-        size_t    size = (size_t)fv_region_voxels(&part) * element;
-        fv_block  from, to = fv_block_window(&file, &over);
-        fv_block_init(&from, w->base.type.dtype, &part, fv_buffer_new(size));
-        status = fv_zarr_read(fine, folder, &from, error);
-        if (status == FV_OK) fv_zarr_shrink(&from, &to, w->level[level].halved, w->mean);
-        fv_buffer_free(from.data, size);
+    char                *folder = fv__zarr_level_folder(w, level - 1);
+    for (fv_region child = { 0 }; status == FV_OK && fv__zarr_next(fine->ndim, fine->file, &under, &child);) {
+        fv_region part = fv__region_intersect(&child, &under), over = above(w, level, &part);
+        size_t    size = (size_t)fv__region_voxels(&part) * element;
+        fv_block  from, to = fv__block_window(&file, &over);
+        fv__block_init(&from, w->base.type.dtype, &part, fv__buffer_new(size));
+        status = fv__zarr_read(fine, folder, &from, error);
+        if (status == FV_OK) fv__zarr_shrink(&from, &to, w->level[level].halved, w->mean);
+        fv__buffer_free(from.data, size);
     }
-    if (status == FV_OK) status = fv_zarr_store(w, level, region->start, &file, NULL, error);
+    if (status == FV_OK) status = fv__zarr_store(w, level, region->start, &file, NULL, error);
     free(folder);
-    fv_buffer_free(data, bytes);
+    fv__buffer_free(data, bytes);
     return status;
 }
 
-fv_status fv_zarr_mend(fv_zarr_writer *w, fv_error *error) {
+fv_status fv__zarr_mend(fv_zarr_writer *w, fv_error *error) {
     for (int i = 1; i < w->nlevels; i++) {
         const fv_zarr_array *array = &w->level[i].array;
         fv_lattice           lattice;
-        fv_lattice_init(&lattice, array->ndim, array->shape, array->file);
-        for (int64_t k = 0; k < fv_lattice_count(&lattice); k++) {
-            fv_region region = fv_lattice_chunk(&lattice, k);
+        fv__lattice_init(&lattice, array->ndim, array->shape, array->file);
+        for (int64_t k = 0; k < fv__lattice_count(&lattice); k++) {
+            fv_region region = fv__lattice_chunk(&lattice, k);
             char     *path = file_path(w, i, region.start);
-            bool      there = fv_file_exists(path);
+            bool      there = fv__file_exists(path);
             free(path);
             if (!there) FV_TRY(mend_file(w, i, &region, error));
         }

@@ -96,7 +96,7 @@ PAIRS(int8, int8_t, int16_t, int16_t, HALVES_INT8)
 PAIRS(uint16, uint16_t, uint32_t, uint32_t, HALVES_UINT16)
 PAIRS(int16, int16_t, int32_t, int32_t, HALVES_INT16)
 
-static void pick(const job *j, size_t size) { fv_copy_strided(j->to, 1, j->row[0], j->paired ? 2 : 1, j->count, size); }
+static void pick(const job *j, size_t size) { fv__copy_strided(j->to, 1, j->row[0], j->paired ? 2 : 1, j->count, size); }
 
 /* Complex numbers are few: pairs of parts, one after the other. */
 static void mean_complex(const job *j, bool wide) {
@@ -134,7 +134,7 @@ static void find_rows(const fv_block *from, const int64_t *position, const bool 
     int     last = from->region.ndim - 1;
     int64_t first[FV_MAX_DIMS];
     for (int d = 0; d <= last; d++) first[d] = halved[d] ? 2 * position[d] : position[d];
-    j->row[0] = fv_block_at(from, first);
+    j->row[0] = fv__block_at(from, first);
     j->nrows = 1;
     j->length = from->region.start[last] + from->region.size[last] - first[last];
     j->paired = halved[last];
@@ -146,7 +146,7 @@ static void find_rows(const fv_block *from, const int64_t *position, const bool 
     }
 }
 
-fv_region fv_zarr_shrunk(const fv_region *region, const bool *halved) {
+fv_region fv__zarr_shrunk(const fv_region *region, const bool *halved) {
     fv_region over = *region;
     for (int d = 0; d < region->ndim; d++)
         if (halved[d]) {
@@ -156,10 +156,10 @@ fv_region fv_zarr_shrunk(const fv_region *region, const bool *halved) {
     return over;
 }
 
-void fv_zarr_shrink(const fv_block *from, const fv_block *to, const bool *halved, bool mean) {
+void fv__zarr_shrink(const fv_block *from, const fv_block *to, const bool *halved, bool mean) {
     fv_rows rows;
-    for (fv_rows_begin(&rows, &to->region); fv_rows_next(&rows);) {
-        job j = { .to = fv_block_at(to, rows.position), .count = to->region.size[to->region.ndim - 1] };
+    for (fv__rows_begin(&rows, &to->region); fv__rows_next(&rows);) {
+        job j = { .to = fv__block_at(to, rows.position), .count = to->region.size[to->region.ndim - 1] };
         find_rows(from, rows.position, halved, &j);
         j.length = FV_MIN(j.length, j.paired ? 2 * j.count : j.count);
         if (mean)

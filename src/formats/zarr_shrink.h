@@ -5,11 +5,11 @@
 #include "image/region.h"
 
 /* The box of the coarser image over one of the finer that begins at even voxels along halved axes. */
-fv_region fv_zarr_shrunk(const fv_region *region, const bool *halved);
+fv_region fv__zarr_shrunk(const fv_region *region, const bool *halved);
 
 /* Fills `to`, a box of the coarser image, from the voxels of `from` below it: along a halved axis voxel i lies over 2 i and
  * 2 i + 1, of which the last may be missing at the image's end. mean: the mean of those that are there (integers round half up);
  * otherwise the first of them, which keeps labels what they are. */
-void fv_zarr_shrink(const fv_block *from, const fv_block *to, const bool *halved, bool mean);
+void fv__zarr_shrink(const fv_block *from, const fv_block *to, const bool *halved, bool mean);
 
 #endif

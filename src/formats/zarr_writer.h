@@ -40,15 +40,15 @@ typedef struct fv_zarr_forming { /* a file of a coarser level of which some chil
 } fv_zarr_forming;
 
 typedef struct fv_zarr_writer {
-    fv_writer       base;
-    fv_zarr_level   level[FV_ZARR_MOST_LEVELS];
-    int             nlevels;
-    bool            ome;  /* an OME-Zarr group with one folder for each level; otherwise a plain array */
-    bool            label; /* it becomes labels/NAME of an image */
-    bool            mean; /* coarser levels are means; otherwise every second voxel */
-    pthread_mutex_t mutex, sync_mutex;
-    fv_zarr_place  *written; /* not durable yet */
-    size_t          nwritten, capacity;
+    fv_writer        base;
+    fv_zarr_level    level[FV_ZARR_MOST_LEVELS];
+    int              nlevels;
+    bool             ome;   /* an OME-Zarr group with one folder for each level; otherwise a plain array */
+    bool             label; /* it becomes labels/NAME of an image */
+    bool             mean;  /* coarser levels are means; otherwise every second voxel */
+    pthread_mutex_t  mutex, sync_mutex;
+    fv_zarr_place   *written; /* not durable yet */
+    size_t           nwritten, capacity;
     fv_zarr_forming *forming; /* guarded by the mutex */
     int64_t          kept;    /* bytes of it */
 } fv_zarr_writer;
@@ -56,61 +56,61 @@ typedef struct fv_zarr_writer {
 extern const fv_format fv_format_zarr;
 
 /* zarr_create.c */
-fv_status fv_zarr_create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
-                         fv_error *error);
-void      fv_zarr_free_writer(fv_writer *base);
+fv_status fv__zarr_create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
+                          fv_error *error);
+void      fv__zarr_free_writer(fv_writer *base);
 
 /* zarr_write.c */
-fv_status fv_zarr_begin(fv_writer *base, fv_error *error);
-fv_status fv_zarr_put(fv_writer *base, const fv_block *block, fv_error *error);
-fv_status fv_zarr_sync(fv_writer *base, fv_error *error);
-fv_status fv_zarr_finish(fv_writer *base, fv_error *error);
+fv_status fv__zarr_begin(fv_writer *base, fv_error *error);
+fv_status fv__zarr_put(fv_writer *base, const fv_block *block, fv_error *error);
+fv_status fv__zarr_sync(fv_writer *base, fv_error *error);
+fv_status fv__zarr_finish(fv_writer *base, fv_error *error);
 /* Packs one file of a level, which begins at a voxel, and gives it its name. block: its voxels, cut at the image's end; coarse:
  * where they are shrunk to while they are in the cache, or NULL. */
-fv_status fv_zarr_store(fv_zarr_writer *w, int level, const int64_t *start, const fv_block *block, const fv_zarr_coarse *coarse,
-                        fv_error *error);
+fv_status fv__zarr_store(fv_zarr_writer *w, int level, const int64_t *start, const fv_block *block, const fv_zarr_coarse *coarse,
+                         fv_error *error);
 /* The same for each of the files of a region, which lies in block. */
-fv_status fv_zarr_store_all(fv_zarr_writer *w, int level, const fv_block *block, const fv_region *region,
-                            const fv_zarr_coarse *coarse, fv_error *error);
+fv_status fv__zarr_store_all(fv_zarr_writer *w, int level, const fv_block *block, const fv_region *region,
+                             const fv_zarr_coarse *coarse, fv_error *error);
 /* Writes a whole file where nobody looks and moves it to its place. lasting: it will be synced soon. */
-fv_status fv_zarr_write_file(const fv_zarr_writer *w, const char *path, const void *data, size_t size, bool lasting,
-                             fv_error *error);
+fv_status fv__zarr_write_file(const fv_zarr_writer *w, const char *path, const void *data, size_t size, bool lasting,
+                              fv_error *error);
 /* Paths are only known for good when writing begins. Callers free. */
-char *fv_zarr_level_folder(const fv_zarr_writer *w, int level);
-char *fv_zarr_partial_folder(const fv_zarr_writer *w);
+char *fv__zarr_level_folder(const fv_zarr_writer *w, int level);
+char *fv__zarr_partial_folder(const fv_zarr_writer *w);
 
 /* zarr_pyramid.c */
-int64_t fv_zarr_pyramid_memory(const fv_zarr_writer *w); /* that fv_zarr_climb needs */
-int64_t fv_zarr_pyramid_bytes(const fv_zarr_writer *w);  /* of all coarser levels */
+int64_t fv__zarr_pyramid_memory(const fv_zarr_writer *w); /* that fv__zarr_climb needs */
+int64_t fv__zarr_pyramid_bytes(const fv_zarr_writer *w);  /* of all coarser levels */
 /* What follows in the coarser levels once some whole files of a level are known. store: those are to be written, too. */
-fv_status fv_zarr_climb(fv_zarr_writer *w, int level, const fv_block *block, bool store, fv_error *error);
+fv_status fv__zarr_climb(fv_zarr_writer *w, int level, const fv_block *block, bool store, fv_error *error);
 /* Makes what is missing in the coarser levels, from the finer ones. */
-fv_status fv_zarr_mend(fv_zarr_writer *w, fv_error *error);
+fv_status fv__zarr_mend(fv_zarr_writer *w, fv_error *error);
 
 /* zarr_forming.c */
 /* The file, to fill some children in; NULL: their parts go to the disk. wanted: all its children, a bit each. */
-fv_zarr_forming *fv_zarr_form(fv_zarr_writer *w, int level, int64_t index, size_t bytes, uint64_t wanted);
+fv_zarr_forming *fv__zarr_form(fv_zarr_writer *w, int level, int64_t index, size_t bytes, uint64_t wanted);
 /* These children are filled in. True: it is complete, and the caller's to write and to release. */
-bool fv_zarr_formed(fv_zarr_writer *w, fv_zarr_forming *file, uint64_t children);
-void fv_zarr_form_release(fv_zarr_writer *w, fv_zarr_forming *file);
-void fv_zarr_form_forget(fv_zarr_writer *w, int level, int64_t index); /* one whose parts lay on the disk is complete */
-void fv_zarr_form_clear(fv_zarr_writer *w);                            /* once nothing more is put */
+bool fv__zarr_formed(fv_zarr_writer *w, fv_zarr_forming *file, uint64_t children);
+void fv__zarr_form_release(fv_zarr_writer *w, fv_zarr_forming *file);
+void fv__zarr_form_forget(fv_zarr_writer *w, int level, int64_t index); /* one whose parts lay on the disk is complete */
+void fv__zarr_form_clear(fv_zarr_writer *w);                            /* once nothing more is put */
 
 /* zarr_labels.c: label images, which lie in labels/NAME of an OME-Zarr image. */
-bool      fv_zarr_is_label(const char *path);
-fv_status fv_zarr_check_label(const fv_zarr_writer *w, const char *path, fv_error *error); /* whether it can be one */
-void      fv_zarr_describe_label(const fv_zarr_writer *w, cJSON *attributes);
-fv_status fv_zarr_adopt_labels(const char *temporary, const char *path, fv_error *error);
-fv_status fv_zarr_list_label(const char *path, fv_error *error);
+bool      fv__zarr_is_label(const char *path);
+fv_status fv__zarr_check_label(const fv_zarr_writer *w, const char *path, fv_error *error); /* whether it can be one */
+void      fv__zarr_describe_label(const fv_zarr_writer *w, cJSON *attributes);
+fv_status fv__zarr_adopt_labels(const char *temporary, const char *path, fv_error *error);
+fv_status fv__zarr_list_label(const char *path, fv_error *error);
 
 /* zarr_metadata.c: paths of what was written, for the caller to sync and to free. */
 typedef struct fv_zarr_paths {
     char **path;
     size_t count, capacity;
 } fv_zarr_paths;
-cJSON    *fv_zarr_compose_group(int version);
-void      fv_zarr_add_path(fv_zarr_paths *list, char *path_take);
-void      fv_zarr_release_paths(fv_zarr_paths *list);
-fv_status fv_zarr_write_metadata(const fv_zarr_writer *w, fv_zarr_paths *files, fv_error *error);
+cJSON    *fv__zarr_compose_group(int version);
+void      fv__zarr_add_path(fv_zarr_paths *list, char *path_take);
+void      fv__zarr_release_paths(fv_zarr_paths *list);
+fv_status fv__zarr_write_metadata(const fv_zarr_writer *w, fv_zarr_paths *files, fv_error *error);
 
 #endif

@@ -38,8 +38,8 @@ static bool put_back(shelf *to, void *context) {
     return room;
 }
 
-const char *fv_zstd_pack(int level, bool checksum, const void *data, size_t size, void *packed, size_t room,
-                         size_t *packed_size) {
+const char *fv__zstd_pack(int level, bool checksum, const void *data, size_t size, void *packed, size_t room,
+                          size_t *packed_size) {
     ZSTD_CCtx *context = take(&packers);
     if (!context) context = ZSTD_createCCtx();
     if (!context) return "no memory";
@@ -51,14 +51,14 @@ const char *fv_zstd_pack(int level, bool checksum, const void *data, size_t size
     return ZSTD_isError(*packed_size) ? ZSTD_getErrorName(*packed_size) : NULL;
 }
 
-fv_zstd_stream *fv_zstd_begin(void *data, size_t size) {
+fv_zstd_stream *fv__zstd_begin(void *data, size_t size) {
     ZSTD_DCtx *context = take(&unpackers);
     if (!context) context = ZSTD_createDCtx();
     if (!context) return NULL;
     ZSTD_DCtx_reset(context, ZSTD_reset_session_and_parameters);
     ZSTD_DCtx_setParameter(context, ZSTD_d_windowLogMax, ZSTD_dParam_getBounds(ZSTD_d_windowLogMax).upperBound);
     ZSTD_DCtx_setParameter(context, ZSTD_d_stableOutBuffer, 1); /* a library that refuses this makes a copy */
-    fv_zstd_stream *stream = fv_calloc(sizeof *stream);
+    fv_zstd_stream *stream = fv__calloc(sizeof *stream);
     *stream = (fv_zstd_stream){ .context = context, .out = { data, size, 0 } };
     return stream;
 }
@@ -70,7 +70,7 @@ static const char *check_header(const fv_zstd_stream *stream, const void *piece,
     return wrong ? "zstd holds another size than the chunk has" : NULL;
 }
 
-const char *fv_zstd_feed(fv_zstd_stream *stream, const void *piece, size_t size) {
+const char *fv__zstd_feed(fv_zstd_stream *stream, const void *piece, size_t size) {
     ZSTD_inBuffer in = { piece, size, 0 };
     const char   *fault = stream->begun ? NULL : check_header(stream, piece, size);
     stream->begun = true;
@@ -85,7 +85,7 @@ const char *fv_zstd_feed(fv_zstd_stream *stream, const void *piece, size_t size)
     return fault;
 }
 
-const char *fv_zstd_end(fv_zstd_stream *stream) {
+const char *fv__zstd_end(fv_zstd_stream *stream) {
     bool complete = stream->ended && stream->out.pos == stream->out.size;
     if (!put_back(&unpackers, stream->context)) ZSTD_freeDCtx(stream->context);
     free(stream);

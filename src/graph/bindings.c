@@ -6,26 +6,26 @@
 
 /* ---------------------------------------------------------------- parameters */
 
-int fv_bindings_choice(const fv_bindings *bindings, int combination, int parameter) {
+int fv__bindings_choice(const fv_bindings *bindings, int combination, int parameter) {
     for (int p = bindings->nparameters - 1; p > parameter; p--) combination /= bindings->parameters[p].count;
     return combination % bindings->parameters[parameter].count;
 }
 
 static bool add_value(fv_bindings *bindings, fv_parameter *parameter, const char *text, size_t length) {
     int n = parameter->count++;
-    parameter->values = fv_realloc(parameter->values, (size_t)parameter->count * sizeof *parameter->values);
-    parameter->texts = fv_realloc(parameter->texts, (size_t)parameter->count * sizeof *parameter->texts);
-    parameter->texts[n] = fv_arena_strndup(&bindings->arena, text, length);
-    if (!fv_literal_parse(parameter->texts[n], &parameter->values[n], &bindings->arena)) return false;
+    parameter->values = fv__realloc(parameter->values, (size_t)parameter->count * sizeof *parameter->values);
+    parameter->texts = fv__realloc(parameter->texts, (size_t)parameter->count * sizeof *parameter->texts);
+    parameter->texts[n] = fv__arena_strndup(&bindings->arena, text, length);
+    if (!fv__literal_parse(parameter->texts[n], &parameter->values[n], &bindings->arena)) return false;
     if (parameter->values[n].kind == FV_LITERAL_TEXT) /* without its quotes */
-        parameter->texts[n] = fv_arena_strdup(&bindings->arena, parameter->values[n].text);
+        parameter->texts[n] = fv__arena_strdup(&bindings->arena, parameter->values[n].text);
     return true;
 }
 
 /* "0..11" or "0..1:0.25": whole text, both ends included as far as the steps reach them. */
 static bool is_range(const char *text, size_t length, double *first, double *last, double *step) {
     enum { LONGEST = 96 };
-    char  copy[LONGEST], *end, *dots;
+    char copy[LONGEST], *end, *dots;
     if (length >= LONGEST) return false;
     memcpy(copy, text, length);
     copy[length] = 0;
@@ -70,13 +70,13 @@ static const char *end_of_value(const char *start) {
     return p;
 }
 
-fv_status fv_bindings_set(fv_bindings *bindings, const char *assignment, fv_error *error) {
+fv_status fv__bindings_set(fv_bindings *bindings, const char *assignment, fv_error *error) {
     const char *equal = strchr(assignment, '=');
     if (!equal || equal == assignment || !equal[1])
         return fv_fail(error, FV_ERROR_USAGE, "--set %s: expected name=value or name=value,value,...", assignment);
-    bindings->parameters = fv_realloc(bindings->parameters, (size_t)(bindings->nparameters + 1) * sizeof *bindings->parameters);
+    bindings->parameters = fv__realloc(bindings->parameters, (size_t)(bindings->nparameters + 1) * sizeof *bindings->parameters);
     fv_parameter *parameter = &bindings->parameters[bindings->nparameters++];
-    *parameter = (fv_parameter){ .name = fv_arena_strndup(&bindings->arena, assignment, (size_t)(equal - assignment)) };
+    *parameter = (fv_parameter){ .name = fv__arena_strndup(&bindings->arena, assignment, (size_t)(equal - assignment)) };
     for (int p = 0; p + 1 < bindings->nparameters; p++)
         if (!strcmp(bindings->parameters[p].name, parameter->name))
             return fv_fail(error, FV_ERROR_USAGE, "--set %s is given twice", parameter->name);
@@ -110,9 +110,9 @@ static void check_parameters(const fv_bindings *bindings, const fv_program *prog
         for (int k = 0; k < count; k++) found = found || !strcmp(known[k], bindings->parameters[p].name);
         if (found) continue;
         const char *near = fv_nearest_word(bindings->parameters[p].name, known, count);
-        char       *hint = near ? fv_sprintf("did you mean %s?", near) : NULL;
-        fv_diagnose(diagnostics, (fv_span){ 1, 1, 1 }, hint, "--set %s: the pipeline has no `param %s = ...` line",
-                    bindings->parameters[p].name, bindings->parameters[p].name);
+        char       *hint = near ? fv__sprintf("did you mean %s?", near) : NULL;
+        fv__diagnose(diagnostics, (fv_span){ 1, 1, 1 }, hint, "--set %s: the pipeline has no `param %s = ...` line",
+                     bindings->parameters[p].name, bindings->parameters[p].name);
         free(hint);
     }
 }
@@ -125,38 +125,40 @@ static void add_defaults(fv_bindings *bindings, const fv_program *program, fv_di
         for (int p = 0; p < bindings->nparameters; p++) known = known || !strcmp(bindings->parameters[p].name, statement->name);
         if (known) continue;
         fv_literal literal;
-        if (!fv_expr_literal(statement->value, &literal, &bindings->arena)) {
-            fv_diagnose(diagnostics, statement->value->span, NULL,
-                        "param %s needs a plain value: a number, a text, true, false or a list of numbers", statement->name);
+        if (!fv__expr_literal(statement->value, &literal, &bindings->arena)) {
+            fv__diagnose(diagnostics, statement->value->span, NULL,
+                         "param %s needs a plain value: a number, a text, true, false or a list of numbers", statement->name);
             continue;
         }
         fv_bytes text = { 0 };
-        if (literal.kind == FV_LITERAL_TEXT) fv_bytes_printf(&text, "%s", literal.text);
-        else fv_literal_format(&literal, &text);
+        if (literal.kind == FV_LITERAL_TEXT)
+            fv__bytes_printf(&text, "%s", literal.text);
+        else
+            fv__literal_format(&literal, &text);
         bindings->parameters =
-            fv_realloc(bindings->parameters, (size_t)(bindings->nparameters + 1) * sizeof *bindings->parameters);
+            fv__realloc(bindings->parameters, (size_t)(bindings->nparameters + 1) * sizeof *bindings->parameters);
         fv_parameter *parameter = &bindings->parameters[bindings->nparameters++];
-        *parameter = (fv_parameter){ .name = fv_arena_strdup(&bindings->arena, statement->name) };
+        *parameter = (fv_parameter){ .name = fv__arena_strdup(&bindings->arena, statement->name) };
         add_value(bindings, parameter, (char *)text.data, text.size);
         parameter->values[0] = literal;
-        fv_bytes_release(&text);
+        fv__bytes_release(&text);
     }
 }
 
 /* ---------------------------------------------------------------- all of it */
 
-fv_status fv_bindings_resolve(fv_bindings *bindings, const fv_program *program, fv_diagnostics *diagnostics, fv_error *error) {
+fv_status fv__bindings_resolve(fv_bindings *bindings, const fv_program *program, fv_diagnostics *diagnostics, fv_error *error) {
     if (!bindings->ncombinations) bindings->ncombinations = 1;
     check_parameters(bindings, program, diagnostics);
     add_defaults(bindings, program, diagnostics);
     fv_status status = diagnostics->count ? FV_ERROR_USAGE : FV_OK;
     fv_status found = fv__find_items(bindings, program, diagnostics);
     if (status == FV_OK) status = found;
-    fv_bindings_arrange(bindings, program);
+    fv__bindings_arrange(bindings, program);
     return status == FV_OK ? FV_OK : fv_fail(error, status, "the pipeline has mistakes");
 }
 
-void fv_bindings_release(fv_bindings *bindings) {
+void fv__bindings_release(fv_bindings *bindings) {
     for (int p = 0; p < bindings->nparameters; p++) {
         free(bindings->parameters[p].values);
         free(bindings->parameters[p].texts);
@@ -167,6 +169,6 @@ void fv_bindings_release(fv_bindings *bindings) {
     free(bindings->shared);
     free(bindings->arrays);
     free(bindings->keeps);
-    fv_arena_release(&bindings->arena);
+    fv__arena_release(&bindings->arena);
     *bindings = (fv_bindings){ 0 };
 }

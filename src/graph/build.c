@@ -12,7 +12,7 @@ APART value fv__mistake(builder *b, fv_span span, fv_status status, const char *
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    fv_diagnose(b->diagnostics, b->expanding ? *b->expanding : span, hint, "%s", message);
+    fv__diagnose(b->diagnostics, b->expanding ? *b->expanding : span, hint, "%s", message);
     if (b->worst == FV_OK) b->worst = status;
     return (value){ .kind = BAD };
 }
@@ -29,7 +29,7 @@ static void set_variable(builder *b, const char *name, value v) {
             b->variables[i].value = v;
             return;
         }
-    b->variables = fv_realloc(b->variables, (size_t)(b->nvariables + 1) * sizeof *b->variables);
+    b->variables = fv__realloc(b->variables, (size_t)(b->nvariables + 1) * sizeof *b->variables);
     b->variables[b->nvariables++] = (variable){ name, v };
 }
 
@@ -44,14 +44,14 @@ static void assign(builder *b, const fv_statement *statement) {
     if (v.kind == NODE && v.node->op && v.node->op->sink)
         v = fv__mistake(b, statement->value->span, FV_ERROR_USAGE, NULL, "write gives no value: leave out `%s =`",
                         statement->name);
-    if (v.kind == NODE && !v.node->name) v.node->name = fv_arena_strdup(&b->graph->arena, statement->name);
+    if (v.kind == NODE && !v.node->name) v.node->name = fv__arena_strdup(&b->graph->arena, statement->name);
     set_variable(b, statement->name, v);
 }
 
 static void bind_parameters(builder *b) {
     for (int p = 0; p < b->bindings->nparameters; p++) {
         const fv_parameter *parameter = &b->bindings->parameters[p];
-        set_variable(b, parameter->name, literal_value(parameter->values[fv_bindings_choice(b->bindings, b->combination, p)]));
+        set_variable(b, parameter->name, literal_value(parameter->values[fv__bindings_choice(b->bindings, b->combination, p)]));
     }
 }
 
@@ -61,7 +61,7 @@ static void begin_names(builder *b) {
     for (int a = 0; a < b->bindings->narrays; a++) {
         fv_node *node;
         fv_error error = { 0 };
-        if (fv_graph_array(b->graph, &b->bindings->arrays[a], &node, &error) != FV_OK)
+        if (fv__graph_array(b->graph, &b->bindings->arrays[a], &node, &error) != FV_OK)
             fv__mistake(b, (fv_span){ 1, 1, 1 }, error.code, NULL, "%s", error.message);
         else
             set_variable(b, b->bindings->arrays[a].name, node_value(node));
@@ -101,7 +101,7 @@ static void add_kept(builder *b, int k) {
     fv_scalar      scalar;
     if (!makes(b, meant ? level_of(b, meant) : &(fv_level){ .collection = FV_RUN })) return;
     value v = fv__evaluate_name(b, &name);
-    if (v.kind == LITERAL && fv__scalar_of(&v.literal, &scalar)) v = node_value(fv_graph_constant(b->graph, &scalar));
+    if (v.kind == LITERAL && fv__scalar_of(&v.literal, &scalar)) v = node_value(fv__graph_constant(b->graph, &scalar));
     if (usable(b, &v) && v.kind == NODE)
         fv__add_sink(b, FV_SINK_KEEP, v.node, b->program->nstatements + k, name.span)->name = b->bindings->keeps[k];
 }
@@ -113,7 +113,7 @@ static void add_export(builder *b, int k) {
     if (!usable(b, &v) || v.kind != NODE) return;
     int      statement = b->program->nstatements + b->bindings->nkeeps + k;
     fv_sink *sink = fv__add_sink(b, FV_SINK_EXPORT, v.node, statement, expr->span);
-    sink->name = fv_node_label(v.node);
+    sink->name = fv__node_label(v.node);
     sink->expr = expr->id;
 }
 
@@ -128,14 +128,14 @@ static void build_combination(builder *b) {
     for (int k = 0; k < b->bindings->nexported; k++) add_export(b, k);
 }
 
-fv_status fv_graph_build(const fv_program *program, const fv_bindings *bindings, int64_t unit, const fv_handed *handed,
-                         fv_graph **graph, fv_diagnostics *diagnostics, fv_error *error) {
-    builder b = { .graph = fv_calloc(sizeof(fv_graph)),
+fv_status fv__graph_build(const fv_program *program, const fv_bindings *bindings, int64_t unit, const fv_handed *handed,
+                          fv_graph **graph, fv_diagnostics *diagnostics, fv_error *error) {
+    builder b = { .graph = fv__calloc(sizeof(fv_graph)),
                   .program = program,
                   .bindings = bindings,
                   .handed = handed,
                   .number = unit,
-                  .unit = fv_bindings_unit(bindings, unit),
+                  .unit = fv__bindings_unit(bindings, unit),
                   .diagnostics = diagnostics };
     b.graph->device = bindings->on;
     for (b.combination = 0; b.combination < bindings->ncombinations; b.combination++) build_combination(&b);
@@ -146,7 +146,7 @@ fv_status fv_graph_build(const fv_program *program, const fv_bindings *bindings,
         fv__mistake(&b, (fv_span){ 1, 1, 1 }, FV_ERROR_USAGE, NULL,
                     "nothing is asked for: write(...) a result, or put a scalar or a table on a line of its own");
     if (b.worst != FV_OK) {
-        fv_graph_free(b.graph);
+        fv__graph_free(b.graph);
         *graph = NULL;
         return fv_fail(error, b.worst, "%s", diagnostics->count ? diagnostics->items[0].message : "the pipeline has mistakes");
     }

@@ -8,9 +8,9 @@
 typedef struct value {
     /* BAD: a mistake that was already reported. ELSEWHERE: another unit makes it. LOST: another one should have, but failed. */
     enum { BAD, LITERAL, NODE, ELSEWHERE, LOST } kind;
-    fv_literal literal;
+    fv_literal  literal;
     const char *why;  /* LOST */
-    fv_node   *node; /* of a geometry: its center, if that is computed by the pipeline */
+    fv_node    *node; /* of a geometry: its center, if that is computed by the pipeline */
 } value;
 
 typedef struct variable {
@@ -30,10 +30,10 @@ typedef struct builder {
     fv_status          worst; /* kind of the first failure */
     variable          *variables;
     int                nvariables;
-    int                depth;       /* of expansions */
-    const fv_span     *expanding;   /* inside an expanded operator: where the call stands */
-    const fv_op       *expanded;    /* and what is called there */
-    fv_hash            call;        /* which call of it */
+    int                depth;     /* of expansions */
+    const fv_span     *expanding; /* inside an expanded operator: where the call stands */
+    const fv_op       *expanded;  /* and what is called there */
+    fv_hash            call;      /* which call of it */
 } builder;
 
 /* Expressions may be some hundred levels deep: what needs room for messages stays out of the frames of the recursion. */

@@ -9,28 +9,28 @@
 /* ---------------------------------------------------------------- calls */
 
 typedef struct call {
-    const fv_op   *op;
-    const fv_expr *expr;
-    void          *params;
-    fv_node       *inputs[FV_MAX_INPUTS];
+    const fv_op      *op;
+    const fv_expr    *expr;
+    void             *params;
+    fv_node          *inputs[FV_MAX_INPUTS];
     const fv_literal *literals[FV_MAX_INPUTS]; /* inputs that are plain numbers */
-    fv_literal     given[FV_MAX_INPUTS];
-    bool           input_set[FV_MAX_INPUTS];
-    uint64_t       params_set;
-    fv_node       *late; /* the center of the geometry, if it is computed */
-    bool           bad;
+    fv_literal        given[FV_MAX_INPUTS];
+    bool              input_set[FV_MAX_INPUTS];
+    uint64_t          params_set;
+    fv_node          *late; /* the center of the geometry, if it is computed */
+    bool              bad;
     const char       *lost; /* an argument is, for this reason */
 } call;
 
 APART static const fv_op *find_op(builder *b, const fv_expr *expr) {
-    const fv_op *op = fv_op_find(expr->text);
+    const fv_op *op = fv__op_find(expr->text);
     if (op) return op;
-    int          count = fv_op_count();
-    const char **names = fv_alloc((size_t)count * sizeof *names);
-    for (int i = 0; i < count; i++) names[i] = fv_op_at(i)->name;
+    int          count = fv__op_count();
+    const char **names = fv__alloc((size_t)count * sizeof *names);
+    for (int i = 0; i < count; i++) names[i] = fv__op_at(i)->name;
     const char *near = fv_nearest_word(expr->text, names, count);
-    char       *hint = fv_familiar_hint(expr->text);
-    if (!hint) hint = near ? fv_sprintf("did you mean %s?", near) : fv_strdup("`fovea ops` lists all operators");
+    char       *hint = fv__familiar_hint(expr->text);
+    if (!hint) hint = near ? fv__sprintf("did you mean %s?", near) : fv__strdup("`fovea ops` lists all operators");
     fv__mistake(b, expr->text_span, FV_ERROR_USAGE, hint, "there is no operator %s", expr->text);
     free(hint);
     free(names);
@@ -46,11 +46,11 @@ static void set_input(builder *b, call *c, int slot, const value *v, fv_span spa
     }
     c->input_set[slot] = true;
     fv_scalar scalar;
-    bool plain = input->kind != FV_KIND_IMAGE && input->kind != FV_KIND_TABLE;
+    bool      plain = input->kind != FV_KIND_IMAGE && input->kind != FV_KIND_TABLE;
     if (plain && v->kind == LITERAL && fv__scalar_of(&v->literal, &scalar)) {
         c->given[slot] = v->literal;
         c->literals[slot] = &c->given[slot];
-        c->inputs[slot] = fv_graph_constant(b->graph, &scalar);
+        c->inputs[slot] = fv__graph_constant(b->graph, &scalar);
         return;
     }
     bool fits = v->kind == NODE && v->node->type.kind != FV_KIND_NONE &&
@@ -58,12 +58,12 @@ static void set_input(builder *b, call *c, int slot, const value *v, fv_span spa
                  (input->kind == FV_KIND_NONE && (v->node->type.kind != FV_KIND_TABLE || c->op->sink)));
     if (!fits) {
         fv__mistake(b, span, FV_ERROR_USAGE, NULL, "%s: %s must be %s, not a %s", c->op->name, input->name,
-                input->kind == FV_KIND_IMAGE    ? "an image"
-                : input->kind == FV_KIND_TABLE  ? "a table"
-                : input->kind == FV_KIND_SCALAR ? "a number or a scalar"
-                : c->op->sink                   ? "an image, a table or a scalar"
-                                                : "an image or a number",
-                fv__describe(v));
+                    input->kind == FV_KIND_IMAGE    ? "an image"
+                    : input->kind == FV_KIND_TABLE  ? "a table"
+                    : input->kind == FV_KIND_SCALAR ? "a number or a scalar"
+                    : c->op->sink                   ? "an image, a table or a scalar"
+                                                    : "an image or a number",
+                    fv__describe(v));
         c->bad = true;
         return;
     }
@@ -75,16 +75,16 @@ static void numbers_of_file(builder *b, const fv_param *param, value *v, fv_erro
     if (v->kind != NODE || param->kind != FV_PARAM_LIST || !v->node->op) return;
     bool table = !strcmp(v->node->op->name, "read_table");
     if (!table && strcmp(v->node->op->name, "read")) return;
-    const fv_op *op = fv_op_find("read_angles");
+    const fv_op *op = fv__op_find("read_angles");
     const char  *text[2];
     for (int k = 0; k < 2; k++) {
-        const fv_param *from = fv_params_find(v->node->op, k ? "path" : "file");
+        const fv_param *from = fv__params_find(v->node->op, k ? "path" : "file");
         text[k] = from ? *(const char *const *)((const char *)v->node->params + from->offset) : "";
     }
-    char *params = fv_arena_alloc(&b->graph->arena, op->params_size);
-    fv_params_default(op, params);
-    memcpy(params + fv_params_find(op, "file")->offset, &text[0], sizeof text[0]);
-    memcpy(params + fv_params_find(op, "path")->offset, &text[1], sizeof text[1]);
+    char *params = fv__arena_alloc(&b->graph->arena, op->params_size);
+    fv__params_default(op, params);
+    memcpy(params + fv__params_find(op, "file")->offset, &text[0], sizeof text[0]);
+    memcpy(params + fv__params_find(op, "path")->offset, &text[1], sizeof text[1]);
     *v = (value){ .kind = LITERAL, .literal = { .kind = FV_LITERAL_LIST } };
     op->list(params, &b->graph->arena, &v->literal.list, error);
 }
@@ -107,11 +107,11 @@ static void set_param(builder *b, call *c, const fv_param *param, const value *g
     numbers_of_file(b, param, v, &error);
     if (v->kind == NODE) {
         fv__mistake(b, span, FV_ERROR_USAGE, NULL, "%s: %s must be a constant; it cannot be computed by the pipeline (%s given)",
-                c->op->name, param->name, fv__describe(v));
+                    c->op->name, param->name, fv__describe(v));
         c->bad = true;
         return;
     }
-    if (error.code != FV_OK || fv_params_set(c->op, param, c->params, &v->literal, &b->graph->arena, &error) != FV_OK) {
+    if (error.code != FV_OK || fv__params_set(c->op, param, c->params, &v->literal, &b->graph->arena, &error) != FV_OK) {
         fv__from_error(b, span, c->op, &error);
         c->bad = true;
     }
@@ -121,25 +121,25 @@ static void set_param(builder *b, call *c, const fv_param *param, const value *g
 static void unknown_argument(builder *b, call *c, const fv_argument *argument) {
     const char *names[FV_MAX_INPUTS + 64];
     int         count = 0;
-    for (int i = 0; i < fv_inputs_count(c->op); i++) names[count++] = c->op->inputs[i].name;
+    for (int i = 0; i < fv__inputs_count(c->op); i++) names[count++] = c->op->inputs[i].name;
     for (const fv_param *p = c->op->params; p && p->name && !p->own; p++) names[count++] = p->name;
     const char *near = fv_nearest_word(argument->name, names, count);
     fv_bytes    list = { 0 };
-    for (int i = 0; i < count; i++) fv_bytes_printf(&list, "%s%s", i ? ", " : "", names[i]);
-    char *hint = near ? fv_sprintf("did you mean %s?", near) : NULL;
+    for (int i = 0; i < count; i++) fv__bytes_printf(&list, "%s%s", i ? ", " : "", names[i]);
+    char *hint = near ? fv__sprintf("did you mean %s?", near) : NULL;
     fv__mistake(b, argument->name_span, FV_ERROR_USAGE, hint, "%s has no argument %s; it takes %s", c->op->name, argument->name,
-            count ? (char *)list.data : "none");
+                count ? (char *)list.data : "none");
     free(hint);
-    fv_bytes_release(&list);
+    fv__bytes_release(&list);
     c->bad = true;
 }
 
 /* Positional arguments fill the inputs, then the parameters; an optional input is skipped by a value it cannot take. */
 APART static void bind_argument(builder *b, call *c, const fv_argument *argument, const value *v, int *position) {
-    int ninputs = fv_inputs_count(c->op), nparams = 0;
+    int ninputs = fv__inputs_count(c->op), nparams = 0;
     while (c->op->params && c->op->params[nparams].name && !c->op->params[nparams].own) nparams++;
-    int             slot = argument->name ? fv_inputs_find(c->op, argument->name) : -1;
-    const fv_param *param = argument->name ? fv_params_find(c->op, argument->name) : NULL;
+    int             slot = argument->name ? fv__inputs_find(c->op, argument->name) : -1;
+    const fv_param *param = argument->name ? fv__params_find(c->op, argument->name) : NULL;
     bool            none = v->kind != LITERAL && v->kind != NODE;
     if (none) c->bad = true;
     if (v->kind == LOST) c->lost = v->why;
@@ -149,28 +149,33 @@ APART static void bind_argument(builder *b, call *c, const fv_argument *argument
     }
     if (!argument->name) {
         while (*position < ninputs && c->op->inputs[*position].optional && v->kind == LITERAL) ++*position;
-        if (*position < ninputs) slot = (*position)++;
-        else if (*position < ninputs + nparams) param = &c->op->params[(*position)++ - ninputs];
+        if (*position < ninputs)
+            slot = (*position)++;
+        else if (*position < ninputs + nparams)
+            param = &c->op->params[(*position)++ - ninputs];
         else {
             fv__mistake(b, argument->value->span, FV_ERROR_USAGE, NULL, "%s takes at most %d arguments", c->op->name,
-                    ninputs + nparams);
+                        ninputs + nparams);
             c->bad = true;
             return;
         }
     }
     if (none) { /* reported already; remember that something was given */
-        if (slot >= 0) c->input_set[slot] = true;
-        else c->params_set |= (uint64_t)1 << (param - c->op->params);
+        if (slot >= 0)
+            c->input_set[slot] = true;
+        else
+            c->params_set |= (uint64_t)1 << (param - c->op->params);
     } else if (slot >= 0)
         set_input(b, c, slot, v, argument->value->span);
-    else set_param(b, c, param, v, argument->value->span);
+    else
+        set_param(b, c, param, v, argument->value->span);
 }
 
 APART static void check_missing(builder *b, call *c) {
-    for (int i = 0; i < fv_inputs_count(c->op); i++)
+    for (int i = 0; i < fv__inputs_count(c->op); i++)
         if (!c->input_set[i] && !c->op->inputs[i].optional) {
             fv__mistake(b, c->expr->text_span, FV_ERROR_USAGE, NULL, "%s needs %s: %s", c->op->name, c->op->inputs[i].name,
-                    c->op->inputs[i].doc);
+                        c->op->inputs[i].doc);
             c->bad = true;
         }
     for (const fv_param *p = c->op->params; p && p->name; p++)
@@ -182,24 +187,24 @@ APART static void check_missing(builder *b, call *c) {
 
 /* A point-wise operator on plain numbers is computed now, so that it can be a parameter. */
 static bool fold(builder *b, call *c, value *result) {
-    int ninputs = fv_inputs_count(c->op);
-    if (!fv_op_is_point(c->op) || !ninputs) return false;
+    int ninputs = fv__inputs_count(c->op);
+    if (!fv__op_is_point(c->op) || !ninputs) return false;
     for (int i = 0; i < ninputs; i++)
         if (!c->literals[i]) return false;
     fv_error         error = { 0 };
     fv_node         *node;
     const fv_scalar *in[FV_MAX_INPUTS];
     fv_scalar        out;
-    if (fv_graph_call(b->graph, c->op, c->params, c->inputs, c->expr->span, &node, &error) != FV_OK) {
+    if (fv__graph_call(b->graph, c->op, c->params, c->inputs, c->expr->span, &node, &error) != FV_OK) {
         *result = fv__from_error(b, c->expr->span, c->op, &error);
         return true;
     }
     for (int i = 0; i < ninputs; i++) in[i] = &c->inputs[i]->value;
-    if (fv_scalar_apply(c->op, c->params, node->compute, &node->type, in, ninputs, &out, &error) != FV_OK) {
+    if (fv__scalar_apply(c->op, c->params, node->compute, &node->type, in, ninputs, &out, &error) != FV_OK) {
         *result = fv__from_error(b, c->expr->span, c->op, &error);
         return true;
     }
-    fv_literal literal = { .kind = FV_LITERAL_NUMBER, .number = fv_scalar_number(&out), .integral = out.dtype != FV_FLOAT64 };
+    fv_literal literal = { .kind = FV_LITERAL_NUMBER, .number = fv__scalar_number(&out), .integral = out.dtype != FV_FLOAT64 };
     if (out.dtype == FV_BOOL) literal = (fv_literal){ .kind = FV_LITERAL_FLAG, .flag = out.integer != 0 };
     *result = literal_value(literal);
     return true;
@@ -207,19 +212,19 @@ static bool fold(builder *b, call *c, value *result) {
 
 /* read("pattern") becomes the item's file. */
 static fv_status choose_item(builder *b, call *c, fv_error *error) {
-    const fv_param *param = fv_params_find(c->op, "file");
+    const fv_param *param = fv__params_find(c->op, "file");
     const char    **file = (const char **)((char *)c->params + param->offset);
     for (int l = 0; l < b->bindings->nlists; l++)
         if (b->bindings->lists[l].collection == b->unit.collection && !strcmp(b->bindings->lists[l].pattern, *file)) {
             *file = b->bindings->lists[l].paths[b->unit.item];
             return FV_OK;
         }
-    if (!fv_file_exists(*file)) return fv_fail(error, FV_ERROR_INPUT, "there is no file %s", *file);
+    if (!fv__file_exists(*file)) return fv_fail(error, FV_ERROR_INPUT, "there is no file %s", *file);
     return FV_OK;
 }
 
 static const char **text_of(call *c, const char *name) {
-    return (const char **)((char *)c->params + fv_params_find(c->op, name)->offset);
+    return (const char **)((char *)c->params + fv__params_find(c->op, name)->offset);
 }
 
 static size_t param_size(fv_param_kind kind) {
@@ -242,11 +247,11 @@ static size_t param_size(fv_param_kind kind) {
 static void become(builder *b, call *c, const char *name) {
     const fv_op *before = c->op;
     const char  *given = c->params;
-    c->op = fv_op_find(name);
-    c->params = fv_arena_alloc(&b->graph->arena, c->op->params_size + 1);
-    fv_params_default(c->op, c->params);
+    c->op = fv__op_find(name);
+    c->params = fv__arena_alloc(&b->graph->arena, c->op->params_size + 1);
+    fv__params_default(c->op, c->params);
     for (const fv_param *to = c->op->params; to->name; to++) {
-        const fv_param *from = fv_params_find(before, to->name);
+        const fv_param *from = fv__params_find(before, to->name);
         if (from && from->kind == to->kind) memcpy((char *)c->params + to->offset, given + from->offset, param_size(to->kind));
     }
 }
@@ -255,7 +260,7 @@ static bool is_stacked(call *c) { return *text_of(c, "stack") && **text_of(c, "s
 
 /* read of a table file or of slices is another operator, since these are made another way than a single image. */
 static void choose_reader(builder *b, call *c) {
-    const fv_table_format *format = fv_table_format_of_file(*text_of(c, "file"));
+    const fv_table_format *format = fv__table_format_of_file(*text_of(c, "file"));
     const char            *path = *text_of(c, "path");
     if (is_stacked(c))
         become(b, c, "read_stack");
@@ -267,12 +272,12 @@ static void choose_reader(builder *b, call *c) {
 
 /* array("name") is the bound array itself. */
 static value named_array(builder *b, const call *c) {
-    const char *name = *(const char *const *)((const char *)c->params + fv_params_find(c->op, "name")->offset);
+    const char *name = *(const char *const *)((const char *)c->params + fv__params_find(c->op, "name")->offset);
     fv_error    error = { 0 };
     fv_node    *node;
     for (int a = 0; a < b->bindings->narrays; a++)
         if (!strcmp(b->bindings->arrays[a].name, name))
-            return fv_graph_array(b->graph, &b->bindings->arrays[a], &node, &error) == FV_OK
+            return fv__graph_array(b->graph, &b->bindings->arrays[a], &node, &error) == FV_OK
                        ? node_value(node)
                        : fv__from_error(b, c->expr->span, c->op, &error);
     return fv__mistake(b, c->expr->span, FV_ERROR_USAGE, NULL, "array: the program bound no array named \"%s\"", name);
@@ -287,7 +292,7 @@ static bool plain_value(builder *b, call *c, fv_literal *literal, fv_error *erro
         c->op->value(c->params, &literal->footprint, error);
     } else if (c->op->list) {
         literal->kind = FV_LITERAL_LIST;
-        if (fv_params_find(c->op, "file") && choose_item(b, c, error) != FV_OK) return true;
+        if (fv__params_find(c->op, "file") && choose_item(b, c, error) != FV_OK) return true;
         c->op->list(c->params, &b->graph->arena, &literal->list, error);
     } else if (c->op->geometry) {
         literal->kind = FV_LITERAL_GEOMETRY;
@@ -295,7 +300,8 @@ static bool plain_value(builder *b, call *c, fv_literal *literal, fv_error *erro
     } else if (c->op->files) {
         literal->kind = FV_LITERAL_FILES;
         literal->text = fv__files_text(c->op, c->params, &b->graph->arena);
-    } else return false;
+    } else
+        return false;
     return true;
 }
 
@@ -306,22 +312,24 @@ APART static bool unrolled(builder *b, call *c, value *result) {
     fv_error error = { 0 };
     fv_infer i = { .params = c->params,
                    .params_size = c->op->params_size,
-                   .ninputs = fv_inputs_count(c->op),
+                   .ninputs = fv__inputs_count(c->op),
                    .out = &room,
                    .arena = &b->graph->arena };
     for (int k = 0; k < i.ninputs; k++) i.in[k] = c->inputs[k] ? &c->inputs[k]->type : &absent;
     fv_status status = c->op->unroll(&i, &text, &error);
-    if (status != FV_OK) *result = fv__from_error(b, c->expr->span, c->op, &error);
-    else if (text.size) *result = expand(b, c, (const char *)text.data);
+    if (status != FV_OK)
+        *result = fv__from_error(b, c->expr->span, c->op, &error);
+    else if (text.size)
+        *result = expand(b, c, (const char *)text.data);
     bool done = status != FV_OK || text.size;
-    fv_bytes_release(&text);
+    fv__bytes_release(&text);
     return done;
 }
 
 /* Arguments are bound: the value. */
 APART static value finish_call(builder *b, call *c) {
-    fv_error error = { 0 };
-    value    result;
+    fv_error   error = { 0 };
+    value      result;
     fv_literal literal = { 0 };
     if (plain_value(b, c, &literal, &error))
         return error.code == FV_OK ? (value){ .kind = LITERAL, .literal = literal, .node = c->late }
@@ -336,7 +344,7 @@ APART static value finish_call(builder *b, call *c) {
     if (of_file) choose_reader(b, c);
     fv_node *node;
     fv_span  span = b->expanding ? *b->expanding : c->expr->span;
-    if (fv_graph_call_late(b->graph, c->op, c->params, c->inputs, c->late, span, &node, &error) == FV_OK) {
+    if (fv__graph_call_late(b->graph, c->op, c->params, c->inputs, c->late, span, &node, &error) == FV_OK) {
         if (b->expanded && !node->called) {
             node->called = b->expanded;
             node->call = b->call;
@@ -349,15 +357,15 @@ APART static value finish_call(builder *b, call *c) {
 
 value fv__slice_of(builder *b, fv_node *image, const fv_literal part[4], fv_span span) {
     static const char *const names[4] = { "start", "stop", "step", "single" };
-    const fv_op *op = fv_op_find("slice");
-    void        *params = fv_arena_alloc(&b->graph->arena, op->params_size);
-    fv_error     error = { 0 };
-    fv_node     *node;
-    fv_params_default(op, params);
+    const fv_op             *op = fv__op_find("slice");
+    void                    *params = fv__arena_alloc(&b->graph->arena, op->params_size);
+    fv_error                 error = { 0 };
+    fv_node                 *node;
+    fv__params_default(op, params);
     for (int k = 0; k < 4; k++)
-        if (fv_params_set(op, fv_params_find(op, names[k]), params, &part[k], &b->graph->arena, &error) != FV_OK)
+        if (fv__params_set(op, fv__params_find(op, names[k]), params, &part[k], &b->graph->arena, &error) != FV_OK)
             return fv__from_error(b, span, op, &error);
-    if (fv_graph_call(b->graph, op, params, &image, span, &node, &error) != FV_OK) return fv__from_error(b, span, op, &error);
+    if (fv__graph_call(b->graph, op, params, &image, span, &node, &error) != FV_OK) return fv__from_error(b, span, op, &error);
     return node_value(node);
 }
 
@@ -368,7 +376,9 @@ static value part_of(builder *b, value source, fv_span span) {
     const fv_image_type *type = &source.node->type.image;
     for (int d = 0; d < type->ndim; d++) {
         if (strcmp(type->axis[d], part->axis) || type->shape[d] != part->length) continue;
-        fv_literal range[4] = { { .kind = FV_LITERAL_NUMBERS }, { .kind = FV_LITERAL_NUMBERS }, { .kind = FV_LITERAL_NUMBERS },
+        fv_literal range[4] = { { .kind = FV_LITERAL_NUMBERS },
+                                { .kind = FV_LITERAL_NUMBERS },
+                                { .kind = FV_LITERAL_NUMBERS },
                                 { .kind = FV_LITERAL_NUMBERS } };
         for (int k = 0; k < 4; k++) {
             range[k].numbers.count = type->ndim;
@@ -404,8 +414,8 @@ APART value fv__evaluate_call(builder *b, const fv_expr *expr) {
         for (int a = 0; a < expr->nargs; a++) fv__evaluate(b, expr->args[a].value);
         return (value){ .kind = BAD };
     }
-    c.params = fv_arena_alloc(&b->graph->arena, c.op->params_size + 1);
-    fv_params_default(c.op, c.params);
+    c.params = fv__arena_alloc(&b->graph->arena, c.op->params_size + 1);
+    fv__params_default(c.op, c.params);
     for (int a = 0; a < expr->nargs; a++) {
         value v = argument_value(b, &c, a);
         bind_argument(b, &c, &expr->args[a], &v, &position);
@@ -470,13 +480,13 @@ static fv_literal param_literal(const fv_param *param, const void *params) {
 
 static int name_arguments(builder *b, const call *c, variable *variables) {
     int count = 0;
-    for (int i = 0; i < fv_inputs_count(c->op); i++)
+    for (int i = 0; i < fv__inputs_count(c->op); i++)
         if (c->inputs[i])
             variables[count++] =
                 (variable){ c->op->inputs[i].name, c->literals[i] ? literal_value(*c->literals[i]) : node_value(c->inputs[i]) };
     for (const fv_param *p = c->op->params; p && p->name; p++) {
         fv_literal literal = param_literal(p, c->params);
-        if (literal.kind == FV_LITERAL_TEXT) literal.text = fv_arena_strdup(&b->graph->arena, literal.text ? literal.text : "");
+        if (literal.kind == FV_LITERAL_TEXT) literal.text = fv__arena_strdup(&b->graph->arena, literal.text ? literal.text : "");
         variables[count++] = (variable){ p->name, literal_value(literal) };
         if (literal.kind == FV_LITERAL_GEOMETRY) variables[count - 1].value.node = c->late;
     }
@@ -484,10 +494,10 @@ static int name_arguments(builder *b, const call *c, variable *variables) {
 }
 
 static fv_hash identity_of(const builder *b, const call *c) {
-    fv_node node = { .op = c->op, .params = c->params, .ninputs = fv_inputs_count(c->op) };
+    fv_node node = { .op = c->op, .params = c->params, .ninputs = fv__inputs_count(c->op) };
     for (int i = 0; i < node.ninputs; i++) node.in[i] = c->inputs[i];
     if (c->late && node.ninputs < FV_MAX_INPUTS) node.in[node.ninputs++] = c->late;
-    fv_graph_identify(b->graph, &node, NULL);
+    fv__graph_identify(b->graph, &node, NULL);
     return node.key;
 }
 
@@ -504,11 +514,11 @@ static void name_value(builder *b, const char *name, value v) {
 /* text: statements, of which the last gives the value. */
 static value expand(builder *b, call *c, const char *text) {
     fv_diagnostics none = { 0 };
-    fv_program    *program = fv_program_parse(c->op->name, text, &none);
+    fv_program    *program = fv__program_parse(c->op->name, text, &none);
     fv_span        span = b->expanding ? *b->expanding : c->expr->span;
     builder        inner = *b;
     value          result = { .kind = BAD };
-    inner.variables = fv_alloc((size_t)(FV_MAX_INPUTS + 64 + program->nstatements) * sizeof *inner.variables);
+    inner.variables = fv__alloc((size_t)(FV_MAX_INPUTS + 64 + program->nstatements) * sizeof *inner.variables);
     inner.nvariables = name_arguments(b, c, inner.variables);
     inner.depth++;
     inner.expanding = &span;
@@ -525,7 +535,7 @@ static value expand(builder *b, call *c, const char *text) {
     }
     if (b->worst == FV_OK) b->worst = inner.worst;
     free(inner.variables);
-    fv_diagnostics_release(&none);
-    fv_program_free(program);
+    fv__diagnostics_release(&none);
+    fv__program_free(program);
     return result;
 }

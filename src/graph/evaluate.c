@@ -6,7 +6,7 @@
 
 /* ---------------------------------------------------------------- values */
 
-bool fv_expr_literal(const fv_expr *expr, fv_literal *literal, fv_arena *arena) {
+bool fv__expr_literal(const fv_expr *expr, fv_literal *literal, fv_arena *arena) {
     *literal = (fv_literal){ 0 };
     switch (expr->kind) {
     case FV_EXPR_NUMBER:
@@ -16,7 +16,7 @@ bool fv_expr_literal(const fv_expr *expr, fv_literal *literal, fv_arena *arena) 
         return true;
     case FV_EXPR_TEXT:
         literal->kind = FV_LITERAL_TEXT;
-        literal->text = fv_arena_strdup(arena, expr->text);
+        literal->text = fv__arena_strdup(arena, expr->text);
         return true;
     case FV_EXPR_FLAG:
         literal->kind = FV_LITERAL_FLAG;
@@ -24,14 +24,14 @@ bool fv_expr_literal(const fv_expr *expr, fv_literal *literal, fv_arena *arena) 
         return true;
     case FV_EXPR_CALL:
         if (strcmp(expr->text, "negative") || expr->nargs != 1 || expr->args[0].value->kind != FV_EXPR_NUMBER) return false;
-        fv_expr_literal(expr->args[0].value, literal, arena);
+        fv__expr_literal(expr->args[0].value, literal, arena);
         literal->number = -literal->number;
         return true;
     case FV_EXPR_LIST:
         literal->kind = FV_LITERAL_NUMBERS;
         for (int i = 0; i < expr->nargs; i++) {
             fv_literal element;
-            if (i == FV_MAX_NUMBERS || !fv_expr_literal(expr->args[i].value, &element, arena) ||
+            if (i == FV_MAX_NUMBERS || !fv__expr_literal(expr->args[i].value, &element, arena) ||
                 element.kind != FV_LITERAL_NUMBER)
                 return false;
             literal->numbers.value[literal->numbers.count++] = element.number;
@@ -55,7 +55,7 @@ bool fv__scalar_of(const fv_literal *literal, fv_scalar *scalar) {
 }
 
 const char *fv__describe(const value *v) {
-    if (v->kind == NODE) return fv_kind_name(v->node->type.kind);
+    if (v->kind == NODE) return fv__kind_name(v->node->type.kind);
     switch (v->literal.kind) {
     case FV_LITERAL_NUMBER: return "number";
     case FV_LITERAL_TEXT: return "text";
@@ -131,7 +131,7 @@ APART static value slice_list(builder *b, const fv_expr *expr, const fv_literal 
         double number = from[(int64_t)t.start];
         return literal_value((fv_literal){ .kind = FV_LITERAL_NUMBER, .number = number, .integral = number == floor(number) });
     }
-    double *to = fv_arena_alloc(&b->graph->arena, (size_t)t.count * sizeof *to);
+    double *to = fv__arena_alloc(&b->graph->arena, (size_t)t.count * sizeof *to);
     for (int64_t i = 0; i < t.count; i++) to[i] = from[(int64_t)(t.start + (double)i * t.step)];
     fv_literal part = { .kind = FV_LITERAL_LIST, .list = { t.count, to } };
     if (t.count <= FV_MAX_NUMBERS) {
@@ -175,7 +175,7 @@ APART static value evaluate_list(builder *b, const fv_expr *expr) {
     fv_literal literal = { .kind = expr->nargs > FV_MAX_NUMBERS ? FV_LITERAL_LIST : FV_LITERAL_NUMBERS };
     bool       good = true;
     double    *numbers = literal.numbers.value;
-    if (literal.kind == FV_LITERAL_LIST) numbers = fv_arena_alloc(&b->graph->arena, (size_t)expr->nargs * sizeof *numbers);
+    if (literal.kind == FV_LITERAL_LIST) numbers = fv__arena_alloc(&b->graph->arena, (size_t)expr->nargs * sizeof *numbers);
     for (int i = 0; i < expr->nargs; i++) {
         value v = fv__evaluate(b, expr->args[i].value);
         if (v.kind == BAD)
@@ -197,12 +197,12 @@ APART static value evaluate_list(builder *b, const fv_expr *expr) {
 value fv__evaluate_name(builder *b, const fv_expr *expr) {
     for (int i = b->nvariables - 1; i >= 0; i--)
         if (!strcmp(b->variables[i].name, expr->text)) return b->variables[i].value;
-    const char **names = fv_alloc((size_t)(b->nvariables + 1) * sizeof *names);
+    const char **names = fv__alloc((size_t)(b->nvariables + 1) * sizeof *names);
     for (int i = 0; i < b->nvariables; i++) names[i] = b->variables[i].name;
     const char *near = fv_nearest_word(expr->text, names, b->nvariables);
-    char       *hint = near                     ? fv_sprintf("did you mean %s?", near)
-                       : fv_op_find(expr->text) ? fv_sprintf("%s is an operator: call it with (...)", expr->text)
-                                                : NULL;
+    char       *hint = near                      ? fv__sprintf("did you mean %s?", near)
+                       : fv__op_find(expr->text) ? fv__sprintf("%s is an operator: call it with (...)", expr->text)
+                                                 : NULL;
     value       result = fv__mistake(b, expr->span, FV_ERROR_USAGE, hint, "there is no variable %s", expr->text);
     free(hint);
     free(names);
@@ -216,7 +216,7 @@ value fv__evaluate(builder *b, const fv_expr *expr) {
     switch (expr->kind) {
     case FV_EXPR_NUMBER:
     case FV_EXPR_TEXT:
-    case FV_EXPR_FLAG: fv_expr_literal(expr, &literal, &b->graph->arena); return literal_value(literal);
+    case FV_EXPR_FLAG: fv__expr_literal(expr, &literal, &b->graph->arena); return literal_value(literal);
     case FV_EXPR_NAME: return fv__evaluate_name(b, expr);
     case FV_EXPR_LIST: return evaluate_list(b, expr);
     case FV_EXPR_SLICE: return evaluate_slice(b, expr);

@@ -21,7 +21,7 @@ static fv_status infer(fv_infer *i, fv_error *error) {
 static fv_status identity(const void *params, fv_hasher *hasher, fv_error *error) {
     (void)error;
     const fv_gathered *g = ((const gathered *)params)->from;
-    fv_hasher_add(hasher, &g->identity, sizeof g->identity);
+    fv__hasher_add(hasher, &g->identity, sizeof g->identity);
     return FV_OK;
 }
 
@@ -35,19 +35,19 @@ static fv_status layout(const void *params, fv_layout *out, fv_error *error) {
 
 static fv_status read_file(const char *path, const fv_block *block, fv_error *error) {
     fv_reader *reader;
-    FV_TRY(fv_reader_acquire(path, &(fv_read_options){ 0 }, &reader, error));
-    fv_region whole = fv_region_whole(&reader->type);
-    bool      same = reader->type.dtype == block->dtype && fv_region_inside(&block->region, &whole);
+    FV_TRY(fv__reader_acquire(path, &(fv_read_options){ 0 }, &reader, error));
+    fv_region whole = fv__region_whole(&reader->type);
+    bool      same = reader->type.dtype == block->dtype && fv__region_inside(&block->region, &whole);
     fv_status status = same ? reader->format->read(reader, block, error)
                             : fv_fail(error, FV_ERROR_INPUT, "%s was changed while it was read", path);
-    fv_reader_release(reader);
+    fv__reader_release(reader);
     return status;
 }
 
 static fv_status fetch(const fv_gathered *g, const fv_gathered_part *part, const fv_block *block, fv_error *error) {
     if (!part->made) return read_file(part->path, block, error);
     if (part->made->form->kind != FV_KIND_SCALAR) return g->handed->fetch(g->handed, part->made, block, error);
-    *(double *)block->data = fv_scalar_number(&part->made->scalar);
+    *(double *)block->data = fv__scalar_number(&part->made->scalar);
     return FV_OK;
 }
 
@@ -69,20 +69,20 @@ static fv_status copy_line(const fv_gathered *g, const fv_gathered_part *part, i
     int64_t              plane = fv_image_type_voxels(type) / type->shape[0], size = (int64_t)fv_dtype_size(type->dtype);
     int64_t              planes = FV_MAX(LINE_STEP / plane, 1);
     size_t               bytes = (size_t)(FV_MIN(planes, type->shape[0]) * plane * size);
-    char                *room = fv_buffer_new(bytes);
+    char                *room = fv__buffer_new(bytes);
     fv_status            status = FV_OK;
     for (int64_t first = from / plane; first * plane < to && status == FV_OK; first += planes) {
-        fv_region region = fv_region_whole(type);
+        fv_region region = fv__region_whole(type);
         fv_block  block;
         region.start[0] = first;
         region.size[0] = FV_MIN(planes, type->shape[0] - first);
-        fv_block_init(&block, type->dtype, &region, room);
+        fv__block_init(&block, type->dtype, &region, room);
         status = fetch(g, part, &block, error);
         int64_t low = FV_MAX(from, first * plane), high = FV_MIN(to, (first + region.size[0]) * plane);
         if (status == FV_OK)
             memcpy(out + (low - from) * size, room + (low - first * plane) * size, (size_t)((high - low) * size));
     }
-    fv_buffer_free(room, bytes);
+    fv__buffer_free(room, bytes);
     return status;
 }
 
@@ -141,22 +141,22 @@ typedef struct copying {
 } copying;
 
 static void put_tags(fv_row_writer *rows, fv_cell *row, const fv_item_names *items, int64_t index) {
-    fv_row_writer_text(rows, &row[0], items->names[index]);
-    fv_row_writer_text(rows, &row[1], items->paths[index]);
+    fv__row_writer_text(rows, &row[0], items->names[index]);
+    fv__row_writer_text(rows, &row[1], items->paths[index]);
 }
 
 /* A column that holds whole numbers in some parts and real ones in others holds real ones. */
 static fv_status copy_row(copying *c, const fv_cell *from, fv_error *error) {
     int      tags = c->g->tags ? FV_TAGS : 0;
     fv_cell *row;
-    FV_TRY(fv_row_writer_next(&c->rows, &row, error));
+    FV_TRY(fv__row_writer_next(&c->rows, &row, error));
     if (tags) put_tags(&c->rows, row, c->g->items, c->part);
     for (int k = 0; k < c->from->ncolumns; k++) {
         fv_column_kind kind = c->from->column[k].kind;
         if (kind == c->to->column[tags + k].kind)
-            fv_row_writer_copy(&c->rows, kind, &row[tags + k], from[k]);
+            fv__row_writer_copy(&c->rows, kind, &row[tags + k], from[k]);
         else
-            row[tags + k].real = fv_cell_number(kind, from[k]);
+            row[tags + k].real = fv__cell_number(kind, from[k]);
     }
     return FV_OK;
 }
@@ -167,10 +167,10 @@ static fv_status copy_part(copying *c, fv_bytes *piece, fv_bytes *scratch, fv_er
     for (int64_t p = 0; p < made->pieces; p++) {
         const fv_cell *rows;
         int64_t        nrows;
-        fv_bytes_clear(piece);
+        fv__bytes_clear(piece);
         FV_TRY(c->g->handed->piece(c->g->handed, made, p, piece, error));
         if (!piece->size) continue;
-        FV_TRY(fv_piece_rows(c->from, piece->data, piece->size, scratch, &rows, &nrows, error));
+        FV_TRY(fv__piece_rows(c->from, piece->data, piece->size, scratch, &rows, &nrows, error));
         for (int64_t r = 0; r < nrows; r++) FV_TRY(copy_row(c, rows + r * c->from->ncolumns, error));
     }
     return FV_OK;
@@ -180,16 +180,16 @@ static fv_status finish(fv_finish *f, fv_error *error) {
     copying   c = { .g = ((const gathered *)f->params)->from, .to = f->out->table };
     fv_bytes  piece = { 0 }, scratch = { 0 };
     fv_status status = FV_OK;
-    fv_row_writer_init(&c.rows, f);
+    fv__row_writer_init(&c.rows, f);
     for (; c.part < c.g->count && status == FV_OK; c.part++) status = copy_part(&c, &piece, &scratch, error);
-    if (status == FV_OK) status = fv_row_writer_flush(&c.rows, error);
-    fv_row_writer_release(&c.rows);
-    fv_bytes_release(&piece);
-    fv_bytes_release(&scratch);
+    if (status == FV_OK) status = fv__row_writer_flush(&c.rows, error);
+    fv__row_writer_release(&c.rows);
+    fv__bytes_release(&piece);
+    fv__bytes_release(&scratch);
     return status;
 }
 
-static const fv_pass table_passes[] = { { .name = "rows", .run = fv_run_nothing, .finish = finish }, FV_PASS_END };
+static const fv_pass table_passes[] = { { .name = "rows", .run = fv__run_nothing, .finish = finish }, FV_PASS_END };
 
 static const fv_op gathered_table = {
     .name = "gathered",
@@ -204,11 +204,11 @@ static const fv_op gathered_table = {
     .identity = identity,
 };
 
-fv_status fv_graph_gathered(fv_graph *graph, const fv_gathered *g, bool of_unit, fv_span span, fv_node **node, fv_error *error) {
-    gathered *params = fv_arena_alloc(&graph->arena, sizeof *params);
+fv_status fv__graph_gathered(fv_graph *graph, const fv_gathered *g, bool of_unit, fv_span span, fv_node **node, fv_error *error) {
+    gathered *params = fv__arena_alloc(&graph->arena, sizeof *params);
     params->from = g;
     const fv_op *op = g->type.kind == FV_KIND_TABLE ? &gathered_table : &gathered_image;
-    FV_TRY(fv_graph_call(graph, op, params, NULL, span, node, error));
+    FV_TRY(fv__graph_call(graph, op, params, NULL, span, node, error));
     (*node)->of_unit = of_unit;
     return FV_OK;
 }
@@ -227,28 +227,28 @@ static const fv_param tag_params[] = {
 };
 static const fv_input tag_inputs[] = { { "table", FV_KIND_TABLE, .doc = "table of one item" }, FV_INPUT_END };
 
-fv_status fv_table_add(fv_table_type *type, const char *name, fv_column_kind kind, fv_error *error) {
+fv_status fv__table_add(fv_table_type *type, const char *name, fv_column_kind kind, fv_error *error) {
     fv_column column = { .kind = kind };
     if (type->ncolumns == FV_MAX_COLUMNS)
         return fv_fail(error, FV_ERROR_USAGE, "the table would have more than the %d columns possible", FV_MAX_COLUMNS);
     fv_text_cut(name, column.name, sizeof column.name);
-    for (int n = 2; fv_table_column(type, column.name) >= 0; n++)
+    for (int n = 2; fv__table_column(type, column.name) >= 0; n++)
         snprintf(column.name, sizeof column.name, "%.34s_%d", name, n % 1000);
     type->column[type->ncolumns++] = column;
     return FV_OK;
 }
 
-fv_status fv_table_tagged(const fv_table_type *in, fv_table_type *out, fv_error *error) {
+fv_status fv__table_tagged(const fv_table_type *in, fv_table_type *out, fv_error *error) {
     *out = (fv_table_type){ .metadata = in->metadata };
-    FV_TRY(fv_table_add(out, "item", FV_COLUMN_TEXT, error));
-    FV_TRY(fv_table_add(out, "path", FV_COLUMN_TEXT, error));
-    for (int c = 0; c < in->ncolumns; c++) FV_TRY(fv_table_add(out, in->column[c].name, in->column[c].kind, error));
+    FV_TRY(fv__table_add(out, "item", FV_COLUMN_TEXT, error));
+    FV_TRY(fv__table_add(out, "path", FV_COLUMN_TEXT, error));
+    for (int c = 0; c < in->ncolumns; c++) FV_TRY(fv__table_add(out, in->column[c].name, in->column[c].kind, error));
     return FV_OK;
 }
 
 static fv_status tag_infer(fv_infer *i, fv_error *error) {
-    fv_table_type *out = fv_arena_alloc(i->arena, sizeof *out);
-    FV_TRY(fv_table_tagged(i->in[0]->table, out, error));
+    fv_table_type *out = fv__arena_alloc(i->arena, sizeof *out);
+    FV_TRY(fv__table_tagged(i->in[0]->table, out, error));
     *i->out = (fv_type){ .kind = FV_KIND_TABLE, .table = out, .items = ((const tag *)i->params)->items };
     return FV_OK;
 }
@@ -262,23 +262,24 @@ typedef struct tagging {
 static fv_status tag_row(void *context, const fv_cell *from, fv_error *error) {
     tagging *t = context;
     fv_cell *row;
-    FV_TRY(fv_row_writer_next(&t->rows, &row, error));
-    fv_row_writer_text(&t->rows, &row[0], t->tag->item);
-    fv_row_writer_text(&t->rows, &row[1], t->tag->path);
-    for (int c = 0; c < t->from->ncolumns; c++) fv_row_writer_copy(&t->rows, t->from->column[c].kind, &row[FV_TAGS + c], from[c]);
+    FV_TRY(fv__row_writer_next(&t->rows, &row, error));
+    fv__row_writer_text(&t->rows, &row[0], t->tag->item);
+    fv__row_writer_text(&t->rows, &row[1], t->tag->path);
+    for (int c = 0; c < t->from->ncolumns; c++)
+        fv__row_writer_copy(&t->rows, t->from->column[c].kind, &row[FV_TAGS + c], from[c]);
     return FV_OK;
 }
 
 static fv_status tag_finish(fv_finish *f, fv_error *error) {
     tagging t = { .tag = f->params, .from = f->in[0]->table };
-    fv_row_writer_init(&t.rows, f);
-    fv_status status = fv_table_each(f->table[0], t.from, tag_row, &t, error);
-    if (status == FV_OK) status = fv_row_writer_flush(&t.rows, error);
-    fv_row_writer_release(&t.rows);
+    fv__row_writer_init(&t.rows, f);
+    fv_status status = fv__table_each(f->table[0], t.from, tag_row, &t, error);
+    if (status == FV_OK) status = fv__row_writer_flush(&t.rows, error);
+    fv__row_writer_release(&t.rows);
     return status;
 }
 
-static const fv_pass tag_passes[] = { { .name = "rows", .run = fv_run_nothing, .finish = tag_finish }, FV_PASS_END };
+static const fv_pass tag_passes[] = { { .name = "rows", .run = fv__run_nothing, .finish = tag_finish }, FV_PASS_END };
 
 static const fv_op tag_op = {
     .name = "tag",
@@ -293,9 +294,9 @@ static const fv_op tag_op = {
     .passes = tag_passes,
 };
 
-fv_status fv_graph_tag(fv_graph *graph, fv_node *table, const fv_item_names *item, fv_span span, fv_node **node,
-                       fv_error *error) {
-    tag *params = fv_arena_alloc(&graph->arena, sizeof *params);
+fv_status fv__graph_tag(fv_graph *graph, fv_node *table, const fv_item_names *item, fv_span span, fv_node **node,
+                        fv_error *error) {
+    tag *params = fv__arena_alloc(&graph->arena, sizeof *params);
     *params = (tag){ .item = item->names[0], .path = item->paths[0], .items = item };
-    return fv_graph_call(graph, &tag_op, params, &table, span, node, error);
+    return fv__graph_call(graph, &tag_op, params, &table, span, node, error);
 }

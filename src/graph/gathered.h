@@ -25,14 +25,15 @@ typedef struct fv_gathered {
 } fv_gathered;
 
 /* The node of it; g lives in the graph's arena. of_unit: no other unit has it. */
-fv_status fv_graph_gathered(fv_graph *graph, const fv_gathered *g, bool of_unit, fv_span span, fv_node **node, fv_error *error);
+fv_status fv__graph_gathered(fv_graph *graph, const fv_gathered *g, bool of_unit, fv_span span, fv_node **node, fv_error *error);
 /* The table with columns item and path before its own. */
-fv_status fv_graph_tag(fv_graph *graph, fv_node *table, const fv_item_names *item, fv_span span, fv_node **node, fv_error *error);
+fv_status fv__graph_tag(fv_graph *graph, fv_node *table, const fv_item_names *item, fv_span span, fv_node **node,
+                        fv_error *error);
 
 /* Adds a column to a table; a name that is taken gets a number. */
-fv_status fv_table_add(fv_table_type *type, const char *name, fv_column_kind kind, fv_error *error);
+fv_status fv__table_add(fv_table_type *type, const char *name, fv_column_kind kind, fv_error *error);
 /* Its type: those columns before the others. */
-fv_status fv_table_tagged(const fv_table_type *in, fv_table_type *out, fv_error *error);
+fv_status fv__table_tagged(const fv_table_type *in, fv_table_type *out, fv_error *error);
 #define FV_TAGS 2 /* columns item and path */
 
 #endif

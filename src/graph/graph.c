@@ -1,25 +1,25 @@
 /* Nodes: typing, identity and sharing. */
 #include "graph/graph.h"
-#include "op/kernels.h"
 #include "op/array.h"
 #include "op/device_kernel.h"
+#include "op/kernels.h"
 #include <stdlib.h>
 
 static const fv_type absent_type = { .kind = FV_KIND_NONE };
 
-const fv_op *fv_node_called(const fv_node *node, fv_hash *call) {
+const fv_op *fv__node_called(const fv_node *node, fv_hash *call) {
     if (call) *call = node->called ? node->call : node->key;
     return node->called ? node->called : node->op;
 }
 
-const char *fv_node_label(const fv_node *node) { return node->name ? node->name : node->op ? node->op->name : "constant"; }
+const char *fv__node_label(const fv_node *node) { return node->name ? node->name : node->op ? node->op->name : "constant"; }
 
 /* ---------------------------------------------------------------- sharing */
 
 static fv_node *find(const fv_graph *graph, fv_hash key) {
     for (uint64_t slot = key.low;; slot++) {
         fv_node *node = graph->table_size ? graph->table[slot % (uint64_t)graph->table_size] : NULL;
-        if (!node || fv_hash_equal(node->key, key)) return node;
+        if (!node || fv__hash_equal(node->key, key)) return node;
     }
 }
 
@@ -36,10 +36,10 @@ static void insert(fv_graph *graph, fv_node *node) {
 static void append(fv_graph *graph, fv_node *node) {
     if (graph->nnodes == graph->capacity) {
         graph->capacity = graph->capacity ? 2 * graph->capacity : 32;
-        graph->nodes = fv_realloc(graph->nodes, (size_t)graph->capacity * sizeof *graph->nodes);
+        graph->nodes = fv__realloc(graph->nodes, (size_t)graph->capacity * sizeof *graph->nodes);
         free(graph->table);
         graph->table_size = 2 * graph->capacity + 1;
-        graph->table = fv_calloc((size_t)graph->table_size * sizeof *graph->table);
+        graph->table = fv__calloc((size_t)graph->table_size * sizeof *graph->table);
         for (int i = 0; i < graph->nnodes; i++) insert(graph, graph->nodes[i]);
     }
     node->id = graph->nnodes;
@@ -49,16 +49,16 @@ static void append(fv_graph *graph, fv_node *node) {
 
 /* ---------------------------------------------------------------- nodes */
 
-fv_node *fv_graph_constant(fv_graph *graph, const fv_scalar *value) {
+fv_node *fv__graph_constant(fv_graph *graph, const fv_scalar *value) {
     fv_hasher hasher;
-    fv_hasher_init(&hasher);
-    fv_hasher_text(&hasher, "constant");
-    fv_hasher_int(&hasher, value->dtype);
-    fv_hasher_int(&hasher, value->integer);
-    fv_hash  key = fv_hasher_finish(&hasher);
+    fv__hasher_init(&hasher);
+    fv__hasher_text(&hasher, "constant");
+    fv__hasher_int(&hasher, value->dtype);
+    fv__hasher_int(&hasher, value->integer);
+    fv_hash  key = fv__hasher_finish(&hasher);
     fv_node *node = find(graph, key);
     if (node) return node;
-    node = fv_arena_alloc(&graph->arena, sizeof *node);
+    node = fv__arena_alloc(&graph->arena, sizeof *node);
     node->value = *value;
     node->type.kind = FV_KIND_SCALAR;
     node->type.dtype = value->dtype;
@@ -68,28 +68,31 @@ fv_node *fv_graph_constant(fv_graph *graph, const fv_scalar *value) {
 }
 
 /* Identity: what the value depends on, and nothing else. */
-fv_status fv_graph_identify(const fv_graph *graph, fv_node *node, fv_error *error) {
+fv_status fv__graph_identify(const fv_graph *graph, fv_node *node, fv_error *error) {
     fv_hasher hasher;
     fv_bytes  text = { 0 };
-    fv_hasher_init(&hasher);
-    fv_hasher_text(&hasher, node->op->name);
-    fv_hasher_int(&hasher, node->op->version);
-    fv_hasher_int(&hasher, node->op->numerics);
-    if (node->on_device) fv_hasher_text(&hasher, graph->device.kind);
-    fv_params_format(node->op, node->params, &text);
-    fv_hasher_add(&hasher, text.data, text.size);
-    fv_bytes_release(&text);
+    fv__hasher_init(&hasher);
+    fv__hasher_text(&hasher, node->op->name);
+    fv__hasher_int(&hasher, node->op->version);
+    fv__hasher_int(&hasher, node->op->numerics);
+    if (node->on_device) fv__hasher_text(&hasher, graph->device.kind);
+    fv__params_format(node->op, node->params, &text);
+    fv__hasher_add(&hasher, text.data, text.size);
+    fv__bytes_release(&text);
     for (int i = 0; i < node->ninputs; i++) {
         fv_hash none = { 0, 0 };
-        fv_hasher_add(&hasher, node->in[i] ? &node->in[i]->key : &none, sizeof none);
+        fv__hasher_add(&hasher, node->in[i] ? &node->in[i]->key : &none, sizeof none);
     }
     fv_status status = node->op->identity ? node->op->identity(node->params, &hasher, error) : FV_OK;
-    node->key = fv_hasher_finish(&hasher);
+    node->key = fv__hasher_finish(&hasher);
     return status;
 }
 
 static fv_status infer(fv_graph *graph, fv_node *node, fv_error *error) {
-    fv_infer i = { .params = node->params, .params_size = node->op->params_size, .ninputs = node->ninputs, .out = &node->type,
+    fv_infer i = { .params = node->params,
+                   .params_size = node->op->params_size,
+                   .ninputs = node->ninputs,
+                   .out = &node->type,
                    .arena = &graph->arena };
     for (int k = 0; k < node->ninputs; k++) i.in[k] = node->in_type[k];
     if (node->ninputs && node->in[0]) node->type = node->in[0]->type;
@@ -113,7 +116,7 @@ static fv_status place(const fv_graph *graph, fv_node *node, fv_error *error) {
     const fv_device_kernel *kernel = node->op->device;
     if (!graph->device.kind || !kernel || node->type.kind != FV_KIND_IMAGE) return FV_OK;
     fv_need need = { .params = node->params, .ninputs = node->ninputs, .out = &node->type };
-    need.region = fv_region_whole(&node->type.image);
+    need.region = fv__region_whole(&node->type.image);
     for (int i = 0; i < node->ninputs; i++) need.in[i] = node->in_type[i];
     if (kernel->able && !kernel->able(&need)) return FV_OK;
     int64_t least = kernel->least(&need);
@@ -124,17 +127,17 @@ static fv_status place(const fv_graph *graph, fv_node *node, fv_error *error) {
                    (long long)(least >> 20) + 1, (long long)(graph->device.memory >> 20));
 }
 
-fv_status fv_graph_call(fv_graph *graph, const fv_op *op, void *params, fv_node *const *inputs, fv_span span, fv_node **out,
-                        fv_error *error) {
-    return fv_graph_call_late(graph, op, params, inputs, NULL, span, out, error);
+fv_status fv__graph_call(fv_graph *graph, const fv_op *op, void *params, fv_node *const *inputs, fv_span span, fv_node **out,
+                         fv_error *error) {
+    return fv__graph_call_late(graph, op, params, inputs, NULL, span, out, error);
 }
 
-fv_status fv_graph_call_late(fv_graph *graph, const fv_op *op, void *params, fv_node *const *inputs, fv_node *late, fv_span span,
-                             fv_node **out, fv_error *error) {
-    fv_node *node = fv_arena_alloc(&graph->arena, sizeof *node);
+fv_status fv__graph_call_late(fv_graph *graph, const fv_op *op, void *params, fv_node *const *inputs, fv_node *late, fv_span span,
+                              fv_node **out, fv_error *error) {
+    fv_node *node = fv__arena_alloc(&graph->arena, sizeof *node);
     node->op = op;
     node->params = params;
-    node->ninputs = fv_inputs_count(op);
+    node->ninputs = fv__inputs_count(op);
     node->span = span;
     for (int i = 0; i < node->ninputs; i++) {
         node->in[i] = inputs[i];
@@ -148,25 +151,25 @@ fv_status fv_graph_call_late(fv_graph *graph, const fv_op *op, void *params, fv_
     }
     FV_TRY(infer(graph, node, error));
     FV_TRY(place(graph, node, error));
-    FV_TRY(fv_graph_identify(graph, node, error));
+    FV_TRY(fv__graph_identify(graph, node, error));
     fv_node *same = find(graph, node->key);
     if (!same) append(graph, node);
     *out = same ? same : node;
     return FV_OK;
 }
 
-fv_status fv_graph_array(fv_graph *graph, const fv_array *array, fv_node **node, fv_error *error) {
-    fv_array_params *params = fv_arena_alloc(&graph->arena, sizeof *params);
-    params->name = fv_arena_strdup(&graph->arena, array->name);
+fv_status fv__graph_array(fv_graph *graph, const fv_array *array, fv_node **node, fv_error *error) {
+    fv_array_params *params = fv__arena_alloc(&graph->arena, sizeof *params);
+    params->name = fv__arena_strdup(&graph->arena, array->name);
     params->type = array->type;
     params->data = array->data;
     params->content = array->content;
-    return fv_graph_call(graph, fv_op_find("array"), params, NULL, (fv_span){ 1, 1, 1 }, node, error);
+    return fv__graph_call(graph, fv__op_find("array"), params, NULL, (fv_span){ 1, 1, 1 }, node, error);
 }
 
-void fv_graph_free(fv_graph *graph) {
+void fv__graph_free(fv_graph *graph) {
     if (!graph) return;
-    fv_arena_release(&graph->arena);
+    fv__arena_release(&graph->arena);
     free(graph->nodes);
     free(graph->table);
     free(graph->sinks);
@@ -182,9 +185,9 @@ static const void *scalar_bytes(const fv_scalar *scalar, fv_dtype *dtype, uint8_
     return flag;
 }
 
-fv_status fv_scalar_apply(const fv_op *op, const void *params, fv_dtype compute, const fv_type *type, const fv_scalar *const *in,
-                          int ninputs, fv_scalar *out, fv_error *error) {
-    const fv_kernels *kernels = fv_kernels_current();
+fv_status fv__scalar_apply(const fv_op *op, const void *params, fv_dtype compute, const fv_type *type, const fv_scalar *const *in,
+                           int ninputs, fv_scalar *out, fv_error *error) {
+    const fv_kernels *kernels = fv__kernels_current();
     int64_t           value[FV_MAX_INPUTS], result = 0, converted = 0;
     const void       *pointers[FV_MAX_INPUTS] = { NULL };
     if (!op->point[compute])
@@ -200,7 +203,9 @@ fv_status fv_scalar_apply(const fv_op *op, const void *params, fv_dtype compute,
     op->point[compute](params, 1, &result, pointers);
     *out = (fv_scalar){ .dtype = type->dtype };
     kernels->convert(&converted, type->dtype, &result, type->dtype == FV_BOOL ? FV_BOOL : compute, 1);
-    if (type->dtype == FV_BOOL) out->integer = *(uint8_t *)&converted;
-    else memcpy(&out->integer, &converted, 8);
+    if (type->dtype == FV_BOOL)
+        out->integer = *(uint8_t *)&converted;
+    else
+        memcpy(&out->integer, &converted, 8);
     return FV_OK;
 }

@@ -12,22 +12,22 @@
 
 typedef struct fv_node {
     int             id;
-    const fv_op    *op;      /* NULL: a constant scalar */
-    fv_scalar       value;   /* constant scalar */
+    const fv_op    *op;    /* NULL: a constant scalar */
+    fv_scalar       value; /* constant scalar */
     void           *params;
     int             ninputs; /* slots of op->inputs, and one more if late */
     bool            late;    /* the last input is a scalar that becomes the center of the geometry among the parameters */
     struct fv_node *in[FV_MAX_INPUTS]; /* NULL: absent */
     const fv_type  *in_type[FV_MAX_INPUTS];
     fv_type         type;
-    fv_dtype        compute; /* point-wise operators */
+    fv_dtype        compute;   /* point-wise operators */
     bool            on_device; /* made by op->device, not by op->passes; part of the key */
-    fv_hash         key;     /* identity of the value: operator, version, parameters, inputs */
-    bool            of_unit; /* a source that no other unit has */
-    const char     *name;    /* variable in the text that holds it, or NULL */
+    fv_hash         key;       /* identity of the value: operator, version, parameters, inputs */
+    bool            of_unit;   /* a source that no other unit has */
+    const char     *name;      /* variable in the text that holds it, or NULL */
     fv_span         span;
-    const fv_op    *called;  /* what the text calls there: op, or one that is written in others; NULL: op */
-    fv_hash         call;    /* identity of that call */
+    const fv_op    *called; /* what the text calls there: op, or one that is written in others; NULL: op */
+    fv_hash         call;   /* identity of that call */
 } fv_node;
 
 typedef enum fv_sink_kind {
@@ -44,30 +44,30 @@ typedef struct fv_sink {
     int              statement;   /* in the text: sinks of one statement form one table */
     const char      *file;        /* FILE: path with its template filled in */
     const char      *file_template;
-    const char      *table;       /* "" or the name given */
+    const char      *table; /* "" or the name given */
     bool             append;
     fv_write_options write;
-    const char      *name;        /* KEEP: variable; PRINT: what to call a lone scalar */
-    int              expr;        /* EXPORT: of the text */
+    const char      *name; /* KEEP: variable; PRINT: what to call a lone scalar */
+    int              expr; /* EXPORT: of the text */
     fv_span          span;
     fv_hash          key;
 } fv_sink;
 
 typedef struct fv_graph_device { /* where operators that can do so run */
-    const char *kind;   /* of device; NULL: the CPU */
-    int64_t     memory; /* bytes that each has */
-    bool        strict; /* what does not fit is an error and does not run on the CPU */
+    const char *kind;            /* of device; NULL: the CPU */
+    int64_t     memory;          /* bytes that each has */
+    bool        strict;          /* what does not fit is an error and does not run on the CPU */
 } fv_graph_device;
 
 typedef struct fv_graph {
-    fv_arena   arena;
+    fv_arena        arena;
     fv_graph_device device;
-    fv_node  **nodes;
-    int        nnodes, capacity;
-    fv_sink   *sinks;
-    int        nsinks;
-    fv_node  **table; /* open hash of nodes by key */
-    int        table_size;
+    fv_node       **nodes;
+    int             nnodes, capacity;
+    fv_sink        *sinks;
+    int             nsinks;
+    fv_node       **table; /* open hash of nodes by key */
+    int             table_size;
     const char     *lost; /* why sinks are missing that need what other units failed to make; NULL: none is */
 } fv_graph;
 
@@ -76,10 +76,10 @@ typedef struct fv_graph {
 #define FV_RUN (-1) /* instead of a collection: the whole run */
 
 typedef struct fv_item_list { /* the files of one pattern in the text; number i of each list of a collection belongs to item i */
-    char   *pattern;
-    char  **paths;
-    int64_t count;
-    size_t  root; /* characters of each path before its {path}: the folders without wildcards */
+    char         *pattern;
+    char        **paths;
+    int64_t       count;
+    size_t        root;       /* characters of each path before its {path}: the folders without wildcards */
     int           collection; /* the first list of those that are used together */
     fv_item_names items;      /* of the first one */
 } fv_item_list;
@@ -123,12 +123,12 @@ typedef struct fv_crop {
 } fv_crop;
 
 typedef struct fv_bindings {
-    fv_arena      arena;
-    fv_item_list *lists;
-    int           nlists;
+    fv_arena        arena;
+    fv_item_list   *lists;
+    int             nlists;
     int64_t         nitems; /* of the largest collection; 1 without any */
-    char        **shared; /* files of more than one item, sorted */
-    int64_t       nshared;
+    char          **shared; /* files of more than one item, sorted */
+    int64_t         nshared;
     fv_level       *levels; /* by expression of the text */
     const fv_expr **exported;
     int             nexported;
@@ -136,64 +136,64 @@ typedef struct fv_bindings {
     int             nsegments;
     int64_t         nunits;
     fv_hash         run; /* identity of text, parameters and items, once they are frozen */
-    bool          collection;
-    fv_parameter *parameters;
-    int           nparameters;
-    int           ncombinations;
-    fv_array     *arrays;
-    int           narrays;
-    char        **keeps; /* variables whose value is wanted back */
-    int           nkeeps;
-    fv_crop       part;
-    char         *device; /* the pool's name, as "opencl:1"; NULL: the CPU */
+    bool            collection;
+    fv_parameter   *parameters;
+    int             nparameters;
+    int             ncombinations;
+    fv_array       *arrays;
+    int             narrays;
+    char          **keeps; /* variables whose value is wanted back */
+    int             nkeeps;
+    fv_crop         part;
+    char           *device; /* the pool's name, as "opencl:1"; NULL: the CPU */
     fv_graph_device on;
-    char         *device_note; /* for the record: why it is the CPU after all; NULL: nothing to say */
+    char           *device_note; /* for the record: why it is the CPU after all; NULL: nothing to say */
     /* Whether Fovea has made a file, pattern: in a run over that collection, NULL: in any. NULL: nobody knows. */
     bool (*made)(void *context, const char *path, const char *pattern);
-    void         *made_context;
-    char         *into; /* folder below which all results go instead of where the text says; NULL: none */
+    void *made_context;
+    char *into; /* folder below which all results go instead of where the text says; NULL: none */
 } fv_bindings;
 
 /* A plain value written in the text: number, text, flag, list of numbers. */
-bool fv_expr_literal(const fv_expr *expr, fv_literal *literal, fv_arena *arena);
+bool fv__expr_literal(const fv_expr *expr, fv_literal *literal, fv_arena *arena);
 /* Index of the value that parameter p has in a combination. */
-int  fv_bindings_choice(const fv_bindings *bindings, int combination, int parameter);
+int fv__bindings_choice(const fv_bindings *bindings, int combination, int parameter);
 /* Finds what is of items and what is of the run, and the units that follow from it. Once the lists are there. */
-void    fv_bindings_arrange(fv_bindings *bindings, const fv_program *program);
-void    fv_bindings_count(fv_bindings *bindings); /* units again, after items were taken away */
-fv_unit fv_bindings_unit(const fv_bindings *bindings, int64_t unit);
-int64_t fv_bindings_number(const fv_bindings *bindings, int collection, int depth,
-                           int64_t item); /* of a unit; -1: there is none */
+void    fv__bindings_arrange(fv_bindings *bindings, const fv_program *program);
+void    fv__bindings_count(fv_bindings *bindings); /* units again, after items were taken away */
+fv_unit fv__bindings_unit(const fv_bindings *bindings, int64_t unit);
+int64_t fv__bindings_number(const fv_bindings *bindings, int collection, int depth,
+                            int64_t item); /* of a unit; -1: there is none */
 /* What to call a unit: the path of its item by the first pattern, "all items" for the run beside items, "" without collections.
  */
-const char *fv_bindings_item(const fv_bindings *bindings, int64_t unit);
+const char *fv__bindings_item(const fv_bindings *bindings, int64_t unit);
 /* Adds "name=value[,value...]"; values that look like lists in brackets stay whole. */
-fv_status fv_bindings_set(fv_bindings *bindings, const char *assignment, fv_error *error);
-/* Finds every pattern in the text, lists its files and pairs them; checks that names given by fv_bindings_set are params of the
+fv_status fv__bindings_set(fv_bindings *bindings, const char *assignment, fv_error *error);
+/* Finds every pattern in the text, lists its files and pairs them; checks that names given by fv__bindings_set are params of the
  * text. */
-fv_status fv_bindings_resolve(fv_bindings *bindings, const fv_program *program, fv_diagnostics *diagnostics, fv_error *error);
+fv_status fv__bindings_resolve(fv_bindings *bindings, const fv_program *program, fv_diagnostics *diagnostics, fv_error *error);
 /* The lists are complete. */
-void fv_bindings_settle(fv_bindings *bindings);
+void fv__bindings_settle(fv_bindings *bindings);
 /* Whether a file belongs to the item of this unit and to no other. */
-bool fv_bindings_alone(const fv_bindings *bindings, const char *file, int64_t unit);
+bool fv__bindings_alone(const fv_bindings *bindings, const char *file, int64_t unit);
 /* "z/400=50". */
-fv_status fv_crop_parse(const char *text, fv_crop *part, fv_error *error);
+fv_status fv__crop_parse(const char *text, fv_crop *part, fv_error *error);
 /* What a graph can be cut along: the slowest axis of its largest source; length 0: there is none. Gives that source's bytes. */
-int64_t fv_graph_slabs(const fv_graph *graph, fv_crop *whole);
+int64_t fv__graph_slabs(const fv_graph *graph, fv_crop *whole);
 /* Keeps `count` of the items of each collection, spread evenly over their sizes. Fails if no collection has so many. */
-fv_status fv_bindings_take(fv_bindings *bindings, int64_t count, fv_error *error);
+fv_status fv__bindings_take(fv_bindings *bindings, int64_t count, fv_error *error);
 /* Bytes of the files of the items that this would keep. */
-void fv_bindings_sizes(const fv_bindings *bindings, int64_t count, double *sizes);
+void fv__bindings_sizes(const fv_bindings *bindings, int64_t count, double *sizes);
 /* Bytes of the files of a unit's item; 0 of the run. */
-int64_t   fv_bindings_size(const fv_bindings *bindings, int64_t unit);
-void      fv_bindings_release(fv_bindings *bindings);
+int64_t fv__bindings_size(const fv_bindings *bindings, int64_t unit);
+void    fv__bindings_release(fv_bindings *bindings);
 
 /* Fills {stem} {name} {folder} {path} {index} {param} in. Unknown words in braces are an error that lists the known ones. */
-fv_status fv_template_fill(const fv_bindings *bindings, const char *template, int64_t unit, int combination, char **path,
-                           fv_error *error);
-bool      fv_template_has(const char *template, const char *word);
+fv_status fv__template_fill(const fv_bindings *bindings, const char *template, int64_t unit, int combination, char **path,
+                            fv_error *error);
+bool      fv__template_has(const char *template, const char *word);
 /* Whether it holds a word that tells items apart. */
-bool      fv_template_tells_items(const char *template);
+bool fv__template_tells_items(const char *template);
 
 /* ---- what units hand to those of later segments ---- */
 
@@ -223,35 +223,35 @@ typedef struct fv_handed {
 } fv_handed;
 
 /* Why an item has nothing of the run that it needs. The run has said more about it. */
-extern const char fv_lost_with_run[];
+extern const char fv__lost_with_run[];
 
 /* Builds the graph of one unit, all combinations of the sweep in one. On failure *status_of_input tells whether a file was
  * at fault (FV_ERROR_INPUT, FV_ERROR_IO) or the text (FV_ERROR_USAGE); the sentences are in diagnostics. handed NULL: of what
  * other units make only the types are known, from a sample. */
-fv_status fv_graph_build(const fv_program *program, const fv_bindings *bindings, int64_t unit, const fv_handed *handed,
-                         fv_graph **graph, fv_diagnostics *diagnostics, fv_error *error);
-void      fv_graph_free(fv_graph *graph);
+fv_status fv__graph_build(const fv_program *program, const fv_bindings *bindings, int64_t unit, const fv_handed *handed,
+                          fv_graph **graph, fv_diagnostics *diagnostics, fv_error *error);
+void      fv__graph_free(fv_graph *graph);
 
 /* ---- for the builder ---- */
 /* The node for this call: an equal one if there is one already. Takes params (arena memory) over. Infers the type. */
-fv_status fv_graph_call(fv_graph *graph, const fv_op *op, void *params, fv_node *const *inputs, fv_span span, fv_node **node,
-                        fv_error *error);
+fv_status fv__graph_call(fv_graph *graph, const fv_op *op, void *params, fv_node *const *inputs, fv_span span, fv_node **node,
+                         fv_error *error);
 /* The same where the center of its geometry is computed by the pipeline; late NULL: it is not. */
-fv_status fv_graph_call_late(fv_graph *graph, const fv_op *op, void *params, fv_node *const *inputs, fv_node *late, fv_span span,
-                             fv_node **node, fv_error *error);
+fv_status fv__graph_call_late(fv_graph *graph, const fv_op *op, void *params, fv_node *const *inputs, fv_node *late, fv_span span,
+                              fv_node **node, fv_error *error);
 /* The key of a call whose op, params and inputs are set. */
-fv_status fv_graph_identify(const fv_graph *graph, fv_node *node, fv_error *error);
-fv_node *fv_graph_constant(fv_graph *graph, const fv_scalar *value);
+fv_status fv__graph_identify(const fv_graph *graph, fv_node *node, fv_error *error);
+fv_node  *fv__graph_constant(fv_graph *graph, const fv_scalar *value);
 /* The node for an array in memory. */
-fv_status fv_graph_array(fv_graph *graph, const fv_array *array, fv_node **node, fv_error *error);
+fv_status fv__graph_array(fv_graph *graph, const fv_array *array, fv_node **node, fv_error *error);
 
 /* A point-wise operator on scalars. */
-fv_status fv_scalar_apply(const fv_op *op, const void *params, fv_dtype compute, const fv_type *type, const fv_scalar *const *in,
-                          int ninputs, fv_scalar *out, fv_error *error);
+fv_status fv__scalar_apply(const fv_op *op, const void *params, fv_dtype compute, const fv_type *type, const fv_scalar *const *in,
+                           int ninputs, fv_scalar *out, fv_error *error);
 
 /* What the text calls to have this node, and which call of it this is. */
-const fv_op *fv_node_called(const fv_node *node, fv_hash *call);
+const fv_op *fv__node_called(const fv_node *node, fv_hash *call);
 /* The variable's name, or the operator's. */
-const char *fv_node_label(const fv_node *node);
+const char *fv__node_label(const fv_node *node);
 
 #endif

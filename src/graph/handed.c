@@ -14,36 +14,36 @@ enum {
     NAMED = 3,
 };
 
-const char fv_lost_with_run[] = "what is found out from all items is missing, because some failed";
+const char fv__lost_with_run[] = "what is found out from all items is missing, because some failed";
 
 /* ---------------------------------------------------------------- samples */
 
 static bool describe(const value *v, int collection, fv_arena *arena, fv_export *out) {
     if (v->kind != NODE) return false;
     const fv_type  *type = &v->node->type;
-    fv_export_form *form = fv_arena_alloc(arena, sizeof *form);
+    fv_export_form *form = fv__arena_alloc(arena, sizeof *form);
     form->kind = type->kind;
     form->image = type->image;
     form->dtype = type->dtype;
     form->collection = type->items ? collection : FV_RUN;
     if (type->kind == FV_KIND_TABLE) {
-        fv_table_type *table = fv_arena_alloc(arena, sizeof *table);
+        fv_table_type *table = fv__arena_alloc(arena, sizeof *table);
         *table = *type->table;
         table->metadata = NULL;
         form->table = table;
     }
-    if (type->kind == FV_KIND_IMAGE) fv_lattice_init(&form->lattice, type->image.ndim, type->image.shape, type->image.shape);
+    if (type->kind == FV_KIND_IMAGE) fv__lattice_init(&form->lattice, type->image.ndim, type->image.shape, type->image.shape);
     *out = (fv_export){ .form = form, .scalar.dtype = type->dtype };
     return type->kind == FV_KIND_IMAGE || type->kind == FV_KIND_SCALAR || type->kind == FV_KIND_TABLE;
 }
 
 bool fv__sample(const builder *b, const fv_expr *expr, int64_t unit, fv_export *out) {
     fv_diagnostics own = { 0 };
-    builder        inner = { .graph = fv_calloc(sizeof(fv_graph)),
+    builder        inner = { .graph = fv__calloc(sizeof(fv_graph)),
                              .program = b->program,
                              .bindings = b->bindings,
                              .number = unit,
-                             .unit = fv_bindings_unit(b->bindings, unit),
+                             .unit = fv__bindings_unit(b->bindings, unit),
                              .combination = b->combination,
                              .diagnostics = &own };
     inner.graph->device = b->graph->device;
@@ -54,15 +54,15 @@ bool fv__sample(const builder *b, const fv_expr *expr, int64_t unit, fv_export *
         if (v.node->type.items == &b->bindings->lists[l].items) collection = l;
     bool good = describe(&v, collection, &b->graph->arena, out);
     free(inner.variables);
-    fv_graph_free(inner.graph);
-    fv_diagnostics_release(&own);
+    fv__graph_free(inner.graph);
+    fv__diagnostics_release(&own);
     return good;
 }
 
 /* ---------------------------------------------------------------- finding what was made */
 
 static value lost(builder *b, const char *why_take) {
-    value v = { .kind = LOST, .why = fv_arena_strdup(&b->graph->arena, why_take) };
+    value v = { .kind = LOST, .why = fv__arena_strdup(&b->graph->arena, why_take) };
     free((void *)(uintptr_t)why_take);
     return v;
 }
@@ -71,8 +71,8 @@ static value lost(builder *b, const char *why_take) {
 static char *names_of(const fv_bindings *bindings, const int64_t *units, int64_t count) {
     fv_bytes text = { 0 };
     for (int64_t i = 0; i < FV_MIN(count, NAMED); i++)
-        fv_bytes_printf(&text, "%s%s", i ? ", " : "", fv_bindings_item(bindings, units[i]));
-    if (count > NAMED) fv_bytes_printf(&text, " and %lld more", (long long)(count - NAMED));
+        fv__bytes_printf(&text, "%s%s", i ? ", " : "", fv__bindings_item(bindings, units[i]));
+    if (count > NAMED) fv__bytes_printf(&text, " and %lld more", (long long)(count - NAMED));
     return (char *)text.data;
 }
 
@@ -85,9 +85,9 @@ static bool needs_lost(const builder *b, const fv_expr *expr, bool *seen) {
     fv_arena        arena = { 0 };
     fv_export       made;
     bool            lost = level->exported && level->collection == FV_RUN &&
-                !b->handed->find(b->handed, meant->id, b->combination, fv_bindings_number(b->bindings, FV_RUN, level->depth, 0),
+                !b->handed->find(b->handed, meant->id, b->combination, fv__bindings_number(b->bindings, FV_RUN, level->depth, 0),
                                  NULL, &arena, &made);
-    fv_arena_release(&arena);
+    fv__arena_release(&arena);
     for (int a = 0; a < meant->nargs && !lost; a++) lost = needs_lost(b, meant->args[a].value, seen);
     for (int i = 0; i < meant->nindices && !lost; i++) {
         const fv_expr *parts[] = { meant->indices[i].start, meant->indices[i].stop, meant->indices[i].step };
@@ -97,7 +97,7 @@ static bool needs_lost(const builder *b, const fv_expr *expr, bool *seen) {
 }
 
 static bool lost_before(const builder *b, const fv_expr *expr) {
-    bool *seen = fv_calloc((size_t)b->program->nexprs + 1);
+    bool *seen = fv__calloc((size_t)b->program->nexprs + 1);
     bool  lost = b->handed && needs_lost(b, expr, seen);
     free(seen);
     return lost;
@@ -105,7 +105,7 @@ static bool lost_before(const builder *b, const fv_expr *expr) {
 
 /* All items' exports of an expression; false: *v tells why there are none. */
 static bool find_all(builder *b, const fv_expr *expr, int64_t first, int64_t count, fv_export *all, value *v) {
-    int64_t *missing = fv_alloc((size_t)(count + 1) * sizeof *missing), nmissing = 0;
+    int64_t *missing = fv__alloc((size_t)(count + 1) * sizeof *missing), nmissing = 0;
     bool     found = false;
     if (b->handed) {
         for (int64_t i = 0; i < count; i++)
@@ -120,10 +120,10 @@ static bool find_all(builder *b, const fv_expr *expr, int64_t first, int64_t cou
         missing[nmissing++] = first;
     }
     if (!found && lost_before(b, expr)) {
-        *v = (value){ .kind = LOST, .why = fv_lost_with_run };
+        *v = (value){ .kind = LOST, .why = fv__lost_with_run };
     } else if (!found) {
         char *names = names_of(b->bindings, missing, nmissing);
-        *v = lost(b, fv_sprintf("what needs every item was not made, because %s failed", names));
+        *v = lost(b, fv__sprintf("what needs every item was not made, because %s failed", names));
         free(names);
     }
     free(missing);
@@ -162,27 +162,27 @@ static fv_status check_parts(const fv_gathered *g, bool any_shape, bool *line, f
 
 static fv_status say_elsewhere(const fv_gathered *g, int64_t other, fv_error *error) {
     fv_bytes here = { 0 }, there = { 0 };
-    fv_place_say(g->parts[0].type, &here);
-    fv_place_say(g->parts[other].type, &there);
+    fv__place_say(g->parts[0].type, &here);
+    fv__place_say(g->parts[other].type, &there);
     fv_fail(error, FV_ERROR_INPUT,
             "%s does not lie where %s does: %s, not %s. Bring them to one place first, or put together(...) around the images to "
             "take them without a place",
             g->parts[other].path, g->parts[0].path, (char *)there.data, (char *)here.data);
-    fv_bytes_release(&here);
-    fv_bytes_release(&there);
+    fv__bytes_release(&here);
+    fv__bytes_release(&there);
     return FV_ERROR_INPUT;
 }
 
 /* The place of the whole: that of the items, which must agree on it. Where the first says nothing, nobody is asked. */
 static fv_status take_place(fv_gathered *g, bool any_place, fv_error *error) {
     const fv_image_type *first = g->parts[0].type;
-    if (!fv_place_known(first)) return FV_OK;
+    if (!fv__place_known(first)) return FV_OK;
     for (int64_t i = 1; i < g->count; i++) {
         const fv_image_type *type = g->parts[i].type;
-        if (type == g->parts[i - 1].type || fv_place_same(first, type)) continue;
+        if (type == g->parts[i - 1].type || fv__place_same(first, type)) continue;
         return any_place ? FV_OK : say_elsewhere(g, i, error);
     }
-    fv_place_take_behind(&g->type.image, first);
+    fv__place_take_behind(&g->type.image, first);
     return FV_OK;
 }
 
@@ -225,34 +225,34 @@ static void line_type(fv_gathered *g) {
 /* What a sample would have made has no key: the expression tells such apart. */
 static void identify(builder *b, fv_gathered *g, const fv_expr *expr) {
     fv_hasher hasher;
-    fv_hasher_init(&hasher);
+    fv__hasher_init(&hasher);
     bool keyless = !b->handed && g->parts[0].made;
-    fv_hasher_int(&hasher, keyless ? expr->id : -1);
-    fv_hasher_int(&hasher, keyless ? b->combination : -1);
-    fv_hasher_int(&hasher, g->form);
-    fv_hasher_int(&hasher, g->count);
+    fv__hasher_int(&hasher, keyless ? expr->id : -1);
+    fv__hasher_int(&hasher, keyless ? b->combination : -1);
+    fv__hasher_int(&hasher, g->form);
+    fv__hasher_int(&hasher, g->count);
     for (int64_t i = 0; i < g->count; i++) {
         const fv_gathered_part *part = &g->parts[i];
         fv_file_id              id = { 0 };
         if (part->made) {
-            fv_hasher_add(&hasher, &part->made->key, sizeof part->made->key);
-            fv_hasher_int(&hasher, part->made->scalar.integer);
+            fv__hasher_add(&hasher, &part->made->key, sizeof part->made->key);
+            fv__hasher_int(&hasher, part->made->scalar.integer);
         } else {
-            fv_file_identify(part->path, &id, NULL); /* one that vanished is reported when it is opened */
-            fv_hasher_int(&hasher, id.size);
-            fv_hasher_int(&hasher, id.mtime_ns);
+            fv__file_identify(part->path, &id, NULL); /* one that vanished is reported when it is opened */
+            fv__hasher_int(&hasher, id.size);
+            fv__hasher_int(&hasher, id.mtime_ns);
         }
-        if (!part->made || g->tags) fv_hasher_text(&hasher, part->path);
-        if (g->tags) fv_hasher_text(&hasher, g->items->names[i]);
+        if (!part->made || g->tags) fv__hasher_text(&hasher, part->path);
+        if (g->tags) fv__hasher_text(&hasher, g->items->names[i]);
     }
-    g->identity = fv_hasher_finish(&hasher);
+    g->identity = fv__hasher_finish(&hasher);
 }
 
 static fv_gathered *new_gathered(builder *b, int64_t count) {
-    fv_gathered *g = fv_arena_alloc(&b->graph->arena, sizeof *g);
+    fv_gathered *g = fv__arena_alloc(&b->graph->arena, sizeof *g);
     g->handed = b->handed;
     g->count = count;
-    g->parts = fv_arena_alloc(&b->graph->arena, (size_t)(count + 1) * sizeof *g->parts);
+    g->parts = fv__arena_alloc(&b->graph->arena, (size_t)(count + 1) * sizeof *g->parts);
     return g;
 }
 
@@ -260,7 +260,7 @@ static value finish_gathered(builder *b, fv_gathered *g, const fv_expr *expr) {
     fv_error error = { 0 };
     fv_node *node;
     identify(b, g, expr);
-    if (fv_graph_gathered(b->graph, g, true, expr->span, &node, &error) != FV_OK)
+    if (fv__graph_gathered(b->graph, g, true, expr->span, &node, &error) != FV_OK)
         return fv__mistake(b, expr->span, error.code, NULL, "%s", error.message);
     return node_value(node);
 }
@@ -284,12 +284,12 @@ static value gather_files(builder *b, const fv_item_list *list, bool any_shape, 
         fv_reader *reader;
         g->parts[i] = (fv_gathered_part){ .path = list->paths[i] };
         if (!b->handed && i >= HEADERS) continue;
-        if (fv_reader_acquire(list->paths[i], &(fv_read_options){ 0 }, &reader, &error) != FV_OK) {
+        if (fv__reader_acquire(list->paths[i], &(fv_read_options){ 0 }, &reader, &error) != FV_OK) {
             if (!b->handed) continue;
-            return lost(b, fv_sprintf("what needs every item was not made, because a file cannot be read: %s", error.message));
+            return lost(b, fv__sprintf("what needs every item was not made, because a file cannot be read: %s", error.message));
         }
         if (!last || memcmp(&reader->type, last, sizeof *last)) {
-            fv_image_type *type = fv_arena_alloc(&b->graph->arena, sizeof *type);
+            fv_image_type *type = fv__arena_alloc(&b->graph->arena, sizeof *type);
             *type = reader->type;
             last = type;
         }
@@ -298,10 +298,9 @@ static value gather_files(builder *b, const fv_item_list *list, bool any_shape, 
             g->layout.chunk[d] = reader->sequential ? reader->type.shape[d] : reader->chunk[d];
         if (!first) first = last;
         g->layout.read_memory = FV_MAX(g->layout.read_memory, reader->read_memory);
-        fv_reader_release(reader);
+        fv__reader_release(reader);
     }
-    if (!first)
-        return lost(b, fv_sprintf("what needs every item was not made, because no file can be read: %s", error.message));
+    if (!first) return lost(b, fv__sprintf("what needs every item was not made, because no file can be read: %s", error.message));
     for (int64_t i = 0; i < list->count; i++)
         if (!g->parts[i].type) g->parts[i].type = first;
     return gather_images(b, g, any_shape, expr);
@@ -313,7 +312,7 @@ static fv_status join_columns(const fv_gathered *g, fv_table_type *type, fv_erro
     const fv_table_type *first = g->parts[0].made->form->table;
     int                  tags = g->tags ? FV_TAGS : 0;
     *type = *first;
-    if (tags) FV_TRY(fv_table_tagged(first, type, error));
+    if (tags) FV_TRY(fv__table_tagged(first, type, error));
     for (int64_t i = 1; i < g->count; i++) {
         const fv_table_type *own = g->parts[i].made->form->table;
         bool                 alike = own->ncolumns == first->ncolumns;
@@ -330,7 +329,7 @@ static fv_status join_columns(const fv_gathered *g, fv_table_type *type, fv_erro
 }
 
 static value gather_tables(builder *b, fv_gathered *g, const fv_item_list *list, const fv_expr *expr) {
-    fv_table_type *type = fv_arena_alloc(&b->graph->arena, sizeof *type);
+    fv_table_type *type = fv__arena_alloc(&b->graph->arena, sizeof *type);
     fv_error       error = { 0 };
     g->items = &list->items;
     g->tags = g->parts[0].made->form->collection == FV_RUN;
@@ -352,8 +351,8 @@ APART value fv__gather(builder *b, const fv_expr *expr, bool any_shape) {
         return gather_files(b, list, any_shape, expr);
     }
     fv_gathered *g = new_gathered(b, list->count);
-    fv_export   *all = fv_arena_alloc(&b->graph->arena, (size_t)(list->count + 1) * sizeof *all);
-    int64_t      first = fv_bindings_number(b->bindings, level->collection, level->depth, 0);
+    fv_export   *all = fv__arena_alloc(&b->graph->arena, (size_t)(list->count + 1) * sizeof *all);
+    int64_t      first = fv__bindings_number(b->bindings, level->collection, level->depth, 0);
     if (!find_all(b, meant, first, list->count, all, &v)) return v;
     for (int64_t i = 0; i < list->count; i++) {
         const fv_export_form *form = all[i].form;
@@ -370,34 +369,34 @@ APART value fv__gather(builder *b, const fv_expr *expr, bool any_shape) {
 
 /* A table of all items is that item's beside a value of one. */
 static value rows_of_item(builder *b, fv_node *table, fv_span span) {
-    const fv_op *op = fv_op_find("filter");
+    const fv_op *op = fv__op_find("filter");
     const char  *path = b->bindings->lists[b->unit.collection].paths[b->unit.item];
     char         quote = strchr(path, '\'') ? '"' : '\'';
     bool         named = false;
     for (int c = 0; c < table->type.table->ncolumns; c++) named = named || !strcmp(table->type.table->column[c].name, "path");
     if (!named) return node_value(table);
-    void      *params = fv_arena_alloc(&b->graph->arena, op->params_size);
+    void      *params = fv__arena_alloc(&b->graph->arena, op->params_size);
     fv_error   error = { 0 };
     fv_node   *node;
     fv_literal text = { .kind = FV_LITERAL_TEXT,
-                        .text = fv_arena_printf(&b->graph->arena, "path == %c%s%c", quote, path, quote) };
-    fv_params_default(op, params);
-    if (fv_params_set(op, fv_params_find(op, "condition"), params, &text, &b->graph->arena, &error) != FV_OK ||
-        fv_graph_call(b->graph, op, params, &table, span, &node, &error) != FV_OK)
+                        .text = fv__arena_printf(&b->graph->arena, "path == %c%s%c", quote, path, quote) };
+    fv__params_default(op, params);
+    if (fv__params_set(op, fv__params_find(op, "condition"), params, &text, &b->graph->arena, &error) != FV_OK ||
+        fv__graph_call(b->graph, op, params, &table, span, &node, &error) != FV_OK)
         return fv__from_error(b, span, op, &error);
     return node_value(node);
 }
 
 static value import(builder *b, const fv_expr *expr, int64_t unit) {
-    fv_export *made = fv_arena_alloc(&b->graph->arena, sizeof *made);
+    fv_export *made = fv__arena_alloc(&b->graph->arena, sizeof *made);
     bool       own = level_of(b, expr)->collection != FV_RUN, found;
     if (b->handed)
         found = b->handed->find(b->handed, expr->id, b->combination, unit, NULL, &b->graph->arena, made);
     else
         found = fv__sample(b, expr, unit, made);
-    if (!found) return (value){ .kind = LOST, .why = fv_lost_with_run };
+    if (!found) return (value){ .kind = LOST, .why = fv__lost_with_run };
     const fv_export_form *form = made->form;
-    if (form->kind == FV_KIND_SCALAR) return node_value(fv_graph_constant(b->graph, &made->scalar));
+    if (form->kind == FV_KIND_SCALAR) return node_value(fv__graph_constant(b->graph, &made->scalar));
     fv_gathered *g = new_gathered(b, 1);
     g->parts[0] = (fv_gathered_part){ .made = made, .path = "", .type = &form->image };
     g->type = (fv_type){ .kind = form->kind, .image = form->image, .table = form->table };
@@ -421,7 +420,7 @@ bool fv__elsewhere(builder *b, const fv_expr *expr, value *v) {
     if (level->exported)
         *v = import(
             b, expr,
-            fv_bindings_number(b->bindings, level->collection, level->depth, level->collection == FV_RUN ? 0 : b->unit.item));
+            fv__bindings_number(b->bindings, level->collection, level->depth, level->collection == FV_RUN ? 0 : b->unit.item));
     return level->exported || level->collection == FV_RUN;
 }
 
@@ -430,9 +429,9 @@ APART value fv__tag(builder *b, fv_node *table, fv_span span) {
     fv_node *node;
     if (table->type.items) return node_value(table);
     const fv_item_names *all = &b->bindings->lists[b->unit.collection].items;
-    fv_item_names       *one = fv_arena_alloc(&b->graph->arena, sizeof *one);
+    fv_item_names       *one = fv__arena_alloc(&b->graph->arena, sizeof *one);
     *one = (fv_item_names){ 1, all->names + b->unit.item, all->paths + b->unit.item, true };
-    if (fv_graph_tag(b->graph, table, one, span, &node, &error) != FV_OK)
+    if (fv__graph_tag(b->graph, table, one, span, &node, &error) != FV_OK)
         return fv__mistake(b, span, error.code, NULL, "%s", error.message);
     return node_value(node);
 }

@@ -31,9 +31,9 @@ typedef struct finder {
 
 const char *fv__files_text(const fv_op *op, const void *params, fv_arena *arena) {
     fv_bytes text = { 0 };
-    fv_params_format(op, params, &text);
-    const char *whole = fv_arena_printf(arena, "%s(%s)", op->name, text.data ? (char *)text.data : "");
-    fv_bytes_release(&text);
+    fv__params_format(op, params, &text);
+    const char *whole = fv__arena_printf(arena, "%s(%s)", op->name, text.data ? (char *)text.data : "");
+    fv__bytes_release(&text);
     return whole;
 }
 
@@ -41,19 +41,19 @@ const char *fv__files_text(const fv_op *op, const void *params, fv_arena *arena)
  * evaluated. */
 static void *list_called(const fv_bindings *bindings, const fv_program *program, const fv_expr *call, fv_arena *arena,
                          const fv_op **op) {
-    *op = call && call->kind == FV_EXPR_CALL ? fv_op_find(call->text) : NULL;
+    *op = call && call->kind == FV_EXPR_CALL ? fv__op_find(call->text) : NULL;
     if (!*op || !(*op)->files) return NULL;
     int      nparams = 0;
     uint64_t given = 0;
-    void    *params = fv_arena_alloc(arena, (*op)->params_size + 1);
-    fv_params_default(*op, params);
+    void    *params = fv__arena_alloc(arena, (*op)->params_size + 1);
+    fv__params_default(*op, params);
     while ((*op)->params[nparams].name) nparams++;
     for (int a = 0; a < call->nargs; a++) {
         const fv_argument *argument = &call->args[a];
-        const fv_param    *param = argument->name ? fv_params_find(*op, argument->name) : a < nparams ? &(*op)->params[a] : NULL;
+        const fv_param    *param = argument->name ? fv__params_find(*op, argument->name) : a < nparams ? &(*op)->params[a] : NULL;
         fv_literal         literal = { .kind = FV_LITERAL_TEXT, .text = fv__text_named(bindings, program, argument->value) };
-        bool               plain = literal.text || fv_expr_literal(argument->value, &literal, arena);
-        if (!param || !plain || fv_params_set(*op, param, params, &literal, arena, NULL) != FV_OK) return NULL;
+        bool               plain = literal.text || fv__expr_literal(argument->value, &literal, arena);
+        if (!param || !plain || fv__params_set(*op, param, params, &literal, arena, NULL) != FV_OK) return NULL;
         given |= (uint64_t)1 << (param - (*op)->params);
     }
     for (int p = 0; p < nparams; p++)
@@ -76,8 +76,8 @@ static bool is_stacked(const fv_expr *call) {
 }
 
 static void mistake(finder *f, fv_span span, fv_status status, const char *hint, const char *format, const char *pattern) {
-    char *message = fv_sprintf(format, pattern);
-    fv_diagnose(f->diagnostics, span, hint, "%s", message);
+    char *message = fv__sprintf(format, pattern);
+    fv__diagnose(f->diagnostics, span, hint, "%s", message);
     if (f->status == FV_OK) f->status = status;
     free(message);
 }
@@ -86,14 +86,14 @@ static void mistake(finder *f, fv_span span, fv_status status, const char *hint,
 static char *near_miss(const char *pattern, const fv_matches *none) {
     fv_matches other;
     char      *hint = NULL;
-    if (none->closed) return fv_sprintf("the folder %s cannot be looked into", none->closed);
-    fv_pattern_find_any_case(pattern, &other);
+    if (none->closed) return fv__sprintf("the folder %s cannot be looked into", none->closed);
+    fv__pattern_find_any_case(pattern, &other);
     if (other.count)
-        hint = fv_sprintf("small and capital letters differ: %s is there%s", other.match[0].path,
-                          other.count > 1 ? ", and others like it" : "");
-    fv_matches_release(&other);
-    char *folder = hint || !none->fixed ? NULL : fv_sprintf("%.*s", (int)none->fixed - 1, pattern);
-    if (folder && *folder && *folder != '~' && !fv_file_exists(folder)) hint = fv_sprintf("there is no folder %s", folder);
+        hint = fv__sprintf("small and capital letters differ: %s is there%s", other.match[0].path,
+                           other.count > 1 ? ", and others like it" : "");
+    fv__matches_release(&other);
+    char *folder = hint || !none->fixed ? NULL : fv__sprintf("%.*s", (int)none->fixed - 1, pattern);
+    if (folder && *folder && *folder != '~' && !fv__file_exists(folder)) hint = fv__sprintf("there is no folder %s", folder);
     free(folder);
     return hint;
 }
@@ -105,13 +105,13 @@ static bool is_known(const finder *f, const char *pattern) {
 }
 
 static void keep(finder *f, found one) {
-    f->all = fv_realloc(f->all, (size_t)(f->count + 1) * sizeof *f->all);
+    f->all = fv__realloc(f->all, (size_t)(f->count + 1) * sizeof *f->all);
     f->all[f->count++] = one;
 }
 
 /* Characters that the folders of all files have in common, with the slash behind them. */
 static size_t common_folder(const fv_file_names *files) {
-    size_t common = (size_t)(fv_path_name(files->name[0]) - files->name[0]);
+    size_t common = (size_t)(fv__path_name(files->name[0]) - files->name[0]);
     for (int64_t i = 1; i < files->count; i++) {
         while (common && strncmp(files->name[0], files->name[i], common)) common--;
         while (common && files->name[0][common - 1] != '/') common--;
@@ -133,36 +133,36 @@ static void add_listed(finder *f, const fv_expr *call, fv_span span) {
     found one = { .pattern = text, .span = span, .listed = true };
     one.matches.count = files.count;
     one.matches.fixed = common_folder(&files);
-    one.matches.match = fv_calloc((size_t)files.count * sizeof *one.matches.match);
-    for (int64_t i = 0; i < files.count; i++) one.matches.match[i].path = fv_arena_strdup(&one.matches.arena, files.name[i]);
+    one.matches.match = fv__calloc((size_t)files.count * sizeof *one.matches.match);
+    for (int64_t i = 0; i < files.count; i++) one.matches.match[i].path = fv__arena_strdup(&one.matches.arena, files.name[i]);
     keep(f, one);
 }
 
 static void add_collection(finder *f, const char *pattern, fv_span span) {
     if (is_known(f, pattern)) return;
     found one = { .pattern = pattern, .span = span };
-    fv_pattern_find(pattern, fv_format_is_folder, &one.matches);
+    fv__pattern_find(pattern, fv__format_is_folder, &one.matches);
     if (!one.matches.count) {
         char *hint = near_miss(pattern, &one.matches);
         mistake(f, span, FV_ERROR_INPUT, hint, "no file matches \"%s\"", pattern);
         free(hint);
-        fv_matches_release(&one.matches);
+        fv__matches_release(&one.matches);
         return;
     }
-    if (one.matches.closed) fv_log("fovea: the folder %s cannot be looked into and is left out", one.matches.closed);
+    if (one.matches.closed) fv__log("fovea: the folder %s cannot be looked into and is left out", one.matches.closed);
     keep(f, one);
 }
 
 /* The name that a call gives to its result, if it writes one. */
 static void note_template(finder *f, const fv_expr *call) {
-    const fv_op    *op = fv_op_find(call->text);
-    const fv_param *param = op && op->sink ? fv_params_find(op, "file") : NULL;
+    const fv_op    *op = fv__op_find(call->text);
+    const fv_param *param = op && op->sink ? fv__params_find(op, "file") : NULL;
     for (int a = 0; param && a < call->nargs; a++) {
         const fv_argument *argument = &call->args[a];
-        bool        is_file = argument->name ? !strcmp(argument->name, "file") : a == fv_inputs_count(op) + (param - op->params);
-        const char        *name = is_file ? fv__text_named(f->bindings, f->program, argument->value) : NULL;
+        bool        is_file = argument->name ? !strcmp(argument->name, "file") : a == fv__inputs_count(op) + (param - op->params);
+        const char *name = is_file ? fv__text_named(f->bindings, f->program, argument->value) : NULL;
         if (!name) continue;
-        f->templates = fv_realloc(f->templates, (size_t)(f->ntemplates + 1) * sizeof *f->templates);
+        f->templates = fv__realloc(f->templates, (size_t)(f->ntemplates + 1) * sizeof *f->templates);
         f->templates[f->ntemplates++] = name;
     }
 }
@@ -178,7 +178,7 @@ static void scan(finder *f, const fv_expr *expr) {
             const char        *file = is_file ? fv__text_named(f->bindings, f->program, argument->value) : NULL;
             const fv_expr     *call = fv__meant(f->program, argument->value);
             const fv_op       *op;
-            if (file && !stacked && fv_pattern_is(file)) add_collection(f, file, argument->value->span);
+            if (file && !stacked && fv__pattern_is(file)) add_collection(f, file, argument->value->span);
             if (!is_file || file || !list_called(f->bindings, f->program, call, &f->bindings->arena, &op)) continue;
             if (stacked)
                 mistake(f, argument->value->span, FV_ERROR_USAGE, NULL, "read: with stack, %s",
@@ -196,12 +196,12 @@ static void pair_listed(finder *f, int one, int k) {
     const found *first = &f->all[one], *other = &f->all[k];
     char        *message = NULL;
     if (first->listed != other->listed)
-        message = fv_sprintf("%s and %s cannot be paired: give both as lists, which go together line by line, or both as "
-                             "patterns, which go together by name",
-                             first->pattern, other->pattern);
+        message = fv__sprintf("%s and %s cannot be paired: give both as lists, which go together line by line, or both as "
+                              "patterns, which go together by name",
+                              first->pattern, other->pattern);
     else if (first->matches.count != other->matches.count)
-        message = fv_sprintf("%s names %lld files but %s %lld; lists go together line by line", first->pattern,
-                             (long long)first->matches.count, other->pattern, (long long)other->matches.count);
+        message = fv__sprintf("%s names %lld files but %s %lld; lists go together line by line", first->pattern,
+                              (long long)first->matches.count, other->pattern, (long long)other->matches.count);
     if (message) mistake(f, other->span, FV_ERROR_USAGE, NULL, "%s", message);
     free(message);
 }
@@ -211,14 +211,15 @@ static int by_file(const void *a, const void *b) { return strcmp(((const fv_matc
 /* Results and rows of tables are named after the first list of a collection, so it names no file twice. */
 static void check_repeats(finder *f, const found *one) {
     size_t      count = one->listed ? (size_t)one->matches.count : 0;
-    fv_matched *sorted = fv_alloc((count + 1) * sizeof *sorted);
+    fv_matched *sorted = fv__alloc((count + 1) * sizeof *sorted);
     if (count) memcpy(sorted, one->matches.match, count * sizeof *sorted);
     qsort(sorted, count, sizeof *sorted, by_file);
     for (size_t i = 1; i < count; i++)
         if (!by_file(&sorted[i - 1], &sorted[i])) {
-            char *message = fv_sprintf("%s names %s more than once; results are named after the files of the first collection in "
-                                       "the text, so these must differ",
-                                       one->pattern, sorted[i].path);
+            char *message =
+                fv__sprintf("%s names %s more than once; results are named after the files of the first collection in "
+                            "the text, so these must differ",
+                            one->pattern, sorted[i].path);
             mistake(f, one->span, FV_ERROR_USAGE, NULL, "%s", message);
             free(message);
             break;
@@ -233,24 +234,24 @@ static void pair(finder *f, int first, int k) {
         return;
     }
     if (fv__pair(f->all[first].pattern, &f->all[first].matches, f->all[k].pattern, &f->all[k].matches, &why)) return;
-    fv_diagnose(f->diagnostics, f->all[k].span, (char *)why.data,
-                "\"%s\" does not fit \"%s\": collections that are used together are paired by what their wildcards stand for",
-                f->all[k].pattern, f->all[first].pattern);
+    fv__diagnose(f->diagnostics, f->all[k].span, (char *)why.data,
+                 "\"%s\" does not fit \"%s\": collections that are used together are paired by what their wildcards stand for",
+                 f->all[k].pattern, f->all[first].pattern);
     if (f->status == FV_OK) f->status = FV_ERROR_USAGE;
-    fv_bytes_release(&why);
+    fv__bytes_release(&why);
 }
 
 static fv_item_list list_of(const found *from, fv_arena *arena) {
-    fv_item_list list = { .pattern = fv_arena_strdup(arena, from->pattern),
+    fv_item_list list = { .pattern = fv__arena_strdup(arena, from->pattern),
                           .count = from->matches.count,
                           .root = from->matches.fixed };
-    list.paths = fv_arena_alloc(arena, (size_t)list.count * sizeof *list.paths);
-    for (int64_t i = 0; i < list.count; i++) list.paths[i] = fv_arena_strdup(arena, from->matches.match[i].path);
+    list.paths = fv__arena_alloc(arena, (size_t)list.count * sizeof *list.paths);
+    for (int64_t i = 0; i < list.count; i++) list.paths[i] = fv__arena_strdup(arena, from->matches.match[i].path);
     return list;
 }
 
 static void add_list(fv_bindings *bindings, const found *from) {
-    bindings->lists = fv_realloc(bindings->lists, (size_t)(bindings->nlists + 1) * sizeof *bindings->lists);
+    bindings->lists = fv__realloc(bindings->lists, (size_t)(bindings->nlists + 1) * sizeof *bindings->lists);
     bindings->lists[bindings->nlists++] = list_of(from, &bindings->arena);
 }
 
@@ -279,11 +280,11 @@ static void find_written(const finder *f, int pattern, fv_bytes *out) {
             char       *path;
             struct stat s;
             int64_t     item = i / n;
-            if (fv__template_fill(f->bindings, &list, f->templates[t], item, (int)(i % n), &path, NULL) != FV_OK) continue;
-            if (!lstat(path, &s)) fv_bytes_append(out, &(written){ s.st_dev, s.st_ino, item, pattern }, sizeof(written));
+            if (fv__template_fill_for(f->bindings, &list, f->templates[t], item, (int)(i % n), &path, NULL) != FV_OK) continue;
+            if (!lstat(path, &s)) fv__bytes_append(out, &(written){ s.st_dev, s.st_ino, item, pattern }, sizeof(written));
             free(path);
         }
-    fv_arena_release(&arena);
+    fv__arena_release(&arena);
 }
 
 /* The names follow from the first pattern of each collection. */
@@ -314,13 +315,13 @@ static void leave_out_results(finder *f) {
         const found *one = &f->all[k];
         for (int64_t i = 0; i < one->matches.count; i++) {
             const char            *path = one->matches.match[i].path;
-            const fv_table_format *table = fv_table_format_for(path);
+            const fv_table_format *table = fv__table_format_for(path);
             bool                   made = (table && table->in_place) || f->bindings->made(f->bindings->made_context, path, NULL);
             if (made && !looked) find_all_written(f, &all);
             looked = looked || made;
             made = made && !one->listed &&
                    (f->bindings->made(f->bindings->made_context, path, one->pattern) || would_write(f, path, &all));
-            fv_bytes_append(&result, &made, 1);
+            fv__bytes_append(&result, &made, 1);
         }
     }
     const uint8_t *left = result.data;
@@ -334,17 +335,17 @@ static void leave_out_results(finder *f) {
             mistake(f, f->all[k].span, FV_ERROR_INPUT, NULL,
                     "all files that match \"%s\" are results of earlier runs, and no inputs", f->all[k].pattern);
         else if (kept < count)
-            fv_log("fovea: %lld of the %lld files that match \"%s\" are results of earlier runs, and left out",
-                   (long long)(count - kept), (long long)count, f->all[k].pattern);
+            fv__log("fovea: %lld of the %lld files that match \"%s\" are results of earlier runs, and left out",
+                    (long long)(count - kept), (long long)count, f->all[k].pattern);
     }
-    fv_bytes_release(&all);
-    fv_bytes_release(&result);
+    fv__bytes_release(&all);
+    fv__bytes_release(&result);
 }
 
 /* Patterns that one value uses belong to one collection. */
 static void group_all(finder *f) {
-    const char **patterns = fv_calloc((size_t)(f->count + 1) * sizeof *patterns);
-    f->group = fv_calloc((size_t)(f->count + 1) * sizeof *f->group);
+    const char **patterns = fv__calloc((size_t)(f->count + 1) * sizeof *patterns);
+    f->group = fv__calloc((size_t)(f->count + 1) * sizeof *f->group);
     for (int k = 0; k < f->count; k++) patterns[k] = f->all[k].pattern;
     fv__group_patterns(f->bindings, f->program, patterns, f->count, f->group);
     free(patterns);
@@ -356,11 +357,13 @@ fv_status fv__find_items(fv_bindings *bindings, const fv_program *program, fv_di
     group_all(&f);
     if (bindings->made && f.count) leave_out_results(&f);
     for (int k = 0; k < f.count && f.status == FV_OK; k++)
-        if (f.group[k] == k) check_repeats(&f, &f.all[k]);
-        else pair(&f, f.group[k], k);
+        if (f.group[k] == k)
+            check_repeats(&f, &f.all[k]);
+        else
+            pair(&f, f.group[k], k);
     for (int k = 0; k < f.count; k++) {
         if (f.status == FV_OK) add_list(bindings, &f.all[k]);
-        fv_matches_release(&f.all[k].matches);
+        fv__matches_release(&f.all[k].matches);
     }
     free(f.all);
     free(f.templates);
@@ -381,10 +384,10 @@ static int by_owner(const void *a, const void *b) {
     return order ? order : (x->item > y->item) - (x->item < y->item);
 }
 
-void fv_bindings_settle(fv_bindings *bindings) {
+void fv__bindings_settle(fv_bindings *bindings) {
     int64_t n = 0;
     for (int l = 0; l < bindings->nlists; l++) n += bindings->lists[l].count;
-    owned *all = fv_alloc((size_t)(n + 1) * sizeof *all);
+    owned *all = fv__alloc((size_t)(n + 1) * sizeof *all);
     n = 0;
     for (int l = 0; l < bindings->nlists; l++) {
         const fv_item_list *list = &bindings->lists[l];
@@ -396,7 +399,7 @@ void fv_bindings_settle(fv_bindings *bindings) {
     for (int64_t i = 1; i < n; i++) {
         bool again = bindings->nshared && !strcmp(bindings->shared[bindings->nshared - 1], all[i].path);
         if (again || strcmp(all[i].path, all[i - 1].path) || all[i].item == all[i - 1].item) continue;
-        bindings->shared = fv_realloc(bindings->shared, (size_t)(bindings->nshared + 1) * sizeof *bindings->shared);
+        bindings->shared = fv__realloc(bindings->shared, (size_t)(bindings->nshared + 1) * sizeof *bindings->shared);
         bindings->shared[bindings->nshared++] = all[i].path;
     }
     free(all);
@@ -404,8 +407,8 @@ void fv_bindings_settle(fv_bindings *bindings) {
 
 static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-bool fv_bindings_alone(const fv_bindings *bindings, const char *file, int64_t unit) {
-    fv_unit u = fv_bindings_unit(bindings, unit);
+bool fv__bindings_alone(const fv_bindings *bindings, const char *file, int64_t unit) {
+    fv_unit u = fv__bindings_unit(bindings, unit);
     bool    own = false;
     for (int l = 0; l < bindings->nlists && !own; l++)
         own = bindings->lists[l].collection == u.collection && !strcmp(bindings->lists[l].paths[u.item], file);
@@ -415,7 +418,7 @@ bool fv_bindings_alone(const fv_bindings *bindings, const char *file, int64_t un
 
 /* ---------------------------------------------------------------- parts, for measuring */
 
-fv_status fv_crop_parse(const char *text, fv_crop *part, fv_error *error) {
+fv_status fv__crop_parse(const char *text, fv_crop *part, fv_error *error) {
     long long length, take;
     char      more;
     if (sscanf(text, "%7[^/]/%lld=%lld%c", part->axis, &length, &take, &more) != 3 || take < 1 || take > length)
@@ -425,7 +428,7 @@ fv_status fv_crop_parse(const char *text, fv_crop *part, fv_error *error) {
     return FV_OK;
 }
 
-int64_t fv_graph_slabs(const fv_graph *graph, fv_crop *whole) {
+int64_t fv__graph_slabs(const fv_graph *graph, fv_crop *whole) {
     int64_t largest = 0;
     *whole = (fv_crop){ 0 };
     for (int i = 0; i < graph->nnodes; i++) {
@@ -441,12 +444,12 @@ int64_t fv_graph_slabs(const fv_graph *graph, fv_crop *whole) {
 
 static int64_t file_size(const char *path) {
     fv_file_id id = { 0 };
-    fv_file_identify(path, &id, NULL); /* one that vanished is reported when it is opened */
+    fv__file_identify(path, &id, NULL); /* one that vanished is reported when it is opened */
     return id.size;
 }
 
-int64_t fv_bindings_size(const fv_bindings *bindings, int64_t unit) {
-    fv_unit u = fv_bindings_unit(bindings, unit);
+int64_t fv__bindings_size(const fv_bindings *bindings, int64_t unit) {
+    fv_unit u = fv__bindings_unit(bindings, unit);
     int64_t size = 0;
     for (int l = 0; l < bindings->nlists; l++)
         if (bindings->lists[l].collection == u.collection) size += file_size(bindings->lists[l].paths[u.item]);
@@ -470,7 +473,7 @@ static int by_item(const void *a, const void *b) {
 /* Of one collection: `count` of its items, spread evenly over their sizes, in their order. */
 static sized *choose(const fv_bindings *bindings, int collection, int64_t count) {
     int64_t n = bindings->lists[collection].count;
-    sized  *all = fv_calloc((size_t)(n + 1) * sizeof *all);
+    sized  *all = fv__calloc((size_t)(n + 1) * sizeof *all);
     for (int64_t i = 0; i < n; i++) {
         all[i].item = i;
         for (int l = 0; l < bindings->nlists; l++)
@@ -483,7 +486,7 @@ static sized *choose(const fv_bindings *bindings, int collection, int64_t count)
     return all;
 }
 
-void fv_bindings_sizes(const fv_bindings *bindings, int64_t count, double *sizes) {
+void fv__bindings_sizes(const fv_bindings *bindings, int64_t count, double *sizes) {
     for (int64_t i = 0; i < count; i++) sizes[i] = 0;
     for (int c = 0; c < bindings->nlists; c++) {
         if (bindings->lists[c].collection != c) continue;
@@ -504,13 +507,13 @@ static void take_some(fv_bindings *bindings, int collection, int64_t count) {
     free(chosen);
 }
 
-fv_status fv_bindings_take(fv_bindings *bindings, int64_t count, fv_error *error) {
+fv_status fv__bindings_take(fv_bindings *bindings, int64_t count, fv_error *error) {
     int64_t n = bindings->nitems;
     if (count < 1 || count > n)
         return fv_fail(error, FV_ERROR_USAGE, "--items %lld: there %s %lld item%s", (long long)count, n == 1 ? "is" : "are",
                        (long long)n, n == 1 ? "" : "s");
     for (int l = 0; l < bindings->nlists; l++)
         if (bindings->lists[l].collection == l && bindings->lists[l].count > count) take_some(bindings, l, count);
-    fv_bindings_count(bindings);
+    fv__bindings_count(bindings);
     return FV_OK;
 }

@@ -18,20 +18,20 @@ typedef struct side {
 
 static int by_key(const void *a, const void *b) {
     const keyed *x = a, *y = b;
-    int          order = fv_natural_order(x->key, y->key);
+    int          order = fv__natural_order(x->key, y->key);
     return order ? order : (x->index > y->index) - (x->index < y->index);
 }
 
 /* The texts of some wildcards (bits of `chosen`) of every file. */
 static void make_keys(side *s, unsigned chosen, fv_arena *arena) {
-    s->keys = fv_arena_alloc(arena, (size_t)(s->matches->count + 1) * sizeof *s->keys);
+    s->keys = fv__arena_alloc(arena, (size_t)(s->matches->count + 1) * sizeof *s->keys);
     for (int64_t i = 0; i < s->matches->count; i++) {
         const fv_matched *match = &s->matches->match[i];
         fv_bytes          key = { 0 };
         for (int k = 0; k < s->matches->wildcards; k++)
-            if (chosen >> k & 1) fv_bytes_printf(&key, "%s\n", k < match->ntexts ? match->texts[k] : "");
-        s->keys[i] = (keyed){ fv_arena_strndup(arena, key.data ? (char *)key.data : "", key.size), i };
-        fv_bytes_release(&key);
+            if (chosen >> k & 1) fv__bytes_printf(&key, "%s\n", k < match->ntexts ? match->texts[k] : "");
+        s->keys[i] = (keyed){ fv__arena_strndup(arena, key.data ? (char *)key.data : "", key.size), i };
+        fv__bytes_release(&key);
     }
     qsort(s->keys, (size_t)s->matches->count, sizeof *s->keys, by_key);
 }
@@ -42,7 +42,7 @@ static bool repeated(const side *s, int64_t i) { return i > 0 && !strcmp(s->keys
 static int64_t compare(const side *a, const side *b, void (*alone)(void *context, const side *s, int64_t key), void *context) {
     int64_t i = 0, k = 0, pairs = 0;
     while (i < a->matches->count || k < b->matches->count) {
-        int order = i == a->matches->count ? 1 : k == b->matches->count ? -1 : fv_natural_order(a->keys[i].key, b->keys[k].key);
+        int order = i == a->matches->count ? 1 : k == b->matches->count ? -1 : fv__natural_order(a->keys[i].key, b->keys[k].key);
         if (!order) {
             pairs++;
             i++;
@@ -71,8 +71,8 @@ static void report_alone(void *context, const side *s, int64_t key) {
     report *r = context;
     int     which = s != r->first;
     if (++r->counts[which] <= SHOWN)
-        fv_bytes_printf(&r->lines[which], "%s%s%s", r->lines[which].size ? ", " : "", s->matches->match[s->keys[key].index].path,
-                        repeated(s, key) ? " (by another of the same name)" : "");
+        fv__bytes_printf(&r->lines[which], "%s%s%s", r->lines[which].size ? ", " : "", s->matches->match[s->keys[key].index].path,
+                         repeated(s, key) ? " (by another of the same name)" : "");
 }
 
 /* What all texts of the only wildcard begin and end with, not cut inside a number. */
@@ -100,8 +100,8 @@ static bool one_star(const char *pattern) {
 /* The pattern with the common ends of the texts written into it. */
 static char *narrowed(const side *s, size_t before, size_t behind) {
     const char *text = s->matches->match[0].texts[0], *star = strchr(s->pattern, '*');
-    return fv_sprintf("%.*s%.*s*%s%s", (int)(star - s->pattern), s->pattern, (int)before, text, text + strlen(text) - behind,
-                      star + 1);
+    return fv__sprintf("%.*s%.*s*%s%s", (int)(star - s->pattern), s->pattern, (int)before, text, text + strlen(text) - behind,
+                       star + 1);
 }
 
 /* dapi/exp1_dapi_*.tif: patterns that would fit, where all names of a side have a word in them that those of the other have not.
@@ -117,12 +117,12 @@ static void suggest(const side *a, const side *b, fv_bytes *why) {
         common_ends(m, &before[s], &behind[s]);
         cut[s] = (fv_matches){ .count = m->count,
                                .wildcards = 1,
-                               .match = fv_arena_alloc(&arena, (size_t)m->count * sizeof *m->match) };
+                               .match = fv__arena_alloc(&arena, (size_t)m->count * sizeof *m->match) };
         for (int64_t i = 0; i < m->count; i++) {
             const char *text = m->match[i].texts[0];
             size_t      length = strlen(text), ends = FV_MIN(before[s] + behind[s], length);
-            cut[s].match[i] = (fv_matched){ .texts = fv_arena_alloc(&arena, sizeof(char *)), .ntexts = 1 };
-            cut[s].match[i].texts[0] = fv_arena_strndup(&arena, text + FV_MIN(before[s], length), length - ends);
+            cut[s].match[i] = (fv_matched){ .texts = fv__arena_alloc(&arena, sizeof(char *)), .ntexts = 1 };
+            cut[s].match[i].texts[0] = fv__arena_strndup(&arena, text + FV_MIN(before[s], length), length - ends);
         }
     }
     side x = { a->pattern, &cut[0], NULL }, y = { b->pattern, &cut[1], NULL };
@@ -130,11 +130,11 @@ static void suggest(const side *a, const side *b, fv_bytes *why) {
     make_keys(&y, 1, &arena);
     if (compare(&x, &y, NULL, NULL) == x.matches->count) {
         char *first = narrowed(a, before[0], behind[0]), *second = narrowed(b, before[1], behind[1]);
-        fv_bytes_printf(why, "\n  to pair them by the rest of their names: \"%s\" and \"%s\"", first, second);
+        fv__bytes_printf(why, "\n  to pair them by the rest of their names: \"%s\" and \"%s\"", first, second);
         free(first);
         free(second);
     }
-    fv_arena_release(&arena);
+    fv__arena_release(&arena);
 }
 
 static void explain(const side *a, const side *b, fv_bytes *why) {
@@ -143,10 +143,10 @@ static void explain(const side *a, const side *b, fv_bytes *why) {
     compare(a, b, report_alone, &r);
     for (int s = 0; s < 2; s++) {
         if (!r.counts[s]) continue;
-        fv_bytes_printf(why, "%swithout a partner in \"%s\": %s", why->size ? "\n  " : "", sides[!s]->pattern,
-                        (char *)r.lines[s].data);
-        if (r.counts[s] > SHOWN) fv_bytes_printf(why, " and %lld more", (long long)(r.counts[s] - SHOWN));
-        fv_bytes_release(&r.lines[s]);
+        fv__bytes_printf(why, "%swithout a partner in \"%s\": %s", why->size ? "\n  " : "", sides[!s]->pattern,
+                         (char *)r.lines[s].data);
+        if (r.counts[s] > SHOWN) fv__bytes_printf(why, " and %lld more", (long long)(r.counts[s] - SHOWN));
+        fv__bytes_release(&r.lines[s]);
     }
     suggest(a, b, why);
 }
@@ -154,7 +154,7 @@ static void explain(const side *a, const side *b, fv_bytes *why) {
 /* ---------------------------------------------------------------- pairing */
 
 static void reorder(const side *first, side *other, fv_matches *matches) {
-    fv_matched *sorted = fv_alloc((size_t)matches->count * sizeof *sorted);
+    fv_matched *sorted = fv__alloc((size_t)matches->count * sizeof *sorted);
     for (int64_t i = 0; i < matches->count; i++) sorted[first->keys[i].index] = matches->match[other->keys[i].index];
     free(matches->match);
     matches->match = sorted;
@@ -192,6 +192,6 @@ bool fv__pair(const char *pattern, const fv_matches *first, const char *other_pa
         make_keys(&b, n == most ? all : best, &arena);
         explain(&a, &b, why);
     }
-    fv_arena_release(&arena);
+    fv__arena_release(&arena);
     return fits;
 }

@@ -51,7 +51,7 @@ const char *fv__text_named(const fv_bindings *bindings, const fv_program *progra
 
 /* The argument that gives a parameter; NULL: it is left out. */
 static const fv_expr *argument_of(const fv_op *op, const fv_expr *call, const fv_param *param) {
-    int own = fv_inputs_count(op) + (int)(param - op->params), position = 0;
+    int own = fv__inputs_count(op) + (int)(param - op->params), position = 0;
     for (int a = 0; a < call->nargs; a++) {
         const fv_argument *argument = &call->args[a];
         if (argument->name ? !strcmp(argument->name, param->name) : position++ == own) return argument->value;
@@ -75,8 +75,8 @@ static int unite(const finder *f, int a, int b) {
 
 /* The pattern that a call reads item by item; -1: none. */
 static int pattern_of(finder *f, const fv_op *op, const fv_expr *call) {
-    const fv_param *file = op && !op->sink ? fv_params_find(op, "file") : NULL;
-    const fv_param *stack = file ? fv_params_find(op, "stack") : NULL;
+    const fv_param *file = op && !op->sink ? fv__params_find(op, "file") : NULL;
+    const fv_param *stack = file ? fv__params_find(op, "stack") : NULL;
     const fv_expr  *given = file ? argument_of(op, call, file) : NULL;
     const char     *text = given ? fv__collection_named(f->bindings, f->program, given, &f->arena) : NULL;
     if (!text || (stack && argument_of(op, call, stack))) return -1;
@@ -119,17 +119,17 @@ static arguments look_at_arguments(finder *f, const fv_expr *call) {
 }
 
 static place look_at_call(finder *f, const fv_expr *call) {
-    const fv_op *op = call->kind == FV_EXPR_CALL ? fv_op_find(call->text) : NULL;
+    const fv_op *op = call->kind == FV_EXPR_CALL ? fv__op_find(call->text) : NULL;
     arguments    all = look_at_arguments(f, call);
     place        p = { .list = pattern_of(f, op, call), .depth = all.run, .table = op && op->result == FV_KIND_TABLE };
     if (p.list >= 0) {
-        p.table = fv_table_format_of_file(f->patterns[p.list]) != NULL;
+        p.table = fv__table_format_of_file(f->patterns[p.list]) != NULL;
         return p;
     }
-    if (op && fv_params_find(op, "file") && !op->sink) {
-        const fv_expr *given = argument_of(op, call, fv_params_find(op, "file"));
+    if (op && fv__params_find(op, "file") && !op->sink) {
+        const fv_expr *given = argument_of(op, call, fv__params_find(op, "file"));
         const char    *text = given ? fv__text_named(f->bindings, f->program, given) : NULL;
-        p.table = p.table || (text && fv_table_format_of_file(text));
+        p.table = p.table || (text && fv__table_format_of_file(text));
     }
     if (!all.tables && !all.others) return p;
     bool lifts = op && (op->gathers || over_items(f, op, call) || (all.tables && !all.others && !op->rows && !op->sink));
@@ -165,10 +165,10 @@ static place look(finder *f, const fv_expr *expr) {
 }
 
 static finder *begin(const fv_bindings *bindings, const fv_program *program, const char *const *patterns, int count) {
-    finder *f = fv_calloc(sizeof *f);
+    finder *f = fv__calloc(sizeof *f);
     *f = (finder){ .bindings = bindings, .program = program, .patterns = patterns, .npatterns = count };
-    f->parent = fv_calloc((size_t)(count + 1) * sizeof *f->parent);
-    f->of = fv_calloc((size_t)(program->nexprs + 1) * sizeof *f->of);
+    f->parent = fv__calloc((size_t)(count + 1) * sizeof *f->parent);
+    f->of = fv__calloc((size_t)(program->nexprs + 1) * sizeof *f->of);
     for (int l = 0; l < count; l++) f->parent[l] = l;
     for (int s = 0; s < program->nstatements; s++) look(f, program->statements[s].value);
     return f;
@@ -177,7 +177,7 @@ static finder *begin(const fv_bindings *bindings, const fv_program *program, con
 static void end(finder *f) {
     free(f->parent);
     free(f->of);
-    fv_arena_release(&f->arena);
+    fv__arena_release(&f->arena);
     free(f);
 }
 
@@ -193,7 +193,7 @@ void fv__group_patterns(const fv_bindings *bindings, const fv_program *program, 
 /* A file of the item as it is: nobody has to store it. */
 static bool is_plain_read(finder *f, const fv_expr *expr) {
     return expr->kind == FV_EXPR_CALL && expr->nargs == 1 && !f->of[expr->id].table &&
-           pattern_of(f, fv_op_find(expr->text), expr) >= 0;
+           pattern_of(f, fv__op_find(expr->text), expr) >= 0;
 }
 
 static void want(finder *f, const fv_expr *expr) {
@@ -219,7 +219,7 @@ static void want(finder *f, const fv_expr *expr) {
 static void add_segment(fv_bindings *b, int collection, int depth) {
     for (int s = 0; s < b->nsegments; s++)
         if (b->segments[s].collection == collection && b->segments[s].depth == depth) return;
-    b->segments = fv_realloc(b->segments, (size_t)(b->nsegments + 1) * sizeof *b->segments);
+    b->segments = fv__realloc(b->segments, (size_t)(b->nsegments + 1) * sizeof *b->segments);
     b->segments[b->nsegments++] = (fv_segment){ .collection = collection, .depth = depth };
 }
 
@@ -250,14 +250,14 @@ static void find_segments(fv_bindings *b, const fv_program *program) {
 /* Names without folder and extension tell items best, and are what lists of samples hold. Where two items have the same, the
  * folders that differ come before. */
 static void name_items(fv_bindings *b, fv_item_list *list) {
-    const char **names = fv_arena_alloc(&b->arena, (size_t)(list->count + 1) * sizeof *names);
-    char       **sorted = fv_alloc((size_t)(list->count + 1) * sizeof *sorted);
+    const char **names = fv__arena_alloc(&b->arena, (size_t)(list->count + 1) * sizeof *names);
+    char       **sorted = fv__alloc((size_t)(list->count + 1) * sizeof *sorted);
     size_t       common = list->count ? strlen(list->paths[0]) : 0;
     bool         twice = false;
     for (int64_t i = 0; i < list->count; i++) {
         char stem[256];
-        fv_path_stem(list->paths[i], stem, sizeof stem);
-        names[i] = sorted[i] = fv_arena_strdup(&b->arena, stem);
+        fv__path_stem(list->paths[i], stem, sizeof stem);
+        names[i] = sorted[i] = fv__arena_strdup(&b->arena, stem);
         size_t same = 0;
         while (same < common && list->paths[i][same] == list->paths[0][same]) same++;
         common = same;
@@ -267,13 +267,13 @@ static void name_items(fv_bindings *b, fv_item_list *list) {
     for (int64_t i = 1; i < list->count; i++) twice = twice || !strcmp(sorted[i - 1], sorted[i]);
     for (int64_t i = 0; twice && i < list->count; i++) {
         const char *rest = list->paths[i] + common, *slash = strrchr(rest, '/');
-        names[i] = fv_arena_printf(&b->arena, "%.*s%s", slash ? (int)(slash + 1 - rest) : 0, rest, names[i]);
+        names[i] = fv__arena_printf(&b->arena, "%.*s%s", slash ? (int)(slash + 1 - rest) : 0, rest, names[i]);
     }
     free(sorted);
     list->items = (fv_item_names){ .count = list->count, .names = names, .paths = (const char *const *)list->paths, .all = true };
 }
 
-void fv_bindings_count(fv_bindings *b) {
+void fv__bindings_count(fv_bindings *b) {
     b->nunits = b->nitems = 0;
     b->collection = false;
     for (int s = 0; s < b->nsegments; s++) {
@@ -289,19 +289,19 @@ void fv_bindings_count(fv_bindings *b) {
             name_items(b, &b->lists[l]);
         }
     if (!b->nitems) b->nitems = 1;
-    fv_bindings_settle(b);
+    fv__bindings_settle(b);
 }
 
-void fv_bindings_arrange(fv_bindings *b, const fv_program *program) {
-    const char **patterns = fv_calloc((size_t)(b->nlists + 1) * sizeof *patterns);
+void fv__bindings_arrange(fv_bindings *b, const fv_program *program) {
+    const char **patterns = fv__calloc((size_t)(b->nlists + 1) * sizeof *patterns);
     for (int l = 0; l < b->nlists; l++) patterns[l] = b->lists[l].pattern;
     finder *f = begin(b, program, patterns, b->nlists);
     for (int s = 0; s < program->nstatements; s++)
         if (program->statements[s].kind == FV_STATEMENT_BARE) want(f, program->statements[s].value);
     for (int k = 0; k < b->nkeeps; k++) want(f, &(fv_expr){ .kind = FV_EXPR_NAME, .text = b->keeps[k] });
     b->nexported = 0;
-    b->exported = fv_arena_alloc(&b->arena, (size_t)(program->nexprs + 1) * sizeof *b->exported);
-    b->levels = fv_arena_alloc(&b->arena, (size_t)(program->nexprs + 1) * sizeof *b->levels);
+    b->exported = fv__arena_alloc(&b->arena, (size_t)(program->nexprs + 1) * sizeof *b->exported);
+    b->levels = fv__arena_alloc(&b->arena, (size_t)(program->nexprs + 1) * sizeof *b->levels);
     for (int e = 0; e < program->nexprs; e++) {
         const place *p = &f->of[e];
         b->levels[e] = (fv_level){ .collection = p->list < 0 ? FV_RUN : root_of(f, p->list),
@@ -314,12 +314,12 @@ void fv_bindings_arrange(fv_bindings *b, const fv_program *program) {
     find_segments(b, program);
     end(f);
     free(patterns);
-    fv_bindings_count(b);
+    fv__bindings_count(b);
 }
 
 /* ---------------------------------------------------------------- units */
 
-fv_unit fv_bindings_unit(const fv_bindings *b, int64_t unit) {
+fv_unit fv__bindings_unit(const fv_bindings *b, int64_t unit) {
     int s = 0;
     while (s + 1 < b->nsegments && unit >= b->segments[s + 1].first) s++;
     return (fv_unit){
@@ -327,14 +327,14 @@ fv_unit fv_bindings_unit(const fv_bindings *b, int64_t unit) {
     };
 }
 
-int64_t fv_bindings_number(const fv_bindings *b, int collection, int depth, int64_t item) {
+int64_t fv__bindings_number(const fv_bindings *b, int collection, int depth, int64_t item) {
     for (int s = 0; s < b->nsegments; s++)
         if (b->segments[s].collection == collection && b->segments[s].depth == depth) return b->segments[s].first + item;
     return -1;
 }
 
-const char *fv_bindings_item(const fv_bindings *b, int64_t unit) {
-    fv_unit u = fv_bindings_unit(b, unit);
+const char *fv__bindings_item(const fv_bindings *b, int64_t unit) {
+    fv_unit u = fv__bindings_unit(b, unit);
     if (u.collection != FV_RUN) return b->lists[u.collection].paths[u.item];
     return b->collection ? "all items" : "";
 }

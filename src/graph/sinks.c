@@ -7,32 +7,32 @@
 
 fv_sink *fv__add_sink(builder *b, fv_sink_kind kind, fv_node *node, int statement, fv_span span) {
     fv_graph *graph = b->graph;
-    graph->sinks = fv_realloc(graph->sinks, (size_t)(graph->nsinks + 1) * sizeof *graph->sinks);
+    graph->sinks = fv__realloc(graph->sinks, (size_t)(graph->nsinks + 1) * sizeof *graph->sinks);
     fv_sink *sink = &graph->sinks[graph->nsinks++];
     *sink = (fv_sink){ .kind = kind, .value = node, .combination = b->combination, .statement = statement, .span = span };
     return sink;
 }
 
 static const void *write_field(const fv_node *write, const char *name) {
-    return (const char *)write->params + fv_params_find(write->op, name)->offset;
+    return (const char *)write->params + fv__params_find(write->op, name)->offset;
 }
 
 /* The identity of an output: what is written and how. */
 static void identify_sink(fv_sink *sink) {
     fv_hasher hasher;
-    fv_hasher_init(&hasher);
-    fv_hasher_text(&hasher, "write 1");
-    fv_hasher_text(&hasher, sink->file);
-    fv_hasher_text(&hasher, sink->table);
-    fv_hasher_int(&hasher, sink->append);
-    fv_hasher_text(&hasher, sink->write.compression ? sink->write.compression : "");
-    fv_hasher_int(&hasher, sink->write.level);
-    for (int d = 0; d < FV_MAX_DIMS; d++) fv_hasher_int(&hasher, sink->write.chunk[d]);
-    for (int d = 0; d < FV_MAX_DIMS; d++) fv_hasher_int(&hasher, sink->write.shard[d]);
-    fv_hasher_int(&hasher, sink->write.levels);
-    fv_hasher_text(&hasher, sink->write.version ? sink->write.version : "");
-    fv_hasher_add(&hasher, &sink->value->key, sizeof sink->value->key);
-    sink->key = fv_hasher_finish(&hasher);
+    fv__hasher_init(&hasher);
+    fv__hasher_text(&hasher, "write 1");
+    fv__hasher_text(&hasher, sink->file);
+    fv__hasher_text(&hasher, sink->table);
+    fv__hasher_int(&hasher, sink->append);
+    fv__hasher_text(&hasher, sink->write.compression ? sink->write.compression : "");
+    fv__hasher_int(&hasher, sink->write.level);
+    for (int d = 0; d < FV_MAX_DIMS; d++) fv__hasher_int(&hasher, sink->write.chunk[d]);
+    for (int d = 0; d < FV_MAX_DIMS; d++) fv__hasher_int(&hasher, sink->write.shard[d]);
+    fv__hasher_int(&hasher, sink->write.levels);
+    fv__hasher_text(&hasher, sink->write.version ? sink->write.version : "");
+    fv__hasher_add(&hasher, &sink->value->key, sizeof sink->value->key);
+    sink->key = fv__hasher_finish(&hasher);
 }
 
 /* Options that only some formats follow. */
@@ -68,13 +68,13 @@ static void find_angles(builder *b, fv_sink *sink) {
     if (strcmp(node->op->name, "read")) return;
     const char     *path = *(const char *const *)write_field(node, "path");
     fv_read_options options = { .path_inside = path && *path ? path : NULL };
-    if (fv_reader_acquire(*(const char *const *)write_field(node, "file"), &options, &reader, NULL) != FV_OK) return;
+    if (fv__reader_acquire(*(const char *const *)write_field(node, "file"), &options, &reader, NULL) != FV_OK) return;
     if (reader->angles && reader->nangles == planes && reader->type.shape[0] == planes) {
-        double *angles = fv_arena_alloc(&b->graph->arena, (size_t)planes * sizeof *angles);
+        double *angles = fv__arena_alloc(&b->graph->arena, (size_t)planes * sizeof *angles);
         memcpy(angles, reader->angles, (size_t)planes * sizeof *angles);
         sink->write.angles = angles;
     }
-    fv_reader_release(reader);
+    fv__reader_release(reader);
 }
 
 static void check_file_sink(builder *b, fv_sink *sink) {
@@ -83,8 +83,8 @@ static void check_file_sink(builder *b, fv_sink *sink) {
     const fv_format   *format;
     fv_kind            kind = sink->value->type.kind;
     if (kind == FV_KIND_IMAGE) {
-        if (fv_format_for_writing(sink->file, &format, &error) != FV_OK) {
-            bool table = fv_table_format_for(sink->file) != NULL;
+        if (fv__format_for_writing(sink->file, &format, &error) != FV_OK) {
+            bool table = fv__table_format_for(sink->file) != NULL;
             fv__mistake(b, sink->span, FV_ERROR_USAGE, table ? "this format holds tables; measure() makes one" : NULL, "%s",
                         error.message);
             return;
@@ -96,20 +96,20 @@ static void check_file_sink(builder *b, fv_sink *sink) {
             fv__mistake(b, sink->span, FV_ERROR_USAGE, NULL, "write: %s", error.message);
         else
             format->free_writer(writer);
-    } else if (!fv_table_format_for(sink->file)) {
+    } else if (!fv__table_format_for(sink->file)) {
         fv_bytes known = { 0 };
-        for (int i = 0; i < fv_table_format_count(); i++) fv_bytes_printf(&known, " %s", fv_table_format_at(i)->extensions);
+        for (int i = 0; i < fv__table_format_count(); i++) fv__bytes_printf(&known, " %s", fv__table_format_at(i)->extensions);
         fv__mistake(b, sink->span, FV_ERROR_USAGE, NULL, "%s: no table format has this extension; known:%s", sink->file,
                     known.data ? (char *)known.data : "");
-        fv_bytes_release(&known);
+        fv__bytes_release(&known);
     }
     if (kind != FV_KIND_IMAGE) return;
     for (int p = 0; p < bindings->nparameters; p++)
-        if (bindings->parameters[p].count > 1 && !fv_template_has(sink->file_template, bindings->parameters[p].name))
+        if (bindings->parameters[p].count > 1 && !fv__template_has(sink->file_template, bindings->parameters[p].name))
             fv__mistake(b, sink->span, FV_ERROR_USAGE, NULL,
                         "write: %s is swept, so the file name must contain {%s}; \"%s\" does not", bindings->parameters[p].name,
                         bindings->parameters[p].name, sink->file_template);
-    if (b->unit.collection != FV_RUN && !fv_template_tells_items(sink->file_template))
+    if (b->unit.collection != FV_RUN && !fv__template_tells_items(sink->file_template))
         fv__mistake(
             b, sink->span, FV_ERROR_USAGE, NULL,
             "write: each item of a collection needs its own file, so the name must contain {stem}, {name}, {folder}, {path} or "
@@ -142,12 +142,12 @@ static void add_file_sink(builder *b, fv_node *write, int statement) {
     sink->write.version = version && *version ? version : NULL;
     char    *path;
     fv_error error = { 0 };
-    if (fv_template_fill(b->bindings, sink->file_template, b->number, b->combination, &path, &error) != FV_OK) {
+    if (fv__template_fill(b->bindings, sink->file_template, b->number, b->combination, &path, &error) != FV_OK) {
         fv__mistake(b, write->span, FV_ERROR_USAGE, NULL, "write: %s", error.message);
         b->graph->nsinks--;
         return;
     }
-    sink->file = fv_arena_strdup(&b->graph->arena, path);
+    sink->file = fv__arena_strdup(&b->graph->arena, path);
     free(path);
     if (has_control(sink->file))
         fv__mistake(b, write->span, FV_ERROR_USAGE, NULL,
@@ -158,14 +158,14 @@ static void add_file_sink(builder *b, fv_node *write, int statement) {
 
 void fv__add_statement_sink(builder *b, const fv_statement *statement, int index, const value *v) {
     const fv_span span = statement->value->span;
-    const char   *text = fv_arena_strdup(&b->graph->arena, statement->text);
+    const char   *text = fv__arena_strdup(&b->graph->arena, statement->text);
     if (v->kind == LITERAL) {
         fv_scalar scalar;
         if (!fv__scalar_of(&v->literal, &scalar)) {
             fv__mistake(b, span, FV_ERROR_USAGE, NULL, "a %s alone does nothing", fv__describe(v));
             return;
         }
-        fv__add_sink(b, FV_SINK_PRINT, fv_graph_constant(b->graph, &scalar), index, span)->name = text;
+        fv__add_sink(b, FV_SINK_PRINT, fv__graph_constant(b->graph, &scalar), index, span)->name = text;
         return;
     }
     if (v->node->op && v->node->op->sink)

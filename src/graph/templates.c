@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-bool fv_template_has(const char *template, const char *word) {
+bool fv__template_has(const char *template, const char *word) {
     size_t length = strlen(word);
     for (const char *p = strchr(template, '{'); p; p = strchr(p + 1, '{'))
         if (!strncmp(p + 1, word, length) && p[1 + length] == '}') return true;
@@ -19,31 +19,31 @@ static bool is_of_items(const char *word) {
     return false;
 }
 
-bool fv_template_tells_items(const char *template) {
+bool fv__template_tells_items(const char *template) {
     for (int i = 0; i < FV_COUNT(of_items); i++)
-        if (fv_template_has(template, of_items[i])) return true;
+        if (fv__template_has(template, of_items[i])) return true;
     return false;
 }
 
 /* What an item's words stand for. */
 static void fill_of_item(const fv_item_list *list, const char *word, int64_t item, fv_bytes *out) {
-    const char *path = list->paths[item], *name = fv_path_name(path);
+    const char *path = list->paths[item], *name = fv__path_name(path);
     char        stem[256];
     if (!strcmp(word, "stem")) {
-        fv_path_stem(path, stem, sizeof stem);
-        fv_bytes_printf(out, "%s", stem);
+        fv__path_stem(path, stem, sizeof stem);
+        fv__bytes_printf(out, "%s", stem);
     } else if (!strcmp(word, "name")) {
-        char *bare = fv_path_bare_name(path);
-        fv_bytes_printf(out, "%s", bare);
+        char *bare = fv__path_bare_name(path);
+        fv__bytes_printf(out, "%s", bare);
         free(bare);
     } else if (!strcmp(word, "index"))
-        fv_bytes_printf(out, "%lld", (long long)item);
+        fv__bytes_printf(out, "%lld", (long long)item);
     else {
         const char *end = name, *start = path + FV_MIN(list->root, (size_t)(name - path));
         while (end > path && end[-1] == '/') end--;
         if (!strcmp(word, "folder"))
             for (start = end; start > path && start[-1] != '/';) start--;
-        if (end > start) fv_bytes_printf(out, "%.*s", (int)(end - start), start);
+        if (end > start) fv__bytes_printf(out, "%.*s", (int)(end - start), start);
     }
 }
 
@@ -55,7 +55,7 @@ static bool fill_word(const fv_bindings *bindings, const fv_item_list *list, con
     }
     for (int p = 0; p < bindings->nparameters; p++)
         if (!strcmp(word, bindings->parameters[p].name)) {
-            fv_bytes_printf(out, "%s", bindings->parameters[p].texts[fv_bindings_choice(bindings, combination, p)]);
+            fv__bytes_printf(out, "%s", bindings->parameters[p].texts[fv__bindings_choice(bindings, combination, p)]);
             return true;
         }
     return false;
@@ -64,37 +64,37 @@ static bool fill_word(const fv_bindings *bindings, const fv_item_list *list, con
 /* The same name below another folder, whatever its own folder is. */
 static char *below(const char *folder, const char *path) {
     fv_bytes out = { 0 };
-    fv_bytes_printf(&out, "%s", folder);
+    fv__bytes_printf(&out, "%s", folder);
     for (const char *p = path; *p;) {
         size_t length = strcspn(p, "/");
         bool   up = length == 2 && !strncmp(p, "..", 2), none = !length || (length == 1 && *p == '.');
-        if (!none) fv_bytes_printf(&out, "/%.*s", (int)length, up ? "up" : p);
+        if (!none) fv__bytes_printf(&out, "/%.*s", (int)length, up ? "up" : p);
         p += length + (p[length] == '/');
     }
-    fv_bytes_append(&out, "", 1);
+    fv__bytes_append(&out, "", 1);
     return (char *)out.data;
 }
 
-fv_status fv_template_fill(const fv_bindings *bindings, const char *template, int64_t unit, int combination, char **path,
-                           fv_error *error) {
-    fv_unit u = fv_bindings_unit(bindings, unit);
-    return fv__template_fill(bindings, u.collection == FV_RUN ? NULL : &bindings->lists[u.collection], template, u.item,
-                             combination, path, error);
+fv_status fv__template_fill(const fv_bindings *bindings, const char *template, int64_t unit, int combination, char **path,
+                            fv_error *error) {
+    fv_unit u = fv__bindings_unit(bindings, unit);
+    return fv__template_fill_for(bindings, u.collection == FV_RUN ? NULL : &bindings->lists[u.collection], template, u.item,
+                                 combination, path, error);
 }
 
-fv_status fv__template_fill(const fv_bindings *bindings, const fv_item_list *list, const char *template, int64_t item,
-                            int combination, char **path, fv_error *error) {
+fv_status fv__template_fill_for(const fv_bindings *bindings, const fv_item_list *list, const char *template, int64_t item,
+                                int combination, char **path, fv_error *error) {
     fv_bytes out = { 0 };
     char     word[64];
     for (const char *p = template; *p; p++) {
         size_t length = *p == '{' ? strcspn(p + 1, "}") : 0;
         if (*p != '{' || !p[1 + length] || length >= sizeof word) {
-            fv_bytes_append(&out, p, 1);
+            fv__bytes_append(&out, p, 1);
             continue;
         }
         snprintf(word, sizeof word, "%.*s", (int)length, p + 1);
         if (!fill_word(bindings, list, word, item, combination, &out)) {
-            fv_bytes_release(&out);
+            fv__bytes_release(&out);
             if (is_of_items(word) && bindings->nlists)
                 return fv_fail(error, FV_ERROR_USAGE,
                                "file = \"%s\": {%s} names an item, but this value is one for the whole run; leave it out",
@@ -110,8 +110,8 @@ fv_status fv__template_fill(const fv_bindings *bindings, const fv_item_list *lis
         bool nothing = out.size ? out.data[out.size - 1] == '/' : true;
         if (!strcmp(word, "path") && nothing && p[1] == '/') p++; /* a file that lies in no folder: "out/{path}/a" is out/a */
     }
-    fv_bytes_append(&out, "", 1);
+    fv__bytes_append(&out, "", 1);
     *path = bindings->into ? below(bindings->into, (char *)out.data) : (char *)out.data;
-    if (bindings->into) fv_bytes_release(&out);
+    if (bindings->into) fv__bytes_release(&out);
     return FV_OK;
 }

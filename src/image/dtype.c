@@ -3,13 +3,24 @@
 #include <fovea/image.h>
 #include <stdio.h>
 
-static const struct { const char *name; uint8_t size; char class; bool is_signed; } table[FV_DTYPES] = {
-    [FV_BOOL] = { "bool", 1, 'b', false },          [FV_UINT8] = { "uint8", 1, 'i', false },
-    [FV_INT8] = { "int8", 1, 'i', true },           [FV_UINT16] = { "uint16", 2, 'i', false },
-    [FV_INT16] = { "int16", 2, 'i', true },         [FV_UINT32] = { "uint32", 4, 'i', false },
-    [FV_INT32] = { "int32", 4, 'i', true },         [FV_UINT64] = { "uint64", 8, 'i', false },
-    [FV_INT64] = { "int64", 8, 'i', true },         [FV_FLOAT32] = { "float32", 4, 'f', true },
-    [FV_FLOAT64] = { "float64", 8, 'f', true },     [FV_COMPLEX64] = { "complex64", 8, 'c', true },
+static const struct {
+    const char *name;
+    uint8_t     size;
+    char class;
+    bool is_signed;
+} table[FV_DTYPES] = {
+    [FV_BOOL] = { "bool", 1, 'b', false },
+    [FV_UINT8] = { "uint8", 1, 'i', false },
+    [FV_INT8] = { "int8", 1, 'i', true },
+    [FV_UINT16] = { "uint16", 2, 'i', false },
+    [FV_INT16] = { "int16", 2, 'i', true },
+    [FV_UINT32] = { "uint32", 4, 'i', false },
+    [FV_INT32] = { "int32", 4, 'i', true },
+    [FV_UINT64] = { "uint64", 8, 'i', false },
+    [FV_INT64] = { "int64", 8, 'i', true },
+    [FV_FLOAT32] = { "float32", 4, 'f', true },
+    [FV_FLOAT64] = { "float64", 8, 'f', true },
+    [FV_COMPLEX64] = { "complex64", 8, 'c', true },
     [FV_COMPLEX128] = { "complex128", 16, 'c', true },
 };
 
@@ -42,13 +53,13 @@ void fv_image_type_init(fv_image_type *type, fv_dtype dtype, int ndim, const int
 int64_t fv_image_type_voxels(const fv_image_type *type) {
     int64_t n = 1;
     for (int d = 0; d < type->ndim; d++)
-        if (type->shape[d] < 0 || !fv_mul(n, type->shape[d], &n)) return -1;
+        if (type->shape[d] < 0 || !fv__mul(n, type->shape[d], &n)) return -1;
     return n;
 }
 
 int64_t fv_image_type_bytes(const fv_image_type *type) {
     int64_t n = fv_image_type_voxels(type);
-    return n < 0 || !fv_mul(n, (int64_t)fv_dtype_size(type->dtype), &n) ? -1 : n;
+    return n < 0 || !fv__mul(n, (int64_t)fv_dtype_size(type->dtype), &n) ? -1 : n;
 }
 
 static int find_letters(const fv_image_type *type, const char *letters, int found[FV_MAX_DIMS]) {

@@ -13,13 +13,13 @@ typedef struct table {
 
 static int64_t fixed(double v) { return (int64_t)floor(v * 0x1p32 + 0.5); }
 
-void FV_ISA_NAME(fv_beam_prepare)(fv_beam *b, const fv_geometry *g) {
+void FV_ISA_NAME(fv__beam_prepare)(fv_beam *b, const fv_geometry *g) {
     double my = (double)(b->rows - 1) / 2, mx = (double)(b->width - 1) / 2;
     for (int64_t a = 0; a < b->nangles; a++) {
         double angle = g->angles.value[a], center = (double)(b->columns - 1) / 2;
         if (!g->radians) angle *= 0x1.1df46a2529d39p-6; /* pi / 180 */
         if (g->center.count) center = g->center.value[g->center.count > 1 ? a : 0];
-        double         c = fv_cos(angle), s = fv_sin(angle), major = FV_MAX(fabs(c), fabs(s));
+        double         c = fv__cos(angle), s = fv__sin(angle), major = FV_MAX(fabs(c), fabs(s));
         fv_beam_angle *to = &b->angle[a];
         to->upright = fabs(c) >= fabs(s);
         to->inverse = (float)(1 / major);
@@ -87,7 +87,7 @@ static void sum_tile(const table *t, int lines, const float *const *line, int64_
     memcpy(to, last, (size_t)count * FV_BEAM_LANES * sizeof *to);
 }
 
-void FV_ISA_NAME(fv_beam_project)(const fv_beam *b, const float *image, int64_t angle, int64_t first, int64_t count, float *to) {
+void FV_ISA_NAME(fv__beam_project)(const fv_beam *b, const float *image, int64_t angle, int64_t first, int64_t count, float *to) {
     const fv_beam_angle *a = &b->angle[angle];
     int64_t              row = (b->width + 2 * FV_BEAM_PAD) * FV_BEAM_LANES; /* floats of a row */
     int64_t              nlines = a->upright ? b->rows : b->width, size = a->upright ? b->width : b->rows;
@@ -108,8 +108,8 @@ void FV_ISA_NAME(fv_beam_project)(const fv_beam *b, const float *image, int64_t 
     for (int64_t i = 0; i < count * FV_BEAM_LANES; i++) to[i] *= a->inverse;
 }
 
-void FV_ISA_NAME(fv_beam_gather)(const fv_beam *b, const float *sinogram, fv_beam_weights weights, int64_t from, int64_t until,
-                                 int64_t y, int64_t x, int64_t count, float *to) {
+void FV_ISA_NAME(fv__beam_gather)(const fv_beam *b, const float *sinogram, fv_beam_weights weights, int64_t from, int64_t until,
+                                  int64_t y, int64_t x, int64_t count, float *to) {
     int64_t      pitch = (b->columns + 2 * FV_BEAM_PAD) * FV_BEAM_LANES;
     const float *line[BLOCK];
     table        t;
@@ -137,7 +137,7 @@ FV_INLINE float seen(const table *t, int i, int j, int32_t size, int32_t pitch) 
     return low + high;
 }
 
-void FV_ISA_NAME(fv_beam_lengths)(const fv_beam *b, int64_t angle, float *to) {
+void FV_ISA_NAME(fv__beam_lengths)(const fv_beam *b, int64_t angle, float *to) {
     const fv_beam_angle *a = &b->angle[angle];
     int64_t              nlines = a->upright ? b->rows : b->width, size = a->upright ? b->width : b->rows;
     table                t;
@@ -152,7 +152,7 @@ void FV_ISA_NAME(fv_beam_lengths)(const fv_beam *b, int64_t angle, float *to) {
     }
 }
 
-void FV_ISA_NAME(fv_beam_coverage)(const fv_beam *b, int64_t from, int64_t until, int64_t y, float *to) {
+void FV_ISA_NAME(fv__beam_coverage)(const fv_beam *b, int64_t from, int64_t until, int64_t y, float *to) {
     table t;
     for (int64_t j = 0; j < b->width; j += TILE) {
         float sum[TILE] = { 0 };
@@ -166,11 +166,11 @@ void FV_ISA_NAME(fv_beam_coverage)(const fv_beam *b, int64_t from, int64_t until
     }
 }
 
-void FV_ISA_NAME(fv_beam_correct)(const fv_beam *b, const float *sinogram, int64_t angle, int64_t y, const float *step,
-                                  float *image) {
+void FV_ISA_NAME(fv__beam_correct)(const fv_beam *b, const float *sinogram, int64_t angle, int64_t y, const float *step,
+                                   float *image) {
     const fv_beam_angle *a = &b->angle[angle];
     const float         *line = sinogram + angle * (b->columns + 2 * FV_BEAM_PAD) * FV_BEAM_LANES;
-    float               *row = fv_beam_voxel(b, image, y, 0);
+    float               *row = fv__beam_voxel(b, image, y, 0);
     fv_f32v              steps[VECTORS];
     table                t;
     for (int v = 0; v < VECTORS; v++) steps[v] = fv_f32v_load(step + v * FV_F32_LANES);
@@ -194,7 +194,7 @@ void FV_ISA_NAME(fv_beam_correct)(const fv_beam *b, const float *sinogram, int64
 
 /* ---------------------------------------------------------------- one ray */
 
-float FV_ISA_NAME(fv_beam_trace)(const fv_beam *b, int64_t angle, int64_t ray, fv_beam_trail *trail) {
+float FV_ISA_NAME(fv__beam_trace)(const fv_beam *b, int64_t angle, int64_t ray, fv_beam_trail *trail) {
     const fv_beam_angle *a = &b->angle[angle];
     int32_t row = (int32_t)(b->width + 2 * FV_BEAM_PAD) * FV_BEAM_LANES, nlines = (int32_t)(a->upright ? b->rows : b->width);
     int32_t size = (int32_t)(a->upright ? b->width : b->rows), between = a->upright ? row : FV_BEAM_LANES;
@@ -218,7 +218,7 @@ float FV_ISA_NAME(fv_beam_trace)(const fv_beam *b, int64_t angle, int64_t ray, f
     return sum;
 }
 
-void FV_ISA_NAME(fv_beam_dot)(const fv_beam_trail *trail, const float *image, float *to) {
+void FV_ISA_NAME(fv__beam_dot)(const fv_beam_trail *trail, const float *image, float *to) {
     fv_f32v low[VECTORS] = { { 0 } }, high[VECTORS] = { { 0 } };
     for (int64_t k = 0; k < trail->nlines; k++) {
         const float *from = image + trail->offset[k];
@@ -232,7 +232,7 @@ void FV_ISA_NAME(fv_beam_dot)(const fv_beam_trail *trail, const float *image, fl
     for (int v = 0; v < VECTORS; v++) fv_f32v_store(to + v * FV_F32_LANES, low[v] + high[v]);
 }
 
-void FV_ISA_NAME(fv_beam_add)(const fv_beam_trail *trail, const float *amount, float *image) {
+void FV_ISA_NAME(fv__beam_add)(const fv_beam_trail *trail, const float *amount, float *image) {
     fv_f32v add[VECTORS];
     for (int v = 0; v < VECTORS; v++) add[v] = fv_f32v_load(amount + v * FV_F32_LANES);
     for (int64_t k = 0; k < trail->nlines; k++) {

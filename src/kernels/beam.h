@@ -28,35 +28,35 @@ typedef struct fv_beam {
 typedef enum fv_beam_weights { FV_BEAM_JOSEPH, FV_BEAM_LINEAR } fv_beam_weights;
 
 /* Fills beam->angle[0 .. nangles). Every instruction set gives the same bits. */
-void FV_ISA_NAME(fv_beam_prepare)(fv_beam *beam, const fv_geometry *geometry);
-static inline int64_t fv_beam_image_bytes(const fv_beam *b) {
+void                  FV_ISA_NAME(fv__beam_prepare)(fv_beam *beam, const fv_geometry *geometry);
+static inline int64_t fv__beam_image_bytes(const fv_beam *b) {
     return (b->rows + 2 * FV_BEAM_PAD) * (b->width + 2 * FV_BEAM_PAD) * FV_BEAM_LANES * (int64_t)sizeof(float);
 }
-static inline int64_t fv_beam_sinogram_bytes(const fv_beam *b) {
+static inline int64_t fv__beam_sinogram_bytes(const fv_beam *b) {
     return b->nangles * (b->columns + 2 * FV_BEAM_PAD) * FV_BEAM_LANES * (int64_t)sizeof(float);
 }
-static inline float *fv_beam_voxel(const fv_beam *b, float *image, int64_t y, int64_t x) {
+static inline float *fv__beam_voxel(const fv_beam *b, float *image, int64_t y, int64_t x) {
     return image + ((y + FV_BEAM_PAD) * (b->width + 2 * FV_BEAM_PAD) + x + FV_BEAM_PAD) * FV_BEAM_LANES;
 }
-static inline float *fv_beam_ray(const fv_beam *b, float *sinogram, int64_t angle, int64_t column) {
+static inline float *fv__beam_ray(const fv_beam *b, float *sinogram, int64_t angle, int64_t column) {
     return sinogram + (angle * (b->columns + 2 * FV_BEAM_PAD) + column + FV_BEAM_PAD) * FV_BEAM_LANES;
 }
 
 /* Line integrals of the image: rays first .. first + count of one angle, to[count][16]. */
-void FV_ISA_NAME(fv_beam_project)(const fv_beam *beam, const float *image, int64_t angle, int64_t first, int64_t count,
-                                  float *to);
+void FV_ISA_NAME(fv__beam_project)(const fv_beam *beam, const float *image, int64_t angle, int64_t first, int64_t count,
+                                   float *to);
 /* Sum over angles [from, until) of what the voxels (y, x .. x + count) take from the sinogram, to[count][16]. Joseph's weights
  * make it the adjoint of the projection, linear ones interpolate. `from` must be a multiple of 64 or until == from + 1. */
-void FV_ISA_NAME(fv_beam_gather)(const fv_beam *beam, const float *sinogram, fv_beam_weights weights, int64_t from, int64_t until,
-                                 int64_t y, int64_t x, int64_t count, float *to);
+void FV_ISA_NAME(fv__beam_gather)(const fv_beam *beam, const float *sinogram, fv_beam_weights weights, int64_t from,
+                                  int64_t until, int64_t y, int64_t x, int64_t count, float *to);
 
 /* Length of each ray of an angle inside the slice, to[columns]: what the projection of ones gives. */
-void FV_ISA_NAME(fv_beam_lengths)(const fv_beam *beam, int64_t angle, float *to);
+void FV_ISA_NAME(fv__beam_lengths)(const fv_beam *beam, int64_t angle, float *to);
 /* What the voxels of row y take from projections of ones at angles [from, until), to[width]. */
-void FV_ISA_NAME(fv_beam_coverage)(const fv_beam *beam, int64_t from, int64_t until, int64_t y, float *to);
+void FV_ISA_NAME(fv__beam_coverage)(const fv_beam *beam, int64_t from, int64_t until, int64_t y, float *to);
 /* Row y of the image takes from one angle of the sinogram the mean of what its rays hold, times step[16]. */
-void FV_ISA_NAME(fv_beam_correct)(const fv_beam *beam, const float *sinogram, int64_t angle, int64_t y, const float *step,
-                                  float *image);
+void FV_ISA_NAME(fv__beam_correct)(const fv_beam *beam, const float *sinogram, int64_t angle, int64_t y, const float *step,
+                                   float *image);
 
 /* One ray: where it meets each line of voxels and how the two neighbours there weigh. Arrays of max(rows, width) + 16. */
 typedef struct fv_beam_trail {
@@ -65,9 +65,9 @@ typedef struct fv_beam_trail {
     float   *low, *high;
 } fv_beam_trail;
 /* Gives the sum of the squared weights; the ray's length between two lines, `inverse`, is not in them. */
-float FV_ISA_NAME(fv_beam_trace)(const fv_beam *beam, int64_t angle, int64_t ray, fv_beam_trail *trail);
+float FV_ISA_NAME(fv__beam_trace)(const fv_beam *beam, int64_t angle, int64_t ray, fv_beam_trail *trail);
 /* Sum of weights times voxels, to[16]; weights times amount[16] added to the voxels. */
-void FV_ISA_NAME(fv_beam_dot)(const fv_beam_trail *trail, const float *image, float *to);
-void FV_ISA_NAME(fv_beam_add)(const fv_beam_trail *trail, const float *amount, float *image);
+void FV_ISA_NAME(fv__beam_dot)(const fv_beam_trail *trail, const float *image, float *to);
+void FV_ISA_NAME(fv__beam_add)(const fv_beam_trail *trail, const float *amount, float *image);
 
 #endif

@@ -73,19 +73,19 @@ static void count_float_rows(const fv_bins *bins, const double *edges, const fv_
     tables  table;
     fv_rows rows;
     for (int t = 0; t < TABLES; t++) memset(table[t], 0, (size_t)(bins->count + 1) * sizeof **table);
-    for (fv_rows_begin(&rows, &block->region); fv_rows_next(&rows);)
-        count_floats(bins, edges, fv_block_at(block, rows.position), n, table);
+    for (fv__rows_begin(&rows, &block->region); fv__rows_next(&rows);)
+        count_floats(bins, edges, fv__block_at(block, rows.position), n, table);
     for (int64_t bin = 0; bin < bins->count; bin++)
         for (int t = 0; t < TABLES; t++) counts[bin] += table[t][bin];
 }
 
 /* ---------------------------------------------------------------- all types */
 
-#define COUNT(TYPE, BIN_OF)                                               \
-    for (int64_t i = 0; i < n; i++) {                                     \
-        int64_t bin = BIN_OF(bins, edges, ((const TYPE *)data)[i]);       \
-        if (bin >= 0) counts[bin]++;                                      \
-    }                                                                     \
+#define COUNT(TYPE, BIN_OF)                                                                                                      \
+    for (int64_t i = 0; i < n; i++) {                                                                                            \
+        int64_t bin = BIN_OF(bins, edges, ((const TYPE *)data)[i]);                                                              \
+        if (bin >= 0) counts[bin]++;                                                                                             \
+    }                                                                                                                            \
     break;
 
 void fv__bins_count(const fv_bins *bins, const double *edges, const fv_block *block, uint32_t *counts) {
@@ -95,8 +95,8 @@ void fv__bins_count(const fv_bins *bins, const double *edges, const fv_block *bl
         return;
     }
     fv_rows rows;
-    for (fv_rows_begin(&rows, &block->region); fv_rows_next(&rows);) {
-        const void *data = fv_block_at(block, rows.position);
+    for (fv__rows_begin(&rows, &block->region); fv__rows_next(&rows);) {
+        const void *data = fv__block_at(block, rows.position);
         switch (block->dtype) {
         case FV_BOOL:
         case FV_UINT8: COUNT(uint8_t, fv_bin_of_double)

@@ -22,16 +22,18 @@ void fv__bins_init(fv_bins *bins, fv_dtype dtype, double first, double last, boo
 void fv__bins_edges(const fv_bins *bins, double *edges);
 
 /* The bin of a value, -1 outside. The last bin includes its upper edge, the others do not. */
-#define FV__BIN_OF(NAME, TYPE)                                                                       \
-    static inline int64_t NAME(const fv_bins *bins, const double *edges, TYPE value) {               \
-        TYPE first = (TYPE)bins->first, last = (TYPE)bins->last;                                     \
-        if (!(value >= first && value <= last)) return -1;                                           \
-        TYPE    place = (TYPE)((TYPE)(value - first) * (TYPE)bins->scale);                           \
-        int64_t bin = (int64_t)place;                                                                \
-        if (bin >= bins->count) bin = bins->count - 1;                                               \
-        if (value < edges[bin]) bin--;                                                               \
-        else if (value >= edges[bin + 1] && bin != bins->count - 1) bin++;                           \
-        return bin;                                                                                  \
+#define FV__BIN_OF(NAME, TYPE)                                                                                                   \
+    static inline int64_t NAME(const fv_bins *bins, const double *edges, TYPE value) {                                           \
+        TYPE first = (TYPE)bins->first, last = (TYPE)bins->last;                                                                 \
+        if (!(value >= first && value <= last)) return -1;                                                                       \
+        TYPE    place = (TYPE)((TYPE)(value - first) * (TYPE)bins->scale);                                                       \
+        int64_t bin = (int64_t)place;                                                                                            \
+        if (bin >= bins->count) bin = bins->count - 1;                                                                           \
+        if (value < edges[bin])                                                                                                  \
+            bin--;                                                                                                               \
+        else if (value >= edges[bin + 1] && bin != bins->count - 1)                                                              \
+            bin++;                                                                                                               \
+        return bin;                                                                                                              \
     }
 FV__BIN_OF(fv_bin_of_float, float)
 FV__BIN_OF(fv_bin_of_double, double)

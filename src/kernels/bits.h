@@ -27,11 +27,11 @@ static inline uint64_t fv__bits_pack(const uint8_t *bytes) { /* bit i: bytes[i] 
 #endif
 }
 
-#define FV__NONZERO(type)                                                                 \
-    if (stride == 1)                                                                      \
-        for (int64_t i = 0; i < n; i++) bytes[i] = ((const type *)from)[i] != 0;          \
-    else                                                                                  \
-        for (int64_t i = 0; i < n; i++) bytes[i] = ((const type *)from)[i * stride] != 0; \
+#define FV__NONZERO(type)                                                                                                        \
+    if (stride == 1)                                                                                                             \
+        for (int64_t i = 0; i < n; i++) bytes[i] = ((const type *)from)[i] != 0;                                                 \
+    else                                                                                                                         \
+        for (int64_t i = 0; i < n; i++) bytes[i] = ((const type *)from)[i * stride] != 0;                                        \
     break;
 
 static inline void fv__bytes_set(uint8_t *restrict bytes, const void *restrict from, size_t size, int64_t stride, int64_t n) {

@@ -14,7 +14,7 @@ typedef struct fv_box {
     int64_t   size[3];   /* of the box along each, at least 1 */
     int64_t   before[3]; /* the box of voxel i is i - before ... i - before + size - 1 */
     fv_border border;
-    double    cval;      /* for FV_BORDER_CONSTANT */
+    double    cval; /* for FV_BORDER_CONSTANT */
 } fv_box;
 
 enum { FV_SIDE_Z, FV_SIDE_Y, FV_SIDE_X };
@@ -24,11 +24,11 @@ typedef struct fv_side {
     int64_t start, end;       /* results wanted */
     int64_t in_start, in_end; /* what the input block holds */
     int64_t in_stride, out_stride;
-    int64_t size, before;     /* of the box */
+    int64_t size, before; /* of the box */
 } fv_side;
 
 /* A box over the spatial axes of the image, centred as scipy does: size / 2 voxels before. */
-static inline fv_box fv_box_new(const fv_image_type *type, const double *size, fv_border border, double cval) {
+static inline fv_box fv__box_new(const fv_image_type *type, const double *size, fv_border border, double cval) {
     fv_box box = { .border = border, .cval = cval };
     int    axis[FV_MAX_DIMS];
     box.naxes = fv_image_type_spatial(type, axis);
@@ -40,19 +40,19 @@ static inline fv_box fv_box_new(const fv_image_type *type, const double *size, f
     return box;
 }
 
-static inline fv_region fv_box_need(const fv_box *box, const fv_image_type *type, const fv_region *region) {
+static inline fv_region fv__box_need(const fv_box *box, const fv_image_type *type, const fv_region *region) {
     int64_t before[FV_MAX_DIMS] = { 0 }, after[FV_MAX_DIMS] = { 0 };
     for (int k = 0; k < box->naxes; k++) {
         before[box->axis[k]] = box->before[k];
         after[box->axis[k]] = box->size[k] - 1 - box->before[k];
     }
-    return fv_border_need(box->border, region, before, after, type->shape);
+    return fv__border_need(box->border, region, before, after, type->shape);
 }
 
 /* Everything but the strides. */
-static inline void fv_box_sides(const fv_box *box, const fv_need *need, fv_side side[3]) {
+static inline void fv__box_sides(const fv_box *box, const fv_need *need, fv_side side[3]) {
     const fv_image_type *type = &need->in[0]->image;
-    fv_region            in = fv_box_need(box, type, &need->region);
+    fv_region            in = fv__box_need(box, type, &need->region);
     for (int d = 0; d < 3; d++) side[d] = (fv_side){ .n = 1, .end = 1, .in_end = 1, .size = 1 };
     for (int k = 0; k < box->naxes; k++) {
         int axis = box->axis[k];
@@ -67,7 +67,7 @@ static inline void fv_box_sides(const fv_box *box, const fv_need *need, fv_side 
 }
 
 /* Strides of the blocks, in parts of a voxel: a complex number has two. */
-static inline void fv_box_strides(const fv_box *box, const fv_run *r, int parts, fv_side side[3]) {
+static inline void fv__box_strides(const fv_box *box, const fv_run *r, int parts, fv_side side[3]) {
     for (int k = 0; k < box->naxes; k++) {
         side[k + 3 - box->naxes].in_stride = r->in[0]->stride[box->axis[k]] * parts;
         side[k + 3 - box->naxes].out_stride = r->out->stride[box->axis[k]] * parts;
@@ -75,13 +75,13 @@ static inline void fv_box_strides(const fv_box *box, const fv_run *r, int parts,
 }
 
 /* Index in the image of voxel i of a side; -1: the constant, or looked at by no result. */
-static inline int64_t fv_side_source(const fv_side *side, fv_border border, int64_t i) {
+static inline int64_t fv__side_source(const fv_side *side, fv_border border, int64_t i) {
     if (i < side->start - side->before || i >= side->end + side->size - 1 - side->before) return -1;
-    return fv_border_index(border, i, side->n);
+    return fv__border_index(border, i, side->n);
 }
 
 /* Walks the channels of a region:
- *     fv_channels c; for (fv_channels_begin(&c, box, r); fv_channels_next(&c);) use(c.in, c.out)
+ *     fv_channels c; for (fv__channels_begin(&c, box, r); fv__channels_next(&c);) use(c.in, c.out)
  * in and out are the channel's first voxels in the blocks. */
 typedef struct fv_channels {
     const fv_box *box;
@@ -92,12 +92,12 @@ typedef struct fv_channels {
     void         *out;
 } fv_channels;
 
-static inline void fv_channels_begin(fv_channels *c, const fv_box *box, const fv_run *r) {
+static inline void fv__channels_begin(fv_channels *c, const fv_box *box, const fv_run *r) {
     *c = (fv_channels){ .box = box, .run = r };
     memcpy(c->position, r->out->region.start, sizeof c->position);
 }
 
-static inline bool fv_channels_next(fv_channels *c) {
+static inline bool fv__channels_next(fv_channels *c) {
     const fv_region *region = &c->run->out->region;
     bool             more = !c->started;
     for (int d = region->ndim - 1; d >= 0 && !more; d--) {
@@ -112,28 +112,29 @@ static inline bool fv_channels_next(fv_channels *c) {
     int64_t from[FV_MAX_DIMS];
     memcpy(from, c->position, sizeof from);
     for (int k = 0; k < c->box->naxes; k++) from[c->box->axis[k]] = c->run->in[0]->region.start[c->box->axis[k]];
-    c->in = fv_block_at(c->run->in[0], from);
-    c->out = fv_block_at(c->run->out, c->position);
+    c->in = fv__block_at(c->run->in[0], from);
+    c->out = fv__block_at(c->run->out, c->position);
     return true;
 }
 
 /* Piece `index` of results that are cut into `step` along one side. */
-static inline void fv_sides_cut(const fv_side whole[3], int cut, int64_t step, int64_t index, fv_side piece[3]) {
+static inline void fv__sides_cut(const fv_side whole[3], int cut, int64_t step, int64_t index, fv_side piece[3]) {
     memcpy(piece, whole, 3 * sizeof *whole);
     piece[cut].start += index * step;
     piece[cut].end = FV_MIN(piece[cut].start + step, piece[cut].end);
 }
 
 /* Puts a piece of the results, dense rows of `pitch` elements, where it belongs among those of the whole. */
-static inline void fv_sides_put(const fv_side *whole, const fv_side *piece, void *out, const void *dense, int64_t pitch,
-                                int64_t size) {
+static inline void fv__sides_put(const fv_side *whole, const fv_side *piece, void *out, const void *dense, int64_t pitch,
+                                 int64_t size) {
     const fv_side *z = &piece[FV_SIDE_Z], *y = &piece[FV_SIDE_Y], *x = &piece[FV_SIDE_X];
     const char    *from = dense;
     int64_t        nx = x->end - x->start;
     for (int64_t k = z->start - whole[FV_SIDE_Z].start; k < z->end - whole[FV_SIDE_Z].start; k++)
         for (int64_t j = y->start - whole[FV_SIDE_Y].start; j < y->end - whole[FV_SIDE_Y].start; j++, from += pitch * size) {
             char *to = (char *)out + (k * z->out_stride + j * y->out_stride) * size;
-            if (x->out_stride == 1) memcpy(to, from, (size_t)(nx * size));
+            if (x->out_stride == 1)
+                memcpy(to, from, (size_t)(nx * size));
             else
                 for (int64_t i = 0; i < nx; i++) memcpy(to + i * x->out_stride * size, from + i * size, (size_t)size);
         }

@@ -8,18 +8,18 @@ fv_region fv__components_need(const fv_region *region, const fv_image_type *imag
     int       spatial[FV_MAX_DIMS], n = fv_image_type_spatial(image, spatial);
     fv_region grown = *region;
     for (int i = 0; i < n; i++) grown.size[spatial[i]]++;
-    return fv_region_clip(&grown, image->shape);
+    return fv__region_clip(&grown, image->shape);
 }
 
 fv_status fv__components_check(const fv_image_type *image, const fv_region *region, int64_t connectivity, fv_error *error) {
     if (fv__runs_most(image, region->size, connectivity) <= INT32_MAX) return FV_OK;
     return fv_fail(error, FV_ERROR_MEMORY, "a chunk of %lld voxels is too large to label at once; use smaller chunks",
-                   (long long)fv_region_voxels(region));
+                   (long long)fv__region_voxels(region));
 }
 
 size_t fv__components_bound(const fv_need *n, int64_t connectivity) {
     fv_region region = fv__components_need(&n->region, &n->in[0]->image);
-    int64_t   voxels = fv_region_voxels(&region), runs = 0;
+    int64_t   voxels = fv__region_voxels(&region), runs = 0;
     for (int d = 0; d < region.ndim; d++) runs += 2 * (voxels / region.size[d]); /* two planes an axis, at most a run a voxel */
     return sizeof(fv__components_head) + (size_t)fv__runs_most(&n->in[0]->image, region.size, connectivity) * 8 +
            (size_t)runs * 4;
@@ -31,7 +31,7 @@ size_t fv__components_bound(const fv_need *n, int64_t connectivity) {
 static void add_run(const fv__runs *r, fv_bytes *partial, int64_t row, int64_t w, int bit, int64_t *count) {
     uint32_t component = (uint32_t)fv__runs_component(r, row, w, bit);
     ((int64_t *)(partial->data + sizeof(fv__components_head)))[component] |= 1;
-    fv_bytes_append(partial, &component, sizeof component);
+    fv__bytes_append(partial, &component, sizeof component);
     ++*count;
 }
 
@@ -81,8 +81,7 @@ void fv__components_close(fv__runs *runs, const fv_region *own, fv_bytes *partia
         for (int which = 0; which < 3; which++) {
             if (runs->axis[which] != d) continue;
             if (own->start[d] > 0) head.plane[d][0] = add_plane(runs, partial, which, 0);
-            if (own->start[d] + own->size[d] < runs->shape[d])
-                head.plane[d][1] = add_plane(runs, partial, which, own->size[d]);
+            if (own->start[d] + own->size[d] < runs->shape[d]) head.plane[d][1] = add_plane(runs, partial, which, own->size[d]);
         }
     rank_runs(&head, runs->parent, partial); /* parents have done their duty */
     memcpy(partial->data, &head, sizeof head);
@@ -122,20 +121,20 @@ fv_status fv__components_join(fv__components *m, fv_finish *f, fv_error *error) 
     const fv_lattice *lattice = f->lattice;
     int64_t           nodes = 0;
     *m = (fv__components){ .f = f, .chunks = f->npartials };
-    m->head = fv_alloc((size_t)m->chunks * sizeof *m->head);
-    m->base = fv_alloc((size_t)m->chunks * sizeof *m->base);
+    m->head = fv__alloc((size_t)m->chunks * sizeof *m->head);
+    m->base = fv__alloc((size_t)m->chunks * sizeof *m->base);
     for (int64_t c = 0; c < m->chunks; c++) {
         FV_TRY(m->f->read(m->f, c, 0, &m->head[c], sizeof *m->head, error));
         m->base[c] = nodes;
         nodes += m->head[c].shared;
     }
-    m->parent = fv_alloc((size_t)nodes * sizeof *m->parent + 1);
+    m->parent = fv__alloc((size_t)nodes * sizeof *m->parent + 1);
     m->nodes = nodes;
     for (int64_t i = 0; i < nodes; i++) m->parent[i] = i;
     for (int64_t c = 0; c < m->chunks; c++)
         for (int axis = 0, d; axis < lattice->ndim; axis++) {
             int64_t step = 1;
-            for (d = axis + 1; d < lattice->ndim; d++) step *= fv_lattice_count_axis(lattice, d);
+            for (d = axis + 1; d < lattice->ndim; d++) step *= fv__lattice_count_axis(lattice, d);
             if (m->head[c].plane[axis][1]) FV_TRY(join_planes(m, c, c + step, axis, error));
         }
     return FV_OK;

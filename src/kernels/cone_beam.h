@@ -16,10 +16,10 @@ typedef struct fv_cone {
 } fv_cone;
 
 /* Detector rows that slices [first, first + count) look at, at any angle; not clipped to the detector. */
-void FV_ISA_NAME(fv_cone_rows)(const fv_cone *c, int64_t first, int64_t count, int64_t *first_row, int64_t *nrows);
+void FV_ISA_NAME(fv__cone_rows)(const fv_cone *c, int64_t first, int64_t count, int64_t *first_row, int64_t *nrows);
 /* Adds to line[lines->count] what the column of voxels (y, x) sees at angles [from, until). filtered:
  * [angles][columns][nrows]. */
-void FV_ISA_NAME(fv_cone_gather)(const fv_cone *c, const fv_lines *lines, const float *filtered, int64_t from, int64_t until,
-                                 int64_t y, int64_t x, float *line);
+void FV_ISA_NAME(fv__cone_gather)(const fv_cone *c, const fv_lines *lines, const float *filtered, int64_t from, int64_t until,
+                                  int64_t y, int64_t x, float *line);
 
 #endif

@@ -2,7 +2,7 @@
 #include "kernels/cone_rays.h"
 #include "kernels/vectors.h"
 
-void FV_ISA_NAME(fv_cone_ray_find)(const fv_cone *c, int64_t angle, int64_t column, fv_cone_ray *ray) {
+void FV_ISA_NAME(fv__cone_ray_find)(const fv_cone *c, int64_t angle, int64_t column, fv_cone_ray *ray) {
     double cosine = c->cosine[angle], sine = c->sine[angle], s = ((double)column - c->center) * c->pitch;
     double mx = (double)(c->width - 1) / 2, my = (double)(c->height - 1) / 2;
     double x = mx - c->source * sine, y = my - c->source * cosine; /* the source */
@@ -22,7 +22,7 @@ static double reach(const fv_cone *c) {
     return sqrt(h * h + w * w) / 2;
 }
 
-void FV_ISA_NAME(fv_cone_slices)(const fv_cone *c, int64_t first, int64_t count, int64_t *first_slice, int64_t *nslices) {
+void FV_ISA_NAME(fv__cone_slices)(const fv_cone *c, int64_t first, int64_t count, int64_t *first_slice, int64_t *nslices) {
     double low = 1e300, high = -1e300;
     for (int k = 0; k < 4; k++) {
         double q = c->source + (k & 1 ? reach(c) : -reach(c)), v = (double)(k & 2 ? first + count - 1 : first) - c->middle_row;
@@ -34,7 +34,7 @@ void FV_ISA_NAME(fv_cone_slices)(const fv_cone *c, int64_t first, int64_t count,
     *nslices = (int64_t)floor(high) + 3 - *first_slice;
 }
 
-void FV_ISA_NAME(fv_cone_near_rows)(const fv_cone *c, int64_t first, int64_t count, int64_t *first_row, int64_t *nrows) {
+void FV_ISA_NAME(fv__cone_near_rows)(const fv_cone *c, int64_t first, int64_t count, int64_t *first_row, int64_t *nrows) {
     double low = 1e300, high = -1e300;
     for (int k = 0; k < 4; k++) {
         double q = c->source + (k & 1 ? reach(c) : -reach(c)), z = (double)(k & 2 ? first + count : first - 1) - c->middle;
@@ -46,8 +46,8 @@ void FV_ISA_NAME(fv_cone_near_rows)(const fv_cone *c, int64_t first, int64_t cou
     *nrows = (int64_t)floor(high) + 4 - *first_row;
 }
 
-void FV_ISA_NAME(fv_cone_columns)(const fv_cone *c, int64_t angle, int64_t y, int64_t x, int64_t height, int64_t width,
-                                  int64_t *first, int64_t *count) {
+void FV_ISA_NAME(fv__cone_columns)(const fv_cone *c, int64_t angle, int64_t y, int64_t x, int64_t height, int64_t width,
+                                   int64_t *first, int64_t *count) {
     double low = 1e300, high = -1e300;
     for (int k = 0; k < 4; k++) {
         double across = (double)(k & 1 ? x + width : x - 1) - (double)(c->width - 1) / 2;
@@ -68,8 +68,8 @@ FV_INLINE void steps_at(const fv_cone *c, const fv_cone_ray *ray, int64_t j, flo
     *slope = (float)step;
 }
 
-void FV_ISA_NAME(fv_cone_ray_gather)(const fv_cone *c, const fv_lines *lines, const fv_cone_ray *ray, const float *volume,
-                                     int64_t from, int64_t until, float *to) {
+void FV_ISA_NAME(fv__cone_ray_gather)(const fv_cone *c, const fv_lines *lines, const fv_cone_ray *ray, const float *volume,
+                                      int64_t from, int64_t until, float *to) {
     int64_t size = ray->upright ? c->width : c->height, next = ray->upright ? lines->samples : c->width * lines->samples;
     int64_t between = ray->upright ? c->width * lines->samples : lines->samples;
     fv_line pair[FV_LINES_MOST];
@@ -84,18 +84,18 @@ void FV_ISA_NAME(fv_cone_ray_gather)(const fv_cone *c, const fv_lines *lines, co
         *p = (fv_line){ line + low * next, line + high * next, i >= 0 ? 1 - f : 0, i + 1 < size ? f : 0, 0, 0 };
         steps_at(c, ray, j, &p->base, &p->slope);
         if (used < FV_LINES_MOST) continue;
-        FV_ISA_NAME(fv_lines_gather)(lines, pair, used, to);
+        FV_ISA_NAME(fv__lines_gather)(lines, pair, used, to);
         used = 0;
     }
-    FV_ISA_NAME(fv_lines_gather)(lines, pair, used, to);
+    FV_ISA_NAME(fv__lines_gather)(lines, pair, used, to);
 }
 
 FV_INLINE void add_line(float *restrict to, const float *restrict line, float weight, int64_t n) {
     for (int64_t i = 0; i < n; i++) to[i] = fmaf(weight, line[i], to[i]);
 }
 
-void FV_ISA_NAME(fv_cone_ray_spread)(const fv_cone *c, const fv_lines *lines, const fv_cone_ray *ray, const float *rays,
-                                     int64_t y, int64_t x, int64_t height, int64_t width, float *line, float *tile) {
+void FV_ISA_NAME(fv__cone_ray_spread)(const fv_cone *c, const fv_lines *lines, const fv_cone_ray *ray, const float *rays,
+                                      int64_t y, int64_t x, int64_t height, int64_t width, float *line, float *tile) {
     int64_t n = lines->samples, first = ray->upright ? x : y, size = ray->upright ? width : height;
     int64_t from = ray->upright ? y : x, until = ray->upright ? y + height : x + width;
     int64_t next = ray->upright ? n : width * n, between = ray->upright ? width * n : n;
@@ -105,7 +105,7 @@ void FV_ISA_NAME(fv_cone_ray_spread)(const fv_cone *c, const fv_lines *lines, co
         int64_t i = (int64_t)whole - first;
         float   f = (float)(place - whole), base, slope, *to = tile + (j - from) * between;
         steps_at(c, ray, j, &base, &slope);
-        FV_ISA_NAME(fv_lines_spread)(lines, rays, base, slope, line);
+        FV_ISA_NAME(fv__lines_spread)(lines, rays, base, slope, line);
         if (i >= 0) add_line(to + i * next, line, 1 - f, n);
         if (i + 1 < size) add_line(to + (i + 1) * next, line, f, n);
     }

@@ -38,23 +38,23 @@ static void set_tile(job *j, int64_t real) {
 static size_t lay_out(job *j, const fv_box *box, const fv_need *need, void *memory) {
     int64_t real = (int64_t)fv_dtype_size(need->out->image.dtype);
     *j = (job){ .box = box, .dtype = need->in[0]->image.dtype };
-    fv_box_sides(box, need, j->side);
+    fv__box_sides(box, need, j->side);
     set_tile(j, real);
     j->rows = j->tile[Y] + j->side[Y].size - 1;
     j->pitch = j->tile[X] + j->side[X].size - 1 + SLACK;
     int64_t    voxels = j->side[Z].size * j->side[Y].size * j->side[X].size;
     fv_scratch pieces = { memory, 0 };
-    j->offset = fv_scratch_take(&pieces, voxels * 8);
-    j->weight = fv_scratch_take(&pieces, voxels * real);
-    j->raw = fv_scratch_take(&pieces, j->pitch * (int64_t)fv_dtype_size(j->dtype));
-    j->row = fv_scratch_take(&pieces, (j->tile[X] + SLACK) * real);
-    j->padded = fv_scratch_take(&pieces, ((j->tile[Z] + j->side[Z].size - 1) * j->rows * j->pitch + SLACK) * real);
+    j->offset = fv__scratch_take(&pieces, voxels * 8);
+    j->weight = fv__scratch_take(&pieces, voxels * real);
+    j->raw = fv__scratch_take(&pieces, j->pitch * (int64_t)fv_dtype_size(j->dtype));
+    j->row = fv__scratch_take(&pieces, (j->tile[X] + SLACK) * real);
+    j->padded = fv__scratch_take(&pieces, ((j->tile[Z] + j->side[Z].size - 1) * j->rows * j->pitch + SLACK) * real);
     return pieces.used;
 }
 
-size_t fv_correlate_scratch(const fv_box *box, const fv_need *need) {
+size_t fv__correlate_scratch(const fv_box *box, const fv_need *need) {
     job j;
-    return fv_region_empty(&need->region) ? 0 : lay_out(&j, box, need, NULL);
+    return fv__region_empty(&need->region) ? 0 : lay_out(&j, box, need, NULL);
 }
 
 extern const fv_kernels FV_PASTE(fv_kernels_, FV_ISA);
@@ -74,16 +74,16 @@ extern const fv_kernels FV_PASTE(fv_kernels_, FV_ISA);
 #define R(name) FV_PASTE(name, _f64)
 #include "kernels/correlate_real.h"
 
-void fv_correlate_run(const fv_box *box, const double *weights, const fv_run *r) {
+void fv__correlate_run(const fv_box *box, const double *weights, const fv_run *r) {
     job     j;
     int64_t start[3];
     bool    single = r->out->dtype == FV_FLOAT32;
-    if (fv_region_empty(&r->need.region)) return;
+    if (fv__region_empty(&r->need.region)) return;
     lay_out(&j, box, &r->need, r->scratch);
-    fv_box_strides(box, r, 1, j.side);
+    fv__box_strides(box, r, 1, j.side);
     single ? list_weights_f32(&j, weights) : list_weights_f64(&j, weights);
     fv_channels c;
-    for (fv_channels_begin(&c, box, r); fv_channels_next(&c);)
+    for (fv__channels_begin(&c, box, r); fv__channels_next(&c);)
         for (start[Z] = j.side[Z].start; start[Z] < j.side[Z].end; start[Z] += j.tile[Z])
             for (start[Y] = j.side[Y].start; start[Y] < j.side[Y].end; start[Y] += j.tile[Y])
                 for (start[X] = j.side[X].start; start[X] < j.side[X].end; start[X] += j.tile[X])

@@ -6,11 +6,11 @@
 #include "kernels/box.h"
 
 /* Compiled per instruction set; a caller uses its own. */
-#define fv_correlate_scratch FV_ISA_NAME(fv_correlate_scratch)
-#define fv_correlate_run FV_ISA_NAME(fv_correlate_run)
+#define fv__correlate_scratch FV_ISA_NAME(fv__correlate_scratch)
+#define fv__correlate_run FV_ISA_NAME(fv__correlate_run)
 
 /* The output block is float32 or float64 and is computed in that type. */
-size_t fv_correlate_scratch(const fv_box *box, const fv_need *need);
-void   fv_correlate_run(const fv_box *box, const double *weights, const fv_run *r);
+size_t fv__correlate_scratch(const fv_box *box, const fv_need *need);
+void   fv__correlate_run(const fv_box *box, const double *weights, const fv_run *r);
 
 #endif

@@ -28,11 +28,11 @@ static void R(list_weights)(job *j, const double *weights) {
 
 /* A row as real numbers, with what lies around the image. The constant keeps digits that the image's type has not. */
 static void R(padded_row)(const job *j, const char *in, int64_t z, int64_t y, int64_t x, int64_t count, REAL *to) {
-    fv_padded_row(j->side, j->box->border, in, z, y, x, count, fv_dtype_size(j->dtype), j->nothing, j->raw);
+    fv__padded_row(j->side, j->box->border, in, z, y, x, count, fv_dtype_size(j->dtype), j->nothing, j->raw);
     FV_PASTE(fv_kernels_, FV_ISA).convert(to, sizeof(REAL) == 4 ? FV_FLOAT32 : FV_FLOAT64, j->raw, j->dtype, count);
     if (j->box->border != FV_BORDER_CONSTANT) return;
     int64_t first, last;
-    fv_padded_inside(j->side, z, y, x, count, &first, &last);
+    fv__padded_inside(j->side, z, y, x, count, &first, &last);
     for (int64_t i = 0; i < first; i++) to[i] = (REAL)j->box->cval;
     for (int64_t i = last; i < count; i++) to[i] = (REAL)j->box->cval;
 }
@@ -45,9 +45,9 @@ static void R(tile)(const job *j, const char *in, REAL *out, const int64_t *star
     }
     int64_t width = count[X] + j->side[X].size - 1;
     for (int64_t z = 0; z < count[Z] + j->side[Z].size - 1; z++)
-        for (int64_t y = 0; y < count[Y] + j->side[Y].size - 1; y++)
-            R(padded_row)(j, in, start[Z] - j->side[Z].before + z, start[Y] - j->side[Y].before + y, start[X] - j->side[X].before,
-                          width, (REAL *)j->padded + (z * j->rows + y) * j->pitch);
+        for (int64_t y = 0; y < count[Y] + j->side[Y].size - 1; y++) R(padded_row)
+    (j, in, start[Z] - j->side[Z].before + z, start[Y] - j->side[Y].before + y, start[X] - j->side[X].before, width,
+     (REAL *)j->padded + (z * j->rows + y) * j->pitch);
     for (int64_t z = 0; z < count[Z]; z++)
         for (int64_t y = 0; y < count[Y]; y++) {
             REAL *row = j->row, *to = out + place + z * j->side[Z].out_stride + y * j->side[Y].out_stride;

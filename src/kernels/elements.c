@@ -8,15 +8,15 @@
 #define CAST_FROM_FLOAT(type, lo, hi, below, v)                                                                                  \
     ((v) != (v) ? 0 : (v) < (lo) ? (type)(lo) : (v) >= (below) ? (type)(hi) : (type)(v))
 
-#define LOOP(TO, FROM, EXPRESSION)                                    \
-    {                                                                 \
-        TO *restrict t = to;                                          \
-        const FROM *restrict f = from;                                \
-        for (int64_t i = 0; i < n; i++) {                             \
-            FROM v = f[i];                                            \
-            t[i] = (TO)(EXPRESSION);                                  \
-        }                                                             \
-        return;                                                       \
+#define LOOP(TO, FROM, EXPRESSION)                                                                                               \
+    {                                                                                                                            \
+        TO *restrict t = to;                                                                                                     \
+        const FROM *restrict f = from;                                                                                           \
+        for (int64_t i = 0; i < n; i++) {                                                                                        \
+            FROM v = f[i];                                                                                                       \
+            t[i] = (TO)(EXPRESSION);                                                                                             \
+        }                                                                                                                        \
+        return;                                                                                                                  \
     }
 
 #define CLAMP(LO, HI) (v < (LO) ? (LO) : v > (HI) ? (HI) : v)
@@ -25,68 +25,73 @@
 
 static void from_bool(void *restrict to, fv_dtype to_type, const void *restrict from, int64_t n) {
     switch (to_type) {
-    case FV_BOOL: case FV_UINT8: case FV_INT8: LOOP(uint8_t, uint8_t, v)
-    case FV_UINT16: case FV_INT16: LOOP(uint16_t, uint8_t, v)
-    case FV_UINT32: case FV_INT32: LOOP(uint32_t, uint8_t, v)
-    case FV_UINT64: case FV_INT64: LOOP(uint64_t, uint8_t, v)
+    case FV_BOOL:
+    case FV_UINT8:
+    case FV_INT8: LOOP(uint8_t, uint8_t, v)
+    case FV_UINT16:
+    case FV_INT16: LOOP(uint16_t, uint8_t, v)
+    case FV_UINT32:
+    case FV_INT32: LOOP(uint32_t, uint8_t, v)
+    case FV_UINT64:
+    case FV_INT64: LOOP(uint64_t, uint8_t, v)
     case FV_FLOAT32: LOOP(float, uint8_t, v)
     case FV_FLOAT64: LOOP(double, uint8_t, v)
     default: return;
     }
 }
 
-#define FROM_UNSIGNED(NAME, FROM, BITS)                                                            \
-    static void NAME(void *restrict to, fv_dtype to_type, const void *restrict from, int64_t n) { \
-        switch (to_type) {                                                                         \
-        case FV_BOOL: LOOP(uint8_t, FROM, v != 0)                                                  \
-        case FV_UINT8: LOOP(uint8_t, FROM, CLAMP_TOP(UINT8_MAX))                                   \
-        case FV_INT8: LOOP(int8_t, FROM, CLAMP_TOP(INT8_MAX))                                      \
-        case FV_UINT16: LOOP(uint16_t, FROM, (BITS) > 16 ? CLAMP_TOP((FROM)UINT16_MAX) : v)        \
-        case FV_INT16: LOOP(int16_t, FROM, (BITS) > 8 ? CLAMP_TOP((FROM)INT16_MAX) : v)            \
-        case FV_UINT32: LOOP(uint32_t, FROM, (BITS) > 32 ? CLAMP_TOP((FROM)UINT32_MAX) : v)        \
-        case FV_INT32: LOOP(int32_t, FROM, (BITS) > 16 ? CLAMP_TOP((FROM)INT32_MAX) : v)           \
-        case FV_UINT64: LOOP(uint64_t, FROM, v)                                                    \
-        case FV_INT64: LOOP(int64_t, FROM, (BITS) > 32 ? CLAMP_TOP((FROM)INT64_MAX) : v)           \
-        case FV_FLOAT32: LOOP(float, FROM, v)                                                      \
-        case FV_FLOAT64: LOOP(double, FROM, v)                                                     \
-        default: return;                                                                           \
-        }                                                                                          \
+#define FROM_UNSIGNED(NAME, FROM, BITS)                                                                                          \
+    static void NAME(void *restrict to, fv_dtype to_type, const void *restrict from, int64_t n) {                                \
+        switch (to_type) {                                                                                                       \
+        case FV_BOOL: LOOP(uint8_t, FROM, v != 0)                                                                                \
+        case FV_UINT8: LOOP(uint8_t, FROM, CLAMP_TOP(UINT8_MAX))                                                                 \
+        case FV_INT8: LOOP(int8_t, FROM, CLAMP_TOP(INT8_MAX))                                                                    \
+        case FV_UINT16: LOOP(uint16_t, FROM, (BITS) > 16 ? CLAMP_TOP((FROM)UINT16_MAX) : v)                                      \
+        case FV_INT16: LOOP(int16_t, FROM, (BITS) > 8 ? CLAMP_TOP((FROM)INT16_MAX) : v)                                          \
+        case FV_UINT32: LOOP(uint32_t, FROM, (BITS) > 32 ? CLAMP_TOP((FROM)UINT32_MAX) : v)                                      \
+        case FV_INT32: LOOP(int32_t, FROM, (BITS) > 16 ? CLAMP_TOP((FROM)INT32_MAX) : v)                                         \
+        case FV_UINT64: LOOP(uint64_t, FROM, v)                                                                                  \
+        case FV_INT64: LOOP(int64_t, FROM, (BITS) > 32 ? CLAMP_TOP((FROM)INT64_MAX) : v)                                         \
+        case FV_FLOAT32: LOOP(float, FROM, v)                                                                                    \
+        case FV_FLOAT64: LOOP(double, FROM, v)                                                                                   \
+        default: return;                                                                                                         \
+        }                                                                                                                        \
     }
 
-#define FROM_SIGNED(NAME, FROM, BITS)                                                                               \
-    static void NAME(void *restrict to, fv_dtype to_type, const void *restrict from, int64_t n) {                  \
-        switch (to_type) {                                                                                          \
-        case FV_BOOL: LOOP(uint8_t, FROM, v != 0)                                                                   \
-        case FV_UINT8: LOOP(uint8_t, FROM, (BITS) > 8 ? CLAMP(0, (FROM)UINT8_MAX) : CLAMP_BOTTOM(0))                \
-        case FV_INT8: LOOP(int8_t, FROM, CLAMP(INT8_MIN, INT8_MAX))                                                 \
-        case FV_UINT16: LOOP(uint16_t, FROM, (BITS) > 16 ? CLAMP(0, (FROM)UINT16_MAX) : CLAMP_BOTTOM(0))            \
-        case FV_INT16: LOOP(int16_t, FROM, (BITS) > 16 ? CLAMP((FROM)INT16_MIN, (FROM)INT16_MAX) : v)               \
-        case FV_UINT32: LOOP(uint32_t, FROM, (BITS) > 32 ? CLAMP(0, (FROM)UINT32_MAX) : CLAMP_BOTTOM(0))            \
-        case FV_INT32: LOOP(int32_t, FROM, (BITS) > 32 ? CLAMP((FROM)INT32_MIN, (FROM)INT32_MAX) : v)               \
-        case FV_UINT64: LOOP(uint64_t, FROM, CLAMP_BOTTOM(0))                                                       \
-        case FV_INT64: LOOP(int64_t, FROM, v)                                                                       \
-        case FV_FLOAT32: LOOP(float, FROM, v)                                                                       \
-        case FV_FLOAT64: LOOP(double, FROM, v)                                                                      \
-        default: return;                                                                                            \
-        }                                                                                                           \
+#define FROM_SIGNED(NAME, FROM, BITS)                                                                                            \
+    static void NAME(void *restrict to, fv_dtype to_type, const void *restrict from, int64_t n) {                                \
+        switch (to_type) {                                                                                                       \
+        case FV_BOOL: LOOP(uint8_t, FROM, v != 0)                                                                                \
+        case FV_UINT8: LOOP(uint8_t, FROM, (BITS) > 8 ? CLAMP(0, (FROM)UINT8_MAX) : CLAMP_BOTTOM(0))                             \
+        case FV_INT8: LOOP(int8_t, FROM, CLAMP(INT8_MIN, INT8_MAX))                                                              \
+        case FV_UINT16: LOOP(uint16_t, FROM, (BITS) > 16 ? CLAMP(0, (FROM)UINT16_MAX) : CLAMP_BOTTOM(0))                         \
+        case FV_INT16: LOOP(int16_t, FROM, (BITS) > 16 ? CLAMP((FROM)INT16_MIN, (FROM)INT16_MAX) : v)                            \
+        case FV_UINT32: LOOP(uint32_t, FROM, (BITS) > 32 ? CLAMP(0, (FROM)UINT32_MAX) : CLAMP_BOTTOM(0))                         \
+        case FV_INT32: LOOP(int32_t, FROM, (BITS) > 32 ? CLAMP((FROM)INT32_MIN, (FROM)INT32_MAX) : v)                            \
+        case FV_UINT64: LOOP(uint64_t, FROM, CLAMP_BOTTOM(0))                                                                    \
+        case FV_INT64: LOOP(int64_t, FROM, v)                                                                                    \
+        case FV_FLOAT32: LOOP(float, FROM, v)                                                                                    \
+        case FV_FLOAT64: LOOP(double, FROM, v)                                                                                   \
+        default: return;                                                                                                         \
+        }                                                                                                                        \
     }
 
-#define FROM_FLOAT(NAME, FROM)                                                                        \
-    static void NAME(void *restrict to, fv_dtype to_type, const void *restrict from, int64_t n) {    \
-        switch (to_type) {                                                                            \
-        case FV_BOOL: LOOP(uint8_t, FROM, v != 0)                                                     \
-        case FV_UINT8: LOOP(uint8_t, FROM, CAST_FROM_FLOAT(uint8_t, 0, UINT8_MAX, 256, v))            \
-        case FV_INT8: LOOP(int8_t, FROM, CAST_FROM_FLOAT(int8_t, INT8_MIN, INT8_MAX, 128, v))         \
-        case FV_UINT16: LOOP(uint16_t, FROM, CAST_FROM_FLOAT(uint16_t, 0, UINT16_MAX, 65536, v))      \
-        case FV_INT16: LOOP(int16_t, FROM, CAST_FROM_FLOAT(int16_t, INT16_MIN, INT16_MAX, 32768, v))  \
-        case FV_UINT32: LOOP(uint32_t, FROM, CAST_FROM_FLOAT(uint32_t, 0, UINT32_MAX, 0x1p32f, v))    \
-        case FV_INT32: LOOP(int32_t, FROM, CAST_FROM_FLOAT(int32_t, INT32_MIN, INT32_MAX, 0x1p31f, v)) \
-        case FV_UINT64: LOOP(uint64_t, FROM, CAST_FROM_FLOAT(uint64_t, 0, UINT64_MAX, 0x1p64f, v))    \
-        case FV_INT64: LOOP(int64_t, FROM, CAST_FROM_FLOAT(int64_t, INT64_MIN, INT64_MAX, 0x1p63f, v)) \
-        case FV_FLOAT32: LOOP(float, FROM, v)                                                         \
-        case FV_FLOAT64: LOOP(double, FROM, v)                                                        \
-        default: return;                                                                              \
-        }                                                                                             \
+#define FROM_FLOAT(NAME, FROM)                                                                                                   \
+    static void NAME(void *restrict to, fv_dtype to_type, const void *restrict from, int64_t n) {                                \
+        switch (to_type) {                                                                                                       \
+        case FV_BOOL: LOOP(uint8_t, FROM, v != 0)                                                                                \
+        case FV_UINT8: LOOP(uint8_t, FROM, CAST_FROM_FLOAT(uint8_t, 0, UINT8_MAX, 256, v))                                       \
+        case FV_INT8: LOOP(int8_t, FROM, CAST_FROM_FLOAT(int8_t, INT8_MIN, INT8_MAX, 128, v))                                    \
+        case FV_UINT16: LOOP(uint16_t, FROM, CAST_FROM_FLOAT(uint16_t, 0, UINT16_MAX, 65536, v))                                 \
+        case FV_INT16: LOOP(int16_t, FROM, CAST_FROM_FLOAT(int16_t, INT16_MIN, INT16_MAX, 32768, v))                             \
+        case FV_UINT32: LOOP(uint32_t, FROM, CAST_FROM_FLOAT(uint32_t, 0, UINT32_MAX, 0x1p32f, v))                               \
+        case FV_INT32: LOOP(int32_t, FROM, CAST_FROM_FLOAT(int32_t, INT32_MIN, INT32_MAX, 0x1p31f, v))                           \
+        case FV_UINT64: LOOP(uint64_t, FROM, CAST_FROM_FLOAT(uint64_t, 0, UINT64_MAX, 0x1p64f, v))                               \
+        case FV_INT64: LOOP(int64_t, FROM, CAST_FROM_FLOAT(int64_t, INT64_MIN, INT64_MAX, 0x1p63f, v))                           \
+        case FV_FLOAT32: LOOP(float, FROM, v)                                                                                    \
+        case FV_FLOAT64: LOOP(double, FROM, v)                                                                                   \
+        default: return;                                                                                                         \
+        }                                                                                                                        \
     }
 
 FROM_UNSIGNED(from_uint8, uint8_t, 8)
@@ -121,12 +126,12 @@ static void convert(void *restrict to, fv_dtype to_type, const void *restrict fr
     }
 }
 
-#define LOOKUP(TYPE)                                    \
-    {                                                   \
-        const TYPE *restrict values = table;            \
-        TYPE *restrict t = to;                          \
-        for (int64_t i = 0; i < n; i++) t[i] = values[from[i]]; \
-        return;                                         \
+#define LOOKUP(TYPE)                                                                                                             \
+    {                                                                                                                            \
+        const TYPE *restrict values = table;                                                                                     \
+        TYPE *restrict t = to;                                                                                                   \
+        for (int64_t i = 0; i < n; i++) t[i] = values[from[i]];                                                                  \
+        return;                                                                                                                  \
     }
 
 static void lookup(void *restrict to, const uint8_t *restrict from, int64_t n, const void *table, size_t size) {

@@ -27,7 +27,9 @@ typedef struct job {
     int64_t          *offset;   /* round: of rows in `padded` */
 } job;
 
-typedef struct tile { int64_t start[3], count[3]; } tile;
+typedef struct tile {
+    int64_t start[3], count[3];
+} tile;
 
 /* ---------------------------------------------------------------- layout */
 
@@ -79,7 +81,7 @@ static int64_t window_rows(const job *j) {
 static size_t lay_out(job *j, const fv_extrema *e, const fv_need *need, void *memory) {
     *j = (job){ .e = e, .dtype = need->in[0]->image.dtype };
     j->size = (int64_t)fv_dtype_size(j->dtype);
-    fv_box_sides(&e->box, need, j->side);
+    fv__box_sides(&e->box, need, j->side);
     set_tile(j);
     j->rows = j->tile[Y] + j->side[Y].size - 1;
     j->pitch = (j->tile[X] + j->side[X].size - 1 + SLACK / j->size + 15) / 16 * 16;
@@ -87,19 +89,19 @@ static size_t lay_out(job *j, const fv_extrema *e, const fv_need *need, void *me
     j->plane = spread(j->tile[Y] * j->pitch, j->size);
     int64_t    planes = j->tile[Z] + j->side[Z].size - 1, row = j->pitch * j->size;
     fv_scratch pieces = { memory, 0 };
-    j->padded = fv_scratch_take(&pieces, (scattered(e) ? planes : 1) * j->rows * row + SLACK);
-    j->result = fv_scratch_take(&pieces, (scattered(e) ? j->tile[Z] : planes) * j->plane * j->size + SLACK);
-    j->first = fv_scratch_take(&pieces, (scattered(e) ? j->side[X].before + 2 : 0) * 8);
-    j->offset = fv_scratch_take(&pieces, window_rows(j) * 8);
+    j->padded = fv__scratch_take(&pieces, (scattered(e) ? planes : 1) * j->rows * row + SLACK);
+    j->result = fv__scratch_take(&pieces, (scattered(e) ? j->tile[Z] : planes) * j->plane * j->size + SLACK);
+    j->first = fv__scratch_take(&pieces, (scattered(e) ? j->side[X].before + 2 : 0) * 8);
+    j->offset = fv__scratch_take(&pieces, window_rows(j) * 8);
     return pieces.used;
 }
 
-size_t fv_extrema_scratch(const fv_extrema *e, const fv_need *need) {
+size_t fv__extrema_scratch(const fv_extrema *e, const fv_need *need) {
     job j;
-    return fv_region_empty(&need->region) ? 0 : lay_out(&j, e, need, NULL);
+    return fv__region_empty(&need->region) ? 0 : lay_out(&j, e, need, NULL);
 }
 
-double fv_extrema_cost(const fv_extrema *e, fv_dtype dtype) {
+double fv__extrema_cost(const fv_extrema *e, fv_dtype dtype) {
     double steps = 0, rows = 1, bytes = (double)fv_dtype_size(dtype);
     for (int d = 0; e->pattern && d < 3; d++) rows *= (double)e->pattern_size[d];
     if (e->pattern) return bytes * 0.01 * (2 + rows);
@@ -146,8 +148,7 @@ static void list_rows(job *j) {
         j->first[h] = count;
         for (int64_t z = -before_z; z <= before_z; z++)
             for (int64_t y = -before_y; y <= before_y; y++)
-                if (half_length(j, z, y) == h)
-                    j->offset[count++] = ((z + before_z) * j->rows + y + before_y) * j->pitch;
+                if (half_length(j, z, y) == h) j->offset[count++] = ((z + before_z) * j->rows + y + before_y) * j->pitch;
     }
     j->first[j->side[X].before + 1] = count;
 }
@@ -158,8 +159,8 @@ static void list_rows(job *j) {
 static void to_keys(const job *j, void *row, int64_t n, bool back);
 
 static void load_row(const job *j, const char *in, const tile *t, int64_t z, int64_t y, int64_t n, void *row) {
-    fv_padded_row(j->side, j->e->box.border, in, t->start[Z] - j->side[Z].before + z, t->start[Y] - j->side[Y].before + y,
-                  t->start[X] - j->side[X].before, n, (size_t)j->size, &j->constant, row);
+    fv__padded_row(j->side, j->e->box.border, in, t->start[Z] - j->side[Z].before + z, t->start[Y] - j->side[Y].before + y,
+                   t->start[X] - j->side[X].before, n, (size_t)j->size, &j->constant, row);
     to_keys(j, row, n, false);
 }
 
@@ -202,7 +203,7 @@ static void order_floats_8(int64_t *row, int64_t n) {
 
 static void to_keys(const job *j, void *row, int64_t n, bool back) {
     bool     is_signed = j->size > 2; /* keys of 1 and 2 bytes are unsigned, because that has instructions everywhere */
-    uint64_t sign = fv_key_of(j->dtype, is_signed) == FV_KEY_FLIP ? (uint64_t)1 << (8 * j->size - 1) : 0;
+    uint64_t sign = fv__key_of(j->dtype, is_signed) == FV_KEY_FLIP ? (uint64_t)1 << (8 * j->size - 1) : 0;
     if (j->e->greatest) sign = ~sign;
     bool floats = fv_dtype_is_float(j->dtype);
     if (floats && !back) j->size == 4 ? order_floats_4(row, n) : order_floats_8(row, n);
@@ -223,7 +224,8 @@ static void set_constant(job *j) {
     if (j->e->neutral) {
         j->constant = j->neutral;
         to_keys(j, &j->constant, 1, true);
-    } else FV_PASTE(fv_kernels_, FV_ISA).convert(&j->constant, j->dtype, &j->e->box.cval, FV_FLOAT64, 1);
+    } else
+        FV_PASTE(fv_kernels_, FV_ISA).convert(&j->constant, j->dtype, &j->e->box.cval, FV_FLOAT64, 1);
 }
 
 /* ---------------------------------------------------------------- the region */
@@ -244,26 +246,29 @@ static void store_tile(const job *j, const tile *t, char *out) {
             int64_t place = (t->start[Z] + z - j->side[Z].start) * j->side[Z].out_stride +
                             (t->start[Y] + y - j->side[Y].start) * j->side[Y].out_stride +
                             (t->start[X] - j->side[X].start) * j->side[X].out_stride;
-            char   *to = out + place * j->size;
+            char *to = out + place * j->size;
             to_keys(j, row, t->count[X], true);
-            if (j->side[X].out_stride == 1) memcpy(to, row, (size_t)(t->count[X] * j->size));
+            if (j->side[X].out_stride == 1)
+                memcpy(to, row, (size_t)(t->count[X] * j->size));
             else
                 for (int64_t x = 0; x < t->count[X]; x++)
                     memcpy(to + x * j->side[X].out_stride * j->size, row + x * j->size, (size_t)j->size);
         }
 }
 
-void fv_extrema_run(const fv_extrema *e, const fv_run *r) {
+void fv__extrema_run(const fv_extrema *e, const fv_run *r) {
     job  j;
     tile t;
-    if (fv_region_empty(&r->need.region)) return;
+    if (fv__region_empty(&r->need.region)) return;
     lay_out(&j, e, &r->need, r->scratch);
-    fv_box_strides(&e->box, r, 1, j.side);
+    fv__box_strides(&e->box, r, 1, j.side);
     set_constant(&j);
-    if (e->pattern) list_voxels(&j);
-    else if (e->round) list_rows(&j);
+    if (e->pattern)
+        list_voxels(&j);
+    else if (e->round)
+        list_rows(&j);
     fv_channels c;
-    for (fv_channels_begin(&c, &e->box, r); fv_channels_next(&c);)
+    for (fv__channels_begin(&c, &e->box, r); fv__channels_next(&c);)
         for (t.start[Z] = j.side[Z].start; t.start[Z] < j.side[Z].end; t.start[Z] += j.tile[Z])
             for (t.start[Y] = j.side[Y].start; t.start[Y] < j.side[Y].end; t.start[Y] += j.tile[Y])
                 for (t.start[X] = j.side[X].start; t.start[X] < j.side[X].end; t.start[X] += j.tile[X]) {

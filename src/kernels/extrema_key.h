@@ -1,7 +1,7 @@
 /* The part of extrema.c that is written once and compiled for keys of 1, 2, 4 and 8 bytes: KEY, VECTOR, K(name). */
 
 #define LANES (int64_t)(sizeof(VECTOR) / sizeof(KEY))
-#define LOAD(p) ((VECTOR)*(const FV_PASTE(VECTOR, _unaligned) *)(p))
+#define LOAD(p) ((VECTOR) * (const FV_PASTE(VECTOR, _unaligned) *)(p))
 
 /* to = the lesser of a and b; to may be a, or lie before a and b in the same row. Rows have room for a vector behind. */
 static void K(lesser)(KEY *to, const KEY *a, const KEY *b, int64_t n) {
@@ -85,9 +85,9 @@ static void K(round_tile)(const job *j, const char *in, const tile *t) {
                 K(lesser)(row, row, row + (h == 1 ? 1 : 2), length - 2 * h);
             }
         for (int64_t z = 0; z < t->count[Z]; z++)
-            for (int64_t y = 0; y < t->count[Y]; y++)
-                K(gather)(result + z * j->plane + y * j->pitch, padded + (z * j->rows + y) * j->pitch + half - h,
-                          j->offset + j->first[h], j->first[h + 1] - j->first[h], t->count[X]);
+            for (int64_t y = 0; y < t->count[Y]; y++) K(gather)
+        (result + z * j->plane + y * j->pitch, padded + (z * j->rows + y) * j->pitch + half - h, j->offset + j->first[h],
+         j->first[h + 1] - j->first[h], t->count[X]);
     }
 }
 

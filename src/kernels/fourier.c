@@ -11,11 +11,11 @@ static int64_t reversed(int64_t i, int64_t n) {
     return r;
 }
 
-void FV_ISA_NAME(fv_fourier_prepare)(fv_fourier *f, const double *response) {
+void FV_ISA_NAME(fv__fourier_prepare)(fv_fourier *f, const double *response) {
     for (int64_t k = 0; k < f->n / 2; k++) {
         double angle = (double)k / (double)f->n * 0x1.921fb54442d18p+2; /* two pi */
-        f->turn[2 * k] = (float)fv_cos(angle);
-        f->turn[2 * k + 1] = (float)fv_sin(angle);
+        f->turn[2 * k] = (float)fv__cos(angle);
+        f->turn[2 * k + 1] = (float)fv__sin(angle);
     }
     for (int64_t k = 0; k < f->n; k++)
         f->response[reversed(k, f->n)] = (float)(response[k <= f->n / 2 ? k : f->n - k] / (double)f->n);
@@ -63,7 +63,7 @@ static void backward(const fv_fourier *f, float *rows) {
     }
 }
 
-void FV_ISA_NAME(fv_fourier_filter)(const fv_fourier *f, float *rows) {
+void FV_ISA_NAME(fv__fourier_filter)(const fv_fourier *f, float *rows) {
     forward(f, rows);
     for (int64_t k = 0; k < f->n; k++)
         for (int l = 0; l < STEP; l++) rows[k * STEP + l] *= f->response[k];

@@ -16,7 +16,7 @@ typedef struct fv_fourier {
 } fv_fourier;
 
 /* Fills turn, and response from what each frequency 0 .. n/2 is multiplied with. */
-void FV_ISA_NAME(fv_fourier_prepare)(fv_fourier *f, const double *response);
-void FV_ISA_NAME(fv_fourier_filter)(const fv_fourier *f, float *rows);
+void FV_ISA_NAME(fv__fourier_prepare)(fv_fourier *f, const double *response);
+void FV_ISA_NAME(fv__fourier_filter)(const fv_fourier *f, float *rows);
 
 #endif

@@ -12,11 +12,11 @@ typedef struct fv_fourier_rows {
     int64_t pitch, first, step;
 } fv_fourier_rows;
 
-#define fv_fourier_device_bytes FV_ISA_NAME(fv_fourier_device_bytes)
-#define fv_fourier_device_run FV_ISA_NAME(fv_fourier_device_run)
+#define fv__fourier_device_bytes FV_ISA_NAME(fv__fourier_device_bytes)
+#define fv__fourier_device_run FV_ISA_NAME(fv__fourier_device_run)
 
 /* Bytes of the three buffers for a transform of length n. */
-int64_t fv_fourier_device_bytes(int64_t n, int64_t nangles, int64_t bundles);
-void    fv_fourier_device_run(const fv_fourier *f, fv_device *device, int lane, const fv_fourier_rows *rows);
+int64_t fv__fourier_device_bytes(int64_t n, int64_t nangles, int64_t bundles);
+void    fv__fourier_device_run(const fv_fourier *f, fv_device *device, int lane, const fv_fourier_rows *rows);
 
 #endif

@@ -34,11 +34,11 @@ static inline double fv__key_to_f64(uint64_t key) {
     return x;
 }
 
-#define FV__KEYS(KEY, type, expression)                  \
-    for (int64_t i = 0; i < n; i++) {                    \
-        type x = ((const type *)from)[i * stride];       \
-        ((KEY *)to)[i] = (KEY)(expression);              \
-    }                                                    \
+#define FV__KEYS(KEY, type, expression)                                                                                          \
+    for (int64_t i = 0; i < n; i++) {                                                                                            \
+        type x = ((const type *)from)[i * stride];                                                                               \
+        ((KEY *)to)[i] = (KEY)(expression);                                                                                      \
+    }                                                                                                                            \
     break;
 /* n keys from n values that lie stride apart; wide: as uint64_t. */
 static inline void fv__keys_load(void *restrict to, bool wide, const void *restrict from, fv_dtype dtype, int64_t stride,

@@ -7,12 +7,12 @@
 
 size_t fv__label_set_init(fv__label_set *set, const fv_region *region, void *scratch) {
     fv_scratch pieces = { scratch, 0 };
-    int64_t    voxels = FV_MAX(fv_region_voxels(region), 1);
+    int64_t    voxels = FV_MAX(fv__region_voxels(region), 1);
     for (set->slots = 16; set->slots < 2 * voxels;) set->slots *= 2;
     set->count = 0;
-    set->item = fv_scratch_take(&pieces, voxels * (int64_t)sizeof *set->item);
-    set->slot = fv_scratch_take(&pieces, set->slots * (int64_t)sizeof *set->slot);
-    set->row = fv_scratch_take(&pieces, region->size[region->ndim - 1] * (int64_t)sizeof *set->row);
+    set->item = fv__scratch_take(&pieces, voxels * (int64_t)sizeof *set->item);
+    set->slot = fv__scratch_take(&pieces, set->slots * (int64_t)sizeof *set->slot);
+    set->row = fv__scratch_take(&pieces, region->size[region->ndim - 1] * (int64_t)sizeof *set->row);
     if (scratch) memset(set->slot, 0, (size_t)set->slots * sizeof *set->slot);
     return pieces.used;
 }
@@ -65,8 +65,10 @@ int64_t fv__border_count(const fv_image_type *image, int64_t border, int axis, c
     for (int k = 0; k < n; k++) {
         int     d = spatial[k];
         int64_t far = image->shape[d] - border;
-        if (d == axis) low = border, high = far;
-        else if (position[d] < border || position[d] >= far) return end - start;
+        if (d == axis)
+            low = border, high = far;
+        else if (position[d] < border || position[d] >= far)
+            return end - start;
     }
     if (high < low) return end - start;
     int64_t inner = FV_MIN(end, high) - FV_MAX(start, low);
@@ -77,9 +79,9 @@ fv_status fv__label_set_gather(fv__label_set *set, const fv_block *labels, const
                                fv_error *error) {
     int     last = labels->region.ndim - 1;
     fv_rows rows;
-    for (fv_rows_begin(&rows, &labels->region); fv_rows_next(&rows);) {
-        const void *row = fv_block_at(labels, rows.position);
-        int64_t     first = rows.position[last], count = fv_stretches(set->row, labels->dtype, row, labels->region.size[last]);
+    for (fv__rows_begin(&rows, &labels->region); fv__rows_next(&rows);) {
+        const void *row = fv__block_at(labels, rows.position);
+        int64_t     first = rows.position[last], count = fv__stretches(set->row, labels->dtype, row, labels->region.size[last]);
         for (int64_t i = 0; i < count; i++) {
             fv_stretch *s = &set->row[i];
             if (labels->dtype == FV_UINT64 && s->label < 0)
@@ -127,12 +129,14 @@ fv_status fv__label_sets_merge(fv_finish *f, int64_t (*decide)(void *context, in
                                fv_error *error) {
     int64_t items = 0, labels = 0;
     for (int64_t c = 0; c < f->npartials; c++) items += (int64_t)(f->size(f, c) / sizeof(fv__labelled));
-    fv__labelled *all = fv_alloc((size_t)items * sizeof *all + 1);
+    fv__labelled *all = fv__alloc((size_t)items * sizeof *all + 1);
     fv_status     status = read_all(f, all, error);
     if (status == FV_OK) qsort(all, (size_t)items, sizeof *all, by_label);
     for (int64_t i = 0; i < items && status == FV_OK; i++)
-        if (labels && all[labels - 1].label == all[i].label) all[labels - 1].count += all[i].count;
-        else all[labels++] = all[i];
+        if (labels && all[labels - 1].label == all[i].label)
+            all[labels - 1].count += all[i].count;
+        else
+            all[labels++] = all[i];
     for (int64_t i = 0; i < labels && status == FV_OK; i++) all[i].count = decide(context, all[i].label, all[i].count);
     for (int64_t c = 0; c < f->npartials && status == FV_OK; c++) status = put_chunk(f, c, all, error);
     free(all);

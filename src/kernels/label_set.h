@@ -7,13 +7,15 @@
 #include "op/op.h"
 #include "op/stretches.h"
 
-typedef struct fv__labelled { int64_t label, count; } fv__labelled;
+typedef struct fv__labelled {
+    int64_t label, count;
+} fv__labelled;
 
 typedef struct fv__label_set {
     fv__labelled *item;
-    uint32_t     *slot;  /* item + 1 of a place, 0: free */
+    uint32_t     *slot; /* item + 1 of a place, 0: free */
     int64_t       count, slots;
-    fv_stretch   *row;   /* room for the stretches of one row */
+    fv_stretch   *row; /* room for the stretches of one row */
 } fv__label_set;
 
 #define fv__label_set_init FV_ISA_NAME(fv__label_set_init)

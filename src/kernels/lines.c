@@ -107,7 +107,7 @@ static void look_all(const fv_lines *s, const fv_line *line, int nlines, float *
 enum { STEEPEST = 1 << 30 };
 #endif
 
-void FV_ISA_NAME(fv_lines_gather)(const fv_lines *s, const fv_line *line, int nlines, float *to) {
+void FV_ISA_NAME(fv__lines_gather)(const fv_lines *s, const fv_line *line, int nlines, float *to) {
     float steepest = 0;
     for (int k = 0; k < nlines && s->single; k++) to[0] += fmaf(line[k].b, line[k].high[0], line[k].a * line[k].low[0]);
     if (s->single) return;
@@ -168,7 +168,7 @@ static int64_t spread_eights(const fv_lines *s, const float *from, float base, f
 }
 #endif
 
-void FV_ISA_NAME(fv_lines_spread)(const fv_lines *s, const float *from, float base, float slope, float *to) {
+void FV_ISA_NAME(fv__lines_spread)(const fv_lines *s, const float *from, float base, float slope, float *to) {
     if (s->single) {
         to[0] = from[0];
         return;

@@ -7,7 +7,9 @@
 enum { Z = FV_SIDE_Z, Y = FV_SIDE_Y, X = FV_SIDE_X };
 enum { TILE_VOXELS = 1 << 16, STRIP = 64 };
 
-typedef struct pair { double *mean, *variance; } pair;
+typedef struct pair {
+    double *mean, *variance;
+} pair;
 
 typedef struct job {
     const fv_local_moments *m;
@@ -37,31 +39,31 @@ static void set_tile(job *j) {
 
 static pair take_pair(fv_scratch *pieces, int64_t n) {
     pair p;
-    p.mean = fv_scratch_take(pieces, n * 8);
-    p.variance = fv_scratch_take(pieces, n * 8);
+    p.mean = fv__scratch_take(pieces, n * 8);
+    p.variance = fv__scratch_take(pieces, n * 8);
     return p;
 }
 
 static size_t lay_out(job *j, const fv_local_moments *m, const fv_need *need, void *memory) {
     *j = (job){ .m = m, .dtype = need->in[0]->image.dtype };
-    fv_box_sides(&m->box, need, j->side);
+    fv__box_sides(&m->box, need, j->side);
     set_tile(j);
     fv_scratch pieces = { memory, 0 };
     int64_t    width = j->tile[X] + j->side[X].size - 1;
-    j->raw = fv_scratch_take(&pieces, width * (int64_t)fv_dtype_size(j->dtype));
-    j->line = fv_scratch_take(&pieces, width * 8);
+    j->raw = fv__scratch_take(&pieces, width * (int64_t)fv_dtype_size(j->dtype));
+    j->line = fv__scratch_take(&pieces, width * 8);
     j->plane = take_pair(&pieces, (j->tile[Y] + j->side[Y].size - 1) * j->tile[X]);
     j->volume = take_pair(&pieces, (j->tile[Z] + j->side[Z].size - 1) * j->tile[Y] * j->tile[X]);
     j->row = take_pair(&pieces, j->tile[X]);
     return pieces.used;
 }
 
-size_t fv_local_moments_scratch(const fv_local_moments *m, const fv_need *need) {
+size_t fv__local_moments_scratch(const fv_local_moments *m, const fv_need *need) {
     job j;
-    return fv_region_empty(&need->region) ? 0 : lay_out(&j, m, need, NULL);
+    return fv__region_empty(&need->region) ? 0 : lay_out(&j, m, need, NULL);
 }
 
-double fv_local_moments_cost(const fv_local_moments *m) {
+double fv__local_moments_cost(const fv_local_moments *m) {
     double taps = 0;
     for (int k = 0; k < m->box.naxes; k++) taps += (double)m->box.size[k];
     return 1 + 0.5 * taps;
@@ -94,11 +96,11 @@ extern const fv_kernels FV_PASTE(fv_kernels_, FV_ISA);
 /* A row as real numbers into the line, with what lies around the image. The constant keeps digits that the image's type has
  * not. */
 static void padded_row(const job *j, const char *in, int64_t z, int64_t y, int64_t x, int64_t count) {
-    fv_padded_row(j->side, j->m->box.border, in, z, y, x, count, fv_dtype_size(j->dtype), j->nothing, j->raw);
+    fv__padded_row(j->side, j->m->box.border, in, z, y, x, count, fv_dtype_size(j->dtype), j->nothing, j->raw);
     FV_PASTE(fv_kernels_, FV_ISA).convert(j->line, FV_FLOAT64, j->raw, j->dtype, count);
     if (j->m->box.border != FV_BORDER_CONSTANT) return;
     int64_t first, last;
-    fv_padded_inside(j->side, z, y, x, count, &first, &last);
+    fv__padded_inside(j->side, z, y, x, count, &first, &last);
     for (int64_t i = 0; i < first; i++) j->line[i] = j->m->box.cval;
     for (int64_t i = last; i < count; i++) j->line[i] = j->m->box.cval;
 }
@@ -144,14 +146,14 @@ static void tile_of(const job *j, const char *in, char *out, fv_dtype out_type, 
         }
 }
 
-void fv_local_moments_run(const fv_local_moments *m, const fv_run *r) {
+void fv__local_moments_run(const fv_local_moments *m, const fv_run *r) {
     job     j;
     int64_t start[3];
-    if (fv_region_empty(&r->need.region)) return;
+    if (fv__region_empty(&r->need.region)) return;
     lay_out(&j, m, &r->need, r->scratch);
-    fv_box_strides(&m->box, r, 1, j.side);
+    fv__box_strides(&m->box, r, 1, j.side);
     fv_channels c;
-    for (fv_channels_begin(&c, &m->box, r); fv_channels_next(&c);)
+    for (fv__channels_begin(&c, &m->box, r); fv__channels_next(&c);)
         for (start[Z] = j.side[Z].start; start[Z] < j.side[Z].end; start[Z] += j.tile[Z])
             for (start[Y] = j.side[Y].start; start[Y] < j.side[Y].end; start[Y] += j.tile[Y])
                 for (start[X] = j.side[X].start; start[X] < j.side[X].end; start[X] += j.tile[X])

@@ -16,35 +16,35 @@ typedef struct fv_local_moments {
 } fv_local_moments;
 
 /* Compiled per instruction set; a caller uses its own. */
-#define fv_local_moments_scratch FV_ISA_NAME(fv_local_moments_scratch)
-#define fv_local_moments_run FV_ISA_NAME(fv_local_moments_run)
-#define fv_local_moments_cost FV_ISA_NAME(fv_local_moments_cost)
+#define fv__local_moments_scratch FV_ISA_NAME(fv__local_moments_scratch)
+#define fv__local_moments_run FV_ISA_NAME(fv__local_moments_run)
+#define fv__local_moments_cost FV_ISA_NAME(fv__local_moments_cost)
 
-size_t fv_local_moments_scratch(const fv_local_moments *m, const fv_need *need);
+size_t fv__local_moments_scratch(const fv_local_moments *m, const fv_need *need);
 /* The output block is float32 or float64. */
-void   fv_local_moments_run(const fv_local_moments *m, const fv_run *r);
-double fv_local_moments_cost(const fv_local_moments *m); /* nanoseconds a voxel */
+void   fv__local_moments_run(const fv_local_moments *m, const fv_run *r);
+double fv__local_moments_cost(const fv_local_moments *m); /* nanoseconds a voxel */
 
 /* The passes of an operator whose file has `static fv_local_moments moments(const fv_need *n)`. */
-#define FV_LOCAL_MOMENTS_PASSES                                                                \
-    static void need(const fv_need *n, fv_region *in) {                                        \
-        fv_local_moments m = moments(n);                                                       \
-        in[0] = fv_box_need(&m.box, &n->in[0]->image, &n->region);                             \
-    }                                                                                          \
-    static size_t scratch(const fv_need *n) {                                                  \
-        fv_local_moments m = moments(n);                                                       \
-        return fv_local_moments_scratch(&m, n);                                                \
-    }                                                                                          \
-    static fv_status run(fv_run *r, fv_error *error) {                                         \
-        (void)error;                                                                           \
-        fv_local_moments m = moments(&r->need);                                                \
-        fv_local_moments_run(&m, r);                                                           \
-        return FV_OK;                                                                          \
-    }                                                                                          \
-    static double cost(const fv_need *n) {                                                     \
-        fv_local_moments m = moments(n);                                                       \
-        return fv_local_moments_cost(&m);                                                      \
-    }                                                                                          \
+#define FV_LOCAL_MOMENTS_PASSES                                                                                                  \
+    static void need(const fv_need *n, fv_region *in) {                                                                          \
+        fv_local_moments m = moments(n);                                                                                         \
+        in[0] = fv__box_need(&m.box, &n->in[0]->image, &n->region);                                                              \
+    }                                                                                                                            \
+    static size_t scratch(const fv_need *n) {                                                                                    \
+        fv_local_moments m = moments(n);                                                                                         \
+        return fv__local_moments_scratch(&m, n);                                                                                 \
+    }                                                                                                                            \
+    static fv_status run(fv_run *r, fv_error *error) {                                                                           \
+        (void)error;                                                                                                             \
+        fv_local_moments m = moments(&r->need);                                                                                  \
+        fv__local_moments_run(&m, r);                                                                                            \
+        return FV_OK;                                                                                                            \
+    }                                                                                                                            \
+    static double cost(const fv_need *n) {                                                                                       \
+        fv_local_moments m = moments(n);                                                                                         \
+        return fv__local_moments_cost(&m);                                                                                       \
+    }                                                                                                                            \
     static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run }, FV_PASS_END };
 
 #endif

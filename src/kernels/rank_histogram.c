@@ -4,13 +4,15 @@
  * slides along x by adding one column and taking one away: the coarse bins always, the 16 fine bins under a coarse one only
  * when the result lies there, catching up with the columns missed.
  */
-#include "op/kernels.h"
 #include "kernels/rank.h"
+#include "op/kernels.h"
 
 enum { Z = FV_SIDE_Z, Y = FV_SIDE_Y, X = FV_SIDE_X };
 enum { BINS = 16, MAX_COLUMNS = 512 }; /* columns of a tile: histograms fit the second-level cache */
 
-typedef struct histogram { uint16_t coarse[BINS], fine[BINS][BINS]; } histogram;
+typedef struct histogram {
+    uint16_t coarse[BINS], fine[BINS][BINS];
+} histogram;
 
 typedef struct job {
     const fv_rank *f;
@@ -19,14 +21,14 @@ typedef struct job {
     int64_t        width;
     histogram     *column;
     histogram      box;
-    int64_t        caught_up[BINS]; /* first column of the box that the fine bins stand for */
+    int64_t        caught_up[BINS];    /* first column of the box that the fine bins stand for */
     int            coarse, fine[BINS]; /* where the last result was */
     int64_t       *map;
 } job;
 
 static size_t lay_out(job *j, const fv_rank *f, const fv_need *need, void *memory) {
     *j = (job){ .f = f };
-    fv_box_sides(&f->box, need, j->side);
+    fv__box_sides(&f->box, need, j->side);
     const fv_side *x = &j->side[X];
     int64_t all = x->end - x->start, most = FV_MAX(MAX_COLUMNS - x->size, MAX_COLUMNS / 2), tiles = (all + most - 1) / most;
     j->width = (all + tiles - 1) / tiles;
@@ -36,7 +38,7 @@ static size_t lay_out(job *j, const fv_rank *f, const fv_need *need, void *memor
     return (size_t)columns * (sizeof *j->column + sizeof *j->map);
 }
 
-size_t fv_rank_histogram_scratch(const fv_rank *f, const fv_need *need) {
+size_t fv__rank_histogram_scratch(const fv_rank *f, const fv_need *need) {
     job j;
     return lay_out(&j, f, need, NULL);
 }
@@ -54,9 +56,9 @@ static void count_row(job *j, const uint8_t *row, int64_t columns, int by) {
 /* The rows at y of all planes around z. */
 static void count_rows(job *j, const uint8_t *in, int64_t z, int64_t y, int64_t columns, int by) {
     const fv_side *sz = &j->side[Z], *sy = &j->side[Y];
-    int64_t        row = fv_side_source(sy, j->f->box.border, y);
+    int64_t        row = fv__side_source(sy, j->f->box.border, y);
     for (int64_t i = 0; i < sz->size; i++) {
-        int64_t plane = fv_side_source(sz, j->f->box.border, z - sz->before + i);
+        int64_t plane = fv__side_source(sz, j->f->box.border, z - sz->before + i);
         bool    outside = row < 0 || plane < 0;
         count_row(j, outside ? NULL : in + (plane - sz->in_start) * sz->in_stride + (row - sy->in_start) * sy->in_stride, columns,
                   by);
@@ -112,7 +114,7 @@ static void channel(job *j, const uint8_t *in, uint8_t *out) {
     for (int64_t z = sz->start; z < sz->end; z++)
         for (int64_t x = sx->start; x < sx->end; x += j->width) {
             int64_t count = FV_MIN(j->width, sx->end - x), columns = count + sx->size - 1;
-            for (int64_t c = 0; c < columns; c++) j->map[c] = fv_border_index(j->f->box.border, x - sx->before + c, sx->n);
+            for (int64_t c = 0; c < columns; c++) j->map[c] = fv__border_index(j->f->box.border, x - sx->before + c, sx->n);
             memset(j->column, 0, (size_t)columns * sizeof *j->column);
             for (int64_t i = 0; i < sy->size - 1; i++) count_rows(j, in, z, sy->start - sy->before + i, columns, 1);
             for (int64_t y = sy->start; y < sy->end; y++) {
@@ -128,13 +130,13 @@ static void channel(job *j, const uint8_t *in, uint8_t *out) {
 
 extern const fv_kernels FV_PASTE(fv_kernels_, FV_ISA);
 
-void fv_rank_histogram_run(const fv_rank *f, const fv_run *r) {
+void fv__rank_histogram_run(const fv_rank *f, const fv_run *r) {
     job j;
     lay_out(&j, f, &r->need, r->scratch);
-    fv_box_strides(&f->box, r, 1, j.side);
+    fv__box_strides(&f->box, r, 1, j.side);
     FV_PASTE(fv_kernels_, FV_ISA).convert(&j.constant, r->in[0]->dtype, &f->box.cval, FV_FLOAT64, 1);
-    j.flip = fv_key_of(r->in[0]->dtype, false) == FV_KEY_FLIP ? 0x80 : 0;
+    j.flip = fv__key_of(r->in[0]->dtype, false) == FV_KEY_FLIP ? 0x80 : 0;
     j.constant ^= j.flip;
     fv_channels c;
-    for (fv_channels_begin(&c, &f->box, r); fv_channels_next(&c);) channel(&j, c.in, c.out);
+    for (fv__channels_begin(&c, &f->box, r); fv__channels_next(&c);) channel(&j, c.in, c.out);
 }

@@ -18,33 +18,33 @@ static method choose(const fv_rank *f, fv_dtype dtype, double *cost) {
         best = HISTOGRAM;
         *cost = histogram_cost(column);
     }
-    if (fv_rank_network_fits(f) && network_cost(voxels, bytes) < *cost) {
+    if (fv__rank_network_fits(f) && network_cost(voxels, bytes) < *cost) {
         best = NETWORK;
         *cost = network_cost(voxels, bytes);
     }
     return best;
 }
 
-double fv_rank_cost(const fv_rank *f, fv_dtype dtype) {
+double fv__rank_cost(const fv_rank *f, fv_dtype dtype) {
     double cost;
     choose(f, dtype, &cost);
     return cost;
 }
 
-size_t fv_rank_scratch(const fv_rank *f, const fv_need *need) {
+size_t fv__rank_scratch(const fv_rank *f, const fv_need *need) {
     double cost;
     switch (choose(f, need->in[0]->image.dtype, &cost)) {
-    case NETWORK: return fv_rank_network_scratch(f, need);
-    case HISTOGRAM: return fv_rank_histogram_scratch(f, need);
-    default: return fv_rank_ordinal_scratch(f, need);
+    case NETWORK: return fv__rank_network_scratch(f, need);
+    case HISTOGRAM: return fv__rank_histogram_scratch(f, need);
+    default: return fv__rank_ordinal_scratch(f, need);
     }
 }
 
-void fv_rank_run(const fv_rank *f, const fv_run *r) {
+void fv__rank_run(const fv_rank *f, const fv_run *r) {
     double cost;
     switch (choose(f, r->in[0]->dtype, &cost)) {
-    case NETWORK: fv_rank_network_run(f, r); break;
-    case HISTOGRAM: fv_rank_histogram_run(f, r); break;
-    default: fv_rank_ordinal_run(f, r);
+    case NETWORK: fv__rank_network_run(f, r); break;
+    case HISTOGRAM: fv__rank_histogram_run(f, r); break;
+    default: fv__rank_ordinal_run(f, r);
     }
 }

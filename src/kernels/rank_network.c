@@ -7,19 +7,19 @@
  * elements apart. Networks of common boxes are compiled to straight code, the others are interpreted row by row.
  */
 #include "base/network.h"
-#include "op/kernels.h"
 #include "kernels/rank.h"
 #include "kernels/vectors.h"
+#include "op/kernels.h"
 
 enum { Z = FV_SIDE_Z, Y = FV_SIDE_Y, X = FV_SIDE_X };
-enum { PITCH_BYTES = 17 * 64 };    /* an odd number of cache lines, so that rows spread over the cache's sets */
-enum { CACHE = 24 << 10 };         /* bytes of rows in use: most of the first-level cache */
+enum { PITCH_BYTES = 17 * 64 }; /* an odd number of cache lines, so that rows spread over the cache's sets */
+enum { CACHE = 24 << 10 };      /* bytes of rows in use: most of the first-level cache */
 enum { MAX_BOX = 256, MAX_WIDE = 64 };
 enum { MAX_LEVELS = 6, STEPS = MAX_LEVELS + 3, MAX_PARTS = MAX_BOX };
 
 /* One network and where its lists come from. */
 typedef struct step {
-    int  lists, length[MAX_PARTS], rank;
+    int lists, length[MAX_PARTS], rank;
     void (*compiled)(void); /* cast to the key's type by the caller; NULL: interpret */
     /* Interpreted: comparators whose operands are places: lists' rows first, then temporary rows, then rows of the result. */
     int            count, temporaries, copies;
@@ -31,22 +31,22 @@ typedef struct job {
     const fv_rank *f;
     fv_side        side[3];
     fv_dtype       dtype;
-    int64_t        width, length;     /* results along x of a tile; elements of a column */
-    int64_t        ring;              /* slots of rows sorted along z */
+    int64_t        width, length; /* results along x of a tile; elements of a column */
+    int64_t        ring;          /* slots of rows sorted along z */
     bool           ring_by_position;
-    int            levels;            /* columns are merged to lists of 1 << levels columns, all kept */
-    int            parts;             /* lists that make up a box */
+    int            levels; /* columns are merged to lists of 1 << levels columns, all kept */
+    int            parts;  /* lists that make up a box */
     int            part_level[MAX_LEVELS + 4];
     int64_t        part_shift[MAX_LEVELS + 4];
     step           sort_z, merge_y, merge_x[MAX_LEVELS], select;
     /* scratch */
-    char          *source, *edge, *rings, *list[MAX_LEVELS + 1], *result, *temporary;
-    const void   **pointer_z, **pointer_y, **place;
-    int64_t       *held, *map;
-    fv_network    *network;
+    char        *source, *edge, *rings, *list[MAX_LEVELS + 1], *result, *temporary;
+    const void **pointer_z, **pointer_y, **place;
+    int64_t     *held, *map;
+    fv_network  *network;
 } job;
 
-bool fv_rank_network_fits(const fv_rank *f) {
+bool fv__rank_network_fits(const fv_rank *f) {
     int64_t voxels = 1;
     for (int k = 0; k < f->box.naxes; k++) {
         if (f->box.size[k] > MAX_BOX) return false;
@@ -83,7 +83,7 @@ static void set_step(step *s, int lists, int64_t length, int rank) {
 
 static size_t lay_out(job *j, const fv_rank *f, const fv_need *need, void *memory) {
     *j = (job){ .f = f, .dtype = need->in[0]->image.dtype };
-    fv_box_sides(&f->box, need, j->side);
+    fv__box_sides(&f->box, need, j->side);
     const fv_side *x = &j->side[X], *y = &j->side[Y];
     int64_t        planes = j->side[Z].size, size = (int64_t)fv_dtype_size(j->dtype);
     j->length = planes * y->size;
@@ -116,7 +116,7 @@ static size_t lay_out(job *j, const fv_rank *f, const fv_need *need, void *memor
     return (size_t)(cursor - (char *)memory);
 }
 
-size_t fv_rank_network_scratch(const fv_rank *f, const fv_need *need) {
+size_t fv__rank_network_scratch(const fv_rank *f, const fv_need *need) {
     job j;
     return lay_out(&j, f, need, NULL);
 }
@@ -136,7 +136,8 @@ static void assign_places(step *s, const fv_network *n) {
         if (n->output[o] < n->inputs) {
             s->copy[2 * s->copies] = n->output[o];
             s->copy[2 * s->copies++ + 1] = (uint16_t)(result + o);
-        } else place[n->output[o]] = (uint16_t)(result + o);
+        } else
+            place[n->output[o]] = (uint16_t)(result + o);
     for (int i = 0; i < n->count; i++) {
         fv_comparator c = n->comparator[i];
         uint16_t      from[2] = { c.a, c.b }, to[2] = { c.low, c.high }, where[4] = { place[c.a], place[c.b], none, none };
@@ -144,8 +145,7 @@ static void assign_places(step *s, const fv_network *n) {
             if (last_use[from[k]] == i && where[k] >= n->inputs && where[k] < result) unused[free_rows++] = where[k];
         for (int k = 0; k < 2; k++) {
             if (to[k] == none) continue;
-            if (place[to[k]] == none)
-                place[to[k]] = free_rows ? unused[--free_rows] : (uint16_t)(n->inputs + s->temporaries++);
+            if (place[to[k]] == none) place[to[k]] = free_rows ? unused[--free_rows] : (uint16_t)(n->inputs + s->temporaries++);
             where[2 + k] = place[to[k]];
         }
         s->comparator[i] = (fv_comparator){ where[0], where[1], where[2], where[3] };
@@ -155,7 +155,7 @@ static void assign_places(step *s, const fv_network *n) {
 
 static void prepare_step(job *j, step *s) {
     if (s->compiled || !s->lists) return;
-    bool fits = fv_network_build(j->network, s->length, s->lists, s->rank);
+    bool fits = fv__network_build(j->network, s->length, s->lists, s->rank);
     if (fits) assign_places(s, j->network); /* MAX_BOX is chosen so that all fit */
 }
 
@@ -202,10 +202,10 @@ extern const fv_kernels FV_PASTE(fv_kernels_, FV_ISA);
 #define K(name) FV_PASTE(name, _i64)
 #include "kernels/rank_network_key.h"
 
-void fv_rank_network_run(const fv_rank *f, const fv_run *r) {
+void fv__rank_network_run(const fv_rank *f, const fv_run *r) {
     job j;
     lay_out(&j, f, &r->need, r->scratch);
-    fv_box_strides(&f->box, r, 1, j.side);
+    fv__box_strides(&f->box, r, 1, j.side);
     int planes = (int)j.side[Z].size, rows = (int)j.side[Y].size;
     set_step(&j.sort_z, planes > 1 ? planes : 0, 1, -1);
     set_step(&j.merge_y, rows > 1 ? rows : 0, planes, -1);

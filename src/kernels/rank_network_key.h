@@ -18,17 +18,25 @@ static KEY K(key)(BITS bits, fv_key key) {
 }
 
 static void K(to_keys)(KEY *restrict to, const BITS *restrict from, int64_t stride, fv_key key, int64_t n) {
-    if (key == FV_KEY_PLAIN && stride == 1) memcpy(to, from, (size_t)n * sizeof *to);
-    else if (key == FV_KEY_PLAIN) for (int64_t i = 0; i < n; i++) to[i] = (KEY)from[i * stride];
-    else if (key == FV_KEY_FLIP) for (int64_t i = 0; i < n; i++) to[i] = K(key)(from[i * stride], FV_KEY_FLIP);
-    else for (int64_t i = 0; i < n; i++) to[i] = K(key)(from[i * stride], FV_KEY_FLOAT);
+    if (key == FV_KEY_PLAIN && stride == 1)
+        memcpy(to, from, (size_t)n * sizeof *to);
+    else if (key == FV_KEY_PLAIN)
+        for (int64_t i = 0; i < n; i++) to[i] = (KEY)from[i * stride];
+    else if (key == FV_KEY_FLIP)
+        for (int64_t i = 0; i < n; i++) to[i] = K(key)(from[i * stride], FV_KEY_FLIP);
+    else
+        for (int64_t i = 0; i < n; i++) to[i] = K(key)(from[i * stride], FV_KEY_FLOAT);
 }
 
 static void K(from_keys)(BITS *restrict to, const KEY *restrict from, int64_t stride, fv_key key, int64_t n) {
-    if (key == FV_KEY_PLAIN && stride == 1) memcpy(to, from, (size_t)n * sizeof *to);
-    else if (key == FV_KEY_PLAIN) for (int64_t i = 0; i < n; i++) to[i * stride] = (BITS)from[i];
-    else if (key == FV_KEY_FLIP) for (int64_t i = 0; i < n; i++) to[i * stride] = (BITS)K(key)((BITS)from[i], FV_KEY_FLIP);
-    else for (int64_t i = 0; i < n; i++) to[i * stride] = (BITS)K(key)((BITS)from[i], FV_KEY_FLOAT);
+    if (key == FV_KEY_PLAIN && stride == 1)
+        memcpy(to, from, (size_t)n * sizeof *to);
+    else if (key == FV_KEY_PLAIN)
+        for (int64_t i = 0; i < n; i++) to[i * stride] = (BITS)from[i];
+    else if (key == FV_KEY_FLIP)
+        for (int64_t i = 0; i < n; i++) to[i * stride] = (BITS)K(key)((BITS)from[i], FV_KEY_FLIP);
+    else
+        for (int64_t i = 0; i < n; i++) to[i * stride] = (BITS)K(key)((BITS)from[i], FV_KEY_FLOAT);
 }
 
 /* ---------------------------------------------------------------- networks */
@@ -55,8 +63,10 @@ static void K(run_step)(const job *j, const step *s, const KEY *const *list, KEY
     for (const fv_comparator *c = s->comparator; c < s->comparator + s->count; c++) {
         const KEY *a = place[c->a], *b = place[c->b];
         KEY *low = c->low == FV_NETWORK_NONE ? NULL : place[c->low], *high = c->high == FV_NETWORK_NONE ? NULL : place[c->high];
-        if (!high) for (int64_t x = 0; x < n; x += LANES) STORE(low + x, MIN(LOAD(a + x), LOAD(b + x)));
-        else if (!low) for (int64_t x = 0; x < n; x += LANES) STORE(high + x, MAX(LOAD(a + x), LOAD(b + x)));
+        if (!high)
+            for (int64_t x = 0; x < n; x += LANES) STORE(low + x, MIN(LOAD(a + x), LOAD(b + x)));
+        else if (!low)
+            for (int64_t x = 0; x < n; x += LANES) STORE(high + x, MAX(LOAD(a + x), LOAD(b + x)));
         else
             for (int64_t x = 0; x < n; x += LANES) {
                 VECTOR va = LOAD(a + x), vb = LOAD(b + x);
@@ -75,7 +85,7 @@ typedef struct K(tile) {
     KEY         constant;
 } K(tile);
 
-static void K(place_tile)(const job *j, K(tile) *t, int64_t start) {
+static void K(place_tile)(const job *j, K(tile) * t, int64_t start) {
     const fv_side *x = &j->side[X];
     t->start = start;
     t->end = FV_MIN(start + j->width, x->end);
@@ -83,11 +93,11 @@ static void K(place_tile)(const job *j, K(tile) *t, int64_t start) {
     t->count = t->end - start + x->size - 1;
     t->first = FV_MAX(x->in_start - t->origin, 0);
     t->last = FV_MIN(x->in_end - t->origin, t->count);
-    for (int64_t p = 0; p < t->count; p++) j->map[p] = fv_border_index(j->f->box.border, t->origin + p, x->n);
+    for (int64_t p = 0; p < t->count; p++) j->map[p] = fv__border_index(j->f->box.border, t->origin + p, x->n);
 }
 
 /* A row of the input as keys, with what lies beyond the ends of the image. */
-static void K(load_row)(const job *j, const K(tile) *t, int64_t z, int64_t y, KEY *to) {
+static void K(load_row)(const job *j, const K(tile) * t, int64_t z, int64_t y, KEY *to) {
     const fv_side *x = &j->side[X];
     const BITS *row = t->in + (z - j->side[Z].in_start) * j->side[Z].in_stride + (y - j->side[Y].in_start) * j->side[Y].in_stride;
     const BITS *held = row + (t->origin + t->first - x->in_start) * x->in_stride;
@@ -98,21 +108,24 @@ static void K(load_row)(const job *j, const K(tile) *t, int64_t z, int64_t y, KE
         if (p == t->first) p = t->last;
         if (p >= t->count) break;
         int64_t from = j->map[p] - t->origin;
-        if (j->map[p] < 0) to[p] = t->constant;
-        else if (from >= t->first && from < t->last) to[p] = to[from];
-        else to[p] = K(key)(row[(j->map[p] - x->in_start) * x->in_stride], t->key);
+        if (j->map[p] < 0)
+            to[p] = t->constant;
+        else if (from >= t->first && from < t->last)
+            to[p] = to[from];
+        else
+            to[p] = K(key)(row[(j->map[p] - x->in_start) * x->in_stride], t->key);
     }
 }
 
 /* Row y around plane z, sorted along z, as a list of rows. */
-static void K(fill_slot)(const job *j, const K(tile) *t, int64_t z, int64_t y, KEY *to) {
+static void K(fill_slot)(const job *j, const K(tile) * t, int64_t z, int64_t y, KEY *to) {
     const fv_side *sz = &j->side[Z];
     if (sz->size == 1) {
         K(load_row)(j, t, z, y, to);
         return;
     }
     for (int64_t i = 0; i < sz->size; i++) {
-        int64_t source = fv_side_source(sz, j->f->box.border, z - sz->before + i);
+        int64_t source = fv__side_source(sz, j->f->box.border, z - sz->before + i);
         KEY    *row = (KEY *)j->source + i * PITCH;
         if (source >= 0) K(load_row)(j, t, source, y, row);
         j->pointer_z[i] = source >= 0 ? row : (KEY *)j->edge;
@@ -121,10 +134,10 @@ static void K(fill_slot)(const job *j, const K(tile) *t, int64_t z, int64_t y, K
 }
 
 /* The lists of rows that result row y looks at; returns the columns made of them. */
-static const KEY *K(columns)(const job *j, const K(tile) *t, int64_t z, int64_t y) {
+static const KEY *K(columns)(const job *j, const K(tile) * t, int64_t z, int64_t y) {
     const fv_side *sy = &j->side[Y];
     for (int64_t i = 0; i < sy->size; i++) {
-        int64_t row = y - sy->before + i, source = fv_side_source(sy, j->f->box.border, row);
+        int64_t row = y - sy->before + i, source = fv__side_source(sy, j->f->box.border, row);
         if (source < 0) {
             j->pointer_y[i] = j->edge;
             continue;
@@ -141,7 +154,7 @@ static const KEY *K(columns)(const job *j, const K(tile) *t, int64_t z, int64_t 
 }
 
 /* One row of results. */
-static void K(row)(const job *j, const K(tile) *t, int64_t z, int64_t y, BITS *out) {
+static void K(row)(const job *j, const K(tile) * t, int64_t z, int64_t y, BITS *out) {
     const KEY *list[MAX_LEVELS + 1] = { K(columns)(j, t, z, y) };
     for (int level = 0; level < j->levels; level++) {
         const KEY *pair[2] = { list[level], list[level] + ((int64_t)1 << level) };
@@ -156,23 +169,22 @@ static void K(row)(const job *j, const K(tile) *t, int64_t z, int64_t y, BITS *o
         prefetch_to_write(out + AHEAD * j->side[Y].out_stride, (t->end - t->start) * (int64_t)sizeof *out);
 }
 
-static void K(channel)(const job *j, const K(tile) *model, BITS *out) {
+static void K(channel)(const job *j, const K(tile) * model, BITS *out) {
     const fv_side *sz = &j->side[Z], *sy = &j->side[Y], *sx = &j->side[X];
     for (int64_t z = sz->start; z < sz->end; z++)
         for (int64_t x = sx->start; x < sx->end; x += j->width) {
             K(tile) t = *model;
             K(place_tile)(j, &t, x);
             for (int64_t i = 0; i < j->ring; i++) j->held[i] = -1;
-            for (int64_t y = sy->start; y < sy->end; y++)
-                K(row)
-                (j, &t, z, y,
-                 out + (z - sz->start) * sz->out_stride + (y - sy->start) * sy->out_stride + (x - sx->start) * sx->out_stride);
+            for (int64_t y = sy->start; y < sy->end; y++) K(row)
+            (j, &t, z, y,
+             out + (z - sz->start) * sz->out_stride + (y - sy->start) * sy->out_stride + (x - sx->start) * sx->out_stride);
         }
 }
 
 static void K(region)(job *j, const fv_run *r) {
-    K(tile) t = { .key = fv_key_of(j->dtype, SIGNED_KEY) };
-    BITS    constant;
+    K(tile) t = { .key = fv__key_of(j->dtype, SIGNED_KEY) };
+    BITS constant;
     FV_PASTE(fv_kernels_, FV_ISA).convert(&constant, j->dtype, &j->f->box.cval, FV_FLOAT64, 1);
     t.constant = K(key)(constant, t.key);
     for (int64_t i = 0; i < j->side[Z].size * PITCH; i++) ((KEY *)j->edge)[i] = t.constant;
@@ -183,7 +195,7 @@ static void K(region)(job *j, const fv_run *r) {
         prepare_step(j, s);
     }
     fv_channels c;
-    for (fv_channels_begin(&c, &j->f->box, r); fv_channels_next(&c);) {
+    for (fv__channels_begin(&c, &j->f->box, r); fv__channels_next(&c);) {
         t.in = c.in;
         K(channel)(j, &t, c.out);
     }

@@ -4,16 +4,21 @@
  * box are then a set of bits; sliding the box sets and clears one bit for each voxel that enters and leaves, and the result
  * is found by walking a few set bits up or down from the last one.
  */
-#include "op/kernels.h"
 #include "kernels/rank.h"
+#include "op/kernels.h"
 
 enum { Z = FV_SIDE_Z, Y = FV_SIDE_Y, X = FV_SIDE_X };
 enum { TILE_VOXELS = 1 << 16, MAX_TILE_VOXELS = 1 << 21 };
 
-typedef struct { uint64_t key; uint32_t voxel; } item;
+typedef struct {
+    uint64_t key;
+    uint32_t voxel;
+} item;
 
 /* Bits of the numbers present, and of the words of these that are not empty. */
-typedef struct set { uint64_t *word, *summary; } set;
+typedef struct set {
+    uint64_t *word, *summary;
+} set;
 
 typedef struct job {
     const fv_rank *f;
@@ -21,10 +26,10 @@ typedef struct job {
     fv_dtype       dtype;
     int64_t        tile[3], padded[3], voxels; /* results of a tile; voxels that it looks at */
     item          *item, *spare;
-    uint32_t      *number;                     /* of each voxel */
+    uint32_t      *number; /* of each voxel */
     int64_t       *map[3];
     set            set;
-    int64_t        place, before;              /* numbers below place that are in the set */
+    int64_t        place, before; /* numbers below place that are in the set */
 } job;
 
 static void *carve(char **cursor, int64_t bytes) {
@@ -58,7 +63,7 @@ static void set_tile(job *j) {
 
 static size_t lay_out(job *j, const fv_rank *f, const fv_need *need, void *memory) {
     *j = (job){ .f = f, .dtype = need->in[0]->image.dtype, .voxels = 1 };
-    fv_box_sides(&f->box, need, j->side);
+    fv__box_sides(&f->box, need, j->side);
     set_tile(j);
     for (int d = 0; d < 3; d++) j->voxels *= j->padded[d] = j->tile[d] + j->side[d].size - 1;
     char   *cursor = memory;
@@ -72,7 +77,7 @@ static size_t lay_out(job *j, const fv_rank *f, const fv_need *need, void *memor
     return (size_t)(cursor - (char *)memory);
 }
 
-size_t fv_rank_ordinal_scratch(const fv_rank *f, const fv_need *need) {
+size_t fv__rank_ordinal_scratch(const fv_rank *f, const fv_need *need) {
     job j;
     return lay_out(&j, f, need, NULL);
 }
@@ -87,7 +92,7 @@ static uint64_t load_key(const void *p, fv_dtype dtype) {
     case 4: bits = *(const uint32_t *)p; break;
     default: bits = *(const uint64_t *)p;
     }
-    fv_key key = fv_key_of(dtype, false);
+    fv_key key = fv__key_of(dtype, false);
     if (key == FV_KEY_PLAIN) return bits;
     if (key == FV_KEY_FLIP || !(bits & sign)) return bits ^ sign;
     return ~bits & (sign | (sign - 1));
@@ -95,9 +100,11 @@ static uint64_t load_key(const void *p, fv_dtype dtype) {
 
 static void store_key(void *p, uint64_t bits, fv_dtype dtype) {
     uint64_t sign = (uint64_t)1 << (8 * fv_dtype_size(dtype) - 1);
-    fv_key   key = fv_key_of(dtype, false);
-    if (key == FV_KEY_FLIP || (key == FV_KEY_FLOAT && bits & sign)) bits ^= sign;
-    else if (key == FV_KEY_FLOAT) bits = ~bits;
+    fv_key   key = fv__key_of(dtype, false);
+    if (key == FV_KEY_FLIP || (key == FV_KEY_FLOAT && bits & sign))
+        bits ^= sign;
+    else if (key == FV_KEY_FLOAT)
+        bits = ~bits;
     memcpy(p, &bits, fv_dtype_size(dtype)); /* little end first */
 }
 
@@ -123,12 +130,13 @@ static void number_tile(job *j, const char *in, const int64_t *start, uint64_t c
     int64_t n = 0;
     for (int d = 0; d < 3; d++)
         for (int64_t i = 0; i < j->padded[d]; i++)
-            j->map[d][i] = fv_side_source(&j->side[d], j->f->box.border, start[d] - j->side[d].before + i);
+            j->map[d][i] = fv__side_source(&j->side[d], j->f->box.border, start[d] - j->side[d].before + i);
     for (int64_t z = 0; z < j->padded[Z]; z++)
         for (int64_t y = 0; y < j->padded[Y]; y++) {
             bool        outside = j->map[Z][z] < 0 || j->map[Y][y] < 0;
             const char *row = in + ((j->map[Z][z] - j->side[Z].in_start) * j->side[Z].in_stride +
-                                    (j->map[Y][y] - j->side[Y].in_start) * j->side[Y].in_stride) * (int64_t)size;
+                                    (j->map[Y][y] - j->side[Y].in_start) * j->side[Y].in_stride) *
+                                       (int64_t)size;
             for (int64_t x = 0; x < j->padded[X]; x++, n++) {
                 int64_t column = j->map[X][x];
                 bool    held = !outside && column >= 0;
@@ -164,7 +172,8 @@ static int64_t next(const set *s, int64_t from) {
     if (word) return from + __builtin_ctzll(word);
     int64_t  w = from / 64 + 1;
     uint64_t summary = s->summary[w / 64] >> w % 64;
-    if (summary) w += __builtin_ctzll(summary);
+    if (summary)
+        w += __builtin_ctzll(summary);
     else {
         int64_t k = w / 64 + 1;
         while (!s->summary[k]) k++;
@@ -180,7 +189,8 @@ static int64_t previous(const set *s, int64_t from) {
     if (word) return at - __builtin_clzll(word);
     w--;
     uint64_t summary = s->summary[w / 64] << (63 - w % 64);
-    if (summary) w -= __builtin_clzll(summary);
+    if (summary)
+        w -= __builtin_clzll(summary);
     else {
         int64_t k = w / 64 - 1;
         while (!s->summary[k]) k--;
@@ -240,13 +250,13 @@ static void channel(job *j, const char *in, char *out, uint64_t constant) {
 
 extern const fv_kernels FV_PASTE(fv_kernels_, FV_ISA);
 
-void fv_rank_ordinal_run(const fv_rank *f, const fv_run *r) {
+void fv__rank_ordinal_run(const fv_rank *f, const fv_run *r) {
     job      j;
     uint64_t constant = 0;
     lay_out(&j, f, &r->need, r->scratch);
-    fv_box_strides(&f->box, r, 1, j.side);
+    fv__box_strides(&f->box, r, 1, j.side);
     FV_PASTE(fv_kernels_, FV_ISA).convert(&constant, j.dtype, &f->box.cval, FV_FLOAT64, 1);
     constant = load_key(&constant, j.dtype);
     fv_channels c;
-    for (fv_channels_begin(&c, &f->box, r); fv_channels_next(&c);) channel(&j, c.in, c.out, constant);
+    for (fv__channels_begin(&c, &f->box, r); fv__channels_next(&c);) channel(&j, c.in, c.out, constant);
 }

@@ -31,16 +31,16 @@ static void set_geometry(fv__runs *r, const fv_image_type *image, const int64_t 
 static int64_t most_runs(const fv__runs *r) { return r->groups * r->joined_nz * r->joined_ny * ((r->nx + 1) / 2); }
 
 static size_t lay_out(fv__runs *r, void *scratch) {
-    bool    joins = r->join_z * r->join_y > 1;
-    int64_t words = r->groups * r->nz * r->ny * r->words, joined = r->groups * r->joined_nz * r->joined_ny * r->words;
+    bool       joins = r->join_z * r->join_y > 1;
+    int64_t    words = r->groups * r->nz * r->ny * r->words, joined = r->groups * r->joined_nz * r->joined_ny * r->words;
     fv_scratch pieces = { scratch, 0 };
-    r->bits = fv_scratch_take(&pieces, words * 8);
-    r->joined = joins ? fv_scratch_take(&pieces, joined * 8) : r->bits;
-    r->before = fv_scratch_take(&pieces, joined * 4);
-    r->parent = fv_scratch_take(&pieces, most_runs(r) * 4);
-    if (joins || r->interleaved) r->number = fv_scratch_take(&pieces, most_runs(r) * 4);
-    if (r->interleaved) r->first = fv_scratch_take(&pieces, most_runs(r) * 8);
-    if (r->interleaved) r->order = fv_scratch_take(&pieces, most_runs(r) * 4);
+    r->bits = fv__scratch_take(&pieces, words * 8);
+    r->joined = joins ? fv__scratch_take(&pieces, joined * 8) : r->bits;
+    r->before = fv__scratch_take(&pieces, joined * 4);
+    r->parent = fv__scratch_take(&pieces, most_runs(r) * 4);
+    if (joins || r->interleaved) r->number = fv__scratch_take(&pieces, most_runs(r) * 4);
+    if (r->interleaved) r->first = fv__scratch_take(&pieces, most_runs(r) * 8);
+    if (r->interleaved) r->order = fv__scratch_take(&pieces, most_runs(r) * 4);
     return pieces.used;
 }
 
@@ -75,8 +75,8 @@ static void open_row(fv__runs *r, int64_t group, int64_t z, int64_t y) {
         for (int64_t dy = 0; dy < r->join_y && y + dy < r->ny; dy++) {
             uint64_t *bits = (uint64_t *)fv__runs_row(r, group, z + dz, y + dy);
             fv__bits_row(bits,
-                     (const uint8_t *)r->in->data + fv__runs_offset(r, r->in->stride, group, z + dz, y + dy) * (int64_t)size,
-                     size, stride, r->nx);
+                         (const uint8_t *)r->in->data + fv__runs_offset(r, r->in->stride, group, z + dz, y + dy) * (int64_t)size,
+                         size, stride, r->nx);
             for (int64_t w = 0; r->zeros && w < r->words; w++) bits[w] = ~bits[w];
             if (r->zeros) bits[r->words - 1] &= r->last_word;
             for (int64_t w = 0; joins && w < r->words; w++) joined[w] |= bits[w];
@@ -110,7 +110,10 @@ static void join(int32_t *parent, int32_t a, int32_t b) {
 }
 
 /* Up to two rows whose bits are or-ed: the side of a joined row that faces another. */
-typedef struct { const uint64_t *row[2]; int64_t joined; } side;
+typedef struct {
+    const uint64_t *row[2];
+    int64_t         joined;
+} side;
 
 static side side_of(const fv__runs *r, int64_t group, int64_t z, int64_t y, int64_t other_z, int64_t other_y) {
     side s = { { fv__runs_row(r, group, z, y), NULL }, fv__runs_joined(r, group, z, y) };
@@ -144,13 +147,11 @@ static void touch_diagonal(fv__runs *r, const side *a, const side *b) {
         uint64_t right = alone & (b_now >> 1 | b_next << 63) & ~(a_now >> 1 | a_next << 63);
         for (; left; left &= left - 1) {
             int bit = __builtin_ctzll(left);
-            join(r->parent, fv__runs_at(r, a->joined, w, bit),
-                 fv__runs_at(r, b->joined, bit ? w : w - 1, (bit + 63) & 63));
+            join(r->parent, fv__runs_at(r, a->joined, w, bit), fv__runs_at(r, b->joined, bit ? w : w - 1, (bit + 63) & 63));
         }
         for (; right; right &= right - 1) {
             int bit = __builtin_ctzll(right);
-            join(r->parent, fv__runs_at(r, a->joined, w, bit),
-                 fv__runs_at(r, b->joined, bit == 63 ? w + 1 : w, (bit + 1) & 63));
+            join(r->parent, fv__runs_at(r, a->joined, w, bit), fv__runs_at(r, b->joined, bit == 63 ? w + 1 : w, (bit + 1) & 63));
         }
         a_before = a_now, b_before = b_now;
         a_now = a_next, b_now = b_next;
@@ -211,8 +212,10 @@ static void number_row(fv__runs *r, int64_t group, int64_t z, int64_t y, int64_t
             int64_t index = fv__runs_offset(r, stride, group, z, y) + (w * 64 + bit) * stride[r->axis[2]];
             for (int d = 0; d < r->in->region.ndim; d++) index += r->in->region.start[d] * stride[d];
             if (r->number) r->number[component] = (int32_t)*next;
-            if (r->first) r->first[component] = index;
-            else if (firsts) fv_bytes_append(firsts, &index, sizeof index);
+            if (r->first)
+                r->first[component] = index;
+            else if (firsts)
+                fv__bytes_append(firsts, &index, sizeof index);
             ++*next;
         }
         before = bits[w] >> 63;
@@ -245,7 +248,7 @@ static void sort_components(fv__runs *r, fv_bytes *firsts) {
     }
     for (int64_t i = 0; i < n; i++) {
         r->number[r->order[i]] = (int32_t)i;
-        if (firsts) fv_bytes_append(firsts, &r->first[r->order[i]], sizeof *r->first);
+        if (firsts) fv__bytes_append(firsts, &r->first[r->order[i]], sizeof *r->first);
     }
 }
 

@@ -17,23 +17,23 @@
 
 typedef struct fv__runs {
     const fv_block *in;
-    int64_t   shape[FV_MAX_DIMS];           /* of the whole image */
-    int       axis[3];                      /* of z, y, x in the image; -1: none */
-    int       other[FV_MAX_DIMS], nothers;  /* axes that are not spatial */
-    int64_t   groups, nz, ny, nx, words;    /* groups: positions along the other axes */
-    int       connectivity;
-    bool      zeros;                        /* components of what is 0; to be set between init and find */
-    uint64_t  last_word;                    /* bits of a row's last word that exist */
-    int       join_z, join_y;               /* rows in a joined row */
-    bool      interleaved;                  /* another axis lies inside a spatial one: row order is not raster order */
-    int64_t   joined_nz, joined_ny;
-    uint64_t *bits, *joined;                /* rows and joined rows, `words` words each */
-    int32_t  *before;                       /* per word of joined: runs that start before it */
-    int32_t  *parent;                       /* per run; the component after numbering, in order of its first run */
-    int32_t  *number;                       /* per component its number; NULL: the same */
-    int64_t  *first;                        /* interleaved only: raster index of the first voxel, and order */
-    int32_t  *order;
-    int64_t   nruns, ncomponents;
+    int64_t         shape[FV_MAX_DIMS];          /* of the whole image */
+    int             axis[3];                     /* of z, y, x in the image; -1: none */
+    int             other[FV_MAX_DIMS], nothers; /* axes that are not spatial */
+    int64_t         groups, nz, ny, nx, words;   /* groups: positions along the other axes */
+    int             connectivity;
+    bool            zeros;          /* components of what is 0; to be set between init and find */
+    uint64_t        last_word;      /* bits of a row's last word that exist */
+    int             join_z, join_y; /* rows in a joined row */
+    bool            interleaved;    /* another axis lies inside a spatial one: row order is not raster order */
+    int64_t         joined_nz, joined_ny;
+    uint64_t       *bits, *joined; /* rows and joined rows, `words` words each */
+    int32_t        *before;        /* per word of joined: runs that start before it */
+    int32_t        *parent;        /* per run; the component after numbering, in order of its first run */
+    int32_t        *number;        /* per component its number; NULL: the same */
+    int64_t        *first;         /* interleaved only: raster index of the first voxel, and order */
+    int32_t        *order;
+    int64_t         nruns, ncomponents;
 } fv__runs;
 
 #define fv__runs_scratch FV_ISA_NAME(fv__runs_scratch)

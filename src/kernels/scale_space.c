@@ -17,7 +17,7 @@
 enum { Z, Y, X };
 enum { COLUMNS = 16 };
 
-int64_t fv_scale_radius(double sigma) { return sigma > 0 ? (int64_t)(4 * sigma + 0.5) : 0; }
+int64_t fv__scale_radius(double sigma) { return sigma > 0 ? (int64_t)(4 * sigma + 0.5) : 0; }
 
 typedef struct {
     const fv_scale *scale;
@@ -41,24 +41,24 @@ static size_t lay_out(job *j, const fv_scale *s, void *scratch) {
     *j = (job){ .scale = s, .pitch = round_up(s->side[Y].size) };
     if (j->pitch * real % 1024 < 256) j->pitch += 5 * COLUMNS; /* rows whose addresses agree in the low bits evict each other */
     for (int d = 0; d < 3; d++) {
-        j->radius[d] = fv_scale_radius(s->sigma[d]);
+        j->radius[d] = fv__scale_radius(s->sigma[d]);
         longest = FV_MAX(longest, s->side[d].size + 2 * j->radius[d] + COLUMNS);
-        j->smooth[d] = fv_scratch_take(&pieces, (j->radius[d] + 1) * real);
-        j->curve[d] = fv_scratch_take(&pieces, (j->radius[d] + 1) * real);
+        j->smooth[d] = fv__scratch_take(&pieces, (j->radius[d] + 1) * real);
+        j->curve[d] = fv__scratch_take(&pieces, (j->radius[d] + 1) * real);
     }
-    j->map = fv_scratch_take(&pieces, longest * 8);
+    j->map = fv__scratch_take(&pieces, longest * 8);
     for (int k = 0; k < (s->laplacian ? 2 : 1); k++) {
         if (s->sigma[Z] > 0)
-            j->volume[k] = fv_scratch_take(&pieces, s->side[Z].size * s->side[Y].in_size * s->side[X].in_size * real);
-        j->plane[k] = fv_scratch_take(&pieces, round_up(s->side[X].in_size) * j->pitch * real);
-        j->strip[k] = fv_scratch_take(&pieces, longest * COLUMNS * real);
-        j->sums[k] = fv_scratch_take(&pieces, longest * COLUMNS * real);
+            j->volume[k] = fv__scratch_take(&pieces, s->side[Z].size * s->side[Y].in_size * s->side[X].in_size * real);
+        j->plane[k] = fv__scratch_take(&pieces, round_up(s->side[X].in_size) * j->pitch * real);
+        j->strip[k] = fv__scratch_take(&pieces, longest * COLUMNS * real);
+        j->sums[k] = fv__scratch_take(&pieces, longest * COLUMNS * real);
     }
-    j->parts = fv_scratch_take(&pieces, s->laplacian ? longest * COLUMNS * real : 0);
+    j->parts = fv__scratch_take(&pieces, s->laplacian ? longest * COLUMNS * real : 0);
     return pieces.used;
 }
 
-size_t fv_scale_scratch(const fv_scale *scale) {
+size_t fv__scale_scratch(const fv_scale *scale) {
     job j;
     return lay_out(&j, scale, NULL);
 }
@@ -66,18 +66,18 @@ size_t fv_scale_scratch(const fv_scale *scale) {
 /* Positions start - radius ... start + size + radius - 1 of a side, in the input. */
 static void map_side(const job *j, int d) {
     const fv_scale_side *side = &j->scale->side[d];
-    fv_border_map(FV_BORDER_REFLECT, side->n, side->start - j->radius[d], side->size + 2 * j->radius[d], j->map);
+    fv__border_map(FV_BORDER_REFLECT, side->n, side->start - j->radius[d], side->size + 2 * j->radius[d], j->map);
     for (int64_t i = 0; i < side->size + 2 * j->radius[d]; i++) j->map[i] -= side->in_start;
 }
 
 /* The Gaussian and its second derivative at 0 ... radius, as scipy.ndimage normalises them. */
 static double smooth_total(double sigma, int64_t radius) {
     double total = 0;
-    for (int64_t i = -radius; i <= radius; i++) total += fv_exp(-0.5 / (sigma * sigma) * (double)(i * i));
+    for (int64_t i = -radius; i <= radius; i++) total += fv__exp(-0.5 / (sigma * sigma) * (double)(i * i));
     return total;
 }
 static double smooth_weight(double sigma, double total, int64_t i) {
-    return fv_exp(-0.5 / (sigma * sigma) * (double)(i * i)) / total;
+    return fv__exp(-0.5 / (sigma * sigma) * (double)(i * i)) / total;
 }
 static double curve_weight(double sigma, double total, int64_t i) {
     double variance = sigma * sigma;
@@ -100,9 +100,11 @@ static double curve_weight(double sigma, double total, int64_t i) {
 #define R(name) FV_PASTE(name, _f64)
 #include "kernels/scale_space_real.h"
 
-void fv_scale_run(const fv_scale *scale, const void *in, void *out, void *scratch) {
+void fv__scale_run(const fv_scale *scale, const void *in, void *out, void *scratch) {
     job j;
     lay_out(&j, scale, scratch);
-    if (scale->wide) run_f64(&j, in, out);
-    else run_f32(&j, in, out);
+    if (scale->wide)
+        run_f64(&j, in, out);
+    else
+        run_f32(&j, in, out);
 }

@@ -25,13 +25,13 @@ typedef struct fv_scale {
 } fv_scale;
 
 /* Compiled per instruction set; a caller uses its own. */
-#define fv_scale_radius FV_ISA_NAME(fv_scale_radius)
-#define fv_scale_scratch FV_ISA_NAME(fv_scale_scratch)
-#define fv_scale_run FV_ISA_NAME(fv_scale_run)
+#define fv__scale_radius FV_ISA_NAME(fv__scale_radius)
+#define fv__scale_scratch FV_ISA_NAME(fv__scale_scratch)
+#define fv__scale_run FV_ISA_NAME(fv__scale_run)
 
-int64_t fv_scale_radius(double sigma); /* voxels that are looked at on each side */
-size_t  fv_scale_scratch(const fv_scale *scale);
+int64_t fv__scale_radius(double sigma); /* voxels that are looked at on each side */
+size_t  fv__scale_scratch(const fv_scale *scale);
 /* in and out are dense boxes of in_size and size voxels. */
-void fv_scale_run(const fv_scale *scale, const void *in, void *out, void *scratch);
+void fv__scale_run(const fv_scale *scale, const void *in, void *out, void *scratch);
 
 #endif

@@ -23,12 +23,12 @@ static void R(one_sum)(const REAL *from, int64_t radius, const REAL *w, int64_t 
                 a[0][v] = near[v] * w[0], a[1][v] = far[v] * w[0];
                 b[0][v] = b[1][v] = SPLAT(0);
             }
-#define STEP(k, sum)                                                                                       \
-    for (int v = 0; v < VECTORS; v++) {                                                                    \
-        VECTOR low = LOAD(at - (k) * COLUMNS + v * LANES), high = LOAD(at + ((k) + 1) * COLUMNS + v * LANES); \
-        sum[0][v] = FMA(SPLAT(w[k]), low + far[v], sum[0][v]);                                             \
-        sum[1][v] = FMA(SPLAT(w[k]), near[v] + high, sum[1][v]);                                           \
-        near[v] = low, far[v] = high;                                                                      \
+#define STEP(k, sum)                                                                                                             \
+    for (int v = 0; v < VECTORS; v++) {                                                                                          \
+        VECTOR low = LOAD(at - (k)*COLUMNS + v * LANES), high = LOAD(at + ((k) + 1) * COLUMNS + v * LANES);                      \
+        sum[0][v] = FMA(SPLAT(w[k]), low + far[v], sum[0][v]);                                                                   \
+        sum[1][v] = FMA(SPLAT(w[k]), near[v] + high, sum[1][v]);                                                                 \
+        near[v] = low, far[v] = high;                                                                                            \
     }
             int64_t k = 1;
             for (; k + 1 <= radius; k += 2) {
@@ -82,16 +82,16 @@ static void R(joint_sum)(const REAL *from, const REAL *other, int64_t radius, co
         VECTOR      near[2] = { LOAD(f), LOAD(o) }, far[2] = { LOAD(f + LANES), LOAD(o + LANES) };
         VECTOR      a[2] = { near[0] * w[0], far[0] * w[0] }, b[2] = { near[1] * x[0], far[1] * x[0] };
         VECTOR      p[2] = { SPLAT(0), SPLAT(0) }, q[2] = { SPLAT(0), SPLAT(0) };
-#define STEP(k, first, second)                                                           \
-    {                                                                                    \
-        VECTOR low = LOAD(f - (k) * LANES), high = LOAD(f + ((k) + 1) * LANES);          \
-        first[0] = FMA(SPLAT(w[k]), low + far[0], first[0]);                             \
-        first[1] = FMA(SPLAT(w[k]), near[0] + high, first[1]);                           \
-        near[0] = low, far[0] = high;                                                    \
-        low = LOAD(o - (k) * LANES), high = LOAD(o + ((k) + 1) * LANES);                 \
-        second[0] = FMA(SPLAT(x[k]), low + far[1], second[0]);                           \
-        second[1] = FMA(SPLAT(x[k]), near[1] + high, second[1]);                         \
-        near[1] = low, far[1] = high;                                                    \
+#define STEP(k, first, second)                                                                                                   \
+    {                                                                                                                            \
+        VECTOR low = LOAD(f - (k)*LANES), high = LOAD(f + ((k) + 1) * LANES);                                                    \
+        first[0] = FMA(SPLAT(w[k]), low + far[0], first[0]);                                                                     \
+        first[1] = FMA(SPLAT(w[k]), near[0] + high, first[1]);                                                                   \
+        near[0] = low, far[0] = high;                                                                                            \
+        low = LOAD(o - (k)*LANES), high = LOAD(o + ((k) + 1) * LANES);                                                           \
+        second[0] = FMA(SPLAT(x[k]), low + far[1], second[0]);                                                                   \
+        second[1] = FMA(SPLAT(x[k]), near[1] + high, second[1]);                                                                 \
+        near[1] = low, far[1] = high;                                                                                            \
     }
         int64_t k = 1;
         for (; k + 1 <= radius; k += 2) {
@@ -109,14 +109,17 @@ static void R(sum_strip)(const job *j, int d, bool first, bool last) {
     int64_t     r = j->radius[d], n = j->scale->side[d].size;
     const REAL *g = j->smooth[d], *c = j->curve[d];
     const REAL *smooth = (const REAL *)j->strip[SMOOTH] + r * COLUMNS;
-    if (!j->scale->laplacian) R(one_sum)(smooth, r, g, n, j->sums[SMOOTH]);
-    else if (first && last) R(one_sum)(smooth, r, c, n, j->sums[CURVED]);
-    else if (first) R(two_sums)(smooth, r, g, c, n, j->sums[SMOOTH], j->sums[CURVED]);
+    if (!j->scale->laplacian)
+        R(one_sum)(smooth, r, g, n, j->sums[SMOOTH]);
+    else if (first && last)
+        R(one_sum)(smooth, r, c, n, j->sums[CURVED]);
+    else if (first)
+        R(two_sums)(smooth, r, g, c, n, j->sums[SMOOTH], j->sums[CURVED]);
     else
         for (int v = 0; v < COLUMNS / LANES; v++) {
             int64_t at = (v * (n + 2 * r + 1) + r) * LANES;
-            R(joint_sum)((const REAL *)j->strip[CURVED] + at, (const REAL *)j->parts + at, r, g, c, n,
-                         (REAL *)j->sums[CURVED] + v * LANES);
+            R(joint_sum)
+            ((const REAL *)j->strip[CURVED] + at, (const REAL *)j->parts + at, r, g, c, n, (REAL *)j->sums[CURVED] + v * LANES);
         }
     if (j->scale->laplacian && !first && !last) R(one_sum)(smooth, r, g, n, j->sums[SMOOTH]);
 }
@@ -128,7 +131,8 @@ static void R(gather)(const job *j, int d, const REAL *from, int64_t step, int64
     int64_t n = j->scale->side[d].size + 2 * j->radius[d];
     for (int64_t i = 0; i < n; i++) {
         const REAL *row = from + j->map[i] * step;
-        if (columns == COLUMNS) memcpy(strip + i * COLUMNS, row, COLUMNS * sizeof(REAL));
+        if (columns == COLUMNS)
+            memcpy(strip + i * COLUMNS, row, COLUMNS * sizeof(REAL));
         else
             for (int64_t c = 0; c < COLUMNS; c++) strip[i * COLUMNS + c] = c < columns ? row[c] : 0;
     }
@@ -142,7 +146,8 @@ static void R(gather_groups)(const job *j, int d, const REAL *from, int64_t step
         REAL *group = strip + v * (n + 1) * LANES;
         for (int64_t i = 0; i < n; i++) {
             const REAL *row = from + j->map[i] * step + v * LANES;
-            if ((v + 1) * LANES <= columns) STORE(group + i * LANES, LOAD(row));
+            if ((v + 1) * LANES <= columns)
+                STORE(group + i * LANES, LOAD(row));
             else
                 for (int64_t c = 0; c < LANES; c++) group[i * LANES + c] = v * LANES + c < columns ? row[c] : 0;
         }
@@ -221,8 +226,8 @@ static void R(along_x)(const job *j, bool first, REAL *out) {
         const REAL *curved = !first && j->scale->laplacian ? (const REAL *)j->plane[CURVED] + p : NULL;
         R(gather_strips)(j, X, (const REAL *)j->plane[SMOOTH] + p, curved, j->pitch, COLUMNS, true);
         R(sum_strip)(j, X, first, true);
-        R(turn)(j->sums[result], x->size, FV_MIN(COLUMNS, y->size - p), false, out + p * x->size, x->size,
-                (REAL)j->scale->factor);
+        R(turn)
+        (j->sums[result], x->size, FV_MIN(COLUMNS, y->size - p), false, out + p * x->size, x->size, (REAL)j->scale->factor);
     }
 }
 
@@ -241,8 +246,10 @@ static void R(run)(const job *j, const REAL *in, REAL *out) {
     for (int64_t i = 0; i < z->size; i++) {
         const REAL *smooth = (has_z ? (const REAL *)j->volume[SMOOTH] : in) + i * plane;
         const REAL *curved = has_z && j->scale->laplacian ? (const REAL *)j->volume[CURVED] + i * plane : NULL;
-        if (has_y) R(along_y)(j, smooth, curved);
-        else R(without_y)(j, smooth);
+        if (has_y)
+            R(along_y)(j, smooth, curved);
+        else
+            R(without_y)(j, smooth);
         R(along_x)(j, !has_y, out + i * y->size * x->size);
     }
 }

@@ -5,7 +5,7 @@
 /* ---------------------------------------------------------------- sums of one block
  * Element i along the axis is the vector at pointer[i] + column, or at base + i * step where pointer is NULL. */
 
-#define AT(i) (*(const FV_PASTE(VECTOR, _unaligned) *)(pointer ? pointer[i] + column : base + (i) * step))
+#define AT(i) (*(const FV_PASTE(VECTOR, _unaligned) *)(pointer ? pointer[i] + column : base + (i)*step))
 
 /* sum[j] = weight[0] * element[j] + weight[1] * element[j + 1] + ..., each term fused into the sum in this order. */
 FV_INLINE void R(weigh)(const REAL *const *pointer, int64_t column, const REAL *base, int64_t step, const REAL *weight,
@@ -81,8 +81,10 @@ static void R(sum_planes)(const job *j, const REAL *const *pointer, int64_t colu
     for (int64_t c = 0; c < columns; c += LANES) {
         int64_t column = columns >= LANES ? FV_MIN(c, columns - LANES) : c;
         VECTOR  sum[BLOCK];
-        if (j->s->weights) R(weigh)(pointer, column, NULL, 0, weight, taps, sum, BLOCK);
-        else R(add)(pointer, column, NULL, 0, taps, sum, BLOCK);
+        if (j->s->weights)
+            R(weigh)(pointer, column, NULL, 0, weight, taps, sum, BLOCK);
+        else
+            R(add)(pointer, column, NULL, 0, taps, sum, BLOCK);
 #pragma GCC unroll 16
         for (int k = 0; k < BLOCK; k++) FV_PASTE(VECTOR, _store)(to + k * plane + column, sum[k]);
     }
@@ -95,8 +97,10 @@ static void R(sum_rows)(const job *j, const REAL *const *pointer, int64_t column
     for (int64_t c = 0; c < columns; c += LANES) {
         int64_t column = columns >= LANES ? FV_MIN(c, columns - LANES) : c;
         VECTOR  sum[BLOCK];
-        if (j->s->weights) R(weigh)(pointer, column, NULL, 0, weight, taps, sum, BLOCK);
-        else R(add)(pointer, column, NULL, 0, taps, sum, BLOCK);
+        if (j->s->weights)
+            R(weigh)(pointer, column, NULL, 0, weight, taps, sum, BLOCK);
+        else
+            R(add)(pointer, column, NULL, 0, taps, sum, BLOCK);
 #pragma GCC unroll 16
         for (int b = 0; b < BLOCK; b += LANES) {
             FV_PASTE(VECTOR, _transpose)(sum + b);
@@ -121,15 +125,16 @@ FV_INLINE void R(put)(REAL *row, int64_t stride, int64_t column, int64_t first, 
 /* The strip summed along x. Rows first_row ... last_row - 1 of it are wanted, and columns first ... last - 1 of the tile;
  * `to` is the place of the first of them. */
 static void R(sum_columns)(const job *j, const REAL *strip, REAL *to, int first_row, int last_row, int64_t first, int64_t last) {
-    const fv_side   *x = &j->side[X], *y = &j->side[Y];
-    const REAL   *weight = j->weights[X];
-    const VECTOR  count = FV_PASTE(VECTOR, _splat)((REAL)(j->side[Z].size * y->size * x->size));
-    const bool    whole = first_row == 0 && last_row == BLOCK && x->out_stride == 1;
+    const fv_side *x = &j->side[X], *y = &j->side[Y];
+    const REAL    *weight = j->weights[X];
+    const VECTOR   count = FV_PASTE(VECTOR, _splat)((REAL)(j->side[Z].size * y->size * x->size));
+    const bool     whole = first_row == 0 && last_row == BLOCK && x->out_stride == 1;
     for (int64_t c = first / GROUP * GROUP; c < last; c += BLOCK)
         for (int b = 0; b < BLOCK; b += LANES) {
             VECTOR      sum[BLOCK];
             const REAL *base = strip + c * BLOCK + b;
-            if (j->s->weights) R(weigh)(NULL, 0, base, BLOCK, weight, x->size, sum, BLOCK);
+            if (j->s->weights)
+                R(weigh)(NULL, 0, base, BLOCK, weight, x->size, sum, BLOCK);
             else {
                 R(add)(NULL, 0, base, BLOCK, x->size, sum, BLOCK);
 #pragma GCC unroll 16
@@ -183,7 +188,7 @@ typedef struct R(tile) {
     int64_t     start, end, origin, count, first, last;
 } R(tile);
 
-static void R(place_tile)(const job *j, R(tile) *t, int64_t start) {
+static void R(place_tile)(const job *j, R(tile) * t, int64_t start) {
     const fv_side *x = &j->side[X];
     t->start = start;
     t->end = FV_MIN(start + j->width, x->end);
@@ -194,15 +199,15 @@ static void R(place_tile)(const job *j, R(tile) *t, int64_t start) {
     t->first = t->wraps ? 0 : FV_MAX(x->in_start - t->origin, 0);
     t->last = t->wraps ? t->count : FV_MIN(x->in_end - t->origin, t->count);
     t->in_place = j->in_place && !t->wraps && t->last - t->first >= LANES;
-    for (int64_t p = 0; p < t->count; p++) j->map[p] = fv_border_index(j->s->box.border, t->origin + p, x->n);
+    for (int64_t p = 0; p < t->count; p++) j->map[p] = fv__border_index(j->s->box.border, t->origin + p, x->n);
 }
 
 /* A row of the input from position t->first on: where it is, or copied to `copy`. */
-static const REAL *R(source_row)(const job *j, const R(tile) *t, int64_t z, int64_t y, REAL *copy) {
+static const REAL *R(source_row)(const job *j, const R(tile) * t, int64_t z, int64_t y, REAL *copy) {
     const fv_side *x = &j->side[X];
-    int64_t     offset = (z - j->side[Z].in_start) * j->side[Z].in_stride + (y - j->side[Y].in_start) * j->side[Y].in_stride;
-    int64_t     size = (int64_t)fv_dtype_size(j->dtype);
-    const char *row = t->in + offset * size;
+    int64_t        offset = (z - j->side[Z].in_start) * j->side[Z].in_stride + (y - j->side[Y].in_start) * j->side[Y].in_stride;
+    int64_t        size = (int64_t)fv_dtype_size(j->dtype);
+    const char    *row = t->in + offset * size;
     if (t->in_place) return (const REAL *)row + t->origin + t->first - x->in_start;
     for (int64_t p = t->first, run; p < t->last; p += run) { /* runs of neighbours; more than one only where the image wraps */
         int64_t column = j->map[p];
@@ -214,28 +219,30 @@ static const REAL *R(source_row)(const job *j, const R(tile) *t, int64_t z, int6
 }
 
 /* Puts row y of the block of planes at z into slot `slot` of the ring. */
-static void R(fill_slot)(const job *j, const R(tile) *t, int64_t z, int64_t y, int64_t slot) {
+static void R(fill_slot)(const job *j, const R(tile) * t, int64_t z, int64_t y, int64_t slot) {
     REAL *to = (REAL *)j->rows + slot * j->pitch;
     if (j->planes == 1) {
         R(source_row)(j, t, z, y, to);
         return;
     }
     for (int64_t i = 0; i < j->side[Z].size + BLOCK - 1; i++) {
-        int64_t source = fv_side_source(&j->side[Z], j->s->box.border, z - j->side[Z].before + i);
+        int64_t source = fv__side_source(&j->side[Z], j->s->box.border, z - j->side[Z].before + i);
         j->pointer_z[i] = source < 0 ? j->edge[Z] : R(source_row)(j, t, source, y, (REAL *)j->staged + i * j->pitch);
     }
     R(sum_planes)(j, (const REAL *const *)j->pointer_z, t->last - t->first, to, j->ring * j->pitch);
 }
 
 /* Finds or makes the rows that the block of results from row y on looks at: pointers to the first plane's. */
-static void R(find_rows)(const job *j, const R(tile) *t, int64_t z, int64_t y) {
+static void R(find_rows)(const job *j, const R(tile) * t, int64_t z, int64_t y) {
     const fv_side *sy = &j->side[Y];
-    bool        ringed = j->planes > 1 || !t->in_place;
+    bool           ringed = j->planes > 1 || !t->in_place;
     for (int64_t i = 0; i < sy->size + BLOCK - 1; i++) {
-        int64_t row = y - sy->before + i, source = fv_side_source(sy, j->s->box.border, row);
+        int64_t row = y - sy->before + i, source = fv__side_source(sy, j->s->box.border, row);
         j->slot[i] = -1;
-        if (source < 0) j->pointer_y[i] = j->edge[Y];
-        else if (!ringed) j->pointer_y[i] = R(source_row)(j, t, z, source, NULL);
+        if (source < 0)
+            j->pointer_y[i] = j->edge[Y];
+        else if (!ringed)
+            j->pointer_y[i] = R(source_row)(j, t, z, source, NULL);
         else {
             int64_t slot = (j->ring_by_position ? row + (sy->before + j->ring) * j->ring : source) % j->ring;
             if (j->held[slot] != source) R(fill_slot)(j, t, z, source, slot);
@@ -247,22 +254,24 @@ static void R(find_rows)(const job *j, const R(tile) *t, int64_t z, int64_t y) {
 }
 
 /* Positions outside the rows: copies of the mirrored, nearest ones, or the constant. */
-static void R(extend_strip)(const job *j, const R(tile) *t, REAL *strip) {
+static void R(extend_strip)(const job *j, const R(tile) * t, REAL *strip) {
     bool constant = j->s->box.border == FV_BORDER_CONSTANT;
     for (int64_t p = 0; p < t->count; p++) {
         if (p == t->first) p = t->last;
         if (p >= t->count) break;
         int64_t from = j->map[p] - t->origin;
-        if (constant && j->map[p] < 0) memcpy(strip + p * BLOCK, j->edge[X], BLOCK * sizeof(REAL));
-        else if (from >= t->first && from < t->last) memcpy(strip + p * BLOCK, strip + from * BLOCK, BLOCK * sizeof(REAL));
+        if (constant && j->map[p] < 0)
+            memcpy(strip + p * BLOCK, j->edge[X], BLOCK * sizeof(REAL));
+        else if (from >= t->first && from < t->last)
+            memcpy(strip + p * BLOCK, strip + from * BLOCK, BLOCK * sizeof(REAL));
     }
 }
 
 /* The results of a block of planes from z on and a block of rows from y on, in one tile. */
-static void R(block)(const job *j, const R(tile) *t, int64_t z, int64_t y) {
+static void R(block)(const job *j, const R(tile) * t, int64_t z, int64_t y) {
     const fv_side *sz = &j->side[Z], *sy = &j->side[Y], *sx = &j->side[X];
-    int64_t     first_row = FV_MAX(sy->start - y, 0), last_row = FV_MIN(sy->end - y, BLOCK);
-    int64_t     first = FV_MAX(sx->start - t->start, 0), last = t->end - t->start;
+    int64_t        first_row = FV_MAX(sy->start - y, 0), last_row = FV_MIN(sy->end - y, BLOCK);
+    int64_t        first = FV_MAX(sx->start - t->start, 0), last = t->end - t->start;
     R(find_rows)(j, t, z, y);
     for (int64_t k = 0; k < j->planes && z + k < sz->end; k++) {
         if (z + k >= sz->start) {

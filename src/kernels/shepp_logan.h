@@ -2,7 +2,9 @@
 #ifndef FV_SHEPP_LOGAN_H
 #define FV_SHEPP_LOGAN_H
 
-typedef struct fv_ellipsoid { double density, x, y, z, at_x, at_y, at_z, cosine, sine; } fv_ellipsoid;
+typedef struct fv_ellipsoid {
+    double density, x, y, z, at_x, at_y, at_z, cosine, sine;
+} fv_ellipsoid;
 
 #define FV_TILT_COSINE 0.9510565162951535 /* 18 degrees */
 #define FV_TILT_SINE 0.3090169943749474

@@ -22,40 +22,40 @@ typedef struct fv_terms {
 } fv_terms;
 
 /* Compiled per instruction set; a caller uses its own. */
-#define fv_terms_need FV_ISA_NAME(fv_terms_need)
-#define fv_terms_scratch FV_ISA_NAME(fv_terms_scratch)
-#define fv_terms_run FV_ISA_NAME(fv_terms_run)
-#define fv_terms_cost FV_ISA_NAME(fv_terms_cost)
-#define fv_spread_axis FV_ISA_NAME(fv_spread_axis)
+#define fv__terms_need FV_ISA_NAME(fv__terms_need)
+#define fv__terms_scratch FV_ISA_NAME(fv__terms_scratch)
+#define fv__terms_run FV_ISA_NAME(fv__terms_run)
+#define fv__terms_cost FV_ISA_NAME(fv__terms_cost)
+#define fv__spread_axis FV_ISA_NAME(fv__spread_axis)
 
-fv_region fv_terms_need(const fv_terms *t, const fv_need *n);
-size_t    fv_terms_scratch(const fv_terms *t, const fv_need *n);
-void      fv_terms_run(const fv_terms *t, const fv_run *r);
-double    fv_terms_cost(const fv_terms *t, const fv_need *n); /* nanoseconds a voxel */
+fv_region fv__terms_need(const fv_terms *t, const fv_need *n);
+size_t    fv__terms_scratch(const fv_terms *t, const fv_need *n);
+void      fv__terms_run(const fv_terms *t, const fv_run *r);
+double    fv__terms_cost(const fv_terms *t, const fv_need *n); /* nanoseconds a voxel */
 
 /* The passes of an operator whose file has `static fv_terms terms(const fv_need *n)`. */
-#define FV_TERMS_PASSES                                                                        \
-    static void need(const fv_need *n, fv_region *in) {                                        \
-        fv_terms t = terms(n);                                                                 \
-        in[0] = fv_terms_need(&t, n);                                                          \
-    }                                                                                          \
-    static size_t scratch(const fv_need *n) {                                                  \
-        fv_terms t = terms(n);                                                                 \
-        return fv_terms_scratch(&t, n);                                                        \
-    }                                                                                          \
-    static fv_status run(fv_run *r, fv_error *error) {                                         \
-        (void)error;                                                                           \
-        fv_terms t = terms(&r->need);                                                          \
-        fv_terms_run(&t, r);                                                                   \
-        return FV_OK;                                                                          \
-    }                                                                                          \
-    static double cost(const fv_need *n) {                                                     \
-        fv_terms t = terms(n);                                                                 \
-        return fv_terms_cost(&t, n);                                                           \
-    }                                                                                          \
+#define FV_TERMS_PASSES                                                                                                          \
+    static void need(const fv_need *n, fv_region *in) {                                                                          \
+        fv_terms t = terms(n);                                                                                                   \
+        in[0] = fv__terms_need(&t, n);                                                                                           \
+    }                                                                                                                            \
+    static size_t scratch(const fv_need *n) {                                                                                    \
+        fv_terms t = terms(n);                                                                                                   \
+        return fv__terms_scratch(&t, n);                                                                                         \
+    }                                                                                                                            \
+    static fv_status run(fv_run *r, fv_error *error) {                                                                           \
+        (void)error;                                                                                                             \
+        fv_terms t = terms(&r->need);                                                                                            \
+        fv__terms_run(&t, r);                                                                                                    \
+        return FV_OK;                                                                                                            \
+    }                                                                                                                            \
+    static double cost(const fv_need *n) {                                                                                       \
+        fv_terms t = terms(n);                                                                                                   \
+        return fv__terms_cost(&t, n);                                                                                            \
+    }                                                                                                                            \
     static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run }, FV_PASS_END };
 
 /* Spatial axis given as scipy counts: 0 the first, -1 the last. Makes it 0 ... n - 1. */
-fv_status fv_spread_axis(int64_t *axis, int n, fv_error *error);
+fv_status fv__spread_axis(int64_t *axis, int n, fv_error *error);
 
 #endif

@@ -36,8 +36,8 @@ static void set_up(job *j, const fv_terms *t, const fv_need *n) {
     double size[3] = { 1, 1, 1 };
     int    axis[FV_MAX_DIMS], naxes = fv_image_type_spatial(&n->in[0]->image, axis);
     for (int k = 0; k < naxes && k < 3; k++) size[k] = (double)t->size(t->params, 0, k);
-    *j = (job){ .terms = t, .box = fv_box_new(&n->in[0]->image, size, t->border, t->cval) };
-    fv_box_sides(&j->box, n, j->side);
+    *j = (job){ .terms = t, .box = fv__box_new(&n->in[0]->image, size, t->border, t->cval) };
+    fv__box_sides(&j->box, n, j->side);
     j->cut = naxes > 2 ? Z : Y;
     j->pitch = up(looked_at(&j->side[X]), VECTOR) + VECTOR;
     j->batch = j->cut == Z ? BATCH : FV_MAX(BATCH_BYTES / (j->pitch * (int64_t)sizeof(float)), 2 * j->side[Y].size);
@@ -60,7 +60,7 @@ static int64_t map_bytes(const fv_side side[3]) {
 /* Bytes of a piece of so many results along the side that is cut. */
 static int64_t piece_bytes(const job *j, int64_t count) {
     fv_side side[3];
-    fv_sides_cut(j->side, j->cut, count, 0, side);
+    fv__sides_cut(j->side, j->cut, count, 0, side);
     return (in_voxels(side) + middle_voxels(j, side) + out_voxels(side) + 3 * MOST_TAPS) * (int64_t)sizeof(float) +
            map_bytes(side) + (int64_t)sizeof(view);
 }
@@ -78,22 +78,22 @@ static bool keeps_constant(const job *j) {
     return true;
 }
 
-bool fv_terms_device_able(const fv_terms *t, const fv_need *n) {
+bool fv__terms_device_able(const fv_terms *t, const fv_need *n) {
     job j;
-    if (t->count > 1 || fv_separable_type(n->in[0]->image.dtype) != FV_FLOAT32) return false;
+    if (t->count > 1 || fv__separable_type(n->in[0]->image.dtype) != FV_FLOAT32) return false;
     set_up(&j, t, n);
     for (int s = 0; s < 3; s++)
         if (j.side[s].size > MOST_TAPS) return false;
     return t->border != FV_BORDER_CONSTANT || keeps_constant(&j);
 }
 
-int64_t fv_terms_device_least(const fv_terms *t, const fv_need *n) {
+int64_t fv__terms_device_least(const fv_terms *t, const fv_need *n) {
     job j;
     set_up(&j, t, n);
     return FV_LANES * piece_bytes(&j, 1);
 }
 
-int64_t fv_terms_device_wanted(const fv_terms *t, const fv_need *n) {
+int64_t fv__terms_device_wanted(const fv_terms *t, const fv_need *n) {
     job j;
     set_up(&j, t, n);
     return FV_MAX(piece_bytes(&j, results(&j.side[j.cut])), FV_LANES * piece_bytes(&j, 1));
@@ -103,26 +103,26 @@ int64_t fv_terms_device_wanted(const fv_terms *t, const fv_need *n) {
 
 static void send_weights(const job *j, fv_device *d, int lane) {
     double weight[MOST_TAPS];
-    float *to = fv_lane_fill(d, lane, WEIGHTS, 3 * MOST_TAPS * (int64_t)sizeof(float));
+    float *to = fv__lane_fill(d, lane, WEIGHTS, 3 * MOST_TAPS * (int64_t)sizeof(float));
     for (int side = Z; to && side <= X; side++) {
         int k = side - 3 + j->box.naxes;
         weight[0] = 1; /* of an axis that is not there */
         if (k >= 0) j->terms->weights(j->terms->params, 0, k, weight);
         for (int64_t i = 0; i < j->side[side].size; i++) to[side * MOST_TAPS + i] = (float)weight[i];
     }
-    fv_lane_send(d, lane, WEIGHTS);
+    fv__lane_send(d, lane, WEIGHTS);
 }
 
 /* Which plane, row or column of the input each position is; -1: the constant. Planes and rows that are copied lie as they are
  * looked at. */
 static void send_maps(const job *j, fv_device *d, int lane, const fv_side side[3]) {
-    int32_t *to = fv_lane_fill(d, lane, MAPS, map_bytes(side));
+    int32_t *to = fv__lane_fill(d, lane, MAPS, map_bytes(side));
     for (int s = Z; to && s <= X; s++)
         for (int64_t i = 0; i < looked_at(&side[s]); i++) {
-            int64_t source = fv_side_source(&side[s], j->box.border, side[s].start - side[s].before + i);
+            int64_t source = fv__side_source(&side[s], j->box.border, side[s].start - side[s].before + i);
             *to++ = (int32_t)(source < 0 ? -1 : j->direct || s == X ? source - side[s].in_start : i);
         }
-    fv_lane_send(d, lane, MAPS);
+    fv__lane_send(d, lane, MAPS);
 }
 
 static void send_view(const job *j, fv_device *d, int lane, const fv_side side[3]) {
@@ -140,22 +140,24 @@ static void send_view(const job *j, fv_device *d, int lane, const fv_side side[3
                   .width = (int32_t)width_of(side),
                   .outside = (float)j->box.cval };
     for (int s = Z; s <= X; s++) v.taps[s] = (int32_t)side[s].size;
-    fv_lane_copy(d, lane, VIEW, &v, (int64_t)sizeof v);
+    fv__lane_copy(d, lane, VIEW, &v, (int64_t)sizeof v);
 }
 
 /* The rows that results of a piece look at, as floats. */
 static void pack(const job *j, const fv_side side[3], float *to) {
-    const fv_kernels *kernels = fv_kernels_current();
+    const fv_kernels *kernels = fv__kernels_current();
     fv_dtype          dtype = j->run->in[0]->dtype;
     int64_t           n = held(&side[X]), size = (int64_t)fv_dtype_size(dtype);
     for (int64_t z = 0; z < looked_at(&side[Z]); z++)
         for (int64_t y = 0; y < looked_at(&side[Y]); y++, to += n) {
-            int64_t plane = fv_side_source(&side[Z], j->box.border, side[Z].start - side[Z].before + z);
-            int64_t row = fv_side_source(&side[Y], j->box.border, side[Y].start - side[Y].before + y);
+            int64_t plane = fv__side_source(&side[Z], j->box.border, side[Z].start - side[Z].before + z);
+            int64_t row = fv__side_source(&side[Y], j->box.border, side[Y].start - side[Y].before + y);
             if (plane < 0 || row < 0) continue;
-            const char *from = (const char *)j->in + ((plane - side[Z].in_start) * side[Z].in_stride +
-                                                      (row - side[Y].in_start) * side[Y].in_stride) * size;
-            if (side[X].in_stride == 1) kernels->convert(to, FV_FLOAT32, from, dtype, n);
+            const char *from =
+                (const char *)j->in +
+                ((plane - side[Z].in_start) * side[Z].in_stride + (row - side[Y].in_start) * side[Y].in_stride) * size;
+            if (side[X].in_stride == 1)
+                kernels->convert(to, FV_FLOAT32, from, dtype, n);
             else
                 for (int64_t x = 0; x < n; x++)
                     kernels->convert(to + x, FV_FLOAT32, from + x * side[X].in_stride * size, dtype, 1);
@@ -178,15 +180,15 @@ static float *out_place(const job *j, const fv_side side[3]) {
 
 static void send_voxels(const job *j, fv_device *d, int lane, const fv_side side[3]) {
     if (j->direct) {
-        fv_lane_lend(d, lane, IN, (void *)(uintptr_t)j->in,
-                     extent(held(&side[Z]), side[Z].in_stride, held(&side[Y]), side[Y].in_stride, held(&side[X])));
-        fv_lane_lend(d, lane, OUT, out_place(j, side), out_bytes(j, side));
+        fv__lane_lend(d, lane, IN, (void *)(uintptr_t)j->in,
+                      extent(held(&side[Z]), side[Z].in_stride, held(&side[Y]), side[Y].in_stride, held(&side[X])));
+        fv__lane_lend(d, lane, OUT, out_place(j, side), out_bytes(j, side));
         return;
     }
-    float *in = fv_lane_fill(d, lane, IN, in_voxels(side) * (int64_t)sizeof(float));
+    float *in = fv__lane_fill(d, lane, IN, in_voxels(side) * (int64_t)sizeof(float));
     if (in) pack(j, side, in);
-    fv_lane_send(d, lane, IN);
-    fv_lane_room(d, lane, OUT, out_bytes(j, side));
+    fv__lane_send(d, lane, IN);
+    fv__lane_room(d, lane, OUT, out_bytes(j, side));
 }
 
 /* Some planes or rows of a piece. On a processor a work-item makes long rows. */
@@ -194,7 +196,7 @@ static void run_batch(const job *j, fv_device *d, int lane, const fv_side side[3
     static const fv_device_program program = { smooth, NULL };
     int64_t planes = j->cut == Z ? count : 1, rows = j->cut == Z ? results(&side[Y]) : count, columns = results(&side[X]);
     int64_t first_z = j->cut == Z ? first : 0, first_y = first - first_z, all = rows + side[Y].size - 1;
-    int64_t span = fv_device_processor(d) ? looked_at(&side[X]) : VECTOR, width = width_of(side);
+    int64_t span = fv__device_processor(d) ? looked_at(&side[X]) : VECTOR, width = width_of(side);
     int64_t at = j->direct ? first_z * side[Z].out_stride + first_y * side[Y].out_stride
                            : (first_z * results(&side[Y]) + first_y) * columns;
     FV_LANE_RUN(d, lane, &program, "along_z", (looked_at(&side[X]) + span - 1) / span, all, (planes + 3) / 4, FV_BUFFER(IN),
@@ -209,11 +211,11 @@ static fv_status send(void *context, fv_device *d, int lane, int64_t index, fv_e
     (void)error;
     const job *j = context;
     fv_side    side[3];
-    fv_sides_cut(j->side, j->cut, j->step, index, side);
+    fv__sides_cut(j->side, j->cut, j->step, index, side);
     send_weights(j, d, lane);
     send_maps(j, d, lane, side);
     send_view(j, d, lane, side);
-    fv_lane_room(d, lane, MIDDLE, middle_voxels(j, side) * (int64_t)sizeof(float));
+    fv__lane_room(d, lane, MIDDLE, middle_voxels(j, side) * (int64_t)sizeof(float));
     send_voxels(j, d, lane, side);
     int64_t count = results(&side[j->cut]);
     for (int64_t i = 0; i < count; i += j->batch) run_batch(j, d, lane, side, i, FV_MIN(j->batch, count - i));
@@ -224,27 +226,28 @@ static fv_status receive(void *context, fv_device *d, int lane, int64_t index, f
     (void)error;
     const job *j = context;
     fv_side    side[3];
-    fv_sides_cut(j->side, j->cut, j->step, index, side);
-    const void *from = fv_lane_look(d, lane, OUT, out_bytes(j, side));
-    if (from && !j->direct) fv_sides_put(j->side, side, j->out, from, results(&side[X]), (int64_t)sizeof(float));
-    fv_lane_done(d, lane, OUT);
+    fv__sides_cut(j->side, j->cut, j->step, index, side);
+    const void *from = fv__lane_look(d, lane, OUT, out_bytes(j, side));
+    if (from && !j->direct) fv__sides_put(j->side, side, j->out, from, results(&side[X]), (int64_t)sizeof(float));
+    fv__lane_done(d, lane, OUT);
     return FV_OK;
 }
 
-fv_status fv_terms_device_run(const fv_terms *t, fv_run *r, fv_device *d, fv_error *error) {
+fv_status fv__terms_device_run(const fv_terms *t, fv_run *r, fv_device *d, fv_error *error) {
     job         j;
     fv_channels c;
     set_up(&j, t, &r->need);
     j.run = r;
-    fv_box_strides(&j.box, r, 1, j.side);
-    j.direct = fv_device_processor(d) && r->in[0]->dtype == FV_FLOAT32 && j.side[X].in_stride == 1 && j.side[X].out_stride == 1;
+    fv__box_strides(&j.box, r, 1, j.side);
+    j.direct = fv__device_processor(d) && r->in[0]->dtype == FV_FLOAT32 && j.side[X].in_stride == 1 && j.side[X].out_stride == 1;
     int64_t all = results(&j.side[j.cut]);
     j.step = all;
-    while (j.step > 1 && piece_bytes(&j, j.step) * (j.step < all ? FV_LANES : 1) > fv_device_memory(d)) j.step = (j.step + 1) / 2;
-    for (fv_channels_begin(&c, &j.box, r); fv_channels_next(&c);) {
+    while (j.step > 1 && piece_bytes(&j, j.step) * (j.step < all ? FV_LANES : 1) > fv__device_memory(d))
+        j.step = (j.step + 1) / 2;
+    for (fv__channels_begin(&c, &j.box, r); fv__channels_next(&c);) {
         j.in = c.in;
         j.out = c.out;
-        FV_TRY(fv_device_pieces(d, (all + j.step - 1) / j.step, send, receive, &j, error));
+        FV_TRY(fv__device_pieces(d, (all + j.step - 1) / j.step, send, receive, &j, error));
     }
     return FV_OK;
 }

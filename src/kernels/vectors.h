@@ -59,13 +59,13 @@ FV_INLINE fv_f32v fv_f32v_fma(fv_f32v a, fv_f32v b, fv_f32v c) {
 #else
 /* The product of two floats is exact in double. Their sum with c is made round-to-odd (the last bit tells that something was
  * cut off), so that the final rounding to float is that of the exact value. */
-typedef double  fv__wide __attribute__((vector_size(2 * FV_VECTOR_BYTES)));
-typedef int64_t fv__wide_bits __attribute__((vector_size(2 * FV_VECTOR_BYTES)));
+typedef double    fv__wide __attribute__((vector_size(2 * FV_VECTOR_BYTES)));
+typedef int64_t   fv__wide_bits __attribute__((vector_size(2 * FV_VECTOR_BYTES)));
 FV_INLINE fv_f32v fv_f32v_fma(fv_f32v a, fv_f32v b, fv_f32v c) {
-    fv__wide product = __builtin_convertvector(a, fv__wide) * __builtin_convertvector(b, fv__wide);
-    fv__wide term = __builtin_convertvector(c, fv__wide);
-    fv__wide sum = product + term, back = sum - product;
-    fv__wide error = (product - (sum - back)) + (term - back);
+    fv__wide      product = __builtin_convertvector(a, fv__wide) * __builtin_convertvector(b, fv__wide);
+    fv__wide      term = __builtin_convertvector(c, fv__wide);
+    fv__wide      sum = product + term, back = sum - product;
+    fv__wide      error = (product - (sum - back)) + (term - back);
     fv__wide_bits inexact = (error < 0) | (error > 0), bits = (fv__wide_bits)sum;
     fv__wide_bits outward = (error > 0) == (sum > 0); /* -1 where the exact value is further from zero than the sum */
     fv__wide_bits even = (bits & 1) - 1;              /* -1 where the last bit is 0 */
@@ -102,24 +102,24 @@ FV_INLINE fv_f32v fv_f32v_fma(fv_f32v a, fv_f32v b, fv_f32v c) {
 
 /* Exchanges 16-byte units between vectors i and i + step of the group: what remains after the transposition inside them. */
 #if FV_VECTOR_BYTES == 32
-#define FV__UNITS_1(a, b, low, high)                             \
-    do {                                                         \
-        fv_f64v x_ = (fv_f64v)(a), y_ = (fv_f64v)(b);             \
-        low = (__typeof__(low))__builtin_shufflevector(x_, y_, 0, 1, 4, 5);  \
-        high = (__typeof__(high))__builtin_shufflevector(x_, y_, 2, 3, 6, 7); \
+#define FV__UNITS_1(a, b, low, high)                                                                                             \
+    do {                                                                                                                         \
+        fv_f64v x_ = (fv_f64v)(a), y_ = (fv_f64v)(b);                                                                            \
+        low = (__typeof__(low))__builtin_shufflevector(x_, y_, 0, 1, 4, 5);                                                      \
+        high = (__typeof__(high))__builtin_shufflevector(x_, y_, 2, 3, 6, 7);                                                    \
     } while (0)
 #elif FV_VECTOR_BYTES == 64
-#define FV__UNITS_1(a, b, low, high)                                                      \
-    do {                                                                                  \
-        fv_f64v x_ = (fv_f64v)(a), y_ = (fv_f64v)(b);                                      \
-        low = (__typeof__(low))__builtin_shufflevector(x_, y_, 0, 1, 8, 9, 4, 5, 12, 13);  \
-        high = (__typeof__(high))__builtin_shufflevector(x_, y_, 2, 3, 10, 11, 6, 7, 14, 15); \
+#define FV__UNITS_1(a, b, low, high)                                                                                             \
+    do {                                                                                                                         \
+        fv_f64v x_ = (fv_f64v)(a), y_ = (fv_f64v)(b);                                                                            \
+        low = (__typeof__(low))__builtin_shufflevector(x_, y_, 0, 1, 8, 9, 4, 5, 12, 13);                                        \
+        high = (__typeof__(high))__builtin_shufflevector(x_, y_, 2, 3, 10, 11, 6, 7, 14, 15);                                    \
     } while (0)
-#define FV__UNITS_2(a, b, low, high)                                                      \
-    do {                                                                                  \
-        fv_f64v x_ = (fv_f64v)(a), y_ = (fv_f64v)(b);                                      \
-        low = (__typeof__(low))__builtin_shufflevector(x_, y_, 0, 1, 2, 3, 8, 9, 10, 11);  \
-        high = (__typeof__(high))__builtin_shufflevector(x_, y_, 4, 5, 6, 7, 12, 13, 14, 15); \
+#define FV__UNITS_2(a, b, low, high)                                                                                             \
+    do {                                                                                                                         \
+        fv_f64v x_ = (fv_f64v)(a), y_ = (fv_f64v)(b);                                                                            \
+        low = (__typeof__(low))__builtin_shufflevector(x_, y_, 0, 1, 2, 3, 8, 9, 10, 11);                                        \
+        high = (__typeof__(high))__builtin_shufflevector(x_, y_, 4, 5, 6, 7, 12, 13, 14, 15);                                    \
     } while (0)
 #endif
 
@@ -128,38 +128,38 @@ FV_INLINE fv_f32v fv_f32v_fma(fv_f32v a, fv_f32v b, fv_f32v c) {
 #define FV__EXCHANGE_UNITS(v, units)
 #else
 #if FV_VECTOR_BYTES == 64
-#define FV__EXCHANGE_FAR(v, units)                                                     \
-    _Pragma("GCC unroll 16") for (int i_ = 0; i_ < 2 * (units); i_++)                  \
+#define FV__EXCHANGE_FAR(v, units)                                                                                               \
+    _Pragma("GCC unroll 16") for (int i_ = 0; i_ < 2 * (units); i_++)                                                            \
         FV__UNITS_2(v[i_], v[i_ + 2 * (units)], v[i_], v[i_ + 2 * (units)]);
 #else
 #define FV__EXCHANGE_FAR(v, units)
 #endif
-#define FV__EXCHANGE_UNITS(v, units)                                                   \
-    _Pragma("GCC unroll 16") for (int i_ = 0; i_ < FV_VECTOR_BYTES / 32; i_++)         \
-        _Pragma("GCC unroll 16") for (int j_ = i_ * 2 * (units); j_ < i_ * 2 * (units) + (units); j_++) \
-            FV__UNITS_1(v[j_], v[j_ + (units)], v[j_], v[j_ + (units)]);               \
+#define FV__EXCHANGE_UNITS(v, units)                                                                                             \
+    _Pragma("GCC unroll 16") for (int i_ = 0; i_ < FV_VECTOR_BYTES / 32; i_++)                                                   \
+        _Pragma("GCC unroll 16") for (int j_ = i_ * 2 * (units); j_ < i_ * 2 * (units) + (units); j_++)                          \
+            FV__UNITS_1(v[j_], v[j_ + (units)], v[j_], v[j_ + (units)]);                                                         \
     FV__EXCHANGE_FAR(v, units)
 #endif
 
 FV_INLINE void fv_f32v_transpose(fv_f32v v[FV_F32_LANES]) {
-#pragma GCC unroll 16
+#pragma GCC    unroll 16
     for (int i = 0; i < FV_F32_LANES; i += 4) {
-        fv_f32v a = FV__LOW(v[i], v[i + 1]), b = FV__HIGH(v[i], v[i + 1]);
-        fv_f32v c = FV__LOW(v[i + 2], v[i + 3]), d = FV__HIGH(v[i + 2], v[i + 3]);
-        v[i] = FV__PAIR_LOW(a, c);
-        v[i + 1] = FV__PAIR_HIGH(a, c);
-        v[i + 2] = FV__PAIR_LOW(b, d);
-        v[i + 3] = FV__PAIR_HIGH(b, d);
+           fv_f32v a = FV__LOW(v[i], v[i + 1]), b = FV__HIGH(v[i], v[i + 1]);
+           fv_f32v c = FV__LOW(v[i + 2], v[i + 3]), d = FV__HIGH(v[i + 2], v[i + 3]);
+           v[i] = FV__PAIR_LOW(a, c);
+           v[i + 1] = FV__PAIR_HIGH(a, c);
+           v[i + 2] = FV__PAIR_LOW(b, d);
+           v[i + 3] = FV__PAIR_HIGH(b, d);
     }
     FV__EXCHANGE_UNITS(v, 4)
 }
 
 FV_INLINE void fv_f64v_transpose(fv_f64v v[FV_F64_LANES]) {
-#pragma GCC unroll 16
+#pragma GCC    unroll 16
     for (int i = 0; i < FV_F64_LANES; i += 2) {
-        fv_f64v a = FV__DOUBLE_LOW(v[i], v[i + 1]), b = FV__DOUBLE_HIGH(v[i], v[i + 1]);
-        v[i] = a;
-        v[i + 1] = b;
+           fv_f64v a = FV__DOUBLE_LOW(v[i], v[i + 1]), b = FV__DOUBLE_HIGH(v[i], v[i + 1]);
+           v[i] = a;
+           v[i + 1] = b;
     }
     FV__EXCHANGE_UNITS(v, 2)
 }
@@ -175,11 +175,17 @@ typedef uint16_t fv_u16v_unaligned __attribute__((vector_size(FV_VECTOR_BYTES), 
 typedef int32_t  fv_i32v_unaligned __attribute__((vector_size(FV_VECTOR_BYTES), aligned(4), may_alias));
 typedef int64_t  fv_i64v_unaligned __attribute__((vector_size(FV_VECTOR_BYTES), aligned(8), may_alias));
 
-#define FV__GENERIC(V)                                                                            \
-    FV_INLINE V V##_min(V a, V b) { V less = (V)(a < b); return (a & less) | (b & ~less); }        \
-    FV_INLINE V V##_max(V a, V b) { V less = (V)(a < b); return (b & less) | (a & ~less); }
-#define FV__NATIVE(V, M, prefix, suffix)                                                          \
-    FV_INLINE V V##_min(V a, V b) { return (V)prefix##_min_##suffix((M)a, (M)b); }                 \
+#define FV__GENERIC(V)                                                                                                           \
+    FV_INLINE V V##_min(V a, V b) {                                                                                              \
+        V less = (V)(a < b);                                                                                                     \
+        return (a & less) | (b & ~less);                                                                                         \
+    }                                                                                                                            \
+    FV_INLINE V V##_max(V a, V b) {                                                                                              \
+        V less = (V)(a < b);                                                                                                     \
+        return (b & less) | (a & ~less);                                                                                         \
+    }
+#define FV__NATIVE(V, M, prefix, suffix)                                                                                         \
+    FV_INLINE V V##_min(V a, V b) { return (V)prefix##_min_##suffix((M)a, (M)b); }                                               \
     FV_INLINE V V##_max(V a, V b) { return (V)prefix##_max_##suffix((M)a, (M)b); }
 #if defined(FV_ISA_avx512)
 FV__NATIVE(fv_u8v, __m512i, _mm512, epu8)

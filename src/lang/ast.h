@@ -39,14 +39,14 @@ struct fv_expr {
     fv_expr_kind kind;
     fv_span      span;
     double       number;
-    bool         integral;  /* written without point or exponent */
+    bool         integral; /* written without point or exponent */
     bool         flag;
     const char  *text;      /* TEXT: the value; NAME; CALL: the operator */
     fv_span      text_span; /* CALL: of the operator's name or sign */
     int          nargs;
-    fv_argument *args;      /* CALL and LIST; SLICE: args[0] is what is sliced */
+    fv_argument *args; /* CALL and LIST; SLICE: args[0] is what is sliced */
     int          nindices;
-    fv_index    *indices;   /* SLICE */
+    fv_index    *indices; /* SLICE */
 };
 
 typedef enum fv_statement_kind { FV_STATEMENT_ASSIGN, FV_STATEMENT_PARAM, FV_STATEMENT_BARE } fv_statement_kind;
@@ -80,18 +80,18 @@ typedef struct fv_diagnostics {
     fv_diagnostic *items;
 } fv_diagnostics;
 
-void fv_diagnose(fv_diagnostics *diagnostics, fv_span span, const char *hint, const char *format, ...)
+void fv__diagnose(fv_diagnostics *diagnostics, fv_span span, const char *hint, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 /* file:line:column: error: message, the line, a caret under the span, the hint; sorted by place, duplicates once. */
-void fv_diagnostics_format(const fv_diagnostics *diagnostics, const char *file, const char *text, fv_bytes *out);
-void fv_diagnostics_take(fv_diagnostics *diagnostics, fv_diagnostics *from); /* adds those of another, which is empty then */
-void fv_diagnostics_release(fv_diagnostics *diagnostics);
+void fv__diagnostics_format(const fv_diagnostics *diagnostics, const char *file, const char *text, fv_bytes *out);
+void fv__diagnostics_take(fv_diagnostics *diagnostics, fv_diagnostics *from); /* adds those of another, which is empty then */
+void fv__diagnostics_release(fv_diagnostics *diagnostics);
 
 /* Parses the whole text, recovering at statement ends, so that every mistake is reported; diagnostics->count tells whether it
  * is good. Never NULL. The text is copied. */
-fv_program *fv_program_parse(const char *file, const char *text, fv_diagnostics *diagnostics);
-void        fv_program_free(fv_program *program);
+fv_program *fv__program_parse(const char *file, const char *text, fv_diagnostics *diagnostics);
+void        fv__program_free(fv_program *program);
 /* The sign that calls an operator, "+" for "add"; NULL if it is called by name only. */
-const char *fv_sign_of(const char *op);
+const char *fv__sign_of(const char *op);
 
 #endif

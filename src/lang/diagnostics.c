@@ -11,28 +11,28 @@ enum {
     BEFORE_CARET = 60,
 };
 
-void fv_diagnose(fv_diagnostics *diagnostics, fv_span span, const char *hint, const char *format, ...) {
+void fv__diagnose(fv_diagnostics *diagnostics, fv_span span, const char *hint, const char *format, ...) {
     if (diagnostics->count == MOST) return;
     if (diagnostics->count == diagnostics->capacity) {
         diagnostics->capacity = FV_MAX(8, 2 * diagnostics->capacity);
-        diagnostics->items = fv_realloc(diagnostics->items, (size_t)diagnostics->capacity * sizeof *diagnostics->items);
+        diagnostics->items = fv__realloc(diagnostics->items, (size_t)diagnostics->capacity * sizeof *diagnostics->items);
     }
     fv_bytes message = { 0 };
     va_list  arguments;
     va_start(arguments, format);
-    fv_bytes_vprintf(&message, format, arguments);
+    fv__bytes_vprintf(&message, format, arguments);
     va_end(arguments);
     diagnostics->items[diagnostics->count++] =
-        (fv_diagnostic){ .span = span, .message = (char *)message.data, .hint = hint ? fv_strdup(hint) : NULL };
+        (fv_diagnostic){ .span = span, .message = (char *)message.data, .hint = hint ? fv__strdup(hint) : NULL };
 }
 
-void fv_diagnostics_take(fv_diagnostics *diagnostics, fv_diagnostics *from) {
+void fv__diagnostics_take(fv_diagnostics *diagnostics, fv_diagnostics *from) {
     for (int i = 0; i < from->count; i++)
-        fv_diagnose(diagnostics, from->items[i].span, from->items[i].hint, "%s", from->items[i].message);
-    fv_diagnostics_release(from);
+        fv__diagnose(diagnostics, from->items[i].span, from->items[i].hint, "%s", from->items[i].message);
+    fv__diagnostics_release(from);
 }
 
-void fv_diagnostics_release(fv_diagnostics *diagnostics) {
+void fv__diagnostics_release(fv_diagnostics *diagnostics) {
     for (int i = 0; i < diagnostics->count; i++) {
         free(diagnostics->items[i].message);
         free(diagnostics->items[i].hint);
@@ -61,10 +61,14 @@ static int put_characters(const char *line, int first, int count, bool blank, fv
         if (*p == '\r' && p[1] == '\n') break;
         if (column >= first) {
             put++;
-            if (*p == '\t') fv_bytes_append(out, "\t", 1);
-            else if (blank) fv_bytes_append(out, " ", 1);
-            else if (!valid || control || hidden) fv_bytes_append(out, "?", 1);
-            else fv_bytes_append(out, p, (size_t)length);
+            if (*p == '\t')
+                fv__bytes_append(out, "\t", 1);
+            else if (blank)
+                fv__bytes_append(out, " ", 1);
+            else if (!valid || control || hidden)
+                fv__bytes_append(out, "?", 1);
+            else
+                fv__bytes_append(out, p, (size_t)length);
         }
         p += length;
     }
@@ -84,26 +88,26 @@ static void format_line(const fv_span *span, const char *text, fv_bytes *out) {
     fv_bytes rest = { 0 };
     int      width = snprintf(NULL, 0, "%d", span->line);
 
-    fv_bytes_printf(out, "  %d | %s", span->line, cut ? "..." : "");
+    fv__bytes_printf(out, "  %d | %s", span->line, cut ? "..." : "");
     put_characters(line, first, LINE_SHOWN, false, out);
     bool more = put_characters(line, first + LINE_SHOWN, 1, false, &rest) > 0;
-    fv_bytes_printf(out, "%s\n  %*s | %s", more ? "..." : "", width, "", cut ? "   " : "");
+    fv__bytes_printf(out, "%s\n  %*s | %s", more ? "..." : "", width, "", cut ? "   " : "");
     put_characters(line, first, span->column - first, true, out);
-    fv_bytes_clear(&rest);
+    fv__bytes_clear(&rest);
     int shown = put_characters(line, span->column, FV_MIN(span->length, first + LINE_SHOWN - span->column), true, &rest);
-    fv_bytes_printf(out, "^");
-    for (int i = 1; i < shown; i++) fv_bytes_printf(out, "~");
-    fv_bytes_printf(out, "\n");
-    fv_bytes_release(&rest);
+    fv__bytes_printf(out, "^");
+    for (int i = 1; i < shown; i++) fv__bytes_printf(out, "~");
+    fv__bytes_printf(out, "\n");
+    fv__bytes_release(&rest);
 }
 
 static void say_hidden(int count, fv_bytes *out) {
-    if (count) fv_bytes_printf(out, "  %d more in this line\n", count);
+    if (count) fv__bytes_printf(out, "  %d more in this line\n", count);
 }
 
-void fv_diagnostics_format(const fv_diagnostics *diagnostics, const char *file, const char *text, fv_bytes *out) {
+void fv__diagnostics_format(const fv_diagnostics *diagnostics, const char *file, const char *text, fv_bytes *out) {
     int                   count = diagnostics->count;
-    const fv_diagnostic **sorted = fv_alloc((size_t)FV_MAX(count, 1) * sizeof *sorted);
+    const fv_diagnostic **sorted = fv__alloc((size_t)FV_MAX(count, 1) * sizeof *sorted);
     for (int i = 0; i < count; i++) sorted[i] = &diagnostics->items[i];
     qsort(sorted, (size_t)count, sizeof *sorted, by_place);
     int shown = 0, hidden = 0; /* of a line */
@@ -119,11 +123,11 @@ void fv_diagnostics_format(const fv_diagnostics *diagnostics, const char *file, 
             hidden++;
             continue;
         }
-        fv_bytes_printf(out, "%s:%d:%d: error: %s\n", file, d->span.line, d->span.column, d->message);
+        fv__bytes_printf(out, "%s:%d:%d: error: %s\n", file, d->span.line, d->span.column, d->message);
         format_line(&d->span, text, out);
-        if (d->hint) fv_bytes_printf(out, "  hint: %s\n", d->hint);
+        if (d->hint) fv__bytes_printf(out, "  hint: %s\n", d->hint);
     }
     say_hidden(hidden, out);
-    if (count == MOST) fv_bytes_printf(out, "%s: too many errors; only the first %d are shown\n", file, MOST);
+    if (count == MOST) fv__bytes_printf(out, "%s: too many errors; only the first %d are shown\n", file, MOST);
     free(sorted);
 }

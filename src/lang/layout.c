@@ -17,18 +17,18 @@ typedef struct layout {
     fv_diagnostics  *diagnostics;
 } layout;
 
-static bool opens(const fv__token *t) { return fv__token_is(t, "(") || fv__token_is(t, "["); }
-static bool closes(const fv__token *t) { return fv__token_is(t, ")") || fv__token_is(t, "]"); }
+static bool        opens(const fv__token *t) { return fv__token_is(t, "(") || fv__token_is(t, "["); }
+static bool        closes(const fv__token *t) { return fv__token_is(t, ")") || fv__token_is(t, "]"); }
 static const char *closer(const fv__token *t) { return fv__token_is(t, "(") ? ")" : "]"; }
-static bool fits(const fv__token *open, const fv__token *close) { return fv__token_is(close, closer(open)); }
+static bool        fits(const fv__token *open, const fv__token *close) { return fv__token_is(close, closer(open)); }
 
 /* ---------------------------------------------------------------- brackets */
 
 /* A closing bracket that does not fit the last open one. Most often one was forgotten: then the next open one fits. */
 static int close_crossed(layout *l, int *stack, int depth, int i) {
     const fv__token *open = &l->tokens[stack[depth - 1]], *close = &l->tokens[i];
-    fv_diagnose(l->diagnostics, open->span, NULL, "'%s' is not closed; expected '%s' before the '%s' at line %d, column %d",
-                open->sign->text, closer(open), close->sign->text, close->span.line, close->span.column);
+    fv__diagnose(l->diagnostics, open->span, NULL, "'%s' is not closed; expected '%s' before the '%s' at line %d, column %d",
+                 open->sign->text, closer(open), close->sign->text, close->span.line, close->span.column);
     l->match[stack[--depth]] = CROSSED;
     if (depth && fits(&l->tokens[stack[depth - 1]], close)) {
         l->match[stack[--depth]] = i;
@@ -46,7 +46,7 @@ static int drop_line(layout *l, int *stack, int depth, int line) {
 }
 
 static void match_brackets(layout *l) {
-    int *stack = fv_alloc((size_t)(l->count + 1) * sizeof *stack), depth = 0;
+    int *stack = fv__alloc((size_t)(l->count + 1) * sizeof *stack), depth = 0;
     for (int i = 0; i < l->count; i++) {
         const fv__token *t = &l->tokens[i];
         l->match[i] = NOT_A_BRACKET;
@@ -57,7 +57,7 @@ static void match_brackets(layout *l) {
             stack[depth++] = i;
         } else if (closes(t) && !depth) {
             l->match[i] = STRAY;
-            fv_diagnose(l->diagnostics, t->span, NULL, "'%s' has no opening bracket before it", t->sign->text);
+            fv__diagnose(l->diagnostics, t->span, NULL, "'%s' has no opening bracket before it", t->sign->text);
         } else if (closes(t) && fits(&l->tokens[stack[depth - 1]], t)) {
             l->match[i] = stack[--depth];
             l->match[stack[depth]] = i;
@@ -97,10 +97,10 @@ static void report_unclosed(layout *l, int first, int end) {
         }
     const fv__token *open = &l->tokens[last];
     if (others)
-        fv_diagnose(l->diagnostics, open->span, NULL, "'%s' is never closed, nor %s %d before it; expected '%s'",
-                    open->sign->text, others == 1 ? "is" : "are", others, closer(open));
+        fv__diagnose(l->diagnostics, open->span, NULL, "'%s' is never closed, nor %s %d before it; expected '%s'",
+                     open->sign->text, others == 1 ? "is" : "are", others, closer(open));
     else
-        fv_diagnose(l->diagnostics, open->span, NULL, "'%s' is never closed; expected '%s'", open->sign->text, closer(open));
+        fv__diagnose(l->diagnostics, open->span, NULL, "'%s' is never closed; expected '%s'", open->sign->text, closer(open));
 }
 
 static void add_statement(layout *l, fv__range range, const fv__token *last) {
@@ -110,7 +110,7 @@ static void add_statement(layout *l, fv__range range, const fv__token *last) {
     fv__tokens_push(l->joined, &end);
     if (s->count == s->capacity) {
         s->capacity = FV_MAX(16, 2 * s->capacity);
-        s->items = fv_realloc(s->items, (size_t)s->capacity * sizeof *s->items);
+        s->items = fv__realloc(s->items, (size_t)s->capacity * sizeof *s->items);
     }
     s->items[s->count++] = range;
 }
@@ -145,12 +145,14 @@ void fv__layout(const fv__tokens *tokens, fv__tokens *joined, fv__ranges *statem
     layout l = {
         .tokens = tokens->items, .count = tokens->count, .joined = joined, .statements = statements, .diagnostics = diagnostics
     };
-    l.match = fv_alloc((size_t)tokens->count * sizeof *l.match);
+    l.match = fv__alloc((size_t)tokens->count * sizeof *l.match);
     match_brackets(&l);
     fv__tokens_push(joined, &(fv__token){ .kind = FV__TOKEN_END }); /* so that every token has one before it */
     for (int i = 0; l.tokens[i].kind != FV__TOKEN_END;) {
-        if (l.tokens[i].kind == FV__TOKEN_NEWLINE || fv__token_is(&l.tokens[i], ";")) i++;
-        else i = take_statement(&l, i);
+        if (l.tokens[i].kind == FV__TOKEN_NEWLINE || fv__token_is(&l.tokens[i], ";"))
+            i++;
+        else
+            i = take_statement(&l, i);
     }
     free(l.match);
 }

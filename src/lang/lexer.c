@@ -8,9 +8,9 @@
 #include <stdlib.h>
 
 typedef struct lexer {
-    const char     *p;               /* where we are */
-    int             line, column;    /* 1-based */
-    int             characters;      /* from the start of the text */
+    const char     *p;            /* where we are */
+    int             line, column; /* 1-based */
+    int             characters;   /* from the start of the text */
     fv_arena       *arena;
     fv__tokens     *tokens;
     fv_diagnostics *diagnostics;
@@ -18,20 +18,36 @@ typedef struct lexer {
 
 /* Longer ones before their beginnings. */
 static const fv__sign signs[] = {
-    { "|>", NULL, 0 },           { "**", "power", FV__BINDS_POWER },
-    { "==", "equal", FV__BINDS_COMPARISON },      { "!=", "not_equal", FV__BINDS_COMPARISON },
-    { "<=", "less_equal", FV__BINDS_COMPARISON }, { ">=", "greater_equal", FV__BINDS_COMPARISON },
-    { "<", "less", FV__BINDS_COMPARISON },        { ">", "greater", FV__BINDS_COMPARISON },
-    { "|", "or", 1 },            { "&", "and", 2 },
-    { "+", "add", 4 },           { "-", "subtract", 4 },
-    { "*", "multiply", 5 },      { "/", "divide", 5 },       { "%", "remainder", 5 },
-    { "!", NULL, 0 },            { "=", NULL, 0 },           { "(", NULL, 0 },            { ")", NULL, 0 },
-    { "[", NULL, 0 },            { "]", NULL, 0 },           { ",", NULL, 0 },            { ":", NULL, 0 },
+    { "|>", NULL, 0 },
+    { "**", "power", FV__BINDS_POWER },
+    { "==", "equal", FV__BINDS_COMPARISON },
+    { "!=", "not_equal", FV__BINDS_COMPARISON },
+    { "<=", "less_equal", FV__BINDS_COMPARISON },
+    { ">=", "greater_equal", FV__BINDS_COMPARISON },
+    { "<", "less", FV__BINDS_COMPARISON },
+    { ">", "greater", FV__BINDS_COMPARISON },
+    { "|", "or", 1 },
+    { "&", "and", 2 },
+    { "+", "add", 4 },
+    { "-", "subtract", 4 },
+    { "*", "multiply", 5 },
+    { "/", "divide", 5 },
+    { "%", "remainder", 5 },
+    { "!", NULL, 0 },
+    { "=", NULL, 0 },
+    { "(", NULL, 0 },
+    { ")", NULL, 0 },
+    { "[", NULL, 0 },
+    { "]", NULL, 0 },
+    { ",", NULL, 0 },
+    { ":", NULL, 0 },
     { ";", NULL, 0 },
 };
 
 /* What people bring from elsewhere. With `means`, lexing goes on as if that had been written. */
-static const struct { const char *text, *means, *hint; } foreign[] = {
+static const struct {
+    const char *text, *means, *hint;
+} foreign[] = {
     { "&&", "&", "write & for and" },
     { "||", "|", "write | for or" },
     { "//", "/", "write / to divide, and # to begin a comment" },
@@ -81,7 +97,7 @@ static int find_foreign(const char *p) {
     return -1;
 }
 
-const char *fv_sign_of(const char *op) {
+const char *fv__sign_of(const char *op) {
     if (!strcmp(op, "negative")) return "-";
     if (!strcmp(op, "not")) return "!";
     for (int i = 0; i < FV_COUNT(signs); i++)
@@ -96,7 +112,7 @@ bool fv__token_is(const fv__token *token, const char *sign) {
 void fv__tokens_push(fv__tokens *tokens, const fv__token *token) {
     if (tokens->count == tokens->capacity) {
         tokens->capacity = FV_MAX(64, 2 * tokens->capacity);
-        tokens->items = fv_realloc(tokens->items, (size_t)tokens->capacity * sizeof *tokens->items);
+        tokens->items = fv__realloc(tokens->items, (size_t)tokens->capacity * sizeof *tokens->items);
     }
     tokens->items[tokens->count++] = *token;
 }
@@ -163,7 +179,7 @@ static int number_at(const char *p, bool *integral, bool *hexadecimal) {
 }
 
 static double number_value(lexer *l, int length, bool hexadecimal) {
-    char *digits = fv_arena_alloc(l->arena, (size_t)length + 1);
+    char *digits = fv__arena_alloc(l->arena, (size_t)length + 1);
     int   n = 0;
     for (int i = 0; i < length; i++)
         if (l->p[i] != '_') digits[n++] = l->p[i];
@@ -186,13 +202,13 @@ static void lex_number(lexer *l) {
     end(l, &token);
     int shown = FV_MIN(all, 40);
     if (all > length)
-        fv_diagnose(l->diagnostics, token.span, memchr(text, '.', (size_t)all) ? NULL : "a name cannot start with a digit",
-                    "'%.*s' is not a number; expected one such as 12, 2.5, 1e-3, 1_000 or 0x1f", shown, text);
+        fv__diagnose(l->diagnostics, token.span, memchr(text, '.', (size_t)all) ? NULL : "a name cannot start with a digit",
+                     "'%.*s' is not a number; expected one such as 12, 2.5, 1e-3, 1_000 or 0x1f", shown, text);
     else if (isinf(token.number))
-        fv_diagnose(l->diagnostics, token.span, NULL, "the number is too large; the largest is about 1.8e308");
+        fv__diagnose(l->diagnostics, token.span, NULL, "the number is too large; the largest is about 1.8e308");
     else if (token.integral && token.number >= 0x1p53)
-        fv_diagnose(l->diagnostics, token.span, "write it with a point or an exponent if the nearest number will do",
-                    "the whole number is too large to be exact; expected at most 9007199254740991");
+        fv__diagnose(l->diagnostics, token.span, "write it with a point or an exponent if the nearest number will do",
+                     "the whole number is too large to be exact; expected at most 9007199254740991");
 }
 
 /* ---------------------------------------------------------------- texts */
@@ -208,7 +224,7 @@ static void put_utf8(fv_bytes *out, unsigned code) {
         bytes[0] = (uint8_t)(0xc0 | code >> 6);
         bytes[n++] = (uint8_t)(0x80 | (code & 0x3f));
     }
-    fv_bytes_append(out, bytes, (size_t)n);
+    fv__bytes_append(out, bytes, (size_t)n);
 }
 
 /* After a backslash: puts what it stands for and returns the bytes of the escape; 0: there is no such escape. */
@@ -216,7 +232,7 @@ static int escape_at(const char *p, fv_bytes *out) {
     static const char letters[] = "ntr\\\"'", values[] = "\n\t\r\\\"'";
     const char       *letter = p[1] ? strchr(letters, p[1]) : NULL;
     if (letter) {
-        fv_bytes_append(out, &values[letter - letters], 1);
+        fv__bytes_append(out, &values[letter - letters], 1);
         return 2;
     }
     if (p[1] != 'u') return 0;
@@ -239,9 +255,9 @@ static void lex_escape(lexer *l, fv_bytes *value) {
     bool    valid, last = !l->p[1] || l->p[1] == '\n' || l->p[1] == '\r';
     int     next = last ? 0 : fv__utf8_length(l->p + 1, &valid);
     fv_span span = { l->line, l->column, last ? 1 : 2 };
-    fv_diagnose(l->diagnostics, span, "write \\\\ for a backslash",
-                "'\\%.*s' stands for nothing in a text; expected \\n, \\t, \\r, \\\\, \\\", \\' or \\uXXXX", next > 1 ? 0 : next,
-                l->p + 1);
+    fv__diagnose(l->diagnostics, span, "write \\\\ for a backslash",
+                 "'\\%.*s' stands for nothing in a text; expected \\n, \\t, \\r, \\\\, \\\", \\' or \\uXXXX", next > 1 ? 0 : next,
+                 l->p + 1);
     skip(l, 1 + next);
 }
 
@@ -258,18 +274,18 @@ static void lex_text(lexer *l) {
             continue;
         }
         if (!valid)
-            fv_diagnose(l->diagnostics, (fv_span){ l->line, l->column, 1 }, "save the file as UTF-8",
-                        "the byte 0x%02x is not UTF-8 text", (uint8_t)*l->p);
-        fv_bytes_append(&value, l->p, (size_t)length);
+            fv__diagnose(l->diagnostics, (fv_span){ l->line, l->column, 1 }, "save the file as UTF-8",
+                         "the byte 0x%02x is not UTF-8 text", (uint8_t)*l->p);
+        fv__bytes_append(&value, l->p, (size_t)length);
         skip(l, length);
     }
     token.unclosed = *l->p != quote;
     if (!token.unclosed) skip(l, 1);
-    token.text = value.size ? fv_arena_strndup(l->arena, (char *)value.data, value.size) : "";
-    fv_bytes_release(&value);
+    token.text = value.size ? fv__arena_strndup(l->arena, (char *)value.data, value.size) : "";
+    fv__bytes_release(&value);
     end(l, &token);
     if (token.unclosed)
-        fv_diagnose(l->diagnostics, token.span, NULL, "the text is not closed; expected %c before the end of the line", quote);
+        fv__diagnose(l->diagnostics, token.span, NULL, "the text is not closed; expected %c before the end of the line", quote);
 }
 
 /* ---------------------------------------------------------------- the rest */
@@ -278,7 +294,7 @@ static void lex_name(lexer *l) {
     fv__token token = begin(l, FV__TOKEN_NAME);
     int       length = 1;
     while (is_word(l->p[length])) length++;
-    token.text = fv_arena_strndup(l->arena, l->p, (size_t)length);
+    token.text = fv__arena_strndup(l->arena, l->p, (size_t)length);
     skip(l, length);
     end(l, &token);
 }
@@ -294,7 +310,7 @@ static void lex_foreign(lexer *l, int which) {
     int     length = (int)strlen(foreign[which].text);
     bool    valid, one = fv__utf8_length(l->p, &valid) == length;
     fv_span span = { l->line, l->column, one ? 1 : length };
-    fv_diagnose(l->diagnostics, span, foreign[which].hint, "'%s' means nothing here", foreign[which].text);
+    fv__diagnose(l->diagnostics, span, foreign[which].hint, "'%s' means nothing here", foreign[which].text);
     if (foreign[which].means) {
         lex_sign(l, find_sign(foreign[which].means), length);
     } else {
@@ -322,15 +338,15 @@ static void lex_unknown(lexer *l) {
     bool visible =
         valid && (length > 1 || (*first > ' ' && *first != 0x7f)) && !((uint8_t)first[0] == 0xc2 && (uint8_t)first[1] < 0xa0);
     if (visible && length > 1)
-        fv_diagnose(l->diagnostics, token.span, "names are made of a-z, A-Z, 0-9 and _", "'%.*s' means nothing here", length,
-                    first);
+        fv__diagnose(l->diagnostics, token.span, "names are made of a-z, A-Z, 0-9 and _", "'%.*s' means nothing here", length,
+                     first);
     else if (visible)
-        fv_diagnose(l->diagnostics, token.span, NULL, "'%c' means nothing here", *first);
+        fv__diagnose(l->diagnostics, token.span, NULL, "'%c' means nothing here", *first);
     else if (valid)
-        fv_diagnose(l->diagnostics, token.span, NULL, "a control character (0x%02x) means nothing here",
-                    (uint8_t)first[length - 1]);
+        fv__diagnose(l->diagnostics, token.span, NULL, "a control character (0x%02x) means nothing here",
+                     (uint8_t)first[length - 1]);
     else
-        fv_diagnose(l->diagnostics, token.span, "save the file as UTF-8", "the byte 0x%02x is not UTF-8 text", (uint8_t)*first);
+        fv__diagnose(l->diagnostics, token.span, "save the file as UTF-8", "the byte 0x%02x is not UTF-8 text", (uint8_t)*first);
 }
 
 static void lex_newline(lexer *l) {
@@ -348,15 +364,24 @@ void fv__lex(const char *text, fv_arena *arena, fv__tokens *tokens, fv_diagnosti
     while (*l.p) {
         const fv__sign *sign;
         int             which;
-        if (*l.p == '\n') lex_newline(&l);
-        else if (is_space(*l.p)) skip(&l, 1);
-        else if (*l.p == '#') skip(&l, (int)strcspn(l.p, "\n"));
-        else if (is_letter(*l.p)) lex_name(&l);
-        else if (is_digit(*l.p) || (*l.p == '.' && is_digit(l.p[1]))) lex_number(&l);
-        else if (*l.p == '"' || *l.p == '\'') lex_text(&l);
-        else if ((which = find_foreign(l.p)) >= 0) lex_foreign(&l, which);
-        else if ((sign = find_sign(l.p))) lex_sign(&l, sign, (int)strlen(sign->text));
-        else lex_unknown(&l);
+        if (*l.p == '\n')
+            lex_newline(&l);
+        else if (is_space(*l.p))
+            skip(&l, 1);
+        else if (*l.p == '#')
+            skip(&l, (int)strcspn(l.p, "\n"));
+        else if (is_letter(*l.p))
+            lex_name(&l);
+        else if (is_digit(*l.p) || (*l.p == '.' && is_digit(l.p[1])))
+            lex_number(&l);
+        else if (*l.p == '"' || *l.p == '\'')
+            lex_text(&l);
+        else if ((which = find_foreign(l.p)) >= 0)
+            lex_foreign(&l, which);
+        else if ((sign = find_sign(l.p)))
+            lex_sign(&l, sign, (int)strlen(sign->text));
+        else
+            lex_unknown(&l);
     }
     fv__token last = begin(&l, FV__TOKEN_END);
     end(&l, &last);

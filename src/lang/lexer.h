@@ -26,10 +26,10 @@ typedef struct fv__token {
     fv_span         span;
     int             start, end; /* characters from the start of the text */
     const fv__sign *sign;
-    const char     *text;       /* NAME; TEXT: the value */
+    const char     *text; /* NAME; TEXT: the value */
     double          number;
     bool            integral;
-    bool            unclosed;   /* TEXT: the quote is missing, and the rest of the line is in it; already reported */
+    bool            unclosed; /* TEXT: the quote is missing, and the rest of the line is in it; already reported */
 } fv__token;
 
 typedef struct fv__tokens {

@@ -55,8 +55,11 @@ static void describe(const fv__token *token, char text[64]) {
 /* Advice for what is often meant by a token that does not belong here. `before` is the token in front of it. */
 static const char *advice(const fv__token *token, const fv__token *before) {
     static const char *const words[][2] = {
-        { "and", "write & for and" }, { "or", "write | for or" },  { "not", "write ! for not" },
-        { "is", "write == for is" },  { "in", "there are no loops; an operator works on the whole image" },
+        { "and", "write & for and" },
+        { "or", "write | for or" },
+        { "not", "write ! for not" },
+        { "is", "write == for is" },
+        { "in", "there are no loops; an operator works on the whole image" },
     };
     if (token->kind == FV__TOKEN_NAME)
         for (int i = 0; i < FV_COUNT(words); i++)
@@ -72,18 +75,18 @@ static const char *advice(const fv__token *token, const fv__token *before) {
 static void *unexpected(parser *p, const char *expected) {
     char found[64];
     describe(p->token, found);
-    fv_diagnose(p->diagnostics, p->token->span, advice(p->token, p->token - 1), "expected %s, found %s", expected, found);
+    fv__diagnose(p->diagnostics, p->token->span, advice(p->token, p->token - 1), "expected %s, found %s", expected, found);
     return NULL;
 }
 
 static void *misplaced_equals(parser *p) {
-    fv_diagnose(p->diagnostics, p->token->span, "write == to compare", "only a plain name can stand before '='");
+    fv__diagnose(p->diagnostics, p->token->span, "write == to compare", "only a plain name can stand before '='");
     return NULL;
 }
 
 static void *too_deep(parser *p, const fv_span *span) {
-    fv_diagnose(p->diagnostics, *span, "give parts of it names", "the expression is too deep; expected at most %d levels",
-                DEEPEST);
+    fv__diagnose(p->diagnostics, *span, "give parts of it names", "the expression is too deep; expected at most %d levels",
+                 DEEPEST);
     return NULL;
 }
 
@@ -98,7 +101,7 @@ static bool take(parser *p, const char *sign) {
 }
 
 static node *new_node(parser *p, fv_expr_kind kind, const fv__token *token) {
-    node *n = fv_arena_alloc(&p->program->arena, sizeof *n);
+    node *n = fv__arena_alloc(&p->program->arena, sizeof *n);
     n->expr.id = p->program->nexprs++;
     n->expr.kind = kind;
     n->expr.span = token->span;
@@ -117,7 +120,7 @@ static void cover(node *n, const fv_span *from, int start, int end) {
 static void push(parser *p, arguments *a, fv_argument argument, int height) {
     if (a->count == a->capacity) {
         a->capacity = FV_MAX(4, 2 * a->capacity);
-        fv_argument *items = fv_arena_alloc(&p->program->arena, (size_t)a->capacity * sizeof *items);
+        fv_argument *items = fv__arena_alloc(&p->program->arena, (size_t)a->capacity * sizeof *items);
         if (a->count) memcpy(items, a->items, (size_t)a->count * sizeof *items);
         a->items = items;
     }
@@ -152,18 +155,18 @@ static node *new_sign_call(parser *p, const fv__token *sign, const char *op, nod
 static bool check_argument(parser *p, const arguments *a, const fv__token *name) {
     bool by_name = a->count && a->items[a->count - 1].name;
     if (!name && by_name) {
-        fv_diagnose(p->diagnostics, p->token->span, "values by position come first",
-                    "a value by position follows one by name; expected name = value");
+        fv__diagnose(p->diagnostics, p->token->span, "values by position come first",
+                     "a value by position follows one by name; expected name = value");
         return false;
     }
     int named = 0;
     for (int i = a->count - 1; name && i >= 0 && a->items[i].name; i--, named++)
         if (!strcmp(a->items[i].name, name->text)) {
-            fv_diagnose(p->diagnostics, name->span, NULL, "'%s' is given twice in one call", name->text);
+            fv__diagnose(p->diagnostics, name->span, NULL, "'%s' is given twice in one call", name->text);
             return false;
         }
     if (named < MOST_NAMED) return true;
-    fv_diagnose(p->diagnostics, name->span, NULL, "the call has too many values by name; expected at most %d", MOST_NAMED);
+    fv__diagnose(p->diagnostics, name->span, NULL, "the call has too many values by name; expected at most %d", MOST_NAMED);
     return false;
 }
 
@@ -203,8 +206,8 @@ static node *parse_call(parser *p, node *first) {
     n->expr.text_span = name->span;
     if (take(p, "(") && !parse_arguments(p, &a)) return NULL;
     if (at(p, "(")) {
-        fv_diagnose(p->diagnostics, p->token->span, "the result of a call is a value and cannot be called",
-                    "expected an operator or the end of the line, found '('");
+        fv__diagnose(p->diagnostics, p->token->span, "the result of a call is a value and cannot be called",
+                     "expected an operator or the end of the line, found '('");
         return NULL;
     }
     cover(n, first ? &first->expr.span : &name->span, first ? first->start : name->start, p->token[-1].end);
@@ -262,7 +265,7 @@ static node *parse_slice(parser *p, node *what) {
     do {
         if (n->expr.nindices == capacity) {
             capacity = FV_MAX(4, 2 * capacity);
-            fv_index *indices = fv_arena_alloc(&p->program->arena, (size_t)capacity * sizeof *indices);
+            fv_index *indices = fv__arena_alloc(&p->program->arena, (size_t)capacity * sizeof *indices);
             if (n->expr.nindices) memcpy(indices, n->expr.indices, (size_t)n->expr.nindices * sizeof *indices);
             n->expr.indices = indices;
         }
@@ -285,8 +288,8 @@ static node *parse_word(parser *p) {
     const fv__token *t = p->token;
     bool             yes = !strcmp(t->text, "true"), no = !strcmp(t->text, "false");
     if (!strcmp(t->text, "True") || !strcmp(t->text, "False")) {
-        fv_diagnose(p->diagnostics, t->span, NULL, "'%s' means nothing here; expected %s", t->text,
-                    *t->text == 'T' ? "true" : "false");
+        fv__diagnose(p->diagnostics, t->span, NULL, "'%s' means nothing here; expected %s", t->text,
+                     *t->text == 'T' ? "true" : "false");
         return NULL;
     }
     if (!strcmp(t->text, "param")) return unexpected(p, "a value");
@@ -302,7 +305,7 @@ static node *parse_group(parser *p) {
     node            *n = parse_expression(p);
     if (!n) return NULL;
     if (at(p, ",")) {
-        fv_diagnose(p->diagnostics, p->token->span, "a list is written [1, 2, 3]", "expected an operator or ')', found ','");
+        fv__diagnose(p->diagnostics, p->token->span, "a list is written [1, 2, 3]", "expected an operator or ')', found ','");
         return NULL;
     }
     if (!at(p, ")")) return unexpected(p, "an operator or ')'");
@@ -385,8 +388,8 @@ static node *parse_binary(parser *p, int least) {
         if (!right) return NULL;
         left = new_sign_call(p, sign, sign->sign->op, left, right);
         if (left && tight == FV__BINDS_COMPARISON && binds(p->token) == FV__BINDS_COMPARISON) {
-            fv_diagnose(p->diagnostics, p->token->span, "write a < b & b < c",
-                        "comparisons cannot be chained; expected '&' between two of them");
+            fv__diagnose(p->diagnostics, p->token->span, "write a < b & b < c",
+                         "comparisons cannot be chained; expected '&' between two of them");
             return NULL;
         }
     }
@@ -401,8 +404,8 @@ static node *parse_target(parser *p, node *value) {
     if (n && binds(p->token)) {
         char text[120];
         snprintf(text, sizeof text, "'|>' binds loosest; put brackets around what comes before '%s'", p->token->sign->text);
-        fv_diagnose(p->diagnostics, p->token->span, text, "expected one call after '|>', found '%s' behind it",
-                    p->token->sign->text);
+        fv__diagnose(p->diagnostics, p->token->span, text, "expected one call after '|>', found '%s' behind it",
+                     p->token->sign->text);
         return NULL;
     }
     return n;
@@ -446,15 +449,15 @@ static bool parse_definition(parser *p, fv_statement *statement) {
     if (!value) return false;
     statement->value = &value->expr;
     if (!param || is_literal(statement->value, false)) return true;
-    fv_diagnose(p->diagnostics, value->expr.span, "drop the word 'param' to give a name to a computed value",
-                "a parameter must be a plain value; expected a number, a text, true, false or a list of these");
+    fv__diagnose(p->diagnostics, value->expr.span, "drop the word 'param' to give a name to a computed value",
+                 "a parameter must be a plain value; expected a number, a text, true, false or a list of these");
     return false;
 }
 
 /* Tokens counted in characters, the text in bytes. */
 static const char *skip_characters(const char *text, int count) {
-    for (; count > 0 && *text; count--)
-        do text++;
+    for (; count > 0 && *text; count--) do
+            text++;
         while (((unsigned char)*text & 0xc0) == 0x80);
     return text;
 }
@@ -465,20 +468,20 @@ static const char *as_written(const parser *p, const fv__token *first) {
     const char *from = skip_characters(p->program->text, first->start);
     for (const fv__token *t = first; t < p->token; t++) {
         const char *end = skip_characters(from, t->end - t->start);
-        fv_bytes_append(&out, from, (size_t)(end - from));
-        if (t + 1 < p->token && t[1].start > t->end) fv_bytes_append(&out, " ", 1);
+        fv__bytes_append(&out, from, (size_t)(end - from));
+        if (t + 1 < p->token && t[1].start > t->end) fv__bytes_append(&out, " ", 1);
         if (t + 1 < p->token) from = skip_characters(end, t[1].start - t->end);
     }
-    const char *text = fv_arena_strndup(&p->program->arena, out.size ? (char *)out.data : "", out.size);
-    fv_bytes_release(&out);
+    const char *text = fv__arena_strndup(&p->program->arena, out.size ? (char *)out.data : "", out.size);
+    fv__bytes_release(&out);
     return text;
 }
 
 static bool parse_bare(parser *p, fv_statement *statement) {
     const fv__token *first = p->token;
     if (binds(first) || at(p, "|>")) {
-        fv_diagnose(p->diagnostics, first->span, at(p, "|>") ? NULL : "end the line before with it, or put all in brackets",
-                    "a statement cannot start with '%s'; expected name = value or a call", first->sign->text);
+        fv__diagnose(p->diagnostics, first->span, at(p, "|>") ? NULL : "end the line before with it, or put all in brackets",
+                     "a statement cannot start with '%s'; expected name = value or a call", first->sign->text);
         return false;
     }
     if (first->kind == FV__TOKEN_SIGN && !at(p, "(") && !at(p, "[") && !at(p, "!"))
@@ -503,21 +506,21 @@ static bool parse_statement(parser *p, fv_statement *statement) {
     return statement->kind == FV_STATEMENT_ASSIGN ? parse_definition(p, statement) : parse_bare(p, statement);
 }
 
-fv_program *fv_program_parse(const char *file, const char *text, fv_diagnostics *diagnostics) {
-    fv_program *program = fv_calloc(sizeof *program);
+fv_program *fv__program_parse(const char *file, const char *text, fv_diagnostics *diagnostics) {
+    fv_program *program = fv__calloc(sizeof *program);
     size_t      length = strlen(text);
-    program->file = fv_arena_strdup(&program->arena, file);
-    program->text = fv_arena_strndup(&program->arena, text, length <= LONGEST_TEXT ? length : 0);
+    program->file = fv__arena_strdup(&program->arena, file);
+    program->text = fv__arena_strndup(&program->arena, text, length <= LONGEST_TEXT ? length : 0);
     if (length > LONGEST_TEXT) {
-        fv_diagnose(diagnostics, (fv_span){ 1, 1, 1 }, NULL, "the text is %zu bytes long; expected a pipeline of at most %d",
-                    length, LONGEST_TEXT);
+        fv__diagnose(diagnostics, (fv_span){ 1, 1, 1 }, NULL, "the text is %zu bytes long; expected a pipeline of at most %d",
+                     length, LONGEST_TEXT);
         return program;
     }
     fv__tokens tokens = { 0 }, joined = { 0 };
     fv__ranges ranges = { 0 };
     fv__lex(program->text, &program->arena, &tokens, diagnostics);
     fv__layout(&tokens, &joined, &ranges, diagnostics);
-    program->statements = fv_arena_alloc(&program->arena, (size_t)ranges.count * sizeof *program->statements);
+    program->statements = fv__arena_alloc(&program->arena, (size_t)ranges.count * sizeof *program->statements);
     for (int i = 0; i < ranges.count; i++) {
         parser       p = { .token = &joined.items[ranges.items[i].first], .program = program, .diagnostics = diagnostics };
         fv_statement statement = { 0 };
@@ -529,8 +532,8 @@ fv_program *fv_program_parse(const char *file, const char *text, fv_diagnostics 
     return program;
 }
 
-void fv_program_free(fv_program *program) {
+void fv__program_free(fv_program *program) {
     if (!program) return;
-    fv_arena_release(&program->arena);
+    fv__arena_release(&program->arena);
     free(program);
 }

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-int fv_axis_find(const fv_image_type *type, const char *name) {
+int fv__axis_find(const fv_image_type *type, const char *name) {
     for (int d = 0; d < type->ndim; d++)
         if (!strcmp(type->axis[d], name)) return d;
     return -1;
@@ -17,7 +17,7 @@ static void clear(fv_image_type *type, int d) {
     memset(type->unit[d], 0, sizeof type->unit[d]);
 }
 
-void fv_axis_drop(fv_image_type *type, int axis) {
+void fv__axis_drop(fv_image_type *type, int axis) {
     type->ndim--;
     for (int d = axis; d < type->ndim; d++) {
         type->shape[d] = type->shape[d + 1];
@@ -29,7 +29,7 @@ void fv_axis_drop(fv_image_type *type, int axis) {
     clear(type, type->ndim);
 }
 
-void fv_axis_append(fv_image_type *type, const char *name, int64_t size) {
+void fv__axis_append(fv_image_type *type, const char *name, int64_t size) {
     int d = type->ndim++;
     clear(type, d);
     type->shape[d] = size;
@@ -39,7 +39,7 @@ void fv_axis_append(fv_image_type *type, const char *name, int64_t size) {
 
 static bool is_space(const char *name) { return strlen(name) == 1 && strchr("zyx", *name); }
 
-fv_status fv_axes_name(fv_image_type *type, const char *words, fv_error *error) {
+fv_status fv__axes_name(fv_image_type *type, const char *words, fv_error *error) {
     char names[FV_MAX_DIMS][8];
     int  count = 0;
     for (const char *p = words + strspn(words, " "); *p; count++) {
@@ -55,7 +55,7 @@ fv_status fv_axes_name(fv_image_type *type, const char *words, fv_error *error) 
     if (count != type->ndim)
         return fv_fail(error, FV_ERROR_USAGE, "axes = \"%s\": %d names for an image of %d axes", words, count, type->ndim);
     for (int d = 0; d < count && type->has_affine; d++)
-        if (strcmp(type->axis[d], names[d]) && (is_space(type->axis[d]) || is_space(names[d]))) fv_place_forget_world(type);
+        if (strcmp(type->axis[d], names[d]) && (is_space(type->axis[d]) || is_space(names[d]))) fv__place_forget_world(type);
     memcpy(type->axis, names, sizeof(names[0]) * (size_t)count);
     return FV_OK;
 }

@@ -6,16 +6,16 @@
 #include <fovea/image.h>
 
 /* Index of the axis of that name, -1 if there is none. */
-int fv_axis_find(const fv_image_type *type, const char *name);
+int fv__axis_find(const fv_image_type *type, const char *name);
 /* Takes an axis out. Of a spatial one the affine matrix keeps its column: what is left lies at 0 along it, so move it there first
- * (fv_place_move). */
-void fv_axis_drop(fv_image_type *type, int axis);
+ * (fv__place_move). */
+void fv__axis_drop(fv_image_type *type, int axis);
 /* Puts an axis after the last one; there must be room. */
-void fv_axis_append(fv_image_type *type, const char *name, int64_t size);
+void fv__axis_append(fv_image_type *type, const char *name, int64_t size);
 
 /* Names all axes from words with blanks between them, slowest first: "angle z x". One word per axis, each at most 7 letters long
  * and used once. An affine matrix
  * goes if x, y or z then mean another axis than before. */
-fv_status fv_axes_name(fv_image_type *type, const char *words, fv_error *error);
+fv_status fv__axes_name(fv_image_type *type, const char *words, fv_error *error);
 
 #endif

@@ -6,7 +6,7 @@ static int64_t modulo(int64_t i, int64_t n) {
     return m < 0 ? m + n : m;
 }
 
-int64_t fv_border_index(fv_border border, int64_t i, int64_t n) {
+int64_t fv__border_index(fv_border border, int64_t i, int64_t n) {
     if (i >= 0 && i < n) return i;
     switch (border) {
     case FV_BORDER_REFLECT: i = modulo(i, 2 * n); return i < n ? i : 2 * n - 1 - i;
@@ -21,13 +21,13 @@ int64_t fv_border_index(fv_border border, int64_t i, int64_t n) {
     return -1;
 }
 
-void fv_border_map(fv_border border, int64_t n, int64_t start, int64_t count, int64_t *map) {
-    for (int64_t k = 0; k < count; k++) map[k] = fv_border_index(border, start + k, n);
+void fv__border_map(fv_border border, int64_t n, int64_t start, int64_t count, int64_t *map) {
+    for (int64_t k = 0; k < count; k++) map[k] = fv__border_index(border, start + k, n);
 }
 
-fv_region fv_border_need(fv_border border, const fv_region *region, const int64_t *before, const int64_t *after,
-                         const int64_t *shape) {
-    fv_region grown = fv_region_grow(region, before, after), need = fv_region_clip(&grown, shape);
+fv_region fv__border_need(fv_border border, const fv_region *region, const int64_t *before, const int64_t *after,
+                          const int64_t *shape) {
+    fv_region grown = fv__region_grow(region, before, after), need = fv__region_clip(&grown, shape);
     for (int d = 0; d < need.ndim; d++) {
         int64_t low = -grown.start[d], high = grown.start[d] + grown.size[d] - shape[d]; /* voxels beyond each end */
         if (low <= 0 && high <= 0) continue;

@@ -11,12 +11,12 @@ typedef enum fv_border { FV_BORDER_REFLECT, FV_BORDER_NEAREST, FV_BORDER_MIRROR,
 #define FV_BORDER_CHOICES "reflect|nearest|mirror|constant|wrap"
 
 /* Where index i of an axis of n voxels comes from; -1: the constant. Works at any distance. */
-int64_t fv_border_index(fv_border border, int64_t i, int64_t n);
+int64_t fv__border_index(fv_border border, int64_t i, int64_t n);
 /* map[k] = source of index start + k, for k < count. */
-void fv_border_map(fv_border border, int64_t n, int64_t start, int64_t count, int64_t *map);
+void fv__border_map(fv_border border, int64_t n, int64_t start, int64_t count, int64_t *map);
 /* Region of an image that a region needs when each voxel looks `before` back and `after` ahead on each axis (0 on axes that
  * the operator does not look along). For wrap the whole axis where the border is crossed. */
-fv_region fv_border_need(fv_border border, const fv_region *region, const int64_t *before, const int64_t *after,
-                         const int64_t *shape);
+fv_region fv__border_need(fv_border border, const fv_region *region, const int64_t *before, const int64_t *after,
+                          const int64_t *shape);
 
 #endif

@@ -3,7 +3,7 @@
 #include "op/axes.h"
 #include <stdio.h>
 
-const char *fv_axes_text(const fv_image_type *type, char text[FV_AXES_TEXT]) {
+const char *fv__axes_text(const fv_image_type *type, char text[FV_AXES_TEXT]) {
     int used = 0;
     for (int d = 0; d < type->ndim; d++)
         used += snprintf(text + used, FV_AXES_TEXT - (size_t)used, "%s%.7s", d ? " " : "", type->axis[d]);
@@ -18,7 +18,7 @@ const char *fv_axes_text(const fv_image_type *type, char text[FV_AXES_TEXT]) {
 static bool same_names_in_another_order(const fv_image_type *a, const fv_image_type *b) {
     bool moved = false;
     for (int d = 0; d < a->ndim; d++) {
-        int other = fv_axis_find(b, a->axis[d]);
+        int other = fv__axis_find(b, a->axis[d]);
         if (other < 0) return false;
         moved = moved || other != d;
     }
@@ -30,21 +30,21 @@ static bool by_position(const fv_image_type *a, const fv_image_type *b) {
            !same_names_in_another_order(a, b);
 }
 
-bool fv_match(const fv_image_type *result, const fv_image_type *image, fv_matching *matching) {
+bool fv__match(const fv_image_type *result, const fv_image_type *image, fv_matching *matching) {
     bool whole = by_position(result, image);
     *matching = (fv_matching){ .same = image->ndim == result->ndim, .ndim = image->ndim };
     for (int d = 0; d < result->ndim; d++) {
-        int axis = whole ? d : fv_axis_find(image, result->axis[d]);
+        int axis = whole ? d : fv__axis_find(image, result->axis[d]);
         if (axis >= 0 && image->shape[axis] != result->shape[d] && image->shape[axis] != 1) return false;
         matching->from[d] = axis >= 0 && image->shape[axis] == result->shape[d] ? axis : -1;
         matching->same = matching->same && matching->from[d] == d;
     }
     for (int k = 0; k < image->ndim && !whole; k++)
-        if (image->shape[k] > 1 && fv_axis_find(result, image->axis[k]) < 0) return false;
+        if (image->shape[k] > 1 && fv__axis_find(result, image->axis[k]) < 0) return false;
     return true;
 }
 
-fv_region fv_matched_region(const fv_matching *matching, const fv_region *region) {
+fv_region fv__matched_region(const fv_matching *matching, const fv_region *region) {
     fv_region in = { .ndim = matching->ndim };
     if (matching->same) return *region;
     for (int k = 0; k < in.ndim; k++) in.size[k] = 1;
@@ -57,7 +57,7 @@ fv_region fv_matched_region(const fv_matching *matching, const fv_region *region
     return in;
 }
 
-int64_t fv_matched_repeats(const fv_matching *matching, const int64_t *shape, int ndim) {
+int64_t fv__matched_repeats(const fv_matching *matching, const int64_t *shape, int ndim) {
     int64_t repeats = 1;
     for (int d = 0; d < ndim; d++)
         if (matching->from[d] < 0) repeats *= shape[d];
@@ -69,7 +69,7 @@ int64_t fv_matched_repeats(const fv_matching *matching, const int64_t *shape, in
 /* The first axis of the image, longer than one voxel, that the result lacks; -1: none. */
 static int lacks(const fv_image_type *result, const fv_image_type *image) {
     for (int k = 0; k < image->ndim && !by_position(result, image); k++)
-        if (image->shape[k] > 1 && fv_axis_find(result, image->axis[k]) < 0) return k;
+        if (image->shape[k] > 1 && fv__axis_find(result, image->axis[k]) < 0) return k;
     return -1;
 }
 
@@ -100,20 +100,20 @@ static fv_status missing_axes(const fv_image_type *const *images, int count, fv_
         }
     if (!a)
         return fv_fail(error, FV_ERROR_USAGE, "none of the images has all the axes that the others have; the first is %s",
-                       fv_axes_text(images[0], one));
+                       fv__axes_text(images[0], one));
     return fv_fail(error, FV_ERROR_USAGE,
                    "the axes of the images are %s and %s: the second has no axis %s and the first no axis %s. One image must "
                    "have all axes of the other; name_axes(image, ...) gives axes other names",
-                   fv_axes_text(a, one), fv_axes_text(b, other), a->axis[lacks(b, a)], b->axis[lacks(a, b)]);
+                   fv__axes_text(a, one), fv__axes_text(b, other), a->axis[lacks(b, a)], b->axis[lacks(a, b)]);
 }
 
 static fv_status other_length(const fv_image_type *a, const fv_image_type *b, const char *axis, fv_error *error) {
     char      one[FV_AXES_TEXT], other[FV_AXES_TEXT];
     bool      named = a->ndim != b->ndim || same_names_in_another_order(a, b);
-    long long length = a->shape[fv_axis_find(a, axis)], second = b->shape[fv_axis_find(b, axis)];
+    long long length = a->shape[fv__axis_find(a, axis)], second = b->shape[fv__axis_find(b, axis)];
     return fv_fail(error, FV_ERROR_USAGE,
                    "the axes of the images are %s and %s: %s has %lld voxels in the first and %lld in the second%s",
-                   fv_axes_text(a, one), fv_axes_text(b, other), axis, length, second,
+                   fv__axes_text(a, one), fv__axes_text(b, other), axis, length, second,
                    named ? ". Axes are matched by name; name_axes(image, ...) gives them other names" : "");
 }
 
@@ -124,7 +124,7 @@ static void take_axis(fv_image_type *to, int axis, const fv_image_type *from, in
     memcpy(to->unit[axis], from->unit[of_from], sizeof to->unit[axis]);
 }
 
-fv_status fv_broadcast(const fv_image_type *const *images, int count, fv_image_type *result, fv_error *error) {
+fv_status fv__broadcast(const fv_image_type *const *images, int count, fv_image_type *result, fv_error *error) {
     const fv_image_type *base = fullest(images, count);
     int                  giver[FV_MAX_DIMS]; /* of the axis' length */
     if (!base) return missing_axes(images, count, error);
@@ -133,7 +133,7 @@ fv_status fv_broadcast(const fv_image_type *const *images, int count, fv_image_t
         for (giver[d] = 0; images[giver[d]] != base;) giver[d]++;
     for (int i = 0; i < count; i++)
         for (int d = 0; d < base->ndim && !by_position(base, images[i]); d++) {
-            int axis = fv_axis_find(images[i], base->axis[d]);
+            int axis = fv__axis_find(images[i], base->axis[d]);
             if (axis < 0 || images[i]->shape[axis] == 1 || images[i]->shape[axis] == result->shape[d]) continue;
             if (result->shape[d] > 1)
                 return other_length(images[FV_MIN(i, giver[d])], images[FV_MAX(i, giver[d])], base->axis[d], error);
@@ -143,7 +143,7 @@ fv_status fv_broadcast(const fv_image_type *const *images, int count, fv_image_t
     for (int i = 0; i < count; i++) {
         const fv_image_type *pair[] = { result, images[i] };
         fv_matching          matching;
-        if (!fv_match(result, images[i], &matching)) return missing_axes(pair, 2, error);
+        if (!fv__match(result, images[i], &matching)) return missing_axes(pair, 2, error);
     }
     return FV_OK;
 }

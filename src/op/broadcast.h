@@ -19,18 +19,18 @@ typedef struct fv_matching {
 } fv_matching;
 
 /* False: the image has an axis that the result lacks, or another length along one. */
-bool fv_match(const fv_image_type *result, const fv_image_type *image, fv_matching *matching);
+bool fv__match(const fv_image_type *result, const fv_image_type *image, fv_matching *matching);
 /* The part of the image that a region of the result reads. */
-fv_region fv_matched_region(const fv_matching *matching, const fv_region *region);
+fv_region fv__matched_region(const fv_matching *matching, const fv_region *region);
 /* How many voxels of the result read one voxel of the image. */
-int64_t fv_matched_repeats(const fv_matching *matching, const int64_t *shape, int ndim);
+int64_t fv__matched_repeats(const fv_matching *matching, const int64_t *shape, int ndim);
 
 /* Axes, lengths, spacing, origin, units and affine of the result of several images, and the element type of the one that it takes
  * them from. */
-fv_status fv_broadcast(const fv_image_type *const *images, int count, fv_image_type *result, fv_error *error);
+fv_status fv__broadcast(const fv_image_type *const *images, int count, fv_image_type *result, fv_error *error);
 
 /* "t y x (10 x 64 x 64)" */
 #define FV_AXES_TEXT 192
-const char *fv_axes_text(const fv_image_type *type, char text[FV_AXES_TEXT]);
+const char *fv__axes_text(const fv_image_type *type, char text[FV_AXES_TEXT]);
 
 #endif

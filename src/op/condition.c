@@ -4,8 +4,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { NUMBER, COLUMN, TEXT, NEGATIVE, ADD, SUBTRACT, MULTIPLY, DIVIDE, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL,
-       NOT_EQUAL, NOT, AND, OR, OF_TEXTS = 100 }; /* OF_TEXTS + a comparison */
+enum {
+    NUMBER,
+    COLUMN,
+    TEXT,
+    NEGATIVE,
+    ADD,
+    SUBTRACT,
+    MULTIPLY,
+    DIVIDE,
+    LESS,
+    LESS_EQUAL,
+    GREATER,
+    GREATER_EQUAL,
+    EQUAL,
+    NOT_EQUAL,
+    NOT,
+    AND,
+    OR,
+    OF_TEXTS = 100
+}; /* OF_TEXTS + a comparison */
 typedef enum { A_NUMBER, A_TRUTH, A_TEXT } kind;
 
 /* ---------------------------------------------------------------- from text to steps */
@@ -56,14 +74,14 @@ static fv_status unknown_column(parser *p, const char *word) {
     fv_bytes    list = { 0 };
     for (int i = 0; i < p->table->ncolumns; i++) {
         names[i] = p->table->column[i].name;
-        fv_bytes_printf(&list, "%s%s", i ? ", " : "", names[i]);
+        fv__bytes_printf(&list, "%s%s", i ? ", " : "", names[i]);
     }
-    fv_bytes_append(&list, "", 1);
+    fv__bytes_append(&list, "", 1);
     const char *near = fv_nearest_word(word, names, p->table->ncolumns);
     fv_status   status =
         fv_fail(p->error, FV_ERROR_USAGE, "%s = \"%s\": the table has no column %s%s%s%s; it has %s", p->name, p->text, word,
                 near ? " (did you mean " : "", near ? near : "", near ? "?)" : "", (char *)list.data);
-    fv_bytes_release(&list);
+    fv__bytes_release(&list);
     return status;
 }
 
@@ -127,7 +145,10 @@ static fv_status unary(parser *p, kind *k) {
     return *k == A_NUMBER ? emit(p, NEGATIVE, 0, 0) : wrong(p, "- needs a number");
 }
 
-typedef struct { const char *sign; int what; } operation;
+typedef struct {
+    const char *sign;
+    int         what;
+} operation;
 
 /* left (sign right)*, where both sides are of one kind and so is the result. */
 static fv_status chain(parser *p, kind *k, fv_status (*side)(parser *, kind *), const operation *signs, kind wanted) {
@@ -197,8 +218,8 @@ static fv_status either(parser *p, kind *k) {
     return FV_OK;
 }
 
-fv_status fv_condition_parse(fv_condition *condition, const char *name, const char *text, const fv_table_type *table,
-                             fv_error *error) {
+fv_status fv__condition_parse(fv_condition *condition, const char *name, const char *text, const fv_table_type *table,
+                              fv_error *error) {
     parser p = { .name = name, .text = text, .at = text, .table = table, .out = condition, .error = error };
     kind   k;
     condition->count = condition->text_size = 0;
@@ -232,28 +253,35 @@ static double apply_to_texts(int what, const char *a, const char *b) {
     return apply(what, strcmp(a, b), 0);
 }
 
-typedef union { double number; const char *text; } operand;
+typedef union {
+    double      number;
+    const char *text;
+} operand;
 
 static operand column_value(const fv_table_type *table, const fv_cell *row, int c) {
     if (table->column[c].kind == FV_COLUMN_TEXT) return (operand){ .text = row[c].text };
     return (operand){ .number = table->column[c].kind == FV_COLUMN_INTEGER ? (double)row[c].integer : row[c].real };
 }
 
-bool fv_condition_holds(const fv_condition *condition, const fv_table_type *table, const fv_cell *row) {
+bool fv__condition_holds(const fv_condition *condition, const fv_table_type *table, const fv_cell *row) {
     operand stack[FV_CONDITION_DEPTH + 1];
     int     top = -1;
     for (int i = 0; i < condition->count; i++) {
         int what = condition->step[i].what, from = condition->step[i].column;
-        if (what == NUMBER) stack[++top].number = condition->step[i].number;
-        else if (what == COLUMN) stack[++top] = column_value(table, row, from);
-        else if (what == TEXT) stack[++top].text = condition->text + from;
-        else if (what == NEGATIVE) stack[top].number = -stack[top].number;
-        else if (what == NOT) stack[top].number = stack[top].number == 0;
+        if (what == NUMBER)
+            stack[++top].number = condition->step[i].number;
+        else if (what == COLUMN)
+            stack[++top] = column_value(table, row, from);
+        else if (what == TEXT)
+            stack[++top].text = condition->text + from;
+        else if (what == NEGATIVE)
+            stack[top].number = -stack[top].number;
+        else if (what == NOT)
+            stack[top].number = stack[top].number == 0;
         else {
             top--;
-            stack[top].number = what >= OF_TEXTS
-                                    ? apply_to_texts(what - OF_TEXTS, stack[top].text, stack[top + 1].text)
-                                    : apply(what, stack[top].number, stack[top + 1].number);
+            stack[top].number = what >= OF_TEXTS ? apply_to_texts(what - OF_TEXTS, stack[top].text, stack[top + 1].text)
+                                                 : apply(what, stack[top].number, stack[top + 1].number);
         }
     }
     return stack[0].number != 0;

@@ -13,15 +13,19 @@ enum { FV_CONDITION_STEPS = 256, FV_CONDITION_DEPTH = 64, FV_CONDITION_TEXT = 10
 
 /* Steps in the order in which they are done, each on top of a stack. */
 typedef struct fv_condition {
-    int  count;
-    struct { int what; int column; double number; } step[FV_CONDITION_STEPS];
+    int count;
+    struct {
+        int    what;
+        int    column;
+        double number;
+    } step[FV_CONDITION_STEPS];
     char text[FV_CONDITION_TEXT]; /* the quoted ones, one behind the other */
     int  text_size;
 } fv_condition;
 
 /* The error shows the text, the place in it, and the columns if a name is not one of them. name: of the parameter. */
-fv_status fv_condition_parse(fv_condition *condition, const char *name, const char *text, const fv_table_type *table,
-                             fv_error *error);
-bool      fv_condition_holds(const fv_condition *condition, const fv_table_type *table, const fv_cell *row);
+fv_status fv__condition_parse(fv_condition *condition, const char *name, const char *text, const fv_table_type *table,
+                              fv_error *error);
+bool      fv__condition_holds(const fv_condition *condition, const fv_table_type *table, const fv_cell *row);
 
 #endif

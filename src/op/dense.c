@@ -20,14 +20,14 @@ typedef struct {
 
 static size_t file_element(const fv_dense *dense) { return dense->half ? 2 : fv_dtype_size(dense->dtype); }
 
-int64_t fv_dense_bytes(const fv_dense *dense) {
+int64_t fv__dense_bytes(const fv_dense *dense) {
     int64_t n = (int64_t)file_element(dense);
     for (int d = 0; d < dense->ndim; d++)
-        if (dense->shape[d] < 0 || !fv_mul(n, dense->shape[d], &n)) return -1;
+        if (dense->shape[d] < 0 || !fv__mul(n, dense->shape[d], &n)) return -1;
     return n;
 }
 
-void fv_dense_piece(const fv_image_type *type, int64_t bytes, int64_t piece[FV_MAX_DIMS]) {
+void fv__dense_piece(const fv_image_type *type, int64_t bytes, int64_t piece[FV_MAX_DIMS]) {
     int64_t size = (int64_t)fv_dtype_size(type->dtype);
     for (int d = type->ndim - 1; d >= 0; d--) {
         piece[d] = FV_MAX(FV_MIN(type->shape[d], bytes / size), 1);
@@ -62,7 +62,7 @@ static walk walk_of(const fv_dense *dense, const fv_block *block) {
 
 /* ---------------------------------------------------------------- elements */
 
-void fv_swap_elements(fv_dtype dtype, void *data, int64_t n) {
+void fv__swap_elements(fv_dtype dtype, void *data, int64_t n) {
     size_t size = fv_dtype_size(dtype);
     if (fv_dtype_is_complex(dtype)) {
         size /= 2;
@@ -76,7 +76,7 @@ void fv_swap_elements(fv_dtype dtype, void *data, int64_t n) {
         for (uint64_t *p = data; n-- > 0; p++) *p = __builtin_bswap64(*p);
 }
 
-float fv_half_widen(uint16_t half) {
+float fv__half_widen(uint16_t half) {
     uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = half >> 10 & 31, fraction = half & 1023, bits;
     if (exponent == 0) {
         float value = (float)fraction * 0x1p-24f;
@@ -90,12 +90,12 @@ float fv_half_widen(uint16_t half) {
 
 /* From the file's representation to the block's, in place; never for half. */
 static void normalise(const fv_dense *dense, void *data, int64_t n) {
-    if (dense->swapped) fv_swap_elements(dense->dtype, data, n);
+    if (dense->swapped) fv__swap_elements(dense->dtype, data, n);
     if (dense->dtype == FV_BOOL)
         for (uint8_t *p = data; n-- > 0; p++) *p = *p != 0;
 }
 
-void fv_copy_strided(void *to, int64_t to_step, const void *from, int64_t from_step, int64_t n, size_t size) {
+void fv__copy_strided(void *to, int64_t to_step, const void *from, int64_t from_step, int64_t n, size_t size) {
     if (size == 1)
         for (int64_t i = 0; i < n; i++) ((uint8_t *)to)[i * to_step] = ((const uint8_t *)from)[i * from_step];
     else if (size == 2)
@@ -114,12 +114,12 @@ static void place(const fv_dense *dense, const walk *w, void *row, int64_t n, ch
     if (dense->half) {
         for (int64_t i = 0; i < n; i++) {
             uint16_t half = ((uint16_t *)row)[i];
-            ((float *)to)[i * w->axis[0].block_step] = fv_half_widen(dense->swapped ? __builtin_bswap16(half) : half);
+            ((float *)to)[i * w->axis[0].block_step] = fv__half_widen(dense->swapped ? __builtin_bswap16(half) : half);
         }
         return;
     }
     normalise(dense, row, n);
-    fv_copy_strided(to, w->axis[0].block_step, row, 1, n, fv_dtype_size(dense->dtype));
+    fv__copy_strided(to, w->axis[0].block_step, row, 1, n, fv_dtype_size(dense->dtype));
 }
 
 /* ---------------------------------------------------------------- reading */
@@ -139,7 +139,7 @@ static int64_t file_position(const job *j, int64_t element) {
 /* A row straight into the block. */
 static fv_status read_row(job *j, int64_t element, char *to, fv_error *error) {
     int64_t n = j->walk->axis[0].size;
-    FV_TRY(fv_file_read_at(j->fd, to, (size_t)n * file_element(j->dense), file_position(j, element), j->path, error));
+    FV_TRY(fv__file_read_at(j->fd, to, (size_t)n * file_element(j->dense), file_position(j, element), j->path, error));
     normalise(j->dense, to, n);
     return FV_OK;
 }
@@ -150,7 +150,7 @@ static fv_status read_row_in_parts(job *j, int64_t element, char *to, fv_error *
     int64_t fits = FV_DENSE_MEMORY / (int64_t)size, n = j->walk->axis[0].size;
     for (int64_t i = 0; i < n; i += fits) {
         int64_t part = FV_MIN(fits, n - i);
-        FV_TRY(fv_file_read_at(j->fd, j->buffer, (size_t)part * size, file_position(j, element + i), j->path, error));
+        FV_TRY(fv__file_read_at(j->fd, j->buffer, (size_t)part * size, file_position(j, element + i), j->path, error));
         place(j->dense, j->walk, j->buffer, part, to + i * j->walk->axis[0].block_step * (int64_t)fv_dtype_size(j->dense->dtype));
     }
     return FV_OK;
@@ -165,7 +165,7 @@ static fv_status read_plane(job *j, int64_t element, char *to, fv_error *error) 
     int64_t     gap = (next->file_step - row->size) * (int64_t)size;
     int64_t     together = gap <= WORTH_A_CALL ? FV_DENSE_MEMORY / (next->file_step * (int64_t)size) : 1;
     if (direct && row->size * (int64_t)size >= WORTH_A_CALL * 8) together = 1; /* long rows need no copy */
-    if (!(direct && together <= 1) && !j->buffer) j->buffer = fv_buffer_new(FV_DENSE_MEMORY);
+    if (!(direct && together <= 1) && !j->buffer) j->buffer = fv__buffer_new(FV_DENSE_MEMORY);
     for (int64_t i = 0; i < next->size;) {
         int64_t rows = FV_MAX(FV_MIN(together, next->size - i), 1), first = element + i * next->file_step;
         if (rows == 1) {
@@ -173,7 +173,7 @@ static fv_status read_plane(job *j, int64_t element, char *to, fv_error *error) 
                           : read_row_in_parts(j, first, to + i * block_step, error));
         } else {
             int64_t span = (rows - 1) * next->file_step + row->size;
-            FV_TRY(fv_file_read_at(j->fd, j->buffer, (size_t)span * size, file_position(j, first), j->path, error));
+            FV_TRY(fv__file_read_at(j->fd, j->buffer, (size_t)span * size, file_position(j, first), j->path, error));
             for (int64_t r = 0; r < rows; r++)
                 place(j->dense, j->walk, (char *)j->buffer + r * next->file_step * (int64_t)size, row->size,
                       to + (i + r) * block_step);
@@ -192,8 +192,8 @@ static bool next_plane(const walk *w, int64_t *index) {
     return false;
 }
 
-fv_status fv_dense_read(const fv_dense *dense, int fd, const char *path, const fv_block *block, fv_error *error) {
-    if (fv_region_empty(&block->region)) return FV_OK;
+fv_status fv__dense_read(const fv_dense *dense, int fd, const char *path, const fv_block *block, fv_error *error) {
+    if (fv__region_empty(&block->region)) return FV_OK;
     walk      w = walk_of(dense, block);
     job       j = { dense, &w, fd, path, NULL };
     int64_t   index[FV_MAX_DIMS + 2] = { 0 };
@@ -206,14 +206,14 @@ fv_status fv_dense_read(const fv_dense *dense, int fd, const char *path, const f
         }
         status = read_plane(&j, element, (char *)block->data + to * (int64_t)fv_dtype_size(dense->dtype), error);
     } while (status == FV_OK && next_plane(&w, index));
-    if (j.buffer) fv_buffer_free(j.buffer, FV_DENSE_MEMORY);
+    if (j.buffer) fv__buffer_free(j.buffer, FV_DENSE_MEMORY);
     return status;
 }
 
 /* ---------------------------------------------------------------- writing */
 
-fv_status fv_dense_write(const fv_dense *dense, int fd, const char *path, const fv_block *block, fv_error *error) {
-    if (fv_region_empty(&block->region)) return FV_OK;
+fv_status fv__dense_write(const fv_dense *dense, int fd, const char *path, const fv_block *block, fv_error *error) {
+    if (fv__region_empty(&block->region)) return FV_OK;
     walk    w = walk_of(dense, block);
     size_t  size = fv_dtype_size(dense->dtype);
     int64_t index[FV_MAX_DIMS + 2] = { 0 };
@@ -224,8 +224,8 @@ fv_status fv_dense_write(const fv_dense *dense, int fd, const char *path, const 
                 element += index[d] * w.axis[d].file_step;
                 from += index[d] * w.axis[d].block_step;
             }
-            FV_TRY(fv_file_write_at(fd, (char *)block->data + from * (int64_t)size, (size_t)w.axis[0].size * size,
-                                    dense->offset + element * (int64_t)size, path, error));
+            FV_TRY(fv__file_write_at(fd, (char *)block->data + from * (int64_t)size, (size_t)w.axis[0].size * size,
+                                     dense->offset + element * (int64_t)size, path, error));
         }
     } while (next_plane(&w, index));
     return FV_OK;

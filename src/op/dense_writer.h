@@ -3,10 +3,10 @@
  *
  *     fv_bytes header = { 0 };
  *     ...
- *     *writer = fv_dense_writer_new(&fv_format_npy, path, type, options, &header);
+ *     *writer = fv__dense_writer_new(&fv_format_npy, path, type, options, &header);
  *
- *     .begin = fv_dense_begin, .put = fv_dense_put, .sync = fv_dense_sync, .finish = fv_dense_sync,
- *     .free_writer = fv_dense_free,
+ *     .begin = fv__dense_begin, .put = fv__dense_put, .sync = fv__dense_sync, .finish = fv__dense_sync,
+ *     .free_writer = fv__dense_free,
  */
 #ifndef FV_DENSE_WRITER_H
 #define FV_DENSE_WRITER_H
@@ -15,20 +15,20 @@
 #include "op/format.h"
 
 /* Takes the header's bytes; voxels begin right behind them. The type has been checked: at least one axis, bytes below 2^63. */
-fv_writer *fv_dense_writer_new(const fv_format *format, const char *path, const fv_image_type *type,
-                               const fv_write_options *options, fv_bytes *header_take);
+fv_writer *fv__dense_writer_new(const fv_format *format, const char *path, const fv_image_type *type,
+                                const fv_write_options *options, fv_bytes *header_take);
 /* Right after that, where the file differs from the image: it holds another element type, which every value fits into, or the
  * other byte order, or something follows the voxels. trailer_take may be NULL. */
-void       fv_dense_writer_store(fv_writer *writer, fv_dtype stored, bool swapped, fv_bytes *trailer_take);
+void fv__dense_writer_store(fv_writer *writer, fv_dtype stored, bool swapped, fv_bytes *trailer_take);
 /* Or: the voxels are a file of their own, a part of that name (op/output_parts.h); the header, which finish then writes, ends
  * where its path belongs. */
-void       fv_dense_writer_apart(fv_writer *writer, const char *part);
-fv_status  fv_dense_begin(fv_writer *writer, fv_error *error);
-fv_status  fv_dense_put(fv_writer *writer, const fv_block *block, fv_error *error);
-fv_status  fv_dense_sync(fv_writer *writer, fv_error *error);
-fv_status  fv_dense_finish(fv_writer *writer, fv_error *error); /* needed only where something lies apart */
-void       fv_dense_free(fv_writer *writer);
+void      fv__dense_writer_apart(fv_writer *writer, const char *part);
+fv_status fv__dense_begin(fv_writer *writer, fv_error *error);
+fv_status fv__dense_put(fv_writer *writer, const fv_block *block, fv_error *error);
+fv_status fv__dense_sync(fv_writer *writer, fv_error *error);
+fv_status fv__dense_finish(fv_writer *writer, fv_error *error); /* needed only where something lies apart */
+void      fv__dense_free(fv_writer *writer);
 /* The block's voxels one after another as another type, in memory for that many. */
-fv_block   fv_block_as(const fv_block *block, fv_dtype dtype, void *memory);
+fv_block fv__block_as(const fv_block *block, fv_dtype dtype, void *memory);
 
 #endif

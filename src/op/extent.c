@@ -1,10 +1,10 @@
 /* Least and greatest value: the part that does not depend on the instruction set. */
 #include "op/extent.h"
 
-void fv_extent_init(fv_extent *extent, fv_dtype dtype) {
+void fv__extent_init(fv_extent *extent, fv_dtype dtype) {
     memset(extent, 0, sizeof *extent);
     extent->mark = -1;
-    extent->low.dtype = extent->high.dtype = fv_scalar_type(dtype);
+    extent->low.dtype = extent->high.dtype = fv__scalar_type(dtype);
     switch (extent->low.dtype) {
     case FV_UINT64:
         extent->low.natural = UINT64_MAX;
@@ -29,22 +29,22 @@ static bool below(const fv_scalar *a, const fv_scalar *b) { /* -0 is below 0, so
     }
 }
 
-void fv_extent_merge(fv_extent *into, const fv_extent *from) {
+void fv__extent_merge(fv_extent *into, const fv_extent *from) {
     if (below(&from->low, &into->low)) into->low = from->low;
     if (below(&into->high, &from->high)) into->high = from->high;
     into->nan |= from->nan;
     into->count += from->count;
 }
 
-void fv_extent_combine(const void *params, fv_bytes *into, const void *partial, size_t size) {
+void fv__extent_combine(const void *params, fv_bytes *into, const void *partial, size_t size) {
     (void)params;
     (void)size;
-    fv_extent_merge((fv_extent *)into->data, partial);
+    fv__extent_merge((fv_extent *)into->data, partial);
 }
 
-fv_status fv_extent_finish(fv_finish *f, fv_extent *extent, fv_error *error) {
+fv_status fv__extent_finish(fv_finish *f, fv_extent *extent, fv_error *error) {
     const void *partial;
-    FV_TRY(fv_finish_partial(f, &partial, sizeof *extent, error));
+    FV_TRY(fv__finish_partial(f, &partial, sizeof *extent, error));
     if (partial) memcpy(extent, partial, sizeof *extent);
     if (!partial || !extent->count) return fv_fail(error, FV_ERROR_INPUT, "the image has no voxels");
     if (extent->nan) extent->low.real = extent->high.real = NAN;

@@ -69,11 +69,11 @@ static bool lists(const char *list, const char *word) {
     return false;
 }
 
-const fv_op *fv_op_known_as(const char *word) {
+const fv_op *fv__op_known_as(const char *word) {
     for (int pass = 0; pass < 2; pass++, word = after_module(word)) {
-        for (int i = 0; i < fv_op_count(); i++)
-            if (fv_op_at(i)->also && lists(fv_op_at(i)->also, word)) return fv_op_at(i);
-        if (pass && fv_op_find(word)) return fv_op_find(word);
+        for (int i = 0; i < fv__op_count(); i++)
+            if (fv__op_at(i)->also && lists(fv__op_at(i)->also, word)) return fv__op_at(i);
+        if (pass && fv__op_find(word)) return fv__op_find(word);
     }
     return NULL;
 }
@@ -82,8 +82,8 @@ static const fv_op *first_operator(const char *list) {
     const fv_op *found = NULL;
     for (const char *p = list; *p && !found;) {
         size_t n = strcspn(p, ",");
-        char  *name = fv_sprintf("%.*s", (int)n, p);
-        found = fv_op_find(name);
+        char  *name = fv__sprintf("%.*s", (int)n, p);
+        found = fv__op_find(name);
         free(name);
         p += n;
         p += strspn(p, ", ");
@@ -91,14 +91,14 @@ static const fv_op *first_operator(const char *list) {
     return found;
 }
 
-char *fv_familiar_hint(const char *word) {
-    const fv_op *op = fv_op_known_as(word);
+char *fv__familiar_hint(const char *word) {
+    const fv_op *op = fv__op_known_as(word);
     const char  *bare = after_module(word), *sentence = NULL;
     for (int i = 0; i < FV_COUNT(others) && !op && !sentence; i++)
         if (lists(others[i].words, bare)) {
             op = first_operator(others[i].words);
             sentence = others[i].sentence;
         }
-    if (op) return fv_sprintf("it is called %s here: %s", op->name, op->brief);
-    return sentence ? fv_strdup(sentence) : NULL;
+    if (op) return fv__sprintf("it is called %s here: %s", op->name, op->brief);
+    return sentence ? fv__strdup(sentence) : NULL;
 }

@@ -6,10 +6,10 @@
 #include "op/op.h"
 
 /* The operator that other programs call so (fv_op.also), in any case and with or without the module in front; NULL: none. */
-const fv_op *fv_op_known_as(const char *word);
+const fv_op *fv__op_known_as(const char *word);
 
 /* A sentence that helps whoever has written this word where an operator belongs; the caller frees. NULL: nothing is known. An
  * operator that exists always comes before what is said here. */
-char *fv_familiar_hint(const char *word);
+char *fv__familiar_hint(const char *word);
 
 #endif

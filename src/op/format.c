@@ -1,8 +1,8 @@
 /* Finding formats and sharing open readers. */
 #include "op/format.h"
+#include "base/remote.h"
 #include "op/registry.h"
 #include "op/table_parts.h"
-#include "base/remote.h"
 #include <dirent.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ static size_t match(const char *path, const char *extensions) {
     for (const char *p = extensions; *p;) {
         size_t n = strcspn(p, " ");
         snprintf(word, sizeof word, "%.*s", (int)n, p);
-        if (n > best && fv_path_has_extension(path, word)) best = n;
+        if (n > best && fv__path_has_extension(path, word)) best = n;
         p += n + strspn(p + n, " ");
     }
     return best;
@@ -34,10 +34,10 @@ static bool has_magic(const fv_format *format, const uint8_t *start, size_t size
 static size_t first_bytes(const char *path, uint8_t *start, size_t most, fv_error *error) {
     int        fd;
     fv_file_id id;
-    if (fv_path_is_folder(path) || fv_file_identify(path, &id, error) != FV_OK) return 0;
-    if (id.size <= 0 || fv_file_open_read(path, &fd, error) != FV_OK) return 0;
+    if (fv__path_is_folder(path) || fv__file_identify(path, &id, error) != FV_OK) return 0;
+    if (id.size <= 0 || fv__file_open_read(path, &fd, error) != FV_OK) return 0;
     size_t size = FV_MIN(most, (size_t)id.size);
-    if (fv_file_read_at(fd, start, size, 0, path, error) != FV_OK) size = 0;
+    if (fv__file_read_at(fd, start, size, 0, path, error) != FV_OK) size = 0;
     close(fd);
     return size;
 }
@@ -45,8 +45,8 @@ static size_t first_bytes(const char *path, uint8_t *start, size_t most, fv_erro
 static const fv_format *by_magic(const char *path, fv_error *error) {
     uint8_t start[1024];
     size_t  size = first_bytes(path, start, sizeof start, error);
-    for (int i = 0; size && i < fv_format_count(); i++)
-        if (fv_format_at(i)->open && has_magic(fv_format_at(i), start, size)) return fv_format_at(i);
+    for (int i = 0; size && i < fv__format_count(); i++)
+        if (fv__format_at(i)->open && has_magic(fv__format_at(i), start, size)) return fv__format_at(i);
     return NULL;
 }
 
@@ -54,10 +54,10 @@ static const fv_format *by_magic(const char *path, fv_error *error) {
 static const fv_format *by_series(const char *path) {
     struct dirent  **names = NULL;
     const fv_format *found = NULL;
-    int              count = fv_path_is_folder(path) ? scandir(path, &names, NULL, alphasort) : 0;
+    int              count = fv__path_is_folder(path) ? scandir(path, &names, NULL, alphasort) : 0;
     for (int i = 0; i < count; i++) {
-        char *file = fv_sprintf("%s/%s", path, names[i]->d_name);
-        if (!found && names[i]->d_name[0] != '.' && !fv_path_is_folder(file)) found = by_magic(file, NULL);
+        char *file = fv__sprintf("%s/%s", path, names[i]->d_name);
+        if (!found && names[i]->d_name[0] != '.' && !fv__path_is_folder(file)) found = by_magic(file, NULL);
         if (found && !found->series) found = NULL;
         free(file);
         free(names[i]);
@@ -68,13 +68,13 @@ static const fv_format *by_series(const char *path) {
 
 /* The format of a folder that holds one of the files that tell it. */
 static const fv_format *by_marks(const char *path) {
-    for (int i = 0; i < fv_format_count(); i++)
-        for (const char *p = fv_format_at(i)->marks; p && *p;) {
+    for (int i = 0; i < fv__format_count(); i++)
+        for (const char *p = fv__format_at(i)->marks; p && *p;) {
             size_t n = strcspn(p, " ");
-            char  *file = fv_sprintf("%s/%.*s", path, (int)n, p);
-            bool   there = fv_file_exists(file);
+            char  *file = fv__sprintf("%s/%.*s", path, (int)n, p);
+            bool   there = fv__file_exists(file);
             free(file);
-            if (there) return fv_format_at(i);
+            if (there) return fv__format_at(i);
             p += n + strspn(p + n, " ");
         }
     return NULL;
@@ -82,20 +82,20 @@ static const fv_format *by_marks(const char *path) {
 
 /* The format of a folder whose name are the first `length` characters. */
 static const fv_format *folder_format(const char *path, size_t length) {
-    char            *name = fv_sprintf("%.*s", (int)length, path);
+    char            *name = fv__sprintf("%.*s", (int)length, path);
     const fv_format *found = NULL;
-    for (int i = 0; i < fv_format_count() && !found; i++)
-        if (fv_format_at(i)->folder && match(name, fv_format_at(i)->extensions)) found = fv_format_at(i);
+    for (int i = 0; i < fv__format_count() && !found; i++)
+        if (fv__format_at(i)->folder && match(name, fv__format_at(i)->extensions)) found = fv__format_at(i);
     free(name);
     return found;
 }
 
-bool fv_format_is_folder(const char *path) { return folder_format(path, strlen(path)) != NULL; }
+bool fv__format_is_folder(const char *path) { return folder_format(path, strlen(path)) != NULL; }
 
-size_t fv_format_around(const char *path) {
-    for (int i = 0; i < fv_format_count(); i++)
-        if (match(path, fv_format_at(i)->extensions)) return 0;
-    for (size_t length = 1, end = fv_path_length(path); length < end; length++)
+size_t fv__format_around(const char *path) {
+    for (int i = 0; i < fv__format_count(); i++)
+        if (match(path, fv__format_at(i)->extensions)) return 0;
+    for (size_t length = 1, end = fv__path_length(path); length < end; length++)
         if (path[length] == '/' && path[length - 1] != '/' && folder_format(path, length)) return length;
     return 0;
 }
@@ -108,8 +108,8 @@ typedef struct kind_of_file { /* in a folder */
 /* Counts a file under its extension, if that is one of an image. */
 static void count_image(const char *name, kind_of_file *kinds, int *nkinds, int most) {
     size_t length = 0;
-    for (int i = 0; i < fv_format_count(); i++)
-        if (fv_format_at(i)->open) length = FV_MAX(length, match(name, fv_format_at(i)->extensions));
+    for (int i = 0; i < fv__format_count(); i++)
+        if (fv__format_at(i)->open) length = FV_MAX(length, match(name, fv__format_at(i)->extensions));
     const char *extension = name + strlen(name) - length;
     int         k = 0;
     while (k < *nkinds && strcmp(kinds[k].extension, extension)) k++;
@@ -124,16 +124,18 @@ static void count_image(const char *name, kind_of_file *kinds, int *nkinds, int 
 /* A folder that is no image: what to write to read what it holds. */
 static fv_status explain_folder(const char *path, fv_error *error) {
     kind_of_file   kinds[8] = { { "", 0 } };
-    int            nkinds = 0, best = 0, length = (int)fv_path_length(path);
+    int            nkinds = 0, best = 0, length = (int)fv__path_length(path);
     bool           deeper = false;
     DIR           *folder = opendir(path);
     struct dirent *entry;
     while (folder && (entry = readdir(folder))) {
         if (*entry->d_name == '.') continue;
-        char *file = fv_path_inside(path, entry->d_name);
-        bool  plain = fv_path_is_folder(file) && !fv_format_is_folder(file);
-        if (plain) deeper = true;
-        else count_image(entry->d_name, kinds, &nkinds, FV_COUNT(kinds));
+        char *file = fv__path_inside(path, entry->d_name);
+        bool  plain = fv__path_is_folder(file) && !fv__format_is_folder(file);
+        if (plain)
+            deeper = true;
+        else
+            count_image(entry->d_name, kinds, &nkinds, FV_COUNT(kinds));
         free(file);
     }
     if (folder) closedir(folder);
@@ -155,8 +157,8 @@ static fv_status explain_folder(const char *path, fv_error *error) {
 static fv_status find(const char *path, bool writing, const fv_format **format, fv_error *error) {
     size_t best = 0;
     *format = NULL;
-    for (int i = 0; i < fv_format_count(); i++) {
-        const fv_format *candidate = fv_format_at(i);
+    for (int i = 0; i < fv__format_count(); i++) {
+        const fv_format *candidate = fv__format_at(i);
         if (writing ? !candidate->create : !candidate->open) continue;
         size_t length = match(path, candidate->extensions);
         if (length > best) {
@@ -164,80 +166,80 @@ static fv_status find(const char *path, bool writing, const fv_format **format, 
             *format = candidate;
         }
     }
-    size_t around = *format ? 0 : fv_format_around(path);
+    size_t around = *format ? 0 : fv__format_around(path);
     if (around) *format = folder_format(path, around);
-    bool     folder = fv_path_is_folder(path);
+    bool     folder = fv__path_is_folder(path);
     fv_error reason = { 0 };
     if (!*format && !writing) *format = folder ? by_marks(path) : by_magic(path, &reason);
     if (!*format && !writing && folder) *format = by_series(path);
     if (*format) return FV_OK;
-    if (reason.code != FV_OK && fv_file_exists(path)) return fv_fail(error, reason.code, "%s", reason.message);
+    if (reason.code != FV_OK && fv__file_exists(path)) return fv_fail(error, reason.code, "%s", reason.message);
     if (folder && !writing) return explain_folder(path, error);
     fv_bytes known = { 0 };
-    for (int i = 0; i < fv_format_count(); i++) {
-        const fv_format *candidate = fv_format_at(i);
-        if (writing ? candidate->create != NULL : candidate->open != NULL) fv_bytes_printf(&known, " %s", candidate->extensions);
+    for (int i = 0; i < fv__format_count(); i++) {
+        const fv_format *candidate = fv__format_at(i);
+        if (writing ? candidate->create != NULL : candidate->open != NULL) fv__bytes_printf(&known, " %s", candidate->extensions);
     }
     fv_fail(error, FV_ERROR_USAGE, "%s: no image format has this extension; known for %s:%s", path,
             writing ? "writing" : "reading", known.data ? (char *)known.data : "");
-    fv_bytes_release(&known);
+    fv__bytes_release(&known);
     return FV_ERROR_USAGE;
 }
 
-fv_status fv_format_for_reading(const char *path, const fv_format **format, fv_error *error) {
+fv_status fv__format_for_reading(const char *path, const fv_format **format, fv_error *error) {
     return find(path, false, format, error);
 }
-fv_status fv_format_for_writing(const char *path, const fv_format **format, fv_error *error) {
+fv_status fv__format_for_writing(const char *path, const fv_format **format, fv_error *error) {
     FV_TRY(find(path, true, format, error));
-    if (!fv_is_remote(path) || ((*format)->folder && !fv_format_around(path))) return FV_OK;
+    if (!fv__is_remote(path) || ((*format)->folder && !fv__format_around(path))) return FV_OK;
     return fv_fail(error, FV_ERROR_USAGE, "%s: to http and s3 only whole Zarr images are written: end the name in .zarr", path);
 }
 
-bool fv_format_in_parts(const char *path) {
+bool fv__format_in_parts(const char *path) {
     const fv_format *format;
     return find(path, true, &format, NULL) == FV_OK && format->parts && match(path, format->parts);
 }
 
-const fv_table_format *fv_table_format_for(const char *path) {
+const fv_table_format *fv__table_format_for(const char *path) {
     const fv_table_format *found = NULL;
     size_t                 best = 0;
-    for (int i = 0; i < fv_table_format_count(); i++) {
-        size_t length = match(path, fv_table_format_at(i)->extensions);
+    for (int i = 0; i < fv__table_format_count(); i++) {
+        size_t length = match(path, fv__table_format_at(i)->extensions);
         if (length > best) {
             best = length;
-            found = fv_table_format_at(i);
+            found = fv__table_format_at(i);
         }
     }
     return found;
 }
 
-const fv_table_format *fv_table_format_of_file(const char *path) {
-    const fv_table_format *format = fv_table_format_for(path);
+const fv_table_format *fv__table_format_of_file(const char *path) {
+    const fv_table_format *format = fv__table_format_for(path);
     if (format && format->holds_image && format->holds_image(path)) return NULL;
-    if (fv_table_is_parts(path)) return &fv_table_of_parts;
+    if (fv__table_is_parts(path)) return &fv_table_of_parts;
     return format && format->open ? format : NULL;
 }
 
-fv_status fv_table_format_for_reading(const char *path, const fv_table_format **format, fv_error *error) {
+fv_status fv__table_format_for_reading(const char *path, const fv_table_format **format, fv_error *error) {
     fv_bytes known = { 0 };
     uint8_t  start[32];
-    *format = fv_table_is_parts(path) ? &fv_table_of_parts : fv_table_format_for(path);
+    *format = fv__table_is_parts(path) ? &fv_table_of_parts : fv__table_format_for(path);
     if (*format && (*format)->open) return FV_OK;
     size_t size = first_bytes(path, start, sizeof start, NULL);
-    for (int i = 0; i < fv_table_format_count(); i++) {
-        const fv_table_format *candidate = fv_table_format_at(i);
+    for (int i = 0; i < fv__table_format_count(); i++) {
+        const fv_table_format *candidate = fv__table_format_at(i);
         size_t                 n = (size_t)candidate->magic.size;
         if (!candidate->open) continue;
         if (n && n <= size && !memcmp(start, candidate->magic.bytes, n)) {
             *format = candidate;
-            fv_bytes_release(&known);
+            fv__bytes_release(&known);
             return FV_OK;
         }
-        fv_bytes_printf(&known, " %s", candidate->extensions);
+        fv__bytes_printf(&known, " %s", candidate->extensions);
     }
     fv_fail(error, FV_ERROR_USAGE, "%s: no table format has this extension; known for reading:%s", path,
             known.data ? (char *)known.data : "");
-    fv_bytes_release(&known);
+    fv__bytes_release(&known);
     return FV_ERROR_USAGE;
 }
 
@@ -262,8 +264,8 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 /* Voxels in a file of their own are written anew without a change of the header. Those of a server are believed. */
 static bool has_its_voxels(const fv_reader *reader) {
     fv_file_id id;
-    if (!reader->voxels || fv_is_remote(reader->voxels)) return true;
-    return fv_file_identify(reader->voxels, &id, NULL) == FV_OK && id.size == reader->voxels_id.size &&
+    if (!reader->voxels || fv__is_remote(reader->voxels)) return true;
+    return fv__file_identify(reader->voxels, &id, NULL) == FV_OK && id.size == reader->voxels_id.size &&
            id.mtime_ns == reader->voxels_id.mtime_ns;
 }
 
@@ -300,10 +302,10 @@ static entry *trim(void) {
 /* All options in one text. The caller frees. */
 static char *options_text(const fv_read_options *options) {
     fv_bytes text = { 0 };
-    if (options && options->path_inside) fv_bytes_printf(&text, "%s", options->path_inside);
-    if (options) fv_bytes_printf(&text, "\n%d %lld", options->has_dtype ? (int)options->dtype : -1, (long long)options->offset);
-    for (int d = 0; options && d < options->ndim; d++) fv_bytes_printf(&text, " %lld", (long long)options->shape[d]);
-    fv_bytes_append(&text, "", 1);
+    if (options && options->path_inside) fv__bytes_printf(&text, "%s", options->path_inside);
+    if (options) fv__bytes_printf(&text, "\n%d %lld", options->has_dtype ? (int)options->dtype : -1, (long long)options->offset);
+    for (int d = 0; options && d < options->ndim; d++) fv__bytes_printf(&text, " %lld", (long long)options->shape[d]);
+    fv__bytes_append(&text, "", 1);
     return (char *)text.data;
 }
 
@@ -321,20 +323,20 @@ static fv_reader *find_open(const char *path, const char *options, const fv_file
     return found;
 }
 
-fv_status fv_reader_acquire(const char *path, const fv_read_options *options, fv_reader **reader, fv_error *error) {
+fv_status fv__reader_acquire(const char *path, const fv_read_options *options, fv_reader **reader, fv_error *error) {
     fv_file_id       id;
     const fv_format *format;
-    FV_TRY(fv_file_identify(path, &id, error));
+    FV_TRY(fv__file_identify(path, &id, error));
     char *text = options_text(options);
     *reader = find_open(path, text, &id);
     bool      open = *reader != NULL;
-    fv_status status = open ? FV_OK : fv_format_for_reading(path, &format, error);
+    fv_status status = open ? FV_OK : fv__format_for_reading(path, &format, error);
     if (status == FV_OK && !open) status = format->open(path, options, reader, error);
     if (status != FV_OK || open) {
         free(text);
         return status;
     }
-    entry *e = fv_calloc(sizeof *e);
+    entry *e = fv__calloc(sizeof *e);
     *e = (entry){ .reader = *reader, .options = text, .id = id, .users = 1 };
     pthread_mutex_lock(&mutex);
     e->used = ++clock_ticks;
@@ -350,7 +352,7 @@ fv_status fv_reader_acquire(const char *path, const fv_read_options *options, fv
     return FV_OK;
 }
 
-void fv_reader_release(fv_reader *reader) {
+void fv__reader_release(fv_reader *reader) {
     pthread_mutex_lock(&mutex);
     for (entry *e = entries; e; e = e->next)
         if (e->reader == reader) e->users--;
@@ -363,55 +365,55 @@ void fv_reader_release(fv_reader *reader) {
     }
 }
 
-fv_status fv_reader_read(fv_reader *reader, const fv_block *block, fv_error *error) {
-    fv_region whole = fv_region_whole(&reader->type);
-    if (fv_region_inside(&block->region, &whole) && block->dtype == reader->type.dtype)
+fv_status fv__reader_read(fv_reader *reader, const fv_block *block, fv_error *error) {
+    fv_region whole = fv__region_whole(&reader->type);
+    if (fv__region_inside(&block->region, &whole) && block->dtype == reader->type.dtype)
         return reader->format->read(reader, block, error);
     char asked[256], there[256];
-    fv_region_format(&block->region, asked, sizeof asked);
-    fv_region_format(&whole, there, sizeof there);
+    fv__region_format(&block->region, asked, sizeof asked);
+    fv__region_format(&whole, there, sizeof there);
     return fv_fail(error, FV_ERROR_INTERNAL, "%s: the voxels %s (%s) were asked for, but it has %s (%s)", reader->path, asked,
                    fv_dtype_name(block->dtype), there, fv_dtype_name(reader->type.dtype));
 }
 
 /* ---------------------------------------------------------------- helpers for formats */
 
-void *fv_reader_new(size_t size, const fv_format *format, const char *path) {
-    fv_reader *reader = fv_calloc(size);
+void *fv__reader_new(size_t size, const fv_format *format, const char *path) {
+    fv_reader *reader = fv__calloc(size);
     reader->format = format;
-    reader->path = fv_strdup(path);
+    reader->path = fv__strdup(path);
     return reader;
 }
 
-void fv_reader_free(fv_reader *reader) {
-    fv_bytes_release(&reader->facts);
+void fv__reader_free(fv_reader *reader) {
+    fv__bytes_release(&reader->facts);
     free(reader->angles);
     free(reader->voxels);
     free(reader->path);
     free(reader);
 }
 
-fv_status fv_writer_check(const char *path, const fv_image_type *type, fv_error *error) {
+fv_status fv__writer_check(const char *path, const fv_image_type *type, fv_error *error) {
     if (type->ndim >= 1 && fv_image_type_bytes(type) >= 0) return FV_OK;
     return fv_fail(error, FV_ERROR_USAGE, "%s: an image without axes or beyond 2^63 bytes cannot be written", path);
 }
 
-void *fv_writer_new(size_t size, const fv_format *format, const char *path, const fv_image_type *type,
-                    const fv_write_options *options) {
-    fv_writer *writer = fv_calloc(size);
+void *fv__writer_new(size_t size, const fv_format *format, const char *path, const fv_image_type *type,
+                     const fv_write_options *options) {
+    fv_writer *writer = fv__calloc(size);
     writer->format = format;
-    writer->path = fv_strdup(path);
+    writer->path = fv__strdup(path);
     writer->type = *type;
     if (options) writer->options = *options;
     return writer;
 }
 
-void fv_writer_free(fv_writer *writer) {
+void fv__writer_free(fv_writer *writer) {
     free(writer->path);
     free(writer);
 }
 
-fv_status fv_compression_choose(const fv_format *format, const fv_write_options *options, int *index, fv_error *error) {
+fv_status fv__compression_choose(const fv_format *format, const fv_write_options *options, int *index, fv_error *error) {
     *index = 0;
     if (!options || !options->compression || !*options->compression) return FV_OK;
     int i = 0;

@@ -17,11 +17,11 @@ typedef struct fv_format fv_format;
 typedef struct fv_read_options {
     const char *path_inside; /* dataset inside the file, or NULL */
     /* For files without a header: */
-    int      ndim;           /* 0: no shape given */
+    int      ndim; /* 0: no shape given */
     int64_t  shape[FV_MAX_DIMS];
     bool     has_dtype;
     fv_dtype dtype;
-    int64_t  offset;         /* bytes before the first voxel */
+    int64_t  offset; /* bytes before the first voxel */
 } fv_read_options;
 
 /* Opened for reading: header only, no pixels. A format embeds this as its first member. */
@@ -36,26 +36,26 @@ typedef struct fv_reader {
     fv_hash          header;             /* identity of the header */
     char            *voxels;             /* the file that holds the voxels where it is another one; NULL: it is not */
     fv_file_id       voxels_id;
-    double          *angles;             /* of a scan, in degrees, one per projection; NULL: the file says none */
+    double          *angles; /* of a scan, in degrees, one per projection; NULL: the file says none */
     int64_t          nangles;
-    fv_bytes         facts;              /* "name: value\n" lines for `fovea info`: compression, layout, metadata */
+    fv_bytes         facts; /* "name: value\n" lines for `fovea info`: compression, layout, metadata */
 } fv_reader;
 
 typedef struct fv_write_options {
-    const char *compression; /* NULL: the format's default */
-    int64_t     level;       /* 0: the format's default */
-    int64_t     chunk[FV_MAX_DIMS]; /* 0: the format's default */
-    int         chunk_ndim;
-    int64_t     shard[FV_MAX_DIMS]; /* files of several chunks; shard_ndim 0: the format's default */
-    int         shard_ndim;
-    int64_t     levels;  /* of a pyramid, the image itself counted; 0: the format's default */
-    const char *version; /* of the format; NULL: its default */
-    const double *angles; /* of a scan, in degrees, one per plane of the first axis; NULL: unknown, or nothing to this format */
+    const char   *compression;        /* NULL: the format's default */
+    int64_t       level;              /* 0: the format's default */
+    int64_t       chunk[FV_MAX_DIMS]; /* 0: the format's default */
+    int           chunk_ndim;
+    int64_t       shard[FV_MAX_DIMS]; /* files of several chunks; shard_ndim 0: the format's default */
+    int           shard_ndim;
+    int64_t       levels;  /* of a pyramid, the image itself counted; 0: the format's default */
+    const char   *version; /* of the format; NULL: its default */
+    const double *angles;  /* of a scan, in degrees, one per plane of the first axis; NULL: unknown, or nothing to this format */
 } fv_write_options;
 
 typedef struct fv_writer {
     const fv_format *format;
-    char            *path;               /* the temporary name to write under */
+    char            *path; /* the temporary name to write under */
     fv_image_type    type;
     fv_write_options options;
     int64_t          piece[FV_MAX_DIMS]; /* the lattice of pieces */
@@ -77,13 +77,16 @@ struct fv_format {
     const char *extensions; /* "tif tiff"; the longest match wins ("nii.gz" before "gz") */
     const char *brief;
     const char *reads, *writes, *keeps; /* for people: how it is read and written, what it keeps beside voxels; may be NULL */
-    const char *compressions; /* "none|deflate|zstd", the default first; NULL: no choice */
-    bool        series; /* a folder of such files, known by the magic of one of them, may be an image too */
+    const char *compressions;           /* "none|deflate|zstd", the default first; NULL: no choice */
+    bool        series;                 /* a folder of such files, known by the magic of one of them, may be an image too */
     bool        folder; /* its files are folders, and a path inside one without an extension of its own is meant for it too */
     const char *marks;  /* names of files, one of which lies in every folder that is such a file, whatever that is called */
     const char *parts;  /* those of its extensions that are written as a header with a folder of parts: see op/output_parts.h */
-    const char *takes; /* which of write's "shard levels version angles" it follows; others are refused. NULL: none */
-    struct { int offset, size; const char *bytes; } magic[4]; /* any of them: a file without a known extension is one of these */
+    const char *takes;  /* which of write's "shard levels version angles" it follows; others are refused. NULL: none */
+    struct {
+        int         offset, size;
+        const char *bytes;
+    } magic[4]; /* any of them: a file without a known extension is one of these */
     /* Reading. open reads the header only, checks every size in it, and fails with a sentence that names the file and the
      * field. It must not trust the file: no allocation beyond what the file can justify, no endless loop. */
     fv_status (*open)(const char *path, const fv_read_options *options, fv_reader **reader, fv_error *error);
@@ -119,34 +122,34 @@ struct fv_format {
 };
 
 /* The folder of a format around a path that lies inside it, as the number of its characters; 0: there is none. */
-size_t fv_format_around(const char *path);
+size_t fv__format_around(const char *path);
 /* Whether a folder of that name is one image. */
-bool fv_format_is_folder(const char *path);
+bool fv__format_is_folder(const char *path);
 
 /* By extension; for reading, where that tells nothing, by the first bytes of the file. The error lists what is known. */
-fv_status fv_format_for_reading(const char *path, const fv_format **format, fv_error *error);
-fv_status fv_format_for_writing(const char *path, const fv_format **format, fv_error *error);
-bool             fv_format_in_parts(const char *path); /* whether what is written under that name is a header with parts */
-int              fv_format_count(void);
-const fv_format *fv_format_at(int index);
+fv_status        fv__format_for_reading(const char *path, const fv_format **format, fv_error *error);
+fv_status        fv__format_for_writing(const char *path, const fv_format **format, fv_error *error);
+bool             fv__format_in_parts(const char *path); /* whether what is written under that name is a header with parts */
+int              fv__format_count(void);
+const fv_format *fv__format_at(int index);
 
 /* Readers shared by all tasks of a process, opened once; a least recently used one is closed when there are too many. */
-fv_status fv_reader_acquire(const char *path, const fv_read_options *options, fv_reader **reader, fv_error *error);
-void      fv_reader_release(fv_reader *reader);
+fv_status fv__reader_acquire(const char *path, const fv_read_options *options, fv_reader **reader, fv_error *error);
+void      fv__reader_release(fv_reader *reader);
 
 /* Reads a block. The one way into a format's read: a region that does not lie inside the image is our own mistake and an internal
  * error, whatever the format would have made of it. */
-fv_status fv_reader_read(fv_reader *reader, const fv_block *block, fv_error *error);
+fv_status fv__reader_read(fv_reader *reader, const fv_block *block, fv_error *error);
 
 /* Helpers for formats. */
-void *fv_reader_new(size_t size, const fv_format *format, const char *path); /* zeroed, base filled */
-void  fv_reader_free(fv_reader *reader);                                      /* base parts and the object */
+void *fv__reader_new(size_t size, const fv_format *format, const char *path); /* zeroed, base filled */
+void  fv__reader_free(fv_reader *reader);                                     /* base parts and the object */
 /* Whether the type is one of an image that a file can hold. */
-fv_status fv_writer_check(const char *path, const fv_image_type *type, fv_error *error);
-void *fv_writer_new(size_t size, const fv_format *format, const char *path, const fv_image_type *type,
-                    const fv_write_options *options);
-void  fv_writer_free(fv_writer *writer);
-fv_status fv_compression_choose(const fv_format *format, const fv_write_options *options, int *index, fv_error *error);
+fv_status fv__writer_check(const char *path, const fv_image_type *type, fv_error *error);
+void     *fv__writer_new(size_t size, const fv_format *format, const char *path, const fv_image_type *type,
+                         const fv_write_options *options);
+void      fv__writer_free(fv_writer *writer);
+fv_status fv__compression_choose(const fv_format *format, const fv_write_options *options, int *index, fv_error *error);
 
 /* ---------------------------------------------------------------- tables: one C file in src/tables/ each */
 
@@ -177,7 +180,10 @@ typedef struct fv_table_reader {
 
 struct fv_table_format {
     const char *name, *extensions, *brief;
-    struct { int size; const char *bytes; } magic; /* first bytes of every such file, if it has any */
+    struct {
+        int         size;
+        const char *bytes;
+    } magic; /* first bytes of every such file, if it has any */
     /* True: it writes into the final path by itself in one transaction (SQLite). False: path is a temporary that the caller
      * syncs and renames to the final path (CSV); with append it first copies the table there. */
     bool in_place;
@@ -194,13 +200,13 @@ struct fv_table_format {
     bool (*holds_image)(const char *path);
 };
 
-const fv_table_format *fv_table_format_for(const char *path); /* by extension; NULL if none */
+const fv_table_format *fv__table_format_for(const char *path); /* by extension; NULL if none */
 /* By extension, of a file that is read as a table, or of a folder of parts of one; NULL if there is none, or if the file holds an
  * image. */
-const fv_table_format *fv_table_format_of_file(const char *path);
+const fv_table_format *fv__table_format_of_file(const char *path);
 /* By extension, or by the first bytes of the file. The error lists what is known. */
-fv_status fv_table_format_for_reading(const char *path, const fv_table_format **format, fv_error *error);
-int                    fv_table_format_count(void);
-const fv_table_format *fv_table_format_at(int index);
+fv_status              fv__table_format_for_reading(const char *path, const fv_table_format **format, fv_error *error);
+int                    fv__table_format_count(void);
+const fv_table_format *fv__table_format_at(int index);
 
 #endif

@@ -46,7 +46,7 @@ static void grow(void) {
     kept  **old = buckets;
     int64_t before = nbuckets;
     nbuckets = before ? 2 * before : FIRST_BUCKETS;
-    buckets = fv_calloc((size_t)nbuckets * sizeof(kept *));
+    buckets = fv__calloc((size_t)nbuckets * sizeof(kept *));
     for (int64_t i = 0; i < before; i++)
         for (kept *k = old[i], *next; k; k = next) {
             kept **place = bucket(k->owner, k->number);
@@ -84,7 +84,7 @@ static void drop(kept *k) {
     unlink_order(k);
     held -= charge(k->bytes);
     count--;
-    fv_buffer_free(k->data, k->bytes);
+    fv__buffer_free(k->data, k->bytes);
     free(k);
 }
 
@@ -108,9 +108,9 @@ static bool make_room(size_t bytes) {
 
 static kept *add(const void *owner, const fv_piece *piece, size_t bytes) {
     if (count == nbuckets) grow();
-    kept *k = fv_calloc(sizeof *k), **place = bucket(owner, piece->number);
+    kept *k = fv__calloc(sizeof *k), **place = bucket(owner, piece->number);
     *k = (kept){ .next = *place, .owner = owner, .number = piece->number, .bytes = bytes, .left = piece->size };
-    k->data = fv_buffer_new(bytes);
+    k->data = fv__buffer_new(bytes);
     *place = k;
     make_hottest(k);
     held += charge(bytes);
@@ -127,7 +127,8 @@ static kept *claim(const void *owner, const fv_piece *piece, size_t bytes, bool 
     now++;
     while ((k = find(owner, piece->number)) && !k->filled && wait) pthread_cond_wait(&decoded, &mutex);
     *busy = k && !k->filled;
-    if (*busy) k = NULL;
+    if (*busy)
+        k = NULL;
     else if (k) {
         unlink_order(k);
         make_hottest(k);
@@ -166,9 +167,9 @@ static fv_status read_piece(const fv_piece_source *s, int64_t i, bool wait, bool
     s->describe(s->context, i, &piece);
     *busy = false;
     if (piece.wanted >= piece.size) return s->read(s->context, i, error);
-    if (wait) fv_io_enter(); /* whoever decodes it may need the turn */
+    if (wait) fv__io_enter(); /* whoever decodes it may need the turn */
     kept *k = claim(s->owner, &piece, s->bytes, wait, busy);
-    if (wait) fv_io_leave();
+    if (wait) fv__io_leave();
     if (*busy) return FV_OK;
     if (!k) return s->read(s->context, i, error);
     fv_status status = k->filled ? FV_OK : s->decode(s->context, i, k->data, error);
@@ -180,9 +181,9 @@ static fv_status read_piece(const fv_piece_source *s, int64_t i, bool wait, bool
 
 /* ---------------------------------------------------------------- all of a region */
 
-fv_status fv_pieces_read(const fv_piece_source *source, fv_error *error) {
+fv_status fv__pieces_read(const fv_piece_source *source, fv_error *error) {
     int64_t   left = source->count;
-    int64_t  *todo = fv_alloc((size_t)FV_MAX(left, 1) * sizeof *todo);
+    int64_t  *todo = fv__alloc((size_t)FV_MAX(left, 1) * sizeof *todo);
     fv_status status = FV_OK;
     for (int64_t i = 0; i < left; i++) todo[i] = i;
     for (bool wait = false; left && status == FV_OK; wait = true) {
@@ -203,13 +204,13 @@ static int64_t met_along(const fv_met_chunks *met, int d) {
     return (region->start[d] + region->size[d] - 1) / met->chunk[d] - region->start[d] / met->chunk[d] + 1;
 }
 
-int64_t fv_met_count(const fv_met_chunks *met) {
+int64_t fv__met_count(const fv_met_chunks *met) {
     int64_t n = 1;
     for (int d = 0; d < met->ndim; d++) n *= met_along(met, d);
     return n;
 }
 
-fv_region fv_met_chunk(const fv_met_chunks *met, int64_t i) {
+fv_region fv__met_chunk(const fv_met_chunks *met, int64_t i) {
     fv_region chunk = { .ndim = met->ndim };
     for (int d = met->ndim - 1; d >= 0; d--) {
         int64_t along = met_along(met, d);
@@ -220,17 +221,17 @@ fv_region fv_met_chunk(const fv_met_chunks *met, int64_t i) {
     return chunk;
 }
 
-void fv_met_describe(const fv_met_chunks *met, int64_t i, fv_piece *piece) {
-    fv_region chunk = fv_met_chunk(met, i), part = fv_region_intersect(&chunk, &met->block->region);
+void fv__met_describe(const fv_met_chunks *met, int64_t i, fv_piece *piece) {
+    fv_region chunk = fv__met_chunk(met, i), part = fv__region_intersect(&chunk, &met->block->region);
     int64_t   size = (int64_t)fv_dtype_size(met->block->dtype);
-    *piece = (fv_piece){ .size = size, .wanted = fv_region_voxels(&part) * size };
+    *piece = (fv_piece){ .size = size, .wanted = fv__region_voxels(&part) * size };
     for (int d = 0; d < met->ndim; d++) {
         piece->number = piece->number * ((met->shape[d] + met->chunk[d] - 1) / met->chunk[d]) + chunk.start[d] / met->chunk[d];
         piece->size *= FV_MIN(chunk.size[d], met->shape[d] - chunk.start[d]);
     }
 }
 
-void fv_kept_forget(const void *owner) {
+void fv__kept_forget(const void *owner) {
     pthread_mutex_lock(&mutex);
     for (kept *k = coldest, *next; k; k = next) {
         next = k->hotter;
@@ -239,7 +240,7 @@ void fv_kept_forget(const void *owner) {
     pthread_mutex_unlock(&mutex);
 }
 
-void fv_kept_allow(int64_t bytes) {
+void fv__kept_allow(int64_t bytes) {
     pthread_mutex_lock(&mutex);
     allowed += bytes;
     shrink();

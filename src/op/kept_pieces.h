@@ -1,7 +1,7 @@
 /* Decoded pieces of files (strips, tiles, chunks), kept for the next task that meets them.
  *
  * Tasks whose chunks cut across a file's pieces would decode each of them several times. What is kept takes only memory that the
- * tasks of a run leave (fv_kept_allow), and none at all until a run allows some. Pieces that are wanted whole are not kept:
+ * tasks of a run leave (fv__kept_allow), and none at all until a run allows some. Pieces that are wanted whole are not kept:
  * nobody asks for them again. Results do not depend on any of this.
  *
  * Invariants
@@ -33,7 +33,7 @@ typedef struct fv_piece_source {
 } fv_piece_source;
 
 /* Reads what is wanted of all of them. Safe from several threads. */
-fv_status fv_pieces_read(const fv_piece_source *source, fv_error *error);
+fv_status fv__pieces_read(const fv_piece_source *source, fv_error *error);
 
 /* For files cut into chunks of equal shape: those that a block meets, in C order. They are not cut at the image's end. */
 typedef struct fv_met_chunks {
@@ -41,13 +41,13 @@ typedef struct fv_met_chunks {
     const int64_t  *shape, *chunk; /* of the image */
     const fv_block *block;
 } fv_met_chunks;
-int64_t   fv_met_count(const fv_met_chunks *met);
-fv_region fv_met_chunk(const fv_met_chunks *met, int64_t i);
-void      fv_met_describe(const fv_met_chunks *met, int64_t i, fv_piece *piece);
+int64_t   fv__met_count(const fv_met_chunks *met);
+fv_region fv__met_chunk(const fv_met_chunks *met, int64_t i);
+void      fv__met_describe(const fv_met_chunks *met, int64_t i, fv_piece *piece);
 
 /* Drops the pieces of a reader that is about to be closed. */
-void fv_kept_forget(const void *owner);
+void fv__kept_forget(const void *owner);
 /* So many bytes more may be kept, or less. */
-void fv_kept_allow(int64_t bytes);
+void fv__kept_allow(int64_t bytes);
 
 #endif

@@ -13,6 +13,6 @@ typedef struct fv_kernels {
 } fv_kernels;
 
 /* The set in use. */
-const fv_kernels *fv_kernels_current(void);
+const fv_kernels *fv__kernels_current(void);
 
 #endif

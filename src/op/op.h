@@ -67,16 +67,26 @@ typedef struct fv_type {
 
 typedef struct fv_scalar { /* dtype FV_BOOL and FV_INT64 use integer, FV_UINT64 natural, FV_FLOAT64 real */
     fv_dtype dtype;
-    union { int64_t integer; uint64_t natural; double real; };
+    union {
+        int64_t  integer;
+        uint64_t natural;
+        double   real;
+    };
 } fv_scalar;
-double fv_scalar_number(const fv_scalar *scalar);
-int    fv_scalar_format(const fv_scalar *scalar, char text[FV_NUMBER_SIZE]); /* exactly; gives the length */
+double fv__scalar_number(const fv_scalar *scalar);
+int    fv__scalar_format(const fv_scalar *scalar, char text[FV_NUMBER_SIZE]); /* exactly; gives the length */
 
 /* Any count of numbers; they live in the graph's arena. */
-typedef struct fv_list { int64_t count; const double *value; } fv_list; /* count 0: not given */
+typedef struct fv_list {
+    int64_t       count;
+    const double *value;
+} fv_list; /* count 0: not given */
 
 /* Files that a list names, in its order. */
-typedef struct fv_file_names { int64_t count; const char **name; } fv_file_names;
+typedef struct fv_file_names {
+    int64_t      count;
+    const char **name;
+} fv_file_names;
 
 /* A structuring element. box: size per axis. ball: x*x + ... <= r*r over all spatial axes. disk: the same over y and x
  * only. cross: the voxel and its face neighbours. pattern: the voxels whose value is 1. */
@@ -98,7 +108,7 @@ typedef struct fv_footprint {
 /* How projections were taken: docs/tomography.md has the drawing. */
 typedef struct fv_geometry {
     enum { FV_GEOMETRY_NONE, FV_GEOMETRY_PARALLEL, FV_GEOMETRY_CONE } beam;
-    fv_list angles;           /* of the turned object, degrees or radians as said */
+    fv_list angles; /* of the turned object, degrees or radians as said */
     bool    radians;
     fv_list center;           /* detector column of the axis of rotation, one or one per angle; count 0: the middle */
     double  source, detector; /* cone: distances of source and detector from the axis, in voxels */
@@ -108,10 +118,17 @@ typedef struct fv_geometry {
 
 /* ---------------------------------------------------------------- parameters */
 
-typedef struct fv_choice { int index; } fv_choice; /* index into the param's choices */
+typedef struct fv_choice {
+    int index;
+} fv_choice; /* index into the param's choices */
 #define FV_MAX_NUMBERS 64
-typedef struct fv_numbers { int count; double value[FV_MAX_NUMBERS]; } fv_numbers; /* count 0: not given */
-typedef struct fv_dtype_choice { int dtype; } fv_dtype_choice; /* -1: not given */
+typedef struct fv_numbers {
+    int    count;
+    double value[FV_MAX_NUMBERS];
+} fv_numbers; /* count 0: not given */
+typedef struct fv_dtype_choice {
+    int dtype;
+} fv_dtype_choice; /* -1: not given */
 
 typedef enum fv_param_kind {
     FV_PARAM_NUMBER,    /* double */
@@ -130,38 +147,42 @@ typedef struct fv_param {
     const char   *name;
     fv_param_kind kind;
     size_t        offset;
-    const char   *def;     /* default as pipeline text ("4", "reflect", "true", "[1, 2]"); NULL: required;
-                              "": may be left out (0, false, NULL, count 0, dtype -1, FV_..._NONE) */
-    double        min, max; /* inclusive; both 0: any */
-    bool          above;    /* min itself is not allowed */
-    bool          blank;    /* a number may be left out of a list: NaN */
-    bool          own;      /* only the operator's own expansion may give it; comes after all others and is not shown */
-    bool          axis;     /* names an axis that vanishes: "item" of a collection's image is that of all its items */
-    bool          late;     /* of a geometry: may be a scalar computed by the pipeline, which becomes the geometry's center when
-                               the operators that use it run; their need must not depend on it */
-    bool          many;     /* a text that may also be a list of files: then the call is one of each item */
-    const char   *choices;  /* "reflect|nearest|mirror|constant|wrap" */
-    const char   *unit;
-    const char   *doc;
+    const char   *def;   /* default as pipeline text ("4", "reflect", "true", "[1, 2]"); NULL: required;
+                            "": may be left out (0, false, NULL, count 0, dtype -1, FV_..._NONE) */
+    double min, max;     /* inclusive; both 0: any */
+    bool   above;        /* min itself is not allowed */
+    bool   blank;        /* a number may be left out of a list: NaN */
+    bool   own;          /* only the operator's own expansion may give it; comes after all others and is not shown */
+    bool   axis;         /* names an axis that vanishes: "item" of a collection's image is that of all its items */
+    bool   late;         /* of a geometry: may be a scalar computed by the pipeline, which becomes the geometry's center when
+                            the operators that use it run; their need must not depend on it */
+    bool        many;    /* a text that may also be a list of files: then the call is one of each item */
+    const char *choices; /* "reflect|nearest|mirror|constant|wrap" */
+    const char *unit;
+    const char *doc;
 } fv_param;
 
 /* Reads the field's type, so the table cannot disagree with the struct. */
-#define FV_PARAM(type, field, ...)                                                                                  \
-    { .name = #field, .offset = offsetof(type, field), .kind = _Generic(((type *)0)->field,                          \
+#define FV_PARAM(type, field, ...)                                                                                               \
+    {                                                                                                                            \
+        .name = #field, .offset = offsetof(type, field), .kind = _Generic(((type *)0)->field,                          \
           double: FV_PARAM_NUMBER, int64_t: FV_PARAM_INTEGER, bool: FV_PARAM_FLAG, const char *: FV_PARAM_TEXT,       \
           fv_choice: FV_PARAM_CHOICE, fv_numbers: FV_PARAM_NUMBERS, fv_dtype_choice: FV_PARAM_DTYPE,                  \
-          fv_footprint: FV_PARAM_FOOTPRINT, fv_list: FV_PARAM_LIST, fv_geometry: FV_PARAM_GEOMETRY), __VA_ARGS__ }
-#define FV_PARAM_END { .name = NULL }
+          fv_footprint: FV_PARAM_FOOTPRINT, fv_list: FV_PARAM_LIST, fv_geometry: FV_PARAM_GEOMETRY), __VA_ARGS__         \
+    }
+#define FV_PARAM_END                                                                                                             \
+    { .name = NULL }
 
 /* Inputs come before parameters in a call: op(input, ..., param, ...); both can be given by name. A scalar input takes a
  * number or a value computed by the pipeline (otsu(a)); it never changes type or need, so it may be late. */
 typedef struct fv_input {
     const char *name;
-    fv_kind     kind;      /* FV_KIND_IMAGE, FV_KIND_SCALAR, FV_KIND_TABLE; FV_KIND_NONE: image or scalar */
-    bool        optional;  /* may be left out; its type then has kind FV_KIND_NONE and its block is NULL */
+    fv_kind     kind;     /* FV_KIND_IMAGE, FV_KIND_SCALAR, FV_KIND_TABLE; FV_KIND_NONE: image or scalar */
+    bool        optional; /* may be left out; its type then has kind FV_KIND_NONE and its block is NULL */
     const char *doc;
 } fv_input;
-#define FV_INPUT_END { .name = NULL }
+#define FV_INPUT_END                                                                                                             \
+    { .name = NULL }
 #define FV_MAX_INPUTS 8
 
 /* A column of the table that an operator gives, for help and documentation. In a name, AXIS stands for the name of each axis of
@@ -173,12 +194,13 @@ typedef struct fv_column_doc {
     bool        usual;    /* of one with a property: it is there if the caller asks for nothing */
     const char *doc;
 } fv_column_doc;
-#define FV_COLUMN_DOC_END { .name = NULL }
+#define FV_COLUMN_DOC_END                                                                                                        \
+    { .name = NULL }
 
 /* ---------------------------------------------------------------- inference */
 
 typedef struct fv_infer {
-    void          *params;  /* may be normalised here, e.g. one sigma spread over the axes */
+    void          *params; /* may be normalised here, e.g. one sigma spread over the axes */
     size_t         params_size;
     int            ninputs; /* slots of the inputs table */
     const fv_type *in[FV_MAX_INPUTS];
@@ -188,7 +210,7 @@ typedef struct fv_infer {
 } fv_infer;
 
 /* Spreads a one-number list over n axes or checks that it has n entries; the error names op parameter and counts. */
-fv_status fv_numbers_spread(fv_numbers *numbers, int n, const char *name, fv_error *error);
+fv_status fv__numbers_spread(fv_numbers *numbers, int n, const char *name, fv_error *error);
 
 /* ---------------------------------------------------------------- passes */
 
@@ -214,19 +236,19 @@ typedef struct fv_results {
 typedef struct fv_note {
     int64_t slice, iteration; /* iterations count from 1 */
     double  residual, measure;
-    int64_t active;           /* 0: the slice had stopped before, and this is what it had reached */
+    int64_t active; /* 0: the slice had stopped before, and this is what it had reached */
 } fv_note;
 
 typedef struct fv_run {
-    fv_need          need;                 /* the same facts again */
-    const fv_block  *in[FV_MAX_INPUTS];    /* exactly the needed region; NULL for scalars and absent inputs */
+    fv_need          need;              /* the same facts again */
+    const fv_block  *in[FV_MAX_INPUTS]; /* exactly the needed region; NULL for scalars and absent inputs */
     const fv_scalar *scalar[FV_MAX_INPUTS];
-    const fv_block  *out;                  /* region to fill, every voxel of it; NULL if the pass makes only a partial */
-    int64_t          chunk;                /* index in the lattice for a pass that makes a partial, else -1 */
-    fv_bytes        *partial;              /* append here; NULL if the pass has none */
-    fv_results      *results;              /* what the previous pass's finish put; NULL in the first */
-    fv_bytes        *notes;                /* operators that say so append fv_note here, slice by slice; NULL: nobody listens */
-    void            *scratch;              /* 64-byte aligned, as large as scratch() said; undefined contents */
+    const fv_block  *out;     /* region to fill, every voxel of it; NULL if the pass makes only a partial */
+    int64_t          chunk;   /* index in the lattice for a pass that makes a partial, else -1 */
+    fv_bytes        *partial; /* append here; NULL if the pass has none */
+    fv_results      *results; /* what the previous pass's finish put; NULL in the first */
+    fv_bytes        *notes;   /* operators that say so append fv_note here, slice by slice; NULL: nobody listens */
+    void            *scratch; /* 64-byte aligned, as large as scratch() said; undefined contents */
 } fv_run;
 
 /* finish: all partials of a pass are there. Runs once, on one worker. Partials are read by index (chunk order; index 0 only
@@ -239,7 +261,7 @@ typedef struct fv_finish {
     const fv_type    *out;
     const fv_lattice *lattice;
     int64_t           npartials;
-    fv_results       *results; /* of the pass before this one, NULL in the first */
+    fv_results       *results;              /* of the pass before this one, NULL in the first */
     fv_results       *table[FV_MAX_INPUTS]; /* rows of a table input, piece by piece, each borrowed until the next; else NULL */
     size_t (*size)(struct fv_finish *f, int64_t partial);
     /* A whole partial, borrowed until the next call of partial. */
@@ -253,7 +275,7 @@ typedef struct fv_finish {
 typedef struct fv_pass {
     const char *name; /* for plans: "local", "renumber"; NULL in single-pass operators */
     /* Regions of the inputs that n->region needs, one per input slot; they come preset to n->region, which is never empty. They
-     * must lie inside the input's shape. NULL: preset is right. Asked through fv_pass_need. */
+     * must lie inside the input's shape. NULL: preset is right. Asked through fv__pass_need. */
     void (*need)(const fv_need *n, fv_region *in);
     size_t (*scratch)(const fv_need *n); /* NULL: none */
     fv_status (*run)(fv_run *r, fv_error *error);
@@ -265,11 +287,12 @@ typedef struct fv_pass {
     /* A pass with finish makes partials and no image, and ends a stage. */
     fv_status (*finish)(fv_finish *f, fv_error *error);
 } fv_pass;
-#define FV_PASS_END { .run = NULL }
+#define FV_PASS_END                                                                                                              \
+    { .run = NULL }
 
 /* Regions of all FV_MAX_INPUTS inputs that a pass needs for n->region. Nothing needs nothing: a region grown around an empty one
  * would not be empty, and might lie outside the image. */
-void fv_pass_need(const fv_pass *pass, const fv_need *n, fv_region *in);
+void fv__pass_need(const fv_pass *pass, const fv_need *n, fv_region *in);
 
 /* The last result of an operator that gives a scalar is one fv_scalar (result 0). Of one that gives a table: every result
  * holds whole rows of fv_cell without text, concatenated in order of index. */
@@ -299,57 +322,57 @@ typedef struct fv_op {
     const char     *example;  /* runs as a test */
     int             version;  /* raised when the result changes */
     fv_numerics     numerics;
-    const fv_input *inputs;   /* NULL: a source */
+    const fv_input *inputs; /* NULL: a source */
     const fv_param *params;
     size_t          params_size;
     fv_kind         result;
     const fv_column_doc *columns; /* operators that give a table: what its columns mean, ended by FV_COLUMN_DOC_END */
-    const char     *see;      /* related operators, names with blanks between them */
+    const char          *see;     /* related operators, names with blanks between them */
     fv_status (*infer)(fv_infer *i, fv_error *error);
     /* One of the following seven. */
-    const fv_pass  *passes;              /* ended by FV_PASS_END */
-    fv_point_fn     point[FV_DTYPES];    /* by compute type */
+    const fv_pass *passes;                                                      /* ended by FV_PASS_END */
+    fv_point_fn    point[FV_DTYPES];                                            /* by compute type */
     fv_status (*value)(const void *params, fv_footprint *out, fv_error *error); /* a footprint, made while the graph is built */
-    fv_status (*list)(const void *params, fv_arena *arena, fv_list *out, fv_error *error); /* numbers, made likewise */
-    fv_status (*geometry)(const void *params, fv_geometry *out, fv_error *error);          /* the same for a geometry */
+    fv_status (*list)(const void *params, fv_arena *arena, fv_list *out, fv_error *error);        /* numbers, made likewise */
+    fv_status (*geometry)(const void *params, fv_geometry *out, fv_error *error);                 /* the same for a geometry */
     fv_status (*files)(const void *params, fv_arena *arena, fv_file_names *out, fv_error *error); /* a collection for read */
     /* Written in other operators: text of a pipeline expression in the operator's own inputs and parameters, as
      * "dilate(erode(image, footprint), footprint)". */
-    const char     *expands;
+    const char *expands;
     /* The same for some parameters only: statements, the last of which gives the value (no name or any), go to text; none: the
      * passes run. inputs absent from the call have no name in it. i->out is room for a type. */
-    fv_status     (*unroll)(fv_infer *i, fv_bytes *text, fv_error *error);
+    fv_status (*unroll)(fv_infer *i, fv_bytes *text, fv_error *error);
     /* Sources only. identity: adds to the node's identity what parameters do not tell (the file's size, time, header). layout:
      * how the source is best asked. */
     fv_status (*identity)(const void *params, fv_hasher *hasher, fv_error *error);
     fv_status (*layout)(const void *params, fv_layout *layout, fv_error *error);
     /* Where part of a slice costs as much as all of it (a reconstruction): the chunks, by axis of n->out, in which the image is
      * made and then stored, whatever pieces its readers want. n->region is the whole image. NULL: any will do. */
-    void          (*slab)(const fv_need *n, int64_t *chunk);
-    double        (*cost)(const fv_need *n); /* nanoseconds a voxel of n->region on one core, roughly; NULL: 1 */
-    const struct fv_device_kernel *device;   /* the same on OpenCL devices: op/device_kernel.h; NULL: the CPU only */
-    bool          (*notes)(const void *params); /* whether the pass that makes the image tells residuals (fv_run.notes) */
-    bool            gathers;                    /* its first input, of all items of a collection together, is its value */
-    bool            rows;                /* a row of the table follows from one row of the first input: items may be done alone */
-    bool            lazy;                /* choose: of inputs 1 and 2 only the one that input 0 tells is needed */
-    bool            sink;                /* write: handled by the engine */
+    void (*slab)(const fv_need *n, int64_t *chunk);
+    double (*cost)(const fv_need *n);      /* nanoseconds a voxel of n->region on one core, roughly; NULL: 1 */
+    const struct fv_device_kernel *device; /* the same on OpenCL devices: op/device_kernel.h; NULL: the CPU only */
+    bool (*notes)(const void *params);     /* whether the pass that makes the image tells residuals (fv_run.notes) */
+    bool gathers;                          /* its first input, of all items of a collection together, is its value */
+    bool rows; /* a row of the table follows from one row of the first input: items may be done alone */
+    bool lazy; /* choose: of inputs 1 and 2 only the one that input 0 tells is needed */
+    bool sink; /* write: handled by the engine */
 } fv_op;
 
-const fv_op       *fv_op_find(const char *name);
-int                fv_op_count(void);
-const fv_op       *fv_op_at(int index); /* sorted by family, then name */
+const fv_op *fv__op_find(const char *name);
+int          fv__op_count(void);
+const fv_op *fv__op_at(int index); /* sorted by family, then name */
 /* base, avx2, avx512: what this build has and this processor runs; FOVEA_ISA forces one. */
-const char        *fv_isa_name(void);
+const char *fv__isa_name(void);
 /* An error where FOVEA_ISA asks for one that is not there. */
-fv_status          fv_isa_check(fv_error *error);
+fv_status fv__isa_check(fv_error *error);
 
-static inline const char *fv_op_stage(const fv_op *op) { return op->stage ? op->stage : op->layout ? "read" : op->family; }
-static inline bool fv_op_notes(const fv_op *op, const void *params) { return op->notes && op->notes(params); }
+static inline const char *fv__op_stage(const fv_op *op) { return op->stage ? op->stage : op->layout ? "read" : op->family; }
+static inline bool        fv__op_notes(const fv_op *op, const void *params) { return op->notes && op->notes(params); }
 
 /* Which input of a lazy operator is needed. */
-static inline int fv_lazy_input(const fv_scalar *condition) { return fv_scalar_number(condition) != 0 ? 1 : 2; }
+static inline int fv__lazy_input(const fv_scalar *condition) { return fv__scalar_number(condition) != 0 ? 1 : 2; }
 
-static inline bool fv_op_is_point(const fv_op *op) {
+static inline bool fv__op_is_point(const fv_op *op) {
     for (int d = 0; d < FV_DTYPES; d++)
         if (op->point[d]) return true;
     return false;

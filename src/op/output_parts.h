@@ -11,20 +11,20 @@
 #include "base/base.h"
 
 /* What the folder of parts will be called, for a header to name (caller frees). */
-char *fv_parts_folder(const char *temporary);
+char *fv__parts_folder(const char *temporary);
 /* The same of an output that has its name: where its parts lie (caller frees). */
-char *fv_parts_place(const char *path, fv_hash key);
+char *fv__parts_place(const char *path, fv_hash key);
 /* Where the header lies in the temporary folder (caller frees). */
-char *fv_parts_header(const char *temporary);
+char *fv__parts_header(const char *temporary);
 /* Makes the temporary folder; one that is there is fine. */
-fv_status fv_parts_begin(const char *temporary, fv_error *error);
+fv_status fv__parts_begin(const char *temporary, fv_error *error);
 /* Writes the header, durably. */
-fv_status fv_parts_write_header(const char *temporary, const void *text, size_t size, fv_error *error);
+fv_status fv__parts_write_header(const char *temporary, const void *text, size_t size, fv_error *error);
 /* The same of a text that ends where the path of the only part belongs. */
-fv_status fv_parts_point_to(const char *temporary, const fv_bytes *front, const char *part, fv_error *error);
+fv_status fv__parts_point_to(const char *temporary, const fv_bytes *front, const char *part, fv_error *error);
 /* Whether a header of text can point to what lies beside a file of that name. */
-fv_status fv_parts_check(const char *path, fv_error *error);
+fv_status fv__parts_check(const char *path, fv_error *error);
 /* Both steps of naming. All parts are durable. */
-fv_status fv_parts_name(const char *temporary, const char *path, fv_error *error);
+fv_status fv__parts_name(const char *temporary, const char *path, fv_error *error);
 
 #endif

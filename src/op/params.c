@@ -4,25 +4,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const char *fv_kind_name(fv_kind kind) {
-    static const char *const names[] = { "nothing",   "image", "scalar",   "table",
-                                         "footprint", "list",  "geometry", "list of files" };
+const char *fv__kind_name(fv_kind kind) {
+    static const char *const names[] = {
+        "nothing", "image", "scalar", "table", "footprint", "list", "geometry", "list of files"
+    };
     return names[kind];
 }
 
-const fv_param *fv_params_find(const fv_op *op, const char *name) {
+const fv_param *fv__params_find(const fv_op *op, const char *name) {
     for (const fv_param *p = op->params; p && p->name; p++)
         if (!strcmp(p->name, name)) return p;
     return NULL;
 }
 
-int fv_inputs_count(const fv_op *op) {
+int fv__inputs_count(const fv_op *op) {
     int n = 0;
     while (op->inputs && op->inputs[n].name) n++;
     return n;
 }
 
-int fv_inputs_find(const fv_op *op, const char *name) {
+int fv__inputs_find(const fv_op *op, const char *name) {
     for (int i = 0; op->inputs && op->inputs[i].name; i++)
         if (!strcmp(op->inputs[i].name, name)) return i;
     return -1;
@@ -56,7 +57,7 @@ static bool parse_list(const char *p, fv_literal *literal) {
     return !p[1 + strspn(p + 1, " ")];
 }
 
-bool fv_literal_parse(const char *text, fv_literal *literal, fv_arena *arena) {
+bool fv__literal_parse(const char *text, fv_literal *literal, fv_arena *arena) {
     const char *p = text + strspn(text, " ");
     *literal = (fv_literal){ .kind = FV_LITERAL_NUMBER };
     if (*p == '[') return parse_list(p, literal);
@@ -75,92 +76,92 @@ bool fv_literal_parse(const char *text, fv_literal *literal, fv_arena *arena) {
         p++;
         length -= 2;
     }
-    literal->text = fv_arena_strndup(arena, p, length);
+    literal->text = fv__arena_strndup(arena, p, length);
     return true;
 }
 
 static void format_number(double number, fv_bytes *out) {
     char text[FV_NUMBER_SIZE];
-    fv_real_format(number, text);
-    fv_bytes_printf(out, "%s", text);
+    fv__real_format(number, text);
+    fv__bytes_printf(out, "%s", text);
 }
 
 static void format_numbers(const fv_numbers *numbers, fv_bytes *out) {
-    fv_bytes_printf(out, "[");
+    fv__bytes_printf(out, "[");
     for (int i = 0; i < numbers->count; i++) {
-        if (i) fv_bytes_printf(out, ", ");
+        if (i) fv__bytes_printf(out, ", ");
         format_number(numbers->value[i], out);
     }
-    fv_bytes_printf(out, "]");
+    fv__bytes_printf(out, "]");
 }
 
 static void format_list(const fv_list *list, fv_bytes *out) {
-    fv_bytes_printf(out, "[");
+    fv__bytes_printf(out, "[");
     for (int64_t i = 0; i < list->count; i++) {
-        if (i) fv_bytes_printf(out, ", ");
+        if (i) fv__bytes_printf(out, ", ");
         format_number(list->value[i], out);
     }
-    fv_bytes_printf(out, "]");
+    fv__bytes_printf(out, "]");
 }
 
 static void format_footprint(const fv_footprint *footprint, fv_bytes *out) {
     switch (footprint->shape) {
-    case FV_FOOTPRINT_NONE: fv_bytes_printf(out, "none"); break;
-    case FV_FOOTPRINT_CROSS: fv_bytes_printf(out, "cross()"); break;
+    case FV_FOOTPRINT_NONE: fv__bytes_printf(out, "none"); break;
+    case FV_FOOTPRINT_CROSS: fv__bytes_printf(out, "cross()"); break;
     case FV_FOOTPRINT_BALL:
     case FV_FOOTPRINT_DISK:
-        fv_bytes_printf(out, footprint->shape == FV_FOOTPRINT_BALL ? "ball(" : "disk(");
+        fv__bytes_printf(out, footprint->shape == FV_FOOTPRINT_BALL ? "ball(" : "disk(");
         format_number(footprint->radius, out);
-        fv_bytes_printf(out, ")");
+        fv__bytes_printf(out, ")");
         break;
     case FV_FOOTPRINT_BOX:
-        fv_bytes_printf(out, "box([");
-        for (int d = 0; d < footprint->ndim; d++) fv_bytes_printf(out, "%s%lld", d ? ", " : "", (long long)footprint->size[d]);
-        fv_bytes_printf(out, "])");
+        fv__bytes_printf(out, "box([");
+        for (int d = 0; d < footprint->ndim; d++) fv__bytes_printf(out, "%s%lld", d ? ", " : "", (long long)footprint->size[d]);
+        fv__bytes_printf(out, "])");
         break;
     case FV_FOOTPRINT_PATTERN:
-        fv_bytes_printf(out, "pattern(");
+        fv__bytes_printf(out, "pattern(");
         format_list(&footprint->values, out);
         for (int d = 0; d < footprint->ndim; d++)
-            fv_bytes_printf(out, "%s%lld", d ? ", " : ", shape = [", (long long)footprint->size[d]);
-        fv_bytes_printf(out, footprint->ndim ? "])" : ")");
+            fv__bytes_printf(out, "%s%lld", d ? ", " : ", shape = [", (long long)footprint->size[d]);
+        fv__bytes_printf(out, footprint->ndim ? "])" : ")");
         break;
     }
 }
 
 static void format_geometry(const fv_geometry *g, fv_bytes *out) {
     if (g->beam == FV_GEOMETRY_NONE) {
-        fv_bytes_printf(out, "none");
+        fv__bytes_printf(out, "none");
         return;
     }
-    fv_bytes_printf(out, g->beam == FV_GEOMETRY_CONE ? "cone(angles = " : "parallel(angles = ");
+    fv__bytes_printf(out, g->beam == FV_GEOMETRY_CONE ? "cone(angles = " : "parallel(angles = ");
     format_list(&g->angles, out);
-    fv_bytes_printf(out, ", unit = \"%s\"", g->radians ? "rad" : "deg");
+    fv__bytes_printf(out, ", unit = \"%s\"", g->radians ? "rad" : "deg");
     if (g->center.count) {
-        fv_bytes_printf(out, ", center = ");
+        fv__bytes_printf(out, ", center = ");
         format_list(&g->center, out);
     }
-    const double rest[] = { g->source, g->detector, g->pitch, g->offset };
+    const double             rest[] = { g->source, g->detector, g->pitch, g->offset };
     static const char *const names[] = { "source", "detector", "pitch", "offset" };
     for (int k = 0; k < 4 && g->beam == FV_GEOMETRY_CONE; k++) {
-        fv_bytes_printf(out, ", %s = ", names[k]);
+        fv__bytes_printf(out, ", %s = ", names[k]);
         format_number(rest[k], out);
     }
-    fv_bytes_printf(out, ")");
+    fv__bytes_printf(out, ")");
 }
 
 static void format_text(const char *text, fv_bytes *out) {
-    fv_bytes_printf(out, "\"");
-    for (const char *c = text; *c; c++) fv_bytes_printf(out, *c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
-    fv_bytes_printf(out, "\"");
+    fv__bytes_printf(out, "\"");
+    for (const char *c = text; *c; c++) fv__bytes_printf(out, *c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
+    fv__bytes_printf(out, "\"");
 }
 
-void fv_literal_format(const fv_literal *literal, fv_bytes *out) {
+void fv__literal_format(const fv_literal *literal, fv_bytes *out) {
     switch (literal->kind) {
     case FV_LITERAL_NUMBER: format_number(literal->number, out); break;
     case FV_LITERAL_TEXT: format_text(literal->text, out); break;
-    case FV_LITERAL_FILES: fv_bytes_printf(out, "%s", literal->text); break;
-    case FV_LITERAL_FLAG: fv_bytes_printf(out, literal->flag ? "true" : "false"); break;
+    case FV_LITERAL_FILES: fv__bytes_printf(out, "%s", literal->text); break;
+    case FV_LITERAL_FLAG: fv__bytes_printf(out, literal->flag ? "true" : "false"); break;
     case FV_LITERAL_NUMBERS: format_numbers(&literal->numbers, out); break;
     case FV_LITERAL_FOOTPRINT: format_footprint(&literal->footprint, out); break;
     case FV_LITERAL_LIST: format_list(&literal->list, out); break;
@@ -217,10 +218,10 @@ static fv_status check_number(const fv_param *param, double value, fv_error *err
 static fv_status wrong_kind(const fv_param *param, const fv_literal *value, fv_error *error) {
     fv_bytes text = { 0 };
     char     shown[VALUE_SHOWN];
-    fv_literal_format(value, &text);
+    fv__literal_format(value, &text);
     fv_text_cut((char *)text.data, shown, sizeof shown);
     fv_fail(error, FV_ERROR_USAGE, "%s = %s: expected %s", param->name, shown, expected(param));
-    fv_bytes_release(&text);
+    fv__bytes_release(&text);
     return FV_ERROR_USAGE;
 }
 
@@ -230,7 +231,7 @@ static fv_status set_word(const fv_param *param, void *field, const char *word, 
     char     shown[VALUE_SHOWN];
     fv_text_cut(word, shown, sizeof shown);
     switch (param->kind) {
-    case FV_PARAM_TEXT: *(const char **)field = fv_arena_strdup(arena, word); return FV_OK;
+    case FV_PARAM_TEXT: *(const char **)field = fv__arena_strdup(arena, word); return FV_OK;
     case FV_PARAM_CHOICE:
         index = choice_index(param->choices, word);
         if (index < 0)
@@ -252,10 +253,10 @@ static fv_status set_list(const fv_param *param, fv_list *field, const fv_litera
     const double *from = value->kind == FV_LITERAL_NUMBER    ? &value->number
                          : value->kind == FV_LITERAL_NUMBERS ? value->numbers.value
                                                              : value->list.value;
-    int64_t count = value->kind == FV_LITERAL_NUMBER    ? 1
-                    : value->kind == FV_LITERAL_NUMBERS ? value->numbers.count
-                                                        : value->list.count;
-    double *copy = fv_arena_alloc(arena, (size_t)FV_MAX(count, 1) * sizeof *copy);
+    int64_t       count = value->kind == FV_LITERAL_NUMBER    ? 1
+                          : value->kind == FV_LITERAL_NUMBERS ? value->numbers.count
+                                                              : value->list.count;
+    double       *copy = fv__arena_alloc(arena, (size_t)FV_MAX(count, 1) * sizeof *copy);
     for (int64_t i = 0; i < count; i++) {
         FV_TRY(check_number(param, from[i], error));
         copy[i] = from[i];
@@ -264,8 +265,8 @@ static fv_status set_list(const fv_param *param, fv_list *field, const fv_litera
     return FV_OK;
 }
 
-fv_status fv_params_set(const fv_op *op, const fv_param *param, void *params, const fv_literal *value, fv_arena *arena,
-                        fv_error *error) {
+fv_status fv__params_set(const fv_op *op, const fv_param *param, void *params, const fv_literal *value, fv_arena *arena,
+                         fv_error *error) {
     (void)op;
     void *field = (char *)params + param->offset;
     bool  is_number = value->kind == FV_LITERAL_NUMBER, is_text = value->kind == FV_LITERAL_TEXT;
@@ -313,7 +314,7 @@ fv_status fv_params_set(const fv_op *op, const fv_param *param, void *params, co
     return FV_ERROR_INTERNAL;
 }
 
-void fv_params_default(const fv_op *op, void *params) {
+void fv__params_default(const fv_op *op, void *params) {
     for (const fv_param *p = op->params; p && p->name; p++) {
         void *field = (char *)params + p->offset;
         if (p->kind == FV_PARAM_DTYPE) ((fv_dtype_choice *)field)->dtype = -1;
@@ -324,22 +325,22 @@ void fv_params_default(const fv_op *op, void *params) {
         }
         fv_arena   arena = { 0 };
         fv_literal literal;
-        fv_literal_parse(p->def, &literal, &arena);
+        fv__literal_parse(p->def, &literal, &arena);
         if (p->kind == FV_PARAM_FOOTPRINT) { /* the only sensible default */
             ((fv_footprint *)field)->shape = FV_FOOTPRINT_CROSS;
-        } else if (fv_params_set(op, p, params, &literal, &arena, NULL) != FV_OK) {
+        } else if (fv__params_set(op, p, params, &literal, &arena, NULL) != FV_OK) {
             fprintf(stderr, "fovea: operator %s: bad default %s for %s\n", op->name, p->def, p->name);
             abort();
         }
-        fv_arena_release(&arena);
+        fv__arena_release(&arena);
     }
 }
 
 static void format_field(const fv_param *p, const void *field, fv_bytes *out) {
     switch (p->kind) {
     case FV_PARAM_NUMBER: format_number(*(const double *)field, out); break;
-    case FV_PARAM_INTEGER: fv_bytes_printf(out, "%lld", (long long)*(const int64_t *)field); break;
-    case FV_PARAM_FLAG: fv_bytes_printf(out, *(const bool *)field ? "true" : "false"); break;
+    case FV_PARAM_INTEGER: fv__bytes_printf(out, "%lld", (long long)*(const int64_t *)field); break;
+    case FV_PARAM_FLAG: fv__bytes_printf(out, *(const bool *)field ? "true" : "false"); break;
     case FV_PARAM_TEXT: format_text(*(const char *const *)field ? *(const char *const *)field : "", out); break;
     case FV_PARAM_NUMBERS: format_numbers(field, out); break;
     case FV_PARAM_FOOTPRINT: format_footprint(field, out); break;
@@ -353,16 +354,16 @@ static void format_field(const fv_param *p, const void *field, fv_bytes *out) {
     case FV_PARAM_CHOICE: {
         const char *word = p->choices;
         for (int i = ((const fv_choice *)field)->index; i > 0; i--) word = strchr(word, '|') + 1;
-        fv_bytes_printf(out, "\"%.*s\"", (int)strcspn(word, "|"), word);
+        fv__bytes_printf(out, "\"%.*s\"", (int)strcspn(word, "|"), word);
         break;
     }
     }
 }
 
-void fv_params_format(const fv_op *op, const void *params, fv_bytes *out) {
+void fv__params_format(const fv_op *op, const void *params, fv_bytes *out) {
     for (const fv_param *p = op->params; p && p->name; p++) {
-        if (p != op->params) fv_bytes_printf(out, ", ");
-        fv_bytes_printf(out, "%s = ", p->name);
+        if (p != op->params) fv__bytes_printf(out, ", ");
+        fv__bytes_printf(out, "%s = ", p->name);
         format_field(p, (const char *)params + p->offset, out);
     }
 }

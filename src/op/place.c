@@ -13,7 +13,7 @@ static int column_of(const fv_image_type *type, int axis) {
     return -1;
 }
 
-void fv_place_move(fv_image_type *type, int axis, double start, double step) {
+void fv__place_move(fv_image_type *type, int axis, double start, double step) {
     int column = column_of(type, axis);
     for (int row = 0; row < 3 && column >= 0 && type->has_affine; row++) {
         type->affine[row * 4 + 3] += type->affine[row * 4 + column] * start;
@@ -21,7 +21,7 @@ void fv_place_move(fv_image_type *type, int axis, double start, double step) {
     }
 }
 
-bool fv_place_known(const fv_image_type *type) {
+bool fv__place_known(const fv_image_type *type) {
     bool known = type->has_affine;
     for (int d = 0; d < type->ndim; d++) known = known || type->spacing[d] != 1 || type->origin[d] != 0 || *type->unit[d];
     return known;
@@ -39,7 +39,7 @@ static double apart(const fv_image_type *a, const fv_image_type *b, int corner) 
     for (int row = 0; row < 3; row++) {
         double difference = a->affine[row * 4 + 3] - b->affine[row * 4 + 3];
         for (int column = 0; column < 3; column++) {
-            int d = fv_axis_find(a, names[column]);
+            int d = fv__axis_find(a, names[column]);
             if (d >= 0 && corner >> column & 1)
                 difference += (a->affine[row * 4 + column] - b->affine[row * 4 + column]) * (double)(a->shape[d] - 1);
         }
@@ -52,12 +52,12 @@ static double least_edge(const fv_image_type *type) {
     double least = INFINITY;
     for (int column = 0; column < 3; column++) {
         const double *m = type->affine + column;
-        if (fv_axis_find(type, names[column]) >= 0) least = FV_MIN(least, sqrt(m[0] * m[0] + m[4] * m[4] + m[8] * m[8]));
+        if (fv__axis_find(type, names[column]) >= 0) least = FV_MIN(least, sqrt(m[0] * m[0] + m[4] * m[4] + m[8] * m[8]));
     }
     return least;
 }
 
-bool fv_place_same(const fv_image_type *a, const fv_image_type *b) {
+bool fv__place_same(const fv_image_type *a, const fv_image_type *b) {
     const double near = 0.01;
     if (!same_axes(a, b) || a->has_affine != b->has_affine) return false;
     for (int d = 0; d < a->ndim; d++) {
@@ -70,7 +70,7 @@ bool fv_place_same(const fv_image_type *a, const fv_image_type *b) {
     return true;
 }
 
-void fv_place_take(fv_image_type *type, const fv_image_type *from) {
+void fv__place_take(fv_image_type *type, const fv_image_type *from) {
     if (!same_axes(type, from)) return;
     memcpy(type->spacing, from->spacing, sizeof type->spacing);
     memcpy(type->origin, from->origin, sizeof type->origin);
@@ -80,7 +80,7 @@ void fv_place_take(fv_image_type *type, const fv_image_type *from) {
     type->affine_code = from->affine_code;
 }
 
-void fv_place_take_behind(fv_image_type *type, const fv_image_type *from) {
+void fv__place_take_behind(fv_image_type *type, const fv_image_type *from) {
     for (int d = 0; d < from->ndim; d++) {
         memcpy(type->unit[d + 1], from->unit[d], sizeof from->unit[d]);
         type->spacing[d + 1] = from->spacing[d];
@@ -91,17 +91,17 @@ void fv_place_take_behind(fv_image_type *type, const fv_image_type *from) {
     type->affine_code = from->affine_code;
 }
 
-void fv_place_say(const fv_image_type *type, fv_bytes *out) {
+void fv__place_say(const fv_image_type *type, fv_bytes *out) {
     for (int d = 0; d < type->ndim; d++)
-        fv_bytes_printf(out, "%s%s %g%s%s", d ? ", " : "spacing ", type->axis[d], type->spacing[d], *type->unit[d] ? " " : "",
-                        type->unit[d]);
+        fv__bytes_printf(out, "%s%s %g%s%s", d ? ", " : "spacing ", type->axis[d], type->spacing[d], *type->unit[d] ? " " : "",
+                         type->unit[d]);
     for (int i = 0; i < 12 && type->has_affine; i++)
-        fv_bytes_printf(out, "%s%g", i == 0 ? ", matrix " : i % 4 ? " " : "; ", type->affine[i]);
+        fv__bytes_printf(out, "%s%g", i == 0 ? ", matrix " : i % 4 ? " " : "; ", type->affine[i]);
     for (int d = 0; d < type->ndim && !type->has_affine; d++)
-        fv_bytes_printf(out, "%s%s %g", d ? ", " : ", origin ", type->axis[d], type->origin[d]);
+        fv__bytes_printf(out, "%s%s %g", d ? ", " : ", origin ", type->axis[d], type->origin[d]);
 }
 
-void fv_place_forget_world(fv_image_type *type) {
+void fv__place_forget_world(fv_image_type *type) {
     type->has_affine = false;
     type->affine_code = 0;
     memset(type->affine, 0, sizeof type->affine);

@@ -7,18 +7,18 @@
 
 /* The matrix of an image that takes every step-th voxel of an axis, the first of them at `start`; both may be fractions. Only x,
  * y and z are in it. */
-void fv_place_move(fv_image_type *type, int axis, double start, double step);
+void fv__place_move(fv_image_type *type, int axis, double start, double step);
 /* Whether anything is known beside voxels that are counted from 0. */
-bool fv_place_known(const fv_image_type *type);
+bool fv__place_known(const fv_image_type *type);
 /* Whether two images of the same axes lie upon each other: their corners within a hundredth of a voxel, in equal units. */
-bool fv_place_same(const fv_image_type *a, const fv_image_type *b);
+bool fv__place_same(const fv_image_type *a, const fv_image_type *b);
 /* Spacing, origin, units and matrix of an image that has the same axes; nothing changes where it has others. */
-void fv_place_take(fv_image_type *type, const fv_image_type *from);
+void fv__place_take(fv_image_type *type, const fv_image_type *from);
 /* The same for an image that has another axis before those. */
-void fv_place_take_behind(fv_image_type *type, const fv_image_type *from);
+void fv__place_take_behind(fv_image_type *type, const fv_image_type *from);
 /* "spacing y 0.5 mm, x 0.5 mm, origin y 0, x 3" */
-void fv_place_say(const fv_image_type *type, fv_bytes *out);
+void fv__place_say(const fv_image_type *type, fv_bytes *out);
 /* No matrix any more. */
-void fv_place_forget_world(fv_image_type *type);
+void fv__place_forget_world(fv_image_type *type);
 
 #endif

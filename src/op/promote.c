@@ -6,17 +6,17 @@
 
 /* What the inputs are, seen at once. */
 typedef struct {
-    const fv_image_type *image; /* the first; NULL: all are scalars */
-    bool small;                 /* all images are */
-    bool mixed;                 /* images differ in type */
-    bool integers;              /* all images and scalars are integers or bools */
-    bool bools;                 /* all images and scalars are bools */
-    bool bool_images;           /* all images are bools */
-    bool real;                  /* a scalar is float64 */
-    bool wide_signed;           /* an image is int64 */
-    bool wide_unsigned;         /* an image or scalar is uint64 */
-    bool unsigned_only;         /* all images and scalars are uint64 */
-    bool float32;               /* an image is */
+    const fv_image_type *image;         /* the first; NULL: all are scalars */
+    bool                 small;         /* all images are */
+    bool                 mixed;         /* images differ in type */
+    bool                 integers;      /* all images and scalars are integers or bools */
+    bool                 bools;         /* all images and scalars are bools */
+    bool                 bool_images;   /* all images are bools */
+    bool                 real;          /* a scalar is float64 */
+    bool                 wide_signed;   /* an image is int64 */
+    bool                 wide_unsigned; /* an image or scalar is uint64 */
+    bool                 unsigned_only; /* all images and scalars are uint64 */
+    bool                 float32;       /* an image is */
 } survey;
 
 static bool is_small(fv_dtype dtype) { return dtype == FV_FLOAT32 || (fv_dtype_size(dtype) <= 2 && !fv_dtype_is_float(dtype)); }
@@ -50,12 +50,12 @@ static bool same_shape(const fv_image_type *a, const fv_image_type *b) {
     return a->ndim == b->ndim && !memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof *a->shape);
 }
 
-fv_status fv_same_shape(const fv_image_type *image, const char *image_name, const fv_image_type *other, const char *name,
-                        fv_error *error) {
+fv_status fv__same_shape(const fv_image_type *image, const char *image_name, const fv_image_type *other, const char *name,
+                         fv_error *error) {
     char one[FV_AXES_TEXT], two[FV_AXES_TEXT];
     if (same_shape(image, other)) return FV_OK;
     return fv_fail(error, FV_ERROR_USAGE, "%s has another shape than %s: %s and %s; they must be equal", name, image_name,
-                   fv_axes_text(other, one), fv_axes_text(image, two));
+                   fv__axes_text(other, one), fv__axes_text(image, two));
 }
 
 /* Checks kinds, and makes the output an image with the axes of all, or a scalar; *image: whether it is one. */
@@ -71,26 +71,28 @@ static fv_status shape_output(fv_infer *i, bool *image, fv_error *error) {
     }
     fv_type out = { .kind = count ? FV_KIND_IMAGE : FV_KIND_SCALAR };
     *image = count > 0;
-    if (count) FV_TRY(fv_broadcast(images, count, &out.image, error));
-    for (int k = 0; k < count && !fv_place_known(&out.image); k++) fv_place_take(&out.image, images[k]);
+    if (count) FV_TRY(fv__broadcast(images, count, &out.image, error));
+    for (int k = 0; k < count && !fv__place_known(&out.image); k++) fv__place_take(&out.image, images[k]);
     *i->out = out;
     return FV_OK;
 }
 
 static void set(fv_infer *i, fv_dtype compute, fv_dtype dtype) {
     i->compute = compute;
-    if (i->out->kind == FV_KIND_IMAGE) i->out->image.dtype = dtype;
-    else i->out->dtype = dtype;
+    if (i->out->kind == FV_KIND_IMAGE)
+        i->out->image.dtype = dtype;
+    else
+        i->out->dtype = dtype;
 }
 
-fv_dtype fv_compute_type(fv_dtype dtype) {
+fv_dtype fv__compute_type(fv_dtype dtype) {
     if (dtype == FV_BOOL || dtype == FV_INT64 || dtype == FV_UINT64) return dtype;
     return is_small(dtype) ? FV_FLOAT32 : FV_FLOAT64;
 }
 
 /* ---------------------------------------------------------------- arithmetic */
 
-fv_status fv_infer_arithmetic(fv_infer *i, fv_error *error) {
+fv_status fv__infer_arithmetic(fv_infer *i, fv_error *error) {
     bool image;
     FV_TRY(shape_output(i, &image, error));
     fv_dtype dtype = image && look(i, 0).small ? FV_FLOAT32 : FV_FLOAT64;
@@ -98,8 +100,8 @@ fv_status fv_infer_arithmetic(fv_infer *i, fv_error *error) {
     return FV_OK;
 }
 
-fv_status fv_infer_integral(fv_infer *i, fv_error *error) {
-    FV_TRY(fv_infer_arithmetic(i, error));
+fv_status fv__infer_integral(fv_infer *i, fv_error *error) {
+    FV_TRY(fv__infer_arithmetic(i, error));
     survey s = look(i, 0);
     if (!s.image && s.integers && !s.wide_unsigned) set(i, FV_INT64, FV_INT64);
     return FV_OK;
@@ -115,7 +117,7 @@ static fv_dtype comparing_type(const survey *s) {
     return s->integers && (s->wide_signed || s->wide_unsigned) ? FV_INT64 : FV_FLOAT64;
 }
 
-fv_status fv_infer_comparison(fv_infer *i, fv_error *error) {
+fv_status fv__infer_comparison(fv_infer *i, fv_error *error) {
     bool image;
     FV_TRY(shape_output(i, &image, error));
     survey s = look(i, 0);
@@ -123,7 +125,7 @@ fv_status fv_infer_comparison(fv_infer *i, fv_error *error) {
     return FV_OK;
 }
 
-fv_status fv_infer_test(fv_infer *i, fv_error *error) {
+fv_status fv__infer_test(fv_infer *i, fv_error *error) {
     bool image;
     FV_TRY(shape_output(i, &image, error));
     set(i, image && look(i, 0).small ? FV_FLOAT32 : FV_FLOAT64, FV_BOOL);
@@ -132,7 +134,7 @@ fv_status fv_infer_test(fv_infer *i, fv_error *error) {
 
 /* ---------------------------------------------------------------- one of the inputs */
 
-fv_status fv_infer_keep(fv_infer *i, fv_error *error) {
+fv_status fv__infer_keep(fv_infer *i, fv_error *error) {
     bool image;
     FV_TRY(shape_output(i, &image, error));
     survey   s = look(i, 0);
@@ -141,7 +143,7 @@ fv_status fv_infer_keep(fv_infer *i, fv_error *error) {
                      : s.wide_unsigned ? FV_UINT64
                      : s.bools         ? FV_BOOL
                                        : FV_INT64;
-    set(i, fv_compute_type(dtype), dtype);
+    set(i, fv__compute_type(dtype), dtype);
     return FV_OK;
 }
 
@@ -149,14 +151,18 @@ fv_status fv_infer_keep(fv_infer *i, fv_error *error) {
 static void select_type(fv_infer *i, const survey *s) {
     fv_dtype dtype;
     bool     image = i->out->kind == FV_KIND_IMAGE;
-    if (s->image && !s->mixed && !(s->real && !fv_dtype_is_float(s->image->dtype))) dtype = s->image->dtype;
-    else if (!s->image && s->bools) dtype = FV_BOOL;
-    else if (image) dtype = s->small ? FV_FLOAT32 : FV_FLOAT64;
-    else dtype = s->integers && !s->wide_unsigned ? FV_INT64 : FV_FLOAT64;
-    set(i, fv_compute_type(dtype), dtype);
+    if (s->image && !s->mixed && !(s->real && !fv_dtype_is_float(s->image->dtype)))
+        dtype = s->image->dtype;
+    else if (!s->image && s->bools)
+        dtype = FV_BOOL;
+    else if (image)
+        dtype = s->small ? FV_FLOAT32 : FV_FLOAT64;
+    else
+        dtype = s->integers && !s->wide_unsigned ? FV_INT64 : FV_FLOAT64;
+    set(i, fv__compute_type(dtype), dtype);
 }
 
-fv_status fv_infer_select(fv_infer *i, fv_error *error) {
+fv_status fv__infer_select(fv_infer *i, fv_error *error) {
     bool image;
     FV_TRY(shape_output(i, &image, error));
     survey s = look(i, 0);
@@ -164,7 +170,7 @@ fv_status fv_infer_select(fv_infer *i, fv_error *error) {
     return FV_OK;
 }
 
-fv_status fv_infer_where(fv_infer *i, fv_error *error) {
+fv_status fv__infer_where(fv_infer *i, fv_error *error) {
     bool     image;
     fv_dtype condition = i->in[0]->kind == FV_KIND_IMAGE ? i->in[0]->image.dtype : i->in[0]->dtype;
     FV_TRY(shape_output(i, &image, error));
@@ -195,7 +201,7 @@ static bool common_integer(fv_dtype a, fv_dtype b, fv_dtype *common) {
     return false;
 }
 
-fv_status fv_infer_bits(fv_infer *i, fv_error *error) {
+fv_status fv__infer_bits(fv_infer *i, fv_error *error) {
     bool image;
     FV_TRY(shape_output(i, &image, error));
     survey s = look(i, 0);

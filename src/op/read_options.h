@@ -6,8 +6,8 @@
 #include "op/op.h"
 
 /* All may be left out: no path or an empty one, no shape, dtype -1. */
-static inline fv_status fv_read_options_make(const char *path, const fv_numbers *shape, int dtype, int64_t offset,
-                                             fv_read_options *options, fv_error *error) {
+static inline fv_status fv__read_options_make(const char *path, const fv_numbers *shape, int dtype, int64_t offset,
+                                              fv_read_options *options, fv_error *error) {
     *options = (fv_read_options){ .path_inside = path && *path ? path : NULL, .offset = offset };
     if (shape->count > FV_MAX_DIMS)
         return fv_fail(error, FV_ERROR_USAGE, "shape has %d axes; at most %d are possible", shape->count, FV_MAX_DIMS);

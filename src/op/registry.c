@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <strings.h>
 
-static const fv_isa *current;
-static const fv_op **sorted;
-static int           count;
+static const fv_isa  *current;
+static const fv_op  **sorted;
+static int            count;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-bool fv_isa_supported(const char *isa) {
+bool fv__isa_supported(const char *isa) {
 #if defined(__x86_64__)
     if (!strcmp(isa, "avx2"))
         return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
@@ -22,63 +22,63 @@ bool fv_isa_supported(const char *isa) {
 
 static int by_family_and_name(const void *a, const void *b) {
     const fv_op *x = *(const fv_op *const *)a, *y = *(const fv_op *const *)b;
-    int order = strcmp(x->family, y->family);
+    int          order = strcmp(x->family, y->family);
     return order ? order : strcmp(x->name, y->name);
 }
 
 static void choose(void) {
     const char *forced = getenv("FOVEA_ISA");
     for (const fv_isa *isa = fv__isas; isa->name; isa++) {
-        if (!fv_isa_supported(isa->name)) continue;
+        if (!fv__isa_supported(isa->name)) continue;
         current = isa;
         if (forced && !strcmp(forced, isa->name)) break;
     }
     while (current->ops[count]) count++;
-    sorted = fv_alloc((size_t)(count + 1) * sizeof *sorted);
+    sorted = fv__alloc((size_t)(count + 1) * sizeof *sorted);
     for (int i = 0; i < count; i++) sorted[i] = current->ops[i];
     qsort(sorted, (size_t)count, sizeof *sorted, by_family_and_name);
 }
 
-fv_status fv_isa_check(fv_error *error) {
+fv_status fv__isa_check(fv_error *error) {
     const char *forced = getenv("FOVEA_ISA");
-    if (!forced || !*forced || !strcmp(forced, fv_isa_name())) return FV_OK;
+    if (!forced || !*forced || !strcmp(forced, fv__isa_name())) return FV_OK;
     return fv_fail(error, FV_ERROR_USAGE, "FOVEA_ISA=%s: this build or this processor has no such instruction set", forced);
 }
 
-const fv_isa *fv_isa_current(void) {
+const fv_isa *fv__isa_current(void) {
     pthread_once(&once, choose);
     return current;
 }
 
-const char *fv_isa_name(void) { return fv_isa_current()->name; }
-const fv_kernels *fv_kernels_current(void) { return fv_isa_current()->kernels; }
+const char       *fv__isa_name(void) { return fv__isa_current()->name; }
+const fv_kernels *fv__kernels_current(void) { return fv__isa_current()->kernels; }
 
-int fv_op_count(void) {
-    fv_isa_current();
+int fv__op_count(void) {
+    fv__isa_current();
     return count;
 }
 
-const fv_op *fv_op_at(int index) {
-    fv_isa_current();
+const fv_op *fv__op_at(int index) {
+    fv__isa_current();
     return index >= 0 && index < count ? sorted[index] : NULL;
 }
 
-const fv_op *fv_op_find(const char *name) {
-    for (const fv_op *const *op = fv_isa_current()->ops; *op; op++)
+const fv_op *fv__op_find(const char *name) {
+    for (const fv_op *const *op = fv__isa_current()->ops; *op; op++)
         if (!strcmp((*op)->name, name)) return *op;
     return NULL;
 }
 
-int fv_format_count(void) {
+int fv__format_count(void) {
     int n = 0;
     while (fv__formats[n]) n++;
     return n;
 }
-const fv_format *fv_format_at(int index) { return fv__formats[index]; }
+const fv_format *fv__format_at(int index) { return fv__formats[index]; }
 
-int fv_table_format_count(void) {
+int fv__table_format_count(void) {
     int n = 0;
     while (fv__table_formats[n]) n++;
     return n;
 }
-const fv_table_format *fv_table_format_at(int index) { return fv__table_formats[index]; }
+const fv_table_format *fv__table_format_at(int index) { return fv__table_formats[index]; }

@@ -2,8 +2,8 @@
 #ifndef FV_REGISTRY_H
 #define FV_REGISTRY_H
 
-#include "op/kernels.h"
 #include "op/format.h"
+#include "op/kernels.h"
 #include "op/op.h"
 
 typedef struct fv_isa {
@@ -17,8 +17,8 @@ extern const fv_format *const       fv__formats[];
 extern const fv_table_format *const fv__table_formats[];
 
 /* The set in use. */
-const fv_isa *fv_isa_current(void);
+const fv_isa *fv__isa_current(void);
 /* Whether this processor runs a set of that name. */
-bool fv_isa_supported(const char *name);
+bool fv__isa_supported(const char *name);
 
 #endif

@@ -6,16 +6,18 @@
 
 /* ---------------------------------------------------------------- in a task: the run's size in bytes, then its records */
 
-size_t fv_sorted_run_begin(fv_bytes *partial) {
+size_t fv__sorted_run_begin(fv_bytes *partial) {
     int64_t bytes = 0;
-    fv_bytes_append(partial, &bytes, sizeof bytes);
+    fv__bytes_append(partial, &bytes, sizeof bytes);
     return partial->size;
 }
 
-void fv_sorted_run_end(fv_bytes *partial, size_t begun) {
+void fv__sorted_run_end(fv_bytes *partial, size_t begun) {
     int64_t bytes = (int64_t)(partial->size - begun);
-    if (bytes) memcpy(partial->data + begun - sizeof bytes, &bytes, sizeof bytes);
-    else partial->size = begun - sizeof bytes;
+    if (bytes)
+        memcpy(partial->data + begun - sizeof bytes, &bytes, sizeof bytes);
+    else
+        partial->size = begun - sizeof bytes;
 }
 
 /* ---------------------------------------------------------------- merging */
@@ -40,7 +42,7 @@ typedef struct {
 
 static bool done(const cursor *c) { return c->at == c->have && c->offset == c->end; }
 static int  order(const fv_run_key *a, const fv_run_key *b) {
-    if (a->first != b->first) return a->first < b->first ? -1 : 1;
+     if (a->first != b->first) return a->first < b->first ? -1 : 1;
     if (a->second != b->second) return a->second < b->second ? -1 : 1;
     return a->third < b->third ? -1 : a->third > b->third;
 }
@@ -63,7 +65,7 @@ static void add_run(merge *m, int64_t partial, size_t offset, size_t end) {
     if (offset == end) return;
     if (m->count == m->capacity) {
         m->capacity = FV_MAX(2 * m->capacity, m->f->npartials);
-        m->cursors = fv_realloc(m->cursors, (size_t)m->capacity * sizeof *m->cursors);
+        m->cursors = fv__realloc(m->cursors, (size_t)m->capacity * sizeof *m->cursors);
     }
     m->cursors[m->count++] = (cursor){ .partial = partial, .offset = offset, .end = end };
 }
@@ -107,7 +109,7 @@ static void sift(cursor **heap, int64_t root, int64_t count) {
 static fv_status merge_runs(merge *m, fv_error *error) {
     int64_t live = m->count;
     for (int64_t i = 0; i < live; i++) {
-        m->cursors[i].window = fv_alloc(m->window);
+        m->cursors[i].window = fv__alloc(m->window);
         m->heap[i] = &m->cursors[i];
         FV_TRY(refill(m, &m->cursors[i], error));
     }
@@ -117,7 +119,7 @@ static fv_status merge_runs(merge *m, fv_error *error) {
         if (m->runs->start) m->runs->start(m->context, &key);
         for (; live && !order(&m->heap[0]->next, &key); sift(m->heap, 0, live)) {
             cursor   *c = m->heap[0];
-            fv_region chunk = fv_lattice_chunk(m->f->lattice, c->partial);
+            fv_region chunk = fv__lattice_chunk(m->f->lattice, c->partial);
             c->at = (size_t)(m->runs->add(m->context, c->window + c->at, &chunk) - c->window);
             FV_TRY(refill(m, c, error));
             if (done(c)) m->heap[0] = m->heap[--live];
@@ -127,10 +129,10 @@ static fv_status merge_runs(merge *m, fv_error *error) {
     return FV_OK;
 }
 
-fv_status fv_sorted_runs_merge(fv_finish *f, const fv_sorted_runs *runs, void *context, fv_error *error) {
+fv_status fv__sorted_runs_merge(fv_finish *f, const fv_sorted_runs *runs, void *context, fv_error *error) {
     merge     m = { .f = f, .runs = runs, .context = context };
     fv_status status = find_runs(&m, error);
-    m.heap = fv_alloc((size_t)m.count * sizeof *m.heap + 1);
+    m.heap = fv__alloc((size_t)m.count * sizeof *m.heap + 1);
     if (status == FV_OK) status = merge_runs(&m, error);
     for (int64_t i = 0; i < m.count; i++) free(m.cursors[i].window);
     free(m.cursors);

@@ -8,12 +8,14 @@
 
 /* ---- in a task ---- */
 /* Begins a run; what is appended until the end are its records. */
-size_t fv_sorted_run_begin(fv_bytes *partial);
-void   fv_sorted_run_end(fv_bytes *partial, size_t begun); /* a run without records leaves nothing */
+size_t fv__sorted_run_begin(fv_bytes *partial);
+void   fv__sorted_run_end(fv_bytes *partial, size_t begun); /* a run without records leaves nothing */
 
 /* ---- at the end of the pass ---- */
-typedef struct fv_run_key { int64_t first, second, third; } fv_run_key;
-static inline int64_t fv_run_key_unsigned(uint64_t value) { return (int64_t)(value ^ (uint64_t)1 << 63); } /* in its order */
+typedef struct fv_run_key {
+    int64_t first, second, third;
+} fv_run_key;
+static inline int64_t fv__run_key_unsigned(uint64_t value) { return (int64_t)(value ^ (uint64_t)1 << 63); } /* in its order */
 
 typedef struct fv_sorted_runs {
     int64_t most; /* bytes of a record, at most */
@@ -28,6 +30,6 @@ typedef struct fv_sorted_runs {
     fv_status (*end)(void *context, fv_error *error);
 } fv_sorted_runs;
 
-fv_status fv_sorted_runs_merge(fv_finish *f, const fv_sorted_runs *runs, void *context, fv_error *error);
+fv_status fv__sorted_runs_merge(fv_finish *f, const fv_sorted_runs *runs, void *context, fv_error *error);
 
 #endif

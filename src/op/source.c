@@ -1,7 +1,7 @@
 /* The shape parameter of sources, and constant blocks. */
 #include "op/source.h"
 
-fv_status fv_source_type(const fv_numbers *shape, fv_dtype dtype, int least, int most, fv_type *out, fv_error *error) {
+fv_status fv__source_type(const fv_numbers *shape, fv_dtype dtype, int least, int most, fv_type *out, fv_error *error) {
     int64_t size[FV_MAX_DIMS];
     if (shape->count < least || shape->count > most)
         return fv_fail(error, FV_ERROR_USAGE, "shape has %d axes; %d to %d are possible", shape->count, least, most);
@@ -17,13 +17,13 @@ fv_status fv_source_type(const fv_numbers *shape, fv_dtype dtype, int least, int
     return FV_OK;
 }
 
-void fv_block_fill(const fv_block *block, const void *element) {
+void fv__block_fill(const fv_block *block, const void *element) {
     size_t  size = fv_dtype_size(block->dtype);
     int64_t n = block->region.size[block->region.ndim - 1];
     fv_rows rows;
     void   *first = NULL;
-    for (fv_rows_begin(&rows, &block->region); fv_rows_next(&rows);) {
-        char *row = fv_block_at(block, rows.position);
+    for (fv__rows_begin(&rows, &block->region); fv__rows_next(&rows);) {
+        char *row = fv__block_at(block, rows.position);
         if (first) {
             memcpy(row, first, (size_t)n * size);
             continue;

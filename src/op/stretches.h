@@ -4,7 +4,9 @@
 
 #include <fovea/image.h>
 
-typedef struct fv_stretch { int64_t label, start, end; } fv_stretch; /* voxels of one label in a row */
+typedef struct fv_stretch {
+    int64_t label, start, end;
+} fv_stretch; /* voxels of one label in a row */
 
 static inline uint64_t fv__eight_bytes(const void *place) {
     uint64_t word;
@@ -13,21 +15,21 @@ static inline uint64_t fv__eight_bytes(const void *place) {
 }
 
 /* Stretches of equal labels other than 0 in a row. Long ones are passed 16 bytes at a time. */
-#define STRETCHES(name, type, bits)                                                                   \
-    static inline int64_t name(fv_stretch *to, const type *labels, int64_t n) {                     \
-        enum { STEP = 16 / sizeof(type) };                                                         \
-        const uint64_t each = ~(uint64_t)0 / (bits)~(bits)0; /* a one in each label's place */\
-        int64_t        count = 0;                                                                  \
-        for (int64_t i = 0; i < n;) {                                                              \
-            type     label = labels[i];                                                            \
-            uint64_t same = each * (bits)label;                                                    \
-            int64_t  start = i++;                                                                  \
-            while (i + STEP <= n && !((fv__eight_bytes(labels + i) ^ same) | (fv__eight_bytes(labels + i + STEP / 2) ^ same))) \
-                i += STEP;                                                                         \
-            while (i < n && labels[i] == label) i++;                                               \
-            if (label) to[count++] = (fv_stretch){ (int64_t)label, start, i };                     \
-        }                                                                                          \
-        return count;                                                                              \
+#define STRETCHES(name, type, bits)                                                                                              \
+    static inline int64_t name(fv_stretch *to, const type *labels, int64_t n) {                                                  \
+        enum { STEP = 16 / sizeof(type) };                                                                                       \
+        const uint64_t each = ~(uint64_t)0 / (bits) ~(bits)0; /* a one in each label's place */                                  \
+        int64_t        count = 0;                                                                                                \
+        for (int64_t i = 0; i < n;) {                                                                                            \
+            type     label = labels[i];                                                                                          \
+            uint64_t same = each * (bits)label;                                                                                  \
+            int64_t  start = i++;                                                                                                \
+            while (i + STEP <= n && !((fv__eight_bytes(labels + i) ^ same) | (fv__eight_bytes(labels + i + STEP / 2) ^ same)))   \
+                i += STEP;                                                                                                       \
+            while (i < n && labels[i] == label) i++;                                                                             \
+            if (label) to[count++] = (fv_stretch){ (int64_t)label, start, i };                                                   \
+        }                                                                                                                        \
+        return count;                                                                                                            \
     }
 STRETCHES(fv__stretches_uint8, uint8_t, uint8_t)
 STRETCHES(fv__stretches_int8, int8_t, uint8_t)
@@ -37,7 +39,7 @@ STRETCHES(fv__stretches_uint32, uint32_t, uint32_t)
 STRETCHES(fv__stretches_int32, int32_t, uint32_t)
 STRETCHES(fv__stretches_int64, int64_t, uint64_t)
 
-static inline int64_t fv_stretches(fv_stretch *to, fv_dtype dtype, const void *labels, int64_t n) {
+static inline int64_t fv__stretches(fv_stretch *to, fv_dtype dtype, const void *labels, int64_t n) {
     switch (dtype) {
     case FV_BOOL:
     case FV_UINT8: return fv__stretches_uint8(to, labels, n);

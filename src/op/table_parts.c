@@ -9,11 +9,11 @@
 typedef struct {
     fv_table_reader  base;
     char           **files;
-    int              nfiles, at;            /* at: the next one */
-    int              seen[FV_MAX_COLUMNS];  /* parts with rows that have this column */
+    int              nfiles, at;           /* at: the next one */
+    int              seen[FV_MAX_COLUMNS]; /* parts with rows that have this column */
     int              with_rows;
-    fv_table_reader *part;                  /* the one that is read */
-    int              from[FV_MAX_COLUMNS];  /* its column; -1: it has none of this name */
+    fv_table_reader *part;                 /* the one that is read */
+    int              from[FV_MAX_COLUMNS]; /* its column; -1: it has none of this name */
     fv_cell         *cells;
     int64_t          capacity;
     char            *metadata;
@@ -23,10 +23,10 @@ typedef struct {
 
 /* Spark writes JSON lines under the name of JSON. */
 static const fv_table_format *part_format(const char *name) {
-    const fv_table_format *format = fv_table_format_for(name);
+    const fv_table_format *format = fv__table_format_for(name);
     size_t                 length = strlen(name);
     if (!format && !strncmp(name, "part-", 5) && length > 5 && !strcmp(name + length - 5, ".json"))
-        format = fv_table_format_for("part.jsonl");
+        format = fv__table_format_for("part.jsonl");
     return format && format->open && !format->in_place ? format : NULL;
 }
 
@@ -38,14 +38,14 @@ static void free_files(char **files, int count) {
 /* Parts in order of name; none where something else lies there too. */
 static int list(const char *path, char ***files) {
     struct dirent **names = NULL;
-    int             count = fv_path_is_folder(path) ? scandir(path, &names, NULL, alphasort) : 0, found = 0;
+    int             count = fv__path_is_folder(path) ? scandir(path, &names, NULL, alphasort) : 0, found = 0;
     bool            only = true;
-    *files = fv_calloc((size_t)FV_MAX(count, 1) * sizeof **files);
+    *files = fv__calloc((size_t)FV_MAX(count, 1) * sizeof **files);
     for (int i = 0; i < count; i++) {
         const char *name = names[i]->d_name;
         if (*name != '.' && *name != '_') {
-            (*files)[found] = fv_sprintf("%s/%s", path, name);
-            only = only && part_format(name) && !fv_path_is_folder((*files)[found]);
+            (*files)[found] = fv__sprintf("%s/%s", path, name);
+            only = only && part_format(name) && !fv__path_is_folder((*files)[found]);
             found++;
         }
         free(names[i]);
@@ -57,7 +57,7 @@ static int list(const char *path, char ***files) {
     return 0;
 }
 
-bool fv_table_is_parts(const char *path) {
+bool fv__table_is_parts(const char *path) {
     char **files;
     int    count = list(path, &files);
     free_files(files, count);
@@ -66,9 +66,9 @@ bool fv_table_is_parts(const char *path) {
 
 static fv_status identify(const char *path, fv_hasher *hasher, fv_error *error) {
     fv_file_id id;
-    FV_TRY(fv_file_identify(path, &id, error));
-    fv_hasher_int(hasher, id.size);
-    fv_hasher_int(hasher, id.mtime_ns);
+    FV_TRY(fv__file_identify(path, &id, error));
+    fv__hasher_int(hasher, id.size);
+    fv__hasher_int(hasher, id.mtime_ns);
     return FV_OK;
 }
 
@@ -76,22 +76,22 @@ static fv_status identify(const char *path, fv_hasher *hasher, fv_error *error) 
 static fv_status identify_others(const char *path, fv_hasher *hasher, fv_error *error) {
     fv_bytes  parts = { 0 };
     fv_status status = identify(path, hasher, error);
-    if (!fv_is_remote(path) && fv_path_is_folder(path)) fv_duckdb_parts(path, &parts);
+    if (!fv__is_remote(path) && fv__path_is_folder(path)) fv__duckdb_parts(path, &parts);
     for (const char *p = (char *)parts.data; status == FV_OK && p && p < (char *)parts.data + parts.size; p += strlen(p) + 1) {
-        fv_hasher_text(hasher, p);
+        fv__hasher_text(hasher, p);
         status = identify(p, hasher, error);
     }
-    fv_bytes_release(&parts);
+    fv__bytes_release(&parts);
     return status;
 }
 
-fv_status fv_table_identify(const char *path, fv_hasher *hasher, fv_error *error) {
+fv_status fv__table_identify(const char *path, fv_hasher *hasher, fv_error *error) {
     char    **files;
     int       count = list(path, &files);
     fv_status status = FV_OK;
     if (!count) return identify_others(path, hasher, error);
     for (int i = 0; i < count && status == FV_OK; i++) {
-        fv_hasher_text(hasher, files[i]);
+        fv__hasher_text(hasher, files[i]);
         status = identify(files[i], hasher, error);
     }
     free_files(files, count);
@@ -130,13 +130,13 @@ static fv_status survey(reader *r, const char *file, fv_error *error) {
     fv_table_reader *part;
     fv_file_id       id;
     fv_status        status = FV_OK;
-    FV_TRY(fv_file_identify(file, &id, error));
+    FV_TRY(fv__file_identify(file, &id, error));
     if (!id.size) return FV_OK;
-    const fv_table_format *format = part_format(fv_path_name(file));
+    const fv_table_format *format = part_format(fv__path_name(file));
     FV_TRY(format->open(file, NULL, &part, error));
     if (part->nrows) {
-        if (!r->with_rows) fv_bytes_append(&r->base.facts, part->facts.data, part->facts.size);
-        if (!r->with_rows && part->type.metadata) r->metadata = fv_strdup(part->type.metadata);
+        if (!r->with_rows) fv__bytes_append(&r->base.facts, part->facts.data, part->facts.size);
+        if (!r->with_rows && part->type.metadata) r->metadata = fv__strdup(part->type.metadata);
         status = add_columns(r, part, error);
         r->with_rows++;
         r->base.nrows += part->nrows;
@@ -155,7 +155,7 @@ static void close_reader(fv_table_reader *base) {
     free(r->cells);
     free(r->metadata);
     free(base->path);
-    fv_bytes_release(&base->facts);
+    fv__bytes_release(&base->facts);
     free(r);
 }
 
@@ -164,9 +164,9 @@ static void close_reader(fv_table_reader *base) {
 static fv_status next_part(reader *r, fv_error *error) {
     const char *file = r->files[r->at++];
     fv_file_id  id;
-    FV_TRY(fv_file_identify(file, &id, error));
+    FV_TRY(fv__file_identify(file, &id, error));
     if (!id.size) return FV_OK;
-    FV_TRY(part_format(fv_path_name(file))->open(file, NULL, &r->part, error));
+    FV_TRY(part_format(fv__path_name(file))->open(file, NULL, &r->part, error));
     for (int c = 0; c < r->base.type.ncolumns; c++) {
         int from = r->from[c] = find_column(&r->part->type, r->base.type.column[c].name);
         if (from < 0 || !r->part->nrows) continue;
@@ -203,7 +203,7 @@ static fv_status next(fv_table_source *source, const fv_cell **cells, int64_t *n
     }
     if (*nrows > r->capacity) {
         r->capacity = *nrows;
-        r->cells = fv_realloc(r->cells, (size_t)(r->capacity * n) * sizeof *r->cells);
+        r->cells = fv__realloc(r->cells, (size_t)(r->capacity * n) * sizeof *r->cells);
     }
     for (int64_t i = 0; i < *nrows; i++)
         for (int c = 0; c < n; c++) r->cells[i * n + c] = cell_of(r, rows + i * r->part->type.ncolumns, c);
@@ -212,18 +212,19 @@ static fv_status next(fv_table_source *source, const fv_cell **cells, int64_t *n
 }
 
 static fv_status open_reader(const char *path, const char *table, fv_table_reader **out, fv_error *error) {
-    reader *r = fv_calloc(sizeof *r);
-    r->base = (fv_table_reader){ .source = { .next = next }, .format = &fv_table_of_parts, .path = fv_strdup(path) };
+    reader *r = fv__calloc(sizeof *r);
+    r->base = (fv_table_reader){ .source = { .next = next }, .format = &fv_table_of_parts, .path = fv__strdup(path) };
     r->nfiles = list(path, &r->files);
     fv_status status = FV_OK;
     if (!r->nfiles)
         status = fv_fail(error, FV_ERROR_INPUT, "%s: a folder that is read as a table holds table files and nothing else", path);
-    else if (table) status = fv_fail(error, FV_ERROR_USAGE, "%s: a folder of parts is one table, without others by name", path);
+    else if (table)
+        status = fv_fail(error, FV_ERROR_USAGE, "%s: a folder of parts is one table, without others by name", path);
     for (int i = 0; i < r->nfiles && status == FV_OK; i++) status = survey(r, r->files[i], error);
     for (int c = 0; c < r->base.type.ncolumns; c++)
         if (r->seen[c] < r->with_rows && r->base.type.column[c].kind == FV_COLUMN_INTEGER)
             r->base.type.column[c].kind = FV_COLUMN_REAL; /* what is missing somewhere is nan */
-    fv_bytes_printf(&r->base.facts, "parts: %d file%s\n", r->nfiles, r->nfiles == 1 ? "" : "s");
+    fv__bytes_printf(&r->base.facts, "parts: %d file%s\n", r->nfiles, r->nfiles == 1 ? "" : "s");
     r->base.type.metadata = r->metadata;
     if (status != FV_OK) {
         close_reader(&r->base);

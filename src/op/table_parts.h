@@ -9,9 +9,9 @@
 extern const fv_table_format fv_table_of_parts;
 
 /* True if the path is a folder in which all that is not hidden are table files. */
-bool fv_table_is_parts(const char *path);
+bool fv__table_is_parts(const char *path);
 
 /* Feeds the hasher what tells whether a table file, or any part of a folder of them, has changed. */
-fv_status fv_table_identify(const char *path, fv_hasher *hasher, fv_error *error);
+fv_status fv__table_identify(const char *path, fv_hasher *hasher, fv_error *error);
 
 #endif

@@ -9,21 +9,21 @@
 
 #include "op/op.h"
 
-bool fv_table_has_text(const fv_table_type *type);
+bool fv__table_has_text(const fv_table_type *type);
 /* Index of a column, -1 if there is none. */
-int fv_table_column(const fv_table_type *type, const char *name);
+int fv__table_column(const fv_table_type *type, const char *name);
 /* Fails with the names that there are, and the nearest of them. parameter: what the user gave the name for. */
-fv_status fv_table_find(const fv_table_type *type, const char *parameter, const char *name, int *column, fv_error *error);
-double    fv_cell_number(fv_column_kind kind, fv_cell cell); /* of integers and reals */
+fv_status fv__table_find(const fv_table_type *type, const char *parameter, const char *name, int *column, fv_error *error);
+double    fv__cell_number(fv_column_kind kind, fv_cell cell); /* of integers and reals */
 
 /* ---- reading ---- */
 /* The rows of a piece; texts point into the piece, cells into it or into scratch. */
-fv_status fv_piece_rows(const fv_table_type *type, const void *data, size_t size, fv_bytes *scratch, const fv_cell **rows,
-                        int64_t *nrows, fv_error *error);
+fv_status fv__piece_rows(const fv_table_type *type, const void *data, size_t size, fv_bytes *scratch, const fv_cell **rows,
+                         int64_t *nrows, fv_error *error);
 
 /* Every row of a table input, in order. */
 typedef fv_status (*fv_row_visit)(void *context, const fv_cell *row, fv_error *error);
-fv_status fv_table_each(fv_results *pieces, const fv_table_type *type, fv_row_visit visit, void *context, fv_error *error);
+fv_status fv__table_each(fv_results *pieces, const fv_table_type *type, fv_row_visit visit, void *context, fv_error *error);
 
 typedef struct fv_loaded { /* a whole table in memory */
     const fv_table_type *type;
@@ -31,10 +31,10 @@ typedef struct fv_loaded { /* a whole table in memory */
     int64_t              nrows, capacity;
     fv_arena             texts;
 } fv_loaded;
-fv_status fv_table_load(fv_results *pieces, const fv_table_type *type, fv_loaded *table, fv_error *error);
-void      fv_loaded_release(fv_loaded *table);
+fv_status fv__table_load(fv_results *pieces, const fv_table_type *type, fv_loaded *table, fv_error *error);
+void      fv__loaded_release(fv_loaded *table);
 /* Order of two cells of a column; missing ones come last. */
-int fv_cell_order(fv_column_kind kind, fv_cell a, fv_cell b);
+int fv__cell_order(fv_column_kind kind, fv_cell a, fv_cell b);
 
 /* ---- writing ---- */
 typedef struct fv_row_writer {
@@ -44,15 +44,15 @@ typedef struct fv_row_writer {
     fv_bytes   texts;
 } fv_row_writer;
 
-void      fv_row_writer_init(fv_row_writer *writer, fv_finish *f);
-fv_status fv_row_writer_next(fv_row_writer *writer, fv_cell **row, fv_error *error); /* every cell must be filled */
+void      fv__row_writer_init(fv_row_writer *writer, fv_finish *f);
+fv_status fv__row_writer_next(fv_row_writer *writer, fv_cell **row, fv_error *error); /* every cell must be filled */
 /* Fills a cell of the row from one of another table, text or not; NULL: missing. */
-void      fv_row_writer_text(fv_row_writer *writer, fv_cell *cell, const char *text);
-void      fv_row_writer_copy(fv_row_writer *writer, fv_column_kind kind, fv_cell *cell, fv_cell from);
-fv_status fv_row_writer_flush(fv_row_writer *writer, fv_error *error);               /* after the last row */
-void      fv_row_writer_release(fv_row_writer *writer);
+void      fv__row_writer_text(fv_row_writer *writer, fv_cell *cell, const char *text);
+void      fv__row_writer_copy(fv_row_writer *writer, fv_column_kind kind, fv_cell *cell, fv_cell from);
+fv_status fv__row_writer_flush(fv_row_writer *writer, fv_error *error); /* after the last row */
+void      fv__row_writer_release(fv_row_writer *writer);
 
 /* ---- operators on tables alone: a single task that does nothing, and an end that does the work ---- */
-fv_status fv_run_nothing(fv_run *r, fv_error *error);
+fv_status fv__run_nothing(fv_run *r, fv_error *error);
 
 #endif

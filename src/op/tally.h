@@ -13,34 +13,34 @@ typedef struct fv_tally {
 } fv_tally;
 
 /* Appends a tally; counts[t * keys + k] of all tables t are added up. */
-void fv_tally_append(fv_bytes *partial, const uint32_t *counts, int tables, int64_t keys);
+void fv__tally_append(fv_bytes *partial, const uint32_t *counts, int tables, int64_t keys);
 /* Counts while a task runs have 32 bits, because large tables leave the cache: a block must have fewer than 2^32 voxels. */
-fv_status fv_tally_check(const fv_block *block, fv_error *error);
+fv_status fv__tally_check(const fv_block *block, fv_error *error);
 /* A combine: each tally of the partial is added to its counterpart. */
-void fv_tally_combine(const void *params, fv_bytes *into, const void *partial, size_t size);
+void fv__tally_combine(const void *params, fv_bytes *into, const void *partial, size_t size);
 /* The i-th tally of a partial; NULL behind the last. */
-const fv_tally *fv_tally_at(const void *partial, size_t size, int i);
-uint64_t        fv_tally_total(const fv_tally *tally);
+const fv_tally *fv__tally_at(const void *partial, size_t size, int i);
+uint64_t        fv__tally_total(const fv_tally *tally);
 
 /* Keys of an integer image of at most 16 bits, and of bool: value - offset, in the same order. */
-static inline bool    fv_tally_fits(fv_dtype dtype) { return fv_dtype_size(dtype) <= 2; }
-static inline int64_t fv_tally_keys(fv_dtype dtype) { return (int64_t)1 << 8 * fv_dtype_size(dtype); }
-static inline int64_t fv_tally_offset(fv_dtype dtype) { return dtype == FV_INT8 ? INT8_MIN : dtype == FV_INT16 ? INT16_MIN : 0; }
+static inline bool    fv__tally_fits(fv_dtype dtype) { return fv_dtype_size(dtype) <= 2; }
+static inline int64_t fv__tally_keys(fv_dtype dtype) { return (int64_t)1 << 8 * fv_dtype_size(dtype); }
+static inline int64_t fv__tally_offset(fv_dtype dtype) { return dtype == FV_INT8 ? INT8_MIN : dtype == FV_INT16 ? INT16_MIN : 0; }
 
 /* Several tables of bytes, so that equal neighbours do not wait for each other; of 16 bits they would leave the cache. */
-static inline int    fv_tally_tables(fv_dtype dtype) { return fv_dtype_size(dtype) == 1 ? 4 : 1; }
-static inline size_t fv_tally_scratch(fv_dtype dtype) {
-    return (size_t)(fv_tally_tables(dtype) * fv_tally_keys(dtype)) * sizeof(uint32_t);
+static inline int    fv__tally_tables(fv_dtype dtype) { return fv_dtype_size(dtype) == 1 ? 4 : 1; }
+static inline size_t fv__tally_scratch(fv_dtype dtype) {
+    return (size_t)(fv__tally_tables(dtype) * fv__tally_keys(dtype)) * sizeof(uint32_t);
 }
 
-#define FV__TALLY(NAME, TYPE, FLIP, TABLES)                                                              \
-    static inline void NAME(uint32_t *counts, const void *data, int64_t n) {                             \
-        const TYPE   *x = data;                                                                          \
-        const int64_t keys = (int64_t)1 << 8 * sizeof(TYPE);                                             \
-        int64_t       i = 0;                                                                             \
-        for (; i + (TABLES) <= n; i += (TABLES))                                                         \
-            for (int t = 0; t < (TABLES); t++) counts[t * keys + (TYPE)(x[i + t] ^ (FLIP))]++;           \
-        for (; i < n; i++) counts[(TYPE)(x[i] ^ (FLIP))]++;                                              \
+#define FV__TALLY(NAME, TYPE, FLIP, TABLES)                                                                                      \
+    static inline void NAME(uint32_t *counts, const void *data, int64_t n) {                                                     \
+        const TYPE   *x = data;                                                                                                  \
+        const int64_t keys = (int64_t)1 << 8 * sizeof(TYPE);                                                                     \
+        int64_t       i = 0;                                                                                                     \
+        for (; i + (TABLES) <= n; i += (TABLES))                                                                                 \
+            for (int t = 0; t < (TABLES); t++) counts[t * keys + (TYPE)(x[i + t] ^ (FLIP))]++;                                   \
+        for (; i < n; i++) counts[(TYPE)(x[i] ^ (FLIP))]++;                                                                      \
     }
 FV__TALLY(fv__tally_uint8, uint8_t, 0, 4)
 FV__TALLY(fv__tally_int8, uint8_t, 0x80, 4)
@@ -49,15 +49,15 @@ FV__TALLY(fv__tally_int16, uint16_t, 0x8000, 1)
 #undef FV__TALLY
 
 /* A run of a pass whose partial is one tally of all values of an image of a fitting type. */
-static inline fv_status fv_tally_run(fv_run *r, fv_error *error) {
+static inline fv_status fv__tally_run(fv_run *r, fv_error *error) {
     const fv_block *block = r->in[0];
     int64_t         n = block->region.ndim ? block->region.size[block->region.ndim - 1] : 1;
     uint32_t       *counts = r->scratch;
     fv_rows         rows;
-    FV_TRY(fv_tally_check(block, error));
-    memset(counts, 0, fv_tally_scratch(block->dtype));
-    for (fv_rows_begin(&rows, &block->region); fv_rows_next(&rows);) {
-        const void *data = fv_block_at(block, rows.position);
+    FV_TRY(fv__tally_check(block, error));
+    memset(counts, 0, fv__tally_scratch(block->dtype));
+    for (fv__rows_begin(&rows, &block->region); fv__rows_next(&rows);) {
+        const void *data = fv__block_at(block, rows.position);
         switch (block->dtype) {
         case FV_INT8: fv__tally_int8(counts, data, n); break;
         case FV_UINT16: fv__tally_uint16(counts, data, n); break;
@@ -65,7 +65,7 @@ static inline fv_status fv_tally_run(fv_run *r, fv_error *error) {
         default: fv__tally_uint8(counts, data, n); break;
         }
     }
-    fv_tally_append(r->partial, counts, fv_tally_tables(block->dtype), fv_tally_keys(block->dtype));
+    fv__tally_append(r->partial, counts, fv__tally_tables(block->dtype), fv__tally_keys(block->dtype));
     return FV_OK;
 }
 

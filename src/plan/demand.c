@@ -2,8 +2,8 @@
 #include "plan/demand.h"
 
 static int64_t image_bytes(const fv_image_type *type) {
-    fv_region whole = fv_region_whole(type);
-    return fv_region_voxels(&whole) * (int64_t)fv_dtype_size(type->dtype);
+    fv_region whole = fv__region_whole(type);
+    return fv__region_voxels(&whole) * (int64_t)fv_dtype_size(type->dtype);
 }
 
 /* What the tasks of a stage hand to the store. */
@@ -13,12 +13,12 @@ static int64_t kept_bytes(const fv_plan *plan, const fv_stage *stage, const fv_t
     const fv_pass *pass = &target->node->op->passes[target->pass];
     int64_t        index;
     if (!stage->ntasks) return 0;
-    fv_region chunk = fv_stage_chunk(stage, 0, &index);
-    fv_need   need = fv_node_need(plan, target->node, target->pass, &chunk);
+    fv_region chunk = fv__stage_chunk(stage, 0, &index);
+    fv_need   need = fv__node_need(plan, target->node, target->pass, &chunk);
     return (pass->bound ? (int64_t)pass->bound(&need) : 4096) * stage->ntasks;
 }
 
-fv_demand fv_plan_demand(const fv_plan *plan, int64_t items, int64_t running) {
+fv_demand fv__plan_demand(const fv_plan *plan, int64_t items, int64_t running) {
     fv_demand d = { .task = plan->memory };
     for (int s = 0; s < plan->nstages; s++) {
         const fv_stage *stage = &plan->stages[s];

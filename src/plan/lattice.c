@@ -22,28 +22,28 @@
 
 /* ---------------------------------------------------------------- regions of a task */
 
-fv_region fv_stage_chunk(const fv_stage *stage, int64_t task, int64_t *index) {
+fv_region fv__stage_chunk(const fv_stage *stage, int64_t task, int64_t *index) {
     int64_t position[FV_MAX_DIMS];
     for (int d = stage->lattice.ndim - 1; d >= 0; d--) {
         position[d] = (stage->first[d] + task % stage->count[d]) * stage->lattice.chunk[d];
         task /= stage->count[d];
     }
-    *index = fv_lattice_index(&stage->lattice, position);
-    return fv_lattice_chunk(&stage->lattice, *index);
+    *index = fv__lattice_index(&stage->lattice, position);
+    return fv__lattice_chunk(&stage->lattice, *index);
 }
 
-fv_matching fv_point_matching(const fv_node *node, int input) {
+fv_matching fv__point_matching(const fv_node *node, int input) {
     fv_matching matching;
-    fv_match(&node->type.image, &node->in[input]->type.image, &matching);
+    fv__match(&node->type.image, &node->in[input]->type.image, &matching);
     return matching;
 }
 
-void fv_point_regions(const fv_node *node, const fv_region *region, fv_region *in) {
+void fv__point_regions(const fv_node *node, const fv_region *region, fv_region *in) {
     for (int i = 0; i < node->ninputs; i++) {
         if (!node->in[i] || node->in[i]->type.kind != FV_KIND_IMAGE) continue;
-        fv_matching matching = fv_point_matching(node, i);
+        fv_matching matching = fv__point_matching(node, i);
         fv_region   nothing = { .ndim = node->in[i]->type.image.ndim };
-        in[i] = fv_region_empty(region) ? nothing : fv_matched_region(&matching, region);
+        in[i] = fv__region_empty(region) ? nothing : fv__matched_region(&matching, region);
     }
 }
 
@@ -52,24 +52,25 @@ static void ask(const fv_plan *plan, const fv_stage *stage, const fv_node *node,
     fv_region in[FV_MAX_INPUTS];
     int       only = node->op->lazy && chosen.input ? chosen.input(chosen.context, node) : -1;
     for (int i = 0; i < FV_MAX_INPUTS; i++) in[i] = *region;
-    if (pass < 0) fv_point_regions(node, region, in);
+    if (pass < 0)
+        fv__point_regions(node, region, in);
     else {
-        fv_need need = fv_node_need(plan, node, pass, region);
-        fv_pass_need(&node->op->passes[pass], &need, in);
+        fv_need need = fv__node_need(plan, node, pass, region);
+        fv__pass_need(&node->op->passes[pass], &need, in);
     }
     for (int i = 0; i < node->ninputs; i++) {
         if (!node->in[i] || node->in[i]->type.kind != FV_KIND_IMAGE || (only >= 0 && i != only)) continue;
-        fv_region *of_input = &regions[fv_stage_step(stage, node->in[i])];
-        *of_input = fv_region_bound(of_input, &in[i]);
+        fv_region *of_input = &regions[fv__stage_step(stage, node->in[i])];
+        *of_input = fv__region_bound(of_input, &in[i]);
     }
 }
 
-void fv_stage_regions(const fv_plan *plan, const fv_stage *stage, const fv_region *chunk, fv_region *regions) {
-    fv_stage_regions_chosen(plan, stage, chunk, (fv_chosen){ 0 }, regions);
+void fv__stage_regions(const fv_plan *plan, const fv_stage *stage, const fv_region *chunk, fv_region *regions) {
+    fv__stage_regions_chosen(plan, stage, chunk, (fv_chosen){ 0 }, regions);
 }
 
-void fv_stage_regions_chosen(const fv_plan *plan, const fv_stage *stage, const fv_region *chunk, fv_chosen chosen,
-                             fv_region *regions) {
+void fv__stage_regions_chosen(const fv_plan *plan, const fv_stage *stage, const fv_region *chunk, fv_chosen chosen,
+                              fv_region *regions) {
     for (int s = 0; s < stage->nsteps; s++) regions[s].ndim = 0;
     for (int t = 0; t < stage->ntargets; t++) {
         const fv_target *target = &stage->targets[t];
@@ -77,13 +78,13 @@ void fv_stage_regions_chosen(const fv_plan *plan, const fv_stage *stage, const f
             ask(plan, stage, target->node, target->pass, chunk, chosen, regions);
             continue;
         }
-        fv_region *region = &regions[fv_stage_step(stage, target->node)];
-        *region = fv_region_bound(region, chunk);
+        fv_region *region = &regions[fv__stage_step(stage, target->node)];
+        *region = fv__region_bound(region, chunk);
     }
     for (int s = stage->nsteps - 1; s >= 0; s--) {
         const fv_step *step = &stage->steps[s];
         if (!regions[s].ndim || step->kind == FV_STEP_STORED) continue;
-        ask(plan, stage, step->node, step->kind == FV_STEP_RUN ? fv_op_image_pass(step->node->op) : -1, &regions[s], chosen,
+        ask(plan, stage, step->node, step->kind == FV_STEP_RUN ? fv__op_image_pass(step->node->op) : -1, &regions[s], chosen,
             regions);
     }
 }
@@ -94,19 +95,19 @@ typedef struct estimate {
     int64_t memory;
     int64_t largest; /* voxels of the largest block */
     double  work;
-    double  plain; /* work if no region were larger than the chunk */
+    double  plain;  /* work if no region were larger than the chunk */
     double  judged; /* work as it counts in the choice of a chunk */
 } estimate;
 
 static double step_cost(const fv_plan *plan, const fv_node *node, const fv_region *region) {
-    if (!node->op->cost) return fv_op_is_point(node->op) ? 0.5 : 1.0;
-    fv_need need = fv_node_need(plan, node, FV_MAX(fv_op_image_pass(node->op), 0), region);
+    if (!node->op->cost) return fv__op_is_point(node->op) ? 0.5 : 1.0;
+    fv_need need = fv__node_need(plan, node, FV_MAX(fv__op_image_pass(node->op), 0), region);
     return node->op->cost(&need);
 }
 
 static int64_t pass_memory(const fv_plan *plan, const fv_node *node, int pass, const fv_region *region) {
     const fv_pass *p = &node->op->passes[pass];
-    fv_need        need = fv_node_need(plan, node, pass, region);
+    fv_need        need = fv__node_need(plan, node, pass, region);
     int64_t        bytes = p->scratch ? (int64_t)p->scratch(&need) : 0;
     if (node->on_device) bytes += node->op->device->wanted(&need); /* the device may be the host itself */
     if (p->finish) bytes += p->bound ? (int64_t)p->bound(&need) : 4096;
@@ -120,8 +121,8 @@ static void mark_direct(const fv_stage *stage, bool *direct) {
         const fv_node *node = stage->targets[t].node;
         bool           pass = stage->targets[t].kind == FV_TARGET_PASS;
         for (int i = 0; pass && i < node->ninputs; i++)
-            if (node->in[i] && node->in[i]->type.kind == FV_KIND_IMAGE) direct[fv_stage_step(stage, node->in[i])] = true;
-        if (!pass) direct[fv_stage_step(stage, node)] = true;
+            if (node->in[i] && node->in[i]->type.kind == FV_KIND_IMAGE) direct[fv__stage_step(stage, node->in[i])] = true;
+        if (!pass) direct[fv__stage_step(stage, node)] = true;
     }
     for (int s = stage->nsteps - 1; s >= 0; s--) {
         const fv_node *node = stage->steps[s].node;
@@ -129,36 +130,36 @@ static void mark_direct(const fv_stage *stage, bool *direct) {
         for (int i = 0; i < node->ninputs; i++) {
             if (!node->in[i] || node->in[i]->type.kind != FV_KIND_IMAGE) continue;
             fv_matching matching = { .same = true };
-            if (fv_op_is_point(node->op)) matching = fv_point_matching(node, i);
-            if (matching.same || fv_matched_repeats(&matching, node->type.image.shape, node->type.image.ndim) == 1)
-                direct[fv_stage_step(stage, node->in[i])] = true;
+            if (fv__op_is_point(node->op)) matching = fv__point_matching(node, i);
+            if (matching.same || fv__matched_repeats(&matching, node->type.image.shape, node->type.image.ndim) == 1)
+                direct[fv__stage_step(stage, node->in[i])] = true;
         }
     }
 }
 
 static estimate measure(const fv_plan *plan, const fv_stage *stage, const fv_region *chunk, const fv_layout *layouts) {
-    fv_region *regions = fv_alloc((size_t)(stage->nsteps + 1) * sizeof *regions);
-    bool      *direct = fv_alloc((size_t)(stage->nsteps + 1) * sizeof *direct);
+    fv_region *regions = fv__alloc((size_t)(stage->nsteps + 1) * sizeof *regions);
+    bool      *direct = fv__alloc((size_t)(stage->nsteps + 1) * sizeof *direct);
     estimate   e = { 0 };
-    int64_t    live = 0, chunk_voxels = FV_MAX(fv_region_voxels(chunk), 1);
-    fv_stage_regions(plan, stage, chunk, regions);
+    int64_t    live = 0, chunk_voxels = FV_MAX(fv__region_voxels(chunk), 1);
+    fv__stage_regions(plan, stage, chunk, regions);
     mark_direct(stage, direct);
     for (int s = 0; s < stage->nsteps; s++) {
         const fv_step *step = &stage->steps[s];
         if (!regions[s].ndim) continue;
-        int64_t voxels = fv_region_voxels(&regions[s]), scratch = 0;
+        int64_t voxels = fv__region_voxels(&regions[s]), scratch = 0;
         double  cost = step->kind == FV_STEP_STORED ? 1 : step_cost(plan, step->node, &regions[s]);
         e.work += cost * (double)voxels;
         e.judged += cost * (double)voxels * (direct[s] ? 1 : REPEATED);
         e.plain += cost * (double)FV_MIN(voxels, chunk_voxels);
         e.largest = FV_MAX(e.largest, voxels);
         if (step->kind != FV_STEP_INNER) live += voxels * (int64_t)fv_dtype_size(step->node->type.image.dtype);
-        if (step->kind == FV_STEP_RUN) scratch = pass_memory(plan, step->node, fv_op_image_pass(step->node->op), &regions[s]);
+        if (step->kind == FV_STEP_RUN) scratch = pass_memory(plan, step->node, fv__op_image_pass(step->node->op), &regions[s]);
         if (step->kind == FV_STEP_RUN && !step->node->ninputs) scratch += layouts[step->node->id].read_memory;
         e.memory = FV_MAX(e.memory, live + scratch);
         for (int k = 0; k < s; k++) /* blocks read for the last time here */
             if (stage->steps[k].last_use == s && regions[k].ndim && stage->steps[k].kind != FV_STEP_INNER)
-                live -= fv_region_voxels(&regions[k]) * (int64_t)fv_dtype_size(stage->steps[k].node->type.image.dtype);
+                live -= fv__region_voxels(&regions[k]) * (int64_t)fv_dtype_size(stage->steps[k].node->type.image.dtype);
     }
     for (int t = 0; t < stage->ntargets; t++) {
         const fv_target *target = &stage->targets[t];
@@ -198,12 +199,12 @@ static int64_t voxels_of(const int64_t *chunk, int ndim) {
     return n;
 }
 
-bool fv_chunk_is_whole(const fv_image_type *type, const fv_plan_options *options) {
+bool fv__chunk_is_whole(const fv_image_type *type, const fv_plan_options *options) {
     int64_t voxels = fv_image_type_voxels(type);
     return !options->chunk_ndim && voxels <= (options->collection ? ITEM_VOXELS : CHUNK_VOXELS);
 }
 
-double fv_chunks_typical(const fv_image_type *type) {
+double fv__chunks_typical(const fv_image_type *type) {
     return FV_MAX((double)fv_image_type_voxels(type) / (double)CHUNK_VOXELS, 1);
 }
 
@@ -235,7 +236,7 @@ static void split(const judge *j, const fv_image_type *space, int64_t *chunk) {
             int64_t old = chunk[d];
             chunk[d] = (old + 1) / 2;
             fv_region part = middle(space, chunk);
-            double    cost = j->cost(j, &part, &largest) / (double)FV_MAX(fv_region_voxels(&part), 1);
+            double    cost = j->cost(j, &part, &largest) / (double)FV_MAX(fv__region_voxels(&part), 1);
             cost += 40.0 / (double)chunk[space->ndim - 1]; /* starting a row costs too */
             chunk[d] = old;
             if (best < 0 || cost < least * 0.999) {
@@ -255,27 +256,29 @@ static double need_cost(const judge *j, const fv_region *chunk, int64_t *largest
     double         voxels = 0;
     need.region = *chunk;
     *largest = 0;
-    fv_pass_need(pass, &need, in);
+    fv__pass_need(pass, &need, in);
     for (int i = 0; i < need.ninputs; i++)
         if (need.in[i]->kind == FV_KIND_IMAGE) {
-            voxels += (double)fv_region_voxels(&in[i]);
-            *largest = FV_MAX(*largest, fv_region_voxels(&in[i]));
+            voxels += (double)fv__region_voxels(&in[i]);
+            *largest = FV_MAX(*largest, fv__region_voxels(&in[i]));
         }
     return voxels;
 }
 
-double fv_chunk_expansion(const fv_need *need, const fv_pass *pass, int input, const fv_plan_options *options) {
+double fv__chunk_expansion(const fv_need *need, const fv_pass *pass, int input, const fv_plan_options *options) {
     const fv_image_type *space = &need->out->image;
     int64_t              chunk[FV_MAX_DIMS];
     memcpy(chunk, space->shape, sizeof chunk);
-    if (fv_chunk_is_whole(space, options)) return 1;
+    if (fv__chunk_is_whole(space, options)) return 1;
     judge j = { .cost = need_cost, .context = { need, pass } };
-    if (options->chunk_ndim) override_chunk(options, space, chunk);
-    else split(&j, space, chunk);
+    if (options->chunk_ndim)
+        override_chunk(options, space, chunk);
+    else
+        split(&j, space, chunk);
     fv_need   asked = *need;
     fv_region in[FV_MAX_INPUTS];
     asked.region = middle(space, chunk);
-    fv_pass_need(pass, &asked, in);
+    fv__pass_need(pass, &asked, in);
     /* Only halos count: an operator that turns many voxels into one (project, montage) does not compute them twice. */
     fv_region halo = in[input];
     if (halo.ndim != asked.region.ndim) return 1;
@@ -304,7 +307,7 @@ static int64_t common_multiple(int64_t a, int64_t b) {
     return a / x * b;
 }
 
-bool fv_pieces_fit(const fv_writer *a, const fv_writer *b) {
+bool fv__pieces_fit(const fv_writer *a, const fv_writer *b) {
     if (!a || !b || a->any_region || b->any_region) return true;
     int64_t voxels = 1;
     for (int d = 0; d < a->type.ndim; d++) voxels *= FV_MIN(common_multiple(a->piece[d], b->piece[d]), a->type.shape[d]);
@@ -354,7 +357,7 @@ static bool same_shape(const fv_image_type *space, int ndim, const int64_t *shap
 static bool take_over(const fv_plan *plan, const fv_stage *stage, const fv_image_type *space, int64_t *chunk) {
     for (int s = 0; s < stage->nsteps; s++) {
         const fv_node *node = stage->steps[s].node;
-        int            finish = stage->steps[s].kind == FV_STEP_RUN ? fv_op_last_finish(node->op) : -1;
+        int            finish = stage->steps[s].kind == FV_STEP_RUN ? fv__op_last_finish(node->op) : -1;
         if (finish < 0) continue;
         const fv_lattice *lattice = &plan->stages[plan->pass_stage[node->id][finish]].lattice;
         if (!same_shape(space, lattice->ndim, lattice->shape)) continue;
@@ -366,7 +369,7 @@ static bool take_over(const fv_plan *plan, const fv_stage *stage, const fv_image
 
 static void suit_files(const fv_plan *plan, const fv_stage *stage, const fv_image_type *space, int64_t *chunk) {
     for (int t = 0; t < stage->ntargets; t++) {
-        if (stage->targets[t].kind != FV_TARGET_PASS || fv_op_image_pass(stage->targets[t].node->op) < 0) continue;
+        if (stage->targets[t].kind != FV_TARGET_PASS || fv__op_image_pass(stage->targets[t].node->op) < 0) continue;
         for (int s = 0; s < plan->nstages; s++)
             if (plan->stages[s].targets[0].kind == FV_TARGET_SINK &&
                 same_shape(space, plan->stages[s].targets[0].writer->type.ndim, plan->stages[s].targets[0].writer->type.shape))
@@ -383,8 +386,10 @@ static void fit_layout(const fv_stage *stage, const fv_image_type *space, const 
         for (int d = 0; d < space->ndim; d++) {
             int64_t piece = layouts[node->id].chunk[d];
             if (node->type.image.shape[d] != space->shape[d] || piece < 2 || piece >= space->shape[d]) continue;
-            if (chunk[d] >= piece) chunk[d] = chunk[d] / piece * piece;
-            else if (chunk[d] * 2 >= piece) chunk[d] = piece;
+            if (chunk[d] >= piece)
+                chunk[d] = chunk[d] / piece * piece;
+            else if (chunk[d] * 2 >= piece)
+                chunk[d] = piece;
         }
         return;
     }
@@ -397,7 +402,7 @@ static void lengthen_rows(const fv_stage *stage, const fv_image_type *space, fv_
         const fv_writer *writer = stage->targets[t].writer;
         if (!writer || !writer->any_region) continue;
         int64_t row = ROW_BYTES / (int64_t)fv_dtype_size(writer->type.dtype);
-        while (piece->size[last] < FV_MIN(row, space->shape[last]) && fv_region_voxels(piece) * 2 <= 4 * CHUNK_VOXELS)
+        while (piece->size[last] < FV_MIN(row, space->shape[last]) && fv__region_voxels(piece) * 2 <= 4 * CHUNK_VOXELS)
             piece->size[last] = FV_MIN(piece->size[last] * 2, space->shape[last]);
     }
 }
@@ -414,12 +419,12 @@ static bool take_pieces(fv_plan *plan, const fv_stage *stage, const fv_image_typ
         for (int d = 0; d < space->ndim; d++) piece.size[d] = FV_MIN(FV_MAX(layouts[node->id].chunk[d], 1), space->shape[d]);
     }
     bool    cut = false;
-    int64_t voxels = fv_region_voxels(&piece);
+    int64_t voxels = fv__region_voxels(&piece);
     for (int d = 0; d < space->ndim; d++) cut = cut || chunk[d] * 2 < piece.size[d];
     if (!cut || !voxels || voxels > 2 * CHUNK_VOXELS) return false;
     if (measure(plan, stage, &piece, layouts).largest > FV_MAX(NEED_VOXELS, voxels)) return false;
     for (int d = space->ndim - 1; d >= 0; d--)
-        for (; voxels * 2 <= CHUNK_VOXELS && piece.size[d] < space->shape[d]; voxels = fv_region_voxels(&piece))
+        for (; voxels * 2 <= CHUNK_VOXELS && piece.size[d] < space->shape[d]; voxels = fv__region_voxels(&piece))
             piece.size[d] = FV_MIN(piece.size[d] * 2, space->shape[d]);
     lengthen_rows(stage, space, &piece);
     memcpy(chunk, piece.size, sizeof(int64_t) * (size_t)space->ndim);
@@ -436,11 +441,11 @@ static void even_out(const fv_image_type *space, int64_t *chunk) {
 
 /* The chunks that an operator of whole slices asks for. */
 static bool take_slab(const fv_plan *plan, const fv_stage *stage, const fv_image_type *space, int64_t *chunk) {
-    fv_region whole = fv_region_whole(space);
+    fv_region whole = fv__region_whole(space);
     for (int t = 0; t < stage->ntargets; t++) {
         const fv_node *node = stage->targets[t].node;
         if (stage->targets[t].kind != FV_TARGET_STORE || !node->op || !node->op->slab) continue;
-        fv_need need = fv_node_need(plan, node, fv_op_image_pass(node->op), &whole);
+        fv_need need = fv__node_need(plan, node, fv__op_image_pass(node->op), &whole);
         node->op->slab(&need, chunk);
         for (int d = 0; d < space->ndim; d++) chunk[d] = FV_MAX(FV_MIN(chunk[d], space->shape[d]), 1);
         return true;
@@ -451,7 +456,7 @@ static bool take_slab(const fv_plan *plan, const fv_stage *stage, const fv_image
 /* What is decoded whole is stored in whole pieces, several together where they are small. */
 static bool take_whole_pieces(const fv_stage *stage, const fv_image_type *space, const fv_layout *layouts, int64_t *chunk) {
     const fv_target *target = &stage->targets[0];
-    if (!fv_target_in_pieces(target, layouts)) return false;
+    if (!fv__target_in_pieces(target, layouts)) return false;
     for (int d = 0; d < space->ndim; d++) chunk[d] = FV_MIN(FV_MAX(layouts[target->node->id].chunk[d], 1), space->shape[d]);
     for (int d = space->ndim - 1; d >= 0; d--)
         while (chunk[d] < space->shape[d] && voxels_of(chunk, space->ndim) * 2 <= CHUNK_VOXELS / 4)
@@ -476,9 +481,9 @@ static void choose_chunk(fv_plan *plan, fv_stage *stage, const fv_image_type *sp
         return;
     }
     if (take_slab(plan, stage, space, chunk)) return;
-    if (fv_chunk_is_whole(space, options)) {
-        fv_region whole = fv_region_whole(space);
-        if (measure(plan, stage, &whole, layouts).largest <= FV_MAX(NEED_VOXELS, fv_region_voxels(&whole))) return;
+    if (fv__chunk_is_whole(space, options)) {
+        fv_region whole = fv__region_whole(space);
+        if (measure(plan, stage, &whole, layouts).largest <= FV_MAX(NEED_VOXELS, fv__region_voxels(&whole))) return;
     }
     judge j = { .cost = stage_cost, .context = { plan, stage, layouts } };
     if (!take_over(plan, stage, space, chunk)) {
@@ -490,30 +495,30 @@ static void choose_chunk(fv_plan *plan, fv_stage *stage, const fv_image_type *sp
     fit_small_pieces(stage, space, chunk);
 }
 
-bool fv_target_in_pieces(const fv_target *target, const fv_layout *layouts) {
+bool fv__target_in_pieces(const fv_target *target, const fv_layout *layouts) {
     const fv_node *node = target->node;
     return target->kind == FV_TARGET_STORE && !node->ninputs && node->op && node->op->layout && layouts[node->id].whole_pieces;
 }
 
-double fv_stage_decodes(const fv_plan *plan, const fv_stage *stage, int step, const fv_layout *layout) {
+double fv__stage_decodes(const fv_plan *plan, const fv_stage *stage, int step, const fv_layout *layout) {
     enum { SAMPLE = 64 }; /* tasks, the first and the last among them: together they reach as far as all do */
     const fv_image_type *type = &stage->steps[step].node->type.image;
-    fv_region           *regions = fv_alloc((size_t)(stage->nsteps + 1) * sizeof *regions), all = { 0 };
+    fv_region           *regions = fv__alloc((size_t)(stage->nsteps + 1) * sizeof *regions), all = { 0 };
     int64_t              sample = FV_MIN(stage->ntasks, SAMPLE), index;
     double               met = 0;
     fv_lattice           pieces;
-    fv_lattice_init(&pieces, type->ndim, type->shape, layout->chunk);
+    fv__lattice_init(&pieces, type->ndim, type->shape, layout->chunk);
     for (int64_t k = 0; k < sample; k++) {
-        fv_region chunk = fv_stage_chunk(stage, k * (stage->ntasks / sample) + k * (stage->ntasks % sample) / sample, &index);
-        if (k == sample - 1) chunk = fv_stage_chunk(stage, stage->ntasks - 1, &index);
-        fv_stage_regions(plan, stage, &chunk, regions);
-        if (!regions[step].ndim || fv_region_empty(&regions[step])) continue;
-        fv_region aligned = fv_lattice_align(&pieces, &regions[step]);
-        met += (double)fv_region_voxels(&aligned);
-        all = fv_region_bound(&all, &aligned);
+        fv_region chunk = fv__stage_chunk(stage, k * (stage->ntasks / sample) + k * (stage->ntasks % sample) / sample, &index);
+        if (k == sample - 1) chunk = fv__stage_chunk(stage, stage->ntasks - 1, &index);
+        fv__stage_regions(plan, stage, &chunk, regions);
+        if (!regions[step].ndim || fv__region_empty(&regions[step])) continue;
+        fv_region aligned = fv__lattice_align(&pieces, &regions[step]);
+        met += (double)fv__region_voxels(&aligned);
+        all = fv__region_bound(&all, &aligned);
     }
     free(regions);
-    return met ? met / (double)sample * (double)stage->ntasks / (double)fv_region_voxels(&all) : 0;
+    return met ? met / (double)sample * (double)stage->ntasks / (double)fv__region_voxels(&all) : 0;
 }
 
 /* The most that any task needs: tasks differ only in which borders they touch. */
@@ -536,7 +541,7 @@ static void worst_case(fv_plan *plan, fv_stage *stage, const fv_layout *layouts)
             task = task * stage->count[d] + probes[d][rest % nprobes[d]];
             rest /= nprobes[d];
         }
-        fv_region chunk = fv_stage_chunk(stage, task, &index);
+        fv_region chunk = fv__stage_chunk(stage, task, &index);
         estimate  e = measure(plan, stage, &chunk, layouts);
         stage->memory = FV_MAX(stage->memory, e.memory);
         work = FV_MAX(work, e.work);
@@ -567,35 +572,35 @@ static int64_t cut_pieces(const fv_stage *stage, const fv_image_type *space, con
     return total;
 }
 
-void fv_stage_lattice(fv_plan *plan, fv_stage *stage, const fv_image_type *space, const fv_layout *layouts,
-                      const fv_plan_options *options, const fv_region *wanted) {
+void fv__stage_lattice(fv_plan *plan, fv_stage *stage, const fv_image_type *space, const fv_layout *layouts,
+                       const fv_plan_options *options, const fv_region *wanted) {
     int64_t chunk[FV_MAX_DIMS];
     choose_chunk(plan, stage, space, layouts, options, chunk);
-    fv_lattice_init(&stage->lattice, space->ndim, space->shape, chunk);
+    fv__lattice_init(&stage->lattice, space->ndim, space->shape, chunk);
     stage->ntasks = 1;
     for (int d = 0; d < space->ndim; d++) {
         int64_t c = stage->lattice.chunk[d], end = wanted->ndim ? wanted->start[d] + wanted->size[d] : space->shape[d];
         stage->first[d] = wanted->ndim && !stage->serial ? wanted->start[d] / c : 0;
         stage->count[d] = FV_MAX((end + c - 1) / c - stage->first[d], 0);
-        if (stage->ntasks >= 0 && !fv_mul(stage->ntasks, stage->count[d], &stage->ntasks)) stage->ntasks = -1;
+        if (stage->ntasks >= 0 && !fv__mul(stage->ntasks, stage->count[d], &stage->ntasks)) stage->ntasks = -1;
     }
     if (stage->ntasks > 0) worst_case(plan, stage, layouts);
     stage->shared = cut_pieces(stage, space, layouts);
 }
 
-int64_t fv_plan_bytes_read(const fv_plan *plan) {
+int64_t fv__plan_bytes_read(const fv_plan *plan) {
     int64_t total = 0;
     for (int s = 0; s < plan->nstages; s++) {
         const fv_stage *stage = &plan->stages[s];
-        fv_region      *regions = fv_alloc((size_t)(stage->nsteps + 1) * sizeof *regions);
+        fv_region      *regions = fv__alloc((size_t)(stage->nsteps + 1) * sizeof *regions);
         int64_t         tasks = FV_MIN(stage->ntasks, 64), bytes = 0, index; /* a sample is enough for an estimate */
         for (int64_t k = 0; k < tasks; k++) {
-            fv_region chunk = fv_stage_chunk(stage, k * stage->ntasks / tasks, &index);
-            fv_stage_regions(plan, stage, &chunk, regions);
+            fv_region chunk = fv__stage_chunk(stage, k * stage->ntasks / tasks, &index);
+            fv__stage_regions(plan, stage, &chunk, regions);
             for (int i = 0; i < stage->nsteps; i++) {
                 const fv_node *node = stage->steps[i].node;
                 if (regions[i].ndim && stage->steps[i].kind == FV_STEP_RUN && !node->ninputs && node->op->layout)
-                    bytes += fv_region_voxels(&regions[i]) * (int64_t)fv_dtype_size(node->type.image.dtype);
+                    bytes += fv__region_voxels(&regions[i]) * (int64_t)fv_dtype_size(node->type.image.dtype);
             }
         }
         if (tasks > 0) total += (int64_t)((double)bytes * (double)stage->ntasks / (double)tasks);

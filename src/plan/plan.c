@@ -13,20 +13,20 @@
 
 /* ---------------------------------------------------------------- operators */
 
-int fv_op_passes(const fv_op *op) {
+int fv__op_passes(const fv_op *op) {
     int n = 0;
     while (op && op->passes && op->passes[n].run) n++;
     return n;
 }
 
-int fv_op_image_pass(const fv_op *op) {
-    int last = fv_op_passes(op) - 1;
+int fv__op_image_pass(const fv_op *op) {
+    int last = fv__op_passes(op) - 1;
     return last >= 0 && !op->passes[last].finish ? last : -1;
 }
 
-int fv_op_last_finish(const fv_op *op) {
+int fv__op_last_finish(const fv_op *op) {
     int found = -1;
-    for (int p = 0; p < fv_op_passes(op); p++)
+    for (int p = 0; p < fv__op_passes(op); p++)
         if (op->passes[p].finish) found = p;
     return found;
 }
@@ -34,11 +34,11 @@ int fv_op_last_finish(const fv_op *op) {
 static bool is_source(const fv_node *node) { return node->op && !node->ninputs && node->type.kind == FV_KIND_IMAGE; }
 static bool is_image(const fv_node *node) { return node && node->type.kind == FV_KIND_IMAGE; }
 
-fv_need fv_node_need(const fv_plan *plan, const fv_node *node, int pass, const fv_region *region) {
+fv_need fv__node_need(const fv_plan *plan, const fv_node *node, int pass, const fv_region *region) {
     fv_need need = { .params = node->params, .ninputs = node->ninputs, .out = &node->type, .region = *region };
     for (int i = 0; i < node->ninputs; i++) need.in[i] = node->in_type[i];
-    if (plan->pass_stage && !fv_op_is_point(node->op)) {
-        int from = node->op->passes[pass].finish ? pass : fv_op_last_finish(node->op);
+    if (plan->pass_stage && !fv__op_is_point(node->op)) {
+        int from = node->op->passes[pass].finish ? pass : fv__op_last_finish(node->op);
         int stage = from >= 0 ? plan->pass_stage[node->id][from] : -1;
         if (stage >= 0) need.lattice = &plan->stages[stage].lattice;
     }
@@ -48,12 +48,12 @@ fv_need fv_node_need(const fv_plan *plan, const fv_node *node, int pass, const f
 /* ---------------------------------------------------------------- planning state */
 
 typedef struct draft { /* a target before stages are made */
-    fv_target target;
-    int       level;
-    int       group;
+    fv_target      target;
+    int            level;
+    int            group;
     const fv_gate *gate;
-    uint8_t  *cone;  /* by node id: 1 computed here, 2 fetched from the store, 3 a scalar that is waited for */
-    uint8_t  *after; /* by draft index: must be complete before */
+    uint8_t       *cone;  /* by node id: 1 computed here, 2 fetched from the store, 3 a scalar that is waited for */
+    uint8_t       *after; /* by draft index: must be complete before */
 } draft;
 
 typedef struct planner {
@@ -67,9 +67,9 @@ typedef struct planner {
     int                    ngroups;
     int                   *counted; /* by node id: the sum of costs that it was part of last */
     int                    counting;
-    const fv_gate        **gates; /* by node id; NULL: needed in any case */
-    const fv_gate       *(*gate_of)[2]; /* by node id of a condition and input: that has no gate of another around it */
-    int                  (*draft_of)[1 + FV_MAX_PASSES]; /* by node id: that stores it, and of each pass; -1: none */
+    const fv_gate        **gates;       /* by node id; NULL: needed in any case */
+    const fv_gate *(*gate_of)[2];       /* by node id of a condition and input: that has no gate of another around it */
+    int (*draft_of)[1 + FV_MAX_PASSES]; /* by node id: that stores it, and of each pass; -1: none */
 } planner;
 
 static fv_status find_alive(planner *p, fv_error *error) {
@@ -94,10 +94,10 @@ static fv_status find_alive(planner *p, fv_error *error) {
 static const fv_gate *make_gate(planner *p, const fv_node *condition, int input, const fv_gate *outer) {
     const fv_gate **known = &p->gate_of[condition->id][input - 1], *same = outer ? NULL : *known;
     if (same) return same;
-    fv_gate *gate = fv_arena_alloc(&p->plan->arena, sizeof *gate);
+    fv_gate *gate = fv__arena_alloc(&p->plan->arena, sizeof *gate);
     if (!outer) {
         const fv_node *last = condition->op && condition->op->lazy ? condition->in[2] : NULL;
-        bool           chain = last && !last->op && fv_scalar_number(&last->value) == 0 && input == 1;
+        bool           chain = last && !last->op && fv__scalar_number(&last->value) == 0 && input == 1;
         if (chain) outer = make_gate(p, condition->in[0], 1, NULL);
         *known = gate;
     }
@@ -123,7 +123,7 @@ static const fv_gate *common_gate(const fv_gate *a, const fv_gate *b) {
 
 /* Readers come after what they read. What a condition itself is computed from is never behind its gate. */
 static void find_gates(planner *p) {
-    bool *reached = fv_calloc((size_t)p->graph->nnodes + 1);
+    bool *reached = fv__calloc((size_t)p->graph->nnodes + 1);
     for (int s = 0; s < p->graph->nsinks; s++) reached[p->graph->sinks[s].value->id] = true;
     for (int id = p->graph->nnodes - 1; id >= 0; id--) {
         const fv_node *node = p->graph->nodes[id];
@@ -144,13 +144,13 @@ static void find_gates(planner *p) {
 static double own_cost(const planner *p, const fv_node *node) {
     if (!node->op) return 0;
     if (node->op->cost && node->type.kind == FV_KIND_IMAGE) {
-        fv_region whole = fv_region_whole(&node->type.image);
+        fv_region whole = fv__region_whole(&node->type.image);
         fv_need   need = { .params = node->params, .ninputs = node->ninputs, .out = &node->type, .region = whole };
         for (int i = 0; i < node->ninputs; i++) need.in[i] = node->in_type[i];
         return node->op->cost(&need);
     }
     if (is_source(node)) return p->layouts[node->id].sequential ? SEQUENTIAL_COST : READ_COST;
-    return fv_op_is_point(node->op) ? 0.5 : 1.0;
+    return fv__op_is_point(node->op) ? 0.5 : 1.0;
 }
 
 static double new_cost(planner *p, const fv_node *node) { /* of what was not yet counted */
@@ -171,11 +171,11 @@ static double chain_cost(planner *p, const fv_node *node) {
 
 /* How many more voxels of an input than of the output a typical chunk of the node's output needs. */
 static double expansion(const fv_node *node, int input, const fv_plan_options *options) {
-    int pass = fv_op_image_pass(node->op);
-    if (fv_op_is_point(node->op) || pass < 0 || !node->op->passes[pass].need || fv_op_last_finish(node->op) >= 0) return 1;
+    int pass = fv__op_image_pass(node->op);
+    if (fv__op_is_point(node->op) || pass < 0 || !node->op->passes[pass].need || fv__op_last_finish(node->op) >= 0) return 1;
     fv_need need = { .params = node->params, .ninputs = node->ninputs, .out = &node->type };
     for (int i = 0; i < node->ninputs; i++) need.in[i] = node->in_type[i];
-    return fv_chunk_expansion(&need, &node->op->passes[pass], input, options);
+    return fv__chunk_expansion(&need, &node->op->passes[pass], input, options);
 }
 
 /* ---------------------------------------------------------------- targets and their cones */
@@ -183,10 +183,10 @@ static double expansion(const fv_node *node, int input, const fv_plan_options *o
 static draft *add_draft(planner *p, fv_target target) {
     if (p->ndrafts == p->capacity) {
         p->capacity = p->capacity ? 2 * p->capacity : 16;
-        p->drafts = fv_realloc(p->drafts, (size_t)p->capacity * sizeof *p->drafts);
+        p->drafts = fv__realloc(p->drafts, (size_t)p->capacity * sizeof *p->drafts);
     }
     draft *d = &p->drafts[p->ndrafts++];
-    *d = (draft){ .target = target, .cone = fv_calloc((size_t)p->graph->nnodes) };
+    *d = (draft){ .target = target, .cone = fv__calloc((size_t)p->graph->nnodes) };
     if (target.kind == FV_TARGET_SINK) return d;
     d->gate = p->gates[target.node->id];
     p->draft_of[target.node->id][target.kind == FV_TARGET_PASS ? 1 + target.pass : 0] = p->ndrafts - 1;
@@ -206,7 +206,7 @@ static void add_targets(planner *p) {
     for (int id = 0; id < p->graph->nnodes; id++) {
         fv_node *node = p->graph->nodes[id];
         if (!p->alive[id]) continue;
-        for (int pass = 0; pass < fv_op_passes(node->op); pass++)
+        for (int pass = 0; pass < fv__op_passes(node->op); pass++)
             if (node->op->passes[pass].finish) add_draft(p, (fv_target){ .kind = FV_TARGET_PASS, .node = node, .pass = pass });
         if (p->plan->stored[id]) add_draft(p, (fv_target){ .kind = FV_TARGET_STORE, .node = node });
     }
@@ -224,7 +224,7 @@ static int find_draft(const planner *p, fv_target_kind kind, const fv_node *node
 /* What must be complete before a value of a scalar or of an operator's own earlier passes can be used. */
 static void wait_for(planner *p, draft *d, const fv_node *node) {
     if (!node->op || d->cone[node->id] == 3) return;
-    int finish = fv_op_last_finish(node->op);
+    int finish = fv__op_last_finish(node->op);
     if (finish >= 0) {
         d->after[find_draft(p, FV_TARGET_PASS, node, finish)] = 1;
         return;
@@ -243,18 +243,20 @@ static void visit(planner *p, draft *d, const fv_node *node, bool top) {
         return;
     }
     d->cone[node->id] = 1;
-    if (fv_op_last_finish(node->op) >= 0) wait_for(p, d, node);
+    if (fv__op_last_finish(node->op) >= 0) wait_for(p, d, node);
     for (int i = 0; i < node->ninputs; i++) {
         if (!node->in[i]) continue;
-        if (is_image(node->in[i])) visit(p, d, node->in[i], false);
-        else wait_for(p, d, node->in[i]);
+        if (is_image(node->in[i]))
+            visit(p, d, node->in[i], false);
+        else
+            wait_for(p, d, node->in[i]);
     }
 }
 
 static void find_cones(planner *p) {
     for (int k = 0; k < p->ndrafts; k++) {
         draft *d = &p->drafts[k];
-        d->after = fv_calloc((size_t)p->ndrafts);
+        d->after = fv__calloc((size_t)p->ndrafts);
         const fv_target *t = &d->target;
         for (const fv_gate *gate = d->gate; gate; gate = gate->outer) wait_for(p, d, gate->condition);
         if (t->kind != FV_TARGET_PASS) {
@@ -268,8 +270,10 @@ static void find_cones(planner *p) {
             }
         for (int i = 0; i < t->node->ninputs; i++) {
             if (!t->node->in[i]) continue;
-            if (is_image(t->node->in[i])) visit(p, d, t->node->in[i], false);
-            else wait_for(p, d, t->node->in[i]);
+            if (is_image(t->node->in[i]))
+                visit(p, d, t->node->in[i], false);
+            else
+                wait_for(p, d, t->node->in[i]);
         }
     }
 }
@@ -303,13 +307,15 @@ static bool is_serial(const planner *p, const fv_target *t) {
 
 /* Made in chunks of its own choice. */
 static bool in_slabs(const planner *p, const fv_target *t) {
-    return t->kind == FV_TARGET_STORE && ((t->node->op && t->node->op->slab) || fv_target_in_pieces(t, p->layouts));
+    return t->kind == FV_TARGET_STORE && ((t->node->op && t->node->op->slab) || fv__target_in_pieces(t, p->layouts));
 }
 
 static bool share_work(const planner *p, const draft *a, const draft *b) {
     for (int id = 0; id < p->graph->nnodes; id++)
-        if (a->cone[id] == 1 && b->cone[id] == 1) return true;
-        else if (a->cone[id] && b->cone[id] && p->graph->nodes[id]->type.kind == FV_KIND_IMAGE) return true;
+        if (a->cone[id] == 1 && b->cone[id] == 1)
+            return true;
+        else if (a->cone[id] && b->cone[id] && p->graph->nodes[id]->type.kind == FV_KIND_IMAGE)
+            return true;
     return false;
 }
 
@@ -319,7 +325,7 @@ static bool can_join(const planner *p, const draft *a, const draft *b) {
     if (s->ndim != t->ndim || memcmp(s->shape, t->shape, sizeof(int64_t) * (size_t)s->ndim)) return false;
     if (is_serial(p, &a->target) || is_serial(p, &b->target)) return false;
     if (in_slabs(p, &a->target) != in_slabs(p, &b->target)) return false;
-    return share_work(p, a, b) && fv_pieces_fit(a->target.writer, b->target.writer);
+    return share_work(p, a, b) && fv__pieces_fit(a->target.writer, b->target.writer);
 }
 
 static void make_groups(planner *p) {
@@ -351,7 +357,7 @@ static bool store_sequential(planner *p) {
     for (int id = 0; id < p->graph->nnodes; id++) {
         fv_node *node = p->graph->nodes[id];
         if (!p->alive[id] || !is_source(node) || !p->layouts[id].sequential) continue;
-        if (!fv_chunk_is_whole(&node->type.image, p->options)) changed = store(p, node) || changed;
+        if (!fv__chunk_is_whole(&node->type.image, p->options)) changed = store(p, node) || changed;
     }
     return changed;
 }
@@ -362,7 +368,7 @@ static bool store_slabs(planner *p) {
     for (int id = 0; id < p->graph->nnodes; id++) {
         fv_node *node = p->graph->nodes[id];
         if (!p->alive[id] || !is_image(node) || !node->op || !node->op->slab) continue;
-        if (!p->options->collection || !fv_chunk_is_whole(&node->type.image, p->options)) changed = store(p, node) || changed;
+        if (!p->options->collection || !fv__chunk_is_whole(&node->type.image, p->options)) changed = store(p, node) || changed;
     }
     return changed;
 }
@@ -373,11 +379,11 @@ static bool store_under_larger(planner *p) {
     bool changed = false;
     for (int id = 0; id < p->graph->nnodes; id++) {
         const fv_node *node = p->graph->nodes[id];
-        if (!p->alive[id] || fv_op_last_finish(node->op) < 0 || !is_image(node->in[0]) || is_source(node->in[0])) continue;
+        if (!p->alive[id] || fv__op_last_finish(node->op) < 0 || !is_image(node->in[0]) || is_source(node->in[0])) continue;
         int64_t voxels = fv_image_type_voxels(&node->in[0]->type.image);
         for (int i = 1; i < node->ninputs; i++) {
             const fv_image_type *other = is_image(node->in[i]) ? &node->in[i]->type.image : NULL;
-            if (other && fv_image_type_voxels(other) >= 4 * voxels && fv_chunks_typical(other) > 1)
+            if (other && fv_image_type_voxels(other) >= 4 * voxels && fv__chunks_typical(other) > 1)
                 changed = store(p, node->in[0]) || changed;
         }
     }
@@ -386,10 +392,10 @@ static bool store_under_larger(planner *p) {
 
 /* How often what a repeated image is made of would be computed, if chunks were cut along the axes where it is repeated. */
 static double repeats(const fv_node *node, int input, const fv_plan_options *options) {
-    if (!fv_op_is_point(node->op) || !is_image(node) || fv_chunk_is_whole(&node->type.image, options)) return 1;
-    fv_matching matching = fv_point_matching(node, input);
-    double      times = (double)fv_matched_repeats(&matching, node->type.image.shape, node->type.image.ndim);
-    return options->chunk_ndim ? times : FV_MIN(times, fv_chunks_typical(&node->type.image));
+    if (!fv__op_is_point(node->op) || !is_image(node) || fv__chunk_is_whole(&node->type.image, options)) return 1;
+    fv_matching matching = fv__point_matching(node, input);
+    double      times = (double)fv__matched_repeats(&matching, node->type.image.shape, node->type.image.ndim);
+    return options->chunk_ndim ? times : FV_MIN(times, fv__chunks_typical(&node->type.image));
 }
 
 static bool store_before_halos(planner *p) {
@@ -400,8 +406,7 @@ static bool store_before_halos(planner *p) {
         for (int i = 0; i < node->ninputs; i++) {
             if (!is_image(node->in[i]) || p->plan->stored[node->in[i]->id] || is_source(node->in[i])) continue;
             double times = expansion(node, i, p->options) * repeats(node, i, p->options);
-            if (chain_cost(p, node->in[i]) * (times - 1) > STORE_COST)
-                changed = store(p, node->in[i]) || changed;
+            if (chain_cost(p, node->in[i]) * (times - 1) > STORE_COST) changed = store(p, node->in[i]) || changed;
         }
     }
     return changed;
@@ -431,7 +436,7 @@ static fv_status make_writers(planner *p, fv_error *error) {
         fv_target *t = &p->drafts[k].target;
         if (t->kind != FV_TARGET_SINK) continue;
         const fv_format *format;
-        FV_TRY(fv_format_for_writing(t->sink->file, &format, error));
+        FV_TRY(fv__format_for_writing(t->sink->file, &format, error));
         FV_TRY(format->create(t->sink->file, &t->node->type.image, &t->sink->write, &t->writer, error));
     }
     return FV_OK;
@@ -461,12 +466,14 @@ static fv_status settle(planner *p, fv_error *error) {
 
 /* ---------------------------------------------------------------- stages */
 
-int fv_stage_step(const fv_stage *stage, const fv_node *node) {
+int fv__stage_step(const fv_stage *stage, const fv_node *node) {
     int low = 0, high = stage->nsteps;
     while (low < high) {
         int middle = low + (high - low) / 2;
-        if (stage->steps[middle].node->id < node->id) low = middle + 1;
-        else high = middle;
+        if (stage->steps[middle].node->id < node->id)
+            low = middle + 1;
+        else
+            high = middle;
     }
     return low < stage->nsteps && stage->steps[low].node == node ? low : -1;
 }
@@ -475,16 +482,18 @@ static void add_steps(planner *p, fv_stage *stage, const uint8_t *cone) {
     int n = p->graph->nnodes;
     int count = 0;
     for (int id = 0; id < n; id++) count += cone[id] && is_image(p->graph->nodes[id]);
-    stage->steps = fv_arena_alloc(&p->plan->arena, (size_t)FV_MAX(count, 1) * sizeof *stage->steps);
+    stage->steps = fv__arena_alloc(&p->plan->arena, (size_t)FV_MAX(count, 1) * sizeof *stage->steps);
     for (int id = 0; id < n; id++) {
         fv_node *node = p->graph->nodes[id];
         if (!cone[id] || !is_image(node)) continue;
-        fv_step_kind kind = cone[id] == 2 ? FV_STEP_STORED : fv_op_is_point(node->op) ? FV_STEP_POINT : FV_STEP_RUN;
+        fv_step_kind kind = cone[id] == 2 ? FV_STEP_STORED : fv__op_is_point(node->op) ? FV_STEP_POINT : FV_STEP_RUN;
         stage->steps[stage->nsteps++] = (fv_step){ .node = node, .kind = kind };
     }
 }
 
-typedef struct fused { int operators, scalars, images; } fused; /* what a fused group holds */
+typedef struct fused {
+    int operators, scalars, images;
+} fused; /* what a fused group holds */
 
 static fused fused_of(const fv_node *node) {
     fused g = { .operators = 1 };
@@ -505,20 +514,20 @@ static bool grow(fused *g, const fv_node *node) {
 /* A repeated image is made once and not anew for each time that it is read. */
 static bool same_voxels(const fv_node *node, const fv_node *reader) {
     for (int i = 0; i < reader->ninputs; i++)
-        if (reader->in[i] == node && !fv_point_matching(reader, i).same) return false;
+        if (reader->in[i] == node && !fv__point_matching(reader, i).same) return false;
     return true;
 }
 
 /* Point-wise steps with one reader that is point-wise itself become part of its group. */
 static void fuse_points(fv_stage *stage) {
-    int *readers = fv_calloc((size_t)(stage->nsteps + 1) * sizeof *readers),
-        *reader = fv_calloc((size_t)(stage->nsteps + 1) * sizeof *reader);
-    fused *groups = fv_calloc((size_t)(stage->nsteps + 1) * sizeof *groups); /* by the step that ends it */
+    int *readers = fv__calloc((size_t)(stage->nsteps + 1) * sizeof *readers),
+        *reader = fv__calloc((size_t)(stage->nsteps + 1) * sizeof *reader);
+    fused *groups = fv__calloc((size_t)(stage->nsteps + 1) * sizeof *groups); /* by the step that ends it */
     for (int s = 0; s < stage->nsteps; s++) {
         const fv_node *node = stage->steps[s].node;
         if (stage->steps[s].kind == FV_STEP_STORED) continue;
         for (int i = 0; i < node->ninputs; i++) {
-            int from = node->in[i] && is_image(node->in[i]) ? fv_stage_step(stage, node->in[i]) : -1;
+            int from = node->in[i] && is_image(node->in[i]) ? fv__stage_step(stage, node->in[i]) : -1;
             if (from < 0) continue;
             readers[from]++;
             reader[from] = s;
@@ -530,7 +539,7 @@ static void fuse_points(fv_stage *stage) {
         const fv_node   *node = target->node;
         for (int i = -1; i < (target->kind == FV_TARGET_PASS ? node->ninputs : 0); i++) {
             if (target->kind == FV_TARGET_PASS && (i < 0 || !is_image(node->in[i]))) continue;
-            int from = fv_stage_step(stage, target->kind == FV_TARGET_PASS ? node->in[i] : node);
+            int from = fv__stage_step(stage, target->kind == FV_TARGET_PASS ? node->in[i] : node);
             readers[from] += 2;
             stage->steps[from].last_use = stage->nsteps;
         }
@@ -551,7 +560,7 @@ static void fuse_points(fv_stage *stage) {
         const fv_node *node = stage->steps[s].node;
         if (stage->steps[s].kind != FV_STEP_INNER) continue;
         for (int i = 0; i < node->ninputs; i++) {
-            int from = node->in[i] && is_image(node->in[i]) ? fv_stage_step(stage, node->in[i]) : -1;
+            int from = node->in[i] && is_image(node->in[i]) ? fv__stage_step(stage, node->in[i]) : -1;
             if (from >= 0) stage->steps[from].last_use = FV_MAX(stage->steps[from].last_use, stage->steps[s].last_use);
         }
     }
@@ -562,10 +571,10 @@ static void fuse_points(fv_stage *stage) {
 
 static void make_stage(planner *p, int group, fv_stage *stage) {
     int      n = p->graph->nnodes;
-    uint8_t *cone = fv_calloc((size_t)n);
+    uint8_t *cone = fv__calloc((size_t)n);
     int      count = 0;
     for (int k = 0; k < p->ndrafts; k++) count += p->drafts[k].group == group;
-    stage->targets = fv_arena_alloc(&p->plan->arena, (size_t)FV_MAX(count, 1) * sizeof *stage->targets);
+    stage->targets = fv__arena_alloc(&p->plan->arena, (size_t)FV_MAX(count, 1) * sizeof *stage->targets);
     for (int k = 0; k < p->ndrafts; k++) {
         draft *d = &p->drafts[k];
         if (d->group != group) continue;
@@ -587,12 +596,12 @@ static int by_level(const void *a, const void *b) {
 
 /* Stages come after those they need, and are asked once each. */
 static void find_needs(planner *p, const int *stage_of, fv_stage *stage) {
-    uint8_t *needed = fv_calloc((size_t)p->ngroups + 1);
+    uint8_t *needed = fv__calloc((size_t)p->ngroups + 1);
     for (int k = 0; k < p->ndrafts; k++)
         for (int m = 0; m < p->ndrafts && stage_of[p->drafts[k].group] == stage->index; m++)
             if (p->drafts[k].after[m]) needed[stage_of[p->drafts[m].group]] = 1;
     for (int s = 0; s < p->ngroups; s++) stage->nneeds += needed[s];
-    stage->needs = fv_arena_alloc(&p->plan->arena, (size_t)FV_MAX(stage->nneeds, 1) * sizeof *stage->needs);
+    stage->needs = fv__arena_alloc(&p->plan->arena, (size_t)FV_MAX(stage->nneeds, 1) * sizeof *stage->needs);
     stage->nneeds = 0;
     for (int s = 0; s < p->ngroups; s++)
         if (needed[s]) stage->needs[stage->nneeds++] = s;
@@ -601,15 +610,15 @@ static void find_needs(planner *p, const int *stage_of, fv_stage *stage) {
 
 static void make_stages(planner *p) {
     fv_plan *plan = p->plan;
-    int(*order)[2] = fv_calloc((size_t)(p->ngroups + 1) * sizeof *order);
-    int *stage_of = fv_calloc((size_t)(p->ngroups + 1) * sizeof *stage_of);
+    int(*order)[2] = fv__calloc((size_t)(p->ngroups + 1) * sizeof *order);
+    int *stage_of = fv__calloc((size_t)(p->ngroups + 1) * sizeof *stage_of);
     for (int k = 0; k < p->ndrafts; k++) {
         order[p->drafts[k].group][0] = p->drafts[k].level;
         order[p->drafts[k].group][1] = p->drafts[k].group;
     }
     qsort(order, (size_t)p->ngroups, sizeof *order, by_level);
     plan->nstages = p->ngroups;
-    plan->stages = fv_arena_alloc(&plan->arena, (size_t)FV_MAX(p->ngroups, 1) * sizeof *plan->stages);
+    plan->stages = fv__arena_alloc(&plan->arena, (size_t)FV_MAX(p->ngroups, 1) * sizeof *plan->stages);
     for (int s = 0; s < p->ngroups; s++) {
         stage_of[order[s][1]] = s;
         plan->stages[s].index = s;
@@ -633,41 +642,44 @@ static void find_demand(planner *p, fv_region *demand) {
     fv_plan *plan = p->plan;
     for (int s = 0; s < p->graph->nsinks; s++)
         if (is_image(p->graph->sinks[s].value))
-            demand[p->graph->sinks[s].value->id] = fv_region_whole(&p->graph->sinks[s].value->type.image);
+            demand[p->graph->sinks[s].value->id] = fv__region_whole(&p->graph->sinks[s].value->type.image);
     for (int id = p->graph->nnodes - 1; id >= 0; id--) {
         fv_node *node = p->graph->nodes[id];
         if (!p->alive[id] || !node->op) continue;
-        for (int pass = 0; pass < FV_MAX(fv_op_passes(node->op), 1); pass++) {
-            bool      reduces = fv_op_passes(node->op) && node->op->passes[pass].finish;
+        for (int pass = 0; pass < FV_MAX(fv__op_passes(node->op), 1); pass++) {
+            bool      reduces = fv__op_passes(node->op) && node->op->passes[pass].finish;
             fv_region in[FV_MAX_INPUTS], region = demand[id];
-            if (reduces) region = fv_region_whole(space_of_pass(node));
-            else if (!is_image(node) || !demand[id].ndim) continue;
+            if (reduces)
+                region = fv__region_whole(space_of_pass(node));
+            else if (!is_image(node) || !demand[id].ndim)
+                continue;
             for (int i = 0; i < FV_MAX_INPUTS; i++) in[i] = region;
-            if (fv_op_is_point(node->op)) fv_point_regions(node, &region, in);
+            if (fv__op_is_point(node->op))
+                fv__point_regions(node, &region, in);
             else if (node->op->passes) {
-                fv_need need = fv_node_need(plan, node, pass, &region);
-                fv_lattice whole; /* lattices are not chosen yet; one chunk asks for most */
+                fv_need              need = fv__node_need(plan, node, pass, &region);
+                fv_lattice           whole; /* lattices are not chosen yet; one chunk asks for most */
                 const fv_image_type *space = reduces || is_image(node->in[0]) ? space_of_pass(node) : &node->type.image;
-                fv_lattice_init(&whole, space->ndim, space->shape, space->shape);
+                fv__lattice_init(&whole, space->ndim, space->shape, space->shape);
                 need.lattice = &whole;
-                fv_pass_need(&node->op->passes[pass], &need, in);
+                fv__pass_need(&node->op->passes[pass], &need, in);
             }
             for (int i = 0; i < node->ninputs; i++)
-                if (is_image(node->in[i])) demand[node->in[i]->id] = fv_region_bound(&demand[node->in[i]->id], &in[i]);
+                if (is_image(node->in[i])) demand[node->in[i]->id] = fv__region_bound(&demand[node->in[i]->id], &in[i]);
         }
     }
 }
 
 static fv_status choose_lattices(planner *p, fv_error *error) {
     fv_plan   *plan = p->plan;
-    fv_region *demand = fv_calloc((size_t)p->graph->nnodes * sizeof *demand);
+    fv_region *demand = fv__calloc((size_t)p->graph->nnodes * sizeof *demand);
     find_demand(p, demand);
     for (int s = 0; s < plan->nstages; s++) {
         fv_stage            *stage = &plan->stages[s];
         const fv_image_type *space = space_of(&stage->targets[0]);
-        fv_region            box = fv_region_whole(space);
+        fv_region            box = fv__region_whole(space);
         if (stage->ntargets == 1 && stage->targets[0].kind == FV_TARGET_STORE) box = demand[stage->targets[0].node->id];
-        fv_stage_lattice(plan, stage, space, p->layouts, p->options, &box);
+        fv__stage_lattice(plan, stage, space, p->layouts, p->options, &box);
         if (stage->ntasks < 0) {
             free(demand);
             return fv_fail(error, FV_ERROR_USAGE,
@@ -687,7 +699,8 @@ static bool store_cut_pieces(planner *p) {
         for (int k = 0; k < stage->nsteps; k++) {
             const fv_node *node = stage->steps[k].node;
             if (stage->steps[k].kind != FV_STEP_RUN || !is_source(node) || !p->layouts[node->id].whole_pieces) continue;
-            if (p->plan->stored[node->id] || fv_stage_decodes(p->plan, stage, k, &p->layouts[node->id]) <= MOST_DECODES) continue;
+            if (p->plan->stored[node->id] || fv__stage_decodes(p->plan, stage, k, &p->layouts[node->id]) <= MOST_DECODES)
+                continue;
             changed = store(p, node) || changed;
         }
     }
@@ -716,35 +729,37 @@ static void count_bytes(planner *p) {
             if (plan->stages[s].targets[t].kind == FV_TARGET_SINK)
                 plan->bytes_written += fv_image_type_bytes(&plan->stages[s].targets[t].node->type.image);
     }
-    plan->bytes_read = fv_plan_bytes_read(plan);
+    plan->bytes_read = fv__plan_bytes_read(plan);
 }
 
-fv_status fv_plan_make(fv_graph *graph, const fv_plan_options *options, fv_plan **out, fv_error *error) {
-    fv_plan *plan = fv_calloc(sizeof *plan);
+fv_status fv__plan_make(fv_graph *graph, const fv_plan_options *options, fv_plan **out, fv_error *error) {
+    fv_plan *plan = fv__calloc(sizeof *plan);
     size_t   n = (size_t)graph->nnodes;
     plan->graph = graph;
-    plan->stored = fv_arena_alloc(&plan->arena, n * sizeof *plan->stored);
-    plan->store_stage = fv_arena_alloc(&plan->arena, n * sizeof *plan->store_stage);
-    plan->pass_stage = fv_arena_alloc(&plan->arena, n * sizeof *plan->pass_stage);
+    plan->stored = fv__arena_alloc(&plan->arena, n * sizeof *plan->stored);
+    plan->store_stage = fv__arena_alloc(&plan->arena, n * sizeof *plan->store_stage);
+    plan->pass_stage = fv__arena_alloc(&plan->arena, n * sizeof *plan->pass_stage);
     planner p = { .plan = plan, .graph = graph, .options = options };
-    p.layouts = fv_arena_alloc(&plan->arena, n * sizeof *p.layouts);
-    p.alive = fv_arena_alloc(&plan->arena, n * sizeof *p.alive);
-    p.counted = fv_arena_alloc(&plan->arena, n * sizeof *p.counted);
-    p.gates = fv_arena_alloc(&plan->arena, n * sizeof *p.gates);
-    p.gate_of = fv_arena_alloc(&plan->arena, n * sizeof *p.gate_of);
-    p.draft_of = fv_arena_alloc(&plan->arena, n * sizeof *p.draft_of);
+    p.layouts = fv__arena_alloc(&plan->arena, n * sizeof *p.layouts);
+    p.alive = fv__arena_alloc(&plan->arena, n * sizeof *p.alive);
+    p.counted = fv__arena_alloc(&plan->arena, n * sizeof *p.counted);
+    p.gates = fv__arena_alloc(&plan->arena, n * sizeof *p.gates);
+    p.gate_of = fv__arena_alloc(&plan->arena, n * sizeof *p.gate_of);
+    p.draft_of = fv__arena_alloc(&plan->arena, n * sizeof *p.draft_of);
     for (int s = 0; s < graph->nsinks; s++)
         if (graph->sinks[s].kind != FV_SINK_FILE && is_image(graph->sinks[s].value))
             plan->stored[graph->sinks[s].value->id] = true;
     fv_status status = find_alive(&p, error);
     find_gates(&p);
     if (status == FV_OK) status = lay_out(&p, error);
-    if (status == FV_OK) count_bytes(&p);
-    else free_writers(&p);
+    if (status == FV_OK)
+        count_bytes(&p);
+    else
+        free_writers(&p);
     clear_drafts(&p);
     free(p.drafts);
     if (status != FV_OK) {
-        fv_arena_release(&plan->arena);
+        fv__arena_release(&plan->arena);
         free(plan);
         return status;
     }
@@ -752,12 +767,12 @@ fv_status fv_plan_make(fv_graph *graph, const fv_plan_options *options, fv_plan 
     return FV_OK;
 }
 
-void fv_plan_free(fv_plan *plan) {
+void fv__plan_free(fv_plan *plan) {
     if (!plan) return;
     for (int s = 0; s < plan->nstages; s++)
         for (int t = 0; t < plan->stages[s].ntargets; t++)
             if (plan->stages[s].targets[t].writer)
                 plan->stages[s].targets[t].writer->format->free_writer(plan->stages[s].targets[t].writer);
-    fv_arena_release(&plan->arena);
+    fv__arena_release(&plan->arena);
     free(plan);
 }

@@ -26,7 +26,7 @@ typedef struct fv_target {
 } fv_target;
 
 /* What a fused group of point-wise operators may hold; a larger expression becomes several groups. */
-#define FV_POINTS_MOST 64   /* operators */
+#define FV_POINTS_MOST 64 /* operators */
 #define FV_POINTS_SCALARS 32
 #define FV_POINTS_IMAGES 16 /* read by the group */
 
@@ -52,35 +52,35 @@ typedef struct fv_gate {
 } fv_gate;
 
 typedef struct fv_stage {
-    int        index;
-    fv_target *targets;
-    int        ntargets;
-    fv_step   *steps; /* in topological order, which is that of the nodes */
-    int        nsteps;
-    fv_lattice lattice;
-    int64_t    first[FV_MAX_DIMS], count[FV_MAX_DIMS]; /* box of chunks that is wanted */
-    int64_t    ntasks;
-    const fv_gate *gate; /* NULL: it is needed in any case */
-    bool       serial;  /* a file that can only be read in order: one task stores all chunks */
-    int       *needs;   /* stages that must be complete before */
-    int        nneeds;
-    int64_t    memory;  /* of one task, at most */
-    int64_t    shared;  /* bytes beyond it that spare tasks to decode what their neighbours have decoded (op/kept_pieces.h) */
-    double     work;    /* nanoseconds on one core, all tasks, roughly */
-    double     expansion; /* work over what it would be without halos */
+    int            index;
+    fv_target     *targets;
+    int            ntargets;
+    fv_step       *steps; /* in topological order, which is that of the nodes */
+    int            nsteps;
+    fv_lattice     lattice;
+    int64_t        first[FV_MAX_DIMS], count[FV_MAX_DIMS]; /* box of chunks that is wanted */
+    int64_t        ntasks;
+    const fv_gate *gate;   /* NULL: it is needed in any case */
+    bool           serial; /* a file that can only be read in order: one task stores all chunks */
+    int           *needs;  /* stages that must be complete before */
+    int            nneeds;
+    int64_t        memory; /* of one task, at most */
+    int64_t        shared; /* bytes beyond it that spare tasks to decode what their neighbours have decoded (op/kept_pieces.h) */
+    double         work;   /* nanoseconds on one core, all tasks, roughly */
+    double         expansion; /* work over what it would be without halos */
 } fv_stage;
 
 typedef struct fv_plan {
-    fv_graph  *graph; /* borrowed */
-    fv_arena   arena;
-    fv_stage  *stages;
-    int        nstages;
-    bool      *stored;       /* by node id */
-    int       *store_stage;  /* by node id: stage that stores it, -1 */
-    int      (*pass_stage)[8]; /* by node id and pass */
-    int64_t    bytes_read, bytes_written;
-    int64_t    memory;       /* most that one task needs */
-    double     work;
+    fv_graph *graph; /* borrowed */
+    fv_arena  arena;
+    fv_stage *stages;
+    int       nstages;
+    bool     *stored;      /* by node id */
+    int      *store_stage; /* by node id: stage that stores it, -1 */
+    int (*pass_stage)[8];  /* by node id and pass */
+    int64_t bytes_read, bytes_written;
+    int64_t memory; /* most that one task needs */
+    double  work;
 } fv_plan;
 
 typedef struct fv_plan_options {
@@ -91,33 +91,32 @@ typedef struct fv_plan_options {
 
 #define FV_MAX_PASSES 8
 
-fv_status fv_plan_make(fv_graph *graph, const fv_plan_options *options, fv_plan **plan, fv_error *error);
-void      fv_plan_free(fv_plan *plan);
+fv_status fv__plan_make(fv_graph *graph, const fv_plan_options *options, fv_plan **plan, fv_error *error);
+void      fv__plan_free(fv_plan *plan);
 
 /* Number of the step that makes or fetches an image; -1: it is not in this stage. */
-int fv_stage_step(const fv_stage *stage, const fv_node *node);
+int fv__stage_step(const fv_stage *stage, const fv_node *node);
 /* Chunk of a task, and its number in the whole lattice. */
-fv_region fv_stage_chunk(const fv_stage *stage, int64_t task, int64_t *index);
+fv_region fv__stage_chunk(const fv_stage *stage, int64_t task, int64_t *index);
 /* Regions that the steps must compute for a chunk; an unneeded step gets ndim 0. */
-void fv_stage_regions(const fv_plan *plan, const fv_stage *stage, const fv_region *chunk, fv_region *regions);
+void fv__stage_regions(const fv_plan *plan, const fv_stage *stage, const fv_region *chunk, fv_region *regions);
 /* The same where it is known which input of lazy operators is needed: input() tells it, 0: neither. */
 typedef struct fv_chosen {
     int (*input)(void *context, const fv_node *node);
     void *context;
 } fv_chosen;
-void fv_stage_regions_chosen(const fv_plan *plan, const fv_stage *stage, const fv_region *chunk, fv_chosen chosen,
-                             fv_region *regions);
+void fv__stage_regions_chosen(const fv_plan *plan, const fv_stage *stage, const fv_region *chunk, fv_chosen chosen,
+                              fv_region *regions);
 /* Regions of the images that a region of a point-wise node reads, by input. */
-void fv_point_regions(const fv_node *node, const fv_region *region, fv_region *in);
+void fv__point_regions(const fv_node *node, const fv_region *region, fv_region *in);
 /* How the image that a point-wise node reads lies in its result. */
-fv_matching fv_point_matching(const fv_node *node, int input);
+fv_matching fv__point_matching(const fv_node *node, int input);
 /* Facts for one pass of a node over a region. */
-fv_need fv_node_need(const fv_plan *plan, const fv_node *node, int pass, const fv_region *region);
+fv_need fv__node_need(const fv_plan *plan, const fv_node *node, int pass, const fv_region *region);
 /* Number of passes; index of the pass that makes the image (-1 where the result is a scalar or a table). */
-int fv_op_passes(const fv_op *op);
-int fv_op_image_pass(const fv_op *op);
+int fv__op_passes(const fv_op *op);
+int fv__op_image_pass(const fv_op *op);
 /* Last reducing pass, -1 if none. */
-int fv_op_last_finish(const fv_op *op);
-
+int fv__op_last_finish(const fv_op *op);
 
 #endif

@@ -16,11 +16,11 @@ static void shape_text(const int64_t *shape, int ndim, char *text, size_t size) 
 
 static void target_text(const fv_target *target, char *text, size_t size) {
     switch (target->kind) {
-    case FV_TARGET_STORE: snprintf(text, size, "store %s", fv_node_label(target->node)); break;
+    case FV_TARGET_STORE: snprintf(text, size, "store %s", fv__node_label(target->node)); break;
     case FV_TARGET_SINK: snprintf(text, size, "write %s", target->sink->file); break;
     case FV_TARGET_PASS: {
         const char *pass = target->node->op->passes[target->pass].name;
-        snprintf(text, size, "%s%s%s", fv_node_label(target->node), pass ? ": " : "", pass ? pass : "");
+        snprintf(text, size, "%s%s%s", fv__node_label(target->node), pass ? ": " : "", pass ? pass : "");
         break;
     }
     }
@@ -29,14 +29,14 @@ static void target_text(const fv_target *target, char *text, size_t size) {
 /* Largest number of voxels that a chunk needs before and behind itself on each axis, over all steps. */
 static void halo_of(const fv_plan *plan, const fv_stage *stage, int64_t *halo) {
     int64_t    index, position[FV_MAX_DIMS], task = 0;
-    fv_region *regions = fv_alloc((size_t)(stage->nsteps + 1) * sizeof *regions);
+    fv_region *regions = fv__alloc((size_t)(stage->nsteps + 1) * sizeof *regions);
     for (int d = 0; d < stage->lattice.ndim; d++) {
         position[d] = stage->count[d] / 2;
         task = task * stage->count[d] + position[d];
         halo[d] = 0;
     }
-    fv_region chunk = fv_stage_chunk(stage, task, &index);
-    fv_stage_regions(plan, stage, &chunk, regions);
+    fv_region chunk = fv__stage_chunk(stage, task, &index);
+    fv__stage_regions(plan, stage, &chunk, regions);
     for (int s = 0; s < stage->nsteps; s++) {
         if (regions[s].ndim != chunk.ndim) continue;
         const fv_image_type *type = &stage->steps[s].node->type.image;
@@ -61,50 +61,52 @@ static void stage_text(const fv_plan *plan, const fv_stage *stage, fv_bytes *out
     shape_text(stage->lattice.chunk, stage->lattice.ndim, chunk, sizeof chunk);
     shape_text(voxels, stage->lattice.ndim, halo, sizeof halo);
     fv_size_format(stage->memory, memory);
-    fv_bytes_printf(out, "stage %d: ", stage->index + 1);
+    fv__bytes_printf(out, "stage %d: ", stage->index + 1);
     for (int t = 0; t < stage->ntargets; t++) {
         target_text(&stage->targets[t], name, sizeof name);
-        fv_bytes_printf(out, "%s%s", t ? ", " : "", name);
+        fv__bytes_printf(out, "%s%s", t ? ", " : "", name);
     }
-    if (stage->nsteps) fv_bytes_printf(out, "\n    ");
+    if (stage->nsteps) fv__bytes_printf(out, "\n    ");
     bool first = true;
     for (int s = 0; s < stage->nsteps; s++) {
         const fv_step *step = &stage->steps[s];
-        if (step->kind == FV_STEP_STORED) fv_bytes_printf(out, "%s[%s]", first ? "" : ", ", fv_node_label(step->node));
-        else fv_bytes_printf(out, "%s%s", first ? "" : ", ", step->node->op->name);
+        if (step->kind == FV_STEP_STORED)
+            fv__bytes_printf(out, "%s[%s]", first ? "" : ", ", fv__node_label(step->node));
+        else
+            fv__bytes_printf(out, "%s%s", first ? "" : ", ", step->node->op->name);
         first = false;
     }
-    fv_bytes_printf(out, "\n    %lld task%s of %s", (long long)(stage->serial ? 1 : stage->ntasks),
-                    !stage->serial && stage->ntasks != 1 ? "s" : "", chunk);
-    if (stage->serial) fv_bytes_printf(out, " slabs, in order");
-    if (any) fv_bytes_printf(out, ", halo %s (%.2fx work)", halo, stage->expansion);
-    fv_bytes_printf(out, ", %s each", memory);
+    fv__bytes_printf(out, "\n    %lld task%s of %s", (long long)(stage->serial ? 1 : stage->ntasks),
+                     !stage->serial && stage->ntasks != 1 ? "s" : "", chunk);
+    if (stage->serial) fv__bytes_printf(out, " slabs, in order");
+    if (any) fv__bytes_printf(out, ", halo %s (%.2fx work)", halo, stage->expansion);
+    fv__bytes_printf(out, ", %s each", memory);
     if (stage->nneeds) {
-        fv_bytes_printf(out, ", after stage ");
-        for (int i = 0; i < stage->nneeds; i++) fv_bytes_printf(out, "%s%d", i ? ", " : "", stage->needs[i] + 1);
+        fv__bytes_printf(out, ", after stage ");
+        for (int i = 0; i < stage->nneeds; i++) fv__bytes_printf(out, "%s%d", i ? ", " : "", stage->needs[i] + 1);
     }
-    fv_bytes_printf(out, "\n");
+    fv__bytes_printf(out, "\n");
 }
 
-void fv_plan_text(const fv_plan *plan, const fv_plan_facts *facts, fv_bytes *out) {
+void fv__plan_text(const fv_plan *plan, const fv_plan_facts *facts, fv_bytes *out) {
     char read[24], written[24], peak[24], bound[24];
-    if (facts->part.count > 1) fv_bytes_printf(out, "%s%s:\n", facts->part.index ? "\n" : "", facts->part.title);
+    if (facts->part.count > 1) fv__bytes_printf(out, "%s%s:\n", facts->part.index ? "\n" : "", facts->part.title);
     for (int s = 0; s < plan->nstages; s++) stage_text(plan, &plan->stages[s], out);
     fv_size_format(plan->bytes_read, read);
     fv_size_format(plan->bytes_written, written);
     fv_size_format(facts->peak, peak);
     fv_size_format(facts->memory, bound);
-    if (facts->items > 1) fv_bytes_printf(out, "%lld items; the figures are for one of them\n", (long long)facts->items);
-    fv_bytes_printf(out, "reads %s, writes %s (before compression)\n", read, written);
+    if (facts->items > 1) fv__bytes_printf(out, "%lld items; the figures are for one of them\n", (long long)facts->items);
+    fv__bytes_printf(out, "reads %s, writes %s (before compression)\n", read, written);
     long long least = (long long)((facts->least + (1 << 20) - 1) >> 20);
     if (facts->least > facts->memory)
-        fv_bytes_printf(out, "memory: %s is too little, and the run would be refused; it needs at least --memory %lldM\n", bound,
-                        least);
+        fv__bytes_printf(out, "memory: %s is too little, and the run would be refused; it needs at least --memory %lldM\n", bound,
+                         least);
     else
-        fv_bytes_printf(out, "memory: at most %s with %d worker%s (bound %s); at least --memory %lldM\n", peak, facts->workers,
-                        facts->workers == 1 ? "" : "s", bound, least);
-    fv_bytes_printf(out, "work: about %.3g core-seconds%s\n", plan->work * 1e-9 * (double)FV_MAX(facts->items, 1),
-                    facts->items > 1 ? " for all items" : "");
+        fv__bytes_printf(out, "memory: at most %s with %d worker%s (bound %s); at least --memory %lldM\n", peak, facts->workers,
+                         facts->workers == 1 ? "" : "s", bound, least);
+    fv__bytes_printf(out, "work: about %.3g core-seconds%s\n", plan->work * 1e-9 * (double)FV_MAX(facts->items, 1),
+                     facts->items > 1 ? " for all items" : "");
 }
 
 /* ---------------------------------------------------------------- JSON */
@@ -128,7 +130,7 @@ static cJSON *stage_json(const fv_plan *plan, const fv_stage *stage) {
     for (int s = 0; s < stage->nsteps; s++) {
         cJSON *step = cJSON_CreateObject();
         cJSON_AddStringToObject(step, "operator", stage->steps[s].node->op->name);
-        cJSON_AddStringToObject(step, "name", fv_node_label(stage->steps[s].node));
+        cJSON_AddStringToObject(step, "name", fv__node_label(stage->steps[s].node));
         cJSON_AddBoolToObject(step, "stored", stage->steps[s].kind == FV_STEP_STORED);
         cJSON_AddItemToArray(steps, step);
     }
@@ -145,7 +147,7 @@ static cJSON *stage_json(const fv_plan *plan, const fv_stage *stage) {
     return object;
 }
 
-void fv_plan_json(const fv_plan *plan, const fv_plan_facts *facts, fv_bytes *out) {
+void fv__plan_json(const fv_plan *plan, const fv_plan_facts *facts, fv_bytes *out) {
     cJSON *root = cJSON_CreateObject();
     if (facts->part.count > 1) cJSON_AddStringToObject(root, "what", facts->part.title);
     cJSON *stages = cJSON_AddArrayToObject(root, "stages");
@@ -158,9 +160,9 @@ void fv_plan_json(const fv_plan *plan, const fv_plan_facts *facts, fv_bytes *out
     cJSON_AddNumberToObject(root, "least_memory", (double)facts->least);
     cJSON_AddNumberToObject(root, "work_seconds", plan->work * 1e-9);
     char *text = cJSON_Print(root);
-    if (facts->part.count > 1 && !facts->part.index) fv_bytes_printf(out, "{\"parts\": [\n");
-    fv_bytes_printf(out, "%s%s\n", text, facts->part.index + 1 < facts->part.count ? "," : "");
-    if (facts->part.count > 1 && facts->part.index + 1 == facts->part.count) fv_bytes_printf(out, "]}\n");
+    if (facts->part.count > 1 && !facts->part.index) fv__bytes_printf(out, "{\"parts\": [\n");
+    fv__bytes_printf(out, "%s%s\n", text, facts->part.index + 1 < facts->part.count ? "," : "");
+    if (facts->part.count > 1 && facts->part.index + 1 == facts->part.count) fv__bytes_printf(out, "]}\n");
     free(text);
     cJSON_Delete(root);
 }
@@ -168,21 +170,21 @@ void fv_plan_json(const fv_plan *plan, const fv_plan_facts *facts, fv_bytes *out
 /* ---------------------------------------------------------------- DOT */
 
 static void dot_text(const char *text, fv_bytes *out) {
-    for (const char *c = text; *c; c++) fv_bytes_printf(out, *c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
+    for (const char *c = text; *c; c++) fv__bytes_printf(out, *c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
 }
 
 /* Parts are boxes of one drawing, with names of their own for what is in them. */
 static void begin_part(const fv_plan_part *part, const char *style, fv_bytes *out) {
-    if (!part->index) fv_bytes_printf(out, "digraph fovea {\n  %s\n", style);
+    if (!part->index) fv__bytes_printf(out, "digraph fovea {\n  %s\n", style);
     if (part->count < 2) return;
-    fv_bytes_printf(out, "  subgraph cluster_p%d { label=\"", part->index);
+    fv__bytes_printf(out, "  subgraph cluster_p%d { label=\"", part->index);
     dot_text(part->title, out);
-    fv_bytes_printf(out, "\";\n");
+    fv__bytes_printf(out, "\";\n");
 }
 
 static void end_part(const fv_plan_part *part, fv_bytes *out) {
-    if (part->count > 1) fv_bytes_printf(out, "  }\n");
-    if (part->index + 1 >= part->count) fv_bytes_printf(out, "}\n");
+    if (part->count > 1) fv__bytes_printf(out, "  }\n");
+    if (part->index + 1 >= part->count) fv__bytes_printf(out, "}\n");
 }
 
 /* What names in a part begin with. */
@@ -195,32 +197,32 @@ static const char *mark(const fv_plan_part *part, char text[24]) {
 static void node_dot(const fv_node *node, bool stored, const char *own, fv_bytes *out) {
     fv_bytes params = { 0 };
     char     shape[96] = "";
-    if (node->op) fv_params_format(node->op, node->params, &params);
-    fv_bytes_printf(out, "  %sn%d [label=\"", own, node->id);
-    if (node->name) fv_bytes_printf(out, "%s = ", node->name);
+    if (node->op) fv__params_format(node->op, node->params, &params);
+    fv__bytes_printf(out, "  %sn%d [label=\"", own, node->id);
+    if (node->name) fv__bytes_printf(out, "%s = ", node->name);
     if (node->op) {
-        fv_bytes_printf(out, "%s(", node->op->name);
+        fv__bytes_printf(out, "%s(", node->op->name);
         char shown[64];
         fv_text_cut(params.data ? (char *)params.data : "", shown, sizeof shown);
         dot_text(shown, out);
-        fv_bytes_printf(out, ")");
+        fv__bytes_printf(out, ")");
     } else
-        fv_bytes_printf(out, "%g", fv_scalar_number(&node->value));
+        fv__bytes_printf(out, "%g", fv__scalar_number(&node->value));
     if (node->type.kind == FV_KIND_IMAGE) {
         shape_text(node->type.image.shape, node->type.image.ndim, shape, sizeof shape);
-        fv_bytes_printf(out, "\\n%s %s", fv_dtype_name(node->type.image.dtype), shape);
+        fv__bytes_printf(out, "\\n%s %s", fv_dtype_name(node->type.image.dtype), shape);
     } else
-        fv_bytes_printf(out, "\\n%s", fv_kind_name(node->type.kind));
-    fv_bytes_printf(out, "\", shape=%s%s];\n", node->type.kind == FV_KIND_IMAGE ? "box" : "ellipse",
-                    stored ? ", style=filled, fillcolor=lightblue" : "");
-    fv_bytes_release(&params);
+        fv__bytes_printf(out, "\\n%s", fv__kind_name(node->type.kind));
+    fv__bytes_printf(out, "\", shape=%s%s];\n", node->type.kind == FV_KIND_IMAGE ? "box" : "ellipse",
+                     stored ? ", style=filled, fillcolor=lightblue" : "");
+    fv__bytes_release(&params);
 }
 
-void fv_graph_dot(const fv_graph *graph, const fv_plan *plan, const fv_plan_part *part, fv_bytes *out) {
+void fv__graph_dot(const fv_graph *graph, const fv_plan *plan, const fv_plan_part *part, fv_bytes *out) {
     char        text[24];
     const char *own = mark(part, text);
     begin_part(part, "rankdir=TB; node [fontname=\"sans-serif\", fontsize=11];", out);
-    bool *used = fv_calloc((size_t)graph->nnodes);
+    bool *used = fv__calloc((size_t)graph->nnodes);
     for (int k = 0; k < graph->nsinks; k++) used[graph->sinks[k].value->id] = true;
     for (int id = graph->nnodes - 1; id >= 0; id--)
         for (int i = 0; used[id] && i < graph->nodes[id]->ninputs; i++)
@@ -230,13 +232,13 @@ void fv_graph_dot(const fv_graph *graph, const fv_plan *plan, const fv_plan_part
         if (!used[id]) continue;
         node_dot(node, plan->stored[id], own, out);
         for (int i = 0; i < node->ninputs; i++)
-            if (node->in[i]) fv_bytes_printf(out, "  %sn%d -> %sn%d;\n", own, node->in[i]->id, own, id);
+            if (node->in[i]) fv__bytes_printf(out, "  %sn%d -> %sn%d;\n", own, node->in[i]->id, own, id);
     }
     for (int k = 0; k < graph->nsinks; k++) {
         const fv_sink *sink = &graph->sinks[k];
-        fv_bytes_printf(out, "  %ss%d [label=\"", own, k);
+        fv__bytes_printf(out, "  %ss%d [label=\"", own, k);
         dot_text(sink->kind == FV_SINK_FILE ? sink->file : sink->kind == FV_SINK_PRINT ? "print" : sink->name, out);
-        fv_bytes_printf(out, "\", shape=note];\n  %sn%d -> %ss%d;\n", own, sink->value->id, own, k);
+        fv__bytes_printf(out, "\", shape=note];\n  %sn%d -> %ss%d;\n", own, sink->value->id, own, k);
     }
     end_part(part, out);
     free(used);
@@ -246,24 +248,24 @@ enum { MOST_TASKS = 2000 };
 
 /* Edges from the tasks that made what a task fetches. */
 static void task_edges(const fv_plan *plan, const fv_stage *stage, int64_t task, const char *own, fv_bytes *out) {
-    fv_region *regions = fv_alloc((size_t)(stage->nsteps + 1) * sizeof *regions);
+    fv_region *regions = fv__alloc((size_t)(stage->nsteps + 1) * sizeof *regions);
     int64_t    index;
-    fv_region  chunk = fv_stage_chunk(stage, task, &index);
-    fv_stage_regions(plan, stage, &chunk, regions);
+    fv_region  chunk = fv__stage_chunk(stage, task, &index);
+    fv__stage_regions(plan, stage, &chunk, regions);
     for (int s = 0; s < stage->nsteps; s++) {
         if (stage->steps[s].kind != FV_STEP_STORED || !regions[s].ndim) continue;
         const fv_stage *from = &plan->stages[plan->store_stage[stage->steps[s].node->id]];
         for (int64_t k = 0; k < from->ntasks; k++) {
-            fv_region made = fv_stage_chunk(from, k, &index), common = fv_region_intersect(&made, &regions[s]);
-            if (!fv_region_empty(&common))
-                fv_bytes_printf(out, "  %st%d_%lld -> %st%d_%lld;\n", own, from->index, (long long)(from->serial ? 0 : k), own,
-                                stage->index, (long long)task);
+            fv_region made = fv__stage_chunk(from, k, &index), common = fv__region_intersect(&made, &regions[s]);
+            if (!fv__region_empty(&common))
+                fv__bytes_printf(out, "  %st%d_%lld -> %st%d_%lld;\n", own, from->index, (long long)(from->serial ? 0 : k), own,
+                                 stage->index, (long long)task);
         }
     }
     free(regions);
 }
 
-void fv_plan_dot(const fv_plan *plan, const fv_plan_part *part, fv_bytes *out) {
+void fv__plan_dot(const fv_plan *plan, const fv_plan_part *part, fv_bytes *out) {
     char        name[256], region[160], text[24];
     const char *own = mark(part, text);
     int64_t     index, total = 0;
@@ -272,28 +274,28 @@ void fv_plan_dot(const fv_plan *plan, const fv_plan_part *part, fv_bytes *out) {
         const fv_stage *stage = &plan->stages[s];
         int64_t         count = stage->serial ? 1 : stage->ntasks;
         target_text(&stage->targets[0], name, sizeof name);
-        fv_bytes_printf(out, "  subgraph cluster%s%d { label=\"stage %d: ", own, s, s + 1);
+        fv__bytes_printf(out, "  subgraph cluster%s%d { label=\"stage %d: ", own, s, s + 1);
         dot_text(name, out);
-        fv_bytes_printf(out, "\";\n");
+        fv__bytes_printf(out, "\";\n");
         for (int64_t k = 0; k < count && total < MOST_TASKS; k++, total++) {
-            fv_region chunk = fv_stage_chunk(stage, k, &index);
-            fv_region_format(&chunk, region, sizeof region);
-            fv_bytes_printf(out, "    %st%d_%lld [label=\"%s\"];\n", own, s, (long long)k,
-                            stage->serial ? "all, in order" : region);
+            fv_region chunk = fv__stage_chunk(stage, k, &index);
+            fv__region_format(&chunk, region, sizeof region);
+            fv__bytes_printf(out, "    %st%d_%lld [label=\"%s\"];\n", own, s, (long long)k,
+                             stage->serial ? "all, in order" : region);
         }
         bool ends = false;
         for (int t = 0; t < stage->ntargets; t++) ends = ends || stage->targets[t].kind != FV_TARGET_STORE;
-        if (ends) fv_bytes_printf(out, "    %se%d [label=\"end\", shape=ellipse];\n", own, s);
-        fv_bytes_printf(out, "  }\n");
+        if (ends) fv__bytes_printf(out, "    %se%d [label=\"end\", shape=ellipse];\n", own, s);
+        fv__bytes_printf(out, "  }\n");
         for (int64_t k = 0; k < count && total < MOST_TASKS; k++) {
             task_edges(plan, stage, k, own, out);
-            if (ends) fv_bytes_printf(out, "  %st%d_%lld -> %se%d;\n", own, s, (long long)k, own, s);
+            if (ends) fv__bytes_printf(out, "  %st%d_%lld -> %se%d;\n", own, s, (long long)k, own, s);
         }
         for (int i = 0; i < stage->nneeds; i++) /* a merged result is needed by every task; one edge stands for them */
             if (plan->stages[stage->needs[i]].targets[0].kind == FV_TARGET_PASS)
-                fv_bytes_printf(out, "  %se%d -> %st%d_0;\n", own, stage->needs[i], own, s);
+                fv__bytes_printf(out, "  %se%d -> %st%d_0;\n", own, stage->needs[i], own, s);
     }
     if (total >= MOST_TASKS)
-        fv_bytes_printf(out, "  %smore [label=\"... more than %d tasks\", shape=plaintext];\n", own, MOST_TASKS);
+        fv__bytes_printf(out, "  %smore [label=\"... more than %d tasks\", shape=plaintext];\n", own, MOST_TASKS);
     end_part(part, out);
 }

@@ -2,10 +2,6 @@
 #include "formats/dicom_plugin.h"
 #include <cstdio>
 #include <cstring>
-#include <exception>
-#include <vector>
-#include <pthread.h>
-#include <unistd.h>
 #include <dcmtk/config/osconfig.h>
 #include <dcmtk/dcmdata/dcpixel.h>
 #include <dcmtk/dcmdata/dcrledrg.h>
@@ -13,11 +9,15 @@
 #include <dcmtk/dcmjpeg/djdecode.h>
 #include <dcmtk/dcmjpls/djdecode.h>
 #include <dcmtk/oflog/oflog.h>
+#include <exception>
+#include <pthread.h>
+#include <unistd.h>
+#include <vector>
 
 namespace {
 
 /* Values longer than this stay in the file until they are asked for. */
-constexpr Uint32 LARGE_VALUE = 4096;
+constexpr Uint32  LARGE_VALUE = 4096;
 constexpr int64_t MOST_FRAMES = 10000000;
 
 pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER; /* read: inside the library */
@@ -29,7 +29,7 @@ bool fail(char *message, const char *text) {
 
 /* Of the image itself or, in files of many frames, of the groups that all of them share. */
 bool number_of(DcmItem *item, const DcmTagKey &key, unsigned long index, double *value) {
-    Float64 found;
+    Float64  found;
     OFString text;
     if (item->findAndGetOFString(key, text, index).good() && std::sscanf(text.c_str(), "%lf", &found) == 1)
         return *value = found, true;
@@ -74,11 +74,9 @@ void find_place(DcmItem *item, fv_dicom_about *about) {
 /* What lies in the file where it differs from what a frame is told to be. */
 struct stored_pixels {
     DcmTagKey tag = DCM_PixelData;
-    int64_t   bits = 0, samples = 1; /* of a value; values of a pixel */
+    int64_t   bits = 0, samples = 1;                              /* of a value; values of a pixel */
     bool      palette = false, luminance = false, halved = false; /* colours: indices; YBR; two pixels share theirs */
-    int64_t   frame_bits(const fv_dicom_about *about) const {
-        return about->rows * about->columns * (halved ? 2 : samples) * bits;
-    }
+    int64_t frame_bits(const fv_dicom_about *about) const { return about->rows * about->columns * (halved ? 2 : samples) * bits; }
 };
 
 bool find_numbers(DcmItem *item, fv_dicom_about *about, stored_pixels *stored, char *message) {
@@ -106,16 +104,18 @@ bool find_numbers(DcmItem *item, fv_dicom_about *about, stored_pixels *stored, c
 
 /* Entries of the tables and the least index in them; 0: there are none. */
 int64_t palette_of(DcmItem *item, int64_t *first, int *size) {
-    Uint16      entries = 0, start = 0;
-    Sint16      below = 0;
-    DcmElement *table = nullptr;
+    Uint16           entries = 0, start = 0;
+    Sint16           below = 0;
+    DcmElement      *table = nullptr;
     const DcmTagKey &key = DCM_RedPaletteColorLookupTableDescriptor;
     if (item->findAndGetUint16(key, entries, 0).bad()) {
         if (item->findAndGetSint16(key, below, 0).bad()) return 0;
         entries = (Uint16)below;
     }
-    if (item->findAndGetUint16(key, start, 1).good()) *first = start;
-    else if (item->findAndGetSint16(key, below, 1).good()) *first = below;
+    if (item->findAndGetUint16(key, start, 1).good())
+        *first = start;
+    else if (item->findAndGetSint16(key, below, 1).good())
+        *first = below;
     if (item->findAndGetElement(DCM_RedPaletteColorLookupTableData, table).bad()) return 0;
     int64_t count = entries ? entries : 65536, bytes = (int64_t)table->getLength();
     *size = bytes >= 2 * count ? 2 : 1;
@@ -240,9 +240,9 @@ void to_rgb(unsigned char *frame, int64_t pixels) {
 bool look_up(DcmItem *item, const fv_dicom_about *about, const char *indices, bool wide, bool negative, char *to, char *message) {
     const DcmTagKey keys[3] = { DCM_RedPaletteColorLookupTableData, DCM_GreenPaletteColorLookupTableData,
                                 DCM_BluePaletteColorLookupTableData };
-    int64_t first = 0;
-    int     size = 0;
-    int64_t entries = palette_of(item, &first, &size);
+    int64_t         first = 0;
+    int             size = 0;
+    int64_t         entries = palette_of(item, &first, &size);
     for (int c = 0; c < 3; c++) {
         DcmElement       *element = nullptr;
         std::vector<char> table((size_t)(entries * size));
@@ -269,7 +269,7 @@ bool read_values(DcmDataset *item, DcmElement *element, const fv_dicom_about *ab
     if (!data || data->getUncompressedFrameSize(item, expected).bad() || expected < size || expected > size + 1)
         return fail(message, "its pixels take another number of bytes than its header says");
     std::vector<char> buffer(expected + 2);
-    OFCondition unpacked =
+    OFCondition       unpacked =
         data->getUncompressedFrame(item, (Uint32)index, fragment, buffer.data(), expected + (expected & 1), colours);
     if (unpacked.bad()) return fail(message, unpacked.text());
     std::memcpy(to, buffer.data(), size);
@@ -281,10 +281,10 @@ bool read_values(DcmDataset *item, DcmElement *element, const fv_dicom_about *ab
 
 bool read_colours(DcmDataset *item, DcmElement *element, const fv_dicom_about *about, const stored_pixels *stored, int64_t index,
                   char *to, char *message) {
-    int64_t             pixels = about->rows * about->columns;
-    OFString            colours = about->colours;
-    std::vector<char>   frame((size_t)(pixels * stored->samples * stored->bits / 8));
-    unsigned char      *values = reinterpret_cast<unsigned char *>(frame.data());
+    int64_t           pixels = about->rows * about->columns;
+    OFString          colours = about->colours;
+    std::vector<char> frame((size_t)(pixels * stored->samples * stored->bits / 8));
+    unsigned char    *values = reinterpret_cast<unsigned char *>(frame.data());
     if (stored->halved && !about->packed) {
         std::vector<unsigned char> pairs((size_t)(2 * pixels));
         if (element->getPartialValue(pairs.data(), (Uint32)(2 * pixels * index), (Uint32)pairs.size()).bad())
@@ -293,9 +293,12 @@ bool read_colours(DcmDataset *item, DcmElement *element, const fv_dicom_about *a
     } else if (!read_values(item, element, about, stored, index, frame.data(), frame.size(), colours, message))
         return false;
     if (stored->palette)
-        return look_up(item, about, frame.data(), stored->bits == 16, integer_of(item, DCM_PixelRepresentation, 0) == 1, to, message);
-    if (colours == "YBR_FULL" || colours == "YBR_FULL_422") to_rgb(values, pixels);
-    else if (colours != "RGB") return fail(message, "its colours are neither RGB nor YBR_FULL");
+        return look_up(item, about, frame.data(), stored->bits == 16, integer_of(item, DCM_PixelRepresentation, 0) == 1, to,
+                       message);
+    if (colours == "YBR_FULL" || colours == "YBR_FULL_422")
+        to_rgb(values, pixels);
+    else if (colours != "RGB")
+        return fail(message, "its colours are neither RGB nor YBR_FULL");
     std::memcpy(to, frame.data(), frame.size());
     return true;
 }
@@ -338,8 +341,10 @@ template <typename Call> bool guarded(char *message, Call call) {
 pid_t fork_alone(void) {
     pthread_rwlock_wrlock(&lock);
     pid_t child = fork();
-    if (child) pthread_rwlock_unlock(&lock);
-    else pthread_rwlock_init(&lock, nullptr); /* whoever waits for it is not here */
+    if (child)
+        pthread_rwlock_unlock(&lock);
+    else
+        pthread_rwlock_init(&lock, nullptr); /* whoever waits for it is not here */
     return child;
 }
 

@@ -83,7 +83,7 @@ static herr_t drive_write(H5FD_t *base, H5FD_mem_t type, hid_t transfer, haddr_t
 }
 
 hid_t fv_hdf5_driver(void) {
-    static hid_t              known = -1;
+    static hid_t known = -1;
     static const H5FD_class_t class = {
 #ifdef H5FD_CLASS_VERSION
         .version = H5FD_CLASS_VERSION,

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { TAG = 7, PIECE = 1 << 28 }; /* PIECE: most bytes of one transfer, since MPI counts in int */
+enum { TAG = 7, PIECE = 1 << 28 };   /* PIECE: most bytes of one transfer, since MPI counts in int */
 enum { LOOK = 64, PATIENCE = 2000 }; /* turns of waiting: between two looks around, before it naps */
 
 typedef struct outgoing {
@@ -103,8 +103,10 @@ static MPI_Request *request(requests *r) {
 static void post(requests *r, bool sends, const char *bytes, int64_t size, int other) {
     for (int64_t at = 0; at < size; at += PIECE) {
         int count = (int)(size - at < PIECE ? size - at : PIECE);
-        if (sends) MPI_Isend(bytes + at, count, MPI_BYTE, other, TAG, together, request(r));
-        else MPI_Irecv((void *)(uintptr_t)(bytes + at), count, MPI_BYTE, other, TAG, together, request(r));
+        if (sends)
+            MPI_Isend(bytes + at, count, MPI_BYTE, other, TAG, together, request(r));
+        else
+            MPI_Irecv((void *)(uintptr_t)(bytes + at), count, MPI_BYTE, other, TAG, together, request(r));
     }
 }
 
@@ -119,8 +121,10 @@ static void scatter(const void *const *vectors, const int *counts, const int64_t
     char    *to = slices;
     for (int rank = 0; rank < ranks; rank++)
         for (int v = 0; v < counts[rank]; v++, to += own) {
-            if (rank == own_rank) memcpy(to, (const char *)vectors[v] + borders[own_rank], (size_t)own);
-            else post(&r, false, to, own, rank);
+            if (rank == own_rank)
+                memcpy(to, (const char *)vectors[v] + borders[own_rank], (size_t)own);
+            else
+                post(&r, false, to, own, rank);
         }
     for (int step = 1; step < ranks; step++) { /* everybody begins with another one */
         int rank = (own_rank + step) % ranks;
@@ -148,8 +152,10 @@ static bool arrived(requests *r, bool (*given_up)(void *context), void *context)
         MPI_Testall(r->count, r->list, &there, MPI_STATUSES_IGNORE);
         if (there) break;
         if (turn % LOOK == 0 && given_up(context)) return false;
-        if (turn < PATIENCE) sched_yield();
-        else nanosleep(&(struct timespec){ 0, 20000 }, NULL);
+        if (turn < PATIENCE)
+            sched_yield();
+        else
+            nanosleep(&(struct timespec){ 0, 20000 }, NULL);
     }
     free(r->list);
     return true;
@@ -182,9 +188,19 @@ static void finalize(void) {
 const fv_mpi_plugin *fv_mpi_plugin_get(void);
 const fv_mpi_plugin *fv_mpi_plugin_get(void) {
     static const fv_mpi_plugin plugin = {
-        .version = FV_MPI_VERSION, .flavour = FV_MPI_FLAVOUR, .init = init, .send = send_bytes, .receive = receive,
-        .barrier = barrier, .allgather = allgather, .scatter = scatter, .gather = gather, .share = share,
-        .sum_floats = sum_floats, .abort = abort_all, .finalize = finalize,
+        .version = FV_MPI_VERSION,
+        .flavour = FV_MPI_FLAVOUR,
+        .init = init,
+        .send = send_bytes,
+        .receive = receive,
+        .barrier = barrier,
+        .allgather = allgather,
+        .scatter = scatter,
+        .gather = gather,
+        .share = share,
+        .sum_floats = sum_floats,
+        .abort = abort_all,
+        .finalize = finalize,
     };
     return &plugin;
 }

@@ -50,7 +50,8 @@ static size_t take_body(char *data, size_t one, size_t count, void *context) {
         snprintf(call->message, sizeof call->message, "it sends more than was asked for");
         return 0;
     }
-    if (call->data) memcpy((char *)call->data + call->size, data, size);
+    if (call->data)
+        memcpy((char *)call->data + call->size, data, size);
     else if (!call->take(call->context, call->size, data, size)) {
         snprintf(call->message, sizeof call->message, "there is no room for it");
         return 0;
@@ -117,8 +118,10 @@ static void ask(CURL *curl, const fv_remote_call *call) {
     curl_easy_setopt(curl, CURLOPT_USERAGENT, "fovea");
     /* Bodies do not wait for a "go on". To take the header away would not do: libcurl signs it even so, and it never arrives. */
     curl_easy_setopt(curl, CURLOPT_EXPECT_100_TIMEOUT_MS, 1L);
-    if (!strcmp(call->method, "HEAD")) curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
-    else if (strcmp(call->method, "GET")) curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, call->method);
+    if (!strcmp(call->method, "HEAD"))
+        curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
+    else if (strcmp(call->method, "GET"))
+        curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, call->method);
     if (call->range) curl_easy_setopt(curl, CURLOPT_RANGE, call->range);
     if (call->body) {
         curl_easy_setopt(curl, CURLOPT_POSTFIELDS, call->body);

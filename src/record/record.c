@@ -17,16 +17,16 @@ struct fv_record {
     fv_bytes        buffer;
     int64_t         end; /* where the buffer goes */
     uint64_t        facts;
-    double          flushed; /* when */
-    fv_error        failure; /* the first; code FV_OK: none */
+    double          flushed;              /* when */
+    fv_error        failure;              /* the first; code FV_OK: none */
     fv_spent        spent[FV_MOST_SPENT]; /* since it was last written */
     int             nspent;
 };
 
-fv_status fv_record_open(const char *folder, const char *worker, fv_record **result, fv_error *error) {
+fv_status fv__record_open(const char *folder, const char *worker, fv_record **result, fv_error *error) {
     *result = NULL;
-    FV_TRY(fv_path_make_folders(folder, error));
-    char *path = fv_sprintf("%s/task-%s.log", folder, worker);
+    FV_TRY(fv__path_make_folders(folder, error));
+    char *path = fv__sprintf("%s/task-%s.log", folder, worker);
     int   fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     off_t size = fd >= 0 ? lseek(fd, 0, SEEK_END) : -1;
     if (size < 0) {
@@ -35,18 +35,18 @@ fv_status fv_record_open(const char *folder, const char *worker, fv_record **res
         free(path);
         return status;
     }
-    fv_record *record = fv_calloc(sizeof *record);
+    fv_record *record = fv__calloc(sizeof *record);
     record->path = path;
     record->fd = fd;
     record->end = (size + FV_SLOT - 1) / FV_SLOT * FV_SLOT; /* after what an earlier process of that name has left */
     record->facts = (uint64_t)(record->end / FV_SLOT);
-    record->flushed = fv_now();
+    record->flushed = fv__now();
     pthread_mutex_init(&record->mutex, NULL);
     *result = record;
     return FV_OK;
 }
 
-void fv_spent_add(fv_spent *list, int *count, const char *op, double seconds) {
+void fv__spent_add(fv_spent *list, int *count, const char *op, double seconds) {
     int i = 0;
     while (i < *count && strncmp(list[i].op, op, sizeof list[i].op - 1)) i++;
     if (i == FV_MOST_SPENT) return;
@@ -60,8 +60,8 @@ void fv_spent_add(fv_spent *list, int *count, const char *op, double seconds) {
 static void append_spent(fv_record *record) {
     for (int i = 0; i < record->nspent; i++) {
         fv__spent_slot slot = { .magic = FV__RECORD_MAGIC, .kind = FV__SPENT, .spent = record->spent[i] };
-        fv_slot_seal(&slot);
-        fv_bytes_append(&record->buffer, &slot, FV_SLOT);
+        fv__slot_seal(&slot);
+        fv__bytes_append(&record->buffer, &slot, FV_SLOT);
     }
     record->nspent = 0;
 }
@@ -73,40 +73,42 @@ static void write_buffer(fv_record *record) {
     int64_t  offset = record->end;
     record->buffer = (fv_bytes){ 0 };
     record->end += (int64_t)out.size;
-    record->flushed = fv_now();
+    record->flushed = fv__now();
     pthread_mutex_unlock(&record->mutex);
     fv_error  error;
-    fv_status status = out.size ? fv_file_write_at(record->fd, out.data, out.size, offset, record->path, &error) : FV_OK;
-    fv_bytes_clear(&out);
+    fv_status status = out.size ? fv__file_write_at(record->fd, out.data, out.size, offset, record->path, &error) : FV_OK;
+    fv__bytes_clear(&out);
     pthread_mutex_lock(&record->mutex);
     if (status != FV_OK && record->failure.code == FV_OK) record->failure = error;
-    if (record->buffer.capacity == 0) record->buffer = out;
-    else fv_bytes_release(&out);
+    if (record->buffer.capacity == 0)
+        record->buffer = out;
+    else
+        fv__bytes_release(&out);
 }
 
 static void append(fv_record *record, const void *slot) {
-    fv_bytes_append(&record->buffer, slot, FV_SLOT);
+    fv__bytes_append(&record->buffer, slot, FV_SLOT);
     if (record->buffer.size >= BUFFER) write_buffer(record);
 }
 
 static void flush_old(fv_record *record) {
-    if (fv_now() - record->flushed > 1) write_buffer(record);
+    if (fv__now() - record->flushed > 1) write_buffer(record);
 }
 
-void fv_record_task(fv_record *record, const fv_task_facts *f) {
+void fv__record_task(fv_record *record, const fv_task_facts *f) {
     fv__task_slot slot = {
-        FV__RECORD_MAGIC, FV__TASK, f->key, f->item, f->stage, f->task, f->start, f->wait, f->read, f->compute, f->write,
-        f->bytes_read, f->bytes_written, f->memory, f->worker, (int32_t)f->status, 0,
+        FV__RECORD_MAGIC, FV__TASK, f->key,        f->item,          f->stage,  f->task,   f->start,           f->wait, f->read,
+        f->compute,       f->write, f->bytes_read, f->bytes_written, f->memory, f->worker, (int32_t)f->status, 0,
     };
-    fv_slot_seal(&slot);
+    fv__slot_seal(&slot);
     pthread_mutex_lock(&record->mutex);
     append(record, &slot);
     flush_old(record);
     pthread_mutex_unlock(&record->mutex);
 }
 
-void fv_record_fact(fv_record *record, const char *name, const char *value) {
-    char  *text = fv_sprintf("%s%s", name, value);
+void fv__record_fact(fv_record *record, const char *name, const char *value) {
+    char  *text = fv__sprintf("%s%s", name, value);
     size_t length = strlen(text);
     pthread_mutex_lock(&record->mutex);
     fv__fact_slot slot = { .magic = FV__RECORD_MAGIC, .kind = FV__FACT, .number = record->facts++ };
@@ -116,8 +118,8 @@ void fv_record_fact(fv_record *record, const char *name, const char *value) {
         slot.size = (uint32_t)FV_MIN(length - at, (size_t)FV__FACT_TEXT);
         memset(slot.text, 0, FV__FACT_TEXT);
         memcpy(slot.text, text + at, slot.size);
-        fv_slot_seal(&slot);
-        fv_bytes_append(&record->buffer, &slot, FV_SLOT); /* all together, whatever other threads append */
+        fv__slot_seal(&slot);
+        fv__bytes_append(&record->buffer, &slot, FV_SLOT); /* all together, whatever other threads append */
     }
     if (record->buffer.size >= BUFFER) write_buffer(record);
     flush_old(record);
@@ -125,21 +127,21 @@ void fv_record_fact(fv_record *record, const char *name, const char *value) {
     free(text);
 }
 
-void fv_record_spent(fv_record *record, const char *op, double seconds) {
+void fv__record_spent(fv_record *record, const char *op, double seconds) {
     pthread_mutex_lock(&record->mutex);
-    fv_spent_add(record->spent, &record->nspent, op, seconds);
+    fv__spent_add(record->spent, &record->nspent, op, seconds);
     pthread_mutex_unlock(&record->mutex);
 }
 
-void fv_record_residual(fv_record *record, const fv_residual *residual) {
+void fv__record_residual(fv_record *record, const fv_residual *residual) {
     fv__residual_slot slot = { .magic = FV__RECORD_MAGIC, .kind = FV__RESIDUAL, .residual = *residual };
-    fv_slot_seal(&slot);
+    fv__slot_seal(&slot);
     pthread_mutex_lock(&record->mutex);
     append(record, &slot);
     pthread_mutex_unlock(&record->mutex);
 }
 
-fv_status fv_record_flush(fv_record *record, fv_error *error) {
+fv_status fv__record_flush(fv_record *record, fv_error *error) {
     pthread_mutex_lock(&record->mutex);
     write_buffer(record);
     fv_status status = record->failure.code;
@@ -149,12 +151,12 @@ fv_status fv_record_flush(fv_record *record, fv_error *error) {
     return status;
 }
 
-void fv_record_close(fv_record *record) {
+void fv__record_close(fv_record *record) {
     if (!record) return;
-    fv_record_flush(record, NULL);
+    fv__record_flush(record, NULL);
     close(record->fd);
     pthread_mutex_destroy(&record->mutex);
-    fv_bytes_release(&record->buffer);
+    fv__bytes_release(&record->buffer);
     free(record->path);
     free(record);
 }

@@ -15,8 +15,8 @@ typedef struct fv_task_facts {
     double  start;                      /* seconds since the epoch */
     double  wait, read, compute, write; /* seconds */
     int64_t bytes_read, bytes_written;
-    int64_t memory; /* planned peak, bytes */
-    int     status; /* fv_status */
+    int64_t memory;               /* planned peak, bytes */
+    int     status;               /* fv_status */
     float   spent[FV_FACT_STEPS]; /* seconds of each step of the stage, then of each target; the last one: of all further */
 } fv_task_facts;
 
@@ -27,42 +27,42 @@ typedef struct fv_spent {
 } fv_spent;
 enum { FV_MOST_SPENT = 256 }; /* operators of a run that are told apart */
 /* Adds to the operator's entry, or a new one; *count says how many there are. */
-void fv_spent_add(fv_spent *list, int *count, const char *op, double seconds);
+void fv__spent_add(fv_spent *list, int *count, const char *op, double seconds);
 
 /* How well a solver explains what was measured, before (of cgls, after) an iteration: norms of what is left over of what was
  * measured, of all slices together and of the best and the worst one. */
 typedef struct fv_residual {
-    fv_hash call;     /* of the solver: its parameters and inputs */
+    fv_hash call; /* of the solver: its parameters and inputs */
     char    op[16];
-    int64_t line;     /* of the text, where it is called */
+    int64_t line;                    /* of the text, where it is called */
     int64_t item, iteration, slices; /* slices: that still took part */
     double  residual, least, most;
 } fv_residual;
 
 /* Opens this process's log in the run folder (made if missing). worker names the file: no two live processes may share it. */
-fv_status fv_record_open(const char *folder, const char *worker, fv_record **record, fv_error *error);
+fv_status fv__record_open(const char *folder, const char *worker, fv_record **record, fv_error *error);
 /* Thread-safe, buffered; a killed process loses at most what was not flushed. */
-void fv_record_task(fv_record *record, const fv_task_facts *facts);
+void fv__record_task(fv_record *record, const fv_task_facts *facts);
 /* A named fact of the run: "text", "command", "host", "workers", "memory", "error item.png", ... */
-void      fv_record_fact(fv_record *record, const char *name, const char *value);
-void      fv_record_spent(fv_record *record, const char *op, double seconds);
-void      fv_record_residual(fv_record *record, const fv_residual *residual);
-fv_status fv_record_flush(fv_record *record, fv_error *error); /* also tells of earlier writes that failed */
-void      fv_record_close(fv_record *record);
+void      fv__record_fact(fv_record *record, const char *name, const char *value);
+void      fv__record_spent(fv_record *record, const char *op, double seconds);
+void      fv__record_residual(fv_record *record, const fv_residual *residual);
+fv_status fv__record_flush(fv_record *record, fv_error *error); /* also tells of earlier writes that failed */
+void      fv__record_close(fv_record *record);
 
 /* Builds FOLDER/record.db from all logs there; replaces an older one atomically. Tables: run(name, value), equal lines once;
  * task(key, item, stage, task, process, worker, start, wait, read, compute, write, bytes_read, bytes_written, memory, status),
  * where key is 32 hexadecimal digits, process the name of the log and status a word: "ok", "input", ...; residual(item, line,
  * operator, call, iteration, residual, least, most, slices), one for each iteration of each call; spent(operator, seconds). */
-fv_status fv_record_build(const char *folder, fv_error *error);
+fv_status fv__record_build(const char *folder, fv_error *error);
 /* Calls visit for every task line of all logs in the folder; process is the name of the log. */
-fv_status fv_record_each(const char *folder, void (*visit)(void *context, const char *process, const fv_task_facts *facts),
-                         void *context, fv_error *error);
+fv_status fv__record_each(const char *folder, void (*visit)(void *context, const char *process, const fv_task_facts *facts),
+                          void *context, fv_error *error);
 /* All residuals of the logs, each iteration once, in order of item, line, call and iteration; the caller frees *residuals. */
-fv_status fv_record_residuals(const char *folder, fv_residual **residuals, int64_t *count, fv_error *error);
+fv_status fv__record_residuals(const char *folder, fv_residual **residuals, int64_t *count, fv_error *error);
 /* What was spent in each operator, by all processes together, in order of their first use. */
-fv_status fv_record_spent_all(const char *folder, fv_spent list[FV_MOST_SPENT], int *count, fv_error *error);
+fv_status fv__record_spent_all(const char *folder, fv_spent list[FV_MOST_SPENT], int *count, fv_error *error);
 /* Number of task lines in all logs, and of keys that appear with status ok more than once. */
-fv_status fv_record_count(const char *folder, int64_t *tasks, int64_t *repeated, fv_error *error);
+fv_status fv__record_count(const char *folder, int64_t *tasks, int64_t *repeated, fv_error *error);
 
 #endif

@@ -21,7 +21,7 @@ static fv_status insert_task(fv__visitor *v, const char *worker, const fv__task_
     database     *d = v->context;
     sqlite3_stmt *s = d->task;
     char          key[33];
-    fv_hash_format(t->key, key);
+    fv__hash_format(t->key, key);
     sqlite3_bind_text(s, 1, key, 32, SQLITE_STATIC);
     sqlite3_bind_int64(s, 2, t->item);
     sqlite3_bind_int64(s, 3, t->stage);
@@ -54,7 +54,7 @@ static fv_status insert_fact(fv__visitor *v, const char *name, const char *value
 static fv_status insert_residual(const database *d, const fv_residual *r, fv_error *error) {
     sqlite3_stmt *s = d->residual;
     char          call[33];
-    fv_hash_format(r->call, call);
+    fv__hash_format(r->call, call);
     sqlite3_bind_int64(s, 1, r->item);
     sqlite3_bind_int64(s, 2, r->line);
     sqlite3_bind_text(s, 3, r->op, -1, SQLITE_STATIC);
@@ -112,21 +112,21 @@ static fv_status fill(database *d, const char *folder, fv_error *error) {
     fv_status   status = fv__record_visit(folder, &v, error);
     if (status == FV_OK) status = insert_residuals(d, &residuals, error);
     if (status == FV_OK) status = insert_spent(d, spent, v.nspent, error);
-    fv_bytes_release(&residuals);
+    fv__bytes_release(&residuals);
     FV_TRY(status);
     return sqlite3_exec(d->sql, "COMMIT", NULL, NULL, NULL) ? refused(d, error) : FV_OK;
 }
 
 static fv_status sync_file(const char *path, fv_error *error) {
     int fd;
-    FV_TRY(fv_file_open_read(path, &fd, error));
-    fv_status status = fv_file_sync(fd, path, error);
+    FV_TRY(fv__file_open_read(path, &fd, error));
+    fv_status status = fv__file_sync(fd, path, error);
     close(fd);
     return status;
 }
 
-fv_status fv_record_build(const char *folder, fv_error *error) {
-    char    *path = fv_sprintf("%s/record.db", folder), *temporary = fv_sprintf("%s.tmp%d", path, (int)getpid());
+fv_status fv__record_build(const char *folder, fv_error *error) {
+    char    *path = fv__sprintf("%s/record.db", folder), *temporary = fv__sprintf("%s.tmp%d", path, (int)getpid());
     database d = { .path = path };
     unlink(temporary);
     int       flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
@@ -136,8 +136,8 @@ fv_status fv_record_build(const char *folder, fv_error *error) {
     sqlite3_finalize(d.residual);
     if (sqlite3_close(d.sql) && status == FV_OK) status = fv_fail(error, FV_ERROR_IO, "cannot close %s", path);
     if (status == FV_OK) status = sync_file(temporary, error);
-    if (status == FV_OK) status = fv_path_replace(temporary, path, error);
-    if (status == FV_OK) status = fv_path_sync_folder(path, error);
+    if (status == FV_OK) status = fv__path_replace(temporary, path, error);
+    if (status == FV_OK) status = fv__path_sync_folder(path, error);
     if (status != FV_OK) unlink(temporary);
     free(path);
     free(temporary);

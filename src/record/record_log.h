@@ -25,7 +25,7 @@ typedef struct fv__fact_slot {
     uint32_t magic, kind;
     uint64_t number; /* of the fact in its log; all its slots have it */
     uint32_t part, parts;
-    uint32_t name, size; /* length of the name; bytes of text in this slot */
+    uint32_t name, size;          /* length of the name; bytes of text in this slot */
     char     text[FV__FACT_TEXT]; /* name and value, one after the other */
     uint64_t check;
 } fv__fact_slot;

@@ -11,14 +11,14 @@ static fv_status visit_fact(fv__visitor *v, const fv__fact_slot *slot, fv_error 
     if (slot->part == 0) {
         v->number = slot->number;
         v->part = 0;
-        fv_bytes_clear(&v->text);
+        fv__bytes_clear(&v->text);
     }
     if (slot->number != v->number || slot->part != v->part) return FV_OK; /* one before it is lost */
     v->part++;
-    fv_bytes_append(&v->text, slot->text, slot->size);
+    fv__bytes_append(&v->text, slot->text, slot->size);
     if (v->part < slot->parts || slot->name > v->text.size) return FV_OK;
-    char     *name = fv_sprintf("%.*s", (int)slot->name, (char *)v->text.data);
-    char     *value = fv_sprintf("%.*s", (int)(v->text.size - slot->name), (char *)v->text.data + slot->name);
+    char     *name = fv__sprintf("%.*s", (int)slot->name, (char *)v->text.data);
+    char     *value = fv__sprintf("%.*s", (int)(v->text.size - slot->name), (char *)v->text.data + slot->name);
     fv_status status = v->fact(v, name, value, error);
     free(name);
     free(value);
@@ -27,25 +27,25 @@ static fv_status visit_fact(fv__visitor *v, const fv__fact_slot *slot, fv_error 
 
 static fv_status visit_log(const char *path, const char *worker, fv__visitor *v, fv_error *error) {
     int fd;
-    FV_TRY(fv_file_open_read(path, &fd, error));
+    FV_TRY(fv__file_open_read(path, &fd, error));
     fv_bytes  piece = { 0 };
     fv_status status = FV_OK;
     v->part = UINT32_MAX;
     for (int64_t at = 0; status == FV_OK;) {
-        status = fv_slots_read(fd, path, &at, INT64_MAX, &piece, error);
+        status = fv__slots_read(fd, path, &at, INT64_MAX, &piece, error);
         if (piece.size == 0) break;
         for (size_t i = 0; status == FV_OK && i < piece.size; i += FV_SLOT) {
             const fv__task_slot *slot = (const fv__task_slot *)(const void *)(piece.data + i);
-            if (!fv_slot_valid(slot, FV__RECORD_MAGIC)) continue;
+            if (!fv__slot_valid(slot, FV__RECORD_MAGIC)) continue;
             if (slot->kind == FV__TASK && v->task) status = v->task(v, worker, slot, error);
             if (slot->kind == FV__FACT && v->fact) status = visit_fact(v, (const fv__fact_slot *)(const void *)slot, error);
             if (slot->kind == FV__RESIDUAL && v->residuals)
-                fv_bytes_append(v->residuals, &((const fv__residual_slot *)(const void *)slot)->residual, sizeof(fv_residual));
+                fv__bytes_append(v->residuals, &((const fv__residual_slot *)(const void *)slot)->residual, sizeof(fv_residual));
             const fv_spent *spent = &((const fv__spent_slot *)(const void *)slot)->spent;
-            if (slot->kind == FV__SPENT && v->spent) fv_spent_add(v->spent, &v->nspent, spent->op, spent->seconds);
+            if (slot->kind == FV__SPENT && v->spent) fv__spent_add(v->spent, &v->nspent, spent->op, spent->seconds);
         }
     }
-    fv_bytes_release(&piece);
+    fv__bytes_release(&piece);
     close(fd);
     return status;
 }
@@ -61,18 +61,18 @@ fv_status fv__record_visit(const char *folder, fv__visitor *v, fv_error *error) 
     for (struct dirent *entry; (entry = readdir(dir));) {
         size_t length = strlen(entry->d_name);
         if (length < 9 || strncmp(entry->d_name, "task-", 5) || strcmp(entry->d_name + length - 4, ".log")) continue;
-        char *worker = fv_arena_strndup(&arena, entry->d_name + 5, length - 9);
-        fv_bytes_append(&names, &worker, sizeof worker);
+        char *worker = fv__arena_strndup(&arena, entry->d_name + 5, length - 9);
+        fv__bytes_append(&names, &worker, sizeof worker);
     }
     closedir(dir);
     char **workers = (char **)(void *)names.data;
     size_t count = names.size / sizeof *workers;
     if (count) qsort(workers, count, sizeof *workers, by_name);
     for (size_t i = 0; status == FV_OK && i < count; i++)
-        status = visit_log(fv_arena_printf(&arena, "%s/task-%s.log", folder, workers[i]), workers[i], v, error);
-    fv_bytes_release(&names);
-    fv_bytes_release(&v->text);
-    fv_arena_release(&arena);
+        status = visit_log(fv__arena_printf(&arena, "%s/task-%s.log", folder, workers[i]), workers[i], v, error);
+    fv__bytes_release(&names);
+    fv__bytes_release(&v->text);
+    fv__arena_release(&arena);
     return status;
 }
 
@@ -92,7 +92,7 @@ int64_t fv__residuals_once(fv_residual *all, int64_t count) {
     return kept;
 }
 
-fv_status fv_record_residuals(const char *folder, fv_residual **residuals, int64_t *count, fv_error *error) {
+fv_status fv__record_residuals(const char *folder, fv_residual **residuals, int64_t *count, fv_error *error) {
     fv_bytes    all = { 0 };
     fv__visitor v = { .residuals = &all };
     fv_status   status = fv__record_visit(folder, &v, error);
@@ -101,7 +101,7 @@ fv_status fv_record_residuals(const char *folder, fv_residual **residuals, int64
     return status;
 }
 
-fv_status fv_record_spent_all(const char *folder, fv_spent list[FV_MOST_SPENT], int *count, fv_error *error) {
+fv_status fv__record_spent_all(const char *folder, fv_spent list[FV_MOST_SPENT], int *count, fv_error *error) {
     fv__visitor v = { .spent = list };
     fv_status   status = fv__record_visit(folder, &v, error);
     *count = v.nspent;
@@ -124,8 +124,8 @@ static fv_status read_task(fv__visitor *v, const char *worker, const fv__task_sl
     return FV_OK;
 }
 
-fv_status fv_record_each(const char *folder, void (*visit)(void *context, const char *process, const fv_task_facts *facts),
-                         void *context, fv_error *error) {
+fv_status fv__record_each(const char *folder, void (*visit)(void *context, const char *process, const fv_task_facts *facts),
+                          void *context, fv_error *error) {
     reader      r = { visit, context };
     fv__visitor v = { .task = read_task, .context = &r };
     return fv__record_visit(folder, &v, error);
@@ -143,7 +143,7 @@ static fv_status count_task(fv__visitor *v, const char *worker, const fv__task_s
     (void)worker;
     (void)error;
     c->tasks++;
-    if (t->status == FV_OK) fv_bytes_append(&c->keys, &t->key, sizeof t->key);
+    if (t->status == FV_OK) fv__bytes_append(&c->keys, &t->key, sizeof t->key);
     return FV_OK;
 }
 
@@ -153,7 +153,7 @@ static int by_key(const void *a, const void *b) {
     return (x->low > y->low) - (x->low < y->low);
 }
 
-fv_status fv_record_count(const char *folder, int64_t *tasks, int64_t *repeated, fv_error *error) {
+fv_status fv__record_count(const char *folder, int64_t *tasks, int64_t *repeated, fv_error *error) {
     counts      c = { 0 };
     fv__visitor v = { .task = count_task, .context = &c };
     fv_status   status = fv__record_visit(folder, &v, error);
@@ -163,7 +163,7 @@ fv_status fv_record_count(const char *folder, int64_t *tasks, int64_t *repeated,
     *tasks = c.tasks;
     *repeated = 0;
     for (size_t i = 1; i < count; i++) /* once for each key, at its second line */
-        if (fv_hash_equal(keys[i], keys[i - 1]) && (i < 2 || !fv_hash_equal(keys[i], keys[i - 2]))) ++*repeated;
-    fv_bytes_release(&c.keys);
+        if (fv__hash_equal(keys[i], keys[i - 1]) && (i < 2 || !fv__hash_equal(keys[i], keys[i - 2]))) ++*repeated;
+    fv__bytes_release(&c.keys);
     return status;
 }

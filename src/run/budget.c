@@ -27,7 +27,7 @@ static int64_t slurm_memory(void) {
     return cpu ? FV_MAX(atoll(cpu), 0) * FV_MAX(cpus ? atoll(cpus) : 1, 1) * MIB : 0;
 }
 
-fv_driver fv_budget_driver(const fv_bindings *bindings) {
+fv_driver fv__budget_driver(const fv_bindings *bindings) {
     return bindings->device ? FV_DRIVER_USED : bindings->device_note ? FV_DRIVER_LOADED : FV_DRIVER_NONE;
 }
 
@@ -47,9 +47,9 @@ static int64_t group_memory(const char *line, const char *folder, const char *li
     path[strcspn(path, "\n")] = 0;
     while (*path == '/') { /* in a container only the root may be there, which is its own group */
         snprintf(file, sizeof file, "%s%s/%s", folder, path, limit_file);
-        int64_t limit = fv_system_number(file, "");
+        int64_t limit = fv__system_number(file, "");
         snprintf(file, sizeof file, "%s%s/%s", folder, path, used_file);
-        int64_t used = fv_system_number(file, "");
+        int64_t used = fv__system_number(file, "");
         if (limit > 0 && used >= 0) left = FV_MIN(left, FV_MAX(limit - used, 0)); /* "max" is no number above 0 */
         if (!path[1]) break;
         char *slash = strrchr(path, '/');
@@ -58,12 +58,12 @@ static int64_t group_memory(const char *line, const char *folder, const char *li
     return left;
 }
 
-int64_t fv_budget_default(void) {
-    int64_t available = fv_system_number("/proc/meminfo", "MemAvailable:") * 1024, given = slurm_memory();
+int64_t fv__budget_default(void) {
+    int64_t available = fv__system_number("/proc/meminfo", "MemAvailable:") * 1024, given = slurm_memory();
     int64_t group = group_memory("0::", "/sys/fs/cgroup", "memory.max", "memory.current");
     int64_t older = group_memory(":memory:", "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes");
     available = FV_MIN(available, FV_MIN(group, older)) / 2;
-    if (given) available = FV_MIN(available, fv_budget_inside(given));
+    if (given) available = FV_MIN(available, fv__budget_inside(given));
     return FV_MAX(available, 64 * MIB);
 }
 
@@ -78,8 +78,8 @@ static int64_t common_memory(const fv_sharers *s) { return s->ranks ? MPI_LIBRAR
 
 static int ranks_of(const fv_sharers *s) { return FV_MAX(s->ranks, 1); }
 
-fv_budget fv_budget_divide(int64_t memory, const fv_sharers *sharers) {
-    fv_budget b = { .memory = memory > 0 ? memory : fv_budget_default(), .own = own_memory(sharers), .sharers = *sharers };
+fv_budget fv__budget_divide(int64_t memory, const fv_sharers *sharers) {
+    fv_budget b = { .memory = memory > 0 ? memory : fv__budget_default(), .own = own_memory(sharers), .sharers = *sharers };
     int64_t   rest = FV_MAX((b.memory - common_memory(sharers)) / ranks_of(sharers) - b.own, 0);
     b.store = rest / 4 / (sharers->children + 1);
     b.tasks = rest - rest / 4;
@@ -87,12 +87,12 @@ fv_budget fv_budget_divide(int64_t memory, const fv_sharers *sharers) {
     return b;
 }
 
-int64_t fv_budget_least(const fv_sharers *sharers, int64_t task) {
+int64_t fv__budget_least(const fv_sharers *sharers, int64_t task) {
     int64_t less = FV_MAX(task, SMALLEST) - 1, rest = less / 3 * 4 + less % 3 * 4 / 3 + 1; /* so that rest - rest / 4 > less */
     return common_memory(sharers) + (own_memory(sharers) + rest) * ranks_of(sharers);
 }
 
-fv_status fv_budget_check(const fv_budget *b, int64_t task, fv_error *error) {
+fv_status fv__budget_check(const fv_budget *b, int64_t task, fv_error *error) {
     if (b->tasks >= FV_MAX(task, SMALLEST)) return FV_OK;
     int     ranks = ranks_of(&b->sharers);
     int64_t for_driver = ranks * (b->own - own_memory(&(fv_sharers){ .children = b->sharers.children }));
@@ -107,15 +107,15 @@ fv_status fv_budget_check(const fv_budget *b, int64_t task, fv_error *error) {
     return fv_fail(error, FV_ERROR_MEMORY,
                    "%lld MiB of memory leave %lld MiB for tasks%s, but one needs %lld MiB; at least --memory %lldM is needed%s",
                    (long long)(b->memory / MIB), (long long)(b->tasks / MIB), each, mebibytes(FV_MAX(task, SMALLEST)),
-                   mebibytes(fv_budget_least(&b->sharers, task)), driver);
+                   mebibytes(fv__budget_least(&b->sharers, task)), driver);
 }
 
-int fv_budget_at_once(const fv_budget *b, int workers, int64_t task) {
+int fv__budget_at_once(const fv_budget *b, int workers, int64_t task) {
     return (int)FV_MAX(FV_MIN(workers, b->tasks / FV_MAX(task, 1)), 1);
 }
 
-int64_t fv_budget_peak(const fv_budget *b, int workers, const fv_demand *demand) {
-    int64_t running = FV_MIN(fv_budget_at_once(b, workers, demand->task), FV_MAX(demand->tasks, 1));
+int64_t fv__budget_peak(const fv_budget *b, int workers, const fv_demand *demand) {
+    int64_t running = FV_MIN(fv__budget_at_once(b, workers, demand->task), FV_MAX(demand->tasks, 1));
     int64_t tasks = FV_MAX(FV_MIN(demand->task * running + demand->shared, b->tasks), demand->task);
     int64_t each = b->own + FV_MIN(b->store * (b->sharers.children + 1), demand->kept) + tasks;
     return FV_MIN(common_memory(&b->sharers) + each * ranks_of(&b->sharers), b->memory);
@@ -123,17 +123,17 @@ int64_t fv_budget_peak(const fv_budget *b, int workers, const fv_demand *demand)
 
 /* ---------------------------------------------------------------- jobs */
 
-int64_t fv_budget_ask(int64_t bound) { return bound + bound / 4 + JOB_SLACK; }
+int64_t fv__budget_ask(int64_t bound) { return bound + bound / 4 + JOB_SLACK; }
 
-int64_t fv_budget_inside(int64_t asked) {
+int64_t fv__budget_inside(int64_t asked) {
     int64_t rest = FV_MAX(asked - JOB_SLACK, 0);
     return (rest / 5 * 4 + rest % 5 * 4 / 5) / MIB * MIB;
 }
 
-int64_t fv_budget_bound(const fv_sharers *sharers, int64_t task, int64_t at_once) {
-    return FV_MAX(round_up(fv_budget_least(sharers, task * at_once), JOB_STEP), JOB_USUAL);
+int64_t fv__budget_bound(const fv_sharers *sharers, int64_t task, int64_t at_once) {
+    return FV_MAX(round_up(fv__budget_least(sharers, task * at_once), JOB_STEP), JOB_USUAL);
 }
 
-int64_t fv_budget_least_job(const fv_sharers *sharers, int64_t task) {
-    return fv_budget_ask(FV_MAX(round_up(fv_budget_least(sharers, task), MIB), JOB_LEAST));
+int64_t fv__budget_least_job(const fv_sharers *sharers, int64_t task) {
+    return fv__budget_ask(FV_MAX(round_up(fv__budget_least(sharers, task), MIB), JOB_LEAST));
 }

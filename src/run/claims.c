@@ -35,12 +35,12 @@ struct fv_claims {
     bool            used[SLOTS];
 };
 
-fv_status fv_claims_open(const fv_share *share, fv_store *store, fv_claims **out, fv_error *error) {
-    fv_claims *c = fv_calloc(sizeof *c);
-    *c = (fv_claims){ .share = *share, .store = store, .folder = fv_sprintf("%s/claims", share->run_folder), .now = -1 };
+fv_status fv__claims_open(const fv_share *share, fv_store *store, fv_claims **out, fv_error *error) {
+    fv_claims *c = fv__calloc(sizeof *c);
+    *c = (fv_claims){ .share = *share, .store = store, .folder = fv__sprintf("%s/claims", share->run_folder), .now = -1 };
     pthread_mutex_init(&c->doing, NULL);
-    char     *strikes = fv_sprintf("%s/strikes", c->folder);
-    fv_status status = fv_path_make_folders(strikes, error);
+    char     *strikes = fv__sprintf("%s/strikes", c->folder);
+    fv_status status = fv__path_make_folders(strikes, error);
     free(strikes);
     *out = c;
     return status;
@@ -49,13 +49,13 @@ fv_status fv_claims_open(const fv_share *share, fv_store *store, fv_claims **out
 static void give_back(fv_claim *claim) {
     while (claim) {
         fv_claim *next = claim->next;
-        fv_lease_release(claim->lease);
+        fv__lease_release(claim->lease);
         free(claim);
         claim = next;
     }
 }
 
-void fv_claims_close(fv_claims *c) {
+void fv__claims_close(fv_claims *c) {
     if (!c) return;
     give_back(c->held);
     give_back(c->over);
@@ -64,46 +64,48 @@ void fv_claims_close(fv_claims *c) {
         unlink(c->now_path);
     }
     pthread_mutex_destroy(&c->doing);
-    fv_bytes_release(&c->strikes);
+    fv__bytes_release(&c->strikes);
     free(c->now_path);
     free(c->folder);
     free(c);
 }
 
-static char *finished_path(const char *run_folder) { return fv_sprintf("%s/claims/finished", run_folder); }
+static char *finished_path(const char *run_folder) { return fv__sprintf("%s/claims/finished", run_folder); }
 
-void fv_claims_finished(const char *run_folder, bool finished) {
-    char *path = finished_path(run_folder), *folder = fv_sprintf("%s/claims", run_folder);
-    if (!finished) unlink(path);
-    else if (fv_path_make_folders(folder, NULL) == FV_OK) fv_file_write_all(path, "", 0, false, NULL);
+void fv__claims_finished(const char *run_folder, bool finished) {
+    char *path = finished_path(run_folder), *folder = fv__sprintf("%s/claims", run_folder);
+    if (!finished)
+        unlink(path);
+    else if (fv__path_make_folders(folder, NULL) == FV_OK)
+        fv__file_write_all(path, "", 0, false, NULL);
     free(folder);
     free(path);
 }
 
-bool fv_claims_are_finished(const char *run_folder) {
+bool fv__claims_are_finished(const char *run_folder) {
     char *path = finished_path(run_folder);
-    bool  finished = fv_file_exists(path);
+    bool  finished = fv__file_exists(path);
     free(path);
     return finished;
 }
 
-int64_t fv_claims_batch(int64_t count) { return FV_MIN(FV_MAX(count / BATCHES, 1), LARGEST); }
+int64_t fv__claims_batch(int64_t count) { return FV_MIN(FV_MAX(count / BATCHES, 1), LARGEST); }
 
-fv_lot fv_lot_of(const fv_bindings *bindings, int segment) {
+fv_lot fv__lot_of(const fv_bindings *bindings, int segment) {
     fv_lot lot = { 0 };
     for (int s = 0; s <= segment && s < bindings->nsegments; s++) {
         lot.batch += lot.batches;
         lot.first = bindings->segments[s].first;
         lot.count = bindings->segments[s].count;
-        lot.size = fv_claims_batch(lot.count);
+        lot.size = fv__claims_batch(lot.count);
         lot.batches = (lot.count + lot.size - 1) / lot.size;
     }
     return lot;
 }
 
-bool fv_lot_units(const fv_bindings *bindings, int64_t batch, int64_t *first, int64_t *end) {
+bool fv__lot_units(const fv_bindings *bindings, int64_t batch, int64_t *first, int64_t *end) {
     for (int s = 0; s < bindings->nsegments; s++) {
-        fv_lot lot = fv_lot_of(bindings, s);
+        fv_lot lot = fv__lot_of(bindings, s);
         if (batch < lot.batch || batch >= lot.batch + lot.batches) continue;
         *first = lot.first + (batch - lot.batch) * lot.size;
         *end = FV_MIN(*first + lot.size, lot.first + lot.count);
@@ -112,7 +114,7 @@ bool fv_lot_units(const fv_bindings *bindings, int64_t batch, int64_t *first, in
     return false;
 }
 
-int64_t fv_claims_first(const fv_claims *c, int64_t nbatches) {
+int64_t fv__claims_first(const fv_claims *c, int64_t nbatches) {
     return c->share.places > 1 ? nbatches * (c->share.place % c->share.places) / c->share.places : 0;
 }
 
@@ -120,11 +122,11 @@ int64_t fv_claims_first(const fv_claims *c, int64_t nbatches) {
 
 static char *now_path(const fv_claims *c, fv_hash token) {
     char hex[33];
-    fv_hash_format(token, hex);
-    return fv_sprintf("%s/%s.now", c->folder, hex);
+    fv__hash_format(token, hex);
+    return fv__sprintf("%s/%s.now", c->folder, hex);
 }
 
-int fv_claims_doing(const fv_bytes *file, int slot, long long *item, long long *stage, long long *task) {
+int fv__claims_doing(const fv_bytes *file, int slot, long long *item, long long *stage, long long *task) {
     size_t at = (size_t)SLOT * ((size_t)slot + 1);
     if (at + SLOT > file->size) return -1;
     return sscanf((const char *)file->data + at, "%lld %lld %lld", item, stage, task) == 3;
@@ -135,11 +137,11 @@ static void strike_for(fv_claims *c, fv_hash dead) {
     long long item, stage, task;
     char     *path = now_path(c, dead), hex[33];
     fv_bytes  bytes = { 0 };
-    fv_hash_format(dead, hex);
-    if (fv_file_read_all(path, (size_t)SLOT * (SLOTS + 1), &bytes, NULL) == FV_OK)
-        for (int slot = 0, found; (found = fv_claims_doing(&bytes, slot, &item, &stage, &task)) >= 0; slot++) {
+    fv__hash_format(dead, hex);
+    if (fv__file_read_all(path, (size_t)SLOT * (SLOTS + 1), &bytes, NULL) == FV_OK)
+        for (int slot = 0, found; (found = fv__claims_doing(&bytes, slot, &item, &stage, &task)) >= 0; slot++) {
             if (!found) continue;
-            char *name = fv_sprintf("%s/strikes/%lld_%lld_%lld_%s", c->folder, item, stage, task, hex);
+            char *name = fv__sprintf("%s/strikes/%lld_%lld_%lld_%s", c->folder, item, stage, task, hex);
             int   fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
             if (fd >= 0) {
                 (void)!write(fd, bytes.data, strnlen((char *)bytes.data, SLOT));
@@ -148,12 +150,12 @@ static void strike_for(fv_claims *c, fv_hash dead) {
             free(name);
         }
     unlink(path);
-    fv_bytes_release(&bytes);
+    fv__bytes_release(&bytes);
     free(path);
 }
 
 static void read_strikes(fv_claims *c) {
-    char       *path = fv_sprintf("%s/strikes", c->folder);
+    char       *path = fv__sprintf("%s/strikes", c->folder);
     struct stat s;
     bool        there = !stat(path, &s);
     int64_t     time = there ? (int64_t)s.st_mtim.tv_sec * 1000000000 + s.st_mtim.tv_nsec : 0;
@@ -161,11 +163,11 @@ static void read_strikes(fv_claims *c) {
     free(path);
     if (!dir) return;
     c->strikes_time = time;
-    fv_bytes_clear(&c->strikes);
+    fv__bytes_clear(&c->strikes);
     for (const struct dirent *entry; (entry = readdir(dir));) {
         strike found;
         if (sscanf(entry->d_name, "%lld_%lld_%lld_", &found.item, &found.stage, &found.task) == 3)
-            fv_bytes_append(&c->strikes, &found, sizeof found);
+            fv__bytes_append(&c->strikes, &found, sizeof found);
     }
     closedir(dir);
 }
@@ -174,15 +176,15 @@ static bool meant(const strike *s, int64_t item, int stage, int64_t task) {
     return s->item == item && (stage < 0 || (s->stage == stage && s->task == task));
 }
 
-int fv_claims_strikes(fv_claims *c, int64_t item, int stage, int64_t task) {
+int fv__claims_strikes(fv_claims *c, int64_t item, int stage, int64_t task) {
     const strike *s = (const strike *)(const void *)c->strikes.data;
     int           count = 0;
     for (size_t i = 0; i < c->strikes.size / sizeof *s; i++) count += meant(&s[i], item, stage, task);
     return count;
 }
 
-void fv_claims_blame(fv_claims *c, int64_t item, int stage, int64_t task, fv_error *error) {
-    char    *path = fv_sprintf("%s/strikes", c->folder);
+void fv__claims_blame(fv_claims *c, int64_t item, int stage, int64_t task, fv_error *error) {
+    char    *path = fv__sprintf("%s/strikes", c->folder);
     DIR     *dir = opendir(path);
     fv_bytes who = { 0 };
     int      count = 0;
@@ -190,11 +192,11 @@ void fv_claims_blame(fv_claims *c, int64_t item, int stage, int64_t task, fv_err
         strike   s;
         fv_bytes line = { 0 };
         if (sscanf(entry->d_name, "%lld_%lld_%lld_", &s.item, &s.stage, &s.task) != 3 || !meant(&s, item, stage, task)) continue;
-        char *name = fv_sprintf("%s/%s", path, entry->d_name);
+        char *name = fv__sprintf("%s/%s", path, entry->d_name);
         count++;
-        if (fv_file_read_all(name, 4096, &line, NULL) == FV_OK)
-            fv_bytes_printf(&who, "%s%s", who.size ? "; " : "", (char *)line.data);
-        fv_bytes_release(&line);
+        if (fv__file_read_all(name, 4096, &line, NULL) == FV_OK)
+            fv__bytes_printf(&who, "%s%s", who.size ? "; " : "", (char *)line.data);
+        fv__bytes_release(&line);
         free(name);
     }
     if (dir) closedir(dir);
@@ -203,7 +205,7 @@ void fv_claims_blame(fv_claims *c, int64_t item, int stage, int64_t task, fv_err
     if (stage >= 0) snprintf(where, sizeof where, "stage %d, task %lld", stage + 1, (long long)task);
     fv_fail(error, FV_ERROR_INTERNAL, "%d worker%s died on %s: %.700s", count, count == 1 ? "" : "s", where,
             who.size ? (char *)who.data : "nothing is known of them");
-    fv_bytes_release(&who);
+    fv__bytes_release(&who);
 }
 
 /* ---------------------------------------------------------------- what this process does */
@@ -217,7 +219,7 @@ static void make_now(fv_claims *c) {
         snprintf(text, sizeof text, "%.191s", log);
     else
         snprintf(text, sizeof text, "process %d on %.20s%s%.12s", (int)getpid(), host, job ? ", job " : "", job ? job : "");
-    c->now_path = now_path(c, fv_lease_token());
+    c->now_path = now_path(c, fv__lease_token());
     c->now = open(c->now_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (c->now >= 0) (void)!pwrite(c->now, text, sizeof text, 0);
 }
@@ -228,7 +230,7 @@ static void write_slot(const fv_claims *c, int slot, const char *text) {
     if (c->now >= 0) (void)!pwrite(c->now, padded, sizeof padded, (off_t)SLOT * (slot + 1));
 }
 
-void fv_claims_do(fv_claims *c, int64_t item, int stage, int64_t task, int *slot) {
+void fv__claims_do(fv_claims *c, int64_t item, int stage, int64_t task, int *slot) {
     char text[SLOT];
     snprintf(text, sizeof text, "%lld %d %lld", (long long)item, stage, (long long)task);
     pthread_mutex_lock(&c->doing);
@@ -240,7 +242,7 @@ void fv_claims_do(fv_claims *c, int64_t item, int stage, int64_t task, int *slot
     pthread_mutex_unlock(&c->doing);
 }
 
-void fv_claims_did(fv_claims *c, int slot) {
+void fv__claims_did(fv_claims *c, int slot) {
     pthread_mutex_lock(&c->doing);
     write_slot(c, slot, "");
     c->used[slot] = false;
@@ -250,31 +252,31 @@ void fv_claims_did(fv_claims *c, int slot) {
 /* ---------------------------------------------------------------- taking and giving back */
 
 static char *claim_path(const fv_claims *c, int stage, int64_t batch) {
-    if (stage < 0) return fv_sprintf("%s/items-%lld", c->folder, (long long)batch);
-    if (batch < 0) return fv_sprintf("%s/stage-%d-end", c->folder, stage + 1);
-    return fv_sprintf("%s/stage-%d-%lld", c->folder, stage + 1, (long long)batch);
+    if (stage < 0) return fv__sprintf("%s/items-%lld", c->folder, (long long)batch);
+    if (batch < 0) return fv__sprintf("%s/stage-%d-end", c->folder, stage + 1);
+    return fv__sprintf("%s/stage-%d-%lld", c->folder, stage + 1, (long long)batch);
 }
 
-fv_claim *fv_claims_take(fv_claims *c, int stage, int64_t batch) {
+fv_claim *fv__claims_take(fv_claims *c, int stage, int64_t batch) {
     char     *path = claim_path(c, stage, batch);
     fv_lease *lease;
     fv_hash   dead;
-    fv_status status = fv_lease_try(path, &lease, &dead, NULL);
+    fv_status status = fv__lease_try(path, &lease, &dead, NULL);
     free(path);
     if (status != FV_OK) return NULL;
     if (dead.high || dead.low) strike_for(c, dead);
     read_strikes(c);
-    fv_store_refresh(c->store, NULL); /* what the owner before us has done */
-    fv_claim *claim = fv_calloc(sizeof *claim);
+    fv__store_refresh(c->store, NULL); /* what the owner before us has done */
+    fv_claim *claim = fv__calloc(sizeof *claim);
     *claim = (fv_claim){ .next = c->held, .lease = lease, .batch = batch, .stage = stage, .users = 1 };
     return c->held = claim;
 }
 
-void fv_claim_use(fv_claim *claim) { claim->users++; }
-void fv_claim_left(fv_claim *claim) { claim->left = true; }
-bool fv_claim_held(const fv_claim *claim) { return fv_lease_held(claim->lease); }
+void fv__claim_use(fv_claim *claim) { claim->users++; }
+void fv__claim_left(fv_claim *claim) { claim->left = true; }
+bool fv__claim_held(const fv_claim *claim) { return fv__lease_held(claim->lease); }
 
-void fv_claim_leave(fv_claims *c, fv_claim *claim) {
+void fv__claim_leave(fv_claims *c, fv_claim *claim) {
     if (--claim->users) return;
     for (fv_claim **p = &c->held; *p; p = &(*p)->next)
         if (*p == claim) {
@@ -285,30 +287,30 @@ void fv_claim_leave(fv_claims *c, fv_claim *claim) {
     c->over = claim;
 }
 
-bool fv_claims_unsettled(const fv_claims *c) { return c->over != NULL; }
+bool fv__claims_unsettled(const fv_claims *c) { return c->over != NULL; }
 
 static char *over_path(const fv_claims *c, int64_t batch) {
-    return fv_sprintf("%s/items-%lld.over", c->folder, (long long)batch);
+    return fv__sprintf("%s/items-%lld.over", c->folder, (long long)batch);
 }
 
-bool fv_claims_over(const fv_claims *c, int64_t batch) {
+bool fv__claims_over(const fv_claims *c, int64_t batch) {
     char *path = over_path(c, batch);
-    bool  over = fv_file_exists(path);
+    bool  over = fv__file_exists(path);
     free(path);
     return over;
 }
 
-fv_status fv_claims_settle(fv_claims *c, pthread_mutex_t *mutex, fv_error *error) {
+fv_status fv__claims_settle(fv_claims *c, pthread_mutex_t *mutex, fv_error *error) {
     pthread_mutex_lock(mutex);
     fv_claim *over = c->over;
     c->over = NULL;
     pthread_mutex_unlock(mutex);
     if (!over) return FV_OK;
-    fv_status status = fv_store_flush(c->store, error);
+    fv_status status = fv__store_flush(c->store, error);
     for (const fv_claim *claim = over; claim && status == FV_OK; claim = claim->next) {
         if (claim->stage >= 0 || claim->left) continue;
         char *path = over_path(c, claim->batch);
-        status = fv_file_write_all(path, "", 0, false, error);
+        status = fv__file_write_all(path, "", 0, false, error);
         free(path);
     }
     give_back(over);

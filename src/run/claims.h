@@ -36,50 +36,50 @@ enum { FV_STRIKES = 3 };
 typedef struct fv_claims fv_claims;
 typedef struct fv_claim  fv_claim;
 
-fv_status fv_claims_open(const fv_share *share, fv_store *store, fv_claims **claims, fv_error *error);
-void      fv_claims_close(fv_claims *claims); /* gives everything back: flush the store before */
+fv_status fv__claims_open(const fv_share *share, fv_store *store, fv_claims **claims, fv_error *error);
+void      fv__claims_close(fv_claims *claims); /* gives everything back: flush the store before */
 
 /* Notes that the run was brought to its end, or that this is not so any more; whether it was. */
-void fv_claims_finished(const char *run_folder, bool finished);
-bool fv_claims_are_finished(const char *run_folder);
+void fv__claims_finished(const char *run_folder, bool finished);
+bool fv__claims_are_finished(const char *run_folder);
 
-int64_t fv_claims_batch(int64_t count); /* work of so many pieces is claimed in batches of this size */
+int64_t fv__claims_batch(int64_t count); /* work of so many pieces is claimed in batches of this size */
 /* The units of a segment and the batches in which they are claimed; no batch holds units of two segments. */
 typedef struct fv_lot {
     int64_t first, count; /* units */
     int64_t batch, batches, size;
 } fv_lot;
-fv_lot fv_lot_of(const fv_bindings *bindings, int segment);
+fv_lot fv__lot_of(const fv_bindings *bindings, int segment);
 /* The units of a batch; false: there is no such. */
-bool    fv_lot_units(const fv_bindings *bindings, int64_t batch, int64_t *first, int64_t *end);
-int64_t fv_claims_first(const fv_claims *claims, int64_t nbatches); /* where this process begins */
+bool    fv__lot_units(const fv_bindings *bindings, int64_t batch, int64_t *first, int64_t *end);
+int64_t fv__claims_first(const fv_claims *claims, int64_t nbatches); /* where this process begins */
 
 /* The following are not thread-safe: call them under one mutex. */
 
 /* NULL: others have it. stage -1: items; batch -1: the end of the stage. The claim has one user. */
-fv_claim *fv_claims_take(fv_claims *claims, int stage, int64_t batch);
-void      fv_claim_use(fv_claim *claim);
-/* After the last user it is given back with the next fv_claims_settle. */
-void fv_claim_leave(fv_claims *claims, fv_claim *claim);
+fv_claim *fv__claims_take(fv_claims *claims, int stage, int64_t batch);
+void      fv__claim_use(fv_claim *claim);
+/* After the last user it is given back with the next fv__claims_settle. */
+void fv__claim_leave(fv_claims *claims, fv_claim *claim);
 /* Something in it was left undone on purpose: no worker may think that it is over. */
-void fv_claim_left(fv_claim *claim);
+void fv__claim_left(fv_claim *claim);
 /* False once another process took it over: then nothing more may be named. */
-bool fv_claim_held(const fv_claim *claim);
+bool fv__claim_held(const fv_claim *claim);
 /* Whether a batch of items is over. */
-bool fv_claims_over(const fv_claims *claims, int64_t batch);
+bool fv__claims_over(const fv_claims *claims, int64_t batch);
 /* Whether claims wait to be given back. */
-bool fv_claims_unsettled(const fv_claims *claims);
+bool fv__claims_unsettled(const fv_claims *claims);
 /* Strikes of a task, of a stage's end (task -1), or of an item of a collection (stage -1). */
-int fv_claims_strikes(fv_claims *claims, int64_t item, int stage, int64_t task);
+int fv__claims_strikes(fv_claims *claims, int64_t item, int stage, int64_t task);
 /* An error that names who died on it. Thread-safe. */
-void fv_claims_blame(fv_claims *claims, int64_t item, int stage, int64_t task, fv_error *error);
+void fv__claims_blame(fv_claims *claims, int64_t item, int stage, int64_t task, fv_error *error);
 
 /* Thread-safe. Takes those that wait; commits the store; gives them back. */
-fv_status fv_claims_settle(fv_claims *claims, pthread_mutex_t *mutex, fv_error *error);
-/* Says what this process is doing, in case it dies. *slot is for fv_claims_did. */
-void fv_claims_do(fv_claims *claims, int64_t item, int stage, int64_t task, int *slot);
-void fv_claims_did(fv_claims *claims, int slot);
+fv_status fv__claims_settle(fv_claims *claims, pthread_mutex_t *mutex, fv_error *error);
+/* Says what this process is doing, in case it dies. *slot is for fv__claims_did. */
+void fv__claims_do(fv_claims *claims, int64_t item, int stage, int64_t task, int *slot);
+void fv__claims_did(fv_claims *claims, int slot);
 /* Reads that from the file of a worker (NAME.now): 1 something, 0 nothing in this slot, -1 no more slots. */
-int fv_claims_doing(const fv_bytes *file, int slot, long long *item, long long *stage, long long *task);
+int fv__claims_doing(const fv_bytes *file, int slot, long long *item, long long *stage, long long *task);
 
 #endif

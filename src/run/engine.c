@@ -3,39 +3,39 @@
 
 extern const fv_engine *const fv__engines[]; /* made by the build */
 
-int fv_engine_count(void) {
+int fv__engine_count(void) {
     int n = 0;
     while (fv__engines[n]) n++;
     return n;
 }
 
-const fv_engine *fv_engine_at(int index) { return fv__engines[index]; }
+const fv_engine *fv__engine_at(int index) { return fv__engines[index]; }
 
-const fv_engine *fv_engine_find(const char *name) {
+const fv_engine *fv__engine_find(const char *name) {
     for (int i = 0; fv__engines[i]; i++)
         if (!strcmp(fv__engines[i]->name, name)) return fv__engines[i];
     return NULL;
 }
 
-fv_status fv_engine_named(const char *name, const fv_engine **engine, fv_error *error) {
-    *engine = fv_engine_find(name);
+fv_status fv__engine_named(const char *name, const fv_engine **engine, fv_error *error) {
+    *engine = fv__engine_find(name);
     if (*engine) return FV_OK;
     fv_bytes names = { 0 };
-    for (int i = 0; i < fv_engine_count(); i++) fv_bytes_printf(&names, " %s", fv_engine_at(i)->name);
+    for (int i = 0; i < fv__engine_count(); i++) fv__bytes_printf(&names, " %s", fv__engine_at(i)->name);
     fv_fail(error, FV_ERROR_USAGE, "--engine %s: there is no such engine here; known:%s, and slurm in fovea run", name,
             (char *)names.data);
-    fv_bytes_release(&names);
+    fv__bytes_release(&names);
     return FV_ERROR_USAGE;
 }
 
-const char *fv_engine_default(void) {
+const char *fv__engine_default(void) {
     for (int i = 0; fv__engines[i]; i++)
         if (fv__engines[i]->launched && fv__engines[i]->launched()) return fv__engines[i]->name;
     return "threads";
 }
 
-fv_sharers fv_engine_sharers(const fv_engine *engine, int workers, int ranks, const fv_bindings *bindings) {
+fv_sharers fv__engine_sharers(const fv_engine *engine, int workers, int ranks, const fv_bindings *bindings) {
     return (fv_sharers){ .children = engine->children ? workers : 0,
                          .ranks = engine->ranks ? FV_MAX(ranks, 1) : 0,
-                         .driver = fv_budget_driver(bindings) };
+                         .driver = fv__budget_driver(bindings) };
 }

@@ -1,7 +1,7 @@
 /* An engine: how the tasks of a run reach workers. One C file or one folder in src/engines each, found by its place.
  *
- * An engine asks the scheduler for jobs (fv_scheduler_ask, or fv_scheduler_next, which waits), has them run by fv_job_run in
- * this process or by a worker of its own kind elsewhere, and gives each back with fv_scheduler_done: done or failed. A job whose
+ * An engine asks the scheduler for jobs (fv__scheduler_ask, or fv__scheduler_next, which waits), has them run by fv__job_run in
+ * this process or by a worker of its own kind elsewhere, and gives each back with fv__scheduler_done: done or failed. A job whose
  * worker was lost is run again by the engine. That is all; whatever else is special about an engine is a field below.
  */
 #ifndef FV_ENGINE_H
@@ -21,15 +21,15 @@ typedef struct fv_engine {
     fv_status (*run)(fv_scheduler *scheduler, const fv_run_settings *settings, const char *run_folder, fv_error *error);
 } fv_engine;
 
-const fv_engine *fv_engine_find(const char *name);
+const fv_engine *fv__engine_find(const char *name);
 /* The same, with an error that lists the names. */
-fv_status fv_engine_named(const char *name, const fv_engine **engine, fv_error *error);
+fv_status fv__engine_named(const char *name, const fv_engine **engine, fv_error *error);
 /* The name of the engine that runs where none is asked for. */
-const char      *fv_engine_default(void);
-int              fv_engine_count(void);
-const fv_engine *fv_engine_at(int index);
+const char      *fv__engine_default(void);
+int              fv__engine_count(void);
+const fv_engine *fv__engine_at(int index);
 
 /* Who uses the memory of a host in a run on this engine. ranks: of that host, if the engine has any; 0: one. */
-fv_sharers fv_engine_sharers(const fv_engine *engine, int workers, int ranks, const fv_bindings *bindings);
+fv_sharers fv__engine_sharers(const fv_engine *engine, int workers, int ranks, const fv_bindings *bindings);
 
 #endif

@@ -11,7 +11,10 @@
 
 enum { LINE = 66 }; /* two hashes in hex, a blank, a line end */
 
-typedef struct entry { fv_hash file, key; bool used; } entry;
+typedef struct entry {
+    fv_hash file, key;
+    bool    used;
+} entry;
 
 struct fv_ledger {
     char           *path;
@@ -25,14 +28,14 @@ struct fv_ledger {
 static entry *slot(entry *table, size_t size, fv_hash file) {
     for (uint64_t i = file.low;; i++) {
         entry *e = &table[i % size];
-        if (!e->used || fv_hash_equal(e->file, file)) return e;
+        if (!e->used || fv__hash_equal(e->file, file)) return e;
     }
 }
 
 static void remember(fv_ledger *ledger, fv_hash file, fv_hash key) {
     if (2 * ledger->count >= ledger->size) {
         size_t size = FV_MAX(4 * ledger->size, (size_t)256);
-        entry *table = fv_calloc(size * sizeof *table);
+        entry *table = fv__calloc(size * sizeof *table);
         for (size_t i = 0; i < ledger->size; i++)
             if (ledger->table[i].used) *slot(table, size, ledger->table[i].file) = ledger->table[i];
         free(ledger->table);
@@ -62,7 +65,7 @@ static fv_status catch_up(fv_ledger *ledger, fv_error *error) {
     struct stat s;
     if (fstat(ledger->fd, &s) || s.st_size < ledger->read + LINE) return FV_OK;
     size_t  size = (size_t)(s.st_size - ledger->read), at = 0, got = 0;
-    char   *bytes = fv_alloc(size);
+    char   *bytes = fv__alloc(size);
     ssize_t n;
     while (got < size && (n = pread(ledger->fd, bytes + got, size - got, ledger->read + (int64_t)got)) != 0) {
         if (n < 0 && errno == EINTR) continue;
@@ -90,17 +93,17 @@ static fv_status catch_up(fv_ledger *ledger, fv_error *error) {
     return FV_OK;
 }
 
-fv_status fv_ledger_open(const char *path, fv_ledger **out, fv_error *error) {
+fv_status fv__ledger_open(const char *path, fv_ledger **out, fv_error *error) {
     int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (fd < 0) return fv_fail(error, FV_ERROR_IO, "cannot open %s", path);
-    fv_ledger *ledger = fv_calloc(sizeof *ledger);
-    *ledger = (fv_ledger){ .path = fv_strdup(path), .fd = fd };
+    fv_ledger *ledger = fv__calloc(sizeof *ledger);
+    *ledger = (fv_ledger){ .path = fv__strdup(path), .fd = fd };
     pthread_mutex_init(&ledger->mutex, NULL);
     *out = ledger;
     return catch_up(ledger, error);
 }
 
-void fv_ledger_close(fv_ledger *ledger) {
+void fv__ledger_close(fv_ledger *ledger) {
     if (!ledger) return;
     close(ledger->fd);
     pthread_mutex_destroy(&ledger->mutex);
@@ -109,7 +112,7 @@ void fv_ledger_close(fv_ledger *ledger) {
     free(ledger);
 }
 
-bool fv_ledger_find(fv_ledger *ledger, fv_hash file, fv_hash *key) {
+bool fv__ledger_find(fv_ledger *ledger, fv_hash file, fv_hash *key) {
     pthread_mutex_lock(&ledger->mutex);
     entry *e = ledger->size ? slot(ledger->table, ledger->size, file) : NULL;
     if ((!e || !e->used) && catch_up(ledger, NULL) == FV_OK && ledger->size) e = slot(ledger->table, ledger->size, file);
@@ -126,18 +129,18 @@ static bool ends_in_a_line(const fv_ledger *ledger) {
     return fstat(ledger->fd, &s) || s.st_size == 0 || pread(ledger->fd, &last, 1, s.st_size - 1) != 1 || last == '\n';
 }
 
-fv_status fv_ledger_add(fv_ledger *ledger, const fv_hash *files, const fv_hash *keys, int count, fv_error *error) {
+fv_status fv__ledger_add(fv_ledger *ledger, const fv_hash *files, const fv_hash *keys, int count, fv_error *error) {
     fv_bytes lines = { 0 };
     char     file[33], key[33];
-    if (!ends_in_a_line(ledger)) fv_bytes_append(&lines, "\n", 1);
+    if (!ends_in_a_line(ledger)) fv__bytes_append(&lines, "\n", 1);
     for (int i = 0; i < count; i++) {
-        fv_hash_format(files[i], file);
-        fv_hash_format(keys[i], key);
-        fv_bytes_printf(&lines, "%s %s\n", file, key);
+        fv__hash_format(files[i], file);
+        fv__hash_format(keys[i], key);
+        fv__bytes_printf(&lines, "%s %s\n", file, key);
     }
-    fv_status status = fv_fault_point("ledger", error);
+    fv_status status = fv__fault_point("ledger", error);
     if (status == FV_OK && write(ledger->fd, lines.data, lines.size) != (ssize_t)lines.size)
         status = fv_fail(error, FV_ERROR_FULL, "cannot write %s: the disk may be full", ledger->path);
-    fv_bytes_release(&lines);
-    return status == FV_OK ? fv_file_sync(ledger->fd, ledger->path, error) : status;
+    fv__bytes_release(&lines);
+    return status == FV_OK ? fv__file_sync(ledger->fd, ledger->path, error) : status;
 }

@@ -7,11 +7,11 @@
 
 typedef struct fv_ledger fv_ledger;
 
-fv_status fv_ledger_open(const char *path, fv_ledger **ledger, fv_error *error);
-void      fv_ledger_close(fv_ledger *ledger);
+fv_status fv__ledger_open(const char *path, fv_ledger **ledger, fv_error *error);
+void      fv__ledger_close(fv_ledger *ledger);
 /* Whether this file (name and identity hashed) is in the ledger, and the key of what made it last. */
-bool fv_ledger_find(fv_ledger *ledger, fv_hash file, fv_hash *key);
+bool fv__ledger_find(fv_ledger *ledger, fv_hash file, fv_hash *key);
 /* Adds lines; durable when it returns. */
-fv_status fv_ledger_add(fv_ledger *ledger, const fv_hash *files, const fv_hash *keys, int count, fv_error *error);
+fv_status fv__ledger_add(fv_ledger *ledger, const fv_hash *files, const fv_hash *keys, int count, fv_error *error);
 
 #endif

@@ -19,7 +19,7 @@ static void list_items(const fv_bindings *bindings, cJSON *lists) {
             fv_file_id id = { 0 };
             char       text[64];
             cJSON     *file = cJSON_CreateArray();
-            fv_file_identify(bindings->lists[l].paths[i], &id, NULL); /* one that vanished is reported when it is opened */
+            fv__file_identify(bindings->lists[l].paths[i], &id, NULL); /* one that vanished is reported when it is opened */
             snprintf(text, sizeof text, "%lld %lld", (long long)id.size, (long long)id.mtime_ns);
             cJSON_AddItemToArray(file, cJSON_CreateString(bindings->lists[l].paths[i]));
             cJSON_AddItemToArray(file, cJSON_CreateString(text));
@@ -33,7 +33,7 @@ static void list_items(const fv_bindings *bindings, cJSON *lists) {
 /* An image type as the bytes of its struct in hex: read back by the same build. */
 static void type_text(const fv_image_type *type, fv_bytes *out) {
     const uint8_t *bytes = (const uint8_t *)type;
-    for (size_t i = 0; i < sizeof *type; i++) fv_bytes_printf(out, "%02x", bytes[i]);
+    for (size_t i = 0; i < sizeof *type; i++) fv__bytes_printf(out, "%02x", bytes[i]);
 }
 
 static void list_arrays(const fv_bindings *bindings, cJSON *arrays) {
@@ -42,12 +42,12 @@ static void list_arrays(const fv_bindings *bindings, cJSON *arrays) {
         fv_bytes type = { 0 };
         char     hex[33];
         type_text(&bindings->arrays[a].type, &type);
-        fv_hash_format(bindings->arrays[a].content, hex);
+        fv__hash_format(bindings->arrays[a].content, hex);
         cJSON_AddStringToObject(array, "name", bindings->arrays[a].name);
         cJSON_AddStringToObject(array, "type", (char *)type.data);
         cJSON_AddStringToObject(array, "content", hex);
         cJSON_AddItemToArray(arrays, array);
-        fv_bytes_release(&type);
+        fv__bytes_release(&type);
     }
 }
 
@@ -62,12 +62,12 @@ static char *render(const fv_program *program, const fv_bindings *bindings, cons
         cJSON_AddStringToObject(parameter, "name", bindings->parameters[p].name);
         for (int v = 0; v < bindings->parameters[p].count; v++) {
             fv_bytes text = { 0 };
-            fv_literal_format(&bindings->parameters[p].values[v], &text);
+            fv__literal_format(&bindings->parameters[p].values[v], &text);
             cJSON *value = cJSON_CreateArray();
             cJSON_AddItemToArray(value, cJSON_CreateString(bindings->parameters[p].texts[v]));
             cJSON_AddItemToArray(value, cJSON_CreateString((char *)text.data));
             cJSON_AddItemToArray(values, value);
-            fv_bytes_release(&text);
+            fv__bytes_release(&text);
         }
         cJSON_AddItemToObject(parameter, "values", values);
         cJSON_AddItemToArray(parameters, parameter);
@@ -100,46 +100,46 @@ static char *render(const fv_program *program, const fv_bindings *bindings, cons
 
 static fv_hash identity_of(const char *text) {
     fv_hasher hasher;
-    fv_hasher_init(&hasher);
-    fv_hasher_text(&hasher, text);
-    return fv_hasher_finish(&hasher);
+    fv__hasher_init(&hasher);
+    fv__hasher_text(&hasher, text);
+    return fv__hasher_finish(&hasher);
 }
 
 /* A power cut may have left less. */
 static bool holds(const char *path, const char *text) {
     fv_bytes bytes = { 0 };
-    bool     read = fv_file_exists(path) && fv_file_read_all(path, (size_t)1 << 32, &bytes, NULL) == FV_OK;
+    bool     read = fv__file_exists(path) && fv__file_read_all(path, (size_t)1 << 32, &bytes, NULL) == FV_OK;
     bool     same = read && !strcmp((char *)bytes.data, text);
-    fv_bytes_release(&bytes);
+    fv__bytes_release(&bytes);
     return same;
 }
 
-fv_status fv_manifest_freeze(const char *folder, const fv_program *program, fv_bindings *bindings,
-                             const fv_plan_options *plan_options, char **run_folder, fv_error *error) {
+fv_status fv__manifest_freeze(const char *folder, const fv_program *program, fv_bindings *bindings,
+                              const fv_plan_options *plan_options, char **run_folder, fv_error *error) {
     char *text = render(program, bindings, plan_options), hex[33];
     bindings->run = identity_of(text);
-    fv_hash_format(bindings->run, hex);
+    fv__hash_format(bindings->run, hex);
     hex[16] = 0;
-    *run_folder = fv_sprintf("%s/runs/%s", folder, hex);
-    char     *path = fv_sprintf("%s/manifest.json", *run_folder);
-    fv_status status = fv_path_make_folders(*run_folder, error);
-    if (status == FV_OK && !holds(path, text)) status = fv_file_write_all(path, text, strlen(text), false, error);
+    *run_folder = fv__sprintf("%s/runs/%s", folder, hex);
+    char     *path = fv__sprintf("%s/manifest.json", *run_folder);
+    fv_status status = fv__path_make_folders(*run_folder, error);
+    if (status == FV_OK && !holds(path, text)) status = fv__file_write_all(path, text, strlen(text), false, error);
     free(path);
     free(text);
     return status;
 }
 
-static char *array_path(const char *run_folder, const char *name) { return fv_sprintf("%s/array-%s", run_folder, name); }
+static char *array_path(const char *run_folder, const char *name) { return fv__sprintf("%s/array-%s", run_folder, name); }
 
-fv_status fv_manifest_spool(const char *run_folder, const fv_bindings *bindings, fv_error *error) {
+fv_status fv__manifest_spool(const char *run_folder, const fv_bindings *bindings, fv_error *error) {
     fv_status status = FV_OK;
     for (int a = 0; a < bindings->narrays && status == FV_OK; a++) {
         const fv_array *array = &bindings->arrays[a];
         char           *path = array_path(run_folder, array->name);
         int64_t         size = fv_image_type_bytes(&array->type);
         fv_file_id      id;
-        if (fv_file_identify(path, &id, NULL) != FV_OK || id.size != size)
-            status = fv_file_write_all(path, array->data, (size_t)size, false, error);
+        if (fv__file_identify(path, &id, NULL) != FV_OK || id.size != size)
+            status = fv__file_write_all(path, array->data, (size_t)size, false, error);
         free(path);
     }
     return status;
@@ -171,16 +171,16 @@ static void load_parameters(const cJSON *root, fv_bindings *bindings) {
     bindings->ncombinations = 1;
     cJSON_ArrayForEach(p, parameters) {
         bindings->parameters =
-            fv_realloc(bindings->parameters, (size_t)(bindings->nparameters + 1) * sizeof *bindings->parameters);
+            fv__realloc(bindings->parameters, (size_t)(bindings->nparameters + 1) * sizeof *bindings->parameters);
         fv_parameter *parameter = &bindings->parameters[bindings->nparameters++];
         const cJSON  *values = cJSON_GetObjectItemCaseSensitive(p, "values");
         size_t        count = (size_t)cJSON_GetArraySize(values);
-        *parameter = (fv_parameter){ .name = fv_arena_strdup(&bindings->arena, text_of(p, "name")) };
-        parameter->values = fv_calloc((count + 1) * sizeof *parameter->values);
-        parameter->texts = fv_calloc((count + 1) * sizeof *parameter->texts);
+        *parameter = (fv_parameter){ .name = fv__arena_strdup(&bindings->arena, text_of(p, "name")) };
+        parameter->values = fv__calloc((count + 1) * sizeof *parameter->values);
+        parameter->texts = fv__calloc((count + 1) * sizeof *parameter->texts);
         cJSON_ArrayForEach(v, values) {
-            parameter->texts[parameter->count] = fv_arena_strdup(&bindings->arena, element(v, 0));
-            fv_literal_parse(element(v, 1), &parameter->values[parameter->count++], &bindings->arena);
+            parameter->texts[parameter->count] = fv__arena_strdup(&bindings->arena, element(v, 0));
+            fv__literal_parse(element(v, 1), &parameter->values[parameter->count++], &bindings->arena);
         }
         bindings->ncombinations *= FV_MAX(parameter->count, 1);
     }
@@ -190,11 +190,11 @@ static void load_items(const cJSON *root, fv_bindings *bindings) {
     const cJSON *lists = cJSON_GetObjectItemCaseSensitive(root, "items"), *l, *f;
     cJSON_ArrayForEach(l, lists) {
         const cJSON *files = cJSON_GetObjectItemCaseSensitive(l, "files");
-        bindings->lists = fv_realloc(bindings->lists, (size_t)(bindings->nlists + 1) * sizeof *bindings->lists);
+        bindings->lists = fv__realloc(bindings->lists, (size_t)(bindings->nlists + 1) * sizeof *bindings->lists);
         fv_item_list *list = &bindings->lists[bindings->nlists++];
-        *list = (fv_item_list){ .pattern = fv_arena_strdup(&bindings->arena, text_of(l, "pattern")) };
-        list->paths = fv_arena_alloc(&bindings->arena, ((size_t)cJSON_GetArraySize(files) + 1) * sizeof *list->paths);
-        cJSON_ArrayForEach(f, files) list->paths[list->count++] = fv_arena_strdup(&bindings->arena, element(f, 0));
+        *list = (fv_item_list){ .pattern = fv__arena_strdup(&bindings->arena, text_of(l, "pattern")) };
+        list->paths = fv__arena_alloc(&bindings->arena, ((size_t)cJSON_GetArraySize(files) + 1) * sizeof *list->paths);
+        cJSON_ArrayForEach(f, files) list->paths[list->count++] = fv__arena_strdup(&bindings->arena, element(f, 0));
         list->root = (size_t)cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(l, "root"));
     }
 }
@@ -210,8 +210,8 @@ static void load_part(const cJSON *root, fv_bindings *bindings) {
 static void load_device(const cJSON *root, fv_bindings *bindings) {
     const cJSON *device = cJSON_GetObjectItemCaseSensitive(root, "device");
     if (!device || !text_of(device, "name") || !text_of(device, "kind")) return;
-    bindings->device = fv_arena_strdup(&bindings->arena, text_of(device, "name"));
-    bindings->on.kind = fv_arena_strdup(&bindings->arena, text_of(device, "kind"));
+    bindings->device = fv__arena_strdup(&bindings->arena, text_of(device, "name"));
+    bindings->on.kind = fv__arena_strdup(&bindings->arena, text_of(device, "kind"));
     bindings->on.memory = (int64_t)cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(device, "memory"));
     bindings->on.strict = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(device, "strict"));
 }
@@ -221,26 +221,26 @@ static fv_status load_arrays(const cJSON *root, const char *run_folder, fv_bindi
     const cJSON *a, *k;
     int          count = cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(root, "arrays"));
     int          keeps = cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(root, "keeps"));
-    bindings->arrays = fv_calloc((size_t)(count + 1) * sizeof *bindings->arrays);
-    bindings->keeps = fv_calloc((size_t)(keeps + 1) * sizeof *bindings->keeps);
+    bindings->arrays = fv__calloc((size_t)(count + 1) * sizeof *bindings->arrays);
+    bindings->keeps = fv__calloc((size_t)(keeps + 1) * sizeof *bindings->keeps);
     cJSON_ArrayForEach(k, cJSON_GetObjectItemCaseSensitive(root, "keeps")) bindings->keeps[bindings->nkeeps++] =
-        fv_arena_strdup(&bindings->arena, k->valuestring);
+        fv__arena_strdup(&bindings->arena, k->valuestring);
     cJSON_ArrayForEach(a, cJSON_GetObjectItemCaseSensitive(root, "arrays")) {
         fv_array *array = &bindings->arrays[bindings->narrays++];
         uint64_t  part[2];
-        array->name = fv_arena_strdup(&bindings->arena, text_of(a, "name"));
+        array->name = fv__arena_strdup(&bindings->arena, text_of(a, "name"));
         if (!from_hex(text_of(a, "type"), &array->type, sizeof array->type) ||
             sscanf(text_of(a, "content"), "%16" SCNx64 "%16" SCNx64, &part[0], &part[1]) != 2)
             return fv_fail(error, FV_ERROR_INPUT, "the manifest of %s is damaged", run_folder);
         array->content = (fv_hash){ .high = part[0], .low = part[1] };
         size_t    size = (size_t)fv_image_type_bytes(&array->type);
         char     *path = array_path(run_folder, array->name);
-        void     *data = fv_arena_alloc(&bindings->arena, size);
+        void     *data = fv__arena_alloc(&bindings->arena, size);
         int       fd;
-        fv_status status = fv_file_open_read(path, &fd, error);
+        fv_status status = fv__file_open_read(path, &fd, error);
         if (status == FV_OK) {
-            status = fv_file_read_at(fd, data, size, 0, path, error);
-            fv_file_close(fd, path, NULL);
+            status = fv__file_read_at(fd, data, size, 0, path, error);
+            fv__file_close(fd, path, NULL);
         }
         array->data = data;
         free(path);
@@ -249,11 +249,11 @@ static fv_status load_arrays(const cJSON *root, const char *run_folder, fv_bindi
     return FV_OK;
 }
 
-fv_status fv_manifest_load(const char *run_folder, fv_program **program, fv_bindings *bindings, fv_plan_options *plan_options,
-                           fv_error *error) {
-    char     *path = fv_sprintf("%s/manifest.json", run_folder);
+fv_status fv__manifest_load(const char *run_folder, fv_program **program, fv_bindings *bindings, fv_plan_options *plan_options,
+                            fv_error *error) {
+    char     *path = fv__sprintf("%s/manifest.json", run_folder);
     fv_bytes  bytes = { 0 };
-    fv_status status = fv_file_read_all(path, (size_t)1 << 32, &bytes, error);
+    fv_status status = fv__file_read_all(path, (size_t)1 << 32, &bytes, error);
     cJSON    *root = status == FV_OK ? cJSON_Parse((char *)bytes.data) : NULL;
     *bindings = (fv_bindings){ 0 };
     *plan_options = (fv_plan_options){ 0 };
@@ -262,8 +262,8 @@ fv_status fv_manifest_load(const char *run_folder, fv_program **program, fv_bind
         status = fv_fail(error, FV_ERROR_INPUT, "%s is damaged", path);
     if (status == FV_OK) {
         fv_diagnostics none = { 0 };
-        *program = fv_program_parse(text_of(root, "file"), text_of(root, "text"), &none);
-        fv_diagnostics_release(&none);
+        *program = fv__program_parse(text_of(root, "file"), text_of(root, "text"), &none);
+        fv__diagnostics_release(&none);
         load_parameters(root, bindings);
         load_items(root, bindings);
         const cJSON *c;
@@ -271,13 +271,13 @@ fv_status fv_manifest_load(const char *run_folder, fv_program **program, fv_bind
             plan_options->chunk[plan_options->chunk_ndim++] = (int64_t)cJSON_GetNumberValue(c);
         load_part(root, bindings);
         load_device(root, bindings);
-        if (text_of(root, "into")) bindings->into = fv_arena_strdup(&bindings->arena, text_of(root, "into"));
+        if (text_of(root, "into")) bindings->into = fv__arena_strdup(&bindings->arena, text_of(root, "into"));
         status = load_arrays(root, run_folder, bindings, error);
         bindings->run = identity_of((char *)bytes.data);
-        fv_bindings_arrange(bindings, *program);
+        fv__bindings_arrange(bindings, *program);
     }
     cJSON_Delete(root);
-    fv_bytes_release(&bytes);
+    fv__bytes_release(&bytes);
     free(path);
     return status;
 }

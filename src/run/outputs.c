@@ -2,10 +2,10 @@
 #include "run/outputs.h"
 #include "base/file.h"
 #include "base/remote.h"
-#include "run/ledger.h"
-#include "run/temporaries.h"
 #include "op/format.h"
 #include "op/output_parts.h"
+#include "run/ledger.h"
+#include "run/temporaries.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -37,7 +37,7 @@ struct fv_outputs {
     fv_hash        *patterns; /* of the collections that the run reads */
     int             npatterns;
     bool            yields; /* to another worker that has taken over what we were writing, without a complaint */
-    pthread_mutex_t mutex; /* guards what follows */
+    pthread_mutex_t mutex;  /* guards what follows */
     claim          *claims;
     pending         waiting[BATCH];
     int             nwaiting;
@@ -45,16 +45,16 @@ struct fv_outputs {
     fv_error        failure; /* the first; code FV_OK: none */
 };
 
-fv_status fv_outputs_open(const char *folder, bool overwrite, bool fresh, fv_outputs **out, fv_error *error) {
-    char       *path = fv_sprintf("%s/outputs.log", folder);
-    fv_ledger  *ledger;
-    fv_status   status = fv_ledger_open(path, &ledger, error);
+fv_status fv__outputs_open(const char *folder, bool overwrite, bool fresh, fv_outputs **out, fv_error *error) {
+    char      *path = fv__sprintf("%s/outputs.log", folder);
+    fv_ledger *ledger;
+    fv_status  status = fv__ledger_open(path, &ledger, error);
     free(path);
     if (status != FV_OK) return status;
-    fv_outputs *outputs = fv_calloc(sizeof *outputs);
-    outputs->folder = fv_sprintf("%s/outputs", folder);
+    fv_outputs *outputs = fv__calloc(sizeof *outputs);
+    outputs->folder = fv__sprintf("%s/outputs", folder);
     outputs->ledger = ledger;
-    outputs->temporaries = fv_temporaries_new();
+    outputs->temporaries = fv__temporaries_new();
     outputs->overwrite = overwrite;
     outputs->fresh = fresh;
     pthread_mutex_init(&outputs->mutex, NULL);
@@ -62,11 +62,11 @@ fv_status fv_outputs_open(const char *folder, bool overwrite, bool fresh, fv_out
     return FV_OK;
 }
 
-void fv_outputs_free(fv_outputs *outputs) {
+void fv__outputs_free(fv_outputs *outputs) {
     while (outputs->claims) {
         claim *c = outputs->claims;
         outputs->claims = c->next;
-        fv_lease_release(c->lease);
+        fv__lease_release(c->lease);
         free(c->path);
         free(c);
     }
@@ -74,8 +74,8 @@ void fv_outputs_free(fv_outputs *outputs) {
         free(outputs->waiting[i].path);
         free(outputs->waiting[i].temporary);
     }
-    fv_ledger_close(outputs->ledger);
-    fv_temporaries_free(outputs->temporaries);
+    fv__ledger_close(outputs->ledger);
+    fv__temporaries_free(outputs->temporaries);
     pthread_mutex_destroy(&outputs->mutex);
     free(outputs->patterns);
     free(outputs->folder);
@@ -84,13 +84,15 @@ void fv_outputs_free(fv_outputs *outputs) {
 
 /* ---------------------------------------------------------------- recognition */
 
-typedef struct identity { int64_t inode, size, mtime_ns; } identity;
+typedef struct identity {
+    int64_t inode, size, mtime_ns;
+} identity;
 
 static bool identify(const char *path, identity *id) {
     struct stat s;
-    if (fv_is_remote(path)) {
+    if (fv__is_remote(path)) {
         fv_file_id remote;
-        if (!fv_file_exists(path) || fv_file_identify(path, &remote, NULL) != FV_OK) return false;
+        if (!fv__file_exists(path) || fv__file_identify(path, &remote, NULL) != FV_OK) return false;
         *id = (identity){ 0, remote.size, remote.mtime_ns };
         return true;
     }
@@ -100,21 +102,21 @@ static bool identify(const char *path, identity *id) {
     return true;
 }
 
-char *fv_outputs_place(const char *path) {
-    char *copy = fv_strdup(path);
-    if (fv_is_remote(path)) return copy;
+char *fv__outputs_place(const char *path) {
+    char *copy = fv__strdup(path);
+    if (fv__is_remote(path)) return copy;
     for (size_t length = strlen(copy); length > 1 && copy[length - 1] == '/';) copy[--length] = 0;
-    const char *name = fv_path_name(copy);
-    char       *folder = name == copy ? fv_strdup(".") : fv_sprintf("%.*s", (int)FV_MAX(name - copy - 1, 1), copy);
-    char       *place = fv_sprintf("%s/%s", folder, name), *real = realpath(folder, NULL);
-    size_t      around = fv_format_around(path);
+    const char *name = fv__path_name(copy);
+    char       *folder = name == copy ? fv__strdup(".") : fv__sprintf("%.*s", (int)FV_MAX(name - copy - 1, 1), copy);
+    char       *place = fv__sprintf("%s/%s", folder, name), *real = realpath(folder, NULL);
+    size_t      around = fv__format_around(path);
     if (real) {
         free(place);
-        place = fv_sprintf("%s/%s", real, name);
+        place = fv__sprintf("%s/%s", real, name);
     } else if (around && around < strlen(copy)) { /* its folder is made with it: it counts from the one around that */
-        char *outer = fv_sprintf("%.*s", (int)around, copy), *known = fv_outputs_place(outer);
+        char *outer = fv__sprintf("%.*s", (int)around, copy), *known = fv__outputs_place(outer);
         free(place);
-        place = fv_sprintf("%s%s", known, copy + around);
+        place = fv__sprintf("%s%s", known, copy + around);
         free(outer);
         free(known);
     }
@@ -127,38 +129,38 @@ char *fv_outputs_place(const char *path) {
 /* This very file under this name. */
 static fv_hash file_hash(const char *path, const identity *id) {
     fv_hasher hasher;
-    char     *place = fv_outputs_place(path);
-    fv_hasher_init(&hasher);
-    fv_hasher_text(&hasher, place);
-    fv_hasher_add(&hasher, id, sizeof *id);
+    char     *place = fv__outputs_place(path);
+    fv__hasher_init(&hasher);
+    fv__hasher_text(&hasher, place);
+    fv__hasher_add(&hasher, id, sizeof *id);
     free(place);
-    return fv_hasher_finish(&hasher);
+    return fv__hasher_finish(&hasher);
 }
 
 /* A pattern means other files in another working folder. */
 static fv_hash pattern_hash(const char *pattern) {
     fv_hasher hasher;
     char     *here = *pattern == '/' ? NULL : realpath(".", NULL);
-    fv_hasher_init(&hasher);
-    fv_hasher_text(&hasher, here ? here : "");
-    fv_hasher_text(&hasher, pattern);
+    fv__hasher_init(&hasher);
+    fv__hasher_text(&hasher, here ? here : "");
+    fv__hasher_text(&hasher, pattern);
     free(here);
-    return fv_hasher_finish(&hasher);
+    return fv__hasher_finish(&hasher);
 }
 
 /* This very file as the result of a run over a collection. */
 static fv_hash result_hash(fv_hash file, fv_hash pattern) {
     fv_hash both[2] = { file, pattern };
-    return fv_hash_bytes(both, sizeof both);
+    return fv__hash_bytes(both, sizeof both);
 }
 
-void fv_outputs_note_patterns(fv_outputs *outputs, const fv_bindings *bindings) {
-    outputs->patterns = fv_realloc(outputs->patterns, (size_t)(bindings->nlists + 1) * sizeof *outputs->patterns);
+void fv__outputs_note_patterns(fv_outputs *outputs, const fv_bindings *bindings) {
+    outputs->patterns = fv__realloc(outputs->patterns, (size_t)(bindings->nlists + 1) * sizeof *outputs->patterns);
     outputs->npatterns = bindings->nlists;
     for (int l = 0; l < bindings->nlists; l++) outputs->patterns[l] = pattern_hash(bindings->lists[l].pattern);
 }
 
-bool fv_outputs_recognise(const char *path, const char *pattern, fv_hash *file) {
+bool fv__outputs_recognise(const char *path, const char *pattern, fv_hash *file) {
     identity id;
     if (!identify(path, &id)) return false;
     *file = file_hash(path, &id);
@@ -168,7 +170,7 @@ bool fv_outputs_recognise(const char *path, const char *pattern, fv_hash *file) 
 
 /* The longest name that the file system takes where this one will be; the folders above it need not be there yet. */
 static size_t longest_name(const char *path, size_t length) {
-    char *folder = fv_sprintf("%.*s", (int)length, path);
+    char *folder = fv__sprintf("%.*s", (int)length, path);
     long  limit = -1;
     while (limit < 0) {
         char *slash = strrchr(folder, '/');
@@ -180,9 +182,9 @@ static size_t longest_name(const char *path, size_t length) {
     return limit > 0 ? (size_t)limit : NAME_MAX;
 }
 
-fv_status fv_outputs_check_name(const char *path, fv_error *error) {
+fv_status fv__outputs_check_name(const char *path, fv_error *error) {
     enum { SHORT = 100 }; /* every file system takes such a name */
-    if (fv_is_remote(path)) return FV_OK;
+    if (fv__is_remote(path)) return FV_OK;
     if (strlen(path) >= PATH_MAX)
         return fv_fail(error, FV_ERROR_USAGE, "this path would have %zu bytes, and may have at most %d: %.100s...", strlen(path),
                        PATH_MAX - 1, path);
@@ -203,8 +205,8 @@ static bool has_mark(const char *folder, const fv_format *format) {
     bool there = false;
     for (const char *p = format->marks; p && *p && !there;) {
         size_t n = strcspn(p, " ");
-        char  *file = fv_sprintf("%s/%.*s", folder, (int)n, p);
-        there = fv_file_exists(file);
+        char  *file = fv__sprintf("%s/%.*s", folder, (int)n, p);
+        there = fv__file_exists(file);
         free(file);
         p += n + strspn(p + n, " ");
     }
@@ -219,7 +221,7 @@ static bool only_ours(const char *folder, const fv_format *format) {
     while (ours && (entry = readdir(d))) {
         const char *name = entry->d_name;
         if (!strcmp(name, ".") || !strcmp(name, "..") || (*name == '.' && strstr(name, "fovea"))) continue;
-        char *inner = fv_sprintf("%s/%s", folder, name);
+        char *inner = fv__sprintf("%s/%s", folder, name);
         ours = format && (has_mark(inner, format) || only_ours(inner, format));
         free(inner);
     }
@@ -231,20 +233,20 @@ static bool only_ours(const char *folder, const fv_format *format) {
 static fv_status check_folder(const char *path, fv_error *error) {
     const fv_format *format;
     struct stat      s;
-    if (fv_is_remote(path) || lstat(path, &s) || !S_ISDIR(s.st_mode)) return FV_OK;
-    bool table = fv_table_format_for(path) != NULL;
-    bool image = !table && fv_format_for_writing(path, &format, NULL) == FV_OK && format->folder;
+    if (fv__is_remote(path) || lstat(path, &s) || !S_ISDIR(s.st_mode)) return FV_OK;
+    bool table = fv__table_format_for(path) != NULL;
+    bool image = !table && fv__format_for_writing(path, &format, NULL) == FV_OK && format->folder;
     if (only_ours(path, image ? format : NULL) || (image && has_mark(path, format))) return FV_OK;
     return fv_fail(error, FV_ERROR_USAGE,
                    "%s is a folder of other files%s%s, and is never replaced; move it away or write to another name", path,
                    image ? ", not an image in the format " : "", image ? format->name : "");
 }
 
-fv_status fv_outputs_check(fv_outputs *outputs, const char *path, fv_error *error) {
+fv_status fv__outputs_check(fv_outputs *outputs, const char *path, fv_error *error) {
     identity id;
     fv_hash  key;
-    FV_TRY(fv_outputs_check_name(path, error));
-    if (!identify(path, &id) || fv_ledger_find(outputs->ledger, file_hash(path, &id), &key)) return FV_OK;
+    FV_TRY(fv__outputs_check_name(path, error));
+    if (!identify(path, &id) || fv__ledger_find(outputs->ledger, file_hash(path, &id), &key)) return FV_OK;
     FV_TRY(check_folder(path, error));
     if (outputs->overwrite) return FV_OK;
     return fv_fail(error, FV_ERROR_USAGE, "%s exists and was not made by Fovea here; --overwrite replaces it", path);
@@ -252,47 +254,47 @@ fv_status fv_outputs_check(fv_outputs *outputs, const char *path, fv_error *erro
 
 /* Whether the parts that its header points into are there, if it has any. */
 static bool has_parts(const char *path, fv_hash key) {
-    if (!fv_format_in_parts(path)) return true;
-    char *parts = fv_parts_place(path, key);
-    bool  there = fv_path_is_folder(parts);
+    if (!fv__format_in_parts(path)) return true;
+    char *parts = fv__parts_place(path, key);
+    bool  there = fv__path_is_folder(parts);
     free(parts);
     return there;
 }
 
-bool fv_outputs_current(fv_outputs *outputs, const char *path, fv_hash key) {
+bool fv__outputs_current(fv_outputs *outputs, const char *path, fv_hash key) {
     identity id;
     fv_hash  made;
-    return !outputs->fresh && identify(path, &id) && fv_ledger_find(outputs->ledger, file_hash(path, &id), &made) &&
-           fv_hash_equal(made, key) && has_parts(path, key);
+    return !outputs->fresh && identify(path, &id) && fv__ledger_find(outputs->ledger, file_hash(path, &id), &made) &&
+           fv__hash_equal(made, key) && has_parts(path, key);
 }
 
 /* ---------------------------------------------------------------- temporaries */
 
-fv_status fv_outputs_make_parent(const char *path, fv_error *error) {
-    char     *copy = fv_strdup(path), *slash = strrchr(copy, '/');
+fv_status fv__outputs_make_parent(const char *path, fv_error *error) {
+    char     *copy = fv__strdup(path), *slash = strrchr(copy, '/');
     fv_status status = FV_OK;
     if (slash && slash != copy) {
         *slash = 0;
-        status = fv_path_make_folders(copy, error);
+        status = fv__path_make_folders(copy, error);
     }
     free(copy);
     return status;
 }
 
-void fv_outputs_yield(fv_outputs *outputs) { outputs->yields = true; }
+void fv__outputs_yield(fv_outputs *outputs) { outputs->yields = true; }
 
-void fv_outputs_disclaim(const char *path) {
+void fv__outputs_disclaim(const char *path) {
     fv_lease *lease;
     fv_hash   dead;
-    char     *stand_in = fv_temporaries_stand_in(path);
-    if (fv_lease_try(stand_in, &lease, &dead, NULL) == FV_OK) fv_lease_release(lease);
+    char     *stand_in = fv__temporaries_stand_in(path);
+    if (fv__lease_try(stand_in, &lease, &dead, NULL) == FV_OK) fv__lease_release(lease);
     free(stand_in);
 }
 
 static fv_status take_lease(const char *path, bool joint, fv_lease **lease, bool *taken_over, fv_error *error) {
     fv_hash dead;
-    FV_TRY(fv_outputs_make_parent(path, error));
-    return joint ? fv_lease_try(path, lease, &dead, error) : fv_lease_acquire(path, lease, taken_over, error);
+    FV_TRY(fv__outputs_make_parent(path, error));
+    return joint ? fv__lease_try(path, lease, &dead, error) : fv__lease_acquire(path, lease, taken_over, error);
 }
 
 /* Whether it was claimed early; it is begun now. */
@@ -311,15 +313,15 @@ static bool begin_claimed(fv_outputs *outputs, const char *path, bool *taken_ove
 
 static fv_status claim_path(fv_outputs *outputs, const char *path, bool joint, bool early, bool *taken_over, fv_error *error) {
     fv_lease *lease;
-    char     *stand_in = fv_temporaries_stand_in(path);
+    char     *stand_in = fv__temporaries_stand_in(path);
     *taken_over = false;
     fv_status status = take_lease(stand_in, joint, &lease, taken_over, error);
     free(stand_in);
     if (joint && status == FV_ERROR_BUSY) return FV_OK;
     FV_TRY(status);
-    if (*taken_over) fv_log("fovea: %s: the run that was writing it has died; going on from what it left", path);
-    claim *c = fv_calloc(sizeof *c);
-    *c = (claim){ .path = fv_strdup(path), .lease = lease, .early = early, .taken_over = *taken_over };
+    if (*taken_over) fv__log("fovea: %s: the run that was writing it has died; going on from what it left", path);
+    claim *c = fv__calloc(sizeof *c);
+    *c = (claim){ .path = fv__strdup(path), .lease = lease, .early = early, .taken_over = *taken_over };
     pthread_mutex_lock(&outputs->mutex);
     c->next = outputs->claims;
     outputs->claims = c;
@@ -327,23 +329,23 @@ static fv_status claim_path(fv_outputs *outputs, const char *path, bool joint, b
     return FV_OK;
 }
 
-fv_status fv_outputs_claim(fv_outputs *outputs, const char *path, fv_error *error) {
+fv_status fv__outputs_claim(fv_outputs *outputs, const char *path, fv_error *error) {
     bool taken_over;
     return claim_path(outputs, path, false, true, &taken_over, error);
 }
 
-fv_status fv_outputs_begin(fv_outputs *outputs, const char *path, fv_hash key, bool parallel, fv_output_way way, char **temporary,
-                           fv_hash *epoch, fv_error *error) {
+fv_status fv__outputs_begin(fv_outputs *outputs, const char *path, fv_hash key, bool parallel, fv_output_way way,
+                            char **temporary, fv_hash *epoch, fv_error *error) {
     bool              taken_over, joint = way == FV_OUTPUT_JOINT;
     fv_temporary_kind kind = parallel ? FV_TEMPORARY_TAKEN_UP : joint ? FV_TEMPORARY_ADDED : FV_TEMPORARY_FIXED;
     if (way == FV_OUTPUT_OWN) kind = FV_TEMPORARY_NEW;
     if (!begin_claimed(outputs, path, &taken_over)) FV_TRY(claim_path(outputs, path, joint, false, &taken_over, error));
-    *temporary = fv_temporaries_name(outputs->temporaries, path, key, kind, taken_over || joint);
-    *epoch = fv_hash_bytes(*temporary, strlen(*temporary));
+    *temporary = fv__temporaries_name(outputs->temporaries, path, key, kind, taken_over || joint);
+    *epoch = fv__hash_bytes(*temporary, strlen(*temporary));
     return FV_OK;
 }
 
-void fv_outputs_abandon(fv_outputs *outputs, const char *path) {
+void fv__outputs_abandon(fv_outputs *outputs, const char *path) {
     claim *found = NULL;
     pthread_mutex_lock(&outputs->mutex);
     for (claim **c = &outputs->claims; *c; c = &(*c)->next)
@@ -354,7 +356,7 @@ void fv_outputs_abandon(fv_outputs *outputs, const char *path) {
         }
     pthread_mutex_unlock(&outputs->mutex);
     if (!found) return;
-    fv_lease_release(found->lease);
+    fv__lease_release(found->lease);
     free(found->path);
     free(found);
 }
@@ -363,7 +365,7 @@ static bool still_ours(fv_outputs *outputs, const char *path) {
     bool ours = true;
     pthread_mutex_lock(&outputs->mutex);
     for (claim *c = outputs->claims; c; c = c->next)
-        if (!strcmp(c->path, path)) ours = fv_lease_held(c->lease);
+        if (!strcmp(c->path, path)) ours = fv__lease_held(c->lease);
     pthread_mutex_unlock(&outputs->mutex);
     return ours;
 }
@@ -372,10 +374,10 @@ static bool still_ours(fv_outputs *outputs, const char *path) {
 
 /* The folders above an output that lies inside another one, whose time must not change: that is how it is known again. */
 static fv_status make_inside(const char *path, size_t around, fv_error *error) {
-    char       *outer = fv_sprintf("%.*s", (int)around, path);
+    char       *outer = fv__sprintf("%.*s", (int)around, path);
     struct stat s;
     bool        there = !stat(outer, &s);
-    fv_status   status = fv_outputs_make_parent(path, error);
+    fv_status   status = fv__outputs_make_parent(path, error);
     if (there) utimensat(AT_FDCWD, outer, (struct timespec[]){ s.st_atim, s.st_mtim }, 0);
     free(outer);
     return status;
@@ -383,33 +385,33 @@ static fv_status make_inside(const char *path, size_t around, fv_error *error) {
 
 /* A folder and what lies inside it get their names one after the other: the lock is on the folder that holds it. */
 static int lock_neighbours(const char *path, size_t around) {
-    char  *outer = around ? fv_sprintf("%.*s", (int)around, path) : fv_strdup(path), *place = fv_outputs_place(outer);
-    size_t length = (size_t)(fv_path_name(place) - place);
+    char  *outer = around ? fv__sprintf("%.*s", (int)around, path) : fv__strdup(path), *place = fv__outputs_place(outer);
+    size_t length = (size_t)(fv__path_name(place) - place);
     place[length > 1 ? length - 1 : 1] = 0;
     int lock = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    fv_io_enter();
+    fv__io_enter();
     if (lock >= 0) flock(lock, LOCK_EX);
-    fv_io_leave();
+    fv__io_leave();
     free(outer);
     free(place);
     return lock;
 }
 
 static fv_status name_folder(const fv_format *format, const pending *p, fv_error *error) {
-    size_t around = fv_format_around(p->path);
-    int    lock = lock_neighbours(p->path, around);
+    size_t    around = fv__format_around(p->path);
+    int       lock = lock_neighbours(p->path, around);
     fv_status status = around ? make_inside(p->path, around, error) : FV_OK;
     if (status == FV_OK && format->adopt) status = format->adopt(p->temporary, p->path, error);
-    if (status == FV_OK) status = fv_path_replace(p->temporary, p->path, error);
+    if (status == FV_OK) status = fv__path_replace(p->temporary, p->path, error);
     if (status == FV_OK && format->named) status = format->named(p->path, error);
     if (lock >= 0) close(lock);
     return status;
 }
 
 static fv_status name_parts(fv_outputs *outputs, const pending *p, fv_error *error) {
-    FV_TRY(fv_parts_name(p->temporary, p->path, error));
-    char *in_use = fv_parts_folder(p->temporary);
-    fv_temporaries_outdated(outputs->temporaries, p->path, in_use);
+    FV_TRY(fv__parts_name(p->temporary, p->path, error));
+    char *in_use = fv__parts_folder(p->temporary);
+    fv__temporaries_outdated(outputs->temporaries, p->path, in_use);
     free(in_use);
     return FV_OK;
 }
@@ -417,26 +419,26 @@ static fv_status name_parts(fv_outputs *outputs, const pending *p, fv_error *err
 /* What is there under a remote name is only known when it is: the ledger follows it. */
 static fv_status send_output(fv_outputs *outputs, const pending *p, fv_error *error) {
     identity id;
-    FV_TRY(fv_remote_upload(p->temporary, p->path, error));
-    FV_TRY(fv_path_remove(p->temporary, error));
+    FV_TRY(fv__remote_upload(p->temporary, p->path, error));
+    FV_TRY(fv__path_remove(p->temporary, error));
     if (!identify(p->path, &id)) return fv_fail(error, FV_ERROR_IO, "%s was written but cannot be found", p->path);
     fv_hash file = file_hash(p->path, &id);
-    return fv_ledger_add(outputs->ledger, &file, &p->key, 1, error);
+    return fv__ledger_add(outputs->ledger, &file, &p->key, 1, error);
 }
 
 static fv_status name_output(fv_outputs *outputs, const pending *p, fv_error *error) {
     const fv_format *format;
     if (!still_ours(outputs, p->path))
         return fv_fail(error, FV_ERROR_BUSY, "%s was taken over by another run while this one stood still", p->path);
-    if (fv_is_remote(p->path)) return send_output(outputs, p, error);
-    if (fv_format_for_writing(p->path, &format, NULL) == FV_OK && format->folder) return name_folder(format, p, error);
-    if (fv_format_in_parts(p->path)) return name_parts(outputs, p, error);
-    return fv_path_replace(p->temporary, p->path, error);
+    if (fv__is_remote(p->path)) return send_output(outputs, p, error);
+    if (fv__format_for_writing(p->path, &format, NULL) == FV_OK && format->folder) return name_folder(format, p, error);
+    if (fv__format_in_parts(p->path)) return name_parts(outputs, p, error);
+    return fv__path_replace(p->temporary, p->path, error);
 }
 
 /* The finished file or folder that will be found under the output's name. */
 static bool identify_finished(const pending *p, identity *id) {
-    char *header = fv_format_in_parts(p->path) ? fv_parts_header(p->temporary) : NULL;
+    char *header = fv__format_in_parts(p->path) ? fv__parts_header(p->temporary) : NULL;
     bool  there = identify(header ? header : p->temporary, id);
     free(header);
     return there;
@@ -455,7 +457,8 @@ static int look_at(fv_outputs *outputs, pending *batch, int count, pending **the
     for (int i = 0; i < count; i++) {
         identity id;
         fv_error error = { 0 };
-        if (outputs->yields && !still_ours(outputs, batch[i].path)) fv_path_remove(batch[i].temporary, NULL);
+        if (outputs->yields && !still_ours(outputs, batch[i].path))
+            fv__path_remove(batch[i].temporary, NULL);
         else if (identify_finished(&batch[i], &id)) {
             there[n] = &batch[i];
             files[n] = file_hash(batch[i].path, &id);
@@ -469,7 +472,7 @@ static int look_at(fv_outputs *outputs, pending *batch, int count, pending **the
 static fv_status sync_temporaries(pending *const *there, int count, fv_error *error) {
     char *paths[BATCH];
     for (int i = 0; i < count; i++) paths[i] = there[i]->temporary;
-    return fv_paths_sync(paths, (size_t)count, error);
+    return fv__paths_sync(paths, (size_t)count, error);
 }
 
 /* The names are durable when the folders are; most outputs of a run lie in one. */
@@ -478,14 +481,14 @@ static void name_outputs(fv_outputs *outputs, pending *const *there, int count) 
     fv_error error = { 0 };
     for (int i = 0; i <= count; i++) {
         const char *path = i < count ? there[i]->path : NULL;
-        size_t      length = path ? (size_t)(fv_path_name(path) - path) : 0;
+        size_t      length = path ? (size_t)(fv__path_name(path) - path) : 0;
         bool        same = folder && path && strlen(folder) == length && !strncmp(folder, path, length);
-        bool        local = folder && !fv_is_remote(folder);
-        if (local && !same) keep_failure(outputs, fv_path_sync_folder(there[i - 1]->path, &error), &error);
+        bool        local = folder && !fv__is_remote(folder);
+        if (local && !same) keep_failure(outputs, fv__path_sync_folder(there[i - 1]->path, &error), &error);
         if (!path) break;
         if (!same) {
             free(folder);
-            folder = fv_sprintf("%.*s", (int)length, path);
+            folder = fv__sprintf("%.*s", (int)length, path);
         }
         keep_failure(outputs, name_output(outputs, there[i], &error), &error);
     }
@@ -495,13 +498,13 @@ static void name_outputs(fv_outputs *outputs, pending *const *there, int count) 
 /* The files and their keys, and the files once more as results of each collection. */
 static fv_status note_outputs(fv_outputs *outputs, const fv_hash *files, const fv_hash *keys, int count, fv_error *error) {
     int      lines = count * (1 + outputs->npatterns);
-    fv_hash *all = fv_alloc((size_t)(2 * lines) * sizeof *all), *of = all + lines;
+    fv_hash *all = fv__alloc((size_t)(2 * lines) * sizeof *all), *of = all + lines;
     for (int i = 0; i < lines; i++) {
         int pattern = i / count - 1;
         all[i] = pattern < 0 ? files[i] : result_hash(files[i % count], outputs->patterns[pattern]);
         of[i] = keys[i % count];
     }
-    fv_status status = fv_ledger_add(outputs->ledger, all, of, lines, error);
+    fv_status status = fv__ledger_add(outputs->ledger, all, of, lines, error);
     free(all);
     return status;
 }
@@ -516,7 +519,7 @@ static fv_status commit_batch(fv_outputs *outputs, pending *batch, int count) {
     keep_failure(outputs, status, &error);
     if (status == FV_OK) name_outputs(outputs, there, n);
     for (int i = 0; i < count; i++) {
-        fv_outputs_abandon(outputs, batch[i].path);
+        fv__outputs_abandon(outputs, batch[i].path);
         free(batch[i].path);
         free(batch[i].temporary);
     }
@@ -540,19 +543,19 @@ static fv_status take_failure(fv_outputs *outputs, fv_error *error) {
     return status;
 }
 
-fv_status fv_outputs_done(fv_outputs *outputs, const char *path, fv_hash key, const char *temporary, fv_error *error) {
+fv_status fv__outputs_done(fv_outputs *outputs, const char *path, fv_hash key, const char *temporary, fv_error *error) {
     pending batch[BATCH];
     int     count = 0;
     pthread_mutex_lock(&outputs->mutex);
-    if (!outputs->nwaiting) outputs->oldest = fv_now();
-    outputs->waiting[outputs->nwaiting++] = (pending){ fv_strdup(path), fv_strdup(temporary), key };
-    if (outputs->nwaiting == BATCH || fv_now() - outputs->oldest > 1) count = take_batch(outputs, batch);
+    if (!outputs->nwaiting) outputs->oldest = fv__now();
+    outputs->waiting[outputs->nwaiting++] = (pending){ fv__strdup(path), fv__strdup(temporary), key };
+    if (outputs->nwaiting == BATCH || fv__now() - outputs->oldest > 1) count = take_batch(outputs, batch);
     pthread_mutex_unlock(&outputs->mutex);
     if (count && commit_batch(outputs, batch, count) == FV_ERROR_FULL) return take_failure(outputs, error);
     return FV_OK;
 }
 
-fv_status fv_outputs_commit(fv_outputs *outputs, fv_error *error) {
+fv_status fv__outputs_commit(fv_outputs *outputs, fv_error *error) {
     pending batch[BATCH];
     pthread_mutex_lock(&outputs->mutex);
     int count = take_batch(outputs, batch);
@@ -561,7 +564,7 @@ fv_status fv_outputs_commit(fv_outputs *outputs, fv_error *error) {
     return take_failure(outputs, error);
 }
 
-bool fv_outputs_waits(fv_outputs *outputs, const char *path) {
+bool fv__outputs_waits(fv_outputs *outputs, const char *path) {
     bool waits = false;
     pthread_mutex_lock(&outputs->mutex);
     for (const claim *c = outputs->claims; c && !waits; c = c->next) waits = !strcmp(c->path, path);
@@ -576,21 +579,21 @@ static void describe(const fv_node *node, bool *seen, fv_bytes *out) {
     seen[node->id] = true;
     for (int i = 0; i < node->ninputs; i++)
         if (node->in[i]) describe(node->in[i], seen, out);
-    fv_bytes_printf(out, "%s(", fv_node_label(node));
-    if (strcmp(fv_node_label(node), node->op->name)) fv_bytes_printf(out, "%s: ", node->op->name);
+    fv__bytes_printf(out, "%s(", fv__node_label(node));
+    if (strcmp(fv__node_label(node), node->op->name)) fv__bytes_printf(out, "%s: ", node->op->name);
     for (int i = 0; i < node->ninputs; i++) /* constants have no line of their own */
         if (node->in[i] && !node->in[i]->op)
-            fv_bytes_printf(out, "%s = %g, ", node->op->inputs[i].name, fv_scalar_number(&node->in[i]->value));
-    fv_params_format(node->op, node->params, out);
+            fv__bytes_printf(out, "%s = %g, ", node->op->inputs[i].name, fv__scalar_number(&node->in[i]->value));
+    fv__params_format(node->op, node->params, out);
     if (out->size > 2 && !memcmp(out->data + out->size - 2, ", ", 2)) out->size -= 2;
-    fv_bytes_printf(out, ") version %d", node->op->version);
+    fv__bytes_printf(out, ") version %d", node->op->version);
     if (node->op->identity) { /* sources: their identity is not in the parameters */
         char hex[33];
-        fv_hash_format(node->key, hex);
+        fv__hash_format(node->key, hex);
         hex[8] = 0;
-        fv_bytes_printf(out, ", contents %s", hex);
+        fv__bytes_printf(out, ", contents %s", hex);
     }
-    fv_bytes_printf(out, "\n");
+    fv__bytes_printf(out, "\n");
 }
 
 /* A line of which only the part from `same` on is new: what comes long before that is left out. */
@@ -598,7 +601,7 @@ static void show_from(const char *line, size_t length, size_t same, char *text, 
     enum { LEAD = 40 };
     size_t skipped = same > LEAD && length >= (size_t)size ? same - LEAD : 0;
     while (skipped && ((uint8_t)line[skipped] & 0xc0) == 0x80) skipped--;
-    char *shown = fv_sprintf("%s%.*s", skipped ? "..." : "", (int)(length - skipped), line + skipped);
+    char *shown = fv__sprintf("%s%.*s", skipped ? "..." : "", (int)(length - skipped), line + skipped);
     fv_text_cut(shown, text, size);
     free(shown);
 }
@@ -619,24 +622,26 @@ static void first_difference(const char *old, const char *new, char *was, char *
     }
 }
 
-void fv_outputs_explain(fv_outputs *outputs, const fv_sink *sink, const fv_graph *graph) {
+void fv__outputs_explain(fv_outputs *outputs, const fv_sink *sink, const fv_graph *graph) {
     fv_bytes new = { 0 }, old = { 0 };
-    bool    *seen = fv_calloc((size_t)graph->nnodes);
-    char     hex[33], was[200], is[200];
+    bool *seen = fv__calloc((size_t)graph->nnodes);
+    char  hex[33], was[200], is[200];
     describe(sink->value, seen, &new);
-    fv_bytes_append(&new, "", 1);
-    fv_hash_format(file_hash(sink->file, &(identity){ 0 }), hex);
-    char *note = fv_sprintf("%s/%s", outputs->folder, hex);
-    if (fv_file_exists(sink->file) && fv_file_read_all(note, 1 << 20, &old, NULL) == FV_OK) {
+    fv__bytes_append(&new, "", 1);
+    fv__hash_format(file_hash(sink->file, &(identity){ 0 }), hex);
+    char *note = fv__sprintf("%s/%s", outputs->folder, hex);
+    if (fv__file_exists(sink->file) && fv__file_read_all(note, 1 << 20, &old, NULL) == FV_OK) {
         first_difference((char *)old.data, (char *)new.data, was, is, sizeof was);
-        if (outputs->fresh) fv_log("fovea: %s is made again: --fresh was given", sink->file);
+        if (outputs->fresh)
+            fv__log("fovea: %s is made again: --fresh was given", sink->file);
         else if (*was || *is)
-            fv_log("fovea: %s is made again: it was %s, now %s", sink->file, *was ? was : "less", *is ? is : "less");
-        else fv_log("fovea: %s is made again: the file was changed, or other write options were given", sink->file);
+            fv__log("fovea: %s is made again: it was %s, now %s", sink->file, *was ? was : "less", *is ? is : "less");
+        else
+            fv__log("fovea: %s is made again: the file was changed, or other write options were given", sink->file);
     }
-    if (fv_path_make_folders(outputs->folder, NULL) == FV_OK) fv_file_write_all(note, new.data, new.size - 1, false, NULL);
-    fv_bytes_release(&new);
-    fv_bytes_release(&old);
+    if (fv__path_make_folders(outputs->folder, NULL) == FV_OK) fv__file_write_all(note, new.data, new.size - 1, false, NULL);
+    fv__bytes_release(&new);
+    fv__bytes_release(&old);
     free(seen);
     free(note);
 }

@@ -14,52 +14,52 @@
 typedef struct fv_outputs fv_outputs;
 
 /* fresh: nothing counts as current. */
-fv_status   fv_outputs_open(const char *folder, bool overwrite, bool fresh, fv_outputs **outputs, fv_error *error);
-void        fv_outputs_free(fv_outputs *outputs); /* releases what is left */
+fv_status fv__outputs_open(const char *folder, bool overwrite, bool fresh, fv_outputs **outputs, fv_error *error);
+void      fv__outputs_free(fv_outputs *outputs); /* releases what is left */
 
 /* What is written from now on is the result of a run over these collections. */
-void fv_outputs_note_patterns(fv_outputs *outputs, const fv_bindings *bindings);
+void fv__outputs_note_patterns(fv_outputs *outputs, const fv_bindings *bindings);
 /* Under what the ledger knows this very file again; pattern: as the result of a run over that collection, NULL: of any run.
  * False: there is no such file. */
-bool fv_outputs_recognise(const char *path, const char *pattern, fv_hash *file);
+bool fv__outputs_recognise(const char *path, const char *pattern, fv_hash *file);
 
 /* One and the same text for every way to write a path (caller frees): the folder as the system knows it, and the name. */
-char *fv_outputs_place(const char *path);
+char *fv__outputs_place(const char *path);
 /* The folder of a file that is about to be written. */
-fv_status fv_outputs_make_parent(const char *path, fv_error *error);
+fv_status fv__outputs_make_parent(const char *path, fv_error *error);
 /* Fails if the file system takes no name of that length. */
-fv_status fv_outputs_check_name(const char *path, fv_error *error);
+fv_status fv__outputs_check_name(const char *path, fv_error *error);
 /* The same, and fails if the file exists and is not ours; one that may be overwritten is fine, but no folder of other files. */
-fv_status fv_outputs_check(fv_outputs *outputs, const char *path, fv_error *error);
+fv_status fv__outputs_check(fv_outputs *outputs, const char *path, fv_error *error);
 /* True if the file is there and was made from exactly this. */
-bool fv_outputs_current(fv_outputs *outputs, const char *path, fv_hash key);
+bool fv__outputs_current(fv_outputs *outputs, const char *path, fv_hash key);
 typedef enum fv_output_way {
     FV_OUTPUT_ALONE, /* by the only process of a run */
     FV_OUTPUT_OWN,   /* by one of several: what another left is never taken up, since it may wake up again */
     FV_OUTPUT_JOINT, /* by several at once: somebody else's claim is no hindrance */
 } fv_output_way;
 /* Claims an output that is begun only later, or not at all: FV_ERROR_BUSY while another run has it. */
-fv_status fv_outputs_claim(fv_outputs *outputs, const char *path, fv_error *error);
+fv_status fv__outputs_claim(fv_outputs *outputs, const char *path, fv_error *error);
 /* Claims the output and gives its temporary name (caller frees). parallel: an unfinished one of the same key is taken up, and
  * *epoch tells temporaries of the same key apart. */
-fv_status fv_outputs_begin(fv_outputs *outputs, const char *path, fv_hash key, bool parallel, fv_output_way way, char **temporary,
-                           fv_hash *epoch, fv_error *error);
+fv_status fv__outputs_begin(fv_outputs *outputs, const char *path, fv_hash key, bool parallel, fv_output_way way,
+                            char **temporary, fv_hash *epoch, fv_error *error);
 /* From now on, before anything is begun: what another process has taken over while this one stood still is left to it without a
  * complaint. */
-void fv_outputs_yield(fv_outputs *outputs);
+void fv__outputs_yield(fv_outputs *outputs);
 /* Removes the claim of a worker that died between naming the output and giving its claim back. */
-void fv_outputs_disclaim(const char *path);
-/* The temporary is complete. It is made durable and gets its name soon, in a batch; at the latest at fv_outputs_commit. One that
- * cannot get its name does not hinder the others; the first such failure is what fv_outputs_commit gives back, once. Only a full
+void fv__outputs_disclaim(const char *path);
+/* The temporary is complete. It is made durable and gets its name soon, in a batch; at the latest at fv__outputs_commit. One that
+ * cannot get its name does not hinder the others; the first such failure is what fv__outputs_commit gives back, once. Only a full
  * disk is told at once. */
-fv_status fv_outputs_done(fv_outputs *outputs, const char *path, fv_hash key, const char *temporary, fv_error *error);
-fv_status fv_outputs_commit(fv_outputs *outputs, fv_error *error);
+fv_status fv__outputs_done(fv_outputs *outputs, const char *path, fv_hash key, const char *temporary, fv_error *error);
+fv_status fv__outputs_commit(fv_outputs *outputs, fv_error *error);
 /* Whether it is complete but has not got its name yet. */
-bool fv_outputs_waits(fv_outputs *outputs, const char *path);
+bool fv__outputs_waits(fv_outputs *outputs, const char *path);
 /* The item failed: gives the claim back. What was written stays for the next try. */
-void fv_outputs_abandon(fv_outputs *outputs, const char *path);
+void fv__outputs_abandon(fv_outputs *outputs, const char *path);
 
 /* Says on the log why an existing output is made again, and notes what made the new one. */
-void fv_outputs_explain(fv_outputs *outputs, const fv_sink *sink, const fv_graph *graph);
+void fv__outputs_explain(fv_outputs *outputs, const fv_sink *sink, const fv_graph *graph);
 
 #endif

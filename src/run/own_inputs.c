@@ -15,28 +15,28 @@ struct fv_made {
     int         count;
 };
 
-fv_made *fv_made_open(const char *const *folders, int nfolders) {
-    fv_made *made = fv_calloc(sizeof *made);
-    made->ledgers = fv_calloc((size_t)(nfolders + 1) * sizeof *made->ledgers);
+fv_made *fv__made_open(const char *const *folders, int nfolders) {
+    fv_made *made = fv__calloc(sizeof *made);
+    made->ledgers = fv__calloc((size_t)(nfolders + 1) * sizeof *made->ledgers);
     for (int i = 0; i < nfolders; i++) {
-        char *path = fv_sprintf("%s/outputs.log", folders[i]);
-        if (fv_file_exists(path) && fv_ledger_open(path, &made->ledgers[made->count], NULL) == FV_OK) made->count++;
+        char *path = fv__sprintf("%s/outputs.log", folders[i]);
+        if (fv__file_exists(path) && fv__ledger_open(path, &made->ledgers[made->count], NULL) == FV_OK) made->count++;
         free(path);
     }
     return made;
 }
 
-bool fv_made_find(void *context, const char *path, const char *pattern) {
+bool fv__made_find(void *context, const char *path, const char *pattern) {
     const fv_made *made = context;
     fv_hash        file, key;
     bool           found = false;
-    if (!made->count || !fv_outputs_recognise(path, pattern, &file)) return false;
-    for (int i = 0; i < made->count && !found; i++) found = fv_ledger_find(made->ledgers[i], file, &key);
+    if (!made->count || !fv__outputs_recognise(path, pattern, &file)) return false;
+    for (int i = 0; i < made->count && !found; i++) found = fv__ledger_find(made->ledgers[i], file, &key);
     return found;
 }
 
-void fv_made_close(fv_made *made) {
-    for (int i = 0; i < made->count; i++) fv_ledger_close(made->ledgers[i]);
+void fv__made_close(fv_made *made) {
+    for (int i = 0; i < made->count; i++) fv__ledger_close(made->ledgers[i]);
     free(made->ledgers);
     free(made);
 }
@@ -67,7 +67,7 @@ static bool among(const checking *c, const struct stat *s) {
 
 static fv_status check_input(const checking *c, const char *path) {
     struct stat s;
-    if (!c->count || fv_is_remote(path)) return FV_OK;
+    if (!c->count || fv__is_remote(path)) return FV_OK;
     bool own = (!lstat(path, &s) && among(c, &s)) || (!stat(path, &s) && among(c, &s));
     if (!own) return FV_OK;
     return fv_fail(c->error, FV_ERROR_USAGE,
@@ -78,7 +78,7 @@ static fv_status check_input(const checking *c, const char *path) {
 
 static fv_status check_slices(const char *pattern, char *const *outputs, int64_t noutputs, fv_error *error) {
     for (int64_t i = 0; i < noutputs; i++)
-        if (fv_pattern_fits(pattern, outputs[i]))
+        if (fv__pattern_fits(pattern, outputs[i]))
             return fv_fail(error, FV_ERROR_USAGE,
                            "the result %s would match \"%s\" and be one of the slices of the next run; let it go to another "
                            "folder or have another name",
@@ -86,14 +86,14 @@ static fv_status check_slices(const char *pattern, char *const *outputs, int64_t
     return FV_OK;
 }
 
-fv_status fv_check_own_inputs(const fv_context *context, const fv_graph *graph, char *const *outputs, int64_t noutputs,
-                              fv_error *error) {
+fv_status fv__check_own_inputs(const fv_context *context, const fv_graph *graph, char *const *outputs, int64_t noutputs,
+                               fv_error *error) {
     const fv_bindings *bindings = context->bindings;
-    checking           c = { .places = fv_alloc((size_t)(noutputs + 1) * sizeof *c.places), .error = error };
+    checking           c = { .places = fv__alloc((size_t)(noutputs + 1) * sizeof *c.places), .error = error };
     fv_status          status = FV_OK;
     for (int64_t i = 0; i < noutputs; i++) {
         struct stat s;
-        if (!fv_is_remote(outputs[i]) && !lstat(outputs[i], &s)) c.places[c.count++] = (place){ s.st_dev, s.st_ino };
+        if (!fv__is_remote(outputs[i]) && !lstat(outputs[i], &s)) c.places[c.count++] = (place){ s.st_dev, s.st_ino };
     }
     qsort(c.places, (size_t)c.count, sizeof *c.places, by_place);
     for (int l = 0; l < bindings->nlists; l++)
@@ -101,10 +101,10 @@ fv_status fv_check_own_inputs(const fv_context *context, const fv_graph *graph, 
             status = check_input(&c, bindings->lists[l].paths[i]);
     for (int n = 0; n < graph->nnodes && status == FV_OK; n++) {
         const fv_op    *op = graph->nodes[n]->op;
-        const fv_param *param = op && op->identity ? fv_params_find(op, "file") : NULL;
+        const fv_param *param = op && op->identity ? fv__params_find(op, "file") : NULL;
         const char     *file = param ? *(char *const *)((const char *)graph->nodes[n]->params + param->offset) : NULL;
         if (!file) continue;
-        status = fv_pattern_is(file) ? check_slices(file, outputs, noutputs, error) : check_input(&c, file);
+        status = fv__pattern_is(file) ? check_slices(file, outputs, noutputs, error) : check_input(&c, file);
     }
     free(c.places);
     return status;

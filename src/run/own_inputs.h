@@ -6,13 +6,13 @@
 #include "exec/exec.h"
 
 /* Fails if one of the files that the run will write is one that it reads, or would be one of the slices that it reads. */
-fv_status fv_check_own_inputs(const fv_context *context, const fv_graph *graph, char *const *outputs, int64_t noutputs,
-                              fv_error *error);
+fv_status fv__check_own_inputs(const fv_context *context, const fv_graph *graph, char *const *outputs, int64_t noutputs,
+                               fv_error *error);
 
 /* What runs whose stores are these folders have written: for fv_bindings.made. */
 typedef struct fv_made fv_made;
-fv_made *fv_made_open(const char *const *folders, int nfolders);
-bool     fv_made_find(void *made, const char *path, const char *pattern);
-void     fv_made_close(fv_made *made);
+fv_made               *fv__made_open(const char *const *folders, int nfolders);
+bool                   fv__made_find(void *made, const char *path, const char *pattern);
+void                   fv__made_close(fv_made *made);
 
 #endif

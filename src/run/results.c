@@ -26,19 +26,19 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards results that
 
 static fv_status keep_image(fv_run_result *result, fv_instance *instance, const fv_sink *sink, fv_error *error) {
     fv_kept kept = { .name = sink->name, .combination = sink->combination, .type = sink->value->type.image };
-    kept.item = fv_bindings_unit(instance->context->bindings, instance->item).item;
-    kept.data = fv_try_alloc((size_t)fv_image_type_bytes(&kept.type));
+    kept.item = fv__bindings_unit(instance->context->bindings, instance->item).item;
+    kept.data = fv__try_alloc((size_t)fv_image_type_bytes(&kept.type));
     if (!kept.data) return fv_fail(error, FV_ERROR_MEMORY, "%s does not fit into memory", sink->name);
-    fv_region whole = fv_region_whole(&kept.type);
+    fv_region whole = fv__region_whole(&kept.type);
     fv_block  block;
-    fv_block_init(&block, kept.type.dtype, &whole, kept.data);
-    fv_status status = fv_instance_fetch(instance, sink->value, &block, error);
+    fv__block_init(&block, kept.type.dtype, &whole, kept.data);
+    fv_status status = fv__instance_fetch(instance, sink->value, &block, error);
     if (status != FV_OK) {
         free(kept.data);
         return status;
     }
     pthread_mutex_lock(&mutex);
-    result->kept = fv_realloc(result->kept, (size_t)(result->nkept + 1) * sizeof *result->kept);
+    result->kept = fv__realloc(result->kept, (size_t)(result->nkept + 1) * sizeof *result->kept);
     result->kept[result->nkept++] = kept;
     pthread_mutex_unlock(&mutex);
     return FV_OK;
@@ -54,74 +54,76 @@ static fv_status take_part(fv_run_result *result, fv_instance *instance, const f
                   .key = sink->value->key,
                   .tagged = sink->value->type.items != NULL };
     int64_t npieces = 0;
-    if (p.value == FV_KIND_SCALAR) FV_TRY(fv_instance_scalar(instance, sink->value, &p.scalar, error));
-    else FV_TRY(fv_instance_table(instance, sink->value, &npieces, error));
+    if (p.value == FV_KIND_SCALAR)
+        FV_TRY(fv__instance_scalar(instance, sink->value, &p.scalar, error));
+    else
+        FV_TRY(fv__instance_table(instance, sink->value, &npieces, error));
     pthread_mutex_lock(&mutex);
-    p.file = sink->file ? fv_arena_strdup(&result->arena, sink->file) : NULL;
-    p.table = sink->table && *sink->table ? fv_arena_strdup(&result->arena, sink->table) : NULL;
-    p.name = fv_arena_strdup(&result->arena, sink->name ? sink->name : fv_node_label(sink->value));
+    p.file = sink->file ? fv__arena_strdup(&result->arena, sink->file) : NULL;
+    p.table = sink->table && *sink->table ? fv__arena_strdup(&result->arena, sink->table) : NULL;
+    p.name = fv__arena_strdup(&result->arena, sink->name ? sink->name : fv__node_label(sink->value));
     p.npieces = npieces;
     if (p.value == FV_KIND_TABLE) {
-        p.type = fv_arena_alloc(&result->arena, sizeof *p.type);
+        p.type = fv__arena_alloc(&result->arena, sizeof *p.type);
         *p.type = *sink->value->type.table;
-        if (p.type->metadata) p.type->metadata = fv_arena_strdup(&result->arena, p.type->metadata);
-        p.pieces = fv_arena_alloc(&result->arena, (size_t)npieces * sizeof *p.pieces + 1);
-        for (int64_t i = 0; i < npieces; i++) p.pieces[i] = fv_instance_table_piece(instance, sink->value, i);
+        if (p.type->metadata) p.type->metadata = fv__arena_strdup(&result->arena, p.type->metadata);
+        p.pieces = fv__arena_alloc(&result->arena, (size_t)npieces * sizeof *p.pieces + 1);
+        for (int64_t i = 0; i < npieces; i++) p.pieces[i] = fv__instance_table_piece(instance, sink->value, i);
     }
     if (!(result->nparts & (result->nparts - 1)))
-        result->parts = fv_realloc(result->parts, (size_t)FV_MAX(2 * result->nparts, 1) * sizeof *result->parts);
+        result->parts = fv__realloc(result->parts, (size_t)FV_MAX(2 * result->nparts, 1) * sizeof *result->parts);
     result->parts[result->nparts++] = p;
     pthread_mutex_unlock(&mutex);
     return FV_OK;
 }
 
-fv_status fv_collect_item(fv_run_result *result, fv_instance *instance, fv_error *error) {
+fv_status fv__collect_item(fv_run_result *result, fv_instance *instance, fv_error *error) {
     for (int k = 0; k < instance->graph->nsinks; k++) {
         const fv_sink *sink = &instance->graph->sinks[k];
         if (sink->kind == FV_SINK_EXPORT) continue;
-        if (sink->value->type.kind != FV_KIND_IMAGE) FV_TRY(take_part(result, instance, sink, error));
-        else if (sink->kind == FV_SINK_KEEP) FV_TRY(keep_image(result, instance, sink, error));
+        if (sink->value->type.kind != FV_KIND_IMAGE)
+            FV_TRY(take_part(result, instance, sink, error));
+        else if (sink->kind == FV_SINK_KEEP)
+            FV_TRY(keep_image(result, instance, sink, error));
     }
     return FV_OK;
 }
 
-void fv_collect_failure(fv_run_result *result, const char *item, const fv_error *error) {
-    result->failures = fv_realloc(result->failures, (size_t)(result->nfailures + 1) * sizeof *result->failures);
-    result->failures[result->nfailures++] = (fv_failure){ fv_strdup(item), *error };
+void fv__collect_failure(fv_run_result *result, const char *item, const fv_error *error) {
+    result->failures = fv__realloc(result->failures, (size_t)(result->nfailures + 1) * sizeof *result->failures);
+    result->failures[result->nfailures++] = (fv_failure){ fv__strdup(item), *error };
 }
 
-void fv_collect_output(fv_run_result *result, const char *path, bool made) {
+void fv__collect_output(fv_run_result *result, const char *path, bool made) {
     if (!(result->noutputs & (result->noutputs - 1)))
-        result->outputs = fv_realloc(result->outputs, (size_t)FV_MAX(2 * result->noutputs, 1) * sizeof *result->outputs);
-    result->outputs[result->noutputs++] = fv_strdup(path);
+        result->outputs = fv__realloc(result->outputs, (size_t)FV_MAX(2 * result->noutputs, 1) * sizeof *result->outputs);
+    result->outputs[result->noutputs++] = fv__strdup(path);
     *(made ? &result->outputs_made : &result->outputs_current) += 1;
 }
 
 /* ---------------------------------------------------------------- tables of all items */
 
 typedef struct joined { /* parts of one statement and file, in order, read as one table */
-    fv_table_source    base;
-    const fv_context  *context;
-    const part        *parts;
-    int                nparts, at;
-    int64_t            piece;
-    fv_table_type      type;
-    int                lead;   /* of the value's own columns that come first: item and path, if it has them */
-    int                prefix; /* columns that are put in after these */
-    bool               tags;   /* item and path are the first of them */
-    int                swept[FV_MAX_COLUMNS], nswept;
-    bool               numeric[FV_MAX_COLUMNS];
-    fv_cell           *cells;
-    int64_t            capacity;
-    fv_blob            held; /* the piece that texts of the cells lie in */
-    fv_bytes           scratch;
+    fv_table_source   base;
+    const fv_context *context;
+    const part       *parts;
+    int               nparts, at;
+    int64_t           piece;
+    fv_table_type     type;
+    int               lead;   /* of the value's own columns that come first: item and path, if it has them */
+    int               prefix; /* columns that are put in after these */
+    bool              tags;   /* item and path are the first of them */
+    int               swept[FV_MAX_COLUMNS], nswept;
+    bool              numeric[FV_MAX_COLUMNS];
+    fv_cell          *cells;
+    int64_t           capacity;
+    fv_blob           held; /* the piece that texts of the cells lie in */
+    fv_bytes          scratch;
 } joined;
 
 static fv_column_kind kind_of(const part *p, int column) {
     if (p->type) return p->type->column[column].kind;
-    return p->scalar.dtype == FV_FLOAT64  ? FV_COLUMN_REAL
-           : p->scalar.dtype == FV_UINT64 ? FV_COLUMN_NATURAL
-                                          : FV_COLUMN_INTEGER;
+    return p->scalar.dtype == FV_FLOAT64 ? FV_COLUMN_REAL : p->scalar.dtype == FV_UINT64 ? FV_COLUMN_NATURAL : FV_COLUMN_INTEGER;
 }
 
 static int columns_of(const part *p) { return p->type ? p->type->ncolumns : 1; }
@@ -142,7 +144,7 @@ static fv_status add_own(joined *j, int from, int to, fv_error *error) {
         fv_column_kind kind = kind_of(&j->parts[0], c);
         for (int k = 1; k < j->nparts; k++)
             if (kind_of(&j->parts[k], c) != kind) kind = FV_COLUMN_REAL;
-        FV_TRY(fv_table_add(&j->type, name_of(&j->parts[0], c), kind, error));
+        FV_TRY(fv__table_add(&j->type, name_of(&j->parts[0], c), kind, error));
     }
     return FV_OK;
 }
@@ -150,18 +152,18 @@ static fv_status add_own(joined *j, int from, int to, fv_error *error) {
 static fv_status join_columns(joined *j, fv_error *error) {
     const fv_bindings *bindings = j->context->bindings;
     const part        *first = &j->parts[0];
-    bool               of_item = fv_bindings_unit(bindings, first->item).collection != FV_RUN;
+    bool               of_item = fv__bindings_unit(bindings, first->item).collection != FV_RUN;
     j->tags = of_item && !first->tagged;
     j->lead = of_item && first->tagged ? FV_TAGS : 0;
     FV_TRY(add_own(j, 0, j->lead, error));
-    if (j->tags) FV_TRY(fv_table_add(&j->type, "item", FV_COLUMN_TEXT, error));
-    if (j->tags) FV_TRY(fv_table_add(&j->type, "path", FV_COLUMN_TEXT, error));
+    if (j->tags) FV_TRY(fv__table_add(&j->type, "item", FV_COLUMN_TEXT, error));
+    if (j->tags) FV_TRY(fv__table_add(&j->type, "path", FV_COLUMN_TEXT, error));
     for (int p = 0; p < bindings->nparameters; p++) {
         const fv_parameter *parameter = &bindings->parameters[p];
         if (parameter->count < 2) continue;
         bool numeric = true;
         for (int v = 0; v < parameter->count; v++) numeric = numeric && parameter->values[v].kind == FV_LITERAL_NUMBER;
-        FV_TRY(fv_table_add(&j->type, parameter->name, numeric ? FV_COLUMN_REAL : FV_COLUMN_TEXT, error));
+        FV_TRY(fv__table_add(&j->type, parameter->name, numeric ? FV_COLUMN_REAL : FV_COLUMN_TEXT, error));
         j->numeric[j->nswept] = numeric;
         j->swept[j->nswept++] = p;
     }
@@ -173,8 +175,8 @@ static fv_status join_columns(joined *j, fv_error *error) {
 static void note_failure(fv_run_result *result, const char *item, const fv_error *error) {
     for (int i = 0; i < result->nfailures; i++)
         if (!strcmp(result->failures[i].item, item)) return;
-    fv_log_failure("fovea: %s", error->message);
-    fv_collect_failure(result, item, error);
+    fv__log_failure("fovea: %s", error->message);
+    fv__collect_failure(result, item, error);
 }
 
 /* Parts whose columns differ from the first one's cannot be rows of the same table: such items have failed, the others go on.
@@ -187,9 +189,9 @@ static int keep_alike(fv_run_result *result, const fv_bindings *bindings, part *
             continue;
         }
         fv_error    error = { 0 };
-        const char *item = fv_bindings_item(bindings, parts[k].item);
+        const char *item = fv__bindings_item(bindings, parts[k].item);
         fv_fail(&error, FV_ERROR_INPUT, "%s: its table has other columns than that of %s (another number of axes?)", item,
-                fv_bindings_item(bindings, parts[0].item));
+                fv__bindings_item(bindings, parts[0].item));
         note_failure(result, item, &error);
     }
     return kept;
@@ -197,15 +199,17 @@ static int keep_alike(fv_run_result *result, const fv_bindings *bindings, part *
 
 static void fill_prefix(const joined *j, const part *p, fv_cell *row) {
     const fv_bindings *bindings = j->context->bindings;
-    fv_unit            unit = fv_bindings_unit(bindings, p->item);
+    fv_unit            unit = fv__bindings_unit(bindings, p->item);
     int                column = 0;
     if (j->tags) row[column++].text = bindings->lists[unit.collection].items.names[unit.item];
     if (j->tags) row[column++].text = bindings->lists[unit.collection].items.paths[unit.item];
     for (int k = 0; k < j->nswept; k++) {
         const fv_parameter *parameter = &bindings->parameters[j->swept[k]];
-        int                 choice = fv_bindings_choice(bindings, p->combination, j->swept[k]);
-        if (j->numeric[k]) row[column++].real = parameter->values[choice].number;
-        else row[column++].text = parameter->texts[choice];
+        int                 choice = fv__bindings_choice(bindings, p->combination, j->swept[k]);
+        if (j->numeric[k])
+            row[column++].real = parameter->values[choice].number;
+        else
+            row[column++].text = parameter->texts[choice];
     }
 }
 
@@ -214,7 +218,7 @@ static void add_prefix(joined *j, const part *p, const fv_cell *from, int64_t ro
     int own = j->type.ncolumns - j->prefix;
     if (rows * j->type.ncolumns > j->capacity) {
         j->capacity = rows * j->type.ncolumns;
-        j->cells = fv_realloc(j->cells, (size_t)j->capacity * sizeof *j->cells);
+        j->cells = fv__realloc(j->cells, (size_t)j->capacity * sizeof *j->cells);
     }
     for (int64_t r = 0; r < rows; r++) {
         fv_cell *row = j->cells + r * j->type.ncolumns;
@@ -223,13 +227,13 @@ static void add_prefix(joined *j, const part *p, const fv_cell *from, int64_t ro
         memcpy(row + j->lead + j->prefix, from + r * own + j->lead, (size_t)(own - j->lead) * sizeof *row);
         for (int c = 0; c < own; c++) {
             int to = c < j->lead ? c : j->prefix + c;
-            if (j->type.column[to].kind == FV_COLUMN_REAL) row[to].real = fv_cell_number(kind_of(p, c), from[r * own + c]);
+            if (j->type.column[to].kind == FV_COLUMN_REAL) row[to].real = fv__cell_number(kind_of(p, c), from[r * own + c]);
         }
     }
 }
 
 static void release_piece(joined *j) {
-    if (j->held.entry) fv_store_unpin(j->context->store, &j->held);
+    if (j->held.entry) fv__store_unpin(j->context->store, &j->held);
     j->held.entry = NULL;
 }
 
@@ -240,17 +244,19 @@ static fv_status next_piece(joined *j, int64_t *nrows, fv_error *error) {
     *nrows = 0;
     if (p->value == FV_KIND_SCALAR) {
         fv_cell cell;
-        if (kind_of(p, 0) == FV_COLUMN_REAL) cell.real = p->scalar.real;
-        else cell.integer = p->scalar.integer;
+        if (kind_of(p, 0) == FV_COLUMN_REAL)
+            cell.real = p->scalar.real;
+        else
+            cell.integer = p->scalar.integer;
         *nrows = 1;
         add_prefix(j, p, &cell, 1);
         return FV_OK;
     }
-    if (!fv_store_has(store, p->pieces[piece])) return FV_OK; /* an empty one */
+    if (!fv__store_has(store, p->pieces[piece])) return FV_OK; /* an empty one */
     const fv_cell *rows;
     release_piece(j);
-    FV_TRY(fv_store_get(store, p->pieces[piece], &j->held, error));
-    FV_TRY(fv_piece_rows(p->type, j->held.data, j->held.size, &j->scratch, &rows, nrows, error));
+    FV_TRY(fv__store_get(store, p->pieces[piece], &j->held, error));
+    FV_TRY(fv__piece_rows(p->type, j->held.data, j->held.size, &j->scratch, &rows, nrows, error));
     add_prefix(j, p, rows, *nrows);
     return FV_OK;
 }
@@ -273,52 +279,54 @@ static fv_status next_rows(fv_table_source *source, const fv_cell **cells, int64
 /* The identity of the whole table: what its parts are, how it is written. */
 static fv_hash joined_key(const joined *j) {
     fv_hasher hasher;
-    fv_hasher_init(&hasher);
-    fv_hasher_text(&hasher, j->parts[0].table ? j->parts[0].table : "");
-    fv_hasher_int(&hasher, j->parts[0].append);
-    for (int c = 0; c < j->type.ncolumns; c++) fv_hasher_text(&hasher, j->type.column[c].name);
+    fv__hasher_init(&hasher);
+    fv__hasher_text(&hasher, j->parts[0].table ? j->parts[0].table : "");
+    fv__hasher_int(&hasher, j->parts[0].append);
+    for (int c = 0; c < j->type.ncolumns; c++) fv__hasher_text(&hasher, j->type.column[c].name);
     for (int k = 0; k < j->nparts; k++) {
-        fv_hasher_add(&hasher, &j->parts[k].key, sizeof j->parts[k].key);
-        fv_hasher_text(&hasher, fv_bindings_item(j->context->bindings, j->parts[k].item));
+        fv__hasher_add(&hasher, &j->parts[k].key, sizeof j->parts[k].key);
+        fv__hasher_text(&hasher, fv__bindings_item(j->context->bindings, j->parts[k].item));
         fv_cell row[FV_MAX_COLUMNS] = { 0 };
         fill_prefix(j, &j->parts[k], row);
         for (int c = 0; c < j->prefix; c++)
             if (j->type.column[j->lead + c].kind == FV_COLUMN_TEXT)
-                fv_hasher_text(&hasher, row[c].text);
-            else fv_hasher_int(&hasher, row[c].integer);
+                fv__hasher_text(&hasher, row[c].text);
+            else
+                fv__hasher_int(&hasher, row[c].integer);
     }
-    return fv_hasher_finish(&hasher);
+    return fv__hasher_finish(&hasher);
 }
 
 static fv_status write_file(joined *j, fv_run_result *result, fv_outputs *outputs, fv_error *error) {
     const char            *path = j->parts[0].file;
-    const fv_table_format *format = fv_table_format_for(path);
+    const fv_table_format *format = fv__table_format_for(path);
     fv_hash                key = joined_key(j);
     fv_table_options       options = { .table = j->parts[0].table, .append = j->parts[0].append, .key = key };
     if (format->in_place) {
-        FV_TRY(fv_outputs_make_parent(path, error));
+        FV_TRY(fv__outputs_make_parent(path, error));
         FV_TRY(format->write(path, path, &j->type, &options, &j->base, error));
-        fv_collect_output(result, path, true);
+        fv__collect_output(result, path, true);
         return FV_OK;
     }
-    if (fv_outputs_current(outputs, path, key)) {
-        fv_collect_output(result, path, false);
+    if (fv__outputs_current(outputs, path, key)) {
+        fv__collect_output(result, path, false);
         return FV_OK;
     }
     char   *temporary;
     fv_hash epoch;
-    if (!options.append) FV_TRY(fv_outputs_check(outputs, path, error));
-    FV_TRY(fv_outputs_begin(outputs, path, key, false, FV_OUTPUT_ALONE, &temporary, &epoch, error));
+    if (!options.append) FV_TRY(fv__outputs_check(outputs, path, error));
+    FV_TRY(fv__outputs_begin(outputs, path, key, false, FV_OUTPUT_ALONE, &temporary, &epoch, error));
     fv_status status = format->write(temporary, path, &j->type, &options, &j->base, error);
-    if (status == FV_OK) status = fv_outputs_done(outputs, path, key, temporary, error);
+    if (status == FV_OK)
+        status = fv__outputs_done(outputs, path, key, temporary, error);
     else {
-        fv_error_rename(error, temporary, path);
-        fv_path_remove(temporary, NULL);
-        fv_outputs_abandon(outputs, path);
+        fv__error_rename(error, temporary, path);
+        fv__path_remove(temporary, NULL);
+        fv__outputs_abandon(outputs, path);
     }
     free(temporary);
-    if (status == FV_OK && options.append) status = fv_outputs_commit(outputs, error); /* another may append to it */
-    if (status == FV_OK) fv_collect_output(result, path, true);
+    if (status == FV_OK && options.append) status = fv__outputs_commit(outputs, error); /* another may append to it */
+    if (status == FV_OK) fv__collect_output(result, path, true);
     return status;
 }
 
@@ -327,17 +335,17 @@ static void keep_texts(fv_table *table, int64_t rows, fv_arena *arena) {
     for (int64_t r = table->nrows; r < table->nrows + rows; r++)
         for (int c = 0; c < table->type.ncolumns; c++) {
             fv_cell *cell = &table->cell[r * table->type.ncolumns + c];
-            if (table->type.column[c].kind == FV_COLUMN_TEXT && cell->text) cell->text = fv_arena_strdup(arena, cell->text);
+            if (table->type.column[c].kind == FV_COLUMN_TEXT && cell->text) cell->text = fv__arena_strdup(arena, cell->text);
         }
 }
 
 static fv_status keep_table(joined *j, fv_run_result *result, fv_error *error) {
     fv_table table = { .type = j->type };
     int      n = result->ntables++;
-    result->tables = fv_realloc(result->tables, (size_t)result->ntables * sizeof *result->tables);
-    result->table_names = fv_realloc(result->table_names, (size_t)result->ntables * sizeof *result->table_names);
-    result->table_is_scalar = fv_realloc(result->table_is_scalar, (size_t)result->ntables * sizeof *result->table_is_scalar);
-    result->table_printed = fv_realloc(result->table_printed, (size_t)result->ntables * sizeof *result->table_printed);
+    result->tables = fv__realloc(result->tables, (size_t)result->ntables * sizeof *result->tables);
+    result->table_names = fv__realloc(result->table_names, (size_t)result->ntables * sizeof *result->table_names);
+    result->table_is_scalar = fv__realloc(result->table_is_scalar, (size_t)result->ntables * sizeof *result->table_is_scalar);
+    result->table_printed = fv__realloc(result->table_printed, (size_t)result->ntables * sizeof *result->table_printed);
     result->table_names[n] = j->parts[0].name;
     result->table_is_scalar[n] = j->parts[0].value == FV_KIND_SCALAR && j->nparts == 1 && !j->prefix;
     result->table_printed[n] = j->parts[0].kind == FV_SINK_PRINT;
@@ -348,7 +356,7 @@ static fv_status keep_table(joined *j, fv_run_result *result, fv_error *error) {
         status = next_rows(&j->base, &cells, &rows, error);
         if (status != FV_OK || !rows) break;
         size_t width = (size_t)table.type.ncolumns * sizeof(fv_cell);
-        table.cell = fv_realloc(table.cell, (size_t)(table.nrows + rows) * width);
+        table.cell = fv__realloc(table.cell, (size_t)(table.nrows + rows) * width);
         memcpy((char *)table.cell + (size_t)table.nrows * width, cells, (size_t)rows * width);
         keep_texts(&table, rows, &result->arena);
         table.nrows += rows;
@@ -366,7 +374,7 @@ static int in_order(const void *a, const void *b) {
     return x->combination - y->combination;
 }
 
-fv_status fv_collect_finish(fv_run_result *result, const fv_context *context, fv_outputs *outputs, fv_error *error) {
+fv_status fv__collect_finish(fv_run_result *result, const fv_context *context, fv_outputs *outputs, fv_error *error) {
     if (!result->nparts) return FV_OK;
     qsort(result->parts, (size_t)result->nparts, sizeof *result->parts, in_order);
     fv_status status = FV_OK;
@@ -382,13 +390,13 @@ fv_status fv_collect_finish(fv_run_result *result, const fv_context *context, fv
         if (status == FV_OK)
             status = first->kind == FV_SINK_FILE ? write_file(&j, result, outputs, error) : keep_table(&j, result, error);
         release_piece(&j);
-        fv_bytes_release(&j.scratch);
+        fv__bytes_release(&j.scratch);
         free(j.cells);
     }
     return status;
 }
 
-void fv_run_result_free(fv_run_result *result) {
+void fv__run_result_free(fv_run_result *result) {
     if (!result) return;
     for (int i = 0; i < result->ntables; i++) free(result->tables[i].cell);
     for (int i = 0; i < result->nkept; i++) free(result->kept[i].data);
@@ -402,6 +410,6 @@ void fv_run_result_free(fv_run_result *result) {
     free(result->failures);
     free(result->outputs);
     free(result->parts);
-    fv_arena_release(&result->arena);
+    fv__arena_release(&result->arena);
     free(result);
 }

@@ -22,8 +22,8 @@ struct fv_leftovers {
     int             count;
 };
 
-fv_leftovers *fv_leftovers_new(fv_store *store, fv_outputs *outputs) {
-    fv_leftovers *l = fv_calloc(sizeof *l);
+fv_leftovers *fv__leftovers_new(fv_store *store, fv_outputs *outputs) {
+    fv_leftovers *l = fv__calloc(sizeof *l);
     l->store = store;
     l->outputs = outputs;
     pthread_mutex_init(&l->mutex, NULL);
@@ -33,15 +33,15 @@ fv_leftovers *fv_leftovers_new(fv_store *store, fv_outputs *outputs) {
 static void free_all(left *item) {
     while (item) {
         left *next = item->next;
-        fv_bytes_release(&item->keys);
-        fv_bytes_release(&item->results);
-        fv_bytes_release(&item->paths);
+        fv__bytes_release(&item->keys);
+        fv__bytes_release(&item->results);
+        fv__bytes_release(&item->paths);
         free(item);
         item = next;
     }
 }
 
-void fv_leftovers_free(fv_leftovers *l) {
+void fv__leftovers_free(fv_leftovers *l) {
     if (!l) return;
     free_all(l->first);
     pthread_mutex_destroy(&l->mutex);
@@ -50,10 +50,10 @@ void fv_leftovers_free(fv_leftovers *l) {
 
 static bool settled(const fv_leftovers *l, const left *item) {
     for (size_t at = 0; at < item->paths.size; at += strlen((char *)item->paths.data + at) + 1)
-        if (fv_outputs_waits(l->outputs, (char *)item->paths.data + at)) return false;
+        if (fv__outputs_waits(l->outputs, (char *)item->paths.data + at)) return false;
     const fv_hash *results = (const fv_hash *)(const void *)item->results.data;
     for (size_t i = 0; i < item->results.size / sizeof *results; i++)
-        if (!fv_store_committed(l->store, results[i])) return false;
+        if (!fv__store_committed(l->store, results[i])) return false;
     return true;
 }
 
@@ -74,29 +74,31 @@ static void forget(fv_leftovers *l) {
     pthread_mutex_unlock(&l->mutex);
     for (const left *item = gone; item; item = item->next) {
         const fv_hash *keys = (const fv_hash *)(const void *)item->keys.data;
-        for (size_t i = 0; i < item->keys.size / sizeof *keys; i++) fv_store_drop(l->store, keys[i], true);
+        for (size_t i = 0; i < item->keys.size / sizeof *keys; i++) fv__store_drop(l->store, keys[i], true);
     }
     free_all(gone);
 }
 
-void fv_leftovers_add(fv_leftovers *l, const fv_instance *instance, const bool *needed, const bool *handed) {
-    left *item = fv_calloc(sizeof *item);
+void fv__leftovers_add(fv_leftovers *l, const fv_instance *instance, const bool *needed, const bool *handed) {
+    left *item = fv__calloc(sizeof *item);
     for (int k = 0; k < instance->plan->nstages; k++)
-        if (needed[k]) fv_stage_leaves(instance, &instance->plan->stages[k], &item->keys, &item->results);
+        if (needed[k]) fv__stage_leaves(instance, &instance->plan->stages[k], &item->keys, &item->results);
     for (int k = 0; k < instance->graph->nsinks; k++)
-        if (handed[k]) fv_bytes_append(&item->paths, instance->graph->sinks[k].file, strlen(instance->graph->sinks[k].file) + 1);
+        if (handed[k]) fv__bytes_append(&item->paths, instance->graph->sinks[k].file, strlen(instance->graph->sinks[k].file) + 1);
     pthread_mutex_lock(&l->mutex);
     item->next = l->first;
     l->first = item;
     bool many = ++l->count > MANY, some = l->count % SOME == 0;
     pthread_mutex_unlock(&l->mutex);
-    if (many) fv_leftovers_settle(l);
-    else if (some) forget(l);
+    if (many)
+        fv__leftovers_settle(l);
+    else if (some)
+        forget(l);
 }
 
-void fv_leftovers_settle(fv_leftovers *l) {
-    fv_store_flush(l->store, NULL); /* what could not be written is tried again at the end of the run */
-    fv_store_refresh(l->store, NULL);
+void fv__leftovers_settle(fv_leftovers *l) {
+    fv__store_flush(l->store, NULL); /* what could not be written is tried again at the end of the run */
+    fv__store_refresh(l->store, NULL);
     forget(l);
     pthread_mutex_lock(&l->mutex);
     left *rest = l->first; /* workers elsewhere have not committed it yet: it stays in the store */

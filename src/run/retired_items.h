@@ -11,11 +11,11 @@
 
 typedef struct fv_leftovers fv_leftovers;
 
-fv_leftovers *fv_leftovers_new(fv_store *store, fv_outputs *outputs);
-void          fv_leftovers_free(fv_leftovers *leftovers);
+fv_leftovers *fv__leftovers_new(fv_store *store, fv_outputs *outputs);
+void          fv__leftovers_free(fv_leftovers *leftovers);
 /* Notes what an item leaves; the instance may be closed afterwards. needed: by stage; handed: sinks that wait for their names. */
-void fv_leftovers_add(fv_leftovers *leftovers, const fv_instance *instance, const bool *needed, const bool *handed);
+void fv__leftovers_add(fv_leftovers *leftovers, const fv_instance *instance, const bool *needed, const bool *handed);
 /* Commits the store and forgets whatever can go. */
-void fv_leftovers_settle(fv_leftovers *leftovers);
+void fv__leftovers_settle(fv_leftovers *leftovers);
 
 #endif

@@ -4,20 +4,20 @@
 #include "base/host.h"
 #include "run/claims.h"
 #include "run/engine.h"
-#include "run/results.h"
 #include "run/manifest.h"
 #include "run/own_inputs.h"
+#include "run/results.h"
 #include "store/store_place.h"
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sched.h>
 #include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
 /* ---------------------------------------------------------------- defaults */
 
-int fv_default_workers(void) {
+int fv__default_workers(void) {
     cpu_set_t set;
     return sched_getaffinity(0, sizeof set, &set) ? 1 : FV_MAX(CPU_COUNT(&set), 1);
 }
@@ -29,17 +29,18 @@ static int64_t default_disk(const char *folder) {
 
 /* ---------------------------------------------------------------- checks before anything starts */
 
-fv_status fv_run_sample(const fv_context *context, int segment, fv_instance **instance, fv_diagnostics *diagnostics,
-                        fv_error *error) {
+fv_status fv__run_sample(const fv_context *context, int segment, fv_instance **instance, fv_diagnostics *diagnostics,
+                         fv_error *error) {
     const fv_segment *s = &context->bindings->segments[segment];
     int64_t           n = s->count, tries = FV_MIN(n, 16);
     for (int64_t k = 0; k < tries; k++) {
         fv_diagnostics own = { 0 };
-        fv_status      status = fv_instance_sample(context, s->first + k * n / tries, instance, &own, error);
+        fv_status      status = fv__instance_sample(context, s->first + k * n / tries, instance, &own, error);
         bool           last = status == FV_OK || k == tries - 1;
         if (last)
-            fv_diagnostics_take(diagnostics, &own);
-        else fv_diagnostics_release(&own);
+            fv__diagnostics_take(diagnostics, &own);
+        else
+            fv__diagnostics_release(&own);
         if (last) return status;
     }
     return fv_fail(error, FV_ERROR_INPUT, "there is no item");
@@ -47,26 +48,26 @@ fv_status fv_run_sample(const fv_context *context, int segment, fv_instance **in
 
 /* A larger file is taken to need more in proportion. */
 static double largest_over_sample(const fv_bindings *bindings, const fv_segment *segment, int64_t sample) {
-    double own = (double)fv_bindings_size(bindings, sample), worst = 1;
+    double own = (double)fv__bindings_size(bindings, sample), worst = 1;
     for (int64_t unit = segment->first; own > 0 && unit < segment->first + segment->count; unit++)
-        worst = FV_MAX(worst, (double)fv_bindings_size(bindings, unit) / own);
+        worst = FV_MAX(worst, (double)fv__bindings_size(bindings, unit) / own);
     return worst;
 }
 
-fv_status fv_run_outlook(const fv_context *context, fv_outlook *outlook, fv_diagnostics *diagnostics, fv_error *error) {
+fv_status fv__run_outlook(const fv_context *context, fv_outlook *outlook, fv_diagnostics *diagnostics, fv_error *error) {
     const fv_bindings *bindings = context->bindings;
     *outlook = (fv_outlook){ 0 };
     for (int s = 0; s < bindings->nsegments; s++) {
         const fv_segment *segment = &bindings->segments[s];
         fv_instance      *sample;
-        FV_TRY(fv_run_sample(context, s, &sample, diagnostics, error));
+        FV_TRY(fv__run_sample(context, s, &sample, diagnostics, error));
         double scale = largest_over_sample(bindings, segment, sample->item);
         outlook->memory = FV_MAX(outlook->memory, sample->plan->memory);
         outlook->most = FV_MAX(outlook->most, (int64_t)((double)sample->plan->memory * scale));
         outlook->work += sample->plan->work * (double)segment->count;
         for (int k = 0; k < sample->plan->nstages; k++)
             outlook->tasks = FV_MAX(outlook->tasks, sample->plan->stages[k].serial ? 1 : sample->plan->stages[k].ntasks);
-        fv_instance_close(sample);
+        fv__instance_close(sample);
     }
     return FV_OK;
 }
@@ -84,13 +85,13 @@ static int by_place(const void *a, const void *b) {
 }
 
 static planned image_output(char *path_take, int64_t item) {
-    return (planned){ fv_outputs_place(path_take), path_take, -1, item };
+    return (planned){ fv__outputs_place(path_take), path_take, -1, item };
 }
 
 static planned table_output(const fv_sink *sink) {
-    planned p = { fv_outputs_place(sink->file), fv_strdup(sink->file), sink->statement, 0 };
-    if (!fv_table_format_for(sink->file)->in_place) return p;
-    char *place = fv_sprintf("%s\n%s", p.place, sink->table); /* holds many tables */
+    planned p = { fv__outputs_place(sink->file), fv__strdup(sink->file), sink->statement, 0 };
+    if (!fv__table_format_for(sink->file)->in_place) return p;
+    char *place = fv__sprintf("%s\n%s", p.place, sink->table); /* holds many tables */
     free(p.place);
     p.place = place;
     return p;
@@ -104,7 +105,7 @@ typedef struct planned_list { /* of all segments */
 static void add_output(planned_list *p, planned output) {
     if (p->count == p->capacity) {
         p->capacity = FV_MAX(2 * p->capacity, 16);
-        p->all = fv_realloc(p->all, (size_t)p->capacity * sizeof *p->all);
+        p->all = fv__realloc(p->all, (size_t)p->capacity * sizeof *p->all);
     }
     p->all[p->count++] = output;
 }
@@ -115,16 +116,16 @@ static fv_status list_outputs(const fv_context *context, const fv_segment *segme
         const fv_sink *sink = &graph->sinks[k];
         if (sink->kind != FV_SINK_FILE) continue;
         if (sink->value->type.kind != FV_KIND_IMAGE) {
-            bool replaced = !sink->append && !fv_table_format_for(sink->file)->in_place;
+            bool replaced = !sink->append && !fv__table_format_for(sink->file)->in_place;
             if (!sink->append) add_output(files, table_output(sink));
-            FV_TRY(replaced ? fv_outputs_check(outputs, sink->file, error) : fv_outputs_check_name(sink->file, error));
+            FV_TRY(replaced ? fv__outputs_check(outputs, sink->file, error) : fv__outputs_check_name(sink->file, error));
             continue;
         }
         for (int64_t unit = segment->first; unit < segment->first + segment->count; unit++) {
             char *path;
-            FV_TRY(fv_template_fill(context->bindings, sink->file_template, unit, sink->combination, &path, error));
+            FV_TRY(fv__template_fill(context->bindings, sink->file_template, unit, sink->combination, &path, error));
             add_output(files, image_output(path, unit));
-            FV_TRY(fv_outputs_check(outputs, path, error));
+            FV_TRY(fv__outputs_check(outputs, path, error));
         }
     }
     return FV_OK;
@@ -135,18 +136,18 @@ static fv_status written_twice(const fv_bindings *bindings, const planned *a, co
     return fv_fail(error, FV_ERROR_USAGE,
                    "two results would be written to %s: those of %s and %s; {folder}, {path} or {index} in the name tells such "
                    "items apart",
-                   b->path, fv_bindings_item(bindings, a->item), fv_bindings_item(bindings, b->item));
+                   b->path, fv__bindings_item(bindings, a->item), fv__bindings_item(bindings, b->item));
 }
 
 /* Files that hold many tables may be read and written by the same text. */
 static fv_status check_inputs(const fv_context *context, const fv_graph *graph, const planned *all, int64_t count,
                               fv_error *error) {
-    char  **paths = fv_alloc((size_t)(count + 1) * sizeof *paths);
+    char  **paths = fv__alloc((size_t)(count + 1) * sizeof *paths);
     int64_t n = 0;
     for (int64_t i = 0; i < count; i++)
-        if (all[i].table < 0 || !fv_table_format_for(all[i].path)->in_place) paths[n++] = all[i].path;
+        if (all[i].table < 0 || !fv__table_format_for(all[i].path)->in_place) paths[n++] = all[i].path;
     fv_error  found = { 0 };
-    fv_status status = fv_check_own_inputs(context, graph, paths, n, &found);
+    fv_status status = fv__check_own_inputs(context, graph, paths, n, &found);
     if (status != FV_OK && error) *error = found;
     free(paths);
     return status;
@@ -184,12 +185,12 @@ typedef struct running {
     fv_outputs            *outputs;
     fv_record             *record;
     fv_run_result         *result;
-    const fv_share        *share; /* NULL: the run is ours alone */
-    fv_lease              *lease; /* on a run that is ours alone and writes files */
+    const fv_share        *share;  /* NULL: the run is ours alone */
+    fv_lease              *lease;  /* on a run that is ours alone and writes files */
     bool                   writes; /* files, as far as is known before the start */
     fv_bytes               tables; /* names of the table files that it replaces, each with its 0 */
     planned_list           planned;
-    fv_bytes               left;  /* names of operators that have a kernel for devices and run on the CPU all the same */
+    fv_bytes               left; /* names of operators that have a kernel for devices and run on the CPU all the same */
 } running;
 
 /* Whether this process ends the run: gathers tables, builds the record, keeps the store's budget. */
@@ -198,70 +199,70 @@ static bool ends_run(const running *r) { return !r->share || r->share->finish; }
 /* Before anything is committed, the record of it and the pieces of files that it speaks of are safe. */
 static fv_status before_commit(void *context, fv_error *error) {
     running *r = context;
-    if (r->record) FV_TRY(fv_record_flush(r->record, error));
-    return fv_instances_sync(NULL, error);
+    if (r->record) FV_TRY(fv__record_flush(r->record, error));
+    return fv__instances_sync(NULL, error);
 }
 
 static fv_status open_store(running *r, fv_error *error) {
-    char    host[40] = "host";
+    char            host[40] = "host";
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     gethostname(host, sizeof host - 1);
     snprintf(r->writer, sizeof r->writer, "%s-%d-%llx", host, (int)getpid(),
              (unsigned long long)now.tv_sec * 1000000000u + (unsigned long long)now.tv_nsec);
-    char            *folder = fv_sprintf("%s/store", r->folder);
+    char            *folder = fv__sprintf("%s/store", r->folder);
     fv_store_options options = { .folder = folder,
                                  .writer = r->writer,
                                  .memory = r->settings->budget.store,
                                  .patience = (r->settings->patience > 0 ? r->settings->patience : 2.5) * r->settings->workers,
                                  .shared = r->engine->shared || r->share };
-    fv_status        status = fv_store_open(&options, &r->context.store, error);
-    if (status == FV_OK) fv_store_on_flush(r->context.store, before_commit, r);
+    fv_status        status = fv__store_open(&options, &r->context.store, error);
+    if (status == FV_OK) fv__store_on_flush(r->context.store, before_commit, r);
     free(folder);
     return status;
 }
 
 static void trim_store(const running *r, int64_t budget) {
-    char *folder = fv_sprintf("%s/store", r->folder);
-    fv_store_trim(folder, budget);
+    char *folder = fv__sprintf("%s/store", r->folder);
+    fv__store_trim(folder, budget);
     free(folder);
 }
 
 static void note_run(running *r) {
     char host[64] = "", number[32];
     gethostname(host, sizeof host - 1);
-    fv_record_fact(r->record, "host", host);
-    fv_record_fact(r->record, "engine", r->engine->name);
-    fv_record_fact(r->record, "isa", fv_isa_name());
+    fv__record_fact(r->record, "host", host);
+    fv__record_fact(r->record, "engine", r->engine->name);
+    fv__record_fact(r->record, "isa", fv__isa_name());
     const fv_bindings *b = r->context.bindings;
-    fv_record_fact(r->record, "device", b->device ? b->on.kind : "cpu");
-    if (b->device_note) fv_record_fact(r->record, "device-note", b->device_note);
-    if (r->left.size) fv_record_fact(r->record, "device-left", (const char *)r->left.data);
+    fv__record_fact(r->record, "device", b->device ? b->on.kind : "cpu");
+    if (b->device_note) fv__record_fact(r->record, "device-note", b->device_note);
+    if (r->left.size) fv__record_fact(r->record, "device-left", (const char *)r->left.data);
     snprintf(number, sizeof number, "%d", r->settings->workers);
-    fv_record_fact(r->record, "workers", number);
+    fv__record_fact(r->record, "workers", number);
     snprintf(number, sizeof number, "%lld", (long long)r->settings->budget.memory);
-    fv_record_fact(r->record, "memory", number);
-    fv_record_fact(r->record, "text", r->context.program->text);
+    fv__record_fact(r->record, "memory", number);
+    fv__record_fact(r->record, "text", r->context.program->text);
 }
 
 static fv_status run_items(running *r, fv_error *error) {
-    fv_claims    *claims = NULL;
-    if (r->share) FV_TRY(fv_claims_open(r->share, r->context.store, &claims, error));
-    fv_scheduler *scheduler = fv_scheduler_new(&r->context, r->settings, r->outputs, r->record, r->result);
-    if (claims) fv_scheduler_share(scheduler, claims, r->share);
-    fv_status     status = r->engine->run(scheduler, r->settings, r->run_folder, error);
-    fv_error      later = { 0 };
-    fv_status     committed = fv_outputs_commit(r->outputs, &later);
+    fv_claims *claims = NULL;
+    if (r->share) FV_TRY(fv__claims_open(r->share, r->context.store, &claims, error));
+    fv_scheduler *scheduler = fv__scheduler_new(&r->context, r->settings, r->outputs, r->record, r->result);
+    if (claims) fv__scheduler_share(scheduler, claims, r->share);
+    fv_status status = r->engine->run(scheduler, r->settings, r->run_folder, error);
+    fv_error  later = { 0 };
+    fv_status committed = fv__outputs_commit(r->outputs, &later);
     if (status == FV_OK && committed != FV_OK) *error = later;
     if (status == FV_OK) status = committed;
     r->result->started = r->result->started || status == FV_OK;
-    if (status == FV_OK && ends_run(r)) status = fv_collect_finish(r->result, &r->context, r->outputs, error);
-    if (status == FV_OK) status = fv_outputs_commit(r->outputs, error);
-    fv_status flushed = fv_store_flush(r->context.store, &later); /* also after a failure: what is done is not lost */
+    if (status == FV_OK && ends_run(r)) status = fv__collect_finish(r->result, &r->context, r->outputs, error);
+    if (status == FV_OK) status = fv__outputs_commit(r->outputs, error);
+    fv_status flushed = fv__store_flush(r->context.store, &later); /* also after a failure: what is done is not lost */
     if (status == FV_OK && flushed != FV_OK) *error = later;
-    if (flushed == FV_OK) fv_scheduler_settle(scheduler);
-    fv_scheduler_free(scheduler);
-    fv_claims_close(claims);
+    if (flushed == FV_OK) fv__scheduler_settle(scheduler);
+    fv__scheduler_free(scheduler);
+    fv__claims_close(claims);
     return status == FV_OK ? flushed : status;
 }
 
@@ -271,7 +272,7 @@ static void note_left(running *r, const fv_graph *graph) {
         const fv_node *node = graph->nodes[i];
         if (!graph->device.kind || !node->op || !node->op->device || node->on_device) continue;
         bool named = r->left.size && strstr((char *)r->left.data, node->op->name);
-        if (!named) fv_bytes_printf(&r->left, "%s%s", r->left.size ? ", " : "", node->op->name);
+        if (!named) fv__bytes_printf(&r->left, "%s%s", r->left.size ? ", " : "", node->op->name);
     }
 }
 
@@ -283,15 +284,15 @@ static fv_status open_samples(running *r, fv_instance **samples, fv_diagnostics 
     for (int s = 0; s < bindings->nsegments; s++) {
         fv_diagnostics own = { 0 };
         fv_error       why = { 0 };
-        fv_status      status = fv_run_sample(&r->context, s, &samples[s], &own, &why);
+        fv_status      status = fv__run_sample(&r->context, s, &samples[s], &own, &why);
         bool           told_later = bindings->collection && status != FV_ERROR_USAGE;
         if (status != FV_OK) samples[s] = NULL;
         if (status != FV_OK && !told_later) {
-            fv_diagnostics_take(diagnostics, &own);
+            fv__diagnostics_take(diagnostics, &own);
             if (worst == FV_OK) *error = why;
             if (worst == FV_OK) worst = status;
         }
-        fv_diagnostics_release(&own);
+        fv__diagnostics_release(&own);
     }
     return worst;
 }
@@ -318,15 +319,15 @@ static void keep_tables(running *r, const planned_list *files) {
     for (int64_t i = 0; i < files->count; i++) {
         const planned *file = &files->all[i];
         bool           same = i && !strcmp(file->place, files->all[i - 1].place); /* rows of a sweep */
-        if (file->table < 0 || same || fv_table_format_for(file->path)->in_place) continue;
-        fv_bytes_append(&r->tables, file->path, strlen(file->path) + 1);
+        if (file->table < 0 || same || fv__table_format_for(file->path)->in_place) continue;
+        fv__bytes_append(&r->tables, file->path, strlen(file->path) + 1);
     }
 }
 
 /* task: bytes that one task of the run needs; left alone where that differs from item to item. */
 static fv_status start(running *r, int64_t *task, fv_diagnostics *diagnostics, fv_error *error) {
     int           n = r->context.bindings->nsegments;
-    fv_instance **samples = fv_calloc((size_t)(n + 1) * sizeof *samples);
+    fv_instance **samples = fv__calloc((size_t)(n + 1) * sizeof *samples);
     fv_status     status = open_samples(r, samples, diagnostics, error);
     if (status == FV_OK) status = check_files(r, samples, &r->planned, error);
     if (status == FV_OK && !r->context.bindings->collection && samples[0]) *task = samples[0]->plan->memory;
@@ -334,9 +335,9 @@ static fv_status start(running *r, int64_t *task, fv_diagnostics *diagnostics, f
     for (int s = 0; s < n; s++) {
         r->writes = r->writes || writes_files(samples[s]);
         if (status == FV_OK && samples[s]) note_left(r, samples[s]->graph);
-        fv_instance_close(samples[s]);
+        fv__instance_close(samples[s]);
     }
-    if (r->left.size) fv_log("fovea: on the CPU, because the device's kernel does not take it: %s", (char *)r->left.data);
+    if (r->left.size) fv__log("fovea: on the CPU, because the device's kernel does not take it: %s", (char *)r->left.data);
     free(samples);
     return status;
 }
@@ -345,15 +346,17 @@ static fv_status start(running *r, int64_t *task, fv_diagnostics *diagnostics, f
  * vain: they are refused before they begin. What else hinders a claim is told when it comes to writing, if it does. */
 static fv_status claim_run(running *r, fv_error *error) {
     if (!r->writes) return FV_OK;
-    char     *path = fv_sprintf("%s/run", r->run_folder);
-    fv_status status = fv_lease_acquire(path, &r->lease, NULL, error);
-    if (status == FV_ERROR_BUSY) fv_error_rename(error, path, "what this command makes");
+    char     *path = fv__sprintf("%s/run", r->run_folder);
+    fv_status status = fv__lease_acquire(path, &r->lease, NULL, error);
+    if (status == FV_ERROR_BUSY) fv__error_rename(error, path, "what this command makes");
     free(path);
     for (size_t at = 0; status == FV_OK && at < r->tables.size; at += strlen((char *)r->tables.data + at) + 1) {
         fv_error why = { 0 };
-        status = fv_outputs_claim(r->outputs, (char *)r->tables.data + at, &why);
-        if (status == FV_ERROR_BUSY) *error = why;
-        else status = FV_OK;
+        status = fv__outputs_claim(r->outputs, (char *)r->tables.data + at, &why);
+        if (status == FV_ERROR_BUSY)
+            *error = why;
+        else
+            status = FV_OK;
     }
     return status;
 }
@@ -363,27 +366,28 @@ static fv_status run_checked(running *r, fv_diagnostics *diagnostics, fv_error *
     int64_t          task = 0;
     if (r->settings->fresh) trim_store(r, 0); /* not what runs that go on right now have stored */
     FV_TRY(open_store(r, error));
-    FV_TRY(fv_outputs_open(r->folder, r->settings->overwrite, r->settings->fresh, &r->outputs, error));
-    fv_outputs_note_patterns(r->outputs, r->context.bindings);
-    if (r->share && r->context.bindings->collection) fv_outputs_yield(r->outputs);
+    FV_TRY(fv__outputs_open(r->folder, r->settings->overwrite, r->settings->fresh, &r->outputs, error));
+    fv__outputs_note_patterns(r->outputs, r->context.bindings);
+    if (r->share && r->context.bindings->collection) fv__outputs_yield(r->outputs);
     if (ends_run(r)) FV_TRY(start(r, &task, diagnostics, error));
-    FV_TRY(fv_budget_check(budget, task, error));
-    if (r->share) r->run_folder = fv_strdup(r->share->run_folder);
+    FV_TRY(fv__budget_check(budget, task, error));
+    if (r->share)
+        r->run_folder = fv__strdup(r->share->run_folder);
     else
-        FV_TRY(fv_manifest_freeze(r->folder, r->context.program, r->bindings, &r->context.plan_options, &r->run_folder, error));
+        FV_TRY(fv__manifest_freeze(r->folder, r->context.program, r->bindings, &r->context.plan_options, &r->run_folder, error));
     if (!r->share) FV_TRY(claim_run(r, error));
-    if (r->engine->shared && !r->share) FV_TRY(fv_manifest_spool(r->run_folder, r->context.bindings, error));
-    FV_TRY(fv_record_open(r->run_folder, r->writer, &r->record, error));
+    if (r->engine->shared && !r->share) FV_TRY(fv__manifest_spool(r->run_folder, r->context.bindings, error));
+    FV_TRY(fv__record_open(r->run_folder, r->writer, &r->record, error));
     note_run(r);
-    fv_buffer_allow(budget->buffers);
+    fv__buffer_allow(budget->buffers);
     fv_status status = run_items(r, error);
-    fv_buffer_allow(-budget->buffers);
-    fv_record_close(r->record);
+    fv__buffer_allow(-budget->buffers);
+    fv__record_close(r->record);
     r->record = NULL;
     if (ends_run(r) && (r->result->tasks_run > 0 || r->share)) {
         fv_error  later = { 0 };
-        fv_status built = fv_record_build(r->run_folder, &later);
-        if (built != FV_OK) fv_log_failure("fovea: the record of this run could not be written: %s", later.message);
+        fv_status built = fv__record_build(r->run_folder, &later);
+        if (built != FV_OK) fv__log_failure("fovea: the record of this run could not be written: %s", later.message);
     }
     return status;
 }
@@ -392,22 +396,22 @@ static int by_text(const void *a, const void *b) { return strcmp(*(char *const *
 
 static void name_some(const char *const *names, int64_t count, fv_bytes *out) {
     const int64_t most = 5;
-    for (int64_t i = 0; i < FV_MIN(count, most); i++) fv_bytes_printf(out, "%s%s", i ? ", " : "", names[i]);
-    if (count > most) fv_bytes_printf(out, " and %lld more", (long long)(count - most));
+    for (int64_t i = 0; i < FV_MIN(count, most); i++) fv__bytes_printf(out, "%s%s", i ? ", " : "", names[i]);
+    if (count > most) fv__bytes_printf(out, " and %lld more", (long long)(count - most));
 }
 
 /* Files that the run should have written and did not, what is made of all items first. Those of an earlier run are easily taken
  * for results of this one. */
 static void tell_missing(const running *r) {
     int64_t      n = 0, nold = 0;
-    const char **missing = fv_alloc((size_t)(r->planned.count + 1) * sizeof *missing);
-    const char **old = fv_alloc((size_t)(r->planned.count + 1) * sizeof *old);
+    const char **missing = fv__alloc((size_t)(r->planned.count + 1) * sizeof *missing);
+    const char **old = fv__alloc((size_t)(r->planned.count + 1) * sizeof *old);
     char       **made = r->result->outputs;
     if (r->result->noutputs) qsort(made, (size_t)r->result->noutputs, sizeof *made, by_text);
     for (int of_items = 0; of_items < 2; of_items++)
         for (int64_t i = 0; i < r->planned.count; i++) {
             const planned *p = &r->planned.all[i];
-            bool           item = p->table < 0 && fv_bindings_unit(r->bindings, p->item).collection != FV_RUN;
+            bool           item = p->table < 0 && fv__bindings_unit(r->bindings, p->item).collection != FV_RUN;
             bool           rows = i && p->table >= 0 && !strcmp(p->path, p[-1].path); /* of a sweep */
             if (item != of_items || rows) continue;
             if (made && bsearch(&p->path, made, (size_t)r->result->noutputs, sizeof *made, by_text)) continue;
@@ -416,10 +420,10 @@ static void tell_missing(const running *r) {
         }
     fv_bytes text = { 0 };
     name_some(missing, n, &text);
-    if (nold) fv_bytes_printf(&text, ". Of an earlier run, and out of date: ");
+    if (nold) fv__bytes_printf(&text, ". Of an earlier run, and out of date: ");
     name_some(old, nold, &text);
-    if (n) fv_log_failure("fovea: not made: %s", (char *)text.data);
-    fv_bytes_release(&text);
+    if (n) fv__log_failure("fovea: not made: %s", (char *)text.data);
+    fv__bytes_release(&text);
     free(missing);
     free(old);
 }
@@ -433,40 +437,43 @@ static fv_status tell_failures(const running *r, fv_error *error) {
                    of_run ? ", and with them what needs every item" : "");
 }
 
-fv_status fv_run_all(const fv_program *program, fv_bindings *bindings, const fv_plan_options *plan_options,
-                     const fv_run_settings *given, fv_run_result **out, fv_diagnostics *diagnostics, fv_error *error) {
+fv_status fv__run_all(const fv_program *program, fv_bindings *bindings, const fv_plan_options *plan_options,
+                      const fv_run_settings *given, fv_run_result **out, fv_diagnostics *diagnostics, fv_error *error) {
     fv_run_settings settings = *given;
-    double          began = fv_now();
-    if (!settings.engine) settings.engine = fv_engine_default();
-    if (settings.workers <= 0) settings.workers = fv_default_workers();
-    char   *folder = fv_store_place(settings.folder, true);
+    double          began = fv__now();
+    if (!settings.engine) settings.engine = fv__engine_default();
+    if (settings.workers <= 0) settings.workers = fv__default_workers();
+    char   *folder = fv__store_place(settings.folder, true);
     running r = { .settings = &settings,
                   .folder = folder,
                   .bindings = bindings,
-                  .result = fv_calloc(sizeof *r.result),
+                  .result = fv__calloc(sizeof *r.result),
                   .share = settings.share };
-    r.context = (fv_context){ .program = program, .bindings = bindings, .plan_options = *plan_options, .poison = settings.poison,
-                             .cancel = settings.cancel };
-    fv_status status = fv_engine_named(settings.engine, &r.engine, error);
+    r.context = (fv_context){ .program = program,
+                              .bindings = bindings,
+                              .plan_options = *plan_options,
+                              .poison = settings.poison,
+                              .cancel = settings.cancel };
+    fv_status status = fv__engine_named(settings.engine, &r.engine, error);
     if (status == FV_OK && r.engine->prepare) status = r.engine->prepare(&settings, given, error);
     if (status == FV_OK) {
-        fv_sharers sharers = fv_engine_sharers(r.engine, settings.workers, settings.ranks, bindings);
-        settings.budget = fv_budget_divide(settings.memory, &sharers);
+        fv_sharers sharers = fv__engine_sharers(r.engine, settings.workers, settings.ranks, bindings);
+        settings.budget = fv__budget_divide(settings.memory, &sharers);
     }
-    if (status == FV_OK) status = fv_path_make_folders(r.folder, error);
+    if (status == FV_OK) status = fv__path_make_folders(r.folder, error);
     if (status == FV_OK) status = run_checked(&r, diagnostics, error);
-    if (r.record) fv_record_close(r.record);
-    if (r.outputs) fv_outputs_free(r.outputs);
-    if (r.context.store) fv_store_close(r.context.store);
+    if (r.record) fv__record_close(r.record);
+    if (r.outputs) fv__outputs_free(r.outputs);
+    if (r.context.store) fv__store_close(r.context.store);
     /* Only now: before, what is stored may be all that is left of a run that was killed and now goes on. */
     if (status == FV_OK && ends_run(&r)) trim_store(&r, default_disk(r.folder));
-    if (r.lease) fv_lease_release(r.lease);
+    if (r.lease) fv__lease_release(r.lease);
     free(r.run_folder);
     free(folder);
-    fv_bytes_release(&r.left);
-    fv_bytes_release(&r.tables);
-    r.result->peak_memory = FV_MAX(fv_system_number("/proc/self/status", "VmHWM:"), 0) * 1024; /* getrusage tells a parent's */
-    r.result->seconds = fv_now() - began;
+    fv__bytes_release(&r.left);
+    fv__bytes_release(&r.tables);
+    r.result->peak_memory = FV_MAX(fv__system_number("/proc/self/status", "VmHWM:"), 0) * 1024; /* getrusage tells a parent's */
+    r.result->seconds = fv__now() - began;
     if (status == FV_OK && r.result->nfailures) {
         tell_missing(&r);
         status = tell_failures(&r, error);
@@ -479,21 +486,21 @@ fv_status fv_run_all(const fv_program *program, fv_bindings *bindings, const fv_
 static fv_status freeze(running *r, char **run_folder, fv_diagnostics *diagnostics, fv_error *error) {
     const fv_context *context = &r->context;
     int64_t           task; /* jobs have memory of their own */
-    FV_TRY(fv_path_make_folders(r->folder, error));
+    FV_TRY(fv__path_make_folders(r->folder, error));
     if (r->settings->fresh) trim_store(r, 0);
-    FV_TRY(fv_outputs_open(r->folder, r->settings->overwrite, false, &r->outputs, error));
+    FV_TRY(fv__outputs_open(r->folder, r->settings->overwrite, false, &r->outputs, error));
     fv_status status = start(r, &task, diagnostics, error);
-    fv_outputs_free(r->outputs);
-    fv_bytes_release(&r->left);
-    fv_bytes_release(&r->tables);
+    fv__outputs_free(r->outputs);
+    fv__bytes_release(&r->left);
+    fv__bytes_release(&r->tables);
     FV_TRY(status);
-    FV_TRY(fv_manifest_freeze(r->folder, context->program, r->bindings, &context->plan_options, run_folder, error));
-    return fv_manifest_spool(*run_folder, context->bindings, error);
+    FV_TRY(fv__manifest_freeze(r->folder, context->program, r->bindings, &context->plan_options, run_folder, error));
+    return fv__manifest_spool(*run_folder, context->bindings, error);
 }
 
-fv_status fv_run_freeze(const fv_program *program, fv_bindings *bindings, const fv_plan_options *plan_options,
-                        const fv_run_settings *settings, char **run_folder, fv_diagnostics *diagnostics, fv_error *error) {
-    char   *folder = fv_store_place(settings->folder, true);
+fv_status fv__run_freeze(const fv_program *program, fv_bindings *bindings, const fv_plan_options *plan_options,
+                         const fv_run_settings *settings, char **run_folder, fv_diagnostics *diagnostics, fv_error *error) {
+    char   *folder = fv__store_place(settings->folder, true);
     running r = { .settings = settings, .folder = folder, .bindings = bindings };
     r.context = (fv_context){ .program = program, .bindings = bindings, .plan_options = *plan_options, .poison = -1 };
     fv_status status = freeze(&r, run_folder, diagnostics, error);
@@ -514,27 +521,28 @@ static bool final(fv_status status, const fv_run_result *result) {
     return true;
 }
 
-fv_status fv_run_share(const fv_share *share, bool alone, const fv_run_settings *given, fv_run_result **result, fv_error *error) {
+fv_status fv__run_share(const fv_share *share, bool alone, const fv_run_settings *given, fv_run_result **result,
+                        fv_error *error) {
     fv_run_settings settings = *given;
     fv_program     *program;
     fv_bindings     bindings;
     fv_plan_options plan_options;
     fv_diagnostics  diagnostics = { 0 };
-    char           *folder = fv_strdup(share->run_folder); /* FOLDER/runs/HASH */
+    char           *folder = fv__strdup(share->run_folder); /* FOLDER/runs/HASH */
     for (int k = 0; k < 2; k++) {
         char *slash = strrchr(folder, '/');
         if (slash) *slash = 0;
     }
-    fv_status status = fv_manifest_load(share->run_folder, &program, &bindings, &plan_options, error);
+    fv_status status = fv__manifest_load(share->run_folder, &program, &bindings, &plan_options, error);
     settings.folder = folder;
     settings.share = alone ? NULL : share;
     *result = NULL;
-    if (status == FV_OK && (share->finish || alone)) fv_claims_finished(share->run_folder, false);
-    if (status == FV_OK) status = fv_run_all(program, &bindings, &plan_options, &settings, result, &diagnostics, error);
-    if ((share->finish || alone) && final(status, *result)) fv_claims_finished(share->run_folder, true);
-    fv_diagnostics_release(&diagnostics);
-    fv_program_free(program);
-    fv_bindings_release(&bindings);
+    if (status == FV_OK && (share->finish || alone)) fv__claims_finished(share->run_folder, false);
+    if (status == FV_OK) status = fv__run_all(program, &bindings, &plan_options, &settings, result, &diagnostics, error);
+    if ((share->finish || alone) && final(status, *result)) fv__claims_finished(share->run_folder, true);
+    fv__diagnostics_release(&diagnostics);
+    fv__program_free(program);
+    fv__bindings_release(&bindings);
     free(folder);
     return status;
 }

@@ -9,14 +9,15 @@
 #include <stdlib.h>
 #include <time.h>
 
-fv_scheduler *fv_scheduler_new(const fv_context *context, const fv_run_settings *settings, fv_outputs *outputs, fv_record *record,
-                               fv_run_result *result) {
-    fv_scheduler *s = fv_calloc(sizeof *s);
-    *s = (fv_scheduler){ .context = context, .settings = settings, .outputs = outputs, .record = record, .result = result,
-                         .started = fv_now() };
+fv_scheduler *fv__scheduler_new(const fv_context *context, const fv_run_settings *settings, fv_outputs *outputs,
+                                fv_record *record, fv_run_result *result) {
+    fv_scheduler *s = fv__calloc(sizeof *s);
+    *s = (fv_scheduler){
+        .context = context, .settings = settings, .outputs = outputs, .record = record, .result = result, .started = fv__now()
+    };
     s->progress.items = context->bindings->nunits;
-    fv_scheduler_places(s, &(fv_place){ settings->workers, settings->budget }, 1);
-    s->leftovers = fv_leftovers_new(context->store, outputs);
+    fv__scheduler_places(s, &(fv_place){ settings->workers, settings->budget }, 1);
+    s->leftovers = fv__leftovers_new(context->store, outputs);
     pthread_mutex_init(&s->mutex, NULL);
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
@@ -26,12 +27,12 @@ fv_scheduler *fv_scheduler_new(const fv_context *context, const fv_run_settings 
     return s;
 }
 
-void fv_scheduler_places(fv_scheduler *s, const fv_place *places, int count) {
+void fv__scheduler_places(fv_scheduler *s, const fv_place *places, int count) {
     s->nplaces = count;
-    s->places = fv_realloc(s->places, (size_t)count * sizeof *places);
+    s->places = fv__realloc(s->places, (size_t)count * sizeof *places);
     memcpy(s->places, places, (size_t)count * sizeof *places);
     free(s->place_memory);
-    s->place_memory = fv_calloc((size_t)count * sizeof *s->place_memory);
+    s->place_memory = fv__calloc((size_t)count * sizeof *s->place_memory);
     s->tightest = places[0].budget;
     s->most_open = 2;
     for (int i = 0; i < count; i++) {
@@ -40,12 +41,12 @@ void fv_scheduler_places(fv_scheduler *s, const fv_place *places, int count) {
     }
 }
 
-void fv_scheduler_on_naming(fv_scheduler *s, fv_naming_hook *hook, void *context) {
+void fv__scheduler_on_naming(fv_scheduler *s, fv_naming_hook *hook, void *context) {
     s->naming = hook;
     s->naming_context = context;
 }
 
-void fv_scheduler_on_sharing(fv_scheduler *s, const fv_sharing *sharing) { s->sharing = *sharing; }
+void fv__scheduler_on_sharing(fv_scheduler *s, const fv_sharing *sharing) { s->sharing = *sharing; }
 
 /* Mutex held: something may be possible now that was not. */
 static void announce(fv_scheduler *s) {
@@ -63,22 +64,22 @@ static void free_item(fv_item *item) {
     free(item->handed);
     free(item->stages);
     free(item->order);
-    fv_instance_close(item->instance);
+    fv__instance_close(item->instance);
     free(item);
 }
 
-void fv_scheduler_share(fv_scheduler *s, fv_claims *claims, const fv_share *share) {
+void fv__scheduler_share(fv_scheduler *s, fv_claims *claims, const fv_share *share) {
     s->claims = claims;
     s->share = share;
 }
 
-void fv_scheduler_free(fv_scheduler *s) {
+void fv__scheduler_free(fv_scheduler *s) {
     while (s->items) {
         fv_item *item = s->items;
         s->items = item->next;
         free_item(item);
     }
-    fv_leftovers_free(s->leftovers);
+    fv__leftovers_free(s->leftovers);
     fv__memory_take_back(s);
     free(s->taken);
     free(s->places);
@@ -100,7 +101,7 @@ static bool can_start(const fv_item *item, int stage) {
 
 static void hand_out(fv_scheduler *s, fv_job *job) {
     job->item->out++;
-    job->handed = fv_now();
+    job->handed = fv__now();
     s->out++;
     fv__memory_use(s, job->place, job->memory);
 }
@@ -111,11 +112,11 @@ static bool has_sink(const fv_stage *stage) {
     return false;
 }
 
-bool fv__stage_closed(fv_item *item, int index) {
+bool fv__item_stage_closed(fv_item *item, int index) {
     const fv_stage *stage = &item->instance->plan->stages[index];
     fv_stage_state *state = &item->stages[index];
     if (!stage->gate || state->open || state->closed) return state->closed;
-    if (fv_stage_closed(item->instance, stage, &state->closed, NULL) != FV_OK) state->closed = false; /* its tasks will tell */
+    if (fv__stage_closed(item->instance, stage, &state->closed, NULL) != FV_OK) state->closed = false; /* its tasks will tell */
     state->open = !state->closed;
     return state->closed;
 }
@@ -125,8 +126,8 @@ static bool take_task(fv_scheduler *s, fv_item *item, int index, int place, bool
     const fv_stage *stage = &item->instance->plan->stages[index];
     fv_stage_state *state = &item->stages[index];
     if (!fv__fits(s, place, stage->memory, stage->shared)) return false;
-    while (fv_portions_take(state->portions, place, help, task)) {
-        if (stage->serial || !fv_task_done(item->instance, stage, *task)) return true;
+    while (fv__portions_take(state->portions, place, help, task)) {
+        if (stage->serial || !fv__task_done(item->instance, stage, *task)) return true;
         state->done++;
         item->tasks_done++;
         s->progress.tasks_done++;
@@ -144,21 +145,21 @@ static void skip_tasks(fv_scheduler *s, fv_item *item, int index) {
     item->tasks_done += state->limit - state->done;
     s->progress.tasks_done += state->limit - state->done;
     state->done = state->limit;
-    if (!state->portions) state->portions = fv_portions_new(0, s->nplaces, item->home);
+    if (!state->portions) state->portions = fv__portions_new(0, s->nplaces, item->home);
 }
 
 /* Whether places exchange what the stage stores. */
 static bool is_shared(const fv_scheduler *s, const fv_stage *stage) {
-    int64_t bytes = s->sharing.most && !s->context->bindings->collection ? fv_stage_joint(stage) : 0;
+    int64_t bytes = s->sharing.most && !s->context->bindings->collection ? fv__stage_joint(stage) : 0;
     return bytes > 0 && bytes <= s->sharing.most;
 }
 
 static void begin_stage(fv_scheduler *s, fv_item *item, int index) {
     const fv_stage *stage = &item->instance->plan->stages[index];
     fv_stage_state *state = &item->stages[index];
-    state->portions = fv_portions_new(state->limit, s->nplaces, item->home);
+    state->portions = fv__portions_new(state->limit, s->nplaces, item->home);
     if (!is_shared(s, stage)) return;
-    state->makers = fv_alloc((size_t)(stage->ntasks + 1) * sizeof *state->makers);
+    state->makers = fv__alloc((size_t)(stage->ntasks + 1) * sizeof *state->makers);
     for (int64_t i = 0; i < stage->ntasks; i++) state->makers[i] = -1;
 }
 
@@ -168,7 +169,7 @@ static bool stage_job(fv_scheduler *s, fv_item *item, int index, int place, bool
     fv_stage_state *state = &item->stages[index];
     int64_t         task;
     if (!state->needed || state->complete || state->ending || !can_start(item, index)) return false;
-    if (fv__stage_closed(item, index)) skip_tasks(s, item, index);
+    if (fv__item_stage_closed(item, index)) skip_tasks(s, item, index);
     if (fv__tasks_shared(s)) return fv__shared_job(s, item, index, job);
     if (!state->portions) begin_stage(s, item, index);
     *job = (fv_job){ .kind = FV_JOB_TASK, .item = item, .instance = item->instance, .stage = index, .place = place };
@@ -183,7 +184,7 @@ static bool stage_job(fv_scheduler *s, fv_item *item, int index, int place, bool
     }
     if (state->portions->left > 0 || state->out > 0 || state->done < state->limit) return false;
     if (place != item->home && !help) return false;
-    if (!state->end_memory) state->end_memory = 1 + fv_stage_end_memory(item->instance, stage);
+    if (!state->end_memory) state->end_memory = 1 + fv__stage_end_memory(item->instance, stage);
     if (!fv__fits(s, place, state->end_memory, 0)) return false;
     job->kind = FV_JOB_END;
     job->memory = state->end_memory;
@@ -193,7 +194,7 @@ static bool stage_job(fv_scheduler *s, fv_item *item, int index, int place, bool
 
 /* Units of a segment begin when those of all earlier ones are over: they may use what these have made. */
 bool fv__segment_reached(fv_scheduler *s, int64_t unit) {
-    int segment = fv_bindings_unit(s->context->bindings, unit).segment;
+    int segment = fv__bindings_unit(s->context->bindings, unit).segment;
     if (segment > s->segment && s->items) return false;
     s->segment = FV_MAX(s->segment, segment);
     return true;
@@ -233,7 +234,7 @@ static bool find_job(fv_scheduler *s, int place, bool ahead, fv_job *job) {
     if (s->full && s->settings->order == FV_ORDER_FIFO) return false;
     fv_item next = { .home = place };
     if (!next_item(s, &next)) return s->nplaces > 1 && !ahead && find_open(s, place, true, job);
-    fv_item *item = fv_calloc(sizeof *item), **last = &s->items;
+    fv_item *item = fv__calloc(sizeof *item), **last = &s->items;
     *item = next;
     if (item->strikes) s->suspect = item;
     while (*last) last = &(*last)->next;
@@ -244,7 +245,7 @@ static bool find_job(fv_scheduler *s, int place, bool ahead, fv_job *job) {
 }
 
 static void tell(fv_scheduler *s, bool force) {
-    double now = fv_now();
+    double now = fv__now();
     if (!s->settings->progress || (!force && now - s->told < 0.1)) return;
     s->told = now;
     fv_progress *p = &s->progress;
@@ -252,7 +253,7 @@ static void tell(fv_scheduler *s, bool force) {
     for (fv_item *item = s->items; item; item = item->next)
         if (item->ready && item->tasks > 0) open += (double)item->tasks_done / (double)item->tasks;
     p->fraction = ((double)p->items_done + FV_MIN(open, (double)s->nopen)) / (double)FV_MAX(p->items, 1);
-    p->memory = s->memory + fv_store_resident(s->context->store);
+    p->memory = s->memory + fv__store_resident(s->context->store);
     p->seconds = now - s->started;
     s->settings->progress(s->settings->context, p);
 }
@@ -286,7 +287,7 @@ static void wait_for_change(fv_scheduler *s, double seconds) {
     tell(s, false);
 }
 
-bool fv_scheduler_next(fv_scheduler *s, fv_job *job) {
+bool fv__scheduler_next(fv_scheduler *s, fv_job *job) {
     fv_offer found;
     pthread_mutex_lock(&s->mutex);
     while ((found = offer(s, 0, false, job)) == FV_OFFER_LATER)
@@ -296,21 +297,21 @@ bool fv_scheduler_next(fv_scheduler *s, fv_job *job) {
     return found == FV_OFFER_JOB;
 }
 
-fv_offer fv_scheduler_ask(fv_scheduler *s, int place, bool ahead, fv_job *job) {
+fv_offer fv__scheduler_ask(fv_scheduler *s, int place, bool ahead, fv_job *job) {
     pthread_mutex_lock(&s->mutex);
     fv_offer found = offer(s, place, ahead, job);
     pthread_mutex_unlock(&s->mutex);
     return found;
 }
 
-uint64_t fv_scheduler_changes(fv_scheduler *s) {
+uint64_t fv__scheduler_changes(fv_scheduler *s) {
     pthread_mutex_lock(&s->mutex);
     uint64_t changes = s->changes;
     pthread_mutex_unlock(&s->mutex);
     return changes;
 }
 
-void fv_scheduler_wait(fv_scheduler *s, uint64_t seen, double seconds) {
+void fv__scheduler_wait(fv_scheduler *s, uint64_t seen, double seconds) {
     pthread_mutex_lock(&s->mutex);
     if (s->changes == seen) wait_for_change(s, seconds);
     pthread_mutex_unlock(&s->mutex);
@@ -322,10 +323,10 @@ static fv_status run_job(fv_scheduler *s, fv_job *job, fv_worker *worker, fv_err
     switch (job->kind) {
     case FV_JOB_OPEN: return fv__item_open(s, job->item, error);
     case FV_JOB_TASK:
-        FV_TRY(fv_fault_point("task", error));
-        fv_worker_hold(worker, job->held);
-        return fv_task_run(job->instance, &job->instance->plan->stages[job->stage], job->task, worker, &job->facts, error);
-    case FV_JOB_END: return fv_stage_end(job->instance, &job->instance->plan->stages[job->stage], error);
+        FV_TRY(fv__fault_point("task", error));
+        fv__worker_hold(worker, job->held);
+        return fv__task_run(job->instance, &job->instance->plan->stages[job->stage], job->task, worker, &job->facts, error);
+    case FV_JOB_END: return fv__stage_end(job->instance, &job->instance->plan->stages[job->stage], error);
     }
     return FV_ERROR_INTERNAL;
 }
@@ -335,20 +336,20 @@ static const char *item_point(const fv_job *job, char name[40]) { /* for tests: 
     return name;
 }
 
-fv_status fv_job_run(fv_scheduler *s, fv_job *job, fv_worker *worker, fv_error *error) {
+fv_status fv__job_run(fv_scheduler *s, fv_job *job, fv_worker *worker, fv_error *error) {
     if (!s || !s->claims) return run_job(s, job, worker, error);
     if (job->kind == FV_JOB_OPEN && job->item->strikes > s->share->level) {
         fv__shared_left(s, job->item->claim);
-        fv_claims_blame(s->claims, job->item->number, -1, -1, error);
+        fv__claims_blame(s->claims, job->item->number, -1, -1, error);
         return error->code;
     }
     char name[40];
     int  slot, stage = job->kind == FV_JOB_OPEN ? -1 : job->stage;
-    fv_claims_do(s->claims, job->item->number, stage, job->kind == FV_JOB_TASK ? job->task : -1, &slot);
+    fv__claims_do(s->claims, job->item->number, stage, job->kind == FV_JOB_TASK ? job->task : -1, &slot);
     if (job->kind == FV_JOB_END && fv__tasks_shared(s)) fv__shared_tidy(job);
-    fv_status status = fv_fault_point(item_point(job, name), error);
+    fv_status status = fv__fault_point(item_point(job, name), error);
     if (status == FV_OK) status = run_job(s, job, worker, error);
-    fv_claims_did(s->claims, slot);
+    fv__claims_did(s->claims, slot);
     return status;
 }
 
@@ -368,7 +369,7 @@ static bool holds_kept_image(const fv_instance *instance, const fv_stage *stage)
 static void complete_stage(fv_scheduler *s, fv_item *item, int index) {
     const fv_plan  *plan = item->instance->plan;
     const fv_stage *stage = &plan->stages[index];
-    bool           *unneeded = fv_calloc((size_t)plan->nstages);
+    bool           *unneeded = fv__calloc((size_t)plan->nstages);
     pthread_mutex_lock(&s->mutex);
     item->stages[index].complete = true;
     for (int k = 0; k < stage->nneeds; k++) {
@@ -381,8 +382,10 @@ static void complete_stage(fv_scheduler *s, fv_item *item, int index) {
     for (int t = 0; t < stage->ntargets; t++) stores = stores || stage->targets[t].kind == FV_TARGET_STORE;
     if (!stores) unneeded[index] = true;
     for (int k = 0; k < plan->nstages; k++)
-        if (unneeded[k] && item->stages[k].makers) s->sharing.forget(s->sharing.context, item->instance, &plan->stages[k]);
-        else if (unneeded[k] && !fv__tasks_shared(s)) fv_stage_forget(item->instance, &plan->stages[k]);
+        if (unneeded[k] && item->stages[k].makers)
+            s->sharing.forget(s->sharing.context, item->instance, &plan->stages[k]);
+        else if (unneeded[k] && !fv__tasks_shared(s))
+            fv__stage_forget(item->instance, &plan->stages[k]);
     free(unneeded);
 }
 
@@ -391,7 +394,7 @@ static fv_status hand_over(fv_scheduler *s, const fv_job *job, fv_error *error) 
     const fv_instance *instance = job->instance;
     const fv_stage    *stage = &instance->plan->stages[job->stage];
     bool               any = false;
-    if (job->claim && !fv_claim_held(job->claim)) return FV_OK; /* we stood still so long that another has done it */
+    if (job->claim && !fv__claim_held(job->claim)) return FV_OK; /* we stood still so long that another has done it */
     for (int t = 0; t < stage->ntargets; t++) {
         if (stage->targets[t].kind != FV_TARGET_SINK) continue;
         int            k = (int)(stage->targets[t].sink - instance->graph->sinks);
@@ -400,40 +403,40 @@ static fv_status hand_over(fv_scheduler *s, const fv_job *job, fv_error *error) 
         bool by_others = job->item->written_by & ~((uint64_t)1 << job->place % 64) || s->nplaces > 64;
         if (s->naming && !any && by_others) FV_TRY(s->naming(s->naming_context, job, error));
         job->item->handed[k] = any = true;
-        FV_TRY(fv_outputs_done(s->outputs, sink->file, sink->key, job->item->temporaries[k], error));
+        FV_TRY(fv__outputs_done(s->outputs, sink->file, sink->key, job->item->temporaries[k], error));
     }
-    return any && !s->context->bindings->collection ? fv_outputs_commit(s->outputs, error) : FV_OK;
+    return any && !s->context->bindings->collection ? fv__outputs_commit(s->outputs, error) : FV_OK;
 }
 
 static fv_status hand_over_alone(fv_scheduler *s, const fv_job *job, fv_error *error) {
     fv_lease *lease;
     FV_TRY(fv__shared_lock(s, &lease, error));
     fv_status status = hand_over(s, job, error);
-    fv_lease_release(lease);
+    fv__lease_release(lease);
     return status;
 }
 
 static void put_aside(fv_scheduler *s, const fv_item *item) {
     int   nstages = item->instance->plan->nstages;
-    bool *needed = fv_calloc((size_t)nstages + 1);
+    bool *needed = fv__calloc((size_t)nstages + 1);
     for (int k = 0; k < nstages; k++) needed[k] = item->stages[k].needed;
-    fv_leftovers_add(s->leftovers, item->instance, needed, item->handed);
+    fv__leftovers_add(s->leftovers, item->instance, needed, item->handed);
     free(needed);
 }
 
 /* Of a shared run tables are gathered at its end. */
 static fv_status collect(fv_scheduler *s, fv_item *item, fv_error *error) {
-    FV_TRY(fv_exports_put(item->instance, error));
+    FV_TRY(fv__exports_put(item->instance, error));
     if (!s->claims || s->share->finish) {
         if (fv__tasks_shared(s)) FV_TRY(fv__shared_whole(s, item, error));
-        FV_TRY(fv_collect_item(s->result, item->instance, error));
+        FV_TRY(fv__collect_item(s->result, item->instance, error));
     }
     return FV_OK;
 }
 
 /* An item that fails because others did, or in another segment for the same reason, says nothing new. */
 static bool is_new(fv_scheduler *s, const char *name, const fv_error *error) {
-    bool known = !strcmp(error->message, fv_lost_with_run);
+    bool known = !strcmp(error->message, fv__lost_with_run);
     pthread_mutex_lock(&s->mutex);
     for (int i = 0; i < s->result->nfailures && !known && s->segment; i++)
         known = !strcmp(s->result->failures[i].item, name) && !strcmp(s->result->failures[i].error.message, error->message);
@@ -448,33 +451,33 @@ static bool is_fatal(const fv_scheduler *s, fv_status status) {
 
 /* Most messages begin with the file, which is the name of the item. */
 static char *with_name(const char *name, const char *message) {
-    return strncmp(message, name, strlen(name)) ? fv_sprintf("%s: %s", name, message) : fv_strdup(message);
+    return strncmp(message, name, strlen(name)) ? fv__sprintf("%s: %s", name, message) : fv__strdup(message);
 }
 
 /* Before the mutex is taken: it may write. What ends the run is said at its end. */
 static bool say_failure(fv_scheduler *s, const fv_item *item, const fv_error *error) {
-    const char *name = fv_bindings_item(s->context->bindings, item->number);
+    const char *name = fv__bindings_item(s->context->bindings, item->number);
     if (!is_new(s, name, error)) return false;
     if (!s->context->bindings->collection) return true;
     char *sentence = with_name(name, error->message);
-    if (!is_fatal(s, error->code)) fv_log_failure("fovea: %s", sentence);
+    if (!is_fatal(s, error->code)) fv__log_failure("fovea: %s", sentence);
     free(sentence);
-    char *fact = fv_sprintf("error %s", name);
-    fv_record_fact(s->record, fact, error->message);
+    char *fact = fv__sprintf("error %s", name);
+    fv__record_fact(s->record, fact, error->message);
     free(fact);
     return true;
 }
 
 /* Mutex held. */
 static void count_failure(fv_scheduler *s, const fv_item *item, fv_status status, const fv_error *error, bool said) {
-    if (said) fv_collect_failure(s->result, fv_bindings_item(s->context->bindings, item->number), error);
+    if (said) fv__collect_failure(s->result, fv__bindings_item(s->context->bindings, item->number), error);
     s->progress.items_failed++;
     if (!is_fatal(s, status) || s->stopping) return;
     s->stopping = true;
     s->status = status;
     s->error = *error;
     if (!s->context->bindings->collection) return;
-    char *sentence = with_name(fv_bindings_item(s->context->bindings, item->number), error->message);
+    char *sentence = with_name(fv__bindings_item(s->context->bindings, item->number), error->message);
     snprintf(s->error.message, sizeof s->error.message, "%s", sentence);
     free(sentence);
 }
@@ -485,7 +488,7 @@ static void list_outputs(fv_scheduler *s, const fv_item *item) {
     for (int k = 0; k < item->instance->graph->nsinks; k++) {
         const fv_sink *sink = &item->instance->graph->sinks[k];
         if (sink->kind == FV_SINK_FILE && sink->value->type.kind == FV_KIND_IMAGE)
-            fv_collect_output(s->result, sink->file, item->handed[k]);
+            fv__collect_output(s->result, sink->file, item->handed[k]);
     }
 }
 
@@ -498,8 +501,8 @@ static void close_item(fv_scheduler *s, fv_item *item) {
         for (int k = 0; item->temporaries && k < item->instance->graph->nsinks; k++) {
             const char *file = item->instance->graph->sinks[k].file;
             if (!item->temporaries[k]) continue;
-            fv_error_rename(&error, item->temporaries[k], file);
-            if (!item->handed[k]) fv_outputs_abandon(s->outputs, file);
+            fv__error_rename(&error, item->temporaries[k], file);
+            if (!item->handed[k]) fv__outputs_abandon(s->outputs, file);
         }
     if (made && item->instance->graph->lost) status = fv_fail(&error, FV_ERROR_INPUT, "%s", item->instance->graph->lost);
     bool said = status != FV_OK && say_failure(s, item, &error);
@@ -544,8 +547,8 @@ static void close_over(fv_scheduler *s) {
 }
 
 static void spend(fv_scheduler *s, const char *op, double seconds) {
-    fv_spent_add(s->result->spent, &s->result->nspent, op, seconds);
-    fv_record_spent(s->record, op, seconds);
+    fv__spent_add(s->result->spent, &s->result->nspent, op, seconds);
+    fv__record_spent(s->record, op, seconds);
 }
 
 /* Merges belong to the operator whose partials are merged, the rest of a stage's end to the files that it makes. */
@@ -553,7 +556,7 @@ static void spend_end(fv_scheduler *s, const fv_stage *stage, double seconds) {
     for (int wanted = FV_TARGET_PASS; wanted <= FV_TARGET_SINK; wanted++)
         for (int t = 0; t < stage->ntargets; t++)
             if (stage->targets[t].kind == (fv_target_kind)wanted) {
-                spend(s, fv_stage_spender(stage, stage->nsteps + t), seconds);
+                spend(s, fv__stage_spender(stage, stage->nsteps + t), seconds);
                 return;
             }
 }
@@ -562,7 +565,7 @@ static void account(fv_scheduler *s, fv_job *job) {
     fv_item        *item = job->item;
     const fv_stage *stage = &job->instance->plan->stages[job->stage];
     for (int k = 0; k < FV_FACT_STEPS; k++) {
-        const char *name = job->facts.spent[k] > 0 ? fv_stage_spender(stage, k) : NULL;
+        const char *name = job->facts.spent[k] > 0 ? fv__stage_spender(stage, k) : NULL;
         if (name) spend(s, name, (double)job->facts.spent[k]);
     }
     item->tasks_done++;
@@ -574,33 +577,33 @@ static void account(fv_scheduler *s, fv_job *job) {
     s->result->bytes_written += job->facts.bytes_written;
 }
 
-void fv_scheduler_done(fv_scheduler *s, fv_job *job, int worker, fv_status status, const fv_error *error) {
+void fv__scheduler_done(fv_scheduler *s, fv_job *job, int worker, fv_status status, const fv_error *error) {
     fv_item *item = job->item;
     fv_error naming = { 0 };
-    if (status != FV_OK && status != FV_ERROR_CANCELLED && job->claim && !fv_claim_held(job->claim)) {
-        fv_log_verbose("fovea: stage %d, task %lld was taken over by another worker: %s", job->stage + 1, (long long)job->task,
-                       error->message);
+    if (status != FV_OK && status != FV_ERROR_CANCELLED && job->claim && !fv__claim_held(job->claim)) {
+        fv__log_verbose("fovea: stage %d, task %lld was taken over by another worker: %s", job->stage + 1, (long long)job->task,
+                        error->message);
         status = FV_OK;
     }
     if (job->kind == FV_JOB_END && status == FV_OK) {
         status = hand_over_alone(s, job, &naming);
         error = &naming;
         const fv_stage *stage = &job->instance->plan->stages[job->stage];
-        if (status == FV_OK) status = fv_stage_record(job->instance, stage, s->record, &naming);
+        if (status == FV_OK) status = fv__stage_record(job->instance, stage, s->record, &naming);
         const int32_t *makers = item->stages[job->stage].makers;
         if (status == FV_OK && makers) status = s->sharing.exchange(s->sharing.context, job, makers, &naming);
         if (status == FV_OK) complete_stage(s, item, job->stage);
     }
     if (job->kind == FV_JOB_TASK) {
-        job->facts.key = fv_task_key(job->instance, &job->instance->plan->stages[job->stage], job->task);
+        job->facts.key = fv__task_key(job->instance, &job->instance->plan->stages[job->stage], job->task);
         job->facts.item = item->number;
         job->facts.stage = job->stage;
         job->facts.task = job->task;
         job->facts.worker = worker;
         job->facts.status = (int)status;
-        fv_record_task(s->record, &job->facts);
+        fv__record_task(s->record, &job->facts);
     }
-    double took = fv_now() - job->handed;
+    double took = fv__now() - job->handed;
     pthread_mutex_lock(&s->mutex);
     if (job->kind == FV_JOB_OPEN) s->result->opening += took;
     if (job->kind == FV_JOB_END) {
@@ -611,7 +614,7 @@ void fv_scheduler_done(fv_scheduler *s, fv_job *job, int worker, fv_status statu
     s->out--;
     fv__memory_use(s, job->place, -job->memory);
     if (job->alone) s->alone = false;
-    if (job->claim) fv_claim_leave(s->claims, job->claim);
+    if (job->claim) fv__claim_leave(s->claims, job->claim);
     if (status == FV_ERROR_CANCELLED && !s->stopping) {
         s->stopping = true;
         s->status = status;
@@ -635,7 +638,7 @@ void fv_scheduler_done(fv_scheduler *s, fv_job *job, int worker, fv_status statu
     }
     bool over = item_over(s, item);
     if (over) item->closing = true;
-    bool unsettled = s->claims && fv_claims_unsettled(s->claims) && fv_now() - s->settled > 1;
+    bool unsettled = s->claims && fv__claims_unsettled(s->claims) && fv__now() - s->settled > 1;
     tell(s, false);
     announce(s);
     pthread_mutex_unlock(&s->mutex);
@@ -643,14 +646,14 @@ void fv_scheduler_done(fv_scheduler *s, fv_job *job, int worker, fv_status statu
     if (unsettled) fv__shared_settle(s);
 }
 
-fv_status fv_scheduler_status(fv_scheduler *s, fv_error *error) {
+fv_status fv__scheduler_status(fv_scheduler *s, fv_error *error) {
     if (s->status != FV_OK && error) *error = s->error;
     return s->status;
 }
 
-void fv_scheduler_settle(fv_scheduler *s) { fv_leftovers_settle(s->leftovers); }
+void fv__scheduler_settle(fv_scheduler *s) { fv__leftovers_settle(s->leftovers); }
 
-void fv_scheduler_stop(fv_scheduler *s, fv_status status, const fv_error *error) {
+void fv__scheduler_stop(fv_scheduler *s, fv_status status, const fv_error *error) {
     pthread_mutex_lock(&s->mutex);
     if (!s->stopping) {
         s->stopping = true;

@@ -1,7 +1,7 @@
 /* What the memory of a run is given to: tasks first, then what writers keep from task to task, then decoded pieces of files. */
-#include "run/worker_threads.h"
-#include "run/scheduler_parts.h"
 #include "op/kept_pieces.h"
+#include "run/scheduler_parts.h"
+#include "run/worker_threads.h"
 
 /* Bytes that decoded pieces of files may take in a run, at most: what two rows of chunks of a large volume have. */
 #define MOST_LENT ((int64_t)512 << 20)
@@ -22,7 +22,7 @@ void fv__memory_spare(fv_scheduler *s, const fv_item *item) {
         shared = FV_MAX(shared, plan->stages[k].shared);
     }
     int workers = s->places[0].workers;
-    room -= FV_MAX(largest * fv_crew_threads(workers), largest * workers + worth_lending(s, 0, shared));
+    room -= FV_MAX(largest * fv__crew_threads(workers), largest * workers + worth_lending(s, 0, shared));
     for (int k = 0; k < plan->nstages; k++)
         for (int t = 0; t < plan->stages[k].ntargets; t++) {
             fv_writer *writer = plan->stages[k].targets[t].kind == FV_TARGET_SINK ? plan->stages[k].targets[t].writer : NULL;
@@ -49,7 +49,7 @@ bool fv__fits(fv_scheduler *s, int place, int64_t memory, int64_t shared) {
 static void lend(fv_scheduler *s) {
     int64_t most = s->places[0].budget.tasks - s->places[0].budget.tasks / 8;
     int64_t rest = FV_MIN(FV_MAX(most - s->place_memory[0] - s->spared, 0), MOST_LENT);
-    if (rest != s->lent) fv_kept_allow(rest - s->lent);
+    if (rest != s->lent) fv__kept_allow(rest - s->lent);
     s->lent = rest;
 }
 
@@ -60,6 +60,6 @@ void fv__memory_use(fv_scheduler *s, int place, int64_t bytes) {
 }
 
 void fv__memory_take_back(fv_scheduler *s) {
-    fv_kept_allow(-s->lent);
+    fv__kept_allow(-s->lent);
     s->lent = 0;
 }

@@ -3,15 +3,15 @@
 #include <stdlib.h>
 
 bool fv__stage_complete(const fv_instance *instance, const fv_stage *stage) {
-    bool finished = fv_stage_finished(instance, stage); /* asked first: tasks rely on it that results are all there or none */
+    bool finished = fv__stage_finished(instance, stage); /* asked first: tasks rely on it that results are all there or none */
     for (int t = 0; t < stage->ntargets; t++) {
         const fv_target *target = &stage->targets[t];
         if (target->kind == FV_TARGET_SINK && !instance->current[target->sink - instance->graph->sinks]) return false;
         if (target->kind != FV_TARGET_STORE) continue;
         for (int64_t task = 0; task < stage->ntasks; task++) {
             int64_t index;
-            fv_stage_chunk(stage, task, &index);
-            if (!fv_store_has(instance->context->store, fv_key_chunk(target->node, &stage->lattice, index))) return false;
+            fv__stage_chunk(stage, task, &index);
+            if (!fv__store_has(instance->context->store, fv__key_chunk(target->node, &stage->lattice, index))) return false;
         }
     }
     return finished;
@@ -26,7 +26,7 @@ static void demand_value(const fv_instance *instance, const fv_node *node, fv_st
         stages[plan->store_stage[node->id]].needed = true;
         return;
     }
-    int finish = fv_op_last_finish(node->op);
+    int finish = fv__op_last_finish(node->op);
     if (finish >= 0) stages[plan->pass_stage[node->id][finish]].needed = true;
     for (int i = 0; finish < 0 && i < node->ninputs; i++)
         if (node->in[i]) demand_value(instance, node->in[i], stages, seen);
@@ -35,8 +35,8 @@ static void demand_value(const fv_instance *instance, const fv_node *node, fv_st
 static void find_needed(const fv_scheduler *scheduler, fv_item *item) {
     const fv_instance *instance = item->instance;
     const fv_plan     *plan = instance->plan;
-    bool              *seen = fv_calloc((size_t)instance->graph->nnodes + 1);
-    item->stages = fv_calloc((size_t)(plan->nstages + 1) * sizeof *item->stages);
+    bool              *seen = fv__calloc((size_t)instance->graph->nnodes + 1);
+    item->stages = fv__calloc((size_t)(plan->nstages + 1) * sizeof *item->stages);
     for (int k = 0; k < instance->graph->nsinks; k++) {
         const fv_sink *sink = &instance->graph->sinks[k];
         if (sink->kind != FV_SINK_FILE || sink->value->type.kind != FV_KIND_IMAGE)
@@ -45,12 +45,13 @@ static void find_needed(const fv_scheduler *scheduler, fv_item *item) {
     free(seen);
     for (int s = plan->nstages - 1; s >= 0; s--) {
         const fv_stage *stage = &plan->stages[s];
-        fv_stage_state    *state = &item->stages[s];
+        fv_stage_state *state = &item->stages[s];
         for (int t = 0; t < stage->ntargets; t++)
             if (stage->targets[t].kind == FV_TARGET_SINK && !instance->current[stage->targets[t].sink - instance->graph->sinks])
                 state->needed = true;
         state->complete = !state->needed || fv__stage_complete(instance, stage);
-        if (state->needed && state->complete) fv_stage_record(instance, stage, scheduler->record, NULL); /* made by another run */
+        if (state->needed && state->complete)
+            fv__stage_record(instance, stage, scheduler->record, NULL); /* made by another run */
         state->limit = stage->serial ? 1 : stage->ntasks;
         if (state->complete) continue;
         item->tasks += state->limit;
@@ -63,26 +64,26 @@ static void find_needed(const fv_scheduler *scheduler, fv_item *item) {
 }
 
 static fv_status begin_sinks(fv_scheduler *s, fv_item *item, fv_error *error) {
-    fv_instance *instance = item->instance;
+    fv_instance  *instance = item->instance;
     fv_output_way way = fv__tasks_shared(s) ? FV_OUTPUT_JOINT : s->claims ? FV_OUTPUT_OWN : FV_OUTPUT_ALONE;
-    item->temporaries = fv_calloc((size_t)(instance->graph->nsinks + 1) * sizeof *item->temporaries);
-    item->handed = fv_calloc((size_t)(instance->graph->nsinks + 1) * sizeof *item->handed);
+    item->temporaries = fv__calloc((size_t)(instance->graph->nsinks + 1) * sizeof *item->temporaries);
+    item->handed = fv__calloc((size_t)(instance->graph->nsinks + 1) * sizeof *item->handed);
     for (int st = 0; st < instance->plan->nstages; st++)
         for (int t = 0; t < instance->plan->stages[st].ntargets; t++) {
             const fv_target *target = &instance->plan->stages[st].targets[t];
             if (target->kind != FV_TARGET_SINK) continue;
             int     k = (int)(target->sink - instance->graph->sinks);
             fv_hash epoch = { 0, 0 };
-            if (fv_outputs_current(s->outputs, target->sink->file, target->sink->key)) {
-                if (s->share && s->share->finish) fv_outputs_disclaim(target->sink->file);
-                fv_instance_begin(instance, k, NULL, epoch);
+            if (fv__outputs_current(s->outputs, target->sink->file, target->sink->key)) {
+                if (s->share && s->share->finish) fv__outputs_disclaim(target->sink->file);
+                fv__instance_begin(instance, k, NULL, epoch);
                 continue;
             }
-            FV_TRY(fv_outputs_check(s->outputs, target->sink->file, error));
-            if (!s->context->bindings->collection) fv_outputs_explain(s->outputs, target->sink, instance->graph);
-            FV_TRY(fv_outputs_begin(s->outputs, target->sink->file, target->sink->key, target->writer->parallel,
-                                    way, &item->temporaries[k], &epoch, error));
-            fv_instance_begin(instance, k, item->temporaries[k], epoch);
+            FV_TRY(fv__outputs_check(s->outputs, target->sink->file, error));
+            if (!s->context->bindings->collection) fv__outputs_explain(s->outputs, target->sink, instance->graph);
+            FV_TRY(fv__outputs_begin(s->outputs, target->sink->file, target->sink->key, target->writer->parallel, way,
+                                     &item->temporaries[k], &epoch, error));
+            fv__instance_begin(instance, k, item->temporaries[k], epoch);
             if (target->writer->parallel) FV_TRY(target->writer->format->begin(target->writer, error));
         }
     return FV_OK;
@@ -93,16 +94,16 @@ static fv_status begin_sinks_alone(fv_scheduler *s, fv_item *item, fv_error *err
     fv_lease *lease;
     FV_TRY(fv__shared_lock(s, &lease, error));
     fv_status status = begin_sinks(s, item, error);
-    fv_lease_release(lease);
+    fv__lease_release(lease);
     return status;
 }
 
 fv_status fv__item_open(fv_scheduler *s, fv_item *item, fv_error *error) {
     fv_diagnostics diagnostics = { 0 };
-    fv_status      status = fv_instance_open(s->context, item->number, &item->instance, &diagnostics, error);
-    fv_diagnostics_release(&diagnostics);
+    fv_status      status = fv__instance_open(s->context, item->number, &item->instance, &diagnostics, error);
+    fv__diagnostics_release(&diagnostics);
     if (status != FV_OK) return status;
-    FV_TRY(fv_budget_check(&s->tightest, item->instance->plan->memory, error));
+    FV_TRY(fv__budget_check(&s->tightest, item->instance->plan->memory, error));
     FV_TRY(begin_sinks_alone(s, item, error));
     fv__memory_spare(s, item);
     find_needed(s, item);

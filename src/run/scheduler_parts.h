@@ -11,17 +11,17 @@
 #include "run/task_ranges.h"
 
 typedef struct fv_stage_state {
-    bool       needed, complete, ending;
-    bool       open, closed; /* once known: it is needed, or no branch that was chosen needs it */
-    int64_t    limit;      /* tasks to hand out */
-    int64_t    out, done;
-    fv_portions *portions; /* those not yet handed out; NULL: all */
-    int        readers;    /* needed stages that have not yet used it */
-    int64_t    end_memory; /* that merging its partials needs; 0: not known yet */
-    int32_t   *makers;     /* by task: its place, for an exchange; NULL: what it stores goes through the store */
+    bool         needed, complete, ending;
+    bool         open, closed; /* once known: it is needed, or no branch that was chosen needs it */
+    int64_t      limit;        /* tasks to hand out */
+    int64_t      out, done;
+    fv_portions *portions;   /* those not yet handed out; NULL: all */
+    int          readers;    /* needed stages that have not yet used it */
+    int64_t      end_memory; /* that merging its partials needs; 0: not known yet */
+    int32_t     *makers;     /* by task: its place, for an exchange; NULL: what it stores goes through the store */
 
     /* of a shared item */
-    fv_claim *claim;        /* batch being handed out: tasks from cursor to end */
+    fv_claim *claim; /* batch being handed out: tasks from cursor to end */
     int64_t   cursor, end;
     int64_t   walked;       /* batches looked at in this round */
     bool      others, left; /* found in this round: batches of others, work that is left to a later try */
@@ -30,22 +30,22 @@ typedef struct fv_stage_state {
 } fv_stage_state;
 
 struct fv_item {
-    fv_item     *next;
-    int64_t      number;
-    fv_instance *instance;
+    fv_item        *next;
+    int64_t         number;
+    fv_instance    *instance;
     fv_stage_state *stages;
-    char       **temporaries; /* by sink */
-    bool        *handed;      /* by sink: complete, and given to the outputs for its name */
-    int          out;         /* jobs */
-    int          home;        /* place that takes its first tasks */
-    uint64_t     written_by;  /* places that ran tasks with sinks, as bits; of more than 64, several share one */
-    bool         ready, failed, closing;
-    fv_error     error;
-    int64_t      tasks, tasks_done;
-    double       work;
-    fv_claim    *claim;   /* of its batch of items; NULL: none */
-    int         *order;   /* of its stages; NULL: as they come */
-    int          strikes; /* somebody died on it: it is alone in the process */
+    char          **temporaries; /* by sink */
+    bool           *handed;      /* by sink: complete, and given to the outputs for its name */
+    int             out;         /* jobs */
+    int             home;        /* place that takes its first tasks */
+    uint64_t        written_by;  /* places that ran tasks with sinks, as bits; of more than 64, several share one */
+    bool            ready, failed, closing;
+    fv_error        error;
+    int64_t         tasks, tasks_done;
+    double          work;
+    fv_claim       *claim;   /* of its batch of items; NULL: none */
+    int            *order;   /* of its stages; NULL: as they come */
+    int             strikes; /* somebody died on it: it is alone in the process */
 };
 
 struct fv_scheduler {
@@ -60,10 +60,10 @@ struct fv_scheduler {
     fv_item               *items; /* open, oldest first */
     fv_leftovers          *leftovers;
     int                    nopen, most_open;
-    int                    segment; /* that is reached */
+    int                    segment;           /* that is reached */
     int64_t                next_item, memory; /* of tasks */
-    fv_budget              tightest; /* of the place with the least for tasks */
-    int64_t                spared; /* bytes of it that writers may keep from task to task */
+    fv_budget              tightest;          /* of the place with the least for tasks */
+    int64_t                spared;            /* bytes of it that writers may keep from task to task */
     fv_place              *places;
     int64_t               *place_memory; /* of the jobs that are out, by place */
     int                    nplaces;
@@ -79,27 +79,27 @@ struct fv_scheduler {
     int                    out; /* jobs */
 
     /* of a shared run */
-    fv_claims     *claims; /* NULL: the run is ours alone */
+    fv_claims      *claims; /* NULL: the run is ours alone */
     const fv_share *share;
-    fv_claim      *batch;  /* of items, being handed out: from next_item to batch_end */
-    int64_t        batch_end, walked;
-    bool          *taken; /* by batch of items: by us */
-    bool           others, batch_over;
-    double         again, settled;
-    fv_item       *suspect;      /* open, alone */
-    int64_t       *order; /* of batches of items, of items where nothing is claimed; NULL: as they come */
-    bool           full;  /* something did not fit into memory since the last job was handed out */
-    bool           alone, quiet; /* a job that must be alone is out; one waits until nothing is out */
+    fv_claim       *batch; /* of items, being handed out: from next_item to batch_end */
+    int64_t         batch_end, walked;
+    bool           *taken; /* by batch of items: by us */
+    bool            others, batch_over;
+    double          again, settled;
+    fv_item        *suspect;      /* open, alone */
+    int64_t        *order;        /* of batches of items, of items where nothing is claimed; NULL: as they come */
+    bool            full;         /* something did not fit into memory since the last job was handed out */
+    bool            alone, quiet; /* a job that must be alone is out; one waits until nothing is out */
 };
 
 /* ---- scheduler_open.c ---- */
-bool fv__stage_complete(const fv_instance *instance, const fv_stage *stage);
+bool      fv__stage_complete(const fv_instance *instance, const fv_stage *stage);
 fv_status fv__item_open(fv_scheduler *scheduler, fv_item *item, fv_error *error); /* without the mutex */
 
 /* ---- scheduler.c ---- */
 bool fv__segment_reached(fv_scheduler *scheduler, int64_t unit);
 /* Whether the stage, whose needs are complete, turns out not to be needed. */
-bool fv__stage_closed(fv_item *item, int stage);
+bool fv__item_stage_closed(fv_item *item, int stage);
 
 /* ---- scheduler_memory.c ---- */
 /* Whether a job may go out that needs so much memory, and leave so much to the pieces that its like share. */

@@ -15,23 +15,23 @@
 
 bool fv__tasks_shared(const fv_scheduler *s) { return s->claims && !s->context->bindings->collection; }
 
-static int64_t batches(int64_t count) { return (count + fv_claims_batch(count) - 1) / fv_claims_batch(count); }
+static int64_t batches(int64_t count) { return (count + fv__claims_batch(count) - 1) / fv__claims_batch(count); }
 
 /* Where this process begins: equals meet rarely, unless what comes first is what matters. */
 static int64_t first_batch(const fv_scheduler *s, int64_t nbatches) {
-    return s->settings->order == FV_ORDER_MEMORY ? fv_claims_first(s->claims, nbatches) : 0;
+    return s->settings->order == FV_ORDER_MEMORY ? fv__claims_first(s->claims, nbatches) : 0;
 }
 
 /* ---------------------------------------------------------------- a stage of a shared item */
 
 static void fail_item(fv_scheduler *s, fv_item *item, int stage, int64_t task) {
     item->failed = true;
-    fv_claims_blame(s->claims, item->number, stage, task, &item->error);
+    fv__claims_blame(s->claims, item->number, stage, task, &item->error);
 }
 
 /* Whether somebody died on it so often that it is not tried here, or not any more. */
 static bool is_left(fv_scheduler *s, fv_item *item, int stage, int64_t task, int *strikes) {
-    *strikes = fv_claims_strikes(s->claims, item->number, stage, task);
+    *strikes = fv__claims_strikes(s->claims, item->number, stage, task);
     if (*strikes >= FV_STRIKES) fail_item(s, item, stage, task);
     return *strikes > s->share->level || item->failed;
 }
@@ -42,8 +42,8 @@ static bool complete_now(fv_scheduler *s, fv_item *item, const fv_stage *stage) 
     for (int t = 0; t < stage->ntargets; t++) {
         const fv_sink *sink = stage->targets[t].sink;
         if (stage->targets[t].kind != FV_TARGET_SINK || instance->current[sink - instance->graph->sinks]) continue;
-        if (!fv_outputs_current(s->outputs, sink->file, sink->key)) return false;
-        fv_instance_begin(instance, (int)(sink - instance->graph->sinks), NULL, (fv_hash){ 0, 0 });
+        if (!fv__outputs_current(s->outputs, sink->file, sink->key)) return false;
+        fv__instance_begin(instance, (int)(sink - instance->graph->sinks), NULL, (fv_hash){ 0, 0 });
     }
     return fv__stage_complete(instance, stage);
 }
@@ -51,7 +51,7 @@ static bool complete_now(fv_scheduler *s, fv_item *item, const fv_stage *stage) 
 static bool batch_done(const fv_item *item, const fv_stage *stage, int64_t from, int64_t to) {
     if (stage->serial) return false; /* complete_now has looked */
     for (int64_t t = from; t < to; t++)
-        if (!fv_task_done(item->instance, stage, t)) return false;
+        if (!fv__task_done(item->instance, stage, t)) return false;
     return true;
 }
 
@@ -59,11 +59,11 @@ static bool batch_done(const fv_item *item, const fv_stage *stage, int64_t from,
 static bool next_task(fv_scheduler *s, fv_item *item, int index, fv_job *job) {
     const fv_stage *stage = &item->instance->plan->stages[index];
     fv_stage_state *state = &item->stages[index];
-    int64_t         size = fv_claims_batch(state->limit), nbatches = batches(state->limit);
+    int64_t         size = fv__claims_batch(state->limit), nbatches = batches(state->limit);
     for (;;) {
         for (; state->cursor < state->end; state->cursor++) {
             int strikes;
-            if (!stage->serial && fv_task_done(item->instance, stage, state->cursor)) continue;
+            if (!stage->serial && fv__task_done(item->instance, stage, state->cursor)) continue;
             if (is_left(s, item, index, state->cursor, &strikes)) {
                 state->left = true;
                 continue;
@@ -73,20 +73,20 @@ static bool next_task(fv_scheduler *s, fv_item *item, int index, fv_job *job) {
             job->task = state->cursor++;
             job->alone = s->alone = strikes > 0;
             job->claim = state->claim;
-            fv_claim_use(job->claim);
+            fv__claim_use(job->claim);
             return true;
         }
-        if (state->claim) fv_claim_leave(s->claims, state->claim);
+        if (state->claim) fv__claim_leave(s->claims, state->claim);
         state->claim = NULL;
         if (state->walked == nbatches || item->failed) return false;
         int64_t batch = (first_batch(s, nbatches) + state->walked++) % nbatches;
         int64_t from = batch * size, to = FV_MIN(from + size, state->limit);
         if (batch_done(item, stage, from, to)) continue;
-        state->claim = fv_claims_take(s->claims, index, batch);
+        state->claim = fv__claims_take(s->claims, index, batch);
         if (!state->claim)
             state->others = true;
         else {
-            fv_store_refresh(s->context->store, NULL); /* somebody may have done it who is through with it */
+            fv__store_refresh(s->context->store, NULL); /* somebody may have done it who is through with it */
             state->cursor = from;
             state->end = to;
         }
@@ -97,7 +97,7 @@ static bool next_task(fv_scheduler *s, fv_item *item, int index, fv_job *job) {
 static bool later(const fv_scheduler *s, fv_stage_state *state, int index) {
     state->walked = 0;
     state->others = false;
-    state->again = fv_now() + PAUSE;
+    state->again = fv__now() + PAUSE;
     state->given_up = !s->share->wait && index >= s->share->stage; /* earlier stages hinder us: we wait for them */
     return false;
 }
@@ -112,9 +112,9 @@ static bool end_job(fv_scheduler *s, fv_item *item, int index, fv_job *job) {
     fv_stage_state *state = &item->stages[index];
     int             strikes;
     if (index == s->share->stage && !s->share->end) return give_up(state);
-    if (!state->end_memory) state->end_memory = 1 + fv_stage_end_memory(item->instance, &item->instance->plan->stages[index]);
+    if (!state->end_memory) state->end_memory = 1 + fv__stage_end_memory(item->instance, &item->instance->plan->stages[index]);
     if (!fv__fits(s, 0, state->end_memory, 0)) return false;
-    fv_claim *claim = fv_claims_take(s->claims, index, -1);
+    fv_claim *claim = fv__claims_take(s->claims, index, -1);
     if (!claim) return later(s, state, index);
     bool left = is_left(s, item, index, -1, &strikes);
     if (!left && !complete_now(s, item, &item->instance->plan->stages[index])) {
@@ -125,7 +125,7 @@ static bool end_job(fv_scheduler *s, fv_item *item, int index, fv_job *job) {
         state->ending = true;
         return true;
     }
-    fv_claim_leave(s->claims, claim);
+    fv__claim_leave(s->claims, claim);
     state->complete = !left;
     return left ? give_up(state) : false;
 }
@@ -133,7 +133,7 @@ static bool end_job(fv_scheduler *s, fv_item *item, int index, fv_job *job) {
 bool fv__shared_job(fv_scheduler *s, fv_item *item, int index, fv_job *job) {
     const fv_stage *stage = &item->instance->plan->stages[index];
     fv_stage_state *state = &item->stages[index];
-    if (state->complete || state->given_up || item->failed || fv_now() < state->again) return false;
+    if (state->complete || state->given_up || item->failed || fv__now() < state->again) return false;
     if (s->share->stage >= 0 && index > s->share->stage) return give_up(state);
     if (state->walked == 0 && state->out == 0 && complete_now(s, item, stage)) {
         state->complete = true;
@@ -153,7 +153,7 @@ bool fv__shared_job(fv_scheduler *s, fv_item *item, int index, fv_job *job) {
 /* Stages come after those they need. */
 bool fv__shared_over(const fv_item *item) {
     const fv_plan *plan = item->instance->plan;
-    bool          *blocked = fv_calloc((size_t)plan->nstages + 1), over = true;
+    bool          *blocked = fv__calloc((size_t)plan->nstages + 1), over = true;
     for (int k = 0; k < plan->nstages && over; k++) {
         if (!item->stages[k].needed || item->stages[k].complete) continue;
         blocked[k] = item->stages[k].given_up;
@@ -169,8 +169,8 @@ fv_status fv__shared_whole(fv_scheduler *s, const fv_item *item, fv_error *error
         const fv_stage_state *state = &item->stages[k];
         if (!state->needed || state->complete) continue;
         for (int64_t task = -1; task < state->limit; task++)
-            if (fv_claims_strikes(s->claims, item->number, k, task) > s->share->level) {
-                fv_claims_blame(s->claims, item->number, k, task, error);
+            if (fv__claims_strikes(s->claims, item->number, k, task) > s->share->level) {
+                fv__claims_blame(s->claims, item->number, k, task, error);
                 return error->code;
             }
         return fv_fail(error, FV_ERROR_INTERNAL, "stage %d could not be completed", k + 1);
@@ -181,11 +181,11 @@ fv_status fv__shared_whole(fv_scheduler *s, const fv_item *item, fv_error *error
 fv_status fv__shared_lock(const fv_scheduler *s, fv_lease **lease, fv_error *error) {
     *lease = NULL;
     if (!fv__tasks_shared(s)) return FV_OK;
-    char     *path = fv_sprintf("%s/claims/outputs", s->share->run_folder);
+    char     *path = fv__sprintf("%s/claims/outputs", s->share->run_folder);
     fv_hash   dead;
     fv_status status;
-    double    start = fv_now();
-    while ((status = fv_lease_try(path, lease, &dead, error)) == FV_ERROR_BUSY && fv_now() - start < LONGEST_WAIT)
+    double    start = fv__now();
+    while ((status = fv__lease_try(path, lease, &dead, error)) == FV_ERROR_BUSY && fv__now() - start < LONGEST_WAIT)
         nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
     free(path);
     return status;
@@ -196,7 +196,7 @@ void fv__shared_tidy(const fv_job *job) {
     for (int t = 0; t < stage->ntargets; t++) {
         const fv_target *target = &stage->targets[t];
         if (target->kind != FV_TARGET_SINK || target->writer->parallel) continue;
-        if (!job->instance->current[target->sink - job->instance->graph->sinks]) fv_temporaries_tidy(target->sink->file);
+        if (!job->instance->current[target->sink - job->instance->graph->sinks]) fv__temporaries_tidy(target->sink->file);
     }
 }
 
@@ -215,8 +215,8 @@ static int heaviest(const void *a, const void *b) {
 int *fv__stage_order(const fv_scheduler *s, const fv_item *item) {
     const fv_plan *plan = item->instance->plan;
     if (s->settings->order != FV_ORDER_LONGEST) return NULL;
-    ranked *stages = fv_calloc((size_t)(plan->nstages + 1) * sizeof *stages);
-    int    *order = fv_calloc((size_t)(plan->nstages + 1) * sizeof *order);
+    ranked *stages = fv__calloc((size_t)(plan->nstages + 1) * sizeof *stages);
+    int    *order = fv__calloc((size_t)(plan->nstages + 1) * sizeof *order);
     for (int k = 0; k < plan->nstages; k++)
         stages[k] = (ranked){ plan->stages[k].work / (double)FV_MAX(plan->stages[k].ntasks, 1), k };
     qsort(stages, (size_t)plan->nstages, sizeof *stages, heaviest);
@@ -226,7 +226,7 @@ int *fv__stage_order(const fv_scheduler *s, const fv_item *item) {
 }
 
 static int64_t all_batches(const fv_bindings *bindings) {
-    fv_lot last = fv_lot_of(bindings, bindings->nsegments - 1);
+    fv_lot last = fv__lot_of(bindings, bindings->nsegments - 1);
     return last.batch + last.batches;
 }
 
@@ -234,16 +234,16 @@ int64_t *fv__item_order(const fv_scheduler *s) {
     const fv_bindings *bindings = s->context->bindings;
     if (s->settings->order != FV_ORDER_LONGEST) return NULL;
     int64_t  count = s->claims ? all_batches(bindings) : bindings->nunits;
-    ranked  *all = fv_calloc((size_t)(count + 1) * sizeof *all);
-    int64_t *order = fv_calloc((size_t)(count + 1) * sizeof *order);
+    ranked  *all = fv__calloc((size_t)(count + 1) * sizeof *all);
+    int64_t *order = fv__calloc((size_t)(count + 1) * sizeof *order);
     for (int64_t k = 0; k < count; k++) {
         int64_t first = k, end = k + 1;
-        if (s->claims) fv_lot_units(bindings, k, &first, &end);
+        if (s->claims) fv__lot_units(bindings, k, &first, &end);
         all[k].index = k;
-        for (int64_t unit = first; unit < end; unit++) all[k].weight += (double)fv_bindings_size(bindings, unit);
+        for (int64_t unit = first; unit < end; unit++) all[k].weight += (double)fv__bindings_size(bindings, unit);
     }
     for (int segment = 0; segment < bindings->nsegments; segment++) { /* each in an order of its own */
-        fv_lot  lot = fv_lot_of(bindings, segment);
+        fv_lot  lot = fv__lot_of(bindings, segment);
         int64_t from = s->claims ? lot.batch : lot.first, n = s->claims ? lot.batches : lot.count;
         qsort(all + from, (size_t)n, sizeof *all, heaviest);
     }
@@ -264,17 +264,17 @@ static bool shared_single(fv_scheduler *s, fv_item *next) {
 static bool item_of_batch(fv_scheduler *s, fv_item *next) {
     while (s->next_item < s->batch_end) {
         int64_t number = s->next_item;
-        int     strikes = s->batch_over ? 0 : fv_claims_strikes(s->claims, number, -1, -1); /* done in spite of them */
+        int     strikes = s->batch_over ? 0 : fv__claims_strikes(s->claims, number, -1, -1); /* done in spite of them */
         if (strikes && strikes <= s->share->level && s->nopen > 0) return false; /* it comes when nothing else is open */
         s->next_item++;
         if (strikes > s->share->level && !s->share->finish) {
-            fv_claim_left(s->batch);
+            fv__claim_left(s->batch);
             continue;
         }
         next->number = number;
         next->strikes = strikes;
         next->claim = s->batch;
-        fv_claim_use(s->batch);
+        fv__claim_use(s->batch);
         return true;
     }
     return false;
@@ -286,7 +286,7 @@ static bool next_segment(fv_scheduler *s) {
     if (s->others && (s->share->wait || !last)) { /* later segments use what others still make */
         s->walked = 0;
         s->others = false;
-        s->again = fv_now() + PAUSE;
+        s->again = fv__now() + PAUSE;
         return false;
     }
     if (last || s->items) return false;
@@ -298,32 +298,32 @@ static bool next_segment(fv_scheduler *s) {
 bool fv__shared_item(fv_scheduler *s, fv_item *next) {
     const fv_bindings *bindings = s->context->bindings;
     if (fv__tasks_shared(s)) return shared_single(s, next);
-    if (s->suspect || fv_now() < s->again) return false;
+    if (s->suspect || fv__now() < s->again) return false;
     if (!s->taken) {
-        s->taken = fv_calloc((size_t)all_batches(bindings) + 1);
+        s->taken = fv__calloc((size_t)all_batches(bindings) + 1);
         s->order = fv__item_order(s);
     }
     for (;;) {
         if (item_of_batch(s, next)) return true;
         if (s->next_item < s->batch_end) return false;
-        if (s->batch) fv_claim_leave(s->claims, s->batch);
+        if (s->batch) fv__claim_leave(s->claims, s->batch);
         s->batch = NULL;
-        fv_lot lot = fv_lot_of(bindings, s->segment);
+        fv_lot lot = fv__lot_of(bindings, s->segment);
         if (s->walked == lot.batches) {
             if (!next_segment(s)) return false;
             continue;
         }
         int64_t place = lot.batch + (first_batch(s, lot.batches) + s->walked++) % lot.batches;
         int64_t batch = s->order ? s->order[place] : place;
-        bool over = fv_claims_over(s->claims, batch);
+        bool    over = fv__claims_over(s->claims, batch);
         if (s->taken[batch] || (over && !s->share->finish)) continue; /* the last process looks at everything itself */
-        s->batch = fv_claims_take(s->claims, -1, batch);
+        s->batch = fv__claims_take(s->claims, -1, batch);
         if (!s->batch)
             s->others = true;
         else {
             s->taken[batch] = true;
             s->batch_over = over;
-            fv_lot_units(bindings, batch, &s->next_item, &s->batch_end);
+            fv__lot_units(bindings, batch, &s->next_item, &s->batch_end);
         }
     }
 }
@@ -331,7 +331,7 @@ bool fv__shared_item(fv_scheduler *s, fv_item *next) {
 bool fv__shared_items_over(const fv_scheduler *s) {
     const fv_bindings *bindings = s->context->bindings;
     if (fv__tasks_shared(s)) return s->next_item > 0;
-    return !s->batch && s->segment + 1 == bindings->nsegments && s->walked == fv_lot_of(bindings, s->segment).batches &&
+    return !s->batch && s->segment + 1 == bindings->nsegments && s->walked == fv__lot_of(bindings, s->segment).batches &&
            !(s->others && s->share->wait);
 }
 
@@ -339,22 +339,22 @@ bool fv__shared_items_over(const fv_scheduler *s) {
 
 void fv__shared_left(fv_scheduler *s, fv_claim *claim) {
     pthread_mutex_lock(&s->mutex);
-    fv_claim_left(claim);
+    fv__claim_left(claim);
     pthread_mutex_unlock(&s->mutex);
 }
 
 void fv__shared_leave(fv_scheduler *s, fv_claim *claim) {
     pthread_mutex_lock(&s->mutex);
-    fv_claim_leave(s->claims, claim);
+    fv__claim_leave(s->claims, claim);
     pthread_mutex_unlock(&s->mutex);
 }
 
 void fv__shared_settle(fv_scheduler *s) {
     fv_error  error = { 0 };
-    fv_status status = fv_outputs_commit(s->outputs, &error);
-    if (status == FV_OK) status = fv_claims_settle(s->claims, &s->mutex, &error);
+    fv_status status = fv__outputs_commit(s->outputs, &error);
+    if (status == FV_OK) status = fv__claims_settle(s->claims, &s->mutex, &error);
     pthread_mutex_lock(&s->mutex);
-    s->settled = fv_now();
+    s->settled = fv__now();
     pthread_mutex_unlock(&s->mutex);
-    if (status != FV_OK) fv_scheduler_stop(s, status, &error);
+    if (status != FV_OK) fv__scheduler_stop(s, status, &error);
 }

@@ -1,9 +1,9 @@
 /* Portions of a stage's tasks. */
 #include "run/task_ranges.h"
 
-fv_portions *fv_portions_new(int64_t tasks, int places, int home) {
+fv_portions *fv__portions_new(int64_t tasks, int places, int home) {
     int          count = (int)FV_MIN((int64_t)places, tasks);
-    fv_portions *portions = fv_calloc(sizeof *portions + (size_t)(count + 1) * sizeof *portions->portion);
+    fv_portions *portions = fv__calloc(sizeof *portions + (size_t)(count + 1) * sizeof *portions->portion);
     *portions = (fv_portions){ .places = places, .count = count, .home = home % places, .left = tasks };
     int64_t each = count ? tasks / count : 0, more = count ? tasks % count : 0;
     for (int64_t i = 0; i < count; i++) {
@@ -20,7 +20,7 @@ static fv_portion *fullest(fv_portions *portions) {
     return found;
 }
 
-bool fv_portions_take(fv_portions *portions, int place, bool help, int64_t *task) {
+bool fv__portions_take(fv_portions *portions, int place, bool help, int64_t *task) {
     int index = (place - portions->home + portions->places) % portions->places;
     if (!portions->left) return false;
     if (index < portions->count && portions->portion[index].next < portions->portion[index].end)

@@ -8,7 +8,9 @@
 
 #include "base/base.h"
 
-typedef struct fv_portion { int64_t next, end; } fv_portion;
+typedef struct fv_portion {
+    int64_t next, end;
+} fv_portion;
 
 typedef struct fv_portions {
     int        places, count; /* count: portions, one per place or fewer */
@@ -17,8 +19,8 @@ typedef struct fv_portions {
     fv_portion portion[];
 } fv_portions;
 
-fv_portions *fv_portions_new(int64_t tasks, int places, int home);
+fv_portions *fv__portions_new(int64_t tasks, int places, int home);
 /* The next task of a place; with help, of another's portion. False if there is none. */
-bool fv_portions_take(fv_portions *portions, int place, bool help, int64_t *task);
+bool fv__portions_take(fv_portions *portions, int place, bool help, int64_t *task);
 
 #endif

@@ -22,8 +22,8 @@ struct fv_temporaries {
     int             next; /* to be replaced */
 };
 
-fv_temporaries *fv_temporaries_new(void) {
-    fv_temporaries *t = fv_calloc(sizeof *t);
+fv_temporaries *fv__temporaries_new(void) {
+    fv_temporaries *t = fv__calloc(sizeof *t);
     pthread_mutex_init(&t->mutex, NULL);
     return t;
 }
@@ -35,7 +35,7 @@ static void release(listing *l) {
     *l = (listing){ 0 };
 }
 
-void fv_temporaries_free(fv_temporaries *t) {
+void fv__temporaries_free(fv_temporaries *t) {
     for (int i = 0; i < FOLDERS; i++) release(&t->listings[i]);
     pthread_mutex_destroy(&t->mutex);
     free(t);
@@ -58,15 +58,15 @@ static bool is_parts(const char *name) {
     return dot && dot > name && is_key(dot);
 }
 
-char *fv_temporaries_owner(const char *name) {
+char *fv__temporaries_owner(const char *name) {
     const char *dot = name[0] == '.' ? strrchr(name, '.') : NULL;
     for (const char *p = dot; p && p > name + 1; p--)
-        if (is_ending(p)) return fv_sprintf("%.*s", (int)(p - name - 1), name + 1);
+        if (is_ending(p)) return fv__sprintf("%.*s", (int)(p - name - 1), name + 1);
     return NULL;
 }
 
 static bool is_temporary(const char *name) {
-    char *owner = fv_temporaries_owner(name);
+    char *owner = fv__temporaries_owner(name);
     bool  is = owner != NULL;
     free(owner);
     return is;
@@ -80,12 +80,12 @@ static void read_folder(listing *l, const char *folder) {
     fv_bytes       names = { 0 };
     while (d && (entry = readdir(d))) {
         if (!is_temporary(entry->d_name) && !is_parts(entry->d_name)) continue;
-        char *name = fv_strdup(entry->d_name);
-        fv_bytes_append(&names, &name, sizeof name);
+        char *name = fv__strdup(entry->d_name);
+        fv__bytes_append(&names, &name, sizeof name);
     }
     if (d) closedir(d);
     release(l);
-    *l = (listing){ fv_strdup(folder), (char **)(void *)names.data, names.size / sizeof(char *) };
+    *l = (listing){ fv__strdup(folder), (char **)(void *)names.data, names.size / sizeof(char *) };
     if (l->count) qsort(l->names, l->count, sizeof *l->names, by_name);
 }
 
@@ -108,13 +108,15 @@ static char **find_names(const listing *l, const char *start, bool (*ends)(const
     size_t   length = strlen(start), low = 0, high = l->count;
     while (low < high) {
         size_t middle = (low + high) / 2;
-        if (strcmp(l->names[middle], start) < 0) low = middle + 1;
-        else high = middle;
+        if (strcmp(l->names[middle], start) < 0)
+            low = middle + 1;
+        else
+            high = middle;
     }
     for (; low < l->count && !strncmp(l->names[low], start, length); low++) {
         if (!ends(l->names[low] + length - 1)) continue; /* of NAME.MORE */
-        char *copy = fv_strdup(l->names[low]);
-        fv_bytes_append(&found, &copy, sizeof copy);
+        char *copy = fv__strdup(l->names[low]);
+        fv__bytes_append(&found, &copy, sizeof copy);
     }
     *count = found.size / sizeof(char *);
     return (char **)(void *)found.data;
@@ -122,7 +124,7 @@ static char **find_names(const listing *l, const char *start, bool (*ends)(const
 
 /* Temporaries of an output. */
 static char **of_output(const listing *l, const char *name, size_t *count) {
-    char  *shown = fv_path_short_name(name), *start = fv_sprintf(".%s.", shown);
+    char  *shown = fv__path_short_name(name), *start = fv__sprintf(".%s.", shown);
     char **names = find_names(l, start, is_ending, count);
     free(shown);
     free(start);
@@ -132,12 +134,12 @@ static char **of_output(const listing *l, const char *name, size_t *count) {
 static char *take_up(const char *folder, const char *start, char **names, size_t count, bool parallel) {
     char *taken = NULL;
     for (size_t i = 0; i < count; i++) {
-        char *whole = fv_sprintf("%s%s", folder, names[i]);
+        char *whole = fv__sprintf("%s%s", folder, names[i]);
         bool  same = parallel && !taken && !strncmp(names[i], start, strlen(start)) && names[i][strlen(start)] == '-';
-        if (same && fv_file_exists(whole)) {
+        if (same && fv__file_exists(whole)) {
             taken = whole;
         } else {
-            fv_path_remove(whole, NULL);
+            fv__path_remove(whole, NULL);
             free(whole);
         }
         free(names[i]);
@@ -146,23 +148,23 @@ static char *take_up(const char *folder, const char *start, char **names, size_t
     return taken;
 }
 
-char *fv_temporaries_stand_in(const char *path) {
-    char *name = fv_is_remote(path) ? fv_sprintf(".fovea/remote/%.*s", (int)fv_path_length(path), path) : fv_strdup(path);
-    for (char *p = name + strlen(".fovea/remote/"); fv_is_remote(path) && *p; p++)
+char *fv__temporaries_stand_in(const char *path) {
+    char *name = fv__is_remote(path) ? fv__sprintf(".fovea/remote/%.*s", (int)fv__path_length(path), path) : fv__strdup(path);
+    for (char *p = name + strlen(".fovea/remote/"); fv__is_remote(path) && *p; p++)
         if (*p == '/') *p = ':';
-    if (fv_is_remote(path)) return name;
-    for (char *p = name + fv_format_around(path); p > name && *p; p++)
+    if (fv__is_remote(path)) return name;
+    for (char *p = name + fv__format_around(path); p > name && *p; p++)
         if (*p == '/') *p = ':';
     return name;
 }
 
 static char *name_beside(fv_temporaries *t, const char *path, fv_hash key, fv_temporary_kind kind, bool again) {
-    const char *name = fv_path_name(path);
-    char       *folder = fv_sprintf("%.*s", (int)(name - path), path), *found = NULL;
+    const char *name = fv__path_name(path);
+    char       *folder = fv__sprintf("%.*s", (int)(name - path), path), *found = NULL;
     char        hex[33];
     size_t      count = 0;
-    fv_hash_format(key, hex);
-    char  *shown = fv_path_short_name(name), *start = fv_sprintf(".%s.%.16s", shown, hex);
+    fv__hash_format(key, hex);
+    char  *shown = fv__path_short_name(name), *start = fv__sprintf(".%s.%.16s", shown, hex);
     char **names = NULL;
     free(shown);
     if (kind != FV_TEMPORARY_ADDED) {
@@ -172,34 +174,38 @@ static char *name_beside(fv_temporaries *t, const char *path, fv_hash key, fv_te
     }
     found = take_up(folder, start, names, count, kind == FV_TEMPORARY_TAKEN_UP);
     if (!found && kind != FV_TEMPORARY_FIXED) {
-        struct { double now; int pid; fv_hash key; } seed = { fv_now(), getpid(), key };
-        fv_hash random = fv_hash_bytes(&seed, sizeof seed);
-        found = fv_sprintf("%s%s-%08x.fovea", folder, start, (unsigned)random.low);
+        struct {
+            double  now;
+            int     pid;
+            fv_hash key;
+        } seed = { fv__now(), getpid(), key };
+        fv_hash random = fv__hash_bytes(&seed, sizeof seed);
+        found = fv__sprintf("%s%s-%08x.fovea", folder, start, (unsigned)random.low);
     } else if (!found)
-        found = fv_sprintf("%s%s.fovea", folder, start);
+        found = fv__sprintf("%s%s.fovea", folder, start);
     free(start);
     free(folder);
     return found;
 }
 
-char *fv_temporaries_name(fv_temporaries *t, const char *path, fv_hash key, fv_temporary_kind kind, bool again) {
-    char *stand_in = fv_temporaries_stand_in(path), *name = name_beside(t, stand_in, key, kind, again);
+char *fv__temporaries_name(fv_temporaries *t, const char *path, fv_hash key, fv_temporary_kind kind, bool again) {
+    char *stand_in = fv__temporaries_stand_in(path), *name = name_beside(t, stand_in, key, kind, again);
     free(stand_in);
     return name;
 }
 
-void fv_temporaries_outdated(fv_temporaries *t, const char *path, const char *in_use) {
-    const char *name = fv_path_name(path);
-    char       *folder = fv_sprintf("%.*s", (int)(name - path), path), *shown = fv_path_short_name(name);
-    char       *start = fv_sprintf("%s.", shown);
+void fv__temporaries_outdated(fv_temporaries *t, const char *path, const char *in_use) {
+    const char *name = fv__path_name(path);
+    char       *folder = fv__sprintf("%.*s", (int)(name - path), path), *shown = fv__path_short_name(name);
+    char       *start = fv__sprintf("%s.", shown);
     size_t      count = 0;
     free(shown);
     pthread_mutex_lock(&t->mutex);
     char **names = find_names(list(t, folder, false), start, is_key, &count);
     pthread_mutex_unlock(&t->mutex);
     for (size_t i = 0; i < count; i++) {
-        char *whole = fv_sprintf("%s%s", folder, names[i]);
-        if (strcmp(names[i], in_use)) fv_path_remove(whole, NULL);
+        char *whole = fv__sprintf("%s%s", folder, names[i]);
+        if (strcmp(names[i], in_use)) fv__path_remove(whole, NULL);
         free(whole);
         free(names[i]);
     }
@@ -208,9 +214,9 @@ void fv_temporaries_outdated(fv_temporaries *t, const char *path, const char *in
     free(folder);
 }
 
-void fv_temporaries_tidy(const char *path) {
-    const char *name = fv_path_name(path);
-    char       *folder = fv_sprintf("%.*s", (int)(name - path), path);
+void fv__temporaries_tidy(const char *path) {
+    const char *name = fv__path_name(path);
+    char       *folder = fv__sprintf("%.*s", (int)(name - path), path);
     listing     found = { 0 };
     size_t      count;
     read_folder(&found, folder);

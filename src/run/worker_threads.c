@@ -22,7 +22,10 @@ struct fv_crew {
     thread          threads[];
 };
 
-static _Thread_local struct { fv_crew *crew; bool computes; } here; /* the crew in which this thread is active, if any */
+static _Thread_local struct {
+    fv_crew *crew;
+    bool     computes;
+} here; /* the crew in which this thread is active, if any */
 static pthread_once_t gate = PTHREAD_ONCE_INIT;
 
 /* Before asking there must be room, so that a job does not wait here for its turn; who comes back from the disk needs none. */
@@ -52,7 +55,8 @@ static void stay(fv_crew *crew) {
 }
 
 static void take_turn(fv_crew *crew) {
-    while (sem_wait(&crew->turns)) {}
+    while (sem_wait(&crew->turns)) {
+    }
 }
 
 static void lend(void) {
@@ -75,7 +79,7 @@ static void go_out(fv_crew *crew) {
     leave(crew);
 }
 
-static void install_gate(void) { fv_io_hooks(lend, take_back); }
+static void install_gate(void) { fv__io_hooks(lend, take_back); }
 
 static void run_one(fv_crew *crew, fv_job *job, fv_worker *worker, int number, double since) {
     fv_error        error = { 0 };
@@ -83,7 +87,7 @@ static void run_one(fv_crew *crew, fv_job *job, fv_worker *worker, int number, d
     take_turn(crew);
     clock_gettime(CLOCK_REALTIME, &now);
     job->facts.start = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-    job->facts.wait = fv_now() - since;
+    job->facts.wait = fv__now() - since;
     here.computes = true;
     fv_status status = crew->work.run(crew->work.context, job, worker, number, &error);
     here.computes = false;
@@ -94,8 +98,8 @@ static void run_one(fv_crew *crew, fv_job *job, fv_worker *worker, int number, d
 static void *work(void *argument) {
     thread    *self = argument;
     fv_crew   *crew = self->crew;
-    fv_worker *worker = fv_worker_new();
-    double     since = fv_now();
+    fv_worker *worker = fv__worker_new();
+    double     since = fv__now();
     come_in(crew);
     for (fv_offer offer = FV_OFFER_LATER; offer != FV_OFFER_OVER;) {
         fv_job job;
@@ -104,7 +108,7 @@ static void *work(void *argument) {
         offer = crew->work.ask(crew->work.context, &job);
         if (offer == FV_OFFER_JOB) {
             run_one(crew, &job, worker, self->number, since);
-            since = fv_now();
+            since = fv__now();
         } else if (offer == FV_OFFER_LATER) {
             go_out(crew);
             crew->work.wait(crew->work.context, seen);
@@ -112,15 +116,15 @@ static void *work(void *argument) {
         }
     }
     go_out(crew);
-    fv_worker_free(worker);
+    fv__worker_free(worker);
     return NULL;
 }
 
-int fv_crew_threads(int workers) { return workers + FV_MIN(workers, 2); }
+int fv__crew_threads(int workers) { return workers + FV_MIN(workers, 2); }
 
-fv_status fv_crew_start(const fv_crew_work *what, int workers, fv_crew **out, fv_error *error) {
-    int      count = fv_crew_threads(workers);
-    fv_crew *crew = fv_calloc(sizeof *crew + (size_t)count * sizeof *crew->threads);
+fv_status fv__crew_start(const fv_crew_work *what, int workers, fv_crew **out, fv_error *error) {
+    int      count = fv__crew_threads(workers);
+    fv_crew *crew = fv__calloc(sizeof *crew + (size_t)count * sizeof *crew->threads);
     crew->work = *what;
     crew->workers = workers;
     sem_init(&crew->turns, 0, (unsigned)workers);
@@ -134,12 +138,12 @@ fv_status fv_crew_start(const fv_crew_work *what, int workers, fv_crew **out, fv
     }
     *out = crew;
     if (crew->count > 0) return FV_OK;
-    fv_crew_join(crew);
+    fv__crew_join(crew);
     *out = NULL;
     return fv_fail(error, FV_ERROR_IO, "cannot start a thread");
 }
 
-void fv_crew_join(fv_crew *crew) {
+void fv__crew_join(fv_crew *crew) {
     for (int i = 0; i < crew->count; i++) pthread_join(crew->threads[i].id, NULL);
     sem_destroy(&crew->turns);
     pthread_mutex_destroy(&crew->mutex);

@@ -21,12 +21,12 @@ static fv_status explained(fv_store *store, fv_status status, fv_error *error) {
 /* Writes those of the pinned entries that are not in the pack yet. */
 static fv_status place(fv_store *store, fv_pack_item *items, int64_t count, fv_error *error) {
     int64_t n = 0;
-    fv_io_lock(&store->files);
+    fv__io_lock(&store->files);
     pthread_mutex_lock(&store->lock);
     for (int64_t i = 0; i < count; i++)
         if (!(((fv_entry *)items[i].owner)->flags & FV_ENTRY_PLACED)) items[n++] = items[i];
     pthread_mutex_unlock(&store->lock);
-    fv_status status = fv_pack_write(&store->pack, items, n, error);
+    fv_status status = fv__pack_write(&store->pack, items, n, error);
     pthread_mutex_lock(&store->lock);
     for (int64_t i = 0; status == FV_OK && i < n; i++) {
         fv_entry *entry = items[i].owner;
@@ -44,7 +44,7 @@ static fv_status place(fv_store *store, fv_pack_item *items, int64_t count, fv_e
 
 static void add_item(fv_bytes *items, fv_entry *entry) {
     fv_pack_item item = { .owner = entry, .data = entry->data, .size = entry->size };
-    fv_bytes_append(items, &item, sizeof item);
+    fv__bytes_append(items, &item, sizeof item);
 }
 
 /* ---------------------------------------------------------------- spilling */
@@ -53,7 +53,7 @@ static void add_item(fv_bytes *items, fv_entry *entry) {
  * pinned and listed. */
 static void choose_victims(fv_store *store, int64_t goal, fv_bytes *items, fv_bytes *debris) {
     fv_entry *entry;
-    while (store->resident - store->leaving > goal && (entry = fv_entries_oldest(&store->entries))) {
+    while (store->resident - store->leaving > goal && (entry = fv__entries_oldest(&store->entries))) {
         if (entry->flags & FV_ENTRY_PLACED) {
             fv__store_evict(store, entry, debris);
             continue;
@@ -73,7 +73,7 @@ static void finish_spill(fv_store *store, const fv_bytes *victims, fv_bytes *deb
             entry->pins = 0;
             fv__store_evict(store, entry, debris);
         } else
-            fv__store_unpin(store, entry, debris);
+            fv__store_unpin_held(store, entry, debris);
     }
 }
 
@@ -85,15 +85,15 @@ fv_status fv__store_make_room(fv_store *store, fv_error *error) {
         bool none = victims.size == 0;
         pthread_mutex_unlock(&store->lock);
         if (!none) {
-            fv_bytes_append(&copy, victims.data, victims.size);
+            fv__bytes_append(&copy, victims.data, victims.size);
             status = place(store, (fv_pack_item *)(void *)copy.data, (int64_t)(copy.size / sizeof(fv_pack_item)), error);
         }
         pthread_mutex_lock(&store->lock);
         finish_spill(store, &victims, &debris);
         pthread_mutex_unlock(&store->lock);
         fv__store_dispose(store, &debris);
-        fv_bytes_release(&victims);
-        fv_bytes_release(&copy);
+        fv__bytes_release(&victims);
+        fv__bytes_release(&copy);
         pthread_mutex_lock(&store->lock);
         if (none) break;
     }
@@ -111,10 +111,10 @@ static fv_line line_for(const fv_entry *entry, enum fv_line_kind kind, double se
 /* Files and lock held. Whatever is written next begins with the lines that void older ones: an entry that came back under a
  * key that was dropped gets its line after that, never before. */
 static int64_t take_voids(fv_store *store, fv_bytes *lines) {
-    uint64_t own = fv_writer_hash(store->pack.writer);
+    uint64_t own = fv__writer_hash(store->pack.writer);
     int64_t  count = (int64_t)(store->voids.size / sizeof(fv_line));
-    fv_bytes_append(lines, store->voids.data, store->voids.size);
-    fv_bytes_clear(&store->voids);
+    fv__bytes_append(lines, store->voids.data, store->voids.size);
+    fv__bytes_clear(&store->voids);
     fv_line *voids = (fv_line *)(void *)lines->data;
     for (int64_t i = 0; i < count; i++)
         if (!voids[i].source) voids[i].source = own;
@@ -125,13 +125,13 @@ static int64_t take_voids(fv_store *store, fv_bytes *lines) {
 static fv_status append(fv_store *store, const fv_bytes *lines, int64_t voids, fv_error *error) {
     int64_t count = (int64_t)(lines->size / sizeof(fv_line));
     if (count == 0) return FV_OK;
-    fv_status status = fv_pack_log(&store->pack, (fv_line *)(void *)lines->data, count, error);
+    fv_status status = fv__pack_log(&store->pack, (fv_line *)(void *)lines->data, count, error);
     if (status == FV_OK) return FV_OK;
     fv_bytes first = { 0 };
-    fv_bytes_append(&first, lines->data, (size_t)voids * sizeof(fv_line));
+    fv__bytes_append(&first, lines->data, (size_t)voids * sizeof(fv_line));
     pthread_mutex_lock(&store->lock);
-    fv_bytes_append(&first, store->voids.data, store->voids.size);
-    fv_bytes_release(&store->voids);
+    fv__bytes_append(&first, store->voids.data, store->voids.size);
+    fv__bytes_release(&store->voids);
     store->voids = first;
     pthread_mutex_unlock(&store->lock);
     return status;
@@ -141,12 +141,12 @@ fv_status fv__store_publish(fv_store *store, fv_entry *entry, double seconds, fv
     fv_pack_item item = { .owner = entry, .data = entry->data, .size = entry->size };
     if (entry->size > 0) FV_TRY(place(store, &item, 1, error));
     fv_bytes lines = { 0 };
-    fv_io_lock(&store->files);
+    fv__io_lock(&store->files);
     pthread_mutex_lock(&store->lock);
     int64_t voids = take_voids(store, &lines);
     if (!(entry->flags & FV_ENTRY_FORGOTTEN)) {
         fv_line line = line_for(entry, FV_LINE_SHARED, seconds);
-        fv_bytes_append(&lines, &line, sizeof line);
+        fv__bytes_append(&lines, &line, sizeof line);
         entry->flags |= FV_ENTRY_LOGGED;
     }
     pthread_mutex_unlock(&store->lock);
@@ -157,27 +157,27 @@ fv_status fv__store_publish(fv_store *store, fv_entry *entry, double seconds, fv
         pthread_mutex_unlock(&store->lock);
     }
     pthread_mutex_unlock(&store->files);
-    fv_bytes_release(&lines);
+    fv__bytes_release(&lines);
     return explained(store, status, error);
 }
 
 void fv__store_void(fv_store *store, const fv_entry *entry) {
     fv_line line = { .kind = FV_LINE_DROPPED, .key = entry->key };
     if (entry->file) line.source = store->sources[entry->file]->hash;
-    fv_bytes_append(&store->voids, &line, sizeof line);
+    fv__bytes_append(&store->voids, &line, sizeof line);
 }
 
 void fv__store_write_voids(fv_store *store) {
     fv_error error;
     fv_bytes lines = { 0 };
-    fv_io_lock(&store->files);
+    fv__io_lock(&store->files);
     pthread_mutex_lock(&store->lock);
     int64_t voids = take_voids(store, &lines);
     pthread_mutex_unlock(&store->lock);
     fv_status status = append(store, &lines, voids, &error);
     pthread_mutex_unlock(&store->files);
-    fv_bytes_release(&lines);
-    if (status != FV_OK) fv_log_verbose("a result will be dropped for good with the next commit: %s", error.message);
+    fv__bytes_release(&lines);
+    if (status != FV_OK) fv__log_verbose("a result will be dropped for good with the next commit: %s", error.message);
 }
 
 /* ---------------------------------------------------------------- committing */
@@ -185,7 +185,7 @@ void fv__store_write_voids(fv_store *store) {
 void fv__store_queue(fv_store *store, fv_entry *entry, double seconds) {
     fv_dirty dirty = { .entry = entry, .seconds = seconds > 0 ? seconds : 0 };
     entry->flags |= FV_ENTRY_KEEP | FV_ENTRY_QUEUED;
-    fv_bytes_append(&store->dirty, &dirty, sizeof dirty);
+    fv__bytes_append(&store->dirty, &dirty, sizeof dirty);
     store->queued += dirty.seconds;
 }
 
@@ -225,36 +225,36 @@ static void begin_batch(fv_store *store, fv_bytes *batch, fv_bytes *items, bool 
 static void make_lines(fv_store *store, const fv_bytes *batch, int64_t shared_end) {
     int64_t   count;
     fv_dirty *dirty = dirty_of(batch, &count);
-    fv_bytes_reserve(&store->lines, (size_t)(count + 1) * sizeof(fv_line));
+    fv__bytes_reserve(&store->lines, (size_t)(count + 1) * sizeof(fv_line));
     for (int64_t i = 0; i < count; i++) {
         fv_entry *entry = dirty[i].entry;
         if (entry->flags & (FV_ENTRY_FORGOTTEN | FV_ENTRY_LOGGED)) continue;
         fv_line line = line_for(entry, FV_LINE_COMMITTED, dirty[i].seconds);
-        fv_bytes_append(&store->lines, &line, sizeof line);
+        fv__bytes_append(&store->lines, &line, sizeof line);
         entry->flags |= FV_ENTRY_LOGGED;
         dirty[i].logged = true;
     }
     if (store->shared && count) {
         fv_line line = { .kind = FV_LINE_SYNCED, .offset = shared_end };
-        fv_bytes_append(&store->lines, &line, sizeof line);
+        fv__bytes_append(&store->lines, &line, sizeof line);
     }
 }
 
 static fv_status write_lines(fv_store *store, const fv_bytes *batch, int64_t shared_end, fv_error *error) {
-    fv_io_lock(&store->files);
-    fv_bytes_clear(&store->lines);
+    fv__io_lock(&store->files);
+    fv__bytes_clear(&store->lines);
     pthread_mutex_lock(&store->lock);
     int64_t voids = take_voids(store, &store->lines);
     make_lines(store, batch, shared_end);
     pthread_mutex_unlock(&store->lock);
     fv_status status = append(store, &store->lines, voids, error);
-    bool folder = store->pack.unnamed, sync = store->pack.log_unsynced;
+    bool      folder = store->pack.unnamed, sync = store->pack.log_unsynced;
     if (status == FV_OK) store->pack.unnamed = store->pack.log_unsynced = false;
     pthread_mutex_unlock(&store->files);
     if (status != FV_OK || !sync) return status;
-    status = fv_pack_sync_log(&store->pack, folder, error);
+    status = fv__pack_sync_log(&store->pack, folder, error);
     if (status == FV_OK) return FV_OK;
-    fv_io_lock(&store->files);
+    fv__io_lock(&store->files);
     store->pack.unnamed |= folder;
     store->pack.log_unsynced = true;
     pthread_mutex_unlock(&store->files);
@@ -274,7 +274,8 @@ static void finish_batch(fv_store *store, const fv_bytes *batch, bool committed,
             entry->flags &= ~FV_ENTRY_LOGGED; /* the line may not last: the next commit writes it again */
         }
         if (rewrite && dirty[i].pinned) entry->flags &= ~FV_ENTRY_PLACED;
-        if (dirty[i].pinned) fv__store_unpin(store, entry, debris);
+        if (dirty[i].pinned)
+            fv__store_unpin_held(store, entry, debris);
         else if (!(entry->flags & FV_ENTRY_QUEUED) && entry->flags & FV_ENTRY_FORGOTTEN && !entry->pins)
             fv__store_scrap(store, entry, debris);
     }
@@ -282,10 +283,10 @@ static void finish_batch(fv_store *store, const fv_bytes *batch, bool committed,
 
 static void requeue(fv_store *store, fv_bytes *batch) { /* before what was put since */
     fv_bytes since = store->dirty;
-    fv_bytes_append(batch, since.data, since.size);
+    fv__bytes_append(batch, since.data, since.size);
     store->dirty = *batch;
     store->queued += store->in_commit;
-    fv_bytes_release(&since);
+    fv__bytes_release(&since);
     *batch = (fv_bytes){ 0 };
 }
 
@@ -298,7 +299,7 @@ static fv_status commit(fv_store *store, fv_error *error) {
     fv_status (*hook)(void *, fv_error *) = store->hook;
     void *context = store->hook_context;
     pthread_mutex_unlock(&store->lock);
-    fv_io_lock(&store->files);
+    fv__io_lock(&store->files);
     int64_t shared_end = store->pack.log_end;
     pthread_mutex_unlock(&store->files);
 
@@ -306,7 +307,7 @@ static fv_status commit(fv_store *store, fv_error *error) {
     if (status == FV_OK && items.size)
         status = place(store, (fv_pack_item *)(void *)items.data, (int64_t)(items.size / sizeof(fv_pack_item)), error);
     if (status == FV_OK && bytes) {
-        status = explained(store, fv_pack_sync(&store->pack, error), error);
+        status = explained(store, fv__pack_sync(&store->pack, error), error);
         unsynced = status != FV_OK;
     }
     if (status == FV_OK) status = explained(store, write_lines(store, &batch, shared_end, error), error);
@@ -317,20 +318,20 @@ static fv_status commit(fv_store *store, fv_error *error) {
     store->in_commit = 0;
     pthread_mutex_unlock(&store->lock);
     fv__store_dispose(store, &debris);
-    fv_bytes_release(&batch);
-    fv_bytes_release(&items);
+    fv__bytes_release(&batch);
+    fv__bytes_release(&items);
     return status;
 }
 
-fv_status fv_store_flush(fv_store *store, fv_error *error) {
-    fv_io_lock(&store->committing);
+fv_status fv__store_flush(fv_store *store, fv_error *error) {
+    fv__io_lock(&store->committing);
     fv_status status = commit(store, error);
     pthread_mutex_unlock(&store->committing);
     return status;
 }
 
 fv_status fv__store_commit_due(fv_store *store, fv_error *error) {
-    fv_io_lock(&store->committing);
+    fv__io_lock(&store->committing);
     pthread_mutex_lock(&store->lock);
     bool due = store->queued > store->patience; /* somebody else may have done it while we waited */
     pthread_mutex_unlock(&store->lock);
@@ -339,14 +340,14 @@ fv_status fv__store_commit_due(fv_store *store, fv_error *error) {
     return status;
 }
 
-void fv_store_on_flush(fv_store *store, fv_status (*hook)(void *context, fv_error *error), void *context) {
+void fv__store_on_flush(fv_store *store, fv_status (*hook)(void *context, fv_error *error), void *context) {
     pthread_mutex_lock(&store->lock);
     store->hook = hook;
     store->hook_context = context;
     pthread_mutex_unlock(&store->lock);
 }
 
-double fv_store_uncommitted(fv_store *store) {
+double fv__store_uncommitted(fv_store *store) {
     pthread_mutex_lock(&store->lock);
     double seconds = store->queued + store->in_commit;
     pthread_mutex_unlock(&store->lock);

@@ -16,7 +16,7 @@ static uint32_t number_of(const fv_entry *entry) {
     return slab->file * SLAB + (uint32_t)(entry - slab);
 }
 
-void fv_entries_release(fv_entries *entries) {
+void fv__entries_release(fv_entries *entries) {
     for (uint32_t i = 0; i < entries->nslabs; i++) free(entries->slabs[i]);
     free(entries->slabs);
     free(entries->slots);
@@ -31,14 +31,14 @@ static void insert(fv_entries *entries, fv_entry_slot slot) {
     entries->slots[i] = slot;
 }
 
-void fv_entries_reserve(fv_entries *entries, int64_t extra) {
+void fv__entries_reserve(fv_entries *entries, int64_t extra) {
     int64_t size = entries->slots ? (int64_t)entries->mask + 1 : 0, wanted = entries->count + extra;
     if (size && wanted <= size / 4 * 3) return;
     int64_t larger = FV_MAX(size, 1024);
     while (wanted > larger / 4 * 3 || larger == size) larger *= 2;
     assert(larger <= (int64_t)1 << 32);
     fv_entry_slot *old = entries->slots;
-    entries->slots = fv_calloc((size_t)larger * sizeof *old);
+    entries->slots = fv__calloc((size_t)larger * sizeof *old);
     entries->mask = (uint32_t)(larger - 1);
     for (int64_t i = 0; i < size; i++)
         if (old[i].number) insert(entries, old[i]);
@@ -48,11 +48,11 @@ void fv_entries_reserve(fv_entries *entries, int64_t extra) {
 static uint32_t place_of(const fv_entries *entries, fv_hash key) { /* of its slot, or of the empty one that ends the search */
     uint32_t tag = (uint32_t)key.low, i = tag & entries->mask;
     for (; entries->slots[i].number; i = (i + 1) & entries->mask)
-        if (entries->slots[i].tag == tag && fv_hash_equal(entry_at(entries, entries->slots[i].number)->key, key)) break;
+        if (entries->slots[i].tag == tag && fv__hash_equal(entry_at(entries, entries->slots[i].number)->key, key)) break;
     return i;
 }
 
-fv_entry *fv_entries_find(const fv_entries *entries, fv_hash key) {
+fv_entry *fv__entries_find(const fv_entries *entries, fv_hash key) {
     if (!entries->slots) return NULL;
     uint32_t number = entries->slots[place_of(entries, key)].number;
     return number ? entry_at(entries, number) : NULL;
@@ -67,8 +67,8 @@ static uint32_t new_number(fv_entries *entries) {
     if (entries->next % SLAB == 0) {
         assert(entries->next <= UINT32_MAX - SLAB);
         fv_entry *slab = aligned_alloc(SLAB * sizeof *slab, SLAB * sizeof *slab);
-        if (!slab) abort(); /* as fv_alloc: nothing sensible is left to do */
-        entries->slabs = fv_realloc(entries->slabs, (entries->nslabs + 1) * sizeof *entries->slabs);
+        if (!slab) abort(); /* as fv__alloc: nothing sensible is left to do */
+        entries->slabs = fv__realloc(entries->slabs, (entries->nslabs + 1) * sizeof *entries->slabs);
         slab->file = entries->nslabs;
         entries->slabs[entries->nslabs++] = slab;
         entries->next++;
@@ -76,8 +76,8 @@ static uint32_t new_number(fv_entries *entries) {
     return entries->next++;
 }
 
-fv_entry *fv_entries_add(fv_entries *entries, fv_hash key) {
-    fv_entries_reserve(entries, 1);
+fv_entry *fv__entries_add(fv_entries *entries, fv_hash key) {
+    fv__entries_reserve(entries, 1);
     uint32_t  number = new_number(entries);
     fv_entry *entry = entry_at(entries, number);
     *entry = (fv_entry){ .key = key };
@@ -86,7 +86,7 @@ fv_entry *fv_entries_add(fv_entries *entries, fv_hash key) {
     return entry;
 }
 
-void fv_entries_unlink(fv_entries *entries, fv_entry *entry) {
+void fv__entries_unlink(fv_entries *entries, fv_entry *entry) {
     uint32_t       hole = place_of(entries, entry->key), mask = entries->mask;
     fv_entry_slot *slots = entries->slots;
     for (uint32_t i = (hole + 1) & mask; slots[i].number; i = (i + 1) & mask) { /* close the gap that ends searches too early */
@@ -100,13 +100,13 @@ void fv_entries_unlink(fv_entries *entries, fv_entry *entry) {
     entry->flags |= FV_ENTRY_FORGOTTEN;
 }
 
-void fv_entries_free(fv_entries *entries, fv_entry *entry) {
+void fv__entries_free(fv_entries *entries, fv_entry *entry) {
     entry->flags = FV_ENTRY_FORGOTTEN;
     entry->older = entries->unused;
     entries->unused = number_of(entry);
 }
 
-fv_entry *fv_entries_next(const fv_entries *entries, const fv_entry *entry) {
+fv_entry *fv__entries_next(const fv_entries *entries, const fv_entry *entry) {
     for (uint32_t number = entry ? number_of(entry) + 1 : 1; number < entries->next; number++) {
         fv_entry *next = entry_at(entries, number);
         if (number % SLAB && !(next->flags & FV_ENTRY_FORGOTTEN)) return next;
@@ -116,7 +116,7 @@ fv_entry *fv_entries_next(const fv_entries *entries, const fv_entry *entry) {
 
 /* ---------------------------------------------------------------- order of use */
 
-void fv_entries_use(fv_entries *entries, fv_entry *entry) {
+void fv__entries_use(fv_entries *entries, fv_entry *entry) {
     uint32_t number = number_of(entry);
     entry->newer = 0;
     entry->older = entries->newest;
@@ -125,7 +125,7 @@ void fv_entries_use(fv_entries *entries, fv_entry *entry) {
     if (!entries->oldest) entries->oldest = number;
 }
 
-void fv_entries_shelve(fv_entries *entries, fv_entry *entry) {
+void fv__entries_shelve(fv_entries *entries, fv_entry *entry) {
     uint32_t number = number_of(entry);
     entry->older = 0;
     entry->newer = entries->oldest;
@@ -134,14 +134,18 @@ void fv_entries_shelve(fv_entries *entries, fv_entry *entry) {
     if (!entries->newest) entries->newest = number;
 }
 
-void fv_entries_take(fv_entries *entries, fv_entry *entry) {
+void fv__entries_take(fv_entries *entries, fv_entry *entry) {
     uint32_t number = number_of(entry);
     if (!entry->newer && !entry->older && entries->newest != number) return;
-    if (entry->newer) entry_at(entries, entry->newer)->older = entry->older;
-    else entries->newest = entry->older;
-    if (entry->older) entry_at(entries, entry->older)->newer = entry->newer;
-    else entries->oldest = entry->newer;
+    if (entry->newer)
+        entry_at(entries, entry->newer)->older = entry->older;
+    else
+        entries->newest = entry->older;
+    if (entry->older)
+        entry_at(entries, entry->older)->newer = entry->newer;
+    else
+        entries->oldest = entry->newer;
     entry->newer = entry->older = 0;
 }
 
-fv_entry *fv_entries_oldest(const fv_entries *entries) { return entries->oldest ? entry_at(entries, entries->oldest) : NULL; }
+fv_entry *fv__entries_oldest(const fv_entries *entries) { return entries->oldest ? entry_at(entries, entries->oldest) : NULL; }

@@ -1,6 +1,6 @@
 /* What the store knows about each key: 64 bytes an entry, a hash table over them, and the order of use of those in memory.
  *
- * Not thread-safe: the store's lock guards it. Entries do not move, so that a pointer stays good until fv_entries_free.
+ * Not thread-safe: the store's lock guards it. Entries do not move, so that a pointer stays good until fv__entries_free.
  */
 #ifndef FV_ENTRIES_H
 #define FV_ENTRIES_H
@@ -29,7 +29,9 @@ typedef struct fv_entry {
     uint16_t pins, flags;
 } fv_entry;
 
-typedef struct fv_entry_slot { uint32_t tag, number; } fv_entry_slot; /* tag: low bits of the key; number 0: empty */
+typedef struct fv_entry_slot {
+    uint32_t tag, number;
+} fv_entry_slot; /* tag: low bits of the key; number 0: empty */
 
 typedef struct fv_entries {
     fv_entry_slot *slots;
@@ -40,23 +42,23 @@ typedef struct fv_entries {
     uint32_t       newest, oldest;
 } fv_entries;
 
-void      fv_entries_release(fv_entries *entries);
-void      fv_entries_reserve(fv_entries *entries, int64_t extra);
-fv_entry *fv_entries_find(const fv_entries *entries, fv_hash key);
-fv_entry *fv_entries_add(fv_entries *entries, fv_hash key);        /* zeroed; the key must not be there */
-void      fv_entries_unlink(fv_entries *entries, fv_entry *entry); /* out of the table, still allocated */
-void      fv_entries_free(fv_entries *entries, fv_entry *entry);   /* after unlink */
+void      fv__entries_release(fv_entries *entries);
+void      fv__entries_reserve(fv_entries *entries, int64_t extra);
+fv_entry *fv__entries_find(const fv_entries *entries, fv_hash key);
+fv_entry *fv__entries_add(fv_entries *entries, fv_hash key);        /* zeroed; the key must not be there */
+void      fv__entries_unlink(fv_entries *entries, fv_entry *entry); /* out of the table, still allocated */
+void      fv__entries_free(fv_entries *entries, fv_entry *entry);   /* after unlink */
 /* Fetches what find will touch, for loops that know the next keys. */
-static inline void fv_entries_prefetch(const fv_entries *entries, fv_hash key) {
+static inline void fv__entries_prefetch(const fv_entries *entries, fv_hash key) {
     if (entries->slots) __builtin_prefetch(&entries->slots[(uint32_t)key.low & entries->mask]);
 }
-/* All entries in the table: for (fv_entry *e = NULL; (e = fv_entries_next(entries, e));) */
-fv_entry *fv_entries_next(const fv_entries *entries, const fv_entry *entry);
+/* All entries in the table: for (fv_entry *e = NULL; (e = fv__entries_next(entries, e));) */
+fv_entry *fv__entries_next(const fv_entries *entries, const fv_entry *entry);
 
 /* Order of use. */
-void      fv_entries_use(fv_entries *entries, fv_entry *entry);    /* puts it in as the newest */
-void      fv_entries_shelve(fv_entries *entries, fv_entry *entry); /* puts it in as the oldest */
-void      fv_entries_take(fv_entries *entries, fv_entry *entry);   /* takes it out, if in */
-fv_entry *fv_entries_oldest(const fv_entries *entries);
+void      fv__entries_use(fv_entries *entries, fv_entry *entry);    /* puts it in as the newest */
+void      fv__entries_shelve(fv_entries *entries, fv_entry *entry); /* puts it in as the oldest */
+void      fv__entries_take(fv_entries *entries, fv_entry *entry);   /* takes it out, if in */
+fv_entry *fv__entries_oldest(const fv_entries *entries);
 
 #endif

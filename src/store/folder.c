@@ -21,16 +21,16 @@ enum { MOST_OPEN_PACKS = 128, AHEAD = 16 };
 /* ---------------------------------------------------------------- sources */
 
 static char *path_of(const char *folder, const char *writer, const char *extension) {
-    return fv_sprintf("%s/%s.%s", folder, writer, extension);
+    return fv__sprintf("%s/%s.%s", folder, writer, extension);
 }
 
 uint32_t fv__folder_add_source(fv_store *store, const char *writer) {
-    fv_source *source = fv_calloc(sizeof *source);
-    source->writer = fv_strdup(writer ? writer : "");
-    source->hash = fv_writer_hash(source->writer);
+    fv_source *source = fv__calloc(sizeof *source);
+    source->writer = fv__strdup(writer ? writer : "");
+    source->hash = fv__writer_hash(source->writer);
     source->pack_fd = -1;
     pthread_mutex_lock(&store->lock);
-    store->sources = fv_realloc(store->sources, (store->nsources + 1) * sizeof *store->sources);
+    store->sources = fv__realloc(store->sources, (store->nsources + 1) * sizeof *store->sources);
     uint32_t number = store->nsources++;
     store->sources[number] = source;
     pthread_mutex_unlock(&store->lock);
@@ -40,7 +40,7 @@ uint32_t fv__folder_add_source(fv_store *store, const char *writer) {
 
 void fv__source_free(fv_source *source) {
     if (source->pack_fd >= 0 && source->users == 0) close(source->pack_fd);
-    fv_bytes_release(&source->open);
+    fv__bytes_release(&source->open);
     free(source->writer);
     free(source);
 }
@@ -74,7 +74,7 @@ fv_status fv__source_enter(fv_store *store, uint32_t number, int *fd, fv_error *
     if (*fd >= 0) return FV_OK;
     char     *path = path_of(store->folder, source->writer, "pack");
     int       opened, surplus = -1;
-    fv_status status = fv_file_open_read(path, &opened, error);
+    fv_status status = fv__file_open_read(path, &opened, error);
     free(path);
     pthread_mutex_lock(&store->lock);
     if (status != FV_OK) {
@@ -106,15 +106,15 @@ static void take_blob(fv_store *store, uint32_t number, const fv_line *line, int
     bool       inside =
         line->size >= 0 && line->offset >= 0 && line->size <= source->pack_size && line->offset <= source->pack_size - line->size;
     if (line->size != 0 && !inside) return; /* the pack lacks it: absent */
-    fv_entry *dropped = store->dropped.count ? fv_entries_find(&store->dropped, dropped_key(line->key, source->hash)) : NULL;
+    fv_entry *dropped = store->dropped.count ? fv__entries_find(&store->dropped, dropped_key(line->key, source->hash)) : NULL;
     if (dropped && line->time <= dropped->offset) return;
-    fv_entry *entry = fv_entries_find(&store->entries, line->key);
+    fv_entry *entry = fv__entries_find(&store->entries, line->key);
     if (entry && entry->file != number) {
         source->doubled = true;
         return;
     }
     if (!entry) {
-        entry = fv_entries_add(&store->entries, line->key);
+        entry = fv__entries_add(&store->entries, line->key);
         entry->file = number;
         entry->size = line->size;
         entry->offset = line->offset;
@@ -126,7 +126,7 @@ static void take_blob(fv_store *store, uint32_t number, const fv_line *line, int
         entry->flags |= FV_ENTRY_COMMITTED;
     } else {
         fv_open_line open = { line->key, position };
-        fv_bytes_append(&source->open, &open, sizeof open);
+        fv__bytes_append(&source->open, &open, sizeof open);
     }
 }
 
@@ -139,7 +139,7 @@ static void take_synced(fv_store *store, uint32_t number, int64_t end) {
             open[n++] = open[i];
             continue;
         }
-        fv_entry *entry = fv_entries_find(&store->entries, open[i].key);
+        fv_entry *entry = fv__entries_find(&store->entries, open[i].key);
         if (entry && entry->file == number) entry->flags |= FV_ENTRY_COMMITTED;
     }
     source->open.size = n * sizeof *open;
@@ -147,17 +147,17 @@ static void take_synced(fv_store *store, uint32_t number, int64_t end) {
 
 /* Within one log the order of lines decides, between logs the time. */
 static void take_dropped(fv_store *store, uint32_t number, const fv_line *line, fv_bytes *debris) {
-    fv_entry *entry = fv_entries_find(&store->entries, line->key);
+    fv_entry *entry = fv__entries_find(&store->entries, line->key);
     bool      abroad = line->source != store->sources[number]->hash;
     if (abroad && store->rereading) return;
     if (abroad) {
         fv_hash   key = dropped_key(line->key, line->source);
-        fv_entry *dropped = fv_entries_find(&store->dropped, key);
-        if (!dropped) dropped = fv_entries_add(&store->dropped, key);
+        fv_entry *dropped = fv__entries_find(&store->dropped, key);
+        if (!dropped) dropped = fv__entries_add(&store->dropped, key);
         dropped->offset = FV_MAX(dropped->offset, line->time);
     }
     if (!entry || !(entry->flags & FV_ENTRY_LOGGED)) return;
-    uint64_t place = entry->file ? store->sources[entry->file]->hash : fv_writer_hash(store->pack.writer);
+    uint64_t place = entry->file ? store->sources[entry->file]->hash : fv__writer_hash(store->pack.writer);
     if (place != line->source) return;
     fv__store_forget(store, entry, debris);
     store->bereft = store->bereft || abroad;
@@ -168,8 +168,8 @@ static void take_line(fv_store *store, uint32_t number, const fv_line *line, int
     switch (line->kind) {
     case FV_LINE_WRITER:
         source->headed = true;
-        source->foreign = !fv_hash_equal(line->key, fv_host_self()->boot);
-        source->same_host = line->source == fv_hash_bytes(fv_host_self()->name, strlen(fv_host_self()->name)).low;
+        source->foreign = !fv__hash_equal(line->key, fv__host_self()->boot);
+        source->same_host = line->source == fv__hash_bytes(fv__host_self()->name, strlen(fv__host_self()->name)).low;
         break;
     case FV_LINE_COMMITTED:
     case FV_LINE_SHARED: take_blob(store, number, line, position); break;
@@ -180,15 +180,15 @@ static void take_line(fv_store *store, uint32_t number, const fv_line *line, int
 
 /* Lines that cannot be read are left out; at the end of the log they may be on their way, so they are looked at again. */
 static void take_piece(fv_store *store, uint32_t number, const fv_bytes *piece, int64_t start) {
-    fv_source *source = store->sources[number];
-    fv_bytes   debris = { 0 };
-    int64_t    count = (int64_t)(piece->size / FV_SLOT);
+    fv_source     *source = store->sources[number];
+    fv_bytes       debris = { 0 };
+    int64_t        count = (int64_t)(piece->size / FV_SLOT);
     const fv_line *lines = (const fv_line *)(const void *)piece->data;
     pthread_mutex_lock(&store->lock);
-    fv_entries_reserve(&store->entries, count);
+    fv__entries_reserve(&store->entries, count);
     for (int64_t i = 0; i < count; i++) {
-        if (i + AHEAD < count) fv_entries_prefetch(&store->entries, lines[i + AHEAD].key);
-        if (!fv_slot_valid(&lines[i], FV_LINE_MAGIC)) continue;
+        if (i + AHEAD < count) fv__entries_prefetch(&store->entries, lines[i + AHEAD].key);
+        if (!fv__slot_valid(&lines[i], FV_LINE_MAGIC)) continue;
         take_line(store, number, &lines[i], start + i * FV_SLOT, &debris);
         source->consumed = start + (i + 1) * FV_SLOT;
     }
@@ -206,12 +206,12 @@ static void doubt(fv_store *store, uint32_t number) {
     if (!source->foreign || count == 0 || open[0].position >= source->doubted) return;
     pthread_mutex_lock(&store->lock);
     for (size_t i = 0; i < count && open[i].position < source->doubted; i++) {
-        fv_entry *entry = fv_entries_find(&store->entries, open[i].key);
+        fv_entry *entry = fv__entries_find(&store->entries, open[i].key);
         if (entry && entry->file == number && !(entry->flags & FV_ENTRY_COMMITTED)) fv__store_forget(store, entry, &debris);
     }
     pthread_mutex_unlock(&store->lock);
     source->consumed = open[0].position;
-    fv_bytes_clear(&source->open);
+    fv__bytes_clear(&source->open);
     fv__store_dispose(store, &debris);
 }
 
@@ -220,8 +220,8 @@ static void doubt(fv_store *store, uint32_t number) {
 static bool writer_dead(int log_fd) { return !flock(log_fd, LOCK_SH | LOCK_NB); }
 
 static fv_status read_log(fv_store *store, uint32_t number, int fd, const char *path, fv_error *error) {
-    fv_source *source = store->sources[number];
-    bool       dead = !source->met && writer_dead(fd); /* first, so that what a dead writer wrote is read to its end */
+    fv_source  *source = store->sources[number];
+    bool        dead = !source->met && writer_dead(fd); /* first, so that what a dead writer wrote is read to its end */
     struct stat s;
     char       *pack = path_of(store->folder, source->writer, "pack");
     source->seen = fstat(fd, &s) ? 0 : s.st_size;
@@ -232,11 +232,11 @@ static fv_status read_log(fv_store *store, uint32_t number, int fd, const char *
     fv_status status = FV_OK;
     for (int64_t at = source->consumed; status == FV_OK;) {
         int64_t start = at;
-        status = fv_slots_read(fd, path, &at, source->seen, &piece, error);
+        status = fv__slots_read(fd, path, &at, source->seen, &piece, error);
         if (piece.size == 0) break;
         take_piece(store, number, &piece, start);
     }
-    fv_bytes_release(&piece);
+    fv__bytes_release(&piece);
     doubt(store, number);
     source->met = true;
     pthread_mutex_lock(&store->lock);
@@ -253,8 +253,10 @@ static fv_status read_news(fv_store *store, uint32_t number, fv_error *error) {
     fv_status   status = FV_OK;
     if (!stat(path, &s) && (!source->met || s.st_size != source->seen)) {
         fd = open(path, O_RDONLY | O_CLOEXEC);
-        if (fd >= 0) status = read_log(store, number, fd, path, error);
-        else if (errno != ENOENT) status = fv_fail(error, FV_ERROR_IO, "cannot open %s: %s", path, strerror(errno));
+        if (fd >= 0)
+            status = read_log(store, number, fd, path, error);
+        else if (errno != ENOENT)
+            status = fv_fail(error, FV_ERROR_IO, "cannot open %s: %s", path, strerror(errno));
     }
     if (fd >= 0) close(fd);
     free(path);
@@ -271,7 +273,7 @@ static fv_status reread_doubled(fv_store *store, fv_error *error) {
         if (!source->doubled) continue;
         source->consumed = 0;
         source->seen = -1;
-        fv_bytes_clear(&source->open);
+        fv__bytes_clear(&source->open);
         status = read_news(store, i, error);
     }
     store->rereading = store->bereft = false;
@@ -289,8 +291,8 @@ static fv_status list(const char *folder, const char *extension, fv_bytes *names
     if (!dir) return fv_fail(error, FV_ERROR_IO, "cannot list %s: %s", folder, strerror(errno));
     for (struct dirent *entry; (entry = readdir(dir));) {
         if (!ends_in(entry->d_name, extension)) continue;
-        fv_bytes_append(names, entry->d_name, strlen(entry->d_name) - strlen(extension));
-        fv_bytes_append(names, "", 1);
+        fv__bytes_append(names, entry->d_name, strlen(entry->d_name) - strlen(extension));
+        fv__bytes_append(names, "", 1);
     }
     closedir(dir);
     return FV_OK;
@@ -299,17 +301,17 @@ static fv_status list(const char *folder, const char *extension, fv_bytes *names
 static fv_status find_writers(fv_store *store, fv_error *error) {
     fv_bytes  names = { 0 };
     fv_status status = list(store->folder, ".log", &names, error);
-    fv_io_lock(&store->files); /* after listing: our own log may just have been made */
-    char *own = store->pack.log_path ? fv_strdup(store->pack.writer) : NULL;
+    fv__io_lock(&store->files); /* after listing: our own log may just have been made */
+    char *own = store->pack.log_path ? fv__strdup(store->pack.writer) : NULL;
     pthread_mutex_unlock(&store->files);
     for (size_t at = 0; at < names.size; at += strlen((char *)names.data + at) + 1) {
         const char *name = (char *)names.data + at;
-        fv_hash     key = fv_hash_bytes(name, strlen(name));
-        if ((own && !strcmp(own, name)) || fv_entries_find(&store->names, key)) continue;
-        fv_entries_add(&store->names, key)->file = fv__folder_add_source(store, name);
+        fv_hash     key = fv__hash_bytes(name, strlen(name));
+        if ((own && !strcmp(own, name)) || fv__entries_find(&store->names, key)) continue;
+        fv__entries_add(&store->names, key)->file = fv__folder_add_source(store, name);
     }
     free(own);
-    fv_bytes_release(&names);
+    fv__bytes_release(&names);
     return status;
 }
 
@@ -349,9 +351,9 @@ static int lock_dead(const char *folder, const char *writer, bool of_any_host) {
     free(path);
     if (fd < 0) return -1;
     bool free_to_go = !flock(fd, LOCK_EX | LOCK_NB) && !fstat(fd, &s);
-    bool headed = free_to_go && pread(fd, &first, sizeof first, 0) == sizeof first && fv_slot_valid(&first, FV_LINE_MAGIC);
-    const fv_host *host = fv_host_self();
-    if (free_to_go && !of_any_host && !(headed && first.source == fv_hash_bytes(host->name, strlen(host->name)).low))
+    bool headed = free_to_go && pread(fd, &first, sizeof first, 0) == sizeof first && fv__slot_valid(&first, FV_LINE_MAGIC);
+    const fv_host *host = fv__host_self();
+    if (free_to_go && !of_any_host && !(headed && first.source == fv__hash_bytes(host->name, strlen(host->name)).low))
         free_to_go = time(NULL) - s.st_mtim.tv_sec > 24 * 3600; /* of another host, or still without its first line */
     if (free_to_go) return fd;
     close(fd);
@@ -371,15 +373,15 @@ void fv__folder_remove_orphans(const char *folder) {
     list(folder, ".pack", &names, NULL);
     for (size_t at = 0; at < names.size; at += strlen((char *)names.data + at) + 1) {
         char *log = path_of(folder, (char *)names.data + at, "log");
-        if (!fv_file_exists(log)) remove_pair(folder, (char *)names.data + at);
+        if (!fv__file_exists(log)) remove_pair(folder, (char *)names.data + at);
         free(log);
     }
-    fv_bytes_release(&names);
+    fv__bytes_release(&names);
 }
 
 static pair measure(const char *folder, const char *writer) {
     struct stat s;
-    pair        found = { .writer = fv_strdup(writer) };
+    pair        found = { .writer = fv__strdup(writer) };
     char       *log = path_of(folder, writer, "log"), *pack = path_of(folder, writer, "pack");
     if (!stat(log, &s)) {
         found.bytes += s.st_blocks * 512;
@@ -391,14 +393,14 @@ static pair measure(const char *folder, const char *writer) {
     return found;
 }
 
-void fv_store_trim(const char *folder, int64_t budget) {
+void fv__store_trim(const char *folder, int64_t budget) {
     fv_bytes names = { 0 }, all = { 0 };
     int64_t  total = 0;
     list(folder, ".log", &names, NULL);
     for (size_t at = 0; at < names.size; at += strlen((char *)names.data + at) + 1) {
         pair found = measure(folder, (char *)names.data + at);
         total += found.bytes;
-        fv_bytes_append(&all, &found, sizeof found);
+        fv__bytes_append(&all, &found, sizeof found);
     }
     pair  *pairs = (pair *)(void *)all.data;
     size_t count = all.size / sizeof *pairs;
@@ -412,17 +414,17 @@ void fv_store_trim(const char *folder, int64_t budget) {
         }
         free(pairs[i].writer);
     }
-    fv_bytes_release(&names);
-    fv_bytes_release(&all);
+    fv__bytes_release(&names);
+    fv__bytes_release(&all);
 }
 
 /* A writer is called HOST-PID-TIME: a lock on what one of this host has left tells that it is gone. */
 static bool is_of_this_host(const char *writer) {
-    const char *host = fv_host_self()->name;
+    const char *host = fv__host_self()->name;
     return !strncmp(writer, host, strlen(host)) && writer[strlen(host)] == '-';
 }
 
-int64_t fv_store_clean(const char *folder, double older, bool tell_only) {
+int64_t fv__store_clean(const char *folder, double older, bool tell_only) {
     fv_bytes names = { 0 };
     int64_t  total = 0;
     list(folder, ".log", &names, NULL);
@@ -437,20 +439,22 @@ int64_t fv_store_clean(const char *folder, double older, bool tell_only) {
         }
         free(found.writer);
     }
-    fv_bytes_release(&names);
+    fv__bytes_release(&names);
     return total;
 }
 
-bool fv_store_writer_lives(const char *folder, const char *writer) {
+bool fv__store_writer_lives(const char *folder, const char *writer) {
     char *path = path_of(folder, writer, "log");
-    bool  there = fv_file_exists(path);
+    bool  there = fv__file_exists(path);
     int   fd = there ? lock_dead(folder, writer, is_of_this_host(writer)) : -1;
     if (fd >= 0) close(fd);
     free(path);
     return there && fd < 0;
 }
 
-typedef struct extent { int64_t offset, size; } extent;
+typedef struct extent {
+    int64_t offset, size;
+} extent;
 
 static int by_offset(const void *a, const void *b) {
     int64_t x = ((const extent *)a)->offset, y = ((const extent *)b)->offset;
@@ -459,9 +463,9 @@ static int by_offset(const void *a, const void *b) {
 
 static void sweep_source(fv_store *store, uint32_t number, int64_t pack_size, const char *path) {
     fv_bytes live = { 0 };
-    for (fv_entry *entry = NULL; (entry = fv_entries_next(&store->entries, entry));) {
+    for (fv_entry *entry = NULL; (entry = fv__entries_next(&store->entries, entry));) {
         extent e = { entry->offset, entry->size };
-        if (entry->file == number && entry->flags & FV_ENTRY_PLACED) fv_bytes_append(&live, &e, sizeof e);
+        if (entry->file == number && entry->flags & FV_ENTRY_PLACED) fv__bytes_append(&live, &e, sizeof e);
     }
     extent *extents = (extent *)(void *)live.data;
     size_t  count = live.size / sizeof *extents;
@@ -470,11 +474,11 @@ static void sweep_source(fv_store *store, uint32_t number, int64_t pack_size, co
     if (count) qsort(extents, count, sizeof *extents, by_offset);
     for (size_t i = 0; fd >= 0 && i <= count; i++) {
         int64_t next = i < count ? extents[i].offset : pack_size;
-        if (next > end) fv_pack_punch(fd, end, next - end);
+        if (next > end) fv__pack_punch(fd, end, next - end);
         if (i < count) end = FV_MAX(end, extents[i].offset + extents[i].size);
     }
     if (fd >= 0) close(fd);
-    fv_bytes_release(&live);
+    fv__bytes_release(&live);
 }
 
 /* A run that was killed leaves in its pack what it had spilled. */

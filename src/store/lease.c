@@ -73,7 +73,8 @@ static double lease_seconds(void) {
 
 static void nap(double seconds) {
     struct timespec t = { (time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9) };
-    while (nanosleep(&t, &t) && errno == EINTR) {}
+    while (nanosleep(&t, &t) && errno == EINTR) {
+    }
 }
 
 /* ---------------------------------------------------------------- heartbeat */
@@ -94,7 +95,7 @@ static void *keep_beating(void *context) {
         for (beat *b = beats; b; b = b->next) {
             write_counter(b->fd);
             int copy = b->remote ? fcntl(b->fd, F_DUPFD_CLOEXEC, 0) : -1; /* a sync may take long: not under the mutex */
-            if (copy >= 0) fv_bytes_append(&remote, &copy, sizeof copy);
+            if (copy >= 0) fv__bytes_append(&remote, &copy, sizeof copy);
         }
         pthread_mutex_unlock(&mutex);
         const int *fds = (const int *)(const void *)remote.data;
@@ -102,7 +103,7 @@ static void *keep_beating(void *context) {
             fdatasync(fds[i]);
             close(fds[i]);
         }
-        fv_bytes_release(&remote);
+        fv__bytes_release(&remote);
     }
     return NULL;
 }
@@ -118,12 +119,12 @@ static fv_status become_owner(fv_error *error) {
     fv_hasher       hasher;
     clock_gettime(CLOCK_REALTIME, &now);
     strftime(since, sizeof since, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now.tv_sec, &utc));
-    fv_hasher_init(&hasher);
-    fv_hasher_int(&hasher, (int64_t)fv_host_self()->boot.low);
-    fv_hasher_int(&hasher, fv_process_start(getpid()));
-    fv_hasher_int(&hasher, (int64_t)now.tv_sec * 1000000000 + now.tv_nsec);
-    fv_hasher_int(&hasher, getpid());
-    token = fv_hasher_finish(&hasher);
+    fv__hasher_init(&hasher);
+    fv__hasher_int(&hasher, (int64_t)fv__host_self()->boot.low);
+    fv__hasher_int(&hasher, fv__process_start(getpid()));
+    fv__hasher_int(&hasher, (int64_t)now.tv_sec * 1000000000 + now.tv_nsec);
+    fv__hasher_int(&hasher, getpid());
+    token = fv__hasher_finish(&hasher);
     beats = NULL; /* those of a parent stay its own */
     if (!identity) pthread_atfork(lock_before_fork, unlock_after_fork, unlock_after_fork);
 
@@ -142,9 +143,14 @@ static fv_status become_owner(fv_error *error) {
 /* ---------------------------------------------------------------- making files */
 
 static bool is_remote(int fd) {
-    static const unsigned long local[] = { 0xEF53 /* ext */, 0x58465342 /* xfs */, 0x9123683E /* btrfs */, 0x01021994 /* tmpfs */,
-                                           0x794C7630 /* overlay */, 0x2FC12FC1 /* zfs */, 0xF2F52010 /* f2fs */ };
-    struct statfs s;
+    static const unsigned long local[] = { 0xEF53 /* ext */,
+                                           0x58465342 /* xfs */,
+                                           0x9123683E /* btrfs */,
+                                           0x01021994 /* tmpfs */,
+                                           0x794C7630 /* overlay */,
+                                           0x2FC12FC1 /* zfs */,
+                                           0xF2F52010 /* f2fs */ };
+    struct statfs              s;
     if (fstatfs(fd, &s)) return true;
     for (int i = 0; i < FV_COUNT(local); i++)
         if ((unsigned long)s.f_type == local[i]) return false;
@@ -152,21 +158,20 @@ static bool is_remote(int fd) {
 }
 
 static int write_owner(int fd) {
-    const fv_host *host = fv_host_self();
+    const fv_host *host = fv__host_self();
     char           text[512], own[33], boot[33];
-    fv_hash_format(token, own);
-    fv_hash_format(host->boot, boot);
-    int n = snprintf(text, sizeof text,
-                     "fovea-lease %020llu\ntoken %s\nhost %s\nboot %s\nspace %llu\npid %d\nstart %lld\nsince %s\n", counter, own,
-                     host->name, boot, (unsigned long long)host->space, (int)getpid(),
-                     (long long)fv_process_start(getpid()), since);
+    fv__hash_format(token, own);
+    fv__hash_format(host->boot, boot);
+    int n = snprintf(
+        text, sizeof text, "fovea-lease %020llu\ntoken %s\nhost %s\nboot %s\nspace %llu\npid %d\nstart %lld\nsince %s\n", counter,
+        own, host->name, boot, (unsigned long long)host->space, (int)getpid(), (long long)fv__process_start(getpid()), since);
     if (pwrite(fd, text, (size_t)n, 0) != n) return errno ? errno : ENOSPC;
     return is_remote(fd) && fdatasync(fd) ? errno : 0;
 }
 
 static beat *beat_new(int fd) {
     struct stat s;
-    beat       *b = fv_calloc(sizeof *b);
+    beat       *b = fv__calloc(sizeof *b);
     if (!fstat(fd, &s)) {
         b->device = s.st_dev;
         b->inode = s.st_ino;
@@ -196,7 +201,7 @@ static int link_open(int fd, const char *name) {
 
 /* Without a name until it is complete: a kill leaves nothing. -1 where the file system has no such files. */
 static int create_nameless(const char *name) {
-    char *folder = fv_sprintf("%.*s", (int)(fv_path_name(name) - name), name);
+    char *folder = fv__sprintf("%.*s", (int)(fv__path_name(name) - name), name);
     int   fd = open(*folder ? folder : ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0644);
     free(folder);
     if (fd >= 0 && write_owner(fd)) {
@@ -226,7 +231,7 @@ static int make_first(const char *name, beat **result) {
     }
     if (fd >= 0) close(fd);
     if (cause == EEXIST) return cause;
-    char *temporary = fv_sprintf("%s.%016llx-%d", name, (unsigned long long)token.low, serial++);
+    char *temporary = fv__sprintf("%s.%016llx-%d", name, (unsigned long long)token.low, serial++);
     cause = create_filled(temporary, &fd);
     if (cause) {
         free(temporary);
@@ -286,7 +291,7 @@ static bool read_owner(int fd, owner *o) {
 }
 
 static bool is_here(const owner *o) {
-    const fv_host *host = fv_host_self();
+    const fv_host *host = fv__host_self();
     return o->valid && o->boot[0] == host->boot.high && o->boot[1] == host->boot.low && o->space == host->space;
 }
 
@@ -297,20 +302,20 @@ static fv_alive watch(const owner *o) {
     for (size_t i = 0; i < sightings.size / sizeof *seen; i++)
         if (seen[i].token[0] == o->token[0] && seen[i].token[1] == o->token[1]) known = &seen[i];
     if (!known) {
-        sighting first = { { o->token[0], o->token[1] }, o->counter, fv_now() };
-        fv_bytes_append(&sightings, &first, sizeof first);
+        sighting first = { { o->token[0], o->token[1] }, o->counter, fv__now() };
+        fv__bytes_append(&sightings, &first, sizeof first);
         return FV_ALIVE_UNKNOWN;
     }
     if (known->counter != o->counter) {
         known->counter = o->counter;
-        known->since = fv_now();
+        known->since = fv__now();
         return FV_ALIVE;
     }
-    return fv_now() - known->since > lease_seconds() ? FV_DEAD : FV_ALIVE_UNKNOWN;
+    return fv__now() - known->since > lease_seconds() ? FV_DEAD : FV_ALIVE_UNKNOWN;
 }
 
 static fv_alive judge(const owner *o) {
-    fv_alive alive = is_here(o) ? fv_process_alive(o->pid, o->start) : FV_ALIVE_UNKNOWN;
+    fv_alive alive = is_here(o) ? fv__process_alive(o->pid, o->start) : FV_ALIVE_UNKNOWN;
     return alive == FV_ALIVE_UNKNOWN ? watch(o) : alive;
 }
 
@@ -350,7 +355,7 @@ static int take_over(const char *file, const owner *dead, beat **result) {
     bool same = lock_file(fd) && read_owner(fd, &now) && now.inode == dead->inode && now.device == dead->device;
     same = same && now.counter == dead->counter && now.token[0] == dead->token[0] && now.token[1] == dead->token[1];
     if (same && leads_to(file, dead->device, dead->inode)) {
-        char *temporary = fv_sprintf("%s.next", file); /* ours alone, by the lock; if it is there, somebody was killed here */
+        char *temporary = fv__sprintf("%s.next", file); /* ours alone, by the lock; if it is there, somebody was killed here */
         unlink(temporary);
         cause = make_name(temporary, result);
         if (cause == 0 && rename(temporary, file)) {
@@ -382,12 +387,12 @@ static int attempt(const char *file, beat **result, bool *taken_over, owner *fou
 
 /* FOLDER/.NAME.fovea-lease */
 static char *lease_file(const char *path) {
-    char  *copy = fv_strdup(path);
+    char  *copy = fv__strdup(path);
     size_t length = strlen(copy);
     while (length > 1 && copy[length - 1] == '/') copy[--length] = 0;
-    const char *name = fv_path_name(copy);
+    const char *name = fv__path_name(copy);
     int         folder = (int)(name - copy);
-    char       *shown = fv_path_short_name(name), *file = fv_sprintf("%.*s.%s.fovea-lease", folder, copy, shown);
+    char       *shown = fv__path_short_name(name), *file = fv__sprintf("%.*s.%s.fovea-lease", folder, copy, shown);
     free(shown);
     free(copy);
     return file;
@@ -396,7 +401,7 @@ static char *lease_file(const char *path) {
 static fv_status refuse_for(int cause, const char *path, const char *file, const owner *found, fv_error *error) {
     if (cause == EBUSY || cause == EAGAIN) return refuse(path, found, error);
     struct stat s;
-    char       *folder = fv_sprintf("%.*s.", (int)(fv_path_name(file) - file), file);
+    char       *folder = fv__sprintf("%.*s.", (int)(fv__path_name(file) - file), file);
     bool        there = !stat(folder, &s);
     folder[FV_MAX((int)strlen(folder) - 2, 1)] = 0; /* "scans/." is scans, "." itself */
     if (!there && (cause == ENOENT || cause == ENOTDIR))
@@ -410,7 +415,7 @@ static fv_status refuse_for(int cause, const char *path, const char *file, const
 }
 
 static fv_status acquire(const char *path, const char *file, beat **result, bool *taken_over, fv_error *error) {
-    double start = fv_now(), patience = 2 * lease_seconds() + 10;
+    double start = fv__now(), patience = 2 * lease_seconds() + 10;
     owner  found = { 0 };
     for (int tries = 0;; tries++) {
         pthread_mutex_lock(&mutex);
@@ -418,15 +423,15 @@ static fv_status acquire(const char *path, const char *file, beat **result, bool
         int       cause = status == FV_OK ? attempt(file, result, taken_over, &found) : 0;
         pthread_mutex_unlock(&mutex);
         if (status != FV_OK || cause == 0) return status;
-        if (cause != EAGAIN || fv_now() - start > patience) return refuse_for(cause, path, file, &found, error);
+        if (cause != EAGAIN || fv__now() - start > patience) return refuse_for(cause, path, file, &found, error);
         if (tries == 20 && found.valid)
-            fv_log("%s: waiting for a sign of life of process %d on %s, at most %.0f s", path, found.pid, found.host,
-                   lease_seconds());
+            fv__log("%s: waiting for a sign of life of process %d on %s, at most %.0f s", path, found.pid, found.host,
+                    lease_seconds());
         if (tries > 3) nap(FV_MIN(lease_seconds() / 60, 0.25));
     }
 }
 
-fv_status fv_lease_acquire(const char *path, fv_lease **lease, bool *taken_over, fv_error *error) {
+fv_status fv__lease_acquire(const char *path, fv_lease **lease, bool *taken_over, fv_error *error) {
     beat *b = NULL;
     char *file = lease_file(path);
     bool  replaced = false;
@@ -437,12 +442,12 @@ fv_status fv_lease_acquire(const char *path, fv_lease **lease, bool *taken_over,
         free(file);
         return status;
     }
-    *lease = fv_alloc(sizeof **lease);
+    *lease = fv__alloc(sizeof **lease);
     **lease = (fv_lease){ file, b };
     return FV_OK;
 }
 
-fv_status fv_lease_try(const char *path, fv_lease **lease, fv_hash *dead, fv_error *error) {
+fv_status fv__lease_try(const char *path, fv_lease **lease, fv_hash *dead, fv_error *error) {
     beat *b = NULL;
     char *file = lease_file(path);
     bool  replaced = false;
@@ -459,12 +464,12 @@ fv_status fv_lease_try(const char *path, fv_lease **lease, fv_hash *dead, fv_err
         return status;
     }
     if (replaced) *dead = (fv_hash){ .high = found.token[0], .low = found.token[1] };
-    *lease = fv_alloc(sizeof **lease);
+    *lease = fv__alloc(sizeof **lease);
     **lease = (fv_lease){ file, b };
     return FV_OK;
 }
 
-bool fv_lease_busy(const char *path) {
+bool fv__lease_busy(const char *path) {
     char *file = lease_file(path);
     owner found = { 0 };
     int   fd = open(file, O_RDONLY | O_CLOEXEC);
@@ -476,16 +481,16 @@ bool fv_lease_busy(const char *path) {
     return busy;
 }
 
-fv_hash fv_lease_token(void) {
+fv_hash fv__lease_token(void) {
     pthread_mutex_lock(&mutex);
     fv_hash own = identity == getpid() ? token : (fv_hash){ 0, 0 };
     pthread_mutex_unlock(&mutex);
     return own;
 }
 
-bool fv_lease_held(fv_lease *lease) { return leads_to(lease->file, lease->beat->device, lease->beat->inode); }
+bool fv__lease_held(fv_lease *lease) { return leads_to(lease->file, lease->beat->device, lease->beat->inode); }
 
-void fv_lease_release(fv_lease *lease) {
+void fv__lease_release(fv_lease *lease) {
     if (!lease) return;
     beat *b = lease->beat;
     pthread_mutex_lock(&mutex);

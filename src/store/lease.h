@@ -13,16 +13,16 @@ typedef struct fv_lease fv_lease;
 
 /* FV_ERROR_BUSY with a sentence naming host, pid and since when, if another live run has it. *taken_over: a dead owner's
  * lease was found and replaced. */
-fv_status fv_lease_acquire(const char *path, fv_lease **lease, bool *taken_over, fv_error *error);
+fv_status fv__lease_acquire(const char *path, fv_lease **lease, bool *taken_over, fv_error *error);
 /* The same without waiting: a lease that cannot be had right now is FV_ERROR_BUSY, also while it is not known yet whether its
  * owner lives; ask again later. *dead: the token of a dead owner that was replaced, or 0. */
-fv_status fv_lease_try(const char *path, fv_lease **lease, fv_hash *dead, fv_error *error);
+fv_status fv__lease_try(const char *path, fv_lease **lease, fv_hash *dead, fv_error *error);
 /* Whether somebody has it who lives, or of whom that is not known. Changes nothing. */
-bool fv_lease_busy(const char *path);
+bool fv__lease_busy(const char *path);
 /* What tells this process from all others in its leases; 0 before the first lease was taken. */
-fv_hash fv_lease_token(void);
+fv_hash fv__lease_token(void);
 /* False once somebody else has taken it over (this process was stopped for long): then nothing more may be written. */
-bool fv_lease_held(fv_lease *lease);
-void fv_lease_release(fv_lease *lease);
+bool fv__lease_held(fv_lease *lease);
+void fv__lease_release(fv_lease *lease);
 
 #endif

@@ -18,13 +18,13 @@ enum {
     STAGING = 1 << 20,
 };
 
-uint64_t fv_writer_hash(const char *writer) { return fv_hash_bytes(writer, strlen(writer)).low; }
+uint64_t fv__writer_hash(const char *writer) { return fv__hash_bytes(writer, strlen(writer)).low; }
 
-void fv_pack_init(fv_pack *pack, const char *folder, const char *writer) {
-    *pack = (fv_pack){ .folder = folder, .writer = fv_strdup(writer), .pack_fd = -1, .log_fd = -1 };
+void fv__pack_init(fv_pack *pack, const char *folder, const char *writer) {
+    *pack = (fv_pack){ .folder = folder, .writer = fv__strdup(writer), .pack_fd = -1, .log_fd = -1 };
 }
 
-void fv_pack_release(fv_pack *pack) {
+void fv__pack_release(fv_pack *pack) {
     if (pack->log_path && pack->log_end <= FV_SLOT) {
         unlink(pack->log_path);
         if (pack->pack_path) unlink(pack->pack_path);
@@ -34,7 +34,7 @@ void fv_pack_release(fv_pack *pack) {
     free(pack->writer);
     free(pack->pack_path);
     free(pack->log_path);
-    fv_bytes_release(&pack->staging);
+    fv__bytes_release(&pack->staging);
 }
 
 /* ---------------------------------------------------------------- making the files */
@@ -51,10 +51,10 @@ static int create_new(const char *path) { return open(path, O_RDWR | O_CREAT | O
  * can read a line can also see whether its writer lives. */
 static int create_log(const fv_pack *pack, char **name, char **path) {
     for (int number = 1;; number++) {
-        *name = number == 1 ? fv_strdup(pack->writer) : fv_sprintf("%s-%d", pack->writer, number);
-        *path = fv_sprintf("%s/%s.log", pack->folder, *name);
-        char *other = fv_sprintf("%s/%s.pack", pack->folder, *name);
-        bool  taken = fv_file_exists(other);
+        *name = number == 1 ? fv__strdup(pack->writer) : fv__sprintf("%s-%d", pack->writer, number);
+        *path = fv__sprintf("%s/%s.log", pack->folder, *name);
+        char *other = fv__sprintf("%s/%s.pack", pack->folder, *name);
+        bool  taken = fv__file_exists(other);
         int   fd = taken ? -1 : create_new(*path);
         free(other);
         if (fd >= 0) flock(fd, LOCK_EX);
@@ -91,9 +91,9 @@ static fv_status write_lines(fv_pack *pack, fv_line *lines, int64_t count, fv_er
     for (int64_t i = 0; i < count; i++) {
         lines[i].magic = FV_LINE_MAGIC;
         lines[i].time = time = FV_MAX(time, pack->time + 1);
-        fv_slot_seal(&lines[i]);
+        fv__slot_seal(&lines[i]);
     }
-    FV_TRY(fv_file_write_at(pack->log_fd, lines, (size_t)count * sizeof *lines, pack->log_end, pack->log_path, error));
+    FV_TRY(fv__file_write_at(pack->log_fd, lines, (size_t)count * sizeof *lines, pack->log_end, pack->log_path, error));
     pack->time = time;
     pack->log_end += count * (int64_t)sizeof *lines;
     pack->log_unsynced = true;
@@ -103,15 +103,15 @@ static fv_status write_lines(fv_pack *pack, fv_line *lines, int64_t count, fv_er
 static fv_status need_log(fv_pack *pack, fv_error *error) {
     if (pack->log_end > 0) return FV_OK;
     if (!pack->log_path) FV_TRY(make_log(pack, error));
-    const fv_host *host = fv_host_self();
-    fv_line first = { .kind = FV_LINE_WRITER, .key = host->boot, .source = fv_hash_bytes(host->name, strlen(host->name)).low };
+    const fv_host *host = fv__host_self();
+    fv_line first = { .kind = FV_LINE_WRITER, .key = host->boot, .source = fv__hash_bytes(host->name, strlen(host->name)).low };
     return write_lines(pack, &first, 1, error);
 }
 
 static fv_status need_pack(fv_pack *pack, fv_error *error) {
     FV_TRY(need_log(pack, error));
     if (pack->pack_path) return FV_OK;
-    char *path = fv_sprintf("%s/%s.pack", pack->folder, pack->writer);
+    char *path = fv__sprintf("%s/%s.pack", pack->folder, pack->writer);
     int   fd = create_new(path);
     if (fd < 0) {
         fv_status status = cannot_make(path, error);
@@ -129,59 +129,59 @@ static fv_status need_pack(fv_pack *pack, fv_error *error) {
 static fv_status write_staged(fv_pack *pack, int64_t end, fv_error *error) { /* so that it ends at `end` */
     fv_bytes *staging = &pack->staging;
     if (staging->size == 0) return FV_OK;
-    FV_TRY(fv_file_write_at(pack->pack_fd, staging->data, staging->size, end - (int64_t)staging->size, pack->pack_path, error));
-    fv_bytes_clear(staging);
+    FV_TRY(fv__file_write_at(pack->pack_fd, staging->data, staging->size, end - (int64_t)staging->size, pack->pack_path, error));
+    fv__bytes_clear(staging);
     return FV_OK;
 }
 
 static fv_status write_item(fv_pack *pack, fv_pack_item *item, int64_t *end, fv_error *error) {
     int64_t alignment = item->size >= ALIGNED ? PAGE : 8;
     int64_t gap = -*end & (alignment - 1);
-    item->content = fv_hash_bytes(item->data, (size_t)item->size).low;
+    item->content = fv__hash_bytes(item->data, (size_t)item->size).low;
     item->offset = *end + gap;
     if (item->size >= DIRECT) {
         FV_TRY(write_staged(pack, *end, error));
-        FV_TRY(fv_file_write_at(pack->pack_fd, item->data, (size_t)item->size, item->offset, pack->pack_path, error));
+        FV_TRY(fv__file_write_at(pack->pack_fd, item->data, (size_t)item->size, item->offset, pack->pack_path, error));
     } else {
         static const char zeros[PAGE];
-        fv_bytes_append(&pack->staging, zeros, (size_t)gap);
-        fv_bytes_append(&pack->staging, item->data, (size_t)item->size);
+        fv__bytes_append(&pack->staging, zeros, (size_t)gap);
+        fv__bytes_append(&pack->staging, item->data, (size_t)item->size);
     }
     *end = item->offset + item->size;
     if (pack->staging.size >= STAGING) FV_TRY(write_staged(pack, *end, error));
     return FV_OK;
 }
 
-fv_status fv_pack_write(fv_pack *pack, fv_pack_item *items, int64_t count, fv_error *error) {
+fv_status fv__pack_write(fv_pack *pack, fv_pack_item *items, int64_t count, fv_error *error) {
     if (count == 0) return FV_OK;
-    FV_TRY(fv_fault_point("pack-write", error));
+    FV_TRY(fv__fault_point("pack-write", error));
     FV_TRY(need_pack(pack, error));
     int64_t end = pack->pack_end;
-    fv_bytes_clear(&pack->staging);
+    fv__bytes_clear(&pack->staging);
     for (int64_t i = 0; i < count; i++) FV_TRY(write_item(pack, &items[i], &end, error));
     FV_TRY(write_staged(pack, end, error));
     pack->pack_end = end;
     return FV_OK;
 }
 
-fv_status fv_pack_log(fv_pack *pack, fv_line *lines, int64_t count, fv_error *error) {
-    FV_TRY(fv_fault_point("log-write", error));
+fv_status fv__pack_log(fv_pack *pack, fv_line *lines, int64_t count, fv_error *error) {
+    FV_TRY(fv__fault_point("log-write", error));
     FV_TRY(need_log(pack, error));
     return write_lines(pack, lines, count, error);
 }
 
-fv_status fv_pack_sync(fv_pack *pack, fv_error *error) {
-    FV_TRY(fv_fault_point("pack-sync", error));
-    return fv_file_sync(pack->pack_fd, pack->pack_path, error);
+fv_status fv__pack_sync(fv_pack *pack, fv_error *error) {
+    FV_TRY(fv__fault_point("pack-sync", error));
+    return fv__file_sync(pack->pack_fd, pack->pack_path, error);
 }
 
-fv_status fv_pack_sync_log(fv_pack *pack, bool folder, fv_error *error) {
-    FV_TRY(fv_fault_point("log-sync", error));
-    FV_TRY(fv_file_sync(pack->log_fd, pack->log_path, error));
-    return folder ? fv_path_sync_folder(pack->log_path, error) : FV_OK;
+fv_status fv__pack_sync_log(fv_pack *pack, bool folder, fv_error *error) {
+    FV_TRY(fv__fault_point("log-sync", error));
+    FV_TRY(fv__file_sync(pack->log_fd, pack->log_path, error));
+    return folder ? fv__path_sync_folder(pack->log_path, error) : FV_OK;
 }
 
-void fv_pack_punch(int fd, int64_t offset, int64_t size) {
+void fv__pack_punch(int fd, int64_t offset, int64_t size) {
     int64_t start = (offset + PAGE - 1) / PAGE * PAGE, end = (offset + size) / PAGE * PAGE;
     if (start < end) (void)!fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, start, end - start);
 }

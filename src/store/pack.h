@@ -37,7 +37,7 @@ typedef struct fv_pack {
     char       *pack_path, *log_path; /* NULL: not made yet */
     int         pack_fd, log_fd;
     int64_t     pack_end, log_end;
-    int64_t     time;    /* of the last line */
+    int64_t     time;         /* of the last line */
     bool        unnamed;      /* a file was made: the folder is to be synced */
     bool        log_unsynced; /* the caller clears both when it syncs */
     fv_bytes    staging;
@@ -51,16 +51,16 @@ typedef struct fv_pack_item {
     uint64_t    content; /* out */
 } fv_pack_item;
 
-void      fv_pack_init(fv_pack *pack, const char *folder, const char *writer);
-void      fv_pack_release(fv_pack *pack); /* closes; files that say nothing are removed */
-fv_status fv_pack_write(fv_pack *pack, fv_pack_item *items, int64_t count, fv_error *error);
+void      fv__pack_init(fv_pack *pack, const char *folder, const char *writer);
+void      fv__pack_release(fv_pack *pack); /* closes; files that say nothing are removed */
+fv_status fv__pack_write(fv_pack *pack, fv_pack_item *items, int64_t count, fv_error *error);
 /* Seals and stamps the lines. */
-fv_status fv_pack_log(fv_pack *pack, fv_line *lines, int64_t count, fv_error *error);
-fv_status fv_pack_sync(fv_pack *pack, fv_error *error);
-fv_status fv_pack_sync_log(fv_pack *pack, bool folder, fv_error *error); /* folder: and the names of the files */
+fv_status fv__pack_log(fv_pack *pack, fv_line *lines, int64_t count, fv_error *error);
+fv_status fv__pack_sync(fv_pack *pack, fv_error *error);
+fv_status fv__pack_sync_log(fv_pack *pack, bool folder, fv_error *error); /* folder: and the names of the files */
 
 /* Gives the whole pages inside a range back to the file system, which may not know how. */
-void     fv_pack_punch(int fd, int64_t offset, int64_t size);
-uint64_t fv_writer_hash(const char *writer);
+void     fv__pack_punch(int fd, int64_t offset, int64_t size);
+uint64_t fv__writer_hash(const char *writer);
 
 #endif

@@ -23,14 +23,14 @@ typedef struct fv_source {
     bool    settled; /* its writer is dead for sure: nothing will come any more */
     bool    doubled; /* holds blobs that are known from another source */
     /* guarded by `scanning` */
-    bool     met, headed;  /* looked at once; has its first line */
-    bool     foreign;      /* written under another boot id than ours */
+    bool     met, headed; /* looked at once; has its first line */
+    bool     foreign;     /* written under another boot id than ours */
     bool     same_host;
-    int64_t  seen;         /* size of the log when last looked at */
-    int64_t  consumed;     /* bytes of the log taken in */
-    int64_t  doubted;      /* foreign: shared lines before this count only when a later line says that they are durable */
+    int64_t  seen;     /* size of the log when last looked at */
+    int64_t  consumed; /* bytes of the log taken in */
+    int64_t  doubted;  /* foreign: shared lines before this count only when a later line says that they are durable */
     int64_t  pack_size;
-    fv_bytes open;         /* shared lines not yet said to be durable: fv_open_line */
+    fv_bytes open; /* shared lines not yet said to be durable: fv_open_line */
 } fv_source;
 
 typedef struct fv_open_line {
@@ -74,8 +74,8 @@ struct fv_store {
 
     pthread_mutex_t committing;
     fv_bytes        lines; /* of the commit that goes on */
-    fv_status     (*hook)(void *context, fv_error *error);
-    void           *hook_context;
+    fv_status (*hook)(void *context, fv_error *error);
+    void *hook_context;
 
     pthread_mutex_t scanning;
     fv_entries      names; /* known writers: file is the source */
@@ -85,11 +85,11 @@ struct fv_store {
 
 /* ---- entries; call with `lock` held; debris is an fv_bytes of fv_debris, dispose of it after unlocking ---- */
 static inline int64_t fv__footprint(int64_t size) { return (size + 63) & ~(int64_t)63; }
-void fv__store_pin(fv_store *store, fv_entry *entry);
-void fv__store_unpin(fv_store *store, fv_entry *entry, fv_bytes *debris);
-void fv__store_evict(fv_store *store, fv_entry *entry, fv_bytes *debris);  /* memory only */
-void fv__store_forget(fv_store *store, fv_entry *entry, fv_bytes *debris); /* altogether */
-void fv__store_scrap(fv_store *store, fv_entry *entry, fv_bytes *debris);  /* a forgotten entry that nobody needs any more */
+void                  fv__store_pin(fv_store *store, fv_entry *entry);
+void                  fv__store_unpin_held(fv_store *store, fv_entry *entry, fv_bytes *debris);
+void                  fv__store_evict(fv_store *store, fv_entry *entry, fv_bytes *debris);  /* memory only */
+void                  fv__store_forget(fv_store *store, fv_entry *entry, fv_bytes *debris); /* altogether */
+void fv__store_scrap(fv_store *store, fv_entry *entry, fv_bytes *debris); /* a forgotten entry that nobody needs any more */
 void fv__store_dispose(fv_store *store, fv_bytes *debris);
 
 /* ---- commit.c ---- */

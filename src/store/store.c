@@ -12,14 +12,14 @@
 /* ---------------------------------------------------------------- entries */
 
 void fv__store_pin(fv_store *store, fv_entry *entry) {
-    if (entry->pins++ == 0) fv_entries_take(&store->entries, entry);
+    if (entry->pins++ == 0) fv__entries_take(&store->entries, entry);
 }
 
 void fv__store_evict(fv_store *store, fv_entry *entry, fv_bytes *debris) {
     if (!entry->data) return;
     fv_debris piece = { .data = entry->data, .size = entry->size };
-    fv_entries_take(&store->entries, entry);
-    fv_bytes_append(debris, &piece, sizeof piece);
+    fv__entries_take(&store->entries, entry);
+    fv__bytes_append(debris, &piece, sizeof piece);
     store->resident -= fv__footprint(entry->size);
     entry->data = NULL;
 }
@@ -28,8 +28,8 @@ void fv__store_scrap(fv_store *store, fv_entry *entry, fv_bytes *debris) {
     fv__store_evict(store, entry, debris);
     fv_debris piece = { .offset = entry->offset, .length = entry->size };
     if (entry->flags & FV_ENTRY_PLACED) store->sources[entry->file]->live -= entry->size;
-    if (entry->flags & FV_ENTRY_PLACED && entry->file == 0) fv_bytes_append(debris, &piece, sizeof piece);
-    fv_entries_free(&store->entries, entry);
+    if (entry->flags & FV_ENTRY_PLACED && entry->file == 0) fv__bytes_append(debris, &piece, sizeof piece);
+    fv__entries_free(&store->entries, entry);
 }
 
 static void release_forgotten(fv_store *store, fv_entry *entry, fv_bytes *debris) {
@@ -40,38 +40,38 @@ static void release_forgotten(fv_store *store, fv_entry *entry, fv_bytes *debris
         fv__store_scrap(store, entry, debris);
 }
 
-void fv__store_unpin(fv_store *store, fv_entry *entry, fv_bytes *debris) {
+void fv__store_unpin_held(fv_store *store, fv_entry *entry, fv_bytes *debris) {
     if (--entry->pins) return;
     if (entry->flags & FV_ENTRY_FORGOTTEN)
         release_forgotten(store, entry, debris);
     else if (entry->data)
-        fv_entries_use(&store->entries, entry);
+        fv__entries_use(&store->entries, entry);
 }
 
 void fv__store_forget(fv_store *store, fv_entry *entry, fv_bytes *debris) {
-    fv_entries_unlink(&store->entries, entry);
+    fv__entries_unlink(&store->entries, entry);
     release_forgotten(store, entry, debris);
 }
 
 void fv__store_dispose(fv_store *store, fv_bytes *debris) {
     const fv_debris *pieces = (const fv_debris *)(const void *)debris->data;
     for (size_t i = 0; i < debris->size / sizeof *pieces; i++) {
-        fv_buffer_free(pieces[i].data, (size_t)pieces[i].size);
-        if (pieces[i].length) fv_pack_punch(store->pack.pack_fd, pieces[i].offset, pieces[i].length);
+        fv__buffer_free(pieces[i].data, (size_t)pieces[i].size);
+        if (pieces[i].length) fv__pack_punch(store->pack.pack_fd, pieces[i].offset, pieces[i].length);
     }
-    fv_bytes_release(debris);
+    fv__bytes_release(debris);
 }
 
 /* ---------------------------------------------------------------- opening and closing */
 
-fv_status fv_store_open(const fv_store_options *options, fv_store **result, fv_error *error) {
+fv_status fv__store_open(const fv_store_options *options, fv_store **result, fv_error *error) {
     *result = NULL;
     if (!options->writer[0] || strchr(options->writer, '/'))
         return fv_fail(error, FV_ERROR_INTERNAL, "writer = \"%s\": the name of the store's files must be one word",
                        options->writer);
-    FV_TRY(fv_path_make_folders(options->folder, error));
-    fv_store *store = fv_calloc(sizeof *store);
-    store->folder = fv_strdup(options->folder);
+    FV_TRY(fv__path_make_folders(options->folder, error));
+    fv_store *store = fv__calloc(sizeof *store);
+    store->folder = fv__strdup(options->folder);
     store->memory = FV_MAX(options->memory, 0);
     store->patience = options->patience;
     store->shared = options->shared;
@@ -81,12 +81,12 @@ fv_status fv_store_open(const fv_store_options *options, fv_store **result, fv_e
     pthread_mutex_init(&store->committing, NULL);
     pthread_mutex_init(&store->scanning, NULL);
     pthread_cond_init(&store->loaded, NULL);
-    fv_pack_init(&store->pack, store->folder, options->writer);
+    fv__pack_init(&store->pack, store->folder, options->writer);
     fv__folder_add_source(store, NULL);
     fv__folder_remove_orphans(store->folder);
-    fv_status status = fv_store_refresh(store, error);
+    fv_status status = fv__store_refresh(store, error);
     if (status != FV_OK) {
-        fv_store_close(store);
+        fv__store_close(store);
         return status;
     }
     fv__folder_sweep(store);
@@ -94,22 +94,22 @@ fv_status fv_store_open(const fv_store_options *options, fv_store **result, fv_e
     return FV_OK;
 }
 
-void fv_store_close(fv_store *store) {
+void fv__store_close(fv_store *store) {
     if (!store) return;
-    for (fv_entry *entry = NULL; (entry = fv_entries_next(&store->entries, entry));) {
-        fv_buffer_free(entry->data, (size_t)entry->size);
+    for (fv_entry *entry = NULL; (entry = fv__entries_next(&store->entries, entry));) {
+        fv__buffer_free(entry->data, (size_t)entry->size);
         bool lost = entry->file == 0 && entry->flags & FV_ENTRY_PLACED && !(entry->flags & FV_ENTRY_LOGGED);
-        if (lost) fv_pack_punch(store->pack.pack_fd, entry->offset, entry->size);
+        if (lost) fv__pack_punch(store->pack.pack_fd, entry->offset, entry->size);
     }
-    fv_pack_release(&store->pack);
+    fv__pack_release(&store->pack);
     for (uint32_t i = 0; i < store->nsources; i++) fv__source_free(store->sources[i]);
     free(store->sources);
-    fv_entries_release(&store->entries);
-    fv_entries_release(&store->dropped);
-    fv_entries_release(&store->names);
-    fv_bytes_release(&store->dirty);
-    fv_bytes_release(&store->lines);
-    fv_bytes_release(&store->voids);
+    fv__entries_release(&store->entries);
+    fv__entries_release(&store->dropped);
+    fv__entries_release(&store->names);
+    fv__bytes_release(&store->dirty);
+    fv__bytes_release(&store->lines);
+    fv__bytes_release(&store->voids);
     pthread_mutex_destroy(&store->lock);
     pthread_mutex_destroy(&store->files);
     pthread_mutex_destroy(&store->committing);
@@ -119,8 +119,8 @@ void fv_store_close(fv_store *store) {
     free(store);
 }
 
-fv_status fv_store_refresh(fv_store *store, fv_error *error) {
-    fv_io_lock(&store->scanning);
+fv_status fv__store_refresh(fv_store *store, fv_error *error) {
+    fv__io_lock(&store->scanning);
     fv_status status = fv__folder_scan(store, error);
     pthread_mutex_unlock(&store->scanning);
     return status;
@@ -131,7 +131,7 @@ fv_status fv_store_refresh(fv_store *store, fv_error *error) {
 /* Lock held. What is known already is kept, since equal keys mean equal bytes; only what another process may still lose is
  * replaced by our own copy. */
 static fv_entry *enter(fv_store *store, fv_hash key, void *buffer, size_t size, bool keep, bool *fresh, fv_bytes *debris) {
-    fv_entry *entry = fv_entries_find(&store->entries, key);
+    fv_entry *entry = fv__entries_find(&store->entries, key);
     bool      theirs = entry && entry->file && !(entry->flags & FV_ENTRY_COMMITTED);
     if (theirs && keep) {
         fv__store_forget(store, entry, debris);
@@ -139,14 +139,14 @@ static fv_entry *enter(fv_store *store, fv_hash key, void *buffer, size_t size, 
     }
     *fresh = !entry;
     fv_debris surplus = { .data = buffer, .size = (int64_t)size };
-    if (buffer && (entry || !size)) fv_bytes_append(debris, &surplus, sizeof surplus);
+    if (buffer && (entry || !size)) fv__bytes_append(debris, &surplus, sizeof surplus);
     if (entry) return entry;
-    entry = fv_entries_add(&store->entries, key);
+    entry = fv__entries_add(&store->entries, key);
     if (!size) return entry;
     entry->data = buffer;
     entry->size = (int64_t)size;
     store->resident += fv__footprint(entry->size);
-    fv_entries_use(&store->entries, entry);
+    fv__entries_use(&store->entries, entry);
     return entry;
 }
 
@@ -166,7 +166,7 @@ static fv_status put(fv_store *store, fv_hash key, void *buffer, size_t size, do
     }
     bool waits = entry->flags & (FV_ENTRY_QUEUED | FV_ENTRY_COMMITTED | FV_ENTRY_FORGOTTEN);
     if (keep && !waits) fv__store_queue(store, entry, seconds);
-    if (fresh && shared) fv__store_unpin(store, entry, &debris);
+    if (fresh && shared) fv__store_unpin_held(store, entry, &debris);
     if (store->resident - store->leaving > store->memory) spilled = fv__store_make_room(store, status == FV_OK ? error : NULL);
     bool due = store->queued > store->patience;
     pthread_mutex_unlock(&store->lock);
@@ -176,11 +176,11 @@ static fv_status put(fv_store *store, fv_hash key, void *buffer, size_t size, do
     return status;
 }
 
-fv_status fv_store_put(fv_store *store, fv_hash key, void *buffer, size_t size, double seconds, bool keep, fv_error *error) {
+fv_status fv__store_put(fv_store *store, fv_hash key, void *buffer, size_t size, double seconds, bool keep, fv_error *error) {
     return put(store, key, buffer, size, seconds, keep, store->shared, error);
 }
 
-fv_status fv_store_hold(fv_store *store, fv_hash key, void *buffer, size_t size, double seconds, bool keep, fv_error *error) {
+fv_status fv__store_hold(fv_store *store, fv_hash key, void *buffer, size_t size, double seconds, bool keep, fv_error *error) {
     return put(store, key, buffer, size, seconds, keep, false, error);
 }
 
@@ -188,32 +188,32 @@ fv_status fv_store_hold(fv_store *store, fv_hash key, void *buffer, size_t size,
 
 /* Lock held. In a shared store a miss looks at the folder first; the lock is released meanwhile. */
 static fv_entry *find(fv_store *store, fv_hash key) {
-    fv_entry *entry = fv_entries_find(&store->entries, key);
+    fv_entry *entry = fv__entries_find(&store->entries, key);
     if (!entry && store->shared) {
         pthread_mutex_unlock(&store->lock);
-        fv_store_refresh(store, NULL);
+        fv__store_refresh(store, NULL);
         pthread_mutex_lock(&store->lock);
-        entry = fv_entries_find(&store->entries, key);
+        entry = fv__entries_find(&store->entries, key);
     }
     if (entry && entry->file) fv__source_touch(store, store->sources[entry->file]);
     return entry;
 }
 
-bool fv_store_has(fv_store *store, fv_hash key) {
+bool fv__store_has(fv_store *store, fv_hash key) {
     pthread_mutex_lock(&store->lock);
     bool found = find(store, key) != NULL;
     pthread_mutex_unlock(&store->lock);
     return found;
 }
 
-bool fv_store_knows(fv_store *store, fv_hash key) {
+bool fv__store_knows(fv_store *store, fv_hash key) {
     pthread_mutex_lock(&store->lock);
-    bool found = fv_entries_find(&store->entries, key) != NULL;
+    bool found = fv__entries_find(&store->entries, key) != NULL;
     pthread_mutex_unlock(&store->lock);
     return found;
 }
 
-bool fv_store_committed(fv_store *store, fv_hash key) {
+bool fv__store_committed(fv_store *store, fv_hash key) {
     pthread_mutex_lock(&store->lock);
     const fv_entry *entry = find(store, key);
     bool            committed = entry && entry->flags & FV_ENTRY_COMMITTED;
@@ -221,7 +221,7 @@ bool fv_store_committed(fv_store *store, fv_hash key) {
     return committed;
 }
 
-size_t fv_store_size(fv_store *store, fv_hash key) {
+size_t fv__store_size(fv_store *store, fv_hash key) {
     pthread_mutex_lock(&store->lock);
     const fv_entry *entry = find(store, key);
     size_t          size = entry ? (size_t)entry->size : 0;
@@ -229,7 +229,7 @@ size_t fv_store_size(fv_store *store, fv_hash key) {
     return size;
 }
 
-int64_t fv_store_resident(fv_store *store) {
+int64_t fv__store_resident(fv_store *store) {
     pthread_mutex_lock(&store->lock);
     int64_t bytes = store->resident;
     pthread_mutex_unlock(&store->lock);
@@ -241,7 +241,7 @@ int64_t fv_store_resident(fv_store *store) {
 static fv_status pin_key(fv_store *store, fv_hash key, fv_entry **entry, fv_error *error) { /* lock held */
     char text[33];
     *entry = find(store, key);
-    fv_hash_format(key, text);
+    fv__hash_format(key, text);
     if (!*entry) return fv_fail(error, FV_ERROR_INTERNAL, "the store %s has no result %s", store->folder, text);
     if ((*entry)->pins == UINT16_MAX) return fv_fail(error, FV_ERROR_INTERNAL, "too many users of the result %s", text);
     fv__store_pin(store, *entry);
@@ -250,7 +250,7 @@ static fv_status pin_key(fv_store *store, fv_hash key, fv_entry **entry, fv_erro
 
 static fv_status damaged(fv_store *store, const fv_entry *entry, fv_error *error) {
     char text[33];
-    fv_hash_format(entry->key, text);
+    fv__hash_format(entry->key, text);
     return fv_fail(error, FV_ERROR_INPUT, "the result %s in the store %s is damaged and has to be made again", text,
                    store->folder);
 }
@@ -259,16 +259,16 @@ static fv_status damaged(fv_store *store, const fv_entry *entry, fv_error *error
 static fv_status load(fv_store *store, fv_entry *entry, int fd, void *data, fv_error *error) {
     enum { PIECE = 1 << 20 };
     size_t    size = (size_t)entry->size, step = data ? size : FV_MIN(size, (size_t)PIECE);
-    void     *piece = data ? data : fv_alloc(step);
+    void     *piece = data ? data : fv__alloc(step);
     fv_hasher hasher;
     fv_status status = FV_OK;
-    fv_hasher_init(&hasher);
+    fv__hasher_init(&hasher);
     for (size_t at = 0; status == FV_OK && at < size; at += step) {
         size_t n = FV_MIN(step, size - at);
-        status = fv_file_read_at(fd, piece, n, entry->offset + (int64_t)at, store->folder, error);
-        if (status == FV_OK) fv_hasher_add(&hasher, piece, n);
+        status = fv__file_read_at(fd, piece, n, entry->offset + (int64_t)at, store->folder, error);
+        if (status == FV_OK) fv__hasher_add(&hasher, piece, n);
     }
-    uint64_t content = fv_hasher_finish(&hasher).low;
+    uint64_t content = fv__hasher_finish(&hasher).low;
     if (!data) free(piece);
     if (status == FV_ERROR_INPUT || (status == FV_OK && content != entry->content)) return damaged(store, entry, error);
     return status;
@@ -284,7 +284,7 @@ static void give_up(fv_store *store, fv_entry *entry) {
         if (voids) fv__store_void(store, entry);
         fv__store_forget(store, entry, &debris);
     }
-    fv__store_unpin(store, entry, &debris);
+    fv__store_unpin_held(store, entry, &debris);
     pthread_mutex_unlock(&store->lock);
     if (voids) fv__store_write_voids(store);
     fv__store_dispose(store, &debris);
@@ -306,9 +306,9 @@ static fv_status make_resident(fv_store *store, fv_entry *entry, fv_error *error
     store->resident += fv__footprint(entry->size);
     fv__store_make_room(store, NULL); /* if the others cannot leave, reading must still work */
     pthread_mutex_unlock(&store->lock);
-    void     *data = fv_buffer_new((size_t)entry->size);
+    void     *data = fv__buffer_new((size_t)entry->size);
     fv_status status = read_whole(store, entry, data, error);
-    if (status != FV_OK) fv_buffer_free(data, (size_t)entry->size);
+    if (status != FV_OK) fv__buffer_free(data, (size_t)entry->size);
     pthread_mutex_lock(&store->lock);
     entry->flags &= ~FV_ENTRY_LOADING;
     if (status == FV_OK) {
@@ -322,15 +322,15 @@ static fv_status make_resident(fv_store *store, fv_entry *entry, fv_error *error
 
 static void wait_for_loader(fv_store *store, const fv_entry *entry) { /* lock held, released meanwhile */
     pthread_mutex_unlock(&store->lock);
-    fv_io_enter();
+    fv__io_enter();
     pthread_mutex_lock(&store->lock);
     while (entry->flags & FV_ENTRY_LOADING) pthread_cond_wait(&store->loaded, &store->lock);
     pthread_mutex_unlock(&store->lock);
-    fv_io_leave();
+    fv__io_leave();
     pthread_mutex_lock(&store->lock);
 }
 
-fv_status fv_store_get(fv_store *store, fv_hash key, fv_blob *blob, fv_error *error) {
+fv_status fv__store_get(fv_store *store, fv_hash key, fv_blob *blob, fv_error *error) {
     fv_entry *entry;
     *blob = (fv_blob){ 0 };
     pthread_mutex_lock(&store->lock);
@@ -341,8 +341,10 @@ fv_status fv_store_get(fv_store *store, fv_hash key, fv_blob *blob, fv_error *er
     }
     while (entry->flags & FV_ENTRY_LOADING) wait_for_loader(store, entry);
     if (entry->size && !entry->data) {
-        if (entry->flags & FV_ENTRY_FORGOTTEN) status = damaged(store, entry, error);
-        else status = make_resident(store, entry, error);
+        if (entry->flags & FV_ENTRY_FORGOTTEN)
+            status = damaged(store, entry, error);
+        else
+            status = make_resident(store, entry, error);
     }
     *blob = (fv_blob){ entry->data, (size_t)entry->size, entry };
     pthread_mutex_unlock(&store->lock);
@@ -352,15 +354,15 @@ fv_status fv_store_get(fv_store *store, fv_hash key, fv_blob *blob, fv_error *er
         give_up(store, entry);
         *blob = (fv_blob){ 0 };
     } else
-        fv_store_unpin(store, blob);
+        fv__store_unpin(store, blob);
     return status;
 }
 
-void fv_store_unpin(fv_store *store, fv_blob *blob) {
+void fv__store_unpin(fv_store *store, fv_blob *blob) {
     if (!blob->entry) return;
     fv_bytes debris = { 0 };
     pthread_mutex_lock(&store->lock);
-    fv__store_unpin(store, blob->entry, &debris);
+    fv__store_unpin_held(store, blob->entry, &debris);
     if (store->resident - store->leaving > store->memory)
         fv__store_make_room(store, NULL); /* if it fails, the next put says so */
     pthread_mutex_unlock(&store->lock);
@@ -380,16 +382,16 @@ static fv_status read_part(fv_store *store, fv_entry *entry, bool verified, size
     }
     fv_status status = fv__source_enter(store, entry->file, &fd, error);
     if (status == FV_OK) {
-        status = fv_file_read_at(fd, data, size, entry->offset + (int64_t)offset, store->folder, error);
+        status = fv__file_read_at(fd, data, size, entry->offset + (int64_t)offset, store->folder, error);
         fv__source_leave(store, entry->file);
     }
     return status == FV_ERROR_INPUT ? damaged(store, entry, error) : status;
 }
 
-fv_status fv_store_read(fv_store *store, fv_hash key, size_t offset, void *data, size_t size, fv_error *error) {
+fv_status fv__store_read(fv_store *store, fv_hash key, size_t offset, void *data, size_t size, fv_error *error) {
     fv_entry *entry;
     pthread_mutex_lock(&store->lock);
-    fv_status status = pin_key(store, key, &entry, error);
+    fv_status   status = pin_key(store, key, &entry, error);
     const char *resident = status == FV_OK ? entry->data : NULL;
     bool        verified = status == FV_OK && entry->flags & FV_ENTRY_VERIFIED;
     pthread_mutex_unlock(&store->lock);
@@ -406,16 +408,16 @@ fv_status fv_store_read(fv_store *store, fv_hash key, size_t offset, void *data,
         return status;
     }
     fv_blob blob = { .entry = entry };
-    fv_store_unpin(store, &blob);
+    fv__store_unpin(store, &blob);
     return status;
 }
 
 /* ---------------------------------------------------------------- dropping */
 
-void fv_store_drop(fv_store *store, fv_hash key, bool durably) {
+void fv__store_drop(fv_store *store, fv_hash key, bool durably) {
     fv_bytes debris = { 0 };
     pthread_mutex_lock(&store->lock);
-    fv_entry *entry = fv_entries_find(&store->entries, key);
+    fv_entry *entry = fv__entries_find(&store->entries, key);
     bool      voids = false;
     if (entry && entry->flags & FV_ENTRY_COMMITTED && !durably) {
         if (!entry->pins) fv__store_evict(store, entry, &debris);

@@ -1,7 +1,7 @@
 /* Where results live between stages: blobs under 128-bit keys, in memory while they fit, in append-only pack files otherwise.
  *
- *     fv_store_put(store, key, buffer, size, seconds, true, &error);   // takes a buffer of fv_buffer_new
- *     fv_store_get(store, key, &blob, &error); ... fv_store_unpin(store, &blob);
+ *     fv__store_put(store, key, buffer, size, seconds, true, &error);   // takes a buffer of fv__buffer_new
+ *     fv__store_get(store, key, &blob, &error); ... fv__store_unpin(store, &blob);
  *
  * A blob is committed once its record is in the synced log: it is then never made again. What is not yet committed is written
  * and synced in batches, as soon as it is worth more than `patience` seconds of work, so that a kill loses at most that.
@@ -30,29 +30,29 @@ typedef struct fv_store_options {
 
 /* Removes files of dead writers from a folder, least recently used first, until the rest is within the budget. 0: all
  * of them, also those of other hosts that are not known to be dead. */
-void fv_store_trim(const char *folder, int64_t budget);
+void fv__store_trim(const char *folder, int64_t budget);
 
 /* What dead writers have left in a folder and did not use for so many seconds: how many bytes that is; removed unless it is only
  * to be told. */
-int64_t fv_store_clean(const char *folder, double older, bool tell_only);
+int64_t fv__store_clean(const char *folder, double older, bool tell_only);
 /* Whether the writer of that name lives, or may. */
-bool fv_store_writer_lives(const char *folder, const char *writer);
+bool fv__store_writer_lives(const char *folder, const char *writer);
 
-fv_status fv_store_open(const fv_store_options *options, fv_store **store, fv_error *error);
-/* Does not flush: call fv_store_flush first if what is in memory should outlive the process. */
-void fv_store_close(fv_store *store);
+fv_status fv__store_open(const fv_store_options *options, fv_store **store, fv_error *error);
+/* Does not flush: call fv__store_flush first if what is in memory should outlive the process. */
+void fv__store_close(fv_store *store);
 
 /* Takes the buffer over, also on error (FV_ERROR_FULL: it is in memory, but could not be written or committed). seconds: work
  * that went into it. size 0 with NULL is a mere fact ("task done"). keep false: the blob is not worth committing by itself (it
  * may be lost with the process), but may be spilled. A key that is there already keeps its bytes, since equal keys mean equal
  * bytes. */
-fv_status fv_store_put(fv_store *store, fv_hash key, void *buffer, size_t size, double seconds, bool keep, fv_error *error);
+fv_status fv__store_put(fv_store *store, fv_hash key, void *buffer, size_t size, double seconds, bool keep, fv_error *error);
 /* The same for what other processes get in another way: a shared store shows it to them only once it is committed. */
-fv_status fv_store_hold(fv_store *store, fv_hash key, void *buffer, size_t size, double seconds, bool keep, fv_error *error);
-bool      fv_store_has(fv_store *store, fv_hash key);
+fv_status fv__store_hold(fv_store *store, fv_hash key, void *buffer, size_t size, double seconds, bool keep, fv_error *error);
+bool      fv__store_has(fv_store *store, fv_hash key);
 /* The same from memory alone: never looks at what other processes may have put since, and never waits. */
-bool      fv_store_knows(fv_store *store, fv_hash key);
-bool      fv_store_committed(fv_store *store, fv_hash key); /* synced on disk */
+bool fv__store_knows(fv_store *store, fv_hash key);
+bool fv__store_committed(fv_store *store, fv_hash key); /* synced on disk */
 
 typedef struct fv_blob {
     const void *data;
@@ -60,22 +60,22 @@ typedef struct fv_blob {
     void       *entry; /* private */
 } fv_blob;
 /* Pins the blob in memory, loading it if need be. FV_ERROR_INTERNAL if there is none, FV_ERROR_INPUT if it is damaged. */
-fv_status fv_store_get(fv_store *store, fv_hash key, fv_blob *blob, fv_error *error);
-void      fv_store_unpin(fv_store *store, fv_blob *blob);
+fv_status fv__store_get(fv_store *store, fv_hash key, fv_blob *blob, fv_error *error);
+void      fv__store_unpin(fv_store *store, fv_blob *blob);
 /* Part of a blob without making it resident. */
-fv_status fv_store_read(fv_store *store, fv_hash key, size_t offset, void *data, size_t size, fv_error *error);
-size_t    fv_store_size(fv_store *store, fv_hash key); /* 0 if absent */
+fv_status fv__store_read(fv_store *store, fv_hash key, size_t offset, void *data, size_t size, fv_error *error);
+size_t    fv__store_size(fv_store *store, fv_hash key); /* 0 if absent */
 /* Forgets a blob: memory is freed, its space in the own pack is given back (a hole), a later has() is false. Of a committed one
  * only the memory is freed, unless `durably`: then the log says so at once (synced with the next flush). */
-void fv_store_drop(fv_store *store, fv_hash key, bool durably);
+void fv__store_drop(fv_store *store, fv_hash key, bool durably);
 
 /* Commits everything kept so far: calls the hook (which makes results outside the store durable and must not flush itself),
  * writes, syncs, logs, syncs. Called by put when patience is exceeded, in the thread that put; others go on meanwhile. */
-fv_status fv_store_flush(fv_store *store, fv_error *error);
-void      fv_store_on_flush(fv_store *store, fv_status (*hook)(void *context, fv_error *error), void *context);
-double    fv_store_uncommitted(fv_store *store); /* seconds of work */
+fv_status fv__store_flush(fv_store *store, fv_error *error);
+void      fv__store_on_flush(fv_store *store, fv_status (*hook)(void *context, fv_error *error), void *context);
+double    fv__store_uncommitted(fv_store *store); /* seconds of work */
 /* Looks for what other processes have put since. has() and get() do this themselves on a miss in a shared store. */
-fv_status fv_store_refresh(fv_store *store, fv_error *error);
-int64_t   fv_store_resident(fv_store *store); /* bytes */
+fv_status fv__store_refresh(fv_store *store, fv_error *error);
+int64_t   fv__store_resident(fv_store *store); /* bytes */
 
 #endif

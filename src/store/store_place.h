@@ -6,6 +6,6 @@
 
 /* What was asked for, or .fovea in the current folder; where that cannot be written, a folder of the user's cache that belongs to
  * the current folder. writing: a run will write there; otherwise a .fovea that is there is good enough. The caller frees. */
-char *fv_store_place(const char *given, bool writing);
+char *fv__store_place(const char *given, bool writing);
 
 #endif

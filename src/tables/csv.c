@@ -26,9 +26,9 @@ typedef struct output {
 } output;
 
 static fv_status flush(output *o, fv_error *error) {
-    FV_TRY(fv_file_write_at(o->fd, o->buffer.data, o->buffer.size, o->offset, o->path, error));
+    FV_TRY(fv__file_write_at(o->fd, o->buffer.data, o->buffer.size, o->offset, o->path, error));
     o->offset += (int64_t)o->buffer.size;
-    fv_bytes_clear(&o->buffer);
+    fv__bytes_clear(&o->buffer);
     return FV_OK;
 }
 
@@ -36,38 +36,42 @@ static void put_text(fv_bytes *out, const char *text) {
     if (!text) return;
     size_t length = strlen(text);
     if (length && !strpbrk(text, "\",\r\n") && text[0] != ' ' && text[length - 1] != ' ') {
-        fv_bytes_append(out, text, length);
+        fv__bytes_append(out, text, length);
         return;
     }
-    fv_bytes_append(out, "\"", 1);
-    for (const char *c = text; *c; c++) fv_bytes_append(out, *c == '"' ? "\"\"" : c, *c == '"' ? 2 : 1);
-    fv_bytes_append(out, "\"", 1);
+    fv__bytes_append(out, "\"", 1);
+    for (const char *c = text; *c; c++) fv__bytes_append(out, *c == '"' ? "\"\"" : c, *c == '"' ? 2 : 1);
+    fv__bytes_append(out, "\"", 1);
 }
 
 static void put_cell(fv_bytes *out, fv_column_kind kind, fv_cell cell) {
     char text[FV_NUMBER_SIZE];
-    if (kind == FV_COLUMN_TEXT) put_text(out, cell.text);
-    else if (kind == FV_COLUMN_INTEGER) fv_bytes_append(out, text, (size_t)fv_integer_format(cell.integer, text));
-    else if (kind == FV_COLUMN_NATURAL) fv_bytes_append(out, text, (size_t)fv_natural_format(cell.natural, text));
-    else if (cell.real == cell.real) fv_bytes_append(out, text, (size_t)fv_real_format(cell.real, text));
+    if (kind == FV_COLUMN_TEXT)
+        put_text(out, cell.text);
+    else if (kind == FV_COLUMN_INTEGER)
+        fv__bytes_append(out, text, (size_t)fv__integer_format(cell.integer, text));
+    else if (kind == FV_COLUMN_NATURAL)
+        fv__bytes_append(out, text, (size_t)fv__natural_format(cell.natural, text));
+    else if (cell.real == cell.real)
+        fv__bytes_append(out, text, (size_t)fv__real_format(cell.real, text));
 }
 
 static void put_header(fv_bytes *out, const fv_table_type *type) {
     for (int c = 0; c < type->ncolumns; c++) {
-        if (c) fv_bytes_append(out, ",", 1);
+        if (c) fv__bytes_append(out, ",", 1);
         put_text(out, type->column[c].name);
     }
-    fv_bytes_append(out, "\n", 1);
+    fv__bytes_append(out, "\n", 1);
 }
 
 static void put_row(fv_bytes *out, const fv_table_type *type, const fv_cell *row) {
     size_t start = out->size;
     for (int c = 0; c < type->ncolumns; c++) {
-        if (c) fv_bytes_append(out, ",", 1);
+        if (c) fv__bytes_append(out, ",", 1);
         put_cell(out, type->column[c].kind, row[c]);
     }
-    if (type->ncolumns == 1 && out->size == start) fv_bytes_append(out, "\"\"", 2); /* an empty line would be no row */
-    fv_bytes_append(out, "\n", 1);
+    if (type->ncolumns == 1 && out->size == start) fv__bytes_append(out, "\"\"", 2); /* an empty line would be no row */
+    fv__bytes_append(out, "\n", 1);
 }
 
 static fv_status put_rows(output *o, const fv_table_type *type, fv_table_source *source, fv_error *error) {
@@ -79,7 +83,7 @@ static fv_status put_rows(output *o, const fv_table_type *type, fv_table_source 
         for (int64_t r = 0; r < nrows; r++) {
             size_t before = o->buffer.size;
             put_row(&o->buffer, type, cells + r * type->ncolumns);
-            fv_hasher_add(&o->hasher, o->buffer.data + before, o->buffer.size - before);
+            fv__hasher_add(&o->hasher, o->buffer.data + before, o->buffer.size - before);
             if (o->buffer.size >= BUFFER) FV_TRY(flush(o, error));
         }
     }
@@ -119,16 +123,16 @@ static fv_status check_header(const char *path, const char *header, const fv_tab
 static fv_status copy_open(output *o, int from, int64_t size, const char *path, const fv_table_type *type, fv_error *error) {
     for (int64_t at = 0; at < size;) {
         size_t n = (size_t)FV_MIN(size - at, BUFFER);
-        FV_TRY(fv_file_read_at(from, fv_bytes_append(&o->buffer, NULL, n), n, at, path, error));
+        FV_TRY(fv__file_read_at(from, fv__bytes_append(&o->buffer, NULL, n), n, at, path, error));
         if (at == 0) {
-            char *header = fv_alloc(MOST_HEADER + 1);
+            char *header = fv__alloc(MOST_HEADER + 1);
             snprintf(header, MOST_HEADER + 1, "%.*s", (int)n, (const char *)o->buffer.data);
             fv_status status = check_header(path, header, type, error);
             free(header);
             FV_TRY(status);
         }
         at += (int64_t)n;
-        if (at == size && o->buffer.data[n - 1] != '\n') fv_bytes_append(&o->buffer, "\n", 1);
+        if (at == size && o->buffer.data[n - 1] != '\n') fv__bytes_append(&o->buffer, "\n", 1);
         FV_TRY(flush(o, error));
     }
     return FV_OK;
@@ -137,18 +141,18 @@ static fv_status copy_open(output *o, int from, int64_t size, const char *path, 
 static fv_status copy(output *o, const char *path, const fv_table_type *type, fv_error *error) {
     fv_file_id id;
     int        from;
-    FV_TRY(fv_file_identify(path, &id, error));
-    FV_TRY(fv_file_open_read(path, &from, error));
+    FV_TRY(fv__file_identify(path, &id, error));
+    FV_TRY(fv__file_open_read(path, &from, error));
     fv_status status = copy_open(o, from, id.size, path, type, error);
-    fv_status closed = fv_file_close(from, path, status == FV_OK ? error : NULL);
+    fv_status closed = fv__file_close(from, path, status == FV_OK ? error : NULL);
     return status == FV_OK ? closed : status;
 }
 
 /* ---------------------------------------------------------------- notes */
 
 static char *notes_path(const char *path) {
-    const char *name = fv_path_name(path);
-    return fv_sprintf("%.*s.%s.fovea-keys", (int)(name - path), path, name);
+    const char *name = fv__path_name(path);
+    return fv__sprintf("%.*s.%s.fovea-keys", (int)(name - path), path, name);
 }
 
 /* Whether the bytes of the copied file have the hash that the note tells. */
@@ -156,16 +160,16 @@ static fv_status note_holds(const output *o, int64_t offset, int64_t length, con
     *holds = false;
     if (offset < 0 || length < 0 || length > o->offset || offset > o->offset - length) return FV_OK;
     fv_hasher hasher;
-    fv_hasher_init(&hasher);
-    char     *piece = fv_alloc(BUFFER), text[33];
+    fv__hasher_init(&hasher);
+    char     *piece = fv__alloc(BUFFER), text[33];
     fv_status status = FV_OK;
     for (int64_t at = 0; at < length && status == FV_OK; at += BUFFER) {
         size_t n = (size_t)FV_MIN(length - at, BUFFER);
-        status = fv_file_read_at(o->fd, piece, n, offset + at, o->path, error);
-        if (status == FV_OK) fv_hasher_add(&hasher, piece, n);
+        status = fv__file_read_at(o->fd, piece, n, offset + at, o->path, error);
+        if (status == FV_OK) fv__hasher_add(&hasher, piece, n);
     }
     free(piece);
-    fv_hash_format(fv_hasher_finish(&hasher), text);
+    fv__hash_format(fv__hasher_finish(&hasher), text);
     *holds = status == FV_OK && !strcmp(text, hash);
     return status;
 }
@@ -173,19 +177,21 @@ static fv_status note_holds(const output *o, int64_t offset, int64_t length, con
 /* Looks a key up in the notes; there: its rows are in the copied file. others gets the notes of other keys. */
 static fv_status look_up(const output *o, const char *notes, const char *key, bool *there, fv_bytes *others, fv_error *error) {
     *there = false;
-    if (!fv_file_exists(notes)) return FV_OK;
+    if (!fv__file_exists(notes)) return FV_OK;
     fv_bytes  text = { 0 };
-    fv_status status = fv_file_read_all(notes, MOST_NOTES, &text, error);
+    fv_status status = fv__file_read_all(notes, MOST_NOTES, &text, error);
     char     *save = NULL;
     for (char *line = status == FV_OK ? strtok_r((char *)text.data, "\n", &save) : NULL; line && status == FV_OK;
          line = strtok_r(NULL, "\n", &save)) {
         char    noted[33], hash[33];
         int64_t offset, length;
         if (sscanf(line, "%32s %" SCNd64 " %" SCNd64 " %32s", noted, &offset, &length, hash) != 4) continue;
-        if (strcmp(noted, key)) fv_bytes_printf(others, "%s\n", line);
-        else status = note_holds(o, offset, length, hash, there, error);
+        if (strcmp(noted, key))
+            fv__bytes_printf(others, "%s\n", line);
+        else
+            status = note_holds(o, offset, length, hash, there, error);
     }
-    fv_bytes_release(&text);
+    fv__bytes_release(&text);
     return status;
 }
 
@@ -195,20 +201,20 @@ static fv_status append(output *o, const char *final, const fv_table_type *type,
     fv_bytes  others = { 0 };
     bool      there = false;
     fv_status status = FV_OK;
-    fv_hash_format(options->key, key);
-    if (fv_file_exists(final)) status = copy(o, final, type, error);
+    fv__hash_format(options->key, key);
+    if (fv__file_exists(final)) status = copy(o, final, type, error);
     if (status == FV_OK) status = look_up(o, notes, key, &there, &others, error);
     if (status == FV_OK && !there) {
         if (!o->offset) put_header(&o->buffer, type);
         int64_t start = o->offset + (int64_t)o->buffer.size;
         status = put_rows(o, type, source, error);
         if (status == FV_OK) status = flush(o, error);
-        fv_hash_format(fv_hasher_finish(&o->hasher), hash);
-        fv_hasher_init(&o->hasher);
-        fv_bytes_printf(&others, "%s %" PRId64 " %" PRId64 " %s\n", key, start, o->offset - start, hash);
-        if (status == FV_OK) status = fv_file_write_all(notes, others.data, others.size, true, error);
+        fv__hash_format(fv__hasher_finish(&o->hasher), hash);
+        fv__hasher_init(&o->hasher);
+        fv__bytes_printf(&others, "%s %" PRId64 " %" PRId64 " %s\n", key, start, o->offset - start, hash);
+        if (status == FV_OK) status = fv__file_write_all(notes, others.data, others.size, true, error);
     }
-    fv_bytes_release(&others);
+    fv__bytes_release(&others);
     free(notes);
     return status;
 }
@@ -226,16 +232,20 @@ static fv_status write_table(output *o, const char *existing, const fv_table_typ
 static fv_status csv_write(const char *path, const char *existing, const fv_table_type *type, const fv_table_options *options,
                            fv_table_source *source, fv_error *error) {
     output o = { .path = path };
-    FV_TRY(fv_file_open_write(path, &o.fd, error));
-    fv_hasher_init(&o.hasher);
+    FV_TRY(fv__file_open_write(path, &o.fd, error));
+    fv__hasher_init(&o.hasher);
     fv_status status = write_table(&o, existing, type, options, source, error);
-    fv_status closed = fv_file_close(o.fd, path, status == FV_OK ? error : NULL);
-    fv_hasher_finish(&o.hasher);
-    fv_bytes_release(&o.buffer);
+    fv_status closed = fv__file_close(o.fd, path, status == FV_OK ? error : NULL);
+    fv__hasher_finish(&o.hasher);
+    fv__bytes_release(&o.buffer);
     return status == FV_OK ? closed : status;
 }
 
 const fv_table_format fv_table_csv = {
-    .name = "csv", .extensions = "csv", .brief = "text, one row on each line, values separated by commas",
-    .write = csv_write, .open = fv_csv_open, .close = fv_csv_close,
+    .name = "csv",
+    .extensions = "csv",
+    .brief = "text, one row on each line, values separated by commas",
+    .write = csv_write,
+    .open = fv__csv_open,
+    .close = fv__csv_close,
 };

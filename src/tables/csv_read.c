@@ -16,13 +16,16 @@ typedef struct {
     int64_t         size, position; /* of the file; what was read of it */
     uint8_t        *buffer;
     size_t          at, have;
-    int64_t         line;           /* that the next character is on, from 1 */
+    int64_t         line; /* that the next character is on, from 1 */
     char            separator;
-    fv_bytes        record;         /* the texts of one line, each ended by NUL */
+    fv_bytes        record; /* the texts of one line, each ended by NUL */
     int             nfields;
-    struct { size_t start; bool quoted; } field[FV_MAX_COLUMNS + 1];
-    int64_t         remaining;      /* rows not yet given */
-    fv_batch        batch;
+    struct {
+        size_t start;
+        bool   quoted;
+    } field[FV_MAX_COLUMNS + 1];
+    int64_t  remaining; /* rows not yet given */
+    fv_batch batch;
 } reader;
 
 /* ---------------------------------------------------------------- characters */
@@ -31,7 +34,7 @@ static fv_status peek(reader *r, int *c, fv_error *error) {
     if (r->at == r->have) {
         r->at = 0;
         r->have = (size_t)FV_MIN(r->size - r->position, BUFFER);
-        if (r->have) FV_TRY(fv_file_read_at(r->fd, r->buffer, r->have, r->position, r->base.path, error));
+        if (r->have) FV_TRY(fv__file_read_at(r->fd, r->buffer, r->have, r->position, r->base.path, error));
         r->position += (int64_t)r->have;
     }
     *c = r->at < r->have ? r->buffer[r->at] : -1;
@@ -54,7 +57,7 @@ static fv_status add_character(reader *r, int c, int64_t line, fv_error *error) 
     char byte = (char)c;
     if (!c) return wrong(r, line, "a byte 0, so this is no text", error);
     if (r->record.size >= MOST_RECORD) return wrong(r, line, "longer than 16 MB; is a quote missing?", error);
-    fv_bytes_append(&r->record, &byte, 1);
+    fv__bytes_append(&r->record, &byte, 1);
     return FV_OK;
 }
 
@@ -94,7 +97,7 @@ static fv_status next_field(reader *r, int64_t line, bool *last, fv_error *error
             FV_TRY(add_character(r, '\r', line, error));
         } else if (c < 0 || c == '\n' || c == r->separator) {
             *last = c != r->separator;
-            fv_bytes_append(&r->record, "", 1);
+            fv__bytes_append(&r->record, "", 1);
             if (r->nfields <= FV_MAX_COLUMNS) r->nfields++;
             return FV_OK;
         } else
@@ -108,7 +111,7 @@ static fv_status next_record(reader *r, int64_t *line, fv_error *error) {
     do {
         bool last = false;
         r->nfields = 0;
-        fv_bytes_clear(&r->record);
+        fv__bytes_clear(&r->record);
         *line = r->line;
         FV_TRY(peek(r, &c, error));
         if (c < 0) return FV_OK;
@@ -146,14 +149,17 @@ static fv_status read_header(reader *r, fv_error *error) {
     rewind_file(r);
     FV_TRY(find_separator(r, error));
     FV_TRY(next_record(r, &line, error));
-    if (!r->nfields) return fv_fail(error, FV_ERROR_INPUT, "%s: the file is empty; a line with the names of the columns is "
-                                    "missing", r->base.path);
+    if (!r->nfields)
+        return fv_fail(error, FV_ERROR_INPUT,
+                       "%s: the file is empty; a line with the names of the columns is "
+                       "missing",
+                       r->base.path);
     return FV_OK;
 }
 
 static fv_status add_columns(reader *r, fv_error *error) {
     for (int c = 0; c < r->nfields; c++)
-        FV_TRY(fv_table_add_column(&r->base.type, (const char *)r->record.data + r->field[c].start, r->base.path, error));
+        FV_TRY(fv__table_add_column(&r->base.type, (const char *)r->record.data + r->field[c].start, r->base.path, error));
     return FV_OK;
 }
 
@@ -167,11 +173,11 @@ static fv_status look_through(reader *r, fv_error *error) {
         if (!r->nfields) break;
         if (r->nfields != r->base.type.ncolumns)
             return fv_fail(error, FV_ERROR_INPUT, "%s, line %lld: %s%d values, and the header names %d columns", r->base.path,
-                           (long long)line, r->nfields > FV_MAX_COLUMNS ? "more than " : "",
-                           FV_MIN(r->nfields, FV_MAX_COLUMNS), r->base.type.ncolumns);
-        for (int c = 0; c < r->nfields; c++) fv_typing_look(&typing[c], text_of(r, c), true);
+                           (long long)line, r->nfields > FV_MAX_COLUMNS ? "more than " : "", FV_MIN(r->nfields, FV_MAX_COLUMNS),
+                           r->base.type.ncolumns);
+        for (int c = 0; c < r->nfields; c++) fv__typing_look(&typing[c], text_of(r, c), true);
     }
-    for (int c = 0; c < r->base.type.ncolumns; c++) r->base.type.column[c].kind = fv_typing_kind(&typing[c]);
+    for (int c = 0; c < r->base.type.ncolumns; c++) r->base.type.column[c].kind = fv__typing_kind(&typing[c]);
     r->remaining = r->base.nrows;
     return read_header(r, error);
 }
@@ -181,40 +187,42 @@ static fv_status look_through(reader *r, fv_error *error) {
 static fv_status next_rows(fv_table_source *source, const fv_cell **cells, int64_t *nrows, fv_error *error) {
     reader *r = (reader *)source;
     int64_t line;
-    fv_batch_clear(&r->batch);
-    for (; r->remaining && !fv_batch_full(&r->batch); r->remaining--) {
+    fv__batch_clear(&r->batch);
+    for (; r->remaining && !fv__batch_full(&r->batch); r->remaining--) {
         FV_TRY(next_record(r, &line, error));
         if (r->nfields != r->base.type.ncolumns) return wrong(r, line, "the file was changed while it was read", error);
-        for (int c = 0; c < r->nfields; c++) fv_batch_add(&r->batch, r->base.type.column[c].kind, text_of(r, c));
-        fv_batch_end_row(&r->batch);
+        for (int c = 0; c < r->nfields; c++) fv__batch_add(&r->batch, r->base.type.column[c].kind, text_of(r, c));
+        fv__batch_end_row(&r->batch);
     }
     *nrows = r->batch.nrows;
-    *cells = fv_batch_finish(&r->batch, &r->base.type);
+    *cells = fv__batch_finish(&r->batch, &r->base.type);
     return FV_OK;
 }
 
-void fv_csv_close(fv_table_reader *base) {
+void fv__csv_close(fv_table_reader *base) {
     reader *r = (reader *)base;
     if (r->fd >= 0) close(r->fd);
-    fv_bytes_release(&r->record);
-    fv_batch_release(&r->batch);
+    fv__bytes_release(&r->record);
+    fv__batch_release(&r->batch);
     free(r->buffer);
     free(base->path);
     free(r);
 }
 
-fv_status fv_csv_open(const char *path, const char *table, fv_table_reader **out, fv_error *error) {
+fv_status fv__csv_open(const char *path, const char *table, fv_table_reader **out, fv_error *error) {
     fv_file_id id;
     if (table && *table) return fv_fail(error, FV_ERROR_USAGE, "%s: a CSV file holds one table, and no \"%s\"", path, table);
-    FV_TRY(fv_file_identify(path, &id, error));
-    reader *r = fv_calloc(sizeof *r);
-    r->base = (fv_table_reader){ .source.next = next_rows, .format = &fv_table_csv, .path = fv_strdup(path) };
+    FV_TRY(fv__file_identify(path, &id, error));
+    reader *r = fv__calloc(sizeof *r);
+    r->base = (fv_table_reader){ .source.next = next_rows, .format = &fv_table_csv, .path = fv__strdup(path) };
     r->size = id.size;
-    r->buffer = fv_alloc(BUFFER);
+    r->buffer = fv__alloc(BUFFER);
     r->fd = -1;
-    fv_status status = fv_file_open_read(path, &r->fd, error);
+    fv_status status = fv__file_open_read(path, &r->fd, error);
     if (status == FV_OK) status = look_through(r, error);
-    if (status != FV_OK) fv_csv_close(&r->base);
-    else *out = &r->base;
+    if (status != FV_OK)
+        fv__csv_close(&r->base);
+    else
+        *out = &r->base;
     return status;
 }

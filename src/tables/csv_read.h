@@ -4,7 +4,7 @@
 
 #include "op/format.h"
 
-fv_status fv_csv_open(const char *path, const char *table, fv_table_reader **reader, fv_error *error);
-void      fv_csv_close(fv_table_reader *reader);
+fv_status fv__csv_open(const char *path, const char *table, fv_table_reader **reader, fv_error *error);
+void      fv__csv_close(fv_table_reader *reader);
 
 #endif

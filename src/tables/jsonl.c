@@ -34,7 +34,7 @@ static void put_utf8(fv_bytes *out, uint32_t c) {
     int  n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
     for (int i = n - 1; i > 0; i--, c >>= 6) text[i] = (char)(0x80 | (c & 0x3f));
     text[0] = (char)(n == 1 ? c : (0xf00u >> n & 0xff) | c);
-    fv_bytes_append(out, text, (size_t)n);
+    fv__bytes_append(out, text, (size_t)n);
 }
 
 static bool hexadecimal(const char *p, uint32_t *value) {
@@ -50,7 +50,7 @@ static fv_status escape(scanner *s, fv_bytes *out) {
     const char       *letter = *s->at ? strchr(letters, *s->at) : NULL;
     uint32_t          c, low;
     if (letter) {
-        fv_bytes_append(out, &meant[letter - letters], 1);
+        fv__bytes_append(out, &meant[letter - letters], 1);
         s->at++;
         return FV_OK;
     }
@@ -67,18 +67,18 @@ static fv_status escape(scanner *s, fv_bytes *out) {
 }
 
 static fv_status string(scanner *s, fv_bytes *out) {
-    fv_bytes_clear(out);
+    fv__bytes_clear(out);
     for (s->at++; *s->at != '"';) {
         if (!*s->at) return wrong(s, "a text without its closing quote");
         if (*s->at != '\\') {
-            fv_bytes_append(out, s->at++, 1);
+            fv__bytes_append(out, s->at++, 1);
             continue;
         }
         s->at++;
         FV_TRY(escape(s, out));
     }
     s->at++;
-    fv_bytes_append(out, "", 1);
+    fv__bytes_append(out, "", 1);
     return FV_OK;
 }
 
@@ -96,9 +96,9 @@ static fv_status nested(scanner *s) {
                 if (*s->at == '\\' && s->at[1]) s->at++;
         if (*s->at) s->at++;
     } while (depth);
-    fv_bytes_clear(&s->value);
-    fv_bytes_append(&s->value, start, (size_t)(s->at - start));
-    fv_bytes_append(&s->value, "", 1);
+    fv__bytes_clear(&s->value);
+    fv__bytes_append(&s->value, start, (size_t)(s->at - start));
+    fv__bytes_append(&s->value, "", 1);
     return FV_OK;
 }
 
@@ -112,8 +112,8 @@ static fv_status plain(scanner *s) {
     s->numeric = true;
     if (!s->missing && text == word && !number) return wrong(s, "a number, a text, true, false or null belongs here");
     s->at += n;
-    fv_bytes_clear(&s->value);
-    fv_bytes_append(&s->value, text, strlen(text) + 1);
+    fv__bytes_clear(&s->value);
+    fv__bytes_append(&s->value, text, strlen(text) + 1);
     return FV_OK;
 }
 
@@ -193,12 +193,12 @@ static fv_status look_at_row(reader *r, fv_typing *typing, fv_error *error) {
         int c = find_column(type, (char *)s->name.data);
         if (c < 0) {
             c = type->ncolumns;
-            FV_TRY(fv_table_add_column(type, (char *)s->name.data, r->base.path, error));
+            FV_TRY(fv__table_add_column(type, (char *)s->name.data, r->base.path, error));
             typing[c].missing = r->base.nrows > 0;
         }
         if (seen[c]) return wrong(s, "this member stands twice in the object");
         seen[c] = true;
-        fv_typing_look(&typing[c], s->missing ? NULL : (char *)s->value.data, s->numeric);
+        fv__typing_look(&typing[c], s->missing ? NULL : (char *)s->value.data, s->numeric);
     }
     for (int c = 0; c < type->ncolumns; c++)
         if (!seen[c]) typing[c].missing = true;
@@ -214,7 +214,7 @@ static fv_status look_through(reader *r, fv_error *error) {
         FV_TRY(look_at_row(r, typing, error));
     }
     if (!r->base.nrows) return fv_fail(error, FV_ERROR_INPUT, "%s: the file is empty, so its columns are unknown", r->base.path);
-    for (int c = 0; c < r->base.type.ncolumns; c++) r->base.type.column[c].kind = fv_typing_kind(&typing[c]);
+    for (int c = 0; c < r->base.type.ncolumns; c++) r->base.type.column[c].kind = fv__typing_kind(&typing[c]);
     r->remaining = r->base.nrows;
     r->scanner.line = 0;
     rewind(r->file);
@@ -228,7 +228,7 @@ static fv_status take_row(reader *r, fv_error *error) {
     FV_TRY(next_line(r, &there, error));
     if (!there) return fv_fail(error, FV_ERROR_INPUT, "%s was changed while it was read", r->base.path);
     for (int c = 0; c < type->ncolumns; c++) place[c] = -1;
-    fv_bytes_clear(&r->values);
+    fv__bytes_clear(&r->values);
     for (bool first = true;; first = false) {
         FV_TRY(next_member(&r->scanner, first, &there));
         if (!there) break;
@@ -236,30 +236,30 @@ static fv_status take_row(reader *r, fv_error *error) {
         if (c < 0) return fv_fail(error, FV_ERROR_INPUT, "%s was changed while it was read", r->base.path);
         if (r->scanner.missing) continue;
         place[c] = (int64_t)r->values.size;
-        fv_bytes_append(&r->values, r->scanner.value.data, r->scanner.value.size);
+        fv__bytes_append(&r->values, r->scanner.value.data, r->scanner.value.size);
     }
     for (int c = 0; c < type->ncolumns; c++)
-        fv_batch_add(&r->batch, type->column[c].kind, place[c] < 0 ? NULL : (const char *)r->values.data + place[c]);
-    fv_batch_end_row(&r->batch);
+        fv__batch_add(&r->batch, type->column[c].kind, place[c] < 0 ? NULL : (const char *)r->values.data + place[c]);
+    fv__batch_end_row(&r->batch);
     return FV_OK;
 }
 
 static fv_status next_rows(fv_table_source *source, const fv_cell **cells, int64_t *nrows, fv_error *error) {
     reader *r = (reader *)source;
-    fv_batch_clear(&r->batch);
-    for (; r->remaining && !fv_batch_full(&r->batch); r->remaining--) FV_TRY(take_row(r, error));
+    fv__batch_clear(&r->batch);
+    for (; r->remaining && !fv__batch_full(&r->batch); r->remaining--) FV_TRY(take_row(r, error));
     *nrows = r->batch.nrows;
-    *cells = fv_batch_finish(&r->batch, &r->base.type);
+    *cells = fv__batch_finish(&r->batch, &r->base.type);
     return FV_OK;
 }
 
 static void close_reader(fv_table_reader *base) {
     reader *r = (reader *)base;
     if (r->file) fclose(r->file);
-    fv_bytes_release(&r->scanner.name);
-    fv_bytes_release(&r->scanner.value);
-    fv_bytes_release(&r->values);
-    fv_batch_release(&r->batch);
+    fv__bytes_release(&r->scanner.name);
+    fv__bytes_release(&r->scanner.value);
+    fv__bytes_release(&r->values);
+    fv__batch_release(&r->batch);
     free(r->text);
     free(base->path);
     free(r);
@@ -268,17 +268,19 @@ static void close_reader(fv_table_reader *base) {
 static fv_status open_reader(const char *path, const char *table, fv_table_reader **out, fv_error *error) {
     int fd;
     if (table && *table) return fv_fail(error, FV_ERROR_USAGE, "%s: JSON lines are one table, and no \"%s\"", path, table);
-    FV_TRY(fv_file_open_read(path, &fd, error));
-    fv_status fetched = fv_remote_fetch(fd, 0, SIZE_MAX >> 1, error); /* it is read as a stream */
+    FV_TRY(fv__file_open_read(path, &fd, error));
+    fv_status fetched = fv__remote_fetch(fd, 0, SIZE_MAX >> 1, error); /* it is read as a stream */
     if (fetched != FV_OK) close(fd);
     FV_TRY(fetched);
-    reader *r = fv_calloc(sizeof *r);
-    r->base = (fv_table_reader){ .source.next = next_rows, .format = &fv_table_jsonl, .path = fv_strdup(path) };
+    reader *r = fv__calloc(sizeof *r);
+    r->base = (fv_table_reader){ .source.next = next_rows, .format = &fv_table_jsonl, .path = fv__strdup(path) };
     r->scanner.path = r->base.path;
     r->file = fdopen(fd, "r");
     fv_status status = look_through(r, error);
-    if (status != FV_OK) close_reader(&r->base);
-    else *out = &r->base;
+    if (status != FV_OK)
+        close_reader(&r->base);
+    else
+        *out = &r->base;
     return status;
 }
 
@@ -292,30 +294,40 @@ typedef struct {
 } output;
 
 static void put_text(fv_bytes *out, const char *text) {
-    fv_bytes_append(out, "\"", 1);
+    fv__bytes_append(out, "\"", 1);
     for (; *text; text++) {
-        if (*text == '"' || *text == '\\') fv_bytes_printf(out, "\\%c", *text);
-        else if (*text == '\n') fv_bytes_append(out, "\\n", 2);
-        else if ((unsigned char)*text < 0x20) fv_bytes_printf(out, "\\u%04x", *text);
-        else fv_bytes_append(out, text, 1);
+        if (*text == '"' || *text == '\\')
+            fv__bytes_printf(out, "\\%c", *text);
+        else if (*text == '\n')
+            fv__bytes_append(out, "\\n", 2);
+        else if ((unsigned char)*text < 0x20)
+            fv__bytes_printf(out, "\\u%04x", *text);
+        else
+            fv__bytes_append(out, text, 1);
     }
-    fv_bytes_append(out, "\"", 1);
+    fv__bytes_append(out, "\"", 1);
 }
 
 static void put_cell(fv_bytes *out, fv_column_kind kind, fv_cell cell) {
     char text[FV_NUMBER_SIZE];
-    if (kind == FV_COLUMN_TEXT && cell.text) put_text(out, cell.text);
-    else if (kind == FV_COLUMN_TEXT || (kind == FV_COLUMN_REAL && cell.real != cell.real)) fv_bytes_append(out, "null", 4);
-    else if (kind == FV_COLUMN_INTEGER) fv_bytes_append(out, text, (size_t)fv_integer_format(cell.integer, text));
-    else if (kind == FV_COLUMN_NATURAL) fv_bytes_append(out, text, (size_t)fv_natural_format(cell.natural, text));
-    else if (cell.real - cell.real != 0) fv_bytes_printf(out, cell.real > 0 ? "1e999" : "-1e999");
-    else fv_bytes_append(out, text, (size_t)fv_real_format(cell.real, text));
+    if (kind == FV_COLUMN_TEXT && cell.text)
+        put_text(out, cell.text);
+    else if (kind == FV_COLUMN_TEXT || (kind == FV_COLUMN_REAL && cell.real != cell.real))
+        fv__bytes_append(out, "null", 4);
+    else if (kind == FV_COLUMN_INTEGER)
+        fv__bytes_append(out, text, (size_t)fv__integer_format(cell.integer, text));
+    else if (kind == FV_COLUMN_NATURAL)
+        fv__bytes_append(out, text, (size_t)fv__natural_format(cell.natural, text));
+    else if (cell.real - cell.real != 0)
+        fv__bytes_printf(out, cell.real > 0 ? "1e999" : "-1e999");
+    else
+        fv__bytes_append(out, text, (size_t)fv__real_format(cell.real, text));
 }
 
 static fv_status flush(output *o, fv_error *error) {
-    FV_TRY(fv_file_write_at(o->fd, o->buffer.data, o->buffer.size, o->offset, o->path, error));
+    FV_TRY(fv__file_write_at(o->fd, o->buffer.data, o->buffer.size, o->offset, o->path, error));
     o->offset += (int64_t)o->buffer.size;
-    fv_bytes_clear(&o->buffer);
+    fv__bytes_clear(&o->buffer);
     return FV_OK;
 }
 
@@ -327,12 +339,12 @@ static fv_status put_rows(output *o, const fv_table_type *type, fv_table_source 
         if (!nrows) return flush(o, error);
         for (int64_t r = 0; r < nrows; r++) {
             for (int c = 0; c < type->ncolumns; c++) {
-                fv_bytes_append(&o->buffer, c ? ", " : "{", c ? 2 : 1);
+                fv__bytes_append(&o->buffer, c ? ", " : "{", c ? 2 : 1);
                 put_text(&o->buffer, type->column[c].name);
-                fv_bytes_append(&o->buffer, ": ", 2);
+                fv__bytes_append(&o->buffer, ": ", 2);
                 put_cell(&o->buffer, type->column[c].kind, cells[r * type->ncolumns + c]);
             }
-            fv_bytes_append(&o->buffer, "}\n", 2);
+            fv__bytes_append(&o->buffer, "}\n", 2);
             if (o->buffer.size >= BUFFER) FV_TRY(flush(o, error));
         }
     }
@@ -344,10 +356,10 @@ static fv_status jsonl_write(const char *path, const char *existing, const fv_ta
     (void)existing;
     if (options->append)
         return fv_fail(error, FV_ERROR_USAGE, "append = true: JSON lines cannot be appended to; CSV, Parquet and SQLite can");
-    FV_TRY(fv_file_open_write(path, &o.fd, error));
+    FV_TRY(fv__file_open_write(path, &o.fd, error));
     fv_status status = put_rows(&o, type, source, error);
-    fv_status closed = fv_file_close(o.fd, path, status == FV_OK ? error : NULL);
-    fv_bytes_release(&o.buffer);
+    fv_status closed = fv__file_close(o.fd, path, status == FV_OK ? error : NULL);
+    fv__bytes_release(&o.buffer);
     return status == FV_OK ? closed : status;
 }
 

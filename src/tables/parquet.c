@@ -60,7 +60,8 @@ static void put_texts(const rows *r, fv_duckdb_handle vector, int c, uint64_t st
     const fv_cell  *from = r->cells + c;
     fv_duckdb_text *to = (fv_duckdb_text *)r->feed.call->vector_get_data(vector) + start;
     for (int64_t i = 0; i < n; i++, from += r->type->ncolumns)
-        if (!from->text) put_missing(r->feed.call, vector, start + (uint64_t)i);
+        if (!from->text)
+            put_missing(r->feed.call, vector, start + (uint64_t)i);
         else if (!put_short(&to[i], from->text))
             r->feed.call->vector_assign_string_element_len(vector, start + (uint64_t)i, from->text, strlen(from->text));
 }
@@ -74,14 +75,16 @@ static fv_status fill(fv_duckdb_feed *feed, fv_duckdb_handle chunk, uint64_t mos
         int64_t n = FV_MIN(r->nrows, (int64_t)(most - *nrows));
         for (int c = 0; c < r->type->ncolumns; c++) {
             fv_duckdb_handle vector = feed->call->data_chunk_get_vector(chunk, (uint64_t)c);
-            if (r->type->column[c].kind == FV_COLUMN_TEXT) put_texts(r, vector, c, *nrows, n);
-            else put_numbers(r, vector, c, *nrows, n);
+            if (r->type->column[c].kind == FV_COLUMN_TEXT)
+                put_texts(r, vector, c, *nrows, n);
+            else
+                put_numbers(r, vector, c, *nrows, n);
         }
         r->cells += n * r->type->ncolumns;
         r->nrows -= n;
         *nrows += (uint64_t)n;
     }
-    return fv_fault_point("table.rows", error);
+    return fv__fault_point("table.rows", error);
 }
 
 /* ---------------------------------------------------------------- metadata */
@@ -94,12 +97,12 @@ static void put_metadata(fv_bytes *options, const cJSON *metadata) {
         for (const cJSON *other = metadata->child; other != entry; other = other->next)
             again = again || !strcasecmp(other->string, entry->string);
         if (again || !*entry->string || !cJSON_IsString(entry)) continue;
-        char *name = fv_duckdb_quote(entry->string, '\''), *value = fv_duckdb_quote(entry->valuestring, '\'');
-        fv_bytes_printf(options, "%s%s: %s", count++ ? ", " : ", KV_METADATA {", name, value);
+        char *name = fv__duckdb_quote(entry->string, '\''), *value = fv__duckdb_quote(entry->valuestring, '\'');
+        fv__bytes_printf(options, "%s%s: %s", count++ ? ", " : ", KV_METADATA {", name, value);
         free(name);
         free(value);
     }
-    if (count) fv_bytes_printf(options, "}");
+    if (count) fv__bytes_printf(options, "}");
 }
 
 static const char *entry_of(const cJSON *metadata, const char *name) {
@@ -117,7 +120,7 @@ static void take_over(cJSON *metadata, const char *old) {
 }
 
 static void note_key(cJSON *metadata, const char *key) {
-    char *keys = fv_sprintf("%s%s%s", entry_of(metadata, APPENDED), *entry_of(metadata, APPENDED) ? " " : "", key);
+    char *keys = fv__sprintf("%s%s%s", entry_of(metadata, APPENDED), *entry_of(metadata, APPENDED) ? " " : "", key);
     cJSON_DeleteItemFromObjectCaseSensitive(metadata, APPENDED);
     cJSON_AddStringToObject(metadata, APPENDED, keys);
     free(keys);
@@ -140,41 +143,43 @@ static fv_status check_columns(const fv_table_type *there, const fv_table_type *
 }
 
 static fv_status write_rows(const char *path, rows *r, const cJSON *metadata, fv_error *error) {
-    const char *names[FV_MAX_COLUMNS];
-    int         types[FV_MAX_COLUMNS];
-    fv_bytes    options = { 0 };
-    fv_duckdb  *duck;
+    const char      *names[FV_MAX_COLUMNS];
+    int              types[FV_MAX_COLUMNS];
+    fv_bytes         options = { 0 };
+    fv_duckdb       *duck;
     static const int kinds[] = { [FV_COLUMN_INTEGER] = FV_DUCKDB_BIGINT,
                                  [FV_COLUMN_REAL] = FV_DUCKDB_DOUBLE,
                                  [FV_COLUMN_TEXT] = FV_DUCKDB_VARCHAR,
                                  [FV_COLUMN_NATURAL] = FV_DUCKDB_UBIGINT };
-    FV_TRY(fv_duckdb_open("writing Parquet files", FV_PARQUET_MEMORY, &duck, error));
+    FV_TRY(fv__duckdb_open("writing Parquet files", FV_PARQUET_MEMORY, &duck, error));
     for (int c = 0; c < r->type->ncolumns; c++) {
         names[c] = r->type->column[c].name;
         types[c] = kinds[r->type->column[c].kind];
     }
     r->feed = (fv_duckdb_feed){ .ncolumns = r->type->ncolumns, .names = names, .types = types, .fill = fill };
     /* Columns of more different values gain nothing by a dictionary, and the search for one costs a quarter of the time. */
-    fv_bytes_printf(&options, "FORMAT parquet, COMPRESSION snappy, ROW_GROUP_SIZE 122880, ROW_GROUP_SIZE_BYTES '64MB', "
-                              "DICTIONARY_SIZE_LIMIT 1024");
+    fv__bytes_printf(&options, "FORMAT parquet, COMPRESSION snappy, ROW_GROUP_SIZE 122880, ROW_GROUP_SIZE_BYTES '64MB', "
+                               "DICTIONARY_SIZE_LIMIT 1024");
     put_metadata(&options, metadata);
-    fv_status status = fv_duckdb_copy(duck, path, &r->feed, (char *)options.data, error);
-    fv_bytes_release(&options);
-    fv_duckdb_close(duck);
+    fv_status status = fv__duckdb_copy(duck, path, &r->feed, (char *)options.data, error);
+    fv__bytes_release(&options);
+    fv__duckdb_close(duck);
     return status;
 }
 
 /* The rows that are there stand before the new ones. */
 static fv_status append(const char *path, const char *existing, rows *r, const char *key, cJSON *metadata, fv_error *error) {
     fv_table_reader *there;
-    FV_TRY(fv_parquet_open(existing, NULL, &there, error));
+    FV_TRY(fv__parquet_open(existing, NULL, &there, error));
     fv_status status = check_columns(&there->type, r->type, existing, error);
     take_over(metadata, there->type.metadata);
     r->sources[0] = &there->source;
-    if (strstr(entry_of(metadata, APPENDED), key)) r->sources[1] = NULL;
-    else note_key(metadata, key);
+    if (strstr(entry_of(metadata, APPENDED), key))
+        r->sources[1] = NULL;
+    else
+        note_key(metadata, key);
     if (status == FV_OK) status = write_rows(path, r, metadata, error);
-    fv_parquet_close(there);
+    fv__parquet_close(there);
     return status;
 }
 
@@ -183,11 +188,12 @@ static fv_status parquet_write(const char *path, const char *existing, const fv_
     rows   r = { .type = type, .sources = { NULL, source } };
     cJSON *metadata = cJSON_CreateObject();
     char   key[33];
-    fv_hash_format(options->key, key);
+    fv__hash_format(options->key, key);
     take_over(metadata, type->metadata);
     cJSON_DeleteItemFromObjectCaseSensitive(metadata, APPENDED); /* of the source, not of this file */
     fv_status status;
-    if (options->append && existing && fv_file_exists(existing)) status = append(path, existing, &r, key, metadata, error);
+    if (options->append && existing && fv__file_exists(existing))
+        status = append(path, existing, &r, key, metadata, error);
     else {
         if (options->append) note_key(metadata, key);
         status = write_rows(path, &r, metadata, error);
@@ -202,7 +208,7 @@ const fv_table_format fv_table_parquet = {
     .brief = "compressed tables stored by columns (uses DuckDB)",
     .magic = { 4, "PAR1" },
     .write = parquet_write,
-    .open = fv_parquet_open,
-    .close = fv_parquet_close,
-    .holds_image = fv_parquet_holds_image,
+    .open = fv__parquet_open,
+    .close = fv__parquet_close,
+    .holds_image = fv__parquet_holds_image,
 };

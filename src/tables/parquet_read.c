@@ -36,40 +36,40 @@ static bool load_footer(const char *path, fv_bytes *footer) {
     fv_file_id id;
     uint8_t    end[8];
     int        fd;
-    if (fv_path_is_folder(path) || fv_file_identify(path, &id, NULL) != FV_OK || id.size < 12) return false;
-    if (fv_file_open_read(path, &fd, NULL) != FV_OK) return false;
-    bool good = fv_file_read_at(fd, end, sizeof end, id.size - 8, path, NULL) == FV_OK && !memcmp(end + 4, "PAR1", 4);
+    if (fv__path_is_folder(path) || fv__file_identify(path, &id, NULL) != FV_OK || id.size < 12) return false;
+    if (fv__file_open_read(path, &fd, NULL) != FV_OK) return false;
+    bool    good = fv__file_read_at(fd, end, sizeof end, id.size - 8, path, NULL) == FV_OK && !memcmp(end + 4, "PAR1", 4);
     int64_t size = (int64_t)end[0] | (int64_t)end[1] << 8 | (int64_t)end[2] << 16 | (int64_t)end[3] << 24;
     good = good && size <= id.size - 12 && size <= MOST_FOOTER;
     if (good) {
-        void *to = fv_bytes_append(footer, NULL, (size_t)size);
-        good = fv_file_read_at(fd, to, (size_t)size, id.size - 8 - size, path, NULL) == FV_OK;
+        void *to = fv__bytes_append(footer, NULL, (size_t)size);
+        good = fv__file_read_at(fd, to, (size_t)size, id.size - 8 - size, path, NULL) == FV_OK;
     }
-    fv_file_close(fd, path, NULL);
+    fv__file_close(fd, path, NULL);
     return good;
 }
 
 /* Of a folder of part files the first one tells. */
-bool fv_parquet_holds_image(const char *path) {
+bool fv__parquet_holds_image(const char *path) {
     fv_bytes footer = { 0 }, parts = { 0 };
-    bool     found = fv_duckdb_parts(path, &parts) && load_footer((char *)parts.data, &footer) &&
+    bool     found = fv__duckdb_parts(path, &parts) && load_footer((char *)parts.data, &footer) &&
                  memmem(footer.data, footer.size, "fovea.image", 11);
-    fv_bytes_release(&footer);
-    fv_bytes_release(&parts);
+    fv__bytes_release(&footer);
+    fv__bytes_release(&parts);
     return found;
 }
 
 static fv_status check_parts(const char *path, fv_error *error) {
     fv_bytes  parts = { 0 };
-    int       count = fv_duckdb_parts(path, &parts);
+    int       count = fv__duckdb_parts(path, &parts);
     fv_status status = FV_OK;
     if (!count) status = fv_fail(error, FV_ERROR_INPUT, "%s: a folder without part files (*.parquet)", path);
     for (const char *p = (char *)parts.data; status == FV_OK && p < (char *)parts.data + parts.size; p += strlen(p) + 1) {
         fv_bytes footer = { 0 };
         if (!load_footer(p, &footer)) status = fv_fail(error, FV_ERROR_INPUT, "%s: no Parquet file, or its end is missing", p);
-        fv_bytes_release(&footer);
+        fv__bytes_release(&footer);
     }
-    fv_bytes_release(&parts);
+    fv__bytes_release(&parts);
     return status;
 }
 
@@ -79,8 +79,8 @@ static fv_status check_parts(const char *path, fv_error *error) {
 static char *text_at(const reader *r, uint64_t column, uint64_t row) {
     fv_duckdb_handle      vector = r->duck->call->data_chunk_get_vector(r->chunk, column);
     const fv_duckdb_text *texts = r->duck->call->vector_get_data(vector);
-    if (!fv_duckdb_valid(r->duck->call->vector_get_validity(vector), row)) return NULL;
-    return fv_sprintf("%.*s", (int)texts[row].inside.length, fv_duckdb_bytes(&texts[row]));
+    if (!fv__duckdb_valid(r->duck->call->vector_get_validity(vector), row)) return NULL;
+    return fv__sprintf("%.*s", (int)texts[row].inside.length, fv__duckdb_bytes(&texts[row]));
 }
 
 typedef void (*row_visitor)(reader *r, uint64_t row, void *context);
@@ -90,16 +90,16 @@ static fv_status each_row(reader *r, row_visitor each, void *context, fv_error *
     fv_bytes text = { 0 };
     va_list  arguments;
     va_start(arguments, format);
-    fv_bytes_vprintf(&text, format, arguments);
+    fv__bytes_vprintf(&text, format, arguments);
     va_end(arguments);
-    fv_status status = fv_duckdb_query(r->duck, r->base.path, &r->rows, error, "%s", (char *)text.data);
+    fv_status status = fv__duckdb_query(r->duck, r->base.path, &r->rows, error, "%s", (char *)text.data);
     while (status == FV_OK) {
-        status = fv_duckdb_next(r->duck, r->base.path, &r->rows, &r->chunk, error);
+        status = fv__duckdb_next(r->duck, r->base.path, &r->rows, &r->chunk, error);
         if (!r->chunk) break;
         for (uint64_t row = 0; row < r->duck->call->data_chunk_get_size(r->chunk); row++) each(r, row, context);
     }
-    fv_duckdb_release(r->duck, &r->rows, &r->chunk);
-    fv_bytes_release(&text);
+    fv__duckdb_release(r->duck, &r->rows, &r->chunk);
+    fv__bytes_release(&text);
     return status;
 }
 
@@ -110,12 +110,12 @@ static bool describes_columns(const char *key) {
 
 static void take_metadata(reader *r, uint64_t row, void *context) {
     char *key = text_at(r, 0, row), *value = text_at(r, 1, row);
-    bool known = key && cJSON_HasObjectItem(context, key); /* every part file of a folder has it */
+    bool  known = key && cJSON_HasObjectItem(context, key); /* every part file of a folder has it */
     if (key && value && *key && !known && !describes_columns(key)) {
         cJSON_AddStringToObject(context, key, value);
-        fv_bytes_printf(&r->base.facts, "metadata %s: ", key);
-        for (char *c = value; *c; c++) fv_bytes_append(&r->base.facts, (unsigned char)*c < ' ' ? " " : c, 1);
-        fv_bytes_append(&r->base.facts, "\n", 1);
+        fv__bytes_printf(&r->base.facts, "metadata %s: ", key);
+        for (char *c = value; *c; c++) fv__bytes_append(&r->base.facts, (unsigned char)*c < ' ' ? " " : c, 1);
+        fv__bytes_append(&r->base.facts, "\n", 1);
     }
     free(key);
     free(value);
@@ -126,7 +126,7 @@ static void take_layout(reader *r, uint64_t row, void *context) {
     (void)context;
     for (int i = 0; i < FV_COUNT(names); i++) {
         char *value = text_at(r, (uint64_t)i, row);
-        if (value && *value) fv_bytes_printf(&r->base.facts, "%s: %s\n", names[i], value);
+        if (value && *value) fv__bytes_printf(&r->base.facts, "%s: %s\n", names[i], value);
         free(value);
     }
 }
@@ -147,7 +147,8 @@ static fv_status find_facts(reader *r, fv_error *error) {
                           "SELECT CAST(count(DISTINCT (file_name, row_group_id)) AS VARCHAR), "
                           "string_agg(DISTINCT lower(compression), ', '), (SELECT any_value(created_by) FROM "
                           "parquet_file_metadata(%s)), CAST(nullif(count(DISTINCT file_name), 1) AS VARCHAR) FROM "
-                          "parquet_metadata(%s)", r->file, r->file);
+                          "parquet_metadata(%s)",
+                          r->file, r->file);
     if (status == FV_OK)
         status = each_row(r, take_metadata, kept, error,
                           "SELECT " TEXT_OF("key") ", " TEXT_OF("value") " FROM parquet_kv_metadata(%s)", r->file);
@@ -171,26 +172,28 @@ static fv_column_kind kind_of(int type) {
 /* Names and kinds, and the list of columns by their names in the file. */
 static fv_status find_columns(reader *r, fv_bytes *names, fv_error *error) {
     const fv_duckdb_library *call = r->duck->call;
-    bool                     image = fv_parquet_holds_image(r->base.path);
-    FV_TRY(fv_duckdb_query(r->duck, r->base.path, &r->rows, error, "SELECT * FROM read_parquet(%s) LIMIT 0", r->file));
+    bool                     image = fv__parquet_holds_image(r->base.path);
+    FV_TRY(fv__duckdb_query(r->duck, r->base.path, &r->rows, error, "SELECT * FROM read_parquet(%s) LIMIT 0", r->file));
     fv_status status = FV_OK;
     for (uint64_t c = 0; c < call->column_count(&r->rows) && status == FV_OK; c++) {
         const char *name = call->column_name(&r->rows, c);
         int         type = call->column_type(&r->rows, c);
         if (image && type == FV_DUCKDB_BLOB) continue; /* voxels are no text */
-        status = fv_table_add_column(&r->base.type, name, r->base.path, error);
+        status = fv__table_add_column(&r->base.type, name, r->base.path, error);
         if (status != FV_OK) break;
         r->unsigned64[r->base.type.ncolumns - 1] = type == FV_DUCKDB_UBIGINT;
         r->base.type.column[r->base.type.ncolumns - 1].kind = kind_of(type);
-        fv_bytes_append(names, name, strlen(name) + 1);
+        fv__bytes_append(names, name, strlen(name) + 1);
     }
-    fv_duckdb_release(r->duck, &r->rows, &r->chunk);
+    fv__duckdb_release(r->duck, &r->rows, &r->chunk);
     if (status == FV_OK && !r->base.type.ncolumns)
         status = fv_fail(error, FV_ERROR_INPUT, "%s: this Parquet file has no columns", r->base.path);
     return status;
 }
 
-typedef struct { bool missing[FV_MAX_COLUMNS]; } gaps;
+typedef struct {
+    bool missing[FV_MAX_COLUMNS];
+} gaps;
 
 static void take_gaps(reader *r, uint64_t row, void *context) {
     gaps *g = context;
@@ -206,20 +209,20 @@ static fv_status find_gaps(reader *r, const fv_bytes *names, fv_error *error) {
     gaps        g = { 0 };
     const char *name = (char *)names->data;
     for (int c = 0; c < r->base.type.ncolumns; c++, name += strlen(name) + 1) {
-        char *quoted = fv_duckdb_quote(name, '"');
-        fv_bytes_printf(&text, c ? ", " : "");
+        char *quoted = fv__duckdb_quote(name, '"');
+        fv__bytes_printf(&text, c ? ", " : "");
         if (r->base.type.column[c].kind != FV_COLUMN_INTEGER)
-            fv_bytes_printf(&text, "CAST(%lld AS BIGINT)", (long long)r->base.nrows);
+            fv__bytes_printf(&text, "CAST(%lld AS BIGINT)", (long long)r->base.nrows);
         else if (r->unsigned64[c])
-            fv_bytes_printf(&text, "if(max(%s) > 9223372036854775807, -1, count(%s))", quoted, quoted);
+            fv__bytes_printf(&text, "if(max(%s) > 9223372036854775807, -1, count(%s))", quoted, quoted);
         else
-            fv_bytes_printf(&text, "count(%s)", quoted);
+            fv__bytes_printf(&text, "count(%s)", quoted);
         free(quoted);
     }
     fv_status status = each_row(r, take_gaps, &g, error, "SELECT %s FROM read_parquet(%s)", (char *)text.data, r->file);
     for (int c = 0; c < r->base.type.ncolumns; c++)
         if (g.missing[c]) r->base.type.column[c].kind = FV_COLUMN_REAL;
-    fv_bytes_release(&text);
+    fv__bytes_release(&text);
     return status;
 }
 
@@ -229,8 +232,8 @@ static void list_columns(reader *r, const fv_bytes *names) {
     };
     const char *name = (char *)names->data;
     for (int c = 0; c < r->base.type.ncolumns; c++, name += strlen(name) + 1) {
-        char *quoted = fv_duckdb_quote(name, '"');
-        fv_bytes_printf(&r->select, "%sCAST(%s AS %s)", c ? ", " : "", quoted, types[r->base.type.column[c].kind]);
+        char *quoted = fv__duckdb_quote(name, '"');
+        fv__bytes_printf(&r->select, "%sCAST(%s AS %s)", c ? ", " : "", quoted, types[r->base.type.column[c].kind]);
         free(quoted);
     }
 }
@@ -242,16 +245,16 @@ static fv_status take_texts(reader *r, fv_duckdb_handle vector, int c, fv_error 
     const uint64_t       *validity = r->duck->call->vector_get_validity(vector);
     fv_cell              *cell = (fv_cell *)r->batch.cells.data + c;
     for (int64_t row = 0; row < r->batch.nrows; row++, cell += r->base.type.ncolumns) {
-        const char *bytes = fv_duckdb_bytes(&texts[row]);
+        const char *bytes = fv__duckdb_bytes(&texts[row]);
         size_t      length = texts[row].inside.length;
         cell->integer = -1;
-        if (!fv_duckdb_valid(validity, (uint64_t)row)) continue;
+        if (!fv__duckdb_valid(validity, (uint64_t)row)) continue;
         if (memchr(bytes, 0, length))
             return fv_fail(error, FV_ERROR_INPUT, "%s: a text of column %s holds a zero byte", r->base.path,
                            r->base.type.column[c].name);
         cell->integer = (int64_t)r->batch.text.size;
-        fv_bytes_append(&r->batch.text, bytes, length);
-        fv_bytes_append(&r->batch.text, "", 1);
+        fv__bytes_append(&r->batch.text, bytes, length);
+        fv__bytes_append(&r->batch.text, "", 1);
     }
     return FV_OK;
 }
@@ -263,44 +266,46 @@ static void take_numbers(reader *r, fv_duckdb_handle vector, int c) {
     fv_cell        *cell = (fv_cell *)r->batch.cells.data + c;
     for (int64_t row = 0; row < r->batch.nrows; row++, cell += r->base.type.ncolumns) {
         *cell = from[row];
-        if (!fv_duckdb_valid(validity, (uint64_t)row)) cell->real = NAN;
+        if (!fv__duckdb_valid(validity, (uint64_t)row)) cell->real = NAN;
     }
 }
 
 static fv_status next_rows(fv_table_source *source, const fv_cell **cells, int64_t *nrows, fv_error *error) {
     reader *r = (reader *)source;
     int     n = r->base.type.ncolumns;
-    fv_batch_clear(&r->batch);
+    fv__batch_clear(&r->batch);
     *nrows = 0;
     if (!r->started)
-        FV_TRY(fv_duckdb_query(r->duck, r->base.path, &r->rows, error, "SELECT %s FROM read_parquet(%s)", (char *)r->select.data,
-                               r->file));
+        FV_TRY(fv__duckdb_query(r->duck, r->base.path, &r->rows, error, "SELECT %s FROM read_parquet(%s)", (char *)r->select.data,
+                                r->file));
     r->started = true;
     if (r->ended) return FV_OK;
-    FV_TRY(fv_duckdb_next(r->duck, r->base.path, &r->rows, &r->chunk, error));
+    FV_TRY(fv__duckdb_next(r->duck, r->base.path, &r->rows, &r->chunk, error));
     r->ended = !r->chunk;
     if (r->ended) return FV_OK;
     r->batch.nrows = (int64_t)r->duck->call->data_chunk_get_size(r->chunk);
-    fv_bytes_append(&r->batch.cells, NULL, (size_t)(r->batch.nrows * n) * sizeof(fv_cell));
+    fv__bytes_append(&r->batch.cells, NULL, (size_t)(r->batch.nrows * n) * sizeof(fv_cell));
     for (int c = 0; c < n; c++) {
         fv_duckdb_handle vector = r->duck->call->data_chunk_get_vector(r->chunk, (uint64_t)c);
-        if (r->base.type.column[c].kind == FV_COLUMN_TEXT) FV_TRY(take_texts(r, vector, c, error));
-        else take_numbers(r, vector, c);
+        if (r->base.type.column[c].kind == FV_COLUMN_TEXT)
+            FV_TRY(take_texts(r, vector, c, error));
+        else
+            take_numbers(r, vector, c);
     }
     *nrows = r->batch.nrows;
-    *cells = fv_batch_finish(&r->batch, &r->base.type);
+    *cells = fv__batch_finish(&r->batch, &r->base.type);
     return FV_OK;
 }
 
 /* ---------------------------------------------------------------- opening */
 
-void fv_parquet_close(fv_table_reader *base) {
+void fv__parquet_close(fv_table_reader *base) {
     reader *r = (reader *)base;
-    if (r->duck) fv_duckdb_release(r->duck, &r->rows, &r->chunk);
-    fv_duckdb_close(r->duck);
-    fv_batch_release(&r->batch);
-    fv_bytes_release(&r->select);
-    fv_bytes_release(&base->facts);
+    if (r->duck) fv__duckdb_release(r->duck, &r->rows, &r->chunk);
+    fv__duckdb_close(r->duck);
+    fv__batch_release(&r->batch);
+    fv__bytes_release(&r->select);
+    fv__bytes_release(&base->facts);
     if (r->copy) close(r->copied);
     free(r->copy);
     free(r->file);
@@ -312,28 +317,30 @@ void fv_parquet_close(fv_table_reader *base) {
 static fv_status look(reader *r, fv_error *error) {
     fv_bytes   names = { 0 };
     fv_file_id id;
-    FV_TRY(fv_file_identify(r->base.path, &id, error));
+    FV_TRY(fv__file_identify(r->base.path, &id, error));
     FV_TRY(check_parts(r->base.path, error));
-    FV_TRY(fv_duckdb_open("reading Parquet files", FV_PARQUET_MEMORY, &r->duck, error));
+    FV_TRY(fv__duckdb_open("reading Parquet files", FV_PARQUET_MEMORY, &r->duck, error));
     fv_status status = find_facts(r, error);
     if (status == FV_OK) status = find_columns(r, &names, error);
     if (status == FV_OK) status = find_gaps(r, &names, error);
     if (status == FV_OK) list_columns(r, &names);
-    fv_bytes_release(&names);
+    fv__bytes_release(&names);
     return status;
 }
 
-fv_status fv_parquet_open(const char *path, const char *table, fv_table_reader **out, fv_error *error) {
+fv_status fv__parquet_open(const char *path, const char *table, fv_table_reader **out, fv_error *error) {
     char stem[256];
-    fv_path_stem(path, stem, sizeof stem);
+    fv__path_stem(path, stem, sizeof stem);
     if (table && *table && strcmp(table, stem))
         return fv_fail(error, FV_ERROR_USAGE, "%s: a Parquet file holds one table, and no \"%s\"", path, table);
-    reader *r = fv_calloc(sizeof *r);
-    r->base = (fv_table_reader){ .source.next = next_rows, .format = &fv_table_parquet, .path = fv_strdup(path) };
-    fv_status status = fv_is_remote(path) ? fv_remote_copy(path, &r->copy, &r->copied, error) : FV_OK;
-    r->file = fv_duckdb_files(r->copy ? r->copy : path);
+    reader *r = fv__calloc(sizeof *r);
+    r->base = (fv_table_reader){ .source.next = next_rows, .format = &fv_table_parquet, .path = fv__strdup(path) };
+    fv_status status = fv__is_remote(path) ? fv__remote_copy(path, &r->copy, &r->copied, error) : FV_OK;
+    r->file = fv__duckdb_files(r->copy ? r->copy : path);
     if (status == FV_OK) status = look(r, error);
-    if (status == FV_OK) *out = &r->base;
-    else fv_parquet_close(&r->base);
+    if (status == FV_OK)
+        *out = &r->base;
+    else
+        fv__parquet_close(&r->base);
     return status;
 }

@@ -7,9 +7,9 @@
 /* What one statement of ours may keep in the library at a time. */
 #define FV_PARQUET_MEMORY ((int64_t)512 << 20)
 
-fv_status fv_parquet_open(const char *path, const char *table, fv_table_reader **reader, fv_error *error);
-void      fv_parquet_close(fv_table_reader *reader);
+fv_status fv__parquet_open(const char *path, const char *table, fv_table_reader **reader, fv_error *error);
+void      fv__parquet_close(fv_table_reader *reader);
 /* Whether the file's footer has the entry that image files of Fovea have. */
-bool fv_parquet_holds_image(const char *path);
+bool fv__parquet_holds_image(const char *path);
 
 #endif

@@ -13,8 +13,8 @@
  * 32766 that a statement takes. */
 enum { PATIENCE_MS = 60000, AT_ONCE = 16 };
 
-#define KEYS                                                                                              \
-    "CREATE TABLE IF NOT EXISTS _fovea (\"table\" TEXT NOT NULL COLLATE NOCASE, key TEXT NOT NULL, rows INTEGER NOT NULL, " \
+#define KEYS                                                                                                                     \
+    "CREATE TABLE IF NOT EXISTS _fovea (\"table\" TEXT NOT NULL COLLATE NOCASE, key TEXT NOT NULL, rows INTEGER NOT NULL, "      \
     "PRIMARY KEY (\"table\", key)) WITHOUT ROWID"
 
 typedef struct database {
@@ -78,11 +78,11 @@ static fv_status create_table(const database *db, const fv_table_type *type, fv_
     fv_bytes columns = { 0 };
     for (int c = 0; c < type->ncolumns; c++) {
         char *column = sqlite3_mprintf("%s\"%w\" %s", c ? ", " : "", type->column[c].name, kinds[type->column[c].kind]);
-        fv_bytes_printf(&columns, "%s", column);
+        fv__bytes_printf(&columns, "%s", column);
         sqlite3_free(column);
     }
     fv_status status = execute(db, error, "CREATE TABLE \"%w\" (%s)", db->table, columns.data ? (char *)columns.data : "");
-    fv_bytes_release(&columns);
+    fv__bytes_release(&columns);
     return status;
 }
 
@@ -131,23 +131,27 @@ static fv_status prepare_table(const database *db, const fv_table_type *type, bo
 /* SQLite has no whole numbers from 2^63 on: the nearest real ones take their place. */
 static void bind(sqlite3_stmt *statement, int c, fv_column_kind kind, fv_cell cell) {
     bool whole = kind == FV_COLUMN_INTEGER || (kind == FV_COLUMN_NATURAL && cell.natural <= INT64_MAX);
-    if (whole) sqlite3_bind_int64(statement, c, cell.integer);
-    else if (kind == FV_COLUMN_NATURAL) sqlite3_bind_double(statement, c, (double)cell.natural);
-    else if (kind == FV_COLUMN_REAL) sqlite3_bind_double(statement, c, cell.real); /* NaN becomes NULL */
-    else sqlite3_bind_text(statement, c, cell.text, -1, SQLITE_STATIC);            /* NULL too */
+    if (whole)
+        sqlite3_bind_int64(statement, c, cell.integer);
+    else if (kind == FV_COLUMN_NATURAL)
+        sqlite3_bind_double(statement, c, (double)cell.natural);
+    else if (kind == FV_COLUMN_REAL)
+        sqlite3_bind_double(statement, c, cell.real); /* NaN becomes NULL */
+    else
+        sqlite3_bind_text(statement, c, cell.text, -1, SQLITE_STATIC); /* NULL too */
 }
 
 /* A statement that inserts so many rows. */
 static fv_status prepare_insert(const database *db, int ncolumns, int nrows, sqlite3_stmt **statement, fv_error *error) {
     fv_bytes values = { 0 };
     for (int r = 0; r < nrows; r++) {
-        for (int c = 0; c < ncolumns; c++) fv_bytes_printf(&values, c ? ", ?" : r ? ", (?" : "(?");
-        fv_bytes_printf(&values, ")");
+        for (int c = 0; c < ncolumns; c++) fv__bytes_printf(&values, c ? ", ?" : r ? ", (?" : "(?");
+        fv__bytes_printf(&values, ")");
     }
     char *text = sqlite3_mprintf("INSERT INTO \"%w\" VALUES %s", db->table, (char *)values.data);
     int   code = sqlite3_prepare_v2(db->handle, text, -1, statement, NULL);
     sqlite3_free(text);
-    fv_bytes_release(&values);
+    fv__bytes_release(&values);
     return code == SQLITE_OK ? FV_OK : failed(db, error);
 }
 
@@ -172,7 +176,7 @@ static fv_status insert_rows(const database *db, sqlite3_stmt *many, sqlite3_stm
             n = nrows - r >= AT_ONCE ? AT_ONCE : 1;
             FV_TRY(insert(db, n > 1 ? many : one, type, cells, (int)n, error));
         }
-        FV_TRY(fv_fault_point("table.rows", error));
+        FV_TRY(fv__fault_point("table.rows", error));
     }
 }
 
@@ -193,9 +197,9 @@ static fv_status fill_table(const database *db, const fv_table_type *type, const
 
 /* Waiting for the lock or the disk lends the core to others. */
 static fv_status patiently(const database *db, const char *command, fv_error *error) {
-    fv_io_enter();
+    fv__io_enter();
     fv_status status = execute(db, error, "%s", command);
-    fv_io_leave();
+    fv__io_leave();
     return status;
 }
 
@@ -203,12 +207,12 @@ static fv_status transact(const database *db, const fv_table_type *type, const f
                           fv_error *error) {
     char key[33];
     bool there;
-    fv_hash_format(options->key, key);
+    fv__hash_format(options->key, key);
     FV_TRY(execute(db, error, "PRAGMA cache_size = -8192"));
     FV_TRY(patiently(db, "BEGIN IMMEDIATE", error));
     fv_status status = prepare_table(db, type, options->append, key, &there, error);
     if (status == FV_OK && !there) status = fill_table(db, type, key, source, error);
-    if (status == FV_OK) status = fv_fault_point("table.commit", error);
+    if (status == FV_OK) status = fv__fault_point("table.commit", error);
     if (status == FV_OK) status = patiently(db, "COMMIT", error);
     if (status != FV_OK && !sqlite3_get_autocommit(db->handle)) sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
     return status;
@@ -220,7 +224,7 @@ static fv_status sqlite_write(const char *path, const char *existing, const fv_t
     char     stem[256];
     database db = { .path = path, .table = options->table };
     if (!db.table || !*db.table) {
-        fv_path_stem(path, stem, sizeof stem);
+        fv__path_stem(path, stem, sizeof stem);
         db.table = stem;
     }
     if (!strcmp(db.table, "_fovea") || !sqlite3_strnicmp(db.table, "sqlite_", 7))
@@ -233,7 +237,7 @@ static fv_status sqlite_write(const char *path, const char *existing, const fv_t
     sqlite3_busy_timeout(db.handle, PATIENCE_MS);
     fv_status status = transact(&db, type, options, source, error);
     sqlite3_close(db.handle);
-    if (status != FV_OK) fv_sqlite_settle(path);
+    if (status != FV_OK) fv__sqlite_settle(path);
     return status;
 }
 
@@ -244,7 +248,7 @@ const fv_table_format fv_table_sqlite = {
     .magic = { 16, "SQLite format 3" },
     .in_place = true,
     .write = sqlite_write,
-    .open = fv_sqlite_open,
-    .close = fv_sqlite_close,
-    .tables = fv_sqlite_tables,
+    .open = fv__sqlite_open,
+    .close = fv__sqlite_close,
+    .tables = fv__sqlite_tables,
 };

@@ -34,7 +34,7 @@ static bool as_real(const char *text, double *value) {
     return end != text && only_blanks(end) && *value == *value;
 }
 
-void fv_typing_look(fv_typing *typing, const char *text, bool numeric) {
+void fv__typing_look(fv_typing *typing, const char *text, bool numeric) {
     int64_t integer;
     double  real;
     if (!text || (numeric && is_missing_word(text))) {
@@ -47,35 +47,35 @@ void fv_typing_look(fv_typing *typing, const char *text, bool numeric) {
     if (typing->not_integer && !(numeric && as_real(text, &real))) typing->not_real = true;
 }
 
-fv_column_kind fv_typing_kind(const fv_typing *typing) {
+fv_column_kind fv__typing_kind(const fv_typing *typing) {
     if (typing->not_real) return FV_COLUMN_TEXT;
     return typing->not_integer || typing->missing || !typing->present ? FV_COLUMN_REAL : FV_COLUMN_INTEGER;
 }
 
 /* ---------------------------------------------------------------- batches */
 
-void fv_batch_clear(fv_batch *batch) {
-    fv_bytes_clear(&batch->cells);
-    fv_bytes_clear(&batch->text);
+void fv__batch_clear(fv_batch *batch) {
+    fv__bytes_clear(&batch->cells);
+    fv__bytes_clear(&batch->text);
     batch->nrows = 0;
 }
 
-void fv_batch_add(fv_batch *batch, fv_column_kind kind, const char *text) {
+void fv__batch_add(fv_batch *batch, fv_column_kind kind, const char *text) {
     fv_cell cell = { .integer = 0 };
     if (kind == FV_COLUMN_TEXT) {
         cell.integer = text ? (int64_t)batch->text.size : -1;
-        if (text) fv_bytes_append(&batch->text, text, strlen(text) + 1);
+        if (text) fv__bytes_append(&batch->text, text, strlen(text) + 1);
     } else if (kind == FV_COLUMN_INTEGER)
         as_integer(text ? text : "0", &cell.integer);
     else if (!text || is_missing_word(text) || !as_real(text, &cell.real))
         cell.real = NAN;
-    fv_bytes_append(&batch->cells, &cell, sizeof cell);
+    fv__bytes_append(&batch->cells, &cell, sizeof cell);
 }
 
-void fv_batch_end_row(fv_batch *batch) { batch->nrows++; }
-bool fv_batch_full(const fv_batch *batch) { return batch->nrows >= FV_BATCH_ROWS || batch->text.size >= FV_BATCH_TEXT; }
+void fv__batch_end_row(fv_batch *batch) { batch->nrows++; }
+bool fv__batch_full(const fv_batch *batch) { return batch->nrows >= FV_BATCH_ROWS || batch->text.size >= FV_BATCH_TEXT; }
 
-const fv_cell *fv_batch_finish(fv_batch *batch, const fv_table_type *type) {
+const fv_cell *fv__batch_finish(fv_batch *batch, const fv_table_type *type) {
     fv_cell *cells = (fv_cell *)batch->cells.data;
     for (int64_t r = 0; r < batch->nrows; r++)
         for (int c = 0; c < type->ncolumns; c++) {
@@ -86,9 +86,9 @@ const fv_cell *fv_batch_finish(fv_batch *batch, const fv_table_type *type) {
     return cells;
 }
 
-void fv_batch_release(fv_batch *batch) {
-    fv_bytes_release(&batch->cells);
-    fv_bytes_release(&batch->text);
+void fv__batch_release(fv_batch *batch) {
+    fv__bytes_release(&batch->cells);
+    fv__bytes_release(&batch->text);
 }
 
 /* ---------------------------------------------------------------- columns */
@@ -99,7 +99,7 @@ static bool has_column(const fv_table_type *type, const char *name) {
     return false;
 }
 
-fv_status fv_table_add_column(fv_table_type *type, const char *name, const char *path, fv_error *error) {
+fv_status fv__table_add_column(fv_table_type *type, const char *name, const char *path, fv_error *error) {
     fv_column *column = &type->column[type->ncolumns];
     size_t     most = sizeof column->name - 5; /* room for a number behind it */
     if (type->ncolumns == FV_MAX_COLUMNS)
@@ -108,8 +108,10 @@ fv_status fv_table_add_column(fv_table_type *type, const char *name, const char 
     if (strlen(name) > most)
         return fv_fail(error, FV_ERROR_INPUT, "%s: the name of column %d, \"%.40s\", is longer than %d bytes", path,
                        type->ncolumns + 1, name, (int)most);
-    if (*name) snprintf(column->name, sizeof column->name, "%s", name);
-    else snprintf(column->name, sizeof column->name, "column_%d", type->ncolumns + 1);
+    if (*name)
+        snprintf(column->name, sizeof column->name, "%s", name);
+    else
+        snprintf(column->name, sizeof column->name, "column_%d", type->ncolumns + 1);
     for (int n = 2; n < 1000 && has_column(type, column->name); n++)
         snprintf(column->name, sizeof column->name, "%.34s_%d", name, n % 1000);
     type->ncolumns++;

@@ -21,8 +21,8 @@ static void check_widths(const char *name, const char *text) {
 }
 
 TEST(every_operator_has_what_a_reader_needs) {
-    for (int i = 0; i < fv_op_count(); i++) {
-        const fv_op *op = fv_op_at(i);
+    for (int i = 0; i < fv__op_count(); i++) {
+        const fv_op *op = fv__op_at(i);
         char        *text;
         fv_error     error = { 0 };
         CHECK(fv_describe_name(op->name, FV_FORM_TEXT, &text, &error) == FV_OK);
@@ -42,16 +42,16 @@ TEST(the_json_of_an_operator_agrees_with_its_descriptor) {
     cJSON *all = cJSON_Parse(text);
     CHECK(all != NULL);
     cJSON *ops = cJSON_GetObjectItem(all, "operators");
-    CHECK_INT(cJSON_GetArraySize(ops), fv_op_count());
-    CHECK_INT(cJSON_GetArraySize(cJSON_GetObjectItem(all, "formats")), fv_format_count());
-    CHECK_INT(cJSON_GetArraySize(cJSON_GetObjectItem(all, "tables")), fv_table_format_count());
+    CHECK_INT(cJSON_GetArraySize(ops), fv__op_count());
+    CHECK_INT(cJSON_GetArraySize(cJSON_GetObjectItem(all, "formats")), fv__format_count());
+    CHECK_INT(cJSON_GetArraySize(cJSON_GetObjectItem(all, "tables")), fv__table_format_count());
     CHECK_TEXT(text_of(all, "version"), fv_version());
-    for (int i = 0; i < fv_op_count(); i++) {
-        const fv_op *op = fv_op_at(i);
+    for (int i = 0; i < fv__op_count(); i++) {
+        const fv_op *op = fv__op_at(i);
         const cJSON *json = cJSON_GetArrayItem(ops, i), *params = cJSON_GetObjectItem(json, "parameters");
         int          count = 0;
         CHECK_TEXT(text_of(json, "name"), op->name);
-        CHECK_INT(cJSON_GetArraySize(cJSON_GetObjectItem(json, "inputs")), fv_inputs_count(op));
+        CHECK_INT(cJSON_GetArraySize(cJSON_GetObjectItem(json, "inputs")), fv__inputs_count(op));
         for (const fv_param *p = op->params; p && p->name; p++) {
             if (p->own) continue; /* not for users */
             const cJSON *param = cJSON_GetArrayItem(params, count++);
@@ -65,11 +65,11 @@ TEST(the_json_of_an_operator_agrees_with_its_descriptor) {
 }
 
 TEST(every_format_can_be_asked_for_by_name) {
-    for (int i = 0; i < fv_format_count(); i++) {
+    for (int i = 0; i < fv__format_count(); i++) {
         char    *text;
         fv_error error = { 0 };
-        CHECK(fv_describe_name(fv_format_at(i)->name, FV_FORM_TEXT, &text, &error) == FV_OK);
-        CHECK(strstr(text, fv_format_at(i)->brief) || strlen(fv_format_at(i)->brief) > 80);
+        CHECK(fv_describe_name(fv__format_at(i)->name, FV_FORM_TEXT, &text, &error) == FV_OK);
+        CHECK(strstr(text, fv__format_at(i)->brief) || strlen(fv__format_at(i)->brief) > 80);
         free(text);
     }
 }

@@ -1,12 +1,22 @@
 /* What follows from an estimate: seconds, memory, requests to a scheduler. Made-up numbers with known answers. */
-#include <fovea/estimate.h>
 #include "support/test.h"
+#include <fovea/estimate.h>
 #include <math.h>
 
 static fv_estimate made_up(void) {
-    return (fv_estimate){ .items_present = 400, .items = 400, .work = { 100, 500, 300, 100 }, .start = 2, .factor = 1,
-                          .serial = 0.05, .error = 0.1, .memory_base = 100 << 20, .memory_worker = 50 << 20, .memory_error = 0.05,
-                          .memory_bound = (int64_t)8 << 30, .cores = 4, .most_workers = 400 };
+    return (fv_estimate){ .items_present = 400,
+                          .items = 400,
+                          .work = { 100, 500, 300, 100 },
+                          .start = 2,
+                          .factor = 1,
+                          .serial = 0.05,
+                          .error = 0.1,
+                          .memory_base = 100 << 20,
+                          .memory_worker = 50 << 20,
+                          .memory_error = 0.05,
+                          .memory_bound = (int64_t)8 << 30,
+                          .cores = 4,
+                          .most_workers = 400 };
 }
 
 TEST(seconds_follow_amdahl) {

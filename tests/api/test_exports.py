@@ -37,6 +37,17 @@ def the_list_of_exported_functions_is_kept(folder):
 
 
 @test
+def what_the_library_keeps_to_itself_begins_with_two_underscores(folder):
+    """Descriptors are the exception: they are data, found by the name of their file."""
+    out = subprocess.run(["nm", "--defined-only", "--extern-only", str(BUILD / "libfovea.a")], check=True, capture_output=True,
+                         text=True).stdout
+    found = [line.split() for line in out.splitlines() if len(line.split()) == 3]
+    wrong = [name for _, kind, name in found if not name.startswith("fv__") and name not in declared() and
+             not (kind in "DR" and re.match("fv_(op|format|table|engine|kernels)_", name))]
+    assert len(found) > 1000 and not wrong, sorted(set(wrong))
+
+
+@test
 def the_library_has_its_name_with_a_version(folder):
     out = subprocess.run(["readelf", "-d", str(BUILD / "libfovea.so")], check=True, capture_output=True, text=True).stdout
     assert "[libfovea.so.0]" in out, out

@@ -1,6 +1,6 @@
 /* Speed-up, efficiency, noise and Amdahl's fraction from made-up times with known answers. */
-#include <fovea/scale.h>
 #include "support/test.h"
+#include <fovea/scale.h>
 #include <math.h>
 
 static bool near(double a, double b) { return fabs(a - b) < 1e-9; }
@@ -24,8 +24,10 @@ TEST(weak_efficiency_is_t1_over_tn) {
 }
 
 TEST(each_kind_is_compared_with_its_own_run_on_one_worker) {
-    fv_scale_row rows[] = { { .workers = 1, .seconds = 100 }, { .workers = 2, .seconds = 50 },
-                            { .weak = true, .workers = 1, .seconds = 10 }, { .weak = true, .workers = 2, .seconds = 10 } };
+    fv_scale_row rows[] = { { .workers = 1, .seconds = 100 },
+                            { .workers = 2, .seconds = 50 },
+                            { .weak = true, .workers = 1, .seconds = 10 },
+                            { .weak = true, .workers = 2, .seconds = 10 } };
     fv_scaling   s = { .rows = rows, .nrows = 4 };
     fv_scaling_derive(&s);
     for (int i = 0; i < 4; i++) CHECK(near(rows[i].efficiency, 1));

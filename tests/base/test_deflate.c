@@ -14,8 +14,8 @@ static void fill(uint8_t data[KINDS][LARGEST]) {
 
 /* Memory of the size that the next call will ask for, full of something else each time. */
 static void *occupy(int round) {
-    size_t size = (size_t)fv_deflate_memory(0);
-    return memset(fv_alloc(size), round, size);
+    size_t size = (size_t)fv__deflate_memory(0);
+    return memset(fv__alloc(size), round, size);
 }
 
 static void check_addresses(int level, fv_deflate_form form, size_t size) {
@@ -27,11 +27,11 @@ static void check_addresses(int level, fv_deflate_form form, size_t size) {
     for (int round = 0; round < ROUNDS; round++) {
         for (int k = 0; k < KINDS; k++) {
             fv_bytes out = { 0 };
-            fv_deflate(data[k], size, level, form, &out);
+            fv__deflate(data[k], size, level, form, &out);
             if (round) {
                 bool same = out.size == first[k].size && !memcmp(out.data, first[k].data, out.size);
                 CHECK_MESSAGE(same, "level %d form %d size %zu", level, (int)form, size);
-                fv_bytes_release(&out);
+                fv__bytes_release(&out);
             } else
                 first[k] = out;
         }
@@ -39,7 +39,7 @@ static void check_addresses(int level, fv_deflate_form form, size_t size) {
         occupied[round] = occupy(round); /* sends the next working memory elsewhere */
     }
     for (int round = 0; round < ROUNDS; round++) free(occupied[round]);
-    for (int k = 0; k < KINDS; k++) fv_bytes_release(&first[k]);
+    for (int k = 0; k < KINDS; k++) fv__bytes_release(&first[k]);
 }
 
 TEST(deflated_bytes_do_not_depend_on_addresses) {
@@ -58,7 +58,7 @@ TEST(deflated_pieces_of_any_size_inflate_to_what_they_held) {
         for (int form = FV_DEFLATE_PIECE; form <= FV_DEFLATE_GZIP; form++)
             for (size_t size = 0; size <= LARGEST; size += size < 40 ? 1 : 512) {
                 fv_bytes out = { 0 };
-                fv_deflate(data[size % KINDS], size, level, (fv_deflate_form)form, &out);
+                fv__deflate(data[size % KINDS], size, level, (fv_deflate_form)form, &out);
                 z_stream stream = { .next_in = out.data, .avail_in = (uInt)out.size, .next_out = back, .avail_out = sizeof back };
                 CHECK(inflateInit2(&stream, window[form]) == Z_OK);
                 int code = inflate(&stream, Z_SYNC_FLUSH);
@@ -66,7 +66,7 @@ TEST(deflated_pieces_of_any_size_inflate_to_what_they_held) {
                                   !memcmp(back, data[size % KINDS], size),
                               "level %d form %d size %zu: %d, %lu bytes", level, form, size, code, stream.total_out);
                 inflateEnd(&stream);
-                fv_bytes_release(&out);
+                fv__bytes_release(&out);
             }
 }
 

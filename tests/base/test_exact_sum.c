@@ -26,9 +26,9 @@ static void shuffle(void *array, int64_t n, size_t size) {
 
 static double sum_of(const double *v, int64_t n) {
     fv_sum_float64 s;
-    fv_sum_init(&s.sum, FV_SUM_FLOAT64);
-    fv_sum_add_doubles(&s.sum, NULL, v, n);
-    return fv_sum_value(&s.sum);
+    fv__sum_init(&s.sum, FV_SUM_FLOAT64);
+    fv__sum_add_doubles(&s.sum, NULL, v, n);
+    return fv__sum_value(&s.sum);
 }
 
 TEST(sum_agrees_with_128_bit_integers) {
@@ -55,42 +55,42 @@ TEST(sum_cancels_the_largest_and_keeps_the_least_double) {
 
 TEST(sum_does_not_depend_on_order_or_cuts) {
     enum { N = 5000 };
-    static float v[N];
+    static float     v[N];
     static const int ranges[][2] = { { -1, 1 }, { -20, 20 }, { -120, 120 } };
     for (int r = 0; r < FV_COUNT(ranges); r++) {
         for (int i = 0; i < N; i++) v[i] = i % 17 ? any_float(ranges[r][0], ranges[r][1]) : 0;
         fv_sum_float32         whole;
         fv_sum_float32_squares squares;
-        fv_sum_init(&whole.sum, FV_SUM_FLOAT32);
-        fv_sum_init(&squares.sum, FV_SUM_FLOAT32_SQUARES);
+        fv__sum_init(&whole.sum, FV_SUM_FLOAT32);
+        fv__sum_init(&squares.sum, FV_SUM_FLOAT32_SQUARES);
         for (int i = 0; i < N; i++) {
-            fv_sum_add(&whole.sum, v[i]);
-            fv_sum_add_square(&squares.sum, v[i]);
+            fv__sum_add(&whole.sum, v[i]);
+            fv__sum_add_square(&squares.sum, v[i]);
         }
         double high, low, high2, low2;
-        fv_sum_value2(&whole.sum, &high, &low);
-        fv_sum_value2(&squares.sum, &high2, &low2);
+        fv__sum_value2(&whole.sum, &high, &low);
+        fv__sum_value2(&squares.sum, &high2, &low2);
         for (int round = 0; round < 20; round++) {
             shuffle(v, N, sizeof *v);
             fv_sum_float32         all, part;
             fv_sum_float32_squares all2, part2;
-            fv_sum_init(&all.sum, FV_SUM_FLOAT32);
-            fv_sum_init(&all2.sum, FV_SUM_FLOAT32_SQUARES);
+            fv__sum_init(&all.sum, FV_SUM_FLOAT32);
+            fv__sum_init(&all2.sum, FV_SUM_FLOAT32_SQUARES);
             for (int64_t done = 0, n; done < N; done += n) {
                 n = 1 + (int64_t)(test_random(&state) % 900);
                 n = FV_MIN(n, N - done);
-                fv_sum_init(&part.sum, FV_SUM_FLOAT32);
-                fv_sum_init(&part2.sum, FV_SUM_FLOAT32_SQUARES);
-                fv_sum_add_floats(&part.sum, &part2.sum, v + done, n);
-                fv_sum_merge(&all.sum, &part.sum);
-                fv_sum_merge(&all2.sum, &part2.sum);
+                fv__sum_init(&part.sum, FV_SUM_FLOAT32);
+                fv__sum_init(&part2.sum, FV_SUM_FLOAT32_SQUARES);
+                fv__sum_add_floats(&part.sum, &part2.sum, v + done, n);
+                fv__sum_merge(&all.sum, &part.sum);
+                fv__sum_merge(&all2.sum, &part2.sum);
             }
             double h, l;
-            fv_sum_value2(&all.sum, &h, &l);
+            fv__sum_value2(&all.sum, &h, &l);
             CHECK(h == high && l == low);
-            fv_sum_value2(&all2.sum, &h, &l);
+            fv__sum_value2(&all2.sum, &h, &l);
             CHECK(h == high2 && l == low2);
-            CHECK(fv_sum_variance(&all.sum, &all2.sum, N) == fv_sum_variance(&whole.sum, &squares.sum, N));
+            CHECK(fv__sum_variance(&all.sum, &all2.sum, N) == fv__sum_variance(&whole.sum, &squares.sum, N));
         }
     }
 }
@@ -102,32 +102,32 @@ TEST(arrays_of_doubles_equal_single_additions) {
     for (int r = 0; r < FV_COUNT(ranges); r++) {
         fv_sum_float64         one, many;
         fv_sum_float64_squares one2, many2;
-        fv_sum_init(&one.sum, FV_SUM_FLOAT64);
-        fv_sum_init(&many.sum, FV_SUM_FLOAT64);
-        fv_sum_init(&one2.sum, FV_SUM_FLOAT64_SQUARES);
-        fv_sum_init(&many2.sum, FV_SUM_FLOAT64_SQUARES);
+        fv__sum_init(&one.sum, FV_SUM_FLOAT64);
+        fv__sum_init(&many.sum, FV_SUM_FLOAT64);
+        fv__sum_init(&one2.sum, FV_SUM_FLOAT64_SQUARES);
+        fv__sum_init(&many2.sum, FV_SUM_FLOAT64_SQUARES);
         for (int i = 0; i < N; i++) {
             v[i] = i % 5 ? any_double(ranges[r][0], ranges[r][1]) : 0;
-            fv_sum_add(&one.sum, v[i]);
-            fv_sum_add_square(&one2.sum, v[i]);
+            fv__sum_add(&one.sum, v[i]);
+            fv__sum_add_square(&one2.sum, v[i]);
         }
-        fv_sum_add_doubles(&many.sum, &many2.sum, v, N);
-        CHECK(fv_sum_value(&one.sum) == fv_sum_value(&many.sum));
-        CHECK(fv_sum_mean(&one.sum, N) == fv_sum_mean(&many.sum, N));
-        CHECK(fv_sum_variance(&one.sum, &one2.sum, N) == fv_sum_variance(&many.sum, &many2.sum, N));
+        fv__sum_add_doubles(&many.sum, &many2.sum, v, N);
+        CHECK(fv__sum_value(&one.sum) == fv__sum_value(&many.sum));
+        CHECK(fv__sum_mean(&one.sum, N) == fv__sum_mean(&many.sum, N));
+        CHECK(fv__sum_variance(&one.sum, &one2.sum, N) == fv__sum_variance(&many.sum, &many2.sum, N));
     }
 }
 
 TEST(the_two_parts_hold_more_than_a_double) {
     fv_sum_float64 s;
     double         high, low;
-    fv_sum_init(&s.sum, FV_SUM_FLOAT64);
-    fv_sum_add(&s.sum, 1);
-    fv_sum_add(&s.sum, 0x1p-80);
-    fv_sum_value2(&s.sum, &high, &low);
+    fv__sum_init(&s.sum, FV_SUM_FLOAT64);
+    fv__sum_add(&s.sum, 1);
+    fv__sum_add(&s.sum, 0x1p-80);
+    fv__sum_value2(&s.sum, &high, &low);
     CHECK(high == 1 && low == 0x1p-80);
-    fv_sum_add(&s.sum, -1);
-    fv_sum_value2(&s.sum, &high, &low);
+    fv__sum_add(&s.sum, -1);
+    fv__sum_value2(&s.sum, &high, &low);
     CHECK(high == 0x1p-80 && low == 0);
 }
 
@@ -142,27 +142,27 @@ TEST(the_value_is_rounded_to_nearest_even_once) {
 
 TEST(the_mean_is_rounded_once_down_to_subnormals) {
     fv_sum_float64 s;
-    fv_sum_init(&s.sum, FV_SUM_FLOAT64);
-    fv_sum_add(&s.sum, 1);
-    CHECK(fv_sum_mean(&s.sum, 3) == 1.0 / 3);
-    CHECK(fv_sum_mean(&s.sum, ((int64_t)1 << 53) - 1) == 1.0 / 0x1.fffffffffffffp52);
-    CHECK(isnan(fv_sum_mean(&s.sum, 0)));
-    fv_sum_init(&s.sum, FV_SUM_FLOAT64);
-    fv_sum_add(&s.sum, -3 * 0x1p-1074);
-    CHECK(fv_sum_mean(&s.sum, 2) == -2 * 0x1p-1074);
-    CHECK(fv_sum_mean(&s.sum, 7) == 0);
-    fv_sum_init(&s.sum, FV_SUM_FLOAT64);
-    for (int i = 0; i < 3; i++) fv_sum_add(&s.sum, DBL_MAX);
-    CHECK(fv_sum_mean(&s.sum, 3) == DBL_MAX);
+    fv__sum_init(&s.sum, FV_SUM_FLOAT64);
+    fv__sum_add(&s.sum, 1);
+    CHECK(fv__sum_mean(&s.sum, 3) == 1.0 / 3);
+    CHECK(fv__sum_mean(&s.sum, ((int64_t)1 << 53) - 1) == 1.0 / 0x1.fffffffffffffp52);
+    CHECK(isnan(fv__sum_mean(&s.sum, 0)));
+    fv__sum_init(&s.sum, FV_SUM_FLOAT64);
+    fv__sum_add(&s.sum, -3 * 0x1p-1074);
+    CHECK(fv__sum_mean(&s.sum, 2) == -2 * 0x1p-1074);
+    CHECK(fv__sum_mean(&s.sum, 7) == 0);
+    fv__sum_init(&s.sum, FV_SUM_FLOAT64);
+    for (int i = 0; i < 3; i++) fv__sum_add(&s.sum, DBL_MAX);
+    CHECK(fv__sum_mean(&s.sum, 3) == DBL_MAX);
 }
 
 static double variance_of(const double *v, int64_t n) {
     fv_sum_float64         s;
     fv_sum_float64_squares q;
-    fv_sum_init(&s.sum, FV_SUM_FLOAT64);
-    fv_sum_init(&q.sum, FV_SUM_FLOAT64_SQUARES);
-    fv_sum_add_doubles(&s.sum, &q.sum, v, n);
-    return fv_sum_variance(&s.sum, &q.sum, n);
+    fv__sum_init(&s.sum, FV_SUM_FLOAT64);
+    fv__sum_init(&q.sum, FV_SUM_FLOAT64_SQUARES);
+    fv__sum_add_doubles(&s.sum, &q.sum, v, n);
+    return fv__sum_variance(&s.sum, &q.sum, n);
 }
 
 TEST(integers_have_the_moments_of_equal_doubles) { /* small ones take a short way */
@@ -171,20 +171,20 @@ TEST(integers_have_the_moments_of_equal_doubles) { /* small ones take a short wa
         double         v[200];
         int64_t        n = 1 + (int64_t)(test_random(&state) % 200);
         int            bits = 1 + (int)(test_random(&state) % 40);
-        fv_sum_init(&s.sum, FV_SUM_INTEGER);
-        fv_sum_init(&q.sum, FV_SUM_INTEGER);
+        fv__sum_init(&s.sum, FV_SUM_INTEGER);
+        fv__sum_init(&q.sum, FV_SUM_INTEGER);
         for (int64_t i = 0; i < n; i++) {
             uint64_t size = test_random(&state) >> (64 - bits);
             bool     negative = test_random(&state) & 1;
             v[i] = negative ? -(double)size : (double)size;
-            fv_sum_add_integer(&s.sum, negative, size);
-            fv_sum_add_integer(&q.sum, false, (unsigned __int128)size * size);
+            fv__sum_add_integer(&s.sum, negative, size);
+            fv__sum_add_integer(&q.sum, false, (unsigned __int128)size * size);
         }
         fv_sum_float64 d;
-        fv_sum_init(&d.sum, FV_SUM_FLOAT64);
-        fv_sum_add_doubles(&d.sum, NULL, v, n);
-        CHECK(fv_sum_mean(&s.sum, n) == fv_sum_mean(&d.sum, n));
-        CHECK(fv_sum_variance(&s.sum, &q.sum, n) == variance_of(v, n));
+        fv__sum_init(&d.sum, FV_SUM_FLOAT64);
+        fv__sum_add_doubles(&d.sum, NULL, v, n);
+        CHECK(fv__sum_mean(&s.sum, n) == fv__sum_mean(&d.sum, n));
+        CHECK(fv__sum_variance(&s.sum, &q.sum, n) == variance_of(v, n));
     }
 }
 
@@ -208,8 +208,8 @@ TEST(special_values_are_counted) {
     CHECK(sum_of(NULL, 0) == 0);
     float          values[] = { 1, NAN, -INFINITY, INFINITY, 2 };
     fv_sum_float32 s;
-    fv_sum_init(&s.sum, FV_SUM_FLOAT32);
-    fv_sum_add_floats(&s.sum, NULL, values, 5);
+    fv__sum_init(&s.sum, FV_SUM_FLOAT32);
+    fv__sum_add_floats(&s.sum, NULL, values, 5);
     CHECK_INT(s.sum.nans, 1);
     CHECK_INT(s.sum.positive_infinities, 1);
     CHECK_INT(s.sum.negative_infinities, 1);
@@ -219,52 +219,52 @@ TEST(float32_extremes_and_their_squares_fit) {
     float                  v[] = { FLT_MAX, -FLT_MAX, FLT_MAX, 0x1p-149f, 0x1p-149f };
     fv_sum_float32         s;
     fv_sum_float32_squares q;
-    fv_sum_init(&s.sum, FV_SUM_FLOAT32);
-    fv_sum_init(&q.sum, FV_SUM_FLOAT32_SQUARES);
-    fv_sum_add_floats(&s.sum, &q.sum, v, 5);
+    fv__sum_init(&s.sum, FV_SUM_FLOAT32);
+    fv__sum_init(&q.sum, FV_SUM_FLOAT32_SQUARES);
+    fv__sum_add_floats(&s.sum, &q.sum, v, 5);
     double high, low;
-    fv_sum_value2(&s.sum, &high, &low);
+    fv__sum_value2(&s.sum, &high, &low);
     CHECK(high == FLT_MAX && low == 0x1p-148);
-    fv_sum_value2(&q.sum, &high, &low);
+    fv__sum_value2(&q.sum, &high, &low);
     CHECK(high == 3 * ((double)FLT_MAX * FLT_MAX) && low != 0);
-    for (int i = 0; i < 3; i++) fv_sum_add(&q.sum, -(double)FLT_MAX * FLT_MAX);
-    CHECK(fv_sum_value(&q.sum) == 0x1p-297);
+    for (int i = 0; i < 3; i++) fv__sum_add(&q.sum, -(double)FLT_MAX * FLT_MAX);
+    CHECK(fv__sum_value(&q.sum) == 0x1p-297);
 }
 
 TEST(integers_are_exact_beyond_64_bits) {
     fv_sum_integer s;
     int64_t        integer = 0;
     uint64_t       natural = 0;
-    fv_sum_init(&s.sum, FV_SUM_INTEGER);
-    fv_sum_add_integer(&s.sum, false, UINT64_MAX);
-    CHECK(fv_sum_natural_value(&s.sum, &natural) && natural == UINT64_MAX);
-    CHECK(!fv_sum_integer_value(&s.sum, &integer));
-    for (int i = 0; i < 3; i++) fv_sum_add_integer(&s.sum, false, UINT64_MAX);
-    CHECK(fv_sum_value(&s.sum) == 0x1p66);
-    CHECK(!fv_sum_natural_value(&s.sum, &natural));
-    CHECK(!fv_sum_integer_value(&s.sum, &integer));
-    CHECK(fv_sum_mean(&s.sum, 4) == 0x1p64);
-    for (int i = 0; i < 4; i++) fv_sum_add_integer(&s.sum, true, UINT64_MAX);
-    CHECK(fv_sum_natural_value(&s.sum, &natural) && natural == 0);
-    fv_sum_add_integer(&s.sum, true, (uint64_t)1 << 63);
-    CHECK(fv_sum_integer_value(&s.sum, &integer) && integer == INT64_MIN);
-    CHECK(!fv_sum_natural_value(&s.sum, &natural));
-    fv_sum_add_integer(&s.sum, true, 1);
-    CHECK(!fv_sum_integer_value(&s.sum, &integer));
-    fv_sum_add_integer(&s.sum, false, ((uint64_t)1 << 63) - 6);
-    CHECK(fv_sum_integer_value(&s.sum, &integer));
+    fv__sum_init(&s.sum, FV_SUM_INTEGER);
+    fv__sum_add_integer(&s.sum, false, UINT64_MAX);
+    CHECK(fv__sum_natural_value(&s.sum, &natural) && natural == UINT64_MAX);
+    CHECK(!fv__sum_integer_value(&s.sum, &integer));
+    for (int i = 0; i < 3; i++) fv__sum_add_integer(&s.sum, false, UINT64_MAX);
+    CHECK(fv__sum_value(&s.sum) == 0x1p66);
+    CHECK(!fv__sum_natural_value(&s.sum, &natural));
+    CHECK(!fv__sum_integer_value(&s.sum, &integer));
+    CHECK(fv__sum_mean(&s.sum, 4) == 0x1p64);
+    for (int i = 0; i < 4; i++) fv__sum_add_integer(&s.sum, true, UINT64_MAX);
+    CHECK(fv__sum_natural_value(&s.sum, &natural) && natural == 0);
+    fv__sum_add_integer(&s.sum, true, (uint64_t)1 << 63);
+    CHECK(fv__sum_integer_value(&s.sum, &integer) && integer == INT64_MIN);
+    CHECK(!fv__sum_natural_value(&s.sum, &natural));
+    fv__sum_add_integer(&s.sum, true, 1);
+    CHECK(!fv__sum_integer_value(&s.sum, &integer));
+    fv__sum_add_integer(&s.sum, false, ((uint64_t)1 << 63) - 6);
+    CHECK(fv__sum_integer_value(&s.sum, &integer));
     CHECK_INT(integer, -7);
 }
 
 TEST(a_million_additions_merged_a_million_fold_do_not_overflow) {
     fv_sum_float64 s;
-    fv_sum_init(&s.sum, FV_SUM_FLOAT64);
-    for (int i = 0; i < 1000; i++) fv_sum_add(&s.sum, 0x1.fffffffffffffp31);
+    fv__sum_init(&s.sum, FV_SUM_FLOAT64);
+    for (int i = 0; i < 1000; i++) fv__sum_add(&s.sum, 0x1.fffffffffffffp31);
     for (int i = 0; i < 30; i++) {
         fv_sum_float64 copy = s;
-        fv_sum_merge(&s.sum, &copy.sum);
+        fv__sum_merge(&s.sum, &copy.sum);
     }
-    CHECK(fv_sum_value(&s.sum) == 0x1.fffffffffffffp61 * 1000);
+    CHECK(fv__sum_value(&s.sum) == 0x1.fffffffffffffp61 * 1000);
 }
 
 TEST_MAIN

@@ -39,7 +39,7 @@ TEST(patterns_fit_what_they_mean) {
         { "[[:digit:]]*", "a1", false },
     };
     for (int i = 0; i < FV_COUNT(samples); i++)
-        CHECK_MESSAGE(fv_pattern_fits(samples[i].pattern, samples[i].path) == samples[i].fits, "%s and %s", samples[i].pattern,
+        CHECK_MESSAGE(fv__pattern_fits(samples[i].pattern, samples[i].path) == samples[i].fits, "%s and %s", samples[i].pattern,
                       samples[i].path);
 }
 
@@ -49,10 +49,10 @@ TEST(numbers_in_names_are_in_order_of_value) {
     };
     for (int i = 0; i < FV_COUNT(ordered); i++)
         for (int k = 0; k < FV_COUNT(ordered); k++) {
-            int  order = fv_natural_order(ordered[i], ordered[k]);
+            int  order = fv__natural_order(ordered[i], ordered[k]);
             bool tie = (i == 2 && k == 3) || (i == 3 && k == 2); /* the same number: either, but always the same */
             if (tie)
-                CHECK_MESSAGE(order && order == -fv_natural_order(ordered[k], ordered[i]), "%s", ordered[i]);
+                CHECK_MESSAGE(order && order == -fv__natural_order(ordered[k], ordered[i]), "%s", ordered[i]);
             else
                 CHECK_MESSAGE((order > 0) - (order < 0) == (i > k) - (i < k), "%s and %s", ordered[i], ordered[k]);
         }
@@ -61,8 +61,8 @@ TEST(numbers_in_names_are_in_order_of_value) {
 TEST(names_with_wildcards_are_patterns) {
     static const char *const patterns[] = { "*.tif", "a?", "[ab]", "{a,b}.tif", "x/**/y" };
     static const char *const names[] = { "a.tif", "a[", "{stem}.tif", "a\\*", "https://host/a?b=*", "" };
-    for (int i = 0; i < FV_COUNT(patterns); i++) CHECK_MESSAGE(fv_pattern_is(patterns[i]), "%s", patterns[i]);
-    for (int i = 0; i < FV_COUNT(names); i++) CHECK_MESSAGE(!fv_pattern_is(names[i]), "%s", names[i]);
+    for (int i = 0; i < FV_COUNT(patterns); i++) CHECK_MESSAGE(fv__pattern_is(patterns[i]), "%s", patterns[i]);
+    for (int i = 0; i < FV_COUNT(names); i++) CHECK_MESSAGE(!fv__pattern_is(names[i]), "%s", names[i]);
 }
 
 TEST_MAIN

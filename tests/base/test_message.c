@@ -6,7 +6,7 @@
 
 static char *captured(void (*run)(void)) { /* what it says */
     static char text[200000];
-    char       *path = fv_sprintf("%s/messages", test_folder());
+    char       *path = fv__sprintf("%s/messages", test_folder());
     int         before = dup(2);
     if (!freopen(path, "w", stderr)) abort();
     run();
@@ -23,11 +23,11 @@ static char *captured(void (*run)(void)) { /* what it says */
 static void three_levels(void) {
     fv_log_level levels[] = { FV_LOG_QUIET, FV_LOG_NORMAL, FV_LOG_VERBOSE };
     for (int i = 0; i < 3; i++) {
-        fv_log_set(levels[i]);
-        fv_log("normal %d", i);
-        fv_log_verbose("verbose %d", i);
+        fv__log_set(levels[i]);
+        fv__log("normal %d", i);
+        fv__log_verbose("verbose %d", i);
     }
-    fv_log_set(FV_LOG_NORMAL);
+    fv__log_set(FV_LOG_NORMAL);
 }
 
 TEST(messages_follow_the_level) { CHECK_TEXT(captured(three_levels), "normal 1\nnormal 2\nverbose 2\n"); }
@@ -35,16 +35,16 @@ TEST(messages_follow_the_level) { CHECK_TEXT(captured(three_levels), "normal 1\n
 static void before(void) { fputs("<", stderr); }
 static void after(void) { fputs(">", stderr); }
 static void with_hooks(void) {
-    fv_log_hook(before, after);
-    fv_log("text");
-    fv_log_hook(NULL, NULL);
+    fv__log_hook(before, after);
+    fv__log("text");
+    fv__log_hook(NULL, NULL);
 }
 
 TEST(somebody_who_draws_is_called_around_a_message) { CHECK_TEXT(captured(with_hooks), "<text\n>"); }
 
 static void *many(void *context) {
     (void)context;
-    for (int i = 0; i < 1000; i++) fv_log("a line of a thread, whole");
+    for (int i = 0; i < 1000; i++) fv__log("a line of a thread, whole");
     return NULL;
 }
 static void from_threads(void) {
@@ -67,7 +67,7 @@ TEST(an_error_is_filled_and_named) {
     CHECK(error.code == FV_ERROR_FULL && error.chunk == -1 && error.rank == -1);
     CHECK_TEXT(error.message, "it is full");
     CHECK_INT(fv_fail(NULL, FV_ERROR_IO, "nobody listens"), FV_ERROR_IO);
-    char *longer = fv_calloc(2000);
+    char *longer = fv__calloc(2000);
     memset(longer, 'x', 1999);
     fv_fail(&error, FV_ERROR_IO, "%s", longer);
     CHECK_INT(strlen(error.message), sizeof error.message - 1);

@@ -5,7 +5,7 @@
 
 static const char *text(double value) {
     static char buffer[FV_NUMBER_SIZE];
-    fv_real_format(value, buffer);
+    fv__real_format(value, buffer);
     return buffer;
 }
 
@@ -30,16 +30,16 @@ TEST(familiar_numbers_look_familiar) {
 
 TEST(integers_up_to_the_ends) {
     char buffer[FV_NUMBER_SIZE];
-    CHECK(fv_integer_format(INT64_MIN, buffer) == 20);
+    CHECK(fv__integer_format(INT64_MIN, buffer) == 20);
     CHECK_TEXT(buffer, "-9223372036854775808");
-    CHECK(fv_integer_format(INT64_MAX, buffer) == 19);
+    CHECK(fv__integer_format(INT64_MAX, buffer) == 19);
     CHECK_TEXT(buffer, "9223372036854775807");
-    CHECK(fv_integer_format(0, buffer) == 1);
+    CHECK(fv__integer_format(0, buffer) == 1);
 }
 
 static bool round_trips(double value) {
     char buffer[FV_NUMBER_SIZE];
-    int  length = fv_real_format(value, buffer);
+    int  length = fv__real_format(value, buffer);
     return length == (int)strlen(buffer) && strtod(buffer, NULL) == value;
 }
 

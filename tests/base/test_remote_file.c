@@ -39,12 +39,12 @@ static char *serve(int *listening) {
     getsockname(*listening, (struct sockaddr *)&address, &length);
     if (!ready || pthread_create(&thread, NULL, answer, listening)) return NULL;
     pthread_detach(thread);
-    return fv_sprintf("http://127.0.0.1:%d/a.bin", ntohs(address.sin_port));
+    return fv__sprintf("http://127.0.0.1:%d/a.bin", ntohs(address.sin_port));
 }
 
 static bool all_are(int fd, char letter) {
     char data[SIZE] = "";
-    if (fv_file_read_at(fd, data, SIZE, 0, "a.bin", NULL) != FV_OK) return false;
+    if (fv__file_read_at(fd, data, SIZE, 0, "a.bin", NULL) != FV_OK) return false;
     for (int i = 0; i < SIZE; i++)
         if (data[i] != letter) return false;
     return true;
@@ -56,18 +56,18 @@ TEST(a_file_that_gets_the_number_and_inode_of_a_remote_one_is_not_it) {
     int        fd, again;
     fv_error   error = { 0 };
     CHECK(path);
-    fv_status status = fv_remote_open(path, &fd, &error);
+    fv_status status = fv__remote_open(path, &fd, &error);
     if (status != FV_OK && strstr(error.message, "fovea-remote.so")) SKIP("no fovea-remote.so: libcurl is missing");
     CHECK_MESSAGE(status == FV_OK, "%s", error.message);
     CHECK(all_are(fd, 'r'));
     close(fd);
-    CHECK_INT(fv_remote_open(path, &fd, &error), FV_OK); /* nothing of it is fetched */
+    CHECK_INT(fv__remote_open(path, &fd, &error), FV_OK); /* nothing of it is fetched */
     close(fd);
     nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL); /* longer than a tick of the file system's clock */
     memset(local, 'l', sizeof local);
-    CHECK_INT(fv_file_open_nameless(SIZE, &again, &error), FV_OK);
+    CHECK_INT(fv__file_open_nameless(SIZE, &again, &error), FV_OK);
     if (again != fd) CHECK_INT(dup2(again, fd), fd); /* the thread that serves may have taken the number */
-    CHECK_INT(fv_file_write_at(fd, local, SIZE, 0, "local", &error), FV_OK);
+    CHECK_INT(fv__file_write_at(fd, local, SIZE, 0, "local", &error), FV_OK);
     CHECK(all_are(fd, 'l'));
     free(path);
 }

@@ -3,9 +3,12 @@
 #include "support/test.h"
 
 TEST(sizes_are_written_for_people) {
-    static const struct { int64_t bytes; const char *text; } samples[] = {
-        { 0, "0 B" },           { 1023, "1023 B" },          { 1024, "1.0 KiB" },         { 1536, "1.5 KiB" },
-        { 1048575, "1.0 MiB" }, { 1 << 20, "1.0 MiB" },      { 5ll << 40, "5.0 TiB" },    { INT64_MAX, "8.0 EiB" },
+    static const struct {
+        int64_t     bytes;
+        const char *text;
+    } samples[] = {
+        { 0, "0 B" },           { 1023, "1023 B" },     { 1024, "1.0 KiB" },      { 1536, "1.5 KiB" },
+        { 1048575, "1.0 MiB" }, { 1 << 20, "1.0 MiB" }, { 5ll << 40, "5.0 TiB" }, { INT64_MAX, "8.0 EiB" },
     };
     for (int i = 0; i < FV_COUNT(samples); i++) {
         char text[24];
@@ -15,9 +18,12 @@ TEST(sizes_are_written_for_people) {
 }
 
 TEST(sizes_are_read_in_many_spellings) {
-    static const struct { const char *text; int64_t bytes; } samples[] = {
-        { "0", 0 },          { "4096", 4096 },      { "1K", 1024 },           { "1.5k", 1536 },        { "512M", 512ll << 20 },
-        { "4G", 4ll << 30 }, { "2 GiB", 2ll << 30 }, { "2GB", 2ll << 30 },    { "100B", 100 },         { "1T", 1ll << 40 },
+    static const struct {
+        const char *text;
+        int64_t     bytes;
+    } samples[] = {
+        { "0", 0 },          { "4096", 4096 },       { "1K", 1024 },       { "1.5k", 1536 }, { "512M", 512ll << 20 },
+        { "4G", 4ll << 30 }, { "2 GiB", 2ll << 30 }, { "2GB", 2ll << 30 }, { "100B", 100 },  { "1T", 1ll << 40 },
     };
     static const char *const wrong[] = { "", "x", "-1", "4Q", "G", "4 G 2", "1e30", "nan", "inf", "4Gx", "99999999E" };
     int64_t                  bytes;
@@ -29,7 +35,9 @@ TEST(sizes_are_read_in_many_spellings) {
 }
 
 TEST(errors_tell_addresses_without_their_query) {
-    static const struct { const char *text, *told; } samples[] = {
+    static const struct {
+        const char *text, *told;
+    } samples[] = {
         { "https://h/a.h5?X-Signature=ab:cd&e=f: no HDF5", "https://h/a.h5: no HDF5" },
         { "read(\"s3://b/k?v=1\") and s3://b/l?v=2", "read(\"s3://b/k\") and s3://b/l" },
         { "is it http://h/a? or b.tif?", "is it http://h/a? or b.tif?" },
@@ -53,7 +61,11 @@ TEST(a_near_word_is_found_and_a_far_one_is_not) {
 }
 
 TEST(text_is_broken_between_words) {
-    static const struct { const char *text; int indent; const char *wrapped; } samples[] = {
+    static const struct {
+        const char *text;
+        int         indent;
+        const char *wrapped;
+    } samples[] = {
         { "", 2, "" },
         { "one two three four", 0, "one two\nthree four" },
         { "one two three", 4, "one two\n    three" },

@@ -24,8 +24,13 @@ static const fv_option sample_table[] = {
     FV_OPTION(sample_options, memory, .doc = "bound"),
     FV_OPTION_END,
 };
-static const fv_command sample_command = { .name = "sample", .brief = "sample", .usage = "FILE...", .least = 1, .most = 3,
-                                           .options = sample_table, .options_size = sizeof(sample_options) };
+static const fv_command sample_command = { .name = "sample",
+                                           .brief = "sample",
+                                           .usage = "FILE...",
+                                           .least = 1,
+                                           .most = 3,
+                                           .options = sample_table,
+                                           .options_size = sizeof(sample_options) };
 const fv_command *const fv__commands[] = { &sample_command, NULL };
 
 static char complaint[512];
@@ -81,7 +86,9 @@ TEST(values_are_converted_and_defaults_filled_in) {
 }
 
 TEST(wrong_options_say_what_was_expected) {
-    static const struct { const char *line, *complaint; } samples[] = {
+    static const struct {
+        const char *line, *complaint;
+    } samples[] = {
         { "a --workers x", "sample: --workers x: expected a whole number" },
         { "a --workers 2.5", "sample: --workers 2.5: expected a whole number" },
         { "a --workers 0", "sample: --workers 0: expected a number from 1 to 64" },

@@ -9,7 +9,13 @@
 
 #define CASES "tests/conformance/cases.txt"
 
-typedef struct { const char *name; fv_dtype dtype; int ndim; int64_t shape[4]; bool colour; } input;
+typedef struct {
+    const char *name;
+    fv_dtype    dtype;
+    int         ndim;
+    int64_t     shape[4];
+    bool        colour;
+} input;
 
 static const input inputs[] = {
     { "f", FV_FLOAT32, 3, { 11, 23, 37 }, false }, { "u", FV_UINT8, 3, { 11, 23, 37 }, false },
@@ -48,23 +54,23 @@ static fv_pipeline *make(const char *expression, fv_error *error) {
             strcpy(type.axis[2], "c");
         }
         if (!pixels[i]) {
-            pixels[i] = fv_alloc((size_t)fv_image_type_bytes(&type));
+            pixels[i] = fv__alloc((size_t)fv_image_type_bytes(&type));
             fill(&inputs[i], pixels[i], fv_image_type_voxels(&type));
         }
         fv_pipeline_array(p, inputs[i].name, &type, pixels[i], error);
     }
-    char *text = fv_sprintf("result = %s\n", expression);
+    char *text = fv__sprintf("result = %s\n", expression);
     if (fv_pipeline_add(p, "case", text, error) != FV_OK) fv_fail(error, FV_ERROR_USAGE, "%s", fv_pipeline_messages(p));
     free(text);
     return p;
 }
 
 /* Every failure is told; the frame keeps the first. */
-#define FAIL(...)                                  \
-    do {                                           \
-        test_fail(__FILE__, __LINE__, __VA_ARGS__); \
-        fprintf(stderr, __VA_ARGS__);               \
-        fputc('\n', stderr);                        \
+#define FAIL(...)                                                                                                                \
+    do {                                                                                                                         \
+        test_fail(__FILE__, __LINE__, __VA_ARGS__);                                                                              \
+        fprintf(stderr, __VA_ARGS__);                                                                                            \
+        fputc('\n', stderr);                                                                                                     \
     } while (0)
 
 static void conform(const char *engine, int rounds, int every) {
@@ -125,7 +131,7 @@ static bool appears(const fv_op *op, char **cases, int count) {
                                             { "or", " | " },
                                             { "not", "!" },
                                             { "slice", "[" } };
-    char call[64];
+    char                     call[64];
     snprintf(call, sizeof call, "%s(", op->name);
     for (int c = 0; c < count; c++) {
         const char *at = strstr(cases[c], call);
@@ -139,8 +145,8 @@ static bool appears(const fv_op *op, char **cases, int count) {
 TEST(no_operator_is_left_out_of_the_conformance_suite) {
     int    ncases;
     char **cases = test_lines(CASES, &ncases);
-    for (int i = 0; i < fv_op_count(); i++) {
-        const fv_op *op = fv_op_at(i);
+    for (int i = 0; i < fv__op_count(); i++) {
+        const fv_op *op = fv__op_at(i);
         if (op->sink || op->files || op->gathers || !strncmp(op->name, "read", 4)) continue; /* these have tests of their own */
         if (!appears(op, cases, ncases)) test_fail(__FILE__, __LINE__, "%s has no line in tests/conformance/cases.txt", op->name);
     }

@@ -77,7 +77,7 @@ static answer answers[FV_COUNT(sources)][MOST_CUTS][MOST_CASES];
 
 static fv_pipeline *make(const char *x, const char *cut, const char *expression, int array, fv_error *error) {
     fv_pipeline *p = fv_pipeline_new();
-    char        *text = fv_sprintf("x = %s%s\nresult = %s\n", x, cut, expression);
+    char        *text = fv__sprintf("x = %s%s\nresult = %s\n", x, cut, expression);
     if (array >= 0) fv_pipeline_array(p, "whole", &pictures[array].type.image, pictures[array].data, error);
     if (fv_pipeline_add(p, "case", text, error) != FV_OK) fv_fail(error, FV_ERROR_USAGE, "%s", fv_pipeline_messages(p));
     free(text);
@@ -112,16 +112,17 @@ static int  nkinds;
 /* A file that names no axes, or other ones, is told them. */
 static char *read_call(const fv_format *format, const char *path, int i) {
     fv_bytes text = { 0 };
-    fv_bytes_printf(&text, "read(\"%s\", axes = \"", path);
-    for (int d = 0; d < sources[i].ndim; d++) fv_bytes_printf(&text, "%s%c", d ? " " : "", sources[i].axes[d]);
-    fv_bytes_printf(&text, "\"");
+    fv__bytes_printf(&text, "read(\"%s\", axes = \"", path);
+    for (int d = 0; d < sources[i].ndim; d++) fv__bytes_printf(&text, "%s%c", d ? " " : "", sources[i].axes[d]);
+    fv__bytes_printf(&text, "\"");
     if (!strcmp(format->name, "raw")) {
-        fv_bytes_printf(&text, ", dtype = \"%s\", shape = [", fv_dtype_name(sources[i].dtype));
-        for (int d = 0; d < sources[i].ndim; d++) fv_bytes_printf(&text, "%s%lld", d ? ", " : "", (long long)sources[i].shape[d]);
-        fv_bytes_printf(&text, "]");
+        fv__bytes_printf(&text, ", dtype = \"%s\", shape = [", fv_dtype_name(sources[i].dtype));
+        for (int d = 0; d < sources[i].ndim; d++)
+            fv__bytes_printf(&text, "%s%lld", d ? ", " : "", (long long)sources[i].shape[d]);
+        fv__bytes_printf(&text, "]");
     }
-    fv_bytes_printf(&text, ")");
-    fv_bytes_append(&text, "", 1);
+    fv__bytes_printf(&text, ")");
+    fv__bytes_append(&text, "", 1);
     return (char *)text.data;
 }
 
@@ -139,11 +140,11 @@ static void add_kind(const fv_format *format, const char *compression, const fv_
     kind *k = &kinds[nkinds];
     int   held = 0, length = (int)strcspn(format->extensions, " ");
     k->format = format;
-    k->label = fv_sprintf("%s%s%s%s", format->name, compression ? " " : "", compression ? compression : "", cut);
+    k->label = fv__sprintf("%s%s%s%s", format->name, compression ? " " : "", compression ? compression : "", cut);
     for (int i = 0; i < FV_COUNT(sources); i++) {
         fv_error   error = { 0 };
         fv_writer *writer;
-        char      *path = fv_sprintf("%s/%d-%s.%.*s", test_folder(), nkinds, sources[i].name, length, format->extensions);
+        char      *path = fv__sprintf("%s/%d-%s.%.*s", test_folder(), nkinds, sources[i].name, length, format->extensions);
         if (format->create(path, &pictures[i].type.image, options, &writer, &error) == FV_OK) {
             format->free_writer(writer);
             if (test_write_file(path, &pictures[i], options, 0, &error) == FV_OK && holds(format, path, &pictures[i]))
@@ -162,10 +163,10 @@ static void add_kind(const fv_format *format, const char *compression, const fv_
 static void write_files(void) {
     if (nkinds) return;
     make_pictures();
-    for (int f = 0; f < fv_format_count(); f++) {
-        const fv_format *format = fv_format_at(f);
+    for (int f = 0; f < fv__format_count(); f++) {
+        const fv_format *format = fv__format_at(f);
         if (!format->create) continue;
-        char *list = fv_strdup(format->compressions ? format->compressions : ""), *rest = list, *name;
+        char *list = fv__strdup(format->compressions ? format->compressions : ""), *rest = list, *name;
         add_kind(format, NULL, &(fv_write_options){ .chunk_ndim = 3, .chunk = { 2, 8, 16 } }, " in chunks");
         add_kind(format, NULL, &(fv_write_options){ .chunk_ndim = 2, .chunk = { 16, 16 } }, " in tiles");
         add_kind(format, NULL,
@@ -266,8 +267,8 @@ static bool appears(const char *name, char **cases, int count) {
 TEST(no_operator_of_several_passes_is_left_out) {
     int    ncases;
     char **cases = test_lines(CASES, &ncases);
-    for (int i = 0; i < fv_op_count(); i++) {
-        const fv_op *op = fv_op_at(i);
+    for (int i = 0; i < fv__op_count(); i++) {
+        const fv_op *op = fv__op_at(i);
         bool         finishes = false;
         for (const fv_pass *pass = op->passes; pass && pass->run; pass++) finishes = finishes || pass->finish;
         if (!finishes || !op->inputs || appears(op->name, cases, ncases)) continue;

@@ -3,9 +3,9 @@
 #include <fovea/device_lease.h>
 #include <stdlib.h>
 
-static const char *const names[] = { "SLURM_JOB_ID", "SLURM_STEP_GPUS", "SLURM_JOB_GPUS", "GPU_DEVICE_ORDINAL",
-                                     "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE",
-                                     "SLURM_GPUS" };
+static const char *const names[] = { "SLURM_JOB_ID",       "SLURM_STEP_GPUS",      "SLURM_JOB_GPUS",
+                                     "GPU_DEVICE_ORDINAL", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
+                                     "SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE",  "SLURM_GPUS" };
 
 /* The answer for so many visible devices inside a job with one variable; -1: it was given none. */
 static int64_t ours(int visible, const char *name, const char *value) {

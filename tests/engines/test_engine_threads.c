@@ -11,7 +11,13 @@ static const char *const text = "a = phantom(\"foam\", [24, 60, 60], seed = 1)\n
                                 "t = measure(l, a)\n"
                                 "m = mean(g)\n";
 
-typedef struct { int workers; const char *store; fv_hash labels, table; double mean; bool good; } run;
+typedef struct {
+    int         workers;
+    const char *store;
+    fv_hash     labels, table;
+    double      mean;
+    bool        good;
+} run;
 
 static void *run_once(void *argument) {
     run           *r = argument;
@@ -27,8 +33,8 @@ static void *run_once(void *argument) {
     if (r->good) {
         const void     *labels = fv_result_array(result, "l", &type);
         const fv_table *table = fv_result_table(result, "t");
-        r->labels = fv_hash_bytes(labels, (size_t)fv_image_type_bytes(&type));
-        r->table = fv_hash_bytes(table->cell, (size_t)table->nrows * (size_t)table->type.ncolumns * sizeof(fv_cell));
+        r->labels = fv__hash_bytes(labels, (size_t)fv_image_type_bytes(&type));
+        r->table = fv__hash_bytes(table->cell, (size_t)table->nrows * (size_t)table->type.ncolumns * sizeof(fv_cell));
         r->mean = fv_result_table(result, "m")->cell[0].real;
     } else
         fprintf(stderr, "%s %s\n", error.message, fv_pipeline_messages(p));
@@ -39,14 +45,14 @@ static void *run_once(void *argument) {
 
 TEST(any_number_of_workers_gives_the_same_bits) {
     run   first = { .workers = 1 };
-    char *store = fv_sprintf("%s/one", test_folder());
+    char *store = fv__sprintf("%s/one", test_folder());
     first.store = store;
     run_once(&first);
     CHECK(first.good);
     for (int workers = 2; workers <= 8; workers += 3) {
         run r = { .workers = workers, .store = store };
         run_once(&r);
-        CHECK(r.good && fv_hash_equal(r.labels, first.labels) && fv_hash_equal(r.table, first.table) && r.mean == first.mean);
+        CHECK(r.good && fv__hash_equal(r.labels, first.labels) && fv__hash_equal(r.table, first.table) && r.mean == first.mean);
     }
     free(store);
 }
@@ -56,11 +62,11 @@ TEST(several_pipelines_run_at_once_in_one_process) {
     run       runs[COUNT];
     pthread_t threads[COUNT];
     for (int i = 0; i < COUNT; i++) {
-        runs[i] = (run){ .workers = 2, .store = fv_sprintf("%s/at-once-%d", test_folder(), i) };
+        runs[i] = (run){ .workers = 2, .store = fv__sprintf("%s/at-once-%d", test_folder(), i) };
         pthread_create(&threads[i], NULL, run_once, &runs[i]);
     }
     for (int i = 0; i < COUNT; i++) pthread_join(threads[i], NULL);
-    for (int i = 0; i < COUNT; i++) CHECK(runs[i].good && fv_hash_equal(runs[i].labels, runs[0].labels));
+    for (int i = 0; i < COUNT; i++) CHECK(runs[i].good && fv__hash_equal(runs[i].labels, runs[0].labels));
     for (int i = 0; i < COUNT; i++) free((char *)(uintptr_t)runs[i].store);
 }
 
@@ -77,7 +83,7 @@ TEST(a_cancelled_run_says_so_and_can_go_on) {
     fv_error       error = { 0 };
     fv_pipeline   *p = fv_pipeline_new();
     fv_result     *result = NULL;
-    char          *store = fv_sprintf("%s/cancel", test_folder());
+    char          *store = fv__sprintf("%s/cancel", test_folder());
     fv_run_options options = { .workers = 2, .store = store, .progress = cancel_early, .cancel = &cancel };
     fv_image_type  type;
     CHECK(fv_pipeline_add(p, "test", "s = gaussian(phantom(\"noise\", [100, 100, 100]), 12)\n", &error) == FV_OK);
@@ -100,7 +106,7 @@ static void look_at(void *context, const fv_run_state *state) {
 }
 
 TEST(many_small_items_are_counted_while_others_are_opened) {
-    char  *in = fv_sprintf("%s/item", test_folder()), *store = fv_sprintf("%s/items", test_folder()), write[600], read[600];
+    char  *in = fv__sprintf("%s/item", test_folder()), *store = fv__sprintf("%s/items", test_folder()), write[600], read[600];
     double most = 0;
     snprintf(read, sizeof read, "m = mean(gaussian(read(\"%s*.npy\"), 1))\nwrite(m, \"%s.csv\")\n", in, in);
     fv_run_options options = { .workers = 4, .store = store, .progress = look_at, .context = &most };

@@ -1,13 +1,13 @@
 /* Sums over blocks: the same bits for any number of threads and any way to share the blocks out. */
-#include "exec/allreduce.h"
 #include "base/base.h"
+#include "exec/allreduce.h"
 #include "support/test.h"
 #include <math.h>
 
 enum { MOST = 40, N = 300001 };
 
 static float *random_values(int64_t n, uint64_t *state) {
-    float *values = fv_alloc((size_t)n * sizeof *values);
+    float *values = fv__alloc((size_t)n * sizeof *values);
     for (int64_t i = 0; i < n; i++)
         values[i] = ldexpf((float)(test_random(state) % 2000001) - 1e6f, (int)(test_random(state) % 40) - 30);
     return values;
@@ -23,7 +23,7 @@ static float tree_sum(float *const *blocks, int count, int64_t first, int level,
 
 TEST(a_sum_is_that_of_the_fixed_tree_for_any_number_of_threads) {
     uint64_t           state = 5;
-    float             *values[MOST], *sum = fv_alloc(N * sizeof *sum);
+    float             *values[MOST], *sum = fv__alloc(N * sizeof *sum);
     fv_allreduce_block blocks[MOST];
     fv_error           error = { 0 };
     for (int b = 0; b < MOST; b++) {

@@ -11,12 +11,12 @@ enum { ROWS = 3, COLUMNS = 4, TIMES = 2000, MOST_GROWTH = 64 << 10 };
 
 static void put_element(fv_bytes *out, int group, int number, const char *kind, const void *value, size_t size) {
     bool          wide = !strcmp(kind, "OW");
-    unsigned char head[12] = { (unsigned char)group, (unsigned char)(group >> 8), (unsigned char)number,
-                               (unsigned char)(number >> 8), (unsigned char)kind[0], (unsigned char)kind[1] };
+    unsigned char head[12] = { (unsigned char)group,         (unsigned char)(group >> 8), (unsigned char)number,
+                               (unsigned char)(number >> 8), (unsigned char)kind[0],      (unsigned char)kind[1] };
     head[wide ? 8 : 6] = (unsigned char)(size + size % 2);
-    fv_bytes_append(out, head, wide ? 12 : 8);
-    fv_bytes_append(out, value, size);
-    if (size % 2) fv_bytes_append(out, "", 1);
+    fv__bytes_append(out, head, wide ? 12 : 8);
+    fv__bytes_append(out, value, size);
+    if (size % 2) fv__bytes_append(out, "", 1);
 }
 
 static void put_short(fv_bytes *out, int number, int value) {
@@ -29,8 +29,8 @@ static fv_bytes small_file(void) {
     static const char syntax[] = "1.2.840.10008.1.2.1", class[] = "1.2.840.10008.5.1.4.1.1.7";
     unsigned char     length[4] = { 8 + sizeof syntax }, pixels[ROWS * COLUMNS];
     fv_bytes          out = { 0 };
-    memset(fv_bytes_append(&out, NULL, 128), 0, 128);
-    fv_bytes_append(&out, "DICM", 4);
+    memset(fv__bytes_append(&out, NULL, 128), 0, 128);
+    fv__bytes_append(&out, "DICM", 4);
     put_element(&out, 2, 0, "UL", length, 4);
     put_element(&out, 2, 0x10, "UI", syntax, sizeof syntax);
     put_element(&out, 8, 0x16, "UI", class, sizeof class);
@@ -71,7 +71,7 @@ TEST(reading_whole_and_damaged_files_leaks_nothing) {
     fv_error    error = { 0 };
     const void *found = NULL;
     bool        good = false;
-    if (fv_plugin_load("dicom", FV_DICOM_SYMBOL, "DICOM", "", &found, &error) != FV_OK) SKIP("fovea-dicom.so is not built");
+    if (fv__plugin_load("dicom", FV_DICOM_SYMBOL, "DICOM", "", &found, &error) != FV_OK) SKIP("fovea-dicom.so is not built");
     const fv_dicom_plugin *dicom = found;
     fv_bytes               bytes = small_file();
     char                   path[64];
@@ -87,7 +87,7 @@ TEST(reading_whole_and_damaged_files_leaks_nothing) {
         CHECK_MESSAGE(grown < MOST_GROWTH, "%lld bytes are kept of a file that is cut", (long long)grown);
     }
     remove(path);
-    fv_bytes_release(&bytes);
+    fv__bytes_release(&bytes);
 }
 
 TEST_MAIN

@@ -12,12 +12,12 @@ static bool again(const char *name) {
     char     target[32];
     fv_bytes bytes = { 0 };
     fv_error error = { 0 };
-    char    *path = fv_sprintf("%s/%s", folder, name);
-    bool     read = fv_file_read_all(path, 1 << 20, &bytes, &error) == FV_OK;
+    char    *path = fv__sprintf("%s/%s", folder, name);
+    bool     read = fv__file_read_all(path, 1 << 20, &bytes, &error) == FV_OK;
     snprintf(target, sizeof target, "%.*s", (int)strcspn(name, "-"), name);
     fuzz_begin(target);
     if (read) fuzz_one(bytes.data, bytes.size);
-    fv_bytes_release(&bytes);
+    fv__bytes_release(&bytes);
     free(path);
     return read;
 }

@@ -11,12 +11,12 @@ const char *__lsan_default_suppressions(void) { return "leak:libhdf5"; }
 
 static bool plugin_is_there(void) {
     const fv_hdf5_plugin *plugin;
-    return fv_hdf5_load(&plugin, NULL) == FV_OK;
+    return fv__hdf5_load(&plugin, NULL) == FV_OK;
 }
 #define NEEDS_PLUGIN                                                                                                             \
     if (!plugin_is_there()) SKIP("no fovea-hdf5.so: libhdf5 is not installed")
 
-static char *in_folder(const char *name) { return fv_sprintf("%s/%s", test_folder(), name); }
+static char *in_folder(const char *name) { return fv__sprintf("%s/%s", test_folder(), name); }
 
 TEST(hdf5_keeps_every_dtype_and_one_to_six_axes_with_every_compression) {
     static const int64_t shape[] = { 3, 2, 4, 3, 15, 17 };
@@ -76,11 +76,11 @@ typedef struct {
 
 static void *read_share(void *argument) {
     share    *s = argument;
-    fv_region all = fv_region_whole(&s->image->type.image);
+    fv_region all = fv__region_whole(&s->image->type.image);
     size_t    bytes = (size_t)fv_image_type_bytes(&s->image->type.image);
-    uint8_t  *copy = fv_alloc(bytes);
+    uint8_t  *copy = fv__alloc(bytes);
     fv_block  block;
-    fv_block_init(&block, s->image->type.image.dtype, &all, copy);
+    fv__block_init(&block, s->image->type.image.dtype, &all, copy);
     s->same = true;
     for (int i = 0; i < 5 && s->same; i++)
         s->same = fv_format_hdf5.read(s->reader, &block, NULL) == FV_OK && !memcmp(copy, s->image->data, bytes);
@@ -125,7 +125,7 @@ TEST(hdf5_filters_are_undone_in_any_order_and_damage_is_seen) {
         for (int i = 0; i < 3 && orders[k][i]; i++) {
             about.filters[about.nfilters++] = (fv_hdf5_filter){ orders[k][i], { 4 }, 1 };
             if (orders[k][i] == FV_HDF5_SHUFFLE) {
-                fv_hdf5_shuffle(packed, other, size, 4);
+                fv__hdf5_shuffle(packed, other, size, 4);
                 memcpy(packed, other, size);
             } else {
                 uint64_t one = 0, two = 0; /* the sums from their definition, modulo 65535 */
@@ -139,12 +139,12 @@ TEST(hdf5_filters_are_undone_in_any_order_and_damage_is_seen) {
             }
         }
         memcpy(other, packed, size);
-        const char *fault = fv_hdf5_unpack(&about, 0, packed, size, scratch, back);
+        const char *fault = fv__hdf5_unpack(&about, 0, packed, size, scratch, back);
         CHECK_MESSAGE(!fault, "order %d: %s", k, fault);
         CHECK(!memcmp(data, back, sizeof data));
-        CHECK(fv_hdf5_unpack(&about, 0, other, size - 1, scratch, back) != NULL);
+        CHECK(fv__hdf5_unpack(&about, 0, other, size - 1, scratch, back) != NULL);
         other[5] ^= 4;
-        CHECK((fv_hdf5_unpack(&about, 0, other, size, scratch, back) == NULL) == (k == 2));
+        CHECK((fv__hdf5_unpack(&about, 0, other, size, scratch, back) == NULL) == (k == 2));
     }
 }
 
@@ -152,12 +152,12 @@ TEST(hdf5_lzf_of_any_bytes_never_writes_beyond_its_room) {
     fv_hdf5_about about = { .size = 1, .ndim = 1, .chunk = { 40 }, .nfilters = 1, .filters = { { FV_HDF5_LZF, { 0 }, 0 } } };
     uint8_t       good[] = { 1, 'a', 'b', 0xe0, 29, 1 }, back[41] = { 0 }, scratch[2000], any[64];
     uint64_t      state = 4;
-    CHECK(!fv_hdf5_unpack(&about, 0, good, sizeof good, scratch, back)); /* ab, then 38 bytes from two back */
+    CHECK(!fv__hdf5_unpack(&about, 0, good, sizeof good, scratch, back)); /* ab, then 38 bytes from two back */
     for (int i = 0; i < 40; i++) CHECK_INT(back[i], i % 2 ? 'b' : 'a');
     for (int i = 0; i < 20000; i++) {
         size_t size = 1 + test_random(&state) % sizeof any;
         for (size_t k = 0; k < size; k++) any[k] = (uint8_t)test_random(&state);
-        fv_hdf5_unpack(&about, 0, any, size, scratch, back);
+        fv__hdf5_unpack(&about, 0, any, size, scratch, back);
         CHECK_INT(back[40], 0);
     }
 }

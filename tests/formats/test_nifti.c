@@ -5,7 +5,7 @@
 #include <math.h>
 #include <zlib.h>
 
-static char *in_folder(const char *name) { return fv_sprintf("%s/%s", test_folder(), name); }
+static char *in_folder(const char *name) { return fv__sprintf("%s/%s", test_folder(), name); }
 
 /* ---------------------------------------------------------------- crafted headers */
 
@@ -38,9 +38,9 @@ static crafted craft(bool big, int datatype, int n, const int *dim) {
 }
 
 static char *save(const char *name, const crafted *c, const void *data, size_t size) {
-    char *path = in_folder(name);
-    bool  packed = fv_path_has_extension(name, "gz");
-    gzFile file = gzopen(path, packed ? "wb6" : "wbT");
+    char    *path = in_folder(name);
+    bool     packed = fv__path_has_extension(name, "gz");
+    gzFile   file = gzopen(path, packed ? "wb6" : "wbT");
     unsigned head = c->version == 1 ? 352 : 544;
     if (!file || gzwrite(file, c->bytes, head) != (int)head || (size && gzwrite(file, data, (unsigned)size) != (int)size))
         abort();
@@ -90,9 +90,9 @@ TEST(nifti_keeps_every_dtype_in_one_to_six_axes) {
 }
 
 TEST(nifti_gz_of_many_pieces_is_one_member_that_zlib_reads_whole) {
-    test_image in = test_image_new(FV_FLOAT32, 4, (int64_t[]){ 2, 50, 120, 130 }), out;
-    char      *path = in_folder("large.nii.gz"), *other = in_folder("large2.nii.gz"), message[256];
-    fv_error   error = { 0 };
+    test_image     in = test_image_new(FV_FLOAT32, 4, (int64_t[]){ 2, 50, 120, 130 }), out;
+    char          *path = in_folder("large.nii.gz"), *other = in_folder("large2.nii.gz"), message[256];
+    fv_error       error = { 0 };
     fv_image_type *type = &in.type.image;
     strcpy(type->axis[0], "t");
     test_image_random_any(&in, 3);
@@ -105,10 +105,10 @@ TEST(nifti_gz_of_many_pieces_is_one_member_that_zlib_reads_whole) {
     CHECK(test_same_pixels(&in, &out));
     CHECK_MESSAGE(test_regions_equal_crops(path, 30, 6, message), "%s", message);
     fv_bytes file = { 0 };
-    CHECK(fv_file_read_all(path, (size_t)1 << 30, &file, NULL) == FV_OK);
+    CHECK(fv__file_read_all(path, (size_t)1 << 30, &file, NULL) == FV_OK);
     z_stream z = { .next_in = file.data, .avail_in = (uInt)file.size };
     size_t   size = 352 + (size_t)fv_image_type_bytes(type);
-    uint8_t *plain = fv_alloc(size + 1);
+    uint8_t *plain = fv__alloc(size + 1);
     z.next_out = plain;
     z.avail_out = (uInt)size + 1;
     CHECK_INT(inflateInit2(&z, 31), Z_OK);
@@ -118,7 +118,7 @@ TEST(nifti_gz_of_many_pieces_is_one_member_that_zlib_reads_whole) {
     CHECK(!memcmp(plain + 352, in.data, size - 352));
     inflateEnd(&z);
     free(plain);
-    fv_bytes_release(&file);
+    fv__bytes_release(&file);
     test_image_free(&in);
     test_image_free(&out);
     free(path);
@@ -131,7 +131,7 @@ TEST(nifti_reads_any_region_of_a_compressed_file_in_any_order) {
     test_image_random_any(&in, 9);
     CHECK(test_write_file(path, &in, NULL, 0, NULL) == FV_OK);
     fv_reader *reader;
-    CHECK(fv_reader_acquire(path, NULL, &reader, NULL) == FV_OK);
+    CHECK(fv__reader_acquire(path, NULL, &reader, NULL) == FV_OK);
     CHECK(reader->sequential);
     uint64_t state = 4;
     for (int i = 0; i < 60; i++) {
@@ -143,16 +143,16 @@ TEST(nifti_reads_any_region_of_a_compressed_file_in_any_order) {
         test_image crop;
         fv_error   error = { 0 };
         CHECK_MESSAGE(test_read_region(reader, &region, &crop, &error) == FV_OK, "%s", error.message);
-        fv_region all = fv_region_whole(&in.type.image);
+        fv_region all = fv__region_whole(&in.type.image);
         fv_block  whole, part;
-        fv_block_init(&whole, FV_INT16, &all, in.data);
-        fv_block_init(&part, FV_INT16, &region, crop.data);
+        fv__block_init(&whole, FV_INT16, &all, in.data);
+        fv__block_init(&part, FV_INT16, &region, crop.data);
         fv_rows rows;
-        for (fv_rows_begin(&rows, &region); fv_rows_next(&rows);)
-            CHECK(!memcmp(fv_block_at(&whole, rows.position), fv_block_at(&part, rows.position), 2 * (size_t)region.size[2]));
+        for (fv__rows_begin(&rows, &region); fv__rows_next(&rows);)
+            CHECK(!memcmp(fv__block_at(&whole, rows.position), fv__block_at(&part, rows.position), 2 * (size_t)region.size[2]));
         test_image_free(&crop);
     }
-    fv_reader_release(reader);
+    fv__reader_release(reader);
     test_image_free(&in);
     free(path);
 }
@@ -164,9 +164,9 @@ TEST(nifti_gz_reads_several_members_and_ignores_padding) {
     test_image_random_any(&in, 1);
     CHECK(test_write_file(plain, &in, NULL, 0, NULL) == FV_OK);
     fv_bytes file = { 0 };
-    CHECK(fv_file_read_all(plain, (size_t)1 << 30, &file, NULL) == FV_OK);
+    CHECK(fv__file_read_all(plain, (size_t)1 << 30, &file, NULL) == FV_OK);
     for (size_t start = 0, n = 100; start < file.size; start += n, n = n * 3 + 1) { /* a first member shorter than the header */
-        gzFile gz = gzopen(path, start ? "ab1" : "wb9");
+        gzFile   gz = gzopen(path, start ? "ab1" : "wb9");
         unsigned part = (unsigned)FV_MIN(n, file.size - start);
         CHECK_INT(gzwrite(gz, file.data + start, part), part);
         gzclose(gz);
@@ -176,7 +176,7 @@ TEST(nifti_gz_reads_several_members_and_ignores_padding) {
     fclose(f);
     CHECK_MESSAGE(test_read_file(path, &out, &error) == FV_OK, "%s", error.message);
     CHECK(test_same_pixels(&in, &out));
-    fv_bytes_release(&file);
+    fv__bytes_release(&file);
     test_image_free(&in);
     test_image_free(&out);
     free(plain);
@@ -216,15 +216,15 @@ TEST(nifti_keeps_spacing_units_and_the_world_matrix) {
             CHECK(near(back->origin[0], 7));
             fv_bytes file = { 0 };
             if (k == 0) { /* without sform the quaternion must say the same, unless it cannot */
-                CHECK(fv_file_read_all(path, 10000, &file, NULL) == FV_OK);
+                CHECK(fv__file_read_all(path, 10000, &file, NULL) == FV_OK);
                 memset(file.data + 254, 0, 2);
-                CHECK(fv_file_write_all(path, file.data, file.size, false, NULL) == FV_OK);
+                CHECK(fv__file_write_all(path, file.data, file.size, false, NULL) == FV_OK);
                 test_image_free(&out);
                 CHECK_MESSAGE(test_read_file(path, &out, &error) == FV_OK, "%s", error.message);
                 CHECK(back->has_affine == !shear);
                 for (int i = 0; i < 12 && !shear; i++)
                     CHECK_MESSAGE(near(back->affine[i], affine[i]), "%d: %g not %g", i, back->affine[i], affine[i]);
-                fv_bytes_release(&file);
+                fv__bytes_release(&file);
             }
             test_image_free(&in);
             test_image_free(&out);
@@ -255,16 +255,16 @@ TEST(nifti_quaternion_holds_every_rotation) {
         fv_error error = { 0 };
         CHECK_MESSAGE(test_write_file(path, &in, NULL, 0, &error) == FV_OK, "%s", error.message);
         fv_bytes file = { 0 };
-        CHECK(fv_file_read_all(path, 10000, &file, NULL) == FV_OK);
+        CHECK(fv__file_read_all(path, 10000, &file, NULL) == FV_OK);
         memset(file.data + 254, 0, 2);
-        CHECK(fv_file_write_all(path, file.data, file.size, false, NULL) == FV_OK);
+        CHECK(fv__file_write_all(path, file.data, file.size, false, NULL) == FV_OK);
         CHECK_MESSAGE(test_read_file(path, &out, &error) == FV_OK, "%s", error.message);
         CHECK(back->has_affine);
         /* near a half turn b c d hold the angle only to about 1e-3 in float32, which is the format's own limit */
         for (int i = 0; i < 12; i++)
             CHECK_MESSAGE(fabs(back->affine[i] - type->affine[i]) < 2e-3, "round %d: %d: %g not %g", round, i, back->affine[i],
                           type->affine[i]);
-        fv_bytes_release(&file);
+        fv__bytes_release(&file);
         test_image_free(&in);
         test_image_free(&out);
     }
@@ -350,7 +350,9 @@ TEST(nifti_writes_version_2_for_long_axes) {
 /* ---------------------------------------------------------------- what others write */
 
 TEST(nifti_reads_both_byte_orders_of_every_datatype) {
-    static const struct { int code; fv_dtype dtype;
+    static const struct {
+        int      code;
+        fv_dtype dtype;
     } types[] = {
         { 2, FV_UINT8 },      { 4, FV_INT16 },    { 8, FV_INT32 },     { 16, FV_FLOAT32 },
         { 32, FV_COMPLEX64 }, { 64, FV_FLOAT64 }, { 256, FV_INT8 },    { 512, FV_UINT16 },
@@ -363,7 +365,7 @@ TEST(nifti_reads_both_byte_orders_of_every_datatype) {
             test_image in = test_image_new(types[t].dtype, 3, (int64_t[]){ 4, 5, 6 }), out;
             test_image_random_any(&in, (uint64_t)t);
             size_t   size = (size_t)fv_image_type_bytes(&in.type.image), part = fv_dtype_size(types[t].dtype);
-            uint8_t *data = memcpy(fv_alloc(size), in.data, size);
+            uint8_t *data = memcpy(fv__alloc(size), in.data, size);
             if (fv_dtype_is_complex(types[t].dtype)) part /= 2;
             if (big) flip(data, size / part, part);
             crafted  c = craft(big, types[t].code, 3, (int[]){ 6, 5, 4 });
@@ -410,10 +412,14 @@ TEST(nifti_reads_version_2_in_both_byte_orders) {
 }
 
 TEST(nifti_applies_slope_and_intercept) {
-    static const struct { int code; float slope, inter; fv_dtype dtype; } cases[] = {
-        { 4, 0, 5, FV_INT16 },          { 4, 1, 0, FV_INT16 },       { 4, NAN, 0, FV_INT16 },     { 4, 0.5f, -3, FV_FLOAT32 },
-        { 4, 1, 2, FV_FLOAT32 },        { 4, 1e-6f, 1e6f, FV_FLOAT64 }, { 4, 1e36f, 0, FV_FLOAT64 }, { 8, 0.1f, 0, FV_FLOAT64 },
-        { 16, 2, 1, FV_FLOAT32 },       { 64, 2, 1, FV_FLOAT64 },    { 2, -1, 255, FV_FLOAT32 },  { 1280, 2, 0, FV_FLOAT64 },
+    static const struct {
+        int      code;
+        float    slope, inter;
+        fv_dtype dtype;
+    } cases[] = {
+        { 4, 0, 5, FV_INT16 },           { 4, 1, 0, FV_INT16 },          { 4, NAN, 0, FV_INT16 },     { 4, 0.5f, -3, FV_FLOAT32 },
+        { 4, 1, 2, FV_FLOAT32 },         { 4, 1e-6f, 1e6f, FV_FLOAT64 }, { 4, 1e36f, 0, FV_FLOAT64 }, { 8, 0.1f, 0, FV_FLOAT64 },
+        { 16, 2, 1, FV_FLOAT32 },        { 64, 2, 1, FV_FLOAT64 },       { 2, -1, 255, FV_FLOAT32 },  { 1280, 2, 0, FV_FLOAT64 },
         { 512, 0.1f, 0.3f, FV_FLOAT32 }, { 32, 2, 1, FV_COMPLEX64 },
     };
     static const char *const names[] = { "scale.nii", "scale.nii.gz" };
@@ -447,8 +453,10 @@ TEST(nifti_applies_slope_and_intercept) {
             CHECK_MESSAGE(out.type.image.dtype == cases[t].dtype, "case %d: %s", t, fv_dtype_name(out.type.image.dtype));
             for (int i = 0; i < n && cases[t].dtype != FV_INT16; i++) {
                 double expected = value[i] * (double)cases[t].slope + (double)cases[t].inter;
-                if (cases[t].dtype == FV_FLOAT64) CHECK(((double *)out.data)[i] == expected);
-                else CHECK(((float *)out.data)[i] == (float)expected);
+                if (cases[t].dtype == FV_FLOAT64)
+                    CHECK(((double *)out.data)[i] == expected);
+                else
+                    CHECK(((float *)out.data)[i] == (float)expected);
             }
             CHECK_MESSAGE(test_regions_equal_crops(path, 20, 5, message), "%s", message);
             test_image_free(&out);
@@ -482,7 +490,7 @@ TEST(nifti_reads_a_pair_from_either_name) {
 /* ---------------------------------------------------------------- damage */
 
 static fv_status open_crafted(const crafted *c, size_t data, fv_error *error) {
-    uint8_t   *zeros = fv_calloc(data + 1);
+    uint8_t   *zeros = fv__calloc(data + 1);
     char      *path = save("bad.nii", c, zeros, data), *packed = save("bad.nii.gz", c, zeros, data);
     test_image out;
     fv_status  status = test_read_file(path, &out, error), second;
@@ -539,10 +547,10 @@ TEST(nifti_never_gives_other_voxels_for_a_flipped_bit) {
     test_image_random_any(&in, 8);
     CHECK(test_write_file(path, &in, NULL, 0, NULL) == FV_OK);
     fv_bytes file = { 0 };
-    CHECK(fv_file_read_all(path, (size_t)1 << 30, &file, NULL) == FV_OK);
+    CHECK(fv__file_read_all(path, (size_t)1 << 30, &file, NULL) == FV_OK);
     for (size_t at = 10; at < file.size; at += 1 + at / 40) {
         file.data[at] ^= 16;
-        CHECK(fv_file_write_all(path, file.data, file.size, false, NULL) == FV_OK);
+        CHECK(fv__file_write_all(path, file.data, file.size, false, NULL) == FV_OK);
         fv_error  error = { 0 };
         fv_status status = test_read_file(path, &out, &error);
         /* some bits mean nothing: codes that no symbol uses */
@@ -551,7 +559,7 @@ TEST(nifti_never_gives_other_voxels_for_a_flipped_bit) {
         if (status == FV_OK) test_image_free(&out);
         file.data[at] ^= 16;
     }
-    fv_bytes_release(&file);
+    fv__bytes_release(&file);
     test_image_free(&in);
     free(path);
 }
@@ -583,16 +591,21 @@ TEST(nifti_refuses_a_level_gzip_does_not_have) {
 
 TEST(nifti_reads_real_files) {
     if (!test_data()) SKIP("no folder of real files");
-    static const struct { const char *name; int64_t shape[4]; int ndim; fv_dtype dtype; } files[] = {
+    static const struct {
+        const char *name;
+        int64_t     shape[4];
+        int         ndim;
+        fv_dtype    dtype;
+    } files[] = {
         { "anatomical.nii", { 25, 41, 33 }, 3, FV_INT16 },
         { "functional.nii", { 20, 3, 21, 17 }, 4, FV_FLOAT32 },
         { "example4d.nii.gz", { 2, 24, 96, 128 }, 4, FV_INT16 },
     };
     for (int i = 0; i < FV_COUNT(files); i++) {
-        char      *path = fv_sprintf("%s/nifti/%s", test_data(), files[i].name), *copy = in_folder("copy.nii.gz"), message[256];
+        char      *path = fv__sprintf("%s/nifti/%s", test_data(), files[i].name), *copy = in_folder("copy.nii.gz"), message[256];
         test_image in, out;
         fv_error   error = { 0 };
-        if (!fv_file_exists(path)) SKIP("no NIfTI files");
+        if (!fv__file_exists(path)) SKIP("no NIfTI files");
         CHECK_MESSAGE(test_read_file(path, &in, &error) == FV_OK, "%s", error.message);
         CHECK_INT(in.type.image.ndim, files[i].ndim);
         for (int d = 0; d < files[i].ndim; d++) CHECK_INT(in.type.image.shape[d], files[i].shape[d]);

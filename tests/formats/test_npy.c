@@ -2,19 +2,19 @@
 #include "support/format.h"
 #include "support/test.h"
 
-static char *in_folder(const char *name) { return fv_sprintf("%s/%s", test_folder(), name); }
+static char *in_folder(const char *name) { return fv__sprintf("%s/%s", test_folder(), name); }
 
 /* A file with this header text and these bytes behind it. */
 static char *make_npy(const char *name, int version, const char *header, const void *data, size_t size) {
     fv_bytes file = { 0 };
     size_t   length = strlen(header);
-    fv_bytes_append(&file, "\x93NUMPY", 6);
-    fv_bytes_append(&file, (uint8_t[]){ (uint8_t)version, 0, length & 255, length >> 8 & 255, 0, 0 }, version == 1 ? 4 : 6);
-    fv_bytes_append(&file, header, length);
-    fv_bytes_append(&file, data, size);
+    fv__bytes_append(&file, "\x93NUMPY", 6);
+    fv__bytes_append(&file, (uint8_t[]){ (uint8_t)version, 0, length & 255, length >> 8 & 255, 0, 0 }, version == 1 ? 4 : 6);
+    fv__bytes_append(&file, header, length);
+    fv__bytes_append(&file, data, size);
     char *path = in_folder(name);
-    if (fv_file_write_all(path, file.data, file.size, false, NULL) != FV_OK) abort();
-    fv_bytes_release(&file);
+    if (fv__file_write_all(path, file.data, file.size, false, NULL) != FV_OK) abort();
+    fv__bytes_release(&file);
     return path;
 }
 
@@ -45,12 +45,12 @@ TEST(npy_header_is_what_numpy_writes) {
     char      *path = in_folder("header.npy");
     CHECK(test_write_file(path, &in, NULL, 0, NULL) == FV_OK);
     fv_bytes file = { 0 };
-    CHECK(fv_file_read_all(path, 1000, &file, NULL) == FV_OK);
+    CHECK(fv__file_read_all(path, 1000, &file, NULL) == FV_OK);
     CHECK_INT(file.size, 128 + 48);
     static const char start[] = "\x93NUMPY\x01\x00\x76\x00{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }  ";
     CHECK(!memcmp(file.data, start, sizeof start - 1));
     CHECK_INT(file.data[127], '\n');
-    fv_bytes_release(&file);
+    fv__bytes_release(&file);
     test_image_free(&in);
     free(path);
 }
@@ -163,10 +163,10 @@ TEST(npy_keeps_what_is_there_when_begun_again) {
     fv_write_options none = { 0 };
     fv_error         error = { 0 };
     fv_block         block;
-    fv_region        all = fv_region_whole(&in.type.image);
+    fv_region        all = fv__region_whole(&in.type.image);
     test_image_random(&in, 1);
-    fv_block_init(&block, FV_UINT8, &all, in.data);
-    CHECK(fv_format_for_writing(path, &format, &error) == FV_OK);
+    fv__block_init(&block, FV_UINT8, &all, in.data);
+    CHECK(fv__format_for_writing(path, &format, &error) == FV_OK);
     CHECK(format->create(path, &in.type.image, &none, &writer, &error) == FV_OK);
     CHECK(format->begin(writer, &error) == FV_OK && format->put(writer, &block, &error) == FV_OK);
     format->free_writer(writer);
@@ -183,7 +183,7 @@ TEST(npy_reads_real_files) {
     static const char *const names[] = { "angle", "art", "dark", "fbp", "flat", "normalize", "proj", "sirt", "tomo" };
     if (!test_data()) SKIP("no real data here");
     for (int i = 0; i < FV_COUNT(names); i++) {
-        char *path = fv_sprintf("%s/tomography/%s.npy", test_data(), names[i]), message[256];
+        char *path = fv__sprintf("%s/tomography/%s.npy", test_data(), names[i]), message[256];
         CHECK_MESSAGE(test_regions_equal_crops(path, 10, 2, message), "%s", message);
         free(path);
     }

@@ -3,7 +3,7 @@
 #include "support/test.h"
 #include <png.h>
 
-static char *in_folder(const char *name) { return fv_sprintf("%s/%s", test_folder(), name); }
+static char *in_folder(const char *name) { return fv__sprintf("%s/%s", test_folder(), name); }
 
 /* An image of y x, or y x c where channels are given. */
 static test_image image_of(fv_dtype dtype, int64_t height, int64_t width, int64_t channels) {
@@ -227,16 +227,16 @@ TEST(png_refuses_a_size_that_the_file_cannot_hold) {
     fv_bytes   file = { 0 };
     fv_error   error = { 0 };
     CHECK(test_write_file(path, &in, NULL, 0, NULL) == FV_OK);
-    CHECK(fv_file_read_all(path, 10000, &file, NULL) == FV_OK);
+    CHECK(fv__file_read_all(path, 10000, &file, NULL) == FV_OK);
     memcpy(file.data + 16, "\x7f\xff\xff\xff\x7f\xff\xff\xff", 8);
     uint32_t crc = 0xffffffffu;
     for (int i = 12; i < 29; i++)
         for (int bit = (crc ^= file.data[i], 0); bit < 8; bit++) crc = crc & 1 ? crc >> 1 ^ 0xedb88320u : crc >> 1;
     png_save_uint_32(file.data + 29, ~crc);
-    CHECK(fv_file_write_all(path, file.data, file.size, false, NULL) == FV_OK);
+    CHECK(fv__file_write_all(path, file.data, file.size, false, NULL) == FV_OK);
     CHECK_INT(test_read_file(path, &out, &error), FV_ERROR_INPUT);
     CHECK_MESSAGE(strstr(error.message, "2147483647") && strstr(error.message, path), "%s", error.message);
-    fv_bytes_release(&file);
+    fv__bytes_release(&file);
     test_image_free(&in);
     free(path);
 }
@@ -245,7 +245,7 @@ TEST(png_reads_real_files_like_libpng) {
     static const char *const names[] = { "camera", "cell", "coins", "em_image", "phantom" };
     if (!test_data()) SKIP("no real data here");
     for (int i = 0; i < FV_COUNT(names); i++) {
-        char      *path = fv_sprintf("%s/images/%s.png", test_data(), names[i]), message[256];
+        char      *path = fv__sprintf("%s/images/%s.png", test_data(), names[i]), message[256];
         test_image out;
         fv_error   error = { 0 };
         size_t     size = 0;

@@ -7,7 +7,7 @@
 #include <tiffio.h>
 #include <time.h>
 
-static char *in_folder(const char *name) { return fv_sprintf("%s/%s", test_folder(), name); }
+static char *in_folder(const char *name) { return fv__sprintf("%s/%s", test_folder(), name); }
 
 static void name_axes(test_image *image, const char *letters) {
     for (int d = 0; d < image->type.image.ndim; d++) snprintf(image->type.image.axis[d], 8, "%c", letters[d]);
@@ -467,12 +467,12 @@ TEST(tiff_pages_of_one_kind_are_a_stack_and_others_are_passed_over) {
     for (int i = 0; i < 600; i++) CHECK_INT(((uint16_t *)out.data)[i], sample_of(&page, i % 200 / 20, i % 20, 0));
     CHECK_MESSAGE(test_regions_equal_crops(path, 20, 4, message), "%s", message);
     test_image_free(&out);
-    char *inside = fv_sprintf("%s::2", path);
+    char *inside = fv__sprintf("%s::2", path);
     CHECK_MESSAGE(test_read_file(inside, &out, &error) == FV_OK, "%s", error.message);
     CHECK(out.type.image.ndim == 2 && out.type.image.shape[1] == 7);
     test_image_free(&out);
     free(inside);
-    inside = fv_sprintf("%s::6", path);
+    inside = fv__sprintf("%s::6", path);
     CHECK_INT(test_read_file(inside, &out, &error), FV_ERROR_INPUT);
     CHECK(strstr(error.message, "no page 6"));
     free(inside);
@@ -521,15 +521,15 @@ TEST(tiff_reads_imagej_stacks_under_one_directory) {
     char    *path = make_pages("single.tif", "w", &page, 1), message[256];
     /* libtiff puts the pixels at byte 8 and the directory behind them: move the directory to the end of a longer file. */
     fv_bytes file = { 0 }, longer = { 0 };
-    CHECK(fv_file_read_all(path, 100000, &file, NULL) == FV_OK);
+    CHECK(fv__file_read_all(path, 100000, &file, NULL) == FV_OK);
     uint32_t first;
     memcpy(&first, file.data + 4, 4);
     CHECK_INT(first, 8 + 200);
-    fv_bytes_append(&longer, file.data, file.size);
+    fv__bytes_append(&longer, file.data, file.size);
     uint64_t state = 1;
     /* Here the other planes overwrite nothing only if the directory stays in front of them, so put pixels last. */
     uint32_t start = (uint32_t)longer.size;
-    for (int i = 0; i < 800; i++) fv_bytes_append(&longer, (uint8_t[]){ (uint8_t)test_random(&state) }, 1);
+    for (int i = 0; i < 800; i++) fv__bytes_append(&longer, (uint8_t[]){ (uint8_t)test_random(&state) }, 1);
     uint16_t entries;
     memcpy(&entries, longer.data + first, 2);
     for (int i = 0; i < entries; i++) {
@@ -541,15 +541,15 @@ TEST(tiff_reads_imagej_stacks_under_one_directory) {
             memcpy(entry + 8, &start, 4);
         }
     }
-    CHECK(fv_file_write_all(path, longer.data, longer.size, false, NULL) == FV_OK);
+    CHECK(fv__file_write_all(path, longer.data, longer.size, false, NULL) == FV_OK);
     test_image out;
     CHECK(test_read_file(path, &out, NULL) == FV_OK);
     CHECK(out.type.image.ndim == 3 && out.type.image.shape[0] == 4);
     CHECK(!memcmp(out.data, longer.data + start, 800));
     CHECK_MESSAGE(test_regions_equal_crops(path, 20, 4, message), "%s", message);
     test_image_free(&out);
-    fv_bytes_release(&file);
-    fv_bytes_release(&longer);
+    fv__bytes_release(&file);
+    fv__bytes_release(&longer);
     free(path);
 }
 
@@ -591,7 +591,7 @@ static void *read_many(void *argument) {
     fv_image_type *type = &r->reader->type;
     r->same = true;
     for (int i = 0; i < 60 && r->same; i++) {
-        fv_region region = fv_region_whole(type);
+        fv_region region = fv__region_whole(type);
         for (int d = 0; d < type->ndim; d++) {
             region.start[d] = (int64_t)(test_random(&r->seed) % (uint64_t)type->shape[d]);
             region.size[d] = 1 + (int64_t)(test_random(&r->seed) % (uint64_t)(type->shape[d] - region.start[d]));
@@ -601,13 +601,13 @@ static void *read_many(void *argument) {
             r->same = false;
             break;
         }
-        fv_region all = fv_region_whole(type);
+        fv_region all = fv__region_whole(type);
         fv_block  from, to;
-        fv_block_init(&from, type->dtype, &all, r->whole->data);
-        void *expected = fv_alloc((size_t)fv_region_voxels(&region) * 2);
-        fv_block_init(&to, type->dtype, &region, expected);
-        fv_block_copy(&to, &from);
-        r->same = !memcmp(expected, crop.data, (size_t)fv_region_voxels(&region) * 2);
+        fv__block_init(&from, type->dtype, &all, r->whole->data);
+        void *expected = fv__alloc((size_t)fv__region_voxels(&region) * 2);
+        fv__block_init(&to, type->dtype, &region, expected);
+        fv__block_copy(&to, &from);
+        r->same = !memcmp(expected, crop.data, (size_t)fv__region_voxels(&region) * 2);
         free(expected);
         test_image_free(&crop);
     }
@@ -690,14 +690,14 @@ static bool reads_folder(const char *folder, bool all, char message[256]) {
     struct dirent *entry;
     bool           good = dir != NULL;
     while (good && (entry = readdir(dir))) {
-        char      *path = fv_sprintf("%s/%s", folder, entry->d_name);
+        char      *path = fv__sprintf("%s/%s", folder, entry->d_name);
         test_image out;
         fv_error   error = { 0 };
         double     start = used_seconds();
-        if (fv_path_has_extension(path, "tif") || fv_path_has_extension(path, "tiff")) {
+        if (fv__path_has_extension(path, "tif") || fv__path_has_extension(path, "tiff")) {
             fv_status status = test_read_file(path, &out, &error);
             if (status == FV_OK) test_image_free(&out);
-            if (status == FV_OK && !fv_path_has_extension(path, "g4-multi.tiff"))
+            if (status == FV_OK && !fv__path_has_extension(path, "g4-multi.tiff"))
                 good = test_regions_equal_crops(path, 3, 8, message);
             if (status != FV_OK && (all || !strstr(error.message, entry->d_name))) {
                 snprintf(message, 256, "%.250s", error.message);
@@ -716,7 +716,7 @@ static bool reads_folder(const char *folder, bool all, char message[256]) {
 
 TEST(tiff_reads_all_real_files) {
     if (!test_data()) SKIP("no real data here");
-    char *tiff = fv_sprintf("%s/tiff", test_data()), *images = fv_sprintf("%s/images", test_data()), message[256] = "";
+    char *tiff = fv__sprintf("%s/tiff", test_data()), *images = fv__sprintf("%s/images", test_data()), message[256] = "";
     CHECK_MESSAGE(reads_folder(tiff, true, message), "%s", message);
     CHECK_MESSAGE(reads_folder(images, true, message), "%s", message);
     free(tiff);
@@ -725,7 +725,7 @@ TEST(tiff_reads_all_real_files) {
 
 TEST(tiff_survives_malformed_files) {
     if (!test_data()) SKIP("no real data here");
-    char *folder = fv_sprintf("%s/malformed", test_data()), message[256] = "";
+    char *folder = fv__sprintf("%s/malformed", test_data()), message[256] = "";
     CHECK_MESSAGE(reads_folder(folder, false, message), "%s", message);
     free(folder);
 }

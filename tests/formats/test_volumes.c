@@ -3,7 +3,7 @@
 #include "support/test.h"
 #include <math.h>
 
-static char *in_folder(const char *name) { return fv_sprintf("%s/%s", test_folder(), name); }
+static char *in_folder(const char *name) { return fv__sprintf("%s/%s", test_folder(), name); }
 
 /* One way of writing: extension, compression, types that come back as they are, shapes that it takes. */
 typedef struct {
@@ -69,7 +69,7 @@ TEST(every_way_keeps_every_voxel_type_shape_and_region) {
                 char             message[256], name[64];
                 fv_write_options options = { .compression = ways[w].compression };
                 snprintf(name, sizeof name, "a.%s", ways[w].extension);
-                char *path = in_folder(name), *shuffled = fv_sprintf("%s/b.%s", test_folder(), ways[w].extension);
+                char *path = in_folder(name), *shuffled = fv__sprintf("%s/b.%s", test_folder(), ways[w].extension);
                 test_image_random_any(&in, (uint64_t)(dtype * 7 + ndim));
                 CHECK_MESSAGE(test_write_file(path, &in, &options, 0, &error) == FV_OK, "%s", error.message);
                 CHECK_MESSAGE(test_read_file(path, &out, &error) == FV_OK, "%s", error.message);
@@ -77,7 +77,7 @@ TEST(every_way_keeps_every_voxel_type_shape_and_region) {
                 for (int d = 0; d < ndim && ndim <= 3; d++) CHECK_TEXT(out.type.image.axis[d], in.type.image.axis[d]);
                 CHECK_MESSAGE(test_regions_equal_crops(path, 10, 5, message), "%s: %s", name, message);
                 CHECK_MESSAGE(test_write_file(shuffled, &in, &options, 11, &error) == FV_OK, "%s", error.message);
-                if (fv_format_in_parts(path)) /* the headers name different folders */
+                if (fv__format_in_parts(path)) /* the headers name different folders */
                     CHECK_MESSAGE(test_regions_equal_crops(shuffled, 3, 7, message), "%s: %s", name, message);
                 else
                     CHECK(test_same_files(path, shuffled));
@@ -95,7 +95,7 @@ TEST(spacing_origin_and_units_come_back) {
     } kept[] = { { "mrc", true }, { "nrrd", true }, { "mha", false } };
     for (int k = 0; k < FV_COUNT(kept); k++) {
         test_image in = test_image_new(FV_FLOAT32, 3, (int64_t[]){ 3, 4, 5 }), out;
-        char      *path = fv_sprintf("%s/geometry.%s", test_folder(), kept[k].extension);
+        char      *path = fv__sprintf("%s/geometry.%s", test_folder(), kept[k].extension);
         for (int d = 0; d < 3; d++) {
             in.type.image.spacing[d] = 1.5 + d;
             in.type.image.origin[d] = 10 * d - 4;
@@ -123,7 +123,7 @@ TEST(the_voxel_to_world_matrix_comes_back) {
     static const double      affine[] = { 0, -2, 0, 7, 1.5, 0, 0, -3, 0, 0, 4, 11 };
     for (int k = 0; k < FV_COUNT(extensions); k++) {
         test_image in = test_image_new(FV_INT16, 3, (int64_t[]){ 3, 4, 5 }), out;
-        char      *path = fv_sprintf("%s/world.%s", test_folder(), extensions[k]);
+        char      *path = fv__sprintf("%s/world.%s", test_folder(), extensions[k]);
         fv_error   error = { 0 };
         in.type.image.has_affine = true;
         in.type.image.affine_code = 1;
@@ -145,7 +145,7 @@ TEST(colours_are_an_axis_of_their_own) {
     static const char *const extensions[] = { "nrrd", "mha", "ppm", "vti" };
     for (int k = 0; k < FV_COUNT(extensions); k++) {
         test_image in = test_image_new(FV_UINT8, 3, (int64_t[]){ 6, 5, 3 }), out;
-        char      *path = fv_sprintf("%s/colour.%s", test_folder(), extensions[k]);
+        char      *path = fv__sprintf("%s/colour.%s", test_folder(), extensions[k]);
         fv_error   error = { 0 };
         for (int d = 0; d < 3; d++) snprintf(in.type.image.axis[d], 8, "%c", "yxc"[d]);
         test_image_random_any(&in, 3);
@@ -163,13 +163,13 @@ TEST(colours_are_an_axis_of_their_own) {
 
 static char *make(const char *name, const void *data, size_t size) {
     char *path = in_folder(name);
-    if (fv_file_write_all(path, data, size, false, NULL) != FV_OK) abort();
+    if (fv__file_write_all(path, data, size, false, NULL) != FV_OK) abort();
     return path;
 }
 
 static fv_status open_file(const char *path, fv_reader **reader, fv_error *error) {
     const fv_format *format;
-    FV_TRY(fv_format_for_reading(path, &format, error));
+    FV_TRY(fv__format_for_reading(path, &format, error));
     return format->open(path, NULL, reader, error);
 }
 
@@ -232,9 +232,9 @@ static void put_mrc(fv_bytes *file, bool swapped, int mode, const char *exttyp, 
     for (int i = 0; swapped && i < 2; i++) counts[i] = (int16_t)__builtin_bswap16((uint16_t)counts[i]);
     memcpy(&words[32], counts, 4);
     memcpy(&words[52], "MAP ", 4);
-    fv_bytes_clear(file);
-    fv_bytes_append(file, words, sizeof words);
-    fv_bytes_append(file, extended, (size_t)size);
+    fv__bytes_clear(file);
+    fv__bytes_append(file, words, sizeof words);
+    fv__bytes_append(file, extended, (size_t)size);
 }
 
 TEST(mrc_reads_both_byte_orders_half_floats_and_the_voxel_size) {
@@ -244,7 +244,7 @@ TEST(mrc_reads_both_byte_orders_half_floats_and_the_voxel_size) {
         static const uint16_t halves[] = { 0x3c00, 0xc000, 0x0001, 0x7bff }; /* 1, -2, 2^-24, 65504 */
         for (int i = 0; i < 4; i++) {
             uint16_t half = swapped ? __builtin_bswap16(halves[i]) : halves[i];
-            fv_bytes_append(&file, &half, 2);
+            fv__bytes_append(&file, &half, 2);
         }
         char      *path = make("half.mrc", file.data, file.size);
         test_image out;
@@ -257,14 +257,14 @@ TEST(mrc_reads_both_byte_orders_half_floats_and_the_voxel_size) {
         test_image_free(&out);
         free(path);
     }
-    fv_bytes_release(&file);
+    fv__bytes_release(&file);
 }
 
 static bool has_angles(const char *path, const char *words) {
     fv_reader *reader;
     fv_error   error = { 0 };
     if (open_file(path, &reader, &error) != FV_OK) return false;
-    char *facts = fv_sprintf("%.*s", (int)reader->facts.size, (char *)reader->facts.data);
+    char *facts = fv__sprintf("%.*s", (int)reader->facts.size, (char *)reader->facts.data);
     bool  good = strstr(facts, words) && !strcmp(reader->type.axis[0], "angle");
     if (!good) printf("# %s: %s\n", reader->type.axis[0], facts);
     free(facts);
@@ -288,13 +288,13 @@ TEST(mrc_finds_tilt_angles_in_extended_headers_and_beside_the_file) {
                   { "FEI1", fei, sizeof fei, 0, 0 } };
     for (int i = 0; i < FV_COUNT(cases); i++) {
         put_mrc(&file, false, 0, cases[i].kind, cases[i].data, cases[i].size, cases[i].nint, cases[i].nreal, 3);
-        fv_bytes_append(&file, voxels, sizeof voxels);
+        fv__bytes_append(&file, voxels, sizeof voxels);
         char *path = make("series.st", file.data, file.size);
         CHECK_MESSAGE(has_angles(path, "tilt angles: 3 from extended header: -60 0 60"), "%s", cases[i].kind);
         free(path);
     }
     put_mrc(&file, false, 0, "    ", NULL, 0, 0, 0, 3);
-    fv_bytes_append(&file, voxels, sizeof voxels);
+    fv__bytes_append(&file, voxels, sizeof voxels);
     char             *path = make("other.mrc", file.data, file.size);
     static const char mdoc[] = "PixelSpacing = 2\n[ZValue = 0]\nTiltAngle = -30.5\n[ZValue = 1]\nTiltAngle = 0\n[ZValue = 2]\n"
                                "TiltAngle = 30.5\n";
@@ -303,7 +303,7 @@ TEST(mrc_finds_tilt_angles_in_extended_headers_and_beside_the_file) {
     free(make("other.rawtlt", "-2\n 0.00\n 2\n", 12));
     CHECK(has_angles(path, "tilt angles: 3 from other.rawtlt: -2 0 2"));
     free(path);
-    fv_bytes_release(&file);
+    fv__bytes_release(&file);
 }
 
 TEST(raw_files_take_shape_and_type_from_the_name_or_from_options) {
@@ -313,7 +313,7 @@ TEST(raw_files_take_shape_and_type_from_the_name_or_from_options) {
     fv_error         error = { 0 };
     for (int i = 0; i < 50; i++) bytes[i] = (uint8_t)i;
     char *named = make("scan_3x4x2_uint16.raw", bytes, 48), *bare = make("scan.raw", bytes, 50);
-    CHECK(fv_format_for_reading(named, &format, &error) == FV_OK);
+    CHECK(fv__format_for_reading(named, &format, &error) == FV_OK);
     CHECK_MESSAGE(format->open(named, NULL, &reader, &error) == FV_OK, "%s", error.message);
     CHECK_INT(reader->type.shape[1], 4);
     CHECK_INT(reader->type.dtype, FV_UINT16);
@@ -342,7 +342,7 @@ TEST(every_way_survives_damage) {
         test_image       in = test_image_new(FV_UINT16, FV_MAX(ways[w].least, 2), (int64_t[]){ 9, 11 });
         fv_write_options options = { .compression = ways[w].compression };
         fv_error         error = { 0 };
-        char             message[256], *path = fv_sprintf("%s/damage.%s", test_folder(), ways[w].extension);
+        char             message[256], *path = fv__sprintf("%s/damage.%s", test_folder(), ways[w].extension);
         test_image_random_any(&in, 4);
         CHECK_MESSAGE(test_write_file(path, &in, &options, 0, &error) == FV_OK, "%s", error.message);
         CHECK_MESSAGE(test_survives_damage(path, ways[w].extension, 60, 400, (uint64_t)w, message), "%s: %s", ways[w].extension,
@@ -455,12 +455,12 @@ TEST(deeply_nested_xml_is_only_long) {
     fv_bytes   text = { 0 };
     fv_reader *reader;
     fv_error   error = { 0 };
-    fv_bytes_printf(&text, "<?xml version=\"1.0\"?><!DOCTYPE a [<!ENTITY b \"b\">]><!-- < > -->");
-    for (int i = 0; i < 500000; i++) fv_bytes_append(&text, "<a>&b;", 6);
+    fv__bytes_printf(&text, "<?xml version=\"1.0\"?><!DOCTYPE a [<!ENTITY b \"b\">]><!-- < > -->");
+    for (int i = 0; i < 500000; i++) fv__bytes_append(&text, "<a>&b;", 6);
     char *path = make("deep.vti", text.data, text.size);
     CHECK(open_file(path, &reader, &error) == FV_ERROR_INPUT && strstr(error.message, "deep.vti: not a VTI file"));
     free(path);
-    fv_bytes_release(&text);
+    fv__bytes_release(&text);
 }
 
 TEST(mrc_names_what_is_wrong_with_a_header) {
@@ -484,13 +484,13 @@ TEST(mrc_names_what_is_wrong_with_a_header) {
         CHECK_MESSAGE(strstr(error.message, cases[i].words) && strstr(error.message, "wrong.mrc"), "\"%s\"", error.message);
         free(path);
     }
-    fv_bytes_release(&file);
+    fv__bytes_release(&file);
 }
 
 TEST(mrc_reads_a_real_map) {
     const char *data = test_data();
     if (!data) SKIP("no real files");
-    char      *path = fv_sprintf("%s/mrc/EMD-3197.map", data), message[256];
+    char      *path = fv__sprintf("%s/mrc/EMD-3197.map", data), message[256];
     test_image out;
     fv_error   error = { 0 };
     CHECK_MESSAGE(test_read_file(path, &out, &error) == FV_OK, "%s", error.message);

@@ -8,35 +8,35 @@
 
 extern const fv_format fv_format_zarr;
 
-static char *in_folder(const char *name) { return fv_sprintf("%s/%s", test_folder(), name); }
+static char *in_folder(const char *name) { return fv__sprintf("%s/%s", test_folder(), name); }
 
 static bool same_folders(const char *a, const char *b) {
-    char *command = fv_sprintf("diff -r %s %s >&2", a, b);
+    char *command = fv__sprintf("diff -r %s %s >&2", a, b);
     bool  same = system(command) == 0;
     free(command);
     return same;
 }
 
 static void save(const char *folder, const char *name, const void *data, size_t size) {
-    char *path = fv_sprintf("%s/%s", folder, name), *parent = fv_strdup(path);
+    char *path = fv__sprintf("%s/%s", folder, name), *parent = fv__strdup(path);
     *strrchr(parent, '/') = 0;
-    if (fv_path_make_folders(parent, NULL) != FV_OK || fv_file_write_all(path, data, size, false, NULL) != FV_OK) abort();
+    if (fv__path_make_folders(parent, NULL) != FV_OK || fv__file_write_all(path, data, size, false, NULL) != FV_OK) abort();
     free(path);
     free(parent);
 }
 static void save_text(const char *folder, const char *name, const char *text) { save(folder, name, text, strlen(text)); }
 
 static char *load_text(const char *folder, const char *name) {
-    char    *path = fv_sprintf("%s/%s", folder, name);
+    char    *path = fv__sprintf("%s/%s", folder, name);
     fv_bytes bytes = { 0 };
-    if (fv_file_read_all(path, 1 << 20, &bytes, NULL) != FV_OK) abort();
+    if (fv__file_read_all(path, 1 << 20, &bytes, NULL) != FV_OK) abort();
     free(path);
     return (char *)bytes.data;
 }
 
 static bool has(const char *folder, const char *name) {
-    char *path = fv_sprintf("%s/%s", folder, name);
-    bool  there = fv_file_exists(path);
+    char *path = fv__sprintf("%s/%s", folder, name);
+    bool  there = fv__file_exists(path);
     free(path);
     return there;
 }
@@ -55,7 +55,7 @@ TEST(zarr_keeps_every_dtype_and_one_to_six_axes_with_every_compression) {
             fv_write_options options = { .compression = compressions[(dtype + ndim) % 4], .chunk_ndim = ndim };
             for (int d = 0; d < ndim; d++) options.chunk[d] = d < ndim - 3 ? 4 : 2 + (d + dtype) % 3;
             test_image_random_any(&in, (uint64_t)(dtype * 7 + ndim));
-            CHECK(fv_path_remove(path, NULL) == FV_OK && fv_path_remove(shuffled, NULL) == FV_OK);
+            CHECK(fv__path_remove(path, NULL) == FV_OK && fv__path_remove(shuffled, NULL) == FV_OK);
             CHECK_MESSAGE(test_write_file(path, &in, &options, 0, &error) == FV_OK, "%s", error.message);
             CHECK_MESSAGE(test_read_file(path, &out, &error) == FV_OK, "%s", error.message);
             CHECK_MESSAGE(test_same_pixels(&in, &out), "%s %d axes", fv_dtype_name((fv_dtype)dtype), ndim);
@@ -72,7 +72,13 @@ TEST(zarr_keeps_every_dtype_and_one_to_six_axes_with_every_compression) {
 }
 
 TEST(zarr_chunks_follow_the_stated_rule) {
-    static const struct { int ndim; int64_t shape[5]; const char *axes[5]; int given; int64_t chunk[5], expected[5]; } cases[] = {
+    static const struct {
+        int         ndim;
+        int64_t     shape[5];
+        const char *axes[5];
+        int         given;
+        int64_t     chunk[5], expected[5];
+    } cases[] = {
         { 3, { 300, 200, 90 }, { "z", "y", "x" }, 0, { 0 }, { 128, 128, 90 } },
         { 2, { 3000, 200 }, { "y", "x" }, 0, { 0 }, { 1024, 200 } },
         { 3, { 1, 3000, 2000 }, { "z", "y", "x" }, 0, { 0 }, { 1, 1024, 1024 } },
@@ -131,7 +137,7 @@ TEST(zarr_keeps_axes_spacing_units_and_the_world_matrix) {
         type->has_affine = true;
         type->affine_code = 4;
         for (int i = 0; i < 12; i++) type->affine[i] = 1.0 / (i + 3);
-        CHECK(fv_path_remove(path, NULL) == FV_OK);
+        CHECK(fv__path_remove(path, NULL) == FV_OK);
         CHECK_MESSAGE(test_write_file(path, &in, NULL, 0, &error) == FV_OK, "%s", error.message);
         CHECK_MESSAGE(test_read_file(path, &out, &error) == FV_OK, "%s", error.message);
         CHECK_INT(has(path, "0/zarr.json"), k == 0);
@@ -150,13 +156,14 @@ TEST(zarr_metadata_is_what_ome_zarr_asks_for) {
     char      *path = in_folder("meta.zarr");
     strcpy(in.type.image.axis[0], "c");
     CHECK(test_write_file(path, &in, NULL, 0, NULL) == FV_OK);
-    char *group = load_text(path, "zarr.json"), *array = load_text(path, "0/zarr.json");
+    char                    *group = load_text(path, "zarr.json"), *array = load_text(path, "0/zarr.json");
     static const char *const in_group[] = { "\"zarr_format\":\t3",    "\"node_type\":\t\"group\"", "\"version\":\t\"0.5\"",
                                             "\"type\":\t\"channel\"", "\"type\":\t\"space\"",      "\"path\":\t\"0\"",
                                             "\"scale\":\t[1, 1, 1]" };
-    static const char *const in_array[] = { "\"shape\":\t[3, 4, 5]", "\"data_type\":\t\"uint16\"", "\"chunk_shape\":\t[1, 4, 5]",
-                                            "\"separator\":\t\"/\"", "\"endian\":\t\"little\"", "\"zstd\"", "\"fill_value\":\t0",
-                                            "\"dimension_names\":\t[\"c\", \"y\", \"x\"]" };
+    static const char *const in_array[] = { "\"shape\":\t[3, 4, 5]",       "\"data_type\":\t\"uint16\"",
+                                            "\"chunk_shape\":\t[1, 4, 5]", "\"separator\":\t\"/\"",
+                                            "\"endian\":\t\"little\"",     "\"zstd\"",
+                                            "\"fill_value\":\t0",          "\"dimension_names\":\t[\"c\", \"y\", \"x\"]" };
     for (int i = 0; i < FV_COUNT(in_group); i++) CHECK_MESSAGE(strstr(group, in_group[i]), "no %s in %s", in_group[i], group);
     for (int i = 0; i < FV_COUNT(in_array); i++) CHECK_MESSAGE(strstr(array, in_array[i]), "no %s in %s", in_array[i], array);
     CHECK(has(path, "0/c/0/0/0") && has(path, "0/c/2/0/0"));
@@ -176,9 +183,9 @@ TEST(zarr_goes_on_with_the_chunks_that_are_there) {
     for (int i = 0; i < 2; i++) { /* each half by a process of its own */
         fv_writer *writer;
         fv_block   whole, half;
-        fv_region  all = fv_region_whole(&in.type.image);
-        fv_block_init(&whole, FV_UINT8, &all, in.data);
-        half = fv_block_window(&whole, &halves[i]);
+        fv_region  all = fv__region_whole(&in.type.image);
+        fv__block_init(&whole, FV_UINT8, &all, in.data);
+        half = fv__block_window(&whole, &halves[i]);
         CHECK(fv_format_zarr.create(path, &in.type.image, &options, &writer, &error) == FV_OK);
         CHECK_MESSAGE(fv_format_zarr.begin(writer, &error) == FV_OK, "%s", error.message);
         save(path, ".partial/1-2-3", "cut", 3); /* what a killed writer left */
@@ -209,13 +216,13 @@ typedef struct {
 static void *write_share(void *argument) {
     share     *s = argument;
     fv_lattice lattice;
-    fv_region  all = fv_region_whole(&s->image->type.image);
+    fv_region  all = fv__region_whole(&s->image->type.image);
     fv_block   whole;
-    fv_block_init(&whole, s->image->type.image.dtype, &all, s->image->data);
-    fv_lattice_init(&lattice, all.ndim, all.size, s->writer->piece);
-    for (int64_t i = s->from; i < fv_lattice_count(&lattice) && s->status == FV_OK; i += s->step) {
-        fv_region region = fv_lattice_chunk(&lattice, i);
-        fv_block  window = fv_block_window(&whole, &region);
+    fv__block_init(&whole, s->image->type.image.dtype, &all, s->image->data);
+    fv__lattice_init(&lattice, all.ndim, all.size, s->writer->piece);
+    for (int64_t i = s->from; i < fv__lattice_count(&lattice) && s->status == FV_OK; i += s->step) {
+        fv_region region = fv__lattice_chunk(&lattice, i);
+        fv_block  window = fv__block_window(&whole, &region);
         s->status = fv_format_zarr.put(s->writer, &window, &s->error);
         if (s->status == FV_OK && i % 7 == 0) s->status = fv_format_zarr.sync(s->writer, &s->error);
     }
@@ -224,10 +231,10 @@ static void *write_share(void *argument) {
 
 static void *read_share(void *argument) {
     share    *s = argument;
-    fv_region all = fv_region_whole(&s->image->type.image);
-    uint8_t  *copy = fv_alloc((size_t)fv_image_type_bytes(&s->image->type.image));
+    fv_region all = fv__region_whole(&s->image->type.image);
+    uint8_t  *copy = fv__alloc((size_t)fv_image_type_bytes(&s->image->type.image));
     fv_block  block;
-    fv_block_init(&block, s->image->type.image.dtype, &all, copy);
+    fv__block_init(&block, s->image->type.image.dtype, &all, copy);
     s->status = fv_format_zarr.read(s->reader, &block, &s->error);
     if (s->status == FV_OK && memcmp(copy, s->image->data, (size_t)fv_image_type_bytes(&s->image->type.image)))
         s->status = fv_fail(&s->error, FV_ERROR_INTERNAL, "a thread read other voxels");
@@ -274,8 +281,8 @@ static const char plain_json[] =
 
 static char *make_plain(const char *name, const char *dtype, const char *encoding, const char *separator, const char *fill,
                         const char *codecs) {
-    char *path = in_folder(name), *text = fv_sprintf(plain_json, dtype, encoding, separator, fill, codecs);
-    if (fv_path_remove(path, NULL) != FV_OK) abort();
+    char *path = in_folder(name), *text = fv__sprintf(plain_json, dtype, encoding, separator, fill, codecs);
+    if (fv__path_remove(path, NULL) != FV_OK) abort();
     save_text(path, "zarr.json", text);
     free(text);
     return path;
@@ -303,13 +310,19 @@ static size_t deflated(const void *data, size_t size, int window, uint8_t *out, 
 TEST(zarr_reads_other_byte_orders_codecs_and_key_encodings) {
     static const char little[] = "{\"name\": \"bytes\", \"configuration\": {\"endian\": \"little\"}}";
     static const char big[] = "{\"name\": \"bytes\", \"configuration\": {\"endian\": \"big\"}}";
-    static const struct { const char *encoding, *separator, *key; } keys[] = {
+    static const struct {
+        const char *encoding, *separator, *key;
+    } keys[] = {
         { "default", "", "c/0/0" },
         { "default", ", \"configuration\": {\"separator\": \".\"}", "c.0.0" },
         { "v2", "", "0.0" },
         { "v2", ", \"configuration\": {\"separator\": \"/\"}", "0/0" },
     };
-    static const struct { const char *text; int window; bool sum; } packings[] = {
+    static const struct {
+        const char *text;
+        int         window;
+        bool        sum;
+    } packings[] = {
         { "", 0, false },
         { ", {\"name\": \"gzip\", \"configuration\": {\"level\": 5}}", 31, false },
         { ", {\"name\": \"zlib\"}", 15, false },
@@ -317,13 +330,13 @@ TEST(zarr_reads_other_byte_orders_codecs_and_key_encodings) {
         { ", {\"name\": \"gzip\"}, {\"name\": \"crc32c\"}", 31, true },
     };
     for (int k = 0; k < FV_COUNT(keys) * FV_COUNT(packings) * 2; k++) {
-        int      key = k % FV_COUNT(keys), packing = k / FV_COUNT(keys) % FV_COUNT(packings);
-        bool     swapped = k / FV_COUNT(keys) / FV_COUNT(packings);
-        char    *codecs = fv_sprintf("%s%s", swapped ? big : little, packings[packing].text);
-        char    *path = make_plain("others.zarr", "int16", keys[key].encoding, keys[key].separator, "-7", codecs), message[256];
-        int16_t  data[16];
-        uint8_t  packed[200];
-        size_t   size = sizeof data;
+        int     key = k % FV_COUNT(keys), packing = k / FV_COUNT(keys) % FV_COUNT(packings);
+        bool    swapped = k / FV_COUNT(keys) / FV_COUNT(packings);
+        char   *codecs = fv__sprintf("%s%s", swapped ? big : little, packings[packing].text);
+        char   *path = make_plain("others.zarr", "int16", keys[key].encoding, keys[key].separator, "-7", codecs), message[256];
+        int16_t data[16];
+        uint8_t packed[200];
+        size_t  size = sizeof data;
         make_chunk(data, swapped);
         memcpy(packed, data, size);
         if (packings[packing].window) size = deflated(data, sizeof data, packings[packing].window, packed, sizeof packed);
@@ -351,7 +364,11 @@ TEST(zarr_reads_other_byte_orders_codecs_and_key_encodings) {
 }
 
 TEST(zarr_missing_chunks_hold_the_fill_value) {
-    static const struct { const char *dtype, *fill; size_t size; uint8_t bytes[16]; } cases[] = {
+    static const struct {
+        const char *dtype, *fill;
+        size_t      size;
+        uint8_t     bytes[16];
+    } cases[] = {
         { "bool", "true", 1, { 1 } },
         { "uint8", "200", 1, { 200 } },
         { "int32", "-2", 4, { 254, 255, 255, 255 } },
@@ -414,12 +431,12 @@ TEST(zarr_reads_version_2_and_ome_0_4) {
     CHECK_TEXT(type->unit[0], "nanometer");
     CHECK_TEXT(type->axis[1], "x");
     test_image_free(&out);
-    char *inside = fv_sprintf("%s::fine/a", path);
+    char *inside = fv__sprintf("%s::fine/a", path);
     CHECK_MESSAGE(test_read_file(inside, &out, &error) == FV_OK, "%s", error.message);
     CHECK(rows_are_right(&out, 9) && out.type.image.spacing[0] == 1);
     test_image_free(&out);
     free(inside);
-    inside = fv_sprintf("%s::fine", path);
+    inside = fv__sprintf("%s::fine", path);
     CHECK_INT(test_read_file(inside, &out, &error), FV_ERROR_INPUT);
     CHECK_MESSAGE(strstr(error.message, "not Zarr"), "%s", error.message);
     free(inside);
@@ -428,17 +445,17 @@ TEST(zarr_reads_version_2_and_ome_0_4) {
 
 TEST(zarr_reads_a_real_file) {
     if (!test_data()) SKIP("no folder of real files");
-    char      *path = fv_sprintf("%s/zarr/simple_0.4", test_data());
+    char      *path = fv__sprintf("%s/zarr/simple_0.4", test_data());
     fv_reader *reader;
     fv_error   error = { 0 };
-    if (!fv_file_exists(path)) SKIP("no Zarr files");
+    if (!fv__file_exists(path)) SKIP("no Zarr files");
     CHECK_MESSAGE(fv_format_zarr.open(path, NULL, &reader, &error) == FV_OK, "%s", error.message);
     uint16_t data[100];
     CHECK(reader->type.shape[0] == 10 && reader->type.shape[1] == 10 && reader->type.dtype == FV_UINT16);
     CHECK(reader->type.spacing[0] == 4 && reader->type.spacing[1] == 30);
-    fv_region all = fv_region_whole(&reader->type);
+    fv_region all = fv__region_whole(&reader->type);
     fv_block  block;
-    fv_block_init(&block, FV_UINT16, &all, data);
+    fv__block_init(&block, FV_UINT16, &all, data);
     CHECK_MESSAGE(fv_format_zarr.read(reader, &block, &error) == FV_OK, "%s", error.message);
     for (int i = 0; i < 100; i++) CHECK_INT(data[i], i);
     fv_format_zarr.close(reader);
@@ -452,7 +469,9 @@ TEST(zarr_reads_a_real_file) {
     "\"index_codecs\": [" INDEX "], \"index_location\": \"" PLACE "\"}}]"
 
 TEST(zarr_names_what_is_wrong_with_the_metadata) {
-    static const struct { const char *from, *to, *says; } cases[] = {
+    static const struct {
+        const char *from, *to, *says;
+    } cases[] = {
         { "[3, 5]", "[3, -5]", "\"shape\"" },
         { "[3, 5]", "[3]", "chunk_shape" },
         { "[3, 5]", "[9007199254740992, 9007199254740992]", "overflows" },
@@ -471,8 +490,7 @@ TEST(zarr_names_what_is_wrong_with_the_metadata) {
         { "[\"bytes\"]", SHARD("2, 8", "\"zstd\"", "end"), "index_codecs" },
         { "[\"bytes\"]", SHARD("2, 8", "\"bytes\"", "middle"), "index_location" },
         { "[2, 8]}}", "[9007199254740990, 10]}}", "1073741824" },
-        { "[\"bytes\"]", "[{\"name\": \"transpose\", \"configuration\": {\"order\": [1, 1]}}, \"bytes\"]",
-          "transpose" },
+        { "[\"bytes\"]", "[{\"name\": \"transpose\", \"configuration\": {\"order\": [1, 1]}}, \"bytes\"]", "transpose" },
         { "[\"bytes\"]", "[]", "bytes" },
         { "[\"bytes\"]", "[\"bytes\", \"zstd\", \"zstd\"]", "zstd" },
         { "{\"zarr", "[\"zarr", "JSON" },
@@ -482,7 +500,7 @@ TEST(zarr_names_what_is_wrong_with_the_metadata) {
         char *path = make_plain("wrong.zarr", "int16", "default", "", "0", "\"bytes\""), *text = load_text(path, "zarr.json");
         char *at = strstr(text, cases[i].from);
         CHECK_MESSAGE(at, "%s", cases[i].from);
-        char *changed = fv_sprintf("%.*s%s%s", (int)(at - text), text, cases[i].to, at + strlen(cases[i].from));
+        char *changed = fv__sprintf("%.*s%s%s", (int)(at - text), text, cases[i].to, at + strlen(cases[i].from));
         save_text(path, "zarr.json", changed);
         test_image out;
         fv_error   error = { 0 };
@@ -500,15 +518,15 @@ TEST(zarr_does_not_leave_its_folder_nor_drown_in_nesting) {
     test_image               out;
     fv_error                 error = { 0 };
     for (int i = 0; i < FV_COUNT(paths); i++) {
-        char *text = fv_sprintf("{\"zarr_format\": 3, \"node_type\": \"group\", \"attributes\": {\"ome\": {\"multiscales\": "
-                                "[{\"datasets\": [{\"path\": \"%s\"}]}]}}}",
-                                paths[i]);
+        char *text = fv__sprintf("{\"zarr_format\": 3, \"node_type\": \"group\", \"attributes\": {\"ome\": {\"multiscales\": "
+                                 "[{\"datasets\": [{\"path\": \"%s\"}]}]}}}",
+                                 paths[i]);
         save_text(path, "zarr.json", text);
         CHECK_INT(test_read_file(path, &out, &error), FV_ERROR_INPUT);
         CHECK_MESSAGE(strstr(error.message, "group without"), "%s", error.message);
         free(text);
     }
-    char *deep = fv_alloc(1000001);
+    char *deep = fv__alloc(1000001);
     memset(deep, '[', 1000000);
     deep[1000000] = 0;
     save_text(path, "zarr.json", deep);
@@ -521,26 +539,26 @@ TEST(zarr_a_damaged_chunk_is_named) {
     static const char *const compressions[] = { "zstd", "blosc", "blosc-zstd", "none" };
     for (int k = 0; k < FV_COUNT(compressions); k++) {
         test_image in = test_image_new(FV_UINT16, 3, (int64_t[]){ 6, 20, 30 }), out;
-        char      *path = in_folder("hurt.zarr"), *chunk = fv_sprintf("%s/0/c/1/0/1", path);
+        char      *path = in_folder("hurt.zarr"), *chunk = fv__sprintf("%s/0/c/1/0/1", path);
         fv_error   error = { 0 };
         uint64_t   state = 5;
         fv_bytes   file = { 0 };
         test_image_random_any(&in, 8);
-        CHECK(fv_path_remove(path, NULL) == FV_OK);
+        CHECK(fv__path_remove(path, NULL) == FV_OK);
         CHECK(test_write_file(path, &in,
                               &(fv_write_options){ .compression = compressions[k], .chunk_ndim = 3, .chunk = { 3, 20, 15 } }, 0,
                               &error) == FV_OK);
-        CHECK(fv_file_read_all(chunk, 100000, &file, NULL) == FV_OK);
+        CHECK(fv__file_read_all(chunk, 100000, &file, NULL) == FV_OK);
         for (size_t size = 0; size < file.size; size += 1 + size / 20) { /* cut */
-            CHECK(fv_file_write_all(chunk, file.data, size, false, NULL) == FV_OK);
+            CHECK(fv__file_write_all(chunk, file.data, size, false, NULL) == FV_OK);
             CHECK_MESSAGE(test_read_file(path, &out, &error) == FV_ERROR_INPUT, "%s cut to %zu was taken", compressions[k], size);
             CHECK_MESSAGE(strstr(error.message, "0/c/1/0/1"), "%s", error.message);
         }
         for (int i = 0; i < 600; i++) { /* flipped: an error, or an image (without checksum) */
-            size_t at = test_random(&state) % (i % 2 ? file.size : FV_MIN(file.size, (size_t)32));
+            size_t  at = test_random(&state) % (i % 2 ? file.size : FV_MIN(file.size, (size_t)32));
             uint8_t bit = (uint8_t)(1 << test_random(&state) % 8);
             file.data[at] ^= bit;
-            CHECK(fv_file_write_all(chunk, file.data, file.size, false, NULL) == FV_OK);
+            CHECK(fv__file_write_all(chunk, file.data, file.size, false, NULL) == FV_OK);
             fv_status status = test_read_file(path, &out, &error);
             CHECK_MESSAGE(status == FV_OK || strstr(error.message, "0/c/1/0/1"), "%s", error.message);
             if (status == FV_OK) {
@@ -549,15 +567,15 @@ TEST(zarr_a_damaged_chunk_is_named) {
             }
             file.data[at] ^= bit;
         }
-        fv_bytes_append(&file, NULL, 100000); /* far more than a chunk can take */
+        fv__bytes_append(&file, NULL, 100000); /* far more than a chunk can take */
         memset(file.data, 0, file.size);
-        CHECK(fv_file_write_all(chunk, file.data, file.size, false, NULL) == FV_OK);
+        CHECK(fv__file_write_all(chunk, file.data, file.size, false, NULL) == FV_OK);
         CHECK_INT(test_read_file(path, &out, &error), FV_ERROR_INPUT);
         CHECK(unlink(chunk) == 0); /* missing: the fill value */
         CHECK_INT(test_read_file(path, &out, &error), FV_OK);
         CHECK_INT(((uint16_t *)out.data)[3 * 600 + 20], 0);
         test_image_free(&out);
-        fv_bytes_release(&file);
+        fv__bytes_release(&file);
         test_image_free(&in);
         free(chunk);
         free(path);
@@ -567,7 +585,7 @@ TEST(zarr_a_damaged_chunk_is_named) {
 /* A packed chunk is read in pieces of a quarter of a MiB: noise makes three of them. */
 TEST(zarr_a_chunk_of_several_pieces_is_read_whole_and_damage_in_any_is_found) {
     test_image in = test_image_new(FV_UINT16, 2, (int64_t[]){ 600, 600 }), out;
-    char      *path = in_folder("pieces.zarr"), *chunk = fv_sprintf("%s/0/c/0/0", path), message[256];
+    char      *path = in_folder("pieces.zarr"), *chunk = fv__sprintf("%s/0/c/0/0", path), message[256];
     fv_error   error = { 0 };
     fv_bytes   file = { 0 };
     test_image_random_any(&in, 3);
@@ -575,19 +593,19 @@ TEST(zarr_a_chunk_of_several_pieces_is_read_whole_and_damage_in_any_is_found) {
     CHECK(test_read_file(path, &out, &error) == FV_OK && test_same_pixels(&in, &out));
     test_image_free(&out);
     CHECK_MESSAGE(test_regions_equal_crops(path, 10, 5, message), "%s", message);
-    CHECK(fv_file_read_all(chunk, 1 << 20, &file, NULL) == FV_OK);
+    CHECK(fv__file_read_all(chunk, 1 << 20, &file, NULL) == FV_OK);
     CHECK(file.size > 2 << 18);
     const size_t places[] = { 1 << 17, (1 << 18) - 1, 1 << 18, 2 << 18, file.size - 1 };
     for (int i = 0; i < FV_COUNT(places); i++) {
-        CHECK(fv_file_write_all(chunk, file.data, places[i], false, NULL) == FV_OK);
+        CHECK(fv__file_write_all(chunk, file.data, places[i], false, NULL) == FV_OK);
         CHECK_INT(test_read_file(path, &out, &error), FV_ERROR_INPUT);
         file.data[places[i]] ^= 16;
-        CHECK(fv_file_write_all(chunk, file.data, file.size, false, NULL) == FV_OK);
+        CHECK(fv__file_write_all(chunk, file.data, file.size, false, NULL) == FV_OK);
         CHECK_INT(test_read_file(path, &out, &error), FV_ERROR_INPUT);
         CHECK_MESSAGE(strstr(error.message, "0/c/0/0 is damaged"), "%s", error.message);
         file.data[places[i]] ^= 16;
     }
-    fv_bytes_release(&file);
+    fv__bytes_release(&file);
     test_image_free(&in);
     free(chunk);
     free(path);
@@ -604,7 +622,7 @@ TEST(zarr_survives_damaged_metadata) {
         char  *text = load_text(path, names[k]);
         size_t size = strlen(text);
         for (int i = 0; i < 1500; i++) {
-            char *copy = fv_strdup(text);
+            char *copy = fv__strdup(text);
             int   changes = 1 + (int)(test_random(&state) % 3);
             for (int c = 0; c < changes; c++) copy[test_random(&state) % size] ^= (char)(1 << test_random(&state) % 7);
             save(path, names[k], copy, i % 5 ? size : test_random(&state) % size);

@@ -7,17 +7,17 @@
 #include <pthread.h>
 #include <unistd.h>
 
-static char *in_folder(const char *name) { return fv_sprintf("%s/%s", test_folder(), name); }
+static char *in_folder(const char *name) { return fv__sprintf("%s/%s", test_folder(), name); }
 
 static bool same_folders(const char *a, const char *b) {
-    char *command = fv_sprintf("diff -r %s %s >&2", a, b);
+    char *command = fv__sprintf("diff -r %s %s >&2", a, b);
     bool  same = system(command) == 0;
     free(command);
     return same;
 }
 
 static test_image read_level(const char *path, int level) {
-    char      *inside = fv_sprintf("%s::%d", path, level);
+    char      *inside = fv__sprintf("%s::%d", path, level);
     test_image image = { 0 };
     fv_error   error = { 0 };
     if (test_read_file(inside, &image, &error) != FV_OK) fprintf(stderr, "%s\n", error.message);
@@ -70,13 +70,13 @@ static double expected(const test_image *fine, const int64_t *at, bool mean) {
 
 static void check_level(const test_image *fine, const test_image *coarse, bool mean) {
     const fv_image_type *type = &coarse->type.image;
-    fv_region            all = fv_region_whole(type);
+    fv_region            all = fv__region_whole(type);
     fv_rows              rows;
     for (int d = 0; d < type->ndim; d++) {
         bool space = strchr("zyx", type->axis[d][0]);
         CHECK_INT(type->shape[d], space ? (fine->type.image.shape[d] + 1) / 2 : fine->type.image.shape[d]);
     }
-    for (fv_rows_begin(&rows, &all); fv_rows_next(&rows);)
+    for (fv__rows_begin(&rows, &all); fv__rows_next(&rows);)
         for (int64_t x = 0; x < type->shape[type->ndim - 1]; x++) {
             int64_t at[FV_MAX_DIMS];
             memcpy(at, rows.position, sizeof at);
@@ -117,7 +117,7 @@ TEST(pyramid_levels_are_means_of_images_and_picks_of_labels) {
             options.shard[0] = cases[i].shard;
         }
         test_image_random_any(&in, (uint64_t)i + 40);
-        CHECK(fv_path_remove(path, NULL) == FV_OK && fv_path_remove(shuffled, NULL) == FV_OK);
+        CHECK(fv__path_remove(path, NULL) == FV_OK && fv__path_remove(shuffled, NULL) == FV_OK);
         CHECK_MESSAGE(test_write_file(path, &in, &options, 0, &error) == FV_OK, "%s", error.message);
         test_image fine = read_level(path, 0);
         CHECK(fine.data && test_same_pixels(&in, &fine));
@@ -133,7 +133,7 @@ TEST(pyramid_levels_are_means_of_images_and_picks_of_labels) {
         for (uint64_t seed = 1; seed < 2 + (i == 2); seed++) { /* in any order, the same bytes */
             CHECK_MESSAGE(test_write_file(shuffled, &in, &options, seed, &error) == FV_OK, "%s", error.message);
             CHECK(same_folders(path, shuffled));
-            CHECK(fv_path_remove(shuffled, NULL) == FV_OK);
+            CHECK(fv__path_remove(shuffled, NULL) == FV_OK);
         }
         test_image_free(&fine);
         test_image_free(&in);
@@ -146,9 +146,9 @@ TEST(pyramid_of_a_complex_image_has_the_means_of_both_parts) {
     float     in[] = { 1, 10, 3, 20, 5, 30, 2, 40, 4, 50, 6, 60 }, out[4];
     fv_region fine = { 2, { 0, 0 }, { 2, 3 } }, coarse = { 2, { 0, 0 }, { 1, 2 } };
     fv_block  from, to;
-    fv_block_init(&from, FV_COMPLEX64, &fine, in);
-    fv_block_init(&to, FV_COMPLEX64, &coarse, out);
-    fv_zarr_shrink(&from, &to, (bool[]){ true, true }, true);
+    fv__block_init(&from, FV_COMPLEX64, &fine, in);
+    fv__block_init(&to, FV_COMPLEX64, &coarse, out);
+    fv__zarr_shrink(&from, &to, (bool[]){ true, true }, true);
     CHECK(out[0] == 2.5f && out[1] == 30 && out[2] == 5.5f && out[3] == 45);
 }
 
@@ -196,30 +196,30 @@ TEST(pyramid_is_whole_after_puts_were_lost_and_repeated) {
     test_image_random_any(&in, 12);
     CHECK(test_write_file(good, &in, &options, 0, &error) == FV_OK);
     fv_zarr_writer *w = make_writer(path, &in.type.image, &options);
-    fv_region       all = fv_region_whole(&in.type.image);
+    fv_region       all = fv__region_whole(&in.type.image);
     fv_block        whole;
     fv_lattice      lattice;
-    fv_block_init(&whole, FV_UINT16, &all, in.data);
-    fv_lattice_init(&lattice, 2, all.size, w->base.piece);
+    fv__block_init(&whole, FV_UINT16, &all, in.data);
+    fv__lattice_init(&lattice, 2, all.size, w->base.piece);
     CHECK(fv_format_zarr.begin(&w->base, &error) == FV_OK);
     for (int64_t i = 0; i < 16; i++) {
-        fv_region region = fv_lattice_chunk(&lattice, i);
-        fv_block  window = fv_block_window(&whole, &region);
+        fv_region region = fv__lattice_chunk(&lattice, i);
+        fv_block  window = fv__block_window(&whole, &region);
         CHECK_MESSAGE(fv_format_zarr.put(&w->base, &window, &error) == FV_OK, "%s", error.message);
         if (i == 2) { /* a part of chunk 1 is cut: nobody can use it any more */
-            char *part = fv_sprintf("%s/.partial/1-1", path);
-            CHECK(fv_file_exists(part) && truncate(part, 7) == 0);
+            char *part = fv__sprintf("%s/.partial/1-1", path);
+            CHECK(fv__file_exists(part) && truncate(part, 7) == 0);
             free(part);
         }
     }
-    char *coarse = fv_sprintf("%s/1/c/1/1", path), *coarser = fv_sprintf("%s/2/c/0/0", path);
-    CHECK(fv_file_write_all(coarse, "rubbish", 7, false, NULL) == FV_OK);
-    char *folder = fv_sprintf("%s/2/c/0", path);
-    CHECK(fv_path_make_folders(folder, NULL) == FV_OK);
-    CHECK(fv_file_write_all(coarser, "rubbish", 7, false, NULL) == FV_OK);
+    char *coarse = fv__sprintf("%s/1/c/1/1", path), *coarser = fv__sprintf("%s/2/c/0/0", path);
+    CHECK(fv__file_write_all(coarse, "rubbish", 7, false, NULL) == FV_OK);
+    char *folder = fv__sprintf("%s/2/c/0", path);
+    CHECK(fv__path_make_folders(folder, NULL) == FV_OK);
+    CHECK(fv__file_write_all(coarser, "rubbish", 7, false, NULL) == FV_OK);
     free(folder);
-    fv_region region = fv_lattice_chunk(&lattice, 15);
-    fv_block  window = fv_block_window(&whole, &region);
+    fv_region region = fv__lattice_chunk(&lattice, 15);
+    fv_block  window = fv__block_window(&whole, &region);
     CHECK(fv_format_zarr.put(&w->base, &window, &error) == FV_OK); /* the put that had made them, once more */
     CHECK_MESSAGE(fv_format_zarr.finish(&w->base, &error) == FV_OK, "%s", error.message);
     CHECK(same_folders(good, path));
@@ -242,22 +242,22 @@ typedef struct {
 enum { PUTTERS = 3, STEP = 11 }; /* far from one another, so that children of many files are there before any is complete */
 
 static void put_piece(putter *p, int64_t index) {
-    fv_region  all = fv_region_whole(&p->image->type.image);
+    fv_region  all = fv__region_whole(&p->image->type.image);
     fv_block   whole;
     fv_lattice lattice;
-    fv_block_init(&whole, p->image->type.image.dtype, &all, p->image->data);
-    fv_lattice_init(&lattice, all.ndim, all.size, p->writer->base.piece);
-    int64_t   count = fv_lattice_count(&lattice);
-    fv_region region = fv_lattice_chunk(&lattice, index % count * STEP % count);
-    fv_block  window = fv_block_window(&whole, &region);
+    fv__block_init(&whole, p->image->type.image.dtype, &all, p->image->data);
+    fv__lattice_init(&lattice, all.ndim, all.size, p->writer->base.piece);
+    int64_t   count = fv__lattice_count(&lattice);
+    fv_region region = fv__lattice_chunk(&lattice, index % count * STEP % count);
+    fv_block  window = fv__block_window(&whole, &region);
     if (p->status == FV_OK) p->status = fv_format_zarr.put(&p->writer->base, &window, &p->error);
 }
 
 static void *put_some(void *argument) {
     putter    *p = argument;
     fv_lattice lattice;
-    fv_lattice_init(&lattice, p->image->type.image.ndim, p->image->type.image.shape, p->writer->base.piece);
-    for (int64_t i = p->from; i < fv_lattice_count(&lattice); i += PUTTERS) put_piece(p, i);
+    fv__lattice_init(&lattice, p->image->type.image.ndim, p->image->type.image.shape, p->writer->base.piece);
+    for (int64_t i = p->from; i < fv__lattice_count(&lattice); i += PUTTERS) put_piece(p, i);
     return NULL;
 }
 
@@ -266,8 +266,8 @@ static void put_by_threads(const char *path, test_image *in, const fv_write_opti
     putter    putters[PUTTERS];
     pthread_t threads[PUTTERS];
     fv_error  error = { 0 };
-    char     *partial = fv_sprintf("%s/.partial", path), *coarse = fv_sprintf("%s/1/c/0/0/0", path);
-    if (fv_path_remove(path, NULL) != FV_OK) abort();
+    char     *partial = fv__sprintf("%s/.partial", path), *coarse = fv__sprintf("%s/1/c/0/0/0", path);
+    if (fv__path_remove(path, NULL) != FV_OK) abort();
     fv_zarr_writer *w = make_writer(path, &in->type.image, options);
     w->base.spare = spare;
     CHECK(fv_format_zarr.begin(&w->base, &error) == FV_OK);
@@ -275,7 +275,7 @@ static void put_by_threads(const char *path, test_image *in, const fv_write_opti
     put_piece(&putters[0], 0);
     bool on_disk = rmdir(partial) != 0; /* it is not empty */
     CHECK(spare == 1 << 12 || on_disk == !spare);
-    CHECK(on_disk || fv_path_make_folders(partial, NULL) == FV_OK);
+    CHECK(on_disk || fv__path_make_folders(partial, NULL) == FV_OK);
     for (int i = 0; i < PUTTERS; i++) {
         putters[i] = (putter){ .writer = w, .image = in, .from = i };
         pthread_create(&threads[i], NULL, put_some, &putters[i]);
@@ -283,9 +283,9 @@ static void put_by_threads(const char *path, test_image *in, const fv_write_opti
     for (int i = 0; i < PUTTERS; i++) pthread_join(threads[i], NULL);
     for (int i = 0; i < PUTTERS; i++) CHECK_MESSAGE(putters[i].status == FV_OK, "%s", putters[i].error.message);
     CHECK(w->kept == 0 && !w->forming);
-    CHECK(fv_file_write_all(coarse, "rubbish", 7, false, NULL) == FV_OK);
+    CHECK(fv__file_write_all(coarse, "rubbish", 7, false, NULL) == FV_OK);
     put_piece(&putters[0], 0);
-    CHECK(putters[0].status == FV_OK && !fv_file_exists(coarse));
+    CHECK(putters[0].status == FV_OK && !fv__file_exists(coarse));
     CHECK_MESSAGE(fv_format_zarr.finish(&w->base, &error) == FV_OK, "%s", error.message);
     fv_format_zarr.free_writer(&w->base);
     free(partial);
@@ -303,7 +303,7 @@ TEST(pyramid_is_the_same_whether_it_grows_in_memory_on_the_disk_or_both) {
         options.chunk[0] = layouts[i][0];
         options.shard_ndim = layouts[i][1] > 0;
         options.shard[0] = layouts[i][1];
-        CHECK(fv_path_remove(good, NULL) == FV_OK && test_write_file(good, &in, &options, 0, &error) == FV_OK);
+        CHECK(fv__path_remove(good, NULL) == FV_OK && test_write_file(good, &in, &options, 0, &error) == FV_OK);
         for (int64_t spare = 0; spare <= 1 << 20; spare = spare ? spare << 8 : 1 << 12) {
             put_by_threads(path, &in, &options, spare);
             CHECK(same_folders(good, path));
@@ -331,7 +331,7 @@ TEST(coarser_files_that_are_taken_away_during_a_sync_do_not_disturb_it) {
     fv_write_options options = { .levels = 3, .chunk_ndim = 1, .chunk = { 16 } };
     char            *good = in_folder("calm.zarr"), *path = in_folder("disturbed.zarr");
     fv_error         error = { 0 };
-    fv_region        all = fv_region_whole(&in.type.image);
+    fv_region        all = fv__region_whole(&in.type.image);
     fv_block         whole;
     pthread_t        thread;
     test_image_random_any(&in, 14);
@@ -339,7 +339,7 @@ TEST(coarser_files_that_are_taken_away_during_a_sync_do_not_disturb_it) {
     fv_zarr_writer *w = make_writer(path, &in.type.image, &options);
     repeater        r = { .p = { .writer = w, .image = &in } };
     fv_status       status = fv_format_zarr.begin(&w->base, &error);
-    fv_block_init(&whole, FV_UINT8, &all, in.data);
+    fv__block_init(&whole, FV_UINT8, &all, in.data);
     pthread_create(&thread, NULL, put_again_and_again, &r);
     for (int i = 0; i < 10 && status == FV_OK; i++) {
         status = fv_format_zarr.put(&w->base, &whole, &error);
@@ -378,7 +378,7 @@ TEST(shards_and_both_versions_keep_every_dtype) {
                 options.shard[0] = 12;
             }
             test_image_random_any(&in, (uint64_t)(dtype * 7 + old));
-            CHECK(fv_path_remove(path, NULL) == FV_OK && fv_path_remove(shuffled, NULL) == FV_OK);
+            CHECK(fv__path_remove(path, NULL) == FV_OK && fv__path_remove(shuffled, NULL) == FV_OK);
             CHECK_MESSAGE(test_write_file(path, &in, &options, 0, &error) == FV_OK, "%s", error.message);
             CHECK_MESSAGE(test_read_file(path, &out, &error) == FV_OK, "%s", error.message);
             CHECK_MESSAGE(test_same_pixels(&in, &out), "%s, %d axes", fv_dtype_name((fv_dtype)dtype), ndim);
@@ -426,15 +426,15 @@ TEST(options_that_do_not_go_together_are_refused) {
 TEST(a_damaged_shard_is_named_and_never_crashes) {
     test_image       in = test_image_new(FV_UINT16, 2, (int64_t[]){ 30, 40 }), out;
     fv_write_options options = { .chunk_ndim = 2, .chunk = { 8, 8 }, .shard_ndim = 2, .shard = { 16, 16 } };
-    char            *path = in_folder("hurt.zarr"), *file = fv_sprintf("%s/0/c/1/1", path);
+    char            *path = in_folder("hurt.zarr"), *file = fv__sprintf("%s/0/c/1/1", path);
     fv_error         error = { 0 };
     fv_bytes         bytes = { 0 };
     uint64_t         state = 3;
     test_image_random_any(&in, 2);
     CHECK(test_write_file(path, &in, &options, 0, &error) == FV_OK);
-    CHECK(fv_file_read_all(file, 100000, &bytes, NULL) == FV_OK);
+    CHECK(fv__file_read_all(file, 100000, &bytes, NULL) == FV_OK);
     for (size_t size = 0; size < bytes.size; size += 1 + size / 30) { /* cut */
-        CHECK(fv_file_write_all(file, bytes.data, size, false, NULL) == FV_OK);
+        CHECK(fv__file_write_all(file, bytes.data, size, false, NULL) == FV_OK);
         CHECK_MESSAGE(test_read_file(path, &out, &error) == FV_ERROR_INPUT, "cut to %zu was taken", size);
         CHECK_MESSAGE(strstr(error.message, "0/c/1/1"), "%s", error.message);
     }
@@ -442,7 +442,7 @@ TEST(a_damaged_shard_is_named_and_never_crashes) {
         size_t  at = test_random(&state) % bytes.size;
         uint8_t bit = (uint8_t)(1 << test_random(&state) % 8);
         bytes.data[at] ^= bit;
-        CHECK(fv_file_write_all(file, bytes.data, bytes.size, false, NULL) == FV_OK);
+        CHECK(fv__file_write_all(file, bytes.data, bytes.size, false, NULL) == FV_OK);
         fv_status status = test_read_file(path, &out, &error);
         CHECK_MESSAGE(status == FV_OK || strstr(error.message, "0/c/1/1"), "%s", error.message);
         if (status == FV_OK) {
@@ -451,7 +451,7 @@ TEST(a_damaged_shard_is_named_and_never_crashes) {
         }
         bytes.data[at] ^= bit;
     }
-    fv_bytes_release(&bytes);
+    fv__bytes_release(&bytes);
     test_image_free(&in);
     free(file);
     free(path);
@@ -460,23 +460,23 @@ TEST(a_damaged_shard_is_named_and_never_crashes) {
 TEST(contents_name_levels_shards_and_what_cannot_be_read) {
     test_image       in = test_image_new(FV_UINT8, 2, (int64_t[]){ 40, 40 });
     fv_write_options options = { .levels = 2, .chunk_ndim = 1, .chunk = { 8 }, .shard_ndim = 1, .shard = { 16 } };
-    char    *path = in_folder("list.zarr"), *other = fv_sprintf("%s/more/odd", path), *json = fv_sprintf("%s/zarr.json", other);
+    char    *path = in_folder("list.zarr"), *other = fv__sprintf("%s/more/odd", path), *json = fv__sprintf("%s/zarr.json", other);
     fv_bytes lines = { 0 };
     fv_error error = { 0 };
     CHECK(test_write_file(path, &in, &options, 0, &error) == FV_OK);
-    CHECK(fv_path_make_folders(other, NULL) == FV_OK);
-    CHECK(fv_file_write_all(json, "{\"node_type\": \"array\"}", 22, false, NULL) == FV_OK);
-    char *group = fv_sprintf("%s/more/zarr.json", path);
-    CHECK(fv_file_write_all(group, "{\"node_type\": \"group\"}", 22, false, NULL) == FV_OK);
+    CHECK(fv__path_make_folders(other, NULL) == FV_OK);
+    CHECK(fv__file_write_all(json, "{\"node_type\": \"array\"}", 22, false, NULL) == FV_OK);
+    char *group = fv__sprintf("%s/more/zarr.json", path);
+    CHECK(fv__file_write_all(group, "{\"node_type\": \"group\"}", 22, false, NULL) == FV_OK);
     CHECK_MESSAGE(fv_format_zarr.contents(path, &lines, &error) == FV_OK, "%s", error.message);
-    fv_bytes_append(&lines, "", 1);
+    fv__bytes_append(&lines, "", 1);
     const char *text = (char *)lines.data;
     CHECK_MESSAGE(strstr(text, "0: uint8, 40 x 40, chunks of 8 x 8 in shards of 16 x 16, zstd, level 0 of an image\n"), "%s",
                   text);
     CHECK_MESSAGE(strstr(text, "1: uint8, 20 x 20, chunks of 8 x 8 in shards of 16 x 16, zstd, level 1 of an image\n"), "%s",
                   text);
     CHECK_MESSAGE(strstr(text, "more/odd: cannot be read: "), "%s", text);
-    fv_bytes_release(&lines);
+    fv__bytes_release(&lines);
     test_image_free(&in);
     free(group);
     free(json);

@@ -21,7 +21,7 @@ TEST(intersection_and_bound_hold_the_right_voxels) {
     uint64_t seed = 1;
     for (int round = 0; round < 3000; round++) {
         fv_region a = random_region(&seed, 2, -3, 6), b = random_region(&seed, 2, -3, 6);
-        fv_region both = fv_region_intersect(&a, &b), bound = fv_region_bound(&a, &b);
+        fv_region both = fv__region_intersect(&a, &b), bound = fv__region_bound(&a, &b);
         int64_t   p[2], common = 0;
         for (p[0] = -5; p[0] < 12; p[0]++)
             for (p[1] = -5; p[1] < 12; p[1]++) {
@@ -30,23 +30,25 @@ TEST(intersection_and_bound_hold_the_right_voxels) {
                 CHECK(in_region(&bound, p) || !(in_a || in_b));
                 common += in_a && in_b;
             }
-        CHECK_INT(fv_region_voxels(&both) == 0 ? 0 : common, fv_region_voxels(&both));
-        CHECK_INT(fv_region_empty(&both), common == 0);
-        if (fv_region_empty(&a)) CHECK(fv_region_equal(&bound, fv_region_empty(&b) ? &bound : &b));
-        else CHECK(fv_region_inside(&a, &bound));
+        CHECK_INT(fv__region_voxels(&both) == 0 ? 0 : common, fv__region_voxels(&both));
+        CHECK_INT(fv__region_empty(&both), common == 0);
+        if (fv__region_empty(&a))
+            CHECK(fv__region_equal(&bound, fv__region_empty(&b) ? &bound : &b));
+        else
+            CHECK(fv__region_inside(&a, &bound));
     }
 }
 
 TEST(growing_and_clipping) {
-    fv_region r = { 2, { 3, 0 }, { 4, 5 } }, grown = fv_region_grow(&r, (int64_t[]){ 5, 1 }, (int64_t[]){ 1, 0 });
+    fv_region r = { 2, { 3, 0 }, { 4, 5 } }, grown = fv__region_grow(&r, (int64_t[]){ 5, 1 }, (int64_t[]){ 1, 0 });
     CHECK(grown.start[0] == -2 && grown.size[0] == 10 && grown.start[1] == -1 && grown.size[1] == 6);
-    fv_region clipped = fv_region_clip(&grown, (int64_t[]){ 7, 3 });
+    fv_region clipped = fv__region_clip(&grown, (int64_t[]){ 7, 3 });
     CHECK(clipped.start[0] == 0 && clipped.size[0] == 7 && clipped.start[1] == 0 && clipped.size[1] == 3);
     char text[64];
-    fv_region_format(&r, text, sizeof text);
+    fv__region_format(&r, text, sizeof text);
     CHECK_TEXT(text, "3:7, 0:5");
     char tiny[5];
-    fv_region_format(&r, tiny, sizeof tiny);
+    fv__region_format(&r, tiny, sizeof tiny);
     CHECK_TEXT(tiny, "3:7,");
 }
 
@@ -62,16 +64,16 @@ TEST(the_chunks_of_a_lattice_cover_every_voxel_once) {
             shape[d] = 1 + (int64_t)(test_random(&seed) % 9);
             chunk[d] = (int64_t)(test_random(&seed) % 14) - 1; /* also nonsense and more than the shape */
         }
-        fv_lattice_init(&lattice, 3, shape, chunk);
-        for (int64_t i = 0; i < fv_lattice_count(&lattice); i++) {
-            fv_region box = fv_lattice_chunk(&lattice, i);
-            CHECK(!fv_region_empty(&box));
+        fv__lattice_init(&lattice, 3, shape, chunk);
+        for (int64_t i = 0; i < fv__lattice_count(&lattice); i++) {
+            fv_region box = fv__lattice_chunk(&lattice, i);
+            CHECK(!fv__region_empty(&box));
             int64_t p[3];
             for (p[0] = box.start[0]; p[0] < box.start[0] + box.size[0]; p[0]++)
                 for (p[1] = box.start[1]; p[1] < box.start[1] + box.size[1]; p[1]++)
                     for (p[2] = box.start[2]; p[2] < box.start[2] + box.size[2]; p[2]++) {
                         covered[p[0]][p[1]][p[2]]++;
-                        CHECK_INT(fv_lattice_index(&lattice, p), i);
+                        CHECK_INT(fv__lattice_index(&lattice, p), i);
                     }
         }
         for (int z = 0; z < 10; z++)
@@ -82,8 +84,8 @@ TEST(the_chunks_of_a_lattice_cover_every_voxel_once) {
 
 TEST(an_empty_image_has_no_chunks) {
     fv_lattice lattice;
-    fv_lattice_init(&lattice, 2, (int64_t[]){ 0, 5 }, (int64_t[]){ 3, 3 });
-    CHECK_INT(fv_lattice_count(&lattice), 0);
+    fv__lattice_init(&lattice, 2, (int64_t[]){ 0, 5 }, (int64_t[]){ 3, 3 });
+    CHECK_INT(fv__lattice_count(&lattice), 0);
 }
 
 TEST(a_region_is_aligned_to_the_least_union_of_chunks) {
@@ -91,15 +93,15 @@ TEST(a_region_is_aligned_to_the_least_union_of_chunks) {
     for (int round = 0; round < 2000; round++) {
         int64_t    shape[1] = { 1 + (int64_t)(test_random(&seed) % 20) }, chunk[1] = { 1 + (int64_t)(test_random(&seed) % 7) };
         fv_lattice lattice;
-        fv_region  r = random_region(&seed, 1, 0, 20), clipped = fv_region_clip(&r, shape);
-        fv_lattice_init(&lattice, 1, shape, chunk);
-        fv_region aligned = fv_lattice_align(&lattice, &clipped), expected = { .ndim = 1 };
-        for (int64_t i = 0; i < fv_lattice_count(&lattice); i++) {
-            fv_region box = fv_lattice_chunk(&lattice, i), common = fv_region_intersect(&box, &clipped);
-            if (!fv_region_empty(&common)) expected = fv_region_bound(&expected, &box);
+        fv_region  r = random_region(&seed, 1, 0, 20), clipped = fv__region_clip(&r, shape);
+        fv__lattice_init(&lattice, 1, shape, chunk);
+        fv_region aligned = fv__lattice_align(&lattice, &clipped), expected = { .ndim = 1 };
+        for (int64_t i = 0; i < fv__lattice_count(&lattice); i++) {
+            fv_region box = fv__lattice_chunk(&lattice, i), common = fv__region_intersect(&box, &clipped);
+            if (!fv__region_empty(&common)) expected = fv__region_bound(&expected, &box);
         }
-        CHECK_INT(fv_region_empty(&aligned), fv_region_empty(&clipped));
-        if (!fv_region_empty(&clipped)) CHECK(fv_region_equal(&aligned, &expected));
+        CHECK_INT(fv__region_empty(&aligned), fv__region_empty(&clipped));
+        if (!fv__region_empty(&clipped)) CHECK(fv__region_equal(&aligned, &expected));
     }
 }
 
@@ -134,17 +136,17 @@ TEST(copies_between_windows_of_any_shape_move_the_right_voxels) {
             around.size[d] = inner.size[d] + 2;
         }
         fv_block from, to;
-        fv_block_init(&from, FV_UINT8, &outer, from_data);
-        fv_block_init(&to, FV_UINT8, &around, to_data);
+        fv__block_init(&from, FV_UINT8, &outer, from_data);
+        fv__block_init(&to, FV_UINT8, &around, to_data);
         memset(to_data, 1, sizeof to_data);
         int64_t p[FV_MAX_DIMS];
         memcpy(p, outer.start, sizeof p);
-        do *(uint8_t *)fv_block_at(&from, p) = (uint8_t)value_at(p, ndim);
+        do *(uint8_t *)fv__block_at(&from, p) = (uint8_t)value_at(p, ndim);
         while (next_voxel(&outer, p));
-        fv_block window = fv_block_window(&to, &inner);
-        fv_block_copy(&window, &from);
+        fv_block window = fv__block_window(&to, &inner);
+        fv__block_copy(&window, &from);
         memcpy(p, around.start, sizeof p);
-        do CHECK_INT(*(uint8_t *)fv_block_at(&to, p), in_region(&inner, p) ? value_at(p, ndim) : 1);
+        do CHECK_INT(*(uint8_t *)fv__block_at(&to, p), in_region(&inner, p) ? value_at(p, ndim) : 1);
         while (next_voxel(&around, p));
     }
 }
@@ -154,14 +156,14 @@ TEST(a_block_knows_whether_it_is_dense) {
     fv_region whole = { 3, { 0 }, { 3, 4, 5 } }, rows = { 3, { 0, 1, 0 }, { 3, 2, 5 } }, plane = { 3, { 1, 0, 0 }, { 1, 4, 5 } },
               thin = { 3, { 0, 1, 2 }, { 3, 1, 3 } };
     fv_block block;
-    fv_block_init(&block, FV_UINT16, &whole, data);
-    CHECK(fv_block_dense(&block));
-    fv_block window = fv_block_window(&block, &rows);
-    CHECK(!fv_block_dense(&window));
-    window = fv_block_window(&block, &plane);
-    CHECK(fv_block_dense(&window) && window.data == data + 20);
-    window = fv_block_window(&block, &thin);
-    CHECK(!fv_block_dense(&window) && window.data == data + 7);
+    fv__block_init(&block, FV_UINT16, &whole, data);
+    CHECK(fv__block_dense(&block));
+    fv_block window = fv__block_window(&block, &rows);
+    CHECK(!fv__block_dense(&window));
+    window = fv__block_window(&block, &plane);
+    CHECK(fv__block_dense(&window) && window.data == data + 20);
+    window = fv__block_window(&block, &thin);
+    CHECK(!fv__block_dense(&window) && window.data == data + 7);
 }
 
 TEST(rows_are_walked_in_order_each_once) {
@@ -172,9 +174,9 @@ TEST(rows_are_walked_in_order_each_once) {
         int64_t   p[FV_MAX_DIMS], count = 0, expected = 1;
         memcpy(p, r.start, sizeof p);
         for (int d = 0; d < ndim - 1; d++) expected *= r.size[d];
-        if (fv_region_empty(&r)) expected = 0;
+        if (fv__region_empty(&r)) expected = 0;
         fv_rows rows;
-        for (fv_rows_begin(&rows, &r); fv_rows_next(&rows); count++) {
+        for (fv__rows_begin(&rows, &r); fv__rows_next(&rows); count++) {
             for (int d = 0; d < ndim; d++) CHECK_INT(rows.position[d], p[d]);
             for (int64_t k = 0; ndim && k < r.size[ndim - 1]; k++) next_voxel(&r, p);
         }
@@ -185,20 +187,20 @@ TEST(rows_are_walked_in_order_each_once) {
 TEST(speed_of_copying_a_window_of_a_colour_image) {
     int64_t   n = 2000;
     fv_region whole = { 3, { 0 }, { n, n, 3 } }, inner = { 3, { 0, 10, 0 }, { n, n - 20, 3 } };
-    uint8_t  *a = fv_buffer_new((size_t)(n * n * 3)), *b = fv_buffer_new((size_t)(n * n * 3));
+    uint8_t  *a = fv__buffer_new((size_t)(n * n * 3)), *b = fv__buffer_new((size_t)(n * n * 3));
     fv_block  from, to;
     memset(a, 1, (size_t)(n * n * 3));
     memset(b, 1, (size_t)(n * n * 3));
-    fv_block_init(&from, FV_UINT8, &whole, a);
-    fv_block_init(&to, FV_UINT8, &inner, b);
-    double t0 = fv_now();
-    fv_block_copy(&to, &from);
-    double t1 = fv_now();
+    fv__block_init(&from, FV_UINT8, &whole, a);
+    fv__block_init(&to, FV_UINT8, &inner, b);
+    double t0 = fv__now();
+    fv__block_copy(&to, &from);
+    double t1 = fv__now();
     memcpy(b, a, (size_t)(n * (n - 20) * 3));
-    double t2 = fv_now();
+    double t2 = fv__now();
     printf("# y x c window: %.2f ms, plain memcpy %.2f ms\n", (t1 - t0) * 1e3, (t2 - t1) * 1e3);
-    fv_buffer_free(a, (size_t)(n * n * 3));
-    fv_buffer_free(b, (size_t)(n * n * 3));
+    fv__buffer_free(a, (size_t)(n * n * 3));
+    fv__buffer_free(b, (size_t)(n * n * 3));
 }
 
 TEST_MAIN

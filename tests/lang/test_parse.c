@@ -6,32 +6,34 @@
 /* An expression as text that shows how it was understood: (add a 1), x[0:100:_]. */
 static void show(const fv_expr *e, fv_bytes *out) {
     switch (e->kind) {
-    case FV_EXPR_NUMBER: fv_bytes_printf(out, e->integral ? "%.17g" : "%.17gf", e->number); break;
-    case FV_EXPR_TEXT: fv_bytes_printf(out, "\"%s\"", e->text); break;
-    case FV_EXPR_FLAG: fv_bytes_printf(out, e->flag ? "true" : "false"); break;
-    case FV_EXPR_NAME: fv_bytes_printf(out, "%s", e->text); break;
+    case FV_EXPR_NUMBER: fv__bytes_printf(out, e->integral ? "%.17g" : "%.17gf", e->number); break;
+    case FV_EXPR_TEXT: fv__bytes_printf(out, "\"%s\"", e->text); break;
+    case FV_EXPR_FLAG: fv__bytes_printf(out, e->flag ? "true" : "false"); break;
+    case FV_EXPR_NAME: fv__bytes_printf(out, "%s", e->text); break;
     case FV_EXPR_LIST:
     case FV_EXPR_CALL:
-        fv_bytes_printf(out, e->kind == FV_EXPR_CALL ? "(%s" : "[", e->text);
+        fv__bytes_printf(out, e->kind == FV_EXPR_CALL ? "(%s" : "[", e->text);
         for (int i = 0; i < e->nargs; i++) {
-            if (i || e->kind == FV_EXPR_CALL) fv_bytes_printf(out, " ");
-            if (e->args[i].name) fv_bytes_printf(out, "%s=", e->args[i].name);
+            if (i || e->kind == FV_EXPR_CALL) fv__bytes_printf(out, " ");
+            if (e->args[i].name) fv__bytes_printf(out, "%s=", e->args[i].name);
             show(e->args[i].value, out);
         }
-        fv_bytes_printf(out, e->kind == FV_EXPR_CALL ? ")" : "]");
+        fv__bytes_printf(out, e->kind == FV_EXPR_CALL ? ")" : "]");
         break;
     case FV_EXPR_SLICE:
         show(e->args[0].value, out);
         for (int i = 0; i < e->nindices; i++) {
             const fv_expr *parts[] = { e->indices[i].start, e->indices[i].stop, e->indices[i].step };
-            fv_bytes_printf(out, i ? ", " : "[");
+            fv__bytes_printf(out, i ? ", " : "[");
             for (int k = 0; k < (e->indices[i].single ? 1 : 3); k++) {
-                if (k) fv_bytes_printf(out, ":");
-                if (parts[k]) show(parts[k], out);
-                else fv_bytes_printf(out, "_");
+                if (k) fv__bytes_printf(out, ":");
+                if (parts[k])
+                    show(parts[k], out);
+                else
+                    fv__bytes_printf(out, "_");
             }
         }
-        fv_bytes_printf(out, "]");
+        fv__bytes_printf(out, "]");
         break;
     }
 }
@@ -39,23 +41,25 @@ static void show(const fv_expr *e, fv_bytes *out) {
 /* The whole program, statements separated by "; "; errors instead if there are any. The caller frees. */
 static char *understood(const char *text) {
     fv_diagnostics diagnostics = { 0 };
-    fv_program    *program = fv_program_parse("test.fov", text, &diagnostics);
+    fv_program    *program = fv__program_parse("test.fov", text, &diagnostics);
     fv_bytes       out = { 0 };
-    fv_bytes_printf(&out, "%s", "");
+    fv__bytes_printf(&out, "%s", "");
     for (int i = 0; i < program->nstatements && !diagnostics.count; i++) {
         const fv_statement *s = &program->statements[i];
-        if (i) fv_bytes_printf(&out, "; ");
-        if (s->kind == FV_STATEMENT_PARAM) fv_bytes_printf(&out, "param ");
-        if (s->name) fv_bytes_printf(&out, "%s = ", s->name);
+        if (i) fv__bytes_printf(&out, "; ");
+        if (s->kind == FV_STATEMENT_PARAM) fv__bytes_printf(&out, "param ");
+        if (s->name) fv__bytes_printf(&out, "%s = ", s->name);
         show(s->value, &out);
     }
-    if (diagnostics.count) fv_diagnostics_format(&diagnostics, "test.fov", program->text, &out);
-    fv_diagnostics_release(&diagnostics);
-    fv_program_free(program);
+    if (diagnostics.count) fv__diagnostics_format(&diagnostics, "test.fov", program->text, &out);
+    fv__diagnostics_release(&diagnostics);
+    fv__program_free(program);
     return (char *)out.data;
 }
 
-typedef struct { const char *text, *meaning; } sample;
+typedef struct {
+    const char *text, *meaning;
+} sample;
 
 static void check(const sample *samples, int count) {
     for (int i = 0; i < count; i++) {
@@ -129,12 +133,22 @@ TEST(slices_keep_their_parts) {
 
 TEST(numbers_have_many_spellings) {
     static const sample samples[] = {
-        { "a = 1", "a = 1" },           { "a = 2.5", "a = 2.5f" },     { "a = 1e-3", "a = 0.001f" },
-        { "a = .5", "a = 0.5f" },       { "a = 5.", "a = 5f" },        { "a = 0x1f", "a = 31" },
-        { "a = 0XFF", "a = 255" },      { "a = 1_000", "a = 1000" },   { "a = 1_0.2_5", "a = 10.25f" },
-        { "a = 1E+2", "a = 100f" },     { "a = 007", "a = 7" },        { "a = -3", "a = -3" },
-        { "a = - -3", "a = 3" },        { "a = 9007199254740991", "a = 9007199254740991" },
-        { "a = 0xff_ff", "a = 65535" }, { "a = 1e3", "a = 1000f" },
+        { "a = 1", "a = 1" },
+        { "a = 2.5", "a = 2.5f" },
+        { "a = 1e-3", "a = 0.001f" },
+        { "a = .5", "a = 0.5f" },
+        { "a = 5.", "a = 5f" },
+        { "a = 0x1f", "a = 31" },
+        { "a = 0XFF", "a = 255" },
+        { "a = 1_000", "a = 1000" },
+        { "a = 1_0.2_5", "a = 10.25f" },
+        { "a = 1E+2", "a = 100f" },
+        { "a = 007", "a = 7" },
+        { "a = -3", "a = -3" },
+        { "a = - -3", "a = 3" },
+        { "a = 9007199254740991", "a = 9007199254740991" },
+        { "a = 0xff_ff", "a = 65535" },
+        { "a = 1e3", "a = 1000f" },
     };
     CHECK_SAMPLES(samples);
 }
@@ -187,7 +201,9 @@ TEST(lines_go_on_where_they_must) {
         { "\n\n  # only a comment", "" },
         { "a = 1\nb = 2", "a = 1; b = 2" },
         { "a = 1\r\nb = 2\r\n", "a = 1; b = 2" },
-        { "\xef\xbb\xbf" "a = 1", "a = 1" },
+        { "\xef\xbb\xbf"
+          "a = 1",
+          "a = 1" },
         { "a = 1; b = 2;; c = 3;", "a = 1; b = 2; c = 3" },
         { "a = f(\n  x, # first\n\n  k = 2,\n)\nb = 1", "a = (f x k=2); b = 1" },
         { "a = x\n  |> f\n\n  # then\n  |> g(2)\nb = 1", "a = (g (f x) 2); b = 1" },
@@ -225,7 +241,7 @@ static bool span_is(fv_span span, int line, int column, int length) {
 
 TEST(expressions_know_their_place) {
     fv_diagnostics diagnostics = { 0 };
-    fv_program    *program = fv_program_parse("-e", "# \xc2\xb5\nab = f('\xc2\xb5', k = (x + 1))\n  |> g[2, 3:4]", &diagnostics);
+    fv_program    *program = fv__program_parse("-e", "# \xc2\xb5\nab = f('\xc2\xb5', k = (x + 1))\n  |> g[2, 3:4]", &diagnostics);
     CHECK_INT(diagnostics.count, 0);
     const fv_statement *s = &program->statements[0];
     CHECK(span_is(s->name_span, 2, 1, 2));
@@ -240,18 +256,18 @@ TEST(expressions_know_their_place) {
     CHECK(span_is(f->args[1].name_span, 2, 13, 1));
     CHECK(span_is(sum->span, 2, 17, 7));
     CHECK(span_is(sum->text_span, 2, 20, 1));
-    fv_program_free(program);
-    fv_diagnostics_release(&diagnostics);
+    fv__program_free(program);
+    fv__diagnostics_release(&diagnostics);
 }
 
 TEST(names_outlive_the_text_they_came_from) {
     char           text[] = "result = f(other)";
     fv_diagnostics diagnostics = { 0 };
-    fv_program    *program = fv_program_parse("-e", text, &diagnostics);
+    fv_program    *program = fv__program_parse("-e", text, &diagnostics);
     memset(text, 'z', sizeof text - 1);
     CHECK_TEXT(program->statements[0].name, "result");
     CHECK_TEXT(program->text, "result = f(other)");
-    fv_program_free(program);
+    fv__program_free(program);
 }
 
 TEST_MAIN

@@ -5,57 +5,53 @@
 
 static char *errors_of(const char *text) {
     fv_diagnostics diagnostics = { 0 };
-    fv_program    *program = fv_program_parse("a.fov", text, &diagnostics);
+    fv_program    *program = fv__program_parse("a.fov", text, &diagnostics);
     fv_bytes       out = { 0 };
-    fv_bytes_printf(&out, "%s", "");
-    fv_diagnostics_format(&diagnostics, program->file, program->text, &out);
-    fv_bytes_append(&out, "", 1);
-    fv_diagnostics_release(&diagnostics);
-    fv_program_free(program);
+    fv__bytes_printf(&out, "%s", "");
+    fv__diagnostics_format(&diagnostics, program->file, program->text, &out);
+    fv__bytes_append(&out, "", 1);
+    fv__diagnostics_release(&diagnostics);
+    fv__program_free(program);
     return (char *)out.data;
 }
 
-typedef struct { const char *text, *errors; } sample;
+typedef struct {
+    const char *text, *errors;
+} sample;
 
 static const sample samples[] = {
     /* unclosed brackets point at the bracket */
-    { "a = read(\"x.png\"\nb = gaussian(a, 2)\nwrite(b, \"y.png\"",
-      "a.fov:1:9: error: '(' is never closed; expected ')'\n"
-      "  1 | a = read(\"x.png\"\n"
-      "    |         ^\n"
-      "a.fov:3:6: error: '(' is never closed; expected ')'\n"
-      "  3 | write(b, \"y.png\"\n"
-      "    |      ^\n" },
-    { "a = f(g(h(1\nb = (\nc = 4",
-      "a.fov:1:10: error: '(' is never closed, nor are 2 before it; expected ')'\n"
-      "  1 | a = f(g(h(1\n"
-      "    |          ^\n"
-      "a.fov:2:5: error: '(' is never closed; expected ')'\n"
-      "  2 | b = (\n"
-      "    |     ^\n" },
-    { "a = f([1, 2)",
-      "a.fov:1:7: error: '[' is not closed; expected ']' before the ')' at line 1, column 12\n"
-      "  1 | a = f([1, 2)\n"
-      "    |       ^\n" },
-    { "a = f(1, 2]",
-      "a.fov:1:6: error: '(' is not closed; expected ')' before the ']' at line 1, column 11\n"
-      "  1 | a = f(1, 2]\n"
-      "    |      ^\n" },
-    { "a = 3)\nb = 2]",
-      "a.fov:1:6: error: ')' has no opening bracket before it\n"
-      "  1 | a = 3)\n"
-      "    |      ^\n"
-      "a.fov:2:6: error: ']' has no opening bracket before it\n"
-      "  2 | b = 2]\n"
-      "    |      ^\n" },
+    { "a = read(\"x.png\"\nb = gaussian(a, 2)\nwrite(b, \"y.png\"", "a.fov:1:9: error: '(' is never closed; expected ')'\n"
+                                                                    "  1 | a = read(\"x.png\"\n"
+                                                                    "    |         ^\n"
+                                                                    "a.fov:3:6: error: '(' is never closed; expected ')'\n"
+                                                                    "  3 | write(b, \"y.png\"\n"
+                                                                    "    |      ^\n" },
+    { "a = f(g(h(1\nb = (\nc = 4", "a.fov:1:10: error: '(' is never closed, nor are 2 before it; expected ')'\n"
+                                   "  1 | a = f(g(h(1\n"
+                                   "    |          ^\n"
+                                   "a.fov:2:5: error: '(' is never closed; expected ')'\n"
+                                   "  2 | b = (\n"
+                                   "    |     ^\n" },
+    { "a = f([1, 2)", "a.fov:1:7: error: '[' is not closed; expected ']' before the ')' at line 1, column 12\n"
+                      "  1 | a = f([1, 2)\n"
+                      "    |       ^\n" },
+    { "a = f(1, 2]", "a.fov:1:6: error: '(' is not closed; expected ')' before the ']' at line 1, column 11\n"
+                     "  1 | a = f(1, 2]\n"
+                     "    |      ^\n" },
+    { "a = 3)\nb = 2]", "a.fov:1:6: error: ')' has no opening bracket before it\n"
+                        "  1 | a = 3)\n"
+                        "    |      ^\n"
+                        "a.fov:2:6: error: ']' has no opening bracket before it\n"
+                        "  2 | b = 2]\n"
+                        "    |      ^\n" },
     /* texts and numbers */
-    { "a = read(\"foo.tif)\nb = a +",
-      "a.fov:1:10: error: the text is not closed; expected \" before the end of the line\n"
-      "  1 | a = read(\"foo.tif)\n"
-      "    |          ^~~~~~~~~\n"
-      "a.fov:2:8: error: expected a value after '+', found the end of the line\n"
-      "  2 | b = a +\n"
-      "    |        ^\n" },
+    { "a = read(\"foo.tif)\nb = a +", "a.fov:1:10: error: the text is not closed; expected \" before the end of the line\n"
+                                      "  1 | a = read(\"foo.tif)\n"
+                                      "    |          ^~~~~~~~~\n"
+                                      "a.fov:2:8: error: expected a value after '+', found the end of the line\n"
+                                      "  2 | b = a +\n"
+                                      "    |        ^\n" },
     { "a = \"C:\\data\"",
       "a.fov:1:8: error: '\\d' stands for nothing in a text; expected \\n, \\t, \\r, \\\\, \\\", \\' or \\uXXXX\n"
       "  1 | a = \"C:\\data\"\n"
@@ -89,60 +85,54 @@ static const sample samples[] = {
       "    |               ^\n"
       "  hint: write \\\\ for a backslash\n" },
     /* signs and letters from elsewhere */
-    { "a = b &&  c || ~d ^ 2",
-      "a.fov:1:7: error: '&&' means nothing here\n"
-      "  1 | a = b &&  c || ~d ^ 2\n"
-      "    |       ^~\n"
-      "  hint: write & for and\n"
-      "a.fov:1:13: error: '||' means nothing here\n"
-      "  1 | a = b &&  c || ~d ^ 2\n"
-      "    |             ^~\n"
-      "  hint: write | for or\n"
-      "a.fov:1:16: error: '~' means nothing here\n"
-      "  1 | a = b &&  c || ~d ^ 2\n"
-      "    |                ^\n"
-      "  hint: write ! for not\n"
-      "a.fov:1:19: error: '^' means nothing here\n"
-      "  1 | a = b &&  c || ~d ^ 2\n"
-      "    |                   ^\n"
-      "  hint: write ** for a power\n" },
+    { "a = b &&  c || ~d ^ 2", "a.fov:1:7: error: '&&' means nothing here\n"
+                               "  1 | a = b &&  c || ~d ^ 2\n"
+                               "    |       ^~\n"
+                               "  hint: write & for and\n"
+                               "a.fov:1:13: error: '||' means nothing here\n"
+                               "  1 | a = b &&  c || ~d ^ 2\n"
+                               "    |             ^~\n"
+                               "  hint: write | for or\n"
+                               "a.fov:1:16: error: '~' means nothing here\n"
+                               "  1 | a = b &&  c || ~d ^ 2\n"
+                               "    |                ^\n"
+                               "  hint: write ! for not\n"
+                               "a.fov:1:19: error: '^' means nothing here\n"
+                               "  1 | a = b &&  c || ~d ^ 2\n"
+                               "    |                   ^\n"
+                               "  hint: write ** for a power\n" },
     { "a = b.gaussian(2)",
       "a.fov:1:6: error: '.' means nothing here\n"
       "  1 | a = b.gaussian(2)\n"
       "    |      ^\n"
       "  hint: write image |> gaussian(2) where others write image.gaussian(2), and sqrt(image) for np.sqrt(image)\n" },
-    { "a = \xe2\x80\x9cx\xe2\x80\x9d",
-      "a.fov:1:5: error: '\xe2\x80\x9c' means nothing here\n"
-      "  1 | a = \xe2\x80\x9cx\xe2\x80\x9d\n"
-      "    |     ^\n"
-      "  hint: use plain quotes, \"like this\"\n"
-      "a.fov:1:7: error: '\xe2\x80\x9d' means nothing here\n"
-      "  1 | a = \xe2\x80\x9cx\xe2\x80\x9d\n"
-      "    |       ^\n"
-      "  hint: use plain quotes, \"like this\"\n" },
-    { "a = {1}",
-      "a.fov:1:5: error: '{' means nothing here\n"
-      "  1 | a = {1}\n"
-      "    |     ^\n"
-      "  hint: a list is written [1, 2, 3]\n"
-      "a.fov:1:7: error: '}' means nothing here\n"
-      "  1 | a = {1}\n"
-      "    |       ^\n"
-      "  hint: a list is written [1, 2, 3]\n" },
-    { "a = \xc2\xb5",
-      "a.fov:1:5: error: '\xc2\xb5' means nothing here\n"
-      "  1 | a = \xc2\xb5\n"
-      "    |     ^\n"
-      "  hint: names are made of a-z, A-Z, 0-9 and _\n" },
-    { "\ta = \t$@\n",
-      "a.fov:1:7: error: '$' means nothing here\n"
-      "  1 | \ta = \t$@\n"
-      "    | \t    \t^~\n" },
-    { "a = b\xc2\xa0+ c",
-      "a.fov:1:6: error: '\xc2\xa0' means nothing here\n"
-      "  1 | a = b\xc2\xa0+ c\n"
-      "    |      ^\n"
-      "  hint: this is a no-break space; use a plain one\n" },
+    { "a = \xe2\x80\x9cx\xe2\x80\x9d", "a.fov:1:5: error: '\xe2\x80\x9c' means nothing here\n"
+                                       "  1 | a = \xe2\x80\x9cx\xe2\x80\x9d\n"
+                                       "    |     ^\n"
+                                       "  hint: use plain quotes, \"like this\"\n"
+                                       "a.fov:1:7: error: '\xe2\x80\x9d' means nothing here\n"
+                                       "  1 | a = \xe2\x80\x9cx\xe2\x80\x9d\n"
+                                       "    |       ^\n"
+                                       "  hint: use plain quotes, \"like this\"\n" },
+    { "a = {1}", "a.fov:1:5: error: '{' means nothing here\n"
+                 "  1 | a = {1}\n"
+                 "    |     ^\n"
+                 "  hint: a list is written [1, 2, 3]\n"
+                 "a.fov:1:7: error: '}' means nothing here\n"
+                 "  1 | a = {1}\n"
+                 "    |       ^\n"
+                 "  hint: a list is written [1, 2, 3]\n" },
+    { "a = \xc2\xb5", "a.fov:1:5: error: '\xc2\xb5' means nothing here\n"
+                      "  1 | a = \xc2\xb5\n"
+                      "    |     ^\n"
+                      "  hint: names are made of a-z, A-Z, 0-9 and _\n" },
+    { "\ta = \t$@\n", "a.fov:1:7: error: '$' means nothing here\n"
+                      "  1 | \ta = \t$@\n"
+                      "    | \t    \t^~\n" },
+    { "a = b\xc2\xa0+ c", "a.fov:1:6: error: '\xc2\xa0' means nothing here\n"
+                          "  1 | a = b\xc2\xa0+ c\n"
+                          "    |      ^\n"
+                          "  hint: this is a no-break space; use a plain one\n" },
     { "a = 1 // 2 \\",
       "a.fov:1:7: error: '//' means nothing here\n"
       "  1 | a = 1 // 2 \\\n"
@@ -153,79 +143,65 @@ static const sample samples[] = {
       "    |            ^\n"
       "  hint: a line goes on by itself inside brackets, after an operator, or when the next one starts with |>\n" },
     /* bytes that are no text */
-    { "a = \xff\xfe\x80",
-      "a.fov:1:5: error: the byte 0xff is not UTF-8 text\n"
-      "  1 | a = ???\n"
-      "    |     ^~~\n"
-      "  hint: save the file as UTF-8\n" },
-    { "a = \x01\x1b[31m",
-      "a.fov:1:5: error: a control character (0x01) means nothing here\n"
-      "  1 | a = ??[31m\n"
-      "    |     ^~\n"
-      "a.fov:1:7: error: '[' is never closed; expected ']'\n"
-      "  1 | a = ??[31m\n"
-      "    |       ^\n"
-      "a.fov:1:8: error: '31m' is not a number; expected one such as 12, 2.5, 1e-3, 1_000 or 0x1f\n"
-      "  1 | a = ??[31m\n"
-      "    |        ^~~\n"
-      "  hint: a name cannot start with a digit\n" },
-    { "f(\"\xc3(\")",
-      "a.fov:1:4: error: the byte 0xc3 is not UTF-8 text\n"
-      "  1 | f(\"?(\")\n"
-      "    |    ^\n"
-      "  hint: save the file as UTF-8\n" },
+    { "a = \xff\xfe\x80", "a.fov:1:5: error: the byte 0xff is not UTF-8 text\n"
+                          "  1 | a = ???\n"
+                          "    |     ^~~\n"
+                          "  hint: save the file as UTF-8\n" },
+    { "a = \x01\x1b[31m", "a.fov:1:5: error: a control character (0x01) means nothing here\n"
+                          "  1 | a = ??[31m\n"
+                          "    |     ^~\n"
+                          "a.fov:1:7: error: '[' is never closed; expected ']'\n"
+                          "  1 | a = ??[31m\n"
+                          "    |       ^\n"
+                          "a.fov:1:8: error: '31m' is not a number; expected one such as 12, 2.5, 1e-3, 1_000 or 0x1f\n"
+                          "  1 | a = ??[31m\n"
+                          "    |        ^~~\n"
+                          "  hint: a name cannot start with a digit\n" },
+    { "f(\"\xc3(\")", "a.fov:1:4: error: the byte 0xc3 is not UTF-8 text\n"
+                      "  1 | f(\"?(\")\n"
+                      "    |    ^\n"
+                      "  hint: save the file as UTF-8\n" },
     /* operators */
-    { "a = 1 < x < 2",
-      "a.fov:1:11: error: comparisons cannot be chained; expected '&' between two of them\n"
-      "  1 | a = 1 < x < 2\n"
-      "    |           ^\n"
-      "  hint: write a < b & b < c\n" },
-    { "a = a and b",
-      "a.fov:1:7: error: expected an operator or the end of the line, found 'and'\n"
-      "  1 | a = a and b\n"
-      "    |       ^~~\n"
-      "  hint: write & for and\n" },
-    { "a = not b",
-      "a.fov:1:9: error: expected an operator or the end of the line, found 'b'\n"
-      "  1 | a = not b\n"
-      "    |         ^\n"
-      "  hint: write ! for not\n" },
-    { "a = b +\nc = 3",
-      "a.fov:2:3: error: expected an operator or the end of the line, found '='\n"
-      "  2 | c = 3\n"
-      "    |   ^\n"
-      "  hint: the line before ends with an operator, so this one belongs to it\n" },
-    { "+ b\n|> f",
-      "a.fov:1:1: error: a statement cannot start with '+'; expected name = value or a call\n"
-      "  1 | + b\n"
-      "    | ^\n"
-      "  hint: end the line before with it, or put all in brackets\n" },
-    { "a = f(x,,y)",
-      "a.fov:1:9: error: expected a value after ',', found ','\n"
-      "  1 | a = f(x,,y)\n"
-      "    |         ^\n" },
-    { "a = ",
-      "a.fov:1:4: error: expected a value after '=', found the end of the line\n"
-      "  1 | a = \n"
-      "    |    ^\n" },
-    { "a = b c",
-      "a.fov:1:7: error: expected an operator or the end of the line, found 'c'\n"
-      "  1 | a = b c\n"
-      "    |       ^\n" },
+    { "a = 1 < x < 2", "a.fov:1:11: error: comparisons cannot be chained; expected '&' between two of them\n"
+                       "  1 | a = 1 < x < 2\n"
+                       "    |           ^\n"
+                       "  hint: write a < b & b < c\n" },
+    { "a = a and b", "a.fov:1:7: error: expected an operator or the end of the line, found 'and'\n"
+                     "  1 | a = a and b\n"
+                     "    |       ^~~\n"
+                     "  hint: write & for and\n" },
+    { "a = not b", "a.fov:1:9: error: expected an operator or the end of the line, found 'b'\n"
+                   "  1 | a = not b\n"
+                   "    |         ^\n"
+                   "  hint: write ! for not\n" },
+    { "a = b +\nc = 3", "a.fov:2:3: error: expected an operator or the end of the line, found '='\n"
+                        "  2 | c = 3\n"
+                        "    |   ^\n"
+                        "  hint: the line before ends with an operator, so this one belongs to it\n" },
+    { "+ b\n|> f", "a.fov:1:1: error: a statement cannot start with '+'; expected name = value or a call\n"
+                   "  1 | + b\n"
+                   "    | ^\n"
+                   "  hint: end the line before with it, or put all in brackets\n" },
+    { "a = f(x,,y)", "a.fov:1:9: error: expected a value after ',', found ','\n"
+                     "  1 | a = f(x,,y)\n"
+                     "    |         ^\n" },
+    { "a = ", "a.fov:1:4: error: expected a value after '=', found the end of the line\n"
+              "  1 | a = \n"
+              "    |    ^\n" },
+    { "a = b c", "a.fov:1:7: error: expected an operator or the end of the line, found 'c'\n"
+                 "  1 | a = b c\n"
+                 "    |       ^\n" },
     /* pipes */
-    { "a = x |> f > 3",
-      "a.fov:1:12: error: expected one call after '|>', found '>' behind it\n"
-      "  1 | a = x |> f > 3\n"
-      "    |            ^\n"
-      "  hint: '|>' binds loosest; put brackets around what comes before '>'\n" },
-    { "a = x |> 3",
-      "a.fov:1:10: error: expected the name of an operator after '|>', found a number\n"
-      "  1 | a = x |> 3\n"
-      "    |          ^\n" },
-    { "a = x |> true",
-      "a.fov:1:10: error: expected the name of an operator after '|>', found 'true'\n"
-      "  1 | a = x |> true\n"
-      "    |          ^~~~\n" },
+    { "a = x |> f > 3", "a.fov:1:12: error: expected one call after '|>', found '>' behind it\n"
+                        "  1 | a = x |> f > 3\n"
+                        "    |            ^\n"
+                        "  hint: '|>' binds loosest; put brackets around what comes before '>'\n" },
+    { "a = x |> 3", "a.fov:1:10: error: expected the name of an operator after '|>', found a number\n"
+                    "  1 | a = x |> 3\n"
+                    "    |          ^\n" },
+    { "a = x |> true", "a.fov:1:10: error: expected the name of an operator after '|>', found 'true'\n"
+                       "  1 | a = x |> true\n"
+                       "    |          ^~~~\n" },
     /* statements */
     { "param r = 2 * 3",
       "a.fov:1:11: error: a parameter must be a plain value; expected a number, a text, true, false or a list of these\n"
@@ -237,92 +213,72 @@ static const sample samples[] = {
       "  1 | param r = [[1]]\n"
       "    |           ^~~~~\n"
       "  hint: drop the word 'param' to give a name to a computed value\n" },
-    { "param = 3",
-      "a.fov:1:7: error: expected a name after 'param', found '='\n"
-      "  1 | param = 3\n"
-      "    |       ^\n" },
-    { "param r",
-      "a.fov:1:8: error: expected '=' after the name, found the end of the line\n"
-      "  1 | param r\n"
-      "    |        ^\n" },
-    { "true = 3",
-      "a.fov:1:1: error: expected a name before '=', found 'true'\n"
-      "  1 | true = 3\n"
-      "    | ^~~~\n" },
-    { "f(x) = 3",
-      "a.fov:1:6: error: only a plain name can stand before '='\n"
-      "  1 | f(x) = 3\n"
-      "    |      ^\n"
-      "  hint: write == to compare\n" },
-    { "for i in x",
-      "a.fov:1:5: error: expected an operator or the end of the line, found 'i'\n"
-      "  1 | for i in x\n"
-      "    |     ^\n" },
-    { "a = True",
-      "a.fov:1:5: error: 'True' means nothing here; expected true\n"
-      "  1 | a = True\n"
-      "    |     ^~~~\n" },
-    { ", a",
-      "a.fov:1:1: error: expected name = value or a call, found ','\n"
-      "  1 | , a\n"
-      "    | ^\n" },
+    { "param = 3", "a.fov:1:7: error: expected a name after 'param', found '='\n"
+                   "  1 | param = 3\n"
+                   "    |       ^\n" },
+    { "param r", "a.fov:1:8: error: expected '=' after the name, found the end of the line\n"
+                 "  1 | param r\n"
+                 "    |        ^\n" },
+    { "true = 3", "a.fov:1:1: error: expected a name before '=', found 'true'\n"
+                  "  1 | true = 3\n"
+                  "    | ^~~~\n" },
+    { "f(x) = 3", "a.fov:1:6: error: only a plain name can stand before '='\n"
+                  "  1 | f(x) = 3\n"
+                  "    |      ^\n"
+                  "  hint: write == to compare\n" },
+    { "for i in x", "a.fov:1:5: error: expected an operator or the end of the line, found 'i'\n"
+                    "  1 | for i in x\n"
+                    "    |     ^\n" },
+    { "a = True", "a.fov:1:5: error: 'True' means nothing here; expected true\n"
+                  "  1 | a = True\n"
+                  "    |     ^~~~\n" },
+    { ", a", "a.fov:1:1: error: expected name = value or a call, found ','\n"
+             "  1 | , a\n"
+             "    | ^\n" },
     /* calls, lists and slices */
-    { "a = gaussian(foam sigma = 3)",
-      "a.fov:1:19: error: expected ',' or ')' after the argument, found 'sigma'\n"
-      "  1 | a = gaussian(foam sigma = 3)\n"
-      "    |                   ^~~~~\n" },
-    { "a = f(k = 1, 2)",
-      "a.fov:1:14: error: a value by position follows one by name; expected name = value\n"
-      "  1 | a = f(k = 1, 2)\n"
-      "    |              ^\n"
-      "  hint: values by position come first\n" },
-    { "a = f(k = 1, k = 2)",
-      "a.fov:1:14: error: 'k' is given twice in one call\n"
-      "  1 | a = f(k = 1, k = 2)\n"
-      "    |              ^\n" },
-    { "a = f(1 = 2)",
-      "a.fov:1:9: error: only a plain name can stand before '='\n"
-      "  1 | a = f(1 = 2)\n"
-      "    |         ^\n"
-      "  hint: write == to compare\n" },
-    { "a = f(x)(y)",
-      "a.fov:1:9: error: expected an operator or the end of the line, found '('\n"
-      "  1 | a = f(x)(y)\n"
-      "    |         ^\n"
-      "  hint: the result of a call is a value and cannot be called\n" },
-    { "a = f(a; b)",
-      "a.fov:1:8: error: expected ',' or ')' after the argument, found ';'\n"
-      "  1 | a = f(a; b)\n"
-      "    |        ^\n" },
-    { "a = [1 2]",
-      "a.fov:1:8: error: expected ',' or ']' after the entry of the list, found a number\n"
-      "  1 | a = [1 2]\n"
-      "    |        ^\n" },
-    { "a = (1, 2)",
-      "a.fov:1:7: error: expected an operator or ')', found ','\n"
-      "  1 | a = (1, 2)\n"
-      "    |       ^\n"
-      "  hint: a list is written [1, 2, 3]\n" },
-    { "a = x[]",
-      "a.fov:1:7: error: expected an index such as 5, 0:100, : or ::2, found ']'\n"
-      "  1 | a = x[]\n"
-      "    |       ^\n" },
-    { "a = x[1 2]",
-      "a.fov:1:9: error: expected ':', ',' or ']' after the index, found a number\n"
-      "  1 | a = x[1 2]\n"
-      "    |         ^\n" },
-    { "a = x[1:2:3:4]",
-      "a.fov:1:12: error: expected ',' or ']' after the index, found ':'\n"
-      "  1 | a = x[1:2:3:4]\n"
-      "    |            ^\n" },
-    { "write(a, \"x\" \"y\")",
-      "a.fov:1:14: error: expected ',' or ')' after the argument, found a text\n"
-      "  1 | write(a, \"x\" \"y\")\n"
-      "    |              ^~~\n" },
-    { "a = param",
-      "a.fov:1:5: error: expected a value, found 'param'\n"
-      "  1 | a = param\n"
-      "    |     ^~~~~\n" },
+    { "a = gaussian(foam sigma = 3)", "a.fov:1:19: error: expected ',' or ')' after the argument, found 'sigma'\n"
+                                      "  1 | a = gaussian(foam sigma = 3)\n"
+                                      "    |                   ^~~~~\n" },
+    { "a = f(k = 1, 2)", "a.fov:1:14: error: a value by position follows one by name; expected name = value\n"
+                         "  1 | a = f(k = 1, 2)\n"
+                         "    |              ^\n"
+                         "  hint: values by position come first\n" },
+    { "a = f(k = 1, k = 2)", "a.fov:1:14: error: 'k' is given twice in one call\n"
+                             "  1 | a = f(k = 1, k = 2)\n"
+                             "    |              ^\n" },
+    { "a = f(1 = 2)", "a.fov:1:9: error: only a plain name can stand before '='\n"
+                      "  1 | a = f(1 = 2)\n"
+                      "    |         ^\n"
+                      "  hint: write == to compare\n" },
+    { "a = f(x)(y)", "a.fov:1:9: error: expected an operator or the end of the line, found '('\n"
+                     "  1 | a = f(x)(y)\n"
+                     "    |         ^\n"
+                     "  hint: the result of a call is a value and cannot be called\n" },
+    { "a = f(a; b)", "a.fov:1:8: error: expected ',' or ')' after the argument, found ';'\n"
+                     "  1 | a = f(a; b)\n"
+                     "    |        ^\n" },
+    { "a = [1 2]", "a.fov:1:8: error: expected ',' or ']' after the entry of the list, found a number\n"
+                   "  1 | a = [1 2]\n"
+                   "    |        ^\n" },
+    { "a = (1, 2)", "a.fov:1:7: error: expected an operator or ')', found ','\n"
+                    "  1 | a = (1, 2)\n"
+                    "    |       ^\n"
+                    "  hint: a list is written [1, 2, 3]\n" },
+    { "a = x[]", "a.fov:1:7: error: expected an index such as 5, 0:100, : or ::2, found ']'\n"
+                 "  1 | a = x[]\n"
+                 "    |       ^\n" },
+    { "a = x[1 2]", "a.fov:1:9: error: expected ':', ',' or ']' after the index, found a number\n"
+                    "  1 | a = x[1 2]\n"
+                    "    |         ^\n" },
+    { "a = x[1:2:3:4]", "a.fov:1:12: error: expected ',' or ']' after the index, found ':'\n"
+                        "  1 | a = x[1:2:3:4]\n"
+                        "    |            ^\n" },
+    { "write(a, \"x\" \"y\")", "a.fov:1:14: error: expected ',' or ')' after the argument, found a text\n"
+                               "  1 | write(a, \"x\" \"y\")\n"
+                               "    |              ^~~\n" },
+    { "a = param", "a.fov:1:5: error: expected a value, found 'param'\n"
+                   "  1 | a = param\n"
+                   "    |     ^~~~~\n" },
 };
 
 TEST(every_mistake_gets_its_exact_message) {
@@ -337,24 +293,24 @@ TEST(every_mistake_gets_its_exact_message) {
 TEST(errors_are_sorted_and_said_once) {
     fv_diagnostics diagnostics = { 0 };
     fv_bytes       out = { 0 };
-    fv_diagnose(&diagnostics, (fv_span){ 2, 5, 1 }, NULL, "second");
-    fv_diagnose(&diagnostics, (fv_span){ 1, 3, 1 }, "like this", "first");
-    fv_diagnose(&diagnostics, (fv_span){ 2, 5, 1 }, NULL, "second");
-    fv_diagnostics_format(&diagnostics, "-e", "ab c\nde fg", &out);
+    fv__diagnose(&diagnostics, (fv_span){ 2, 5, 1 }, NULL, "second");
+    fv__diagnose(&diagnostics, (fv_span){ 1, 3, 1 }, "like this", "first");
+    fv__diagnose(&diagnostics, (fv_span){ 2, 5, 1 }, NULL, "second");
+    fv__diagnostics_format(&diagnostics, "-e", "ab c\nde fg", &out);
     CHECK_TEXT((char *)out.data, "-e:1:3: error: first\n  1 | ab c\n    |   ^\n  hint: like this\n"
                                  "-e:2:5: error: second\n  2 | de fg\n    |     ^\n");
-    fv_bytes_release(&out);
-    fv_diagnostics_release(&diagnostics);
+    fv__bytes_release(&out);
+    fv__diagnostics_release(&diagnostics);
 }
 
 /* `open` n times, `middle`, `close` n times. */
 static char *repeated(int n, const char *open, const char *middle, const char *close) {
     fv_bytes text = { 0 };
-    fv_bytes_printf(&text, "a = ");
-    for (int i = 0; i < n; i++) fv_bytes_append(&text, open, strlen(open));
-    fv_bytes_printf(&text, "%s", middle);
-    for (int i = 0; i < n; i++) fv_bytes_append(&text, close, strlen(close));
-    fv_bytes_append(&text, "", 1);
+    fv__bytes_printf(&text, "a = ");
+    for (int i = 0; i < n; i++) fv__bytes_append(&text, open, strlen(open));
+    fv__bytes_printf(&text, "%s", middle);
+    for (int i = 0; i < n; i++) fv__bytes_append(&text, close, strlen(close));
+    fv__bytes_append(&text, "", 1);
     return (char *)text.data;
 }
 
@@ -370,9 +326,11 @@ TEST(a_long_line_is_shown_around_the_caret) {
 }
 
 TEST(nesting_without_end_is_an_error_and_no_crash) {
-    static const struct { const char *open, *middle, *close; } shapes[] = {
-        { "(", "1", ")" },  { "[", "1", "]" },   { "f(", "1", ")" }, { "-", "x", "" },        { "!", "x", "" },
-        { "+", "x", "" },   { "x ** ", "x", "" }, { "x + ", "x", "" }, { "x |> f |> ", "g", "" }, { "", "x", "[0]" },
+    static const struct {
+        const char *open, *middle, *close;
+    } shapes[] = {
+        { "(", "1", ")" },  { "[", "1", "]" },      { "f(", "1", ")" },    { "-", "x", "" },          { "!", "x", "" },
+        { "+", "x", "" },   { "x ** ", "x", "" },   { "x + ", "x", "" },   { "x |> f |> ", "g", "" }, { "", "x", "[0]" },
         { "x[", "1", "]" }, { "f(k = ", "1", ")" }, { "(x + ", "1", ")" },
     };
     for (int i = 0; i < FV_COUNT(shapes); i++) {
@@ -391,7 +349,7 @@ TEST(nesting_without_end_is_an_error_and_no_crash) {
 }
 
 TEST(many_errors_of_a_line_are_counted) {
-    char *errors = errors_of("a = [$ $ $ $ $ $ $ $]\nb = $\n");
+    char       *errors = errors_of("a = [$ $ $ $ $ $ $ $]\nb = $\n");
     const char *more = strstr(errors, "  3 more in this line\n");
     CHECK(more && strstr(more, "a.fov:2:5: error"));
     free(errors);
@@ -436,8 +394,8 @@ TEST(mutated_and_random_texts_never_crash) {
     static const char *const pieces[] = { "(",  ")",    "[",  "]",     "\"", "'",        "\n",       "|>",   "=",  "param ",
                                           "\\", "#",    ":",  ",",     "**", "\xc2\xb5", "\xe2\x80", "\xff", "1e", "0x",
                                           ";",  "true", "\t", "\\u00", "-",  "\r\n",     "...",      "_" };
-    uint64_t random = 7;
-    char     text[1024];
+    uint64_t                 random = 7;
+    char                     text[1024];
     for (int round = 0; round < 20000; round++) {
         if (round % 4 == 0) { /* random bytes */
             size_t n = test_random(&random) % 200;
@@ -454,7 +412,7 @@ TEST(mutated_and_random_texts_never_crash) {
                 memcpy(text + place, piece, put);
             }
         }
-        char *exact = fv_strdup(text); /* on the heap, so that reading past its end is noticed */
+        char *exact = fv__strdup(text); /* on the heap, so that reading past its end is noticed */
         free(errors_of(exact));
         free(exact);
     }

@@ -25,7 +25,7 @@ static int64_t by_steps(fv_border border, int64_t i, int64_t n) {
 TEST(an_index_at_any_distance_comes_from_where_steps_lead) {
     for (int b = 0; b < FV_COUNT(all); b++)
         for (int64_t n = 1; n < 9; n++)
-            for (int64_t i = -50; i < 60; i++) CHECK_INT(fv_border_index(all[b], i, n), by_steps(all[b], i, n));
+            for (int64_t i = -50; i < 60; i++) CHECK_INT(fv__border_index(all[b], i, n), by_steps(all[b], i, n));
 }
 
 TEST(the_modes_are_scipys) { /* a b c d and two beyond each end; a point stands for the constant */
@@ -33,7 +33,7 @@ TEST(the_modes_are_scipys) { /* a b c d and two beyond each end; a point stands 
     for (int b = 0; b < FV_COUNT(all); b++) {
         int64_t map[8];
         char    text[9] = { 0 };
-        fv_border_map(all[b], 4, -2, 8, map);
+        fv__border_map(all[b], 4, -2, 8, map);
         for (int k = 0; k < 8; k++) text[k] = map[k] < 0 ? '.' : (char)('a' + map[k]);
         CHECK_TEXT(text, expected[b]);
     }
@@ -52,11 +52,11 @@ TEST(the_needed_region_holds_every_source_and_little_more) {
             after[d] = (int64_t)(test_random(&seed) % 12);
         }
         for (int b = 0; b < FV_COUNT(all); b++) {
-            fv_region need = fv_border_need(all[b], &r, before, after, shape);
+            fv_region need = fv__border_need(all[b], &r, before, after, shape);
             for (int d = 0; d < 2; d++) {
                 int64_t low = r.start[d], high = low + r.size[d] - 1;
                 for (int64_t i = r.start[d] - before[d]; i < r.start[d] + r.size[d] + after[d]; i++) {
-                    int64_t source = fv_border_index(all[b], i, shape[d]);
+                    int64_t source = fv__border_index(all[b], i, shape[d]);
                     if (source >= 0) low = FV_MIN(low, source), high = FV_MAX(high, source);
                 }
                 int64_t end = need.start[d] + need.size[d];
@@ -66,7 +66,8 @@ TEST(the_needed_region_holds_every_source_and_little_more) {
                 if (exact)
                     CHECK_MESSAGE(need.start[d] == low && end == high + 1, "mode %d needs %lld:%lld, not %lld:%lld", (int)all[b],
                                   (long long)need.start[d], (long long)end, (long long)low, (long long)high + 1);
-                else CHECK(need.start[d] == 0 && end == shape[d]);
+                else
+                    CHECK(need.start[d] == 0 && end == shape[d]);
             }
         }
     }

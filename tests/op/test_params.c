@@ -33,13 +33,13 @@ static fv_arena arena;
 
 static fv_literal literal(const char *text) {
     fv_literal value;
-    if (!fv_literal_parse(text, &value, &arena)) abort();
+    if (!fv__literal_parse(text, &value, &arena)) abort();
     return value;
 }
 
 static fv_status set(sample *s, const char *name, const char *text, fv_error *error) {
     fv_literal value = literal(text);
-    return fv_params_set(&op, fv_params_find(&op, name), s, &value, &arena, error);
+    return fv__params_set(&op, fv__params_find(&op, name), s, &value, &arena, error);
 }
 
 TEST(literals_are_read) {
@@ -65,20 +65,23 @@ TEST(broken_lists_are_refused) {
     const char *const broken[] = { "[", "[1", "[1,", "[1,]", "[1 2]", "[a]", "[1]x", "[1] 2", "[1,,2]", too_long };
     for (int i = 0; i < FV_COUNT(broken); i++) {
         fv_literal value;
-        CHECK_MESSAGE(!fv_literal_parse(broken[i], &value, &arena), "%s was taken", broken[i]);
+        CHECK_MESSAGE(!fv__literal_parse(broken[i], &value, &arena), "%s was taken", broken[i]);
     }
 }
 
 TEST(defaults_are_filled_in) {
     sample s = { 0 };
-    fv_params_default(&op, &s);
+    fv__params_default(&op, &s);
     CHECK(s.sigma == 0 && s.cut == 0.5 && s.size == 3 && s.any == 0 && s.flag && s.mode.index == 2 && s.dtype.dtype == -1);
     CHECK(s.list.count == 2 && s.list.value[1] == 2.5 && s.shape.shape == FV_FOOTPRINT_CROSS);
     CHECK_TEXT(s.text, "say \"so\"");
 }
 
 TEST(values_are_checked_against_the_description) {
-    static const struct { const char *name, *text; bool good; const char *says;
+    static const struct {
+        const char *name, *text;
+        bool        good;
+        const char *says;
     } cases[] = {
         { "sigma", "2", true },
         { "sigma", "100", true },
@@ -113,8 +116,8 @@ TEST(values_are_checked_against_the_description) {
         { "shape", "3", false, "shape = 3: expected a footprint" },
     };
     for (int i = 0; i < FV_COUNT(cases); i++) {
-        sample   s = { 0 };
-        fv_error error = { 0 };
+        sample    s = { 0 };
+        fv_error  error = { 0 };
         fv_status status = set(&s, cases[i].name, cases[i].text, &error);
         CHECK_MESSAGE((status == FV_OK) == cases[i].good, "%s = %s gives %s", cases[i].name, cases[i].text,
                       fv_status_name(status));
@@ -126,29 +129,29 @@ TEST(values_are_checked_against_the_description) {
 
 TEST(parameters_are_written_as_text_that_tells_them_apart) {
     sample s = { 0 };
-    fv_params_default(&op, &s);
+    fv__params_default(&op, &s);
     set(&s, "sigma", "0.1", NULL);
     set(&s, "dtype", "uint8", NULL);
     set(&s, "text", "\"a \\ \"b\"\"", NULL);
     s.shape = (fv_footprint){ .shape = FV_FOOTPRINT_BOX, .ndim = 2, .size = { 3, 5 } };
     fv_bytes text = { 0 };
-    fv_params_format(&op, &s, &text);
+    fv__params_format(&op, &s, &text);
     CHECK_TEXT((char *)text.data,
                "sigma = 0.1, cut = 0.5, size = 3, any = 0, flag = true, text = \"a \\\\ \\\"b\\\"\", mode = \"wrap\", "
                "list = [1, 2.5], dtype = \"uint8\", shape = box([3, 5])");
-    fv_bytes_clear(&text);
+    fv__bytes_clear(&text);
     s.sigma = 0.1 + 1e-16;
     s.shape = (fv_footprint){ .shape = FV_FOOTPRINT_BALL, .radius = 2.5 };
-    fv_params_format(&op, &s, &text);
+    fv__params_format(&op, &s, &text);
     CHECK(!strstr((char *)text.data, "sigma = 0.1,") && strstr((char *)text.data, "shape = ball(2.5)"));
-    fv_bytes_release(&text);
+    fv__bytes_release(&text);
 }
 
 TEST(inputs_and_parameters_are_found_by_name) {
-    CHECK(fv_params_find(&op, "mode") == &params[6] && !fv_params_find(&op, "mod") && !fv_params_find(&op, "image"));
-    CHECK(fv_inputs_count(&op) == 2 && fv_inputs_find(&op, "mask") == 1 && fv_inputs_find(&op, "masks") == -1);
+    CHECK(fv__params_find(&op, "mode") == &params[6] && !fv__params_find(&op, "mod") && !fv__params_find(&op, "image"));
+    CHECK(fv__inputs_count(&op) == 2 && fv__inputs_find(&op, "mask") == 1 && fv__inputs_find(&op, "masks") == -1);
     fv_op none = { .name = "none" };
-    CHECK(fv_inputs_count(&none) == 0 && fv_inputs_find(&none, "x") == -1 && !fv_params_find(&none, "x"));
+    CHECK(fv__inputs_count(&none) == 0 && fv__inputs_find(&none, "x") == -1 && !fv__params_find(&none, "x"));
 }
 
 TEST_MAIN

@@ -46,7 +46,10 @@ TEST(a_scale_goes_from_low_to_high) {
 }
 
 TEST(colorize_is_the_same_on_any_lattice_and_instruction_set) {
-    static const struct { fv_dtype dtype; const char *params; } cases[] = {
+    static const struct {
+        fv_dtype    dtype;
+        const char *params;
+    } cases[] = {
         { FV_INT32, "" }, { FV_UINT64, "" }, { FV_BOOL, "" }, { FV_FLOAT32, "map=heat" }, { FV_UINT16, "map=viridis" },
     };
     for (int i = 0; i < FV_COUNT(cases); i++) {

@@ -17,8 +17,10 @@ static double *brute(const test_image *image, const double *spacing) {
                 int64_t off = a % type->shape[d] - b % type->shape[d];
                 int     k = 0;
                 while (k < nspatial && spatial[k] != d) k++;
-                if (k == nspatial && off) sum = INFINITY;
-                else if (k < nspatial) sum += (double)(off * off) * spacing[k] * spacing[k];
+                if (k == nspatial && off)
+                    sum = INFINITY;
+                else if (k < nspatial)
+                    sum += (double)(off * off) * spacing[k] * spacing[k];
             }
             least[i] = sum < least[i] ? sum : least[i];
         }
@@ -125,8 +127,9 @@ TEST(every_type_has_the_same_background) {
         test_image image = test_image_new(dtypes[k], 2, (int64_t[]){ 20, 33 });
         size_t     size = fv_dtype_size(dtypes[k]);
         for (int64_t i = 0; i < 20 * 33; i++) /* the highest byte: -0 must count as zero, nan as foreground */
-            ((uint8_t *)image.data)[i * (int64_t)size + (int64_t)size - 1] =
-                ((uint8_t *)mask.data)[i] ? 0x7f : fv_dtype_is_float(dtypes[k]) && i % 2 ? 0x80 : 0;
+            ((uint8_t *)image.data)[i * (int64_t)size + (int64_t)size - 1] = ((uint8_t *)mask.data)[i]               ? 0x7f
+                                                                             : fv_dtype_is_float(dtypes[k]) && i % 2 ? 0x80
+                                                                                                                     : 0;
         if (dtypes[k] == FV_FLOAT32)
             for (int64_t i = 0; i < 20 * 33; i += 3)
                 if (((uint8_t *)mask.data)[i]) ((float *)image.data)[i] = NAN;

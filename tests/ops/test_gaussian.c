@@ -12,7 +12,8 @@ static double deviation(test_image *in, const char *params, const double *sigma,
     for (int k = 0; k < 3; k++) size[k] = 2 * (int64_t)(truncate * sigma[k] + 0.5) + 1;
     test_window w = test_window_new(in, size, border, cval);
     int64_t     count = test_window_count(&w);
-    double *weight = fv_alloc((size_t)count * 8), *value = fv_alloc((size_t)count * 8), total = 0, scale = fabs(cval), worst = 0;
+    double     *weight = fv__alloc((size_t)count * 8), *value = fv__alloc((size_t)count * 8), total = 0, scale = fabs(cval),
+           worst = 0;
     for (int64_t i = 0; i < count; i++) {
         int64_t rest = i;
         double  exponent = 0;
@@ -82,7 +83,7 @@ TEST(gaussian_takes_one_and_two_axes_and_any_kernel_longer_than_the_image) {
 
 TEST(gaussian_leaves_channels_apart_first_or_last) {
     for (int last = 0; last < 2; last++) {
-        test_image in = test_image_new(FV_UINT16, 3, last ? (int64_t[]){ 21, 30, 3 } : (int64_t[]){ 3, 21, 30 });
+        test_image        in = test_image_new(FV_UINT16, 3, last ? (int64_t[]){ 21, 30, 3 } : (int64_t[]){ 3, 21, 30 });
         static const char axes[2][3][2] = { { "c", "y", "x" }, { "y", "x", "c" } };
         for (int d = 0; d < 3; d++) memcpy(in.type.image.axis[d], axes[last][d], 2);
         test_image_random(&in, 9);
@@ -129,13 +130,15 @@ TEST(gaussian_with_sigma_zero_is_the_image_itself) {
 }
 
 TEST(gaussian_does_not_depend_on_the_lattice) {
-    static const struct { fv_dtype dtype; int ndim; int64_t shape[3]; const char *params; } cases[] = {
-        { FV_FLOAT32, 2, { 60, 700 }, "sigma=3" },
-        { FV_UINT8, 2, { 37, 90 }, "sigma=[1,4]" },
-        { FV_FLOAT64, 2, { 50, 50 }, "sigma=9" },
-        { FV_FLOAT32, 3, { 20, 33, 47 }, "sigma=[2,1,3]" },
-        { FV_INT16, 3, { 20, 33, 47 }, "sigma=[1,0,2]" },
-        { FV_UINT64, 3, { 9, 12, 21 }, "sigma=1" },
+    static const struct {
+        fv_dtype    dtype;
+        int         ndim;
+        int64_t     shape[3];
+        const char *params;
+    } cases[] = {
+        { FV_FLOAT32, 2, { 60, 700 }, "sigma=3" },        { FV_UINT8, 2, { 37, 90 }, "sigma=[1,4]" },
+        { FV_FLOAT64, 2, { 50, 50 }, "sigma=9" },         { FV_FLOAT32, 3, { 20, 33, 47 }, "sigma=[2,1,3]" },
+        { FV_INT16, 3, { 20, 33, 47 }, "sigma=[1,0,2]" }, { FV_UINT64, 3, { 9, 12, 21 }, "sigma=1" },
     };
     for (int i = 0; i < FV_COUNT(cases); i++)
         for (int b = 0; test_borders[b]; b++) {
@@ -174,8 +177,8 @@ TEST(gaussian_has_the_same_bits_for_extreme_floats) {
 }
 
 TEST(gaussian_rejects_bad_parameters_by_name) {
-    test_image  in = test_image_new(FV_FLOAT32, 2, (int64_t[]){ 8, 8 });
-    test_output out;
+    test_image               in = test_image_new(FV_FLOAT32, 2, (int64_t[]){ 8, 8 });
+    test_output              out;
     static const char *const cases[][2] = { { "sigma=-1", "sigma = -1" },
                                             { "sigma=[1,2,3]", "sigma has 3 numbers" },
                                             { "sigma=2; truncate=-1", "truncate = -1" },

@@ -27,8 +27,10 @@ static int64_t *flood(const test_image *image, int connectivity) {
                     int step = c % 3 - 1;
                     if (!step) continue;
                     steps++;
-                    if (i >= nspatial) inside = false;
-                    else near[spatial[i]] += step;
+                    if (i >= nspatial)
+                        inside = false;
+                    else
+                        near[spatial[i]] += step;
                 }
                 for (int d = 0; d < type->ndim; d++) {
                     inside = inside && near[d] >= 0 && near[d] < type->shape[d];
@@ -135,7 +137,12 @@ TEST(components_that_wind_through_many_chunks_are_one) {
 
 /* ---- the two passes by hand, so that the second can be asked for regions that are not chunks ---- */
 
-typedef struct { fv_finish finish; fv_results results; fv_bytes *partial, *result; int64_t nresults; } by_hand;
+typedef struct {
+    fv_finish  finish;
+    fv_results results;
+    fv_bytes  *partial, *result;
+    int64_t    nresults;
+} by_hand;
 
 static fv_status read_partial(fv_finish *f, int64_t i, size_t offset, void *data, size_t size, fv_error *error) {
     (void)error;
@@ -145,7 +152,7 @@ static fv_status read_partial(fv_finish *f, int64_t i, size_t offset, void *data
 static fv_status put_result(fv_finish *f, int64_t index, const void *data, size_t size, fv_error *error) {
     by_hand *h = (by_hand *)f;
     if (index >= h->nresults) return fv_fail(error, FV_ERROR_INTERNAL, "more results than chunks");
-    fv_bytes_append(&h->result[index], data, size);
+    fv__bytes_append(&h->result[index], data, size);
     return FV_OK;
 }
 static fv_status get_result(fv_results *results, int64_t index, const void **data, size_t *size, fv_error *error) {
@@ -159,31 +166,31 @@ static fv_status get_result(fv_results *results, int64_t index, const void **dat
 static fv_status run_pass(const fv_pass *pass, fv_run *r, const fv_block *whole, fv_error *error) {
     fv_region in = r->need.region;
     pass->need(&r->need, &in);
-    fv_block block = fv_block_window(whole, &in);
+    fv_block block = fv__block_window(whole, &in);
     r->in[0] = &block;
     size_t size = pass->scratch(&r->need);
-    r->scratch = fv_buffer_new(size);
+    r->scratch = fv__buffer_new(size);
     fv_status status = pass->run(r, error);
-    fv_buffer_free(r->scratch, size);
+    fv__buffer_free(r->scratch, size);
     return status;
 }
 
 TEST(any_region_of_the_result_is_filled_exactly) {
     int64_t        shape[] = { 20, 22, 90 }, connectivity = 3;
-    const fv_pass *passes = fv_op_find("label")->passes;
+    const fv_pass *passes = fv__op_find("label")->passes;
     test_image     image = test_image_new(FV_BOOL, 3, shape);
     fv_type        type = image.type;
     fv_error       error = { 0 };
     fv_lattice     lattice;
     fv_block       whole;
-    fv_region      all = fv_region_whole(&image.type.image);
+    fv_region      all = fv__region_whole(&image.type.image);
     uint64_t       random = 5;
     fill(&image, 3, 12);
     type.image.dtype = FV_INT32;
     int64_t *expected = flood(&image, 3);
-    fv_lattice_init(&lattice, 3, shape, (int64_t[]){ 7, 8, 33 });
-    fv_block_init(&whole, FV_BOOL, &all, image.data);
-    int64_t n = fv_lattice_count(&lattice);
+    fv__lattice_init(&lattice, 3, shape, (int64_t[]){ 7, 8, 33 });
+    fv__block_init(&whole, FV_BOOL, &all, image.data);
+    int64_t n = fv__lattice_count(&lattice);
     by_hand h = { .partial = calloc((size_t)n, sizeof(fv_bytes)), .result = calloc((size_t)n, sizeof(fv_bytes)), .nresults = n };
     h.finish = (fv_finish){ .params = &connectivity,
                             .ninputs = 1,
@@ -197,7 +204,7 @@ TEST(any_region_of_the_result_is_filled_exactly) {
     fv_need need = { .params = &connectivity, .ninputs = 1, .in = { &image.type }, .out = &type, .lattice = &lattice };
     for (int64_t c = 0; c < n; c++) {
         fv_run r = { .need = need, .chunk = c, .partial = &h.partial[c] };
-        r.need.region = fv_lattice_chunk(&lattice, c);
+        r.need.region = fv__lattice_chunk(&lattice, c);
         CHECK_MESSAGE(run_pass(&passes[0], &r, &whole, &error) == FV_OK, "%s", error.message);
         CHECK(h.partial[c].size <= passes[0].bound(&r.need));
     }
@@ -211,19 +218,19 @@ TEST(any_region_of_the_result_is_filled_exactly) {
             r.need.region.start[d] = (int64_t)(test_random(&random) % (uint64_t)shape[d]);
             r.need.region.size[d] = 1 + (int64_t)(test_random(&random) % (uint64_t)(shape[d] - r.need.region.start[d]));
         }
-        fv_block_init(&out, FV_INT32, &r.need.region, labels);
+        fv__block_init(&out, FV_INT32, &r.need.region, labels);
         r.out = &out;
-        memset(labels, 0x77, sizeof *labels * (size_t)fv_region_voxels(&r.need.region));
+        memset(labels, 0x77, sizeof *labels * (size_t)fv__region_voxels(&r.need.region));
         CHECK_MESSAGE(run_pass(&passes[1], &r, &whole, &error) == FV_OK, "%s", error.message);
         fv_rows rows;
         int64_t i = 0;
-        for (fv_rows_begin(&rows, &r.need.region); fv_rows_next(&rows);)
+        for (fv__rows_begin(&rows, &r.need.region); fv__rows_next(&rows);)
             for (int64_t x = 0; x < r.need.region.size[2]; x++, i++)
                 CHECK_INT(labels[i], expected[(rows.position[0] * 22 + rows.position[1]) * 90 + rows.position[2] + x]);
     }
     for (int64_t c = 0; c < n; c++) {
-        fv_bytes_release(&h.partial[c]);
-        fv_bytes_release(&h.result[c]);
+        fv__bytes_release(&h.partial[c]);
+        fv__bytes_release(&h.result[c]);
     }
     free(h.partial);
     free(h.result);
@@ -265,10 +272,10 @@ TEST(large_images_get_wide_labels) {
     fv_infer infer = { .params = &connectivity, .params_size = sizeof connectivity, .ninputs = 1, .in = { &in }, .out = &out };
     fv_image_type_init(&in.image, FV_BOOL, 3, (int64_t[]){ 2048, 1024, 1024 });
     out = in;
-    CHECK(fv_op_find("label")->infer(&infer, NULL) == FV_OK && out.image.dtype == FV_INT64);
+    CHECK(fv__op_find("label")->infer(&infer, NULL) == FV_OK && out.image.dtype == FV_INT64);
     in.image.shape[0] = 2047;
     out = in;
-    CHECK(fv_op_find("label")->infer(&infer, NULL) == FV_OK && out.image.dtype == FV_INT32);
+    CHECK(fv__op_find("label")->infer(&infer, NULL) == FV_OK && out.image.dtype == FV_INT32);
 }
 
 TEST_MAIN

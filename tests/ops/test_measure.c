@@ -198,7 +198,7 @@ TEST(more_labels_than_the_table_holds_are_merged) {
 TEST(float_sums_are_exact_whatever_cancels) {
     test_image labels = test_image_new(FV_UINT8, 1, (int64_t[]){ 1000 }),
                intensity = test_image_new(FV_FLOAT64, 1, (int64_t[]){ 1000 });
-    double    *v = intensity.data;
+    double *v = intensity.data;
     memset(labels.data, 1, 1000);
     for (int i = 0; i < 999; i++) v[i] = i % 3 == 0 ? 1e300 : i % 3 == 1 ? 1 : -1e300;
     v[999] = 667;
@@ -269,7 +269,7 @@ TEST(bad_input_is_named) {
 /* What the planner is told must hold even for the worst labels. */
 TEST(partials_keep_their_bound) {
     static const fv_dtype dtypes[] = { FV_UINT8, FV_INT32, FV_UINT64, FV_FLOAT32, FV_FLOAT64 };
-    const fv_pass        *pass = fv_op_find("measure")->passes;
+    const fv_pass        *pass = fv__op_find("measure")->passes;
     static const struct { const char *properties; } params[] = { { "" }, { "all" } };
     static const fv_type absent = { .kind = FV_KIND_NONE };
     for (int k = 0; k < FV_COUNT(dtypes) * 6; k++) {
@@ -283,12 +283,12 @@ TEST(partials_keep_their_bound) {
                                                             0x5851f42d4c957f2du >>
                                                         1);
         test_image_random(&intensity, test_random(&state));
-        fv_region whole = fv_region_whole(&labels.type.image);
+        fv_region whole = fv__region_whole(&labels.type.image);
         fv_block  blocks[2];
         fv_bytes  partial = { 0 };
         fv_error  error = { 0 };
-        fv_block_init(&blocks[0], FV_INT64, &whole, labels.data);
-        fv_block_init(&blocks[1], dtypes[k / 6], &whole, intensity.data);
+        fv__block_init(&blocks[0], FV_INT64, &whole, labels.data);
+        fv__block_init(&blocks[1], dtypes[k / 6], &whole, intensity.data);
         fv_run r = { .need = { .params = &params[k / 3 % 2],
                                .ninputs = 5,
                                .in = { &labels.type, &intensity.type, &absent, &absent, &absent },
@@ -296,12 +296,12 @@ TEST(partials_keep_their_bound) {
                      .in = { &blocks[0], &blocks[1] },
                      .partial = &partial };
         size_t size = pass->scratch(&r.need);
-        r.scratch = fv_buffer_new(size);
+        r.scratch = fv__buffer_new(size);
         CHECK(pass->run(&r, &error) == FV_OK);
         CHECK_MESSAGE(partial.size <= pass->bound(&r.need), "case %d: %zu bytes, %zu promised", k, partial.size,
                       pass->bound(&r.need));
-        fv_buffer_free(r.scratch, size);
-        fv_bytes_release(&partial);
+        fv__buffer_free(r.scratch, size);
+        fv__bytes_release(&partial);
         test_image_free(&labels);
         test_image_free(&intensity);
     }

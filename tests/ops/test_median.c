@@ -22,7 +22,7 @@ static bool equals_sorting(test_image *in, const int64_t *size, fv_border border
         return false;
     }
     int64_t count = test_window_count(&w), n = fv_image_type_voxels(&in->type.image);
-    double *value = fv_alloc((size_t)count * 8);
+    double *value = fv__alloc((size_t)count * 8);
     bool    same = out.type.image.dtype == in->type.image.dtype;
     for (int64_t i = 0; i < n && same; i++) {
         test_window_values(&w, in, i, value);
@@ -114,8 +114,10 @@ TEST(median_orders_negative_floats_infinities_and_nan) {
         CHECK_INT(test_apply("median", s ? "size=[1,15]; mode=wrap" : "size=[1,3]; mode=wrap", (test_image *[]){ &in }, 1, NULL,
                              0, &out, &error),
                   FV_OK);
-        if (s) CHECK(((float *)out.data)[4] == 0);
-        else CHECK(((float *)out.data)[1] == -6 && ((float *)out.data)[13] == INFINITY && ((float *)out.data)[14] == INFINITY);
+        if (s)
+            CHECK(((float *)out.data)[4] == 0);
+        else
+            CHECK(((float *)out.data)[1] == -6 && ((float *)out.data)[13] == INFINITY && ((float *)out.data)[14] == INFINITY);
         test_output_free(&out);
         test_image_free(&in);
     }
@@ -135,7 +137,7 @@ TEST(median_of_large_boxes_takes_many_tiles) {
 
 TEST(median_does_not_depend_on_the_lattice) {
     static const char *const sizes[] = { "size=3", "size=5", "size=[2,3,6]", "size=[3,12,8]", "size=[9,7,11]" };
-    static const fv_dtype dtypes[] = { FV_UINT8, FV_UINT16, FV_INT8, FV_FLOAT32, FV_INT64 };
+    static const fv_dtype    dtypes[] = { FV_UINT8, FV_UINT16, FV_INT8, FV_FLOAT32, FV_INT64 };
     for (int s = 0; s < FV_COUNT(sizes); s++)
         for (int b = 0; test_borders[b]; b++)
             for (int d = 0; d < FV_COUNT(dtypes); d++) {
@@ -165,8 +167,8 @@ TEST(median_has_the_same_bits_on_every_instruction_set) {
 TEST(median_rejects_bad_sizes_and_complex_images) {
     test_image in = test_image_new(FV_FLOAT32, 2, (int64_t[]){ 8, 8 }),
                complex = test_image_new(FV_COMPLEX64, 2, (int64_t[]){ 8, 8 });
-    test_output out;
-    fv_error    error = { 0 };
+    test_output              out;
+    fv_error                 error = { 0 };
     static const char *const cases[][2] = { { "size=0", "size = 0" },
                                             { "size=2.5", "size = 2.5" },
                                             { "size=[3,3,3]", "size has 3 numbers" },

@@ -2,14 +2,16 @@
 #include "support/apply.h"
 #include "support/test.h"
 
-typedef struct { int64_t offset[FV_MAX_DIMS]; } neighbour;
+typedef struct {
+    int64_t offset[FV_MAX_DIMS];
+} neighbour;
 
 /* All offsets of a footprint on an image, straight from the definition. */
 static neighbour *neighbours(const char *text, const fv_image_type *type, int64_t *count) {
-    int     spatial[FV_MAX_DIMS], n = fv_image_type_spatial(type, spatial);
-    bool    box = !strncmp(text, "box", 3), disk = !strncmp(text, "disk", 4);
-    double  radius = !strncmp(text, "cross", 5) ? 1 : atof(strchr(text, '(') + 1);
-    int64_t half[FV_MAX_DIMS] = { 0 }, capacity = 1;
+    int         spatial[FV_MAX_DIMS], n = fv_image_type_spatial(type, spatial);
+    bool        box = !strncmp(text, "box", 3), disk = !strncmp(text, "disk", 4);
+    double      radius = !strncmp(text, "cross", 5) ? 1 : atof(strchr(text, '(') + 1);
+    int64_t     half[FV_MAX_DIMS] = { 0 }, capacity = 1;
     const char *p = strchr(text, '(') + 1;
     for (int i = 0; i < n; i++) {
         bool along = !disk || type->axis[spatial[i]][0] != 'z';
@@ -22,7 +24,7 @@ static neighbour *neighbours(const char *text, const fv_image_type *type, int64_
     for (int d = 0; d < type->ndim; d++) around.start[d] = -half[d], around.size[d] = 2 * half[d] + 1;
     fv_rows rows;
     *count = 0;
-    for (fv_rows_begin(&rows, &around); fv_rows_next(&rows);)
+    for (fv__rows_begin(&rows, &around); fv__rows_next(&rows);)
         for (int64_t x = 0; x < around.size[type->ndim - 1]; x++) {
             neighbour one;
             double    sum = 0;
@@ -69,9 +71,9 @@ static void compare(const char *footprint, int ndim, const int64_t *shape, const
                       "%s", error.message);
         int64_t    count, i = 0;
         neighbour *list = neighbours(footprint, &image.type.image, &count);
-        fv_region  whole = fv_region_whole(&image.type.image);
+        fv_region  whole = fv__region_whole(&image.type.image);
         fv_rows    rows;
-        for (fv_rows_begin(&rows, &whole); fv_rows_next(&rows);)
+        for (fv__rows_begin(&rows, &whole); fv__rows_next(&rows);)
             for (int64_t x = 0; x < shape[ndim - 1]; x++, i++) {
                 rows.position[ndim - 1] = x;
                 CHECK_MESSAGE(((uint8_t *)out.data)[i] == brute(&image, rows.position, list, count, dilate),
@@ -168,7 +170,7 @@ TEST(bad_input_is_named) {
 }
 
 TEST(box_takes_odd_whole_sizes_only) {
-    const fv_op *op = fv_op_find("box");
+    const fv_op *op = fv__op_find("box");
     fv_error     error = { 0 };
     fv_footprint footprint;
     fv_numbers   size = { 3, { 3, 5, 7 } };
@@ -184,11 +186,11 @@ TEST(box_takes_odd_whole_sizes_only) {
 TEST(ball_disk_and_cross_carry_their_shape) {
     fv_footprint footprint;
     double       radius = 2.5;
-    CHECK(fv_op_find("ball")->value(&radius, &footprint, NULL) == FV_OK && footprint.shape == FV_FOOTPRINT_BALL &&
+    CHECK(fv__op_find("ball")->value(&radius, &footprint, NULL) == FV_OK && footprint.shape == FV_FOOTPRINT_BALL &&
           footprint.radius == 2.5);
-    CHECK(fv_op_find("disk")->value(&radius, &footprint, NULL) == FV_OK && footprint.shape == FV_FOOTPRINT_DISK &&
+    CHECK(fv__op_find("disk")->value(&radius, &footprint, NULL) == FV_OK && footprint.shape == FV_FOOTPRINT_DISK &&
           footprint.radius == 2.5);
-    CHECK(fv_op_find("cross")->value("", &footprint, NULL) == FV_OK && footprint.shape == FV_FOOTPRINT_CROSS);
+    CHECK(fv__op_find("cross")->value("", &footprint, NULL) == FV_OK && footprint.shape == FV_FOOTPRINT_CROSS);
 }
 
 TEST_MAIN

@@ -4,10 +4,17 @@
 #include "support/test.h"
 
 static const char *const specimens[] = {
-    "kind=foam; shape=[40,60,70]; size=20",     "kind=foam; shape=[90,100]",         "kind=foam; shape=[30,20,33]; size=4",
-    "kind=cells; shape=[30,60,90]",             "kind=cells; shape=[90,100]; seed=7", "kind=cells; shape=[21,22,23]; size=5",
-    "kind=t1; shape=[30,40,30]",                "kind=t1; shape=[60,300]",           "kind=t1; shape=[1,1,5]; noise=0",
-    "kind=noise; shape=[10,20,70]; seed=-3",    "kind=foam; shape=[24,24,24]; size=13; noise=0",
+    "kind=foam; shape=[40,60,70]; size=20",
+    "kind=foam; shape=[90,100]",
+    "kind=foam; shape=[30,20,33]; size=4",
+    "kind=cells; shape=[30,60,90]",
+    "kind=cells; shape=[90,100]; seed=7",
+    "kind=cells; shape=[21,22,23]; size=5",
+    "kind=t1; shape=[30,40,30]",
+    "kind=t1; shape=[60,300]",
+    "kind=t1; shape=[1,1,5]; noise=0",
+    "kind=noise; shape=[10,20,70]; seed=-3",
+    "kind=foam; shape=[24,24,24]; size=13; noise=0",
 };
 
 TEST(phantom_is_the_same_on_any_lattice) {
@@ -24,15 +31,15 @@ TEST(phantom_has_the_same_bits_on_every_instruction_set) {
 
 TEST(phantom_keeps_its_bits_from_version_to_version) { /* if this must change, raise the operator's version */
     fv_hasher hasher;
-    fv_hasher_init(&hasher);
+    fv__hasher_init(&hasher);
     for (int i = 0; i < FV_COUNT(specimens); i++) {
         test_output out;
         CHECK(test_apply("phantom", specimens[i], NULL, 0, NULL, 0, &out, NULL) == FV_OK);
-        fv_hasher_add(&hasher, out.data, (size_t)fv_image_type_bytes(&out.type.image));
+        fv__hasher_add(&hasher, out.data, (size_t)fv_image_type_bytes(&out.type.image));
         test_output_free(&out);
     }
     char text[33];
-    fv_hash_format(fv_hasher_finish(&hasher), text);
+    fv__hash_format(fv__hasher_finish(&hasher), text);
     CHECK_TEXT(text, "08ef82e5fc6a94583f8894424876ddbd");
 }
 
@@ -96,23 +103,23 @@ TEST(another_seed_is_another_specimen) {
 }
 
 TEST(a_far_corner_of_a_huge_volume_is_made_alone) {
-    const fv_op *op = fv_op_find("phantom");
+    const fv_op *op = fv__op_find("phantom");
     fv_arena     arena = { 0 };
-    void        *params = fv_arena_alloc(&arena, op->params_size);
+    void        *params = fv__arena_alloc(&arena, op->params_size);
     fv_type      type = { .kind = FV_KIND_IMAGE };
     fv_image_type_init(&type.image, FV_UINT8, 3, (int64_t[]){ (int64_t)1 << 40, 1 << 20, 1 << 20 });
     fv_region region = { 3, { ((int64_t)1 << 40) - 32, (1 << 20) - 64, (1 << 20) - 100 }, { 32, 64, 100 } };
-    uint8_t  *data = fv_alloc(32 * 64 * 100);
+    uint8_t  *data = fv__alloc(32 * 64 * 100);
     fv_block  block;
-    fv_block_init(&block, FV_UINT8, &region, data);
-    fv_params_default(op, params); /* kind 0 is foam */
+    fv__block_init(&block, FV_UINT8, &region, data);
+    fv__params_default(op, params); /* kind 0 is foam */
     fv_run   r = { .need = { .params = params, .out = &type, .region = region }, .out = &block, .chunk = -1 };
     fv_error error;
     CHECK_INT(op->passes[0].run(&r, &error), FV_OK);
     int64_t gas = 0;
     for (int i = 0; i < 32 * 64 * 100; i++) gas += data[i] < 40;
     free(data);
-    fv_arena_release(&arena);
+    fv__arena_release(&arena);
     CHECK_MESSAGE(gas > 32 * 64 * 30 && gas < 32 * 64 * 99, "%lld voxels of gas", (long long)gas);
 }
 

@@ -8,7 +8,8 @@ static const int64_t shape[] = { N };
 
 static long double element(const void *data, fv_dtype dtype, int64_t i) {
     switch (dtype) {
-    case FV_BOOL: case FV_UINT8: return ((const uint8_t *)data)[i];
+    case FV_BOOL:
+    case FV_UINT8: return ((const uint8_t *)data)[i];
     case FV_INT8: return ((const int8_t *)data)[i];
     case FV_UINT16: return ((const uint16_t *)data)[i];
     case FV_INT16: return ((const int16_t *)data)[i];
@@ -55,9 +56,17 @@ static double remainder64(double x, double y) { return y == 0 ? NAN : (double)(x
 static bool near(long double a, long double b, long double slack) { return same(a, b) || fabsl(a - b) <= slack; }
 
 TEST(arithmetic_promotes_and_computes_in_all_types) {
-    static const struct { const char *name; float (*f32)(float, float); double (*f64)(double, double); double slack; } ops[] = {
-        { "add", add32, add64, 0 }, { "subtract", subtract32, subtract64, 0 }, { "multiply", multiply32, multiply64, 0 },
-        { "divide", divide32, divide64, 0 }, { "remainder", remainder32, remainder64, 1e-6 },
+    static const struct {
+        const char *name;
+        float (*f32)(float, float);
+        double (*f64)(double, double);
+        double slack;
+    } ops[] = {
+        { "add", add32, add64, 0 },
+        { "subtract", subtract32, subtract64, 0 },
+        { "multiply", multiply32, multiply64, 0 },
+        { "divide", divide32, divide64, 0 },
+        { "remainder", remainder32, remainder64, 1e-6 },
     };
     for (int o = 0; o < FV_COUNT(ops); o++)
         for (fv_dtype a = 0; a <= FV_FLOAT64; a++)
@@ -155,8 +164,12 @@ TEST(different_shapes_are_both_named) {
 /* ---------------------------------------------------------------- comparison */
 
 static bool compare(const char *name, long double x, long double y) {
-    return !strcmp(name, "equal") ? x == y : !strcmp(name, "not_equal") ? x != y : !strcmp(name, "less") ? x < y
-           : !strcmp(name, "less_equal") ? x <= y : !strcmp(name, "greater") ? x > y : x >= y;
+    return !strcmp(name, "equal")        ? x == y
+           : !strcmp(name, "not_equal")  ? x != y
+           : !strcmp(name, "less")       ? x < y
+           : !strcmp(name, "less_equal") ? x <= y
+           : !strcmp(name, "greater")    ? x > y
+                                         : x >= y;
 }
 
 static const char *const comparisons[] = { "equal", "not_equal", "less", "less_equal", "greater", "greater_equal" };
@@ -234,20 +247,20 @@ TEST(nan_compares_unequal_to_everything) {
 TEST(bits_of_integers_and_bools) {
     for (fv_dtype a = 0; a <= FV_INT64; a++) {
         test_image  x = random_image(a, 1), y = random_image(a, 2);
-        test_output both, any, not;
+        test_output both, any, not ;
         fv_error    error = { 0 };
         CHECK_INT(test_apply("and", "", (test_image *[]){ &x, &y }, 2, NULL, 0, &both, &error), FV_OK);
         CHECK_INT(test_apply("or", "", (test_image *[]){ &x, &y }, 2, NULL, 0, &any, &error), FV_OK);
         CHECK_INT(test_apply("not", "", (test_image *[]){ &x }, 1, NULL, 0, &not, &error), FV_OK);
-        CHECK(both.type.image.dtype == a && any.type.image.dtype == a && not.type.image.dtype == a);
+        CHECK(both.type.image.dtype == a && any.type.image.dtype == a && not .type.image.dtype == a);
         for (size_t i = 0; i < N * fv_dtype_size(a); i++) {
             uint8_t p = ((uint8_t *)x.data)[i], q = ((uint8_t *)y.data)[i];
             CHECK(((uint8_t *)both.data)[i] == (p & q) && ((uint8_t *)any.data)[i] == (p | q));
-            CHECK(((uint8_t *)not.data)[i] == (a == FV_BOOL ? !p : (uint8_t)~p));
+            CHECK(((uint8_t *)not .data)[i] == (a == FV_BOOL ? !p : (uint8_t)~p));
         }
         test_output_free(&both);
         test_output_free(&any);
-        test_output_free(&not);
+        test_output_free(&not );
         test_image_free(&x);
         test_image_free(&y);
     }
@@ -257,8 +270,8 @@ TEST(bits_promote_like_numpy_and_refuse_reals) {
     static const fv_dtype cases[][3] = { { FV_UINT8, FV_INT8, FV_INT16 },   { FV_UINT16, FV_INT8, FV_INT32 },
                                          { FV_UINT32, FV_INT16, FV_INT64 }, { FV_UINT8, FV_UINT32, FV_UINT32 },
                                          { FV_BOOL, FV_INT16, FV_INT16 },   { FV_INT32, FV_UINT8, FV_INT32 } };
-    test_output out;
-    fv_error    error = { 0 };
+    test_output           out;
+    fv_error              error = { 0 };
     for (int k = 0; k < FV_COUNT(cases); k++) {
         test_image x = random_image(cases[k][0], 1), y = random_image(cases[k][1], 2);
         CHECK_INT(test_apply("and", "", (test_image *[]){ &x, &y }, 2, NULL, 0, &out, &error), FV_OK);
@@ -299,7 +312,7 @@ TEST(where_keeps_a_common_type_and_promotes_others) {
         CHECK_INT(out.type.image.dtype, cases[k].dtype);
         for (int i = 0; i < N; i++) {
             test_image *from = ((uint8_t *)c.data)[i] ? cases[k].x : cases[k].y;
-            long double expected = from->type.kind == FV_KIND_SCALAR ? fv_scalar_number(&from->scalar)
+            long double expected = from->type.kind == FV_KIND_SCALAR ? fv__scalar_number(&from->scalar)
                                                                      : element(from->data, from->type.image.dtype, i);
             CHECK(element(out.data, cases[k].dtype, i) == expected);
         }
@@ -406,7 +419,9 @@ TEST(clip_keeps_the_type_and_passes_nan) {
 }
 
 TEST(functions_agree_with_libm) {
-    static const struct { const char *name; long double (*reference)(long double);
+    static const struct {
+        const char *name;
+        long double (*reference)(long double);
     } functions[] = {
         { "sqrt", sqrtl }, { "exp", expl }, { "log", logl }, { "log2", log2l },   { "log10", log10l },
         { "sin", sinl },   { "cos", cosl }, { "tan", tanl }, { "arctan", atanl }, { "tanh", tanhl },
@@ -416,7 +431,8 @@ TEST(functions_agree_with_libm) {
             test_image  x = random_image(a, 1);
             test_output out;
             fv_error    error = { 0 };
-            if (a == FV_FLOAT32) for (int i = 0; i < N; i++) ((float *)x.data)[i] /= 8;
+            if (a == FV_FLOAT32)
+                for (int i = 0; i < N; i++) ((float *)x.data)[i] /= 8;
             CHECK_INT(test_apply(functions[o].name, "", (test_image *[]){ &x }, 1, NULL, 0, &out, &error), FV_OK);
             bool small = fv_dtype_size(a) <= 2 || a == FV_FLOAT32;
             CHECK_INT(out.type.image.dtype, small ? FV_FLOAT32 : FV_FLOAT64);
@@ -437,11 +453,11 @@ TEST(functions_agree_with_libm) {
 }
 
 TEST(convert_truncates_and_saturates) {
-    test_image   x = test_image_new(FV_FLOAT32, 1, (int64_t[]){ 8 });
-    const float  values[] = { -1.9f, 1.9f, 300, -300, NAN, INFINITY, 0.4f, 254.9f };
+    test_image    x = test_image_new(FV_FLOAT32, 1, (int64_t[]){ 8 });
+    const float   values[] = { -1.9f, 1.9f, 300, -300, NAN, INFINITY, 0.4f, 254.9f };
     const uint8_t expected[] = { 0, 1, 255, 0, 0, 255, 0, 254 }, truth[] = { 1, 1, 1, 1, 1, 1, 1, 1 };
-    test_output  out;
-    fv_error     error = { 0 };
+    test_output   out;
+    fv_error      error = { 0 };
     memcpy(x.data, values, sizeof values);
     CHECK_INT(test_apply("convert", "dtype=uint8", (test_image *[]){ &x }, 1, NULL, 0, &out, &error), FV_OK);
     CHECK(out.type.image.dtype == FV_UINT8 && !memcmp(out.data, expected, 8));
@@ -521,14 +537,16 @@ TEST(every_instruction_set_gives_the_same_bits) {
     for (int t = 0; t < 2; t++) {
         test_image x = test_image_new(t ? FV_FLOAT64 : FV_FLOAT32, 1, (int64_t[]){ MANY }),
                    y = test_image_new(t ? FV_FLOAT64 : FV_FLOAT32, 1, (int64_t[]){ MANY });
-        uint64_t   state = 3;
+        uint64_t state = 3;
         for (int i = 0; i < MANY; i++) {
             double p =
                 i < 512 ? special[i % 16] : ldexp((double)(int64_t)test_random(&state), (int)(test_random(&state) % 40) - 80);
             double q = i < 512 ? special[i / 16 % 16]
                                : ldexp((double)(int64_t)test_random(&state), (int)(test_random(&state) % 10) - 63);
-            if (t) ((double *)x.data)[i] = p, ((double *)y.data)[i] = q;
-            else ((float *)x.data)[i] = (float)p, ((float *)y.data)[i] = (float)q;
+            if (t)
+                ((double *)x.data)[i] = p, ((double *)y.data)[i] = q;
+            else
+                ((float *)x.data)[i] = (float)p, ((float *)y.data)[i] = (float)q;
         }
         for (int o = 0; o < FV_COUNT(one); o++)
             CHECK_MESSAGE(test_same_on_every_isa(one[o], "", (test_image *[]){ &x }, 1, message), "%s: %s", one[o], message);

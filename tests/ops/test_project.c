@@ -7,7 +7,7 @@ static const char *const methods[] = { "max", "min", "mean", "sum" };
 
 static double value(const void *data, fv_dtype dtype, int64_t i) {
     double v;
-    fv_kernels_current()->convert(&v, FV_FLOAT64, (const char *)data + i * (int64_t)fv_dtype_size(dtype), dtype, 1);
+    fv__kernels_current()->convert(&v, FV_FLOAT64, (const char *)data + i * (int64_t)fv_dtype_size(dtype), dtype, 1);
     return v;
 }
 

@@ -19,8 +19,10 @@ static void dilate_until_stable(const fv_image_type *type, uint8_t *now, const u
                 for (int k = 0; k < 3; k++, c /= 3) {
                     if (c % 3 == 1) continue;
                     steps++;
-                    if (k >= n) inside = false;
-                    else near[spatial[k]] += c % 3 - 1;
+                    if (k >= n)
+                        inside = false;
+                    else
+                        near[spatial[k]] += c % 3 - 1;
                 }
                 for (int d = 0; d < type->ndim; d++) {
                     inside = inside && near[d] >= 0 && near[d] < type->shape[d];
@@ -49,7 +51,7 @@ static void check(int ndim, const int64_t *shape, const char *axes, int connecti
     fv_error    error = { 0 };
     snprintf(params, sizeof params, "connectivity=%d", connectivity);
     CHECK_MESSAGE(test_apply("reconstruct", params, inputs, 2, NULL, 0, &out, &error) == FV_OK, "%s", error.message);
-    uint8_t *expected = fv_alloc((size_t)n);
+    uint8_t *expected = fv__alloc((size_t)n);
     memcpy(expected, seed.data, (size_t)n);
     dilate_until_stable(&mask.type.image, expected, mask.data, connectivity);
     for (int64_t i = 0; i < n; i++) CHECK_INT(((uint8_t *)out.data)[i], expected[i]);

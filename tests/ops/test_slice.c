@@ -13,26 +13,32 @@ static int64_t python_indices(int64_t n, double start, double stop, double step,
     int64_t d = step == step ? (int64_t)step : 1, count = 0;
     int64_t first = start == start ? (int64_t)start : d > 0 ? 0 : n - 1;
     int64_t end = stop == stop ? (int64_t)stop : d > 0 ? n : -n - 1;
-    if (first < 0) first = first + n < 0 ? (d < 0 ? -1 : 0) : first + n;
-    else if (first >= n) first = d < 0 ? n - 1 : n;
-    if (end < 0) end = end + n < 0 ? (d < 0 ? -1 : 0) : end + n;
-    else if (end >= n) end = d < 0 ? n - 1 : n;
+    if (first < 0)
+        first = first + n < 0 ? (d < 0 ? -1 : 0) : first + n;
+    else if (first >= n)
+        first = d < 0 ? n - 1 : n;
+    if (end < 0)
+        end = end + n < 0 ? (d < 0 ? -1 : 0) : end + n;
+    else if (end >= n)
+        end = d < 0 ? n - 1 : n;
     for (int64_t i = first; d > 0 ? i < end : i > end; i += d) index[count++] = i;
     return count;
 }
 
 static void number_text(double v, char *text) {
-    if (v == v) sprintf(text, "%g", v);
-    else strcpy(text, "nan");
+    if (v == v)
+        sprintf(text, "%g", v);
+    else
+        strcpy(text, "nan");
 }
 
 TEST(slice_takes_what_python_takes) {
     uint64_t state = 11;
     int      taken = 0;
     for (int round = 0; round < 3000; round++) {
-        int64_t    n = 1 + (int64_t)(test_random(&state) % 9), index[16];
-        double     part[3];
-        char       text[3][16], params[128];
+        int64_t n = 1 + (int64_t)(test_random(&state) % 9), index[16];
+        double  part[3];
+        char    text[3][16], params[128];
         for (int k = 0; k < 3; k++) {
             part[k] = (double)(int64_t)(test_random(&state) % 27) - 13;
             if (test_random(&state) % 4 == 0 || (k == 2 && part[k] == 0)) part[k] = NAN;
@@ -65,7 +71,7 @@ TEST(slice_is_the_same_on_any_lattice_and_type) {
                                           "start=[1,9,20]; stop=[5,2,nan]; step=[2,-3,-4]",
                                           "start=[0,0]; single=[1,1]",
                                           "" };
-    static const fv_dtype dtypes[] = { FV_UINT8, FV_INT16, FV_FLOAT32, FV_UINT64 };
+    static const fv_dtype    dtypes[] = { FV_UINT8, FV_INT16, FV_FLOAT32, FV_UINT64 };
     for (int t = 0; t < FV_COUNT(dtypes); t++) {
         test_image in = numbered(dtypes[t], 3, (int64_t[]){ 6, 11, 23 });
         for (int i = 0; i < FV_COUNT(params); i++) {

@@ -9,7 +9,8 @@ enum { N = 13 * 17 * 31 };
 
 static long double element(const void *data, fv_dtype dtype, int64_t i) {
     switch (dtype) {
-    case FV_BOOL: case FV_UINT8: return ((const uint8_t *)data)[i];
+    case FV_BOOL:
+    case FV_UINT8: return ((const uint8_t *)data)[i];
     case FV_INT8: return ((const int8_t *)data)[i];
     case FV_UINT16: return ((const uint16_t *)data)[i];
     case FV_INT16: return ((const int16_t *)data)[i];
@@ -53,7 +54,7 @@ static fv_scalar statistic(const char *op, const char *params, test_image *image
 
 static double number(const char *op, const char *params, test_image *image) {
     fv_scalar scalar = statistic(op, params, image);
-    return fv_scalar_number(&scalar);
+    return fv__scalar_number(&scalar);
 }
 
 /* ---------------------------------------------------------------- moments */
@@ -125,7 +126,9 @@ TEST(integer_sums_are_exact_or_refused) {
 }
 
 TEST(extreme_integers_of_each_type_add_up) {
-    static const struct { fv_dtype dtype; int64_t low, high;
+    static const struct {
+        fv_dtype dtype;
+        int64_t  low, high;
     } types[] = { { FV_UINT8, 0, UINT8_MAX },         { FV_INT8, INT8_MIN, INT8_MAX }, { FV_UINT16, 0, UINT16_MAX },
                   { FV_INT16, INT16_MIN, INT16_MAX }, { FV_UINT32, 0, UINT32_MAX },    { FV_INT32, INT32_MIN, INT32_MAX } };
     enum { MANY = 300000 };
@@ -146,8 +149,10 @@ TEST(nan_and_infinity_propagate) {
         test_image x = random_image(t ? FV_FLOAT64 : FV_FLOAT32, 1);
         for (int special = 0; special < 2; special++) {
             double value = special ? INFINITY : NAN;
-            if (t) ((double *)x.data)[N / 2] = value;
-            else ((float *)x.data)[N / 2] = (float)value;
+            if (t)
+                ((double *)x.data)[N / 2] = value;
+            else
+                ((float *)x.data)[N / 2] = (float)value;
             CHECK(special ? number("sum", "", &x) == INFINITY : isnan(number("sum", "", &x)));
             CHECK(special ? number("mean", "", &x) == INFINITY : isnan(number("mean", "", &x)));
             CHECK(special ? number("max", "", &x) == INFINITY : isnan(number("max", "", &x)));
@@ -295,9 +300,12 @@ TEST(otsu_agrees_with_brute_force) {
             for (int k = 0; k < 6; k++) v += (double)(test_random(&state) >> 40) * 0x1p-24 * 10;
             v = floor((i % 3 ? 20 : 60) + v) - (fv_dtype_is_signed(a) ? 50 : 0);
             int64_t whole = (int64_t)v;
-            if (a == FV_FLOAT32) ((float *)x.data)[i] = (float)(v / 7);
-            else if (a == FV_FLOAT64) ((double *)x.data)[i] = v / 7;
-            else memcpy((char *)x.data + (size_t)i * fv_dtype_size(a), &whole, fv_dtype_size(a));
+            if (a == FV_FLOAT32)
+                ((float *)x.data)[i] = (float)(v / 7);
+            else if (a == FV_FLOAT64)
+                ((double *)x.data)[i] = v / 7;
+            else
+                memcpy((char *)x.data + (size_t)i * fv_dtype_size(a), &whole, fv_dtype_size(a));
         }
         double low = number("min", "", &x), high = number("max", "", &x), got = number("otsu", "", &x);
         bool   real = fv_dtype_is_float(a);
@@ -314,9 +322,12 @@ TEST(otsu_of_one_value_is_that_value) {
         CHECK(number("otsu", "", &x) == 0);
         for (int i = 0; i < 5; i++) {
             int64_t one = 1;
-            if (a == FV_FLOAT32) ((float *)x.data)[i] = -2.5f;
-            else if (a == FV_FLOAT64) ((double *)x.data)[i] = -2.5;
-            else memcpy((char *)x.data + (size_t)i * fv_dtype_size(a), &one, fv_dtype_size(a));
+            if (a == FV_FLOAT32)
+                ((float *)x.data)[i] = -2.5f;
+            else if (a == FV_FLOAT64)
+                ((double *)x.data)[i] = -2.5;
+            else
+                memcpy((char *)x.data + (size_t)i * fv_dtype_size(a), &one, fv_dtype_size(a));
         }
         CHECK(number("otsu", "", &x) == (fv_dtype_is_float(a) ? -2.5 : 1));
         test_image_free(&x);

@@ -10,7 +10,7 @@ static double deviation(test_image *in, const char *params, const int64_t *size,
     if (test_apply("uniform", params, (test_image *[]){ in }, 1, NULL, 0, &out, &error) != FV_OK) return INFINITY;
     test_window w = test_window_new(in, size, border, cval);
     int64_t     count = test_window_count(&w), n = fv_image_type_voxels(&in->type.image);
-    double     *value = fv_alloc((size_t)count * 8), scale = fabs(cval), worst = 0;
+    double     *value = fv__alloc((size_t)count * 8), scale = fabs(cval), worst = 0;
     for (int64_t i = 0; i < n; i++) scale = FV_MAX(scale, fabs(test_number(in->type.image.dtype, in->data, i)));
     for (int64_t i = 0; i < n; i++) {
         double sum = 0;
@@ -70,9 +70,9 @@ TEST(uniform_of_bytes_is_correctly_rounded) {
 }
 
 TEST(uniform_leaves_channels_apart) {
-    test_image in = test_image_new(FV_UINT8, 3, (int64_t[]){ 21, 30, 3 });
+    test_image        in = test_image_new(FV_UINT8, 3, (int64_t[]){ 21, 30, 3 });
     static const char axes[3][2] = { "y", "x", "c" };
-    char       message[256];
+    char              message[256];
     for (int d = 0; d < 3; d++) memcpy(in.type.image.axis[d], axes[d], 2);
     test_image_random(&in, 9);
     CHECK(deviation(&in, "size=[3,10]", (int64_t[]){ 3, 10 }, FV_BORDER_REFLECT, 0) < 1e-6);
@@ -108,10 +108,13 @@ TEST(uniform_has_the_same_bits_on_every_instruction_set) {
 }
 
 TEST(uniform_rejects_bad_sizes) {
-    test_image  in = test_image_new(FV_FLOAT32, 2, (int64_t[]){ 8, 8 });
-    test_output out;
-    static const char *const cases[][2] = { { "size=0", "size = 0" }, { "size=-3", "size = -3" }, { "size=2.5", "size = 2.5" },
-                                            { "size=[3,3,3]", "size has 3 numbers" }, { "size=1e9", "size = 1e+09" } };
+    test_image               in = test_image_new(FV_FLOAT32, 2, (int64_t[]){ 8, 8 });
+    test_output              out;
+    static const char *const cases[][2] = { { "size=0", "size = 0" },
+                                            { "size=-3", "size = -3" },
+                                            { "size=2.5", "size = 2.5" },
+                                            { "size=[3,3,3]", "size has 3 numbers" },
+                                            { "size=1e9", "size = 1e+09" } };
     for (int i = 0; i < FV_COUNT(cases); i++) {
         fv_error error = { 0 };
         CHECK_INT(test_apply("uniform", cases[i][0], (test_image *[]){ &in }, 1, NULL, 0, &out, &error), FV_ERROR_USAGE);

@@ -2,7 +2,10 @@
 #include "support/apply.h"
 #include "support/test.h"
 
-typedef struct { double high, low; int64_t a, b; } edge;
+typedef struct {
+    double  high, low;
+    int64_t a, b;
+} edge;
 
 static int by_order(const void *x, const void *y) {
     const edge *a = x, *b = y;
@@ -30,9 +33,12 @@ static double value_at(const test_image *image, int64_t i) {
 
 static void set_value(test_image *image, int64_t i, int64_t value) {
     size_t size = fv_dtype_size(image->type.image.dtype);
-    if (image->type.image.dtype == FV_FLOAT32) ((float *)image->data)[i] = (float)value;
-    else if (image->type.image.dtype == FV_FLOAT64) ((double *)image->data)[i] = (double)value;
-    else memcpy((char *)image->data + i * (int64_t)size, &value, size); /* little-endian */
+    if (image->type.image.dtype == FV_FLOAT32)
+        ((float *)image->data)[i] = (float)value;
+    else if (image->type.image.dtype == FV_FLOAT64)
+        ((double *)image->data)[i] = (double)value;
+    else
+        memcpy((char *)image->data + i * (int64_t)size, &value, size); /* little-endian */
 }
 
 /* Neighbours behind a voxel; returns how many. */
@@ -48,8 +54,10 @@ static int neighbours(const fv_image_type *type, int64_t at, int connectivity, i
         for (int i = 0; i < 3; i++, c /= 3) {
             if (c % 3 == 1) continue;
             steps++;
-            if (i >= n) inside = false;
-            else near[spatial[i]] += c % 3 - 1;
+            if (i >= n)
+                inside = false;
+            else
+                near[spatial[i]] += c % 3 - 1;
         }
         for (int d = 0; d < type->ndim; d++) {
             inside = inside && near[d] >= 0 && near[d] < type->shape[d];
@@ -94,7 +102,14 @@ static int32_t *kruskal(const test_image *image, const int32_t *markers, const u
     return result;
 }
 
-typedef struct { int ndim; int64_t shape[4]; const char *axes; fv_dtype dtype; int values, connectivity; bool masked; } setup;
+typedef struct {
+    int         ndim;
+    int64_t     shape[4];
+    const char *axes;
+    fv_dtype    dtype;
+    int         values, connectivity;
+    bool        masked;
+} setup;
 
 static void check(const setup *s, uint64_t seed, int rounds) {
     test_image image = test_image_new(s->dtype, s->ndim, s->shape), markers = test_image_new(FV_INT32, s->ndim, s->shape);
@@ -143,8 +158,8 @@ TEST(planes_and_lines_equal_kruskal) {
 }
 
 TEST(every_type_equals_kruskal) {
-    static const fv_dtype dtypes[] = { FV_UINT8, FV_INT8, FV_UINT16, FV_INT16, FV_UINT32, FV_INT32, FV_UINT64, FV_INT64,
-                                       FV_FLOAT32, FV_FLOAT64 };
+    static const fv_dtype dtypes[] = { FV_UINT8, FV_INT8,   FV_UINT16, FV_INT16,   FV_UINT32,
+                                       FV_INT32, FV_UINT64, FV_INT64,  FV_FLOAT32, FV_FLOAT64 };
     for (int i = 0; i < FV_COUNT(dtypes); i++) check(&(setup){ 2, { 21, 30 }, NULL, dtypes[i], 120, 2, true }, 8, 6);
 }
 
@@ -157,10 +172,10 @@ TEST(other_axes_are_independent) {
 /* Values that differ in sign and at the ends of their types; nan is higher than all. */
 TEST(values_are_ordered_as_numbers) {
     static const float relief[] = { -1, -3, 5, -INFINITY, -0.0f, 0.0f, NAN, INFINITY, 2, 1 };
-    test_image  image = test_image_new(FV_FLOAT32, 1, (int64_t[]){ 10 });
-    test_image  markers = test_image_new(FV_UINT8, 1, (int64_t[]){ 10 });
-    test_output out;
-    fv_error    error = { 0 };
+    test_image         image = test_image_new(FV_FLOAT32, 1, (int64_t[]){ 10 });
+    test_image         markers = test_image_new(FV_UINT8, 1, (int64_t[]){ 10 });
+    test_output        out;
+    fv_error           error = { 0 };
     memcpy(image.data, relief, sizeof relief);
     ((uint8_t *)markers.data)[0] = 7, ((uint8_t *)markers.data)[5] = 8, ((uint8_t *)markers.data)[9] = 9;
     CHECK(test_apply("watershed", "", (test_image *[]){ &image, &markers }, 2, NULL, 0, &out, &error) == FV_OK);
@@ -199,7 +214,12 @@ TEST(bad_input_is_named) {
     test_image  larger = test_image_new(FV_INT32, 2, other);
     test_output out;
     fv_error    error = { 0 };
-    struct { const char *params; test_image *inputs[3]; int given; const char *says; } cases[] = {
+    struct {
+        const char *params;
+        test_image *inputs[3];
+        int         given;
+        const char *says;
+    } cases[] = {
         { "", { &image, &larger }, 2, "markers has another shape" },
         { "", { &image, &image }, 2, "markers is float32" },
         { "", { &image, &markers, &larger }, 3, "mask has another shape" },

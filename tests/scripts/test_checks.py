@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `make check` says: layers, names and lines of the sources, and what cppcheck finds."""
+"""What `make check` says: layers, names, lines and format of the sources, and what cppcheck finds."""
 import pathlib
 import shutil
 import subprocess
@@ -39,6 +39,13 @@ def cppcheck_finds_nothing(_):
     if not shutil.which("cppcheck"):
         raise Skip("no cppcheck: scripts/bootstrap.sh check could not install it")
     finds_nothing("scripts/cppcheck.sh")
+
+
+@test
+def every_file_is_formatted(_):
+    if not shutil.which("clang-format"):
+        raise Skip("no clang-format: scripts/bootstrap.sh check could not install it")
+    finds_nothing("scripts/format.sh", "--check")
 
 
 main()

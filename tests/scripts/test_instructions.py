@@ -26,7 +26,7 @@ def no_sum_beside_a_difference_is_fused(_folder):
             where = line
         elif re.search("vfmaddsub|vfmsubadd", line):
             found.add(where)
-    assert "fv_op_find" in text and not found, found
+    assert "fv__op_find" in text and not found, found
 
 
 @test

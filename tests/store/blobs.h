@@ -9,10 +9,10 @@
 static inline char *test_fresh(void) { /* the name of a folder that is not there yet */
     static fv_arena names;
     static int      number;
-    return fv_arena_printf(&names, "%s/store-%d-%d", test_folder(), (int)getpid(), number++);
+    return fv__arena_printf(&names, "%s/store-%d-%d", test_folder(), (int)getpid(), number++);
 }
 
-static inline fv_hash blob_key(int64_t number) { return fv_hash_bytes(&number, sizeof number); }
+static inline fv_hash blob_key(int64_t number) { return fv__hash_bytes(&number, sizeof number); }
 
 /* Mostly small, some empty, some large enough to be written by themselves. */
 static inline size_t blob_size(int64_t number) {
@@ -27,7 +27,7 @@ static inline uint8_t blob_byte(int64_t number, size_t i) { return (uint8_t)((ui
 
 static inline void *blob_new(int64_t number, size_t size) {
     if (!size) return NULL;
-    uint8_t *data = fv_buffer_new(size);
+    uint8_t *data = fv__buffer_new(size);
     for (size_t i = 0; i < size; i++) data[i] = blob_byte(number, i);
     return data;
 }
@@ -40,15 +40,15 @@ static inline bool blob_right(int64_t number, const void *data, size_t size, siz
 
 static inline fv_status blob_put(fv_store *store, int64_t number, double seconds, bool keep, fv_error *error) {
     size_t size = blob_size(number);
-    return fv_store_put(store, blob_key(number), blob_new(number, size), size, seconds, keep, error);
+    return fv__store_put(store, blob_key(number), blob_new(number, size), size, seconds, keep, error);
 }
 
 /* Whole and right. */
 static inline bool blob_whole(fv_store *store, int64_t number) {
     fv_blob blob;
-    if (fv_store_get(store, blob_key(number), &blob, NULL) != FV_OK) return false;
+    if (fv__store_get(store, blob_key(number), &blob, NULL) != FV_OK) return false;
     bool right = blob.size == blob_size(number) && blob_right(number, blob.data, blob.size, 0);
-    fv_store_unpin(store, &blob);
+    fv__store_unpin(store, &blob);
     return right;
 }
 

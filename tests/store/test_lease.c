@@ -1,6 +1,6 @@
 /* Leases: one live owner, whoever races, dies or sleeps. */
-#include "store/lease.h"
 #include "base/file.h"
+#include "store/lease.h"
 #include "support/child.h"
 #include "support/test.h"
 #include <errno.h>
@@ -11,14 +11,14 @@
 static char *path_in(const char *name) { /* in a fresh folder */
     static fv_arena names;
     static int      number;
-    char           *folder = fv_arena_printf(&names, "%s/lease-%d-%d", test_folder(), (int)getpid(), number++);
-    if (fv_path_make_folders(folder, NULL) != FV_OK) abort();
-    return fv_arena_printf(&names, "%s/%s", folder, name);
+    char           *folder = fv__arena_printf(&names, "%s/lease-%d-%d", test_folder(), (int)getpid(), number++);
+    if (fv__path_make_folders(folder, NULL) != FV_OK) abort();
+    return fv__arena_printf(&names, "%s/%s", folder, name);
 }
 
 static char *lease_file(const char *path) {
     static fv_arena names;
-    return fv_arena_printf(&names, "%.*s.%s.fovea-lease", (int)(fv_path_name(path) - path), path, fv_path_name(path));
+    return fv__arena_printf(&names, "%.*s.%s.fovea-lease", (int)(fv__path_name(path) - path), path, fv__path_name(path));
 }
 
 /* ---------------------------------------------------------------- children */
@@ -27,7 +27,7 @@ static char *lease_file(const char *path) {
 static fv_lease *try_it(const char *path) {
     fv_lease *lease = NULL;
     bool      taken_over;
-    fv_status status = fv_lease_acquire(path, &lease, &taken_over, NULL);
+    fv_status status = fv__lease_acquire(path, &lease, &taken_over, NULL);
     test_child_say(status == FV_OK ? (taken_over ? 't' : 'h') : status == FV_ERROR_BUSY ? 'b' : 'e', (int)status);
     return lease;
 }
@@ -37,9 +37,9 @@ static int child_hold(const char *path, const char *waiting) {
     char      what;
     while (read(0, &what, 1) == 1) {
         if (what == 'a') lease = try_it(path);
-        if (what == 'q') test_child_say(lease && fv_lease_held(lease) ? 'y' : 'n', 0);
+        if (what == 'q') test_child_say(lease && fv__lease_held(lease) ? 'y' : 'n', 0);
         if (what != 'r') continue;
-        fv_lease_release(lease);
+        fv__lease_release(lease);
         lease = NULL;
         test_child_say('r', 0);
     }
@@ -48,19 +48,19 @@ static int child_hold(const char *path, const char *waiting) {
 
 /* Takes and gives back the lease many times; inside it nobody else may be. */
 static int child_race(const char *path, const char *rounds) {
-    char *inside = fv_sprintf("%s.inside", path);
+    char *inside = fv__sprintf("%s.inside", path);
     for (int won = 0, round = 0; won < atoi(rounds) && round < 1000000; round++) {
         fv_lease *lease;
-        fv_status status = fv_lease_acquire(path, &lease, NULL, NULL);
+        fv_status status = fv__lease_acquire(path, &lease, NULL, NULL);
         if (status == FV_ERROR_BUSY) continue;
         if (status != FV_OK) return 2;
         int fd = open(inside, O_CREAT | O_EXCL | O_WRONLY, 0666);
         if (fd < 0) return 3; /* both have won */
         close(fd);
-        if (!fv_lease_held(lease)) return 4;
+        if (!fv__lease_held(lease)) return 4;
         won++;
         unlink(inside);
-        fv_lease_release(lease);
+        fv__lease_release(lease);
         usleep(20);
     }
     free(inside);
@@ -74,70 +74,70 @@ TEST(a_lease_is_taken_held_and_given_back) {
     fv_lease *lease, *second;
     fv_error  error;
     bool      taken_over = true;
-    CHECK_INT(fv_lease_acquire(path, &lease, &taken_over, &error), FV_OK);
-    CHECK(!taken_over && fv_lease_held(lease) && fv_file_exists(lease_file(path)));
-    CHECK_INT(fv_lease_acquire(path, &second, NULL, &error), FV_ERROR_BUSY);
+    CHECK_INT(fv__lease_acquire(path, &lease, &taken_over, &error), FV_OK);
+    CHECK(!taken_over && fv__lease_held(lease) && fv__file_exists(lease_file(path)));
+    CHECK_INT(fv__lease_acquire(path, &second, NULL, &error), FV_ERROR_BUSY);
     char own[32];
     snprintf(own, sizeof own, "process %d on ", (int)getpid());
     CHECK_MESSAGE(strstr(error.message, own) && strstr(error.message, "since 20") && strstr(error.message, path), "%s",
                   error.message);
-    fv_lease_release(lease);
-    CHECK(!fv_file_exists(lease_file(path)));
-    CHECK_INT(fv_lease_acquire(path, &lease, &taken_over, &error), FV_OK);
+    fv__lease_release(lease);
+    CHECK(!fv__file_exists(lease_file(path)));
+    CHECK_INT(fv__lease_acquire(path, &lease, &taken_over, &error), FV_OK);
     CHECK(!taken_over);
-    fv_lease_release(lease);
+    fv__lease_release(lease);
 }
 
 TEST(a_lease_in_a_missing_folder_is_refused) {
     fv_lease *lease;
     fv_error  error;
-    CHECK_INT(fv_lease_acquire("/tmp/no/such/folder/out.tif", &lease, NULL, &error), FV_ERROR_INPUT);
+    CHECK_INT(fv__lease_acquire("/tmp/no/such/folder/out.tif", &lease, NULL, &error), FV_ERROR_INPUT);
     CHECK_MESSAGE(strstr(error.message, "/tmp/no/such/folder/out.tif") && strstr(error.message, "folder"), "%s", error.message);
 }
 
 TEST(a_very_long_name_and_a_trailing_slash_work) {
-    char  long_name[256];
+    char long_name[256];
     memset(long_name, 'x', 255);
     long_name[255] = 0;
     char     *path = path_in(long_name), *folder = path_in("out.zarr/");
     fv_lease *lease, *second;
-    CHECK_INT(fv_lease_acquire(path, &lease, NULL, NULL), FV_OK);
-    CHECK(fv_lease_held(lease));
-    CHECK_INT(fv_lease_acquire(path, &second, NULL, NULL), FV_ERROR_BUSY);
-    fv_lease_release(lease);
-    CHECK_INT(fv_lease_acquire(folder, &lease, NULL, NULL), FV_OK);
+    CHECK_INT(fv__lease_acquire(path, &lease, NULL, NULL), FV_OK);
+    CHECK(fv__lease_held(lease));
+    CHECK_INT(fv__lease_acquire(path, &second, NULL, NULL), FV_ERROR_BUSY);
+    fv__lease_release(lease);
+    CHECK_INT(fv__lease_acquire(folder, &lease, NULL, NULL), FV_OK);
     folder[strlen(folder) - 1] = 0;
-    CHECK(fv_file_exists(lease_file(folder)));
-    fv_lease_release(lease);
+    CHECK(fv__file_exists(lease_file(folder)));
+    fv__lease_release(lease);
 }
 
 TEST(a_lease_that_was_removed_or_replaced_is_no_longer_held) {
     char     *path = path_in("out.png");
     fv_lease *lease;
-    CHECK_INT(fv_lease_acquire(path, &lease, NULL, NULL), FV_OK);
+    CHECK_INT(fv__lease_acquire(path, &lease, NULL, NULL), FV_OK);
     unlink(lease_file(path));
-    CHECK(!fv_lease_held(lease));
-    CHECK_INT(fv_file_write_all(lease_file(path), "somebody else", 13, false, NULL), FV_OK);
-    CHECK(!fv_lease_held(lease));
-    fv_lease_release(lease);
-    CHECK(fv_file_exists(lease_file(path))); /* not ours to remove */
+    CHECK(!fv__lease_held(lease));
+    CHECK_INT(fv__file_write_all(lease_file(path), "somebody else", 13, false, NULL), FV_OK);
+    CHECK(!fv__lease_held(lease));
+    fv__lease_release(lease);
+    CHECK(fv__file_exists(lease_file(path))); /* not ours to remove */
 }
 
 TEST(many_leases_at_once) {
     enum { N = 70000 }; /* more than the links that some file systems allow to one file */
     char      *path = path_in("x");
-    fv_lease **leases = fv_calloc(N * sizeof *leases);
-    double     t0 = fv_now();
+    fv_lease **leases = fv__calloc(N * sizeof *leases);
+    double     t0 = fv__now();
     for (int i = 0; i < N; i++) {
-        char *name = fv_sprintf("%s%d", path, i);
-        CHECK_INT(fv_lease_acquire(name, &leases[i], NULL, NULL), FV_OK);
+        char *name = fv__sprintf("%s%d", path, i);
+        CHECK_INT(fv__lease_acquire(name, &leases[i], NULL, NULL), FV_OK);
         free(name);
     }
-    double t1 = fv_now();
-    for (int i = 0; i < N; i++) CHECK(fv_lease_held(leases[i]));
-    double t2 = fv_now();
-    for (int i = 0; i < N; i++) fv_lease_release(leases[i]);
-    double t3 = fv_now();
+    double t1 = fv__now();
+    for (int i = 0; i < N; i++) CHECK(fv__lease_held(leases[i]));
+    double t2 = fv__now();
+    for (int i = 0; i < N; i++) fv__lease_release(leases[i]);
+    double t3 = fv__now();
     printf("# acquire %.1f us, held %.1f us, release %.1f us\n", (t1 - t0) / N * 1e6, (t2 - t1) / N * 1e6, (t3 - t2) / N * 1e6);
     free(leases);
 }
@@ -149,7 +149,7 @@ TEST(two_processes_that_race_never_both_win) {
     test_child a = test_child_start("race", path, "1000", NULL), b = test_child_start("race", path, "1000", NULL);
     CHECK_INT(test_child_finish(&a), 0);
     CHECK_INT(test_child_finish(&b), 0);
-    CHECK(!fv_file_exists(lease_file(path)));
+    CHECK(!fv__file_exists(lease_file(path)));
 }
 
 TEST(of_two_that_race_for_a_dead_owners_lease_one_wins) {
@@ -157,12 +157,12 @@ TEST(of_two_that_race_for_a_dead_owners_lease_one_wins) {
     fv_bytes   dead = { 0 };
     test_child owner = test_child_start("hold", path, "now", NULL);
     CHECK_INT(test_child_answer(&owner), 'h');
-    CHECK_INT(fv_file_read_all(lease_file(path), 4096, &dead, NULL), FV_OK);
+    CHECK_INT(fv__file_read_all(lease_file(path), 4096, &dead, NULL), FV_OK);
     kill(owner.pid, SIGKILL);
     test_child_finish(&owner);
     test_child a = test_child_start("hold", path, "wait", NULL), b = test_child_start("hold", path, "wait", NULL);
     for (int round = 0; round < 1000; round++) {
-        CHECK_INT(fv_file_write_all(lease_file(path), dead.data, dead.size, false, NULL), FV_OK);
+        CHECK_INT(fv__file_write_all(lease_file(path), dead.data, dead.size, false, NULL), FV_OK);
         test_child_tell(round % 2 ? &a : &b, 'a');
         test_child_tell(round % 2 ? &b : &a, 'a');
         char first = test_child_answer(&a), second = test_child_answer(&b);
@@ -173,10 +173,10 @@ TEST(of_two_that_race_for_a_dead_owners_lease_one_wins) {
         test_child_ask(&a, 'r');
         test_child_ask(&b, 'r');
     }
-    CHECK(!fv_file_exists(lease_file(path)));
+    CHECK(!fv__file_exists(lease_file(path)));
     test_child_finish(&a);
     test_child_finish(&b);
-    fv_bytes_release(&dead);
+    fv__bytes_release(&dead);
 }
 
 TEST(a_killed_owner_on_this_host_is_replaced_at_once) {
@@ -185,16 +185,16 @@ TEST(a_killed_owner_on_this_host_is_replaced_at_once) {
     fv_lease  *lease;
     bool       taken_over;
     CHECK_INT(test_child_answer(&c), 'h');
-    CHECK_INT(fv_lease_acquire(path, &lease, NULL, NULL), FV_ERROR_BUSY);
+    CHECK_INT(fv__lease_acquire(path, &lease, NULL, NULL), FV_ERROR_BUSY);
     kill(c.pid, SIGSTOP); /* it sleeps: still the owner */
-    CHECK_INT(fv_lease_acquire(path, &lease, NULL, NULL), FV_ERROR_BUSY);
+    CHECK_INT(fv__lease_acquire(path, &lease, NULL, NULL), FV_ERROR_BUSY);
     kill(c.pid, SIGKILL);
     usleep(50000); /* not collected yet: a zombie */
-    double start = fv_now();
-    CHECK_INT(fv_lease_acquire(path, &lease, &taken_over, NULL), FV_OK);
-    CHECK(taken_over && fv_now() - start < 15 && fv_lease_held(lease));
+    double start = fv__now();
+    CHECK_INT(fv__lease_acquire(path, &lease, &taken_over, NULL), FV_OK);
+    CHECK(taken_over && fv__now() - start < 15 && fv__lease_held(lease));
     test_child_finish(&c);
-    fv_lease_release(lease);
+    fv__lease_release(lease);
 }
 
 TEST(an_owner_elsewhere_is_refused_while_its_heart_beats) {
@@ -204,12 +204,12 @@ TEST(an_owner_elsewhere_is_refused_while_its_heart_beats) {
     fv_error   error;
     CHECK_INT(test_child_answer(&c), 'h');
     setenv("FOVEA_LEASE_SECONDS", "4", 1);
-    CHECK_INT(fv_lease_acquire(path, &lease, NULL, &error), FV_ERROR_BUSY);
+    CHECK_INT(fv__lease_acquire(path, &lease, NULL, &error), FV_ERROR_BUSY);
     CHECK_MESSAGE(strstr(error.message, "on elsewhere"), "%s", error.message);
     CHECK_INT(test_child_ask(&c, 'q'), 'y');
     CHECK_INT(test_child_ask(&c, 'r'), 'r');
-    CHECK_INT(fv_lease_acquire(path, &lease, NULL, &error), FV_OK);
-    fv_lease_release(lease);
+    CHECK_INT(fv__lease_acquire(path, &lease, NULL, &error), FV_OK);
+    fv__lease_release(lease);
     test_child_finish(&c);
     unsetenv("FOVEA_LEASE_SECONDS");
 }
@@ -223,24 +223,24 @@ TEST(an_owner_elsewhere_that_sleeps_too_long_loses_the_lease_and_knows_it) {
     fv_bytes copy = { 0 };
     kill(c.pid, SIGSTOP);
     setenv("FOVEA_LEASE_SECONDS", "2", 1);
-    CHECK_INT(fv_file_read_all(lease_file(path), 4096, &copy, NULL), FV_OK);
-    double start = fv_now();
-    CHECK_INT(fv_lease_acquire(path, &lease, &taken_over, NULL), FV_OK);
-    double waited = fv_now() - start;
+    CHECK_INT(fv__file_read_all(lease_file(path), 4096, &copy, NULL), FV_OK);
+    double start = fv__now();
+    CHECK_INT(fv__lease_acquire(path, &lease, &taken_over, NULL), FV_OK);
+    double waited = fv__now() - start;
     CHECK_MESSAGE(taken_over && waited > 1.9, "waited %.2f s", waited);
     /* Another lease of the same owner. */
-    CHECK_INT(fv_file_write_all(lease_file(other), copy.data, copy.size, false, NULL), FV_OK);
-    start = fv_now();
-    CHECK_INT(fv_lease_acquire(other, &second, &taken_over, NULL), FV_OK);
-    CHECK(taken_over && fv_now() - start < 1.5); /* its silence is known already */
+    CHECK_INT(fv__file_write_all(lease_file(other), copy.data, copy.size, false, NULL), FV_OK);
+    start = fv__now();
+    CHECK_INT(fv__lease_acquire(other, &second, &taken_over, NULL), FV_OK);
+    CHECK(taken_over && fv__now() - start < 1.5); /* its silence is known already */
     kill(c.pid, SIGCONT);
     CHECK_INT(test_child_ask(&c, 'q'), 'n');
     CHECK_INT(test_child_ask(&c, 'r'), 'r'); /* does not take ours away */
-    CHECK(fv_lease_held(lease));
-    fv_lease_release(lease);
-    fv_lease_release(second);
+    CHECK(fv__lease_held(lease));
+    fv__lease_release(lease);
+    fv__lease_release(second);
     test_child_finish(&c);
-    fv_bytes_release(&copy);
+    fv__bytes_release(&copy);
     unsetenv("FOVEA_LEASE_SECONDS");
 }
 
@@ -248,12 +248,12 @@ TEST(a_damaged_lease_counts_as_dead_after_the_time) {
     char     *path = path_in("out.tif");
     fv_lease *lease;
     bool      taken_over;
-    CHECK_INT(fv_file_write_all(lease_file(path), "", 0, false, NULL), FV_OK);
+    CHECK_INT(fv__file_write_all(lease_file(path), "", 0, false, NULL), FV_OK);
     setenv("FOVEA_LEASE_SECONDS", "0.3", 1);
-    double start = fv_now();
-    CHECK_INT(fv_lease_acquire(path, &lease, &taken_over, NULL), FV_OK);
-    CHECK(taken_over && fv_now() - start > 0.25);
-    fv_lease_release(lease);
+    double start = fv__now();
+    CHECK_INT(fv__lease_acquire(path, &lease, &taken_over, NULL), FV_OK);
+    CHECK(taken_over && fv__now() - start > 0.25);
+    fv__lease_release(lease);
     unsetenv("FOVEA_LEASE_SECONDS");
 }
 

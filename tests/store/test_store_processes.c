@@ -10,7 +10,7 @@ enum { BLOBS = 40 };
 static fv_store *open_store(const char *folder, const char *writer, bool shared) {
     fv_store *store = NULL;
     fv_error  error;
-    if (fv_store_open(&(fv_store_options){ folder, writer, 20000, 1, shared }, &store, &error) != FV_OK) {
+    if (fv__store_open(&(fv_store_options){ folder, writer, 20000, 1, shared }, &store, &error) != FV_OK) {
         fprintf(stderr, "%s\n", error.message);
         _exit(9);
     }
@@ -21,7 +21,7 @@ static fv_store *open_store(const char *folder, const char *writer, bool shared)
 
 static void tell_committed(fv_store *store, bool *told) {
     for (int i = 0; i < BLOBS; i++) {
-        if (told[i] || !fv_store_committed(store, blob_key(i))) continue;
+        if (told[i] || !fv__store_committed(store, blob_key(i))) continue;
         test_child_say('c', i);
         told[i] = true;
     }
@@ -35,13 +35,13 @@ static int child_work(const char *folder, bool shared) {
         tell_committed(store, told);
         if (i % 20 == 19) {
             test_child_say('d', i - 10);
-            fv_store_drop(store, blob_key(i - 10), true);
+            fv__store_drop(store, blob_key(i - 10), true);
         }
     }
-    for (int attempt = 0; fv_store_flush(store, NULL) != FV_OK; attempt++)
+    for (int attempt = 0; fv__store_flush(store, NULL) != FV_OK; attempt++)
         if (attempt == 3) return 3;
     tell_committed(store, told);
-    fv_store_close(store);
+    fv__store_close(store);
     return 0;
 }
 
@@ -49,16 +49,16 @@ static int child_share(const char *folder, const char *what) { /* puts without f
     fv_store *store = open_store(folder, "child", true);
     for (int i = 0; i < BLOBS; i++)
         if (blob_put(store, i, 0.001, true, NULL) != FV_OK) return 3;
-    if (!strcmp(what, "half")) fv_store_flush(store, NULL);
+    if (!strcmp(what, "half")) fv__store_flush(store, NULL);
     if (!strcmp(what, "half"))
         for (int i = BLOBS; i < 2 * BLOBS; i++) blob_put(store, i, 0.001, true, NULL);
     test_child_say('p', 0);
     char byte;
     while (read(0, &byte, 1) == 1) {
         if (byte == 'k') _exit(7);
-        if (byte == 'f') fv_store_flush(store, NULL);
+        if (byte == 'f') fv__store_flush(store, NULL);
         if (byte == 'm') blob_put(store, 1000, 0.001, true, NULL);
-        if (byte == 'q') test_child_say(fv_store_has(store, blob_key(1)) ? 'y' : 'n', 1);
+        if (byte == 'q') test_child_say(fv__store_has(store, blob_key(1)) ? 'y' : 'n', 1);
         if (byte != 'q') test_child_say('p', 0);
     }
     _exit(7); /* as if killed */
@@ -66,7 +66,10 @@ static int child_share(const char *folder, const char *what) { /* puts without f
 
 /* ---------------------------------------------------------------- parent */
 
-typedef struct { bool committed[BLOBS], dropped[BLOBS]; int status; } told;
+typedef struct {
+    bool committed[BLOBS], dropped[BLOBS];
+    int  status;
+} told;
 
 static told run_worker(const char *folder, bool shared, const char *fault) {
     told       t = { 0 };
@@ -85,13 +88,13 @@ static bool consistent(const char *folder, const told *t, bool shared, char mess
     fv_store *store = open_store(folder, "checker", shared);
     bool      good = true;
     for (int i = 0; i < BLOBS && good; i++) {
-        bool has = fv_store_has(store, blob_key(i));
+        bool has = fv__store_has(store, blob_key(i));
         good = (has || !t->committed[i] || t->dropped[i]) && (!has || blob_whole(store, i));
         snprintf(message, 128, "blob %d: there %d, committed %d, dropped %d", i, has, t->committed[i], t->dropped[i]);
         if (t->status == 0 && t->dropped[i] && has) good = false;
         if (t->status == 0 && i % 5 && !t->dropped[i] && !has) good = false;
     }
-    fv_store_close(store);
+    fv__store_close(store);
     return good;
 }
 
@@ -101,13 +104,13 @@ static void crash_everywhere(bool shared, const char *how, int ended) {
     for (int p = 0; p < FV_COUNT(points); p++) {
         int passings = 1, step = shared ? 7 : 1;
         for (;; passings += step) {
-            char *folder = test_fresh(), *fault = fv_sprintf("FOVEA_FAULT=%s:%d:%s", points[p], passings, how);
+            char *folder = test_fresh(), *fault = fv__sprintf("FOVEA_FAULT=%s:%d:%s", points[p], passings, how);
             told  t = run_worker(folder, shared, fault);
             char  message[128];
             bool  good = consistent(folder, &t, shared, message);
             CHECK_MESSAGE(t.status == 0 || t.status == ended, "%s: exit %d", fault, t.status);
             CHECK_MESSAGE(good, "%s: %s", fault, message);
-            fv_path_remove(folder, NULL);
+            fv__path_remove(folder, NULL);
             free(fault);
             if (t.status == 0 && (ended || passings > 40)) break;
         }
@@ -123,26 +126,26 @@ TEST(after_a_failure_at_any_point_a_sharing_process_can_go_on) { crash_everywher
 TEST(another_process_reads_at_once_what_was_put) {
     char     *folder = test_fresh();
     fv_store *store = open_store(folder, "parent", true); /* before the child's files exist */
-    CHECK(!fv_store_has(store, blob_key(1)));
+    CHECK(!fv__store_has(store, blob_key(1)));
     test_child c = test_child_start("share", folder, "all", NULL);
     CHECK_INT(test_child_answer(&c), 'p');
-    for (int i = 0; i < BLOBS; i++) CHECK(fv_store_has(store, blob_key(i)) && blob_whole(store, i));
-    CHECK(!fv_store_committed(store, blob_key(1)));
-    CHECK(!fv_store_has(store, blob_key(1000)));
+    for (int i = 0; i < BLOBS; i++) CHECK(fv__store_has(store, blob_key(i)) && blob_whole(store, i));
+    CHECK(!fv__store_committed(store, blob_key(1)));
+    CHECK(!fv__store_has(store, blob_key(1000)));
     CHECK_INT(test_child_ask(&c, 'm'), 'p');
     CHECK(blob_whole(store, 1000)); /* get looks for itself */
     CHECK_INT(test_child_ask(&c, 'f'), 'p');
-    CHECK_INT(fv_store_refresh(store, NULL), FV_OK);
-    CHECK(fv_store_committed(store, blob_key(1)) && fv_store_committed(store, blob_key(1000)));
+    CHECK_INT(fv__store_refresh(store, NULL), FV_OK);
+    CHECK(fv__store_committed(store, blob_key(1)) && fv__store_committed(store, blob_key(1000)));
     CHECK_INT(test_child_ask(&c, 'q'), 'y');
-    fv_store_drop(store, blob_key(1), true);
-    CHECK(!fv_store_has(store, blob_key(1)));
+    fv__store_drop(store, blob_key(1), true);
+    CHECK(!fv__store_has(store, blob_key(1)));
     CHECK_INT(test_child_finish(&c), 7);
     CHECK(blob_whole(store, 2));
-    fv_store_close(store);
+    fv__store_close(store);
     store = open_store(folder, "parent", true);
-    CHECK(!fv_store_has(store, blob_key(1)) && blob_whole(store, 2));
-    fv_store_close(store);
+    CHECK(!fv__store_has(store, blob_key(1)) && blob_whole(store, 2));
+    fv__store_close(store);
 }
 
 TEST(what_a_killed_process_had_shared_is_still_there) {
@@ -152,12 +155,12 @@ TEST(what_a_killed_process_had_shared_is_still_there) {
     kill(c.pid, SIGKILL);
     CHECK_INT(test_child_finish(&c), -SIGKILL);
     fv_store *store = open_store(folder, "parent", false);
-    for (int i = 0; i < BLOBS; i++) CHECK(fv_store_has(store, blob_key(i)) && blob_whole(store, i));
-    CHECK(!fv_store_committed(store, blob_key(1)));
+    for (int i = 0; i < BLOBS; i++) CHECK(fv__store_has(store, blob_key(i)) && blob_whole(store, i));
+    CHECK(!fv__store_committed(store, blob_key(1)));
     CHECK_INT(blob_put(store, 1, 0, true, NULL), FV_OK); /* whoever wants to be sure puts it again */
-    CHECK_INT(fv_store_flush(store, NULL), FV_OK);
-    CHECK(fv_store_committed(store, blob_key(1)));
-    fv_store_close(store);
+    CHECK_INT(fv__store_flush(store, NULL), FV_OK);
+    CHECK(fv__store_committed(store, blob_key(1)));
+    fv__store_close(store);
 }
 
 TEST(of_another_machine_only_durable_lines_count_until_new_ones_come) {
@@ -165,17 +168,17 @@ TEST(of_another_machine_only_durable_lines_count_until_new_ones_come) {
     test_child c = test_child_start("share", folder, "half", "FOVEA_HOST=elsewhere");
     CHECK_INT(test_child_answer(&c), 'p');
     fv_store *store = open_store(folder, "parent", true);
-    for (int i = 0; i < BLOBS; i++) CHECK(fv_store_committed(store, blob_key(i)) && blob_whole(store, i));
-    for (int i = BLOBS; i < 2 * BLOBS; i++) CHECK(!fv_store_has(store, blob_key(i))); /* may have been lost with the power */
+    for (int i = 0; i < BLOBS; i++) CHECK(fv__store_committed(store, blob_key(i)) && blob_whole(store, i));
+    for (int i = BLOBS; i < 2 * BLOBS; i++) CHECK(!fv__store_has(store, blob_key(i))); /* may have been lost with the power */
     CHECK_INT(test_child_ask(&c, 'm'), 'p');
-    CHECK(fv_store_has(store, blob_key(1000)) && blob_whole(store, 1000)); /* came while we looked */
-    CHECK(!fv_store_has(store, blob_key(BLOBS)));
+    CHECK(fv__store_has(store, blob_key(1000)) && blob_whole(store, 1000)); /* came while we looked */
+    CHECK(!fv__store_has(store, blob_key(BLOBS)));
     CHECK_INT(test_child_ask(&c, 'f'), 'p');
     for (int i = BLOBS; i < 2 * BLOBS; i++)
-        CHECK(fv_store_has(store, blob_key(i)) && fv_store_committed(store, blob_key(i)) && blob_whole(store, i));
-    CHECK(fv_store_committed(store, blob_key(1000)));
+        CHECK(fv__store_has(store, blob_key(i)) && fv__store_committed(store, blob_key(i)) && blob_whole(store, i));
+    CHECK(fv__store_committed(store, blob_key(1000)));
     CHECK_INT(test_child_finish(&c), 7);
-    fv_store_close(store);
+    fv__store_close(store);
 }
 
 int main(int argc, char **argv) {

@@ -7,8 +7,8 @@ enum { THREADS = 8, STEPS = 3000, KEYS = 200 };
 
 static fv_store *open_store(const char *name, int64_t memory, double patience, bool shared) {
     fv_store *store = NULL;
-    char     *folder = fv_sprintf("%s/%s", test_folder(), name);
-    if (fv_store_open(&(fv_store_options){ folder, "w", memory, patience, shared }, &store, NULL) != FV_OK) abort();
+    char     *folder = fv__sprintf("%s/%s", test_folder(), name);
+    if (fv__store_open(&(fv_store_options){ folder, "w", memory, patience, shared }, &store, NULL) != FV_OK) abort();
     free(folder);
     return store;
 }
@@ -26,24 +26,24 @@ static void one_step(worker *w, int i, uint64_t what) {
     size_t  size = blob_size(i);
     if (what < 40) {
         if (blob_put(w->store, i, 0.05, what % 2, NULL) != FV_OK) w->wrong++;
-    } else if (what < 70 && fv_store_has(w->store, blob_key(i))) {
-        if (fv_store_get(w->store, blob_key(i), &blob, NULL) == FV_OK) {
+    } else if (what < 70 && fv__store_has(w->store, blob_key(i))) {
+        if (fv__store_get(w->store, blob_key(i), &blob, NULL) == FV_OK) {
             if (blob.size != size || !blob_right(i, blob.data, blob.size, 0)) w->wrong++;
-            fv_store_unpin(w->store, &blob);
+            fv__store_unpin(w->store, &blob);
         } else if (!w->drops)
             w->wrong++;
     } else if (what < 90 && size >= sizeof part) {
-        fv_status status = fv_store_read(w->store, blob_key(i), size - sizeof part, part, sizeof part, NULL);
+        fv_status status = fv__store_read(w->store, blob_key(i), size - sizeof part, part, sizeof part, NULL);
         if (status == FV_OK && !blob_right(i, part, sizeof part, size - sizeof part)) w->wrong++;
     } else if (what < 96 && w->drops) {
-        fv_store_drop(w->store, blob_key(i), what % 2);
+        fv__store_drop(w->store, blob_key(i), what % 2);
     } else if (what < 97) {
-        if (fv_store_flush(w->store, NULL) != FV_OK) w->wrong++;
+        if (fv__store_flush(w->store, NULL) != FV_OK) w->wrong++;
     } else {
-        fv_store_committed(w->store, blob_key(i));
-        fv_store_uncommitted(w->store);
-        fv_store_resident(w->store);
-        if (fv_store_refresh(w->store, NULL) != FV_OK) w->wrong++;
+        fv__store_committed(w->store, blob_key(i));
+        fv__store_uncommitted(w->store);
+        fv__store_resident(w->store);
+        if (fv__store_refresh(w->store, NULL) != FV_OK) w->wrong++;
     }
 }
 
@@ -70,16 +70,16 @@ static int run(const char *name, int64_t memory, bool shared, bool drops) {
         pthread_join(threads[i], NULL);
         wrong += workers[i].wrong;
     }
-    if (fv_store_flush(store, NULL) != FV_OK) wrong += 1000000;
-    if (fv_store_uncommitted(store) != 0) wrong += 2000000;
-    if (fv_store_resident(store) > memory) wrong += 4000000;
+    if (fv__store_flush(store, NULL) != FV_OK) wrong += 1000000;
+    if (fv__store_uncommitted(store) != 0) wrong += 2000000;
+    if (fv__store_resident(store) > memory) wrong += 4000000;
     bool kept[KEYS];
-    for (int i = 0; i < KEYS; i++) kept[i] = fv_store_committed(store, blob_key(i));
-    fv_store_close(store);
+    for (int i = 0; i < KEYS; i++) kept[i] = fv__store_committed(store, blob_key(i));
+    fv__store_close(store);
     store = open_store(name, memory, 2, false);
     for (int i = 0; i < KEYS; i++)
         if (kept[i] && !blob_whole(store, i)) wrong += 1000;
-    fv_store_close(store);
+    fv__store_close(store);
     return wrong;
 }
 
@@ -91,7 +91,7 @@ TEST(threads_may_drop_what_others_use_in_a_shared_store) { CHECK_INT(run("shared
 
 /* ---------------------------------------------------------------- a slow commit */
 
-static int entered, others_done;
+static int       entered, others_done;
 static fv_status slow_hook(void *context, fv_error *error) {
     (void)context;
     (void)error;
@@ -101,7 +101,7 @@ static fv_status slow_hook(void *context, fv_error *error) {
     return FV_OK;
 }
 static void *flusher(void *store) {
-    fv_store_flush(store, NULL);
+    fv__store_flush(store, NULL);
     return NULL;
 }
 
@@ -109,7 +109,7 @@ TEST(a_slow_commit_does_not_hold_up_other_threads) {
     fv_store *store = open_store("slow", 1000, 1e9, false);
     pthread_t thread;
     for (int i = 0; i < 20; i++) blob_put(store, i, 1, true, NULL);
-    fv_store_on_flush(store, slow_hook, NULL);
+    fv__store_on_flush(store, slow_hook, NULL);
     entered = others_done = 0;
     pthread_create(&thread, NULL, flusher, store);
     while (!__atomic_load_n(&entered, __ATOMIC_ACQUIRE)) usleep(100);
@@ -118,9 +118,9 @@ TEST(a_slow_commit_does_not_hold_up_other_threads) {
     CHECK_INT(__atomic_load_n(&entered, __ATOMIC_ACQUIRE), 1);
     __atomic_store_n(&others_done, 1, __ATOMIC_RELEASE);
     pthread_join(thread, NULL);
-    CHECK(fv_store_committed(store, blob_key(0)) && !fv_store_committed(store, blob_key(100)));
-    CHECK(fv_store_uncommitted(store) == 180);
-    fv_store_close(store);
+    CHECK(fv__store_committed(store, blob_key(0)) && !fv__store_committed(store, blob_key(100)));
+    CHECK(fv__store_uncommitted(store) == 180);
+    fv__store_close(store);
 }
 
 TEST_MAIN

@@ -11,16 +11,16 @@
 #include "op/op.h"
 
 typedef struct test_image {
-    fv_type type; /* an image, or a scalar with value below */
-    void   *data;
+    fv_type   type; /* an image, or a scalar with value below */
+    void     *data;
     fv_scalar scalar;
 } test_image;
 
 typedef struct test_output {
     fv_type   type;
-    void     *data;   /* dense image */
+    void     *data; /* dense image */
     fv_scalar scalar;
-    fv_cell  *cells;  /* table rows */
+    fv_cell  *cells; /* table rows */
     int64_t   nrows;
     double    seconds; /* spent inside run() and finish() */
 } test_output;
@@ -28,10 +28,10 @@ typedef struct test_output {
 test_image test_image_new(fv_dtype dtype, int ndim, const int64_t *shape); /* zeroed */
 test_image test_scalar(double value);
 void test_image_random(test_image *image, uint64_t seed); /* floats in [0, 1), integers over 0..200 or their range, bools half */
-void       test_image_free(test_image *image);
-void       test_output_free(test_output *output);
+void test_image_free(test_image *image);
+void test_output_free(test_output *output);
 
-/* params: "name=value; name=value", values as fv_literal_parse takes them, footprints as ball(3), box(5), box(3,5), disk(2),
+/* params: "name=value; name=value", values as fv__literal_parse takes them, footprints as ball(3), box(5), box(3,5), disk(2),
  * cross(). chunk: the lattice of the output (or of input 0 for reductions), NULL for one whole chunk. With chunks, input
  * windows are set in a margin filled with the byte `poison`, and so is the output before it runs. A missing input is NULL. */
 fv_status test_apply(const char *op, const char *params, test_image *const *inputs, int ninputs, const int64_t *chunk,

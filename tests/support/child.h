@@ -5,7 +5,10 @@
 
 #include <sys/types.h>
 
-typedef struct test_child { pid_t pid; int in, out; } test_child;
+typedef struct test_child {
+    pid_t pid;
+    int   in, out;
+} test_child;
 
 /* settings: environment, "NAME=value NAME=value" or NULL. */
 test_child test_child_start(const char *what, const char *argument, const char *extra, const char *settings);

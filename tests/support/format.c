@@ -6,9 +6,9 @@
 enum { POISON = 0xa5, MOST_VOXELS = 1 << 26 };
 
 static fv_block whole_block(const test_image *image) {
-    fv_region all = fv_region_whole(&image->type.image);
+    fv_region all = fv__region_whole(&image->type.image);
     fv_block  block;
-    fv_block_init(&block, image->type.image.dtype, &all, image->data);
+    fv__block_init(&block, image->type.image.dtype, &all, image->data);
     return block;
 }
 
@@ -21,19 +21,19 @@ static fv_block poisoned_copy(const test_image *image, const fv_region *region, 
         before[d] = 1 + d;
         after[d] = 2;
     }
-    fv_region grown = fv_region_grow(region, before, after);
-    size_t    size = (size_t)fv_region_voxels(&grown) * fv_dtype_size(image->type.image.dtype);
-    *memory = fv_alloc(size);
+    fv_region grown = fv__region_grow(region, before, after);
+    size_t    size = (size_t)fv__region_voxels(&grown) * fv_dtype_size(image->type.image.dtype);
+    *memory = fv__alloc(size);
     memset(*memory, POISON, size);
     fv_block outer, whole = whole_block(image);
-    fv_block_init(&outer, image->type.image.dtype, &grown, *memory);
-    fv_block inner = fv_block_window(&outer, region);
-    fv_block_copy(&inner, &whole);
+    fv__block_init(&outer, image->type.image.dtype, &grown, *memory);
+    fv_block inner = fv__block_window(&outer, region);
+    fv__block_copy(&inner, &whole);
     return inner;
 }
 
 static int64_t *order_of(int64_t count, uint64_t seed) {
-    int64_t *order = fv_alloc((size_t)FV_MAX(count, 1) * sizeof *order);
+    int64_t *order = fv__alloc((size_t)FV_MAX(count, 1) * sizeof *order);
     for (int64_t i = 0; i < count; i++) order[i] = i;
     for (int64_t i = count - 1; seed && i > 0; i--) {
         int64_t j = (int64_t)(test_random(&seed) % (uint64_t)(i + 1)), kept = order[i];
@@ -59,10 +59,10 @@ static fv_status get_piece(fv_pieces *pieces, int64_t index, const void **data, 
 /* One piece of the lattice: put, or encoded into out. */
 static fv_status write_piece(fv_writer *writer, const test_image *image, const fv_lattice *lattice, int64_t index, bool poison,
                              fv_bytes *out, fv_error *error) {
-    fv_region region = fv_lattice_chunk(lattice, index);
+    fv_region region = fv__lattice_chunk(lattice, index);
     fv_block  whole = whole_block(image);
     void     *memory = NULL;
-    fv_block  block = poison ? poisoned_copy(image, &region, &memory) : fv_block_window(&whole, &region);
+    fv_block  block = poison ? poisoned_copy(image, &region, &memory) : fv__block_window(&whole, &region);
     fv_status status =
         out ? writer->format->encode(writer, index, &block, out, error) : writer->format->put(writer, &block, error);
     free(memory);
@@ -78,17 +78,17 @@ static fv_status write_pieces(fv_writer *writer, const test_image *image, uint64
     for (int d = 0; seed && writer->any_region && d < type->ndim; d++)
         cut[d] = 1 + (int64_t)(test_random(&state) % (uint64_t)type->shape[d]);
     fv_lattice lattice;
-    fv_lattice_init(&lattice, type->ndim, type->shape, cut);
-    int64_t   count = fv_lattice_count(&lattice), *order = order_of(count, seed);
+    fv__lattice_init(&lattice, type->ndim, type->shape, cut);
+    int64_t   count = fv__lattice_count(&lattice), *order = order_of(count, seed);
     fv_status status = writer->parallel ? format->begin(writer, error) : FV_OK;
     encoded   pieces = { .base = { .get = get_piece, .count = count } };
-    if (!writer->parallel) pieces.piece = fv_calloc((size_t)count * sizeof *pieces.piece);
+    if (!writer->parallel) pieces.piece = fv__calloc((size_t)count * sizeof *pieces.piece);
     for (int64_t i = 0; i < count && status == FV_OK; i++)
         status = write_piece(writer, image, &lattice, order[i], seed != 0, pieces.piece ? &pieces.piece[order[i]] : NULL, error);
     if (status == FV_OK && writer->parallel && format->sync) status = format->sync(writer, error);
     if (status == FV_OK && writer->parallel && format->finish) status = format->finish(writer, error);
     if (status == FV_OK && !writer->parallel) status = format->assemble(writer, &pieces.base, error);
-    for (int64_t i = 0; pieces.piece && i < count; i++) fv_bytes_release(&pieces.piece[i]);
+    for (int64_t i = 0; pieces.piece && i < count; i++) fv__bytes_release(&pieces.piece[i]);
     free(pieces.piece);
     free(order);
     return status;
@@ -99,15 +99,15 @@ fv_status test_write_file(const char *path, const test_image *image, const fv_wr
     const fv_format *format;
     fv_writer       *writer;
     fv_write_options none = { 0 };
-    FV_TRY(fv_format_for_writing(path, &format, error));
+    FV_TRY(fv__format_for_writing(path, &format, error));
     FV_TRY(format->create(path, &image->type.image, options ? options : &none, &writer, error));
-    if (fv_format_in_parts(path)) { /* named from a temporary folder, as an engine does */
+    if (fv__format_in_parts(path)) { /* named from a temporary folder, as an engine does */
         free(writer->path);
         writer->path =
-            fv_sprintf("%.*s.%s.0123456789abcdef.fovea", (int)(fv_path_name(path) - path), path, fv_path_name(path));
+            fv__sprintf("%.*s.%s.0123456789abcdef.fovea", (int)(fv__path_name(path) - path), path, fv__path_name(path));
     }
     fv_status status = write_pieces(writer, image, seed, error);
-    if (status == FV_OK && fv_format_in_parts(path)) status = fv_parts_name(writer->path, path, error);
+    if (status == FV_OK && fv__format_in_parts(path)) status = fv__parts_name(writer->path, path, error);
     format->free_writer(writer);
     return status;
 }
@@ -116,12 +116,12 @@ fv_status test_write_file(const char *path, const test_image *image, const fv_wr
 
 static fv_status open_file(const char *path, fv_reader **reader, fv_error *error) {
     const fv_format *format;
-    char            *file = fv_strdup(path), *inside = strstr(file, "::");
+    char            *file = fv__strdup(path), *inside = strstr(file, "::");
     if (inside) {
         *inside = 0;
         inside += 2;
     }
-    fv_status status = fv_format_for_reading(file, &format, error);
+    fv_status status = fv__format_for_reading(file, &format, error);
     if (status == FV_OK) status = format->open(file, &(fv_read_options){ .path_inside = inside }, reader, error);
     free(file);
     return status;
@@ -150,22 +150,22 @@ fv_status test_read_file(const char *path, test_image *image, fv_error *error) {
 fv_status test_read_region(fv_reader *reader, const fv_region *region, test_image *crop, fv_error *error) {
     int64_t margin[FV_MAX_DIMS];
     for (int d = 0; d < region->ndim; d++) margin[d] = 2;
-    fv_region grown = fv_region_grow(region, margin, margin);
-    size_t    element = fv_dtype_size(reader->type.dtype), size = (size_t)fv_region_voxels(&grown) * element;
-    uint8_t  *memory = fv_alloc(size);
+    fv_region grown = fv__region_grow(region, margin, margin);
+    size_t    element = fv_dtype_size(reader->type.dtype), size = (size_t)fv__region_voxels(&grown) * element;
+    uint8_t  *memory = fv__alloc(size);
     memset(memory, POISON, size);
     fv_block outer, inner;
-    fv_block_init(&outer, reader->type.dtype, &grown, memory);
-    inner = fv_block_window(&outer, region);
+    fv__block_init(&outer, reader->type.dtype, &grown, memory);
+    inner = fv__block_window(&outer, region);
     fv_status status = reader->format->read(reader, &inner, error);
     if (status == FV_OK) {
         *crop = test_image_new(reader->type.dtype, region->ndim, region->size);
         fv_block dense;
-        fv_block_init(&dense, reader->type.dtype, region, crop->data);
-        fv_block_copy(&dense, &inner);
+        fv__block_init(&dense, reader->type.dtype, region, crop->data);
+        fv__block_copy(&dense, &inner);
         fv_rows rows; /* poison the inside again: then everything must be poison */
-        for (fv_rows_begin(&rows, region); fv_rows_next(&rows);)
-            memset(fv_block_at(&inner, rows.position), POISON, (size_t)region->size[region->ndim - 1] * element);
+        for (fv__rows_begin(&rows, region); fv__rows_next(&rows);)
+            memset(fv__block_at(&inner, rows.position), POISON, (size_t)region->size[region->ndim - 1] * element);
         for (size_t i = 0; i < size && status == FV_OK; i++)
             if (memory[i] != POISON) status = fv_fail(error, FV_ERROR_INTERNAL, "a read touched memory outside its region");
         if (status != FV_OK) test_image_free(crop);
@@ -175,7 +175,7 @@ fv_status test_read_region(fv_reader *reader, const fv_region *region, test_imag
 }
 
 static fv_region random_region(const fv_image_type *type, bool slab, uint64_t *state) {
-    fv_region region = fv_region_whole(type);
+    fv_region region = fv__region_whole(type);
     for (int d = 0; d < (slab ? 1 : type->ndim); d++) {
         region.start[d] = (int64_t)(test_random(state) % (uint64_t)type->shape[d]);
         region.size[d] = 1 + (int64_t)(test_random(state) % (uint64_t)(type->shape[d] - region.start[d]));
@@ -191,17 +191,17 @@ static bool region_equals_crop(fv_reader *reader, const fv_region *region, const
     test_image crop;
     fv_error   error = { 0 };
     char       text[128];
-    fv_region_format(region, text, sizeof text);
+    fv__region_format(region, text, sizeof text);
     if (test_read_region(reader, region, &crop, &error) != FV_OK) {
         snprintf(message, 256, "[%s]: %.100s", text, error.message);
         return false;
     }
     fv_block  from = whole_block(whole), to;
     fv_region flat = *region;
-    void     *expected = fv_alloc((size_t)fv_region_voxels(region) * fv_dtype_size(whole->type.image.dtype));
-    fv_block_init(&to, whole->type.image.dtype, &flat, expected);
-    fv_block_copy(&to, &from);
-    bool same = !memcmp(expected, crop.data, (size_t)fv_region_voxels(region) * fv_dtype_size(whole->type.image.dtype));
+    void     *expected = fv__alloc((size_t)fv__region_voxels(region) * fv_dtype_size(whole->type.image.dtype));
+    fv__block_init(&to, whole->type.image.dtype, &flat, expected);
+    fv__block_copy(&to, &from);
+    bool same = !memcmp(expected, crop.data, (size_t)fv__region_voxels(region) * fv_dtype_size(whole->type.image.dtype));
     if (!same) snprintf(message, 256, "[%s] differs from the crop of the whole", text);
     free(expected);
     test_image_free(&crop);
@@ -249,10 +249,10 @@ void test_image_random_any(test_image *image, uint64_t seed) {
 
 bool test_same_files(const char *a, const char *b) {
     fv_bytes x = { 0 }, y = { 0 };
-    bool     same = fv_file_read_all(a, (size_t)1 << 32, &x, NULL) == FV_OK &&
-                fv_file_read_all(b, (size_t)1 << 32, &y, NULL) == FV_OK && x.size == y.size && !memcmp(x.data, y.data, x.size);
-    fv_bytes_release(&x);
-    fv_bytes_release(&y);
+    bool     same = fv__file_read_all(a, (size_t)1 << 32, &x, NULL) == FV_OK &&
+                fv__file_read_all(b, (size_t)1 << 32, &y, NULL) == FV_OK && x.size == y.size && !memcmp(x.data, y.data, x.size);
+    fv__bytes_release(&x);
+    fv__bytes_release(&y);
     return same;
 }
 
@@ -273,10 +273,10 @@ static bool survives(const char *path, const char *what, char message[256]) {
 /* In place: a file system may wait for the disk when a file is replaced. */
 static bool put_copy(const char *path, const fv_bytes *file, size_t size) {
     int fd;
-    if (fv_file_open_update(path, &fd, NULL) != FV_OK) return false;
-    bool good =
-        fv_file_write_at(fd, file->data, size, 0, path, NULL) == FV_OK && fv_file_resize(fd, (int64_t)size, path, NULL) == FV_OK;
-    return fv_file_close(fd, path, NULL) == FV_OK && good;
+    if (fv__file_open_update(path, &fd, NULL) != FV_OK) return false;
+    bool good = fv__file_write_at(fd, file->data, size, 0, path, NULL) == FV_OK &&
+                fv__file_resize(fd, (int64_t)size, path, NULL) == FV_OK;
+    return fv__file_close(fd, path, NULL) == FV_OK && good;
 }
 
 /* Changes a few bits; the same state changes them back. */
@@ -292,11 +292,11 @@ static void flip(fv_bytes *file, uint64_t *state) {
 bool test_survives_damage(const char *path, const char *extension, int samples, int flips, uint64_t seed, char message[256]) {
     fv_bytes file = { 0 };
     fv_error error = { 0 };
-    if (fv_file_read_all(path, (size_t)1 << 30, &file, &error) != FV_OK) {
+    if (fv__file_read_all(path, (size_t)1 << 30, &file, &error) != FV_OK) {
         snprintf(message, 256, "%.250s", error.message);
         return false;
     }
-    char    *copy = fv_sprintf("%s/damaged.%s", test_folder(), extension), what[64];
+    char    *copy = fv__sprintf("%s/damaged.%s", test_folder(), extension), what[64];
     uint64_t state = seed;
     bool     good = true;
     size_t   step = samples > 0 && file.size > (size_t)samples ? file.size / (size_t)samples : 1;
@@ -312,6 +312,6 @@ bool test_survives_damage(const char *path, const char *extension, int samples, 
         flip(&file, &before);
     }
     free(copy);
-    fv_bytes_release(&file);
+    fv__bytes_release(&file);
     return good;
 }

@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 enum { MOST_READ = 1 << 20, MOST_ROWS = 10000, BREAK_SIZE = 4 };
-static const char BREAK[] = "\xff" "FV\xff";
+static const char BREAK[] = "\xff"
+                            "FV\xff";
 static const char BUNDLES[] = " zarr mhd nhdr pvti hdr st ";
 
 static const char *target;
@@ -22,7 +23,7 @@ static bool        bundled;
 
 static void remove_folder(void) {
     fv_error error;
-    fv_path_remove(folder, &error);
+    fv__path_remove(folder, &error);
 }
 
 /* What must hold and does not is a crash for the fuzzer to keep. */
@@ -33,11 +34,11 @@ static void insist(bool holds, const char *what, const char *more) {
 }
 
 static void put_file(const char *name, const uint8_t *data, size_t size) {
-    char    *path = fv_sprintf("%s/%s", folder, name);
+    char    *path = fv__sprintf("%s/%s", folder, name);
     fv_error error;
     char    *slash = strrchr(path, '/');
     *slash = 0;
-    fv_path_make_folders(path, &error);
+    fv__path_make_folders(path, &error);
     *slash = '/';
     FILE *file = fopen(path, "wb");
     if (file) {
@@ -71,7 +72,7 @@ static char *lay_out(const uint8_t *data, size_t size) {
     if (!bundled) {
         snprintf(first, sizeof first, "fuzzed_2x3x4_uint8.%s", extension);
         put_file(first, data, size);
-        return fv_sprintf("%s/%s", folder, first);
+        return fv__sprintf("%s/%s", folder, first);
     }
     remove_folder();
     mkdir(folder, 0700);
@@ -83,7 +84,7 @@ static char *lay_out(const uint8_t *data, size_t size) {
         size -= length + BREAK_SIZE;
         data = next + BREAK_SIZE;
     }
-    return strcmp(target, "zarr") ? fv_sprintf("%s/%s", folder, first) : fv_strdup(folder);
+    return strcmp(target, "zarr") ? fv__sprintf("%s/%s", folder, first) : fv__strdup(folder);
 }
 
 static void check_error(fv_status status, const fv_error *error) {
@@ -93,11 +94,11 @@ static void check_error(fv_status status, const fv_error *error) {
 /* ---------------------------------------------------------------- images */
 
 static void read_region(fv_reader *reader, const fv_region *region) {
-    size_t   size = (size_t)fv_region_voxels(region) * fv_dtype_size(reader->type.dtype);
+    size_t   size = (size_t)fv__region_voxels(region) * fv_dtype_size(reader->type.dtype);
     void    *memory = malloc(size);
     fv_error error = { 0 };
     fv_block block;
-    fv_block_init(&block, reader->type.dtype, region, memory);
+    fv__block_init(&block, reader->type.dtype, region, memory);
     check_error(reader->format->read(reader, &block, &error), &error);
     free(memory);
 }
@@ -106,16 +107,16 @@ static void read_region(fv_reader *reader, const fv_region *region) {
 static void read_image(fv_reader *reader) {
     const fv_image_type *type = &reader->type;
     int64_t              bytes = (int64_t)fv_dtype_size(type->dtype);
-    fv_region            first = fv_region_whole(type), last = first;
+    fv_region            first = fv__region_whole(type), last = first;
     insist(type->ndim >= 1 && type->ndim <= FV_MAX_DIMS, target, "a number of axes that cannot be");
     for (int d = 0; d < type->ndim; d++) {
         insist(type->shape[d] >= 1 && reader->chunk[d] >= 1, target, "a shape or chunk below 1");
-        insist(fv_mul(bytes, type->shape[d], &bytes), target, "an image that 63 bits cannot count");
+        insist(fv__mul(bytes, type->shape[d], &bytes), target, "an image that 63 bits cannot count");
         first.size[d] = last.size[d] = FV_MIN(type->shape[d], 5);
         last.start[d] = type->shape[d] - last.size[d];
     }
     if (bytes <= MOST_READ) {
-        fv_region all = fv_region_whole(type);
+        fv_region all = fv__region_whole(type);
         read_region(reader, &all);
     }
     read_region(reader, &first);
@@ -135,7 +136,7 @@ static void try_image(const fv_format *format, const char *path) {
     }
     error = (fv_error){ 0 };
     if (format->contents) check_error(format->contents(path, &lines, &error), &error);
-    fv_bytes_release(&lines);
+    fv__bytes_release(&lines);
 }
 
 /* ---------------------------------------------------------------- tables */
@@ -172,21 +173,21 @@ static void try_tables(const fv_table_format *format, const char *path) {
         try_table(format, path, (const char *)names.data + at);
         at += strlen((const char *)names.data + at) + 1;
     }
-    fv_bytes_release(&names);
+    fv__bytes_release(&names);
 }
 
 /* ---------------------------------------------------------------- the language */
 
 static void try_language(const uint8_t *data, size_t size) {
-    char          *text = fv_sprintf("%.*s", (int)size, (const char *)data);
+    char          *text = fv__sprintf("%.*s", (int)size, (const char *)data);
     fv_diagnostics found = { 0 };
     fv_bytes       out = { 0 };
-    fv_program    *program = fv_program_parse("fuzz.fov", text, &found);
-    fv_diagnostics_format(&found, "fuzz.fov", text, &out);
+    fv_program    *program = fv__program_parse("fuzz.fov", text, &found);
+    fv__diagnostics_format(&found, "fuzz.fov", text, &out);
     insist(!found.count || out.size, target, "a diagnostic without a message");
-    fv_bytes_release(&out);
-    fv_diagnostics_release(&found);
-    fv_program_free(program);
+    fv__bytes_release(&out);
+    fv__diagnostics_release(&found);
+    fv__program_free(program);
     free(text);
 }
 
@@ -200,7 +201,7 @@ static void *serve(void *path) {
     fv_device_service_options options = {
         .socket = path, .record = "/dev/null", .devices = &device, .ndevices = 1, .stop = &never
     };
-    insist(fv_device_service_run(&options, &error) == FV_OK, target, error.message);
+    insist(fv__device_service_run(&options, &error) == FV_OK, target, error.message);
     return NULL;
 }
 
@@ -229,8 +230,8 @@ static void try_devices(const uint8_t *data, size_t size) {
 
 /* A format that shares its extension with tables is a target by its name. */
 static const fv_format *named(const char *name) {
-    for (int i = 0; i < fv_format_count(); i++)
-        if (!strcmp(fv_format_at(i)->name, name)) return fv_format_at(i);
+    for (int i = 0; i < fv__format_count(); i++)
+        if (!strcmp(fv__format_at(i)->name, name)) return fv__format_at(i);
     return NULL;
 }
 
@@ -242,9 +243,9 @@ void fuzz_begin(const char *name) {
     extension[strcspn(extension, " ")] = 0;
     snprintf(pattern, sizeof pattern, " %s ", name);
     bundled = strstr(BUNDLES, pattern) != NULL;
-    fv_log_set(FV_LOG_QUIET);
+    fv__log_set(FV_LOG_QUIET);
     if (folder) return;
-    folder = fv_sprintf("%s/fovea-fuzz-%d", access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm", (int)getpid());
+    folder = fv__sprintf("%s/fovea-fuzz-%d", access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm", (int)getpid());
     mkdir(folder, 0700);
     atexit(remove_folder);
 }
@@ -253,15 +254,21 @@ void fuzz_one(const uint8_t *data, size_t size) {
     const fv_format       *format = named(target);
     const fv_table_format *table = NULL;
     fv_error               error;
-    if (!strcmp(target, "language")) try_language(data, size);
-    else if (!strcmp(target, "devices")) try_devices(data, size);
+    if (!strcmp(target, "language"))
+        try_language(data, size);
+    else if (!strcmp(target, "devices"))
+        try_devices(data, size);
     else {
-        char *path = lay_out(data, size), *name = fv_sprintf("x.%s", target);
-        table = fv_table_format_for(name);
-        if (format) try_image(format, path);
-        else if (table && table->open) try_tables(table, path);
-        else if (fv_format_for_reading(name, &format, &error) == FV_OK) try_image(format, path);
-        else insist(false, target, "no format has this extension");
+        char *path = lay_out(data, size), *name = fv__sprintf("x.%s", target);
+        table = fv__table_format_for(name);
+        if (format)
+            try_image(format, path);
+        else if (table && table->open)
+            try_tables(table, path);
+        else if (fv__format_for_reading(name, &format, &error) == FV_OK)
+            try_image(format, path);
+        else
+            insist(false, target, "no format has this extension");
         free(path);
         free(name);
     }

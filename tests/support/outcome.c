@@ -7,11 +7,11 @@ static void take_image(const fv_image_type *type, const void *data, test_outcome
     int n = snprintf(out->shape, sizeof out->shape, "%s", fv_dtype_name(type->dtype));
     for (int d = 0; d < type->ndim; d++)
         n += snprintf(out->shape + n, sizeof out->shape - (size_t)n, " %lld", (long long)type->shape[d]);
-    fv_bytes_append(&out->bytes, data, (size_t)fv_image_type_bytes(type));
+    fv__bytes_append(&out->bytes, data, (size_t)fv_image_type_bytes(type));
 }
 
 bool test_outcome_take(fv_pipeline *p, const test_setting *s, test_outcome *out, fv_error *error) {
-    char          *store = fv_sprintf("%s/store", test_folder());
+    char          *store = fv__sprintf("%s/store", test_folder());
     fv_run_options options = { .workers = s->workers,
                                .store = store,
                                .fresh = true,
@@ -26,12 +26,12 @@ bool test_outcome_take(fv_pipeline *p, const test_setting *s, test_outcome *out,
     fv_image_type   type;
     const void     *image = result ? fv_result_array(result, "result", &type) : NULL;
     const fv_table *table = result ? fv_result_table(result, "result") : NULL;
-    fv_bytes_clear(&out->bytes);
+    fv__bytes_clear(&out->bytes);
     out->shape[0] = 0;
     if (status == FV_OK && image)
         take_image(&type, image, out);
     else if (status == FV_OK && table)
-        fv_bytes_append(&out->bytes, table->cell, (size_t)table->nrows * (size_t)table->type.ncolumns * sizeof(fv_cell));
+        fv__bytes_append(&out->bytes, table->cell, (size_t)table->nrows * (size_t)table->type.ncolumns * sizeof(fv_cell));
     else if (status != FV_OK && *fv_pipeline_messages(p))
         fv_fail(error, status, "%s", fv_pipeline_messages(p));
     fv_result_free(result);
@@ -45,7 +45,7 @@ bool test_outcome_same(const test_outcome *a, const test_outcome *b) {
            (!a->bytes.size || !memcmp(a->bytes.data, b->bytes.data, a->bytes.size));
 }
 
-void test_outcome_release(test_outcome *outcome) { fv_bytes_release(&outcome->bytes); }
+void test_outcome_release(test_outcome *outcome) { fv__bytes_release(&outcome->bytes); }
 
 test_setting test_setting_random(uint64_t *state, const char *engine) {
     test_setting s = { .engine = engine,
@@ -65,8 +65,8 @@ char **test_lines(const char *path, int *count) {
     while (file && (n = getline(&line, &capacity, file)) > 0) {
         while (n > 0 && isspace((unsigned char)line[n - 1])) line[--n] = 0;
         if (!n || line[0] == '#') continue;
-        lines = fv_realloc(lines, (size_t)(*count + 1) * sizeof *lines);
-        lines[(*count)++] = fv_strdup(line);
+        lines = fv__realloc(lines, (size_t)(*count + 1) * sizeof *lines);
+        lines[(*count)++] = fv__strdup(line);
     }
     free(line);
     if (file) fclose(file);

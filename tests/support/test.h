@@ -15,8 +15,8 @@
 #include <string.h>
 
 typedef struct fv_test {
-    const char     *name;
-    void          (*run)(void);
+    const char *name;
+    void (*run)(void);
     struct fv_test *next;
 } fv_test;
 
@@ -33,36 +33,37 @@ const char *test_data(void);
 /* Deterministic random numbers. */
 uint64_t test_random(uint64_t *state);
 
-#define TEST(NAME)                                                                     \
-    static void NAME(void);                                                            \
-    static fv_test test_##NAME = { #NAME, NAME, NULL };                                \
-    __attribute__((constructor)) static void add_##NAME(void) { test_add(&test_##NAME); } \
-    static void NAME(void)
-#define CHECK(condition)                                                   \
-    do {                                                                   \
-        if (!(condition)) {                                                \
-            test_fail(__FILE__, __LINE__, "%s", #condition);               \
-            return;                                                        \
-        }                                                                  \
+#define TEST(NAME)                                                                                                               \
+    static void                              NAME(void);                                                                         \
+    static fv_test                           test_##NAME = { #NAME, NAME, NULL };                                                \
+    __attribute__((constructor)) static void add_##NAME(void) { test_add(&test_##NAME); }                                        \
+    static void                              NAME(void)
+#define CHECK(condition)                                                                                                         \
+    do {                                                                                                                         \
+        if (!(condition)) {                                                                                                      \
+            test_fail(__FILE__, __LINE__, "%s", #condition);                                                                     \
+            return;                                                                                                              \
+        }                                                                                                                        \
     } while (0)
-#define CHECK_MESSAGE(condition, ...)                            \
-    do {                                                         \
-        if (!(condition)) {                                      \
-            test_fail(__FILE__, __LINE__, __VA_ARGS__);          \
-            return;                                              \
-        }                                                        \
+#define CHECK_MESSAGE(condition, ...)                                                                                            \
+    do {                                                                                                                         \
+        if (!(condition)) {                                                                                                      \
+            test_fail(__FILE__, __LINE__, __VA_ARGS__);                                                                          \
+            return;                                                                                                              \
+        }                                                                                                                        \
     } while (0)
-#define CHECK_INT(a, b)                                                                           \
-    do {                                                                                          \
-        long long found_ = (long long)(a), wanted_ = (long long)(b); /* evaluated once */         \
-        CHECK_MESSAGE(found_ == wanted_, "%s is %lld, not %lld", #a, found_, wanted_);            \
+#define CHECK_INT(a, b)                                                                                                          \
+    do {                                                                                                                         \
+        long long found_ = (long long)(a), wanted_ = (long long)(b); /* evaluated once */                                        \
+        CHECK_MESSAGE(found_ == wanted_, "%s is %lld, not %lld", #a, found_, wanted_);                                           \
     } while (0)
 #define CHECK_TEXT(a, b) CHECK_MESSAGE(!strcmp(a, b), "%s is \"%s\", not \"%s\"", #a, a, b)
-#define SKIP(reason)       \
-    do {                   \
-        test_skip(reason); \
-        return;            \
+#define SKIP(reason)                                                                                                             \
+    do {                                                                                                                         \
+        test_skip(reason);                                                                                                       \
+        return;                                                                                                                  \
     } while (0)
-#define TEST_MAIN int main(int argc, char **argv) { return test_main(argc, argv); }
+#define TEST_MAIN                                                                                                                \
+    int main(int argc, char **argv) { return test_main(argc, argv); }
 
 #endif

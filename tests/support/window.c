@@ -5,7 +5,8 @@ const char *const test_borders[] = { "reflect", "nearest", "mirror", "constant",
 
 double test_number(fv_dtype dtype, const void *data, int64_t index) {
     switch (dtype) {
-    case FV_BOOL: case FV_UINT8: return ((const uint8_t *)data)[index];
+    case FV_BOOL:
+    case FV_UINT8: return ((const uint8_t *)data)[index];
     case FV_INT8: return ((const int8_t *)data)[index];
     case FV_UINT16: return ((const uint16_t *)data)[index];
     case FV_INT16: return ((const int16_t *)data)[index];
@@ -48,7 +49,7 @@ void test_window_values(const test_window *window, const test_image *image, int6
         bool    outside = false;
         for (int k = window->naxes - 1; k >= 0; k--) {
             int     d = window->axis[k];
-            int64_t at = fv_border_index(window->border, centre[d] - window->before[k] + rest % window->size[k], type->shape[d]);
+            int64_t at = fv__border_index(window->border, centre[d] - window->before[k] + rest % window->size[k], type->shape[d]);
             rest /= window->size[k];
             outside |= at < 0;
             place += (at - centre[d]) * stride[d];

@@ -28,7 +28,7 @@ static inline rows_source rows_of(const fv_cell *cells, int ncolumns, int64_t nr
 
 /* n rows of: integer first + i, real (first + i) / 7. */
 static inline fv_cell *rows_pattern(int64_t first, int64_t n) {
-    fv_cell *cells = fv_alloc((size_t)FV_MAX(n, 1) * 2 * sizeof *cells);
+    fv_cell *cells = fv__alloc((size_t)FV_MAX(n, 1) * 2 * sizeof *cells);
     for (int64_t i = 0; i < n; i++) {
         cells[i * 2].integer = first + i;
         cells[i * 2 + 1].real = (double)(first + i) / 7;

@@ -4,7 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static const fv_table_format *csv(void) { return fv_table_format_for("x.csv"); }
+static const fv_table_format *csv(void) { return fv__table_format_for("x.csv"); }
 
 /* Writes as an engine does: under a temporary name, then renamed. */
 static fv_status write_csv(const char *path, const fv_table_type *type, rows_source source, bool append, uint64_t key,
@@ -13,13 +13,13 @@ static fv_status write_csv(const char *path, const fv_table_type *type, rows_sou
     fv_table_options options = { .append = append, .key = { key, key } };
     snprintf(temporary, sizeof temporary, "%s.tmp", path);
     FV_TRY(csv()->write(temporary, path, type, &options, &source.base, error));
-    return fv_path_replace(temporary, path, error);
+    return fv__path_replace(temporary, path, error);
 }
 
 static const char *content(const char *path) {
     static fv_bytes bytes;
-    fv_bytes_clear(&bytes);
-    return fv_file_read_all(path, 1 << 30, &bytes, NULL) == FV_OK ? (const char *)bytes.data : "(none)";
+    fv__bytes_clear(&bytes);
+    return fv__file_read_all(path, 1 << 30, &bytes, NULL) == FV_OK ? (const char *)bytes.data : "(none)";
 }
 
 static const char *file(const char *name) {
@@ -33,14 +33,14 @@ static const fv_table_type mixed = {
 };
 
 TEST(csv_quotes_as_rfc_4180_says) {
-    const fv_cell cells[] = { { .text = "plain" },     { .integer = 1 },         { .real = 0.5 },
-                              { .text = "a,b" },       { .integer = -2 },        { .real = NAN },
+    const fv_cell cells[] = { { .text = "plain" },      { .integer = 1 },         { .real = 0.5 },
+                              { .text = "a,b" },        { .integer = -2 },        { .real = NAN },
                               { .text = "say \"hi\"" }, { .integer = INT64_MAX }, { .real = 1e300 },
-                              { .text = "two\nlines" }, { .integer = 0 },        { .real = -INFINITY },
-                              { .text = "" },          { .integer = 0 },         { .real = 0.1 },
-                              { .text = NULL },        { .integer = 0 },         { .real = 3 },
-                              { .text = " pad" },      { .integer = 0 },         { .real = 1.0 / 3 } };
-    fv_error error = { 0 };
+                              { .text = "two\nlines" }, { .integer = 0 },         { .real = -INFINITY },
+                              { .text = "" },           { .integer = 0 },         { .real = 0.1 },
+                              { .text = NULL },         { .integer = 0 },         { .real = 3 },
+                              { .text = " pad" },       { .integer = 0 },         { .real = 1.0 / 3 } };
+    fv_error      error = { 0 };
     CHECK_MESSAGE(write_csv(file("quotes.csv"), &mixed, rows_of(cells, 3, 7, 2), false, 1, &error) == FV_OK, "%s", error.message);
     CHECK_TEXT(content(file("quotes.csv")),
                "item,n,\"mean, \"\"x\"\"\"\nplain,1,0.5\n\"a,b\",-2,\n\"say \"\"hi\"\"\",9223372036854775807,1e+300\n"
@@ -99,7 +99,7 @@ TEST(rows_of_a_run_killed_before_the_rename_are_added_later) {
 TEST(append_to_a_file_of_others_ends_its_last_line_first) {
     const char *path = file("foreign.csv");
     const char *old = "\xef\xbb\xbf\"label\",size\r\n1,2";
-    CHECK(fv_file_write_all(path, old, strlen(old), false, NULL) == FV_OK);
+    CHECK(fv__file_write_all(path, old, strlen(old), false, NULL) == FV_OK);
     CHECK(put_pattern(path, 7, 1, true, 1, NULL) == FV_OK);
     CHECK_TEXT(content(path), "\xef\xbb\xbf\"label\",size\r\n1,2\n7,1\n");
 }
@@ -107,7 +107,7 @@ TEST(append_to_a_file_of_others_ends_its_last_line_first) {
 static bool refused(const char *header, const char *part) {
     const char *path = file("other.csv");
     fv_error    error = { 0 };
-    fv_file_write_all(path, header, strlen(header), false, NULL);
+    fv__file_write_all(path, header, strlen(header), false, NULL);
     bool ok = put_pattern(path, 7, 1, true, 1, &error) == FV_ERROR_USAGE && strstr(error.message, part);
     if (!ok) printf("# %s\n", error.message);
     return ok && !strcmp(content(path), header);

@@ -6,16 +6,16 @@
 
 static bool library_is_there(void) {
     fv_duckdb *duck;
-    if (fv_duckdb_open("the test", 64 << 20, &duck, NULL) != FV_OK) return false;
-    fv_duckdb_close(duck);
+    if (fv__duckdb_open("the test", 64 << 20, &duck, NULL) != FV_OK) return false;
+    fv__duckdb_close(duck);
     return true;
 }
-#define NEEDS_DUCKDB                                                                             \
-    do {                                                                                         \
-        if (!library_is_there()) SKIP("no libduckdb.so: scripts/duckdb.sh could not fetch it");  \
+#define NEEDS_DUCKDB                                                                                                             \
+    do {                                                                                                                         \
+        if (!library_is_there()) SKIP("no libduckdb.so: scripts/duckdb.sh could not fetch it");                                  \
     } while (0)
 
-static const fv_table_format *parquet(void) { return fv_table_format_for("x.parquet"); }
+static const fv_table_format *parquet(void) { return fv__table_format_for("x.parquet"); }
 
 static const char *file(const char *name) {
     static char path[200];
@@ -29,7 +29,7 @@ static fv_status write_parquet(const char *path, const fv_table_type *type, rows
     fv_table_options options = { .append = append, .key = { key, key } };
     snprintf(temporary, sizeof temporary, "%s.tmp", path);
     FV_TRY(parquet()->write(temporary, path, type, &options, &source.base, error));
-    return fv_path_replace(temporary, path, error);
+    return fv__path_replace(temporary, path, error);
 }
 
 TEST(parquet_gives_back_every_value_and_what_is_missing) {
@@ -39,10 +39,12 @@ TEST(parquet_gives_back_every_value_and_what_is_missing) {
         { { "item's \"name\"", FV_COLUMN_TEXT }, { "n", FV_COLUMN_INTEGER }, { "mean %s", FV_COLUMN_REAL } },
         "{\"a b\":\"it's\"}"
     };
-    const fv_cell    cells[] = { { .text = "plain" }, { .integer = INT64_MIN }, { .real = 0.1 },
-                                 { .text = NULL },    { .integer = INT64_MAX }, { .real = NAN },
-                                 { .text = "" },      { .integer = 0 },         { .real = -INFINITY },
-                                 { .text = "longer than twelve bytes, \xc3\xa4\n" }, { .integer = 7 }, { .real = 1e-320 } };
+    const fv_cell    cells[] = { { .text = "plain" },      { .integer = INT64_MIN },
+                                 { .real = 0.1 },          { .text = NULL },
+                                 { .integer = INT64_MAX }, { .real = NAN },
+                                 { .text = "" },           { .integer = 0 },
+                                 { .real = -INFINITY },    { .text = "longer than twelve bytes, \xc3\xa4\n" },
+                                 { .integer = 7 },         { .real = 1e-320 } };
     fv_error         error = { 0 };
     fv_table_reader *r;
     const fv_cell   *rows;
@@ -75,9 +77,9 @@ TEST(the_bytes_of_a_parquet_file_do_not_depend_on_the_batches) {
     fv_cell *cells = rows_pattern(5, ROWS);
     fv_bytes first = { 0 }, second = { 0 };
     CHECK(write_parquet(file("one.parquet"), &pattern_type, rows_of(cells, 2, ROWS, 1000), false, 1, NULL) == FV_OK);
-    CHECK(fv_file_read_all(file("one.parquet"), 1 << 30, &first, NULL) == FV_OK);
+    CHECK(fv__file_read_all(file("one.parquet"), 1 << 30, &first, NULL) == FV_OK);
     CHECK(write_parquet(file("one.parquet"), &pattern_type, rows_of(cells, 2, ROWS, ROWS), false, 1, NULL) == FV_OK);
-    CHECK(fv_file_read_all(file("one.parquet"), 1 << 30, &second, NULL) == FV_OK);
+    CHECK(fv__file_read_all(file("one.parquet"), 1 << 30, &second, NULL) == FV_OK);
     CHECK(first.size == second.size && !memcmp(first.data, second.data, first.size));
     fv_table_reader *r;
     const fv_cell   *rows;
@@ -91,8 +93,8 @@ TEST(the_bytes_of_a_parquet_file_do_not_depend_on_the_batches) {
     CHECK_INT(at, ROWS);
     r->format->close(r);
     free(cells);
-    fv_bytes_release(&first);
-    fv_bytes_release(&second);
+    fv__bytes_release(&first);
+    fv__bytes_release(&second);
 }
 
 TEST(appending_to_parquet_adds_a_result_once) {
@@ -102,8 +104,9 @@ TEST(appending_to_parquet_adds_a_result_once) {
     fv_error         error = { 0 };
     for (int i = 0; i < 2; i++)
         for (uint64_t key = 1; key <= 3; key++)
-            CHECK_MESSAGE(write_parquet(file("all.parquet"), &pattern_type, rows_of(cells, 2, (int64_t)key, 2), true, key,
-                                        &error) == FV_OK, "%s", error.message);
+            CHECK_MESSAGE(
+                write_parquet(file("all.parquet"), &pattern_type, rows_of(cells, 2, (int64_t)key, 2), true, key, &error) == FV_OK,
+                "%s", error.message);
     CHECK(parquet()->open(file("all.parquet"), NULL, &r, NULL) == FV_OK);
     CHECK_INT(r->nrows, 1 + 2 + 3);
     r->format->close(r);
@@ -144,7 +147,7 @@ TEST(files_that_are_no_parquet_are_refused_with_their_name) {
         fv_error         error = { 0 };
         size_t           size = i == 4 ? 16 : strlen(texts[i]);
         if (i == 4) NEEDS_DUCKDB; /* whose footer can be found and means nothing */
-        CHECK(fv_file_write_all(file("none.parquet"), texts[i], size, false, NULL) == FV_OK);
+        CHECK(fv__file_write_all(file("none.parquet"), texts[i], size, false, NULL) == FV_OK);
         CHECK(parquet()->open(file("none.parquet"), NULL, &r, &error) != FV_OK);
         CHECK_MESSAGE(strstr(error.message, "none.parquet"), "%s", error.message);
     }

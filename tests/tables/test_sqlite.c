@@ -16,7 +16,7 @@ static const char *file(const char *name) {
 static fv_status write_rows(const char *path, const char *table, const fv_table_type *type, rows_source source, bool append,
                             uint64_t key, fv_error *error) {
     fv_table_options options = { .table = table, .append = append, .key = { key, key } };
-    return fv_table_format_for(path)->write(path, path, type, &options, &source.base, error);
+    return fv__table_format_for(path)->write(path, path, type, &options, &source.base, error);
 }
 
 static fv_status put_pattern(const char *path, int64_t first, int64_t n, bool append, uint64_t key, fv_error *error) {
@@ -42,8 +42,8 @@ static const char *ask(const char *path, const char *query) {
 }
 
 TEST(every_extension_of_sqlite_is_known) {
-    CHECK(fv_table_format_for("a.db") && fv_table_format_for("a.sqlite") == fv_table_format_for("b/c.sqlite3"));
-    CHECK(!fv_table_format_for("a.txt"));
+    CHECK(fv__table_format_for("a.db") && fv__table_format_for("a.sqlite") == fv__table_format_for("b/c.sqlite3"));
+    CHECK(!fv__table_format_for("a.txt"));
 }
 
 TEST(columns_have_types_and_nan_is_null) {
@@ -51,7 +51,7 @@ TEST(columns_have_types_and_nan_is_null) {
                                  { { "item \"a\"", FV_COLUMN_TEXT }, { "n", FV_COLUMN_INTEGER }, { "mean", FV_COLUMN_REAL } } };
     const fv_cell       cells[] = { { .text = "it's" }, { .integer = INT64_MIN }, { .real = 0.1 },
                                     { .text = NULL },   { .integer = 2 },         { .real = NAN } };
-    fv_error error = { 0 };
+    fv_error            error = { 0 };
     CHECK_MESSAGE(write_rows(file("types.db"), NULL, &type, rows_of(cells, 3, 2, 1), false, 1, &error) == FV_OK, "%s",
                   error.message);
     CHECK_TEXT(
@@ -86,7 +86,7 @@ TEST(the_same_result_is_appended_once) {
 }
 
 static bool refused(const char *path, const char *table, const fv_table_type *type, const char *part, fv_status status) {
-    fv_cell cells[3] = { { 0 } };
+    fv_cell  cells[3] = { { 0 } };
     fv_error error = { 0 };
     bool     ok = write_rows(path, table, type, rows_of(cells, type->ncolumns, 1, 1), true, 77, &error) == status &&
               strstr(error.message, part);
@@ -107,8 +107,8 @@ TEST(bad_requests_are_refused_with_a_reason) {
     CHECK(refused(path, "sqlite_x", &pattern_type, "reserved", FV_ERROR_USAGE));
     CHECK_TEXT(ask(path, "SELECT count(*) FROM t"), "1");
     CHECK(refused("/no/such/folder/a.db", "t", &pattern_type, "/no/such/folder", FV_ERROR_IO));
-    fv_file_write_all(file("text.db"), "this is not a database, only a text that is long enough to be looked at in earnest", 80,
-                      false, NULL);
+    fv__file_write_all(file("text.db"), "this is not a database, only a text that is long enough to be looked at in earnest", 80,
+                       false, NULL);
     CHECK(refused(file("text.db"), "t", &pattern_type, "not a database", FV_ERROR_INPUT));
 }
 

@@ -4,13 +4,13 @@
 #include <math.h>
 #include <unistd.h>
 
-static char *in_folder(const char *name) { return fv_sprintf("%s/%s", test_folder(), name); }
+static char *in_folder(const char *name) { return fv__sprintf("%s/%s", test_folder(), name); }
 
 static fv_table_reader *open_text(const char *name, const char *text, fv_error *error) {
     char            *path = in_folder(name);
     fv_table_reader *reader = NULL;
-    if (fv_file_write_all(path, text, strlen(text), false, NULL) != FV_OK) abort();
-    fv_table_format_for(path)->open(path, NULL, &reader, error);
+    if (fv__file_write_all(path, text, strlen(text), false, NULL) != FV_OK) abort();
+    fv__table_format_for(path)->open(path, NULL, &reader, error);
     free(path);
     return reader;
 }
@@ -90,7 +90,7 @@ static const fv_table_type mixed = { 3, { { "n", FV_COLUMN_INTEGER }, { "v, \"w\
 static const char *const texts[] = { "plain", "a,b", "say \"hi\"", "two\nlines", "tab\there", " pad ", "é", "back\\slash", NULL };
 
 static fv_cell *mixed_rows(int64_t n) {
-    fv_cell *cells = fv_alloc((size_t)n * 3 * sizeof *cells);
+    fv_cell *cells = fv__alloc((size_t)n * 3 * sizeof *cells);
     uint64_t state = 5;
     for (int64_t i = 0; i < n; i++) {
         cells[i * 3].integer = (int64_t)test_random(&state);
@@ -104,16 +104,16 @@ static fv_cell *mixed_rows(int64_t n) {
 static bool is_usable(const fv_table_format *format) {
     fv_duckdb *duck;
     if (strcmp(format->name, "parquet")) return true;
-    if (fv_duckdb_open("the test", 64 << 20, &duck, NULL) != FV_OK) return false;
-    fv_duckdb_close(duck);
+    if (fv__duckdb_open("the test", 64 << 20, &duck, NULL) != FV_OK) return false;
+    fv__duckdb_close(duck);
     return true;
 }
 
 TEST(every_table_format_gives_back_what_was_written) {
     enum { ROWS = 5000 };
     fv_cell *cells = mixed_rows(ROWS);
-    for (int f = 0; f < fv_table_format_count(); f++) {
-        const fv_table_format *format = fv_table_format_at(f);
+    for (int f = 0; f < fv__table_format_count(); f++) {
+        const fv_table_format *format = fv__table_format_at(f);
         if (!format->open || !format->write || !is_usable(format)) continue;
         char             word[32];
         fv_error         error = { 0 };
@@ -155,8 +155,8 @@ TEST(damaged_tables_give_an_error_that_names_the_file) {
     enum { ROWS = 40 };
     fv_cell *cells = mixed_rows(ROWS);
     uint64_t state = 9;
-    for (int f = 0; f < fv_table_format_count(); f++) {
-        const fv_table_format *format = fv_table_format_at(f);
+    for (int f = 0; f < fv__table_format_count(); f++) {
+        const fv_table_format *format = fv__table_format_at(f);
         if (!format->open || !format->write || !is_usable(format)) continue;
         char        word[40];
         fv_bytes    whole = { 0 };
@@ -164,16 +164,16 @@ TEST(damaged_tables_give_an_error_that_names_the_file) {
         snprintf(word, sizeof word, "damaged.%.*s", (int)strcspn(format->extensions, " "), format->extensions);
         char *path = in_folder(word);
         CHECK(format->write(path, path, &mixed, &(fv_table_options){ 0 }, &source.base, NULL) == FV_OK);
-        CHECK(fv_file_read_all(path, 1 << 24, &whole, NULL) == FV_OK);
+        CHECK(fv__file_read_all(path, 1 << 24, &whole, NULL) == FV_OK);
         for (int i = 0; i < 300; i++) {
             fv_error         error = { 0 };
             fv_table_reader *r = NULL;
             size_t           size = i < 100 ? whole.size * (size_t)i / 100 : whole.size;
-            uint8_t         *copy = fv_alloc(whole.size);
+            uint8_t         *copy = fv__alloc(whole.size);
             memcpy(copy, whole.data, whole.size);
             for (int k = 0; i >= 100 && k < 4; k++)
                 copy[test_random(&state) % whole.size] ^= (uint8_t)(1 << test_random(&state) % 8);
-            CHECK(fv_file_write_all(path, copy, size, false, NULL) == FV_OK);
+            CHECK(fv__file_write_all(path, copy, size, false, NULL) == FV_OK);
             free(copy);
             fv_status status = format->open(path, NULL, &r, &error);
             for (int64_t nrows = 1; status == FV_OK && nrows;) {
@@ -183,7 +183,7 @@ TEST(damaged_tables_give_an_error_that_names_the_file) {
             if (r) format->close(r);
             CHECK_MESSAGE(status == FV_OK || strstr(error.message, word), "%s: \"%s\"", format->name, error.message);
         }
-        fv_bytes_release(&whole);
+        fv__bytes_release(&whole);
         free(path);
     }
     free(cells);

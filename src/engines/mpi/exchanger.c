@@ -24,13 +24,13 @@ static void carry_out(fv_exchanger *x, fv_exchange_order *order) {
     fv_error           error = { 0 };
     fv_status          status = FV_OK;
     if (order->makers)
-        status = fv_stage_exchange(instance, stage, order->makers, &x->team, x->calls.given_up, x->calls.context, &error);
+        status = fv__stage_exchange(instance, stage, order->makers, &x->team, x->calls.given_up, x->calls.context, &error);
     else
-        fv_stage_forget(instance, stage);
+        fv__stage_forget(instance, stage);
     fv_store *store = instance->context->store; /* the instance may go when the order is done */
     x->calls.done(x->calls.context, order, status, &error);
-    if (status == FV_OK && order->commit && fv_store_flush(store, &error) != FV_OK)
-        fv_log_verbose("fovea: rank %d could not commit an iteration yet: %s", x->team.rank, error.message);
+    if (status == FV_OK && order->commit && fv__store_flush(store, &error) != FV_OK)
+        fv__log_verbose("fovea: rank %d could not commit an iteration yet: %s", x->team.rank, error.message);
 }
 
 static void *run(void *argument) {
@@ -55,8 +55,8 @@ static void *run(void *argument) {
     return NULL;
 }
 
-fv_status fv_exchanger_start(const fv_ranks *ranks, const fv_exchanger_calls *calls, fv_exchanger **exchanger, fv_error *error) {
-    fv_exchanger *x = fv_calloc(sizeof *x);
+fv_status fv__exchanger_start(const fv_ranks *ranks, const fv_exchanger_calls *calls, fv_exchanger **exchanger, fv_error *error) {
+    fv_exchanger *x = fv__calloc(sizeof *x);
     x->team = (fv_team){ .rank = ranks->rank, .size = ranks->size, .threads = 1, .exchange = { .share = ranks->mpi->share } };
     x->calls = *calls;
     x->last = &x->first;
@@ -71,8 +71,8 @@ fv_status fv_exchanger_start(const fv_ranks *ranks, const fv_exchanger_calls *ca
     return fv_fail(error, FV_ERROR_IO, "cannot start a thread");
 }
 
-void fv_exchanger_add(fv_exchanger *x, const fv_exchange_order *order) {
-    waiting *w = fv_alloc(sizeof *w);
+void fv__exchanger_add(fv_exchanger *x, const fv_exchange_order *order) {
+    waiting *w = fv__alloc(sizeof *w);
     *w = (waiting){ .order = *order };
     pthread_mutex_lock(&x->mutex);
     *x->last = w;
@@ -81,13 +81,13 @@ void fv_exchanger_add(fv_exchanger *x, const fv_exchange_order *order) {
     pthread_mutex_unlock(&x->mutex);
 }
 
-void fv_exchanger_wait(fv_exchanger *x) {
+void fv__exchanger_wait(fv_exchanger *x) {
     pthread_mutex_lock(&x->mutex);
     while (x->first || x->busy) pthread_cond_wait(&x->changed, &x->mutex);
     pthread_mutex_unlock(&x->mutex);
 }
 
-void fv_exchanger_stop(fv_exchanger *x) {
+void fv__exchanger_stop(fv_exchanger *x) {
     if (!x) return;
     pthread_mutex_lock(&x->mutex);
     x->over = true;

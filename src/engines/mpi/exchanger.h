@@ -27,11 +27,11 @@ typedef struct fv_exchanger_calls {
 
 typedef struct fv_exchanger fv_exchanger;
 
-fv_status fv_exchanger_start(const fv_ranks *ranks, const fv_exchanger_calls *calls, fv_exchanger **exchanger, fv_error *error);
-void      fv_exchanger_add(fv_exchanger *exchanger, const fv_exchange_order *order);
+fv_status fv__exchanger_start(const fv_ranks *ranks, const fv_exchanger_calls *calls, fv_exchanger **exchanger, fv_error *error);
+void      fv__exchanger_add(fv_exchanger *exchanger, const fv_exchange_order *order);
 /* Waits until nothing is left to do. */
-void fv_exchanger_wait(fv_exchanger *exchanger);
+void fv__exchanger_wait(fv_exchanger *exchanger);
 /* The same, and ends the thread. NULL: nothing. */
-void fv_exchanger_stop(fv_exchanger *exchanger);
+void fv__exchanger_stop(fv_exchanger *exchanger);
 
 #endif

@@ -27,23 +27,25 @@ typedef struct board { /* seen by both */
 
 static board *shared; /* NULL: no guardian */
 
-void fv_job_describe(const fv_job *job, char *text, size_t size) {
+void fv__job_describe(const fv_job *job, char *text, size_t size) {
     const fv_bindings *bindings = job->instance->context->bindings;
     bool               end = job->kind == FV_JOB_END;
     int                n = end ? snprintf(text, size, "the end of stage %d", job->stage + 1)
                                : snprintf(text, size, "stage %d, task %lld", job->stage + 1, (long long)job->task);
     if (bindings->collection && n > 0 && (size_t)n < size)
-        snprintf(text + n, size - (size_t)n, " of %s", fv_bindings_item(bindings, job->instance->item));
+        snprintf(text + n, size - (size_t)n, " of %s", fv__bindings_item(bindings, job->instance->item));
 }
 
-void fv_guardian_note(int worker, const fv_job *job) {
+void fv__guardian_note(int worker, const fv_job *job) {
     if (!shared || worker >= NOTES) return;
-    if (job) fv_job_describe(job, shared->notes[worker].text, TEXT);
-    else memcpy(shared->last, shared->notes[worker].text, TEXT);
+    if (job)
+        fv__job_describe(job, shared->notes[worker].text, TEXT);
+    else
+        memcpy(shared->last, shared->notes[worker].text, TEXT);
     atomic_store(&shared->notes[worker].busy, job != NULL);
 }
 
-bool fv_guardian_asked_to_stop(void) { return shared && atomic_load(&shared->stop); }
+bool fv__guardian_asked_to_stop(void) { return shared && atomic_load(&shared->stop); }
 
 /* By plain write, because it may be called by a signal. */
 static void tell(const char *how) {
@@ -56,9 +58,12 @@ static void tell(const char *how) {
         busy++;
     }
     int n = snprintf(text, sizeof text, "fovea: rank %d on %s was killed (%s) ", shared->rank, shared->host, how);
-    if (first) n += snprintf(text + n, sizeof text - (size_t)n, "at %s", first);
-    else if (!shared->last[0]) n += snprintf(text + n, sizeof text - (size_t)n, "before its first task");
-    else n += snprintf(text + n, sizeof text - (size_t)n, "after %s", shared->last);
+    if (first)
+        n += snprintf(text + n, sizeof text - (size_t)n, "at %s", first);
+    else if (!shared->last[0])
+        n += snprintf(text + n, sizeof text - (size_t)n, "before its first task");
+    else
+        n += snprintf(text + n, sizeof text - (size_t)n, "after %s", shared->last);
     if (busy > 1) n += snprintf(text + n, sizeof text - (size_t)n, " and %d more", busy - 1);
     n += snprintf(text + n, sizeof text - (size_t)n,
                   "; the same command, with any number of ranks or with threads, goes on from there\n");
@@ -82,7 +87,8 @@ static void guard(pid_t child) {
     int              status;
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
     if (WIFEXITED(status)) _exit(WEXITSTATUS(status));
     char how[64];
     int  number = WTERMSIG(status);
@@ -94,11 +100,11 @@ static void guard(pid_t child) {
     _exit(1);
 }
 
-void fv_guardian_start(int rank) {
+void fv__guardian_start(int rank) {
     board *page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED) return;
     page->rank = rank;
-    snprintf(page->host, sizeof page->host, "%s", fv_host_self()->name);
+    snprintf(page->host, sizeof page->host, "%s", fv__host_self()->name);
     shared = page;
     pid_t parent = getpid(), child = fork();
     if (child > 0) guard(child);

@@ -8,12 +8,12 @@
 #include "run/scheduler.h"
 
 /* Returns in the child only. Call before there are threads. */
-void fv_guardian_start(int rank);
+void fv__guardian_start(int rank);
 /* What a worker of this process is at; NULL: nothing. Does nothing without a guardian. */
-void fv_guardian_note(int worker, const fv_job *job);
+void fv__guardian_note(int worker, const fv_job *job);
 /* True once the launcher has asked this rank to end. */
-bool fv_guardian_asked_to_stop(void);
+bool fv__guardian_asked_to_stop(void);
 /* "stage 2, task 17 of scan.png" */
-void fv_job_describe(const fv_job *job, char *text, size_t size);
+void fv__job_describe(const fv_job *job, char *text, size_t size);
 
 #endif

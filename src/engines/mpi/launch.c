@@ -15,7 +15,7 @@ static bool number(const char *name, int *value) {
     return true;
 }
 
-bool fv_launch_find(fv_launch *l) {
+bool fv__launch_find(fv_launch *l) {
     *l = (fv_launch){ .size = 1 };
     int tasks = 0, task = 0;
     l->slurm = number("SLURM_STEP_NUM_TASKS", &tasks) && number("SLURM_PROCID", &task); /* both: started by srun */
@@ -42,16 +42,18 @@ static const char *packages(const char *flavour) {
     return strcmp(flavour, "openmpi") ? "mpich libmpich-dev" : "openmpi-bin libopenmpi-dev";
 }
 
-fv_status fv_launch_load(const fv_launch *launch, const fv_mpi_plugin **plugin, fv_error *error) {
+fv_status fv__launch_load(const fv_launch *launch, const fv_mpi_plugin **plugin, fv_error *error) {
     const char *given = getenv("FOVEA_MPI"), *flavour = given && *given ? given : launch->flavour;
-    char       *name = fv_sprintf("mpi-%s", flavour), *path = fv_plugin_find(name);
+    char       *name = fv__sprintf("mpi-%s", flavour), *path = fv__plugin_find(name);
     free(name);
     if (!path)
         return fv_fail(error, FV_ERROR_USAGE,
                        "%s has started this, but fovea-mpi-%s.so, which understands it, is not there; on Debian: apt-get install "
                        "%s, then build again",
-                       launch->slurm ? "srun" : strcmp(flavour, "openmpi") ? "MPICH's mpiexec" : "Open MPI's mpiexec", flavour,
-                       packages(flavour));
+                       launch->slurm                ? "srun"
+                       : strcmp(flavour, "openmpi") ? "MPICH's mpiexec"
+                                                    : "Open MPI's mpiexec",
+                       flavour, packages(flavour));
     void                   *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL); /* Open MPI's own plug-ins look for its symbols */
     fv_mpi_plugin_function *get = NULL;
     if (library) *(void **)(&get) = dlsym(library, FV_MPI_SYMBOL);
@@ -66,7 +68,7 @@ fv_status fv_launch_load(const fv_launch *launch, const fv_mpi_plugin **plugin, 
     return status;
 }
 
-fv_status fv_launch_lonely(const fv_launch *launch, const fv_mpi_plugin *plugin, int size, fv_error *error) {
+fv_status fv__launch_lonely(const fv_launch *launch, const fv_mpi_plugin *plugin, int size, fv_error *error) {
     if (!plugin)
         return fv_fail(error, FV_ERROR_USAGE,
                        "srun has started %d tasks that do not know each other; use srun --mpi=pmi2 (MPICH) or srun --mpi=pmix "

@@ -8,25 +8,25 @@
  * 1. A ticket is given back exactly once: by the rank that got the job, or never, and then the run has failed.
  * 2. A file gets its name only after every rank that wrote parts of it has said that they are durable.
  */
-#include "run/engine.h"
-#include "run/worker_threads.h"
 #include "engines/mpi/exchanger.h"
 #include "engines/mpi/guardian.h"
 #include "engines/mpi/ranks.h"
+#include "run/engine.h"
+#include "run/worker_threads.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <time.h>
 
 #define SHORT_NAP 20e-6
-#define LONG_NAP 0.2e-3    /* while some rank has nothing to do or its tasks are not known */
+#define LONG_NAP 0.2e-3 /* while some rank has nothing to do or its tasks are not known */
 #define LONGEST_NAP 3e-3
 #define MOST_ADVANCE 1024
-#define WORK_AHEAD 10e-3   /* seconds of short tasks that a rank has in advance: other processes may hold up ours for so long */
-#define LEAST_TASK 5e-6    /* seconds that any task takes */
-#define LONG_TASK 50e-3    /* of such, none */
-#define LIVE_IMAGES 8      /* that a solve holds at once, at most: so often must what is exchanged fit into the store's memory */
-#define LAST_SECONDS 10.0  /* that tasks have to end after a request to stop */
+#define WORK_AHEAD 10e-3  /* seconds of short tasks that a rank has in advance: other processes may hold up ours for so long */
+#define LEAST_TASK 5e-6   /* seconds that any task takes */
+#define LONG_TASK 50e-3   /* of such, none */
+#define LIVE_IMAGES 8     /* that a solve holds at once, at most: so often must what is exchanged fit into the store's memory */
+#define LAST_SECONDS 10.0 /* that tasks have to end after a request to stop */
 
 typedef struct sent {
     fv_job job;
@@ -35,12 +35,12 @@ typedef struct sent {
 } sent;
 
 typedef struct other { /* a rank that is not ours */
-    int     workers;
+    int       workers;
     fv_budget budget;
-    bool    ready, closed, dead;
-    sent   *tickets; /* room grows with what was in use at once */
-    int     out, capacity, unused; /* unused: first free ticket; -1: none */
-    double  task_seconds; /* of a task, smoothed; 0: not known yet */
+    bool      ready, closed, dead;
+    sent     *tickets;               /* room grows with what was in use at once */
+    int       out, capacity, unused; /* unused: first free ticket; -1: none */
+    double    task_seconds;          /* of a task, smoothed; 0: not known yet */
 } other;
 
 typedef struct errand { /* for the thread that may touch files */
@@ -61,7 +61,7 @@ typedef struct leader {
     pthread_mutex_t        mutex; /* guards what follows */
     pthread_cond_t         changed;
     errand                *first, **last;
-    int                    errands; /* not yet over */
+    int                    errands;               /* not yet over */
     bool                   crew_over, over, lost; /* lost: a rank */
     uint64_t               syncs_wanted, syncs_asked, syncs_done;
     int                    syncs_left;
@@ -69,8 +69,8 @@ typedef struct leader {
     double                 told; /* when the others last heard that we live */
     bool                   stopped;
     fv_exchanger          *exchanger;
-    pthread_mutex_t        ordering; /* held while an order goes to all ranks: all have the same order of orders */
-    double                 patience; /* seconds of a worker that may be uncommitted */
+    pthread_mutex_t        ordering;  /* held while an order goes to all ranks: all have the same order of orders */
+    double                 patience;  /* seconds of a worker that may be uncommitted */
     double                 committed; /* when all ranks last did; guarded by ordering */
 } leader;
 
@@ -88,7 +88,7 @@ static void set(leader *l, bool *flag) {
 /* ---------------------------------------------------------------- errands */
 
 static void add_errand(leader *l, const errand *what) {
-    errand *e = fv_alloc(sizeof *e);
+    errand *e = fv__alloc(sizeof *e);
     *e = *what;
     e->next = NULL;
     pthread_mutex_lock(&l->mutex);
@@ -101,7 +101,7 @@ static void add_errand(leader *l, const errand *what) {
 
 static void *run_errands(void *argument) {
     leader    *l = argument;
-    fv_worker *worker = fv_worker_new();
+    fv_worker *worker = fv__worker_new();
     pthread_mutex_lock(&l->mutex);
     for (;;) {
         while (!l->first && !l->over) pthread_cond_wait(&l->changed, &l->mutex);
@@ -110,14 +110,14 @@ static void *run_errands(void *argument) {
         l->first = e->next;
         if (!l->first) l->last = &l->first;
         pthread_mutex_unlock(&l->mutex);
-        if (!e->ran) e->status = fv_job_run(l->scheduler, &e->job, worker, &e->error);
-        fv_scheduler_done(l->scheduler, &e->job, e->worker, e->status, &e->error);
+        if (!e->ran) e->status = fv__job_run(l->scheduler, &e->job, worker, &e->error);
+        fv__scheduler_done(l->scheduler, &e->job, e->worker, e->status, &e->error);
         free(e);
         pthread_mutex_lock(&l->mutex);
         l->errands--;
     }
     pthread_mutex_unlock(&l->mutex);
-    fv_worker_free(worker);
+    fv__worker_free(worker);
     return NULL;
 }
 
@@ -131,8 +131,10 @@ static fv_status sync_others(void *context, const fv_job *job, fv_error *error) 
     uint64_t mine = ++l->syncs_wanted;
     while (l->syncs_done < mine && !l->lost && l->sync_error.code == FV_OK) pthread_cond_wait(&l->changed, &l->mutex);
     fv_status status = l->sync_error.code;
-    if (status != FV_OK) *error = l->sync_error;
-    else if (l->syncs_done < mine) status = fv_fail(error, FV_ERROR_CANCELLED, "stopped; the same command goes on from here");
+    if (status != FV_OK)
+        *error = l->sync_error;
+    else if (l->syncs_done < mine)
+        status = fv_fail(error, FV_ERROR_CANCELLED, "stopped; the same command goes on from here");
     pthread_mutex_unlock(&l->mutex);
     return status;
 }
@@ -166,28 +168,29 @@ typedef struct promise { /* what the thread that ends a stage waits for; guarded
 } promise;
 
 static void order(leader *l, const fv_exchange_order *own, const fv_stage *stage) {
-    fv_letter_exchange what = { .item = own->instance->item, .makers = own->makers ? stage->ntasks : 0, .stage = own->stage,
-                                .commit = own->commit };
-    fv_bytes           letter = { 0 };
-    fv_bytes_append(&letter, &(fv_letter){ FV_LETTER_EXCHANGE }, sizeof(fv_letter));
-    fv_bytes_append(&letter, &what, sizeof what);
-    if (own->makers) fv_bytes_append(&letter, own->makers, (size_t)stage->ntasks * sizeof *own->makers);
+    fv_letter_exchange what = {
+        .item = own->instance->item, .makers = own->makers ? stage->ntasks : 0, .stage = own->stage, .commit = own->commit
+    };
+    fv_bytes letter = { 0 };
+    fv__bytes_append(&letter, &(fv_letter){ FV_LETTER_EXCHANGE }, sizeof(fv_letter));
+    fv__bytes_append(&letter, &what, sizeof what);
+    if (own->makers) fv__bytes_append(&letter, own->makers, (size_t)stage->ntasks * sizeof *own->makers);
     for (int r = 1; r < l->ranks->size; r++) l->ranks->mpi->send(r, letter.data, letter.size);
-    fv_bytes_release(&letter);
-    if (own->makers) fv_exchanger_add(l->exchanger, own);
+    fv__bytes_release(&letter);
+    if (own->makers) fv__exchanger_add(l->exchanger, own);
 }
 
 /* Called by the thread that ends a stage. */
 static fv_status exchange(void *context, const fv_job *job, const int32_t *makers, fv_error *error) {
-    leader         *l = context;
-    const fv_stage *stage = &job->instance->plan->stages[job->stage];
-    size_t          size = (size_t)stage->ntasks * sizeof *makers;
-    promise         p = { 0 };
-    fv_exchange_order own = { .instance = job->instance, .stage = job->stage, .makers = fv_alloc(size), .owner = &p };
+    leader           *l = context;
+    const fv_stage   *stage = &job->instance->plan->stages[job->stage];
+    size_t            size = (size_t)stage->ntasks * sizeof *makers;
+    promise           p = { 0 };
+    fv_exchange_order own = { .instance = job->instance, .stage = job->stage, .makers = fv__alloc(size), .owner = &p };
     memcpy(own.makers, makers, size);
     pthread_mutex_lock(&l->ordering);
-    own.commit = fv_now() - l->committed > l->patience / 2;
-    if (own.commit) l->committed = fv_now();
+    own.commit = fv__now() - l->committed > l->patience / 2;
+    if (own.commit) l->committed = fv__now();
     order(l, &own, stage);
     pthread_mutex_unlock(&l->ordering);
     pthread_mutex_lock(&l->mutex);
@@ -221,8 +224,8 @@ static void forget(void *context, const fv_instance *instance, const fv_stage *s
     pthread_mutex_lock(&l->ordering);
     order(l, &own, stage);
     pthread_mutex_unlock(&l->ordering);
-    fv_exchanger_wait(l->exchanger);
-    fv_stage_forget(instance, stage);
+    fv__exchanger_wait(l->exchanger);
+    fv__stage_forget(instance, stage);
 }
 
 /* ---------------------------------------------------------------- giving jobs */
@@ -236,8 +239,8 @@ static void add_sinks(fv_bytes *letter, const fv_instance *instance) {
                     writer = instance->plan->stages[s].targets[t].writer;
         const char    *path = writer && !instance->current[k] ? writer->path : "";
         fv_letter_sink sink = { .epoch = instance->epochs[k], .length = (int64_t)strlen(path) };
-        fv_bytes_append(letter, &sink, sizeof sink);
-        fv_bytes_append(letter, path, (size_t)sink.length);
+        fv__bytes_append(letter, &sink, sizeof sink);
+        fv__bytes_append(letter, path, (size_t)sink.length);
     }
 }
 
@@ -245,7 +248,7 @@ static int64_t new_ticket(other *o, const fv_job *job) {
     if (o->unused < 0) {
         int first = o->capacity;
         o->capacity = FV_MAX(2 * first, 16);
-        o->tickets = fv_realloc(o->tickets, (size_t)o->capacity * sizeof *o->tickets);
+        o->tickets = fv__realloc(o->tickets, (size_t)o->capacity * sizeof *o->tickets);
         for (int i = first; i < o->capacity; i++) o->tickets[i] = (sent){ .next = i + 1 < o->capacity ? i + 1 : -1 };
         o->unused = first;
     }
@@ -258,11 +261,15 @@ static int64_t new_ticket(other *o, const fv_job *job) {
 
 static void add_job(fv_bytes *letter, other *o, const fv_job *job, int64_t *item) {
     const fv_instance *instance = job->instance;
-    if (!letter->size) fv_bytes_append(letter, &(fv_letter){ FV_LETTER_JOBS }, sizeof(fv_letter));
-    fv_letter_job line = { .ticket = new_ticket(o, job), .item = instance->item, .task = job->task, .kind = job->kind,
-                           .stage = job->stage, .sinks = *item == instance->item ? -1 : instance->graph->nsinks,
+    if (!letter->size) fv__bytes_append(letter, &(fv_letter){ FV_LETTER_JOBS }, sizeof(fv_letter));
+    fv_letter_job line = { .ticket = new_ticket(o, job),
+                           .item = instance->item,
+                           .task = job->task,
+                           .kind = job->kind,
+                           .stage = job->stage,
+                           .sinks = *item == instance->item ? -1 : instance->graph->nsinks,
                            .held = job->held };
-    fv_bytes_append(letter, &line, sizeof line);
+    fv__bytes_append(letter, &line, sizeof line);
     if (line.sinks >= 0) add_sinks(letter, instance);
     *item = instance->item;
 }
@@ -279,13 +286,15 @@ static bool give_jobs(leader *l, int rank, bool *gave) {
     int64_t  item = -1;
     fv_offer offer = FV_OFFER_LATER;
     fv_job   job;
-    while (o->out < wanted(o) && (offer = fv_scheduler_ask(l->scheduler, rank, o->out >= o->workers, &job)) == FV_OFFER_JOB) {
-        if (job.kind == FV_JOB_OPEN) add_errand(l, &(errand){ .job = job });
-        else add_job(&letter, o, &job, &item);
+    while (o->out < wanted(o) && (offer = fv__scheduler_ask(l->scheduler, rank, o->out >= o->workers, &job)) == FV_OFFER_JOB) {
+        if (job.kind == FV_JOB_OPEN)
+            add_errand(l, &(errand){ .job = job });
+        else
+            add_job(&letter, o, &job, &item);
         *gave = true;
     }
     if (letter.size) l->ranks->mpi->send(rank, letter.data, letter.size);
-    fv_bytes_release(&letter);
+    fv__bytes_release(&letter);
     return offer != FV_OFFER_OVER;
 }
 
@@ -306,11 +315,13 @@ static void take_done(leader *l, int rank, const uint8_t *at, const uint8_t *end
         o->unused = (int)done.ticket;
         o->out--;
         e.job.facts = done.facts;
-        e.worker = rank * fv_crew_threads(l->others[rank].workers) + done.worker;
+        e.worker = rank * fv__crew_threads(l->others[rank].workers) + done.worker;
         double seconds = FV_MAX(done.facts.read + done.facts.compute + done.facts.write, LEAST_TASK);
         if (e.job.kind == FV_JOB_TASK) o->task_seconds = o->task_seconds > 0 ? 0.8 * o->task_seconds + 0.2 * seconds : seconds;
-        if (e.job.kind == FV_JOB_END) add_errand(l, &e); /* names files */
-        else fv_scheduler_done(l->scheduler, &e.job, e.worker, e.status, &e.error);
+        if (e.job.kind == FV_JOB_END)
+            add_errand(l, &e); /* names files */
+        else
+            fv__scheduler_done(l->scheduler, &e.job, e.worker, e.status, &e.error);
     }
 }
 
@@ -330,16 +341,16 @@ static bool hear(leader *l) {
         o->ready = true;
         o->workers = ready.workers;
         o->budget = ready.budget;
-        if (ready.error.code != FV_OK) fv_scheduler_stop(l->scheduler, ready.error.code, &ready.error);
+        if (ready.error.code != FV_OK) fv__scheduler_stop(l->scheduler, ready.error.code, &ready.error);
         break;
     case FV_LETTER_FAILED:
-        fv_scheduler_stop(l->scheduler, ready.error.code, &ready.error);
+        fv__scheduler_stop(l->scheduler, ready.error.code, &ready.error);
         l->ranks->broken = true;
         set(l, &l->lost);
         break;
     case FV_LETTER_CLOSED:
         o->closed = true;
-        if (ready.error.code != FV_OK) fv_scheduler_stop(l->scheduler, ready.error.code, &ready.error);
+        if (ready.error.code != FV_OK) fv__scheduler_stop(l->scheduler, ready.error.code, &ready.error);
         break;
     default: break;
     }
@@ -357,35 +368,37 @@ static void lose(leader *l, int rank) {
     for (int i = 0; i < o->capacity; i++)
         if (o->tickets[i].out) {
             int n = snprintf(what, sizeof what, "at ");
-            fv_job_describe(&o->tickets[i].job, what + n, sizeof what - (size_t)n);
+            fv__job_describe(&o->tickets[i].job, what + n, sizeof what - (size_t)n);
             break;
         }
     fv_fail(&error, FV_ERROR_IO,
             "rank %d on %s died %s; the same command, with any number of ranks or with threads, goes on from there", rank,
             l->ranks->all[rank].host, what);
     error.rank = rank;
-    fv_scheduler_stop(l->scheduler, FV_ERROR_IO, &error); /* first, so that this is what is told */
+    fv__scheduler_stop(l->scheduler, FV_ERROR_IO, &error); /* first, so that this is what is told */
     set(l, &l->lost);
 }
 
 static void stop_if_asked(leader *l) {
     fv_error error = { 0 };
-    if (l->stopped || !fv_guardian_asked_to_stop()) return;
+    if (l->stopped || !fv__guardian_asked_to_stop()) return;
     l->stopped = true;
     fv_fail(&error, FV_ERROR_CANCELLED, "stopped; the same command goes on from here");
     if (l->settings->cancel) *l->settings->cancel = 1; /* long tasks end early */
-    fv_scheduler_stop(l->scheduler, FV_ERROR_CANCELLED, &error);
+    fv__scheduler_stop(l->scheduler, FV_ERROR_CANCELLED, &error);
 }
 
 static void look_around(leader *l) {
-    double now = fv_now();
+    double now = fv__now();
     stop_if_asked(l);
     if (now - l->told < 1) return;
     l->told = now;
     for (int r = 1; r < l->ranks->size; r++) {
         if (l->others[r].dead || l->others[r].closed) continue;
-        if (fv_rank_dead(l->ranks, r)) lose(l, r);
-        else send_kind(l, r, FV_LETTER_PING);
+        if (fv__rank_dead(l->ranks, r))
+            lose(l, r);
+        else
+            send_kind(l, r, FV_LETTER_PING);
     }
 }
 
@@ -411,21 +424,22 @@ static void nap(const leader *l, double *pause) {
 /* ---------------------------------------------------------------- a run */
 
 static fv_status begin(leader *l, const char *run_folder, int64_t memory, fv_error *error) {
-    fv_letter_begin b = { .memory = memory, .patience = l->patience,
-                          .workers = l->settings->ranks_workers, .poison = l->settings->poison };
-    fv_bytes        letter = { 0 };
-    fv_bytes_append(&letter, &(fv_letter){ FV_LETTER_BEGIN }, sizeof(fv_letter));
-    fv_bytes_append(&letter, &b, sizeof b);
-    fv_bytes_append(&letter, run_folder, strlen(run_folder) + 1);
+    fv_letter_begin b = {
+        .memory = memory, .patience = l->patience, .workers = l->settings->ranks_workers, .poison = l->settings->poison
+    };
+    fv_bytes letter = { 0 };
+    fv__bytes_append(&letter, &(fv_letter){ FV_LETTER_BEGIN }, sizeof(fv_letter));
+    fv__bytes_append(&letter, &b, sizeof b);
+    fv__bytes_append(&letter, run_folder, strlen(run_folder) + 1);
     for (int r = 1; r < l->ranks->size; r++) l->ranks->mpi->send(r, letter.data, letter.size);
-    fv_bytes_release(&letter);
+    fv__bytes_release(&letter);
     double pause = SHORT_NAP;
     for (int r = 1; r < l->ranks->size;) {
         if (!hear(l)) nap(l, &pause);
         look_around(l);
         if (l->others[r].dead || l->others[r].ready) r++;
     }
-    return fv_scheduler_status(l->scheduler, error);
+    return fv__scheduler_status(l->scheduler, error);
 }
 
 /* Gives and hears until nothing is left. */
@@ -448,8 +462,10 @@ static void serve(leader *l) {
         going = going || errands;
         ask_for_syncs(l);
         look_around(l);
-        if (moved) pause = SHORT_NAP;
-        else if (going) nap(l, &pause);
+        if (moved)
+            pause = SHORT_NAP;
+        else if (going)
+            nap(l, &pause);
     }
 }
 
@@ -472,44 +488,45 @@ static void *serve_thread(void *argument) {
 }
 
 static void close_others(leader *l) {
-    double pause = SHORT_NAP, asked = fv_now();
+    double pause = SHORT_NAP, asked = fv__now();
     for (int r = 1; r < l->ranks->size; r++)
         if (!l->others[r].dead) send_kind(l, r, FV_LETTER_OVER);
     for (int r = 1; r < l->ranks->size;) {
         if (!hear(l)) nap(l, &pause);
         look_around(l);
-        if (fv_scheduler_status(l->scheduler, NULL) != FV_OK && fv_now() - asked > LAST_SECONDS) l->ranks->broken = true;
+        if (fv__scheduler_status(l->scheduler, NULL) != FV_OK && fv__now() - asked > LAST_SECONDS) l->ranks->broken = true;
         if (l->others[r].closed || l->others[r].dead || l->ranks->broken) r++;
     }
 }
 
-static fv_offer ask(void *context, fv_job *job) { return fv_scheduler_ask(((leader *)context)->scheduler, 0, false, job); }
-static uint64_t changes(void *context) { return fv_scheduler_changes(((leader *)context)->scheduler); }
-static void     wait_for_change(void *context, uint64_t seen) { fv_scheduler_wait(((leader *)context)->scheduler, seen, 0.2); }
+static fv_offer ask(void *context, fv_job *job) { return fv__scheduler_ask(((leader *)context)->scheduler, 0, false, job); }
+static uint64_t changes(void *context) { return fv__scheduler_changes(((leader *)context)->scheduler); }
+static void     wait_for_change(void *context, uint64_t seen) { fv__scheduler_wait(((leader *)context)->scheduler, seen, 0.2); }
 
 static fv_status run_job(void *context, fv_job *job, fv_worker *worker, int number, fv_error *error) {
     leader *l = context;
-    if (job->kind != FV_JOB_OPEN) fv_guardian_note(number, job);
-    fv_status status = fv_job_run(l->scheduler, job, worker, error);
-    if (job->kind != FV_JOB_OPEN) fv_guardian_note(number, NULL);
+    if (job->kind != FV_JOB_OPEN) fv__guardian_note(number, job);
+    fv_status status = fv__job_run(l->scheduler, job, worker, error);
+    if (job->kind != FV_JOB_OPEN) fv__guardian_note(number, NULL);
     return status;
 }
 
 static void done(void *context, fv_job *job, int number, fv_status status, const fv_error *error) {
-    fv_scheduler_done(((leader *)context)->scheduler, job, number, status, error);
+    fv__scheduler_done(((leader *)context)->scheduler, job, number, status, error);
 }
 
 static fv_status work(leader *l, fv_error *error) {
-    fv_crew_work what = { .ask = ask, .changes = changes, .wait = wait_for_change, .run = run_job, .done = done,
-                          .context = l };
+    fv_crew_work what = { .ask = ask, .changes = changes, .wait = wait_for_change, .run = run_job, .done = done, .context = l };
     fv_crew     *crew;
     pthread_t    server;
     if (pthread_create(&l->helper, NULL, run_errands, l)) return fv_fail(error, FV_ERROR_IO, "cannot start a thread");
     bool      served = !pthread_create(&server, NULL, serve_thread, l);
-    fv_status status = served ? fv_crew_start(&what, l->settings->workers, &crew, error)
-                              : fv_fail(error, FV_ERROR_IO, "cannot start a thread");
-    if (status == FV_OK) fv_crew_join(crew);
-    else fv_scheduler_stop(l->scheduler, status, error);
+    fv_status status =
+        served ? fv__crew_start(&what, l->settings->workers, &crew, error) : fv_fail(error, FV_ERROR_IO, "cannot start a thread");
+    if (status == FV_OK)
+        fv__crew_join(crew);
+    else
+        fv__scheduler_stop(l->scheduler, status, error);
     set(l, &l->crew_over);
     if (served) pthread_join(server, NULL); /* after the last errand */
     set(l, &l->over);
@@ -524,17 +541,20 @@ static fv_status share(leader *l, fv_error *error) {
     for (int r = 1; r < l->ranks->size; r++) sharing.most = FV_MIN(sharing.most, l->others[r].budget.store);
     sharing.most /= LIVE_IMAGES;
     if (l->ranks->size == 1) return FV_OK;
-    fv_scheduler_on_naming(l->scheduler, sync_others, l);
-    FV_TRY(fv_exchanger_start(l->ranks, &calls, &l->exchanger, error));
-    fv_scheduler_on_sharing(l->scheduler, &sharing);
+    fv__scheduler_on_naming(l->scheduler, sync_others, l);
+    FV_TRY(fv__exchanger_start(l->ranks, &calls, &l->exchanger, error));
+    fv__scheduler_on_sharing(l->scheduler, &sharing);
     return FV_OK;
 }
 
 static fv_status run(fv_scheduler *scheduler, const fv_run_settings *settings, const char *run_folder, fv_error *error) {
-    fv_ranks *ranks = fv_ranks_joined();
-    leader    l = { .scheduler = scheduler, .settings = settings, .ranks = ranks, .committed = fv_now(),
+    fv_ranks *ranks = fv__ranks_joined();
+    leader    l = { .scheduler = scheduler,
+                    .settings = settings,
+                    .ranks = ranks,
+                    .committed = fv__now(),
                     .patience = settings->patience > 0 ? settings->patience : 2.5 };
-    l.others = fv_calloc((size_t)ranks->size * sizeof *l.others);
+    l.others = fv__calloc((size_t)ranks->size * sizeof *l.others);
     for (int r = 0; r < ranks->size; r++) l.others[r].unused = -1;
     l.last = &l.first;
     pthread_mutex_init(&l.mutex, NULL);
@@ -542,29 +562,28 @@ static fv_status run(fv_scheduler *scheduler, const fv_run_settings *settings, c
     pthread_cond_init(&l.changed, NULL);
     fv_status status = begin(&l, run_folder, settings->memory, error);
     if (status == FV_OK) {
-        fv_place *places = fv_calloc((size_t)ranks->size * sizeof *places);
+        fv_place *places = fv__calloc((size_t)ranks->size * sizeof *places);
         places[0] = (fv_place){ settings->workers, settings->budget };
         for (int r = 1; r < ranks->size; r++) places[r] = (fv_place){ l.others[r].workers, l.others[r].budget };
-        fv_scheduler_places(scheduler, places, ranks->size);
+        fv__scheduler_places(scheduler, places, ranks->size);
         free(places);
         status = share(&l, error);
         if (status == FV_OK) status = work(&l, error);
     }
-    fv_exchanger_stop(l.exchanger);
+    fv__exchanger_stop(l.exchanger);
     close_others(&l);
-    fv_scheduler_on_naming(scheduler, NULL, NULL);
+    fv__scheduler_on_naming(scheduler, NULL, NULL);
     for (int r = 1; r < ranks->size; r++) free(l.others[r].tickets);
     free(l.others);
     pthread_mutex_destroy(&l.mutex);
     pthread_mutex_destroy(&l.ordering);
     pthread_cond_destroy(&l.changed);
-    return status == FV_OK ? fv_scheduler_status(scheduler, error) : status;
+    return status == FV_OK ? fv__scheduler_status(scheduler, error) : status;
 }
 
 static fv_status prepare(fv_run_settings *settings, const fv_run_settings *given, fv_error *error) {
-    const fv_ranks *ranks = fv_ranks_joined();
-    if (!ranks)
-        return fv_fail(error, FV_ERROR_USAGE, "--engine mpi: start it with mpiexec -n 4 fovea ..., or with srun");
+    const fv_ranks *ranks = fv__ranks_joined();
+    if (!ranks) return fv_fail(error, FV_ERROR_USAGE, "--engine mpi: start it with mpiexec -n 4 fovea ..., or with srun");
     if (ranks->rank) return fv_fail(error, FV_ERROR_USAGE, "rank %d cannot run a pipeline, only rank 0 can", ranks->rank);
     settings->ranks = ranks->local;
     settings->ranks_workers = given->workers;
@@ -572,10 +591,14 @@ static fv_status prepare(fv_run_settings *settings, const fv_run_settings *given
     return FV_OK;
 }
 
-static bool launched(void) { return fv_ranks_joined() != NULL; }
+static bool launched(void) { return fv__ranks_joined() != NULL; }
 
 const fv_engine fv_engine_mpi = {
-    .name = "mpi", .brief = "ranks that mpiexec or srun has started, with threads each", .shared = true, .ranks = true,
+    .name = "mpi",
+    .brief = "ranks that mpiexec or srun has started, with threads each",
+    .shared = true,
+    .ranks = true,
     .prepare = prepare,
-    .launched = launched, .run = run,
+    .launched = launched,
+    .run = run,
 };

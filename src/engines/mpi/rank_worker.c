@@ -4,11 +4,11 @@
  * only if rank 0 sends some in advance. Parts of files are synced by a thread of their own, which says so itself when they are,
  * so that nobody waits for the disk.
  */
-#include "run/worker_threads.h"
 #include "engines/mpi/exchanger.h"
 #include "engines/mpi/guardian.h"
-#include "run/manifest.h"
 #include "engines/mpi/ranks.h"
+#include "run/manifest.h"
+#include "run/worker_threads.h"
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,9 +71,9 @@ static void begin_sinks(fv_instance *instance, const fv_bytes *sinks) {
         fv_letter_sink sink;
         memcpy(&sink, at, sizeof sink);
         at += sizeof sink;
-        char            *path = fv_sprintf("%.*s", (int)sink.length, (const char *)at);
+        char            *path = fv__sprintf("%.*s", (int)sink.length, (const char *)at);
         const fv_writer *writer = writer_of(instance, k);
-        if (!writer || !*path || strcmp(writer->path, path)) fv_instance_begin(instance, k, *path ? path : NULL, sink.epoch);
+        if (!writer || !*path || strcmp(writer->path, path)) fv__instance_begin(instance, k, *path ? path : NULL, sink.epoch);
         at += sink.length;
         free(path);
     }
@@ -92,7 +92,7 @@ static void close_old(follower *f) {
         }
         *i = item->next;
         f->nitems--;
-        fv_instance_close(item->instance);
+        fv__instance_close(item->instance);
         free(item);
         i = &f->items;
     }
@@ -116,10 +116,10 @@ static fv_status use_item(follower *f, int64_t number, const fv_bytes *sinks, op
     if (!item) {
         fv_diagnostics diagnostics = { 0 };
         fv_instance   *instance;
-        fv_status      status = fv_instance_open(&f->context, number, &instance, &diagnostics, error);
-        fv_diagnostics_release(&diagnostics);
+        fv_status      status = fv__instance_open(&f->context, number, &instance, &diagnostics, error);
+        fv__diagnostics_release(&diagnostics);
         if (status != FV_OK) return status;
-        item = fv_calloc(sizeof *item);
+        item = fv__calloc(sizeof *item);
         *item = (open_item){ .next = f->items, .instance = instance };
         f->items = item;
         f->nitems++;
@@ -136,9 +136,9 @@ static fv_status use_item(follower *f, int64_t number, const fv_bytes *sinks, op
 static void answer(follower *f, const fv_job *job, fv_status status, int worker, const fv_error *error) {
     fv_letter_done done = { .ticket = job->ticket, .status = (int32_t)status, .worker = worker, .facts = job->facts };
     pthread_mutex_lock(&f->mutex);
-    if (!f->answers.size) fv_bytes_append(&f->answers, &(fv_letter){ FV_LETTER_DONE }, sizeof(fv_letter));
-    fv_bytes_append(&f->answers, &done, sizeof done);
-    if (status != FV_OK) fv_bytes_append(&f->answers, error, sizeof *error);
+    if (!f->answers.size) fv__bytes_append(&f->answers, &(fv_letter){ FV_LETTER_DONE }, sizeof(fv_letter));
+    fv__bytes_append(&f->answers, &done, sizeof done);
+    if (status != FV_OK) fv__bytes_append(&f->answers, error, sizeof *error);
     /* While there is enough to do, answers may wait for others: a letter each would cost more than short tasks. */
     f->urgent = f->urgent || status != FV_OK || f->nwaiting <= f->workers;
     if (f->urgent) pthread_cond_signal(&f->changed);
@@ -180,8 +180,11 @@ static fv_offer ask(void *context, fv_job *job) {
     f->first = first->next;
     f->nwaiting--;
     if (!f->first) f->last = &f->first;
-    *job = (fv_job){ .kind = (fv_job_kind)first->letter.kind, .stage = first->letter.stage, .task = first->letter.task,
-                     .ticket = first->letter.ticket, .held = first->letter.held };
+    *job = (fv_job){ .kind = (fv_job_kind)first->letter.kind,
+                     .stage = first->letter.stage,
+                     .task = first->letter.task,
+                     .ticket = first->letter.ticket,
+                     .held = first->letter.held };
     open_item *item = NULL;
     fv_status  status = use_item(f, first->letter.item, &first->sinks, &item, &error);
     if (status == FV_OK) {
@@ -190,7 +193,7 @@ static fv_offer ask(void *context, fv_job *job) {
         job->item = (fv_item *)(void *)item; /* only ours to look into */
     }
     pthread_mutex_unlock(&f->mutex);
-    fv_bytes_release(&first->sinks);
+    fv__bytes_release(&first->sinks);
     free(first);
     if (status == FV_OK) return FV_OFFER_JOB;
     answer(f, job, status, 0, &error);
@@ -199,9 +202,9 @@ static fv_offer ask(void *context, fv_job *job) {
 
 static fv_status run_job(void *context, fv_job *job, fv_worker *worker, int number, fv_error *error) {
     (void)context;
-    fv_guardian_note(number, job);
-    fv_status status = fv_job_run(NULL, job, worker, error);
-    fv_guardian_note(number, NULL);
+    fv__guardian_note(number, job);
+    fv_status status = fv__job_run(NULL, job, worker, error);
+    fv__guardian_note(number, NULL);
     return status;
 }
 
@@ -215,13 +218,13 @@ static void done(void *context, fv_job *job, int number, fv_status status, const
 static void take_jobs(follower *f, const uint8_t *at, const uint8_t *end) {
     pthread_mutex_lock(&f->mutex);
     while (at + sizeof(fv_letter_job) <= end) {
-        waiting *w = fv_calloc(sizeof *w);
+        waiting *w = fv__calloc(sizeof *w);
         memcpy(&w->letter, at, sizeof w->letter);
         at += sizeof w->letter;
         for (int k = 0; k < w->letter.sinks; k++) {
             fv_letter_sink sink;
             memcpy(&sink, at, sizeof sink);
-            fv_bytes_append(&w->sinks, at, sizeof sink + (size_t)sink.length);
+            fv__bytes_append(&w->sinks, at, sizeof sink + (size_t)sink.length);
             at += sizeof sink + (size_t)sink.length;
         }
         w->after = f->ordered;
@@ -249,11 +252,14 @@ static void send_answers(follower *f) {
     f->urgent = false;
     pthread_mutex_unlock(&f->mutex);
     if (answers.size) f->ranks->mpi->send(0, answers.data, answers.size);
-    fv_bytes_release(&answers);
+    fv__bytes_release(&answers);
 }
 
 static void tell(const fv_ranks *ranks, fv_letter_kind kind, const fv_letter_ready *ready) {
-    struct { fv_letter letter; fv_letter_ready ready; } whole = { { kind }, *ready };
+    struct {
+        fv_letter       letter;
+        fv_letter_ready ready;
+    } whole = { { kind }, *ready };
     ranks->mpi->send(0, &whole, sizeof whole);
 }
 
@@ -261,7 +267,7 @@ static void tell(const fv_ranks *ranks, fv_letter_kind kind, const fv_letter_rea
 
 static void fail_exchange(const follower *f, const fv_error *cause) {
     fv_letter_ready ready = { 0 };
-    fv_fail(&ready.error, cause->code, "rank %d on %s: %.300s", f->ranks->rank, fv_host_self()->name, cause->message);
+    fv_fail(&ready.error, cause->code, "rank %d on %s: %.300s", f->ranks->rank, fv__host_self()->name, cause->message);
     ready.error.rank = f->ranks->rank;
     tell(f->ranks, FV_LETTER_FAILED, &ready);
 }
@@ -281,8 +287,8 @@ static void take_order(follower *f, const uint8_t *at) {
     }
     fv_exchange_order order = { .instance = item->instance, .stage = letter.stage, .commit = letter.commit, .owner = item };
     size_t            size = (size_t)letter.makers * sizeof *order.makers;
-    if (letter.makers) order.makers = memcpy(fv_alloc(size), at + sizeof letter, size);
-    fv_exchanger_add(f->exchanger, &order);
+    if (letter.makers) order.makers = memcpy(fv__alloc(size), at + sizeof letter, size);
+    fv__exchanger_add(f->exchanger, &order);
 }
 
 /* If it failed, no job passes that needs what did not come; rank 0 knows why, and ends the run. */
@@ -328,7 +334,7 @@ static void *sync_files(void *argument) {
         f->sync_wanted = false;
         pthread_mutex_unlock(&f->mutex);
         fv_letter_ready ready = { 0 };
-        if (fv_instances_sync(NULL, &ready.error) == FV_OK) ready.error.code = FV_OK;
+        if (fv__instances_sync(NULL, &ready.error) == FV_OK) ready.error.code = FV_OK;
         tell(f->ranks, FV_LETTER_SYNCED, &ready);
         pthread_mutex_lock(&f->mutex);
     }
@@ -347,7 +353,7 @@ static void want_sync(follower *f, bool over) {
 /* ---------------------------------------------------------------- a run */
 
 static void leave_now(follower *f) {
-    if (f && f->context.store) fv_store_flush(f->context.store, NULL);
+    if (f && f->context.store) fv__store_flush(f->context.store, NULL);
     _exit(1);
 }
 
@@ -359,7 +365,7 @@ static bool hungry(follower *f) {
 }
 
 static void serve(follower *f) {
-    double pause = SHORT_NAP, heard = fv_now(), looked = heard;
+    double pause = SHORT_NAP, heard = fv__now(), looked = heard;
     for (bool over = false; !over;) {
         size_t   size;
         int      from;
@@ -371,7 +377,7 @@ static void serve(follower *f) {
             if (kind == FV_LETTER_EXCHANGE) take_order(f, letter + sizeof(fv_letter));
             over = kind == FV_LETTER_OVER;
             free(letter);
-            heard = fv_now();
+            heard = fv__now();
             pause = SHORT_NAP;
         } else {
             bool waits = hungry(f);
@@ -379,40 +385,41 @@ static void serve(follower *f) {
             pause = waits ? FV_MIN(1.5 * pause, HUNGRY_NAP) : SHORT_NAP;
         }
         send_answers(f);
-        double now = fv_now();
+        double now = fv__now();
         if (now - looked < 0.2) continue;
         looked = now;
-        if (fv_guardian_asked_to_stop() || fv_rank_dead(f->ranks, 0) || now - heard > 60) leave_now(f);
+        if (fv__guardian_asked_to_stop() || fv__rank_dead(f->ranks, 0) || now - heard > 60) leave_now(f);
     }
 }
 
 static fv_status open_run(follower *f, const fv_letter_begin *begin, const char *run_folder, fv_letter_ready *ready,
                           fv_error *error) {
     char      name[128];
-    fv_status status = fv_manifest_load(run_folder, &f->program, &f->bindings, &f->context.plan_options, error);
+    fv_status status = fv__manifest_load(run_folder, &f->program, &f->bindings, &f->context.plan_options, error);
     if (status != FV_OK) {
         fv_error cause = *error;
         return fv_fail(error, status, "rank %d on %s: %.300s (all ranks need one file system)", f->ranks->rank,
-                       fv_host_self()->name, cause.message);
+                       fv__host_self()->name, cause.message);
     }
     f->workers = begin->workers > 0 ? begin->workers : f->ranks->workers;
     f->context.program = f->program;
     f->context.bindings = &f->bindings;
     f->context.poison = begin->poison;
     ready->workers = f->workers;
-    fv_sharers sharers = { .ranks = f->ranks->local, .driver = fv_budget_driver(&f->bindings) };
-    ready->budget = fv_budget_divide(begin->memory, &sharers);
+    fv_sharers sharers = { .ranks = f->ranks->local, .driver = fv__budget_driver(&f->bindings) };
+    ready->budget = fv__budget_divide(begin->memory, &sharers);
     f->buffers = ready->budget.buffers;
-    fv_buffer_allow(f->buffers);
+    fv__buffer_allow(f->buffers);
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    snprintf(name, sizeof name, "%.40s-%d-%llx", fv_host_self()->name, (int)getpid(),
+    snprintf(name, sizeof name, "%.40s-%d-%llx", fv__host_self()->name, (int)getpid(),
              (unsigned long long)now.tv_sec * 1000000000u + (unsigned long long)now.tv_nsec);
-    char            *folder = fv_sprintf("%s/../../store", run_folder);
-    fv_store_options options = { .folder = folder, .writer = name, .memory = ready->budget.store,
-                                 .patience = begin->patience * f->workers, .shared = true };
-    status = fv_store_open(&options, &f->context.store, error);
-    if (status == FV_OK) fv_store_on_flush(f->context.store, fv_instances_sync, NULL);
+    char            *folder = fv__sprintf("%s/../../store", run_folder);
+    fv_store_options options = {
+        .folder = folder, .writer = name, .memory = ready->budget.store, .patience = begin->patience * f->workers, .shared = true
+    };
+    status = fv__store_open(&options, &f->context.store, error);
+    if (status == FV_OK) fv__store_on_flush(f->context.store, fv__instances_sync, NULL);
     free(folder);
     return status;
 }
@@ -423,14 +430,14 @@ static void work(follower *f, fv_letter_ready *ready) {
     pthread_t    syncer;
     bool         started = !pthread_create(&syncer, NULL, sync_files, f);
     fv_exchanger_calls calls = { .done = exchanged, .given_up = given_up, .context = f };
-    fv_status    status = started ? fv_exchanger_start(f->ranks, &calls, &f->exchanger, &ready->error)
-                                  : fv_fail(&ready->error, FV_ERROR_IO, "cannot start a thread");
-    if (status == FV_OK) status = fv_crew_start(&what, f->workers, &crew, &ready->error);
+    fv_status          status = started ? fv__exchanger_start(f->ranks, &calls, &f->exchanger, &ready->error)
+                                        : fv_fail(&ready->error, FV_ERROR_IO, "cannot start a thread");
+    if (status == FV_OK) status = fv__crew_start(&what, f->workers, &crew, &ready->error);
     tell(f->ranks, FV_LETTER_READY, ready);
     serve(f);
     finish_jobs(f);
-    if (status == FV_OK) fv_crew_join(crew);
-    fv_exchanger_stop(f->exchanger);
+    if (status == FV_OK) fv__crew_join(crew);
+    fv__exchanger_stop(f->exchanger);
     want_sync(f, true);
     if (started) pthread_join(syncer, NULL);
     send_answers(f);
@@ -440,29 +447,29 @@ static void close_run(follower *f) {
     while (f->items) {
         open_item *item = f->items;
         f->items = item->next;
-        fv_instance_close(item->instance);
+        fv__instance_close(item->instance);
         free(item);
     }
     while (f->first) {
         waiting *w = f->first;
         f->first = w->next;
-        fv_bytes_release(&w->sinks);
+        fv__bytes_release(&w->sinks);
         free(w);
     }
-    if (f->context.store) fv_store_close(f->context.store);
-    fv_program_free(f->program);
-    fv_bindings_release(&f->bindings);
-    fv_bytes_release(&f->answers);
+    if (f->context.store) fv__store_close(f->context.store);
+    fv__program_free(f->program);
+    fv__bindings_release(&f->bindings);
+    fv__bytes_release(&f->answers);
     pthread_mutex_destroy(&f->mutex);
     pthread_cond_destroy(&f->jobs_came);
     pthread_cond_destroy(&f->changed);
-    fv_buffer_allow(-f->buffers);
-    fv_buffer_trim();
+    fv__buffer_allow(-f->buffers);
+    fv__buffer_trim();
 }
 
 static void follow_run(fv_ranks *ranks, const fv_letter_begin *begin, const char *run_folder) {
-    follower        f = { .ranks = ranks };
-    fv_letter_ready ready = { 0 }, closed = { 0 };
+    follower           f = { .ranks = ranks };
+    fv_letter_ready    ready = { 0 }, closed = { 0 };
     pthread_condattr_t attributes;
     f.last = &f.first;
     pthread_mutex_init(&f.mutex, NULL);
@@ -473,7 +480,7 @@ static void follow_run(fv_ranks *ranks, const fv_letter_begin *begin, const char
     pthread_condattr_destroy(&attributes);
     if (open_run(&f, begin, run_folder, &ready, &ready.error) == FV_OK) {
         work(&f, &ready);
-        if (fv_store_flush(f.context.store, &closed.error) == FV_OK) closed.error.code = FV_OK;
+        if (fv__store_flush(f.context.store, &closed.error) == FV_OK) closed.error.code = FV_OK;
     } else {
         tell(ranks, FV_LETTER_READY, &ready);
         serve(&f);
@@ -482,8 +489,8 @@ static void follow_run(fv_ranks *ranks, const fv_letter_begin *begin, const char
     tell(ranks, FV_LETTER_CLOSED, &closed);
 }
 
-int fv_follow(fv_ranks *ranks) {
-    double looked = fv_now(), pause = 1e-4;
+int fv__follow(fv_ranks *ranks) {
+    double looked = fv__now(), pause = 1e-4;
     signal(SIGINT, SIG_IGN); /* rank 0 decides when to stop */
     signal(SIGTERM, SIG_IGN);
     for (;;) {
@@ -493,9 +500,9 @@ int fv_follow(fv_ranks *ranks) {
         if (!letter) {
             nanosleep(&(struct timespec){ 0, (long)(pause * 1e9) }, NULL);
             pause = FV_MIN(1.2 * pause, IDLE_NAP);
-            if (fv_now() - looked > 0.5) {
-                looked = fv_now();
-                if (fv_guardian_asked_to_stop() || fv_rank_dead(ranks, 0)) leave_now(NULL);
+            if (fv__now() - looked > 0.5) {
+                looked = fv__now();
+                if (fv__guardian_asked_to_stop() || fv__rank_dead(ranks, 0)) leave_now(NULL);
             }
             continue;
         }

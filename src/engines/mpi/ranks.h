@@ -2,9 +2,9 @@
 #ifndef FV_RANKS_H
 #define FV_RANKS_H
 
+#include "base/host.h"
 #include "engines/mpi/mpi_plugin.h"
 #include "record/record.h"
-#include "base/host.h"
 #include "run/budget.h"
 
 typedef struct fv_rank { /* what every rank tells the others at the start; plain bytes */
@@ -18,23 +18,23 @@ typedef struct fv_rank { /* what every rank tells the others at the start; plain
 typedef struct fv_ranks {
     const fv_mpi_plugin *mpi;
     int                  rank, size;
-    int                  local; /* ranks on this host */
+    int                  local;   /* ranks on this host */
     int                  workers; /* threads a rank runs if nothing is said */
     fv_rank             *all;
     bool                 broken; /* some rank is lost: the end is not a common one */
 } fv_ranks;
 
 /* The ranks that this process has joined; NULL: none. */
-fv_ranks *fv_ranks_joined(void);
+fv_ranks *fv__ranks_joined(void);
 /* Joins them if this process was started as one of several; else it stays alone, which is no error. */
-fv_status fv_ranks_join(fv_error *error);
+fv_status fv__ranks_join(fv_error *error);
 /* Whether a rank's process has died, as far as that can be known from here. */
-bool fv_rank_dead(const fv_ranks *ranks, int rank);
+bool fv__rank_dead(const fv_ranks *ranks, int rank);
 /* The common end; ends the process if there can be none. */
-void fv_ranks_leave(int code);
+void fv__ranks_leave(int code);
 
 /* Rank 1 and above: does the jobs of rank 0's runs until rank 0 ends. Returns the exit status. */
-int fv_follow(fv_ranks *ranks);
+int fv__follow(fv_ranks *ranks);
 
 /* ---- messages: a kind, then what belongs to it ---- */
 typedef enum fv_letter_kind {
@@ -54,7 +54,9 @@ typedef enum fv_letter_kind {
     FV_LETTER_FAILED, /* the same: it could not take part in an exchange */
 } fv_letter_kind;
 
-typedef struct fv_letter { int64_t kind; } fv_letter;
+typedef struct fv_letter {
+    int64_t kind;
+} fv_letter;
 
 typedef struct fv_letter_begin {
     int64_t memory; /* of a node; 0: half of what is free there */

@@ -4,8 +4,8 @@
  * A job is one line to the child's standard input, an answer one line from its standard output. A child that dies is replaced,
  * and its job is done again; a job that kills three children is an error.
  */
-#include "run/engine.h"
 #include "engines/processes/wire.h"
+#include "run/engine.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -40,8 +40,8 @@ static fv_status start_child(child *c, fv_error *error) {
         close(to[1]);
         return fv_fail(error, FV_ERROR_IO, "cannot make a pipe: %s", strerror(errno));
     }
-    const char *program = c->settings->program ? c->settings->program : "/proc/self/exe";
-    char       *arguments[] = { "fovea", "task", (char *)(uintptr_t)c->run_folder, NULL };
+    const char                *program = c->settings->program ? c->settings->program : "/proc/self/exe";
+    char                      *arguments[] = { "fovea", "task", (char *)(uintptr_t)c->run_folder, NULL };
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, to[0], 0);
@@ -60,14 +60,15 @@ static fv_status start_child(child *c, fv_error *error) {
     }
     c->to = fdopen(to[1], "w");
     c->from = fdopen(from[0], "r");
-    return fv_wire_greet(c->to, c->scheduler, c->settings, error);
+    return fv__wire_greet(c->to, c->scheduler, c->settings, error);
 }
 
 static void end_child(child *c) {
     if (!c->pid) return;
     if (c->to) fclose(c->to);
     if (c->from) fclose(c->from);
-    while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR) {}
+    while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR) {
+    }
     c->pid = 0;
     c->to = c->from = NULL;
 }
@@ -82,29 +83,29 @@ static void await_answer(child *c) {
         int ready = poll(&from, 1, 200);
         if (ready > 0 || (ready < 0 && errno != EINTR)) return;
         if (!cancelled(c)) continue;
-        if (asked == 0) asked = fv_now();
-        if (fv_now() - asked > LAST_SECONDS) kill(c->pid, SIGKILL);
+        if (asked == 0) asked = fv__now();
+        if (fv__now() - asked > LAST_SECONDS) kill(c->pid, SIGKILL);
     }
 }
 
 /* Asks the child; FV_ERROR_CANCELLED if it died before it answered. */
 static fv_status ask(child *c, fv_job *job, fv_error *error) {
     if (!c->pid) FV_TRY(start_child(c, error));
-    if (fv_wire_send_job(c->to, job)) {
+    if (fv__wire_send_job(c->to, job)) {
         await_answer(c);
-        if (fv_wire_receive_answer(c->from, job, error)) return error->code;
+        if (fv__wire_receive_answer(c->from, job, error)) return error->code;
     }
     end_child(c);
     return FV_ERROR_CANCELLED;
 }
 
 static fv_status run_job(child *c, fv_job *job, fv_worker *worker, fv_error *error) {
-    if (job->kind == FV_JOB_OPEN) return fv_job_run(c->scheduler, job, worker, error);
+    if (job->kind == FV_JOB_OPEN) return fv__job_run(c->scheduler, job, worker, error);
     for (int strike = 0; strike < 3; strike++) {
         fv_status status = ask(c, job, error);
         if (status != FV_ERROR_CANCELLED) return status;
         if (cancelled(c)) return fv_fail(error, FV_ERROR_CANCELLED, "stopped; the same command goes on from here");
-        fv_log_verbose("fovea: worker %d died; its task runs again", c->number);
+        fv__log_verbose("fovea: worker %d died; its task runs again", c->number);
     }
     return fv_fail(error, FV_ERROR_INTERNAL, "three worker processes died on stage %d, task %lld", job->stage + 1,
                    (long long)job->task);
@@ -112,33 +113,33 @@ static fv_status run_job(child *c, fv_job *job, fv_worker *worker, fv_error *err
 
 static void *work(void *argument) {
     child     *c = argument;
-    fv_worker *worker = fv_worker_new();
+    fv_worker *worker = fv__worker_new();
     fv_job     job;
-    while (fv_scheduler_next(c->scheduler, &job)) {
+    while (fv__scheduler_next(c->scheduler, &job)) {
         fv_error  error = { 0 };
         fv_status status = run_job(c, &job, worker, &error);
-        fv_scheduler_done(c->scheduler, &job, c->number, status, &error);
+        fv__scheduler_done(c->scheduler, &job, c->number, status, &error);
     }
     end_child(c);
-    fv_worker_free(worker);
+    fv__worker_free(worker);
     return NULL;
 }
 
 static fv_status run(fv_scheduler *scheduler, const fv_run_settings *settings, const char *run_folder, fv_error *error) {
     signal(SIGPIPE, SIG_IGN); /* a child that died is noticed by the failing write */
-    child *children = fv_calloc((size_t)settings->workers * sizeof *children);
+    child *children = fv__calloc((size_t)settings->workers * sizeof *children);
     int    count = settings->workers;
     for (int i = 0; i < count; i++) {
         children[i] = (child){ .scheduler = scheduler, .settings = settings, .run_folder = run_folder, .number = i };
         if (pthread_create(&children[i].thread, NULL, work, &children[i])) {
             fv_fail(error, FV_ERROR_IO, "cannot start a thread");
-            fv_scheduler_stop(scheduler, FV_ERROR_IO, error);
+            fv__scheduler_stop(scheduler, FV_ERROR_IO, error);
             count = i;
         }
     }
     for (int i = 0; i < count; i++) pthread_join(children[i].thread, NULL);
     free(children);
-    return fv_scheduler_status(scheduler, error);
+    return fv__scheduler_status(scheduler, error);
 }
 
 const fv_engine fv_engine_processes = {

@@ -10,7 +10,7 @@
 
 /* ---------------------------------------------------------------- the engine's side */
 
-fv_status fv_wire_greet(FILE *to, const fv_scheduler *scheduler, const fv_run_settings *settings, fv_error *error) {
+fv_status fv__wire_greet(FILE *to, const fv_scheduler *scheduler, const fv_run_settings *settings, fv_error *error) {
     (void)scheduler;
     double patience = settings->patience > 0 ? settings->patience : 2.5;
     if (fprintf(to, "hello %lld %d %g\n", (long long)settings->budget.store, settings->poison, patience) < 0 || fflush(to))
@@ -25,7 +25,7 @@ static const fv_writer *writer_of(const fv_instance *instance, const fv_sink *si
     return NULL;
 }
 
-bool fv_wire_send_job(FILE *to, const fv_job *job) {
+bool fv__wire_send_job(FILE *to, const fv_job *job) {
     const fv_instance *instance = job->instance;
     fprintf(to, "%s %lld %d %lld\n", job->kind == FV_JOB_TASK ? "task" : "end", (long long)instance->item, job->stage,
             (long long)job->task);
@@ -44,7 +44,7 @@ static char *read_line(FILE *from, char **line, size_t *capacity) {
     return *line;
 }
 
-bool fv_wire_receive_answer(FILE *from, fv_job *job, fv_error *error) {
+bool fv__wire_receive_answer(FILE *from, fv_job *job, fv_error *error) {
     char          *line = NULL;
     size_t         capacity = 0;
     fv_task_facts *f = &job->facts;
@@ -90,10 +90,10 @@ static fv_status find_instance(server *s, int64_t item, fv_instance **instance, 
     fv_instance *found = s->open[at] && s->open[at]->item == item ? s->open[at] : NULL;
     if (!found) {
         fv_diagnostics diagnostics = { 0 };
-        fv_status      status = fv_instance_open(&s->context, item, &found, &diagnostics, error);
-        fv_diagnostics_release(&diagnostics);
+        fv_status      status = fv__instance_open(&s->context, item, &found, &diagnostics, error);
+        fv__diagnostics_release(&diagnostics);
         if (status != FV_OK) return status;
-        fv_instance_close(s->open[at]);
+        fv__instance_close(s->open[at]);
     }
     memmove(s->open + 1, s->open, (size_t)at * sizeof *s->open);
     *instance = s->open[0] = found;
@@ -106,11 +106,11 @@ static bool read_sinks(server *s, fv_instance *instance) {
         unsigned long long high, low;
         if (!read_line(stdin, &s->line, &s->capacity) || strlen(s->line) < PATH_AT) return false;
         if (sscanf(s->line, "%16llx%16llx", &high, &low) != 2) return false;
-        fv_hash     epoch = { .high = high, .low = low };
-        const char *path = s->line + PATH_AT; /* a path may begin with a blank */
+        fv_hash          epoch = { .high = high, .low = low };
+        const char      *path = s->line + PATH_AT; /* a path may begin with a blank */
         const fv_writer *writer = writer_of(instance, &instance->graph->sinks[k]);
-        bool same = writer && (*path ? !strcmp(writer->path, path) : instance->current[k]);
-        if (!same) fv_instance_begin(instance, k, *path ? path : NULL, epoch);
+        bool             same = writer && (*path ? !strcmp(writer->path, path) : instance->current[k]);
+        if (!same) fv__instance_begin(instance, k, *path ? path : NULL, epoch);
     }
     return true;
 }
@@ -118,10 +118,10 @@ static bool read_sinks(server *s, fv_instance *instance) {
 static fv_status serve_job(server *s, const char *kind, fv_instance *instance, int stage, int64_t task, fv_task_facts *facts,
                            fv_error *error) {
     const fv_stage *st = &instance->plan->stages[stage];
-    if (!strcmp(kind, "end")) return fv_stage_end(instance, st, error);
-    FV_TRY(fv_fault_point("task", error));
-    FV_TRY(fv_task_run(instance, st, task, s->worker, facts, error));
-    return fv_instances_sync(NULL, error); /* another process will give the file its name */
+    if (!strcmp(kind, "end")) return fv__stage_end(instance, st, error);
+    FV_TRY(fv__fault_point("task", error));
+    FV_TRY(fv__task_run(instance, st, task, s->worker, facts, error));
+    return fv__instances_sync(NULL, error); /* another process will give the file its name */
 }
 
 static void answer(fv_status status, const fv_task_facts *f, const fv_error *error) {
@@ -159,7 +159,7 @@ static int serve(server *s) {
         }
         if (!read_sinks(s, instance) || stage < 0 || stage >= instance->plan->nstages) return 1;
         fv_status done = serve_job(s, kind, instance, stage, task, &facts, &error);
-        if (fv_buffer_pooled() > MOST_POOLED) fv_buffer_trim(); /* other workers may need the memory meanwhile */
+        if (fv__buffer_pooled() > MOST_POOLED) fv__buffer_trim(); /* other workers may need the memory meanwhile */
         answer(done, &facts, &error);
     }
     return 0;
@@ -172,40 +172,40 @@ static fv_status start_server(server *s, const char *run_folder, fv_error *error
     char      name[64], writer[160], host[40] = "host";
     if (!read_line(stdin, &s->line, &s->capacity) || sscanf(s->line, "hello %lld %d %lf", &memory, &poison, &patience) != 3)
         return fv_fail(error, FV_ERROR_USAGE, "this command is started by engines");
-    FV_TRY(fv_manifest_load(run_folder, &s->program, &s->bindings, &s->context.plan_options, error));
+    FV_TRY(fv__manifest_load(run_folder, &s->program, &s->bindings, &s->context.plan_options, error));
     s->context.program = s->program;
     s->context.bindings = &s->bindings;
     s->context.poison = poison;
     gethostname(host, sizeof host - 1);
-    snprintf(name, sizeof name, "%s-%d-%llx", host, (int)getpid(), (unsigned long long)(fv_now() * 1e9));
+    snprintf(name, sizeof name, "%s-%d-%llx", host, (int)getpid(), (unsigned long long)(fv__now() * 1e9));
     snprintf(writer, sizeof writer, "%s/../../store", run_folder);
     fv_store_options options = { .folder = writer, .writer = name, .memory = memory, .patience = patience, .shared = true };
-    FV_TRY(fv_store_open(&options, &s->context.store, error));
-    fv_store_on_flush(s->context.store, fv_instances_sync, NULL);
-    s->worker = fv_worker_new();
+    FV_TRY(fv__store_open(&options, &s->context.store, error));
+    fv__store_on_flush(s->context.store, fv__instances_sync, NULL);
+    s->worker = fv__worker_new();
     return FV_OK;
 }
 
 int fv_task_serve(const char *run_folder) {
-    server    s = { 0 };
-    fv_error  error = { 0 };
-    int       code = 2;
+    server   s = { 0 };
+    fv_error error = { 0 };
+    int      code = 2;
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* a worker left behind would write beside the one of the next run */
     signal(SIGINT, SIG_IGN);          /* Ctrl-C is for the engine, which lets the task end */
     fv_status status = start_server(&s, run_folder, &error);
     if (status == FV_OK) {
         code = serve(&s);
-        status = fv_store_flush(s.context.store, &error);
+        status = fv__store_flush(s.context.store, &error);
     }
     if (status != FV_OK) {
         fprintf(stderr, "fovea task: %s\n", error.message);
         code = 2;
     }
-    for (int i = 0; i < MOST_OPEN; i++) fv_instance_close(s.open[i]);
-    if (s.context.store) fv_store_close(s.context.store);
-    fv_worker_free(s.worker);
-    fv_program_free(s.program);
-    fv_bindings_release(&s.bindings);
+    for (int i = 0; i < MOST_OPEN; i++) fv__instance_close(s.open[i]);
+    if (s.context.store) fv__store_close(s.context.store);
+    fv__worker_free(s.worker);
+    fv__program_free(s.program);
+    fv__bindings_release(&s.bindings);
     free(s.line);
     return code;
 }

@@ -18,10 +18,15 @@ static const fv_input inputs[] = {
 };
 
 const fv_op FV_OP(add) = {
-    .name = "add", .family = "arithmetic", .brief = "add two images or numbers: a + b", .version = 1,
+    .name = "add",
+    .family = "arithmetic",
+    .brief = "add two images or numbers: a + b",
+    .version = 1,
     .also = "cv2.add, imadd, np.add",
     .doc = FV_DOC_ARITHMETIC,
-    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_integral,
+    .inputs = inputs,
+    .result = FV_KIND_NONE,
+    .infer = fv__infer_integral,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64, [FV_INT64] = whole },
     .example = "phantom(\"cells\", [200, 200]) + phantom(\"cells\", [200, 200], seed = 2) |> write(\"both.tif\")",
     .see = "subtract multiply divide",

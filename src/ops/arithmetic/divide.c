@@ -11,11 +11,15 @@ static const fv_input inputs[] = {
 };
 
 const fv_op FV_OP(divide) = {
-    .name = "divide", .family = "arithmetic", .brief = "divide an image or number by another: a / b", .version = 1,
+    .name = "divide",
+    .family = "arithmetic",
+    .brief = "divide an image or number by another: a / b",
+    .version = 1,
     .also = "imdivide, np.divide",
-    .doc = FV_DOC_ARITHMETIC
-           " Division by zero gives infinity or nan.",
-    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,
+    .doc = FV_DOC_ARITHMETIC " Division by zero gives infinity or nan.",
+    .inputs = inputs,
+    .result = FV_KIND_NONE,
+    .infer = fv__infer_arithmetic,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
     .example = "a = phantom(\"cells\", [200, 200])\n"
                "a / gaussian(a, 15) |> write(\"even.tif\")",

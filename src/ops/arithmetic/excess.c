@@ -19,11 +19,16 @@ static const fv_input inputs[] = {
 };
 
 const fv_op FV_OP(excess) = {
-    .name = "excess", .family = "arithmetic", .brief = "by how much a is larger than b; 0 where it is not", .version = 1,
+    .name = "excess",
+    .family = "arithmetic",
+    .brief = "by how much a is larger than b; 0 where it is not",
+    .version = 1,
     .doc = "A difference that cannot overflow: images of one type keep it, and a difference that does not fit into a signed "
            "integer type becomes its largest value. Nan stays nan. Together with a whole number an image keeps its type, and "
            "the number is brought into the type's range. Images of different types give the types of arithmetic.",
-    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_select,
+    .inputs = inputs,
+    .result = FV_KIND_NONE,
+    .infer = fv__infer_select,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64, [FV_INT64] = whole, [FV_UINT64] = natural, [FV_BOOL] = flag },
     .example = "a = phantom(\"cells\", [200, 200])\n"
                "write(excess(a, 100), \"bright.png\")",

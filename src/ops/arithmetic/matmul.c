@@ -14,7 +14,7 @@ static const fv_input inputs[] = {
 enum { ROWS = 4, PANEL = 64 }; /* rows of a and columns of b that are worked on together */
 
 static fv_dtype result_type(const fv_type *a, const fv_type *b) {
-    fv_dtype x = fv_separable_type(a->image.dtype), y = fv_separable_type(b->image.dtype);
+    fv_dtype x = fv__separable_type(a->image.dtype), y = fv__separable_type(b->image.dtype);
     return x == FV_FLOAT64 || y == FV_FLOAT64 ? FV_FLOAT64 : FV_FLOAT32;
 }
 
@@ -38,7 +38,7 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     i->out->image.spacing[last] = b->spacing[b->ndim - 1];
     i->out->image.origin[last] = b->origin[b->ndim - 1];
     memcpy(i->out->image.unit[last], b->unit[b->ndim - 1], sizeof b->unit[0]);
-    fv_place_forget_world(&i->out->image);
+    fv__place_forget_world(&i->out->image);
     return FV_OK;
 }
 
@@ -48,21 +48,23 @@ static void need(const fv_need *n, fv_region *in) {
     in[0] = n->region;
     in[0].start[last] = 0;
     in[0].size[last] = n->in[0]->image.shape[last];
-    in[1] = fv_region_whole(&n->in[1]->image);
+    in[1] = fv__region_whole(&n->in[1]->image);
     for (int d = 0; d < b_last - 1; d++) in[1].start[d] = n->region.start[d], in[1].size[d] = n->region.size[d];
     in[1].start[b_last] = n->region.start[last];
     in[1].size[b_last] = n->region.size[last];
 }
 
 /* A panel of b and some rows of a in the type that is computed in, and the results of these. */
-typedef struct { char *panel, *rows, *sums; } pieces_of;
+typedef struct {
+    char *panel, *rows, *sums;
+} pieces_of;
 
 static size_t lay_out(const fv_need *n, void *memory, pieces_of *p) {
     int64_t    inner = n->in[0]->image.shape[n->region.ndim - 1], real = (int64_t)fv_dtype_size(n->out->image.dtype);
     fv_scratch pieces = { memory, 0 };
-    p->panel = fv_scratch_take(&pieces, inner * PANEL * real);
-    p->rows = fv_scratch_take(&pieces, inner * ROWS * real);
-    p->sums = fv_scratch_take(&pieces, ROWS * PANEL * real);
+    p->panel = fv__scratch_take(&pieces, inner * PANEL * real);
+    p->rows = fv__scratch_take(&pieces, inner * ROWS * real);
+    p->sums = fv__scratch_take(&pieces, ROWS * PANEL * real);
     return pieces.used;
 }
 
@@ -72,23 +74,23 @@ static size_t scratch(const fv_need *n) {
 }
 
 /* ROWS rows of a times a panel: each product is fused into its sum, in the order of the columns of a. */
-#define MULTIPLY(NAME, REAL, VECTOR, LANES)                                                                              \
-    static void NAME(const REAL *rows, const REAL *panel, int64_t inner, REAL *sums) {                                   \
-        for (int64_t c = 0; c < PANEL; c += 2 * LANES) {                                                                 \
-            VECTOR sum[ROWS][2] = { { { 0 } } };                                                                         \
-            for (int64_t k = 0; k < inner; k++) {                                                                        \
-                VECTOR x = VECTOR##_load(panel + k * PANEL + c), y = VECTOR##_load(panel + k * PANEL + c + LANES);       \
-                _Pragma("GCC unroll 4") for (int r = 0; r < ROWS; r++) {                                                 \
-                    VECTOR a = VECTOR##_splat(rows[r * inner + k]);                                                      \
-                    sum[r][0] = VECTOR##_fma(a, x, sum[r][0]);                                                           \
-                    sum[r][1] = VECTOR##_fma(a, y, sum[r][1]);                                                           \
-                }                                                                                                        \
-            }                                                                                                            \
-            _Pragma("GCC unroll 4") for (int r = 0; r < ROWS; r++) {                                                     \
-                VECTOR##_store(sums + r * PANEL + c, sum[r][0]);                                                         \
-                VECTOR##_store(sums + r * PANEL + c + LANES, sum[r][1]);                                                 \
-            }                                                                                                            \
-        }                                                                                                                \
+#define MULTIPLY(NAME, REAL, VECTOR, LANES)                                                                                      \
+    static void NAME(const REAL *rows, const REAL *panel, int64_t inner, REAL *sums) {                                           \
+        for (int64_t c = 0; c < PANEL; c += 2 * LANES) {                                                                         \
+            VECTOR sum[ROWS][2] = { { { 0 } } };                                                                                 \
+            for (int64_t k = 0; k < inner; k++) {                                                                                \
+                VECTOR x = VECTOR##_load(panel + k * PANEL + c), y = VECTOR##_load(panel + k * PANEL + c + LANES);               \
+                _Pragma("GCC unroll 4") for (int r = 0; r < ROWS; r++) {                                                         \
+                    VECTOR a = VECTOR##_splat(rows[r * inner + k]);                                                              \
+                    sum[r][0] = VECTOR##_fma(a, x, sum[r][0]);                                                                   \
+                    sum[r][1] = VECTOR##_fma(a, y, sum[r][1]);                                                                   \
+                }                                                                                                                \
+            }                                                                                                                    \
+            _Pragma("GCC unroll 4") for (int r = 0; r < ROWS; r++) {                                                             \
+                VECTOR##_store(sums + r * PANEL + c, sum[r][0]);                                                                 \
+                VECTOR##_store(sums + r * PANEL + c + LANES, sum[r][1]);                                                         \
+            }                                                                                                                    \
+        }                                                                                                                        \
     }
 MULTIPLY(multiply_f32, float, fv_f32v, FV_F32_LANES)
 MULTIPLY(multiply_f64, double, fv_f64v, FV_F64_LANES)
@@ -97,7 +99,7 @@ extern const fv_kernels FV_PASTE(fv_kernels_, FV_ISA);
 
 /* `count` elements of the row at `position`, in the type that is computed in. */
 static void load(const fv_block *block, const int64_t *position, int64_t count, fv_dtype type, char *to) {
-    FV_PASTE(fv_kernels_, FV_ISA).convert(to, type, fv_block_at(block, position), block->dtype, count);
+    FV_PASTE(fv_kernels_, FV_ISA).convert(to, type, fv__block_at(block, position), block->dtype, count);
 }
 
 /* The matrix of the result whose first voxel is at `corner`. */
@@ -125,11 +127,13 @@ static void matrix(const fv_run *r, const int64_t *corner, const pieces_of *p) {
                 a[last - 1] = corner[last - 1] + row + FV_MIN(i, height - 1);
                 load(r->in[0], a, inner, type, p->rows + i * inner * real);
             }
-            if (type == FV_FLOAT32) multiply_f32((float *)p->rows, (float *)p->panel, inner, (float *)p->sums);
-            else multiply_f64((double *)p->rows, (double *)p->panel, inner, (double *)p->sums);
+            if (type == FV_FLOAT32)
+                multiply_f32((float *)p->rows, (float *)p->panel, inner, (float *)p->sums);
+            else
+                multiply_f64((double *)p->rows, (double *)p->panel, inner, (double *)p->sums);
             for (int64_t i = 0; i < height; i++) {
                 c[last - 1] = corner[last - 1] + row + i;
-                memcpy(fv_block_at(r->out, c), p->sums + i * PANEL * real, (size_t)(width * real));
+                memcpy(fv__block_at(r->out, c), p->sums + i * PANEL * real, (size_t)(width * real));
             }
         }
     }
@@ -141,10 +145,10 @@ static fv_status run(fv_run *r, fv_error *error) {
     pieces_of p;
     fv_region corners = r->out->region;
     fv_rows   walk;
-    if (fv_region_empty(&r->out->region)) return FV_OK;
+    if (fv__region_empty(&r->out->region)) return FV_OK;
     lay_out(&r->need, r->scratch, &p);
     corners.size[last] = corners.size[last - 1] = 1;
-    for (fv_rows_begin(&walk, &corners); fv_rows_next(&walk);) matrix(r, walk.position, &p);
+    for (fv__rows_begin(&walk, &corners); fv__rows_next(&walk);) matrix(r, walk.position, &p);
     return FV_OK;
 }
 
@@ -156,14 +160,21 @@ static double cost(const fv_need *n) {
 static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run }, FV_PASS_END };
 
 const fv_op FV_OP(matmul) = {
-    .name = "matmul", .family = "arithmetic", .brief = "matrix product of two images",
+    .name = "matmul",
+    .family = "arithmetic",
+    .brief = "matrix product of two images",
     .also = "dot, np.matmul",
     .doc = "As numpy.matmul over the last two axes. The axes before these are independent, and one matrix b may serve all of "
            "them. Sums run in the order of a's columns, each product fused into the sum. The spacing of the last axis is "
            "that of b.\n"
            "The result is float32, or float64 if an image is float64 or has 32 or 64-bit integers.",
     .citation = "numpy.matmul",
-    .inputs = inputs, .result = FV_KIND_IMAGE, .version = 1, .infer = infer, .passes = passes, .cost = cost,
+    .inputs = inputs,
+    .result = FV_KIND_IMAGE,
+    .version = 1,
+    .infer = infer,
+    .passes = passes,
+    .cost = cost,
     .example = "a = phantom(\"cells\", [200, 200])\n"
                "write(matmul(a, a) / 200, \"product.tif\")",
     .see = "multiply project",

@@ -1,8 +1,8 @@
 /* multiply: product of two images or numbers: a * b. */
 #include "op/point.h"
 
-FV_POINT2(real32, float, float, x * y)
-FV_POINT2(real64, double, double, x * y)
+FV_POINT2(real32, float, float, x *y)
+FV_POINT2(real64, double, double, x *y)
 
 /* Whole numbers saturate instead of wrapping. */
 static inline int64_t mul_whole(int64_t x, int64_t y) {
@@ -18,10 +18,15 @@ static const fv_input inputs[] = {
 };
 
 const fv_op FV_OP(multiply) = {
-    .name = "multiply", .family = "arithmetic", .brief = "multiply two images or numbers: a * b", .version = 1,
+    .name = "multiply",
+    .family = "arithmetic",
+    .brief = "multiply two images or numbers: a * b",
+    .version = 1,
     .also = "immultiply, np.multiply",
     .doc = FV_DOC_ARITHMETIC,
-    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_integral,
+    .inputs = inputs,
+    .result = FV_KIND_NONE,
+    .infer = fv__infer_integral,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64, [FV_INT64] = whole },
     .example = "a = phantom(\"cells\", [200, 200])\n"
                "a * (a > 100) |> write(\"bright.tif\")",

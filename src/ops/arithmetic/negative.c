@@ -11,10 +11,15 @@ static const fv_input inputs[] = {
 };
 
 const fv_op FV_OP(negative) = {
-    .name = "negative", .family = "arithmetic", .brief = "change the sign: -a", .version = 1,
+    .name = "negative",
+    .family = "arithmetic",
+    .brief = "change the sign: -a",
+    .version = 1,
     .also = "np.negative",
     .doc = FV_DOC_ARITHMETIC,
-    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_integral,
+    .inputs = inputs,
+    .result = FV_KIND_NONE,
+    .infer = fv__infer_integral,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64, [FV_INT64] = whole },
     .example = "write(-phantom(\"cells\", [200, 200]), \"minus.tif\")",
     .see = "subtract abs not",

@@ -2,8 +2,8 @@
 #include "base/math.h"
 #include "op/point.h"
 
-FV_POINT2(real32, float, float, fv_powf(x, y))
-FV_POINT2(real64, double, double, fv_pow(x, y))
+FV_POINT2(real32, float, float, fv__powf(x, y))
+FV_POINT2(real64, double, double, fv__pow(x, y))
 
 static const fv_input inputs[] = {
     { "a", FV_KIND_NONE, .doc = "image or number" },
@@ -17,11 +17,15 @@ static double cost(const fv_need *n) {
 }
 
 const fv_op FV_OP(power) = {
-    .name = "power", .family = "arithmetic", .brief = "raise an image or number to a power: a ** b", .version = 1,
+    .name = "power",
+    .family = "arithmetic",
+    .brief = "raise an image or number to a power: a ** b",
+    .version = 1,
     .also = "pow, np.power, adjust_gamma",
-    .doc = FV_DOC_ARITHMETIC
-           " A negative number to a fractional power gives nan.",
-    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,
+    .doc = FV_DOC_ARITHMETIC " A negative number to a fractional power gives nan.",
+    .inputs = inputs,
+    .result = FV_KIND_NONE,
+    .infer = fv__infer_arithmetic,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
     .cost = cost,
     .example = "(phantom(\"cells\", [200, 200]) / 255) ** 3 |> write(\"power.tif\")",

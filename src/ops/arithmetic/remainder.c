@@ -25,11 +25,15 @@ static double cost(const fv_need *n) {
 }
 
 const fv_op FV_OP(remainder) = {
-    .name = "remainder", .family = "arithmetic", .brief = "remainder of a division: a % b", .version = 1,
+    .name = "remainder",
+    .family = "arithmetic",
+    .brief = "remainder of a division: a % b",
+    .version = 1,
     .also = "mod, fmod, np.mod",
-    .doc = "The result has the sign of the divisor, as in Python and numpy. A divisor of zero gives nan. "
-           FV_DOC_ARITHMETIC,
-    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,
+    .doc = "The result has the sign of the divisor, as in Python and numpy. A divisor of zero gives nan. " FV_DOC_ARITHMETIC,
+    .inputs = inputs,
+    .result = FV_KIND_NONE,
+    .infer = fv__infer_arithmetic,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
     .cost = cost,
     .example = "gaussian(phantom(\"cells\", [200, 200]), 4) % 20 |> write(\"contours.tif\")",

@@ -18,10 +18,15 @@ static const fv_input inputs[] = {
 };
 
 const fv_op FV_OP(subtract) = {
-    .name = "subtract", .family = "arithmetic", .brief = "subtract an image or number from another: a - b", .version = 1,
+    .name = "subtract",
+    .family = "arithmetic",
+    .brief = "subtract an image or number from another: a - b",
+    .version = 1,
     .also = "cv2.subtract, imsubtract, np.subtract",
     .doc = FV_DOC_ARITHMETIC,
-    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_integral,
+    .inputs = inputs,
+    .result = FV_KIND_NONE,
+    .infer = fv__infer_integral,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64, [FV_INT64] = whole },
     .example = "a = phantom(\"cells\", [200, 200])\n"
                "a - gaussian(a, 15) |> write(\"without-background.tif\")",

@@ -10,9 +10,14 @@ static const fv_input inputs[] = {
 };
 
 const fv_op FV_OP(equal) = {
-    .name = "equal", .family = "comparison", .brief = "true where a equals b: a == b", .version = 1,
+    .name = "equal",
+    .family = "comparison",
+    .brief = "true where a equals b: a == b",
+    .version = 1,
     .doc = FV_DOC_COMPARISON,
-    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_comparison,
+    .inputs = inputs,
+    .result = FV_KIND_NONE,
+    .infer = fv__infer_comparison,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64, [FV_INT64] = whole, [FV_UINT64] = natural },
     .example = "label(phantom(\"cells\", [200, 200], noise = 0) > 100) == 12 |> write(\"object-12.png\")",
     .see = "not_equal greater greater_equal less less_equal otsu",

@@ -10,9 +10,14 @@ static const fv_input inputs[] = {
 };
 
 const fv_op FV_OP(greater) = {
-    .name = "greater", .family = "comparison", .brief = "true where a is larger than b: a > b", .version = 1,
+    .name = "greater",
+    .family = "comparison",
+    .brief = "true where a is larger than b: a > b",
+    .version = 1,
     .doc = FV_DOC_COMPARISON,
-    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_comparison,
+    .inputs = inputs,
+    .result = FV_KIND_NONE,
+    .infer = fv__infer_comparison,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64, [FV_INT64] = whole, [FV_UINT64] = natural },
     .example = "phantom(\"cells\", [200, 200]) > 100 |> write(\"mask.png\")",
     .see = "equal not_equal greater_equal less less_equal otsu",

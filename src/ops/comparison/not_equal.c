@@ -10,9 +10,14 @@ static const fv_input inputs[] = {
 };
 
 const fv_op FV_OP(not_equal) = {
-    .name = "not_equal", .family = "comparison", .brief = "true where a differs from b: a != b", .version = 1,
+    .name = "not_equal",
+    .family = "comparison",
+    .brief = "true where a differs from b: a != b",
+    .version = 1,
     .doc = FV_DOC_COMPARISON,
-    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_comparison,
+    .inputs = inputs,
+    .result = FV_KIND_NONE,
+    .infer = fv__infer_comparison,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64, [FV_INT64] = whole, [FV_UINT64] = natural },
     .example = "label(phantom(\"cells\", [200, 200], noise = 0) > 100) != 0 |> write(\"mask.png\")",
     .see = "equal greater greater_equal less less_equal otsu",

@@ -29,17 +29,17 @@ typedef struct reading {
 static fv_status add_name(reading *r, const char *name, const char *unit, int64_t place, fv_error *error) {
     if (!name || !name[strspn(name, " \t")])
         return fv_fail(error, FV_ERROR_INPUT, "%s %lld of %s names no file", unit, (long long)place, r->p->list);
-    char *beside = *name == '/' || fv_is_remote(name) ? NULL : fv_path_beside(r->p->list, name);
-    bool  here = fv_is_remote(name) || fv_file_exists(name), there = !here && beside && fv_file_exists(beside);
+    char *beside = *name == '/' || fv__is_remote(name) ? NULL : fv__path_beside(r->p->list, name);
+    bool  here = fv__is_remote(name) || fv__file_exists(name), there = !here && beside && fv__file_exists(beside);
     if (!here && !there && r->missing++ < SHOWN)
-        fv_bytes_printf(&r->absent, "%s%s (%s %lld)", r->absent.size ? ", " : "", name, unit, (long long)place);
+        fv__bytes_printf(&r->absent, "%s%s (%s %lld)", r->absent.size ? ", " : "", name, unit, (long long)place);
     if (r->out->count == r->capacity) {
         const char **old = r->out->name;
         r->capacity = FV_MAX(64, 2 * r->capacity);
-        r->out->name = fv_arena_alloc(r->arena, (size_t)r->capacity * sizeof *old);
+        r->out->name = fv__arena_alloc(r->arena, (size_t)r->capacity * sizeof *old);
         if (r->out->count) memcpy(r->out->name, old, (size_t)r->out->count * sizeof *old);
     }
-    r->out->name[r->out->count++] = fv_arena_strdup(r->arena, there ? beside : name);
+    r->out->name[r->out->count++] = fv__arena_strdup(r->arena, there ? beside : name);
     free(beside);
     return FV_OK;
 }
@@ -49,7 +49,7 @@ static fv_status add_name(reading *r, const char *name, const char *unit, int64_
 /* Empty lines and those that begin with # are no names. */
 static fv_status from_lines(reading *r, fv_error *error) {
     fv_bytes bytes = { 0 };
-    FV_TRY(fv_file_read_all(r->p->list, (size_t)1 << 30, &bytes, error));
+    FV_TRY(fv__file_read_all(r->p->list, (size_t)1 << 30, &bytes, error));
     fv_status status = strlen((char *)bytes.data) == bytes.size
                            ? FV_OK
                            : fv_fail(error, FV_ERROR_INPUT, "%s is neither a text nor a table with names of files", r->p->list);
@@ -63,7 +63,7 @@ static fv_status from_lines(reading *r, fv_error *error) {
         if (*line != '#' && line[strspn(line, " \t")]) status = add_name(r, line, "line", number, error);
         line = next;
     }
-    fv_bytes_release(&bytes);
+    fv__bytes_release(&bytes);
     return status;
 }
 
@@ -77,7 +77,7 @@ static fv_status find_column(const files_params *p, const fv_table_type *type, i
         const fv_column *one = &type->column[c];
         if (*p->column && !strcmp(one->name, p->column)) *column = c;
         if (one->kind != FV_COLUMN_TEXT) continue;
-        fv_bytes_printf(&names, "%s%s", texts++ ? ", " : "", one->name);
+        fv__bytes_printf(&names, "%s%s", texts++ ? ", " : "", one->name);
         only = c;
     }
     if (!*p->column && texts == 1) *column = only;
@@ -90,7 +90,7 @@ static fv_status find_column(const files_params *p, const fv_table_type *type, i
     else if (*column < 0)
         status = fv_fail(error, FV_ERROR_INPUT, "which column of %s holds the files? say so with column = \"...\"; it has: %s",
                          p->list, texts ? (char *)names.data : "none of texts");
-    fv_bytes_release(&names);
+    fv__bytes_release(&names);
     return status;
 }
 
@@ -121,8 +121,8 @@ static fv_status list_files(const void *parameters, fv_arena *arena, fv_file_nam
     files_params p = *(const files_params *)parameters;
     if (!p.column) p.column = "";
     reading                r = { .p = &p, .arena = arena, .out = out };
-    const fv_table_format *format = fv_table_format_of_file(p.list);
-    if (!fv_file_exists(p.list)) return fv_fail(error, FV_ERROR_INPUT, "there is no file %s", p.list);
+    const fv_table_format *format = fv__table_format_of_file(p.list);
+    if (!fv__file_exists(p.list)) return fv_fail(error, FV_ERROR_INPUT, "there is no file %s", p.list);
     if (!format && *p.column)
         return fv_fail(error, FV_ERROR_USAGE, "column = \"%s\": %s is no table, so it has no columns", p.column, p.list);
     fv_status status = format ? from_table(&r, format, error) : from_lines(&r, error);
@@ -131,7 +131,7 @@ static fv_status list_files(const void *parameters, fv_arena *arena, fv_file_nam
         status = fv_fail(error, FV_ERROR_INPUT, "%lld of the %lld files that %s names %s not there: %s%s", (long long)r.missing,
                          (long long)out->count, p.list, r.missing == 1 ? "is" : "are", (char *)r.absent.data,
                          r.missing > SHOWN ? ", ..." : "");
-    fv_bytes_release(&r.absent);
+    fv__bytes_release(&r.absent);
     return status;
 }
 

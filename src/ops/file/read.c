@@ -35,8 +35,8 @@ static const fv_param params[] = {
 
 static fv_status acquire(const read_params *p, fv_reader **reader, fv_error *error) {
     fv_read_options options;
-    FV_TRY(fv_read_options_make(p->path, &p->shape, p->dtype.dtype, p->offset, &options, error));
-    return fv_reader_acquire(p->file, &options, reader, error);
+    FV_TRY(fv__read_options_make(p->path, &p->shape, p->dtype.dtype, p->offset, &options, error));
+    return fv__reader_acquire(p->file, &options, reader, error);
 }
 
 static fv_status infer(fv_infer *i, fv_error *error) {
@@ -44,21 +44,21 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     FV_TRY(acquire(i->params, &reader, error));
     i->out->kind = FV_KIND_IMAGE;
     i->out->image = reader->type;
-    fv_reader_release(reader);
+    fv__reader_release(reader);
     const char *axes = ((const read_params *)i->params)->axes;
-    return axes && *axes ? fv_axes_name(&i->out->image, axes, error) : FV_OK;
+    return axes && *axes ? fv__axes_name(&i->out->image, axes, error) : FV_OK;
 }
 
 static fv_status identity(const void *params_, fv_hasher *hasher, fv_error *error) {
     const read_params *p = params_;
     fv_file_id         id;
     fv_reader         *reader;
-    FV_TRY(fv_file_identify(p->file, &id, error));
+    FV_TRY(fv__file_identify(p->file, &id, error));
     FV_TRY(acquire(p, &reader, error));
-    fv_hasher_int(hasher, id.size);
-    fv_hasher_int(hasher, id.mtime_ns);
-    fv_hasher_add(hasher, &reader->header, sizeof reader->header);
-    fv_reader_release(reader);
+    fv__hasher_int(hasher, id.size);
+    fv__hasher_int(hasher, id.mtime_ns);
+    fv__hasher_add(hasher, &reader->header, sizeof reader->header);
+    fv__reader_release(reader);
     return FV_OK;
 }
 
@@ -69,7 +69,7 @@ static fv_status layout(const void *params_, fv_layout *out, fv_error *error) {
     out->sequential = reader->sequential;
     out->whole_pieces = reader->whole_pieces;
     out->read_memory = reader->read_memory;
-    fv_reader_release(reader);
+    fv__reader_release(reader);
     return FV_OK;
 }
 
@@ -77,12 +77,12 @@ static fv_status run(fv_run *r, fv_error *error) {
     fv_reader *reader;
     FV_TRY(acquire(r->need.params, &reader, error));
     const fv_image_type *then = &r->need.out->image, *now = &reader->type;
-    bool      same = now->ndim == then->ndim && now->dtype == then->dtype;
+    bool                 same = now->ndim == then->ndim && now->dtype == then->dtype;
     for (int d = 0; same && d < now->ndim; d++) same = now->shape[d] == then->shape[d];
-    fv_status status = same ? fv_reader_read(reader, r->out, error)
-                            : fv_fail(error, FV_ERROR_INPUT, "%s has changed while it was read: it has another shape or type now",
-                                      reader->path);
-    fv_reader_release(reader);
+    fv_status status =
+        same ? fv__reader_read(reader, r->out, error)
+             : fv_fail(error, FV_ERROR_INPUT, "%s has changed while it was read: it has another shape or type now", reader->path);
+    fv__reader_release(reader);
     return status;
 }
 

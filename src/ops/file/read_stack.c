@@ -65,13 +65,13 @@ static bool same_paths(const list *l, const fv_matches *found) {
 
 static fv_status look(const char *pattern, const list **out, fv_error *error) {
     fv_matches found;
-    fv_pattern_find(pattern, fv_format_is_folder, &found);
+    fv__pattern_find(pattern, fv__format_is_folder, &found);
     *out = find(pattern);
     if (found.count && !same_paths(*out, &found)) {
-        list *l = fv_alloc(sizeof *l);
-        *l = (list){ .pattern = fv_strdup(pattern), .count = found.count };
-        l->paths = fv_alloc((size_t)l->count * sizeof *l->paths);
-        for (int64_t i = 0; i < l->count; i++) l->paths[i] = fv_strdup(found.match[i].path);
+        list *l = fv__alloc(sizeof *l);
+        *l = (list){ .pattern = fv__strdup(pattern), .count = found.count };
+        l->paths = fv__alloc((size_t)l->count * sizeof *l->paths);
+        for (int64_t i = 0; i < l->count; i++) l->paths[i] = fv__strdup(found.match[i].path);
         pthread_mutex_lock(&mutex);
         l->next = lists;
         lists = l;
@@ -79,7 +79,7 @@ static fv_status look(const char *pattern, const list **out, fv_error *error) {
         *out = l;
     }
     bool none = !found.count;
-    fv_matches_release(&found);
+    fv__matches_release(&found);
     return none ? fv_fail(error, FV_ERROR_INPUT, "no file matches \"%s\"", pattern) : FV_OK;
 }
 
@@ -87,15 +87,15 @@ static fv_status look(const char *pattern, const list **out, fv_error *error) {
 
 static fv_status acquire(const read_stack *p, const char *file, fv_reader **reader, fv_error *error) {
     fv_read_options options;
-    FV_TRY(fv_read_options_make(p->path, &p->shape, p->dtype.dtype, p->offset, &options, error));
-    return fv_reader_acquire(file, &options, reader, error);
+    FV_TRY(fv__read_options_make(p->path, &p->shape, p->dtype.dtype, p->offset, &options, error));
+    return fv__reader_acquire(file, &options, reader, error);
 }
 
 static fv_status type_of(const read_stack *p, const char *file, fv_image_type *type, fv_error *error) {
     fv_reader *reader;
     FV_TRY(acquire(p, file, &reader, error));
     *type = reader->type;
-    fv_reader_release(reader);
+    fv__reader_release(reader);
     return FV_OK;
 }
 
@@ -136,7 +136,7 @@ static fv_status find_other(const read_stack *p, const list *l, const fv_image_t
         FV_TRY(type_of(p, l->paths[*at], &type, error));
         FV_TRY(check(l->paths[*at], &type, l->paths[0], first, error));
         move_back(&type, s, *at);
-        if (!fv_place_same(first, &type)) return FV_OK;
+        if (!fv__place_same(first, &type)) return FV_OK;
     }
     return FV_OK;
 }
@@ -145,14 +145,14 @@ static fv_status say_difference(const read_stack *p, const list *l, int64_t othe
     fv_image_type type;
     fv_bytes      here = { 0 }, there = { 0 };
     FV_TRY(type_of(p, l->paths[other], &type, error));
-    fv_place_say(first, &here);
-    fv_place_say(&type, &there);
+    fv__place_say(first, &here);
+    fv__place_say(&type, &there);
     fv_fail(error, FV_ERROR_INPUT,
             "%s does not lie where %s does: %s, not %s. Bring them to one place first, or say match = false to stack them "
             "without a place",
             l->paths[other], l->paths[0], (char *)there.data, (char *)here.data);
-    fv_bytes_release(&here);
-    fv_bytes_release(&there);
+    fv__bytes_release(&here);
+    fv__bytes_release(&there);
     return FV_ERROR_INPUT;
 }
 
@@ -179,11 +179,11 @@ static void set_step(const step *s, const char *axis, fv_image_type *type) {
 static fv_status place(const read_stack *p, const list *l, const fv_image_type *slice, fv_image_type *type, fv_error *error) {
     int64_t other;
     step    s;
-    if (!fv_place_known(slice)) return FV_OK;
+    if (!fv__place_known(slice)) return FV_OK;
     FV_TRY(find_step(p, l, slice, &s, error));
     FV_TRY(find_other(p, l, slice, &s, &other, error));
     if (other < l->count) return p->match ? say_difference(p, l, other, slice, error) : FV_OK;
-    fv_place_take_behind(type, slice);
+    fv__place_take_behind(type, slice);
     if (slice->has_affine) set_step(&s, p->stack, type);
     return FV_OK;
 }
@@ -196,7 +196,7 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     FV_TRY(type_of(p, l->paths[0], &slice, error));
     if (!*p->stack || strlen(p->stack) >= sizeof slice.axis[0])
         return fv_fail(error, FV_ERROR_USAGE, "stack = \"%s\": a name of 1 to 7 letters belongs here, such as z or t", p->stack);
-    if (fv_axis_find(&slice, p->stack) >= 0)
+    if (fv__axis_find(&slice, p->stack) >= 0)
         return fv_fail(error, FV_ERROR_USAGE, "stack = \"%s\": the slices have such an axis already; give another name",
                        p->stack);
     if (slice.ndim == FV_MAX_DIMS)
@@ -208,7 +208,7 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     snprintf(type->axis[0], sizeof type->axis[0], "%s", p->stack);
     for (int d = 0; d < slice.ndim; d++) memcpy(type->axis[d + 1], slice.axis[d], sizeof slice.axis[d]);
     FV_TRY(place(p, l, &slice, type, error));
-    return p->axes && *p->axes ? fv_axes_name(type, p->axes, error) : FV_OK;
+    return p->axes && *p->axes ? fv__axes_name(type, p->axes, error) : FV_OK;
 }
 
 static fv_status identity(const void *params_, fv_hasher *hasher, fv_error *error) {
@@ -217,10 +217,10 @@ static fv_status identity(const void *params_, fv_hasher *hasher, fv_error *erro
     FV_TRY(look(p->file, &l, error));
     for (int64_t i = 0; i < l->count; i++) {
         fv_file_id id;
-        FV_TRY(fv_file_identify(l->paths[i], &id, error));
-        fv_hasher_text(hasher, l->paths[i]);
-        fv_hasher_int(hasher, id.size);
-        fv_hasher_int(hasher, id.mtime_ns);
+        FV_TRY(fv__file_identify(l->paths[i], &id, error));
+        fv__hasher_text(hasher, l->paths[i]);
+        fv__hasher_int(hasher, id.size);
+        fv__hasher_int(hasher, id.mtime_ns);
     }
     return FV_OK;
 }
@@ -236,7 +236,7 @@ static fv_status layout(const void *params_, fv_layout *out, fv_error *error) {
     for (int d = 0; d < reader->type.ndim; d++) out->chunk[d + 1] = reader->sequential ? reader->type.shape[d] : reader->chunk[d];
     out->whole_pieces = reader->sequential || reader->whole_pieces;
     out->read_memory = reader->read_memory;
-    fv_reader_release(reader);
+    fv__reader_release(reader);
     return FV_OK;
 }
 
@@ -251,10 +251,10 @@ static fv_status read_slice(const fv_run *r, const list *l, int64_t index, fv_er
     memcpy(slice.stride, out->stride + 1, (size_t)ndim * sizeof *slice.stride);
     slice.data = (char *)out->data + (index - out->region.start[0]) * out->stride[0] * (int64_t)fv_dtype_size(out->dtype);
     fv_image_type expected = r->need.out->image;
-    fv_axis_drop(&expected, 0);
+    fv__axis_drop(&expected, 0);
     fv_status status = check(reader->path, &reader->type, l->paths[0], &expected, error);
-    if (status == FV_OK) status = fv_reader_read(reader, &slice, error);
-    fv_reader_release(reader);
+    if (status == FV_OK) status = fv__reader_read(reader, &slice, error);
+    fv__reader_release(reader);
     return status;
 }
 

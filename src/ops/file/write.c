@@ -14,14 +14,17 @@ typedef struct {
 } write_params;
 
 static const fv_param params[] = {
-    FV_PARAM(write_params, file, .doc = "name of the file. {stem}, {name}, {folder}, {path} and {index} stand for the input "
-                                        "file's name without extension, its name, folder, path and number; {NAME} for the "
-                                        "value of a param"),
-    FV_PARAM(write_params, table, .def = "", .doc = "name of the table in a database; left out: the name of the file without "
-                                                    "its extension"),
+    FV_PARAM(write_params, file,
+             .doc = "name of the file. {stem}, {name}, {folder}, {path} and {index} stand for the input "
+                    "file's name without extension, its name, folder, path and number; {NAME} for the "
+                    "value of a param"),
+    FV_PARAM(write_params, table, .def = "",
+             .doc = "name of the table in a database; left out: the name of the file without "
+                    "its extension"),
     FV_PARAM(write_params, append, .def = "false", .doc = "of tables: add rows to those that are in the file already"),
-    FV_PARAM(write_params, compression, .def = "", .doc = "how to compress; `fovea ops FORMAT` lists the words of a format; "
-                                                          "left out: its default"),
+    FV_PARAM(write_params, compression, .def = "",
+             .doc = "how to compress; `fovea ops FORMAT` lists the words of a format; "
+                    "left out: its default"),
     FV_PARAM(write_params, level, .def = "0", .min = 0, .max = 22, .doc = "compression level; 0: the format's default"),
     FV_PARAM(write_params, chunk, .def = "", .min = 1, .max = 1e9,
              .doc = "shape of a chunk inside the file; left out: the format's default"),

@@ -4,7 +4,8 @@
 #include "ops/filter/gaussian_derivatives.h"
 
 const fv_op FV_OP(gaussian_gradient_magnitude) = {
-    .name = "gaussian_gradient_magnitude", .family = "filter",
+    .name = "gaussian_gradient_magnitude",
+    .family = "filter",
     .brief = "how steep the smoothed image is: edges of any direction",
     .also = "gradient_magnitude, imgradient",
     .doc = "The square root of the sum of the squared slopes of the smoothed image along each spatial axis. Nan and infinity "
@@ -12,7 +13,13 @@ const fv_op FV_OP(gaussian_gradient_magnitude) = {
            "float64 and of 32 or 64-bit integers.",
     .citation = "scipy.ndimage.gaussian_gradient_magnitude",
     .example = "phantom(\"cells\", [200, 200]) |> gaussian_gradient_magnitude(2) |> write(\"edges.tif\")",
-    .version = 1, .inputs = inputs, .params = params, .params_size = sizeof(derivatives), .result = FV_KIND_IMAGE,
-    .infer = infer, .passes = passes, .cost = cost,
+    .version = 1,
+    .inputs = inputs,
+    .params = params,
+    .params_size = sizeof(derivatives),
+    .result = FV_KIND_IMAGE,
+    .infer = infer,
+    .passes = passes,
+    .cost = cost,
     .see = "gaussian sobel scharr gradient",
 };

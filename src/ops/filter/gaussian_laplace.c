@@ -4,7 +4,8 @@
 #include "ops/filter/gaussian_derivatives.h"
 
 const fv_op FV_OP(gaussian_laplace) = {
-    .name = "gaussian_laplace", .family = "filter",
+    .name = "gaussian_laplace",
+    .family = "filter",
     .brief = "Laplacian of the smoothed image: negative in bright blobs, positive in dark ones",
     .also = "log_filter, LoG, laplacian_of_gaussian",
     .doc = "The sum of the second derivatives of the smoothed image along each spatial axis. It is strongest in blobs whose "
@@ -13,7 +14,13 @@ const fv_op FV_OP(gaussian_laplace) = {
            "integers.",
     .citation = "scipy.ndimage.gaussian_laplace; Marr and Hildreth, Theory of edge detection, Proc. R. Soc. B 207, 1980",
     .example = "phantom(\"cells\", [200, 200]) |> gaussian_laplace(4) |> write(\"blobs.tif\")",
-    .version = 1, .inputs = inputs, .params = params, .params_size = sizeof(derivatives), .result = FV_KIND_IMAGE,
-    .infer = infer, .passes = passes, .cost = cost,
+    .version = 1,
+    .inputs = inputs,
+    .params = params,
+    .params_size = sizeof(derivatives),
+    .result = FV_KIND_IMAGE,
+    .infer = infer,
+    .passes = passes,
+    .cost = cost,
     .see = "laplace gaussian blobs_log difference_of_gaussians",
 };

@@ -1,7 +1,11 @@
 /* median: the middle value of a box, as scipy.ndimage.median_filter. */
 #include "kernels/rank_device.h"
 
-typedef struct { fv_numbers size; fv_choice mode; double cval; } median;
+typedef struct {
+    fv_numbers size;
+    fv_choice  mode;
+    double     cval;
+} median;
 
 static const fv_param params[] = {
     FV_PARAM(median, size, .def = "3", .min = 1, .unit = "px", .doc = "edge of the box, one number or one per spatial axis"),
@@ -11,14 +15,12 @@ static const fv_param params[] = {
 };
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image to filter" }, FV_INPUT_END };
 
-static fv_status infer(fv_infer *i, fv_error *error) {
-    return fv_rank_infer(i, &((median *)i->params)->size, error);
-}
+static fv_status infer(fv_infer *i, fv_error *error) { return fv__rank_infer(i, &((median *)i->params)->size, error); }
 
 static fv_rank filter(const fv_need *n) {
     const median *p = n->params;
-    return (fv_rank){ .box = fv_box_new(&n->in[0]->image, p->size.value, (fv_border)p->mode.index, p->cval),
-                      .rank = fv_rank_voxels(&p->size) / 2 };
+    return (fv_rank){ .box = fv__box_new(&n->in[0]->image, p->size.value, (fv_border)p->mode.index, p->cval),
+                      .rank = fv__rank_voxels(&p->size) / 2 };
 }
 
 FV_RANK_PASSES

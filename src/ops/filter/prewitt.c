@@ -3,7 +3,9 @@
 #include "ops/filter/slope.h"
 
 const fv_op FV_OP(prewitt) = {
-    .name = "prewitt", .family = "filter", .brief = "slope along one axis, smoothed along the others",
+    .name = "prewitt",
+    .family = "filter",
+    .brief = "slope along one axis, smoothed along the others",
     .doc = "Weights [-1 0 1] along the axis and [1 1 1] along the others, not normalised, as in scipy. With mode "
            "\"constant\" the image is surrounded with cval once (scipy does it anew for each axis).\n"
            "Edges of any direction: sqrt(prewitt(a, 0) ** 2 + prewitt(a, 1) ** 2).\n"
@@ -11,7 +13,13 @@ const fv_op FV_OP(prewitt) = {
            "for images of float64 and of 32 or 64-bit integers. (scipy keeps the type, so that its integers overflow.)",
     .citation = "scipy.ndimage.prewitt",
     .example = "phantom(\"cells\", [200, 200]) |> prewitt() |> write(\"slope.tif\")",
-    .version = 1, .inputs = inputs, .params = params, .params_size = sizeof(slope), .result = FV_KIND_IMAGE,
-    .infer = infer, .passes = passes, .cost = cost,
+    .version = 1,
+    .inputs = inputs,
+    .params = params,
+    .params_size = sizeof(slope),
+    .result = FV_KIND_IMAGE,
+    .infer = infer,
+    .passes = passes,
+    .cost = cost,
     .see = "sobel scharr gaussian_gradient_magnitude",
 };

@@ -3,7 +3,11 @@
 #include "kernels/terms.h"
 #include "op/window.h"
 
-typedef struct { int64_t axis; fv_choice mode; double cval; } slope;
+typedef struct {
+    int64_t   axis;
+    fv_choice mode;
+    double    cval;
+} slope;
 
 static const fv_param params[] = {
     FV_PARAM(slope, axis, .def = "-1", .doc = "spatial axis of the slope: 0 is the first, -1 the last (x)"),
@@ -15,9 +19,9 @@ static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image to fi
 
 static fv_status infer(fv_infer *i, fv_error *error) {
     int axis[FV_MAX_DIMS], n;
-    FV_TRY(fv_window_axes(i->in[0], axis, &n, error));
-    FV_TRY(fv_spread_axis(&((slope *)i->params)->axis, n, error));
-    i->out->image.dtype = fv_separable_type(i->in[0]->image.dtype);
+    FV_TRY(fv__window_axes(i->in[0], axis, &n, error));
+    FV_TRY(fv__spread_axis(&((slope *)i->params)->axis, n, error));
+    i->out->image.dtype = fv__separable_type(i->in[0]->image.dtype);
     return FV_OK;
 }
 
@@ -36,7 +40,12 @@ static void weights(const void *params_, int term, int k, double *weight) {
 
 static fv_terms terms(const fv_need *n) {
     const slope *p = n->params;
-    return (fv_terms){ .params = p, .border = (fv_border)p->mode.index, .cval = p->cval, .padded = true, .count = 1, .size = size,
+    return (fv_terms){ .params = p,
+                       .border = (fv_border)p->mode.index,
+                       .cval = p->cval,
+                       .padded = true,
+                       .count = 1,
+                       .size = size,
                        .weights = weights };
 }
 

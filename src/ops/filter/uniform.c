@@ -2,7 +2,11 @@
 #include "kernels/separable.h"
 #include "op/window.h"
 
-typedef struct { fv_numbers size; fv_choice mode; double cval; } uniform;
+typedef struct {
+    fv_numbers size;
+    fv_choice  mode;
+    double     cval;
+} uniform;
 
 static const fv_param params[] = {
     FV_PARAM(uniform, size, .def = "3", .min = 1, .unit = "px", .doc = "edge of the box, one number or one per spatial axis"),
@@ -15,31 +19,31 @@ static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image to sm
 static fv_status infer(fv_infer *i, fv_error *error) {
     uniform *p = i->params;
     int      axis[FV_MAX_DIMS], n;
-    FV_TRY(fv_window_axes(i->in[0], axis, &n, error));
-    FV_TRY(fv_window_sizes(&p->size, n, FV_SEPARABLE_MAX_TAPS, error));
-    i->out->image.dtype = fv_separable_type(i->in[0]->image.dtype);
+    FV_TRY(fv__window_axes(i->in[0], axis, &n, error));
+    FV_TRY(fv__window_sizes(&p->size, n, FV_SEPARABLE_MAX_TAPS, error));
+    i->out->image.dtype = fv__separable_type(i->in[0]->image.dtype);
     return FV_OK;
 }
 
 static fv_separable separable(const fv_need *n) {
     const uniform *p = n->params;
-    return (fv_separable){ .box = fv_box_new(&n->in[0]->image, p->size.value, (fv_border)p->mode.index, p->cval) };
+    return (fv_separable){ .box = fv__box_new(&n->in[0]->image, p->size.value, (fv_border)p->mode.index, p->cval) };
 }
 
 static void need(const fv_need *n, fv_region *in) {
     fv_separable s = separable(n);
-    in[0] = fv_box_need(&s.box, &n->in[0]->image, &n->region);
+    in[0] = fv__box_need(&s.box, &n->in[0]->image, &n->region);
 }
 
 static size_t scratch(const fv_need *n) {
     fv_separable s = separable(n);
-    return fv_separable_scratch(&s, n);
+    return fv__separable_scratch(&s, n);
 }
 
 static fv_status run(fv_run *r, fv_error *error) {
     (void)error;
     fv_separable s = separable(&r->need);
-    fv_separable_run(&s, r);
+    fv__separable_run(&s, r);
     return FV_OK;
 }
 
@@ -47,7 +51,7 @@ static double cost(const fv_need *n) {
     fv_separable s = separable(n);
     double       sums = 0;
     for (int k = 0; k < s.box.naxes; k++) sums += s.box.size[k] <= 8 ? (double)s.box.size[k] : 8 + (double)s.box.size[k] / 8;
-    return 0.4 + sums * (fv_separable_type(n->in[0]->image.dtype) == FV_FLOAT32 ? 0.03 : 0.06);
+    return 0.4 + sums * (fv__separable_type(n->in[0]->image.dtype) == FV_FLOAT32 ? 0.03 : 0.06);
 }
 
 static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run }, FV_PASS_END };

@@ -1,7 +1,9 @@
 /* ball: all voxels within a distance, over every spatial axis. */
 #include "op/op.h"
 
-typedef struct { double radius; } ball;
+typedef struct {
+    double radius;
+} ball;
 
 static const fv_param params[] = {
     FV_PARAM(ball, radius, .min = 0, .max = 16384, .unit = "px", .doc = "largest distance from the middle voxel"),

@@ -1,11 +1,14 @@
 /* box: a rectangular structuring element. */
 #include "op/op.h"
 
-typedef struct { fv_numbers size; } box;
+typedef struct {
+    fv_numbers size;
+} box;
 
 static const fv_param params[] = {
-    FV_PARAM(box, size, .min = 1, .max = 65535, .unit = "px", .doc = "width, an odd number: one for all spatial axes, or one "
-                                                                     "for each"),
+    FV_PARAM(box, size, .min = 1, .max = 65535, .unit = "px",
+             .doc = "width, an odd number: one for all spatial axes, or one "
+                    "for each"),
     FV_PARAM_END,
 };
 

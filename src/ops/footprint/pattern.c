@@ -1,7 +1,10 @@
 /* pattern: any structuring element, voxel by voxel. */
 #include "op/op.h"
 
-typedef struct { fv_list values; fv_numbers shape; } pattern;
+typedef struct {
+    fv_list    values;
+    fv_numbers shape;
+} pattern;
 
 static const fv_param params[] = {
     FV_PARAM(pattern, values, .min = 0, .max = 1,
@@ -38,8 +41,14 @@ static fv_status value(const void *parameters, fv_footprint *out, fv_error *erro
 }
 
 const fv_op FV_OP(pattern) = {
-    .name = "pattern", .family = "footprint", .brief = "any footprint, voxel by voxel", .version = 1, .params = params,
-    .params_size = sizeof(pattern), .result = FV_KIND_FOOTPRINT, .value = value,
+    .name = "pattern",
+    .family = "footprint",
+    .brief = "any footprint, voxel by voxel",
+    .version = 1,
+    .params = params,
+    .params_size = sizeof(pattern),
+    .result = FV_KIND_FOOTPRINT,
+    .value = value,
     .doc = "As the footprint of scipy.ndimage.grey_erosion, around its middle voxel; for a dilation it is mirrored. The time "
            "grows with the number of voxels: box, ball and disk are faster.",
     .example = "phantom(\"cells\", [200, 200]) |> open(pattern([1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1], shape = [1, "

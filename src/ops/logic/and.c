@@ -1,9 +1,9 @@
 /* and: both of two masks, or the bits of integers: a & b. */
 #include "op/point.h"
 
-FV_POINT2(whole, int64_t, int64_t, x & y)
-FV_POINT2(natural, uint64_t, uint64_t, x & y)
-FV_POINT2(flag, uint8_t, uint8_t, x & y)
+FV_POINT2(whole, int64_t, int64_t, x &y)
+FV_POINT2(natural, uint64_t, uint64_t, x &y)
+FV_POINT2(flag, uint8_t, uint8_t, x &y)
 
 static const fv_input inputs[] = {
     { "a", FV_KIND_NONE, .doc = "image or number" },
@@ -12,10 +12,15 @@ static const fv_input inputs[] = {
 };
 
 const fv_op FV_OP(and) = {
-    .name = "and", .family = "logic", .brief = "true where both masks are true: a & b", .version = 1,
+    .name = "and",
+    .family = "logic",
+    .brief = "true where both masks are true: a & b",
+    .version = 1,
     .also = "logical_and, bitwise_and, imand",
     .doc = "Masks give a mask. Integers are combined bit by bit, in the smallest type that holds both.",
-    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_bits,
+    .inputs = inputs,
+    .result = FV_KIND_NONE,
+    .infer = fv__infer_bits,
     .point = { [FV_INT64] = whole, [FV_UINT64] = natural, [FV_BOOL] = flag },
     .example = "a = phantom(\"cells\", [200, 200])\n"
                "(a > 60) & (a < 150) |> write(\"between.png\")",

@@ -26,7 +26,7 @@ static fv_status infer(fv_infer *i, fv_error *error) {
 
 static fv_status run(fv_run *r, fv_error *error) {
     (void)error;
-    fv_block_copy(r->out, r->in[fv_lazy_input(r->scalar[CONDITION])]);
+    fv__block_copy(r->out, r->in[fv__lazy_input(r->scalar[CONDITION])]);
     return FV_OK;
 }
 

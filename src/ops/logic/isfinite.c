@@ -10,9 +10,14 @@ static const fv_input inputs[] = {
 };
 
 const fv_op FV_OP(isfinite) = {
-    .name = "isfinite", .family = "logic", .brief = "true where a value is neither infinite nor nan", .version = 1,
+    .name = "isfinite",
+    .family = "logic",
+    .brief = "true where a value is neither infinite nor nan",
+    .version = 1,
     .also = "np.isfinite",
-    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_test,
+    .inputs = inputs,
+    .result = FV_KIND_NONE,
+    .infer = fv__infer_test,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
     .example = "isfinite(log(phantom(\"cells\", [200, 200]) - 60)) |> write(\"mask.png\")",
     .see = "isnan isinf where",

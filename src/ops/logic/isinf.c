@@ -10,8 +10,13 @@ static const fv_input inputs[] = {
 };
 
 const fv_op FV_OP(isinf) = {
-    .name = "isinf", .family = "logic", .brief = "true where a value is infinite", .version = 1,
-    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_test,
+    .name = "isinf",
+    .family = "logic",
+    .brief = "true where a value is infinite",
+    .version = 1,
+    .inputs = inputs,
+    .result = FV_KIND_NONE,
+    .infer = fv__infer_test,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
     .example = "isinf(log(clip(phantom(\"cells\", [200, 200]) - 60, 0, 200))) |> write(\"mask.png\")",
     .see = "isnan isfinite",

@@ -10,9 +10,14 @@ static const fv_input inputs[] = {
 };
 
 const fv_op FV_OP(isnan) = {
-    .name = "isnan", .family = "logic", .brief = "true where a value is nan (not a number)", .version = 1,
+    .name = "isnan",
+    .family = "logic",
+    .brief = "true where a value is nan (not a number)",
+    .version = 1,
     .also = "np.isnan",
-    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_test,
+    .inputs = inputs,
+    .result = FV_KIND_NONE,
+    .infer = fv__infer_test,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
     .example = "isnan(sqrt(phantom(\"cells\", [200, 200]) - 100.0)) |> write(\"mask.png\")",
     .see = "isfinite isinf where",

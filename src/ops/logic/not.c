@@ -1,4 +1,6 @@
 /* not: the opposite of a mask, or of the bits of integers. */
+/* What formats the sources takes "not" for an operator of C++. */
+/* clang-format off */
 #include "op/point.h"
 
 typedef struct { uint64_t bits; } not; /* the bits of an unsigned element type; set by infer */
@@ -13,7 +15,7 @@ static const fv_input inputs[] = {
 };
 
 static fv_status infer(fv_infer *i, fv_error *error) {
-    FV_TRY(fv_infer_bits(i, error));
+    FV_TRY(fv__infer_bits(i, error));
     if (i->out->kind != FV_KIND_IMAGE || i->compute == FV_BOOL) return FV_OK;
     fv_dtype dtype = i->out->image.dtype;
     if (fv_dtype_is_signed(dtype)) return FV_OK;

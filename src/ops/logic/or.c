@@ -12,10 +12,15 @@ static const fv_input inputs[] = {
 };
 
 const fv_op FV_OP(or) = {
-    .name = "or", .family = "logic", .brief = "true where at least one of two masks is true: a | b", .version = 1,
+    .name = "or",
+    .family = "logic",
+    .brief = "true where at least one of two masks is true: a | b",
+    .version = 1,
     .also = "logical_or, bitwise_or, imor",
     .doc = "Masks give a mask. Integers are combined bit by bit, in the smallest type that holds both.",
-    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_bits,
+    .inputs = inputs,
+    .result = FV_KIND_NONE,
+    .infer = fv__infer_bits,
     .point = { [FV_INT64] = whole, [FV_UINT64] = natural, [FV_BOOL] = flag },
     .example = "a = phantom(\"cells\", [200, 200])\n"
                "(a < 40) | (a > 150) |> write(\"outside.png\")",

@@ -15,11 +15,16 @@ static const fv_input inputs[] = {
 };
 
 const fv_op FV_OP(where) = {
-    .name = "where", .family = "logic", .brief = "a where the condition holds, b elsewhere", .version = 1,
+    .name = "where",
+    .family = "logic",
+    .brief = "a where the condition holds, b elsewhere",
+    .version = 1,
     .also = "np.where, ifelse",
     .doc = "Axes of images are matched by name: a mask y x serves each colour of y x c and each time of t y x. " FV_DOC_SELECT
            " Two numbers give float32.",
-    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_where,
+    .inputs = inputs,
+    .result = FV_KIND_NONE,
+    .infer = fv__infer_where,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64, [FV_INT64] = whole, [FV_UINT64] = natural, [FV_BOOL] = flag },
     .example = "a = phantom(\"cells\", [200, 200])\n"
                "write(where(a > 100, a, 0), \"bright.png\")",

@@ -13,11 +13,16 @@ static const fv_input inputs[] = {
 };
 
 const fv_op FV_OP(abs) = {
-    .name = "abs", .family = "math", .brief = "absolute value", .version = 1,
+    .name = "abs",
+    .family = "math",
+    .brief = "absolute value",
+    .version = 1,
     .also = "absolute, fabs, np.abs",
     .doc = "The type of the image is kept. The smallest integer of a signed type, whose absolute value does not fit, becomes "
            "the largest one.",
-    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_keep,
+    .inputs = inputs,
+    .result = FV_KIND_NONE,
+    .infer = fv__infer_keep,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64, [FV_INT64] = whole, [FV_UINT64] = natural, [FV_BOOL] = flag },
     .example = "abs(phantom(\"cells\", [200, 200]) - 128.0) |> write(\"distance-from-grey.tif\")",
     .see = "sign negative",

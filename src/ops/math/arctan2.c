@@ -2,8 +2,8 @@
 #include "base/math.h"
 #include "op/point.h"
 
-FV_POINT2(real32, float, float, (float)fv_atan2(x, y))
-FV_POINT2(real64, double, double, fv_atan2(x, y))
+FV_POINT2(real32, float, float, (float)fv__atan2(x, y))
+FV_POINT2(real64, double, double, fv__atan2(x, y))
 
 static const fv_input inputs[] = {
     { "y", FV_KIND_NONE, .doc = "image or number" },
@@ -17,11 +17,15 @@ static double cost(const fv_need *n) {
 }
 
 const fv_op FV_OP(arctan2) = {
-    .name = "arctan2", .family = "math", .brief = "angle of the point (x, y), in radians", .version = 1,
+    .name = "arctan2",
+    .family = "math",
+    .brief = "angle of the point (x, y), in radians",
+    .version = 1,
     .also = "atan2, np.arctan2",
-    .doc = "From -pi to pi, in the right quadrant. "
-           FV_DOC_ARITHMETIC,
-    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,
+    .doc = "From -pi to pi, in the right quadrant. " FV_DOC_ARITHMETIC,
+    .inputs = inputs,
+    .result = FV_KIND_NONE,
+    .infer = fv__infer_arithmetic,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
     .cost = cost,
     .example = "a = gaussian(phantom(\"cells\", [200, 200]), 3)\n"

@@ -1,12 +1,17 @@
 /* cos: cosine of an angle in radians. */
-#define FAST fv_cos_small
-#define EXACT fv_cos
+#define FAST fv__cos_small
+#define EXACT fv__cos
 #include "ops/math/angle.h"
 
 const fv_op FV_OP(cos) = {
-    .name = "cos", .family = "math", .brief = "cosine of an angle in radians", .version = 1,
+    .name = "cos",
+    .family = "math",
+    .brief = "cosine of an angle in radians",
+    .version = 1,
     .doc = FV_DOC_ARITHMETIC,
-    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,
+    .inputs = inputs,
+    .result = FV_KIND_NONE,
+    .infer = fv__infer_arithmetic,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
     .cost = cost,
     .example = "cos(gaussian(phantom(\"cells\", [200, 200]), 4) / 5) |> write(\"waves.tif\")",

@@ -11,9 +11,14 @@ static const fv_input inputs[] = {
 };
 
 const fv_op FV_OP(floor) = {
-    .name = "floor", .family = "math", .brief = "round down to the next whole number", .version = 1,
+    .name = "floor",
+    .family = "math",
+    .brief = "round down to the next whole number",
+    .version = 1,
     .doc = "The type of the image is kept.",
-    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_keep,
+    .inputs = inputs,
+    .result = FV_KIND_NONE,
+    .infer = fv__infer_keep,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64, [FV_INT64] = whole, [FV_UINT64] = natural, [FV_BOOL] = flag },
     .example = "floor(phantom(\"cells\", [200, 200]) / 60) |> write(\"steps.tif\")",
     .see = "ceil round convert",

@@ -2,8 +2,8 @@
 #include "base/math.h"
 #include "op/point.h"
 
-FV_POINT1(real32, float, float, (float)fv_ln(x))
-FV_POINT1(real64, double, double, fv_ln(x))
+FV_POINT1(real32, float, float, (float)fv__ln(x))
+FV_POINT1(real64, double, double, fv__ln(x))
 
 static const fv_input inputs[] = {
     { "image", FV_KIND_NONE, .doc = "image or number" },
@@ -16,11 +16,15 @@ static double cost(const fv_need *n) {
 }
 
 const fv_op FV_OP(log) = {
-    .name = "log", .family = "math", .brief = "natural logarithm", .version = 1,
+    .name = "log",
+    .family = "math",
+    .brief = "natural logarithm",
+    .version = 1,
     .also = "ln, np.log",
-    .doc = "Zero gives minus infinity, a negative value gives nan. "
-           FV_DOC_ARITHMETIC,
-    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,
+    .doc = "Zero gives minus infinity, a negative value gives nan. " FV_DOC_ARITHMETIC,
+    .inputs = inputs,
+    .result = FV_KIND_NONE,
+    .infer = fv__infer_arithmetic,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
     .cost = cost,
     .example = "log(phantom(\"cells\", [200, 200]) + 1) |> write(\"logarithm.tif\")",

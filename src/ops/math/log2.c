@@ -2,8 +2,8 @@
 #include "base/math.h"
 #include "op/point.h"
 
-FV_POINT1(real32, float, float, fv_log2f(x))
-FV_POINT1(real64, double, double, fv_log2(x))
+FV_POINT1(real32, float, float, fv__log2f(x))
+FV_POINT1(real64, double, double, fv__log2(x))
 
 static const fv_input inputs[] = {
     { "image", FV_KIND_NONE, .doc = "image or number" },
@@ -16,10 +16,14 @@ static double cost(const fv_need *n) {
 }
 
 const fv_op FV_OP(log2) = {
-    .name = "log2", .family = "math", .brief = "logarithm to base 2", .version = 1,
-    .doc = "Zero gives minus infinity, a negative value gives nan. "
-           FV_DOC_ARITHMETIC,
-    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,
+    .name = "log2",
+    .family = "math",
+    .brief = "logarithm to base 2",
+    .version = 1,
+    .doc = "Zero gives minus infinity, a negative value gives nan. " FV_DOC_ARITHMETIC,
+    .inputs = inputs,
+    .result = FV_KIND_NONE,
+    .infer = fv__infer_arithmetic,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
     .cost = cost,
     .example = "log2(phantom(\"cells\", [200, 200]) + 1) |> write(\"logarithm.tif\")",

@@ -14,12 +14,16 @@ static const fv_input inputs[] = {
 };
 
 const fv_op FV_OP(minimum) = {
-    .name = "minimum", .family = "math", .brief = "the smaller of two images or numbers, voxel by voxel", .version = 1,
+    .name = "minimum",
+    .family = "math",
+    .brief = "the smaller of two images or numbers, voxel by voxel",
+    .version = 1,
     .also = "np.minimum, fmin",
     .doc = "If one of the two is nan, the result is nan, as in numpy. The smallest value of a neighbourhood is "
-           "minimum_filter, the smallest value of an image is min. "
-           FV_DOC_SELECT,
-    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_select,
+           "minimum_filter, the smallest value of an image is min. " FV_DOC_SELECT,
+    .inputs = inputs,
+    .result = FV_KIND_NONE,
+    .infer = fv__infer_select,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64, [FV_INT64] = whole, [FV_UINT64] = natural, [FV_BOOL] = flag },
     .example = "minimum(phantom(\"cells\", [200, 200]), 100) |> write(\"minimum.png\")",
     .see = "maximum minimum_filter min clip",

@@ -11,10 +11,15 @@ static const fv_input inputs[] = {
 };
 
 const fv_op FV_OP(round) = {
-    .name = "round", .family = "math", .brief = "round to the nearest whole number", .version = 1,
+    .name = "round",
+    .family = "math",
+    .brief = "round to the nearest whole number",
+    .version = 1,
     .also = "rint, around, np.round",
     .doc = "Halves are rounded to the even neighbour, as in numpy. The type of the image is kept.",
-    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_keep,
+    .inputs = inputs,
+    .result = FV_KIND_NONE,
+    .infer = fv__infer_keep,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64, [FV_INT64] = whole, [FV_UINT64] = natural, [FV_BOOL] = flag },
     .example = "round(phantom(\"cells\", [200, 200]) / 60) |> write(\"steps.tif\")",
     .see = "floor ceil convert",

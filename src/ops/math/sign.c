@@ -13,9 +13,14 @@ static const fv_input inputs[] = {
 };
 
 const fv_op FV_OP(sign) = {
-    .name = "sign", .family = "math", .brief = "-1, 0 or 1, depending on the sign", .version = 1,
+    .name = "sign",
+    .family = "math",
+    .brief = "-1, 0 or 1, depending on the sign",
+    .version = 1,
     .doc = "The type of the image is kept. Nan stays nan.",
-    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_keep,
+    .inputs = inputs,
+    .result = FV_KIND_NONE,
+    .infer = fv__infer_keep,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64, [FV_INT64] = whole, [FV_UINT64] = natural, [FV_BOOL] = flag },
     .example = "a = phantom(\"cells\", [200, 200])\n"
                "sign(gaussian(a, 2) - gaussian(a, 10)) |> write(\"sign.tif\")",

@@ -15,11 +15,15 @@ static double cost(const fv_need *n) {
 }
 
 const fv_op FV_OP(sqrt) = {
-    .name = "sqrt", .family = "math", .brief = "square root", .version = 1,
+    .name = "sqrt",
+    .family = "math",
+    .brief = "square root",
+    .version = 1,
     .also = "np.sqrt",
-    .doc = "A negative value gives nan. "
-           FV_DOC_ARITHMETIC,
-    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,
+    .doc = "A negative value gives nan. " FV_DOC_ARITHMETIC,
+    .inputs = inputs,
+    .result = FV_KIND_NONE,
+    .infer = fv__infer_arithmetic,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
     .cost = cost,
     .example = "sqrt(phantom(\"cells\", [200, 200])) |> write(\"root.tif\")",

@@ -2,8 +2,8 @@
 #include "base/math.h"
 #include "op/point.h"
 
-FV_POINT1(real32, float, float, (float)fv_tanh(x))
-FV_POINT1(real64, double, double, fv_tanh(x))
+FV_POINT1(real32, float, float, (float)fv__tanh(x))
+FV_POINT1(real64, double, double, fv__tanh(x))
 
 static const fv_input inputs[] = {
     { "image", FV_KIND_NONE, .doc = "image or number" },
@@ -16,9 +16,14 @@ static double cost(const fv_need *n) {
 }
 
 const fv_op FV_OP(tanh) = {
-    .name = "tanh", .family = "math", .brief = "hyperbolic tangent: squeezes all values into -1 to 1", .version = 1,
+    .name = "tanh",
+    .family = "math",
+    .brief = "hyperbolic tangent: squeezes all values into -1 to 1",
+    .version = 1,
     .doc = FV_DOC_ARITHMETIC,
-    .inputs = inputs, .result = FV_KIND_NONE, .infer = fv_infer_arithmetic,
+    .inputs = inputs,
+    .result = FV_KIND_NONE,
+    .infer = fv__infer_arithmetic,
     .point = { [FV_FLOAT32] = real32, [FV_FLOAT64] = real64 },
     .cost = cost,
     .example = "tanh((phantom(\"cells\", [200, 200]) - 100) / 30) |> write(\"soft.tif\")",

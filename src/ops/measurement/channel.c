@@ -21,17 +21,18 @@ static fv__intensity kind_of(fv_dtype dtype) {
 }
 
 fv__channel_plan fv__channel_planned(fv_dtype dtype, int ndim, bool weighted) {
-    fv__channel_plan p = { .ndim = ndim, .dtype = dtype, .kind = kind_of(dtype), .weighted = weighted,
-                           .size = sizeof(fv__channel) };
+    fv__channel_plan p = {
+        .ndim = ndim, .dtype = dtype, .kind = kind_of(dtype), .weighted = weighted, .size = sizeof(fv__channel)
+    };
     if (p.kind < FV__WIDE) return p;
     p.values = STRIP;
     p.value_bytes = p.kind == FV__FLOAT32 ? 4 : 8;
     p.values_at = p.size;
     p.places_at = p.values_at + (size_t)p.values * p.value_bytes;
     p.sum_at = p.places_at + (weighted ? (size_t)(p.values * p.ndim) * sizeof(int64_t) : 0);
-    p.squares_at = p.sum_at + fv_sum_size(sum_kinds[p.kind]);
-    p.products_at = p.squares_at + fv_sum_size(square_kinds[p.kind]);
-    p.size = p.products_at + (weighted ? (size_t)p.ndim * fv_sum_size(FV_SUM_FLOAT64) : 0);
+    p.squares_at = p.sum_at + fv__sum_size(sum_kinds[p.kind]);
+    p.products_at = p.squares_at + fv__sum_size(square_kinds[p.kind]);
+    p.size = p.products_at + (weighted ? (size_t)p.ndim * fv__sum_size(FV_SUM_FLOAT64) : 0);
     p.size = (p.size + 15) & ~(size_t)15;
     return p;
 }
@@ -43,45 +44,45 @@ static int64_t *places_of(const fv__channel_plan *p, fv__channel *c, int d) {
 static fv_sum *sum_of(const fv__channel_plan *p, fv__channel *c) { return (fv_sum *)((char *)c + p->sum_at); }
 static fv_sum *squares_of(const fv__channel_plan *p, fv__channel *c) { return (fv_sum *)((char *)c + p->squares_at); }
 static fv_sum *product_of(const fv__channel_plan *p, fv__channel *c, int d) {
-    return (fv_sum *)((char *)c + p->products_at + (size_t)d * fv_sum_size(FV_SUM_FLOAT64));
+    return (fv_sum *)((char *)c + p->products_at + (size_t)d * fv__sum_size(FV_SUM_FLOAT64));
 }
 
 void fv__channel_start(const fv__channel_plan *p, fv__channel *c) {
     *c = (fv__channel){ .least = INT64_MAX, .most = INT64_MIN, .lowest = INFINITY, .highest = -INFINITY };
     if (p->kind < FV__WIDE) return;
-    fv_sum_init(sum_of(p, c), sum_kinds[p->kind]);
-    fv_sum_init(squares_of(p, c), square_kinds[p->kind]);
-    for (int d = 0; p->weighted && d < p->ndim; d++) fv_sum_init(product_of(p, c, d), FV_SUM_FLOAT64);
+    fv__sum_init(sum_of(p, c), sum_kinds[p->kind]);
+    fv__sum_init(squares_of(p, c), square_kinds[p->kind]);
+    for (int d = 0; p->weighted && d < p->ndim; d++) fv__sum_init(product_of(p, c, d), FV_SUM_FLOAT64);
 }
 
 /* ---------------------------------------------------------------- narrow integers */
 
-#define ADD_NARROW(name, type, unsigned_wide)                                                \
-    static void name(fv__channel *c, const type *restrict values, int64_t n) {               \
-        int64_t       total = 0;                                                             \
-        unsigned_wide squares = 0;                                                           \
-        type          least = values[0], most = values[0];                                   \
-        for (int64_t i = 0; i < n; i++) {                                                    \
-            type v = values[i];                                                              \
-            total += v;                                                                      \
-            squares += (uint64_t)(int64_t)v * (uint64_t)(int64_t)v;                          \
-            least = v < least ? v : least;                                                   \
-            most = v > most ? v : most;                                                      \
-        }                                                                                    \
-        c->total += total;                                                                   \
-        c->squares += squares;                                                               \
-        c->least = FV_MIN(c->least, (int64_t)least);                                         \
-        c->most = FV_MAX(c->most, (int64_t)most);                                            \
-    }                                                                                        \
-    /* Sum of value times place in the row. */                                               \
-    static __int128 name##_ramp(const type *restrict values, int64_t n) {                    \
-        __int128 all = 0;                                                                    \
-        for (int64_t start = 0; start < n; start += 4096) {                                  \
-            int64_t ramp = 0, sum = 0, end = FV_MIN(n, start + 4096);                        \
-            for (int64_t i = start; i < end; i++) sum += values[i], ramp += values[i] * (i - start); \
-            all += (__int128)sum * start + ramp;                                             \
-        }                                                                                    \
-        return all;                                                                          \
+#define ADD_NARROW(name, type, unsigned_wide)                                                                                    \
+    static void name(fv__channel *c, const type *restrict values, int64_t n) {                                                   \
+        int64_t       total = 0;                                                                                                 \
+        unsigned_wide squares = 0;                                                                                               \
+        type          least = values[0], most = values[0];                                                                       \
+        for (int64_t i = 0; i < n; i++) {                                                                                        \
+            type v = values[i];                                                                                                  \
+            total += v;                                                                                                          \
+            squares += (uint64_t)(int64_t)v * (uint64_t)(int64_t)v;                                                              \
+            least = v < least ? v : least;                                                                                       \
+            most = v > most ? v : most;                                                                                          \
+        }                                                                                                                        \
+        c->total += total;                                                                                                       \
+        c->squares += squares;                                                                                                   \
+        c->least = FV_MIN(c->least, (int64_t)least);                                                                             \
+        c->most = FV_MAX(c->most, (int64_t)most);                                                                                \
+    }                                                                                                                            \
+    /* Sum of value times place in the row. */                                                                                   \
+    static __int128 name##_ramp(const type *restrict values, int64_t n) {                                                        \
+        __int128 all = 0;                                                                                                        \
+        for (int64_t start = 0; start < n; start += 4096) {                                                                      \
+            int64_t ramp = 0, sum = 0, end = FV_MIN(n, start + 4096);                                                            \
+            for (int64_t i = start; i < end; i++) sum += values[i], ramp += values[i] * (i - start);                             \
+            all += (__int128)sum * start + ramp;                                                                                 \
+        }                                                                                                                        \
+        return all;                                                                                                              \
     }
 ADD_NARROW(add_uint8, uint8_t, uint64_t)
 ADD_NARROW(add_int8, int8_t, uint64_t)
@@ -90,10 +91,10 @@ ADD_NARROW(add_int16, int16_t, uint64_t)
 ADD_NARROW(add_uint32, uint32_t, unsigned __int128)
 ADD_NARROW(add_int32, int32_t, unsigned __int128)
 
-#define NARROW(TYPE, NAME)                                               \
-    {                                                                    \
-        NAME(c, values, n);                                              \
-        return p->weighted ? NAME##_ramp((const TYPE *)values, n) : 0;   \
+#define NARROW(TYPE, NAME)                                                                                                       \
+    {                                                                                                                            \
+        NAME(c, values, n);                                                                                                      \
+        return p->weighted ? NAME##_ramp((const TYPE *)values, n) : 0;                                                           \
     }
 
 /* Returns the sum of value times place in the row, where it is wanted. */
@@ -115,24 +116,24 @@ static void add_wide(fv__channel *c, fv_sum *sum, fv_sum *squares, fv_dtype dtyp
         bool     negative = dtype == FV_INT64 && values[i] < 0;
         uint64_t magnitude = negative ? 0 - (uint64_t)values[i] : (uint64_t)values[i];
         int64_t  ordered = dtype == FV_UINT64 ? values[i] ^ INT64_MIN : values[i];
-        fv_sum_add_integer(sum, negative, magnitude);
-        fv_sum_add_integer(squares, false, (unsigned __int128)magnitude * magnitude);
+        fv__sum_add_integer(sum, negative, magnitude);
+        fv__sum_add_integer(squares, false, (unsigned __int128)magnitude * magnitude);
         c->least = FV_MIN(c->least, ordered);
         c->most = FV_MAX(c->most, ordered);
     }
 }
 
 /* NaNs are not compared here: the sums count them. Negative zero becomes zero, so that the order does not show. */
-#define RANGE(name, type)                                              \
-    static void name(fv__channel *c, const type *values, int64_t n) {  \
-        type lowest = INFINITY, highest = -INFINITY;                   \
-        for (int64_t i = 0; i < n; i++) {                              \
-            type v = values[i] + (type)0;                              \
-            lowest = v < lowest ? v : lowest;                          \
-            highest = v > highest ? v : highest;                       \
-        }                                                              \
-        c->lowest = FV_MIN(c->lowest, (double)lowest);                 \
-        c->highest = FV_MAX(c->highest, (double)highest);              \
+#define RANGE(name, type)                                                                                                        \
+    static void name(fv__channel *c, const type *values, int64_t n) {                                                            \
+        type lowest = INFINITY, highest = -INFINITY;                                                                             \
+        for (int64_t i = 0; i < n; i++) {                                                                                        \
+            type v = values[i] + (type)0;                                                                                        \
+            lowest = v < lowest ? v : lowest;                                                                                    \
+            highest = v > highest ? v : highest;                                                                                 \
+        }                                                                                                                        \
+        c->lowest = FV_MIN(c->lowest, (double)lowest);                                                                           \
+        c->highest = FV_MAX(c->highest, (double)highest);                                                                        \
     }
 RANGE(range_float, float)
 RANGE(range_double, double)
@@ -151,18 +152,19 @@ static void settle(const fv__channel_plan *p, fv__channel *c) {
     int64_t     n = c->waiting;
     c->waiting = 0;
     if (!n) return;
-    if (p->kind == FV__WIDE) add_wide(c, sum_of(p, c), squares_of(p, c), p->dtype, values, n);
+    if (p->kind == FV__WIDE)
+        add_wide(c, sum_of(p, c), squares_of(p, c), p->dtype, values, n);
     else if (p->kind == FV__FLOAT32) {
         range_float(c, values, n);
-        fv_sum_add_floats(sum_of(p, c), squares_of(p, c), values, n);
+        fv__sum_add_floats(sum_of(p, c), squares_of(p, c), values, n);
     } else {
         range_double(c, values, n);
-        fv_sum_add_doubles(sum_of(p, c), squares_of(p, c), values, n);
+        fv__sum_add_doubles(sum_of(p, c), squares_of(p, c), values, n);
     }
     for (int d = 0; p->weighted && d < p->ndim; d++) {
         double products[STRIP];
         for (int64_t i = 0; i < n; i++) products[i] = value_at(p, values, i) * (double)places_of(p, c, d)[i];
-        fv_sum_add_doubles(product_of(p, c, d), NULL, products, n);
+        fv__sum_add_doubles(product_of(p, c, d), NULL, products, n);
     }
 }
 
@@ -286,8 +288,8 @@ uint8_t *fv__channel_write(const fv__channel_plan *p, fv__channel *c, int64_t vo
 
 static void merge_sum(fv_sum *into, const uint8_t *from, fv_sum_kind kind) {
     fv_sum_any sum;
-    memcpy(&sum, from, fv_sum_size(kind));
-    fv_sum_merge(into, &sum.sum);
+    memcpy(&sum, from, fv__sum_size(kind));
+    fv__sum_merge(into, &sum.sum);
 }
 
 const uint8_t *fv__channel_read(const fv__channel_plan *p, const uint8_t *from, int64_t voxels, const int64_t *low,
@@ -309,7 +311,7 @@ const uint8_t *fv__channel_read(const fv__channel_plan *p, const uint8_t *from, 
     merge_sum(sum_of(p, c), sums, sum_kinds[p->kind]);
     merge_sum(squares_of(p, c), sums + (p->squares_at - p->sum_at), square_kinds[p->kind]);
     for (int d = 0; p->weighted && d < p->ndim; d++)
-        merge_sum(product_of(p, c, d), sums + (p->products_at - p->sum_at) + (size_t)d * fv_sum_size(FV_SUM_FLOAT64),
+        merge_sum(product_of(p, c, d), sums + (p->products_at - p->sum_at) + (size_t)d * fv__sum_size(FV_SUM_FLOAT64),
                   FV_SUM_FLOAT64);
     return from + sums_bytes(p);
 }
@@ -325,16 +327,16 @@ void fv__channel_moments(const fv__channel_plan *p, fv__channel *c, int64_t voxe
     fv_sum        *sum = &total.sum, *square = &squares.sum;
     settle(p, c);
     if (p->kind == FV__NARROW) {
-        fv_sum_init(sum, FV_SUM_INTEGER);
-        fv_sum_init(square, FV_SUM_INTEGER);
-        fv_sum_add_integer(sum, c->total < 0, (unsigned __int128)(c->total < 0 ? -c->total : c->total));
-        fv_sum_add_integer(square, false, c->squares);
+        fv__sum_init(sum, FV_SUM_INTEGER);
+        fv__sum_init(square, FV_SUM_INTEGER);
+        fv__sum_add_integer(sum, c->total < 0, (unsigned __int128)(c->total < 0 ? -c->total : c->total));
+        fv__sum_add_integer(square, false, c->squares);
     } else {
         sum = sum_of(p, c);
         square = squares_of(p, c);
     }
-    cells[0].real = fv_sum_mean(sum, voxels);
-    cells[3].real = sqrt(fv_sum_variance(sum, square, voxels));
+    cells[0].real = fv__sum_mean(sum, voxels);
+    cells[3].real = sqrt(fv__sum_variance(sum, square, voxels));
     if (fv__channel_integral(p)) {
         cells[1].integer = c->least;
         cells[2].integer = c->most;
@@ -349,9 +351,9 @@ void fv__channel_moments(const fv__channel_plan *p, fv__channel *c, int64_t voxe
 
 void fv__channel_weighted(const fv__channel_plan *p, fv__channel *c, double *centroid) {
     settle(p, c);
-    double total = p->kind == FV__NARROW ? (double)c->total : fv_sum_value(sum_of(p, c));
+    double total = p->kind == FV__NARROW ? (double)c->total : fv__sum_value(sum_of(p, c));
     for (int d = 0; d < p->ndim; d++) {
-        double product = p->kind == FV__NARROW ? (double)c->product[d] : fv_sum_value(product_of(p, c, d));
+        double product = p->kind == FV__NARROW ? (double)c->product[d] : fv__sum_value(product_of(p, c, d));
         centroid[d] = total == 0 ? NAN : product / total;
     }
 }

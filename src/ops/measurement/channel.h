@@ -16,12 +16,12 @@
 typedef enum fv__intensity { FV__NARROW = 1, FV__WIDE, FV__FLOAT32, FV__FLOAT64 } fv__intensity;
 
 typedef struct fv__channel {
-    int64_t           least, most;           /* integers; unsigned 64-bit values with the top bit turned */
-    double            lowest, highest;       /* floating point */
-    unsigned __int128 squares;               /* narrow */
-    __int128          total;                 /* narrow */
-    __int128          product[FV_MAX_DIMS];  /* narrow: sums of value times coordinate */
-    int64_t           waiting;               /* values not yet in the sums */
+    int64_t           least, most;          /* integers; unsigned 64-bit values with the top bit turned */
+    double            lowest, highest;      /* floating point */
+    unsigned __int128 squares;              /* narrow */
+    __int128          total;                /* narrow */
+    __int128          product[FV_MAX_DIMS]; /* narrow: sums of value times coordinate */
+    int64_t           waiting;              /* values not yet in the sums */
 } fv__channel;
 
 /* Layout of channels of a given image. */

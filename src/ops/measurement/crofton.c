@@ -4,7 +4,9 @@
 
 #define PI 3.14159265358979323846
 
-typedef struct { double v[3]; } vector;
+typedef struct {
+    double v[3];
+} vector;
 
 static double dot(const vector *a, const vector *b) { return a->v[0] * b->v[0] + a->v[1] * b->v[1] + a->v[2] * b->v[2]; }
 static vector cross(const vector *a, const vector *b) {
@@ -19,7 +21,7 @@ static vector unit(const vector *a) {
 
 /* ---------------------------------------------------------------- in a plane */
 
-static double angle_of(const vector *a) { return fv_atan2(a->v[1] < 0 ? -a->v[1] : a->v[1], a->v[1] < 0 ? -a->v[2] : a->v[2]); }
+static double angle_of(const vector *a) { return fv__atan2(a->v[1] < 0 ? -a->v[1] : a->v[1], a->v[1] < 0 ? -a->v[2] : a->v[2]); }
 
 /* Half the angle between both neighbours, of half a circle. */
 static double share_of_circle(const vector *direction, int count, int own) {
@@ -28,8 +30,10 @@ static double share_of_circle(const vector *direction, int count, int own) {
         for (int turn = -1; turn <= 1; turn++) {
             double other = angle_of(&direction[i]) + turn * PI;
             if (i == own && turn == 0) continue;
-            if (other < angle) before = FV_MAX(before, other);
-            else after = FV_MIN(after, other);
+            if (other < angle)
+                before = FV_MAX(before, other);
+            else
+                after = FV_MIN(after, other);
         }
     return (after - before) / 2 / PI;
 }
@@ -57,7 +61,7 @@ static int clip(const vector *polygon, int count, const vector *n, vector *to) {
 /* Solid angle of a triangle seen from the origin (van Oosterom and Strackee). */
 static double solid_angle(const vector *a, const vector *b, const vector *c) {
     vector x = unit(a), y = unit(b), z = unit(c), normal = cross(&y, &z);
-    return 2 * fv_atan2(fabs(dot(&x, &normal)), 1 + dot(&x, &y) + dot(&y, &z) + dot(&z, &x));
+    return 2 * fv__atan2(fabs(dot(&x, &normal)), 1 + dot(&x, &y) + dot(&y, &z) + dot(&z, &x));
 }
 
 /* The share of the half sphere that is nearer to a direction than to all others and their opposites: in the plane that touches

@@ -8,7 +8,10 @@
 
 #include "ops/measurement/windows.h"
 
-typedef struct fv__crofton { int count; double weight[FV__PAIRS]; } fv__crofton; /* of an exit in each direction */
+typedef struct fv__crofton {
+    int    count;
+    double weight[FV__PAIRS];
+} fv__crofton; /* of an exit in each direction */
 
 #define fv__crofton_init FV_ISA_NAME(fv__crofton_init)
 #define fv__crofton_measure FV_ISA_NAME(fv__crofton_measure)

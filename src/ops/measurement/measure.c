@@ -5,15 +5,17 @@
  * that labels lacks, and a label has a row for each of their voxels, runs hold one such row each and records begin with its
  * number.
  */
-#include "ops/measurement/properties.h"
 #include "op/promote.h"
 #include "op/scratch.h"
 #include "op/sorted_runs.h"
 #include "op/stretches.h"
+#include "ops/measurement/properties.h"
 #include <stdio.h>
 #include <stdlib.h>
 
-typedef struct { const char *properties; } measure;
+typedef struct {
+    const char *properties;
+} measure;
 
 static const fv_param params[] = {
     FV_PARAM(measure, properties, .def = "",
@@ -40,7 +42,7 @@ enum { INPUTS = 5 };
 
 static fv_status infer(fv_infer *i, fv_error *error) {
     const fv_image_type *labels = &i->in[0]->image;
-    fv_table_type       *table = fv_arena_alloc(i->arena, sizeof *table);
+    fv_table_type       *table = fv__arena_alloc(i->arena, sizeof *table);
     fv__properties       properties;
     fv__views            views;
     bool                 missing = false;
@@ -82,8 +84,8 @@ static void need(const fv_need *n, fv_region *in) {
     layout  l = layout_of(n->params, n->in);
     int64_t halo[FV_MAX_DIMS] = { 0 };
     for (int k = 0; k < l.plan.nspatial; k++) halo[l.plan.spatial[k]] = fv__windows_halo(&l.plan);
-    fv_region grown = fv_region_grow(&n->region, halo, halo);
-    in[0] = fv_region_clip(&grown, n->in[0]->image.shape);
+    fv_region grown = fv__region_grow(&n->region, halo, halo);
+    in[0] = fv__region_clip(&grown, n->in[0]->image.shape);
     fv__views_need(&l.views, n->in, &n->region, in);
 }
 
@@ -95,7 +97,7 @@ typedef struct {
     int64_t         row;                    /* of those that a label has */
     int64_t         capacity, count, slots; /* objects, and places of the hash table (a power of two) */
     char           *objects;
-    int32_t        *slot;  /* object of a place, -1: free */
+    int32_t        *slot; /* object of a place, -1: free */
     int32_t        *order;
     fv_stretch     *stretches;
     uint8_t        *record; /* room for one */
@@ -110,12 +112,12 @@ typedef struct {
 static int64_t most_objects(const fv_need *n) {
     fv_region in[FV_MAX_INPUTS] = { n->region };
     need(n, in);
-    return fv_region_voxels(&in[0]);
+    return fv__region_voxels(&in[0]);
 }
 
 static size_t lay_out(gather *g, const fv_need *n, void *scratch) {
     fv_scratch pieces = { scratch, 0 };
-    layout l = layout_of(n->params, n->in);
+    layout     l = layout_of(n->params, n->in);
     g->views = l.views;
     g->plan = l.plan;
     g->origin = n->region.start;
@@ -124,15 +126,15 @@ static size_t lay_out(gather *g, const fv_need *n, void *scratch) {
     g->capacity = FV_MAX(FV_MIN(most_objects(n), some), 1);
     for (g->slots = 16; g->slots < 2 * g->capacity;) g->slots *= 2;
     g->most = fv__object_most_bytes(&g->plan, n->region.size, 0) + NUMBER_BYTES;
-    g->objects = fv_scratch_take(&pieces, g->capacity * (int64_t)g->plan.size);
-    g->slot = fv_scratch_take(&pieces, g->slots * (int64_t)sizeof *g->slot);
-    g->order = fv_scratch_take(&pieces, g->capacity * (int64_t)sizeof *g->order);
-    g->stretches = fv_scratch_take(&pieces, n->region.size[n->region.ndim - 1] * (int64_t)sizeof *g->stretches);
-    g->record = fv_scratch_take(&pieces, g->most);
-    g->windows = fv_scratch_take(&pieces, (int64_t)fv__windows_scratch(&g->plan, &n->region));
+    g->objects = fv__scratch_take(&pieces, g->capacity * (int64_t)g->plan.size);
+    g->slot = fv__scratch_take(&pieces, g->slots * (int64_t)sizeof *g->slot);
+    g->order = fv__scratch_take(&pieces, g->capacity * (int64_t)sizeof *g->order);
+    g->stretches = fv__scratch_take(&pieces, n->region.size[n->region.ndim - 1] * (int64_t)sizeof *g->stretches);
+    g->record = fv__scratch_take(&pieces, g->most);
+    g->windows = fv__scratch_take(&pieces, (int64_t)fv__windows_scratch(&g->plan, &n->region));
     bool in_place = true;
     for (int c = 0; c < g->plan.nchannels; c++) in_place = in_place && fv__view_in_place(&g->views.view[c], n->in);
-    g->values = fv_scratch_take(&pieces, in_place ? 0 : g->plan.nchannels * n->region.size[n->region.ndim - 1] * VALUE_BYTES);
+    g->values = fv__scratch_take(&pieces, in_place ? 0 : g->plan.nchannels * n->region.size[n->region.ndim - 1] * VALUE_BYTES);
     return pieces.used;
 }
 
@@ -179,16 +181,16 @@ static void sort_objects(gather *g) {
 /* A run of records by label. Leaves the table empty. */
 static void write_run(gather *g) {
     int64_t before = 0;
-    size_t  begun = fv_sorted_run_begin(g->partial);
+    size_t  begun = fv__sorted_run_begin(g->partial);
     sort_objects(g);
     for (int64_t i = 0; i < g->count; i++) {
         fv__object *object = object_at(g, g->order[i]);
         uint8_t    *begin = g->views.rows > 1 ? fv__varint_put(g->record, (uint64_t)g->row) : g->record;
         uint8_t    *end = fv__object_write(&g->plan, object, before, g->origin, begin);
-        fv_bytes_append(g->partial, g->record, (size_t)(end - g->record));
+        fv__bytes_append(g->partial, g->record, (size_t)(end - g->record));
         before = object->label;
     }
-    fv_sorted_run_end(g->partial, begun);
+    fv__sorted_run_end(g->partial, begun);
     memset(g->slot, 0xff, (size_t)g->slots * sizeof *g->slot);
     g->count = 0;
 }
@@ -214,7 +216,7 @@ static fv_status add_row(gather *g, const fv_run *r, const int64_t *row_position
     const fv_block *labels = r->in[0];
     int             last = r->need.region.ndim - 1;
     int64_t         position[FV_MAX_DIMS], n = r->need.region.size[last];
-    int64_t         count = fv_stretches(g->stretches, labels->dtype, fv_block_at(labels, row_position), n);
+    int64_t         count = fv__stretches(g->stretches, labels->dtype, fv__block_at(labels, row_position), n);
     const char     *row[FV__CHANNELS];
     fv__object     *object = NULL;
     for (int c = 0; c < g->plan.nchannels; c++)
@@ -245,7 +247,7 @@ static fv_status run(fv_run *r, fv_error *error) {
     bool counted = fv__windows_halo(&g.plan) > 0;
     if (counted) fv__windows_begin(&windows, r->in[0], chunk, g.windows);
     for (; g.row < g.views.rows; g.row++) {
-        for (fv_rows_begin(&rows, chunk); fv_rows_next(&rows);) {
+        for (fv__rows_begin(&rows, chunk); fv__rows_next(&rows);) {
             FV_TRY(add_row(&g, r, rows.position, error));
             int64_t z = chunk->ndim == 3 ? rows.position[0] - chunk->start[0] : 0;
             if (counted) fv__windows_row(&windows, z, rows.position[chunk->ndim - 2] - chunk->start[chunk->ndim - 2]);
@@ -294,7 +296,7 @@ static const uint8_t *add(void *context, const uint8_t *record, const fv_region 
 static fv_status end(void *context, fv_error *error) {
     merge   *m = context;
     fv_cell *cells;
-    FV_TRY(fv_row_writer_next(&m->rows, &cells, error));
+    FV_TRY(fv__row_writer_next(&m->rows, &cells, error));
     fv__properties_row(&m->layout.properties, &m->layout.plan, &m->rows.f->in[0]->image, &m->layout.views, m->row, &m->crofton,
                        m->object, cells);
     return FV_OK;
@@ -305,15 +307,15 @@ static fv_status finish(fv_finish *f, fv_error *error) {
     const fv__object_plan *plan = &m.layout.plan;
     fv_sorted_runs         runs = { .key = key, .start = start, .add = add, .end = end };
     for (int64_t i = 0; i < f->npartials; i++) {
-        fv_region chunk = fv_lattice_chunk(f->lattice, i);
+        fv_region chunk = fv__lattice_chunk(f->lattice, i);
         runs.most = FV_MAX(runs.most, fv__object_most_bytes(plan, chunk.size, 0) + NUMBER_BYTES);
     }
     if (plan->windows) fv__crofton_init(&m.crofton, &f->in[0]->image);
-    m.object = fv_alloc(plan->size);
-    fv_row_writer_init(&m.rows, f);
-    fv_status status = fv_sorted_runs_merge(f, &runs, &m, error);
-    if (status == FV_OK) status = fv_row_writer_flush(&m.rows, error);
-    fv_row_writer_release(&m.rows);
+    m.object = fv__alloc(plan->size);
+    fv__row_writer_init(&m.rows, f);
+    fv_status status = fv__sorted_runs_merge(f, &runs, &m, error);
+    if (status == FV_OK) status = fv__row_writer_flush(&m.rows, error);
+    fv__row_writer_release(&m.rows);
     free(m.object);
     return status;
 }
@@ -356,8 +358,7 @@ static const fv_column_doc columns[] = {
       .doc = "longest axis of the ellipsoid (ellipse) with the same second moments" },
     { "axis_middle_length", "length", .property = "axis_lengths", .doc = "its middle axis; only of volumes" },
     { "axis_minor_length", "length", .property = "axis_lengths", .doc = "its shortest axis" },
-    { "eccentricity", .property = "eccentricity",
-      .doc = "of that ellipse: 0 for a circle, near 1 for a needle; only of planes" },
+    { "eccentricity", .property = "eccentricity", .doc = "of that ellipse: 0 for a circle, near 1 for a needle; only of planes" },
     { "anisotropy", .property = "anisotropy",
       .doc = "1 - (variance along the shortest axis / variance along the longest): 0 for a ball, near 1 for a needle" },
     { "orientation", "radians", .property = "orientation",

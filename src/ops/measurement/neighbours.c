@@ -6,7 +6,9 @@
 #include "op/scratch.h"
 #include "op/sorted_runs.h"
 
-typedef struct { bool background; } neighbours;
+typedef struct {
+    bool background;
+} neighbours;
 
 static const fv_param params[] = {
     FV_PARAM(neighbours, background, .def = "false", .doc = "also list the contact of each label with the background, label 0"),
@@ -16,7 +18,10 @@ static const fv_input inputs[] = { { "labels", FV_KIND_IMAGE, .doc = "label imag
 
 #define MOST_PAIRS ((int64_t)1 << 16) /* gathered before a run is written */
 
-typedef struct { fv_run_key key; int64_t faces[3]; } pair; /* key: the lesser and the greater label; faces across each axis */
+typedef struct {
+    fv_run_key key;
+    int64_t    faces[3];
+} pair; /* key: the lesser and the greater label; faces across each axis */
 
 static fv_status infer(fv_infer *i, fv_error *error) {
     static const fv_table_type table = { 4,
@@ -39,8 +44,8 @@ static void need(const fv_need *n, fv_region *in) {
     int     spatial[FV_MAX_DIMS], count = fv_image_type_spatial(&n->in[0]->image, spatial);
     int64_t none[FV_MAX_DIMS] = { 0 }, next[FV_MAX_DIMS] = { 0 };
     for (int i = 0; i < count; i++) next[spatial[i]] = 1;
-    fv_region grown = fv_region_grow(&n->region, none, next);
-    in[0] = fv_region_clip(&grown, n->in[0]->image.shape);
+    fv_region grown = fv__region_grow(&n->region, none, next);
+    in[0] = fv__region_clip(&grown, n->in[0]->image.shape);
 }
 
 /* ---------------------------------------------------------------- gathering a chunk */
@@ -54,10 +59,10 @@ typedef struct {
 
 static size_t lay_out(gather *g, const fv_need *n, void *scratch) {
     fv_scratch pieces = { scratch, 0 };
-    g->capacity = FV_MAX(FV_MIN(3 * fv_region_voxels(&n->region), MOST_PAIRS), 1);
+    g->capacity = FV_MAX(FV_MIN(3 * fv__region_voxels(&n->region), MOST_PAIRS), 1);
     for (g->slots = 16; g->slots < 2 * g->capacity;) g->slots *= 2;
-    g->pairs = fv_scratch_take(&pieces, g->capacity * (int64_t)sizeof *g->pairs);
-    g->slot = fv_scratch_take(&pieces, g->slots * (int64_t)sizeof *g->slot);
+    g->pairs = fv__scratch_take(&pieces, g->capacity * (int64_t)sizeof *g->pairs);
+    g->slot = fv__scratch_take(&pieces, g->slots * (int64_t)sizeof *g->slot);
     return pieces.used;
 }
 
@@ -68,7 +73,7 @@ static size_t scratch(const fv_need *n) {
 
 static size_t bound(const fv_need *n) {
     gather  g;
-    int64_t faces = 3 * fv_region_voxels(&n->region);
+    int64_t faces = 3 * fv__region_voxels(&n->region);
     lay_out(&g, n, NULL);
     return (size_t)(faces * (int64_t)sizeof(pair) + (faces / g.capacity + 1) * (int64_t)sizeof(int64_t));
 }
@@ -99,9 +104,9 @@ static void write_run(gather *g) {
         g->pairs[i] = swap;
         sift(g->pairs, 0, i);
     }
-    size_t begun = fv_sorted_run_begin(g->partial);
-    fv_bytes_append(g->partial, g->pairs, (size_t)g->count * sizeof *g->pairs);
-    fv_sorted_run_end(g->partial, begun);
+    size_t begun = fv__sorted_run_begin(g->partial);
+    fv__bytes_append(g->partial, g->pairs, (size_t)g->count * sizeof *g->pairs);
+    fv__sorted_run_end(g->partial, begun);
     memset(g->slot, 0xff, (size_t)g->slots * sizeof *g->slot);
     g->count = 0;
 }
@@ -124,7 +129,13 @@ static pair *find(gather *g, int64_t a, int64_t b) {
 
 /* ---------------------------------------------------------------- rows of faces */
 
-typedef struct { gather *g; bool background; int axis; pair *latest; int64_t a, b; } counting;
+typedef struct {
+    gather *g;
+    bool    background;
+    int     axis;
+    pair   *latest;
+    int64_t a, b;
+} counting;
 
 static void count_face(counting *c, int64_t a, int64_t b) {
     if (!c->background && (!a || !b)) return;
@@ -136,17 +147,17 @@ static void count_face(counting *c, int64_t a, int64_t b) {
 }
 
 /* Most voxels are like their neighbour, so a row is looked through for a difference in strips first. */
-#define FACES(name, type)                                                                             \
-    static void name(counting *c, const void *one, const void *other, int64_t n) {                    \
-        const type *a = one, *b = other;                                                              \
-        for (int64_t i = 0; i < n;) {                                                                 \
-            int64_t end = FV_MIN(n, i + 64);                                                          \
-            type    differ = 0;                                                                       \
-            for (int64_t k = i; k < end; k++) differ |= (type)(a[k] ^ b[k]);                          \
-            if (!differ) i = end;                                                                     \
-            for (; i < end; i++)                                                                      \
-                if (a[i] != b[i]) count_face(c, (int64_t)a[i], (int64_t)b[i]);                        \
-        }                                                                                             \
+#define FACES(name, type)                                                                                                        \
+    static void name(counting *c, const void *one, const void *other, int64_t n) {                                               \
+        const type *a = one, *b = other;                                                                                         \
+        for (int64_t i = 0; i < n;) {                                                                                            \
+            int64_t end = FV_MIN(n, i + 64);                                                                                     \
+            type    differ = 0;                                                                                                  \
+            for (int64_t k = i; k < end; k++) differ |= (type)(a[k] ^ b[k]);                                                     \
+            if (!differ) i = end;                                                                                                \
+            for (; i < end; i++)                                                                                                 \
+                if (a[i] != b[i]) count_face(c, (int64_t)a[i], (int64_t)b[i]);                                                   \
+        }                                                                                                                        \
     }
 FACES(faces_uint8, uint8_t)
 FACES(faces_int8, int8_t)
@@ -177,9 +188,9 @@ static void count_axis(fv_run *r, gather *g, int axis, int which) {
     int64_t         end = in->region.start[axis] + in->region.size[axis] - 1, step = in->stride[axis];
     region.size[axis] = FV_MIN(region.size[axis], end - region.start[axis]);
     fv_rows rows;
-    if (fv_region_empty(&region)) return;
-    for (fv_rows_begin(&rows, &region); fv_rows_next(&rows);) {
-        const char *one = fv_block_at(in, rows.position), *other = one + step * (int64_t)fv_dtype_size(in->dtype);
+    if (fv__region_empty(&region)) return;
+    for (fv__rows_begin(&rows, &region); fv__rows_next(&rows);) {
+        const char *one = fv__block_at(in, rows.position), *other = one + step * (int64_t)fv_dtype_size(in->dtype);
         count_faces(&c, in->dtype, one, other, region.size[region.ndim - 1]);
     }
 }
@@ -197,7 +208,11 @@ static fv_status run(fv_run *r, fv_error *error) {
 
 /* ---------------------------------------------------------------- merging */
 
-typedef struct { fv_row_writer rows; double area[3]; pair sum; } merge;
+typedef struct {
+    fv_row_writer rows;
+    double        area[3];
+    pair          sum;
+} merge;
 
 static void key(const void *context, const uint8_t *record, fv_run_key *key) {
     (void)context;
@@ -222,7 +237,7 @@ static fv_status end(void *context, fv_error *error) {
     if (m->rows.f->in[0]->image.dtype == FV_UINT64 && m->sum.key.first < 0)
         return fv_fail(error, FV_ERROR_INPUT, "labels holds %llu; labels must be below 2^63",
                        (unsigned long long)m->sum.key.first);
-    FV_TRY(fv_row_writer_next(&m->rows, &row, error));
+    FV_TRY(fv__row_writer_next(&m->rows, &row, error));
     row[0].integer = m->sum.key.first;
     row[1].integer = m->sum.key.second;
     row[2].integer = faces[0] + faces[1] + faces[2];
@@ -237,10 +252,10 @@ static fv_status finish(fv_finish *f, fv_error *error) {
     int                         spatial[FV_MAX_DIMS], n = fv_image_type_spatial(image, spatial);
     for (int i = 0; i < n; i++)
         for (int k = 0; k < n; k++) m.area[i] *= k == i ? 1 : image->spacing[spatial[k]];
-    fv_row_writer_init(&m.rows, f);
-    fv_status status = fv_sorted_runs_merge(f, &runs, &m, error);
-    if (status == FV_OK) status = fv_row_writer_flush(&m.rows, error);
-    fv_row_writer_release(&m.rows);
+    fv__row_writer_init(&m.rows, f);
+    fv_status status = fv__sorted_runs_merge(f, &runs, &m, error);
+    if (status == FV_OK) status = fv__row_writer_flush(&m.rows, error);
+    fv__row_writer_release(&m.rows);
     return status;
 }
 

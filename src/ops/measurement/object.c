@@ -4,7 +4,11 @@
 
 fv__object_plan fv__object_planned(const fv_image_type *labels, const fv_dtype *intensity, int nchannels, bool second,
                                    bool windows, bool border, bool weighted) {
-    fv__object_plan p = { .ndim = labels->ndim, .second = second, .windows = windows, .border = border, .nchannels = nchannels,
+    fv__object_plan p = { .ndim = labels->ndim,
+                          .second = second,
+                          .windows = windows,
+                          .border = border,
+                          .nchannels = nchannels,
                           .size = sizeof(fv__object) };
     p.nspatial = fv_image_type_spatial(labels, p.spatial);
     if (windows) p.configurations = p.nspatial == 3 ? 256 : 16;
@@ -48,8 +52,7 @@ void fv__object_add(const fv__object_plan *p, fv__object *o, const int64_t *posi
     o->sum[last] += n * (n - 1) / 2;
     o->high[last] = FV_MAX(o->high[last], position[last] + n - 1);
     if (p->second) add_second(p, o, position, n);
-    for (int i = 0; i < p->nchannels; i++)
-        fv__channel_add(&p->channel[i], fv__object_channel(p, o, i), position, n, values[i]);
+    for (int i = 0; i < p->nchannels; i++) fv__channel_add(&p->channel[i], fv__object_channel(p, o, i), position, n, values[i]);
 }
 
 /* ---------------------------------------------------------------- records */

@@ -45,7 +45,7 @@ typedef struct fv__object_plan {
 /* intensity: element types of nchannels images. */
 fv__object_plan fv__object_planned(const fv_image_type *labels, const fv_dtype *intensity, int nchannels, bool second,
                                    bool windows, bool border, bool weighted);
-void fv__object_start(const fv__object_plan *plan, fv__object *object, int64_t label);
+void            fv__object_start(const fv__object_plan *plan, fv__object *object, int64_t label);
 /* n voxels in a row along the last axis from position on; values: their intensities, by channel. */
 void fv__object_add(const fv__object_plan *plan, fv__object *object, const int64_t *position, int64_t n,
                     const void *const *values);

@@ -94,7 +94,7 @@ static fv_status check_point(const fv_numbers *point, const char *name, const fv
 static fv_status infer(fv_infer *i, fv_error *error) {
     const profile       *p = i->params;
     const fv_image_type *image = &i->in[0]->image;
-    fv_table_type       *table = fv_arena_alloc(i->arena, sizeof *table);
+    fv_table_type       *table = fv__arena_alloc(i->arena, sizeof *table);
     if (fv_dtype_is_complex(image->dtype))
         return fv_fail(error, FV_ERROR_USAGE, "image is %s; it must be real", fv_dtype_name(image->dtype));
     FV_TRY(check_point(&p->start, "start", image, error));
@@ -125,25 +125,31 @@ static void need(const fv_need *n, fv_region *in) {
     int     spatial[FV_MAX_DIMS], count = fv_image_type_spatial(&n->in[0]->image, spatial);
     int64_t none[FV_MAX_DIMS] = { 0 }, next[FV_MAX_DIMS] = { 0 };
     for (int k = 0; k < count; k++) next[spatial[k]] = 1;
-    fv_region grown = fv_region_grow(&n->region, none, next);
-    in[0] = fv_region_clip(&grown, n->in[0]->image.shape);
+    fv_region grown = fv__region_grow(&n->region, none, next);
+    in[0] = fv__region_clip(&grown, n->in[0]->image.shape);
 }
 
-typedef struct { int64_t sample, channel; double value; } taken;
+typedef struct {
+    int64_t sample, channel;
+    double  value;
+} taken;
 
 /* The voxels below and above a place along an axis, in the reflected image, and the share of the one above. */
-typedef struct { int64_t low, high; double above; } between;
+typedef struct {
+    int64_t low, high;
+    double  above;
+} between;
 
 static between around(double place, int64_t n, int64_t order) {
     double  whole = order == 0 ? floor(place + 0.5) : floor(place);
     int64_t at = (int64_t)whole;
-    between b = { .low = fv_border_index(FV_BORDER_REFLECT, at, n), .above = order == 0 ? 0 : place - whole };
-    b.high = b.above == 0 ? b.low : fv_border_index(FV_BORDER_REFLECT, at + 1, n);
+    between b = { .low = fv__border_index(FV_BORDER_REFLECT, at, n), .above = order == 0 ? 0 : place - whole };
+    b.high = b.above == 0 ? b.low : fv__border_index(FV_BORDER_REFLECT, at + 1, n);
     return b;
 }
 
 static double voxel(const fv_block *in, const int64_t *position) {
-    const void *at = fv_block_at(in, position);
+    const void *at = fv__block_at(in, position);
     switch (in->dtype) {
     case FV_BOOL:
     case FV_UINT8: return *(const uint8_t *)at;
@@ -180,7 +186,7 @@ static void take(fv_run *r, const line *l, int64_t sample, const between *b) {
     fv_region channels = r->need.region;
     fv_rows   rows;
     for (int k = 0; k < l->axes; k++) channels.start[l->spatial[k]] = b[k].low, channels.size[l->spatial[k]] = 1;
-    for (fv_rows_begin(&rows, &channels); fv_rows_next(&rows);)
+    for (fv__rows_begin(&rows, &channels); fv__rows_next(&rows);)
         for (int64_t i = 0; i < channels.size[channels.ndim - 1]; i++) {
             const fv_image_type *image = &r->need.in[0]->image;
             int64_t              position[FV_MAX_DIMS], channel = 0;
@@ -192,7 +198,7 @@ static void take(fv_run *r, const line *l, int64_t sample, const between *b) {
                 if (!spatial) channel = channel * image->shape[d] + position[d];
             }
             taken t = { sample, channel, interpolate(r->in[0], l, b, position) };
-            fv_bytes_append(r->partial, &t, sizeof t);
+            fv__bytes_append(r->partial, &t, sizeof t);
         }
 }
 
@@ -221,7 +227,7 @@ static fv_status run(fv_run *r, fv_error *error) {
 /* Every sample could lie in one chunk. */
 static size_t bound(const fv_need *n) {
     line l = line_of(n->params, &n->in[0]->image);
-    return (size_t)(FV_MIN(l.length * l.width * channels_of(&n->in[0]->image), 4 * fv_region_voxels(&n->region) * l.width)) *
+    return (size_t)(FV_MIN(l.length * l.width * channels_of(&n->in[0]->image), 4 * fv__region_voxels(&n->region) * l.width)) *
            sizeof(taken);
 }
 
@@ -248,10 +254,10 @@ static fv_status put_rows(fv_finish *f, const line *l, const double *values, int
         double way = (l->to[k] - l->from[k]) * image->spacing[l->spatial[k]];
         squares += way * way;
     }
-    fv_row_writer_init(&writer, f);
+    fv__row_writer_init(&writer, f);
     for (int64_t i = 0; i < l->length && status == FV_OK; i++) {
         fv_cell *row;
-        status = fv_row_writer_next(&writer, &row, error);
+        status = fv__row_writer_next(&writer, &row, error);
         if (status != FV_OK) break;
         row[0].real = spaced(0, sqrt(squares), l->length, i);
         for (int64_t c = 0; c < channels; c++) {
@@ -260,15 +266,15 @@ static fv_status put_rows(fv_finish *f, const line *l, const double *values, int
             row[1 + c].real = sum / (double)l->width;
         }
     }
-    if (status == FV_OK) status = fv_row_writer_flush(&writer, error);
-    fv_row_writer_release(&writer);
+    if (status == FV_OK) status = fv__row_writer_flush(&writer, error);
+    fv__row_writer_release(&writer);
     return status;
 }
 
 static fv_status finish(fv_finish *f, fv_error *error) {
     line      l = line_of(f->params, &f->in[0]->image);
     int64_t   channels = channels_of(&f->in[0]->image);
-    double   *values = fv_calloc((size_t)(l.length * l.width * channels) * sizeof *values);
+    double   *values = fv__calloc((size_t)(l.length * l.width * channels) * sizeof *values);
     fv_status status = gather(f, values, channels, error);
     if (status == FV_OK) status = put_rows(f, &l, values, channels, error);
     free(values);

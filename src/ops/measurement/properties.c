@@ -9,13 +9,35 @@
 /* ---------------------------------------------------------------- names */
 
 typedef enum {
-    VOXELS, VOLUME, CENTROID, POSITION, BBOX, EXTENT, EQUIVALENT_DIAMETER, EIGENVALUES, AXIS_LENGTHS, ECCENTRICITY, ANISOTROPY,
-    ORIENTATION, EULER_NUMBER, PERIMETER, PERIMETER_CROFTON, SURFACE_AREA, MEAN, MIN, MAX, STD, WEIGHTED
+    VOXELS,
+    VOLUME,
+    CENTROID,
+    POSITION,
+    BBOX,
+    EXTENT,
+    EQUIVALENT_DIAMETER,
+    EIGENVALUES,
+    AXIS_LENGTHS,
+    ECCENTRICITY,
+    ANISOTROPY,
+    ORIENTATION,
+    EULER_NUMBER,
+    PERIMETER,
+    PERIMETER_CROFTON,
+    SURFACE_AREA,
+    MEAN,
+    MIN,
+    MAX,
+    STD,
+    WEIGHTED
 } property;
 
 enum { USUAL = 1, SECOND = 2, WINDOWS = 4, BORDER = 8, INTENSITY = 16, WEIGHTS = 32, PLANE = 64, SPACE = 128, SPATIAL = 256 };
 
-static const struct { const char *name; int needs; } known[] = {
+static const struct {
+    const char *name;
+    int         needs;
+} known[] = {
     [VOXELS] = { "voxels", USUAL },
     [VOLUME] = { "volume", USUAL },
     [CENTROID] = { "centroid", USUAL },
@@ -57,9 +79,10 @@ static const char *objection(int which, const fv_image_type *labels, int nintens
     if (needs & SPATIAL && (n < 1 || n > 3)) return "it needs one to three axes named z, y, x";
     if (!(needs & (PLANE | SPACE))) return NULL;
     if (n != labels->ndim) return "it needs labels without axes other than z, y, x; slice them apart";
-    if (needs & PLANE && n == 2) return which == PERIMETER && !square_pixels(labels)
-                                            ? "it is defined for square pixels; perimeter_crofton takes any spacing"
-                                            : NULL;
+    if (needs & PLANE && n == 2)
+        return which == PERIMETER && !square_pixels(labels)
+                   ? "it is defined for square pixels; perimeter_crofton takes any spacing"
+                   : NULL;
     if (needs & SPACE && n == 3) return NULL;
     return needs & PLANE && needs & SPACE ? "it needs labels with two or three axes"
            : needs & PLANE                ? "it is one of planes; volumes have surface_area"
@@ -130,8 +153,7 @@ static fv_status add_column(fv_table_type *table, fv_column_kind kind, fv_error 
 
 static fv_status axis_columns(fv_table_type *table, fv_column_kind kind, const char *name, const fv_image_type *labels,
                               const char *suffix, fv_error *error) {
-    for (int d = 0; d < labels->ndim; d++)
-        FV_TRY(add_column(table, kind, error, "%s_%s%s", name, labels->axis[d], suffix));
+    for (int d = 0; d < labels->ndim; d++) FV_TRY(add_column(table, kind, error, "%s_%s%s", name, labels->axis[d], suffix));
     return FV_OK;
 }
 
@@ -142,8 +164,10 @@ static fv_status intensity_columns(int which, const fv__object_plan *plan, const
         const char    *suffix = views->view[i].suffix;
         fv_column_kind kind = FV_COLUMN_REAL;
         if ((which == MIN || which == MAX) && fv__channel_integral(&plan->channel[i])) kind = FV_COLUMN_INTEGER;
-        if (which == WEIGHTED) FV_TRY(axis_columns(table, kind, known[which].name, labels, suffix, error));
-        else FV_TRY(add_column(table, kind, error, "%s%s", known[which].name, suffix));
+        if (which == WEIGHTED)
+            FV_TRY(axis_columns(table, kind, known[which].name, labels, suffix, error));
+        else
+            FV_TRY(add_column(table, kind, error, "%s%s", known[which].name, suffix));
     }
     return FV_OK;
 }
@@ -185,7 +209,10 @@ fv_status fv__properties_table(const fv__properties *p, const fv_type *const *in
 
 /* ---------------------------------------------------------------- second moments */
 
-typedef struct { int n; double tensor[3][3], value[3], vector[3][3]; } inertia; /* value: descending; vector[i] belongs to it */
+typedef struct {
+    int    n;
+    double tensor[3][3], value[3], vector[3][3];
+} inertia; /* value: descending; vector[i] belongs to it */
 
 /* Sum of (a - mean a)(b - mean b), from exact sums about the lowest corner: voxels * second - sum * sum is an integer. */
 static double central(const fv__object *o, __int128 second, int a, int b) {
@@ -273,14 +300,14 @@ static int axis_lengths(const inertia *t, fv_cell *cells) {
 /* Variances along the longest and the shortest axis. */
 static double anisotropy(const inertia *t) {
     const double *e = t->value;
-    double longest = t->n == 2 ? e[0] : e[0] + e[1] - e[2], shortest = t->n == 2 ? e[1] : -e[0] + e[1] + e[2];
+    double        longest = t->n == 2 ? e[0] : e[0] + e[1] - e[2], shortest = t->n == 2 ? e[1] : -e[0] + e[1] + e[2];
     return longest > 0 ? 1 - (shortest > 0 ? shortest : 0) / longest : 0;
 }
 
 static int orientation(const inertia *t, fv_cell *cells) {
     if (t->n == 2) {
         double a = t->tensor[0][0], b = t->tensor[0][1], c = t->tensor[1][1];
-        cells[0].real = a == c ? (b > 0 ? -PI / 4 : PI / 4) : 0.5 * fv_atan2(-2 * b, c - a);
+        cells[0].real = a == c ? (b > 0 ? -PI / 4 : PI / 4) : 0.5 * fv__atan2(-2 * b, c - a);
         return 1;
     }
     const double *axis = t->vector[2]; /* least inertia: the longest axis */
@@ -300,7 +327,7 @@ static double volume_of(const fv__object_plan *p, const fv_image_type *labels, c
 
 static double diameter_of(double volume, int n) {
     if (n == 1) return volume;
-    return n == 2 ? sqrt(4 * volume / PI) : fv_pow(6 * volume / PI, 1. / 3);
+    return n == 2 ? sqrt(4 * volume / PI) : fv__pow(6 * volume / PI, 1. / 3);
 }
 
 static double extent_of(const fv__object_plan *p, const fv__object *o) {
@@ -316,7 +343,7 @@ static double position_of(const fv_image_type *labels, const double *centroid, i
     for (int row = 0; row < 3; row++) {
         if (!labels->has_affine || strcmp(labels->axis[d], names[row])) continue;
         for (int column = 0; column < 3; column++) {
-            int axis = fv_axis_find(labels, names[column]);
+            int axis = fv__axis_find(labels, names[column]);
             at += axis < 0 ? 0 : labels->affine[4 * row + column] * centroid[axis];
         }
         return at + labels->affine[4 * row + 3];
@@ -375,8 +402,8 @@ static int values_of(int which, const fv__object_plan *p, const fv_image_type *l
     case ORIENTATION: return orientation(t, cells);
     case EULER_NUMBER: cells[0].integer = o->euler / (p->nspatial == 3 ? 8 : 4); return 1;
     case PERIMETER:
-        cells[0].real = labels->spacing[0] * ((double)o->border[0] + sqrt(2) * (double)o->border[1] +
-                                              (1 + sqrt(2)) / 2 * (double)o->border[2]);
+        cells[0].real = labels->spacing[0] *
+                        ((double)o->border[0] + sqrt(2) * (double)o->border[1] + (1 + sqrt(2)) / 2 * (double)o->border[2]);
         return 1;
     case PERIMETER_CROFTON:
     case SURFACE_AREA: cells[0].real = fv__crofton_measure(crofton, o); return 1;

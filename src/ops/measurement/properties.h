@@ -22,8 +22,8 @@ typedef struct fv__properties {
 fv_status       fv__properties_parse(fv__properties *p, const char *text, const fv_image_type *labels, const fv__views *views,
                                      fv_error *error);
 fv__object_plan fv__properties_plan(const fv__properties *p, const fv_type *const *in, const fv__views *views);
-fv_status       fv__properties_table(const fv__properties *p, const fv_type *const *in, const fv__views *views,
-                                     fv_table_type *table, fv_error *error);
+fv_status fv__properties_table(const fv__properties *p, const fv_type *const *in, const fv__views *views, fv_table_type *table,
+                               fv_error *error);
 /* row: number of the row among those of the label. */
 void fv__properties_row(const fv__properties *p, const fv__object_plan *plan, const fv_image_type *labels, const fv__views *views,
                         int64_t row, const fv__crofton *crofton, fv__object *object, fv_cell *cells);

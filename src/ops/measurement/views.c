@@ -12,7 +12,7 @@ static fv_status other_length(const fv_image_type *labels, int d, const fv_image
     return fv_fail(error, FV_ERROR_USAGE,
                    "labels has the axes %s and %s has %s: %s has %lld voxels in labels and %lld in %s. Axes are matched by name; "
                    "name_axes(image, ...) gives them other names",
-                   fv_axes_text(labels, one), name, fv_axes_text(image, other), labels->axis[d], (long long)labels->shape[d],
+                   fv__axes_text(labels, one), name, fv__axes_text(image, other), labels->axis[d], (long long)labels->shape[d],
                    (long long)image->shape[axis], name);
 }
 
@@ -37,15 +37,19 @@ static fv_status row_axis(fv__views *v, const fv_image_type *image, int axis, co
 static fv_status match(fv__views *v, const fv_image_type *labels, const fv_image_type *image, const char *name, fv__view *view,
                        fv_error *error) {
     fv_matching same;
-    bool        whole = fv_match(labels, image, &same) && same.same;
+    bool        whole = fv__match(labels, image, &same) && same.same;
     for (int k = 0; k < FV_MAX_DIMS; k++) view->along[k] = view->row[k] = -1;
     view->channel_axis = -1;
     for (int axis = 0; axis < image->ndim; axis++) {
-        int d = whole ? axis : fv_axis_find(labels, image->axis[axis]), number;
-        if (d >= 0 && image->shape[axis] == labels->shape[d]) view->along[d] = axis;
-        else if (image->shape[axis] == 1) continue;
-        else if (d >= 0 && labels->shape[d] > 1) return other_length(labels, d, image, axis, name, error);
-        else if (!strcmp(image->axis[axis], "c")) view->channel_axis = axis;
+        int d = whole ? axis : fv__axis_find(labels, image->axis[axis]), number;
+        if (d >= 0 && image->shape[axis] == labels->shape[d])
+            view->along[d] = axis;
+        else if (image->shape[axis] == 1)
+            continue;
+        else if (d >= 0 && labels->shape[d] > 1)
+            return other_length(labels, d, image, axis, name, error);
+        else if (!strcmp(image->axis[axis], "c"))
+            view->channel_axis = axis;
         else {
             FV_TRY(row_axis(v, image, axis, name, &number, error));
             view->row[number] = axis;
@@ -83,7 +87,7 @@ void fv__views_need(const fv__views *v, const fv_type *const *in, const fv_regio
         const fv__view      *view = &v->view[k];
         const fv_image_type *image = &in[view->input]->image;
         fv_region           *region = &regions[view->input];
-        *region = fv_region_whole(image);
+        *region = fv__region_whole(image);
         for (int d = 0; d < chunk->ndim; d++) {
             if (view->along[d] < 0) continue;
             region->start[view->along[d]] = chunk->start[d];
@@ -96,10 +100,10 @@ bool fv__view_in_place(const fv__view *view, const fv_type *const *in) {
     return view->along[in[0]->image.ndim - 1] == in[view->input]->image.ndim - 1;
 }
 
-#define GATHER(TYPE)                                                                            \
-    {                                                                                           \
-        for (int64_t i = 0; i < n; i++) ((TYPE *)room)[i] = ((const TYPE *)from)[i * stride];   \
-        return room;                                                                            \
+#define GATHER(TYPE)                                                                                                             \
+    {                                                                                                                            \
+        for (int64_t i = 0; i < n; i++) ((TYPE *)room)[i] = ((const TYPE *)from)[i * stride];                                    \
+        return room;                                                                                                             \
     }
 
 const void *fv__view_row(const fv__views *v, int number, const fv_block *image, const int64_t *position, int ndim, int64_t row,
@@ -113,7 +117,7 @@ const void *fv__view_row(const fv__views *v, int number, const fv_block *image, 
         row /= v->length[k];
     }
     if (view->channel_axis >= 0) at[view->channel_axis] = view->channel;
-    const void *from = fv_block_at(image, at);
+    const void *from = fv__block_at(image, at);
     int64_t     stride = view->along[ndim - 1] < 0 ? 0 : image->stride[view->along[ndim - 1]];
     if (view->along[ndim - 1] == image->region.ndim - 1) return from;
     switch (fv_dtype_size(image->dtype)) {

@@ -14,7 +14,7 @@ typedef struct fv__view {
     int     row[FV_MAX_DIMS];   /* by axis of the rows: likewise */
     int     channel_axis;       /* -1: none */
     int64_t channel;
-    char    suffix[32];         /* of the columns' names */
+    char    suffix[32]; /* of the columns' names */
 } fv__view;
 
 typedef struct fv__views {
@@ -23,7 +23,7 @@ typedef struct fv__views {
     int      naxes; /* of the rows: those that images have and labels lack */
     char     axis[FV_MAX_DIMS][8];
     int64_t  length[FV_MAX_DIMS];
-    int64_t  rows;  /* of each label: the product of the lengths */
+    int64_t  rows; /* of each label: the product of the lengths */
 } fv__views;
 
 #define fv__views_init FV_ISA_NAME(fv__views_init)

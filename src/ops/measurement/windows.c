@@ -9,8 +9,10 @@ extern const fv_kernels FV_PASTE(fv_kernels_, FV_ISA);
  * Bit 4 dz + 2 dy + dx of a configuration tells whether the voxel at that place of the window belongs to the label. */
 
 /* Both voxels of a pair, one per direction: the first has the lower coordinate along the slowest axis that differs. */
-static const struct { int from, to; } pairs[FV__PAIRS] = { { 0, 1 }, { 0, 2 }, { 0, 3 }, { 1, 2 }, { 0, 4 }, { 0, 5 }, { 1, 4 },
-                                                           { 0, 6 }, { 2, 4 }, { 0, 7 }, { 1, 6 }, { 2, 5 }, { 3, 4 } };
+static const struct {
+    int from, to;
+} pairs[FV__PAIRS] = { { 0, 1 }, { 0, 2 }, { 0, 3 }, { 1, 2 }, { 0, 4 }, { 0, 5 }, { 1, 4 },
+                       { 0, 6 }, { 2, 4 }, { 0, 7 }, { 1, 6 }, { 2, 5 }, { 3, 4 } };
 
 bool fv__direction(int nspatial, int i, int step[3]) {
     if (i >= (nspatial == 3 ? FV__PAIRS : 4)) return false;
@@ -60,9 +62,9 @@ static size_t lay_out(fv__windows *w, const fv__object_plan *p, const fv_region 
     int64_t rows = w->size[1] + 2 * w->pad, planes = p->nspatial == 3 ? w->size[0] + 2 * w->pad : 1;
     w->row = w->size[2] + 2 * w->pad;
     w->plane = rows * w->row;
-    w->all = fv_scratch_take(&pieces, planes * w->plane * 8);
-    w->alike = fv_scratch_take(&pieces, w->row);
-    w->border = fv_scratch_take(&pieces, p->border ? w->plane : 0);
+    w->all = fv__scratch_take(&pieces, planes * w->plane * 8);
+    w->alike = fv__scratch_take(&pieces, w->row);
+    w->border = fv__scratch_take(&pieces, p->border ? w->plane : 0);
     w->labels = w->all ? w->all + (p->nspatial == 3 ? w->pad * w->plane : 0) + w->pad * w->row + w->pad : NULL;
     return pieces.used;
 }
@@ -78,11 +80,12 @@ static void fill(fv__windows *w, const fv_block *labels, const fv_region *chunk)
     int     n = chunk->ndim;
     int64_t planes = n == 3 ? w->size[0] + 2 * w->pad : 1;
     memset(w->all, 0, (size_t)(planes * w->plane) * sizeof *w->all);
-    for (fv_rows_begin(&rows, &labels->region); fv_rows_next(&rows);) {
+    for (fv__rows_begin(&rows, &labels->region); fv__rows_next(&rows);) {
         int64_t offset = rows.position[n - 1] - chunk->start[n - 1] + (rows.position[n - 2] - chunk->start[n - 2]) * w->row;
         if (n == 3) offset += (rows.position[0] - chunk->start[0]) * w->plane;
-        FV_PASTE(fv_kernels_, FV_ISA).convert(w->labels + offset, FV_INT64, fv_block_at(labels, rows.position), labels->dtype,
-                                              labels->region.size[n - 1]);
+        FV_PASTE(fv_kernels_, FV_ISA)
+            .convert(w->labels + offset, FV_INT64, fv__block_at(labels, rows.position), labels->dtype,
+                     labels->region.size[n - 1]);
     }
 }
 
@@ -136,9 +139,16 @@ static void count_windows(const fv__windows *w, int64_t z, int64_t y) {
  * 2, or half of both together. */
 static int border_class(int code) {
     switch (code) {
-    case 5: case 7: case 15: case 17: case 25: case 27: return 0;
-    case 21: case 33: return 1;
-    case 13: case 23: return 2;
+    case 5:
+    case 7:
+    case 15:
+    case 17:
+    case 25:
+    case 27: return 0;
+    case 21:
+    case 33: return 1;
+    case 13:
+    case 23: return 2;
     default: return -1;
     }
 }

@@ -23,12 +23,12 @@ static inline int64_t fv__windows_halo(const fv__object_plan *plan) { return pla
 typedef struct fv__windows {
     const fv__object_plan *plan;
     fv__object *(*find)(void *context, int64_t label); /* the object of a label, which stays in place until the next call */
-    void       *context;
-    int64_t     size[3], pad;   /* of the chunk along z, y, x; voxels around it */
-    int64_t     plane, row;     /* strides */
-    int64_t     before[3];      /* 1: the windows before the chunk along this axis are its own */
-    int64_t    *labels, *all;   /* of the first voxel of the chunk, and of its surroundings */
-    uint8_t    *alike, *border; /* of the windows of a row; of all voxels */
+    void    *context;
+    int64_t  size[3], pad;   /* of the chunk along z, y, x; voxels around it */
+    int64_t  plane, row;     /* strides */
+    int64_t  before[3];      /* 1: the windows before the chunk along this axis are its own */
+    int64_t *labels, *all;   /* of the first voxel of the chunk, and of its surroundings */
+    uint8_t *alike, *border; /* of the windows of a row; of all voxels */
 } fv__windows;
 
 size_t fv__windows_scratch(const fv__object_plan *plan, const fv_region *chunk);

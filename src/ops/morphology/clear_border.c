@@ -1,7 +1,9 @@
 /* clear_border: takes away objects that touch the border of the image. */
 #include "ops/morphology/sieve.h"
 
-typedef struct { int64_t buffer_size, connectivity; } clear_border;
+typedef struct {
+    int64_t buffer_size, connectivity;
+} clear_border;
 
 static const fv_param params[] = {
     FV_PARAM(clear_border, buffer_size, .def = "0", .min = 0, .max = 0x1p40, .unit = "px",
@@ -26,8 +28,10 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     FV_TRY(fv__sieve_infer(i, &s, true, error));
     for (int k = 0; k < n; k++)
         if (c->buffer_size >= i->in[0]->image.shape[spatial[k]])
-            return fv_fail(error, FV_ERROR_USAGE, "buffer_size = %lld: it must be smaller than the image, which has %lld voxels "
-                           "along %s", (long long)c->buffer_size, (long long)i->in[0]->image.shape[spatial[k]],
+            return fv_fail(error, FV_ERROR_USAGE,
+                           "buffer_size = %lld: it must be smaller than the image, which has %lld voxels "
+                           "along %s",
+                           (long long)c->buffer_size, (long long)i->in[0]->image.shape[spatial[k]],
                            i->in[0]->image.axis[spatial[k]]);
     return FV_OK;
 }

@@ -9,7 +9,10 @@
 #include "ops/morphology/edt.h"
 #include <stdlib.h>
 
-typedef struct { fv_numbers sampling; bool physical, squared; } distance;
+typedef struct {
+    fv_numbers sampling;
+    bool       physical, squared;
+} distance;
 
 static const fv_param params[] = {
     FV_PARAM(distance, sampling, .def = "", .min = 0, .above = true,
@@ -35,7 +38,7 @@ static fv_status infer(fv_infer *i, fv_error *error) {
         for (int k = 0; k < n; k++) p->sampling.value[k] = fabs(image->spacing[spatial[k]]);
     }
     if (!p->sampling.count) p->sampling = (fv_numbers){ .count = 1, .value = { 1 } };
-    FV_TRY(fv_numbers_spread(&p->sampling, n, "sampling", error));
+    FV_TRY(fv__numbers_spread(&p->sampling, n, "sampling", error));
     for (int k = 0; k < n; k++)
         if (!isfinite(p->sampling.value[k]) || p->sampling.value[k] <= 0)
             return fv_fail(error, FV_ERROR_USAGE, "sampling = %g: a finite number above 0 is needed", p->sampling.value[k]);
@@ -79,7 +82,7 @@ static int scanned_axis(const fv_image_type *image) {
 static bool has_lattice(const fv_need *n) { return n->lattice && n->lattice->ndim; } /* it may still have to be chosen */
 
 static bool is_cut(const fv_need *n) {
-    return has_lattice(n) && fv_lattice_count_axis(n->lattice, scanned_axis(&n->in[0]->image)) > 1;
+    return has_lattice(n) && fv__lattice_count_axis(n->lattice, scanned_axis(&n->in[0]->image)) > 1;
 }
 
 static fv_region flat(fv_region region, int axis) {
@@ -89,17 +92,17 @@ static fv_region flat(fv_region region, int axis) {
 }
 
 static void columns_need(const fv_need *n, fv_region *in) {
-    if (!is_cut(n)) fv_need_nothing(&in[0]);
+    if (!is_cut(n)) fv__need_nothing(&in[0]);
 }
 
 static size_t columns_bound(const fv_need *n) {
     fv_region columns = flat(n->region, scanned_axis(&n->in[0]->image));
-    return (size_t)fv_region_voxels(&columns) * 2 * sizeof(int32_t);
+    return (size_t)fv__region_voxels(&columns) * 2 * sizeof(int32_t);
 }
 
 /* 1 where a voxel is foreground. */
-#define FLAGS(type)                                                                            \
-    for (int64_t i = 0; i < n; i++) to[i] = ((const type *)from)[i * stride] != 0;             \
+#define FLAGS(type)                                                                                                              \
+    for (int64_t i = 0; i < n; i++) to[i] = ((const type *)from)[i * stride] != 0;                                               \
     break;
 static void flags(uint8_t *restrict to, const void *from, fv_dtype dtype, int64_t stride, int64_t n) {
     switch (dtype) {
@@ -130,17 +133,17 @@ static fv_status columns_run(fv_run *r, fv_error *error) {
     int              axis = scanned_axis(&r->need.in[0]->image), last = region->ndim - 1;
     if (!is_cut(&r->need)) return FV_OK;
     fv_region columns = flat(*region, axis);
-    int64_t   count = fv_region_voxels(&columns), n = columns.size[last], thick = region->size[axis];
-    int32_t  *first = fv_bytes_append(r->partial, NULL, (size_t)count * 2 * sizeof *first), *behind = first + count;
+    int64_t   count = fv__region_voxels(&columns), n = columns.size[last], thick = region->size[axis];
+    int32_t  *first = fv__bytes_append(r->partial, NULL, (size_t)count * 2 * sizeof *first), *behind = first + count;
     uint8_t  *row = r->scratch;
     fv_rows   rows;
-    for (fv_rows_begin(&rows, &columns); fv_rows_next(&rows); first += n, behind += n) {
+    for (fv__rows_begin(&rows, &columns); fv__rows_next(&rows); first += n, behind += n) {
         int64_t position[FV_MAX_DIMS];
         memcpy(position, rows.position, sizeof position);
         for (int64_t i = 0; i < n; i++) first[i] = behind[i] = (int32_t)thick;
         for (int64_t z = 0; z < thick; z++) {
             position[axis] = region->start[axis] + z;
-            flags(row, fv_block_at(r->in[0], position), r->in[0]->dtype, 1, n);
+            flags(row, fv__block_at(r->in[0], position), r->in[0]->dtype, 1, n);
             for (int64_t i = 0; i < n; i++) {
                 first[i] = row[i] || first[i] < z ? first[i] : (int32_t)z;
                 behind[i] = row[i] ? behind[i] : (int32_t)(thick - 1 - z);
@@ -155,21 +158,21 @@ static fv_status columns_run(fv_run *r, fv_error *error) {
 static fv_status carry(fv_finish *f, bool down, int32_t *carried, fv_error *error) {
     const fv_lattice *lattice = f->lattice;
     int               axis = scanned_axis(&f->in[0]->image), last = lattice->ndim - 1;
-    fv_region         all = flat(fv_region_whole(&f->in[0]->image), axis);
+    fv_region         all = flat(fv__region_whole(&f->in[0]->image), axis);
     fv_block          carries;
-    int64_t           chunks = fv_lattice_count(lattice);
-    fv_block_init(&carries, FV_INT32, &all, carried);
-    for (int64_t i = 0, n = fv_region_voxels(&all); i < n; i++) carried[i] = FV__EDT_NONE;
+    int64_t           chunks = fv__lattice_count(lattice);
+    fv__block_init(&carries, FV_INT32, &all, carried);
+    for (int64_t i = 0, n = fv__region_voxels(&all); i < n; i++) carried[i] = FV__EDT_NONE;
     for (int64_t k = 0; k < chunks; k++) {
         int64_t     chunk = down ? k : chunks - 1 - k;
-        fv_region   region = fv_lattice_chunk(lattice, chunk), columns = flat(region, axis);
-        int64_t     count = fv_region_voxels(&columns), n = columns.size[last], thick = region.size[axis];
+        fv_region   region = fv__lattice_chunk(lattice, chunk), columns = flat(region, axis);
+        int64_t     count = fv__region_voxels(&columns), n = columns.size[last], thick = region.size[axis];
         const void *data;
         FV_TRY(f->partial(f, chunk, &data, error));
         const int32_t *zero = (const int32_t *)data + (down ? count : 0); /* seen from where the next chunk lies */
         fv_rows        rows;
-        for (fv_rows_begin(&rows, &columns); fv_rows_next(&rows); zero += n) {
-            int32_t *now = fv_block_at(&carries, rows.position);
+        for (fv__rows_begin(&rows, &columns); fv__rows_next(&rows); zero += n) {
+            int32_t *now = fv__block_at(&carries, rows.position);
             FV_TRY(f->put(f, down ? chunk : chunks + k, now, (size_t)n * sizeof *now, error));
             for (int64_t i = 0; i < n; i++) {
                 int32_t past = now[i] == FV__EDT_NONE ? now[i] : (int32_t)(now[i] + thick);
@@ -182,9 +185,9 @@ static fv_status carry(fv_finish *f, bool down, int32_t *carried, fv_error *erro
 
 static fv_status finish(fv_finish *f, fv_error *error) {
     int axis = scanned_axis(&f->in[0]->image);
-    if (fv_lattice_count_axis(f->lattice, axis) < 2) return FV_OK;
-    fv_region all = flat(fv_region_whole(&f->in[0]->image), axis);
-    int32_t  *carried = fv_alloc((size_t)fv_region_voxels(&all) * sizeof *carried);
+    if (fv__lattice_count_axis(f->lattice, axis) < 2) return FV_OK;
+    fv_region all = flat(fv__region_whole(&f->in[0]->image), axis);
+    int32_t  *carried = fv__alloc((size_t)fv__region_voxels(&all) * sizeof *carried);
     fv_status status = carry(f, true, carried, error);
     if (status == FV_OK) status = carry(f, false, carried, error);
     free(carried);
@@ -199,7 +202,7 @@ static fv_region planes_region(const fv_need *n) {
     int                  spatial[FV_MAX_DIMS], count = fv_image_type_spatial(image, spatial);
     fv_region            region = n->region;
     if (has_lattice(n)) {
-        fv_region whole = fv_lattice_align(n->lattice, &n->region);
+        fv_region whole = fv__lattice_align(n->lattice, &n->region);
         region.start[spatial[0]] = whole.start[spatial[0]];
         region.size[spatial[0]] = whole.size[spatial[0]];
     }
@@ -237,13 +240,13 @@ static size_t lay_out(planes *p, const fv_need *n, void *scratch) {
     e->nx = p->axis[2] >= 0 ? p->region.size[p->axis[2]] : 1;
     p->cut = is_cut(n);
     fv_region flat_region = flat(p->region, p->axis[0]);
-    int64_t   columns = p->cut ? fv_region_voxels(&flat_region) : 0, plane = p->cut ? e->ny * e->nx : 0;
-    void     *above = fv_scratch_take(&pieces, columns * 4), *below = fv_scratch_take(&pieces, columns * 4);
-    e->above = fv_scratch_take(&pieces, plane * 4);
-    e->below = fv_scratch_take(&pieces, plane * 4);
+    int64_t   columns = p->cut ? fv__region_voxels(&flat_region) : 0, plane = p->cut ? e->ny * e->nx : 0;
+    void     *above = fv__scratch_take(&pieces, columns * 4), *below = fv__scratch_take(&pieces, columns * 4);
+    e->above = fv__scratch_take(&pieces, plane * 4);
+    e->below = fv__scratch_take(&pieces, plane * 4);
     if (!p->cut) e->above = e->below = NULL;
-    fv_block_init(&p->above, FV_INT32, &flat_region, above);
-    fv_block_init(&p->below, FV_INT32, &flat_region, below);
+    fv__block_init(&p->above, FV_INT32, &flat_region, above);
+    fv__block_init(&p->below, FV_INT32, &flat_region, below);
     return pieces.used + fv__edt_scratch(e, scratch ? (char *)scratch + pieces.used : NULL);
 }
 
@@ -255,19 +258,19 @@ static size_t planes_scratch(const fv_need *n) {
 /* What the merge left for the chunks around plane z of the lattice. */
 static fv_status fetch_carries(planes *p, const fv_block *to, int64_t z, bool from_above, fv_error *error) {
     const fv_lattice *lattice = p->r->need.lattice;
-    int64_t           chunks = fv_lattice_count(lattice);
+    int64_t           chunks = fv__lattice_count(lattice);
     for (int64_t chunk = 0; chunk < chunks; chunk++) {
-        fv_region   own = fv_lattice_chunk(lattice, chunk), columns = flat(own, p->axis[0]);
-        fv_region   part = fv_region_intersect(&columns, &to->region);
+        fv_region   own = fv__lattice_chunk(lattice, chunk), columns = flat(own, p->axis[0]);
+        fv_region   part = fv__region_intersect(&columns, &to->region);
         const void *data;
         size_t      size;
-        if (z < own.start[p->axis[0]] || z >= own.start[p->axis[0]] + own.size[p->axis[0]] || fv_region_empty(&part)) continue;
+        if (z < own.start[p->axis[0]] || z >= own.start[p->axis[0]] + own.size[p->axis[0]] || fv__region_empty(&part)) continue;
         FV_TRY(p->r->results->get(p->r->results, from_above ? chunk : 2 * chunks - 1 - chunk, &data, &size, error));
-        if (size != (size_t)fv_region_voxels(&columns) * 4)
+        if (size != (size_t)fv__region_voxels(&columns) * 4)
             return fv_fail(error, FV_ERROR_INTERNAL, "the carries of chunk %lld do not fit it", (long long)chunk);
-        fv_block from, window = fv_block_window(to, &part);
-        fv_block_init(&from, FV_INT32, &columns, (void *)(uintptr_t)data);
-        fv_block_copy(&window, &from);
+        fv_block from, window = fv__block_window(to, &part);
+        fv__block_init(&from, FV_INT32, &columns, (void *)(uintptr_t)data);
+        fv__block_copy(&window, &from);
     }
     return FV_OK;
 }
@@ -275,7 +278,7 @@ static fv_status fetch_carries(planes *p, const fv_block *to, int64_t z, bool fr
 static int64_t stride_of(const fv_block *block, int axis) { return axis < 0 ? 0 : block->stride[axis]; }
 
 static void copy_carries(planes *p, const fv_block *from, const int32_t *to) {
-    const int32_t *data = fv_block_at(from, p->base);
+    const int32_t *data = fv__block_at(from, p->base);
     int32_t       *carry_of = (int32_t *)(uintptr_t)to; /* scratch that the searches only read */
     for (int64_t y = 0; y < p->edt.ny; y++)
         for (int64_t x = 0; x < p->edt.nx; x++)
@@ -287,7 +290,7 @@ static void load_group(planes *p) {
     fv__edt        *e = &p->edt;
     const fv_block *in = p->r->in[0];
     size_t          size = fv_dtype_size(in->dtype);
-    const char     *data = fv_block_at(in, p->base);
+    const char     *data = fv__block_at(in, p->base);
     int64_t         stride = p->axis[2] < 0 ? 1 : in->stride[p->axis[2]];
     for (int64_t z = 0; z < e->nz; z++)
         for (int64_t y = 0; y < e->ny; y++)
@@ -311,7 +314,7 @@ static void put(void *context, int64_t z, int64_t y, const uint16_t *near, const
     at[p->axis[0]] = p->region.start[p->axis[0]] + z;
     if (p->axis[1] >= 0) at[p->axis[1]] = y;
     if (p->axis[2] >= 0) at[p->axis[2]] = e->x0;
-    void *to = fv_block_at(out, at);
+    void *to = fv__block_at(out, at);
     if (e->squared)
         for (int64_t i = 0; i < n; i++) ((double *)to)[i * stride] = (near ? near[i] : far[i]) * unit;
     else if (near && unit == 1 && stride == 1) /* whole numbers below 2^24: the float root is the root, rounded once */
@@ -351,7 +354,7 @@ static fv_status planes_run(fv_run *r, fv_error *error) {
     fv_region groups = p.region; /* one voxel of each */
     for (int k = 0; k < n; k++) groups.size[spatial[k]] = 1;
     int64_t across = groups.size[groups.ndim - 1];
-    for (fv_rows_begin(&rows, &groups); fv_rows_next(&rows);)
+    for (fv__rows_begin(&rows, &groups); fv__rows_next(&rows);)
         for (int64_t i = 0; i < across; i++) {
             memcpy(p.base, rows.position, sizeof p.base);
             p.base[groups.ndim - 1] += i;

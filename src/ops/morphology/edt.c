@@ -4,9 +4,9 @@
 #include "op/scratch.h"
 #include "ops/morphology/lanes.h"
 
-#define REACH 255  /* steps along any axis that 16 bits can hold */
-#define SLACK 64   /* elements that vectors may touch behind a row */
-#define DIRECT 64  /* steps after which the envelope is cheaper */
+#define REACH 255       /* steps along any axis that 16 bits can hold */
+#define SLACK 64        /* elements that vectors may touch behind a row */
+#define DIRECT 64       /* steps after which the envelope is cheaper */
 #define NEAR_WEIGHT 100 /* with larger weights 16 bits hold too few steps to be worth trying */
 #define NEAR_LANES ((int64_t)(FV_VECTOR_BYTES / 2))
 #define WIDE_LANES ((int64_t)FV_F64_LANES)
@@ -14,23 +14,23 @@
 size_t fv__edt_scratch(fv__edt *e, void *scratch) {
     fv_scratch pieces = { scratch, 0 };
     int64_t    plane = e->ny * e->nx, longest = FV_MAX(e->ny, e->nx);
-    e->steps = fv_scratch_take(&pieces, e->nz * plane + SLACK);
-    e->far = fv_scratch_take(&pieces, e->nz * plane * (int64_t)sizeof *e->far);
-    e->plane = fv_scratch_take(&pieces, (plane + SLACK * 2) * (int64_t)sizeof *e->plane);
-    e->nothing = fv_scratch_take(&pieces, (e->nx + SLACK * 2) * (int64_t)sizeof *e->nothing);
-    e->line = fv_scratch_take(&pieces, (e->nx + 2 * REACH + SLACK * 4) * (int64_t)sizeof *e->line);
-    e->result = fv_scratch_take(&pieces, (e->nx + SLACK * 2) * (int64_t)sizeof *e->result);
-    e->squares = fv_scratch_take(&pieces, 3 * (REACH + 2) * (int64_t)sizeof *e->squares);
-    e->rows = fv_scratch_take(&pieces, (e->ny + 2 * REACH) * (int64_t)sizeof *e->rows);
-    e->wide = fv_scratch_take(&pieces, (plane + SLACK) * (int64_t)sizeof *e->wide);
-    e->wide_spread = fv_scratch_take(&pieces, (plane + SLACK) * (int64_t)sizeof *e->wide_spread);
-    e->wide_line = fv_scratch_take(&pieces, (e->nx + 2 * DIRECT + SLACK * 3) * (int64_t)sizeof *e->wide_line);
-    e->wide_result = fv_scratch_take(&pieces, (longest + SLACK) * (int64_t)sizeof *e->wide_result);
-    e->wide_nothing = fv_scratch_take(&pieces, (e->nx + SLACK) * (int64_t)sizeof *e->wide_nothing);
-    e->wide_rows = fv_scratch_take(&pieces, (e->ny + 2 * DIRECT) * (int64_t)sizeof *e->wide_rows);
-    e->parabola = fv_scratch_take(&pieces, (longest + SLACK) * (int64_t)sizeof *e->parabola);
-    e->vertex = fv_scratch_take(&pieces, longest * (int64_t)sizeof *e->vertex);
-    e->start = fv_scratch_take(&pieces, (longest + 1) * (int64_t)sizeof *e->start);
+    e->steps = fv__scratch_take(&pieces, e->nz * plane + SLACK);
+    e->far = fv__scratch_take(&pieces, e->nz * plane * (int64_t)sizeof *e->far);
+    e->plane = fv__scratch_take(&pieces, (plane + SLACK * 2) * (int64_t)sizeof *e->plane);
+    e->nothing = fv__scratch_take(&pieces, (e->nx + SLACK * 2) * (int64_t)sizeof *e->nothing);
+    e->line = fv__scratch_take(&pieces, (e->nx + 2 * REACH + SLACK * 4) * (int64_t)sizeof *e->line);
+    e->result = fv__scratch_take(&pieces, (e->nx + SLACK * 2) * (int64_t)sizeof *e->result);
+    e->squares = fv__scratch_take(&pieces, 3 * (REACH + 2) * (int64_t)sizeof *e->squares);
+    e->rows = fv__scratch_take(&pieces, (e->ny + 2 * REACH) * (int64_t)sizeof *e->rows);
+    e->wide = fv__scratch_take(&pieces, (plane + SLACK) * (int64_t)sizeof *e->wide);
+    e->wide_spread = fv__scratch_take(&pieces, (plane + SLACK) * (int64_t)sizeof *e->wide_spread);
+    e->wide_line = fv__scratch_take(&pieces, (e->nx + 2 * DIRECT + SLACK * 3) * (int64_t)sizeof *e->wide_line);
+    e->wide_result = fv__scratch_take(&pieces, (longest + SLACK) * (int64_t)sizeof *e->wide_result);
+    e->wide_nothing = fv__scratch_take(&pieces, (e->nx + SLACK) * (int64_t)sizeof *e->wide_nothing);
+    e->wide_rows = fv__scratch_take(&pieces, (e->ny + 2 * DIRECT) * (int64_t)sizeof *e->wide_rows);
+    e->parabola = fv__scratch_take(&pieces, (longest + SLACK) * (int64_t)sizeof *e->parabola);
+    e->vertex = fv__scratch_take(&pieces, longest * (int64_t)sizeof *e->vertex);
+    e->start = fv__scratch_take(&pieces, (longest + 1) * (int64_t)sizeof *e->start);
     e->far_made = false;
     return pieces.used;
 }
@@ -41,25 +41,26 @@ static inline uint8_t more_u8(uint8_t n) { return n == UINT8_MAX ? n : (uint8_t)
 static inline int32_t more_i32(int32_t n) { return n == FV__EDT_NONE ? n : n + 1; }
 
 /* One row of columns on the way up, where now says which voxels are zero, and on the way down. */
-#define COUNT(name, type, more)                                                                                               \
-    static void name##_up(type *restrict now, const type *restrict before, int64_t n) {                                        \
-        for (int64_t i = 0; i < n; i++) {                                                                                     \
-            type one = more(before[i]);                                                                                       \
-            now[i] = now[i] ? one : 0;                                                                                        \
-        }                                                                                                                     \
-    }                                                                                                                         \
-    static void name##_down(type *restrict now, const type *restrict after, int64_t n) {                                       \
-        for (int64_t i = 0; i < n; i++) {                                                                                     \
-            type one = more(after[i]);                                                                                        \
-            now[i] = now[i] < one ? now[i] : one;                                                                             \
-        }                                                                                                                     \
+#define COUNT(name, type, more)                                                                                                  \
+    static void name##_up(type *restrict now, const type *restrict before, int64_t n) {                                          \
+        for (int64_t i = 0; i < n; i++) {                                                                                        \
+            type one = more(before[i]);                                                                                          \
+            now[i] = now[i] ? one : 0;                                                                                           \
+        }                                                                                                                        \
+    }                                                                                                                            \
+    static void name##_down(type *restrict now, const type *restrict after, int64_t n) {                                         \
+        for (int64_t i = 0; i < n; i++) {                                                                                        \
+            type one = more(after[i]);                                                                                           \
+            now[i] = now[i] < one ? now[i] : one;                                                                                \
+        }                                                                                                                        \
     }
 COUNT(count_u8, uint8_t, more_u8)
 COUNT(count_i32, int32_t, more_i32)
 
 /* A row of a carry, one step nearer to its zero than the first plane is. */
 static void carry_u8(uint8_t *restrict to, const int32_t *restrict carry, int64_t n) {
-    if (!carry) memset(to, UINT8_MAX, (size_t)n);
+    if (!carry)
+        memset(to, UINT8_MAX, (size_t)n);
     else
         for (int64_t i = 0; i < n; i++) to[i] = (uint8_t)(carry[i] > UINT8_MAX ? UINT8_MAX : carry[i] - 1);
 }
@@ -82,8 +83,7 @@ static void prepare_near(fv__edt *e) {
     for (int d = 0; d < 3; d++) set_squares(e->squares + d * (REACH + 2), e->weights.axis[d]);
     memset(e->nothing, 0, (size_t)(e->nx + SLACK * 2) * sizeof *e->nothing);
     memset(e->line, 0, (size_t)(e->nx + 2 * REACH + SLACK * 4) * sizeof *e->line);
-    for (int64_t y = -REACH; y < e->ny + REACH; y++)
-        e->rows[y + REACH] = y >= 0 && y < e->ny ? e->plane + y * e->nx : e->nothing;
+    for (int64_t y = -REACH; y < e->ny + REACH; y++) e->rows[y + REACH] = y >= 0 && y < e->ny ? e->plane + y * e->nx : e->nothing;
 }
 
 void fv__edt_scan(fv__edt *e) {
@@ -94,8 +94,7 @@ void fv__edt_scan(fv__edt *e) {
         carry_u8(edge, e->above ? e->above + y * nx : NULL, nx);
         for (int64_t z = 0; z < e->nz; z++) count_u8_up(row + z * plane, z ? row + (z - 1) * plane : edge, nx);
         carry_u8(edge, e->below ? e->below + y * nx : NULL, nx);
-        for (int64_t z = e->nz - 1; z >= 0; z--)
-            count_u8_down(row + z * plane, z < e->nz - 1 ? row + (z + 1) * plane : edge, nx);
+        for (int64_t z = e->nz - 1; z >= 0; z--) count_u8_down(row + z * plane, z < e->nz - 1 ? row + (z + 1) * plane : edge, nx);
     }
     prepare_near(e);
 }
@@ -120,7 +119,7 @@ static void scan_far(fv__edt *e) {
 
 /* ---------------------------------------------------------------- near: saturating lanes */
 
-static inline bool any_u16s(fv_u16s v) {
+static inline bool any_u16s(fv__u16s v) {
 #if defined(FV_ISA_avx2)
     return !_mm256_testz_si256((__m256i)v, (__m256i)v);
 #else
@@ -136,23 +135,23 @@ static inline bool any_u16s(fv_u16s v) {
 static void search_near(uint16_t *restrict to, const uint16_t *const *near, int64_t step, const uint16_t *squares, int64_t most,
                         int64_t n) {
     for (int64_t i = 0; i < n; i += 4 * NEAR_LANES) {
-        fv_u16s best[4], open;
-        for (int v = 0; v < 4; v++) best[v] = *(const fv_u16s *)(near[0] + i + v * NEAR_LANES);
+        fv__u16s best[4], open;
+        for (int v = 0; v < 4; v++) best[v] = *(const fv__u16s *)(near[0] + i + v * NEAR_LANES);
         for (int64_t k = 1; k <= most; k += 2) {
-            fv_u16s square = squares[k] - (fv_u16s){ 0 }, next = squares[k + 1] - (fv_u16s){ 0 };
-            open = (fv_u16s){ 0 };
-            for (int v = 0; v < 4; v++) open |= fv_u16s_less(~best[v], square);
+            fv__u16s square = squares[k] - (fv__u16s){ 0 }, next = squares[k + 1] - (fv__u16s){ 0 };
+            open = (fv__u16s){ 0 };
+            for (int v = 0; v < 4; v++) open |= fv__u16s_less(~best[v], square);
             if (!any_u16s(open)) break;
             const uint16_t *a = (step ? near[0] - k * step : near[-k]) + i, *b = (step ? near[0] + k * step : near[k]) + i;
             const uint16_t *c = (step ? a - step : near[-k - 1] + i), *d = (step ? b + step : near[k + 1] + i);
 #pragma GCC unroll 4
             for (int v = 0; v < 4; v++) {
-                fv_u16s one = fv_u16s_max(*(const fv_u16s *)(a + v * NEAR_LANES), *(const fv_u16s *)(b + v * NEAR_LANES));
-                fv_u16s two = fv_u16s_max(*(const fv_u16s *)(c + v * NEAR_LANES), *(const fv_u16s *)(d + v * NEAR_LANES));
-                best[v] = fv_u16s_max(best[v], fv_u16s_max(fv_u16s_less(one, square), fv_u16s_less(two, next)));
+                fv__u16s one = fv__u16s_max(*(const fv__u16s *)(a + v * NEAR_LANES), *(const fv__u16s *)(b + v * NEAR_LANES));
+                fv__u16s two = fv__u16s_max(*(const fv__u16s *)(c + v * NEAR_LANES), *(const fv__u16s *)(d + v * NEAR_LANES));
+                best[v] = fv__u16s_max(best[v], fv__u16s_max(fv__u16s_less(one, square), fv__u16s_less(two, next)));
             }
         }
-        for (int v = 0; v < 4; v++) *(fv_u16s *)(to + i + v * NEAR_LANES) = best[v];
+        for (int v = 0; v < 4; v++) *(fv__u16s *)(to + i + v * NEAR_LANES) = best[v];
     }
 }
 
@@ -179,7 +178,7 @@ static double near_limit(const fv__edt *e) {
 
 /* False, and some rows put in vain, where 16 bits are too few. */
 static bool plane_near(fv__edt *e, int64_t z, fv__edt_put *put, void *context) {
-    uint16_t(*squares)[REACH + 2] = (uint16_t(*)[REACH + 2])e->squares, limit = (uint16_t)(UINT16_MAX - near_limit(e));
+    uint16_t(*squares)[REACH + 2] = (uint16_t(*)[REACH + 2]) e->squares, limit = (uint16_t)(UINT16_MAX - near_limit(e));
     int64_t   nx = e->nx, most_y = FV_MIN(REACH - 1, e->ny - 1), most_x = FV_MIN(REACH - 1, nx - 1);
     uint16_t *line = e->line + REACH + SLACK;
     close_plane(e, z, squares[0]);
@@ -230,8 +229,8 @@ static bool search_far(double *restrict to, const double *const *near, int64_t s
         for (int64_t k = 1; k <= most; k++) {
             double  square = weight * (double)(k * k);
             fv_f64v add = fv_f64v_splat(square);
-            fv_i64v open = (fv_i64v)(best[0] > add) | (fv_i64v)(best[1] > add) | (fv_i64v)(best[2] > add) |
-                           (fv_i64v)(best[3] > add);
+            fv_i64v open =
+                (fv_i64v)(best[0] > add) | (fv_i64v)(best[1] > add) | (fv_i64v)(best[2] > add) | (fv_i64v)(best[3] > add);
             int64_t any = 0;
             for (int l = 0; l < FV_F64_LANES; l++) any |= open[l];
             if (!any) break;

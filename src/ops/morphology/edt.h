@@ -27,16 +27,16 @@ typedef struct fv__edt {
     int64_t         z0, z1, y0, y1, x0, x1; /* what is asked for, inside 0..n */
     bool            squared;
 
-    uint8_t        *steps;  /* nz planes: voxels to the nearest zero along z; 255: so many or more */
-    int32_t        *far;    /* the same without that limit, once it is needed */
-    bool            far_made;
-    const int32_t  *above, *below; /* a plane each: steps from the first and last plane to a zero outside; NULL: none */
-    uint16_t       *plane;  /* closeness 65535 - d^2 before the search along y */
-    uint16_t       *nothing, *line, *result, *squares;
+    uint8_t         *steps; /* nz planes: voxels to the nearest zero along z; 255: so many or more */
+    int32_t         *far;   /* the same without that limit, once it is needed */
+    bool             far_made;
+    const int32_t   *above, *below; /* a plane each: steps from the first and last plane to a zero outside; NULL: none */
+    uint16_t        *plane;         /* closeness 65535 - d^2 before the search along y */
+    uint16_t        *nothing, *line, *result, *squares;
     const uint16_t **rows;
-    double         *wide, *wide_spread, *wide_line, *wide_result, *wide_nothing, *parabola;
-    const double  **wide_rows;
-    int64_t        *vertex, *start;
+    double          *wide, *wide_spread, *wide_line, *wide_result, *wide_nothing, *parabola;
+    const double   **wide_rows;
+    int64_t         *vertex, *start;
 } fv__edt;
 
 #define fv__edt_scratch FV_ISA_NAME(fv__edt_scratch)
@@ -50,6 +50,6 @@ void fv__edt_scan(fv__edt *e);
 /* Row y of plane z from x0 to x1, for all y from y0 to y1: put is called with the row's squared distances in units (infinite
  * where there is no zero at all), as 16-bit numbers or as doubles. */
 typedef void fv__edt_put(void *context, int64_t z, int64_t y, const uint16_t *near, const double *far);
-void fv__edt_plane(fv__edt *e, int64_t z, fv__edt_put *put, void *context);
+void         fv__edt_plane(fv__edt *e, int64_t z, fv__edt_put *put, void *context);
 
 #endif

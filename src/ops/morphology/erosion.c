@@ -99,8 +99,12 @@ static fv_extrema window(const fv__element *e, const fv_image_type *image, bool 
         for (int i = 0; i < e->count; i++)
             if (e->axis[i] == spatial[k]) size[k] = (double)(2 * e->half[i] + 1);
     }
-    return (fv_extrema){ .box = fv_box_new(image, size, FV_BORDER_CONSTANT, 0), .neutral = true, .round = e->round,
-                         .limit = e->limit, .greatest = dilate, .pattern = e->pattern,
+    return (fv_extrema){ .box = fv__box_new(image, size, FV_BORDER_CONSTANT, 0),
+                         .neutral = true,
+                         .round = e->round,
+                         .limit = e->limit,
+                         .greatest = dilate,
+                         .pattern = e->pattern,
                          .pattern_size = { e->pattern_size[0], e->pattern_size[1], e->pattern_size[2] } };
 }
 
@@ -112,8 +116,8 @@ static bool by_distance(const fv__element *e, fv_dtype dtype) { return e->round 
 static fv_region reach_around(const fv__element *e, const fv_region *region, const int64_t *shape) {
     int64_t reach[FV_MAX_DIMS] = { 0 };
     for (int i = 0; i < e->count; i++) reach[e->axis[i]] = e->half[i];
-    fv_region grown = fv_region_grow(region, reach, reach);
-    return fv_region_clip(&grown, shape);
+    fv_region grown = fv__region_grow(region, reach, reach);
+    return fv__region_clip(&grown, shape);
 }
 
 fv_region fv__erosion_need(const fv_need *n, const fv_footprint *footprint) {
@@ -138,19 +142,19 @@ static fv_lattice tiles(const fv__element *e, const fv_region *region) {
         tile[widest] = FV_MAX((tile[widest] + 1) / 2, least[widest]);
     }
     fv_lattice lattice;
-    fv_lattice_init(&lattice, region->ndim, region->size, tile);
+    fv__lattice_init(&lattice, region->ndim, region->size, tile);
     return lattice;
 }
 
 size_t fv__erosion_scratch(const fv_need *n, const fv_footprint *footprint) {
     fv__element e = element(n, footprint);
-    if (is_nothing(&e) || fv_region_empty(&n->region)) return 0;
+    if (is_nothing(&e) || fv__region_empty(&n->region)) return 0;
     if (!by_distance(&e, n->in[0]->image.dtype)) {
         fv_extrema w = window(&e, &n->in[0]->image, false);
-        return fv_extrema_scratch(&w, n);
+        return fv__extrema_scratch(&w, n);
     }
     fv_lattice lattice = tiles(&e, &n->region);
-    fv_region  to = fv_lattice_chunk(&lattice, 0), from = to; /* no tile is larger, and no halo */
+    fv_region  to = fv__lattice_chunk(&lattice, 0), from = to; /* no tile is larger, and no halo */
     for (int i = 0; i < e.count; i++)
         from.size[e.axis[i]] = FV_MIN(to.size[e.axis[i]] + 2 * e.half[i], n->in[0]->image.shape[e.axis[i]]);
     return fv__erode_round(&e, &from, &to, NULL, NULL, false, NULL);
@@ -160,7 +164,7 @@ double fv__erosion_cost(const fv_need *n, const fv_footprint *footprint) {
     fv__element e = element(n, footprint);
     if (!by_distance(&e, n->in[0]->image.dtype)) {
         fv_extrema w = window(&e, &n->in[0]->image, false);
-        return fv_extrema_cost(&w, n->in[0]->image.dtype);
+        return fv__extrema_cost(&w, n->in[0]->image.dtype);
     }
     double cost = 0.13 * (1 + e.count), lane = e.limit < 255 ? 1 : e.limit < 65535 ? 2 : 8;
     for (int i = 1; i < e.count; i++) cost += 0.027 * lane * (double)e.half[i];
@@ -169,22 +173,22 @@ double fv__erosion_cost(const fv_need *n, const fv_footprint *footprint) {
 
 void fv__erosion_run(const fv_run *r, const fv_footprint *footprint, bool dilate) {
     fv__element e = element(&r->need, footprint);
-    if (fv_region_empty(&r->out->region)) return;
+    if (fv__region_empty(&r->out->region)) return;
     if (is_nothing(&e)) {
-        fv_block_copy(r->out, r->in[0]);
+        fv__block_copy(r->out, r->in[0]);
         return;
     }
     if (!by_distance(&e, r->in[0]->dtype)) {
         fv_extrema w = window(&e, &r->need.in[0]->image, dilate);
-        fv_extrema_run(&w, r);
+        fv__extrema_run(&w, r);
         return;
     }
     fv_lattice lattice = tiles(&e, &r->out->region);
-    for (int64_t tile = 0; tile < fv_lattice_count(&lattice); tile++) {
-        fv_region to = fv_lattice_chunk(&lattice, tile);
+    for (int64_t tile = 0; tile < fv__lattice_count(&lattice); tile++) {
+        fv_region to = fv__lattice_chunk(&lattice, tile);
         for (int d = 0; d < to.ndim; d++) to.start[d] += r->out->region.start[d];
         fv_region from = reach_around(&e, &to, r->need.in[0]->image.shape);
-        fv_block  in = fv_block_window(r->in[0], &from), out = fv_block_window(r->out, &to);
+        fv_block  in = fv__block_window(r->in[0], &from), out = fv__block_window(r->out, &to);
         fv__erode_round(&e, &from, &to, &in, &out, dilate, r->scratch);
     }
 }

@@ -12,11 +12,11 @@
 
 /* A footprint brought to an image: the axes it reaches along, in memory order, and how far on each side. */
 typedef struct fv__element {
-    bool    round;     /* squared offsets add up to at most `limit`; else a box, or what the pattern says */
-    int     count;     /* axes with half > 0 */
-    int     axis[FV_MAX_DIMS];
-    int64_t half[FV_MAX_DIMS];
-    int64_t limit;
+    bool          round; /* squared offsets add up to at most `limit`; else a box, or what the pattern says */
+    int           count; /* axes with half > 0 */
+    int           axis[FV_MAX_DIMS];
+    int64_t       half[FV_MAX_DIMS];
+    int64_t       limit;
     const double *pattern;         /* NULL: none */
     int64_t       pattern_size[3]; /* along z, y, x */
 } fv__element;

@@ -2,7 +2,9 @@
  * guard. */
 #include "ops/morphology/erosion.h"
 
-typedef struct { fv_footprint footprint; } erosion;
+typedef struct {
+    fv_footprint footprint;
+} erosion;
 
 static const fv_param params[] = {
     FV_PARAM(erosion, footprint, .def = "cross()",

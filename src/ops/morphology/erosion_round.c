@@ -13,9 +13,9 @@
 typedef struct {
     const fv__element *e;
     const fv_block    *in, *out;
-    uint8_t            flip;     /* in ^ flip is 0 at a seed */
+    uint8_t            flip; /* in ^ flip is 0 at a seed */
     fv_region          from, to, scanned;
-    int64_t            inside;   /* voxels of the axes inside the last one */
+    int64_t            inside; /* voxels of the axes inside the last one */
     int64_t            in_line, out_line, padded_line, rows_at_once;
     void              *closeness, *counters, *spread, *padded, *result, *nothing;
     const void       **near;
@@ -23,15 +23,15 @@ typedef struct {
 
 #define SLACK 256 /* bytes that vectors may touch behind a line */
 #define LANE uint8_t
-#define LANES fv_u8s
+#define LANES fv__u8s
 #define NAME(name) name##_u8
 #include "ops/morphology/erosion_round_lanes.h"
 #define LANE uint16_t
-#define LANES fv_u16s
+#define LANES fv__u16s
 #define NAME(name) name##_u16
 #include "ops/morphology/erosion_round_lanes.h"
 #define LANE uint32_t
-#define LANES fv_u32s
+#define LANES fv__u32s
 #define NAME(name) name##_u32
 #include "ops/morphology/erosion_round_lanes.h"
 
@@ -49,13 +49,13 @@ static size_t lay_out(round_run *r, void *scratch) {
     r->rows_at_once = FV_MIN(16, FV_MAX(1, 4096 / FV_MAX(1, r->from.size[r->to.ndim - 1])));
     r->scanned = fv__cut(r->from, &r->to, e->axis[0]);
     for (int i = 0; i < n; i++) widest = FV_MAX(widest, e->half[i]);
-    if (n > 1) r->closeness = fv_scratch_take(&pieces, fv_region_voxels(&r->scanned) * lane + SLACK);
-    if (n > 1) r->counters = fv_scratch_take(&pieces, r->rows_at_once * r->from.size[r->to.ndim - 1] * lane);
-    r->spread = fv_scratch_take(&pieces, r->in_line * lane + SLACK);
-    r->padded = fv_scratch_take(&pieces, r->padded_line * lane + SLACK);
-    r->result = fv_scratch_take(&pieces, r->out_line * lane + SLACK);
-    r->nothing = fv_scratch_take(&pieces, r->in_line * lane + SLACK);
-    r->near = fv_scratch_take(&pieces, (2 * widest + 1) * (int64_t)sizeof *r->near);
+    if (n > 1) r->closeness = fv__scratch_take(&pieces, fv__region_voxels(&r->scanned) * lane + SLACK);
+    if (n > 1) r->counters = fv__scratch_take(&pieces, r->rows_at_once * r->from.size[r->to.ndim - 1] * lane);
+    r->spread = fv__scratch_take(&pieces, r->in_line * lane + SLACK);
+    r->padded = fv__scratch_take(&pieces, r->padded_line * lane + SLACK);
+    r->result = fv__scratch_take(&pieces, r->out_line * lane + SLACK);
+    r->nothing = fv__scratch_take(&pieces, r->in_line * lane + SLACK);
+    r->near = fv__scratch_take(&pieces, (2 * widest + 1) * (int64_t)sizeof *r->near);
     return pieces.used;
 }
 

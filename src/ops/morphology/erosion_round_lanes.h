@@ -6,7 +6,7 @@
 static void NAME(count_row)(LANE *restrict counter, const uint8_t *restrict in, int64_t n, uint8_t flip, LANE far) {
     for (int64_t i = 0; i < n; i++) {
         LANE more = counter[i] < far ? (LANE)(counter[i] + 1) : far;
-        counter[i] = (LANE)(more & (LANE)-(LANE)(in[i] ^ flip));
+        counter[i] = (LANE)(more & (LANE) - (LANE)(in[i] ^ flip));
     }
 }
 
@@ -26,9 +26,9 @@ static void NAME(scan_rows)(round_run *r, int64_t (*position)[FV_MAX_DIMS], int 
     int64_t        n = r->from.size[r->to.ndim - 1], count = r->from.size[axis], first = r->to.start[axis] - r->from.start[axis];
     LANE           far = (LANE)(r->e->half[0] + 1), top = (LANE)(r->e->limit + 1);
     for (int i = 0; i < rows; i++) {
-        in[i] = fv_block_at(r->in, position[i]);
+        in[i] = fv__block_at(r->in, position[i]);
         position[i][axis] = r->to.start[axis];
-        to[i] = fv_block_at(close, position[i]);
+        to[i] = fv__block_at(close, position[i]);
     }
     for (int64_t i = 0; i < rows * n; i++) counter[i] = far;
     for (int64_t j = 0; j < first + r->to.size[axis]; j++)
@@ -51,7 +51,7 @@ static void NAME(scan)(round_run *r, const fv_block *close) {
     fv_region walk = r->from;
     fv_rows   rows;
     walk.size[r->e->axis[0]] = 1;
-    for (fv_rows_begin(&rows, &walk); fv_rows_next(&rows);) {
+    for (fv__rows_begin(&rows, &walk); fv__rows_next(&rows);) {
         memcpy(position[waiting++], rows.position, sizeof rows.position);
         if (waiting < r->rows_at_once) continue;
         NAME(scan_rows)(r, position, waiting, close);
@@ -91,20 +91,20 @@ static const LANE *NAME(line)(round_run *r, const int64_t *start, const fv_block
         for (int d = 0; d < e->axis[0]; d++) line.start[d] = position[d], line.size[d] = 1;
         fv_rows rows;
         int64_t n = line.size[line.ndim - 1];
-        for (fv_rows_begin(&rows, &line); fv_rows_next(&rows); spread += n) {
-            const uint8_t *in = fv_block_at(r->in, rows.position);
+        for (fv__rows_begin(&rows, &line); fv__rows_next(&rows); spread += n) {
+            const uint8_t *in = fv__block_at(r->in, rows.position);
             for (int64_t i = 0; i < n; i++) spread[i] = in[i] ^ r->flip ? 0 : (LANE)(e->limit + 1);
         }
         return r->spread;
     }
-    if (e->count == 2) return fv_block_at(close, position);
+    if (e->count == 2) return fv__block_at(close, position);
     const LANE **near = (const LANE **)r->near;
     int          axis = e->axis[1];
     int64_t      half = e->half[1], middle = position[axis];
     for (int64_t k = -half; k <= half; k++) {
         position[axis] = middle + k;
         bool exists = position[axis] >= r->from.start[axis] && position[axis] < r->from.start[axis] + r->from.size[axis];
-        near[half + k] = exists ? fv_block_at(close, position) : r->nothing;
+        near[half + k] = exists ? fv__block_at(close, position) : r->nothing;
     }
     NAME(search)(spread, near, half, r->in_line);
     return spread;
@@ -116,8 +116,8 @@ static void NAME(finish_line)(round_run *r, const int64_t *start) {
     fv_rows     rows;
     int64_t     n = line.size[line.ndim - 1];
     for (int d = 0; d < r->e->axis[r->e->count - 1]; d++) line.start[d] = start[d], line.size[d] = 1;
-    for (fv_rows_begin(&rows, &line); fv_rows_next(&rows); result += n) {
-        uint8_t *restrict out = fv_block_at(r->out, rows.position);
+    for (fv__rows_begin(&rows, &line); fv__rows_next(&rows); result += n) {
+        uint8_t *restrict out = fv__block_at(r->out, rows.position);
         for (int64_t i = 0; i < n; i++) out[i] = (uint8_t)((result[i] == 0) ^ r->flip);
     }
 }
@@ -127,7 +127,7 @@ static void NAME(erode)(round_run *r) {
     int64_t  half = r->e->half[r->e->count - 1];
     fv_block close = { 0 };
     LANE    *padded = r->padded, *data = padded + (r->from.start[last] - r->to.start[last] + half) * r->inside;
-    fv_block_init(&close, FV_BOOL, &r->scanned, r->closeness);
+    fv__block_init(&close, FV_BOOL, &r->scanned, r->closeness);
     close.dtype = sizeof(LANE) == 1 ? FV_UINT8 : sizeof(LANE) == 2 ? FV_UINT16 : FV_UINT32;
     memset(padded, 0, (size_t)r->padded_line * sizeof(LANE) + SLACK);
     memset(r->nothing, 0, (size_t)r->in_line * sizeof(LANE) + SLACK);
@@ -135,7 +135,7 @@ static void NAME(erode)(round_run *r) {
     fv_region lines = r->to;
     for (int d = last; d < lines.ndim; d++) lines.size[d] = 1;
     fv_rows rows;
-    for (fv_rows_begin(&rows, &lines); fv_rows_next(&rows);) {
+    for (fv__rows_begin(&rows, &lines); fv__rows_next(&rows);) {
         const LANE  *line = NAME(line)(r, rows.position, &close);
         const LANE **near = (const LANE **)r->near;
         memcpy(data, line, (size_t)r->in_line * sizeof(LANE));

@@ -1,7 +1,9 @@
 /* fill_holes: background that does not reach the border of the image becomes foreground. */
 #include "ops/morphology/sieve.h"
 
-typedef struct { int64_t connectivity; } fill_holes;
+typedef struct {
+    int64_t connectivity;
+} fill_holes;
 
 static const fv_param params[] = {
     FV_PARAM(fill_holes, connectivity, .def = "1", .min = 1, .max = 3,
@@ -11,11 +13,9 @@ static const fv_param params[] = {
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "bool image" }, FV_INPUT_END };
 
 static fv__sieve sieve_of(const void *p) {
-    return (fv__sieve){ .connectivity = ((const fill_holes *)p)->connectivity,
-                        .border = 1,
-                        .least = 1,
-                        .most = INT64_MAX,
-                        .holes = true };
+    return (fv__sieve){
+        .connectivity = ((const fill_holes *)p)->connectivity, .border = 1, .least = 1, .most = INT64_MAX, .holes = true
+    };
 }
 
 static fv_status infer(fv_infer *i, fv_error *error) {

@@ -1,7 +1,10 @@
 /* h_maxima: marks maxima that stand out by a height. */
 #include "ops/morphology/rebuild.h"
 
-typedef struct { double h; int64_t connectivity; } h_maxima;
+typedef struct {
+    double  h;
+    int64_t connectivity;
+} h_maxima;
 
 static const fv_param params[] = {
     FV_PARAM(h_maxima, h, .def = "1", .min = 0, .above = true, .doc = "smallest height above the surroundings"),

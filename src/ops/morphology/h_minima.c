@@ -1,7 +1,10 @@
 /* h_minima: marks minima that are deep enough. */
 #include "ops/morphology/rebuild.h"
 
-typedef struct { double h; int64_t connectivity; } h_minima;
+typedef struct {
+    double  h;
+    int64_t connectivity;
+} h_minima;
 
 static const fv_param params[] = {
     FV_PARAM(h_minima, h, .def = "1", .min = 0, .above = true, .doc = "smallest depth below the surroundings"),

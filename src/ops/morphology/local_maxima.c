@@ -1,7 +1,9 @@
 /* local_maxima: marks voxels and plateaus that are higher than all around them. */
 #include "ops/morphology/rebuild.h"
 
-typedef struct { int64_t connectivity; } local_maxima;
+typedef struct {
+    int64_t connectivity;
+} local_maxima;
 
 static const fv_param params[] = {
     FV_PARAM(local_maxima, connectivity, .def = "", .min = 1, .max = 3,

@@ -1,7 +1,9 @@
 /* local_minima: marks voxels and plateaus that are lower than all around them. */
 #include "ops/morphology/rebuild.h"
 
-typedef struct { int64_t connectivity; } local_minima;
+typedef struct {
+    int64_t connectivity;
+} local_minima;
 
 static const fv_param params[] = {
     FV_PARAM(local_minima, connectivity, .def = "", .min = 1, .max = 3,

@@ -1,7 +1,9 @@
 /* open: erosion, then dilation. */
 #include "op/op.h"
 
-typedef struct { fv_footprint footprint; } open_params;
+typedef struct {
+    fv_footprint footprint;
+} open_params;
 
 static const fv_param params[] = {
     FV_PARAM(open_params, footprint, .def = "cross()",
@@ -11,11 +13,15 @@ static const fv_param params[] = {
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "bool or grey image" }, FV_INPUT_END };
 
 const fv_op FV_OP(open) = {
-    .name = "open", .family = "morphology",
+    .name = "open",
+    .family = "morphology",
     .brief = "remove bright structures that are narrower than the footprint",
     .also = "binary_opening, opening, imopen, grey_opening, morph_open",
-    .version = 1, .inputs = inputs,
-    .params = params, .params_size = sizeof(open_params), .result = FV_KIND_IMAGE,
+    .version = 1,
+    .inputs = inputs,
+    .params = params,
+    .params_size = sizeof(open_params),
+    .result = FV_KIND_IMAGE,
     .expands = "dilate(erode(image, footprint), footprint)",
     .doc = "An erosion followed by a dilation, as skimage.morphology.opening and binary_opening, except that what lies "
            "outside the image never counts. Nan counts as larger than every number. The type of the image is kept.",

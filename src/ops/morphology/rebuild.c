@@ -11,18 +11,18 @@
 /* A region of an image in a shell of cells that are lower than everything. */
 typedef struct {
     const fv_image_type *image;
-    fv_region region;
-    int       axis[3];                     /* of z, y, x in the image; -1: none */
-    int       other[FV_MAX_DIMS], nothers; /* axes that are not spatial */
-    int64_t   groups, size[3], pad[3], stride[3], group_stride, cells, rows, room, count;
-    int       noffsets;   /* neighbours in raster order; the second half lies behind a cell */
-    int64_t   offset[26];
-    bool      wide;
-    void     *mask, *now; /* keys */
-    uint32_t *queue, *spare, *parent, *terminal;
-    uint8_t  *queued;
-    uint64_t *row;        /* keys of one row being read */
-    fv__rebuild_range *range; /* per group */
+    fv_region            region;
+    int                  axis[3];                     /* of z, y, x in the image; -1: none */
+    int                  other[FV_MAX_DIMS], nothers; /* axes that are not spatial */
+    int64_t              groups, size[3], pad[3], stride[3], group_stride, cells, rows, room, count;
+    int                  noffsets; /* neighbours in raster order; the second half lies behind a cell */
+    int64_t              offset[26];
+    bool                 wide;
+    void                *mask, *now; /* keys */
+    uint32_t            *queue, *spare, *parent, *terminal;
+    uint8_t             *queued;
+    uint64_t            *row;   /* keys of one row being read */
+    fv__rebuild_range   *range; /* per group */
 } box;
 
 /* ---------------------------------------------------------------- geometry */
@@ -68,15 +68,15 @@ static size_t lay_out(box *x, const fv_image_type *image, const fv_region *regio
     x->room = -x->offset[0] + 64; /* neighbours lie beyond the first and last cell */
     fv_scratch pieces = { scratch, 0 };
     int64_t    key = x->wide ? 8 : 4, all = x->cells + 2 * x->room;
-    char      *mask = fv_scratch_take(&pieces, all * key), *now = fv_scratch_take(&pieces, all * key);
-    x->queue = fv_scratch_take(&pieces, x->cells * 4);
-    x->queued = fv_scratch_take(&pieces, x->cells);
-    x->row = fv_scratch_take(&pieces, x->size[2] * 8);
-    x->range = fv_scratch_take(&pieces, x->groups * (int64_t)sizeof *x->range);
+    char      *mask = fv__scratch_take(&pieces, all * key), *now = fv__scratch_take(&pieces, all * key);
+    x->queue = fv__scratch_take(&pieces, x->cells * 4);
+    x->queued = fv__scratch_take(&pieces, x->cells);
+    x->row = fv__scratch_take(&pieces, x->size[2] * 8);
+    x->range = fv__scratch_take(&pieces, x->groups * (int64_t)sizeof *x->range);
     if (tree) {
-        x->spare = fv_scratch_take(&pieces, x->cells * 4);
-        uint32_t *parent = fv_scratch_take(&pieces, all * 4);
-        x->terminal = fv_scratch_take(&pieces, x->cells * 4);
+        x->spare = fv__scratch_take(&pieces, x->cells * 4);
+        uint32_t *parent = fv__scratch_take(&pieces, all * 4);
+        x->terminal = fv__scratch_take(&pieces, x->cells * 4);
         if (scratch) x->parent = parent + x->room;
     }
     if (scratch) x->mask = mask + x->room * key, x->now = now + x->room * key;
@@ -114,7 +114,7 @@ fv_region fv__rebuild_region(const fv_region *own, const fv_image_type *image) {
     int       spatial[FV_MAX_DIMS], n = fv_image_type_spatial(image, spatial);
     fv_region grown = *own;
     for (int i = 0; i < n; i++) grown.size[spatial[i]]++;
-    return fv_region_clip(&grown, image->shape);
+    return fv__region_clip(&grown, image->shape);
 }
 
 /* ---------------------------------------------------------------- keys */
@@ -124,8 +124,10 @@ static uint64_t key_get(const box *x, const void *keys, int64_t cell) {
 }
 
 static void key_set(const box *x, void *keys, int64_t cell, uint64_t key) {
-    if (x->wide) ((uint64_t *)keys)[cell] = key;
-    else ((uint32_t *)keys)[cell] = (uint32_t)key;
+    if (x->wide)
+        ((uint64_t *)keys)[cell] = key;
+    else
+        ((uint32_t *)keys)[cell] = (uint32_t)key;
 }
 
 /* The greatest key of a type; smaller types do not fill theirs. */
@@ -164,7 +166,7 @@ static bool lower_key(const fv__rebuild *b, fv_dtype dtype, uint64_t key, uint64
 
 static void load_row(const box *x, const fv_block *in, const fv__rebuild *b, const int64_t *position, void *to, int64_t first) {
     char *keys = (char *)to + first * (x->wide ? 8 : 4);
-    fv__keys_load(keys, x->wide, fv_block_at(in, position), in->dtype, in->stride[x->axis[2]], x->size[2]);
+    fv__keys_load(keys, x->wide, fv__block_at(in, position), in->dtype, in->stride[x->axis[2]], x->size[2]);
     for (int64_t i = first; b->erosion && i < first + x->size[2]; i++) key_set(x, to, i, turn(b, in->dtype, key_get(x, to, i)));
 }
 
@@ -183,8 +185,10 @@ static void load(box *x, const fv__rebuild *b, const fv_block *seed, const fv_bl
         if (b->kind == FV__SEEDED) load_row(x, seed, b, position, x->now, first);
         for (int64_t i = first; i < first + x->size[2]; i++) {
             uint64_t key = key_get(x, x->mask, i), low;
-            if (b->kind == FV__SEEDED) low = FV_MIN(key_get(x, x->now, i), key);
-            else lower_key(b, mask->dtype, key, &low);
+            if (b->kind == FV__SEEDED)
+                low = FV_MIN(key_get(x, x->now, i), key);
+            else
+                lower_key(b, mask->dtype, key, &low);
             key_set(x, x->now, i, low);
             range->low = FV_MIN(range->low, key);
             range->high = FV_MAX(range->high, key);
@@ -210,8 +214,10 @@ static uint32_t find(uint32_t *parent, uint32_t i) {
 #include "ops/morphology/rebuild_keys.h"
 
 static void rebuild(box *x) {
-    if (x->wide) rebuild_wide(x);
-    else rebuild_narrow(x);
+    if (x->wide)
+        rebuild_wide(x);
+    else
+        rebuild_narrow(x);
 }
 
 /* Counts the cells on shared planes in order, and adds their numbers in the whole image unless numbers is NULL. */
@@ -228,7 +234,7 @@ static int64_t find_terminals(box *x, const fv_lattice *lattice, fv_bytes *numbe
             if (!shared && !fv__rebuild_on_plane(lattice, x->axis[2], position[x->axis[2]])) continue;
             x->terminal[first + i] = count++;
             uint32_t number = (uint32_t)(numbers ? fv__rebuild_number(lattice, x->image, position) : 0);
-            if (numbers) fv_bytes_append(numbers, &number, sizeof number);
+            if (numbers) fv__bytes_append(numbers, &number, sizeof number);
         }
     }
     return count;
@@ -239,7 +245,7 @@ static int64_t find_terminals(box *x, const fv_lattice *lattice, fv_bytes *numbe
 static bool is_cut(const fv_need *n) {
     int spatial[FV_MAX_DIMS], count = fv_image_type_spatial(&n->in[0]->image, spatial);
     for (int k = 0; n->lattice && n->lattice->ndim && k < count; k++)
-        if (fv_lattice_count_axis(n->lattice, spatial[k]) > 1) return true;
+        if (fv__lattice_count_axis(n->lattice, spatial[k]) > 1) return true;
     return false;
 }
 
@@ -260,7 +266,7 @@ fv_status fv__rebuild_infer(fv_infer *i, const fv__rebuild *b, int64_t *connecti
         return FV_OK;
     }
     const fv_image_type *mask = &i->in[1]->image;
-    FV_TRY(fv_same_shape(image, "seed", mask, "mask", error));
+    FV_TRY(fv__same_shape(image, "seed", mask, "mask", error));
     if (image->dtype != mask->dtype)
         return fv_fail(error, FV_ERROR_USAGE, "seed is %s and mask is %s; they must have one type (convert(seed, \"%s\"))",
                        fv_dtype_name(image->dtype), fv_dtype_name(mask->dtype), fv_dtype_name(mask->dtype));
@@ -270,7 +276,7 @@ fv_status fv__rebuild_infer(fv_infer *i, const fv__rebuild *b, int64_t *connecti
 void fv__rebuild_local_need(const fv_need *n, fv_region *in) {
     for (int i = 0; i < n->ninputs; i++) {
         in[i] = fv__rebuild_region(&n->region, &n->in[0]->image);
-        if (n->lattice && n->lattice->ndim && !is_cut(n)) fv_need_nothing(&in[i]);
+        if (n->lattice && n->lattice->ndim && !is_cut(n)) fv__need_nothing(&in[i]);
     }
 }
 
@@ -282,7 +288,7 @@ size_t fv__rebuild_local_scratch(const fv_need *n, const fv__rebuild *b) {
 
 size_t fv__rebuild_local_bound(const fv_need *n) {
     fv_region region = fv__rebuild_region(&n->region, &n->in[0]->image);
-    int64_t   shared = 0, voxels = fv_region_voxels(&region);
+    int64_t   shared = 0, voxels = fv__region_voxels(&region);
     for (int d = 0; d < region.ndim; d++) shared += 2 * (voxels / FV_MAX(region.size[d], 1));
     return sizeof(fv__rebuild_head) + (size_t)shared * (8 + sizeof(fv__rebuild_edge) + 4) +
            (size_t)(voxels / FV_MAX(region.size[0], 1) + 1) * sizeof(fv__rebuild_range);
@@ -308,7 +314,7 @@ static void add_tree(box *x, const fv_bytes *numbers, fv__rebuild_head *head, fv
     fv__rebuild_edge *edge = (fv__rebuild_edge *)((char *)partial->data + fv__rebuild_edges_offset(head));
     const uint32_t   *number = (const uint32_t *)numbers->data;
     for (int64_t i = 0; i < head->edges; i++) edge[i] = (fv__rebuild_edge){ edge[i].level, number[edge[i].a], number[edge[i].b] };
-    fv_bytes_append(partial, numbers->data, numbers->size);
+    fv__bytes_append(partial, numbers->data, numbers->size);
 }
 
 fv_status fv__rebuild_local(fv_run *r, const fv__rebuild *b, fv_error *error) {
@@ -322,27 +328,27 @@ fv_status fv__rebuild_local(fv_run *r, const fv__rebuild *b, fv_error *error) {
     load(&x, b, r->in[0], mask);
     rebuild(&x);
     fv__rebuild_head head = { .terminals = find_terminals(&x, r->need.lattice, &numbers), .groups = x.groups };
-    fv_bytes_append(r->partial, &head, sizeof head);
+    fv__bytes_append(r->partial, &head, sizeof head);
     for (int64_t i = 0; i < x.cells; i++)
         if (x.terminal[i] != NONE) {
             uint64_t key = key_get(&x, x.now, i);
-            fv_bytes_append(r->partial, &key, sizeof key);
+            fv__bytes_append(r->partial, &key, sizeof key);
         }
-    fv_bytes_append(r->partial, x.range, (size_t)x.groups * sizeof *x.range);
+    fv__bytes_append(r->partial, x.range, (size_t)x.groups * sizeof *x.range);
     add_tree(&x, &numbers, &head, r->partial);
-    fv_bytes_release(&numbers);
+    fv__bytes_release(&numbers);
     return FV_OK;
 }
 
 void fv__rebuild_need(const fv_need *n, fv_region *in) {
-    fv_region chunks = n->lattice && n->lattice->ndim ? fv_lattice_align(n->lattice, &n->region)
-                                                      : fv_region_whole(&n->in[0]->image);
+    fv_region chunks =
+        n->lattice && n->lattice->ndim ? fv__lattice_align(n->lattice, &n->region) : fv__region_whole(&n->in[0]->image);
     for (int i = 0; i < n->ninputs; i++) in[i] = fv__rebuild_region(&chunks, &n->in[0]->image);
 }
 
 size_t fv__rebuild_scratch(const fv_need *n, const fv__rebuild *b) {
     box       x;
-    fv_region chunk = fv_region_whole(&n->in[0]->image);
+    fv_region chunk = fv__region_whole(&n->in[0]->image);
     for (int d = 0; n->lattice && n->lattice->ndim && d < chunk.ndim; d++)
         chunk.size[d] = FV_MIN(n->lattice->chunk[d], n->lattice->shape[d]);
     chunk = fv__rebuild_region(&chunk, &n->in[0]->image);
@@ -373,7 +379,7 @@ static bool spans(const fv__rebuild *b, fv_dtype dtype, const fv__rebuild_range 
 static void put_row(const box *x, const fv__rebuild *b, const fv_region *part, const int64_t *position, const fv_run *r,
                     bool standing) {
     int64_t  first = cell_at(x, position), stride = r->out->stride[x->axis[2]];
-    char    *to = fv_block_at(r->out, position);
+    char    *to = fv__block_at(r->out, position);
     fv_dtype dtype = x->image->dtype;
     for (int64_t i = 0; i < part->size[x->axis[2]]; i++) {
         uint64_t now = key_get(x, x->now, first + i), lower;
@@ -389,7 +395,7 @@ static void put(const box *x, const fv__rebuild *b, const fv_region *part, const
     fv_region starts = *part; /* of rows along x, which need not be the last axis */
     fv_rows   rows;
     starts.size[x->axis[2]] = 1;
-    for (fv_rows_begin(&rows, &starts); fv_rows_next(&rows);)
+    for (fv__rows_begin(&rows, &starts); fv__rows_next(&rows);)
         for (int64_t i = 0; i < starts.size[last]; i++) {
             int64_t position[FV_MAX_DIMS];
             memcpy(position, rows.position, sizeof position);
@@ -401,13 +407,13 @@ static void put(const box *x, const fv__rebuild *b, const fv_region *part, const
 
 fv_status fv__rebuild_run(fv_run *r, const fv__rebuild *b, fv_error *error) {
     fv_chunks chunks;
-    for (fv_chunks_begin(&chunks, r->need.lattice, &r->need.region); fv_chunks_next(&chunks);) {
-        fv_region own = fv_lattice_chunk(r->need.lattice, chunks.index), part = fv_region_intersect(&own, &r->need.region);
+    for (fv__chunks_begin(&chunks, r->need.lattice, &r->need.region); fv__chunks_next(&chunks);) {
+        fv_region own = fv__lattice_chunk(r->need.lattice, chunks.index), part = fv__region_intersect(&own, &r->need.region);
         fv_region region = fv__rebuild_region(&own, &r->need.in[0]->image);
         bool      seeded = b->kind == FV__SEEDED;
-        fv_block  first = fv_block_window(r->in[0], &region), second;
+        fv_block  first = fv__block_window(r->in[0], &region), second;
         box       x;
-        if (seeded) second = fv_block_window(r->in[1], &region);
+        if (seeded) second = fv__block_window(r->in[1], &region);
         lay_out(&x, &r->need.in[0]->image, &region, b->connectivity, true, r->scratch);
         FV_TRY(check_size(&x, error));
         load(&x, b, &first, seeded ? &second : &first);

@@ -49,9 +49,16 @@ size_t    fv__rebuild_scratch(const fv_need *n, const fv__rebuild *b);
 fv_status fv__rebuild_run(fv_run *r, const fv__rebuild *b, fv_error *error);
 
 /* What a partial starts with; see rebuild_merge.c for the rest. */
-typedef struct fv__rebuild_head { int64_t terminals, edges, groups; } fv__rebuild_head;
-typedef struct fv__rebuild_edge { uint64_t level; uint32_t a, b; } fv__rebuild_edge; /* two terminals */
-typedef struct fv__rebuild_range { uint64_t low, high; } fv__rebuild_range; /* keys of one position along the other axes */
+typedef struct fv__rebuild_head {
+    int64_t terminals, edges, groups;
+} fv__rebuild_head;
+typedef struct fv__rebuild_edge {
+    uint64_t level;
+    uint32_t a, b;
+} fv__rebuild_edge; /* two terminals */
+typedef struct fv__rebuild_range {
+    uint64_t low, high;
+} fv__rebuild_range; /* keys of one position along the other axes */
 static inline size_t fv__rebuild_edges_offset(const fv__rebuild_head *h) {
     return sizeof *h + (size_t)h->terminals * 8 + (size_t)h->groups * sizeof(fv__rebuild_range);
 }
@@ -70,32 +77,36 @@ int64_t fv__rebuild_shared(const fv_lattice *lattice, const fv_image_type *image
 int64_t fv__rebuild_number(const fv_lattice *lattice, const fv_image_type *image, const int64_t *position);
 
 /* The passes of an operator with a function rebuild_of(params), which gives its fv__rebuild. */
-#define FV__REBUILD_PASSES                                                                                                \
-    static size_t local_scratch(const fv_need *n) {                                                                       \
-        fv__rebuild b = rebuild_of(n->params);                                                                            \
-        return fv__rebuild_local_scratch(n, &b);                                                                          \
-    }                                                                                                                     \
-    static size_t rebuild_scratch(const fv_need *n) {                                                                     \
-        fv__rebuild b = rebuild_of(n->params);                                                                            \
-        return fv__rebuild_scratch(n, &b);                                                                                \
-    }                                                                                                                     \
-    static fv_status local_run(fv_run *r, fv_error *error) {                                                              \
-        fv__rebuild b = rebuild_of(r->need.params);                                                                       \
-        return fv__rebuild_local(r, &b, error);                                                                           \
-    }                                                                                                                     \
-    static fv_status rebuild_run(fv_run *r, fv_error *error) {                                                            \
-        fv__rebuild b = rebuild_of(r->need.params);                                                                       \
-        return fv__rebuild_run(r, &b, error);                                                                             \
-    }                                                                                                                     \
-    static double cost(const fv_need *n) {                                                                                \
-        (void)n;                                                                                                          \
-        return 20;                                                                                                        \
-    }                                                                                                                     \
-    static const fv_pass passes[] = {                                                                                     \
-        { .name = "local", .need = fv__rebuild_local_need, .scratch = local_scratch, .bound = fv__rebuild_local_bound,    \
-          .run = local_run, .finish = fv__rebuild_finish },                                                               \
-        { .name = "rebuild", .need = fv__rebuild_need, .scratch = rebuild_scratch, .run = rebuild_run },                  \
-        FV_PASS_END,                                                                                                      \
+#define FV__REBUILD_PASSES                                                                                                       \
+    static size_t local_scratch(const fv_need *n) {                                                                              \
+        fv__rebuild b = rebuild_of(n->params);                                                                                   \
+        return fv__rebuild_local_scratch(n, &b);                                                                                 \
+    }                                                                                                                            \
+    static size_t rebuild_scratch(const fv_need *n) {                                                                            \
+        fv__rebuild b = rebuild_of(n->params);                                                                                   \
+        return fv__rebuild_scratch(n, &b);                                                                                       \
+    }                                                                                                                            \
+    static fv_status local_run(fv_run *r, fv_error *error) {                                                                     \
+        fv__rebuild b = rebuild_of(r->need.params);                                                                              \
+        return fv__rebuild_local(r, &b, error);                                                                                  \
+    }                                                                                                                            \
+    static fv_status rebuild_run(fv_run *r, fv_error *error) {                                                                   \
+        fv__rebuild b = rebuild_of(r->need.params);                                                                              \
+        return fv__rebuild_run(r, &b, error);                                                                                    \
+    }                                                                                                                            \
+    static double cost(const fv_need *n) {                                                                                       \
+        (void)n;                                                                                                                 \
+        return 20;                                                                                                               \
+    }                                                                                                                            \
+    static const fv_pass passes[] = {                                                                                            \
+        { .name = "local",                                                                                                       \
+          .need = fv__rebuild_local_need,                                                                                        \
+          .scratch = local_scratch,                                                                                              \
+          .bound = fv__rebuild_local_bound,                                                                                      \
+          .run = local_run,                                                                                                      \
+          .finish = fv__rebuild_finish },                                                                                        \
+        { .name = "rebuild", .need = fv__rebuild_need, .scratch = rebuild_scratch, .run = rebuild_run },                         \
+        FV_PASS_END,                                                                                                             \
     };
 
 #endif

@@ -113,7 +113,7 @@ static int64_t NAME(connect)(box *x, fv_bytes *edges) {
             if (a == b) continue;
             if (x->spare[a] != NONE && x->spare[b] != NONE) {
                 fv__rebuild_edge edge = { mask[cell], x->spare[a], x->spare[b] };
-                fv_bytes_append(edges, &edge, sizeof edge);
+                fv__bytes_append(edges, &edge, sizeof edge);
                 made++;
             }
             x->parent[a] = b;

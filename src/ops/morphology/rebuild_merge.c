@@ -31,8 +31,10 @@ static uint64_t get(const merge *m, const void *keys, int64_t i) {
 static size_t key_size(const merge *m) { return m->wide ? 8 : 4; }
 
 static void set(const merge *m, void *keys, int64_t i, uint64_t key) {
-    if (m->wide) ((uint64_t *)keys)[i] = key;
-    else ((uint32_t *)keys)[i] = (uint32_t)key;
+    if (m->wide)
+        ((uint64_t *)keys)[i] = key;
+    else
+        ((uint32_t *)keys)[i] = (uint32_t)key;
 }
 
 /* ---------------------------------------------------------------- numbers of shared voxels: plane by plane, axis by axis */
@@ -44,7 +46,7 @@ static int64_t plane_voxels(const fv_image_type *image, int d) {
 int64_t fv__rebuild_shared(const fv_lattice *lattice, const fv_image_type *image) {
     int     spatial[FV_MAX_DIMS], n = fv_image_type_spatial(image, spatial);
     int64_t shared = 0;
-    for (int k = 0; k < n; k++) shared += (fv_lattice_count_axis(lattice, spatial[k]) - 1) * plane_voxels(image, spatial[k]);
+    for (int k = 0; k < n; k++) shared += (fv__lattice_count_axis(lattice, spatial[k]) - 1) * plane_voxels(image, spatial[k]);
     return shared;
 }
 
@@ -55,7 +57,7 @@ int64_t fv__rebuild_number(const fv_lattice *lattice, const fv_image_type *image
     for (int k = 0; k < n; k++) {
         int d = spatial[k];
         if (!fv__rebuild_on_plane(lattice, d, position[d])) {
-            before += (fv_lattice_count_axis(lattice, d) - 1) * plane_voxels(image, d);
+            before += (fv__lattice_count_axis(lattice, d) - 1) * plane_voxels(image, d);
             continue;
         }
         for (int i = 0; i < image->ndim; i++)
@@ -107,7 +109,7 @@ static fv_status read_numbers(merge *m, int64_t chunk, fv_error *error) {
 
 static fv_status read_seeds(merge *m, int64_t chunk, fv_error *error) {
     const fv__rebuild_head *h = &m->head[chunk];
-    fv_region               own = fv_lattice_chunk(m->f->lattice, chunk);
+    fv_region               own = fv__lattice_chunk(m->f->lattice, chunk);
     FV_TRY(read_numbers(m, chunk, error));
     FV_TRY(m->f->read(m->f, chunk, sizeof *h, m->final, (size_t)h->terminals * 8, error));
     for (int64_t i = 0; i < h->terminals; i++)
@@ -139,7 +141,7 @@ static void edge_key(const void *context, const uint8_t *record, fv_run_key *key
     fv__rebuild_edge edge;
     (void)context;
     memcpy(&edge, record, sizeof edge);
-    key->first = fv_run_key_unsigned(~edge.level);
+    key->first = fv__run_key_unsigned(~edge.level);
 }
 
 static const uint8_t *add_edge(void *context, const uint8_t *record, const fv_region *chunk) {
@@ -172,7 +174,7 @@ static uint64_t final_level(const merge *m, uint32_t i) {
 
 static fv_status put_levels(merge *m, int64_t chunk, fv_error *error) {
     const fv__rebuild_head *h = &m->head[chunk];
-    fv_region               own = fv_lattice_chunk(m->f->lattice, chunk);
+    fv_region               own = fv__lattice_chunk(m->f->lattice, chunk);
     FV_TRY(read_numbers(m, chunk, error));
     for (int64_t i = 0; i < h->terminals; i++) m->final[i] = final_level(m, m->number[i]);
     FV_TRY(m->f->put(m->f, chunk, m->final, (size_t)h->terminals * 8, error));
@@ -182,16 +184,17 @@ static fv_status put_levels(merge *m, int64_t chunk, fv_error *error) {
 }
 
 static fv_status merge_all(merge *m, fv_error *error) {
-    static const fv_sorted_runs runs = { .most = sizeof(fv__rebuild_edge), .where = edges_where, .key = edge_key,
-                                         .add = add_edge };
-    int64_t                     groups = count_groups(&m->f->in[0]->image);
+    static const fv_sorted_runs runs = {
+        .most = sizeof(fv__rebuild_edge), .where = edges_where, .key = edge_key, .add = add_edge
+    };
+    int64_t groups = count_groups(&m->f->in[0]->image);
     FV_TRY(read_heads(m, error));
-    m->number = fv_alloc((size_t)m->most * sizeof *m->number + 1);
-    m->final = fv_alloc((size_t)m->most * sizeof *m->final + 1);
-    m->up = fv_buffer_new((size_t)m->shared * sizeof *m->up);
-    m->best = fv_buffer_new((size_t)m->shared * key_size(m));
-    m->level = fv_buffer_new((size_t)m->shared * key_size(m));
-    m->range = fv_alloc((size_t)groups * sizeof *m->range + 1);
+    m->number = fv__alloc((size_t)m->most * sizeof *m->number + 1);
+    m->final = fv__alloc((size_t)m->most * sizeof *m->final + 1);
+    m->up = fv__buffer_new((size_t)m->shared * sizeof *m->up);
+    m->best = fv__buffer_new((size_t)m->shared * key_size(m));
+    m->level = fv__buffer_new((size_t)m->shared * key_size(m));
+    m->range = fv__alloc((size_t)groups * sizeof *m->range + 1);
     for (int64_t g = 0; g < groups; g++) m->range[g] = (fv__rebuild_range){ UINT64_MAX, 0 };
     for (int64_t i = 0; i < m->shared; i++) {
         m->up[i] = (uint32_t)i;
@@ -199,7 +202,7 @@ static fv_status merge_all(merge *m, fv_error *error) {
         set(m, m->best, i, 0);
     }
     for (int64_t c = 0; c < m->chunks; c++) FV_TRY(read_seeds(m, c, error));
-    FV_TRY(fv_sorted_runs_merge(m->f, &runs, m, error));
+    FV_TRY(fv__sorted_runs_merge(m->f, &runs, m, error));
     for (int64_t c = 0; c < m->chunks; c++) FV_TRY(put_levels(m, c, error));
     return FV_OK;
 }
@@ -209,14 +212,14 @@ fv_status fv__rebuild_finish(fv_finish *f, fv_error *error) {
     merge                m = { .f = f, .chunks = f->npartials, .shared = fv__rebuild_shared(f->lattice, image) };
     m.wide = fv_dtype_size(image->dtype) == 8;
     if (!m.shared) return FV_OK;
-    m.head = fv_alloc((size_t)m.chunks * sizeof *m.head);
+    m.head = fv__alloc((size_t)m.chunks * sizeof *m.head);
     fv_status status = merge_all(&m, error);
     free(m.head);
     free(m.number);
     free(m.final);
-    fv_buffer_free(m.up, (size_t)m.shared * sizeof *m.up);
-    fv_buffer_free(m.best, (size_t)m.shared * key_size(&m));
-    fv_buffer_free(m.level, (size_t)m.shared * key_size(&m));
+    fv__buffer_free(m.up, (size_t)m.shared * sizeof *m.up);
+    fv__buffer_free(m.best, (size_t)m.shared * key_size(&m));
+    fv__buffer_free(m.level, (size_t)m.shared * key_size(&m));
     free(m.range);
     return status;
 }

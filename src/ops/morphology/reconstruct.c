@@ -1,7 +1,10 @@
 /* reconstruct: grows a seed image as far as a mask image allows. */
 #include "ops/morphology/rebuild.h"
 
-typedef struct { fv_choice method; int64_t connectivity; } reconstruct;
+typedef struct {
+    fv_choice method;
+    int64_t   connectivity;
+} reconstruct;
 
 static const fv_param params[] = {
     FV_PARAM(reconstruct, method, .def = "dilation", .choices = "dilation|erosion",

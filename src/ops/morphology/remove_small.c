@@ -1,7 +1,9 @@
 /* remove_small: takes away objects of few voxels. */
 #include "ops/morphology/sieve.h"
 
-typedef struct { int64_t min_size, connectivity; } remove_small;
+typedef struct {
+    int64_t min_size, connectivity;
+} remove_small;
 
 static const fv_param params[] = {
     FV_PARAM(remove_small, min_size, .def = "64", .min = 0, .max = 0x1p62, .unit = "voxels",

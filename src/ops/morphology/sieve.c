@@ -36,7 +36,7 @@ size_t fv__sieve_objects_scratch(const fv_need *n, const fv__sieve *s) {
 }
 
 size_t fv__sieve_objects_bound(const fv_need *n, const fv__sieve *s) {
-    return has_labels(n->in[0]) ? (size_t)fv_region_voxels(&n->region) * sizeof(fv__labelled)
+    return has_labels(n->in[0]) ? (size_t)fv__region_voxels(&n->region) * sizeof(fv__labelled)
                                 : fv__components_bound(n, s->connectivity);
 }
 
@@ -93,8 +93,8 @@ static fv_status objects_of_bool(fv_run *r, const fv__sieve *s, fv_error *error)
     runs.zeros = s->holes;
     fv__runs_find(&runs);
     fv__runs_number(&runs, NULL);
-    fv_bytes_append(r->partial, &head, sizeof head);
-    int64_t *count = fv_bytes_append(r->partial, NULL, (size_t)runs.ncomponents * sizeof *count);
+    fv__bytes_append(r->partial, &head, sizeof head);
+    int64_t *count = fv__bytes_append(r->partial, NULL, (size_t)runs.ncomponents * sizeof *count);
     memset(count, 0, (size_t)runs.ncomponents * sizeof *count);
     int64_t nz = runs.axis[0] >= 0 ? own->size[runs.axis[0]] : 1, ny = runs.axis[1] >= 0 ? own->size[runs.axis[1]] : 1;
     for (int64_t group = 0; group < runs.groups; group++)
@@ -109,7 +109,7 @@ fv_status fv__sieve_objects(fv_run *r, const fv__sieve *s, fv_error *error) {
     if (!has_labels(r->need.in[0])) return objects_of_bool(r, s, error);
     fv__label_set_init(&set, &r->need.region, r->scratch);
     FV_TRY(fv__label_set_gather(&set, r->in[0], &r->need.in[0]->image, s->border, error));
-    fv_bytes_append(r->partial, set.item, (size_t)set.count * sizeof *set.item);
+    fv__bytes_append(r->partial, set.item, (size_t)set.count * sizeof *set.item);
     return FV_OK;
 }
 
@@ -124,7 +124,12 @@ static int64_t decide_label(void *context, int64_t label, int64_t count) {
 
 #define WINDOW 4096 /* components read at a time */
 
-typedef struct { const fv__sieve *s; fv__components *joined; int64_t *total, chunk; fv_finish *f; } deciding;
+typedef struct {
+    const fv__sieve *s;
+    fv__components  *joined;
+    int64_t         *total, chunk;
+    fv_finish       *f;
+} deciding;
 
 static fv_status add_entry(deciding *d, int64_t entry, int64_t node, fv_error *error) {
     (void)error;
@@ -153,7 +158,7 @@ fv_status fv__sieve_finish(fv_finish *f, const fv__sieve *s, fv_error *error) {
     if (has_labels(f->in[0])) return fv__label_sets_merge(f, decide_label, (void *)(uintptr_t)s, error);
     fv_status status = fv__components_join(&joined, f, error);
     deciding  d = { .s = s, .joined = &joined, .f = f };
-    d.total = fv_calloc((size_t)joined.nodes * sizeof *d.total + 1);
+    d.total = fv__calloc((size_t)joined.nodes * sizeof *d.total + 1);
     for (int pass = 0; pass < 2; pass++)
         for (d.chunk = 0; d.chunk < f->npartials && status == FV_OK; d.chunk++)
             status = each_component(&d, pass ? put_entry : add_entry, error);
@@ -165,14 +170,14 @@ fv_status fv__sieve_finish(fv_finish *f, const fv__sieve *s, fv_error *error) {
 /* ---------------------------------------------------------------- pass "keep" */
 
 static fv_region largest_chunk(const fv_need *n) {
-    fv_region chunk = fv_region_whole(&n->in[0]->image);
+    fv_region chunk = fv__region_whole(&n->in[0]->image);
     for (int d = 0; n->lattice && n->lattice->ndim && d < chunk.ndim; d++)
         chunk.size[d] = FV_MIN(n->lattice->chunk[d], n->lattice->shape[d]);
     return has_labels(n->in[0]) ? chunk : fv__components_need(&chunk, &n->in[0]->image);
 }
 
 fv_region fv__sieve_keep_need(const fv_need *n) {
-    fv_region chunks = n->lattice && n->lattice->ndim ? fv_lattice_align(n->lattice, &n->region) : n->region;
+    fv_region chunks = n->lattice && n->lattice->ndim ? fv__lattice_align(n->lattice, &n->region) : n->region;
     return has_labels(n->in[0]) ? chunks : fv__components_need(&chunks, &n->in[0]->image);
 }
 
@@ -193,7 +198,7 @@ static void keep_row(const fv__runs *r, const uint8_t *keep, bool holes, const i
         group = group * r->in->region.size[r->other[k]] + position[r->other[k]] - r->in->region.start[r->other[k]];
     int64_t         row = fv__runs_joined(r, group, at[0], at[1]);
     const uint64_t *bits = fv__runs_row(r, group, at[0], at[1]);
-    uint8_t        *to = fv_block_at(out, position);
+    uint8_t        *to = fv__block_at(out, position);
     for (int64_t i = 0; i < n; i++) to[i * stride] = holes;
     for (int64_t x = run_start(bits, at[2], at[2] + n); x < at[2] + n; x = run_start(bits, end, at[2] + n)) {
         end = run_end(bits, x, at[2] + n);
@@ -207,7 +212,7 @@ static void keep_rows(const fv__runs *r, const uint8_t *keep, bool holes, const 
     fv_region starts = *part; /* of the rows; they need not lie along the last axis */
     fv_rows   rows;
     starts.size[r->axis[2]] = 1;
-    for (fv_rows_begin(&rows, &starts); fv_rows_next(&rows);)
+    for (fv__rows_begin(&rows, &starts); fv__rows_next(&rows);)
         for (int64_t i = 0; i < starts.size[last]; i++) {
             int64_t position[FV_MAX_DIMS];
             memcpy(position, rows.position, sizeof position);
@@ -225,9 +230,9 @@ static fv_status get_decisions(fv_run *r, int64_t chunk, int64_t count, size_t s
 
 static fv_status keep_bool(fv_run *r, const fv__sieve *s, int64_t chunk, fv_error *error) {
     const fv_image_type *image = &r->need.in[0]->image;
-    fv_region            own = fv_lattice_chunk(r->need.lattice, chunk), region = fv__components_need(&own, image);
-    fv_region            part = fv_region_intersect(&own, &r->need.region);
-    fv_block             in = fv_block_window(r->in[0], &region);
+    fv_region            own = fv__lattice_chunk(r->need.lattice, chunk), region = fv__components_need(&own, image);
+    fv_region            part = fv__region_intersect(&own, &r->need.region);
+    fv_block             in = fv__block_window(r->in[0], &region);
     fv__runs             runs;
     const void          *keep;
     fv__runs_init(&runs, image, &in, s->connectivity, r->scratch);
@@ -240,8 +245,8 @@ static fv_status keep_bool(fv_run *r, const fv__sieve *s, int64_t chunk, fv_erro
 }
 
 static fv_status keep_labels(fv_run *r, int64_t chunk, fv_error *error) {
-    fv_region     own = fv_lattice_chunk(r->need.lattice, chunk), part = fv_region_intersect(&own, &r->need.region);
-    fv_block      in = fv_block_window(r->in[0], &own);
+    fv_region     own = fv__lattice_chunk(r->need.lattice, chunk), part = fv__region_intersect(&own, &r->need.region);
+    fv_block      in = fv__block_window(r->in[0], &own);
     int           last = part.ndim - 1;
     size_t        size = fv_dtype_size(in.dtype);
     fv__label_set set;
@@ -250,10 +255,10 @@ static fv_status keep_labels(fv_run *r, int64_t chunk, fv_error *error) {
     fv__label_set_init(&set, &own, r->scratch);
     FV_TRY(fv__label_set_gather(&set, &in, &r->need.in[0]->image, 0, error));
     FV_TRY(get_decisions(r, chunk, set.count, sizeof(int64_t), &keep, error));
-    for (fv_rows_begin(&rows, &part); fv_rows_next(&rows);) {
-        const char *from = fv_block_at(&in, rows.position);
-        char       *to = fv_block_at(r->out, rows.position);
-        int64_t     count = fv_stretches(set.row, in.dtype, from, part.size[last]);
+    for (fv__rows_begin(&rows, &part); fv__rows_next(&rows);) {
+        const char *from = fv__block_at(&in, rows.position);
+        char       *to = fv__block_at(r->out, rows.position);
+        int64_t     count = fv__stretches(set.row, in.dtype, from, part.size[last]);
         memset(to, 0, (size_t)part.size[last] * size);
         for (int64_t i = 0; i < count; i++) {
             const fv_stretch *x = &set.row[i];
@@ -266,7 +271,7 @@ static fv_status keep_labels(fv_run *r, int64_t chunk, fv_error *error) {
 
 fv_status fv__sieve_keep(fv_run *r, const fv__sieve *s, fv_error *error) {
     fv_chunks chunks;
-    for (fv_chunks_begin(&chunks, r->need.lattice, &r->need.region); fv_chunks_next(&chunks);)
+    for (fv__chunks_begin(&chunks, r->need.lattice, &r->need.region); fv__chunks_next(&chunks);)
         FV_TRY(has_labels(r->need.in[0]) ? keep_labels(r, chunks.index, error) : keep_bool(r, s, chunks.index, error));
     return FV_OK;
 }

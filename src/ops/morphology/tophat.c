@@ -1,7 +1,9 @@
 /* tophat: bright structures narrower than the footprint. */
 #include "op/op.h"
 
-typedef struct { fv_footprint footprint; } tophat;
+typedef struct {
+    fv_footprint footprint;
+} tophat;
 
 static const fv_param params[] = {
     FV_PARAM(tophat, footprint, .def = "cross()",
@@ -11,9 +13,15 @@ static const fv_param params[] = {
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "bool or grey image" }, FV_INPUT_END };
 
 const fv_op FV_OP(tophat) = {
-    .name = "tophat", .family = "morphology", .brief = "bright structures that are narrower than the footprint", .version = 1,
+    .name = "tophat",
+    .family = "morphology",
+    .brief = "bright structures that are narrower than the footprint",
+    .version = 1,
     .also = "white_tophat, imtophat, rolling_ball, subtract_background",
-    .inputs = inputs, .params = params, .params_size = sizeof(tophat), .result = FV_KIND_IMAGE,
+    .inputs = inputs,
+    .params = params,
+    .params_size = sizeof(tophat),
+    .result = FV_KIND_IMAGE,
     .expands = "excess(image, open(image, footprint))",
     .doc = "The image minus its opening, as skimage.morphology.white_tophat. The type of the image is kept; a difference "
            "that does not fit into a signed integer type becomes its largest value. Nan counts as larger than every number, "

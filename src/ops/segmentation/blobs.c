@@ -21,7 +21,7 @@ bool fv__blobs_round(const fv_numbers *least, const fv_numbers *most) {
 fv_status fv__blobs_infer(fv_infer *i, bool one_sigma, fv_error *error) {
     const fv_image_type *image = &i->in[0]->image;
     int                  spatial[FV_MAX_DIMS], n = fv_image_type_spatial(image, spatial);
-    fv_table_type       *table = fv_arena_alloc(i->arena, sizeof *table);
+    fv_table_type       *table = fv__arena_alloc(i->arena, sizeof *table);
     if (fv_dtype_is_complex(image->dtype))
         return fv_fail(error, FV_ERROR_USAGE, "image is %s; it must be real", fv_dtype_name(image->dtype));
     for (int d = 0; d < image->ndim; d++) {
@@ -42,8 +42,8 @@ fv_status fv__blobs_sigmas(fv_numbers *least, fv_numbers *most, const fv_image_t
     int spatial[FV_MAX_DIMS], n = fv_image_type_spatial(image, spatial);
     if (n < 1 || n > 3)
         return fv_fail(error, FV_ERROR_USAGE, "image has %d spatial axes; one to three named z, y, x are needed", n);
-    FV_TRY(fv_numbers_spread(least, n, "min_sigma", error));
-    FV_TRY(fv_numbers_spread(most, n, "max_sigma", error));
+    FV_TRY(fv__numbers_spread(least, n, "min_sigma", error));
+    FV_TRY(fv__numbers_spread(most, n, "max_sigma", error));
     for (int k = 0; k < n; k++)
         if (most->value[k] < least->value[k])
             return fv_fail(error, FV_ERROR_USAGE, "max_sigma = %g: it must not be below min_sigma, which is %g", most->value[k],
@@ -55,15 +55,19 @@ double fv__blobs_spacing(double least, double most, int scales, bool log_scale, 
     if (scale == 0 || scales == 1) return least;
     if (scale == scales - 1) return most;
     if (!log_scale) return (most - least) / (scales - 1) * scale + least;
-    double low = fv_log10(least), high = fv_log10(most);
-    return fv_pow(10, (high - low) / (scales - 1) * scale + low);
+    double low = fv__log10(least), high = fv__log10(most);
+    return fv__pow(10, (high - low) / (scales - 1) * scale + low);
 }
 
 /* ---------------------------------------------------------------- the box of a chunk */
 
 static bool is_wide(const fv__blobs *b, fv_dtype dtype) {
     switch (dtype) {
-    case FV_UINT32: case FV_INT32: case FV_UINT64: case FV_INT64: case FV_FLOAT64: return true;
+    case FV_UINT32:
+    case FV_INT32:
+    case FV_UINT64:
+    case FV_INT64:
+    case FV_FLOAT64: return true;
     default: return b->always_wide;
     }
 }
@@ -73,8 +77,8 @@ static fv_region around(const fv_need *n) {
     int     spatial[FV_MAX_DIMS], count = fv_image_type_spatial(&n->in[0]->image, spatial);
     int64_t one[FV_MAX_DIMS] = { 0 };
     for (int k = 0; k < count; k++) one[spatial[k]] = 1;
-    fv_region grown = fv_region_grow(&n->region, one, one);
-    return fv_region_clip(&grown, n->in[0]->image.shape);
+    fv_region grown = fv__region_grow(&n->region, one, one);
+    return fv__region_clip(&grown, n->in[0]->image.shape);
 }
 
 void fv__blobs_need(const fv__blobs *b, const fv_need *n, fv_region *in) {
@@ -82,7 +86,7 @@ void fv__blobs_need(const fv__blobs *b, const fv_need *n, fv_region *in) {
     int64_t   reach[FV_MAX_DIMS] = { 0 };
     fv_region region = around(n);
     for (int k = 0; k < count; k++) reach[spatial[k]] = b->reach(b->params, k);
-    in[0] = fv_border_need(FV_BORDER_REFLECT, &region, reach, reach, n->in[0]->image.shape);
+    in[0] = fv__border_need(FV_BORDER_REFLECT, &region, reach, reach, n->in[0]->image.shape);
 }
 
 static fv__blob_box box_of(const fv__blobs *b, const fv_need *n) {
@@ -94,23 +98,27 @@ static fv__blob_box box_of(const fv__blobs *b, const fv_need *n) {
     for (int d = 0; d < 3; d++) box.side[d] = (fv_scale_side){ .n = 1, .in_size = 1, .size = 1 };
     for (int k = 0; k < count; k++) {
         int d = spatial[k];
-        box.side[3 - count + k] = (fv_scale_side){ .n = image->shape[d], .in_start = in.start[d], .in_size = in.size[d],
-                                                   .start = out.start[d], .size = out.size[d] };
+        box.side[3 - count + k] = (fv_scale_side){
+            .n = image->shape[d], .in_start = in.start[d], .in_size = in.size[d], .start = out.start[d], .size = out.size[d]
+        };
     }
     return box;
 }
 
-typedef struct { void *image, *response[3], *line, *rest; uint8_t *may; } room;
+typedef struct {
+    void    *image, *response[3], *line, *rest;
+    uint8_t *may;
+} room;
 
 static size_t lay_out(const fv__blobs *b, const fv__blob_box *box, room *buffers, void *scratch) {
     fv_scratch pieces = { scratch, 0 };
     int64_t    real = box->wide ? 8 : 4, in = real, out = real;
     for (int d = 0; d < 3; d++) in *= box->side[d].in_size, out *= box->side[d].size;
-    buffers->image = fv_scratch_take(&pieces, in);
-    for (int k = 0; k < 3; k++) buffers->response[k] = fv_scratch_take(&pieces, out);
-    buffers->line = fv_scratch_take(&pieces, box->side[2].in_size * 8);
-    buffers->may = fv_scratch_take(&pieces, box->side[2].size);
-    buffers->rest = fv_scratch_take(&pieces, (int64_t)b->scratch(b, box));
+    buffers->image = fv__scratch_take(&pieces, in);
+    for (int k = 0; k < 3; k++) buffers->response[k] = fv__scratch_take(&pieces, out);
+    buffers->line = fv__scratch_take(&pieces, box->side[2].in_size * 8);
+    buffers->may = fv__scratch_take(&pieces, box->side[2].size);
+    buffers->rest = fv__scratch_take(&pieces, (int64_t)b->scratch(b, box));
     return pieces.used;
 }
 
@@ -176,7 +184,7 @@ static void convert_channel(const fv__blob_box *box, const fv_block *in, const i
             if (count > 2) at[spatial[count - 3]] = box->side[0].in_start + z;
             if (count > 1) at[spatial[count - 2]] = box->side[1].in_start + y;
             at[spatial[count - 1]] = box->side[2].in_start;
-            convert_line(box, in, fv_block_at(in, at), in->stride[spatial[count - 1]], box->side[2].in_size, to, buffers->line);
+            convert_line(box, in, fv__block_at(in, at), in->stride[spatial[count - 1]], box->side[2].in_size, to, buffers->line);
         }
 }
 
@@ -190,42 +198,42 @@ typedef struct {
     double      threshold;
 } maxima;
 
-#define IS_MAXIMUM(name, type)                                                                                         \
-    static bool name(const maxima *m, int64_t z, int64_t y, int64_t x) {                                               \
-        int64_t plane = m->size[1] * m->size[2];                                                                       \
-        type    own = ((const type *)m->response[1])[z * plane + y * m->size[2] + x];                                  \
-        for (int64_t i = FV_MAX(z - 1, 0); i <= FV_MIN(z + 1, m->size[0] - 1); i++)                                    \
-            for (int64_t j = FV_MAX(y - 1, 0); j <= FV_MIN(y + 1, m->size[1] - 1); j++)                                \
-                for (int64_t k = FV_MAX(x - 1, 0); k <= FV_MIN(x + 1, m->size[2] - 1); k++) {                          \
-                    int64_t place = i * plane + j * m->size[2] + k, mine = z * plane + y * m->size[2] + x;             \
-                    for (int s = 0; s < 3; s++) {                                                                      \
-                        if (!m->response[s]) continue;                                                                 \
-                        type other = ((const type *)m->response[s])[place];                                            \
-                        bool before = place < mine || (place == mine && s < 1);                                        \
-                        if (other > own || (before && other == own)) return false;                                     \
-                    }                                                                                                  \
-                }                                                                                                      \
-        return true;                                                                                                   \
+#define IS_MAXIMUM(name, type)                                                                                                   \
+    static bool name(const maxima *m, int64_t z, int64_t y, int64_t x) {                                                         \
+        int64_t plane = m->size[1] * m->size[2];                                                                                 \
+        type    own = ((const type *)m->response[1])[z * plane + y * m->size[2] + x];                                            \
+        for (int64_t i = FV_MAX(z - 1, 0); i <= FV_MIN(z + 1, m->size[0] - 1); i++)                                              \
+            for (int64_t j = FV_MAX(y - 1, 0); j <= FV_MIN(y + 1, m->size[1] - 1); j++)                                          \
+                for (int64_t k = FV_MAX(x - 1, 0); k <= FV_MIN(x + 1, m->size[2] - 1); k++) {                                    \
+                    int64_t place = i * plane + j * m->size[2] + k, mine = z * plane + y * m->size[2] + x;                       \
+                    for (int s = 0; s < 3; s++) {                                                                                \
+                        if (!m->response[s]) continue;                                                                           \
+                        type other = ((const type *)m->response[s])[place];                                                      \
+                        bool before = place < mine || (place == mine && s < 1);                                                  \
+                        if (other > own || (before && other == own)) return false;                                               \
+                    }                                                                                                            \
+                }                                                                                                                \
+        return true;                                                                                                             \
     }
 IS_MAXIMUM(is_maximum_f32, float)
 IS_MAXIMUM(is_maximum_f64, double)
 
 /* Where a row of responses is above the threshold and not below the neighbours beside it, in its plane and in scale; the few that
  * are left are looked at closely. The threshold is a little lower here, because a float may lie above it. */
-#define CANDIDATES(name, type)                                                                                         \
-    static void name(const maxima *m, int64_t row, int64_t first, int64_t n, bool up, bool down, uint8_t *may) {        \
-        const type *own = (const type *)m->response[1] + row;                                                           \
-        type        level = (type)(m->threshold - fabs(m->threshold) * 1e-6);                                           \
-        int64_t     width = m->size[2];                                                                                 \
-        for (int64_t x = 0; x < n; x++) may[x] = own[x] >= level;                                                       \
-        for (int64_t x = first == 0; x < n; x++) may[x] &= !(own[x - 1] > own[x]);                                      \
-        for (int64_t x = 0; x < n - (first + n == width); x++) may[x] &= !(own[x + 1] > own[x]);                        \
-        for (int64_t x = 0; up && x < n; x++) may[x] &= !(own[x - width] > own[x]);                                     \
-        for (int64_t x = 0; down && x < n; x++) may[x] &= !(own[x + width] > own[x]);                                   \
-        for (int s = 0; s < 3; s += 2) {                                                                                \
-            const type *other = m->response[s] ? (const type *)m->response[s] + row : own;                              \
-            for (int64_t x = 0; x < n; x++) may[x] &= !(other[x] > own[x]);                                             \
-        }                                                                                                               \
+#define CANDIDATES(name, type)                                                                                                   \
+    static void name(const maxima *m, int64_t row, int64_t first, int64_t n, bool up, bool down, uint8_t *may) {                 \
+        const type *own = (const type *)m->response[1] + row;                                                                    \
+        type        level = (type)(m->threshold - fabs(m->threshold) * 1e-6);                                                    \
+        int64_t     width = m->size[2];                                                                                          \
+        for (int64_t x = 0; x < n; x++) may[x] = own[x] >= level;                                                                \
+        for (int64_t x = first == 0; x < n; x++) may[x] &= !(own[x - 1] > own[x]);                                               \
+        for (int64_t x = 0; x < n - (first + n == width); x++) may[x] &= !(own[x + 1] > own[x]);                                 \
+        for (int64_t x = 0; up && x < n; x++) may[x] &= !(own[x - width] > own[x]);                                              \
+        for (int64_t x = 0; down && x < n; x++) may[x] &= !(own[x + width] > own[x]);                                            \
+        for (int s = 0; s < 3; s += 2) {                                                                                         \
+            const type *other = m->response[s] ? (const type *)m->response[s] + row : own;                                       \
+            for (int64_t x = 0; x < n; x++) may[x] &= !(other[x] > own[x]);                                                      \
+        }                                                                                                                        \
     }
 CANDIDATES(candidates_f32, float)
 CANDIDATES(candidates_f64, double)
@@ -242,10 +250,10 @@ static void find_maxima(const fv__blob_box *box, const maxima *m, int scale, int
                 double value = box->wide ? ((const double *)m->response[1])[row + i] : ((const float *)m->response[1])[row + i];
                 if (!(value > m->threshold)) continue;
                 if (!(box->wide ? is_maximum_f64 : is_maximum_f32)(m, z, y, first + i)) continue;
-                int64_t index = first_index + (z + m->start[0]) * stride[0] + (y + m->start[1]) * stride[1] +
-                                (m->low[2] + i) * stride[2];
+                int64_t index =
+                    first_index + (z + m->start[0]) * stride[0] + (y + m->start[1]) * stride[1] + (m->low[2] + i) * stride[2];
                 fv__blob blob = { value, index, scale };
-                fv_bytes_append(partial, &blob, sizeof blob);
+                fv__bytes_append(partial, &blob, sizeof blob);
             }
         }
 }
@@ -309,7 +317,7 @@ fv_status fv__blobs_run(const fv__blobs *b, fv_run *r) {
     fv_rows   rows;
     prepare(&c);
     for (int k = 0; k < c.count; k++) channels.size[c.spatial[k]] = 1;
-    for (fv_rows_begin(&rows, &channels); fv_rows_next(&rows);) {
+    for (fv__rows_begin(&rows, &channels); fv__rows_next(&rows);) {
         int64_t position[FV_MAX_DIMS];
         memcpy(position, rows.position, sizeof position);
         for (int64_t i = 0; i < channels.size[channels.ndim - 1]; i++) {
@@ -333,19 +341,19 @@ static fv_status put_rows(const fv__blobs *b, fv_finish *f, const fv__blob *blob
     const fv_image_type *image = &f->in[0]->image;
     fv_row_writer        writer;
     fv_status            status = FV_OK;
-    fv_row_writer_init(&writer, f);
+    fv__row_writer_init(&writer, f);
     for (int64_t i = 0; i < count && status == FV_OK; i++) {
         fv_cell *row;
         int64_t  index = blobs[i].index;
         if (blobs[i].scale < 0) continue;
-        status = fv_row_writer_next(&writer, &row, error);
+        status = fv__row_writer_next(&writer, &row, error);
         if (status != FV_OK) break;
         for (int d = image->ndim - 1; d >= 0; index /= image->shape[d--]) row[d].integer = index % image->shape[d];
         for (int c = image->ndim; c < f->out->table->ncolumns; c++)
             row[c].real = b->sigma(b->params, (int)blobs[i].scale, c - image->ndim);
     }
-    if (status == FV_OK) status = fv_row_writer_flush(&writer, error);
-    fv_row_writer_release(&writer);
+    if (status == FV_OK) status = fv__row_writer_flush(&writer, error);
+    fv__row_writer_release(&writer);
     return status;
 }
 
@@ -354,7 +362,7 @@ fv_status fv__blobs_finish(const fv__blobs *b, fv_finish *f, fv_error *error) {
     fv_status status = FV_OK;
     for (int64_t i = 0; i < f->npartials && status == FV_OK; i++) {
         size_t size = f->size(f, i);
-        if (size) status = f->read(f, i, 0, fv_bytes_append(&all, NULL, size), size, error);
+        if (size) status = f->read(f, i, 0, fv__bytes_append(&all, NULL, size), size, error);
     }
     int64_t count = (int64_t)(all.size / sizeof(fv__blob));
     if (status == FV_OK && count) {
@@ -362,6 +370,6 @@ fv_status fv__blobs_finish(const fv__blobs *b, fv_finish *f, fv_error *error) {
         qsort(all.data, (size_t)count, sizeof(fv__blob), strongest_first);
         status = put_rows(b, f, (const fv__blob *)all.data, count, error);
     }
-    fv_bytes_release(&all);
+    fv__bytes_release(&all);
     return status;
 }

@@ -14,8 +14,9 @@ static const fv_param params[] = {
              .doc = "smallest standard deviation, one number or one per spatial axis"),
     FV_PARAM(blobs_dog, max_sigma, .def = "50", .min = 0.1, .max = 1000, .unit = "px",
              .doc = "largest standard deviation, one number or one per spatial axis"),
-    FV_PARAM(blobs_dog, sigma_ratio, .def = "1.6", .min = 1, .max = 100, .above = true, .doc = "ratio of each scale to the "
-                                                                                               "one before"),
+    FV_PARAM(blobs_dog, sigma_ratio, .def = "1.6", .min = 1, .max = 100, .above = true,
+             .doc = "ratio of each scale to the "
+                    "one before"),
     FV_PARAM(blobs_dog, threshold, .def = "0.5", .doc = "blobs with a weaker response are left out"),
     FV_PARAM(blobs_dog, overlap, .def = "0.5", .min = 0, .max = 1,
              .doc = "if two blobs overlap by more than this part, the smaller one is dropped"),
@@ -30,13 +31,13 @@ static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "real image;
 static int64_t scales_of(const blobs_dog *p) {
     double mean = 0;
     for (int k = 0; k < p->min_sigma.count; k++)
-        mean += fv_ln(p->max_sigma.value[k] / p->min_sigma.value[k]) / fv_ln(p->sigma_ratio) + 1;
+        mean += fv__ln(p->max_sigma.value[k] / p->min_sigma.value[k]) / fv__ln(p->sigma_ratio) + 1;
     return (int64_t)(mean / p->min_sigma.count);
 }
 
 static double sigma(const void *params_, int scale, int k) {
     const blobs_dog *p = params_;
-    return p->min_sigma.value[k] * fv_pow(p->sigma_ratio, scale);
+    return p->min_sigma.value[k] * fv__pow(p->sigma_ratio, scale);
 }
 
 static fv_status infer(fv_infer *i, fv_error *error) {
@@ -50,7 +51,7 @@ static fv_status infer(fv_infer *i, fv_error *error) {
 
 static int64_t reach(const void *params_, int k) {
     const blobs_dog *p = params_;
-    return fv_scale_radius(sigma(p, (int)scales_of(p), k));
+    return fv__scale_radius(sigma(p, (int)scales_of(p), k));
 }
 
 /* ---------------------------------------------------------------- responses */
@@ -70,9 +71,9 @@ static size_t lay_out(const fv__blobs *b, const fv__blob_box *box, void *smooth[
     fv_scale   s = scale_of(b, box, b->scales);
     int64_t    bytes = box->wide ? 8 : 4;
     for (int d = 0; d < 3; d++) bytes *= box->side[d].size;
-    smooth[0] = fv_scratch_take(&pieces, bytes);
-    smooth[1] = fv_scratch_take(&pieces, bytes);
-    *rest = fv_scratch_take(&pieces, (int64_t)fv_scale_scratch(&s));
+    smooth[0] = fv__scratch_take(&pieces, bytes);
+    smooth[1] = fv__scratch_take(&pieces, bytes);
+    *rest = fv__scratch_take(&pieces, (int64_t)fv__scale_scratch(&s));
     return pieces.used;
 }
 
@@ -88,7 +89,7 @@ static void respond(const fv__blobs *b, const fv__blob_box *box, int which, void
     lay_out(b, box, smooth, &rest, scratch);
     for (int scale = which ? which + 1 : 0; scale <= which + 1; scale++) {
         fv_scale s = scale_of(b, box, scale);
-        fv_scale_run(&s, box->image, smooth[scale % 2], rest);
+        fv__scale_run(&s, box->image, smooth[scale % 2], rest);
     }
     void *fine = smooth[which % 2], *coarse = smooth[(which + 1) % 2];
     if (box->wide)
@@ -99,8 +100,14 @@ static void respond(const fv__blobs *b, const fv__blob_box *box, int which, void
 
 static fv__blobs blobs(const void *params_) {
     const blobs_dog *p = params_;
-    return (fv__blobs){ .params = p, .scales = (int)scales_of(p), .threshold = p->threshold, .overlap = p->overlap,
-                        .exclude_border = p->exclude_border, .sigma = sigma, .reach = reach, .scratch = scratch_of,
+    return (fv__blobs){ .params = p,
+                        .scales = (int)scales_of(p),
+                        .threshold = p->threshold,
+                        .overlap = p->overlap,
+                        .exclude_border = p->exclude_border,
+                        .sigma = sigma,
+                        .reach = reach,
+                        .scratch = scratch_of,
                         .respond = respond };
 }
 
@@ -130,8 +137,7 @@ const fv_op FV_OP(blobs_dog) = {
     .doc = "Faster than blobs_log, with nearly the same result: a table with one row for each blob, the strongest first.\n"
            "The response at a scale is the image smoothed with sigma minus the image smoothed with sigma * sigma_ratio, "
            "divided by sigma_ratio - 1 (kernels reach 4 sigma, the image is reflected at its border). It is computed in "
-           "float32, or in float64 for float64 and for 32 and 64-bit integers."
-           FV__BLOBS_DOC,
+           "float32, or in float64 for float64 and for 32 and 64-bit integers." FV__BLOBS_DOC,
     .citation = "scikit-image: skimage.feature.blob_dog; Lowe: Distinctive image features from scale-invariant keypoints, 2004",
     .example = "image = phantom(\"cells\", [200, 200])\n"
                "blobs_dog(image, min_sigma = 4, max_sigma = 12, threshold = 0.1)",

@@ -17,8 +17,9 @@ typedef struct {
 static const fv_param params[] = {
     FV_PARAM(blobs_doh, min_sigma, .def = "1", .min = 1, .max = 1000, .unit = "px", .doc = "smallest standard deviation"),
     FV_PARAM(blobs_doh, max_sigma, .def = "30", .min = 1, .max = 1000, .unit = "px", .doc = "largest standard deviation"),
-    FV_PARAM(blobs_doh, num_sigma, .def = "10", .min = 1, .max = FV__BLOBS_SCALES, .doc = "number of scales from min_sigma "
-                                                                                          "to max_sigma"),
+    FV_PARAM(blobs_doh, num_sigma, .def = "10", .min = 1, .max = FV__BLOBS_SCALES,
+             .doc = "number of scales from min_sigma "
+                    "to max_sigma"),
     FV_PARAM(blobs_doh, threshold, .def = "0.01", .doc = "blobs with a weaker response are left out"),
     FV_PARAM(blobs_doh, overlap, .def = "0.5", .min = 0, .max = 1,
              .doc = "if two blobs overlap by more than this part, the smaller one is dropped"),
@@ -31,8 +32,7 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     blobs_doh *p = i->params;
     int        spatial[FV_MAX_DIMS], n = fv_image_type_spatial(&i->in[0]->image, spatial);
     if (n != 2)
-        return fv_fail(error, FV_ERROR_USAGE, "image has %d spatial axes; two are needed, y and x (blobs_log takes 1 to 3)",
-                       n);
+        return fv_fail(error, FV_ERROR_USAGE, "image has %d spatial axes; two are needed, y and x (blobs_log takes 1 to 3)", n);
     if (p->max_sigma < p->min_sigma)
         return fv_fail(error, FV_ERROR_USAGE, "max_sigma = %g: it must not be below min_sigma, which is %g", p->max_sigma,
                        p->min_sigma);
@@ -59,7 +59,7 @@ typedef struct {
     const fv__blob_box *box;
     fv_type             type; /* of the image, as double */
     fv_block            in;
-    double             *sums;   /* of boxes that begin at a voxel; of the voxels of `region` */
+    double             *sums; /* of boxes that begin at a voxel; of the voxels of `region` */
     fv_region           region;
     void               *rest;
 } summing;
@@ -77,7 +77,7 @@ static fv_region sums_region(const fv__blob_box *box, int64_t far) {
 
 static fv_separable box_filter(const fv_type *type, int64_t rows, int64_t columns) {
     double       size[2] = { (double)rows, (double)columns };
-    fv_separable s = { .box = fv_box_new(&type->image, size, FV_BORDER_CONSTANT, 0) };
+    fv_separable s = { .box = fv__box_new(&type->image, size, FV_BORDER_CONSTANT, 0) };
     s.box.before[0] = s.box.before[1] = 0;
     return s;
 }
@@ -88,11 +88,13 @@ static size_t separable_scratch(const fv__blob_box *box, int64_t rows, int64_t c
     fv_image_type_init(&type.image, FV_FLOAT64, 2, shape);
     fv_separable s = box_filter(&type, rows, columns);
     fv_need      need = { .ninputs = 1, .in[0] = &type, .out = &type, .region = sums_region(box, far) };
-    return fv_separable_scratch(&s, &need);
+    return fv__separable_scratch(&s, &need);
 }
 
 /* Sides of the boxes of a scale. */
-typedef struct { int64_t whole, third, half; } sides;
+typedef struct {
+    int64_t whole, third, half;
+} sides;
 static sides sides_of(double s) {
     int64_t size = side_of(s);
     return (sides){ size, size / 3, (size - 1) / 2 };
@@ -111,21 +113,24 @@ static size_t lay_out(const fv__blobs *b, const fv__blob_box *box, double *field
         most = FV_MAX(most, separable_scratch(box, t.whole, 2 * t.third - 1, s.whole));
         most = FV_MAX(most, separable_scratch(box, t.third, 2 * t.third - 1, s.whole));
     }
-    for (int k = 0; k < 3; k++) field[k] = fv_scratch_take(&pieces, box->side[1].size * box->side[2].size * 8);
-    *sums = fv_scratch_take(&pieces, fv_region_voxels(&region) * 8);
-    *rest = fv_scratch_take(&pieces, (int64_t)most);
+    for (int k = 0; k < 3; k++) field[k] = fv__scratch_take(&pieces, box->side[1].size * box->side[2].size * 8);
+    *sums = fv__scratch_take(&pieces, fv__region_voxels(&region) * 8);
+    *rest = fv__scratch_take(&pieces, (int64_t)most);
     return pieces.used;
 }
 
 static void sum_boxes(summing *s, int64_t rows, int64_t columns) {
     fv_separable filter = box_filter(&s->type, rows, columns);
-    fv_region    wanted = fv_box_need(&filter.box, &s->type.image, &s->region);
-    fv_block     in = fv_block_window(&s->in, &wanted), out;
-    fv_block_init(&out, FV_FLOAT64, &s->region, s->sums);
+    fv_region    wanted = fv__box_need(&filter.box, &s->type.image, &s->region);
+    fv_block     in = fv__block_window(&s->in, &wanted), out;
+    fv__block_init(&out, FV_FLOAT64, &s->region, s->sums);
     fv_run part = { .need = { .ninputs = 1, .in[0] = &s->type, .out = &s->type, .region = s->region },
-                    .in[0] = &in, .out = &out, .chunk = -1, .scratch = s->rest };
-    fv_separable_run(&filter, &part);
-    for (int64_t i = 0; i < fv_region_voxels(&s->region); i++) s->sums[i] *= (double)(rows * columns);
+                    .in[0] = &in,
+                    .out = &out,
+                    .chunk = -1,
+                    .scratch = s->rest };
+    fv__separable_run(&filter, &part);
+    for (int64_t i = 0; i < fv__region_voxels(&s->region); i++) s->sums[i] *= (double)(rows * columns);
 }
 
 /* to += factor * sum of the box that begins after corner (row + down, column + right), for every row and column. */
@@ -142,16 +147,18 @@ static void add_boxes(const summing *s, int64_t down, int64_t right, double fact
 }
 
 static void respond(const fv__blobs *b, const fv__blob_box *box, int which, void *out, void *scratch) {
-    double  *field[3], *result = out;
-    int64_t  shape[2] = { box->side[1].n, box->side[2].n }, voxels = box->side[1].size * box->side[2].size;
-    sides    t = sides_of(sigma(b->params, which, 0));
-    summing  s = { .box = box, .region = sums_region(box, sides_of(sigma(b->params, b->scales - 1, 0)).whole),
-                   .type.kind = FV_KIND_IMAGE };
-    fv_region held = { .ndim = 2, .start = { box->side[1].in_start, box->side[2].in_start },
+    double   *field[3], *result = out;
+    int64_t   shape[2] = { box->side[1].n, box->side[2].n }, voxels = box->side[1].size * box->side[2].size;
+    sides     t = sides_of(sigma(b->params, which, 0));
+    summing   s = { .box = box,
+                    .region = sums_region(box, sides_of(sigma(b->params, b->scales - 1, 0)).whole),
+                    .type.kind = FV_KIND_IMAGE };
+    fv_region held = { .ndim = 2,
+                       .start = { box->side[1].in_start, box->side[2].in_start },
                        .size = { box->side[1].in_size, box->side[2].in_size } };
     lay_out(b, box, field, &s.sums, &s.rest, scratch);
     fv_image_type_init(&s.type.image, FV_FLOAT64, 2, shape);
-    fv_block_init(&s.in, FV_FLOAT64, &held, box->image);
+    fv__block_init(&s.in, FV_FLOAT64, &held, box->image);
     for (int k = 0; k < 3; k++) memset(field[k], 0, (size_t)voxels * sizeof(double));
     sum_boxes(&s, t.third, t.third);
     add_boxes(&s, -t.third, 1, 1, field[0]);
@@ -181,8 +188,15 @@ static size_t scratch_of(const fv__blobs *b, const fv__blob_box *box) {
 
 static fv__blobs blobs(const void *params_) {
     const blobs_doh *p = params_;
-    return (fv__blobs){ .params = p, .scales = (int)p->num_sigma, .always_wide = true, .threshold = p->threshold,
-                        .overlap = p->overlap, .sigma = sigma, .reach = reach, .scratch = scratch_of, .respond = respond };
+    return (fv__blobs){ .params = p,
+                        .scales = (int)p->num_sigma,
+                        .always_wide = true,
+                        .threshold = p->threshold,
+                        .overlap = p->overlap,
+                        .sigma = sigma,
+                        .reach = reach,
+                        .scratch = scratch_of,
+                        .respond = respond };
 }
 
 FV__BLOBS_PASSES
@@ -213,8 +227,7 @@ const fv_op FV_OP(blobs_doh) = {
            "The response at a scale is the determinant of the matrix of second derivatives, computed in float64 from sums "
            "over boxes of 3 sigma and less. These are the boxes of scikit-image, also at the border, where they are moved "
            "into the image and its first row and column do not count. With log_scale, the first and last sigma are exact; "
-           "those of scikit-image may be rounded down, which makes its boxes one voxel smaller."
-           FV__BLOBS_DOC,
+           "those of scikit-image may be rounded down, which makes its boxes one voxel smaller." FV__BLOBS_DOC,
     .citation = "scikit-image: skimage.feature.blob_doh; Bay, Ess, Tuytelaars, Van Gool: SURF, 2008",
     .example = "image = phantom(\"cells\", [200, 200])\n"
                "blobs_doh(image, min_sigma = 4, max_sigma = 12)",

@@ -14,8 +14,9 @@ static const fv_param params[] = {
              .doc = "smallest standard deviation, one number or one per spatial axis"),
     FV_PARAM(blobs_log, max_sigma, .def = "50", .min = 0.1, .max = 1000, .unit = "px",
              .doc = "largest standard deviation, one number or one per spatial axis"),
-    FV_PARAM(blobs_log, num_sigma, .def = "10", .min = 1, .max = FV__BLOBS_SCALES, .doc = "number of scales from min_sigma "
-                                                                                          "to max_sigma"),
+    FV_PARAM(blobs_log, num_sigma, .def = "10", .min = 1, .max = FV__BLOBS_SCALES,
+             .doc = "number of scales from min_sigma "
+                    "to max_sigma"),
     FV_PARAM(blobs_log, threshold, .def = "0.2", .doc = "blobs with a weaker response are left out"),
     FV_PARAM(blobs_log, overlap, .def = "0.5", .min = 0, .max = 1,
              .doc = "if two blobs overlap by more than this part, the smaller one is dropped"),
@@ -38,7 +39,7 @@ static double sigma(const void *params_, int scale, int k) {
     return fv__blobs_spacing(p->min_sigma.value[k], p->max_sigma.value[k], (int)p->num_sigma, p->log_scale, scale);
 }
 
-static int64_t reach(const void *params_, int k) { return fv_scale_radius(((const blobs_log *)params_)->max_sigma.value[k]); }
+static int64_t reach(const void *params_, int k) { return fv__scale_radius(((const blobs_log *)params_)->max_sigma.value[k]); }
 
 static fv_scale scale_of(const fv__blobs *b, const fv__blob_box *box, int which) {
     const blobs_log *p = b->params;
@@ -54,18 +55,24 @@ static fv_scale scale_of(const fv__blobs *b, const fv__blob_box *box, int which)
 
 static size_t scratch_of(const fv__blobs *b, const fv__blob_box *box) {
     fv_scale s = scale_of(b, box, b->scales - 1);
-    return fv_scale_scratch(&s);
+    return fv__scale_scratch(&s);
 }
 
 static void respond(const fv__blobs *b, const fv__blob_box *box, int which, void *out, void *scratch) {
     fv_scale s = scale_of(b, box, which);
-    fv_scale_run(&s, box->image, out, scratch);
+    fv__scale_run(&s, box->image, out, scratch);
 }
 
 static fv__blobs blobs(const void *params_) {
     const blobs_log *p = params_;
-    return (fv__blobs){ .params = p, .scales = (int)p->num_sigma, .threshold = p->threshold, .overlap = p->overlap,
-                        .exclude_border = p->exclude_border, .sigma = sigma, .reach = reach, .scratch = scratch_of,
+    return (fv__blobs){ .params = p,
+                        .scales = (int)p->num_sigma,
+                        .threshold = p->threshold,
+                        .overlap = p->overlap,
+                        .exclude_border = p->exclude_border,
+                        .sigma = sigma,
+                        .reach = reach,
+                        .scratch = scratch_of,
                         .respond = respond };
 }
 
@@ -95,8 +102,7 @@ const fv_op FV_OP(blobs_log) = {
     .doc = "The result is a table with one row for each blob, the strongest first.\n"
            "The response at a scale is -sigma^2 times the Laplacian of the image smoothed with sigma (kernels reach 4 sigma, "
            "the image is reflected at its border). It is computed in float32, or in float64 for float64 and for 32 and "
-           "64-bit integers."
-           FV__BLOBS_DOC,
+           "64-bit integers." FV__BLOBS_DOC,
     .citation = "scikit-image: skimage.feature.blob_log; Lindeberg: Feature detection with automatic scale selection, 1998",
     .example = "image = phantom(\"cells\", [200, 200])\n"
                "blobs_log(image, min_sigma = 4, max_sigma = 12)",

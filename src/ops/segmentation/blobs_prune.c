@@ -3,20 +3,23 @@
  * Kept blobs of a scale lie in a grid whose cells are as wide as two blobs of that scale; a blob that comes later is not larger,
  * so it can only overlap those in its own and the next cells. In a cell there are few, because they do not overlap much.
  */
-#include "ops/segmentation/blobs.h"
 #include "base/math.h"
+#include "ops/segmentation/blobs.h"
 #include <stdlib.h>
 
-typedef struct { double place[3]; int64_t channel; } spot;
+typedef struct {
+    double  place[3];
+    int64_t channel;
+} spot;
 
 typedef struct {
-    const fv__blobs *b;
-    int              axes;
-    int              spatial[FV_MAX_DIMS];
+    const fv__blobs     *b;
+    int                  axes;
+    int                  spatial[FV_MAX_DIMS];
     const fv_image_type *image;
-    int64_t  slots;
-    int64_t *slot; /* first kept blob of a place, -1: none */
-    int64_t *next; /* of a kept blob: the one before it in its place */
+    int64_t              slots;
+    int64_t             *slot; /* first kept blob of a place, -1: none */
+    int64_t             *next; /* of a kept blob: the one before it in its place */
 } grid;
 
 static spot spot_of(const grid *g, int64_t index) {
@@ -24,8 +27,10 @@ static spot spot_of(const grid *g, int64_t index) {
     int  k = g->axes - 1;
     for (int d = g->image->ndim - 1; d >= 0; index /= g->image->shape[d--]) {
         int64_t at = index % g->image->shape[d];
-        if (k >= 0 && g->spatial[k] == d) s.place[k--] = (double)at;
-        else s.channel = s.channel * g->image->shape[d] + at;
+        if (k >= 0 && g->spatial[k] == d)
+            s.place[k--] = (double)at;
+        else
+            s.channel = s.channel * g->image->shape[d] + at;
     }
     return s;
 }
@@ -34,7 +39,7 @@ static spot spot_of(const grid *g, int64_t index) {
 
 static double arccos(double x) {
     x = x < -1 ? -1 : x > 1 ? 1 : x;
-    return fv_atan2(sqrt((1 - x) * (1 + x)), x);
+    return fv__atan2(sqrt((1 - x) * (1 + x)), x);
 }
 
 static double disk_overlap(double d, double r, double s) {
@@ -113,8 +118,8 @@ void fv__blobs_prune(const fv__blobs *b, const fv_image_type *image, fv__blob *b
     grid g = { .b = b, .image = image };
     g.axes = fv_image_type_spatial(image, g.spatial);
     for (g.slots = 16; g.slots < 2 * count;) g.slots *= 2;
-    g.slot = fv_alloc((size_t)g.slots * sizeof *g.slot);
-    g.next = fv_alloc((size_t)count * sizeof *g.next);
+    g.slot = fv__alloc((size_t)g.slots * sizeof *g.slot);
+    g.next = fv__alloc((size_t)count * sizeof *g.next);
     memset(g.slot, 0xff, (size_t)g.slots * sizeof *g.slot);
     qsort(blobs, (size_t)count, sizeof *blobs, largest_first);
     for (int64_t i = 0; i < count; i++) {

@@ -1,7 +1,11 @@
 /* boundaries: marks voxels next to another label. */
 #include "op/op.h"
 
-typedef struct { int64_t connectivity; fv_choice mode; int64_t background; } boundaries;
+typedef struct {
+    int64_t   connectivity;
+    fv_choice mode;
+    int64_t   background;
+} boundaries;
 
 enum { THICK, INNER, OUTER };
 
@@ -36,17 +40,17 @@ static void need(const fv_need *n, fv_region *in) {
     int     spatial[FV_MAX_DIMS], count = fv_image_type_spatial(&n->in[0]->image, spatial);
     int64_t one[FV_MAX_DIMS] = { 0 };
     for (int k = 0; k < count; k++) one[spatial[k]] = 1;
-    in[0] = fv_region_grow(&n->region, one, one);
-    in[0] = fv_region_clip(&in[0], n->in[0]->image.shape);
+    in[0] = fv__region_grow(&n->region, one, one);
+    in[0] = fv__region_clip(&in[0], n->in[0]->image.shape);
 }
 
 /* A bit for what the neighbours at one offset are: 1 another label, 2 another label that is not background. */
-#define NEAR(type)                                                                                    \
-    for (int64_t i = 0; i < n; i++) {                                                                 \
-        type    a = ((const type *)own)[i], b = ((const type *)near)[i];                              \
-        uint8_t other = a != b;                                                                       \
-        to[i] |= (uint8_t)(other | (uint8_t)(other & (uint8_t)(b != (type)background)) << 1) & bits;  \
-    }                                                                                                 \
+#define NEAR(type)                                                                                                               \
+    for (int64_t i = 0; i < n; i++) {                                                                                            \
+        type    a = ((const type *)own)[i], b = ((const type *)near)[i];                                                         \
+        uint8_t other = a != b;                                                                                                  \
+        to[i] |= (uint8_t)(other | (uint8_t)(other & (uint8_t)(b != (type)background)) << 1) & bits;                             \
+    }                                                                                                                            \
     break;
 static void look(uint8_t *restrict to, const void *own, const void *near, size_t size, int64_t background, uint8_t bits,
                  int64_t n) {
@@ -58,11 +62,11 @@ static void look(uint8_t *restrict to, const void *own, const void *near, size_t
     }
 }
 
-#define DECIDE(type)                                                                                   \
-    for (int64_t i = 0; i < n; i++) {                                                                  \
-        uint8_t back = ((const type *)own)[i] == (type)background, edge = to[i] & 1, two = to[i] >> 1; \
-        to[i] = mode == THICK ? edge : mode == INNER ? edge & !back : edge & (back | two);             \
-    }                                                                                                  \
+#define DECIDE(type)                                                                                                             \
+    for (int64_t i = 0; i < n; i++) {                                                                                            \
+        uint8_t back = ((const type *)own)[i] == (type)background, edge = to[i] & 1, two = to[i] >> 1;                           \
+        to[i] = mode == THICK ? edge : mode == INNER ? edge & !back : edge & (back | two);                                       \
+    }                                                                                                                            \
     break;
 static void decide(uint8_t *to, const void *own, size_t size, int64_t background, int mode, int64_t n) {
     switch (size) {
@@ -94,7 +98,7 @@ static void look_at(const fv_run *r, const int *step, const int *spatial, int co
     if (from >= end) return;
     own[last] += from;
     near[last] += from;
-    look(to + from, fv_block_at(in, own), fv_block_at(in, near), fv_dtype_size(in->dtype), p->background, bits, end - from);
+    look(to + from, fv__block_at(in, own), fv__block_at(in, near), fv_dtype_size(in->dtype), p->background, bits, end - from);
 }
 
 static void find_row(const fv_run *r, const int64_t *position, uint8_t *to, int64_t n) {
@@ -106,21 +110,23 @@ static void find_row(const fv_run *r, const int64_t *position, uint8_t *to, int6
         bool exists = true;
         for (int k = 0; k < 3; k++) {
             steps += full[k] != 0;
-            if (k < 3 - count) exists = exists && !full[k];
-            else step[k - (3 - count)] = full[k];
+            if (k < 3 - count)
+                exists = exists && !full[k];
+            else
+                step[k - (3 - count)] = full[k];
         }
         uint8_t bits = (uint8_t)((steps <= p->connectivity ? 1 : 0) | (p->mode.index == OUTER ? 2 : 0));
         if (exists && steps && bits) look_at(r, step, spatial, count, position, bits, to, n);
     }
-    decide(to, fv_block_at(r->in[0], position), fv_dtype_size(r->in[0]->dtype), p->background, p->mode.index, n);
+    decide(to, fv__block_at(r->in[0], position), fv_dtype_size(r->in[0]->dtype), p->background, p->mode.index, n);
 }
 
 static fv_status run(fv_run *r, fv_error *error) {
     (void)error;
     fv_rows rows;
     int64_t n = r->need.region.size[r->need.region.ndim - 1];
-    for (fv_rows_begin(&rows, &r->need.region); fv_rows_next(&rows);)
-        find_row(r, rows.position, fv_block_at(r->out, rows.position), n);
+    for (fv__rows_begin(&rows, &r->need.region); fv__rows_next(&rows);)
+        find_row(r, rows.position, fv__block_at(r->out, rows.position), n);
     return FV_OK;
 }
 

@@ -7,7 +7,9 @@
 #include "op/op.h"
 #include "op/scratch.h"
 
-typedef struct { double distance; } expand_labels;
+typedef struct {
+    double distance;
+} expand_labels;
 
 #define PLACE_BITS 40
 #define NOWHERE ((int64_t)1 << 62)
@@ -36,8 +38,8 @@ static fv_region grown(const fv_need *n) {
     int     spatial[FV_MAX_DIMS], count = fv_image_type_spatial(&n->in[0]->image, spatial);
     int64_t far[FV_MAX_DIMS] = { 0 };
     for (int k = 0; k < count; k++) far[spatial[k]] = reach(n);
-    fv_region region = fv_region_grow(&n->region, far, far);
-    return fv_region_clip(&region, n->in[0]->image.shape);
+    fv_region region = fv__region_grow(&n->region, far, far);
+    return fv__region_clip(&region, n->in[0]->image.shape);
 }
 
 static void need(const fv_need *n, fv_region *in) { in[0] = grown(n); }
@@ -45,9 +47,9 @@ static void need(const fv_need *n, fv_region *in) { in[0] = grown(n); }
 /* ---------------------------------------------------------------- one group */
 
 typedef struct {
-    int64_t  size[3];                     /* voxels of the input along z, y, x */
-    int      axis[3];                     /* of these in the image; -1: none */
-    int64_t *from, *to;                   /* squared distance << PLACE_BITS | place */
+    int64_t  size[3];   /* voxels of the input along z, y, x */
+    int      axis[3];   /* of these in the image; -1: none */
+    int64_t *from, *to; /* squared distance << PLACE_BITS | place */
     int64_t  reach;
 } group;
 
@@ -63,8 +65,8 @@ static size_t lay_out(group *g, const fv_need *n, void *scratch) {
         voxels *= g->size[k];
     }
     g->reach = reach(n);
-    g->from = fv_scratch_take(&pieces, voxels * (int64_t)sizeof *g->from);
-    g->to = fv_scratch_take(&pieces, voxels * (int64_t)sizeof *g->to);
+    g->from = fv__scratch_take(&pieces, voxels * (int64_t)sizeof *g->from);
+    g->to = fv__scratch_take(&pieces, voxels * (int64_t)sizeof *g->to);
     return pieces.used;
 }
 
@@ -129,7 +131,7 @@ static void store(const group *g, const fv_run *r, const int64_t *base, const ch
     memcpy(position, base, sizeof position);
     for (int k = 0; k < 3; k++)
         if (g->axis[k] >= 0) position[g->axis[k]] = region->start[g->axis[k]];
-    char *to = fv_block_at(out, position);
+    char *to = fv__block_at(out, position);
     for (int64_t z = 0; z < count[0]; z++)
         for (int64_t y = 0; y < count[1]; y++)
             for (int64_t x = 0; x < count[2]; x++) {
@@ -140,7 +142,8 @@ static void store(const group *g, const fv_run *r, const int64_t *base, const ch
                 int64_t from = pz * stride_of(in, g->axis[0]) + py * stride_of(in, g->axis[1]) + px * stride_of(in, g->axis[2]);
                 if (found < NOWHERE && (double)(found >> PLACE_BITS) <= distance * distance)
                     memcpy(to + at * (int64_t)size, data + from * (int64_t)size, size);
-                else memset(to + at * (int64_t)size, 0, size);
+                else
+                    memset(to + at * (int64_t)size, 0, size);
             }
 }
 
@@ -153,12 +156,12 @@ static fv_status run(fv_run *r, fv_error *error) {
         return fv_fail(error, FV_ERROR_MEMORY, "a chunk is too large to expand at once; use smaller chunks");
     for (int k = 0; k < 3; k++)
         if (g.axis[k] >= 0) groups.size[g.axis[k]] = 1;
-    for (fv_rows_begin(&rows, &groups); fv_rows_next(&rows);)
+    for (fv__rows_begin(&rows, &groups); fv__rows_next(&rows);)
         for (int64_t i = 0; i < groups.size[groups.ndim - 1]; i++) {
             int64_t base[FV_MAX_DIMS];
             memcpy(base, rows.position, sizeof base);
             base[groups.ndim - 1] += i;
-            const char *data = fv_block_at(r->in[0], base);
+            const char *data = fv__block_at(r->in[0], base);
             load(&g, r->in[0], data);
             for (int k = 0; k < 3; k++)
                 if (g.axis[k] >= 0) spread(&g, k);

@@ -48,18 +48,18 @@ size_t fv__flood_init(fv__flood *f, const fv_image_type *image, const fv_region 
     fv_scratch pieces = { scratch, 0 };
     int64_t    room = f->room = -f->offset[0] + BLOCK; /* neighbours and vectors reach beyond the first and last cell */
     int64_t    key = f->wide ? 8 : 4, edges = voxels / 2 + (f->cells - voxels) + 1;
-    char      *keys = fv_scratch_take(&pieces, (f->cells + 2 * room) * key);
-    uint32_t  *nodes = fv_scratch_take(&pieces, (f->cells + 2 * room) * 4);
+    char      *keys = fv__scratch_take(&pieces, (f->cells + 2 * room) * key);
+    uint32_t  *nodes = fv__scratch_take(&pieces, (f->cells + 2 * room) * 4);
     f->key = keys ? keys + room * key : NULL;
     f->node = nodes ? nodes + room : NULL;
-    f->kind = fv_scratch_take(&pieces, f->cells + 1); /* the first step counts one more */
-    f->block = fv_scratch_take(&pieces, f->nblocks * (int64_t)sizeof *f->block);
-    f->up = fv_scratch_take(&pieces, (f->cells + 1) * 4);
-    f->seat = fv_scratch_take(&pieces, f->cells * 4);
-    f->active = fv_scratch_take(&pieces, (f->cells + 1) * 4);
-    f->choice = fv_scratch_take(&pieces, (f->cells + 1) * 4);
-    f->tree = fv_scratch_take(&pieces, (f->cells + 1) * 4);
-    f->best = fv_scratch_take(&pieces, edges * (f->wide ? 24 : 16));
+    f->kind = fv__scratch_take(&pieces, f->cells + 1); /* the first step counts one more */
+    f->block = fv__scratch_take(&pieces, f->nblocks * (int64_t)sizeof *f->block);
+    f->up = fv__scratch_take(&pieces, (f->cells + 1) * 4);
+    f->seat = fv__scratch_take(&pieces, f->cells * 4);
+    f->active = fv__scratch_take(&pieces, (f->cells + 1) * 4);
+    f->choice = fv__scratch_take(&pieces, (f->cells + 1) * 4);
+    f->tree = fv__scratch_take(&pieces, (f->cells + 1) * 4);
+    f->best = fv__scratch_take(&pieces, edges * (f->wide ? 24 : 16));
     return pieces.used;
 }
 
@@ -90,13 +90,15 @@ static uint64_t place_of(const fv__flood *f, int64_t lower, int64_t upper) {
 
 /* ---------------------------------------------------------------- reading */
 
-#define MASKED(KEY)                                                                           \
-    for (int64_t i = 0; i < n; i++) {                                                         \
-        ((KEY *)to)[i] = set[i * stride] ? ((KEY *)to)[i] : (KEY)~(KEY)0;                     \
+#define MASKED(KEY)                                                                                                              \
+    for (int64_t i = 0; i < n; i++) {                                                                                            \
+        ((KEY *)to)[i] = set[i * stride] ? ((KEY *)to)[i] : (KEY) ~(KEY)0;                                                       \
     }
 static void mask_keys(void *to, bool wide, const uint8_t *set, int64_t stride, int64_t n) {
-    if (wide) MASKED(uint64_t)
-    else MASKED(uint32_t)
+    if (wide)
+        MASKED(uint64_t)
+    else
+        MASKED(uint32_t)
 }
 
 /* The greatest key means that there is no voxel; the greatest integer of 64 bits shares the one before. */
@@ -109,9 +111,9 @@ static void load_row(fv__flood *f, const fv_block *image, const fv_block *mask, 
     int    x = f->axis[2];
     size_t size = f->wide ? 8 : 4;
     char  *to = (char *)f->key + cell * (int64_t)size;
-    fv__keys_load(to, f->wide, fv_block_at(image, start), image->dtype, image->stride[x], n);
+    fv__keys_load(to, f->wide, fv__block_at(image, start), image->dtype, image->stride[x], n);
     if (fv_dtype_size(image->dtype) == 8) free_last_key((uint64_t *)to, n);
-    if (mask) mask_keys(to, f->wide, fv_block_at(mask, start), mask->stride[x], n);
+    if (mask) mask_keys(to, f->wide, fv__block_at(mask, start), mask->stride[x], n);
 }
 
 /* A row of cells from -pad on: what lies in low..high is read, the others are no voxels. */
@@ -213,13 +215,17 @@ void fv__flood_load(fv__flood *f, const fv_block *image, const fv_block *markers
 }
 
 void fv__flood_join(fv__flood *f) {
-    if (f->wide) join_wide(f);
-    else join_narrow(f);
+    if (f->wide)
+        join_wide(f);
+    else
+        join_narrow(f);
 }
 
 void fv__flood_keep(fv__flood *f, fv_bytes *edges) {
     for (int64_t v = 0; v < f->cells; v++)
         if (f->node[v] != FV__NO_NODE) f->node[v] = f->up[f->node[v]];
-    if (f->wide) keep_wide(f, edges);
-    else keep_narrow(f, edges);
+    if (f->wide)
+        keep_wide(f, edges);
+    else
+        keep_narrow(f, edges);
 }

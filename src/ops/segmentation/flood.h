@@ -24,30 +24,32 @@
 #define FV__MOST_CELLS ((int64_t)1 << 30)
 #define FV__FLOOD_BLOCK 64 /* cells of a row that are looked at together */
 
-typedef struct fv__flood_block { uint32_t first, count; } fv__flood_block; /* cells */
+typedef struct fv__flood_block {
+    uint32_t first, count;
+} fv__flood_block; /* cells */
 
 typedef struct fv__flood {
     const fv_image_type *image;
-    fv_region own;
-    int       axis[3];                        /* of z, y, x in the image; -1: none */
-    int       other[FV_MAX_DIMS], nothers;    /* axes that are not spatial */
-    int64_t   groups, size[3], pad[3], cells; /* own voxels along z, y, x; width of the shell, 0 or 1 */
-    int64_t   stride[3], group_stride;        /* in cells */
-    int       noffsets;                       /* neighbours, in raster order; the second half lies behind a voxel */
-    int64_t   offset[26];
-    bool      has_halo;
-    int64_t   room;    /* cells before the first and behind the last that may be looked at */
-    fv__flood_block *block; /* parts of own rows that have voxels */
-    int64_t   nblocks;
-    bool      wide;    /* keys are uint64_t, else uint32_t */
-    void     *key;     /* per cell, ordered as the values are; all ones: no voxel */
-    uint32_t *node;    /* per cell: a region's number, or FV__NO_NODE */
-    uint8_t  *kind;    /* of what the first step joins: own, halo or marked */
-    uint32_t *up;      /* per region: what it was joined to, or itself */
-    uint32_t *seat;    /* per region: its halo or marker voxel */
-    uint32_t *active, *choice, *tree;
-    void     *best;    /* per closed or open region: its least edge */
-    int64_t   closed, open, marked; /* regions of each kind */
+    fv_region            own;
+    int                  axis[3];                        /* of z, y, x in the image; -1: none */
+    int                  other[FV_MAX_DIMS], nothers;    /* axes that are not spatial */
+    int64_t              groups, size[3], pad[3], cells; /* own voxels along z, y, x; width of the shell, 0 or 1 */
+    int64_t              stride[3], group_stride;        /* in cells */
+    int                  noffsets;                       /* neighbours, in raster order; the second half lies behind a voxel */
+    int64_t              offset[26];
+    bool                 has_halo;
+    int64_t              room;  /* cells before the first and behind the last that may be looked at */
+    fv__flood_block     *block; /* parts of own rows that have voxels */
+    int64_t              nblocks;
+    bool                 wide; /* keys are uint64_t, else uint32_t */
+    void                *key;  /* per cell, ordered as the values are; all ones: no voxel */
+    uint32_t            *node; /* per cell: a region's number, or FV__NO_NODE */
+    uint8_t             *kind; /* of what the first step joins: own, halo or marked */
+    uint32_t            *up;   /* per region: what it was joined to, or itself */
+    uint32_t            *seat; /* per region: its halo or marker voxel */
+    uint32_t            *active, *choice, *tree;
+    void                *best;                 /* per closed or open region: its least edge */
+    int64_t              closed, open, marked; /* regions of each kind */
 } fv__flood;
 
 /* An edge that the whole image's forest may need. a and b count open and marked regions. */

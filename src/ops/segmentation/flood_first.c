@@ -17,32 +17,32 @@ enum { OWN, HALO, MARKED }; /* kinds of stretches, and of regions: closed, open,
 
 /* For n cells: which neighbour is the lowest. Bit i of the result: the cell is a voxel. What lies behind the n cells is looked
  * at as well, and forgotten. */
-#define LOWEST(name, KEY)                                                                                                    \
-    typedef KEY name##_keys __attribute__((vector_size(FV_VECTOR_BYTES), aligned(sizeof(KEY)), may_alias));                  \
-    static uint64_t name(const fv__flood *f, int64_t first, int64_t n, uint8_t *to) {                                        \
-        enum { LANES = FV_VECTOR_BYTES / sizeof(KEY), AT_ONCE = 4 };                                                         \
-        const KEY *key = (const KEY *)f->key + first;                                                                        \
-        KEY        lowest[BLOCK], all = (KEY) ~(KEY)0;                                                                       \
-        uint8_t    voxel[BLOCK] = { 0 };                                                                                     \
-        for (int64_t i = 0; i < n; i++) all &= key[i];                                                                       \
-        if (all == (KEY) ~(KEY)0) return 0;                                                                                  \
-        for (int64_t i = 0; i < n; i += AT_ONCE * LANES) {                                                                   \
-            name##_keys best[AT_ONCE], which[AT_ONCE];                                                                       \
-            for (int v = 0; v < AT_ONCE; v++) best[v] = ~(name##_keys){ 0 }, which[v] = ITSELF - (name##_keys){ 0 };         \
-            for (int k = 0; k < f->noffsets; k++) {                                                                          \
-                name##_keys here = (KEY)k - (name##_keys){ 0 };                                                              \
-                for (int v = 0; v < AT_ONCE; v++) {                                                                          \
-                    name##_keys near = *(const name##_keys *)(key + i + v * LANES + f->offset[k]);                           \
-                    name##_keys lower = (name##_keys)(near < best[v]);                                                       \
-                    which[v] = (here & lower) | (which[v] & ~lower);                                                         \
-                    best[v] = (near & lower) | (best[v] & ~lower);                                                           \
-                }                                                                                                            \
-            }                                                                                                                \
-            for (int v = 0; v < AT_ONCE; v++) *(name##_keys *)(lowest + i + v * LANES) = which[v];                           \
-        }                                                                                                                    \
-        for (int64_t i = 0; i < BLOCK; i++) to[i] = (uint8_t)lowest[i];                                                      \
-        for (int64_t i = 0; i < n; i++) voxel[i] = key[i] != (KEY) ~(KEY)0;                                                  \
-        return fv__bits_pack(voxel);                                                                                         \
+#define LOWEST(name, KEY)                                                                                                        \
+    typedef KEY     name##_keys __attribute__((vector_size(FV_VECTOR_BYTES), aligned(sizeof(KEY)), may_alias));                  \
+    static uint64_t name(const fv__flood *f, int64_t first, int64_t n, uint8_t *to) {                                            \
+        enum { LANES = FV_VECTOR_BYTES / sizeof(KEY), AT_ONCE = 4 };                                                             \
+        const KEY *key = (const KEY *)f->key + first;                                                                            \
+        KEY        lowest[BLOCK], all = (KEY) ~(KEY)0;                                                                           \
+        uint8_t    voxel[BLOCK] = { 0 };                                                                                         \
+        for (int64_t i = 0; i < n; i++) all &= key[i];                                                                           \
+        if (all == (KEY) ~(KEY)0) return 0;                                                                                      \
+        for (int64_t i = 0; i < n; i += AT_ONCE * LANES) {                                                                       \
+            name##_keys best[AT_ONCE], which[AT_ONCE];                                                                           \
+            for (int v = 0; v < AT_ONCE; v++) best[v] = ~(name##_keys){ 0 }, which[v] = ITSELF - (name##_keys){ 0 };             \
+            for (int k = 0; k < f->noffsets; k++) {                                                                              \
+                name##_keys here = (KEY)k - (name##_keys){ 0 };                                                                  \
+                for (int v = 0; v < AT_ONCE; v++) {                                                                              \
+                    name##_keys near = *(const name##_keys *)(key + i + v * LANES + f->offset[k]);                               \
+                    name##_keys lower = (name##_keys)(near < best[v]);                                                           \
+                    which[v] = (here & lower) | (which[v] & ~lower);                                                             \
+                    best[v] = (near & lower) | (best[v] & ~lower);                                                               \
+                }                                                                                                                \
+            }                                                                                                                    \
+            for (int v = 0; v < AT_ONCE; v++) *(name##_keys *)(lowest + i + v * LANES) = which[v];                               \
+        }                                                                                                                        \
+        for (int64_t i = 0; i < BLOCK; i++) to[i] = (uint8_t)lowest[i];                                                          \
+        for (int64_t i = 0; i < n; i++) voxel[i] = key[i] != (KEY) ~(KEY)0;                                                      \
+        return fv__bits_pack(voxel);                                                                                             \
     }
 LOWEST(lowest_narrow, uint32_t)
 LOWEST(lowest_wide, uint64_t)
@@ -60,8 +60,8 @@ typedef struct {
     fv__flood *f;
     uint32_t  *end, *link, *name;
     uint32_t   count, linked; /* stretches, and those whose links are known */
-    uint8_t    left, right; /* which neighbours these are */
-    uint64_t   joined;      /* 1: the last voxel goes right */
+    uint8_t    left, right;   /* which neighbours these are */
+    uint64_t   joined;        /* 1: the last voxel goes right */
 } walk;
 
 /* Bit i of a byte becomes byte i of a word, 0 or 1. */
@@ -138,7 +138,7 @@ static void walk_box(walk *w, const fv_block *markers) {
             for (int64_t y = 0; y < f->size[1]; y++) {
                 int64_t first = fv__flood_row(f, group, z, y), position[FV_MAX_DIMS];
                 fv__flood_position(f, first, position);
-                walk_row(w, first, fv_block_at(markers, position), fv_dtype_size(markers->dtype), markers->stride[f->axis[2]]);
+                walk_row(w, first, fv__block_at(markers, position), fv_dtype_size(markers->dtype), markers->stride[f->axis[2]]);
                 link_stretches(w, first + f->size[2]);
             }
     link_stretches(w, f->cells);
@@ -215,8 +215,9 @@ static void number(walk *w) {
 }
 
 void fv__flood_first(fv__flood *f, const fv_block *markers) {
-    walk w = { .f = f, .end = f->active, .link = f->up, .name = f->choice, .count = NOWHERE + 1,
-               .left = UINT8_MAX, .right = UINT8_MAX };
+    walk w = {
+        .f = f, .end = f->active, .link = f->up, .name = f->choice, .count = NOWHERE + 1, .left = UINT8_MAX, .right = UINT8_MAX
+    };
     for (uint8_t k = 0; k < f->noffsets; k++) {
         if (f->offset[k] == -1) w.left = k;
         if (f->offset[k] == 1) w.right = k;

@@ -1,10 +1,13 @@
 /* The steps of flood.c for one width of keys: KEY, and NAME() for the functions. Included once per width, so it has no guard. */
 
-#define NO_KEY ((KEY)~(KEY)0)
+#define NO_KEY ((KEY) ~(KEY)0)
 
-typedef struct { KEY high, low; uint32_t lower, upper; } NAME(edge);
+typedef struct {
+    KEY      high, low;
+    uint32_t lower, upper;
+} NAME(edge);
 
-static inline bool NAME(less)(const NAME(edge) *a, const NAME(edge) *b) {
+static inline bool NAME(less)(const NAME(edge) * a, const NAME(edge) * b) {
     if (a->high != b->high) return a->high < b->high;
     if (a->low != b->low) return a->low < b->low;
     return a->lower != b->lower ? a->lower < b->lower : a->upper < b->upper;
@@ -17,12 +20,12 @@ static inline NAME(edge) NAME(edge_of)(const KEY *key, uint32_t v, uint32_t u) {
 
 /* One round: closed regions learn their least edge. Cells that have no other region beside them leave the list. */
 static int64_t NAME(look_round)(fv__flood *f, int64_t count) {
-    const KEY  *key = f->key;
+    const KEY *key = f->key;
     NAME(edge) *best = f->best;
-    int64_t     left = 0;
+    int64_t left = 0;
     for (int64_t i = 0; i < count; i++) {
-        uint32_t   v = f->active[i], mine = f->up[f->node[v]];
-        bool       border = false;
+        uint32_t v = f->active[i], mine = f->up[f->node[v]];
+        bool     border = false;
         NAME(edge) least = { .high = NO_KEY, .low = NO_KEY };
         if (mine >= f->closed) continue;
         for (int k = 0; k < f->noffsets; k++) {
@@ -42,7 +45,7 @@ static int64_t NAME(look_round)(fv__flood *f, int64_t count) {
 /* Closed regions go the way of their least edge; of two that chose each other the first stays. False if none did. */
 static bool NAME(join_round)(fv__flood *f) {
     NAME(edge) *best = f->best;
-    bool        any = false;
+    bool any = false;
     for (uint32_t r = 0; r < f->closed; r++) {
         f->choice[r] = r;
         if (f->up[r] != r || best[r].upper == 0) continue;
@@ -70,7 +73,7 @@ static void NAME(join)(fv__flood *f) {
 /* The same among open and marked regions, over edges whose earlier voxel is own (the others are kept by another chunk); all
  * marked ones count as one tree, which never chooses. */
 static void NAME(look_trees)(fv__flood *f, int64_t count) {
-    const KEY  *key = f->key;
+    const KEY *key = f->key;
     NAME(edge) *best = f->best;
     for (int64_t i = 0; i < count; i++) {
         uint32_t v = f->active[i];
@@ -89,8 +92,8 @@ static void NAME(look_trees)(fv__flood *f, int64_t count) {
 
 static void NAME(keep)(fv__flood *f, fv_bytes *edges) {
     NAME(edge) *best = f->best;
-    int64_t     count = list_border(f, false), all = f->open + f->marked;
-    bool        any = true;
+    int64_t count = list_border(f, false), all = f->open + f->marked;
+    bool    any = true;
     for (int64_t r = 0; r < all; r++) f->tree[r] = (uint32_t)(r < f->open ? r : f->open);
     while (any) {
         any = false;
@@ -101,11 +104,11 @@ static void NAME(keep)(fv__flood *f, fv_bytes *edges) {
             uint32_t a = f->node[best[r].lower] - (uint32_t)f->closed;
             uint32_t b = f->node[best[r].upper] - (uint32_t)f->closed;
             uint32_t to = f->tree[a] == r ? f->tree[b] : f->tree[a];
-            bool mutual = to < f->open && best[to].upper == best[r].upper && best[to].lower == best[r].lower;
+            bool     mutual = to < f->open && best[to].upper == best[r].upper && best[to].lower == best[r].lower;
             f->choice[r] = mutual && r < to ? r : to;
             if (mutual && r < to) continue;
             fv__flood_edge e = { best[r].high, best[r].low, place_of(f, best[r].lower, best[r].upper), a, b };
-            fv_bytes_append(edges, &e, sizeof e);
+            fv__bytes_append(edges, &e, sizeof e);
             any = true;
         }
         for (uint32_t r = 0; r < f->open; r++)

@@ -9,7 +9,9 @@
 #include "op/table_rows.h"
 #include <stdlib.h>
 
-typedef struct { const char *condition; } keep;
+typedef struct {
+    const char *condition;
+} keep;
 
 static const fv_param params[] = {
     FV_PARAM(keep, condition,
@@ -37,20 +39,25 @@ static fv_status infer(fv_infer *i, fv_error *error) {
                        fv_dtype_name(labels->dtype));
     if (label_column(i->in[1]->table) < 0)
         return fv_fail(error, FV_ERROR_USAGE, "the table has no column label; measure(labels) makes one");
-    return fv_condition_parse(&condition, "condition", ((keep *)i->params)->condition, i->in[1]->table, error);
+    return fv__condition_parse(&condition, "condition", ((keep *)i->params)->condition, i->in[1]->table, error);
 }
 
 /* ---------------------------------------------------------------- deciding */
 
 /* What stays: a bit for each label from first on, or where labels lie far apart a sorted list of them. */
-typedef struct { int64_t first, count, listed; } head;
+typedef struct {
+    int64_t first, count, listed;
+} head;
 
-typedef struct { int64_t *label, count, capacity; bool sorted; } list;
+typedef struct {
+    int64_t *label, count, capacity;
+    bool     sorted;
+} list;
 
 static void add(list *l, int64_t label) {
     if (l->count == l->capacity) {
         l->capacity = FV_MAX(2 * l->capacity, 1024);
-        l->label = fv_realloc(l->label, (size_t)l->capacity * sizeof *l->label);
+        l->label = fv__realloc(l->label, (size_t)l->capacity * sizeof *l->label);
     }
     l->sorted = l->sorted && (!l->count || l->label[l->count - 1] < label);
     l->label[l->count++] = label;
@@ -61,20 +68,25 @@ static int by_label(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-typedef struct { const fv_table_type *table; int label; fv_condition condition; list *list; } choosing;
+typedef struct {
+    const fv_table_type *table;
+    int                  label;
+    fv_condition         condition;
+    list                *list;
+} choosing;
 
 static fv_status look_at_row(void *context, const fv_cell *row, fv_error *error) {
     choosing *c = context;
     (void)error;
-    if (fv_condition_holds(&c->condition, c->table, row)) add(c->list, row[c->label].integer);
+    if (fv__condition_holds(&c->condition, c->table, row)) add(c->list, row[c->label].integer);
     return FV_OK;
 }
 
 static fv_status choose(fv_finish *f, list *l, fv_error *error) {
     const fv_table_type *table = f->in[1]->table;
     choosing             c = { .table = table, .label = label_column(table), .list = l };
-    FV_TRY(fv_condition_parse(&c.condition, "condition", ((const keep *)f->params)->condition, table, error));
-    FV_TRY(fv_table_each(f->table[1], table, look_at_row, &c, error));
+    FV_TRY(fv__condition_parse(&c.condition, "condition", ((const keep *)f->params)->condition, table, error));
+    FV_TRY(fv__table_each(f->table[1], table, look_at_row, &c, error));
     if (!l->sorted) qsort(l->label, (size_t)l->count, sizeof *l->label, by_label);
     return FV_OK;
 }
@@ -86,7 +98,7 @@ static fv_status put(fv_finish *f, const list *l, fv_error *error) {
     FV_TRY(f->put(f, 0, &h, sizeof h, error));
     if (h.listed) return f->put(f, 0, l->label, (size_t)l->count * sizeof *l->label, error);
     size_t    words = (size_t)(span + 63) / 64;
-    uint64_t *bits = fv_calloc((words + 1) * sizeof *bits);
+    uint64_t *bits = fv__calloc((words + 1) * sizeof *bits);
     for (int64_t i = 0; i < l->count; i++) {
         uint64_t place = (uint64_t)(l->label[i] - h.first);
         bits[place / 64] |= (uint64_t)1 << place % 64;
@@ -106,7 +118,7 @@ static fv_status finish(fv_finish *f, fv_error *error) {
 
 static void need_nothing(const fv_need *n, fv_region *in) {
     (void)n;
-    fv_need_nothing(&in[0]);
+    fv__need_nothing(&in[0]);
 }
 
 /* ---------------------------------------------------------------- clearing */
@@ -120,8 +132,10 @@ static bool stays(const head *h, int64_t label) {
     int64_t low = 0, high = h->count;
     while (low < high) {
         int64_t middle = (low + high) / 2;
-        if (listed[middle] < label) low = middle + 1;
-        else high = middle;
+        if (listed[middle] < label)
+            low = middle + 1;
+        else
+            high = middle;
     }
     return low < h->count && listed[low] == label;
 }
@@ -135,11 +149,11 @@ static fv_status run(fv_run *r, fv_error *error) {
     const void     *decided;
     fv_rows         rows;
     FV_TRY(r->results->get(r->results, 0, &decided, &have, error));
-    for (fv_rows_begin(&rows, &in->region); fv_rows_next(&rows);) {
-        const char *from = fv_block_at(in, rows.position);
-        char       *to = fv_block_at(r->out, rows.position);
+    for (fv__rows_begin(&rows, &in->region); fv__rows_next(&rows);) {
+        const char *from = fv__block_at(in, rows.position);
+        char       *to = fv__block_at(r->out, rows.position);
         fv_stretch *s = r->scratch;
-        int64_t     count = fv_stretches(s, in->dtype, from, in->region.size[last]);
+        int64_t     count = fv__stretches(s, in->dtype, from, in->region.size[last]);
         memset(to, 0, (size_t)in->region.size[last] * size);
         for (int64_t i = 0; i < count; i++, s++)
             if (stays(decided, s->label))
@@ -153,7 +167,7 @@ static double cost(const fv_need *n) {
     return 1.5;
 }
 
-static const fv_pass passes[] = { { .name = "decide", .need = need_nothing, .run = fv_run_nothing, .finish = finish },
+static const fv_pass passes[] = { { .name = "decide", .need = need_nothing, .run = fv__run_nothing, .finish = finish },
                                   { .name = "clear", .scratch = scratch, .run = run },
                                   FV_PASS_END };
 

@@ -2,7 +2,9 @@
 #include "op/chunks.h"
 #include "ops/segmentation/label_merge.h"
 
-typedef struct { int64_t connectivity; } label;
+typedef struct {
+    int64_t connectivity;
+} label;
 
 static const fv_param params[] = {
     FV_PARAM(label, connectivity, .def = "1", .min = 1, .max = 3,
@@ -46,7 +48,7 @@ static fv_status local_run(fv_run *r, fv_error *error) {
     fv__components_head head = { 0 };
     fv__runs            runs;
     FV_TRY(fv__components_check(&r->need.in[0]->image, &r->in[0]->region, connectivity(&r->need), error));
-    fv_bytes_append(r->partial, &head, sizeof head);
+    fv__bytes_append(r->partial, &head, sizeof head);
     fv__runs_init(&runs, &r->need.in[0]->image, r->in[0], connectivity(&r->need), r->scratch);
     fv__runs_find(&runs);
     fv__runs_number(&runs, r->partial);
@@ -59,7 +61,7 @@ static fv_status local_run(fv_run *r, fv_error *error) {
 /* ---------------------------------------------------------------- pass "renumber": labels of a region */
 
 static void renumber_need(const fv_need *n, fv_region *in) {
-    fv_region aligned = n->lattice ? fv_lattice_align(n->lattice, &n->region) : n->region;
+    fv_region aligned = n->lattice ? fv__lattice_align(n->lattice, &n->region) : n->region;
     in[0] = fv__components_need(&aligned, &n->in[0]->image);
 }
 
@@ -84,20 +86,20 @@ static size_t renumber_scratch(const fv_need *n) {
 }
 
 /* Writes positions from..to of a row; out is where position `from` lies. */
-#define PAINT(name, type)                                                                                                       \
+#define PAINT(name, type)                                                                                                        \
     static void name(const fv__runs *r, const type *labels, int64_t row, const uint64_t *bits, int64_t from, int64_t to,         \
-                     type *restrict out, int64_t stride) {                                                                      \
-        for (int64_t x = from, stop; x < to; x = stop) { /* a stretch of one value inside one word */                           \
-            uint64_t word = bits[x / 64] >> (x & 63);                                                                           \
-            uint64_t change = word & 1 ? ~word : word;                                                                          \
-            int64_t  end = FV_MIN(to, (x | 63) + 1);                                                                            \
-            type     value = word & 1 ? labels[fv__runs_component(r, row, x / 64, (int)(x & 63))] : 0;                          \
-            stop = change ? FV_MIN(end, x + __builtin_ctzll(change)) : end;                                                     \
-            if (stride == 1)                                                                                                    \
-                for (int64_t i = x - from; i < stop - from; i++) out[i] = value;                                                \
-            else                                                                                                                \
-                for (int64_t i = x - from; i < stop - from; i++) out[i * stride] = value;                                       \
-        }                                                                                                                       \
+                     type *restrict out, int64_t stride) {                                                                       \
+        for (int64_t x = from, stop; x < to; x = stop) { /* a stretch of one value inside one word */                            \
+            uint64_t word = bits[x / 64] >> (x & 63);                                                                            \
+            uint64_t change = word & 1 ? ~word : word;                                                                           \
+            int64_t  end = FV_MIN(to, (x | 63) + 1);                                                                             \
+            type     value = word & 1 ? labels[fv__runs_component(r, row, x / 64, (int)(x & 63))] : 0;                           \
+            stop = change ? FV_MIN(end, x + __builtin_ctzll(change)) : end;                                                      \
+            if (stride == 1)                                                                                                     \
+                for (int64_t i = x - from; i < stop - from; i++) out[i] = value;                                                 \
+            else                                                                                                                 \
+                for (int64_t i = x - from; i < stop - from; i++) out[i * stride] = value;                                        \
+        }                                                                                                                        \
     }
 PAINT(paint32, int32_t)
 PAINT(paint64, int64_t)
@@ -110,7 +112,7 @@ static void paint_row(const fv__runs *r, const int64_t *position, int64_t size, 
         group = group * r->in->region.size[r->other[k]] + position[r->other[k]] - r->in->region.start[r->other[k]];
     int64_t         row = fv__runs_joined(r, group, at[0], at[1]);
     const uint64_t *bits = fv__runs_row(r, group, at[0], at[1]);
-    void           *to = fv_block_at(out, position);
+    void           *to = fv__block_at(out, position);
     if (out->dtype == FV_INT32)
         paint32(r, labels, row, bits, at[2], at[2] + size, to, stride);
     else
@@ -122,7 +124,7 @@ static void paint(const fv__runs *r, const fv_region *part, const fv_block *out,
     fv_region starts = *part; /* of the rows; they need not lie along the last axis */
     fv_rows   rows;
     starts.size[r->axis[2]] = 1;
-    for (fv_rows_begin(&rows, &starts); fv_rows_next(&rows);)
+    for (fv__rows_begin(&rows, &starts); fv__rows_next(&rows);)
         for (int64_t i = 0; i < starts.size[last]; i++) {
             int64_t position[FV_MAX_DIMS];
             memcpy(position, rows.position, sizeof position);
@@ -133,9 +135,9 @@ static void paint(const fv__runs *r, const fv_region *part, const fv_block *out,
 
 static fv_status renumber_chunk(fv_run *r, int64_t chunk, fv_error *error) {
     const fv_need *n = &r->need;
-    fv_region      own = fv_lattice_chunk(n->lattice, chunk), region = fv__components_need(&own, &n->in[0]->image);
-    fv_region      part = fv_region_intersect(&own, &n->region);
-    fv_block       in = fv_block_window(r->in[0], &region);
+    fv_region      own = fv__lattice_chunk(n->lattice, chunk), region = fv__components_need(&own, &n->in[0]->image);
+    fv_region      part = fv__region_intersect(&own, &n->region);
+    fv_block       in = fv__block_window(r->in[0], &region);
     void          *labels = (char *)r->scratch + labels_offset(n, &region);
     fv__runs       runs;
     FV_TRY(fv__components_check(&n->in[0]->image, &region, connectivity(n), error));
@@ -149,7 +151,7 @@ static fv_status renumber_chunk(fv_run *r, int64_t chunk, fv_error *error) {
 
 static fv_status renumber_run(fv_run *r, fv_error *error) {
     fv_chunks chunks;
-    for (fv_chunks_begin(&chunks, r->need.lattice, &r->need.region); fv_chunks_next(&chunks);)
+    for (fv__chunks_begin(&chunks, r->need.lattice, &r->need.region); fv__chunks_next(&chunks);)
         FV_TRY(renumber_chunk(r, chunks.index, error));
     return FV_OK;
 }

@@ -5,22 +5,22 @@
 #include "ops/segmentation/label_merge.h"
 #include <stdlib.h>
 
-#define WINDOW 4096            /* entries read at a time */
+#define WINDOW 4096              /* entries read at a time */
 #define BATCH ((int64_t)1 << 20) /* labels held before they are put */
 
 typedef struct {
     fv__components joined;
-    int64_t       *label;  /* per root, 0 until it is met */
-    int64_t        count;  /* labels given so far */
+    int64_t       *label; /* per root, 0 until it is met */
+    int64_t        count; /* labels given so far */
     int64_t        batch, held;
 } merge;
 
 /* One chunk while it is being numbered. */
 typedef struct {
-    int64_t  chunk, next, node;  /* entries read, and components on shared planes among them */
+    int64_t  chunk, next, node; /* entries read, and components on shared planes among them */
     int64_t  window[WINDOW];
     int      at, have;
-    fv_bytes labels;             /* waiting to be put */
+    fv_bytes labels; /* waiting to be put */
 } cursor;
 
 /* ---------------------------------------------------------------- numbering */
@@ -32,13 +32,13 @@ static int64_t interleaved(const fv_lattice *lattice, int *axis) {
     int     d = 0;
     while (d < lattice->ndim - 1 && lattice->chunk[d] == 1) d++;
     *axis = d;
-    for (d++; d < lattice->ndim; d++) n *= fv_lattice_count_axis(lattice, d);
+    for (d++; d < lattice->ndim; d++) n *= fv__lattice_count_axis(lattice, d);
     return n;
 }
 
 /* Raster index behind the voxels of a group of interleaved chunks, as an entry. */
 static int64_t group_end(const fv_lattice *lattice, int64_t chunk, int axis) {
-    fv_region region = fv_lattice_chunk(lattice, chunk);
+    fv_region region = fv__lattice_chunk(lattice, chunk);
     int64_t   index = 0;
     for (int d = 0; d < lattice->ndim; d++)
         index = index * lattice->shape[d] + (d <= axis ? region.start[d] + (d == axis ? region.size[d] : 0) : 0);
@@ -71,7 +71,7 @@ static fv_status put(merge *m, cursor *cursors, int64_t n, fv_error *error) {
         int64_t   index = m->batch * m->joined.chunks + cursors[i].chunk;
         if (!labels->size) continue;
         FV_TRY(m->joined.f->put(m->joined.f, index, labels->data, labels->size, error));
-        fv_bytes_clear(labels);
+        fv__bytes_clear(labels);
     }
     m->held = 0;
     return FV_OK;
@@ -103,7 +103,7 @@ static fv_status number_group(merge *m, cursor *cursors, cursor **heap, int64_t 
         cursor *c = heap[0];
         int64_t label = next_label(m, c, end);
         int32_t narrow = (int32_t)label;
-        fv_bytes_append(&c->labels, wide ? (void *)&label : (void *)&narrow, wide ? 8 : 4);
+        fv__bytes_append(&c->labels, wide ? (void *)&label : (void *)&narrow, wide ? 8 : 4);
         if (c->at == c->have) FV_TRY(fill(m, c, error));
         if (!c->have) heap[0] = heap[--live];
         sift(heap, 0, live);
@@ -118,15 +118,15 @@ fv_status fv__label_finish(fv_finish *f, fv_error *error) {
     int       axis;
     int64_t   at_once = interleaved(f->lattice, &axis), chunks = f->npartials;
     merge     m = { 0 };
-    cursor   *cursors = fv_calloc((size_t)at_once * sizeof *cursors);
-    cursor  **heap = fv_alloc((size_t)at_once * sizeof *heap);
+    cursor   *cursors = fv__calloc((size_t)at_once * sizeof *cursors);
+    cursor  **heap = fv__alloc((size_t)at_once * sizeof *heap);
     fv_status status = fv__components_join(&m.joined, f, error);
-    m.label = fv_calloc((size_t)m.joined.nodes * sizeof *m.label + 1);
+    m.label = fv__calloc((size_t)m.joined.nodes * sizeof *m.label + 1);
     for (int64_t first = 0; first < chunks && status == FV_OK; first += at_once) {
         int64_t end = group_end(f->lattice, first, axis);
         status = number_group(&m, cursors, heap, first, FV_MIN(at_once, chunks - first), end, error);
     }
-    for (int64_t i = 0; i < at_once; i++) fv_bytes_release(&cursors[i].labels);
+    for (int64_t i = 0; i < at_once; i++) fv__bytes_release(&cursors[i].labels);
     free(cursors);
     free(heap);
     free(m.label);
@@ -136,7 +136,7 @@ fv_status fv__label_finish(fv_finish *f, fv_error *error) {
 
 fv_status fv__label_table(fv_results *results, const fv_lattice *lattice, int64_t chunk, void *labels, int64_t count, size_t size,
                           fv_error *error) {
-    int64_t chunks = fv_lattice_count(lattice), batches = 1;
+    int64_t chunks = fv__lattice_count(lattice), batches = 1;
     size_t  wanted = (size_t)count * size, have = 0;
     for (int d = 0; d < lattice->ndim; d++) batches *= lattice->shape[d];
     batches = 8 * (batches / BATCH + 1); /* a voxel is seen by eight chunks at most */

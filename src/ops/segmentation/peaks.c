@@ -1,7 +1,10 @@
 /* peaks: marks local maxima that are some distance apart. */
 #include "op/op.h"
 
-typedef struct { int64_t min_distance; bool exclude_border; } peaks;
+typedef struct {
+    int64_t min_distance;
+    bool    exclude_border;
+} peaks;
 
 static const fv_param params[] = {
     FV_PARAM(peaks, min_distance, .def = "1", .min = 1, .max = 1000, .unit = "px",
@@ -30,8 +33,8 @@ static fv_region reach(const fv_need *n, const fv_region *region, int64_t far) {
     int     spatial[FV_MAX_DIMS], count = fv_image_type_spatial(&n->in[0]->image, spatial);
     int64_t grow[FV_MAX_DIMS] = { 0 };
     for (int i = 0; i < count; i++) grow[spatial[i]] = far;
-    fv_region grown = fv_region_grow(region, grow, grow);
-    return fv_region_clip(&grown, n->in[0]->image.shape);
+    fv_region grown = fv__region_grow(region, grow, grow);
+    return fv__region_clip(&grown, n->in[0]->image.shape);
 }
 
 static void need(const fv_need *n, fv_region *in) { in[0] = reach(n, &n->region, ((const peaks *)n->params)->min_distance); }
@@ -58,13 +61,13 @@ static void set_box(box *b, const fv_need *n, const int64_t *position, int64_t f
  * not a number takes part. `maybe` asks it of the nearest neighbours of a whole row first. */
 #define PEAKS(name, type)                                                                                                        \
     static bool name##_is_peak(const box *b, const int64_t *position) {                                                          \
-        type    own = *(const type *)fv_block_at(b->in, position);                                                               \
+        type    own = *(const type *)fv__block_at(b->in, position);                                                              \
         int     x = b->spatial[b->nspatial - 1];                                                                                 \
         int64_t at[FV_MAX_DIMS], stride = b->in->stride[x];                                                                      \
         bool    above = false;                                                                                                   \
         memcpy(at, b->low, sizeof at);                                                                                           \
         for (;;) {                                                                                                               \
-            const type *row = fv_block_at(b->in, at);                                                                            \
+            const type *row = fv__block_at(b->in, at);                                                                           \
             int         order = 0; /* of the row before or behind the voxel's own */                                             \
             for (int i = 0; i < b->nspatial - 1 && !order; i++)                                                                  \
                 order = at[b->spatial[i]] < position[b->spatial[i]] ? -1 : at[b->spatial[i]] > position[b->spatial[i]];          \
@@ -81,7 +84,7 @@ static void set_box(box *b, const fv_need *n, const int64_t *position, int64_t f
     }                                                                                                                            \
     static void name##_maybe(uint8_t *restrict to, const type *restrict own, const type *restrict before,                        \
                              const type *restrict after, int64_t n) {                                                            \
-        for (int64_t i = 0; i < n; i++) to[i] &= (uint8_t)!(before[i] >= own[i]) & (uint8_t)!(after[i] > own[i]);                \
+        for (int64_t i = 0; i < n; i++) to[i] &= (uint8_t) !(before[i] >= own[i]) & (uint8_t) !(after[i] > own[i]);              \
     }
 PEAKS(uint8, uint8_t)
 PEAKS(int8, int8_t)
@@ -94,19 +97,14 @@ PEAKS(int64, int64_t)
 PEAKS(float32, float)
 PEAKS(float64, double)
 
-#define EACH(call)                          \
-    switch (dtype) {                        \
-    case FV_BOOL:                           \
-    case FV_UINT8: call(uint8, uint8_t)     \
-    case FV_INT8: call(int8, int8_t)        \
-    case FV_UINT16: call(uint16, uint16_t)  \
-    case FV_INT16: call(int16, int16_t)     \
-    case FV_UINT32: call(uint32, uint32_t)  \
-    case FV_INT32: call(int32, int32_t)     \
-    case FV_UINT64: call(uint64, uint64_t)  \
-    case FV_INT64: call(int64, int64_t)     \
-    case FV_FLOAT32: call(float32, float)   \
-    default: call(float64, double)          \
+#define EACH(call)                                                                                                               \
+    switch (dtype) {                                                                                                             \
+    case FV_BOOL:                                                                                                                \
+    case FV_UINT8:                                                                                                               \
+        call(uint8, uint8_t) case FV_INT8 : call(int8, int8_t) case FV_UINT16 : call(uint16, uint16_t) case FV_INT16             \
+            : call(int16, int16_t) case FV_UINT32 : call(uint32, uint32_t) case FV_INT32 : call(int32, int32_t) case FV_UINT64   \
+            : call(uint64, uint64_t) case FV_INT64 : call(int64, int64_t) case FV_FLOAT32 : call(float32, float) default         \
+            : call(float64, double)                                                                                              \
     }
 
 static bool is_peak(fv_dtype dtype, const box *b, const int64_t *position) {
@@ -116,23 +114,26 @@ static bool is_peak(fv_dtype dtype, const box *b, const int64_t *position) {
 }
 
 static void maybe(fv_dtype dtype, uint8_t *to, const void *own, const void *before, const void *after, int64_t n) {
-#define CALL(name, type) name##_maybe(to, own, before, after, n); return;
+#define CALL(name, type)                                                                                                         \
+    name##_maybe(to, own, before, after, n);                                                                                     \
+    return;
     EACH(CALL)
 #undef CALL
 }
 
 /* Whole numbers are compared with the largest one that is not above the threshold, others as doubles. */
 static void cut_below(fv_dtype dtype, uint8_t *to, const void *own, double threshold, int64_t n) {
-#define WHOLE(type, least, most)                                                               \
-    if (threshold < (double)(least)) return;                                                   \
-    if (!(threshold < (double)(most))) memset(to, 0, (size_t)n); /* also where it is nan */    \
-    else {                                                                                     \
-        type level = (type)floor(threshold);                                                   \
-        for (int64_t i = 0; i < n; i++) to[i] &= ((const type *)own)[i] > level;               \
-    }                                                                                          \
+#define WHOLE(type, least, most)                                                                                                 \
+    if (threshold < (double)(least)) return;                                                                                     \
+    if (!(threshold < (double)(most)))                                                                                           \
+        memset(to, 0, (size_t)n); /* also where it is nan */                                                                     \
+    else {                                                                                                                       \
+        type level = (type)floor(threshold);                                                                                     \
+        for (int64_t i = 0; i < n; i++) to[i] &= ((const type *)own)[i] > level;                                                 \
+    }                                                                                                                            \
     return;
-#define REAL(type)                                                                             \
-    for (int64_t i = 0; i < n; i++) to[i] &= (double)((const type *)own)[i] > threshold;       \
+#define REAL(type)                                                                                                               \
+    for (int64_t i = 0; i < n; i++) to[i] &= (double)((const type *)own)[i] > threshold;                                         \
     return;
     switch (dtype) {
     case FV_BOOL:
@@ -173,19 +174,21 @@ static void cut_row(const fv_run *r, const int64_t *position, const int *step, c
     int64_t own[FV_MAX_DIMS];
     memcpy(own, position, sizeof own);
     own[last] += from, before[last] += from, after[last] += from;
-    maybe(in->dtype, row + from, fv_block_at(in, own), fv_block_at(in, before), fv_block_at(in, after), to - from);
+    maybe(in->dtype, row + from, fv__block_at(in, own), fv__block_at(in, before), fv__block_at(in, after), to - from);
 }
 
 /* Candidates of a row: above the threshold, and above the neighbours next to them. */
 static void find_candidates(const fv_run *r, const int64_t *position, const int *spatial, int count, uint8_t *row, int64_t n) {
     memset(row, 1, (size_t)n);
-    if (r->scalar[1]) cut_below(r->in[0]->dtype, row, fv_block_at(r->in[0], position), fv_scalar_number(r->scalar[1]), n);
+    if (r->scalar[1]) cut_below(r->in[0]->dtype, row, fv__block_at(r->in[0], position), fv__scalar_number(r->scalar[1]), n);
     for (int code = 0; code < 13; code++) { /* the half of the neighbours that come earlier */
         int  full[3] = { code / 9 - 1, code / 3 % 3 - 1, code % 3 - 1 }, step[3];
         bool exists = true;
         for (int i = 0; i < 3; i++) {
-            if (i < 3 - count) exists = exists && !full[i];
-            else step[i - (3 - count)] = full[i];
+            if (i < 3 - count)
+                exists = exists && !full[i];
+            else
+                step[i - (3 - count)] = full[i];
         }
         if (exists) cut_row(r, position, step, spatial, count, row, n);
     }
@@ -205,8 +208,8 @@ static fv_status run(fv_run *r, fv_error *error) {
     box          b = { .in = r->in[0] };
     fv_rows      rows;
     b.nspatial = fv_image_type_spatial(&r->need.in[0]->image, b.spatial);
-    for (fv_rows_begin(&rows, &r->need.region); fv_rows_next(&rows);) {
-        uint8_t *row = fv_block_at(r->out, rows.position);
+    for (fv__rows_begin(&rows, &r->need.region); fv__rows_next(&rows);) {
+        uint8_t *row = fv__block_at(r->out, rows.position);
         int64_t  position[FV_MAX_DIMS];
         find_candidates(r, rows.position, b.spatial, b.nspatial, row, n);
         memcpy(position, rows.position, sizeof position);

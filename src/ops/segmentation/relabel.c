@@ -2,7 +2,9 @@
 #include "kernels/label_set.h"
 #include "op/chunks.h"
 
-typedef struct { int64_t offset; } relabel;
+typedef struct {
+    int64_t offset;
+} relabel;
 
 static const fv_param params[] = {
     FV_PARAM(relabel, offset, .def = "1", .min = 1, .max = 0x1p62, .doc = "the first number"),
@@ -29,13 +31,13 @@ static size_t labels_scratch(const fv_need *n) {
     return fv__label_set_init(&set, &n->region, NULL);
 }
 
-static size_t labels_bound(const fv_need *n) { return (size_t)fv_region_voxels(&n->region) * sizeof(fv__labelled); }
+static size_t labels_bound(const fv_need *n) { return (size_t)fv__region_voxels(&n->region) * sizeof(fv__labelled); }
 
 static fv_status labels_run(fv_run *r, fv_error *error) {
     fv__label_set set;
     fv__label_set_init(&set, &r->need.region, r->scratch);
     FV_TRY(fv__label_set_gather(&set, r->in[0], &r->need.in[0]->image, 0, error));
-    fv_bytes_append(r->partial, set.item, (size_t)set.count * sizeof *set.item);
+    fv__bytes_append(r->partial, set.item, (size_t)set.count * sizeof *set.item);
     return FV_OK;
 }
 
@@ -57,19 +59,19 @@ static fv_status finish(fv_finish *f, fv_error *error) {
 /* ---------------------------------------------------------------- pass "renumber" */
 
 static void renumber_need(const fv_need *n, fv_region *in) {
-    if (n->lattice && n->lattice->ndim) in[0] = fv_lattice_align(n->lattice, &n->region);
+    if (n->lattice && n->lattice->ndim) in[0] = fv__lattice_align(n->lattice, &n->region);
 }
 
 static size_t renumber_scratch(const fv_need *n) {
     fv__label_set set;
-    fv_region     chunk = fv_region_whole(&n->in[0]->image);
+    fv_region     chunk = fv__region_whole(&n->in[0]->image);
     for (int d = 0; n->lattice && n->lattice->ndim && d < chunk.ndim; d++)
         chunk.size[d] = FV_MIN(n->lattice->chunk[d], n->lattice->shape[d]);
     return fv__label_set_init(&set, &chunk, NULL);
 }
 
-#define WRITE(type)                                                                        \
-    for (int64_t i = s->start; i < s->end; i++) ((type *)to)[i] = (type)number;            \
+#define WRITE(type)                                                                                                              \
+    for (int64_t i = s->start; i < s->end; i++) ((type *)to)[i] = (type)number;                                                  \
     break;
 static void write_stretch(void *to, size_t size, const fv_stretch *s, int64_t number) {
     switch (size) {
@@ -81,8 +83,8 @@ static void write_stretch(void *to, size_t size, const fv_stretch *s, int64_t nu
 }
 
 static fv_status renumber_chunk(fv_run *r, int64_t chunk, fv_error *error) {
-    fv_region     own = fv_lattice_chunk(r->need.lattice, chunk), part = fv_region_intersect(&own, &r->need.region);
-    fv_block      in = fv_block_window(r->in[0], &own);
+    fv_region     own = fv__lattice_chunk(r->need.lattice, chunk), part = fv__region_intersect(&own, &r->need.region);
+    fv_block      in = fv__block_window(r->in[0], &own);
     int           last = part.ndim - 1;
     size_t        size = fv_dtype_size(in.dtype), have;
     fv__label_set set;
@@ -93,9 +95,9 @@ static fv_status renumber_chunk(fv_run *r, int64_t chunk, fv_error *error) {
     FV_TRY(r->results->get(r->results, chunk, &numbers, &have, error));
     if (have != (size_t)set.count * sizeof(int64_t))
         return fv_fail(error, FV_ERROR_INTERNAL, "the numbers of chunk %lld do not fit its labels", (long long)chunk);
-    for (fv_rows_begin(&rows, &part); fv_rows_next(&rows);) {
-        void   *to = fv_block_at(r->out, rows.position);
-        int64_t count = fv_stretches(set.row, in.dtype, fv_block_at(&in, rows.position), part.size[last]);
+    for (fv__rows_begin(&rows, &part); fv__rows_next(&rows);) {
+        void   *to = fv__block_at(r->out, rows.position);
+        int64_t count = fv__stretches(set.row, in.dtype, fv__block_at(&in, rows.position), part.size[last]);
         memset(to, 0, (size_t)part.size[last] * size);
         for (int64_t i = 0; i < count; i++)
             write_stretch(to, size, &set.row[i], ((const int64_t *)numbers)[fv__label_set_find(&set, set.row[i].label)]);
@@ -105,7 +107,7 @@ static fv_status renumber_chunk(fv_run *r, int64_t chunk, fv_error *error) {
 
 static fv_status renumber_run(fv_run *r, fv_error *error) {
     fv_chunks chunks;
-    for (fv_chunks_begin(&chunks, r->need.lattice, &r->need.region); fv_chunks_next(&chunks);)
+    for (fv__chunks_begin(&chunks, r->need.lattice, &r->need.region); fv__chunks_next(&chunks);)
         FV_TRY(renumber_chunk(r, chunks.index, error));
     return FV_OK;
 }

@@ -9,7 +9,10 @@
 #include "ops/segmentation/watershed_merge.h"
 #include <stdlib.h>
 
-typedef struct { int64_t connectivity; bool line; } watershed;
+typedef struct {
+    int64_t connectivity;
+    bool    line;
+} watershed;
 
 static const fv_param params[] = {
     FV_PARAM(watershed, connectivity, .def = "1", .min = 1, .max = 3,
@@ -27,7 +30,7 @@ static const fv_input inputs[] = {
 /* ---------------------------------------------------------------- inference */
 
 static fv_status check_shape(const fv_image_type *image, const fv_image_type *other, const char *name, fv_error *error) {
-    FV_TRY(fv_same_shape(image, "image", other, name, error));
+    FV_TRY(fv__same_shape(image, "image", other, name, error));
     for (int d = 0; d < image->ndim; d++)
         if (strcmp(image->axis[d], other->axis[d]))
             return fv_fail(error, FV_ERROR_USAGE, "%s has axis %s where image has %s; the axes must be equal", name,
@@ -71,18 +74,18 @@ static fv_region with_halo(const fv_region *own, const fv_image_type *image) {
     int     spatial[FV_MAX_DIMS], n = fv_image_type_spatial(image, spatial);
     int64_t one[FV_MAX_DIMS] = { 0 };
     for (int k = 0; k < n; k++) one[spatial[k]] = 1;
-    fv_region grown = fv_region_grow(own, one, one);
-    return fv_region_clip(&grown, image->shape);
+    fv_region grown = fv__region_grow(own, one, one);
+    return fv__region_clip(&grown, image->shape);
 }
 
 static fv_region chunks_of(const fv_need *n) {
-    return n->lattice && n->lattice->ndim ? fv_lattice_align(n->lattice, &n->region) : fv_region_whole(&n->in[0]->image);
+    return n->lattice && n->lattice->ndim ? fv__lattice_align(n->lattice, &n->region) : fv__region_whole(&n->in[0]->image);
 }
 
 static void local_need(const fv_need *n, fv_region *in) {
     for (int i = 0; i < 3; i++) {
         in[i] = with_halo(&n->region, &n->in[0]->image);
-        if (n->lattice && n->lattice->ndim && !is_cut(n)) fv_need_nothing(&in[i]);
+        if (n->lattice && n->lattice->ndim && !is_cut(n)) fv__need_nothing(&in[i]);
     }
 }
 
@@ -99,8 +102,8 @@ static fv_status check_size(const fv__flood *f, fv_error *error) {
 
 static fv_status flood_chunk(const fv_run *r, const fv_region *own, fv__flood *f, fv_error *error) {
     fv_region region = with_halo(own, &r->need.in[0]->image);
-    fv_block  image = fv_block_window(r->in[0], &region), markers = fv_block_window(r->in[1], &region), mask;
-    if (r->in[2]) mask = fv_block_window(r->in[2], &region);
+    fv_block  image = fv__block_window(r->in[0], &region), markers = fv__block_window(r->in[1], &region), mask;
+    if (r->in[2]) mask = fv__block_window(r->in[2], &region);
     fv__flood_init(f, &r->need.in[0]->image, own, connectivity(&r->need), r->scratch);
     FV_TRY(check_size(f, error));
     fv__flood_load(f, &image, &markers, r->in[2] ? &mask : NULL);
@@ -118,7 +121,7 @@ static size_t local_scratch(const fv_need *n) {
 static size_t local_bound(const fv_need *n) {
     fv__flood f;
     fv__flood_init(&f, &n->in[0]->image, &n->region, connectivity(n), NULL);
-    int64_t shell = f.cells - fv_region_voxels(&n->region); /* an open region, an edge, a voxel of a face: three may be marked */
+    int64_t shell = f.cells - fv__region_voxels(&n->region); /* an open region, an edge, a voxel of a face: three may be marked */
     return sizeof(fv__flood_head) + (size_t)(shell * ((int64_t)sizeof(fv__flood_edge) + 8 + 3 * 8));
 }
 
@@ -135,7 +138,7 @@ static int64_t label_value(const void *value, fv_dtype dtype) {
 static int64_t marker_of(const fv__flood *f, const fv_block *markers, int64_t region) {
     int64_t position[FV_MAX_DIMS];
     fv__flood_position(f, f->seat[region], position);
-    return label_value(fv_block_at(markers, position), markers->dtype);
+    return label_value(fv__block_at(markers, position), markers->dtype);
 }
 
 /* Cell of an own voxel. */
@@ -152,19 +155,21 @@ static int64_t cell_at(const fv__flood *f, const int64_t *position) {
 static void add_face(const fv__flood *f, const fv_region *face, fv_bytes *partial) {
     fv_rows rows;
     int     last = face->ndim - 1;
-    for (fv_rows_begin(&rows, face); fv_rows_next(&rows);)
+    for (fv__rows_begin(&rows, face); fv__rows_next(&rows);)
         for (int64_t i = 0; i < face->size[last]; i++) {
             int64_t position[FV_MAX_DIMS];
             memcpy(position, rows.position, sizeof position);
             position[last] += i;
             uint32_t node = f->node[cell_at(f, position)];
             node = node == FV__NO_NODE || node < f->closed ? FV__NO_NODE : node - (uint32_t)f->closed;
-            fv_bytes_append(partial, &node, sizeof node);
+            fv__bytes_append(partial, &node, sizeof node);
         }
 }
 
 /* New numbers, from 0 on, for the marked regions that are met; *node counts open and marked regions. */
-typedef struct { uint32_t *number, *met, count, open; } renumbering;
+typedef struct {
+    uint32_t *number, *met, count, open;
+} renumbering;
 
 static void renumber(renumbering *n, char *data) {
     uint32_t node;
@@ -192,7 +197,7 @@ static void add_markers(fv__flood *f, const fv_block *markers, fv__flood_head *h
     for (; faces < end; faces += sizeof(uint32_t)) renumber(&n, faces);
     for (uint32_t i = 0; i < n.count; i++) {
         int64_t label = marker_of(f, markers, f->closed + f->open + n.met[i]);
-        fv_bytes_append(partial, &label, sizeof label);
+        fv__bytes_append(partial, &label, sizeof label);
     }
     head->marked = n.count;
     memcpy(partial->data, head, sizeof *head);
@@ -206,11 +211,11 @@ static fv_status local_run(fv_run *r, fv_error *error) {
     if (!is_cut(&r->need)) return FV_OK;
     FV_TRY(flood_chunk(r, own, &f, error));
     fv__flood_head head = { .open = f.open };
-    fv_bytes_append(r->partial, &head, sizeof head);
+    fv__bytes_append(r->partial, &head, sizeof head);
     fv__flood_keep(&f, r->partial);
     head.edges = (int64_t)((r->partial->size - sizeof head) / sizeof(fv__flood_edge));
     qsort(r->partial->data + sizeof head, (size_t)head.edges, sizeof(fv__flood_edge), by_order);
-    fv_bytes_append(r->partial, f.seat + f.closed, (size_t)f.open * sizeof *f.seat);
+    fv__bytes_append(r->partial, f.seat + f.closed, (size_t)f.open * sizeof *f.seat);
     for (int k = 0; k < 3; k++)
         for (int far = 0; far < 2; far++) {
             if (f.axis[k] < 0 || !fv__flood_goes_on(f.image, own, f.axis[k], far)) continue;
@@ -224,7 +229,7 @@ static fv_status local_run(fv_run *r, fv_error *error) {
 /* ---------------------------------------------------------------- pass "flood" */
 
 static fv_region largest_chunk(const fv_need *n) {
-    fv_region chunk = fv_region_whole(&n->in[0]->image);
+    fv_region chunk = fv__region_whole(&n->in[0]->image);
     for (int d = 0; n->lattice && n->lattice->ndim && d < chunk.ndim; d++)
         chunk.size[d] = FV_MIN(n->lattice->chunk[d], n->lattice->shape[d]);
     return chunk;
@@ -260,7 +265,7 @@ static int64_t label_at(const fv__flood *f, const int64_t *labels, int64_t cell)
 static bool is_marker(const fv__flood *f, const fv_block *markers, int64_t cell) {
     int64_t position[FV_MAX_DIMS];
     fv__flood_position(f, cell, position);
-    return fv__marker_set(fv_block_at(markers, position), fv_dtype_size(markers->dtype));
+    return fv__marker_set(fv__block_at(markers, position), fv_dtype_size(markers->dtype));
 }
 
 /* Of two neighbours with different labels the higher one is on the line, or the later one of equals, but never a marker. */
@@ -277,8 +282,8 @@ static bool on_line(const fv__flood *f, const fv_block *markers, const int64_t *
 }
 
 /* labels[-1] is 0, for FV__NO_NODE. */
-#define PAINT(type)                                                                                            \
-    for (int64_t i = 0; i < n; i++) ((type *)to)[i * stride] = (type)labels[(int64_t)(uint32_t)(node[i] + 1) - 1]; \
+#define PAINT(type)                                                                                                              \
+    for (int64_t i = 0; i < n; i++) ((type *)to)[i * stride] = (type)labels[(int64_t)(uint32_t)(node[i] + 1) - 1];               \
     break;
 static void paint_cells(const uint32_t *node, const int64_t *labels, void *to, size_t size, int64_t stride, int64_t n) {
     switch (size) {
@@ -294,8 +299,10 @@ static void paint_row(const uint32_t *node, const int64_t *labels, char *to, siz
         int64_t  count = FV_MIN(64, n - from);
         uint32_t all = FV__NO_NODE;
         for (int64_t i = 0; i < count; i++) all &= node[from + i];
-        if (all == FV__NO_NODE && stride == 1) memset(to + from * (int64_t)size, 0, (size_t)count * size);
-        else paint_cells(node + from, labels, to + from * stride * (int64_t)size, size, stride, count);
+        if (all == FV__NO_NODE && stride == 1)
+            memset(to + from * (int64_t)size, 0, (size_t)count * size);
+        else
+            paint_cells(node + from, labels, to + from * stride * (int64_t)size, size, stride, count);
     }
 }
 
@@ -306,13 +313,13 @@ static void paint(const fv_run *r, const fv__flood *f, const fv_region *part, co
     fv_region starts = *part; /* of rows along x, which need not be the last axis */
     fv_rows   rows;
     starts.size[axis] = 1;
-    for (fv_rows_begin(&rows, &starts); fv_rows_next(&rows);)
+    for (fv__rows_begin(&rows, &starts); fv__rows_next(&rows);)
         for (int64_t i = 0; i < starts.size[last]; i++) {
             int64_t position[FV_MAX_DIMS], n = part->size[axis], stride = r->out->stride[axis];
             memcpy(position, rows.position, sizeof position);
             position[last] += i;
             int64_t cell = cell_at(f, position);
-            char   *to = fv_block_at(r->out, position);
+            char   *to = fv__block_at(r->out, position);
             paint_row(f->node + cell, labels, to, size, stride, n);
             for (int64_t x = 0; line && x < n; x++)
                 if (label_at(f, labels, cell + x) && on_line(f, r->in[1], labels, cell + x))
@@ -322,9 +329,9 @@ static void paint(const fv_run *r, const fv__flood *f, const fv_region *part, co
 
 static fv_status flood_run(fv_run *r, fv_error *error) {
     fv_chunks chunks;
-    for (fv_chunks_begin(&chunks, r->need.lattice, &r->need.region); fv_chunks_next(&chunks);) {
-        fv_region own = fv_lattice_chunk(r->need.lattice, chunks.index);
-        fv_region part = fv_region_intersect(&own, &r->need.region);
+    for (fv__chunks_begin(&chunks, r->need.lattice, &r->need.region); fv__chunks_next(&chunks);) {
+        fv_region own = fv__lattice_chunk(r->need.lattice, chunks.index);
+        fv_region part = fv__region_intersect(&own, &r->need.region);
         fv__flood f;
         FV_TRY(flood_chunk(r, &own, &f, error));
         int64_t *labels = (int64_t *)f.best + 1;

@@ -2,18 +2,18 @@
  * the chunks kept, taken from the least up, then grow the forest to its end. Memory: two numbers for every region; edges are
  * streamed.
  */
-#include "op/sorted_runs.h"
 #include "ops/segmentation/watershed_merge.h"
+#include "op/sorted_runs.h"
 #include <stdlib.h>
 
 typedef struct {
     fv_finish      *f;
     int64_t         chunks, nodes;
     fv__flood_head *head;
-    int64_t        *base;   /* first node of each chunk */
+    int64_t        *base; /* first node of each chunk */
     uint32_t       *parent;
-    bool            wide;   /* labels have 8 bytes, else 4 */
-    void           *label;  /* per root, 0: none yet */
+    bool            wide;  /* labels have 8 bytes, else 4 */
+    void           *label; /* per root, 0: none yet */
 } merge;
 
 static size_t label_size(const merge *m) { return m->wide ? 8 : 4; }
@@ -24,8 +24,10 @@ static int64_t label_get(const merge *m, int64_t i) {
 
 /* Four bytes are enough for labels of narrow types: only these are painted. */
 static void label_set(const merge *m, int64_t i, int64_t label) {
-    if (m->wide) ((int64_t *)m->label)[i] = label;
-    else ((uint32_t *)m->label)[i] = (uint32_t)label;
+    if (m->wide)
+        ((int64_t *)m->label)[i] = label;
+    else
+        ((uint32_t *)m->label)[i] = (uint32_t)label;
 }
 
 static uint32_t find(uint32_t *parent, uint32_t i) {
@@ -52,7 +54,7 @@ static size_t faces_offset(const fv__flood_head *h) { return cells_offset(h) + (
 static fv_status read_labels(merge *m, int64_t chunk, fv_error *error) {
     int64_t   marked = m->head[chunk].marked;
     size_t    size = (size_t)marked * sizeof(int64_t);
-    int64_t  *labels = fv_alloc(size + 1);
+    int64_t  *labels = fv__alloc(size + 1);
     fv_status status = m->f->read(m->f, chunk, m->f->size(m->f, chunk) - size, labels, size, error);
     for (int64_t i = 0; i < marked && status == FV_OK; i++) label_set(m, m->base[chunk] + m->head[chunk].open + i, labels[i]);
     free(labels);
@@ -68,8 +70,8 @@ static fv_status read_regions(merge *m, fv_error *error) {
     if (m->nodes > UINT32_MAX)
         return fv_fail(error, FV_ERROR_MEMORY,
                        "the chunks have %lld regions, more than can be merged; use larger chunks (--chunk)", (long long)m->nodes);
-    m->parent = fv_buffer_new((size_t)m->nodes * sizeof *m->parent);
-    m->label = fv_buffer_new((size_t)m->nodes * label_size(m));
+    m->parent = fv__buffer_new((size_t)m->nodes * sizeof *m->parent);
+    m->label = fv__buffer_new((size_t)m->nodes * label_size(m));
     for (int64_t i = 0; i < m->nodes; i++) m->parent[i] = (uint32_t)i;
     memset(m->label, 0, (size_t)m->nodes * label_size(m));
     for (int64_t c = 0; c < m->chunks; c++) FV_TRY(read_labels(m, c, error));
@@ -87,7 +89,7 @@ static size_t face_entry(const fv_image_type *image, const fv__flood_head *h, co
         for (int side = 0; side < 2; side++) {
             if (spatial[k] == axis && side == far) goto found;
             fv_region face = fv__flood_face(own, spatial[k], side);
-            if (fv__flood_goes_on(image, own, spatial[k], side)) entries += fv_region_voxels(&face);
+            if (fv__flood_goes_on(image, own, spatial[k], side)) entries += fv__region_voxels(&face);
         }
 found:;
     fv_region face = fv__flood_face(own, axis, far);
@@ -96,7 +98,10 @@ found:;
 }
 
 /* Open regions of a chunk, by the neighbouring chunk that owns their voxels. */
-typedef struct { int64_t chunk, open; size_t entry; } passage;
+typedef struct {
+    int64_t chunk, open;
+    size_t  entry;
+} passage;
 
 static int by_chunk(const void *a, const void *b) {
     const passage *x = a, *y = b;
@@ -115,17 +120,17 @@ static void find_passage(merge *m, const fv__flood *box, int64_t cell, passage *
         axis = d;
         far = position[d] < box->own.start[d];
     }
-    p->chunk = fv_lattice_index(lattice, position);
-    fv_region own = fv_lattice_chunk(lattice, p->chunk);
+    p->chunk = fv__lattice_index(lattice, position);
+    fv_region own = fv__lattice_chunk(lattice, p->chunk);
     p->entry = face_entry(box->image, &m->head[p->chunk], &own, position, axis, far);
 }
 
 static fv_status join_chunk(merge *m, int64_t chunk, fv_error *error) {
     fv__flood   box;
-    fv_region   own = fv_lattice_chunk(m->f->lattice, chunk);
+    fv_region   own = fv__lattice_chunk(m->f->lattice, chunk);
     int64_t     open = m->head[chunk].open;
-    uint32_t   *cells = fv_alloc((size_t)open * sizeof *cells + 1);
-    passage    *list = fv_alloc((size_t)open * sizeof *list + 1);
+    uint32_t   *cells = fv__alloc((size_t)open * sizeof *cells + 1);
+    passage    *list = fv__alloc((size_t)open * sizeof *list + 1);
     const void *data = NULL;
     fv_status   status = m->f->read(m->f, chunk, cells_offset(&m->head[chunk]), cells, (size_t)open * sizeof *cells, error);
     fv__flood_init(&box, &m->f->in[0]->image, &own, 1, NULL);
@@ -158,13 +163,13 @@ static void edge_key(const void *context, const uint8_t *record, fv_run_key *key
     fv__flood_edge e;
     (void)context;
     memcpy(&e, record, sizeof e);
-    *key = (fv_run_key){ fv_run_key_unsigned(e.high), fv_run_key_unsigned(e.low), fv_run_key_unsigned(e.place) };
+    *key = (fv_run_key){ fv__run_key_unsigned(e.high), fv__run_key_unsigned(e.low), fv__run_key_unsigned(e.place) };
 }
 
 /* The least edge that is left belongs to the forest if it joins trees of which one at least has no label. */
 static const uint8_t *add_edge(void *context, const uint8_t *record, const fv_region *chunk) {
     merge         *m = context;
-    int64_t        base = m->base[fv_lattice_index(m->f->lattice, chunk->start)];
+    int64_t        base = m->base[fv__lattice_index(m->f->lattice, chunk->start)];
     fv__flood_edge e;
     memcpy(&e, record, sizeof e);
     uint32_t a = find(m->parent, (uint32_t)(base + e.a)), b = find(m->parent, (uint32_t)(base + e.b));
@@ -174,7 +179,7 @@ static const uint8_t *add_edge(void *context, const uint8_t *record, const fv_re
 
 static fv_status put_labels(merge *m, int64_t chunk, fv_error *error) {
     int64_t  open = m->head[chunk].open;
-    int64_t *labels = fv_alloc((size_t)open * sizeof *labels + 1);
+    int64_t *labels = fv__alloc((size_t)open * sizeof *labels + 1);
     for (int64_t i = 0; i < open; i++) labels[i] = label_get(m, find(m->parent, (uint32_t)(m->base[chunk] + i)));
     fv_status status = m->f->put(m->f, chunk, labels, (size_t)open * sizeof *labels, error);
     free(labels);
@@ -185,7 +190,7 @@ static fv_status merge_all(merge *m, fv_error *error) {
     static const fv_sorted_runs runs = { .most = sizeof(fv__flood_edge), .where = edges_where, .key = edge_key, .add = add_edge };
     FV_TRY(read_regions(m, error));
     for (int64_t c = 0; c < m->chunks; c++) FV_TRY(join_chunk(m, c, error));
-    FV_TRY(fv_sorted_runs_merge(m->f, &runs, m, error));
+    FV_TRY(fv__sorted_runs_merge(m->f, &runs, m, error));
     for (int64_t c = 0; c < m->chunks; c++) FV_TRY(put_labels(m, c, error));
     return FV_OK;
 }
@@ -193,12 +198,12 @@ static fv_status merge_all(merge *m, fv_error *error) {
 fv_status fv__watershed_finish(fv_finish *f, fv_error *error) {
     merge m = { .f = f, .chunks = f->npartials, .wide = fv_dtype_size(f->out->image.dtype) == 8 };
     if (!fv__flood_is_cut(f->lattice, &f->in[0]->image)) return FV_OK;
-    m.head = fv_alloc((size_t)m.chunks * sizeof *m.head);
-    m.base = fv_alloc((size_t)m.chunks * sizeof *m.base);
+    m.head = fv__alloc((size_t)m.chunks * sizeof *m.head);
+    m.base = fv__alloc((size_t)m.chunks * sizeof *m.base);
     fv_status status = merge_all(&m, error);
     free(m.head);
     free(m.base);
-    fv_buffer_free(m.parent, (size_t)m.nodes * sizeof *m.parent);
-    fv_buffer_free(m.label, (size_t)m.nodes * label_size(&m));
+    fv__buffer_free(m.parent, (size_t)m.nodes * sizeof *m.parent);
+    fv__buffer_free(m.label, (size_t)m.nodes * label_size(&m));
     return status;
 }

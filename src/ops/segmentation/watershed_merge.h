@@ -10,7 +10,9 @@
 
 #include "ops/segmentation/flood.h"
 
-typedef struct fv__flood_head { int64_t open, marked, edges; } fv__flood_head;
+typedef struct fv__flood_head {
+    int64_t open, marked, edges;
+} fv__flood_head;
 
 #define fv__watershed_finish FV_ISA_NAME(fv__watershed_finish)
 
@@ -31,7 +33,7 @@ static inline bool fv__flood_goes_on(const fv_image_type *image, const fv_region
 static inline bool fv__flood_is_cut(const fv_lattice *lattice, const fv_image_type *image) {
     int spatial[FV_MAX_DIMS], n = fv_image_type_spatial(image, spatial);
     for (int k = 0; k < n; k++)
-        if (fv_lattice_count_axis(lattice, spatial[k]) > 1) return true;
+        if (fv__lattice_count_axis(lattice, spatial[k]) > 1) return true;
     return false;
 }
 

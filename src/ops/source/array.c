@@ -17,26 +17,33 @@ static fv_status infer(fv_infer *i, fv_error *error) {
 static fv_status identity(const void *params_, fv_hasher *hasher, fv_error *error) {
     (void)error;
     const fv_array_params *p = params_;
-    fv_hasher_add(hasher, &p->content, sizeof p->content);
+    fv__hasher_add(hasher, &p->content, sizeof p->content);
     return FV_OK;
 }
 
 static fv_status run(fv_run *r, fv_error *error) {
     (void)error;
     const fv_array_params *p = r->need.params;
-    fv_region              all = fv_region_whole(&p->type);
+    fv_region              all = fv__region_whole(&p->type);
     fv_block               whole;
-    fv_block_init(&whole, p->type.dtype, &all, (void *)(uintptr_t)p->data);
-    fv_block_copy(r->out, &whole);
+    fv__block_init(&whole, p->type.dtype, &all, (void *)(uintptr_t)p->data);
+    fv__block_copy(r->out, &whole);
     return FV_OK;
 }
 
 static const fv_pass passes[] = { { .run = run }, FV_PASS_END };
 
 const fv_op FV_OP(array) = {
-    .name = "array", .family = "source", .brief = "an image that the calling program provides", .version = 1,
+    .name = "array",
+    .family = "source",
+    .brief = "an image that the calling program provides",
+    .version = 1,
     .doc = "Only for programs that use the library. The array can also be used under its own name, like a variable.",
-    .params = params, .params_size = sizeof(fv_array_params), .result = FV_KIND_IMAGE, .infer = infer, .identity = identity,
+    .params = params,
+    .params_size = sizeof(fv_array_params),
+    .result = FV_KIND_IMAGE,
+    .infer = infer,
+    .identity = identity,
     .passes = passes,
     .see = "read",
 };

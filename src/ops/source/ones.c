@@ -2,7 +2,10 @@
 #include "op/kernels.h"
 #include "op/source.h"
 
-typedef struct { fv_numbers shape; fv_dtype_choice dtype; } ones;
+typedef struct {
+    fv_numbers      shape;
+    fv_dtype_choice dtype;
+} ones;
 
 static const fv_param params[] = {
     FV_PARAM_SHAPE(ones),
@@ -12,7 +15,7 @@ static const fv_param params[] = {
 
 static fv_status infer(fv_infer *i, fv_error *error) {
     const ones *p = i->params;
-    return fv_source_type(&p->shape, (fv_dtype)p->dtype.dtype, 1, FV_MAX_DIMS, i->out, error);
+    return fv__source_type(&p->shape, (fv_dtype)p->dtype.dtype, 1, FV_MAX_DIMS, i->out, error);
 }
 
 static fv_status run(fv_run *r, fv_error *error) {
@@ -21,8 +24,8 @@ static fv_status run(fv_run *r, fv_error *error) {
     fv_dtype dtype = r->out->dtype, part = dtype; /* of a complex number the real part */
     if (dtype == FV_COMPLEX64) part = FV_FLOAT32;
     if (dtype == FV_COMPLEX128) part = FV_FLOAT64;
-    fv_kernels_current()->convert(element, part, &one, FV_FLOAT64, 1);
-    fv_block_fill(r->out, element);
+    fv__kernels_current()->convert(element, part, &one, FV_FLOAT64, 1);
+    fv__block_fill(r->out, element);
     return FV_OK;
 }
 
@@ -30,11 +33,17 @@ static const fv_pass passes[] = { { .run = run }, FV_PASS_END };
 static double        cost(const fv_need *n) { return 0.05 * (double)fv_dtype_size(n->out->image.dtype); }
 
 const fv_op FV_OP(ones) = {
-    .name = "ones", .family = "source",
+    .name = "ones",
+    .family = "source",
     .brief = "an image of ones",
     .also = "np.ones, ones_like",
-    .version = 1, .params = params, .params_size = sizeof(ones),
-    .result = FV_KIND_IMAGE, .infer = infer, .passes = passes, .cost = cost,
+    .version = 1,
+    .params = params,
+    .params_size = sizeof(ones),
+    .result = FV_KIND_IMAGE,
+    .infer = infer,
+    .passes = passes,
+    .cost = cost,
     .example = "ones([200, 200], \"float32\") |> write(\"ones.tif\")",
     .see = "zeros phantom",
 };

@@ -2,7 +2,12 @@
 #include "ops/source/phantom.h"
 #include "op/source.h"
 
-typedef struct { fv_choice kind; fv_numbers shape; int64_t seed, size; double noise; } phantom;
+typedef struct {
+    fv_choice  kind;
+    fv_numbers shape;
+    int64_t    seed, size;
+    double     noise;
+} phantom;
 
 enum { FOAM, CELLS, T1, NOISE, SHEPP_LOGAN };
 
@@ -20,7 +25,7 @@ static const struct {
     fv_dtype dtype;
     int64_t  pitch; /* default distance between objects */
     double   nanoseconds;
-    void   (*fill)(const fv_phantom *p);
+    void (*fill)(const fv_phantom *p);
 } kinds[] = {
     [FOAM] = { FV_UINT8, 88, 8, FV_ISA_NAME(fv__phantom_foam) },
     [CELLS] = { FV_UINT8, 28, 8, FV_ISA_NAME(fv__phantom_cells) },
@@ -32,7 +37,7 @@ static const struct {
 static fv_status infer(fv_infer *i, fv_error *error) {
     const phantom *p = i->params;
     if (p->size > 0 && p->size < 4) return fv_fail(error, FV_ERROR_USAGE, "size = %d: must be 0 or at least 4", (int)p->size);
-    FV_TRY(fv_source_type(&p->shape, kinds[p->kind.index].dtype, 2, 3, i->out, error));
+    FV_TRY(fv__source_type(&p->shape, kinds[p->kind.index].dtype, 2, 3, i->out, error));
     for (int d = 0; p->kind.index == T1 && d < i->out->image.ndim; d++)
         memcpy(i->out->image.unit[d], "millimeter", sizeof "millimeter");
     return FV_OK;
@@ -43,8 +48,12 @@ static fv_status run(fv_run *r, fv_error *error) {
     const phantom  *p = r->need.params;
     const fv_block *out = r->out;
     int             missing = 3 - out->region.ndim;
-    fv_phantom      part = { .shape = { 1, 1, 1 }, .size = { 1, 1, 1 }, .data = out->data, .flat = missing > 0,
-                             .seed = (uint64_t)p->seed * 4 + (uint64_t)p->kind.index, .noise = (float)p->noise,
+    fv_phantom      part = { .shape = { 1, 1, 1 },
+                             .size = { 1, 1, 1 },
+                             .data = out->data,
+                             .flat = missing > 0,
+                             .seed = (uint64_t)p->seed * 4 + (uint64_t)p->kind.index,
+                             .noise = (float)p->noise,
                              .pitch = p->size ? p->size : kinds[p->kind.index].pitch };
     for (int d = missing; d < 3; d++) {
         part.shape[d] = r->need.out->image.shape[d - missing];
@@ -59,11 +68,11 @@ static fv_status run(fv_run *r, fv_error *error) {
 void FV_ISA_NAME(fv__phantom_noise)(const fv_phantom *p) {
     for (int64_t z = p->start[0]; z < p->start[0] + p->size[0]; z++)
         for (int64_t y = p->start[1]; y < p->start[1] + p->size[1]; y++) {
-            uint64_t key = fv_place_hash(p->seed, 0, z, y, 0);
-            float   *row = (float *)p->data + fv_phantom_at(p, z, y, p->start[2]);
+            uint64_t key = fv__place_hash(p->seed, 0, z, y, 0);
+            float   *row = (float *)p->data + fv__phantom_at(p, z, y, p->start[2]);
             uint32_t first = (uint32_t)p->start[2];
             for (int64_t x = 0; x < p->size[2]; x++)
-                row[x] = (float)(int32_t)(fv_voxel_hash(key, first + (uint32_t)x) >> 8) * 0x1p-24f;
+                row[x] = (float)(int32_t)(fv__voxel_hash(key, first + (uint32_t)x) >> 8) * 0x1p-24f;
         }
 }
 
@@ -72,7 +81,10 @@ static double cost(const fv_need *n) { return kinds[((const phantom *)n->params)
 static const fv_pass passes[] = { { .run = run }, FV_PASS_END };
 
 const fv_op FV_OP(phantom) = {
-    .name = "phantom", .family = "source", .brief = "a synthetic specimen: foam, cells, a head, or noise", .version = 1,
+    .name = "phantom",
+    .family = "source",
+    .brief = "a synthetic specimen: foam, cells, a head, or noise",
+    .version = 1,
     .also = "shepp_logan_phantom, shepp3d, binary_blobs",
     .doc = "Works in a plane and in a volume. Each voxel depends only on seed, shape and its place, so any part can be "
            "computed by itself.\n"
@@ -83,7 +95,12 @@ const fv_op FV_OP(phantom) = {
            "noise (float32): independent random numbers from 0 to just below 1.\n"
            "shepp-logan (float32): the ellipses (in a volume, ellipsoids) with which tomography is tested, with densities "
            "from 0 to 1 and Toft's contrast. seed, size and noise do not change it.",
-    .params = params, .params_size = sizeof(phantom), .result = FV_KIND_IMAGE, .infer = infer, .passes = passes, .cost = cost,
+    .params = params,
+    .params_size = sizeof(phantom),
+    .result = FV_KIND_IMAGE,
+    .infer = infer,
+    .passes = passes,
+    .cost = cost,
     .example = "phantom(\"cells\", [200, 200], seed = 3) |> write(\"cells.png\")",
     .see = "zeros ones read xray_phantom",
 };

@@ -8,25 +8,30 @@
 enum { EDGE_X = 64, EDGE = 16, MOST = 1024 };
 
 typedef struct {
-    int32_t z, y, x;     /* centre seen from a tile's first voxel */
-    float   kz, ky, kx;  /* 1 / squared semi-axes */
+    int32_t z, y, x;    /* centre seen from a tile's first voxel */
+    float   kz, ky, kx; /* 1 / squared semi-axes */
     float   bright;
 } cell;
 
 /* False where the grid cell is empty. */
 static bool make_cell(const fv_phantom *p, const fv_tile *tile, const int64_t place[3], cell *made) {
-    uint64_t where = fv_place_hash(p->seed, 1, place[0], place[1], place[2]);
-    uint64_t what = fv_place_hash(p->seed, 2, place[0], place[1], place[2]);
-    if (fv_hash_part(what, 3, 4) == 0) return false;
+    uint64_t where = fv__place_hash(p->seed, 1, place[0], place[1], place[2]);
+    uint64_t what = fv__place_hash(p->seed, 2, place[0], place[1], place[2]);
+    if (fv__hash_part(what, 3, 4) == 0) return false;
     int64_t s = p->pitch, margin = (s * 15 + 99) / 100, at[3];
     float   k[3];
     for (int d = 0; d < 3; d++) {
-        at[d] = place[d] * s + margin + fv_hash_part(where, d, s - 2 * margin) - tile->start[d];
-        float axis = (float)s * (0.42f + 0.00037f * (float)fv_hash_part(what, d, 1000));
+        at[d] = place[d] * s + margin + fv__hash_part(where, d, s - 2 * margin) - tile->start[d];
+        float axis = (float)s * (0.42f + 0.00037f * (float)fv__hash_part(what, d, 1000));
         k[d] = 1 / (axis * axis);
     }
-    *made = (cell){ p->flat ? 0 : (int32_t)at[0], (int32_t)at[1], (int32_t)at[2], k[0], k[1], k[2],
-                    90.0f + (float)fv_hash_part(where, 3, 120) };
+    *made = (cell){ p->flat ? 0 : (int32_t)at[0],
+                    (int32_t)at[1],
+                    (int32_t)at[2],
+                    k[0],
+                    k[1],
+                    k[2],
+                    90.0f + (float)fv__hash_part(where, 3, 120) };
     return true;
 }
 
@@ -34,8 +39,8 @@ static bool make_cell(const fv_phantom *p, const fv_tile *tile, const int64_t pl
 static int find_cells(const fv_phantom *p, const fv_tile *tile, cell *found) {
     int64_t first[3], last[3], place[3];
     for (int d = 0; d < 3; d++) {
-        first[d] = fv_floor_divide(tile->start[d], p->pitch) - 1;
-        last[d] = fv_floor_divide(tile->start[d] + tile->size[d] - 1, p->pitch) + 1;
+        first[d] = fv__floor_divide(tile->start[d], p->pitch) - 1;
+        last[d] = fv__floor_divide(tile->start[d] + tile->size[d] - 1, p->pitch) + 1;
     }
     if (p->flat) first[0] = last[0] = 0;
     int count = 0;
@@ -65,21 +70,21 @@ static void fill(const fv_phantom *p, const fv_tile *tile) {
                 if (rest <= 0) continue;
                 for (int32_t x = 0; x < n; x++) {
                     float dx = (float)(cells[i].x - x);
-                    float inside = fv_clamp01(rest - dx * dx * kx), dome = bright * fv_clamp01(2.5f * inside * inside);
+                    float inside = fv__clamp01(rest - dx * dx * kx), dome = bright * fv__clamp01(2.5f * inside * inside);
                     light[x] = light[x] > dome ? light[x] : dome;
                 }
             }
-            uint64_t key = fv_place_hash(p->seed, 3, tile->start[0] + z, tile->start[1] + y, 0);
+            uint64_t key = fv__place_hash(p->seed, 3, tile->start[0] + z, tile->start[1] + y, 0);
             uint32_t first = (uint32_t)tile->start[2];
-            uint8_t *row = (uint8_t *)p->data + fv_phantom_at(p, tile->start[0] + z, tile->start[1] + y, tile->start[2]);
+            uint8_t *row = (uint8_t *)p->data + fv__phantom_at(p, tile->start[0] + z, tile->start[1] + y, tile->start[2]);
             for (int64_t x = 0; x < n; x++) {
-                float bell = fv_bell(fv_voxel_hash(key, first + (uint32_t)x)) * p->noise;
-                row[x] = (uint8_t)fv_grey(16 + light[x] + (4 + 0.05f * light[x]) * bell, 255);
+                float bell = fv__bell(fv__voxel_hash(key, first + (uint32_t)x)) * p->noise;
+                row[x] = (uint8_t)fv__grey(16 + light[x] + (4 + 0.05f * light[x]) * bell, 255);
             }
         }
 }
 
 void FV_ISA_NAME(fv__phantom_cells)(const fv_phantom *p) {
     int64_t edge = FV_MAX(8, FV_MIN(EDGE, p->pitch / 2));
-    fv_phantom_tiles(p, (int64_t[]){ edge, edge, FV_MAX(16, FV_MIN(EDGE_X, p->pitch)) }, fill);
+    fv__phantom_tiles(p, (int64_t[]){ edge, edge, FV_MAX(16, FV_MIN(EDGE_X, p->pitch)) }, fill);
 }

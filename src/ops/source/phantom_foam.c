@@ -12,13 +12,15 @@
 enum { EDGE_X = 64, EDGE = 16, REACH = 2, MOST = 1024 };
 
 /* A bubble centre seen from a tile's first voxel; pitch is at most 4000, so squares fit 32 bits. */
-typedef struct { int32_t z, y, x, weight; } centre;
+typedef struct {
+    int32_t z, y, x, weight;
+} centre;
 
 static centre make_centre(const fv_phantom *p, const fv_tile *tile, const int64_t cell[3]) {
-    uint64_t h = fv_place_hash(p->seed, 1, cell[0], cell[1], cell[2]);
+    uint64_t h = fv__place_hash(p->seed, 1, cell[0], cell[1], cell[2]);
     int64_t  s = p->pitch, margin = (s * 15 + 99) / 100, room = s - 2 * margin, at[3];
-    for (int d = 0; d < 3; d++) at[d] = cell[d] * s + margin + fv_hash_part(h, d, room) - tile->start[d];
-    return (centre){ p->flat ? 0 : (int32_t)at[0], (int32_t)at[1], (int32_t)at[2], (int32_t)fv_hash_part(h, 3, s * s * 4 / 10) };
+    for (int d = 0; d < 3; d++) at[d] = cell[d] * s + margin + fv__hash_part(h, d, room) - tile->start[d];
+    return (centre){ p->flat ? 0 : (int32_t)at[0], (int32_t)at[1], (int32_t)at[2], (int32_t)fv__hash_part(h, 3, s * s * 4 / 10) };
 }
 
 /* Least and greatest squared distance along one axis from a centre to the voxels 0..n-1. */
@@ -33,8 +35,8 @@ static void distance_range(int32_t at, int64_t n, int64_t *least, int64_t *most)
 static int find_centres(const fv_phantom *p, const fv_tile *tile, centre *found) {
     int64_t first[3], last[3], cell[3], least[MOST], third[3] = { INT64_MAX, INT64_MAX, INT64_MAX };
     for (int d = 0; d < 3; d++) {
-        first[d] = fv_floor_divide(tile->start[d], p->pitch) - REACH;
-        last[d] = fv_floor_divide(tile->start[d] + tile->size[d] - 1, p->pitch) + REACH;
+        first[d] = fv__floor_divide(tile->start[d], p->pitch) - REACH;
+        last[d] = fv__floor_divide(tile->start[d] + tile->size[d] - 1, p->pitch) + REACH;
     }
     if (p->flat) first[0] = last[0] = 0;
     int count = 0;
@@ -86,19 +88,19 @@ static void fill(const fv_phantom *p, const fv_tile *tile) {
     for (int64_t z = 0; z < tile->size[0]; z++)
         for (int64_t y = 0; y < tile->size[1]; y++) {
             least_powers(centres, count, (int32_t)z, (int32_t)y, n, low);
-            uint64_t key = fv_place_hash(p->seed, 2, tile->start[0] + z, tile->start[1] + y, 0);
+            uint64_t key = fv__place_hash(p->seed, 2, tile->start[0] + z, tile->start[1] + y, 0);
             uint32_t first = (uint32_t)tile->start[2];
-            uint8_t *row = (uint8_t *)p->data + fv_phantom_at(p, tile->start[0] + z, tile->start[1] + y, tile->start[2]);
+            uint8_t *row = (uint8_t *)p->data + fv__phantom_at(p, tile->start[0] + z, tile->start[1] + y, tile->start[2]);
             for (int64_t x = 0; x < n; x++) {
                 float a = (float)(low[1][x] - low[0][x]), b = (float)(low[2][x] - low[0][x]);
-                float wall = fv_clamp01(0.5f + half - a * b / (a + b + 1) * to_voxels);
-                float bell = fv_bell(fv_voxel_hash(key, first + (uint32_t)x)) * p->noise;
-                row[x] = (uint8_t)fv_grey(6 + 204 * wall + (4 + 8 * wall) * bell, 255);
+                float wall = fv__clamp01(0.5f + half - a * b / (a + b + 1) * to_voxels);
+                float bell = fv__bell(fv__voxel_hash(key, first + (uint32_t)x)) * p->noise;
+                row[x] = (uint8_t)fv__grey(6 + 204 * wall + (4 + 8 * wall) * bell, 255);
             }
         }
 }
 
 void FV_ISA_NAME(fv__phantom_foam)(const fv_phantom *p) {
     int64_t edge = FV_MAX(8, FV_MIN(EDGE, p->pitch / 2));
-    fv_phantom_tiles(p, (int64_t[]){ edge, edge, FV_MAX(16, FV_MIN(EDGE_X, p->pitch)) }, fill);
+    fv__phantom_tiles(p, (int64_t[]){ edge, edge, FV_MAX(16, FV_MIN(EDGE_X, p->pitch)) }, fill);
 }

@@ -10,7 +10,7 @@ static void fill_row(const fv_phantom *p, int64_t z, int64_t y, float *row) {
     for (int64_t i = 0; i < p->size[2]; i++) row[i] = 0;
     for (int k = 0; k < FV_SHEPP_LOGAN_PARTS; k++) {
         const fv_ellipsoid *e = &fv_shepp_logan[k];
-        double           rise = p->flat ? 0 : (w - e->at_z) / e->z, b = v - e->at_y;
+        double              rise = p->flat ? 0 : (w - e->at_z) / e->z, b = v - e->at_y;
         for (int64_t i = 0; i < p->size[2] && rise * rise <= 1; i++) {
             double a = place(p->start[2] + i, p->shape[2]) - e->at_x;
             double across = (a * e->cosine + b * e->sine) / e->x, along = (b * e->cosine - a * e->sine) / e->y;
@@ -22,5 +22,5 @@ static void fill_row(const fv_phantom *p, int64_t z, int64_t y, float *row) {
 void FV_ISA_NAME(fv__phantom_shepp_logan)(const fv_phantom *p) {
     for (int64_t z = p->start[0]; z < p->start[0] + p->size[0]; z++)
         for (int64_t y = p->start[1]; y < p->start[1] + p->size[1]; y++)
-            fill_row(p, z, y, (float *)p->data + fv_phantom_at(p, z, y, p->start[2]));
+            fill_row(p, z, y, (float *)p->data + fv__phantom_at(p, z, y, p->start[2]));
 }

@@ -1,7 +1,10 @@
 /* range: evenly spaced numbers, for angles and other long lists. */
 #include "op/op.h"
 
-typedef struct { double start, stop, step; int64_t count; } range;
+typedef struct {
+    double  start, stop, step;
+    int64_t count;
+} range;
 
 enum { MOST = 1000000 };
 
@@ -9,8 +12,9 @@ static const fv_param params[] = {
     FV_PARAM(range, start, .doc = "first number"),
     FV_PARAM(range, stop, .doc = "last number; it is included if a step meets it, and left out if count is given"),
     FV_PARAM(range, step, .def = "1", .doc = "difference between two numbers; negative: downwards"),
-    FV_PARAM(range, count, .def = "0", .min = 0, .max = MOST, .doc = "instead of step: how many numbers; stop itself is left "
-                                                                     "out"),
+    FV_PARAM(range, count, .def = "0", .min = 0, .max = MOST,
+             .doc = "instead of step: how many numbers; stop itself is left "
+                    "out"),
     FV_PARAM_END,
 };
 
@@ -20,12 +24,10 @@ static fv_status list(const void *parameters, fv_arena *arena, fv_list *out, fv_
     if (!isfinite(p->start) || !isfinite(p->stop) || !isfinite(step) || (step == 0 && !p->count))
         return fv_fail(error, FV_ERROR_USAGE, "start, stop and step must be finite and step not 0");
     double steps = p->count ? (double)(p->count - 1) : floor((p->stop - p->start) / step + 1e-9); /* 0.1 is not exact */
-    if (steps < 0)
-        return fv_fail(error, FV_ERROR_USAGE, "a step of %g never leads from %g to %g", step, p->start, p->stop);
-    if (steps >= MOST)
-        return fv_fail(error, FV_ERROR_USAGE, "%g numbers; at most %d are possible", steps + 1, (int)MOST);
+    if (steps < 0) return fv_fail(error, FV_ERROR_USAGE, "a step of %g never leads from %g to %g", step, p->start, p->stop);
+    if (steps >= MOST) return fv_fail(error, FV_ERROR_USAGE, "%g numbers; at most %d are possible", steps + 1, (int)MOST);
     int64_t count = (int64_t)steps + 1;
-    double *value = fv_arena_alloc(arena, (size_t)count * sizeof *value);
+    double *value = fv__arena_alloc(arena, (size_t)count * sizeof *value);
     for (int64_t i = 0; i < count; i++) value[i] = p->start + (double)i * step;
     *out = (fv_list){ count, value };
     return FV_OK;

@@ -1,7 +1,10 @@
 /* zeros: an image of zeros. */
 #include "op/source.h"
 
-typedef struct { fv_numbers shape; fv_dtype_choice dtype; } zeros;
+typedef struct {
+    fv_numbers      shape;
+    fv_dtype_choice dtype;
+} zeros;
 
 static const fv_param params[] = {
     FV_PARAM_SHAPE(zeros),
@@ -11,13 +14,13 @@ static const fv_param params[] = {
 
 static fv_status infer(fv_infer *i, fv_error *error) {
     const zeros *p = i->params;
-    return fv_source_type(&p->shape, (fv_dtype)p->dtype.dtype, 1, FV_MAX_DIMS, i->out, error);
+    return fv__source_type(&p->shape, (fv_dtype)p->dtype.dtype, 1, FV_MAX_DIMS, i->out, error);
 }
 
 static fv_status run(fv_run *r, fv_error *error) {
     (void)error;
     static const double nothing[2];
-    fv_block_fill(r->out, nothing);
+    fv__block_fill(r->out, nothing);
     return FV_OK;
 }
 

@@ -6,16 +6,16 @@ static const fv_input inputs[] = {
     FV_INPUT_END,
 };
 
-static fv_status infer(fv_infer *i, fv_error *error) { return fv_infer_scalar(i, FV_INT64, error); }
+static fv_status infer(fv_infer *i, fv_error *error) { return fv__infer_scalar(i, FV_INT64, error); }
 
 /* Blocks of 2^16, so that the inner sum can be narrow and the loop wide. */
-#define COUNT(TYPE)                                                              \
-    for (int64_t done = 0; done < n; done += 1 << 16) {                          \
-        int64_t  end = FV_MIN(n, done + (1 << 16));                              \
-        uint32_t found = 0;                                                      \
-        for (int64_t i = done; i < end; i++) found += ((const TYPE *)data)[i] != 0; \
-        count += found;                                                          \
-    }                                                                            \
+#define COUNT(TYPE)                                                                                                              \
+    for (int64_t done = 0; done < n; done += 1 << 16) {                                                                          \
+        int64_t  end = FV_MIN(n, done + (1 << 16));                                                                              \
+        uint32_t found = 0;                                                                                                      \
+        for (int64_t i = done; i < end; i++) found += ((const TYPE *)data)[i] != 0;                                              \
+        count += found;                                                                                                          \
+    }                                                                                                                            \
     break;
 
 static int64_t count_row(const void *data, fv_dtype dtype, int64_t n) {
@@ -39,9 +39,9 @@ static fv_status run(fv_run *r, fv_error *error) {
     const fv_block *block = r->in[0];
     int64_t         count = 0, n = block->region.ndim ? block->region.size[block->region.ndim - 1] : 1;
     fv_rows         rows;
-    for (fv_rows_begin(&rows, &block->region); fv_rows_next(&rows);)
-        count += count_row(fv_block_at(block, rows.position), block->dtype, n);
-    fv_bytes_append(r->partial, &count, sizeof count);
+    for (fv__rows_begin(&rows, &block->region); fv__rows_next(&rows);)
+        count += count_row(fv__block_at(block, rows.position), block->dtype, n);
+    fv__bytes_append(r->partial, &count, sizeof count);
     return FV_OK;
 }
 
@@ -57,18 +57,24 @@ static void combine(const void *params, fv_bytes *into, const void *partial, siz
 
 static fv_status finish(fv_finish *f, fv_error *error) {
     const int64_t *count;
-    FV_TRY(fv_finish_partial(f, (const void **)&count, sizeof *count, error));
-    return fv_put_whole(f, count ? *count : 0, error);
+    FV_TRY(fv__finish_partial(f, (const void **)&count, sizeof *count, error));
+    return fv__put_whole(f, count ? *count : 0, error);
 }
 
 static const fv_pass passes[] = { { .run = run, .combine = combine, .finish = finish }, FV_PASS_END };
 
 const fv_op FV_OP(count) = {
-    .name = "count", .family = "statistics", .brief = "number of voxels that are not zero", .version = 1,
+    .name = "count",
+    .family = "statistics",
+    .brief = "number of voxels that are not zero",
+    .version = 1,
     .also = "count_nonzero, nnz, countNonZero",
     .doc = "As numpy.count_nonzero; nan counts as not zero. It counts pixels, not objects: the number of objects is "
            "max(label(mask)).",
-    .inputs = inputs, .result = FV_KIND_SCALAR, .infer = infer, .passes = passes,
+    .inputs = inputs,
+    .result = FV_KIND_SCALAR,
+    .infer = infer,
+    .passes = passes,
     .example = "count(phantom(\"cells\", [200, 200]) > 100)",
     .see = "sum label measure",
 };

@@ -3,7 +3,10 @@
 #include "op/survey.h"
 #include <stdlib.h>
 
-typedef struct { int64_t bins; fv_numbers range; } histogram;
+typedef struct {
+    int64_t    bins;
+    fv_numbers range;
+} histogram;
 
 static const fv_param params[] = {
     FV_PARAM(histogram, bins, .def = "256", .min = 1, .max = 1 << 20, .doc = "number of bins"),
@@ -18,12 +21,13 @@ static const fv_input inputs[] = {
 };
 
 static const fv_table_type columns = {
-    3, { { "low", FV_COLUMN_REAL }, { "high", FV_COLUMN_REAL }, { "count", FV_COLUMN_INTEGER } },
+    3,
+    { { "low", FV_COLUMN_REAL }, { "high", FV_COLUMN_REAL }, { "count", FV_COLUMN_INTEGER } },
 };
 
 static fv_status infer(fv_infer *i, fv_error *error) {
     const fv_numbers *range = &((const histogram *)i->params)->range;
-    FV_TRY(fv_infer_scalar(i, FV_FLOAT64, error));
+    FV_TRY(fv__infer_scalar(i, FV_FLOAT64, error));
     if (range->count != 0 && range->count != 2)
         return fv_fail(error, FV_ERROR_USAGE, "range has %d numbers; give two, [low, high]", range->count);
     double low = range->value[0], high = range->value[1];
@@ -36,7 +40,7 @@ static fv_status infer(fv_infer *i, fv_error *error) {
 /* ---------------------------------------------------------------- first pass: all values, or their range */
 
 static void need_survey(const fv_need *n, fv_region *in) {
-    if (!fv_survey_counts(n) && ((const histogram *)n->params)->range.count) fv_need_nothing(&in[0]);
+    if (!fv__survey_counts(n) && ((const histogram *)n->params)->range.count) fv__need_nothing(&in[0]);
 }
 
 /* Bins over the range asked for, or over the values; an empty range is widened by one half to both sides. */
@@ -60,12 +64,12 @@ static fv_status put_rows(fv_finish *f, const fv_bins *bins, const double *edges
 
 /* The tally counts bins, or values of the type. */
 static fv_status put_table(fv_finish *f, const fv_bins *bins, const fv_tally *tally, bool by_value, fv_error *error) {
-    double   *edges = fv_alloc((size_t)(bins->count + 1) * sizeof *edges);
-    uint64_t *counts = fv_calloc((size_t)bins->count * sizeof *counts);
+    double   *edges = fv__alloc((size_t)(bins->count + 1) * sizeof *edges);
+    uint64_t *counts = fv__calloc((size_t)bins->count * sizeof *counts);
     fv__bins_edges(bins, edges);
     for (int64_t k = 0; tally && k < tally->count; k++) {
         int64_t bin = tally->first + k;
-        if (by_value) bin = fv_bin_of_double(bins, edges, (double)(bin + fv_tally_offset(f->in[0]->image.dtype)));
+        if (by_value) bin = fv_bin_of_double(bins, edges, (double)(bin + fv__tally_offset(f->in[0]->image.dtype)));
         if (bin >= 0) counts[bin] += tally->counts[k];
     }
     fv_status status = put_rows(f, bins, edges, counts, error);
@@ -77,8 +81,9 @@ static fv_status put_table(fv_finish *f, const fv_bins *bins, const fv_tally *ta
 static fv_status finish_counts(fv_finish *f, fv_error *error) {
     fv_dtype        dtype = f->in[0]->image.dtype;
     const fv_tally *tally;
-    FV_TRY(fv_survey_tally(f, &tally, error));
-    double low = tally ? (double)(tally->first + fv_tally_offset(dtype)) : 0, high = tally ? low + (double)(tally->count - 1) : 1;
+    FV_TRY(fv__survey_tally(f, &tally, error));
+    double low = tally ? (double)(tally->first + fv__tally_offset(dtype)) : 0,
+           high = tally ? low + (double)(tally->count - 1) : 1;
     fv_bins bins = bins_between(f->params, dtype, low, high);
     return put_table(f, &bins, tally, true, error);
 }
@@ -86,12 +91,12 @@ static fv_status finish_counts(fv_finish *f, fv_error *error) {
 static fv_status finish_survey(fv_finish *f, fv_error *error) {
     fv_dtype dtype = f->in[0]->image.dtype;
     double   low = 0, high = 1;
-    if (fv_tally_fits(dtype)) return finish_counts(f, error);
+    if (fv__tally_fits(dtype)) return finish_counts(f, error);
     if (!((const histogram *)f->params)->range.count) {
         fv_extent extent;
-        FV_TRY(fv_extent_finish(f, &extent, error));
-        low = fv_scalar_number(&extent.low);
-        high = fv_scalar_number(&extent.high);
+        FV_TRY(fv__extent_finish(f, &extent, error));
+        low = fv__scalar_number(&extent.low);
+        high = fv__scalar_number(&extent.high);
         if (!isfinite(low) || !isfinite(high))
             return fv_fail(error, FV_ERROR_INPUT,
                            "the image holds nan or infinite values; give a range, as histogram(image, range = [0, 1])");
@@ -106,21 +111,21 @@ static int64_t bins_of(const fv_need *n) { return ((const histogram *)n->params)
 static size_t  bound_bins(const fv_need *n) { return sizeof(fv_tally) + (size_t)bins_of(n) * sizeof(uint64_t); }
 
 static size_t scratch_bins(const fv_need *n) {
-    return fv_survey_counts(n) ? 0 : (size_t)(bins_of(n) + 1) * sizeof(double) + (size_t)bins_of(n) * sizeof(uint32_t);
+    return fv__survey_counts(n) ? 0 : (size_t)(bins_of(n) + 1) * sizeof(double) + (size_t)bins_of(n) * sizeof(uint32_t);
 }
 
 static fv_status run_bins(fv_run *r, fv_error *error) {
     const fv_bins *bins;
     size_t         size;
-    if (fv_survey_counts(&r->need)) return FV_OK;
+    if (fv__survey_counts(&r->need)) return FV_OK;
     FV_TRY(r->results->get(r->results, 0, (const void **)&bins, &size, error));
-    FV_TRY(fv_tally_check(r->in[0], error));
+    FV_TRY(fv__tally_check(r->in[0], error));
     double   *edges = r->scratch;
     uint32_t *counts = (uint32_t *)(edges + bins->count + 1);
     fv__bins_edges(bins, edges);
     memset(counts, 0, (size_t)bins->count * sizeof *counts);
     fv__bins_count(bins, edges, r->in[0], counts);
-    fv_tally_append(r->partial, counts, 1, bins->count);
+    fv__tally_append(r->partial, counts, 1, bins->count);
     return FV_OK;
 }
 
@@ -129,16 +134,26 @@ static fv_status finish_bins(fv_finish *f, fv_error *error) {
     const fv_tally *tally;
     size_t          size;
     FV_TRY(f->results->get(f->results, 0, &earlier, &size, error));
-    if (fv_tally_fits(f->in[0]->image.dtype)) return f->put(f, 0, earlier, size, error);
-    FV_TRY(fv_survey_tally(f, &tally, error));
+    if (fv__tally_fits(f->in[0]->image.dtype)) return f->put(f, 0, earlier, size, error);
+    FV_TRY(fv__survey_tally(f, &tally, error));
     return put_table(f, earlier, tally, false, error);
 }
 
 static const fv_pass passes[] = {
-    { .name = "survey", .need = need_survey, .scratch = fv_survey_scratch, .run = fv_survey_run, .bound = fv_survey_bound,
-      .combine = fv_survey_combine, .finish = finish_survey },
-    { .name = "bins", .need = fv_survey_need_bins, .scratch = scratch_bins, .run = run_bins, .bound = bound_bins,
-      .combine = fv_tally_combine, .finish = finish_bins },
+    { .name = "survey",
+      .need = need_survey,
+      .scratch = fv__survey_scratch,
+      .run = fv__survey_run,
+      .bound = fv__survey_bound,
+      .combine = fv__survey_combine,
+      .finish = finish_survey },
+    { .name = "bins",
+      .need = fv__survey_need_bins,
+      .scratch = scratch_bins,
+      .run = run_bins,
+      .bound = bound_bins,
+      .combine = fv__tally_combine,
+      .finish = finish_bins },
     FV_PASS_END,
 };
 
@@ -150,13 +165,18 @@ static const fv_column_doc column_docs[] = {
 };
 
 const fv_op FV_OP(histogram) = {
-    .name = "histogram", .family = "statistics",
+    .name = "histogram",
+    .family = "statistics",
     .brief = "count how many values fall into each of equally wide bins",
     .also = "hist, imhist, histcounts, np.histogram, calcHist",
     .version = 1,
     .doc = "Equal to numpy.histogram. A value on an edge belongs to the bin above it; the last bin includes its upper edge. "
            "If range is given, nan is left out.",
-    .inputs = inputs, .params = params, .params_size = sizeof(histogram), .result = FV_KIND_TABLE, .infer = infer,
+    .inputs = inputs,
+    .params = params,
+    .params_size = sizeof(histogram),
+    .result = FV_KIND_TABLE,
+    .infer = infer,
     .passes = passes,
     .example = "histogram(phantom(\"cells\", [200, 200]), bins = 8)",
     .see = "quantile otsu min max",

@@ -6,22 +6,30 @@ static const fv_input inputs[] = {
     FV_INPUT_END,
 };
 
-static fv_status infer(fv_infer *i, fv_error *error) { return fv_infer_scalar(i, fv_scalar_type(i->in[0]->image.dtype), error); }
+static fv_status infer(fv_infer *i, fv_error *error) {
+    return fv__infer_scalar(i, fv__scalar_type(i->in[0]->image.dtype), error);
+}
 
 static fv_status finish(fv_finish *f, fv_error *error) {
     fv_extent extent;
-    FV_TRY(fv_extent_finish(f, &extent, error));
-    return fv_put_scalar(f, &extent.high, error);
+    FV_TRY(fv__extent_finish(f, &extent, error));
+    return fv__put_scalar(f, &extent.high, error);
 }
 
-static const fv_pass passes[] = { { .run = fv_extent_run, .combine = fv_extent_combine, .finish = finish }, FV_PASS_END };
+static const fv_pass passes[] = { { .run = fv__extent_run, .combine = fv__extent_combine, .finish = finish }, FV_PASS_END };
 
 const fv_op FV_OP(max) = {
-    .name = "max", .family = "statistics", .brief = "largest value of an image", .version = 1,
+    .name = "max",
+    .family = "statistics",
+    .brief = "largest value of an image",
+    .version = 1,
     .also = "amax, nanmax, np.max",
     .doc = "A whole number, a real number or a bool, like the image. Nan if a value is nan. Of a label image it is the "
            "largest label.",
-    .inputs = inputs, .result = FV_KIND_SCALAR, .infer = infer, .passes = passes,
+    .inputs = inputs,
+    .result = FV_KIND_SCALAR,
+    .infer = infer,
+    .passes = passes,
     .example = "max(phantom(\"cells\", [200, 200]))",
     .see = "min maximum quantile project",
 };

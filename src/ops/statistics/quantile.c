@@ -2,7 +2,9 @@
  * counts 16 more bits of the keys that can still be the two neighbours of the quantile. */
 #include "op/tally.h"
 
-typedef struct { double q; } quantile;
+typedef struct {
+    double q;
+} quantile;
 
 static const fv_param params[] = {
     FV_PARAM(quantile, q, .min = 0, .max = 1, .doc = "part of the values that lies below; 0.5 gives the median"),
@@ -16,7 +18,7 @@ static const fv_input inputs[] = {
 
 enum { KEYS = 1 << 16, PASSES = 4 };
 
-static fv_status infer(fv_infer *i, fv_error *error) { return fv_infer_scalar(i, FV_FLOAT64, error); }
+static fv_status infer(fv_infer *i, fv_error *error) { return fv__infer_scalar(i, FV_FLOAT64, error); }
 
 /* ---------------------------------------------------------------- keys */
 
@@ -35,22 +37,18 @@ static double value_of(uint64_t key, fv_dtype dtype) {
     case FV_INT32: return (double)key - 0x1p31;
     case FV_UINT64: return (double)key;
     case FV_INT64: return (double)(int64_t)(key ^ (uint64_t)1 << 63);
-    case FV_FLOAT32:
-        memcpy(&single, &narrow, sizeof single);
-        return single;
-    case FV_FLOAT64:
-        memcpy(&real, &wide, sizeof real);
-        return real;
-    default: return (double)((int64_t)key + fv_tally_offset(dtype));
+    case FV_FLOAT32: memcpy(&single, &narrow, sizeof single); return single;
+    case FV_FLOAT64: memcpy(&real, &wide, sizeof real); return real;
+    default: return (double)((int64_t)key + fv__tally_offset(dtype));
     }
 }
 
 /* ---------------------------------------------------------------- what is known after a pass */
 
 typedef struct {
-    int64_t  passes;    /* made */
-    int64_t  count;     /* voxels */
-    int      bits;      /* of a key that are known */
+    int64_t  passes; /* made */
+    int64_t  count;  /* voxels */
+    int      bits;   /* of a key that are known */
     bool     done, nan;
     uint64_t prefix[2]; /* known bits of the two neighbours */
     uint64_t rank[2];   /* of each among the values with these bits */
@@ -70,15 +68,15 @@ static fv_status earlier(fv_results *results, state *s, fv_error *error) {
 /* ---------------------------------------------------------------- counting */
 
 static void need_second(const fv_need *n, fv_region *in) {
-    if (key_bits(n->in[0]->image.dtype) < 32) fv_need_nothing(&in[0]);
+    if (key_bits(n->in[0]->image.dtype) < 32) fv__need_nothing(&in[0]);
 }
 
 static void need_third(const fv_need *n, fv_region *in) {
-    if (key_bits(n->in[0]->image.dtype) < 64) fv_need_nothing(&in[0]);
+    if (key_bits(n->in[0]->image.dtype) < 64) fv__need_nothing(&in[0]);
 }
 
 static size_t scratch(const fv_need *n) {
-    return fv_tally_fits(n->in[0]->image.dtype) ? fv_tally_scratch(n->in[0]->image.dtype) : 2 * KEYS * sizeof(uint32_t);
+    return fv__tally_fits(n->in[0]->image.dtype) ? fv__tally_scratch(n->in[0]->image.dtype) : 2 * KEYS * sizeof(uint32_t);
 }
 
 static size_t bound(const fv_need *n) {
@@ -88,7 +86,12 @@ static size_t bound(const fv_need *n) {
 
 /* The next 16 bits of the keys that begin with one of the two prefixes; other keys are not counted. Nan is counted in the first
  * pass only. */
-typedef struct { uint32_t *counts[2], nans; uint64_t prefix[2]; int shift; bool two; } counter;
+typedef struct {
+    uint32_t *counts[2], nans;
+    uint64_t  prefix[2];
+    int       shift;
+    bool      two;
+} counter;
 
 static inline void count_key(counter *c, uint64_t key) {
     uint64_t upper = key >> c->shift >> 16, place = key >> c->shift & (KEYS - 1);
@@ -96,11 +99,11 @@ static inline void count_key(counter *c, uint64_t key) {
     if (c->two && upper == c->prefix[1]) c->counts[1][place]++;
 }
 
-#define EACH(TYPE, KEY)                                   \
-    for (int64_t i = 0; i < n; i++) {                     \
-        TYPE x = ((const TYPE *)data)[i];                 \
-        count_key(c, KEY);                                \
-    }                                                     \
+#define EACH(TYPE, KEY)                                                                                                          \
+    for (int64_t i = 0; i < n; i++) {                                                                                            \
+        TYPE x = ((const TYPE *)data)[i];                                                                                        \
+        count_key(c, KEY);                                                                                                       \
+    }                                                                                                                            \
     break;
 
 static void count_row(counter *c, const void *data, fv_dtype dtype, int64_t n) {
@@ -124,19 +127,23 @@ static fv_status run(fv_run *r, fv_error *error) {
     state           s;
     FV_TRY(earlier(r->results, &s, error));
     if (s.done) return FV_OK;
-    if (fv_tally_fits(dtype)) return fv_tally_run(r, error);
-    FV_TRY(fv_tally_check(block, error));
-    counter c = { .counts = { r->scratch, (uint32_t *)r->scratch + KEYS }, .prefix = { s.prefix[0], s.prefix[1] },
-                  .two = s.prefix[0] != s.prefix[1], .shift = key_bits(dtype) - s.bits - 16 };
+    if (fv__tally_fits(dtype)) return fv__tally_run(r, error);
+    FV_TRY(fv__tally_check(block, error));
+    counter c = { .counts = { r->scratch, (uint32_t *)r->scratch + KEYS },
+                  .prefix = { s.prefix[0], s.prefix[1] },
+                  .two = s.prefix[0] != s.prefix[1],
+                  .shift = key_bits(dtype) - s.bits - 16 };
     int64_t n = block->region.ndim ? block->region.size[block->region.ndim - 1] : 1;
     fv_rows rows;
     memset(r->scratch, 0, 2 * KEYS * sizeof(uint32_t));
-    for (fv_rows_begin(&rows, &block->region); fv_rows_next(&rows);)
-        count_row(&c, fv_block_at(block, rows.position), dtype, n);
-    fv_tally_append(r->partial, c.counts[0], 1, KEYS);
-    if (c.two) fv_tally_append(r->partial, c.counts[1], 1, KEYS);
-    else fv_tally_append(r->partial, c.counts[0], 1, 0);
-    fv_tally_append(r->partial, &c.nans, 1, 1);
+    for (fv__rows_begin(&rows, &block->region); fv__rows_next(&rows);)
+        count_row(&c, fv__block_at(block, rows.position), dtype, n);
+    fv__tally_append(r->partial, c.counts[0], 1, KEYS);
+    if (c.two)
+        fv__tally_append(r->partial, c.counts[1], 1, KEYS);
+    else
+        fv__tally_append(r->partial, c.counts[0], 1, 0);
+    fv__tally_append(r->partial, &c.nans, 1, 1);
     return FV_OK;
 }
 
@@ -152,8 +159,8 @@ static double between(double a, double b, double t, fv_dtype dtype) {
 static double position(const state *s, const quantile *p) { return (double)(s->count - 1) * p->q; }
 
 static void begin(state *s, const quantile *p, const fv_tally *tally, const fv_tally *nans) {
-    s->count = (int64_t)fv_tally_total(tally);
-    s->nan = nans && fv_tally_total(nans) > 0;
+    s->count = (int64_t)fv__tally_total(tally);
+    s->nan = nans && fv__tally_total(nans) > 0;
     s->rank[0] = (uint64_t)FV_MIN((int64_t)floor(position(s, p)), s->count - 1);
     s->rank[1] = (uint64_t)FV_MIN((int64_t)s->rank[0] + 1, s->count - 1);
 }
@@ -166,9 +173,9 @@ static void descend(const fv_tally *tally, uint64_t *prefix, uint64_t *rank) {
 }
 
 static void narrow(state *s, const quantile *p, fv_dtype dtype, const void *partial, size_t size) {
-    const fv_tally *one = fv_tally_at(partial, size, 0);
-    const fv_tally *two = s->prefix[0] != s->prefix[1] ? fv_tally_at(partial, size, 1) : one;
-    if (s->bits == 0) begin(s, p, one, fv_tally_at(partial, size, 2));
+    const fv_tally *one = fv__tally_at(partial, size, 0);
+    const fv_tally *two = s->prefix[0] != s->prefix[1] ? fv__tally_at(partial, size, 1) : one;
+    if (s->bits == 0) begin(s, p, one, fv__tally_at(partial, size, 2));
     descend(one, &s->prefix[0], &s->rank[0]);
     descend(two, &s->prefix[1], &s->rank[1]);
     s->bits += 16;
@@ -188,10 +195,10 @@ static fv_status finish(fv_finish *f, fv_error *error) {
         narrow(&s, f->params, f->in[0]->image.dtype, partial, f->size(f, 0));
     }
     s.passes++;
-    return s.passes == PASSES ? fv_put_real(f, s.value, error) : f->put(f, 0, &s, sizeof s, error);
+    return s.passes == PASSES ? fv__put_real(f, s.value, error) : f->put(f, 0, &s, sizeof s, error);
 }
 
-#define PASS .scratch = scratch, .run = run, .bound = bound, .combine = fv_tally_combine, .finish = finish
+#define PASS .scratch = scratch, .run = run, .bound = bound, .combine = fv__tally_combine, .finish = finish
 static const fv_pass passes[] = {
     { .name = "first 16 bits", PASS },
     { .name = "32 bits", .need = need_second, PASS },
@@ -201,11 +208,18 @@ static const fv_pass passes[] = {
 };
 
 const fv_op FV_OP(quantile) = {
-    .name = "quantile", .family = "statistics", .brief = "the value below which a given part of the values lies", .version = 1,
+    .name = "quantile",
+    .family = "statistics",
+    .brief = "the value below which a given part of the values lies",
+    .version = 1,
     .also = "prctile, np.percentile, np.quantile",
     .doc = "Exact, with linear interpolation between neighbours, as numpy.quantile. quantile(image, 0.5) is the median. Nan "
            "if a value is nan. Images of 8 and 16 bits are read once, those of 32 bits twice, those of 64 bits four times.",
-    .inputs = inputs, .params = params, .params_size = sizeof(quantile), .result = FV_KIND_SCALAR, .infer = infer,
+    .inputs = inputs,
+    .params = params,
+    .params_size = sizeof(quantile),
+    .result = FV_KIND_SCALAR,
+    .infer = infer,
     .passes = passes,
     .example = "quantile(phantom(\"cells\", [200, 200]), 0.9)",
     .see = "percentile histogram mean",

@@ -6,27 +6,33 @@ static const fv_input inputs[] = {
     FV_INPUT_END,
 };
 
-static fv_status infer(fv_infer *i, fv_error *error) { return fv_infer_scalar(i, FV_FLOAT64, error); }
+static fv_status infer(fv_infer *i, fv_error *error) { return fv__infer_scalar(i, FV_FLOAT64, error); }
 
 static fv_status run(fv_run *r, fv_error *error) {
     (void)error;
-    return fv_moments_run(r, true);
+    return fv__moments_run(r, true);
 }
 
 static fv_status finish(fv_finish *f, fv_error *error) {
     const fv_moments *m;
-    FV_TRY(fv_finish_partial(f, (const void **)&m, sizeof *m, error));
-    return fv_put_real(f, m ? sqrt(fv_sum_variance(&m->sum.sum, &m->squares.sum, m->count)) : NAN, error);
+    FV_TRY(fv__finish_partial(f, (const void **)&m, sizeof *m, error));
+    return fv__put_real(f, m ? sqrt(fv__sum_variance(&m->sum.sum, &m->squares.sum, m->count)) : NAN, error);
 }
 
-static const fv_pass passes[] = { { .run = run, .combine = fv_moments_combine, .finish = finish }, FV_PASS_END };
+static const fv_pass passes[] = { { .run = run, .combine = fv__moments_combine, .finish = finish }, FV_PASS_END };
 
 const fv_op FV_OP(std) = {
-    .name = "std", .family = "statistics", .brief = "standard deviation of all values", .version = 1,
+    .name = "std",
+    .family = "statistics",
+    .brief = "standard deviation of all values",
+    .version = 1,
     .also = "stddev, std2, standard_deviation, np.std",
     .doc = "The square root of the population variance (ddof = 0 in numpy), from exact sums. Nan if a value is nan or "
            "infinite.",
-    .inputs = inputs, .result = FV_KIND_SCALAR, .infer = infer, .passes = passes,
+    .inputs = inputs,
+    .result = FV_KIND_SCALAR,
+    .infer = infer,
+    .passes = passes,
     .example = "std(phantom(\"cells\", [200, 200]))",
     .see = "var mean variance",
 };

@@ -2,7 +2,9 @@
 #include "op/condition.h"
 #include "op/table_rows.h"
 
-typedef struct { const char *condition; } filter;
+typedef struct {
+    const char *condition;
+} filter;
 
 static const fv_param params[] = {
     FV_PARAM(filter, condition,
@@ -14,31 +16,35 @@ static const fv_input inputs[] = { { "table", FV_KIND_TABLE, .doc = "table to ta
 
 static fv_status infer(fv_infer *i, fv_error *error) {
     fv_condition condition;
-    return fv_condition_parse(&condition, "condition", ((filter *)i->params)->condition, i->in[0]->table, error);
+    return fv__condition_parse(&condition, "condition", ((filter *)i->params)->condition, i->in[0]->table, error);
 }
 
-typedef struct { fv_condition condition; fv_row_writer rows; const fv_table_type *type; } filtering;
+typedef struct {
+    fv_condition         condition;
+    fv_row_writer        rows;
+    const fv_table_type *type;
+} filtering;
 
 static fv_status look_at_row(void *context, const fv_cell *from, fv_error *error) {
     filtering *w = context;
     fv_cell   *row;
-    if (!fv_condition_holds(&w->condition, w->type, from)) return FV_OK;
-    FV_TRY(fv_row_writer_next(&w->rows, &row, error));
-    for (int c = 0; c < w->type->ncolumns; c++) fv_row_writer_copy(&w->rows, w->type->column[c].kind, &row[c], from[c]);
+    if (!fv__condition_holds(&w->condition, w->type, from)) return FV_OK;
+    FV_TRY(fv__row_writer_next(&w->rows, &row, error));
+    for (int c = 0; c < w->type->ncolumns; c++) fv__row_writer_copy(&w->rows, w->type->column[c].kind, &row[c], from[c]);
     return FV_OK;
 }
 
 static fv_status finish(fv_finish *f, fv_error *error) {
     filtering w = { .type = f->in[0]->table };
-    FV_TRY(fv_condition_parse(&w.condition, "condition", ((const filter *)f->params)->condition, w.type, error));
-    fv_row_writer_init(&w.rows, f);
-    fv_status status = fv_table_each(f->table[0], w.type, look_at_row, &w, error);
-    if (status == FV_OK) status = fv_row_writer_flush(&w.rows, error);
-    fv_row_writer_release(&w.rows);
+    FV_TRY(fv__condition_parse(&w.condition, "condition", ((const filter *)f->params)->condition, w.type, error));
+    fv__row_writer_init(&w.rows, f);
+    fv_status status = fv__table_each(f->table[0], w.type, look_at_row, &w, error);
+    if (status == FV_OK) status = fv__row_writer_flush(&w.rows, error);
+    fv__row_writer_release(&w.rows);
     return status;
 }
 
-static const fv_pass passes[] = { { .name = "rows", .run = fv_run_nothing, .finish = finish }, FV_PASS_END };
+static const fv_pass passes[] = { { .name = "rows", .run = fv__run_nothing, .finish = finish }, FV_PASS_END };
 
 static const fv_column_doc columns[] = {
     { "<columns of table>", .doc = "unchanged" },

@@ -5,11 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-typedef struct { const char *by, *values; } group;
+typedef struct {
+    const char *by, *values;
+} group;
 
 static const fv_param params[] = {
-    FV_PARAM(group, by, .doc = "columns whose values make a group, such as \"type\" or \"animal, type\"; \"\" makes one "
-                               "group of all rows"),
+    FV_PARAM(group, by,
+             .doc = "columns whose values make a group, such as \"type\" or \"animal, type\"; \"\" makes one "
+                    "group of all rows"),
     FV_PARAM(group, values, .def = "count()",
              .doc = "summaries of each group, such as \"count(), mean(volume), max(volume) as largest\": count, sum, mean, "
                     "std, min, max of a column"),
@@ -24,9 +27,12 @@ static const char *const functions[] = { "count", "sum", "mean", "std", "min", "
 
 typedef struct {
     const fv_item_names *items; /* of which each is a group, with rows or without; NULL: groups are what rows there are */
-    int nkeys, key[FV_MAX_COLUMNS];
-    int nvalues;
-    struct { int function, column; char name[40]; } value[FV_MAX_COLUMNS]; /* column -1: count() */
+    int                  nkeys, key[FV_MAX_COLUMNS];
+    int                  nvalues;
+    struct {
+        int  function, column;
+        char name[40];
+    } value[FV_MAX_COLUMNS]; /* column -1: count() */
 } request;
 
 static const char *word_at(const char *p, char *word, size_t size) {
@@ -46,7 +52,7 @@ static fv_status parse_keys(const char *by, const fv_table_type *type, request *
         snprintf(word, sizeof word, "%.*s", (int)FV_MIN(length, sizeof word - 1), p);
         if (!length && !q->nkeys && !p[n]) return FV_OK;
         if (q->nkeys == FV_MAX_COLUMNS) return fv_fail(error, FV_ERROR_USAGE, "by = \"%s\": too many columns", by);
-        FV_TRY(fv_table_find(type, "by", word, &q->key[q->nkeys++], error));
+        FV_TRY(fv__table_find(type, "by", word, &q->key[q->nkeys++], error));
         p += n + (p[n] == ',');
     }
     return FV_OK;
@@ -70,8 +76,10 @@ static fv_status parse_value(const char *values, const char **at, const fv_table
     p += 1 + strspn(p + 1, " ");
     q->value[n].function = f;
     q->value[n].column = -1;
-    if (*column) FV_TRY(fv_table_find(type, "values", column, &q->value[n].column, error));
-    else if (f != COUNT) return wrong(values, p, "a column belongs into the brackets", error);
+    if (*column)
+        FV_TRY(fv__table_find(type, "values", column, &q->value[n].column, error));
+    else if (f != COUNT)
+        return wrong(values, p, "a column belongs into the brackets", error);
     if (*column && f != COUNT && type->column[q->value[n].column].kind == FV_COLUMN_TEXT)
         return fv_fail(error, FV_ERROR_USAGE, "values: %s is text, which has no %s", column, word);
     snprintf(q->value[n].name, sizeof q->value[n].name, "%.5s%.1s%.30s", functions[f], *column ? "_" : "", column);
@@ -115,12 +123,12 @@ static fv_column_kind value_kind(const fv_table_type *type, const request *q, in
 
 static fv_status infer(fv_infer *i, fv_error *error) {
     const fv_table_type *in = i->in[0]->table;
-    fv_table_type       *out = fv_arena_alloc(i->arena, sizeof *out);
+    fv_table_type       *out = fv__arena_alloc(i->arena, sizeof *out);
     request              q;
     FV_TRY(parse(i->params, i->in[0], &q, error));
     for (int k = 0; k < q.nkeys; k++) out->column[out->ncolumns++] = in->column[q.key[k]];
     for (int v = 0; v < q.nvalues; v++) {
-        if (fv_table_column(out, q.value[v].name) >= 0)
+        if (fv__table_column(out, q.value[v].name) >= 0)
             return fv_fail(error, FV_ERROR_USAGE, "values: two columns would be called %s; give one another name with as",
                            q.value[v].name);
         fv_column *column = &out->column[out->ncolumns++];
@@ -156,26 +164,26 @@ typedef struct {
 static void add(tally *t, fv_column_kind kind, fv_cell cell) {
     bool first = !t->count++;
     if (kind == FV_COLUMN_TEXT) return;
-    double number = fv_cell_number(kind, cell);
-    fv_sum_add(&t->sum.sum, number);
-    fv_sum_add_square(&t->squares.sum, number);
+    double number = fv__cell_number(kind, cell);
+    fv__sum_add(&t->sum.sum, number);
+    fv__sum_add_square(&t->squares.sum, number);
     if (kind == FV_COLUMN_INTEGER)
-        fv_sum_add_integer(&t->whole.sum, cell.integer < 0, cell.integer < 0 ? -(uint64_t)cell.integer : (uint64_t)cell.integer);
-    if (first || fv_cell_order(kind, cell, t->least) < 0) t->least = cell;
-    if (first || fv_cell_order(kind, cell, t->most) > 0) t->most = cell;
+        fv__sum_add_integer(&t->whole.sum, cell.integer < 0, cell.integer < 0 ? -(uint64_t)cell.integer : (uint64_t)cell.integer);
+    if (first || fv__cell_order(kind, cell, t->least) < 0) t->least = cell;
+    if (first || fv__cell_order(kind, cell, t->most) > 0) t->most = cell;
 }
 
 /* Missing values do not count. kind: of the column; out: of the result. */
 static fv_cell result_of(const tally *t, fv_column_kind kind, int function, fv_column_kind out) {
     switch (function) {
     case COUNT: return (fv_cell){ .integer = t->count };
-    case SUM: return (fv_cell){ .real = fv_sum_value(&t->sum.sum) };
-    case MEAN: return (fv_cell){ .real = t->count ? fv_sum_mean(&t->sum.sum, t->count) : NAN };
-    case STD: return (fv_cell){ .real = t->count ? sqrt(fv_sum_variance(&t->sum.sum, &t->squares.sum, t->count)) : NAN };
+    case SUM: return (fv_cell){ .real = fv__sum_value(&t->sum.sum) };
+    case MEAN: return (fv_cell){ .real = t->count ? fv__sum_mean(&t->sum.sum, t->count) : NAN };
+    case STD: return (fv_cell){ .real = t->count ? sqrt(fv__sum_variance(&t->sum.sum, &t->squares.sum, t->count)) : NAN };
     default: {
         fv_cell extreme = function == MIN ? t->least : t->most;
         if (!t->count) return (fv_cell){ .real = NAN };
-        return kind == out ? extreme : (fv_cell){ .real = fv_cell_number(kind, extreme) };
+        return kind == out ? extreme : (fv_cell){ .real = fv__cell_number(kind, extreme) };
     }
     }
 }
@@ -186,17 +194,17 @@ static fv_status value_of(const grouping *g, int64_t from, int64_t to, int v, fv
     tally          t = { 0 };
     *value = (fv_cell){ .integer = to - from };
     if (column < 0) return FV_OK;
-    fv_sum_init(&t.sum.sum, FV_SUM_FLOAT64);
-    fv_sum_init(&t.squares.sum, FV_SUM_FLOAT64_SQUARES);
-    fv_sum_init(&t.whole.sum, FV_SUM_INTEGER);
+    fv__sum_init(&t.sum.sum, FV_SUM_FLOAT64);
+    fv__sum_init(&t.squares.sum, FV_SUM_FLOAT64_SQUARES);
+    fv__sum_init(&t.whole.sum, FV_SUM_INTEGER);
     for (int64_t r = from; r < to; r++) {
         fv_cell cell = cell_at(g, r, column);
         if (!is_missing(kind, cell)) add(&t, kind, cell);
     }
     *value = result_of(&t, kind, function, value_kind(g->table->type, g->request, v));
-    if (function == SUM && kind == FV_COLUMN_INTEGER && !fv_sum_integer_value(&t.whole.sum, &value->integer))
+    if (function == SUM && kind == FV_COLUMN_INTEGER && !fv__sum_integer_value(&t.whole.sum, &value->integer))
         return fv_fail(error, FV_ERROR_INPUT, "the sum of %s is about %.17g, more than 64 bits hold",
-                       g->table->type->column[column].name, fv_sum_value(&t.whole.sum));
+                       g->table->type->column[column].name, fv__sum_value(&t.whole.sum));
     return FV_OK;
 }
 
@@ -206,8 +214,8 @@ static int by_keys(const grouping *g, int64_t x, int64_t y) {
     const fv_table_type *type = g->table->type;
     for (int k = 0; k < g->request->nkeys; k++) {
         int c = g->request->key[k];
-        int order = fv_cell_order(type->column[c].kind, g->table->cell[x * type->ncolumns + c],
-                                  g->table->cell[y * type->ncolumns + c]);
+        int order =
+            fv__cell_order(type->column[c].kind, g->table->cell[x * type->ncolumns + c], g->table->cell[y * type->ncolumns + c]);
         if (order) return order;
     }
     return 0;
@@ -227,7 +235,8 @@ static fv_cell key_of_item(const grouping *g, int64_t item, int k) {
 static int by_item_keys(const void *a, const void *b, void *context) {
     const grouping *g = context;
     for (int k = 0; k < g->request->nkeys; k++) {
-        int order = fv_cell_order(FV_COLUMN_TEXT, key_of_item(g, *(const int64_t *)a, k), key_of_item(g, *(const int64_t *)b, k));
+        int order =
+            fv__cell_order(FV_COLUMN_TEXT, key_of_item(g, *(const int64_t *)a, k), key_of_item(g, *(const int64_t *)b, k));
         if (order) return order;
     }
     return 0;
@@ -236,7 +245,7 @@ static int by_item_keys(const void *a, const void *b, void *context) {
 /* Order of the group that begins at a row and that of an item. */
 static int row_and_item(const grouping *g, int64_t row, int64_t item) {
     for (int k = 0; k < g->request->nkeys; k++) {
-        int order = fv_cell_order(FV_COLUMN_TEXT, cell_at(g, row, g->request->key[k]), key_of_item(g, item, k));
+        int order = fv__cell_order(FV_COLUMN_TEXT, cell_at(g, row, g->request->key[k]), key_of_item(g, item, k));
         if (order) return order;
     }
     return 0;
@@ -246,10 +255,10 @@ static int row_and_item(const grouping *g, int64_t row, int64_t item) {
 static fv_status put_group(const grouping *g, fv_row_writer *writer, int64_t from, int64_t to, int64_t item, fv_error *error) {
     const request *q = g->request;
     fv_cell       *row;
-    FV_TRY(fv_row_writer_next(writer, &row, error));
+    FV_TRY(fv__row_writer_next(writer, &row, error));
     for (int k = 0; k < q->nkeys; k++)
-        fv_row_writer_copy(writer, g->table->type->column[q->key[k]].kind, row++,
-                           item >= 0 ? key_of_item(g, item, k) : cell_at(g, from, q->key[k]));
+        fv__row_writer_copy(writer, g->table->type->column[q->key[k]].kind, row++,
+                            item >= 0 ? key_of_item(g, item, k) : cell_at(g, from, q->key[k]));
     for (int v = 0; v < q->nvalues; v++) FV_TRY(value_of(g, from, to, v, row++, error));
     return FV_OK;
 }
@@ -269,34 +278,34 @@ static fv_status put_groups(const grouping *g, const int64_t *items, fv_row_writ
         int64_t done = item;
         while (order >= 0 && item < nitems && !by_item_keys(&items[done], &items[item], (void *)(uintptr_t)g)) item++;
     }
-    return fv_row_writer_flush(writer, error);
+    return fv__row_writer_flush(writer, error);
 }
 
 static fv_status finish(fv_finish *f, fv_error *error) {
     request   q;
     fv_loaded table;
     FV_TRY(parse(f->params, f->in[0], &q, error));
-    fv_status status = fv_table_load(f->table[0], f->in[0]->table, &table, error);
+    fv_status status = fv__table_load(f->table[0], f->in[0]->table, &table, error);
     if (status == FV_OK) {
-        int64_t      *rows = fv_alloc((size_t)(table.nrows + 1) * sizeof *rows);
-        int64_t       nitems = q.items ? q.items->count : 0, *items = fv_alloc((size_t)(nitems + 1) * sizeof *items);
+        int64_t      *rows = fv__alloc((size_t)(table.nrows + 1) * sizeof *rows);
+        int64_t       nitems = q.items ? q.items->count : 0, *items = fv__alloc((size_t)(nitems + 1) * sizeof *items);
         grouping      g = { &table, &q, rows };
         fv_row_writer writer;
         for (int64_t r = 0; r < table.nrows; r++) rows[r] = r;
         qsort_r(rows, (size_t)table.nrows, sizeof *rows, in_order, &g);
         for (int64_t k = 0; k < nitems; k++) items[k] = k;
         qsort_r(items, (size_t)nitems, sizeof *items, by_item_keys, &g);
-        fv_row_writer_init(&writer, f);
+        fv__row_writer_init(&writer, f);
         status = put_groups(&g, items, &writer, error);
-        fv_row_writer_release(&writer);
+        fv__row_writer_release(&writer);
         free(rows);
         free(items);
     }
-    fv_loaded_release(&table);
+    fv__loaded_release(&table);
     return status;
 }
 
-static const fv_pass passes[] = { { .name = "rows", .run = fv_run_nothing, .finish = finish }, FV_PASS_END };
+static const fv_pass passes[] = { { .name = "rows", .run = fv__run_nothing, .finish = finish }, FV_PASS_END };
 
 static const fv_column_doc columns[] = {
     { "<columns in by>", .doc = "the values that make the group" },

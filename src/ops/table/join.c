@@ -3,7 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-typedef struct { const char *on; fv_choice how; } join;
+typedef struct {
+    const char *on;
+    fv_choice   how;
+} join;
 enum { INNER, LEFT };
 
 static const fv_param params[] = {
@@ -44,9 +47,10 @@ static void split(const char *on, char *left, char *right, size_t size) {
 static fv_status find_keys(const char *on, const fv_table_type *a, const fv_table_type *b, keys *k, fv_error *error) {
     char left[64], right[64];
     split(on, left, right, sizeof left);
-    FV_TRY(fv_table_find(a, "on", left, &k->left, error));
-    if (!*right) snprintf(right, sizeof right, "%s", fv_table_column(b, left) < 0 && fv_table_column(b, "id") >= 0 ? "id" : left);
-    FV_TRY(fv_table_find(b, "on", right, &k->right, error));
+    FV_TRY(fv__table_find(a, "on", left, &k->left, error));
+    if (!*right)
+        snprintf(right, sizeof right, "%s", fv__table_column(b, left) < 0 && fv__table_column(b, "id") >= 0 ? "id" : left);
+    FV_TRY(fv__table_find(b, "on", right, &k->right, error));
     k->left_kind = a->column[k->left].kind;
     k->right_kind = b->column[k->right].kind;
     if ((k->left_kind == FV_COLUMN_TEXT) == (k->right_kind == FV_COLUMN_TEXT)) return FV_OK;
@@ -67,7 +71,7 @@ static fv_column_kind kind_of(fv_column_kind kind, int how) {
 static fv_status infer(fv_infer *i, fv_error *error) {
     const join          *p = i->params;
     const fv_table_type *a = i->in[0]->table, *b = i->in[1]->table;
-    fv_table_type       *type = fv_arena_alloc(i->arena, sizeof *type);
+    fv_table_type       *type = fv__arena_alloc(i->arena, sizeof *type);
     keys                 k;
     FV_TRY(find_keys(p->on, a, b, &k, error));
     if (a->ncolumns + b->ncolumns - 1 > FV_MAX_COLUMNS)
@@ -79,13 +83,13 @@ static fv_status infer(fv_infer *i, fv_error *error) {
         fv_column *column = &type->column[type->ncolumns];
         *column = (fv_column){ .kind = kind_of(b->column[c].kind, p->how.index) };
         snprintf(column->name, sizeof column->name, "%s", b->column[c].name);
-        for (int n = 2; fv_table_column(type, column->name) >= 0; n++)
+        for (int n = 2; fv__table_column(type, column->name) >= 0; n++)
             snprintf(column->name, sizeof column->name, "%.34s_%d", b->column[c].name, n % 1000);
         type->ncolumns++;
     }
     *i->out = (fv_type){ .kind = FV_KIND_TABLE, .table = type, .items = i->in[0]->items };
     if (i->out->items && p->how.index == INNER) { /* items without a partner are left out */
-        fv_item_names *some = fv_arena_alloc(i->arena, sizeof *some);
+        fv_item_names *some = fv__arena_alloc(i->arena, sizeof *some);
         *some = *i->out->items;
         some->all = false;
         i->out->items = some;
@@ -111,7 +115,7 @@ static int64_t list_aliases(const fv_item_names *items, const char *column, alia
     bool by_item = !strcmp(column, "item"), by_path = !strcmp(column, "path");
     *out = NULL;
     if (!items || (!by_item && !by_path)) return 0;
-    alias *all = fv_alloc((size_t)(3 * items->count + 1) * sizeof *all);
+    alias *all = fv__alloc((size_t)(3 * items->count + 1) * sizeof *all);
     for (int64_t i = 0; i < items->count; i++) {
         const char *meant = by_item ? items->names[i] : items->paths[i];
         all[3 * i] = (alias){ items->names[i], meant };
@@ -141,16 +145,16 @@ typedef struct {
     fv_loaded            right;
     int64_t              nleft, npairs;
     char                 example[80], other[80]; /* of a key of the first table, of the second */
-    int64_t             *order; /* rows of the right table by key, equal ones in their order */
+    int64_t             *order;                  /* rows of the right table by key, equal ones in their order */
     int64_t              nordered;
     fv_row_writer        rows;
 } joining;
 
 /* Whole numbers are compared as such, so that large ones stay apart. */
 static int compare(fv_column_kind x, fv_cell a, fv_column_kind y, fv_cell b) {
-    if (x == y) return fv_cell_order(x, a, b);
-    fv_cell left = { .real = fv_cell_number(x, a) }, right = { .real = fv_cell_number(y, b) };
-    return fv_cell_order(FV_COLUMN_REAL, left, right);
+    if (x == y) return fv__cell_order(x, a, b);
+    fv_cell left = { .real = fv__cell_number(x, a) }, right = { .real = fv__cell_number(y, b) };
+    return fv__cell_order(FV_COLUMN_REAL, left, right);
 }
 
 static bool is_missing(fv_column_kind kind, fv_cell cell) {
@@ -162,7 +166,7 @@ static fv_cell right_key(const joining *j, int64_t row) { return j->right.cell[r
 static int by_key(const void *x, const void *y, void *context) {
     const joining *j = context;
     int64_t        a = *(const int64_t *)x, b = *(const int64_t *)y;
-    int            order = fv_cell_order(j->keys.right_kind, right_key(j, a), right_key(j, b));
+    int            order = fv__cell_order(j->keys.right_kind, right_key(j, a), right_key(j, b));
     return order ? order : a < b ? -1 : a > b;
 }
 
@@ -193,7 +197,7 @@ static void number_right(const joining *j) {
 }
 
 static void order_right(joining *j) {
-    j->order = fv_alloc((size_t)(j->right.nrows + 1) * sizeof *j->order);
+    j->order = fv__alloc((size_t)(j->right.nrows + 1) * sizeof *j->order);
     for (int64_t r = 0; r < j->right.nrows; r++)
         if (!is_missing(j->keys.right_kind, right_key(j, r))) j->order[j->nordered++] = r;
     qsort_r(j->order, (size_t)j->nordered, sizeof *j->order, by_key, j);
@@ -202,14 +206,17 @@ static void order_right(joining *j) {
 /* One row of the result; right NULL: no partner. */
 static fv_status put_row(joining *j, const fv_cell *left, const fv_cell *right, fv_error *error) {
     fv_cell *row;
-    FV_TRY(fv_row_writer_next(&j->rows, &row, error));
-    for (int c = 0; c < j->a->ncolumns; c++) fv_row_writer_copy(&j->rows, j->a->column[c].kind, row++, left[c]);
+    FV_TRY(fv__row_writer_next(&j->rows, &row, error));
+    for (int c = 0; c < j->a->ncolumns; c++) fv__row_writer_copy(&j->rows, j->a->column[c].kind, row++, left[c]);
     for (int c = 0; c < j->b->ncolumns; c++) {
         fv_column_kind kind = j->b->column[c].kind;
         if (c == j->keys.right) continue;
-        if (kind == FV_COLUMN_TEXT) fv_row_writer_text(&j->rows, row++, right ? right[c].text : NULL);
-        else if (kind_of(kind, j->how) == FV_COLUMN_INTEGER) *row++ = right[c];
-        else (row++)->real = right ? fv_cell_number(kind, right[c]) : NAN;
+        if (kind == FV_COLUMN_TEXT)
+            fv__row_writer_text(&j->rows, row++, right ? right[c].text : NULL);
+        else if (kind_of(kind, j->how) == FV_COLUMN_INTEGER)
+            *row++ = right[c];
+        else
+            (row++)->real = right ? fv__cell_number(kind, right[c]) : NAN;
     }
     return FV_OK;
 }
@@ -218,7 +225,7 @@ static void show(fv_column_kind kind, fv_cell cell, char *text, size_t size) {
     if (kind == FV_COLUMN_TEXT)
         snprintf(text, size, "\"%.60s\"", cell.text ? cell.text : "");
     else
-        snprintf(text, size, "%.17g", fv_cell_number(kind, cell));
+        snprintf(text, size, "%.17g", fv__cell_number(kind, cell));
 }
 
 /* Not a single partner: the keys are not what was meant. */
@@ -238,8 +245,10 @@ static fv_status join_row(void *context, const fv_cell *left, fv_error *error) {
     if (!j->nleft++) show(kind, left[j->keys.left], j->example, sizeof j->example);
     while (low < high) {
         int64_t middle = (low + high) / 2;
-        if (compare(x, right_key(j, j->order[middle]), y, key) < 0) low = middle + 1;
-        else high = middle;
+        if (compare(x, right_key(j, j->order[middle]), y, key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
     }
     for (; !is_missing(y, key) && low < j->nordered && !compare(x, right_key(j, j->order[low]), y, key);
          low++, any = true, j->npairs++)
@@ -251,24 +260,24 @@ static fv_status finish(fv_finish *f, fv_error *error) {
     const join *p = f->params;
     joining     j = { .a = f->in[0]->table, .b = f->in[1]->table, .how = p->how.index };
     FV_TRY(find_keys(p->on, j.a, j.b, &j.keys, error));
-    fv_status status = fv_table_load(f->table[1], j.b, &j.right, error);
+    fv_status status = fv__table_load(f->table[1], j.b, &j.right, error);
     if (status == FV_OK) {
         name_items(&j, f->in[0]->items);
         if (j.right.nrows) show(j.b->column[j.keys.right].kind, right_key(&j, 0), j.other, sizeof j.other);
         number_right(&j);
         order_right(&j);
-        fv_row_writer_init(&j.rows, f);
-        status = fv_table_each(f->table[0], j.a, join_row, &j, error);
+        fv__row_writer_init(&j.rows, f);
+        status = fv__table_each(f->table[0], j.a, join_row, &j, error);
         if (status == FV_OK) status = check_partners(&j, error);
-        if (status == FV_OK) status = fv_row_writer_flush(&j.rows, error);
-        fv_row_writer_release(&j.rows);
+        if (status == FV_OK) status = fv__row_writer_flush(&j.rows, error);
+        fv__row_writer_release(&j.rows);
     }
     free(j.order);
-    fv_loaded_release(&j.right);
+    fv__loaded_release(&j.right);
     return status;
 }
 
-static const fv_pass passes[] = { { .name = "rows", .run = fv_run_nothing, .finish = finish }, FV_PASS_END };
+static const fv_pass passes[] = { { .name = "rows", .run = fv__run_nothing, .finish = finish }, FV_PASS_END };
 
 static const fv_column_doc columns[] = {
     { "<columns of left>", .doc = "unchanged" },

@@ -4,7 +4,9 @@
 
 enum { MOST = 6, AFTER = MOST };
 
-typedef struct { const char *names; } row;
+typedef struct {
+    const char *names;
+} row;
 
 static const fv_param params[] = {
     FV_PARAM(row, names, .doc = "names of the columns, one for each number, such as \"threshold mean\""),
@@ -12,8 +14,9 @@ static const fv_param params[] = {
 };
 static const fv_input inputs[] = {
     { "first", FV_KIND_SCALAR, .doc = "a number, typed in or computed" },
-    { "second", FV_KIND_SCALAR, .optional = true, .doc = "number for the second column; a typed-in number needs its name: "
-                                                         "second = 3" },
+    { "second", FV_KIND_SCALAR, .optional = true,
+      .doc = "number for the second column; a typed-in number needs its name: "
+             "second = 3" },
     { "third", FV_KIND_SCALAR, .optional = true, .doc = "number for the third column" },
     { "fourth", FV_KIND_SCALAR, .optional = true, .doc = "number for the fourth column" },
     { "fifth", FV_KIND_SCALAR, .optional = true, .doc = "number for the fifth column" },
@@ -35,7 +38,7 @@ static fv_status name_columns(const char *names, int count, fv_table_type *type,
         if (type->ncolumns == count || length >= sizeof type->column[0].name) break;
         fv_column *column = &type->column[type->ncolumns];
         snprintf(column->name, sizeof column->name, "%.*s", (int)length, at);
-        if (fv_table_column(type, column->name) >= 0)
+        if (fv__table_column(type, column->name) >= 0)
             return fv_fail(error, FV_ERROR_USAGE, "names = \"%s\": %s is there twice", names, column->name);
         type->ncolumns++;
         at += length;
@@ -54,7 +57,7 @@ static bool is_alike(const fv_table_type *a, const fv_table_type *b) {
 
 static fv_status infer(fv_infer *i, fv_error *error) {
     int            count = count_numbers(i->in);
-    fv_table_type *type = fv_arena_alloc(i->arena, sizeof *type);
+    fv_table_type *type = fv__arena_alloc(i->arena, sizeof *type);
     for (int k = count; k < MOST; k++)
         if (i->in[k]->kind == FV_KIND_SCALAR) return fv_fail(error, FV_ERROR_USAGE, "there is a gap between the numbers");
     *type = (fv_table_type){ 0 };
@@ -67,12 +70,15 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     return FV_OK;
 }
 
-typedef struct { fv_row_writer rows; const fv_table_type *type; } copying;
+typedef struct {
+    fv_row_writer        rows;
+    const fv_table_type *type;
+} copying;
 
 static fv_status copy_row(void *context, const fv_cell *from, fv_error *error) {
     copying *c = context;
     fv_cell *to;
-    FV_TRY(fv_row_writer_next(&c->rows, &to, error));
+    FV_TRY(fv__row_writer_next(&c->rows, &to, error));
     memcpy(to, from, (size_t)c->type->ncolumns * sizeof *to);
     return FV_OK;
 }
@@ -82,17 +88,19 @@ static fv_status finish(fv_finish *f, fv_error *error) {
     fv_cell   own[MOST];
     fv_status status = FV_OK;
     for (int k = 0; k < c.type->ncolumns; k++)
-        if (c.type->column[k].kind == FV_COLUMN_REAL) own[k].real = fv_scalar_number(f->scalar[k]);
-        else own[k].integer = f->scalar[k]->integer;
-    fv_row_writer_init(&c.rows, f);
-    if (f->table[AFTER]) status = fv_table_each(f->table[AFTER], c.type, copy_row, &c, error);
+        if (c.type->column[k].kind == FV_COLUMN_REAL)
+            own[k].real = fv__scalar_number(f->scalar[k]);
+        else
+            own[k].integer = f->scalar[k]->integer;
+    fv__row_writer_init(&c.rows, f);
+    if (f->table[AFTER]) status = fv__table_each(f->table[AFTER], c.type, copy_row, &c, error);
     if (status == FV_OK) status = copy_row(&c, own, error);
-    if (status == FV_OK) status = fv_row_writer_flush(&c.rows, error);
-    fv_row_writer_release(&c.rows);
+    if (status == FV_OK) status = fv__row_writer_flush(&c.rows, error);
+    fv__row_writer_release(&c.rows);
     return status;
 }
 
-static const fv_pass passes[] = { { .name = "rows", .run = fv_run_nothing, .finish = finish }, FV_PASS_END };
+static const fv_pass passes[] = { { .name = "rows", .run = fv__run_nothing, .finish = finish }, FV_PASS_END };
 
 static const fv_column_doc columns[] = {
     { "<names>", .doc = "the numbers, in the order in which they are given" },

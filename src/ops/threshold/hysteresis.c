@@ -9,7 +9,8 @@ static const fv_input inputs[] = {
 };
 
 const fv_op FV_OP(hysteresis) = {
-    .name = "hysteresis", .family = "threshold",
+    .name = "hysteresis",
+    .family = "threshold",
     .brief = "keep what lies above low, if it is connected to something above high",
     .also = "apply_hysteresis_threshold, hysteresis_threshold",
     .version = 1,
@@ -17,7 +18,8 @@ const fv_op FV_OP(hysteresis) = {
            "those that contain a voxel of image > high. If low is larger than high, high is used for both. Nan lies above "
            "nothing.",
     .citation = "J. Canny, A computational approach to edge detection, IEEE Trans. Pattern Anal. Mach. Intell. 8, 1986",
-    .inputs = inputs, .result = FV_KIND_IMAGE,
+    .inputs = inputs,
+    .result = FV_KIND_IMAGE,
     .expands = "reconstruct(image > high, image > minimum(low, high), connectivity = 1)",
     .example = "phantom(\"cells\", [200, 200]) |> gaussian(1) |> hysteresis(60, 180) |> write(\"cells.png\")",
     .see = "otsu reconstruct label",

@@ -26,16 +26,19 @@ static const fv__method method = { .bins = 256, .split = split };
 FV_LEVELS_PASSES
 
 const fv_op FV_OP(isodata) = {
-    .name = "isodata", .family = "threshold",
+    .name = "isodata",
+    .family = "threshold",
     .brief = "the threshold half-way between the means of dark and bright",
     .also = "threshold_isodata, ij_isodata",
     .version = 1,
     .doc = "Equal to skimage.filters.threshold_isodata; also known as Ridler and Calvard's, or intermeans. If there are "
-           "several such thresholds, the smallest is taken. "
-           FV_LEVELS_DOC,
+           "several such thresholds, the smallest is taken. " FV_LEVELS_DOC,
     .citation = "T. W. Ridler, S. Calvard, Picture thresholding using an iterative selection method, IEEE Trans. Sys. Man. "
                 "Cyber. 8, 1978",
-    .inputs = fv__levels_inputs, .result = FV_KIND_SCALAR, .infer = infer, .passes = passes,
+    .inputs = fv__levels_inputs,
+    .result = FV_KIND_SCALAR,
+    .infer = infer,
+    .passes = passes,
     .example = "a = phantom(\"cells\", [200, 200])\n"
                "isodata(a)\n"
                "write(a > isodata(a), \"cells.png\")",

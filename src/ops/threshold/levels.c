@@ -6,11 +6,11 @@
 enum { MOST_VALUES = 1 << 20 };
 
 static fv_dtype result_type(const fv__method *method, fv_dtype dtype) {
-    return method->value || dtype == FV_BOOL ? FV_FLOAT64 : fv_scalar_type(dtype);
+    return method->value || dtype == FV_BOOL ? FV_FLOAT64 : fv__scalar_type(dtype);
 }
 
 fv_status fv__levels_infer(fv_infer *i, const fv__method *method, fv_error *error) {
-    return fv_infer_scalar(i, result_type(method, i->in[0]->image.dtype), error);
+    return fv__infer_scalar(i, result_type(method, i->in[0]->image.dtype), error);
 }
 
 /* ---------------------------------------------------------------- the threshold */
@@ -19,13 +19,13 @@ fv_status fv__levels_infer(fv_infer *i, const fv__method *method, fv_error *erro
 static fv_status put_number(fv_finish *f, const fv__method *method, uint64_t whole, double real, fv_error *error) {
     fv_scalar result = { .dtype = result_type(method, f->in[0]->image.dtype), .natural = whole };
     if (result.dtype == FV_FLOAT64) result.real = real;
-    return fv_put_scalar(f, &result, error);
+    return fv__put_scalar(f, &result, error);
 }
 
 /* Bins of equal width; a bool image has only the first and the last one filled. */
 static fv_status put_of_bins(fv_finish *f, const fv__method *method, const fv_bins *bins, const uint64_t *counts,
                              fv_error *error) {
-    double *edges = fv_alloc((size_t)(2 * bins->count + 1) * sizeof *edges), *centres = edges + bins->count + 1;
+    double *edges = fv__alloc((size_t)(2 * bins->count + 1) * sizeof *edges), *centres = edges + bins->count + 1;
     fv__bins_edges(bins, edges);
     for (int64_t i = 0; i < bins->count; i++) {
         double sum = edges[i] + edges[i + 1];
@@ -34,12 +34,12 @@ static fv_status put_of_bins(fv_finish *f, const fv__method *method, const fv_bi
     fv__levels levels = { counts, centres, bins->count, bins->single };
     double     result = method->value ? method->value(&levels) : centres[method->split(&levels)];
     free(edges);
-    return fv_put_real(f, result, error);
+    return fv__put_real(f, result, error);
 }
 
 /* One level a value, from low (an int64, or the bits of a uint64) on. */
 static fv_status put_of_values(fv_finish *f, const fv__method *method, const fv_tally *tally, uint64_t low, fv_error *error) {
-    double *centres = fv_alloc((size_t)FV_MAX(tally->count, 1) * sizeof *centres);
+    double *centres = fv__alloc((size_t)FV_MAX(tally->count, 1) * sizeof *centres);
     for (int64_t i = 0; i < tally->count; i++)
         centres[i] = f->in[0]->image.dtype == FV_UINT64 ? (double)(low + (uint64_t)i) : (double)((int64_t)low + i);
     fv__levels levels = { tally->counts, centres, tally->count, false };
@@ -54,12 +54,12 @@ static fv_status put_of_values(fv_finish *f, const fv__method *method, const fv_
 static fv_status finish_small(fv_finish *f, const fv__method *method, fv_error *error) {
     fv_dtype        dtype = f->in[0]->image.dtype;
     const fv_tally *tally;
-    FV_TRY(fv_survey_tally(f, &tally, error));
+    FV_TRY(fv__survey_tally(f, &tally, error));
     if (!tally) return fv_fail(error, FV_ERROR_INPUT, "the image has no voxels");
-    int64_t low = tally->first + fv_tally_offset(dtype);
+    int64_t low = tally->first + fv__tally_offset(dtype);
     if (tally->count == 1) return put_number(f, method, (uint64_t)low, (double)low, error);
     if (dtype != FV_BOOL) return put_of_values(f, method, tally, (uint64_t)low, error);
-    uint64_t *counts = fv_alloc((size_t)method->bins * sizeof *counts);
+    uint64_t *counts = fv__alloc((size_t)method->bins * sizeof *counts);
     fv_bins   bins;
     memset(counts, 0, (size_t)method->bins * sizeof *counts);
     counts[0] = tally->counts[0];
@@ -71,14 +71,19 @@ static fv_status finish_small(fv_finish *f, const fv__method *method, fv_error *
 }
 
 /* What the second pass is to do. */
-typedef struct { fv_extent extent; fv_bins bins; int64_t keys; bool constant; } survey;
+typedef struct {
+    fv_extent extent;
+    fv_bins   bins;
+    int64_t   keys;
+    bool      constant;
+} survey;
 
 fv_status fv__levels_finish_survey(fv_finish *f, const fv__method *method, fv_error *error) {
     fv_dtype dtype = f->in[0]->image.dtype;
     survey   s = { .keys = method->bins };
-    if (fv_tally_fits(dtype)) return finish_small(f, method, error);
-    FV_TRY(fv_extent_finish(f, &s.extent, error));
-    double low = fv_scalar_number(&s.extent.low), high = fv_scalar_number(&s.extent.high);
+    if (fv__tally_fits(dtype)) return finish_small(f, method, error);
+    FV_TRY(fv__extent_finish(f, &s.extent, error));
+    double low = fv__scalar_number(&s.extent.low), high = fv__scalar_number(&s.extent.high);
     if (fv_dtype_is_float(dtype)) {
         if (!isfinite(low) || !isfinite(high)) return fv_fail(error, FV_ERROR_INPUT, "the image holds nan or infinite values");
         s.constant = low == high;
@@ -88,8 +93,8 @@ fv_status fv__levels_finish_survey(fv_finish *f, const fv__method *method, fv_er
     uint64_t span = s.extent.high.natural - s.extent.low.natural; /* also of int64, by two's complement */
     if (span >= MOST_VALUES) {
         char least[FV_NUMBER_SIZE], most[FV_NUMBER_SIZE];
-        fv_scalar_format(&s.extent.low, least);
-        fv_scalar_format(&s.extent.high, most);
+        fv__scalar_format(&s.extent.low, least);
+        fv__scalar_format(&s.extent.high, most);
         return fv_fail(error, FV_ERROR_INPUT,
                        "the values reach from %s to %s; a %s image may span at most %d values: convert it to float32", least,
                        most, fv_dtype_name(dtype), MOST_VALUES);
@@ -102,13 +107,13 @@ fv_status fv__levels_finish_survey(fv_finish *f, const fv__method *method, fv_er
 /* ---------------------------------------------------------------- second pass: counting */
 
 static int64_t most_keys(const fv_need *n, const fv__method *method) {
-    return fv_survey_counts(n) ? 0 : fv_dtype_is_float(n->in[0]->image.dtype) ? method->bins : MOST_VALUES;
+    return fv__survey_counts(n) ? 0 : fv_dtype_is_float(n->in[0]->image.dtype) ? method->bins : MOST_VALUES;
 }
 
 static size_t lay_out(int64_t keys, void *memory, uint32_t **counts, double **edges) {
     fv_scratch pieces = { memory, 0 };
-    *counts = fv_scratch_take(&pieces, keys * (int64_t)sizeof **counts);
-    *edges = fv_scratch_take(&pieces, (keys + 1) * (int64_t)sizeof **edges);
+    *counts = fv__scratch_take(&pieces, keys * (int64_t)sizeof **counts);
+    *edges = fv__scratch_take(&pieces, (keys + 1) * (int64_t)sizeof **edges);
     return pieces.used;
 }
 
@@ -122,15 +127,15 @@ size_t fv__levels_bound(const fv_need *n, const fv__method *method) {
     return sizeof(fv_tally) + (size_t)most_keys(n, method) * sizeof(uint64_t);
 }
 
-#define COUNT(TYPE)                                                                    \
-    for (int64_t i = 0; i < n; i++) counts[(uint64_t)((const TYPE *)data)[i] - low]++; \
+#define COUNT(TYPE)                                                                                                              \
+    for (int64_t i = 0; i < n; i++) counts[(uint64_t)((const TYPE *)data)[i] - low]++;                                           \
     break;
 
 static void count_values(const fv_block *block, uint64_t low, uint32_t *counts) {
     int64_t n = block->region.ndim ? block->region.size[block->region.ndim - 1] : 1;
     fv_rows rows;
-    for (fv_rows_begin(&rows, &block->region); fv_rows_next(&rows);) {
-        const void *data = fv_block_at(block, rows.position);
+    for (fv__rows_begin(&rows, &block->region); fv__rows_next(&rows);) {
+        const void *data = fv__block_at(block, rows.position);
         switch (block->dtype) {
         case FV_UINT32: COUNT(uint32_t)
         case FV_INT32: COUNT(int32_t)
@@ -144,10 +149,10 @@ fv_status fv__levels_run(fv_run *r, const fv__method *method, fv_error *error) {
     size_t        size;
     uint32_t     *counts;
     double       *edges;
-    if (fv_survey_counts(&r->need)) return FV_OK;
+    if (fv__survey_counts(&r->need)) return FV_OK;
     FV_TRY(r->results->get(r->results, 0, (const void **)&s, &size, error));
     if (s->constant) return FV_OK;
-    FV_TRY(fv_tally_check(r->in[0], error));
+    FV_TRY(fv__tally_check(r->in[0], error));
     lay_out(most_keys(&r->need, method), r->scratch, &counts, &edges);
     memset(counts, 0, (size_t)s->keys * sizeof *counts);
     if (fv_dtype_is_float(r->in[0]->dtype)) {
@@ -155,7 +160,7 @@ fv_status fv__levels_run(fv_run *r, const fv__method *method, fv_error *error) {
         fv__bins_count(&s->bins, edges, r->in[0], counts);
     } else
         count_values(r->in[0], s->extent.low.natural, counts);
-    fv_tally_append(r->partial, counts, 1, s->keys);
+    fv__tally_append(r->partial, counts, 1, s->keys);
     return FV_OK;
 }
 
@@ -165,10 +170,10 @@ fv_status fv__levels_finish(fv_finish *f, const fv__method *method, fv_error *er
     size_t          size;
     fv_dtype        dtype = f->in[0]->image.dtype;
     FV_TRY(f->results->get(f->results, 0, &earlier, &size, error));
-    if (fv_tally_fits(dtype)) return f->put(f, 0, earlier, size, error);
+    if (fv__tally_fits(dtype)) return f->put(f, 0, earlier, size, error);
     const survey *s = earlier;
-    if (s->constant) return put_number(f, method, s->extent.low.natural, fv_scalar_number(&s->extent.low), error);
-    FV_TRY(fv_survey_tally(f, &tally, error)); /* its ends hold the least and the greatest value: nothing was trimmed */
+    if (s->constant) return put_number(f, method, s->extent.low.natural, fv__scalar_number(&s->extent.low), error);
+    FV_TRY(fv__survey_tally(f, &tally, error)); /* its ends hold the least and the greatest value: nothing was trimmed */
     if (fv_dtype_is_float(dtype)) return put_of_bins(f, method, &s->bins, tally->counts, error);
     return put_of_values(f, method, tally, s->extent.low.natural, error);
 }

@@ -25,8 +25,8 @@ typedef struct fv__method {
     double (*value)(const fv__levels *levels);
 } fv__method;
 
-#define FV_LEVELS_DOC                                                                                                    \
-    "Integers are counted value by value, other images in 256 bins from the smallest to the largest value. Values above " \
+#define FV_LEVELS_DOC                                                                                                            \
+    "Integers are counted value by value, other images in 256 bins from the smallest to the largest value. Values above "        \
     "the threshold are the bright class. If all values are equal, the result is that value; nan and infinity are refused."
 
 #define fv__levels_infer FV_ISA_NAME(fv__levels_infer)
@@ -50,17 +50,26 @@ static const fv_input fv__levels_inputs[] = {
 
 /* infer and passes of an operator whose file has `static const fv__method method`. */
 #define FV_LEVELS_PASSES                                                                                                         \
-    static fv_status infer(fv_infer *i, fv_error *error) { return fv__levels_infer(i, &method, error); }                         \
-    static fv_status finish_survey(fv_finish *f, fv_error *error) { return fv__levels_finish_survey(f, &method, error); }        \
-    static size_t    scratch(const fv_need *n) { return fv__levels_scratch(n, &method); }                                        \
-    static size_t    bound(const fv_need *n) { return fv__levels_bound(n, &method); }                                            \
-    static fv_status run(fv_run *r, fv_error *error) { return fv__levels_run(r, &method, error); }                               \
-    static fv_status finish(fv_finish *f, fv_error *error) { return fv__levels_finish(f, &method, error); }                      \
+    static fv_status     infer(fv_infer *i, fv_error *error) { return fv__levels_infer(i, &method, error); }                     \
+    static fv_status     finish_survey(fv_finish *f, fv_error *error) { return fv__levels_finish_survey(f, &method, error); }    \
+    static size_t        scratch(const fv_need *n) { return fv__levels_scratch(n, &method); }                                    \
+    static size_t        bound(const fv_need *n) { return fv__levels_bound(n, &method); }                                        \
+    static fv_status     run(fv_run *r, fv_error *error) { return fv__levels_run(r, &method, error); }                           \
+    static fv_status     finish(fv_finish *f, fv_error *error) { return fv__levels_finish(f, &method, error); }                  \
     static const fv_pass passes[] = {                                                                                            \
-        { .name = "survey", .scratch = fv_survey_scratch, .run = fv_survey_run, .bound = fv_survey_bound,                        \
-          .combine = fv_survey_combine, .finish = finish_survey },                                                               \
-        { .name = "bins", .need = fv_survey_need_bins, .scratch = scratch, .run = run, .bound = bound,                           \
-          .combine = fv_tally_combine, .finish = finish },                                                                       \
+        { .name = "survey",                                                                                                      \
+          .scratch = fv__survey_scratch,                                                                                         \
+          .run = fv__survey_run,                                                                                                 \
+          .bound = fv__survey_bound,                                                                                             \
+          .combine = fv__survey_combine,                                                                                         \
+          .finish = finish_survey },                                                                                             \
+        { .name = "bins",                                                                                                        \
+          .need = fv__survey_need_bins,                                                                                          \
+          .scratch = scratch,                                                                                                    \
+          .run = run,                                                                                                            \
+          .bound = bound,                                                                                                        \
+          .combine = fv__tally_combine,                                                                                          \
+          .finish = finish },                                                                                                    \
         FV_PASS_END,                                                                                                             \
     };
 

@@ -18,7 +18,7 @@ static double value(const fv__levels *l) {
             sum_below += (double)l->counts[i] * (l->centres[i] - low);
         }
         double dark = sum_below / below, bright = (sum - sum_below) / (total - below);
-        next = dark > 0 ? (dark - bright) / (fv_ln(dark) - fv_ln(bright)) : 0;
+        next = dark > 0 ? (dark - bright) / (fv__ln(dark) - fv__ln(bright)) : 0;
     } while (fabs(next - last) > tolerance);
     return next + low;
 }
@@ -28,7 +28,10 @@ static const fv__method method = { .bins = 1 << 16, .value = value };
 FV_LEVELS_PASSES
 
 const fv_op FV_OP(li) = {
-    .name = "li", .family = "threshold", .brief = "a threshold of minimum cross entropy (Li)", .version = 1,
+    .name = "li",
+    .family = "threshold",
+    .brief = "a threshold of minimum cross entropy (Li)",
+    .version = 1,
     .also = "threshold_li",
     .doc = "Equal to skimage.filters.threshold_li for integers. Floating-point images are counted in 65536 bins from the "
            "smallest to the largest value, and the iteration ends when the threshold moves by less than half a bin "
@@ -36,7 +39,10 @@ const fv_op FV_OP(li) = {
            "If all values are equal, the result is that value; nan and infinity are refused.",
     .citation = "C. H. Li, P. K. S. Tam, An iterative algorithm for minimum cross entropy thresholding, Pattern Recognition "
                 "Letters 18, 1998",
-    .inputs = fv__levels_inputs, .result = FV_KIND_SCALAR, .infer = infer, .passes = passes,
+    .inputs = fv__levels_inputs,
+    .result = FV_KIND_SCALAR,
+    .infer = infer,
+    .passes = passes,
     .example = "a = phantom(\"cells\", [200, 200])\n"
                "li(a)\n"
                "write(a > li(a), \"cells.png\")",

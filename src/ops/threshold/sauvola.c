@@ -3,7 +3,11 @@
 #include "kernels/separable.h"
 #include "op/window.h"
 
-typedef struct { fv_numbers window_size; double k; fv_numbers r; } sauvola;
+typedef struct {
+    fv_numbers window_size;
+    double     k;
+    fv_numbers r;
+} sauvola;
 
 static const fv_param params[] = {
     FV_PARAM(sauvola, window_size, .def = "15", .min = 1, .unit = "px",
@@ -25,12 +29,12 @@ static double half_range(fv_dtype dtype) {
 static fv_status infer(fv_infer *i, fv_error *error) {
     sauvola *p = i->params;
     int      axis[FV_MAX_DIMS], n;
-    FV_TRY(fv_window_real(i->in[0], error));
-    FV_TRY(fv_window_axes(i->in[0], axis, &n, error));
-    FV_TRY(fv_window_odd(&p->window_size, n, FV_SEPARABLE_MAX_TAPS, "window_size", error));
+    FV_TRY(fv__window_real(i->in[0], error));
+    FV_TRY(fv__window_axes(i->in[0], axis, &n, error));
+    FV_TRY(fv__window_odd(&p->window_size, n, FV_SEPARABLE_MAX_TAPS, "window_size", error));
     if (p->r.count > 1) return fv_fail(error, FV_ERROR_USAGE, "r: one number is needed, %d are given", p->r.count);
     if (!p->r.count) p->r = (fv_numbers){ 1, { half_range(i->in[0]->image.dtype) } };
-    i->out->image.dtype = fv_separable_type(i->in[0]->image.dtype);
+    i->out->image.dtype = fv__separable_type(i->in[0]->image.dtype);
     return FV_OK;
 }
 
@@ -41,14 +45,16 @@ static void emit(const void *params_, int64_t n, const double *mean, const doubl
 
 static fv_local_moments moments(const fv_need *n) {
     const sauvola *p = n->params;
-    return (fv_local_moments){ .box = fv_box_new(&n->in[0]->image, p->window_size.value, FV_BORDER_MIRROR, 0),
-                               .params = p, .emit = emit };
+    return (fv_local_moments){ .box = fv__box_new(&n->in[0]->image, p->window_size.value, FV_BORDER_MIRROR, 0),
+                               .params = p,
+                               .emit = emit };
 }
 
 FV_LOCAL_MOMENTS_PASSES
 
 const fv_op FV_OP(sauvola) = {
-    .name = "sauvola", .family = "threshold",
+    .name = "sauvola",
+    .family = "threshold",
     .brief = "a separate threshold for every voxel, from the mean and deviation around it",
     .also = "threshold_sauvola",
     .doc = "mean * (1 + k * (deviation / r - 1)) over a box; the image is mirrored at its border. Compare the image with it: "
@@ -58,7 +64,13 @@ const fv_op FV_OP(sauvola) = {
                 "skimage.filters.threshold_sauvola",
     .example = "a = phantom(\"cells\", [200, 200])\n"
                "write(a > sauvola(a, 61), \"cells.png\")",
-    .version = 1, .inputs = inputs, .params = params, .params_size = sizeof(sauvola), .result = FV_KIND_IMAGE,
-    .infer = infer, .passes = passes, .cost = cost,
+    .version = 1,
+    .inputs = inputs,
+    .params = params,
+    .params_size = sizeof(sauvola),
+    .result = FV_KIND_IMAGE,
+    .infer = infer,
+    .passes = passes,
+    .cost = cost,
     .see = "local otsu variance",
 };

@@ -22,14 +22,19 @@ static const fv__method method = { .bins = 256, .split = split };
 FV_LEVELS_PASSES
 
 const fv_op FV_OP(triangle) = {
-    .name = "triangle", .family = "threshold", .brief = "a threshold at the foot of the histogram's peak", .version = 1,
+    .name = "triangle",
+    .family = "threshold",
+    .brief = "a threshold at the foot of the histogram's peak",
+    .version = 1,
     .also = "threshold_triangle",
     .doc = "Equal to skimage.filters.threshold_triangle. For images in which one class is a single strong peak and the other "
-           "a long tail. "
-           FV_LEVELS_DOC,
+           "a long tail. " FV_LEVELS_DOC,
     .citation = "G. W. Zack, W. E. Rogers, S. A. Latt, Automatic measurement of sister chromatid exchange frequency, J. "
                 "Histochem. Cytochem. 25, 1977",
-    .inputs = fv__levels_inputs, .result = FV_KIND_SCALAR, .infer = infer, .passes = passes,
+    .inputs = fv__levels_inputs,
+    .result = FV_KIND_SCALAR,
+    .infer = infer,
+    .passes = passes,
     .example = "a = phantom(\"cells\", [200, 200])\n"
                "triangle(a)\n"
                "write(a > triangle(a), \"cells.png\")",

@@ -5,7 +5,7 @@
 
 /* In float32 and in the order of scikit-image, so that near ties fall alike. */
 static int64_t split(const fv__levels *l) {
-    float  *squares_above = fv_alloc((size_t)l->count * sizeof *squares_above), sum = 0, below = 0, squares_below = 0;
+    float  *squares_above = fv__alloc((size_t)l->count * sizeof *squares_above), sum = 0, below = 0, squares_below = 0;
     float   best = -INFINITY;
     double  total = 0;
     int64_t index = 0;
@@ -19,7 +19,7 @@ static int64_t split(const fv__levels *l) {
         below += share;
         squares_below += share * share;
         float product = below * (1 - below);
-        float criterion = (float)fv_ln((double)(1 / (squares_below * squares_above[i + 1]) * (product * product)));
+        float criterion = (float)fv__ln((double)(1 / (squares_below * squares_above[i + 1]) * (product * product)));
         if (criterion > best) best = criterion, index = i;
     }
     free(squares_above);
@@ -31,13 +31,18 @@ static const fv__method method = { .bins = 256, .split = split };
 FV_LEVELS_PASSES
 
 const fv_op FV_OP(yen) = {
-    .name = "yen", .family = "threshold", .brief = "a threshold by the correlation of both classes (Yen)", .version = 1,
+    .name = "yen",
+    .family = "threshold",
+    .brief = "a threshold by the correlation of both classes (Yen)",
+    .version = 1,
     .also = "threshold_yen",
-    .doc = "Equal to skimage.filters.threshold_yen. "
-           FV_LEVELS_DOC,
+    .doc = "Equal to skimage.filters.threshold_yen. " FV_LEVELS_DOC,
     .citation = "J. C. Yen, F. J. Chang, S. Chang, A new criterion for automatic multilevel thresholding, IEEE Trans. Image "
                 "Process. 4, 1995",
-    .inputs = fv__levels_inputs, .result = FV_KIND_SCALAR, .infer = infer, .passes = passes,
+    .inputs = fv__levels_inputs,
+    .result = FV_KIND_SCALAR,
+    .infer = infer,
+    .passes = passes,
     .example = "a = phantom(\"cells\", [200, 200])\n"
                "yen(a)\n"
                "write(a > yen(a), \"cells.png\")",

@@ -52,7 +52,7 @@ static void pair_need(const fv_need *n, fv_region *in) {
         return;
     }
     int64_t first = FV_MAX(n->region.start[scan.angle] - 1, 0), end = n->region.start[scan.angle] + n->region.size[scan.angle];
-    in[0] = fv_region_whole(&n->in[0]->image);
+    in[0] = fv__region_whole(&n->in[0]->image);
     in[0].start[scan.angle] = first;
     in[0].size[scan.angle] = end - first;
 }
@@ -68,19 +68,19 @@ typedef struct work {
 typedef struct pair {
     double number, dz, dx;
     double mass, moment; /* of the projection, its border taken away */
-} pair; /* where the geometry is known, followed by the mass of each row */
+} pair;                  /* where the geometry is known, followed by the mass of each row */
 
 static size_t lay_out(const fv_need *n, work *w, void *memory) {
     fv_scratch pieces = { memory };
     fv__shift_axes(&n->in[0]->image, &w->scan, NULL);
     w->height = fv__spectrum_length(w->scan.nrows);
     w->width = fv__spectrum_length(w->scan.ncolumns);
-    w->row = fv_scratch_take(&pieces, w->scan.ncolumns * (int64_t)sizeof(float));
-    w->profile = fv_scratch_take(&pieces, w->scan.nrows * (int64_t)sizeof(double));
-    w->line = fv_scratch_take(&pieces, 2 * w->height * (int64_t)sizeof(double));
-    w->turns_x = fv_scratch_take(&pieces, FV_MAX(w->width, 2) * (int64_t)sizeof(double));
-    w->turns_z = fv_scratch_take(&pieces, FV_MAX(w->height, 2) * (int64_t)sizeof(double));
-    w->plane = fv_scratch_take(&pieces, 2 * w->height * w->width * (int64_t)sizeof(double));
+    w->row = fv__scratch_take(&pieces, w->scan.ncolumns * (int64_t)sizeof(float));
+    w->profile = fv__scratch_take(&pieces, w->scan.nrows * (int64_t)sizeof(double));
+    w->line = fv__scratch_take(&pieces, 2 * w->height * (int64_t)sizeof(double));
+    w->turns_x = fv__scratch_take(&pieces, FV_MAX(w->width, 2) * (int64_t)sizeof(double));
+    w->turns_z = fv__scratch_take(&pieces, FV_MAX(w->height, 2) * (int64_t)sizeof(double));
+    w->plane = fv__scratch_take(&pieces, 2 * w->height * w->width * (int64_t)sizeof(double));
     return pieces.used;
 }
 
@@ -93,15 +93,15 @@ static size_t pair_scratch(const fv_need *n) {
 /* Falls to 0 over an eighth of the width at each border, so that opposite borders do not meet in a step. */
 static double taper(int64_t i, int64_t n) {
     double part = ((double)FV_MIN(i, n - 1 - i) + 0.5) * 8 / (double)n;
-    return n < 8 || part >= 1 ? 1 : 0.5 - 0.5 * fv_cos(0x1.921fb54442d18p+1 * part);
+    return n < 8 || part >= 1 ? 1 : 0.5 - 0.5 * fv__cos(0x1.921fb54442d18p+1 * part);
 }
 
 static const float *load_row(const work *w, const fv_block *in, int64_t a, int64_t z) {
     const fv_scan *scan = &w->scan;
     int64_t        offset = (a - in->region.start[scan->angle]) * in->stride[scan->angle];
     if (scan->row >= 0) offset += z * in->stride[scan->row];
-    fv_kernels_current()->convert(w->row, FV_FLOAT32, (const char *)in->data + offset * (int64_t)fv_dtype_size(in->dtype),
-                                  in->dtype, scan->ncolumns);
+    fv__kernels_current()->convert(w->row, FV_FLOAT32, (const char *)in->data + offset * (int64_t)fv_dtype_size(in->dtype),
+                                   in->dtype, scan->ncolumns);
     return w->row;
 }
 
@@ -110,8 +110,8 @@ static const float *load_row(const work *w, const fv_block *in, int64_t a, int64
 static void load(const work *w, const fv_block *in, int64_t a, int part, pair *found) {
     const fv_scan *scan = &w->scan;
     found->mass = found->moment = 0;
-    double         border = 0;
-    int64_t        count = 0, n = scan->ncolumns;
+    double  border = 0;
+    int64_t count = 0, n = scan->ncolumns;
     for (int64_t z = 0; z < scan->nrows; z++) {
         const float *row = load_row(w, in, a, z);
         bool         whole = scan->nrows > 1 && (z == 0 || z == scan->nrows - 1);
@@ -211,8 +211,8 @@ static fv_status pair_run(fv_run *r, fv_error *error) {
         memset(w.plane, 0, (size_t)(2 * w.height * w.width) * sizeof *w.plane);
         if (follow) {
             load(&w, r->in[0], a, 1, &found);
-            fv_bytes_append(r->partial, &found, sizeof found);
-            fv_bytes_append(r->partial, w.profile, (size_t)scan.nrows * sizeof *w.profile);
+            fv__bytes_append(r->partial, &found, sizeof found);
+            fv__bytes_append(r->partial, w.profile, (size_t)scan.nrows * sizeof *w.profile);
             continue;
         }
         if (!a) continue;
@@ -223,7 +223,7 @@ static fv_status pair_run(fv_run *r, fv_error *error) {
         transform(&w, true);
         found = find_peak(&w, r->need.params);
         found.number = (double)a;
-        fv_bytes_append(r->partial, &found, sizeof found);
+        fv__bytes_append(r->partial, &found, sizeof found);
     }
     return FV_OK;
 }
@@ -242,7 +242,7 @@ static double determinant(double m[3][3], const double with[3], int from) {
 static fv_status follow_mass(const fv_geometry *g, int64_t nangles, double *center, fv_error *error) {
     double m[3][3] = { { 0 } }, right[3] = { 0 }, turn = g->radians ? 1 : 0x1.1df46a2529d39p-6, solution[3];
     for (int64_t a = 0; a < nangles; a++) {
-        double basis[3] = { 1, fv_cos(turn * g->angles.value[a]), fv_sin(turn * g->angles.value[a]) };
+        double basis[3] = { 1, fv__cos(turn * g->angles.value[a]), fv__sin(turn * g->angles.value[a]) };
         for (int i = 0; i < 3; i++) {
             for (int k = 0; k < 3; k++) m[i][k] += basis[i] * basis[k];
             right[i] += basis[i] * center[a];
@@ -255,7 +255,7 @@ static fv_status follow_mass(const fv_geometry *g, int64_t nangles, double *cent
     for (int k = 0; k < 3; k++) solution[k] = determinant(m, right, k) / whole;
     for (int64_t a = 0; a < nangles; a++) {
         double angle = turn * g->angles.value[a];
-        center[a] -= solution[0] + solution[1] * fv_cos(angle) + solution[2] * fv_sin(angle);
+        center[a] -= solution[0] + solution[1] * fv__cos(angle) + solution[2] * fv__sin(angle);
     }
     return FV_OK;
 }
@@ -311,7 +311,7 @@ static fv_status find_by_mass(fv_finish *f, const fv_scan *scan, double *total, 
     const align *p = f->params;
     int64_t      n = scan->nrows, nangles = scan->nangles;
     size_t       each = sizeof(pair) + (size_t)n * sizeof(double);
-    double      *center = fv_calloc((size_t)(nangles * (n + 2) + n) * sizeof *center), *dz = center + nangles;
+    double      *center = fv__calloc((size_t)(nangles * (n + 2) + n) * sizeof *center), *dz = center + nangles;
     double      *profiles = dz + nangles, *reference = profiles + nangles * n;
     fv_status    status = FV_OK;
     for (int64_t k = 0; k < f->npartials && status == FV_OK; k++) {
@@ -367,7 +367,7 @@ static fv_status pair_finish(fv_finish *f, fv_error *error) {
     const align *p = f->params;
     fv_scan      scan;
     fv__shift_axes(&f->in[0]->image, &scan, NULL);
-    double   *total = fv_calloc((size_t)(2 * scan.nangles) * sizeof *total), limit = (double)p->limit;
+    double   *total = fv__calloc((size_t)(2 * scan.nangles) * sizeof *total), limit = (double)p->limit;
     bool      follow = p->geometry.beam == FV_GEOMETRY_PARALLEL;
     fv_status status = (follow ? find_by_mass : find_by_pairs)(f, &scan, total, error);
     for (int64_t i = 0; i < 2 * scan.nangles; i++) {

@@ -13,17 +13,17 @@ static const fv_param params[] = { FV_SOLVER_GEOMETRY,
 static const fv_input inputs[] = { FV_SOLVER_INPUT_TABLE };
 
 static void use_ray(fv_solving *s, int64_t angle, int64_t ray) {
-    float norm = FV_ISA_NAME(fv_beam_trace)(&s->beam, angle, ray, &s->trail), lacks[FV_BEAM_LANES];
+    float norm = FV_ISA_NAME(fv__beam_trace)(&s->beam, angle, ray, &s->trail), lacks[FV_BEAM_LANES];
     float inverse = s->beam.angle[angle].inverse;
     if (norm < 1e-3f) return;
-    const float *measured = fv_beam_ray(&s->beam, s->measured, angle, ray);
-    FV_ISA_NAME(fv_beam_dot)(&s->trail, s->image, lacks);
+    const float *measured = fv__beam_ray(&s->beam, s->measured, angle, ray);
+    FV_ISA_NAME(fv__beam_dot)(&s->trail, s->image, lacks);
     for (int l = 0; l < FV_BEAM_LANES; l++) {
         float rest = measured[l] - lacks[l] * inverse;
         s->residual[l] += (double)rest * (double)rest;
         lacks[l] = s->step[l] * (rest / (inverse * norm));
     }
-    FV_ISA_NAME(fv_beam_add)(&s->trail, lacks, s->image);
+    FV_ISA_NAME(fv__beam_add)(&s->trail, lacks, s->image);
 }
 
 static void iterate(fv_solving *s) {

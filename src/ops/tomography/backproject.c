@@ -3,7 +3,11 @@
 #include "ops/tomography/beam_device.h"
 #include "ops/tomography/cone_scan.h"
 
-typedef struct { fv_geometry geometry; fv_numbers size; bool mean; } backproject;
+typedef struct {
+    fv_geometry geometry;
+    fv_numbers  size;
+    bool        mean;
+} backproject;
 
 static const fv_param params[] = {
     FV_PARAM(backproject, geometry, .doc = "parallel(angles = range(0, 179)) or cone(range(0, 359), 500, 200)"),
@@ -14,9 +18,8 @@ static const fv_param params[] = {
              .doc = "divide by what projections of ones would give; 0 where that is below 0.001"),
     FV_PARAM_END,
 };
-static const fv_input inputs[] = {
-    { "projections", FV_KIND_IMAGE, .doc = "axes angle z x, z angle x, or angle x" }, FV_INPUT_END
-};
+static const fv_input inputs[] = { { "projections", FV_KIND_IMAGE, .doc = "axes angle z x, z angle x, or angle x" },
+                                   FV_INPUT_END };
 
 static fv_status infer(fv_infer *i, fv_error *error) {
     backproject *p = i->params;
@@ -52,11 +55,11 @@ static size_t lay_out(const fv_need *n, work *w, void *memory) {
     fv_scratch           pieces = { memory };
     fv__scan_find(&n->in[0]->image, &p->geometry, &w->scan, NULL);
     w->beam = (fv_beam){ w->scan.nangles, w->scan.ncolumns, out->shape[out->ndim - 2], out->shape[out->ndim - 1], NULL };
-    w->beam.angle = fv_scratch_take(&pieces, w->beam.nangles * (int64_t)sizeof(fv_beam_angle));
-    w->rows = fv_scratch_take(&pieces, fv__bundle_rows_bytes(w->scan.ncolumns));
-    w->line = fv_scratch_take(&pieces, fv__bundle_rows_bytes(w->beam.width));
-    w->cover = fv_scratch_take(&pieces, is_mean(n) ? w->beam.width * (int64_t)sizeof(float) : 0);
-    w->sinogram = fv_scratch_take(&pieces, fv_beam_sinogram_bytes(&w->beam));
+    w->beam.angle = fv__scratch_take(&pieces, w->beam.nangles * (int64_t)sizeof(fv_beam_angle));
+    w->rows = fv__scratch_take(&pieces, fv__bundle_rows_bytes(w->scan.ncolumns));
+    w->line = fv__scratch_take(&pieces, fv__bundle_rows_bytes(w->beam.width));
+    w->cover = fv__scratch_take(&pieces, is_mean(n) ? w->beam.width * (int64_t)sizeof(float) : 0);
+    w->sinogram = fv__scratch_take(&pieces, fv__beam_sinogram_bytes(&w->beam));
     return pieces.used;
 }
 
@@ -68,7 +71,7 @@ static size_t scratch(const fv_need *n) {
 
 /* A line of n voxels becomes the mean of what its rays hold. */
 static void divide(const work *w, int64_t y, int64_t x, int64_t n) {
-    FV_ISA_NAME(fv_beam_coverage)(&w->beam, 0, w->beam.nangles, y, w->cover);
+    FV_ISA_NAME(fv__beam_coverage)(&w->beam, 0, w->beam.nangles, y, w->cover);
     for (int64_t i = 0; i < n; i++)
         for (int l = 0; l < FV_BEAM_LANES; l++) {
             float *to = w->line + i * FV_BEAM_LANES + l;
@@ -84,14 +87,14 @@ static fv_status run(fv_run *r, fv_error *error) {
     if (is_cone(&r->need))
         return fv__cone_spread_run(r, &((const backproject *)r->need.params)->geometry, is_mean(&r->need), error);
     lay_out(&r->need, &w, r->scratch);
-    FV_ISA_NAME(fv_beam_prepare)(&w.beam, &((const backproject *)r->need.params)->geometry);
+    FV_ISA_NAME(fv__beam_prepare)(&w.beam, &((const backproject *)r->need.params)->geometry);
     fv__scan_slices(&out->region, flat ? -1 : 0, &first, &count);
     for (int64_t z = 0; z < count; z += FV_BEAM_LANES) {
         int64_t slices = FV_MIN(FV_BEAM_LANES, count - z), stride = flat ? 0 : out->stride[0];
         FV_TRY(fv__scan_pack(&w.scan, r->in[0], first + z, slices, w.rows, w.sinogram, error));
         for (int64_t i = 0; i < out->region.size[1 - flat]; i++) {
-            FV_ISA_NAME(fv_beam_gather)(&w.beam, w.sinogram, FV_BEAM_JOSEPH, 0, w.beam.nangles, y + i, x,
-                                        out->region.size[2 - flat], w.line);
+            FV_ISA_NAME(fv__beam_gather)
+            (&w.beam, w.sinogram, FV_BEAM_JOSEPH, 0, w.beam.nangles, y + i, x, out->region.size[2 - flat], w.line);
             if (is_mean(&r->need)) divide(&w, y + i, x, out->region.size[2 - flat]);
             fv__bundle_unpack(w.line, out->region.size[2 - flat], slices,
                               (float *)out->data + z * stride + i * out->stride[1 - flat], stride);
@@ -117,7 +120,7 @@ static int64_t wanted(const fv_need *n) {
 static fv_status run_device(fv_run *r, fv_device *device, fv_error *error) {
     work w;
     lay_out(&r->need, &w, r->scratch);
-    FV_ISA_NAME(fv_beam_prepare)(&w.beam, &((const backproject *)r->need.params)->geometry);
+    FV_ISA_NAME(fv__beam_prepare)(&w.beam, &((const backproject *)r->need.params)->geometry);
     fv_beam_job job = { .scan = w.scan, .beam = w.beam, .rows = w.rows, .weights = FV_BEAM_JOSEPH };
     return fv__beam_gather_run(r, &job, device, error);
 }

@@ -15,8 +15,10 @@ static double look(const fv_fan *f, double angle, double column) {
     turned -= 360 * floor(turned / 360);
     while (high - low > 1) {
         int64_t middle = (low + high) / 2;
-        if (f->angle[middle] - f->angle[0] <= turned) low = middle;
-        else high = middle;
+        if (f->angle[middle] - f->angle[0] <= turned)
+            low = middle;
+        else
+            high = middle;
     }
     if (turned >= f->angle[high] - f->angle[0]) low = high; /* in the gap before the first angle comes again */
     int64_t next = low + 1 < f->nangles ? low + 1 : 0, u = (int64_t)floor(column);
@@ -34,7 +36,7 @@ static double mismatch(const fv_fan *f, double center, int64_t step) {
     double  sum = 0;
     int64_t count = 0;
     for (int64_t u = 0; u < f->n; u++) {
-        double other = 2 * center - (double)u, fan = fv_atan(((double)u - center) * f->pitch / f->distance) * (180 / HALF_TURN);
+        double other = 2 * center - (double)u, fan = fv__atan(((double)u - center) * f->pitch / f->distance) * (180 / HALF_TURN);
         if (other < 0 || other > (double)(f->n - 1)) continue;
         for (int64_t a = 0; a < f->nangles; a += step) {
             double d = (double)f->sinogram[a * f->n + u] - look(f, f->angle[a] + 180 + 2 * fan, other);

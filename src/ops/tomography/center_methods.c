@@ -56,13 +56,13 @@ static void add_cross(const float *a, const float *b, int64_t n, int64_t length,
 
 double FV_ISA_NAME(fv__center_phase)(const float *a, const float *b, int64_t rows, int64_t n) {
     int64_t length = fv__spectrum_length(2 * n), best = 0;
-    double *turns = fv_calloc((size_t)(5 * length) * sizeof *turns), *line = turns + length, *sum = line + 2 * length;
+    double *turns = fv__calloc((size_t)(5 * length) * sizeof *turns), *line = turns + length, *sum = line + 2 * length;
     FV_ISA_NAME(fv__spectrum_turns)(length, turns);
     for (int64_t z = 0; z < rows; z++) add_cross(a + z * n, b + z * n, n, length, turns, line, sum);
     for (int64_t k = 0; k < length; k++) {
         double size = sqrt(sum[2 * k] * sum[2 * k] + sum[2 * k + 1] * sum[2 * k + 1]),
                f = (double)FV_MIN(k, length - k) / (double)length;
-        double soft = fv_exp(-40 * f * f); /* fine detail is noise */
+        double soft = fv__exp(-40 * f * f); /* fine detail is noise */
         sum[2 * k] *= size > 0 ? soft / size : 0;
         sum[2 * k + 1] *= size > 0 ? soft / size : 0;
     }
@@ -97,7 +97,7 @@ static void resample(const float *sinogram, const double *angle, int64_t nangles
 
 static void transform(wedge *w, const float *sinogram, const double *angle, int64_t nangles, int64_t n) {
     int64_t longest = FV_MAX(w->length, w->turns);
-    double *turns = fv_calloc((size_t)(3 * longest) * sizeof *turns), *line = turns + longest;
+    double *turns = fv__calloc((size_t)(3 * longest) * sizeof *turns), *line = turns + longest;
     FV_ISA_NAME(fv__spectrum_turns)(w->length, turns);
     for (int64_t j = 0; j < w->turns / 2; j++) {
         memset(line, 0, (size_t)(2 * w->length) * sizeof *line);
@@ -116,7 +116,7 @@ static double outside(const wedge *w, int64_t n, double center) {
     double  sum = 0;
     int64_t count = 0;
     for (int64_t f = 2; f < w->frequencies; f++) {
-        double        phi = TURN * (double)f / (double)w->length, c = fv_cos(2 * phi * center), s = -fv_sin(2 * phi * center);
+        double        phi = TURN * (double)f / (double)w->length, c = fv__cos(2 * phi * center), s = -fv__sin(2 * phi * center);
         int64_t       first = FV_MAX((int64_t)ceil(phi * (double)n / 2), w->turns / 20);
         const double *t = w->value + 2 * f * w->turns;
         for (int64_t k = first; k < w->turns / 2; k++) {
@@ -143,7 +143,7 @@ static double least(const wedge *w, int64_t n, double from, double until, double
 double FV_ISA_NAME(fv__center_vo)(const float *sinogram, const double *angle, int64_t nangles, int64_t n) {
     wedge w = { .length = fv__spectrum_length(2 * n), .turns = FV_MAX(fv__spectrum_length(2 * nangles), 64) };
     w.frequencies = FV_MIN((int64_t)((double)(w.turns * w.length) / (2 * TURN / 2 * (double)n)) + 1, w.length / 2);
-    w.value = fv_calloc((size_t)(2 * w.frequencies * w.turns) * sizeof *w.value);
+    w.value = fv__calloc((size_t)(2 * w.frequencies * w.turns) * sizeof *w.value);
     transform(&w, sinogram, angle, nangles, n);
     double center = least(&w, n, (double)(n / 4), (double)(n - n / 4), 0.5);
     center = least(&w, n, center - 0.5, center + 0.5, 0.05);

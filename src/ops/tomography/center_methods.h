@@ -12,7 +12,6 @@ double FV_ISA_NAME(fv__center_phase)(const float *a, const float *b, int64_t row
  * leaves least outside the double wedge of a sinogram's spectrum. */
 double FV_ISA_NAME(fv__center_vo)(const float *sinogram, const double *angle, int64_t nangles, int64_t n);
 
-
 /* The sinogram of the plane in which a source turns, angles x n; angles in degrees increase over a whole turn. */
 typedef struct fv_fan {
     const float  *sinogram;

@@ -6,7 +6,8 @@ enum { GRADIENT, DIRECTION, LANES = FV_BEAM_LANES };
 static const fv_param params[] = {
     FV_SOLVER_GEOMETRY, FV_SOLVER_ITERATIONS("10"),
     FV_SOLVER_STOP,     FV_PARAM(fv_solver, nonnegative, .def = "false", .doc = "negative voxels become 0 at the end"),
-    FV_SOLVER_SIZE,     FV_SOLVER_PART, FV_PARAM_END
+    FV_SOLVER_SIZE,     FV_SOLVER_PART,
+    FV_PARAM_END
 };
 static const fv_input inputs[] = { FV_SOLVER_INPUT_TABLE };
 
@@ -14,8 +15,8 @@ static const fv_input inputs[] = { FV_SOLVER_INPUT_TABLE };
 static void find_gradient(fv_solving *s, double square[LANES]) {
     const fv_beam *b = &s->beam;
     for (int64_t y = 0; y < b->rows; y++) {
-        float *to = fv_beam_voxel(b, s->spare[GRADIENT], y, 0), *inside = s->mask ? fv_beam_voxel(b, s->mask, y, 0) : NULL;
-        FV_ISA_NAME(fv_beam_gather)(b, s->rest, FV_BEAM_JOSEPH, 0, b->nangles, y, 0, b->width, to);
+        float *to = fv__beam_voxel(b, s->spare[GRADIENT], y, 0), *inside = s->mask ? fv__beam_voxel(b, s->mask, y, 0) : NULL;
+        FV_ISA_NAME(fv__beam_gather)(b, s->rest, FV_BEAM_JOSEPH, 0, b->nangles, y, 0, b->width, to);
         for (int64_t i = 0; i < b->width * LANES && inside; i++) to[i] = inside[i] != 0 ? to[i] : 0;
     }
     fv__solver_square(s->spare[GRADIENT], (b->rows + 2 * FV_BEAM_PAD) * (b->width + 2 * FV_BEAM_PAD), square);
@@ -33,7 +34,7 @@ static void take_step(fv_solving *s) {
     double         square[LANES], sum[LANES] = { 0 };
     float          length[LANES], back[LANES];
     for (int64_t a = 0; a < b->nangles; a++) {
-        FV_ISA_NAME(fv_beam_project)(b, s->spare[DIRECTION], a, 0, b->columns, s->line);
+        FV_ISA_NAME(fv__beam_project)(b, s->spare[DIRECTION], a, 0, b->columns, s->line);
         fv__solver_square(s->line, b->columns, square);
         for (int l = 0; l < LANES; l++) sum[l] += square[l];
     }
@@ -43,8 +44,8 @@ static void take_step(fv_solving *s) {
     }
     add(s->image, s->spare[DIRECTION], (b->rows + 2 * FV_BEAM_PAD) * (b->width + 2 * FV_BEAM_PAD), length);
     for (int64_t a = 0; a < b->nangles; a++) {
-        FV_ISA_NAME(fv_beam_project)(b, s->spare[DIRECTION], a, 0, b->columns, s->line);
-        add(fv_beam_ray(b, s->rest, a, 0), s->line, b->columns, back);
+        FV_ISA_NAME(fv__beam_project)(b, s->spare[DIRECTION], a, 0, b->columns, s->line);
+        add(fv__beam_ray(b, s->rest, a, 0), s->line, b->columns, back);
     }
 }
 
@@ -56,7 +57,7 @@ static void iterate(fv_solving *s) {
     if (!s->iteration) {
         fv__solver_residual(s);
         find_gradient(s, s->scale);
-        if (s->solver->done <= 0) memcpy(s->spare[DIRECTION], s->spare[GRADIENT], (size_t)fv_beam_image_bytes(b));
+        if (s->solver->done <= 0) memcpy(s->spare[DIRECTION], s->spare[GRADIENT], (size_t)fv__beam_image_bytes(b));
     } else
         fv__solver_square(s->rest, b->nangles * (b->columns + 2 * FV_BEAM_PAD), s->residual);
     if (!fv__solver_stop(s)) return;

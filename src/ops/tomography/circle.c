@@ -6,8 +6,9 @@ typedef struct {
 } circle;
 
 static const fv_param params[] = {
-    FV_PARAM(circle, radius, .def = "1", .above = true, .max = 2, .doc = "radius of the circle, as a part of half the "
-                                                                         "shorter side"),
+    FV_PARAM(circle, radius, .def = "1", .above = true, .max = 2,
+             .doc = "radius of the circle, as a part of half the "
+                    "shorter side"),
     FV_PARAM(circle, value, .def = "0", .doc = "value outside the circle"),
     FV_PARAM_END,
 };
@@ -30,8 +31,8 @@ static fv_status run(fv_run *r, fv_error *error) {
     int64_t        height = shape[last - 1], width = shape[last], n = r->out->region.size[last];
     double         limit = p->radius * (double)FV_MIN(height, width);
     fv_rows        rows;
-    for (fv_rows_begin(&rows, &r->out->region); fv_rows_next(&rows);) {
-        float  *to = fv_block_at(r->out, rows.position), *from = fv_block_at(r->in[0], rows.position);
+    for (fv__rows_begin(&rows, &r->out->region); fv__rows_next(&rows);) {
+        float  *to = fv__block_at(r->out, rows.position), *from = fv__block_at(r->in[0], rows.position);
         int64_t y = 2 * rows.position[last - 1] - (height - 1);
         for (int64_t k = 0; k < n; k++) {
             int64_t x = 2 * (rows.position[last] + k) - (width - 1);

@@ -31,7 +31,7 @@ fv_status fv__cone_check(const fv_geometry *g, const fv_image_type *projections,
     FV_TRY(check_columns(&c, error));
     if (scan.row < 0) return FV_OK;
     int64_t first, count;
-    FV_ISA_NAME(fv_cone_near_rows)(&c, 0, volume->shape[0], &first, &count);
+    FV_ISA_NAME(fv__cone_near_rows)(&c, 0, volume->shape[0], &first, &count);
     if (first + count <= 0 || first >= scan.nrows)
         return fv_fail(error, FV_ERROR_USAGE,
                        "offset = %g: the geometry does not see the volume, which is at detector rows %lld to %lld of 0 to %lld",
@@ -82,7 +82,7 @@ void fv__cone_set(const fv_geometry *g, const fv_image_type *projections, const 
 void fv__cone_turn(const fv_geometry *g, fv_cone *cone) {
     for (int64_t a = 0; a < cone->nangles; a++) {
         double angle = g->angles.value[a] * (g->radians ? 1 : 0x1.1df46a2529d39p-6); /* pi / 180 */
-        cone->cosine[a] = fv_cos(angle);
-        cone->sine[a] = fv_sin(angle);
+        cone->cosine[a] = fv__cos(angle);
+        cone->sine[a] = fv__sin(angle);
     }
 }

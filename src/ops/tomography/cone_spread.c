@@ -20,14 +20,14 @@ static void set_up(const fv_need *n, const fv_geometry *g, work *w) {
     w->lines = (fv_lines){ .samples = 1, .count = 1, .single = flat };
     if (flat) return;
     w->lines.start = n->region.start[0];
-    w->lines.samples = fv_lines_round(n->region.size[0]);
-    FV_ISA_NAME(fv_cone_near_rows)(&w->cone, w->lines.start, w->lines.samples, &w->lines.first, &w->lines.count);
+    w->lines.samples = fv__lines_round(n->region.size[0]);
+    FV_ISA_NAME(fv__cone_near_rows)(&w->cone, w->lines.start, w->lines.samples, &w->lines.first, &w->lines.count);
 }
 
 void fv__cone_spread_need(const fv_need *n, const fv_geometry *g, fv_region *in) {
     work w;
     set_up(n, g, &w);
-    in[0] = fv_region_whole(&n->in[0]->image);
+    in[0] = fv__region_whole(&n->in[0]->image);
     if (w.scan.row < 0) return;
     int64_t first = FV_MIN(FV_MAX(w.lines.first, 0), w.scan.nrows - 1);
     int64_t end = FV_MAX(FV_MIN(w.lines.first + w.lines.count, w.scan.nrows), first + 1);
@@ -42,14 +42,14 @@ static size_t lay_out(const fv_need *n, const fv_geometry *g, bool mean, work *w
     int64_t    size = (int64_t)sizeof(float);
     *w = (work){ 0 };
     set_up(n, g, w);
-    w->cone.cosine = fv_scratch_take(&pieces, w->cone.nangles * (int64_t)sizeof(double));
-    w->cone.sine = fv_scratch_take(&pieces, w->cone.nangles * (int64_t)sizeof(double));
-    w->row = fv_scratch_take(&pieces, w->cone.columns * size);
-    w->line = fv_scratch_take(&pieces, w->lines.samples * size);
-    w->tile = fv_scratch_take(&pieces, TILE * TILE * w->lines.samples * size);
-    w->rays = fv_scratch_take(&pieces, rays_of(w) * size);
-    if (mean) w->cover = fv_scratch_take(&pieces, TILE * TILE * w->lines.samples * size);
-    if (mean) w->ones = fv_scratch_take(&pieces, rays_of(w) * size);
+    w->cone.cosine = fv__scratch_take(&pieces, w->cone.nangles * (int64_t)sizeof(double));
+    w->cone.sine = fv__scratch_take(&pieces, w->cone.nangles * (int64_t)sizeof(double));
+    w->row = fv__scratch_take(&pieces, w->cone.columns * size);
+    w->line = fv__scratch_take(&pieces, w->lines.samples * size);
+    w->tile = fv__scratch_take(&pieces, TILE * TILE * w->lines.samples * size);
+    w->rays = fv__scratch_take(&pieces, rays_of(w) * size);
+    if (mean) w->cover = fv__scratch_take(&pieces, TILE * TILE * w->lines.samples * size);
+    if (mean) w->ones = fv__scratch_take(&pieces, rays_of(w) * size);
     return pieces.used;
 }
 
@@ -68,8 +68,8 @@ static fv_status turn_projection(const work *w, const fv_block *in, int64_t angl
         int64_t at = first + v - w->lines.first;
         int64_t offset = angle * in->stride[w->scan.angle] + (flat ? 0 : v * in->stride[w->scan.row]);
         if (at < 0 || at >= w->lines.count) continue;
-        fv_kernels_current()->convert(w->row, FV_FLOAT32, (const char *)in->data + offset * (int64_t)fv_dtype_size(in->dtype),
-                                      in->dtype, w->cone.columns);
+        fv__kernels_current()->convert(w->row, FV_FLOAT32, (const char *)in->data + offset * (int64_t)fv_dtype_size(in->dtype),
+                                       in->dtype, w->cone.columns);
         int64_t bad = fv__first_bad(w->row, w->cone.columns);
         if (bad >= 0)
             return fv_fail(error, FV_ERROR_INPUT, "projection %lld, row %lld, column %lld is not a finite number",
@@ -79,9 +79,9 @@ static fv_status turn_projection(const work *w, const fv_block *in, int64_t angl
     }
     for (int64_t u = 0; u < w->cone.columns; u++) {
         fv_cone_ray ray;
-        FV_ISA_NAME(fv_cone_ray_find)(&w->cone, angle, u, &ray);
+        FV_ISA_NAME(fv__cone_ray_find)(&w->cone, angle, u, &ray);
         for (int64_t k = 0; k < w->lines.count; k++) {
-            float length = fv_cone_ray_length(&w->cone, &ray, w->lines.first + k);
+            float length = fv__cone_ray_length(&w->cone, &ray, w->lines.first + k);
             rays[u * w->lines.count + k] *= length;
             if (ones) ones[u * w->lines.count + k] *= length;
         }
@@ -94,12 +94,12 @@ static void spread(const work *w, const float *rays, int64_t y0, int64_t x0, int
     memset(tile, 0, (size_t)(height * width * w->lines.samples) * sizeof *tile);
     for (int64_t a = 0; a < w->cone.nangles; a++) {
         int64_t first, count;
-        FV_ISA_NAME(fv_cone_columns)(&w->cone, a, y0, x0, height, width, &first, &count);
+        FV_ISA_NAME(fv__cone_columns)(&w->cone, a, y0, x0, height, width, &first, &count);
         for (int64_t u = first; u < first + count; u++) {
             fv_cone_ray ray;
-            FV_ISA_NAME(fv_cone_ray_find)(&w->cone, a, u, &ray);
-            FV_ISA_NAME(fv_cone_ray_spread)(&w->cone, &w->lines, &ray, rays + (a * w->cone.columns + u) * w->lines.count, y0, x0,
-                                            height, width, w->line, tile);
+            FV_ISA_NAME(fv__cone_ray_find)(&w->cone, a, u, &ray);
+            FV_ISA_NAME(fv__cone_ray_spread)
+            (&w->cone, &w->lines, &ray, rays + (a * w->cone.columns + u) * w->lines.count, y0, x0, height, width, w->line, tile);
         }
     }
 }
@@ -110,8 +110,7 @@ static void fill_tile(const work *w, const fv_block *out, int64_t y, int64_t x) 
     int64_t height = FV_MIN(TILE, out->region.size[1 - flat] - y), width = FV_MIN(TILE, out->region.size[2 - flat] - x);
     spread(w, w->rays, y0, x0, height, width, w->tile);
     if (w->ones) spread(w, w->ones, y0, x0, height, width, w->cover);
-    for (int64_t i = 0; i < height * width * n && w->ones; i++)
-        w->tile[i] = w->cover[i] > 1e-3f ? w->tile[i] / w->cover[i] : 0;
+    for (int64_t i = 0; i < height * width * n && w->ones; i++) w->tile[i] = w->cover[i] > 1e-3f ? w->tile[i] / w->cover[i] : 0;
     for (int64_t z = 0; z < (flat ? 1 : out->region.size[0]); z++)
         for (int64_t i = 0; i < height; i++) {
             float *to = (float *)out->data + (flat ? 0 : z * out->stride[0]) + (y + i) * out->stride[1 - flat] + x;

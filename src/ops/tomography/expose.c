@@ -11,8 +11,9 @@ typedef struct {
 
 static const fv_param params[] = {
     FV_PARAM(expose, seed, .def = "1", .doc = "another number gives other noise"),
-    FV_PARAM(expose, noise, .def = "true", .doc = "draw the counts from Poisson's distribution; false: give the expected "
-                                                  "counts"),
+    FV_PARAM(expose, noise, .def = "true",
+             .doc = "draw the counts from Poisson's distribution; false: give the expected "
+                    "counts"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "projections", FV_KIND_IMAGE, .doc = "line integrals of attenuation, axes angle z x" },
@@ -28,9 +29,9 @@ static fv_status run(fv_run *r, fv_error *error) {
     const fv_block *in = r->in[FV__PROJECTIONS], *out = r->out;
     int64_t         n = out->region.size[2];
     fv_scratch      pieces = { r->scratch };
-    float          *raw = fv_scratch_take(&pieces, n * (int64_t)sizeof(float));
-    float          *flat = fv_scratch_take(&pieces, n * (int64_t)sizeof(float));
-    float          *dark = fv_scratch_take(&pieces, n * (int64_t)sizeof(float));
+    float          *raw = fv__scratch_take(&pieces, n * (int64_t)sizeof(float));
+    float          *flat = fv__scratch_take(&pieces, n * (int64_t)sizeof(float));
+    float          *dark = fv__scratch_take(&pieces, n * (int64_t)sizeof(float));
     for (int64_t z = 0; z < out->region.size[1]; z++) {
         fv__field_row(r->in[FV__FLAT], z, n, raw, flat);
         fv__field_row(r->in[FV__DARK], z, n, raw, dark);
@@ -38,10 +39,10 @@ static fv_status run(fv_run *r, fv_error *error) {
             float  *to = (float *)out->data + a * out->stride[0] + z * out->stride[1];
             int64_t from = a * in->stride[0] + z * in->stride[1];
             int64_t at[2] = { out->region.start[0] + a, out->region.start[1] + z };
-            fv_kernels_current()->convert(to, FV_FLOAT32, (const char *)in->data + from * (int64_t)fv_dtype_size(in->dtype),
-                                          in->dtype, n);
+            fv__kernels_current()->convert(to, FV_FLOAT32, (const char *)in->data + from * (int64_t)fv_dtype_size(in->dtype),
+                                           in->dtype, n);
             for (int64_t x = 0; x < n; x++)
-                to[x] = (float)((double)dark[x] + ((double)flat[x] - (double)dark[x]) * fv_exp(-(double)to[x]));
+                to[x] = (float)((double)dark[x] + ((double)flat[x] - (double)dark[x]) * fv__exp(-(double)to[x]));
             if (p->noise) FV_ISA_NAME(fv__quanta_row)(to, n, FV_ISA_NAME(fv__quanta_key)(p->seed, 3, at), out->region.start[2]);
         }
     }

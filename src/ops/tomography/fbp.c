@@ -26,10 +26,9 @@ static const fv_param params[] = {
     FV_PARAM(fbp, order, .def = "2", .min = 1, .max = 20, .doc = "of butterworth: how steeply it falls"),
     FV_PARAM_END,
 };
-static const fv_input inputs[] = {
-    { "projections", FV_KIND_IMAGE, .doc = "line integrals, as minus_log gives them; axes angle z x, z angle x, or angle x" },
-    FV_INPUT_END
-};
+static const fv_input inputs[] = { { "projections", FV_KIND_IMAGE,
+                                     .doc = "line integrals, as minus_log gives them; axes angle z x, z angle x, or angle x" },
+                                   FV_INPUT_END };
 
 /* A centre that the pipeline computes comes when the size of the slices is known already. */
 static fv_status check_half(fbp *p, const fv_scan *scan, fv_error *error) {
@@ -85,17 +84,17 @@ static size_t lay_out(const fv_need *n, work *w, void *memory) {
     fv__scan_find(&n->in[0]->image, &p->geometry, &w->scan, NULL);
     int64_t columns = w->scan.field, length = fv__response_length(columns);
     w->beam = (fv_beam){ w->scan.nangles, columns, out->shape[out->ndim - 2], out->shape[out->ndim - 1], NULL };
-    w->weights = fv_scratch_take(&pieces, w->scan.half ? w->scan.ncolumns * (int64_t)sizeof(float) : 0);
-    w->beam.angle = fv_scratch_take(&pieces, w->beam.nangles * (int64_t)sizeof(fv_beam_angle));
-    w->rows = fv_scratch_take(&pieces, fv__bundle_rows_bytes(w->scan.ncolumns));
-    w->line = fv_scratch_take(&pieces, fv__bundle_rows_bytes(w->beam.width));
+    w->weights = fv__scratch_take(&pieces, w->scan.half ? w->scan.ncolumns * (int64_t)sizeof(float) : 0);
+    w->beam.angle = fv__scratch_take(&pieces, w->beam.nangles * (int64_t)sizeof(fv_beam_angle));
+    w->rows = fv__scratch_take(&pieces, fv__bundle_rows_bytes(w->scan.ncolumns));
+    w->line = fv__scratch_take(&pieces, fv__bundle_rows_bytes(w->beam.width));
     w->fourier.n = length;
-    w->fourier.turn = fv_scratch_take(&pieces, length * (int64_t)sizeof(float));
-    w->fourier.response = fv_scratch_take(&pieces, length * (int64_t)sizeof(float));
-    w->table = fv_scratch_take(&pieces, length * (int64_t)sizeof(double));
-    w->response = fv_scratch_take(&pieces, (length / 2 + 1) * (int64_t)sizeof(double));
-    w->padded = fv_scratch_take(&pieces, 2 * fv__bundle_rows_bytes(length));
-    w->sinogram = fv_scratch_take(&pieces, fv_beam_sinogram_bytes(&w->beam));
+    w->fourier.turn = fv__scratch_take(&pieces, length * (int64_t)sizeof(float));
+    w->fourier.response = fv__scratch_take(&pieces, length * (int64_t)sizeof(float));
+    w->table = fv__scratch_take(&pieces, length * (int64_t)sizeof(double));
+    w->response = fv__scratch_take(&pieces, (length / 2 + 1) * (int64_t)sizeof(double));
+    w->padded = fv__scratch_take(&pieces, 2 * fv__bundle_rows_bytes(length));
+    w->sinogram = fv__scratch_take(&pieces, fv__beam_sinogram_bytes(&w->beam));
     return pieces.used;
 }
 
@@ -112,12 +111,12 @@ static void filter_rows(const work *w) {
         int pairs = a + 1 < w->scan.nangles ? 2 : 1;
         memset(w->padded, 0, (size_t)(w->fourier.n * 2 * LANES) * sizeof *w->padded);
         for (int part = 0; part < pairs; part++) {
-            const float *row = fv_beam_ray(&w->beam, w->sinogram, a + part, 0);
+            const float *row = fv__beam_ray(&w->beam, w->sinogram, a + part, 0);
             for (int64_t x = 0; x < n; x++) memcpy(w->padded + (2 * x + part) * LANES, row + x * LANES, LANES * sizeof *row);
         }
-        FV_ISA_NAME(fv_fourier_filter)(&w->fourier, w->padded);
+        FV_ISA_NAME(fv__fourier_filter)(&w->fourier, w->padded);
         for (int part = 0; part < pairs; part++) {
-            float *row = fv_beam_ray(&w->beam, w->sinogram, a + part, 0);
+            float *row = fv__beam_ray(&w->beam, w->sinogram, a + part, 0);
             for (int64_t x = 0; x < n; x++) memcpy(row + x * LANES, w->padded + (2 * x + part) * LANES, LANES * sizeof *row);
         }
     }
@@ -133,10 +132,10 @@ static void prepare(const fbp *p, work *w) {
         fv__scan_weigh(&w->scan, &p->geometry, w->weights);
         w->scan.weights = w->weights;
     }
-    FV_ISA_NAME(fv_beam_prepare)(&w->beam, &moved);
+    FV_ISA_NAME(fv__beam_prepare)(&w->beam, &moved);
     fv__response((fv_response)p->filter.index, w->fourier.n, 0x1.921fb54442d18p+0 / (double)w->scan.nangles, p->cutoff, p->order,
                  w->table, w->response);
-    FV_ISA_NAME(fv_fourier_prepare)(&w->fourier, w->response);
+    FV_ISA_NAME(fv__fourier_prepare)(&w->fourier, w->response);
 }
 
 static fv_status run(fv_run *r, fv_error *error) {
@@ -153,7 +152,7 @@ static fv_status run(fv_run *r, fv_error *error) {
         FV_TRY(fv__scan_pack(&w.scan, r->in[0], first + z, slices, w.rows, w.sinogram, error));
         filter_rows(&w);
         for (int64_t i = 0; i < out->region.size[1 - flat]; i++) {
-            FV_ISA_NAME(fv_beam_gather)(&w.beam, w.sinogram, FV_BEAM_LINEAR, 0, w.beam.nangles, y + i, x, n, w.line);
+            FV_ISA_NAME(fv__beam_gather)(&w.beam, w.sinogram, FV_BEAM_LINEAR, 0, w.beam.nangles, y + i, x, n, w.line);
             fv__bundle_unpack(w.line, n, slices, (float *)out->data + z * stride + i * out->stride[1 - flat], stride);
         }
     }

@@ -22,15 +22,16 @@ static const fv_param params[] = {
     FV_PARAM(fdk, filter, .def = "ramp", .choices = FV_RESPONSE_CHOICES, .doc = "ramp is sharpest, hann and parzen smooth most"),
     FV_PARAM(fdk, size, .def = "", .min = 1, .max = 8192, .unit = "px",
              .doc = "slices, rows and columns of the volume (of a fan beam: rows and columns); left out: the detector's size"),
-    FV_PARAM(fdk, cutoff, .def = "0.5", .above = true, .max = 1, .doc = "of butterworth: where it falls to one half, as a "
-                                                                        "part of the highest frequency"),
+    FV_PARAM(fdk, cutoff, .def = "0.5", .above = true, .max = 1,
+             .doc = "of butterworth: where it falls to one half, as a "
+                    "part of the highest frequency"),
     FV_PARAM(fdk, order, .def = "2", .min = 1, .max = 20, .doc = "of butterworth: how steeply it falls"),
     FV_PARAM_END,
 };
-static const fv_input inputs[] = {
-    { "projections", FV_KIND_IMAGE, .doc = "line integrals, as minus_log gives them; axes angle z x, z angle x, or of a fan "
-                                           "beam angle x" }, FV_INPUT_END
-};
+static const fv_input inputs[] = { { "projections", FV_KIND_IMAGE,
+                                     .doc = "line integrals, as minus_log gives them; axes angle z x, z angle x, or of a fan "
+                                            "beam angle x" },
+                                   FV_INPUT_END };
 
 /* How far the source turns; angles must go one way in even steps. */
 static double span(const fv_geometry *g) {
@@ -50,7 +51,7 @@ static bool displaced(const fv_geometry *g, int64_t columns) {
 /* The angle between the middle ray and the outermost one that is still measured on both sides. */
 static double fan(const fv_geometry *g, int64_t columns) {
     double center = center_of(g, columns), half = FV_MIN(center, (double)(columns - 1) - center);
-    return fv_atan(half * g->pitch / (g->source + g->detector));
+    return fv__atan(half * g->pitch / (g->source + g->detector));
 }
 
 static bool full_turn(const fv_geometry *g) {
@@ -118,9 +119,9 @@ static void set_up(const fv_need *n, work *w) {
     w->lines = (fv_lines){ .samples = 1, .count = 1, .single = flat };
     if (!flat) {
         w->lines.first = n->region.start[0];
-        w->lines.count = fv_lines_round(n->region.size[0]);
-        FV_ISA_NAME(fv_cone_rows)(&w->cone, w->lines.first, w->lines.count, &w->lines.start, &w->lines.samples);
-        w->lines.samples = fv_lines_round(w->lines.samples);
+        w->lines.count = fv__lines_round(n->region.size[0]);
+        FV_ISA_NAME(fv__cone_rows)(&w->cone, w->lines.first, w->lines.count, &w->lines.start, &w->lines.samples);
+        w->lines.samples = fv__lines_round(w->lines.samples);
     }
     w->cone.first_row = w->lines.start;
     w->cone.nrows = w->lines.samples;
@@ -129,7 +130,7 @@ static void set_up(const fv_need *n, work *w) {
 static void need(const fv_need *n, fv_region *in) {
     work w;
     set_up(n, &w);
-    in[0] = fv_region_whole(&n->in[0]->image);
+    in[0] = fv__region_whole(&n->in[0]->image);
     if (w.scan.row < 0) return;
     int64_t first = FV_MIN(FV_MAX(w.cone.first_row, 0), w.scan.nrows - 1);
     int64_t end = FV_MAX(FV_MIN(w.cone.first_row + w.cone.nrows, w.scan.nrows), first + 1);
@@ -141,20 +142,20 @@ static size_t lay_out(const fv_need *n, work *w, void *memory) {
     fv_scratch pieces = { memory };
     set_up(n, w);
     int64_t length = fv__response_length(w->cone.columns), size = (int64_t)sizeof(float);
-    w->cone.cosine = fv_scratch_take(&pieces, w->cone.nangles * (int64_t)sizeof(double));
-    w->cone.sine = fv_scratch_take(&pieces, w->cone.nangles * (int64_t)sizeof(double));
+    w->cone.cosine = fv__scratch_take(&pieces, w->cone.nangles * (int64_t)sizeof(double));
+    w->cone.sine = fv__scratch_take(&pieces, w->cone.nangles * (int64_t)sizeof(double));
     w->fourier.n = length;
-    w->fourier.turn = fv_scratch_take(&pieces, length * size);
-    w->fourier.response = fv_scratch_take(&pieces, length * size);
-    w->table = fv_scratch_take(&pieces, length * (int64_t)sizeof(double));
-    w->response = fv_scratch_take(&pieces, (length / 2 + 1) * (int64_t)sizeof(double));
-    w->raw = fv_scratch_take(&pieces, w->scan.ncolumns * size);
-    w->padded = fv_scratch_take(&pieces, 2 * fv__bundle_rows_bytes(length));
-    w->slant = fv_scratch_take(&pieces, w->cone.nrows * w->cone.columns * size);
-    w->share = fv_scratch_take(&pieces, w->cone.columns * size);
-    w->lines.blend = fv_scratch_take(&pieces, fv_lines_room(w->lines.samples) * size);
-    w->tile = fv_scratch_take(&pieces, TILE * TILE * w->lines.count * size);
-    w->filtered = fv_scratch_take(&pieces, w->cone.nangles * w->cone.columns * w->cone.nrows * size);
+    w->fourier.turn = fv__scratch_take(&pieces, length * size);
+    w->fourier.response = fv__scratch_take(&pieces, length * size);
+    w->table = fv__scratch_take(&pieces, length * (int64_t)sizeof(double));
+    w->response = fv__scratch_take(&pieces, (length / 2 + 1) * (int64_t)sizeof(double));
+    w->raw = fv__scratch_take(&pieces, w->scan.ncolumns * size);
+    w->padded = fv__scratch_take(&pieces, 2 * fv__bundle_rows_bytes(length));
+    w->slant = fv__scratch_take(&pieces, w->cone.nrows * w->cone.columns * size);
+    w->share = fv__scratch_take(&pieces, w->cone.columns * size);
+    w->lines.blend = fv__scratch_take(&pieces, fv__lines_room(w->lines.samples) * size);
+    w->tile = fv__scratch_take(&pieces, TILE * TILE * w->lines.count * size);
+    w->filtered = fv__scratch_take(&pieces, w->cone.nangles * w->cone.columns * w->cone.nrows * size);
     return pieces.used;
 }
 
@@ -169,9 +170,9 @@ static double parker(double beta, double gamma, double delta) {
     double end = PI + 2 * delta, s;
     if (beta < 0 || beta > end) return 0;
     if (beta < 2 * (delta - gamma))
-        s = fv_sin(PI / 4 * beta / FV_MAX(delta - gamma, 1e-9));
+        s = fv__sin(PI / 4 * beta / FV_MAX(delta - gamma, 1e-9));
     else if (beta > PI - 2 * gamma)
-        s = fv_sin(PI / 4 * (end - beta) / FV_MAX(delta + gamma, 1e-9));
+        s = fv__sin(PI / 4 * (end - beta) / FV_MAX(delta + gamma, 1e-9));
     else
         return 1;
     return s * s;
@@ -193,7 +194,7 @@ static void weigh_slants(const work *w) {
 static double wang(double gamma, double delta) {
     if (gamma >= delta) return 1;
     if (gamma <= -delta) return 0;
-    return (fv_sin(PI / 2 * gamma / delta) + 1) / 2;
+    return (fv__sin(PI / 2 * gamma / delta) + 1) / 2;
 }
 
 /* What the rays of a projection count where they were measured twice. */
@@ -202,9 +203,11 @@ static void weigh_shares(const work *w, const fv_geometry *g, int64_t angle) {
     double sense = g->angles.value[g->angles.count - 1] > g->angles.value[0] ? 1 : -1;
     double side = w->before ? 1 : -1, both = fan(g, w->scan.ncolumns);
     for (int64_t x = 0; x < w->cone.columns; x++) {
-        double gamma = fv_atan(((double)x - w->cone.center) * w->cone.pitch / d), share = 0.5;
-        if (!full_turn(g)) share = parker(((double)angle + 0.5) * step, sense * gamma, over);
-        else if (displaced(g, w->scan.ncolumns)) share = wang(side * gamma, both);
+        double gamma = fv__atan(((double)x - w->cone.center) * w->cone.pitch / d), share = 0.5;
+        if (!full_turn(g))
+            share = parker(((double)angle + 0.5) * step, sense * gamma, over);
+        else if (displaced(g, w->scan.ncolumns))
+            share = wang(side * gamma, both);
         w->share[x] = (float)(2 * share);
     }
 }
@@ -217,8 +220,8 @@ static fv_status load_rows(const fv_run *r, const work *w, int64_t angle, int64_
         int64_t at = first + l, offset = angle * in->stride[w->scan.angle];
         if (at < 0 || at >= w->scan.nrows) continue;
         if (w->scan.row >= 0) offset += (at - in->region.start[w->scan.row]) * in->stride[w->scan.row];
-        fv_kernels_current()->convert(w->raw, FV_FLOAT32, (const char *)in->data + offset * (int64_t)fv_dtype_size(in->dtype),
-                                      in->dtype, w->scan.ncolumns);
+        fv__kernels_current()->convert(w->raw, FV_FLOAT32, (const char *)in->data + offset * (int64_t)fv_dtype_size(in->dtype),
+                                       in->dtype, w->scan.ncolumns);
         int64_t bad = fv__first_bad(w->raw, w->scan.ncolumns);
         if (bad >= 0)
             return fv_fail(error, FV_ERROR_INPUT, "projection %lld, row %lld, column %lld is not a finite number",
@@ -239,7 +242,7 @@ static fv_status filter(const fv_run *r, const work *w, fv_error *error) {
                 weigh_shares(w, &((const fdk *)r->need.params)->geometry, a + part);
                 FV_TRY(load_rows(r, w, a + part, w->cone.first_row + row, LANES, 2 * LANES, w->padded + part * LANES, error));
             }
-            FV_ISA_NAME(fv_fourier_filter)(&w->fourier, w->padded);
+            FV_ISA_NAME(fv__fourier_filter)(&w->fourier, w->padded);
             for (int part = 0; part < parts; part++)
                 for (int64_t x = 0; x < w->cone.columns; x++)
                     memcpy(w->filtered + ((a + part) * w->cone.columns + x) * w->cone.nrows + row,
@@ -256,10 +259,9 @@ static void fill_tile(const work *w, const fv_block *out, int64_t y, int64_t x) 
     memset(w->tile, 0, (size_t)(TILE * TILE * depth) * sizeof *w->tile);
     for (int64_t a = 0; a < w->cone.nangles; a += BLOCK)
         for (int64_t i = 0; i < height; i++)
-            for (int64_t k = 0; k < width; k++)
-                FV_ISA_NAME(fv_cone_gather)
-                (&w->cone, &w->lines, w->filtered, a, FV_MIN(a + BLOCK, w->cone.nangles), out->region.start[1 - flat] + y + i,
-                 out->region.start[2 - flat] + x + k, w->tile + (i * TILE + k) * depth);
+            for (int64_t k = 0; k < width; k++) FV_ISA_NAME(fv__cone_gather)
+    (&w->cone, &w->lines, w->filtered, a, FV_MIN(a + BLOCK, w->cone.nangles), out->region.start[1 - flat] + y + i,
+     out->region.start[2 - flat] + x + k, w->tile + (i * TILE + k) * depth);
     for (int64_t z = 0; z < slices; z++)
         for (int64_t i = 0; i < height; i++)
             for (int64_t k = 0; k < width; k++)
@@ -273,7 +275,7 @@ static void prepare(const fdk *p, work *w) {
     double step = span(g) / (double)(w->cone.nangles - 1),
            pixel = g->pitch * g->source / w->cone.distance; /* as seen at the axis */
     fv__response((fv_response)p->filter.index, w->fourier.n, step / 4 / pixel, p->cutoff, p->order, w->table, w->response);
-    FV_ISA_NAME(fv_fourier_prepare)(&w->fourier, w->response);
+    FV_ISA_NAME(fv__fourier_prepare)(&w->fourier, w->response);
     weigh_slants(w);
 }
 
@@ -290,7 +292,10 @@ static fv_status run(fv_run *r, fv_error *error) {
 
 /* ---------------------------------------------------------------- on a device */
 
-typedef struct source { const fv_run *run; const work *work; } source;
+typedef struct source {
+    const fv_run *run;
+    const work   *work;
+} source;
 
 static fv_status pack(void *context, int64_t angle, int64_t first, int64_t rows, float *to, fv_error *error) {
     const source *s = context;
@@ -301,8 +306,12 @@ static fv_status pack(void *context, int64_t angle, int64_t first, int64_t rows,
 }
 
 static fv_cone_job job_of(const work *w) {
-    return (fv_cone_job){ .cone = w->cone, .first = w->lines.first, .count = fv_lines_round(w->lines.count),
-                          .single = w->lines.single, .fourier = &w->fourier, .pack = pack };
+    return (fv_cone_job){ .cone = w->cone,
+                          .first = w->lines.first,
+                          .count = fv__lines_round(w->lines.count),
+                          .single = w->lines.single,
+                          .fourier = &w->fourier,
+                          .pack = pack };
 }
 
 static int64_t least(const fv_need *n) {

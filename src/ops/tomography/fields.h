@@ -17,7 +17,7 @@ static inline fv_status fv__field_check(const fv_type *field, const fv_image_typ
 
 /* The part of a field that a region of the projections needs. */
 static inline fv_region fv__field_need(const fv_type *field, const fv_region *region) {
-    fv_region in = fv_region_whole(&field->image);
+    fv_region in = fv__region_whole(&field->image);
     for (int d = 0; d < 2; d++) {
         in.start[in.ndim - 2 + d] = region->start[1 + d];
         in.size[in.ndim - 2 + d] = region->size[1 + d];
@@ -32,8 +32,8 @@ static inline void fv__field_row(const fv_block *field, int64_t row, int64_t n, 
     memset(to, 0, (size_t)n * sizeof *to);
     for (int64_t k = 0; field && k < count; k++) {
         int64_t at = (several ? k * field->stride[0] : 0) + row * field->stride[several];
-        fv_kernels_current()->convert(raw, FV_FLOAT32, (const char *)field->data + at * (int64_t)fv_dtype_size(field->dtype),
-                                      field->dtype, n);
+        fv__kernels_current()->convert(raw, FV_FLOAT32, (const char *)field->data + at * (int64_t)fv_dtype_size(field->dtype),
+                                       field->dtype, n);
         for (int64_t x = 0; x < n; x++) to[x] += raw[x];
     }
     for (int64_t x = 0; x < n; x++) to[x] /= (float)count;

@@ -87,14 +87,14 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     if (scan.ncolumns < 8) return fv_fail(error, FV_ERROR_USAGE, "the detector has fewer than 8 columns");
     if (is_cone(p)) {
         FV_TRY(check_turn(p, error));
-        return fv_infer_scalar(i, FV_FLOAT64, error);
+        return fv__infer_scalar(i, FV_FLOAT64, error);
     }
     double miss = p->method.index == VO ? 0 : find_pair(&p->geometry, pair);
     if (p->method.index == VO) FV_TRY(check_sweep(&p->geometry, error));
     if (!(miss <= 2))
         return fv_fail(error, FV_ERROR_USAGE,
                        "no two projections are half a turn apart (the nearest pair misses it by %.3g degrees)", miss);
-    return fv_infer_scalar(i, FV_FLOAT64, error);
+    return fv__infer_scalar(i, FV_FLOAT64, error);
 }
 
 /* Which projections and rows are looked at: two of all rows, or all of the middle row. */
@@ -156,8 +156,8 @@ typedef struct piece {
 } piece; /* followed by count floats */
 
 static size_t bound(const fv_need *n) {
-    int64_t rows = fv_region_voxels(&n->region) / FV_MAX(n->region.size[n->region.ndim - 1], 1);
-    return 2 * ((size_t)rows * sizeof(piece) + (size_t)fv_region_voxels(&n->region) * sizeof(float));
+    int64_t rows = fv__region_voxels(&n->region) / FV_MAX(n->region.size[n->region.ndim - 1], 1);
+    return 2 * ((size_t)rows * sizeof(piece) + (size_t)fv__region_voxels(&n->region) * sizeof(float));
 }
 
 static size_t scratch(const fv_need *n) { return (size_t)n->region.size[n->region.ndim - 1] * sizeof(float); }
@@ -181,10 +181,10 @@ static fv_status run(fv_run *r, fv_error *error) {
             int64_t offset = (projection(&c, k) - in->region.start[scan.angle]) * in->stride[scan.angle];
             piece   head = { k, first + z - c.row, in->region.start[scan.column], n };
             if (scan.row >= 0) offset += z * in->stride[scan.row];
-            fv_kernels_current()->convert(r->scratch, FV_FLOAT32,
-                                          (const char *)in->data + offset * (int64_t)fv_dtype_size(in->dtype), in->dtype, n);
-            fv_bytes_append(r->partial, &head, sizeof head);
-            fv_bytes_append(r->partial, r->scratch, (size_t)n * sizeof(float));
+            fv__kernels_current()->convert(r->scratch, FV_FLOAT32,
+                                           (const char *)in->data + offset * (int64_t)fv_dtype_size(in->dtype), in->dtype, n);
+            fv__bytes_append(r->partial, &head, sizeof head);
+            fv__bytes_append(r->partial, r->scratch, (size_t)n * sizeof(float));
         }
     }
     return FV_OK;
@@ -213,12 +213,13 @@ static fv_status finish(fv_finish *f, fv_error *error) {
     fv__scan_find(&f->in[0]->image, &p->geometry, &scan, NULL);
     choice    c = choose(p, &scan);
     int64_t   each = c.nrows * scan.ncolumns;
-    float    *images = fv_calloc((size_t)(c.nsides * each) * sizeof *images);
-    double   *angle = fv_calloc((size_t)scan.nangles * sizeof *angle), center = 0;
+    float    *images = fv__calloc((size_t)(c.nsides * each) * sizeof *images);
+    double   *angle = fv__calloc((size_t)scan.nangles * sizeof *angle), center = 0;
     fv_status status = collect(f, images, c.nrows, scan.ncolumns, error);
     for (int64_t a = 0; a < scan.nangles; a++) angle[a] = degrees(&p->geometry, a);
     fv_fan fan = { images, angle, scan.nangles, scan.ncolumns, p->geometry.source + p->geometry.detector, p->geometry.pitch };
-    if (status == FV_OK && is_cone(p)) center = FV_ISA_NAME(fv__center_fan)(&fan);
+    if (status == FV_OK && is_cone(p))
+        center = FV_ISA_NAME(fv__center_fan)(&fan);
     else if (status == FV_OK && p->method.index == VO)
         center = FV_ISA_NAME(fv__center_vo)(images, angle, scan.nangles, scan.ncolumns);
     else if (status == FV_OK)
@@ -227,7 +228,7 @@ static fv_status finish(fv_finish *f, fv_error *error) {
     free(angle);
     free(images);
     FV_TRY(status);
-    return fv_put_real(f, center, error);
+    return fv__put_real(f, center, error);
 }
 
 static const fv_pass passes[] = { { .need = need, .scratch = scratch, .bound = bound, .run = run, .finish = finish },

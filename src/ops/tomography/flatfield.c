@@ -13,8 +13,9 @@ static const fv_param params[] = {
 static const fv_input inputs[] = { { "projections", FV_KIND_IMAGE, .doc = "raw projections, axes angle z x" },
                                    { "flat", FV_KIND_IMAGE,
                                      .doc = "one or several images of the beam without the object; axes z x or n z x" },
-                                   { "dark", FV_KIND_IMAGE, .optional = true, .doc = "one or several images without beam; "
-                                                                                     "left out: 0" },
+                                   { "dark", FV_KIND_IMAGE, .optional = true,
+                                     .doc = "one or several images without beam; "
+                                            "left out: 0" },
                                    FV_INPUT_END };
 
 static fv_status infer(fv_infer *i, fv_error *error) { return fv__fields_infer(i, inputs, error); }
@@ -25,19 +26,19 @@ static fv_status run(fv_run *r, fv_error *error) {
     const fv_block  *in = r->in[FV__PROJECTIONS], *out = r->out;
     int64_t          n = out->region.size[2];
     fv_scratch       pieces = { r->scratch };
-    float           *raw = fv_scratch_take(&pieces, n * (int64_t)sizeof(float));
-    float           *flat = fv_scratch_take(&pieces, n * (int64_t)sizeof(float));
-    float           *dark = fv_scratch_take(&pieces, n * (int64_t)sizeof(float)), least = (float)p->least;
+    float           *raw = fv__scratch_take(&pieces, n * (int64_t)sizeof(float));
+    float           *flat = fv__scratch_take(&pieces, n * (int64_t)sizeof(float));
+    float           *dark = fv__scratch_take(&pieces, n * (int64_t)sizeof(float)), least = (float)p->least;
     for (int64_t z = 0; z < out->region.size[1]; z++) {
         fv__field_row(r->in[FV__FLAT], z, n, raw, flat);
         fv__field_row(r->in[FV__DARK], z, n, raw, dark);
         for (int64_t x = 0; x < n; x++) flat[x] = flat[x] - dark[x] > least ? flat[x] - dark[x] : least;
         for (int64_t a = 0; a < out->region.size[0]; a++) {
             float *to = (float *)out->data + a * out->stride[0] + z * out->stride[1];
-            fv_kernels_current()->convert(to, FV_FLOAT32,
-                                          (const char *)in->data +
-                                              (a * in->stride[0] + z * in->stride[1]) * (int64_t)fv_dtype_size(in->dtype),
-                                          in->dtype, n);
+            fv__kernels_current()->convert(to, FV_FLOAT32,
+                                           (const char *)in->data +
+                                               (a * in->stride[0] + z * in->stride[1]) * (int64_t)fv_dtype_size(in->dtype),
+                                           in->dtype, n);
             for (int64_t x = 0; x < n; x++) to[x] = (to[x] - dark[x]) / flat[x];
         }
     }

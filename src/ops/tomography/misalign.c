@@ -37,7 +37,7 @@ static size_t scratch(const fv_need *n) {
 }
 
 static double displacement(const misalign *p, int64_t angle, uint64_t axis) {
-    double d = p->amount * (2 * fv_uniform(fv_place_hash((uint64_t)p->seed, axis, angle, 0, 0), 0) - 1);
+    double d = p->amount * (2 * fv__uniform(fv__place_hash((uint64_t)p->seed, axis, angle, 0, 0), 0) - 1);
     return p->whole ? floor(d + 0.5) : d;
 }
 

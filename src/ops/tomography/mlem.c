@@ -3,8 +3,8 @@
 
 enum { LANES = FV_BEAM_LANES };
 
-static const fv_param params[] = { FV_SOLVER_GEOMETRY, FV_SOLVER_ITERATIONS("20"), FV_SOLVER_STOP,
-                                   FV_SOLVER_SIZE,     FV_SOLVER_PART,           FV_PARAM_END };
+static const fv_param params[] = { FV_SOLVER_GEOMETRY, FV_SOLVER_ITERATIONS("20"), FV_SOLVER_STOP, FV_SOLVER_SIZE, FV_SOLVER_PART,
+                                   FV_PARAM_END };
 static const fv_input inputs[] = { FV_SOLVER_INPUT_TABLE };
 
 /* Measured over expected; what cannot be counted (negative, or where nothing is expected) changes nothing by being there. */
@@ -12,8 +12,8 @@ static void compare(fv_solving *s) {
     const fv_beam *b = &s->beam;
     double         sum[LANES] = { 0 };
     for (int64_t a = 0; a < b->nangles; a++) {
-        float *ratio = fv_beam_ray(b, s->rest, a, 0), *measured = fv_beam_ray(b, s->measured, a, 0);
-        FV_ISA_NAME(fv_beam_project)(b, s->image, a, 0, b->columns, ratio);
+        float *ratio = fv__beam_ray(b, s->rest, a, 0), *measured = fv__beam_ray(b, s->measured, a, 0);
+        FV_ISA_NAME(fv__beam_project)(b, s->image, a, 0, b->columns, ratio);
         for (int64_t i = 0; i < b->columns; i++)
             for (int l = 0; l < LANES; l++) {
                 float *to = ratio + i * LANES + l, counted = measured[i * LANES + l], rest = counted - *to;
@@ -29,8 +29,8 @@ static void iterate(fv_solving *s) {
     compare(s);
     if (!fv__solver_stop(s)) return;
     for (int64_t y = 0; y < b->rows; y++) {
-        float *x = fv_beam_voxel(b, s->image, y, 0);
-        FV_ISA_NAME(fv_beam_gather)(b, s->rest, FV_BEAM_JOSEPH, 0, b->nangles, y, 0, b->width, s->line);
+        float *x = fv__beam_voxel(b, s->image, y, 0);
+        FV_ISA_NAME(fv__beam_gather)(b, s->rest, FV_BEAM_JOSEPH, 0, b->nangles, y, 0, b->width, s->line);
         for (int64_t i = 0; i < b->width; i++) {
             float cover = s->coverage[y * b->width + i], share = cover > 1e-3f ? 1 / cover : 0;
             for (int l = 0; l < LANES; l++) x[i * LANES + l] *= s->step[l] > 0 ? s->line[i * LANES + l] * share : 1;

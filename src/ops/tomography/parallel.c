@@ -1,7 +1,11 @@
 /* parallel: the geometry of parallel rays, as at a synchrotron or in an electron microscope. */
 #include "ops/tomography/scan.h"
 
-typedef struct { fv_list angles; fv_choice unit; fv_list center; } parallel;
+typedef struct {
+    fv_list   angles;
+    fv_choice unit;
+    fv_list   center;
+} parallel;
 
 static const fv_param params[] = {
     FV_PARAM(parallel, angles, .doc = "angle of each projection: a list, or range(-73, 73, 2)"),

@@ -31,8 +31,8 @@ static fv_status run(fv_run *r, fv_error *error) {
             to += (at[d] - out->region.start[d]) * out->stride[d];
         }
         float *row = (float *)out->data + to;
-        fv_kernels_current()->convert(row, FV_FLOAT32, (const char *)in->data + from * (int64_t)fv_dtype_size(in->dtype),
-                                      in->dtype, n);
+        fv__kernels_current()->convert(row, FV_FLOAT32, (const char *)in->data + from * (int64_t)fv_dtype_size(in->dtype),
+                                       in->dtype, n);
         FV_ISA_NAME(fv__quanta_row)
         (row, n, FV_ISA_NAME(fv__quanta_key)(((const poisson *)r->need.params)->seed, last + 1, at), out->region.start[last]);
         int d = last - 1;

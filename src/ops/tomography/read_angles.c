@@ -47,14 +47,14 @@ static int find_column(const fv_table_type *type, const char *name) {
 static fv_status no_column(const read_angles *p, const fv_table_type *type, fv_error *error) {
     fv_bytes names = { 0 };
     for (int c = 0; c < type->ncolumns; c++)
-        if (holds_numbers(&type->column[c])) fv_bytes_printf(&names, "%s%s", names.size ? ", " : "", type->column[c].name);
+        if (holds_numbers(&type->column[c])) fv__bytes_printf(&names, "%s%s", names.size ? ", " : "", type->column[c].name);
     if (p->path && *p->path)
         fv_fail(error, FV_ERROR_INPUT, "%s has no column %s of numbers; it has %s", p->file, p->path,
                 names.size ? (char *)names.data : "none");
     else
         fv_fail(error, FV_ERROR_INPUT, "which column of %s holds the angles? say so: read_angles(\"%s\", path = ...); it has %s",
                 p->file, p->file, names.size ? (char *)names.data : "none");
-    fv_bytes_release(&names);
+    fv__bytes_release(&names);
     return FV_ERROR_INPUT;
 }
 
@@ -77,12 +77,12 @@ static fv_status take_rows(fv_table_reader *reader, int column, double *to, fv_e
 static fv_status from_table(const read_angles *p, const fv_table_format *format, fv_arena *arena, fv_list *out, fv_error *error) {
     fv_table_reader *reader;
     fv_file_id       id;
-    FV_TRY(fv_file_identify(p->file, &id, error));
+    FV_TRY(fv__file_identify(p->file, &id, error));
     FV_TRY(format->open(p->file, NULL, &reader, error));
     int       column = find_column(&reader->type, p->path && *p->path ? p->path : NULL);
     fv_status status = column < 0 ? no_column(p, &reader->type, error) : check_count(p->file, reader->nrows, error);
     if (status == FV_OK) {
-        double *value = fv_arena_alloc(arena, (size_t)reader->nrows * sizeof *value);
+        double *value = fv__arena_alloc(arena, (size_t)reader->nrows * sizeof *value);
         *out = (fv_list){ reader->nrows, value };
         status = take_rows(reader, column, value, error);
     }
@@ -94,13 +94,13 @@ static fv_status from_table(const read_angles *p, const fv_table_format *format,
 
 static fv_status take_voxels(fv_reader *reader, double *to, fv_error *error) {
     const fv_image_type *type = &reader->type;
-    fv_region            whole = fv_region_whole(type);
+    fv_region            whole = fv__region_whole(type);
     int64_t              n = fv_image_type_voxels(type);
     fv_block             block;
-    void                *raw = fv_alloc((size_t)n * fv_dtype_size(type->dtype));
-    fv_block_init(&block, type->dtype, &whole, raw);
-    fv_status status = fv_reader_read(reader, &block, error);
-    if (status == FV_OK) fv_kernels_current()->convert(to, FV_FLOAT64, raw, type->dtype, n);
+    void                *raw = fv__alloc((size_t)n * fv_dtype_size(type->dtype));
+    fv__block_init(&block, type->dtype, &whole, raw);
+    fv_status status = fv__reader_read(reader, &block, error);
+    if (status == FV_OK) fv__kernels_current()->convert(to, FV_FLOAT64, raw, type->dtype, n);
     free(raw);
     return status;
 }
@@ -108,7 +108,7 @@ static fv_status take_voxels(fv_reader *reader, double *to, fv_error *error) {
 static fv_status from_image(const read_angles *p, fv_arena *arena, fv_list *out, fv_error *error) {
     fv_read_options options = { .path_inside = p->path && *p->path ? p->path : NULL };
     fv_reader      *reader;
-    FV_TRY(fv_reader_acquire(p->file, &options, &reader, error));
+    FV_TRY(fv__reader_acquire(p->file, &options, &reader, error));
     const fv_image_type *type = &reader->type;
     int64_t              voxels = fv_image_type_voxels(type), longest = 0;
     for (int d = 0; d < type->ndim; d++) longest = FV_MAX(longest, type->shape[d]);
@@ -120,21 +120,21 @@ static fv_status from_image(const read_angles *p, fv_arena *arena, fv_list *out,
             : fv_fail(error, FV_ERROR_INPUT,
                       "%s says no angles; give them as range(...), as a list, or from a .tlt, .mdoc or table file", p->file);
     if (status == FV_OK) {
-        double *value = fv_arena_alloc(arena, (size_t)count * sizeof *value);
+        double *value = fv__arena_alloc(arena, (size_t)count * sizeof *value);
         *out = (fv_list){ count, value };
         if (listed)
             status = take_voxels(reader, value, error);
         else
             memcpy(value, reader->angles, (size_t)count * sizeof *value);
     }
-    fv_reader_release(reader);
+    fv__reader_release(reader);
     return status;
 }
 
 static fv_status list(const void *parameters, fv_arena *arena, fv_list *out, fv_error *error) {
     const read_angles     *p = parameters;
-    const fv_table_format *format = fv_table_format_for(p->file);
-    if (!fv_file_exists(p->file)) return fv_fail(error, FV_ERROR_INPUT, "there is no file %s", p->file);
+    const fv_table_format *format = fv__table_format_for(p->file);
+    if (!fv__file_exists(p->file)) return fv_fail(error, FV_ERROR_INPUT, "there is no file %s", p->file);
     FV_TRY(format && format->open ? from_table(p, format, arena, out, error) : from_image(p, arena, out, error));
     for (int64_t i = 0; i < out->count; i++)
         if (!isfinite(out->value[i]))

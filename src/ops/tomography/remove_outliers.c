@@ -7,8 +7,9 @@ typedef struct {
 } remove_outliers;
 
 static const fv_param params[] = {
-    FV_PARAM(remove_outliers, threshold, .min = 0, .doc = "a voxel is replaced if it is brighter than the median around it "
-                                                          "by more than this"),
+    FV_PARAM(remove_outliers, threshold, .min = 0,
+             .doc = "a voxel is replaced if it is brighter than the median around it "
+                    "by more than this"),
     FV_PARAM(remove_outliers, size, .def = "3", .min = 1, .max = 255, .unit = "px", .doc = "edge of the box of the median"),
     FV_PARAM_END,
 };

@@ -55,9 +55,9 @@ typedef struct work {
 static size_t lay_out(const fv_need *n, work *w, void *memory) {
     int64_t    half = ((const remove_rings *)n->params)->size / 2, width = n->region.size[n->region.ndim - 1] + 2 * half;
     fv_scratch pieces = { memory };
-    w->raw = fv_scratch_take(&pieces, width * (int64_t)sizeof(float));
-    w->mean = fv_scratch_take(&pieces, width * (int64_t)sizeof(double));
-    w->window = fv_scratch_take(&pieces, (2 * half + 1) * (int64_t)sizeof(float));
+    w->raw = fv__scratch_take(&pieces, width * (int64_t)sizeof(float));
+    w->mean = fv__scratch_take(&pieces, width * (int64_t)sizeof(double));
+    w->window = fv__scratch_take(&pieces, (2 * half + 1) * (int64_t)sizeof(float));
     return pieces.used;
 }
 
@@ -67,8 +67,8 @@ static size_t scratch(const fv_need *n) {
 }
 
 static void load_row(const fv_block *in, int64_t offset, int64_t n, float *to) {
-    fv_kernels_current()->convert(to, FV_FLOAT32, (const char *)in->data + offset * (int64_t)fv_dtype_size(in->dtype), in->dtype,
-                                  n);
+    fv__kernels_current()->convert(to, FV_FLOAT32, (const char *)in->data + offset * (int64_t)fv_dtype_size(in->dtype), in->dtype,
+                                   n);
 }
 
 /* The median of means [first, end), by insertion: windows are short. */

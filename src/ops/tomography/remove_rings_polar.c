@@ -37,7 +37,7 @@ static fv_status infer(fv_infer *i, fv_error *error) {
 
 /* Whole slices. */
 static void need(const fv_need *n, fv_region *in) {
-    in[0] = fv_region_whole(&n->in[0]->image);
+    in[0] = fv__region_whole(&n->in[0]->image);
     if (in[0].ndim < 3) return;
     in[0].start[0] = n->region.start[0];
     in[0].size[0] = n->region.size[0];
@@ -56,11 +56,11 @@ static size_t lay_out(const fv_need *n, work *w, void *memory) {
     w->width = in->shape[in->ndim - 1];
     double my = (double)(w->height - 1) / 2, mx = (double)(w->width - 1) / 2;
     w->radii = (int64_t)ceil(sqrt(my * my + mx * mx)) + 2;
-    w->slice = fv_scratch_take(&pieces, w->height * w->width * (int64_t)sizeof(float));
-    w->polar = fv_scratch_take(&pieces, w->radii * DIRECTIONS * (int64_t)sizeof(float));
-    w->ring = fv_scratch_take(&pieces, w->radii * p->sectors * (int64_t)sizeof(float));
-    w->room = fv_scratch_take(&pieces, p->size * (int64_t)sizeof(float));
-    w->values = fv_scratch_take(&pieces, DIRECTIONS * (int64_t)sizeof(float));
+    w->slice = fv__scratch_take(&pieces, w->height * w->width * (int64_t)sizeof(float));
+    w->polar = fv__scratch_take(&pieces, w->radii * DIRECTIONS * (int64_t)sizeof(float));
+    w->ring = fv__scratch_take(&pieces, w->radii * p->sectors * (int64_t)sizeof(float));
+    w->room = fv__scratch_take(&pieces, p->size * (int64_t)sizeof(float));
+    w->values = fv__scratch_take(&pieces, DIRECTIONS * (int64_t)sizeof(float));
     return pieces.used;
 }
 
@@ -97,7 +97,7 @@ static float middle(float *v, int64_t n) {
 static void to_polar(const work *w) {
     double my = (double)(w->height - 1) / 2, mx = (double)(w->width - 1) / 2;
     for (int64_t t = 0; t < DIRECTIONS; t++) {
-        double angle = 0x1.921fb54442d18p+2 * (double)t / DIRECTIONS, c = fv_cos(angle), s = fv_sin(angle);
+        double angle = 0x1.921fb54442d18p+2 * (double)t / DIRECTIONS, c = fv__cos(angle), s = fv__sin(angle);
         for (int64_t r = 0; r < w->radii; r++) {
             double  y = my + (double)r * s, x = mx + (double)r * c;
             int64_t i = (int64_t)floor(y), k = (int64_t)floor(x);
@@ -140,7 +140,7 @@ static float ring_at(const work *w, const remove_rings_polar *p, double y, doubl
     double  radius = sqrt(y * y + x * x), place = 0;
     int64_t r = (int64_t)radius;
     float   f = (float)(radius - (double)r);
-    if (p->sectors > 1) place = fv_atan2(y, x) * (double)p->sectors / 0x1.921fb54442d18p+2 - 0.5;
+    if (p->sectors > 1) place = fv__atan2(y, x) * (double)p->sectors / 0x1.921fb54442d18p+2 - 0.5;
     double  whole = floor(place);
     int64_t s = ((int64_t)whole % p->sectors + p->sectors) % p->sectors, next = (s + 1) % p->sectors;
     float   g = (float)(place - whole), value[2];
@@ -155,8 +155,8 @@ static void load_slice(const work *w, const fv_block *in, int64_t z) {
     int flat = in->region.ndim < 3;
     for (int64_t y = 0; y < w->height; y++) {
         int64_t offset = (flat ? 0 : z * in->stride[0]) + y * in->stride[1 - flat];
-        fv_kernels_current()->convert(w->slice + y * w->width, FV_FLOAT32,
-                                      (const char *)in->data + offset * (int64_t)fv_dtype_size(in->dtype), in->dtype, w->width);
+        fv__kernels_current()->convert(w->slice + y * w->width, FV_FLOAT32,
+                                       (const char *)in->data + offset * (int64_t)fv_dtype_size(in->dtype), in->dtype, w->width);
     }
 }
 

@@ -14,8 +14,9 @@ static const fv_unrolled kinds[] = { FV_UNROLLED_SIRT, FV_UNROLLED_ART, FV_UNROL
 
 static const fv_param params[] = {
     FV_SOLVER_GEOMETRY,
-    FV_PARAM(residuals, method, .def = "sirt", .choices = "sirt|art|sart|cgls|mlem", .doc = "which operator's iterations to "
-                                                                                            "run"),
+    FV_PARAM(residuals, method, .def = "sirt", .choices = "sirt|art|sart|cgls|mlem",
+             .doc = "which operator's iterations to "
+                    "run"),
     FV_SOLVER_ITERATIONS("20"),
     FV_PARAM(fv_solver, relaxation, .def = "0", .min = 0, .max = 2, .doc = "factor on each step; 0: the method's default"),
     FV_SOLVER_NONNEGATIVE,
@@ -31,7 +32,7 @@ static const fv_table_type columns = {
     3, { { "slice", FV_COLUMN_INTEGER }, { "iteration", FV_COLUMN_INTEGER }, { "residual", FV_COLUMN_REAL } }
 };
 
-static const fv_op *method_of(const residuals *p) { return fv_op_find(methods[p->method.index]); }
+static const fv_op *method_of(const residuals *p) { return fv__op_find(methods[p->method.index]); }
 
 /* The type of the volume that the method would give; it never exists. */
 static fv_status volume_type(residuals *p, const fv_type *const *in, fv_type *volume, fv_error *error) {
@@ -43,11 +44,11 @@ static fv_status volume_type(residuals *p, const fv_type *const *in, fv_type *vo
 
 /* What the method takes where the parameter here says nothing, or has no meaning for it. */
 static fv_status fill_in(residuals *p, fv_error *error) {
-    const fv_param *relaxation = fv_params_find(method_of(p), "relaxation");
+    const fv_param *relaxation = fv__params_find(method_of(p), "relaxation");
     if (p->solver.relaxation <= 0 && relaxation) p->solver.relaxation = atof(relaxation->def);
-    if (p->solver.subsets && !fv_params_find(method_of(p), "subsets"))
+    if (p->solver.subsets && !fv__params_find(method_of(p), "subsets"))
         return fv_fail(error, FV_ERROR_USAGE, "subsets = %lld: only art and sart have them", (long long)p->solver.subsets);
-    if (p->solver.window.index && !fv_params_find(method_of(p), "window"))
+    if (p->solver.window.index && !fv__params_find(method_of(p), "window"))
         return fv_fail(error, FV_ERROR_USAGE, "window = hamming: only sart has it");
     return FV_OK;
 }
@@ -81,7 +82,7 @@ static fv_need inner_need(const fv_need *n, fv_type *volume, int64_t first, int6
     fv_need   inner = *n;
     volume_type(&p, n->in, volume, NULL);
     inner.out = volume;
-    inner.region = fv_region_whole(&volume->image);
+    inner.region = fv__region_whole(&volume->image);
     if (inner.region.ndim == 3) {
         inner.region.start[0] = first;
         inner.region.size[0] = count;
@@ -140,17 +141,17 @@ static int in_order(const void *a, const void *b) {
 static fv_status finish(fv_finish *f, fv_error *error) {
     fv_row_writer writer;
     fv_status     status = FV_OK;
-    fv_row_writer_init(&writer, f);
+    fv__row_writer_init(&writer, f);
     for (int64_t k = 0; k < f->npartials && status == FV_OK; k++) { /* chunks that stand for slices come in order of these */
         const void *data;
         int64_t     count = (int64_t)(f->size(f, k) / sizeof(fv_note));
         status = f->partial(f, k, &data, error);
-        fv_note *steps = fv_alloc((size_t)FV_MAX(count, 1) * sizeof *steps);
+        fv_note *steps = fv__alloc((size_t)FV_MAX(count, 1) * sizeof *steps);
         if (status == FV_OK && count) memcpy(steps, data, (size_t)count * sizeof *steps);
         if (status == FV_OK) qsort(steps, (size_t)count, sizeof *steps, in_order);
         for (int64_t i = 0; i < count && status == FV_OK; i++) {
             fv_cell *row;
-            status = fv_row_writer_next(&writer, &row, error);
+            status = fv__row_writer_next(&writer, &row, error);
             if (status != FV_OK) break;
             row[0].integer = steps[i].slice;
             row[1].integer = steps[i].iteration;
@@ -158,8 +159,8 @@ static fv_status finish(fv_finish *f, fv_error *error) {
         }
         free(steps);
     }
-    if (status == FV_OK) status = fv_row_writer_flush(&writer, error);
-    fv_row_writer_release(&writer);
+    if (status == FV_OK) status = fv__row_writer_flush(&writer, error);
+    fv__row_writer_release(&writer);
     return status;
 }
 

@@ -31,9 +31,9 @@ static float length_of(const fv_solving *s, int64_t angle, int64_t column) {
 /* What each ray of a projection lacks, per length. */
 static void lack(fv_solving *s, int64_t angle) {
     const fv_beam *b = &s->beam;
-    float         *rest = fv_beam_ray(b, s->rest, angle, 0), *measured = fv_beam_ray(b, s->measured, angle, 0);
+    float         *rest = fv__beam_ray(b, s->rest, angle, 0), *measured = fv__beam_ray(b, s->measured, angle, 0);
     double         square[FV_BEAM_LANES];
-    FV_ISA_NAME(fv_beam_project)(b, s->image, angle, 0, b->columns, rest);
+    FV_ISA_NAME(fv__beam_project)(b, s->image, angle, 0, b->columns, rest);
     for (int64_t i = 0; i < b->columns * FV_BEAM_LANES; i++) rest[i] = measured[i] - rest[i];
     fv__solver_square(rest, b->columns, square);
     for (int l = 0; l < FV_BEAM_LANES; l++) s->residual[l] += square[l];
@@ -59,7 +59,7 @@ static void hold_back(fv_solving *s, double cosine, double sine, int64_t y) {
     const fv_beam *b = &s->beam;
     double         radius = radius_of(b), down = (double)y - (double)(b->rows - 1) / 2;
     for (int64_t i = 0; i < b->width; i++) {
-        float *x = fv_beam_voxel(b, s->image, y, i), *old = s->line + i * FV_BEAM_LANES;
+        float *x = fv__beam_voxel(b, s->image, y, i), *old = s->line + i * FV_BEAM_LANES;
         double right = (double)i - (double)(b->width - 1) / 2, across = right * cosine - down * sine;
         double along = right * sine + down * cosine, chord = radius * radius - across * across;
         float  part = chord > 0 ? window_of(along * along / chord) : 0;
@@ -71,12 +71,12 @@ static void use_projection(fv_solving *s, int64_t angle) {
     const fv_beam     *b = &s->beam;
     const fv_geometry *g = &s->solver->geometry;
     double             turn = g->angles.value[angle] * (g->radians ? 1 : 0x1.1df46a2529d39p-6); /* pi / 180 */
-    double             cosine = fv_cos(turn), sine = fv_sin(turn);
+    double             cosine = fv__cos(turn), sine = fv__sin(turn);
     bool               windowed = is_windowed(s);
     lack(s, angle);
     for (int64_t y = 0; y < b->rows; y++) {
-        if (windowed) memcpy(s->line, fv_beam_voxel(b, s->image, y, 0), (size_t)(b->width * FV_BEAM_LANES) * sizeof(float));
-        FV_ISA_NAME(fv_beam_correct)(b, s->rest, angle, y, s->step, s->image);
+        if (windowed) memcpy(s->line, fv__beam_voxel(b, s->image, y, 0), (size_t)(b->width * FV_BEAM_LANES) * sizeof(float));
+        FV_ISA_NAME(fv__beam_correct)(b, s->rest, angle, y, s->step, s->image);
         if (windowed) hold_back(s, cosine, sine, y);
         fv__solver_limit(s, y);
     }

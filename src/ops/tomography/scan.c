@@ -45,7 +45,7 @@ fv_status fv__angles_check(const fv_list *angles, bool radians, fv_error *error)
 /* The first of these names that an axis has; -1: none. */
 static int find_any(const fv_image_type *type, const char *const names[3]) {
     for (int k = 0; k < 3; k++) {
-        int axis = fv_axis_find(type, names[k]);
+        int axis = fv__axis_find(type, names[k]);
         if (axis >= 0) return axis;
     }
     return -1;
@@ -54,15 +54,15 @@ static int find_any(const fv_image_type *type, const char *const names[3]) {
 /* Tilt series of electron microscopes are angle y x, DataExchange's scans angle v u: the axis of rotation lies along y and v. */
 static fv_status find_axes(const fv_image_type *type, fv_scan *scan, fv_error *error) {
     static const char *const rows[] = { "z", "v", "y" }, *const columns[] = { "x", "u", "x" };
-    *scan = (fv_scan){ .angle = fv_axis_find(type, "angle"), .row = find_any(type, rows), .column = find_any(type, columns) };
+    *scan = (fv_scan){ .angle = fv__axis_find(type, "angle"), .row = find_any(type, rows), .column = find_any(type, columns) };
     if (scan->angle >= 0 && scan->column == type->ndim - 1 && type->ndim == (scan->row < 0 ? 2 : 3)) return FV_OK;
     fv_bytes axes = { 0 };
-    for (int d = 0; d < type->ndim; d++) fv_bytes_printf(&axes, "%s%s", d ? " " : "", type->axis[d]);
+    for (int d = 0; d < type->ndim; d++) fv__bytes_printf(&axes, "%s%s", d ? " " : "", type->axis[d]);
     fv_fail(error, FV_ERROR_USAGE,
             "projections have the axes \"%s\"; needed are \"angle z x\", \"z angle x\" or \"angle x\": name them with "
             "read(file, axes = \"angle z x\") or name_axes(image, \"angle z x\")",
             (char *)axes.data);
-    fv_bytes_release(&axes);
+    fv__bytes_release(&axes);
     return FV_ERROR_USAGE;
 }
 
@@ -95,7 +95,7 @@ void fv__scan_weigh(const fv_scan *scan, const fv_geometry *g, float *weights) {
     double both = FV_MIN(center, (double)(scan->ncolumns - 1) - center);
     for (int64_t x = 0; x < scan->ncolumns; x++) {
         double place = side * ((double)x - center);
-        weights[x] = place >= both ? 2 : place <= -both ? 0 : (float)(fv_sin(0x1.921fb54442d18p+0 * place / both) + 1);
+        weights[x] = place >= both ? 2 : place <= -both ? 0 : (float)(fv__sin(0x1.921fb54442d18p+0 * place / both) + 1);
     }
 }
 
@@ -147,7 +147,7 @@ fv_status fv__scan_volume(const fv_image_type *projections, const fv_scan *scan,
 }
 
 fv_region fv__scan_need(const fv_scan *scan, const fv_image_type *projections, const fv_region *volume) {
-    fv_region in = fv_region_whole(projections);
+    fv_region in = fv__region_whole(projections);
     if (scan->row >= 0) {
         in.start[scan->row] = volume->start[0];
         in.size[scan->row] = volume->size[0];
@@ -182,7 +182,7 @@ static const void *row_at(const fv_block *block, int64_t offset) {
 
 fv_status fv__scan_pack(const fv_scan *scan, const fv_block *in, int64_t first, int64_t count, float *rows, float *sinogram,
                         fv_error *error) {
-    const fv_kernels *kernels = fv_kernels_current();
+    const fv_kernels *kernels = fv__kernels_current();
     int64_t           n = scan->ncolumns, before = scan->weights ? scan->before : 0;
     int64_t           pitch = ((scan->weights ? scan->field : n) + 2 * FV_BEAM_PAD) * FV_BEAM_LANES;
     int64_t           row0 = scan->row < 0 ? 0 : in->region.start[scan->row];
@@ -207,10 +207,10 @@ fv_status fv__scan_pack(const fv_scan *scan, const fv_block *in, int64_t first, 
 
 fv_status fv__bundle_pack(const fv_beam *b, const fv_block *in, int64_t first, int64_t count, const char *what, float *rows,
                           float *image, fv_error *error) {
-    const fv_kernels *kernels = fv_kernels_current();
+    const fv_kernels *kernels = fv__kernels_current();
     int               flat = in->region.ndim < 3;
     int64_t           n = b->width, z0 = flat ? 0 : in->region.start[0];
-    memset(image, 0, (size_t)fv_beam_image_bytes(b));
+    memset(image, 0, (size_t)fv__beam_image_bytes(b));
     memset(rows, 0, (size_t)(n * FV_BEAM_LANES) * sizeof *rows);
     for (int64_t y = 0; y < b->rows; y++) {
         for (int64_t l = 0; l < count; l++) {
@@ -221,7 +221,7 @@ fv_status fv__bundle_pack(const fv_beam *b, const fv_block *in, int64_t first, i
                 return fv_fail(error, FV_ERROR_INPUT, "%s: slice %lld, row %lld, column %lld is not a finite number", what,
                                (long long)(first + l), (long long)y, (long long)bad);
         }
-        interleave(rows, n, fv_beam_voxel(b, image, y, 0));
+        interleave(rows, n, fv__beam_voxel(b, image, y, 0));
     }
     return FV_OK;
 }

@@ -4,7 +4,7 @@
 #include "op/kernels.h"
 
 fv_status fv__shift_axes(const fv_image_type *type, fv_scan *scan, fv_error *error) {
-    int         angle = fv_axis_find(type, "angle");
+    int         angle = fv__axis_find(type, "angle");
     fv_geometry any = { .beam = FV_GEOMETRY_PARALLEL, .angles.count = angle < 0 ? 0 : type->shape[angle] };
     return fv__scan_find(type, &any, scan, error);
 }
@@ -27,8 +27,8 @@ static const float *load(const fv_scan *scan, const fv_block *in, int64_t a, int
         int64_t first = in->region.start[scan->row], last = first + in->region.size[scan->row] - 1;
         offset += (FV_MIN(FV_MAX(z, first), last) - first) * in->stride[scan->row];
     }
-    fv_kernels_current()->convert(row, FV_FLOAT32, (const char *)in->data + offset * (int64_t)fv_dtype_size(in->dtype), in->dtype,
-                                  in->region.size[scan->column]);
+    fv__kernels_current()->convert(row, FV_FLOAT32, (const char *)in->data + offset * (int64_t)fv_dtype_size(in->dtype),
+                                   in->dtype, in->region.size[scan->column]);
     return row;
 }
 

@@ -16,8 +16,9 @@ enum { LANES = FV_BEAM_LANES };
 
 static const fv_param params[] = {
     FV_PARAM(siddon, geometry, .doc = "angles and centre of rotation: parallel(angles = range(0, 179))"),
-    FV_PARAM(siddon, method, .def = "sirt", .choices = "backproject|art|sirt", .doc = "which method; backproject is "
-                                                                                      "unfiltered and makes one pass"),
+    FV_PARAM(siddon, method, .def = "sirt", .choices = "backproject|art|sirt",
+             .doc = "which method; backproject is "
+                    "unfiltered and makes one pass"),
     FV_PARAM(siddon, iterations, .def = "10", .min = 1, .max = 100000, .doc = "how often all projections are used"),
     FV_PARAM(siddon, initial, .def = "0", .min = -1e30, .max = 1e30, .doc = "start value of every voxel; TomoPy: 1e-6"),
     FV_PARAM(siddon, size, .def = "", .min = 1, .max = 8192, .unit = "px",
@@ -63,15 +64,15 @@ static size_t lay_out(const fv_need *n, work *w, void *memory) {
     w->width = out->shape[out->ndim - 1];
     int64_t most = w->rows + w->width + 4, voxels = w->rows * w->width;
     fv_beam beam = { w->scan.nangles, w->scan.ncolumns, w->rows, w->width, NULL };
-    w->turn = fv_scratch_take(&pieces, 2 * w->scan.nangles * (int64_t)sizeof(double));
-    w->crossing = fv_scratch_take(&pieces, 2 * most * (int64_t)sizeof(double));
-    w->voxel = fv_scratch_take(&pieces, most * (int64_t)sizeof(int64_t));
-    w->length = fv_scratch_take(&pieces, most * (int64_t)sizeof(float));
-    w->raw = fv_scratch_take(&pieces, fv__bundle_rows_bytes(w->scan.ncolumns));
-    w->sinogram = fv_scratch_take(&pieces, fv_beam_sinogram_bytes(&beam));
-    w->image = fv_scratch_take(&pieces, voxels * LANES * (int64_t)sizeof(float));
-    w->update = fv_scratch_take(&pieces, p->method.index == SIRT ? voxels * LANES * (int64_t)sizeof(float) : 0);
-    w->covered = fv_scratch_take(&pieces, p->method.index == SIRT ? voxels * (int64_t)sizeof(double) : 0);
+    w->turn = fv__scratch_take(&pieces, 2 * w->scan.nangles * (int64_t)sizeof(double));
+    w->crossing = fv__scratch_take(&pieces, 2 * most * (int64_t)sizeof(double));
+    w->voxel = fv__scratch_take(&pieces, most * (int64_t)sizeof(int64_t));
+    w->length = fv__scratch_take(&pieces, most * (int64_t)sizeof(float));
+    w->raw = fv__scratch_take(&pieces, fv__bundle_rows_bytes(w->scan.ncolumns));
+    w->sinogram = fv__scratch_take(&pieces, fv__beam_sinogram_bytes(&beam));
+    w->image = fv__scratch_take(&pieces, voxels * LANES * (int64_t)sizeof(float));
+    w->update = fv__scratch_take(&pieces, p->method.index == SIRT ? voxels * LANES * (int64_t)sizeof(float) : 0);
+    w->covered = fv__scratch_take(&pieces, p->method.index == SIRT ? voxels * (int64_t)sizeof(double) : 0);
     return pieces.used;
 }
 
@@ -165,8 +166,8 @@ static fv_status run(fv_run *r, fv_error *error) {
     lay_out(&r->need, &w, r->scratch);
     for (int64_t a = 0; a < w.scan.nangles; a++) {
         double angle = p->geometry.angles.value[a] * (p->geometry.radians ? 1 : 0x1.1df46a2529d39p-6); /* pi / 180 */
-        w.turn[2 * a] = fv_cos(angle);
-        w.turn[2 * a + 1] = fv_sin(angle);
+        w.turn[2 * a] = fv__cos(angle);
+        w.turn[2 * a + 1] = fv__sin(angle);
     }
     fv__scan_slices(&out->region, flat ? -1 : 0, &first, &count);
     for (int64_t z = 0; z < count; z += LANES) {

@@ -7,7 +7,8 @@ static const fv_param params[] = { FV_SOLVER_GEOMETRY,
                                    FV_SOLVER_RELAXATION("1"),
                                    FV_SOLVER_NONNEGATIVE,
                                    FV_SOLVER_STOP,
-                                   FV_SOLVER_SIZE, FV_SOLVER_PART,
+                                   FV_SOLVER_SIZE,
+                                   FV_SOLVER_PART,
                                    FV_PARAM_END };
 static const fv_input inputs[] = { FV_SOLVER_INPUT_TABLE };
 
@@ -17,13 +18,13 @@ static void iterate(fv_solving *s) {
     if (!fv__solver_stop(s)) return;
     for (int64_t a = 0; a < b->nangles; a++)
         for (int64_t i = 0; i < b->columns; i++) {
-            float *ray = fv_beam_ray(b, s->rest, a, i), length = s->lengths[a * b->columns + i];
+            float *ray = fv__beam_ray(b, s->rest, a, i), length = s->lengths[a * b->columns + i];
             float  share = length > 1e-3f ? 1 / length : 0;
             for (int l = 0; l < FV_BEAM_LANES; l++) ray[l] *= share;
         }
     for (int64_t y = 0; y < b->rows; y++) {
-        float *x = fv_beam_voxel(b, s->image, y, 0);
-        FV_ISA_NAME(fv_beam_gather)(b, s->rest, FV_BEAM_JOSEPH, 0, b->nangles, y, 0, b->width, s->line);
+        float *x = fv__beam_voxel(b, s->image, y, 0);
+        FV_ISA_NAME(fv__beam_gather)(b, s->rest, FV_BEAM_JOSEPH, 0, b->nangles, y, 0, b->width, s->line);
         for (int64_t i = 0; i < b->width; i++) {
             float cover = s->coverage[y * b->width + i], share = cover > 1e-3f ? 1 / cover : 0;
             for (int l = 0; l < FV_BEAM_LANES; l++)
@@ -49,15 +50,15 @@ static int64_t bundle_bytes(const fv_need *n) {
     fv_solving s;
     fv__solver_lay_out(n, &method, &s, NULL);
     const fv_beam *b = &s.beam;
-    return b->nangles * (int64_t)sizeof(fv_beam_angle) + 2 * fv_beam_sinogram_bytes(b) +
-           (n->in[FV_SOLVER_MASK]->kind == FV_KIND_IMAGE ? 2 : 1) * fv_beam_image_bytes(b) + 64 +
+    return b->nangles * (int64_t)sizeof(fv_beam_angle) + 2 * fv__beam_sinogram_bytes(b) +
+           (n->in[FV_SOLVER_MASK]->kind == FV_KIND_IMAGE ? 2 : 1) * fv__beam_image_bytes(b) + 64 +
            (b->nangles * b->columns + b->rows * b->width) * (int64_t)sizeof(float);
 }
 
 static void send_shares(fv_device *d, int buffer, const float *sums, int64_t n) {
-    float *to = fv_lane_fill(d, 0, buffer, n * (int64_t)sizeof(float));
+    float *to = fv__lane_fill(d, 0, buffer, n * (int64_t)sizeof(float));
     for (int64_t i = 0; to && i < n; i++) to[i] = sums[i] > 1e-3f ? 1 / sums[i] : 0;
-    fv_lane_send(d, 0, buffer);
+    fv__lane_send(d, 0, buffer);
 }
 
 /* What was measured, all of it and by rays that miss the volume: these are left over whatever the volume is. */
@@ -68,7 +69,7 @@ static void measure(fv_solving *s, const float *measured) {
     for (int64_t a = 0; a < b->nangles; a++)
         for (int64_t i = 0; i < b->columns; i++)
             for (int l = 0; l < LANES && !(s->lengths[a * b->columns + i] > 1e-3f); l++) {
-                double value = (double)fv_beam_ray(b, (float *)(uintptr_t)measured, a, i)[l];
+                double value = (double)fv__beam_ray(b, (float *)(uintptr_t)measured, a, i)[l];
                 s->scale[l] += value * value;
             }
     for (int l = 0; l < LANES; l++) s->step[l] = 1;
@@ -80,7 +81,7 @@ static void find_residual(fv_solving *s, const float *rest) {
     memcpy(s->residual, s->scale, sizeof s->residual);
     for (int64_t a = 0; a < b->nangles; a++)
         for (int64_t i = 0; i < b->columns; i++) {
-            const float *ray = fv_beam_ray(b, (float *)(uintptr_t)rest, a, i), length = s->lengths[a * b->columns + i];
+            const float *ray = fv__beam_ray(b, (float *)(uintptr_t)rest, a, i), length = s->lengths[a * b->columns + i];
             for (int l = 0; l < LANES; l++) {
                 double value = (double)(ray[l] * length);
                 s->residual[l] += value * value;
@@ -91,21 +92,21 @@ static void find_residual(fv_solving *s, const float *rest) {
 static fv_status send_bundle(fv_run *r, fv_solving *s, fv_device *d, int64_t first, int64_t slices, fv_error *error) {
     const fv_beam *b = &s->beam;
     fv_status      status = FV_OK;
-    float         *to = fv_lane_fill(d, 0, MEASURED, fv_beam_sinogram_bytes(b));
+    float         *to = fv__lane_fill(d, 0, MEASURED, fv__beam_sinogram_bytes(b));
     if (to) status = fv__scan_pack(&s->scan, r->in[FV_SOLVER_PROJECTIONS], first, slices, s->rows, to, error);
     if (to && status == FV_OK) measure(s, to);
-    fv_lane_send(d, 0, MEASURED);
-    if ((to = fv_lane_fill(d, 0, REST, fv_beam_sinogram_bytes(b)))) memset(to, 0, (size_t)fv_beam_sinogram_bytes(b));
-    fv_lane_send(d, 0, REST);
-    to = fv_lane_fill(d, 0, IMAGE, fv_beam_image_bytes(b));
-    if (to) memset(to, 0, (size_t)fv_beam_image_bytes(b));
+    fv__lane_send(d, 0, MEASURED);
+    if ((to = fv__lane_fill(d, 0, REST, fv__beam_sinogram_bytes(b)))) memset(to, 0, (size_t)fv__beam_sinogram_bytes(b));
+    fv__lane_send(d, 0, REST);
+    to = fv__lane_fill(d, 0, IMAGE, fv__beam_image_bytes(b));
+    if (to) memset(to, 0, (size_t)fv__beam_image_bytes(b));
     if (to && status == FV_OK && r->in[FV_SOLVER_START])
         status = fv__bundle_pack(b, r->in[FV_SOLVER_START], first, slices, "start", s->rows, to, error);
-    fv_lane_send(d, 0, IMAGE);
-    to = fv_lane_fill(d, 0, MASK, r->in[FV_SOLVER_MASK] ? fv_beam_image_bytes(b) : 64);
+    fv__lane_send(d, 0, IMAGE);
+    to = fv__lane_fill(d, 0, MASK, r->in[FV_SOLVER_MASK] ? fv__beam_image_bytes(b) : 64);
     if (to && status == FV_OK && r->in[FV_SOLVER_MASK])
         status = fv__bundle_pack(b, r->in[FV_SOLVER_MASK], first, slices, "mask", s->rows, to, error);
-    fv_lane_send(d, 0, MASK);
+    fv__lane_send(d, 0, MASK);
     return status;
 }
 
@@ -114,7 +115,7 @@ static void iterate_device(const fv_run *r, fv_solving *s, fv_device *d, int64_t
     const fv_beam           *b = &s->beam;
     int32_t rows = (int32_t)b->rows, width = (int32_t)b->width, columns = (int32_t)b->columns, nangles = (int32_t)b->nangles;
     int32_t nonnegative = s->solver->nonnegative, masked = r->in[FV_SOLVER_MASK] != NULL;
-    int32_t tile = fv_device_processor(d) ? TILE : 1;
+    int32_t tile = fv__device_processor(d) ? TILE : 1;
     FV_LANE_RUN(d, 0, p, "limit", width, rows, 1, FV_VALUE(int32_t, width), FV_VALUE(int32_t, nonnegative),
                 FV_VALUE(int32_t, masked), FV_BUFFER(MASK), FV_BUFFER(IMAGE));
     fv_bytes *notes = fv__solver_listener(r);
@@ -122,9 +123,9 @@ static void iterate_device(const fv_run *r, fv_solving *s, fv_device *d, int64_t
         FV_LANE_RUN(d, 0, p, "compare", (columns + tile - 1) / tile, nangles, 1, FV_BUFFER(ANGLES), FV_BUFFER(IMAGE),
                     FV_VALUE(int32_t, rows), FV_VALUE(int32_t, width), FV_VALUE(int32_t, columns), FV_BUFFER(MEASURED),
                     FV_BUFFER(RAYS), FV_BUFFER(REST));
-        const float *rest = notes ? fv_lane_look(d, 0, REST, fv_beam_sinogram_bytes(b)) : NULL;
+        const float *rest = notes ? fv__lane_look(d, 0, REST, fv__beam_sinogram_bytes(b)) : NULL;
         if (rest) find_residual(s, rest);
-        if (notes) fv_lane_done(d, 0, REST);
+        if (notes) fv__lane_done(d, 0, REST);
         if (rest) fv__solver_note(s, first, slices, notes);
         FV_LANE_RUN(d, 0, p, "add", (width + tile - 1) / tile, rows, 1, FV_BUFFER(ANGLES), FV_VALUE(int32_t, nangles),
                     FV_BUFFER(REST), FV_VALUE(int32_t, columns), FV_VALUE(int32_t, width),
@@ -137,11 +138,11 @@ static void receive_bundle(const fv_run *r, const fv_solving *s, fv_device *d, i
     const fv_block *out = r->out;
     int             last = out->region.ndim - 1;
     int64_t         stride = last == 2 ? out->stride[0] : 0;
-    float          *image = (float *)(uintptr_t)fv_lane_look(d, 0, IMAGE, fv_beam_image_bytes(&s->beam));
+    float          *image = (float *)(uintptr_t)fv__lane_look(d, 0, IMAGE, fv__beam_image_bytes(&s->beam));
     for (int64_t y = 0; image && y < out->region.size[last - 1]; y++)
-        fv__bundle_unpack(fv_beam_voxel(&s->beam, image, out->region.start[last - 1] + y, out->region.start[last]),
+        fv__bundle_unpack(fv__beam_voxel(&s->beam, image, out->region.start[last - 1] + y, out->region.start[last]),
                           out->region.size[last], slices, (float *)out->data + z * stride + y * out->stride[last - 1], stride);
-    fv_lane_done(d, 0, IMAGE);
+    fv__lane_done(d, 0, IMAGE);
 }
 
 static fv_status run_device(fv_run *r, fv_device *d, fv_error *error) {
@@ -149,10 +150,10 @@ static fv_status run_device(fv_run *r, fv_device *d, fv_error *error) {
     int64_t    first, count;
     fv__solver_lay_out(&r->need, &method, &s, r->scratch);
     const fv_beam *b = &s.beam;
-    FV_ISA_NAME(fv_beam_prepare)(&s.beam, &s.solver->geometry);
-    for (int64_t a = 0; a < b->nangles; a++) FV_ISA_NAME(fv_beam_lengths)(b, a, s.lengths + a * b->columns);
-    for (int64_t y = 0; y < b->rows; y++) FV_ISA_NAME(fv_beam_coverage)(b, 0, b->nangles, y, s.coverage + y * b->width);
-    fv_lane_copy(d, 0, ANGLES, b->angle, b->nangles * (int64_t)sizeof(fv_beam_angle));
+    FV_ISA_NAME(fv__beam_prepare)(&s.beam, &s.solver->geometry);
+    for (int64_t a = 0; a < b->nangles; a++) FV_ISA_NAME(fv__beam_lengths)(b, a, s.lengths + a * b->columns);
+    for (int64_t y = 0; y < b->rows; y++) FV_ISA_NAME(fv__beam_coverage)(b, 0, b->nangles, y, s.coverage + y * b->width);
+    fv__lane_copy(d, 0, ANGLES, b->angle, b->nangles * (int64_t)sizeof(fv_beam_angle));
     send_shares(d, RAYS, s.lengths, b->nangles * b->columns);
     send_shares(d, VOXELS, s.coverage, b->rows * b->width);
     fv__scan_slices(&r->out->region, r->out->region.ndim < 3 ? -1 : 0, &first, &count);
@@ -161,13 +162,14 @@ static fv_status run_device(fv_run *r, fv_device *d, fv_error *error) {
         FV_TRY(send_bundle(r, &s, d, first + z, slices, error));
         iterate_device(r, &s, d, first + z, slices);
         receive_bundle(r, &s, d, z, slices);
-        FV_TRY(fv_device_check(d, error));
+        FV_TRY(fv__device_check(d, error));
     }
     return FV_OK;
 }
 
-static const fv_device_kernel device = { .tolerance = 1e-5, .able = able, .least = bundle_bytes, .wanted = bundle_bytes,
-                                         .run = run_device };
+static const fv_device_kernel device = {
+    .tolerance = 1e-5, .able = able, .least = bundle_bytes, .wanted = bundle_bytes, .run = run_device
+};
 
 const fv_op FV_OP(sirt) = {
     .name = "sirt",

@@ -10,9 +10,9 @@ static fv_status check_shape(const fv_type *type, const fv_image_type *volume, c
     bool same = image->ndim == volume->ndim && !memcmp(image->shape, volume->shape, sizeof(int64_t) * (size_t)volume->ndim);
     if (same && !fv_dtype_is_complex(image->dtype)) return FV_OK;
     char      have[96], wanted[96];
-    fv_region a = fv_region_whole(image), b = fv_region_whole(volume);
-    fv_region_format(&a, have, sizeof have);
-    fv_region_format(&b, wanted, sizeof wanted);
+    fv_region a = fv__region_whole(image), b = fv__region_whole(volume);
+    fv__region_format(&a, have, sizeof have);
+    fv__region_format(&b, wanted, sizeof wanted);
     return fv_fail(error, FV_ERROR_USAGE, "%s spans %s, the volume %s; it must be real and of the same shape", name, have,
                    wanted);
 }
@@ -47,7 +47,7 @@ void fv__solver_need(const fv_need *n, fv_region *in) {
     fv__scan_find(&n->in[0]->image, &((const fv_solver *)n->params)->geometry, &scan, NULL);
     in[FV_SOLVER_PROJECTIONS] = fv__scan_need(&scan, &n->in[0]->image, &n->region);
     for (int k = FV_SOLVER_START; k < FV_SOLVER_INPUTS; k++) { /* whole slices */
-        if (n->in[k]->kind == FV_KIND_IMAGE) in[k] = fv_region_whole(&n->in[k]->image);
+        if (n->in[k]->kind == FV_KIND_IMAGE) in[k] = fv__region_whole(&n->in[k]->image);
         if (in[k].ndim < 3) continue;
         in[k].start[0] = n->region.start[0];
         in[k].size[0] = n->region.size[0];
@@ -62,20 +62,20 @@ size_t fv__solver_lay_out(const fv_need *n, const fv_method *method, fv_solving 
     s->beam = (fv_beam){ s->scan.nangles, s->scan.ncolumns, slice_rows(s->solver, out), out->shape[out->ndim - 1], NULL };
     const fv_beam *b = &s->beam;
     int64_t        longest = FV_MAX(FV_MAX(b->rows, b->width), b->columns);
-    s->beam.angle = fv_scratch_take(&pieces, b->nangles * (int64_t)sizeof(fv_beam_angle));
-    s->rows = fv_scratch_take(&pieces, fv__bundle_rows_bytes(longest));
-    s->order = fv_scratch_take(&pieces, b->nangles * (int64_t)sizeof(int32_t));
-    s->line = fv_scratch_take(&pieces, fv__bundle_rows_bytes(longest));
-    s->trail.offset = fv_scratch_take(&pieces, (longest + LANES) * (int64_t)sizeof(int32_t));
-    s->trail.low = fv_scratch_take(&pieces, (longest + LANES) * (int64_t)sizeof(float));
-    s->trail.high = fv_scratch_take(&pieces, (longest + LANES) * (int64_t)sizeof(float));
-    s->lengths = fv_scratch_take(&pieces, method->weights ? b->nangles * b->columns * (int64_t)sizeof(float) : 0);
-    s->coverage = fv_scratch_take(&pieces, method->weights ? b->rows * b->width * (int64_t)sizeof(float) : 0);
-    s->measured = fv_scratch_take(&pieces, fv_beam_sinogram_bytes(b));
-    s->rest = fv_scratch_take(&pieces, fv_beam_sinogram_bytes(b));
-    s->image = fv_scratch_take(&pieces, fv_beam_image_bytes(b));
-    for (int k = 0; k < method->spares; k++) s->spare[k] = fv_scratch_take(&pieces, fv_beam_image_bytes(b));
-    if (n->in[FV_SOLVER_MASK]->kind == FV_KIND_IMAGE) s->mask = fv_scratch_take(&pieces, fv_beam_image_bytes(b));
+    s->beam.angle = fv__scratch_take(&pieces, b->nangles * (int64_t)sizeof(fv_beam_angle));
+    s->rows = fv__scratch_take(&pieces, fv__bundle_rows_bytes(longest));
+    s->order = fv__scratch_take(&pieces, b->nangles * (int64_t)sizeof(int32_t));
+    s->line = fv__scratch_take(&pieces, fv__bundle_rows_bytes(longest));
+    s->trail.offset = fv__scratch_take(&pieces, (longest + LANES) * (int64_t)sizeof(int32_t));
+    s->trail.low = fv__scratch_take(&pieces, (longest + LANES) * (int64_t)sizeof(float));
+    s->trail.high = fv__scratch_take(&pieces, (longest + LANES) * (int64_t)sizeof(float));
+    s->lengths = fv__scratch_take(&pieces, method->weights ? b->nangles * b->columns * (int64_t)sizeof(float) : 0);
+    s->coverage = fv__scratch_take(&pieces, method->weights ? b->rows * b->width * (int64_t)sizeof(float) : 0);
+    s->measured = fv__scratch_take(&pieces, fv__beam_sinogram_bytes(b));
+    s->rest = fv__scratch_take(&pieces, fv__beam_sinogram_bytes(b));
+    s->image = fv__scratch_take(&pieces, fv__beam_image_bytes(b));
+    for (int k = 0; k < method->spares; k++) s->spare[k] = fv__scratch_take(&pieces, fv__beam_image_bytes(b));
+    if (n->in[FV_SOLVER_MASK]->kind == FV_KIND_IMAGE) s->mask = fv__scratch_take(&pieces, fv__beam_image_bytes(b));
     return pieces.used;
 }
 
@@ -117,14 +117,14 @@ void fv__solver_unroll(fv_infer *i, const char *name, const fv_method *method, c
     int            state = method->carried || p->stop > 0 ? 1 + method->carried : 0; /* 0: the volume says all */
     for (int64_t done = 0; done < p->iterations && p->iterations > most; done += most) {
         int64_t n = FV_MIN(most, p->iterations - done);
-        fv_bytes_printf(text, "x%lld = %s(projections%s%s, iterations = %lld, done = %lld, state = %d", (long long)(done + n),
-                        name, mask ? ", mask = mask" : "", !done && start ? ", start = start" : "", (long long)n,
-                        (long long)done, done + n < p->iterations ? state : 0);
-        if (done) fv_bytes_printf(text, ", start = x%lld", (long long)done);
+        fv__bytes_printf(text, "x%lld = %s(projections%s%s, iterations = %lld, done = %lld, state = %d", (long long)(done + n),
+                         name, mask ? ", mask = mask" : "", !done && start ? ", start = start" : "", (long long)n,
+                         (long long)done, done + n < p->iterations ? state : 0);
+        if (done) fv__bytes_printf(text, ", start = x%lld", (long long)done);
         for (const fv_param *each = params; each->name && !each->own; each++)
             if (strcmp(each->name, "iterations") && (strcmp(each->name, "size") || size.count))
-                fv_bytes_printf(text, ", %s = %s", each->name, each->name);
-        fv_bytes_printf(text, ")\n");
+                fv__bytes_printf(text, ", %s = %s", each->name, each->name);
+        fv__bytes_printf(text, ")\n");
     }
 }
 
@@ -140,8 +140,8 @@ void fv__solver_square(const float *from, int64_t n, double to[LANES]) {
 void fv__solver_residual(fv_solving *s) {
     const fv_beam *b = &s->beam;
     for (int64_t a = 0; a < b->nangles; a++) {
-        float *to = fv_beam_ray(b, s->rest, a, 0), *from = fv_beam_ray(b, s->measured, a, 0);
-        FV_ISA_NAME(fv_beam_project)(b, s->image, a, 0, b->columns, to);
+        float *to = fv__beam_ray(b, s->rest, a, 0), *from = fv__beam_ray(b, s->measured, a, 0);
+        FV_ISA_NAME(fv__beam_project)(b, s->image, a, 0, b->columns, to);
         for (int64_t i = 0; i < b->columns * LANES; i++) to[i] = from[i] - to[i];
     }
     fv__solver_square(s->rest, b->nangles * (b->columns + 2 * FV_BEAM_PAD), s->residual);
@@ -162,8 +162,8 @@ bool fv__solver_stop(fv_solving *s) {
 
 void fv__solver_limit(const fv_solving *s, int64_t y) {
     int64_t      n = s->beam.width * LANES;
-    float       *x = fv_beam_voxel(&s->beam, s->image, y, 0);
-    const float *inside = s->mask ? fv_beam_voxel(&s->beam, s->mask, y, 0) : NULL;
+    float       *x = fv__beam_voxel(&s->beam, s->image, y, 0);
+    const float *inside = s->mask ? fv__beam_voxel(&s->beam, s->mask, y, 0) : NULL;
     for (int64_t i = 0; i < n && s->solver->nonnegative; i++) x[i] = x[i] > 0 ? x[i] : 0;
     for (int64_t i = 0; i < n && inside; i++) x[i] = inside[i] != 0 ? x[i] : 0;
 }
@@ -176,7 +176,7 @@ static fv_block rows_of(const fv_block *start, int64_t first, int64_t rows) {
     fv_region region = start->region;
     region.start[y] = first;
     region.size[y] = rows;
-    return fv_block_window(start, &region);
+    return fv__block_window(start, &region);
 }
 
 /* The state that another part has left: what is carried, and which slices have stopped. */
@@ -202,15 +202,16 @@ static fv_status take_state(const fv_block *start, const fv_method *method, fv_s
 static fv_status begin(fv_run *r, const fv_method *method, fv_solving *s, int64_t first, int64_t slices, fv_error *error) {
     const fv_beam *b = &s->beam;
     FV_TRY(fv__scan_pack(&s->scan, r->in[FV_SOLVER_PROJECTIONS], first, slices, s->rows, s->measured, error));
-    memset(s->rest, 0, (size_t)fv_beam_sinogram_bytes(b));
-    memset(s->image, 0, (size_t)fv_beam_image_bytes(b));
-    for (int k = 0; k < method->spares; k++) memset(s->spare[k], 0, (size_t)fv_beam_image_bytes(b));
+    memset(s->rest, 0, (size_t)fv__beam_sinogram_bytes(b));
+    memset(s->image, 0, (size_t)fv__beam_image_bytes(b));
+    for (int k = 0; k < method->spares; k++) memset(s->spare[k], 0, (size_t)fv__beam_image_bytes(b));
     if (r->in[FV_SOLVER_MASK]) FV_TRY(fv__bundle_pack(b, r->in[FV_SOLVER_MASK], first, slices, "mask", s->rows, s->mask, error));
     const fv_block *start = r->in[FV_SOLVER_START];
-    if (start) FV_TRY(fv__bundle_pack(b, start, first, slices, "start", s->rows, s->image, error));
+    if (start)
+        FV_TRY(fv__bundle_pack(b, start, first, slices, "start", s->rows, s->image, error));
     else if (method->positive)
         for (int64_t y = 0; y < b->rows; y++)
-            for (int64_t i = 0; i < b->width * LANES; i++) fv_beam_voxel(b, s->image, y, 0)[i] = 1;
+            for (int64_t i = 0; i < b->width * LANES; i++) fv__beam_voxel(b, s->image, y, 0)[i] = 1;
     for (int64_t y = 0; y < b->rows && s->solver->done <= 0; y++) fv__solver_limit(s, y);
     fv__solver_square(s->measured, b->nangles * (b->columns + 2 * FV_BEAM_PAD), s->measure);
     for (int l = 0; l < LANES; l++)
@@ -228,7 +229,7 @@ static bool any_goes_on(const fv_solving *s, int64_t slices) {
 void fv__solver_note(const fv_solving *s, int64_t first, int64_t slices, fv_bytes *to) {
     for (int l = 0; l < slices; l++) {
         fv_note step = { first + l, FV_MAX(s->solver->done, 0) + s->iteration + 1, s->residual[l], s->measure[l], 1 };
-        if (s->step[l] > 0) fv_bytes_append(to, &step, sizeof step);
+        if (s->step[l] > 0) fv__bytes_append(to, &step, sizeof step);
     }
 }
 
@@ -236,7 +237,7 @@ void fv__solver_note(const fv_solving *s, int64_t first, int64_t slices, fv_byte
 static void note_stopped(const fv_solving *s, int64_t first, int64_t slices, fv_bytes *to) {
     for (int l = 0; l < slices; l++) {
         fv_note step = { first + l, s->solver->done, s->reached[l], s->measure[l], 0 };
-        if (!(s->step[l] > 0)) fv_bytes_append(to, &step, sizeof step);
+        if (!(s->step[l] > 0)) fv__bytes_append(to, &step, sizeof step);
     }
 }
 
@@ -250,7 +251,7 @@ static const float *result_line(const fv_solving *s, const fv_method *method, in
         return s->line + x * LANES;
     }
     float *from = image ? s->spare[method->spares - method->carried + image - 1] : s->image;
-    return fv_beam_voxel(&s->beam, from, y % s->beam.rows, x);
+    return fv__beam_voxel(&s->beam, from, y % s->beam.rows, x);
 }
 
 static void take_out(const fv_solving *s, const fv_method *method, const fv_block *out, int64_t z, int64_t slices) {
@@ -287,12 +288,12 @@ fv_status fv__solver_run(fv_run *r, const fv_method *method, fv_error *error) {
     int64_t    first, count;
     fv_bytes  *notes = fv__solver_listener(r);
     fv__solver_lay_out(&r->need, method, &s, r->scratch);
-    FV_ISA_NAME(fv_beam_prepare)(&s.beam, &s.solver->geometry);
+    FV_ISA_NAME(fv__beam_prepare)(&s.beam, &s.solver->geometry);
     fv__solver_spread(s.beam.nangles, s.order);
     for (int64_t a = 0; a < s.beam.nangles && method->weights; a++)
-        FV_ISA_NAME(fv_beam_lengths)(&s.beam, a, s.lengths + a * s.beam.columns);
+        FV_ISA_NAME(fv__beam_lengths)(&s.beam, a, s.lengths + a * s.beam.columns);
     for (int64_t y = 0; y < s.beam.rows && method->weights; y++)
-        FV_ISA_NAME(fv_beam_coverage)(&s.beam, 0, s.beam.nangles, y, s.coverage + y * s.beam.width);
+        FV_ISA_NAME(fv__beam_coverage)(&s.beam, 0, s.beam.nangles, y, s.coverage + y * s.beam.width);
     fv__scan_slices(&r->out->region, r->out->region.ndim < 3 ? -1 : 0, &first, &count);
     for (int64_t z = 0; z < count; z += LANES) {
         int64_t slices = FV_MIN(LANES, count - z);

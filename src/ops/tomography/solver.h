@@ -16,80 +16,80 @@ typedef struct fv_solver {
     bool        nonnegative;
     fv_numbers  size;
     int64_t     subsets;
-    fv_choice   window; /* of sart: FV_SOLVER_HAMMING */
+    fv_choice   window;      /* of sart: FV_SOLVER_HAMMING */
     int64_t     done, state; /* of a part of a long solve: iterations before it (-1: no part), images of the state it gives */
 } fv_solver;
 
 enum { FV_SOLVER_NO_WINDOW, FV_SOLVER_HAMMING };
 
-#define FV_SOLVER_GEOMETRY \
+#define FV_SOLVER_GEOMETRY                                                                                                       \
     FV_PARAM(fv_solver, geometry, .doc = "how the projections were taken: parallel(angles = range(-73, 73, 2)) or cone(...)")
-#define FV_SOLVER_ITERATIONS(number) \
+#define FV_SOLVER_ITERATIONS(number)                                                                                             \
     FV_PARAM(fv_solver, iterations, .def = number, .min = 1, .max = 100000, .doc = "how often all projections are used")
-#define FV_SOLVER_RELAXATION(number) \
-    FV_PARAM(fv_solver, relaxation, .def = number, .above = true, .max = 2, \
+#define FV_SOLVER_RELAXATION(number)                                                                                             \
+    FV_PARAM(fv_solver, relaxation, .def = number, .above = true, .max = 2,                                                      \
              .doc = "factor on each step; a smaller one reduces noise")
-#define FV_SOLVER_NONNEGATIVE \
+#define FV_SOLVER_NONNEGATIVE                                                                                                    \
     FV_PARAM(fv_solver, nonnegative, .def = "false", .doc = "negative voxels become 0 after each iteration")
-#define FV_SOLVER_STOP                                \
-    FV_PARAM(fv_solver, stop, .def = "0", .min = 0, .max = 1, \
+#define FV_SOLVER_STOP                                                                                                           \
+    FV_PARAM(fv_solver, stop, .def = "0", .min = 0, .max = 1,                                                                    \
              .doc = "stop a slice when its residual is at most this part of its projections; 0: never")
-#define FV_SOLVER_SIZE                                                         \
-    FV_PARAM(fv_solver, size, .def = "", .min = 1, .max = 8192, .unit = "px", \
-             .doc = "rows and columns of a slice, one number or two (of a cone beam: slices, rows, columns); left out: the " \
+#define FV_SOLVER_SIZE                                                                                                           \
+    FV_PARAM(fv_solver, size, .def = "", .min = 1, .max = 8192, .unit = "px",                                                    \
+             .doc = "rows and columns of a slice, one number or two (of a cone beam: slices, rows, columns); left out: the "     \
                     "detector's size")
 
-#define FV_SOLVER_SUBSETS                                           \
-    FV_PARAM(fv_solver, subsets, .def = "0", .min = 0, .max = 100000, \
-             .doc = "of a cone beam: number of groups into which the projections are divided; the projections of a group are " \
+#define FV_SOLVER_SUBSETS                                                                                                        \
+    FV_PARAM(fv_solver, subsets, .def = "0", .min = 0, .max = 100000,                                                            \
+             .doc = "of a cone beam: number of groups into which the projections are divided; the projections of a group are "   \
                     "used at once; 0: one by one")
 
-#define FV_SOLVER_WINDOW                                                                                          \
-    FV_PARAM(fv_solver, window, .def = "none", .choices = "none|hamming",                                            \
-             .doc = "of parallel beams: hamming lets corrections decrease from the middle of each ray to the circle inside "  \
+#define FV_SOLVER_WINDOW                                                                                                         \
+    FV_PARAM(fv_solver, window, .def = "none", .choices = "none|hamming",                                                        \
+             .doc = "of parallel beams: hamming lets corrections decrease from the middle of each ray to the circle inside "     \
                     "the slice; nothing outside is corrected")
 
 /* The last parameters of every method: for the parts of a long solve. */
-#define FV_SOLVER_PART                                                                                                   \
-    FV_PARAM(fv_solver, done, .def = "-1", .own = true, .doc = "iterations that the volume or state to begin with has had"), \
-    FV_PARAM(fv_solver, state, .def = "0", .own = true, .doc = "the result is a state of so many images; 0: the volume")
+#define FV_SOLVER_PART                                                                                                           \
+    FV_PARAM(fv_solver, done, .def = "-1", .own = true, .doc = "iterations that the volume or state to begin with has had"),     \
+        FV_PARAM(fv_solver, state, .def = "0", .own = true, .doc = "the result is a state of so many images; 0: the volume")
 
 enum { FV_SOLVER_PROJECTIONS, FV_SOLVER_START, FV_SOLVER_MASK, FV_SOLVER_INPUTS };
-#define FV_SOLVER_INPUT_TABLE                                                                                                  \
-    { "projections", FV_KIND_IMAGE, .doc = "line integrals, as minus_log gives them; axes angle z x, z angle x, or angle x" }, \
-    { "start", FV_KIND_IMAGE, .optional = true, .doc = "volume to start from, with the shape of the result" }, \
-    { "mask", FV_KIND_IMAGE, .optional = true, \
-      .doc = "where this image is 0 the volume stays 0; with the shape of the result" }, \
-    FV_INPUT_END
+#define FV_SOLVER_INPUT_TABLE                                                                                                    \
+    { "projections", FV_KIND_IMAGE, .doc = "line integrals, as minus_log gives them; axes angle z x, z angle x, or angle x" },   \
+        { "start", FV_KIND_IMAGE, .optional = true, .doc = "volume to start from, with the shape of the result" },               \
+        { "mask", FV_KIND_IMAGE, .optional = true,                                                                               \
+          .doc = "where this image is 0 the volume stays 0; with the shape of the result" },                                     \
+        FV_INPUT_END
 
 /* A bundle while it is solved. Images and sinograms as kernels/beam.h lays them out. */
 typedef struct fv_solving {
     const fv_solver *solver;
-    fv_scan  scan;
-    fv_beam  beam;
-    float   *measured, *image;
-    float   *mask;            /* NULL: none */
-    float   *rest;            /* sinogram: a method's own */
-    float   *spare[2];        /* images: a method's own, if it said it needs them */
-    float   *lengths;         /* [angles][columns]: of every ray */
-    float   *coverage;        /* [rows][width]: what each voxel gets from projections of ones */
-    float   *line, *rows;     /* room for a line of voxels or rays */
-    int32_t *order;           /* angles spread by the golden ratio: each is far from the ones before */
-    fv_beam_trail trail;
-    float    step[FV_BEAM_LANES];     /* relaxation, 0 for slices that are done */
-    double   scale[FV_BEAM_LANES];    /* a method's own number of every slice */
-    double   residual[FV_BEAM_LANES]; /* squared, of the image before the iteration (art, sart: during it); a method sets it */
-    double   measure[FV_BEAM_LANES];  /* squared norm of the measured values */
-    double   reached[FV_BEAM_LANES];  /* the residual at which a slice has stopped */
-    int64_t  iteration;
+    fv_scan          scan;
+    fv_beam          beam;
+    float           *measured, *image;
+    float           *mask;        /* NULL: none */
+    float           *rest;        /* sinogram: a method's own */
+    float           *spare[2];    /* images: a method's own, if it said it needs them */
+    float           *lengths;     /* [angles][columns]: of every ray */
+    float           *coverage;    /* [rows][width]: what each voxel gets from projections of ones */
+    float           *line, *rows; /* room for a line of voxels or rays */
+    int32_t         *order;       /* angles spread by the golden ratio: each is far from the ones before */
+    fv_beam_trail    trail;
+    float            step[FV_BEAM_LANES];  /* relaxation, 0 for slices that are done */
+    double           scale[FV_BEAM_LANES]; /* a method's own number of every slice */
+    double  residual[FV_BEAM_LANES]; /* squared, of the image before the iteration (art, sart: during it); a method sets it */
+    double  measure[FV_BEAM_LANES];  /* squared norm of the measured values */
+    double  reached[FV_BEAM_LANES];  /* the residual at which a slice has stopped */
+    int64_t iteration;
 } fv_solving;
 
 typedef struct fv_method {
-    int  spares;       /* images it needs besides */
-    int  carried;      /* of these, the last so many go from an iteration to the next */
-    bool positive;     /* starts from ones, not zeros */
-    bool weights;      /* needs lengths and coverage */
-    bool ordered;      /* its residual is known after an iteration only, and decides about the next one */
+    int  spares;   /* images it needs besides */
+    int  carried;  /* of these, the last so many go from an iteration to the next */
+    bool positive; /* starts from ones, not zeros */
+    bool weights;  /* needs lengths and coverage */
+    bool ordered;  /* its residual is known after an iteration only, and decides about the next one */
     void (*iterate)(fv_solving *s);
 } fv_method;
 
@@ -144,30 +144,28 @@ void fv__solver_spread(int64_t n, int32_t *order);
 /* Whether start and mask have the shape of i->out. */
 fv_status fv__solver_shapes(const fv_infer *i, fv_error *error);
 /* A method for cones, as a pipeline of projections and back-projections. */
-typedef enum fv_unrolled {
-    FV_UNROLLED_SIRT, FV_UNROLLED_MLEM, FV_UNROLLED_CGLS, FV_UNROLLED_ART, FV_UNROLLED_SART
-} fv_unrolled;
+typedef enum fv_unrolled { FV_UNROLLED_SIRT, FV_UNROLLED_MLEM, FV_UNROLLED_CGLS, FV_UNROLLED_ART, FV_UNROLLED_SART } fv_unrolled;
 /* table: its residuals instead of the volume, as a row of slice 0, iteration and residual for each one made. */
 fv_status fv__cone_unroll(fv_infer *i, fv_unrolled kind, bool table, fv_bytes *text, fv_error *error);
 /* A long solve of parallel beams, as a few calls of the same operator that each begin where the one before ended. */
 void fv__solver_unroll(fv_infer *i, const char *name, const fv_method *method, const fv_param *params, fv_bytes *text);
 
-#define FV_SOLVER_UNROLL(kind, name)                                                                                \
-    static fv_status unroll(fv_infer *i, fv_bytes *text, fv_error *error) {                                          \
-        if (((const fv_solver *)i->params)->geometry.beam == FV_GEOMETRY_CONE)                                       \
-            return fv__cone_unroll(i, kind, false, text, error);                                                     \
-        fv__solver_unroll(i, name, &method, params, text);                                                                    \
-        return FV_OK;                                                                                                \
+#define FV_SOLVER_UNROLL(kind, name)                                                                                             \
+    static fv_status unroll(fv_infer *i, fv_bytes *text, fv_error *error) {                                                      \
+        if (((const fv_solver *)i->params)->geometry.beam == FV_GEOMETRY_CONE)                                                   \
+            return fv__cone_unroll(i, kind, false, text, error);                                                                 \
+        fv__solver_unroll(i, name, &method, params, text);                                                                       \
+        return FV_OK;                                                                                                            \
     }
 
-#define FV_SOLVER_OP(method_)                                                                                             \
-    static size_t    scratch(const fv_need *n) { return fv__solver_scratch(n, &method_); }                                \
-    static fv_status run(fv_run *r, fv_error *error) { return fv__solver_run(r, &method_, error); }                       \
+#define FV_SOLVER_OP(method_)                                                                                                    \
+    static size_t        scratch(const fv_need *n) { return fv__solver_scratch(n, &method_); }                                   \
+    static fv_status     run(fv_run *r, fv_error *error) { return fv__solver_run(r, &method_, error); }                          \
     static const fv_pass passes[] = { { .need = fv__solver_need, .scratch = scratch, .run = run }, FV_PASS_END }
 
-#define FV_SOLVER_FIELDS                                                                                              \
-    .family = "tomography", .stage = "reconstruct", .version = 2, .inputs = inputs, .params = params,                 \
-    .params_size = sizeof(fv_solver), .result = FV_KIND_IMAGE, .infer = fv__solver_infer, .passes = passes,           \
+#define FV_SOLVER_FIELDS                                                                                                         \
+    .family = "tomography", .stage = "reconstruct", .version = 2, .inputs = inputs, .params = params,                            \
+    .params_size = sizeof(fv_solver), .result = FV_KIND_IMAGE, .infer = fv__solver_infer, .passes = passes,                      \
     .slab = fv__solver_slab, .cost = fv__solver_cost, .unroll = unroll, .notes = fv__solver_notes
 
 #endif

@@ -5,8 +5,8 @@
 void FV_ISA_NAME(fv__spectrum_turns)(int64_t n, double *turns) {
     for (int64_t k = 0; k < n / 2; k++) {
         double angle = 0x1.921fb54442d18p+2 * (double)k / (double)n;
-        turns[2 * k] = fv_cos(angle);
-        turns[2 * k + 1] = fv_sin(angle);
+        turns[2 * k] = fv__cos(angle);
+        turns[2 * k + 1] = fv__sin(angle);
     }
 }
 

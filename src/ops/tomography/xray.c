@@ -4,7 +4,10 @@
 #include "ops/tomography/beam_device.h"
 #include "ops/tomography/cone_scan.h"
 
-typedef struct { fv_geometry geometry; int64_t columns, rows; } xray;
+typedef struct {
+    fv_geometry geometry;
+    int64_t     columns, rows;
+} xray;
 
 static const fv_param params[] = {
     FV_PARAM(xray, geometry, .doc = "parallel(angles = range(0, 179)) or cone(range(0, 359), 500, 200)"),
@@ -30,7 +33,7 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     if (!p->columns) p->columns = FV_MAX(rows, width);
     int64_t shape[3] = { p->geometry.angles.count, flat ? p->columns : p->rows ? p->rows : in->shape[0], p->columns };
     fv_image_type_init(&i->out->image, FV_FLOAT32, in->ndim, shape);
-    FV_TRY(fv_axes_name(&i->out->image, flat ? "angle x" : "angle z x", error));
+    FV_TRY(fv__axes_name(&i->out->image, flat ? "angle x" : "angle z x", error));
     for (int d = 1; d < in->ndim; d++) {
         int from = d == in->ndim - 1 ? d : 0;
         i->out->image.spacing[d] = in->spacing[from] * (cone ? p->geometry.pitch : 1);
@@ -50,7 +53,7 @@ static void need(const fv_need *n, fv_region *in) {
         fv__cone_xray_need(n, &((const xray *)n->params)->geometry, in);
         return;
     }
-    in[0] = fv_region_whole(&n->in[0]->image);
+    in[0] = fv__region_whole(&n->in[0]->image);
     if (in[0].ndim < 3) return;
     in[0].start[0] = n->region.start[1];
     in[0].size[0] = n->region.size[1];
@@ -66,10 +69,10 @@ static size_t lay_out(const fv_need *n, work *w, void *memory) {
     const fv_image_type *in = &n->in[0]->image;
     fv_scratch           pieces = { memory };
     w->beam = (fv_beam){ p->geometry.angles.count, p->columns, in->shape[in->ndim - 2], in->shape[in->ndim - 1], NULL };
-    w->beam.angle = fv_scratch_take(&pieces, w->beam.nangles * (int64_t)sizeof(fv_beam_angle));
-    w->rows = fv_scratch_take(&pieces, fv__bundle_rows_bytes(w->beam.width));
-    w->line = fv_scratch_take(&pieces, fv__bundle_rows_bytes(w->beam.columns));
-    w->image = fv_scratch_take(&pieces, fv_beam_image_bytes(&w->beam));
+    w->beam.angle = fv__scratch_take(&pieces, w->beam.nangles * (int64_t)sizeof(fv_beam_angle));
+    w->rows = fv__scratch_take(&pieces, fv__bundle_rows_bytes(w->beam.width));
+    w->line = fv__scratch_take(&pieces, fv__bundle_rows_bytes(w->beam.columns));
+    w->image = fv__scratch_take(&pieces, fv__beam_image_bytes(&w->beam));
     return pieces.used;
 }
 
@@ -87,13 +90,13 @@ static fv_status run(fv_run *r, fv_error *error) {
     work            w;
     if (is_cone(&r->need)) return fv__cone_xray_run(r, &p->geometry, error);
     lay_out(&r->need, &w, r->scratch);
-    FV_ISA_NAME(fv_beam_prepare)(&w.beam, &p->geometry);
+    FV_ISA_NAME(fv__beam_prepare)(&w.beam, &p->geometry);
     fv__scan_slices(&out->region, row, &first, &count);
     for (int64_t z = 0; z < count; z += FV_BEAM_LANES) {
         int64_t slices = FV_MIN(FV_BEAM_LANES, count - z);
         FV_TRY(fv__bundle_pack(&w.beam, r->in[0], first + z, slices, "volume", w.rows, w.image, error));
         for (int64_t a = 0; a < out->region.size[0]; a++) {
-            FV_ISA_NAME(fv_beam_project)(&w.beam, w.image, out->region.start[0] + a, x, n, w.line);
+            FV_ISA_NAME(fv__beam_project)(&w.beam, w.image, out->region.start[0] + a, x, n, w.line);
             fv__bundle_unpack(w.line, n, slices, (float *)out->data + a * out->stride[0] + (row < 0 ? 0 : z * out->stride[1]),
                               row < 0 ? 0 : out->stride[1]);
         }
@@ -118,7 +121,7 @@ static int64_t wanted(const fv_need *n) {
 static fv_status run_device(fv_run *r, fv_device *device, fv_error *error) {
     work w;
     lay_out(&r->need, &w, r->scratch);
-    FV_ISA_NAME(fv_beam_prepare)(&w.beam, &((const xray *)r->need.params)->geometry);
+    FV_ISA_NAME(fv__beam_prepare)(&w.beam, &((const xray *)r->need.params)->geometry);
     fv_beam_job job = { .beam = w.beam, .rows = w.rows };
     return fv__beam_project_run(r, &job, device, error);
 }
@@ -127,8 +130,10 @@ static const fv_device_kernel device = { .tolerance = 1e-5, .able = able, .least
 
 static void slab(const fv_need *n, int64_t *chunk) {
     memcpy(chunk, n->out->image.shape, sizeof(int64_t) * FV_MAX_DIMS);
-    if (n->out->image.ndim < 3) chunk[0] = 32;
-    else if (!is_cone(n)) chunk[1] = FV_BEAM_LANES;
+    if (n->out->image.ndim < 3)
+        chunk[0] = 32;
+    else if (!is_cone(n))
+        chunk[1] = FV_BEAM_LANES;
     else /* rows of a cone look at many slices, and wide ones weigh */
         chunk[1] = n->in[0]->image.shape[1] * n->in[0]->image.shape[2] > 1 << 19 ? FV_CONE_HEIGHT / 4 : FV_CONE_HEIGHT;
 }

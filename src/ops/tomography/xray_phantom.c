@@ -24,7 +24,7 @@ static const fv_param params[] = {
 static fv_status infer(fv_infer *i, fv_error *error) {
     xray_phantom *p = i->params;
     fv_type       volume = { 0 };
-    FV_TRY(fv_source_type(&p->shape, FV_FLOAT32, 2, 3, &volume, error));
+    FV_TRY(fv__source_type(&p->shape, FV_FLOAT32, 2, 3, &volume, error));
     const fv_image_type *in = &volume.image;
     bool                 flat = in->ndim == 2, cone = p->geometry.beam == FV_GEOMETRY_CONE;
     if (p->rows && (flat || !cone))
@@ -34,7 +34,7 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     int64_t shape[3] = { p->geometry.angles.count, flat ? p->columns : p->rows ? p->rows : in->shape[0], p->columns };
     *i->out = (fv_type){ .kind = FV_KIND_IMAGE };
     fv_image_type_init(&i->out->image, FV_FLOAT32, in->ndim, shape);
-    FV_TRY(fv_axes_name(&i->out->image, flat ? "angle x" : "angle z x", error));
+    FV_TRY(fv__axes_name(&i->out->image, flat ? "angle x" : "angle z x", error));
     fv_scan scan;
     FV_TRY(fv__scan_find(&i->out->image, &p->geometry, &scan, error));
     return cone ? fv__cone_check(&p->geometry, &i->out->image, in, error) : FV_OK;
@@ -72,7 +72,7 @@ static void turn(double s, double t, double z, double cosine, double sine, doubl
 static ray ray_of(const xray_phantom *p, const fv_image_type *out, int64_t a, int64_t v, int64_t u) {
     const fv_geometry *g = &p->geometry;
     double             angle = g->angles.value[a] * (g->radians ? 1 : 0x1.1df46a2529d39p-6); /* pi / 180 */
-    double             cosine = fv_cos(angle), sine = fv_sin(angle), center = (double)(p->columns - 1) / 2;
+    double             cosine = fv__cos(angle), sine = fv__sin(angle), center = (double)(p->columns - 1) / 2;
     double             middle = out->ndim < 3 ? 0 : (double)(out->shape[1] - 1) / 2;
     ray                r = { { 0 }, { 0 } };
     if (g->center.count) center = g->center.value[g->center.count > 1 ? a : 0];

@@ -1,7 +1,9 @@
 /* checkpoint: an image that is computed once and kept in the store, where a killed run finds it again. */
 #include "op/op.h"
 
-typedef struct { int64_t iteration; } checkpoint;
+typedef struct {
+    int64_t iteration;
+} checkpoint;
 enum { IMAGE, RESIDUAL, MEASURE };
 
 static const fv_input inputs[] = {
@@ -29,14 +31,14 @@ static void note(const fv_run *r) {
     if (!r->notes || !r->scalar[RESIDUAL] || !r->scalar[MEASURE]) return;
     for (int d = 0; d < r->out->region.ndim; d++)
         if (r->out->region.start[d]) return;
-    note.residual = fv_scalar_number(r->scalar[RESIDUAL]);
-    note.measure = fv_scalar_number(r->scalar[MEASURE]);
-    if (note.residual >= 0) fv_bytes_append(r->notes, &note, sizeof note);
+    note.residual = fv__scalar_number(r->scalar[RESIDUAL]);
+    note.measure = fv__scalar_number(r->scalar[MEASURE]);
+    if (note.residual >= 0) fv__bytes_append(r->notes, &note, sizeof note);
 }
 
 static fv_status run(fv_run *r, fv_error *error) {
     (void)error;
-    fv_block_copy(r->out, r->in[IMAGE]);
+    fv__block_copy(r->out, r->in[IMAGE]);
     note(r);
     return FV_OK;
 }

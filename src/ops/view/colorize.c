@@ -1,9 +1,11 @@
 /* colorize: labels or grey values as colours. */
-#include "op/kernels.h"
 #include "op/axes.h"
+#include "op/kernels.h"
 #include "op/op.h"
 
-typedef struct { fv_choice map; } colorize;
+typedef struct {
+    fv_choice map;
+} colorize;
 
 enum { LABELS, GREY, HEAT, VIRIDIS };
 enum { IMAGE, LOW, HIGH };
@@ -16,8 +18,9 @@ static const fv_param params[] = {
 static const fv_input inputs[] = {
     { "image", FV_KIND_IMAGE, .doc = "labels, or grey values" },
     { "low", FV_KIND_SCALAR, .optional = true, .doc = "value at the start of the scale; left out: 0" },
-    { "high", FV_KIND_SCALAR, .optional = true, .doc = "value at the end of the scale; left out: the largest of the image's "
-                                                       "type (1 for floats)" },
+    { "high", FV_KIND_SCALAR, .optional = true,
+      .doc = "value at the end of the scale; left out: the largest of the image's "
+             "type (1 for floats)" },
     FV_INPUT_END,
 };
 
@@ -32,9 +35,9 @@ static fv_status infer(fv_infer *i, fv_error *error) {
                        fv_dtype_name(in->dtype));
     if (in->ndim == FV_MAX_DIMS)
         return fv_fail(error, FV_ERROR_USAGE, "image has %d axes already: there is no room for the colour axis", in->ndim);
-    if (fv_axis_find(in, "c") >= 0) return fv_fail(error, FV_ERROR_USAGE, "image has an axis c already: take one channel of it");
+    if (fv__axis_find(in, "c") >= 0) return fv_fail(error, FV_ERROR_USAGE, "image has an axis c already: take one channel of it");
     i->out->image.dtype = FV_UINT8;
-    fv_axis_append(&i->out->image, "c", 3);
+    fv__axis_append(&i->out->image, "c", 3);
     return FV_OK;
 }
 
@@ -52,20 +55,32 @@ static void label_colour(uint64_t label, uint8_t colour[3]) {
     uint64_t h = label * 0x9e3779b97f4a7c15u;
     h = (h ^ h >> 29) * 0xbf58476d1ce4e5b9u;
     h ^= h >> 32;
-    int bright = 255 - 30 * (int)(h >> 11 & 3), low = bright * (int)(h >> 13 & 3) / 6; /* low: the weakest of the three */
-    int hue = (int)((h & 0x7ff) * 1536 >> 11), ramp = low + (bright - low) * (hue & 255) / 255, fall = bright + low - ramp;
+    int       bright = 255 - 30 * (int)(h >> 11 & 3), low = bright * (int)(h >> 13 & 3) / 6; /* low: the weakest of the three */
+    int       hue = (int)((h & 0x7ff) * 1536 >> 11), ramp = low + (bright - low) * (hue & 255) / 255, fall = bright + low - ramp;
     const int third[6][3] = { { bright, ramp, low }, { fall, bright, low }, { low, bright, ramp },
                               { low, fall, bright }, { ramp, low, bright }, { bright, low, fall } };
     for (int c = 0; c < 3; c++) colour[c] = label ? (uint8_t)third[hue >> 8][c] : 0;
 }
 
 /* Scales as colours at equal steps, straight lines between them. */
-typedef struct { int count; uint8_t at[10][3]; } scale;
+typedef struct {
+    int     count;
+    uint8_t at[10][3];
+} scale;
 static const scale scales[] = {
     [GREY] = { 2, { { 0, 0, 0 }, { 255, 255, 255 } } },
     [HEAT] = { 4, { { 0, 0, 0 }, { 255, 0, 0 }, { 255, 255, 0 }, { 255, 255, 255 } } },
-    [VIRIDIS] = { 10, { { 68, 1, 84 }, { 72, 40, 120 }, { 62, 74, 137 }, { 49, 104, 142 }, { 38, 130, 142 }, { 31, 158, 137 },
-                        { 53, 183, 121 }, { 109, 205, 89 }, { 180, 222, 44 }, { 253, 231, 37 } } },
+    [VIRIDIS] = { 10,
+                  { { 68, 1, 84 },
+                    { 72, 40, 120 },
+                    { 62, 74, 137 },
+                    { 49, 104, 142 },
+                    { 38, 130, 142 },
+                    { 31, 158, 137 },
+                    { 53, 183, 121 },
+                    { 109, 205, 89 },
+                    { 180, 222, 44 },
+                    { 253, 231, 37 } } },
 };
 
 static void scale_table(const scale *s, uint8_t table[256][3]) {
@@ -82,7 +97,10 @@ static double largest(fv_dtype dtype) {
 }
 
 /* Colours of n numbers, pixel step bytes apart; only the channels first..first + count - 1. */
-typedef struct { int64_t n, step, first, count; uint8_t *to; } strip;
+typedef struct {
+    int64_t  n, step, first, count;
+    uint8_t *to;
+} strip;
 
 static inline void put(const strip *s, int64_t i, const uint8_t colour[3]) {
     for (int64_t c = 0; c < s->count; c++) s->to[i * s->step + c] = colour[s->first + c];
@@ -110,20 +128,22 @@ static fv_status run(fv_run *r, fv_error *error) {
     const colorize *p = r->need.params;
     const fv_block *in = r->in[IMAGE], *out = r->out;
     int             last = in->region.ndim - 1;
-    double          low = r->scalar[LOW] ? fv_scalar_number(r->scalar[LOW]) : 0;
-    double          high = r->scalar[HIGH] ? fv_scalar_number(r->scalar[HIGH]) : largest(in->dtype);
+    double          low = r->scalar[LOW] ? fv__scalar_number(r->scalar[LOW]) : 0;
+    double          high = r->scalar[HIGH] ? fv__scalar_number(r->scalar[HIGH]) : largest(in->dtype);
     fv_dtype        whole = in->dtype == FV_UINT64 ? FV_UINT64 : FV_INT64;
     uint8_t         table[256][3];
-    strip s = { in->region.size[last], out->stride[last], out->region.start[last + 1], out->region.size[last + 1], NULL };
-    fv_rows         rows;
+    strip   s = { in->region.size[last], out->stride[last], out->region.start[last + 1], out->region.size[last + 1], NULL };
+    fv_rows rows;
     if (p->map.index != LABELS) scale_table(&scales[p->map.index], table);
-    for (fv_rows_begin(&rows, &in->region); fv_rows_next(&rows);) {
+    for (fv__rows_begin(&rows, &in->region); fv__rows_next(&rows);) {
         rows.position[last + 1] = s.first; /* so that it is a place of the output too */
-        s.to = fv_block_at(out, rows.position);
-        fv_kernels_current()->convert(r->scratch, p->map.index == LABELS ? whole : FV_FLOAT64, fv_block_at(in, rows.position),
-                                      in->dtype, s.n);
-        if (p->map.index == LABELS) colour_labels(&s, r->scratch);
-        else colour_scale(&s, r->scratch, low, high, table);
+        s.to = fv__block_at(out, rows.position);
+        fv__kernels_current()->convert(r->scratch, p->map.index == LABELS ? whole : FV_FLOAT64, fv__block_at(in, rows.position),
+                                       in->dtype, s.n);
+        if (p->map.index == LABELS)
+            colour_labels(&s, r->scratch);
+        else
+            colour_scale(&s, r->scratch, low, high, table);
     }
     return FV_OK;
 }

@@ -2,7 +2,9 @@
 #include "op/axes.h"
 #include "op/op.h"
 
-typedef struct { const char *axes; } name_axes;
+typedef struct {
+    const char *axes;
+} name_axes;
 
 static const fv_param params[] = {
     FV_PARAM(name_axes, axes, .doc = "a name for each axis, slowest first, separated by blanks: \"angle z x\""),
@@ -11,12 +13,12 @@ static const fv_param params[] = {
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "any image" }, FV_INPUT_END };
 
 static fv_status infer(fv_infer *i, fv_error *error) {
-    return fv_axes_name(&i->out->image, ((const name_axes *)i->params)->axes, error);
+    return fv__axes_name(&i->out->image, ((const name_axes *)i->params)->axes, error);
 }
 
 static fv_status run(fv_run *r, fv_error *error) {
     (void)error;
-    fv_block_copy(r->out, r->in[0]);
+    fv__block_copy(r->out, r->in[0]);
     return FV_OK;
 }
 

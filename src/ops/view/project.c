@@ -4,7 +4,10 @@
 #include "op/op.h"
 #include "op/place.h"
 
-typedef struct { const char *axis; fv_choice method; } project;
+typedef struct {
+    const char *axis;
+    fv_choice   method;
+} project;
 
 enum { MAX, MIN, MEAN, SUM };
 
@@ -12,8 +15,9 @@ static const fv_param params[] = {
     FV_PARAM(project, axis, .def = "z", .axis = true,
              .doc = "name of the axis along which to look; the result does not have it. \"item\": all images of a collection "
                     "become one"),
-    FV_PARAM(project, method, .def = "max", .choices = "max|min|mean|sum", .doc = "what to compute from the voxels along "
-                                                                                  "that axis"),
+    FV_PARAM(project, method, .def = "max", .choices = "max|min|mean|sum",
+             .doc = "what to compute from the voxels along "
+                    "that axis"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image to project" }, FV_INPUT_END };
@@ -24,7 +28,7 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     const project       *p = i->params;
     const fv_image_type *in = &i->in[0]->image;
     fv_image_type       *out = &i->out->image;
-    int                  axis = fv_axis_find(in, p->axis);
+    int                  axis = fv__axis_find(in, p->axis);
     if (axis < 0) {
         char names[FV_MAX_DIMS * 10] = "";
         for (int d = 0; d < in->ndim; d++) strcat(strcat(names, d ? " " : ""), in->axis[d]);
@@ -37,14 +41,14 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     if (p->method.index == SUM) out->dtype = FV_FLOAT64;
     if (p->method.index == MEAN) out->dtype = wide(in->dtype) ? FV_FLOAT64 : FV_FLOAT32;
     double n = (double)in->shape[axis]; /* one thick voxel takes the place of the line */
-    fv_place_move(out, axis, (n - 1) / 2, n);
-    fv_axis_drop(out, axis);
+    fv__place_move(out, axis, (n - 1) / 2, n);
+    fv__axis_drop(out, axis);
     return FV_OK;
 }
 
 static void need(const fv_need *n, fv_region *in) {
     const project *p = n->params;
-    int            axis = fv_axis_find(&n->in[0]->image, p->axis);
+    int            axis = fv__axis_find(&n->in[0]->image, p->axis);
     in->ndim = n->in[0]->image.ndim;
     for (int d = 0, e = 0; d < in->ndim; d++) {
         in->start[d] = d == axis ? 0 : n->region.start[e];
@@ -68,49 +72,49 @@ typedef struct {
 } lines;
 
 /* Keeps a NaN once it is met, as numpy does. */
-#define EXTREME(TYPE, BEATS)                                                                  \
-    {                                                                                         \
-        const TYPE *restrict from = l->from;                                                  \
-        TYPE *restrict to = out;                                                              \
-        for (int64_t i = 0; i < l->count; i++) to[i] = from[i * l->across];                   \
-        if (l->along == 1) {                                                                  \
-            for (int64_t i = 0; i < l->count; i++)                                            \
-                for (int64_t k = 1; k < l->depth; k++) {                                      \
-                    TYPE v = from[i * l->across + k];                                         \
-                    to[i] = (v BEATS to[i]) | (v != v) ? v : to[i];                           \
-                }                                                                             \
-            return;                                                                           \
-        }                                                                                     \
-        for (int64_t k = 1; k < l->depth; k++)                                                \
-            for (int64_t i = 0; i < l->count; i++) {                                          \
-                TYPE v = from[k * l->along + i];                                              \
-                to[i] = (v BEATS to[i]) | (v != v) ? v : to[i];                               \
-            }                                                                                 \
-        return;                                                                               \
+#define EXTREME(TYPE, BEATS)                                                                                                     \
+    {                                                                                                                            \
+        const TYPE *restrict from = l->from;                                                                                     \
+        TYPE *restrict to = out;                                                                                                 \
+        for (int64_t i = 0; i < l->count; i++) to[i] = from[i * l->across];                                                      \
+        if (l->along == 1) {                                                                                                     \
+            for (int64_t i = 0; i < l->count; i++)                                                                               \
+                for (int64_t k = 1; k < l->depth; k++) {                                                                         \
+                    TYPE v = from[i * l->across + k];                                                                            \
+                    to[i] = (v BEATS to[i]) | (v != v) ? v : to[i];                                                              \
+                }                                                                                                                \
+            return;                                                                                                              \
+        }                                                                                                                        \
+        for (int64_t k = 1; k < l->depth; k++)                                                                                   \
+            for (int64_t i = 0; i < l->count; i++) {                                                                             \
+                TYPE v = from[k * l->along + i];                                                                                 \
+                to[i] = (v BEATS to[i]) | (v != v) ? v : to[i];                                                                  \
+            }                                                                                                                    \
+        return;                                                                                                                  \
     }
-#define EXTREMES(NAME, BEATS)                                          \
-    static void NAME(const lines *l, fv_dtype dtype, void *out) {      \
-        switch (dtype) {                                               \
-        case FV_BOOL:                                                  \
-        case FV_UINT8: EXTREME(uint8_t, BEATS)                         \
-        case FV_INT8: EXTREME(int8_t, BEATS)                           \
-        case FV_UINT16: EXTREME(uint16_t, BEATS)                       \
-        case FV_INT16: EXTREME(int16_t, BEATS)                         \
-        case FV_UINT32: EXTREME(uint32_t, BEATS)                       \
-        case FV_INT32: EXTREME(int32_t, BEATS)                         \
-        case FV_UINT64: EXTREME(uint64_t, BEATS)                       \
-        case FV_INT64: EXTREME(int64_t, BEATS)                         \
-        case FV_FLOAT32: EXTREME(float, BEATS)                         \
-        case FV_FLOAT64: EXTREME(double, BEATS)                        \
-        default: return;                                               \
-        }                                                              \
+#define EXTREMES(NAME, BEATS)                                                                                                    \
+    static void NAME(const lines *l, fv_dtype dtype, void *out) {                                                                \
+        switch (dtype) {                                                                                                         \
+        case FV_BOOL:                                                                                                            \
+        case FV_UINT8: EXTREME(uint8_t, BEATS)                                                                                   \
+        case FV_INT8: EXTREME(int8_t, BEATS)                                                                                     \
+        case FV_UINT16: EXTREME(uint16_t, BEATS)                                                                                 \
+        case FV_INT16: EXTREME(int16_t, BEATS)                                                                                   \
+        case FV_UINT32: EXTREME(uint32_t, BEATS)                                                                                 \
+        case FV_INT32: EXTREME(int32_t, BEATS)                                                                                   \
+        case FV_UINT64: EXTREME(uint64_t, BEATS)                                                                                 \
+        case FV_INT64: EXTREME(int64_t, BEATS)                                                                                   \
+        case FV_FLOAT32: EXTREME(float, BEATS)                                                                                   \
+        case FV_FLOAT64: EXTREME(double, BEATS)                                                                                  \
+        default: return;                                                                                                         \
+        }                                                                                                                        \
     }
 EXTREMES(greatest, >)
 EXTREMES(least, <)
 
 /* Sums in float64, voxel after voxel from the axis' start. */
 static void add_up(const lines *l, fv_dtype dtype, double *restrict sum, double *restrict row) {
-    const fv_kernels *k = fv_kernels_current();
+    const fv_kernels *k = fv__kernels_current();
     int64_t           size = (int64_t)fv_dtype_size(dtype);
     for (int64_t i = 0; i < l->count; i++) sum[i] = 0;
     if (l->along == 1)
@@ -127,23 +131,25 @@ static void add_up(const lines *l, fv_dtype dtype, double *restrict sum, double 
 
 static void finish_sums(const lines *l, int method, double *sum, fv_dtype dtype, void *out) {
     for (int64_t i = 0; i < l->count && method == MEAN; i++) sum[i] /= (double)l->depth;
-    fv_kernels_current()->convert(out, dtype, sum, FV_FLOAT64, l->count);
+    fv__kernels_current()->convert(out, dtype, sum, FV_FLOAT64, l->count);
 }
 
 static fv_status run(fv_run *r, fv_error *error) {
     (void)error;
     const project  *p = r->need.params;
     const fv_block *in = r->in[0], *out = r->out;
-    int             axis = fv_axis_find(&r->need.in[0]->image, p->axis), last = out->region.ndim - 1;
+    int             axis = fv__axis_find(&r->need.in[0]->image, p->axis), last = out->region.ndim - 1;
     double         *sum = r->scratch, *row = sum + out->region.size[last];
-    lines           l = { .count = out->region.size[last], .depth = in->region.size[axis], .along = in->stride[axis],
+    lines           l = { .count = out->region.size[last],
+                          .depth = in->region.size[axis],
+                          .along = in->stride[axis],
                           .across = in->stride[axis > last ? last : last + 1] };
     fv_rows         rows;
-    for (fv_rows_begin(&rows, &out->region); fv_rows_next(&rows);) {
+    for (fv__rows_begin(&rows, &out->region); fv__rows_next(&rows);) {
         int64_t position[FV_MAX_DIMS];
         for (int d = 0, e = 0; d < in->region.ndim; d++) position[d] = d == axis ? 0 : rows.position[e++];
-        l.from = fv_block_at(in, position);
-        void *to = fv_block_at(out, rows.position);
+        l.from = fv__block_at(in, position);
+        void *to = fv__block_at(out, rows.position);
         if (p->method.index == MAX) greatest(&l, in->dtype, to);
         if (p->method.index == MIN) least(&l, in->dtype, to);
         if (p->method.index < MEAN) continue;
@@ -155,7 +161,7 @@ static fv_status run(fv_run *r, fv_error *error) {
 
 static double cost(const fv_need *n) {
     const project *p = n->params;
-    return 0.3 * (double)n->in[0]->image.shape[fv_axis_find(&n->in[0]->image, p->axis)];
+    return 0.3 * (double)n->in[0]->image.shape[fv__axis_find(&n->in[0]->image, p->axis)];
 }
 static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run }, FV_PASS_END };
 

@@ -3,18 +3,23 @@
 #include "op/op.h"
 #include "op/place.h"
 
-typedef struct { fv_numbers start, stop, step, single; } slice;
+typedef struct {
+    fv_numbers start, stop, step, single;
+} slice;
 
 #define ANY_INDEX .min = -1e15, .max = 1e15, .blank = true, .unit = "px"
 
 static const fv_param params[] = {
-    FV_PARAM(slice, start, .def = "", ANY_INDEX, .doc = "first index on each axis; negative: counted from the end; nan: left "
-                                                        "out"),
-    FV_PARAM(slice, stop, .def = "", ANY_INDEX, .doc = "end of each axis, not included; negative: counted from the end; nan: "
-                                                       "left out"),
+    FV_PARAM(slice, start, .def = "", ANY_INDEX,
+             .doc = "first index on each axis; negative: counted from the end; nan: left "
+                    "out"),
+    FV_PARAM(slice, stop, .def = "", ANY_INDEX,
+             .doc = "end of each axis, not included; negative: counted from the end; nan: "
+                    "left out"),
     FV_PARAM(slice, step, .def = "", ANY_INDEX, .doc = "step from one voxel to the next; negative: backwards; nan: 1"),
-    FV_PARAM(slice, single, .def = "", .min = 0, .max = 1, .doc = "1 on axes from which a single index is taken; the result "
-                                                                  "does not have them"),
+    FV_PARAM(slice, single, .def = "", .min = 0, .max = 1,
+             .doc = "1 on axes from which a single index is taken; the result "
+                    "does not have them"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "image", FV_KIND_IMAGE, .doc = "image to cut" }, FV_INPUT_END };
@@ -80,9 +85,9 @@ static fv_status infer(fv_infer *i, fv_error *error) {
         out->spacing[d] = in->spacing[d] * fabs(step);
         out->origin[d] = in->origin[d] + in->spacing[d] * lowest;
     }
-    for (int d = 0; d < in->ndim; d++) fv_place_move(out, d, p->start.value[d], p->step.value[d]);
+    for (int d = 0; d < in->ndim; d++) fv__place_move(out, d, p->start.value[d], p->step.value[d]);
     for (int d = in->ndim - 1; d >= 0; d--)
-        if (p->single.value[d]) fv_axis_drop(out, d);
+        if (p->single.value[d]) fv__axis_drop(out, d);
     if (!out->ndim)
         return fv_fail(error, FV_ERROR_USAGE,
                        "the indices leave a single voxel and no axis; write a range such as 3:4 on one of them");
@@ -104,12 +109,12 @@ static void need(const fv_need *n, fv_region *in) {
     }
 }
 
-#define TAKE(TYPE)                                                  \
-    {                                                               \
-        const TYPE *restrict f = from;                              \
-        TYPE *restrict t = to;                                      \
-        for (int64_t i = 0; i < n; i++) t[i] = f[i * stride];       \
-        return;                                                     \
+#define TAKE(TYPE)                                                                                                               \
+    {                                                                                                                            \
+        const TYPE *restrict f = from;                                                                                           \
+        TYPE *restrict t = to;                                                                                                   \
+        for (int64_t i = 0; i < n; i++) t[i] = f[i * stride];                                                                    \
+        return;                                                                                                                  \
     }
 
 /* n elements that lie stride elements apart. */
@@ -118,7 +123,9 @@ static void take(void *to, const void *from, int64_t n, int64_t stride, size_t s
         memcpy(to, from, (size_t)n * size);
         return;
     }
-    typedef struct { uint64_t half[2]; } sixteen;
+    typedef struct {
+        uint64_t half[2];
+    } sixteen;
     switch (size) {
     case 1: TAKE(uint8_t)
     case 2: TAKE(uint16_t)
@@ -138,12 +145,12 @@ static fv_status run(fv_run *r, fv_error *error) {
         if (!p->single.value[d]) last = d;
     int64_t stride = in->stride[last] * (int64_t)p->step.value[last];
     fv_rows rows;
-    for (fv_rows_begin(&rows, &out->region); fv_rows_next(&rows);) {
+    for (fv__rows_begin(&rows, &out->region); fv__rows_next(&rows);) {
         for (int d = 0, e = 0; d < in->region.ndim; d++) {
             position[d] = (int64_t)p->start.value[d];
             if (!p->single.value[d]) position[d] += rows.position[e++] * (int64_t)p->step.value[d];
         }
-        take(fv_block_at(out, rows.position), fv_block_at(in, position), out->region.size[out->region.ndim - 1], stride,
+        take(fv__block_at(out, rows.position), fv__block_at(in, position), out->region.size[out->region.ndim - 1], stride,
              fv_dtype_size(out->dtype));
     }
     return FV_OK;
