@@ -1,7 +1,7 @@
 /* Prints the comparator networks of common windows as C, for src/kernels/rank_network_key.h: straight lines of MIN and MAX on
  * vectors, and a table to find them by. A build step, so that networks are made in one place only.
  */
-#include "base/network.h"
+#include "base/sorting_network.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* What an image file holds, from its header alone; table files are described in describe_table.c. */
 #include "api/describe_table.h"
-#include "api/facts.h"
+#include "api/file_facts.h"
 #include "api/paragraph.h"
 #include "base/remote.h"
 #include "op/table_parts.h"

@@ -1,6 +1,6 @@
 /* What a table file holds: its tables, their columns and rows. */
 #include "api/describe_table.h"
-#include "api/facts.h"
+#include "api/file_facts.h"
 #include "api/paragraph.h"
 #include <stdlib.h>
 

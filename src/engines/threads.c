@@ -17,12 +17,12 @@ static void done(void *context, fv_job *job, int number, fv_status status, const
 
 static fv_status run(fv_scheduler *scheduler, const fv_run_settings *settings, const char *run_folder, fv_error *error) {
     (void)run_folder;
-    fv_crew_work work = {
+    fv_thread_work work = {
         .ask = ask, .changes = changes, .wait = wait_for_change, .run = run_job, .done = done, .context = scheduler
     };
-    fv_crew *crew;
-    FV_TRY(fv__crew_start(&work, settings->workers, &crew, error));
-    fv__crew_join(crew);
+    fv_worker_threads *threads;
+    FV_TRY(fv__worker_threads_start(&work, settings->workers, &threads, error));
+    fv__worker_threads_join(threads);
     return fv__scheduler_status(scheduler, error);
 }
 

@@ -1,6 +1,6 @@
 /* The ends of stages: merging partials into results, putting files together. */
 #include "exec/exec.h"
-#include "exec/late.h"
+#include "exec/late_values.h"
 #include <stdlib.h>
 
 #define LARGE_MERGE ((int64_t)4 << 20) /* bytes of partials */

@@ -2,8 +2,8 @@
 #include "base/file.h"
 #include "devices/device_pool.h"
 #include "exec/exec.h"
-#include "exec/late.h"
-#include "exec/points.h"
+#include "exec/fused_points.h"
+#include "exec/late_values.h"
 #include "op/device_kernel.h"
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
  * The kernel's text is made for a box and a type. A work-item makes a strip of a row: it sorts the columns of the box, merges
  * neighbouring columns in pairs while a box holds two pairs, and selects from what makes up a box, all on vectors of voxels. */
 #include "kernels/rank_device.h"
-#include "base/network.h"
+#include "base/sorting_network.h"
 #include "kernels/padded.h"
 #include "op/kernels.h"
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  * list is used by all boxes that hold the column, a merged pair of columns by all boxes that hold both. Rows lie PITCH
  * elements apart. Networks of common boxes are compiled to straight code, the others are interpreted row by row.
  */
-#include "base/network.h"
+#include "base/sorting_network.h"
 #include "kernels/rank.h"
 #include "kernels/vectors.h"
 #include "op/kernels.h"

@@ -14,7 +14,7 @@ typedef struct left { /* by one item */
     fv_bytes     paths;   /* must have got their names before; each ended by NUL */
 } left;
 
-struct fv_leftovers {
+struct fv_retired_items {
     fv_store       *store;
     fv_outputs     *outputs;
     pthread_mutex_t mutex;
@@ -22,8 +22,8 @@ struct fv_leftovers {
     int             count;
 };
 
-fv_leftovers *fv__leftovers_new(fv_store *store, fv_outputs *outputs) {
-    fv_leftovers *l = fv__calloc(sizeof *l);
+fv_retired_items *fv__retired_items_new(fv_store *store, fv_outputs *outputs) {
+    fv_retired_items *l = fv__calloc(sizeof *l);
     l->store = store;
     l->outputs = outputs;
     pthread_mutex_init(&l->mutex, NULL);
@@ -41,14 +41,14 @@ static void free_all(left *item) {
     }
 }
 
-void fv__leftovers_free(fv_leftovers *l) {
+void fv__retired_items_free(fv_retired_items *l) {
     if (!l) return;
     free_all(l->first);
     pthread_mutex_destroy(&l->mutex);
     free(l);
 }
 
-static bool settled(const fv_leftovers *l, const left *item) {
+static bool settled(const fv_retired_items *l, const left *item) {
     for (size_t at = 0; at < item->paths.size; at += strlen((char *)item->paths.data + at) + 1)
         if (fv__outputs_waits(l->outputs, (char *)item->paths.data + at)) return false;
     const fv_hash *results = (const fv_hash *)(const void *)item->results.data;
@@ -57,7 +57,7 @@ static bool settled(const fv_leftovers *l, const left *item) {
     return true;
 }
 
-static void forget(fv_leftovers *l) {
+static void forget(fv_retired_items *l) {
     left *gone = NULL;
     pthread_mutex_lock(&l->mutex);
     for (left **i = &l->first; *i;) {
@@ -79,7 +79,7 @@ static void forget(fv_leftovers *l) {
     free_all(gone);
 }
 
-void fv__leftovers_add(fv_leftovers *l, const fv_instance *instance, const bool *needed, const bool *handed) {
+void fv__retired_items_add(fv_retired_items *l, const fv_instance *instance, const bool *needed, const bool *handed) {
     left *item = fv__calloc(sizeof *item);
     for (int k = 0; k < instance->plan->nstages; k++)
         if (needed[k]) fv__stage_leaves(instance, &instance->plan->stages[k], &item->keys, &item->results);
@@ -91,12 +91,12 @@ void fv__leftovers_add(fv_leftovers *l, const fv_instance *instance, const bool 
     bool many = ++l->count > MANY, some = l->count % SOME == 0;
     pthread_mutex_unlock(&l->mutex);
     if (many)
-        fv__leftovers_settle(l);
+        fv__retired_items_settle(l);
     else if (some)
         forget(l);
 }
 
-void fv__leftovers_settle(fv_leftovers *l) {
+void fv__retired_items_settle(fv_retired_items *l) {
     fv__store_flush(l->store, NULL); /* what could not be written is tried again at the end of the run */
     fv__store_refresh(l->store, NULL);
     forget(l);

@@ -9,13 +9,13 @@
 
 #include "run/outputs.h"
 
-typedef struct fv_leftovers fv_leftovers;
+typedef struct fv_retired_items fv_retired_items;
 
-fv_leftovers *fv__leftovers_new(fv_store *store, fv_outputs *outputs);
-void          fv__leftovers_free(fv_leftovers *leftovers);
+fv_retired_items *fv__retired_items_new(fv_store *store, fv_outputs *outputs);
+void              fv__retired_items_free(fv_retired_items *retired);
 /* Notes what an item leaves; the instance may be closed afterwards. needed: by stage; handed: sinks that wait for their names. */
-void fv__leftovers_add(fv_leftovers *leftovers, const fv_instance *instance, const bool *needed, const bool *handed);
+void fv__retired_items_add(fv_retired_items *retired, const fv_instance *instance, const bool *needed, const bool *handed);
 /* Commits the store and forgets whatever can go. */
-void fv__leftovers_settle(fv_leftovers *leftovers);
+void fv__retired_items_settle(fv_retired_items *retired);
 
 #endif

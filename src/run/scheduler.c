@@ -17,7 +17,7 @@ fv_scheduler *fv__scheduler_new(const fv_context *context, const fv_run_settings
     };
     s->progress.items = context->bindings->nunits;
     fv__scheduler_places(s, &(fv_place){ settings->workers, settings->budget }, 1);
-    s->leftovers = fv__leftovers_new(context->store, outputs);
+    s->retired = fv__retired_items_new(context->store, outputs);
     pthread_mutex_init(&s->mutex, NULL);
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
@@ -56,7 +56,7 @@ static void announce(fv_scheduler *s) {
 
 static void free_item(fv_item *item) {
     for (int k = 0; item->stages && k < item->instance->plan->nstages; k++) {
-        free(item->stages[k].portions);
+        free(item->stages[k].ranges);
         free(item->stages[k].makers);
     }
     for (int i = 0; item->temporaries && i < item->instance->graph->nsinks; i++) free(item->temporaries[i]);
@@ -79,7 +79,7 @@ void fv__scheduler_free(fv_scheduler *s) {
         s->items = item->next;
         free_item(item);
     }
-    fv__leftovers_free(s->leftovers);
+    fv__retired_items_free(s->retired);
     fv__memory_take_back(s);
     free(s->taken);
     free(s->places);
@@ -126,7 +126,7 @@ static bool take_task(fv_scheduler *s, fv_item *item, int index, int place, bool
     const fv_stage *stage = &item->instance->plan->stages[index];
     fv_stage_state *state = &item->stages[index];
     if (!fv__fits(s, place, stage->memory, stage->shared)) return false;
-    while (fv__portions_take(state->portions, place, help, task)) {
+    while (fv__task_ranges_take(state->ranges, place, help, task)) {
         if (stage->serial || !fv__task_done(item->instance, stage, *task)) return true;
         state->done++;
         item->tasks_done++;
@@ -145,7 +145,7 @@ static void skip_tasks(fv_scheduler *s, fv_item *item, int index) {
     item->tasks_done += state->limit - state->done;
     s->progress.tasks_done += state->limit - state->done;
     state->done = state->limit;
-    if (!state->portions) state->portions = fv__portions_new(0, s->nplaces, item->home);
+    if (!state->ranges) state->ranges = fv__task_ranges_new(0, s->nplaces, item->home);
 }
 
 /* Whether places exchange what the stage stores. */
@@ -157,7 +157,7 @@ static bool is_shared(const fv_scheduler *s, const fv_stage *stage) {
 static void begin_stage(fv_scheduler *s, fv_item *item, int index) {
     const fv_stage *stage = &item->instance->plan->stages[index];
     fv_stage_state *state = &item->stages[index];
-    state->portions = fv__portions_new(state->limit, s->nplaces, item->home);
+    state->ranges = fv__task_ranges_new(state->limit, s->nplaces, item->home);
     if (!is_shared(s, stage)) return;
     state->makers = fv__alloc((size_t)(stage->ntasks + 1) * sizeof *state->makers);
     for (int64_t i = 0; i < stage->ntasks; i++) state->makers[i] = -1;
@@ -171,7 +171,7 @@ static bool stage_job(fv_scheduler *s, fv_item *item, int index, int place, bool
     if (!state->needed || state->complete || state->ending || !can_start(item, index)) return false;
     if (fv__item_stage_closed(item, index)) skip_tasks(s, item, index);
     if (fv__tasks_shared(s)) return fv__shared_job(s, item, index, job);
-    if (!state->portions) begin_stage(s, item, index);
+    if (!state->ranges) begin_stage(s, item, index);
     *job = (fv_job){ .kind = FV_JOB_TASK, .item = item, .instance = item->instance, .stage = index, .place = place };
     if (take_task(s, item, index, place, help, &task)) {
         job->task = task;
@@ -182,7 +182,7 @@ static bool stage_job(fv_scheduler *s, fv_item *item, int index, int place, bool
         if (has_sink(stage)) item->written_by |= (uint64_t)1 << place % 64;
         return true;
     }
-    if (state->portions->left > 0 || state->out > 0 || state->done < state->limit) return false;
+    if (state->ranges->left > 0 || state->out > 0 || state->done < state->limit) return false;
     if (place != item->home && !help) return false;
     if (!state->end_memory) state->end_memory = 1 + fv__stage_end_memory(item->instance, stage);
     if (!fv__fits(s, place, state->end_memory, 0)) return false;
@@ -420,7 +420,7 @@ static void put_aside(fv_scheduler *s, const fv_item *item) {
     int   nstages = item->instance->plan->nstages;
     bool *needed = fv__calloc((size_t)nstages + 1);
     for (int k = 0; k < nstages; k++) needed[k] = item->stages[k].needed;
-    fv__leftovers_add(s->leftovers, item->instance, needed, item->handed);
+    fv__retired_items_add(s->retired, item->instance, needed, item->handed);
     free(needed);
 }
 
@@ -651,7 +651,7 @@ fv_status fv__scheduler_status(fv_scheduler *s, fv_error *error) {
     return s->status;
 }
 
-void fv__scheduler_settle(fv_scheduler *s) { fv__leftovers_settle(s->leftovers); }
+void fv__scheduler_settle(fv_scheduler *s) { fv__retired_items_settle(s->retired); }
 
 void fv__scheduler_stop(fv_scheduler *s, fv_status status, const fv_error *error) {
     pthread_mutex_lock(&s->mutex);

@@ -22,7 +22,7 @@ void fv__memory_spare(fv_scheduler *s, const fv_item *item) {
         shared = FV_MAX(shared, plan->stages[k].shared);
     }
     int workers = s->places[0].workers;
-    room -= FV_MAX(largest * fv__crew_threads(workers), largest * workers + worth_lending(s, 0, shared));
+    room -= FV_MAX(largest * fv__worker_threads_threads(workers), largest * workers + worth_lending(s, 0, shared));
     for (int k = 0; k < plan->nstages; k++)
         for (int t = 0; t < plan->stages[k].ntargets; t++) {
             fv_writer *writer = plan->stages[k].targets[t].kind == FV_TARGET_SINK ? plan->stages[k].targets[t].writer : NULL;

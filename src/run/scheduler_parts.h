@@ -11,14 +11,14 @@
 #include "run/task_ranges.h"
 
 typedef struct fv_stage_state {
-    bool         needed, complete, ending;
-    bool         open, closed; /* once known: it is needed, or no branch that was chosen needs it */
-    int64_t      limit;        /* tasks to hand out */
-    int64_t      out, done;
-    fv_portions *portions;   /* those not yet handed out; NULL: all */
-    int          readers;    /* needed stages that have not yet used it */
-    int64_t      end_memory; /* that merging its partials needs; 0: not known yet */
-    int32_t     *makers;     /* by task: its place, for an exchange; NULL: what it stores goes through the store */
+    bool            needed, complete, ending;
+    bool            open, closed; /* once known: it is needed, or no branch that was chosen needs it */
+    int64_t         limit;        /* tasks to hand out */
+    int64_t         out, done;
+    fv_task_ranges *ranges;     /* those not yet handed out; NULL: all */
+    int             readers;    /* needed stages that have not yet used it */
+    int64_t         end_memory; /* that merging its partials needs; 0: not known yet */
+    int32_t        *makers;     /* by task: its place, for an exchange; NULL: what it stores goes through the store */
 
     /* of a shared item */
     fv_claim *claim; /* batch being handed out: tasks from cursor to end */
@@ -58,7 +58,7 @@ struct fv_scheduler {
     pthread_cond_t         changed;
     uint64_t               changes;
     fv_item               *items; /* open, oldest first */
-    fv_leftovers          *leftovers;
+    fv_retired_items      *retired;
     int                    nopen, most_open;
     int                    segment;           /* that is reached */
     int64_t                next_item, memory; /* of tasks */

@@ -8,19 +8,19 @@
 
 #include "base/base.h"
 
-typedef struct fv_portion {
+typedef struct fv_task_range {
     int64_t next, end;
-} fv_portion;
+} fv_task_range;
 
-typedef struct fv_portions {
-    int        places, count; /* count: portions, one per place or fewer */
-    int        home;          /* place of the first portion */
-    int64_t    left;          /* tasks not yet taken */
-    fv_portion portion[];
-} fv_portions;
+typedef struct fv_task_ranges {
+    int           places, count; /* count: ranges, one per place or fewer */
+    int           home;          /* place of the first range */
+    int64_t       left;          /* tasks not yet taken */
+    fv_task_range range[];
+} fv_task_ranges;
 
-fv_portions *fv__portions_new(int64_t tasks, int places, int home);
-/* The next task of a place; with help, of another's portion. False if there is none. */
-bool fv__portions_take(fv_portions *portions, int place, bool help, int64_t *task);
+fv_task_ranges *fv__task_ranges_new(int64_t tasks, int places, int home);
+/* The next task of a place; with help, of another's range. False if there is none. */
+bool fv__task_ranges_take(fv_task_ranges *ranges, int place, bool help, int64_t *task);
 
 #endif

@@ -11,22 +11,22 @@
 
 #include "run/scheduler.h"
 
-typedef struct fv_crew_work {
+typedef struct fv_thread_work {
     fv_offer (*ask)(void *context, fv_job *job);
     uint64_t (*changes)(void *context);         /* a number that grows whenever there may be a job */
     void (*wait)(void *context, uint64_t seen); /* until it has grown */
     fv_status (*run)(void *context, fv_job *job, fv_worker *worker, int number, fv_error *error);
     void (*done)(void *context, fv_job *job, int number, fv_status status, const fv_error *error);
     void *context;
-} fv_crew_work;
+} fv_thread_work;
 
-typedef struct fv_crew fv_crew;
+typedef struct fv_worker_threads fv_worker_threads;
 
 /* Fails if not even one thread can be started. */
-fv_status fv__crew_start(const fv_crew_work *work, int workers, fv_crew **crew, fv_error *error);
+fv_status fv__worker_threads_start(const fv_thread_work *work, int workers, fv_worker_threads **threads, fv_error *error);
 /* Waits until ask has told all of them that there is no more. */
-void fv__crew_join(fv_crew *crew);
+void fv__worker_threads_join(fv_worker_threads *threads);
 /* Number of threads, from which run's number comes. */
-int fv__crew_threads(int workers);
+int fv__worker_threads_threads(int workers);
 
 #endif

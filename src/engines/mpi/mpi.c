@@ -61,8 +61,8 @@ typedef struct leader {
     pthread_mutex_t        mutex; /* guards what follows */
     pthread_cond_t         changed;
     errand                *first, **last;
-    int                    errands;               /* not yet over */
-    bool                   crew_over, over, lost; /* lost: a rank */
+    int                    errands;                  /* not yet over */
+    bool                   threads_over, over, lost; /* lost: a rank */
     uint64_t               syncs_wanted, syncs_asked, syncs_done;
     int                    syncs_left;
     fv_error               sync_error;
@@ -315,7 +315,7 @@ static void take_done(leader *l, int rank, const uint8_t *at, const uint8_t *end
         o->unused = (int)done.ticket;
         o->out--;
         e.job.facts = done.facts;
-        e.worker = rank * fv__crew_threads(l->others[rank].workers) + done.worker;
+        e.worker = rank * fv__worker_threads_threads(l->others[rank].workers) + done.worker;
         double seconds = FV_MAX(done.facts.read + done.facts.compute + done.facts.write, LEAST_TASK);
         if (e.job.kind == FV_JOB_TASK) o->task_seconds = o->task_seconds > 0 ? 0.8 * o->task_seconds + 0.2 * seconds : seconds;
         if (e.job.kind == FV_JOB_END)
@@ -476,7 +476,7 @@ static void *serve_thread(void *argument) {
     serve(l);
     double pause = SHORT_NAP;
     pthread_mutex_lock(&l->mutex);
-    while (!l->crew_over) {
+    while (!l->threads_over) {
         pthread_mutex_unlock(&l->mutex);
         if (!hear(l)) nap(l, &pause);
         ask_for_syncs(l);
@@ -516,18 +516,18 @@ static void done(void *context, fv_job *job, int number, fv_status status, const
 }
 
 static fv_status work(leader *l, fv_error *error) {
-    fv_crew_work what = { .ask = ask, .changes = changes, .wait = wait_for_change, .run = run_job, .done = done, .context = l };
-    fv_crew     *crew;
-    pthread_t    server;
+    fv_thread_work what = { .ask = ask, .changes = changes, .wait = wait_for_change, .run = run_job, .done = done, .context = l };
+    fv_worker_threads *threads;
+    pthread_t          server;
     if (pthread_create(&l->helper, NULL, run_errands, l)) return fv_fail(error, FV_ERROR_IO, "cannot start a thread");
     bool      served = !pthread_create(&server, NULL, serve_thread, l);
-    fv_status status =
-        served ? fv__crew_start(&what, l->settings->workers, &crew, error) : fv_fail(error, FV_ERROR_IO, "cannot start a thread");
+    fv_status status = served ? fv__worker_threads_start(&what, l->settings->workers, &threads, error)
+                              : fv_fail(error, FV_ERROR_IO, "cannot start a thread");
     if (status == FV_OK)
-        fv__crew_join(crew);
+        fv__worker_threads_join(threads);
     else
         fv__scheduler_stop(l->scheduler, status, error);
-    set(l, &l->crew_over);
+    set(l, &l->threads_over);
     if (served) pthread_join(server, NULL); /* after the last errand */
     set(l, &l->over);
     pthread_join(l->helper, NULL);

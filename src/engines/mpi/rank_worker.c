@@ -425,18 +425,18 @@ static fv_status open_run(follower *f, const fv_letter_begin *begin, const char 
 }
 
 static void work(follower *f, fv_letter_ready *ready) {
-    fv_crew_work what = { .ask = ask, .changes = changes, .wait = wait_for_jobs, .run = run_job, .done = done, .context = f };
-    fv_crew     *crew;
-    pthread_t    syncer;
-    bool         started = !pthread_create(&syncer, NULL, sync_files, f);
+    fv_thread_work what = { .ask = ask, .changes = changes, .wait = wait_for_jobs, .run = run_job, .done = done, .context = f };
+    fv_worker_threads *threads;
+    pthread_t          syncer;
+    bool               started = !pthread_create(&syncer, NULL, sync_files, f);
     fv_exchanger_calls calls = { .done = exchanged, .given_up = given_up, .context = f };
     fv_status          status = started ? fv__exchanger_start(f->ranks, &calls, &f->exchanger, &ready->error)
                                         : fv_fail(&ready->error, FV_ERROR_IO, "cannot start a thread");
-    if (status == FV_OK) status = fv__crew_start(&what, f->workers, &crew, &ready->error);
+    if (status == FV_OK) status = fv__worker_threads_start(&what, f->workers, &threads, &ready->error);
     tell(f->ranks, FV_LETTER_READY, ready);
     serve(f);
     finish_jobs(f);
-    if (status == FV_OK) fv__crew_join(crew);
+    if (status == FV_OK) fv__worker_threads_join(threads);
     fv__exchanger_stop(f->exchanger);
     want_sync(f, true);
     if (started) pthread_join(syncer, NULL);

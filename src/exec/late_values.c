@@ -1,5 +1,5 @@
 /* Parameters that the pipeline itself computes. */
-#include "exec/late.h"
+#include "exec/late_values.h"
 #include <stdlib.h>
 
 /* Inference again, now with the value: what it would have refused in the text it refuses here. */

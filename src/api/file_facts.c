@@ -1,5 +1,5 @@
 /* Facts of files; see facts.h. */
-#include "api/facts.h"
+#include "api/file_facts.h"
 #include "api/paragraph.h"
 #include <stdlib.h>
 

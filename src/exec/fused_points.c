@@ -5,7 +5,7 @@
  * axes, or have them in another order, are read where they lie as far as their voxels are next to each other as those of the
  * result; else each strip of them is laid out in room of its own.
  */
-#include "exec/points.h"
+#include "exec/fused_points.h"
 #include "exec/spread.h"
 #include "op/kernels.h"
 

@@ -1,5 +1,5 @@
 /* Networks of comparators. */
-#include "base/network.h"
+#include "base/sorting_network.h"
 #include <string.h>
 
 typedef struct {
