@@ -9,7 +9,8 @@ import pathlib
 import re
 import sys
 
-LAYERS = "base devices image op kernels lang graph plan store record exec run engines cluster api".split()
+# study belongs to the command, not to the library
+LAYERS = "base devices image op kernels lang graph plan store record exec run engines cluster api study".split()
 FAMILIES = "ops formats tables".split()  # these know LAYERS up to kernels
 LONGEST = 130
 

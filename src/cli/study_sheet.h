@@ -2,8 +2,8 @@
 #ifndef FV_STUDY_SHEET_H
 #define FV_STUDY_SHEET_H
 
+#include "device_study.h"
 #include <cjson/cJSON.h>
-#include <fovea/device_study.h>
 
 /* Everything but the leases, unless they are wanted too; the caller deletes it. */
 cJSON *fv_study_json(const fv_device_study *study, bool leases);

@@ -1,4 +1,4 @@
-/* The worker processes of a study of policies (<fovea/device_study.h>) and what they share with each other.
+/* The worker processes of a study of policies (device_study.h) and what they share with each other.
  *
  * Devices of a study keep to a pace: a device's time is given out in slices, one task at a time. So devices that are really one
  * processor (PoCL) hold each other up no more than cards of their own would, and tasks that share a device do.
@@ -7,7 +7,7 @@
 #define FV_STUDY_WORKER_H
 
 #include "base/base.h"
-#include <fovea/device_study.h>
+#include "device_study.h"
 #include <stdatomic.h>
 
 #define FV_STUDY_SLICE 0.01 /* seconds */

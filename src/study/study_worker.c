@@ -1,5 +1,5 @@
 /* A worker of a study of policies: leases a device, keeps it busy for as long as the task is, gives it back. */
-#include "devices/study_worker.h"
+#include "study_worker.h"
 #include "devices/device.h"
 #include <errno.h>
 #include <fovea/device_lease.h>

@@ -7,12 +7,12 @@
  *         for (int i = 0; i < study->nrows; i++) printf("%s: %.2f s\n", study->rows[i].policy, study->rows[i].makespan);
  *     fv_device_study_free(study);
  *
- * Processes are forked: the caller must have neither threads nor OpenCL.
+ * A part of the command and not of the library: it measures what the library offers. Processes are forked: the caller must have
+ * neither threads nor OpenCL.
  */
-#ifndef FOVEA_DEVICE_STUDY_H
-#define FOVEA_DEVICE_STUDY_H
+#ifndef FV_DEVICE_STUDY_H
+#define FV_DEVICE_STUDY_H
 
-#include <fovea/api.h>
 #include <fovea/status.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -59,9 +59,9 @@ typedef struct fv_study_options {
     const volatile int *cancel;
 } fv_study_options;
 
-FV_API fv_status fv_device_study_run(const fv_study_options *options, fv_device_study **study, fv_error *error);
-FV_API void      fv_device_study_free(fv_device_study *study);
+fv_status fv_device_study_run(const fv_study_options *options, fv_device_study **study, fv_error *error);
+void      fv_device_study_free(fv_device_study *study);
 /* Makespan, waits, occupancy and peaks of a row from its leases. */
-FV_API void fv_study_row_derive(fv_study_row *row, const fv_study_lease *leases, int count, int devices);
+void fv_study_row_derive(fv_study_row *row, const fv_study_lease *leases, int count, int devices);
 
 #endif

@@ -4,8 +4,8 @@
 #include "base/file.h"
 #include "devices/broker.h"
 #include "devices/device.h"
-#include "devices/study_worker.h"
 #include "op/random.h"
+#include "study_worker.h"
 #include <errno.h>
 #include <fovea/devices.h>
 #include <signal.h>
