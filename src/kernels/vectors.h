@@ -1,5 +1,6 @@
 /* Vectors of the instruction set that the including file is compiled for, and the few things GNU vector extensions lack:
- * unaligned access, a fused multiply-add with the same bits on every processor, transposition in registers, minimum and maximum.
+ * unaligned access, a fused multiply-add with the same bits on every processor, transposition in registers, minimum and maximum,
+ * and subtraction that stops at zero.
  *
  * LANES of float is FV_F32_LANES (4, 8, 16), of double FV_F64_LANES (2, 4, 8).
  */
@@ -168,10 +169,12 @@ FV_INLINE void fv_f64v_transpose(fv_f64v v[FV_F64_LANES]) {
 
 typedef uint8_t  fv_u8v __attribute__((vector_size(FV_VECTOR_BYTES)));
 typedef uint16_t fv_u16v __attribute__((vector_size(FV_VECTOR_BYTES)));
+typedef uint32_t fv_u32v __attribute__((vector_size(FV_VECTOR_BYTES)));
 typedef int32_t  fv_i32v __attribute__((vector_size(FV_VECTOR_BYTES)));
 typedef int64_t  fv_i64v __attribute__((vector_size(FV_VECTOR_BYTES)));
 typedef uint8_t  fv_u8v_unaligned __attribute__((vector_size(FV_VECTOR_BYTES), aligned(1), may_alias));
 typedef uint16_t fv_u16v_unaligned __attribute__((vector_size(FV_VECTOR_BYTES), aligned(2), may_alias));
+typedef uint32_t fv_u32v_unaligned __attribute__((vector_size(FV_VECTOR_BYTES), aligned(4), may_alias));
 typedef int32_t  fv_i32v_unaligned __attribute__((vector_size(FV_VECTOR_BYTES), aligned(4), may_alias));
 typedef int64_t  fv_i64v_unaligned __attribute__((vector_size(FV_VECTOR_BYTES), aligned(8), may_alias));
 
@@ -214,5 +217,23 @@ FV__GENERIC(fv_u16v)
 FV__GENERIC(fv_i32v)
 FV__GENERIC(fv_i64v)
 #endif
+FV__GENERIC(fv_u32v)
+
+/* ---------------------------------------------------------------- what is left of a without b, at least 0 */
+
+#if defined(FV_ISA_avx512)
+FV_INLINE fv_u8v  fv_u8v_less(fv_u8v a, fv_u8v b) { return (fv_u8v)_mm512_subs_epu8((__m512i)a, (__m512i)b); }
+FV_INLINE fv_u16v fv_u16v_less(fv_u16v a, fv_u16v b) { return (fv_u16v)_mm512_subs_epu16((__m512i)a, (__m512i)b); }
+#elif defined(FV_ISA_avx2)
+FV_INLINE fv_u8v  fv_u8v_less(fv_u8v a, fv_u8v b) { return (fv_u8v)_mm256_subs_epu8((__m256i)a, (__m256i)b); }
+FV_INLINE fv_u16v fv_u16v_less(fv_u16v a, fv_u16v b) { return (fv_u16v)_mm256_subs_epu16((__m256i)a, (__m256i)b); }
+#elif defined(__SSE2__)
+FV_INLINE fv_u8v  fv_u8v_less(fv_u8v a, fv_u8v b) { return (fv_u8v)_mm_subs_epu8((__m128i)a, (__m128i)b); }
+FV_INLINE fv_u16v fv_u16v_less(fv_u16v a, fv_u16v b) { return (fv_u16v)_mm_subs_epu16((__m128i)a, (__m128i)b); }
+#else
+FV_INLINE fv_u8v  fv_u8v_less(fv_u8v a, fv_u8v b) { return (a - b) & (fv_u8v)(a > b); }
+FV_INLINE fv_u16v fv_u16v_less(fv_u16v a, fv_u16v b) { return (a - b) & (fv_u16v)(a > b); }
+#endif
+FV_INLINE fv_u32v fv_u32v_less(fv_u32v a, fv_u32v b) { return (a - b) & (fv_u32v)(a > b); }
 
 #endif

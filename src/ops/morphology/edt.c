@@ -2,7 +2,6 @@
 #include "ops/morphology/edt.h"
 #include "kernels/vectors.h"
 #include "op/scratch.h"
-#include "ops/morphology/lanes.h"
 
 #define REACH 255       /* steps along any axis that 16 bits can hold */
 #define SLACK 64        /* elements that vectors may touch behind a row */
@@ -119,7 +118,7 @@ static void scan_far(fv__edt *e) {
 
 /* ---------------------------------------------------------------- near: saturating lanes */
 
-static inline bool any_u16s(fv__u16s v) {
+static inline bool any_u16(fv_u16v v) {
 #if defined(FV_ISA_avx2)
     return !_mm256_testz_si256((__m256i)v, (__m256i)v);
 #else
@@ -135,23 +134,25 @@ static inline bool any_u16s(fv__u16s v) {
 static void search_near(uint16_t *restrict to, const uint16_t *const *near, int64_t step, const uint16_t *squares, int64_t most,
                         int64_t n) {
     for (int64_t i = 0; i < n; i += 4 * NEAR_LANES) {
-        fv__u16s best[4], open;
-        for (int v = 0; v < 4; v++) best[v] = *(const fv__u16s *)(near[0] + i + v * NEAR_LANES);
+        fv_u16v best[4], open;
+        for (int v = 0; v < 4; v++) best[v] = *(const fv_u16v_unaligned *)(near[0] + i + v * NEAR_LANES);
         for (int64_t k = 1; k <= most; k += 2) {
-            fv__u16s square = squares[k] - (fv__u16s){ 0 }, next = squares[k + 1] - (fv__u16s){ 0 };
-            open = (fv__u16s){ 0 };
-            for (int v = 0; v < 4; v++) open |= fv__u16s_less(~best[v], square);
-            if (!any_u16s(open)) break;
+            fv_u16v square = squares[k] - (fv_u16v){ 0 }, next = squares[k + 1] - (fv_u16v){ 0 };
+            open = (fv_u16v){ 0 };
+            for (int v = 0; v < 4; v++) open |= fv_u16v_less(~best[v], square);
+            if (!any_u16(open)) break;
             const uint16_t *a = (step ? near[0] - k * step : near[-k]) + i, *b = (step ? near[0] + k * step : near[k]) + i;
             const uint16_t *c = (step ? a - step : near[-k - 1] + i), *d = (step ? b + step : near[k + 1] + i);
 #pragma GCC unroll 4
             for (int v = 0; v < 4; v++) {
-                fv__u16s one = fv__u16s_max(*(const fv__u16s *)(a + v * NEAR_LANES), *(const fv__u16s *)(b + v * NEAR_LANES));
-                fv__u16s two = fv__u16s_max(*(const fv__u16s *)(c + v * NEAR_LANES), *(const fv__u16s *)(d + v * NEAR_LANES));
-                best[v] = fv__u16s_max(best[v], fv__u16s_max(fv__u16s_less(one, square), fv__u16s_less(two, next)));
+                fv_u16v one = fv_u16v_max(*(const fv_u16v_unaligned *)(a + v * NEAR_LANES),
+                                          *(const fv_u16v_unaligned *)(b + v * NEAR_LANES));
+                fv_u16v two = fv_u16v_max(*(const fv_u16v_unaligned *)(c + v * NEAR_LANES),
+                                          *(const fv_u16v_unaligned *)(d + v * NEAR_LANES));
+                best[v] = fv_u16v_max(best[v], fv_u16v_max(fv_u16v_less(one, square), fv_u16v_less(two, next)));
             }
         }
-        for (int v = 0; v < 4; v++) *(fv__u16s *)(to + i + v * NEAR_LANES) = best[v];
+        for (int v = 0; v < 4; v++) *(fv_u16v_unaligned *)(to + i + v * NEAR_LANES) = best[v];
     }
 }
 

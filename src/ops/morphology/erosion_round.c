@@ -5,8 +5,8 @@
  * distance counter; along the others closeness spreads by direct search, max over k of close[i +- k] - k*k in saturating
  * lanes (8 bits for radii below 16, 16 bits below 256, else 32). A voxel is eroded if its closeness ends above 0.
  */
+#include "kernels/vectors.h"
 #include "ops/morphology/erosion.h"
-#include "ops/morphology/lanes.h"
 
 /* One run: the element, both regions, and scratch. closeness is what the scan of the first axis leaves, over the region
  * `scanned`; a line is the last axis of the element with the axes inside it. */
@@ -23,15 +23,15 @@ typedef struct {
 
 #define SLACK 256 /* bytes that vectors may touch behind a line */
 #define LANE uint8_t
-#define LANES fv__u8s
+#define LANES fv_u8v
 #define NAME(name) name##_u8
 #include "ops/morphology/erosion_round_lanes.h"
 #define LANE uint16_t
-#define LANES fv__u16s
+#define LANES fv_u16v
 #define NAME(name) name##_u16
 #include "ops/morphology/erosion_round_lanes.h"
 #define LANE uint32_t
-#define LANES fv__u32s
+#define LANES fv_u32v
 #define NAME(name) name##_u32
 #include "ops/morphology/erosion_round_lanes.h"
 

@@ -65,17 +65,18 @@ static void NAME(search)(LANE *restrict to, const LANE *const *near, int64_t hal
     const int64_t width = FV_VECTOR_BYTES / sizeof(LANE);
     for (int64_t i = 0; i < n; i += 4 * width) {
         LANES best[4];
-        for (int v = 0; v < 4; v++) best[v] = *(const LANES *)(near[half] + i + v * width);
+        for (int v = 0; v < 4; v++) best[v] = *(const FV_PASTE(LANES, _unaligned) *)(near[half] + i + v * width);
         for (int64_t k = 1; k <= half; k++) {
             const LANE *before = near[half - k] + i, *after = near[half + k] + i;
             LANES       square = (LANE)(k * k) - (LANES){ 0 };
 #pragma GCC unroll 4
             for (int v = 0; v < 4; v++) {
-                LANES nearest = FV_PASTE(LANES, _max)(*(const LANES *)(before + v * width), *(const LANES *)(after + v * width));
+                LANES nearest = FV_PASTE(LANES, _max)(*(const FV_PASTE(LANES, _unaligned) *)(before + v * width),
+                                                      *(const FV_PASTE(LANES, _unaligned) *)(after + v * width));
                 best[v] = FV_PASTE(LANES, _max)(best[v], FV_PASTE(LANES, _less)(nearest, square));
             }
         }
-        for (int v = 0; v < 4; v++) *(LANES *)(to + i + v * width) = best[v];
+        for (int v = 0; v < 4; v++) *(FV_PASTE(LANES, _unaligned) *)(to + i + v * width) = best[v];
     }
 }
 
