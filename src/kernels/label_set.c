@@ -8,31 +8,42 @@
 size_t fv__label_set_init(fv__label_set *set, const fv_region *region, void *scratch) {
     fv_scratch pieces = { scratch, 0 };
     int64_t    voxels = FV_MAX(fv__region_voxels(region), 1);
-    for (set->slots = 16; set->slots < 2 * voxels;) set->slots *= 2;
+    int64_t    slots = fv__hash_table_slots(voxels);
     set->count = 0;
     set->item = fv__scratch_take(&pieces, voxels * (int64_t)sizeof *set->item);
-    set->slot = fv__scratch_take(&pieces, set->slots * (int64_t)sizeof *set->slot);
+    set->table.slot = fv__scratch_take(&pieces, slots * (int64_t)sizeof *set->table.slot);
+    set->table.mask = (uint64_t)slots - 1;
     set->row = fv__scratch_take(&pieces, region->size[region->ndim - 1] * (int64_t)sizeof *set->row);
-    if (scratch) memset(set->slot, 0, (size_t)set->slots * sizeof *set->slot);
+    if (scratch) memset(set->table.slot, 0, (size_t)slots * sizeof *set->table.slot);
     return pieces.used;
 }
 
-static uint64_t place_of(const fv__label_set *set, int64_t label) {
-    uint64_t mask = (uint64_t)set->slots - 1, place = ((uint64_t)label * 0x9e3779b97f4a7c15u >> 32) & mask;
-    while (set->slot[place] && set->item[set->slot[place] - 1].label != label) place = (place + 1) & mask;
-    return place;
+typedef struct {
+    const fv__labelled *item;
+    int64_t             label;
+} wanted;
+
+static bool is_wanted(const void *context, uint32_t number) {
+    const wanted *w = context;
+    return w->item[number].label == w->label;
+}
+
+/* Of a label: number of its item + 1, or 0. */
+static uint32_t *slot_of(const fv__label_set *set, int64_t label) {
+    wanted w = { set->item, label };
+    return &set->table.slot[fv__hash_table_find(&set->table, false, fv__label_hash(label), is_wanted, &w)];
 }
 
 void fv__label_set_add(fv__label_set *set, int64_t label, int64_t count) {
-    uint64_t place = place_of(set, label);
-    if (!set->slot[place]) {
+    uint32_t *slot = slot_of(set, label);
+    if (!*slot) {
         set->item[set->count++] = (fv__labelled){ .label = label };
-        set->slot[place] = (uint32_t)set->count;
+        *slot = (uint32_t)set->count;
     }
-    set->item[set->slot[place] - 1].count += count;
+    set->item[*slot - 1].count += count;
 }
 
-int64_t fv__label_set_find(const fv__label_set *set, int64_t label) { return (int64_t)set->slot[place_of(set, label)] - 1; }
+int64_t fv__label_set_find(const fv__label_set *set, int64_t label) { return (int64_t)*slot_of(set, label) - 1; }
 
 static void sift(fv__labelled *item, int64_t root, int64_t count) {
     for (int64_t child; (child = 2 * root + 1) < count; root = child) {
@@ -53,8 +64,8 @@ static void sort(fv__label_set *set) {
         set->item[i] = swap;
         sift(set->item, 0, i);
     }
-    memset(set->slot, 0, (size_t)set->slots * sizeof *set->slot);
-    for (int64_t i = 0; i < set->count; i++) set->slot[place_of(set, set->item[i].label)] = (uint32_t)i + 1;
+    memset(set->table.slot, 0, (set->table.mask + 1) * sizeof *set->table.slot);
+    for (int64_t i = 0; i < set->count; i++) *slot_of(set, set->item[i].label) = (uint32_t)i + 1;
 }
 
 int64_t fv__border_count(const fv_image_type *image, int64_t border, int axis, const int64_t *position, int64_t start,

@@ -4,6 +4,7 @@
 #ifndef FV_LABEL_SET_H
 #define FV_LABEL_SET_H
 
+#include "base/hash_table.h"
 #include "op/op.h"
 #include "op/stretches.h"
 
@@ -13,8 +14,8 @@ typedef struct fv__labelled {
 
 typedef struct fv__label_set {
     fv__labelled *item;
-    uint32_t     *slot; /* item + 1 of a place, 0: free */
-    int64_t       count, slots;
+    fv_hash_table table; /* of items by label */
+    int64_t       count;
     fv_stretch   *row; /* room for the stretches of one row */
 } fv__label_set;
 

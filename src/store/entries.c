@@ -19,42 +19,45 @@ static uint32_t number_of(const fv_entry *entry) {
 void fv__entries_release(fv_entries *entries) {
     for (uint32_t i = 0; i < entries->nslabs; i++) free(entries->slabs[i]);
     free(entries->slabs);
-    free(entries->slots);
+    free(entries->table.slot);
     *entries = (fv_entries){ 0 };
 }
 
 /* ---------------------------------------------------------------- table */
 
-static void insert(fv_entries *entries, fv_entry_slot slot) {
-    uint32_t i = slot.tag & entries->mask;
-    while (entries->slots[i].number) i = (i + 1) & entries->mask;
-    entries->slots[i] = slot;
-}
-
 void fv__entries_reserve(fv_entries *entries, int64_t extra) {
-    int64_t size = entries->slots ? (int64_t)entries->mask + 1 : 0, wanted = entries->count + extra;
+    int64_t size = entries->table.slot ? (int64_t)entries->table.mask + 1 : 0, wanted = entries->count + extra;
     if (size && wanted <= size / 4 * 3) return;
     int64_t larger = FV_MAX(size, 1024);
     while (wanted > larger / 4 * 3 || larger == size) larger *= 2;
     assert(larger <= (int64_t)1 << 32);
-    fv_entry_slot *old = entries->slots;
-    entries->slots = fv__calloc((size_t)larger * sizeof *old);
-    entries->mask = (uint32_t)(larger - 1);
+    uint32_t *old = entries->table.slot;
+    entries->table.slot = fv__calloc((size_t)larger * 2 * sizeof *old);
+    entries->table.mask = (uint64_t)larger - 1;
     for (int64_t i = 0; i < size; i++)
-        if (old[i].number) insert(entries, old[i]);
+        if (old[2 * i]) fv__hash_table_add(&entries->table, true, old[2 * i + 1], old[2 * i] - 1);
     free(old);
 }
 
-static uint32_t place_of(const fv_entries *entries, fv_hash key) { /* of its slot, or of the empty one that ends the search */
-    uint32_t tag = (uint32_t)key.low, i = tag & entries->mask;
-    for (; entries->slots[i].number; i = (i + 1) & entries->mask)
-        if (entries->slots[i].tag == tag && fv__hash_equal(entry_at(entries, entries->slots[i].number)->key, key)) break;
-    return i;
+typedef struct {
+    const fv_entries *entries;
+    fv_hash           key;
+} wanted;
+
+/* The table's numbers begin with 0, those of entries with 1. */
+static bool is_wanted(const void *context, uint32_t number) {
+    const wanted *w = context;
+    return fv__hash_equal(entry_at(w->entries, number + 1)->key, w->key);
+}
+
+static uint64_t place_of(const fv_entries *entries, fv_hash key) {
+    wanted w = { entries, key };
+    return fv__hash_table_find(&entries->table, true, (uint32_t)key.low, is_wanted, &w);
 }
 
 fv_entry *fv__entries_find(const fv_entries *entries, fv_hash key) {
-    if (!entries->slots) return NULL;
-    uint32_t number = entries->slots[place_of(entries, key)].number;
+    if (!entries->table.slot) return NULL;
+    uint32_t number = entries->table.slot[2 * place_of(entries, key)];
     return number ? entry_at(entries, number) : NULL;
 }
 
@@ -81,21 +84,13 @@ fv_entry *fv__entries_add(fv_entries *entries, fv_hash key) {
     uint32_t  number = new_number(entries);
     fv_entry *entry = entry_at(entries, number);
     *entry = (fv_entry){ .key = key };
-    insert(entries, (fv_entry_slot){ (uint32_t)key.low, number });
+    fv__hash_table_add(&entries->table, true, (uint32_t)key.low, number - 1);
     entries->count++;
     return entry;
 }
 
 void fv__entries_unlink(fv_entries *entries, fv_entry *entry) {
-    uint32_t       hole = place_of(entries, entry->key), mask = entries->mask;
-    fv_entry_slot *slots = entries->slots;
-    for (uint32_t i = (hole + 1) & mask; slots[i].number; i = (i + 1) & mask) { /* close the gap that ends searches too early */
-        uint32_t home = slots[i].tag & mask;
-        if (((i - home) & mask) < ((i - hole) & mask)) continue;
-        slots[hole] = slots[i];
-        hole = i;
-    }
-    slots[hole] = (fv_entry_slot){ 0 };
+    fv__hash_table_remove(&entries->table, place_of(entries, entry->key));
     entries->count--;
     entry->flags |= FV_ENTRY_FORGOTTEN;
 }

@@ -5,7 +5,7 @@
 #ifndef FV_ENTRIES_H
 #define FV_ENTRIES_H
 
-#include "base/base.h"
+#include "base/hash_table.h"
 
 enum fv_entry_flags {
     FV_ENTRY_PLACED = 1,     /* its bytes lie in a pack at file, offset */
@@ -29,17 +29,12 @@ typedef struct fv_entry {
     uint16_t pins, flags;
 } fv_entry;
 
-typedef struct fv_entry_slot {
-    uint32_t tag, number;
-} fv_entry_slot; /* tag: low bits of the key; number 0: empty */
-
 typedef struct fv_entries {
-    fv_entry_slot *slots;
-    uint32_t       mask;
-    int64_t        count; /* in the table */
-    fv_entry     **slabs;
-    uint32_t       nslabs, next, unused; /* next: first number never given out; unused: head of the free list */
-    uint32_t       newest, oldest;
+    fv_hash_table table; /* tagged with low bits of the key */
+    int64_t       count; /* in the table */
+    fv_entry    **slabs;
+    uint32_t      nslabs, next, unused; /* next: first number never given out; unused: head of the free list */
+    uint32_t      newest, oldest;
 } fv_entries;
 
 void      fv__entries_release(fv_entries *entries);
@@ -50,7 +45,7 @@ void      fv__entries_unlink(fv_entries *entries, fv_entry *entry); /* out of th
 void      fv__entries_free(fv_entries *entries, fv_entry *entry);   /* after unlink */
 /* Fetches what find will touch, for loops that know the next keys. */
 static inline void fv__entries_prefetch(const fv_entries *entries, fv_hash key) {
-    if (entries->slots) __builtin_prefetch(&entries->slots[(uint32_t)key.low & entries->mask]);
+    if (entries->table.slot) __builtin_prefetch(&entries->table.slot[2 * ((uint32_t)key.low & entries->table.mask)]);
 }
 /* All entries in the table: for (fv_entry *e = NULL; (e = fv__entries_next(entries, e));) */
 fv_entry *fv__entries_next(const fv_entries *entries, const fv_entry *entry);

@@ -5,6 +5,7 @@
  * that labels lacks, and a label has a row for each of their voxels, runs hold one such row each and records begin with its
  * number.
  */
+#include "base/hash_table.h"
 #include "op/promote.h"
 #include "op/scratch.h"
 #include "op/sorted_runs.h"
@@ -94,10 +95,10 @@ static void need(const fv_need *n, fv_region *in) {
 typedef struct {
     fv__views       views;
     fv__object_plan plan;
-    int64_t         row;                    /* of those that a label has */
-    int64_t         capacity, count, slots; /* objects, and places of the hash table (a power of two) */
+    int64_t         row;             /* of those that a label has */
+    int64_t         capacity, count; /* objects */
     char           *objects;
-    int32_t        *slot; /* object of a place, -1: free */
+    fv_hash_table   table; /* of objects by label */
     int32_t        *order;
     fv_stretch     *stretches;
     uint8_t        *record; /* room for one */
@@ -124,10 +125,11 @@ static size_t lay_out(gather *g, const fv_need *n, void *scratch) {
     int64_t some = TABLE_BYTES / (int64_t)g->plan.size, rows = 8 * n->region.size[n->region.ndim - 1];
     if (fv__windows_halo(&g->plan)) some = FV_MAX(some, FV_MIN(rows, 8 * some)); /* the rows that windows lie across */
     g->capacity = FV_MAX(FV_MIN(most_objects(n), some), 1);
-    for (g->slots = 16; g->slots < 2 * g->capacity;) g->slots *= 2;
+    int64_t slots = fv__hash_table_slots(g->capacity);
     g->most = fv__object_most_bytes(&g->plan, n->region.size, 0) + NUMBER_BYTES;
     g->objects = fv__scratch_take(&pieces, g->capacity * (int64_t)g->plan.size);
-    g->slot = fv__scratch_take(&pieces, g->slots * (int64_t)sizeof *g->slot);
+    g->table.slot = fv__scratch_take(&pieces, slots * (int64_t)sizeof *g->table.slot);
+    g->table.mask = (uint64_t)slots - 1;
     g->order = fv__scratch_take(&pieces, g->capacity * (int64_t)sizeof *g->order);
     g->stretches = fv__scratch_take(&pieces, n->region.size[n->region.ndim - 1] * (int64_t)sizeof *g->stretches);
     g->record = fv__scratch_take(&pieces, g->most);
@@ -191,20 +193,30 @@ static void write_run(gather *g) {
         before = object->label;
     }
     fv__sorted_run_end(g->partial, begun);
-    memset(g->slot, 0xff, (size_t)g->slots * sizeof *g->slot);
+    memset(g->table.slot, 0, (g->table.mask + 1) * sizeof *g->table.slot);
     g->count = 0;
 }
 
+typedef struct {
+    const gather *gather;
+    int64_t       label;
+} wanted;
+
+static bool is_wanted(const void *context, uint32_t number) {
+    const wanted *w = context;
+    return object_at(w->gather, number)->label == w->label;
+}
+
 static fv__object *find(gather *g, int64_t label) {
-    uint64_t mask = (uint64_t)g->slots - 1, place = ((uint64_t)label * 0x9e3779b97f4a7c15u >> 32) & mask;
-    for (; g->slot[place] >= 0; place = (place + 1) & mask)
-        if (object_at(g, g->slot[place])->label == label) return object_at(g, g->slot[place]);
+    wanted   w = { g, label };
+    uint64_t place = fv__hash_table_find(&g->table, false, fv__label_hash(label), is_wanted, &w);
+    if (g->table.slot[place]) return object_at(g, g->table.slot[place] - 1);
     if (g->count == g->capacity) {
         write_run(g);
         return find(g, label);
     }
-    g->slot[place] = (int32_t)g->count;
-    fv__object *object = object_at(g, g->count++);
+    fv__object *object = object_at(g, g->count);
+    g->table.slot[place] = (uint32_t)++g->count;
     fv__object_start(&g->plan, object, label);
     return object;
 }

@@ -3,6 +3,7 @@
  * A task looks at its chunk and the next voxel along each spatial axis, so every face between two voxels is seen once. It
  * gathers pairs in a hash table and writes them as a sorted run; when the table is full it writes several.
  */
+#include "base/hash_table.h"
 #include "op/scratch.h"
 #include "op/sorted_runs.h"
 
@@ -51,18 +52,19 @@ static void need(const fv_need *n, fv_region *in) {
 /* ---------------------------------------------------------------- gathering a chunk */
 
 typedef struct {
-    int64_t   capacity, count, slots;
-    pair     *pairs;
-    int32_t  *slot; /* pair of a place, -1: free */
-    fv_bytes *partial;
+    int64_t       capacity, count;
+    pair         *pairs;
+    fv_hash_table table; /* of pairs */
+    fv_bytes     *partial;
 } gather;
 
 static size_t lay_out(gather *g, const fv_need *n, void *scratch) {
     fv_scratch pieces = { scratch, 0 };
     g->capacity = FV_MAX(FV_MIN(3 * fv__region_voxels(&n->region), MOST_PAIRS), 1);
-    for (g->slots = 16; g->slots < 2 * g->capacity;) g->slots *= 2;
+    int64_t slots = fv__hash_table_slots(g->capacity);
     g->pairs = fv__scratch_take(&pieces, g->capacity * (int64_t)sizeof *g->pairs);
-    g->slot = fv__scratch_take(&pieces, g->slots * (int64_t)sizeof *g->slot);
+    g->table.slot = fv__scratch_take(&pieces, slots * (int64_t)sizeof *g->table.slot);
+    g->table.mask = (uint64_t)slots - 1;
     return pieces.used;
 }
 
@@ -107,24 +109,32 @@ static void write_run(gather *g) {
     size_t begun = fv__sorted_run_begin(g->partial);
     fv__bytes_append(g->partial, g->pairs, (size_t)g->count * sizeof *g->pairs);
     fv__sorted_run_end(g->partial, begun);
-    memset(g->slot, 0xff, (size_t)g->slots * sizeof *g->slot);
+    memset(g->table.slot, 0, (g->table.mask + 1) * sizeof *g->table.slot);
     g->count = 0;
 }
 
+typedef struct {
+    const pair *pairs;
+    int64_t     a, b;
+} wanted;
+
+static bool is_wanted(const void *context, uint32_t number) {
+    const wanted     *w = context;
+    const fv_run_key *key = &w->pairs[number].key;
+    return key->first == w->a && key->second == w->b;
+}
+
 static pair *find(gather *g, int64_t a, int64_t b) {
-    uint64_t mask = (uint64_t)g->slots - 1;
-    uint64_t place = (((uint64_t)a * 0x9e3779b97f4a7c15u ^ (uint64_t)b) * 0xd6e8feb86659fd93u >> 32) & mask;
-    for (; g->slot[place] >= 0; place = (place + 1) & mask) {
-        pair *p = &g->pairs[g->slot[place]];
-        if (p->key.first == a && p->key.second == b) return p;
-    }
+    wanted   w = { g->pairs, a, b };
+    uint64_t place = fv__hash_table_find(&g->table, false, fv__labels_hash(a, b), is_wanted, &w);
+    if (g->table.slot[place]) return &g->pairs[g->table.slot[place] - 1];
     if (g->count == g->capacity) {
         write_run(g);
         return find(g, a, b);
     }
-    g->slot[place] = (int32_t)g->count;
     g->pairs[g->count] = (pair){ .key = { a, b } };
-    return &g->pairs[g->count++];
+    g->table.slot[place] = (uint32_t)++g->count;
+    return &g->pairs[g->count - 1];
 }
 
 /* ---------------------------------------------------------------- rows of faces */
@@ -200,7 +210,7 @@ static fv_status run(fv_run *r, fv_error *error) {
     int    spatial[FV_MAX_DIMS], n = fv_image_type_spatial(&r->need.in[0]->image, spatial);
     gather g = { .partial = r->partial };
     lay_out(&g, &r->need, r->scratch);
-    memset(g.slot, 0xff, (size_t)g.slots * sizeof *g.slot);
+    memset(g.table.slot, 0, (g.table.mask + 1) * sizeof *g.table.slot);
     for (int i = 0; i < n; i++) count_axis(r, &g, spatial[i], i);
     write_run(&g);
     return FV_OK;
