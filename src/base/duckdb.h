@@ -1,4 +1,5 @@
 /* The little that Fovea asks of DuckDB's C library, which is loaded when a Parquet file is met; nothing is built against it.
+ * Declared here, because the library is packaged without its header.
  *
  *     fv_duckdb *duck;
  *     FV_TRY(fv__duckdb_open("reading Parquet files", memory, &duck, error));

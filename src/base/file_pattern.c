@@ -1,4 +1,5 @@
-/* Patterns of file names. Braces are written out first; then folders are walked, part by part of the path. */
+/* Patterns of file names. Braces are written out first; then folders are walked, part by part of the path. Written
+ * out here, because glob() knows neither ** nor which text a wildcard stands for. */
 #include "base/file_pattern.h"
 #include "base/file.h"
 #include "base/remote.h"

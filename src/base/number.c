@@ -1,5 +1,6 @@
 /* Numbers as text. Reals between 1e-5 and 2^53 take exact fixed-point arithmetic in 128 bits, after Steele and White, How to
- * print floating-point numbers accurately (1990), algorithm (FP)^2; the others go through printf. */
+ * print floating-point numbers accurately (1990), algorithm (FP)^2; the others go through printf. Written out here, because
+ * printf takes most of the time of a large table. */
 #include "base/number.h"
 #include <math.h>
 #include <stdbool.h>

@@ -1,4 +1,5 @@
-/* LZW as TIFF has it: codes of 9 to 12 bits, most significant bit first, widened one code early. */
+/* LZW as TIFF has it: codes of 9 to 12 bits, most significant bit first, widened one code early. Written out here, because no
+ * packaged library offers this form without a TIFF file around it, and pieces are decoded by many threads. */
 #include "formats/tiff_parts.h"
 #include <stdlib.h>
 

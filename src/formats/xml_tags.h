@@ -1,5 +1,6 @@
 /* The tags of an XML text, one after another, with their attributes. No tree is built, so depth costs nothing and entities are
- * never expanded. */
+ * never expanded. Written out here, because a parser would want the whole text well-formed, and the image behind it is not XML.
+ */
 #ifndef FV_XML_TAGS_H
 #define FV_XML_TAGS_H
 

@@ -2,6 +2,7 @@
  *
  * Kept blobs of a scale lie in a grid whose cells are as wide as two blobs of that scale; a blob that comes later is not larger,
  * so it can only overlap those in its own and the next cells. In a cell there are few, because they do not overlap much.
+ * No base/hash_table.h: cells hold several blobs, and cells that fall together may be mixed, since each blob is compared anyway.
  */
 #include "base/math.h"
 #include "ops/segmentation/blobs.h"

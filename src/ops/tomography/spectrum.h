@@ -1,4 +1,5 @@
-/* Fourier transforms in double precision with the same bits everywhere, for finding displacements. Lengths are powers of two. */
+/* Fourier transforms in double precision with the same bits everywhere, for finding displacements. Lengths are powers of two.
+ * Not kernels/fourier.h, which filters bundles of rows in single precision and never needs the spectrum in order. */
 #ifndef FV_SPECTRUM_H
 #define FV_SPECTRUM_H
 
