@@ -1,67 +1,10 @@
 """The recipes of docs/recipes.md run, and give what scipy, scikit-image and a search by hand give."""
-import csv
 import pathlib
-import re
-import sqlite3
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
-from fovea_test import FOVEA, ROOT, Skip, main, run, test
-
-TEXT = (ROOT / "docs" / "recipes.md").read_text()
-
-
-def cook(folder, *sections):
-    """Runs the blocks of the sections whose titles are given; {command: what it printed}."""
-    printed = {}
-    for section in re.split(r"^## ", TEXT, flags=re.M)[1:]:
-        if section.splitlines()[0] not in sections:
-            continue
-        for language, text in re.findall(r"^```(\w+)\n(.*?)^```", section, re.M | re.S):
-            if language == "fov":
-                pathlib.Path(folder, re.match(r"# (\w+\.fov)", text).group(1)).write_text(text)
-                continue
-            for line in text.splitlines():
-                command = line[2:].replace("fovea sql", "fovea sql --csv").replace("fovea", FOVEA, 1)
-                done = subprocess.run(["/bin/sh", "-c", command], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                      stderr=subprocess.PIPE, text=True)
-                assert done.returncode == 0, f"{line}: {done.stderr[-500:]}"
-                printed[line] = [row.split(",") for row in done.stdout.splitlines()]
-    return printed
-
-
-def rows(folder, file, question):
-    with sqlite3.connect(pathlib.Path(folder, file)) as base:
-        return base.execute(question).fetchall()
-
-
-def cells_by_scikit_image(path, spatial):
-    """The volumes of the cells that count.fov should find, but for ties of the watershed."""
-    try:
-        import numpy as np
-        from scipy import ndimage
-        from skimage.feature import peak_local_max
-        from skimage.filters import threshold_otsu
-        from skimage.io import imread
-        from skimage.segmentation import watershed
-    except ImportError as missing:
-        raise Skip(str(missing)) from missing
-    image = imread(path)
-    assert image.ndim == spatial
-    smooth = ndimage.gaussian_filter(image.astype(np.float32), 1)
-    mask = smooth > threshold_otsu(smooth)
-    inside = ndimage.distance_transform_edt(mask).astype(np.float32)
-    markers = np.zeros(image.shape, np.int32)
-    peaks = peak_local_max(ndimage.gaussian_filter(inside, 1), min_distance=5, exclude_border=False)
-    markers[tuple(peaks.T)] = np.arange(1, len(peaks) + 1)
-    sizes = np.bincount(watershed(-inside, markers, mask=mask).ravel())[1:]
-    return sizes[sizes >= 40]
-
-
-def close_to(found, peer):
-    assert abs(len(found) - len(peer)) <= 0.02 * len(peer) + 1, f"{len(found)} cells, the peer finds {len(peer)}"
-    assert abs(sum(found) - sum(peer)) <= 0.01 * sum(peer), f"{sum(found)} voxels, the peer finds {sum(peer)}"
+from fovea_test import Skip, main, run, test  # noqa: E402
+from recipes import answer, cells_by_scikit_image, close_to, cook, rows, table, within_two_connections  # noqa: E402
 
 
 @test
@@ -73,7 +16,7 @@ def cells_of_a_plane_a_volume_and_a_folder_are_counted_as_by_scikit_image(folder
     for dish in "abc":
         volumes = [v for (v,) in rows(folder, "dishes.db", f"SELECT volume FROM cells WHERE item = '{dish}'")]
         close_to(volumes, cells_by_scikit_image(pathlib.Path(folder, f"dishes/{dish}.png"), 2))
-    [dishes] = [p for line, p in printed.items() if "GROUP BY item" in line]
+    dishes = answer(printed, "GROUP BY item")
     assert [row[0] for row in dishes[1:]] == list("abc"), dishes
     assert pathlib.Path(folder, "cells-found.png").stat().st_size > 0
 
@@ -81,23 +24,23 @@ def cells_of_a_plane_a_volume_and_a_folder_are_counted_as_by_scikit_image(folder
 @test
 def cells_within_two_connections_are_those_of_a_search(folder):
     printed = cook(folder, "Counting cells", "Cell contacts, and cells within two connections")
-    near = {}
-    for a, b in rows(folder, "cells.db", "SELECT label_a, label_b FROM contacts"):
-        near.setdefault(a, set()).add(b)
-        near.setdefault(b, set()).add(a)
-    within = near[12].union(*(near[b] for b in near[12])) - {12}
-    [answer] = [p for line, p in printed.items() if "near.a = 12" in line]
-    assert {int(row[0]) for row in answer[1:]} == within and len(within) >= 3, (answer, within)
-    [most] = [p for line, p in printed.items() if "AS neighbours" in line]
-    assert int(most[1][1]) == max(map(len, near.values())), most
+    within, most = within_two_connections(folder, 12)
+    assert {int(row[0]) for row in answer(printed, "near.a = 12")[1:]} == within and len(within) >= 3, within
+    assert int(answer(printed, "AS neighbours")[1][1]) == most, most
+
+
+@test
+def objects_in_uneven_light_are_all_in_the_table(folder):
+    printed = cook(folder, "Uneven light")
+    assert int(answer(printed, "uneven.fov")[0][0]) == len(table(folder, "objects.csv")) > 10, printed
 
 
 @test
 def bubbles_of_a_foam_are_whole_and_fewer_with_more_depth(folder):
     printed = cook(folder, "Foam bubbles")
-    [answer] = [p for line, p in printed.items() if "AS bubbles" in line]
-    count, diameter = int(answer[1][0]), float(answer[1][1])
-    assert count >= 8 and 20 < diameter < 45, answer
+    found = answer(printed, "AS bubbles")
+    count, diameter = int(found[1][0]), float(found[1][1])
+    assert count >= 8 and 20 < diameter < 45, found
     counts = []
     for depth in (1, 2, 4):
         names, *table = (line.split(",") for line in pathlib.Path(folder, f"bubbles-{depth}.csv").read_text().splitlines())
@@ -114,8 +57,8 @@ def blobs_of_a_folder_are_those_of_scikit_image(folder):
     except ImportError as missing:
         raise Skip(str(missing)) from missing
     printed = cook(folder, "Counting cells", "The same in 3-D, and over a folder", "Blobs of a folder")
-    [answer] = [p for line, p in printed.items() if "AS blobs" in line]
-    for item, blobs, _ in answer[1:]:
+    found = answer(printed, "AS blobs")
+    for item, blobs, _ in found[1:]:
         peer = blob_log(imread(pathlib.Path(folder, f"dishes/{item}.png")), min_sigma=4, max_sigma=12, num_sigma=9, threshold=0.1)
         assert abs(int(blobs) - len(peer)) <= 0.1 * len(peer), f"{item}: {blobs} blobs, the peer finds {len(peer)}"
 
@@ -127,11 +70,6 @@ def gaussian_and_median_differ_in_one_word_of_the_text(folder):
     assert first.replace("gaussian", "median") == second, (first, second)
     with_gaussian, with_median = map(int, printed[question][1])
     assert 0 < with_gaussian < with_median, (with_gaussian, with_median)
-
-
-def table(folder, file):
-    with open(pathlib.Path(folder, file), encoding="utf-8") as lines:
-        return list(csv.DictReader(lines))
 
 
 @test
@@ -172,7 +110,7 @@ def treatments_are_joined_to_every_cell(folder):
 @test
 def the_difference_of_two_groups_is_that_of_their_means(folder):
     printed = cook(folder, "The mean of a group, and the difference of two")
-    [value] = [p for line, p in printed.items() if "groups.fov" in line]
+    value = answer(printed, "groups.fov")
     run("run", "-q", "-e", 'a = mean(read("old/*.nii.gz", stack = "n")); b = mean(read("young/*.nii.gz", stack = "n"))\n'
         'b - a |> write("by-hand.csv")', folder=folder)
     [row] = table(folder, "by-hand.csv")
@@ -188,11 +126,11 @@ def a_contact_sheet_shows_all_images(folder):
 @test
 def statistics_of_a_mask_are_those_of_its_pixels(folder):
     printed = cook(folder, "Counting cells", "Statistics inside a mask")
-    [answer] = [p for line, p in printed.items() if "inside.fov" in line]
+    found = answer(printed, "inside.fov")
     run("run", "-q", "-e", 'a = read("cells.png"); m = gaussian(a, 1) > 100; row(count(m), sum(a * m) / count(m), '
         'names = "n mean") |> write("by-hand.csv")', folder=folder)
     [row] = table(folder, "by-hand.csv")
-    values = dict(zip(*(line[0].split() for line in answer)))
+    values = dict(zip(*(line[0].split() for line in found)))
     assert values["voxels"] == row["n"].split(".")[0], (values, row)
     assert abs(float(values["mean"]) - float(row["mean"])) < 0.01, (values, row)
 
