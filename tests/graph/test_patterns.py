@@ -19,7 +19,7 @@ def printed(folder, text, code=0):
     """Rows of the only table that a text prints, as (path, number)."""
     done = run("run", "-q", "-e", text, folder=folder, code=code)
     rows = [line.rsplit(None, 1) for line in done.stdout.splitlines()[1:]]
-    return [(columns.split(None, 1)[1], float(number)) for columns, number in rows]
+    return [(columns.split(None, 1)[-1], float(number)) for columns, number in rows]
 
 
 def refused(folder, text):
@@ -69,6 +69,10 @@ def a_pattern_with_more_wildcards_is_paired_by_those_that_fit(folder):
     for mask, difference in ("masks/*_seg.npy", 70), ("masks/sub-*_seg.npy", 70), ("masks/by-number/*.npy", 90):
         assert [row[1] for row in printed(folder, f'mean(read("{mask}") - {t1w})')] == [difference] * 2, mask
         assert [row[1] for row in printed(folder, f'mean({t1w} - read("{mask}"))')] == [-difference] * 2, mask
+    for subject, site in ("01", "z"), ("02", "a"):  # by site, subject 2 comes first
+        save(folder, f"sites/{site}/sub-{subject}_T1w.npy", int(subject))
+    rows = printed(folder, 'mean(read("masks/*_seg.npy") - read("sites/*/*_T1w.npy"))')
+    assert [row[1] for row in rows] == [70, 70], rows
 
 
 @test
@@ -214,7 +218,7 @@ def a_folder_is_told_how_to_read(folder):
 @test
 def slices_are_in_the_same_order_as_items(folder):
     for number in 1, 2, 9, 10:
-        save(folder, f"in/s{number:02}/img{number}.npy", number)
+        save(folder, f"in/s{number}/img{20 - number}.npy", number)
     run("run", "-q", "-e", 'read("in/**/*.npy", stack = "z") |> write("out.npy")', folder=folder)
     assert (np.load(os.path.join(folder, "out.npy"))[:, 0, 0] == [1, 2, 9, 10]).all()
 
