@@ -10,7 +10,7 @@ import re
 import sys
 
 # study belongs to the command, not to the library
-LAYERS = "base devices image op kernels lang graph plan store record exec run engines cluster api study".split()
+LAYERS = "base draw devices image op kernels lang graph plan store record exec run engines cluster api study".split()
 FAMILIES = "ops formats tables".split()  # these know LAYERS up to kernels
 LONGEST = 130
 

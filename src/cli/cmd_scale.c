@@ -110,13 +110,13 @@ static void print_json(const fv_scaling *s) {
 }
 
 static int present(const scale_options *o, const fv_scaling *s, const char *title) {
-    char failed[512];
+    fv_error error = { 0 };
     if (o->json)
         print_json(s);
     else
         print_table(s);
-    if (!fv_scaling_sheet(s, o->output, title, failed)) {
-        fv_complain("scale", "cannot write %s: %s", failed, strerror(errno));
+    if (fv_scaling_save(s, o->output, title, &error) != FV_OK) {
+        fv_complain("scale", "%s", error.message);
         return FV_EXIT_FAILED;
     }
     if (!o->quiet) fprintf(stderr, "fovea: tables and pictures are in %s\n", o->output);

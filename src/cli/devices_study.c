@@ -24,17 +24,15 @@ static void print_table(const fv_device_study *s) {
 }
 
 static int present(const fv_study_request *q, const fv_device_study *s) {
-    char failed[512];
+    fv_error error = { 0 };
     if (q->json) {
-        cJSON *root = fv_study_json(s, false);
-        char  *text = cJSON_Print(root);
+        char *text = fv_device_study_json(s);
         puts(text);
         free(text);
-        cJSON_Delete(root);
     } else
         print_table(s);
-    if (!fv_study_sheet(s, q->output, failed)) {
-        fv_complain("devices", "cannot write %s: %s", failed, strerror(errno));
+    if (fv_device_study_save(s, q->output, &error) != FV_OK) {
+        fv_complain("devices", "%s", error.message);
         return FV_EXIT_FAILED;
     }
     fprintf(stderr, "fovea: tables, leases and pictures are in %s\n", q->output);

@@ -1,6 +1,9 @@
 /* A study of policies as CSV, JSON and pictures. */
-#include "study_sheet.h"
-#include "chart.h"
+#include "study/study_sheet.h"
+#include "base/file.h"
+#include "draw/chart.h"
+#include "study/sheet_files.h"
+#include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +11,6 @@
 #define GIB ((double)((int64_t)1 << 30))
 #define INK 0x333333
 #define LIMIT 0xb03030
-static const unsigned colors[] = { 0x4c78a8, 0xf58518, 0x54a24b, 0xb279a2 };           /* of policies */
 static const unsigned shades[] = { 0xc6dbef, 0x9ecae1, 0x6baed6, 0x3182bd, 0x08519c }; /* of 1, 2, ... tasks at once */
 enum { SHADES = sizeof shades / sizeof shades[0], LEAST_WIDE = 960, LEAST_PANEL = 200 };
 enum { HEAD = 60, TOP = 300, NAME = 18, PANEL = 160, FOOT = 40 }; /* heights */
@@ -67,7 +69,7 @@ static cJSON *lease_json(const fv_device_study *s, const fv_study_lease *l) {
     return lease;
 }
 
-cJSON *fv_study_json(const fv_device_study *s, bool leases) {
+static cJSON *study_json(const fv_device_study *s, bool leases) {
     cJSON *root = cJSON_CreateObject();
     cJSON_AddNumberToObject(root, "workers", s->workers);
     cJSON_AddNumberToObject(root, "tasks", s->tasks);
@@ -85,7 +87,7 @@ cJSON *fv_study_json(const fv_device_study *s, bool leases) {
 }
 
 static void write_json(FILE *file, const fv_device_study *s) {
-    cJSON *root = fv_study_json(s, true);
+    cJSON *root = study_json(s, true);
     char  *text = cJSON_Print(root);
     fprintf(file, "%s\n", text);
     free(text);
@@ -99,17 +101,23 @@ static void draw_bars(const fv_device_study *s, fv_chart *c, const double *value
     double most = least;
     for (int i = 0; i < s->nrows; i++)
         if (values[i] > most) most = values[i];
-    fv_chart_range(c, 0, s->nrows, 0, most > 0 ? 1.15 * most : 1);
-    fv_chart_axes(c, &most, 0); /* bars have names instead of numbers */
+    fv__chart_range(c, 0, s->nrows, 0, most > 0 ? 1.15 * most : 1);
+    const char *names[FV_STUDY_POLICIES];
+    for (int i = 0; i < s->nrows; i++) names[i] = s->rows[i].policy;
+    c->across.low = -0.5;
+    c->across.high = s->nrows - 0.5;
+    c->across.names = names;
+    c->across.nnames = s->nrows;
+    fv__chart_axes(c);
     for (int i = 0; i < s->nrows; i++) {
-        double left = fv_chart_x(c, i + 0.2), right = fv_chart_x(c, i + 0.8), top = fv_chart_y(c, values[i]);
-        fv_draw_box(c->drawing, left, top, right - left, c->top + c->high - top, colors[i % 4]);
-        fv_draw_text(c->drawing, (left + right) / 2, top - 5, 10, FV_TEXT_MIDDLE, INK, "%.2f", values[i]);
-        fv_draw_text(c->drawing, (left + right) / 2, c->top + c->high + 16, 10, FV_TEXT_MIDDLE, INK, "%s", s->rows[i].policy);
+        double left = fv__chart_x(c, i - 0.3), right = fv__chart_x(c, i + 0.3), top = fv__chart_y(c, values[i]);
+        fv__draw_box(c->drawing, left, top, right - left, c->top + c->high - top, fv__palette[i % 4]);
+        fv__draw_text(c->drawing, (left + right) / 2, top - 5, 10, FV_TEXT_MIDDLE, INK, "%.2f", values[i]);
     }
     if (least <= 0) return;
-    fv_draw_dashes(c->drawing, c->left, fv_chart_y(c, least), c->left + c->wide, fv_chart_y(c, least), 1, LIMIT);
-    fv_draw_text(c->drawing, c->left + c->wide, c->top - 10, 10, FV_TEXT_RIGHT, LIMIT, "dashed: all devices busy all the time");
+    fv__draw_dashes(c->drawing, c->left, fv__chart_y(c, least), c->left + c->wide, fv__chart_y(c, least), 1, LIMIT);
+    fv__draw_text(c->drawing, c->left + c->wide, c->y + c->height - 6, 10, FV_TEXT_RIGHT, LIMIT,
+                  "dashed: all devices busy all the time");
 }
 
 static int by_number(const void *a, const void *b) {
@@ -138,8 +146,9 @@ static void draw_steps(const fv_device_study *s, fv_chart *c, int policy, int de
             tasks += here;
         }
         if (!tasks) continue;
-        double left = fv_chart_x(c, times[k]), right = fv_chart_x(c, times[k + 1]), top = fv_chart_y(c, used);
-        fv_draw_box(c->drawing, left, top, right - left, c->top + c->high - top, shades[tasks < SHADES ? tasks - 1 : SHADES - 1]);
+        double left = fv__chart_x(c, times[k]), right = fv__chart_x(c, times[k + 1]), top = fv__chart_y(c, used);
+        fv__draw_box(c->drawing, left, top, right - left, c->top + c->high - top,
+                     shades[tasks < SHADES ? tasks - 1 : SHADES - 1]);
     }
     free(times);
 }
@@ -150,31 +159,31 @@ static void draw_panel(const fv_device_study *s, fv_drawing *d, int policy, int 
     const fv_study_row *r = &s->rows[policy];
     double              wide = d->width / s->devices, limit = (double)s->memory / GIB;
     snprintf(title, sizeof title, "device %d: busy %.0f %%", device, 100 * r->occupancy[device]);
-    fv_chart_init(&c, d, wide * device, HEAD + TOP + (NAME + PANEL) * policy + NAME, wide, PANEL, title,
-                  policy + 1 == s->nrows ? "time / s" : "", "memory in use / GiB");
-    fv_chart_range(&c, 0, seconds, 0, limit);
-    fv_chart_axes(&c, NULL, 0);
+    fv__chart_init(&c, d, wide * device, HEAD + TOP + (NAME + PANEL) * policy + NAME, wide, PANEL, title,
+                   policy + 1 == s->nrows ? "time / s" : "", "memory in use / GiB");
+    fv__chart_range(&c, 0, seconds, 0, limit);
+    fv__chart_axes(&c);
     draw_steps(s, &c, policy, device);
-    fv_draw_dashes(d, c.left, fv_chart_y(&c, limit), c.left + c.wide, fv_chart_y(&c, limit), 1, LIMIT);
-    fv_draw_line(d, fv_chart_x(&c, r->makespan), c.top, fv_chart_x(&c, r->makespan), c.top + c.high, 1, INK);
+    fv__draw_dashes(d, c.left, fv__chart_y(&c, limit), c.left + c.wide, fv__chart_y(&c, limit), 1, LIMIT);
+    fv__draw_line(d, fv__chart_x(&c, r->makespan), c.top, fv__chart_x(&c, r->makespan), c.top + c.high, 1, INK);
 }
 
 static void draw_shades(fv_drawing *d) {
     double y = d->height - 14;
-    fv_draw_text(d, 58, y, 10, FV_TEXT_LEFT, INK, "tasks on the device at once:");
+    fv__draw_text(d, 58, y, 10, FV_TEXT_LEFT, INK, "tasks on the device at once:");
     for (int k = 0; k < SHADES; k++) {
-        fv_draw_box(d, 252 + 50 * k, y - 8, 14, 9, shades[k]);
-        fv_draw_text(d, 271 + 50 * k, y, 10, FV_TEXT_LEFT, INK, k + 1 < SHADES ? "%d" : "%d or more", k + 1);
+        fv__draw_box(d, 252 + 50 * k, y - 8, 14, 9, shades[k]);
+        fv__draw_text(d, 271 + 50 * k, y, 10, FV_TEXT_LEFT, INK, k + 1 < SHADES ? "%d" : "%d or more", k + 1);
     }
-    fv_draw_dashes(d, 600, y - 3, 630, y - 3, 1, LIMIT);
-    fv_draw_text(d, 636, y, 10, FV_TEXT_LEFT, INK, "memory of the device");
-    fv_draw_line(d, 800, y - 9, 800, y + 2, 1, INK);
-    fv_draw_text(d, 806, y, 10, FV_TEXT_LEFT, INK, "last task done");
+    fv__draw_dashes(d, 600, y - 3, 630, y - 3, 1, LIMIT);
+    fv__draw_text(d, 636, y, 10, FV_TEXT_LEFT, INK, "memory of the device");
+    fv__draw_line(d, 800, y - 9, 800, y + 2, 1, INK);
+    fv__draw_text(d, 806, y, 10, FV_TEXT_LEFT, INK, "last task done");
 }
 
 static fv_drawing *draw(const fv_device_study *s) {
     double      wide = s->devices * LEAST_PANEL > LEAST_WIDE ? s->devices * LEAST_PANEL : LEAST_WIDE;
-    fv_drawing *d = fv_drawing_new(wide, HEAD + TOP + (NAME + PANEL) * s->nrows + FOOT);
+    fv_drawing *d = fv__drawing_new(wide, HEAD + TOP + (NAME + PANEL) * s->nrows + FOOT, 2);
     double      makespan[FV_STUDY_POLICIES], wait[FV_STUDY_POLICIES], most = 0;
     fv_chart    c;
     for (int i = 0; i < s->nrows; i++) {
@@ -182,15 +191,16 @@ static fv_drawing *draw(const fv_device_study *s) {
         wait[i] = s->rows[i].wait;
         if (makespan[i] > most) most = makespan[i];
     }
-    fv_draw_text(d, wide / 2, 24, 15, FV_TEXT_MIDDLE, 0, "%d workers, %d tasks, %d devices of %.3g GiB", s->workers, s->tasks,
-                 s->devices, (double)s->memory / GIB);
-    fv_draw_text(d, wide / 2, 44, 10, FV_TEXT_MIDDLE, 0x666666, "%s; seed %llu", s->work, (unsigned long long)s->seed);
-    fv_chart_init(&c, d, 0, HEAD, wide / 2, TOP, "Time until all tasks are done", "policy", "seconds");
+    fv__draw_text(d, wide / 2, 24, 15, FV_TEXT_MIDDLE, 0, "%d workers, %d tasks, %d devices of %.3g GiB", s->workers, s->tasks,
+                  s->devices, (double)s->memory / GIB);
+    fv__draw_text(d, wide / 2, 44, 10, FV_TEXT_MIDDLE, 0x666666, "%s; seed %llu", s->work, (unsigned long long)s->seed);
+    fv__chart_init(&c, d, 0, HEAD, wide / 2, TOP, "Time until all tasks are done", "policy", "seconds");
     draw_bars(s, &c, makespan, s->least);
-    fv_chart_init(&c, d, wide / 2, HEAD, wide / 2, TOP, "Mean wait for a device", "policy", "seconds");
+    fv__chart_init(&c, d, wide / 2, HEAD, wide / 2, TOP, "Mean wait for a device", "policy", "seconds");
     draw_bars(s, &c, wait, 0);
     for (int p = 0; p < s->nrows; p++) {
-        fv_draw_text(d, 8, HEAD + TOP + (NAME + PANEL) * p + NAME, 14, FV_TEXT_LEFT, colors[p % 4], "%s", s->rows[p].policy);
+        fv__draw_text(d, 8, HEAD + TOP + (NAME + PANEL) * p + NAME, 14, FV_TEXT_LEFT, fv__palette[p % 4], "%s",
+                      s->rows[p].policy);
         for (int device = 0; device < s->devices; device++) draw_panel(s, d, p, device, most);
     }
     draw_shades(d);
@@ -199,28 +209,30 @@ static fv_drawing *draw(const fv_device_study *s) {
 
 /* ---------------------------------------------------------------- files */
 
-static bool write_text(const char *path, const fv_device_study *s, void (*write)(FILE *file, const fv_device_study *s)) {
-    FILE *file = fopen(path, "w");
-    if (!file) return false;
-    write(file, s);
-    bool good = !ferror(file);
-    return fclose(file) == 0 && good;
+static fv_status write_text(const char *folder, const char *name, const fv_device_study *s,
+                            void (*write)(FILE *file, const fv_device_study *s), fv_error *error) {
+    FILE     *file;
+    char     *path = fv__path_inside(folder, name);
+    fv_status status = fv__sheet_open(path, &file, error);
+    if (status == FV_OK) {
+        write(file, s);
+        status = fv__sheet_close(path, file, error);
+    }
+    free(path);
+    return status;
 }
 
-bool fv_study_sheet(const fv_device_study *s, const char *folder, char failed[512]) {
+fv_status fv_device_study_save(const fv_device_study *s, const char *folder, fv_error *error) {
     static const char *const texts[] = { "policies.csv", "leases.csv", "study.json" };
     static void (*const writers[])(FILE *, const fv_device_study *) = { write_policies, write_leases, write_json };
-    static const char *const pictures[] = { "study.svg", "study.png" };
-    fv_drawing              *drawing = draw(s);
-    bool                     good = true;
-    for (int i = 0; i < 3 && good; i++) {
-        snprintf(failed, 512, "%s/%s", folder, texts[i]);
-        good = write_text(failed, s, writers[i]);
-    }
-    for (int i = 0; i < 2 && good; i++) {
-        snprintf(failed, 512, "%s/%s", folder, pictures[i]);
-        good = fv_drawing_write(drawing, failed);
-    }
-    fv_drawing_free(drawing);
-    return good;
+    FV_TRY(fv__path_make_folders(folder, error));
+    for (int i = 0; i < FV_COUNT(texts); i++) FV_TRY(write_text(folder, texts[i], s, writers[i], error));
+    return fv__sheet_pictures(draw(s), folder, "study", error);
+}
+
+char *fv_device_study_json(const fv_device_study *s) {
+    cJSON *root = study_json(s, false);
+    char  *text = cJSON_Print(root);
+    cJSON_Delete(root);
+    return text;
 }
