@@ -31,4 +31,8 @@ FV_API fv_status fv_describe_name(const char *name, fv_form form, char **text, f
  * caller frees *text; after a failure it is NULL for FV_FORM_TEXT and { "file", "error" } for FV_FORM_JSON. */
 FV_API fv_status fv_describe_file(const char *path, const char *path_inside, fv_form form, char **text, fv_error *error);
 
+/* The files that a pattern of `read` means, in order of their names; a name without wildcards means itself, whether it is there
+ * or not. A pattern that no file matches fails. The caller frees *paths, which is one piece of memory. */
+FV_API fv_status fv_match_files(const char *pattern, char ***paths, int *count, fv_error *error);
+
 #endif
