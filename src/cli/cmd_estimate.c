@@ -36,7 +36,7 @@ static const fv_option options[] = {
 static int run(const void *options_, int nargs, char **args) {
     const estimate_options *o = options_;
     int                     status;
-    fv_pipeline *pipeline = fv_pipeline_from_options("estimate", o->expression, &o->set, o->chunk, nargs, args, &status);
+    fv_pipeline *pipeline = fv_pipeline_from_options("estimate", &o->expression, &o->set, o->chunk, nargs, args, &status);
     if (!pipeline) return status;
     fv_estimate_options asked = { .items = o->items,
                                   .workers = (int)o->workers,

@@ -84,7 +84,7 @@ static int save(const char *dot, const char *path) {
 static int run(const void *options_, int nargs, char **args) {
     const graph_options *o = options_;
     int                  status;
-    fv_pipeline         *pipeline = fv_pipeline_from_options("graph", o->expression, &o->set, o->chunk, nargs, args, &status);
+    fv_pipeline         *pipeline = fv_pipeline_from_options("graph", &o->expression, &o->set, o->chunk, nargs, args, &status);
     if (!pipeline) return status;
     fv_error  error = { 0 };
     char     *dot;

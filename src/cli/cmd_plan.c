@@ -33,7 +33,7 @@ static const fv_option options[] = {
 static int run(const void *options_, int nargs, char **args) {
     const plan_options *o = options_;
     int                 status;
-    fv_pipeline        *pipeline = fv_pipeline_from_options("plan", o->expression, &o->set, o->chunk, nargs, args, &status);
+    fv_pipeline        *pipeline = fv_pipeline_from_options("plan", &o->expression, &o->set, o->chunk, nargs, args, &status);
     if (!pipeline) return status;
     fv_run_options run_options = {
         .workers = (int)o->workers, .memory = o->memory.bytes, .engine = o->engine, .ranks = (int)o->ranks, .device = o->device

@@ -47,7 +47,7 @@ static int run(const void *options_, int nargs, char **args) {
     const run_options *o = options_;
     int                status;
     if (!fv_ranks_lead(o->engine, &status)) return status;
-    fv_pipeline *pipeline = fv_pipeline_from_options("run", o->expression, &o->set, o->chunk, nargs, args, &status);
+    fv_pipeline *pipeline = fv_pipeline_from_options("run", &o->expression, &o->set, o->chunk, nargs, args, &status);
     if (!pipeline) return fv_ranks_end(status);
     fv_execute execute = { o->engine,        o->workers, o->memory, o->patience, o->store, o->fresh,   o->overwrite,
                            o->stop_on_error, o->items,   o->into,   o->device,   o->quiet, o->verbose, o->json };

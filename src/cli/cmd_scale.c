@@ -130,7 +130,7 @@ static int run(const void *options_, int nargs, char **args) {
         fv_complain("scale", "--workers %s: expected up to %d numbers from 1 to 65536, as 1,2,4", o->workers, MOST);
         return FV_EXIT_REFUSED;
     }
-    fv_pipeline *pipeline = fv_pipeline_from_options("scale", o->expression, &o->set, o->chunk, nargs, args, &status);
+    fv_pipeline *pipeline = fv_pipeline_from_options("scale", &o->expression, &o->set, o->chunk, nargs, args, &status);
     if (!pipeline) return status;
     fv_scale_options asked = { .workers = workers,
                                .nworkers = count,

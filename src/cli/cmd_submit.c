@@ -66,7 +66,7 @@ static int run(const void *options_, int nargs, char **args) {
         fv_status again = fv_cluster_submit_again(o->again, &text, &error);
         return show(o->again, text, again, &error);
     }
-    fv_pipeline *pipeline = fv_pipeline_from_options("submit", o->expression, &o->set, o->chunk, nargs, args, &status);
+    fv_pipeline *pipeline = fv_pipeline_from_options("submit", &o->expression, &o->set, o->chunk, nargs, args, &status);
     if (!pipeline) return status;
     fv_run_options run_options = {
         .store = o->store, .items = o->items, .into = o->into, .device = o->device, .overwrite = o->overwrite

@@ -44,19 +44,31 @@ static fv_status add_standard_input(fv_pipeline *pipeline, fv_error *error) {
     return status;
 }
 
-fv_pipeline *fv_pipeline_from_options(const char *command, const char *expression, const fv_texts *set, const char *chunk,
+/* Each text is a line. */
+static fv_status add_lines(fv_pipeline *pipeline, const fv_texts *lines, fv_error *error) {
+    size_t length = 1;
+    for (int i = 0; i < lines->count; i++) length += strlen(lines->items[i]) + 1;
+    char *text = malloc(length), *end = text;
+    if (!text) return fv_fail(error, FV_ERROR_MEMORY, "no memory for the pipeline");
+    for (int i = 0; i < lines->count; i++) end += sprintf(end, i ? "\n%s" : "%s", lines->items[i]);
+    fv_status status = fv_pipeline_add(pipeline, "-e", text, error);
+    free(text);
+    return status;
+}
+
+fv_pipeline *fv_pipeline_from_options(const char *command, const fv_texts *expression, const fv_texts *set, const char *chunk,
                                       int nargs, char **args, int *status) {
     fv_pipeline *pipeline = fv_pipeline_new();
     fv_error     error = { 0 };
     fv_status    result = FV_OK;
     int64_t      sizes[FV_MAX_DIMS];
     int          ndim;
-    if (!expression && !nargs)
+    if (!expression->count && !nargs)
         result = fv_fail(&error, FV_ERROR_USAGE, "give a pipeline: a FILE, - for standard input, or -e TEXT");
-    else if (expression && nargs)
+    else if (expression->count && nargs)
         result = fv_fail(&error, FV_ERROR_USAGE, "give either a file or -e, not both");
-    else if (expression)
-        result = fv_pipeline_add(pipeline, "-e", expression, &error);
+    else if (expression->count)
+        result = add_lines(pipeline, expression, &error);
     else
         result = strcmp(args[0], "-") ? fv_pipeline_add_file(pipeline, args[0], &error) : add_standard_input(pipeline, &error);
     for (int i = 0; i < set->count && result == FV_OK; i++) result = fv_pipeline_set(pipeline, set->items[i], &error);

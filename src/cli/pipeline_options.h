@@ -7,12 +7,13 @@
 
 /* Fields for a command's option struct, and lines for its table. */
 #define FV_PIPELINE_FIELDS                                                                                                       \
-    const char *expression;                                                                                                      \
+    fv_texts    expression;                                                                                                      \
     fv_texts    set;                                                                                                             \
     const char *chunk
 
 #define FV_PIPELINE_OPTIONS(type)                                                                                                \
-    FV_OPTION(type, expression, .letter = 'e', .argument = "TEXT", .doc = "the pipeline itself, instead of a file"),             \
+    FV_OPTION(type, expression, .letter = 'e', .argument = "TEXT",                                                               \
+              .doc = "the pipeline itself, or a line of it, instead of a file"),                                                 \
         FV_OPTION(type, set, .argument = "NAME=VALUE[,VALUE...]",                                                                \
                   .doc = "another value for a param of the pipeline; several values (1,2,4 or 0..10 or 0..1:0.25) run "          \
                          "it for each of them"),                                                                                 \
@@ -20,7 +21,7 @@
                   .doc = "size of the chunks, such as 64 or 32x256x256; results do not depend on it")
 
 /* Makes the pipeline. NULL after the mistake was explained; *status is the exit status then. */
-fv_pipeline *fv_pipeline_from_options(const char *command, const char *expression, const fv_texts *set, const char *chunk,
+fv_pipeline *fv_pipeline_from_options(const char *command, const fv_texts *expression, const fv_texts *set, const char *chunk,
                                       int nargs, char **args, int *status);
 /* Explains a failed call on standard error; the exit status. */
 int fv_explain(const char *command, const fv_pipeline *pipeline, fv_status status, const fv_error *error);
