@@ -102,6 +102,8 @@ FV_API int             fv_result_failures(const fv_result *result);
 FV_API const char     *fv_result_failure(const fv_result *result, int index, fv_error *error); /* the item */
 FV_API int             fv_result_outputs(const fv_result *result);
 FV_API const char     *fv_result_output(const fv_result *result, int index);
+FV_API int             fv_result_missing(const fv_result *result); /* files that were not made, because something failed */
+FV_API const char     *fv_result_missing_file(const fv_result *result, int index);
 
 typedef struct fv_result_facts {
     int64_t tasks_run, outputs_made, outputs_current;

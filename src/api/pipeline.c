@@ -418,6 +418,8 @@ const char *fv_result_failure(const fv_result *result, int index, fv_error *erro
 
 int         fv_result_outputs(const fv_result *result) { return result->run->noutputs; }
 const char *fv_result_output(const fv_result *result, int index) { return result->run->outputs[index]; }
+int         fv_result_missing(const fv_result *result) { return result->run->nmissing; }
+const char *fv_result_missing_file(const fv_result *result, int index) { return result->run->missing[index]; }
 
 fv_result_facts fv_result_summary(const fv_result *result) {
     const fv_run_result *r = result->run;

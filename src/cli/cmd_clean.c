@@ -40,10 +40,11 @@ static void say(void *context, const char *path) {
 }
 
 static void put_count(const char *what, const char *one, fv_clean_count count) {
-    char size[24];
+    char size[24], things[24];
     fv_size_format(count.bytes, size);
+    snprintf(things, sizeof things, "%s%s", one, count.count == 1 ? "" : "s");
     if (*one)
-        printf("%-22s %8lld %-6s %10s\n", what, (long long)count.count, one, size);
+        printf("%-22s %8lld %-6s %10s\n", what, (long long)count.count, things, size);
     else
         printf("%-22s %15s %10s\n", what, "", size);
 }
@@ -65,9 +66,9 @@ static int show(const clean_options *o, double older, const char *const *folders
         return FV_EXIT_REFUSED;
     }
     printf("%s\n", found.place);
-    put_count("  runs", "runs", found.runs);
+    put_count("  runs", "run", found.runs);
     put_count("  intermediate results", "", found.results);
-    put_count("  unfinished leftovers", "files", found.leftovers);
+    put_count("  unfinished leftovers", "file", found.leftovers);
     put_count("  notes about outputs", "", found.notes);
     if (found.live)
         printf("  %lld run%s untouched\n", (long long)found.live, found.live == 1 ? " lives and stays" : "s live and stay");

@@ -11,11 +11,11 @@
 
 /* ---------------------------------------------------------------- values */
 
-/* The shortest text that reads back as the same number. */
-static void number_text(double value, char *text, size_t size) {
+/* The shortest text that reads back as the same number, or one of six digits. What is no number has no sign. */
+static void number_text(double value, bool exact, char *text, size_t size) {
     for (int digits = 6; digits <= 17; digits++) {
-        snprintf(text, size, "%.*g", digits, value);
-        if (strtod(text, NULL) == value || isnan(value)) return;
+        snprintf(text, size, "%.*g", digits, isnan(value) ? fabs(value) : value);
+        if (!exact || strtod(text, NULL) == value || isnan(value)) return;
     }
 }
 
@@ -26,10 +26,8 @@ static void cell_text(const fv_column *column, fv_cell cell, bool exact, char *t
         snprintf(text, size, "%llu", (unsigned long long)cell.natural);
     else if (column->kind == FV_COLUMN_TEXT)
         snprintf(text, size, "%s", cell.text ? cell.text : "");
-    else if (exact)
-        number_text(cell.real, text, size);
     else
-        snprintf(text, size, "%.6g", cell.real);
+        number_text(cell.real, exact, text, size);
 }
 
 enum { MOST_ROWS = 50 };
@@ -106,6 +104,9 @@ static void print_json(const fv_result *result) {
     }
     for (int i = 0; i < fv_result_outputs(result); i++)
         cJSON_AddItemToArray(outputs, cJSON_CreateString(fv_result_output(result, i)));
+    cJSON *missing = cJSON_AddArrayToObject(root, "not_made");
+    for (int i = 0; i < fv_result_missing(result); i++)
+        cJSON_AddItemToArray(missing, cJSON_CreateString(fv_result_missing_file(result, i)));
     cJSON *failures = cJSON_AddArrayToObject(root, "failures");
     for (int i = 0; i < fv_result_failures(result); i++) {
         fv_error error;
@@ -207,7 +208,8 @@ static int execute(const char *command, fv_work_call call, void *context, fv_pip
         code = FV_EXIT_FAILED;
     } else if (status != FV_OK) {
         code = fv_explain(command, pipeline, status, &error);
-        bool started = fv_result_summary(result).started || status == FV_ERROR_FULL || status == FV_ERROR_IO;
+        bool place = pipeline && *fv_pipeline_messages(pipeline); /* the text was judged, and nothing was started */
+        bool started = fv_result_summary(result).started || (!place && (status == FV_ERROR_FULL || status == FV_ERROR_IO));
         if (code == FV_EXIT_REFUSED && started) code = FV_EXIT_FAILED;
     }
     if (!o->quiet && !o->json && (status == FV_OK || partly)) print_summary(result);

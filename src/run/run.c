@@ -418,6 +418,9 @@ static void tell_missing(const running *r) {
             missing[n++] = p->path;
             if (!access(p->path, F_OK)) old[nold++] = p->path;
         }
+    fv_arena *arena = &r->result->arena;
+    r->result->missing = fv__arena_alloc(arena, (size_t)(n + 1) * sizeof *missing);
+    for (int64_t i = 0; i < n; i++) r->result->missing[r->result->nmissing++] = fv__arena_strdup(arena, missing[i]);
     fv_bytes text = { 0 };
     name_some(missing, n, &text);
     if (nold) fv__bytes_printf(&text, ". Of an earlier run, and out of date: ");

@@ -75,6 +75,8 @@ typedef struct fv_run_result {
     int             nfailures;
     char          **outputs; /* files made or found up to date */
     int             noutputs;
+    const char    **missing; /* files that should have been made and were not; they and the list are the arena's */
+    int             nmissing;
     int64_t         tasks_run, tasks_total;
     int64_t         outputs_made, outputs_current;
     int64_t         bytes_read, bytes_written;

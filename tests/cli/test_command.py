@@ -49,6 +49,66 @@ def an_image_or_a_text_alone_is_told_what_to_do_with_it(folder):
     assert "a text alone does nothing" in run("run", "-e", '"text"', folder=folder, code=2).stderr
 
 
+# ---------------------------------------------------------------- what is typed and what is shown
+
+@test
+def several_texts_are_the_lines_of_one_pipeline(folder):
+    assert run("run", "-q", "-e", "a = 3", "-e", "b = a + 1; a", "-e", "b", folder=folder).stdout.split() == ["3", "4"]
+    said = run("run", "-e", "a = 3", "-e", "c + 1", folder=folder, code=2).stderr
+    assert "-e:2:1" in said and "there is no variable c" in said, said
+
+
+@test
+def info_of_a_pattern_describes_each_file(folder):
+    for name, width in ("s10", 30), ("s2", 20):
+        run("run", "-q", "-e", f'phantom("cells", [10, {width}]) |> write("in/{name}.png")', folder=folder)
+    said = run("info", "in/*.png", folder=folder).stdout
+    assert said.index("in/s2.png") < said.index("x 20") < said.index("in/s10.png") < said.index("x 30"), said
+    pathlib.Path(folder, "in/s3.png").write_text("no image")
+    found = json.loads(run("info", "--json", "in/**/*.png", folder=folder, code=1).stdout)
+    assert [entry["file"] for entry in found] == ["in/s2.png", "in/s3.png", "in/s10.png"] and "error" in found[1], found
+    assert 'no file matches "in/*.tif"' in run("info", "in/*.tif", folder=folder, code=2).stderr
+    pathlib.Path(folder, "a[1].png").write_bytes(pathlib.Path(folder, "in/s2.png").read_bytes())
+    assert "x 20" in run("info", "a[1].png", folder=folder).stdout  # a file of that very name is no pattern
+
+
+@test
+def what_is_no_number_has_no_sign(folder):
+    for text in "0/0", "1 - 0/0", "log(0 - 1)":
+        assert run("run", "-q", "-e", text, folder=folder).stdout == "nan\n", text
+    text = 'z = min(zeros([2, 2])); row(z / z, (z - 1) / z, names = "a b")'
+    said = run("run", "-q", "-e", text, folder=folder).stdout
+    assert said.split() == ["a", "b", "nan", "-inf"], said
+
+
+@test
+def clean_counts_one_run_and_two_runs(folder):
+    run("run", "-q", "-e", f'{CELLS} |> write("a.npy")', folder=folder)
+    assert re.search(r" 1 run +\d", run("clean", folder=folder).stdout)
+    run("run", "-q", "-e", f'{CELLS} |> write("b.npy")', folder=folder)
+    assert re.search(r" 2 runs +\d", run("clean", folder=folder).stdout)
+
+
+@test
+def a_file_that_cannot_be_opened_is_refused_as_every_missing_input(folder):
+    os.symlink("loop.png", os.path.join(folder, "loop.png"))
+    pathlib.Path(folder, "bad.png").write_text("no image")
+    for name in "loop.png", "bad.png", "none.png":
+        for words in (("run", "-e", f'mean(read("{name}"))'), ("plan", "-e", f'mean(read("{name}"))'), ("info", name),
+                      ("convert", name, "a.tif")):
+            assert name in run(*words, folder=folder, code=2).stderr, words
+
+
+@test
+def json_lists_what_was_not_made(folder):
+    run("run", "-q", "-e", f'{CELLS} |> write("in/a.png")', folder=folder)
+    pathlib.Path(folder, "in/b.png").write_text("no image")
+    text = 'c = read("in/*.png"); write(c + 1, "out/{stem}.tif"); write(project(c, "item", "mean"), "mean.tif")'
+    told = json.loads(run("run", "-q", "--json", "-e", text, folder=folder, code=1).stdout)
+    assert told["outputs"] == ["out/a.tif"] and told["not_made"] == ["mean.tif", "out/b.tif"], told
+    assert json.loads(run("run", "-q", "--json", "-e", "1 + 1", folder=folder).stdout)["not_made"] == []
+
+
 # ---------------------------------------------------------------- drawings
 
 @test
