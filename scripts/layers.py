@@ -79,7 +79,7 @@ def main():
             breach(path, 1, f"src/{part} is no known layer; scripts/layers.py lists them")
     check_names(source)
     check_names([p for p in files("tests", ".c") if p.name.startswith("test_")])
-    tests, scripts = files("tests", ".c", ".h", ".py"), files("scripts", ".py", ".sh")
+    tests, scripts = files("tests", ".c", ".h", ".py"), files("scripts", ".py", ".sh") + files("python", ".py")
     for path in source + files("include", ".h") + tests + files("bench", ".c", ".h") + scripts:
         check_lines(path)
     print("\n".join(breaches) if breaches else f"{len(source)} source files keep to their layers")

@@ -38,13 +38,27 @@ FV_API fv_status fv_pipeline_add(fv_pipeline *pipeline, const char *name, const 
 FV_API fv_status fv_pipeline_add_file(fv_pipeline *pipeline, const char *path, fv_error *error);
 /* Gives a `param` another value, or several for a sweep: "radius=8,12,16". */
 FV_API fv_status fv_pipeline_set(fv_pipeline *pipeline, const char *assignment, fv_error *error);
-/* Makes a dense array a variable of the pipeline. The pixels are borrowed until the pipeline is freed. */
+/* Makes a dense array a variable of the pipeline. The pixels are borrowed until the pipeline is freed. data NULL: only the type
+ * is known; that is enough for fv_pipeline_type, and a run says so. */
 FV_API fv_status fv_pipeline_array(fv_pipeline *pipeline, const char *name, const fv_image_type *type, const void *data,
                                    fv_error *error);
 /* Asks for a variable's value after the run. */
 FV_API fv_status fv_pipeline_keep(fv_pipeline *pipeline, const char *name, fv_error *error);
 /* Lattice of chunks: the last axes, or one number for all; 0 of them: chosen. Results do not depend on it. */
 FV_API fv_status fv_pipeline_chunk(fv_pipeline *pipeline, const int64_t *chunk, int ndim, fv_error *error);
+
+typedef enum fv_value_kind { FV_VALUE_IMAGE, FV_VALUE_SCALAR, FV_VALUE_TABLE } fv_value_kind;
+
+typedef struct fv_value_type {
+    fv_value_kind kind;
+    fv_dtype      dtype; /* of an image's elements, or of a scalar */
+    fv_image_type image;
+    fv_table_type table;
+    int64_t       items; /* there is one such value for each of so many items of a collection; 0: there is one */
+} fv_value_type;
+
+/* What a variable is, without computing it: from the text and the headers of its files. */
+FV_API fv_status fv_pipeline_type(fv_pipeline *pipeline, const char *name, fv_value_type *type, fv_error *error);
 
 /* All mistakes found by the last call, with file, line, column and caret; "" if none. Valid until the next call. */
 FV_API const char *fv_pipeline_messages(const fv_pipeline *pipeline);

@@ -88,7 +88,7 @@ static bool is_name(const char *name) {
 
 fv_status fv_pipeline_array(fv_pipeline *p, const char *name, const fv_image_type *type, const void *data, fv_error *error) {
     if (!is_name(name)) return fv_fail(error, FV_ERROR_USAGE, "\"%s\" cannot be a variable: letters, digits and _ only", name);
-    if (!data || type->ndim < 1 || type->ndim > FV_MAX_DIMS || fv_image_type_bytes(type) <= 0)
+    if (type->ndim < 1 || type->ndim > FV_MAX_DIMS || fv_image_type_bytes(type) <= 0)
         return fv_fail(error, FV_ERROR_USAGE, "array %s: 1 to %d axes of at least one voxel are needed", name, FV_MAX_DIMS);
     fv_bindings *b = &p->bindings;
     b->arrays = fv__realloc(b->arrays, (size_t)(b->narrays + 1) * sizeof *b->arrays);
@@ -129,7 +129,8 @@ fv_status fv__pipeline_resolve(const fv_pipeline *p, const char *store, fv_bindi
     b->narrays = p->bindings.narrays;
     b->nkeeps = p->bindings.nkeeps;
     for (int a = 0; a < b->narrays; a++) /* the pixels may have changed since the last run */
-        b->arrays[a].content = fv__hash_bytes(b->arrays[a].data, (size_t)fv_image_type_bytes(&b->arrays[a].type));
+        if (b->arrays[a].data)
+            b->arrays[a].content = fv__hash_bytes(b->arrays[a].data, (size_t)fv_image_type_bytes(&b->arrays[a].type));
     fv_made *made = fv__made_open((const char *const[]){ ".fovea", store }, store && strcmp(store, ".fovea") ? 2 : 1);
     b->made = fv__made_find;
     b->made_context = made;
@@ -217,9 +218,17 @@ static bool device_failed(const fv_run_options *o, const fv_bindings *b, fv_stat
     return cause != NULL;
 }
 
+static fv_status check_arrays(const fv_bindings *b, fv_error *error) {
+    for (int a = 0; a < b->narrays; a++)
+        if (!b->arrays[a].data)
+            return fv_fail(error, FV_ERROR_USAGE, "array %s: its type was given, but no pixels", b->arrays[a].name);
+    return FV_OK;
+}
+
 static fv_status resolve_part(const fv_pipeline *p, const fv_run_options *o, fv_bindings *bindings, fv_diagnostics *diagnostics,
                               fv_error *error) {
     FV_TRY(fv__pipeline_resolve(p, o->store, bindings, diagnostics, error));
+    FV_TRY(check_arrays(bindings, error));
     if (o->into) bindings->into = fv__arena_strdup(&bindings->arena, o->into);
     FV_TRY(resolve_device(o->device, bindings, error));
     if (o->items) FV_TRY(fv__bindings_take(bindings, o->items, error));

@@ -23,7 +23,7 @@ def layers_names_and_lines_are_in_order(_):
 @test
 def a_breach_of_the_layers_is_found(folder):
     """In a copy with a file of the lowest layer that includes from the highest, a long line and a name that is there twice."""
-    for part in "src", "scripts", "include", "tests", "bench":
+    for part in "src", "scripts", "include", "tests", "bench", "python":
         shutil.copytree(ROOT / part, pathlib.Path(folder, part), ignore=shutil.ignore_patterns("findings", "__pycache__"))
     wrong = pathlib.Path(folder, "src", "base", "budget.c")
     wrong.write_text('#include "api/report.h"\n' + "/* " + "x" * 200 + " */\n")

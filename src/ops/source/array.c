@@ -8,7 +8,7 @@ static const fv_param params[] = {
 
 static fv_status infer(fv_infer *i, fv_error *error) {
     const fv_array_params *p = i->params;
-    if (!p->data) return fv_fail(error, FV_ERROR_USAGE, "name = \"%s\": no array of this name is bound", p->name);
+    if (!p->type.ndim) return fv_fail(error, FV_ERROR_USAGE, "name = \"%s\": no array of this name is bound", p->name);
     i->out->kind = FV_KIND_IMAGE;
     i->out->image = p->type;
     return FV_OK;

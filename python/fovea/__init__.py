@@ -1,0 +1,48 @@
+"""Fovea: image analysis and reconstruction that is planned before it runs.
+
+    >>> import fovea as fv
+    >>> cells = fv.phantom("cells", [64, 64], seed=1)
+    >>> labels = (cells > cells.gaussian(1).otsu()).label()
+    >>> labels.shape, labels.dtype
+    ((64, 64), dtype('int32'))
+    >>> int(labels.max()) > 1
+    True
+
+Operators are functions here and methods of images; help(fovea.gaussian) tells about one. Values are lazy: they are computed by
+numpy.asarray(image), image.compute(), fovea.compute(a, b), image.write("x.tif").
+"""
+from . import _library
+from ._compute import compute, graph, info, plan, run
+from ._notebook import load_ipython_extension
+from ._errors import Error, InputError, MissingPart, OutOfMemory, UsageError
+from ._tables import Table
+from ._values import Image, LazyTable, Scalar, Value, array
+
+__version__ = _library.lib.fv_version().decode()
+__all__ = ["Error", "Image", "InputError", "LazyTable", "MissingPart", "OutOfMemory", "Scalar", "Table", "UsageError", "Value",
+           "array", "compute", "graph", "info", "load_ipython_extension", "plan", "run"]
+
+
+def __getattr__(name):
+    """Operators, made when they are first used."""
+    from . import _descriptors, _values
+    if name.startswith("__") or name not in _descriptors.python_names():
+        raise AttributeError(f"module 'fovea' has no operator or attribute {name!r}")
+    operation = _descriptors.python_names()[name]
+
+    def function(*arguments, **named):
+        return _values.call(operation, tuple(_values.array(a) if _is_array(a) else a for a in arguments), named)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = _descriptors.documentation_of(operation)
+    function.__signature__ = _descriptors.signature_of(operation)
+    globals()[name] = function
+    return function
+
+
+def _is_array(value):
+    return hasattr(value, "__array_interface__") and getattr(value, "ndim", 0) > 0 and not isinstance(value, Value)
+
+
+def __dir__():
+    from . import _descriptors
+    return sorted(set(globals()) | set(_descriptors.python_names()))

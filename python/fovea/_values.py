@@ -1,0 +1,456 @@
+"""Lazy values: images, numbers and tables that are known by how they are made, and computed when somebody asks."""
+import ctypes as c
+import operator
+
+import numpy as np
+
+from . import _descriptors as d
+from . import _library as l
+from . import _text
+from ._errors import UsageError, raise_status
+
+_SIGNS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "remainder": "%", "power": "**", "less": "<",
+          "less_equal": "<=", "greater": ">", "greater_equal": ">=", "equal": "==", "not_equal": "!=", "and": "&", "or": "|"}
+# numpy's ufuncs under the names that their operators have here
+_UFUNCS = {"true_divide": "divide", "bitwise_and": "and", "bitwise_or": "or", "logical_and": "and", "logical_or": "or",
+           "logical_not": "not", "invert": "not", "bitwise_not": "not", "float_power": "power", "mod": "remainder",
+           "fmin": "minimum", "fmax": "maximum", "conjugate": "conj", "absolute": "abs", "fabs": "abs"}
+
+
+class Value:
+    """What an operator gives. Nothing is computed before it is asked for."""
+    __slots__ = ("_call", "_inputs", "_hint", "_type", "__weakref__")
+
+    def __init__(self, call, inputs, hint, value_type=None):
+        self._call, self._inputs, self._hint, self._type = call, inputs, hint, value_type
+
+    def _line(self, names):
+        return self._call(names)
+
+    def text(self):
+        """The pipeline that makes this value, as text for a `.fov` file. Arrays of this program appear as files to read."""
+        lines, names = _text.lines_of([self])
+        arrays = [f'{names[id(v)]} = read("{names[id(v)]}.npy")  # an array of the program: numpy.save writes it'
+                  for v in self._sources()]
+        return "\n".join(arrays + lines) + "\n"
+
+    def _sources(self):
+        """Arrays of this program that the value is made of."""
+        found, seen, todo = [], set(), [self]
+        while todo:
+            value = todo.pop()
+            if id(value) in seen:
+                continue
+            seen.add(id(value))
+            if isinstance(value, ArrayImage):
+                found.append(value)
+            todo.extend(value._inputs)
+        return found
+
+    def compute(self, **options):
+        """The value itself: a numpy array, a number or a table. Options are those of fovea.compute."""
+        from ._compute import compute
+        return compute(self, **options)[0]
+
+    def plan(self, **options):
+        """What a run would do, as text, without reading a pixel."""
+        from ._compute import plan
+        return plan(self, **options)
+
+    def graph(self, chunks=False):
+        """The graph of operators, or with chunks of tasks, in the language of Graphviz."""
+        from ._compute import graph
+        return graph(self, chunks=chunks)
+
+    def write(self, path, *, _options=None, **arguments):
+        """Computes the value and writes it to a file, whose extension tells the format; gives the paths of the files.
+
+        Arguments that `write` has in a pipeline (level, chunk, append ...) go into the text, all others to the run."""
+        from ._compute import write
+        return write(self, path, **arguments)
+
+    def __bool__(self):
+        raise TypeError(f"whether a lazy {type(self).__name__.lower()} is true is not known before it is computed; "
+                        "use & and | between masks, or .compute() first")
+
+
+class _Arithmetic(Value):
+    """Signs, ufuncs and methods of images and numbers."""
+    __slots__ = ()
+    __hash__ = object.__hash__
+
+    def __getattr__(self, name):
+        if name.startswith("_") or name not in d.python_names():
+            raise AttributeError(f"{type(self).__name__.lower()} has no operator or attribute {name!r}")
+        operation = d.python_names()[name]
+
+        def method(*arguments, **named):
+            return call(operation, (self, *arguments), named)
+        method.__name__, method.__doc__ = name, d.documentation_of(operation)
+        return method
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        name = _UFUNCS.get(ufunc.__name__, ufunc.__name__)
+        if method != "__call__" or options or name not in d.all_operators():
+            return NotImplemented
+        return call(name, inputs, {})
+
+    def __neg__(self):
+        return call("negative", (self,), {})
+
+    def __pos__(self):
+        return self
+
+    def __invert__(self):
+        return call("not", (self,), {})
+
+    def __abs__(self):
+        return call("abs", (self,), {})
+
+
+def _sign(name, swapped):
+    def method(self, other):
+        if not isinstance(other, (Value, int, float, np.generic, np.ndarray)):
+            return NotImplemented
+        return call(name, (other, self) if swapped else (self, other), {})
+    return method
+
+
+for _name, _method in (("add", "add"), ("subtract", "sub"), ("multiply", "mul"), ("divide", "truediv"), ("remainder", "mod"),
+                       ("power", "pow"), ("and", "and"), ("or", "or")):
+    setattr(_Arithmetic, f"__{_method}__", _sign(_name, False))
+    setattr(_Arithmetic, f"__r{_method}__", _sign(_name, True))
+for _name, _method in (("less", "lt"), ("less_equal", "le"), ("greater", "gt"), ("greater_equal", "ge"), ("equal", "eq"),
+                       ("not_equal", "ne")):
+    setattr(_Arithmetic, f"__{_method}__", _sign(_name, False))
+
+
+class Image(_Arithmetic):
+    """An image that is computed when somebody asks. Every operator is a method, numpy's ufuncs and slices work."""
+    __slots__ = ()
+
+    @property
+    def shape(self):
+        """Voxels along each axis."""
+        t = self._type.image
+        return tuple(t.shape[:t.ndim])
+
+    @property
+    def ndim(self):
+        """How many axes the image has."""
+        return self._type.image.ndim
+
+    @property
+    def dtype(self):
+        """numpy's type of an element."""
+        return np.dtype(l.DTYPES[self._type.image.dtype])
+
+    @property
+    def size(self):
+        """How many voxels there are."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def nbytes(self):
+        """Bytes of the computed image."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def axes(self):
+        """Names of the axes, slowest first."""
+        t = self._type.image
+        return tuple(t.axis[k].value.decode() for k in range(t.ndim))
+
+    @property
+    def spacing(self):
+        """Distance between voxels along each axis; 1 where it is not known."""
+        t = self._type.image
+        return tuple(t.spacing[:t.ndim])
+
+    @property
+    def units(self):
+        """Unit of each axis' spacing, or an empty text."""
+        t = self._type.image
+        return tuple(t.unit[k].value.decode() for k in range(t.ndim))
+
+    @property
+    def affine(self):
+        """The matrix from voxels (x y z) to the world, 4 by 4, or None."""
+        t = self._type.image
+        return np.vstack([np.array(t.affine[:12]).reshape(3, 4), [0, 0, 0, 1]]) if t.has_affine else None
+
+    @property
+    def items(self):
+        """How many items the collection has that this is one of; 0 if it is a single image."""
+        return self._type.items
+
+    def __len__(self):
+        return self.shape[0]
+
+    def __array__(self, dtype=None, copy=None):
+        array = self.compute()
+        return array if dtype is None else array.astype(dtype, copy=False)
+
+    def __getitem__(self, index):
+        return _slice(self, index)
+
+    def _repr_html_(self):
+        from ._notebook import image_html
+        return image_html(self)
+
+    def __repr__(self):
+        axes = " ".join(self.axes)
+        many = f", one of each of {self.items} items" if self.items else ""
+        return f"<fovea.Image {'×'.join(map(str, self.shape))} {self.dtype} ({axes}){many}, {self._hint}>"
+
+
+class ArrayImage(Image):
+    """An array of this program."""
+    __slots__ = ("_array",)
+
+    def __init__(self, array, value_type):
+        super().__init__(None, (), "array", value_type)
+        self._array = array
+
+    def _line(self, names):
+        return None
+
+
+class Scalar(_Arithmetic):
+    """A number that is computed when somebody asks."""
+    __slots__ = ()
+
+    @property
+    def dtype(self):
+        """numpy's type of the number."""
+        return np.dtype(l.DTYPES[self._type.dtype])
+
+    def __float__(self):
+        return float(self.compute())
+
+    def __int__(self):
+        return int(self.compute())
+
+    def __index__(self):
+        return operator.index(self.compute())
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.compute(), dtype)
+
+    def __repr__(self):
+        return f"<fovea.Scalar {self.dtype}, {self._hint}>"
+
+
+class LazyTable(Value):
+    """A table that is computed when somebody asks."""
+    __slots__ = ()
+
+    @property
+    def columns(self):
+        """Names of the columns."""
+        t = self._type.table
+        return tuple(t.column[k].name.decode() for k in range(t.ncolumns))
+
+    def __getattr__(self, name):
+        if name.startswith("_") or name not in d.python_names():
+            raise AttributeError(f"table has no operator or attribute {name!r}")
+        return lambda *arguments, **named: call(d.python_names()[name], (self, *arguments), named)
+
+    def to_pandas(self, **options):
+        """The computed table as a pandas DataFrame."""
+        return self.compute(**options).to_pandas()
+
+    def to_arrow(self, **options):
+        """The computed table as a pyarrow Table."""
+        return self.compute(**options).to_arrow()
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.compute().__arrow_c_stream__(requested_schema)
+
+    def __repr__(self):
+        return f"<fovea.Table of {', '.join(self.columns)}; {self._hint}>"
+
+
+_CLASSES = {l.IMAGE: Image, l.SCALAR: Scalar, l.TABLE: LazyTable}
+
+
+# ---------------------------------------------------------------- typing
+
+def infer(value):
+    """Finds the type of a new value from those of its inputs, so that mistakes are found where they are made."""
+    known, arrays = {}, []
+    for k, image in enumerate(_images_before(value)):
+        known[id(image)] = f"input{k + 1}"
+        arrays.append((f"input{k + 1}", image._type.image))
+    lines, names = _text.lines_of([value], known)
+    error, found = l.ErrorStruct(), l.ValueType()
+    pipeline = l.lib.fv_pipeline_new()
+    try:
+        status = l.OK
+        for name, image_type in arrays:
+            status = status or l.lib.fv_pipeline_array(pipeline, name.encode(), image_type, None, error)
+        status = status or l.lib.fv_pipeline_add(pipeline, b"fovea", ("\n".join(lines) + "\n").encode(), error)
+        status = status or l.lib.fv_pipeline_type(pipeline, names[id(value)].encode(), found, error)
+        if status:
+            raise_status(status, error, l.lib.fv_pipeline_messages(pipeline).decode("utf-8", "replace"))
+    finally:
+        l.lib.fv_pipeline_free(pipeline)
+    found.items = max([found.items] + [i._type.items for i in value._inputs if i._type is not None])
+    return found
+
+
+def _images_before(value):
+    """The nearest images that a value is made of, through whatever else is between."""
+    found, seen, todo = [], set(), list(value._inputs)
+    while todo:
+        one = todo.pop(0)
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        if isinstance(one, Image):
+            found.append(one)
+        else:
+            todo.extend(one._inputs)
+    return found
+
+
+# ---------------------------------------------------------------- building
+
+def _typed(make, inputs, hint, kind):
+    """A value of the class that its type asks for."""
+    value = Value(make, inputs, hint)
+    if kind in ("footprint", "list", "geometry", "list of files"):
+        return value
+    value_type = infer(value)
+    return _CLASSES[value_type.kind](make, inputs, hint, value_type)
+
+
+def _operand(value):
+    """What a call was given, as a value or a literal."""
+    return value if isinstance(value, Value) else array(value) if isinstance(value, np.ndarray) and value.ndim else value
+
+
+def call(name, positional, named):
+    """The value that an operator gives of arguments as in the language."""
+    op = d.all_operators()[name]
+    order = d.arguments_of(op)
+    if len(positional) > len(order):
+        raise TypeError(f"{name} takes {len(order)} arguments ({', '.join(order)}), not {len(positional)}")
+    given = dict(zip(order, positional))
+    for key, value in named.items():
+        key = key[:-1] if key.endswith("_") and key not in order else key
+        if key not in order:
+            raise TypeError(f"{name} has no argument {key!r}; it has {', '.join(order)}")
+        if key in given:
+            raise TypeError(f"{name} was given {key} twice")
+        given[key] = value
+    footprints = {p["name"] for p in op["parameters"] if p["kind"] == "footprint"}
+    pieces = []
+    for key in order:
+        value = given.get(key)
+        if value is None:
+            continue
+        pieces.append((key, value if key in footprints and not isinstance(value, Value) else _operand(value)))
+    inputs = tuple(v for _, v in pieces if isinstance(v, Value))
+    sign = _SIGNS.get(name)
+
+    def line(names):
+        texts = [names[id(v)] if isinstance(v, Value) else _text.literal(v) for _, v in pieces]
+        if sign and len(texts) == 2:
+            return f"{texts[0]} {sign} {texts[1]}"
+        leading = len(op["inputs"])
+        placed = [t if k < leading and pieces[k][0] == order[k] else f"{pieces[k][0]} = {t}" for k, t in enumerate(texts)]
+        return f"{name}({', '.join(placed)})"
+    return _typed(line, inputs, name, op["result"])
+
+
+def _slice(image, index):
+    index = index if isinstance(index, tuple) else (index,)
+    if sum(i is Ellipsis for i in index) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    if Ellipsis in index:
+        at = index.index(Ellipsis)
+        index = index[:at] + (slice(None),) * (image.ndim - len(index) + 1) + index[at + 1:]
+    if len(index) > image.ndim:
+        raise IndexError(f"too many indices: the image has {image.ndim} axes ({' '.join(image.axes)}), {len(index)} were given")
+    pieces = []
+    for axis, part in enumerate(index):
+        if isinstance(part, slice):
+            start, stop, step = part.start, part.stop, part.step
+            numbers = ["" if v is None else str(operator.index(v)) for v in (start, stop)]
+            pieces.append(":".join(numbers) + (f":{operator.index(step)}" if step is not None else ""))
+            continue
+        try:
+            number = operator.index(part)
+        except TypeError:
+            raise IndexError(f"an image is cut by whole numbers, slices and ..., not by {type(part).__name__}; "
+                             "compute it first for other indices") from None
+        if not -image.shape[axis] <= number < image.shape[axis]:
+            raise IndexError(f"index {number} is out of bounds for axis {axis} ({image.axes[axis]}) with size "
+                             f"{image.shape[axis]}")
+        pieces.append(str(number))
+    cut = ", ".join(pieces)
+    return _typed(lambda names: f"{names[id(image)]}[{cut}]", (image,), "slice", "image")
+
+
+def array(a, spacing=None, axes=None, units=None, affine=None):
+    """An array of this program as an image. The pixels are not copied if they lie in C order; do not change them before
+    the image is computed."""
+    if isinstance(a, Image):
+        return a
+    if isinstance(a, np.ma.MaskedArray):
+        raise TypeError("a masked array has no place for its mask in an image; a.filled(...) or two arrays do")
+    a = _as_array(a)
+    if a.dtype.kind not in "buifc" or a.dtype.name not in l.DTYPES:
+        raise TypeError(f"an image has elements of {', '.join(l.DTYPES)}; this array has {a.dtype}")
+    if a.ndim < 1 or a.ndim > l.MAX_DIMS:
+        raise ValueError(f"an image has 1 to {l.MAX_DIMS} axes; this array has {a.ndim}")
+    if a.size == 0:
+        raise ValueError(f"an image has at least one voxel along each axis; this array has the shape {a.shape}")
+    if not (a.flags.c_contiguous and a.dtype.isnative):
+        a = np.ascontiguousarray(a, a.dtype.newbyteorder("="))
+    found = l.ValueType()
+    t = found.image
+    l.lib.fv_image_type_init(t, l.DTYPES.index(a.dtype.name), a.ndim, (c.c_int64 * a.ndim)(*a.shape))
+    found.dtype = t.dtype
+    _set_axes(t, axes)
+    for name, values, put in (("spacing", spacing, t.spacing), ("units", units, None)):
+        if values is None:
+            continue
+        values = [values] * a.ndim if isinstance(values, (int, float, str)) else list(values)
+        if len(values) != a.ndim:
+            raise ValueError(f"{name} has {len(values)} values; the array has {a.ndim} axes")
+        for k, value in enumerate(values):
+            if put is None:
+                t.unit[k].value = value.encode()
+            else:
+                put[k] = float(value)
+    if affine is not None:
+        matrix = np.asarray(affine, float)
+        if matrix.shape not in ((3, 4), (4, 4)):
+            raise ValueError(f"affine is a matrix of 4 by 4, not of shape {matrix.shape}")
+        t.has_affine, t.affine = True, (c.c_double * 12)(*matrix[:3].ravel())
+    return ArrayImage(a, found)
+
+
+def _as_array(a):
+    """Anything with numpy's protocols, DLPack or a buffer."""
+    if isinstance(a, np.ndarray):
+        return a
+    if not hasattr(a, "__array__") and not hasattr(a, "__array_interface__") and hasattr(a, "__dlpack__"):
+        return np.from_dlpack(a)
+    return np.asarray(a)
+
+
+def _set_axes(t, axes):
+    if axes is None:
+        return
+    names = axes.split() if isinstance(axes, str) and " " in axes else list(axes)
+    if len(names) != t.ndim:
+        raise ValueError(f"axes names {len(names)} axes; the array has {t.ndim}")
+    if len(set(names)) != len(names):
+        raise ValueError(f"axes {' '.join(names)} has a name twice")
+    for k, name in enumerate(names):
+        if not name or len(name.encode()) > 7:
+            raise ValueError(f"the name of an axis has 1 to 7 letters, not {name!r}")
+        t.axis[k].value = name.encode()
