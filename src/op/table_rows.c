@@ -38,6 +38,10 @@ double fv__cell_number(fv_column_kind kind, fv_cell cell) {
     return kind == FV_COLUMN_INTEGER ? (double)cell.integer : kind == FV_COLUMN_NATURAL ? (double)cell.natural : cell.real;
 }
 
+bool fv__cell_missing(fv_column_kind kind, fv_cell cell) {
+    return kind == FV_COLUMN_TEXT ? !cell.text : kind == FV_COLUMN_REAL && cell.real != cell.real;
+}
+
 int fv__cell_order(fv_column_kind kind, fv_cell a, fv_cell b) {
     if (kind == FV_COLUMN_INTEGER) return a.integer < b.integer ? -1 : a.integer > b.integer;
     if (kind == FV_COLUMN_TEXT) return a.text && b.text ? strcmp(a.text, b.text) : !a.text - !b.text;

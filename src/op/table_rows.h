@@ -15,6 +15,7 @@ int fv__table_column(const fv_table_type *type, const char *name);
 /* Fails with the names that there are, and the nearest of them. parameter: what the user gave the name for. */
 fv_status fv__table_find(const fv_table_type *type, const char *parameter, const char *name, int *column, fv_error *error);
 double    fv__cell_number(fv_column_kind kind, fv_cell cell); /* of integers and reals */
+bool      fv__cell_missing(fv_column_kind kind, fv_cell cell);
 
 /* ---- reading ---- */
 /* The rows of a piece; texts point into the piece, cells into it or into scratch. */

@@ -1,5 +1,5 @@
-/* CSV: text with a header line, quoted as RFC 4180 says, lines ended by a newline, numbers as short as they read back exactly,
- * a missing number empty.
+/* CSV and TSV: text with a header line, quoted as RFC 4180 says, lines ended by a newline, numbers as short as they read back
+ * exactly, a missing number empty. TSV differs in the separator alone.
  *
  * Appending copies the old file and adds rows, and the whole is renamed into place by the caller. So that the same result is not
  * added twice, a hidden file beside the table, .NAME.fovea-keys, notes for each append "KEY OFFSET LENGTH HASH": which
@@ -19,6 +19,7 @@ enum { BUFFER = 1 << 20, MOST_NOTES = 64 << 20, MOST_HEADER = 1 << 16 };
 
 typedef struct output {
     const char *path;
+    char        separator;
     int         fd;
     int64_t     offset; /* bytes in the file */
     fv_bytes    buffer; /* not there yet */
@@ -32,10 +33,10 @@ static fv_status flush(output *o, fv_error *error) {
     return FV_OK;
 }
 
-static void put_text(fv_bytes *out, const char *text) {
+static void put_text(fv_bytes *out, char separator, const char *text) {
     if (!text) return;
     size_t length = strlen(text);
-    if (length && !strpbrk(text, "\",\r\n") && text[0] != ' ' && text[length - 1] != ' ') {
+    if (length && !strpbrk(text, separator == ',' ? "\",\r\n" : "\"\t\r\n") && text[0] != ' ' && text[length - 1] != ' ') {
         fv__bytes_append(out, text, length);
         return;
     }
@@ -44,10 +45,10 @@ static void put_text(fv_bytes *out, const char *text) {
     fv__bytes_append(out, "\"", 1);
 }
 
-static void put_cell(fv_bytes *out, fv_column_kind kind, fv_cell cell) {
+static void put_cell(fv_bytes *out, char separator, fv_column_kind kind, fv_cell cell) {
     char text[FV_NUMBER_SIZE];
     if (kind == FV_COLUMN_TEXT)
-        put_text(out, cell.text);
+        put_text(out, separator, cell.text);
     else if (kind == FV_COLUMN_INTEGER)
         fv__bytes_append(out, text, (size_t)fv__integer_format(cell.integer, text));
     else if (kind == FV_COLUMN_NATURAL)
@@ -56,19 +57,19 @@ static void put_cell(fv_bytes *out, fv_column_kind kind, fv_cell cell) {
         fv__bytes_append(out, text, (size_t)fv__real_format(cell.real, text));
 }
 
-static void put_header(fv_bytes *out, const fv_table_type *type) {
+static void put_header(fv_bytes *out, char separator, const fv_table_type *type) {
     for (int c = 0; c < type->ncolumns; c++) {
-        if (c) fv__bytes_append(out, ",", 1);
-        put_text(out, type->column[c].name);
+        if (c) fv__bytes_append(out, &separator, 1);
+        put_text(out, separator, type->column[c].name);
     }
     fv__bytes_append(out, "\n", 1);
 }
 
-static void put_row(fv_bytes *out, const fv_table_type *type, const fv_cell *row) {
+static void put_row(fv_bytes *out, char separator, const fv_table_type *type, const fv_cell *row) {
     size_t start = out->size;
     for (int c = 0; c < type->ncolumns; c++) {
-        if (c) fv__bytes_append(out, ",", 1);
-        put_cell(out, type->column[c].kind, row[c]);
+        if (c) fv__bytes_append(out, &separator, 1);
+        put_cell(out, separator, type->column[c].kind, row[c]);
     }
     if (type->ncolumns == 1 && out->size == start) fv__bytes_append(out, "\"\"", 2); /* an empty line would be no row */
     fv__bytes_append(out, "\n", 1);
@@ -82,7 +83,7 @@ static fv_status put_rows(output *o, const fv_table_type *type, fv_table_source 
         if (!nrows) return FV_OK;
         for (int64_t r = 0; r < nrows; r++) {
             size_t before = o->buffer.size;
-            put_row(&o->buffer, type, cells + r * type->ncolumns);
+            put_row(&o->buffer, o->separator, type, cells + r * type->ncolumns);
             fv__hasher_add(&o->hasher, o->buffer.data + before, o->buffer.size - before);
             if (o->buffer.size >= BUFFER) FV_TRY(flush(o, error));
         }
@@ -91,26 +92,26 @@ static fv_status put_rows(output *o, const fv_table_type *type, fv_table_source 
 
 /* ---------------------------------------------------------------- what is there already */
 
-/* One field of the header into name; gives what follows its comma, NULL after the last field. */
-static const char *next_field(const char *p, char *name, size_t size) {
+/* One field of the header into name; gives what follows its separator, NULL after the last field. */
+static const char *next_field(const char *p, char separator, char *name, size_t size) {
     size_t n = 0;
     bool   quoted = *p == '"';
     for (p += quoted; *p; p++) {
         if (quoted && *p == '"' && *++p != '"') break;
-        if (!quoted && (*p == ',' || *p == '\r' || *p == '\n')) break;
+        if (!quoted && (*p == separator || *p == '\r' || *p == '\n')) break;
         if (n + 1 < size) name[n++] = *p;
     }
     name[n] = 0;
-    return *p == ',' ? p + 1 : NULL;
+    return *p == separator ? p + 1 : NULL;
 }
 
-static fv_status check_header(const char *path, const char *header, const fv_table_type *type, fv_error *error) {
+static fv_status check_header(const char *path, char separator, const char *header, const fv_table_type *type, fv_error *error) {
     char        name[256];
     const char *p = strncmp(header, "\xef\xbb\xbf", 3) ? header : header + 3;
     for (int c = 0; c < type->ncolumns; c++) {
         if (!p)
             return fv_fail(error, FV_ERROR_USAGE, "append: %s has %d columns and the new rows have %d", path, c, type->ncolumns);
-        p = next_field(p, name, sizeof name);
+        p = next_field(p, separator, name, sizeof name);
         if (strcmp(name, type->column[c].name))
             return fv_fail(error, FV_ERROR_USAGE, "append: column %d of %s is \"%.60s\", and of the new rows \"%s\"", c + 1, path,
                            name, type->column[c].name);
@@ -127,7 +128,7 @@ static fv_status copy_open(output *o, int from, int64_t size, const char *path, 
         if (at == 0) {
             char *header = fv__alloc(MOST_HEADER + 1);
             snprintf(header, MOST_HEADER + 1, "%.*s", (int)n, (const char *)o->buffer.data);
-            fv_status status = check_header(path, header, type, error);
+            fv_status status = check_header(path, o->separator, header, type, error);
             free(header);
             FV_TRY(status);
         }
@@ -205,7 +206,7 @@ static fv_status append(output *o, const char *final, const fv_table_type *type,
     if (fv__file_exists(final)) status = copy(o, final, type, error);
     if (status == FV_OK) status = look_up(o, notes, key, &there, &others, error);
     if (status == FV_OK && !there) {
-        if (!o->offset) put_header(&o->buffer, type);
+        if (!o->offset) put_header(&o->buffer, o->separator, type);
         int64_t start = o->offset + (int64_t)o->buffer.size;
         status = put_rows(o, type, source, error);
         if (status == FV_OK) status = flush(o, error);
@@ -224,14 +225,14 @@ static fv_status append(output *o, const char *final, const fv_table_type *type,
 static fv_status write_table(output *o, const char *existing, const fv_table_type *type, const fv_table_options *options,
                              fv_table_source *source, fv_error *error) {
     if (options->append && existing) return append(o, existing, type, options, source, error);
-    put_header(&o->buffer, type);
+    put_header(&o->buffer, o->separator, type);
     FV_TRY(put_rows(o, type, source, error));
     return flush(o, error);
 }
 
-static fv_status csv_write(const char *path, const char *existing, const fv_table_type *type, const fv_table_options *options,
-                           fv_table_source *source, fv_error *error) {
-    output o = { .path = path };
+static fv_status write_file(const char *path, char separator, const char *existing, const fv_table_type *type,
+                            const fv_table_options *options, fv_table_source *source, fv_error *error) {
+    output o = { .path = path, .separator = separator };
     FV_TRY(fv__file_open_write(path, &o.fd, error));
     fv__hasher_init(&o.hasher);
     fv_status status = write_table(&o, existing, type, options, source, error);
@@ -239,6 +240,16 @@ static fv_status csv_write(const char *path, const char *existing, const fv_tabl
     fv__hasher_finish(&o.hasher);
     fv__bytes_release(&o.buffer);
     return status == FV_OK ? closed : status;
+}
+
+static fv_status csv_write(const char *path, const char *existing, const fv_table_type *type, const fv_table_options *options,
+                           fv_table_source *source, fv_error *error) {
+    return write_file(path, ',', existing, type, options, source, error);
+}
+
+fv_status fv__tsv_write(const char *path, const char *existing, const fv_table_type *type, const fv_table_options *options,
+                        fv_table_source *source, fv_error *error) {
+    return write_file(path, '\t', existing, type, options, source, error);
 }
 
 const fv_table_format fv_table_csv = {

@@ -1,13 +1,14 @@
 /* CSV read in order: a first pass finds the columns and what they hold, a second gives the rows.
  *
- * Values are separated by commas, semicolons or tabs, whichever the header line has most of; quotes as RFC 4180 says, lines ended
- * by \n or \r\n. A value that is not there (nothing between two commas; NA or nan among numbers) is missing. */
+ * Values are separated by commas, semicolons or tabs, whichever the header line has most of (in a .tsv file always by tabs);
+ * quotes as RFC 4180 says, lines ended by \n or \r\n. A value that is not there (nothing between two commas; NA or nan among
+ * numbers) is missing. */
 #include "tables/csv_read.h"
 #include "tables/typed_rows.h"
 #include <stdlib.h>
 #include <unistd.h>
 
-extern const fv_table_format fv_table_csv;
+extern const fv_table_format fv_table_csv, fv_table_tsv;
 enum { BUFFER = 1 << 18, MOST_RECORD = 16 << 20 };
 
 typedef struct {
@@ -139,7 +140,7 @@ static fv_status find_separator(reader *r, fv_error *error) {
     int best = 0;
     for (int k = 1; k < 3; k++)
         if (counts[k] > counts[best]) best = k;
-    r->separator = candidates[best];
+    r->separator = r->base.format == &fv_table_tsv ? '\t' : candidates[best];
     if (r->have >= 3 && !memcmp(r->buffer, "\xef\xbb\xbf", 3)) r->at = 3;
     return FV_OK;
 }
@@ -209,12 +210,15 @@ void fv__csv_close(fv_table_reader *base) {
     free(r);
 }
 
-fv_status fv__csv_open(const char *path, const char *table, fv_table_reader **out, fv_error *error) {
+static fv_status open_file(const fv_table_format *format, const char *path, const char *table, fv_table_reader **out,
+                           fv_error *error) {
     fv_file_id id;
-    if (table && *table) return fv_fail(error, FV_ERROR_USAGE, "%s: a CSV file holds one table, and no \"%s\"", path, table);
+    if (table && *table)
+        return fv_fail(error, FV_ERROR_USAGE, "%s: a %s file holds one table, and no \"%s\"", path,
+                       format == &fv_table_tsv ? "TSV" : "CSV", table);
     FV_TRY(fv__file_identify(path, &id, error));
     reader *r = fv__calloc(sizeof *r);
-    r->base = (fv_table_reader){ .source.next = next_rows, .format = &fv_table_csv, .path = fv__strdup(path) };
+    r->base = (fv_table_reader){ .source.next = next_rows, .format = format, .path = fv__strdup(path) };
     r->size = id.size;
     r->buffer = fv__alloc(BUFFER);
     r->fd = -1;
@@ -225,4 +229,12 @@ fv_status fv__csv_open(const char *path, const char *table, fv_table_reader **ou
     else
         *out = &r->base;
     return status;
+}
+
+fv_status fv__csv_open(const char *path, const char *table, fv_table_reader **out, fv_error *error) {
+    return open_file(&fv_table_csv, path, table, out, error);
+}
+
+fv_status fv__tsv_open(const char *path, const char *table, fv_table_reader **out, fv_error *error) {
+    return open_file(&fv_table_tsv, path, table, out, error);
 }

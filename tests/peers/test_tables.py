@@ -146,7 +146,7 @@ def mistakes_are_told_at_their_place(folder):
         ('sort(cells, "volum")', "did you mean volume?"),
         ('sort(cells, "")', "by is empty"),
         ('join(cells, cells, on = "type = volume")', "text"),
-        ('group(cells, "type", "median(volume)")', "count, sum, mean, std, min or max"),
+        ('group(cells, "type", "mode(volume)")', "count, sum, mean, std, min, max"),
         ('group(cells, "type", "mean(type)")', "type is text"),
         ('group(cells, "type", "mean()")', "a column belongs into the brackets"),
         ("gaussian(cells, 2)", "must be an image, not a table"),

@@ -10,6 +10,18 @@ static void take_image(const fv_image_type *type, const void *data, test_outcome
     fv__bytes_append(&out->bytes, data, (size_t)fv_image_type_bytes(type));
 }
 
+/* A text counts as its characters, not as where they lie. */
+static void add_cells(fv_bytes *bytes, const fv_table *table) {
+    for (int64_t i = 0; i < table->nrows * table->type.ncolumns; i++) {
+        const fv_cell *cell = &table->cell[i];
+        bool           text = table->type.column[i % table->type.ncolumns].kind == FV_COLUMN_TEXT;
+        if (!text)
+            fv__bytes_append(bytes, cell, sizeof *cell);
+        else
+            fv__bytes_append(bytes, cell->text ? cell->text : "", cell->text ? strlen(cell->text) + 1 : 0);
+    }
+}
+
 bool test_outcome_take(fv_pipeline *p, const test_setting *s, test_outcome *out, fv_error *error) {
     char          *store = fv__sprintf("%s/store", test_folder());
     fv_run_options options = { .workers = s->workers,
@@ -31,7 +43,7 @@ bool test_outcome_take(fv_pipeline *p, const test_setting *s, test_outcome *out,
     if (status == FV_OK && image)
         take_image(&type, image, out);
     else if (status == FV_OK && table)
-        fv__bytes_append(&out->bytes, table->cell, (size_t)table->nrows * (size_t)table->type.ncolumns * sizeof(fv_cell));
+        add_cells(&out->bytes, table);
     else if (status != FV_OK && *fv_pipeline_messages(p))
         fv_fail(error, status, "%s", fv_pipeline_messages(p));
     fv_result_free(result);

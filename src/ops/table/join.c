@@ -157,10 +157,6 @@ static int compare(fv_column_kind x, fv_cell a, fv_column_kind y, fv_cell b) {
     return fv__cell_order(FV_COLUMN_REAL, left, right);
 }
 
-static bool is_missing(fv_column_kind kind, fv_cell cell) {
-    return kind == FV_COLUMN_TEXT ? !cell.text : kind == FV_COLUMN_REAL && cell.real != cell.real;
-}
-
 static fv_cell right_key(const joining *j, int64_t row) { return j->right.cell[row * j->b->ncolumns + j->keys.right]; }
 
 static int by_key(const void *x, const void *y, void *context) {
@@ -199,7 +195,7 @@ static void number_right(const joining *j) {
 static void order_right(joining *j) {
     j->order = fv__alloc((size_t)(j->right.nrows + 1) * sizeof *j->order);
     for (int64_t r = 0; r < j->right.nrows; r++)
-        if (!is_missing(j->keys.right_kind, right_key(j, r))) j->order[j->nordered++] = r;
+        if (!fv__cell_missing(j->keys.right_kind, right_key(j, r))) j->order[j->nordered++] = r;
     qsort_r(j->order, (size_t)j->nordered, sizeof *j->order, by_key, j);
 }
 
@@ -240,7 +236,7 @@ static fv_status join_row(void *context, const fv_cell *left, fv_error *error) {
     joining       *j = context;
     fv_column_kind x = j->keys.right_kind, y = j->keys.left_kind, kind = j->a->column[j->keys.left].kind;
     fv_cell        key = compared(kind, y, left[j->keys.left]);
-    int64_t        low = 0, high = is_missing(y, key) ? 0 : j->nordered;
+    int64_t        low = 0, high = fv__cell_missing(y, key) ? 0 : j->nordered;
     bool           any = false;
     if (!j->nleft++) show(kind, left[j->keys.left], j->example, sizeof j->example);
     while (low < high) {
@@ -250,7 +246,7 @@ static fv_status join_row(void *context, const fv_cell *left, fv_error *error) {
         else
             high = middle;
     }
-    for (; !is_missing(y, key) && low < j->nordered && !compare(x, right_key(j, j->order[low]), y, key);
+    for (; !fv__cell_missing(y, key) && low < j->nordered && !compare(x, right_key(j, j->order[low]), y, key);
          low++, any = true, j->npairs++)
         FV_TRY(put_row(j, left, j->right.cell + j->order[low] * j->b->ncolumns, error));
     return any || j->how == INNER ? FV_OK : put_row(j, left, NULL, error);

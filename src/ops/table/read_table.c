@@ -8,7 +8,8 @@ typedef struct {
 } read_table;
 
 static const fv_param params[] = {
-    FV_PARAM(read_table, file, .doc = "name of the file: CSV, JSON lines, Parquet, an SQLite database; or a folder of parts"),
+    FV_PARAM(read_table, file,
+             .doc = "name of the file: CSV, TSV, JSON lines, Parquet, an SQLite database; or a folder of parts"),
     FV_PARAM(read_table, table, .def = "",
              .doc = "table in a database; left out: the one named like the file, or the only "
                     "one"),
