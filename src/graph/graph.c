@@ -49,13 +49,7 @@ static void append(fv_graph *graph, fv_node *node) {
 
 /* ---------------------------------------------------------------- nodes */
 
-fv_node *fv__graph_constant(fv_graph *graph, const fv_scalar *value) {
-    fv_hasher hasher;
-    fv__hasher_init(&hasher);
-    fv__hasher_text(&hasher, "constant");
-    fv__hasher_int(&hasher, value->dtype);
-    fv__hasher_int(&hasher, value->integer);
-    fv_hash  key = fv__hasher_finish(&hasher);
+static fv_node *constant(fv_graph *graph, const fv_scalar *value, fv_hash key) {
     fv_node *node = find(graph, key);
     if (node) return node;
     node = fv__arena_alloc(&graph->arena, sizeof *node);
@@ -64,6 +58,26 @@ fv_node *fv__graph_constant(fv_graph *graph, const fv_scalar *value) {
     node->type.dtype = value->dtype;
     node->key = key;
     append(graph, node);
+    return node;
+}
+
+fv_node *fv__graph_constant(fv_graph *graph, const fv_scalar *value) {
+    fv_hasher hasher;
+    fv__hasher_init(&hasher);
+    fv__hasher_text(&hasher, "constant");
+    fv__hasher_int(&hasher, value->dtype);
+    fv__hasher_int(&hasher, value->integer);
+    return constant(graph, value, fv__hasher_finish(&hasher));
+}
+
+fv_node *fv__graph_later(fv_graph *graph, fv_dtype dtype, const char *what, int expr, int combination) {
+    fv_hasher hasher;
+    fv__hasher_init(&hasher);
+    fv__hasher_text(&hasher, "later");
+    fv__hasher_int(&hasher, expr);
+    fv__hasher_int(&hasher, combination);
+    fv_node *node = constant(graph, &(fv_scalar){ .dtype = dtype }, fv__hasher_finish(&hasher));
+    node->later = what;
     return node;
 }
 

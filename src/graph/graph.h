@@ -14,6 +14,7 @@ typedef struct fv_node {
     int             id;
     const fv_op    *op;    /* NULL: a constant scalar */
     fv_scalar       value; /* constant scalar */
+    const char     *later; /* a constant whose value is not known yet, because another unit makes it: what makes it; or NULL */
     void           *params;
     int             ninputs; /* slots of op->inputs, and one more if late */
     bool            late;    /* the last input is a scalar that becomes the center of the geometry among the parameters */
@@ -242,6 +243,8 @@ fv_status fv__graph_call_late(fv_graph *graph, const fv_op *op, void *params, fv
 /* The key of a call whose op, params and inputs are set. */
 fv_status fv__graph_identify(const fv_graph *graph, fv_node *node, fv_error *error);
 fv_node  *fv__graph_constant(fv_graph *graph, const fv_scalar *value);
+/* A constant that is known only when another unit has made the expression; equal to no other one. */
+fv_node *fv__graph_later(fv_graph *graph, fv_dtype dtype, const char *what, int expr, int combination);
 /* The node for an array in memory. */
 fv_status fv__graph_array(fv_graph *graph, const fv_array *array, fv_node **node, fv_error *error);
 

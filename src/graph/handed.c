@@ -396,6 +396,9 @@ static value import(builder *b, const fv_expr *expr, int64_t unit) {
         found = fv__sample(b, expr, unit, made);
     if (!found) return (value){ .kind = LOST, .why = fv__lost_with_run };
     const fv_export_form *form = made->form;
+    if (form->kind == FV_KIND_SCALAR && !b->handed)
+        return node_value(
+            fv__graph_later(b->graph, made->scalar.dtype, expr->text ? expr->text : "value", expr->id, b->combination));
     if (form->kind == FV_KIND_SCALAR) return node_value(fv__graph_constant(b->graph, &made->scalar));
     fv_gathered *g = new_gathered(b, 1);
     g->parts[0] = (fv_gathered_part){ .made = made, .path = "", .type = &form->image };

@@ -50,6 +50,16 @@ static void halo_of(const fv_plan *plan, const fv_stage *stage, int64_t *halo) {
     free(regions);
 }
 
+/* Whether a sink is the first one that writes into this table. Tables and lone numbers are no targets of a stage. */
+static bool begins_table(const fv_graph *graph, int k) {
+    const fv_sink *sink = &graph->sinks[k], *before = graph->sinks;
+    if (sink->kind != FV_SINK_FILE || sink->value->type.kind == FV_KIND_IMAGE) return false;
+    for (; before < sink; before++)
+        if (before->kind == FV_SINK_FILE && !strcmp(before->file, sink->file) && !strcmp(before->table, sink->table))
+            return false;
+    return true;
+}
+
 /* ---------------------------------------------------------------- text */
 
 static void stage_text(const fv_plan *plan, const fv_stage *stage, fv_bytes *out) {
@@ -88,10 +98,20 @@ static void stage_text(const fv_plan *plan, const fv_stage *stage, fv_bytes *out
     fv__bytes_printf(out, "\n");
 }
 
+static void tables_text(const fv_plan *plan, const fv_plan_facts *facts, fv_bytes *out) {
+    for (int k = 0; k < plan->graph->nsinks; k++) {
+        const fv_sink *sink = &plan->graph->sinks[k];
+        if (!begins_table(plan->graph, k)) continue;
+        fv__bytes_printf(out, "write table %s%s%s%s\n", sink->table, *sink->table ? " of " : "", sink->file,
+                         facts->items > 1 ? ", with the rows of all items" : "");
+    }
+}
+
 void fv__plan_text(const fv_plan *plan, const fv_plan_facts *facts, fv_bytes *out) {
     char read[24], written[24], peak[24], bound[24];
     if (facts->part.count > 1) fv__bytes_printf(out, "%s%s:\n", facts->part.index ? "\n" : "", facts->part.title);
     for (int s = 0; s < plan->nstages; s++) stage_text(plan, &plan->stages[s], out);
+    tables_text(plan, facts, out);
     fv_size_format(plan->bytes_read, read);
     fv_size_format(plan->bytes_written, written);
     fv_size_format(facts->peak, peak);
@@ -147,11 +167,24 @@ static cJSON *stage_json(const fv_plan *plan, const fv_stage *stage) {
     return object;
 }
 
+static cJSON *tables_json(const fv_graph *graph) {
+    cJSON *tables = cJSON_CreateArray();
+    for (int k = 0; k < graph->nsinks; k++) {
+        if (!begins_table(graph, k)) continue;
+        cJSON *table = cJSON_CreateObject();
+        cJSON_AddStringToObject(table, "file", graph->sinks[k].file);
+        cJSON_AddStringToObject(table, "table", graph->sinks[k].table);
+        cJSON_AddItemToArray(tables, table);
+    }
+    return tables;
+}
+
 void fv__plan_json(const fv_plan *plan, const fv_plan_facts *facts, fv_bytes *out) {
     cJSON *root = cJSON_CreateObject();
     if (facts->part.count > 1) cJSON_AddStringToObject(root, "what", facts->part.title);
     cJSON *stages = cJSON_AddArrayToObject(root, "stages");
     for (int s = 0; s < plan->nstages; s++) cJSON_AddItemToArray(stages, stage_json(plan, &plan->stages[s]));
+    cJSON_AddItemToObject(root, "tables", tables_json(plan->graph));
     cJSON_AddNumberToObject(root, "items", (double)facts->items);
     cJSON_AddNumberToObject(root, "workers", facts->workers);
     cJSON_AddNumberToObject(root, "bytes_read", (double)plan->bytes_read);
@@ -206,6 +239,9 @@ static void node_dot(const fv_node *node, bool stored, const char *own, fv_bytes
         fv_text_cut(params.data ? (char *)params.data : "", shown, sizeof shown);
         dot_text(shown, out);
         fv__bytes_printf(out, ")");
+    } else if (node->later) {
+        dot_text(node->later, out);
+        fv__bytes_printf(out, "(...) made before");
     } else
         fv__bytes_printf(out, "%g", fv__scalar_number(&node->value));
     if (node->type.kind == FV_KIND_IMAGE) {

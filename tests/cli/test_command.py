@@ -109,6 +109,34 @@ def json_lists_what_was_not_made(folder):
     assert json.loads(run("run", "-q", "--json", "-e", "1 + 1", folder=folder).stdout)["not_made"] == []
 
 
+@test
+def a_plan_names_the_tables_that_are_written(folder):
+    for seed, name in (1, "a"), (2, "b"):
+        run("run", "-q", "-e", f'phantom("cells", [40, 50], seed = {seed}) |> write("in/{name}.png")', folder=folder)
+    text = 'c = read("in/*.png"); t = measure(label(c > 90), c); write(t, "cells.csv"); write(t, "all.db", table = "cells")\n' \
+           'write(max(c), "most.csv"); write(group(t, "item", "count()"), "counts.csv")'
+    said = run("plan", "-e", text, folder=folder).stdout
+    for line in ("cells.csv, with the rows of all items", "cells of all.db, with the rows of all items",
+                 "most.csv, with the rows of all items", "counts.csv"):
+        assert said.count(f"write table {line}\n") == 1, (line, said)
+    parts = json.loads(run("plan", "--json", "-e", text, folder=folder).stdout)["parts"]
+    assert parts[0]["tables"][1] == {"file": "all.db", "table": "cells"} and len(parts[1]["tables"]) == 1, parts
+    text = f'param t = 1\nwrite(measure(label({CELLS} > t)), "one.csv")'
+    said = run("plan", "-e", text, "--set", "t=1,2", folder=folder).stdout
+    assert said.count("write table one.csv\n") == 1, said
+
+
+@test
+def a_graph_says_what_makes_the_numbers_that_items_get(folder):
+    run("run", "-q", "-e", f'{CELLS} |> write("in/a.png")', folder=folder)
+    text = 'g = read("in/*.png"); level = yen(together(g))\n' \
+           'write(where((g > otsu(together(g))) & (g > level), g, 0), "{stem}.tif")'
+    said = run("graph", "-e", text, folder=folder).stdout
+    items = said[said.index("for each item"):]
+    assert '"otsu(...) made before\\nscalar"' in items and '"level = yen(...) made before\\nscalar"' in items, items
+    assert items.count('label="0\\nscalar"') == 1, items  # the 0 of where alone
+
+
 # ---------------------------------------------------------------- drawings
 
 @test
