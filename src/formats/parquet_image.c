@@ -67,6 +67,8 @@ static fv_status ask(reader *r, fv_duckdb *duck, char **text, fv_error *error, c
         if (fv__duckdb_valid(duck->call->vector_get_validity(vector), 0))
             *text = fv__sprintf("%.*s", (int)value->inside.length, fv__duckdb_bytes(value));
     }
+    /* To the end: the session, which waits in the reader, would keep the plan of a statement that is not through. */
+    while (status == FV_OK && chunk) status = fv__duckdb_next(duck, r->base.path, &result, &chunk, error);
     fv__duckdb_release(duck, &result, &chunk);
     return status;
 }
