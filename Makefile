@@ -38,12 +38,23 @@ duckdb: build/build.ninja
 demo: all
 	scripts/demo.sh
 
+# The Python package with everything it needs, as build/wheel/fovea-*.whl; make python installs it into build/python.
+wheel: all
+	scripts/bootstrap.sh wheel
+	$(PYTHON) scripts/wheel.py build build/wheel
+
+python: wheel
+	$(PYTHON) -m venv --system-site-packages build/python
+	build/python/bin/pip install --quiet --force-reinstall --no-deps build/wheel/fovea-*.whl
+	@echo "build/python/bin/python has the package fovea"
+
 # All tests: plain, on the weakest instruction set, and under the sanitizers. make test TESTS="phantom sqlite" takes a few.
 test: mpi all build-asan/build.ninja build-tsan/build.ninja
 	scripts/bootstrap.sh build peers
 	-scripts/bootstrap.sh pypi
 	-scripts/bootstrap.sh slurm
 	-scripts/bootstrap.sh check
+	-scripts/bootstrap.sh wheel
 	-scripts/duckdb.sh build/libraries 60
 	$(NINJA) -C build tests
 	$(NINJA) -C build-asan tests
@@ -118,4 +129,4 @@ uninstall:
 clean:
 	rm -rf build build-asan build-tsan build-fuzz
 
-.PHONY: all mpi duckdb demo test fuzz newer interop soak bench docs check install uninstall clean
+.PHONY: all mpi duckdb demo wheel python test fuzz newer interop soak bench docs check install uninstall clean

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages that are missing.
-# usage: bootstrap.sh [build|peers|pypi|newer|mpi|hdf5|dicom|remote|opencl|check|fuzz|paraview|viewers|interop|slurm ...]
+# usage: bootstrap.sh [build|peers|pypi|newer|mpi|hdf5|dicom|remote|opencl|check|wheel|fuzz|paraview|viewers|interop|slurm ...]
 #   build  compiler, CMake and the libraries (the default)
 #   peers  the Python packages that tests compare with
 #   pypi   a Python environment in build/peers with newer versions of some of them; tests that want it are skipped without it
@@ -11,6 +11,7 @@
 #   remote libcurl, for files behind http and s3 addresses; without it everything else works
 #   opencl OpenCL and a driver that runs on the processor; without them everything runs there anyway
 #   check  what `make check` runs, and `make test` where it is installed
+#   wheel  what packs the Python package, for `make wheel`
 #   fuzz   Clang with libFuzzer, for `make fuzz` and `make soak`
 #   paraview  ParaView and an X server without a screen (540 MB), for the tests that open results in it; skipped without them.
 #             Its Python, which Debian does not let stand beside VTK's, is unpacked into build/interop/paraview
@@ -37,6 +38,7 @@ hdf5="libhdf5-dev"
 dicom="libdcmtk-dev dcmtk g++"
 remote="libcurl4-openssl-dev"
 opencl="ocl-icd-opencl-dev pocl-opencl-icd"
+wheel="patchelf binutils python3-venv"
 check="cppcheck clang-format python3"
 fuzz="clang-14 libclang-rt-14-dev llvm-14"
 paraview="paraview xvfb xauth"
@@ -63,6 +65,7 @@ for set in "${@:-build}"; do
     remote) wanted="$wanted $remote" ;;
     opencl) wanted="$wanted $opencl" ;;
     check) wanted="$wanted $check" ;;
+    wheel) wanted="$wanted $wheel" ;;
     fuzz) wanted="$wanted $fuzz" ;;
     paraview)
         wanted="$wanted $paraview"

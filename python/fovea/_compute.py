@@ -73,6 +73,9 @@ def _options(memory=None, workers=None, engine=None, device=None, store=None, fr
     if workers is not None and int(workers) < 1:
         raise UsageError(f"workers = {workers}: at least one is needed")
     options = l.RunOptions(memory=_bytes(memory), workers=int(workers or 0), fresh=fresh, overwrite=overwrite)
+    if engine not in (None, "threads"):
+        from .__main__ import command
+        options.command = os.fsencode(command() or "fovea")
     for name, value in (("engine", engine), ("device", device), ("store", store)):
         if value is not None:
             setattr(options, name, os.fsencode(value))
