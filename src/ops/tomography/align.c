@@ -2,7 +2,7 @@
 #include "base/math.h"
 #include "op/kernels.h"
 #include "op/scratch.h"
-#include "ops/tomography/shift.h"
+#include "ops/tomography/displace.h"
 #include "ops/tomography/spectrum.h"
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* misalign: projections that are displaced at random, as a stage or a detector that moves would make them. */
 #include "op/random.h"
-#include "ops/tomography/shift.h"
+#include "ops/tomography/displace.h"
 
 typedef struct {
     double  amount;

@@ -1,5 +1,5 @@
 /* Moving projections sideways. */
-#include "ops/tomography/shift.h"
+#include "ops/tomography/displace.h"
 #include "op/axes.h"
 #include "op/kernels.h"
 

@@ -1,6 +1,6 @@
 /* Projections that are moved sideways: random displacements put in, found ones taken out. */
-#ifndef FV_SHIFT_H
-#define FV_SHIFT_H
+#ifndef FV_DISPLACE_H
+#define FV_DISPLACE_H
 
 #include "ops/tomography/scan.h"
 
