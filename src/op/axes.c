@@ -37,6 +37,39 @@ void fv__axis_append(fv_image_type *type, const char *name, int64_t size) {
     snprintf(type->axis[d], sizeof type->axis[d], "%s", name);
 }
 
+/* "z, y, x" */
+static void list_axes(const fv_image_type *type, char *text, size_t size) {
+    size_t used = 0;
+    for (int d = 0; d < type->ndim && used < size; d++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", d ? ", " : "", type->axis[d]);
+}
+
+fv_status fv__axes_pick(const fv_image_type *type, const char *words, int axis[FV_MAX_DIMS], int *count, fv_error *error) {
+    char all[80];
+    if (!words) words = "";
+    list_axes(type, all, sizeof all);
+    *count = 0;
+    for (const char *p = words + strspn(words, " "); *p; p += strspn(p, " ")) {
+        size_t length = strcspn(p, " ");
+        int    found = -1;
+        for (int d = 0; d < type->ndim; d++)
+            if (strlen(type->axis[d]) == length && !memcmp(type->axis[d], p, length)) found = d;
+        if (found < 0)
+            return fv_fail(error, FV_ERROR_USAGE, "axes = \"%s\": the image has no axis %.*s; it has %s", words, (int)length, p,
+                           all);
+        for (int k = 0; k < *count; k++)
+            if (axis[k] == found)
+                return fv_fail(error, FV_ERROR_USAGE, "axes = \"%s\": %s is there twice", words, type->axis[found]);
+        axis[(*count)++] = found;
+        p += length;
+    }
+    if (!*count) *count = fv_image_type_spatial(type, axis);
+    if (!*count)
+        return fv_fail(error, FV_ERROR_USAGE, "the image has no spatial axes, only %s: name the axes, as in axes = \"%s\"", all,
+                       type->axis[type->ndim - 1]);
+    return FV_OK;
+}
+
 static bool is_space(const char *name) { return strlen(name) == 1 && strchr("zyx", *name); }
 
 fv_status fv__axes_name(fv_image_type *type, const char *words, fv_error *error) {

@@ -13,6 +13,10 @@ void fv__axis_drop(fv_image_type *type, int axis);
 /* Puts an axis after the last one; there must be room. */
 void fv__axis_append(fv_image_type *type, const char *name, int64_t size);
 
+/* The axes that words with blanks between them name, in the order of the words; without words (NULL or ""): the spatial ones, in
+ * order. Each at most once; there is at least one. */
+fv_status fv__axes_pick(const fv_image_type *type, const char *words, int axis[FV_MAX_DIMS], int *count, fv_error *error);
+
 /* Names all axes from words with blanks between them, slowest first: "angle z x". One word per axis, each at most 7 letters long
  * and used once. An affine matrix
  * goes if x, y or z then mean another axis than before. */

@@ -21,6 +21,13 @@ void fv__place_move(fv_image_type *type, int axis, double start, double step) {
     }
 }
 
+void fv__place_step(fv_image_type *type, int axis, double start, double step) {
+    double lowest = step > 0 ? start : start + (double)(type->shape[axis] - 1) * step;
+    type->origin[axis] += type->spacing[axis] * lowest;
+    type->spacing[axis] *= fabs(step);
+    fv__place_move(type, axis, start, step);
+}
+
 bool fv__place_known(const fv_image_type *type) {
     bool known = type->has_affine;
     for (int d = 0; d < type->ndim; d++) known = known || type->spacing[d] != 1 || type->origin[d] != 0 || *type->unit[d];

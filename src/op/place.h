@@ -8,6 +8,9 @@
 /* The matrix of an image that takes every step-th voxel of an axis, the first of them at `start`; both may be fractions. Only x,
  * y and z are in it. */
 void fv__place_move(fv_image_type *type, int axis, double start, double step);
+/* The same with spacing and origin: these and the matrix of an image whose voxel i of the axis (its shape is set already) lies
+ * where the voxel start + i * step was. A negative step leaves the spacing positive and the origin at the lowest coordinate. */
+void fv__place_step(fv_image_type *type, int axis, double start, double step);
 /* Whether anything is known beside voxels that are counted from 0. */
 bool fv__place_known(const fv_image_type *type);
 /* Whether two images of the same axes lie upon each other: their corners within a hundredth of a voxel, in equal units. */

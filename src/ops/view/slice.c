@@ -80,12 +80,10 @@ static fv_status infer(fv_infer *i, fv_error *error) {
             continue;
         }
         FV_TRY(resolve_range(in, d, p, &out->shape[d], error));
-        double start = p->start.value[d], step = p->step.value[d];
-        double lowest = step > 0 ? start : start + (double)(out->shape[d] - 1) * step;
-        out->spacing[d] = in->spacing[d] * fabs(step);
-        out->origin[d] = in->origin[d] + in->spacing[d] * lowest;
+        fv__place_step(out, d, p->start.value[d], p->step.value[d]);
     }
-    for (int d = 0; d < in->ndim; d++) fv__place_move(out, d, p->start.value[d], p->step.value[d]);
+    for (int d = 0; d < in->ndim; d++)
+        if (p->single.value[d]) fv__place_move(out, d, p->start.value[d], 1);
     for (int d = in->ndim - 1; d >= 0; d--)
         if (p->single.value[d]) fv__axis_drop(out, d);
     if (!out->ndim)
@@ -109,11 +107,11 @@ static void need(const fv_need *n, fv_region *in) {
     }
 }
 
-#define TAKE(TYPE)                                                                                                               \
+#define TAKE(TYPE, STRIDE)                                                                                                       \
     {                                                                                                                            \
         const TYPE *restrict f = from;                                                                                           \
         TYPE *restrict t = to;                                                                                                   \
-        for (int64_t i = 0; i < n; i++) t[i] = f[i * stride];                                                                    \
+        for (int64_t i = 0; i < n; i++) t[i] = f[i * (STRIDE)];                                                                  \
         return;                                                                                                                  \
     }
 
@@ -123,15 +121,24 @@ static void take(void *to, const void *from, int64_t n, int64_t stride, size_t s
         memcpy(to, from, (size_t)n * size);
         return;
     }
+    if (stride == -1) { /* a known step is turned round in vectors */
+        switch (size) {
+        case 1: TAKE(uint8_t, -1)
+        case 2: TAKE(uint16_t, -1)
+        case 4: TAKE(uint32_t, -1)
+        case 8: TAKE(uint64_t, -1)
+        default: break;
+        }
+    }
     typedef struct {
         uint64_t half[2];
     } sixteen;
     switch (size) {
-    case 1: TAKE(uint8_t)
-    case 2: TAKE(uint16_t)
-    case 4: TAKE(uint32_t)
-    case 8: TAKE(uint64_t)
-    default: TAKE(sixteen)
+    case 1: TAKE(uint8_t, stride)
+    case 2: TAKE(uint16_t, stride)
+    case 4: TAKE(uint32_t, stride)
+    case 8: TAKE(uint64_t, stride)
+    default: TAKE(sixteen, stride)
     }
 }
 

@@ -1,0 +1,651 @@
+/* Interpolation: coordinates, boundary modes, what is read, and the loops over a region.
+ *
+ * Two ways, chosen by the matrix alone so that the result does not depend on chunks. Where a row of the result lies along rows
+ * of the input, the neighbouring rows are blended and then interpolated along x. Everywhere else strips of voxels gather their
+ * neighbours. The input is read in place if it has the computing type and adjacent voxels, else it is copied first.
+ */
+#include "kernels/interpolate.h"
+#include "base/math.h"
+#include "kernels/separable.h"
+#include "kernels/vectors.h"
+#include "op/kernels.h"
+#include "op/scratch.h"
+
+enum { STRIP = FV_POINTS_STRIP };
+enum { BEYOND = 4 }; /* elements before and behind a blended row */
+
+typedef struct sampler {
+    fv_extend   mode;
+    int         order, naxes;
+    double      cval;
+    int64_t     n[3];                /* voxels of the input, with what was put around it */
+    int64_t     margin;              /* that, on each side */
+    int64_t     start[3], stride[3]; /* of the window that data holds */
+    const void *data;
+} sampler;
+
+/* Rows of the result that lie along rows of the input. */
+typedef struct rows {
+    int64_t  count, held;    /* voxels of the result and of the window along x */
+    int      last_order;     /* along x: 0 where voxels meet voxels */
+    bool     direct[3];      /* by axis: nothing is interpolated */
+    int      before, behind; /* elements beyond the window, and where they come from in it; -1: the constant */
+    int64_t  low[BEYOND], high[BEYOND];
+    bool     some_outside;
+    bool    *outside;
+    int64_t *at;
+    void    *fraction, *weights, *line;
+} rows;
+
+/* ---------------------------------------------------------------- boundary modes */
+
+/* Where an index beyond the ends comes from; -1: the constant. */
+static int64_t extend_index(fv_extend mode, int64_t i, int64_t n) {
+    static const fv_border like[] = {
+        [FV_EXTEND_REFLECT] = FV_BORDER_REFLECT,     [FV_EXTEND_MIRROR] = FV_BORDER_MIRROR,
+        [FV_EXTEND_NEAREST] = FV_BORDER_NEAREST,     [FV_EXTEND_WRAP] = FV_BORDER_MIRROR,
+        [FV_EXTEND_CONSTANT] = FV_BORDER_MIRROR,     [FV_EXTEND_GRID_WRAP] = FV_BORDER_WRAP,
+        [FV_EXTEND_GRID_MIRROR] = FV_BORDER_REFLECT, [FV_EXTEND_GRID_CONSTANT] = FV_BORDER_CONSTANT
+    };
+    return i >= 0 && i < n ? i : fv__border_index(like[mode], i, n);
+}
+
+/* Beyond this, folding by the length of the image has no meaning in doubles. */
+static const double furthest = 0x1p45;
+
+/* A coordinate of axis k brought into the image, with scipy's arithmetic; sets *outside where the constant is the answer. */
+static double extend_coordinate(const sampler *s, int k, double c, bool *outside) {
+    double n = (double)s->n[k], last = n - 1, reach = s->order == 3, twice = 2 * last;
+    if (c >= 0 && c <= last) return c;
+    if (!(fabs(c) < furthest)) {
+        if (c != c || s->mode == FV_EXTEND_CONSTANT || s->mode == FV_EXTEND_GRID_CONSTANT) *outside = true;
+        return c > 0 ? last : 0;
+    }
+    switch (s->mode) {
+    case FV_EXTEND_NEAREST: return c < 0 ? 0 : last;
+    case FV_EXTEND_CONSTANT: *outside = true; return 0;
+    case FV_EXTEND_GRID_CONSTANT:
+        if (s->order == 0 ? c < -0.5 || c >= n - 0.5 : c < -1 - reach || c >= n + reach) *outside = true;
+        return *outside ? 0 : c;
+    default: break;
+    }
+    if (n <= 1) return 0;
+    switch (s->mode) {
+    case FV_EXTEND_MIRROR:
+        if (c < 0) {
+            c = twice * (double)(int64_t)(-c / twice) + c;
+            return c <= 1 - n ? c + twice : -c;
+        }
+        c -= twice * (double)(int64_t)(c / twice);
+        return c >= n ? twice - c : c;
+    case FV_EXTEND_REFLECT:
+    case FV_EXTEND_GRID_MIRROR:
+        twice = 2 * n;
+        if (c < 0) {
+            if (c < -twice) c = twice * (double)(int64_t)(-c / twice) + c;
+            return c < -n ? c + twice : (c > -1e-15 ? 1e-15 : -c) - 1;
+        }
+        c -= twice * (double)(int64_t)(c / twice);
+        return c >= n ? twice - c - 1 : c;
+    case FV_EXTEND_WRAP:
+        if (c < 0) return c + last * ((double)(int64_t)(-c / last) + 1);
+        return c - last * (double)(int64_t)(c / last);
+    default: /* grid-wrap */
+        if (c < 0) return c + n * ((double)(int64_t)((-1 - c) / n) + 1);
+        return c - n * (double)(int64_t)(c / n);
+    }
+}
+
+/* ---------------------------------------------------------------- mappings */
+
+fv_mapping fv__mapping_new(const fv_image_type *type, int order, int mode, double cval) {
+    fv_mapping m = { .order = order, .mode = (fv_extend)mode, .cval = cval };
+    int        axis[FV_MAX_DIMS];
+    m.naxes = FV_MIN(fv_image_type_spatial(type, axis), 3);
+    for (int k = 0; k < m.naxes; k++) {
+        m.axis[k] = axis[k];
+        m.matrix[k][k] = 1;
+    }
+    return m;
+}
+
+bool fv__mapping_direct(const fv_mapping *m, int k) {
+    for (int j = 0; j < m->naxes; j++)
+        if (j != k && (m->matrix[k][j] != 0 || m->matrix[j][k] != 0)) return false;
+    double first = m->before * m->matrix[k][k] + m->offset[k];
+    return fabs(m->matrix[k][k]) == 1 && first == floor(first) && fabs(first) < furthest;
+}
+
+fv_dtype fv__mapping_type(int order, fv_dtype in) { return order ? fv__separable_type(in) : in; }
+
+/* Whether rows of the result lie along rows of the input. Where x takes few voxels of many, gathering them is cheaper. */
+static bool by_rows(const fv_mapping *m) {
+    int last = m->naxes - 1;
+    for (int k = 0; k < last; k++)
+        if (m->matrix[k][last] != 0 || m->matrix[last][k] != 0) return false;
+    return m->order > 0 && fabs(m->matrix[last][last]) <= 4;
+}
+
+static void start_sampler(sampler *s, const fv_mapping *m, const fv_image_type *type, const fv_region *in) {
+    *s = (sampler){ .mode = m->mode, .order = m->order, .naxes = m->naxes, .cval = m->cval, .margin = m->margin };
+    for (int k = 0; k < m->naxes; k++) {
+        s->n[k] = type->shape[m->axis[k]];
+        s->start[k] = in->start[m->axis[k]];
+    }
+}
+
+/* Sums in scipy's order, so that places half way between voxels are rounded alike. */
+static double coordinate(const fv_mapping *m, int k, const double *index) {
+    double sum = 0;
+    for (int j = 0; j < m->naxes; j++) sum += (index[j] + m->before) * m->matrix[k][j];
+    return sum + m->offset[k];
+}
+
+/* ---------------------------------------------------------------- what is read */
+
+static void include(int64_t index, int64_t *first, int64_t *last) {
+    if (index < 0) return;
+    *first = FV_MIN(*first, index);
+    *last = FV_MAX(*last, index);
+}
+
+/* Whether a multiple of the period, moved by phase, lies within the bounds. */
+static bool passes(double low, double high, double phase, double period) {
+    return floor((high - phase) / period) >= ceil((low - phase) / period);
+}
+
+/* Indices of axis k that coordinates between low and high read (margin counted): first > last if none. */
+static void reads(const sampler *s, int k, bool direct, double low, double high, int64_t *first, int64_t *last) {
+    int64_t n = s->n[k];
+    double  top = (double)(n - 1), slack = 1e-12 * (fabs(low) + fabs(high) + (double)n);
+    int     order = direct ? 0 : s->order;
+    bool    grid = s->mode == FV_EXTEND_GRID_CONSTANT, whole = false, ignored = false;
+    *first = n;
+    *last = -1;
+    if (!(high - low < furthest) || !(fabs(low) < furthest) || !(fabs(high) < furthest))
+        whole = true;
+    else if (low >= 0 && high <= top)
+        ;
+    else if (s->mode == FV_EXTEND_CONSTANT || grid) {
+        double beyond = grid ? (order == 3 ? 2 : 1) : 0;
+        if (high < -beyond || low > top + beyond) return;
+        low = FV_MAX(low, -beyond);
+        high = FV_MIN(high, top + beyond);
+    } else if (s->mode == FV_EXTEND_NEAREST || n == 1) {
+        low = FV_MIN(FV_MAX(low, 0), top);
+        high = FV_MIN(FV_MAX(high, 0), top);
+    } else if (s->mode == FV_EXTEND_WRAP || s->mode == FV_EXTEND_GRID_WRAP) {
+        double period = s->mode == FV_EXTEND_WRAP ? top : (double)n;
+        whole = passes(low - slack, high + slack, 0, period) ||
+                (s->mode == FV_EXTEND_GRID_WRAP && passes(low - slack - 1, high + slack + 1, -0.5, period));
+        if (!whole) {
+            low = extend_coordinate(s, k, low, &ignored);
+            high = extend_coordinate(s, k, high, &ignored);
+            whole = high < low;
+        }
+    } else { /* folded at both ends */
+        bool   mirror = s->mode == FV_EXTEND_MIRROR;
+        double period = mirror ? 2 * top : 2 * (double)n, fold = mirror ? 0 : -0.5;
+        bool   at_start = passes(low - slack, high + slack, fold, period);
+        bool   at_end = passes(low - slack, high + slack, fold + period / 2, period);
+        double a = extend_coordinate(s, k, low, &ignored), b = extend_coordinate(s, k, high, &ignored);
+        low = at_start ? 0 : FV_MIN(a, b) - slack;
+        high = at_end ? top : FV_MAX(a, b) + slack;
+    }
+    if (whole) {
+        *first = 0;
+        *last = n - 1;
+        return;
+    }
+    int64_t from = (int64_t)floor(order ? low : low + 0.5) - (order == 3);
+    int64_t to = (int64_t)floor(order ? high : high + 0.5) + (order == 3 ? 2 : order);
+    for (int64_t i = from; i <= to && i < FV_MIN(from + 8, n); i++) include(extend_index(s->mode, i, n), first, last);
+    for (int64_t i = to; i >= from && i > FV_MAX(to - 8, -8); i--) include(extend_index(s->mode, i, n), first, last);
+}
+
+static fv_region box_of(const sampler *s, const fv_mapping *m, const bool *direct, const double *low, const double *high,
+                        fv_region in) {
+    bool nothing = false;
+    for (int k = 0; k < m->naxes; k++) {
+        int64_t first, last;
+        reads(s, k, direct[k], low[k] + (double)s->margin, high[k] + (double)s->margin, &first, &last);
+        in.start[m->axis[k]] = first;
+        in.size[m->axis[k]] = last - first + 1;
+        nothing = nothing || last < first;
+    }
+    for (int k = 0; k < m->naxes && nothing; k++) in.start[m->axis[k]] = in.size[m->axis[k]] = 0;
+    return in;
+}
+
+fv_region fv__mapping_need(const fv_mapping *m, const fv_need *n) {
+    double  low[3], high[3];
+    bool    direct[3];
+    sampler s;
+    start_sampler(&s, m, &n->in[0]->image, &n->region);
+    for (int k = 0; k < m->naxes; k++) {
+        low[k] = INFINITY;
+        high[k] = -INFINITY;
+        direct[k] = fv__mapping_direct(m, k);
+        for (int corner = 0; corner < 1 << m->naxes; corner++) { /* rounding is monotonic: the extremes are at corners */
+            double index[3];
+            for (int j = 0; j < m->naxes; j++)
+                index[j] = (double)(n->region.start[m->axis[j]] + (corner >> j & 1) * (n->region.size[m->axis[j]] - 1));
+            double c = coordinate(m, k, index);
+            low[k] = FV_MIN(low[k], c);
+            high[k] = FV_MAX(high[k], c);
+        }
+    }
+    return box_of(&s, m, direct, low, high, n->region);
+}
+
+void fv__points_need(const fv_mapping *m, const fv_image_type *type, const double *low, const double *high, fv_region *in) {
+    sampler    s;
+    const bool direct[3] = { false };
+    start_sampler(&s, m, type, in);
+    *in = box_of(&s, m, direct, low, high, *in);
+}
+
+/* ---------------------------------------------------------------- both precisions */
+
+#define REAL float
+#define VECTOR fv_f32v_group
+#define R(name) FV_PASTE(name, _f32)
+#if FV_VECTOR_BYTES > 16
+#define LANES 8
+typedef float  fv_f32v_group __attribute__((vector_size(32)));
+typedef double fv_f32v_pairs __attribute__((vector_size(32)));
+#else
+#define LANES 4
+typedef float  fv_f32v_group __attribute__((vector_size(16)));
+typedef double fv_f32v_pairs __attribute__((vector_size(16)));
+#endif
+
+/* Two adjacent floats at once. */
+FV_INLINE double pair_at(const float *p) {
+    double both;
+    memcpy(&both, p, sizeof both);
+    return both;
+}
+
+FV_INLINE void pairs_f32(const float *data, const int64_t *at, fv_f32v_group *a, fv_f32v_group *b) {
+#if LANES == 8
+    fv_f32v_pairs x = { pair_at(data + at[0]), pair_at(data + at[1]), pair_at(data + at[4]), pair_at(data + at[5]) };
+    fv_f32v_pairs y = { pair_at(data + at[2]), pair_at(data + at[3]), pair_at(data + at[6]), pair_at(data + at[7]) };
+    fv_f32v_group u = (fv_f32v_group)x, v = (fv_f32v_group)y;
+    *a = __builtin_shufflevector(u, v, 0, 2, 8, 10, 4, 6, 12, 14);
+    *b = __builtin_shufflevector(u, v, 1, 3, 9, 11, 5, 7, 13, 15);
+#else
+    fv_f32v_pairs x = { pair_at(data + at[0]), pair_at(data + at[1]) }, y = { pair_at(data + at[2]), pair_at(data + at[3]) };
+    fv_f32v_group u = (fv_f32v_group)x, v = (fv_f32v_group)y;
+    *a = __builtin_shufflevector(u, v, 0, 2, 4, 6);
+    *b = __builtin_shufflevector(u, v, 1, 3, 5, 7);
+#endif
+}
+#include "kernels/interpolate_real.h"
+#undef REAL
+#undef VECTOR
+#undef LANES
+#undef R
+
+#define REAL double
+#define VECTOR fv_f64v_group
+#define R(name) FV_PASTE(name, _f64)
+#if FV_VECTOR_BYTES > 16
+#define LANES 4
+typedef double fv_f64v_group __attribute__((vector_size(32)));
+#else
+#define LANES 2
+typedef double fv_f64v_group __attribute__((vector_size(16)));
+#endif
+FV_INLINE void pairs_f64(const double *data, const int64_t *at, fv_f64v_group *a, fv_f64v_group *b) {
+    for (int l = 0; l < LANES; l++) {
+        (*a)[l] = data[at[l]];
+        (*b)[l] = data[at[l] + 1];
+    }
+}
+#include "kernels/interpolate_real.h"
+
+/* ---------------------------------------------------------------- order 0 */
+
+typedef struct sixteen {
+    uint64_t half[2];
+} sixteen;
+
+#define TAKE(TYPE)                                                                                                               \
+    {                                                                                                                            \
+        TYPE constant;                                                                                                           \
+        memcpy(&constant, cval, sizeof constant);                                                                                \
+        for (int64_t i = 0; i < n; i++) ((TYPE *)out)[i * step] = at[i] == NOWHERE ? constant : ((const TYPE *)s->data)[at[i]];  \
+        return;                                                                                                                  \
+    }
+#define NOWHERE INT64_MIN
+
+/* The nearest voxel. step: of the result; cval in its element type. */
+static void nearest_strip(const sampler *s, int64_t n, double *const c[3], void *out, int64_t step, size_t size,
+                          const void *cval) {
+    int64_t at[STRIP];
+    for (int64_t i = 0; i < n; i++) {
+        bool outside = false;
+        at[i] = 0;
+        for (int k = 0; k < s->naxes; k++) {
+            double  where = extend_coordinate(s, k, c[k][i], &outside);
+            int64_t index = (int64_t)floor(where + 0.5);
+            if (index < 0 || index >= s->n[k]) index = extend_index(s->mode, index, s->n[k]);
+            outside = outside || index < 0;
+            at[i] += (index - s->start[k]) * s->stride[k];
+        }
+        if (outside) at[i] = NOWHERE;
+    }
+    switch (size) {
+    case 1: TAKE(uint8_t)
+    case 2: TAKE(uint16_t)
+    case 4: TAKE(uint32_t)
+    case 8: TAKE(uint64_t)
+    default: TAKE(sixteen)
+    }
+}
+
+/* ---------------------------------------------------------------- the loops */
+
+typedef struct job {
+    const fv_mapping *m;
+    const fv_points  *points;
+    sampler           s;
+    fv_dtype          real;  /* that is computed in */
+    int               parts; /* 2: real and imaginary */
+    bool              in_place, rows_wanted;
+    int64_t           window[3]; /* voxels of the input window */
+    rows              rows;
+    char             *staged, *element, *row;
+    char              cval[16];
+} job;
+
+static fv_dtype real_of(fv_dtype dtype) {
+    return dtype == FV_COMPLEX64 ? FV_FLOAT32 : dtype == FV_COMPLEX128 ? FV_FLOAT64 : dtype;
+}
+
+/* in: the window; region: the result's. */
+static size_t lay_out(job *j, const fv_mapping *m, const fv_image_type *type, const fv_region *in, const fv_region *region,
+                      bool points, void *memory) {
+    fv_scratch pieces = { memory };
+    *j = (job){ .m = m, .parts = fv_dtype_is_complex(type->dtype) ? 2 : 1, .real = real_of(fv__separable_type(type->dtype)) };
+    start_sampler(&j->s, m, type, in);
+    j->rows_wanted = !points && by_rows(m);
+    int     last = m->axis[m->naxes - 1];
+    int64_t voxels = 1, n = region->size[last], real = (int64_t)fv_dtype_size(j->real);
+    for (int k = 0; k < m->naxes; k++) voxels *= j->window[k] = in->size[m->axis[k]];
+    j->in_place = m->order == 0 || (type->dtype == j->real && last == type->ndim - 1);
+    if (m->order == 0) return 0;
+    j->row = fv__scratch_take(&pieces, n * real);
+    if (!j->in_place) {
+        j->staged = fv__scratch_take(&pieces, voxels * real);
+        j->element = fv__scratch_take(&pieces, in->size[last] * (int64_t)fv_dtype_size(type->dtype));
+    }
+    if (j->rows_wanted) {
+        j->rows.at = fv__scratch_take(&pieces, n * 8);
+        j->rows.outside = fv__scratch_take(&pieces, n);
+        j->rows.fraction = fv__scratch_take(&pieces, n * real);
+        j->rows.weights = fv__scratch_take(&pieces, n * real * 4);
+        j->rows.line = fv__scratch_take(&pieces, (in->size[last] + 2 * BEYOND) * real);
+    }
+    return pieces.used;
+}
+
+/* n elements of `size` bytes, `stride` elements apart, one after the other. */
+#define PACK(TYPE)                                                                                                               \
+    for (int64_t i = 0; i < n; i++) ((TYPE *)to)[i] = ((const TYPE *)from)[i * stride];                                          \
+    return
+static void pack(void *restrict to, const void *restrict from, int64_t n, int64_t stride, size_t size) {
+    switch (size) {
+    case 1: PACK(uint8_t);
+    case 2: PACK(uint16_t);
+    case 4: PACK(uint32_t);
+    default: PACK(uint64_t);
+    }
+}
+
+extern const fv_kernels FV_PASTE(fv_kernels_, FV_ISA);
+
+/* The window of a channel, first voxel at `from`, as adjacent numbers of the computing type. */
+static void stage(job *j, const fv_block *in, const char *from, int part) {
+    fv_dtype dtype = real_of(in->dtype);
+    int64_t  size = (int64_t)fv_dtype_size(dtype), real = (int64_t)fv_dtype_size(j->real), stride[3], n[3] = { 1, 1, 1 };
+    int      naxes = j->m->naxes, skip = 3 - naxes;
+    for (int k = 0; k < naxes; k++) {
+        n[k + skip] = j->window[k];
+        stride[k + skip] = in->stride[j->m->axis[k]] * j->parts;
+    }
+    for (int k = 0; k < skip; k++) stride[k] = 0;
+    for (int64_t z = 0, row = 0; z < n[0]; z++)
+        for (int64_t y = 0; y < n[1]; y++, row++) {
+            const char *p = from + (z * stride[0] + y * stride[1] + part) * size;
+            if (stride[2] != 1) {
+                pack(j->element, p, n[2], stride[2], (size_t)size);
+                p = j->element;
+            }
+            FV_PASTE(fv_kernels_, FV_ISA).convert(j->staged + row * n[2] * real, j->real, p, dtype, n[2]);
+        }
+}
+
+/* Points the sampler at the channel. */
+static void open_channel(job *j, const fv_block *in, const void *from, int part) {
+    j->s.data = from;
+    for (int k = 0; k < j->m->naxes; k++) j->s.stride[k] = in->stride[j->m->axis[k]];
+    if (j->in_place) return;
+    stage(j, in, from, part);
+    j->s.data = j->staged;
+    for (int64_t k = j->m->naxes - 1, step = 1; k >= 0; k--) {
+        j->s.stride[k] = step;
+        step *= j->window[k];
+    }
+}
+
+/* What the rows of the result have in common along x. */
+static void prepare_rows(job *j, const fv_region *region) {
+    rows   *r = &j->rows;
+    int     x = j->m->naxes - 1;
+    int64_t first = INT64_MAX, end = INT64_MIN, start = region->start[j->m->axis[x]];
+    r->count = region->size[j->m->axis[x]];
+    r->held = j->window[x];
+    for (int k = 0; k <= x; k++) r->direct[k] = fv__mapping_direct(j->m, k);
+    r->last_order = r->direct[x] ? 0 : j->s.order;
+    r->some_outside = false;
+    for (int64_t i = 0; i < r->count; i++) {
+        bool   outside = false;
+        double c = ((double)(start + i) + j->m->before) * j->m->matrix[x][x] + j->m->offset[x] + (double)j->s.margin;
+        c = extend_coordinate(&j->s, x, c, &outside);
+        double low = floor(c);
+        r->outside[i] = outside;
+        r->some_outside = r->some_outside || outside;
+        r->at[i] = outside ? 0 : (int64_t)low - (r->last_order == 3) - j->s.start[x];
+        if (r->last_order && j->real == FV_FLOAT32) set_across_f32(r, i, outside ? 0 : c - low);
+        if (r->last_order && j->real == FV_FLOAT64) set_across_f64(r, i, outside ? 0 : c - low);
+        if (outside) continue;
+        first = FV_MIN(first, r->at[i]);
+        end = FV_MAX(end, r->at[i] + r->last_order + 1);
+    }
+    /* outside voxels look at what the others hold */
+    for (int64_t i = 0; i < r->count && r->some_outside; i++)
+        if (r->outside[i]) r->at[i] = first == INT64_MAX ? 0 : first;
+    r->before = (int)FV_MAX(first == INT64_MAX ? 0 : -first, 0);
+    r->behind = (int)FV_MAX(end == INT64_MIN ? 0 : end - r->held, 0);
+    for (int i = 0; i < BEYOND; i++) {
+        int64_t low = extend_index(j->s.mode, j->s.start[x] - 1 - i, j->s.n[x]);
+        int64_t high = extend_index(j->s.mode, j->s.start[x] + r->held + i, j->s.n[x]);
+        r->low[i] = low < 0 ? -1 : low - j->s.start[x];
+        r->high[i] = high < 0 ? -1 : high - j->s.start[x];
+    }
+}
+
+static void fill_real(void *out, fv_dtype real, int64_t n, double value) {
+    for (int64_t i = 0; i < n; i++)
+        if (real == FV_FLOAT32)
+            ((float *)out)[i] = (float)value;
+        else
+            ((double *)out)[i] = value;
+}
+
+/* Coordinates of n voxels along x, from position (of the spatial axes) on. */
+static void place(const fv_mapping *m, const int64_t *position, int64_t n, double *const c[3]) {
+    int x = m->naxes - 1;
+    for (int k = 0; k < m->naxes; k++) {
+        double sum = 0, slope = m->matrix[k][x], offset = m->offset[k], first = (double)position[x];
+        for (int j = 0; j < x; j++) sum += ((double)position[j] + m->before) * m->matrix[k][j];
+        for (int64_t i = 0; i < n; i++) c[k][i] = (sum + ((first + (double)i) + m->before) * slope) + offset;
+    }
+}
+
+/* Axes along which nothing is interpolated, other than x, need no sampling: what is left of the sampler at this place of the
+ * result. false: it lies outside. left[i]: number of its i-th axis. */
+static bool narrow(const job *j, const int64_t *spatial, sampler *s, int *left) {
+    *s = j->s;
+    s->naxes = 0;
+    for (int k = 0; k < j->m->naxes; k++) {
+        left[s->naxes] = k;
+        if (j->points || k == j->m->naxes - 1 || !fv__mapping_direct(j->m, k)) {
+            s->n[s->naxes] = j->s.n[k];
+            s->start[s->naxes] = j->s.start[k];
+            s->stride[s->naxes++] = j->s.stride[k];
+            continue;
+        }
+        bool    outside = false;
+        double  c = ((double)spatial[k] + j->m->before) * j->m->matrix[k][k] + j->m->offset[k] + (double)j->s.margin;
+        int64_t index = extend_index(s->mode, (int64_t)extend_coordinate(&j->s, k, c, &outside), j->s.n[k]);
+        if (outside || index < 0) return false;
+        s->data = (const char *)s->data + (index - j->s.start[k]) * j->s.stride[k] * (int64_t)fv_dtype_size(j->real);
+    }
+    return true;
+}
+
+/* One row of a channel by strips; straight to out for order 0, else to row. */
+static fv_status gather_row(job *j, const int64_t *position, int64_t n, char *out, int64_t step, fv_dtype dtype, char *row,
+                            fv_error *error) {
+    double room[3][STRIP], *const c[3] = { room[0], room[1], room[2] }, *seen[3];
+    int64_t spatial[3], here[FV_MAX_DIMS], size = (int64_t)fv_dtype_size(dtype);
+    int     x = j->m->naxes - 1, left[3] = { 0, 1, 2 };
+    sampler s = j->s;
+    for (int k = 0; k <= x; k++) spatial[k] = position[j->m->axis[k]];
+    if (j->m->order && !narrow(j, spatial, &s, left)) {
+        fill_real(row, j->real, n, s.cval);
+        return FV_OK;
+    }
+    for (int k = 0; k < s.naxes; k++) seen[k] = c[left[k]];
+    memcpy(here, position, sizeof here);
+    for (int64_t i = 0; i < n; i += STRIP) {
+        int64_t count = FV_MIN(n - i, STRIP);
+        spatial[x] = here[j->m->axis[x]] = position[j->m->axis[x]] + i;
+        if (j->points)
+            FV_TRY(j->points->place(j->points->context, here, count, c, error));
+        else
+            place(j->m, spatial, count, c);
+        for (int k = 0; k <= x; k++)
+            for (int64_t l = 0; l < count && j->s.margin; l++) c[k][l] += (double)j->s.margin;
+        if (!j->m->order)
+            nearest_strip(&s, count, c, out + i * step * size, step, (size_t)size, j->cval);
+        else if (j->real == FV_FLOAT32)
+            strips_f32(&s, count, seen, (float *)row + i);
+        else
+            strips_f64(&s, count, seen, (double *)row + i);
+    }
+    return FV_OK;
+}
+
+/* One row by blending rows of the input. */
+static void blend_row(job *j, const int64_t *position, int64_t n, char *row) {
+    double at[3] = { 0 };
+    int    x = j->m->naxes - 1;
+    for (int k = 0; k < x; k++) {
+        double sum = 0;
+        for (int i = 0; i < x; i++) sum += ((double)position[j->m->axis[i]] + j->m->before) * j->m->matrix[k][i];
+        at[k] = sum + j->m->offset[k] + (double)j->s.margin;
+    }
+    bool there = j->real == FV_FLOAT32 ? row_f32(&j->rows, &j->s, at, (float *)row) : row_f64(&j->rows, &j->s, at, (double *)row);
+    if (!there) fill_real(row, j->real, n, j->s.cval);
+}
+
+/* One row of a channel; position is that of its first voxel in the result. */
+static fv_status make_row(job *j, const int64_t *position, int64_t n, void *out, int64_t step, fv_dtype dtype, fv_error *error) {
+    int64_t real = (int64_t)fv_dtype_size(j->real);
+    bool    straight = j->m->order && step == 1 && j->parts == 1, empty = false;
+    char   *row = straight ? out : j->row;
+    for (int k = 0; k < j->m->naxes; k++) empty = empty || !j->window[k];
+    if (empty && j->m->order)
+        fill_real(row, j->real, n, j->s.cval);
+    else if (j->rows_wanted)
+        blend_row(j, position, n, row);
+    else
+        FV_TRY(gather_row(j, position, n, out, step, dtype, row, error));
+    for (int64_t i = 0; i < n && !straight && j->m->order; i++)
+        memcpy((char *)out + i * step * j->parts * real, row + i * real, (size_t)real);
+    return FV_OK;
+}
+
+/* cval in the type of the result. */
+static void set_constant(job *j, fv_dtype dtype) {
+    double value[2] = { j->m->cval, 0 };
+    if (dtype == FV_COMPLEX64) {
+        float narrow[2] = { (float)value[0], 0 };
+        memcpy(j->cval, narrow, sizeof narrow);
+    } else if (dtype == FV_COMPLEX128)
+        memcpy(j->cval, value, sizeof value);
+    else
+        FV_PASTE(fv_kernels_, FV_ISA).convert(j->cval, dtype, value, FV_FLOAT64, 1);
+}
+
+static fv_status run_channels(job *j, const fv_run *r, fv_error *error) {
+    const fv_block *in = r->in[0], *out = r->out;
+    fv_box          box = { .naxes = j->m->naxes };
+    int             x = j->m->axis[j->m->naxes - 1];
+    int64_t         real = (int64_t)fv_dtype_size(j->real);
+    memcpy(box.axis, j->m->axis, sizeof box.axis);
+    set_constant(j, out->dtype);
+    if (j->rows_wanted) prepare_rows(j, &out->region);
+    fv_channels ch;
+    for (fv__channels_begin(&ch, &box, r); fv__channels_next(&ch);)
+        for (int part = 0; part < (j->m->order ? j->parts : 1); part++) {
+            fv_region plane = out->region;
+            fv_rows   walk;
+            for (int d = 0; d < plane.ndim; d++) {
+                bool spatial = false;
+                for (int k = 0; k < box.naxes; k++) spatial = spatial || box.axis[k] == d;
+                if (!spatial) plane.start[d] = ch.position[d];
+                if (!spatial || d == x) plane.size[d] = 1;
+            }
+            open_channel(j, in, ch.in, part);
+            for (fv__rows_begin(&walk, &plane); fv__rows_next(&walk);) {
+                char *to = (char *)fv__block_at(out, walk.position) + part * real;
+                FV_TRY(make_row(j, walk.position, out->region.size[x], to, out->stride[x], out->dtype, error));
+            }
+        }
+    return FV_OK;
+}
+
+size_t fv__mapping_scratch(const fv_mapping *m, const fv_need *n) {
+    job       j;
+    fv_region in = fv__mapping_need(m, n);
+    return lay_out(&j, m, &n->in[0]->image, &in, &n->region, false, NULL);
+}
+
+void fv__mapping_run(const fv_mapping *m, const fv_run *r) {
+    job j;
+    lay_out(&j, m, &r->need.in[0]->image, &r->in[0]->region, &r->out->region, false, r->scratch);
+    run_channels(&j, r, NULL);
+}
+
+double fv__mapping_cost(const fv_mapping *m, const fv_need *n) {
+    (void)n;
+    double blended = m->order == 3 ? 3 : 1.5, gathered = m->order == 3 ? 20 : 3;
+    return !m->order ? 4 : by_rows(m) ? blended : gathered;
+}
+
+size_t fv__points_scratch(const fv_mapping *m, const fv_image_type *type, const fv_region *in, const fv_region *region) {
+    job j;
+    return lay_out(&j, m, type, in, region, true, NULL);
+}
+
+fv_status fv__points_run(const fv_points *p, const fv_run *r, fv_error *error) {
+    job j;
+    lay_out(&j, &p->mapping, &r->need.in[0]->image, &r->in[0]->region, &r->out->region, true, r->scratch);
+    j.points = p;
+    return run_channels(&j, r, error);
+}
