@@ -112,10 +112,11 @@ docs: all
 	$(PYTHON) scripts/files_page.py
 	$(PYTHON) scripts/operator_pages.py
 
-# Layers, names, lines, format, and what cppcheck finds.
+# Layers, names, lines, operators known by name, format, and what cppcheck finds.
 check: build/build.ninja
 	scripts/bootstrap.sh check
 	$(PYTHON) scripts/layers.py
+	$(PYTHON) scripts/operator_names.py
 	scripts/format.sh --check
 	scripts/cppcheck.sh
 

@@ -13,7 +13,7 @@ const char *fv_version(void) { return FV_VERSION; }
 
 /* "add (+)" */
 static void op_label(const fv_op *op, char label[64]) {
-    const char *sign = fv__sign_of(op->name);
+    const char *sign = op->sign;
     snprintf(label, 64, sign ? "%s (%s)" : "%s", op->name, sign);
 }
 

@@ -163,7 +163,7 @@ static void put_values(const fv_op *op, int width, fv_bytes *out) {
 
 void fv__op_text(const fv_op *op, fv_bytes *out) {
     int         width = name_width(op);
-    const char *sign = fv__sign_of(op->name);
+    const char *sign = op->sign;
     char        version[16];
     fv_bytes    signature = { 0 };
     put_signature(op, &signature);
@@ -268,7 +268,7 @@ static cJSON *column_json(const fv_column_doc *c) {
 cJSON *fv__op_json(const fv_op *op) {
     cJSON      *json = cJSON_CreateObject(), *inputs = cJSON_CreateArray(), *params = cJSON_CreateArray();
     fv_bytes    signature = { 0 };
-    const char *sign = fv__sign_of(op->name);
+    const char *sign = op->sign;
     fv__bytes_printf(&signature, "%s(", op->name);
     put_signature(op, &signature);
     cJSON_AddStringToObject(json, "name", op->name);

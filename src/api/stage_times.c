@@ -4,12 +4,12 @@
 
 const char *fv__stage_of(const char *op) {
     const fv_op *found = fv__op_find(op);
-    return found && strcmp(op, "write") ? fv__op_stage(found) : op; /* "store" and "others" are no operators */
+    return found ? fv__op_stage(found) : op; /* the store and "others" are no operators */
 }
 
 /* Reading comes first, what the store took last but one, writing last. */
 static int rank(const char *stage) {
-    return !strcmp(stage, "read") ? 0 : !strcmp(stage, "write") ? 3 : !strcmp(stage, "store") ? 2 : 1;
+    return !strcmp(stage, FV_STAGE_READ) ? 0 : !strcmp(stage, FV_STAGE_WRITE) ? 3 : !strcmp(stage, FV_STAGE_STORE) ? 2 : 1;
 }
 
 int fv__stage_times(const fv_spent *spent, int nspent, fv_stage_time stages[FV_MOST_STAGES]) {

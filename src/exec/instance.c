@@ -13,7 +13,7 @@ static void find_alone(fv_instance *instance) {
         const fv_node *node = instance->graph->nodes[id];
         bool           alone = !bindings->collection || node->of_unit;
         for (int i = 0; i < node->ninputs; i++) alone = alone || (node->in[i] && instance->alone[node->in[i]->id]);
-        const fv_param *file = node->op && node->op->identity ? fv__params_find(node->op, "file") : NULL;
+        const fv_param *file = node->op && node->op->identity ? fv__params_file(node->op) : NULL;
         const char     *name = file ? *(char *const *)((const char *)node->params + file->offset) : NULL;
         instance->alone[id] = alone || (name && fv__bindings_alone(bindings, name, instance->item));
     }

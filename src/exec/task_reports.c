@@ -113,7 +113,7 @@ const char *fv__stage_spender(const fv_stage *stage, int place) {
     if (place >= stage->nsteps + stage->ntargets) return NULL;
     const fv_target *target = &stage->targets[place - stage->nsteps];
     if (target->kind == FV_TARGET_PASS) return fv__node_called(target->node, NULL)->name;
-    return target->kind == FV_TARGET_SINK ? "write" : "store";
+    return target->kind == FV_TARGET_SINK ? FV_STAGE_WRITE : FV_STAGE_STORE;
 }
 
 fv_status fv__stage_record(const fv_instance *instance, const fv_stage *stage, fv_record *record, fv_error *error) {

@@ -1,6 +1,7 @@
 /* Calls of operators: arguments, constants worked out at once, files that are read, operators written in others. */
 #include "graph/build.h"
 #include "graph/items.h"
+#include "op/array.h"
 #include "op/familiar.h"
 #include <math.h>
 #include <stdio.h>
@@ -70,21 +71,38 @@ static void set_input(builder *b, call *c, int slot, const value *v, fv_span spa
     c->inputs[slot] = v->node;
 }
 
-/* A list may lie in a file: read(...) of one gives its numbers now. */
-static void numbers_of_file(builder *b, const fv_param *param, value *v, fv_error *error) {
-    if (v->kind != NODE || param->kind != FV_PARAM_LIST || !v->node->op) return;
-    bool table = !strcmp(v->node->op->name, "read_table");
-    if (!table && strcmp(v->node->op->name, "read")) return;
-    const fv_op *op = fv__op_find("read_angles");
-    const char  *text[2];
-    for (int k = 0; k < 2; k++) {
-        const fv_param *from = fv__params_find(v->node->op, k ? "path" : "file");
-        text[k] = from ? *(const char *const *)((const char *)v->node->params + from->offset) : "";
+static size_t param_size(fv_param_kind kind) {
+    switch (kind) {
+    case FV_PARAM_NUMBER: return sizeof(double);
+    case FV_PARAM_INTEGER: return sizeof(int64_t);
+    case FV_PARAM_FLAG: return sizeof(bool);
+    case FV_PARAM_TEXT: return sizeof(const char *);
+    case FV_PARAM_CHOICE: return sizeof(fv_choice);
+    case FV_PARAM_NUMBERS: return sizeof(fv_numbers);
+    case FV_PARAM_DTYPE: return sizeof(fv_dtype_choice);
+    case FV_PARAM_FOOTPRINT: return sizeof(fv_footprint);
+    case FV_PARAM_LIST: return sizeof(fv_list);
+    case FV_PARAM_GEOMETRY: return sizeof(fv_geometry);
     }
-    char *params = fv__arena_alloc(&b->graph->arena, op->params_size);
+    return 0;
+}
+
+/* Parameters of an operator that takes over what a call of another one gave it. */
+static void *take_over(builder *b, const fv_op *op, const fv_op *before, const void *given) {
+    char *params = fv__arena_alloc(&b->graph->arena, op->params_size + 1);
     fv__params_default(op, params);
-    memcpy(params + fv__params_find(op, "file")->offset, &text[0], sizeof text[0]);
-    memcpy(params + fv__params_find(op, "path")->offset, &text[1], sizeof text[1]);
+    for (const fv_param *to = op->params; to->name; to++) {
+        const fv_param *from = fv__params_find(before, to->from ? to->from : to->name);
+        if (from && from->kind == to->kind) memcpy(params + to->offset, (const char *)given + from->offset, param_size(to->kind));
+    }
+    return params;
+}
+
+/* A list may lie in a file: reading one gives its numbers now. */
+static void numbers_of_file(builder *b, const fv_param *param, value *v, fv_error *error) {
+    if (v->kind != NODE || param->kind != FV_PARAM_LIST || !v->node->op || !v->node->op->numbers) return;
+    const fv_op *op = fv__op_find(v->node->op->numbers);
+    const void  *params = take_over(b, op, v->node->op, v->node->params);
     *v = (value){ .kind = LITERAL, .literal = { .kind = FV_LITERAL_LIST } };
     op->list(params, &b->graph->arena, &v->literal.list, error);
 }
@@ -210,10 +228,9 @@ static bool fold(builder *b, call *c, value *result) {
     return true;
 }
 
-/* read("pattern") becomes the item's file. */
-static fv_status choose_item(builder *b, call *c, fv_error *error) {
-    const fv_param *param = fv__params_find(c->op, "file");
-    const char    **file = (const char **)((char *)c->params + param->offset);
+/* A pattern becomes the item's file. */
+static fv_status choose_item(builder *b, call *c, const fv_param *param, fv_error *error) {
+    const char **file = (const char **)((char *)c->params + param->offset);
     for (int l = 0; l < b->bindings->nlists; l++)
         if (b->bindings->lists[l].collection == b->unit.collection && !strcmp(b->bindings->lists[l].pattern, *file)) {
             *file = b->bindings->lists[l].paths[b->unit.item];
@@ -223,56 +240,24 @@ static fv_status choose_item(builder *b, call *c, fv_error *error) {
     return FV_OK;
 }
 
-static const char **text_of(call *c, const char *name) {
-    return (const char **)((char *)c->params + fv__params_find(c->op, name)->offset);
-}
-
-static size_t param_size(fv_param_kind kind) {
-    switch (kind) {
-    case FV_PARAM_NUMBER: return sizeof(double);
-    case FV_PARAM_INTEGER: return sizeof(int64_t);
-    case FV_PARAM_FLAG: return sizeof(bool);
-    case FV_PARAM_TEXT: return sizeof(const char *);
-    case FV_PARAM_CHOICE: return sizeof(fv_choice);
-    case FV_PARAM_NUMBERS: return sizeof(fv_numbers);
-    case FV_PARAM_DTYPE: return sizeof(fv_dtype_choice);
-    case FV_PARAM_FOOTPRINT: return sizeof(fv_footprint);
-    case FV_PARAM_LIST: return sizeof(fv_list);
-    case FV_PARAM_GEOMETRY: return sizeof(fv_geometry);
-    }
-    return 0;
-}
-
-/* The call becomes one of another operator, which takes over what both have parameters for. */
-static void become(builder *b, call *c, const char *name) {
+/* The call becomes one of the operator that does it for these parameters. */
+static void become(builder *b, call *c) {
+    const char *name = c->op->becomes ? c->op->becomes(c->params) : NULL;
+    if (!name) return;
     const fv_op *before = c->op;
-    const char  *given = c->params;
     c->op = fv__op_find(name);
-    c->params = fv__arena_alloc(&b->graph->arena, c->op->params_size + 1);
-    fv__params_default(c->op, c->params);
-    for (const fv_param *to = c->op->params; to->name; to++) {
-        const fv_param *from = fv__params_find(before, to->name);
-        if (from && from->kind == to->kind) memcpy((char *)c->params + to->offset, given + from->offset, param_size(to->kind));
-    }
+    c->params = take_over(b, c->op, before, c->params);
 }
 
-static bool is_stacked(call *c) { return *text_of(c, "stack") && **text_of(c, "stack"); }
-
-/* read of a table file or of slices is another operator, since these are made another way than a single image. */
-static void choose_reader(builder *b, call *c) {
-    const fv_table_format *format = fv__table_format_of_file(*text_of(c, "file"));
-    const char            *path = *text_of(c, "path");
-    if (is_stacked(c))
-        become(b, c, "read_stack");
-    else if (format) {
-        become(b, c, "read_table");
-        *text_of(c, "table") = path;
-    }
+static bool is_joined(const call *c) {
+    const fv_param *joins = fv__params_joining(c->op);
+    const char     *given = joins ? *(const char *const *)((const char *)c->params + joins->offset) : NULL;
+    return given && *given;
 }
 
-/* array("name") is the bound array itself. */
+/* The array that the calling program has bound to a name. */
 static value named_array(builder *b, const call *c) {
-    const char *name = *(const char *const *)((const char *)c->params + fv__params_find(c->op, "name")->offset);
+    const char *name = ((const fv_array_params *)c->params)->name;
     fv_error    error = { 0 };
     fv_node    *node;
     for (int a = 0; a < b->bindings->narrays; a++)
@@ -280,19 +265,20 @@ static value named_array(builder *b, const call *c) {
             return fv__graph_array(b->graph, &b->bindings->arrays[a], &node, &error) == FV_OK
                        ? node_value(node)
                        : fv__from_error(b, c->expr->span, c->op, &error);
-    return fv__mistake(b, c->expr->span, FV_ERROR_USAGE, NULL, "array: the program bound no array named \"%s\"", name);
+    return fv__mistake(b, c->expr->span, FV_ERROR_USAGE, NULL, "%s: the program bound no array named \"%s\"", c->op->name, name);
 }
 
 static value expand(builder *b, call *c, const char *text);
 
 /* A footprint, a list, a geometry or a list of files; false: the operator gives none of these. */
 static bool plain_value(builder *b, call *c, fv_literal *literal, fv_error *error) {
+    const fv_param *file = fv__params_file(c->op);
     if (c->op->value) {
         literal->kind = FV_LITERAL_FOOTPRINT;
         c->op->value(c->params, &literal->footprint, error);
     } else if (c->op->list) {
         literal->kind = FV_LITERAL_LIST;
-        if (fv__params_find(c->op, "file") && choose_item(b, c, error) != FV_OK) return true;
+        if (file && choose_item(b, c, file, error) != FV_OK) return true;
         c->op->list(c->params, &b->graph->arena, &literal->list, error);
     } else if (c->op->geometry) {
         literal->kind = FV_LITERAL_GEOMETRY;
@@ -334,14 +320,16 @@ APART static value finish_call(builder *b, call *c) {
     if (plain_value(b, c, &literal, &error))
         return error.code == FV_OK ? (value){ .kind = LITERAL, .literal = literal, .node = c->late }
                                    : fv__from_error(b, c->expr->span, c->op, &error);
-    if (!strcmp(c->op->name, "array")) return named_array(b, c);
+    if (c->op->role == FV_OP_ARRAY) return named_array(b, c);
     if (c->op->gathers) return node_value(c->inputs[0]);
     if (c->op->expands) return expand(b, c, c->op->expands);
     if (c->op->unroll && unrolled(b, c, &result)) return result;
     if (fold(b, c, &result)) return result;
-    bool of_file = !strcmp(c->op->name, "read");
-    if (of_file && !is_stacked(c) && choose_item(b, c, &error) != FV_OK) return fv__from_error(b, c->expr->span, c->op, &error);
-    if (of_file) choose_reader(b, c);
+    const fv_param *file = fv__params_file(c->op);
+    bool            of_file = file && file->many;
+    if (of_file && !is_joined(c) && choose_item(b, c, file, &error) != FV_OK)
+        return fv__from_error(b, c->expr->span, c->op, &error);
+    become(b, c);
     fv_node *node;
     fv_span  span = b->expanding ? *b->expanding : c->expr->span;
     if (fv__graph_call_late(b->graph, c->op, c->params, c->inputs, c->late, span, &node, &error) == FV_OK) {
@@ -357,7 +345,7 @@ APART static value finish_call(builder *b, call *c) {
 
 value fv__slice_of(builder *b, fv_node *image, const fv_literal part[4], fv_span span) {
     static const char *const names[4] = { "start", "stop", "step", "single" };
-    const fv_op             *op = fv__op_find("slice");
+    const fv_op             *op = fv__op_of_role(FV_OP_PART);
     void                    *params = fv__arena_alloc(&b->graph->arena, op->params_size);
     fv_error                 error = { 0 };
     fv_node                 *node;

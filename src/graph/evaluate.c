@@ -23,7 +23,8 @@ bool fv__expr_literal(const fv_expr *expr, fv_literal *literal, fv_arena *arena)
         literal->flag = expr->flag;
         return true;
     case FV_EXPR_CALL:
-        if (strcmp(expr->text, "negative") || expr->nargs != 1 || expr->args[0].value->kind != FV_EXPR_NUMBER) return false;
+        if (expr->nargs != 1 || expr->args[0].value->kind != FV_EXPR_NUMBER) return false;
+        if (fv__op_find(expr->text) != fv__op_of_sign("-", 1)) return false;
         fv__expr_literal(expr->args[0].value, literal, arena);
         literal->number = -literal->number;
         return true;

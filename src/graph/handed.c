@@ -369,7 +369,7 @@ APART value fv__gather(builder *b, const fv_expr *expr, bool any_shape) {
 
 /* A table of all items is that item's beside a value of one. */
 static value rows_of_item(builder *b, fv_node *table, fv_span span) {
-    const fv_op *op = fv__op_find("filter");
+    const fv_op *op = fv__op_of_role(FV_OP_SELECT);
     const char  *path = b->bindings->lists[b->unit.collection].paths[b->unit.item];
     char         quote = strchr(path, '\'') ? '"' : '\'';
     bool         named = false;

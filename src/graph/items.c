@@ -68,13 +68,6 @@ const char *fv__collection_named(const fv_bindings *bindings, const fv_program *
     return params ? fv__files_text(op, params, arena) : text;
 }
 
-/* With stack the files that match are slices of one image, and no items. */
-static bool is_stacked(const fv_expr *call) {
-    for (int a = 0; a < call->nargs; a++)
-        if (call->args[a].name && !strcmp(call->args[a].name, "stack")) return true;
-    return false;
-}
-
 static void mistake(finder *f, fv_span span, fv_status status, const char *hint, const char *format, const char *pattern) {
     char *message = fv__sprintf(format, pattern);
     fv__diagnose(f->diagnostics, span, hint, "%s", message);
@@ -156,36 +149,38 @@ static void add_collection(finder *f, const char *pattern, fv_span span) {
 /* The name that a call gives to its result, if it writes one. */
 static void note_template(finder *f, const fv_expr *call) {
     const fv_op    *op = fv__op_find(call->text);
-    const fv_param *param = op && op->sink ? fv__params_find(op, "file") : NULL;
-    for (int a = 0; param && a < call->nargs; a++) {
-        const fv_argument *argument = &call->args[a];
-        bool        is_file = argument->name ? !strcmp(argument->name, "file") : a == fv__inputs_count(op) + (param - op->params);
-        const char *name = is_file ? fv__text_named(f->bindings, f->program, argument->value) : NULL;
-        if (!name) continue;
-        f->templates = fv__realloc(f->templates, (size_t)(f->ntemplates + 1) * sizeof *f->templates);
-        f->templates[f->ntemplates++] = name;
+    const fv_param *param = op && op->sink ? fv__params_file(op) : NULL;
+    const fv_expr  *given = param ? fv__argument_of(op, call, param) : NULL;
+    const char     *name = given ? fv__text_named(f->bindings, f->program, given) : NULL;
+    if (!name) return;
+    f->templates = fv__realloc(f->templates, (size_t)(f->ntemplates + 1) * sizeof *f->templates);
+    f->templates[f->ntemplates++] = name;
+}
+
+/* The files that a call reads, if it may read many. */
+static void note_files(finder *f, const fv_expr *call) {
+    const fv_op    *op = fv__op_find(call->text), *list;
+    const fv_param *param = op ? fv__params_file(op) : NULL;
+    const fv_expr  *given = param && param->many ? fv__argument_of(op, call, param) : NULL;
+    if (!given) return;
+    bool           joined = fv__call_joins(op, call);
+    const char    *file = fv__text_named(f->bindings, f->program, given);
+    const fv_expr *meant = fv__meant(f->program, given);
+    if (file && !joined && fv__pattern_is(file)) add_collection(f, file, given->span);
+    if (file || !list_called(f->bindings, f->program, meant, &f->bindings->arena, &list)) return;
+    if (!joined) {
+        add_listed(f, meant, given->span);
+        return;
     }
+    char *call_and_parameter = fv__sprintf("%s: with %s", op->name, fv__params_joining(op)->name);
+    mistake(f, given->span, FV_ERROR_USAGE, NULL, "%s, a pattern, not a list, names the slices", call_and_parameter);
+    free(call_and_parameter);
 }
 
 static void scan(finder *f, const fv_expr *expr) {
     if (!expr) return;
     if (expr->kind == FV_EXPR_CALL) note_template(f, expr);
-    bool reads = expr->kind == FV_EXPR_CALL && !strcmp(expr->text, "read"), stacked = reads && is_stacked(expr);
-    if (reads)
-        for (int a = 0; a < expr->nargs; a++) {
-            const fv_argument *argument = &expr->args[a];
-            bool               is_file = argument->name ? !strcmp(argument->name, "file") : a == 0;
-            const char        *file = is_file ? fv__text_named(f->bindings, f->program, argument->value) : NULL;
-            const fv_expr     *call = fv__meant(f->program, argument->value);
-            const fv_op       *op;
-            if (file && !stacked && fv__pattern_is(file)) add_collection(f, file, argument->value->span);
-            if (!is_file || file || !list_called(f->bindings, f->program, call, &f->bindings->arena, &op)) continue;
-            if (stacked)
-                mistake(f, argument->value->span, FV_ERROR_USAGE, NULL, "read: with stack, %s",
-                        "a pattern, not a list, names the slices");
-            else
-                add_listed(f, call, argument->value->span);
-        }
+    if (expr->kind == FV_EXPR_CALL) note_files(f, expr);
     for (int a = 0; a < expr->nargs; a++) scan(f, expr->args[a].value);
 }
 

@@ -49,14 +49,18 @@ const char *fv__text_named(const fv_bindings *bindings, const fv_program *progra
     return NULL;
 }
 
-/* The argument that gives a parameter; NULL: it is left out. */
-static const fv_expr *argument_of(const fv_op *op, const fv_expr *call, const fv_param *param) {
+const fv_expr *fv__argument_of(const fv_op *op, const fv_expr *call, const fv_param *param) {
     int own = fv__inputs_count(op) + (int)(param - op->params), position = 0;
     for (int a = 0; a < call->nargs; a++) {
         const fv_argument *argument = &call->args[a];
         if (argument->name ? !strcmp(argument->name, param->name) : position++ == own) return argument->value;
     }
     return NULL;
+}
+
+bool fv__call_joins(const fv_op *op, const fv_expr *call) {
+    const fv_param *joins = fv__params_joining(op);
+    return joins && ((joins->def && *joins->def) || fv__argument_of(op, call, joins));
 }
 
 /* ---------------------------------------------------------------- collections */
@@ -75,11 +79,10 @@ static int unite(const finder *f, int a, int b) {
 
 /* The pattern that a call reads item by item; -1: none. */
 static int pattern_of(finder *f, const fv_op *op, const fv_expr *call) {
-    const fv_param *file = op && !op->sink ? fv__params_find(op, "file") : NULL;
-    const fv_param *stack = file ? fv__params_find(op, "stack") : NULL;
-    const fv_expr  *given = file ? argument_of(op, call, file) : NULL;
+    const fv_param *file = op && !op->sink ? fv__params_file(op) : NULL;
+    const fv_expr  *given = file ? fv__argument_of(op, call, file) : NULL;
     const char     *text = given ? fv__collection_named(f->bindings, f->program, given, &f->arena) : NULL;
-    if (!text || (stack && argument_of(op, call, stack))) return -1;
+    if (!text || fv__call_joins(op, call)) return -1;
     for (int l = 0; l < f->npatterns; l++)
         if (!strcmp(f->patterns[l], text)) return l;
     return -1;
@@ -91,7 +94,7 @@ static place look(finder *f, const fv_expr *expr);
 
 static bool over_items(const finder *f, const fv_op *op, const fv_expr *call) {
     for (const fv_param *p = op->params; p && p->name; p++) {
-        const fv_expr *given = p->axis ? argument_of(op, call, p) : NULL;
+        const fv_expr *given = p->axis ? fv__argument_of(op, call, p) : NULL;
         const char    *text = given ? fv__text_named(f->bindings, f->program, given) : NULL;
         if (text && !strcmp(text, "item")) return true;
     }
@@ -126,8 +129,8 @@ static place look_at_call(finder *f, const fv_expr *call) {
         p.table = fv__table_format_of_file(f->patterns[p.list]) != NULL;
         return p;
     }
-    if (op && fv__params_find(op, "file") && !op->sink) {
-        const fv_expr *given = argument_of(op, call, fv__params_find(op, "file"));
+    if (op && fv__params_file(op) && !op->sink) {
+        const fv_expr *given = fv__argument_of(op, call, fv__params_file(op));
         const char    *text = given ? fv__text_named(f->bindings, f->program, given) : NULL;
         p.table = p.table || (text && fv__table_format_of_file(text));
     }

@@ -19,6 +19,10 @@ void fv__group_patterns(const fv_bindings *bindings, const fv_program *program, 
 
 /* The text that an argument is: written there, or by a name that stands for one. NULL: something else. */
 const char *fv__text_named(const fv_bindings *bindings, const fv_program *program, const fv_expr *value);
+/* The argument that gives a parameter; NULL: it is left out. */
+const fv_expr *fv__argument_of(const fv_op *op, const fv_expr *call, const fv_param *param);
+/* Whether the files that a call reads are parts of one image, and no items. */
+bool fv__call_joins(const fv_op *op, const fv_expr *call);
 /* The expression that gives a value its first name; the expression itself if it is no name. NULL: no name of the text. */
 const fv_expr *fv__meant(const fv_program *program, const fv_expr *expr);
 

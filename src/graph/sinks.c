@@ -62,19 +62,10 @@ static bool keeps_planes(const fv_node *node) {
 /* The angles of the scan that an image was read from. */
 static void find_angles(builder *b, fv_sink *sink) {
     const fv_node *node = sink->value;
-    int64_t        planes = node->type.image.shape[0];
-    fv_reader     *reader;
+    fv_list        angles = { 0 };
     while (keeps_planes(node)) node = node->in[0];
-    if (strcmp(node->op->name, "read")) return;
-    const char     *path = *(const char *const *)write_field(node, "path");
-    fv_read_options options = { .path_inside = path && *path ? path : NULL };
-    if (fv__reader_acquire(*(const char *const *)write_field(node, "file"), &options, &reader, NULL) != FV_OK) return;
-    if (reader->angles && reader->nangles == planes && reader->type.shape[0] == planes) {
-        double *angles = fv__arena_alloc(&b->graph->arena, (size_t)planes * sizeof *angles);
-        memcpy(angles, reader->angles, (size_t)planes * sizeof *angles);
-        sink->write.angles = angles;
-    }
-    fv__reader_release(reader);
+    if (node->op->angles) node->op->angles(node->params, &b->graph->arena, &angles);
+    if (angles.count == sink->value->type.image.shape[0]) sink->write.angles = angles.value;
 }
 
 static void check_file_sink(builder *b, fv_sink *sink) {
@@ -128,7 +119,7 @@ static void add_file_sink(builder *b, fv_node *write, int statement) {
     fv_numbers  shard = *(const fv_numbers *)write_field(write, "shard");
     const char *compression = *(const char *const *)write_field(write, "compression");
     const char *version = *(const char *const *)write_field(write, "version");
-    sink->file_template = *(const char *const *)write_field(write, "file");
+    sink->file_template = *(const char *const *)((const char *)write->params + fv__params_file(write->op)->offset);
     sink->table = *(const char *const *)write_field(write, "table");
     if (!sink->table) sink->table = "";
     sink->append = *(const bool *)write_field(write, "append");

@@ -91,7 +91,5 @@ void fv__diagnostics_release(fv_diagnostics *diagnostics);
  * is good. Never NULL. The text is copied. */
 fv_program *fv__program_parse(const char *file, const char *text, fv_diagnostics *diagnostics);
 void        fv__program_free(fv_program *program);
-/* The sign that calls an operator, "+" for "add"; NULL if it is called by name only. */
-const char *fv__sign_of(const char *op);
 
 #endif

@@ -81,7 +81,7 @@ static bool seems_statement(const layout *l, int i, int first) {
 
 static bool continues(const layout *l, int newline) {
     const fv__token *before = &l->joined->items[l->joined->count - 1];
-    if (before->kind == FV__TOKEN_SIGN && (before->sign->op || strchr("|!=", before->sign->text[0]))) return true;
+    if (before->kind == FV__TOKEN_SIGN && (before->sign->binds || strchr("|!=", before->sign->text[0]))) return true;
     int next = newline;
     while (l->tokens[next].kind == FV__TOKEN_NEWLINE) next++;
     return fv__token_is(&l->tokens[next], "|>");

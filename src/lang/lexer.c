@@ -18,30 +18,30 @@ typedef struct lexer {
 
 /* Longer ones before their beginnings. */
 static const fv__sign signs[] = {
-    { "|>", NULL, 0 },
-    { "**", "power", FV__BINDS_POWER },
-    { "==", "equal", FV__BINDS_COMPARISON },
-    { "!=", "not_equal", FV__BINDS_COMPARISON },
-    { "<=", "less_equal", FV__BINDS_COMPARISON },
-    { ">=", "greater_equal", FV__BINDS_COMPARISON },
-    { "<", "less", FV__BINDS_COMPARISON },
-    { ">", "greater", FV__BINDS_COMPARISON },
-    { "|", "or", 1 },
-    { "&", "and", 2 },
-    { "+", "add", 4 },
-    { "-", "subtract", 4 },
-    { "*", "multiply", 5 },
-    { "/", "divide", 5 },
-    { "%", "remainder", 5 },
-    { "!", NULL, 0 },
-    { "=", NULL, 0 },
-    { "(", NULL, 0 },
-    { ")", NULL, 0 },
-    { "[", NULL, 0 },
-    { "]", NULL, 0 },
-    { ",", NULL, 0 },
-    { ":", NULL, 0 },
-    { ";", NULL, 0 },
+    { "|>", 0 },
+    { "**", FV__BINDS_POWER },
+    { "==", FV__BINDS_COMPARISON },
+    { "!=", FV__BINDS_COMPARISON },
+    { "<=", FV__BINDS_COMPARISON },
+    { ">=", FV__BINDS_COMPARISON },
+    { "<", FV__BINDS_COMPARISON },
+    { ">", FV__BINDS_COMPARISON },
+    { "|", 1 },
+    { "&", 2 },
+    { "+", 4 },
+    { "-", 4 },
+    { "*", 5 },
+    { "/", 5 },
+    { "%", 5 },
+    { "!", 0 },
+    { "=", 0 },
+    { "(", 0 },
+    { ")", 0 },
+    { "[", 0 },
+    { "]", 0 },
+    { ",", 0 },
+    { ":", 0 },
+    { ";", 0 },
 };
 
 /* What people bring from elsewhere. With `means`, lexing goes on as if that had been written. */
@@ -95,14 +95,6 @@ static int find_foreign(const char *p) {
     for (int i = 0; i < FV_COUNT(foreign); i++)
         if (starts(p, foreign[i].text)) return i;
     return -1;
-}
-
-const char *fv__sign_of(const char *op) {
-    if (!strcmp(op, "negative")) return "-";
-    if (!strcmp(op, "not")) return "!";
-    for (int i = 0; i < FV_COUNT(signs); i++)
-        if (signs[i].op && !strcmp(op, signs[i].op)) return signs[i].text;
-    return NULL;
 }
 
 bool fv__token_is(const fv__token *token, const char *sign) {

@@ -4,10 +4,10 @@
 
 #include "lang/ast.h"
 
-/* A sign of the language. Binary operators name the operator they call and how tightly they bind (loosest is 1). */
+/* A sign of the language. Which operator it calls is said by that operator. */
 typedef struct fv__sign {
-    const char *text, *op;
-    int         binds;
+    const char *text;
+    int         binds; /* how tightly, between two values: loosest is 1; 0: it does not stand between values */
 } fv__sign;
 enum { FV__BINDS_COMPARISON = 3, FV__BINDS_POWER = 9 };
 

@@ -9,6 +9,7 @@
  *     primary    = number | text | "true" | "false" | name [ "(" arguments ")" ] | "[" list "]" | "(" expression ")"
  */
 #include "lang/lexer.h"
+#include "op/op.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -52,19 +53,25 @@ static void describe(const fv__token *token, char text[64]) {
     }
 }
 
+/* Words that other languages have signs' meanings for. */
+static const struct {
+    const char *word, *hint;
+    bool        before; /* what it is about follows it */
+} foreign_words[] = {
+    { "and", "write & for and", false },
+    { "or", "write | for or", false },
+    { "not", "write ! for not", true },
+    { "is", "write == for is", false },
+    { "in", "there are no loops; an operator works on the whole image", false },
+};
+
 /* Advice for what is often meant by a token that does not belong here. `before` is the token in front of it. */
 static const char *advice(const fv__token *token, const fv__token *before) {
-    static const char *const words[][2] = {
-        { "and", "write & for and" },
-        { "or", "write | for or" },
-        { "not", "write ! for not" },
-        { "is", "write == for is" },
-        { "in", "there are no loops; an operator works on the whole image" },
-    };
-    if (token->kind == FV__TOKEN_NAME)
-        for (int i = 0; i < FV_COUNT(words); i++)
-            if (!strcmp(token->text, words[i][0])) return words[i][1];
-    if (before->kind == FV__TOKEN_NAME && !strcmp(before->text, "not")) return "write ! for not";
+    for (int i = 0; i < FV_COUNT(foreign_words); i++) {
+        bool here = token->kind == FV__TOKEN_NAME && !strcmp(token->text, foreign_words[i].word);
+        bool left = before->kind == FV__TOKEN_NAME && !strcmp(before->text, foreign_words[i].word);
+        if (here || (left && foreign_words[i].before)) return foreign_words[i].hint;
+    }
     if (!fv__token_is(token, "=") || (before->kind == FV__TOKEN_NAME && !strcmp(before->text, "param"))) return NULL;
     if (before->kind == FV__TOKEN_NAME && before[-1].kind == FV__TOKEN_SIGN && before[-1].span.line < before->span.line)
         return "the line before ends with an operator, so this one belongs to it";
@@ -139,10 +146,10 @@ static node *adopt(parser *p, node *n, const arguments *a) {
 }
 
 /* An operator's sign as a call; left is NULL for a unary one. */
-static node *new_sign_call(parser *p, const fv__token *sign, const char *op, node *left, node *right) {
+static node *new_sign_call(parser *p, const fv__token *sign, node *left, node *right) {
     node     *n = new_node(p, FV_EXPR_CALL, sign);
     arguments a = { 0 };
-    n->expr.text = op;
+    n->expr.text = fv__op_of_sign(sign->sign->text, left ? 2 : 1)->name;
     n->expr.text_span = sign->span;
     if (left) push_node(p, &a, left);
     push_node(p, &a, right);
@@ -347,7 +354,7 @@ static node *parse_power(parser *p) {
     const fv__token *sign = p->token;
     if (!base || !take(p, "**")) return base;
     node *exponent = parse_unary(p);
-    return exponent ? new_sign_call(p, sign, sign->sign->op, base, exponent) : NULL;
+    return exponent ? new_sign_call(p, sign, base, exponent) : NULL;
 }
 
 /* Every way to recurse leads through here, so that the depth is counted here. */
@@ -362,11 +369,11 @@ static node *parse_unary(parser *p) {
             n->expr.number = -n->expr.number;
             cover(n, &sign->span, sign->start, n->end);
         } else if (n) {
-            n = new_sign_call(p, sign, "negative", NULL, n);
+            n = new_sign_call(p, sign, NULL, n);
         }
     } else if (take(p, "!")) {
         n = parse_unary(p);
-        if (n) n = new_sign_call(p, sign, "not", NULL, n);
+        if (n) n = new_sign_call(p, sign, NULL, n);
     } else if (take(p, "+")) {
         n = parse_unary(p);
     } else {
@@ -376,7 +383,7 @@ static node *parse_unary(parser *p) {
     return n;
 }
 
-static int binds(const fv__token *token) { return token->kind == FV__TOKEN_SIGN && token->sign->op ? token->sign->binds : 0; }
+static int binds(const fv__token *token) { return token->kind == FV__TOKEN_SIGN ? token->sign->binds : 0; }
 
 /* Operators that bind at least as tightly as `least`, from left to right. */
 static node *parse_binary(parser *p, int least) {
@@ -386,7 +393,7 @@ static node *parse_binary(parser *p, int least) {
         int              tight = binds(sign);
         node            *right = parse_binary(p, tight + 1);
         if (!right) return NULL;
-        left = new_sign_call(p, sign, sign->sign->op, left, right);
+        left = new_sign_call(p, sign, left, right);
         if (left && tight == FV__BINDS_COMPARISON && binds(p->token) == FV__BINDS_COMPARISON) {
             fv__diagnose(p->diagnostics, p->token->span, "write a < b & b < c",
                          "comparisons cannot be chained; expected '&' between two of them");

@@ -156,7 +156,10 @@ typedef struct fv_param {
     bool   axis;         /* names an axis that vanishes: "item" of a collection's image is that of all its items */
     bool   late;         /* of a geometry: may be a scalar computed by the pipeline, which becomes the geometry's center when
                             the operators that use it run; their need must not depend on it */
-    bool        many;    /* a text that may also be a list of files: then the call is one of each item */
+    bool        file;    /* a text that names a file: the one that a source reads, or that a sink makes */
+    bool        many;    /* of a file: may be a pattern or a list of files; then the call is one of each item */
+    bool        joins;   /* where it is given, what a pattern matches are parts of one image, and no items */
+    const char *from;    /* parameter that it takes over from a call that becomes one of its operator; NULL: its namesake */
     const char *choices; /* "reflect|nearest|mirror|constant|wrap" */
     const char *unit;
     const char *doc;
@@ -304,6 +307,14 @@ typedef void (*fv_point_fn)(const void *params, int64_t n, void *restrict out, c
 
 /* ---------------------------------------------------------------- the descriptor */
 
+/* What pipelines ask for without a call by name. One operator has each. */
+typedef enum fv_op_role {
+    FV_OP_NONE,
+    FV_OP_ARRAY,  /* an image that the calling program has bound to a name; its parameters are fv_array_params */
+    FV_OP_PART,   /* image[start:stop:step]: lists start, stop, step and single */
+    FV_OP_SELECT, /* the rows of a table for which the text condition holds */
+} fv_op_role;
+
 typedef struct fv_layout {
     int64_t chunk[FV_MAX_DIMS]; /* natural pieces */
     bool    sequential;         /* only in order, from the first axis's start */
@@ -339,6 +350,9 @@ typedef struct fv_op {
     /* Written in other operators: text of a pipeline expression in the operator's own inputs and parameters, as
      * "dilate(erode(image, footprint), footprint)". */
     const char *expands;
+    /* The operator that does it for these parameters, which it takes over; NULL: this one. */
+    const char *(*becomes)(const void *params);
+    const char *numbers; /* the operator that gives the same as a list, where one belongs; NULL: it is none */
     /* The same for some parameters only: statements, the last of which gives the value (no name or any), go to text; none: the
      * passes run. inputs absent from the call have no name in it. i->out is room for a type. */
     fv_status (*unroll)(fv_infer *i, fv_bytes *text, fv_error *error);
@@ -346,19 +360,26 @@ typedef struct fv_op {
      * how the source is best asked. */
     fv_status (*identity)(const void *params, fv_hasher *hasher, fv_error *error);
     fv_status (*layout)(const void *params, fv_layout *layout, fv_error *error);
+    /* The angle at which each plane of the first axis was taken; count 0: not known. NULL: it never is. */
+    void (*angles)(const void *params, fv_arena *arena, fv_list *out);
     /* Where part of a slice costs as much as all of it (a reconstruction): the chunks, by axis of n->out, in which the image is
      * made and then stored, whatever pieces its readers want. n->region is the whole image. NULL: any will do. */
     void (*slab)(const fv_need *n, int64_t *chunk);
     double (*cost)(const fv_need *n);      /* nanoseconds a voxel of n->region on one core, roughly; NULL: 1 */
     const struct fv_device_kernel *device; /* the same on OpenCL devices: op/device_kernel.h; NULL: the CPU only */
     bool (*notes)(const void *params);     /* whether the pass that makes the image tells residuals (fv_run.notes) */
-    bool gathers;                          /* its first input, of all items of a collection together, is its value */
-    bool rows; /* a row of the table follows from one row of the first input: items may be done alone */
-    bool lazy; /* choose: of inputs 1 and 2 only the one that input 0 tells is needed */
-    bool sink; /* write: handled by the engine */
+    const char *sign; /* of the language, by which it is called with as many inputs as it has: "+"; NULL: by its name only */
+    fv_op_role  role;
+    bool        gathers; /* its first input, of all items of a collection together, is its value */
+    bool        rows;    /* a row of the table follows from one row of the first input: items may be done alone */
+    bool        lazy;    /* choose: of inputs 1 and 2 only the one that input 0 tells is needed */
+    bool        sink;    /* write: handled by the engine */
 } fv_op;
 
 const fv_op *fv__op_find(const char *name);
+const fv_op *fv__op_of_role(fv_op_role role);
+/* The operator that a sign calls with so many inputs; NULL: none. */
+const fv_op *fv__op_of_sign(const char *sign, int ninputs);
 int          fv__op_count(void);
 const fv_op *fv__op_at(int index); /* sorted by family, then name */
 /* base, avx2, avx512: what this build has and this processor runs; FOVEA_ISA forces one. */
@@ -366,8 +387,15 @@ const char *fv__isa_name(void);
 /* An error where FOVEA_ISA asks for one that is not there. */
 fv_status fv__isa_check(fv_error *error);
 
-static inline const char *fv__op_stage(const fv_op *op) { return op->stage ? op->stage : op->layout ? "read" : op->family; }
-static inline bool        fv__op_notes(const fv_op *op, const void *params) { return op->notes && op->notes(params); }
+/* Parts of a pipeline's time that are no operator's own. */
+#define FV_STAGE_READ "read"
+#define FV_STAGE_STORE "store"
+#define FV_STAGE_WRITE "write"
+
+static inline const char *fv__op_stage(const fv_op *op) {
+    return op->stage ? op->stage : op->sink ? FV_STAGE_WRITE : op->layout ? FV_STAGE_READ : op->family;
+}
+static inline bool fv__op_notes(const fv_op *op, const void *params) { return op->notes && op->notes(params); }
 
 /* Which input of a lazy operator is needed. */
 static inline int fv__lazy_input(const fv_scalar *condition) { return fv__scalar_number(condition) != 0 ? 1 : 2; }

@@ -17,6 +17,18 @@ const fv_param *fv__params_find(const fv_op *op, const char *name) {
     return NULL;
 }
 
+const fv_param *fv__params_file(const fv_op *op) {
+    const fv_param *p = op->params;
+    while (p && p->name && !p->file) p++;
+    return p && p->name ? p : NULL;
+}
+
+const fv_param *fv__params_joining(const fv_op *op) {
+    const fv_param *p = op->params;
+    while (p && p->name && !p->joins) p++;
+    return p && p->name ? p : NULL;
+}
+
 int fv__inputs_count(const fv_op *op) {
     int n = 0;
     while (op->inputs && op->inputs[n].name) n++;

@@ -34,6 +34,9 @@ fv_status fv__params_set(const fv_op *op, const fv_param *param, void *params, c
 /* Parameters as pipeline text, "sigma = [2, 2], mode = \"wrap\""; the identity of a node includes it. */
 void            fv__params_format(const fv_op *op, const void *params, fv_bytes *out);
 const fv_param *fv__params_find(const fv_op *op, const char *name);
+/* The parameter that names a file, and the one that makes what a pattern matches one image; NULL: it has none. */
+const fv_param *fv__params_file(const fv_op *op);
+const fv_param *fv__params_joining(const fv_op *op);
 /* Index of an input slot by name, -1 if none. */
 int         fv__inputs_find(const fv_op *op, const char *name);
 int         fv__inputs_count(const fv_op *op);

@@ -69,6 +69,24 @@ const fv_op *fv__op_find(const char *name) {
     return NULL;
 }
 
+const fv_op *fv__op_of_role(fv_op_role role) {
+    for (const fv_op *const *op = fv__isa_current()->ops; *op; op++)
+        if ((*op)->role == role) return *op;
+    return NULL;
+}
+
+static int ninputs_of(const fv_op *op) {
+    int n = 0;
+    while (op->inputs && op->inputs[n].name) n++;
+    return n;
+}
+
+const fv_op *fv__op_of_sign(const char *sign, int ninputs) {
+    for (const fv_op *const *op = fv__isa_current()->ops; *op; op++)
+        if ((*op)->sign && !strcmp((*op)->sign, sign) && ninputs_of(*op) == ninputs) return *op;
+    return NULL;
+}
+
 int fv__format_count(void) {
     int n = 0;
     while (fv__formats[n]) n++;

@@ -101,7 +101,7 @@ fv_status fv__check_own_inputs(const fv_context *context, const fv_graph *graph,
             status = check_input(&c, bindings->lists[l].paths[i]);
     for (int n = 0; n < graph->nnodes && status == FV_OK; n++) {
         const fv_op    *op = graph->nodes[n]->op;
-        const fv_param *param = op && op->identity ? fv__params_find(op, "file") : NULL;
+        const fv_param *param = op && op->identity ? fv__params_file(op) : NULL;
         const char     *file = param ? *(char *const *)((const char *)graph->nodes[n]->params + param->offset) : NULL;
         if (!file) continue;
         status = fv__pattern_is(file) ? check_slices(file, outputs, noutputs, error) : check_input(&c, file);

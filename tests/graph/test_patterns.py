@@ -223,4 +223,16 @@ def slices_are_in_the_same_order_as_items(folder):
     assert (np.load(os.path.join(folder, "out.npy"))[:, 0, 0] == [1, 2, 9, 10]).all()
 
 
+@test
+def slices_are_no_items_beside_a_collection_of_the_same_files(folder):
+    """However the axis of the stack is given: by name, by its place, or by read_stack's own default."""
+    for number in 1, 2, 3:
+        save(folder, f"in/s{number}.npy", number)
+    for stack in 'read("in/*.npy", stack = "z")', 'read("in/*.npy", "", "", "z")', 'read_stack("in/*.npy")':
+        text = f'write(mean({stack}), "all.csv")\nwrite(mean(read("in/*.npy")), "each.csv")'
+        run("run", "-q", "--fresh", "--overwrite", "-e", text, folder=folder)
+        each, whole = (pathlib.Path(folder, name).read_text().splitlines()[1:] for name in ("each.csv", "all.csv"))
+        assert whole == ["2"] and [row.rsplit(",", 1)[1] for row in each] == ["1", "2", "3"], (stack, whole, each)
+
+
 main()

@@ -35,6 +35,26 @@ def a_breach_of_the_layers_is_found(folder):
 
 
 @test
+def no_code_is_bound_to_the_name_of_an_operator(_):
+    finds_nothing(sys.executable, "scripts/operator_names.py")
+
+
+@test
+def code_that_is_bound_to_the_name_of_an_operator_is_found(folder):
+    """In a copy where a file of the graph compares with two names of operators, and with two words that are none."""
+    for part in "src", "scripts":
+        shutil.copytree(ROOT / part, pathlib.Path(folder, part), ignore=shutil.ignore_patterns("__pycache__"))
+    pathlib.Path(folder, "src", "graph", "wrong.c").write_text(
+        'bool a(const fv_op *op) { return !strcmp(op->name, "gaussian") || !strcmp(op->family, "filters"); }\n'
+        'const fv_op *b(void) {\n    return strcmp(name("read"),\n                  "x") ? fv__op_find("otsu") : NULL;\n}\n')
+    done = subprocess.run([sys.executable, "scripts/operator_names.py"], cwd=folder, capture_output=True, text=True, check=False)
+    lines = done.stdout.splitlines()
+    assert done.returncode == 1 and len(lines) == 2, done.stdout
+    assert lines[0].startswith("src/graph/wrong.c:1: the name of the operator gaussian"), lines
+    assert lines[1].startswith("src/graph/wrong.c:4: the name of the operator otsu"), lines
+
+
+@test
 def cppcheck_finds_nothing(_):
     if not shutil.which("cppcheck"):
         raise Skip("no cppcheck: scripts/bootstrap.sh check could not install it")

@@ -19,6 +19,7 @@ static const fv_input inputs[] = {
 
 const fv_op FV_OP(add) = {
     .name = "add",
+    .sign = "+",
     .family = "arithmetic",
     .brief = "add two images or numbers: a + b",
     .version = 1,

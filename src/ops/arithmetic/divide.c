@@ -12,6 +12,7 @@ static const fv_input inputs[] = {
 
 const fv_op FV_OP(divide) = {
     .name = "divide",
+    .sign = "/",
     .family = "arithmetic",
     .brief = "divide an image or number by another: a / b",
     .version = 1,

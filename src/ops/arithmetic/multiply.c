@@ -19,6 +19,7 @@ static const fv_input inputs[] = {
 
 const fv_op FV_OP(multiply) = {
     .name = "multiply",
+    .sign = "*",
     .family = "arithmetic",
     .brief = "multiply two images or numbers: a * b",
     .version = 1,

@@ -12,6 +12,7 @@ static const fv_input inputs[] = {
 
 const fv_op FV_OP(negative) = {
     .name = "negative",
+    .sign = "-",
     .family = "arithmetic",
     .brief = "change the sign: -a",
     .version = 1,

@@ -18,6 +18,7 @@ static double cost(const fv_need *n) {
 
 const fv_op FV_OP(power) = {
     .name = "power",
+    .sign = "**",
     .family = "arithmetic",
     .brief = "raise an image or number to a power: a ** b",
     .version = 1,

@@ -26,6 +26,7 @@ static double cost(const fv_need *n) {
 
 const fv_op FV_OP(remainder) = {
     .name = "remainder",
+    .sign = "%",
     .family = "arithmetic",
     .brief = "remainder of a division: a % b",
     .version = 1,

@@ -19,6 +19,7 @@ static const fv_input inputs[] = {
 
 const fv_op FV_OP(subtract) = {
     .name = "subtract",
+    .sign = "-",
     .family = "arithmetic",
     .brief = "subtract an image or number from another: a - b",
     .version = 1,

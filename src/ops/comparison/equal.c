@@ -11,6 +11,7 @@ static const fv_input inputs[] = {
 
 const fv_op FV_OP(equal) = {
     .name = "equal",
+    .sign = "==",
     .family = "comparison",
     .brief = "true where a equals b: a == b",
     .version = 1,

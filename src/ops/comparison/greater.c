@@ -11,6 +11,7 @@ static const fv_input inputs[] = {
 
 const fv_op FV_OP(greater) = {
     .name = "greater",
+    .sign = ">",
     .family = "comparison",
     .brief = "true where a is larger than b: a > b",
     .version = 1,

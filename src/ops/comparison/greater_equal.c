@@ -11,6 +11,7 @@ static const fv_input inputs[] = {
 
 const fv_op FV_OP(greater_equal) = {
     .name = "greater_equal",
+    .sign = ">=",
     .family = "comparison",
     .brief = "true where a is larger than or equals b: a >= b",
     .version = 1,

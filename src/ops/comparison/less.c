@@ -11,6 +11,7 @@ static const fv_input inputs[] = {
 
 const fv_op FV_OP(less) = {
     .name = "less",
+    .sign = "<",
     .family = "comparison",
     .brief = "true where a is smaller than b: a < b",
     .version = 1,

@@ -11,6 +11,7 @@ static const fv_input inputs[] = {
 
 const fv_op FV_OP(less_equal) = {
     .name = "less_equal",
+    .sign = "<=",
     .family = "comparison",
     .brief = "true where a is smaller than or equals b: a <= b",
     .version = 1,

@@ -11,6 +11,7 @@ static const fv_input inputs[] = {
 
 const fv_op FV_OP(not_equal) = {
     .name = "not_equal",
+    .sign = "!=",
     .family = "comparison",
     .brief = "true where a differs from b: a != b",
     .version = 1,

@@ -14,13 +14,13 @@ typedef struct {
 } read_params;
 
 static const fv_param params[] = {
-    FV_PARAM(read_params, file, .many = true,
+    FV_PARAM(read_params, file, .file = true, .many = true,
              .doc = "name of the file, or for a collection a pattern such as \"scans/*.tif\" or files(\"list.txt\")"),
     FV_PARAM(read_params, path, .def = "",
              .doc = "dataset inside the file, for formats that hold several; of a scan also \"flats\" or \"darks\""),
     FV_PARAM(read_params, axes, .def = "",
              .doc = "names of the axes, slowest first, if the file does not say them or says others: \"angle z x\""),
-    FV_PARAM(read_params, stack, .def = "",
+    FV_PARAM(read_params, stack, .def = "", .joins = true,
              .doc = "with a pattern: the files are slices of one image along an axis of this name, instead of a collection"),
     FV_PARAM(read_params, shape, .def = "", .min = 1, .max = 1e15, .unit = "px",
              .doc = "size of each axis, slowest first, of files without a header (.raw)"),
@@ -37,6 +37,13 @@ static fv_status acquire(const read_params *p, fv_reader **reader, fv_error *err
     fv_read_options options;
     FV_TRY(fv__read_options_make(p->path, &p->shape, p->dtype.dtype, p->offset, &options, error));
     return fv__reader_acquire(p->file, &options, reader, error);
+}
+
+/* Table files and slices are made another way than a single image. */
+static const char *becomes(const void *params_) {
+    const read_params *p = params_;
+    if (p->stack && *p->stack) return "read_stack";
+    return fv__table_format_of_file(p->file) ? "read_table" : NULL;
 }
 
 static fv_status infer(fv_infer *i, fv_error *error) {
@@ -71,6 +78,16 @@ static fv_status layout(const void *params_, fv_layout *out, fv_error *error) {
     out->read_memory = reader->read_memory;
     fv__reader_release(reader);
     return FV_OK;
+}
+
+static void angles(const void *params_, fv_arena *arena, fv_list *out) {
+    fv_reader *reader;
+    if (acquire(params_, &reader, NULL) != FV_OK) return;
+    if (reader->angles && reader->nangles == reader->type.shape[0]) {
+        size_t size = (size_t)reader->nangles * sizeof *reader->angles;
+        *out = (fv_list){ reader->nangles, memcpy(fv__arena_alloc(arena, size), reader->angles, size) };
+    }
+    fv__reader_release(reader);
 }
 
 static fv_status run(fv_run *r, fv_error *error) {
@@ -108,6 +125,9 @@ const fv_op FV_OP(read) = {
     .passes = passes,
     .identity = identity,
     .layout = layout,
+    .becomes = becomes,
+    .numbers = "read_angles",
+    .angles = angles,
     .example = "phantom(\"cells\", [200, 200]) |> write(\"in.png\")",
     .see = "write read_stack read_table read_angles",
 };

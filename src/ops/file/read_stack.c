@@ -22,8 +22,8 @@ typedef struct {
 } read_stack;
 
 static const fv_param params[] = {
-    FV_PARAM(read_stack, file, .doc = "pattern that the slices match, such as \"slices/*.tif\""),
-    FV_PARAM(read_stack, stack, .def = "z", .doc = "name of the axis along which they lie"),
+    FV_PARAM(read_stack, file, .file = true, .doc = "pattern that the slices match, such as \"slices/*.tif\""),
+    FV_PARAM(read_stack, stack, .def = "z", .joins = true, .doc = "name of the axis along which they lie"),
     FV_PARAM(read_stack, path, .def = "", .doc = "dataset inside the files, for formats that hold several"),
     FV_PARAM(read_stack, axes, .def = "", .doc = "names of all axes of the whole, slowest first, where the files say others"),
     FV_PARAM(read_stack, shape, .def = "", .min = 1, .max = 1e15, .unit = "px",

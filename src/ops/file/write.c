@@ -14,7 +14,7 @@ typedef struct {
 } write_params;
 
 static const fv_param params[] = {
-    FV_PARAM(write_params, file,
+    FV_PARAM(write_params, file, .file = true,
              .doc = "name of the file. {stem}, {name}, {folder}, {path} and {index} stand for the input "
                     "file's name without extension, its name, folder, path and number; {NAME} for the "
                     "value of a param"),

@@ -13,6 +13,7 @@ static const fv_input inputs[] = {
 
 const fv_op FV_OP(and) = {
     .name = "and",
+    .sign = "&",
     .family = "logic",
     .brief = "true where both masks are true: a & b",
     .version = 1,

@@ -25,7 +25,7 @@ static fv_status infer(fv_infer *i, fv_error *error) {
 }
 
 const fv_op FV_OP(not) = {
-    .name = "not", .family = "logic", .brief = "turn a mask round: !a", .version = 1,
+    .name = "not", .sign = "!", .family = "logic", .brief = "turn a mask round: !a", .version = 1,
     .also = "logical_not, bitwise_not",
     .doc = "A mask gives a mask. In integers every bit is changed, and their type is kept.",
     .inputs = inputs, .params_size = sizeof(not), .result = FV_KIND_NONE, .infer = infer,

@@ -13,6 +13,7 @@ static const fv_input inputs[] = {
 
 const fv_op FV_OP(or) = {
     .name = "or",
+    .sign = "|",
     .family = "logic",
     .brief = "true where at least one of two masks is true: a | b",
     .version = 1,

@@ -35,6 +35,7 @@ static const fv_pass passes[] = { { .run = run }, FV_PASS_END };
 
 const fv_op FV_OP(array) = {
     .name = "array",
+    .role = FV_OP_ARRAY,
     .family = "source",
     .brief = "an image that the calling program provides",
     .version = 1,

@@ -53,6 +53,7 @@ static const fv_column_doc columns[] = {
 
 const fv_op FV_OP(filter) = {
     .name = "filter",
+    .role = FV_OP_SELECT,
     .family = "table",
     .brief = "keep the rows of a table that satisfy a condition",
     .also = "query",

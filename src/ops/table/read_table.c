@@ -8,9 +8,9 @@ typedef struct {
 } read_table;
 
 static const fv_param params[] = {
-    FV_PARAM(read_table, file,
+    FV_PARAM(read_table, file, .file = true,
              .doc = "name of the file: CSV, TSV, JSON lines, Parquet, an SQLite database; or a folder of parts"),
-    FV_PARAM(read_table, table, .def = "",
+    FV_PARAM(read_table, table, .def = "", .from = "path",
              .doc = "table in a database; left out: the one named like the file, or the only "
                     "one"),
     FV_PARAM_END,
@@ -93,6 +93,7 @@ const fv_op FV_OP(read_table) = {
     .result = FV_KIND_TABLE,
     .infer = infer,
     .identity = identity,
+    .numbers = "read_angles",
     .passes = passes,
     .doc = "read(\"animals.csv\") does the same: files whose extension belongs to a table format are read as tables. Whether "
            "a column holds whole numbers, real numbers or text follows from all its values.",

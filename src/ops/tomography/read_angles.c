@@ -11,7 +11,7 @@ typedef struct {
 enum { MOST = 1000000 };
 
 static const fv_param params[] = {
-    FV_PARAM(read_angles, file,
+    FV_PARAM(read_angles, file, .file = true,
              .doc = "a scan (DataExchange, NeXus, MRC), a .tlt, .rawtlt or .mdoc file, a table, or any file with one row of "
                     "numbers"),
     FV_PARAM(read_angles, path, .def = "",

@@ -168,6 +168,7 @@ static const fv_pass passes[] = { { .need = need, .run = run }, FV_PASS_END };
 
 const fv_op FV_OP(slice) = {
     .name = "slice",
+    .role = FV_OP_PART,
     .family = "view",
     .brief = "part of an image, written x[...]",
     .also = "subsample, duplicate_substack",
