@@ -107,7 +107,7 @@ static void flush_line(fv_bytes *out, const char *name, int width, fv_bytes *lin
 static void put_access(const fv_reader *r, fv_bytes *out) {
     fv__bytes_printf(out, r->sequential ? "in order, from the start" : "by region");
     if (r->sequential || !has_chunks(r)) return;
-    fv__bytes_printf(out, ", %lld pieces of ", (long long)chunk_count(r));
+    fv__bytes_printf(out, ", %lld piece%s of ", (long long)chunk_count(r), chunk_count(r) == 1 ? "" : "s");
     put_axes_integers(&r->type, r->chunk, out);
 }
 

@@ -1,4 +1,5 @@
 /* Errors as plain values. */
+#include "base/agreement.h"
 #include "base/base.h"
 #include <stdio.h>
 
@@ -19,7 +20,7 @@ fv_status fv_fail(fv_error *error, fv_status code, const char *format, ...) {
         error->rank = -1;
         va_list arguments;
         va_start(arguments, format);
-        vsnprintf(error->message, sizeof error->message, format, arguments);
+        fv__vsnprintf(error->message, sizeof error->message, format, arguments);
         va_end(arguments);
         hide_queries(error->message);
     }

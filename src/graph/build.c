@@ -1,5 +1,6 @@
 /* From statements to a graph: names, parameters, reports of mistakes. */
 #include "graph/build.h"
+#include "base/agreement.h"
 #include "graph/segments.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@ APART value fv__mistake(builder *b, fv_span span, fv_status status, const char *
     char    message[1024];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
+    fv__vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
     fv__diagnose(b->diagnostics, b->expanding ? *b->expanding : span, hint, "%s", message);
     if (b->worst == FV_OK) b->worst = status;
