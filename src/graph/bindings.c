@@ -117,17 +117,37 @@ static void check_parameters(const fv_bindings *bindings, const fv_program *prog
     }
 }
 
+/* A value that was set is of the kind that the text has: in the place of a text it is one, and a text is no number. */
+static void check_kind(const fv_statement *statement, const fv_literal *there, fv_parameter *parameter,
+                       fv_diagnostics *diagnostics) {
+    bool        flag = there->kind == FV_LITERAL_FLAG, number = there->kind == FV_LITERAL_NUMBER;
+    const char *expected = flag ? "true or false" : number ? "a number" : "a list of numbers";
+    for (int n = 0; n < parameter->count; n++) {
+        fv_literal *value = &parameter->values[n];
+        if (there->kind == FV_LITERAL_TEXT)
+            *value = (fv_literal){ .kind = FV_LITERAL_TEXT, .text = parameter->texts[n] };
+        else if (value->kind == FV_LITERAL_TEXT)
+            fv__diagnose(diagnostics, statement->value->span, NULL, "--set %s=%s: expected %s, as there is in the text",
+                         statement->name, parameter->texts[n], expected);
+    }
+}
+
 /* Parameters of the text that nobody set take the value written there. */
 static void add_defaults(fv_bindings *bindings, const fv_program *program, fv_diagnostics *diagnostics) {
     for (int s = 0; s < program->nstatements; s++) {
         const fv_statement *statement = &program->statements[s];
-        bool                known = statement->kind != FV_STATEMENT_PARAM;
-        for (int p = 0; p < bindings->nparameters; p++) known = known || !strcmp(bindings->parameters[p].name, statement->name);
-        if (known) continue;
-        fv_literal literal;
+        fv_parameter       *set = NULL;
+        fv_literal          literal;
+        if (statement->kind != FV_STATEMENT_PARAM) continue;
+        for (int p = 0; p < bindings->nparameters && !set; p++)
+            if (!strcmp(bindings->parameters[p].name, statement->name)) set = &bindings->parameters[p];
         if (!fv__expr_literal(statement->value, &literal, &bindings->arena)) {
             fv__diagnose(diagnostics, statement->value->span, NULL,
                          "param %s needs a plain value: a number, a text, true, false or a list of numbers", statement->name);
+            continue;
+        }
+        if (set) {
+            check_kind(statement, &literal, set, diagnostics);
             continue;
         }
         fv_bytes text = { 0 };
