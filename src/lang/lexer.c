@@ -199,8 +199,8 @@ static void lex_number(lexer *l) {
     else if (isinf(token.number))
         fv__diagnose(l->diagnostics, token.span, NULL, "the number is too large; the largest is about 1.8e308");
     else if (token.integral && token.number >= 0x1p53)
-        fv__diagnose(l->diagnostics, token.span, "write it with a point or an exponent if the nearest number will do",
-                     "the whole number is too large to be exact; expected at most 9007199254740991");
+        fv__diagnose(l->diagnostics, token.span, "write it with a point or an exponent if the nearest number that fits will do",
+                     "whole numbers in a text are exact up to 9007199254740991 (2^53 - 1), and this one is larger");
 }
 
 /* ---------------------------------------------------------------- texts */

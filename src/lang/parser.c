@@ -31,6 +31,7 @@ typedef struct parser {
     fv_program      *program;
     fv_diagnostics  *diagnostics;
     int              depth;
+    bool             separate; /* the statement cannot be taken for the rest of a line before it */
 } parser;
 
 typedef struct arguments {
@@ -484,14 +485,20 @@ static const char *as_written(const parser *p, const fv__token *first) {
     return text;
 }
 
+/* A line that begins with a sign may be meant to go on from the one before; where there is none, -3 is a value. */
 static bool parse_bare(parser *p, fv_statement *statement) {
     const fv__token *first = p->token;
-    if (binds(first) || at(p, "|>")) {
-        fv__diagnose(p->diagnostics, first->span, at(p, "|>") ? NULL : "end the line before with it, or put all in brackets",
-                     "a statement cannot start with '%s'; expected name = value or a call", first->sign->text);
+    bool             minus = at(p, "-");
+    if ((binds(first) || at(p, "|>")) && !(minus && p->separate)) {
+        const char *hint = at(p, "|>") ? NULL
+                           : minus
+                               ? "if it goes on from the line before, end that line with -; a value of its own stands in brackets"
+                               : "end the line before with it, or put all in brackets";
+        fv__diagnose(p->diagnostics, first->span, hint, "a statement cannot start with '%s'; expected name = value or a call",
+                     first->sign->text);
         return false;
     }
-    if (first->kind == FV__TOKEN_SIGN && !at(p, "(") && !at(p, "[") && !at(p, "!"))
+    if (first->kind == FV__TOKEN_SIGN && !at(p, "(") && !at(p, "[") && !at(p, "!") && !minus)
         return unexpected(p, "name = value or a call");
     node *value = parse_expression(p);
     if (value && at(p, "=")) return misplaced_equals(p);
@@ -529,8 +536,12 @@ fv_program *fv__program_parse(const char *file, const char *text, fv_diagnostics
     fv__layout(&tokens, &joined, &ranges, diagnostics);
     program->statements = fv__arena_alloc(&program->arena, (size_t)ranges.count * sizeof *program->statements);
     for (int i = 0; i < ranges.count; i++) {
-        parser       p = { .token = &joined.items[ranges.items[i].first], .program = program, .diagnostics = diagnostics };
-        fv_statement statement = { 0 };
+        const fv__token *first = &joined.items[ranges.items[i].first];
+        parser           p = { .token = first,
+                               .separate = i == 0 || first[-1].span.line == first->span.line,
+                               .program = program,
+                               .diagnostics = diagnostics };
+        fv_statement     statement = { 0 };
         if (!ranges.items[i].bad && parse_statement(&p, &statement)) program->statements[program->nstatements++] = statement;
     }
     free(tokens.items);

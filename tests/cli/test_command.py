@@ -137,6 +137,31 @@ def a_graph_says_what_makes_the_numbers_that_items_get(folder):
     assert items.count('label="0\\nscalar"') == 1, items  # the 0 of where alone
 
 
+@test
+def a_line_may_begin_with_minus_where_nothing_is_before_it(folder):
+    for text, wanted in (("-2**2", ["-4"]), ("# four\n\n-2**2 |> abs", ["4"]), ("a = 3; -a + 1; -a", ["-2", "-3"]),
+                         ("(-2)**2", ["4"])):
+        assert run("run", "-q", "-e", text, folder=folder).stdout.split() == wanted, text
+    said = run("run", "-e", "a = 3\n-2**2", folder=folder, code=2).stderr
+    assert "-e:2:1" in said and "stands in brackets" in said, said
+    assert run("run", "-q", "-e", "a = 3\n(-2**2)", folder=folder).stdout.split() == ["-4"]
+
+
+@test
+def a_value_that_is_set_is_of_the_kind_that_the_text_has(folder):
+    text = f"# first\nparam t = 5\nx = {CELLS}\ncount(x > t)"
+    for value in "abc", '"7"', "1,abc":
+        said = run("run", "-e", text, "--set", f"t={value}", folder=folder, code=2).stderr
+        assert "-e:2:11: error: --set t=" in said and "expected a number" in said and "greater" not in said, said
+    run("run", "-q", "-e", text, "--set", "t=7", folder=folder)
+    said = run("run", "-e", "param on = true\non", "--set", "on=abc", folder=folder, code=2).stderr
+    assert "expected true or false" in said, said
+    run("run", "-q", "-e", f'{CELLS} |> write("7.png")', folder=folder)
+    pathlib.Path(folder, "7").write_bytes(pathlib.Path(folder, "7.png").read_bytes())
+    text = 'param name = "a"\nmax(read(name))'
+    run("run", "-q", "-e", text, "--set", "name=7", folder=folder)  # a name that looks like a number stays a name
+
+
 # ---------------------------------------------------------------- drawings
 
 @test

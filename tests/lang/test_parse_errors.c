@@ -68,10 +68,10 @@ static const sample samples[] = {
       "a.fov:1:19: error: the number is too large; the largest is about 1.8e308\n"
       "  1 | a = 3px + 1.2.3 + 1e999 + 9007199254740993\n"
       "    |                   ^~~~~\n"
-      "a.fov:1:27: error: the whole number is too large to be exact; expected at most 9007199254740991\n"
+      "a.fov:1:27: error: whole numbers in a text are exact up to 9007199254740991 (2^53 - 1), and this one is larger\n"
       "  1 | a = 3px + 1.2.3 + 1e999 + 9007199254740993\n"
       "    |                           ^~~~~~~~~~~~~~~~\n"
-      "  hint: write it with a point or an exponent if the nearest number will do\n" },
+      "  hint: write it with a point or an exponent if the nearest number that fits will do\n" },
     { "a = \"\\u00\" + \"\\",
       "a.fov:1:6: error: '\\u' stands for nothing in a text; expected \\n, \\t, \\r, \\\\, \\\", \\' or \\uXXXX\n"
       "  1 | a = \"\\u00\" + \"\\\n"
@@ -182,6 +182,10 @@ static const sample samples[] = {
                    "  1 | + b\n"
                    "    | ^\n"
                    "  hint: end the line before with it, or put all in brackets\n" },
+    { "a = 3\n- b", "a.fov:2:1: error: a statement cannot start with '-'; expected name = value or a call\n"
+                    "  2 | - b\n"
+                    "    | ^\n"
+                    "  hint: if it goes on from the line before, end that line with -; a value of its own stands in brackets\n" },
     { "a = f(x,,y)", "a.fov:1:9: error: expected a value after ',', found ','\n"
                      "  1 | a = f(x,,y)\n"
                      "    |         ^\n" },
