@@ -126,7 +126,7 @@ def mistakes_are_explained(folder):
     assert "cannot start nosuchlauncher" in refused("p.fov", "--launcher", "nosuchlauncher", "--repeats", "1")
     assert "did you mean --repeats" in refused("p.fov", "--repeat", "1")
     pathlib.Path(folder, "scan01.npy").write_bytes(b"no array")
-    assert "1 items failed" in refused("p.fov", "--repeats", "1", "-q")
+    assert "1 item failed" in refused("p.fov", "--repeats", "1", "-q")
     assert not os.listdir(os.path.join(folder, ".fovea"))
 
 

@@ -122,7 +122,7 @@ def what_does_not_fit_is_told():
         ("cone(range(0, 351, 9), 10, 10)", "would touch the volume"),
         ("cone(range(0, 351, 9), 100, 10, center = 30)", "must lie on the detector"),
         ("parallel(range(0, 351, 9))", "parallel beams have fbp"),
-        ("cone(range(0, 351, 9), 100, 10), size = 3", "size has 1 numbers"),
+        ("cone(range(0, 351, 9), 100, 10), size = 3", "size has 1 number"),
     ):
         if words:
             refused(f'fdk(name_axes(a, "angle z x"), {call})', words, a=values)

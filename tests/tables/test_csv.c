@@ -114,7 +114,7 @@ static bool refused(const char *header, const char *part) {
 }
 
 TEST(append_refuses_other_columns) {
-    CHECK(refused("label\n1\n", "1 columns"));
+    CHECK(refused("label\n1\n", "1 column"));
     CHECK(refused("label,area\n", "\"area\""));
     CHECK(refused("label,size,more\n", "more columns"));
     CHECK(refused("\"label\n", "column 1"));
