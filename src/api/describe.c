@@ -57,7 +57,7 @@ static void put_formats(fv_bytes *out) {
     if (fv__format_count()) fv__bytes_printf(out, "\nimage files\n");
     for (int i = 0; i < fv__format_count(); i++) {
         const fv_format *format = fv__format_at(i);
-        char *text = fv__sprintf("%s (%s)", format->brief, format->create ? format->open ? "read, write" : "write" : "read");
+        char *text = fv__sprintf("%s (%s)", format->brief, format->layout ? format->open ? "read, write" : "write" : "read");
         fv__put_entry(out, format->name, width, text);
         free(text);
     }

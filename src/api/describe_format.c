@@ -10,7 +10,7 @@ static void put_extensions(const char *extensions, fv_bytes *out) {
 }
 
 static const char *use(const fv_format *format) {
-    return format->create ? format->open ? "read and written" : "written" : "read";
+    return format->layout ? format->open ? "read and written" : "written" : "read";
 }
 
 void fv__format_text(const fv_format *format, fv_bytes *out) {
@@ -40,7 +40,7 @@ cJSON *fv__format_json(const fv_format *format) {
     cJSON_AddStringToObject(json, "brief", format->brief);
     cJSON_AddItemToObject(json, "extensions", fv__words_json(format->extensions, ' '));
     cJSON_AddBoolToObject(json, "reads", format->open != NULL);
-    cJSON_AddBoolToObject(json, "writes", format->create != NULL);
+    cJSON_AddBoolToObject(json, "writes", format->layout != NULL);
     if (format->reads) cJSON_AddStringToObject(json, "reading", format->reads);
     if (format->writes) cJSON_AddStringToObject(json, "writing", format->writes);
     if (format->keeps) cJSON_AddStringToObject(json, "keeps", format->keeps);

@@ -6,7 +6,7 @@
 #ifndef FV_EXEC_H
 #define FV_EXEC_H
 
-#include "plan/plan.h"
+#include "exec/output.h"
 #include "record/record.h"
 #include "store/store.h"
 #include <pthread.h>
@@ -16,8 +16,9 @@ typedef struct fv_context { /* shared by all instances of a process */
     const fv_bindings  *bindings;
     fv_plan_options     plan_options;
     fv_store           *store;
-    const volatile int *cancel; /* not NULL and not zero: long tasks end early */
-    int                 poison; /* tests: byte to fill everything outside declared regions with; -1: off */
+    fv_output_list     *written; /* by tasks of this process; NULL: none are run */
+    const volatile int *cancel;  /* not NULL and not zero: long tasks end early */
+    int                 poison;  /* tests: byte to fill everything outside declared regions with; -1: off */
 } fv_context;
 
 typedef struct fv_instance {
@@ -25,9 +26,9 @@ typedef struct fv_instance {
     int64_t            item;   /* unit */
     struct fv_exports *handed; /* by other units; NULL: a sample */
     fv_graph          *graph;
-    fv_plan           *plan;
-    fv_hash           *epochs;  /* by sink: pieces put into a temporary of another epoch do not count */
-    bool              *current; /* by sink: the file is there already; nothing is written to it */
+    fv_arena           arena; /* holds the plan */
+    const fv_plan     *plan;
+    fv_output        **outputs; /* by index of the plan's files */
     fv_scalar         *scalars; /* by node id */
     uint8_t           *scalar_known;
     bool              *alone; /* by node id: no other unit has this node or uses it */
@@ -42,23 +43,24 @@ fv_status fv__instance_open(const fv_context *context, int64_t item, fv_instance
 fv_status fv__instance_sample(const fv_context *context, int64_t item, fv_instance **instance, fv_diagnostics *diagnostics,
                               fv_error *error);
 void      fv__instance_close(fv_instance *instance);
-/* From now on the sink's pieces go to this temporary. NULL: the file is current. */
-void fv__instance_begin(fv_instance *instance, int sink, const char *temporary, fv_hash epoch);
-/* Makes what tasks of this process have put into files durable; what the store calls before it commits. */
-fv_status fv__instances_sync(void *context, fv_error *error);
+/* The output that a target of kind FV_TARGET_SINK goes to. */
+fv_output *fv__instance_output(const fv_instance *instance, const fv_target *target);
+/* What another process says of an output: its temporary name, or "" if it is current. */
+fv_status fv__instance_follow(fv_instance *instance, int output, const char *temporary, fv_hash epoch, fv_error *error);
+/* What it is told in turn. */
+const char *fv__output_told(const fv_output *output);
 
 /* ---- keys ---- */
 fv_hash fv__key_chunk(const fv_node *node, const fv_lattice *lattice, int64_t chunk);
 fv_hash fv__key_partial(const fv_node *node, int pass, const fv_lattice *lattice, int64_t chunk);
 fv_hash fv__key_result(const fv_node *node, int pass, const fv_lattice *lattice, int64_t index); /* index -1: which there are */
-fv_hash fv__key_notes(const fv_node *node, const fv_lattice *lattice, int64_t chunk); /* of operators that tell residuals */
-fv_hash fv__key_piece(const fv_sink *sink, int64_t piece);                            /* encoded */
-fv_hash fv__key_put(const fv_instance *instance, const fv_sink *sink, const fv_lattice *lattice,
-                    int64_t chunk); /* put in its place */
+fv_hash fv__key_notes(const fv_node *node, const fv_lattice *lattice, int64_t chunk);   /* of operators that tell residuals */
+fv_hash fv__key_piece(const fv_sink *sink, int64_t piece);                              /* encoded */
+fv_hash fv__key_put(const fv_output *output, const fv_lattice *lattice, int64_t chunk); /* put in its place */
 
 /* Pieces of a file that lie in a chunk, in order: calls visit with the piece's number and region until it returns false, and
  * tells whether none did. */
-bool fv__each_piece(const fv_writer *writer, const fv_region                                   *chunk,
+bool fv__each_piece(const fv_planned_file *file, const fv_region                               *chunk,
                     bool (*visit)(void *context, int64_t piece, const fv_region *region), void *context);
 
 /* Name of a task in the record: the key of the first thing it makes. */

@@ -236,13 +236,13 @@ static fv_status get_piece(fv_pieces *base, int64_t index, const void **data, si
 }
 
 static fv_status assemble(fv_instance *instance, const fv_target *target, fv_error *error) {
-    fv_writer *writer = target->writer;
+    fv_writer *writer = fv__instance_output(instance, target)->writer;
     fv_lattice lattice;
-    if (writer->parallel) return writer->format->finish(writer, error);
-    fv__lattice_init(&lattice, writer->type.ndim, writer->type.shape, writer->piece);
+    if (writer->layout.parallel) return writer->format->finish(writer, error);
+    fv__lattice_init(&lattice, writer->type.ndim, writer->type.shape, writer->layout.piece);
     pieces    p = { .base = { .get = get_piece, .count = fv__lattice_count(&lattice) },
                     .store = instance->context->store,
-                    .sink = target->sink };
+                    .sink = target->file->sink };
     fv_status status = writer->format->assemble(writer, &p.base, error);
     if (p.held.entry) fv__store_unpin(p.store, &p.held);
     return status;
@@ -274,7 +274,7 @@ fv_status fv__stage_end(fv_instance *instance, const fv_stage *stage, fv_error *
     FV_TRY(finish_passes(instance, stage, error));
     for (int t = 0; t < stage->ntargets; t++) {
         const fv_target *target = &stage->targets[t];
-        if (target->kind != FV_TARGET_SINK || instance->current[target->sink - instance->graph->sinks]) continue;
+        if (target->kind != FV_TARGET_SINK || fv__output_current(fv__instance_output(instance, target))) continue;
         FV_TRY(assemble(instance, target, error));
     }
     return FV_OK;

@@ -23,26 +23,25 @@ static void find_alone(fv_instance *instance) {
 
 static fv_status open_instance(const fv_context *context, int64_t item, fv_exports *handed_take, fv_instance **out,
                                fv_diagnostics *diagnostics, fv_error *error) {
-    fv_graph       *graph = NULL;
-    fv_plan        *plan;
+    fv_instance    *instance = fv__calloc(sizeof *instance);
     fv_plan_options options = context->plan_options;
+    *instance = (fv_instance){ .context = context, .item = item, .handed = handed_take };
+    pthread_mutex_init(&instance->mutex, NULL);
     options.collection = fv__bindings_unit(context->bindings, item).collection != FV_RUN;
-    fv_status status = fv__graph_build(context->program, context->bindings, item, handed_take ? &handed_take->base : NULL, &graph,
-                                       diagnostics, error);
-    if (status == FV_OK) status = fv__plan_make(graph, &options, &plan, error);
+    fv_status status = fv__graph_build(context->program, context->bindings, item, handed_take ? &handed_take->base : NULL,
+                                       &instance->graph, diagnostics, error);
+    if (status == FV_OK) status = fv__plan_make(instance->graph, &options, &instance->arena, &instance->plan, error);
     if (status != FV_OK) {
-        fv__graph_free(graph);
-        free(handed_take);
+        fv__instance_close(instance);
         return status;
     }
-    fv_instance *instance = fv__calloc(sizeof *instance);
-    *instance = (fv_instance){ .context = context, .item = item, .handed = handed_take, .graph = graph, .plan = plan };
-    instance->scalars = fv__calloc((size_t)graph->nnodes * sizeof *instance->scalars);
-    instance->scalar_known = fv__calloc((size_t)graph->nnodes);
-    instance->epochs = fv__calloc((size_t)(graph->nsinks + 1) * sizeof *instance->epochs);
-    instance->current = fv__calloc((size_t)(graph->nsinks + 1) * sizeof *instance->current);
+    const fv_plan *plan = instance->plan;
+    size_t         nodes = (size_t)instance->graph->nnodes;
+    instance->scalars = fv__calloc(nodes * sizeof *instance->scalars);
+    instance->scalar_known = fv__calloc(nodes);
+    instance->outputs = fv__calloc((size_t)(plan->nfiles + 1) * sizeof(fv_output *));
+    for (int k = 0; k < plan->nfiles; k++) instance->outputs[k] = fv__output_of(&plan->files[k]);
     find_alone(instance);
-    pthread_mutex_init(&instance->mutex, NULL);
     *out = instance;
     return FV_OK;
 }
@@ -59,69 +58,14 @@ fv_status fv__instance_sample(const fv_context *context, int64_t item, fv_instan
     return open_instance(context, item, NULL, out, diagnostics, error);
 }
 
-/* ---------------------------------------------------------------- files being put together in place */
-
-typedef struct open_writer {
-    struct open_writer *next;
-    fv_instance        *instance;
-    fv_writer          *writer;
-} open_writer;
-
-static open_writer    *open_writers;
-static pthread_mutex_t writers_mutex = PTHREAD_MUTEX_INITIALIZER; /* held while files are synced */
-
-static fv_writer *writer_of(const fv_instance *instance, const fv_sink *sink) {
-    for (int s = 0; s < instance->plan->nstages; s++)
-        for (int t = 0; t < instance->plan->stages[s].ntargets; t++)
-            if (instance->plan->stages[s].targets[t].sink == sink) return instance->plan->stages[s].targets[t].writer;
-    return NULL;
-}
-
-void fv__instance_begin(fv_instance *instance, int sink, const char *temporary, fv_hash epoch) {
-    fv_writer *writer = writer_of(instance, &instance->graph->sinks[sink]);
-    instance->epochs[sink] = epoch;
-    instance->current[sink] = !temporary;
-    if (!temporary || !writer) return;
-    free(writer->path);
-    writer->path = fv__strdup(temporary);
-    if (!writer->parallel) return;
-    open_writer *entry = fv__calloc(sizeof *entry);
-    fv__io_lock(&writers_mutex);
-    *entry = (open_writer){ open_writers, instance, writer };
-    open_writers = entry;
-    pthread_mutex_unlock(&writers_mutex);
-}
-
-fv_status fv__instances_sync(void *context, fv_error *error) {
-    (void)context;
-    fv_status status = FV_OK;
-    fv__io_lock(&writers_mutex);
-    for (open_writer *w = open_writers; w && status == FV_OK; w = w->next)
-        if (w->writer->format->sync) status = w->writer->format->sync(w->writer, error);
-    pthread_mutex_unlock(&writers_mutex);
-    return status;
-}
-
-static void forget_writers(const fv_instance *instance) {
-    fv__io_lock(&writers_mutex);
-    for (open_writer **w = &open_writers; *w;) {
-        open_writer *entry = *w;
-        if (entry->instance != instance) {
-            w = &entry->next;
-            continue;
-        }
-        *w = entry->next;
-        free(entry);
-    }
-    pthread_mutex_unlock(&writers_mutex);
-}
-
 void fv__instance_close(fv_instance *instance) {
     if (!instance) return;
-    forget_writers(instance);
-    free(instance->epochs);
-    free(instance->current);
-    fv__plan_free(instance->plan);
+    for (int k = 0; instance->outputs && k < instance->plan->nfiles; k++) {
+        fv__output_close(instance->outputs[k]);
+        fv__output_leave(instance->outputs[k]);
+    }
+    free(instance->outputs);
+    fv__arena_release(&instance->arena);
     fv__graph_free(instance->graph);
     free(instance->handed);
     free(instance->scalars);
@@ -129,6 +73,22 @@ void fv__instance_close(fv_instance *instance) {
     free(instance->alone);
     pthread_mutex_destroy(&instance->mutex);
     free(instance);
+}
+
+/* ---------------------------------------------------------------- outputs */
+
+fv_output *fv__instance_output(const fv_instance *instance, const fv_target *target) {
+    return instance->outputs[target->file->index];
+}
+
+const char *fv__output_told(const fv_output *output) {
+    return output->temporary && !fv__output_current(output) ? output->temporary : "";
+}
+
+fv_status fv__instance_follow(fv_instance *instance, int output, const char *temporary, fv_hash epoch, fv_error *error) {
+    if (*temporary) return fv__output_open(instance->outputs[output], temporary, epoch, instance->context->written, error);
+    fv__output_is_current(instance->outputs[output]);
+    return FV_OK;
 }
 
 /* ---------------------------------------------------------------- keys */
@@ -161,8 +121,8 @@ fv_hash fv__key_notes(const fv_node *node, const fv_lattice *lattice, int64_t ch
     return make_key(node->key, 'n', 0, lattice, chunk, no_salt);
 }
 fv_hash fv__key_piece(const fv_sink *sink, int64_t piece) { return make_key(sink->key, 'e', 0, NULL, piece, no_salt); }
-fv_hash fv__key_put(const fv_instance *instance, const fv_sink *sink, const fv_lattice *lattice, int64_t chunk) {
-    return make_key(sink->key, 'w', 0, lattice, chunk, instance->epochs[sink - instance->graph->sinks]);
+fv_hash fv__key_put(const fv_output *output, const fv_lattice *lattice, int64_t chunk) {
+    return make_key(output->key, 'w', 0, lattice, chunk, output->epoch);
 }
 
 /* ---------------------------------------------------------------- values */
@@ -288,10 +248,25 @@ fv_status fv__store_fetch(fv_store *store, const fv_node *node, const fv_lattice
 
 /* ---------------------------------------------------------------- what is there already */
 
+typedef struct looking {
+    fv_store      *store;
+    const fv_sink *sink;
+} looking;
+
 static bool piece_there(void *context, int64_t piece, const fv_region *region) {
     (void)region;
-    const void **c = context;
-    return fv__store_knows((fv_store *)(uintptr_t)c[0], fv__key_piece(c[1], piece));
+    const looking *l = context;
+    return fv__store_knows(l->store, fv__key_piece(l->sink, piece));
+}
+
+/* Whether a chunk's part of a file is made. */
+static bool written(const fv_instance *instance, const fv_stage *stage, const fv_target *target, const fv_region *chunk,
+                    int64_t index) {
+    const fv_output *output = fv__instance_output(instance, target);
+    looking          l = { instance->context->store, target->file->sink };
+    if (fv__output_current(output)) return true;
+    if (target->file->layout.parallel) return fv__store_knows(l.store, fv__key_put(output, &stage->lattice, index));
+    return fv__each_piece(target->file, chunk, piece_there, &l);
 }
 
 fv_hash fv__task_key(const fv_instance *instance, const fv_stage *stage, int64_t task) {
@@ -300,7 +275,7 @@ fv_hash fv__task_key(const fv_instance *instance, const fv_stage *stage, int64_t
     fv__stage_chunk(stage, task, &index);
     if (target->kind == FV_TARGET_STORE) return fv__key_chunk(target->node, &stage->lattice, index);
     if (target->kind == FV_TARGET_PASS) return fv__key_partial(target->node, target->pass, &stage->lattice, index);
-    return fv__key_put(instance, target->sink, &stage->lattice, index);
+    return fv__key_put(fv__instance_output(instance, target), &stage->lattice, index);
 }
 
 bool fv__task_done(const fv_instance *instance, const fv_stage *stage, int64_t task) {
@@ -319,13 +294,7 @@ bool fv__task_done(const fv_instance *instance, const fv_stage *stage, int64_t t
                 return false;
             break;
         case FV_TARGET_SINK:
-            if (instance->current[target->sink - instance->graph->sinks]) break;
-            if (target->writer->parallel) {
-                if (!fv__store_knows(store, fv__key_put(instance, target->sink, &stage->lattice, index))) return false;
-            } else {
-                const void *context[2] = { store, target->sink };
-                if (!fv__each_piece(target->writer, &chunk, piece_there, context)) return false;
-            }
+            if (!written(instance, stage, target, &chunk, index)) return false;
             break;
         }
     }
@@ -377,15 +346,15 @@ static void each_key(const fv_instance *instance, const fv_stage *stage, visitor
         fv_region chunk = fv__stage_chunk(stage, task, &index);
         for (int t = 0; t < stage->ntargets; t++) {
             const fv_target *target = &stage->targets[t];
-            v.sink = target->sink;
+            v.sink = target->file ? target->file->sink : NULL;
             if (!instance->alone[target->node->id]) continue; /* another item may be about to use it */
             if (target->kind == FV_TARGET_STORE) v.visit(v.context, fv__key_chunk(target->node, &stage->lattice, index));
             if (target->kind == FV_TARGET_STORE && fv__op_notes(target->node->op, target->node->params))
                 v.visit(v.context, fv__key_notes(target->node, &stage->lattice, index));
             if (target->kind == FV_TARGET_PASS)
                 v.visit(v.context, fv__key_partial(target->node, target->pass, &stage->lattice, index));
-            if (target->kind == FV_TARGET_SINK && !target->writer->parallel)
-                fv__each_piece(target->writer, &chunk, visit_piece, &v);
+            if (target->kind == FV_TARGET_SINK && !target->file->layout.parallel)
+                fv__each_piece(target->file, &chunk, visit_piece, &v);
         }
     }
 }

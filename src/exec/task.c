@@ -331,6 +331,7 @@ static fv_status make_partial(task *t, const fv_target *target, fv_error *error)
 typedef struct encoding {
     task            *t;
     const fv_target *target;
+    fv_writer       *writer;
     const fv_block  *block;
     fv_status        status;
     fv_error        *error;
@@ -341,10 +342,10 @@ static bool encode_piece(void *context, int64_t piece, const fv_region *region) 
     fv_bytes *bytes = &e->t->worker->bytes;
     fv_block  window = fv__block_window(e->block, region);
     double    start = fv__now();
-    fv_hash   key = fv__key_piece(e->target->sink, piece);
+    fv_hash   key = fv__key_piece(e->target->file->sink, piece);
     if (!fv__store_knows(e->t->instance->context->store, key)) {
         fv__bytes_clear(bytes);
-        e->status = e->target->writer->format->encode(e->target->writer, piece, &window, bytes, e->error);
+        e->status = e->writer->format->encode(e->writer, piece, &window, bytes, e->error);
         e->t->facts->write += fv__now() - start;
         e->t->facts->bytes_written += (int64_t)bytes->size;
         if (e->status == FV_OK) e->status = store_bytes(e->t, key, bytes, e->error);
@@ -352,10 +353,11 @@ static bool encode_piece(void *context, int64_t piece, const fv_region *region) 
     return e->status == FV_OK;
 }
 
-bool fv__each_piece(const fv_writer *writer, const fv_region                                   *chunk,
+bool fv__each_piece(const fv_planned_file *file, const fv_region                               *chunk,
                     bool (*visit)(void *context, int64_t piece, const fv_region *region), void *context) {
-    fv_lattice pieces;
-    fv__lattice_init(&pieces, writer->type.ndim, writer->type.shape, writer->piece);
+    const fv_image_type *type = &file->sink->value->type.image;
+    fv_lattice           pieces;
+    fv__lattice_init(&pieces, type->ndim, type->shape, file->layout.piece);
     int64_t low[FV_MAX_DIMS], high[FV_MAX_DIMS], at[FV_MAX_DIMS];
     if (fv__region_empty(chunk)) return true;
     for (int d = 0; d < pieces.ndim; d++) {
@@ -378,18 +380,20 @@ bool fv__each_piece(const fv_writer *writer, const fv_region                    
 }
 
 static fv_status write_chunk(task *t, const fv_target *target, fv_error *error) {
-    fv_block window = fv__block_window(&t->worker->held[fv__stage_step(t->stage, target->node)].block, &t->chunk);
-    if (!target->writer->parallel) {
-        encoding e = { .t = t, .target = target, .block = &window, .error = error };
-        fv__each_piece(target->writer, &t->chunk, encode_piece, &e);
+    fv_block   window = fv__block_window(&t->worker->held[fv__stage_step(t->stage, target->node)].block, &t->chunk);
+    fv_output *output = fv__instance_output(t->instance, target);
+    fv_writer *writer = output->writer;
+    if (!writer->layout.parallel) {
+        encoding e = { .t = t, .target = target, .writer = writer, .block = &window, .error = error };
+        fv__each_piece(target->file, &t->chunk, encode_piece, &e);
         return e.status;
     }
     double start = fv__now();
-    FV_TRY(target->writer->format->put(target->writer, &window, error));
+    FV_TRY(writer->format->put(writer, &window, error));
     t->facts->write += fv__now() - start;
     t->facts->bytes_written += fv__region_voxels(&t->chunk) * (int64_t)fv_dtype_size(window.dtype);
-    return fv__store_put(t->instance->context->store, fv__key_put(t->instance, target->sink, &t->stage->lattice, t->chunk_index),
-                         NULL, 0, seconds_so_far(t), true, error);
+    return fv__store_put(t->instance->context->store, fv__key_put(output, &t->stage->lattice, t->chunk_index), NULL, 0,
+                         seconds_so_far(t), true, error);
 }
 
 /* After a kill some targets of a task may be there already. */
@@ -400,10 +404,11 @@ static bool reached(const task *t, const fv_target *target) {
     case FV_TARGET_PASS:
         return fv__store_knows(store, fv__key_partial(target->node, target->pass, &t->stage->lattice, t->chunk_index)) ||
                fv__store_knows(store, fv__key_result(target->node, target->pass, &t->stage->lattice, -1));
-    case FV_TARGET_SINK:
-        return t->instance->current[target->sink - t->instance->graph->sinks] ||
-               (target->writer->parallel &&
-                fv__store_knows(store, fv__key_put(t->instance, target->sink, &t->stage->lattice, t->chunk_index)));
+    case FV_TARGET_SINK: {
+        const fv_output *output = fv__instance_output(t->instance, target);
+        return fv__output_current(output) ||
+               (target->file->layout.parallel && fv__store_knows(store, fv__key_put(output, &t->stage->lattice, t->chunk_index)));
+    }
     }
     return false;
 }

@@ -512,6 +512,7 @@ const fv_format fv_format_hdf5 = {
     .read = read_block,
     .close = close_whole,
     .contents = contents,
+    .layout = fv__hdf5_layout_file,
     .create = fv__hdf5_create,
     .encode = fv__hdf5_encode,
     .assemble = fv__hdf5_assemble,

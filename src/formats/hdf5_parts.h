@@ -69,7 +69,8 @@ void fv__hdf5_list(const fv_hdf5_plugin *h5, void *file, fv_bytes *lines);
 bool fv__hdf5_dtype(const fv_hdf5_about *about, fv_dtype *dtype);
 
 /* hdf5_write.c */
-fv_status fv__hdf5_create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **writer,
+fv_status fv__hdf5_layout_file(const fv_image_file *file, fv_file_layout *layout, fv_error *error);
+fv_status fv__hdf5_create(const fv_image_file *file, const fv_file_layout *layout, const char *temporary, fv_writer **writer,
                           fv_error *error);
 fv_status fv__hdf5_encode(fv_writer *writer, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error);
 fv_status fv__hdf5_assemble(fv_writer *writer, fv_pieces *pieces, fv_error *error);

@@ -13,9 +13,9 @@ typedef struct {
     fv_hdf5_about about;
 } writer;
 
-static fv_status choose_chunk(writer *w, fv_error *error) {
-    const fv_image_type    *type = &w->base.type;
-    const fv_write_options *o = &w->base.options;
+static fv_status choose_chunk(const fv_image_file *file, fv_hdf5_about *about, fv_error *error) {
+    const fv_image_type    *type = file->type;
+    const fv_write_options *o = file->options;
     int                     extended = 0, first = FV_MAX(type->ndim - 3, 0);
     if (o->chunk_ndim > type->ndim)
         return fv_fail(error, FV_ERROR_USAGE, "chunk has %d numbers; the image has %d axes", o->chunk_ndim, type->ndim);
@@ -25,50 +25,57 @@ static fv_status choose_chunk(writer *w, fv_error *error) {
         int     given = d - (type->ndim - o->chunk_ndim);
         int64_t asked = o->chunk_ndim == 1 ? (d >= first ? o->chunk[0] : 0) : given >= 0 && o->chunk_ndim ? o->chunk[given] : 0;
         if (asked < 0) return fv_fail(error, FV_ERROR_USAGE, "chunk = %lld: it has at least one voxel", (long long)asked);
-        w->about.chunk[d] = w->base.piece[d] = FV_MIN(asked ? asked : d >= first ? edge : 1, type->shape[d]);
+        about->chunk[d] = FV_MIN(asked ? asked : d >= first ? edge : 1, type->shape[d]);
     }
-    if (fv__hdf5_chunk_bytes(&w->about) < 0)
+    if (fv__hdf5_chunk_bytes(about) < 0)
         return fv_fail(error, FV_ERROR_USAGE, "chunk: one chunk would have more than a gibibyte, the most that is written");
     return FV_OK;
 }
 
-static fv_status choose_filters(writer *w, fv_error *error) {
+static fv_status choose_filters(const fv_image_file *file, fv_hdf5_about *about, fv_error *error) {
     int     index;
-    int64_t level = w->base.options.level;
-    FV_TRY(fv__compression_choose(&fv_format_hdf5, &w->base.options, &index, error));
+    int64_t level = file->options->level;
+    FV_TRY(fv__compression_choose(&fv_format_hdf5, file->options, &index, error));
     if (level < 0 || level > (index ? 0 : FV_DEFLATE_LEVELS))
         return fv_fail(error, FV_ERROR_USAGE, "level = %lld: this compression has levels up to %d", (long long)level,
                        index ? 0 : FV_DEFLATE_LEVELS);
     if (index) return FV_OK;
-    if (w->about.size > 1)
-        w->about.filters[w->about.nfilters++] = (fv_hdf5_filter){ FV_HDF5_SHUFFLE, { (unsigned)w->about.size }, 1 };
-    w->about.filters[w->about.nfilters++] = (fv_hdf5_filter){ FV_HDF5_DEFLATE, { level ? (unsigned)level : DEFAULT_LEVEL }, 1 };
+    if (about->size > 1) about->filters[about->nfilters++] = (fv_hdf5_filter){ FV_HDF5_SHUFFLE, { (unsigned)about->size }, 1 };
+    about->filters[about->nfilters++] = (fv_hdf5_filter){ FV_HDF5_DEFLATE, { level ? (unsigned)level : DEFAULT_LEVEL }, 1 };
     return FV_OK;
 }
 
-fv_status fv__hdf5_create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
-                          fv_error *error) {
+static fv_status describe(const fv_image_file *file, fv_hdf5_about *about, fv_error *error) {
+    const fv_image_type *type = file->type;
+    FV_TRY(fv__writer_check(file->path, type, error));
+    *about = (fv_hdf5_about){ .size = (int)fv_dtype_size(type->dtype), .ndim = type->ndim, .chunked = true, .exact = true };
+    about->kind = type->dtype == FV_BOOL             ? 'b'
+                  : fv_dtype_is_complex(type->dtype) ? 'c'
+                  : fv_dtype_is_float(type->dtype)   ? 'f'
+                  : fv_dtype_is_signed(type->dtype)  ? 'i'
+                                                     : 'u';
+    memcpy(about->shape, type->shape, sizeof type->shape);
+    FV_TRY(choose_chunk(file, about, error));
+    return choose_filters(file, about, error);
+}
+
+fv_status fv__hdf5_layout_file(const fv_image_file *file, fv_file_layout *layout, fv_error *error) {
     const fv_hdf5_plugin *h5;
+    fv_hdf5_about         about;
     FV_TRY(fv__hdf5_load(&h5, error)); /* nobody computes for hours to hear that it is missing */
-    FV_TRY(fv__writer_check(path, type, error));
-    writer *w = fv__writer_new(sizeof *w, &fv_format_hdf5, path, type, options);
-    w->about.kind = type->dtype == FV_BOOL             ? 'b'
-                    : fv_dtype_is_complex(type->dtype) ? 'c'
-                    : fv_dtype_is_float(type->dtype)   ? 'f'
-                    : fv_dtype_is_signed(type->dtype)  ? 'i'
-                                                       : 'u';
-    w->about.size = (int)fv_dtype_size(type->dtype);
-    w->about.ndim = type->ndim;
-    w->about.chunked = w->about.exact = true;
-    memcpy(w->about.shape, type->shape, sizeof type->shape);
-    fv_status status = choose_chunk(w, error);
-    if (status == FV_OK) status = choose_filters(w, error);
-    if (status != FV_OK) {
-        fv__writer_free(&w->base);
-        return status;
-    }
-    int64_t bytes = fv__hdf5_chunk_bytes(&w->about);
-    w->base.piece_memory = 2 * bytes + fv__deflate_memory(bytes);
+    FV_TRY(describe(file, &about, error));
+    memcpy(layout->piece, about.chunk, sizeof layout->piece);
+    int64_t bytes = fv__hdf5_chunk_bytes(&about);
+    layout->piece_memory = 2 * bytes + fv__deflate_memory(bytes);
+    return FV_OK;
+}
+
+fv_status fv__hdf5_create(const fv_image_file *file, const fv_file_layout *layout, const char *temporary, fv_writer **out,
+                          fv_error *error) {
+    fv_hdf5_about about;
+    FV_TRY(describe(file, &about, error));
+    writer *w = fv__writer_new(sizeof *w, &fv_format_hdf5, file, layout, temporary);
+    w->about = about;
     *out = &w->base;
     return FV_OK;
 }

@@ -295,37 +295,65 @@ static fv_status assemble(fv_writer *writer, fv_pieces *pieces, fv_error *error)
     return status;
 }
 
-static fv_status create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
-                        fv_error *error) {
-    int         chosen, colour = type->ndim > 1 && !strcmp(type->axis[type->ndim - 1], "c"), ndim = type->ndim - colour;
-    fv_dtype    stored = type->dtype == FV_BOOL ? FV_UINT8 : type->dtype;
-    const char *name = NULL;
-    fv_bytes    text = { 0 };
-    FV_TRY(fv__compression_choose(&fv_format_metaimage, options, &chosen, error));
-    FV_TRY(fv__writer_check(path, type, error));
-    bool apart = fv__format_in_parts(path);
-    if (apart) FV_TRY(fv__parts_check(path, error));
+typedef struct {
+    fv_dtype stored;
+    bool     packed, apart;
+} described;
+
+/* The header, and how and where the voxels are written. */
+static fv_status describe(const fv_image_file *file, described *m, fv_bytes *text, fv_error *error) {
+    const fv_image_type *type = file->type;
+    int                  chosen, colour = type->ndim > 1 && !strcmp(type->axis[type->ndim - 1], "c"), ndim = type->ndim - colour;
+    const char          *name = NULL;
+    FV_TRY(fv__compression_choose(&fv_format_metaimage, file->options, &chosen, error));
+    FV_TRY(fv__writer_check(file->path, type, error));
+    *m = (described){ .stored = type->dtype == FV_BOOL ? FV_UINT8 : type->dtype,
+                      .packed = chosen == GZIP,
+                      .apart = fv__format_in_parts(file->path) };
+    if (m->apart) FV_TRY(fv__parts_check(file->path, error));
     for (int i = 0; i < FV_COUNT(types); i++)
-        if (types[i].dtype == stored) name = types[i].names;
+        if (types[i].dtype == m->stored) name = types[i].names;
     if (!name)
-        return fv_fail(error, FV_ERROR_USAGE, "%s: MetaImage cannot hold %s; write real and imaginary part apart", path,
+        return fv_fail(error, FV_ERROR_USAGE, "%s: MetaImage cannot hold %s; write real and imaginary part apart", file->path,
                        fv_dtype_name(type->dtype));
-    fv__bytes_printf(&text,
+    fv__bytes_printf(text,
                      "ObjectType = Image\nNDims = %d\nBinaryData = True\nBinaryDataByteOrderMSB = %s\nCompressedData = %s\n",
-                     ndim, __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "False" : "True", chosen == GZIP ? "True" : "False");
-    if (chosen == GZIP) fv__bytes_printf(&text, "%s%-*d\n", size_field, SIZE_DIGITS, 0);
-    put_geometry(type, ndim, &text);
-    fv__bytes_printf(&text, "DimSize =");
-    for (int d = ndim - 1; d >= 0; d--) fv__bytes_printf(&text, " %lld", (long long)type->shape[d]);
-    if (colour) fv__bytes_printf(&text, "\nElementNumberOfChannels = %lld", (long long)type->shape[ndim]);
-    fv__bytes_printf(&text, "\nElementType = %.*s\nElementDataFile = %s", (int)strcspn(name, "|"), name, apart ? "" : "LOCAL\n");
-    if (chosen == GZIP) {
-        FV_TRY(fv__volume_gz_create(&fv_format_metaimage, path, type, stored, options, &text, true, out, error));
-        if (apart) fv__volume_gz_apart(*out, "voxels.zraw");
+                     ndim, __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "False" : "True", m->packed ? "True" : "False");
+    if (m->packed) fv__bytes_printf(text, "%s%-*d\n", size_field, SIZE_DIGITS, 0);
+    put_geometry(type, ndim, text);
+    fv__bytes_printf(text, "DimSize =");
+    for (int d = ndim - 1; d >= 0; d--) fv__bytes_printf(text, " %lld", (long long)type->shape[d]);
+    if (colour) fv__bytes_printf(text, "\nElementNumberOfChannels = %lld", (long long)type->shape[ndim]);
+    fv__bytes_printf(text, "\nElementType = %.*s\nElementDataFile = %s", (int)strcspn(name, "|"), name,
+                     m->apart ? "" : "LOCAL\n");
+    return FV_OK;
+}
+
+static fv_status lay_out(const fv_image_file *file, fv_file_layout *layout, fv_error *error) {
+    described m;
+    fv_bytes  text = { 0 };
+    fv_status status = FV_OK;
+    FV_TRY(describe(file, &m, &text, error));
+    if (m.packed)
+        status = fv__volume_gz_layout(file, m.stored, text.size, layout, error);
+    else
+        fv__dense_layout(file->type, file->type->dtype, false, layout);
+    fv__bytes_release(&text);
+    return status;
+}
+
+static fv_status create(const fv_image_file *file, const fv_file_layout *layout, const char *temporary, fv_writer **out,
+                        fv_error *error) {
+    described m;
+    fv_bytes  text = { 0 };
+    FV_TRY(describe(file, &m, &text, error));
+    if (m.packed) {
+        *out = fv__volume_gz_new(&fv_format_metaimage, file, layout, temporary, m.stored, &text, true);
+        if (m.apart) fv__volume_gz_apart(*out, "voxels.zraw");
         return FV_OK;
     }
-    *out = fv__dense_writer_new(&fv_format_metaimage, path, type, options, &text);
-    if (apart) fv__dense_writer_apart(*out, "voxels.raw");
+    *out = fv__dense_writer_new(&fv_format_metaimage, file, layout, temporary, &text);
+    if (m.apart) fv__dense_writer_apart(*out, "voxels.raw");
     return FV_OK;
 }
 
@@ -342,6 +370,7 @@ const fv_format fv_format_metaimage = {
     .open = open_reader,
     .read = read_block,
     .close = close_reader,
+    .layout = lay_out,
     .create = create,
     .begin = fv__dense_begin,
     .put = fv__dense_put,

@@ -339,26 +339,45 @@ static fv_status make_header(const char *path, const fv_image_type *type, fv_dty
     return FV_OK;
 }
 
-static fv_status create_plain(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
-                              fv_error *error) {
+static fv_status lay_out_plain(const fv_image_file *file, fv_file_layout *layout, fv_error *error) {
     int      compression;
     fv_dtype stored;
     fv_bytes header = { 0 };
-    FV_TRY(fv__compression_choose(&fv_format_mrc, options, &compression, error));
-    FV_TRY(make_header(path, type, &stored, &header, error));
-    *out = fv__dense_writer_new(&fv_format_mrc, path, type, options, &header);
+    FV_TRY(fv__compression_choose(&fv_format_mrc, file->options, &compression, error));
+    FV_TRY(make_header(file->path, file->type, &stored, &header, error));
+    fv__bytes_release(&header);
+    fv__dense_layout(file->type, stored, false, layout);
+    return FV_OK;
+}
+
+static fv_status create_plain(const fv_image_file *file, const fv_file_layout *layout, const char *temporary, fv_writer **out,
+                              fv_error *error) {
+    fv_dtype stored;
+    fv_bytes header = { 0 };
+    FV_TRY(make_header(file->path, file->type, &stored, &header, error));
+    *out = fv__dense_writer_new(&fv_format_mrc, file, layout, temporary, &header);
     fv__dense_writer_store(*out, stored, false, NULL);
     return FV_OK;
 }
 
-static fv_status create_gz(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
-                           fv_error *error) {
+static fv_status lay_out_gz(const fv_image_file *file, fv_file_layout *layout, fv_error *error) {
     int      compression;
     fv_dtype stored;
     fv_bytes header = { 0 };
-    FV_TRY(fv__compression_choose(&fv_format_mrc_gz, options, &compression, error));
-    FV_TRY(make_header(path, type, &stored, &header, error));
-    return fv__volume_gz_create(&fv_format_mrc_gz, path, type, stored, options, &header, false, out, error);
+    FV_TRY(fv__compression_choose(&fv_format_mrc_gz, file->options, &compression, error));
+    FV_TRY(make_header(file->path, file->type, &stored, &header, error));
+    fv_status status = fv__volume_gz_layout(file, stored, header.size, layout, error);
+    fv__bytes_release(&header);
+    return status;
+}
+
+static fv_status create_gz(const fv_image_file *file, const fv_file_layout *layout, const char *temporary, fv_writer **out,
+                           fv_error *error) {
+    fv_dtype stored;
+    fv_bytes header = { 0 };
+    FV_TRY(make_header(file->path, file->type, &stored, &header, error));
+    *out = fv__volume_gz_new(&fv_format_mrc_gz, file, layout, temporary, stored, &header, false);
+    return FV_OK;
 }
 
 const fv_format fv_format_mrc = {
@@ -372,6 +391,7 @@ const fv_format fv_format_mrc = {
     .open = open_plain,
     .read = read_block,
     .close = close_reader,
+    .layout = lay_out_plain,
     .create = create_plain,
     .begin = fv__dense_begin,
     .put = fv__dense_put,
@@ -391,6 +411,7 @@ const fv_format fv_format_mrc_gz = {
     .open = open_gz,
     .read = read_block,
     .close = close_reader,
+    .layout = lay_out_gz,
     .create = create_gz,
     .encode = fv__volume_gz_encode,
     .assemble = fv__volume_gz_assemble,

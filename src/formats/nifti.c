@@ -183,23 +183,40 @@ static fv_status read_block(fv_reader *base, const fv_block *block, fv_error *er
 
 /* ---------------------------------------------------------------- writing */
 
-static fv_status create_plain(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
-                              fv_error *error) {
+static fv_status lay_out_plain(const fv_image_file *file, fv_file_layout *layout, fv_error *error) {
     int      compression;
     fv_bytes header = { 0 };
-    FV_TRY(fv__compression_choose(&fv_format_nifti, options, &compression, error));
-    FV_TRY(fv__nifti_compose(type, path, &header, error));
-    *out = fv__dense_writer_new(&fv_format_nifti, path, type, options, &header);
+    FV_TRY(fv__compression_choose(&fv_format_nifti, file->options, &compression, error));
+    FV_TRY(fv__nifti_compose(file->type, file->path, &header, error));
+    fv__bytes_release(&header);
+    fv__dense_layout(file->type, file->type->dtype, false, layout);
     return FV_OK;
 }
 
-static fv_status create_gz(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
-                           fv_error *error) {
+static fv_status create_plain(const fv_image_file *file, const fv_file_layout *layout, const char *temporary, fv_writer **out,
+                              fv_error *error) {
+    fv_bytes header = { 0 };
+    FV_TRY(fv__nifti_compose(file->type, file->path, &header, error));
+    *out = fv__dense_writer_new(&fv_format_nifti, file, layout, temporary, &header);
+    return FV_OK;
+}
+
+static fv_status lay_out_gz(const fv_image_file *file, fv_file_layout *layout, fv_error *error) {
     int      compression;
     fv_bytes header = { 0 };
-    FV_TRY(fv__compression_choose(&fv_format_nifti_gz, options, &compression, error));
-    FV_TRY(fv__nifti_compose(type, path, &header, error));
-    return fv__volume_gz_create(&fv_format_nifti_gz, path, type, type->dtype, options, &header, false, out, error);
+    FV_TRY(fv__compression_choose(&fv_format_nifti_gz, file->options, &compression, error));
+    FV_TRY(fv__nifti_compose(file->type, file->path, &header, error));
+    fv_status status = fv__volume_gz_layout(file, file->type->dtype, header.size, layout, error);
+    fv__bytes_release(&header);
+    return status;
+}
+
+static fv_status create_gz(const fv_image_file *file, const fv_file_layout *layout, const char *temporary, fv_writer **out,
+                           fv_error *error) {
+    fv_bytes header = { 0 };
+    FV_TRY(fv__nifti_compose(file->type, file->path, &header, error));
+    *out = fv__volume_gz_new(&fv_format_nifti_gz, file, layout, temporary, file->type->dtype, &header, false);
+    return FV_OK;
 }
 
 const fv_format fv_format_nifti = {
@@ -213,6 +230,7 @@ const fv_format fv_format_nifti = {
     .open = open_plain,
     .read = read_block,
     .close = close_reader,
+    .layout = lay_out_plain,
     .create = create_plain,
     .begin = fv__dense_begin,
     .put = fv__dense_put,
@@ -232,6 +250,7 @@ const fv_format fv_format_nifti_gz = {
     .open = open_gz,
     .read = read_block,
     .close = close_reader,
+    .layout = lay_out_gz,
     .create = create_gz,
     .encode = fv__volume_gz_encode,
     .assemble = fv__volume_gz_assemble,

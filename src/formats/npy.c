@@ -71,14 +71,20 @@ static fv_status read_block(fv_reader *base, const fv_block *block, fv_error *er
 
 /* ---------------------------------------------------------------- writing */
 
-static fv_status create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
-                        fv_error *error) {
+static fv_status lay_out(const fv_image_file *file, fv_file_layout *layout, fv_error *error) {
     int compression;
-    FV_TRY(fv__compression_choose(&fv_format_npy, options, &compression, error));
-    FV_TRY(fv__writer_check(path, type, error));
+    FV_TRY(fv__compression_choose(&fv_format_npy, file->options, &compression, error));
+    FV_TRY(fv__writer_check(file->path, file->type, error));
+    fv__dense_layout(file->type, file->type->dtype, false, layout);
+    return FV_OK;
+}
+
+static fv_status create(const fv_image_file *file, const fv_file_layout *layout, const char *temporary, fv_writer **out,
+                        fv_error *error) {
     fv_bytes header = { 0 };
-    fv__npy_make_header(type, &header);
-    *out = fv__dense_writer_new(&fv_format_npy, path, type, options, &header);
+    (void)error;
+    fv__npy_make_header(file->type, &header);
+    *out = fv__dense_writer_new(&fv_format_npy, file, layout, temporary, &header);
     return FV_OK;
 }
 
@@ -93,6 +99,7 @@ const fv_format fv_format_npy = {
     .open = open_reader,
     .read = read_block,
     .close = close_reader,
+    .layout = lay_out,
     .create = create,
     .begin = fv__dense_begin,
     .put = fv__dense_put,

@@ -233,14 +233,24 @@ static fv_status contents(const char *path, fv_bytes *lines, fv_error *error) {
 
 /* ---------------------------------------------------------------- writing */
 
-static fv_status create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
-                        fv_error *error) {
+static fv_status lay_out(const fv_image_file *file, fv_file_layout *layout, fv_error *error) {
     int      compression;
     fv_bytes header = { 0 };
-    FV_TRY(fv__compression_choose(&fv_format_npz, options, &compression, error));
-    FV_TRY(fv__writer_check(path, type, error));
-    fv__npy_make_header(type, &header);
-    return fv__volume_gz_create(&fv_format_npz, path, type, type->dtype, options, &header, false, out, error);
+    FV_TRY(fv__compression_choose(&fv_format_npz, file->options, &compression, error));
+    FV_TRY(fv__writer_check(file->path, file->type, error));
+    fv__npy_make_header(file->type, &header);
+    fv_status status = fv__volume_gz_layout(file, file->type->dtype, header.size, layout, error);
+    fv__bytes_release(&header);
+    return status;
+}
+
+static fv_status create(const fv_image_file *file, const fv_file_layout *layout, const char *temporary, fv_writer **out,
+                        fv_error *error) {
+    fv_bytes header = { 0 };
+    (void)error;
+    fv__npy_make_header(file->type, &header);
+    *out = fv__volume_gz_new(&fv_format_npz, file, layout, temporary, file->type->dtype, &header, false);
+    return FV_OK;
 }
 
 static void put(fv_bytes *out, uint64_t value, int bytes) {
@@ -334,6 +344,7 @@ const fv_format fv_format_npz = {
     .read = read_block,
     .close = close_reader,
     .contents = contents,
+    .layout = lay_out,
     .create = create,
     .encode = fv__volume_gz_encode,
     .assemble = assemble,

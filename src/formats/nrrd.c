@@ -424,21 +424,42 @@ static void make_header(const fv_image_type *type, bool gzip, bool apart, fv_byt
 
 enum { RAW, GZIP };
 
-static fv_status create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
+/* The header, and where the voxels go. */
+static fv_status describe(const fv_image_file *file, bool *packed, bool *apart, fv_bytes *text, fv_error *error) {
+    int chosen;
+    FV_TRY(fv__compression_choose(&fv_format_nrrd, file->options, &chosen, error));
+    FV_TRY(fv__writer_check(file->path, file->type, error));
+    *packed = chosen == GZIP;
+    *apart = fv__format_in_parts(file->path);
+    if (*apart) FV_TRY(fv__parts_check(file->path, error));
+    make_header(file->type, *packed, *apart, text);
+    return FV_OK;
+}
+
+static fv_status lay_out(const fv_image_file *file, fv_file_layout *layout, fv_error *error) {
+    bool      packed, apart;
+    fv_bytes  text = { 0 };
+    fv_status status = FV_OK;
+    FV_TRY(describe(file, &packed, &apart, &text, error));
+    if (packed)
+        status = fv__volume_gz_layout(file, file->type->dtype, text.size, layout, error);
+    else
+        fv__dense_layout(file->type, file->type->dtype, false, layout);
+    fv__bytes_release(&text);
+    return status;
+}
+
+static fv_status create(const fv_image_file *file, const fv_file_layout *layout, const char *temporary, fv_writer **out,
                         fv_error *error) {
-    int      chosen;
+    bool     packed, apart;
     fv_bytes text = { 0 };
-    FV_TRY(fv__compression_choose(&fv_format_nrrd, options, &chosen, error));
-    FV_TRY(fv__writer_check(path, type, error));
-    bool apart = fv__format_in_parts(path);
-    if (apart) FV_TRY(fv__parts_check(path, error));
-    make_header(type, chosen == GZIP, apart, &text);
-    if (chosen == GZIP) {
-        FV_TRY(fv__volume_gz_create(&fv_format_nrrd, path, type, type->dtype, options, &text, true, out, error));
+    FV_TRY(describe(file, &packed, &apart, &text, error));
+    if (packed) {
+        *out = fv__volume_gz_new(&fv_format_nrrd, file, layout, temporary, file->type->dtype, &text, true);
         if (apart) fv__volume_gz_apart(*out, "voxels.raw.gz");
         return FV_OK;
     }
-    *out = fv__dense_writer_new(&fv_format_nrrd, path, type, options, &text);
+    *out = fv__dense_writer_new(&fv_format_nrrd, file, layout, temporary, &text);
     if (apart) fv__dense_writer_apart(*out, "voxels.raw");
     return FV_OK;
 }
@@ -456,6 +477,7 @@ const fv_format fv_format_nrrd = {
     .open = open_reader,
     .read = read_block,
     .close = close_reader,
+    .layout = lay_out,
     .create = create,
     .begin = fv__dense_begin,
     .put = fv__dense_put,

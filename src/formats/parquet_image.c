@@ -255,6 +255,7 @@ const fv_format fv_format_parquet = {
     .open = open_reader,
     .read = read_block,
     .close = close_reader,
+    .layout = fv__parquet_image_layout,
     .create = fv__parquet_image_create,
     .encode = fv__parquet_image_encode,
     .assemble = fv__parquet_image_assemble,

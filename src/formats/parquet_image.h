@@ -29,7 +29,8 @@ fv_status fv__slices_of(const fv_image_type *type, const char *path, fv_slices *
 char     *fv__parquet_image_text(const fv_image_type *type, const double *angles);
 fv_status fv__parquet_image_parse(const char *text, const char *path, fv_image_type *type, double **angles, fv_error *error);
 
-fv_status fv__parquet_image_create(const char *path, const fv_image_type *type, const fv_write_options *options,
+fv_status fv__parquet_image_layout(const fv_image_file *file, fv_file_layout *layout, fv_error *error);
+fv_status fv__parquet_image_create(const fv_image_file *file, const fv_file_layout *layout, const char *temporary,
                                    fv_writer **writer, fv_error *error);
 fv_status fv__parquet_image_encode(fv_writer *writer, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error);
 fv_status fv__parquet_image_assemble(fv_writer *writer, fv_pieces *pieces, fv_error *error);

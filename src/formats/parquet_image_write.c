@@ -9,26 +9,34 @@ enum { PIECE = 1 << 20 };
 typedef struct {
     fv_writer base;
     fv_slices slices;
-    int64_t   per_piece, per_group; /* slices */
+    int64_t   per_group; /* slices */
 } writer;
 
-fv_status fv__parquet_image_create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
-                                   fv_error *error) {
+/* Several small slices are a piece, of the fastest axis that counts them. */
+static int64_t slices_a_piece(const fv_image_type *type, const fv_slices *slices) {
+    return slices->leading ? FV_MIN(FV_MAX(PIECE / FV_MAX(slices->bytes, 1), 1), type->shape[slices->leading - 1]) : 1;
+}
+
+fv_status fv__parquet_image_layout(const fv_image_file *file, fv_file_layout *layout, fv_error *error) {
+    const fv_image_type *type = file->type;
+    fv_slices            slices;
+    int                  compression;
+    FV_TRY(fv__compression_choose(&fv_format_parquet, file->options, &compression, error));
+    FV_TRY(fv__slices_of(type, file->path, &slices, error));
+    for (int d = 0; d < type->ndim; d++) layout->piece[d] = d < slices.leading ? 1 : type->shape[d];
+    int64_t count = slices_a_piece(type, &slices);
+    if (slices.leading) layout->piece[slices.leading - 1] = count;
+    layout->piece_memory = count * slices.bytes;
+    return FV_OK;
+}
+
+fv_status fv__parquet_image_create(const fv_image_file *file, const fv_file_layout *layout, const char *temporary,
+                                   fv_writer **out, fv_error *error) {
     fv_slices slices;
-    int       compression;
-    FV_TRY(fv__compression_choose(&fv_format_parquet, options, &compression, error));
-    FV_TRY(fv__slices_of(type, path, &slices, error));
-    writer *w = fv__writer_new(sizeof *w, &fv_format_parquet, path, type, options);
+    FV_TRY(fv__slices_of(file->type, file->path, &slices, error));
+    writer *w = fv__writer_new(sizeof *w, &fv_format_parquet, file, layout, temporary);
     w->slices = slices;
     w->per_group = FV_MIN(FV_MAX(FV_PARQUET_GROUP / FV_MAX(slices.bytes, 1), 1), 2048);
-    w->per_piece = 1;
-    for (int d = 0; d < type->ndim; d++) w->base.piece[d] = d < slices.leading ? 1 : type->shape[d];
-    if (slices.leading) { /* several small slices, of the fastest axis that counts them */
-        int d = slices.leading - 1;
-        w->per_piece = FV_MIN(FV_MAX(PIECE / FV_MAX(slices.bytes, 1), 1), type->shape[d]);
-        w->base.piece[d] = w->per_piece;
-    }
-    w->base.piece_memory = w->per_piece * slices.bytes;
     *out = &w->base;
     return FV_OK;
 }

@@ -309,21 +309,32 @@ static fv_status check_type(const char *path, const fv_image_type *type, fv_erro
     return FV_OK;
 }
 
-static fv_status create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
-                        fv_error *error) {
-    int compression;
+static int64_t row_bytes_of(const fv_image_type *type) {
+    return type->shape[1] * (type->ndim == 3 ? type->shape[2] : 1) * (int64_t)fv_dtype_size(type->dtype);
+}
+
+static fv_status lay_out(const fv_image_file *file, fv_file_layout *layout, fv_error *error) {
+    const fv_write_options *options = file->options;
+    const fv_image_type    *type = file->type;
+    int                     compression;
     FV_TRY(fv__compression_choose(&fv_format_png, options, &compression, error));
-    if (options && (options->level < 0 || options->level > FV_DEFLATE_LEVELS))
+    if (options->level < 0 || options->level > FV_DEFLATE_LEVELS)
         return fv_fail(error, FV_ERROR_USAGE, "level = %lld: PNG takes 1 to %d", (long long)options->level, FV_DEFLATE_LEVELS);
-    FV_TRY(check_type(path, type, error));
-    writer *w = fv__writer_new(sizeof *w, &fv_format_png, path, type, options);
-    w->level = options && options->level ? (int)options->level : 1;
-    w->channels = type->ndim == 3 ? type->shape[2] : 1;
-    w->row_bytes = type->shape[1] * w->channels * (int64_t)fv_dtype_size(type->dtype);
-    int64_t rows = FV_MAX(FV_MIN(BAND_BYTES / (w->row_bytes + 1), type->shape[0]), 1);
-    memcpy(w->base.piece, type->shape, sizeof w->base.piece);
-    w->base.piece[0] = rows;
-    w->base.piece_memory = (rows + 8) * (w->row_bytes + 1) + fv__deflate_memory(rows * (w->row_bytes + 1)) + 4096;
+    FV_TRY(check_type(file->path, type, error));
+    int64_t row = row_bytes_of(type) + 1, rows = FV_MAX(FV_MIN(BAND_BYTES / row, type->shape[0]), 1);
+    memcpy(layout->piece, type->shape, sizeof layout->piece);
+    layout->piece[0] = rows;
+    layout->piece_memory = (rows + 8) * row + fv__deflate_memory(rows * row) + 4096;
+    return FV_OK;
+}
+
+static fv_status create(const fv_image_file *file, const fv_file_layout *layout, const char *temporary, fv_writer **out,
+                        fv_error *error) {
+    writer *w = fv__writer_new(sizeof *w, &fv_format_png, file, layout, temporary);
+    (void)error;
+    w->level = file->options->level ? (int)file->options->level : 1;
+    w->channels = file->type->ndim == 3 ? file->type->shape[2] : 1;
+    w->row_bytes = row_bytes_of(file->type);
     *out = &w->base;
     return FV_OK;
 }
@@ -505,6 +516,7 @@ const fv_format fv_format_png = {
     .open = open_reader,
     .read = read_block,
     .close = close_reader,
+    .layout = lay_out,
     .create = create,
     .encode = encode,
     .assemble = assemble,

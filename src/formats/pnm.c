@@ -172,29 +172,42 @@ static fv_status read_block(fv_reader *base, const fv_block *block, fv_error *er
 
 /* ---------------------------------------------------------------- writing */
 
-static fv_status create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
-                        fv_error *error) {
-    int      compression;
-    bool     colour = type->ndim == 3 && type->shape[2] == 3 && !strcmp(type->axis[2], "c");
-    fv_bytes header = { 0 };
-    FV_TRY(fv__compression_choose(&fv_format_pnm, options, &compression, error));
-    if (type->ndim != 2 && !colour)
+static bool is_colour(const fv_image_type *type) { return type->ndim == 3 && type->shape[2] == 3 && !strcmp(type->axis[2], "c"); }
+
+static const bool swapped = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+
+static fv_status lay_out(const fv_image_file *file, fv_file_layout *layout, fv_error *error) {
+    int  compression;
+    bool colour = is_colour(file->type);
+    FV_TRY(fv__compression_choose(&fv_format_pnm, file->options, &compression, error));
+    if (file->type->ndim != 2 && !colour)
         return fv_fail(error, FV_ERROR_USAGE, "%s: PGM and PPM hold a plane (y x) or a colour image (y x c with three colours)",
-                       path);
-    if (colour ? fv__path_has_extension(path, "pgm") : fv__path_has_extension(path, "ppm"))
-        return fv_fail(error, FV_ERROR_USAGE, "%s: %s", path, colour ? "PGM is grey; use .ppm" : "PPM is colour; use .pgm");
-    if (fv__path_has_extension(path, "pbm")) return fv_fail(error, FV_ERROR_USAGE, "%s: bitmaps are not written; use .pgm", path);
-    if (type->dtype != FV_UINT8 && type->dtype != FV_UINT16 && type->dtype != FV_BOOL)
+                       file->path);
+    if (colour ? fv__path_has_extension(file->path, "pgm") : fv__path_has_extension(file->path, "ppm"))
+        return fv_fail(error, FV_ERROR_USAGE, "%s: %s", file->path, colour ? "PGM is grey; use .ppm" : "PPM is colour; use .pgm");
+    if (fv__path_has_extension(file->path, "pbm"))
+        return fv_fail(error, FV_ERROR_USAGE, "%s: bitmaps are not written; use .pgm", file->path);
+    if (file->type->dtype != FV_UINT8 && file->type->dtype != FV_UINT16 && file->type->dtype != FV_BOOL)
         return fv_fail(error, FV_ERROR_USAGE,
                        "%s: PGM and PPM hold uint8, uint16 and bool, not %s (convert(image, \"uint8\") or "
                        "rescale(image) first)",
-                       path, fv_dtype_name(type->dtype));
-    fv__bytes_printf(&header, "P%d\n%lld %lld\n%d\n", colour ? 6 : 5, (long long)type->shape[1], (long long)type->shape[0],
+                       file->path, fv_dtype_name(file->type->dtype));
+    fv__dense_layout(file->type, file->type->dtype, swapped, layout);
+    return FV_OK;
+}
+
+static fv_status create(const fv_image_file *file, const fv_file_layout *layout, const char *temporary, fv_writer **out,
+                        fv_error *error) {
+    const fv_image_type *type = file->type;
+    fv_bytes             header = { 0 };
+    (void)error;
+    fv__bytes_printf(&header, "P%d\n%lld %lld\n%d\n", is_colour(type) ? 6 : 5, (long long)type->shape[1],
+                     (long long)type->shape[0],
                      type->dtype == FV_UINT16 ? 65535
                      : type->dtype == FV_BOOL ? 1
                                               : 255);
-    *out = fv__dense_writer_new(&fv_format_pnm, path, type, options, &header);
-    fv__dense_writer_store(*out, type->dtype, __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, NULL);
+    *out = fv__dense_writer_new(&fv_format_pnm, file, layout, temporary, &header);
+    fv__dense_writer_store(*out, type->dtype, swapped, NULL);
     return FV_OK;
 }
 
@@ -209,6 +222,7 @@ const fv_format fv_format_pnm = {
     .open = open_reader,
     .read = read_block,
     .close = close_reader,
+    .layout = lay_out,
     .create = create,
     .begin = fv__dense_begin,
     .put = fv__dense_put,

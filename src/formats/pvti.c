@@ -267,49 +267,58 @@ static void free_writer(fv_writer *base) {
     fv__writer_free(base);
 }
 
-static fv_status choose_pieces(writer *w, fv_error *error) {
-    const fv_write_options *o = &w->base.options;
-    const fv_image_type    *type = &w->base.type;
+static fv_status choose_cells(const fv_image_file *file, const fv_vti_shape *shape, fv_lattice *pieces, fv_error *error) {
+    const fv_write_options *o = file->options;
+    const fv_image_type    *type = file->type;
     int64_t                 cells[FV_MAX_DIMS], size[FV_MAX_DIMS], count;
     if (o->chunk_ndim > type->ndim)
         return fv_fail(error, FV_ERROR_USAGE, "chunk has %d numbers; the image has %d axes", o->chunk_ndim, type->ndim);
     fv__dense_piece(type, SLAB_BYTES, size);
     for (int d = 0; d < type->ndim; d++) {
         int given = d - (type->ndim - o->chunk_ndim);
-        cells[d] = type->shape[d] - (d < w->shape.ndim && type->shape[d] > 1);
-        if (o->chunk_ndim == 1 && d < w->shape.ndim)
+        cells[d] = type->shape[d] - (d < shape->ndim && type->shape[d] > 1);
+        if (o->chunk_ndim == 1 && d < shape->ndim)
             size[d] = o->chunk[0];
         else if (o->chunk_ndim > 1)
-            size[d] = given >= 0 && d < w->shape.ndim ? o->chunk[given] : type->shape[d];
+            size[d] = given >= 0 && d < shape->ndim ? o->chunk[given] : type->shape[d];
     }
-    fv__lattice_init(&w->cells, type->ndim, cells, size);
-    for (count = fv__lattice_count(&w->cells); !o->chunk_ndim && count > 1024; count = fv__lattice_count(&w->cells)) {
+    fv__lattice_init(pieces, type->ndim, cells, size);
+    for (count = fv__lattice_count(pieces); !o->chunk_ndim && count > 1024; count = fv__lattice_count(pieces)) {
         int d = 0; /* slabs, and not too many of them */
-        while (d < type->ndim - 1 && w->cells.chunk[d] >= cells[d]) d++;
-        w->cells.chunk[d] = FV_MIN(w->cells.chunk[d] * 2, cells[d]);
+        while (d < type->ndim - 1 && pieces->chunk[d] >= cells[d]) d++;
+        pieces->chunk[d] = FV_MIN(pieces->chunk[d] * 2, cells[d]);
     }
     if (count <= MOST_PIECES) return FV_OK;
     return fv_fail(error, FV_ERROR_USAGE, "chunk: it would make %lld pieces; at most %d are written", (long long)count,
                    MOST_PIECES);
 }
 
-static fv_status create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
-                        fv_error *error) {
-    int          unused;
+static fv_status choose(const fv_image_file *file, fv_vti_shape *shape, fv_lattice *pieces, fv_error *error) {
+    int unused;
+    FV_TRY(fv__compression_choose(&fv_format_pvti, file->options, &unused, error));
+    FV_TRY(fv__vti_describe(file->path, file->type, shape, error));
+    return choose_cells(file, shape, pieces, error);
+}
+
+static fv_status lay_out_file(const fv_image_file *file, fv_file_layout *layout, fv_error *error) {
     fv_vti_shape shape;
-    FV_TRY(fv__compression_choose(&fv_format_pvti, options, &unused, error));
-    FV_TRY(fv__vti_describe(path, type, &shape, error));
-    writer *w = fv__writer_new(sizeof *w, &fv_format_pvti, path, type, options);
+    fv_lattice   pieces;
+    FV_TRY(choose(file, &shape, &pieces, error));
+    fv__dense_piece(file->type, PUT_BYTES, layout->piece);
+    layout->parallel = layout->any_region = true;
+    return FV_OK;
+}
+
+static fv_status create(const fv_image_file *file, const fv_file_layout *layout, const char *temporary, fv_writer **out,
+                        fv_error *error) {
+    fv_vti_shape shape;
+    fv_lattice   pieces;
+    FV_TRY(choose(file, &shape, &pieces, error));
+    writer *w = fv__writer_new(sizeof *w, &fv_format_pvti, file, layout, temporary);
     w->shape = shape;
+    w->cells = pieces;
     pthread_mutex_init(&w->mutex, NULL);
-    fv_status status = choose_pieces(w, error);
-    if (status != FV_OK) {
-        free_writer(&w->base);
-        return status;
-    }
     w->touched = fv__calloc((size_t)fv__lattice_count(&w->cells));
-    fv__dense_piece(type, PUT_BYTES, w->base.piece);
-    w->base.parallel = w->base.any_region = true;
     *out = &w->base;
     return FV_OK;
 }
@@ -446,6 +455,7 @@ const fv_format fv_format_pvti = {
     .open = open_reader,
     .read = read_block,
     .close = close_reader,
+    .layout = lay_out_file,
     .create = create,
     .begin = begin,
     .put = put,

@@ -108,13 +108,19 @@ static fv_status read_block(fv_reader *base, const fv_block *block, fv_error *er
 
 /* ---------------------------------------------------------------- writing */
 
-static fv_status create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
+static fv_status lay_out(const fv_image_file *file, fv_file_layout *layout, fv_error *error) {
+    int compression;
+    FV_TRY(fv__compression_choose(&fv_format_raw, file->options, &compression, error));
+    FV_TRY(fv__writer_check(file->path, file->type, error));
+    fv__dense_layout(file->type, file->type->dtype, false, layout);
+    return FV_OK;
+}
+
+static fv_status create(const fv_image_file *file, const fv_file_layout *layout, const char *temporary, fv_writer **out,
                         fv_error *error) {
-    int      compression;
     fv_bytes header = { 0 };
-    FV_TRY(fv__compression_choose(&fv_format_raw, options, &compression, error));
-    FV_TRY(fv__writer_check(path, type, error));
-    *out = fv__dense_writer_new(&fv_format_raw, path, type, options, &header);
+    (void)error;
+    *out = fv__dense_writer_new(&fv_format_raw, file, layout, temporary, &header);
     return FV_OK;
 }
 
@@ -128,6 +134,7 @@ const fv_format fv_format_raw = {
     .open = open_reader,
     .read = read_block,
     .close = close_reader,
+    .layout = lay_out,
     .create = create,
     .begin = fv__dense_begin,
     .put = fv__dense_put,

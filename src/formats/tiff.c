@@ -443,6 +443,7 @@ const fv_format fv_format_tiff = {
     .open = open_reader,
     .read = read_block,
     .close = close_reader,
+    .layout = fv__tiff_layout,
     .create = fv__tiff_create,
     .encode = fv__tiff_encode,
     .assemble = fv__tiff_assemble,

@@ -89,7 +89,8 @@ void fv__tiff_axes_write(const fv_image_type *type, int channels_inside, fv_byte
 
 /* ---------------------------------------------------------------- writing */
 
-fv_status fv__tiff_create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **writer,
+fv_status fv__tiff_layout(const fv_image_file *file, fv_file_layout *layout, fv_error *error);
+fv_status fv__tiff_create(const fv_image_file *file, const fv_file_layout *layout, const char *temporary, fv_writer **writer,
                           fv_error *error);
 fv_status fv__tiff_encode(fv_writer *writer, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error);
 fv_status fv__tiff_assemble(fv_writer *writer, fv_pieces *pieces, fv_error *error);

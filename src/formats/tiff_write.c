@@ -16,13 +16,17 @@ enum { DEFLATE, ZSTD, LZW, NONE }; /* as in the format's list of compressions */
 
 int64_t fv__tiff_classic_limit = UINT32_MAX;
 
+typedef struct { /* what follows from type and options */
+    int     compression, level;
+    bool    tiled, predict;
+    int     leading; /* axes that are pages */
+    int64_t width, height, samples;
+    int64_t piece_width, piece_height, pieces_a_page, pages;
+} design;
+
 typedef struct {
     fv_writer       base;
-    int             compression, level;
-    bool            tiled, predict;
-    int             leading; /* axes that are pages */
-    int64_t         width, height, samples;
-    int64_t         piece_width, piece_height, pieces_a_page, pages;
+    design          design;
     fv_dense        dense; /* where the voxels lie, if the writer is parallel */
     pthread_mutex_t mutex; /* guards the opening of fd */
     int             fd;
@@ -30,40 +34,41 @@ typedef struct {
 
 /* ---------------------------------------------------------------- choosing */
 
-static fv_status choose_level(writer *w, const fv_write_options *options, fv_error *error) {
+static fv_status choose_level(design *chosen, const fv_write_options *options, fv_error *error) {
     static const int64_t most[] = { [DEFLATE] = FV_DEFLATE_LEVELS, [ZSTD] = 19, [LZW] = 0, [NONE] = 0 };
-    int64_t              level = options ? options->level : 0;
-    if (level && !most[w->compression])
+    int64_t              level = options->level;
+    if (level && !most[chosen->compression])
         return fv_fail(error, FV_ERROR_USAGE, "level = %lld: this compression of TIFF has no level", (long long)level);
-    if (level < 0 || level > most[w->compression])
+    if (level < 0 || level > most[chosen->compression])
         return fv_fail(error, FV_ERROR_USAGE, "level = %lld: TIFF takes 1 to %lld with this compression", (long long)level,
-                       (long long)most[w->compression]);
-    w->level = level ? (int)level : 1;
+                       (long long)most[chosen->compression]);
+    chosen->level = level ? (int)level : 1;
     return FV_OK;
 }
 
-static fv_status choose_pieces(writer *w, const fv_write_options *options, fv_error *error) {
-    int64_t pixel = w->samples * (int64_t)fv_dtype_size(w->base.type.dtype), tile = TILE;
+static fv_status choose_pieces(design *chosen, const fv_image_file *file, fv_error *error) {
+    const fv_write_options *options = file->options;
+    int64_t                 pixel = chosen->samples * (int64_t)fv_dtype_size(file->type->dtype), tile = TILE;
     while (tile > 16 && tile * tile * pixel > MOST_TILE_BYTES) tile /= 2;
-    w->tiled = w->width > WIDEST_STRIP;
-    w->piece_width = w->tiled ? tile : w->width;
-    w->piece_height = w->tiled ? tile : FV_MAX(FV_MIN(STRIP_BYTES / (pixel * w->width), w->height), 1);
-    if (options && options->chunk_ndim > 0) {
+    chosen->tiled = chosen->width > WIDEST_STRIP;
+    chosen->piece_width = chosen->tiled ? tile : chosen->width;
+    chosen->piece_height = chosen->tiled ? tile : FV_MAX(FV_MIN(STRIP_BYTES / (pixel * chosen->width), chosen->height), 1);
+    if (options->chunk_ndim > 0) {
         if (options->chunk_ndim != 2)
             return fv_fail(error, FV_ERROR_USAGE, "chunk has %d numbers: TIFF takes two, rows and columns", options->chunk_ndim);
-        w->piece_height = options->chunk[0] > 0 ? options->chunk[0] : w->height;
-        w->piece_width = options->chunk[1] > 0 ? options->chunk[1] : w->width;
-        w->tiled = w->piece_width < w->width;
-        if (w->tiled && (w->piece_height % 16 || w->piece_width % 16))
+        chosen->piece_height = options->chunk[0] > 0 ? options->chunk[0] : chosen->height;
+        chosen->piece_width = options->chunk[1] > 0 ? options->chunk[1] : chosen->width;
+        chosen->tiled = chosen->piece_width < chosen->width;
+        if (chosen->tiled && (chosen->piece_height % 16 || chosen->piece_width % 16))
             return fv_fail(error, FV_ERROR_USAGE, "chunk = [%lld, %lld]: the sides of a TIFF tile are multiples of 16",
-                           (long long)w->piece_height, (long long)w->piece_width);
-        if (!w->tiled) w->piece_width = w->width;
-        if (!w->tiled) w->piece_height = FV_MIN(w->piece_height, w->height);
+                           (long long)chosen->piece_height, (long long)chosen->piece_width);
+        if (!chosen->tiled) chosen->piece_width = chosen->width;
+        if (!chosen->tiled) chosen->piece_height = FV_MIN(chosen->piece_height, chosen->height);
     }
     int64_t bytes;
-    if (!fv__mul(w->piece_width * pixel, w->piece_height, &bytes) || bytes > INT32_MAX / 2)
+    if (!fv__mul(chosen->piece_width * pixel, chosen->piece_height, &bytes) || bytes > INT32_MAX / 2)
         return fv_fail(error, FV_ERROR_USAGE, "chunk = [%lld, %lld]: a piece of a TIFF file would be larger than 1 GB",
-                       (long long)w->piece_height, (long long)w->piece_width);
+                       (long long)chosen->piece_height, (long long)chosen->piece_width);
     return FV_OK;
 }
 
@@ -78,39 +83,48 @@ static fv_status check_type(const char *path, const fv_image_type *type, bool ch
     return FV_OK;
 }
 
-fv_status fv__tiff_create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
+static fv_status make_design(const fv_image_file *file, design *chosen, fv_error *error) {
+    const fv_image_type *type = file->type;
+    bool                 channels = type->ndim >= 3 && !strcmp(type->axis[type->ndim - 1], "c");
+    FV_TRY(fv__compression_choose(&fv_format_tiff, file->options, &chosen->compression, error));
+    FV_TRY(check_type(file->path, type, channels, error));
+    chosen->leading = type->ndim - (channels ? 3 : 2);
+    chosen->height = type->shape[chosen->leading];
+    chosen->width = type->shape[chosen->leading + 1];
+    chosen->samples = channels ? type->shape[chosen->leading + 2] : 1;
+    chosen->predict = chosen->compression != NONE && fv_dtype_is_integer(type->dtype) && fv_dtype_size(type->dtype) <= 4;
+    FV_TRY(choose_level(chosen, file->options, error));
+    FV_TRY(choose_pieces(chosen, file, error));
+    chosen->pages = 1;
+    for (int d = 0; d < chosen->leading; d++) chosen->pages *= type->shape[d];
+    chosen->pieces_a_page = ((chosen->height + chosen->piece_height - 1) / chosen->piece_height) *
+                            ((chosen->width + chosen->piece_width - 1) / chosen->piece_width);
+    return FV_OK;
+}
+
+fv_status fv__tiff_layout(const fv_image_file *file, fv_file_layout *layout, fv_error *error) {
+    const fv_image_type *type = file->type;
+    design               chosen = { 0 };
+    FV_TRY(make_design(file, &chosen, error));
+    for (int d = 0; d < type->ndim; d++) layout->piece[d] = d < chosen.leading ? 1 : type->shape[d];
+    layout->piece[chosen.leading] = chosen.piece_height;
+    layout->piece[chosen.leading + 1] = chosen.piece_width;
+    int64_t bytes = chosen.piece_height * chosen.piece_width * chosen.samples * (int64_t)fv_dtype_size(type->dtype);
+    layout->piece_memory = bytes + FV_MAX(fv__deflate_memory(bytes), bytes * 3 / 2) + (8 << 20); /* LZW's growth, zstd's tables */
+    layout->parallel = layout->any_region = chosen.compression == NONE && !chosen.tiled && type->dtype != FV_BOOL;
+    return FV_OK;
+}
+
+fv_status fv__tiff_create(const fv_image_file *file, const fv_file_layout *layout, const char *temporary, fv_writer **out,
                           fv_error *error) {
-    bool channels = type->ndim >= 3 && !strcmp(type->axis[type->ndim - 1], "c");
-    int  compression;
-    FV_TRY(fv__compression_choose(&fv_format_tiff, options, &compression, error));
-    FV_TRY(check_type(path, type, channels, error));
-    writer *w = fv__writer_new(sizeof *w, &fv_format_tiff, path, type, options);
-    size_t  size = fv_dtype_size(type->dtype);
-    w->compression = compression;
-    w->leading = type->ndim - (channels ? 3 : 2);
-    w->height = type->shape[w->leading];
-    w->width = type->shape[w->leading + 1];
-    w->samples = channels ? type->shape[w->leading + 2] : 1;
-    w->predict = compression != NONE && fv_dtype_is_integer(type->dtype) && size <= 4;
-    fv_status status = choose_level(w, options, error);
-    if (status == FV_OK) status = choose_pieces(w, options, error);
+    design chosen = { 0 };
+    FV_TRY(make_design(file, &chosen, error));
+    writer *w = fv__writer_new(sizeof *w, &fv_format_tiff, file, layout, temporary);
+    w->design = chosen;
     pthread_mutex_init(&w->mutex, NULL);
     w->fd = -1;
-    if (status != FV_OK) {
-        fv__tiff_free_writer(&w->base);
-        return status;
-    }
-    w->pages = 1;
-    for (int d = 0; d < type->ndim; d++) w->base.piece[d] = d < w->leading ? 1 : type->shape[d];
-    for (int d = 0; d < w->leading; d++) w->pages *= type->shape[d];
-    w->base.piece[w->leading] = w->piece_height;
-    w->base.piece[w->leading + 1] = w->piece_width;
-    w->pieces_a_page = ((w->height + w->piece_height - 1) / w->piece_height) * ((w->width + w->piece_width - 1) / w->piece_width);
-    int64_t bytes = w->piece_height * w->piece_width * w->samples * (int64_t)size;
-    w->base.piece_memory = bytes + FV_MAX(fv__deflate_memory(bytes), bytes * 3 / 2) + (8 << 20); /* LZW's growth, zstd's tables */
-    w->base.parallel = w->base.any_region = compression == NONE && !w->tiled && type->dtype != FV_BOOL;
-    w->dense = (fv_dense){ .offset = DATA_START, .dtype = type->dtype, .ndim = type->ndim };
-    memcpy(w->dense.shape, type->shape, sizeof w->dense.shape);
+    w->dense = (fv_dense){ .offset = DATA_START, .dtype = file->type->dtype, .ndim = file->type->ndim };
+    memcpy(w->dense.shape, file->type->shape, sizeof w->dense.shape);
     *out = &w->base;
     return FV_OK;
 }
@@ -145,15 +159,15 @@ static void predict_row(void *to, const void *from, int64_t n, int64_t step, siz
 /* One row of the block as the file holds it; line is scratch for rows whose pixels are not adjacent. */
 static void file_row(const writer *w, const char *from, const fv_block *block, int64_t columns, char *line, char *to) {
     size_t  size = fv_dtype_size(block->dtype);
-    int64_t n = columns * w->samples;
-    if (block->region.ndim > w->leading + 2 && block->stride[w->leading + 1] != w->samples) {
+    int64_t n = columns * w->design.samples;
+    if (block->region.ndim > w->design.leading + 2 && block->stride[w->design.leading + 1] != w->design.samples) {
         for (int64_t x = 0; x < columns; x++)
-            memcpy(line + x * w->samples * (int64_t)size, from + x * block->stride[w->leading + 1] * (int64_t)size,
-                   (size_t)w->samples * size);
+            memcpy(line + x * w->design.samples * (int64_t)size, from + x * block->stride[w->design.leading + 1] * (int64_t)size,
+                   (size_t)w->design.samples * size);
         from = line;
     }
-    if (w->predict)
-        predict_row(to, from, n, w->samples, size);
+    if (w->design.predict)
+        predict_row(to, from, n, w->design.samples, size);
     else if (block->dtype == FV_BOOL)
         for (int64_t i = 0; i < n; i++) to[i] = from[i] ? (char)255 : 0;
     else
@@ -161,14 +175,15 @@ static void file_row(const writer *w, const char *from, const fv_block *block, i
 }
 
 static void compress(const writer *w, const void *data, size_t size, fv_bytes *out) {
-    if (w->compression == DEFLATE)
-        fv__deflate(data, size, w->level, FV_DEFLATE_ZLIB, out);
-    else if (w->compression == LZW)
+    if (w->design.compression == DEFLATE)
+        fv__deflate(data, size, w->design.level, FV_DEFLATE_ZLIB, out);
+    else if (w->design.compression == LZW)
         fv__tiff_lzw(data, size, out);
-    else if (w->compression == ZSTD) {
+    else if (w->design.compression == ZSTD) {
         size_t room = ZSTD_compressBound(size), made = 0;
         void  *to = fv__bytes_append(out, NULL, room);
-        if (fv__zstd_pack(w->level, false, data, size, to, room, &made)) abort(); /* only for want of memory: the room suffices */
+        if (fv__zstd_pack(w->design.level, false, data, size, to, room, &made))
+            abort(); /* only for want of memory: the room suffices */
         out->size -= room - made;
     } else
         fv__bytes_append(out, data, size);
@@ -178,16 +193,18 @@ fv_status fv__tiff_encode(fv_writer *base, int64_t piece, const fv_block *block,
     (void)piece, (void)error;
     const writer *w = (const writer *)base;
     size_t        size = fv_dtype_size(block->dtype);
-    int64_t       rows = block->region.size[w->leading], columns = block->region.size[w->leading + 1];
-    int64_t       row_bytes = w->piece_width * w->samples * (int64_t)size, held = w->tiled ? w->piece_height : rows;
-    size_t        bytes = (size_t)(held * row_bytes);
-    char         *raw = fv__buffer_new(bytes + (size_t)row_bytes), *line = raw + bytes;
+    int64_t       rows = block->region.size[w->design.leading], columns = block->region.size[w->design.leading + 1];
+    int64_t       row_bytes = w->design.piece_width * w->design.samples * (int64_t)size,
+            held = w->design.tiled ? w->design.piece_height : rows;
+    size_t bytes = (size_t)(held * row_bytes);
+    char  *raw = fv__buffer_new(bytes + (size_t)row_bytes), *line = raw + bytes;
     for (int64_t y = 0; y < rows; y++) {
-        const char *from = (const char *)block->data + y * block->stride[w->leading] * (int64_t)size;
+        const char *from = (const char *)block->data + y * block->stride[w->design.leading] * (int64_t)size;
         char       *to = raw + y * row_bytes;
         file_row(w, from, block, columns, line, to);
         /* A tile may reach over the edge of the image; with differences, zeros there repeat the last pixel. */
-        memset(to + columns * w->samples * (int64_t)size, 0, (size_t)((w->piece_width - columns) * w->samples) * size);
+        memset(to + columns * w->design.samples * (int64_t)size, 0,
+               (size_t)((w->design.piece_width - columns) * w->design.samples) * size);
     }
     memset(raw + rows * row_bytes, 0, (size_t)((held - rows) * row_bytes));
     compress(w, raw, bytes, out);
@@ -286,39 +303,39 @@ static int sample_format(fv_dtype dtype) {
 static void fill_directory(const writer *w, int64_t page, const uint32_t *sizes, int64_t offset, directory *d) {
     static const int     compressions[] = { COMPRESSION_ADOBE_DEFLATE, COMPRESSION_ZSTD, COMPRESSION_LZW, COMPRESSION_NONE };
     const fv_image_type *type = &w->base.type;
-    bool                 colour = w->samples == 3 || w->samples == 4;
-    int64_t              extra = w->samples - (colour ? 3 : 1);
+    bool                 colour = w->design.samples == 3 || w->design.samples == 4;
+    int64_t              extra = w->design.samples - (colour ? 3 : 1);
     fv_bytes             description = { 0 };
     double               resolution[2];
     int                  unit;
-    fv__tiff_axes_write(type, type->ndim > w->leading + 2, &description, resolution, &unit);
+    fv__tiff_axes_write(type, type->ndim > w->design.leading + 2, &description, resolution, &unit);
     bool told = page == 0 && description.size > 0;
-    d->expected = 16 + told + w->tiled + (extra > 0) + w->predict;
-    put_long(d, TIFFTAG_SUBFILETYPE, w->pages > 1 ? FILETYPE_PAGE : 0);
-    put_long(d, TIFFTAG_IMAGEWIDTH, w->width);
-    put_long(d, TIFFTAG_IMAGELENGTH, w->height);
-    put_shorts(d, TIFFTAG_BITSPERSAMPLE, 8 * (int)fv_dtype_size(type->dtype), w->samples);
-    put_short(d, TIFFTAG_COMPRESSION, compressions[w->compression]);
+    d->expected = 16 + told + w->design.tiled + (extra > 0) + w->design.predict;
+    put_long(d, TIFFTAG_SUBFILETYPE, w->design.pages > 1 ? FILETYPE_PAGE : 0);
+    put_long(d, TIFFTAG_IMAGEWIDTH, w->design.width);
+    put_long(d, TIFFTAG_IMAGELENGTH, w->design.height);
+    put_shorts(d, TIFFTAG_BITSPERSAMPLE, 8 * (int)fv_dtype_size(type->dtype), w->design.samples);
+    put_short(d, TIFFTAG_COMPRESSION, compressions[w->design.compression]);
     put_short(d, TIFFTAG_PHOTOMETRIC, colour ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK);
     if (told) put_entry(d, TIFFTAG_IMAGEDESCRIPTION, TIFF_ASCII, description.size + 1, description.data, description.size + 1);
-    if (!w->tiled) put_places(d, TIFFTAG_STRIPOFFSETS, sizes, w->pieces_a_page, offset, true);
-    put_short(d, TIFFTAG_SAMPLESPERPIXEL, (int)w->samples);
-    if (!w->tiled) put_long(d, TIFFTAG_ROWSPERSTRIP, w->piece_height);
-    if (!w->tiled) put_places(d, TIFFTAG_STRIPBYTECOUNTS, sizes, w->pieces_a_page, offset, false);
+    if (!w->design.tiled) put_places(d, TIFFTAG_STRIPOFFSETS, sizes, w->design.pieces_a_page, offset, true);
+    put_short(d, TIFFTAG_SAMPLESPERPIXEL, (int)w->design.samples);
+    if (!w->design.tiled) put_long(d, TIFFTAG_ROWSPERSTRIP, w->design.piece_height);
+    if (!w->design.tiled) put_places(d, TIFFTAG_STRIPBYTECOUNTS, sizes, w->design.pieces_a_page, offset, false);
     put_rational(d, TIFFTAG_XRESOLUTION, resolution[0]);
     put_rational(d, TIFFTAG_YRESOLUTION, resolution[1]);
     put_short(d, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
     put_short(d, TIFFTAG_RESOLUTIONUNIT, unit);
     put_entry(d, TIFFTAG_SOFTWARE, TIFF_ASCII, 6, "fovea", 6);
-    if (w->predict) put_short(d, TIFFTAG_PREDICTOR, PREDICTOR_HORIZONTAL);
-    if (w->tiled) put_long(d, TIFFTAG_TILEWIDTH, w->piece_width);
-    if (w->tiled) put_long(d, TIFFTAG_TILELENGTH, w->piece_height);
-    if (w->tiled) put_places(d, TIFFTAG_TILEOFFSETS, sizes, w->pieces_a_page, offset, true);
-    if (w->tiled) put_places(d, TIFFTAG_TILEBYTECOUNTS, sizes, w->pieces_a_page, offset, false);
+    if (w->design.predict) put_short(d, TIFFTAG_PREDICTOR, PREDICTOR_HORIZONTAL);
+    if (w->design.tiled) put_long(d, TIFFTAG_TILEWIDTH, w->design.piece_width);
+    if (w->design.tiled) put_long(d, TIFFTAG_TILELENGTH, w->design.piece_height);
+    if (w->design.tiled) put_places(d, TIFFTAG_TILEOFFSETS, sizes, w->design.pieces_a_page, offset, true);
+    if (w->design.tiled) put_places(d, TIFFTAG_TILEBYTECOUNTS, sizes, w->design.pieces_a_page, offset, false);
     if (extra > 0)
-        put_shorts(d, TIFFTAG_EXTRASAMPLES, w->samples == 4 || w->samples == 2 ? EXTRASAMPLE_UNASSALPHA : EXTRASAMPLE_UNSPECIFIED,
-                   extra);
-    put_shorts(d, TIFFTAG_SAMPLEFORMAT, sample_format(type->dtype), w->samples);
+        put_shorts(d, TIFFTAG_EXTRASAMPLES,
+                   w->design.samples == 4 || w->design.samples == 2 ? EXTRASAMPLE_UNASSALPHA : EXTRASAMPLE_UNSPECIFIED, extra);
+    put_shorts(d, TIFFTAG_SAMPLEFORMAT, sample_format(type->dtype), w->design.samples);
     assert(d->count == d->expected);
     fv__bytes_release(&description);
 }
@@ -345,21 +362,21 @@ static fv_status put_directories(const writer *w, int fd, const uint32_t *sizes,
     int64_t   offset = DATA_START;
     fv_bytes  waiting = { 0 };
     fv_status status = FV_OK;
-    for (int64_t page = 0; page < w->pages && status == FV_OK; page++) {
-        const uint32_t *own = sizes + page * w->pieces_a_page;
+    for (int64_t page = 0; page < w->design.pages && status == FV_OK; page++) {
+        const uint32_t *own = sizes + page * w->design.pieces_a_page;
         int64_t         begin = position + (int64_t)waiting.size;
         directory       d = { .big = big, .position = begin };
         fill_directory(w, page, own, offset, &d);
-        for (int64_t i = 0; i < w->pieces_a_page; i++) offset += own[i];
+        for (int64_t i = 0; i < w->design.pieces_a_page; i++) offset += own[i];
         int64_t end = aligned(begin + directory_bytes(big, d.count) + (int64_t)d.values.size);
         put_number(&waiting, (uint64_t)d.count, big ? 8 : 2);
         fv__bytes_append(&waiting, d.entries.data, d.entries.size);
-        put_number(&waiting, page + 1 < w->pages ? (uint64_t)end : 0, big ? 8 : 4);
+        put_number(&waiting, page + 1 < w->design.pages ? (uint64_t)end : 0, big ? 8 : 4);
         fv__bytes_append(&waiting, d.values.data, d.values.size);
         while (position + (int64_t)waiting.size < end) fv__bytes_append(&waiting, "", 1);
         fv__bytes_release(&d.entries);
         fv__bytes_release(&d.values);
-        if (waiting.size < FLUSH && page + 1 < w->pages) continue;
+        if (waiting.size < FLUSH && page + 1 < w->design.pages) continue;
         status = fv__file_write_at(fd, waiting.data, waiting.size, position, w->base.path, error);
         position += (int64_t)waiting.size;
         fv__bytes_clear(&waiting);
@@ -384,7 +401,7 @@ static fv_status put_header(const writer *w, int fd, int64_t first, bool big, fv
 /* All that is not voxels, which end at `end`. */
 static fv_status put_container(const writer *w, int fd, const uint32_t *sizes, int64_t end, fv_error *error) {
     int64_t first = aligned(end);
-    bool    big = first + w->pages * 4096 + w->pages * w->pieces_a_page * 8 > fv__tiff_classic_limit;
+    bool    big = first + w->design.pages * 4096 + w->design.pages * w->design.pieces_a_page * 8 > fv__tiff_classic_limit;
     FV_TRY(put_directories(w, fd, sizes, first, big, error));
     return put_header(w, fd, first, big, error);
 }
@@ -413,12 +430,13 @@ static fv_status open_once(writer *w, fv_error *error) {
 }
 
 fv_status fv__tiff_begin(fv_writer *base, fv_error *error) {
-    writer   *w = (writer *)base;
-    int64_t   count = w->pages * w->pieces_a_page, row = w->width * w->samples * (int64_t)fv_dtype_size(base->type.dtype);
+    writer *w = (writer *)base;
+    int64_t count = w->design.pages * w->design.pieces_a_page,
+            row = w->design.width * w->design.samples * (int64_t)fv_dtype_size(base->type.dtype);
     uint32_t *sizes = fv__alloc((size_t)count * sizeof *sizes);
     for (int64_t i = 0; i < count; i++) {
-        int64_t y = i % w->pieces_a_page * w->piece_height;
-        sizes[i] = (uint32_t)(FV_MIN(w->piece_height, w->height - y) * row);
+        int64_t y = i % w->design.pieces_a_page * w->design.piece_height;
+        sizes[i] = (uint32_t)(FV_MIN(w->design.piece_height, w->design.height - y) * row);
     }
     fv_status status = open_once(w, error);
     if (status == FV_OK) status = put_container(w, w->fd, sizes, DATA_START + fv__dense_bytes(&w->dense), error);

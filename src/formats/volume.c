@@ -177,27 +177,30 @@ static void choose_piece(const fv_image_type *type, int64_t piece[FV_MAX_DIMS]) 
         while (piece[d] < type->shape[d] && piece[d] & (piece[d] - 1)) piece[d] &= piece[d] - 1;
 }
 
-fv_status fv__volume_gz_create(const fv_format *format, const char *path, const fv_image_type *type, fv_dtype stored,
-                               const fv_write_options *options, fv_bytes *header_take, bool apart, fv_writer **out,
+static int64_t level_of(const fv_write_options *options) { return options->level ? options->level : DEFAULT_LEVEL; }
+
+fv_status fv__volume_gz_layout(const fv_image_file *file, fv_dtype stored, size_t header, fv_file_layout *layout,
                                fv_error *error) {
-    int64_t level = options && options->level ? options->level : DEFAULT_LEVEL;
-    if (level < 1 || level > FV_GZIP_LEVELS) {
-        fv__bytes_release(header_take);
+    int64_t level = level_of(file->options);
+    if (level < 1 || level > FV_GZIP_LEVELS)
         return fv_fail(error, FV_ERROR_USAGE, "level = %lld: gzip has levels 1 (the default) to %d here", (long long)level,
                        FV_GZIP_LEVELS);
-    }
-    gz_writer *w = fv__writer_new(sizeof *w, format, path, type, options);
-    w->level = (int)level;
+    choose_piece(file->type, layout->piece);
+    /* Encoded, and once more in one run where the block is a window or of another type. */
+    int64_t bytes = PIECE_BYTES * (int64_t)fv_dtype_size(stored) / (int64_t)fv_dtype_size(file->type->dtype);
+    layout->piece_memory = fv__gzip_encode_memory(bytes + (int64_t)header) + bytes;
+    return FV_OK;
+}
+
+fv_writer *fv__volume_gz_new(const fv_format *format, const fv_image_file *file, const fv_file_layout *layout,
+                             const char *temporary, fv_dtype stored, fv_bytes *header_take, bool apart) {
+    gz_writer *w = fv__writer_new(sizeof *w, format, file, layout, temporary);
+    w->level = (int)level_of(file->options);
     w->apart = apart;
     w->stored = stored;
     w->header = *header_take;
     *header_take = (fv_bytes){ 0 };
-    choose_piece(type, w->base.piece);
-    /* Encoded, and once more in one run where the block is a window or of another type. */
-    int64_t bytes = PIECE_BYTES * (int64_t)fv_dtype_size(stored) / (int64_t)fv_dtype_size(type->dtype);
-    w->base.piece_memory = fv__gzip_encode_memory(bytes + (int64_t)w->header.size) + bytes;
-    *out = &w->base;
-    return FV_OK;
+    return &w->base;
 }
 
 void fv__volume_gz_apart(fv_writer *base, const char *part) {
@@ -247,7 +250,7 @@ void fv__volume_gz_free(fv_writer *base) {
 }
 
 void fv__volume_free(fv_writer *writer) {
-    if (writer->parallel)
+    if (writer->layout.parallel)
         fv__dense_free(writer);
     else
         fv__volume_gz_free(writer);

@@ -48,10 +48,11 @@ void      fv__volume_facts(const fv_volume *volume, const fv_voxel_place *place,
 fv_status fv__volume_read(fv_volume *volume, const fv_block *block, fv_error *error);
 
 /* The writer of one gzip member that holds the header and the voxels, these as the type stored, which every value fits into;
- * apart: the header stands uncompressed before it. */
-fv_status fv__volume_gz_create(const fv_format *format, const char *path, const fv_image_type *type, fv_dtype stored,
-                               const fv_write_options *options, fv_bytes *header_take, bool apart, fv_writer **writer,
-                               fv_error *error);
+ * apart: the header stands uncompressed before it. header: its bytes. */
+fv_status  fv__volume_gz_layout(const fv_image_file *file, fv_dtype stored, size_t header, fv_file_layout *layout,
+                                fv_error *error);
+fv_writer *fv__volume_gz_new(const fv_format *format, const fv_image_file *file, const fv_file_layout *layout,
+                             const char *temporary, fv_dtype stored, fv_bytes *header_take, bool apart);
 /* Or: the voxels are a part of that name (op/output_parts.h), and the header ends where its path belongs. */
 void            fv__volume_gz_apart(fv_writer *writer, const char *part);
 fv_status       fv__volume_gz_encode(fv_writer *writer, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error);

@@ -130,26 +130,42 @@ static fv_status contents(const char *path, fv_bytes *lines, fv_error *error) {
 enum { RAW, ZLIB };
 
 static void free_writer(fv_writer *writer) {
-    if (writer->parallel)
+    if (writer->layout.parallel)
         fv__dense_free(writer);
     else
         fv__vti_blocks_free(writer);
 }
 
-static fv_status create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
+static fv_status choose(const fv_image_file *file, fv_vti_shape *shape, int *compression, fv_error *error) {
+    FV_TRY(fv__compression_choose(&fv_format_vti, file->options, compression, error));
+    return fv__vti_describe(file->path, file->type, shape, error);
+}
+
+static fv_status lay_out(const fv_image_file *file, fv_file_layout *layout, fv_error *error) {
+    int          compression;
+    fv_vti_shape shape;
+    FV_TRY(choose(file, &shape, &compression, error));
+    if (compression == ZLIB) return fv__vti_blocks_layout(file, layout, error);
+    fv__dense_layout(file->type, file->type->dtype, false, layout);
+    return FV_OK;
+}
+
+static fv_status create(const fv_image_file *file, const fv_file_layout *layout, const char *temporary, fv_writer **out,
                         fv_error *error) {
     int          compression;
     fv_vti_shape shape;
     fv_bytes     front = { 0 }, back = { 0 };
-    FV_TRY(fv__compression_choose(&fv_format_vti, options, &compression, error));
-    FV_TRY(fv__vti_describe(path, type, &shape, error));
-    int64_t bytes = fv_image_type_bytes(type), extent[6] = { 0, shape.size[0] - 1, 0, shape.size[1] - 1, 0, shape.size[2] - 1 };
+    FV_TRY(choose(file, &shape, &compression, error));
+    int64_t extent[6] = { 0, shape.size[0] - 1, 0, shape.size[1] - 1, 0, shape.size[2] - 1 };
     fv__vti_put_front(&front, &shape, extent, compression == ZLIB);
     fv__vti_put_back(&back);
-    if (compression == ZLIB) return fv__vti_blocks_create(&fv_format_vti, path, type, options, &front, &back, out, error);
-    fv__bytes_append(&front, &(uint64_t){ (uint64_t)bytes }, 8);
-    *out = fv__dense_writer_new(&fv_format_vti, path, type, options, &front);
-    fv__dense_writer_store(*out, type->dtype, false, &back);
+    if (compression == ZLIB) {
+        *out = fv__vti_blocks_new(&fv_format_vti, file, layout, temporary, &front, &back);
+        return FV_OK;
+    }
+    fv__bytes_append(&front, &(uint64_t){ (uint64_t)fv_image_type_bytes(file->type) }, 8);
+    *out = fv__dense_writer_new(&fv_format_vti, file, layout, temporary, &front);
+    fv__dense_writer_store(*out, file->type->dtype, false, &back);
     return FV_OK;
 }
 
@@ -165,6 +181,7 @@ const fv_format fv_format_vti = {
     .read = read_block,
     .close = close_reader,
     .contents = contents,
+    .layout = lay_out,
     .create = create,
     .begin = fv__dense_begin,
     .put = fv__dense_put,

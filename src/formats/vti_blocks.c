@@ -185,27 +185,34 @@ static void choose_piece(const fv_image_type *type, int64_t *piece) {
     if (piece[axis] * 4 < wanted && size <= MOST_BYTES) piece[axis] = type->shape[axis]; /* rather large than many */
 }
 
-fv_status fv__vti_blocks_create(const fv_format *format, const char *path, const fv_image_type *type,
-                                const fv_write_options *options, fv_bytes *header_take, fv_bytes *trailer_take, fv_writer **out,
-                                fv_error *error) {
-    int64_t level = options && options->level ? options->level : 1;
-    if (level < 1 || level > FV_DEFLATE_LEVELS) {
-        fv__bytes_release(header_take);
-        fv__bytes_release(trailer_take);
+static int64_t level_of(const fv_write_options *options) { return options->level ? options->level : 1; }
+
+static int64_t block_bytes(const fv_image_type *type, const fv_file_layout *layout) {
+    int64_t bytes = (int64_t)fv_dtype_size(type->dtype);
+    for (int d = 0; d < type->ndim; d++) bytes *= layout->piece[d];
+    return bytes;
+}
+
+fv_status fv__vti_blocks_layout(const fv_image_file *file, fv_file_layout *layout, fv_error *error) {
+    int64_t level = level_of(file->options);
+    if (level < 1 || level > FV_DEFLATE_LEVELS)
         return fv_fail(error, FV_ERROR_USAGE, "level = %lld: zlib has levels 1 (the default) to %d", (long long)level,
                        FV_DEFLATE_LEVELS);
-    }
-    writer *w = fv__writer_new(sizeof *w, format, path, type, options);
-    w->level = (int)level;
+    choose_piece(file->type, layout->piece);
+    int64_t bytes = block_bytes(file->type, layout);
+    layout->piece_memory = bytes + fv__deflate_memory(bytes);
+    return FV_OK;
+}
+
+fv_writer *fv__vti_blocks_new(const fv_format *format, const fv_image_file *file, const fv_file_layout *layout,
+                              const char *temporary, fv_bytes *header_take, fv_bytes *trailer_take) {
+    writer *w = fv__writer_new(sizeof *w, format, file, layout, temporary);
+    w->level = (int)level_of(file->options);
     w->header = *header_take;
     w->trailer = *trailer_take;
     *header_take = *trailer_take = (fv_bytes){ 0 };
-    choose_piece(type, w->base.piece);
-    w->bytes = (int64_t)fv_dtype_size(type->dtype);
-    for (int d = 0; d < type->ndim; d++) w->bytes *= w->base.piece[d];
-    w->base.piece_memory = w->bytes + fv__deflate_memory(w->bytes);
-    *out = &w->base;
-    return FV_OK;
+    w->bytes = block_bytes(file->type, layout);
+    return &w->base;
 }
 
 fv_status fv__vti_blocks_encode(fv_writer *base, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error) {

@@ -27,11 +27,11 @@ fv_status fv__vti_blocks_read(const fv_vti_blocks *blocks, const fv_dense *dense
                               fv_error *error);
 
 /* The writer: XML up to the underscore, table and blocks, and what comes last. Takes both texts. */
-fv_status fv__vti_blocks_create(const fv_format *format, const char *path, const fv_image_type *type,
-                                const fv_write_options *options, fv_bytes *header_take, fv_bytes *trailer_take,
-                                fv_writer **writer, fv_error *error);
-fv_status fv__vti_blocks_encode(fv_writer *writer, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error);
-fv_status fv__vti_blocks_assemble(fv_writer *writer, fv_pieces *pieces, fv_error *error);
-void      fv__vti_blocks_free(fv_writer *writer);
+fv_status  fv__vti_blocks_layout(const fv_image_file *file, fv_file_layout *layout, fv_error *error);
+fv_writer *fv__vti_blocks_new(const fv_format *format, const fv_image_file *file, const fv_file_layout *layout,
+                              const char *temporary, fv_bytes *header_take, fv_bytes *trailer_take);
+fv_status  fv__vti_blocks_encode(fv_writer *writer, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error);
+fv_status  fv__vti_blocks_assemble(fv_writer *writer, fv_pieces *pieces, fv_error *error);
+void       fv__vti_blocks_free(fv_writer *writer);
 
 #endif

@@ -114,6 +114,7 @@ const fv_format fv_format_zarr = {
     .read = read_block,
     .close = close_reader,
     .contents = fv__zarr_contents,
+    .layout = fv__zarr_layout,
     .create = fv__zarr_create,
     .begin = fv__zarr_begin,
     .put = fv__zarr_put,

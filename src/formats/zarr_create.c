@@ -40,10 +40,10 @@ static fv_status check_numbers(const char *name, const int64_t *numbers, int giv
     return FV_OK;
 }
 
-static fv_status choose_chunk(fv_zarr_writer *w, const bool *is_long, fv_error *error) {
-    const fv_image_type    *type = &w->base.type;
-    const fv_write_options *options = &w->base.options;
-    fv_zarr_array          *array = &w->level[0].array;
+static fv_status choose_chunk(fv_zarr_design *design, const fv_image_file *file, const bool *is_long, fv_error *error) {
+    const fv_image_type    *type = file->type;
+    const fv_write_options *options = file->options;
+    fv_zarr_array          *array = &design->level[0].array;
     int                     extended = extended_axes(type, is_long);
     int64_t                 edge = extended >= 3 ? EDGE_3D : extended == 2 ? EDGE_2D : EDGE_1D;
     FV_TRY(check_numbers("chunk", options->chunk, options->chunk_ndim, type->ndim, error));
@@ -60,9 +60,9 @@ static fv_status choose_chunk(fv_zarr_writer *w, const bool *is_long, fv_error *
     return FV_OK;
 }
 
-static fv_status choose_shard(fv_zarr_writer *w, const bool *is_long, fv_error *error) {
-    const fv_write_options *options = &w->base.options;
-    fv_zarr_array          *array = &w->level[0].array;
+static fv_status choose_shard(fv_zarr_design *design, const fv_image_file *file, const bool *is_long, fv_error *error) {
+    const fv_write_options *options = file->options;
+    fv_zarr_array          *array = &design->level[0].array;
     memcpy(array->file, array->chunk, sizeof array->file);
     if (!options->shard_ndim) return FV_OK;
     if (array->version == 2) return fv_fail(error, FV_ERROR_USAGE, "shard: version 0.4 has none; 0.5 has");
@@ -75,7 +75,7 @@ static fv_status choose_shard(fv_zarr_writer *w, const bool *is_long, fv_error *
         if (single || !asked) asked = chunk;
         if (asked % chunk)
             return fv_fail(error, FV_ERROR_USAGE, "shard = %lld: along %s it must be a multiple of the chunk, %lld",
-                           (long long)asked, w->base.type.axis[d], (long long)chunk);
+                           (long long)asked, file->type->axis[d], (long long)chunk);
         array->file[d] = FV_MIN(asked, (array->shape[d] + chunk - 1) / chunk * chunk);
         if (!fv__mul(bytes, array->file[d], &bytes)) bytes = INT64_MAX;
     }
@@ -87,7 +87,7 @@ static fv_status choose_shard(fv_zarr_writer *w, const bool *is_long, fv_error *
 
 /* ---------------------------------------------------------------- compression and version */
 
-static fv_status choose_codec(fv_zarr_writer *w, fv_error *error) {
+static fv_status choose_codec(fv_zarr_design *design, const fv_image_file *file, fv_error *error) {
     static const struct {
         fv_zarr_packing packing;
         const char     *inner;
@@ -97,21 +97,21 @@ static fv_status choose_codec(fv_zarr_writer *w, fv_error *error) {
         { FV_ZARR_GZIP, NULL, 1, 9 },  { FV_ZARR_NONE, NULL, 0, 0 },
     };
     int     index;
-    int64_t level = w->base.options.level;
-    FV_TRY(fv__compression_choose(&fv_format_zarr, &w->base.options, &index, error));
+    int64_t level = file->options->level;
+    FV_TRY(fv__compression_choose(&fv_format_zarr, file->options, &index, error));
     if (level < 0 || level > choices[index].most)
         return fv_fail(error, FV_ERROR_USAGE, "level = %lld: this compression has levels up to %d", (long long)level,
                        choices[index].most);
-    w->level[0].array.codec = (fv_zarr_codec){ .packing = choices[index].packing,
-                                               .level = level ? (int)level : choices[index].level,
-                                               .inner = choices[index].inner,
-                                               .element = (int)fv_dtype_size(w->base.type.dtype) };
+    design->level[0].array.codec = (fv_zarr_codec){ .packing = choices[index].packing,
+                                                    .level = level ? (int)level : choices[index].level,
+                                                    .inner = choices[index].inner,
+                                                    .element = (int)fv_dtype_size(file->type->dtype) };
     return FV_OK;
 }
 
-static fv_status choose_version(fv_zarr_writer *w, fv_error *error) {
-    const char    *version = w->base.options.version;
-    fv_zarr_array *array = &w->level[0].array;
+static fv_status choose_version(fv_zarr_design *design, const fv_image_file *file, fv_error *error) {
+    const char    *version = file->options->version;
+    fv_zarr_array *array = &design->level[0].array;
     array->version = version && !strcmp(version, "0.4") ? 2 : 3;
     array->prefixed = array->version == 3;
     array->separator = '/';
@@ -123,67 +123,59 @@ static fv_status choose_version(fv_zarr_writer *w, fv_error *error) {
 /* ---------------------------------------------------------------- levels */
 
 /* Half the level before; false if that cannot be halved. */
-static bool add_level(fv_zarr_writer *w) {
-    const fv_zarr_level *before = &w->level[w->nlevels - 1];
+static bool add_level(fv_zarr_design *design, const fv_image_file *file) {
+    const fv_zarr_level *before = &design->level[design->nlevels - 1];
     fv_zarr_level        level = *before;
     bool                 any = false;
     for (int d = 0; d < level.array.ndim; d++) {
-        level.halved[d] = is_long_axis(w->base.type.axis[d]) && before->array.shape[d] > 1;
+        level.halved[d] = is_long_axis(file->type->axis[d]) && before->array.shape[d] > 1;
         if (!level.halved[d]) continue;
         any = true;
         level.factor[d] *= 2;
         level.array.shape[d] = (before->array.shape[d] + 1) / 2;
         if (!level.array.sharded) level.array.file[d] = level.array.chunk[d] = FV_MIN(level.array.chunk[d], level.array.shape[d]);
     }
-    if (any) w->level[w->nlevels++] = level;
+    if (any) design->level[design->nlevels++] = level;
     return any;
 }
 
-static bool is_small(const fv_zarr_writer *w, int64_t edge) {
-    const fv_zarr_array *array = &w->level[w->nlevels - 1].array;
+static bool is_small(const fv_zarr_design *design, const fv_image_file *file, int64_t edge) {
+    const fv_zarr_array *array = &design->level[design->nlevels - 1].array;
     for (int d = 0; d < array->ndim; d++)
-        if (is_long_axis(w->base.type.axis[d]) && array->shape[d] > edge) return false;
+        if (is_long_axis(file->type->axis[d]) && array->shape[d] > edge) return false;
     return true;
 }
 
 /* A voxel of a coarser level must not lie over two files. */
-static int odd_axis(const fv_zarr_writer *w) {
-    const fv_zarr_array *array = &w->level[0].array;
+static int odd_axis(const fv_zarr_design *design, const fv_image_file *file) {
+    const fv_zarr_array *array = &design->level[0].array;
     for (int d = 0; d < array->ndim; d++)
-        if (is_long_axis(w->base.type.axis[d]) && array->file[d] % 2 && array->file[d] < array->shape[d]) return d;
+        if (is_long_axis(file->type->axis[d]) && array->file[d] % 2 && array->file[d] < array->shape[d]) return d;
     return -1;
 }
 
-static fv_status choose_levels(fv_zarr_writer *w, const bool *is_long, fv_error *error) {
-    int64_t asked = w->base.options.levels, edge = extended_axes(&w->base.type, is_long) >= 3 ? SMALL_3D : SMALL_2D;
-    int     odd = odd_axis(w);
-    for (int d = 0; d < FV_MAX_DIMS; d++) w->level[0].factor[d] = 1;
-    w->nlevels = 1;
-    w->mean = !fv_dtype_is_integer(w->base.type.dtype) || fv_dtype_size(w->base.type.dtype) < 4;
-    if (w->base.type.dtype == FV_BOOL || w->label) w->mean = false;
+static fv_status choose_levels(fv_zarr_design *design, const fv_image_file *file, const bool *is_long, fv_error *error) {
+    int64_t asked = file->options->levels, edge = extended_axes(file->type, is_long) >= 3 ? SMALL_3D : SMALL_2D;
+    int     odd = odd_axis(design, file);
+    for (int d = 0; d < FV_MAX_DIMS; d++) design->level[0].factor[d] = 1;
+    design->nlevels = 1;
+    design->mean = !fv_dtype_is_integer(file->type->dtype) || fv_dtype_size(file->type->dtype) < 4;
+    if (file->type->dtype == FV_BOOL || design->label) design->mean = false;
     if (asked > FV_ZARR_MOST_LEVELS || asked < 0)
         return fv_fail(error, FV_ERROR_USAGE, "levels = %lld: at most %d", (long long)asked, FV_ZARR_MOST_LEVELS);
-    if (asked > 1 && !w->ome)
+    if (asked > 1 && !design->ome)
         return fv_fail(error, FV_ERROR_USAGE, "levels: only images with axes out of t c z y x, in this order, have a pyramid");
     if (asked > 1 && odd >= 0)
         return fv_fail(error, FV_ERROR_USAGE, "levels: with a pyramid chunks must be even; along %s they are %lld long",
-                       w->base.type.axis[odd], (long long)w->level[0].array.file[odd]);
-    if (!w->ome || odd >= 0) return FV_OK;
-    while (w->nlevels < FV_ZARR_MOST_LEVELS && (asked ? w->nlevels < asked : !is_small(w, edge)) && add_level(w)) {
+                       file->type->axis[odd], (long long)design->level[0].array.file[odd]);
+    if (!design->ome || odd >= 0) return FV_OK;
+    while (design->nlevels < FV_ZARR_MOST_LEVELS && (asked ? design->nlevels < asked : !is_small(design, file, edge)) &&
+           add_level(design, file)) {
     }
     return FV_OK;
 }
 
 /* ---------------------------------------------------------------- all of it */
-
-void fv__zarr_free_writer(fv_writer *base) {
-    fv_zarr_writer *w = (fv_zarr_writer *)base;
-    fv__zarr_form_clear(w);
-    pthread_mutex_destroy(&w->mutex);
-    pthread_mutex_destroy(&w->sync_mutex);
-    free(w->written);
-    fv__writer_free(base);
-}
 
 /* One file packed: a chunk filled up to its whole, the same packed, and of a shard the index. */
 static int64_t store_memory(const fv_zarr_array *array) {
@@ -192,40 +184,53 @@ static int64_t store_memory(const fv_zarr_array *array) {
     return memory;
 }
 
-static fv_status choose(fv_zarr_writer *w, fv_error *error) {
-    bool is_long[FV_MAX_DIMS];
-    long_axes(&w->base.type, is_long);
-    FV_TRY(choose_version(w, error));
-    if (w->label) FV_TRY(fv__zarr_check_label(w, w->base.path, error));
-    FV_TRY(choose_chunk(w, is_long, error));
-    FV_TRY(choose_shard(w, is_long, error));
-    FV_TRY(choose_codec(w, error));
-    FV_TRY(choose_levels(w, is_long, error));
-    memcpy(w->base.piece, w->level[0].array.file, sizeof w->base.piece);
-    w->base.piece_memory = store_memory(&w->level[0].array) + fv__zarr_pyramid_memory(w);
-    w->base.spare_wanted = fv__zarr_pyramid_bytes(w);
-    return FV_OK;
-}
-
-fv_status fv__zarr_create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
-                          fv_error *error) {
-    FV_TRY(fv__writer_check(path, type, error));
-    fv_zarr_writer *w = fv__writer_new(sizeof *w, &fv_format_zarr, path, type, options);
-    fv_zarr_array  *array = &w->level[0].array;
-    pthread_mutex_init(&w->mutex, NULL);
-    pthread_mutex_init(&w->sync_mutex, NULL);
+static fv_status make_design(const fv_image_file *file, fv_zarr_design *design, fv_error *error) {
+    const fv_image_type *type = file->type;
+    fv_zarr_array       *array = &design->level[0].array;
+    bool                 is_long[FV_MAX_DIMS];
+    FV_TRY(fv__writer_check(file->path, type, error));
     array->dtype = type->dtype;
     array->ndim = type->ndim;
     memcpy(array->shape, type->shape, sizeof array->shape);
     for (int d = 0; d < FV_MAX_DIMS; d++) array->order[d] = d;
-    w->ome = fv__zarr_is_ome(type);
-    w->label = fv__format_around(path) > 0;
-    w->base.parallel = true;
-    fv_status status = choose(w, error);
-    if (status != FV_OK) {
-        fv__zarr_free_writer(&w->base);
-        return status;
-    }
+    design->ome = fv__zarr_is_ome(type);
+    design->label = fv__format_around(file->path) > 0;
+    long_axes(type, is_long);
+    FV_TRY(choose_version(design, file, error));
+    if (design->label) FV_TRY(fv__zarr_check_label(design, file, error));
+    FV_TRY(choose_chunk(design, file, is_long, error));
+    FV_TRY(choose_shard(design, file, is_long, error));
+    FV_TRY(choose_codec(design, file, error));
+    return choose_levels(design, file, is_long, error);
+}
+
+fv_status fv__zarr_layout(const fv_image_file *file, fv_file_layout *layout, fv_error *error) {
+    fv_zarr_design design = { 0 };
+    FV_TRY(make_design(file, &design, error));
+    memcpy(layout->piece, design.level[0].array.file, sizeof layout->piece);
+    layout->parallel = true;
+    layout->piece_memory = store_memory(&design.level[0].array) + fv__zarr_pyramid_memory(&design);
+    layout->spare_wanted = fv__zarr_pyramid_bytes(&design);
+    return FV_OK;
+}
+
+fv_status fv__zarr_create(const fv_image_file *file, const fv_file_layout *layout, const char *temporary, fv_writer **out,
+                          fv_error *error) {
+    fv_zarr_design design = { 0 };
+    FV_TRY(make_design(file, &design, error));
+    fv_zarr_writer *w = fv__writer_new(sizeof *w, &fv_format_zarr, file, layout, temporary);
+    w->design = design;
+    pthread_mutex_init(&w->mutex, NULL);
+    pthread_mutex_init(&w->sync_mutex, NULL);
     *out = &w->base;
     return FV_OK;
+}
+
+void fv__zarr_free_writer(fv_writer *base) {
+    fv_zarr_writer *w = (fv_zarr_writer *)base;
+    fv__zarr_form_clear(w);
+    pthread_mutex_destroy(&w->mutex);
+    pthread_mutex_destroy(&w->sync_mutex);
+    free(w->written);
+    fv__writer_free(base);
 }

@@ -30,8 +30,9 @@ static int version_of(const char *path, size_t length) {
     return has_file(path, length, ".zgroup") ? 2 : 0;
 }
 
-fv_status fv__zarr_check_label(const fv_zarr_writer *w, const char *path, fv_error *error) {
-    const fv_image_type *type = &w->base.type;
+fv_status fv__zarr_check_label(const fv_zarr_design *design, const fv_image_file *file, fv_error *error) {
+    const fv_image_type *type = file->type;
+    const char          *path = file->path;
     size_t               around = fv__format_around(path);
     int                  version = version_of(path, around);
     if (!fv__zarr_is_label(path))
@@ -41,16 +42,16 @@ fv_status fv__zarr_check_label(const fv_zarr_writer *w, const char *path, fv_err
         return fv_fail(error, FV_ERROR_USAGE,
                        "%s: labels are integers, and this image holds %s; label() numbers things, convert(\"uint8\") takes masks",
                        path, fv_dtype_name(type->dtype));
-    if (!w->ome)
+    if (!design->ome)
         return fv_fail(error, FV_ERROR_USAGE, "%s: a label image needs axes out of t c z y x, in this order, with y and x", path);
-    if (version && version != w->level[0].array.version)
+    if (version && version != design->level[0].array.version)
         return fv_fail(error, FV_ERROR_USAGE, "%s: the image around it is OME-Zarr %s; write its labels with version = \"%s\"",
                        path, version == 2 ? "0.4" : "0.5", version == 2 ? "0.4" : "0.5");
     return FV_OK;
 }
 
 void fv__zarr_describe_label(const fv_zarr_writer *w, cJSON *attributes) {
-    bool   old = w->level[0].array.version == 2;
+    bool   old = w->design.level[0].array.version == 2;
     cJSON *ome = old ? attributes : cJSON_GetObjectItemCaseSensitive(attributes, "ome");
     cJSON *label = cJSON_AddObjectToObject(ome, "image-label");
     if (old) cJSON_AddStringToObject(label, "version", "0.4");

@@ -39,7 +39,7 @@ cJSON *fv__zarr_compose_group(int version) {
 /* A group or an array, whose attributes version 2 has in a file of their own. */
 static fv_status write_node(const fv_zarr_writer *w, const char *folder, const char *name_v2, cJSON *node_take,
                             cJSON *attributes_take, fv_zarr_paths *files, fv_error *error) {
-    bool old = w->level[0].array.version == 2;
+    bool old = w->design.level[0].array.version == 2;
     if (!old && attributes_take) cJSON_AddItemToObject(node_take, "attributes", attributes_take);
     fv_status status = write_json(w, folder, old ? name_v2 : "zarr.json", node_take, files, error);
     if (!old || !attributes_take) return status;
@@ -50,8 +50,8 @@ static fv_status write_node(const fv_zarr_writer *w, const char *folder, const c
 
 static fv_status write_array(const fv_zarr_writer *w, int level, cJSON *attributes_take, fv_zarr_paths *files, fv_error *error) {
     char  *folder = fv__zarr_level_folder(w, level);
-    cJSON *array = fv__zarr_array_compose(&w->level[level].array), *names = fv__zarr_dimension_names(&w->base.type);
-    if (w->level[level].array.version == 3)
+    cJSON *array = fv__zarr_array_compose(&w->design.level[level].array), *names = fv__zarr_dimension_names(&w->base.type);
+    if (w->design.level[level].array.version == 3)
         cJSON_AddItemToObject(array, "dimension_names", names);
     else if (attributes_take)
         cJSON_AddItemToObject(attributes_take, "_ARRAY_DIMENSIONS", names);
@@ -63,14 +63,14 @@ static fv_status write_array(const fv_zarr_writer *w, int level, cJSON *attribut
 }
 
 fv_status fv__zarr_write_metadata(const fv_zarr_writer *w, fv_zarr_paths *files, fv_error *error) {
-    int           version = w->level[0].array.version;
+    int           version = w->design.level[0].array.version;
     fv_zarr_scale scales[FV_ZARR_MOST_LEVELS];
-    for (int i = 0; i < w->nlevels; i++) memcpy(scales[i].factor, w->level[i].factor, sizeof scales[i].factor);
-    cJSON *attributes = fv__zarr_attributes_compose(&w->base.type, version, scales, w->nlevels, w->mean);
-    if (w->label) fv__zarr_describe_label(w, attributes);
-    if (!w->ome) return write_array(w, 0, attributes, files, error);
+    for (int i = 0; i < w->design.nlevels; i++) memcpy(scales[i].factor, w->design.level[i].factor, sizeof scales[i].factor);
+    cJSON *attributes = fv__zarr_attributes_compose(&w->base.type, version, scales, w->design.nlevels, w->design.mean);
+    if (w->design.label) fv__zarr_describe_label(w, attributes);
+    if (!w->design.ome) return write_array(w, 0, attributes, files, error);
     fv_status status = FV_OK;
-    for (int i = 0; i < w->nlevels && status == FV_OK; i++) status = write_array(w, i, NULL, files, error);
+    for (int i = 0; i < w->design.nlevels && status == FV_OK; i++) status = write_array(w, i, NULL, files, error);
     if (status == FV_OK)
         status = write_node(w, w->base.path, ".zgroup", fv__zarr_compose_group(version), attributes, files, error);
     else

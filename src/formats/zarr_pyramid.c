@@ -22,17 +22,17 @@ static int64_t file_bytes(const fv_zarr_array *array) {
 }
 
 /* Each level holds one file while it goes on with the next; a part is packed and read with its hash. */
-int64_t fv__zarr_pyramid_memory(const fv_zarr_writer *w) {
+int64_t fv__zarr_pyramid_memory(const fv_zarr_design *design) {
     int64_t most = 0;
-    for (int i = 1; i < w->nlevels; i++) most += file_bytes(&w->level[i].array);
-    if (w->nlevels > 1) most += file_bytes(&w->level[1].array) + (int64_t)sizeof(fv_hash);
+    for (int i = 1; i < design->nlevels; i++) most += file_bytes(&design->level[i].array);
+    if (design->nlevels > 1) most += file_bytes(&design->level[1].array) + (int64_t)sizeof(fv_hash);
     return most;
 }
 
-int64_t fv__zarr_pyramid_bytes(const fv_zarr_writer *w) {
+int64_t fv__zarr_pyramid_bytes(const fv_zarr_design *design) {
     int64_t bytes = 0;
-    for (int i = 1; i < w->nlevels; i++) {
-        const fv_zarr_array *array = &w->level[i].array;
+    for (int i = 1; i < design->nlevels; i++) {
+        const fv_zarr_array *array = &design->level[i].array;
         int64_t              level = (int64_t)fv_dtype_size(array->dtype);
         for (int d = 0; d < array->ndim; d++) level *= array->shape[d];
         bytes += level;
@@ -44,25 +44,25 @@ int64_t fv__zarr_pyramid_bytes(const fv_zarr_writer *w) {
 
 /* The box of the finer level that lies below one of the coarser, cut at the image's end. */
 static fv_region below(const fv_zarr_writer *w, int level, const fv_region *box) {
-    const fv_zarr_level *coarse = &w->level[level];
+    const fv_zarr_level *coarse = &w->design.level[level];
     fv_region            region = *box;
     for (int d = 0; d < box->ndim; d++)
         if (coarse->halved[d]) {
             region.start[d] *= 2;
             region.size[d] *= 2;
         }
-    return fv__region_clip(&region, w->level[level - 1].array.shape);
+    return fv__region_clip(&region, w->design.level[level - 1].array.shape);
 }
 
 /* The box of the coarser level above whole files of the finer. */
 static fv_region above(const fv_zarr_writer *w, int level, const fv_region *box) {
-    return fv__zarr_shrunk(box, w->level[level].halved);
+    return fv__zarr_shrunk(box, w->design.level[level].halved);
 }
 
 /* ---------------------------------------------------------------- parts */
 
 static char *part_path(const fv_zarr_writer *w, int level, const fv_region *child) {
-    const fv_zarr_array *fine = &w->level[level - 1].array;
+    const fv_zarr_array *fine = &w->design.level[level - 1].array;
     fv_lattice           lattice;
     fv__lattice_init(&lattice, fine->ndim, fine->shape, fine->file);
     return fv__sprintf("%s/.partial/%d-%lld", w->base.path, level, (long long)fv__lattice_index(&lattice, child->start));
@@ -75,7 +75,7 @@ static fv_status write_part(fv_zarr_writer *w, int level, const fv_block *block,
     size_t    size = (size_t)fv__region_voxels(&region) * fv_dtype_size(block->dtype), room = size + sizeof(fv_hash);
     char     *data = fv__buffer_new(room), *path = part_path(w, level, child);
     fv__block_init(&to, block->dtype, &region, data);
-    fv__zarr_shrink(&from, &to, w->level[level].halved, w->mean);
+    fv__zarr_shrink(&from, &to, w->design.level[level].halved, w->design.mean);
     fv_hash hash = fv__hash_bytes(data, size);
     memcpy(data + size, &hash, sizeof hash);
     fv_status status = fv__zarr_write_file(w, path, data, room, false, error);
@@ -110,7 +110,7 @@ static bool read_part(const fv_zarr_writer *w, int level, const fv_region *child
 
 /* Puts the parts of all children together. False: some are not there, or not any more, because somebody else has used them. */
 static bool read_parts(const fv_zarr_writer *w, int level, const fv_region *under, const fv_block *file) {
-    const fv_zarr_array *fine = &w->level[level - 1].array;
+    const fv_zarr_array *fine = &w->design.level[level - 1].array;
     for (fv_region child = { 0 }; fv__zarr_next(fine->ndim, fine->file, under, &child);) {
         char *path = part_path(w, level, &child);
         bool  there = fv__file_exists(path);
@@ -125,7 +125,7 @@ static bool read_parts(const fv_zarr_writer *w, int level, const fv_region *unde
 }
 
 static void remove_parts(const fv_zarr_writer *w, int level, const fv_region *under) {
-    const fv_zarr_array *fine = &w->level[level - 1].array;
+    const fv_zarr_array *fine = &w->design.level[level - 1].array;
     for (fv_region child = { 0 }; fv__zarr_next(fine->ndim, fine->file, under, &child);) {
         char *path = part_path(w, level, &child);
         unlink(path);
@@ -134,7 +134,7 @@ static void remove_parts(const fv_zarr_writer *w, int level, const fv_region *un
 }
 
 static char *file_path(const fv_zarr_writer *w, int level, const int64_t *start) {
-    char *folder = fv__zarr_level_folder(w, level), *path = fv__zarr_file_path(&w->level[level].array, folder, start);
+    char *folder = fv__zarr_level_folder(w, level), *path = fv__zarr_file_path(&w->design.level[level].array, folder, start);
     free(folder);
     return path;
 }
@@ -143,10 +143,10 @@ static char *file_path(const fv_zarr_writer *w, int level, const int64_t *start)
 static bool each_file_above(const fv_zarr_writer *w, int level, const fv_region *file, bool removing) {
     fv_region at = *file;
     bool      any = false;
-    for (int i = level; i < w->nlevels; i++) {
+    for (int i = level; i < w->design.nlevels; i++) {
         fv_region box = { 0 };
         if (i > level) at = above(w, i, &at);
-        fv__zarr_next(at.ndim, w->level[i].array.file, &at, &box);
+        fv__zarr_next(at.ndim, w->design.level[i].array.file, &at, &box);
         char *path = file_path(w, i, box.start);
         any = any || fv__file_exists(path);
         if (removing) unlink(path);
@@ -158,7 +158,7 @@ static bool each_file_above(const fv_zarr_writer *w, int level, const fv_region 
 /* ---------------------------------------------------------------- climbing */
 
 static fv_status keep_parts(fv_zarr_writer *w, int level, const fv_block *block, const fv_region *under, fv_error *error) {
-    const fv_zarr_array *fine = &w->level[level - 1].array;
+    const fv_zarr_array *fine = &w->design.level[level - 1].array;
     fv_region            mine = fv__region_intersect(under, &block->region);
     for (fv_region child = { 0 }; fv__zarr_next(fine->ndim, fine->file, &mine, &child);) {
         fv_region part = fv__region_intersect(&child, &mine);
@@ -170,12 +170,12 @@ static fv_status keep_parts(fv_zarr_writer *w, int level, const fv_block *block,
 /* A file whose voxels are all known. */
 static fv_status store_and_climb(fv_zarr_writer *w, int level, const fv_block *file, fv_error *error) {
     FV_TRY(fv__zarr_store(w, level, file->region.start, file, NULL, error));
-    return level + 1 < w->nlevels ? fv__zarr_climb(w, level, file, false, error) : FV_OK;
+    return level + 1 < w->design.nlevels ? fv__zarr_climb(w, level, file, false, error) : FV_OK;
 }
 
 /* Those of the children below a file that lie within a region, a bit each. */
 static uint64_t children_within(const fv_zarr_writer *w, int level, const fv_region *under, const fv_region *region) {
-    const fv_zarr_array *fine = &w->level[level - 1].array;
+    const fv_zarr_array *fine = &w->design.level[level - 1].array;
     uint64_t             bits = 0, bit = 1;
     for (fv_region child = { 0 }; fv__zarr_next(fine->ndim, fine->file, under, &child); bit <<= 1) {
         fv_region part = fv__region_intersect(&child, under);
@@ -189,7 +189,7 @@ static fv_status make_at_once(fv_zarr_writer *w, int level, const fv_block *bloc
     size_t   bytes = (size_t)fv__region_voxels(region) * fv_dtype_size(block->dtype);
     fv_block file, from = fv__block_window(block, under);
     fv__block_init(&file, block->dtype, region, fv__buffer_new(bytes));
-    fv__zarr_shrink(&from, &file, w->level[level].halved, w->mean);
+    fv__zarr_shrink(&from, &file, w->design.level[level].halved, w->design.mean);
     fv_status status = store_and_climb(w, level, &file, error);
     fv__buffer_free(file.data, bytes);
     return status;
@@ -197,15 +197,15 @@ static fv_status make_at_once(fv_zarr_writer *w, int level, const fv_block *bloc
 
 static int64_t index_of(const fv_zarr_writer *w, int level, const fv_region *region) {
     fv_lattice lattice;
-    fv__lattice_init(&lattice, region->ndim, w->level[level].array.shape, w->level[level].array.file);
+    fv__lattice_init(&lattice, region->ndim, w->design.level[level].array.shape, w->design.level[level].array.file);
     return fv__lattice_index(&lattice, region->start);
 }
 
 /* Whether no voxel of the coarser level lies over two chunks of a shard. */
 static bool chunks_are_even(const fv_zarr_writer *w, int level) {
-    const fv_zarr_array *fine = &w->level[level - 1].array;
+    const fv_zarr_array *fine = &w->design.level[level - 1].array;
     for (int d = 0; d < fine->ndim; d++)
-        if (w->level[level].halved[d] && fine->chunk[d] % 2 && fine->chunk[d] != fine->file[d]) return false;
+        if (w->design.level[level].halved[d] && fine->chunk[d] % 2 && fine->chunk[d] != fine->file[d]) return false;
     return true;
 }
 
@@ -221,7 +221,7 @@ static fv_status fill_in(fv_zarr_writer *w, int level, const fv_block *block, co
 static fv_status fill_and_climb(fv_zarr_writer *w, int level, const fv_block *block, const fv_region *under,
                                 const fv_region *region, fv_zarr_forming *forming, bool store, bool *complete, fv_error *error) {
     fv_region      mine = fv__region_intersect(under, &block->region);
-    fv_zarr_coarse coarse = { .halved = w->level[level].halved, .mean = w->mean };
+    fv_zarr_coarse coarse = { .halved = w->design.level[level].halved, .mean = w->design.mean };
     fv__block_init(&coarse.to, block->dtype, region, forming->data);
     fv_status status = fill_in(w, level, block, &mine, &coarse, store, error);
     *complete = fv__zarr_formed(w, forming, status == FV_OK ? children_within(w, level, under, &mine) : 0);
@@ -242,7 +242,7 @@ static fv_status leave_parts(fv_zarr_writer *w, int level, const fv_block *block
     if (*complete) {
         status = fv__zarr_store(w, level, region->start, &file, NULL, error);
         if (status == FV_OK) remove_parts(w, level, under);
-        if (status == FV_OK && level + 1 < w->nlevels) status = fv__zarr_climb(w, level, &file, false, error);
+        if (status == FV_OK && level + 1 < w->design.nlevels) status = fv__zarr_climb(w, level, &file, false, error);
         fv__zarr_form_forget(w, level, index_of(w, level, region));
     }
     fv__buffer_free(file.data, bytes);
@@ -252,7 +252,7 @@ static fv_status leave_parts(fv_zarr_writer *w, int level, const fv_block *block
 /* One file of a level, if block completes it. */
 static fv_status climb_to(fv_zarr_writer *w, int level, const fv_region *box, const fv_block *block, bool store,
                           fv_error *error) {
-    fv_region        region = fv__region_clip(box, w->level[level].array.shape), under = below(w, level, &region);
+    fv_region        region = fv__region_clip(box, w->design.level[level].array.shape), under = below(w, level, &region);
     fv_region        mine = fv__region_intersect(&under, &block->region);
     bool             covered = fv__region_inside(&under, &block->region), complete = false;
     bool             repeated = !covered && each_file_above(w, level, &region, false);
@@ -270,7 +270,7 @@ static fv_status climb_to(fv_zarr_writer *w, int level, const fv_region *box, co
 }
 
 fv_status fv__zarr_climb(fv_zarr_writer *w, int level, const fv_block *block, bool store, fv_error *error) {
-    const fv_zarr_array *coarse = &w->level[level + 1].array;
+    const fv_zarr_array *coarse = &w->design.level[level + 1].array;
     fv_region            region = above(w, level + 1, &block->region);
     for (fv_region box = { 0 }; fv__zarr_next(coarse->ndim, coarse->file, &region, &box);)
         FV_TRY(climb_to(w, level + 1, &box, block, store, error));
@@ -286,7 +286,7 @@ static fv_status mend_file(fv_zarr_writer *w, int level, const fv_region *region
     fv_block  file;
     fv_status status = FV_OK;
     fv__block_init(&file, w->base.type.dtype, region, data);
-    const fv_zarr_array *fine = &w->level[level - 1].array;
+    const fv_zarr_array *fine = &w->design.level[level - 1].array;
     char                *folder = fv__zarr_level_folder(w, level - 1);
     for (fv_region child = { 0 }; status == FV_OK && fv__zarr_next(fine->ndim, fine->file, &under, &child);) {
         fv_region part = fv__region_intersect(&child, &under), over = above(w, level, &part);
@@ -294,7 +294,7 @@ static fv_status mend_file(fv_zarr_writer *w, int level, const fv_region *region
         fv_block  from, to = fv__block_window(&file, &over);
         fv__block_init(&from, w->base.type.dtype, &part, fv__buffer_new(size));
         status = fv__zarr_read(fine, folder, &from, error);
-        if (status == FV_OK) fv__zarr_shrink(&from, &to, w->level[level].halved, w->mean);
+        if (status == FV_OK) fv__zarr_shrink(&from, &to, w->design.level[level].halved, w->design.mean);
         fv__buffer_free(from.data, size);
     }
     if (status == FV_OK) status = fv__zarr_store(w, level, region->start, &file, NULL, error);
@@ -304,8 +304,8 @@ static fv_status mend_file(fv_zarr_writer *w, int level, const fv_region *region
 }
 
 fv_status fv__zarr_mend(fv_zarr_writer *w, fv_error *error) {
-    for (int i = 1; i < w->nlevels; i++) {
-        const fv_zarr_array *array = &w->level[i].array;
+    for (int i = 1; i < w->design.nlevels; i++) {
+        const fv_zarr_array *array = &w->design.level[i].array;
         fv_lattice           lattice;
         fv__lattice_init(&lattice, array->ndim, array->shape, array->file);
         for (int64_t k = 0; k < fv__lattice_count(&lattice); k++) {

@@ -13,7 +13,7 @@ enum { SLAB = 1 << 16 }; /* bytes that are written together where nothing is pac
 static const bool host_is_big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
 
 char *fv__zarr_level_folder(const fv_zarr_writer *w, int level) {
-    return w->ome ? fv__sprintf("%s/%d", w->base.path, level) : fv__strdup(w->base.path);
+    return w->design.ome ? fv__sprintf("%s/%d", w->base.path, level) : fv__strdup(w->base.path);
 }
 char *fv__zarr_partial_folder(const fv_zarr_writer *w) { return fv__sprintf("%s/.partial", w->base.path); }
 
@@ -21,8 +21,9 @@ fv_status fv__zarr_begin(fv_writer *base, fv_error *error) {
     fv_zarr_writer *w = (fv_zarr_writer *)base;
     char           *partial = fv__zarr_partial_folder(w);
     fv_status       status = fv__path_make_folders(partial, error);
-    for (int i = 0; i < w->nlevels && status == FV_OK; i++) {
-        char *folder = fv__zarr_level_folder(w, i), *files = fv__sprintf("%s%s", folder, w->level[i].array.prefixed ? "/c" : "");
+    for (int i = 0; i < w->design.nlevels && status == FV_OK; i++) {
+        char *folder = fv__zarr_level_folder(w, i),
+             *files = fv__sprintf("%s%s", folder, w->design.level[i].array.prefixed ? "/c" : "");
         status = fv__path_make_folders(files, error);
         free(folder);
         free(files);
@@ -227,7 +228,7 @@ static fv_status store_file(const fv_zarr_writer *w, const fv_zarr_array *array,
 
 fv_status fv__zarr_store(fv_zarr_writer *w, int level, const int64_t *start, const fv_block *block, const fv_zarr_coarse *coarse,
                          fv_error *error) {
-    const fv_zarr_array *array = &w->level[level].array;
+    const fv_zarr_array *array = &w->design.level[level].array;
     fv_lattice           lattice = lattice_of(array);
     char                *folder = fv__zarr_level_folder(w, level), *path = fv__zarr_file_path(array, folder, start);
     fv_status            status = store_file(w, array, path, start, block, coarse, error);
@@ -239,7 +240,7 @@ fv_status fv__zarr_store(fv_zarr_writer *w, int level, const int64_t *start, con
 
 fv_status fv__zarr_store_all(fv_zarr_writer *w, int level, const fv_block *block, const fv_region *region,
                              const fv_zarr_coarse *coarse, fv_error *error) {
-    const fv_zarr_array *array = &w->level[level].array;
+    const fv_zarr_array *array = &w->design.level[level].array;
     for (fv_region file = { 0 }; fv__zarr_next(array->ndim, array->file, region, &file);) {
         fv_region part = fv__region_intersect(&file, region);
         fv_block  window = fv__block_window(block, &part);
@@ -251,8 +252,8 @@ fv_status fv__zarr_store_all(fv_zarr_writer *w, int level, const fv_block *block
 fv_status fv__zarr_put(fv_writer *base, const fv_block *block, fv_error *error) {
     fv_zarr_writer *w = (fv_zarr_writer *)base;
     if (fv__region_empty(&block->region)) return FV_OK;
-    return w->nlevels > 1 ? fv__zarr_climb(w, 0, block, true, error)
-                          : fv__zarr_store_all(w, 0, block, &block->region, NULL, error);
+    return w->design.nlevels > 1 ? fv__zarr_climb(w, 0, block, true, error)
+                                 : fv__zarr_store_all(w, 0, block, &block->region, NULL, error);
 }
 
 /* ---------------------------------------------------------------- durability */
@@ -286,7 +287,7 @@ static fv_status sync_files(const fv_zarr_writer *w, fv_zarr_place *places, size
     size_t        fine = 0; /* files of the image itself, which come first */
     if (n) qsort(places, n, sizeof *places, compare);
     for (size_t i = 0; i < n; i++) {
-        const fv_zarr_array *array = &w->level[places[i].level].array;
+        const fv_zarr_array *array = &w->design.level[places[i].level].array;
         fv_lattice           lattice = lattice_of(array);
         fv_region            region = fv__lattice_chunk(&lattice, places[i].index);
         char                *folder = fv__zarr_level_folder(w, places[i].level);

@@ -39,13 +39,17 @@ typedef struct fv_zarr_forming { /* a file of a coarser level of which some chil
     int                     users;   /* who fill their part in right now */
 } fv_zarr_forming;
 
+typedef struct fv_zarr_design { /* what follows from type and options */
+    fv_zarr_level level[FV_ZARR_MOST_LEVELS];
+    int           nlevels;
+    bool          ome;   /* an OME-Zarr group with one folder for each level; otherwise a plain array */
+    bool          label; /* it becomes labels/NAME of an image */
+    bool          mean;  /* coarser levels are means; otherwise every second voxel */
+} fv_zarr_design;
+
 typedef struct fv_zarr_writer {
     fv_writer        base;
-    fv_zarr_level    level[FV_ZARR_MOST_LEVELS];
-    int              nlevels;
-    bool             ome;   /* an OME-Zarr group with one folder for each level; otherwise a plain array */
-    bool             label; /* it becomes labels/NAME of an image */
-    bool             mean;  /* coarser levels are means; otherwise every second voxel */
+    fv_zarr_design   design;
     pthread_mutex_t  mutex, sync_mutex;
     fv_zarr_place   *written; /* not durable yet */
     size_t           nwritten, capacity;
@@ -56,7 +60,8 @@ typedef struct fv_zarr_writer {
 extern const fv_format fv_format_zarr;
 
 /* zarr_create.c */
-fv_status fv__zarr_create(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **out,
+fv_status fv__zarr_layout(const fv_image_file *file, fv_file_layout *layout, fv_error *error);
+fv_status fv__zarr_create(const fv_image_file *file, const fv_file_layout *layout, const char *temporary, fv_writer **out,
                           fv_error *error);
 void      fv__zarr_free_writer(fv_writer *base);
 
@@ -80,8 +85,8 @@ char *fv__zarr_level_folder(const fv_zarr_writer *w, int level);
 char *fv__zarr_partial_folder(const fv_zarr_writer *w);
 
 /* zarr_pyramid.c */
-int64_t fv__zarr_pyramid_memory(const fv_zarr_writer *w); /* that fv__zarr_climb needs */
-int64_t fv__zarr_pyramid_bytes(const fv_zarr_writer *w);  /* of all coarser levels */
+int64_t fv__zarr_pyramid_memory(const fv_zarr_design *design); /* that fv__zarr_climb needs */
+int64_t fv__zarr_pyramid_bytes(const fv_zarr_design *design);  /* of all coarser levels */
 /* What follows in the coarser levels once some whole files of a level are known. store: those are to be written, too. */
 fv_status fv__zarr_climb(fv_zarr_writer *w, int level, const fv_block *block, bool store, fv_error *error);
 /* Makes what is missing in the coarser levels, from the finer ones. */
@@ -98,7 +103,8 @@ void fv__zarr_form_clear(fv_zarr_writer *w);                            /* once 
 
 /* zarr_labels.c: label images, which lie in labels/NAME of an OME-Zarr image. */
 bool      fv__zarr_is_label(const char *path);
-fv_status fv__zarr_check_label(const fv_zarr_writer *w, const char *path, fv_error *error); /* whether it can be one */
+fv_status fv__zarr_check_label(const fv_zarr_design *design, const fv_image_file *file,
+                               fv_error *error); /* whether it can be one */
 void      fv__zarr_describe_label(const fv_zarr_writer *w, cJSON *attributes);
 fv_status fv__zarr_adopt_labels(const char *temporary, const char *path, fv_error *error);
 fv_status fv__zarr_list_label(const char *path, fv_error *error);

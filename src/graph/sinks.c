@@ -80,13 +80,11 @@ static void check_file_sink(builder *b, fv_sink *sink) {
                         error.message);
             return;
         }
-        fv_writer *writer;
+        fv_file_layout layout = { 0 };
+        fv_image_file  file = { sink->file, &sink->value->type.image, &sink->write };
         if (format->takes && strstr(format->takes, "angles")) find_angles(b, sink);
-        if (check_options(format, &sink->write, &error) != FV_OK ||
-            format->create(sink->file, &sink->value->type.image, &sink->write, &writer, &error) != FV_OK)
+        if (check_options(format, &sink->write, &error) != FV_OK || format->layout(&file, &layout, &error) != FV_OK)
             fv__mistake(b, sink->span, FV_ERROR_USAGE, NULL, "write: %s", error.message);
-        else
-            format->free_writer(writer);
     } else if (!fv__table_format_for(sink->file)) {
         fv_bytes known = { 0 };
         for (int i = 0; i < fv__table_format_count(); i++) fv__bytes_printf(&known, " %s", fv__table_format_at(i)->extensions);

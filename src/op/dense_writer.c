@@ -18,29 +18,34 @@ typedef struct {
     int             fd;
 } writer;
 
-fv_writer *fv__dense_writer_new(const fv_format *format, const char *path, const fv_image_type *type,
-                                const fv_write_options *options, fv_bytes *header_take) {
-    writer *w = fv__writer_new(sizeof *w, format, path, type, options);
+static bool is_swapped(fv_dtype stored, bool swapped) { return swapped && fv_dtype_size(stored) > 1; }
+
+void fv__dense_layout(const fv_image_type *type, fv_dtype stored, bool swapped, fv_file_layout *layout) {
+    fv__dense_piece(type, PIECE_BYTES, layout->piece);
+    layout->parallel = layout->any_region = true;
+    if (stored != type->dtype || is_swapped(stored, swapped)) layout->piece_memory = STRIP_BYTES;
+}
+
+fv_writer *fv__dense_writer_new(const fv_format *format, const fv_image_file *file, const fv_file_layout *layout,
+                                const char *temporary, fv_bytes *header_take) {
+    writer *w = fv__writer_new(sizeof *w, format, file, layout, temporary);
     pthread_mutex_init(&w->mutex, NULL);
     w->fd = -1;
     w->header = *header_take;
     *header_take = (fv_bytes){ 0 };
-    w->dense = (fv_dense){ .offset = (int64_t)w->header.size, .dtype = type->dtype, .ndim = type->ndim };
-    memcpy(w->dense.shape, type->shape, sizeof w->dense.shape);
-    fv__dense_piece(type, PIECE_BYTES, w->base.piece);
-    w->base.parallel = w->base.any_region = true;
+    w->dense = (fv_dense){ .offset = (int64_t)w->header.size, .dtype = file->type->dtype, .ndim = file->type->ndim };
+    memcpy(w->dense.shape, file->type->shape, sizeof w->dense.shape);
     return &w->base;
 }
 
 void fv__dense_writer_store(fv_writer *base, fv_dtype stored, bool swapped, fv_bytes *trailer_take) {
     writer *w = (writer *)base;
     w->dense.dtype = stored;
-    w->swapped = swapped && fv_dtype_size(stored) > 1;
+    w->swapped = is_swapped(stored, swapped);
     if (trailer_take) {
         w->trailer = *trailer_take;
         *trailer_take = (fv_bytes){ 0 };
     }
-    if (stored != base->type.dtype || w->swapped) base->piece_memory = STRIP_BYTES;
 }
 
 void fv__dense_writer_apart(fv_writer *base, const char *part) {

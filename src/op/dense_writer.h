@@ -1,9 +1,9 @@
 /* The writer of every format that is a header and then the voxels, uncompressed, last axis contiguous (NPY, raw, NIfTI, MRC).
- * Such a format fills a header in its create() and takes the rest from here:
+ * Such a format calls fv__dense_layout in its layout(), fills a header in its create() and takes the rest from here:
  *
  *     fv_bytes header = { 0 };
  *     ...
- *     *writer = fv__dense_writer_new(&fv_format_npy, path, type, options, &header);
+ *     *writer = fv__dense_writer_new(&fv_format_npy, file, layout, temporary, &header);
  *
  *     .begin = fv__dense_begin, .put = fv__dense_put, .sync = fv__dense_sync, .finish = fv__dense_sync,
  *     .free_writer = fv__dense_free,
@@ -14,9 +14,11 @@
 #include "op/dense.h"
 #include "op/format.h"
 
-/* Takes the header's bytes; voxels begin right behind them. The type has been checked: at least one axis, bytes below 2^63. */
-fv_writer *fv__dense_writer_new(const fv_format *format, const char *path, const fv_image_type *type,
-                                const fv_write_options *options, fv_bytes *header_take);
+/* The type has been checked: at least one axis, bytes below 2^63. stored, swapped: as for fv__dense_writer_store. */
+void fv__dense_layout(const fv_image_type *type, fv_dtype stored, bool swapped, fv_file_layout *layout);
+/* Takes the header's bytes; voxels begin right behind them. */
+fv_writer *fv__dense_writer_new(const fv_format *format, const fv_image_file *file, const fv_file_layout *layout,
+                                const char *temporary, fv_bytes *header_take);
 /* Right after that, where the file differs from the image: it holds another element type, which every value fits into, or the
  * other byte order, or something follows the voxels. trailer_take may be NULL. */
 void fv__dense_writer_store(fv_writer *writer, fv_dtype stored, bool swapped, fv_bytes *trailer_take);

@@ -159,7 +159,7 @@ static fv_status find(const char *path, bool writing, const fv_format **format, 
     *format = NULL;
     for (int i = 0; i < fv__format_count(); i++) {
         const fv_format *candidate = fv__format_at(i);
-        if (writing ? !candidate->create : !candidate->open) continue;
+        if (writing ? !candidate->layout : !candidate->open) continue;
         size_t length = match(path, candidate->extensions);
         if (length > best) {
             best = length;
@@ -178,7 +178,7 @@ static fv_status find(const char *path, bool writing, const fv_format **format, 
     fv_bytes known = { 0 };
     for (int i = 0; i < fv__format_count(); i++) {
         const fv_format *candidate = fv__format_at(i);
-        if (writing ? candidate->create != NULL : candidate->open != NULL) fv__bytes_printf(&known, " %s", candidate->extensions);
+        if (writing ? candidate->layout != NULL : candidate->open != NULL) fv__bytes_printf(&known, " %s", candidate->extensions);
     }
     fv_fail(error, FV_ERROR_USAGE, "%s: no image format has this extension; known for %s:%s", path,
             writing ? "writing" : "reading", known.data ? (char *)known.data : "");
@@ -398,13 +398,14 @@ fv_status fv__writer_check(const char *path, const fv_image_type *type, fv_error
     return fv_fail(error, FV_ERROR_USAGE, "%s: an image without axes or beyond 2^63 bytes cannot be written", path);
 }
 
-void *fv__writer_new(size_t size, const fv_format *format, const char *path, const fv_image_type *type,
-                     const fv_write_options *options) {
+void *fv__writer_new(size_t size, const fv_format *format, const fv_image_file *file, const fv_file_layout *layout,
+                     const char *temporary) {
     fv_writer *writer = fv__calloc(size);
     writer->format = format;
-    writer->path = fv__strdup(path);
-    writer->type = *type;
-    if (options) writer->options = *options;
+    writer->path = fv__strdup(temporary);
+    writer->type = *file->type;
+    writer->options = *file->options;
+    writer->layout = *layout;
     return writer;
 }
 

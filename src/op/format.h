@@ -53,17 +53,29 @@ typedef struct fv_write_options {
     const double *angles;  /* of a scan, in degrees, one per plane of the first axis; NULL: unknown, or nothing to this format */
 } fv_write_options;
 
+/* An image that is to become a file. */
+typedef struct fv_image_file {
+    const char             *path; /* its own name, the end of which may say how it is laid out */
+    const fv_image_type    *type;
+    const fv_write_options *options;
+} fv_image_file;
+
+/* How it lies there: all that a plan has to know about a file that is written. */
+typedef struct fv_file_layout {
+    int64_t piece[FV_MAX_DIMS]; /* the lattice of pieces */
+    bool    parallel;           /* put() in any order from any process; otherwise encode() + assemble() */
+    bool    any_region;         /* put() takes any box, pieces need not be whole (NPY, raw) */
+    int64_t piece_memory;       /* bytes encode() or put() of one piece needs beyond the block, output included, at most */
+    int64_t spare_wanted;       /* bytes that put() would rather keep from call to call than on the disk, at most */
+} fv_file_layout;
+
 typedef struct fv_writer {
     const fv_format *format;
     char            *path; /* the temporary name to write under */
     fv_image_type    type;
     fv_write_options options;
-    int64_t          piece[FV_MAX_DIMS]; /* the lattice of pieces */
-    bool             parallel;           /* put() in any order from any process; otherwise encode() + assemble() */
-    bool             any_region;         /* put() takes any box, pieces need not be whole (NPY, raw) */
-    int64_t          piece_memory; /* bytes encode() or put() of one piece needs beyond the block, output included, at most */
-    int64_t          spare_wanted; /* bytes that put() would rather keep from call to call than on the disk, at most */
-    int64_t          spare;        /* those that it may; 0 where several processes put */
+    fv_file_layout   layout;
+    int64_t          spare; /* bytes of spare_wanted that put() may keep; 0 where several processes put */
 } fv_writer;
 
 /* Gives encoded pieces in order of index; data is valid until the next call. */
@@ -98,9 +110,11 @@ struct fv_format {
      * labels; the name is what read's `path` takes, where it takes one). Called also where open wants a path and none was given.
      * NULL: one image and nothing else. As careful as open. */
     fv_status (*contents)(const char *path, fv_bytes *lines, fv_error *error);
-    /* Writing; NULL: read only. create checks type and options and chooses pieces; it touches no file and must be cheap and
-     * deterministic: every worker calls it. path is the temporary name. */
-    fv_status (*create)(const char *path, const fv_image_type *type, const fv_write_options *options, fv_writer **writer,
+    /* Writing; NULL: read only. layout checks type and options and chooses pieces; it makes nothing, and gives the same in every
+     * process: plans are made with it (the struct comes zeroed). create makes the writer of such a file under a temporary name;
+     * it touches no file yet. */
+    fv_status (*layout)(const fv_image_file *file, fv_file_layout *layout, fv_error *error);
+    fv_status (*create)(const fv_image_file *file, const fv_file_layout *layout, const char *temporary, fv_writer **writer,
                         fv_error *error);
     /* parallel formats: begin makes the temporary file or folder (once, before any put; repeated on resume, keeps what is
      * there); put stores a region made of whole pieces; finish writes what comes last. Durability: put may leave syncing to
@@ -146,8 +160,9 @@ void *fv__reader_new(size_t size, const fv_format *format, const char *path); /*
 void  fv__reader_free(fv_reader *reader);                                     /* base parts and the object */
 /* Whether the type is one of an image that a file can hold. */
 fv_status fv__writer_check(const char *path, const fv_image_type *type, fv_error *error);
-void     *fv__writer_new(size_t size, const fv_format *format, const char *path, const fv_image_type *type,
-                         const fv_write_options *options);
+/* Zeroed, base filled. */
+void     *fv__writer_new(size_t size, const fv_format *format, const fv_image_file *file, const fv_file_layout *layout,
+                         const char *temporary);
 void      fv__writer_free(fv_writer *writer);
 fv_status fv__compression_choose(const fv_format *format, const fv_write_options *options, int *index, fv_error *error);
 

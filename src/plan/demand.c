@@ -9,7 +9,7 @@ static int64_t image_bytes(const fv_image_type *type) {
 /* What the tasks of a stage hand to the store. */
 static int64_t kept_bytes(const fv_plan *plan, const fv_stage *stage, const fv_target *target) {
     if (target->kind == FV_TARGET_STORE) return image_bytes(&target->node->type.image);
-    if (target->kind == FV_TARGET_SINK) return target->writer->parallel ? 0 : image_bytes(&target->node->type.image);
+    if (target->kind == FV_TARGET_SINK) return target->file->layout.parallel ? 0 : image_bytes(&target->node->type.image);
     const fv_pass *pass = &target->node->op->passes[target->pass];
     int64_t        index;
     if (!stage->ntasks) return 0;

@@ -167,8 +167,8 @@ static estimate measure(const fv_plan *plan, const fv_stage *stage, const fv_reg
         if (target->kind == FV_TARGET_PASS) extra = pass_memory(plan, target->node, target->pass, chunk);
         e.largest = FV_MAX(e.largest, extra / PARTIAL_BYTES);
         if (target->kind == FV_TARGET_STORE) extra = chunk_voxels * (int64_t)fv_dtype_size(target->node->type.image.dtype);
-        if (target->kind == FV_TARGET_SINK) extra = target->writer->piece_memory;
-        if (target->kind == FV_TARGET_SINK && !target->writer->parallel)
+        if (target->kind == FV_TARGET_SINK) extra = target->file->layout.piece_memory;
+        if (target->kind == FV_TARGET_SINK && !target->file->layout.parallel)
             extra += chunk_voxels * (int64_t)fv_dtype_size(target->node->type.image.dtype); /* encoded pieces */
         e.memory = FV_MAX(e.memory, live + extra);
         if (target->kind == FV_TARGET_PASS) {
@@ -307,10 +307,12 @@ static int64_t common_multiple(int64_t a, int64_t b) {
     return a / x * b;
 }
 
-bool fv__pieces_fit(const fv_writer *a, const fv_writer *b) {
-    if (!a || !b || a->any_region || b->any_region) return true;
-    int64_t voxels = 1;
-    for (int d = 0; d < a->type.ndim; d++) voxels *= FV_MIN(common_multiple(a->piece[d], b->piece[d]), a->type.shape[d]);
+bool fv__pieces_fit(const fv_planned_file *a, const fv_planned_file *b) {
+    if (!a || !b || a->layout.any_region || b->layout.any_region) return true;
+    const fv_image_type *type = &a->sink->value->type.image;
+    int64_t              voxels = 1;
+    for (int d = 0; d < type->ndim; d++)
+        voxels *= FV_MIN(common_multiple(a->layout.piece[d], b->layout.piece[d]), type->shape[d]);
     return voxels <= 4 * CHUNK_VOXELS;
 }
 
@@ -318,8 +320,8 @@ bool fv__pieces_fit(const fv_writer *a, const fv_writer *b) {
 static int64_t piece_step(const fv_stage *stage, const fv_image_type *space, int d) {
     int64_t step = 1;
     for (int t = 0; t < stage->ntargets; t++) {
-        const fv_writer *writer = stage->targets[t].writer;
-        if (writer && !writer->any_region) step = common_multiple(step, FV_MIN(writer->piece[d], space->shape[d]));
+        const fv_planned_file *file = stage->targets[t].file;
+        if (file && !file->layout.any_region) step = common_multiple(step, FV_MIN(file->layout.piece[d], space->shape[d]));
     }
     return step;
 }
@@ -370,10 +372,12 @@ static bool take_over(const fv_plan *plan, const fv_stage *stage, const fv_image
 static void suit_files(const fv_plan *plan, const fv_stage *stage, const fv_image_type *space, int64_t *chunk) {
     for (int t = 0; t < stage->ntargets; t++) {
         if (stage->targets[t].kind != FV_TARGET_PASS || fv__op_image_pass(stage->targets[t].node->op) < 0) continue;
-        for (int s = 0; s < plan->nstages; s++)
-            if (plan->stages[s].targets[0].kind == FV_TARGET_SINK &&
-                same_shape(space, plan->stages[s].targets[0].writer->type.ndim, plan->stages[s].targets[0].writer->type.shape))
+        for (int s = 0; s < plan->nstages; s++) {
+            const fv_target     *first = &plan->stages[s].targets[0];
+            const fv_image_type *type = &first->node->type.image;
+            if (first->kind == FV_TARGET_SINK && same_shape(space, type->ndim, type->shape))
                 fit_small_pieces(&plan->stages[s], space, chunk);
+        }
     }
 }
 
@@ -399,9 +403,9 @@ static void fit_layout(const fv_stage *stage, const fv_image_type *space, const 
 static void lengthen_rows(const fv_stage *stage, const fv_image_type *space, fv_region *piece) {
     int last = space->ndim - 1;
     for (int t = 0; t < stage->ntargets; t++) {
-        const fv_writer *writer = stage->targets[t].writer;
-        if (!writer || !writer->any_region) continue;
-        int64_t row = ROW_BYTES / (int64_t)fv_dtype_size(writer->type.dtype);
+        const fv_target *target = &stage->targets[t];
+        if (!target->file || !target->file->layout.any_region) continue;
+        int64_t row = ROW_BYTES / (int64_t)fv_dtype_size(target->node->type.image.dtype);
         while (piece->size[last] < FV_MIN(row, space->shape[last]) && fv__region_voxels(piece) * 2 <= 4 * CHUNK_VOXELS)
             piece->size[last] = FV_MIN(piece->size[last] * 2, space->shape[last]);
     }

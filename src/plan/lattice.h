@@ -13,7 +13,7 @@ double fv__chunk_expansion(const fv_need *need, const fv_pass *pass, int input, 
 /* Whether a target stores a file that is decoded in whole pieces: its chunks are made of these. */
 bool fv__target_in_pieces(const fv_target *target, const fv_layout *layouts);
 /* Whether two files' pieces can be covered by one lattice of sensible size; NULL fits all. */
-bool fv__pieces_fit(const fv_writer *a, const fv_writer *b);
+bool fv__pieces_fit(const fv_planned_file *a, const fv_planned_file *b);
 /* How many times, on average, the stage's tasks decode each piece of the file that a step of it reads. */
 double fv__stage_decodes(const fv_plan *plan, const fv_stage *stage, int step, const fv_layout *layout);
 /* Chooses the stage's lattice, its box of tasks, and its memory and work. ntasks -1: too many to count. */

@@ -58,7 +58,8 @@ typedef struct draft { /* a target before stages are made */
 
 typedef struct planner {
     fv_plan               *plan;
-    fv_graph              *graph;
+    fv_arena              *arena;
+    const fv_graph        *graph;
     const fv_plan_options *options;
     fv_layout             *layouts; /* by node id, of sources */
     bool                  *alive;
@@ -87,6 +88,22 @@ static fv_status find_alive(planner *p, fv_error *error) {
     return FV_OK;
 }
 
+/* The images that are written, and how they lie in their files. */
+static fv_status list_files(planner *p, fv_error *error) {
+    fv_plan *plan = p->plan;
+    plan->files = fv__arena_alloc(p->arena, (size_t)(p->graph->nsinks + 1) * sizeof *plan->files);
+    for (int s = 0; s < p->graph->nsinks; s++) {
+        const fv_sink *sink = &p->graph->sinks[s];
+        if (sink->kind != FV_SINK_FILE || !is_image(sink->value)) continue;
+        fv_planned_file *file = &plan->files[plan->nfiles];
+        fv_image_file    image = { sink->file, &sink->value->type.image, &sink->write };
+        *file = (fv_planned_file){ .index = plan->nfiles++, .sink = sink };
+        FV_TRY(fv__format_for_writing(sink->file, &file->format, error));
+        FV_TRY(file->format->layout(&image, &file->layout, error));
+    }
+    return FV_OK;
+}
+
 /* ---------------------------------------------------------------- gates: what is needed under a condition only */
 
 /* A condition that is choose(other condition, value, 0) is never behind a closed gate of that one: such gates form a chain, and
@@ -94,7 +111,7 @@ static fv_status find_alive(planner *p, fv_error *error) {
 static const fv_gate *make_gate(planner *p, const fv_node *condition, int input, const fv_gate *outer) {
     const fv_gate **known = &p->gate_of[condition->id][input - 1], *same = outer ? NULL : *known;
     if (same) return same;
-    fv_gate *gate = fv__arena_alloc(&p->plan->arena, sizeof *gate);
+    fv_gate *gate = fv__arena_alloc(p->arena, sizeof *gate);
     if (!outer) {
         const fv_node *last = condition->op && condition->op->lazy ? condition->in[2] : NULL;
         bool           chain = last && !last->op && fv__scalar_number(&last->value) == 0 && input == 1;
@@ -210,10 +227,9 @@ static void add_targets(planner *p) {
             if (node->op->passes[pass].finish) add_draft(p, (fv_target){ .kind = FV_TARGET_PASS, .node = node, .pass = pass });
         if (p->plan->stored[id]) add_draft(p, (fv_target){ .kind = FV_TARGET_STORE, .node = node });
     }
-    for (int s = 0; s < p->graph->nsinks; s++) {
-        fv_sink *sink = &p->graph->sinks[s];
-        if (sink->kind == FV_SINK_FILE && is_image(sink->value))
-            add_draft(p, (fv_target){ .kind = FV_TARGET_SINK, .node = sink->value, .sink = sink });
+    for (int f = 0; f < p->plan->nfiles; f++) {
+        const fv_planned_file *file = &p->plan->files[f];
+        add_draft(p, (fv_target){ .kind = FV_TARGET_SINK, .node = file->sink->value, .file = file });
     }
 }
 
@@ -325,7 +341,7 @@ static bool can_join(const planner *p, const draft *a, const draft *b) {
     if (s->ndim != t->ndim || memcmp(s->shape, t->shape, sizeof(int64_t) * (size_t)s->ndim)) return false;
     if (is_serial(p, &a->target) || is_serial(p, &b->target)) return false;
     if (in_slabs(p, &a->target) != in_slabs(p, &b->target)) return false;
-    return share_work(p, a, b) && fv__pieces_fit(a->target.writer, b->target.writer);
+    return share_work(p, a, b) && fv__pieces_fit(a->target.file, b->target.file);
 }
 
 static void make_groups(planner *p) {
@@ -431,36 +447,18 @@ static bool store_shared(planner *p) {
     return false;
 }
 
-static fv_status make_writers(planner *p, fv_error *error) {
-    for (int k = 0; k < p->ndrafts; k++) {
-        fv_target *t = &p->drafts[k].target;
-        if (t->kind != FV_TARGET_SINK) continue;
-        const fv_format *format;
-        FV_TRY(fv__format_for_writing(t->sink->file, &format, error));
-        FV_TRY(format->create(t->sink->file, &t->node->type.image, &t->sink->write, &t->writer, error));
-    }
-    return FV_OK;
-}
-
-static void free_writers(planner *p) {
-    for (int k = 0; k < p->ndrafts; k++)
-        if (p->drafts[k].target.writer) p->drafts[k].target.writer->format->free_writer(p->drafts[k].target.writer);
-}
-
-static fv_status settle(planner *p, fv_error *error) {
+static void settle(planner *p) {
     for (;;) {
-        free_writers(p);
         clear_drafts(p);
         if (store_sequential(p)) continue;
         if (store_slabs(p)) continue;
         if (store_under_larger(p)) continue;
         if (store_before_halos(p)) continue;
         add_targets(p);
-        FV_TRY(make_writers(p, error));
         find_cones(p);
         for (int k = 0; k < p->ndrafts; k++) level_of(p, k);
         make_groups(p);
-        if (!store_shared(p)) return FV_OK;
+        if (!store_shared(p)) return;
     }
 }
 
@@ -482,7 +480,7 @@ static void add_steps(planner *p, fv_stage *stage, const uint8_t *cone) {
     int n = p->graph->nnodes;
     int count = 0;
     for (int id = 0; id < n; id++) count += cone[id] && is_image(p->graph->nodes[id]);
-    stage->steps = fv__arena_alloc(&p->plan->arena, (size_t)FV_MAX(count, 1) * sizeof *stage->steps);
+    stage->steps = fv__arena_alloc(p->arena, (size_t)FV_MAX(count, 1) * sizeof *stage->steps);
     for (int id = 0; id < n; id++) {
         fv_node *node = p->graph->nodes[id];
         if (!cone[id] || !is_image(node)) continue;
@@ -574,7 +572,7 @@ static void make_stage(planner *p, int group, fv_stage *stage) {
     uint8_t *cone = fv__calloc((size_t)n);
     int      count = 0;
     for (int k = 0; k < p->ndrafts; k++) count += p->drafts[k].group == group;
-    stage->targets = fv__arena_alloc(&p->plan->arena, (size_t)FV_MAX(count, 1) * sizeof *stage->targets);
+    stage->targets = fv__arena_alloc(p->arena, (size_t)FV_MAX(count, 1) * sizeof *stage->targets);
     for (int k = 0; k < p->ndrafts; k++) {
         draft *d = &p->drafts[k];
         if (d->group != group) continue;
@@ -601,7 +599,7 @@ static void find_needs(planner *p, const int *stage_of, fv_stage *stage) {
         for (int m = 0; m < p->ndrafts && stage_of[p->drafts[k].group] == stage->index; m++)
             if (p->drafts[k].after[m]) needed[stage_of[p->drafts[m].group]] = 1;
     for (int s = 0; s < p->ngroups; s++) stage->nneeds += needed[s];
-    stage->needs = fv__arena_alloc(&p->plan->arena, (size_t)FV_MAX(stage->nneeds, 1) * sizeof *stage->needs);
+    stage->needs = fv__arena_alloc(p->arena, (size_t)FV_MAX(stage->nneeds, 1) * sizeof *stage->needs);
     stage->nneeds = 0;
     for (int s = 0; s < p->ngroups; s++)
         if (needed[s]) stage->needs[stage->nneeds++] = s;
@@ -618,7 +616,7 @@ static void make_stages(planner *p) {
     }
     qsort(order, (size_t)p->ngroups, sizeof *order, by_level);
     plan->nstages = p->ngroups;
-    plan->stages = fv__arena_alloc(&plan->arena, (size_t)FV_MAX(p->ngroups, 1) * sizeof *plan->stages);
+    plan->stages = fv__arena_alloc(p->arena, (size_t)FV_MAX(p->ngroups, 1) * sizeof *plan->stages);
     for (int s = 0; s < p->ngroups; s++) {
         stage_of[order[s][1]] = s;
         plan->stages[s].index = s;
@@ -713,7 +711,7 @@ static fv_status lay_out(planner *p, fv_error *error) {
     do {
         memset(plan->store_stage, -1, n * sizeof *plan->store_stage);
         memset(plan->pass_stage, -1, n * sizeof *plan->pass_stage);
-        FV_TRY(settle(p, error));
+        settle(p);
         make_stages(p);
         FV_TRY(choose_lattices(p, error));
     } while (store_cut_pieces(p));
@@ -732,47 +730,31 @@ static void count_bytes(planner *p) {
     plan->bytes_read = fv__plan_bytes_read(plan);
 }
 
-fv_status fv__plan_make(fv_graph *graph, const fv_plan_options *options, fv_plan **out, fv_error *error) {
-    fv_plan *plan = fv__calloc(sizeof *plan);
+fv_status fv__plan_make(const fv_graph *graph, const fv_plan_options *options, fv_arena *arena, const fv_plan **out,
+                        fv_error *error) {
+    fv_plan *plan = fv__arena_alloc(arena, sizeof *plan);
     size_t   n = (size_t)graph->nnodes;
     plan->graph = graph;
-    plan->stored = fv__arena_alloc(&plan->arena, n * sizeof *plan->stored);
-    plan->store_stage = fv__arena_alloc(&plan->arena, n * sizeof *plan->store_stage);
-    plan->pass_stage = fv__arena_alloc(&plan->arena, n * sizeof *plan->pass_stage);
-    planner p = { .plan = plan, .graph = graph, .options = options };
-    p.layouts = fv__arena_alloc(&plan->arena, n * sizeof *p.layouts);
-    p.alive = fv__arena_alloc(&plan->arena, n * sizeof *p.alive);
-    p.counted = fv__arena_alloc(&plan->arena, n * sizeof *p.counted);
-    p.gates = fv__arena_alloc(&plan->arena, n * sizeof *p.gates);
-    p.gate_of = fv__arena_alloc(&plan->arena, n * sizeof *p.gate_of);
-    p.draft_of = fv__arena_alloc(&plan->arena, n * sizeof *p.draft_of);
+    plan->stored = fv__arena_alloc(arena, n * sizeof *plan->stored);
+    plan->store_stage = fv__arena_alloc(arena, n * sizeof *plan->store_stage);
+    plan->pass_stage = fv__arena_alloc(arena, n * sizeof *plan->pass_stage);
+    planner p = { .plan = plan, .arena = arena, .graph = graph, .options = options };
+    p.layouts = fv__arena_alloc(arena, n * sizeof *p.layouts);
+    p.alive = fv__arena_alloc(arena, n * sizeof *p.alive);
+    p.counted = fv__arena_alloc(arena, n * sizeof *p.counted);
+    p.gates = fv__arena_alloc(arena, n * sizeof *p.gates);
+    p.gate_of = fv__arena_alloc(arena, n * sizeof *p.gate_of);
+    p.draft_of = fv__arena_alloc(arena, n * sizeof *p.draft_of);
     for (int s = 0; s < graph->nsinks; s++)
         if (graph->sinks[s].kind != FV_SINK_FILE && is_image(graph->sinks[s].value))
             plan->stored[graph->sinks[s].value->id] = true;
     fv_status status = find_alive(&p, error);
     find_gates(&p);
+    if (status == FV_OK) status = list_files(&p, error);
     if (status == FV_OK) status = lay_out(&p, error);
-    if (status == FV_OK)
-        count_bytes(&p);
-    else
-        free_writers(&p);
+    if (status == FV_OK) count_bytes(&p);
     clear_drafts(&p);
     free(p.drafts);
-    if (status != FV_OK) {
-        fv__arena_release(&plan->arena);
-        free(plan);
-        return status;
-    }
-    *out = plan;
-    return FV_OK;
-}
-
-void fv__plan_free(fv_plan *plan) {
-    if (!plan) return;
-    for (int s = 0; s < plan->nstages; s++)
-        for (int t = 0; t < plan->stages[s].ntargets; t++)
-            if (plan->stages[s].targets[t].writer)
-                plan->stages[s].targets[t].writer->format->free_writer(plan->stages[s].targets[t].writer);
-    fv__arena_release(&plan->arena);
-    free(plan);
+    if (status == FV_OK) *out = plan;
+    return status;
 }

@@ -17,12 +17,18 @@ typedef enum fv_target_kind {
     FV_TARGET_SINK,  /* a region of a file */
 } fv_target_kind;
 
+typedef struct fv_planned_file { /* an image that is written */
+    int              index;      /* in the plan's list */
+    const fv_sink   *sink;
+    const fv_format *format;
+    fv_file_layout   layout;
+} fv_planned_file;
+
 typedef struct fv_target {
-    fv_target_kind kind;
-    fv_node       *node; /* STORE, SINK: what is written; PASS: the reducing operator */
-    int            pass;
-    fv_sink       *sink;
-    fv_writer     *writer; /* SINK: made while planning; path is the final one until the run gives it another */
+    fv_target_kind         kind;
+    const fv_node         *node; /* STORE, SINK: what is written; PASS: the reducing operator */
+    int                    pass;
+    const fv_planned_file *file; /* SINK */
 } fv_target;
 
 /* What a fused group of point-wise operators may hold; a larger expression becomes several groups. */
@@ -38,9 +44,9 @@ typedef enum fv_step_kind {
 } fv_step_kind;
 
 typedef struct fv_step {
-    fv_node     *node;
-    fv_step_kind kind;
-    int          last_use; /* index of the last step that reads it; number of steps if a target does */
+    const fv_node *node;
+    fv_step_kind   kind;
+    int            last_use; /* index of the last step that reads it; number of steps if a target does */
 } fv_step;
 
 /* What is needed only if a number that the pipeline computes turns out so: branches of lazy operators, one inside another. */
@@ -70,14 +76,15 @@ typedef struct fv_stage {
     double         expansion; /* work over what it would be without halos */
 } fv_stage;
 
-typedef struct fv_plan {
-    fv_graph *graph; /* borrowed */
-    fv_arena  arena;
-    fv_stage *stages;
-    int       nstages;
-    bool     *stored;      /* by node id */
-    int      *store_stage; /* by node id: stage that stores it, -1 */
-    int (*pass_stage)[8];  /* by node id and pass */
+typedef struct fv_plan {    /* nothing of it changes once it is made */
+    const fv_graph  *graph; /* borrowed */
+    fv_planned_file *files; /* that are written, in the order of the graph's sinks */
+    int              nfiles;
+    fv_stage        *stages;
+    int              nstages;
+    bool            *stored;      /* by node id */
+    int             *store_stage; /* by node id: stage that stores it, -1 */
+    int (*pass_stage)[8];         /* by node id and pass */
     int64_t bytes_read, bytes_written;
     int64_t memory; /* most that one task needs */
     double  work;
@@ -91,8 +98,9 @@ typedef struct fv_plan_options {
 
 #define FV_MAX_PASSES 8
 
-fv_status fv__plan_make(fv_graph *graph, const fv_plan_options *options, fv_plan **plan, fv_error *error);
-void      fv__plan_free(fv_plan *plan);
+/* The plan lives in the arena. */
+fv_status fv__plan_make(const fv_graph *graph, const fv_plan_options *options, fv_arena *arena, const fv_plan **plan,
+                        fv_error *error);
 
 /* Number of the step that makes or fetches an image; -1: it is not in this stage. */
 int fv__stage_step(const fv_stage *stage, const fv_node *node);

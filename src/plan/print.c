@@ -17,7 +17,7 @@ static void shape_text(const int64_t *shape, int ndim, char *text, size_t size) 
 static void target_text(const fv_target *target, char *text, size_t size) {
     switch (target->kind) {
     case FV_TARGET_STORE: snprintf(text, size, "store %s", fv__node_label(target->node)); break;
-    case FV_TARGET_SINK: snprintf(text, size, "write %s", target->sink->file); break;
+    case FV_TARGET_SINK: snprintf(text, size, "write %s", target->file->sink->file); break;
     case FV_TARGET_PASS: {
         const char *pass = target->node->op->passes[target->pass].name;
         snprintf(text, size, "%s%s%s", fv__node_label(target->node), pass ? ": " : "", pass ? pass : "");

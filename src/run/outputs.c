@@ -17,18 +17,6 @@
 
 enum { BATCH = 256 };
 
-typedef struct claim {
-    struct claim *next;
-    char         *path;
-    fv_lease     *lease;
-    bool          early, taken_over; /* early: nothing is begun yet */
-} claim;
-
-typedef struct pending {
-    char   *path, *temporary;
-    fv_hash key;
-} pending;
-
 struct fv_outputs {
     char           *folder;
     fv_ledger      *ledger;
@@ -38,8 +26,8 @@ struct fv_outputs {
     int             npatterns;
     bool            yields; /* to another worker that has taken over what we were writing, without a complaint */
     pthread_mutex_t mutex;  /* guards what follows */
-    claim          *claims;
-    pending         waiting[BATCH];
+    fv_output      *claimed;
+    fv_output      *waiting[BATCH];
     int             nwaiting;
     double          oldest;
     fv_error        failure; /* the first; code FV_OK: none */
@@ -63,17 +51,8 @@ fv_status fv__outputs_open(const char *folder, bool overwrite, bool fresh, fv_ou
 }
 
 void fv__outputs_free(fv_outputs *outputs) {
-    while (outputs->claims) {
-        claim *c = outputs->claims;
-        outputs->claims = c->next;
-        fv__lease_release(c->lease);
-        free(c->path);
-        free(c);
-    }
-    for (int i = 0; i < outputs->nwaiting; i++) {
-        free(outputs->waiting[i].path);
-        free(outputs->waiting[i].temporary);
-    }
+    while (outputs->claimed) fv__outputs_abandon(outputs, outputs->claimed);
+    for (int i = 0; i < outputs->nwaiting; i++) fv__output_leave(outputs->waiting[i]);
     fv__ledger_close(outputs->ledger);
     fv__temporaries_free(outputs->temporaries);
     pthread_mutex_destroy(&outputs->mutex);
@@ -261,11 +240,12 @@ static bool has_parts(const char *path, fv_hash key) {
     return there;
 }
 
-bool fv__outputs_current(fv_outputs *outputs, const char *path, fv_hash key) {
+bool fv__outputs_current(fv_outputs *outputs, const fv_output *output) {
     identity id;
     fv_hash  made;
-    return !outputs->fresh && identify(path, &id) && fv__ledger_find(outputs->ledger, file_hash(path, &id), &made) &&
-           fv__hash_equal(made, key) && has_parts(path, key);
+    return !outputs->fresh && identify(output->path, &id) &&
+           fv__ledger_find(outputs->ledger, file_hash(output->path, &id), &made) && fv__hash_equal(made, output->key) &&
+           has_parts(output->path, output->key);
 }
 
 /* ---------------------------------------------------------------- temporaries */
@@ -297,75 +277,72 @@ static fv_status take_lease(const char *path, bool joint, fv_lease **lease, bool
     return joint ? fv__lease_try(path, lease, &dead, error) : fv__lease_acquire(path, lease, taken_over, error);
 }
 
-/* Whether it was claimed early; it is begun now. */
-static bool begin_claimed(fv_outputs *outputs, const char *path, bool *taken_over) {
-    bool found = false;
-    pthread_mutex_lock(&outputs->mutex);
-    for (claim *c = outputs->claims; c && !found; c = c->next)
-        if (c->early && !strcmp(c->path, path)) {
-            found = true;
-            c->early = false;
-            *taken_over = c->taken_over;
-        }
-    pthread_mutex_unlock(&outputs->mutex);
-    return found;
-}
-
-static fv_status claim_path(fv_outputs *outputs, const char *path, bool joint, bool early, bool *taken_over, fv_error *error) {
+static fv_status claim(fv_outputs *outputs, fv_output *output, bool joint, fv_error *error) {
     fv_lease *lease;
-    char     *stand_in = fv__temporaries_stand_in(path);
-    *taken_over = false;
-    fv_status status = take_lease(stand_in, joint, &lease, taken_over, error);
+    char     *stand_in = fv__temporaries_stand_in(output->path);
+    fv_status status = take_lease(stand_in, joint, &lease, &output->taken_over, error);
     free(stand_in);
     if (joint && status == FV_ERROR_BUSY) return FV_OK;
     FV_TRY(status);
-    if (*taken_over) fv__log("fovea: %s: the run that was writing it has died; going on from what it left", path);
-    claim *c = fv__calloc(sizeof *c);
-    *c = (claim){ .path = fv__strdup(path), .lease = lease, .early = early, .taken_over = *taken_over };
+    if (output->taken_over) fv__log("fovea: %s: the run that was writing it has died; going on from what it left", output->path);
     pthread_mutex_lock(&outputs->mutex);
-    c->next = outputs->claims;
-    outputs->claims = c;
+    output->lease = lease;
+    output->next_claimed = outputs->claimed;
+    outputs->claimed = fv__output_use(output);
     pthread_mutex_unlock(&outputs->mutex);
     return FV_OK;
 }
 
 fv_status fv__outputs_claim(fv_outputs *outputs, const char *path, fv_error *error) {
-    bool taken_over;
-    return claim_path(outputs, path, false, true, &taken_over, error);
+    fv_output *output = fv__output_new(path, (fv_hash){ 0, 0 });
+    fv_status  status = claim(outputs, output, false, error);
+    fv__output_leave(output);
+    return status;
 }
 
-fv_status fv__outputs_begin(fv_outputs *outputs, const char *path, fv_hash key, bool parallel, fv_output_way way,
-                            char **temporary, fv_hash *epoch, fv_error *error) {
-    bool              taken_over, joint = way == FV_OUTPUT_JOINT;
+fv_output *fv__outputs_table(fv_outputs *outputs, const char *path, fv_hash key) {
+    fv_output *found = NULL;
+    pthread_mutex_lock(&outputs->mutex);
+    for (fv_output *o = outputs->claimed; o && !found; o = o->next_claimed)
+        if (o->state == FV_OUTPUT_NEW && !strcmp(o->path, path)) found = fv__output_use(o);
+    pthread_mutex_unlock(&outputs->mutex);
+    if (!found) return fv__output_new(path, key);
+    found->key = key;
+    return found;
+}
+
+fv_status fv__outputs_begin(fv_outputs *outputs, fv_output *output, fv_output_way way, fv_output_list *list, fv_error *error) {
+    bool              parallel = output->file && output->file->layout.parallel, joint = way == FV_OUTPUT_JOINT;
     fv_temporary_kind kind = parallel ? FV_TEMPORARY_TAKEN_UP : joint ? FV_TEMPORARY_ADDED : FV_TEMPORARY_FIXED;
     if (way == FV_OUTPUT_OWN) kind = FV_TEMPORARY_NEW;
-    if (!begin_claimed(outputs, path, &taken_over)) FV_TRY(claim_path(outputs, path, joint, false, &taken_over, error));
-    *temporary = fv__temporaries_name(outputs->temporaries, path, key, kind, taken_over || joint);
-    *epoch = fv__hash_bytes(*temporary, strlen(*temporary));
-    return FV_OK;
+    if (!output->lease) FV_TRY(claim(outputs, output, joint, error));
+    char     *name = fv__temporaries_name(outputs->temporaries, output->path, output->key, kind, output->taken_over || joint);
+    fv_status status = fv__output_open(output, name, fv__hash_bytes(name, strlen(name)), list, error);
+    free(name);
+    return status;
 }
 
-void fv__outputs_abandon(fv_outputs *outputs, const char *path) {
-    claim *found = NULL;
+static void give_back(fv_outputs *outputs, fv_output *output, fv_output_state state) {
+    fv_lease *lease;
     pthread_mutex_lock(&outputs->mutex);
-    for (claim **c = &outputs->claims; *c; c = &(*c)->next)
-        if (!strcmp((*c)->path, path)) {
-            found = *c;
-            *c = found->next;
+    lease = output->lease;
+    output->lease = NULL;
+    for (fv_output **o = &outputs->claimed; *o; o = &(*o)->next_claimed)
+        if (*o == output) {
+            *o = output->next_claimed;
             break;
         }
     pthread_mutex_unlock(&outputs->mutex);
-    if (!found) return;
-    fv__lease_release(found->lease);
-    free(found->path);
-    free(found);
+    if (lease) fv__lease_release(lease);
+    output->state = state;
+    if (lease) fv__output_leave(output);
 }
 
-static bool still_ours(fv_outputs *outputs, const char *path) {
-    bool ours = true;
+void fv__outputs_abandon(fv_outputs *outputs, fv_output *output) { give_back(outputs, output, FV_OUTPUT_GIVEN_UP); }
+
+static bool still_ours(fv_outputs *outputs, const fv_output *output) {
     pthread_mutex_lock(&outputs->mutex);
-    for (claim *c = outputs->claims; c; c = c->next)
-        if (!strcmp(c->path, path)) ours = fv__lease_held(c->lease);
+    bool ours = !output->lease || fv__lease_held(output->lease);
     pthread_mutex_unlock(&outputs->mutex);
     return ours;
 }
@@ -397,7 +374,7 @@ static int lock_neighbours(const char *path, size_t around) {
     return lock;
 }
 
-static fv_status name_folder(const fv_format *format, const pending *p, fv_error *error) {
+static fv_status name_folder(const fv_format *format, const fv_output *p, fv_error *error) {
     size_t    around = fv__format_around(p->path);
     int       lock = lock_neighbours(p->path, around);
     fv_status status = around ? make_inside(p->path, around, error) : FV_OK;
@@ -408,7 +385,7 @@ static fv_status name_folder(const fv_format *format, const pending *p, fv_error
     return status;
 }
 
-static fv_status name_parts(fv_outputs *outputs, const pending *p, fv_error *error) {
+static fv_status name_parts(fv_outputs *outputs, const fv_output *p, fv_error *error) {
     FV_TRY(fv__parts_name(p->temporary, p->path, error));
     char *in_use = fv__parts_folder(p->temporary);
     fv__temporaries_outdated(outputs->temporaries, p->path, in_use);
@@ -417,7 +394,7 @@ static fv_status name_parts(fv_outputs *outputs, const pending *p, fv_error *err
 }
 
 /* What is there under a remote name is only known when it is: the ledger follows it. */
-static fv_status send_output(fv_outputs *outputs, const pending *p, fv_error *error) {
+static fv_status send_output(fv_outputs *outputs, const fv_output *p, fv_error *error) {
     identity id;
     FV_TRY(fv__remote_upload(p->temporary, p->path, error));
     FV_TRY(fv__path_remove(p->temporary, error));
@@ -426,9 +403,9 @@ static fv_status send_output(fv_outputs *outputs, const pending *p, fv_error *er
     return fv__ledger_add(outputs->ledger, &file, &p->key, 1, error);
 }
 
-static fv_status name_output(fv_outputs *outputs, const pending *p, fv_error *error) {
+static fv_status name_output(fv_outputs *outputs, const fv_output *p, fv_error *error) {
     const fv_format *format;
-    if (!still_ours(outputs, p->path))
+    if (!still_ours(outputs, p))
         return fv_fail(error, FV_ERROR_BUSY, "%s was taken over by another run while this one stood still", p->path);
     if (fv__is_remote(p->path)) return send_output(outputs, p, error);
     if (fv__format_for_writing(p->path, &format, NULL) == FV_OK && format->folder) return name_folder(format, p, error);
@@ -437,7 +414,7 @@ static fv_status name_output(fv_outputs *outputs, const pending *p, fv_error *er
 }
 
 /* The finished file or folder that will be found under the output's name. */
-static bool identify_finished(const pending *p, identity *id) {
+static bool identify_finished(const fv_output *p, identity *id) {
     char *header = fv__format_in_parts(p->path) ? fv__parts_header(p->temporary) : NULL;
     bool  there = identify(header ? header : p->temporary, id);
     free(header);
@@ -452,31 +429,31 @@ static void keep_failure(fv_outputs *outputs, fv_status status, const fv_error *
 }
 
 /* Those of the batch whose temporaries are there, and what the ledger has to say about them. */
-static int look_at(fv_outputs *outputs, pending *batch, int count, pending **there, fv_hash *files, fv_hash *keys) {
+static int look_at(fv_outputs *outputs, fv_output *const *batch, int count, fv_output **there, fv_hash *files, fv_hash *keys) {
     int n = 0;
     for (int i = 0; i < count; i++) {
         identity id;
         fv_error error = { 0 };
-        if (outputs->yields && !still_ours(outputs, batch[i].path))
-            fv__path_remove(batch[i].temporary, NULL);
-        else if (identify_finished(&batch[i], &id)) {
-            there[n] = &batch[i];
-            files[n] = file_hash(batch[i].path, &id);
-            keys[n++] = batch[i].key;
+        if (outputs->yields && !still_ours(outputs, batch[i]))
+            fv__path_remove(batch[i]->temporary, NULL);
+        else if (identify_finished(batch[i], &id)) {
+            there[n] = batch[i];
+            files[n] = file_hash(batch[i]->path, &id);
+            keys[n++] = batch[i]->key;
         } else
-            keep_failure(outputs, fv_fail(&error, FV_ERROR_IO, "%s: its temporary file has vanished", batch[i].path), &error);
+            keep_failure(outputs, fv_fail(&error, FV_ERROR_IO, "%s: its temporary file has vanished", batch[i]->path), &error);
     }
     return n;
 }
 
-static fv_status sync_temporaries(pending *const *there, int count, fv_error *error) {
+static fv_status sync_temporaries(fv_output *const *there, int count, fv_error *error) {
     char *paths[BATCH];
     for (int i = 0; i < count; i++) paths[i] = there[i]->temporary;
     return fv__paths_sync(paths, (size_t)count, error);
 }
 
 /* The names are durable when the folders are; most outputs of a run lie in one. */
-static void name_outputs(fv_outputs *outputs, pending *const *there, int count) {
+static void name_outputs(fv_outputs *outputs, fv_output *const *there, int count) {
     char    *folder = NULL;
     fv_error error = { 0 };
     for (int i = 0; i <= count; i++) {
@@ -490,7 +467,9 @@ static void name_outputs(fv_outputs *outputs, pending *const *there, int count) 
             free(folder);
             folder = fv__sprintf("%.*s", (int)length, path);
         }
-        keep_failure(outputs, name_output(outputs, there[i], &error), &error);
+        fv_status named = name_output(outputs, there[i], &error);
+        keep_failure(outputs, named, &error);
+        if (named == FV_OK) there[i]->state = FV_OUTPUT_NAMED;
     }
     free(folder);
 }
@@ -509,27 +488,26 @@ static fv_status note_outputs(fv_outputs *outputs, const fv_hash *files, const f
     return status;
 }
 
-static fv_status commit_batch(fv_outputs *outputs, pending *batch, int count) {
-    fv_error  error = { 0 };
-    fv_hash   files[BATCH], keys[BATCH];
-    pending  *there[BATCH];
-    int       n = look_at(outputs, batch, count, there, files, keys);
-    fv_status status = n ? sync_temporaries(there, n, &error) : FV_OK;
+static fv_status commit_batch(fv_outputs *outputs, fv_output *const *batch, int count) {
+    fv_error   error = { 0 };
+    fv_hash    files[BATCH], keys[BATCH];
+    fv_output *there[BATCH];
+    int        n = look_at(outputs, batch, count, there, files, keys);
+    fv_status  status = n ? sync_temporaries(there, n, &error) : FV_OK;
     if (status == FV_OK && n) status = note_outputs(outputs, files, keys, n, &error);
     keep_failure(outputs, status, &error);
     if (status == FV_OK) name_outputs(outputs, there, n);
     for (int i = 0; i < count; i++) {
-        fv__outputs_abandon(outputs, batch[i].path);
-        free(batch[i].path);
-        free(batch[i].temporary);
+        give_back(outputs, batch[i], batch[i]->state == FV_OUTPUT_NAMED ? FV_OUTPUT_NAMED : FV_OUTPUT_GIVEN_UP);
+        fv__output_leave(batch[i]);
     }
     return status;
 }
 
 /* Takes the waiting ones off the list, so that the mutex is not held while files are synced. */
-static int take_batch(fv_outputs *outputs, pending *batch) {
+static int take_batch(fv_outputs *outputs, fv_output **batch) {
     int count = outputs->nwaiting;
-    memcpy(batch, outputs->waiting, (size_t)count * sizeof *batch);
+    memcpy(batch, outputs->waiting, (size_t)count * sizeof(fv_output *));
     outputs->nwaiting = 0;
     return count;
 }
@@ -543,12 +521,13 @@ static fv_status take_failure(fv_outputs *outputs, fv_error *error) {
     return status;
 }
 
-fv_status fv__outputs_done(fv_outputs *outputs, const char *path, fv_hash key, const char *temporary, fv_error *error) {
-    pending batch[BATCH];
-    int     count = 0;
+fv_status fv__outputs_done(fv_outputs *outputs, fv_output *output, fv_error *error) {
+    fv_output *batch[BATCH];
+    int        count = 0;
     pthread_mutex_lock(&outputs->mutex);
     if (!outputs->nwaiting) outputs->oldest = fv__now();
-    outputs->waiting[outputs->nwaiting++] = (pending){ fv__strdup(path), fv__strdup(temporary), key };
+    outputs->waiting[outputs->nwaiting++] = fv__output_use(output);
+    output->state = FV_OUTPUT_COMPLETE;
     if (outputs->nwaiting == BATCH || fv__now() - outputs->oldest > 1) count = take_batch(outputs, batch);
     pthread_mutex_unlock(&outputs->mutex);
     if (count && commit_batch(outputs, batch, count) == FV_ERROR_FULL) return take_failure(outputs, error);
@@ -556,20 +535,12 @@ fv_status fv__outputs_done(fv_outputs *outputs, const char *path, fv_hash key, c
 }
 
 fv_status fv__outputs_commit(fv_outputs *outputs, fv_error *error) {
-    pending batch[BATCH];
+    fv_output *batch[BATCH];
     pthread_mutex_lock(&outputs->mutex);
     int count = take_batch(outputs, batch);
     pthread_mutex_unlock(&outputs->mutex);
     commit_batch(outputs, batch, count);
     return take_failure(outputs, error);
-}
-
-bool fv__outputs_waits(fv_outputs *outputs, const char *path) {
-    bool waits = false;
-    pthread_mutex_lock(&outputs->mutex);
-    for (const claim *c = outputs->claims; c && !waits; c = c->next) waits = !strcmp(c->path, path);
-    pthread_mutex_unlock(&outputs->mutex);
-    return waits;
 }
 
 /* ---------------------------------------------------------------- why it is made again */

@@ -32,32 +32,31 @@ fv_status fv__outputs_check_name(const char *path, fv_error *error);
 /* The same, and fails if the file exists and is not ours; one that may be overwritten is fine, but no folder of other files. */
 fv_status fv__outputs_check(fv_outputs *outputs, const char *path, fv_error *error);
 /* True if the file is there and was made from exactly this. */
-bool fv__outputs_current(fv_outputs *outputs, const char *path, fv_hash key);
+bool fv__outputs_current(fv_outputs *outputs, const fv_output *output);
 typedef enum fv_output_way {
     FV_OUTPUT_ALONE, /* by the only process of a run */
     FV_OUTPUT_OWN,   /* by one of several: what another left is never taken up, since it may wake up again */
     FV_OUTPUT_JOINT, /* by several at once: somebody else's claim is no hindrance */
 } fv_output_way;
-/* Claims an output that is begun only later, or not at all: FV_ERROR_BUSY while another run has it. */
+/* Claims the file of a table that is begun only later, or not at all: FV_ERROR_BUSY while another run has it. */
 fv_status fv__outputs_claim(fv_outputs *outputs, const char *path, fv_error *error);
-/* Claims the output and gives its temporary name (caller frees). parallel: an unfinished one of the same key is taken up, and
- * *epoch tells temporaries of the same key apart. */
-fv_status fv__outputs_begin(fv_outputs *outputs, const char *path, fv_hash key, bool parallel, fv_output_way way,
-                            char **temporary, fv_hash *epoch, fv_error *error);
+/* The output of a table, the one that was claimed if there is one. The caller leaves it. */
+fv_output *fv__outputs_table(fv_outputs *outputs, const char *path, fv_hash key);
+/* Claims the output and opens it under a temporary name. Of images that tasks put in place, an unfinished one of the same key is
+ * taken up. list: of the process. */
+fv_status fv__outputs_begin(fv_outputs *outputs, fv_output *output, fv_output_way way, fv_output_list *list, fv_error *error);
 /* From now on, before anything is begun: what another process has taken over while this one stood still is left to it without a
  * complaint. */
 void fv__outputs_yield(fv_outputs *outputs);
 /* Removes the claim of a worker that died between naming the output and giving its claim back. */
 void fv__outputs_disclaim(const char *path);
-/* The temporary is complete. It is made durable and gets its name soon, in a batch; at the latest at fv__outputs_commit. One that
+/* All is written. It is made durable and gets its name soon, in a batch; at the latest at fv__outputs_commit. One that
  * cannot get its name does not hinder the others; the first such failure is what fv__outputs_commit gives back, once. Only a full
  * disk is told at once. */
-fv_status fv__outputs_done(fv_outputs *outputs, const char *path, fv_hash key, const char *temporary, fv_error *error);
+fv_status fv__outputs_done(fv_outputs *outputs, fv_output *output, fv_error *error);
 fv_status fv__outputs_commit(fv_outputs *outputs, fv_error *error);
-/* Whether it is complete but has not got its name yet. */
-bool fv__outputs_waits(fv_outputs *outputs, const char *path);
 /* The item failed: gives the claim back. What was written stays for the next try. */
-void fv__outputs_abandon(fv_outputs *outputs, const char *path);
+void fv__outputs_abandon(fv_outputs *outputs, fv_output *output);
 
 /* Says on the log why an existing output is made again, and notes what made the new one. */
 void fv__outputs_explain(fv_outputs *outputs, const fv_sink *sink, const fv_graph *graph);

@@ -297,6 +297,21 @@ static fv_hash joined_key(const joined *j) {
     return fv__hasher_finish(&hasher);
 }
 
+static fv_status replace_file(joined *j, const fv_table_format *format, const fv_table_options *options, fv_outputs *outputs,
+                              fv_output *output, fv_error *error) {
+    if (!options->append) FV_TRY(fv__outputs_check(outputs, output->path, error));
+    FV_TRY(fv__outputs_begin(outputs, output, FV_OUTPUT_ALONE, j->context->written, error));
+    fv_status status = format->write(output->temporary, output->path, &j->type, options, &j->base, error);
+    if (status != FV_OK) {
+        fv__error_rename(error, output->temporary, output->path);
+        fv__path_remove(output->temporary, NULL);
+        fv__outputs_abandon(outputs, output);
+        return status;
+    }
+    FV_TRY(fv__outputs_done(outputs, output, error));
+    return options->append ? fv__outputs_commit(outputs, error) : FV_OK; /* another may append to it */
+}
+
 static fv_status write_file(joined *j, fv_run_result *result, fv_outputs *outputs, fv_error *error) {
     const char            *path = j->parts[0].file;
     const fv_table_format *format = fv__table_format_for(path);
@@ -308,25 +323,11 @@ static fv_status write_file(joined *j, fv_run_result *result, fv_outputs *output
         fv__collect_output(result, path, true);
         return FV_OK;
     }
-    if (fv__outputs_current(outputs, path, key)) {
-        fv__collect_output(result, path, false);
-        return FV_OK;
-    }
-    char   *temporary;
-    fv_hash epoch;
-    if (!options.append) FV_TRY(fv__outputs_check(outputs, path, error));
-    FV_TRY(fv__outputs_begin(outputs, path, key, false, FV_OUTPUT_ALONE, &temporary, &epoch, error));
-    fv_status status = format->write(temporary, path, &j->type, &options, &j->base, error);
-    if (status == FV_OK)
-        status = fv__outputs_done(outputs, path, key, temporary, error);
-    else {
-        fv__error_rename(error, temporary, path);
-        fv__path_remove(temporary, NULL);
-        fv__outputs_abandon(outputs, path);
-    }
-    free(temporary);
-    if (status == FV_OK && options.append) status = fv__outputs_commit(outputs, error); /* another may append to it */
-    if (status == FV_OK) fv__collect_output(result, path, true);
+    fv_output *output = fv__outputs_table(outputs, path, key);
+    bool       current = fv__outputs_current(outputs, output);
+    fv_status  status = current ? FV_OK : replace_file(j, format, &options, outputs, output, error);
+    if (status == FV_OK) fv__collect_output(result, path, !current);
+    fv__output_leave(output);
     return status;
 }
 

@@ -11,21 +11,20 @@ typedef struct left { /* by one item */
     struct left *next;
     fv_bytes     keys;    /* fv_hash: to be forgotten */
     fv_bytes     results; /* fv_hash: must be committed before */
-    fv_bytes     paths;   /* must have got their names before; each ended by NUL */
+    fv_output  **outputs; /* must have got their names before */
+    int          noutputs;
 } left;
 
 struct fv_retired_items {
     fv_store       *store;
-    fv_outputs     *outputs;
     pthread_mutex_t mutex;
     left           *first;
     int             count;
 };
 
-fv_retired_items *fv__retired_items_new(fv_store *store, fv_outputs *outputs) {
+fv_retired_items *fv__retired_items_new(fv_store *store) {
     fv_retired_items *l = fv__calloc(sizeof *l);
     l->store = store;
-    l->outputs = outputs;
     pthread_mutex_init(&l->mutex, NULL);
     return l;
 }
@@ -35,7 +34,8 @@ static void free_all(left *item) {
         left *next = item->next;
         fv__bytes_release(&item->keys);
         fv__bytes_release(&item->results);
-        fv__bytes_release(&item->paths);
+        for (int k = 0; k < item->noutputs; k++) fv__output_leave(item->outputs[k]);
+        free(item->outputs);
         free(item);
         item = next;
     }
@@ -49,8 +49,8 @@ void fv__retired_items_free(fv_retired_items *l) {
 }
 
 static bool settled(const fv_retired_items *l, const left *item) {
-    for (size_t at = 0; at < item->paths.size; at += strlen((char *)item->paths.data + at) + 1)
-        if (fv__outputs_waits(l->outputs, (char *)item->paths.data + at)) return false;
+    for (int k = 0; k < item->noutputs; k++)
+        if (item->outputs[k]->state == FV_OUTPUT_COMPLETE) return false;
     const fv_hash *results = (const fv_hash *)(const void *)item->results.data;
     for (size_t i = 0; i < item->results.size / sizeof *results; i++)
         if (!fv__store_committed(l->store, results[i])) return false;
@@ -79,12 +79,13 @@ static void forget(fv_retired_items *l) {
     free_all(gone);
 }
 
-void fv__retired_items_add(fv_retired_items *l, const fv_instance *instance, const bool *needed, const bool *handed) {
+void fv__retired_items_add(fv_retired_items *l, const fv_instance *instance, const bool *needed) {
     left *item = fv__calloc(sizeof *item);
     for (int k = 0; k < instance->plan->nstages; k++)
         if (needed[k]) fv__stage_leaves(instance, &instance->plan->stages[k], &item->keys, &item->results);
-    for (int k = 0; k < instance->graph->nsinks; k++)
-        if (handed[k]) fv__bytes_append(&item->paths, instance->graph->sinks[k].file, strlen(instance->graph->sinks[k].file) + 1);
+    item->outputs = fv__calloc((size_t)(instance->plan->nfiles + 1) * sizeof(fv_output *));
+    for (int k = 0; k < instance->plan->nfiles; k++)
+        if (fv__output_made(instance->outputs[k])) item->outputs[item->noutputs++] = fv__output_use(instance->outputs[k]);
     pthread_mutex_lock(&l->mutex);
     item->next = l->first;
     l->first = item;

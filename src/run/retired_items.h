@@ -11,10 +11,10 @@
 
 typedef struct fv_retired_items fv_retired_items;
 
-fv_retired_items *fv__retired_items_new(fv_store *store, fv_outputs *outputs);
+fv_retired_items *fv__retired_items_new(fv_store *store);
 void              fv__retired_items_free(fv_retired_items *retired);
-/* Notes what an item leaves; the instance may be closed afterwards. needed: by stage; handed: sinks that wait for their names. */
-void fv__retired_items_add(fv_retired_items *retired, const fv_instance *instance, const bool *needed, const bool *handed);
+/* Notes what an item leaves; the instance may be closed afterwards. needed: by stage. */
+void fv__retired_items_add(fv_retired_items *retired, const fv_instance *instance, const bool *needed);
 /* Commits the store and forgets whatever can go. */
 void fv__retired_items_settle(fv_retired_items *retired);
 

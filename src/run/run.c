@@ -200,7 +200,7 @@ static bool ends_run(const running *r) { return !r->share || r->share->finish; }
 static fv_status before_commit(void *context, fv_error *error) {
     running *r = context;
     if (r->record) FV_TRY(fv__record_flush(r->record, error));
-    return fv__instances_sync(NULL, error);
+    return fv__output_list_sync(r->context.written, error);
 }
 
 static fv_status open_store(running *r, fv_error *error) {
@@ -455,6 +455,7 @@ fv_status fv__run_all(const fv_program *program, fv_bindings *bindings, const fv
     r.context = (fv_context){ .program = program,
                               .bindings = bindings,
                               .plan_options = *plan_options,
+                              .written = fv__output_list_new(),
                               .poison = settings.poison,
                               .cancel = settings.cancel };
     fv_status status = fv__engine_named(settings.engine, &r.engine, error);
@@ -468,6 +469,7 @@ fv_status fv__run_all(const fv_program *program, fv_bindings *bindings, const fv
     if (r.record) fv__record_close(r.record);
     if (r.outputs) fv__outputs_free(r.outputs);
     if (r.context.store) fv__store_close(r.context.store);
+    fv__output_list_free(r.context.written);
     /* Only now: before, what is stored may be all that is left of a run that was killed and now goes on. */
     if (status == FV_OK && ends_run(&r)) trim_store(&r, default_disk(r.folder));
     if (r.lease) fv__lease_release(r.lease);

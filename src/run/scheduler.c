@@ -17,7 +17,7 @@ fv_scheduler *fv__scheduler_new(const fv_context *context, const fv_run_settings
     };
     s->progress.items = context->bindings->nunits;
     fv__scheduler_places(s, &(fv_place){ settings->workers, settings->budget }, 1);
-    s->retired = fv__retired_items_new(context->store, outputs);
+    s->retired = fv__retired_items_new(context->store);
     pthread_mutex_init(&s->mutex, NULL);
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
@@ -59,9 +59,6 @@ static void free_item(fv_item *item) {
         free(item->stages[k].ranges);
         free(item->stages[k].makers);
     }
-    for (int i = 0; item->temporaries && i < item->instance->graph->nsinks; i++) free(item->temporaries[i]);
-    free(item->temporaries);
-    free(item->handed);
     free(item->stages);
     free(item->order);
     fv__instance_close(item->instance);
@@ -397,13 +394,12 @@ static fv_status hand_over(fv_scheduler *s, const fv_job *job, fv_error *error) 
     if (job->claim && !fv__claim_held(job->claim)) return FV_OK; /* we stood still so long that another has done it */
     for (int t = 0; t < stage->ntargets; t++) {
         if (stage->targets[t].kind != FV_TARGET_SINK) continue;
-        int            k = (int)(stage->targets[t].sink - instance->graph->sinks);
-        const fv_sink *sink = &instance->graph->sinks[k];
-        if (!job->item->temporaries[k]) continue;
+        fv_output *output = fv__instance_output(instance, &stage->targets[t]);
+        if (!output->temporary) continue;
         bool by_others = job->item->written_by & ~((uint64_t)1 << job->place % 64) || s->nplaces > 64;
         if (s->naming && !any && by_others) FV_TRY(s->naming(s->naming_context, job, error));
-        job->item->handed[k] = any = true;
-        FV_TRY(fv__outputs_done(s->outputs, sink->file, sink->key, job->item->temporaries[k], error));
+        any = true;
+        FV_TRY(fv__outputs_done(s->outputs, output, error));
     }
     return any && !s->context->bindings->collection ? fv__outputs_commit(s->outputs, error) : FV_OK;
 }
@@ -420,7 +416,7 @@ static void put_aside(fv_scheduler *s, const fv_item *item) {
     int   nstages = item->instance->plan->nstages;
     bool *needed = fv__calloc((size_t)nstages + 1);
     for (int k = 0; k < nstages; k++) needed[k] = item->stages[k].needed;
-    fv__retired_items_add(s->retired, item->instance, needed, item->handed);
+    fv__retired_items_add(s->retired, item->instance, needed);
     free(needed);
 }
 
@@ -485,10 +481,9 @@ static void count_failure(fv_scheduler *s, const fv_item *item, fv_status status
 /* Mutex held. */
 static void list_outputs(fv_scheduler *s, const fv_item *item) {
     if (s->claims && !s->share->finish) return;
-    for (int k = 0; k < item->instance->graph->nsinks; k++) {
-        const fv_sink *sink = &item->instance->graph->sinks[k];
-        if (sink->kind == FV_SINK_FILE && sink->value->type.kind == FV_KIND_IMAGE)
-            fv__collect_output(s->result, sink->file, item->handed[k]);
+    for (int k = 0; k < item->instance->plan->nfiles; k++) {
+        const fv_output *output = item->instance->outputs[k];
+        fv__collect_output(s->result, output->path, fv__output_made(output));
     }
 }
 
@@ -497,13 +492,12 @@ static void close_item(fv_scheduler *s, fv_item *item) {
     fv_error  error = item->error;
     fv_status status = item->failed ? error.code : collect(s, item, &error);
     bool      made = status == FV_OK;
-    if (!made && item->instance)
-        for (int k = 0; item->temporaries && k < item->instance->graph->nsinks; k++) {
-            const char *file = item->instance->graph->sinks[k].file;
-            if (!item->temporaries[k]) continue;
-            fv__error_rename(&error, item->temporaries[k], file);
-            if (!item->handed[k]) fv__outputs_abandon(s->outputs, file);
-        }
+    for (int k = 0; !made && item->instance && k < item->instance->plan->nfiles; k++) {
+        fv_output *output = item->instance->outputs[k];
+        if (!output->temporary) continue;
+        fv__error_rename(&error, output->temporary, output->path);
+        if (!fv__output_made(output)) fv__outputs_abandon(s->outputs, output);
+    }
     if (made && item->instance->graph->lost) status = fv_fail(&error, FV_ERROR_INPUT, "%s", item->instance->graph->lost);
     bool said = status != FV_OK && say_failure(s, item, &error);
     pthread_mutex_lock(&s->mutex);

@@ -25,9 +25,10 @@ void fv__memory_spare(fv_scheduler *s, const fv_item *item) {
     room -= FV_MAX(largest * fv__worker_threads_threads(workers), largest * workers + worth_lending(s, 0, shared));
     for (int k = 0; k < plan->nstages; k++)
         for (int t = 0; t < plan->stages[k].ntargets; t++) {
-            fv_writer *writer = plan->stages[k].targets[t].kind == FV_TARGET_SINK ? plan->stages[k].targets[t].writer : NULL;
+            const fv_target *target = &plan->stages[k].targets[t];
+            fv_writer       *writer = target->kind == FV_TARGET_SINK ? fv__instance_output(item->instance, target)->writer : NULL;
             if (!writer || room <= spared) continue;
-            writer->spare = FV_MIN(writer->spare_wanted, room - spared);
+            writer->spare = FV_MIN(writer->layout.spare_wanted, room - spared);
             spared += writer->spare;
         }
     pthread_mutex_lock(&s->mutex);

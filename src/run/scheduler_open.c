@@ -6,7 +6,7 @@ bool fv__stage_complete(const fv_instance *instance, const fv_stage *stage) {
     bool finished = fv__stage_finished(instance, stage); /* asked first: tasks rely on it that results are all there or none */
     for (int t = 0; t < stage->ntargets; t++) {
         const fv_target *target = &stage->targets[t];
-        if (target->kind == FV_TARGET_SINK && !instance->current[target->sink - instance->graph->sinks]) return false;
+        if (target->kind == FV_TARGET_SINK && !fv__output_current(fv__instance_output(instance, target))) return false;
         if (target->kind != FV_TARGET_STORE) continue;
         for (int64_t task = 0; task < stage->ntasks; task++) {
             int64_t index;
@@ -47,7 +47,8 @@ static void find_needed(const fv_scheduler *scheduler, fv_item *item) {
         const fv_stage *stage = &plan->stages[s];
         fv_stage_state *state = &item->stages[s];
         for (int t = 0; t < stage->ntargets; t++)
-            if (stage->targets[t].kind == FV_TARGET_SINK && !instance->current[stage->targets[t].sink - instance->graph->sinks])
+            if (stage->targets[t].kind == FV_TARGET_SINK &&
+                !fv__output_current(fv__instance_output(instance, &stage->targets[t])))
                 state->needed = true;
         state->complete = !state->needed || fv__stage_complete(instance, stage);
         if (state->needed && state->complete)
@@ -63,37 +64,35 @@ static void find_needed(const fv_scheduler *scheduler, fv_item *item) {
     }
 }
 
-static fv_status begin_sinks(fv_scheduler *s, fv_item *item, fv_error *error) {
-    fv_instance  *instance = item->instance;
+static fv_status begin_output(fv_scheduler *s, const fv_instance *instance, fv_output *output, fv_error *error) {
     fv_output_way way = fv__tasks_shared(s) ? FV_OUTPUT_JOINT : s->claims ? FV_OUTPUT_OWN : FV_OUTPUT_ALONE;
-    item->temporaries = fv__calloc((size_t)(instance->graph->nsinks + 1) * sizeof *item->temporaries);
-    item->handed = fv__calloc((size_t)(instance->graph->nsinks + 1) * sizeof *item->handed);
-    for (int st = 0; st < instance->plan->nstages; st++)
-        for (int t = 0; t < instance->plan->stages[st].ntargets; t++) {
-            const fv_target *target = &instance->plan->stages[st].targets[t];
+    if (fv__outputs_current(s->outputs, output)) {
+        if (s->share && s->share->finish) fv__outputs_disclaim(output->path);
+        fv__output_is_current(output);
+        return FV_OK;
+    }
+    FV_TRY(fv__outputs_check(s->outputs, output->path, error));
+    if (!s->context->bindings->collection) fv__outputs_explain(s->outputs, output->file->sink, instance->graph);
+    FV_TRY(fv__outputs_begin(s->outputs, output, way, s->context->written, error));
+    return output->writer->layout.parallel ? output->writer->format->begin(output->writer, error) : FV_OK;
+}
+
+static fv_status begin_outputs(fv_scheduler *s, fv_item *item, fv_error *error) {
+    const fv_plan *plan = item->instance->plan;
+    for (int st = 0; st < plan->nstages; st++)
+        for (int t = 0; t < plan->stages[st].ntargets; t++) {
+            const fv_target *target = &plan->stages[st].targets[t];
             if (target->kind != FV_TARGET_SINK) continue;
-            int     k = (int)(target->sink - instance->graph->sinks);
-            fv_hash epoch = { 0, 0 };
-            if (fv__outputs_current(s->outputs, target->sink->file, target->sink->key)) {
-                if (s->share && s->share->finish) fv__outputs_disclaim(target->sink->file);
-                fv__instance_begin(instance, k, NULL, epoch);
-                continue;
-            }
-            FV_TRY(fv__outputs_check(s->outputs, target->sink->file, error));
-            if (!s->context->bindings->collection) fv__outputs_explain(s->outputs, target->sink, instance->graph);
-            FV_TRY(fv__outputs_begin(s->outputs, target->sink->file, target->sink->key, target->writer->parallel, way,
-                                     &item->temporaries[k], &epoch, error));
-            fv__instance_begin(instance, k, item->temporaries[k], epoch);
-            if (target->writer->parallel) FV_TRY(target->writer->format->begin(target->writer, error));
+            FV_TRY(begin_output(s, item->instance, fv__instance_output(item->instance, target), error));
         }
     return FV_OK;
 }
 
 /* The second of those who share an item finds the temporaries of the first, and never one that is just getting its name. */
-static fv_status begin_sinks_alone(fv_scheduler *s, fv_item *item, fv_error *error) {
+static fv_status begin_outputs_alone(fv_scheduler *s, fv_item *item, fv_error *error) {
     fv_lease *lease;
     FV_TRY(fv__shared_lock(s, &lease, error));
-    fv_status status = begin_sinks(s, item, error);
+    fv_status status = begin_outputs(s, item, error);
     fv__lease_release(lease);
     return status;
 }
@@ -104,7 +103,7 @@ fv_status fv__item_open(fv_scheduler *s, fv_item *item, fv_error *error) {
     fv__diagnostics_release(&diagnostics);
     if (status != FV_OK) return status;
     FV_TRY(fv__budget_check(&s->tightest, item->instance->plan->memory, error));
-    FV_TRY(begin_sinks_alone(s, item, error));
+    FV_TRY(begin_outputs_alone(s, item, error));
     fv__memory_spare(s, item);
     find_needed(s, item);
     item->order = fv__stage_order(s, item);

@@ -34,11 +34,9 @@ struct fv_item {
     int64_t         number;
     fv_instance    *instance;
     fv_stage_state *stages;
-    char          **temporaries; /* by sink */
-    bool           *handed;      /* by sink: complete, and given to the outputs for its name */
-    int             out;         /* jobs */
-    int             home;        /* place that takes its first tasks */
-    uint64_t        written_by;  /* places that ran tasks with sinks, as bits; of more than 64, several share one */
+    int             out;        /* jobs */
+    int             home;       /* place that takes its first tasks */
+    uint64_t        written_by; /* places that ran tasks with sinks, as bits; of more than 64, several share one */
     bool            ready, failed, closing;
     fv_error        error;
     int64_t         tasks, tasks_done;

@@ -40,10 +40,11 @@ static bool is_left(fv_scheduler *s, fv_item *item, int stage, int64_t task, int
 static bool complete_now(fv_scheduler *s, fv_item *item, const fv_stage *stage) {
     fv_instance *instance = item->instance;
     for (int t = 0; t < stage->ntargets; t++) {
-        const fv_sink *sink = stage->targets[t].sink;
-        if (stage->targets[t].kind != FV_TARGET_SINK || instance->current[sink - instance->graph->sinks]) continue;
-        if (!fv__outputs_current(s->outputs, sink->file, sink->key)) return false;
-        fv__instance_begin(instance, (int)(sink - instance->graph->sinks), NULL, (fv_hash){ 0, 0 });
+        if (stage->targets[t].kind != FV_TARGET_SINK) continue;
+        fv_output *output = fv__instance_output(instance, &stage->targets[t]);
+        if (fv__output_current(output)) continue;
+        if (!fv__outputs_current(s->outputs, output)) return false;
+        fv__output_is_current(output);
     }
     return fv__stage_complete(instance, stage);
 }
@@ -195,8 +196,9 @@ void fv__shared_tidy(const fv_job *job) {
     const fv_stage *stage = &job->instance->plan->stages[job->stage];
     for (int t = 0; t < stage->ntargets; t++) {
         const fv_target *target = &stage->targets[t];
-        if (target->kind != FV_TARGET_SINK || target->writer->parallel) continue;
-        if (!job->instance->current[target->sink - job->instance->graph->sinks]) fv__temporaries_tidy(target->sink->file);
+        if (target->kind != FV_TARGET_SINK || target->file->layout.parallel) continue;
+        const fv_output *output = fv__instance_output(job->instance, target);
+        if (!fv__output_current(output)) fv__temporaries_tidy(output->path);
     }
 }
 

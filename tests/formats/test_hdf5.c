@@ -189,7 +189,7 @@ TEST(hdf5_refuses_options_it_cannot_follow) {
         fv_writer    *writer;
         fv_error      error = { 0 };
         fv_image_type_init(&type, FV_FLOAT32, 3, (int64_t[]){ 100000, 100000, 100000 });
-        CHECK_INT(fv_format_hdf5.create("x.h5", &type, &cases[i].options, &writer, &error), FV_ERROR_USAGE);
+        CHECK_INT(test_make_writer(&fv_format_hdf5, "x.h5", &type, &cases[i].options, &writer, &error), FV_ERROR_USAGE);
         CHECK_MESSAGE(strstr(error.message, cases[i].says), "%s", error.message);
     }
 }

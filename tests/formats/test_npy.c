@@ -167,10 +167,10 @@ TEST(npy_keeps_what_is_there_when_begun_again) {
     test_image_random(&in, 1);
     fv__block_init(&block, FV_UINT8, &all, in.data);
     CHECK(fv__format_for_writing(path, &format, &error) == FV_OK);
-    CHECK(format->create(path, &in.type.image, &none, &writer, &error) == FV_OK);
+    CHECK(test_make_writer(format, path, &in.type.image, &none, &writer, &error) == FV_OK);
     CHECK(format->begin(writer, &error) == FV_OK && format->put(writer, &block, &error) == FV_OK);
     format->free_writer(writer);
-    CHECK(format->create(path, &in.type.image, &none, &writer, &error) == FV_OK);
+    CHECK(test_make_writer(format, path, &in.type.image, &none, &writer, &error) == FV_OK);
     CHECK(format->begin(writer, &error) == FV_OK && format->finish(writer, &error) == FV_OK);
     format->free_writer(writer);
     CHECK(test_read_file(path, &out, &error) == FV_OK && test_same_pixels(&in, &out));

@@ -133,7 +133,8 @@ TEST(tiff_put_in_place_has_the_bytes_of_an_assembled_one) {
     fv_writer       *writer;
     image_rows       pieces = { { .get = get_strip, .count = 30 }, &in };
     CHECK(test_write_file(put, &in, &options, 3, NULL) == FV_OK);
-    CHECK(fv_format_tiff.create(assembled, &in.type.image, &options, &writer, NULL) == FV_OK && writer->parallel);
+    CHECK(test_make_writer(&fv_format_tiff, assembled, &in.type.image, &options, &writer, NULL) == FV_OK &&
+          writer->layout.parallel);
     CHECK(fv_format_tiff.assemble(writer, &pieces.base, NULL) == FV_OK);
     fv_format_tiff.free_writer(writer);
     CHECK(test_same_files(put, assembled));

@@ -95,9 +95,10 @@ TEST(zarr_chunks_follow_the_stated_rule) {
         memcpy(options.chunk, cases[i].chunk, sizeof cases[i].chunk);
         fv_image_type_init(&type, FV_UINT8, cases[i].ndim, cases[i].shape);
         for (int d = 0; d < type.ndim; d++) strcpy(type.axis[d], cases[i].axes[d]);
-        CHECK(fv_format_zarr.create("x.zarr", &type, &options, &writer, NULL) == FV_OK);
+        CHECK(test_make_writer(&fv_format_zarr, "x.zarr", &type, &options, &writer, NULL) == FV_OK);
         for (int d = 0; d < type.ndim; d++)
-            CHECK_MESSAGE(writer->piece[d] == cases[i].expected[d], "case %d axis %d: %lld", i, d, (long long)writer->piece[d]);
+            CHECK_MESSAGE(writer->layout.piece[d] == cases[i].expected[d], "case %d axis %d: %lld", i, d,
+                          (long long)writer->layout.piece[d]);
         fv_format_zarr.free_writer(writer);
     }
 }
@@ -108,16 +109,16 @@ TEST(zarr_refuses_options_it_cannot_follow) {
     fv_error      error = { 0 };
     fv_image_type_init(&type, FV_FLOAT64, 3, (int64_t[]){ 100000, 100000, 100000 });
     fv_write_options options = { .chunk_ndim = 4 };
-    CHECK_INT(fv_format_zarr.create("x.zarr", &type, &options, &writer, &error), FV_ERROR_USAGE);
+    CHECK_INT(test_make_writer(&fv_format_zarr, "x.zarr", &type, &options, &writer, &error), FV_ERROR_USAGE);
     CHECK(strstr(error.message, "chunk has 4"));
     options = (fv_write_options){ .chunk_ndim = 1, .chunk = { 10000 } };
-    CHECK_INT(fv_format_zarr.create("x.zarr", &type, &options, &writer, &error), FV_ERROR_USAGE);
+    CHECK_INT(test_make_writer(&fv_format_zarr, "x.zarr", &type, &options, &writer, &error), FV_ERROR_USAGE);
     CHECK(strstr(error.message, "one chunk"));
     options = (fv_write_options){ .compression = "blosc", .level = 10 };
-    CHECK_INT(fv_format_zarr.create("x.zarr", &type, &options, &writer, &error), FV_ERROR_USAGE);
+    CHECK_INT(test_make_writer(&fv_format_zarr, "x.zarr", &type, &options, &writer, &error), FV_ERROR_USAGE);
     CHECK(strstr(error.message, "level = 10"));
     options = (fv_write_options){ .compression = "lzma" };
-    CHECK_INT(fv_format_zarr.create("x.zarr", &type, &options, &writer, &error), FV_ERROR_USAGE);
+    CHECK_INT(test_make_writer(&fv_format_zarr, "x.zarr", &type, &options, &writer, &error), FV_ERROR_USAGE);
     CHECK(strstr(error.message, "zstd|blosc"));
 }
 
@@ -186,7 +187,7 @@ TEST(zarr_goes_on_with_the_chunks_that_are_there) {
         fv_region  all = fv__region_whole(&in.type.image);
         fv__block_init(&whole, FV_UINT8, &all, in.data);
         half = fv__block_window(&whole, &halves[i]);
-        CHECK(fv_format_zarr.create(path, &in.type.image, &options, &writer, &error) == FV_OK);
+        CHECK(test_make_writer(&fv_format_zarr, path, &in.type.image, &options, &writer, &error) == FV_OK);
         CHECK_MESSAGE(fv_format_zarr.begin(writer, &error) == FV_OK, "%s", error.message);
         save(path, ".partial/1-2-3", "cut", 3); /* what a killed writer left */
         CHECK_MESSAGE(fv_format_zarr.put(writer, &half, &error) == FV_OK, "%s", error.message);
@@ -219,7 +220,7 @@ static void *write_share(void *argument) {
     fv_region  all = fv__region_whole(&s->image->type.image);
     fv_block   whole;
     fv__block_init(&whole, s->image->type.image.dtype, &all, s->image->data);
-    fv__lattice_init(&lattice, all.ndim, all.size, s->writer->piece);
+    fv__lattice_init(&lattice, all.ndim, all.size, s->writer->layout.piece);
     for (int64_t i = s->from; i < fv__lattice_count(&lattice) && s->status == FV_OK; i += s->step) {
         fv_region region = fv__lattice_chunk(&lattice, i);
         fv_block  window = fv__block_window(&whole, &region);
@@ -253,7 +254,7 @@ TEST(zarr_is_written_and_read_by_threads_at_once) {
     fv_writer       *writer;
     fv_reader       *reader = NULL;
     test_image_random_any(&in, 8);
-    CHECK(fv_format_zarr.create(path, &in.type.image, &options, &writer, &error) == FV_OK);
+    CHECK(test_make_writer(&fv_format_zarr, path, &in.type.image, &options, &writer, &error) == FV_OK);
     CHECK(fv_format_zarr.begin(writer, &error) == FV_OK);
     for (int pass = 0; pass < 2; pass++) {
         for (int i = 0; i < THREADS; i++) {

@@ -154,7 +154,7 @@ TEST(pyramid_of_a_complex_image_has_the_means_of_both_parts) {
 
 static fv_zarr_writer *make_writer(const char *path, const fv_image_type *type, const fv_write_options *options) {
     fv_writer *writer;
-    if (fv_format_zarr.create(path, type, options, &writer, NULL) != FV_OK) abort();
+    if (test_make_writer(&fv_format_zarr, path, type, options, &writer, NULL) != FV_OK) abort();
     return (fv_zarr_writer *)writer;
 }
 
@@ -182,7 +182,7 @@ TEST(pyramid_has_as_many_levels_as_it_needs) {
         fv_image_type_init(&type, FV_UINT8, cases[i].ndim, cases[i].shape);
         for (int d = 0; d < type.ndim; d++) strcpy(type.axis[d], cases[i].axes[d]);
         fv_zarr_writer *w = make_writer("x.zarr", &type, &options);
-        CHECK_MESSAGE(w->nlevels == cases[i].levels, "case %d: %d levels", i, w->nlevels);
+        CHECK_MESSAGE(w->design.nlevels == cases[i].levels, "case %d: %d levels", i, w->design.nlevels);
         fv_format_zarr.free_writer(&w->base);
     }
 }
@@ -200,7 +200,7 @@ TEST(pyramid_is_whole_after_puts_were_lost_and_repeated) {
     fv_block        whole;
     fv_lattice      lattice;
     fv__block_init(&whole, FV_UINT16, &all, in.data);
-    fv__lattice_init(&lattice, 2, all.size, w->base.piece);
+    fv__lattice_init(&lattice, 2, all.size, w->base.layout.piece);
     CHECK(fv_format_zarr.begin(&w->base, &error) == FV_OK);
     for (int64_t i = 0; i < 16; i++) {
         fv_region region = fv__lattice_chunk(&lattice, i);
@@ -246,7 +246,7 @@ static void put_piece(putter *p, int64_t index) {
     fv_block   whole;
     fv_lattice lattice;
     fv__block_init(&whole, p->image->type.image.dtype, &all, p->image->data);
-    fv__lattice_init(&lattice, all.ndim, all.size, p->writer->base.piece);
+    fv__lattice_init(&lattice, all.ndim, all.size, p->writer->base.layout.piece);
     int64_t   count = fv__lattice_count(&lattice);
     fv_region region = fv__lattice_chunk(&lattice, index % count * STEP % count);
     fv_block  window = fv__block_window(&whole, &region);
@@ -256,7 +256,7 @@ static void put_piece(putter *p, int64_t index) {
 static void *put_some(void *argument) {
     putter    *p = argument;
     fv_lattice lattice;
-    fv__lattice_init(&lattice, p->image->type.image.ndim, p->image->type.image.shape, p->writer->base.piece);
+    fv__lattice_init(&lattice, p->image->type.image.ndim, p->image->type.image.shape, p->writer->base.layout.piece);
     for (int64_t i = p->from; i < fv__lattice_count(&lattice); i += PUTTERS) put_piece(p, i);
     return NULL;
 }
@@ -411,7 +411,7 @@ TEST(options_that_do_not_go_together_are_refused) {
         fv_writer    *writer;
         fv_error      error = { 0 };
         fv_image_type_init(&type, FV_FLOAT32, 3, (int64_t[]){ 1 << 20, 1 << 20, 1 << 20 });
-        CHECK_INT(fv_format_zarr.create("x.zarr", &type, &cases[i].options, &writer, &error), FV_ERROR_USAGE);
+        CHECK_INT(test_make_writer(&fv_format_zarr, "x.zarr", &type, &cases[i].options, &writer, &error), FV_ERROR_USAGE);
         CHECK_MESSAGE(strstr(error.message, cases[i].says), "case %d: %s", i, error.message);
     }
     fv_image_type type;
@@ -419,7 +419,8 @@ TEST(options_that_do_not_go_together_are_refused) {
     fv_error      error = { 0 };
     fv_image_type_init(&type, FV_FLOAT32, 3, (int64_t[]){ 4, 4, 4 });
     strcpy(type.axis[0], "angle");
-    CHECK_INT(fv_format_zarr.create("x.zarr", &type, &(fv_write_options){ .levels = 2 }, &writer, &error), FV_ERROR_USAGE);
+    CHECK_INT(test_make_writer(&fv_format_zarr, "x.zarr", &type, &(fv_write_options){ .levels = 2 }, &writer, &error),
+              FV_ERROR_USAGE);
     CHECK_MESSAGE(strstr(error.message, "t c z y x"), "%s", error.message);
 }
 

@@ -73,42 +73,55 @@ static fv_status write_pieces(fv_writer *writer, const test_image *image, uint64
     const fv_format     *format = writer->format;
     const fv_image_type *type = &image->type.image;
     int64_t              cut[FV_MAX_DIMS];
-    memcpy(cut, writer->piece, sizeof cut);
+    memcpy(cut, writer->layout.piece, sizeof cut);
     uint64_t state = seed;
-    for (int d = 0; seed && writer->any_region && d < type->ndim; d++)
+    for (int d = 0; seed && writer->layout.any_region && d < type->ndim; d++)
         cut[d] = 1 + (int64_t)(test_random(&state) % (uint64_t)type->shape[d]);
     fv_lattice lattice;
     fv__lattice_init(&lattice, type->ndim, type->shape, cut);
     int64_t   count = fv__lattice_count(&lattice), *order = order_of(count, seed);
-    fv_status status = writer->parallel ? format->begin(writer, error) : FV_OK;
+    fv_status status = writer->layout.parallel ? format->begin(writer, error) : FV_OK;
     encoded   pieces = { .base = { .get = get_piece, .count = count } };
-    if (!writer->parallel) pieces.piece = fv__calloc((size_t)count * sizeof *pieces.piece);
+    if (!writer->layout.parallel) pieces.piece = fv__calloc((size_t)count * sizeof *pieces.piece);
     for (int64_t i = 0; i < count && status == FV_OK; i++)
         status = write_piece(writer, image, &lattice, order[i], seed != 0, pieces.piece ? &pieces.piece[order[i]] : NULL, error);
-    if (status == FV_OK && writer->parallel && format->sync) status = format->sync(writer, error);
-    if (status == FV_OK && writer->parallel && format->finish) status = format->finish(writer, error);
-    if (status == FV_OK && !writer->parallel) status = format->assemble(writer, &pieces.base, error);
+    if (status == FV_OK && writer->layout.parallel && format->sync) status = format->sync(writer, error);
+    if (status == FV_OK && writer->layout.parallel && format->finish) status = format->finish(writer, error);
+    if (status == FV_OK && !writer->layout.parallel) status = format->assemble(writer, &pieces.base, error);
     for (int64_t i = 0; pieces.piece && i < count; i++) fv__bytes_release(&pieces.piece[i]);
     free(pieces.piece);
     free(order);
     return status;
 }
 
+static fv_status make_writer(const fv_format *format, const char *path, const char *temporary, const fv_image_type *type,
+                             const fv_write_options *options, fv_writer **writer, fv_error *error) {
+    fv_image_file  file = { path, type, options };
+    fv_file_layout layout = { 0 };
+    FV_TRY(format->layout(&file, &layout, error));
+    return format->create(&file, &layout, temporary, writer, error);
+}
+
+fv_status test_make_writer(const fv_format *format, const char *path, const fv_image_type *type, const fv_write_options *options,
+                           fv_writer **writer, fv_error *error) {
+    return make_writer(format, path, path, type, options, writer, error);
+}
+
 fv_status test_write_file(const char *path, const test_image *image, const fv_write_options *options, uint64_t seed,
                           fv_error *error) {
     const fv_format *format;
-    fv_writer       *writer;
+    fv_writer       *writer = NULL;
     fv_write_options none = { 0 };
+    bool             in_parts = fv__format_in_parts(path); /* named from a temporary folder, as an engine does */
     FV_TRY(fv__format_for_writing(path, &format, error));
-    FV_TRY(format->create(path, &image->type.image, options ? options : &none, &writer, error));
-    if (fv__format_in_parts(path)) { /* named from a temporary folder, as an engine does */
-        free(writer->path);
-        writer->path =
-            fv__sprintf("%.*s.%s.0123456789abcdef.fovea", (int)(fv__path_name(path) - path), path, fv__path_name(path));
-    }
-    fv_status status = write_pieces(writer, image, seed, error);
-    if (status == FV_OK && fv__format_in_parts(path)) status = fv__parts_name(writer->path, path, error);
-    format->free_writer(writer);
+    char *temporary =
+        in_parts ? fv__sprintf("%.*s.%s.0123456789abcdef.fovea", (int)(fv__path_name(path) - path), path, fv__path_name(path))
+                 : fv__strdup(path);
+    fv_status status = make_writer(format, path, temporary, &image->type.image, options ? options : &none, &writer, error);
+    if (status == FV_OK) status = write_pieces(writer, image, seed, error);
+    if (status == FV_OK && in_parts) status = fv__parts_name(temporary, path, error);
+    if (writer) format->free_writer(writer);
+    free(temporary);
     return status;
 }
 

@@ -11,7 +11,11 @@
 #include "op/format.h"
 #include "support/apply.h"
 
-/* Finds the format by the extension, then: create; begin, put of every piece, sync, finish; or encode of every piece and
+/* The writer of an image under its own name: layout, then create. */
+fv_status test_make_writer(const fv_format *format, const char *path, const fv_image_type *type, const fv_write_options *options,
+                           fv_writer **writer, fv_error *error);
+
+/* Finds the format by the extension, then: layout, create; begin, put of every piece, sync, finish; or encode of every piece and
  * assemble. seed 0: in order, from the image itself. Otherwise pieces come in random order, each as a window into a larger
  * block filled with poison, and formats that take any region get boxes of a random lattice. The file must be the same. */
 fv_status test_write_file(const char *path, const test_image *image, const fv_write_options *options, uint64_t seed,

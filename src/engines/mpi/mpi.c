@@ -230,17 +230,12 @@ static void forget(void *context, const fv_instance *instance, const fv_stage *s
 
 /* ---------------------------------------------------------------- giving jobs */
 
-static void add_sinks(fv_bytes *letter, const fv_instance *instance) {
-    for (int k = 0; k < instance->graph->nsinks; k++) {
-        const fv_writer *writer = NULL;
-        for (int s = 0; s < instance->plan->nstages && !writer; s++)
-            for (int t = 0; t < instance->plan->stages[s].ntargets; t++)
-                if (instance->plan->stages[s].targets[t].sink == &instance->graph->sinks[k])
-                    writer = instance->plan->stages[s].targets[t].writer;
-        const char    *path = writer && !instance->current[k] ? writer->path : "";
-        fv_letter_sink sink = { .epoch = instance->epochs[k], .length = (int64_t)strlen(path) };
-        fv__bytes_append(letter, &sink, sizeof sink);
-        fv__bytes_append(letter, path, (size_t)sink.length);
+static void add_outputs(fv_bytes *letter, const fv_instance *instance) {
+    for (int k = 0; k < instance->plan->nfiles; k++) {
+        const char      *path = fv__output_told(instance->outputs[k]);
+        fv_letter_output output = { .epoch = instance->outputs[k]->epoch, .length = (int64_t)strlen(path) };
+        fv__bytes_append(letter, &output, sizeof output);
+        fv__bytes_append(letter, path, (size_t)output.length);
     }
 }
 
@@ -267,10 +262,10 @@ static void add_job(fv_bytes *letter, other *o, const fv_job *job, int64_t *item
                            .task = job->task,
                            .kind = job->kind,
                            .stage = job->stage,
-                           .sinks = *item == instance->item ? -1 : instance->graph->nsinks,
+                           .outputs = *item == instance->item ? -1 : instance->plan->nfiles,
                            .held = job->held };
     fv__bytes_append(letter, &line, sizeof line);
-    if (line.sinks >= 0) add_sinks(letter, instance);
+    if (line.outputs >= 0) add_outputs(letter, instance);
     *item = instance->item;
 }
 

@@ -29,7 +29,7 @@ typedef struct open_item {
 typedef struct waiting {
     struct waiting *next;
     fv_letter_job   letter;
-    fv_bytes        sinks;
+    fv_bytes        outputs;
     int64_t         after; /* so many exchanges */
 } waiting;
 
@@ -57,26 +57,19 @@ typedef struct follower {
 
 /* ---------------------------------------------------------------- items */
 
-static const fv_writer *writer_of(const fv_instance *instance, int sink) {
-    for (int s = 0; s < instance->plan->nstages; s++)
-        for (int t = 0; t < instance->plan->stages[s].ntargets; t++)
-            if (instance->plan->stages[s].targets[t].sink == &instance->graph->sinks[sink])
-                return instance->plan->stages[s].targets[t].writer;
-    return NULL;
-}
-
-static void begin_sinks(fv_instance *instance, const fv_bytes *sinks) {
-    const uint8_t *at = sinks->data, *end = at + sinks->size;
-    for (int k = 0; k < instance->graph->nsinks && at + sizeof(fv_letter_sink) <= end; k++) {
-        fv_letter_sink sink;
-        memcpy(&sink, at, sizeof sink);
-        at += sizeof sink;
-        char            *path = fv__sprintf("%.*s", (int)sink.length, (const char *)at);
-        const fv_writer *writer = writer_of(instance, k);
-        if (!writer || !*path || strcmp(writer->path, path)) fv__instance_begin(instance, k, *path ? path : NULL, sink.epoch);
-        at += sink.length;
+static fv_status follow_outputs(fv_instance *instance, const fv_bytes *outputs, fv_error *error) {
+    const uint8_t *at = outputs->data, *end = at + outputs->size;
+    fv_status      status = FV_OK;
+    for (int k = 0; k < instance->plan->nfiles && at + sizeof(fv_letter_output) <= end && status == FV_OK; k++) {
+        fv_letter_output output;
+        memcpy(&output, at, sizeof output);
+        at += sizeof output;
+        char *path = fv__sprintf("%.*s", (int)output.length, (const char *)at);
+        status = fv__instance_follow(instance, k, path, output.epoch, error);
+        at += output.length;
         free(path);
     }
+    return status;
 }
 
 /* Mutex held. Closes items that nobody has used for long. */
@@ -111,7 +104,7 @@ static open_item *find_item(follower *f, int64_t number) {
 }
 
 /* Mutex held. */
-static fv_status use_item(follower *f, int64_t number, const fv_bytes *sinks, open_item **out, fv_error *error) {
+static fv_status use_item(follower *f, int64_t number, const fv_bytes *outputs, open_item **out, fv_error *error) {
     open_item *item = find_item(f, number);
     if (!item) {
         fv_diagnostics diagnostics = { 0 };
@@ -125,7 +118,7 @@ static fv_status use_item(follower *f, int64_t number, const fv_bytes *sinks, op
         f->nitems++;
         close_old(f);
     }
-    if (sinks->size) begin_sinks(item->instance, sinks);
+    FV_TRY(follow_outputs(item->instance, outputs, error));
     item->users++;
     *out = item;
     return FV_OK;
@@ -186,14 +179,14 @@ static fv_offer ask(void *context, fv_job *job) {
                      .ticket = first->letter.ticket,
                      .held = first->letter.held };
     open_item *item = NULL;
-    fv_status  status = use_item(f, first->letter.item, &first->sinks, &item, &error);
+    fv_status  status = use_item(f, first->letter.item, &first->outputs, &item, &error);
     if (status == FV_OK) {
         f->running++;
         job->instance = item->instance;
         job->item = (fv_item *)(void *)item; /* only ours to look into */
     }
     pthread_mutex_unlock(&f->mutex);
-    fv__bytes_release(&first->sinks);
+    fv__bytes_release(&first->outputs);
     free(first);
     if (status == FV_OK) return FV_OFFER_JOB;
     answer(f, job, status, 0, &error);
@@ -221,11 +214,11 @@ static void take_jobs(follower *f, const uint8_t *at, const uint8_t *end) {
         waiting *w = fv__calloc(sizeof *w);
         memcpy(&w->letter, at, sizeof w->letter);
         at += sizeof w->letter;
-        for (int k = 0; k < w->letter.sinks; k++) {
-            fv_letter_sink sink;
-            memcpy(&sink, at, sizeof sink);
-            fv__bytes_append(&w->sinks, at, sizeof sink + (size_t)sink.length);
-            at += sizeof sink + (size_t)sink.length;
+        for (int k = 0; k < w->letter.outputs; k++) {
+            fv_letter_output output;
+            memcpy(&output, at, sizeof output);
+            fv__bytes_append(&w->outputs, at, sizeof output + (size_t)output.length);
+            at += sizeof output + (size_t)output.length;
         }
         w->after = f->ordered;
         *f->last = w;
@@ -334,7 +327,7 @@ static void *sync_files(void *argument) {
         f->sync_wanted = false;
         pthread_mutex_unlock(&f->mutex);
         fv_letter_ready ready = { 0 };
-        if (fv__instances_sync(NULL, &ready.error) == FV_OK) ready.error.code = FV_OK;
+        if (fv__output_list_sync(f->context.written, &ready.error) == FV_OK) ready.error.code = FV_OK;
         tell(f->ranks, FV_LETTER_SYNCED, &ready);
         pthread_mutex_lock(&f->mutex);
     }
@@ -418,8 +411,9 @@ static fv_status open_run(follower *f, const fv_letter_begin *begin, const char 
     fv_store_options options = {
         .folder = folder, .writer = name, .memory = ready->budget.store, .patience = begin->patience * f->workers, .shared = true
     };
+    f->context.written = fv__output_list_new();
     status = fv__store_open(&options, &f->context.store, error);
-    if (status == FV_OK) fv__store_on_flush(f->context.store, fv__instances_sync, NULL);
+    if (status == FV_OK) fv__store_on_flush(f->context.store, fv__output_list_sync, f->context.written);
     free(folder);
     return status;
 }
@@ -453,10 +447,11 @@ static void close_run(follower *f) {
     while (f->first) {
         waiting *w = f->first;
         f->first = w->next;
-        fv__bytes_release(&w->sinks);
+        fv__bytes_release(&w->outputs);
         free(w);
     }
     if (f->context.store) fv__store_close(f->context.store);
+    fv__output_list_free(f->context.written);
     fv__program_free(f->program);
     fv__bindings_release(&f->bindings);
     fv__bytes_release(&f->answers);

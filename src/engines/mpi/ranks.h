@@ -40,7 +40,7 @@ int fv__follow(fv_ranks *ranks);
 typedef enum fv_letter_kind {
     /* from rank 0 */
     FV_LETTER_BEGIN, /* fv_letter_begin and the run's folder */
-    FV_LETTER_JOBS,  /* fv_letter_job, each perhaps followed by sinks */
+    FV_LETTER_JOBS,  /* fv_letter_job, each perhaps followed by outputs */
     FV_LETTER_SYNC,  /* make parts of files durable */
     FV_LETTER_OVER,  /* no more jobs of this run; those not begun are dropped */
     FV_LETTER_BYE,   /* no more runs */
@@ -67,8 +67,8 @@ typedef struct fv_letter_begin {
 typedef struct fv_letter_job {
     int64_t ticket, item, task;
     int32_t kind, stage;
-    int32_t sinks; /* followed by so many fv_letter_sink with their paths; -1: as told before */
-    int32_t held;  /* what it stores will be exchanged */
+    int32_t outputs; /* followed by so many fv_letter_output with their paths; -1: as told before */
+    int32_t held;    /* what it stores will be exchanged */
 } fv_letter_job;
 
 typedef struct fv_letter_exchange {
@@ -76,10 +76,10 @@ typedef struct fv_letter_exchange {
     int32_t stage, commit;
 } fv_letter_exchange;
 
-typedef struct fv_letter_sink {
+typedef struct fv_letter_output {
     fv_hash epoch;
     int64_t length; /* of the temporary's path, which follows; 0: the file is current */
-} fv_letter_sink;
+} fv_letter_output;
 
 typedef struct fv_letter_ready {
     fv_budget budget;

@@ -18,21 +18,14 @@ fv_status fv__wire_greet(FILE *to, const fv_scheduler *scheduler, const fv_run_s
     return FV_OK;
 }
 
-static const fv_writer *writer_of(const fv_instance *instance, const fv_sink *sink) {
-    for (int s = 0; s < instance->plan->nstages; s++)
-        for (int t = 0; t < instance->plan->stages[s].ntargets; t++)
-            if (instance->plan->stages[s].targets[t].sink == sink) return instance->plan->stages[s].targets[t].writer;
-    return NULL;
-}
-
 bool fv__wire_send_job(FILE *to, const fv_job *job) {
     const fv_instance *instance = job->instance;
     fprintf(to, "%s %lld %d %lld\n", job->kind == FV_JOB_TASK ? "task" : "end", (long long)instance->item, job->stage,
             (long long)job->task);
-    for (int k = 0; k < instance->graph->nsinks; k++) {
-        const fv_writer *writer = writer_of(instance, &instance->graph->sinks[k]);
-        fprintf(to, "%016llx%016llx %s\n", (unsigned long long)instance->epochs[k].high,
-                (unsigned long long)instance->epochs[k].low, writer && !instance->current[k] ? writer->path : "");
+    for (int k = 0; k < instance->plan->nfiles; k++) {
+        const fv_output *output = instance->outputs[k];
+        fprintf(to, "%016llx%016llx %s\n", (unsigned long long)output->epoch.high, (unsigned long long)output->epoch.low,
+                fv__output_told(output));
     }
     return !fflush(to) && !ferror(to);
 }
@@ -100,17 +93,15 @@ static fv_status find_instance(server *s, int64_t item, fv_instance **instance, 
     return FV_OK;
 }
 
-/* The lines about sinks that follow a job. */
-static bool read_sinks(server *s, fv_instance *instance) {
-    for (int k = 0; k < instance->graph->nsinks; k++) {
+/* The lines about outputs that follow a job. */
+static bool read_outputs(server *s, fv_instance *instance) {
+    for (int k = 0; k < instance->plan->nfiles; k++) {
         unsigned long long high, low;
         if (!read_line(stdin, &s->line, &s->capacity) || strlen(s->line) < PATH_AT) return false;
         if (sscanf(s->line, "%16llx%16llx", &high, &low) != 2) return false;
-        fv_hash          epoch = { .high = high, .low = low };
-        const char      *path = s->line + PATH_AT; /* a path may begin with a blank */
-        const fv_writer *writer = writer_of(instance, &instance->graph->sinks[k]);
-        bool             same = writer && (*path ? !strcmp(writer->path, path) : instance->current[k]);
-        if (!same) fv__instance_begin(instance, k, *path ? path : NULL, epoch);
+        fv_hash     epoch = { .high = high, .low = low };
+        const char *path = s->line + PATH_AT; /* a path may begin with a blank */
+        if (fv__instance_follow(instance, k, path, epoch, NULL) != FV_OK) return false;
     }
     return true;
 }
@@ -121,7 +112,7 @@ static fv_status serve_job(server *s, const char *kind, fv_instance *instance, i
     if (!strcmp(kind, "end")) return fv__stage_end(instance, st, error);
     FV_TRY(fv__fault_point("task", error));
     FV_TRY(fv__task_run(instance, st, task, s->worker, facts, error));
-    return fv__instances_sync(NULL, error); /* another process will give the file its name */
+    return fv__output_list_sync(s->context.written, error); /* another process will give the file its name */
 }
 
 static void answer(fv_status status, const fv_task_facts *f, const fv_error *error) {
@@ -157,7 +148,7 @@ static int serve(server *s) {
             answer(status, &facts, &error);
             return 1;
         }
-        if (!read_sinks(s, instance) || stage < 0 || stage >= instance->plan->nstages) return 1;
+        if (!read_outputs(s, instance) || stage < 0 || stage >= instance->plan->nstages) return 1;
         fv_status done = serve_job(s, kind, instance, stage, task, &facts, &error);
         if (fv__buffer_pooled() > MOST_POOLED) fv__buffer_trim(); /* other workers may need the memory meanwhile */
         answer(done, &facts, &error);
@@ -180,8 +171,9 @@ static fv_status start_server(server *s, const char *run_folder, fv_error *error
     snprintf(name, sizeof name, "%s-%d-%llx", host, (int)getpid(), (unsigned long long)(fv__now() * 1e9));
     snprintf(writer, sizeof writer, "%s/../../store", run_folder);
     fv_store_options options = { .folder = writer, .writer = name, .memory = memory, .patience = patience, .shared = true };
+    s->context.written = fv__output_list_new();
     FV_TRY(fv__store_open(&options, &s->context.store, error));
-    fv__store_on_flush(s->context.store, fv__instances_sync, NULL);
+    fv__store_on_flush(s->context.store, fv__output_list_sync, s->context.written);
     s->worker = fv__worker_new();
     return FV_OK;
 }
@@ -203,6 +195,7 @@ int fv_task_serve(const char *run_folder) {
     }
     for (int i = 0; i < MOST_OPEN; i++) fv__instance_close(s.open[i]);
     if (s.context.store) fv__store_close(s.context.store);
+    fv__output_list_free(s.context.written);
     fv__worker_free(s.worker);
     fv__program_free(s.program);
     fv__bindings_release(&s.bindings);
