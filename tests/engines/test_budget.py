@@ -144,4 +144,18 @@ def a_folder_of_files_is_refused_item_by_item(folder):
     run("run", "-q", "-e", text, "--memory", f"{least[1]}M", folder=folder)
 
 
+@test
+def items_that_are_too_large_as_a_whole_fit_in_smaller_tasks(folder):
+    for name in "ab":
+        run("run", "-q", "-e", f'ones([100, 100, 200]) |> convert("uint8") |> write("in/{name}.npy")', folder=folder)
+    text = 'x = read("in/*.npy"); write(measure(label(x > 0), x), "m.csv")'
+    assert "or smaller tasks (--chunk 64)" in run("plan", "--memory", "90M", "-e", text, folder=folder).stdout
+    done = run("run", "-q", "--memory", "90M", "-e", text, folder=folder, code=1)
+    assert "M is needed, or smaller tasks (--chunk 64)" in done.stderr, done.stderr
+    run("run", "-q", "--memory", "90M", "--chunk", "64", "-e", text, folder=folder)
+    small = pathlib.Path(folder, "m.csv").read_text()
+    run("run", "-q", "--fresh", "--overwrite", "-e", text, folder=folder)
+    assert pathlib.Path(folder, "m.csv").read_text() == small and small.count("\n") == 3, small
+
+
 main()
