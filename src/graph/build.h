@@ -33,6 +33,7 @@ typedef struct builder {
     int                depth;     /* of expansions */
     const fv_span     *expanding; /* inside an expanded operator: where the call stands */
     const fv_op       *expanded;  /* and what is called there */
+    const fv_op       *within;    /* the operator whose expansion this is, maybe inside another's */
     fv_hash            call;      /* which call of it */
 } builder;
 

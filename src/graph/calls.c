@@ -161,7 +161,7 @@ APART static void bind_argument(builder *b, call *c, const fv_argument *argument
     bool            none = v->kind != LITERAL && v->kind != NODE;
     if (none) c->bad = true;
     if (v->kind == LOST) c->lost = v->why;
-    if (argument->name && slot < 0 && (!param || (param->own && b->expanded != c->op))) {
+    if (argument->name && slot < 0 && (!param || (param->own && b->within != c->op))) {
         unknown_argument(b, c, argument);
         return;
     }
@@ -510,6 +510,7 @@ static value expand(builder *b, call *c, const char *text) {
     inner.nvariables = name_arguments(b, c, inner.variables);
     inner.depth++;
     inner.expanding = &span;
+    inner.within = c->op;
     if (!b->expanded) {
         inner.expanded = c->op;
         inner.call = identity_of(b, c);
