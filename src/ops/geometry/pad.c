@@ -171,5 +171,5 @@ const fv_op FV_OP(pad) = {
     .infer = infer,
     .passes = passes,
     .cost = cost,
-    .see = "slice",
+    .see = "crop slice",
 };

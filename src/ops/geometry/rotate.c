@@ -138,5 +138,5 @@ const fv_op FV_OP(rotate) = {
     .unroll = unroll,
     .passes = passes,
     .cost = cost,
-    .see = "affine shift spline_filter",
+    .see = "rotate90 affine shift spline_filter",
 };

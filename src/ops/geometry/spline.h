@@ -51,10 +51,14 @@ void fv__spline_expand(const fv_spline *s, const fv_mapping *m, const fv_image_t
 
 /* The passes of an operator whose file has `static fv_mapping mapping(const fv_need *n)`. */
 #define FV_MAPPING_PASSES                                                                                                        \
+    FV_MAPPING_WORK                                                                                                              \
     static void need(const fv_need *n, fv_region *in) {                                                                          \
         fv_mapping m = mapping(n);                                                                                               \
         in[0] = fv__mapping_need(&m, n);                                                                                         \
     }                                                                                                                            \
+    static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run }, FV_PASS_END };
+/* The same without need and passes. */
+#define FV_MAPPING_WORK                                                                                                          \
     static size_t scratch(const fv_need *n) {                                                                                    \
         fv_mapping m = mapping(n);                                                                                               \
         return fv__mapping_scratch(&m, n);                                                                                       \
@@ -68,7 +72,6 @@ void fv__spline_expand(const fv_spline *s, const fv_mapping *m, const fv_image_t
     static double cost(const fv_need *n) {                                                                                       \
         fv_mapping m = mapping(n);                                                                                               \
         return fv__mapping_cost(&m, n);                                                                                          \
-    }                                                                                                                            \
-    static const fv_pass passes[] = { { .need = need, .scratch = scratch, .run = run }, FV_PASS_END };
+    }
 
 #endif

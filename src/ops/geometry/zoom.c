@@ -6,7 +6,6 @@ typedef struct {
     fv_spline  spline;
     fv_numbers zoom;
     bool       grid_mode;
-    fv_numbers size;
 } zoom;
 
 static const fv_param params[] = {
@@ -16,7 +15,6 @@ static const fv_param params[] = {
     FV_PARAM(
         zoom, grid_mode, .def = "false",
         .doc = "false: the centres of the first and last voxels stay where they are; true: the outer borders of these voxels do"),
-    FV_PARAM(zoom, size, .def = "", .own = true, .min = 1, .max = 1e12, .doc = "the shape itself"),
     FV_SPLINE_OWN,
     FV_PARAM_END,
 };
@@ -29,7 +27,6 @@ static void sizes(const fv_mapping *m, const fv_image_type *in, const zoom *p, d
     for (int k = 0; k < m->naxes; k++) {
         double wanted = (double)shape[k] * p->zoom.value[p->zoom.count == 1 ? 0 : k], down = floor(wanted);
         size[k] = wanted - down > 0.5 || (wanted - down == 0.5 && fmod(down, 2) != 0) ? down + 1 : down;
-        if (p->size.count) size[k] = p->size.value[k];
     }
 }
 
@@ -77,13 +74,11 @@ static fv_status unroll(fv_infer *i, fv_bytes *text, fv_error *error) {
     const zoom *p = i->params;
     fv_mapping  m;
     double      size[3];
-    char        arguments[96] = "zoom, grid_mode = grid_mode, ";
     FV_TRY(fv__spline_check(&p->spline, i->in[0], &m, error));
     if (p->zoom.count != 1 && p->zoom.count != m.naxes) return FV_OK; /* infer says it */
     sizes(&m, &i->in[0]->image, p, size);
     set(&m, &i->in[0]->image, p, size);
-    if (p->size.count) strcat(arguments, "size = size, ");
-    fv__spline_expand(&p->spline, &m, &i->in[0]->image, "zoom", arguments, text);
+    fv__spline_expand(&p->spline, &m, &i->in[0]->image, "zoom", "zoom, grid_mode = grid_mode, ", text);
     return FV_OK;
 }
 
@@ -108,5 +103,5 @@ const fv_op FV_OP(zoom) = {
     .unroll = unroll,
     .passes = passes,
     .cost = cost,
-    .see = "affine spline_filter",
+    .see = "resize resample bin affine spline_filter",
 };
