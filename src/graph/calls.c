@@ -152,7 +152,21 @@ static void unknown_argument(builder *b, call *c, const fv_argument *argument) {
     c->bad = true;
 }
 
-/* Positional arguments fill the inputs, then the parameters; an optional input is skipped by a value it cannot take. */
+/* Whether a positional value is meant for an optional input: what is typed in is not, unless it is a number, the input wants one,
+ * and the first parameter does not. */
+static bool meant_for(const fv_op *op, int slot, const value *v) {
+    static const bool other[] = { [FV_PARAM_TEXT] = true,
+                                  [FV_PARAM_CHOICE] = true,
+                                  [FV_PARAM_DTYPE] = true,
+                                  [FV_PARAM_FOOTPRINT] = true,
+                                  [FV_PARAM_GEOMETRY] = true };
+    const fv_param   *first = op->params && op->params[0].name ? &op->params[0] : NULL;
+    fv_scalar         scalar;
+    if (v->kind != LITERAL) return true;
+    return op->inputs[slot].kind == FV_KIND_SCALAR && fv__scalar_of(&v->literal, &scalar) && (!first || other[first->kind]);
+}
+
+/* Positional arguments fill the inputs, then the parameters; optional inputs that they are not meant for are skipped. */
 APART static void bind_argument(builder *b, call *c, const fv_argument *argument, const value *v, int *position) {
     int ninputs = fv__inputs_count(c->op), nparams = 0;
     while (c->op->params && c->op->params[nparams].name && !c->op->params[nparams].own) nparams++;
@@ -166,7 +180,7 @@ APART static void bind_argument(builder *b, call *c, const fv_argument *argument
         return;
     }
     if (!argument->name) {
-        while (*position < ninputs && c->op->inputs[*position].optional && v->kind == LITERAL) ++*position;
+        while (*position < ninputs && c->op->inputs[*position].optional && !meant_for(c->op, *position, v)) ++*position;
         if (*position < ninputs)
             slot = (*position)++;
         else if (*position < ninputs + nparams)

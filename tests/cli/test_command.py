@@ -162,6 +162,19 @@ def a_value_that_is_set_is_of_the_kind_that_the_text_has(folder):
     run("run", "-q", "-e", text, "--set", "name=7", folder=folder)  # a name that looks like a number stays a name
 
 
+@test
+def numbers_that_are_typed_in_stand_where_computed_ones_do(folder):
+    first, = values('param t = 5\nrow(1, t, 2.5, names = "a b c")', folder)
+    assert first == [{"a": 1, "b": 5, "c": 2.5}], first
+    first, = values(f'x = {CELLS}; row(max(x), 2, "most two")', folder)
+    assert first[0]["two"] == 2, first
+    run("run", "-q", "-e", f'x = {CELLS}; write(colorize(x, 10, 100, "grey"), "a.npy"); '
+        'write(colorize(x, "grey", low = 10, high = 100), "b.npy")', folder=folder)
+    assert pathlib.Path(folder, "a.npy").read_bytes() == pathlib.Path(folder, "b.npy").read_bytes()
+    one, two = values(f"x = {CELLS}; count(peaks(x, 5)); count(peaks(x, min_distance = 5))", folder)  # a parameter wants it
+    assert list(one[0].values()) == list(two[0].values()), (one, two)
+
+
 # ---------------------------------------------------------------- drawings
 
 @test

@@ -5,12 +5,13 @@ and the real frames of the tooth, which the test writes as NXtomo.
 """
 import importlib.util
 import pathlib
+import re
 import shutil
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 from fovea_test import Skip, data, main, run, test  # noqa: E402
-from recipes import answer, cells_by_scikit_image, close_to, cook, rows, table, within_two_connections  # noqa: E402
+from recipes import TEXT, answer, cells_by_scikit_image, close_to, cook, rows, table, within_two_connections  # noqa: E402
 
 try:
     import numpy as np
@@ -293,6 +294,13 @@ def frames_of_the_tooth_written_as_nxtomo_are_reconstructed_by_the_recipe_of_nex
     center = float(run("run", "-q", "nexus.fov", "--set", "row=1", folder=folder).stdout)
     assert abs(center + 0.5 - 296) < 1.5, center
     enamel_and_air(folder, "slices.tif")
+
+
+@test
+def no_recipe_is_left_out(_):
+    tests = pathlib.Path(__file__).read_text(encoding="utf-8")
+    titles = re.findall(r"^## (.*)$", TEXT, re.M)
+    assert len(titles) > 10 and not [title for title in titles if f'"{title}"' not in tests], titles
 
 
 main()

@@ -14,9 +14,7 @@ static const fv_param params[] = {
 };
 static const fv_input inputs[] = {
     { "first", FV_KIND_SCALAR, .doc = "a number, typed in or computed" },
-    { "second", FV_KIND_SCALAR, .optional = true,
-      .doc = "number for the second column; a typed-in number needs its name: "
-             "second = 3" },
+    { "second", FV_KIND_SCALAR, .optional = true, .doc = "number for the second column" },
     { "third", FV_KIND_SCALAR, .optional = true, .doc = "number for the third column" },
     { "fourth", FV_KIND_SCALAR, .optional = true, .doc = "number for the fourth column" },
     { "fifth", FV_KIND_SCALAR, .optional = true, .doc = "number for the fifth column" },
