@@ -90,9 +90,10 @@ static void show_device(const cJSON *d) {
     int    filled = memory > 0 ? (int)(20 * used / memory + 0.5) : 0;
     for (int i = 0; i < 20; i++) bar[i] = i < filled ? '#' : '.';
     bar[20] = 0;
-    printf("%-24s %s %7.1f of %.1f GiB, speed %g, %d tasks now, %.0f in all\n",
+    int tasks = cJSON_GetObjectItemCaseSensitive(d, "tasks")->valueint;
+    printf("%-24s %s %7.1f of %.1f GiB, speed %g, %d task%s now, %.0f in all\n",
            cJSON_GetObjectItemCaseSensitive(d, "name")->valuestring, bar, used / (1 << 30), memory / (1 << 30),
-           cJSON_GetObjectItemCaseSensitive(d, "speed")->valuedouble, cJSON_GetObjectItemCaseSensitive(d, "tasks")->valueint,
+           cJSON_GetObjectItemCaseSensitive(d, "speed")->valuedouble, tasks, tasks == 1 ? "" : "s",
            cJSON_GetObjectItemCaseSensitive(d, "served")->valuedouble);
 }
 

@@ -282,7 +282,7 @@ def occupancy_is_shown_live(folder):
             seen += os.read(main_end, 1000)
         assert b"\x1b[2A" in seen and b"0.0 of 2.0 GiB" in seen, seen  # it draws over what it has drawn
         held = s.lease("1G")
-        while b"1 tasks now" not in seen:
+        while b"1 task now" not in seen:
             seen += os.read(main_end, 1000)
         assert b"##########.........." in seen and b"1.0 of 2.0 GiB" in seen and b"policy best-fit, 0 waiting" in seen, seen
         held.communicate()
