@@ -2,7 +2,7 @@
 #include "run/engine.h"
 #include "run/worker_threads.h"
 
-static fv_offer ask(void *context, fv_job *job) { return fv__scheduler_ask(context, 0, false, job); }
+static fv_offer ask(void *context, fv_job *job) { return fv__job_next(context, 0, false, job); }
 static uint64_t changes(void *context) { return fv__scheduler_changes(context); }
 static void     wait_for_change(void *context, uint64_t seen) { fv__scheduler_wait(context, seen, 0.2); }
 
@@ -12,7 +12,7 @@ static fv_status run_job(void *context, fv_job *job, fv_worker *worker, int numb
 }
 
 static void done(void *context, fv_job *job, int number, fv_status status, const fv_error *error) {
-    fv__scheduler_done(context, job, number, status, error);
+    fv__job_done(context, job, number, status, error);
 }
 
 static fv_status run(fv_scheduler *scheduler, const fv_run_settings *settings, const char *run_folder, fv_error *error) {

@@ -1,19 +1,30 @@
 /* Finding engines. */
 #include "run/engine.h"
+#include <assert.h>
 
 extern const fv_engine *const fv__engines[]; /* made by the build */
 
-int fv__engine_count(void) {
+static const fv_engine *added[8]; /* by the program */
+static int              nadded;
+
+void fv__engine_add(const fv_engine *engine) {
+    assert(nadded < FV_COUNT(added) && !fv__engine_find(engine->name));
+    added[nadded++] = engine;
+}
+
+static int nfound(void) {
     int n = 0;
     while (fv__engines[n]) n++;
     return n;
 }
 
-const fv_engine *fv__engine_at(int index) { return fv__engines[index]; }
+int fv__engine_count(void) { return nfound() + nadded; }
+
+const fv_engine *fv__engine_at(int index) { return index < nfound() ? fv__engines[index] : added[index - nfound()]; }
 
 const fv_engine *fv__engine_find(const char *name) {
-    for (int i = 0; fv__engines[i]; i++)
-        if (!strcmp(fv__engines[i]->name, name)) return fv__engines[i];
+    for (int i = 0; i < fv__engine_count(); i++)
+        if (!strcmp(fv__engine_at(i)->name, name)) return fv__engine_at(i);
     return NULL;
 }
 
@@ -29,8 +40,8 @@ fv_status fv__engine_named(const char *name, const fv_engine **engine, fv_error 
 }
 
 const char *fv__engine_default(void) {
-    for (int i = 0; fv__engines[i]; i++)
-        if (fv__engines[i]->launched && fv__engines[i]->launched()) return fv__engines[i]->name;
+    for (int i = 0; i < fv__engine_count(); i++)
+        if (fv__engine_at(i)->launched && fv__engine_at(i)->launched()) return fv__engine_at(i)->name;
     return "threads";
 }
 

@@ -3,10 +3,10 @@
 #include "base/file.h"
 #include "base/host.h"
 #include "run/claims.h"
-#include "run/engine.h"
 #include "run/manifest.h"
 #include "run/own_inputs.h"
 #include "run/results.h"
+#include "run/scheduler.h"
 #include "store/store_place.h"
 #include <sched.h>
 #include <stdio.h>
@@ -248,7 +248,7 @@ static void note_run(running *r) {
 static fv_status run_items(running *r, fv_error *error) {
     fv_claims *claims = NULL;
     if (r->share) FV_TRY(fv__claims_open(r->share, r->context.store, &claims, error));
-    fv_scheduler *scheduler = fv__scheduler_new(&r->context, r->settings, r->outputs, r->record, r->result);
+    fv_scheduler *scheduler = fv__scheduler_new(&r->context, r->settings, r->engine, r->outputs, r->record, r->result);
     if (claims) fv__scheduler_share(scheduler, claims, r->share);
     fv_status status = r->engine->run(scheduler, r->settings, r->run_folder, error);
     fv_error  later = { 0 };

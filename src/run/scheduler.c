@@ -1,4 +1,5 @@
-/* Jobs in a good order: the oldest item first, a new item only when nothing else can be done, memory never above its bound.
+/* Jobs in a good order, whatever source they come from: the oldest item first, a new item only when nothing else can be done,
+ * memory never above its bound.
  * With several places, each takes what it has begun, then new items, and then helps the others.
  */
 #include "base/file.h"
@@ -9,14 +10,20 @@
 #include <stdlib.h>
 #include <time.h>
 
-fv_scheduler *fv__scheduler_new(const fv_context *context, const fv_run_settings *settings, fv_outputs *outputs,
-                                fv_record *record, fv_run_result *result) {
+fv_scheduler *fv__scheduler_new(const fv_context *context, const fv_run_settings *settings, const fv_engine *engine,
+                                fv_outputs *outputs, fv_record *record, fv_run_result *result) {
     fv_scheduler *s = fv__calloc(sizeof *s);
-    *s = (fv_scheduler){
-        .context = context, .settings = settings, .outputs = outputs, .record = record, .result = result, .started = fv__now()
-    };
+    *s = (fv_scheduler){ .context = context,
+                         .settings = settings,
+                         .engine = engine,
+                         .source = &fv__whole_source,
+                         .gathers = true,
+                         .outputs = outputs,
+                         .record = record,
+                         .result = result,
+                         .started = fv__now() };
     s->progress.items = context->bindings->nunits;
-    fv__scheduler_places(s, &(fv_place){ settings->workers, settings->budget }, 1);
+    fv__scheduler_places(s, &(fv_place){ settings->workers, settings->budget }, 1, 0, NULL);
     s->retired = fv__retired_items_new(context->store);
     pthread_mutex_init(&s->mutex, NULL);
     pthread_condattr_t attributes;
@@ -27,8 +34,10 @@ fv_scheduler *fv__scheduler_new(const fv_context *context, const fv_run_settings
     return s;
 }
 
-void fv__scheduler_places(fv_scheduler *s, const fv_place *places, int count) {
+void fv__scheduler_places(fv_scheduler *s, const fv_place *places, int count, int64_t most, void *context) {
     s->nplaces = count;
+    s->most_exchanged = most;
+    s->engine_context = context;
     s->places = fv__realloc(s->places, (size_t)count * sizeof *places);
     memcpy(s->places, places, (size_t)count * sizeof *places);
     free(s->place_memory);
@@ -41,13 +50,6 @@ void fv__scheduler_places(fv_scheduler *s, const fv_place *places, int count) {
     }
 }
 
-void fv__scheduler_on_naming(fv_scheduler *s, fv_naming_hook *hook, void *context) {
-    s->naming = hook;
-    s->naming_context = context;
-}
-
-void fv__scheduler_on_sharing(fv_scheduler *s, const fv_sharing *sharing) { s->sharing = *sharing; }
-
 /* Mutex held: something may be possible now that was not. */
 static void announce(fv_scheduler *s) {
     s->changes++;
@@ -58,6 +60,7 @@ static void free_item(fv_item *item) {
     for (int k = 0; item->stages && k < item->instance->plan->nstages; k++) {
         free(item->stages[k].ranges);
         free(item->stages[k].makers);
+        fv__bytes_release(&item->stages[k].lost);
     }
     free(item->stages);
     free(item->order);
@@ -68,6 +71,8 @@ static void free_item(fv_item *item) {
 void fv__scheduler_share(fv_scheduler *s, fv_claims *claims, const fv_share *share) {
     s->claims = claims;
     s->share = share;
+    s->gathers = share->finish;
+    s->source = s->context->bindings->collection ? &fv__claimed_items_source : &fv__claimed_tasks_source;
 }
 
 void fv__scheduler_free(fv_scheduler *s) {
@@ -118,98 +123,49 @@ bool fv__item_stage_closed(fv_item *item, int index) {
     return state->closed;
 }
 
-/* A task that has to be run; passes over those that are done. */
-static bool take_task(fv_scheduler *s, fv_item *item, int index, int place, bool help, int64_t *task) {
+/* A task that was lost goes before all others. */
+static bool lost_job(fv_scheduler *s, fv_item *item, int index, int place, fv_job *job) {
     const fv_stage *stage = &item->instance->plan->stages[index];
     fv_stage_state *state = &item->stages[index];
-    if (!fv__fits(s, place, stage->memory, stage->shared)) return false;
-    while (fv__task_ranges_take(state->ranges, place, help, task)) {
-        if (stage->serial || !fv__task_done(item->instance, stage, *task)) return true;
-        state->done++;
-        item->tasks_done++;
-        s->progress.tasks_done++;
-    }
-    return false;
+    fv_lost_task    lost;
+    memcpy(&lost, state->lost.data + state->lost.size - sizeof lost, sizeof lost);
+    if (lost.alone && s->out > 0) s->quiet = true; /* it comes when nothing else is out */
+    if (s->quiet || !fv__fits(s, place, stage->memory, stage->shared)) return false;
+    state->lost.size -= sizeof lost;
+    *job = (fv_job){ .kind = FV_JOB_TASK,
+                     .item = item,
+                     .instance = item->instance,
+                     .stage = index,
+                     .place = place,
+                     .task = lost.task,
+                     .memory = stage->memory,
+                     .lost = lost.times,
+                     .claim = lost.claim,
+                     .alone = lost.alone };
+    s->alone = lost.alone;
+    return true;
 }
 
-/* Of a stage that is not needed after all only the end is left, which lets what it would have read go. */
-static void skip_tasks(fv_scheduler *s, fv_item *item, int index) {
-    fv_stage_state *state = &item->stages[index];
-    if (fv__tasks_shared(s)) {
-        state->complete = true;
-        return;
-    }
-    item->tasks_done += state->limit - state->done;
-    s->progress.tasks_done += state->limit - state->done;
-    state->done = state->limit;
-    if (!state->ranges) state->ranges = fv__task_ranges_new(0, s->nplaces, item->home);
+/* Whatever source a task comes from. */
+static void note_task(fv_item *item, fv_job *job) {
+    fv_stage_state *state = &item->stages[job->stage];
+    job->held = state->makers != NULL;
+    if (job->held) state->makers[job->task] = job->place;
+    state->out++;
+    if (has_sink(&item->instance->plan->stages[job->stage])) item->written_by |= (uint64_t)1 << job->place % 64;
 }
 
-/* Whether places exchange what the stage stores. */
-static bool is_shared(const fv_scheduler *s, const fv_stage *stage) {
-    int64_t bytes = s->sharing.most && !s->context->bindings->collection ? fv__stage_joint(stage) : 0;
-    return bytes > 0 && bytes <= s->sharing.most;
-}
-
-static void begin_stage(fv_scheduler *s, fv_item *item, int index) {
-    const fv_stage *stage = &item->instance->plan->stages[index];
-    fv_stage_state *state = &item->stages[index];
-    state->ranges = fv__task_ranges_new(state->limit, s->nplaces, item->home);
-    if (!is_shared(s, stage)) return;
-    state->makers = fv__alloc((size_t)(stage->ntasks + 1) * sizeof *state->makers);
-    for (int64_t i = 0; i < stage->ntasks; i++) state->makers[i] = -1;
-}
-
-/* help: also what other places would rather do. */
 static bool stage_job(fv_scheduler *s, fv_item *item, int index, int place, bool help, fv_job *job) {
-    const fv_stage *stage = &item->instance->plan->stages[index];
     fv_stage_state *state = &item->stages[index];
-    int64_t         task;
     if (!state->needed || state->complete || state->ending || !can_start(item, index)) return false;
-    if (fv__item_stage_closed(item, index)) skip_tasks(s, item, index);
-    if (fv__tasks_shared(s)) return fv__shared_job(s, item, index, job);
-    if (!state->ranges) begin_stage(s, item, index);
-    *job = (fv_job){ .kind = FV_JOB_TASK, .item = item, .instance = item->instance, .stage = index, .place = place };
-    if (take_task(s, item, index, place, help, &task)) {
-        job->task = task;
-        job->memory = stage->memory;
-        job->held = state->makers != NULL;
-        if (job->held) state->makers[task] = place;
-        state->out++;
-        if (has_sink(stage)) item->written_by |= (uint64_t)1 << place % 64;
-        return true;
+    if (fv__item_stage_closed(item, index)) s->source->skip(s, item, index);
+    bool found = state->lost.size ? lost_job(s, item, index, place, job) : s->source->job(s, item, index, place, help, job);
+    if (found && job->kind == FV_JOB_TASK) note_task(item, job);
+    if (found && job->kind == FV_JOB_END) {
+        job->lost = state->end_lost;
+        state->ending = true;
     }
-    if (state->ranges->left > 0 || state->out > 0 || state->done < state->limit) return false;
-    if (place != item->home && !help) return false;
-    if (!state->end_memory) state->end_memory = 1 + fv__stage_end_memory(item->instance, stage);
-    if (!fv__fits(s, place, state->end_memory, 0)) return false;
-    job->kind = FV_JOB_END;
-    job->memory = state->end_memory;
-    state->ending = true;
-    return true;
-}
-
-/* Units of a segment begin when those of all earlier ones are over: they may use what these have made. */
-bool fv__segment_reached(fv_scheduler *s, int64_t unit) {
-    int segment = fv__bindings_unit(s->context->bindings, unit).segment;
-    if (segment > s->segment && s->items) return false;
-    s->segment = FV_MAX(s->segment, segment);
-    return true;
-}
-
-static bool next_item(fv_scheduler *s, fv_item *item) {
-    if (s->nopen >= s->most_open) return false;
-    if (s->claims) return fv__shared_item(s, item);
-    if (s->next_item >= s->context->bindings->nunits) return false;
-    if (s->next_item == 0) s->order = fv__item_order(s);
-    item->number = s->order ? s->order[s->next_item] : s->next_item;
-    if (!fv__segment_reached(s, item->number)) return false;
-    s->next_item++;
-    return true;
-}
-
-static bool items_over(const fv_scheduler *s) {
-    return s->claims ? fv__shared_items_over(s) : s->next_item >= s->context->bindings->nunits;
+    return found;
 }
 
 static bool find_open(fv_scheduler *s, int place, bool help, fv_job *job) {
@@ -230,7 +186,7 @@ static bool find_job(fv_scheduler *s, int place, bool ahead, fv_job *job) {
     if (find_open(s, place, s->nplaces == 1, job)) return true;
     if (s->full && s->settings->order == FV_ORDER_FIFO) return false;
     fv_item next = { .home = place };
-    if (!next_item(s, &next)) return s->nplaces > 1 && !ahead && find_open(s, place, true, job);
+    if (s->nopen >= s->most_open || !s->source->item(s, &next)) return s->nplaces > 1 && !ahead && find_open(s, place, true, job);
     fv_item *item = fv__calloc(sizeof *item), **last = &s->items;
     *item = next;
     if (item->strikes) s->suspect = item;
@@ -268,8 +224,8 @@ static fv_offer offer(fv_scheduler *s, int place, bool ahead, fv_job *job) {
         hand_out(s, job);
         return FV_OFFER_JOB;
     }
-    if (s->claims) close_over(s);
-    return !s->items && items_over(s) ? FV_OFFER_OVER : FV_OFFER_LATER;
+    if (s->source->settle) close_over(s);
+    return !s->items && s->source->items_over(s) ? FV_OFFER_OVER : FV_OFFER_LATER;
 }
 
 static void wait_for_change(fv_scheduler *s, double seconds) {
@@ -284,17 +240,7 @@ static void wait_for_change(fv_scheduler *s, double seconds) {
     tell(s, false);
 }
 
-bool fv__scheduler_next(fv_scheduler *s, fv_job *job) {
-    fv_offer found;
-    pthread_mutex_lock(&s->mutex);
-    while ((found = offer(s, 0, false, job)) == FV_OFFER_LATER)
-        wait_for_change(s, 0.2); /* wakes up now and then for a request to stop and for progress */
-    if (found == FV_OFFER_OVER) announce(s);
-    pthread_mutex_unlock(&s->mutex);
-    return found == FV_OFFER_JOB;
-}
-
-fv_offer fv__scheduler_ask(fv_scheduler *s, int place, bool ahead, fv_job *job) {
+fv_offer fv__job_next(fv_scheduler *s, int place, bool ahead, fv_job *job) {
     pthread_mutex_lock(&s->mutex);
     fv_offer found = offer(s, place, ahead, job);
     pthread_mutex_unlock(&s->mutex);
@@ -316,7 +262,7 @@ void fv__scheduler_wait(fv_scheduler *s, uint64_t seen, double seconds) {
 
 /* ---------------------------------------------------------------- running and taking back */
 
-static fv_status run_job(fv_scheduler *s, fv_job *job, fv_worker *worker, fv_error *error) {
+fv_status fv__job_perform(fv_scheduler *s, fv_job *job, fv_worker *worker, fv_error *error) {
     switch (job->kind) {
     case FV_JOB_OPEN: return fv__item_open(s, job->item, error);
     case FV_JOB_TASK:
@@ -328,26 +274,8 @@ static fv_status run_job(fv_scheduler *s, fv_job *job, fv_worker *worker, fv_err
     return FV_ERROR_INTERNAL;
 }
 
-static const char *item_point(const fv_job *job, char name[40]) { /* for tests: where a certain item kills its worker */
-    snprintf(name, 40, "item-%lld", (long long)job->item->number);
-    return name;
-}
-
 fv_status fv__job_run(fv_scheduler *s, fv_job *job, fv_worker *worker, fv_error *error) {
-    if (!s || !s->claims) return run_job(s, job, worker, error);
-    if (job->kind == FV_JOB_OPEN && job->item->strikes > s->share->level) {
-        fv__shared_left(s, job->item->claim);
-        fv__claims_blame(s->claims, job->item->number, -1, -1, error);
-        return error->code;
-    }
-    char name[40];
-    int  slot, stage = job->kind == FV_JOB_OPEN ? -1 : job->stage;
-    fv__claims_do(s->claims, job->item->number, stage, job->kind == FV_JOB_TASK ? job->task : -1, &slot);
-    if (job->kind == FV_JOB_END && fv__tasks_shared(s)) fv__shared_tidy(job);
-    fv_status status = fv__fault_point(item_point(job, name), error);
-    if (status == FV_OK) status = run_job(s, job, worker, error);
-    fv__claims_did(s->claims, slot);
-    return status;
+    return s && s->source->run ? s->source->run(s, job, worker, error) : fv__job_perform(s, job, worker, error);
 }
 
 static bool holds_kept_image(const fv_instance *instance, const fv_stage *stage) {
@@ -361,7 +289,7 @@ static bool holds_kept_image(const fv_instance *instance, const fv_stage *stage)
 }
 
 /* Marks a stage complete and lets go of what only it needed; that may touch the disk, so the mutex is not held then. The job
- * that ends the stage still counts as out, so the item stays. Of a shared item nothing is let go: others may still look for what
+ * that ends the stage still counts as out, so the item stays. Of a joint item nothing is let go: others may still look for what
  * is there, and the store's budget is kept at the end. */
 static void complete_stage(fv_scheduler *s, fv_item *item, int index) {
     const fv_plan  *plan = item->instance->plan;
@@ -380,24 +308,26 @@ static void complete_stage(fv_scheduler *s, fv_item *item, int index) {
     if (!stores) unneeded[index] = true;
     for (int k = 0; k < plan->nstages; k++)
         if (unneeded[k] && item->stages[k].makers)
-            s->sharing.forget(s->sharing.context, item->instance, &plan->stages[k]);
-        else if (unneeded[k] && !fv__tasks_shared(s))
+            s->engine->forget(s->engine_context, item->instance, &plan->stages[k]);
+        else if (unneeded[k] && !s->source->joint)
             fv__stage_forget(item->instance, &plan->stages[k]);
     free(unneeded);
 }
+
+static bool taken_over(const fv_scheduler *s, const fv_job *job) { return s->source->taken_over && s->source->taken_over(job); }
 
 /* What is complete gets its name at once, not when the whole item is done: a kill later on finds it finished. */
 static fv_status hand_over(fv_scheduler *s, const fv_job *job, fv_error *error) {
     const fv_instance *instance = job->instance;
     const fv_stage    *stage = &instance->plan->stages[job->stage];
     bool               any = false;
-    if (job->claim && !fv__claim_held(job->claim)) return FV_OK; /* we stood still so long that another has done it */
+    if (taken_over(s, job)) return FV_OK; /* we stood still so long that another has done it */
     for (int t = 0; t < stage->ntargets; t++) {
         if (stage->targets[t].kind != FV_TARGET_SINK) continue;
         fv_output *output = fv__instance_output(instance, &stage->targets[t]);
         if (!output->temporary) continue;
         bool by_others = job->item->written_by & ~((uint64_t)1 << job->place % 64) || s->nplaces > 64;
-        if (s->naming && !any && by_others) FV_TRY(s->naming(s->naming_context, job, error));
+        if (s->engine->sync && !any && by_others) FV_TRY(s->engine->sync(s->engine_context, job, error));
         any = true;
         FV_TRY(fv__outputs_done(s->outputs, output, error));
     }
@@ -405,8 +335,8 @@ static fv_status hand_over(fv_scheduler *s, const fv_job *job, fv_error *error) 
 }
 
 static fv_status hand_over_alone(fv_scheduler *s, const fv_job *job, fv_error *error) {
-    fv_lease *lease;
-    FV_TRY(fv__shared_lock(s, &lease, error));
+    fv_lease *lease = NULL;
+    if (s->source->lock) FV_TRY(s->source->lock(s, &lease, error));
     fv_status status = hand_over(s, job, error);
     fv__lease_release(lease);
     return status;
@@ -420,14 +350,11 @@ static void put_aside(fv_scheduler *s, const fv_item *item) {
     free(needed);
 }
 
-/* Of a shared run tables are gathered at its end. */
 static fv_status collect(fv_scheduler *s, fv_item *item, fv_error *error) {
     FV_TRY(fv__exports_put(item->instance, error));
-    if (!s->claims || s->share->finish) {
-        if (fv__tasks_shared(s)) FV_TRY(fv__shared_whole(s, item, error));
-        FV_TRY(fv__collect_item(s->result, item->instance, error));
-    }
-    return FV_OK;
+    if (!s->gathers) return FV_OK;
+    if (s->source->whole) FV_TRY(s->source->whole(s, item, error));
+    return fv__collect_item(s->result, item->instance, error);
 }
 
 /* An item that fails because others did, or in another segment for the same reason, says nothing new. */
@@ -480,7 +407,7 @@ static void count_failure(fv_scheduler *s, const fv_item *item, fv_status status
 
 /* Mutex held. */
 static void list_outputs(fv_scheduler *s, const fv_item *item) {
-    if (s->claims && !s->share->finish) return;
+    if (!s->gathers) return;
     for (int k = 0; k < item->instance->plan->nfiles; k++) {
         const fv_output *output = item->instance->outputs[k];
         fv__collect_output(s->result, output->path, fv__output_made(output));
@@ -515,18 +442,17 @@ static void close_item(fv_scheduler *s, fv_item *item) {
     announce(s);
     pthread_mutex_unlock(&s->mutex);
     if (made && s->context->bindings->collection) put_aside(s, item);
-    if (item->claim) fv__shared_leave(s, item->claim);
+    if (item->claim) {
+        pthread_mutex_lock(&s->mutex);
+        s->source->leave(s, item->claim);
+        pthread_mutex_unlock(&s->mutex);
+    }
     free_item(item);
 }
 
 static bool item_over(const fv_scheduler *s, const fv_item *item) {
     if (item->out > 0 || item->closing) return false;
-    if (item->failed) return true;
-    if (!item->ready) return false;
-    if (fv__tasks_shared(s)) return fv__shared_over(item);
-    for (int k = 0; k < item->instance->plan->nstages; k++)
-        if (item->stages[k].needed && !item->stages[k].complete) return false;
-    return true;
+    return item->failed || (item->ready && s->source->over(item));
 }
 
 /* Closes an item that is over because others have done the rest. Mutex held, released meanwhile. */
@@ -536,7 +462,7 @@ static void close_over(fv_scheduler *s) {
     if (item) item->closing = true;
     pthread_mutex_unlock(&s->mutex);
     if (item) close_item(s, item);
-    fv__shared_settle(s);
+    s->source->settle(s);
     pthread_mutex_lock(&s->mutex);
 }
 
@@ -571,10 +497,19 @@ static void account(fv_scheduler *s, fv_job *job) {
     s->result->bytes_written += job->facts.bytes_written;
 }
 
-void fv__scheduler_done(fv_scheduler *s, fv_job *job, int worker, fv_status status, const fv_error *error) {
+/* Mutex held: the job is not out any more. */
+static void take_back(fv_scheduler *s, const fv_job *job) {
+    job->item->out--;
+    s->out--;
+    fv__memory_use(s, job->place, -job->memory);
+    if (job->alone) s->alone = false;
+    if (job->kind == FV_JOB_TASK) job->item->stages[job->stage].out--;
+}
+
+void fv__job_done(fv_scheduler *s, fv_job *job, int worker, fv_status status, const fv_error *error) {
     fv_item *item = job->item;
     fv_error naming = { 0 };
-    if (status != FV_OK && status != FV_ERROR_CANCELLED && job->claim && !fv__claim_held(job->claim)) {
+    if (status != FV_OK && status != FV_ERROR_CANCELLED && taken_over(s, job)) {
         fv__log_verbose("fovea: stage %d, task %lld was taken over by another worker: %s", job->stage + 1, (long long)job->task,
                         error->message);
         status = FV_OK;
@@ -585,7 +520,7 @@ void fv__scheduler_done(fv_scheduler *s, fv_job *job, int worker, fv_status stat
         const fv_stage *stage = &job->instance->plan->stages[job->stage];
         if (status == FV_OK) status = fv__stage_record(job->instance, stage, s->record, &naming);
         const int32_t *makers = item->stages[job->stage].makers;
-        if (status == FV_OK && makers) status = s->sharing.exchange(s->sharing.context, job, makers, &naming);
+        if (status == FV_OK && makers) status = s->engine->exchange(s->engine_context, job, makers, &naming);
         if (status == FV_OK) complete_stage(s, item, job->stage);
     }
     if (job->kind == FV_JOB_TASK) {
@@ -604,11 +539,8 @@ void fv__scheduler_done(fv_scheduler *s, fv_job *job, int worker, fv_status stat
         s->result->merging += took;
         spend_end(s, &job->instance->plan->stages[job->stage], took);
     }
-    item->out--;
-    s->out--;
-    fv__memory_use(s, job->place, -job->memory);
-    if (job->alone) s->alone = false;
-    if (job->claim) fv__claim_leave(s->claims, job->claim);
+    take_back(s, job);
+    if (job->claim) s->source->leave(s, job->claim);
     if (status == FV_ERROR_CANCELLED && !s->stopping) {
         s->stopping = true;
         s->status = status;
@@ -626,18 +558,44 @@ void fv__scheduler_done(fv_scheduler *s, fv_job *job, int worker, fv_status stat
     }
     if (job->kind != FV_JOB_OPEN) s->result->started = true;
     if (job->kind == FV_JOB_TASK) {
-        item->stages[job->stage].out--;
         item->stages[job->stage].done++;
         if (status == FV_OK) account(s, job);
     }
     bool over = item_over(s, item);
     if (over) item->closing = true;
-    bool unsettled = s->claims && fv__claims_unsettled(s->claims) && fv__now() - s->settled > 1;
+    bool unsettled = s->source->unsettled && s->source->unsettled(s);
     tell(s, false);
     announce(s);
     pthread_mutex_unlock(&s->mutex);
     if (over) close_item(s, item);
-    if (unsettled) fv__shared_settle(s);
+    if (unsettled) s->source->settle(s);
+}
+
+void fv__job_lost(fv_scheduler *s, fv_job *job, int worker) {
+    if (job->kind == FV_JOB_OPEN || job->lost + 1 == FV_MOST_LOST) {
+        fv_error error = { 0 };
+        fv_fail(&error, FV_ERROR_INTERNAL, "three worker processes died on stage %d, task %lld", job->stage + 1,
+                (long long)job->task);
+        fv__job_done(s, job, worker, error.code, &error);
+        return;
+    }
+    fv__log_verbose("fovea: worker %d died; its task runs again", worker);
+    pthread_mutex_lock(&s->mutex);
+    fv_stage_state *state = &job->item->stages[job->stage];
+    fv_lost_task    lost = { .task = job->task, .times = job->lost + 1, .claim = job->claim, .alone = job->alone };
+    take_back(s, job);
+    if (job->kind == FV_JOB_TASK) {
+        fv__bytes_append(&state->lost, &lost, sizeof lost);
+    } else {
+        state->ending = false;
+        state->end_lost = lost.times;
+        if (job->claim) s->source->leave(s, job->claim);
+    }
+    bool over = item_over(s, job->item); /* it had failed already */
+    if (over) job->item->closing = true;
+    announce(s);
+    pthread_mutex_unlock(&s->mutex);
+    if (over) close_item(s, job->item);
 }
 
 fv_status fv__scheduler_status(fv_scheduler *s, fv_error *error) {

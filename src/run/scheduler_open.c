@@ -65,15 +65,14 @@ static void find_needed(const fv_scheduler *scheduler, fv_item *item) {
 }
 
 static fv_status begin_output(fv_scheduler *s, const fv_instance *instance, fv_output *output, fv_error *error) {
-    fv_output_way way = fv__tasks_shared(s) ? FV_OUTPUT_JOINT : s->claims ? FV_OUTPUT_OWN : FV_OUTPUT_ALONE;
     if (fv__outputs_current(s->outputs, output)) {
-        if (s->share && s->share->finish) fv__outputs_disclaim(output->path);
+        if (s->source->leave && s->gathers) fv__outputs_disclaim(output->path);
         fv__output_is_current(output);
         return FV_OK;
     }
     FV_TRY(fv__outputs_check(s->outputs, output->path, error));
     if (!s->context->bindings->collection) fv__outputs_explain(s->outputs, output->file->sink, instance->graph);
-    FV_TRY(fv__outputs_begin(s->outputs, output, way, s->context->written, error));
+    FV_TRY(fv__outputs_begin(s->outputs, output, s->source->way, s->context->written, error));
     return output->writer->layout.parallel ? output->writer->format->begin(output->writer, error) : FV_OK;
 }
 
@@ -90,8 +89,8 @@ static fv_status begin_outputs(fv_scheduler *s, fv_item *item, fv_error *error) 
 
 /* The second of those who share an item finds the temporaries of the first, and never one that is just getting its name. */
 static fv_status begin_outputs_alone(fv_scheduler *s, fv_item *item, fv_error *error) {
-    fv_lease *lease;
-    FV_TRY(fv__shared_lock(s, &lease, error));
+    fv_lease *lease = NULL;
+    if (s->source->lock) FV_TRY(s->source->lock(s, &lease, error));
     fv_status status = begin_outputs(s, item, error);
     fv__lease_release(lease);
     return status;

@@ -1,6 +1,7 @@
-/* The inside of a scheduler, shared by the files that make it up: scheduler.c (a run of one process), scheduler_open.c (opening
- * an item), scheduler_memory.c (who gets the memory), scheduler_shared.c (what to take when several processes share the run).
- * All is guarded by the mutex unless it says otherwise.
+/* The inside of a scheduler, shared by the files that make it up: scheduler.c (handing out and taking back), scheduler_open.c
+ * (opening an item), scheduler_memory.c (who gets the memory), scheduler_order.c (what comes first), and the sources of its work:
+ * whole_source.c (all of a run), claims_source.c (what this process claims of one). All is guarded by the mutex unless it says
+ * otherwise.
  */
 #ifndef FV_SCHEDULER_PARTS_H
 #define FV_SCHEDULER_PARTS_H
@@ -19,8 +20,10 @@ typedef struct fv_stage_state {
     int             readers;    /* needed stages that have not yet used it */
     int64_t         end_memory; /* that merging its partials needs; 0: not known yet */
     int32_t        *makers;     /* by task: its place, for an exchange; NULL: what it stores goes through the store */
+    fv_bytes        lost;       /* fv_lost_task: to be handed out again before all others */
+    int             end_lost;   /* so often was its end */
 
-    /* of a shared item */
+    /* of one whose tasks are claimed */
     fv_claim *claim; /* batch being handed out: tasks from cursor to end */
     int64_t   cursor, end;
     int64_t   walked;       /* batches looked at in this round */
@@ -28,6 +31,41 @@ typedef struct fv_stage_state {
     bool      given_up;     /* nothing here for this process any more */
     double    again;        /* when the next round may begin */
 } fv_stage_state;
+
+typedef struct fv_lost_task {
+    int64_t   task;
+    int       times;
+    fv_claim *claim; /* still in use */
+    bool      alone;
+} fv_lost_task;
+
+/* Where the jobs of a run come from. */
+typedef struct fv_task_source {
+    fv_output_way way;   /* in which its items begin their files */
+    bool          joint; /* others work on the same item: what a stage has made is not let go of, they may still look for it */
+    /* Fills in the next item to open; false: none now. */
+    bool (*item)(fv_scheduler *scheduler, fv_item *next);
+    bool (*items_over)(const fv_scheduler *scheduler); /* none will come any more */
+    /* A job of a stage that may start; help: also what other places would rather do. False: none now. */
+    bool (*job)(fv_scheduler *scheduler, fv_item *item, int stage, int place, bool help, fv_job *job);
+    void (*skip)(fv_scheduler *scheduler, fv_item *item, int stage); /* it turned out not to be needed */
+    bool (*over)(const fv_item *item);                               /* nothing is left of it that this process will do */
+    /* What follows is NULL in a source that shares with nobody. */
+    bool (*taken_over)(const fv_job *job);                   /* by another process: it names nothing any more, and cannot fail */
+    void (*leave)(fv_scheduler *scheduler, fv_claim *claim); /* a job or an item that was under it is over */
+    bool (*unsettled)(const fv_scheduler *scheduler);        /* something waits to be given back */
+    /* Without the mutex: */
+    fv_status (*run)(fv_scheduler *scheduler, fv_job *job, fv_worker *worker, fv_error *error);
+    void (*settle)(fv_scheduler *scheduler); /* names finished outputs, commits, and gives back */
+    /* Keeps temporaries of an item from being begun and named at once. NULL: nobody else does. Release the lease. */
+    fv_status (*lock)(const fv_scheduler *scheduler, fv_lease **lease, fv_error *error);
+    /* FV_OK if every stage of an item is complete; otherwise what hinders it. NULL: it is, if no job failed. */
+    fv_status (*whole)(fv_scheduler *scheduler, const fv_item *item, fv_error *error);
+} fv_task_source;
+
+extern const fv_task_source fv__whole_source;         /* all of the run */
+extern const fv_task_source fv__claimed_items_source; /* whole items of a collection, as this process can claim them */
+extern const fv_task_source fv__claimed_tasks_source; /* tasks of a single item, likewise */
 
 struct fv_item {
     fv_item        *next;
@@ -49,6 +87,9 @@ struct fv_item {
 struct fv_scheduler {
     const fv_context      *context;
     const fv_run_settings *settings;
+    const fv_engine       *engine;
+    const fv_task_source  *source;
+    bool                   gathers; /* tables and names of outputs: not where another process does at the run's end */
     fv_outputs            *outputs;
     fv_record             *record;
     fv_run_result         *result;
@@ -65,10 +106,9 @@ struct fv_scheduler {
     fv_place              *places;
     int64_t               *place_memory; /* of the jobs that are out, by place */
     int                    nplaces;
-    int64_t                lent; /* bytes of this place, to decoded pieces of files */
-    fv_naming_hook        *naming;
-    void                  *naming_context;
-    fv_sharing             sharing; /* most 0: none */
+    int64_t                lent;           /* bytes of this place, to decoded pieces of files */
+    int64_t                most_exchanged; /* bytes of an image; 0: none is exchanged */
+    void                  *engine_context;
     bool                   stopping;
     fv_status              status;
     fv_error               error;
@@ -76,8 +116,8 @@ struct fv_scheduler {
     double                 started, told;
     int                    out; /* jobs */
 
-    /* of a shared run */
-    fv_claims      *claims; /* NULL: the run is ours alone */
+    /* of sources that claim */
+    fv_claims      *claims;
     const fv_share *share;
     fv_claim       *batch; /* of items, being handed out: from next_item to batch_end */
     int64_t         batch_end, walked;
@@ -95,7 +135,7 @@ bool      fv__stage_complete(const fv_instance *instance, const fv_stage *stage)
 fv_status fv__item_open(fv_scheduler *scheduler, fv_item *item, fv_error *error); /* without the mutex */
 
 /* ---- scheduler.c ---- */
-bool fv__segment_reached(fv_scheduler *scheduler, int64_t unit);
+fv_status fv__job_perform(fv_scheduler *scheduler, fv_job *job, fv_worker *worker, fv_error *error); /* without the mutex */
 /* Whether the stage, whose needs are complete, turns out not to be needed. */
 bool fv__item_stage_closed(fv_item *item, int stage);
 
@@ -107,33 +147,17 @@ void fv__memory_take_back(fv_scheduler *scheduler);                     /* what 
 /* Without the mutex: gives the writers of an item what they may keep. */
 void fv__memory_spare(fv_scheduler *scheduler, const fv_item *item);
 
-/* ---- scheduler_shared.c ---- */
-/* Whether the tasks of its items are shared: those of a single item are; of a collection, whole items are. */
-bool fv__tasks_shared(const fv_scheduler *scheduler);
-/* A job of a stage that may start; false: none now. */
-bool fv__shared_job(fv_scheduler *scheduler, fv_item *item, int stage, fv_job *job);
-/* Fills number, claim and strikes of the next item to open; false: none now. */
-bool fv__shared_item(fv_scheduler *scheduler, fv_item *next);
+/* ---- scheduler_order.c ---- */
 /* The order in which to look for work in the stages of an item (owned by the item); NULL: as they come. */
 int *fv__stage_order(const fv_scheduler *scheduler, const fv_item *item);
-/* The order of items, or of batches of them where they are claimed, by the size of their files (the caller frees); NULL: as they
+/* The order of items, or of the batches in which they are claimed, by the size of their files (the caller frees); NULL: as they
  * come. */
-int64_t *fv__item_order(const fv_scheduler *scheduler);
-/* Whether no item will come any more. */
-bool fv__shared_items_over(const fv_scheduler *scheduler);
-/* Whether nothing is left that this process will do for the item. */
-bool fv__shared_over(const fv_item *item);
+int64_t *fv__item_order(const fv_scheduler *scheduler, bool batches);
+int64_t  fv__item_batches(const fv_bindings *bindings);
 
-/* Without the mutex: */
-/* FV_OK if every stage is complete; otherwise what hinders it. */
-fv_status fv__shared_whole(fv_scheduler *scheduler, const fv_item *item, fv_error *error);
-/* Keeps temporaries of a shared item from being begun and named at once; NULL where nothing is shared. Release the lease. */
-fv_status fv__shared_lock(const fv_scheduler *scheduler, fv_lease **lease, fv_error *error);
-/* Before the end of a stage: removes what others left who died while they put its files together. */
-void fv__shared_tidy(const fv_job *job);
-void fv__shared_left(fv_scheduler *scheduler, fv_claim *claim);
-void fv__shared_leave(fv_scheduler *scheduler, fv_claim *claim);
-/* Names finished outputs, commits, and gives claims back. */
-void fv__shared_settle(fv_scheduler *scheduler);
+/* ---- whole_source.c ---- */
+bool fv__stage_next(fv_scheduler *scheduler, fv_item *item, int stage, int place, bool help, fv_job *job);
+void fv__stage_skip(fv_scheduler *scheduler, fv_item *item, int stage);
+bool fv__stages_over(const fv_item *item);
 
 #endif

@@ -9,7 +9,7 @@
 #ifndef FV_WORKER_THREADS_H
 #define FV_WORKER_THREADS_H
 
-#include "run/scheduler.h"
+#include "run/engine.h"
 
 typedef struct fv_thread_work {
     fv_offer (*ask)(void *context, fv_job *job);

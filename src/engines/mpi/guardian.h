@@ -5,7 +5,7 @@
 #ifndef FV_GUARDIAN_H
 #define FV_GUARDIAN_H
 
-#include "run/scheduler.h"
+#include "run/engine.h"
 
 /* Returns in the child only. Call before there are threads. */
 void fv__guardian_start(int rank);

@@ -11,7 +11,7 @@
 #include "engines/mpi/exchanger.h"
 #include "engines/mpi/guardian.h"
 #include "engines/mpi/ranks.h"
-#include "run/engine.h"
+#include "run/wire.h"
 #include "run/worker_threads.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,7 +111,7 @@ static void *run_errands(void *argument) {
         if (!l->first) l->last = &l->first;
         pthread_mutex_unlock(&l->mutex);
         if (!e->ran) e->status = fv__job_run(l->scheduler, &e->job, worker, &e->error);
-        fv__scheduler_done(l->scheduler, &e->job, e->worker, e->status, &e->error);
+        fv__job_done(l->scheduler, &e->job, e->worker, e->status, &e->error);
         free(e);
         pthread_mutex_lock(&l->mutex);
         l->errands--;
@@ -230,15 +230,6 @@ static void forget(void *context, const fv_instance *instance, const fv_stage *s
 
 /* ---------------------------------------------------------------- giving jobs */
 
-static void add_outputs(fv_bytes *letter, const fv_instance *instance) {
-    for (int k = 0; k < instance->plan->nfiles; k++) {
-        const char      *path = fv__output_told(instance->outputs[k]);
-        fv_letter_output output = { .epoch = instance->outputs[k]->epoch, .length = (int64_t)strlen(path) };
-        fv__bytes_append(letter, &output, sizeof output);
-        fv__bytes_append(letter, path, (size_t)output.length);
-    }
-}
-
 static int64_t new_ticket(other *o, const fv_job *job) {
     if (o->unused < 0) {
         int first = o->capacity;
@@ -254,19 +245,11 @@ static int64_t new_ticket(other *o, const fv_job *job) {
     return at;
 }
 
-static void add_job(fv_bytes *letter, other *o, const fv_job *job, int64_t *item) {
-    const fv_instance *instance = job->instance;
+static void add_job(fv_bytes *letter, other *o, fv_job *job, int64_t *item) {
     if (!letter->size) fv__bytes_append(letter, &(fv_letter){ FV_LETTER_JOBS }, sizeof(fv_letter));
-    fv_letter_job line = { .ticket = new_ticket(o, job),
-                           .item = instance->item,
-                           .task = job->task,
-                           .kind = job->kind,
-                           .stage = job->stage,
-                           .outputs = *item == instance->item ? -1 : instance->plan->nfiles,
-                           .held = job->held };
-    fv__bytes_append(letter, &line, sizeof line);
-    if (line.outputs >= 0) add_outputs(letter, instance);
-    *item = instance->item;
+    job->ticket = new_ticket(o, job);
+    fv__wire_put_job(letter, job, *item != job->instance->item);
+    *item = job->instance->item;
 }
 
 static int wanted(const other *o) {
@@ -281,7 +264,7 @@ static bool give_jobs(leader *l, int rank, bool *gave) {
     int64_t  item = -1;
     fv_offer offer = FV_OFFER_LATER;
     fv_job   job;
-    while (o->out < wanted(o) && (offer = fv__scheduler_ask(l->scheduler, rank, o->out >= o->workers, &job)) == FV_OFFER_JOB) {
+    while (o->out < wanted(o) && (offer = fv__job_next(l->scheduler, rank, o->out >= o->workers, &job)) == FV_OFFER_JOB) {
         if (job.kind == FV_JOB_OPEN)
             add_errand(l, &(errand){ .job = job });
         else
@@ -296,16 +279,10 @@ static bool give_jobs(leader *l, int rank, bool *gave) {
 /* ---------------------------------------------------------------- hearing answers */
 
 static void take_done(leader *l, int rank, const uint8_t *at, const uint8_t *end) {
-    other *o = &l->others[rank];
-    while (at + sizeof(fv_letter_done) <= end) {
-        fv_letter_done done;
-        memcpy(&done, at, sizeof done);
-        at += sizeof done;
-        errand e = { .job = o->tickets[done.ticket].job, .ran = true, .status = (fv_status)done.status };
-        if (done.status != FV_OK) {
-            memcpy(&e.error, at, sizeof e.error);
-            at += sizeof e.error;
-        }
+    other         *o = &l->others[rank];
+    fv_wire_answer done;
+    while (fv__wire_take_answer(&at, end, &done)) {
+        errand e = { .job = o->tickets[done.ticket].job, .ran = true, .status = (fv_status)done.status, .error = done.error };
         o->tickets[done.ticket] = (sent){ .next = o->unused };
         o->unused = (int)done.ticket;
         o->out--;
@@ -316,7 +293,7 @@ static void take_done(leader *l, int rank, const uint8_t *at, const uint8_t *end
         if (e.job.kind == FV_JOB_END)
             add_errand(l, &e); /* names files */
         else
-            fv__scheduler_done(l->scheduler, &e.job, e.worker, e.status, &e.error);
+            fv__job_done(l->scheduler, &e.job, e.worker, e.status, &e.error);
     }
 }
 
@@ -494,7 +471,7 @@ static void close_others(leader *l) {
     }
 }
 
-static fv_offer ask(void *context, fv_job *job) { return fv__scheduler_ask(((leader *)context)->scheduler, 0, false, job); }
+static fv_offer ask(void *context, fv_job *job) { return fv__job_next(((leader *)context)->scheduler, 0, false, job); }
 static uint64_t changes(void *context) { return fv__scheduler_changes(((leader *)context)->scheduler); }
 static void     wait_for_change(void *context, uint64_t seen) { fv__scheduler_wait(((leader *)context)->scheduler, seen, 0.2); }
 
@@ -507,7 +484,7 @@ static fv_status run_job(void *context, fv_job *job, fv_worker *worker, int numb
 }
 
 static void done(void *context, fv_job *job, int number, fv_status status, const fv_error *error) {
-    fv__scheduler_done(((leader *)context)->scheduler, job, number, status, error);
+    fv__job_done(((leader *)context)->scheduler, job, number, status, error);
 }
 
 static fv_status work(leader *l, fv_error *error) {
@@ -530,16 +507,19 @@ static fv_status work(leader *l, fv_error *error) {
 }
 
 /* Of one rank alone nothing has to be exchanged, and of more only what fits into the memory of all of them. */
-static fv_status share(leader *l, fv_error *error) {
+static fv_status open_places(leader *l, fv_error *error) {
+    int                n = l->ranks->size;
     fv_exchanger_calls calls = { .done = exchanged, .given_up = given_up, .context = l };
-    fv_sharing         sharing = { .most = l->settings->budget.store, .exchange = exchange, .forget = forget, .context = l };
-    for (int r = 1; r < l->ranks->size; r++) sharing.most = FV_MIN(sharing.most, l->others[r].budget.store);
-    sharing.most /= LIVE_IMAGES;
-    if (l->ranks->size == 1) return FV_OK;
-    fv__scheduler_on_naming(l->scheduler, sync_others, l);
-    FV_TRY(fv__exchanger_start(l->ranks, &calls, &l->exchanger, error));
-    fv__scheduler_on_sharing(l->scheduler, &sharing);
-    return FV_OK;
+    fv_place          *places = fv__calloc((size_t)n * sizeof *places);
+    int64_t            most = l->settings->budget.store;
+    places[0] = (fv_place){ l->settings->workers, l->settings->budget };
+    for (int r = 1; r < n; r++) {
+        places[r] = (fv_place){ l->others[r].workers, l->others[r].budget };
+        most = FV_MIN(most, l->others[r].budget.store);
+    }
+    fv__scheduler_places(l->scheduler, places, n, n > 1 ? most / LIVE_IMAGES : 0, l);
+    free(places);
+    return n > 1 ? fv__exchanger_start(l->ranks, &calls, &l->exchanger, error) : FV_OK;
 }
 
 static fv_status run(fv_scheduler *scheduler, const fv_run_settings *settings, const char *run_folder, fv_error *error) {
@@ -556,18 +536,10 @@ static fv_status run(fv_scheduler *scheduler, const fv_run_settings *settings, c
     pthread_mutex_init(&l.ordering, NULL);
     pthread_cond_init(&l.changed, NULL);
     fv_status status = begin(&l, run_folder, settings->memory, error);
-    if (status == FV_OK) {
-        fv_place *places = fv__calloc((size_t)ranks->size * sizeof *places);
-        places[0] = (fv_place){ settings->workers, settings->budget };
-        for (int r = 1; r < ranks->size; r++) places[r] = (fv_place){ l.others[r].workers, l.others[r].budget };
-        fv__scheduler_places(scheduler, places, ranks->size);
-        free(places);
-        status = share(&l, error);
-        if (status == FV_OK) status = work(&l, error);
-    }
+    if (status == FV_OK) status = open_places(&l, error);
+    if (status == FV_OK) status = work(&l, error);
     fv__exchanger_stop(l.exchanger);
     close_others(&l);
-    fv__scheduler_on_naming(scheduler, NULL, NULL);
     for (int r = 1; r < ranks->size; r++) free(l.others[r].tickets);
     free(l.others);
     pthread_mutex_destroy(&l.mutex);
@@ -596,4 +568,7 @@ const fv_engine fv_engine_mpi = {
     .prepare = prepare,
     .launched = launched,
     .run = run,
+    .sync = sync_others,
+    .exchange = exchange,
+    .forget = forget,
 };

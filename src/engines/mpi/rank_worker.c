@@ -8,6 +8,7 @@
 #include "engines/mpi/guardian.h"
 #include "engines/mpi/ranks.h"
 #include "run/manifest.h"
+#include "run/wire.h"
 #include "run/worker_threads.h"
 #include <signal.h>
 #include <stdio.h>
@@ -28,7 +29,7 @@ typedef struct open_item {
 
 typedef struct waiting {
     struct waiting *next;
-    fv_letter_job   letter;
+    fv_wire_job     letter;
     fv_bytes        outputs;
     int64_t         after; /* so many exchanges */
 } waiting;
@@ -56,21 +57,6 @@ typedef struct follower {
 } follower;
 
 /* ---------------------------------------------------------------- items */
-
-static fv_status follow_outputs(fv_instance *instance, const fv_bytes *outputs, fv_error *error) {
-    const uint8_t *at = outputs->data, *end = at + outputs->size;
-    fv_status      status = FV_OK;
-    for (int k = 0; k < instance->plan->nfiles && at + sizeof(fv_letter_output) <= end && status == FV_OK; k++) {
-        fv_letter_output output;
-        memcpy(&output, at, sizeof output);
-        at += sizeof output;
-        char *path = fv__sprintf("%.*s", (int)output.length, (const char *)at);
-        status = fv__instance_follow(instance, k, path, output.epoch, error);
-        at += output.length;
-        free(path);
-    }
-    return status;
-}
 
 /* Mutex held. Closes items that nobody has used for long. */
 static void close_old(follower *f) {
@@ -118,7 +104,7 @@ static fv_status use_item(follower *f, int64_t number, const fv_bytes *outputs, 
         f->nitems++;
         close_old(f);
     }
-    FV_TRY(follow_outputs(item->instance, outputs, error));
+    FV_TRY(fv__wire_follow(item->instance, outputs->data, outputs->size, error));
     item->users++;
     *out = item;
     return FV_OK;
@@ -127,11 +113,9 @@ static fv_status use_item(follower *f, int64_t number, const fv_bytes *outputs, 
 /* ---------------------------------------------------------------- jobs */
 
 static void answer(follower *f, const fv_job *job, fv_status status, int worker, const fv_error *error) {
-    fv_letter_done done = { .ticket = job->ticket, .status = (int32_t)status, .worker = worker, .facts = job->facts };
     pthread_mutex_lock(&f->mutex);
     if (!f->answers.size) fv__bytes_append(&f->answers, &(fv_letter){ FV_LETTER_DONE }, sizeof(fv_letter));
-    fv__bytes_append(&f->answers, &done, sizeof done);
-    if (status != FV_OK) fv__bytes_append(&f->answers, error, sizeof *error);
+    fv__wire_put_answer(&f->answers, job, worker, status, error);
     /* While there is enough to do, answers may wait for others: a letter each would cost more than short tasks. */
     f->urgent = f->urgent || status != FV_OK || f->nwaiting <= f->workers;
     if (f->urgent) pthread_cond_signal(&f->changed);
@@ -183,7 +167,7 @@ static fv_offer ask(void *context, fv_job *job) {
     if (status == FV_OK) {
         f->running++;
         job->instance = item->instance;
-        job->item = (fv_item *)(void *)item; /* only ours to look into */
+        job->item = (struct fv_item *)(void *)item; /* only ours to look into */
     }
     pthread_mutex_unlock(&f->mutex);
     fv__bytes_release(&first->outputs);
@@ -210,16 +194,11 @@ static void done(void *context, fv_job *job, int number, fv_status status, const
 
 static void take_jobs(follower *f, const uint8_t *at, const uint8_t *end) {
     pthread_mutex_lock(&f->mutex);
-    while (at + sizeof(fv_letter_job) <= end) {
+    const uint8_t *outputs;
+    for (fv_wire_job letter; fv__wire_take_job(&at, end, &letter, &outputs);) {
         waiting *w = fv__calloc(sizeof *w);
-        memcpy(&w->letter, at, sizeof w->letter);
-        at += sizeof w->letter;
-        for (int k = 0; k < w->letter.outputs; k++) {
-            fv_letter_output output;
-            memcpy(&output, at, sizeof output);
-            fv__bytes_append(&w->outputs, at, sizeof output + (size_t)output.length);
-            at += sizeof output + (size_t)output.length;
-        }
+        w->letter = letter;
+        if (letter.outputs) fv__bytes_append(&w->outputs, outputs, (size_t)letter.outputs);
         w->after = f->ordered;
         *f->last = w;
         f->last = &w->next;

@@ -40,7 +40,7 @@ int fv__follow(fv_ranks *ranks);
 typedef enum fv_letter_kind {
     /* from rank 0 */
     FV_LETTER_BEGIN, /* fv_letter_begin and the run's folder */
-    FV_LETTER_JOBS,  /* fv_letter_job, each perhaps followed by outputs */
+    FV_LETTER_JOBS,  /* jobs, as run/wire.h has them */
     FV_LETTER_SYNC,  /* make parts of files durable */
     FV_LETTER_OVER,  /* no more jobs of this run; those not begun are dropped */
     FV_LETTER_BYE,   /* no more runs */
@@ -48,7 +48,7 @@ typedef enum fv_letter_kind {
     FV_LETTER_EXCHANGE, /* fv_letter_exchange and the ranks that made the chunks of its stage */
     /* to rank 0 */
     FV_LETTER_READY,  /* fv_letter_ready */
-    FV_LETTER_DONE,   /* fv_letter_done */
+    FV_LETTER_DONE,   /* answers, likewise */
     FV_LETTER_SYNCED, /* fv_letter_ready: its error */
     FV_LETTER_CLOSED, /* the same */
     FV_LETTER_FAILED, /* the same: it could not take part in an exchange */
@@ -64,33 +64,15 @@ typedef struct fv_letter_begin {
     int32_t workers, poison; /* workers 0: as many as fit */
 } fv_letter_begin;
 
-typedef struct fv_letter_job {
-    int64_t ticket, item, task;
-    int32_t kind, stage;
-    int32_t outputs; /* followed by so many fv_letter_output with their paths; -1: as told before */
-    int32_t held;    /* what it stores will be exchanged */
-} fv_letter_job;
-
 typedef struct fv_letter_exchange {
     int64_t item, makers; /* makers: how many int32_t follow; 0: the stage is to be forgotten */
     int32_t stage, commit;
 } fv_letter_exchange;
-
-typedef struct fv_letter_output {
-    fv_hash epoch;
-    int64_t length; /* of the temporary's path, which follows; 0: the file is current */
-} fv_letter_output;
 
 typedef struct fv_letter_ready {
     fv_budget budget;
     int32_t   workers;
     fv_error  error; /* code FV_OK: none */
 } fv_letter_ready;
-
-typedef struct fv_letter_done { /* followed by an fv_error unless the status is FV_OK */
-    int64_t       ticket;
-    int32_t       status, worker;
-    fv_task_facts facts;
-} fv_letter_done;
 
 #endif

@@ -1,11 +1,11 @@
 /* Engine processes: workers are children that run `fovea task` and share nothing with this process but the run's folder and the
  * store. It keeps the seam honest: whatever runs here can run on another machine.
  *
- * A job is one line to the child's standard input, an answer one line from its standard output. A child that dies is replaced,
- * and its job is done again; a job that kills three children is an error.
+ * A job is a message to the child's standard input, an answer one from its standard output. A child that dies is replaced, and
+ * its job was lost.
  */
-#include "engines/processes/wire.h"
-#include "run/engine.h"
+#include "engines/processes/frames.h"
+#include "run/wire.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -60,7 +60,11 @@ static fv_status start_child(child *c, fv_error *error) {
     }
     c->to = fdopen(to[1], "w");
     c->from = fdopen(from[0], "r");
-    return fv__wire_greet(c->to, c->scheduler, c->settings, error);
+    fv_worker_hello hello = { .memory = c->settings->budget.store,
+                              .patience = c->settings->patience > 0 ? c->settings->patience : 2.5,
+                              .poison = c->settings->poison };
+    if (fv__frame_send(c->to, &hello, sizeof hello)) return FV_OK;
+    return fv_fail(error, FV_ERROR_IO, "a worker process ended before it began");
 }
 
 static void end_child(child *c) {
@@ -88,37 +92,56 @@ static void await_answer(child *c) {
     }
 }
 
-/* Asks the child; FV_ERROR_CANCELLED if it died before it answered. */
-static fv_status ask(child *c, fv_job *job, fv_error *error) {
-    if (!c->pid) FV_TRY(start_child(c, error));
-    if (fv__wire_send_job(c->to, job)) {
-        await_answer(c);
-        if (fv__wire_receive_answer(c->from, job, error)) return error->code;
+/* What the child says of a job; false: it died before it said anything. */
+static bool ask(child *c, fv_job *job, fv_status *status, fv_error *error) {
+    fv_bytes       message = { 0 };
+    fv_wire_answer answer;
+    if (!c->pid) *status = start_child(c, error);
+    if (*status != FV_OK) return true;
+    fv__wire_put_job(&message, job, true);
+    bool heard = fv__frame_send(c->to, message.data, message.size);
+    if (heard) await_answer(c);
+    heard = heard && fv__frame_receive(c->from, &message);
+    const uint8_t *at = message.data;
+    heard = heard && fv__wire_take_answer(&at, at + message.size, &answer);
+    fv__bytes_release(&message);
+    if (!heard) {
+        end_child(c);
+        return false;
     }
-    end_child(c);
-    return FV_ERROR_CANCELLED;
+    job->facts = answer.facts;
+    *error = answer.error;
+    *status = (fv_status)answer.status;
+    return true;
 }
 
-static fv_status run_job(child *c, fv_job *job, fv_worker *worker, fv_error *error) {
-    if (job->kind == FV_JOB_OPEN) return fv__job_run(c->scheduler, job, worker, error);
-    for (int strike = 0; strike < 3; strike++) {
-        fv_status status = ask(c, job, error);
-        if (status != FV_ERROR_CANCELLED) return status;
-        if (cancelled(c)) return fv_fail(error, FV_ERROR_CANCELLED, "stopped; the same command goes on from here");
-        fv__log_verbose("fovea: worker %d died; its task runs again", c->number);
+static void run_job(child *c, fv_job *job, fv_worker *worker) {
+    fv_error  error = { 0 };
+    fv_status status = FV_OK;
+    bool      heard = true;
+    if (job->kind == FV_JOB_OPEN)
+        status = fv__job_run(c->scheduler, job, worker, &error);
+    else
+        heard = ask(c, job, &status, &error);
+    if (!heard && cancelled(c)) {
+        status = fv_fail(&error, FV_ERROR_CANCELLED, "stopped; the same command goes on from here");
+        heard = true;
     }
-    return fv_fail(error, FV_ERROR_INTERNAL, "three worker processes died on stage %d, task %lld", job->stage + 1,
-                   (long long)job->task);
+    if (heard)
+        fv__job_done(c->scheduler, job, c->number, status, &error);
+    else
+        fv__job_lost(c->scheduler, job, c->number);
 }
 
 static void *work(void *argument) {
     child     *c = argument;
     fv_worker *worker = fv__worker_new();
-    fv_job     job;
-    while (fv__scheduler_next(c->scheduler, &job)) {
-        fv_error  error = { 0 };
-        fv_status status = run_job(c, &job, worker, &error);
-        fv__scheduler_done(c->scheduler, &job, c->number, status, &error);
+    for (fv_offer offer = FV_OFFER_LATER; offer != FV_OFFER_OVER;) {
+        fv_job   job;
+        uint64_t seen = fv__scheduler_changes(c->scheduler);
+        offer = fv__job_next(c->scheduler, 0, false, &job);
+        if (offer == FV_OFFER_JOB) run_job(c, &job, worker);
+        if (offer == FV_OFFER_LATER) fv__scheduler_wait(c->scheduler, seen, 0.2);
     }
     end_child(c);
     fv__worker_free(worker);

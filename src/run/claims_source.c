@@ -1,4 +1,4 @@
-/* What a process takes of a run that it shares with others.
+/* Sources of jobs: what a process takes of a run that it shares with others.
  *
  * A process walks the batches of a stage in rounds, from a place of its own: those that are done are passed over, those of others
  * are left to them. When a round finds nothing to do, either all is done and somebody takes the end of the stage, or others are
@@ -7,13 +7,12 @@
 #include "base/file.h"
 #include "run/scheduler_parts.h"
 #include "run/temporaries.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #define PAUSE 0.25         /* seconds between rounds */
 #define LONGEST_WAIT 120.0 /* for others who name outputs */
-
-bool fv__tasks_shared(const fv_scheduler *s) { return s->claims && !s->context->bindings->collection; }
 
 static int64_t batches(int64_t count) { return (count + fv__claims_batch(count) - 1) / fv__claims_batch(count); }
 
@@ -123,7 +122,6 @@ static bool end_job(fv_scheduler *s, fv_item *item, int index, fv_job *job) {
         job->task = state->limit;
         job->memory = state->end_memory;
         job->claim = claim;
-        state->ending = true;
         return true;
     }
     fv__claim_leave(s->claims, claim);
@@ -131,7 +129,7 @@ static bool end_job(fv_scheduler *s, fv_item *item, int index, fv_job *job) {
     return left ? give_up(state) : false;
 }
 
-bool fv__shared_job(fv_scheduler *s, fv_item *item, int index, fv_job *job) {
+static bool claimed_job(fv_scheduler *s, fv_item *item, int index, int place, bool help, fv_job *job) {
     const fv_stage *stage = &item->instance->plan->stages[index];
     fv_stage_state *state = &item->stages[index];
     if (state->complete || state->given_up || item->failed || fv__now() < state->again) return false;
@@ -142,17 +140,22 @@ bool fv__shared_job(fv_scheduler *s, fv_item *item, int index, fv_job *job) {
     }
     *job = (fv_job){ .kind = FV_JOB_TASK, .item = item, .instance = item->instance, .stage = index, .memory = stage->memory };
     if (!fv__fits(s, 0, stage->memory, stage->shared)) return false;
-    if (next_task(s, item, index, job)) {
-        state->out++;
-        return true;
-    }
+    (void)place; /* there is no other where tasks are claimed */
+    (void)help;
+    if (next_task(s, item, index, job)) return true;
     if (state->out > 0 || s->quiet || item->failed || state->walked < batches(state->limit)) return false;
     if (state->left) return give_up(state);
     return state->others ? later(s, state, index) : end_job(s, item, index, job);
 }
 
+/* Others may need a branch that is not ours; there is nothing to let go. */
+static void skip(fv_scheduler *s, fv_item *item, int index) {
+    (void)s;
+    item->stages[index].complete = true;
+}
+
 /* Stages come after those they need. */
-bool fv__shared_over(const fv_item *item) {
+static bool claimed_over(const fv_item *item) {
     const fv_plan *plan = item->instance->plan;
     bool          *blocked = fv__calloc((size_t)plan->nstages + 1), over = true;
     for (int k = 0; k < plan->nstages && over; k++) {
@@ -165,7 +168,7 @@ bool fv__shared_over(const fv_item *item) {
     return over;
 }
 
-fv_status fv__shared_whole(fv_scheduler *s, const fv_item *item, fv_error *error) {
+static fv_status whole(fv_scheduler *s, const fv_item *item, fv_error *error) {
     for (int k = 0; k < item->instance->plan->nstages; k++) {
         const fv_stage_state *state = &item->stages[k];
         if (!state->needed || state->complete) continue;
@@ -179,9 +182,7 @@ fv_status fv__shared_whole(fv_scheduler *s, const fv_item *item, fv_error *error
     return FV_OK;
 }
 
-fv_status fv__shared_lock(const fv_scheduler *s, fv_lease **lease, fv_error *error) {
-    *lease = NULL;
-    if (!fv__tasks_shared(s)) return FV_OK;
+static fv_status lock(const fv_scheduler *s, fv_lease **lease, fv_error *error) {
     char     *path = fv__sprintf("%s/claims/outputs", s->share->run_folder);
     fv_hash   dead;
     fv_status status;
@@ -192,7 +193,8 @@ fv_status fv__shared_lock(const fv_scheduler *s, fv_lease **lease, fv_error *err
     return status;
 }
 
-void fv__shared_tidy(const fv_job *job) {
+/* Before the end of a stage: removes what others left who died while they put its files together. */
+static void tidy(const fv_job *job) {
     const fv_stage *stage = &job->instance->plan->stages[job->stage];
     for (int t = 0; t < stage->ntargets; t++) {
         const fv_target *target = &stage->targets[t];
@@ -202,65 +204,15 @@ void fv__shared_tidy(const fv_job *job) {
     }
 }
 
-/* ---------------------------------------------------------------- order */
-
-typedef struct ranked {
-    double  weight;
-    int64_t index;
-} ranked;
-
-static int heaviest(const void *a, const void *b) {
-    const ranked *x = a, *y = b;
-    return x->weight != y->weight ? (x->weight < y->weight ? 1 : -1) : x->index < y->index ? -1 : x->index > y->index;
-}
-
-int *fv__stage_order(const fv_scheduler *s, const fv_item *item) {
-    const fv_plan *plan = item->instance->plan;
-    if (s->settings->order != FV_ORDER_LONGEST) return NULL;
-    ranked *stages = fv__calloc((size_t)(plan->nstages + 1) * sizeof *stages);
-    int    *order = fv__calloc((size_t)(plan->nstages + 1) * sizeof *order);
-    for (int k = 0; k < plan->nstages; k++)
-        stages[k] = (ranked){ plan->stages[k].work / (double)FV_MAX(plan->stages[k].ntasks, 1), k };
-    qsort(stages, (size_t)plan->nstages, sizeof *stages, heaviest);
-    for (int k = 0; k < plan->nstages; k++) order[k] = (int)stages[k].index;
-    free(stages);
-    return order;
-}
-
-static int64_t all_batches(const fv_bindings *bindings) {
-    fv_lot last = fv__lot_of(bindings, bindings->nsegments - 1);
-    return last.batch + last.batches;
-}
-
-int64_t *fv__item_order(const fv_scheduler *s) {
-    const fv_bindings *bindings = s->context->bindings;
-    if (s->settings->order != FV_ORDER_LONGEST) return NULL;
-    int64_t  count = s->claims ? all_batches(bindings) : bindings->nunits;
-    ranked  *all = fv__calloc((size_t)(count + 1) * sizeof *all);
-    int64_t *order = fv__calloc((size_t)(count + 1) * sizeof *order);
-    for (int64_t k = 0; k < count; k++) {
-        int64_t first = k, end = k + 1;
-        if (s->claims) fv__lot_units(bindings, k, &first, &end);
-        all[k].index = k;
-        for (int64_t unit = first; unit < end; unit++) all[k].weight += (double)fv__bindings_size(bindings, unit);
-    }
-    for (int segment = 0; segment < bindings->nsegments; segment++) { /* each in an order of its own */
-        fv_lot  lot = fv__lot_of(bindings, segment);
-        int64_t from = s->claims ? lot.batch : lot.first, n = s->claims ? lot.batches : lot.count;
-        qsort(all + from, (size_t)n, sizeof *all, heaviest);
-    }
-    for (int64_t k = 0; k < count; k++) order[k] = all[k].index;
-    free(all);
-    return order;
-}
-
 /* ---------------------------------------------------------------- items */
 
-static bool shared_single(fv_scheduler *s, fv_item *next) {
+static bool only_item(fv_scheduler *s, fv_item *next) {
     if (s->next_item > 0) return false;
     next->number = s->next_item++;
     return true;
 }
+
+static bool only_item_over(const fv_scheduler *s) { return s->next_item > 0; }
 
 /* Next item of the batch being handed out. */
 static bool item_of_batch(fv_scheduler *s, fv_item *next) {
@@ -297,13 +249,12 @@ static bool next_segment(fv_scheduler *s) {
     return true;
 }
 
-bool fv__shared_item(fv_scheduler *s, fv_item *next) {
+static bool claimed_item(fv_scheduler *s, fv_item *next) {
     const fv_bindings *bindings = s->context->bindings;
-    if (fv__tasks_shared(s)) return shared_single(s, next);
     if (s->suspect || fv__now() < s->again) return false;
     if (!s->taken) {
-        s->taken = fv__calloc((size_t)all_batches(bindings) + 1);
-        s->order = fv__item_order(s);
+        s->taken = fv__calloc((size_t)fv__item_batches(bindings) + 1);
+        s->order = fv__item_order(s, true);
     }
     for (;;) {
         if (item_of_batch(s, next)) return true;
@@ -330,28 +281,47 @@ bool fv__shared_item(fv_scheduler *s, fv_item *next) {
     }
 }
 
-bool fv__shared_items_over(const fv_scheduler *s) {
+static bool claimed_items_over(const fv_scheduler *s) {
     const fv_bindings *bindings = s->context->bindings;
-    if (fv__tasks_shared(s)) return s->next_item > 0;
     return !s->batch && s->segment + 1 == bindings->nsegments && s->walked == fv__lot_of(bindings, s->segment).batches &&
            !(s->others && s->share->wait);
 }
 
-/* ---------------------------------------------------------------- giving back */
+/* ---------------------------------------------------------------- running and giving back */
 
-void fv__shared_left(fv_scheduler *s, fv_claim *claim) {
+static const char *item_point(const fv_job *job, char name[40]) { /* for tests: where a certain item kills its worker */
+    snprintf(name, 40, "item-%lld", (long long)job->item->number);
+    return name;
+}
+
+static void set_left(fv_scheduler *s, fv_claim *claim) {
     pthread_mutex_lock(&s->mutex);
     fv__claim_left(claim);
     pthread_mutex_unlock(&s->mutex);
 }
 
-void fv__shared_leave(fv_scheduler *s, fv_claim *claim) {
-    pthread_mutex_lock(&s->mutex);
-    fv__claim_leave(s->claims, claim);
-    pthread_mutex_unlock(&s->mutex);
+/* Says what is done while it is, for those who find us dead. */
+static fv_status run(fv_scheduler *s, fv_job *job, fv_worker *worker, fv_error *error) {
+    if (job->kind == FV_JOB_OPEN && job->item->strikes > s->share->level) {
+        set_left(s, job->item->claim);
+        fv__claims_blame(s->claims, job->item->number, -1, -1, error);
+        return error->code;
+    }
+    char name[40];
+    int  slot, stage = job->kind == FV_JOB_OPEN ? -1 : job->stage;
+    fv__claims_do(s->claims, job->item->number, stage, job->kind == FV_JOB_TASK ? job->task : -1, &slot);
+    if (job->kind == FV_JOB_END && s->source->joint) tidy(job);
+    fv_status status = fv__fault_point(item_point(job, name), error);
+    if (status == FV_OK) status = fv__job_perform(s, job, worker, error);
+    fv__claims_did(s->claims, slot);
+    return status;
 }
 
-void fv__shared_settle(fv_scheduler *s) {
+static bool taken_over(const fv_job *job) { return job->claim && !fv__claim_held(job->claim); }
+static void leave(fv_scheduler *s, fv_claim *claim) { fv__claim_leave(s->claims, claim); }
+static bool unsettled(const fv_scheduler *s) { return fv__claims_unsettled(s->claims) && fv__now() - s->settled > 1; }
+
+static void settle(fv_scheduler *s) {
     fv_error  error = { 0 };
     fv_status status = fv__outputs_commit(s->outputs, &error);
     if (status == FV_OK) status = fv__claims_settle(s->claims, &s->mutex, &error);
@@ -360,3 +330,30 @@ void fv__shared_settle(fv_scheduler *s) {
     pthread_mutex_unlock(&s->mutex);
     if (status != FV_OK) fv__scheduler_stop(s, status, &error);
 }
+
+const fv_task_source fv__claimed_items_source = { .way = FV_OUTPUT_OWN,
+                                                  .item = claimed_item,
+                                                  .items_over = claimed_items_over,
+                                                  .job = fv__stage_next,
+                                                  .skip = fv__stage_skip,
+                                                  .over = fv__stages_over,
+                                                  .taken_over = taken_over,
+                                                  .leave = leave,
+                                                  .unsettled = unsettled,
+                                                  .run = run,
+                                                  .settle = settle };
+
+const fv_task_source fv__claimed_tasks_source = { .way = FV_OUTPUT_JOINT,
+                                                  .joint = true,
+                                                  .item = only_item,
+                                                  .items_over = only_item_over,
+                                                  .job = claimed_job,
+                                                  .skip = skip,
+                                                  .over = claimed_over,
+                                                  .taken_over = taken_over,
+                                                  .leave = leave,
+                                                  .unsettled = unsettled,
+                                                  .run = run,
+                                                  .settle = settle,
+                                                  .lock = lock,
+                                                  .whole = whole };

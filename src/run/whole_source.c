@@ -1,0 +1,97 @@
+/* A source of jobs: all of a run, for this process and its workers alone. */
+#include "run/scheduler_parts.h"
+#include <stdlib.h>
+
+/* ---------------------------------------------------------------- stages */
+
+/* A task that has to be run; passes over those that are done. */
+static bool take_task(fv_scheduler *s, fv_item *item, int index, int place, bool help, int64_t *task) {
+    const fv_stage *stage = &item->instance->plan->stages[index];
+    fv_stage_state *state = &item->stages[index];
+    if (!fv__fits(s, place, stage->memory, stage->shared)) return false;
+    while (fv__task_ranges_take(state->ranges, place, help, task)) {
+        if (stage->serial || !fv__task_done(item->instance, stage, *task)) return true;
+        state->done++;
+        item->tasks_done++;
+        s->progress.tasks_done++;
+    }
+    return false;
+}
+
+/* Of a stage that is not needed after all only the end is left, which lets what it would have read go. */
+void fv__stage_skip(fv_scheduler *s, fv_item *item, int index) {
+    fv_stage_state *state = &item->stages[index];
+    item->tasks_done += state->limit - state->done;
+    s->progress.tasks_done += state->limit - state->done;
+    state->done = state->limit;
+    if (!state->ranges) state->ranges = fv__task_ranges_new(0, s->nplaces, item->home);
+}
+
+/* Whether places exchange what the stage stores. */
+static bool is_shared(const fv_scheduler *s, const fv_stage *stage) {
+    int64_t bytes = s->most_exchanged && !s->context->bindings->collection ? fv__stage_joint(stage) : 0;
+    return bytes > 0 && bytes <= s->most_exchanged;
+}
+
+static void begin_stage(fv_scheduler *s, fv_item *item, int index) {
+    const fv_stage *stage = &item->instance->plan->stages[index];
+    fv_stage_state *state = &item->stages[index];
+    state->ranges = fv__task_ranges_new(state->limit, s->nplaces, item->home);
+    if (!is_shared(s, stage)) return;
+    state->makers = fv__alloc((size_t)(stage->ntasks + 1) * sizeof *state->makers);
+    for (int64_t i = 0; i < stage->ntasks; i++) state->makers[i] = -1;
+}
+
+bool fv__stage_next(fv_scheduler *s, fv_item *item, int index, int place, bool help, fv_job *job) {
+    const fv_stage *stage = &item->instance->plan->stages[index];
+    fv_stage_state *state = &item->stages[index];
+    int64_t         task;
+    if (!state->ranges) begin_stage(s, item, index);
+    *job = (fv_job){ .kind = FV_JOB_TASK, .item = item, .instance = item->instance, .stage = index, .place = place };
+    if (take_task(s, item, index, place, help, &task)) {
+        job->task = task;
+        job->memory = stage->memory;
+        return true;
+    }
+    if (state->ranges->left > 0 || state->out > 0 || state->done < state->limit) return false;
+    if (place != item->home && !help) return false;
+    if (!state->end_memory) state->end_memory = 1 + fv__stage_end_memory(item->instance, stage);
+    if (!fv__fits(s, place, state->end_memory, 0)) return false;
+    job->kind = FV_JOB_END;
+    job->memory = state->end_memory;
+    return true;
+}
+
+bool fv__stages_over(const fv_item *item) {
+    for (int k = 0; k < item->instance->plan->nstages; k++)
+        if (item->stages[k].needed && !item->stages[k].complete) return false;
+    return true;
+}
+
+/* ---------------------------------------------------------------- items */
+
+/* Units of a segment begin when those of all earlier ones are over: they may use what these have made. */
+static bool segment_reached(fv_scheduler *s, int64_t unit) {
+    int segment = fv__bindings_unit(s->context->bindings, unit).segment;
+    if (segment > s->segment && s->items) return false;
+    s->segment = FV_MAX(s->segment, segment);
+    return true;
+}
+
+static bool next_item(fv_scheduler *s, fv_item *item) {
+    if (s->next_item >= s->context->bindings->nunits) return false;
+    if (s->next_item == 0) s->order = fv__item_order(s, false);
+    item->number = s->order ? s->order[s->next_item] : s->next_item;
+    if (!segment_reached(s, item->number)) return false;
+    s->next_item++;
+    return true;
+}
+
+static bool items_over(const fv_scheduler *s) { return s->next_item >= s->context->bindings->nunits; }
+
+const fv_task_source fv__whole_source = { .way = FV_OUTPUT_ALONE,
+                                          .item = next_item,
+                                          .items_over = items_over,
+                                          .job = fv__stage_next,
+                                          .skip = fv__stage_skip,
+                                          .over = fv__stages_over };
