@@ -3,10 +3,10 @@
 #include "devices_lease.h"
 #include "devices_study.h"
 #include "pipeline_options.h"
+#include "stopping.h"
 #include <cjson/cJSON.h>
 #include <fovea/device_lease.h>
 #include <fovea/devices.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,12 +44,6 @@ static const fv_option options[] = {
     FV_OPTION_END,
 };
 
-static volatile int stopped;
-static void         stop(int number) {
-            (void)number;
-            stopped = 1;
-}
-
 static int refuse(const char *why) {
     fv_complain("devices", "%s", why);
     return FV_EXIT_REFUSED;
@@ -63,7 +57,6 @@ static void ready(void *context, const char *socket) {
 }
 
 static int serve(const devices_options *o) {
-    struct sigaction   action = { .sa_handler = stop };
     fv_error           error = { 0 };
     fv_devices_options how = { .socket = o->socket,
                                .record = o->record,
@@ -73,11 +66,9 @@ static int serve(const devices_options *o) {
                                .most = o->most,
                                .most_waiting = o->waiting,
                                .most_waiting_user = o->waiting_user,
-                               .stop = &stopped,
+                               .stop = fv_stopping(false),
                                .ready = ready };
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    fv_status status = fv_devices_serve(&how, &error);
+    fv_status          status = fv_devices_serve(&how, &error);
     return status == FV_OK ? FV_EXIT_WELL : fv_explain("devices", NULL, status, &error);
 }
 
@@ -152,11 +143,9 @@ static int show(const devices_options *o, int *lines, bool or_found) {
 }
 
 static int watch(const devices_options *o) {
-    struct sigaction action = { .sa_handler = stop };
-    int              status = FV_EXIT_WELL, lines = 0;
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    for (bool first = true; !stopped && status == FV_EXIT_WELL; first = false) {
+    const volatile int *stopped = fv_stopping(false);
+    int                 status = FV_EXIT_WELL, lines = 0;
+    for (bool first = true; !*stopped && status == FV_EXIT_WELL; first = false) {
         if (!first && isatty(STDOUT_FILENO)) printf("\033[%dA", lines);
         status = show(o, &lines, false);
         fflush(stdout);

@@ -1,5 +1,6 @@
 /* fovea estimate: what a pipeline will cost. */
 #include "pipeline_options.h"
+#include "stopping.h"
 #include "trying.h"
 #include <fovea/estimate.h>
 #include <stdio.h>
@@ -43,7 +44,7 @@ static int run(const void *options_, int nargs, char **args) {
                                   .memory = o->memory.bytes,
                                   .budget = o->seconds,
                                   .store = o->store,
-                                  .cancel = fv_trying_cancel(),
+                                  .cancel = fv_stopping(false),
                                   .tell = o->quiet ? NULL : fv_trying_tell };
     fv_estimate         estimate;
     fv_error            error = { 0 };

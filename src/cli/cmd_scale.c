@@ -1,6 +1,7 @@
 /* fovea scale: how a pipeline's time changes with the number of workers. */
 #include "pipeline_options.h"
 #include "scaling_sheet.h"
+#include "stopping.h"
 #include "trying.h"
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -142,7 +143,7 @@ static int run(const void *options_, int nargs, char **args) {
                                .launcher = o->launcher,
                                .memory = o->memory.bytes,
                                .store = o->store,
-                               .cancel = fv_trying_cancel(),
+                               .cancel = fv_stopping(false),
                                .tell = o->quiet ? NULL : fv_trying_tell };
     fv_scaling      *scaling;
     fv_error         error = { 0 };

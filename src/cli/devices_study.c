@@ -1,6 +1,7 @@
 /* fovea devices study: what the policies mean for many processes that share few devices. */
 #include "devices_study.h"
 #include "pipeline_options.h"
+#include "stopping.h"
 #include "study_sheet.h"
 #include "trying.h"
 #include <errno.h>
@@ -49,7 +50,7 @@ int fv_devices_study(const fv_study_request *q) {
                              .policy = q->policy,
                              .folder = q->output,
                              .tell = fv_trying_tell,
-                             .cancel = fv_trying_cancel() };
+                             .cancel = fv_stopping(false) };
     fv_device_study *study;
     fv_error         error = { 0 };
     fv_status        status = fv_device_study_run(&how, &study, &error);

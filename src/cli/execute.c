@@ -2,6 +2,7 @@
 #include "execute.h"
 #include "pipeline_options.h"
 #include "progress.h"
+#include "stopping.h"
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <signal.h>
@@ -155,21 +156,6 @@ static void print_summary(const fv_result *result) {
 
 /* ---------------------------------------------------------------- running */
 
-static volatile int cancelled;
-
-static void on_signal(int number) {
-    (void)number;
-    if (cancelled++) _Exit(130); /* the second time, at once: nothing that is committed is lost */
-}
-
-static void catch_signals(void) {
-    struct sigaction action = { .sa_handler = on_signal };
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN);
-}
-
 static int execute(const char *command, fv_work_call call, void *context, fv_pipeline *pipeline, const fv_execute *o) {
     fv_run_options run = { .engine = o->engine,
                            .workers = (int)o->workers,
@@ -183,13 +169,14 @@ static int execute(const char *command, fv_work_call call, void *context, fv_pip
                            .into = o->into,
                            .device = o->device,
                            .part = getenv("FOVEA_PART"), /* estimates start the command with it */
-                           .cancel = &cancelled,
+                           .cancel = fv_stopping(true),
                            .progress = o->quiet ? NULL : fv_progress_show };
     const char    *poison = getenv("FOVEA_POISON"); /* for the conformance tests */
     fv_error       error = { 0 };
     fv_result     *result;
     if (poison) run.poison = atoi(poison) + 1;
-    catch_signals();
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
     fv_progress_start();
     fv_messages(o->quiet ? 0 : o->verbose ? 2 : 1, fv_progress_clear, fv_progress_redraw);
     fv_status status = call(context, &run, &result, &error);
