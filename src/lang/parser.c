@@ -148,9 +148,10 @@ static node *adopt(parser *p, node *n, const arguments *a) {
 
 /* An operator's sign as a call; left is NULL for a unary one. */
 static node *new_sign_call(parser *p, const fv__token *sign, node *left, node *right) {
-    node     *n = new_node(p, FV_EXPR_CALL, sign);
-    arguments a = { 0 };
-    n->expr.text = fv__op_of_sign(sign->sign->text, left ? 2 : 1)->name;
+    const fv_op *op = fv__op_of_sign(sign->sign->text, left ? 2 : 1);
+    node        *n = new_node(p, FV_EXPR_CALL, sign);
+    arguments    a = { 0 };
+    n->expr.text = op ? op->name : sign->sign->text; /* the sign itself in a program that was built without operators */
     n->expr.text_span = sign->span;
     if (left) push_node(p, &a, left);
     push_node(p, &a, right);
