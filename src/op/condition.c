@@ -1,4 +1,7 @@
-/* Conditions on the rows of a table: from text to steps, and the steps on a row. */
+/* Conditions on the rows of a table: from text to steps, and the steps on a row.
+ *
+ * Not by the parser of the language: there `and`, `or` and `not` are refused with advice, here they are how people write
+ * conditions, and its messages name a line and column of the pipeline, these the character of the text. */
 #include "op/condition.h"
 #include "base/math.h"
 #include "op/table_rows.h"
