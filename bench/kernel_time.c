@@ -148,20 +148,20 @@ int main(int argc, char **argv) {
     for (int i = 0; i < infer.ninputs; i++) infer.in[i] = i ? &absent : &in;
     if (op->infer(&infer, &error) != FV_OK) fail(error.message);
 
-    fv_region whole = fv__region_whole(&in.image);
+    fv_region held = fv__region_whole(&in.image), whole = fv__region_whole(&out.image);
     size_t    in_size = (size_t)fv_image_type_bytes(&in.image), out_size = (size_t)fv_image_type_bytes(&out.image);
     fv_block  input, output;
-    fv__block_init(&input, dtype, &whole, fv__buffer_new(in_size));
+    fv__block_init(&input, dtype, &held, fv__buffer_new(in_size));
     fv__block_init(&output, out.image.dtype, &whole, fv__buffer_new(out_size));
     fill(dtype, input.data, fv_image_type_voxels(&in.image));
     memset(output.data, 0, out_size);
     part one = make_part(op, params, &in, &out, &input, &output, &whole), two[THREADS];
     int  axis = 0;
-    while (axis < ndim - 1 && shape[axis] < THREADS) axis++;
+    while (axis < out.image.ndim - 1 && whole.size[axis] < THREADS) axis++;
     for (int i = 0; i < THREADS; i++) {
         fv_region half = whole;
-        half.start[axis] = shape[axis] * i / THREADS;
-        half.size[axis] = shape[axis] * (i + 1) / THREADS - half.start[axis];
+        half.start[axis] = whole.size[axis] * i / THREADS;
+        half.size[axis] = whole.size[axis] * (i + 1) / THREADS - half.start[axis];
         two[i] = make_part(op, params, &in, &out, &input, &output, &half);
     }
     double alone, together, cpu;

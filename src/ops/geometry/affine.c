@@ -122,5 +122,5 @@ const fv_op FV_OP(affine) = {
     .unroll = unroll,
     .passes = passes,
     .cost = cost,
-    .see = "rotate shift zoom resample spline_filter",
+    .see = "rotate shift zoom resample warp spline_filter",
 };

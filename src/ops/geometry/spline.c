@@ -34,15 +34,17 @@ fv_status fv__spline_sizes(const fv_mapping *m, const double *size, const char *
 
 void fv__spline_expand(const fv_spline *s, const fv_mapping *m, const fv_image_type *type, const char *name,
                        const char *arguments, fv_bytes *text) {
-    char axes[32] = "";
+    char axes[32] = "", all[32] = "";
     bool padded = s->mode.index == FV_EXTEND_NEAREST || s->mode.index == FV_EXTEND_GRID_CONSTANT;
     if (s->order != 3 || !s->prefilter) return;
-    for (int k = 0; k < m->naxes; k++)
+    for (int k = 0; k < m->naxes; k++) {
+        snprintf(all + strlen(all), sizeof all - strlen(all), " %s", type->axis[m->axis[k]]);
         if (!fv__mapping_direct(m, k)) snprintf(axes + strlen(axes), sizeof axes - strlen(axes), " %s", type->axis[m->axis[k]]);
+    }
     if (!*axes) return;
     fv__bytes_printf(text, "%s(spline_filter(", name);
     if (padded)
-        fv__bytes_printf(text, "pad(image, %d, mode = \"%s\", cval = cval)", FV_SPLINE_MARGIN,
+        fv__bytes_printf(text, "pad(image, %d, axes = \"%s\", mode = \"%s\", cval = cval)", FV_SPLINE_MARGIN, all,
                          s->mode.index == FV_EXTEND_NEAREST ? "nearest" : "constant");
     else
         fv__bytes_printf(text, "image");
