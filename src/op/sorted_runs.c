@@ -44,7 +44,8 @@ static bool done(const cursor *c) { return c->at == c->have && c->offset == c->e
 static int  order(const fv_run_key *a, const fv_run_key *b) {
      if (a->first != b->first) return a->first < b->first ? -1 : 1;
     if (a->second != b->second) return a->second < b->second ? -1 : 1;
-    return a->third < b->third ? -1 : a->third > b->third;
+    if (a->third != b->third) return a->third < b->third ? -1 : 1;
+    return a->fourth < b->fourth ? -1 : a->fourth > b->fourth;
 }
 
 static fv_status refill(merge *m, cursor *c, fv_error *error) {

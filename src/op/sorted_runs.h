@@ -13,7 +13,7 @@ void   fv__sorted_run_end(fv_bytes *partial, size_t begun); /* a run without rec
 
 /* ---- at the end of the pass ---- */
 typedef struct fv_run_key {
-    int64_t first, second, third;
+    int64_t first, second, third, fourth;
 } fv_run_key;
 static inline int64_t fv__run_key_unsigned(uint64_t value) { return (int64_t)(value ^ (uint64_t)1 << 63); } /* in its order */
 

@@ -52,7 +52,7 @@ def run(expression, *options, table=False, **arrays):
             return np.load(f"{folder}/{out}")
         with open(f"{folder}/{out}", newline="") as file:
             names, *rows = csv.reader(file)
-        return {name: np.array([float(row[i]) for row in rows]) for i, name in enumerate(names)}
+        return {name: np.array([float(row[i] or "nan") for row in rows]) for i, name in enumerate(names)}
 
 
 def run_all(expressions, *options, **arrays):

@@ -322,7 +322,7 @@ static double unordered(const fv__channel_plan *p, int64_t value) {
     return p->dtype == FV_UINT64 ? (double)(uint64_t)(value ^ INT64_MIN) : (double)value;
 }
 
-void fv__channel_moments(const fv__channel_plan *p, fv__channel *c, int64_t voxels, fv_cell cells[4]) {
+void fv__channel_moments(const fv__channel_plan *p, fv__channel *c, int64_t voxels, fv_cell cells[5]) {
     fv_sum_integer total, squares;
     fv_sum        *sum = &total.sum, *square = &squares.sum;
     settle(p, c);
@@ -337,6 +337,7 @@ void fv__channel_moments(const fv__channel_plan *p, fv__channel *c, int64_t voxe
     }
     cells[0].real = fv__sum_mean(sum, voxels);
     cells[3].real = sqrt(fv__sum_variance(sum, square, voxels));
+    cells[4].real = fv__sum_value(sum);
     if (fv__channel_integral(p)) {
         cells[1].integer = c->least;
         cells[2].integer = c->most;

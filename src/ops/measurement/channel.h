@@ -57,8 +57,8 @@ uint8_t       *fv__channel_write(const fv__channel_plan *plan, fv__channel *chan
 const uint8_t *fv__channel_read(const fv__channel_plan *plan, const uint8_t *from, int64_t voxels, const int64_t *low,
                                 const int64_t *sum, const int64_t *origin, fv__channel *channel);
 
-/* Mean, minimum, maximum, standard deviation as cells. */
-void fv__channel_moments(const fv__channel_plan *plan, fv__channel *channel, int64_t voxels, fv_cell cells[4]);
+/* Mean, minimum, maximum, standard deviation and sum as cells. */
+void fv__channel_moments(const fv__channel_plan *plan, fv__channel *channel, int64_t voxels, fv_cell cells[5]);
 /* Centroid weighted by the values, one number per axis; nan where they sum to 0. */
 void fv__channel_weighted(const fv__channel_plan *plan, fv__channel *channel, double *centroid);
 

@@ -10,18 +10,21 @@
 #include "op/scratch.h"
 #include "op/sorted_runs.h"
 #include "op/stretches.h"
+#include "ops/measurement/per_axis.h"
 #include "ops/measurement/properties.h"
+#include "ops/measurement/split.h"
 #include <stdio.h>
 #include <stdlib.h>
 
 typedef struct {
-    const char *properties;
+    const char *properties, *per;
 } measure;
 
 static const fv_param params[] = {
     FV_PARAM(measure, properties, .def = "",
-             .doc = "what to measure: names from the list of columns below, separated by blanks or commas, or \"all\"; left "
-                    "out: those that are measured by default"),
+             .doc = "what to measure: names from the list of columns below, separated by blanks or commas, or \"all\" "
+                    "(but percentiles); left out: those that are measured by default"),
+    FV_PARAM(measure, per, .def = "", .doc = FV_DOC_PER),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = {
@@ -41,11 +44,32 @@ enum { INPUTS = 5 };
 
 /* ---------------------------------------------------------------- inference */
 
+/* What follows from types and parameters. */
+typedef struct {
+    int             per;    /* axis along which labels are taken apart, -1: none */
+    fv_type         labels; /* without it */
+    const fv_type  *in[FV_MAX_INPUTS];
+    fv__views       views;
+    fv__properties  properties;
+    fv__object_plan plan;
+} layout;
+
+static fv_status lay_down(layout *l, const void *params_, const fv_type *const *in, fv_error *error) {
+    const measure *p = params_;
+    FV_TRY(fv__per_find(p->per, &in[0]->image, &l->per, error));
+    memcpy(l->in, in, sizeof l->in);
+    l->labels = fv__per_type(in[0], l->per);
+    l->in[0] = &l->labels;
+    FV_TRY(fv__views_init(&l->views, l->in, inputs, error));
+    if (l->per >= 0) FV_TRY(fv__views_apart(&l->views, in[0]->image.axis[l->per], in[0]->image.shape[l->per], error));
+    FV_TRY(fv__properties_parse(&l->properties, p->properties, &l->labels.image, &l->views, error));
+    l->plan = fv__properties_plan(&l->properties, l->in, &l->views);
+    return FV_OK;
+}
+
 static fv_status infer(fv_infer *i, fv_error *error) {
     const fv_image_type *labels = &i->in[0]->image;
     fv_table_type       *table = fv__arena_alloc(i->arena, sizeof *table);
-    fv__properties       properties;
-    fv__views            views;
     bool                 missing = false;
     if (labels->dtype != FV_BOOL && !fv_dtype_is_integer(labels->dtype))
         return fv_fail(error, FV_ERROR_USAGE, "labels is %s; it must be an integer image, such as label() makes",
@@ -58,41 +82,40 @@ static fv_status infer(fv_infer *i, fv_error *error) {
                            fv_dtype_name(i->in[k]->image.dtype));
         missing = !given;
     }
-    FV_TRY(fv__views_init(&views, i->in, inputs, error));
-    FV_TRY(fv__properties_parse(&properties, ((measure *)i->params)->properties, labels, &views, error));
-    FV_TRY(fv__properties_table(&properties, i->in, &views, table, error));
+    layout l;
+    FV_TRY(lay_down(&l, i->params, i->in, error));
+    FV_TRY(fv__properties_table(&l.properties, l.in, &l.views, table, error));
     *i->out = (fv_type){ .kind = FV_KIND_TABLE, .table = table };
     return FV_OK;
 }
 
-/* What follows from types and parameters, which were checked when the type was inferred. */
-typedef struct {
-    fv__views       views;
-    fv__properties  properties;
-    fv__object_plan plan;
-} layout;
-
-static layout layout_of(const void *params_, const fv_type *const *in) {
-    layout   l;
-    fv_error error = { 0 };
-    fv__views_init(&l.views, in, inputs, &error);
-    fv__properties_parse(&l.properties, ((const measure *)params_)->properties, &in[0]->image, &l.views, &error);
-    l.plan = fv__properties_plan(&l.properties, in, &l.views);
-    return l;
-}
-
 static void need(const fv_need *n, fv_region *in) {
-    layout  l = layout_of(n->params, n->in);
-    int64_t halo[FV_MAX_DIMS] = { 0 };
-    for (int k = 0; k < l.plan.nspatial; k++) halo[l.plan.spatial[k]] = fv__windows_halo(&l.plan);
+    layout    l;
+    fv_error  error = { 0 };
+    int64_t   halo[FV_MAX_DIMS] = { 0 };
+    fv_region chunk;
+    lay_down(&l, n->params, n->in, &error);
+    chunk = fv__per_region(&n->region, l.per);
+    for (int k = 0; k < l.plan.nspatial; k++) {
+        int d = l.plan.spatial[k];
+        halo[d + (l.per >= 0 && d >= l.per)] = fv__windows_halo(&l.plan);
+    }
     fv_region grown = fv__region_grow(&n->region, halo, halo);
     in[0] = fv__region_clip(&grown, n->in[0]->image.shape);
-    fv__views_need(&l.views, n->in, &n->region, in);
+    fv__views_need(&l.views, l.in, &chunk, in);
+    for (int k = 0; k < l.views.count && l.per >= 0; k++) {
+        int axis = l.views.view[k].row[0];
+        if (axis < 0) continue;
+        in[l.views.view[k].input].start[axis] = n->region.start[l.per];
+        in[l.views.view[k].input].size[axis] = n->region.size[l.per];
+    }
 }
 
 /* ---------------------------------------------------------------- gathering a chunk */
 
 typedef struct {
+    int             per;   /* axis along which labels are taken apart, -1: none */
+    fv_region       chunk; /* without it */
     fv__views       views;
     fv__object_plan plan;
     int64_t         row;             /* of those that a label has */
@@ -105,7 +128,6 @@ typedef struct {
     int64_t         most;   /* its size */
     void           *windows;
     char           *values; /* room for a row of each channel that does not lie as the labels do */
-    const int64_t  *origin; /* of the chunk */
     fv_bytes       *partial;
 } gather;
 
@@ -118,22 +140,25 @@ static int64_t most_objects(const fv_need *n) {
 
 static size_t lay_out(gather *g, const fv_need *n, void *scratch) {
     fv_scratch pieces = { scratch, 0 };
-    layout     l = layout_of(n->params, n->in);
+    layout     l;
+    fv_error   error = { 0 };
+    lay_down(&l, n->params, n->in, &error);
+    g->per = l.per;
+    g->chunk = fv__per_region(&n->region, l.per);
     g->views = l.views;
     g->plan = l.plan;
-    g->origin = n->region.start;
     int64_t some = TABLE_BYTES / (int64_t)g->plan.size, rows = 8 * n->region.size[n->region.ndim - 1];
     if (fv__windows_halo(&g->plan)) some = FV_MAX(some, FV_MIN(rows, 8 * some)); /* the rows that windows lie across */
     g->capacity = FV_MAX(FV_MIN(most_objects(n), some), 1);
     int64_t slots = fv__hash_table_slots(g->capacity);
-    g->most = fv__object_most_bytes(&g->plan, n->region.size, 0) + NUMBER_BYTES;
+    g->most = fv__object_most_bytes(&g->plan, g->chunk.size, 0) + NUMBER_BYTES;
     g->objects = fv__scratch_take(&pieces, g->capacity * (int64_t)g->plan.size);
     g->table.slot = fv__scratch_take(&pieces, slots * (int64_t)sizeof *g->table.slot);
     g->table.mask = (uint64_t)slots - 1;
     g->order = fv__scratch_take(&pieces, g->capacity * (int64_t)sizeof *g->order);
     g->stretches = fv__scratch_take(&pieces, n->region.size[n->region.ndim - 1] * (int64_t)sizeof *g->stretches);
     g->record = fv__scratch_take(&pieces, g->most);
-    g->windows = fv__scratch_take(&pieces, (int64_t)fv__windows_scratch(&g->plan, &n->region));
+    g->windows = fv__scratch_take(&pieces, (int64_t)fv__windows_scratch(&g->plan, &g->chunk));
     bool in_place = true;
     for (int c = 0; c < g->plan.nchannels; c++) in_place = in_place && fv__view_in_place(&g->views.view[c], n->in);
     g->values = fv__scratch_take(&pieces, in_place ? 0 : g->plan.nchannels * n->region.size[n->region.ndim - 1] * VALUE_BYTES);
@@ -149,10 +174,11 @@ static size_t scratch(const fv_need *n) {
 static size_t bound(const fv_need *n) {
     gather g;
     lay_out(&g, n, NULL);
-    int64_t one = fv__object_most_bytes(&g.plan, n->region.size, 1), two = fv__object_most_bytes(&g.plan, n->region.size, 2);
+    int64_t one = fv__object_most_bytes(&g.plan, g.chunk.size, 1), two = fv__object_most_bytes(&g.plan, g.chunk.size, 2);
     int64_t voxels = most_objects(n), number = g.views.rows > 1 ? fv__varint_bytes((uint64_t)g.views.rows) : 0;
-    int64_t of_row = voxels * (FV_MAX(one, (two + 1) / 2) + number) + (voxels / g.capacity + 1) * (int64_t)sizeof(int64_t);
-    return (size_t)(g.views.rows * of_row);
+    int64_t runs = voxels / g.capacity + (g.per < 0 ? 1 : n->region.size[g.per]);
+    int64_t of_row = voxels * (FV_MAX(one, (two + 1) / 2) + number) + runs * (int64_t)sizeof(int64_t);
+    return (size_t)(g.per < 0 ? g.views.rows * of_row : of_row);
 }
 
 static fv__object *object_at(const gather *g, int64_t index) {
@@ -188,7 +214,7 @@ static void write_run(gather *g) {
     for (int64_t i = 0; i < g->count; i++) {
         fv__object *object = object_at(g, g->order[i]);
         uint8_t    *begin = g->views.rows > 1 ? fv__varint_put(g->record, (uint64_t)g->row) : g->record;
-        uint8_t    *end = fv__object_write(&g->plan, object, before, g->origin, begin);
+        uint8_t    *end = fv__object_write(&g->plan, object, before, g->chunk.start, begin);
         fv__bytes_append(g->partial, g->record, (size_t)(end - g->record));
         before = object->label;
     }
@@ -224,13 +250,12 @@ static fv__object *find(gather *g, int64_t label) {
 static fv__object *find_object(void *context, int64_t label) { return find(context, label); }
 
 /* The stretches of one row. */
-static fv_status add_row(gather *g, const fv_run *r, const int64_t *row_position, fv_error *error) {
-    const fv_block *labels = r->in[0];
-    int             last = r->need.region.ndim - 1;
-    int64_t         position[FV_MAX_DIMS], n = r->need.region.size[last];
-    int64_t         count = fv__stretches(g->stretches, labels->dtype, fv__block_at(labels, row_position), n);
-    const char     *row[FV__CHANNELS];
-    fv__object     *object = NULL;
+static fv_status add_row(gather *g, const fv_run *r, const fv_block *labels, const int64_t *row_position, fv_error *error) {
+    int         last = g->chunk.ndim - 1;
+    int64_t     position[FV_MAX_DIMS], n = g->chunk.size[last];
+    int64_t     count = fv__stretches(g->stretches, labels->dtype, fv__block_at(labels, row_position), n);
+    const char *row[FV__CHANNELS];
+    fv__object *object = NULL;
     for (int c = 0; c < g->plan.nchannels; c++)
         row[c] = fv__view_row(&g->views, c, r->in[g->views.view[c].input], row_position, last + 1, g->row, n,
                               g->values + c * n * VALUE_BYTES);
@@ -249,22 +274,31 @@ static fv_status add_row(gather *g, const fv_run *r, const int64_t *row_position
     return FV_OK;
 }
 
-static fv_status run(fv_run *r, fv_error *error) {
-    const fv_region *chunk = &r->need.region;
-    gather           g = { .partial = r->partial };
-    fv__windows      windows = { .plan = &g.plan, .find = find_object, .context = &g };
+/* The labels at one index, or all of them, with one row of each image. */
+static fv_status measure_row(gather *g, const fv_run *r, const fv_block *labels, fv_error *error) {
+    const fv_region *chunk = &g->chunk;
+    fv__windows      windows = { .plan = &g->plan, .find = find_object, .context = g };
     fv_rows          rows;
+    bool             counted = fv__windows_halo(&g->plan) > 0;
+    if (counted) fv__windows_begin(&windows, labels, chunk, g->windows);
+    for (fv__rows_begin(&rows, chunk); fv__rows_next(&rows);) {
+        FV_TRY(add_row(g, r, labels, rows.position, error));
+        int64_t z = chunk->ndim == 3 ? rows.position[0] - chunk->start[0] : 0;
+        if (counted) fv__windows_row(&windows, z, rows.position[chunk->ndim - 2] - chunk->start[chunk->ndim - 2]);
+    }
+    write_run(g);
+    return FV_OK;
+}
+
+static fv_status run(fv_run *r, fv_error *error) {
+    gather g = { .partial = r->partial };
     lay_out(&g, &r->need, r->scratch);
     write_run(&g);
-    bool counted = fv__windows_halo(&g.plan) > 0;
-    if (counted) fv__windows_begin(&windows, r->in[0], chunk, g.windows);
-    for (; g.row < g.views.rows; g.row++) {
-        for (fv__rows_begin(&rows, chunk); fv__rows_next(&rows);) {
-            FV_TRY(add_row(&g, r, rows.position, error));
-            int64_t z = chunk->ndim == 3 ? rows.position[0] - chunk->start[0] : 0;
-            if (counted) fv__windows_row(&windows, z, rows.position[chunk->ndim - 2] - chunk->start[chunk->ndim - 2]);
-        }
-        write_run(&g);
+    int64_t from = g.per < 0 ? 0 : r->need.region.start[g.per];
+    int64_t to = g.per < 0 ? g.views.rows : from + r->need.region.size[g.per];
+    for (g.row = from; g.row < to; g.row++) {
+        fv_block labels = fv__per_block(r->in[0], g.per, g.row);
+        FV_TRY(measure_row(&g, r, &labels, error));
     }
     return FV_OK;
 }
@@ -300,29 +334,31 @@ static void start(void *context, const fv_run_key *key) {
 }
 
 static const uint8_t *add(void *context, const uint8_t *record, const fv_region *chunk) {
-    merge  *m = context;
-    int64_t label = 0, row;
-    return fv__object_read(&m->layout.plan, record_of(m, record, &row), chunk->start, &label, m->object);
+    merge    *m = context;
+    int64_t   label = 0, row;
+    fv_region one = fv__per_region(chunk, m->layout.per);
+    return fv__object_read(&m->layout.plan, record_of(m, record, &row), one.start, &label, m->object);
 }
 
 static fv_status end(void *context, fv_error *error) {
     merge   *m = context;
     fv_cell *cells;
     FV_TRY(fv__row_writer_next(&m->rows, &cells, error));
-    fv__properties_row(&m->layout.properties, &m->layout.plan, &m->rows.f->in[0]->image, &m->layout.views, m->row, &m->crofton,
+    fv__properties_row(&m->layout.properties, &m->layout.plan, &m->layout.labels.image, &m->layout.views, m->row, &m->crofton,
                        m->object, cells);
     return FV_OK;
 }
 
 static fv_status finish(fv_finish *f, fv_error *error) {
-    merge                  m = { .layout = layout_of(f->params, f->in) };
+    merge                  m = { 0 };
     const fv__object_plan *plan = &m.layout.plan;
     fv_sorted_runs         runs = { .key = key, .start = start, .add = add, .end = end };
+    FV_TRY(lay_down(&m.layout, f->params, f->in, error));
     for (int64_t i = 0; i < f->npartials; i++) {
-        fv_region chunk = fv__lattice_chunk(f->lattice, i);
+        fv_region whole = fv__lattice_chunk(f->lattice, i), chunk = fv__per_region(&whole, m.layout.per);
         runs.most = FV_MAX(runs.most, fv__object_most_bytes(plan, chunk.size, 0) + NUMBER_BYTES);
     }
-    if (plan->windows) fv__crofton_init(&m.crofton, &f->in[0]->image);
+    if (plan->windows) fv__crofton_init(&m.crofton, &m.layout.labels.image);
     m.object = fv__alloc(plan->size);
     fv__row_writer_init(&m.rows, f);
     fv_status status = fv__sorted_runs_merge(f, &runs, &m, error);
@@ -335,14 +371,27 @@ static fv_status finish(fv_finish *f, fv_error *error) {
 /* ---------------------------------------------------------------- the operator */
 
 static double cost(const fv_need *n) {
-    layout          l = layout_of(n->params, n->in);
+    layout   l;
+    fv_error error = { 0 };
+    lay_down(&l, n->params, n->in, &error);
     fv__object_plan plan = l.plan;
     double          cost = plan.windows ? 8 : plan.border ? 6 : 1.5;
     for (int i = 0; i < plan.nchannels; i++) {
         fv__intensity kind = plan.channel[i].kind;
         cost += (kind == FV__NARROW ? 1 : kind == FV__WIDE ? 10 : 4.5) * (plan.channel[i].weighted ? 3 : 1);
     }
-    return cost * (double)l.views.rows;
+    return cost * (double)(l.per < 0 ? l.views.rows : 1);
+}
+
+/* Hulls and percentiles are computed by operators of their own and put beside the other columns. */
+static fv_status unroll(fv_infer *i, fv_bytes *text, fv_error *error) {
+    const measure *p = i->params;
+    layout         l = { 0 };
+    fv_error       why = { 0 };
+    if (!fv__split_needed(p->properties)) return FV_OK;
+    measure plain = { .per = p->per };
+    if (lay_down(&l, &plain, i->in, &why) != FV_OK) return FV_OK; /* infer tells what is wrong */
+    return fv__split(p->properties, p->per, l.in, &l.views, text, error);
 }
 
 static const fv_pass passes[] = {
@@ -394,8 +443,19 @@ static const fv_column_doc columns[] = {
     { "max", .property = "max", .usual = true, .doc = "largest value of the intensity image inside the object" },
     { "std", .property = "std", .usual = true,
       .doc = "standard deviation of the intensity image inside the object (of the population, as in numpy)" },
+    { "sum", .property = "sum", .doc = "sum of the intensity image inside the object: its integrated intensity" },
     { "weighted_centroid_AXIS", "px", .property = "weighted_centroid",
       .doc = "middle of the object, each voxel weighted with its intensity" },
+    { "convex_volume", "volume", .property = "convex_volume",
+      .doc = "size of the convex hull of the object; in a plane, its area (convex_area of scikit-image)" },
+    { "solidity", .property = "solidity", .doc = "share of its convex hull that the object fills, from 0 to 1" },
+    { "feret_max", "length", .property = "feret_max",
+      .doc = "greatest diameter: the longest distance between two places of the hull (feret_diameter_max of scikit-image)" },
+    { "feret_min", "length", .property = "feret_min",
+      .doc = "least diameter: the narrowest gap between parallels that the object passes through; only of planes" },
+    { "median", .property = "median", .doc = "median of the intensity image inside the object" },
+    { "percentile_N", .property = "percentile_N",
+      .doc = "the value below which N percent of the voxels of the object lie, as numpy's: percentile_5, percentile_95" },
     FV_COLUMN_DOC_END,
 };
 
@@ -410,19 +470,22 @@ const fv_op FV_OP(measure) = {
     .params_size = sizeof(measure),
     .result = FV_KIND_TABLE,
     .infer = infer,
+    .unroll = unroll,
     .passes = passes,
     .cost = cost,
-    .doc = "The result is a table with one row for each label, in increasing order. Label 0 is the background and has no "
-           "row.\n"
-           "The columns follow skimage.measure.regionprops, with lengths in the unit of the image's spacing. In the names of "
-           "columns, AXIS stands for the name of each axis of the labels: centroid_AXIS means centroid_y and centroid_x in a "
-           "plane. If the file says no spacing, a voxel is 1 wide.\n"
-           "The axes of the intensity images are matched with those of the labels by name. If an image has channels (an axis "
-           "c) and the labels have not, each channel gets its own columns: mean_c0, mean_c1 and so on, for a second image "
-           "mean_2_c0. Any other such axis gives a row for each of its indices, and a column of its name: labels z y x "
-           "measured on an image t z y x give one row for each t and label, in this order.\n"
-           "All sums are exact, so the table does not depend on how the image is divided into chunks. (The one exception is "
-           "weighted_centroid of floating-point and 64-bit integer images, which sums rounded products.)",
+    .doc =
+        "The result is a table with one row for each label, in increasing order. Label 0 is the background and has no "
+        "row.\n"
+        "The columns follow skimage.measure.regionprops, with lengths in the unit of the image's spacing. In the names of "
+        "columns, AXIS stands for the name of each axis of the labels: centroid_AXIS means centroid_y and centroid_x in a "
+        "plane. If the file says no spacing, a voxel is 1 wide.\n"
+        "The axes of the intensity images are matched with those of the labels by name. If an image has channels (an axis "
+        "c) and the labels have not, each channel gets its own columns: mean_c0, mean_c1 and so on, for a second image "
+        "mean_2_c0. Any other such axis gives a row for each of its indices, and a column of its name: labels z y x "
+        "measured on an image t z y x give one row for each t and label, in this order. If the labels themselves change with t, "
+        "per = \"t\" measures each t by itself, shapes too; per = \"z\" does so with the planes of a volume.\n"
+        "All sums are exact, so the table does not depend on how the image is divided into chunks. (The one exception is "
+        "weighted_centroid of floating-point and 64-bit integer images, which sums rounded products.)",
     .citation = "Neal: Fast exact summation using small and large superaccumulators, 2015; Ohser, Nagel, Schladitz: The Euler "
                 "number of discretized sets, 2002; Legland, Kieu, Devaux: Computation of Minkowski measures on 2D and 3D binary "
                 "images, 2007; Benkrid, Crookes: Design and FPGA implementation of a perimeter estimator, 2000",

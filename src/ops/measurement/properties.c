@@ -29,6 +29,7 @@ typedef enum {
     MIN,
     MAX,
     STD,
+    SUM,
     WEIGHTED
 } property;
 
@@ -58,8 +59,11 @@ static const struct {
     [MIN] = { "min", USUAL | INTENSITY },
     [MAX] = { "max", USUAL | INTENSITY },
     [STD] = { "std", USUAL | INTENSITY },
+    [SUM] = { "sum", INTENSITY },
     [WEIGHTED] = { "weighted_centroid", INTENSITY | WEIGHTS },
 };
+
+const char *fv__property_name(int which) { return known[which].name; }
 
 static int needs_of(const fv__properties *p) {
     int all = 0;
@@ -107,8 +111,8 @@ static fv_status add_named(fv__properties *p, const char *word, const fv_image_t
         return FV_OK;
     }
     const char *near = fv_nearest_word(word, names, FV_COUNT(known));
-    return fv_fail(error, FV_ERROR_USAGE, "properties: there is no %s%s%s%s; there are %s, or all", word,
-                   near ? " (did you mean " : "", near ? near : "", near ? "?)" : "", list);
+    return fv_fail(error, FV_ERROR_USAGE, "properties: there is no %s%s%s%s; there are %s, " FV__FURTHER_PROPERTIES ", or all",
+                   word, near ? " (did you mean " : "", near ? near : "", near ? "?)" : "", list);
 }
 
 fv_status fv__properties_parse(fv__properties *p, const char *text, const fv_image_type *labels, const fv__views *views,
@@ -196,6 +200,12 @@ static fv_status columns_of(int which, const fv__object_plan *plan, const fv_ima
         return add_column(table, FV_COLUMN_REAL, error, "%s", name);
     default: return add_column(table, FV_COLUMN_REAL, error, "%s", name);
     }
+}
+
+fv_status fv__property_columns(const fv__properties *p, int place, const fv_type *const *in, const fv__views *views,
+                               fv_table_type *table, fv_error *error) {
+    fv__object_plan plan = fv__properties_plan(p, in, views);
+    return columns_of(p->which[place], &plan, &in[0]->image, views, table, error);
 }
 
 fv_status fv__properties_table(const fv__properties *p, const fv_type *const *in, const fv__views *views, fv_table_type *table,
@@ -368,7 +378,7 @@ static int intensities(int which, const fv__object_plan *p, fv__object *o, fv_ce
     int made = 0;
     for (int i = 0; i < p->nchannels; i++) {
         fv__channel *channel = fv__object_channel(p, o, i);
-        fv_cell      moments[4];
+        fv_cell      moments[5];
         double       centroid[FV_MAX_DIMS];
         if (which == WEIGHTED) {
             fv__channel_weighted(&p->channel[i], channel, centroid);

@@ -6,6 +6,8 @@
 #include "ops/measurement/views.h"
 
 enum { FV__PROPERTIES = 24 };
+/* Those that other operators compute: see split.c. */
+#define FV__FURTHER_PROPERTIES "convex_volume, solidity, feret_max, feret_min, median, percentile_N"
 
 /* What was asked for, in order. */
 typedef struct fv__properties {
@@ -16,14 +18,20 @@ typedef struct fv__properties {
 #define fv__properties_parse FV_ISA_NAME(fv__properties_parse)
 #define fv__properties_plan FV_ISA_NAME(fv__properties_plan)
 #define fv__properties_table FV_ISA_NAME(fv__properties_table)
+#define fv__property_name FV_ISA_NAME(fv__property_name)
+#define fv__property_columns FV_ISA_NAME(fv__property_columns)
 #define fv__properties_row FV_ISA_NAME(fv__properties_row)
 
 /* From names apart by blanks or commas, "all", or "" for the default. */
 fv_status       fv__properties_parse(fv__properties *p, const char *text, const fv_image_type *labels, const fv__views *views,
                                      fv_error *error);
 fv__object_plan fv__properties_plan(const fv__properties *p, const fv_type *const *in, const fv__views *views);
-fv_status fv__properties_table(const fv__properties *p, const fv_type *const *in, const fv__views *views, fv_table_type *table,
-                               fv_error *error);
+fv_status   fv__properties_table(const fv__properties *p, const fv_type *const *in, const fv__views *views, fv_table_type *table,
+                                 fv_error *error);
+const char *fv__property_name(int which);
+/* The columns of one property, given its place in p, behind those that the table has. */
+fv_status fv__property_columns(const fv__properties *p, int place, const fv_type *const *in, const fv__views *views,
+                               fv_table_type *table, fv_error *error);
 /* row: number of the row among those of the label. */
 void fv__properties_row(const fv__properties *p, const fv__object_plan *plan, const fv_image_type *labels, const fv__views *views,
                         int64_t row, const fv__crofton *crofton, fv__object *object, fv_cell *cells);

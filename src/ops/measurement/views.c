@@ -80,6 +80,18 @@ fv_status fv__views_init(fv__views *v, const fv_type *const *in, const fv_input 
     return FV_OK;
 }
 
+fv_status fv__views_apart(fv__views *v, const char *axis, int64_t length, fv_error *error) {
+    if (v->naxes && (v->naxes > 1 || strcmp(v->axis[0], axis)))
+        return fv_fail(error, FV_ERROR_USAGE, "per = \"%s\": an image has another axis that labels lacks; slice it apart", axis);
+    if (v->naxes && v->length[0] != length)
+        return fv_fail(error, FV_ERROR_USAGE, "per = \"%s\": labels has %lld voxels along it and an image %lld; they must agree",
+                       axis, (long long)length, (long long)v->length[0]);
+    v->naxes = 1;
+    snprintf(v->axis[0], sizeof v->axis[0], "%s", axis);
+    v->length[0] = v->rows = length;
+    return FV_OK;
+}
+
 /* ---------------------------------------------------------------- reading */
 
 void fv__views_need(const fv__views *v, const fv_type *const *in, const fv_region *chunk, fv_region *regions) {

@@ -27,12 +27,15 @@ typedef struct fv__views {
 } fv__views;
 
 #define fv__views_init FV_ISA_NAME(fv__views_init)
+#define fv__views_apart FV_ISA_NAME(fv__views_apart)
 #define fv__views_need FV_ISA_NAME(fv__views_need)
 #define fv__view_row FV_ISA_NAME(fv__view_row)
 #define fv__view_in_place FV_ISA_NAME(fv__view_in_place)
 
 /* in: labels and images, those that are not given have kind FV_KIND_NONE; inputs: their names. */
 fv_status fv__views_init(fv__views *views, const fv_type *const *in, const fv_input *inputs, fv_error *error);
+/* Labels are taken apart along this axis, which the type of in[0] above lacks: rows are numbered by its index. */
+fv_status fv__views_apart(fv__views *views, const char *axis, int64_t length, fv_error *error);
 /* The parts of the images that a chunk of the labels needs, by input. */
 void fv__views_need(const fv__views *views, const fv_type *const *in, const fv_region *chunk, fv_region *regions);
 /* Whether rows of the image are read where they lie. */

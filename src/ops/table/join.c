@@ -12,7 +12,8 @@ enum { INNER, LEFT };
 static const fv_param params[] = {
     FV_PARAM(join, on,
              .doc = "column that both tables have, such as \"animal\", or one of each, such as \"animal = id\"; if the "
-                    "second table does not have the column, its column id is used"),
+                    "second table does not have the column, its column id is used. Several that must all agree stand side by "
+                    "side: \"item, label\""),
     FV_PARAM(join, how, .def = "inner", .choices = "inner|left",
              .doc = "inner: only rows that have a match; left: all rows of the first table"),
     FV_PARAM_END,
@@ -23,9 +24,14 @@ static const fv_input inputs[] = { { "left", FV_KIND_TABLE, .doc = "first table"
 
 /* ---------------------------------------------------------------- columns */
 
+enum { MOST_KEYS = 8 };
+
 typedef struct {
-    int            left, right;
-    fv_column_kind left_kind, right_kind; /* as which they are compared */
+    int count;
+    struct {
+        int            left, right;
+        fv_column_kind left_kind, right_kind; /* as which they are compared */
+    } key[MOST_KEYS];
 } keys;
 
 static bool names_files(const fv_column *column) { return !strcmp(column->name, "item") || !strcmp(column->name, "path"); }
@@ -44,23 +50,45 @@ static void split(const char *on, char *left, char *right, size_t size) {
     snprintf(right, size, "%.*s", (int)FV_MIN(n, size - 1), equal);
 }
 
-static fv_status find_keys(const char *on, const fv_table_type *a, const fv_table_type *b, keys *k, fv_error *error) {
+static fv_status find_key(const char *on, const fv_table_type *a, const fv_table_type *b, keys *k, fv_error *error) {
     char left[64], right[64];
+    int  n = k->count;
+    if (n == MOST_KEYS) return fv_fail(error, FV_ERROR_USAGE, "on: at most %d columns can be compared", MOST_KEYS);
     split(on, left, right, sizeof left);
-    FV_TRY(fv__table_find(a, "on", left, &k->left, error));
+    FV_TRY(fv__table_find(a, "on", left, &k->key[n].left, error));
     if (!*right)
         snprintf(right, sizeof right, "%s", fv__table_column(b, left) < 0 && fv__table_column(b, "id") >= 0 ? "id" : left);
-    FV_TRY(fv__table_find(b, "on", right, &k->right, error));
-    k->left_kind = a->column[k->left].kind;
-    k->right_kind = b->column[k->right].kind;
-    if ((k->left_kind == FV_COLUMN_TEXT) == (k->right_kind == FV_COLUMN_TEXT)) return FV_OK;
-    bool             of_left = k->left_kind == FV_COLUMN_TEXT;
-    const fv_column *text = of_left ? &a->column[k->left] : &b->column[k->right];
+    FV_TRY(fv__table_find(b, "on", right, &k->key[n].right, error));
+    fv_column_kind *left_kind = &k->key[n].left_kind, *right_kind = &k->key[n].right_kind;
+    *left_kind = a->column[k->key[n].left].kind;
+    *right_kind = b->column[k->key[n].right].kind;
+    k->count++;
+    if ((*left_kind == FV_COLUMN_TEXT) == (*right_kind == FV_COLUMN_TEXT)) return FV_OK;
+    bool             of_left = *left_kind == FV_COLUMN_TEXT;
+    const fv_column *text = of_left ? &a->column[k->key[n].left] : &b->column[k->key[n].right];
     if (!names_files(text))
         return fv_fail(error, FV_ERROR_USAGE, "on = \"%s\": %s and %s are compared, and only one of them is text", on, left,
                        right);
-    *(of_left ? &k->left_kind : &k->right_kind) = FV_COLUMN_REAL; /* files that are numbered: 1.tif, 02.tif */
+    *(of_left ? left_kind : right_kind) = FV_COLUMN_REAL; /* files that are numbered: 1.tif, 02.tif */
     return FV_OK;
+}
+
+static fv_status find_keys(const char *on, const fv_table_type *a, const fv_table_type *b, keys *k, fv_error *error) {
+    k->count = 0;
+    for (const char *p = on;; p++) {
+        char   one[160];
+        size_t n = strcspn(p, ",");
+        snprintf(one, sizeof one, "%.*s", (int)FV_MIN(n, sizeof one - 1), p);
+        FV_TRY(find_key(one, a, b, k, error));
+        p += n;
+        if (!*p) return FV_OK;
+    }
+}
+
+static bool is_right_key(const keys *k, int column) {
+    for (int n = 0; n < k->count; n++)
+        if (k->key[n].right == column) return true;
+    return false;
 }
 
 /* Without its partner a whole number is missing, which only a real one can be. */
@@ -74,12 +102,12 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     fv_table_type       *type = fv__arena_alloc(i->arena, sizeof *type);
     keys                 k;
     FV_TRY(find_keys(p->on, a, b, &k, error));
-    if (a->ncolumns + b->ncolumns - 1 > FV_MAX_COLUMNS)
+    if (a->ncolumns + b->ncolumns - k.count > FV_MAX_COLUMNS)
         return fv_fail(error, FV_ERROR_USAGE, "the table would have %d columns; at most %d are possible",
-                       a->ncolumns + b->ncolumns - 1, FV_MAX_COLUMNS);
+                       a->ncolumns + b->ncolumns - k.count, FV_MAX_COLUMNS);
     *type = *a;
     for (int c = 0; c < b->ncolumns; c++) {
-        if (c == k.right) continue;
+        if (is_right_key(&k, c)) continue;
         fv_column *column = &type->column[type->ncolumns];
         *column = (fv_column){ .kind = kind_of(b->column[c].kind, p->how.index) };
         snprintf(column->name, sizeof column->name, "%s", b->column[c].name);
@@ -157,21 +185,27 @@ static int compare(fv_column_kind x, fv_cell a, fv_column_kind y, fv_cell b) {
     return fv__cell_order(FV_COLUMN_REAL, left, right);
 }
 
-static fv_cell right_key(const joining *j, int64_t row) { return j->right.cell[row * j->b->ncolumns + j->keys.right]; }
+static fv_cell *right_key(const joining *j, int64_t row, int n) {
+    return &j->right.cell[row * j->b->ncolumns + j->keys.key[n].right];
+}
 
 static int by_key(const void *x, const void *y, void *context) {
     const joining *j = context;
     int64_t        a = *(const int64_t *)x, b = *(const int64_t *)y;
-    int            order = fv__cell_order(j->keys.right_kind, right_key(j, a), right_key(j, b));
-    return order ? order : a < b ? -1 : a > b;
+    for (int n = 0; n < j->keys.count; n++) {
+        int order = fv__cell_order(j->keys.key[n].right_kind, *right_key(j, a, n), *right_key(j, b, n));
+        if (order) return order;
+    }
+    return a < b ? -1 : a > b;
 }
 
 /* Keys of the second table that name an item's file become what the first table calls the item. */
-static void name_items(const joining *j, const fv_item_names *items) {
+static void name_items(const joining *j, int n, const fv_item_names *items) {
     alias  *all = NULL;
-    int64_t count = j->keys.left_kind == FV_COLUMN_TEXT ? list_aliases(items, j->a->column[j->keys.left].name, &all) : 0;
+    bool    text = j->keys.key[n].left_kind == FV_COLUMN_TEXT;
+    int64_t count = text ? list_aliases(items, j->a->column[j->keys.key[n].left].name, &all) : 0;
     for (int64_t r = 0; r < j->right.nrows && count; r++) {
-        fv_cell     *key = &j->right.cell[r * j->b->ncolumns + j->keys.right];
+        fv_cell     *key = right_key(j, r, n);
         alias        wanted = { key->text, NULL };
         const alias *found = key->text ? bsearch(&wanted, all, (size_t)count, sizeof *all, by_file) : NULL;
         if (found && (found == all || strcmp(found[-1].file, found->file) || !strcmp(found[-1].meant, found->meant)) &&
@@ -185,17 +219,32 @@ static fv_cell compared(fv_column_kind kind, fv_column_kind as, fv_cell cell) {
     return kind == FV_COLUMN_TEXT && as != kind ? number_of(cell.text) : cell;
 }
 
-static void number_right(const joining *j) {
+static void number_right(const joining *j, int n) {
     for (int64_t r = 0; r < j->right.nrows; r++) {
-        fv_cell *key = &j->right.cell[r * j->b->ncolumns + j->keys.right];
-        *key = compared(j->b->column[j->keys.right].kind, j->keys.right_kind, *key);
+        fv_cell *key = right_key(j, r, n);
+        *key = compared(j->b->column[j->keys.key[n].right].kind, j->keys.key[n].right_kind, *key);
     }
+}
+
+static bool right_missing(const joining *j, int64_t row) {
+    for (int n = 0; n < j->keys.count; n++)
+        if (fv__cell_missing(j->keys.key[n].right_kind, *right_key(j, row, n))) return true;
+    return false;
+}
+
+/* Order of a row of the second table and the keys of one of the first. */
+static int right_and_left(const joining *j, int64_t row, const fv_cell *wanted) {
+    for (int n = 0; n < j->keys.count; n++) {
+        int order = compare(j->keys.key[n].right_kind, *right_key(j, row, n), j->keys.key[n].left_kind, wanted[n]);
+        if (order) return order;
+    }
+    return 0;
 }
 
 static void order_right(joining *j) {
     j->order = fv__alloc((size_t)(j->right.nrows + 1) * sizeof *j->order);
     for (int64_t r = 0; r < j->right.nrows; r++)
-        if (!fv__cell_missing(j->keys.right_kind, right_key(j, r))) j->order[j->nordered++] = r;
+        if (!right_missing(j, r)) j->order[j->nordered++] = r;
     qsort_r(j->order, (size_t)j->nordered, sizeof *j->order, by_key, j);
 }
 
@@ -206,7 +255,7 @@ static fv_status put_row(joining *j, const fv_cell *left, const fv_cell *right, 
     for (int c = 0; c < j->a->ncolumns; c++) fv__row_writer_copy(&j->rows, j->a->column[c].kind, row++, left[c]);
     for (int c = 0; c < j->b->ncolumns; c++) {
         fv_column_kind kind = j->b->column[c].kind;
-        if (c == j->keys.right) continue;
+        if (is_right_key(&j->keys, c)) continue;
         if (kind == FV_COLUMN_TEXT)
             fv__row_writer_text(&j->rows, row++, right ? right[c].text : NULL);
         else if (kind_of(kind, j->how) == FV_COLUMN_INTEGER)
@@ -229,25 +278,29 @@ static fv_status check_partners(const joining *j, fv_error *error) {
     if (j->npairs || !j->nleft || !j->right.nrows) return FV_OK;
     return fv_fail(error, FV_ERROR_INPUT,
                    "on: no row has a partner; %s of the first table holds %s, for example, and %s of the second %s",
-                   j->a->column[j->keys.left].name, j->example, j->b->column[j->keys.right].name, j->other);
+                   j->a->column[j->keys.key[0].left].name, j->example, j->b->column[j->keys.key[0].right].name, j->other);
 }
 
 static fv_status join_row(void *context, const fv_cell *left, fv_error *error) {
-    joining       *j = context;
-    fv_column_kind x = j->keys.right_kind, y = j->keys.left_kind, kind = j->a->column[j->keys.left].kind;
-    fv_cell        key = compared(kind, y, left[j->keys.left]);
-    int64_t        low = 0, high = fv__cell_missing(y, key) ? 0 : j->nordered;
-    bool           any = false;
-    if (!j->nleft++) show(kind, left[j->keys.left], j->example, sizeof j->example);
+    joining *j = context;
+    fv_cell  wanted[MOST_KEYS];
+    int      first = j->keys.key[0].left;
+    bool     any = false, missing = false;
+    for (int n = 0; n < j->keys.count; n++) {
+        int c = j->keys.key[n].left;
+        wanted[n] = compared(j->a->column[c].kind, j->keys.key[n].left_kind, left[c]);
+        missing = missing || fv__cell_missing(j->keys.key[n].left_kind, wanted[n]);
+    }
+    int64_t low = 0, high = missing ? 0 : j->nordered;
+    if (!j->nleft++) show(j->a->column[first].kind, left[first], j->example, sizeof j->example);
     while (low < high) {
         int64_t middle = (low + high) / 2;
-        if (compare(x, right_key(j, j->order[middle]), y, key) < 0)
+        if (right_and_left(j, j->order[middle], wanted) < 0)
             low = middle + 1;
         else
             high = middle;
     }
-    for (; !fv__cell_missing(y, key) && low < j->nordered && !compare(x, right_key(j, j->order[low]), y, key);
-         low++, any = true, j->npairs++)
+    for (; !missing && low < j->nordered && !right_and_left(j, j->order[low], wanted); low++, any = true, j->npairs++)
         FV_TRY(put_row(j, left, j->right.cell + j->order[low] * j->b->ncolumns, error));
     return any || j->how == INNER ? FV_OK : put_row(j, left, NULL, error);
 }
@@ -258,9 +311,9 @@ static fv_status finish(fv_finish *f, fv_error *error) {
     FV_TRY(find_keys(p->on, j.a, j.b, &j.keys, error));
     fv_status status = fv__table_load(f->table[1], j.b, &j.right, error);
     if (status == FV_OK) {
-        name_items(&j, f->in[0]->items);
-        if (j.right.nrows) show(j.b->column[j.keys.right].kind, right_key(&j, 0), j.other, sizeof j.other);
-        number_right(&j);
+        for (int n = 0; n < j.keys.count; n++) name_items(&j, n, f->in[0]->items);
+        if (j.right.nrows) show(j.b->column[j.keys.key[0].right].kind, *right_key(&j, 0, 0), j.other, sizeof j.other);
+        for (int n = 0; n < j.keys.count; n++) number_right(&j, n);
         order_right(&j);
         fv__row_writer_init(&j.rows, f);
         status = fv__table_each(f->table[0], j.a, join_row, &j, error);
@@ -277,7 +330,7 @@ static const fv_pass passes[] = { { .name = "rows", .run = fv__run_nothing, .fin
 
 static const fv_column_doc columns[] = {
     { "<columns of left>", .doc = "unchanged" },
-    { "<columns of right>", .doc = "all but the matched one; a name that the first table has already gets a number" },
+    { "<columns of right>", .doc = "all but the matched ones; a name that the first table has already gets a number" },
     FV_COLUMN_DOC_END,
 };
 
