@@ -7,6 +7,7 @@
 #include <fovea/describe.h>
 #include <fovea/estimate.h>
 #include <fovea/image.h>
+#include <fovea/memory.h>
 #include <fovea/pipeline.h>
 #include <fovea/ranks.h>
 #include <fovea/report.h>

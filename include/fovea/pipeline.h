@@ -14,7 +14,8 @@
  *     fv_result_free(r);
  *     fv_pipeline_free(p);
  *
- * A pipeline is used by one thread at a time; different pipelines may run at once. Nothing is computed before fv_pipeline_run.
+ * A pipeline is used by one thread at a time; different pipelines may run at once and share nothing: each has its own bound of
+ * memory, its own open files and caches, and with fv_pipeline_log its own messages. Nothing is computed before fv_pipeline_run.
  */
 #ifndef FOVEA_PIPELINE_H
 #define FOVEA_PIPELINE_H
@@ -142,6 +143,10 @@ FV_API void fv_result_free(fv_result *result);
 /* Messages about what goes on: 0 none, 1 normal, 2 more. They go to standard error, and `before` and `after` are called around
  * each, for a program that draws there. */
 FV_API void fv_messages(int level, void (*before)(void), void (*after)(void));
+/* The same for one pipeline, whatever others want: its messages are given to `sink`, one line at a time and without the newline,
+ * from any thread of its runs but never from two at once. */
+typedef void (*fv_message_sink)(void *context, const char *line);
+FV_API void fv_pipeline_log(fv_pipeline *pipeline, int level, fv_message_sink sink, void *context);
 
 /* What a worker process of an engine does: reads jobs of the run in that folder from standard input until there are none.
  * Returns the exit status. */

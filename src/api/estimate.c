@@ -329,8 +329,10 @@ fv_status fv_pipeline_estimate(fv_pipeline *pipeline, const fv_estimate_options 
     estimate->cores = fv__default_workers();
     if (getloadavg(&estimate->load, 1) != 1) estimate->load = -1;
     estimate->memory_bound = s->options->memory > 0 ? s->options->memory : fv__budget_default();
-    fv_status status = fv__pipeline_resolve(pipeline, NULL, &s->bindings, &diagnostics, error);
+    fv_session *before = fv__session_enter(pipeline->session);
+    fv_status   status = fv__pipeline_resolve(pipeline, NULL, &s->bindings, &diagnostics, error);
     if (status == FV_OK) status = study_all(s, &diagnostics, error);
+    fv__session_enter(before);
     fv__bindings_release(&s->bindings);
     free(s->sizes);
     free(s);

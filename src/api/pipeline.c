@@ -2,6 +2,7 @@
 #include "api/pipeline_parts.h"
 #include "api/stage_times.h"
 #include "base/file.h"
+#include "base/message.h"
 #include "devices/device_pool.h"
 #include "plan/print.h"
 #include "run/claims.h"
@@ -15,7 +16,11 @@ struct fv_result {
     fv_run_result *run;
 };
 
-fv_pipeline *fv_pipeline_new(void) { return fv__calloc(sizeof(fv_pipeline)); }
+fv_pipeline *fv_pipeline_new(void) {
+    fv_pipeline *p = fv__calloc(sizeof *p);
+    p->session = fv__session_new();
+    return p;
+}
 
 void fv_pipeline_free(fv_pipeline *p) {
     if (!p) return;
@@ -26,6 +31,7 @@ void fv_pipeline_free(fv_pipeline *p) {
     free(p->name);
     fv__bytes_release(&p->text);
     fv__bytes_release(&p->messages);
+    fv__session_free(p->session);
     free(p);
 }
 
@@ -240,6 +246,7 @@ fv_status fv_pipeline_run(fv_pipeline *p, const fv_run_options *options, fv_resu
     fv_bindings     bindings;
     listener        l;
     fv_run_settings settings = settings_of(options ? options : &defaults, &l);
+    fv_session     *before = fv__session_enter(p->session);
     *result = fv__calloc(sizeof **result);
     fv_status status = resolve_part(p, options ? options : &defaults, &bindings, &diagnostics, error);
     char      why[768];
@@ -256,6 +263,7 @@ fv_status fv_pipeline_run(fv_pipeline *p, const fv_run_options *options, fv_resu
     }
     complete_result(*result);
     fv__bindings_release(&bindings);
+    fv__session_enter(before);
     return fv__pipeline_report(p, &diagnostics, status);
 }
 
@@ -266,11 +274,13 @@ fv_status fv_pipeline_freeze(fv_pipeline *p, const fv_run_options *options, char
     fv_bindings     bindings;
     listener        l;
     fv_run_settings settings = settings_of(options ? options : &defaults, &l);
+    fv_session     *before = fv__session_enter(p->session);
     *run_folder = NULL;
     fv_status status = resolve_part(p, options ? options : &defaults, &bindings, &diagnostics, error);
     if (status == FV_OK)
         status = fv__run_freeze(p->program, &bindings, &p->plan_options, &settings, run_folder, &diagnostics, error);
     fv__bindings_release(&bindings);
+    fv__session_enter(before);
     return fv__pipeline_report(p, &diagnostics, status);
 }
 
@@ -295,8 +305,11 @@ fv_status fv_work(const char *run_folder, const fv_work_options *work, const fv_
     settings.fresh = false;
     settings.order = order_named(work->order);
     *result = fv__calloc(sizeof **result);
-    fv_status status = fv__run_share(&share, work->alone, &settings, &(*result)->run, error);
+    fv_session *session = fv__session_new(), *before = fv__session_enter(session);
+    fv_status   status = fv__run_share(&share, work->alone, &settings, &(*result)->run, error);
     complete_result(*result);
+    fv__session_enter(before);
+    fv__session_free(session);
     return status;
 }
 
@@ -307,6 +320,7 @@ static fv_status with_sample(fv_pipeline *p, const fv_run_options *options, fv_e
                              void *context) {
     fv_diagnostics diagnostics = { 0 };
     fv_bindings    bindings;
+    fv_session    *before = fv__session_enter(p->session);
     fv_status      status = resolve_part(p, options, &bindings, &diagnostics, error);
     fv_context     sample = { .program = p->program, .bindings = &bindings, .plan_options = p->plan_options, .poison = -1 };
     for (int s = 0; status == FV_OK && s < bindings.nsegments; s++) {
@@ -316,6 +330,7 @@ static fv_status with_sample(fv_pipeline *p, const fv_run_options *options, fv_e
         fv__instance_close(instance);
     }
     fv__bindings_release(&bindings);
+    fv__session_enter(before);
     return fv__pipeline_report(p, &diagnostics, status);
 }
 
@@ -452,7 +467,15 @@ void fv_result_free(fv_result *result) {
     free(result);
 }
 
+static fv_log_level level_of(int level) { return level <= 0 ? FV_LOG_QUIET : level == 1 ? FV_LOG_NORMAL : FV_LOG_VERBOSE; }
+
 void fv_messages(int level, void (*before)(void), void (*after)(void)) {
-    fv__log_set(level <= 0 ? FV_LOG_QUIET : level == 1 ? FV_LOG_NORMAL : FV_LOG_VERBOSE);
+    fv__log_set(level_of(level));
     fv__log_hook(before, after);
+}
+
+void fv_pipeline_log(fv_pipeline *p, int level, fv_message_sink sink, void *context) {
+    fv_session *before = fv__session_enter(p->session);
+    fv__log_sink(level_of(level), sink, context);
+    fv__session_enter(before);
 }

@@ -2,6 +2,7 @@
 #ifndef FV_PIPELINE_PARTS_H
 #define FV_PIPELINE_PARTS_H
 
+#include "base/session.h"
 #include "run/run.h"
 #include <fovea/pipeline.h>
 
@@ -14,6 +15,7 @@ struct fv_pipeline {
     int             nsets;
     fv_plan_options plan_options;
     fv_bytes        messages;
+    fv_session     *session; /* every call about the pipeline runs in it */
 };
 
 /* A copy of what was given, with items listed and parameters filled in; to be released in any case. store: the run's folder,

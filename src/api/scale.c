@@ -207,8 +207,10 @@ fv_status fv_pipeline_scale(fv_pipeline *pipeline, const fv_scale_options *optio
     fv_diagnostics diagnostics = { 0 };
     study          s = { .pipeline = pipeline, .options = options, .s = fv__calloc(sizeof *s.s) };
     s.s->repeats = FV_MIN(options->repeats > 0 ? options->repeats : DEFAULT_REPEATS, MOST_REPEATS);
-    fv_status status = fv__pipeline_resolve(pipeline, NULL, &s.bindings, &diagnostics, error);
+    fv_session *before = fv__session_enter(pipeline->session);
+    fv_status   status = fv__pipeline_resolve(pipeline, NULL, &s.bindings, &diagnostics, error);
     if (status == FV_OK) status = study_all(&s, &diagnostics, error);
+    fv__session_enter(before);
     fv__bindings_release(&s.bindings);
     s.s->tasks = (fv_scale_task *)(void *)s.tasks.data;
     s.s->ntasks = (int64_t)(s.tasks.size / sizeof *s.s->tasks);

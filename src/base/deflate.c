@@ -1,5 +1,6 @@
 /* Deflate by isa-l where it is fast and by zlib where somebody asks for small files. */
 #include "base/deflate.h"
+#include "base/take.h"
 #include <isa-l/igzip_lib.h>
 #include <stdlib.h>
 #include <zlib.h>
@@ -50,7 +51,7 @@ static size_t with_isal(const void *data, size_t size, int level, fv_deflate_for
 static size_t with_zlib(const void *data, size_t size, int level, fv_deflate_form form, uint8_t *out, size_t room) {
     z_stream         stream = { .next_in = (Bytef *)data, .avail_in = (uInt)size, .next_out = out, .avail_out = (uInt)room };
     static const int windows[] = { [FV_DEFLATE_PIECE] = -15, [FV_DEFLATE_ZLIB] = 15, [FV_DEFLATE_GZIP] = 15 + 16 };
-    if (deflateInit2(&stream, level, Z_DEFLATED, windows[form], 9, Z_DEFAULT_STRATEGY) != Z_OK) abort();
+    if (deflateInit2(&stream, level, Z_DEFLATED, windows[form], 9, Z_DEFAULT_STRATEGY) != Z_OK) fv__out_of_memory(0);
     int code = deflate(&stream, form != FV_DEFLATE_PIECE ? Z_FINISH : Z_SYNC_FLUSH);
     if (code != (form != FV_DEFLATE_PIECE ? Z_STREAM_END : Z_OK)) abort();
     deflateEnd(&stream);

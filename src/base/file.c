@@ -1,6 +1,7 @@
 /* Files with clear errors, atomic replacement, the I/O gate and fault points. */
 #include "base/file.h"
 #include "base/remote.h"
+#include "base/take.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,20 +18,18 @@
 
 /* ---------------------------------------------------------------- the I/O gate */
 
-static void (*gate_enter)(void), (*gate_leave)(void);
-void fv__io_hooks(void (*enter)(void), void (*leave)(void)) {
-    __atomic_store_n(&gate_enter, enter, __ATOMIC_RELEASE);
-    __atomic_store_n(&gate_leave, leave, __ATOMIC_RELEASE);
-}
+static _Thread_local void (*gate_enter)(void), (*gate_leave)(void);
 static _Thread_local int gone; /* through the gate, and not come back yet */
 
+void fv__io_hooks(void (*enter)(void), void (*leave)(void)) {
+    gate_enter = enter;
+    gate_leave = leave;
+}
 void fv__io_enter(void) {
-    void (*enter)(void) = __atomic_load_n(&gate_enter, __ATOMIC_ACQUIRE);
-    if (!gone++ && enter) enter();
+    if (!gone++ && gate_enter) gate_enter();
 }
 void fv__io_leave(void) {
-    void (*leave)(void) = __atomic_load_n(&gate_leave, __ATOMIC_ACQUIRE);
-    if (!--gone && leave) leave();
+    if (!--gone && gate_leave) gate_leave();
 }
 void fv__io_lock(pthread_mutex_t *mutex) {
     if (!pthread_mutex_trylock(mutex)) return;
@@ -249,8 +248,8 @@ fv_status fv__file_read_all(const char *path, size_t limit, fv_bytes *bytes, fv_
                        (long long)s.st_size, limit);
     }
     fv__bytes_clear(bytes);
-    fv__bytes_reserve(bytes, (size_t)s.st_size + 1);
-    fv_status status = fv__file_read_at(fd, bytes->data, (size_t)s.st_size, 0, path, error);
+    fv_status status = fv__bytes_need(bytes, (size_t)s.st_size + 1, error);
+    if (status == FV_OK) status = fv__file_read_at(fd, bytes->data, (size_t)s.st_size, 0, path, error);
     close(fd);
     if (status == FV_OK) {
         bytes->size = (size_t)s.st_size;

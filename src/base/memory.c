@@ -1,33 +1,44 @@
 /* Allocation, arenas, growing bytes, and the pool of large buffers. */
-#include "base/base.h"
+#include "base/session.h"
+#include "base/take.h"
+#include <fovea/memory.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
-static void die(size_t size) {
-    fprintf(stderr, "fovea: out of memory (asked for %zu bytes)\n", size);
+/* ---------------------------------------------------------------- small things */
+
+static _Atomic(fv_out_of_memory) handler;
+
+void fv_set_out_of_memory(fv_out_of_memory given) { handler = given; }
+
+void fv__out_of_memory(size_t size) {
+    fv_out_of_memory given = handler;
+    if (given)
+        given(size);
+    else
+        fprintf(stderr, "fovea: out of memory (asked for %zu bytes)\n", size);
     abort();
 }
 
-void *fv__try_alloc(size_t size) { return malloc(size ? size : 1); }
-
 void *fv__alloc(size_t size) {
-    void *p = fv__try_alloc(size);
-    if (!p) die(size);
+    void *p = malloc(size ? size : 1);
+    if (!p) fv__out_of_memory(size);
     return p;
 }
 
 void *fv__calloc(size_t size) {
     void *p = calloc(1, size ? size : 1);
-    if (!p) die(size);
+    if (!p) fv__out_of_memory(size);
     return p;
 }
 
 void *fv__realloc(void *p, size_t size) {
     p = realloc(p, size ? size : 1);
-    if (!p) die(size);
+    if (!p) fv__out_of_memory(size);
     return p;
 }
 
@@ -40,9 +51,37 @@ char *fv__sprintf(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     char *text = NULL;
-    if (vasprintf(&text, format, arguments) < 0) die(0);
+    if (vasprintf(&text, format, arguments) < 0) fv__out_of_memory(0);
     va_end(arguments);
     return text;
+}
+
+/* ---------------------------------------------------------------- what data decide */
+
+static _Atomic int64_t failing; /* allocations until the one that a test wants to fail; 0: none is to */
+
+int64_t fv__memory_fail(int64_t n) { return atomic_exchange(&failing, n); }
+
+static bool fails(void) {
+    int64_t left = atomic_load_explicit(&failing, memory_order_relaxed);
+    while (left > 0 && !atomic_compare_exchange_weak(&failing, &left, left - 1)) {
+    }
+    return left == 1;
+}
+
+void        *fv__try_alloc(size_t size) { return fails() ? NULL : malloc(size ? size : 1); }
+void        *fv__try_calloc(size_t size) { return fails() ? NULL : calloc(1, size ? size : 1); }
+static void *try_realloc(void *p, size_t size) { return fails() ? NULL : realloc(p, size ? size : 1); }
+
+fv_status fv__no_memory(size_t size, fv_error *error) {
+    return fv_fail(error, FV_ERROR_MEMORY, "out of memory: %zu bytes more could not be had", size);
+}
+
+fv_status fv__take_more(void **pointer, size_t size, fv_error *error) {
+    void *more = try_realloc(*pointer, size);
+    if (!more) return fv__no_memory(size, error);
+    *pointer = more;
+    return FV_OK;
 }
 
 /* ---------------------------------------------------------------- arena */
@@ -79,7 +118,7 @@ char *fv__arena_printf(fv_arena *arena, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     char *text = NULL;
-    if (vasprintf(&text, format, arguments) < 0) die(0);
+    if (vasprintf(&text, format, arguments) < 0) fv__out_of_memory(0);
     va_end(arguments);
     char *copy = fv__arena_strdup(arena, text);
     free(text);
@@ -96,12 +135,23 @@ void fv__arena_release(fv_arena *arena) {
 
 /* ---------------------------------------------------------------- bytes */
 
+fv_status fv__bytes_need(fv_bytes *bytes, size_t extra, fv_error *error) {
+    if (bytes->capacity - bytes->size >= extra) return FV_OK;
+    if (extra > PTRDIFF_MAX - bytes->size) return fv__no_memory(extra, error);
+    size_t capacity = FV_MAX(FV_MAX(bytes->capacity * 2, bytes->size + extra), (size_t)64);
+    void  *more = try_realloc(bytes->data, capacity);
+    if (!more) return fv__no_memory(capacity, error);
+    bytes->data = more;
+    bytes->capacity = capacity;
+    return FV_OK;
+}
+
 void fv__bytes_reserve(fv_bytes *bytes, size_t extra) {
     if (bytes->capacity - bytes->size >= extra) return;
-    if (extra > PTRDIFF_MAX - bytes->size) die(extra);
-    size_t capacity = FV_MAX(bytes->capacity * 2, bytes->size + extra);
-    bytes->data = fv__realloc(bytes->data, FV_MAX(capacity, (size_t)64));
-    bytes->capacity = FV_MAX(capacity, (size_t)64);
+    if (extra > PTRDIFF_MAX - bytes->size) fv__out_of_memory(extra);
+    size_t capacity = FV_MAX(FV_MAX(bytes->capacity * 2, bytes->size + extra), (size_t)64);
+    bytes->data = fv__realloc(bytes->data, capacity);
+    bytes->capacity = capacity;
 }
 
 void *fv__bytes_append(fv_bytes *bytes, const void *data, size_t size) {
@@ -115,7 +165,7 @@ void *fv__bytes_append(fv_bytes *bytes, const void *data, size_t size) {
 void fv__bytes_vprintf(fv_bytes *bytes, const char *format, va_list arguments) {
     char *text = NULL;
     int   length = vasprintf(&text, format, arguments);
-    if (length < 0) die(0);
+    if (length < 0) fv__out_of_memory(0);
     fv__bytes_reserve(bytes, (size_t)length + 1);
     fv__bytes_append(bytes, text, (size_t)length);
     bytes->data[bytes->size] = 0;
@@ -145,10 +195,27 @@ typedef struct {
     void  *data;
     size_t size;
 } pooled;
-static pooled          pool[POOL];
-static int             pool_count;
-static int64_t         pool_bytes, live_bytes, allowed_bytes; /* idle, in use; of both together, 0: as many as there are */
-static pthread_mutex_t pool_mutex = PTHREAD_MUTEX_INITIALIZER;
+typedef struct { /* of a session */
+    pooled          idle[POOL];
+    int             count;
+    int64_t         idle_bytes, live_bytes, allowed_bytes; /* the last: of both together, 0: as many as there are */
+    pthread_mutex_t mutex;
+} pool;
+
+static void pool_begin(void *part) { pthread_mutex_init(&((pool *)part)->mutex, NULL); }
+
+/* With the mutex held, or by the last user. */
+static void trim(void *part) {
+    pool *p = part;
+    for (int i = 0; i < p->count; i++) munmap(p->idle[i].data, p->idle[i].size);
+    p->count = 0;
+    p->idle_bytes = 0;
+}
+
+static pool *pool_here(void) {
+    static const fv_session_type type = { sizeof(pool), pool_begin, trim };
+    return fv__session_part(FV_PART_BUFFERS, &type);
+}
 
 static size_t rounded(size_t size) {
     size_t step = (size_t)4096;
@@ -158,49 +225,51 @@ static size_t rounded(size_t size) {
 
 static void *map(size_t size) { return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }
 
-/* With the mutex held. */
-static void trim(void) {
-    for (int i = 0; i < pool_count; i++) munmap(pool[i].data, pool[i].size);
-    pool_count = 0;
-    pool_bytes = 0;
+static bool too_many(const pool *p, size_t more) {
+    return p->allowed_bytes && p->live_bytes + p->idle_bytes + (int64_t)more > p->allowed_bytes;
 }
 
-static bool too_many(size_t more) { return allowed_bytes && live_bytes + pool_bytes + (int64_t)more > allowed_bytes; }
-
 void fv__buffer_allow(int64_t bytes) {
-    pthread_mutex_lock(&pool_mutex);
-    allowed_bytes += bytes;
-    pthread_mutex_unlock(&pool_mutex);
+    pool *p = pool_here();
+    pthread_mutex_lock(&p->mutex);
+    p->allowed_bytes += bytes;
+    pthread_mutex_unlock(&p->mutex);
 }
 
 void *fv__buffer_new(size_t size) {
+    if (fails()) return NULL;
     if (size < SMALL) {
         void *p = NULL;
-        if (posix_memalign(&p, 64, size ? (size + 63) & ~(size_t)63 : 64)) die(size);
-        return p;
+        return posix_memalign(&p, 64, size ? (size + 63) & ~(size_t)63 : 64) ? NULL : p;
     }
-    if (size > PTRDIFF_MAX / 2) die(size); /* a negative size, most likely */
+    if (size > PTRDIFF_MAX / 2) return NULL; /* a negative size, most likely */
     size = rounded(size);
-    pthread_mutex_lock(&pool_mutex);
-    live_bytes += (int64_t)size;
-    for (int i = pool_count - 1; i >= 0; i--)
-        if (pool[i].size == size) {
-            void *data = pool[i].data;
-            pool[i] = pool[--pool_count];
-            pool_bytes -= (int64_t)size;
-            pthread_mutex_unlock(&pool_mutex);
+    pool *p = pool_here();
+    pthread_mutex_lock(&p->mutex);
+    p->live_bytes += (int64_t)size;
+    for (int i = p->count - 1; i >= 0; i--)
+        if (p->idle[i].size == size) {
+            void *data = p->idle[i].data;
+            p->idle[i] = p->idle[--p->count];
+            p->idle_bytes -= (int64_t)size;
+            pthread_mutex_unlock(&p->mutex);
             return data;
         }
-    if (too_many(0)) trim();
-    pthread_mutex_unlock(&pool_mutex);
-    void *p = map(size);
-    if (p == MAP_FAILED) { /* idle buffers may be in the way */
+    if (too_many(p, 0)) trim(p);
+    pthread_mutex_unlock(&p->mutex);
+    void *data = map(size);
+    if (data == MAP_FAILED) { /* idle buffers may be in the way */
         fv__buffer_trim();
-        p = map(size);
+        data = map(size);
     }
-    if (p == MAP_FAILED) die(size);
-    if (size >= (size_t)1 << 21) madvise(p, size, MADV_HUGEPAGE);
-    return p;
+    if (data == MAP_FAILED) {
+        pthread_mutex_lock(&p->mutex);
+        p->live_bytes -= (int64_t)size;
+        pthread_mutex_unlock(&p->mutex);
+        return NULL;
+    }
+    if (size >= (size_t)1 << 21) madvise(data, size, MADV_HUGEPAGE);
+    return data;
 }
 
 void fv__buffer_free(void *buffer, size_t size) {
@@ -211,35 +280,38 @@ void fv__buffer_free(void *buffer, size_t size) {
     }
     size = rounded(size);
     pooled out = { buffer, size };
-    pthread_mutex_lock(&pool_mutex);
-    live_bytes -= (int64_t)size;
-    if (too_many(size)) {
+    pool  *p = pool_here();
+    pthread_mutex_lock(&p->mutex);
+    p->live_bytes -= (int64_t)size;
+    if (too_many(p, size)) {
         /* not kept */
-    } else if (pool_count < POOL) {
-        pool[pool_count++] = out;
-        pool_bytes += (int64_t)size;
+    } else if (p->count < POOL) {
+        p->idle[p->count++] = out;
+        p->idle_bytes += (int64_t)size;
         out.data = NULL;
     } else {
-        pooled oldest = pool[0];
-        memmove(pool, pool + 1, sizeof pool - sizeof *pool);
-        pool[POOL - 1] = out;
-        pool_bytes += (int64_t)size - (int64_t)oldest.size;
+        pooled oldest = p->idle[0];
+        memmove(p->idle, p->idle + 1, sizeof p->idle - sizeof *p->idle);
+        p->idle[POOL - 1] = out;
+        p->idle_bytes += (int64_t)size - (int64_t)oldest.size;
         out = oldest;
     }
-    pthread_mutex_unlock(&pool_mutex);
+    pthread_mutex_unlock(&p->mutex);
     if (out.data) munmap(out.data, out.size);
 }
 
 int64_t fv__buffer_pooled(void) {
-    pthread_mutex_lock(&pool_mutex);
-    int64_t bytes = pool_bytes;
-    pthread_mutex_unlock(&pool_mutex);
+    pool *p = pool_here();
+    pthread_mutex_lock(&p->mutex);
+    int64_t bytes = p->idle_bytes;
+    pthread_mutex_unlock(&p->mutex);
     return bytes;
 }
 
 void fv__buffer_trim(void) {
-    pthread_mutex_lock(&pool_mutex);
-    trim();
-    pthread_mutex_unlock(&pool_mutex);
+    pool *p = pool_here();
+    pthread_mutex_lock(&p->mutex);
+    trim(p);
+    pthread_mutex_unlock(&p->mutex);
     malloc_trim(0);
 }

@@ -1,6 +1,8 @@
 /* Clocks and messages. */
-#include "base/base.h"
-#include <pthread.h>
+#include "base/message.h"
+#include "base/session.h"
+#include "base/take.h"
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -13,46 +15,92 @@ static double seconds(clockid_t clock) {
 double fv__now(void) { return seconds(CLOCK_MONOTONIC); }
 double fv__thread_cpu(void) { return seconds(CLOCK_THREAD_CPUTIME_ID); }
 
-static _Atomic int level = FV_LOG_NORMAL; /* an fv_log_level; workers look at it without the mutex */
-static void (*hook_before)(void), (*hook_after)(void);
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+typedef struct { /* of a session */
+    pthread_mutex_t mutex;
+    _Atomic int     level; /* an fv_log_level; workers look at it without the mutex */
+    atomic_bool     own;   /* has a sink; if not, messages go where those of the process go */
+    void (*before)(void);
+    void (*after)(void);
+    fv_message_sink sink; /* NULL: standard error */
+    void           *context;
+} messages;
 
-void fv__log_set(fv_log_level new_level) { level = (int)new_level; }
-void fv__log_hook(void (*before)(void), void (*after)(void)) {
-    pthread_mutex_lock(&mutex);
-    hook_before = before;
-    hook_after = after;
-    pthread_mutex_unlock(&mutex);
+static void begin(void *part) {
+    messages *m = part;
+    pthread_mutex_init(&m->mutex, NULL);
+    m->level = FV_LOG_NORMAL;
 }
 
-static void say(const char *format, va_list arguments) {
-    pthread_mutex_lock(&mutex);
-    if (hook_before) hook_before();
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
-    if (hook_after) hook_after();
-    pthread_mutex_unlock(&mutex);
+static messages *part_here(void) {
+    static const fv_session_type type = { sizeof(messages), begin, NULL };
+    return fv__session_part(FV_PART_MESSAGES, &type);
+}
+
+static messages *here(void) {
+    messages *m = part_here();
+    if (m->own) return m;
+    fv_session *before = fv__session_enter(NULL);
+    m = part_here();
+    fv__session_enter(before);
+    return m;
+}
+
+void fv__log_set(fv_log_level level) { here()->level = (int)level; }
+void fv__log_hook(void (*before)(void), void (*after)(void)) {
+    messages *m = here();
+    pthread_mutex_lock(&m->mutex);
+    m->before = before;
+    m->after = after;
+    pthread_mutex_unlock(&m->mutex);
+}
+
+void fv__log_sink(fv_log_level level, fv_message_sink sink, void *context) {
+    messages *m = part_here();
+    pthread_mutex_lock(&m->mutex);
+    m->level = (int)level;
+    m->sink = sink;
+    m->context = context;
+    m->own = true;
+    pthread_mutex_unlock(&m->mutex);
+}
+
+static void say(messages *m, const char *format, va_list arguments) {
+    char *line = NULL;
+    if (m->sink && vasprintf(&line, format, arguments) < 0) fv__out_of_memory(0);
+    pthread_mutex_lock(&m->mutex);
+    if (m->before) m->before();
+    if (m->sink)
+        m->sink(m->context, line);
+    else {
+        vfprintf(stderr, format, arguments);
+        fputc('\n', stderr);
+    }
+    if (m->after) m->after();
+    pthread_mutex_unlock(&m->mutex);
+    free(line);
 }
 
 void fv__log(const char *format, ...) {
-    if (level < FV_LOG_NORMAL) return;
+    messages *m = here();
+    if (m->level < FV_LOG_NORMAL) return;
     va_list arguments;
     va_start(arguments, format);
-    say(format, arguments);
+    say(m, format, arguments);
     va_end(arguments);
 }
 
 void fv__log_failure(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    say(format, arguments);
+    say(here(), format, arguments);
     va_end(arguments);
 }
 
 void fv__log_verbose(const char *format, ...) {
-    if (level < FV_LOG_VERBOSE) return;
+    messages *m = here();
+    if (m->level < FV_LOG_VERBOSE) return;
     va_list arguments;
     va_start(arguments, format);
-    say(format, arguments);
+    say(m, format, arguments);
     va_end(arguments);
 }

@@ -1,6 +1,7 @@
 /* Folders that become remote: many files at a time, as long as the bytes of those on their way stay below a bound; those that
  * describe a folder afterwards, one by one, the innermost first. */
 #include "base/remote.h"
+#include "base/session.h"
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -115,7 +116,7 @@ static fv_status send_at_once(const file_list *list, fv_error *error) {
     pthread_t threads[SENDERS];
     size_t    started = 0, most = FV_MIN(list->count, (size_t)SENDERS);
     fv__io_enter();
-    while (started + 1 < most && !pthread_create(&threads[started], NULL, send_files, &s)) started++;
+    while (started + 1 < most && !fv__thread_start(&threads[started], send_files, &s)) started++;
     send_files(&s);
     for (size_t i = 0; i < started; i++) pthread_join(threads[i], NULL);
     fv__io_leave();

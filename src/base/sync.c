@@ -1,6 +1,7 @@
 /* Many files made durable together. A flush costs a turn of the device's cache whatever its size, and turns that wait at the
  * same moment are joined: eight threads need a thirtieth of the time of one. */
 #include "base/file.h"
+#include "base/session.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -49,7 +50,7 @@ fv_status fv__paths_sync_some(char *const *paths, size_t count, size_t from, siz
     pthread_t threads[THREADS];
     size_t    started = 0;
     fv__io_enter();
-    while (started + 1 < FV_MIN(count, (size_t)THREADS) && !pthread_create(&threads[started], NULL, work, &b)) started++;
+    while (started + 1 < FV_MIN(count, (size_t)THREADS) && !fv__thread_start(&threads[started], work, &b)) started++;
     work(&b);
     for (size_t i = 0; i < started; i++) pthread_join(threads[i], NULL);
     fv__io_leave();

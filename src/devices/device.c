@@ -7,6 +7,7 @@
 #include "devices/device.h"
 #include "base/file.h"
 #include "base/plugin.h"
+#include "base/session.h"
 #include "devices/opencl_plugin.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -145,7 +146,9 @@ static int64_t held(const fv_device *d) {
 
 static void free_slot(slot *s) {
     if (s->buffer) opencl->buffer_free(s->buffer);
+    fv_session *before = fv__session_enter(NULL); /* devices, and what they hold, belong to the process */
     fv__buffer_free(s->memory, (size_t)s->size);
+    fv__session_enter(before);
     *s = (slot){ 0 };
 }
 
@@ -217,8 +220,12 @@ void fv__lane_room(fv_device *d, int lane, int buffer, int64_t bytes) {
         return;
     }
     *s = (slot){ .size = bytes, .used = true };
+    fv_session *before = fv__session_enter(NULL);
     if (fv__device_processor(d)) s->memory = fv__buffer_new((size_t)bytes); /* large pages, that other tasks have used before */
-    s->buffer = opencl->buffer_new(d->card->handle, s->memory, (size_t)bytes, d->message);
+    fv__session_enter(before);
+    bool missing = fv__device_processor(d) && !s->memory;
+    if (missing) snprintf(d->message, sizeof d->message, "no memory for a buffer of %lld bytes", (long long)bytes);
+    if (!missing) s->buffer = opencl->buffer_new(d->card->handle, s->memory, (size_t)bytes, d->message);
     if (!s->buffer) {
         d->failed = true;
         free_slot(s);

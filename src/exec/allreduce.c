@@ -4,6 +4,7 @@
  * the lower one first; a child beyond the last block does not exist, and then the other one is the node as it is.
  */
 #include "exec/allreduce.h"
+#include "base/session.h"
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -100,7 +101,7 @@ static void add_all(const plan *p, const float *const *terms, int nterms, float 
     adding    *parts = fv__alloc((size_t)count * sizeof *parts);
     pthread_t *ids = fv__alloc((size_t)count * sizeof *ids);
     for (int i = 0; i < count; i++) parts[i] = (adding){ p, terms, nterms, sums, n * i / count, n * (i + 1) / count };
-    while (started < count - 1 && !pthread_create(&ids[started], NULL, add_range, &parts[started])) started++;
+    while (started < count - 1 && !fv__thread_start(&ids[started], add_range, &parts[started])) started++;
     for (int i = started; i < count; i++) add_range(&parts[i]);
     for (int i = 0; i < started; i++) pthread_join(ids[i], NULL);
     free(parts);

@@ -1,6 +1,7 @@
 /* Finding formats and sharing open readers. */
 #include "op/format.h"
 #include "base/remote.h"
+#include "base/session.h"
 #include "op/registry.h"
 #include "op/table_parts.h"
 #include <dirent.h>
@@ -257,9 +258,11 @@ typedef struct entry {
     int64_t       used;
 } entry;
 
-static entry          *entries;
-static int64_t         clock_ticks;
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+typedef struct readers { /* of a session */
+    entry          *entries;
+    int64_t         ticks;
+    pthread_mutex_t mutex;
+} readers;
 
 /* Voxels in a file of their own are written anew without a change of the header. Those of a server are believed. */
 static bool has_its_voxels(const fv_reader *reader) {
@@ -280,13 +283,29 @@ static void close_entry(entry *e) {
     free(e);
 }
 
+static void begin_readers(void *part) { pthread_mutex_init(&((readers *)part)->mutex, NULL); }
+
+static void close_readers(void *part) {
+    readers *all = part;
+    while (all->entries) {
+        entry *e = all->entries;
+        all->entries = e->next;
+        close_entry(e);
+    }
+}
+
+static readers *readers_here(void) {
+    static const fv_session_type type = { sizeof(readers), begin_readers, close_readers };
+    return fv__session_part(FV_PART_READERS, &type);
+}
+
 /* Takes the least recently used idle entries beyond the limit off the list. */
-static entry *trim(void) {
+static entry *trim(readers *all) {
     entry *taken = NULL;
     for (;;) {
         int     idle = 0;
         entry **oldest = NULL;
-        for (entry **p = &entries; *p; p = &(*p)->next)
+        for (entry **p = &all->entries; *p; p = &(*p)->next)
             if (!(*p)->users) {
                 idle++;
                 if (!oldest || (*p)->used < (*oldest)->used) oldest = p;
@@ -312,14 +331,15 @@ static char *options_text(const fv_read_options *options) {
 /* An open reader that may be used; NULL: none. */
 static fv_reader *find_open(const char *path, const char *options, const fv_file_id *id) {
     fv_reader *found = NULL;
-    pthread_mutex_lock(&mutex);
-    for (entry *e = entries; e && !found; e = e->next)
+    readers   *all = readers_here();
+    pthread_mutex_lock(&all->mutex);
+    for (entry *e = all->entries; e && !found; e = e->next)
         if (same(e, path, options, id) && !(e->reader->sequential && e->users)) {
             e->users++;
-            e->used = ++clock_ticks;
+            e->used = ++all->ticks;
             found = e->reader;
         }
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&all->mutex);
     return found;
 }
 
@@ -338,12 +358,13 @@ fv_status fv__reader_acquire(const char *path, const fv_read_options *options, f
     }
     entry *e = fv__calloc(sizeof *e);
     *e = (entry){ .reader = *reader, .options = text, .id = id, .users = 1 };
-    pthread_mutex_lock(&mutex);
-    e->used = ++clock_ticks;
-    e->next = entries;
-    entries = e;
-    entry *closing = trim();
-    pthread_mutex_unlock(&mutex);
+    readers *all = readers_here();
+    pthread_mutex_lock(&all->mutex);
+    e->used = ++all->ticks;
+    e->next = all->entries;
+    all->entries = e;
+    entry *closing = trim(all);
+    pthread_mutex_unlock(&all->mutex);
     while (closing) {
         entry *next = closing->next;
         close_entry(closing);
@@ -353,11 +374,12 @@ fv_status fv__reader_acquire(const char *path, const fv_read_options *options, f
 }
 
 void fv__reader_release(fv_reader *reader) {
-    pthread_mutex_lock(&mutex);
-    for (entry *e = entries; e; e = e->next)
+    readers *all = readers_here();
+    pthread_mutex_lock(&all->mutex);
+    for (entry *e = all->entries; e; e = e->next)
         if (e->reader == reader) e->users--;
-    entry *closing = trim();
-    pthread_mutex_unlock(&mutex);
+    entry *closing = trim(all);
+    pthread_mutex_unlock(&all->mutex);
     while (closing) {
         entry *next = closing->next;
         close_entry(closing);

@@ -1,7 +1,8 @@
 /* The table of kept pieces: found by owner and number, dropped in order of use. */
 #include "op/kept_pieces.h"
 #include "base/file.h"
-#include <pthread.h>
+#include "base/session.h"
+#include "base/take.h"
 #include <stdlib.h>
 
 enum { OVERHEAD = 256, FIRST_BUCKETS = 256 };
@@ -21,35 +22,50 @@ typedef struct kept {
     bool         filled;
 } kept;
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards all that follows */
-static pthread_cond_t  decoded = PTHREAD_COND_INITIALIZER;
-static kept          **buckets;
-static int64_t         nbuckets, count, now, held, allowed;
-static kept           *coldest, *hottest;
+typedef struct shelf {     /* of a session */
+    pthread_mutex_t mutex; /* guards all that follows */
+    pthread_cond_t  decoded;
+    kept          **buckets;
+    int64_t         nbuckets, count, now, held, allowed;
+    kept           *coldest, *hottest;
+} shelf;
 
 /* ---------------------------------------------------------------- the table; the mutex is held */
 
-static int64_t charge(size_t bytes) { return (int64_t)(bytes + bytes / 16 + OVERHEAD); } /* buffers are rounded up a little */
-
-static kept **bucket(const void *owner, int64_t number) {
-    uint64_t hash = ((uint64_t)(uintptr_t)owner ^ (uint64_t)number * 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
-    return &buckets[(int64_t)(hash >> 32) & (nbuckets - 1)];
+static void begin(void *part) {
+    shelf *s = part;
+    pthread_mutex_init(&s->mutex, NULL);
+    pthread_cond_init(&s->decoded, NULL);
 }
 
-static kept *find(const void *owner, int64_t number) {
-    kept *k = nbuckets ? *bucket(owner, number) : NULL;
+static void end(void *part);
+
+static shelf *shelf_here(void) {
+    static const fv_session_type type = { sizeof(shelf), begin, end };
+    return fv__session_part(FV_PART_KEPT, &type);
+}
+
+static int64_t charge(size_t bytes) { return (int64_t)(bytes + bytes / 16 + OVERHEAD); } /* buffers are rounded up a little */
+
+static kept **bucket(const shelf *s, const void *owner, int64_t number) {
+    uint64_t hash = ((uint64_t)(uintptr_t)owner ^ (uint64_t)number * 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
+    return &s->buckets[(int64_t)(hash >> 32) & (s->nbuckets - 1)];
+}
+
+static kept *find(const shelf *s, const void *owner, int64_t number) {
+    kept *k = s->nbuckets ? *bucket(s, owner, number) : NULL;
     while (k && (k->owner != owner || k->number != number)) k = k->next;
     return k;
 }
 
-static void grow(void) {
-    kept  **old = buckets;
-    int64_t before = nbuckets;
-    nbuckets = before ? 2 * before : FIRST_BUCKETS;
-    buckets = fv__calloc((size_t)nbuckets * sizeof(kept *));
+static void grow(shelf *s) {
+    kept  **old = s->buckets;
+    int64_t before = s->nbuckets;
+    s->nbuckets = before ? 2 * before : FIRST_BUCKETS;
+    s->buckets = fv__calloc((size_t)s->nbuckets * sizeof(kept *));
     for (int64_t i = 0; i < before; i++)
         for (kept *k = old[i], *next; k; k = next) {
-            kept **place = bucket(k->owner, k->number);
+            kept **place = bucket(s, k->owner, k->number);
             next = k->next;
             k->next = *place;
             *place = k;
@@ -57,109 +73,116 @@ static void grow(void) {
     free(old);
 }
 
-static void unlink_order(kept *k) {
-    *(k->colder ? &k->colder->hotter : &coldest) = k->hotter;
-    *(k->hotter ? &k->hotter->colder : &hottest) = k->colder;
+static void unlink_order(shelf *s, kept *k) {
+    *(k->colder ? &k->colder->hotter : &s->coldest) = k->hotter;
+    *(k->hotter ? &k->hotter->colder : &s->hottest) = k->colder;
 }
 
-static void make_hottest(kept *k) {
-    k->colder = hottest;
+static void make_hottest(shelf *s, kept *k) {
+    k->colder = s->hottest;
     k->hotter = NULL;
-    *(hottest ? &hottest->hotter : &coldest) = k;
-    hottest = k;
-    k->met = now;
+    *(s->hottest ? &s->hottest->hotter : &s->coldest) = k;
+    s->hottest = k;
+    k->met = s->now;
 }
 
-static void make_coldest(kept *k) {
-    k->hotter = coldest;
+static void make_coldest(shelf *s, kept *k) {
+    k->hotter = s->coldest;
     k->colder = NULL;
-    *(coldest ? &coldest->colder : &hottest) = k;
-    coldest = k;
+    *(s->coldest ? &s->coldest->colder : &s->hottest) = k;
+    s->coldest = k;
 }
 
-static void drop(kept *k) {
-    kept **place = bucket(k->owner, k->number);
+static void drop(shelf *s, kept *k) {
+    kept **place = bucket(s, k->owner, k->number);
     while (*place != k) place = &(*place)->next;
     *place = k->next;
-    unlink_order(k);
-    held -= charge(k->bytes);
-    count--;
+    unlink_order(s, k);
+    s->held -= charge(k->bytes);
+    s->count--;
     fv__buffer_free(k->data, k->bytes);
     free(k);
 }
 
-static void shrink(void) {
-    for (kept *k = coldest, *next; k && held > allowed; k = next) {
+static void end(void *part) {
+    shelf *s = part;
+    while (s->coldest) drop(s, s->coldest);
+    free(s->buckets);
+}
+
+static void shrink(shelf *s) {
+    for (kept *k = s->coldest, *next; k && s->held > s->allowed; k = next) {
         next = k->hotter;
-        if (!k->users) drop(k);
+        if (!k->users) drop(s, k);
     }
 }
 
-static bool make_room(size_t bytes) {
-    if (charge(bytes) > allowed) return false;
-    for (kept *k = coldest, *next; k && held + charge(bytes) > allowed; k = next) {
+static bool make_room(shelf *s, size_t bytes) {
+    if (charge(bytes) > s->allowed) return false;
+    for (kept *k = s->coldest, *next; k && s->held + charge(bytes) > s->allowed; k = next) {
         next = k->hotter;
         if (k->users) continue;
-        if (k->left > 0 && now - k->met <= PATIENCE * count) return false; /* all others were met later */
-        drop(k);
+        if (k->left > 0 && s->now - k->met <= PATIENCE * s->count) return false; /* all others were met later */
+        drop(s, k);
     }
-    return held + charge(bytes) <= allowed;
+    return s->held + charge(bytes) <= s->allowed;
 }
 
-static kept *add(const void *owner, const fv_piece *piece, size_t bytes) {
-    if (count == nbuckets) grow();
-    kept *k = fv__calloc(sizeof *k), **place = bucket(owner, piece->number);
-    *k = (kept){ .next = *place, .owner = owner, .number = piece->number, .bytes = bytes, .left = piece->size };
-    k->data = fv__buffer_new(bytes);
+static kept *add(shelf *s, const void *owner, const fv_piece *piece, size_t bytes) {
+    void *data = fv__buffer_new(bytes);
+    if (!data) return NULL; /* then it is not kept */
+    if (s->count == s->nbuckets) grow(s);
+    kept *k = fv__calloc(sizeof *k), **place = bucket(s, owner, piece->number);
+    *k = (kept){ .next = *place, .owner = owner, .number = piece->number, .bytes = bytes, .left = piece->size, .data = data };
     *place = k;
-    make_hottest(k);
-    held += charge(bytes);
-    count++;
+    make_hottest(s, k);
+    s->held += charge(bytes);
+    s->count++;
     return k;
 }
 
 /* ---------------------------------------------------------------- one piece */
 
 /* A piece to use, with its data or (not filled) to be decoded by the caller. NULL: it is not kept, or (busy) not yet there. */
-static kept *claim(const void *owner, const fv_piece *piece, size_t bytes, bool wait, bool *busy) {
+static kept *claim(shelf *s, const void *owner, const fv_piece *piece, size_t bytes, bool wait, bool *busy) {
     kept *k;
-    pthread_mutex_lock(&mutex);
-    now++;
-    while ((k = find(owner, piece->number)) && !k->filled && wait) pthread_cond_wait(&decoded, &mutex);
+    pthread_mutex_lock(&s->mutex);
+    s->now++;
+    while ((k = find(s, owner, piece->number)) && !k->filled && wait) pthread_cond_wait(&s->decoded, &s->mutex);
     *busy = k && !k->filled;
     if (*busy)
         k = NULL;
     else if (k) {
-        unlink_order(k);
-        make_hottest(k);
-    } else if (make_room(bytes))
-        k = add(owner, piece, bytes);
+        unlink_order(s, k);
+        make_hottest(s, k);
+    } else if (make_room(s, bytes))
+        k = add(s, owner, piece, bytes);
     if (k) k->users++;
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&s->mutex);
     return k;
 }
 
-static void tell_decoded(kept *k) {
-    pthread_mutex_lock(&mutex);
+static void tell_decoded(shelf *s, kept *k) {
+    pthread_mutex_lock(&s->mutex);
     k->filled = true;
-    pthread_cond_broadcast(&decoded);
-    pthread_mutex_unlock(&mutex);
+    pthread_cond_broadcast(&s->decoded);
+    pthread_mutex_unlock(&s->mutex);
 }
 
 /* Those who wait for a piece that could not be decoded try it themselves, and fail with a message of their own. */
-static void release(kept *k, int64_t wanted) {
-    pthread_mutex_lock(&mutex);
+static void release(shelf *s, kept *k, int64_t wanted) {
+    pthread_mutex_lock(&s->mutex);
     k->users--;
     k->left -= wanted;
     if (!k->filled) {
-        drop(k);
-        pthread_cond_broadcast(&decoded);
+        drop(s, k);
+        pthread_cond_broadcast(&s->decoded);
     } else if (k->left <= 0) {
-        unlink_order(k);
-        make_coldest(k);
+        unlink_order(s, k);
+        make_coldest(s, k);
     }
-    if (held > allowed) shrink();
-    pthread_mutex_unlock(&mutex);
+    if (s->held > s->allowed) shrink(s);
+    pthread_mutex_unlock(&s->mutex);
 }
 
 static fv_status read_piece(const fv_piece_source *s, int64_t i, bool wait, bool *busy, fv_error *error) {
@@ -168,14 +191,15 @@ static fv_status read_piece(const fv_piece_source *s, int64_t i, bool wait, bool
     *busy = false;
     if (piece.wanted >= piece.size) return s->read(s->context, i, error);
     if (wait) fv__io_enter(); /* whoever decodes it may need the turn */
-    kept *k = claim(s->owner, &piece, s->bytes, wait, busy);
+    shelf *own = shelf_here();
+    kept  *k = claim(own, s->owner, &piece, s->bytes, wait, busy);
     if (wait) fv__io_leave();
     if (*busy) return FV_OK;
     if (!k) return s->read(s->context, i, error);
     fv_status status = k->filled ? FV_OK : s->decode(s->context, i, k->data, error);
-    if (status == FV_OK && !k->filled) tell_decoded(k);
+    if (status == FV_OK && !k->filled) tell_decoded(own, k);
     if (status == FV_OK) s->place(s->context, i, k->data);
-    release(k, piece.wanted);
+    release(own, k, piece.wanted);
     return status;
 }
 
@@ -183,8 +207,9 @@ static fv_status read_piece(const fv_piece_source *s, int64_t i, bool wait, bool
 
 fv_status fv__pieces_read(const fv_piece_source *source, fv_error *error) {
     int64_t   left = source->count;
-    int64_t  *todo = fv__alloc((size_t)FV_MAX(left, 1) * sizeof *todo);
+    int64_t  *todo;
     fv_status status = FV_OK;
+    FV_TRY(FV_TAKE(todo, (size_t)FV_MAX(left, 1) * sizeof *todo, error));
     for (int64_t i = 0; i < left; i++) todo[i] = i;
     for (bool wait = false; left && status == FV_OK; wait = true) {
         int64_t later = 0;
@@ -232,22 +257,24 @@ void fv__met_describe(const fv_met_chunks *met, int64_t i, fv_piece *piece) {
 }
 
 void fv__kept_forget(const void *owner) {
-    pthread_mutex_lock(&mutex);
-    for (kept *k = coldest, *next; k; k = next) {
+    shelf *s = shelf_here();
+    pthread_mutex_lock(&s->mutex);
+    for (kept *k = s->coldest, *next; k; k = next) {
         next = k->hotter;
-        if (k->owner == owner) drop(k);
+        if (k->owner == owner) drop(s, k);
     }
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&s->mutex);
 }
 
 void fv__kept_allow(int64_t bytes) {
-    pthread_mutex_lock(&mutex);
-    allowed += bytes;
-    shrink();
-    if (!count) {
-        free(buckets);
-        buckets = NULL;
-        nbuckets = 0;
+    shelf *s = shelf_here();
+    pthread_mutex_lock(&s->mutex);
+    s->allowed += bytes;
+    shrink(s);
+    if (!s->count) {
+        free(s->buckets);
+        s->buckets = NULL;
+        s->nbuckets = 0;
     }
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&s->mutex);
 }

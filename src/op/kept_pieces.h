@@ -1,8 +1,8 @@
 /* Decoded pieces of files (strips, tiles, chunks), kept for the next task that meets them.
  *
  * Tasks whose chunks cut across a file's pieces would decode each of them several times. What is kept takes only memory that the
- * tasks of a run leave (fv__kept_allow), and none at all until a run allows some. Pieces that are wanted whole are not kept:
- * nobody asks for them again. Results do not depend on any of this.
+ * tasks of a run leave (fv__kept_allow), and none at all until a run allows some. Each session keeps its own. Pieces that are
+ * wanted whole are not kept: nobody asks for them again. Results do not depend on any of this.
  *
  * Invariants
  * 1. Only one thread decodes a piece at a time; others go on with other pieces and come back to it.

@@ -1,6 +1,7 @@
 /* Threads with turns to compute. */
 #include "run/worker_threads.h"
 #include "base/file.h"
+#include "base/session.h"
 #include <semaphore.h>
 #include <stdlib.h>
 #include <time.h>
@@ -26,7 +27,6 @@ static _Thread_local struct {
     fv_worker_threads *threads;
     bool               computes;
 } here; /* the threads in which this thread is active, if any */
-static pthread_once_t gate = PTHREAD_ONCE_INIT;
 
 /* Before asking there must be room, so that a job does not wait here for its turn; who comes back from the disk needs none. */
 static void enter(fv_worker_threads *threads, bool wait) {
@@ -79,8 +79,6 @@ static void go_out(fv_worker_threads *threads) {
     leave(threads);
 }
 
-static void install_gate(void) { fv__io_hooks(lend, take_back); }
-
 static void run_one(fv_worker_threads *threads, fv_job *job, fv_worker *worker, int number, double since) {
     fv_error        error = { 0 };
     struct timespec now;
@@ -100,6 +98,7 @@ static void *work(void *argument) {
     fv_worker_threads *threads = self->threads;
     fv_worker         *worker = fv__worker_new();
     double             since = fv__now();
+    fv__io_hooks(lend, take_back);
     come_in(threads);
     for (fv_offer offer = FV_OFFER_LATER; offer != FV_OFFER_OVER;) {
         fv_job job;
@@ -130,11 +129,10 @@ fv_status fv__worker_threads_start(const fv_thread_work *what, int workers, fv_w
     sem_init(&threads->turns, 0, (unsigned)workers);
     pthread_mutex_init(&threads->mutex, NULL);
     pthread_cond_init(&threads->room, NULL);
-    pthread_once(&gate, install_gate); /* once for all runs of the process: a thread without a turn passes it freely */
     for (; threads->count < count; threads->count++) {
         thread *t = &threads->threads[threads->count];
         *t = (thread){ .threads = threads, .number = threads->count };
-        if (pthread_create(&t->id, NULL, work, t)) break;
+        if (fv__thread_start(&t->id, work, t)) break;
     }
     *out = threads;
     if (threads->count > 0) return FV_OK;

@@ -1,5 +1,6 @@
 /* Allocation, arenas, growing bytes and the pool of buffers. */
 #include "base/base.h"
+#include "base/take.h"
 #include "support/test.h"
 #include <pthread.h>
 #include <sys/resource.h>
@@ -123,19 +124,18 @@ static int in_child(void (*run)(void)) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-static void absurd_buffer(void) { fv__buffer_new((size_t)-4096); }
 static void absurd_bytes(void) {
     fv_bytes bytes = { 0 };
     fv__bytes_append(&bytes, "12345678", 8);
     fv__bytes_reserve(&bytes, SIZE_MAX - 4);
 }
 
-TEST(an_absurd_size_ends_the_process_with_a_message_and_not_in_a_loop) {
+TEST(an_absurd_size_is_refused_or_ends_the_process_and_not_in_a_loop) {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* they end the process themselves */
     CHECK(fv__try_alloc((size_t)1 << 60) == NULL);
 #endif
-    CHECK_INT(in_child(absurd_buffer), -6); /* SIGABRT */
-    CHECK_INT(in_child(absurd_bytes), -6);
+    CHECK(fv__buffer_new((size_t)-4096) == NULL);
+    CHECK_INT(in_child(absurd_bytes), -6); /* SIGABRT */
 }
 
 static void pool_in_the_way(void) {
@@ -146,6 +146,20 @@ static void pool_in_the_way(void) {
     for (int i = 0; i < 4; i++) held[i] = fv__buffer_new(size + (size_t)i * (32 << 20));
     for (int i = 0; i < 4; i++) fv__buffer_free(held[i], size + (size_t)i * (32 << 20));
     fv__buffer_new((size_t)1 << 30); /* fits only once the pool is given back */
+}
+
+TEST(bytes_that_cannot_grow_stay_as_they_are) {
+    fv_bytes bytes = { 0 };
+    fv_error error = { 0 };
+    fv__bytes_append(&bytes, "12345678", 8);
+    CHECK_INT(fv__bytes_need(&bytes, SIZE_MAX - 4, &error), FV_ERROR_MEMORY);
+    CHECK(strstr(error.message, "out of memory"));
+    fv__memory_fail(1);
+    CHECK_INT(fv__bytes_need(&bytes, 1000, NULL), FV_ERROR_MEMORY);
+    CHECK_INT(fv__memory_fail(0), 0);
+    CHECK(bytes.size == 8 && !memcmp(bytes.data, "12345678", 8));
+    CHECK_INT(fv__bytes_need(&bytes, 1000, NULL), FV_OK);
+    fv__bytes_release(&bytes);
 }
 
 TEST(idle_buffers_are_given_back_before_memory_runs_out) {

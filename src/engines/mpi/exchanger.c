@@ -1,5 +1,6 @@
 /* Exchanges, one after the other. */
 #include "engines/mpi/exchanger.h"
+#include "base/session.h"
 #include "exec/allreduce.h"
 #include <stdlib.h>
 
@@ -63,7 +64,7 @@ fv_status fv__exchanger_start(const fv_ranks *ranks, const fv_exchanger_calls *c
     pthread_mutex_init(&x->mutex, NULL);
     pthread_cond_init(&x->changed, NULL);
     *exchanger = x;
-    if (!pthread_create(&x->thread, NULL, run, x)) return FV_OK;
+    if (!fv__thread_start(&x->thread, run, x)) return FV_OK;
     pthread_mutex_destroy(&x->mutex);
     pthread_cond_destroy(&x->changed);
     free(x);

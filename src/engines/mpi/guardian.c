@@ -47,9 +47,25 @@ void fv__guardian_note(int worker, const fv_job *job) {
 
 bool fv__guardian_asked_to_stop(void) { return shared && atomic_load(&shared->stop); }
 
+/* Puts texts one behind the other, up to NULL. With nothing but loops, because signal handlers may not call printf. */
+static void join(char *out, size_t size, const char *const *parts) {
+    size_t n = 0;
+    for (; *parts; parts++)
+        for (const char *p = *parts; *p && n + 1 < size; p++) out[n++] = *p;
+    out[n] = 0;
+}
+
+static const char *number_text(int value, char text[12]) {
+    char *p = text + 11;
+    *p = 0;
+    do *--p = (char)('0' + value % 10);
+    while (value /= 10);
+    return p;
+}
+
 /* By plain write, because it may be called by a signal. */
 static void tell(const char *how) {
-    char        text[512];
+    char        text[768], rank[12], more[12];
     const char *first = NULL;
     int         busy = 0;
     for (int i = 0; i < NOTES; i++) {
@@ -57,17 +73,24 @@ static void tell(const char *how) {
         if (!first) first = shared->notes[i].text;
         busy++;
     }
-    int n = snprintf(text, sizeof text, "fovea: rank %d on %s was killed (%s) ", shared->rank, shared->host, how);
-    if (first)
-        n += snprintf(text + n, sizeof text - (size_t)n, "at %s", first);
-    else if (!shared->last[0])
-        n += snprintf(text + n, sizeof text - (size_t)n, "before its first task");
-    else
-        n += snprintf(text + n, sizeof text - (size_t)n, "after %s", shared->last);
-    if (busy > 1) n += snprintf(text + n, sizeof text - (size_t)n, " and %d more", busy - 1);
-    n += snprintf(text + n, sizeof text - (size_t)n,
-                  "; the same command, with any number of ranks or with threads, goes on from there\n");
-    ssize_t written = write(STDERR_FILENO, text, (size_t)n);
+    const char *where = first ? "at " : shared->last[0] ? "after " : "before its first task";
+    const char *others = busy > 1 ? " and " : "";
+    const char *parts[] = { "fovea: rank ",
+                            number_text(shared->rank, rank),
+                            " on ",
+                            shared->host,
+                            " was killed (",
+                            how,
+                            ") ",
+                            where,
+                            first ? first : shared->last,
+                            others,
+                            busy > 1 ? number_text(busy - 1, more) : "",
+                            busy > 1 ? " more" : "",
+                            "; the same command, with any number of ranks or with threads, goes on from there\n",
+                            NULL };
+    join(text, sizeof text, parts);
+    ssize_t written = write(STDERR_FILENO, text, strlen(text)); /* both are allowed in a handler */
     (void)written;
 }
 

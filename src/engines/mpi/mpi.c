@@ -8,6 +8,7 @@
  * 1. A ticket is given back exactly once: by the rank that got the job, or never, and then the run has failed.
  * 2. A file gets its name only after every rank that wrote parts of it has said that they are durable.
  */
+#include "base/session.h"
 #include "engines/mpi/exchanger.h"
 #include "engines/mpi/guardian.h"
 #include "engines/mpi/ranks.h"
@@ -491,8 +492,8 @@ static fv_status work(leader *l, fv_error *error) {
     fv_thread_work what = { .ask = ask, .changes = changes, .wait = wait_for_change, .run = run_job, .done = done, .context = l };
     fv_worker_threads *threads;
     pthread_t          server;
-    if (pthread_create(&l->helper, NULL, run_errands, l)) return fv_fail(error, FV_ERROR_IO, "cannot start a thread");
-    bool      served = !pthread_create(&server, NULL, serve_thread, l);
+    if (fv__thread_start(&l->helper, run_errands, l)) return fv_fail(error, FV_ERROR_IO, "cannot start a thread");
+    bool      served = !fv__thread_start(&server, serve_thread, l);
     fv_status status = served ? fv__worker_threads_start(&what, l->settings->workers, &threads, error)
                               : fv_fail(error, FV_ERROR_IO, "cannot start a thread");
     if (status == FV_OK)

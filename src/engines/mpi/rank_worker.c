@@ -4,6 +4,7 @@
  * only if rank 0 sends some in advance. Parts of files are synced by a thread of their own, which says so itself when they are,
  * so that nobody waits for the disk.
  */
+#include "base/session.h"
 #include "engines/mpi/exchanger.h"
 #include "engines/mpi/guardian.h"
 #include "engines/mpi/ranks.h"
@@ -401,7 +402,7 @@ static void work(follower *f, fv_letter_ready *ready) {
     fv_thread_work what = { .ask = ask, .changes = changes, .wait = wait_for_jobs, .run = run_job, .done = done, .context = f };
     fv_worker_threads *threads;
     pthread_t          syncer;
-    bool               started = !pthread_create(&syncer, NULL, sync_files, f);
+    bool               started = !fv__thread_start(&syncer, sync_files, f);
     fv_exchanger_calls calls = { .done = exchanged, .given_up = given_up, .context = f };
     fv_status          status = started ? fv__exchanger_start(f->ranks, &calls, &f->exchanger, &ready->error)
                                         : fv_fail(&ready->error, FV_ERROR_IO, "cannot start a thread");

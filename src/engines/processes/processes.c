@@ -4,6 +4,7 @@
  * A job is a message to the child's standard input, an answer one from its standard output. A child that dies is replaced, and
  * its job was lost.
  */
+#include "base/session.h"
 #include "engines/processes/frames.h"
 #include "run/wire.h"
 #include <errno.h>
@@ -154,7 +155,7 @@ static fv_status run(fv_scheduler *scheduler, const fv_run_settings *settings, c
     int    count = settings->workers;
     for (int i = 0; i < count; i++) {
         children[i] = (child){ .scheduler = scheduler, .settings = settings, .run_folder = run_folder, .number = i };
-        if (pthread_create(&children[i].thread, NULL, work, &children[i])) {
+        if (fv__thread_start(&children[i].thread, work, &children[i])) {
             fv_fail(error, FV_ERROR_IO, "cannot start a thread");
             fv__scheduler_stop(scheduler, FV_ERROR_IO, error);
             count = i;
