@@ -4,6 +4,7 @@
  * so the image is the sum of what they have, whatever the order, and nothing has to be added.
  */
 #include "base/file.h"
+#include "base/take.h"
 #include "exec/allreduce.h"
 #include "exec/exec.h"
 #include <stdlib.h>
@@ -48,7 +49,7 @@ static fv_status add_piece(pieces *p, fv_store *store, fv_hash key, int64_t size
     if (maker == rank)
         FV_TRY(fv__store_get(store, key, &own->pin, error));
     else
-        own->buffer = fv__buffer_new((size_t)size);
+        FV_TRY(FV_TAKE_BUFFER(own->buffer, (size_t)size, error));
     part->data = own->buffer ? own->buffer : (void *)(uintptr_t)own->pin.data;
     p->count++;
     return FV_OK;

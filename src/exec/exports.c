@@ -3,6 +3,7 @@
  * A record is put when its unit is done, and again whenever the unit is found done, so that it never has to be kept. Its key
  * follows from the run, the expression and the unit: whoever works on the same run finds it. */
 #include "exec/exports.h"
+#include "base/take.h"
 #include <stdlib.h>
 
 typedef struct record { /* followed by the columns of a table */
@@ -59,7 +60,8 @@ static fv_status put_record(fv_instance *instance, const fv_sink *sink, fv_error
         r.form.dtype = node->type.dtype;
         FV_TRY(fv__instance_scalar(instance, node, &r.scalar, error));
     }
-    char *buffer = fv__buffer_new(size);
+    char *buffer;
+    FV_TRY(FV_TAKE_BUFFER(buffer, size, error));
     memcpy(buffer, &r, sizeof r);
     if (table) memcpy(buffer + sizeof r, table->column, size - sizeof r);
     fv_hash key = record_key(instance->context->bindings, sink->expr, sink->combination, instance->item);

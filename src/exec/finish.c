@@ -1,4 +1,5 @@
 /* The ends of stages: merging partials into results, putting files together. */
+#include "base/take.h"
 #include "exec/exec.h"
 #include "exec/late_values.h"
 #include <stdlib.h>
@@ -127,7 +128,8 @@ static fv_status end_result(finishing *f, fv_error *error) {
     if (!f->result.size) return FV_OK;
     while ((int64_t)f->there.size <= f->result_index / 8) fv__bytes_append(&f->there, "", 1);
     f->there.data[f->result_index / 8] |= (uint8_t)(1 << f->result_index % 8);
-    void *buffer = fv__buffer_new(f->result.size);
+    void *buffer;
+    FV_TRY(FV_TAKE_BUFFER(buffer, f->result.size, error));
     memcpy(buffer, f->result.data, f->result.size);
     size_t size = f->result.size;
     fv__bytes_clear(&f->result);
@@ -141,6 +143,7 @@ static fv_status result_put(fv_finish *base, int64_t index, const void *data, si
     if (index != f->result_index) FV_TRY(end_result(f, error));
     f->result_index = index;
     f->count = index + 1;
+    FV_TRY(fv__bytes_need(&f->result, size, error));
     fv__bytes_append(&f->result, data, size);
     return FV_OK;
 }
@@ -149,7 +152,8 @@ static fv_status result_put(fv_finish *base, int64_t index, const void *data, si
 static fv_status end_results(finishing *f, fv_error *error) {
     FV_TRY(end_result(f, error));
     size_t           size = fv__results_list_size(f->count);
-    fv_results_list *list = fv__buffer_new(size);
+    fv_results_list *list;
+    FV_TRY(FV_TAKE_BUFFER(list, size, error));
     memset(list, 0, size);
     list->count = f->count;
     if (f->there.size) memcpy(list->there, f->there.data, f->there.size);

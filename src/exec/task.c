@@ -1,5 +1,6 @@
 /* One task: regions backwards, blocks forwards, then what the stage is for. */
 #include "base/file.h"
+#include "base/take.h"
 #include "devices/device_pool.h"
 #include "exec/exec.h"
 #include "exec/fused_points.h"
@@ -69,18 +70,19 @@ static void release(task *t, held *h) {
 /* ---------------------------------------------------------------- blocks */
 
 /* With poison, a block lies in a margin that shows what is read or left unwritten outside its region. */
-static fv_block new_block(const task *t, fv_dtype dtype, const fv_region *region, void **buffer, size_t *size) {
+static fv_status new_block(const task *t, fv_dtype dtype, const fv_region *region, fv_block *block, void **buffer, size_t *size,
+                           fv_error *error) {
     int       poison = t->instance->context->poison;
     fv_region outer = *region;
     int64_t   margin[FV_MAX_DIMS];
     for (int d = 0; d < region->ndim; d++) margin[d] = d == region->ndim - 1 ? 8 : 2;
     if (poison >= 0) outer = fv__region_grow(region, margin, margin);
     *size = (size_t)fv__region_voxels(&outer) * fv_dtype_size(dtype);
-    *buffer = fv__buffer_new(*size);
+    FV_TRY(FV_TAKE_BUFFER(*buffer, *size, error));
     if (poison >= 0) memset(*buffer, poison, *size);
-    fv_block block;
-    fv__block_init(&block, dtype, &outer, *buffer);
-    return poison >= 0 ? fv__block_window(&block, region) : block;
+    fv__block_init(block, dtype, &outer, *buffer);
+    if (poison >= 0) *block = fv__block_window(block, region);
+    return FV_OK;
 }
 
 static fv_status fetch(task *t, const fv_node *node, const fv_region *region, held *h, fv_error *error) {
@@ -95,7 +97,7 @@ static fv_status fetch(task *t, const fv_node *node, const fv_region *region, he
         h->block = fv__block_window(&whole, region);
         return FV_OK;
     }
-    h->block = new_block(t, node->type.image.dtype, region, &h->buffer, &h->size);
+    FV_TRY(new_block(t, node->type.image.dtype, region, &h->block, &h->buffer, &h->size, error));
     return fv__instance_fetch(t->instance, node, &h->block, error);
 }
 
@@ -180,7 +182,9 @@ static fv_status run_pass(task *t, const fv_node *node, int pass, const fv_regio
             if (fv__region_empty(&need[i])) memcpy(need[i].start, block->region.start, sizeof need[i].start); /* nowhere */
             windows[i] = fv__block_window(block, &need[i]);
             if (t->instance->context->poison >= 0) { /* exactly the declared region, nothing valid around it */
-                fv_block copy = new_block(t, block->dtype, &need[i], &copies[i], &sizes[i]);
+                fv_block copy;
+                status = new_block(t, block->dtype, &need[i], &copy, &copies[i], &sizes[i], error);
+                if (status != FV_OK) break;
                 fv__block_copy(&copy, &windows[i]);
                 windows[i] = copy;
             }
@@ -190,11 +194,11 @@ static fv_status run_pass(task *t, const fv_node *node, int pass, const fv_regio
     void *late = NULL;
     if (status == FV_OK) status = fv__late_params(node, r.scalar, &r.need.params, &late, error);
     size_t scratch = p->scratch ? p->scratch(&r.need) : 0;
-    r.scratch = scratch ? fv__buffer_new(scratch) : NULL;
-    if (scratch && t->instance->context->poison >= 0) memset(r.scratch, t->instance->context->poison, scratch);
+    if (scratch && status == FV_OK) status = FV_TAKE_BUFFER(r.scratch, scratch, error);
+    if (r.scratch && t->instance->context->poison >= 0) memset(r.scratch, t->instance->context->poison, scratch);
     if (status == FV_OK) status = node->on_device ? run_on_device(t, node, &r, error) : p->run(&r, error);
     if (status != FV_OK && error && !error->op[0]) strncpy(error->op, node->op->name, sizeof error->op - 1);
-    if (scratch) fv__buffer_free(r.scratch, scratch);
+    if (r.scratch) fv__buffer_free(r.scratch, scratch);
     free(late);
     for (int i = 0; i < node->ninputs; i++)
         if (copies[i]) fv__buffer_free(copies[i], sizes[i]);
@@ -223,7 +227,7 @@ static fv_status resolve(void *context, const fv_node *node, fv_points_input *in
 }
 
 static fv_status run_points(task *t, const fv_node *root, const fv_block *out, fv_error *error) {
-    if (!t->worker->points) t->worker->points = fv__buffer_new(fv__points_scratch());
+    if (!t->worker->points) FV_TRY(FV_TAKE_BUFFER(t->worker->points, fv__points_scratch(), error));
     t->nscalars = 0;
     return fv__points_run(root, is_inner, resolve, t, out, t->worker->points, error);
 }
@@ -248,10 +252,8 @@ static fv_status run_step(task *t, int s, fv_error *error) {
     fv_region     *region = &t->worker->regions[s];
     held          *h = &t->worker->held[s];
     if (!region->ndim || step->kind == FV_STEP_INNER) return FV_OK;
-    if (fv__region_empty(region)) {
-        h->block = new_block(t, step->node->type.image.dtype, region, &h->buffer, &h->size);
-        return FV_OK;
-    }
+    if (fv__region_empty(region))
+        return new_block(t, step->node->type.image.dtype, region, &h->block, &h->buffer, &h->size, error);
     double start = fv__now();
     if (step->kind == FV_STEP_STORED) {
         FV_TRY(fetch(t, step->node, region, h, error));
@@ -259,7 +261,7 @@ static fv_status run_step(task *t, int s, fv_error *error) {
         spend(t, s, fv__now() - start);
         return FV_OK;
     }
-    h->block = new_block(t, step->node->type.image.dtype, region, &h->buffer, &h->size);
+    FV_TRY(new_block(t, step->node->type.image.dtype, region, &h->block, &h->buffer, &h->size, error));
     bool file = step->node->op->layout != NULL;
     if (step->kind == FV_STEP_POINT)
         FV_TRY(run_points(t, step->node, &h->block, error));
@@ -305,7 +307,7 @@ static fv_status store_chunk(task *t, const fv_target *target, fv_error *error) 
         h->buffer = NULL;
     } else {
         fv_block copy;
-        buffer = fv__buffer_new(size);
+        FV_TRY(FV_TAKE_BUFFER(buffer, size, error));
         fv__block_init(&copy, h->block.dtype, &t->chunk, buffer);
         fv__block_copy(&copy, &h->block);
     }
@@ -314,7 +316,8 @@ static fv_status store_chunk(task *t, const fv_target *target, fv_error *error) 
 }
 
 static fv_status store_bytes(task *t, fv_hash key, const fv_bytes *bytes, fv_error *error) {
-    void *buffer = bytes->size ? fv__buffer_new(bytes->size) : NULL;
+    void *buffer = NULL;
+    if (bytes->size) FV_TRY(FV_TAKE_BUFFER(buffer, bytes->size, error));
     if (buffer) memcpy(buffer, bytes->data, bytes->size);
     return fv__store_put(t->instance->context->store, key, buffer, bytes->size, seconds_so_far(t), true, error);
 }
@@ -323,6 +326,9 @@ static fv_status make_partial(task *t, const fv_target *target, fv_error *error)
     fv_bytes *partial = &t->worker->bytes;
     double    start = fv__now();
     fv__bytes_clear(partial);
+    const fv_pass *pass = &target->node->op->passes[target->pass];
+    fv_need        need = fv__node_need(t->instance->plan, target->node, target->pass, &t->chunk);
+    FV_TRY(fv__bytes_need(partial, pass->bound ? pass->bound(&need) : 4096, error)); /* pages are used as they are written */
     FV_TRY(run_pass(t, target->node, target->pass, &t->chunk, NULL, partial, error));
     t->facts->compute += fv__now() - start;
     return store_bytes(t, fv__key_partial(target->node, target->pass, &t->stage->lattice, t->chunk_index), partial, error);
@@ -345,7 +351,8 @@ static bool encode_piece(void *context, int64_t piece, const fv_region *region) 
     fv_hash   key = fv__key_piece(e->target->file->sink, piece);
     if (!fv__store_knows(e->t->instance->context->store, key)) {
         fv__bytes_clear(bytes);
-        e->status = e->writer->format->encode(e->writer, piece, &window, bytes, e->error);
+        e->status = fv__bytes_need(bytes, (size_t)e->writer->layout.piece_memory, e->error); /* more than the output */
+        if (e->status == FV_OK) e->status = e->writer->format->encode(e->writer, piece, &window, bytes, e->error);
         e->t->facts->write += fv__now() - start;
         e->t->facts->bytes_written += (int64_t)bytes->size;
         if (e->status == FV_OK) e->status = store_bytes(e->t, key, bytes, e->error);

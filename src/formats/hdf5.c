@@ -5,6 +5,7 @@
  * Written with one chunked dataset "/data". */
 #include "base/plugin.h"
 #include "base/remote.h"
+#include "base/take.h"
 #include "formats/hdf5_parts.h"
 #include "op/dense.h"
 #include "op/kept_pieces.h"
@@ -378,7 +379,7 @@ static fv_status read_chunk(void *context, int64_t i, fv_error *error) {
     fv_region chunk = fv__met_chunk(&j->met, i);
     fv_block  window = window_of(j, &chunk);
     if (fv__region_equal(&chunk, &window.region) && fv__block_dense(&window)) return decode_chunk(j, i, window.data, error);
-    if (!j->chunk) j->chunk = fv__buffer_new(j->bytes);
+    if (!j->chunk) FV_TRY(FV_TAKE_BUFFER(j->chunk, j->bytes, error));
     FV_TRY(decode_chunk(j, i, j->chunk, error));
     place_chunk(j, i, j->chunk);
     return FV_OK;
@@ -387,8 +388,8 @@ static fv_status read_chunk(void *context, int64_t i, fv_error *error) {
 static fv_status read_chunks(const reader *r, const fv_block *block, fv_error *error) {
     job j = { .r = r, .room = (size_t)fv__hdf5_room(&r->about), .bytes = (size_t)fv__hdf5_chunk_bytes(&r->about) };
     j.met = (fv_met_chunks){ r->about.ndim, r->about.shape, r->about.chunk, block };
-    j.packed = fv__buffer_new(j.room);
-    j.scratch = fv__buffer_new(j.room);
+    fv_status status = FV_TAKE_BUFFER(j.packed, j.room, error);
+    if (status == FV_OK) status = FV_TAKE_BUFFER(j.scratch, j.room, error);
     fv_piece_source source = { .owner = r,
                                .count = fv__met_count(&j.met),
                                .bytes = j.bytes,
@@ -397,7 +398,7 @@ static fv_status read_chunks(const reader *r, const fv_block *block, fv_error *e
                                .decode = decode_chunk,
                                .place = place_chunk,
                                .read = read_chunk };
-    fv_status       status = fv__pieces_read(&source, error);
+    if (status == FV_OK) status = fv__pieces_read(&source, error);
     fv__buffer_free(j.packed, j.room);
     fv__buffer_free(j.scratch, j.room);
     if (j.chunk) fv__buffer_free(j.chunk, j.bytes);
@@ -422,8 +423,9 @@ static fv_status read_by_library(const reader *r, const fv_block *block, fv_erro
         FV_TRY(read_by_library(r, &a, error));
         return read_by_library(r, &b, error);
     }
-    void    *data = dense ? block->data : fv__buffer_new(bytes);
+    void    *data = block->data;
     fv_block from;
+    if (!dense) FV_TRY(FV_TAKE_BUFFER(data, bytes, error));
     fv__block_init(&from, block->dtype, region, data);
     fv__io_enter();
     bool good = r->h5->read_box(r->dataset, region->start, region->size, data, message);

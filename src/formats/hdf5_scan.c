@@ -4,6 +4,7 @@
  * keeps all frames in one dataset, in the order in which they were taken, and image_key says of each what it is: 0 a projection,
  * 1 a flat field, 2 a dark field, 3 invalid. Beamlines put the group that holds both under various names, as themselves or as
  * links, so it is looked for by what is in it. */
+#include "base/take.h"
 #include "formats/hdf5_parts.h"
 #include "op/kernels.h"
 #include <math.h>
@@ -157,7 +158,10 @@ fv_status fv__hdf5_frames(const fv_hdf5_plugin *h5, void *file, const char *path
         return fv_fail(error, FV_ERROR_INPUT,
                        "%s: %s must hold a number for each of the %lld frames of %s; path = \"%s\" reads all of them", path,
                        part->key, (long long)n, part->name, part->name);
-    *frames = fv__alloc((size_t)n * sizeof **frames);
+    if (FV_TAKE(*frames, (size_t)n * sizeof **frames, error) != FV_OK) {
+        free(key);
+        return FV_ERROR_MEMORY;
+    }
     for (int64_t i = 0; i < n; i++) {
         int kind = kind_of_key(key[i]);
         if (kind == part->kind) (*frames)[count[kind]] = i;

@@ -1,6 +1,7 @@
 /* Writing of HDF5: one chunked dataset "/data" with its axes as attributes. Tasks shuffle and deflate chunks; the library only
  * puts them into the file. */
 #include "base/deflate.h"
+#include "base/take.h"
 #include "formats/hdf5_parts.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -95,12 +96,16 @@ fv_status fv__hdf5_encode(fv_writer *base, int64_t piece, const fv_block *block,
     const writer *w = (writer *)base;
     size_t        bytes = (size_t)fv__hdf5_chunk_bytes(&w->about);
     (void)piece;
-    (void)error;
     if (!w->about.nfilters) {
         fill_chunk(w, block, fv__bytes_append(out, NULL, bytes), bytes);
         return FV_OK;
     }
-    uint8_t *chunk = fv__buffer_new(bytes), *shuffled = w->about.size > 1 ? fv__buffer_new(bytes) : NULL;
+    uint8_t *chunk, *shuffled = NULL;
+    FV_TRY(FV_TAKE_BUFFER(chunk, bytes, error));
+    if (w->about.size > 1 && FV_TAKE_BUFFER(shuffled, bytes, error) != FV_OK) {
+        fv__buffer_free(chunk, bytes);
+        return FV_ERROR_MEMORY;
+    }
     fill_chunk(w, block, chunk, bytes);
     if (shuffled) fv__hdf5_shuffle(chunk, shuffled, bytes, (size_t)w->about.size);
     fv__deflate(shuffled ? shuffled : chunk, bytes, (int)w->about.filters[w->about.nfilters - 1].values[0], FV_DEFLATE_ZLIB, out);

@@ -1,6 +1,7 @@
 /* JPEG, read only: grey and colour images of 8 bit, baseline and progressive, by libjpeg. Rows are decoded in order; asking for
  * an earlier one starts over. YCbCr becomes RGB; four colours stay what they are. */
 #include "base/remote.h"
+#include "base/take.h"
 #include "op/format.h"
 #include <setjmp.h>
 #include <stdio.h>
@@ -85,8 +86,7 @@ static fv_status find_type(reader *r, fv_error *error) {
     for (int d = 0; d < r->base.type.ndim; d++) snprintf(r->base.type.axis[d], sizeof r->base.type.axis[d], "%c", "yxc"[d]);
     fv__bytes_printf(&r->base.facts, "compression: JPEG, %s\n", scans ? "progressive" : "baseline");
     r->base.read_memory = shape[1] * channels + (scans ? shape[0] * shape[1] * channels * 2 : 64 * shape[1] * channels);
-    r->row = fv__alloc((size_t)(shape[1] * channels));
-    return FV_OK;
+    return FV_TAKE(r->row, (size_t)(shape[1] * channels), error);
 }
 
 static fv_status open_reader(const char *path, const fv_read_options *options, fv_reader **out, fv_error *error) {

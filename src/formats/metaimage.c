@@ -4,6 +4,7 @@
  *
  * Axes are t z y x, and c where an element has several channels. Spacing and offset are kept; with a TransformMatrix they become
  * the voxel to world matrix (ITK's world points left, back and up). bool is written as MET_UCHAR. */
+#include "base/take.h"
 #include "formats/text_header.h"
 #include "formats/volume.h"
 #include "op/axes.h"
@@ -143,7 +144,8 @@ static fv_status check_header(const reader *r, fv_error *error) {
 
 static fv_status read_header(reader *r, fv_error *error) {
     size_t size = (size_t)FV_MIN(r->volume.file_size, FV_TEXT_HEADER_MOST);
-    char  *text = fv__calloc(size + 1);
+    char  *text;
+    FV_TRY(FV_TAKE_ZEROED(text, size + 1, error));
     r->header = (header){ .dtype = FV_DTYPES, .channels = 1, .binary = true };
     for (int i = 0; i < MOST_AXES; i++) r->header.spacing[i] = 1;
     fv_status status =

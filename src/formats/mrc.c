@@ -5,6 +5,7 @@
  * has an angle for every section in its extended header (SerialEM, FEI, Agard) or in a file beside it, has the axes angle y x.
  * uint8 and bool are written as mode 6, the least that holds them. Minimum, maximum and mean are written as unknown, as the
  * definition allows (Cheng et al. 2015, MRC2014). Labels and symmetry records are not carried over. */
+#include "base/take.h"
 #include "formats/tilts.h"
 #include "formats/volume.h"
 #include <math.h>
@@ -159,7 +160,8 @@ static fv_status read_extended(reader *r, int64_t sections, fv_error *error) {
     if (!angle_place(r, &record, &at, &size, &scale) || record <= 0 || sections > FV_TILTS_MOST ||
         sections > r->extended / record || r->extended > MOST_EXTENDED)
         return FV_OK;
-    uint8_t  *bytes = fv__alloc((size_t)(record * sections));
+    uint8_t *bytes;
+    FV_TRY(FV_TAKE(bytes, (size_t)(record * sections), error));
     fv_status status = fv__volume_fetch(&r->volume, HEADER, bytes, (size_t)(record * sections), error);
     bool      usable = status == FV_OK;
     for (int64_t i = 0; i < sections && usable; i++) {

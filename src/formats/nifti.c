@@ -4,6 +4,7 @@
  * Axes are t z y x; spacing, units and the voxel to world matrix (sform, else qform) are kept. Stored integers with a slope
  * become float32, or float64 where float32 could not tell them apart. With complex numbers the slope and the intercept count
  * for both parts, as the definition says. Descriptions, intents and extensions are not carried over. */
+#include "base/take.h"
 #include "formats/nifti_header.h"
 #include "formats/volume.h"
 #include <stdio.h>
@@ -158,8 +159,8 @@ static fv_status read_scaled(reader *r, const fv_block *block, fv_error *error) 
     fv_image_type_init(&part, r->header.stored, region->ndim, region->size);
     fv__dense_piece(&part, STRIP_BYTES, size);
     fv__lattice_init(&strips, region->ndim, region->size, size);
-    void     *memory = fv__buffer_new(STRIP_BYTES);
-    fv_status status = FV_OK;
+    void     *memory;
+    fv_status status = FV_TAKE_BUFFER(memory, STRIP_BYTES, error);
     for (int64_t i = 0, n = fv__lattice_count(&strips); i < n && status == FV_OK; i++) {
         fv_region strip = fv__lattice_chunk(&strips, i);
         for (int d = 0; d < strip.ndim; d++) strip.start[d] += region->start[d];

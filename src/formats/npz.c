@@ -2,6 +2,7 @@
  * as one deflated array called arr_0, as numpy.savez_compressed does.
  *
  * As in NPY there is no room for axis names, spacing or units. */
+#include "base/take.h"
 #include "formats/npy_header.h"
 #include "formats/volume.h"
 #include <stdio.h>
@@ -36,8 +37,9 @@ static fv_status damaged(const char *path, const char *why, fv_error *error) {
 
 /* Where the directory lies: from the record at the end of the file, or the larger one that it points to. */
 static fv_status find_directory(fv_volume *v, int64_t *start, int64_t *size, fv_error *error) {
-    int64_t   most = FV_MIN(v->file_size, END_MOST);
-    uint8_t  *tail = fv__alloc((size_t)most + 1), large[END64];
+    int64_t  most = FV_MIN(v->file_size, END_MOST);
+    uint8_t *tail, large[END64];
+    FV_TRY(FV_TAKE(tail, (size_t)most + 1, error));
     fv_status status = fv__file_read_at(v->fd, tail, (size_t)most, v->file_size - most, v->path, error);
     int64_t   at = most - END;
     while (status == FV_OK && at >= 0 && memcmp(tail + at, "PK\5\6", 4)) at--;
@@ -84,7 +86,8 @@ typedef bool (*member_visit)(void *context, const member *m); /* false: enough *
 static fv_status each_member(fv_volume *v, member_visit visit, void *context, fv_error *error) {
     int64_t start, size;
     FV_TRY(find_directory(v, &start, &size, error));
-    uint8_t  *directory = fv__alloc((size_t)size + 1);
+    uint8_t *directory;
+    FV_TRY(FV_TAKE(directory, (size_t)size + 1, error));
     fv_status status = fv__file_read_at(v->fd, directory, (size_t)size, start, v->path, error);
     for (int64_t at = 0; status == FV_OK && at + ENTRY <= size;) {
         const uint8_t *e = directory + at;

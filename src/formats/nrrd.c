@@ -4,6 +4,7 @@
  * The axes are those of the file from the slowest to the fastest: kinds tell colours (c) and time (t), the others are z y x.
  * Spacings, units, space directions and origin are kept; the directions become the voxel to world matrix where the file says in
  * which space they are. A first axis of kind complex becomes complex numbers. bool is written as unsigned char. */
+#include "base/take.h"
 #include "formats/text_header.h"
 #include "formats/volume.h"
 #include "op/axes.h"
@@ -215,8 +216,9 @@ static fv_status parse_header(reader *r, char *text, size_t size, fv_error *erro
 }
 
 static fv_status read_header(reader *r, fv_error *error) {
-    size_t    size = (size_t)FV_MIN(r->volume.file_size, FV_TEXT_HEADER_MOST);
-    char     *text = fv__calloc(size + 1);
+    size_t size = (size_t)FV_MIN(r->volume.file_size, FV_TEXT_HEADER_MOST);
+    char  *text;
+    FV_TRY(FV_TAKE_ZEROED(text, size + 1, error));
     fv_status status = r->volume.gzip
                            ? fv_fail(error, FV_ERROR_INPUT, "%s: not an NRRD file (it is compressed as a whole)", r->base.path)
                            : fv__file_read_at(r->volume.fd, text, size, 0, r->base.path, error);

@@ -4,6 +4,7 @@
  * Every thread that reads has a session of the library of its own; sessions wait in the reader for the next one. */
 #include "formats/parquet_image.h"
 #include "base/remote.h"
+#include "base/take.h"
 #include "op/table_parts.h"
 #include <pthread.h>
 #include <stdlib.h>
@@ -217,7 +218,8 @@ static fv_status read_runs(reader *r, const fv_block *block, fv_duckdb *duck, fv
     if (!leading) return read_run(&(run){ .r = r, .block = block, .count = 1, .met = &(bool){ false } }, duck, error);
     memcpy(counted.start, block->region.start, (size_t)leading * sizeof *counted.start);
     memcpy(counted.size, block->region.size, (size_t)leading * sizeof *counted.size);
-    bool *met = fv__alloc((size_t)counted.size[leading - 1] * sizeof *met);
+    bool *met;
+    FV_TRY(FV_TAKE(met, (size_t)counted.size[leading - 1] * sizeof *met, error));
     for (fv__rows_begin(&rows, &counted); status == FV_OK && fv__rows_next(&rows);) {
         run u = { .r = r, .block = block, .count = counted.size[leading - 1], .met = met };
         memset(met, 0, (size_t)u.count * sizeof *met);

@@ -9,6 +9,7 @@
  * by the image's width alone. Every piece is one IDAT chunk; a last small one holds the end and the combined checksum. The
  * first row of a band cannot look at the row above, so it is filtered along x or not at all. */
 #include "base/deflate.h"
+#include "base/take.h"
 #include "formats/png_rows.h"
 #include "op/format.h"
 #include <isa-l/igzip_lib.h>
@@ -413,9 +414,11 @@ static uint8_t *put_best(const uint8_t *row, const uint8_t *above, int64_t n, in
 }
 
 /* All rows of a band, filtered, into `out`. */
-static void filter_band(const writer *w, const fv_block *block, uint8_t *out) {
+static fv_status filter_band(const writer *w, const fv_block *block, uint8_t *out, fv_error *error) {
     int64_t  n = w->row_bytes, step = w->channels * (int64_t)fv_dtype_size(w->base.type.dtype);
-    uint8_t *memory = fv__calloc((size_t)(3 * n + 2 * step)), *row = memory + step, *above = row + n + step, *trial = above + n;
+    uint8_t *memory;
+    FV_TRY(FV_TAKE_ZEROED(memory, (size_t)(3 * n + 2 * step), error));
+    uint8_t *row = memory + step, *above = row + n + step, *trial = above + n;
     int64_t  first = block->region.start[0];
     for (int64_t y = first; y < first + block->region.size[0]; y++) {
         file_row(w, block, y, row);
@@ -425,6 +428,7 @@ static void filter_band(const writer *w, const fv_block *block, uint8_t *out) {
         above = other;
     }
     free(memory);
+    return FV_OK;
 }
 
 static void append_number(fv_bytes *out, uint32_t value) {
@@ -440,11 +444,14 @@ static void close_chunk(fv_bytes *out, size_t begin) {
 }
 
 static fv_status encode(fv_writer *base, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error) {
-    (void)error;
     const writer *w = (const writer *)base;
     size_t        size = (size_t)((w->row_bytes + 1) * block->region.size[0]);
-    uint8_t      *filtered = fv__buffer_new(size);
-    filter_band(w, block, filtered);
+    uint8_t      *filtered;
+    FV_TRY(FV_TAKE_BUFFER(filtered, size, error));
+    if (filter_band(w, block, filtered, error) != FV_OK) {
+        fv__buffer_free(filtered, size);
+        return FV_ERROR_MEMORY;
+    }
     piece_head head = { .size = size, .adler = isal_adler32(1, filtered, size) };
     fv__bytes_append(out, &head, sizeof head);
     size_t begin = out->size;

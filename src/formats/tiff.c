@@ -13,6 +13,7 @@
  * 255 in uint8. Integers up to 32 bits are differenced along x (predictor 2) before they are compressed. The pixels come
  * first, all directories after them; a file beyond 4 GB is a BigTIFF. Strips without compression are put in place at once. The
  * description says which axes the pages are and the spacing, in ImageJ's words where they suffice. */
+#include "base/take.h"
 #include "formats/tiff_parts.h"
 #include "op/dense.h"
 #include "op/kept_pieces.h"
@@ -53,11 +54,13 @@ static bool cut_alike(const fv_tiff_page *a, const fv_tiff_page *b) {
            a->piece_width == b->piece_width && a->piece_bytes == b->piece_bytes && a->mode != FV_TIFF_RGBA;
 }
 
-static void add_plane(reader *r, fv_tiff_handle *h, const fv_tiff_page *page) {
+static fv_status add_plane(reader *r, fv_tiff_handle *h, const fv_tiff_page *page, fv_error *error) {
     r->alike = (!r->count || r->alike) && cut_alike(page, &r->page);
-    if ((r->count & (r->count - 1)) == 0) r->planes = fv__realloc(r->planes, (size_t)FV_MAX(2 * r->count, 1) * sizeof *r->planes);
+    if ((r->count & (r->count - 1)) == 0)
+        FV_TRY(FV_TAKE_MORE(r->planes, (size_t)FV_MAX(2 * r->count, 1) * sizeof *r->planes, error));
     r->planes[r->count++] = (plane){ TIFFCurrentDirOffset(h->tif), fv__tiff_page_flat(h, page) };
     r->base.read_memory = FV_MAX(r->base.read_memory, fv__tiff_decode_memory(page));
+    return FV_OK;
 }
 
 /* Looks at one page: the first of full size sets the kind, others of that kind are its planes. */
@@ -74,16 +77,14 @@ static fv_status visit_page(reader *r, fv_tiff_handle *h, survey *s, fv_error *e
         r->count = 0;
         r->base.read_memory = 0;
         r->page = page;
-        add_plane(r, h, &page);
-        return FV_OK;
+        return add_plane(r, h, &page, error);
     }
     if (status != FV_OK || (page.subsidiary && !r->page.subsidiary) || !fv__tiff_page_same_kind(&page, &r->page)) {
         s->passed_over++;
         return FV_OK;
     }
     FV_TRY(fv__tiff_page_check(h, &page, error));
-    add_plane(r, h, &page);
-    return FV_OK;
+    return add_plane(r, h, &page, error);
 }
 
 static fv_status visit_pages(reader *r, fv_tiff_handle *h, survey *s, fv_error *error) {
@@ -106,13 +107,14 @@ static fv_status visit_pages(reader *r, fv_tiff_handle *h, survey *s, fv_error *
 }
 
 /* ImageJ writes one directory for a stack beyond 4 GB and puts the other planes behind the first. */
-static void add_imagej_planes(reader *r, const char *description) {
+static fv_status add_imagej_planes(reader *r, const char *description, fv_error *error) {
     int64_t images = fv__tiff_imagej_images(description), bytes = fv__tiff_page_bytes(&r->page);
     if (r->count != 1 || images < 2 || r->planes[0].flat < 0 || bytes < 1 || images > (r->file_size - r->planes[0].flat) / bytes)
-        return;
-    r->planes = fv__realloc(r->planes, (size_t)images * sizeof *r->planes);
+        return FV_OK;
+    FV_TRY(FV_TAKE_MORE(r->planes, (size_t)images * sizeof *r->planes, error));
     for (r->count = 1; r->count < images; r->count++)
         r->planes[r->count] = (plane){ r->planes[0].ifd, r->planes[0].flat + r->count * bytes };
+    return FV_OK;
 }
 
 static void fill_type(reader *r, TIFF *tif, const char *description) {
@@ -184,7 +186,7 @@ static fv_status open_pages(reader *r, int64_t wanted, fv_error *error) {
     FV_TRY(visit_pages(r, r->idle, &s, error));
     char *description = NULL;
     if (!TIFFGetField(tif, TIFFTAG_IMAGEDESCRIPTION, &description)) description = NULL;
-    add_imagej_planes(r, description);
+    FV_TRY(add_imagej_planes(r, description, error));
     r->flat = true;
     for (int64_t i = 0; i < r->count; i++) r->flat = r->flat && r->planes[i].flat >= 0;
     r->swapped = TIFFIsByteSwapped(tif);

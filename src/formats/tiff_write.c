@@ -1,6 +1,7 @@
 /* Writing TIFF: pieces encoded anywhere, and a container put around them that depends on their sizes alone. Strips without
  * compression have their place before anything is computed: many workers put them there at once, and the bytes are the same. */
 #include "base/deflate.h"
+#include "base/take.h"
 #include "formats/tiff_parts.h"
 #include "formats/zarr_zstd.h"
 #include "op/dense.h"
@@ -174,7 +175,7 @@ static void file_row(const writer *w, const char *from, const fv_block *block, i
         memcpy(to, from, (size_t)n * size);
 }
 
-static void compress(const writer *w, const void *data, size_t size, fv_bytes *out) {
+static fv_status compress(const writer *w, const void *data, size_t size, fv_bytes *out, fv_error *error) {
     if (w->design.compression == DEFLATE)
         fv__deflate(data, size, w->design.level, FV_DEFLATE_ZLIB, out);
     else if (w->design.compression == LZW)
@@ -182,22 +183,25 @@ static void compress(const writer *w, const void *data, size_t size, fv_bytes *o
     else if (w->design.compression == ZSTD) {
         size_t room = ZSTD_compressBound(size), made = 0;
         void  *to = fv__bytes_append(out, NULL, room);
-        if (fv__zstd_pack(w->design.level, false, data, size, to, room, &made))
-            abort(); /* only for want of memory: the room suffices */
+        if (fv__zstd_pack(w->design.level, false, data, size, to, room, &made)) /* the room suffices */
+            return fv_fail(error, FV_ERROR_MEMORY, "%s: no memory to compress a piece with zstd", w->base.path);
         out->size -= room - made;
     } else
         fv__bytes_append(out, data, size);
+    return FV_OK;
 }
 
 fv_status fv__tiff_encode(fv_writer *base, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error) {
-    (void)piece, (void)error;
+    (void)piece;
     const writer *w = (const writer *)base;
     size_t        size = fv_dtype_size(block->dtype);
     int64_t       rows = block->region.size[w->design.leading], columns = block->region.size[w->design.leading + 1];
     int64_t       row_bytes = w->design.piece_width * w->design.samples * (int64_t)size,
             held = w->design.tiled ? w->design.piece_height : rows;
     size_t bytes = (size_t)(held * row_bytes);
-    char  *raw = fv__buffer_new(bytes + (size_t)row_bytes), *line = raw + bytes;
+    char  *raw;
+    FV_TRY(FV_TAKE_BUFFER(raw, bytes + (size_t)row_bytes, error));
+    char *line = raw + bytes;
     for (int64_t y = 0; y < rows; y++) {
         const char *from = (const char *)block->data + y * block->stride[w->design.leading] * (int64_t)size;
         char       *to = raw + y * row_bytes;
@@ -207,9 +211,9 @@ fv_status fv__tiff_encode(fv_writer *base, int64_t piece, const fv_block *block,
                (size_t)((w->design.piece_width - columns) * w->design.samples) * size);
     }
     memset(raw + rows * row_bytes, 0, (size_t)((held - rows) * row_bytes));
-    compress(w, raw, bytes, out);
+    fv_status status = compress(w, raw, bytes, out, error);
     fv__buffer_free(raw, bytes + (size_t)row_bytes);
-    return FV_OK;
+    return status;
 }
 
 /* ---------------------------------------------------------------- directories
@@ -411,8 +415,9 @@ fv_status fv__tiff_assemble(fv_writer *base, fv_pieces *pieces, fv_error *error)
     int           fd;
     int64_t       end;
     FV_TRY(fv__file_open_write(base->path, &fd, error));
-    uint32_t *sizes = fv__alloc((size_t)pieces->count * sizeof *sizes);
-    fv_status status = put_pieces(w, pieces, fd, sizes, &end, error);
+    uint32_t *sizes;
+    fv_status status = FV_TAKE(sizes, (size_t)pieces->count * sizeof *sizes, error);
+    if (status == FV_OK) status = put_pieces(w, pieces, fd, sizes, &end, error);
     if (status == FV_OK) status = put_container(w, fd, sizes, end, error);
     if (status == FV_OK) fv__file_start_sync(fd);
     free(sizes);
@@ -433,7 +438,8 @@ fv_status fv__tiff_begin(fv_writer *base, fv_error *error) {
     writer *w = (writer *)base;
     int64_t count = w->design.pages * w->design.pieces_a_page,
             row = w->design.width * w->design.samples * (int64_t)fv_dtype_size(base->type.dtype);
-    uint32_t *sizes = fv__alloc((size_t)count * sizeof *sizes);
+    uint32_t *sizes;
+    FV_TRY(FV_TAKE(sizes, (size_t)count * sizeof *sizes, error));
     for (int64_t i = 0; i < count; i++) {
         int64_t y = i % w->design.pieces_a_page * w->design.piece_height;
         sizes[i] = (uint32_t)(FV_MIN(w->design.piece_height, w->design.height - y) * row);

@@ -2,6 +2,7 @@
  * at a bound that follows from the packed size. */
 #include "formats/unpack.h"
 #include "base/file.h"
+#include "base/take.h"
 #include <stdlib.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -192,8 +193,9 @@ static uint32_t number(const uint8_t *at, int bytes) {
 
 /* The only entry of the directory, of which the archive's end tells the place. */
 static fv_status read_entry(const job *j, int64_t size, uint8_t entry[ENTRY], int64_t *place, fv_error *error) {
-    int64_t   most = FV_MIN(size, END_MOST), at = most - END;
-    uint8_t  *tail = fv__alloc((size_t)most + 1);
+    int64_t  most = FV_MIN(size, END_MOST), at = most - END;
+    uint8_t *tail;
+    FV_TRY(FV_TAKE(tail, (size_t)most + 1, error));
     fv_status status = fv__file_read_at(j->from, tail, (size_t)most, size - most, j->path, error);
     while (status == FV_OK && at >= 0 && memcmp(tail + at, "PK\5\6", 4)) at--;
     if (status == FV_OK && at < 0) status = damaged(j->path, "the end of the zip archive is missing", error);

@@ -1,5 +1,6 @@
 /* Header and voxels, uncompressed or in one deflated stream; see volume.h. */
 #include "formats/volume.h"
+#include "base/take.h"
 #include "op/output_parts.h"
 #include <stdlib.h>
 #include <unistd.h>
@@ -209,16 +210,15 @@ void fv__volume_gz_apart(fv_writer *base, const char *part) {
 }
 
 fv_status fv__volume_gz_encode(fv_writer *base, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error) {
-    (void)error;
     gz_writer *w = (gz_writer *)base;
     size_t     size = (size_t)fv__region_voxels(&block->region) * fv_dtype_size(w->stored);
     fv_block   run = *block;
     void      *memory = NULL;
     if (w->stored != block->dtype) {
-        memory = fv__buffer_new(size);
+        FV_TRY(FV_TAKE_BUFFER(memory, size, error));
         run = fv__block_as(block, w->stored, memory);
     } else if (!fv__block_dense(block)) {
-        memory = fv__buffer_new(size);
+        FV_TRY(FV_TAKE_BUFFER(memory, size, error));
         fv__block_init(&run, block->dtype, &block->region, memory);
         fv__block_copy(&run, block);
     }

@@ -1,6 +1,7 @@
 /* Compressed voxels of VTI files; see vti_blocks.h. */
 #include "formats/vti_blocks.h"
 #include "base/deflate.h"
+#include "base/take.h"
 #include "formats/gzip.h"
 #include <lz4.h>
 #include <stdlib.h>
@@ -27,8 +28,9 @@ static fv_status damaged(const char *path, const char *why, fv_error *error) {
 
 static fv_status read_numbers(int fd, const char *path, int64_t at, bool wide, bool swapped, int64_t n, int64_t *to,
                               fv_error *error) {
-    size_t    word = wide ? 8 : 4;
-    uint8_t  *bytes = fv__alloc((size_t)n * word + 1);
+    size_t   word = wide ? 8 : 4;
+    uint8_t *bytes;
+    FV_TRY(FV_TAKE(bytes, (size_t)n * word + 1, error));
     fv_status status = fv__file_read_at(fd, bytes, (size_t)n * word, at, path, error);
     for (int64_t i = 0; status == FV_OK && i < n; i++) {
         uint64_t large = 0;
@@ -77,7 +79,7 @@ fv_status fv__vti_blocks_open(fv_vti_blocks *b, int fd, const char *path, int64_
     if (!fv__mul(b->count - 1, b->size, &all) || !fv__add(all, head[2] ? head[2] : b->size, &b->total) || b->total != bytes)
         return damaged(path, "holds another number of bytes than the Extent needs", error);
     if (bytes / packings[b->packing].most_ratio > file_size) return damaged(path, "claims more than the file can hold", error);
-    b->place = fv__alloc((size_t)(b->count + 1) * sizeof *b->place);
+    FV_TRY(FV_TAKE(b->place, (size_t)(b->count + 1) * sizeof *b->place, error));
     FV_TRY(read_numbers(fd, path, at, wide, swapped, b->count, b->place, error));
     return place_blocks(b, path, at + b->count * word, file_size, error);
 }
@@ -217,10 +219,10 @@ fv_writer *fv__vti_blocks_new(const fv_format *format, const fv_image_file *file
 
 fv_status fv__vti_blocks_encode(fv_writer *base, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error) {
     (void)piece;
-    (void)error;
     size_t   size = (size_t)fv__region_voxels(&block->region) * fv_dtype_size(block->dtype);
     fv_block run = *block;
-    void    *memory = fv__block_dense(block) ? NULL : fv__buffer_new(size);
+    void    *memory = NULL;
+    if (!fv__block_dense(block)) FV_TRY(FV_TAKE_BUFFER(memory, size, error));
     if (memory) {
         fv__block_init(&run, block->dtype, &block->region, memory);
         fv__block_copy(&run, block);
@@ -252,7 +254,8 @@ static fv_status put_blocks(writer *w, fv_pieces *pieces, int fd, uint64_t *tabl
 
 fv_status fv__vti_blocks_assemble(fv_writer *base, fv_pieces *pieces, fv_error *error) {
     int       fd;
-    uint64_t *table = fv__alloc((size_t)(HEAD + pieces->count) * sizeof *table);
+    uint64_t *table;
+    FV_TRY(FV_TAKE(table, (size_t)(HEAD + pieces->count) * sizeof *table, error));
     fv_status status = fv__file_open_write(base->path, &fd, error);
     if (status == FV_OK) {
         status = put_blocks((writer *)base, pieces, fd, table, error);

@@ -17,8 +17,8 @@ static fv_zarr_forming *add(fv_zarr_writer *w, int level, int64_t index, size_t 
     fv_zarr_forming *file = fv__calloc(sizeof *file);
     *file = (fv_zarr_forming){ .next = w->forming, .level = level, .index = index, .bytes = bytes, .missing = wanted };
     if (w->kept + footprint(file) <= w->base.spare) {
-        file->data = fv__buffer_new(bytes);
-        w->kept += footprint(file);
+        file->data = fv__buffer_new(bytes); /* without memory it waits on the disk, as the others do */
+        if (file->data) w->kept += footprint(file);
     }
     return w->forming = file;
 }

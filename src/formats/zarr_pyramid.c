@@ -9,6 +9,7 @@
  * finds files above it already before it leaves its part is a repeated one; unless it can make them again it takes them away,
  * because they may be what a lost machine had not made durable;
  * 3. finish makes what is missing then from the finer level, so parts never matter but for time. */
+#include "base/take.h"
 #include "formats/zarr_read.h"
 #include "formats/zarr_shrink.h"
 #include "formats/zarr_writer.h"
@@ -73,7 +74,9 @@ static fv_status write_part(fv_zarr_writer *w, int level, const fv_block *block,
     fv_region region = above(w, level, child);
     fv_block  from = fv__block_window(block, child), to;
     size_t    size = (size_t)fv__region_voxels(&region) * fv_dtype_size(block->dtype), room = size + sizeof(fv_hash);
-    char     *data = fv__buffer_new(room), *path = part_path(w, level, child);
+    char     *data;
+    FV_TRY(FV_TAKE_BUFFER(data, room, error));
+    char *path = part_path(w, level, child);
     fv__block_init(&to, block->dtype, &region, data);
     fv__zarr_shrink(&from, &to, w->design.level[level].halved, w->design.mean);
     fv_hash hash = fv__hash_bytes(data, size);
@@ -84,14 +87,17 @@ static fv_status write_part(fv_zarr_writer *w, int level, const fv_block *block,
     return status;
 }
 
-/* False: it is not there, or not whole. */
-static bool read_part(const fv_zarr_writer *w, int level, const fv_region *child, const fv_block *file) {
+/* complete: it is there, and whole. */
+static fv_status read_part(const fv_zarr_writer *w, int level, const fv_region *child, const fv_block *file, bool *complete,
+                           fv_error *error) {
     fv_region region = above(w, level, child);
     size_t    size = (size_t)fv__region_voxels(&region) * fv_dtype_size(file->dtype), room = size + sizeof(fv_hash);
-    char     *data = fv__buffer_new(room), *path = part_path(w, level, child);
-    int       fd;
-    fv_hash   hash;
-    bool      good = fv__file_exists(path) && fv__file_open_read(path, &fd, NULL) == FV_OK;
+    char     *data;
+    FV_TRY(FV_TAKE_BUFFER(data, room, error));
+    char   *path = part_path(w, level, child);
+    int     fd;
+    fv_hash hash;
+    bool    good = fv__file_exists(path) && fv__file_open_read(path, &fd, NULL) == FV_OK;
     if (good) {
         good = fv__file_read_at(fd, data, room, 0, path, NULL) == FV_OK;
         close(fd);
@@ -105,23 +111,29 @@ static bool read_part(const fv_zarr_writer *w, int level, const fv_region *child
     }
     fv__buffer_free(data, room);
     free(path);
-    return good;
+    *complete = good;
+    return FV_OK;
 }
 
-/* Puts the parts of all children together. False: some are not there, or not any more, because somebody else has used them. */
-static bool read_parts(const fv_zarr_writer *w, int level, const fv_region *under, const fv_block *file) {
+/* Puts the parts of all children together. Not complete: some are not there, or not any more, because somebody else has used
+ * them. */
+static fv_status read_parts(const fv_zarr_writer *w, int level, const fv_region *under, const fv_block *file, bool *complete,
+                            fv_error *error) {
+    *complete = false;
     const fv_zarr_array *fine = &w->design.level[level - 1].array;
     for (fv_region child = { 0 }; fv__zarr_next(fine->ndim, fine->file, under, &child);) {
         char *path = part_path(w, level, &child);
         bool  there = fv__file_exists(path);
         free(path);
-        if (!there) return false;
+        if (!there) return FV_OK;
     }
     for (fv_region child = { 0 }; fv__zarr_next(fine->ndim, fine->file, under, &child);) {
         fv_region part = fv__region_intersect(&child, under);
-        if (!read_part(w, level, &part, file)) return false;
+        FV_TRY(read_part(w, level, &part, file, complete, error));
+        if (!*complete) return FV_OK;
     }
-    return true;
+    *complete = true;
+    return FV_OK;
 }
 
 static void remove_parts(const fv_zarr_writer *w, int level, const fv_region *under) {
@@ -188,7 +200,9 @@ static fv_status make_at_once(fv_zarr_writer *w, int level, const fv_block *bloc
                               const fv_region *region, fv_error *error) {
     size_t   bytes = (size_t)fv__region_voxels(region) * fv_dtype_size(block->dtype);
     fv_block file, from = fv__block_window(block, under);
-    fv__block_init(&file, block->dtype, region, fv__buffer_new(bytes));
+    void    *data;
+    FV_TRY(FV_TAKE_BUFFER(data, bytes, error));
+    fv__block_init(&file, block->dtype, region, data);
     fv__zarr_shrink(&from, &file, w->design.level[level].halved, w->design.mean);
     fv_status status = store_and_climb(w, level, &file, error);
     fv__buffer_free(file.data, bytes);
@@ -234,12 +248,13 @@ static fv_status fill_and_climb(fv_zarr_writer *w, int level, const fv_block *bl
 static fv_status leave_parts(fv_zarr_writer *w, int level, const fv_block *block, const fv_region *under, const fv_region *region,
                              bool *complete, fv_error *error) {
     FV_TRY(keep_parts(w, level, block, under, error));
-    size_t    bytes = (size_t)fv__region_voxels(region) * fv_dtype_size(block->dtype);
-    fv_block  file;
-    fv_status status = FV_OK;
-    fv__block_init(&file, block->dtype, region, fv__buffer_new(bytes));
-    *complete = read_parts(w, level, under, &file);
-    if (*complete) {
+    size_t   bytes = (size_t)fv__region_voxels(region) * fv_dtype_size(block->dtype);
+    fv_block file;
+    void    *data;
+    FV_TRY(FV_TAKE_BUFFER(data, bytes, error));
+    fv__block_init(&file, block->dtype, region, data);
+    fv_status status = read_parts(w, level, under, &file, complete, error);
+    if (status == FV_OK && *complete) {
         status = fv__zarr_store(w, level, region->start, &file, NULL, error);
         if (status == FV_OK) remove_parts(w, level, under);
         if (status == FV_OK && level + 1 < w->design.nlevels) status = fv__zarr_climb(w, level, &file, false, error);
@@ -282,9 +297,10 @@ fv_status fv__zarr_climb(fv_zarr_writer *w, int level, const fv_block *block, bo
 static fv_status mend_file(fv_zarr_writer *w, int level, const fv_region *region, fv_error *error) {
     fv_region under = below(w, level, region);
     size_t    element = fv_dtype_size(w->base.type.dtype), bytes = (size_t)fv__region_voxels(region) * element;
-    void     *data = fv__buffer_new(bytes);
+    void     *data;
     fv_block  file;
     fv_status status = FV_OK;
+    FV_TRY(FV_TAKE_BUFFER(data, bytes, error));
     fv__block_init(&file, w->base.type.dtype, region, data);
     const fv_zarr_array *fine = &w->design.level[level - 1].array;
     char                *folder = fv__zarr_level_folder(w, level - 1);
@@ -292,7 +308,10 @@ static fv_status mend_file(fv_zarr_writer *w, int level, const fv_region *region
         fv_region part = fv__region_intersect(&child, &under), over = above(w, level, &part);
         size_t    size = (size_t)fv__region_voxels(&part) * element;
         fv_block  from, to = fv__block_window(&file, &over);
-        fv__block_init(&from, w->base.type.dtype, &part, fv__buffer_new(size));
+        void     *room;
+        status = FV_TAKE_BUFFER(room, size, error);
+        if (status != FV_OK) break;
+        fv__block_init(&from, w->base.type.dtype, &part, room);
         status = fv__zarr_read(fine, folder, &from, error);
         if (status == FV_OK) fv__zarr_shrink(&from, &to, w->design.level[level].halved, w->design.mean);
         fv__buffer_free(from.data, size);

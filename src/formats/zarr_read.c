@@ -3,6 +3,7 @@
 #include "formats/zarr_read.h"
 #include "base/file.h"
 #include "base/remote.h"
+#include "base/take.h"
 #include "formats/zarr_zstd.h"
 #include "op/dense.h"
 #include <stdlib.h>
@@ -72,7 +73,7 @@ static void copy_turned(const fv_zarr_array *array, const fv_region *chunk, cons
 }
 
 static fv_status unpack_whole(job *j, int64_t offset, int64_t size, void *data, const char **fault, fv_error *error) {
-    if (!j->packed) j->packed = fv__buffer_new((size_t)j->room);
+    if (!j->packed) FV_TRY(FV_TAKE_BUFFER(j->packed, (size_t)j->room, error));
     FV_TRY(fv__file_read_at(j->fd, j->packed, (size_t)size, offset, j->path, error));
     *fault = fv__zarr_unpack(&j->array->codec, j->packed, size, data, j->bytes);
     return FV_OK;
@@ -89,9 +90,9 @@ static fv_status feed_pieces(job *j, fv_zstd_stream *stream, int64_t offset, int
 }
 
 static fv_status unpack_in_pieces(job *j, int64_t offset, int64_t size, void *data, const char **fault, fv_error *error) {
+    if (!j->piece) FV_TRY(FV_TAKE_BUFFER(j->piece, PIECE, error));
     fv_zstd_stream *stream = fv__zstd_begin(data, (size_t)j->bytes);
     if (!stream) return fv_fail(error, FV_ERROR_MEMORY, "zstd: no memory to decompress a chunk");
-    if (!j->piece) j->piece = fv__buffer_new(PIECE);
     fv_status   status = feed_pieces(j, stream, offset, size, fault, error);
     const char *short_of = fv__zstd_end(stream);
     if (!*fault) *fault = short_of;
@@ -123,7 +124,7 @@ static fv_status read_chunk(job *j, int64_t offset, int64_t size, const fv_regio
     if (!fv__zarr_unpacks(array)) return read_rows(j, offset, size, chunk, window, error);
     bool whole = !array->turned && fv__region_equal(chunk, &window->region) && fv__block_dense(window);
     bool pieces = array->codec.packing == FV_ZARR_ZSTD && !array->codec.crc32c;
-    if (!whole && !j->chunk) j->chunk = fv__buffer_new((size_t)j->bytes);
+    if (!whole && !j->chunk) FV_TRY(FV_TAKE_BUFFER(j->chunk, (size_t)j->bytes, error));
     void *data = whole ? window->data : j->chunk;
     FV_TRY((pieces ? unpack_in_pieces : unpack_whole)(j, offset, size, data, &fault, error));
     if (fault) return fv_fail(error, FV_ERROR_INPUT, "%s is damaged: %s", j->path, fault);
@@ -146,7 +147,7 @@ static fv_status read_index(job *j, fv_error *error) {
     if (j->size < size)
         return fv_fail(error, FV_ERROR_INPUT, "%s is damaged: it has %lld bytes, the index of a shard alone has %lld", j->path,
                        (long long)j->size, (long long)size);
-    if (!j->index) j->index = fv__alloc((size_t)size);
+    if (!j->index) FV_TRY(FV_TAKE(j->index, (size_t)size, error));
     FV_TRY(fv__file_read_at(j->fd, j->index, (size_t)size, j->array->index_first ? 0 : j->size - size, j->path, error));
     if (!j->array->index_summed) return FV_OK;
     fv__zarr_checksum(j->index, (size_t)size - CHECKSUM, sum);

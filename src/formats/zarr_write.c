@@ -3,6 +3,7 @@
  * Every chunk is written, also one that holds only the fill value 0, so that a lost file shows; in a shard those beyond the
  * image's end are left out. A file is written under a temporary name in ".partial" and renamed; sync makes files and folders
  * durable; finish writes the metadata and syncs all that is not durable yet. */
+#include "base/take.h"
 #include "formats/zarr_shrink.h"
 #include "formats/zarr_writer.h"
 #include "op/dense.h"
@@ -217,9 +218,9 @@ static fv_status store_file(const fv_zarr_writer *w, const fv_zarr_array *array,
     packing p = { .array = array, .bytes = fv__zarr_chunk_bytes(array), .coarse = coarse };
     p.room = fv__zarr_packed_bound(p.bytes);
     FV_TRY(begin_file(w, path, &p.file, error));
-    p.chunk = fv__buffer_new((size_t)p.bytes);
-    p.packed = fv__buffer_new((size_t)p.room);
-    fv_status status = append_all(&p, start, block, error);
+    fv_status status = FV_TAKE_BUFFER(p.chunk, (size_t)p.bytes, error);
+    if (status == FV_OK) status = FV_TAKE_BUFFER(p.packed, (size_t)p.room, error);
+    if (status == FV_OK) status = append_all(&p, start, block, error);
     fv__buffer_free(p.chunk, (size_t)p.bytes);
     fv__buffer_free(p.packed, (size_t)p.room);
     fv__bytes_release(&p.index);

@@ -1,5 +1,6 @@
 /* Sources of values that other units have made. */
 #include "graph/gathered.h"
+#include "base/take.h"
 #include "op/table_rows.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,8 +70,8 @@ static fv_status copy_line(const fv_gathered *g, const fv_gathered_part *part, i
     int64_t              plane = fv_image_type_voxels(type) / type->shape[0], size = (int64_t)fv_dtype_size(type->dtype);
     int64_t              planes = FV_MAX(LINE_STEP / plane, 1);
     size_t               bytes = (size_t)(FV_MIN(planes, type->shape[0]) * plane * size);
-    char                *room = fv__buffer_new(bytes);
-    fv_status            status = FV_OK;
+    char                *room;
+    fv_status            status = FV_TAKE_BUFFER(room, bytes, error);
     for (int64_t first = from / plane; first * plane < to && status == FV_OK; first += planes) {
         fv_region region = fv__region_whole(type);
         fv_block  block;

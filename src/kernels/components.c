@@ -1,5 +1,6 @@
 /* Components across chunks; see components.h. */
 #include "kernels/components.h"
+#include "base/take.h"
 #include <stdlib.h>
 
 #define WINDOW 4096 /* runs read at a time */
@@ -121,14 +122,14 @@ fv_status fv__components_join(fv__components *m, fv_finish *f, fv_error *error) 
     const fv_lattice *lattice = f->lattice;
     int64_t           nodes = 0;
     *m = (fv__components){ .f = f, .chunks = f->npartials };
-    m->head = fv__alloc((size_t)m->chunks * sizeof *m->head);
-    m->base = fv__alloc((size_t)m->chunks * sizeof *m->base);
+    FV_TRY(FV_TAKE(m->head, (size_t)m->chunks * sizeof *m->head, error));
+    FV_TRY(FV_TAKE(m->base, (size_t)m->chunks * sizeof *m->base, error));
     for (int64_t c = 0; c < m->chunks; c++) {
         FV_TRY(m->f->read(m->f, c, 0, &m->head[c], sizeof *m->head, error));
         m->base[c] = nodes;
         nodes += m->head[c].shared;
     }
-    m->parent = fv__alloc((size_t)nodes * sizeof *m->parent + 1);
+    FV_TRY(FV_TAKE(m->parent, (size_t)nodes * sizeof *m->parent + 1, error));
     m->nodes = nodes;
     for (int64_t i = 0; i < nodes; i++) m->parent[i] = i;
     for (int64_t c = 0; c < m->chunks; c++)

@@ -1,5 +1,6 @@
 /* Sets of labels; see label_set.h. */
 #include "kernels/label_set.h"
+#include "base/take.h"
 #include "op/scratch.h"
 #include <stdlib.h>
 
@@ -140,8 +141,9 @@ fv_status fv__label_sets_merge(fv_finish *f, int64_t (*decide)(void *context, in
                                fv_error *error) {
     int64_t items = 0, labels = 0;
     for (int64_t c = 0; c < f->npartials; c++) items += (int64_t)(f->size(f, c) / sizeof(fv__labelled));
-    fv__labelled *all = fv__alloc((size_t)items * sizeof *all + 1);
-    fv_status     status = read_all(f, all, error);
+    fv__labelled *all;
+    FV_TRY(FV_TAKE(all, (size_t)items * sizeof *all + 1, error));
+    fv_status status = read_all(f, all, error);
     if (status == FV_OK) qsort(all, (size_t)items, sizeof *all, by_label);
     for (int64_t i = 0; i < items && status == FV_OK; i++)
         if (labels && all[labels - 1].label == all[i].label)

@@ -2,6 +2,7 @@
  * and a small box is read row by row, or through small gaps where that saves calls. */
 #include "op/dense.h"
 #include "base/file.h"
+#include "base/take.h"
 
 /* A call costs about as much as copying this many bytes, so rows with smaller gaps are read together. */
 enum { WORTH_A_CALL = 8192 };
@@ -165,7 +166,7 @@ static fv_status read_plane(job *j, int64_t element, char *to, fv_error *error) 
     int64_t     gap = (next->file_step - row->size) * (int64_t)size;
     int64_t     together = gap <= WORTH_A_CALL ? FV_DENSE_MEMORY / (next->file_step * (int64_t)size) : 1;
     if (direct && row->size * (int64_t)size >= WORTH_A_CALL * 8) together = 1; /* long rows need no copy */
-    if (!(direct && together <= 1) && !j->buffer) j->buffer = fv__buffer_new(FV_DENSE_MEMORY);
+    if (!(direct && together <= 1) && !j->buffer) FV_TRY(FV_TAKE_BUFFER(j->buffer, FV_DENSE_MEMORY, error));
     for (int64_t i = 0; i < next->size;) {
         int64_t rows = FV_MAX(FV_MIN(together, next->size - i), 1), first = element + i * next->file_step;
         if (rows == 1) {

@@ -1,5 +1,6 @@
 /* Header, then voxels, put in place by many workers at once. */
 #include "op/dense_writer.h"
+#include "base/take.h"
 #include "op/kernels.h"
 #include "op/output_parts.h"
 #include <pthread.h>
@@ -89,8 +90,8 @@ static fv_status put_as(writer *w, const fv_block *block, fv_error *error) {
     fv_image_type part;
     fv_lattice    strips;
     int64_t       size[FV_MAX_DIMS];
-    void         *memory = fv__buffer_new(STRIP_BYTES);
-    fv_status     status = FV_OK;
+    void         *memory;
+    fv_status     status = FV_TAKE_BUFFER(memory, STRIP_BYTES, error);
     fv_image_type_init(&part, w->dense.dtype, block->region.ndim, block->region.size);
     fv__dense_piece(&part, STRIP_BYTES, size);
     fv__lattice_init(&strips, part.ndim, part.shape, size);

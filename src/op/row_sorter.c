@@ -5,6 +5,7 @@
  */
 #include "op/row_sorter.h"
 #include "base/file.h"
+#include "base/take.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -121,6 +122,7 @@ static fv_status write_run(fv_row_sorter *s, fv_error *error) {
 fv_status fv__row_sorter_add_numbered(fv_row_sorter *s, const fv_cell *row, int64_t number, fv_error *error) {
     size_t  width = (size_t)s->type->ncolumns * sizeof *row, at = s->held.size;
     int64_t bytes = 0;
+    FV_TRY(fv__bytes_need(&s->held, HEAD + width, error));
     fv__bytes_append(&s->held, &bytes, sizeof bytes);
     fv__bytes_append(&s->held, &number, sizeof number);
     fv__bytes_append(&s->held, row, width);
@@ -190,11 +192,11 @@ static fv_status open_runs(fv_row_sorter *s, fv_error *error) {
     fv__bytes_release(&s->held);
     fv__bytes_release(&s->index);
     fv__bytes_release(&s->written);
-    s->heap = fv__alloc((size_t)s->nruns * sizeof *s->heap);
+    FV_TRY(FV_TAKE(s->heap, (size_t)s->nruns * sizeof *s->heap, error));
     for (int64_t i = 0; i < s->nruns; i++) {
         run *r = &s->runs[i];
         r->room = FV_MAX(WINDOW_BYTES, s->most);
-        r->window = fv__alloc(r->room);
+        FV_TRY(FV_TAKE(r->window, r->room, error));
         FV_TRY(advance(s, r, error));
         s->heap[s->live++] = r;
     }

@@ -1,5 +1,6 @@
 /* Sorted runs in partials and their merge; see sorted_runs.h. */
 #include "op/sorted_runs.h"
+#include "base/take.h"
 #include <stdlib.h>
 
 #define WINDOWS_BYTES ((int64_t)8 << 20) /* of all windows together, roughly */
@@ -62,13 +63,15 @@ static fv_status refill(merge *m, cursor *c, fv_error *error) {
     return FV_OK;
 }
 
-static void add_run(merge *m, int64_t partial, size_t offset, size_t end) {
-    if (offset == end) return;
+static fv_status add_run(merge *m, int64_t partial, size_t offset, size_t end, fv_error *error) {
+    if (offset == end) return FV_OK;
     if (m->count == m->capacity) {
-        m->capacity = FV_MAX(2 * m->capacity, m->f->npartials);
-        m->cursors = fv__realloc(m->cursors, (size_t)m->capacity * sizeof *m->cursors);
+        int64_t capacity = FV_MAX(2 * m->capacity, m->f->npartials);
+        FV_TRY(FV_TAKE_MORE(m->cursors, (size_t)capacity * sizeof *m->cursors, error));
+        m->capacity = capacity;
     }
     m->cursors[m->count++] = (cursor){ .partial = partial, .offset = offset, .end = end };
+    return FV_OK;
 }
 
 /* Finds the runs of a partial that holds nothing else. */
@@ -77,7 +80,7 @@ static fv_status find_sizes(merge *m, int64_t partial, fv_error *error) {
         int64_t bytes;
         FV_TRY(m->f->read(m->f, partial, offset, &bytes, sizeof bytes, error));
         offset += sizeof bytes;
-        add_run(m, partial, offset, offset + (size_t)bytes);
+        FV_TRY(add_run(m, partial, offset, offset + (size_t)bytes, error));
         offset += (size_t)bytes;
     }
     return FV_OK;
@@ -91,7 +94,7 @@ static fv_status find_runs(merge *m, fv_error *error) {
             continue;
         }
         m->runs->where(m->context, i, &offset, &end);
-        add_run(m, i, offset, end);
+        FV_TRY(add_run(m, i, offset, end, error));
     }
     m->window = (size_t)FV_MAX(FV_MIN(WINDOWS_BYTES / FV_MAX(m->count, 1), 65536), 2 * m->runs->most);
     return FV_OK;
@@ -110,7 +113,7 @@ static void sift(cursor **heap, int64_t root, int64_t count) {
 static fv_status merge_runs(merge *m, fv_error *error) {
     int64_t live = m->count;
     for (int64_t i = 0; i < live; i++) {
-        m->cursors[i].window = fv__alloc(m->window);
+        FV_TRY(FV_TAKE(m->cursors[i].window, m->window, error));
         m->heap[i] = &m->cursors[i];
         FV_TRY(refill(m, &m->cursors[i], error));
     }
@@ -133,7 +136,7 @@ static fv_status merge_runs(merge *m, fv_error *error) {
 fv_status fv__sorted_runs_merge(fv_finish *f, const fv_sorted_runs *runs, void *context, fv_error *error) {
     merge     m = { .f = f, .runs = runs, .context = context };
     fv_status status = find_runs(&m, error);
-    m.heap = fv__alloc((size_t)m.count * sizeof *m.heap + 1);
+    if (status == FV_OK) status = FV_TAKE(m.heap, (size_t)m.count * sizeof *m.heap + 1, error);
     if (status == FV_OK) status = merge_runs(&m, error);
     for (int64_t i = 0; i < m.count; i++) free(m.cursors[i].window);
     free(m.cursors);

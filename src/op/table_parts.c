@@ -2,6 +2,7 @@
 #include "op/table_parts.h"
 #include "base/duckdb.h"
 #include "base/remote.h"
+#include "base/take.h"
 #include <dirent.h>
 #include <math.h>
 #include <stdlib.h>
@@ -202,8 +203,8 @@ static fv_status next(fv_table_source *source, const fv_cell **cells, int64_t *n
         r->part = NULL;
     }
     if (*nrows > r->capacity) {
+        FV_TRY(FV_TAKE_MORE(r->cells, (size_t)(*nrows * n) * sizeof *r->cells, error));
         r->capacity = *nrows;
-        r->cells = fv__realloc(r->cells, (size_t)(r->capacity * n) * sizeof *r->cells);
     }
     for (int64_t i = 0; i < *nrows; i++)
         for (int c = 0; c < n; c++) r->cells[i * n + c] = cell_of(r, rows + i * r->part->type.ncolumns, c);

@@ -1,5 +1,6 @@
 /* Rows of tables between operators; see table_rows.h. */
 #include "op/table_rows.h"
+#include "base/take.h"
 #include <stdlib.h>
 
 enum { ROWS = 1024, TEXTS = 1 << 20 }; /* put at a time */
@@ -63,6 +64,7 @@ fv_status fv__piece_rows(const fv_table_type *type, const void *data, size_t siz
     memcpy(nrows, data, sizeof *nrows);
     if (*nrows < 0 || (size_t)*nrows > (size - sizeof *nrows) / width) return damaged(error);
     fv__bytes_clear(scratch);
+    FV_TRY(fv__bytes_need(scratch, (size_t)*nrows * width, error));
     fv_cell *cells = fv__bytes_append(scratch, (const char *)data + sizeof *nrows, (size_t)*nrows * width);
     for (int64_t r = 0; r < *nrows; r++)
         for (int c = 0; c < type->ncolumns; c++) {
@@ -95,10 +97,10 @@ fv_status fv__table_each(fv_results *pieces, const fv_table_type *type, fv_row_v
 static fv_status load_row(void *context, const fv_cell *row, fv_error *error) {
     fv_loaded *table = context;
     int        n = table->type->ncolumns;
-    (void)error;
     if (table->nrows == table->capacity) {
-        table->capacity = FV_MAX(2 * table->capacity, ROWS);
-        table->cell = fv__realloc(table->cell, (size_t)(table->capacity * n) * sizeof *table->cell);
+        int64_t capacity = FV_MAX(2 * table->capacity, ROWS);
+        FV_TRY(FV_TAKE_MORE(table->cell, (size_t)(capacity * n) * sizeof *table->cell, error));
+        table->capacity = capacity;
     }
     fv_cell *to = table->cell + table->nrows++ * n;
     for (int c = 0; c < n; c++) {

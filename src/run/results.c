@@ -1,6 +1,7 @@
 /* Gathering what items give, and putting tables of all items together. */
 #include "run/results.h"
 #include "base/file.h"
+#include "base/take.h"
 #include "graph/gathered.h"
 #include "op/table_rows.h"
 #include <stdlib.h>
@@ -214,11 +215,11 @@ static void fill_prefix(const joined *j, const part *p, fv_cell *row) {
 }
 
 /* Rows of one piece with the columns that say where they come from. */
-static void add_prefix(joined *j, const part *p, const fv_cell *from, int64_t rows) {
+static fv_status add_prefix(joined *j, const part *p, const fv_cell *from, int64_t rows, fv_error *error) {
     int own = j->type.ncolumns - j->prefix;
     if (rows * j->type.ncolumns > j->capacity) {
+        FV_TRY(FV_TAKE_MORE(j->cells, (size_t)(rows * j->type.ncolumns) * sizeof *j->cells, error));
         j->capacity = rows * j->type.ncolumns;
-        j->cells = fv__realloc(j->cells, (size_t)j->capacity * sizeof *j->cells);
     }
     for (int64_t r = 0; r < rows; r++) {
         fv_cell *row = j->cells + r * j->type.ncolumns;
@@ -230,6 +231,7 @@ static void add_prefix(joined *j, const part *p, const fv_cell *from, int64_t ro
             if (j->type.column[to].kind == FV_COLUMN_REAL) row[to].real = fv__cell_number(kind_of(p, c), from[r * own + c]);
         }
     }
+    return FV_OK;
 }
 
 static void release_piece(joined *j) {
@@ -249,7 +251,7 @@ static fv_status next_piece(joined *j, int64_t *nrows, fv_error *error) {
         else
             cell.integer = p->scalar.integer;
         *nrows = 1;
-        add_prefix(j, p, &cell, 1);
+        FV_TRY(add_prefix(j, p, &cell, 1, error));
         return FV_OK;
     }
     if (!fv__store_has(store, p->pieces[piece])) return FV_OK; /* an empty one */
@@ -257,7 +259,7 @@ static fv_status next_piece(joined *j, int64_t *nrows, fv_error *error) {
     release_piece(j);
     FV_TRY(fv__store_get(store, p->pieces[piece], &j->held, error));
     FV_TRY(fv__piece_rows(p->type, j->held.data, j->held.size, &j->scratch, &rows, nrows, error));
-    add_prefix(j, p, rows, *nrows);
+    FV_TRY(add_prefix(j, p, rows, *nrows, error));
     return FV_OK;
 }
 
@@ -357,7 +359,8 @@ static fv_status keep_table(joined *j, fv_run_result *result, fv_error *error) {
         status = next_rows(&j->base, &cells, &rows, error);
         if (status != FV_OK || !rows) break;
         size_t width = (size_t)table.type.ncolumns * sizeof(fv_cell);
-        table.cell = fv__realloc(table.cell, (size_t)(table.nrows + rows) * width);
+        status = FV_TAKE_MORE(table.cell, (size_t)(table.nrows + rows) * width, error);
+        if (status != FV_OK) break;
         memcpy((char *)table.cell + (size_t)table.nrows * width, cells, (size_t)rows * width);
         keep_texts(&table, rows, &result->arena);
         table.nrows += rows;

@@ -1,5 +1,6 @@
 /* Entries in slabs, found through open addressing. */
 #include "store/entries.h"
+#include "base/take.h"
 #include <assert.h>
 #include <stdlib.h>
 
@@ -70,7 +71,7 @@ static uint32_t new_number(fv_entries *entries) {
     if (entries->next % SLAB == 0) {
         assert(entries->next <= UINT32_MAX - SLAB);
         fv_entry *slab = aligned_alloc(SLAB * sizeof *slab, SLAB * sizeof *slab);
-        if (!slab) abort(); /* as fv__alloc: nothing sensible is left to do */
+        if (!slab) fv__out_of_memory(SLAB * sizeof *slab);
         entries->slabs = fv__realloc(entries->slabs, (entries->nslabs + 1) * sizeof *entries->slabs);
         slab->file = entries->nslabs;
         entries->slabs[entries->nslabs++] = slab;

@@ -6,6 +6,7 @@
  */
 #include "store/store.h"
 #include "base/file.h"
+#include "base/take.h"
 #include "store/parts.h"
 #include <stdlib.h>
 
@@ -306,8 +307,9 @@ static fv_status make_resident(fv_store *store, fv_entry *entry, fv_error *error
     store->resident += fv__footprint(entry->size);
     fv__store_make_room(store, NULL); /* if the others cannot leave, reading must still work */
     pthread_mutex_unlock(&store->lock);
-    void     *data = fv__buffer_new((size_t)entry->size);
-    fv_status status = read_whole(store, entry, data, error);
+    void     *data;
+    fv_status status = FV_TAKE_BUFFER(data, (size_t)entry->size, error);
+    if (status == FV_OK) status = read_whole(store, entry, data, error);
     if (status != FV_OK) fv__buffer_free(data, (size_t)entry->size);
     pthread_mutex_lock(&store->lock);
     entry->flags &= ~FV_ENTRY_LOADING;

@@ -4,6 +4,7 @@
  * chunk's ends; its merge carries these from chunk to chunk. Pass "planes" then knows the nearest zero of every column exactly
  * and searches whole planes. An image that is not cut along the first spatial axis needs no columns.
  */
+#include "base/take.h"
 #include "op/reduce.h"
 #include "op/scratch.h"
 #include "ops/morphology/edt.h"
@@ -187,7 +188,8 @@ static fv_status finish(fv_finish *f, fv_error *error) {
     int axis = scanned_axis(&f->in[0]->image);
     if (fv__lattice_count_axis(f->lattice, axis) < 2) return FV_OK;
     fv_region all = flat(fv__region_whole(&f->in[0]->image), axis);
-    int32_t  *carried = fv__alloc((size_t)fv__region_voxels(&all) * sizeof *carried);
+    int32_t  *carried;
+    FV_TRY(FV_TAKE(carried, (size_t)fv__region_voxels(&all) * sizeof *carried, error));
     fv_status status = carry(f, true, carried, error);
     if (status == FV_OK) status = carry(f, false, carried, error);
     free(carried);

@@ -8,6 +8,7 @@
  * from one to the other. A terminal ends at the highest min(level of the way, seed) of all terminals. Memory: three numbers for
  * every shared voxel; edges are streamed.
  */
+#include "base/take.h"
 #include "op/sorted_runs.h"
 #include "ops/morphology/rebuild.h"
 #include <stdlib.h>
@@ -189,12 +190,12 @@ static fv_status merge_all(merge *m, fv_error *error) {
     };
     int64_t groups = count_groups(&m->f->in[0]->image);
     FV_TRY(read_heads(m, error));
-    m->number = fv__alloc((size_t)m->most * sizeof *m->number + 1);
-    m->final = fv__alloc((size_t)m->most * sizeof *m->final + 1);
-    m->up = fv__buffer_new((size_t)m->shared * sizeof *m->up);
-    m->best = fv__buffer_new((size_t)m->shared * key_size(m));
-    m->level = fv__buffer_new((size_t)m->shared * key_size(m));
-    m->range = fv__alloc((size_t)groups * sizeof *m->range + 1);
+    FV_TRY(FV_TAKE(m->number, (size_t)m->most * sizeof *m->number + 1, error));
+    FV_TRY(FV_TAKE(m->final, (size_t)m->most * sizeof *m->final + 1, error));
+    FV_TRY(FV_TAKE_BUFFER(m->up, (size_t)m->shared * sizeof *m->up, error));
+    FV_TRY(FV_TAKE_BUFFER(m->best, (size_t)m->shared * key_size(m), error));
+    FV_TRY(FV_TAKE_BUFFER(m->level, (size_t)m->shared * key_size(m), error));
+    FV_TRY(FV_TAKE(m->range, (size_t)groups * sizeof *m->range + 1, error));
     for (int64_t g = 0; g < groups; g++) m->range[g] = (fv__rebuild_range){ UINT64_MAX, 0 };
     for (int64_t i = 0; i < m->shared; i++) {
         m->up[i] = (uint32_t)i;
@@ -212,7 +213,7 @@ fv_status fv__rebuild_finish(fv_finish *f, fv_error *error) {
     merge                m = { .f = f, .chunks = f->npartials, .shared = fv__rebuild_shared(f->lattice, image) };
     m.wide = fv_dtype_size(image->dtype) == 8;
     if (!m.shared) return FV_OK;
-    m.head = fv__alloc((size_t)m.chunks * sizeof *m.head);
+    FV_TRY(FV_TAKE(m.head, (size_t)m.chunks * sizeof *m.head, error));
     fv_status status = merge_all(&m, error);
     free(m.head);
     free(m.number);

@@ -1,5 +1,6 @@
 /* Objects that stay or go; see sieve.h. */
 #include "ops/morphology/sieve.h"
+#include "base/take.h"
 #include "kernels/components.h"
 #include "kernels/label_set.h"
 #include "op/chunks.h"
@@ -158,7 +159,7 @@ fv_status fv__sieve_finish(fv_finish *f, const fv__sieve *s, fv_error *error) {
     if (has_labels(f->in[0])) return fv__label_sets_merge(f, decide_label, (void *)(uintptr_t)s, error);
     fv_status status = fv__components_join(&joined, f, error);
     deciding  d = { .s = s, .joined = &joined, .f = f };
-    d.total = fv__calloc((size_t)joined.nodes * sizeof *d.total + 1);
+    if (status == FV_OK) status = FV_TAKE_ZEROED(d.total, (size_t)joined.nodes * sizeof *d.total + 1, error);
     for (int pass = 0; pass < 2; pass++)
         for (d.chunk = 0; d.chunk < f->npartials && status == FV_OK; d.chunk++)
             status = each_component(&d, pass ? put_entry : add_entry, error);

@@ -1,6 +1,7 @@
 /* Blobs: responses of a chunk, their maxima, and the table; see blobs.h. */
 #include "ops/segmentation/blobs.h"
 #include "base/math.h"
+#include "base/take.h"
 #include "op/border.h"
 #include "op/kernels.h"
 #include "op/scratch.h"
@@ -362,13 +363,14 @@ fv_status fv__blobs_finish(const fv__blobs *b, fv_finish *f, fv_error *error) {
     fv_status status = FV_OK;
     for (int64_t i = 0; i < f->npartials && status == FV_OK; i++) {
         size_t size = f->size(f, i);
-        if (size) status = f->read(f, i, 0, fv__bytes_append(&all, NULL, size), size, error);
+        if (size) status = fv__bytes_need(&all, size, error);
+        if (size && status == FV_OK) status = f->read(f, i, 0, fv__bytes_append(&all, NULL, size), size, error);
     }
     int64_t count = (int64_t)(all.size / sizeof(fv__blob));
     if (status == FV_OK && count) {
-        fv__blobs_prune(b, &f->in[0]->image, (fv__blob *)all.data, count);
-        qsort(all.data, (size_t)count, sizeof(fv__blob), strongest_first);
-        status = put_rows(b, f, (const fv__blob *)all.data, count, error);
+        status = fv__blobs_prune(b, &f->in[0]->image, (fv__blob *)all.data, count, error);
+        if (status == FV_OK) qsort(all.data, (size_t)count, sizeof(fv__blob), strongest_first);
+        if (status == FV_OK) status = put_rows(b, f, (const fv__blob *)all.data, count, error);
     }
     fv__bytes_release(&all);
     return status;

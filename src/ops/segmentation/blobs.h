@@ -54,7 +54,7 @@ size_t    fv__blobs_bound(const fv__blobs *b, const fv_need *n);
 fv_status fv__blobs_run(const fv__blobs *b, fv_run *r);
 fv_status fv__blobs_finish(const fv__blobs *b, fv_finish *f, fv_error *error);
 /* Keeps those of `count` blobs that overlap no larger kept one; the others' scale becomes -1. Sorts them on the way. */
-void fv__blobs_prune(const fv__blobs *b, const fv_image_type *image, fv__blob *blobs, int64_t count);
+fv_status fv__blobs_prune(const fv__blobs *b, const fv_image_type *image, fv__blob *blobs, int64_t count, fv_error *error);
 
 /* The scale-th of `scales` values from least to most: equally spaced, or so their logarithms. */
 double fv__blobs_spacing(double least, double most, int scales, bool log_scale, int scale);

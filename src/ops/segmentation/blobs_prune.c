@@ -5,6 +5,7 @@
  * No base/hash_table.h: cells hold several blobs, and cells that fall together may be mixed, since each blob is compared anyway.
  */
 #include "base/math.h"
+#include "base/take.h"
 #include "ops/segmentation/blobs.h"
 #include <stdlib.h>
 
@@ -115,12 +116,15 @@ static int largest_first(const void *a, const void *b) {
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
-void fv__blobs_prune(const fv__blobs *b, const fv_image_type *image, fv__blob *blobs, int64_t count) {
+fv_status fv__blobs_prune(const fv__blobs *b, const fv_image_type *image, fv__blob *blobs, int64_t count, fv_error *error) {
     grid g = { .b = b, .image = image };
     g.axes = fv_image_type_spatial(image, g.spatial);
     for (g.slots = 16; g.slots < 2 * count;) g.slots *= 2;
-    g.slot = fv__alloc((size_t)g.slots * sizeof *g.slot);
-    g.next = fv__alloc((size_t)count * sizeof *g.next);
+    FV_TRY(FV_TAKE(g.slot, (size_t)g.slots * sizeof *g.slot, error));
+    if (FV_TAKE(g.next, (size_t)count * sizeof *g.next, error) != FV_OK) {
+        free(g.slot);
+        return FV_ERROR_MEMORY;
+    }
     memset(g.slot, 0xff, (size_t)g.slots * sizeof *g.slot);
     qsort(blobs, (size_t)count, sizeof *blobs, largest_first);
     for (int64_t i = 0; i < count; i++) {
@@ -137,4 +141,5 @@ void fv__blobs_prune(const fv__blobs *b, const fv_image_type *image, fv__blob *b
     }
     free(g.slot);
     free(g.next);
+    return FV_OK;
 }

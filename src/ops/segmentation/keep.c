@@ -2,6 +2,7 @@
  *
  * The first pass looks at no voxel: its end decides from the table which labels stay. The second clears the others.
  */
+#include "base/take.h"
 #include "op/condition.h"
 #include "op/reduce.h"
 #include "op/scratch.h"
@@ -54,13 +55,15 @@ typedef struct {
     bool     sorted;
 } list;
 
-static void add(list *l, int64_t label) {
+static fv_status add(list *l, int64_t label, fv_error *error) {
     if (l->count == l->capacity) {
-        l->capacity = FV_MAX(2 * l->capacity, 1024);
-        l->label = fv__realloc(l->label, (size_t)l->capacity * sizeof *l->label);
+        int64_t capacity = FV_MAX(2 * l->capacity, 1024);
+        FV_TRY(FV_TAKE_MORE(l->label, (size_t)capacity * sizeof *l->label, error));
+        l->capacity = capacity;
     }
     l->sorted = l->sorted && (!l->count || l->label[l->count - 1] < label);
     l->label[l->count++] = label;
+    return FV_OK;
 }
 
 static int by_label(const void *a, const void *b) {
@@ -77,9 +80,7 @@ typedef struct {
 
 static fv_status look_at_row(void *context, const fv_cell *row, fv_error *error) {
     choosing *c = context;
-    (void)error;
-    if (fv__condition_holds(&c->condition, c->table, row)) add(c->list, row[c->label].integer);
-    return FV_OK;
+    return fv__condition_holds(&c->condition, c->table, row) ? add(c->list, row[c->label].integer, error) : FV_OK;
 }
 
 static fv_status choose(fv_finish *f, list *l, fv_error *error) {
@@ -98,7 +99,8 @@ static fv_status put(fv_finish *f, const list *l, fv_error *error) {
     FV_TRY(f->put(f, 0, &h, sizeof h, error));
     if (h.listed) return f->put(f, 0, l->label, (size_t)l->count * sizeof *l->label, error);
     size_t    words = (size_t)(span + 63) / 64;
-    uint64_t *bits = fv__calloc((words + 1) * sizeof *bits);
+    uint64_t *bits;
+    FV_TRY(FV_TAKE_ZEROED(bits, (words + 1) * sizeof *bits, error));
     for (int64_t i = 0; i < l->count; i++) {
         uint64_t place = (uint64_t)(l->label[i] - h.first);
         bits[place / 64] |= (uint64_t)1 << place % 64;

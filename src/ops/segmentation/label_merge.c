@@ -3,6 +3,7 @@
  * Memory holds the components on shared planes and a window of the others; never all components.
  */
 #include "ops/segmentation/label_merge.h"
+#include "base/take.h"
 #include <stdlib.h>
 
 #define WINDOW 4096              /* entries read at a time */
@@ -118,15 +119,17 @@ fv_status fv__label_finish(fv_finish *f, fv_error *error) {
     int       axis;
     int64_t   at_once = interleaved(f->lattice, &axis), chunks = f->npartials;
     merge     m = { 0 };
-    cursor   *cursors = fv__calloc((size_t)at_once * sizeof *cursors);
-    cursor  **heap = fv__alloc((size_t)at_once * sizeof *heap);
-    fv_status status = fv__components_join(&m.joined, f, error);
-    m.label = fv__calloc((size_t)m.joined.nodes * sizeof *m.label + 1);
+    cursor   *cursors;
+    cursor  **heap = NULL;
+    fv_status status = FV_TAKE_ZEROED(cursors, (size_t)at_once * sizeof *cursors, error);
+    if (status == FV_OK) status = FV_TAKE(heap, (size_t)at_once * sizeof *heap, error);
+    if (status == FV_OK) status = fv__components_join(&m.joined, f, error);
+    if (status == FV_OK) status = FV_TAKE_ZEROED(m.label, (size_t)m.joined.nodes * sizeof *m.label + 1, error);
     for (int64_t first = 0; first < chunks && status == FV_OK; first += at_once) {
         int64_t end = group_end(f->lattice, first, axis);
         status = number_group(&m, cursors, heap, first, FV_MIN(at_once, chunks - first), end, error);
     }
-    for (int64_t i = 0; i < at_once; i++) fv__bytes_release(&cursors[i].labels);
+    for (int64_t i = 0; cursors && i < at_once; i++) fv__bytes_release(&cursors[i].labels);
     free(cursors);
     free(heap);
     free(m.label);

@@ -3,6 +3,7 @@
  * streamed.
  */
 #include "ops/segmentation/watershed_merge.h"
+#include "base/take.h"
 #include "op/sorted_runs.h"
 #include <stdlib.h>
 
@@ -52,9 +53,10 @@ static size_t faces_offset(const fv__flood_head *h) { return cells_offset(h) + (
 /* ---------------------------------------------------------------- reading */
 
 static fv_status read_labels(merge *m, int64_t chunk, fv_error *error) {
-    int64_t   marked = m->head[chunk].marked;
-    size_t    size = (size_t)marked * sizeof(int64_t);
-    int64_t  *labels = fv__alloc(size + 1);
+    int64_t  marked = m->head[chunk].marked;
+    size_t   size = (size_t)marked * sizeof(int64_t);
+    int64_t *labels;
+    FV_TRY(FV_TAKE(labels, size + 1, error));
     fv_status status = m->f->read(m->f, chunk, m->f->size(m->f, chunk) - size, labels, size, error);
     for (int64_t i = 0; i < marked && status == FV_OK; i++) label_set(m, m->base[chunk] + m->head[chunk].open + i, labels[i]);
     free(labels);
@@ -70,8 +72,8 @@ static fv_status read_regions(merge *m, fv_error *error) {
     if (m->nodes > UINT32_MAX)
         return fv_fail(error, FV_ERROR_MEMORY,
                        "the chunks have %lld regions, more than can be merged; use larger chunks (--chunk)", (long long)m->nodes);
-    m->parent = fv__buffer_new((size_t)m->nodes * sizeof *m->parent);
-    m->label = fv__buffer_new((size_t)m->nodes * label_size(m));
+    FV_TRY(FV_TAKE_BUFFER(m->parent, (size_t)m->nodes * sizeof *m->parent, error));
+    FV_TRY(FV_TAKE_BUFFER(m->label, (size_t)m->nodes * label_size(m), error));
     for (int64_t i = 0; i < m->nodes; i++) m->parent[i] = (uint32_t)i;
     memset(m->label, 0, (size_t)m->nodes * label_size(m));
     for (int64_t c = 0; c < m->chunks; c++) FV_TRY(read_labels(m, c, error));
@@ -129,10 +131,13 @@ static fv_status join_chunk(merge *m, int64_t chunk, fv_error *error) {
     fv__flood   box;
     fv_region   own = fv__lattice_chunk(m->f->lattice, chunk);
     int64_t     open = m->head[chunk].open;
-    uint32_t   *cells = fv__alloc((size_t)open * sizeof *cells + 1);
-    passage    *list = fv__alloc((size_t)open * sizeof *list + 1);
+    uint32_t   *cells;
+    passage    *list = NULL;
     const void *data = NULL;
-    fv_status   status = m->f->read(m->f, chunk, cells_offset(&m->head[chunk]), cells, (size_t)open * sizeof *cells, error);
+    fv_status   status = FV_TAKE(cells, (size_t)open * sizeof *cells + 1, error);
+    if (status == FV_OK) status = FV_TAKE(list, (size_t)open * sizeof *list + 1, error);
+    if (status == FV_OK)
+        status = m->f->read(m->f, chunk, cells_offset(&m->head[chunk]), cells, (size_t)open * sizeof *cells, error);
     fv__flood_init(&box, &m->f->in[0]->image, &own, 1, NULL);
     for (int64_t i = 0; i < open && status == FV_OK; i++) {
         list[i].open = i;
@@ -179,7 +184,8 @@ static const uint8_t *add_edge(void *context, const uint8_t *record, const fv_re
 
 static fv_status put_labels(merge *m, int64_t chunk, fv_error *error) {
     int64_t  open = m->head[chunk].open;
-    int64_t *labels = fv__alloc((size_t)open * sizeof *labels + 1);
+    int64_t *labels;
+    FV_TRY(FV_TAKE(labels, (size_t)open * sizeof *labels + 1, error));
     for (int64_t i = 0; i < open; i++) labels[i] = label_get(m, find(m->parent, (uint32_t)(m->base[chunk] + i)));
     fv_status status = m->f->put(m->f, chunk, labels, (size_t)open * sizeof *labels, error);
     free(labels);
@@ -198,9 +204,9 @@ static fv_status merge_all(merge *m, fv_error *error) {
 fv_status fv__watershed_finish(fv_finish *f, fv_error *error) {
     merge m = { .f = f, .chunks = f->npartials, .wide = fv_dtype_size(f->out->image.dtype) == 8 };
     if (!fv__flood_is_cut(f->lattice, &f->in[0]->image)) return FV_OK;
-    m.head = fv__alloc((size_t)m.chunks * sizeof *m.head);
-    m.base = fv__alloc((size_t)m.chunks * sizeof *m.base);
-    fv_status status = merge_all(&m, error);
+    fv_status status = FV_TAKE(m.head, (size_t)m.chunks * sizeof *m.head, error);
+    if (status == FV_OK) status = FV_TAKE(m.base, (size_t)m.chunks * sizeof *m.base, error);
+    if (status == FV_OK) status = merge_all(&m, error);
     free(m.head);
     free(m.base);
     fv__buffer_free(m.parent, (size_t)m.nodes * sizeof *m.parent);

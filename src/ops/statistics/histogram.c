@@ -1,4 +1,5 @@
 /* histogram: how many values fall in each of equal bins. */
+#include "base/take.h"
 #include "kernels/bins.h"
 #include "op/survey.h"
 #include <stdlib.h>
@@ -64,8 +65,13 @@ static fv_status put_rows(fv_finish *f, const fv_bins *bins, const double *edges
 
 /* The tally counts bins, or values of the type. */
 static fv_status put_table(fv_finish *f, const fv_bins *bins, const fv_tally *tally, bool by_value, fv_error *error) {
-    double   *edges = fv__alloc((size_t)(bins->count + 1) * sizeof *edges);
-    uint64_t *counts = fv__calloc((size_t)bins->count * sizeof *counts);
+    double   *edges;
+    uint64_t *counts;
+    FV_TRY(FV_TAKE(edges, (size_t)(bins->count + 1) * sizeof *edges, error));
+    if (FV_TAKE_ZEROED(counts, (size_t)bins->count * sizeof *counts, error) != FV_OK) {
+        free(edges);
+        return FV_ERROR_MEMORY;
+    }
     fv__bins_edges(bins, edges);
     for (int64_t k = 0; tally && k < tally->count; k++) {
         int64_t bin = tally->first + k;

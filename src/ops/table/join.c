@@ -1,4 +1,5 @@
 /* join: two tables side by side, where a column of one equals a column of the other. */
+#include "base/take.h"
 #include "op/table_rows.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -241,11 +242,12 @@ static int right_and_left(const joining *j, int64_t row, const fv_cell *wanted) 
     return 0;
 }
 
-static void order_right(joining *j) {
-    j->order = fv__alloc((size_t)(j->right.nrows + 1) * sizeof *j->order);
+static fv_status order_right(joining *j, fv_error *error) {
+    FV_TRY(FV_TAKE(j->order, (size_t)(j->right.nrows + 1) * sizeof *j->order, error));
     for (int64_t r = 0; r < j->right.nrows; r++)
         if (!right_missing(j, r)) j->order[j->nordered++] = r;
     qsort_r(j->order, (size_t)j->nordered, sizeof *j->order, by_key, j);
+    return FV_OK;
 }
 
 /* One row of the result; right NULL: no partner. */
@@ -314,9 +316,9 @@ static fv_status finish(fv_finish *f, fv_error *error) {
         for (int n = 0; n < j.keys.count; n++) name_items(&j, n, f->in[0]->items);
         if (j.right.nrows) show(j.b->column[j.keys.key[0].right].kind, *right_key(&j, 0, 0), j.other, sizeof j.other);
         for (int n = 0; n < j.keys.count; n++) number_right(&j, n);
-        order_right(&j);
+        status = order_right(&j, error);
         fv__row_writer_init(&j.rows, f);
-        status = fv__table_each(f->table[0], j.a, join_row, &j, error);
+        if (status == FV_OK) status = fv__table_each(f->table[0], j.a, join_row, &j, error);
         if (status == FV_OK) status = check_partners(&j, error);
         if (status == FV_OK) status = fv__row_writer_flush(&j.rows, error);
         fv__row_writer_release(&j.rows);
