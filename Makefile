@@ -111,6 +111,7 @@ bench: mpi all
 docs: all
 	$(PYTHON) scripts/files_page.py
 	$(PYTHON) scripts/operator_pages.py
+	$(PYTHON) scripts/plot_pictures.py
 
 # Layers, names, lines, operators known by name, format, and what cppcheck finds.
 check: build/build.ninja

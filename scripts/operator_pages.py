@@ -271,6 +271,18 @@ class Pages:
         return ["| " + " | ".join(titles) + " |", "|" + "---|" * len(shown),
                 "| " + " | ".join(self.picture(name, which) for which in shown) + " |", ""]
 
+    def drawn(self, name):
+        """The pictures that the example itself writes."""
+        names = re.findall(r'"([\w-]+\.svg)"', self.examples[name].text)
+        if not names:
+            return []
+        folder = pathlib.Path(self.folder, "draw-" + name)
+        folder.mkdir()
+        fovea("run", "-q", "-e", self.examples[name].text, folder=folder)
+        for file in names:
+            self.files[f"pictures/{file}"] = pathlib.Path(folder, file).read_bytes()
+        return [f"![{file}](pictures/{file})" for file in names] + [""]
+
     def printed(self, name):
         if not self.examples[name].prints:
             return []
@@ -330,7 +342,7 @@ class Pages:
         for paragraph in op.get("doc", "").split("\n") if op.get("doc") else []:
             lines += [self.words(paragraph), ""]
         lines += ["## Example", "", "```fov", *op["example"].splitlines(), "```", ""]
-        lines += self.shown(op["name"]) + self.printed(op["name"])
+        lines += self.shown(op["name"]) + self.drawn(op["name"]) + self.printed(op["name"])
         if op["inputs"]:
             lines += ["## Inputs", "", "| input | kind | meaning |", "|---|---|---|"]
             lines += [f"| `{i['name']}` | {i['kind']}{', may be left out' * (not i['required'])} | {self.cell(i['doc'])} |"

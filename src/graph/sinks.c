@@ -68,6 +68,26 @@ static void find_angles(builder *b, fv_sink *sink) {
     if (angles.count == sink->value->type.image.shape[0]) sink->write.angles = angles.value;
 }
 
+/* Whether each value needs a file of its own. */
+static bool check_table_sink(builder *b, const fv_sink *sink) {
+    const fv_table_format *format = fv__table_format_for(sink->file);
+    fv_error               error = { 0 };
+    if (!format) {
+        fv_bytes known = { 0 };
+        for (int i = 0; i < fv__table_format_count(); i++) fv__bytes_printf(&known, " %s", fv__table_format_at(i)->extensions);
+        fv__mistake(b, sink->span, FV_ERROR_USAGE, NULL, "%s: no table format has this extension; known:%s", sink->file,
+                    known.data ? (char *)known.data : "");
+        fv__bytes_release(&known);
+        return false;
+    }
+    bool table = sink->value->type.kind == FV_KIND_TABLE;
+    if (format->check && format->check(sink->file, table ? sink->value->type.table : NULL, &error) != FV_OK)
+        fv__mistake(b, sink->span, FV_ERROR_USAGE, NULL, "write: %s", error.message);
+    if (format->alone && sink->append)
+        fv__mistake(b, sink->span, FV_ERROR_USAGE, NULL, "write: nothing is appended to a picture; leave append out");
+    return format->alone != NULL;
+}
+
 static void check_file_sink(builder *b, fv_sink *sink) {
     const fv_bindings *bindings = b->bindings;
     fv_error           error = { 0 };
@@ -85,14 +105,8 @@ static void check_file_sink(builder *b, fv_sink *sink) {
         if (format->takes && strstr(format->takes, "angles")) find_angles(b, sink);
         if (check_options(format, &sink->write, &error) != FV_OK || format->layout(&file, &layout, &error) != FV_OK)
             fv__mistake(b, sink->span, FV_ERROR_USAGE, NULL, "write: %s", error.message);
-    } else if (!fv__table_format_for(sink->file)) {
-        fv_bytes known = { 0 };
-        for (int i = 0; i < fv__table_format_count(); i++) fv__bytes_printf(&known, " %s", fv__table_format_at(i)->extensions);
-        fv__mistake(b, sink->span, FV_ERROR_USAGE, NULL, "%s: no table format has this extension; known:%s", sink->file,
-                    known.data ? (char *)known.data : "");
-        fv__bytes_release(&known);
-    }
-    if (kind != FV_KIND_IMAGE) return;
+    } else if (!check_table_sink(b, sink))
+        return;
     for (int p = 0; p < bindings->nparameters; p++)
         if (bindings->parameters[p].count > 1 && !fv__template_has(sink->file_template, bindings->parameters[p].name))
             fv__mistake(b, sink->span, FV_ERROR_USAGE, NULL,
@@ -100,7 +114,7 @@ static void check_file_sink(builder *b, fv_sink *sink) {
                         bindings->parameters[p].name, sink->file_template);
     if (b->unit.collection != FV_RUN && !fv__template_tells_items(sink->file_template))
         fv__mistake(
-            b, sink->span, FV_ERROR_USAGE, NULL,
+            b, sink->span, FV_ERROR_USAGE, kind == FV_KIND_IMAGE ? NULL : fv__table_format_for(sink->file)->alone,
             "write: each item of a collection needs its own file, so the name must contain {stem}, {name}, {folder}, {path} or "
             "{index}; \"%s\" does not",
             sink->file_template);

@@ -202,6 +202,10 @@ struct fv_table_format {
     /* True: it writes into the final path by itself in one transaction (SQLite). False: path is a temporary that the caller
      * syncs and renames to the final path (CSV); with append it first copies the table there. */
     bool in_place;
+    const char
+        *alone; /* a file holds one value, and of a sweep or a collection each has its own; says how to have one of all items */
+    /* Whether a file can hold such a table; type NULL: a number. NULL: any. */
+    fv_status (*check)(const char *path, const fv_table_type *type, fv_error *error);
     /* existing: the final path, whether or not a file is there yet. */
     fv_status (*write)(const char *path, const char *existing, const fv_table_type *type, const fv_table_options *options,
                        fv_table_source *source, fv_error *error);

@@ -21,6 +21,13 @@ def the_pages_and_pictures_are_those_that_the_operators_make(folder):
 
 
 @test
+def the_pictures_of_plots_are_those_that_the_page_makes(folder):
+    done = subprocess.run([sys.executable, str(ROOT / "scripts" / "plot_pictures.py"), "--check"], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, cwd=folder, env={"FOVEA": FOVEA})
+    assert not done.returncode, f"run `make docs`: {(done.stdout + done.stderr)[-800:]}"
+
+
+@test
 def links_of_the_pages_lead_somewhere(folder):
     pages = ROOT / "docs" / "operators"
     for page in pages.glob("*.md"):
@@ -43,6 +50,7 @@ def matches(column, documented):
 
 
 def columns_of(text, folder):
+    text = re.sub(r'\s*\|> write\("[^"]*"\)$', "", text)
     table = text.strip().splitlines()[-1]
     run("run", "-q", "-e", text.strip().rsplit("\n", 1)[0] + "\nwrite(" + table + ', "table.csv")', "--overwrite", folder=folder)
     return next(csv.reader(io.StringIO(pathlib.Path(folder, "table.csv").read_text())))
