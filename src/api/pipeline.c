@@ -12,10 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct fv_result {
-    fv_run_result *run;
-};
-
 fv_pipeline *fv_pipeline_new(void) {
     fv_pipeline *p = fv__calloc(sizeof *p);
     p->session = fv__session_new();
@@ -148,41 +144,11 @@ fv_status fv__pipeline_resolve(const fv_pipeline *p, const char *store, fv_bindi
 
 /* ---------------------------------------------------------------- running */
 
-typedef struct listener {
-    void (*progress)(void *context, const fv_run_state *state);
-    void *context;
-} listener;
-
-static void pass_on(void *context, const fv_progress *p) {
-    const listener *l = context;
-    fv_run_state    state = { p->items,    p->items_done, p->items_failed,  p->tasks,  p->tasks_done,
-                              p->fraction, p->bytes_read, p->bytes_written, p->memory, p->seconds };
-    l->progress(l->context, &state);
-}
-
-static fv_run_settings settings_of(const fv_run_options *o, listener *l) {
-    *l = (listener){ o->progress, o->context };
-    return (fv_run_settings){ .engine = o->engine,
-                              .workers = o->workers,
-                              .memory = o->memory,
-                              .patience = o->patience,
-                              .folder = o->store,
-                              .fresh = o->fresh,
-                              .overwrite = o->overwrite,
-                              .stop_on_error = o->stop_on_error,
-                              .poison = o->poison - 1,
-                              .program = o->command,
-                              .progress = o->progress ? pass_on : NULL,
-                              .context = l,
-                              .cancel = o->cancel };
-}
-
-static void complete_result(fv_result *result) {
-    if (!result->run) result->run = fv__calloc(sizeof(fv_run_result));
-    for (int i = 0; i < result->run->nkept; i++) { /* names outlive the bindings */
-        fv_kept *kept = &result->run->kept[i];
-        kept->name = fv__arena_strdup(&result->run->arena, kept->name);
-    }
+/* What fv__run_all gave, or a result of nothing. Names outlive the bindings. */
+static fv_result *complete(fv_result *result) {
+    if (!result) result = fv__calloc(sizeof *result);
+    for (int i = 0; i < result->nkept; i++) result->kept[i].name = fv__arena_strdup(&result->arena, result->kept[i].name);
+    return result;
 }
 
 static const fv_run_options defaults;
@@ -214,7 +180,7 @@ static fv_status resolve_device(const char *name, fv_bindings *b, fv_error *erro
 }
 
 /* A device that fails is no reason to give up where the user left the choice to us. */
-static bool device_failed(const fv_run_options *o, const fv_bindings *b, fv_status status, const fv_run_result *run,
+static bool device_failed(const fv_run_options *o, const fv_bindings *b, fv_status status, const fv_result *run,
                           const fv_error *error, char why[768]) {
     if (!b->device || !o->device || strcmp(o->device, "auto")) return false;
     const fv_error *cause = status == FV_ERROR_DEVICE || status == FV_ERROR_MEMORY ? error : NULL; /* drivers need much */
@@ -241,27 +207,26 @@ static fv_status resolve_part(const fv_pipeline *p, const fv_run_options *o, fv_
     return o->part ? fv__crop_parse(o->part, &bindings->part, error) : FV_OK;
 }
 
-fv_status fv_pipeline_run(fv_pipeline *p, const fv_run_options *options, fv_result **result, fv_error *error) {
-    fv_diagnostics  diagnostics = { 0 };
-    fv_bindings     bindings;
-    listener        l;
-    fv_run_settings settings = settings_of(options ? options : &defaults, &l);
-    fv_session     *before = fv__session_enter(p->session);
-    *result = fv__calloc(sizeof **result);
-    fv_status status = resolve_part(p, options ? options : &defaults, &bindings, &diagnostics, error);
-    char      why[768];
-    if (status == FV_OK)
-        status = fv__run_all(p->program, &bindings, &p->plan_options, &settings, &(*result)->run, &diagnostics, error);
-    if (status != FV_OK && device_failed(options ? options : &defaults, &bindings, status, (*result)->run, error, why)) {
+fv_status fv_pipeline_run(fv_pipeline *p, const fv_run_options *given, fv_result **result, fv_error *error) {
+    fv_diagnostics diagnostics = { 0 };
+    fv_bindings    bindings;
+    fv_run_options options = given ? *given : defaults;
+    fv_session    *before = fv__session_enter(p->session);
+    char           why[768];
+    *result = NULL;
+    fv_status status = resolve_part(p, &options, &bindings, &diagnostics, error);
+    if (status == FV_OK) status = fv__run_all(p->program, &bindings, &p->plan_options, &options, result, &diagnostics, error);
+    if (status != FV_OK && device_failed(&options, &bindings, status, *result, error, why)) {
         use_cpu(&bindings, why);
-        fv__run_result_free((*result)->run);
+        fv_result_free(*result);
+        *result = NULL;
         fv__diagnostics_release(&diagnostics);
         diagnostics = (fv_diagnostics){ 0 };
         if (error) *error = (fv_error){ 0 };
-        settings.fresh = false;
-        status = fv__run_all(p->program, &bindings, &p->plan_options, &settings, &(*result)->run, &diagnostics, error);
+        options.fresh = false;
+        status = fv__run_all(p->program, &bindings, &p->plan_options, &options, result, &diagnostics, error);
     }
-    complete_result(*result);
+    *result = complete(*result);
     fv__bindings_release(&bindings);
     fv__session_enter(before);
     return fv__pipeline_report(p, &diagnostics, status);
@@ -270,15 +235,14 @@ fv_status fv_pipeline_run(fv_pipeline *p, const fv_run_options *options, fv_resu
 /* ---------------------------------------------------------------- shared runs */
 
 fv_status fv_pipeline_freeze(fv_pipeline *p, const fv_run_options *options, char **run_folder, fv_error *error) {
-    fv_diagnostics  diagnostics = { 0 };
-    fv_bindings     bindings;
-    listener        l;
-    fv_run_settings settings = settings_of(options ? options : &defaults, &l);
-    fv_session     *before = fv__session_enter(p->session);
+    fv_diagnostics diagnostics = { 0 };
+    fv_bindings    bindings;
+    if (!options) options = &defaults;
+    fv_session *before = fv__session_enter(p->session);
     *run_folder = NULL;
-    fv_status status = resolve_part(p, options ? options : &defaults, &bindings, &diagnostics, error);
+    fv_status status = resolve_part(p, options, &bindings, &diagnostics, error);
     if (status == FV_OK)
-        status = fv__run_freeze(p->program, &bindings, &p->plan_options, &settings, run_folder, &diagnostics, error);
+        status = fv__run_freeze(p->program, &bindings, &p->plan_options, options, run_folder, &diagnostics, error);
     fv__bindings_release(&bindings);
     fv__session_enter(before);
     return fv__pipeline_report(p, &diagnostics, status);
@@ -289,25 +253,22 @@ static fv_order order_named(const char *name) {
     return name && !strcmp(name, "longest") ? FV_ORDER_LONGEST : FV_ORDER_MEMORY;
 }
 
-fv_status fv_work(const char *run_folder, const fv_work_options *work, const fv_run_options *options, fv_result **result,
+fv_status fv_work(const char *run_folder, const fv_work_options *work, const fv_run_options *given, fv_result **result,
                   fv_error *error) {
-    listener        l;
-    fv_run_settings settings = settings_of(options ? options : &defaults, &l);
-    fv_share        share = { .run_folder = run_folder,
-                              .stage = work->stage - 1,
-                              .end = work->end || work->stage == 0,
-                              .wait = work->wait || work->finish,
-                              .finish = work->finish,
-                              .place = work->place,
-                              .places = work->places,
-                              .level = work->level };
-    if (!work->alone) settings.engine = "threads"; /* whoever has started it: workers that claim need no ranks */
-    settings.fresh = false;
-    settings.order = order_named(work->order);
-    *result = fv__calloc(sizeof **result);
+    fv_run_options options = given ? *given : defaults;
+    fv_share       share = { .run_folder = run_folder,
+                             .stage = work->stage - 1,
+                             .end = work->end || work->stage == 0,
+                             .wait = work->wait || work->finish,
+                             .finish = work->finish,
+                             .place = work->place,
+                             .places = work->places,
+                             .level = work->level };
+    if (!work->alone) options.engine = "threads"; /* whoever has started it: workers that claim need no ranks */
+    options.fresh = false;
     fv_session *session = fv__session_new(), *before = fv__session_enter(session);
-    fv_status   status = fv__run_share(&share, work->alone, &settings, &(*result)->run, error);
-    complete_result(*result);
+    fv_status   status = fv__run_share(&share, work->alone, order_named(work->order), &options, result, error);
+    *result = complete(*result);
     fv__session_enter(before);
     fv__session_free(session);
     return status;
@@ -404,68 +365,54 @@ fv_status fv_pipeline_graph(fv_pipeline *p, bool chunks, char **dot, fv_error *e
 /* ---------------------------------------------------------------- results */
 
 const void *fv_result_array(const fv_result *result, const char *name, fv_image_type *type) {
-    for (int i = 0; i < result->run->nkept; i++)
-        if (!strcmp(result->run->kept[i].name, name)) {
-            if (type) *type = result->run->kept[i].type;
-            return result->run->kept[i].data;
+    for (int i = 0; i < result->nkept; i++)
+        if (!strcmp(result->kept[i].name, name)) {
+            if (type) *type = result->kept[i].type;
+            return result->kept[i].data;
         }
     return NULL;
 }
 
 const fv_table *fv_result_table(const fv_result *result, const char *name) {
-    for (int i = 0; i < result->run->ntables; i++)
-        if (!result->run->table_printed[i] && !strcmp(result->run->table_names[i], name)) return &result->run->tables[i];
+    for (int i = 0; i < result->ntables; i++)
+        if (!result->table_printed[i] && !strcmp(result->table_names[i], name)) return &result->tables[i];
     return NULL;
 }
 
 int fv_result_printed(const fv_result *result) {
     int n = 0;
-    for (int i = 0; i < result->run->ntables; i++) n += result->run->table_printed[i];
+    for (int i = 0; i < result->ntables; i++) n += result->table_printed[i];
     return n;
 }
 
 const fv_table *fv_result_printed_table(const fv_result *result, int index, bool *is_scalar) {
-    for (int i = 0; i < result->run->ntables; i++)
-        if (result->run->table_printed[i] && !index--) {
-            *is_scalar = result->run->table_is_scalar[i];
-            return &result->run->tables[i];
+    for (int i = 0; i < result->ntables; i++)
+        if (result->table_printed[i] && !index--) {
+            *is_scalar = result->table_is_scalar[i];
+            return &result->tables[i];
         }
     return NULL;
 }
 
-int fv_result_failures(const fv_result *result) { return result->run->nfailures; }
+int fv_result_failures(const fv_result *result) { return result->nfailures; }
 
 const char *fv_result_failure(const fv_result *result, int index, fv_error *error) {
-    if (error) *error = result->run->failures[index].error;
-    return result->run->failures[index].item;
+    if (error) *error = result->failures[index].error;
+    return result->failures[index].item;
 }
 
-int         fv_result_outputs(const fv_result *result) { return result->run->noutputs; }
-const char *fv_result_output(const fv_result *result, int index) { return result->run->outputs[index]; }
-int         fv_result_missing(const fv_result *result) { return result->run->nmissing; }
-const char *fv_result_missing_file(const fv_result *result, int index) { return result->run->missing[index]; }
+int         fv_result_outputs(const fv_result *result) { return result->noutputs; }
+const char *fv_result_output(const fv_result *result, int index) { return result->outputs[index]; }
+int         fv_result_missing(const fv_result *result) { return result->nmissing; }
+const char *fv_result_missing_file(const fv_result *result, int index) { return result->missing[index]; }
 
-fv_result_facts fv_result_summary(const fv_result *result) {
-    const fv_run_result *r = result->run;
-    return (fv_result_facts){ r->tasks_run,   r->outputs_made, r->outputs_current, r->bytes_read, r->bytes_written,
-                              r->peak_memory, r->seconds,      r->opening,         r->merging,    r->started };
-}
+fv_result_facts fv_result_summary(const fv_result *result) { return result->facts; }
 
 int fv_result_stages(const fv_result *result, fv_stage_time stages[FV_MOST_STAGES]) {
-    return fv__stage_times(result->run->spent, result->run->nspent, stages);
+    return fv__stage_times(result->spent, result->nspent, stages);
 }
 
-fv_result *fv_result_new(void) {
-    fv_result *result = fv__calloc(sizeof *result);
-    complete_result(result);
-    return result;
-}
-
-void fv_result_free(fv_result *result) {
-    if (!result) return;
-    fv__run_result_free(result->run);
-    free(result);
-}
+fv_result *fv_result_new(void) { return complete(NULL); }
 
 static fv_log_level level_of(int level) { return level <= 0 ? FV_LOG_QUIET : level == 1 ? FV_LOG_NORMAL : FV_LOG_VERBOSE; }
 

@@ -74,8 +74,8 @@ typedef struct fv_engine {
     bool ranks;    /* this process is one of several that MPI has started */
     /* All that follows may be NULL. Whether this process was started for this engine, as a rank by mpiexec: it is the default. */
     bool (*launched)(void);
-    /* Fills in what the engine decides itself: workers and memory of this process. */
-    fv_status (*prepare)(fv_run_settings *settings, const fv_run_settings *given, fv_error *error);
+    /* Fills in what the engine decides itself, before the defaults: workers and ranks of this host. */
+    fv_status (*prepare)(fv_run_settings *settings, fv_error *error);
     /* Makes parts of files durable that other places have written, before the file gets its name. */
     fv_status (*sync)(void *context, const fv_job *job, fv_error *error);
     /* All tasks of a stage are done: brings what they made to all places. makers: by task the place that made it, -1: none. */

@@ -25,7 +25,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards results that
 
 /* ---------------------------------------------------------------- items */
 
-static fv_status keep_image(fv_run_result *result, fv_instance *instance, const fv_sink *sink, fv_error *error) {
+static fv_status keep_image(fv_result *result, fv_instance *instance, const fv_sink *sink, fv_error *error) {
     fv_kept kept = { .name = sink->name, .combination = sink->combination, .type = sink->value->type.image };
     kept.item = fv__bindings_unit(instance->context->bindings, instance->item).item;
     kept.data = fv__try_alloc((size_t)fv_image_type_bytes(&kept.type));
@@ -45,7 +45,7 @@ static fv_status keep_image(fv_run_result *result, fv_instance *instance, const 
     return FV_OK;
 }
 
-static fv_status take_part(fv_run_result *result, fv_instance *instance, const fv_sink *sink, fv_error *error) {
+static fv_status take_part(fv_result *result, fv_instance *instance, const fv_sink *sink, fv_error *error) {
     part    p = { .statement = sink->statement,
                   .combination = sink->combination,
                   .item = instance->item,
@@ -78,7 +78,7 @@ static fv_status take_part(fv_run_result *result, fv_instance *instance, const f
     return FV_OK;
 }
 
-fv_status fv__collect_item(fv_run_result *result, fv_instance *instance, fv_error *error) {
+fv_status fv__collect_item(fv_result *result, fv_instance *instance, fv_error *error) {
     for (int k = 0; k < instance->graph->nsinks; k++) {
         const fv_sink *sink = &instance->graph->sinks[k];
         if (sink->kind == FV_SINK_EXPORT) continue;
@@ -90,16 +90,16 @@ fv_status fv__collect_item(fv_run_result *result, fv_instance *instance, fv_erro
     return FV_OK;
 }
 
-void fv__collect_failure(fv_run_result *result, const char *item, const fv_error *error) {
+void fv__collect_failure(fv_result *result, const char *item, const fv_error *error) {
     result->failures = fv__realloc(result->failures, (size_t)(result->nfailures + 1) * sizeof *result->failures);
     result->failures[result->nfailures++] = (fv_failure){ fv__strdup(item), *error };
 }
 
-void fv__collect_output(fv_run_result *result, const char *path, bool made) {
+void fv__collect_output(fv_result *result, const char *path, bool made) {
     if (!(result->noutputs & (result->noutputs - 1)))
         result->outputs = fv__realloc(result->outputs, (size_t)FV_MAX(2 * result->noutputs, 1) * sizeof *result->outputs);
     result->outputs[result->noutputs++] = fv__strdup(path);
-    *(made ? &result->outputs_made : &result->outputs_current) += 1;
+    *(made ? &result->facts.outputs_made : &result->facts.outputs_current) += 1;
 }
 
 /* ---------------------------------------------------------------- tables of all items */
@@ -173,7 +173,7 @@ static fv_status join_columns(joined *j, fv_error *error) {
     return add_own(j, j->lead, columns_of(first), error);
 }
 
-static void note_failure(fv_run_result *result, const char *item, const fv_error *error) {
+static void note_failure(fv_result *result, const char *item, const fv_error *error) {
     for (int i = 0; i < result->nfailures; i++)
         if (!strcmp(result->failures[i].item, item)) return;
     fv__log_failure("fovea: %s", error->message);
@@ -182,7 +182,7 @@ static void note_failure(fv_run_result *result, const char *item, const fv_error
 
 /* Parts whose columns differ from the first one's cannot be rows of the same table: such items have failed, the others go on.
  * Gives the number of parts left. */
-static int keep_alike(fv_run_result *result, const fv_bindings *bindings, part *parts, int count) {
+static int keep_alike(fv_result *result, const fv_bindings *bindings, part *parts, int count) {
     int kept = 1;
     for (int k = 1; k < count; k++) {
         if (alike(&parts[0], &parts[k])) {
@@ -314,7 +314,7 @@ static fv_status replace_file(joined *j, const fv_table_format *format, const fv
     return options->append ? fv__outputs_commit(outputs, error) : FV_OK; /* another may append to it */
 }
 
-static fv_status write_file(joined *j, fv_run_result *result, fv_outputs *outputs, fv_error *error) {
+static fv_status write_file(joined *j, fv_result *result, fv_outputs *outputs, fv_error *error) {
     const char            *path = j->parts[0].file;
     const fv_table_format *format = fv__table_format_for(path);
     fv_hash                key = joined_key(j);
@@ -342,7 +342,7 @@ static void keep_texts(fv_table *table, int64_t rows, fv_arena *arena) {
         }
 }
 
-static fv_status keep_table(joined *j, fv_run_result *result, fv_error *error) {
+static fv_status keep_table(joined *j, fv_result *result, fv_error *error) {
     fv_table table = { .type = j->type };
     int      n = result->ntables++;
     result->tables = fv__realloc(result->tables, (size_t)result->ntables * sizeof *result->tables);
@@ -378,7 +378,7 @@ static int in_order(const void *a, const void *b) {
     return x->combination - y->combination;
 }
 
-fv_status fv__collect_finish(fv_run_result *result, const fv_context *context, fv_outputs *outputs, fv_error *error) {
+fv_status fv__collect_finish(fv_result *result, const fv_context *context, fv_outputs *outputs, fv_error *error) {
     if (!result->nparts) return FV_OK;
     qsort(result->parts, (size_t)result->nparts, sizeof *result->parts, in_order);
     fv_status status = FV_OK;
@@ -400,7 +400,7 @@ fv_status fv__collect_finish(fv_run_result *result, const fv_context *context, f
     return status;
 }
 
-void fv__run_result_free(fv_run_result *result) {
+void fv_result_free(fv_result *result) {
     if (!result) return;
     for (int i = 0; i < result->ntables; i++) free(result->tables[i].cell);
     for (int i = 0; i < result->nkept; i++) free(result->kept[i].data);

@@ -6,10 +6,10 @@
 #include "run/run.h"
 
 /* Takes tables, scalars and kept images of a finished item. Thread-safe. */
-fv_status fv__collect_item(fv_run_result *result, fv_instance *instance, fv_error *error);
-void      fv__collect_failure(fv_run_result *result, const char *item, const fv_error *error);
-void      fv__collect_output(fv_run_result *result, const char *path, bool made);
+fv_status fv__collect_item(fv_result *result, fv_instance *instance, fv_error *error);
+void      fv__collect_failure(fv_result *result, const char *item, const fv_error *error);
+void      fv__collect_output(fv_result *result, const char *path, bool made);
 /* After the last item: writes table files, makes printed tables. */
-fv_status fv__collect_finish(fv_run_result *result, const fv_context *context, fv_outputs *outputs, fv_error *error);
+fv_status fv__collect_finish(fv_result *result, const fv_context *context, fv_outputs *outputs, fv_error *error);
 
 #endif

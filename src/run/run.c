@@ -184,7 +184,7 @@ typedef struct running {
     fv_bindings           *bindings;
     fv_outputs            *outputs;
     fv_record             *record;
-    fv_run_result         *result;
+    fv_result             *result;
     const fv_share        *share;  /* NULL: the run is ours alone */
     fv_lease              *lease;  /* on a run that is ours alone and writes files */
     bool                   writes; /* files, as far as is known before the start */
@@ -214,7 +214,7 @@ static fv_status open_store(running *r, fv_error *error) {
     fv_store_options options = { .folder = folder,
                                  .writer = r->writer,
                                  .memory = r->settings->budget.store,
-                                 .patience = (r->settings->patience > 0 ? r->settings->patience : 2.5) * r->settings->workers,
+                                 .patience = r->settings->options.patience * r->settings->options.workers,
                                  .shared = r->engine->shared || r->share };
     fv_status        status = fv__store_open(&options, &r->context.store, error);
     if (status == FV_OK) fv__store_on_flush(r->context.store, before_commit, r);
@@ -238,7 +238,7 @@ static void note_run(running *r) {
     fv__record_fact(r->record, "device", b->device ? b->on.kind : "cpu");
     if (b->device_note) fv__record_fact(r->record, "device-note", b->device_note);
     if (r->left.size) fv__record_fact(r->record, "device-left", (const char *)r->left.data);
-    snprintf(number, sizeof number, "%d", r->settings->workers);
+    snprintf(number, sizeof number, "%d", r->settings->options.workers);
     fv__record_fact(r->record, "workers", number);
     snprintf(number, sizeof number, "%lld", (long long)r->settings->budget.memory);
     fv__record_fact(r->record, "memory", number);
@@ -255,7 +255,7 @@ static fv_status run_items(running *r, fv_error *error) {
     fv_status committed = fv__outputs_commit(r->outputs, &later);
     if (status == FV_OK && committed != FV_OK) *error = later;
     if (status == FV_OK) status = committed;
-    r->result->started = r->result->started || status == FV_OK;
+    r->result->facts.started = r->result->facts.started || status == FV_OK;
     if (status == FV_OK && ends_run(r)) status = fv__collect_finish(r->result, &r->context, r->outputs, error);
     if (status == FV_OK) status = fv__outputs_commit(r->outputs, error);
     fv_status flushed = fv__store_flush(r->context.store, &later); /* also after a failure: what is done is not lost */
@@ -364,9 +364,9 @@ static fv_status claim_run(running *r, fv_error *error) {
 static fv_status run_checked(running *r, fv_diagnostics *diagnostics, fv_error *error) {
     const fv_budget *budget = &r->settings->budget;
     int64_t          task = 0;
-    if (r->settings->fresh) trim_store(r, 0); /* not what runs that go on right now have stored */
+    if (r->settings->options.fresh) trim_store(r, 0); /* not what runs that go on right now have stored */
     FV_TRY(open_store(r, error));
-    FV_TRY(fv__outputs_open(r->folder, r->settings->overwrite, r->settings->fresh, &r->outputs, error));
+    FV_TRY(fv__outputs_open(r->folder, r->settings->options.overwrite, r->settings->options.fresh, &r->outputs, error));
     fv__outputs_note_patterns(r->outputs, r->context.bindings);
     if (r->share && r->context.bindings->collection) fv__outputs_yield(r->outputs);
     if (ends_run(r)) FV_TRY(start(r, &task, diagnostics, error));
@@ -384,7 +384,7 @@ static fv_status run_checked(running *r, fv_diagnostics *diagnostics, fv_error *
     fv__buffer_allow(-budget->buffers);
     fv__record_close(r->record);
     r->record = NULL;
-    if (ends_run(r) && (r->result->tasks_run > 0 || r->share)) {
+    if (ends_run(r) && (r->result->facts.tasks_run > 0 || r->share)) {
         fv_error  later = { 0 };
         fv_status built = fv__record_build(r->run_folder, &later);
         if (built != FV_OK) fv__log_failure("fovea: the record of this run could not be written: %s", later.message);
@@ -440,30 +440,33 @@ static fv_status tell_failures(const running *r, fv_error *error) {
                    of_run ? ", and with them what needs every item" : "");
 }
 
-fv_status fv__run_all(const fv_program *program, fv_bindings *bindings, const fv_plan_options *plan_options,
-                      const fv_run_settings *given, fv_run_result **out, fv_diagnostics *diagnostics, fv_error *error) {
-    fv_run_settings settings = *given;
-    double          began = fv__now();
-    if (!settings.engine) settings.engine = fv__engine_default();
-    if (settings.workers <= 0) settings.workers = fv__default_workers();
-    char   *folder = fv__store_place(settings.folder, true);
-    running r = { .settings = &settings,
-                  .folder = folder,
-                  .bindings = bindings,
-                  .result = fv__calloc(sizeof *r.result),
-                  .share = settings.share };
+static fv_status settle(fv_run_settings *settings, const fv_bindings *bindings, const fv_engine **engine, fv_error *error) {
+    fv_run_options *options = &settings->options;
+    if (!options->engine) options->engine = fv__engine_default();
+    if (options->patience <= 0) options->patience = 2.5;
+    FV_TRY(fv__engine_named(options->engine, engine, error));
+    if ((*engine)->prepare) FV_TRY((*engine)->prepare(settings, error));
+    if (options->workers <= 0) options->workers = fv__default_workers();
+    fv_sharers sharers = fv__engine_sharers(*engine, options->workers, options->ranks, bindings);
+    settings->budget = fv__budget_divide(options->memory, &sharers);
+    return FV_OK;
+}
+
+static fv_status run_all(const fv_program *program, fv_bindings *bindings, const fv_plan_options *plan_options,
+                         fv_run_settings settings, const fv_share *share, fv_result **out, fv_diagnostics *diagnostics,
+                         fv_error *error) {
+    double  began = fv__now();
+    char   *folder = fv__store_place(settings.options.store, true);
+    running r = {
+        .settings = &settings, .folder = folder, .bindings = bindings, .result = fv__calloc(sizeof *r.result), .share = share
+    };
     r.context = (fv_context){ .program = program,
                               .bindings = bindings,
                               .plan_options = *plan_options,
                               .written = fv__output_list_new(),
-                              .poison = settings.poison,
-                              .cancel = settings.cancel };
-    fv_status status = fv__engine_named(settings.engine, &r.engine, error);
-    if (status == FV_OK && r.engine->prepare) status = r.engine->prepare(&settings, given, error);
-    if (status == FV_OK) {
-        fv_sharers sharers = fv__engine_sharers(r.engine, settings.workers, settings.ranks, bindings);
-        settings.budget = fv__budget_divide(settings.memory, &sharers);
-    }
+                              .poison = settings.options.poison - 1,
+                              .cancel = settings.options.cancel };
+    fv_status status = settle(&settings, bindings, &r.engine, error);
     if (status == FV_OK) status = fv__path_make_folders(r.folder, error);
     if (status == FV_OK) status = run_checked(&r, diagnostics, error);
     if (r.record) fv__record_close(r.record);
@@ -477,8 +480,9 @@ fv_status fv__run_all(const fv_program *program, fv_bindings *bindings, const fv
     free(folder);
     fv__bytes_release(&r.left);
     fv__bytes_release(&r.tables);
-    r.result->peak_memory = FV_MAX(fv__system_number("/proc/self/status", "VmHWM:"), 0) * 1024; /* getrusage tells a parent's */
-    r.result->seconds = fv__now() - began;
+    r.result->facts.peak_memory =
+        FV_MAX(fv__system_number("/proc/self/status", "VmHWM:"), 0) * 1024; /* getrusage tells a parent's */
+    r.result->facts.seconds = fv__now() - began;
     if (status == FV_OK && r.result->nfailures) {
         tell_missing(&r);
         status = tell_failures(&r, error);
@@ -488,12 +492,17 @@ fv_status fv__run_all(const fv_program *program, fv_bindings *bindings, const fv
     return status;
 }
 
+fv_status fv__run_all(const fv_program *program, fv_bindings *bindings, const fv_plan_options *plan_options,
+                      const fv_run_options *options, fv_result **result, fv_diagnostics *diagnostics, fv_error *error) {
+    return run_all(program, bindings, plan_options, (fv_run_settings){ .options = *options }, NULL, result, diagnostics, error);
+}
+
 static fv_status freeze(running *r, char **run_folder, fv_diagnostics *diagnostics, fv_error *error) {
     const fv_context *context = &r->context;
     int64_t           task; /* jobs have memory of their own */
     FV_TRY(fv__path_make_folders(r->folder, error));
-    if (r->settings->fresh) trim_store(r, 0);
-    FV_TRY(fv__outputs_open(r->folder, r->settings->overwrite, false, &r->outputs, error));
+    if (r->settings->options.fresh) trim_store(r, 0);
+    FV_TRY(fv__outputs_open(r->folder, r->settings->options.overwrite, false, &r->outputs, error));
     fv_status status = start(r, &task, diagnostics, error);
     fv__outputs_free(r->outputs);
     fv__bytes_release(&r->left);
@@ -504,9 +513,10 @@ static fv_status freeze(running *r, char **run_folder, fv_diagnostics *diagnosti
 }
 
 fv_status fv__run_freeze(const fv_program *program, fv_bindings *bindings, const fv_plan_options *plan_options,
-                         const fv_run_settings *settings, char **run_folder, fv_diagnostics *diagnostics, fv_error *error) {
-    char   *folder = fv__store_place(settings->folder, true);
-    running r = { .settings = settings, .folder = folder, .bindings = bindings };
+                         const fv_run_options *options, char **run_folder, fv_diagnostics *diagnostics, fv_error *error) {
+    char           *folder = fv__store_place(options->store, true);
+    fv_run_settings settings = { .options = *options };
+    running         r = { .settings = &settings, .folder = folder, .bindings = bindings };
     r.context = (fv_context){ .program = program, .bindings = bindings, .plan_options = *plan_options, .poison = -1 };
     fv_status status = freeze(&r, run_folder, diagnostics, error);
     free_planned(&r.planned);
@@ -516,7 +526,7 @@ fv_status fv__run_freeze(const fv_program *program, fv_bindings *bindings, const
 
 /* Whether trying again would change nothing: all is done, or what failed did so neither because workers died nor for want of
  * memory, of which the next try may have more. */
-static bool final(fv_status status, const fv_run_result *result) {
+static bool final(fv_status status, const fv_result *result) {
     if (status == FV_OK) return true;
     if (status != FV_ERROR_INPUT || !result || !result->nfailures) return false;
     for (int i = 0; i < result->nfailures; i++) {
@@ -526,9 +536,9 @@ static bool final(fv_status status, const fv_run_result *result) {
     return true;
 }
 
-fv_status fv__run_share(const fv_share *share, bool alone, const fv_run_settings *given, fv_run_result **result,
+fv_status fv__run_share(const fv_share *share, bool alone, fv_order order, const fv_run_options *options, fv_result **result,
                         fv_error *error) {
-    fv_run_settings settings = *given;
+    fv_run_settings settings = { .options = *options, .order = order };
     fv_program     *program;
     fv_bindings     bindings;
     fv_plan_options plan_options;
@@ -539,11 +549,11 @@ fv_status fv__run_share(const fv_share *share, bool alone, const fv_run_settings
         if (slash) *slash = 0;
     }
     fv_status status = fv__manifest_load(share->run_folder, &program, &bindings, &plan_options, error);
-    settings.folder = folder;
-    settings.share = alone ? NULL : share;
+    settings.options.store = folder;
     *result = NULL;
     if (status == FV_OK && (share->finish || alone)) fv__claims_finished(share->run_folder, false);
-    if (status == FV_OK) status = fv__run_all(program, &bindings, &plan_options, &settings, result, &diagnostics, error);
+    if (status == FV_OK)
+        status = run_all(program, &bindings, &plan_options, settings, alone ? NULL : share, result, &diagnostics, error);
     if ((share->finish || alone) && final(status, *result)) fv__claims_finished(share->run_folder, true);
     fv__diagnostics_release(&diagnostics);
     fv__program_free(program);

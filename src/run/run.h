@@ -14,15 +14,9 @@
 #include "exec/exec.h"
 #include "run/budget.h"
 #include "store/lease.h"
+#include <fovea/pipeline.h>
 
-typedef struct fv_progress {
-    int64_t items, items_done, items_failed;
-    int64_t tasks, tasks_done; /* of the items opened so far */
-    double  fraction;          /* of all work, 0 to 1 */
-    int64_t bytes_read, bytes_written;
-    int64_t memory; /* planned for the jobs that are out, and the store */
-    double  seconds;
-} fv_progress;
+struct fv_share;
 
 typedef enum fv_order {
     FV_ORDER_MEMORY,  /* as it comes; what does not fit into memory is passed by what does */
@@ -30,23 +24,12 @@ typedef enum fv_order {
     FV_ORDER_LONGEST, /* the longest first, by the plan's work or the size of files */
 } fv_order;
 
+/* A run as it was asked for, and what follows from that. */
 typedef struct fv_run_settings {
-    const char            *engine;  /* NULL: mpi in a rank of several, else threads */
-    int                    workers; /* 0: all cores */
-    int64_t                memory;  /* of the host; 0: half of what is free */
-    fv_budget              budget;  /* how that is divided; the run fills it in */
-    const char            *folder;  /* NULL: .fovea */
-    bool                   fresh, overwrite, stop_on_error;
-    double                 patience; /* seconds of a worker's work that a kill may cost; 0: 2.5 */
-    int                    poison;   /* -1: off */
-    fv_order               order;    /* what to take first */
-    const struct fv_share *share;    /* what to do of a run that others work on too; NULL: all of it, alone */
-    /* Of engine mpi: ranks on this host, which share its memory; threads of a rank that were asked for. */
-    int         ranks, ranks_workers;
-    const char *program;                                          /* path of the fovea command, for engines that start it */
-    void (*progress)(void *context, const fv_progress *progress); /* at most ten times a second */
-    void         *context;
-    volatile int *cancel; /* set to non-zero to stop */
+    fv_run_options options;       /* engine, workers and patience are filled in; ranks: those of engine mpi on this host */
+    int            ranks_workers; /* threads of a rank that were asked for */
+    fv_budget      budget;        /* how the memory is divided */
+    fv_order       order;         /* what to take first */
 } fv_run_settings;
 
 /* ---- what a run gives back ---- */
@@ -63,7 +46,7 @@ typedef struct fv_failure {
     fv_error error;
 } fv_failure;
 
-typedef struct fv_run_result {
+struct fv_result {          /* opaque in <fovea/pipeline.h> */
     fv_table       *tables; /* one per statement that prints or keeps a table or scalar */
     char          **table_names;
     bool           *table_is_scalar;
@@ -77,33 +60,25 @@ typedef struct fv_run_result {
     int             noutputs;
     const char    **missing; /* files that should have been made and were not; they and the list are the arena's */
     int             nmissing;
-    int64_t         tasks_run, tasks_total;
-    int64_t         outputs_made, outputs_current;
-    int64_t         bytes_read, bytes_written;
-    int64_t         peak_memory; /* of this process, bytes */
-    double          seconds;
-    double          opening, merging;     /* seconds of workers: opening items, ending stages */
+    fv_result_facts facts;
     fv_spent        spent[FV_MOST_SPENT]; /* seconds of workers: in operators */
     int             nspent;
-    bool            started; /* some work was begun */
     fv_arena        arena;
     struct fv_part *parts; /* tables and scalars of items, until they are put together */
     int             nparts;
-} fv_run_result;
-
-void fv__run_result_free(fv_run_result *result);
+};
 
 /* Runs everything. FV_OK: all well. FV_ERROR_INPUT with failures listed: some items failed and the others are done.
  * diagnostics: mistakes of the text. */
 fv_status fv__run_all(const fv_program *program, fv_bindings *bindings, const fv_plan_options *plan_options,
-                      const fv_run_settings *settings, fv_run_result **result, fv_diagnostics *diagnostics, fv_error *error);
+                      const fv_run_options *options, fv_result **result, fv_diagnostics *diagnostics, fv_error *error);
 
 /* Checks all that fv__run_all checks and freezes the run in a folder (caller frees its name), for processes that share it. */
 fv_status fv__run_freeze(const fv_program *program, fv_bindings *bindings, const fv_plan_options *plan_options,
-                         const fv_run_settings *settings, char **run_folder, fv_diagnostics *diagnostics, fv_error *error);
+                         const fv_run_options *options, char **run_folder, fv_diagnostics *diagnostics, fv_error *error);
 /* A share of a run that is frozen in a folder. alone: all of it, as fv__run_all does. */
-fv_status fv__run_share(const struct fv_share *share, bool alone, const fv_run_settings *settings, fv_run_result **result,
-                        fv_error *error);
+fv_status fv__run_share(const struct fv_share *share, bool alone, fv_order order, const fv_run_options *options,
+                        fv_result **result, fv_error *error);
 
 /* What all units will need, judged by one of each segment. */
 typedef struct fv_outlook {

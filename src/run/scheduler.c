@@ -11,7 +11,7 @@
 #include <time.h>
 
 fv_scheduler *fv__scheduler_new(const fv_context *context, const fv_run_settings *settings, const fv_engine *engine,
-                                fv_outputs *outputs, fv_record *record, fv_run_result *result) {
+                                fv_outputs *outputs, fv_record *record, fv_result *result) {
     fv_scheduler *s = fv__calloc(sizeof *s);
     *s = (fv_scheduler){ .context = context,
                          .settings = settings,
@@ -23,7 +23,7 @@ fv_scheduler *fv__scheduler_new(const fv_context *context, const fv_run_settings
                          .result = result,
                          .started = fv__now() };
     s->progress.items = context->bindings->nunits;
-    fv__scheduler_places(s, &(fv_place){ settings->workers, settings->budget }, 1, 0, NULL);
+    fv__scheduler_places(s, &(fv_place){ settings->options.workers, settings->budget }, 1, 0, NULL);
     s->retired = fv__retired_items_new(context->store);
     pthread_mutex_init(&s->mutex, NULL);
     pthread_condattr_t attributes;
@@ -199,23 +199,23 @@ static bool find_job(fv_scheduler *s, int place, bool ahead, fv_job *job) {
 
 static void tell(fv_scheduler *s, bool force) {
     double now = fv__now();
-    if (!s->settings->progress || (!force && now - s->told < 0.1)) return;
+    if (!s->settings->options.progress || (!force && now - s->told < 0.1)) return;
     s->told = now;
-    fv_progress *p = &s->progress;
-    double       open = 0;
+    fv_run_state *p = &s->progress;
+    double        open = 0;
     for (fv_item *item = s->items; item; item = item->next)
         if (item->ready && item->tasks > 0) open += (double)item->tasks_done / (double)item->tasks;
     p->fraction = ((double)p->items_done + FV_MIN(open, (double)s->nopen)) / (double)FV_MAX(p->items, 1);
     p->memory = s->memory + fv__store_resident(s->context->store);
     p->seconds = now - s->started;
-    s->settings->progress(s->settings->context, p);
+    s->settings->options.progress(s->settings->options.context, p);
 }
 
 static void close_over(fv_scheduler *s);
 
 /* Mutex held. */
 static fv_offer offer(fv_scheduler *s, int place, bool ahead, fv_job *job) {
-    if (s->settings->cancel && *s->settings->cancel && !s->stopping) {
+    if (s->settings->options.cancel && *s->settings->options.cancel && !s->stopping) {
         s->stopping = true;
         s->status = fv_fail(&s->error, FV_ERROR_CANCELLED, "stopped; the same command goes on from here");
     }
@@ -368,7 +368,7 @@ static bool is_new(fv_scheduler *s, const char *name, const fv_error *error) {
 }
 
 static bool is_fatal(const fv_scheduler *s, fv_status status) {
-    return !s->context->bindings->collection || s->settings->stop_on_error || status == FV_ERROR_FULL ||
+    return !s->context->bindings->collection || s->settings->options.stop_on_error || status == FV_ERROR_FULL ||
            status == FV_ERROR_CANCELLED;
 }
 
@@ -490,11 +490,11 @@ static void account(fv_scheduler *s, fv_job *job) {
     }
     item->tasks_done++;
     s->progress.tasks_done++;
-    s->result->tasks_run++;
+    s->result->facts.tasks_run++;
     s->progress.bytes_read += job->facts.bytes_read;
     s->progress.bytes_written += job->facts.bytes_written;
-    s->result->bytes_read += job->facts.bytes_read;
-    s->result->bytes_written += job->facts.bytes_written;
+    s->result->facts.bytes_read += job->facts.bytes_read;
+    s->result->facts.bytes_written += job->facts.bytes_written;
 }
 
 /* Mutex held: the job is not out any more. */
@@ -534,9 +534,9 @@ void fv__job_done(fv_scheduler *s, fv_job *job, int worker, fv_status status, co
     }
     double took = fv__now() - job->handed;
     pthread_mutex_lock(&s->mutex);
-    if (job->kind == FV_JOB_OPEN) s->result->opening += took;
+    if (job->kind == FV_JOB_OPEN) s->result->facts.seconds_opening += took;
     if (job->kind == FV_JOB_END) {
-        s->result->merging += took;
+        s->result->facts.seconds_merging += took;
         spend_end(s, &job->instance->plan->stages[job->stage], took);
     }
     take_back(s, job);
@@ -554,9 +554,8 @@ void fv__job_done(fv_scheduler *s, fv_job *job, int worker, fv_status status, co
     if (job->kind == FV_JOB_OPEN && status == FV_OK) {
         item->ready = true;
         s->progress.tasks += item->tasks;
-        s->result->tasks_total += item->tasks;
     }
-    if (job->kind != FV_JOB_OPEN) s->result->started = true;
+    if (job->kind != FV_JOB_OPEN) s->result->facts.started = true;
     if (job->kind == FV_JOB_TASK) {
         item->stages[job->stage].done++;
         if (status == FV_OK) account(s, job);

@@ -9,7 +9,7 @@
 typedef struct fv_item fv_item;
 
 fv_scheduler *fv__scheduler_new(const fv_context *context, const fv_run_settings *settings, const fv_engine *engine,
-                                fv_outputs *outputs, fv_record *record, fv_run_result *result);
+                                fv_outputs *outputs, fv_record *record, fv_result *result);
 void          fv__scheduler_free(fv_scheduler *scheduler);
 /* Takes only what the claims give. Before the first job. */
 void fv__scheduler_share(fv_scheduler *scheduler, fv_claims *claims, const fv_share *share);

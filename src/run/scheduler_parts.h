@@ -92,7 +92,7 @@ struct fv_scheduler {
     bool                   gathers; /* tables and names of outputs: not where another process does at the run's end */
     fv_outputs            *outputs;
     fv_record             *record;
-    fv_run_result         *result;
+    fv_result             *result;
     pthread_mutex_t        mutex;
     pthread_cond_t         changed;
     uint64_t               changes;
@@ -112,7 +112,7 @@ struct fv_scheduler {
     bool                   stopping;
     fv_status              status;
     fv_error               error;
-    fv_progress            progress;
+    fv_run_state           progress;
     double                 started, told;
     int                    out; /* jobs */
 

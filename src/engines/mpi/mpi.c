@@ -357,7 +357,7 @@ static void stop_if_asked(leader *l) {
     if (l->stopped || !fv__guardian_asked_to_stop()) return;
     l->stopped = true;
     fv_fail(&error, FV_ERROR_CANCELLED, "stopped; the same command goes on from here");
-    if (l->settings->cancel) *l->settings->cancel = 1; /* long tasks end early */
+    if (l->settings->options.cancel) *l->settings->options.cancel = 1; /* long tasks end early */
     fv__scheduler_stop(l->scheduler, FV_ERROR_CANCELLED, &error);
 }
 
@@ -397,10 +397,11 @@ static void nap(const leader *l, double *pause) {
 /* ---------------------------------------------------------------- a run */
 
 static fv_status begin(leader *l, const char *run_folder, int64_t memory, fv_error *error) {
-    fv_letter_begin b = {
-        .memory = memory, .patience = l->patience, .workers = l->settings->ranks_workers, .poison = l->settings->poison
-    };
-    fv_bytes letter = { 0 };
+    fv_letter_begin b = { .memory = memory,
+                          .patience = l->patience,
+                          .workers = l->settings->ranks_workers,
+                          .poison = l->settings->options.poison - 1 };
+    fv_bytes        letter = { 0 };
     fv__bytes_append(&letter, &(fv_letter){ FV_LETTER_BEGIN }, sizeof(fv_letter));
     fv__bytes_append(&letter, &b, sizeof b);
     fv__bytes_append(&letter, run_folder, strlen(run_folder) + 1);
@@ -494,7 +495,7 @@ static fv_status work(leader *l, fv_error *error) {
     pthread_t          server;
     if (fv__thread_start(&l->helper, run_errands, l)) return fv_fail(error, FV_ERROR_IO, "cannot start a thread");
     bool      served = !fv__thread_start(&server, serve_thread, l);
-    fv_status status = served ? fv__worker_threads_start(&what, l->settings->workers, &threads, error)
+    fv_status status = served ? fv__worker_threads_start(&what, l->settings->options.workers, &threads, error)
                               : fv_fail(error, FV_ERROR_IO, "cannot start a thread");
     if (status == FV_OK)
         fv__worker_threads_join(threads);
@@ -513,7 +514,7 @@ static fv_status open_places(leader *l, fv_error *error) {
     fv_exchanger_calls calls = { .done = exchanged, .given_up = given_up, .context = l };
     fv_place          *places = fv__calloc((size_t)n * sizeof *places);
     int64_t            most = l->settings->budget.store;
-    places[0] = (fv_place){ l->settings->workers, l->settings->budget };
+    places[0] = (fv_place){ l->settings->options.workers, l->settings->budget };
     for (int r = 1; r < n; r++) {
         places[r] = (fv_place){ l->others[r].workers, l->others[r].budget };
         most = FV_MIN(most, l->others[r].budget.store);
@@ -529,14 +530,14 @@ static fv_status run(fv_scheduler *scheduler, const fv_run_settings *settings, c
                     .settings = settings,
                     .ranks = ranks,
                     .committed = fv__now(),
-                    .patience = settings->patience > 0 ? settings->patience : 2.5 };
+                    .patience = settings->options.patience };
     l.others = fv__calloc((size_t)ranks->size * sizeof *l.others);
     for (int r = 0; r < ranks->size; r++) l.others[r].unused = -1;
     l.last = &l.first;
     pthread_mutex_init(&l.mutex, NULL);
     pthread_mutex_init(&l.ordering, NULL);
     pthread_cond_init(&l.changed, NULL);
-    fv_status status = begin(&l, run_folder, settings->memory, error);
+    fv_status status = begin(&l, run_folder, settings->options.memory, error);
     if (status == FV_OK) status = open_places(&l, error);
     if (status == FV_OK) status = work(&l, error);
     fv__exchanger_stop(l.exchanger);
@@ -549,13 +550,13 @@ static fv_status run(fv_scheduler *scheduler, const fv_run_settings *settings, c
     return status == FV_OK ? fv__scheduler_status(scheduler, error) : status;
 }
 
-static fv_status prepare(fv_run_settings *settings, const fv_run_settings *given, fv_error *error) {
+static fv_status prepare(fv_run_settings *settings, fv_error *error) {
     const fv_ranks *ranks = fv__ranks_joined();
     if (!ranks) return fv_fail(error, FV_ERROR_USAGE, "--engine mpi: start it with mpiexec -n 4 fovea ..., or with srun");
     if (ranks->rank) return fv_fail(error, FV_ERROR_USAGE, "rank %d cannot run a pipeline, only rank 0 can", ranks->rank);
-    settings->ranks = ranks->local;
-    settings->ranks_workers = given->workers;
-    if (given->workers <= 0) settings->workers = ranks->workers;
+    settings->options.ranks = ranks->local;
+    settings->ranks_workers = settings->options.workers;
+    if (settings->options.workers <= 0) settings->options.workers = ranks->workers;
     return FV_OK;
 }
 

@@ -41,7 +41,7 @@ static fv_status start_child(child *c, fv_error *error) {
         close(to[1]);
         return fv_fail(error, FV_ERROR_IO, "cannot make a pipe: %s", strerror(errno));
     }
-    const char                *program = c->settings->program ? c->settings->program : "/proc/self/exe";
+    const char                *program = c->settings->options.command ? c->settings->options.command : "/proc/self/exe";
     char                      *arguments[] = { "fovea", "task", (char *)(uintptr_t)c->run_folder, NULL };
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
@@ -62,8 +62,8 @@ static fv_status start_child(child *c, fv_error *error) {
     c->to = fdopen(to[1], "w");
     c->from = fdopen(from[0], "r");
     fv_worker_hello hello = { .memory = c->settings->budget.store,
-                              .patience = c->settings->patience > 0 ? c->settings->patience : 2.5,
-                              .poison = c->settings->poison };
+                              .patience = c->settings->options.patience,
+                              .poison = c->settings->options.poison - 1 };
     if (fv__frame_send(c->to, &hello, sizeof hello)) return FV_OK;
     return fv_fail(error, FV_ERROR_IO, "a worker process ended before it began");
 }
@@ -78,7 +78,7 @@ static void end_child(child *c) {
     c->to = c->from = NULL;
 }
 
-static bool cancelled(const child *c) { return c->settings->cancel && *c->settings->cancel; }
+static bool cancelled(const child *c) { return c->settings->options.cancel && *c->settings->options.cancel; }
 
 /* After a request to stop, a task may end, unless that takes long: it is then as if the worker had been killed. */
 static void await_answer(child *c) {
@@ -151,8 +151,8 @@ static void *work(void *argument) {
 
 static fv_status run(fv_scheduler *scheduler, const fv_run_settings *settings, const char *run_folder, fv_error *error) {
     signal(SIGPIPE, SIG_IGN); /* a child that died is noticed by the failing write */
-    child *children = fv__calloc((size_t)settings->workers * sizeof *children);
-    int    count = settings->workers;
+    child *children = fv__calloc((size_t)settings->options.workers * sizeof *children);
+    int    count = settings->options.workers;
     for (int i = 0; i < count; i++) {
         children[i] = (child){ .scheduler = scheduler, .settings = settings, .run_folder = run_folder, .number = i };
         if (fv__thread_start(&children[i].thread, work, &children[i])) {
