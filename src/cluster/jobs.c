@@ -1,10 +1,10 @@
 /* The jobs of a run: planning the chain, submitting it, finding it again. */
 #include "cluster/jobs.h"
 #include "base/file.h"
+#include "cluster/frozen_run.h"
 #include "cluster/job_scripts.h"
 #include "cluster/slurm.h"
 #include "run/claims.h"
-#include "run/manifest.h"
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,34 +114,26 @@ static void scale(fv_stage_work *work, int nstages, double seconds) {
     for (int k = 0; k < nstages && seconds > 0 && all > 0; k++) work[k].seconds *= seconds / all;
 }
 
+static fv_status plan_jobs(const fv_frozen_run *run, const fv_profile *profile, bool pilot, fv_submission *submission,
+                           fv_error *error) {
+    fv_sharers sharers = { .driver = fv__budget_driver(&run->bindings) };
+    int        nstages;
+    FV_TRY(check_memory(profile, &sharers, run->outlook.memory, error));
+    fv_stage_work *work = work_of(run->sample, &run->outlook, &run->bindings, &nstages);
+    scale(work, nstages, profile->work);
+    submission->jobs = fv__calloc((size_t)(2 * nstages + 2) * sizeof *submission->jobs);
+    submission->njobs = fv__jobs_plan(profile, &sharers, work, nstages, run->bindings.collection, pilot,
+                                      fv__slurm_most_elements(), submission->jobs);
+    free(work);
+    return FV_OK;
+}
+
 static fv_status plan_run(const char *run_folder, const fv_profile *profile, bool pilot, fv_submission *submission,
                           fv_error *error) {
-    fv_context     context = { .poison = -1 };
-    fv_program    *program;
-    fv_bindings    bindings;
-    fv_instance   *instance = NULL;
-    fv_diagnostics diagnostics = { 0 };
-    fv_status      status = fv__manifest_load(run_folder, &program, &bindings, &context.plan_options, error);
-    context.program = program;
-    context.bindings = &bindings;
-    fv_outlook outlook;
-    if (status == FV_OK) status = fv__run_sample(&context, 0, &instance, &diagnostics, error);
-    if (status == FV_OK) status = fv__run_outlook(&context, &outlook, &diagnostics, error);
-    fv_sharers sharers = { .driver = status == FV_OK ? fv__budget_driver(&bindings) : FV_DRIVER_NONE };
-    if (status == FV_OK) status = check_memory(profile, &sharers, outlook.memory, error);
-    if (status == FV_OK) {
-        int            nstages;
-        fv_stage_work *work = work_of(instance, &outlook, &bindings, &nstages);
-        scale(work, nstages, profile->work);
-        submission->jobs = fv__calloc((size_t)(2 * nstages + 2) * sizeof *submission->jobs);
-        submission->njobs = fv__jobs_plan(profile, &sharers, work, nstages, bindings.collection, pilot, fv__slurm_most_elements(),
-                                          submission->jobs);
-        free(work);
-    }
-    fv__instance_close(instance);
-    fv__diagnostics_release(&diagnostics);
-    fv__program_free(program);
-    fv__bindings_release(&bindings);
+    fv_frozen_run run;
+    fv_status     status = fv__frozen_run_open(run_folder, &run, error);
+    if (status == FV_OK) status = plan_jobs(&run, profile, pilot, submission, error);
+    fv__frozen_run_close(&run);
     return status;
 }
 

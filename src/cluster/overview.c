@@ -1,8 +1,8 @@
 /* Where a submitted run is. */
 #include "cluster/overview.h"
 #include "base/file.h"
+#include "cluster/frozen_run.h"
 #include "run/claims.h"
-#include "run/manifest.h"
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,33 +15,14 @@ void fv__overview_release(fv_overview *o) {
 
 /* ---------------------------------------------------------------- tasks there are */
 
-static fv_status count_tasks(const char *run_folder, fv_overview *o, fv_bindings *out, fv_error *error) {
-    fv_context     context = { .poison = -1 };
-    fv_program    *program;
-    fv_bindings    bindings;
-    fv_instance   *instance = NULL;
-    fv_diagnostics diagnostics = { 0 };
-    fv_status      status = fv__manifest_load(run_folder, &program, &bindings, &context.plan_options, error);
-    context.program = program;
-    context.bindings = &bindings;
-    fv_outlook outlook;
-    if (status == FV_OK) status = fv__run_sample(&context, 0, &instance, &diagnostics, error);
-    if (status == FV_OK) status = fv__run_outlook(&context, &outlook, &diagnostics, error);
-    if (status == FV_OK) {
-        o->collection = bindings.collection;
-        o->least = fv__budget_least_job(&(fv_sharers){ .driver = fv__budget_driver(&bindings) }, outlook.memory);
-        o->nstages = o->collection ? 1 : instance->plan->nstages;
-        o->stages = fv__calloc((size_t)(o->nstages + 1) * sizeof *o->stages);
-        for (int k = 0; k < o->nstages; k++) {
-            const fv_stage *stage = &instance->plan->stages[k];
-            o->stages[k].tasks = o->collection ? bindings.nunits : stage->serial ? 1 : stage->ntasks;
-        }
-    }
-    fv__instance_close(instance);
-    fv__diagnostics_release(&diagnostics);
-    fv__program_free(program);
-    *out = bindings;
-    return status;
+static void count_tasks(const fv_frozen_run *run, fv_overview *o) {
+    const fv_plan *plan = run->sample->plan;
+    o->collection = run->bindings.collection;
+    o->least = fv__budget_least_job(&(fv_sharers){ .driver = fv__budget_driver(&run->bindings) }, run->outlook.memory);
+    o->nstages = o->collection ? 1 : plan->nstages;
+    o->stages = fv__calloc((size_t)(o->nstages + 1) * sizeof *o->stages);
+    for (int k = 0; k < o->nstages; k++)
+        o->stages[k].tasks = o->collection ? run->bindings.nunits : plan->stages[k].serial ? 1 : plan->stages[k].ntasks;
 }
 
 /* ---------------------------------------------------------------- tasks that the record knows */
@@ -234,13 +215,14 @@ static fv_status read_jobs(const char *run_folder, fv_overview *o, fv_error *err
 }
 
 fv_status fv__overview_make(const char *run_folder, fv_overview *o, fv_error *error) {
-    fv_bindings bindings = { 0 };
+    fv_frozen_run run;
     *o = (fv_overview){ 0 };
     FV_TRY(read_jobs(run_folder, o, error));
-    fv_status status = count_tasks(run_folder, o, &bindings, error);
+    fv_status status = fv__frozen_run_open(run_folder, &run, error);
+    if (status == FV_OK) count_tasks(&run, o);
     if (status == FV_OK) status = read_record(run_folder, o, error);
-    if (status == FV_OK) read_claims(run_folder, &bindings, o);
-    fv__bindings_release(&bindings);
+    if (status == FV_OK) read_claims(run_folder, &run.bindings, o);
+    fv__frozen_run_close(&run);
     FV_TRY(status);
     for (int k = 0; k < o->nstages && o->over; k++) {
         o->stages[k].running = 0; /* those that were killed cannot say that they are gone */

@@ -7,6 +7,7 @@
 #define FV_EXEC_H
 
 #include "exec/output.h"
+#include "image/chunk_walk.h"
 #include "record/record.h"
 #include "store/store.h"
 #include <pthread.h>
@@ -58,10 +59,8 @@ fv_hash fv__key_notes(const fv_node *node, const fv_lattice *lattice, int64_t ch
 fv_hash fv__key_piece(const fv_sink *sink, int64_t piece);                              /* encoded */
 fv_hash fv__key_put(const fv_output *output, const fv_lattice *lattice, int64_t chunk); /* put in its place */
 
-/* Pieces of a file that lie in a chunk, in order: calls visit with the piece's number and region until it returns false, and
- * tells whether none did. */
-bool fv__each_piece(const fv_planned_file *file, const fv_region                               *chunk,
-                    bool (*visit)(void *context, int64_t piece, const fv_region *region), void *context);
+/* Walks the pieces of a file that lie in a chunk. */
+void fv__pieces_begin(fv_chunk_walk *walk, const fv_planned_file *file, const fv_region *chunk);
 
 /* Name of a task in the record: the key of the first thing it makes. */
 fv_hash fv__task_key(const fv_instance *instance, const fv_stage *stage, int64_t task);

@@ -1,6 +1,6 @@
 /* The ends of stages: merging partials into results, putting files together. */
 #include "base/take.h"
-#include "exec/exec.h"
+#include "exec/earlier_results.h"
 #include "exec/late_values.h"
 #include <stdlib.h>
 
@@ -20,30 +20,7 @@ typedef struct finishing {
     double          seconds;
 } finishing;
 
-typedef struct earlier {
-    fv_results     base;
-    fv_instance   *instance;
-    const fv_node *node;
-    int            pass;
-    fv_blob        pins[16];
-    int            npins;
-} earlier;
-
 static fv_hash partial_key(const finishing *f, int64_t i) { return fv__key_partial(f->node, f->pass, &f->stage->lattice, i); }
-
-static fv_status get_earlier(fv_results *base, int64_t index, const void **data, size_t *size, fv_error *error) {
-    earlier          *e = (earlier *)base;
-    const fv_lattice *lattice = &e->instance->plan->stages[e->instance->plan->pass_stage[e->node->id][e->pass]].lattice;
-    fv_hash           key = fv__key_result(e->node, e->pass, lattice, index);
-    *data = NULL;
-    *size = 0;
-    if (!fv__store_has(e->instance->context->store, key)) return FV_OK;
-    if (e->npins == FV_COUNT(e->pins)) return fv_fail(error, FV_ERROR_INTERNAL, "finish borrows too many results");
-    FV_TRY(fv__store_get(e->instance->context->store, key, &e->pins[e->npins], error));
-    *data = e->pins[e->npins].data;
-    *size = e->pins[e->npins++].size;
-    return FV_OK;
-}
 
 /* ---------------------------------------------------------------- tables that are inputs */
 
@@ -162,14 +139,15 @@ static fv_status end_results(finishing *f, fv_error *error) {
 }
 
 static fv_status finish_pass(fv_instance *instance, const fv_stage *stage, const fv_target *target, fv_error *error) {
-    const fv_node *node = target->node;
-    const fv_pass *pass = &node->op->passes[target->pass];
-    double         start = fv__now();
-    int64_t        count = stage->ntasks;
-    fv_scalar      scalars[FV_MAX_INPUTS];
-    rows           tables[FV_MAX_INPUTS] = { 0 };
-    finishing      f = { .instance = instance, .stage = stage, .node = node, .pass = target->pass };
-    earlier        e = { .base.get = get_earlier, .instance = instance, .node = node, .pass = -1 };
+    const fv_node     *node = target->node;
+    const fv_pass     *pass = &node->op->passes[target->pass];
+    double             start = fv__now();
+    int64_t            count = stage->ntasks;
+    fv_scalar          scalars[FV_MAX_INPUTS];
+    rows               tables[FV_MAX_INPUTS] = { 0 };
+    finishing          f = { .instance = instance, .stage = stage, .node = node, .pass = target->pass };
+    fv_pins            pins = { 0 };
+    fv_earlier_results earlier;
     f.base = (fv_finish){ .params = node->params,
                           .ninputs = node->ninputs,
                           .out = &node->type,
@@ -179,9 +157,7 @@ static fv_status finish_pass(fv_instance *instance, const fv_stage *stage, const
                           .partial = partial_get,
                           .read = partial_read,
                           .put = result_put };
-    for (int k = 0; k < target->pass; k++)
-        if (node->op->passes[k].finish) e.pass = k;
-    if (e.pass >= 0) f.base.results = &e.base;
+    if (fv__earlier_results_init(&earlier, instance, node, target->pass, &pins)) f.base.results = &earlier.base;
     for (int i = 0; i < node->ninputs; i++) {
         f.base.in[i] = node->in_type[i];
         if (node->in[i] && node->in[i]->type.kind == FV_KIND_TABLE) {
@@ -202,7 +178,8 @@ static fv_status finish_pass(fv_instance *instance, const fv_stage *stage, const
     if (f.held.entry) fv__store_unpin(instance->context->store, &f.held);
     for (int i = 0; i < node->ninputs; i++)
         if (f.base.table[i]) release_rows(&tables[i]);
-    for (int i = 0; i < e.npins; i++) fv__store_unpin(instance->context->store, &e.pins[i]);
+    fv__pins_release(&pins, instance->context->store);
+    free(pins.blobs);
     fv__bytes_release(&f.combined);
     fv__bytes_release(&f.result);
     fv__bytes_release(&f.there);

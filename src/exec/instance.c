@@ -220,53 +220,39 @@ fv_status fv__instance_fetch(fv_instance *instance, const fv_node *node, const f
 
 fv_status fv__store_fetch(fv_store *store, const fv_node *node, const fv_lattice *lattice, const fv_block *block,
                           fv_error *error) {
-    int64_t low[FV_MAX_DIMS], high[FV_MAX_DIMS], at[FV_MAX_DIMS];
-    if (fv__region_empty(&block->region)) return FV_OK;
-    for (int d = 0; d < lattice->ndim; d++) {
-        low[d] = at[d] = block->region.start[d] / lattice->chunk[d];
-        high[d] = (block->region.start[d] + block->region.size[d] - 1) / lattice->chunk[d];
-    }
-    for (;;) {
-        int64_t position[FV_MAX_DIMS];
-        for (int d = 0; d < lattice->ndim; d++) position[d] = at[d] * lattice->chunk[d];
-        int64_t   index = fv__lattice_index(lattice, position);
-        fv_region chunk = fv__lattice_chunk(lattice, index), part = fv__region_intersect(&chunk, &block->region);
+    fv_chunk_walk walk;
+    for (fv__chunk_walk_begin(&walk, lattice, &block->region); fv__chunk_walk_next(&walk);) {
+        fv_region part = fv__region_intersect(&walk.chunk, &block->region);
         fv_blob   blob;
-        FV_TRY(fv__store_get(store, fv__key_chunk(node, lattice, index), &blob, error));
+        FV_TRY(fv__store_get(store, fv__key_chunk(node, lattice, walk.index), &blob, error));
         fv_block from, to = fv__block_window(block, &part);
-        fv__block_init(&from, block->dtype, &chunk, (void *)(uintptr_t)blob.data);
+        fv__block_init(&from, block->dtype, &walk.chunk, (void *)(uintptr_t)blob.data);
         fv__block_copy(&to, &from);
         fv__store_unpin(store, &blob);
-        int d = lattice->ndim - 1;
-        while (d >= 0 && ++at[d] > high[d]) {
-            at[d] = low[d];
-            d--;
-        }
-        if (d < 0) return FV_OK;
     }
+    return FV_OK;
 }
 
 /* ---------------------------------------------------------------- what is there already */
 
-typedef struct looking {
-    fv_store      *store;
-    const fv_sink *sink;
-} looking;
-
-static bool piece_there(void *context, int64_t piece, const fv_region *region) {
-    (void)region;
-    const looking *l = context;
-    return fv__store_knows(l->store, fv__key_piece(l->sink, piece));
+void fv__pieces_begin(fv_chunk_walk *walk, const fv_planned_file *file, const fv_region *chunk) {
+    const fv_image_type *type = &file->sink->value->type.image;
+    fv_lattice           pieces;
+    fv__lattice_init(&pieces, type->ndim, type->shape, file->layout.piece);
+    fv__chunk_walk_begin(walk, &pieces, chunk);
 }
 
 /* Whether a chunk's part of a file is made. */
 static bool written(const fv_instance *instance, const fv_stage *stage, const fv_target *target, const fv_region *chunk,
                     int64_t index) {
     const fv_output *output = fv__instance_output(instance, target);
-    looking          l = { instance->context->store, target->file->sink };
+    fv_store        *store = instance->context->store;
+    fv_chunk_walk    walk;
     if (fv__output_current(output)) return true;
-    if (target->file->layout.parallel) return fv__store_knows(l.store, fv__key_put(output, &stage->lattice, index));
-    return fv__each_piece(target->file, chunk, piece_there, &l);
+    if (target->file->layout.parallel) return fv__store_knows(store, fv__key_put(output, &stage->lattice, index));
+    for (fv__pieces_begin(&walk, target->file, chunk); fv__chunk_walk_next(&walk);)
+        if (!fv__store_knows(store, fv__key_piece(target->file->sink, walk.index))) return false;
+    return true;
 }
 
 fv_hash fv__task_key(const fv_instance *instance, const fv_stage *stage, int64_t task) {
@@ -328,15 +314,13 @@ bool fv__stage_finished(const fv_instance *instance, const fv_stage *stage) {
 
 typedef struct visitor {
     void (*visit)(void *context, fv_hash key);
-    void          *context;
-    const fv_sink *sink;
+    void *context;
 } visitor;
 
-static bool visit_piece(void *context, int64_t piece, const fv_region *region) {
-    (void)region;
-    const visitor *v = context;
-    v->visit(v->context, fv__key_piece(v->sink, piece));
-    return true;
+static void visit_pieces(const fv_planned_file *file, const fv_region *chunk, visitor v) {
+    fv_chunk_walk walk;
+    for (fv__pieces_begin(&walk, file, chunk); fv__chunk_walk_next(&walk);)
+        v.visit(v.context, fv__key_piece(file->sink, walk.index));
 }
 
 /* Keys of everything that a stage made on the way to its results. */
@@ -346,15 +330,13 @@ static void each_key(const fv_instance *instance, const fv_stage *stage, visitor
         fv_region chunk = fv__stage_chunk(stage, task, &index);
         for (int t = 0; t < stage->ntargets; t++) {
             const fv_target *target = &stage->targets[t];
-            v.sink = target->file ? target->file->sink : NULL;
             if (!instance->alone[target->node->id]) continue; /* another item may be about to use it */
             if (target->kind == FV_TARGET_STORE) v.visit(v.context, fv__key_chunk(target->node, &stage->lattice, index));
             if (target->kind == FV_TARGET_STORE && fv__op_notes(target->node->op, target->node->params))
                 v.visit(v.context, fv__key_notes(target->node, &stage->lattice, index));
             if (target->kind == FV_TARGET_PASS)
                 v.visit(v.context, fv__key_partial(target->node, target->pass, &stage->lattice, index));
-            if (target->kind == FV_TARGET_SINK && !target->file->layout.parallel)
-                fv__each_piece(target->file, &chunk, visit_piece, &v);
+            if (target->kind == FV_TARGET_SINK && !target->file->layout.parallel) visit_pieces(target->file, &chunk, v);
         }
     }
 }

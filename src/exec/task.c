@@ -2,7 +2,7 @@
 #include "base/file.h"
 #include "base/take.h"
 #include "devices/device_pool.h"
-#include "exec/exec.h"
+#include "exec/earlier_results.h"
 #include "exec/fused_points.h"
 #include "exec/late_values.h"
 #include "op/device_kernel.h"
@@ -34,8 +34,7 @@ typedef struct task {
     fv_region       chunk;
     fv_scalar       scalars[FV_POINTS_MOST];
     int             nscalars;
-    fv_blob        *pins; /* results borrowed by operators */
-    int             npins, pins_capacity;
+    fv_pins         pins; /* results borrowed by operators */
 } task;
 
 fv_worker *fv__worker_new(void) { return fv__calloc(sizeof(fv_worker)); }
@@ -101,34 +100,6 @@ static fv_status fetch(task *t, const fv_node *node, const fv_region *region, he
     return fv__instance_fetch(t->instance, node, &h->block, error);
 }
 
-/* ---------------------------------------------------------------- results of earlier passes */
-
-typedef struct results {
-    fv_results     base;
-    task          *t;
-    const fv_node *node;
-    int            pass;
-} results;
-
-static fv_status get_result(fv_results *base, int64_t index, const void **data, size_t *size, fv_error *error) {
-    results          *r = (results *)base;
-    task             *t = r->t;
-    const fv_plan    *plan = t->instance->plan;
-    const fv_lattice *lattice = &plan->stages[plan->pass_stage[r->node->id][r->pass]].lattice;
-    fv_hash           key = fv__key_result(r->node, r->pass, lattice, index);
-    *data = NULL;
-    *size = 0;
-    if (!fv__store_has(t->instance->context->store, key)) return FV_OK; /* never put: empty */
-    if (t->npins == t->pins_capacity) {
-        t->pins_capacity = t->pins_capacity ? 2 * t->pins_capacity : 8;
-        t->pins = fv__realloc(t->pins, (size_t)t->pins_capacity * sizeof *t->pins);
-    }
-    FV_TRY(fv__store_get(t->instance->context->store, key, &t->pins[t->npins], error));
-    *data = t->pins[t->npins].data;
-    *size = t->pins[t->npins++].size;
-    return FV_OK;
-}
-
 /* ---------------------------------------------------------------- running a pass */
 
 /* The same pass by the operator's kernel for devices. */
@@ -151,22 +122,20 @@ static fv_status run_on_device(const task *t, const fv_node *node, fv_run *r, fv
 
 static fv_status run_pass(task *t, const fv_node *node, int pass, const fv_region *region, const fv_block *out, fv_bytes *partial,
                           fv_error *error) {
-    const fv_pass *p = &node->op->passes[pass];
-    fv_run         r = { .need = fv__node_need(t->instance->plan, node, pass, region),
-                         .out = out,
-                         .partial = partial,
-                         .notes = fv__op_notes(node->op, node->params) && out ? &t->worker->notes : NULL,
-                         .chunk = partial ? t->chunk_index : -1 };
-    fv_region      need[FV_MAX_INPUTS];
-    fv_block       windows[FV_MAX_INPUTS];
-    fv_scalar      scalars[FV_MAX_INPUTS];
-    void          *copies[FV_MAX_INPUTS] = { NULL };
-    size_t         sizes[FV_MAX_INPUTS];
-    results        earlier = { .base.get = get_result, .t = t, .node = node, .pass = -1 };
-    fv_status      status = FV_OK;
-    for (int k = 0; k < pass; k++)
-        if (node->op->passes[k].finish) earlier.pass = k;
-    if (earlier.pass >= 0) r.results = &earlier.base;
+    const fv_pass     *p = &node->op->passes[pass];
+    fv_run             r = { .need = fv__node_need(t->instance->plan, node, pass, region),
+                             .out = out,
+                             .partial = partial,
+                             .notes = fv__op_notes(node->op, node->params) && out ? &t->worker->notes : NULL,
+                             .chunk = partial ? t->chunk_index : -1 };
+    fv_region          need[FV_MAX_INPUTS];
+    fv_block           windows[FV_MAX_INPUTS];
+    fv_scalar          scalars[FV_MAX_INPUTS];
+    void              *copies[FV_MAX_INPUTS] = { NULL };
+    size_t             sizes[FV_MAX_INPUTS];
+    fv_status          status = FV_OK;
+    fv_earlier_results earlier;
+    if (fv__earlier_results_init(&earlier, t->instance, node, pass, &t->pins)) r.results = &earlier.base;
     fv__pass_need(p, &r.need, need);
     int chosen = 0;
     if (node->op->lazy) FV_TRY(fv__instance_chosen(t->instance, node, &chosen, error));
@@ -334,67 +303,34 @@ static fv_status make_partial(task *t, const fv_target *target, fv_error *error)
     return store_bytes(t, fv__key_partial(target->node, target->pass, &t->stage->lattice, t->chunk_index), partial, error);
 }
 
-typedef struct encoding {
-    task            *t;
-    const fv_target *target;
-    fv_writer       *writer;
-    const fv_block  *block;
-    fv_status        status;
-    fv_error        *error;
-} encoding;
-
-static bool encode_piece(void *context, int64_t piece, const fv_region *region) {
-    encoding *e = context;
-    fv_bytes *bytes = &e->t->worker->bytes;
-    fv_block  window = fv__block_window(e->block, region);
+static fv_status encode_piece(task *t, const fv_target *target, fv_writer *writer, int64_t piece, const fv_block *window,
+                              fv_error *error) {
+    fv_bytes *bytes = &t->worker->bytes;
     double    start = fv__now();
-    fv_hash   key = fv__key_piece(e->target->file->sink, piece);
-    if (!fv__store_knows(e->t->instance->context->store, key)) {
-        fv__bytes_clear(bytes);
-        e->status = fv__bytes_need(bytes, (size_t)e->writer->layout.piece_memory, e->error); /* more than the output */
-        if (e->status == FV_OK) e->status = e->writer->format->encode(e->writer, piece, &window, bytes, e->error);
-        e->t->facts->write += fv__now() - start;
-        e->t->facts->bytes_written += (int64_t)bytes->size;
-        if (e->status == FV_OK) e->status = store_bytes(e->t, key, bytes, e->error);
-    }
-    return e->status == FV_OK;
+    fv_hash   key = fv__key_piece(target->file->sink, piece);
+    if (fv__store_knows(t->instance->context->store, key)) return FV_OK;
+    fv__bytes_clear(bytes);
+    fv_status status = fv__bytes_need(bytes, (size_t)writer->layout.piece_memory, error); /* more than the output */
+    if (status == FV_OK) status = writer->format->encode(writer, piece, window, bytes, error);
+    t->facts->write += fv__now() - start;
+    t->facts->bytes_written += (int64_t)bytes->size;
+    return status == FV_OK ? store_bytes(t, key, bytes, error) : status;
 }
 
-bool fv__each_piece(const fv_planned_file *file, const fv_region                               *chunk,
-                    bool (*visit)(void *context, int64_t piece, const fv_region *region), void *context) {
-    const fv_image_type *type = &file->sink->value->type.image;
-    fv_lattice           pieces;
-    fv__lattice_init(&pieces, type->ndim, type->shape, file->layout.piece);
-    int64_t low[FV_MAX_DIMS], high[FV_MAX_DIMS], at[FV_MAX_DIMS];
-    if (fv__region_empty(chunk)) return true;
-    for (int d = 0; d < pieces.ndim; d++) {
-        low[d] = at[d] = chunk->start[d] / pieces.chunk[d];
-        high[d] = (chunk->start[d] + chunk->size[d] - 1) / pieces.chunk[d];
+static fv_status encode_chunk(task *t, const fv_target *target, fv_writer *writer, const fv_block *block, fv_error *error) {
+    fv_chunk_walk walk;
+    for (fv__pieces_begin(&walk, target->file, &t->chunk); fv__chunk_walk_next(&walk);) {
+        fv_block window = fv__block_window(block, &walk.chunk);
+        FV_TRY(encode_piece(t, target, writer, walk.index, &window, error));
     }
-    for (;;) {
-        int64_t position[FV_MAX_DIMS];
-        for (int d = 0; d < pieces.ndim; d++) position[d] = at[d] * pieces.chunk[d];
-        int64_t   index = fv__lattice_index(&pieces, position);
-        fv_region region = fv__lattice_chunk(&pieces, index);
-        if (!visit(context, index, &region)) return false;
-        int d = pieces.ndim - 1;
-        while (d >= 0 && ++at[d] > high[d]) {
-            at[d] = low[d];
-            d--;
-        }
-        if (d < 0) return true;
-    }
+    return FV_OK;
 }
 
 static fv_status write_chunk(task *t, const fv_target *target, fv_error *error) {
     fv_block   window = fv__block_window(&t->worker->held[fv__stage_step(t->stage, target->node)].block, &t->chunk);
     fv_output *output = fv__instance_output(t->instance, target);
     fv_writer *writer = output->writer;
-    if (!writer->layout.parallel) {
-        encoding e = { .t = t, .target = target, .writer = writer, .block = &window, .error = error };
-        fv__each_piece(target->file, &t->chunk, encode_piece, &e);
-        return e.status;
-    }
+    if (!writer->layout.parallel) return encode_chunk(t, target, writer, &window, error);
     double start = fv__now();
     FV_TRY(writer->format->put(writer, &window, error));
     t->facts->write += fv__now() - start;
@@ -475,8 +411,7 @@ static fv_status run_chunk(task *t, int64_t number, fv_error *error) {
     if (status == FV_OK) status = run_steps(t, error);
     if (status == FV_OK) status = reach_targets(t, error);
     for (int s = 0; s < t->stage->nsteps; s++) release(t, &t->worker->held[s]);
-    for (int i = 0; i < t->npins; i++) fv__store_unpin(t->instance->context->store, &t->pins[i]);
-    t->npins = 0;
+    fv__pins_release(&t->pins, t->instance->context->store);
     return status;
 }
 
@@ -495,7 +430,7 @@ fv_status fv__task_run(fv_instance *instance, const fv_stage *stage, int64_t num
                 facts->read = facts->compute = facts->write = 0; /* each slab carries its own work */
                 status = run_chunk(&t, slab, error);
             }
-    free(t.pins);
+    free(t.pins.blobs);
     facts->status = (int)status;
     return status;
 }
