@@ -33,9 +33,11 @@ fv_status fv__run_sample(const fv_context *context, int segment, fv_instance **i
                          fv_error *error) {
     const fv_segment *s = &context->bindings->segments[segment];
     int64_t           n = s->count, tries = FV_MIN(n, 16);
+    fv_status (*open)(const fv_context *, int64_t, fv_instance **, fv_diagnostics *, fv_error *) =
+        segment ? fv__instance_sample : fv__instance_open; /* units of the first segment use nothing that others make */
     for (int64_t k = 0; k < tries; k++) {
         fv_diagnostics own = { 0 };
-        fv_status      status = fv__instance_sample(context, s->first + k * n / tries, instance, &own, error);
+        fv_status      status = open(context, s->first + k * n / tries, instance, &own, error);
         bool           last = status == FV_OK || k == tries - 1;
         if (last)
             fv__diagnostics_take(diagnostics, &own);
@@ -190,7 +192,8 @@ typedef struct running {
     bool                   writes; /* files, as far as is known before the start */
     fv_bytes               tables; /* names of the table files that it replaces, each with its 0 */
     planned_list           planned;
-    fv_bytes               left; /* names of operators that have a kernel for devices and run on the CPU all the same */
+    fv_instance           *first; /* the unit that the text was checked with, until the scheduler takes it as an item */
+    fv_bytes               left;  /* names of operators that have a kernel for devices and run on the CPU all the same */
 } running;
 
 /* Whether this process ends the run: gathers tables, builds the record, keeps the store's budget. */
@@ -249,6 +252,8 @@ static fv_status run_items(running *r, fv_error *error) {
     fv_claims *claims = NULL;
     if (r->share) FV_TRY(fv__claims_open(r->share, r->context.store, &claims, error));
     fv_scheduler *scheduler = fv__scheduler_new(&r->context, r->settings, r->engine, r->outputs, r->record, r->result);
+    fv__scheduler_begin_with(scheduler, r->first);
+    r->first = NULL;
     if (claims) fv__scheduler_share(scheduler, claims, r->share);
     fv_status status = r->engine->run(scheduler, r->settings, r->run_folder, error);
     fv_error  later = { 0 };
@@ -335,8 +340,9 @@ static fv_status start(running *r, int64_t *task, fv_diagnostics *diagnostics, f
     for (int s = 0; s < n; s++) {
         r->writes = r->writes || writes_files(samples[s]);
         if (status == FV_OK && samples[s]) note_left(r, samples[s]->graph);
-        fv__instance_close(samples[s]);
+        if (s) fv__instance_close(samples[s]);
     }
+    r->first = samples[0];
     if (r->left.size) fv__log("fovea: on the CPU, because the device's kernel does not take it: %s", (char *)r->left.data);
     free(samples);
     return status;
@@ -469,6 +475,7 @@ static fv_status run_all(const fv_program *program, fv_bindings *bindings, const
     fv_status status = settle(&settings, bindings, &r.engine, error);
     if (status == FV_OK) status = fv__path_make_folders(r.folder, error);
     if (status == FV_OK) status = run_checked(&r, diagnostics, error);
+    fv__instance_close(r.first);
     if (r.record) fv__record_close(r.record);
     if (r.outputs) fv__outputs_free(r.outputs);
     if (r.context.store) fv__store_close(r.context.store);
@@ -504,6 +511,7 @@ static fv_status freeze(running *r, char **run_folder, fv_diagnostics *diagnosti
     if (r->settings->options.fresh) trim_store(r, 0);
     FV_TRY(fv__outputs_open(r->folder, r->settings->options.overwrite, false, &r->outputs, error));
     fv_status status = start(r, &task, diagnostics, error);
+    fv__instance_close(r->first);
     fv__outputs_free(r->outputs);
     fv__bytes_release(&r->left);
     fv__bytes_release(&r->tables);

@@ -88,7 +88,7 @@ typedef struct fv_outlook {
     double  work;   /* nanoseconds, all units */
 } fv_outlook;
 fv_status fv__run_outlook(const fv_context *context, fv_outlook *outlook, fv_diagnostics *diagnostics, fv_error *error);
-/* Opens the first unit of a segment that can be read, for checks and plans. */
+/* Opens the first unit of a segment that can be read, for checks and plans. One of the first segment may become an item. */
 fv_status fv__run_sample(const fv_context *context, int segment, fv_instance **instance, fv_diagnostics *diagnostics,
                          fv_error *error);
 

@@ -68,6 +68,8 @@ static void free_item(fv_item *item) {
     free(item);
 }
 
+void fv__scheduler_begin_with(fv_scheduler *s, fv_instance *first_take) { s->first = first_take; }
+
 void fv__scheduler_share(fv_scheduler *s, fv_claims *claims, const fv_share *share) {
     s->claims = claims;
     s->share = share;
@@ -81,6 +83,7 @@ void fv__scheduler_free(fv_scheduler *s) {
         s->items = item->next;
         free_item(item);
     }
+    fv__instance_close(s->first);
     fv__retired_items_free(s->retired);
     fv__memory_take_back(s);
     free(s->taken);

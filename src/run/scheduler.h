@@ -11,6 +11,8 @@ typedef struct fv_item fv_item;
 fv_scheduler *fv__scheduler_new(const fv_context *context, const fv_run_settings *settings, const fv_engine *engine,
                                 fv_outputs *outputs, fv_record *record, fv_result *result);
 void          fv__scheduler_free(fv_scheduler *scheduler);
+/* An item that is open already, for when its turn comes; NULL: none. Before the first job. */
+void fv__scheduler_begin_with(fv_scheduler *scheduler, fv_instance *first_take);
 /* Takes only what the claims give. Before the first job. */
 void fv__scheduler_share(fv_scheduler *scheduler, fv_claims *claims, const fv_share *share);
 /* Makes everything durable that items which are over have made, and forgets what they needed on the way. */

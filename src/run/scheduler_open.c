@@ -96,11 +96,22 @@ static fv_status begin_outputs_alone(fv_scheduler *s, fv_item *item, fv_error *e
     return status;
 }
 
-fv_status fv__item_open(fv_scheduler *s, fv_item *item, fv_error *error) {
+static fv_status open_instance(fv_scheduler *s, fv_item *item, fv_error *error) {
     fv_diagnostics diagnostics = { 0 };
-    fv_status      status = fv__instance_open(s->context, item->number, &item->instance, &diagnostics, error);
+    pthread_mutex_lock(&s->mutex);
+    if (s->first && s->first->item == item->number) {
+        item->instance = s->first;
+        s->first = NULL;
+    }
+    pthread_mutex_unlock(&s->mutex);
+    if (item->instance) return FV_OK;
+    fv_status status = fv__instance_open(s->context, item->number, &item->instance, &diagnostics, error);
     fv__diagnostics_release(&diagnostics);
-    if (status != FV_OK) return status;
+    return status;
+}
+
+fv_status fv__item_open(fv_scheduler *s, fv_item *item, fv_error *error) {
+    FV_TRY(open_instance(s, item, error));
     FV_TRY(fv__budget_check(&s->tightest, item->instance->plan->memory, error));
     FV_TRY(begin_outputs_alone(s, item, error));
     fv__memory_spare(s, item);

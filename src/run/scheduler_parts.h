@@ -97,6 +97,7 @@ struct fv_scheduler {
     pthread_cond_t         changed;
     uint64_t               changes;
     fv_item               *items; /* open, oldest first */
+    fv_instance           *first; /* an item that was open before the run began; NULL: none, or its turn has come */
     fv_retired_items      *retired;
     int                    nopen, most_open;
     int                    segment;           /* that is reached */

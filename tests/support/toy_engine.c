@@ -87,13 +87,13 @@ static void *work(void *argument) {
 }
 
 static fv_status run(fv_scheduler *scheduler, const fv_run_settings *settings, const char *run_folder, fv_error *error) {
-    worker *workers = fv__calloc((size_t)settings->workers * sizeof *workers);
+    worker *workers = fv__calloc((size_t)settings->options.workers * sizeof *workers);
     (void)run_folder;
-    for (int i = 0; i < settings->workers; i++) {
+    for (int i = 0; i < settings->options.workers; i++) {
         workers[i] = (worker){ .scheduler = scheduler, .number = i, .state = (uint64_t)i + 1 };
         pthread_create(&workers[i].thread, NULL, work, &workers[i]);
     }
-    for (int i = 0; i < settings->workers; i++) pthread_join(workers[i].thread, NULL);
+    for (int i = 0; i < settings->options.workers; i++) pthread_join(workers[i].thread, NULL);
     free(workers);
     return fv__scheduler_status(scheduler, error);
 }
