@@ -12,6 +12,7 @@
 #include "op/scratch.h"
 
 enum { STRIP = FV_POINTS_STRIP };
+enum { AHEAD = 8 };  /* rows */
 enum { BEYOND = 4 }; /* elements before and behind a blended row */
 
 typedef struct sampler {
@@ -22,6 +23,7 @@ typedef struct sampler {
     int64_t     margin;              /* that, on each side */
     int64_t     start[3], stride[3]; /* of the window that data holds */
     const void *data;
+    int64_t     ahead; /* elements to what a row some rows later looks at, which is fetched in time */
 } sampler;
 
 /* Rows of the result that lie along rows of the input. */
@@ -486,12 +488,13 @@ static void fill_real(void *out, fv_dtype real, int64_t n, double value) {
 }
 
 /* Coordinates of n voxels along x, from position (of the spatial axes) on. */
-static void place(const fv_mapping *m, const int64_t *position, int64_t n, double *const c[3]) {
+static void place(const fv_mapping *m, const int64_t *position, int n, double *const c[3]) {
     int x = m->naxes - 1;
     for (int k = 0; k < m->naxes; k++) {
-        double sum = 0, slope = m->matrix[k][x], offset = m->offset[k], first = (double)position[x];
-        for (int j = 0; j < x; j++) sum += ((double)position[j] + m->before) * m->matrix[k][j];
-        for (int64_t i = 0; i < n; i++) c[k][i] = (sum + ((first + (double)i) + m->before) * slope) + offset;
+        double  sum = 0, slope = m->matrix[k][x], offset = m->offset[k], first = (double)position[x], before = m->before;
+        double *to = c[k];
+        for (int j = 0; j < x; j++) sum += ((double)position[j] + before) * m->matrix[k][j];
+        for (int i = 0; i < n; i++) to[i] = (sum + ((first + (double)i) + before) * slope) + offset;
     }
 }
 
@@ -529,7 +532,10 @@ static fv_status gather_row(job *j, const int64_t *position, int64_t n, char *ou
         fill_real(row, j->real, n, s.cval);
         return FV_OK;
     }
-    for (int k = 0; k < s.naxes; k++) seen[k] = c[left[k]];
+    for (int k = 0; k < s.naxes; k++) {
+        seen[k] = c[left[k]];
+        if (x > 0) s.ahead += (int64_t)floor(AHEAD * j->m->matrix[left[k]][x - 1] + 0.5) * s.stride[k];
+    }
     memcpy(here, position, sizeof here);
     for (int64_t i = 0; i < n; i += STRIP) {
         int64_t count = FV_MIN(n - i, STRIP);
@@ -537,7 +543,7 @@ static fv_status gather_row(job *j, const int64_t *position, int64_t n, char *ou
         if (j->points)
             FV_TRY(j->points->place(j->points->context, here, count, c, error));
         else
-            place(j->m, spatial, count, c);
+            place(j->m, spatial, (int)count, c);
         for (int k = 0; k <= x; k++)
             for (int64_t l = 0; l < count && j->s.margin; l++) c[k][l] += (double)j->s.margin;
         if (!j->m->order)
@@ -597,6 +603,8 @@ static fv_status run_channels(job *j, const fv_run *r, fv_error *error) {
     fv_box          box = { .naxes = j->m->naxes };
     int             x = j->m->axis[j->m->naxes - 1];
     int64_t         real = (int64_t)fv_dtype_size(j->real);
+    /* Gathered voxels of neighbouring rows come from the same lines: narrow columns keep these in the cache. */
+    int64_t width = j->rows_wanted ? out->region.size[x] : STRIP;
     memcpy(box.axis, j->m->axis, sizeof box.axis);
     set_constant(j, out->dtype);
     if (j->rows_wanted) prepare_rows(j, &out->region);
@@ -612,9 +620,13 @@ static fv_status run_channels(job *j, const fv_run *r, fv_error *error) {
                 if (!spatial || d == x) plane.size[d] = 1;
             }
             open_channel(j, in, ch.in, part);
-            for (fv__rows_begin(&walk, &plane); fv__rows_next(&walk);) {
-                char *to = (char *)fv__block_at(out, walk.position) + part * real;
-                FV_TRY(make_row(j, walk.position, out->region.size[x], to, out->stride[x], out->dtype, error));
+            for (int64_t first = 0; first < out->region.size[x]; first += width) {
+                int64_t n = FV_MIN(width, out->region.size[x] - first);
+                plane.start[x] = out->region.start[x] + first;
+                for (fv__rows_begin(&walk, &plane); fv__rows_next(&walk);) {
+                    char *to = (char *)fv__block_at(out, walk.position) + part * real;
+                    FV_TRY(make_row(j, walk.position, n, to, out->stride[x], out->dtype, error));
+                }
             }
         }
     return FV_OK;

@@ -48,28 +48,40 @@ FV_INLINE void R(cubic_rows)(const REAL *data, int64_t row, const REAL w[4], R(f
     for (int i = 1; i < 4; i++) *sum += *(const R(four_anywhere) *)(data + i * row) * w[i];
 }
 
+/* The four weights of LANES voxels. */
+FV_INLINE void R(weigh_group)(const REAL *t_, REAL w[4][LANES]) {
+    const REAL sixth = (REAL)1 / 6;
+    VECTOR     t, u, v[4];
+    memcpy(&t, t_, sizeof t);
+    u = 1 - t;
+    v[0] = u * u * u * sixth;
+    v[1] = (t * t * (t - 2) * 3 + 4) * sixth;
+    v[2] = (u * u * (u - 2) * 3 + 4) * sixth;
+    v[3] = t * t * t * sixth;
+    memcpy(w, v, sizeof v);
+}
+
 FV_INLINE void R(cubic)(const REAL *data, const int64_t *at, const int64_t *stride, const REAL *t, int naxes, REAL *out) {
+    REAL w[3][4][LANES];
+    for (int k = 0; k < naxes; k++) R(weigh_group)(t + k * STRIP, w[k]);
     for (int l = 0; l < LANES; l++) {
         const REAL *p = data + at[l];
-        REAL        x[4], y[4], z[4];
-        R(four) sum;
-        R(weigh)(3, t[(naxes - 1) * STRIP + l], x);
-        if (naxes > 1) R(weigh)(3, t[(naxes - 2) * STRIP + l], y);
+        REAL        y[4];
+        R(four) sum, plane;
+        for (int i = 0; i < 4 && naxes > 1; i++) y[i] = w[naxes - 2][i][l];
         if (naxes == 1)
             sum = *(const R(four_anywhere) *)p;
         else if (naxes == 2)
             R(cubic_rows)(p, stride[0], y, &sum);
         else {
-            R(weigh)(3, t[l], z);
-            R(four) plane;
             R(cubic_rows)(p, stride[1], y, &plane);
-            sum = plane * z[0];
+            sum = plane * w[0][0][l];
             for (int i = 1; i < 4; i++) {
                 R(cubic_rows)(p + i * stride[0], stride[1], y, &plane);
-                sum += plane * z[i];
+                sum += plane * w[0][i][l];
             }
         }
-        sum *= (R(four)){ x[0], x[1], x[2], x[3] };
+        sum *= (R(four)){ w[naxes - 1][0][l], w[naxes - 1][1][l], w[naxes - 1][2][l], w[naxes - 1][3][l] };
         out[l] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
     }
 }
@@ -137,9 +149,10 @@ FV_INLINE void R(strip)(const sampler *s, int order, int naxes, int64_t n, doubl
         REAL   *to = i + LANES <= n ? out + i : result;
         int64_t all = -1;
         for (int l = 0; l < LANES; l++) all &= inside[i + l];
-        if (all)
+        if (all) {
+            __builtin_prefetch((const char *)((uintptr_t)s->data + (uintptr_t)(at[i] + s->ahead) * sizeof(REAL)));
             R(group)(order, naxes, s->data, at + i, s->stride, t + i, to);
-        else
+        } else
             R(border_group)(s, order, naxes, c, i, to);
         if (to == result) memcpy(out + i, result, (size_t)(n - i) * sizeof *out);
     }

@@ -63,7 +63,7 @@ TURN_SQUARES(squares_4, turn_4, float, fv_f32v, FV_F32_LANES)
 TURN_SQUARES(squares_8, turn_8, double, fv_f64v, FV_F64_LANES)
 
 static void turn_plane(const plane *p, size_t size) {
-    const int64_t line = size < 16 ? 64 / (int64_t)size : 4, stretch = 256; /* few enough pages at a time */
+    const int64_t line = size < 16 ? 64 / (int64_t)size : 4, stretch = 32; /* few enough pages at a time */
     for (int64_t j = 0; j < p->m; j += stretch)
         for (int64_t i = 0; i < p->n; i += line) {
             int64_t i1 = FV_MIN(i + line, p->n), j1 = FV_MIN(j + stretch, p->m);
