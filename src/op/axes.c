@@ -70,6 +70,22 @@ fv_status fv__axes_pick(const fv_image_type *type, const char *words, int axis[F
     return FV_OK;
 }
 
+void fv__axis_insert(fv_image_type *type, int axis, const char *name, int64_t size) {
+    fv_image_type before = *type;
+    fv__axis_append(type, name, size);
+    for (int d = axis; d < before.ndim; d++) {
+        type->shape[d + 1] = before.shape[d];
+        type->spacing[d + 1] = before.spacing[d];
+        type->origin[d + 1] = before.origin[d];
+        memcpy(type->axis[d + 1], before.axis[d], sizeof type->axis[d]);
+        memcpy(type->unit[d + 1], before.unit[d], sizeof type->unit[d]);
+    }
+    clear(type, axis);
+    type->shape[axis] = size;
+    type->spacing[axis] = 1;
+    snprintf(type->axis[axis], sizeof type->axis[axis], "%s", name);
+}
+
 static bool is_space(const char *name) { return strlen(name) == 1 && strchr("zyx", *name); }
 
 fv_status fv__axes_name(fv_image_type *type, const char *words, fv_error *error) {

@@ -12,6 +12,8 @@ int fv__axis_find(const fv_image_type *type, const char *name);
 void fv__axis_drop(fv_image_type *type, int axis);
 /* Puts an axis after the last one; there must be room. */
 void fv__axis_append(fv_image_type *type, const char *name, int64_t size);
+/* Puts an axis before that of a number; there must be room. */
+void fv__axis_insert(fv_image_type *type, int axis, const char *name, int64_t size);
 
 /* The axes that words with blanks between them name, in the order of the words; without words (NULL or ""): the spatial ones, in
  * order. Each at most once; there is at least one. */

@@ -155,7 +155,7 @@ const fv_op FV_OP(colorize) = {
     .name = "colorize",
     .family = "view",
     .brief = "show labels or grey values in colour",
-    .also = "label2rgb, apply_colormap, applyColorMap, imfuse, colormap, gray2rgb",
+    .also = "apply_colormap, applyColorMap, imfuse, colormap, gray2rgb",
     .version = 1,
     .doc = "Adds an axis c of red, green and blue (uint8). The colour of a label depends only on its number, so it is the "
            "same in every slice; 0 is black. The scales grey, heat (black, red, yellow, white) and viridis go from low to "
