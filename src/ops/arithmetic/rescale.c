@@ -22,7 +22,7 @@ const fv_op FV_OP(rescale) = {
     .family = "arithmetic",
     .brief = "stretch the values of an image to a range",
     .version = 1,
-    .also = "rescale_intensity, imadjust, normalize, mat2gray",
+    .also = "rescale_intensity, imadjust, mat2gray",
     .doc = "Maps the values linearly, so that the smallest becomes min and the largest becomes max. The result is float32. "
            "If all values are equal, the result is min everywhere.",
     .inputs = inputs,

@@ -1,5 +1,5 @@
 /* isodata: the threshold half-way between the means of the classes it makes. */
-#include "ops/threshold/levels.h"
+#include "kernels/levels.h"
 
 /* Of float32 images scikit-image rounds every step to float32. */
 static double rounded(const fv__levels *l, double x) { return l->single ? (float)x : x; }

@@ -1,6 +1,6 @@
 /* li: the threshold with the least cross entropy between the image and its two classes. */
 #include "base/math.h"
-#include "ops/threshold/levels.h"
+#include "kernels/levels.h"
 
 /* Li and Tam's iteration on values counted from the least one; it ends where it moves by no more than half a level. */
 static double value(const fv__levels *l) {

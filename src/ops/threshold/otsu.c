@@ -1,5 +1,5 @@
 /* otsu: the threshold that best separates two classes of values. */
-#include "ops/threshold/levels.h"
+#include "kernels/levels.h"
 #include <stdlib.h>
 
 /* Index of the first greatest between-class variance, in doubles and in the order of scikit-image, so that ties fall alike. */

@@ -1,5 +1,5 @@
 /* triangle: the threshold at the foot of the histogram's peak. */
-#include "ops/threshold/levels.h"
+#include "kernels/levels.h"
 
 /* The level farthest below the line from the peak to the far end of the longer tail. */
 static int64_t split(const fv__levels *l) {

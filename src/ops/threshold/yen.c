@@ -1,6 +1,6 @@
 /* yen: the threshold with the greatest correlation of both classes. */
 #include "base/math.h"
-#include "ops/threshold/levels.h"
+#include "kernels/levels.h"
 #include <stdlib.h>
 
 /* In float32 and in the order of scikit-image, so that near ties fall alike. */

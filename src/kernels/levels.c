@@ -1,9 +1,13 @@
 /* Counting the levels of an image, and the threshold that a method finds in them. */
-#include "ops/threshold/levels.h"
+#include "kernels/levels.h"
 #include "op/scratch.h"
 #include <stdlib.h>
 
 enum { MOST_VALUES = 1 << 20 };
+
+static int64_t bins_of(const fv__method *method, const void *params) {
+    return method->choose_bins ? method->choose_bins(params) : method->bins;
+}
 
 static fv_dtype result_type(const fv__method *method, fv_dtype dtype) {
     return method->value || dtype == FV_BOOL ? FV_FLOAT64 : fv__scalar_type(dtype);
@@ -31,10 +35,12 @@ static fv_status put_of_bins(fv_finish *f, const fv__method *method, const fv_bi
         double sum = edges[i] + edges[i + 1];
         centres[i] = bins->single ? (float)sum / 2 : sum / 2;
     }
-    fv__levels levels = { counts, centres, bins->count, bins->single };
-    double     result = method->value ? method->value(&levels) : centres[method->split(&levels)];
+    fv__levels levels = { counts, centres, bins->count, bins->single, .params = f->params };
+    fv_status  status = method->put     ? method->put(f, &levels, error)
+                        : method->value ? fv__put_real(f, method->value(&levels), error)
+                                        : fv__put_real(f, centres[method->split(&levels)], error);
     free(edges);
-    return fv__put_real(f, result, error);
+    return status;
 }
 
 /* One level a value, from low (an int64, or the bits of a uint64) on. */
@@ -42,11 +48,19 @@ static fv_status put_of_values(fv_finish *f, const fv__method *method, const fv_
     double *centres = fv__alloc((size_t)FV_MAX(tally->count, 1) * sizeof *centres);
     for (int64_t i = 0; i < tally->count; i++)
         centres[i] = f->in[0]->image.dtype == FV_UINT64 ? (double)(low + (uint64_t)i) : (double)((int64_t)low + i);
-    fv__levels levels = { tally->counts, centres, tally->count, false };
-    double     real = method->value ? method->value(&levels) : 0;
-    int64_t    split = method->value ? 0 : method->split(&levels);
+    fv__levels levels = { tally->counts, centres, tally->count, false, true, low, f->params };
+    fv_status  status = method->put     ? method->put(f, &levels, error)
+                        : method->value ? put_number(f, method, 0, method->value(&levels), error)
+                                        : put_number(f, method, low + (uint64_t)method->split(&levels), 0, error);
     free(centres);
-    return put_number(f, method, low + (uint64_t)split, real, error);
+    return status;
+}
+
+/* All voxels have one value. */
+static fv_status put_constant(fv_finish *f, const fv__method *method, uint64_t whole, double real, fv_error *error) {
+    uint64_t   one = 1;
+    fv__levels levels = { &one, &real, 1, false, !fv_dtype_is_float(f->in[0]->image.dtype), whole, f->params };
+    return method->put ? method->put(f, &levels, error) : put_number(f, method, whole, real, error);
 }
 
 /* ---------------------------------------------------------------- first pass: all values, or their range */
@@ -57,8 +71,8 @@ static fv_status finish_small(fv_finish *f, const fv__method *method, fv_error *
     FV_TRY(fv__survey_tally(f, &tally, error));
     if (!tally) return fv_fail(error, FV_ERROR_INPUT, "the image has no voxels");
     int64_t low = tally->first + fv__tally_offset(dtype);
-    if (tally->count == 1) return put_number(f, method, (uint64_t)low, (double)low, error);
-    if (dtype != FV_BOOL) return put_of_values(f, method, tally, (uint64_t)low, error);
+    if (tally->count == 1) return put_constant(f, method, (uint64_t)low, (double)low, error);
+    if (dtype != FV_BOOL || method->put) return put_of_values(f, method, tally, (uint64_t)low, error);
     uint64_t *counts = fv__alloc((size_t)method->bins * sizeof *counts);
     fv_bins   bins;
     memset(counts, 0, (size_t)method->bins * sizeof *counts);
@@ -80,14 +94,14 @@ typedef struct {
 
 fv_status fv__levels_finish_survey(fv_finish *f, const fv__method *method, fv_error *error) {
     fv_dtype dtype = f->in[0]->image.dtype;
-    survey   s = { .keys = method->bins };
+    survey   s = { .keys = bins_of(method, f->params) };
     if (fv__tally_fits(dtype)) return finish_small(f, method, error);
     FV_TRY(fv__extent_finish(f, &s.extent, error));
     double low = fv__scalar_number(&s.extent.low), high = fv__scalar_number(&s.extent.high);
     if (fv_dtype_is_float(dtype)) {
         if (!isfinite(low) || !isfinite(high)) return fv_fail(error, FV_ERROR_INPUT, "the image holds nan or infinite values");
         s.constant = low == high;
-        if (!s.constant) fv__bins_init(&s.bins, dtype, low, high, true, method->bins);
+        if (!s.constant) fv__bins_init(&s.bins, dtype, low, high, true, s.keys);
         return f->put(f, 0, &s, sizeof s, error);
     }
     uint64_t span = s.extent.high.natural - s.extent.low.natural; /* also of int64, by two's complement */
@@ -107,7 +121,7 @@ fv_status fv__levels_finish_survey(fv_finish *f, const fv__method *method, fv_er
 /* ---------------------------------------------------------------- second pass: counting */
 
 static int64_t most_keys(const fv_need *n, const fv__method *method) {
-    return fv__survey_counts(n) ? 0 : fv_dtype_is_float(n->in[0]->image.dtype) ? method->bins : MOST_VALUES;
+    return fv__survey_counts(n) ? 0 : fv_dtype_is_float(n->in[0]->image.dtype) ? bins_of(method, n->params) : MOST_VALUES;
 }
 
 static size_t lay_out(int64_t keys, void *memory, uint32_t **counts, double **edges) {
@@ -172,7 +186,7 @@ fv_status fv__levels_finish(fv_finish *f, const fv__method *method, fv_error *er
     FV_TRY(f->results->get(f->results, 0, &earlier, &size, error));
     if (fv__tally_fits(dtype)) return f->put(f, 0, earlier, size, error);
     const survey *s = earlier;
-    if (s->constant) return put_number(f, method, s->extent.low.natural, fv__scalar_number(&s->extent.low), error);
+    if (s->constant) return put_constant(f, method, s->extent.low.natural, fv__scalar_number(&s->extent.low), error);
     FV_TRY(fv__survey_tally(f, &tally, error)); /* its ends hold the least and the greatest value: nothing was trimmed */
     if (fv_dtype_is_float(dtype)) return put_of_bins(f, method, &s->bins, tally->counts, error);
     return put_of_values(f, method, tally, s->extent.low.natural, error);
