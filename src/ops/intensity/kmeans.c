@@ -9,7 +9,7 @@
 #include "op/kernels.h"
 #include "op/random.h"
 #include "op/scratch.h"
-#include "ops/intensity/cluster.h"
+#include "ops/intensity/lloyd.h"
 #include <stdlib.h>
 
 typedef struct {
@@ -181,11 +181,11 @@ static fv_status find_centres(fv_finish *f, fv_error *error) {
     memcpy(records, partial, size);
     qsort(records, (size_t)n, record, by_index); /* partials come in any order */
     for (int64_t i = 0; i < n; i++) memcpy(points + i * channels, records + (size_t)i * record + 8, (size_t)channels * 8);
-    fv__cluster job = { points, n, (int)channels, (int)p->classes, (uint64_t)p->seed };
-    int64_t     found = fv__cluster_find(&job, centre);
-    fv_status   status = found < 0            ? fv_fail(error, FV_ERROR_INPUT, "the image holds nan or infinite values")
-                         : found < p->classes ? too_few(p, found, error)
-                                              : put_model(f, channels, centre, p->classes * channels, error);
+    fv__lloyd job = { points, n, (int)channels, (int)p->classes, (uint64_t)p->seed };
+    int64_t   found = fv__lloyd_find(&job, centre);
+    fv_status status = found < 0            ? fv_fail(error, FV_ERROR_INPUT, "the image holds nan or infinite values")
+                       : found < p->classes ? too_few(p, found, error)
+                                            : put_model(f, channels, centre, p->classes * channels, error);
     free(records);
     free(points);
     return status;

@@ -1,5 +1,5 @@
 /* k-means of points of several dimensions. */
-#include "ops/intensity/cluster.h"
+#include "ops/intensity/lloyd.h"
 #include "base/base.h"
 #include "op/random.h"
 #include <math.h>
@@ -14,7 +14,7 @@ static double apart(const double *a, const double *b, int dimensions) {
 }
 
 /* k-means++: each next centre is a point, more likely one that is far from those before. Gives how many were found. */
-static int choose_starts(const fv__cluster *j, uint64_t hash, double *distance, double *centre) {
+static int choose_starts(const fv__lloyd *j, uint64_t hash, double *distance, double *centre) {
     int64_t at = (int64_t)(fv__uniform(hash, 0) * (double)j->count);
     for (int k = 0;; k++) {
         double total = 0, sum = 0;
@@ -37,7 +37,7 @@ static int choose_starts(const fv__cluster *j, uint64_t hash, double *distance, 
 }
 
 /* The class of each point; whether any has changed. */
-static bool assign(const fv__cluster *j, const double *centre, uint8_t *class, double *inertia) {
+static bool assign(const fv__lloyd *j, const double *centre, uint8_t *class, double *inertia) {
     bool changed = false;
     *inertia = 0;
     for (int64_t i = 0; i < j->count; i++) {
@@ -55,7 +55,7 @@ static bool assign(const fv__cluster *j, const double *centre, uint8_t *class, d
 }
 
 /* The means of the classes; a class that lost all its points keeps its centre. */
-static void move(const fv__cluster *j, const uint8_t *class, double *sum, double *centre) {
+static void move(const fv__lloyd *j, const uint8_t *class, double *sum, double *centre) {
     int width = j->dimensions + 1;
     memset(sum, 0, (size_t)(j->classes * width) * sizeof *sum);
     for (int64_t i = 0; i < j->count; i++) {
@@ -74,7 +74,7 @@ static double brightness(const double *centre, int dimensions) {
     return sum;
 }
 
-static void sort_centres(const fv__cluster *j, double *centre) {
+static void sort_centres(const fv__lloyd *j, double *centre) {
     int n = j->dimensions;
     for (int k = 1; k < j->classes; k++)
         for (int i = k; i > 0 && brightness(centre + i * n, n) < brightness(centre + (i - 1) * n, n); i--)
@@ -85,7 +85,7 @@ static void sort_centres(const fv__cluster *j, double *centre) {
             }
 }
 
-int64_t fv__cluster_find(const fv__cluster *j, double *centre) {
+int64_t fv__lloyd_find(const fv__lloyd *j, double *centre) {
     size_t  numbers = (size_t)(j->classes * j->dimensions);
     double *distance = fv__alloc((size_t)j->count * sizeof *distance), best = INFINITY;
     double *trial = fv__alloc((2 * numbers + (size_t)j->classes) * sizeof *trial), *sum = trial + numbers;

@@ -1,22 +1,22 @@
 /* k-means of points of several dimensions: Lloyd's method from several starts that k-means++ chooses. One thread, a fixed order.
  */
-#ifndef FV_CLUSTER_H
-#define FV_CLUSTER_H
+#ifndef FV_LLOYD_H
+#define FV_LLOYD_H
 
 #include "base/isa.h"
 #include <stdint.h>
 
-typedef struct fv__cluster {
+typedef struct fv__lloyd {
     const double *point; /* count rows of `dimensions` numbers */
     int64_t       count;
     int           dimensions, classes;
     uint64_t      seed;
-} fv__cluster;
+} fv__lloyd;
 
-#define fv__cluster_find FV_ISA_NAME(fv__cluster_find)
+#define fv__lloyd_find FV_ISA_NAME(fv__lloyd_find)
 
 /* Fills classes * dimensions numbers, classes by rising sum of their centre. Gives the number of classes, or less if there are
  * fewer different points; -1 if a number is nan or infinite. */
-int64_t fv__cluster_find(const fv__cluster *job, double *centre);
+int64_t fv__lloyd_find(const fv__lloyd *job, double *centre);
 
 #endif
