@@ -10,9 +10,9 @@
 #include "op/scratch.h"
 #include "op/sorted_runs.h"
 #include "op/stretches.h"
+#include "ops/measurement/delegated.h"
 #include "ops/measurement/per_axis.h"
 #include "ops/measurement/properties.h"
-#include "ops/measurement/split.h"
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
 #include "ops/measurement/views.h"
 
 enum { FV__PROPERTIES = 24 };
-/* Those that other operators compute: see split.c. */
+/* Those that other operators compute: see delegated.c. */
 #define FV__FURTHER_PROPERTIES "convex_volume, solidity, feret_max, feret_min, median, percentile_N"
 
 /* What was asked for, in order. */

@@ -1,7 +1,7 @@
 /* Properties that measure leaves to other operators: convex hulls to hulls, medians and percentiles to percentiles. A call that
  * asks for them becomes calls of those, joined by label, with the columns in the order that was asked for. */
-#ifndef FV_SPLIT_H
-#define FV_SPLIT_H
+#ifndef FV_DELEGATED_H
+#define FV_DELEGATED_H
 
 #include "ops/measurement/properties.h"
 

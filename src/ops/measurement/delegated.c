@@ -1,5 +1,5 @@
-/* Properties that other operators compute; see split.h. */
-#include "ops/measurement/split.h"
+/* Properties that other operators compute; see delegated.h. */
+#include "ops/measurement/delegated.h"
 #include <stdio.h>
 #include <stdlib.h>
 
