@@ -242,5 +242,5 @@ const fv_op FV_OP(background) = {
     .cost = cost,
     .example = "a = phantom(\"cells\", [200, 200])\n"
                "excess(a, background(a, 25)) |> write(\"objects.png\")",
-    .see = "tophat open fit_polynomial bias_correct flatfield",
+    .see = "tophat open fit_polynomial flatfield",
 };

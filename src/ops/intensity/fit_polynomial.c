@@ -268,5 +268,5 @@ const fv_op FV_OP(fit_polynomial) = {
     .passes = passes,
     .cost = cost,
     .example = "phantom(\"cells\", [200, 200]) |> fit_polynomial(2) |> convert(\"uint8\") |> write(\"surface.png\")",
-    .see = "background bias_correct flatfield",
+    .see = "background flatfield",
 };
