@@ -5,7 +5,7 @@
 #include "op/format.h"
 #include <tiffio.h>
 
-extern const fv_format fv_format_tiff;
+extern const fv_format fv_format_tiff, fv_format_ome_tiff;
 
 /* ---------------------------------------------------------------- handles
  * One libtiff object on a shared descriptor. Used by one thread at a time; what libtiff complains about is kept here. */
@@ -88,6 +88,9 @@ int64_t fv__tiff_imagej_images(const char *description);
 void fv__tiff_axes_write(const fv_image_type *type, int channels_inside, fv_bytes *description, double resolution[2], int *unit);
 
 /* ---------------------------------------------------------------- writing */
+
+/* OME's XML: leading axes are pages, samples the colours of a pixel. */
+void fv__tiff_ome_write(const fv_image_type *type, int leading, int64_t samples, fv_bytes *description);
 
 fv_status fv__tiff_layout(const fv_image_file *file, fv_file_layout *layout, fv_error *error);
 fv_status fv__tiff_create(const fv_image_file *file, const fv_file_layout *layout, const char *temporary, fv_writer **writer,

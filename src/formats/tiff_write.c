@@ -313,6 +313,10 @@ static void fill_directory(const writer *w, int64_t page, const uint32_t *sizes,
     double               resolution[2];
     int                  unit;
     fv__tiff_axes_write(type, type->ndim > w->design.leading + 2, &description, resolution, &unit);
+    if (w->base.format == &fv_format_ome_tiff) {
+        fv__bytes_clear(&description);
+        fv__tiff_ome_write(type, w->design.leading, w->design.samples, &description);
+    }
     bool told = page == 0 && description.size > 0;
     d->expected = 16 + told + w->design.tiled + (extra > 0) + w->design.predict;
     put_long(d, TIFFTAG_SUBFILETYPE, w->design.pages > 1 ? FILETYPE_PAGE : 0);
