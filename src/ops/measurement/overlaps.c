@@ -276,6 +276,6 @@ const fv_op FV_OP(overlaps) = {
            "object is from those of another image tells measure(a, distance(b == 0), properties = \"min\").",
     .example = "image = phantom(\"cells\", [200, 200])\n"
                "overlaps(label(image > 60), label(gaussian(image, 2) > 90))",
-    .see = "measure neighbours distance",
+    .see = "measure neighbours track distance",
     .columns = columns,
 };
