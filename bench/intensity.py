@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Intensity operators beside OpenCV, scikit-learn and scikit-image, in one run.
 
-Each is done by turns; medians of processor time are compared. That of Fovea is of the whole command less the time of one that only
-reads and writes the same files; that of the others is of the call.
+Each is done by turns; medians of processor time are compared. That of Fovea is of the whole command less the time of one that
+only reads and writes the same files; that of the others is of the call.
 
 usage: bench/intensity.py [ROUNDS]
 """
@@ -29,7 +29,8 @@ ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 3
 def command(folder, text):
     """Processor seconds of a run."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([FOVEA, "run", "--quiet", "--fresh", "--overwrite", "-e", text], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([FOVEA, "run", "--quiet", "--fresh", "--overwrite", "-e", text], cwd=folder, check=True,
+                   stdout=subprocess.DEVNULL)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
