@@ -163,7 +163,8 @@ static fv_status create(const fv_image_file *file, const fv_file_layout *layout,
         *out = fv__vti_blocks_new(&fv_format_vti, file, layout, temporary, &front, &back);
         return FV_OK;
     }
-    fv__bytes_append(&front, &(uint64_t){ (uint64_t)fv_image_type_bytes(file->type) }, 8);
+    uint64_t bytes = (uint64_t)fv_image_type_bytes(file->type);
+    fv__bytes_append(&front, &bytes, sizeof bytes);
     *out = fv__dense_writer_new(&fv_format_vti, file, layout, temporary, &front);
     fv__dense_writer_store(*out, file->type->dtype, false, &back);
     return FV_OK;

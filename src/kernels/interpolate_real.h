@@ -129,7 +129,7 @@ FV_INLINE void R(border_group)(const sampler *s, int order, int naxes, double *c
 
 /* n <= STRIP voxels at coordinates c; each c has room for STRIP. */
 FV_INLINE void R(strip)(const sampler *s, int order, int naxes, int64_t n, double *const c[3], REAL *out) {
-    REAL    t[3 * STRIP], result[LANES];
+    REAL    t[3 * STRIP], result[LANES] = { 0 };
     int64_t at[STRIP], inside[STRIP], whole = (n + LANES - 1) / LANES * LANES;
     double  offset[STRIP] = { 0 };
     for (int64_t i = 0; i < whole; i++) inside[i] = -1;

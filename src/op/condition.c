@@ -399,6 +399,7 @@ static operand column_value(const fv_table_type *table, const fv_cell *row, int 
 static operand evaluate(const fv_condition *condition, const fv_table_type *table, const fv_cell *row) {
     operand stack[FV_CONDITION_DEPTH + 1];
     int     top = -1;
+    stack[0] = (operand){ 0 };
     for (int i = 0; i < condition->count; i++) {
         int what = condition->step[i].what, from = condition->step[i].column;
         if (what == NUMBER)

@@ -19,6 +19,7 @@ try:
     from skimage.feature import blob_log
     from skimage.filters import threshold_otsu
     from skimage.io import imread
+    from skimage.measure import regionprops
     from skimage.morphology import h_maxima
     from skimage.segmentation import clear_border, watershed
 except ImportError as missing:
@@ -110,6 +111,27 @@ def all_coins_are_found_in_uneven_light(folder):
     places = [(float(c["centroid_y"]), float(c["centroid_x"]), int(c["voxels"])) for c in table(folder, "objects.csv")]
     assert [sum(low <= y < low + 75 for y, _, _ in places) for low in (10, 85, 160, 235)] == [6, 6, 6, 6], places  # as they lie
     assert min(size for _, _, size in places) > 500, places
+
+
+@test
+def shapes_of_coins_and_of_a_brain_at_two_times_are_those_of_scikit_image(folder):
+    shutil.copy(data("images", "coins.png"), pathlib.Path(folder, "shapes.png"))
+    put(folder, "movie.npy", f'read("{data("nifti", "example4d.nii.gz")}")[:, 12]')
+    cook(folder, "Shapes, medians and overlaps", real=True)
+    coins, movie = imread(pathlib.Path(folder, "shapes.png")), np.load(pathlib.Path(folder, "movie.npy"))
+    cells = labelled(coins > 60)
+    ours, areas = table(folder, "shapes.csv"), ndimage.sum_labels(cells > 0, cells, objects(cells))
+    assert [float(row["volume"]) for row in ours] == areas.tolist()
+    assert [float(row["median"]) for row in ours] == ndimage.median(coins, cells, objects(cells)).tolist()
+    for row, region in zip(ours, regionprops(cells)):
+        if region.area > 20:
+            assert abs(float(row["solidity"]) - region.solidity) < 1e-9, (row, region.solidity)
+    spots = labelled(ndimage.gaussian_filter(coins.astype(float), 1) > 110)
+    pairs = {(a, b) for a, b in zip(spots.ravel(), cells.ravel()) if a and b}
+    assert abs(len(table(folder, "spots_in_cells.csv")) - len(pairs)) <= 2  # a voxel at the threshold may differ by rounding
+    times = [labelled(frame > 80).max() for frame in movie]
+    each = [int(row["t"]) for row in table(folder, "each_time.csv")]
+    assert len(movie) == 2 and set(each) == {0, 1} and len(each) >= max(times), (each[:5], times)
 
 
 @test

@@ -53,7 +53,7 @@ def formats():
 
 def targets():
     images, tables = formats()
-    taken = {e for f in tables for e in f["extensions"]}
+    taken = {e for f in tables if f["reads"] for e in f["extensions"]}
     names = [f["name"] if f["extensions"][0] in taken else f["extensions"][0] for f in images if f["reads"]]
     names += [f["extensions"][0] for f in tables if f["reads"]]
     return names + [e for e in MORE if any(e in f["extensions"] for f in images + tables)] + ["language", "devices"]
@@ -212,7 +212,7 @@ def seeds(folder, target):
         yield from zarr_seeds(folder)
     elif target in ("mhd", "nhdr", "hdr", "pvti", "st"):
         yield from detached_seeds(folder, target)
-    elif any(target in f["extensions"] for f in formats()[1]):
+    elif any(target in f["extensions"] for f in formats()[1] if f["reads"]):
         yield from table_seeds(folder, target)
     else:
         yield from (path.read_bytes() for path in written(folder, target))

@@ -270,7 +270,7 @@ TEST(bad_input_is_named) {
 TEST(partials_keep_their_bound) {
     static const fv_dtype dtypes[] = { FV_UINT8, FV_INT32, FV_UINT64, FV_FLOAT32, FV_FLOAT64 };
     const fv_pass        *pass = fv__op_find("measure")->passes;
-    static const struct { const char *properties; } params[] = { { "" }, { "all" } };
+    static const struct { const char *properties, *per; } params[] = { { "", "" }, { "all", "" } };
     static const fv_type absent = { .kind = FV_KIND_NONE };
     for (int k = 0; k < FV_COUNT(dtypes) * 6; k++) {
         int64_t    shape[] = { 5, 300, 40 }, n = 5 * 300 * 40;

@@ -133,7 +133,7 @@ static bool refused(const char *params, const char *part) {
 
 TEST(phantom_refuses_what_it_cannot_make) {
     CHECK(refused("kind=horse; shape=[3,3]", "foam|cells|t1|noise"));
-    CHECK(refused("kind=foam; shape=[3]", "axes"));
+    CHECK(refused("kind=foam; shape=[3]", "1 axis"));
     CHECK(refused("kind=foam; shape=[3,3,3,3]", "axes"));
     CHECK(refused("kind=foam; shape=[3,2.5]", "2.5"));
     CHECK(refused("kind=foam; shape=[3,3]; size=2", "at least 4"));

@@ -45,7 +45,7 @@ const fv_op FV_OP(concatenate) = {
     .family = "channels",
     .brief = "put images one behind the other along an axis that they have",
     .version = 1,
-    .also = "np.concatenate, hstack, vstack, append, hconcat, vconcat",
+    .also = "np.concatenate, hstack, vstack, hconcat, vconcat",
     .doc = "As numpy.concatenate, with the axis called by its name. The images must have the same type and axes; only along "
            "that axis their lengths may differ.",
     .inputs = fv__joined_inputs,

@@ -7,7 +7,7 @@ const fv_op FV_OP(log_polar) = {
     .name = "log_polar",
     .family = "geometry",
     .brief = "unroll an image round a centre, radii on a logarithmic scale",
-    .also = "warp_polar scaling log, logPolar, Fourier-Mellin, cart2pol",
+    .also = "warp_polar scaling log, logPolar, Fourier-Mellin",
     .doc = "The pixel at angle index a and radius index r is the image at the distance radius ^ (r / radii) from the centre, in "
            "the direction 360 * a / angles degrees from x towards y. Turning the image moves the result along its angles, "
            "enlarging it along its radii. As skimage.transform.warp_polar; the planes of a volume are unrolled one by one. The "

@@ -87,7 +87,7 @@ const fv_op FV_OP(resize) = {
     .name = "resize",
     .family = "geometry",
     .brief = "give an image another shape, without aliasing",
-    .also = "skimage.transform.resize, rescale, downscale, imresize, imresize3, cv2.resize, thumbnail, scale",
+    .also = "skimage.transform.resize, downscale, imresize, imresize3, cv2.resize, thumbnail",
     .doc = "As skimage.transform.resize with preserve_range = True: where an axis gets fewer voxels, the image is smoothed along "
            "it first, so "
            "that fine structure does not turn into false coarse one. The outer borders of the image stay where they are in the "

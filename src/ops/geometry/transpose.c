@@ -66,12 +66,13 @@ const fv_op FV_OP(transpose) = {
     .name = "transpose",
     .family = "geometry",
     .brief = "put the axes of an image into another order",
-    .also = "permute, moveaxis, swapaxes, reslice, numpy.transpose, rollaxis",
+    .also = "permute, moveaxis, swapaxes, numpy.transpose, rollaxis",
     .doc = "Names, spacings, units and origins go along with their axes, so that every voxel keeps its place in the world; only "
            "the order in "
            "which voxels are stored changes. To call another axis x, use name_axes; to turn a picture, rotate90.",
     .citation = "numpy.transpose",
-    .example = "phantom(\"shepp-logan\", [16, 64, 128]) |> transpose(\"y z x\") |> montage |> write(\"sections.png\")",
+    .example = "phantom(\"shepp-logan\", [16, 64, 128]) |> transpose(\"y z x\") |> montage |> rescale(0, 255) |> "
+               "convert(\"uint8\") |> write(\"sections.png\")",
     .version = 1,
     .inputs = inputs,
     .params = params,

@@ -160,7 +160,7 @@ const fv_op FV_OP(warp) = {
     .name = "warp",
     .family = "geometry",
     .brief = "move every voxel by its own displacement",
-    .also = "skimage.transform.warp, map_coordinates, geometric_transform, remap, imwarp, displacement field, elastic, deform",
+    .also = "skimage.transform.warp, map_coordinates, geometric_transform, remap, displacement field, elastic, deform",
     .doc =
         "The result at o is the image at o + field(o), in voxels, as skimage.transform.warp with coordinates and "
         "optical_flow_tvl1's "

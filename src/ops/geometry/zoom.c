@@ -88,7 +88,7 @@ const fv_op FV_OP(zoom) = {
     .name = "zoom",
     .family = "geometry",
     .brief = "enlarge or reduce an image by factors",
-    .also = "scipy.ndimage.zoom, rescale image, scale, enlarge, magnify, upsample, downsample, imresize, imresize3, cv2.resize",
+    .also = "scipy.ndimage.zoom, rescale image, scale, enlarge, magnify, upsample, downsample",
     .doc = "Each spatial axis gets round(voxels * zoom) voxels. Spacing and origin follow, so that everything stays where it is "
            "in the "
            "world. Nothing is smoothed before an image gets smaller: resize does that.\n" FV_SPLINE_DOC,

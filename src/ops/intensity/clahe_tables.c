@@ -24,7 +24,7 @@ static int64_t levels_of(fv_dtype dtype) { return dtype == FV_UINT8 ? 256 : 6553
 
 static fv__tiles tiles_of(const fv_need *n) {
     const tables *p = n->params;
-    int64_t       count[3];
+    int64_t       count[3] = { 0 };
     for (int k = 0; k < FV_MIN(p->tiles.count, 3); k++) count[k] = (int64_t)p->tiles.value[k];
     return fv__tiles_new(&n->in[0]->image, count);
 }

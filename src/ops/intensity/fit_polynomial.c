@@ -61,7 +61,7 @@ static fv_status infer(fv_infer *i, fv_error *error) {
     for (int d = 0, k = 0; d < i->in[0]->image.ndim; d++)
         if (k < n && axis[k] == d)
             k++;
-        else if (i->in[0]->image.shape[d] > 1)
+        else if (i->in[0]->image.shape[d] > 1 || d > axis[n - 1]) /* rows go along the last axis */
             return fv_fail(error, FV_ERROR_USAGE, "the image has an axis %s: fit one place of it at a time (split takes it)",
                            i->in[0]->image.axis[d]);
     i->out->image.dtype = fv__separable_type(i->in[0]->image.dtype);
@@ -114,7 +114,7 @@ static void row_factors(const basis *b, const fv_image_type *image, const int64_
     }
 }
 
-/* Rows along the last spatial axis. Behind it can be only axes of one voxel. */
+/* Rows along the last axis, which is one of space. */
 static fv_status run_sums(fv_run *r, fv_error *error) {
     (void)error;
     int64_t              order = ((const fit_polynomial *)r->need.params)->order;

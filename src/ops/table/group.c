@@ -252,7 +252,8 @@ static fv_cell result_of(const tally *t, fv_column_kind kind, int function, fv_c
     case MEAN: return (fv_cell){ .real = t->count ? fv__sum_mean(&t->sum.sum, t->count) : NAN };
     case STD: return (fv_cell){ .real = t->count ? sqrt(fv__sum_variance(&t->sum.sum, &t->squares.sum, t->count)) : NAN };
     default:
-        if (!t->count) return out == FV_COLUMN_TEXT ? (fv_cell){ .text = NULL } : (fv_cell){ .real = NAN };
+        if (!t->count && out == FV_COLUMN_TEXT) return (fv_cell){ .text = NULL };
+        if (!t->count) return (fv_cell){ .real = NAN };
         return kind == out ? one : (fv_cell){ .real = fv__cell_number(kind, one) };
     }
 }
