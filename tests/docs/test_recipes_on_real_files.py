@@ -135,6 +135,23 @@ def shapes_of_coins_and_of_a_brain_at_two_times_are_those_of_scikit_image(folder
 
 
 @test
+def coins_that_move_across_the_picture_are_followed(folder):
+    """A real picture seen through a window that moves by known steps: each coin in sight is one track that moves as far."""
+    put(folder, "light.npy", f'read("{data("images", "coins.png")}") |> gaussian(3) |> tophat(box(75))')
+    light = np.load(pathlib.Path(folder, "light.npy"))
+    steps = [0, 6, 12, 18]
+    movie = np.stack([light[:, x:x + 300] for x in steps]).astype(np.float32)
+    np.save(pathlib.Path(folder, "times.npy"), movie / light.max() * 300)
+    cook(folder, "Tracking: who is who from time to time", real=True)
+    whole = [row for row in table(folder, "tracks.csv") if int(row["start"]) == 0 and int(row["end"]) == 3]
+    inside = [labelled(frame > 120) for frame in np.load(pathlib.Path(folder, "times.npy"))]
+    kept = [k for k in objects(inside[0]) if 30 < np.argwhere(inside[0] == k)[:, 1].min() and
+            np.argwhere(inside[0] == k)[:, 1].max() < 298]
+    moved = [float(row["displacement"]) for row in whole]
+    assert len(kept) > 5 and sum(abs(m - 18) < 1e-6 for m in moved) >= len(kept), (len(kept), moved)
+
+
+@test
 def dark_parts_of_a_brain_are_cut_apart_as_bubbles(folder):
     put(folder, "foam.tif", f'read("{data("nifti", "anatomical.nii")}") / 62 |> clip(0, 255) |> convert("uint8")')
     cook(folder, "Foam bubbles", real=True)
