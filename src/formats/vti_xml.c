@@ -187,7 +187,7 @@ static fv_status check(const fv_vti_facts *f, const char *path, const char *want
 }
 
 fv_status fv__vti_scan(fv_vti_facts *f, int fd, const char *path, int64_t size, const char *wanted, fv_error *error) {
-    fv_xml_file xml;
+    fv_xml_file xml = { 0 };
     char        group = 0;
     bool        found = true, over = false;
     fv_status   status = FV_OK;
@@ -215,7 +215,7 @@ static void put_line(const fv_xml_tag *tag, char group, fv_bytes *lines) {
 }
 
 fv_status fv__vti_list(int fd, const char *path, int64_t size, fv_bytes *lines, fv_error *error) {
-    fv_xml_file xml;
+    fv_xml_file xml = { 0 };
     char        group = 0;
     bool        found = true;
     fv_status   status = FV_OK;
