@@ -1,5 +1,5 @@
-/* JPEG, read only: grey and colour images of 8 bit, baseline and progressive, by libjpeg. Rows are decoded in order; asking for
- * an earlier one starts over. YCbCr becomes RGB; four colours stay what they are. */
+/* JPEG: grey and colour images of 8 bit, baseline and progressive, by libjpeg. Rows are decoded in order; asking for an earlier
+ * one starts over. YCbCr becomes RGB; four colours stay what they are. Written are baseline images in grey and RGB. */
 #include "base/remote.h"
 #include "base/take.h"
 #include "op/format.h"
@@ -153,14 +153,200 @@ static fv_status read_block(fv_reader *base, const fv_block *block, fv_error *er
     return FV_OK;
 }
 
+/* ---------------------------------------------------------------- writing
+ * A picture is encoded in bands of whole rows of blocks with a restart marker behind each row, so that a band does not depend on
+ * those above it: bands are encoded anywhere as pictures of their own, and the file is the header of the first with all scans,
+ * numbered on. A band has a multiple of eight rows of blocks, since markers are numbered from 0 to 7 in turns. */
+
+enum { BLOCK = 8, MARKERS = 8, BAND_BYTES = 1 << 20, QUALITY = 90, OUTPUT = 16 << 10 };
+
+typedef struct {
+    struct jpeg_destination_mgr base;
+    fv_bytes                   *out;
+    uint8_t                     buffer[OUTPUT];
+} destination;
+
+static void begin_output(j_compress_ptr jpeg) {
+    destination *d = (destination *)jpeg->dest;
+    d->base.next_output_byte = d->buffer;
+    d->base.free_in_buffer = OUTPUT;
+}
+
+static boolean flush_output(j_compress_ptr jpeg) {
+    fv__bytes_append(((destination *)jpeg->dest)->out, ((destination *)jpeg->dest)->buffer, OUTPUT);
+    begin_output(jpeg);
+    return TRUE;
+}
+
+static void end_output(j_compress_ptr jpeg) {
+    destination *d = (destination *)jpeg->dest;
+    fv__bytes_append(d->out, d->buffer, OUTPUT - d->base.free_in_buffer);
+}
+
+static fv_status check_type(const char *path, const fv_image_type *type, fv_error *error) {
+    bool colour = type->ndim == 3 && !strcmp(type->axis[2], "c");
+    if (type->dtype != FV_UINT8)
+        return fv_fail(error, FV_ERROR_USAGE, "%s: JPEG holds uint8, not %s; %s", path, fv_dtype_name(type->dtype),
+                       type->dtype == FV_BOOL ? "masks are better kept in PNG, which changes no pixel"
+                                              : "convert(rescale(image, 0, 255), \"uint8\") can be written, and PNG and TIFF "
+                                                "change no pixel");
+    if (type->ndim != 2 && !(colour && (type->shape[2] == 1 || type->shape[2] == 3))) {
+        fv_bytes axes = { 0 };
+        for (int d = 0; d < type->ndim; d++)
+            fv__bytes_printf(&axes, "%s%s = %lld", d ? ", " : "", type->axis[d], (long long)type->shape[d]);
+        fv_fail(error, FV_ERROR_USAGE,
+                "%s: JPEG holds one grey plane, y x, or red, green and blue, y x c, and the image has axes %s; take a slice such "
+                "as image[0], or %s",
+                path, axes.data ? (char *)axes.data : "(none)",
+                colour ? "the colours without transparency with image[:, :, 0:3]" : "make a picture of channels with composite");
+        fv__bytes_release(&axes);
+        return FV_ERROR_USAGE;
+    }
+    for (int d = 0; d < 2; d++)
+        if (type->shape[d] < 1 || type->shape[d] > JPEG_MAX_DIMENSION)
+            return fv_fail(error, FV_ERROR_USAGE,
+                           "%s: %lld x %lld pixels are more than JPEG holds: %ld on a side; PNG holds more", path,
+                           (long long)type->shape[0], (long long)type->shape[1], JPEG_MAX_DIMENSION);
+    return FV_OK;
+}
+
+static int64_t row_bytes(const fv_image_type *type) { return type->shape[1] * (type->ndim == 3 ? type->shape[2] : 1); }
+
+static fv_status lay_out(const fv_image_file *file, fv_file_layout *layout, fv_error *error) {
+    const fv_write_options *options = file->options;
+    int                     compression;
+    FV_TRY(fv__compression_choose(&fv_format_jpeg, options, &compression, error));
+    FV_TRY(check_type(file->path, file->type, error));
+    if (options->chunk_ndim) return fv_fail(error, FV_ERROR_USAGE, "chunk: a JPEG file has no chunks to choose");
+    if (options->level) return fv_fail(error, FV_ERROR_USAGE, "level: JPEG has none; quality = 1 to 100 is its choice");
+    int64_t row = row_bytes(file->type), turn = BLOCK * MARKERS, rows = FV_MAX(BAND_BYTES / row / turn, 1) * turn;
+    memcpy(layout->piece, file->type->shape, sizeof layout->piece);
+    layout->piece[0] = FV_MIN(rows, file->type->shape[0]);
+    layout->piece_memory = 4 * rows * row + 32 * row + (1 << 20); /* a scan of noise at the best quality is twice its pixels */
+    return FV_OK;
+}
+
+static fv_status create(const fv_image_file *file, const fv_file_layout *layout, const char *temporary, fv_writer **out,
+                        fv_error *error) {
+    (void)error;
+    *out = fv__writer_new(sizeof **out, &fv_format_jpeg, file, layout, temporary);
+    return FV_OK;
+}
+
+static void set_up(struct jpeg_compress_struct *jpeg, const fv_writer *w, const fv_block *block) {
+    int64_t channels = w->type.ndim == 3 ? w->type.shape[2] : 1;
+    jpeg->image_height = (JDIMENSION)block->region.size[0];
+    jpeg->image_width = (JDIMENSION)w->type.shape[1];
+    jpeg->input_components = (int)channels;
+    jpeg->in_color_space = channels == 3 ? JCS_RGB : JCS_GRAYSCALE;
+    jpeg_set_defaults(jpeg);
+    jpeg_set_quality(jpeg, w->options.quality ? (int)w->options.quality : QUALITY, TRUE);
+    jpeg->dct_method = JDCT_ISLOW;
+    jpeg->restart_in_rows = 1;
+    /* A colour for each pixel: structures in images of science are often one pixel wide. */
+    for (int i = 0; i < jpeg->num_components; i++) jpeg->comp_info[i].h_samp_factor = jpeg->comp_info[i].v_samp_factor = 1;
+}
+
+static void copy_row(const fv_block *block, int64_t y, uint8_t *row) {
+    fv_region one = block->region;
+    fv_block  to;
+    one.start[0] = y;
+    one.size[0] = 1;
+    fv__block_init(&to, FV_UINT8, &one, row);
+    fv_block from = fv__block_window(block, &one);
+    fv__block_copy(&to, &from);
+}
+
+static fv_status encode(fv_writer *base, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error) {
+    (void)piece;
+    struct jpeg_compress_struct jpeg = { 0 };
+    failure                     failure;
+    destination                *d;
+    uint8_t                    *row;
+    FV_TRY(FV_TAKE(d, sizeof *d + (size_t)row_bytes(&base->type), error));
+    row = (uint8_t *)(d + 1);
+    *(struct jpeg_destination_mgr *)d = (struct jpeg_destination_mgr){ .init_destination = begin_output,
+                                                                       .empty_output_buffer = flush_output,
+                                                                       .term_destination = end_output };
+    d->out = out;
+    jpeg.err = jpeg_std_error(&failure.base);
+    failure.base.error_exit = fail_in_library;
+    failure.base.emit_message = warn_in_library;
+    if (setjmp(failure.back)) {
+        jpeg_destroy_compress(&jpeg);
+        free(d);
+        return fv_fail(error, FV_ERROR_MEMORY, "%s: it cannot be encoded as JPEG: %s", base->path, failure.message);
+    }
+    jpeg_create_compress(&jpeg);
+    jpeg.dest = &d->base;
+    set_up(&jpeg, base, block);
+    jpeg_start_compress(&jpeg, TRUE);
+    for (int64_t y = block->region.start[0]; y < block->region.start[0] + block->region.size[0]; y++) {
+        copy_row(block, y, row);
+        jpeg_write_scanlines(&jpeg, &row, 1);
+    }
+    jpeg_finish_compress(&jpeg);
+    jpeg_destroy_compress(&jpeg);
+    free(d);
+    return FV_OK;
+}
+
+/* Where the scan of an encoded band begins, behind its header, and where the header tells the height. */
+static size_t find_scan(const uint8_t *data, size_t size, size_t *height) {
+    size_t at = 2;
+    while (at + 4 < size && data[at + 1] != 0xda) { /* each marker is followed by its length */
+        if (data[at + 1] == 0xc0) *height = at + 5;
+        at += 2 + ((size_t)data[at + 2] << 8 | data[at + 3]);
+    }
+    return at + 2 + ((size_t)data[at + 2] << 8 | data[at + 3]);
+}
+
+/* Markers go on from 7 where the band ends, with the one between two bands. */
+static fv_status put_bands(const fv_writer *w, fv_pieces *pieces, int fd, fv_error *error) {
+    int64_t position = 0;
+    for (int64_t i = 0; i < pieces->count; i++) {
+        const void *data;
+        size_t      size, height = 0;
+        FV_TRY(pieces->get(pieces, i, &data, &size, error));
+        size_t scan = find_scan(data, size, &height), length = size - scan - 2; /* without the marker of its end */
+        if (i == 0) {
+            uint8_t rows[2] = { (uint8_t)(w->type.shape[0] >> 8), (uint8_t)w->type.shape[0] };
+            FV_TRY(fv__file_write_at(fd, data, scan, 0, w->path, error));
+            FV_TRY(fv__file_write_at(fd, rows, 2, (int64_t)height, w->path, error));
+            position = (int64_t)scan;
+        }
+        FV_TRY(fv__file_write_at(fd, (const uint8_t *)data + scan, length, position, w->path, error));
+        position += (int64_t)length;
+        FV_TRY(fv__file_write_at(fd, i + 1 < pieces->count ? "\xff\xd7" : "\xff\xd9", 2, position, w->path, error));
+        position += 2;
+    }
+    return FV_OK;
+}
+
+static fv_status assemble(fv_writer *base, fv_pieces *pieces, fv_error *error) {
+    int fd;
+    FV_TRY(fv__file_open_write(base->path, &fd, error));
+    fv_status status = put_bands(base, pieces, fd, error);
+    if (status == FV_OK) fv__file_start_sync(fd);
+    fv_status closed = fv__file_close(fd, base->path, status == FV_OK ? error : NULL);
+    return status == FV_OK ? closed : status;
+}
+
 const fv_format fv_format_jpeg = {
     .name = "jpeg",
     .extensions = "jpg jpeg",
     .magic = { { 0, 3, "\xff\xd8\xff" } },
     .brief = "JPEG image",
     .reads = "8 bit grey and colour, in order",
+    .writes = "on all cores; `quality` from 1 to 100, 90 if left out. Pixels change a little",
     .keeps = "nothing",
+    .takes = "quality",
     .open = open_reader,
     .read = read_block,
     .close = close_reader,
+    .layout = lay_out,
+    .create = create,
+    .encode = encode,
+    .assemble = assemble,
+    .free_writer = fv__writer_free,
 };

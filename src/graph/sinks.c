@@ -31,6 +31,7 @@ static void identify_sink(fv_sink *sink) {
     for (int d = 0; d < FV_MAX_DIMS; d++) fv__hasher_int(&hasher, sink->write.shard[d]);
     fv__hasher_int(&hasher, sink->write.levels);
     fv__hasher_text(&hasher, sink->write.version ? sink->write.version : "");
+    if (sink->write.quality) fv__hasher_int(&hasher, sink->write.quality);
     fv__hasher_add(&hasher, &sink->value->key, sizeof sink->value->key);
     sink->key = fv__hasher_finish(&hasher);
 }
@@ -44,6 +45,7 @@ static fv_status check_options(const fv_format *format, const fv_write_options *
         { "shard", write->shard_ndim > 0 },
         { "levels", write->levels > 0 },
         { "version", write->version != NULL },
+        { "quality", write->quality > 0 },
     };
     for (int i = 0; i < FV_COUNT(options); i++)
         if (options[i].given && !(format->takes && strstr(format->takes, options[i].name)))
@@ -143,6 +145,7 @@ static void add_file_sink(builder *b, fv_node *write, int statement) {
     for (int d = 0; d < sink->write.shard_ndim; d++) sink->write.shard[d] = (int64_t)shard.value[d];
     sink->write.levels = *(const int64_t *)write_field(write, "levels");
     sink->write.version = version && *version ? version : NULL;
+    sink->write.quality = *(const int64_t *)write_field(write, "quality");
     char    *path;
     fv_error error = { 0 };
     if (fv__template_fill(b->bindings, sink->file_template, b->number, b->combination, &path, &error) != FV_OK) {

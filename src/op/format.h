@@ -50,6 +50,7 @@ typedef struct fv_write_options {
     int           shard_ndim;
     int64_t       levels;  /* of a pyramid, the image itself counted; 0: the format's default */
     const char   *version; /* of the format; NULL: its default */
+    int64_t       quality; /* of pictures that lose some, 1 to 100; 0: the format's default */
     const double *angles;  /* of a scan, in degrees, one per plane of the first axis; NULL: unknown, or nothing to this format */
 } fv_write_options;
 
@@ -94,7 +95,7 @@ struct fv_format {
     bool        folder; /* its files are folders, and a path inside one without an extension of its own is meant for it too */
     const char *marks;  /* names of files, one of which lies in every folder that is such a file, whatever that is called */
     const char *parts;  /* those of its extensions that are written as a header with a folder of parts: see op/output_parts.h */
-    const char *takes;  /* which of write's "shard levels version angles" it follows; others are refused. NULL: none */
+    const char *takes;  /* which of write's "shard levels version quality angles" it follows; others are refused. NULL: none */
     struct {
         int         offset, size;
         const char *bytes;

@@ -11,6 +11,7 @@ typedef struct {
     fv_numbers  shard;
     int64_t     levels;
     const char *version;
+    int64_t     quality;
 } write_params;
 
 static const fv_param params[] = {
@@ -35,6 +36,8 @@ static const fv_param params[] = {
                     "pyramid"),
     FV_PARAM(write_params, version, .def = "",
              .doc = "version of the format, if it is written in several, such as \"0.4\" or \"0.5\" of OME-Zarr"),
+    FV_PARAM(write_params, quality, .def = "0", .min = 0, .max = 100,
+             .doc = "of JPEG: 1 to 100, where 100 changes pixels least; 0: 90"),
     FV_PARAM_END,
 };
 static const fv_input inputs[] = { { "value", FV_KIND_NONE, .doc = "image, table or scalar to write" }, FV_INPUT_END };
