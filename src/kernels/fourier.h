@@ -2,8 +2,8 @@
  *
  * The response is real, so the rows of the first bundle travel as the real parts and those of the second as the imaginary parts.
  * Rounding mixes them in the last bit: whoever needs the same bits always pairs the same rows. The transform leaves its result in
- * bit-reversed order, the response is kept in that order, and the way back starts from it.
- * Written out here, because a library chooses its steps by measuring: its last bits would differ between machines.
+ * bit-reversed order, the response is kept in that order, and the way back starts from it. Its steps are in fourier_real.h;
+ * whoever needs the spectrum itself takes spectrum.h, which has the same ones.
  */
 #ifndef FV_FOURIER_H
 #define FV_FOURIER_H

@@ -1,9 +1,9 @@
 /* align: a tilt series whose projections were displaced, put straight by correlating each with the one before. */
 #include "base/math.h"
+#include "kernels/spectrum.h"
 #include "op/kernels.h"
 #include "op/scratch.h"
 #include "ops/tomography/displace.h"
-#include "ops/tomography/spectrum.h"
 #include <stdlib.h>
 
 typedef struct {
@@ -60,7 +60,8 @@ static void pair_need(const fv_need *n, fv_region *in) {
 typedef struct work {
     fv_scan scan;
     int64_t height, width; /* of the transform */
-    double *plane, *line, *turns_x, *turns_z;
+    void   *tables[2];     /* of its axes */
+    double *plane;
     double *profile; /* mass of the rows of the projection loaded last */
     float  *row;
 } work;
@@ -77,9 +78,8 @@ static size_t lay_out(const fv_need *n, work *w, void *memory) {
     w->width = fv__spectrum_length(w->scan.ncolumns);
     w->row = fv__scratch_take(&pieces, w->scan.ncolumns * (int64_t)sizeof(float));
     w->profile = fv__scratch_take(&pieces, w->scan.nrows * (int64_t)sizeof(double));
-    w->line = fv__scratch_take(&pieces, 2 * w->height * (int64_t)sizeof(double));
-    w->turns_x = fv__scratch_take(&pieces, FV_MAX(w->width, 2) * (int64_t)sizeof(double));
-    w->turns_z = fv__scratch_take(&pieces, FV_MAX(w->height, 2) * (int64_t)sizeof(double));
+    w->tables[0] = fv__scratch_take(&pieces, FV_ISA_NAME(fv__spectrum_bytes)(w->height));
+    w->tables[1] = fv__scratch_take(&pieces, FV_ISA_NAME(fv__spectrum_bytes)(w->width));
     w->plane = fv__scratch_take(&pieces, 2 * w->height * w->width * (int64_t)sizeof(double));
     return pieces.used;
 }
@@ -134,15 +134,6 @@ static void load(const work *w, const fv_block *in, int64_t a, int part, pair *f
     }
 }
 
-static void transform(const work *w, bool inverse) {
-    for (int64_t z = 0; z < w->height; z++) FV_ISA_NAME(fv__spectrum)(w->plane + 2 * z * w->width, w->width, w->turns_x, inverse);
-    for (int64_t x = 0; x < w->width && w->height > 1; x++) {
-        for (int64_t z = 0; z < w->height; z++) memcpy(w->line + 2 * z, w->plane + 2 * (z * w->width + x), 2 * sizeof(double));
-        FV_ISA_NAME(fv__spectrum)(w->line, w->height, w->turns_z, inverse);
-        for (int64_t z = 0; z < w->height; z++) memcpy(w->plane + 2 * (z * w->width + x), w->line + 2 * z, 2 * sizeof(double));
-    }
-}
-
 /* The plane holds the spectrum of a + ib: a's conjugate times b's, its size reduced to the root, so that coarse features do not
  * hide where fine ones meet. */
 static void correlate(const work *w) {
@@ -151,9 +142,10 @@ static void correlate(const work *w) {
             int64_t other_z = (w->height - z) % w->height, other_x = (w->width - x) % w->width;
             if (other_z < z || (other_z == z && other_x < x)) continue;
             double *p = w->plane + 2 * (z * w->width + x), *q = w->plane + 2 * (other_z * w->width + other_x);
-            double  a[2] = { (p[0] + q[0]) / 2, (p[1] - q[1]) / 2 }, b[2] = { (p[1] + q[1]) / 2, (q[0] - p[0]) / 2 };
-            double  re = a[0] * b[0] + a[1] * b[1], im = a[0] * b[1] - a[1] * b[0], size = sqrt(sqrt(re * re + im * im));
-            double  scale = size > 0 ? 1 / size : 0;
+            double  a[2], b[2];
+            fv__spectrum_split(p, q, a, b);
+            double re = a[0] * b[0] + a[1] * b[1], im = a[0] * b[1] - a[1] * b[0], size = sqrt(sqrt(re * re + im * im));
+            double scale = size > 0 ? 1 / size : 0;
             p[0] = q[0] = re * scale;
             p[1] = im * scale;
             q[1] = -p[1];
@@ -203,8 +195,9 @@ static fv_status pair_run(fv_run *r, fv_error *error) {
     if (!has_corner(&r->need.region, &scan)) return FV_OK;
     bool follow = ((const align *)r->need.params)->geometry.beam == FV_GEOMETRY_PARALLEL;
     lay_out(&r->need, &w, r->scratch);
-    FV_ISA_NAME(fv__spectrum_turns)(w.width, w.turns_x);
-    FV_ISA_NAME(fv__spectrum_turns)(w.height, w.turns_z);
+    fv_spectrum axes[2];
+    FV_ISA_NAME(fv__spectrum_prepare)(&axes[0], w.height, w.tables[0]);
+    FV_ISA_NAME(fv__spectrum_prepare)(&axes[1], w.width, w.tables[1]);
     for (int64_t k = 0; k < r->need.region.size[scan.angle]; k++) {
         int64_t a = r->need.region.start[scan.angle] + k;
         pair    found = { .number = (double)a }, before;
@@ -218,9 +211,9 @@ static fv_status pair_run(fv_run *r, fv_error *error) {
         if (!a) continue;
         load(&w, r->in[0], a - 1, 0, &before);
         load(&w, r->in[0], a, 1, &before);
-        transform(&w, false);
+        FV_ISA_NAME(fv__spectrum_image)(axes, 2, w.plane, false);
         correlate(&w);
-        transform(&w, true);
+        FV_ISA_NAME(fv__spectrum_image)(axes, 2, w.plane, true);
         found = find_peak(&w, r->need.params);
         found.number = (double)a;
         fv__bytes_append(r->partial, &found, sizeof found);

@@ -1,7 +1,7 @@
 /* Ways to find the column of the axis of rotation. */
 #include "ops/tomography/center_methods.h"
 #include "base/math.h"
-#include "ops/tomography/spectrum.h"
+#include "kernels/spectrum.h"
 #include <stdlib.h>
 
 #define TURN 0x1.921fb54442d18p+2
@@ -38,27 +38,51 @@ double FV_ISA_NAME(fv__center_mirror)(const float *a, const float *b, int64_t ro
 
 /* ---------------------------------------------------------------- phase correlation */
 
-/* Adds the cross spectrum of a row and the mirrored other: both real rows go through one transform. */
-static void add_cross(const float *a, const float *b, int64_t n, int64_t length, const double *turns, double *line, double *sum) {
-    memset(line, 0, (size_t)(2 * length) * sizeof *line);
+enum { TOGETHER = 8 }; /* lines that go through a transform at once */
+
+static fv_spectrum new_spectrum(int64_t length) {
+    fv_spectrum spectrum;
+    void       *memory = fv__alloc((size_t)FV_ISA_NAME(fv__spectrum_bytes)(length));
+    FV_ISA_NAME(fv__spectrum_prepare)(&spectrum, length, memory);
+    return spectrum;
+}
+
+/* A row as real parts and the mirrored other as imaginary ones: both go through one transform. */
+static void load_pair(const float *a, const float *b, int64_t n, double *line) {
     for (int64_t x = 0; x < n; x++) {
         line[2 * x] = a[x];
         line[2 * x + 1] = b[n - 1 - x];
     }
-    FV_ISA_NAME(fv__spectrum)(line, length, turns, false);
+}
+
+static void add_cross(const double *line, int64_t length, double *sum) {
     for (int64_t k = 0; k < length; k++) {
-        const double *p = line + 2 * k, *q = line + 2 * ((length - k) % length);
-        double        u[2] = { (p[0] + q[0]) / 2, (p[1] - q[1]) / 2 }, v[2] = { (p[1] + q[1]) / 2, (q[0] - p[0]) / 2 };
+        double u[2], v[2];
+        fv__spectrum_split(line + 2 * k, line + 2 * ((length - k) % length), u, v);
         sum[2 * k] += u[0] * v[0] + u[1] * v[1];
         sum[2 * k + 1] += u[1] * v[0] - u[0] * v[1];
     }
 }
 
+/* The sum of the cross spectra of all rows. */
+static void sum_cross(const float *a, const float *b, int64_t rows, int64_t n, const fv_spectrum *spectrum, double *sum) {
+    int64_t length = spectrum->n;
+    double *lines = fv__alloc((size_t)(2 * TOGETHER * length) * sizeof *lines);
+    for (int64_t z = 0; z < rows; z += TOGETHER) {
+        int64_t count = FV_MIN(TOGETHER, rows - z);
+        memset(lines, 0, (size_t)(2 * count * length) * sizeof *lines);
+        for (int64_t i = 0; i < count; i++) load_pair(a + (z + i) * n, b + (z + i) * n, n, lines + 2 * i * length);
+        FV_ISA_NAME(fv__spectrum_lines)(spectrum, lines, count, length, 1, false);
+        for (int64_t i = 0; i < count; i++) add_cross(lines + 2 * i * length, length, sum);
+    }
+    free(lines);
+}
+
 double FV_ISA_NAME(fv__center_phase)(const float *a, const float *b, int64_t rows, int64_t n) {
-    int64_t length = fv__spectrum_length(2 * n), best = 0;
-    double *turns = fv__calloc((size_t)(5 * length) * sizeof *turns), *line = turns + length, *sum = line + 2 * length;
-    FV_ISA_NAME(fv__spectrum_turns)(length, turns);
-    for (int64_t z = 0; z < rows; z++) add_cross(a + z * n, b + z * n, n, length, turns, line, sum);
+    int64_t     length = fv__spectrum_length(2 * n), best = 0;
+    double     *sum = fv__calloc((size_t)(2 * length) * sizeof *sum);
+    fv_spectrum spectrum = new_spectrum(length);
+    sum_cross(a, b, rows, n, &spectrum, sum);
     for (int64_t k = 0; k < length; k++) {
         double size = sqrt(sum[2 * k] * sum[2 * k] + sum[2 * k + 1] * sum[2 * k + 1]),
                f = (double)FV_MIN(k, length - k) / (double)length;
@@ -66,13 +90,14 @@ double FV_ISA_NAME(fv__center_phase)(const float *a, const float *b, int64_t row
         sum[2 * k] *= size > 0 ? soft / size : 0;
         sum[2 * k + 1] *= size > 0 ? soft / size : 0;
     }
-    FV_ISA_NAME(fv__spectrum)(sum, length, turns, true);
+    FV_ISA_NAME(fv__spectrum_lines)(&spectrum, sum, 1, length, 1, true);
     for (int64_t d = -n / 2; d <= n / 2; d++)
         if (sum[2 * ((d + length) % length)] > sum[2 * ((best + length) % length)]) best = d;
     double around[3];
     for (int k = 0; k < 3; k++) around[k] = sum[2 * ((best + k - 1 + length) % length)];
     double shift = (double)best + fv__summit(around[0], around[1], around[2], 1);
-    free(turns);
+    free(spectrum.memory);
+    free(sum);
     return ((double)(n - 1) + shift) / 2; /* the mirrored one lies n - 1 - 2 center columns off */
 }
 
@@ -96,18 +121,21 @@ static void resample(const float *sinogram, const double *angle, int64_t nangles
 }
 
 static void transform(wedge *w, const float *sinogram, const double *angle, int64_t nangles, int64_t n) {
-    int64_t longest = FV_MAX(w->length, w->turns);
-    double *turns = fv__calloc((size_t)(3 * longest) * sizeof *turns), *line = turns + longest;
-    FV_ISA_NAME(fv__spectrum_turns)(w->length, turns);
-    for (int64_t j = 0; j < w->turns / 2; j++) {
-        memset(line, 0, (size_t)(2 * w->length) * sizeof *line);
-        resample(sinogram, angle, nangles, n, angle[0] + 360 * (double)j / (double)w->turns, line);
-        FV_ISA_NAME(fv__spectrum)(line, w->length, turns, false);
-        for (int64_t f = 0; f < w->frequencies; f++) memcpy(w->value + 2 * (f * w->turns + j), line + 2 * f, 2 * sizeof *line);
+    fv_spectrum columns = new_spectrum(w->length), angles = new_spectrum(w->turns);
+    double     *lines = fv__alloc((size_t)(2 * TOGETHER * w->length) * sizeof *lines);
+    for (int64_t j = 0; j < w->turns / 2; j += TOGETHER) { /* a power of two, at least 32 */
+        memset(lines, 0, (size_t)(2 * TOGETHER * w->length) * sizeof *lines);
+        for (int64_t i = 0; i < TOGETHER; i++)
+            resample(sinogram, angle, nangles, n, angle[0] + 360 * (double)(j + i) / (double)w->turns, lines + 2 * i * w->length);
+        FV_ISA_NAME(fv__spectrum_lines)(&columns, lines, TOGETHER, w->length, 1, false);
+        for (int64_t f = 0; f < w->frequencies; f++)
+            for (int64_t i = 0; i < TOGETHER; i++)
+                memcpy(w->value + 2 * (f * w->turns + j + i), lines + 2 * (i * w->length + f), 2 * sizeof *lines);
     }
-    FV_ISA_NAME(fv__spectrum_turns)(w->turns, turns);
-    for (int64_t f = 0; f < w->frequencies; f++) FV_ISA_NAME(fv__spectrum)(w->value + 2 * f * w->turns, w->turns, turns, false);
-    free(turns);
+    FV_ISA_NAME(fv__spectrum_lines)(&angles, w->value, w->frequencies, w->turns, 1, false);
+    free(lines);
+    free(angles.memory);
+    free(columns.memory);
 }
 
 /* What lies outside the wedge when half a turn is followed by its mirror image about the center: with T the spectrum of the half,
