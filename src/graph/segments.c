@@ -95,7 +95,7 @@ static place look(finder *f, const fv_expr *expr);
 static bool over_items(const finder *f, const fv_op *op, const fv_expr *call) {
     for (const fv_param *p = op->params; p && p->name; p++) {
         const fv_expr *given = p->axis ? fv__argument_of(op, call, p) : NULL;
-        const char    *text = given ? fv__text_named(f->bindings, f->program, given) : NULL;
+        const char    *text = given ? fv__text_named(f->bindings, f->program, given) : p->axis ? p->def : NULL;
         if (text && !strcmp(text, "item")) return true;
     }
     return false;
@@ -126,7 +126,7 @@ static place look_at_call(finder *f, const fv_expr *call) {
     arguments    all = look_at_arguments(f, call);
     place        p = { .list = pattern_of(f, op, call), .depth = all.run, .table = op && op->result == FV_KIND_TABLE };
     if (p.list >= 0) {
-        p.table = fv__table_format_of_file(f->patterns[p.list]) != NULL;
+        p.table = p.table || fv__table_format_of_file(f->patterns[p.list]);
         return p;
     }
     if (op && fv__params_file(op) && !op->sink) {

@@ -2,13 +2,14 @@
 import json
 import os
 import pathlib
+import shutil
 import sqlite3
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 import numpy as np
 import slurm
-from fovea_test import FOVEA, Skip, main, run, test
+from fovea_test import FOVEA, ROOT, Skip, main, run, test
 
 WHY_NOT = slurm.missing()
 CLUSTER = None
@@ -247,6 +248,22 @@ def the_engine_slurm_waits_and_shows_the_values(folder):
     here = run("run", "p.fov", "--into", "here", folder=folder).stdout
     there = run("run", "p.fov", "--engine", "slurm", folder=folder, environment=cluster().environment)
     assert there.stdout == here and "out/04.npy" in there.stderr, there.stderr
+
+
+@test
+def words_of_a_folder_are_counted_by_an_array(folder):
+    text = (ROOT / "examples" / "wordcount.fov").read_text()
+    for place in (folder, os.path.join(folder, "alone")):
+        os.makedirs(os.path.join(place, "texts"))
+        for page in (ROOT / "docs").glob("*.md"):
+            shutil.copy(page, os.path.join(place, "texts", page.stem + ".txt"))
+        prepare(place, text)
+    run("run", "p.fov", folder=os.path.join(folder, "alone"))
+    submit(folder, "--min-time", "0.0001", "--array-size", "3")
+    end = until_finished(folder)
+    assert end["complete"], (end, logs(folder))
+    for name in ("frequencies.csv", "texts.csv"):
+        assert pathlib.Path(folder, name).read_bytes() == pathlib.Path(folder, "alone", name).read_bytes(), name
 
 
 @test

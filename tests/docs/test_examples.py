@@ -70,6 +70,8 @@ def the_pipelines_in_the_examples_folder_run(folder):
     run("run", "-q", "-e", 'phantom("foam", [40, 160, 160], seed = 1) |> write("foam.tif")', folder=folder)
     run("run", "-q", "-e", 'xray(phantom("shepp-logan", [16, 48, 48]), parallel(range(-73, 73, 2))) * 1000 |> convert("uint16") '
         '|> name_axes("z y x") |> write("tilts.tif")', folder=folder)
+    pathlib.Path(folder, "texts").mkdir()
+    shutil.copy(ROOT / "docs" / "runs.md", pathlib.Path(folder, "texts", "runs.txt"))
     pipelines = sorted((ROOT / "examples").glob("*.fov"))
     assert pipelines
     for path in pipelines:

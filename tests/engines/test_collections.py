@@ -1,6 +1,7 @@
 """Values of items and values of the run: what users do with a folder of images and something beside it."""
 import csv
 import json
+import math
 import os
 import pathlib
 import shutil
@@ -97,6 +98,37 @@ def projections_of_computed_items_equal_numpy(folder):
         total += plane
     assert (load(folder, "sum.npy") == total).all()
     assert (load(folder, "mean.npy") == (total / 5).astype(np.float32)).all()
+
+
+@test
+def a_fold_is_exact_and_does_not_depend_on_the_order_of_the_files(folder):
+    rng = np.random.default_rng(3)
+    images = [np.array(1e17 * (-1.0) ** k, np.float64) + rng.normal(0, 1e3, (9, 14)) for k in range(8)]
+    images[2][0, 0], images[5][0, 0], images[3][0, 1] = np.inf, -np.inf, np.inf
+    whole = [rng.integers(2 ** 61, 2 ** 62, (5, 7)) for _ in range(7)]
+    orders = {"a": range(8), "b": rng.permutation(8)}
+    for name, order in orders.items():
+        os.makedirs(os.path.join(folder, name))
+        os.makedirs(os.path.join(folder, name + "64"))
+        for place, k in enumerate(order):
+            np.save(os.path.join(folder, name, f"{place}.npy"), images[k])
+            if k < 7:
+                np.save(os.path.join(folder, name + "64", f"{place}.npy"), whole[k])
+        text = "".join(f'write(fold(c{kind}, "{how}"), "{name}-{how}{kind}.npy")\n'
+                       for kind in ("", "64") for how in ("sum", "mean", "max", "min"))
+        run("run", "-e", f'c = read("{name}/*.npy")\nc64 = read("{name}64/*.npy")\n' + text, folder=folder)
+    for how in ("sum", "mean", "max", "min"):
+        for kind in ("", "64"):
+            np.testing.assert_array_equal(load(folder, f"a-{how}{kind}.npy"), load(folder, f"b-{how}{kind}.npy"))
+    exact = np.array([[math.fsum(i[y, x] for i in images) if y or x > 1 else np.nan if not x else np.inf for x in range(14)]
+                      for y in range(9)])
+    np.testing.assert_array_equal(load(folder, "a-sum.npy"), exact)
+    np.testing.assert_array_equal(load(folder, "a-mean.npy"), exact / 8)
+    np.testing.assert_array_equal(load(folder, "a-max.npy"), np.max(images, axis=0))
+    total = np.array([[float(sum(int(i[y, x]) for i in whole)) for x in range(7)] for y in range(5)])
+    np.testing.assert_array_equal(load(folder, "a-sum64.npy"), total)
+    said = run("run", "-e", 'fold(read("a/0.npy")) |> write("x.npy")', folder=folder, code=2).stderr
+    assert "a collection" in said and "project" in said, said
 
 
 @test

@@ -11,15 +11,23 @@ static double value(const void *data, fv_dtype dtype, int64_t i) {
     return v;
 }
 
+/* A value with so many bits that a few of them add up exactly. */
+static _Float128 wide_value(const void *data, fv_dtype dtype, int64_t i) {
+    if (dtype == FV_UINT64) return ((const uint64_t *)data)[i];
+    if (dtype == FV_INT64) return ((const int64_t *)data)[i];
+    return value(data, dtype, i);
+}
+
 /* The method over depth values that lie step apart, as a number of the output's type. */
 static double brute(const test_image *in, int64_t first, int64_t depth, int64_t step, int method, fv_dtype out) {
-    double result = value(in->data, in->type.image.dtype, first), sum = 0;
+    double    result = value(in->data, in->type.image.dtype, first);
+    _Float128 sum = 0;
     for (int64_t k = 0; k < depth; k++) {
         double v = value(in->data, in->type.image.dtype, first + k * step);
-        sum += v;
+        sum += wide_value(in->data, in->type.image.dtype, first + k * step);
         if (method == 0 ? v > result : v < result) result = v;
     }
-    if (method >= 2) result = method == 3 ? sum : sum / (double)depth;
+    if (method >= 2) result = method == 3 ? (double)sum : (double)sum / (double)depth;
     return out == FV_FLOAT32 ? (float)result : result;
 }
 

@@ -120,7 +120,6 @@ const fv_op FV_OP(column_histogram) = {
     .name = "column_histogram",
     .family = "table",
     .brief = "count how many values of a column fall into each of equally wide bins",
-    .also = "value_counts",
     .version = 1,
     .inputs = inputs,
     .params = params,

@@ -1,4 +1,5 @@
 /* project: one value for every line of voxels along an axis. */
+#include "base/exact_sum.h"
 #include "op/axes.h"
 #include "op/kernels.h"
 #include "op/op.h"
@@ -57,11 +58,12 @@ static void need(const fv_need *n, fv_region *in) {
     }
 }
 
-/* Room for a row of sums and a row of the input as float64. */
+/* Room for a row of sums, of what their additions rounded off, of marks where that was rounded too, and of the input as float64.
+ */
 static size_t scratch(const fv_need *n) {
     const project *p = n->params;
     int64_t        row = FV_MAX(n->region.size[n->region.ndim - 1], n->in[0]->image.shape[n->in[0]->image.ndim - 1]);
-    return p->method.index >= MEAN ? (size_t)row * 16 : 0;
+    return p->method.index >= MEAN ? (size_t)row * 32 : 0;
 }
 
 /* The lines that end in one row of the output: count lines of depth voxels. Next to each other in a line they lie `along`
@@ -112,21 +114,84 @@ typedef struct {
 EXTREMES(greatest, >)
 EXTREMES(least, <)
 
-/* Sums in float64, voxel after voxel from the axis' start. */
-static void add_up(const lines *l, fv_dtype dtype, double *restrict sum, double *restrict row) {
+/* Sums are exact and rounded once, so they do not depend on the order of the voxels. Nearly always two float64 hold the sum
+ * exactly: the rounded one, and what its additions rounded off (D. Knuth's two-sum). `lost` is not zero where that is not so,
+ * and there a wide sum does it. */
+typedef struct {
+    double *restrict sum, *restrict rest, *restrict lost, *restrict row;
+} sums;
+
+static inline double two_sum(double a, double b, double *rest) {
+    double sum = a + b, other = sum - a;
+    *rest = (a - (sum - other)) + (b - other);
+    return sum;
+}
+
+static inline void add_one(double value, double *sum, double *rest, double *lost) {
+    double off, more;
+    *sum = two_sum(*sum, value, &off);
+    *rest = two_sum(*rest, off, &more);
+    *lost = more != 0 ? 1 : *lost; /* also where something is infinite or nan */
+}
+
+/* Sums of whole numbers below 2^53 are exact as they are. */
+static bool is_always_exact(fv_dtype dtype, int64_t depth) {
+    return dtype == FV_BOOL || (fv_dtype_is_integer(dtype) && fv_dtype_size(dtype) <= 4 && depth <= (int64_t)1 << 21);
+}
+
+static void add_row(const sums *s, int64_t count, bool exact) {
+    if (exact)
+        for (int64_t i = 0; i < count; i++) s->sum[i] += s->row[i];
+    else
+        for (int64_t i = 0; i < count; i++) add_one(s->row[i], &s->sum[i], &s->rest[i], &s->lost[i]);
+}
+
+static void add_line(const sums *s, int64_t i, int64_t depth, bool exact) {
+    for (int64_t j = 0; j < depth; j++)
+        if (exact)
+            s->sum[i] += s->row[j];
+        else
+            add_one(s->row[j], &s->sum[i], &s->rest[i], &s->lost[i]);
+}
+
+/* One line in a wide sum. */
+static double add_widely(const lines *l, fv_dtype dtype, int64_t i) {
+    fv_sum_any sum;
+    bool       natural = dtype == FV_UINT64, whole = natural || dtype == FV_INT64;
+    fv__sum_init(&sum.sum, whole ? FV_SUM_INTEGER : FV_SUM_FLOAT64);
+    for (int64_t j = 0; j < l->depth; j++) {
+        const char *at = (const char *)l->from + (i * l->across + j * l->along) * (int64_t)fv_dtype_size(dtype);
+        int64_t     integer = whole && !natural ? *(const int64_t *)at : 0;
+        double      value;
+        if (natural)
+            fv__sum_add_integer(&sum.sum, false, *(const uint64_t *)at);
+        else if (whole)
+            fv__sum_add_integer(&sum.sum, integer < 0, integer < 0 ? -(uint64_t)integer : (uint64_t)integer);
+        else {
+            fv__kernels_current()->convert(&value, FV_FLOAT64, at, dtype, 1);
+            fv__sum_add(&sum.sum, value);
+        }
+    }
+    return fv__sum_value(&sum.sum);
+}
+
+static void add_up(const lines *l, fv_dtype dtype, const sums *s) {
     const fv_kernels *k = fv__kernels_current();
     int64_t           size = (int64_t)fv_dtype_size(dtype);
-    for (int64_t i = 0; i < l->count; i++) sum[i] = 0;
-    if (l->along == 1)
-        for (int64_t i = 0; i < l->count; i++) {
-            k->convert(row, FV_FLOAT64, (const char *)l->from + i * l->across * size, dtype, l->depth);
-            for (int64_t j = 0; j < l->depth; j++) sum[i] += row[j];
-        }
-    else
-        for (int64_t j = 0; j < l->depth; j++) {
-            k->convert(row, FV_FLOAT64, (const char *)l->from + j * l->along * size, dtype, l->count);
-            for (int64_t i = 0; i < l->count; i++) sum[i] += row[i];
-        }
+    bool              exact = is_always_exact(dtype, l->depth), wide_integers = fv_dtype_is_integer(dtype) && size == 8;
+    for (int64_t i = 0; i < l->count; i++) {
+        s->sum[i] = s->rest[i] = 0;
+        s->lost[i] = wide_integers;
+    }
+    for (int64_t i = 0; i < l->count && l->along == 1 && !wide_integers; i++) {
+        k->convert(s->row, FV_FLOAT64, (const char *)l->from + i * l->across * size, dtype, l->depth);
+        add_line(s, i, l->depth, exact);
+    }
+    for (int64_t j = 0; j < l->depth && l->along != 1 && !wide_integers; j++) {
+        k->convert(s->row, FV_FLOAT64, (const char *)l->from + j * l->along * size, dtype, l->count);
+        add_row(s, l->count, exact);
+    }
+    for (int64_t i = 0; i < l->count; i++) s->sum[i] = s->lost[i] != 0 ? add_widely(l, dtype, i) : s->sum[i] + s->rest[i];
 }
 
 static void finish_sums(const lines *l, int method, double *sum, fv_dtype dtype, void *out) {
@@ -139,7 +204,9 @@ static fv_status run(fv_run *r, fv_error *error) {
     const project  *p = r->need.params;
     const fv_block *in = r->in[0], *out = r->out;
     int             axis = fv__axis_find(&r->need.in[0]->image, p->axis), last = out->region.ndim - 1;
-    double         *sum = r->scratch, *row = sum + out->region.size[last];
+    int64_t         width = out->region.size[last];
+    double         *room = r->scratch;
+    sums            s = { room, room + width, room + 2 * width, room + 3 * width };
     lines           l = { .count = out->region.size[last],
                           .depth = in->region.size[axis],
                           .along = in->stride[axis],
@@ -153,8 +220,8 @@ static fv_status run(fv_run *r, fv_error *error) {
         if (p->method.index == MAX) greatest(&l, in->dtype, to);
         if (p->method.index == MIN) least(&l, in->dtype, to);
         if (p->method.index < MEAN) continue;
-        add_up(&l, in->dtype, sum, row);
-        finish_sums(&l, p->method.index, sum, out->dtype, to);
+        add_up(&l, in->dtype, &s);
+        finish_sums(&l, p->method.index, s.sum, out->dtype, to);
     }
     return FV_OK;
 }
@@ -170,10 +237,10 @@ const fv_op FV_OP(project) = {
     .family = "view",
     .brief = "maximum, minimum, mean or sum along an axis",
     .also = "z_project, zproject, max_projection, mip, maximum_intensity_projection, mean_projection",
-    .version = 2,
+    .version = 3,
     .doc = "max and min keep the type of the image and give nan where a line contains one. sum is float64. mean is float32, "
-           "or float64 for float64 and for 32 and 64-bit integers. Both add in float64 from the start of the axis to its "
-           "end, so integers below 2^53 are exact.\n"
+           "or float64 for float64 and for 32 and 64-bit integers. The sum is exact and rounded once to float64, so it does "
+           "not depend on the order of the voxels.\n"
            "If the image has a place in the world, a projection along x, y or z lies in the middle of what it shows.",
     .inputs = inputs,
     .params = params,
@@ -183,5 +250,5 @@ const fv_op FV_OP(project) = {
     .passes = passes,
     .cost = cost,
     .example = "phantom(\"cells\", [40, 200, 200]) |> project(method = \"max\") |> write(\"projection.png\")",
-    .see = "montage slice max mean sum",
+    .see = "fold montage slice max mean sum",
 };
