@@ -16,21 +16,26 @@ typedef struct sixteen {
     uint64_t half[2];
 } sixteen;
 
-/* A plane whose rows run across those of the input: to[i][j] = from[i + j * across] for i < n, j < m; to's rows are `pitch`
- * apart, from's columns step (1 or -1). */
+/* A plane whose rows run across those of the input: to[i][j] = from[i * step + j * across] for i < n, j < m; to's rows are
+ * `pitch` apart, step is 1 or -1. */
 typedef struct plane {
     const char *from;
     char       *to;
     int64_t     n, m, across, pitch, step;
 } plane;
 
-/* Rows of the result that are made together: the voxels of a cache line of the input. */
+/* Part of it, as rows of another pitch: to[i][j] is element (i0 + i, j0 + j) of the plane. */
+typedef struct part {
+    int64_t i0, i1, j0, j1, pitch;
+    void   *to;
+} part;
+
 #define TURN(NAME, TYPE)                                                                                                         \
-    static void NAME(const plane *p, int64_t i0, int64_t i1, int64_t j0, int64_t j1) {                                           \
+    static void NAME(const plane *p, const part *t, int64_t i0, int64_t i1, int64_t j0, int64_t j1) {                            \
         const TYPE *restrict from = (const TYPE *)p->from;                                                                       \
-        TYPE *restrict to = (TYPE *)p->to;                                                                                       \
+        TYPE *restrict to = (TYPE *)t->to - t->i0 * t->pitch - t->j0;                                                            \
         for (int64_t i = i0; i < i1; i++)                                                                                        \
-            for (int64_t j = j0; j < j1; j++) to[i * p->pitch + j] = from[i * p->step + j * p->across];                          \
+            for (int64_t j = j0; j < j1; j++) to[i * t->pitch + j] = from[i * p->step + j * p->across];                          \
     }
 TURN(turn_1, uint8_t)
 TURN(turn_2, uint16_t)
@@ -38,43 +43,143 @@ TURN(turn_4, uint32_t)
 TURN(turn_8, uint64_t)
 TURN(turn_16, sixteen)
 
+/* ---------------------------------------------------------------- squares in registers */
+
+typedef uint8_t  bytes __attribute__((vector_size(16)));
+typedef uint16_t shorts __attribute__((vector_size(16)));
+typedef uint8_t  bytes_unaligned __attribute__((vector_size(16), aligned(1), may_alias));
+typedef uint16_t shorts_unaligned __attribute__((vector_size(16), aligned(2), may_alias));
+
+FV_INLINE bytes  bytes_load(const uint8_t *p) { return *(const bytes_unaligned *)p; }
+FV_INLINE void   bytes_store(uint8_t *p, bytes v) { *(bytes_unaligned *)p = v; }
+FV_INLINE shorts shorts_load(const uint16_t *p) { return *(const shorts_unaligned *)p; }
+FV_INLINE void   shorts_store(uint16_t *p, shorts v) { *(shorts_unaligned *)p = v; }
+
+/* Each step brings elements that lie half the square apart side by side; after all of them rows are columns. */
+FV_INLINE void bytes_transpose(bytes v[16]) {
+#pragma GCC    unroll 4
+    for (int step = 0; step < 4; step++) {
+           bytes w[16];
+#pragma GCC unroll 8
+        for (int l = 0; l < 8; l++) {
+            w[2 * l] = __builtin_shufflevector(v[l], v[l + 8], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+            w[2 * l + 1] = __builtin_shufflevector(v[l], v[l + 8], 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+        }
+#pragma GCC unroll 16
+        for (int l = 0; l < 16; l++) v[l] = w[l];
+    }
+}
+FV_INLINE void shorts_transpose(shorts v[8]) {
+#pragma GCC    unroll 3
+    for (int step = 0; step < 3; step++) {
+           shorts w[8];
+#pragma GCC unroll 4
+        for (int l = 0; l < 4; l++) {
+            w[2 * l] = __builtin_shufflevector(v[l], v[l + 4], 0, 8, 1, 9, 2, 10, 3, 11);
+            w[2 * l + 1] = __builtin_shufflevector(v[l], v[l + 4], 4, 12, 5, 13, 6, 14, 7, 15);
+        }
+#pragma GCC unroll 8
+        for (int l = 0; l < 8; l++) v[l] = w[l];
+    }
+}
+
 /* Squares of LANES x LANES in registers; what is left over by the plain loop. */
 #define TURN_SQUARES(NAME, PLAIN, TYPE, VECTOR, LANES)                                                                           \
-    static void NAME(const plane *p, int64_t i0, int64_t i1, int64_t j0, int64_t j1) {                                           \
+    static void NAME(const plane *p, const part *t, int64_t i0, int64_t i1, int64_t j0, int64_t j1) {                            \
         const TYPE *from = (const TYPE *)p->from;                                                                                \
-        TYPE       *to = (TYPE *)p->to;                                                                                          \
-        int64_t     j = j0, i;                                                                                                   \
-        if (p->step != 1) {                                                                                                      \
-            PLAIN(p, i0, i1, j0, j1);                                                                                            \
-            return;                                                                                                              \
-        }                                                                                                                        \
-        for (; j + (LANES) <= j1; j += (LANES)) {                                                                                \
-            for (i = i0; i + (LANES) <= i1; i += (LANES)) {                                                                      \
+        TYPE       *to = (TYPE *)t->to - t->i0 * t->pitch - t->j0;                                                               \
+        bool        back = p->step < 0; /* the columns of a square then come last first */                                       \
+        int64_t     i = i0, j;                                                                                                   \
+        for (; i + (LANES) <= i1; i += (LANES)) {                                                                                \
+            const TYPE *column = from + (back ? -i - ((LANES)-1) : i);                                                           \
+            TYPE       *row = to + (back ? i + ((LANES)-1) : i) * t->pitch;                                                      \
+            for (j = j0; j + (LANES) <= j1; j += (LANES)) {                                                                      \
                 VECTOR v[LANES];                                                                                                 \
-                for (int l = 0; l < (LANES); l++) v[l] = FV_PASTE(VECTOR, _load)(from + i + (j + l) * p->across);                \
+                for (int l = 0; l < (LANES); l++) v[l] = FV_PASTE(VECTOR, _load)(column + (j + l) * p->across);                  \
                 FV_PASTE(VECTOR, _transpose)(v);                                                                                 \
-                for (int l = 0; l < (LANES); l++) FV_PASTE(VECTOR, _store)(to + (i + l) * p->pitch + j, v[l]);                   \
+                for (int l = 0; l < (LANES); l++) FV_PASTE(VECTOR, _store)(row + l * p->step * t->pitch + j, v[l]);              \
             }                                                                                                                    \
-            PLAIN(p, i, i1, j, j + (LANES));                                                                                     \
+            PLAIN(p, t, i, i + (LANES), j, j1);                                                                                  \
         }                                                                                                                        \
-        PLAIN(p, i0, i1, j, j1);                                                                                                 \
+        PLAIN(p, t, i, i1, j0, j1);                                                                                              \
     }
+TURN_SQUARES(squares_1, turn_1, uint8_t, bytes, 16)
+TURN_SQUARES(squares_2, turn_2, uint16_t, shorts, 8)
 TURN_SQUARES(squares_4, turn_4, float, fv_f32v, FV_F32_LANES)
 TURN_SQUARES(squares_8, turn_8, double, fv_f64v, FV_F64_LANES)
 
-static void turn_plane(const plane *p, size_t size) {
-    const int64_t line = size < 16 ? 64 / (int64_t)size : 4, stretch = 32; /* few enough pages at a time */
-    for (int64_t j = 0; j < p->m; j += stretch)
-        for (int64_t i = 0; i < p->n; i += line) {
-            int64_t i1 = FV_MIN(i + line, p->n), j1 = FV_MIN(j + stretch, p->m);
-            switch (size) {
-            case 1: turn_1(p, i, i1, j, j1); break;
-            case 2: turn_2(p, i, i1, j, j1); break;
-            case 4: squares_4(p, i, i1, j, j1); break;
-            case 8: squares_8(p, i, i1, j, j1); break;
-            default: turn_16(p, i, i1, j, j1); break;
-            }
+static void turn_part(const plane *p, const part *t, size_t size) {
+    switch (size) {
+    case 1: squares_1(p, t, t->i0, t->i1, t->j0, t->j1); break;
+    case 2: squares_2(p, t, t->i0, t->i1, t->j0, t->j1); break;
+    case 4: squares_4(p, t, t->i0, t->i1, t->j0, t->j1); break;
+    case 8: squares_8(p, t, t->i0, t->i1, t->j0, t->j1); break;
+    default: turn_16(p, t, t->i0, t->i1, t->j0, t->j1); break;
+    }
+}
+
+/* ---------------------------------------------------------------- planes */
+
+enum { LINE = 64, LINES = 4 }; /* bytes of a line of the cache, lines of a row of a tile */
+enum { HELD = 1 << 20 };       /* bytes of a plane that stays in the cache */
+
+/* A line at a multiple of LINE, past the cache: what is there before is not fetched. */
+FV_INLINE void stream_line(char *to, const char *from) {
+#if FV_VECTOR_BYTES == 64
+    _mm512_stream_si512((void *)to, _mm512_loadu_si512(from));
+#elif FV_VECTOR_BYTES == 32
+    for (int i = 0; i < LINE; i += 32) _mm256_stream_si256((__m256i *)(to + i), _mm256_loadu_si256((const __m256i *)(from + i)));
+#elif defined(__SSE2__)
+    for (int i = 0; i < LINE; i += 16) _mm_stream_si128((__m128i *)(to + i), _mm_loadu_si128((const __m128i *)(from + i)));
+#else
+    memcpy(to, from, LINE);
+#endif
+}
+
+static void stream_row(char *to, const char *from, int64_t length) {
+    int64_t head = FV_MIN((int64_t)(-(uintptr_t)to % LINE), length);
+    memcpy(to, from, (size_t)head);
+    for (; head + LINE <= length; head += LINE) stream_line(to + head, from + head);
+    memcpy(to + head, from + head, (size_t)(length - head));
+}
+
+/* Bytes from the last multiple of LINE to the place. */
+static int64_t beyond_line(const plane *p, int64_t i, int64_t j, int64_t size) {
+    return (int64_t)((uintptr_t)(p->to + (i * p->pitch + j) * size) % LINE);
+}
+
+/* A tile of a large plane. Its rows end where lines of the memory do, and not at j1: what is behind belongs to the next tile,
+ * and what the tile before left is made here. */
+static void turn_tile(const plane *p, int64_t i0, int64_t i1, int64_t j0, int64_t j1, int64_t size) {
+    _Alignas(LINE) char tile[128 * (LINES + 1) * LINE];
+    int64_t             left = j0 ? LINE / size : 0;
+    part                t = { i0, i1, j0 - left, j1, (LINES + 1) * LINE / size, tile };
+    bool                aligned = !beyond_line(p, 0, 0, size) && !(p->pitch * size % LINE);
+    if (aligned) t.j0 = j0;
+    turn_part(p, &t, (size_t)size);
+    for (int64_t i = i0; i < i1; i++) {
+        int64_t start = j0 ? j0 - beyond_line(p, i, j0, size) / size : 0;
+        int64_t end = j1 < p->m ? j1 - beyond_line(p, i, j1, size) / size : p->m;
+        stream_row(p->to + (i * p->pitch + start) * size, tile + ((i - i0) * t.pitch + start - t.j0) * size,
+                   (end - start) * size);
+    }
+}
+
+static void turn_plane(const plane *p, size_t size_) {
+    int64_t size = (int64_t)size_, wide = LINES * LINE / size, high = 16;
+    bool    large = p->n * p->m * size > HELD && p->m >= wide && LINE % size == 0;
+    for (int64_t j = 0; j < p->m; j += wide)
+        for (int64_t i = 0; i < p->n; i += high) {
+            int64_t i1 = FV_MIN(i + high, p->n), j1 = FV_MIN(j + wide, p->m);
+            part    t = { i, i1, j, j1, p->pitch, p->to + (i * p->pitch + j) * size };
+            if (large)
+                turn_tile(p, i, i1, j, j1, size);
+            else
+                turn_part(p, &t, size_);
         }
+#if defined(__SSE2__)
+    if (large) _mm_sfence();
+#endif
 }
 
 #define REVERSE(TYPE)                                                                                                            \

@@ -18,7 +18,7 @@ except ImportError as missing:
     print(f"skip grids: {missing}")
     sys.exit(0)
 
-from pipelines import FOVEA, ROOT, as_dtypes, near, refused, run, same, test, tolerance, wide
+from pipelines import FOVEA, ROOT, as_dtypes, near, refused, run, run_all, same, test, tolerance, wide
 
 RANDOM = np.random.default_rng(8)
 PLANE = ndimage.gaussian_filter(RANDOM.random((41, 53)), 1) * 100
@@ -175,9 +175,17 @@ def crop_pad_flip_transpose_and_rotate90_equal_numpy():
         for times in range(-1, 5):
             same(run(f"rotate90(a, {times})", *CHUNK, a=image), np.rot90(image, times, (1, 2)))
         same(run('rotate90(a, 1, "x z")', *CHUNK, a=image), np.rot90(image, 1, (2, 0)))
-    large = RANDOM.random((1, 611, 739)).astype(np.float32)
-    same(run("transpose(a)", a=large), large.T)
-    same(run("rotate90(a, 3)", a=large.astype(float)), np.rot90(large.astype(float), 3, (1, 2)))
+
+
+@test
+def planes_larger_than_the_cache_are_turned():
+    for dtype in "uint8 uint16 float32 float64 complex128".split():
+        for shape in ((1152, 1088), (1151, 1089), (1152, 1093), (70, 30011)):
+            image = (RANDOM.random(shape) * 200).astype(dtype)
+            expressions = ("transpose(a)", "rotate90(a)", "rotate90(a, 3)", "flip(a)")
+            peers = (image.T, np.rot90(image), np.rot90(image, 3), image[::-1, ::-1])
+            for text, ours, peer in zip(expressions, run_all(expressions, "--chunk", "40000", a=image), peers):
+                same(ours, peer, f"{text} {dtype} {shape}")
 
 
 def same_world(expression, index):
