@@ -73,6 +73,11 @@ newer: all
 	scripts/bootstrap.sh newer
 	FOVEA_PYTHON=build/newer/bin/python $(PYTHON) tests/run.py --groups python peers/
 
+# All of scipy's own tests of ndimage, with the functions of fovea.ndimage; make test takes a sample of them.
+own_tests: all
+	scripts/bootstrap.sh peers
+	FOVEA_EVERY=1 $(PYTHON) tests/run.py --groups python own_tests
+
 # The results opened in the programs that people use: napari, Neuroglancer, ImageJ, ParaView, Spark, Dask, R, an imitation of S3.
 # What cannot be installed here is skipped by name. make interop TESTS=napari takes one.
 interop: mpi all
@@ -131,4 +136,4 @@ uninstall:
 clean:
 	rm -rf build build-asan build-tsan build-fuzz
 
-.PHONY: all mpi duckdb demo wheel python test fuzz newer interop soak bench docs check install uninstall clean
+.PHONY: all mpi duckdb demo wheel python test fuzz newer own_tests interop soak bench docs check install uninstall clean

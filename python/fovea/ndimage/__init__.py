@@ -1,0 +1,20 @@
+"""Functions of scipy.ndimage with the same signatures, computed at once by the library on all cores.
+
+    >>> import numpy as np
+    >>> from fovea import ndimage
+    >>> ndimage.maximum_filter(np.arange(6), 3)
+    array([1, 2, 3, 4, 5, 5])
+"""
+from . import boxes, linear
+from .boxes import *  # noqa: F401,F403
+from .linear import *  # noqa: F401,F403
+
+__all__ = [*boxes.__all__, *linear.__all__]
+
+
+def __getattr__(name):
+    raise AttributeError(f"fovea.ndimage has no {name!r}; it has {', '.join(sorted(__all__))}")
+
+
+def __dir__():
+    return sorted(__all__)

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""fovea.ndimage beside scipy.ndimage on images of real sizes: element types, layouts, modes, origins, axes and outputs."""
+import os
+import pathlib
+import sys
+
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent.parent / "support"),
+                str(pathlib.Path(__file__).resolve().parent.parent.parent / "python")]
+import numpy as np  # noqa: E402
+from fovea_test import Skip, main, test  # noqa: E402
+
+from fovea import ndimage as ours  # noqa: E402
+
+MODES = ("reflect", "nearest", "mirror", "constant", "wrap")
+
+
+def peer():
+    """scipy.ndimage, or a skipped test."""
+    try:
+        from scipy import ndimage
+    except ImportError:
+        raise Skip("scipy is not installed") from None
+    return ndimage
+
+
+def picture(shape, dtype, seed=0):
+    """Whole numbers, smooth and noisy, that fit any type."""
+    values = np.random.default_rng(seed).integers(0, 120, shape)
+    return (values > 60 if dtype == "bool" else values).astype(dtype)
+
+
+def same(name, a, *arguments, within=None, **named):
+    """Calls a function of both and compares everything about what they give."""
+    expected, found = getattr(peer(), name)(a, *arguments, **named), getattr(ours, name)(a, *arguments, **named)
+    assert found.dtype == expected.dtype and found.shape == expected.shape, (name, named, found.dtype, expected.dtype)
+    scale = max(float(np.abs(expected).max()), 1.0)
+    within = within if within is not None else 3e-6 * scale if expected.dtype.name == "float32" else 1e-10 * scale
+    difference = np.abs(found.astype(np.complex128) - expected.astype(np.complex128)).max()
+    assert difference <= within, (name, arguments, named, a.dtype, a.shape, float(difference))
+
+
+@test
+def filters_of_every_type_and_mode(folder):
+    os.chdir(folder)
+    for k, dtype in enumerate(("bool", "uint8", "int16", "uint32", "int64", "float32", "float64", ">f4", ">i2")):
+        a = picture((37, 53), dtype, k)
+        mode = MODES[k % 5]
+        whole = a.dtype.kind in "biu"
+        for name, arguments in (("median_filter", (3,)), ("minimum_filter", ((3, 4),)), ("maximum_filter", (5,)),
+                                ("percentile_filter", (30, 3)), ("rank_filter", (-2, 3))):
+            same(name, a, *arguments, mode=mode, cval=1)
+        same("gaussian_filter", a, 1.5, mode=mode, within=2 if whole else None)  # cut off after each axis: 1 off at each
+        same("uniform_filter", a, 4, mode=mode, within=1 if whole else None)
+        for name in ("sobel", "prewitt", "laplace"):
+            if a.dtype.kind in "fi":
+                same(name, a, mode=mode, cval=2)
+        same("correlate", a, [[1, 2, 0], [0, 1, 1]], mode=mode, output=np.float64)
+        same("gaussian_laplace", a.astype(np.float32), 2, mode=mode)
+        same("gaussian_gradient_magnitude", a.astype(np.float64), (1, 2), mode=mode)
+
+
+@test
+def origins_footprints_and_axes(folder):
+    os.chdir(folder)
+    odd = np.array([[0, 1, 1], [1, 0, 0], [0, 1, 0], [1, 1, 1]], bool)
+    for mode in MODES:
+        a = picture((20, 31), np.float32, 3)
+        for name in ("minimum_filter", "maximum_filter", "median_filter"):
+            same(name, a, footprint=odd, origin=(1, -1), mode=mode, cval=50)
+            same(name, a, size=(4, 3), origin=(-2, 1), mode=mode)
+        same("percentile_filter", a, 70, footprint=odd, mode=mode)
+        same("uniform_filter", a, (5, 4), origin=(2, -1), mode=mode)
+        same("correlate", a, odd * 2.5, origin=(1, 0), mode=mode, cval=3)
+        same("convolve", a, odd * 2.5, origin=(1, 0), mode=mode, cval=3)
+    volume = picture((6, 9, 10, 11), np.float64, 4)
+    same("gaussian_filter", volume, (1, 0, 2, 1), order=(0, 0, 1, 0))
+    same("median_filter", volume, (1, 3, 1, 3))
+    same("maximum_filter", volume, 3)
+    same("correlate", volume[:3], np.arange(16.0).reshape(2, 2, 2, 2))
+    assert np.allclose(ours.gaussian_filter(volume, 2, axes=(1, 3)), peer().gaussian_filter(volume, (0, 2, 0, 2)))
+    assert (ours.median_filter(volume, 3, axes=(2,)) == peer().median_filter(volume, (1, 1, 3, 1))).all()
+
+
+@test
+def outputs_and_layouts(folder):
+    os.chdir(folder)
+    a = picture((24, 30), np.float32)
+    out = np.zeros((24, 30), np.float64)
+    assert ours.gaussian_filter(a, 1, output=out) is out and np.allclose(out, peer().gaussian_filter(a, 1), atol=1e-4)
+    for b in (a.T, a[::-1, ::2], np.asfortranarray(a), a[:, None, :], a[:1], a[0]):
+        same("gaussian_filter", b, 1)
+        same("median_filter", b, 3)
+    both = a.copy()
+    ours.uniform_filter(both, 3, output=both)
+    assert np.allclose(both, peer().uniform_filter(a, 3), atol=1e-4)
+    strided = np.zeros((48, 60), np.int16)[::2, ::2]
+    ours.maximum_filter(a, 3, output=strided)
+    assert (strided == peer().maximum_filter(a, 3)).all()
+    for bad in (np.zeros((3, 3)), "nonsense", 7):
+        try:
+            ours.gaussian_filter(a, 1, output=bad)
+        except RuntimeError as error:
+            assert "output" in str(error)
+        else:
+            raise AssertionError(f"output={bad!r} was taken")
+    try:
+        ours.nothing_like_this
+    except AttributeError as error:
+        assert "gaussian_filter" in str(error)
+
+
+if __name__ == "__main__":
+    main()
