@@ -8,11 +8,18 @@
  *     fv_hash_table table = { slots, fv__hash_table_slots(most) - 1 };
  *     uint64_t      place = fv__hash_table_find(&table, false, hash, same, things);
  *     if (!table.slot[place]) things[count] = ..., table.slot[place] = ++count;
+ *
+ * A tagged table can grow. It begins empty, { NULL, 0 }:
+ *
+ *     fv__hash_table_reserve(&table, 256, count + 1);
+ *     fv__hash_table_add(&table, true, (uint32_t)hash, count++);
  */
 #ifndef FV_HASH_TABLE_H
 #define FV_HASH_TABLE_H
 
 #include "base/base.h"
+#include <assert.h>
+#include <stdlib.h>
 
 typedef struct fv_hash_table {
     uint32_t *slot; /* number + 1; tagged: also the tag behind it */
@@ -57,6 +64,28 @@ FV__HERE void fv__hash_table_add(const fv_hash_table *table, bool tagged, uint64
     uint32_t *slot = fv__hash_table_at(table, tagged, place);
     slot[0] = number + 1;
     if (tagged) slot[1] = (uint32_t)hash;
+}
+
+/* Makes room for so many things in a tagged table: at least a quarter of the slots stays free. least: slots to begin with, a
+ * power of two. */
+static inline void fv__hash_table_reserve(fv_hash_table *table, int64_t least, int64_t wanted) {
+    int64_t size = table->slot ? (int64_t)table->mask + 1 : 0, larger = FV_MAX(size, least);
+    while (wanted > larger / 4 * 3) larger *= 2;
+    if (larger == size) return;
+    assert(larger <= (int64_t)1 << 32);
+    uint32_t *old = table->slot;
+    table->slot = fv__calloc((size_t)larger * 2 * sizeof *old);
+    table->mask = (uint64_t)larger - 1;
+    for (int64_t i = 0; i < size; i++)
+        if (old[2 * i]) fv__hash_table_add(table, true, old[2 * i + 1], old[2 * i] - 1);
+    free(old);
+}
+
+/* The number of the thing in a tagged table, or -1. The table may be empty. */
+FV__HERE int64_t fv__hash_table_number(const fv_hash_table *table, uint64_t                            hash,
+                                       bool (*same)(const void *context, uint32_t number), const void *context) {
+    if (!table->slot) return -1;
+    return (int64_t)*fv__hash_table_at(table, true, fv__hash_table_find(table, true, (uint32_t)hash, same, context)) - 1;
 }
 
 /* Empties a place of a tagged table of at most 2^32 slots, and closes the gap, which would end searches too early. */

@@ -17,35 +17,31 @@ const char *fv__node_label(const fv_node *node) { return node->name ? node->name
 
 /* ---------------------------------------------------------------- sharing */
 
-static fv_node *find(const fv_graph *graph, fv_hash key) {
-    for (uint64_t slot = key.low;; slot++) {
-        fv_node *node = graph->table_size ? graph->table[slot % (uint64_t)graph->table_size] : NULL;
-        if (!node || fv__hash_equal(node->key, key)) return node;
-    }
+typedef struct wanted {
+    const fv_graph *graph;
+    fv_hash         key;
+} wanted;
+
+static bool is_wanted(const void *context, uint32_t number) {
+    const wanted *w = context;
+    return fv__hash_equal(w->graph->nodes[number]->key, w->key);
 }
 
-static void insert(fv_graph *graph, fv_node *node) {
-    for (uint64_t slot = node->key.low;; slot++) {
-        fv_node **place = &graph->table[slot % (uint64_t)graph->table_size];
-        if (!*place) {
-            *place = node;
-            return;
-        }
-    }
+static fv_node *find(const fv_graph *graph, fv_hash key) {
+    wanted  w = { graph, key };
+    int64_t number = fv__hash_table_number(&graph->table, key.low, is_wanted, &w);
+    return number < 0 ? NULL : graph->nodes[number];
 }
 
 static void append(fv_graph *graph, fv_node *node) {
     if (graph->nnodes == graph->capacity) {
         graph->capacity = graph->capacity ? 2 * graph->capacity : 32;
         graph->nodes = fv__realloc(graph->nodes, (size_t)graph->capacity * sizeof *graph->nodes);
-        free(graph->table);
-        graph->table_size = 2 * graph->capacity + 1;
-        graph->table = fv__calloc((size_t)graph->table_size * sizeof *graph->table);
-        for (int i = 0; i < graph->nnodes; i++) insert(graph, graph->nodes[i]);
     }
+    fv__hash_table_reserve(&graph->table, 64, graph->nnodes + 1);
+    fv__hash_table_add(&graph->table, true, (uint32_t)node->key.low, (uint32_t)graph->nnodes);
     node->id = graph->nnodes;
     graph->nodes[graph->nnodes++] = node;
-    insert(graph, node);
 }
 
 /* ---------------------------------------------------------------- nodes */
@@ -187,7 +183,7 @@ void fv__graph_free(fv_graph *graph) {
     if (!graph) return;
     fv__arena_release(&graph->arena);
     free(graph->nodes);
-    free(graph->table);
+    free(graph->table.slot);
     free(graph->sinks);
     free(graph);
 }

@@ -5,6 +5,7 @@
 #ifndef FV_GRAPH_H
 #define FV_GRAPH_H
 
+#include "base/hash_table.h"
 #include "lang/ast.h"
 #include "op/format.h"
 #include "op/op.h"
@@ -67,9 +68,8 @@ typedef struct fv_graph {
     int             nnodes, capacity;
     fv_sink        *sinks;
     int             nsinks;
-    fv_node       **table; /* open hash of nodes by key */
-    int             table_size;
-    const char     *lost; /* why sinks are missing that need what other units failed to make; NULL: none is */
+    fv_hash_table   table; /* of nodes by key */
+    const char     *lost;  /* why sinks are missing that need what other units failed to make; NULL: none is */
 } fv_graph;
 
 /* ---- collections and parameters, resolved once per run ---- */

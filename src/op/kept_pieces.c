@@ -1,16 +1,16 @@
 /* The table of kept pieces: found by owner and number, dropped in order of use. */
 #include "op/kept_pieces.h"
 #include "base/file.h"
+#include "base/hash_table.h"
 #include "base/session.h"
 #include "base/take.h"
 #include <stdlib.h>
 
-enum { OVERHEAD = 256, FIRST_BUCKETS = 256 };
+enum { OVERHEAD = 256 };
 /* A piece is given up if it was not met while so many times as many pieces as there are were asked for. */
 enum { PATIENCE = 4 };
 
 typedef struct kept {
-    struct kept *next;            /* in its bucket */
     struct kept *colder, *hotter; /* in order of use */
     const void  *owner;
     int64_t      number;
@@ -25,8 +25,9 @@ typedef struct kept {
 typedef struct shelf {     /* of a session */
     pthread_mutex_t mutex; /* guards all that follows */
     pthread_cond_t  decoded;
-    kept          **buckets;
-    int64_t         nbuckets, count, now, held, allowed;
+    kept          **pieces; /* in any order */
+    fv_hash_table   table;  /* of pieces by owner and number */
+    int64_t         count, capacity, now, held, allowed;
     kept           *coldest, *hottest;
 } shelf;
 
@@ -47,30 +48,60 @@ static shelf *shelf_here(void) {
 
 static int64_t charge(size_t bytes) { return (int64_t)(bytes + bytes / 16 + OVERHEAD); } /* buffers are rounded up a little */
 
-static kept **bucket(const shelf *s, const void *owner, int64_t number) {
-    uint64_t hash = ((uint64_t)(uintptr_t)owner ^ (uint64_t)number * 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
-    return &s->buckets[(int64_t)(hash >> 32) & (s->nbuckets - 1)];
+static uint32_t hash_of(const void *owner, int64_t number) {
+    return (uint32_t)fv__labels_hash(number, (int64_t)(uintptr_t)owner);
+}
+
+typedef struct piece_name {
+    const shelf *shelf;
+    const void  *owner;
+    int64_t      number;
+} piece_name;
+
+static bool is_wanted(const void *context, uint32_t number) {
+    const piece_name *w = context;
+    const kept       *k = w->shelf->pieces[number];
+    return k->owner == w->owner && k->number == w->number;
 }
 
 static kept *find(const shelf *s, const void *owner, int64_t number) {
-    kept *k = s->nbuckets ? *bucket(s, owner, number) : NULL;
-    while (k && (k->owner != owner || k->number != number)) k = k->next;
-    return k;
+    piece_name w = { s, owner, number };
+    int64_t    at = fv__hash_table_number(&s->table, hash_of(owner, number), is_wanted, &w);
+    return at < 0 ? NULL : s->pieces[at];
 }
 
-static void grow(shelf *s) {
-    kept  **old = s->buckets;
-    int64_t before = s->nbuckets;
-    s->nbuckets = before ? 2 * before : FIRST_BUCKETS;
-    s->buckets = fv__calloc((size_t)s->nbuckets * sizeof(kept *));
-    for (int64_t i = 0; i < before; i++)
-        for (kept *k = old[i], *next; k; k = next) {
-            kept **place = bucket(s, k->owner, k->number);
-            next = k->next;
-            k->next = *place;
-            *place = k;
-        }
-    free(old);
+static uint64_t place_of(const shelf *s, const kept *k) {
+    piece_name w = { s, k->owner, k->number };
+    return fv__hash_table_find(&s->table, true, hash_of(k->owner, k->number), is_wanted, &w);
+}
+
+static void add_to_table(shelf *s, kept *k) {
+    if (s->count == s->capacity) {
+        s->capacity = FV_MAX(2 * s->capacity, 64);
+        s->pieces = fv__realloc(s->pieces, (size_t)s->capacity * sizeof(kept *));
+    }
+    fv__hash_table_reserve(&s->table, 128, s->count + 1);
+    fv__hash_table_add(&s->table, true, hash_of(k->owner, k->number), (uint32_t)s->count);
+    s->pieces[s->count++] = k;
+}
+
+/* The last piece takes its number. */
+static void remove_from_table(shelf *s, const kept *k) {
+    uint64_t place = place_of(s, k);
+    uint32_t number = *fv__hash_table_at(&s->table, true, place);
+    kept    *last = s->pieces[s->count - 1];
+    *fv__hash_table_at(&s->table, true, place_of(s, last)) = number;
+    fv__hash_table_remove(&s->table, place);
+    s->pieces[number - 1] = last;
+    s->count--;
+}
+
+static void forget_table(shelf *s) {
+    free(s->pieces);
+    free(s->table.slot);
+    s->pieces = NULL;
+    s->capacity = 0;
+    s->table = (fv_hash_table){ 0 };
 }
 
 static void unlink_order(shelf *s, kept *k) {
@@ -94,12 +125,9 @@ static void make_coldest(shelf *s, kept *k) {
 }
 
 static void drop(shelf *s, kept *k) {
-    kept **place = bucket(s, k->owner, k->number);
-    while (*place != k) place = &(*place)->next;
-    *place = k->next;
+    remove_from_table(s, k);
     unlink_order(s, k);
     s->held -= charge(k->bytes);
-    s->count--;
     fv__buffer_free(k->data, k->bytes);
     free(k);
 }
@@ -107,7 +135,7 @@ static void drop(shelf *s, kept *k) {
 static void end(void *part) {
     shelf *s = part;
     while (s->coldest) drop(s, s->coldest);
-    free(s->buckets);
+    forget_table(s);
 }
 
 static void shrink(shelf *s) {
@@ -131,13 +159,11 @@ static bool make_room(shelf *s, size_t bytes) {
 static kept *add(shelf *s, const void *owner, const fv_piece *piece, size_t bytes) {
     void *data = fv__buffer_new(bytes);
     if (!data) return NULL; /* then it is not kept */
-    if (s->count == s->nbuckets) grow(s);
-    kept *k = fv__calloc(sizeof *k), **place = bucket(s, owner, piece->number);
-    *k = (kept){ .next = *place, .owner = owner, .number = piece->number, .bytes = bytes, .left = piece->size, .data = data };
-    *place = k;
+    kept *k = fv__calloc(sizeof *k);
+    *k = (kept){ .owner = owner, .number = piece->number, .bytes = bytes, .left = piece->size, .data = data };
+    add_to_table(s, k);
     make_hottest(s, k);
     s->held += charge(bytes);
-    s->count++;
     return k;
 }
 
@@ -271,10 +297,6 @@ void fv__kept_allow(int64_t bytes) {
     pthread_mutex_lock(&s->mutex);
     s->allowed += bytes;
     shrink(s);
-    if (!s->count) {
-        free(s->buckets);
-        s->buckets = NULL;
-        s->nbuckets = 0;
-    }
+    if (!s->count) forget_table(s);
     pthread_mutex_unlock(&s->mutex);
 }

@@ -1,6 +1,7 @@
 /* The ledger of outputs. */
 #include "run/ledger.h"
 #include "base/file.h"
+#include "base/hash_table.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -13,38 +14,47 @@ enum { LINE = 66 }; /* two hashes in hex, a blank, a line end */
 
 typedef struct entry {
     fv_hash file, key;
-    bool    used;
 } entry;
 
 struct fv_ledger {
     char           *path;
     int             fd;
-    int64_t         read; /* bytes of the file that are in the table */
-    entry          *table;
-    size_t          size, count;
+    int64_t         read; /* bytes of the file that are in the entries */
+    entry          *entries;
+    int64_t         count, capacity;
+    fv_hash_table   table; /* of entries by file */
     pthread_mutex_t mutex;
 };
 
-static entry *slot(entry *table, size_t size, fv_hash file) {
-    for (uint64_t i = file.low;; i++) {
-        entry *e = &table[i % size];
-        if (!e->used || fv__hash_equal(e->file, file)) return e;
-    }
+typedef struct wanted {
+    const fv_ledger *ledger;
+    fv_hash          file;
+} wanted;
+
+static bool is_wanted(const void *context, uint32_t number) {
+    const wanted *w = context;
+    return fv__hash_equal(w->ledger->entries[number].file, w->file);
+}
+
+static entry *find(const fv_ledger *ledger, fv_hash file) {
+    wanted  w = { ledger, file };
+    int64_t number = fv__hash_table_number(&ledger->table, file.low, is_wanted, &w);
+    return number < 0 ? NULL : &ledger->entries[number];
 }
 
 static void remember(fv_ledger *ledger, fv_hash file, fv_hash key) {
-    if (2 * ledger->count >= ledger->size) {
-        size_t size = FV_MAX(4 * ledger->size, (size_t)256);
-        entry *table = fv__calloc(size * sizeof *table);
-        for (size_t i = 0; i < ledger->size; i++)
-            if (ledger->table[i].used) *slot(table, size, ledger->table[i].file) = ledger->table[i];
-        free(ledger->table);
-        ledger->table = table;
-        ledger->size = size;
+    entry *known = find(ledger, file);
+    if (known) {
+        known->key = key;
+        return;
     }
-    entry *e = slot(ledger->table, ledger->size, file);
-    ledger->count += !e->used;
-    *e = (entry){ file, key, true };
+    if (ledger->count == ledger->capacity) {
+        ledger->capacity = FV_MAX(2 * ledger->capacity, 64);
+        ledger->entries = fv__realloc(ledger->entries, (size_t)ledger->capacity * sizeof *ledger->entries);
+    }
+    fv__hash_table_reserve(&ledger->table, 128, ledger->count + 1);
+    fv__hash_table_add(&ledger->table, true, (uint32_t)file.low, (uint32_t)ledger->count);
+    ledger->entries[ledger->count++] = (entry){ file, key };
 }
 
 static bool parse_hash(const char *text, fv_hash *hash) {
@@ -108,18 +118,18 @@ void fv__ledger_close(fv_ledger *ledger) {
     close(ledger->fd);
     pthread_mutex_destroy(&ledger->mutex);
     free(ledger->path);
-    free(ledger->table);
+    free(ledger->entries);
+    free(ledger->table.slot);
     free(ledger);
 }
 
 bool fv__ledger_find(fv_ledger *ledger, fv_hash file, fv_hash *key) {
     pthread_mutex_lock(&ledger->mutex);
-    entry *e = ledger->size ? slot(ledger->table, ledger->size, file) : NULL;
-    if ((!e || !e->used) && catch_up(ledger, NULL) == FV_OK && ledger->size) e = slot(ledger->table, ledger->size, file);
-    bool found = e && e->used;
-    if (found) *key = e->key;
+    entry *found = find(ledger, file);
+    if (!found && catch_up(ledger, NULL) == FV_OK) found = find(ledger, file);
+    if (found) *key = found->key;
     pthread_mutex_unlock(&ledger->mutex);
-    return found;
+    return found != NULL;
 }
 
 /* A line that a power cut has torn would swallow the next one. */

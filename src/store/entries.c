@@ -27,17 +27,7 @@ void fv__entries_release(fv_entries *entries) {
 /* ---------------------------------------------------------------- table */
 
 void fv__entries_reserve(fv_entries *entries, int64_t extra) {
-    int64_t size = entries->table.slot ? (int64_t)entries->table.mask + 1 : 0, wanted = entries->count + extra;
-    if (size && wanted <= size / 4 * 3) return;
-    int64_t larger = FV_MAX(size, 1024);
-    while (wanted > larger / 4 * 3 || larger == size) larger *= 2;
-    assert(larger <= (int64_t)1 << 32);
-    uint32_t *old = entries->table.slot;
-    entries->table.slot = fv__calloc((size_t)larger * 2 * sizeof *old);
-    entries->table.mask = (uint64_t)larger - 1;
-    for (int64_t i = 0; i < size; i++)
-        if (old[2 * i]) fv__hash_table_add(&entries->table, true, old[2 * i + 1], old[2 * i] - 1);
-    free(old);
+    fv__hash_table_reserve(&entries->table, 1024, entries->count + extra);
 }
 
 typedef struct {
@@ -51,15 +41,10 @@ static bool is_wanted(const void *context, uint32_t number) {
     return fv__hash_equal(entry_at(w->entries, number + 1)->key, w->key);
 }
 
-static uint64_t place_of(const fv_entries *entries, fv_hash key) {
-    wanted w = { entries, key };
-    return fv__hash_table_find(&entries->table, true, (uint32_t)key.low, is_wanted, &w);
-}
-
 fv_entry *fv__entries_find(const fv_entries *entries, fv_hash key) {
-    if (!entries->table.slot) return NULL;
-    uint32_t number = entries->table.slot[2 * place_of(entries, key)];
-    return number ? entry_at(entries, number) : NULL;
+    wanted  w = { entries, key };
+    int64_t number = fv__hash_table_number(&entries->table, key.low, is_wanted, &w);
+    return number < 0 ? NULL : entry_at(entries, (uint32_t)number + 1);
 }
 
 static uint32_t new_number(fv_entries *entries) {
@@ -91,7 +76,8 @@ fv_entry *fv__entries_add(fv_entries *entries, fv_hash key) {
 }
 
 void fv__entries_unlink(fv_entries *entries, fv_entry *entry) {
-    fv__hash_table_remove(&entries->table, place_of(entries, entry->key));
+    wanted w = { entries, entry->key };
+    fv__hash_table_remove(&entries->table, fv__hash_table_find(&entries->table, true, (uint32_t)entry->key.low, is_wanted, &w));
     entries->count--;
     entry->flags |= FV_ENTRY_FORGOTTEN;
 }

@@ -3,6 +3,7 @@
  * A task counts the pairs of its chunk and writes them as sorted runs. They are merged twice: for the sizes of the objects of the
  * second image, which are kept, and for the rows.
  */
+#include "base/hash_table.h"
 #include "op/merge_sort.h"
 #include "op/scratch.h"
 #include "op/sorted_runs.h"
@@ -141,32 +142,42 @@ typedef struct {
 typedef struct {
     fv_row_writer  rows;
     bool           background;
-    pair           sum;              /* under way */
-    size_of_label *sizes;            /* of the labels of b: a hash table */
-    int64_t        nsizes, capacity; /* a power of two */
-    fv_bytes       of_a;             /* pairs of one label of a */
+    pair           sum;   /* under way */
+    size_of_label *sizes; /* of the labels of b */
+    int64_t        nsizes, capacity;
+    fv_hash_table  table; /* of sizes by label */
+    fv_bytes       of_a;  /* pairs of one label of a */
 } merge;
 
-static size_of_label *place_of(const merge *m, int64_t label) {
-    uint64_t mask = (uint64_t)m->capacity - 1, at = ((uint64_t)label * 0x9e3779b97f4a7c15u >> 20) & mask;
-    while (m->sizes[at].voxels && m->sizes[at].label != label) at = (at + 1) & mask;
-    return &m->sizes[at];
+typedef struct {
+    const size_of_label *sizes;
+    int64_t              label;
+} wanted;
+
+static bool is_wanted(const void *context, uint32_t number) {
+    const wanted *w = context;
+    return w->sizes[number].label == w->label;
+}
+
+static size_of_label *find_size(const merge *m, int64_t label) {
+    wanted  w = { m->sizes, label };
+    int64_t number = fv__hash_table_number(&m->table, fv__label_hash(label), is_wanted, &w);
+    return number < 0 ? NULL : &m->sizes[number];
 }
 
 static void add_size(merge *m, int64_t label, int64_t voxels) {
-    if (2 * (m->nsizes + 1) > m->capacity) {
-        size_of_label *old = m->sizes;
-        int64_t        n = m->capacity;
-        m->capacity = FV_MAX(2 * n, 1024);
-        m->sizes = fv__calloc((size_t)m->capacity * sizeof *m->sizes);
-        for (int64_t i = 0; i < n; i++)
-            if (old[i].voxels) *place_of(m, old[i].label) = old[i];
-        free(old);
+    size_of_label *known = find_size(m, label);
+    if (known) {
+        known->voxels += voxels;
+        return;
     }
-    size_of_label *size = place_of(m, label);
-    m->nsizes += !size->voxels;
-    size->label = label;
-    size->voxels += voxels;
+    if (m->nsizes == m->capacity) {
+        m->capacity = FV_MAX(2 * m->capacity, 512);
+        m->sizes = fv__realloc(m->sizes, (size_t)m->capacity * sizeof *m->sizes);
+    }
+    fv__hash_table_reserve(&m->table, 1024, m->nsizes + 1);
+    fv__hash_table_add(&m->table, true, (uint32_t)fv__label_hash(label), (uint32_t)m->nsizes);
+    m->sizes[m->nsizes++] = (size_of_label){ label, voxels };
 }
 
 static void key(const void *context, const uint8_t *record, fv_run_key *key) {
@@ -200,7 +211,7 @@ static fv_status put_rows(merge *m, fv_error *error) {
     for (int64_t i = 0; i < n; i++) of_a += p[i].voxels;
     for (int64_t i = 0; i < n; i++) {
         fv_cell *row;
-        int64_t  of_b = place_of(m, p[i].b)->voxels;
+        int64_t  of_b = find_size(m, p[i].b)->voxels;
         double   shared = (double)p[i].voxels;
         if (!m->background && (!p[i].a || !p[i].b)) continue;
         FV_TRY(fv__row_writer_next(&m->rows, &row, error));
@@ -235,6 +246,7 @@ static fv_status finish(fv_finish *f, fv_error *error) {
     fv__row_writer_release(&m.rows);
     fv__bytes_release(&m.of_a);
     free(m.sizes);
+    free(m.table.slot);
     return status;
 }
 
