@@ -39,8 +39,9 @@ FV_API fv_status fv_pipeline_add(fv_pipeline *pipeline, const char *name, const 
 FV_API fv_status fv_pipeline_add_file(fv_pipeline *pipeline, const char *path, fv_error *error);
 /* Gives a `param` another value, or several for a sweep: "radius=8,12,16". */
 FV_API fv_status fv_pipeline_set(fv_pipeline *pipeline, const char *assignment, fv_error *error);
-/* Makes a dense array a variable of the pipeline. The pixels are borrowed until the pipeline is freed. data NULL: only the type
- * is known; that is enough for fv_pipeline_type, and a run says so. */
+/* Makes a dense array a variable of the pipeline, in the place of an earlier one of that name: a pipeline can be run again on
+ * other pixels. They are borrowed until then, or until the pipeline is freed. data NULL: only the type is known; that is enough
+ * for fv_pipeline_type, and a run says so. */
 FV_API fv_status fv_pipeline_array(fv_pipeline *pipeline, const char *name, const fv_image_type *type, const void *data,
                                    fv_error *error);
 /* Asks for a variable's value after the run. */
@@ -83,12 +84,14 @@ typedef struct fv_run_options {
     bool        fresh;     /* forget what earlier runs computed */
     bool        overwrite; /* replace files that Fovea did not make */
     bool        stop_on_error;
-    int64_t     items;   /* run so many items of a collection, spread evenly over their sizes; 0: all */
-    const char *into;    /* folder below which all results go instead of where the text says; NULL: none */
-    const char *device;  /* "cpu" or NULL; "opencl", "opencl:N": operators that can run there; "auto": if that works */
-    const char *part;    /* measuring: "z/400=50" takes the middle 50 of every source's axis z of length 400; NULL: all */
-    int         poison;  /* tests: 0 off, else a byte + 1 that fills memory outside declared regions */
-    const char *command; /* the fovea command, for engines that start it; NULL: this program */
+    bool        transient; /* a run in this process that neither reads nor writes a file leaves nothing on disk, and no record;
+                              ignored for all others, and where a store is given */
+    int64_t     items;     /* run so many items of a collection, spread evenly over their sizes; 0: all */
+    const char *into;      /* folder below which all results go instead of where the text says; NULL: none */
+    const char *device;    /* "cpu" or NULL; "opencl", "opencl:N": operators that can run there; "auto": if that works */
+    const char *part;      /* measuring: "z/400=50" takes the middle 50 of every source's axis z of length 400; NULL: all */
+    int         poison;    /* tests: 0 off, else a byte + 1 that fills memory outside declared regions */
+    const char *command;   /* the fovea command, for engines that start it; NULL: this program */
     void (*progress)(void *context, const fv_run_state *state); /* at most ten times a second, from any thread */
     void         *context;
     volatile int *cancel; /* set to non-zero, even from a signal handler, to stop cleanly */
@@ -123,7 +126,7 @@ FV_API const char     *fv_result_missing_file(const fv_result *result, int index
 typedef struct fv_result_facts {
     int64_t tasks_run, outputs_made, outputs_current;
     int64_t bytes_read, bytes_written; /* voxels, before compression */
-    int64_t peak_memory;
+    int64_t peak_memory;               /* 0: of a transient run, which does not look */
     double  seconds;
     double  seconds_opening, seconds_merging; /* of workers: finding out what an item needs; ends of stages */
     bool    started;                          /* some work was begun; if not, an error means that nothing was touched */

@@ -14,6 +14,12 @@ def all_operators():
 
 
 @functools.lru_cache(None)
+def file_operators():
+    """Names of the operators that read or write files: what they give may change without the text."""
+    return frozenset(name for name, op in all_operators().items() if any(p.get("file") for p in op["parameters"]))
+
+
+@functools.lru_cache(None)
 def python_names():
     """Operators by the name that they have in Python: `and` is and_."""
     return {name + "_" if keyword.iskeyword(name) else name: name for name in all_operators()}

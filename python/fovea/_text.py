@@ -43,8 +43,8 @@ def literal(value):
 
 
 def lines_of(targets, known=None):
-    """Statements that make the targets, in order, and the variable of each value by identity. known: variables of values that
-    need no statement."""
+    """Statements that make the targets, in order, the variable of each value by identity, and the names of the operators that
+    they call. known: variables of values that need no statement."""
     names, counts, out = dict(known or {}), {}, []
     for target in targets:
         todo = [(target, False)]
@@ -61,4 +61,4 @@ def lines_of(targets, known=None):
             line = value._line(names)
             if line is not None:
                 out.append(f"{names[id(value)]} = {line}")
-    return out, names
+    return out, names, counts.keys()

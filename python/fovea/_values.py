@@ -29,7 +29,7 @@ class Value:
 
     def text(self):
         """The pipeline that makes this value, as text for a `.fov` file. Arrays of this program appear as files to read."""
-        lines, names = _text.lines_of([self])
+        lines, names, _ = _text.lines_of([self])
         arrays = [f'{names[id(v)]} = read("{names[id(v)]}.npy")  # an array of the program: numpy.save writes it'
                   for v in self._sources()]
         return "\n".join(arrays + lines) + "\n"
@@ -276,26 +276,42 @@ _CLASSES = {l.IMAGE: Image, l.SCALAR: Scalar, l.TABLE: LazyTable}
 
 # ---------------------------------------------------------------- typing
 
+_known_types = {}  # of texts that read no files, by their inputs' types
+
+
 def infer(value):
     """Finds the type of a new value from those of its inputs, so that mistakes are found where they are made."""
     known, arrays = {}, []
     for k, image in enumerate(_images_before(value)):
         known[id(image)] = f"input{k + 1}"
         arrays.append((f"input{k + 1}", image._type.image))
-    lines, names = _text.lines_of([value], known)
+    lines, names, operators = _text.lines_of([value], known)
+    key = ("\n".join(lines), *[bytes(image_type) for _, image_type in arrays])
+    found = _known_types.get(key)
+    if found is None:
+        found = _ask_type(key[0], arrays, names[id(value)])
+        if len(_known_types) < 5000 and d.file_operators().isdisjoint(operators):
+            _known_types[key] = found
+    items = max([i._type.items for i in value._inputs if i._type is not None], default=0)
+    if items > found.items:
+        found = l.ValueType.from_buffer_copy(found)
+        found.items = items
+    return found
+
+
+def _ask_type(text, arrays, name):
     error, found = l.ErrorStruct(), l.ValueType()
     pipeline = l.lib.fv_pipeline_new()
     try:
         status = l.OK
-        for name, image_type in arrays:
-            status = status or l.lib.fv_pipeline_array(pipeline, name.encode(), image_type, None, error)
-        status = status or l.lib.fv_pipeline_add(pipeline, b"fovea", ("\n".join(lines) + "\n").encode(), error)
-        status = status or l.lib.fv_pipeline_type(pipeline, names[id(value)].encode(), found, error)
+        for variable, image_type in arrays:
+            status = status or l.lib.fv_pipeline_array(pipeline, variable.encode(), image_type, None, error)
+        status = status or l.lib.fv_pipeline_add(pipeline, b"fovea", (text + "\n").encode(), error)
+        status = status or l.lib.fv_pipeline_type(pipeline, name.encode(), found, error)
         if status:
             raise_status(status, error, l.lib.fv_pipeline_messages(pipeline).decode("utf-8", "replace"))
     finally:
         l.lib.fv_pipeline_free(pipeline)
-    found.items = max([found.items] + [i._type.items for i in value._inputs if i._type is not None])
     return found
 
 

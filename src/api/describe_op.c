@@ -233,6 +233,7 @@ static cJSON *param_json(const fv_param *p) {
     cJSON_AddStringToObject(json, "name", p->name);
     cJSON_AddStringToObject(json, "kind", kind_names[p->kind]);
     cJSON_AddBoolToObject(json, "required", !p->def);
+    if (p->file) cJSON_AddBoolToObject(json, "file", true);
     if (p->def && *p->def) cJSON_AddItemToObject(json, "default", default_json(p));
     if (has_numbers(p) && is_bounded(p)) {
         cJSON_AddNumberToObject(json, p->above ? "above" : "minimum", p->min);

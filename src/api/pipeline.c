@@ -93,6 +93,12 @@ fv_status fv_pipeline_array(fv_pipeline *p, const char *name, const fv_image_typ
     if (type->ndim < 1 || type->ndim > FV_MAX_DIMS || fv_image_type_bytes(type) <= 0)
         return fv_fail(error, FV_ERROR_USAGE, "array %s: 1 to %d axes of at least one voxel are needed", name, FV_MAX_DIMS);
     fv_bindings *b = &p->bindings;
+    for (int a = 0; a < b->narrays; a++)
+        if (!strcmp(b->arrays[a].name, name)) {
+            b->arrays[a].type = *type;
+            b->arrays[a].data = data;
+            return FV_OK;
+        }
     b->arrays = fv__realloc(b->arrays, (size_t)(b->narrays + 1) * sizeof *b->arrays);
     b->arrays[b->narrays++] = (fv_array){ .name = fv__arena_strdup(&b->arena, name), .type = *type, .data = data };
     return FV_OK;
@@ -130,10 +136,9 @@ fv_status fv__pipeline_resolve(const fv_pipeline *p, const char *store, fv_bindi
     if (p->bindings.nkeeps) memcpy(b->keeps, p->bindings.keeps, (size_t)p->bindings.nkeeps * sizeof *b->keeps);
     b->narrays = p->bindings.narrays;
     b->nkeeps = p->bindings.nkeeps;
-    for (int a = 0; a < b->narrays; a++) /* the pixels may have changed since the last run */
-        if (b->arrays[a].data)
-            b->arrays[a].content = fv__hash_bytes(b->arrays[a].data, (size_t)fv_image_type_bytes(&b->arrays[a].type));
-    fv_made *made = fv__made_open((const char *const[]){ ".fovea", store }, store && strcmp(store, ".fovea") ? 2 : 1);
+    for (int a = 0; a < b->narrays; a++) b->arrays[a].content = (fv_hash){ .low = (uint64_t)a + 1 };
+    const char *const folders[] = { ".fovea", store };
+    fv_made          *made = fv__made_open(folders, store && strcmp(store, ".fovea") ? 2 : 1);
     b->made = fv__made_find;
     b->made_context = made;
     fv_status status = fv__bindings_resolve(b, p->program, diagnostics, error);

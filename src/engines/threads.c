@@ -21,6 +21,10 @@ static fv_status run(fv_scheduler *scheduler, const fv_run_settings *settings, c
         .ask = ask, .changes = changes, .wait = wait_for_change, .run = run_job, .done = done, .context = scheduler
     };
     fv_worker_threads *threads;
+    if (settings->options.transient && fv__scheduler_single(scheduler)) { /* starting a thread takes longer than many such runs */
+        fv__worker_threads_here(&work);
+        return fv__scheduler_status(scheduler, error);
+    }
     FV_TRY(fv__worker_threads_start(&work, settings->options.workers, &threads, error));
     fv__worker_threads_join(threads);
     return fv__scheduler_status(scheduler, error);

@@ -165,6 +165,15 @@ static void add_defaults(fv_bindings *bindings, const fv_program *program, fv_di
     }
 }
 
+/* ---------------------------------------------------------------- arrays */
+
+void fv__arrays_hash(fv_bindings *bindings) {
+    for (int a = 0; a < bindings->narrays; a++) {
+        fv_array *array = &bindings->arrays[a];
+        if (array->data) array->content = fv__hash_bytes(array->data, (size_t)fv_image_type_bytes(&array->type));
+    }
+}
+
 /* ---------------------------------------------------------------- all of it */
 
 fv_status fv__bindings_resolve(fv_bindings *bindings, const fv_program *program, fv_diagnostics *diagnostics, fv_error *error) {

@@ -114,7 +114,7 @@ typedef struct fv_array { /* an array fed from memory; borrowed */
     char         *name;
     fv_image_type type;
     const void   *data;
-    fv_hash       content; /* of the data */
+    fv_hash       content; /* tells it from others: its place among those of the pipeline, or its bytes (fv__arrays_hash) */
 } fv_array;
 
 /* For measuring: of every source whose axis has this name and length, only the middle `take` of it are used. */
@@ -138,6 +138,7 @@ typedef struct fv_bindings {
     int64_t         nunits;
     fv_hash         run; /* identity of text, parameters and items, once they are frozen */
     bool            collection;
+    bool            names_files; /* the text reads or writes some */
     fv_parameter   *parameters;
     int             nparameters;
     int             ncombinations;
@@ -173,6 +174,8 @@ fv_status fv__bindings_set(fv_bindings *bindings, const char *assignment, fv_err
 /* Finds every pattern in the text, lists its files and pairs them; checks that names given by fv__bindings_set are params of the
  * text. */
 fv_status fv__bindings_resolve(fv_bindings *bindings, const fv_program *program, fv_diagnostics *diagnostics, fv_error *error);
+/* Makes the bytes of arrays their identity, so that a later run knows them again. */
+void fv__arrays_hash(fv_bindings *bindings);
 /* The lists are complete. */
 void fv__bindings_settle(fv_bindings *bindings);
 /* Whether a file belongs to the item of this unit and to no other. */

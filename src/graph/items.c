@@ -161,7 +161,8 @@ static void note_template(finder *f, const fv_expr *call) {
 static void note_files(finder *f, const fv_expr *call) {
     const fv_op    *op = fv__op_find(call->text), *list;
     const fv_param *param = op ? fv__params_file(op) : NULL;
-    const fv_expr  *given = param && param->many ? fv__argument_of(op, call, param) : NULL;
+    f->bindings->names_files = f->bindings->names_files || param || (op && op->files);
+    const fv_expr *given = param && param->many ? fv__argument_of(op, call, param) : NULL;
     if (!given) return;
     bool           joined = fv__call_joins(op, call);
     const char    *file = fv__text_named(f->bindings, f->program, given);

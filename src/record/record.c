@@ -96,6 +96,7 @@ static void flush_old(fv_record *record) {
 }
 
 void fv__record_task(fv_record *record, const fv_task_facts *f) {
+    if (!record) return;
     fv__task_slot slot = {
         FV__RECORD_MAGIC, FV__TASK, f->key,        f->item,          f->stage,  f->task,   f->start,           f->wait, f->read,
         f->compute,       f->write, f->bytes_read, f->bytes_written, f->memory, f->worker, (int32_t)f->status, 0,
@@ -108,6 +109,7 @@ void fv__record_task(fv_record *record, const fv_task_facts *f) {
 }
 
 void fv__record_fact(fv_record *record, const char *name, const char *value) {
+    if (!record) return;
     char  *text = fv__sprintf("%s%s", name, value);
     size_t length = strlen(text);
     pthread_mutex_lock(&record->mutex);
@@ -128,12 +130,14 @@ void fv__record_fact(fv_record *record, const char *name, const char *value) {
 }
 
 void fv__record_spent(fv_record *record, const char *op, double seconds) {
+    if (!record) return;
     pthread_mutex_lock(&record->mutex);
     fv__spent_add(record->spent, &record->nspent, op, seconds);
     pthread_mutex_unlock(&record->mutex);
 }
 
 void fv__record_residual(fv_record *record, const fv_residual *residual) {
+    if (!record) return;
     fv__residual_slot slot = { .magic = FV__RECORD_MAGIC, .kind = FV__RESIDUAL, .residual = *residual };
     fv__slot_seal(&slot);
     pthread_mutex_lock(&record->mutex);
@@ -142,6 +146,7 @@ void fv__record_residual(fv_record *record, const fv_residual *residual) {
 }
 
 fv_status fv__record_flush(fv_record *record, fv_error *error) {
+    if (!record) return FV_OK;
     pthread_mutex_lock(&record->mutex);
     write_buffer(record);
     fv_status status = record->failure.code;

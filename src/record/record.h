@@ -41,7 +41,7 @@ typedef struct fv_residual {
 
 /* Opens this process's log in the run folder (made if missing). worker names the file: no two live processes may share it. */
 fv_status fv__record_open(const char *folder, const char *worker, fv_record **record, fv_error *error);
-/* Thread-safe, buffered; a killed process loses at most what was not flushed. */
+/* Thread-safe, buffered; a killed process loses at most what was not flushed. record NULL: nobody keeps one. */
 void fv__record_task(fv_record *record, const fv_task_facts *facts);
 /* A named fact of the run: "text", "command", "host", "workers", "memory", "error item.png", ... */
 void      fv__record_fact(fv_record *record, const char *name, const char *value);

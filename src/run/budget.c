@@ -10,6 +10,7 @@
 #define DRIVER_LOADED (80 * MIB) /* of OpenCL, where only its devices are asked for */
 #define DRIVER_USED (224 * MIB)  /* of OpenCL with its compiler, when a kernel is new */
 #define MPI_LIBRARY (64 * MIB)   /* of all ranks of a host together; what each has of its own is in PROGRAM */
+#define DEFAULT_LEAST (64 * MIB) /* of a run, whatever is free */
 #define SMALLEST MIB             /* for tasks: no less is worth a run */
 #define JOB_SLACK (64 * MIB)     /* that a job asks beyond 5/4 of its worker's bound */
 #define JOB_LEAST (96 * MIB)     /* bound of a worker: less saves nothing, since nobody gets smaller shares of a node */
@@ -64,7 +65,7 @@ int64_t fv__budget_default(void) {
     int64_t older = group_memory(":memory:", "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes");
     available = FV_MIN(available, FV_MIN(group, older)) / 2;
     if (given) available = FV_MIN(available, fv__budget_inside(given));
-    return FV_MAX(available, 64 * MIB);
+    return FV_MAX(available, DEFAULT_LEAST);
 }
 
 /* ---------------------------------------------------------------- dividing */
@@ -85,6 +86,13 @@ fv_budget fv__budget_divide(int64_t memory, const fv_sharers *sharers) {
     b.tasks = rest - rest / 4;
     b.buffers = rest;
     return b;
+}
+
+fv_budget fv__budget_smallest(const fv_sharers *sharers) { return fv__budget_divide(DEFAULT_LEAST, sharers); }
+
+bool fv__budget_suffices(const fv_budget *b, int workers, const fv_demand *demand) {
+    int64_t at_once = FV_MIN(demand->tasks, workers);
+    return demand->kept <= b->store && demand->task <= b->tasks / FV_MAX(at_once, 1) && demand->shared == 0;
 }
 
 int64_t fv__budget_least(const fv_sharers *sharers, int64_t task) {

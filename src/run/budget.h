@@ -36,6 +36,9 @@ typedef struct fv_budget {
 int64_t fv__budget_default(void);
 /* memory 0: the default. */
 fv_budget fv__budget_divide(int64_t memory, const fv_sharers *sharers);
+/* What a default is never below, and whether a plan that needs so much would gain nothing from more. */
+fv_budget fv__budget_smallest(const fv_sharers *sharers);
+bool      fv__budget_suffices(const fv_budget *budget, int workers, const fv_demand *demand);
 /* The least memory of a host with which a task of so many bytes can run. */
 int64_t fv__budget_least(const fv_sharers *sharers, int64_t task);
 /* An error that names the least, if a task of so many bytes cannot run. */

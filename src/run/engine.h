@@ -52,6 +52,8 @@ void fv__job_lost(fv_scheduler *scheduler, fv_job *job, int worker);
  * many seconds (below one). */
 uint64_t fv__scheduler_changes(fv_scheduler *scheduler);
 void     fv__scheduler_wait(fv_scheduler *scheduler, uint64_t seen, double seconds);
+/* Whether there is never more than one job at a time that is worth another worker. Before the first one is asked for. */
+bool fv__scheduler_single(const fv_scheduler *scheduler);
 /* Ends the run; the first reason counts. What the run came to: FV_OK, or the first error that is not an item's own. */
 void      fv__scheduler_stop(fv_scheduler *scheduler, fv_status status, const fv_error *error);
 fv_status fv__scheduler_status(fv_scheduler *scheduler, fv_error *error);

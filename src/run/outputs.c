@@ -34,13 +34,15 @@ struct fv_outputs {
 };
 
 fv_status fv__outputs_open(const char *folder, bool overwrite, bool fresh, fv_outputs **out, fv_error *error) {
-    char      *path = fv__sprintf("%s/outputs.log", folder);
-    fv_ledger *ledger;
-    fv_status  status = fv__ledger_open(path, &ledger, error);
-    free(path);
-    if (status != FV_OK) return status;
+    fv_ledger *ledger = NULL;
+    if (folder) {
+        char     *path = fv__sprintf("%s/outputs.log", folder);
+        fv_status status = fv__ledger_open(path, &ledger, error);
+        free(path);
+        if (status != FV_OK) return status;
+    }
     fv_outputs *outputs = fv__calloc(sizeof *outputs);
-    outputs->folder = fv__sprintf("%s/outputs", folder);
+    outputs->folder = folder ? fv__sprintf("%s/outputs", folder) : NULL;
     outputs->ledger = ledger;
     outputs->temporaries = fv__temporaries_new();
     outputs->overwrite = overwrite;

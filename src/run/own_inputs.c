@@ -11,25 +11,32 @@
 /* ---------------------------------------------------------------- results of earlier runs */
 
 struct fv_made {
-    fv_ledger **ledgers;
-    int         count;
+    const char *const *folders;
+    int                nfolders;
+    fv_ledger        **ledgers; /* NULL: nobody has asked yet, as few texts do */
+    int                count;
 };
 
 fv_made *fv__made_open(const char *const *folders, int nfolders) {
     fv_made *made = fv__calloc(sizeof *made);
-    made->ledgers = fv__calloc((size_t)(nfolders + 1) * sizeof *made->ledgers);
-    for (int i = 0; i < nfolders; i++) {
-        char *path = fv__sprintf("%s/outputs.log", folders[i]);
-        if (fv__file_exists(path) && fv__ledger_open(path, &made->ledgers[made->count], NULL) == FV_OK) made->count++;
-        free(path);
-    }
+    *made = (fv_made){ .folders = folders, .nfolders = nfolders };
     return made;
 }
 
+static void open_ledgers(fv_made *made) {
+    made->ledgers = fv__calloc((size_t)(made->nfolders + 1) * sizeof(fv_ledger *));
+    for (int i = 0; i < made->nfolders; i++) {
+        char *path = fv__sprintf("%s/outputs.log", made->folders[i]);
+        if (fv__file_exists(path) && fv__ledger_open(path, &made->ledgers[made->count], NULL) == FV_OK) made->count++;
+        free(path);
+    }
+}
+
 bool fv__made_find(void *context, const char *path, const char *pattern) {
-    const fv_made *made = context;
-    fv_hash        file, key;
-    bool           found = false;
+    fv_made *made = context;
+    fv_hash  file, key;
+    bool     found = false;
+    if (!made->ledgers) open_ledgers(made);
     if (!made->count || !fv__outputs_recognise(path, pattern, &file)) return false;
     for (int i = 0; i < made->count && !found; i++) found = fv__ledger_find(made->ledgers[i], file, &key);
     return found;

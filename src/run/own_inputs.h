@@ -9,7 +9,7 @@
 fv_status fv__check_own_inputs(const fv_context *context, const fv_graph *graph, char *const *outputs, int64_t noutputs,
                                fv_error *error);
 
-/* What runs whose stores are these folders have written: for fv_bindings.made. */
+/* What runs whose stores are these folders (borrowed) have written: for fv_bindings.made. */
 typedef struct fv_made fv_made;
 fv_made               *fv__made_open(const char *const *folders, int nfolders);
 bool                   fv__made_find(void *made, const char *path, const char *pattern);

@@ -178,22 +178,22 @@ static void free_planned(planned_list *files) {
 /* ---------------------------------------------------------------- the run */
 
 typedef struct running {
-    const fv_run_settings *settings;
-    const fv_engine       *engine;
-    const char            *folder;
-    char                  *run_folder, writer[96];
-    fv_context             context;
-    fv_bindings           *bindings;
-    fv_outputs            *outputs;
-    fv_record             *record;
-    fv_result             *result;
-    const fv_share        *share;  /* NULL: the run is ours alone */
-    fv_lease              *lease;  /* on a run that is ours alone and writes files */
-    bool                   writes; /* files, as far as is known before the start */
-    fv_bytes               tables; /* names of the table files that it replaces, each with its 0 */
-    planned_list           planned;
-    fv_instance           *first; /* the unit that the text was checked with, until the scheduler takes it as an item */
-    fv_bytes               left;  /* names of operators that have a kernel for devices and run on the CPU all the same */
+    fv_run_settings *settings;
+    const fv_engine *engine;
+    const char      *folder; /* NULL: transient, nothing of it is kept on disk */
+    char            *run_folder, writer[96];
+    fv_context       context;
+    fv_bindings     *bindings;
+    fv_outputs      *outputs;
+    fv_record       *record;
+    fv_result       *result;
+    const fv_share  *share;  /* NULL: the run is ours alone */
+    fv_lease        *lease;  /* on a run that is ours alone and writes files */
+    bool             writes; /* files, as far as is known before the start */
+    fv_bytes         tables; /* names of the table files that it replaces, each with its 0 */
+    planned_list     planned;
+    fv_instance     *first; /* the unit that the text was checked with, until the scheduler takes it as an item */
+    fv_bytes         left;  /* names of operators that have a kernel for devices and run on the CPU all the same */
 } running;
 
 /* Whether this process ends the run: gathers tables, builds the record, keeps the store's budget. */
@@ -223,6 +223,13 @@ static fv_status open_store(running *r, fv_error *error) {
     if (status == FV_OK) fv__store_on_flush(r->context.store, before_commit, r);
     free(folder);
     return status;
+}
+
+static fv_status open_transient_store(running *r, fv_error *error) {
+    fv_store_options options = {
+        .folder = fv__temporary_place(), .writer = "transient", .memory = r->settings->budget.store, .transient = true
+    };
+    return fv__store_open(&options, &r->context.store, error);
 }
 
 static void trim_store(const running *r, int64_t budget) {
@@ -398,6 +405,31 @@ static fv_status run_checked(running *r, fv_diagnostics *diagnostics, fv_error *
     return status;
 }
 
+/* The smallest bound of all is enough for most runs in memory: only those that want more ask how much is free. */
+static void settle_bound(running *r) {
+    const fv_run_settings *settings = r->settings;
+    const fv_plan         *plan = r->first && r->context.bindings->nunits == 1 ? r->first->plan : NULL;
+    if (settings->options.memory > 0) return;
+    fv_demand demand = plan ? fv__plan_demand(plan, 1, settings->options.workers) : (fv_demand){ 0 };
+    if (plan && fv__budget_suffices(&settings->budget, settings->options.workers, &demand)) return;
+    r->settings->budget = fv__budget_divide(0, &settings->budget.sharers);
+    fv__store_bound(r->context.store, r->settings->budget.store);
+}
+
+static fv_status run_transient(running *r, fv_diagnostics *diagnostics, fv_error *error) {
+    const fv_budget *budget = &r->settings->budget;
+    int64_t          task = 0;
+    FV_TRY(open_transient_store(r, error));
+    FV_TRY(fv__outputs_open(NULL, false, false, &r->outputs, error));
+    FV_TRY(start(r, &task, diagnostics, error));
+    settle_bound(r);
+    FV_TRY(fv__budget_check(budget, task, error));
+    fv__buffer_allow(budget->buffers);
+    fv_status status = run_items(r, error);
+    fv__buffer_allow(-budget->buffers);
+    return status;
+}
+
 static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
 static void name_some(const char *const *names, int64_t count, fv_bytes *out) {
@@ -453,19 +485,26 @@ static fv_status settle(fv_run_settings *settings, const fv_bindings *bindings, 
     FV_TRY(fv__engine_named(options->engine, engine, error));
     if ((*engine)->prepare) FV_TRY((*engine)->prepare(settings, error));
     if (options->workers <= 0) options->workers = fv__default_workers();
+    options->transient = options->transient && !options->store && !bindings->names_files && !(*engine)->shared;
     fv_sharers sharers = fv__engine_sharers(*engine, options->workers, options->ranks, bindings);
-    settings->budget = fv__budget_divide(options->memory, &sharers);
+    settings->budget =
+        options->transient && options->memory <= 0 ? fv__budget_smallest(&sharers) : fv__budget_divide(options->memory, &sharers);
     return FV_OK;
+}
+
+static fv_status run_kept(running *r, fv_diagnostics *diagnostics, fv_error *error) {
+    FV_TRY(fv__path_make_folders(r->folder, error));
+    fv_status status = run_checked(r, diagnostics, error);
+    r->result->facts.peak_memory =
+        FV_MAX(fv__system_number("/proc/self/status", "VmHWM:"), 0) * 1024; /* getrusage tells a parent's */
+    return status;
 }
 
 static fv_status run_all(const fv_program *program, fv_bindings *bindings, const fv_plan_options *plan_options,
                          fv_run_settings settings, const fv_share *share, fv_result **out, fv_diagnostics *diagnostics,
                          fv_error *error) {
     double  began = fv__now();
-    char   *folder = fv__store_place(settings.options.store, true);
-    running r = {
-        .settings = &settings, .folder = folder, .bindings = bindings, .result = fv__calloc(sizeof *r.result), .share = share
-    };
+    running r = { .settings = &settings, .bindings = bindings, .result = fv__calloc(sizeof *r.result), .share = share };
     r.context = (fv_context){ .program = program,
                               .bindings = bindings,
                               .plan_options = *plan_options,
@@ -473,22 +512,23 @@ static fv_status run_all(const fv_program *program, fv_bindings *bindings, const
                               .poison = settings.options.poison - 1,
                               .cancel = settings.options.cancel };
     fv_status status = settle(&settings, bindings, &r.engine, error);
-    if (status == FV_OK) status = fv__path_make_folders(r.folder, error);
-    if (status == FV_OK) status = run_checked(&r, diagnostics, error);
+    bool      transient = settings.options.transient && !share;
+    char     *folder = transient ? NULL : fv__store_place(settings.options.store, true);
+    r.folder = folder;
+    if (!transient && !share) fv__arrays_hash(bindings);
+    if (status == FV_OK) status = transient ? run_transient(&r, diagnostics, error) : run_kept(&r, diagnostics, error);
     fv__instance_close(r.first);
     if (r.record) fv__record_close(r.record);
     if (r.outputs) fv__outputs_free(r.outputs);
     if (r.context.store) fv__store_close(r.context.store);
     fv__output_list_free(r.context.written);
     /* Only now: before, what is stored may be all that is left of a run that was killed and now goes on. */
-    if (status == FV_OK && ends_run(&r)) trim_store(&r, default_disk(r.folder));
+    if (status == FV_OK && ends_run(&r) && !transient) trim_store(&r, default_disk(r.folder));
     if (r.lease) fv__lease_release(r.lease);
     free(r.run_folder);
     free(folder);
     fv__bytes_release(&r.left);
     fv__bytes_release(&r.tables);
-    r.result->facts.peak_memory =
-        FV_MAX(fv__system_number("/proc/self/status", "VmHWM:"), 0) * 1024; /* getrusage tells a parent's */
     r.result->facts.seconds = fv__now() - began;
     if (status == FV_OK && r.result->nfailures) {
         tell_missing(&r);
@@ -525,6 +565,7 @@ fv_status fv__run_freeze(const fv_program *program, fv_bindings *bindings, const
     char           *folder = fv__store_place(options->store, true);
     fv_run_settings settings = { .options = *options };
     running         r = { .settings = &settings, .folder = folder, .bindings = bindings };
+    fv__arrays_hash(bindings);
     r.context = (fv_context){ .program = program, .bindings = bindings, .plan_options = *plan_options, .poison = -1 };
     fv_status status = freeze(&r, run_folder, diagnostics, error);
     free_planned(&r.planned);

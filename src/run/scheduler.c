@@ -600,6 +600,23 @@ void fv__job_lost(fv_scheduler *s, fv_job *job, int worker) {
     if (over) close_item(s, job->item);
 }
 
+static bool needs(const fv_stage *stage, int other) {
+    for (int i = 0; i < stage->nneeds; i++)
+        if (stage->needs[i] == other) return true;
+    return false;
+}
+
+bool fv__scheduler_single(const fv_scheduler *s) {
+    const double   brief = 1e5; /* nanoseconds of work that are not worth a thread */
+    const fv_plan *plan = s->first && s->context->bindings->nunits == 1 ? s->first->plan : NULL;
+    bool           chain = plan != NULL;
+    for (int k = 0; chain && k < plan->nstages; k++) {
+        const fv_stage *stage = &plan->stages[k];
+        chain = (stage->serial || stage->ntasks <= 1) && (k == 0 || needs(stage, k - 1));
+    }
+    return chain || (plan && plan->work < brief);
+}
+
 fv_status fv__scheduler_status(fv_scheduler *s, fv_error *error) {
     if (s->status != FV_OK && error) *error = s->error;
     return s->status;

@@ -121,14 +121,26 @@ static void *work(void *argument) {
 
 int fv__worker_threads_threads(int workers) { return workers + FV_MIN(workers, 2); }
 
-fv_status fv__worker_threads_start(const fv_thread_work *what, int workers, fv_worker_threads **out, fv_error *error) {
-    int                count = fv__worker_threads_threads(workers);
+static fv_worker_threads *new_threads(const fv_thread_work *what, int workers, int count) {
     fv_worker_threads *threads = fv__calloc(sizeof *threads + (size_t)count * sizeof *threads->threads);
     threads->work = *what;
     threads->workers = workers;
     sem_init(&threads->turns, 0, (unsigned)workers);
     pthread_mutex_init(&threads->mutex, NULL);
     pthread_cond_init(&threads->room, NULL);
+    return threads;
+}
+
+void fv__worker_threads_here(const fv_thread_work *what) {
+    fv_worker_threads *threads = new_threads(what, 1, 0);
+    work(&(thread){ .threads = threads });
+    fv__io_hooks(NULL, NULL);
+    fv__worker_threads_join(threads);
+}
+
+fv_status fv__worker_threads_start(const fv_thread_work *what, int workers, fv_worker_threads **out, fv_error *error) {
+    int                count = fv__worker_threads_threads(workers);
+    fv_worker_threads *threads = new_threads(what, workers, count);
     for (; threads->count < count; threads->count++) {
         thread *t = &threads->threads[threads->count];
         *t = (thread){ .threads = threads, .number = threads->count };

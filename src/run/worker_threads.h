@@ -26,6 +26,8 @@ typedef struct fv_worker_threads fv_worker_threads;
 fv_status fv__worker_threads_start(const fv_thread_work *work, int workers, fv_worker_threads **threads, fv_error *error);
 /* Waits until ask has told all of them that there is no more. */
 void fv__worker_threads_join(fv_worker_threads *threads);
+/* The same in this thread alone. */
+void fv__worker_threads_here(const fv_thread_work *work);
 /* Number of threads, from which run's number comes. */
 int fv__worker_threads_threads(int workers);
 

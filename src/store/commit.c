@@ -12,6 +12,11 @@ enum { SPILL = 1 << 22 }; /* bytes spilled at a time beyond what is needed, so t
 static fv_status explained(fv_store *store, fv_status status, fv_error *error) {
     if (status != FV_ERROR_FULL || !error) return status;
     fv_error cause = *error;
+    if (store->transient)
+        return fv_fail(error, status,
+                       "no space left in %s for what does not fit into memory: %.400s; free some space, name another folder with "
+                       "TMPDIR, or give more memory",
+                       store->folder, cause.message);
     return fv_fail(error, status,
                    "no space left for results in %s: %.400s; what was committed is kept: free some space, or choose another "
                    "folder with --store, and run the same command again",
@@ -324,6 +329,7 @@ static fv_status commit(fv_store *store, fv_error *error) {
 }
 
 fv_status fv__store_flush(fv_store *store, fv_error *error) {
+    if (store->transient) return FV_OK;
     fv__io_lock(&store->committing);
     fv_status status = commit(store, error);
     pthread_mutex_unlock(&store->committing);

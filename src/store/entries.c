@@ -7,7 +7,7 @@
 /* Slabs are aligned to their own size and their first entry is a header whose `file` is the slab's number, so that an entry's
  * number follows from its address. Number 0 is such a header and means none. An entry in use has `newer` and `older` 0 while it
  * is outside the order of use, unless it is the only one in it. */
-enum { SLAB = 1 << 14 };
+enum { SLAB = 1 << 8 };
 _Static_assert(sizeof(fv_entry) == 64, "an entry is one cache line");
 
 static fv_entry *entry_at(const fv_entries *entries, uint32_t number) { return &entries->slabs[number / SLAB][number % SLAB]; }

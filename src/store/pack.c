@@ -20,8 +20,8 @@ enum {
 
 uint64_t fv__writer_hash(const char *writer) { return fv__hash_bytes(writer, strlen(writer)).low; }
 
-void fv__pack_init(fv_pack *pack, const char *folder, const char *writer) {
-    *pack = (fv_pack){ .folder = folder, .writer = fv__strdup(writer), .pack_fd = -1, .log_fd = -1 };
+void fv__pack_init(fv_pack *pack, const char *folder, const char *writer, bool nameless) {
+    *pack = (fv_pack){ .folder = folder, .writer = fv__strdup(writer), .nameless = nameless, .pack_fd = -1, .log_fd = -1 };
 }
 
 void fv__pack_release(fv_pack *pack) {
@@ -108,7 +108,26 @@ static fv_status need_log(fv_pack *pack, fv_error *error) {
     return write_lines(pack, &first, 1, error);
 }
 
+/* Where the file system makes no nameless files, the name is taken away at once. */
+static fv_status make_nameless(fv_pack *pack, fv_error *error) {
+    char *path = fv__sprintf("%s/fovea-XXXXXX", pack->folder);
+    int   fd = open(pack->folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        fd = mkostemp(path, O_CLOEXEC);
+        if (fd >= 0) unlink(path);
+    }
+    if (fd < 0) {
+        fv_status status = cannot_make(path, error);
+        free(path);
+        return status;
+    }
+    pack->pack_path = path;
+    pack->pack_fd = fd;
+    return FV_OK;
+}
+
 static fv_status need_pack(fv_pack *pack, fv_error *error) {
+    if (pack->nameless) return pack->pack_path ? FV_OK : make_nameless(pack, error);
     FV_TRY(need_log(pack, error));
     if (pack->pack_path) return FV_OK;
     char *path = fv__sprintf("%s/%s.pack", pack->folder, pack->writer);

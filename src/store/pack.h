@@ -2,7 +2,7 @@
  *
  * Both are made when first needed, the log first: it carries a lock (flock) as long as its writer lives, and a pack without a log
  * belongs to nobody. If the name is taken by files of an earlier process, a number is added.
- * Calls that append must not overlap; syncing may go on beside them.
+ * Calls that append must not overlap; syncing may go on beside them. A nameless pack is for spilling alone: it has no log.
  */
 #ifndef FV_PACK_H
 #define FV_PACK_H
@@ -35,6 +35,7 @@ typedef struct fv_pack {
     const char *folder;
     char       *writer;               /* as asked for; with a number once made, if need be */
     char       *pack_path, *log_path; /* NULL: not made yet */
+    bool        nameless;             /* the pack has no name and there is no log: nobody else sees them */
     int         pack_fd, log_fd;
     int64_t     pack_end, log_end;
     int64_t     time;         /* of the last line */
@@ -51,7 +52,7 @@ typedef struct fv_pack_item {
     uint64_t    content; /* out */
 } fv_pack_item;
 
-void      fv__pack_init(fv_pack *pack, const char *folder, const char *writer);
+void      fv__pack_init(fv_pack *pack, const char *folder, const char *writer, bool nameless);
 void      fv__pack_release(fv_pack *pack); /* closes; files that say nothing are removed */
 fv_status fv__pack_write(fv_pack *pack, fv_pack_item *items, int64_t count, fv_error *error);
 /* Seals and stamps the lines. */

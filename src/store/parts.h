@@ -55,7 +55,7 @@ struct fv_store {
     char   *folder;
     int64_t memory;
     double  patience;
-    bool    shared;
+    bool    shared, transient;
 
     pthread_mutex_t lock;
     pthread_cond_t  loaded;

@@ -70,30 +70,33 @@ fv_status fv__store_open(const fv_store_options *options, fv_store **result, fv_
     if (!options->writer[0] || strchr(options->writer, '/'))
         return fv_fail(error, FV_ERROR_INTERNAL, "writer = \"%s\": the name of the store's files must be one word",
                        options->writer);
-    FV_TRY(fv__path_make_folders(options->folder, error));
+    if (!options->transient) FV_TRY(fv__path_make_folders(options->folder, error));
     fv_store *store = fv__calloc(sizeof *store);
     store->folder = fv__strdup(options->folder);
     store->memory = FV_MAX(options->memory, 0);
     store->patience = options->patience;
     store->shared = options->shared;
+    store->transient = options->transient;
     store->folder_time = -1;
     pthread_mutex_init(&store->lock, NULL);
     pthread_mutex_init(&store->files, NULL);
     pthread_mutex_init(&store->committing, NULL);
     pthread_mutex_init(&store->scanning, NULL);
     pthread_cond_init(&store->loaded, NULL);
-    fv__pack_init(&store->pack, store->folder, options->writer);
+    fv__pack_init(&store->pack, store->folder, options->writer, options->transient);
     fv__folder_add_source(store, NULL);
-    fv__folder_remove_orphans(store->folder);
+    if (!options->transient) fv__folder_remove_orphans(store->folder);
     fv_status status = fv__store_refresh(store, error);
     if (status != FV_OK) {
         fv__store_close(store);
         return status;
     }
-    fv__folder_sweep(store);
+    fv__folder_sweep(store); /* of other writers, which a transient store has none of */
     *result = store;
     return FV_OK;
 }
+
+void fv__store_bound(fv_store *store, int64_t memory) { store->memory = FV_MAX(memory, 0); }
 
 void fv__store_close(fv_store *store) {
     if (!store) return;
@@ -121,6 +124,7 @@ void fv__store_close(fv_store *store) {
 }
 
 fv_status fv__store_refresh(fv_store *store, fv_error *error) {
+    if (store->transient) return FV_OK;
     fv__io_lock(&store->scanning);
     fv_status status = fv__folder_scan(store, error);
     pthread_mutex_unlock(&store->scanning);
@@ -166,7 +170,7 @@ static fv_status put(fv_store *store, fv_hash key, void *buffer, size_t size, do
         pthread_mutex_lock(&store->lock);
     }
     bool waits = entry->flags & (FV_ENTRY_QUEUED | FV_ENTRY_COMMITTED | FV_ENTRY_FORGOTTEN);
-    if (keep && !waits) fv__store_queue(store, entry, seconds);
+    if (keep && !waits && !store->transient) fv__store_queue(store, entry, seconds);
     if (fresh && shared) fv__store_unpin_held(store, entry, &debris);
     if (store->resident - store->leaving > store->memory) spilled = fv__store_make_room(store, status == FV_OK ? error : NULL);
     bool due = store->queued > store->patience;

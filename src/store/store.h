@@ -21,11 +21,13 @@
 typedef struct fv_store fv_store;
 
 typedef struct fv_store_options {
-    const char *folder;   /* .fovea/store; made if missing */
-    const char *writer;   /* unique name of this process's files */
-    int64_t     memory;   /* budget for resident blobs */
-    double      patience; /* seconds of work that may be uncommitted */
-    bool        shared;   /* other processes read what this one puts: every put goes to the pack at once (not synced) */
+    const char *folder;    /* .fovea/store; made if missing */
+    const char *writer;    /* unique name of this process's files */
+    int64_t     memory;    /* budget for resident blobs */
+    double      patience;  /* seconds of work that may be uncommitted */
+    bool        shared;    /* other processes read what this one puts: every put goes to the pack at once (not synced) */
+    bool        transient; /* nothing is committed: what does not fit into memory is in a file without a name, made in the folder
+                              when it is needed and gone with the process */
 } fv_store_options;
 
 /* Removes files of dead writers from a folder, least recently used first, until the rest is within the budget. 0: all
@@ -39,6 +41,8 @@ int64_t fv__store_clean(const char *folder, double older, bool tell_only);
 bool fv__store_writer_lives(const char *folder, const char *writer);
 
 fv_status fv__store_open(const fv_store_options *options, fv_store **store, fv_error *error);
+/* Another budget for resident blobs, before the first put. */
+void fv__store_bound(fv_store *store, int64_t memory);
 /* Does not flush: call fv__store_flush first if what is in memory should outlive the process. */
 void fv__store_close(fv_store *store);
 

@@ -36,3 +36,9 @@ char *fv__store_place(const char *given, bool writing) {
     }
     return place;
 }
+
+const char *fv__temporary_place(void) {
+    const char *given = getenv("TMPDIR");
+    if (given && *given == '/') return given;
+    return access("/var/tmp", W_OK | X_OK) ? "/tmp" : "/var/tmp"; /* /tmp is often memory, of which there is not enough */
+}

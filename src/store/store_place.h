@@ -7,5 +7,7 @@
 /* What was asked for, or .fovea in the current folder; where that cannot be written, a folder of the user's cache that belongs to
  * the current folder. writing: a run will write there; otherwise a .fovea that is there is good enough. The caller frees. */
 char *fv__store_place(const char *given, bool writing);
+/* The folder for files that are gone with this process. Borrowed. */
+const char *fv__temporary_place(void);
 
 #endif

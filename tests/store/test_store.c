@@ -69,6 +69,26 @@ TEST(a_run_that_commits_nothing_leaves_no_files) {
     CHECK(!file_there(folder, "w.log") && !file_there(folder, "w.pack"));
 }
 
+TEST(a_transient_store_spills_and_leaves_no_name) {
+    char     *folder = test_fresh();
+    fv_store *store = NULL;
+    fv_error  error;
+    CHECK(!mkdir(folder, 0777));
+    CHECK_INT(
+        fv__store_open(&(fv_store_options){ .folder = folder, .writer = "w", .memory = 1000, .transient = true }, &store, &error),
+        FV_OK);
+    for (int i = 0; i < 300; i++) CHECK_INT(blob_put(store, i, 100, true, NULL), FV_OK); /* and nothing is committed */
+    CHECK(fv__store_resident(store) <= 1000 + 64);
+    CHECK_INT(fv__store_uncommitted(store), 0);
+    CHECK_INT(fv__store_flush(store, NULL), FV_OK);
+    for (int i = 0; i < 300; i++) CHECK(blob_whole(store, i));
+    fv__store_drop(store, blob_key(7), true);
+    CHECK(!fv__store_has(store, blob_key(7)) && !fv__store_committed(store, blob_key(8)));
+    CHECK(!rmdir(folder) && !mkdir(folder, 0777)); /* nothing is in it */
+    fv__store_close(store);
+    CHECK(!rmdir(folder));
+}
+
 TEST(what_was_flushed_outlives_the_process_and_nothing_else_does) {
     char     *folder = test_fresh();
     fv_store *store = open_store(folder, "w", 1 << 30, 1e9, false);

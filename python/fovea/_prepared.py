@@ -1,0 +1,225 @@
+"""Pipelines that are kept from one computation to the next, so that a small one costs little more than its work."""
+import contextlib
+import ctypes as c
+import mmap
+import os
+import signal
+import threading
+
+import numpy as np
+
+from . import _library as l
+from ._errors import raise_status
+from ._tables import Table
+
+MOST_KEPT = 32  # pipelines
+LARGEST_KEPT = 1 << 20  # bytes of a pipeline's arrays: beyond that nobody notices what making it costs, and its buffers are large
+
+
+# ---------------------------------------------------------------- pipelines
+
+class Pipeline:
+    """A pipeline of the library, freed with this object or at the end of a with block."""
+    __slots__ = ("pointer", "error", "held", "types", "forms")
+
+    def __init__(self):
+        self.pointer, self.error, self.held = l.lib.fv_pipeline_new(), l.ErrorStruct(), []
+        self.types, self.forms = [], {}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.__del__()
+
+    def __del__(self):
+        l.lib.fv_pipeline_free(self.pointer)
+        self.pointer = None
+
+    def check(self, status):
+        """Raises what a failed call means."""
+        if status:
+            raise_status(status, self.error, l.lib.fv_pipeline_messages(self.pointer).decode("utf-8", "replace"))
+
+    def add(self, text):
+        """Adds statements."""
+        self.check(l.lib.fv_pipeline_add(self.pointer, b"fovea", text.encode(), self.error))
+
+    def bind(self, name, image_type, array):
+        """Makes an array a variable, in the place of an earlier one."""
+        address = array.__array_interface__["data"][0]
+        status = l.lib.fv_pipeline_array(self.pointer, name, image_type, address, self.error)
+        if status:
+            self.check(status)
+
+    def keep(self, name):
+        """Asks for the value of a variable."""
+        self.check(l.lib.fv_pipeline_keep(self.pointer, name.encode(), self.error))
+
+
+# ---------------------------------------------------------------- running
+
+class _Interrupt:
+    """Lets Ctrl-C end a run: Python's handler writes the signal's number into memory that the run looks at.
+
+    A handler in Python itself would wait for the end of the call. Only the main thread gets signals."""
+
+    def __init__(self):
+        self.fd = os.memfd_create("fovea-interrupt")
+        os.ftruncate(self.fd, mmap.PAGESIZE)
+        os.set_blocking(self.fd, False)
+        self.memory = mmap.mmap(self.fd, mmap.PAGESIZE)
+        self.flag = c.c_int.from_buffer(self.memory)
+        self.address = c.addressof(self.flag)
+
+    def clear(self):
+        """Forgets signals of earlier calls."""
+        if self.flag.value:
+            self.flag.value = 0
+        os.lseek(self.fd, 0, os.SEEK_SET)
+
+
+_interrupt = None
+
+
+def _run_stoppable(pipeline, options, pointer):
+    global _interrupt
+    if threading.get_ident() != threading.main_thread().ident:
+        return l.lib.fv_pipeline_run(pipeline.pointer, options, pointer, pipeline.error)
+    if _interrupt is None:
+        _interrupt = _Interrupt()
+    _interrupt.clear()
+    before = signal.set_wakeup_fd(_interrupt.fd, warn_on_full_buffer=False)
+    options.cancel = _interrupt.address
+    try:
+        return l.lib.fv_pipeline_run(pipeline.pointer, options, pointer, pipeline.error)
+    finally:
+        signal.set_wakeup_fd(before, warn_on_full_buffer=False)
+
+
+class Result:
+    """The results of a run, freed when the last array that lies in them is gone."""
+    __slots__ = ("pointer",)
+
+    def __init__(self, pointer):
+        self.pointer = pointer
+
+    def __del__(self):
+        l.lib.fv_result_free(self.pointer)
+
+
+def run(pipeline, options):
+    """Runs a pipeline: its result, or the exception that tells what failed."""
+    while True:
+        pointer = c.c_void_p()
+        status = _run_stoppable(pipeline, options, pointer)
+        result = Result(pointer.value)
+        if status != l.CANCELLED:
+            break  # a signal that does not end the program: Python's handler has run by now, and the work goes on
+    if status:
+        failures = [(l.lib.fv_result_failure(result.pointer, k, pipeline.error).decode("utf-8", "replace"),
+                     pipeline.error.message.decode("utf-8", "replace"))
+                    for k in range(l.lib.fv_result_failures(result.pointer))]
+        if failures:
+            raise_status(status, pipeline.error, "\n".join(f"{item}: {why}" if item and item not in why else why
+                                                           for item, why in failures))
+        pipeline.check(status)
+    return result
+
+
+class _Pixels:
+    """An array's memory, with the result that owns it."""
+    __slots__ = ("result", "__array_interface__")
+
+    def __init__(self, result, address, form):
+        self.result = result
+        self.__array_interface__ = {"data": (address, False), "shape": form[1], "typestr": form[2], "version": 3}
+
+
+def value_of(pipeline, result, name):
+    """What a variable has become: an array, a number or a table."""
+    form = pipeline.forms.get(name)
+    if form is None:
+        t = l.ValueType()
+        pipeline.check(l.lib.fv_pipeline_type(pipeline.pointer, name, t, pipeline.error))
+        form = pipeline.forms[name] = (t.kind, tuple(t.image.shape[:t.image.ndim]), np.dtype(l.DTYPES[t.dtype]).str)
+    if form[0] == l.IMAGE:
+        return np.asarray(_Pixels(result, l.lib.fv_result_array(result.pointer, name, None), form))
+    table = Table(l.lib.fv_result_table(result.pointer, name).contents)
+    return table.cell() if form[0] == l.SCALAR else table
+
+
+# ---------------------------------------------------------------- keeping pipelines
+
+_idle, _lock = {}, threading.Lock()  # by what they compute, those used last at the end
+
+
+def _after_fork():
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def make(text, types, outputs):
+    """A new pipeline of a text, with arrays (name, type) whose pixels come later, and variables that are wanted back."""
+    pipeline = Pipeline()
+    pipeline.types = types
+    for name, image_type in types:
+        pipeline.check(l.lib.fv_pipeline_array(pipeline.pointer, name, image_type, None, pipeline.error))
+    pipeline.add(text)
+    for name in outputs:
+        pipeline.keep(name)
+    return pipeline
+
+
+def made(text, types, outputs, arrays):
+    """A pipeline that is not kept, bound to the arrays."""
+    pipeline = make(text, types, outputs)
+    pipeline.held = arrays
+    for (name, image_type), array in zip(types, arrays):
+        pipeline.bind(name, image_type, array)
+    return pipeline
+
+
+@contextlib.contextmanager
+def kept(key, arrays, maker):
+    """The idle pipeline of this key, or a new one, bound to the arrays. It is kept for the next time if nothing goes wrong."""
+    with _lock:
+        pipeline = _idle.pop(key, None)
+    if pipeline is None:
+        pipeline = maker()
+    for (name, image_type), array in zip(pipeline.types, arrays):
+        pipeline.bind(name, image_type, array)
+    yield pipeline
+    if sum(a.nbytes for a in arrays) > LARGEST_KEPT:
+        return
+    with _lock:
+        _idle[key] = pipeline
+        if len(_idle) > MOST_KEPT:
+            del _idle[next(iter(_idle))]
+
+
+def _type_of(array, axes):
+    if array.dtype.name not in l.DTYPES:
+        raise TypeError(f"an image has elements of {', '.join(l.DTYPES)}; this array has {array.dtype}")
+    image_type = l.ImageType()
+    l.lib.fv_image_type_init(image_type, l.DTYPES.index(array.dtype.name), array.ndim, (c.c_int64 * array.ndim)(*array.shape))
+    for k, name in enumerate(axes or ()):
+        image_type.axis[k].value = name.encode()
+    return image_type
+
+
+def call(text, arrays, outputs, axes=None):
+    """What the variables `outputs` of a text are, computed at once: a list of arrays, numbers and tables.
+
+    arrays: numpy arrays by the variable that the text has for them. axes: names for the axes of all of them, or None. The text
+    is parsed once for the same types: use it for functions that are called again and again."""
+    given = [a if a.flags.c_contiguous and a.dtype.isnative else np.ascontiguousarray(a, a.dtype.newbyteorder("="))
+             for a in arrays.values()]
+    key = (text, *outputs, axes, *[(name, a.shape, a.dtype) for name, a in zip(arrays, given)])
+    with kept(key, given, lambda: make(text, [(name.encode(), _type_of(a, axes)) for name, a in zip(arrays, given)],
+                                       outputs)) as pipeline:
+        result = run(pipeline, l.RunOptions(transient=True))
+        return [value_of(pipeline, result, name.encode()) for name in outputs]
