@@ -260,7 +260,7 @@ static void copy_row(const fv_block *block, int64_t y, uint8_t *row) {
 static fv_status encode(fv_writer *base, int64_t piece, const fv_block *block, fv_bytes *out, fv_error *error) {
     (void)piece;
     struct jpeg_compress_struct jpeg = { 0 };
-    failure                     failure;
+    failure                     trouble;
     destination                *d;
     uint8_t                    *row;
     FV_TRY(FV_TAKE(d, sizeof *d + (size_t)row_bytes(&base->type), error));
@@ -269,13 +269,13 @@ static fv_status encode(fv_writer *base, int64_t piece, const fv_block *block, f
                                                                        .empty_output_buffer = flush_output,
                                                                        .term_destination = end_output };
     d->out = out;
-    jpeg.err = jpeg_std_error(&failure.base);
-    failure.base.error_exit = fail_in_library;
-    failure.base.emit_message = warn_in_library;
-    if (setjmp(failure.back)) {
+    jpeg.err = jpeg_std_error(&trouble.base);
+    trouble.base.error_exit = fail_in_library;
+    trouble.base.emit_message = warn_in_library;
+    if (setjmp(trouble.back)) {
         jpeg_destroy_compress(&jpeg);
         free(d);
-        return fv_fail(error, FV_ERROR_MEMORY, "%s: it cannot be encoded as JPEG: %s", base->path, failure.message);
+        return fv_fail(error, FV_ERROR_MEMORY, "%s: it cannot be encoded as JPEG: %s", base->path, trouble.message);
     }
     jpeg_create_compress(&jpeg);
     jpeg.dest = &d->base;

@@ -192,9 +192,10 @@ void fv__bindings_sizes(const fv_bindings *bindings, int64_t count, double *size
 int64_t fv__bindings_size(const fv_bindings *bindings, int64_t unit);
 void    fv__bindings_release(fv_bindings *bindings);
 
-/* Fills {stem} {name} {folder} {path} {index} {param} in. Unknown words in braces are an error that lists the known ones. */
-fv_status fv__template_fill(const fv_bindings *bindings, const char *template, int64_t unit, int combination, char **path,
-                            fv_error *error);
+/* Fills {stem} {name} {folder} {path} {index} {param} in. Axes of the image that is written stay: they become numbers of slices
+ * (axes NULL: there are none). Other words in braces are an error that lists the known ones. */
+fv_status fv__template_fill(const fv_bindings *bindings, const char *template, int64_t unit, int combination,
+                            const fv_image_type *axes, char **path, fv_error *error);
 bool      fv__template_has(const char *template, const char *word);
 /* Whether it holds a word that tells items apart. */
 bool fv__template_tells_items(const char *template);

@@ -276,7 +276,8 @@ static void find_written(const finder *f, int pattern, fv_bytes *out) {
             char       *path;
             struct stat s;
             int64_t     item = i / n;
-            if (fv__template_fill_for(f->bindings, &list, f->templates[t], item, (int)(i % n), &path, NULL) != FV_OK) continue;
+            if (fv__template_fill_for(f->bindings, &list, f->templates[t], item, (int)(i % n), NULL, &path, NULL) != FV_OK)
+                continue;
             if (!lstat(path, &s)) fv__bytes_append(out, &(written){ s.st_dev, s.st_ino, item, pattern }, sizeof(written));
             free(path);
         }

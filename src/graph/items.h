@@ -9,7 +9,7 @@ fv_status fv__find_items(fv_bindings *bindings, const fv_program *program, fv_di
 
 /* fv__template_fill for an item of a list that need not be one of the bindings'; NULL: for the whole run. */
 fv_status fv__template_fill_for(const fv_bindings *bindings, const fv_item_list *list, const char *template, int64_t item,
-                                int combination, char **path, fv_error *error);
+                                int combination, const fv_image_type *axes, char **path, fv_error *error);
 
 /* The text by which a list of files is known among the collections: files(list = "a.csv", column = "file"). */
 const char *fv__files_text(const fv_op *op, const void *params, fv_arena *arena);

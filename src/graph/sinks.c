@@ -36,23 +36,6 @@ static void identify_sink(fv_sink *sink) {
     sink->key = fv__hasher_finish(&hasher);
 }
 
-/* Options that only some formats follow. */
-static fv_status check_options(const fv_format *format, const fv_write_options *write, fv_error *error) {
-    const struct {
-        const char *name;
-        bool        given;
-    } options[] = {
-        { "shard", write->shard_ndim > 0 },
-        { "levels", write->levels > 0 },
-        { "version", write->version != NULL },
-        { "quality", write->quality > 0 },
-    };
-    for (int i = 0; i < FV_COUNT(options); i++)
-        if (options[i].given && !(format->takes && strstr(format->takes, options[i].name)))
-            return fv_fail(error, FV_ERROR_USAGE, "%s: the %s format has no such choice", options[i].name, format->name);
-    return FV_OK;
-}
-
 /* Whether the planes of the first axis are those of the input, one by one. */
 static bool keeps_planes(const fv_node *node) {
     bool image = node->ninputs > 0 && node->in[0] && node->in[0]->type.kind == FV_KIND_IMAGE;
@@ -105,7 +88,7 @@ static void check_file_sink(builder *b, fv_sink *sink) {
         fv_file_layout layout = { 0 };
         fv_image_file  file = { sink->file, &sink->value->type.image, &sink->write };
         if (format->takes && strstr(format->takes, "angles")) find_angles(b, sink);
-        if (check_options(format, &sink->write, &error) != FV_OK || format->layout(&file, &layout, &error) != FV_OK)
+        if (fv__write_options_check(format, &sink->write, &error) != FV_OK || format->layout(&file, &layout, &error) != FV_OK)
             fv__mistake(b, sink->span, FV_ERROR_USAGE, NULL, "write: %s", error.message);
     } else if (!check_table_sink(b, sink))
         return;
@@ -146,9 +129,10 @@ static void add_file_sink(builder *b, fv_node *write, int statement) {
     sink->write.levels = *(const int64_t *)write_field(write, "levels");
     sink->write.version = version && *version ? version : NULL;
     sink->write.quality = *(const int64_t *)write_field(write, "quality");
-    char    *path;
-    fv_error error = { 0 };
-    if (fv__template_fill(b->bindings, sink->file_template, b->number, b->combination, &path, &error) != FV_OK) {
+    char                *path;
+    fv_error             error = { 0 };
+    const fv_image_type *axes = sink->value->type.kind == FV_KIND_IMAGE ? &sink->value->type.image : NULL;
+    if (fv__template_fill(b->bindings, sink->file_template, b->number, b->combination, axes, &path, &error) != FV_OK) {
         fv__mistake(b, write->span, FV_ERROR_USAGE, NULL, "write: %s", error.message);
         b->graph->nsinks--;
         return;

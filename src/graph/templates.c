@@ -1,6 +1,7 @@
 /* File names made of the item and the parameters. */
 #include "base/file.h"
 #include "graph/items.h"
+#include "op/axes.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -75,15 +76,15 @@ static char *below(const char *folder, const char *path) {
     return (char *)out.data;
 }
 
-fv_status fv__template_fill(const fv_bindings *bindings, const char *template, int64_t unit, int combination, char **path,
-                            fv_error *error) {
+fv_status fv__template_fill(const fv_bindings *bindings, const char *template, int64_t unit, int combination,
+                            const fv_image_type *axes, char **path, fv_error *error) {
     fv_unit u = fv__bindings_unit(bindings, unit);
     return fv__template_fill_for(bindings, u.collection == FV_RUN ? NULL : &bindings->lists[u.collection], template, u.item,
-                                 combination, path, error);
+                                 combination, axes, path, error);
 }
 
 fv_status fv__template_fill_for(const fv_bindings *bindings, const fv_item_list *list, const char *template, int64_t item,
-                                int combination, char **path, fv_error *error) {
+                                int combination, const fv_image_type *axes, char **path, fv_error *error) {
     fv_bytes out = { 0 };
     char     word[64];
     for (const char *p = template; *p; p++) {
@@ -93,7 +94,12 @@ fv_status fv__template_fill_for(const fv_bindings *bindings, const fv_item_list 
             continue;
         }
         snprintf(word, sizeof word, "%.*s", (int)length, p + 1);
-        if (!fill_word(bindings, list, word, item, combination, &out)) {
+        bool filled = fill_word(bindings, list, word, item, combination, &out);
+        if (!filled && axes && fv__axis_find(axes, word) >= 0) {
+            fv__bytes_printf(&out, "{%s}", word);
+            filled = true;
+        }
+        if (!filled) {
             fv__bytes_release(&out);
             if (is_of_items(word) && bindings->nlists)
                 return fv_fail(error, FV_ERROR_USAGE,
@@ -103,8 +109,9 @@ fv_status fv__template_fill_for(const fv_bindings *bindings, const fv_item_list 
                 return fv_fail(error, FV_ERROR_USAGE, "file = \"%s\": {%s} needs a collection, such as read(\"scans/*.tif\")",
                                template, word);
             return fv_fail(error, FV_ERROR_USAGE,
-                           "file = \"%s\": {%s} is neither stem, name, folder, path, index nor a param of the pipeline", template,
-                           word);
+                           "file = \"%s\": {%s} is neither stem, name, folder, path, index, a param of the pipeline nor an axis "
+                           "of the image",
+                           template, word);
         }
         p += length + 1;
         bool nothing = out.size ? out.data[out.size - 1] == '/' : true;

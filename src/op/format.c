@@ -2,6 +2,7 @@
 #include "op/format.h"
 #include "base/remote.h"
 #include "base/session.h"
+#include "op/output_slices.h"
 #include "op/registry.h"
 #include "op/table_parts.h"
 #include <dirent.h>
@@ -161,7 +162,7 @@ static fv_status find(const char *path, bool writing, const fv_format **format, 
     for (int i = 0; i < fv__format_count(); i++) {
         const fv_format *candidate = fv__format_at(i);
         if (writing ? !candidate->layout : !candidate->open) continue;
-        size_t length = match(path, candidate->extensions);
+        size_t length = writing && candidate->per_slice && fv__slices_named(path) ? SIZE_MAX : match(path, candidate->extensions);
         if (length > best) {
             best = length;
             *format = candidate;
@@ -434,6 +435,22 @@ void *fv__writer_new(size_t size, const fv_format *format, const fv_image_file *
 void fv__writer_free(fv_writer *writer) {
     free(writer->path);
     free(writer);
+}
+
+fv_status fv__write_options_check(const fv_format *format, const fv_write_options *options, fv_error *error) {
+    const struct {
+        const char *name;
+        bool        given;
+    } words[] = {
+        { "shard", options->shard_ndim > 0 },
+        { "levels", options->levels > 0 },
+        { "version", options->version != NULL },
+        { "quality", options->quality > 0 },
+    };
+    for (int i = 0; i < FV_COUNT(words); i++)
+        if (words[i].given && !(format->takes && strstr(format->takes, words[i].name)))
+            return fv_fail(error, FV_ERROR_USAGE, "%s: the %s format has no such choice", words[i].name, format->name);
+    return FV_OK;
 }
 
 fv_status fv__compression_choose(const fv_format *format, const fv_write_options *options, int *index, fv_error *error) {

@@ -95,7 +95,8 @@ struct fv_format {
     bool        folder; /* its files are folders, and a path inside one without an extension of its own is meant for it too */
     const char *marks;  /* names of files, one of which lies in every folder that is such a file, whatever that is called */
     const char *parts;  /* those of its extensions that are written as a header with a folder of parts: see op/output_parts.h */
-    const char *takes;  /* which of write's "shard levels version quality angles" it follows; others are refused. NULL: none */
+    bool        per_slice; /* it writes names with an axis in braces: op/output_slices.h */
+    const char *takes;     /* which of write's "shard levels version quality angles" it follows; others are refused. NULL: none */
     struct {
         int         offset, size;
         const char *bytes;
@@ -162,9 +163,11 @@ void  fv__reader_free(fv_reader *reader);                                     /*
 /* Whether the type is one of an image that a file can hold. */
 fv_status fv__writer_check(const char *path, const fv_image_type *type, fv_error *error);
 /* Zeroed, base filled. */
-void     *fv__writer_new(size_t size, const fv_format *format, const fv_image_file *file, const fv_file_layout *layout,
-                         const char *temporary);
-void      fv__writer_free(fv_writer *writer);
+void *fv__writer_new(size_t size, const fv_format *format, const fv_image_file *file, const fv_file_layout *layout,
+                     const char *temporary);
+void  fv__writer_free(fv_writer *writer);
+/* Options that the format does not follow are refused. */
+fv_status fv__write_options_check(const fv_format *format, const fv_write_options *options, fv_error *error);
 fv_status fv__compression_choose(const fv_format *format, const fv_write_options *options, int *index, fv_error *error);
 
 /* ---------------------------------------------------------------- tables: one C file in src/tables/ each */

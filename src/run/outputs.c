@@ -4,6 +4,7 @@
 #include "base/remote.h"
 #include "op/format.h"
 #include "op/output_parts.h"
+#include "op/output_slices.h"
 #include "run/ledger.h"
 #include "run/temporaries.h"
 #include <dirent.h>
@@ -69,7 +70,7 @@ typedef struct identity {
     int64_t inode, size, mtime_ns;
 } identity;
 
-static bool identify(const char *path, identity *id) {
+static bool identify_file(const char *path, identity *id) {
     struct stat s;
     if (fv__is_remote(path)) {
         fv_file_id remote;
@@ -81,6 +82,14 @@ static bool identify(const char *path, identity *id) {
     *id = (identity){ (int64_t)s.st_ino, S_ISDIR(s.st_mode) ? 0 : s.st_size,
                       (int64_t)s.st_mtim.tv_sec * 1000000000 + s.st_mtim.tv_nsec };
     return true;
+}
+
+/* Slices are known by their list. */
+static bool identify(const char *path, identity *id) {
+    char *list = fv__slices_named(path) ? fv__slices_list(path) : NULL;
+    bool  there = identify_file(list ? list : path, id);
+    free(list);
+    return there;
 }
 
 char *fv__outputs_place(const char *path) {
@@ -227,14 +236,16 @@ fv_status fv__outputs_check(fv_outputs *outputs, const char *path, fv_error *err
     identity id;
     fv_hash  key;
     FV_TRY(fv__outputs_check_name(path, error));
+    if (fv__slices_named(path)) return outputs->overwrite ? FV_OK : fv__slices_check(path, error);
     if (!identify(path, &id) || fv__ledger_find(outputs->ledger, file_hash(path, &id), &key)) return FV_OK;
     FV_TRY(check_folder(path, error));
     if (outputs->overwrite) return FV_OK;
     return fv_fail(error, FV_ERROR_USAGE, "%s exists and was not made by Fovea here; --overwrite replaces it", path);
 }
 
-/* Whether the parts that its header points into are there, if it has any. */
+/* Whether the parts that its header points into, or the slices of its list, are there, if it has any. */
 static bool has_parts(const char *path, fv_hash key) {
+    if (fv__slices_named(path)) return fv__slices_there(path);
     if (!fv__format_in_parts(path)) return true;
     char *parts = fv__parts_place(path, key);
     bool  there = fv__path_is_folder(parts);
@@ -410,6 +421,7 @@ static fv_status name_output(fv_outputs *outputs, const fv_output *p, fv_error *
     if (!still_ours(outputs, p))
         return fv_fail(error, FV_ERROR_BUSY, "%s was taken over by another run while this one stood still", p->path);
     if (fv__is_remote(p->path)) return send_output(outputs, p, error);
+    if (fv__slices_named(p->path)) return fv__slices_give_names(p->temporary, p->path, error);
     if (fv__format_for_writing(p->path, &format, NULL) == FV_OK && format->folder) return name_folder(format, p, error);
     if (fv__format_in_parts(p->path)) return name_parts(outputs, p, error);
     return fv__path_replace(p->temporary, p->path, error);
@@ -417,8 +429,9 @@ static fv_status name_output(fv_outputs *outputs, const fv_output *p, fv_error *
 
 /* The finished file or folder that will be found under the output's name. */
 static bool identify_finished(const fv_output *p, identity *id) {
-    char *header = fv__format_in_parts(p->path) ? fv__parts_header(p->temporary) : NULL;
-    bool  there = identify(header ? header : p->temporary, id);
+    bool  slices = fv__slices_named(p->path), parts = !slices && fv__format_in_parts(p->path);
+    char *header = slices ? fv__slices_list_inside(p->temporary) : parts ? fv__parts_header(p->temporary) : NULL;
+    bool  there = identify_file(header ? header : p->temporary, id);
     free(header);
     return there;
 }
@@ -603,7 +616,7 @@ void fv__outputs_explain(fv_outputs *outputs, const fv_sink *sink, const fv_grap
     fv__bytes_append(&new, "", 1);
     fv__hash_format(file_hash(sink->file, &(identity){ 0 }), hex);
     char *note = fv__sprintf("%s/%s", outputs->folder, hex);
-    if (fv__file_exists(sink->file) && fv__file_read_all(note, 1 << 20, &old, NULL) == FV_OK) {
+    if (identify(sink->file, &(identity){ 0 }) && fv__file_read_all(note, 1 << 20, &old, NULL) == FV_OK) {
         first_difference((char *)old.data, (char *)new.data, was, is, sizeof was);
         if (outputs->fresh)
             fv__log("fovea: %s is made again: --fresh was given", sink->file);

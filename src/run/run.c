@@ -125,7 +125,8 @@ static fv_status list_outputs(const fv_context *context, const fv_segment *segme
         }
         for (int64_t unit = segment->first; unit < segment->first + segment->count; unit++) {
             char *path;
-            FV_TRY(fv__template_fill(context->bindings, sink->file_template, unit, sink->combination, &path, error));
+            FV_TRY(fv__template_fill(context->bindings, sink->file_template, unit, sink->combination, &sink->value->type.image,
+                                     &path, error));
             add_output(files, image_output(path, unit));
             FV_TRY(fv__outputs_check(outputs, path, error));
         }

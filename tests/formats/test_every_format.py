@@ -65,7 +65,10 @@ def writers(folder):
     """(name of a file, text of a pipeline that writes other contents for every number, text that prints what it holds)"""
     lists = described(folder)
     for f in lists["formats"]:
-        if f["writes"]:
+        if f["writes"] and not f["extensions"]:
+            what = 'sum(read("s/result_*.tif", stack = "z"))'
+            yield "slices", 'phantom("foam", [16, 150, 150], seed = NUMBER) |> write("s/result_{z}.tif")', what
+        elif f["writes"]:
             e = f["extensions"][0]
             name = "result_16x150x150_uint16.raw" if e == "raw" else f"result.{e}"
             shape = "[700, 700]" if e in FLAT else "[16, 150, 150]"

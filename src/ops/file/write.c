@@ -18,7 +18,7 @@ static const fv_param params[] = {
     FV_PARAM(write_params, file, .file = true,
              .doc = "name of the file. {stem}, {name}, {folder}, {path} and {index} stand for the input "
                     "file's name without extension, its name, folder, path and number; {NAME} for the "
-                    "value of a param"),
+                    "value of a param; {z}, {t} or another axis for the number of a slice along it: a file for each"),
     FV_PARAM(write_params, table, .def = "",
              .doc = "name of the table in a database; left out: the name of the file without "
                     "its extension"),
