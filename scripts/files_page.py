@@ -29,8 +29,8 @@ def cell(has, words, compressions=()):
 
 
 def row(format_):
-    extensions = " ".join("." + e for e in format_["extensions"])
-    return (f"| **{format_['name']}**: {format_['brief']} | {f'`{extensions}`' if extensions else '–'} | {cell(format_['reads'], format_.get('reading'))} | "
+    extensions = "`" + " ".join("." + e for e in format_["extensions"]) + "`" if format_["extensions"] else "–"
+    return (f"| **{format_['name']}**: {format_['brief']} | {extensions} | {cell(format_['reads'], format_.get('reading'))} | "
             f"{cell(format_['writes'], format_.get('writing'), format_.get('compressions', []))} | "
             f"{format_.get('keeps', '–')} |")
 

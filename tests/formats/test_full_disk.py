@@ -30,7 +30,8 @@ def on_small_disk(folder, script):
 
 def extensions(folder):
     described = json.loads(run("ops", "--json", folder=folder).stdout)
-    return [f["extensions"][0] for f in described["formats"] if f["writes"] and f["extensions"]], [f["extensions"][0] for f in described["tables"]]
+    images = [f["extensions"][0] for f in described["formats"] if f["writes"] and f["extensions"]]
+    return images, [f["extensions"][0] for f in described["tables"]]
 
 
 @test
