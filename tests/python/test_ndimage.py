@@ -82,6 +82,45 @@ def origins_footprints_and_axes(folder):
 
 
 @test
+def morphology_of_masks_and_grey_images(folder):
+    os.chdir(folder)
+    odd = np.array([[0, 1, 1], [1, 1, 0]], bool)
+    mask, room = picture((61, 47), "uint8") > 40, picture((61, 47), "uint8", 5) > 30
+    for name in ("binary_erosion", "binary_dilation", "binary_opening", "binary_closing"):
+        same(name, mask)
+        same(name, mask, iterations=3, border_value=1)
+        same(name, mask, structure=odd, origin=(0, 1), mask=room)
+    same("binary_propagation", mask & room, mask=~room)
+    same("binary_propagation", mask & ~room, mask=room, structure=np.ones((3, 3)))
+    same("binary_fill_holes", mask)
+    same("binary_fill_holes", mask, structure=odd)
+    same("binary_hit_or_miss", mask, structure1=odd)
+    volume = picture((12, 20, 22), "int16", 6)
+    for name in ("grey_erosion", "grey_dilation", "grey_opening", "grey_closing", "morphological_gradient",
+                 "morphological_laplace", "white_tophat", "black_tophat"):
+        same(name, volume, size=(3, 4, 3), mode="mirror")
+        same(name, volume[4], footprint=odd)
+        same(name, volume[5], structure=odd * 7, origin=(0, -1), mode="nearest")
+
+
+@test
+def distances(folder):
+    os.chdir(folder)
+    solid = peer().gaussian_filter(picture((70, 90), "float32"), 3) > 58
+    volume = peer().gaussian_filter(picture((20, 31, 25), "float32"), 2) > 58
+    for a in (solid, volume, solid[3]):
+        for sampling in (None, 2.5, [0.7, 1.3, 2.0][:a.ndim]):
+            same("distance_transform_edt", a, sampling=sampling)
+            where = ours.distance_transform_edt(a, sampling=sampling, return_distances=False, return_indices=True)
+            apart = (where - np.indices(a.shape)) * np.reshape(1.0 if sampling is None else sampling, (-1,) + (1,) * a.ndim)
+            assert not a[tuple(where)].any()
+            assert np.allclose(np.sqrt((apart**2).sum(axis=0)), peer().distance_transform_edt(a, sampling=sampling))
+        for metric in ("chessboard", "taxicab"):
+            same("distance_transform_cdt", a, metric)
+            same("distance_transform_bf", a, metric)
+
+
+@test
 def outputs_and_layouts(folder):
     os.chdir(folder)
     a = picture((24, 30), np.float32)

@@ -63,5 +63,10 @@ def filters(folder):
     scipy_tests(folder, "test_filters.py", 99.0, 300)
 
 
+@test
+def morphology(folder):
+    scipy_tests(folder, "test_morphology.py", 98.5, 150)
+
+
 if __name__ == "__main__":
     main()

@@ -5,11 +5,14 @@
     >>> ndimage.maximum_filter(np.arange(6), 3)
     array([1, 2, 3, 4, 5, 5])
 """
-from . import boxes, linear
+from . import binary, boxes, distances, grey, linear
+from .binary import *  # noqa: F401,F403
 from .boxes import *  # noqa: F401,F403
+from .distances import *  # noqa: F401,F403
+from .grey import *  # noqa: F401,F403
 from .linear import *  # noqa: F401,F403
 
-__all__ = [*boxes.__all__, *linear.__all__]
+__all__ = [*binary.__all__, *boxes.__all__, *distances.__all__, *grey.__all__, *linear.__all__]
 
 
 def __getattr__(name):

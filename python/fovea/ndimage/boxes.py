@@ -161,7 +161,7 @@ def _seen(input, size, footprint, output, mode, cval, origin, axes, name):
     return (array, s.spread(sizes, axes, array.ndim, 1), footprint, output, modes, cval, s.spread(origins, axes, array.ndim, 0))
 
 
-def _windows(array, footprint, modes, cval, origins):
+def windows(array, footprint, modes, cval, origins):
     """For each place of the footprint, the array as it is seen from there; a generator of views."""
     before = [n // 2 + o for n, o in zip(footprint.shape, origins)]
     after = [n - 1 - b for n, b in zip(footprint.shape, before)]
@@ -183,7 +183,7 @@ def _extreme_seen(array, footprint, modes, cval, origins, largest):
         found = _eager.run(f"{'dilate' if largest else 'erode'}(a, {pattern})", a=larger)
         return found[tuple(slice(b, b + n) for b, n in zip(before, array.shape))]
     found = None
-    for view in _windows(array, footprint, modes, cval, origins):
+    for view in windows(array, footprint, modes, cval, origins):
         found = view.copy() if found is None else (np.maximum if largest else np.minimum)(found, view, found)
     return found
 
@@ -221,7 +221,7 @@ _STACKED = 1 << 24  # values of all places of a footprint that are sorted at a t
 def _ranked(array, footprint, modes, cval, origins, rank):
     """The value at a place among those under a footprint: all that a voxel sees lies along an axis of its own."""
     count, total = int(footprint.sum()), array.size
-    views = list(_windows(array, footprint, modes, cval, origins))
+    views = list(windows(array, footprint, modes, cval, origins))
     found = np.empty(array.shape, array.dtype)
     rows = max(1, _STACKED // max(1, count * (total // array.shape[0]))) if array.ndim else 1
     for first in range(0, array.shape[0], rows):
@@ -317,7 +317,7 @@ def generic_filter(input, function, size=None, footprint=None, output=None, mode
                                                                   "generic_filter")
     footprint = np.ones(sizes, bool) if footprint is None else footprint
     values = np.empty(array.shape, np.float64)
-    views = list(_windows(array.astype(np.float64), footprint, modes, cval, origins))
+    views = list(windows(array.astype(np.float64), footprint, modes, cval, origins))
     for index in itertools.product(*map(range, array.shape)):
         values[index] = function(np.array([view[index] for view in views]), *extra_arguments, **(extra_keywords or {}))
     return s.fill(output, values)

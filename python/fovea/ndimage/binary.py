@@ -1,0 +1,199 @@
+"""Morphology of masks, with the signatures of scipy.ndimage."""
+import operator
+
+import numpy as np
+
+from .. import _eager
+from . import _support as s
+
+__all__ = ["binary_closing", "binary_dilation", "binary_erosion", "binary_fill_holes", "binary_hit_or_miss", "binary_opening",
+           "binary_propagation", "generate_binary_structure", "iterate_structure"]
+
+
+# ---------------------------------------------------------------- structures
+
+def generate_binary_structure(rank, connectivity):
+    """A structure of 3 along each axis: the middle and what is at most so many steps along axes away."""
+    if rank < 1:
+        return np.array(True, dtype=bool)
+    steps = np.abs(np.indices([3] * rank) - 1).sum(axis=0)
+    return steps <= max(connectivity, 1)
+
+
+def iterate_structure(structure, iterations, origin=None):
+    """A structure dilated with itself so many times; with its origin, if one is given."""
+    structure = np.asarray(structure)
+    if iterations < 2:
+        grown = structure.copy()
+    else:
+        count = iterations - 1
+        shape = [n + count * (n - 1) for n in structure.shape]
+        grown = np.zeros(shape, bool)
+        grown[tuple(slice(count * (n // 2), count * (n // 2) + n) for n in structure.shape)] = structure != 0
+        grown = binary_dilation(grown, structure, iterations=count)
+    if origin is None:
+        return grown
+    return grown, [iterations * o for o in s.per_axis(origin, structure.ndim)]
+
+
+def connectivity_of(structure):
+    """The number for which a structure is generate_binary_structure's, that the library knows; None if it is none."""
+    if structure.ndim < 1 or structure.ndim > 3 or structure.shape != (3,) * structure.ndim:
+        return None
+    for connectivity in range(1, structure.ndim + 1):
+        if (structure == generate_binary_structure(structure.ndim, connectivity)).all():
+            return connectivity
+    return None
+
+
+# ---------------------------------------------------------------- one step
+
+def footprint_text(box):
+    """A footprint of odd sizes as the language writes it."""
+    if box.all():
+        return f"box({list(box.shape)})"
+    if connectivity_of(box) == 1:
+        return "cross()"
+    return f"pattern({box.astype(int).ravel().tolist()}, shape = {list(box.shape)})"
+
+
+def _middled(structure, centres):
+    """The structure in the middle of an odd box, and how far that reaches."""
+    reach = [max(c, n - 1 - c) for c, n in zip(centres, structure.shape)]
+    box = np.zeros([2 * r + 1 for r in reach], bool)
+    box[tuple(slice(r - c, r - c + n) for r, c, n in zip(reach, centres, structure.shape))] = structure
+    return box, reach
+
+
+def _eroded(array, structure, centres, outside):
+    """True where all that the structure covers is true; what lies outside the image is what is said."""
+    if not structure.any():
+        return np.ones(array.shape, bool)
+    if array.ndim > 3 or max(structure.shape) > 127:
+        behind = [n - 1 - c for n, c in zip(structure.shape, centres)]
+        larger = s.padded(array, centres, behind, ["constant"] * array.ndim, outside)
+        found = np.ones(array.shape, bool)
+        for index in np.argwhere(structure):
+            found &= larger[tuple(slice(k, k + n) for k, n in zip(index, array.shape))]
+        return found
+    box, reach = _middled(structure, centres)
+    if outside:  # what lies outside never counts in the operator
+        return _eager.run(f"erode(a, {footprint_text(box)})", a=array)
+    cut = ", ".join(f"{r}:{r + n}" for r, n in zip(reach, array.shape))
+    return _eager.run(f"erode(pad(a, {reach}), {footprint_text(box)})[{cut}]", a=array)
+
+
+def _mirrored(structure, origins):
+    return structure[(slice(None, None, -1),) * structure.ndim], [-o - (n % 2 == 0) for o, n in zip(origins, structure.shape)]
+
+
+def _given(input, structure, origin, mask, name="structure"):
+    """Array, structure, origins and mask, checked."""
+    array = np.asarray(input)
+    if array.dtype.kind == "c":
+        raise TypeError("Complex type not supported")
+    structure = generate_binary_structure(array.ndim, 1) if structure is None else np.asarray(structure, bool)
+    if structure.ndim != array.ndim:
+        raise RuntimeError(f"{name} and input must have same dimensionality")
+    if structure.size < 1:
+        raise RuntimeError(f"{name} must not be empty")
+    if mask is not None:
+        mask = np.asarray(mask) != 0
+        if mask.shape != array.shape:
+            raise RuntimeError("mask and input must have equal sizes")
+    origins = [operator.index(o) for o in s.per_axis(origin, array.ndim)]
+    for n, o in zip(structure.shape, origins):
+        if not -(n // 2) <= o <= (n - 1) // 2:
+            raise ValueError("invalid origin")
+    return np.asarray(array != 0, order="C"), structure, origins, mask
+
+
+def _output(output, array):
+    if isinstance(output, np.ndarray) and output.dtype.kind == "c":
+        raise TypeError("Complex output type not supported")
+    return s.output_of(bool if output is None else output, array)
+
+
+def _repeated(array, structure, origins, iterations, mask, outside, invert):
+    """Erosions, as often as wanted or until nothing changes; of the inverse if invert."""
+    if array.size == 0 or array.ndim == 0:
+        return array
+    centres = [n // 2 + o for n, o in zip(structure.shape, origins)]
+    iterations = operator.index(iterations)
+    now, outside = (~array, not outside) if invert else (array, outside)
+    done = 0
+    while iterations < 1 or done < iterations:
+        new = _eroded(now, structure, centres, bool(outside))
+        if mask is not None:
+            new = np.where(mask, new, now)
+        done += 1
+        if (iterations != 1) and np.array_equal(new, now):
+            break
+        now = new
+    return ~now if invert else now
+
+
+def binary_erosion(input, structure=None, iterations=1, mask=None, output=None, border_value=0, origin=0, brute_force=False):
+    """True where the whole structure is inside."""
+    iterations = operator.index(iterations)
+    array, structure, origins, mask = _given(input, structure, origin, mask)
+    output = _output(output, array)
+    return s.fill(output, _repeated(array, structure, origins, iterations, mask, border_value, False))
+
+
+def binary_dilation(input, structure=None, iterations=1, mask=None, output=None, border_value=0, origin=0, brute_force=False):
+    """True where the structure touches something."""
+    iterations = operator.index(iterations)
+    array, structure, origins, mask = _given(input, structure, origin, mask)
+    output = _output(output, array)
+    connectivity = connectivity_of(structure)
+    if iterations < 1 and connectivity and mask is not None and not border_value and not any(origins) and array.size:
+        return s.fill(output, _flooded(array, mask, structure, connectivity))
+    structure, origins = _mirrored(structure, origins)
+    return s.fill(output, _repeated(array, structure, origins, iterations, mask, border_value, True))
+
+
+def _flooded(array, mask, structure, connectivity):
+    """All that can be reached inside a mask, also from what is outside it."""
+    seed = _eroded(~array, structure, [n // 2 for n in structure.shape], True)
+    seed = ~seed & mask
+    return _eager.run(f"reconstruct(a, m, connectivity = {connectivity})", a=seed, m=np.ascontiguousarray(mask)) | array
+
+
+def binary_opening(input, structure=None, iterations=1, output=None, origin=0, mask=None, border_value=0, brute_force=False):
+    """An erosion, then a dilation."""
+    eroded = binary_erosion(input, structure, iterations, mask, None, border_value, origin, brute_force)
+    return binary_dilation(eroded, structure, iterations, mask, output, border_value, origin, brute_force)
+
+
+def binary_closing(input, structure=None, iterations=1, output=None, origin=0, mask=None, border_value=0, brute_force=False):
+    """A dilation, then an erosion."""
+    grown = binary_dilation(input, structure, iterations, mask, None, border_value, origin, brute_force)
+    return binary_erosion(grown, structure, iterations, mask, output, border_value, origin, brute_force)
+
+
+def binary_hit_or_miss(input, structure1=None, structure2=None, output=None, origin1=0, origin2=None):
+    """True where one structure is inside and another one outside."""
+    array, structure1, origins1, _ = _given(input, structure1, origin1, None, "structure1")
+    structure2 = ~structure1 if structure2 is None else structure2
+    _, structure2, origins2, _ = _given(input, structure2, origin1 if origin2 is None else origin2, None, "structure2")
+    hits = _repeated(array, structure1, origins1, 1, None, 0, False)
+    misses = _repeated(array, structure2, origins2, 1, None, 0, True)
+    return s.fill(_output(output, array), hits & ~misses)
+
+
+def binary_propagation(input, structure=None, mask=None, output=None, border_value=0, origin=0):
+    """Dilations inside a mask until nothing changes."""
+    return binary_dilation(input, structure, -1, mask, output, border_value, origin)
+
+
+def binary_fill_holes(input, structure=None, output=None, origin=0):
+    """Makes true what cannot be reached from outside."""
+    array, structure, origins, _ = _given(input, structure, origin, None)
+    output = _output(output, array)
+    connectivity = connectivity_of(structure)
+    if connectivity and not any(origins) and array.size:
+        return s.fill(output, _eager.call("fill_holes", array, connectivity=connectivity))
+    structure, origins = _mirrored(structure, origins)
+    reached = _repeated(np.zeros(array.shape, bool), structure, origins, -1, ~array, 1, True)
+    return s.fill(output, ~reached)
