@@ -24,7 +24,7 @@ class Table:
     def _copy(cells, kind):
         if kind == l.TEXT:
             return np.array([c.string_at(p).decode("utf-8", "replace") if p else None for p in cells.tolist()], object)
-        return np.ascontiguousarray(cells).view({l.INTEGER: np.int64, l.REAL: np.float64, l.NATURAL: np.uint64}[kind])
+        return np.array(cells).view({l.INTEGER: np.int64, l.REAL: np.float64, l.NATURAL: np.uint64}[kind])
 
     @property
     def columns(self):

@@ -33,6 +33,12 @@ def columns_are_arrays(folder):
 
 
 @test
+def a_table_of_one_row_outlives_its_run(folder):
+    tables = [fv.array(np.full((8, 8), k + 1)).measure(properties="voxels").compute() for k in range(50)]
+    assert [list(t) for t in tables] == [[(k + 1, 64)] for k in range(50)]
+
+
+@test
 def texts_come_through(folder):
     folder = pathlib.Path(folder)
     (folder / "t.csv").write_text('name,size\n"Zürich, ""west""",3\nb<i>,4\n')

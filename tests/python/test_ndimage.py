@@ -121,6 +121,43 @@ def distances(folder):
 
 
 @test
+def labels_and_objects(folder):
+    os.chdir(folder)
+    line, slant = np.zeros((3, 3), int), np.eye(3, dtype=int)
+    line[1] = 1
+    mask, volume = picture((50, 61), "uint8") > 55, picture((9, 14, 15), "uint8", 2) > 70
+    for a, structure in ((mask, None), (mask, np.ones((3, 3))), (mask, line), (mask, line.T), (mask, slant), (mask[0], None),
+                         (volume, None), (volume, np.ones((3, 3, 3))), (volume, line[None] * [[[0]], [[1]], [[0]]]),
+                         (volume[:, :, :, None], None)):
+        expected, found = peer().label(a, structure), ours.label(a, structure)
+        assert found[1] == expected[1] and found[0].dtype == expected[0].dtype and (found[0] == expected[0]).all(), structure
+        assert ours.find_objects(found[0]) == peer().find_objects(expected[0])
+    out = np.zeros(mask.shape, np.int16)
+    assert ours.label(mask, output=out) == out.max()
+    few = np.array([[0, 5, 5], [2, 0, 5]])
+    assert ours.find_objects(few, 3) == peer().find_objects(few, 3) and ours.find_objects(few) == peer().find_objects(few)
+
+
+@test
+def numbers_of_regions(folder):
+    os.chdir(folder)
+    labels = peer().label(picture((40, 50), "uint8") > 70)[0]
+    for dtype in ("uint8", "int32", "float32", "float64"):
+        a = picture((40, 50), dtype, 9)
+        for index in (None, 3, [1, 2, 7, 40], np.arange(1, labels.max() + 1), [5, 5, 1]):
+            for name in ("sum_labels", "mean", "variance", "standard_deviation", "minimum", "maximum", "median",
+                         "center_of_mass"):
+                expected, found = getattr(peer(), name)(a, labels, index), getattr(ours, name)(a, labels, index)
+                assert np.allclose(found, expected) and np.shape(found) == np.shape(expected), (name, dtype, index)
+            for name, value in (("minimum_position", "minimum"), ("maximum_position", "maximum")):
+                places = np.atleast_2d(getattr(ours, name)(a, labels, index))
+                values = np.ravel(getattr(peer(), value)(a, labels, index))
+                assert [a[tuple(p)] for p in places] == values.tolist(), (name, index)
+    expected, found = (n.histogram(a, 0, 120, 6, labels, [1, 4]) for n in (peer(), ours))
+    assert all((e == f).all() for e, f in zip(expected, found))
+
+
+@test
 def outputs_and_layouts(folder):
     os.chdir(folder)
     a = picture((24, 30), np.float32)

@@ -68,5 +68,10 @@ def morphology(folder):
     scipy_tests(folder, "test_morphology.py", 98.5, 150)
 
 
+@test
+def measurements(folder):
+    scipy_tests(folder, "test_measurements.py", 99.0, 100)
+
+
 if __name__ == "__main__":
     main()
