@@ -13,6 +13,7 @@
 
 enum { STRIP = FV_POINTS_STRIP };
 enum { AHEAD = 8 };  /* rows */
+enum { MIDDLE = 8 }; /* voxels of a row that are worth a loop of their own; no group has more */
 enum { BEYOND = 4 }; /* elements before and behind a blended row */
 
 typedef struct sampler {
@@ -20,11 +21,18 @@ typedef struct sampler {
     int         order, naxes;
     double      cval;
     int64_t     n[3];                /* voxels of the input, with what was put around it */
+    double      end[3];              /* the least coordinate beyond the last of them */
     int64_t     margin;              /* that, on each side */
     int64_t     start[3], stride[3]; /* of the window that data holds */
     const void *data;
     int64_t     ahead; /* elements to what a row some rows later looks at, which is fetched in time */
 } sampler;
+
+/* Coordinates along a row of the result: of its voxel i and axis k, (sum[k] + ((first + i) + before) * slope[k]) + offset[k],
+ * with the margin added. Each step is rounded, and rounding is monotonic: where slope[k] > 0, so is the coordinate. */
+typedef struct ray {
+    double sum[3], slope[3], offset[3], first, before, margin;
+} ray;
 
 /* Rows of the result that lie along rows of the input. */
 typedef struct rows {
@@ -132,6 +140,7 @@ static void start_sampler(sampler *s, const fv_mapping *m, const fv_image_type *
     *s = (sampler){ .mode = m->mode, .order = m->order, .naxes = m->naxes, .cval = m->cval, .margin = m->margin };
     for (int k = 0; k < m->naxes; k++) {
         s->n[k] = type->shape[m->axis[k]];
+        s->end[k] = nextafter((double)(s->n[k] - 1), INFINITY);
         s->start[k] = in->start[m->axis[k]];
     }
 }
@@ -141,6 +150,38 @@ static double coordinate(const fv_mapping *m, int k, const double *index) {
     double sum = 0;
     for (int j = 0; j < m->naxes; j++) sum += (index[j] + m->before) * m->matrix[k][j];
     return sum + m->offset[k];
+}
+
+/* ---------------------------------------------------------------- along a row */
+
+static double along(const ray *r, int k, int64_t i) {
+    return ((r->sum[k] + ((r->first + (double)i) + r->before) * r->slope[k]) + r->offset[k]) + r->margin;
+}
+
+/* The first voxel of from ... to that lies on the other side of the bound than `from` does; to: none. */
+static int64_t crossing(const ray *r, int k, double bound, int64_t from, int64_t to) {
+    bool below = along(r, k, from) < bound;
+    while (to - from > 1) {
+        int64_t middle = from + (to - from) / 2;
+        if ((along(r, k, middle) < bound) == below)
+            from = middle;
+        else
+            to = middle;
+    }
+    return to;
+}
+
+/* Leaves those of the voxels from ... to - 1 whose coordinate k is at least low and less than high. */
+static void keep_between(const ray *r, int k, double low, double high, int64_t *from, int64_t *to) {
+    if (*from >= *to) return;
+    double first = along(r, k, *from), last = along(r, k, *to - 1);
+    if (!(fabs(first) < furthest && fabs(last) < furthest))
+        *to = *from;
+    else if (first < low || last < low)
+        *(first < low ? from : to) = crossing(r, k, low, *from, *to);
+    if (*from >= *to) return;
+    first = along(r, k, *from), last = along(r, k, *to - 1);
+    if (!(first < high && last < high)) *(first < high ? to : from) = crossing(r, k, high, *from, *to);
 }
 
 /* ---------------------------------------------------------------- what is read */
@@ -249,6 +290,25 @@ void fv__points_need(const fv_mapping *m, const fv_image_type *type, const doubl
 
 /* ---------------------------------------------------------------- both precisions */
 
+#if FV_VECTOR_BYTES > 16
+typedef double  wide __attribute__((vector_size(32)));
+typedef int64_t wide_bits __attribute__((vector_size(32)));
+#define WIDE_LANES 4
+#define ASCENDING                                                                                                                \
+    { 0, 1, 2, 3 }
+FV_INLINE wide floor_wide(wide v) { return _mm256_floor_pd(v); }
+#else
+typedef double  wide __attribute__((vector_size(16)));
+typedef int64_t wide_bits __attribute__((vector_size(16)));
+#define WIDE_LANES 2
+#define ASCENDING                                                                                                                \
+    { 0, 1 }
+FV_INLINE wide  floor_wide(wide v) {
+     wide nearest = (v + FV__ROUND) - FV__ROUND;
+     return nearest - (wide)((wide_bits)(nearest > v) & (int64_t)fv__bits(1.0));
+}
+#endif
+
 #define REAL float
 #define VECTOR fv_f32v_group
 #define R(name) FV_PASTE(name, _f32)
@@ -283,6 +343,14 @@ FV_INLINE void pairs_f32(const float *data, const int64_t *at, fv_f32v_group *a,
     *b = __builtin_shufflevector(u, v, 1, 3, 5, 7);
 #endif
 }
+
+FV_INLINE fv_f32v_group narrow_f32(const wide *v) {
+#if LANES == 8
+    return (fv_f32v_group)_mm256_set_m128(_mm256_cvtpd_ps(v[1]), _mm256_cvtpd_ps(v[0]));
+#else
+    return (fv_f32v_group){ (float)v[0][0], (float)v[0][1], (float)v[1][0], (float)v[1][1] };
+#endif
+}
 #include "kernels/interpolate_real.h"
 #undef REAL
 #undef VECTOR
@@ -305,6 +373,7 @@ FV_INLINE void pairs_f64(const double *data, const int64_t *at, fv_f64v_group *a
         (*b)[l] = data[at[l] + 1];
     }
 }
+FV_INLINE fv_f64v_group narrow_f64(const wide *v) { return v[0]; }
 #include "kernels/interpolate_real.h"
 
 /* ---------------------------------------------------------------- order 0 */
@@ -487,14 +556,24 @@ static void fill_real(void *out, fv_dtype real, int64_t n, double value) {
             ((double *)out)[i] = value;
 }
 
-/* Coordinates of n voxels along x, from position (of the spatial axes) on. */
-static void place(const fv_mapping *m, const int64_t *position, int n, double *const c[3]) {
+/* The row of the result that begins at position (of the spatial axes). */
+static ray ray_at(const fv_mapping *m, const int64_t *position) {
     int x = m->naxes - 1;
+    ray r = { .first = (double)position[x], .before = m->before, .margin = (double)m->margin };
     for (int k = 0; k < m->naxes; k++) {
-        double  sum = 0, slope = m->matrix[k][x], offset = m->offset[k], first = (double)position[x], before = m->before;
+        for (int j = 0; j < x; j++) r.sum[k] += ((double)position[j] + m->before) * m->matrix[k][j];
+        r.slope[k] = m->matrix[k][x];
+        r.offset[k] = m->offset[k];
+    }
+    return r;
+}
+
+static void place(const ray *r, int naxes, int64_t from, int64_t n, double *const c[3]) {
+    for (int k = 0; k < naxes; k++) {
+        double  sum = r->sum[k], slope = r->slope[k], offset = r->offset[k], before = r->before, margin = r->margin;
+        double  first = r->first + (double)from;
         double *to = c[k];
-        for (int j = 0; j < x; j++) sum += ((double)position[j] + before) * m->matrix[k][j];
-        for (int i = 0; i < n; i++) to[i] = (sum + ((first + (double)i) + before) * slope) + offset;
+        for (int64_t i = 0; i < n; i++) to[i] = ((sum + ((first + (double)i) + before) * slope) + offset) + margin;
     }
 }
 
@@ -507,6 +586,7 @@ static bool narrow(const job *j, const int64_t *spatial, sampler *s, int *left) 
         left[s->naxes] = k;
         if (j->points || k == j->m->naxes - 1 || !fv__mapping_direct(j->m, k)) {
             s->n[s->naxes] = j->s.n[k];
+            s->end[s->naxes] = j->s.end[k];
             s->start[s->naxes] = j->s.start[k];
             s->stride[s->naxes++] = j->s.stride[k];
             continue;
@@ -520,11 +600,48 @@ static bool narrow(const job *j, const int64_t *spatial, sampler *s, int *left) 
     return true;
 }
 
+/* Voxels at coordinates that are known, n <= STRIP of them. */
+static void sample(const job *j, const sampler *s, int64_t n, double *const c[3], char *row) {
+    if (j->real == FV_FLOAT32)
+        strips_f32(s, n, c, (float *)row);
+    else
+        strips_f64(s, n, c, (double *)row);
+}
+
+static void sample_ray(const job *j, const sampler *s, const ray *r, int64_t from, int64_t to, char *row) {
+    double room[3][STRIP], *const c[3] = { room[0], room[1], room[2] };
+    for (int64_t n; from < to; from += n) {
+        n = FV_MIN(to - from, STRIP);
+        place(r, s->naxes, from, n, c);
+        sample(j, s, n, c, row + from * (int64_t)fv_dtype_size(j->real));
+    }
+}
+
+/* n voxels along a ray: those that lie far outside are the constant, those in the middle of the image need not look at its
+ * border. */
+static void follow(const job *j, const sampler *s, const ray *r, int64_t n, char *row) {
+    int64_t real = (int64_t)fv_dtype_size(j->real), from = 0, to = n, reach = s->order == 3;
+    for (int k = 0; k < s->naxes && s->mode == FV_EXTEND_CONSTANT; k++) keep_between(r, k, 0, s->end[k], &from, &to);
+    for (int k = 0; k < s->naxes && s->mode == FV_EXTEND_GRID_CONSTANT; k++)
+        keep_between(r, k, (double)(-1 - reach), (double)(s->n[k] + reach), &from, &to);
+    fill_real(row, j->real, from, s->cval);
+    fill_real(row + to * real, j->real, n - to, s->cval);
+    int64_t first = from, end = to;
+    for (int k = 0; k < s->naxes; k++) keep_between(r, k, 0, (double)(s->n[k] - 1), &first, &end);
+    if (s->order != 1 || s->margin || end - first < MIDDLE) first = end = to;
+    sample_ray(j, s, r, from, first, row);
+    if (j->real == FV_FLOAT32)
+        middle_f32(s, r, first, end, (float *)row);
+    else
+        middle_f64(s, r, first, end, (double *)row);
+    sample_ray(j, s, r, end, to, row);
+}
+
 /* One row of a channel by strips; straight to out for order 0, else to row. */
 static fv_status gather_row(job *j, const int64_t *position, int64_t n, char *out, int64_t step, fv_dtype dtype, char *row,
                             fv_error *error) {
-    double room[3][STRIP], *const c[3] = { room[0], room[1], room[2] }, *seen[3];
-    int64_t spatial[3], here[FV_MAX_DIMS], size = (int64_t)fv_dtype_size(dtype);
+    double room[3][STRIP], *const c[3] = { room[0], room[1], room[2] };
+    int64_t spatial[3], here[FV_MAX_DIMS], size = (int64_t)fv_dtype_size(dtype), real = (int64_t)fv_dtype_size(j->real);
     int     x = j->m->naxes - 1, left[3] = { 0, 1, 2 };
     sampler s = j->s;
     for (int k = 0; k <= x; k++) spatial[k] = position[j->m->axis[k]];
@@ -532,26 +649,32 @@ static fv_status gather_row(job *j, const int64_t *position, int64_t n, char *ou
         fill_real(row, j->real, n, s.cval);
         return FV_OK;
     }
-    for (int k = 0; k < s.naxes; k++) {
-        seen[k] = c[left[k]];
-        if (x > 0) s.ahead += (int64_t)floor(AHEAD * j->m->matrix[left[k]][x - 1] + 0.5) * s.stride[k];
+    for (int k = 0; k < s.naxes && x > 0; k++)
+        s.ahead += (int64_t)floor(AHEAD * j->m->matrix[left[k]][x - 1] + 0.5) * s.stride[k];
+    ray r = ray_at(j->m, spatial);
+    if (j->m->order && !j->points) {
+        for (int k = 0; k < s.naxes; k++) {
+            r.sum[k] = r.sum[left[k]];
+            r.slope[k] = r.slope[left[k]];
+            r.offset[k] = r.offset[left[k]];
+        }
+        follow(j, &s, &r, n, row);
+        return FV_OK;
     }
     memcpy(here, position, sizeof here);
     for (int64_t i = 0; i < n; i += STRIP) {
         int64_t count = FV_MIN(n - i, STRIP);
-        spatial[x] = here[j->m->axis[x]] = position[j->m->axis[x]] + i;
+        here[j->m->axis[x]] = position[j->m->axis[x]] + i;
         if (j->points)
             FV_TRY(j->points->place(j->points->context, here, count, c, error));
         else
-            place(j->m, spatial, (int)count, c);
-        for (int k = 0; k <= x; k++)
+            place(&r, x + 1, i, count, c);
+        for (int k = 0; k <= x && j->points; k++)
             for (int64_t l = 0; l < count && j->s.margin; l++) c[k][l] += (double)j->s.margin;
         if (!j->m->order)
             nearest_strip(&s, count, c, out + i * step * size, step, (size_t)size, j->cval);
-        else if (j->real == FV_FLOAT32)
-            strips_f32(&s, count, seen, (float *)row + i);
         else
-            strips_f64(&s, count, seen, (double *)row + i);
+            sample(j, &s, count, c, row + i * real);
     }
     return FV_OK;
 }

@@ -27,16 +27,17 @@ FV_INLINE VECTOR R(plane)(const REAL *data, const int64_t *at, int64_t row, VECT
     return R(line)(data, at, tx) * (1 - ty) + R(line)(data + row, at, tx) * ty;
 }
 
+FV_INLINE VECTOR R(cube)(const REAL *data, const int64_t *at, const int64_t *stride, const VECTOR *t, int naxes) {
+    if (naxes == 1) return R(line)(data, at, t[0]);
+    if (naxes == 2) return R(plane)(data, at, stride[0], t[0], t[1]);
+    return R(plane)(data, at, stride[1], t[1], t[2]) * (1 - t[0]) + R(plane)(data + stride[0], at, stride[1], t[1], t[2]) * t[0];
+}
+
 /* t: fractions by axis, of all LANES voxels. */
 FV_INLINE void R(linear)(const REAL *data, const int64_t *at, const int64_t *stride, const REAL *t, int naxes, REAL *out) {
     VECTOR f[3], v;
     for (int k = 0; k < naxes; k++) memcpy(&f[k], t + k * STRIP, sizeof f[k]);
-    if (naxes == 1)
-        v = R(line)(data, at, f[0]);
-    else if (naxes == 2)
-        v = R(plane)(data, at, stride[0], f[0], f[1]);
-    else
-        v = R(plane)(data, at, stride[1], f[1], f[2]) * (1 - f[0]) + R(plane)(data + stride[0], at, stride[1], f[1], f[2]) * f[0];
+    v = R(cube)(data, at, stride, f, naxes);
     memcpy(out, &v, sizeof v);
 }
 
@@ -166,6 +167,55 @@ static void R(strips)(const sampler *s, int64_t n, double *const c[3], REAL *out
     case 13: R(strip)(s, 3, 1, n, c, out); return;
     case 14: R(strip)(s, 3, 2, n, c, out); return;
     default: R(strip)(s, 3, 3, n, c, out); return;
+    }
+}
+
+/* Voxels from ... to - 1 of a ray, at least LANES or none, all of whose neighbours are held, by order 1. */
+FV_INLINE void R(along)(const sampler *s, const ray *r, int naxes, int64_t from, int64_t to, REAL *out) {
+    enum { PARTS = LANES / WIDE_LANES };
+    const wide      lane = ASCENDING, none = lane * 0;
+    const wide_bits zero = (wide_bits)(none + FV__ROUND);
+    const REAL     *data = s->data;
+    int64_t         held = 0, stride[3] = { s->stride[0], s->stride[1], s->stride[2] }, ahead = s->ahead;
+    wide            first = lane + r->first, before = none + r->before, sum[3], slope[3], plus[3], step[3];
+    for (int k = 0; k < naxes; k++) {
+        sum[k] = none + r->sum[k];
+        slope[k] = none + r->slope[k];
+        plus[k] = none + r->offset[k];
+        step[k] = none + (double)stride[k];
+        held += s->start[k] * stride[k];
+    }
+    const wide window = none + (FV__ROUND - (double)held);
+    for (int64_t i = from; i < to; i += LANES) {
+        if (i + LANES > to) i = to - LANES; /* some of them once more */
+        wide      fraction[3][PARTS];
+        wide_bits at[PARTS];
+        VECTOR    t[3], v;
+#pragma GCC unroll 2
+        for (int p = 0; p < PARTS; p++) {
+            wide x = (first + (double)(i + p * WIDE_LANES)) + before, offset = window;
+#pragma GCC unroll 3
+            for (int k = 0; k < naxes; k++) {
+                wide where = (sum[k] + x * slope[k]) + plus[k], down = floor_wide(where);
+                fraction[k][p] = where - down;
+                offset += k < naxes - 1 ? down * step[k] : down; /* whole numbers, exactly */
+            }
+            at[p] = (wide_bits)offset - zero;
+        }
+#pragma GCC unroll 3
+        for (int k = 0; k < naxes; k++) t[k] = R(narrow)(fraction[k]);
+        const int64_t *index = (const int64_t *)at;
+        __builtin_prefetch((const char *)((uintptr_t)data + (uintptr_t)(index[0] + ahead) * sizeof(REAL)));
+        v = R(cube)(data, index, stride, t, naxes);
+        memcpy(out + i, &v, sizeof v);
+    }
+}
+
+static void R(middle)(const sampler *s, const ray *r, int64_t from, int64_t to, REAL *out) {
+    switch (s->naxes) {
+    case 1: R(along)(s, r, 1, from, to, out); return;
+    case 2: R(along)(s, r, 2, from, to, out); return;
+    default: R(along)(s, r, 3, from, to, out); return;
     }
 }
 
