@@ -19,6 +19,14 @@ def bubbles(folder):
 
 
 @test
+def a_table_of_one_row_outlives_its_run(folder):
+    del folder
+    tables = [fv.array(np.full((9, 9 + k), 1, np.uint8)).label().measure().compute() for k in range(50)]
+    fv.phantom("noise", [200, 200]).gaussian(1).compute()
+    assert [int(t["voxels"][0]) for t in tables] == [9 * (9 + k) for k in range(50)]
+
+
+@test
 def columns_are_arrays(folder):
     t = bubbles(folder)
     assert t["label"].dtype == np.int64 and t["mean"].dtype == np.float64 and len(t) == len(t["label"]) > 3
