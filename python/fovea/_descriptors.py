@@ -25,9 +25,14 @@ def python_names():
     return {name + "_" if keyword.iskeyword(name) else name: name for name in all_operators()}
 
 
-def arguments_of(op):
-    """Names of all arguments in order: inputs, then parameters."""
-    return [i["name"] for i in op["inputs"]] + [p["name"] for p in op["parameters"]]
+@functools.lru_cache(None)
+def call_of(name):
+    """What a call of an operator needs to know: its arguments in order (inputs, then parameters), those that are footprints,
+    how many inputs there are, and the kind of the result."""
+    op = all_operators()[name]
+    order = tuple(item["name"] for item in op["inputs"] + op["parameters"])
+    footprints = frozenset(p["name"] for p in op["parameters"] if p["kind"] == "footprint")
+    return order, footprints, len(op["inputs"]), op["result"]
 
 
 def default_of(parameter):

@@ -37,6 +37,13 @@ class TableStruct(c.Structure):
 class ValueType(c.Structure):
     _fields_ = [("kind", c.c_int), ("dtype", c.c_int), ("image", ImageType), ("table", TableType), ("items", c.c_int64)]
 
+    def identity(self):
+        """The bytes of the image's type, once it is complete."""
+        known = self.__dict__.get("_identity")
+        if known is None:
+            known = self._identity = bytes(self.image)
+        return known
+
 
 class RunState(c.Structure):
     _fields_ = [("items", c.c_int64), ("items_done", c.c_int64), ("items_failed", c.c_int64), ("tasks", c.c_int64),

@@ -74,6 +74,16 @@ class Value:
                         "use & and | between masks, or .compute() first")
 
 
+def _operator_method(name):
+    operation = d.python_names()[name]
+
+    def method(self, *arguments, **named):
+        return call(operation, (self, *arguments), named)
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = d.documentation_of(operation)
+    return method
+
+
 class _Arithmetic(Value):
     """Signs, ufuncs and methods of images and numbers."""
     __slots__ = ()
@@ -82,12 +92,8 @@ class _Arithmetic(Value):
     def __getattr__(self, name):
         if name.startswith("_") or name not in d.python_names():
             raise AttributeError(f"{type(self).__name__.lower()} has no operator or attribute {name!r}")
-        operation = d.python_names()[name]
-
-        def method(*arguments, **named):
-            return call(operation, (self, *arguments), named)
-        method.__name__, method.__doc__ = name, d.documentation_of(operation)
-        return method
+        setattr(_Arithmetic, name, _operator_method(name))  # the next time it is there
+        return getattr(self, name)
 
     def __array_ufunc__(self, ufunc, method, *inputs, **options):
         name = _UFUNCS.get(ufunc.__name__, ufunc.__name__)
@@ -281,21 +287,26 @@ _known_types = {}  # of texts that read no files, by their inputs' types
 
 def infer(value):
     """Finds the type of a new value from those of its inputs, so that mistakes are found where they are made."""
-    known, arrays = {}, []
-    for k, image in enumerate(_images_before(value)):
-        known[id(image)] = f"input{k + 1}"
-        arrays.append((f"input{k + 1}", image._type.image))
-    lines, names, operators = _text.lines_of([value], known)
-    key = ("\n".join(lines), *[bytes(image_type) for _, image_type in arrays])
+    known, images = {}, []
+    for image in _images_before(value):
+        images.append(image._type)
+        known[id(image)] = f"input{len(images)}"
+    if all(id(one) in known for one in value._inputs):
+        name, operators = value._hint + "1", (value._hint,)
+        text = f"{name} = {value._call(known)}"
+    else:
+        lines, names, operators = _text.lines_of([value], known)
+        name, text = names[id(value)], "\n".join(lines)
+    key = (text, *[t.identity() for t in images])
     found = _known_types.get(key)
     if found is None:
-        found = _ask_type(key[0], arrays, names[id(value)])
+        found = _ask_type(text, [(f"input{k + 1}", t.image) for k, t in enumerate(images)], name)
         if len(_known_types) < 5000 and d.file_operators().isdisjoint(operators):
             _known_types[key] = found
-    items = max([i._type.items for i in value._inputs if i._type is not None], default=0)
-    if items > found.items:
-        found = l.ValueType.from_buffer_copy(found)
-        found.items = items
+    for one in value._inputs:
+        if one._type is not None and one._type.items > found.items:
+            found = l.ValueType.from_buffer_copy(found)
+            found.items = one._type.items
     return found
 
 
@@ -316,10 +327,9 @@ def _ask_type(text, arrays, name):
 
 
 def _images_before(value):
-    """The nearest images that a value is made of, through whatever else is between."""
+    """The nearest images that a value is made of, each once, through whatever else is between."""
     found, seen, todo = [], set(), list(value._inputs)
-    while todo:
-        one = todo.pop(0)
+    for one in todo:
         if id(one) in seen:
             continue
         seen.add(id(one))
@@ -348,8 +358,7 @@ def _operand(value):
 
 def call(name, positional, named):
     """The value that an operator gives of arguments as in the language."""
-    op = d.all_operators()[name]
-    order = d.arguments_of(op)
+    order, footprints, leading, kind = d.call_of(name)
     if len(positional) > len(order):
         raise TypeError(f"{name} takes {len(order)} arguments ({', '.join(order)}), not {len(positional)}")
     given = dict(zip(order, positional))
@@ -360,10 +369,8 @@ def call(name, positional, named):
         if key in given:
             raise TypeError(f"{name} was given {key} twice")
         given[key] = value
-    footprints = {p["name"] for p in op["parameters"] if p["kind"] == "footprint"}
     pieces = []
-    for key in order:
-        value = given.get(key)
+    for key, value in sorted(given.items(), key=lambda item: order.index(item[0])) if named else given.items():
         if value is None:
             continue
         pieces.append((key, value if key in footprints and not isinstance(value, Value) else _operand(value)))
@@ -374,10 +381,9 @@ def call(name, positional, named):
         texts = [names[id(v)] if isinstance(v, Value) else _text.literal(v) for _, v in pieces]
         if sign and len(texts) == 2:
             return f"{texts[0]} {sign} {texts[1]}"
-        leading = len(op["inputs"])
         placed = [t if k < leading and pieces[k][0] == order[k] else f"{pieces[k][0]} = {t}" for k, t in enumerate(texts)]
         return f"{name}({', '.join(placed)})"
-    return _typed(line, inputs, name, op["result"])
+    return _typed(line, inputs, name, kind)
 
 
 def _slice(image, index):

@@ -24,40 +24,30 @@ value fv__from_error(builder *b, fv_span span, const fv_op *op, const fv_error *
 
 /* ---------------------------------------------------------------- statements */
 
-static void set_variable(builder *b, const char *name, value v) {
-    for (int i = 0; i < b->nvariables; i++)
-        if (!strcmp(b->variables[i].name, name)) {
-            b->variables[i].value = v;
-            return;
-        }
-    b->variables = fv__realloc(b->variables, (size_t)(b->nvariables + 1) * sizeof *b->variables);
-    b->variables[b->nvariables++] = (variable){ name, v };
-}
-
 static void assign(builder *b, const fv_statement *statement) {
     value v = fv__evaluate(b, statement->value);
-    for (int i = 0; i < b->nvariables; i++)
-        if (!strcmp(b->variables[i].name, statement->name)) {
-            fv__mistake(b, statement->name_span, FV_ERROR_USAGE, NULL, "%s has a value already; a name is given once",
-                        statement->name);
-            return;
-        }
+    if (fv__variables_find(&b->variables, statement->name)) {
+        fv__mistake(b, statement->name_span, FV_ERROR_USAGE, NULL, "%s has a value already; a name is given once",
+                    statement->name);
+        return;
+    }
     if (v.kind == NODE && v.node->op && v.node->op->sink)
         v = fv__mistake(b, statement->value->span, FV_ERROR_USAGE, NULL, "write gives no value: leave out `%s =`",
                         statement->name);
     if (v.kind == NODE && !v.node->name) v.node->name = fv__arena_strdup(&b->graph->arena, statement->name);
-    set_variable(b, statement->name, v);
+    fv__variables_set(&b->variables, statement->name, v);
 }
 
 static void bind_parameters(builder *b) {
     for (int p = 0; p < b->bindings->nparameters; p++) {
         const fv_parameter *parameter = &b->bindings->parameters[p];
-        set_variable(b, parameter->name, literal_value(parameter->values[fv__bindings_choice(b->bindings, b->combination, p)]));
+        fv__variables_set(&b->variables, parameter->name,
+                          literal_value(parameter->values[fv__bindings_choice(b->bindings, b->combination, p)]));
     }
 }
 
 static void begin_names(builder *b) {
-    b->nvariables = 0;
+    fv__variables_clear(&b->variables);
     bind_parameters(b);
     for (int a = 0; a < b->bindings->narrays; a++) {
         fv_node *node;
@@ -65,7 +55,7 @@ static void begin_names(builder *b) {
         if (fv__graph_array(b->graph, &b->bindings->arrays[a], &node, &error) != FV_OK)
             fv__mistake(b, (fv_span){ 1, 1, 1 }, error.code, NULL, "%s", error.message);
         else
-            set_variable(b, b->bindings->arrays[a].name, node_value(node));
+            fv__variables_set(&b->variables, b->bindings->arrays[a].name, node_value(node));
     }
 }
 
@@ -140,7 +130,7 @@ fv_status fv__graph_build(const fv_program *program, const fv_bindings *bindings
                   .diagnostics = diagnostics };
     b.graph->device = bindings->on;
     for (b.combination = 0; b.combination < bindings->ncombinations; b.combination++) build_combination(&b);
-    free(b.variables);
+    fv__variables_release(&b.variables);
     if (b.worst == FV_OK && !b.graph->nsinks && b.graph->lost)
         fv__mistake(&b, (fv_span){ 1, 1, 1 }, FV_ERROR_INPUT, NULL, "%s", b.graph->lost);
     if (b.worst == FV_OK && !b.graph->nsinks)

@@ -3,20 +3,7 @@
 #ifndef FV_BUILD_H
 #define FV_BUILD_H
 
-#include "graph/graph.h"
-
-typedef struct value {
-    /* BAD: a mistake that was already reported. ELSEWHERE: another unit makes it. LOST: another one should have, but failed. */
-    enum { BAD, LITERAL, NODE, ELSEWHERE, LOST } kind;
-    fv_literal  literal;
-    const char *why;  /* LOST */
-    fv_node    *node; /* of a geometry: its center, if that is computed by the pipeline */
-} value;
-
-typedef struct variable {
-    const char *name;
-    value       value;
-} variable;
+#include "graph/variables.h"
 
 typedef struct builder {
     fv_graph          *graph;
@@ -28,8 +15,7 @@ typedef struct builder {
     int                combination;
     fv_diagnostics    *diagnostics;
     fv_status          worst; /* kind of the first failure */
-    variable          *variables;
-    int                nvariables;
+    fv_variables       variables;
     int                depth;     /* of expansions */
     const fv_span     *expanding; /* inside an expanded operator: where the call stands */
     const fv_op       *expanded;  /* and what is called there */

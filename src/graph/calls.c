@@ -480,19 +480,18 @@ static fv_literal param_literal(const fv_param *param, const void *params) {
     return literal;
 }
 
-static int name_arguments(builder *b, const call *c, variable *variables) {
-    int count = 0;
+static void name_arguments(builder *b, const call *c, fv_variables *variables) {
     for (int i = 0; i < fv__inputs_count(c->op); i++)
         if (c->inputs[i])
-            variables[count++] =
-                (variable){ c->op->inputs[i].name, c->literals[i] ? literal_value(*c->literals[i]) : node_value(c->inputs[i]) };
+            fv__variables_set(variables, c->op->inputs[i].name,
+                              c->literals[i] ? literal_value(*c->literals[i]) : node_value(c->inputs[i]));
     for (const fv_param *p = c->op->params; p && p->name; p++) {
         fv_literal literal = param_literal(p, c->params);
         if (literal.kind == FV_LITERAL_TEXT) literal.text = fv__arena_strdup(&b->graph->arena, literal.text ? literal.text : "");
-        variables[count++] = (variable){ p->name, literal_value(literal) };
-        if (literal.kind == FV_LITERAL_GEOMETRY) variables[count - 1].value.node = c->late;
+        value v = literal_value(literal);
+        if (literal.kind == FV_LITERAL_GEOMETRY) v.node = c->late;
+        fv__variables_set(variables, p->name, v);
     }
-    return count;
 }
 
 static fv_hash identity_of(const builder *b, const call *c) {
@@ -503,16 +502,6 @@ static fv_hash identity_of(const builder *b, const call *c) {
     return node.key;
 }
 
-/* A name that is given again loses its value, so that long expansions keep few. */
-static void name_value(builder *b, const char *name, value v) {
-    for (int i = 0; i < b->nvariables; i++)
-        if (!strcmp(b->variables[i].name, name)) {
-            b->variables[i].value = v;
-            return;
-        }
-    b->variables[b->nvariables++] = (variable){ name, v };
-}
-
 /* text: statements, of which the last gives the value. */
 static value expand(builder *b, call *c, const char *text) {
     fv_diagnostics none = { 0 };
@@ -520,8 +509,8 @@ static value expand(builder *b, call *c, const char *text) {
     fv_span        span = b->expanding ? *b->expanding : c->expr->span;
     builder        inner = *b;
     value          result = { .kind = BAD };
-    inner.variables = fv__alloc((size_t)(FV_MAX_INPUTS + 64 + program->nstatements) * sizeof *inner.variables);
-    inner.nvariables = name_arguments(b, c, inner.variables);
+    inner.variables = (fv_variables){ 0 };
+    name_arguments(b, c, &inner.variables);
     inner.depth++;
     inner.expanding = &span;
     inner.within = c->op;
@@ -534,10 +523,10 @@ static value expand(builder *b, call *c, const char *text) {
         const fv_statement *statement = &program->statements[k];
         result = fv__evaluate(&inner, statement->value);
         if (result.kind == BAD) break;
-        if (statement->name) name_value(&inner, statement->name, result);
+        if (statement->name) fv__variables_set(&inner.variables, statement->name, result);
     }
     if (b->worst == FV_OK) b->worst = inner.worst;
-    free(inner.variables);
+    fv__variables_release(&inner.variables);
     fv__diagnostics_release(&none);
     fv__program_free(program);
     return result;

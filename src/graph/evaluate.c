@@ -196,11 +196,12 @@ APART static value evaluate_list(builder *b, const fv_expr *expr) {
 }
 
 value fv__evaluate_name(builder *b, const fv_expr *expr) {
-    for (int i = b->nvariables - 1; i >= 0; i--)
-        if (!strcmp(b->variables[i].name, expr->text)) return b->variables[i].value;
-    const char **names = fv__alloc((size_t)(b->nvariables + 1) * sizeof *names);
-    for (int i = 0; i < b->nvariables; i++) names[i] = b->variables[i].name;
-    const char *near = fv_nearest_word(expr->text, names, b->nvariables);
+    const value *found = fv__variables_find(&b->variables, expr->text);
+    if (found) return *found;
+    int          count = b->variables.count;
+    const char **names = fv__alloc((size_t)(count + 1) * sizeof *names);
+    for (int i = 0; i < count; i++) names[i] = b->variables.all[i].name;
+    const char *near = fv_nearest_word(expr->text, names, count);
     char       *hint = near                      ? fv__sprintf("did you mean %s?", near)
                        : fv__op_find(expr->text) ? fv__sprintf("%s is an operator: call it with (...)", expr->text)
                                                  : NULL;

@@ -53,7 +53,7 @@ bool fv__sample(const builder *b, const fv_expr *expr, int64_t unit, fv_export *
     for (int l = 0; collection == FV_RUN && v.kind == NODE && l < b->bindings->nlists; l++)
         if (v.node->type.items == &b->bindings->lists[l].items) collection = l;
     bool good = describe(&v, collection, &b->graph->arena, out);
-    free(inner.variables);
+    fv__variables_release(&inner.variables);
     fv__graph_free(inner.graph);
     fv__diagnostics_release(&own);
     return good;

@@ -27,11 +27,8 @@ typedef struct finder {
 
 const fv_expr *fv__meant(const fv_program *program, const fv_expr *expr) {
     for (int before = program->nstatements; expr->kind == FV_EXPR_NAME;) {
-        int s = 0;
-        while (s < before &&
-               (program->statements[s].kind != FV_STATEMENT_ASSIGN || strcmp(program->statements[s].name, expr->text)))
-            s++;
-        if (s == before) return NULL;
+        int s = fv__program_find(program, expr->text);
+        if (s < 0 || s >= before) return NULL;
         expr = program->statements[s].value;
         before = s; /* names within it were given before */
     }

@@ -2,7 +2,7 @@
 #ifndef FV_AST_H
 #define FV_AST_H
 
-#include "base/base.h"
+#include "base/hash_table.h"
 
 typedef struct fv_span { /* 1-based; columns count characters, so that a caret lands right */
     int line, column, length;
@@ -65,7 +65,8 @@ typedef struct fv_program {
     int           nstatements;
     fv_statement *statements;
     int           nexprs;
-    fv_arena      arena; /* owns everything above */
+    fv_hash_table names; /* of the statements that give one a value: the first of each */
+    fv_arena      arena; /* owns everything above but the table's slots */
 } fv_program;
 
 /* ---- diagnostics: all errors of a text in one go ---- */
@@ -91,5 +92,7 @@ void fv__diagnostics_release(fv_diagnostics *diagnostics);
  * is good. Never NULL. The text is copied. */
 fv_program *fv__program_parse(const char *file, const char *text, fv_diagnostics *diagnostics);
 void        fv__program_free(fv_program *program);
+/* The first statement that gives this name a value, or -1. */
+int fv__program_find(const fv_program *program, const char *name);
 
 #endif

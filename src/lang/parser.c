@@ -521,6 +521,29 @@ static bool parse_statement(parser *p, fv_statement *statement) {
     return statement->kind == FV_STATEMENT_ASSIGN ? parse_definition(p, statement) : parse_bare(p, statement);
 }
 
+typedef struct wanted {
+    const fv_program *program;
+    const char       *name;
+} wanted;
+
+static bool is_wanted(const void *context, uint32_t number) {
+    const wanted *w = context;
+    return !strcmp(w->program->statements[number].name, w->name);
+}
+
+static uint64_t hash_of(const char *name) { return fv__hash_bytes(name, strlen(name)).low; }
+
+int fv__program_find(const fv_program *program, const char *name) {
+    return (int)fv__hash_table_number(&program->names, hash_of(name), is_wanted, &(wanted){ program, name });
+}
+
+static void note_name(fv_program *program, int statement) {
+    const fv_statement *s = &program->statements[statement];
+    if (s->kind != FV_STATEMENT_ASSIGN || fv__program_find(program, s->name) >= 0) return;
+    fv__hash_table_reserve(&program->names, 16, statement + 1);
+    fv__hash_table_add(&program->names, true, (uint32_t)hash_of(s->name), (uint32_t)statement);
+}
+
 fv_program *fv__program_parse(const char *file, const char *text, fv_diagnostics *diagnostics) {
     fv_program *program = fv__calloc(sizeof *program);
     size_t      length = strlen(text);
@@ -545,6 +568,7 @@ fv_program *fv__program_parse(const char *file, const char *text, fv_diagnostics
         fv_statement     statement = { 0 };
         if (!ranges.items[i].bad && parse_statement(&p, &statement)) program->statements[program->nstatements++] = statement;
     }
+    for (int i = 0; i < program->nstatements; i++) note_name(program, i);
     free(tokens.items);
     free(joined.items);
     free(ranges.items);
@@ -553,6 +577,7 @@ fv_program *fv__program_parse(const char *file, const char *text, fv_diagnostics
 
 void fv__program_free(fv_program *program) {
     if (!program) return;
+    free(program->names.slot);
     fv__arena_release(&program->arena);
     free(program);
 }

@@ -5,7 +5,7 @@
 #include <strings.h>
 
 static const fv_isa  *current;
-static const fv_op  **sorted;
+static const fv_op  **sorted, **named; /* by family and name; by name */
 static int            count;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -26,6 +26,10 @@ static int by_family_and_name(const void *a, const void *b) {
     return order ? order : strcmp(x->name, y->name);
 }
 
+static int by_name(const void *a, const void *b) {
+    return strcmp((*(const fv_op *const *)a)->name, (*(const fv_op *const *)b)->name);
+}
+
 static void choose(void) {
     const char *forced = getenv("FOVEA_ISA");
     for (const fv_isa *isa = fv__isas; isa->name; isa++) {
@@ -35,8 +39,10 @@ static void choose(void) {
     }
     while (current->ops[count]) count++;
     sorted = fv__alloc((size_t)(count + 1) * sizeof *sorted);
-    for (int i = 0; i < count; i++) sorted[i] = current->ops[i];
+    named = fv__alloc((size_t)(count + 1) * sizeof *named);
+    for (int i = 0; i < count; i++) sorted[i] = named[i] = current->ops[i];
     qsort(sorted, (size_t)count, sizeof *sorted, by_family_and_name);
+    qsort(named, (size_t)count, sizeof *named, by_name);
 }
 
 fv_status fv__isa_check(fv_error *error) {
@@ -64,8 +70,12 @@ const fv_op *fv__op_at(int index) {
 }
 
 const fv_op *fv__op_find(const char *name) {
-    for (const fv_op *const *op = fv__isa_current()->ops; *op; op++)
-        if (!strcmp((*op)->name, name)) return *op;
+    fv__isa_current();
+    for (int low = 0, high = count; low < high;) {
+        int middle = (low + high) / 2, order = strcmp(name, named[middle]->name);
+        if (order == 0) return named[middle];
+        *(order < 0 ? &high : &low) = order < 0 ? middle : middle + 1;
+    }
     return NULL;
 }
 

@@ -69,6 +69,7 @@ typedef struct planner {
     int                    ngroups;
     int                   *counted; /* by node id: the sum of costs that it was part of last */
     int                    counting;
+    double                *costs;       /* by node id, of it alone */
     const fv_gate        **gates;       /* by node id; NULL: needed in any case */
     const fv_gate *(*gate_of)[2];       /* by node id of a condition and input: that has no gate of another around it */
     int (*draft_of)[1 + FV_MAX_PASSES]; /* by node id: that stores it, and of each pass; -1: none */
@@ -175,7 +176,7 @@ static double new_cost(planner *p, const fv_node *node) { /* of what was not yet
     if (p->counted[node->id] == p->counting) return 0;
     p->counted[node->id] = p->counting;
     if (p->plan->stored[node->id]) return READ_COST;
-    double cost = own_cost(p, node);
+    double cost = p->costs[node->id];
     for (int i = 0; i < node->ninputs; i++)
         if (is_image(node->in[i])) cost += new_cost(p, node->in[i]);
     return cost;
@@ -442,7 +443,7 @@ static bool store_shared(planner *p) {
             shared = shared || (first >= 0 && p->drafts[k].group != first);
             first = p->drafts[k].group;
         }
-        if (!shared || (is_source(node) && !p->layouts[id].sequential && own_cost(p, node) <= STORE_COST)) continue;
+        if (!shared || (is_source(node) && !p->layouts[id].sequential && p->costs[id] <= STORE_COST)) continue;
         if (chain_cost(p, node) > STORE_COST) return store(p, node);
     }
     return false;
@@ -665,6 +666,7 @@ fv_status fv__plan_make(const fv_graph *graph, const fv_plan_options *options, f
     p.layouts = fv__arena_alloc(arena, n * sizeof *p.layouts);
     p.alive = fv__arena_alloc(arena, n * sizeof *p.alive);
     p.counted = fv__arena_alloc(arena, n * sizeof *p.counted);
+    p.costs = fv__arena_alloc(arena, n * sizeof *p.costs);
     p.gates = fv__arena_alloc(arena, n * sizeof *p.gates);
     p.gate_of = fv__arena_alloc(arena, n * sizeof *p.gate_of);
     p.draft_of = fv__arena_alloc(arena, n * sizeof *p.draft_of);
@@ -672,6 +674,7 @@ fv_status fv__plan_make(const fv_graph *graph, const fv_plan_options *options, f
         if (graph->sinks[s].kind != FV_SINK_FILE && is_image(graph->sinks[s].value))
             plan->stored[graph->sinks[s].value->id] = true;
     fv_status status = find_alive(&p, error);
+    for (int id = 0; id < graph->nnodes; id++) p.costs[id] = own_cost(&p, graph->nodes[id]);
     find_gates(&p);
     if (status == FV_OK) status = list_files(&p, error);
     if (status == FV_OK) status = lay_out(&p, error);
