@@ -26,6 +26,7 @@ struct fv_claims {
     fv_share        share;
     fv_store       *store;
     char           *folder;
+    pthread_mutex_t mutex;       /* guards what follows up to `doing`; no file is touched under it */
     fv_claim       *held, *over; /* in use; waiting to be given back */
     fv_bytes        strikes;     /* strike */
     int64_t         strikes_time;
@@ -38,6 +39,7 @@ struct fv_claims {
 fv_status fv__claims_open(const fv_share *share, fv_store *store, fv_claims **out, fv_error *error) {
     fv_claims *c = fv__calloc(sizeof *c);
     *c = (fv_claims){ .share = *share, .store = store, .folder = fv__sprintf("%s/claims", share->run_folder), .now = -1 };
+    pthread_mutex_init(&c->mutex, NULL);
     pthread_mutex_init(&c->doing, NULL);
     char     *strikes = fv__sprintf("%s/strikes", c->folder);
     fv_status status = fv__path_make_folders(strikes, error);
@@ -63,6 +65,7 @@ void fv__claims_close(fv_claims *c) {
         close(c->now);
         unlink(c->now_path);
     }
+    pthread_mutex_destroy(&c->mutex);
     pthread_mutex_destroy(&c->doing);
     fv__bytes_release(&c->strikes);
     free(c->now_path);
@@ -154,22 +157,34 @@ static void strike_for(fv_claims *c, fv_hash dead) {
     free(path);
 }
 
+static bool is_known(fv_claims *c, int64_t time) {
+    pthread_mutex_lock(&c->mutex);
+    bool known = time == c->strikes_time;
+    pthread_mutex_unlock(&c->mutex);
+    return known;
+}
+
 static void read_strikes(fv_claims *c) {
     char       *path = fv__sprintf("%s/strikes", c->folder);
     struct stat s;
+    fv_bytes    strikes = { 0 };
     bool        there = !stat(path, &s);
     int64_t     time = there ? (int64_t)s.st_mtim.tv_sec * 1000000000 + s.st_mtim.tv_nsec : 0;
-    DIR        *dir = there && time != c->strikes_time ? opendir(path) : NULL;
+    DIR        *dir = there && !is_known(c, time) ? opendir(path) : NULL;
     free(path);
     if (!dir) return;
-    c->strikes_time = time;
-    fv__bytes_clear(&c->strikes);
     for (const struct dirent *entry; (entry = readdir(dir));) {
         strike found;
         if (sscanf(entry->d_name, "%lld_%lld_%lld_", &found.item, &found.stage, &found.task) == 3)
-            fv__bytes_append(&c->strikes, &found, sizeof found);
+            fv__bytes_append(&strikes, &found, sizeof found);
     }
     closedir(dir);
+    pthread_mutex_lock(&c->mutex);
+    fv_bytes old = c->strikes;
+    c->strikes = strikes;
+    c->strikes_time = time;
+    pthread_mutex_unlock(&c->mutex);
+    fv__bytes_release(&old);
 }
 
 static bool meant(const strike *s, int64_t item, int stage, int64_t task) {
@@ -177,9 +192,11 @@ static bool meant(const strike *s, int64_t item, int stage, int64_t task) {
 }
 
 int fv__claims_strikes(fv_claims *c, int64_t item, int stage, int64_t task) {
+    int count = 0;
+    pthread_mutex_lock(&c->mutex);
     const strike *s = (const strike *)(const void *)c->strikes.data;
-    int           count = 0;
     for (size_t i = 0; i < c->strikes.size / sizeof *s; i++) count += meant(&s[i], item, stage, task);
+    pthread_mutex_unlock(&c->mutex);
     return count;
 }
 
@@ -268,26 +285,53 @@ fv_claim *fv__claims_take(fv_claims *c, int stage, int64_t batch) {
     read_strikes(c);
     fv__store_refresh(c->store, NULL); /* what the owner before us has done */
     fv_claim *claim = fv__calloc(sizeof *claim);
-    *claim = (fv_claim){ .next = c->held, .lease = lease, .batch = batch, .stage = stage, .users = 1 };
-    return c->held = claim;
+    *claim = (fv_claim){ .lease = lease, .batch = batch, .stage = stage, .users = 1 };
+    pthread_mutex_lock(&c->mutex);
+    claim->next = c->held;
+    c->held = claim;
+    pthread_mutex_unlock(&c->mutex);
+    return claim;
 }
 
-void fv__claim_use(fv_claim *claim) { claim->users++; }
-void fv__claim_left(fv_claim *claim) { claim->left = true; }
+void fv__claim_use(fv_claims *c, fv_claim *claim) {
+    pthread_mutex_lock(&c->mutex);
+    claim->users++;
+    pthread_mutex_unlock(&c->mutex);
+}
+
+void fv__claim_left(fv_claims *c, fv_claim *claim) {
+    pthread_mutex_lock(&c->mutex);
+    claim->left = true;
+    pthread_mutex_unlock(&c->mutex);
+}
+
 bool fv__claim_held(const fv_claim *claim) { return fv__lease_held(claim->lease); }
 
-void fv__claim_leave(fv_claims *c, fv_claim *claim) {
-    if (--claim->users) return;
+/* Mutex held. */
+static void unlink_claim(fv_claims *c, const fv_claim *claim) {
     for (fv_claim **p = &c->held; *p; p = &(*p)->next)
         if (*p == claim) {
             *p = claim->next;
-            break;
+            return;
         }
-    claim->next = c->over;
-    c->over = claim;
 }
 
-bool fv__claims_unsettled(const fv_claims *c) { return c->over != NULL; }
+void fv__claim_leave(fv_claims *c, fv_claim *claim) {
+    pthread_mutex_lock(&c->mutex);
+    if (!--claim->users) {
+        unlink_claim(c, claim);
+        claim->next = c->over;
+        c->over = claim;
+    }
+    pthread_mutex_unlock(&c->mutex);
+}
+
+bool fv__claims_unsettled(fv_claims *c) {
+    pthread_mutex_lock(&c->mutex);
+    bool unsettled = c->over != NULL;
+    pthread_mutex_unlock(&c->mutex);
+    return unsettled;
+}
 
 static char *over_path(const fv_claims *c, int64_t batch) {
     return fv__sprintf("%s/items-%lld.over", c->folder, (long long)batch);
@@ -300,11 +344,11 @@ bool fv__claims_over(const fv_claims *c, int64_t batch) {
     return over;
 }
 
-fv_status fv__claims_settle(fv_claims *c, pthread_mutex_t *mutex, fv_error *error) {
-    pthread_mutex_lock(mutex);
+fv_status fv__claims_settle(fv_claims *c, fv_error *error) {
+    pthread_mutex_lock(&c->mutex);
     fv_claim *over = c->over;
     c->over = NULL;
-    pthread_mutex_unlock(mutex);
+    pthread_mutex_unlock(&c->mutex);
     if (!over) return FV_OK;
     fv_status status = fv__store_flush(c->store, error);
     for (const fv_claim *claim = over; claim && status == FV_OK; claim = claim->next) {

@@ -54,28 +54,29 @@ fv_lot fv__lot_of(const fv_bindings *bindings, int segment);
 bool    fv__lot_units(const fv_bindings *bindings, int64_t batch, int64_t *first, int64_t *end);
 int64_t fv__claims_first(const fv_claims *claims, int64_t nbatches); /* where this process begins */
 
-/* The following are not thread-safe: call them under one mutex. */
+/* All that follows is safe with threads. */
 
-/* NULL: others have it. stage -1: items; batch -1: the end of the stage. The claim has one user. */
+/* Touches files. NULL: others have it. stage -1: items; batch -1: the end of the stage. The claim has one user. */
 fv_claim *fv__claims_take(fv_claims *claims, int stage, int64_t batch);
-void      fv__claim_use(fv_claim *claim);
+void      fv__claim_use(fv_claims *claims, fv_claim *claim);
 /* After the last user it is given back with the next fv__claims_settle. */
 void fv__claim_leave(fv_claims *claims, fv_claim *claim);
 /* Something in it was left undone on purpose: no worker may think that it is over. */
-void fv__claim_left(fv_claim *claim);
-/* False once another process took it over: then nothing more may be named. */
+void fv__claim_left(fv_claims *claims, fv_claim *claim);
+/* Touches a file. False once another process took it over: then nothing more may be named. */
 bool fv__claim_held(const fv_claim *claim);
-/* Whether a batch of items is over. */
+/* Touches a file. Whether a batch of items is over. */
 bool fv__claims_over(const fv_claims *claims, int64_t batch);
 /* Whether claims wait to be given back. */
-bool fv__claims_unsettled(const fv_claims *claims);
-/* Strikes of a task, of a stage's end (task -1), or of an item of a collection (stage -1). */
+bool fv__claims_unsettled(fv_claims *claims);
+/* Strikes, as they were when a claim was taken last, of a task, of a stage's end (task -1), or of an item of a collection (stage
+ * -1). */
 int fv__claims_strikes(fv_claims *claims, int64_t item, int stage, int64_t task);
-/* An error that names who died on it. Thread-safe. */
+/* Touches files. An error that names who died on it. */
 void fv__claims_blame(fv_claims *claims, int64_t item, int stage, int64_t task, fv_error *error);
 
-/* Thread-safe. Takes those that wait; commits the store; gives them back. */
-fv_status fv__claims_settle(fv_claims *claims, pthread_mutex_t *mutex, fv_error *error);
+/* Touches files. Takes those that wait; commits the store; gives them back. */
+fv_status fv__claims_settle(fv_claims *claims, fv_error *error);
 /* Says what this process is doing, in case it dies. *slot is for fv__claims_did. */
 void fv__claims_do(fv_claims *claims, int64_t item, int stage, int64_t task, int *slot);
 void fv__claims_did(fv_claims *claims, int slot);

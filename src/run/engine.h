@@ -20,20 +20,20 @@ typedef struct fv_scheduler fv_scheduler; /* hands out the jobs of one run */
 typedef enum fv_job_kind { FV_JOB_OPEN, FV_JOB_TASK, FV_JOB_END } fv_job_kind; /* an item; a task of it; the end of a stage */
 
 typedef struct fv_job {
-    fv_job_kind      kind;
-    struct fv_item  *item;
-    fv_instance     *instance; /* TASK, END */
-    int              stage;
-    int64_t          task;
-    int64_t          memory; /* bytes that it needs */
-    int              place;  /* where it runs */
-    bool             held;   /* what it stores is exchanged by all places at the stage's end */
-    int              lost;   /* so often already */
-    int64_t          ticket; /* for the engine's own use */
-    fv_task_facts    facts;  /* what it took: whoever runs it fills them in */
-    double           handed; /* the rest is the scheduler's own */
-    struct fv_claim *claim;
-    bool             alone;
+    fv_job_kind     kind;
+    struct fv_item *item;
+    fv_instance    *instance; /* TASK, END */
+    int             stage;
+    int64_t         task;
+    int64_t         memory; /* bytes that it needs */
+    int             place;  /* where it runs */
+    bool            held;   /* what it stores is exchanged by all places at the stage's end */
+    int             lost;   /* so often already */
+    int64_t         ticket; /* for the engine's own use */
+    fv_task_facts   facts;  /* what it took: whoever runs it fills them in */
+    double          handed; /* the rest is the scheduler's own */
+    bool            alone;
+    void           *of_source;
 } fv_job;
 
 typedef enum fv_offer { FV_OFFER_JOB, FV_OFFER_LATER, FV_OFFER_OVER } fv_offer;

@@ -2,7 +2,7 @@
 #include "run/run.h"
 #include "base/file.h"
 #include "base/host.h"
-#include "run/claims.h"
+#include "run/claims_source.h"
 #include "run/manifest.h"
 #include "run/own_inputs.h"
 #include "run/results.h"
@@ -262,7 +262,7 @@ static fv_status run_items(running *r, fv_error *error) {
     fv_scheduler *scheduler = fv__scheduler_new(&r->context, r->settings, r->engine, r->outputs, r->record, r->result);
     fv__scheduler_begin_with(scheduler, r->first);
     r->first = NULL;
-    if (claims) fv__scheduler_share(scheduler, claims, r->share);
+    if (claims) fv__claims_source_use(scheduler, claims, r->share);
     fv_status status = r->engine->run(scheduler, r->settings, r->run_folder, error);
     fv_error  later = { 0 };
     fv_status committed = fv__outputs_commit(r->outputs, &later);

@@ -56,7 +56,8 @@ static void announce(fv_scheduler *s) {
     pthread_cond_broadcast(&s->changed);
 }
 
-static void free_item(fv_item *item) {
+static void free_item(fv_scheduler *s, fv_item *item) {
+    if (s->source->leave_item) s->source->leave_item(s, item);
     for (int k = 0; item->stages && k < item->instance->plan->nstages; k++) {
         free(item->stages[k].ranges);
         free(item->stages[k].makers);
@@ -70,23 +71,16 @@ static void free_item(fv_item *item) {
 
 void fv__scheduler_begin_with(fv_scheduler *s, fv_instance *first_take) { s->first = first_take; }
 
-void fv__scheduler_share(fv_scheduler *s, fv_claims *claims, const fv_share *share) {
-    s->claims = claims;
-    s->share = share;
-    s->gathers = share->finish;
-    s->source = s->context->bindings->collection ? &fv__claimed_items_source : &fv__claimed_tasks_source;
-}
-
 void fv__scheduler_free(fv_scheduler *s) {
     while (s->items) {
         fv_item *item = s->items;
         s->items = item->next;
-        free_item(item);
+        free_item(s, item);
     }
+    if (s->source->release) s->source->release(s->source_state);
     fv__instance_close(s->first);
     fv__retired_items_free(s->retired);
     fv__memory_take_back(s);
-    free(s->taken);
     free(s->places);
     free(s->place_memory);
     free(s->order);
@@ -143,7 +137,7 @@ static bool lost_job(fv_scheduler *s, fv_item *item, int index, int place, fv_jo
                      .task = lost.task,
                      .memory = stage->memory,
                      .lost = lost.times,
-                     .claim = lost.claim,
+                     .of_source = lost.of_source,
                      .alone = lost.alone };
     s->alone = lost.alone;
     return true;
@@ -189,10 +183,11 @@ static bool find_job(fv_scheduler *s, int place, bool ahead, fv_job *job) {
     if (find_open(s, place, s->nplaces == 1, job)) return true;
     if (s->full && s->settings->order == FV_ORDER_FIFO) return false;
     fv_item next = { .home = place };
-    if (s->nopen >= s->most_open || !s->source->item(s, &next)) return s->nplaces > 1 && !ahead && find_open(s, place, true, job);
+    if (s->nopen >= s->most_open || s->lone || !s->source->item(s, &next))
+        return s->nplaces > 1 && !ahead && find_open(s, place, true, job);
     fv_item *item = fv__calloc(sizeof *item), **last = &s->items;
     *item = next;
-    if (item->strikes) s->suspect = item;
+    if (item->alone) s->lone = item;
     while (*last) last = &(*last)->next;
     *last = item;
     s->nopen++;
@@ -216,16 +211,24 @@ static void tell(fv_scheduler *s, bool force) {
 
 static void close_over(fv_scheduler *s);
 
-/* Mutex held. */
-static fv_offer offer(fv_scheduler *s, int place, bool ahead, fv_job *job) {
+static bool must_stop(fv_scheduler *s) {
     if (s->settings->options.cancel && *s->settings->options.cancel && !s->stopping) {
         s->stopping = true;
         s->status = fv_fail(&s->error, FV_ERROR_CANCELLED, "stopped; the same command goes on from here");
     }
-    if (s->stopping) return FV_OFFER_OVER;
-    if (find_job(s, place, ahead, job)) {
-        hand_out(s, job);
-        return FV_OFFER_JOB;
+    return s->stopping;
+}
+
+/* Mutex held; released where the source looks for something on disk. */
+static fv_offer offer(fv_scheduler *s, int place, bool ahead, fv_job *job) {
+    for (bool looked = true; looked;) {
+        if (must_stop(s)) return FV_OFFER_OVER;
+        if (find_job(s, place, ahead, job)) {
+            hand_out(s, job);
+            return FV_OFFER_JOB;
+        }
+        looked = s->source->look && s->source->look(s);
+        if (looked) announce(s);
     }
     if (s->source->settle) close_over(s);
     return !s->items && s->source->items_over(s) ? FV_OFFER_OVER : FV_OFFER_LATER;
@@ -440,17 +443,12 @@ static void close_item(fv_scheduler *s, fv_item *item) {
             break;
         }
     s->nopen--;
-    if (item == s->suspect) s->suspect = NULL;
+    if (item == s->lone) s->lone = NULL;
     tell(s, false);
     announce(s);
     pthread_mutex_unlock(&s->mutex);
     if (made && s->context->bindings->collection) put_aside(s, item);
-    if (item->claim) {
-        pthread_mutex_lock(&s->mutex);
-        s->source->leave(s, item->claim);
-        pthread_mutex_unlock(&s->mutex);
-    }
-    free_item(item);
+    free_item(s, item);
 }
 
 static bool item_over(const fv_scheduler *s, const fv_item *item) {
@@ -543,7 +541,7 @@ void fv__job_done(fv_scheduler *s, fv_job *job, int worker, fv_status status, co
         spend_end(s, &job->instance->plan->stages[job->stage], took);
     }
     take_back(s, job);
-    if (job->claim) s->source->leave(s, job->claim);
+    if (s->source->leave) s->source->leave(s, job->of_source);
     if (status == FV_ERROR_CANCELLED && !s->stopping) {
         s->stopping = true;
         s->status = status;
@@ -584,14 +582,14 @@ void fv__job_lost(fv_scheduler *s, fv_job *job, int worker) {
     fv__log_verbose("fovea: worker %d died; its task runs again", worker);
     pthread_mutex_lock(&s->mutex);
     fv_stage_state *state = &job->item->stages[job->stage];
-    fv_lost_task    lost = { .task = job->task, .times = job->lost + 1, .claim = job->claim, .alone = job->alone };
+    fv_lost_task    lost = { .task = job->task, .times = job->lost + 1, .of_source = job->of_source, .alone = job->alone };
     take_back(s, job);
     if (job->kind == FV_JOB_TASK) {
         fv__bytes_append(&state->lost, &lost, sizeof lost);
     } else {
         state->ending = false;
         state->end_lost = lost.times;
-        if (job->claim) s->source->leave(s, job->claim);
+        if (s->source->leave) s->source->leave(s, job->of_source);
     }
     bool over = item_over(s, job->item); /* it had failed already */
     if (over) job->item->closing = true;

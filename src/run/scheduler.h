@@ -2,7 +2,6 @@
 #ifndef FV_SCHEDULER_H
 #define FV_SCHEDULER_H
 
-#include "run/claims.h"
 #include "run/engine.h"
 #include "run/outputs.h"
 
@@ -13,8 +12,6 @@ fv_scheduler *fv__scheduler_new(const fv_context *context, const fv_run_settings
 void          fv__scheduler_free(fv_scheduler *scheduler);
 /* An item that is open already, for when its turn comes; NULL: none. Before the first job. */
 void fv__scheduler_begin_with(fv_scheduler *scheduler, fv_instance *first_take);
-/* Takes only what the claims give. Before the first job. */
-void fv__scheduler_share(fv_scheduler *scheduler, fv_claims *claims, const fv_share *share);
 /* Makes everything durable that items which are over have made, and forgets what they needed on the way. */
 void fv__scheduler_settle(fv_scheduler *scheduler);
 

@@ -16,7 +16,7 @@ static int64_t worth_lending(const fv_scheduler *s, int place, int64_t shared) {
 void fv__memory_spare(fv_scheduler *s, const fv_item *item) {
     const fv_plan *plan = item->instance->plan;
     int64_t        largest = 0, shared = 0, room = s->tightest.tasks, spared = 0;
-    if (s->nplaces > 1 || s->source->leave || s->context->bindings->collection) return;
+    if (s->nplaces > 1 || s->source->shared || s->context->bindings->collection) return;
     for (int k = 0; k < plan->nstages; k++) {
         largest = FV_MAX(largest, plan->stages[k].memory);
         shared = FV_MAX(shared, plan->stages[k].shared);

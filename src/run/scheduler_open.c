@@ -66,7 +66,7 @@ static void find_needed(const fv_scheduler *scheduler, fv_item *item) {
 
 static fv_status begin_output(fv_scheduler *s, const fv_instance *instance, fv_output *output, fv_error *error) {
     if (fv__outputs_current(s->outputs, output)) {
-        if (s->source->leave && s->gathers) fv__outputs_disclaim(output->path);
+        if (s->source->shared && s->gathers) fv__outputs_disclaim(output->path);
         fv__output_is_current(output);
         return FV_OK;
     }

@@ -6,7 +6,6 @@
 #ifndef FV_SCHEDULER_PARTS_H
 #define FV_SCHEDULER_PARTS_H
 
-#include "run/claims.h"
 #include "run/retired_items.h"
 #include "run/scheduler.h"
 #include "run/task_ranges.h"
@@ -22,27 +21,21 @@ typedef struct fv_stage_state {
     int32_t        *makers;     /* by task: its place, for an exchange; NULL: what it stores goes through the store */
     fv_bytes        lost;       /* fv_lost_task: to be handed out again before all others */
     int             end_lost;   /* so often was its end */
-
-    /* of one whose tasks are claimed */
-    fv_claim *claim; /* batch being handed out: tasks from cursor to end */
-    int64_t   cursor, end;
-    int64_t   walked;       /* batches looked at in this round */
-    bool      others, left; /* found in this round: batches of others, work that is left to a later try */
-    bool      given_up;     /* nothing here for this process any more */
-    double    again;        /* when the next round may begin */
 } fv_stage_state;
 
 typedef struct fv_lost_task {
-    int64_t   task;
-    int       times;
-    fv_claim *claim; /* still in use */
-    bool      alone;
+    int64_t task;
+    int     times;
+    void   *of_source; /* as it was in the job */
+    bool    alone;
 } fv_lost_task;
 
-/* Where the jobs of a run come from. */
+/* Where the jobs of a run come from. A source keeps what it knows in source_state of the scheduler, and in of_source of each item
+ * and job. It decides under the mutex, and touches files only in the functions that say so. */
 typedef struct fv_task_source {
-    fv_output_way way;   /* in which its items begin their files */
-    bool          joint; /* others work on the same item: what a stage has made is not let go of, they may still look for it */
+    fv_output_way way;    /* in which its items begin their files */
+    bool          shared; /* other processes work on the same run */
+    bool          joint;  /* and on the same item: what a stage has made is not let go of, they may still look for it */
     /* Fills in the next item to open; false: none now. */
     bool (*item)(fv_scheduler *scheduler, fv_item *next);
     bool (*items_over)(const fv_scheduler *scheduler); /* none will come any more */
@@ -51,21 +44,24 @@ typedef struct fv_task_source {
     void (*skip)(fv_scheduler *scheduler, fv_item *item, int stage); /* it turned out not to be needed */
     bool (*over)(const fv_item *item);                               /* nothing is left of it that this process will do */
     /* What follows is NULL in a source that shares with nobody. */
-    bool (*taken_over)(const fv_job *job);                   /* by another process: it names nothing any more, and cannot fail */
-    void (*leave)(fv_scheduler *scheduler, fv_claim *claim); /* a job or an item that was under it is over */
-    bool (*unsettled)(const fv_scheduler *scheduler);        /* something waits to be given back */
+    /* Releases the mutex, finds out on disk what `item` or `job` have to know before they can go on, and takes it again. False,
+     * and nothing is done: they know it all, or another thread is looking. */
+    bool (*look)(fv_scheduler *scheduler);
+    void (*leave)(fv_scheduler *scheduler, void *of_source);    /* a job is over */
+    void (*leave_item)(fv_scheduler *scheduler, fv_item *item); /* it is closed */
+    bool (*unsettled)(const fv_scheduler *scheduler);           /* something waits to be given back */
     /* Without the mutex: */
+    bool (*taken_over)(const fv_job *job); /* by another process: it names nothing any more, and cannot fail */
     fv_status (*run)(fv_scheduler *scheduler, fv_job *job, fv_worker *worker, fv_error *error);
     void (*settle)(fv_scheduler *scheduler); /* names finished outputs, commits, and gives back */
     /* Keeps temporaries of an item from being begun and named at once. NULL: nobody else does. Release the lease. */
     fv_status (*lock)(const fv_scheduler *scheduler, fv_lease **lease, fv_error *error);
     /* FV_OK if every stage of an item is complete; otherwise what hinders it. NULL: it is, if no job failed. */
     fv_status (*whole)(fv_scheduler *scheduler, const fv_item *item, fv_error *error);
+    void (*release)(void *state); /* at the end of the run */
 } fv_task_source;
 
-extern const fv_task_source fv__whole_source;         /* all of the run */
-extern const fv_task_source fv__claimed_items_source; /* whole items of a collection, as this process can claim them */
-extern const fv_task_source fv__claimed_tasks_source; /* tasks of a single item, likewise */
+extern const fv_task_source fv__whole_source; /* all of the run; there are others in claims_source.c */
 
 struct fv_item {
     fv_item        *next;
@@ -79,9 +75,9 @@ struct fv_item {
     fv_error        error;
     int64_t         tasks, tasks_done;
     double          work;
-    fv_claim       *claim;   /* of its batch of items; NULL: none */
-    int            *order;   /* of its stages; NULL: as they come */
-    int             strikes; /* somebody died on it: it is alone in the process */
+    int            *order; /* of its stages; NULL: as they come */
+    bool            alone; /* no other item is opened beside it */
+    void           *of_source;
 };
 
 struct fv_scheduler {
@@ -115,20 +111,12 @@ struct fv_scheduler {
     fv_error               error;
     fv_run_state           progress;
     double                 started, told;
-    int                    out; /* jobs */
-
-    /* of sources that claim */
-    fv_claims      *claims;
-    const fv_share *share;
-    fv_claim       *batch; /* of items, being handed out: from next_item to batch_end */
-    int64_t         batch_end, walked;
-    bool           *taken; /* by batch of items: by us */
-    bool            others, batch_over;
-    double          again, settled;
-    fv_item        *suspect;      /* open, alone */
-    int64_t        *order;        /* of batches of items, of items where nothing is claimed; NULL: as they come */
-    bool            full;         /* something did not fit into memory since the last job was handed out */
-    bool            alone, quiet; /* a job that must be alone is out; one waits until nothing is out */
+    int                    out;          /* jobs */
+    fv_item               *lone;         /* open, and alone */
+    int64_t               *order;        /* of items; NULL: as they come */
+    void                  *source_state; /* NULL: it has none */
+    bool                   full;         /* something did not fit into memory since the last job was handed out */
+    bool                   alone, quiet; /* a job that must be alone is out; one waits until nothing is out */
 };
 
 /* ---- scheduler_open.c ---- */
@@ -151,10 +139,8 @@ void fv__memory_spare(fv_scheduler *scheduler, const fv_item *item);
 /* ---- scheduler_order.c ---- */
 /* The order in which to look for work in the stages of an item (owned by the item); NULL: as they come. */
 int *fv__stage_order(const fv_scheduler *scheduler, const fv_item *item);
-/* The order of items, or of the batches in which they are claimed, by the size of their files (the caller frees); NULL: as they
- * come. */
-int64_t *fv__item_order(const fv_scheduler *scheduler, bool batches);
-int64_t  fv__item_batches(const fv_bindings *bindings);
+/* Numbers first .. first + count - 1, those with the largest weight first, into the same places of `order`. */
+void fv__order_by_weight(const double *weights, int64_t first, int64_t count, int64_t *order);
 
 /* ---- whole_source.c ---- */
 bool fv__stage_next(fv_scheduler *scheduler, fv_item *item, int stage, int place, bool help, fv_job *job);

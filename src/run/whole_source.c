@@ -78,9 +78,22 @@ static bool segment_reached(fv_scheduler *s, int64_t unit) {
     return true;
 }
 
+/* By the size of their files, each segment in an order of its own; NULL: as they come. */
+static int64_t *order_items(const fv_scheduler *s) {
+    const fv_bindings *bindings = s->context->bindings;
+    if (s->settings->order != FV_ORDER_LONGEST) return NULL;
+    double  *weights = fv__calloc((size_t)(bindings->nunits + 1) * sizeof *weights);
+    int64_t *order = fv__calloc((size_t)(bindings->nunits + 1) * sizeof *order);
+    for (int64_t unit = 0; unit < bindings->nunits; unit++) weights[unit] = (double)fv__bindings_size(bindings, unit);
+    for (int k = 0; k < bindings->nsegments; k++)
+        fv__order_by_weight(weights, bindings->segments[k].first, bindings->segments[k].count, order);
+    free(weights);
+    return order;
+}
+
 static bool next_item(fv_scheduler *s, fv_item *item) {
     if (s->next_item >= s->context->bindings->nunits) return false;
-    if (s->next_item == 0) s->order = fv__item_order(s, false);
+    if (s->next_item == 0) s->order = order_items(s);
     item->number = s->order ? s->order[s->next_item] : s->next_item;
     if (!segment_reached(s, item->number)) return false;
     s->next_item++;
