@@ -121,6 +121,31 @@ def distances(folder):
 
 
 @test
+def interpolation_of_every_order_and_mode(folder):
+    os.chdir(folder)
+    plane, volume = picture((23, 30), "float64"), picture((9, 10, 11), "float32", 3)
+    turn = np.array([[0.9, 0.3], [-0.2, 1.1]])
+    places = np.random.default_rng(1).uniform(-4, 33, (2, 200))
+    for order in range(6):
+        for mode in (*MODES, "grid-wrap", "grid-mirror", "grid-constant"):
+            named = {"order": order, "mode": mode, "cval": 7.0}
+            same("affine_transform", plane, turn, offset=(1.5, -2), **named)
+            same("map_coordinates", plane, places, **named)
+            same("shift", volume, (0.4, 2, -1.7), **named, within=1e-3)
+        same("zoom", plane, (1.7, 0.6), order=order)
+        same("zoom", volume, 1.4, order=order, grid_mode=True, mode="grid-constant", within=1e-3)
+        same("rotate", plane, 33, order=order)
+        same("rotate", volume, -120, axes=(2, 0), reshape=False, order=order, mode="nearest", within=1e-3)
+        same("spline_filter", plane, max(order, 2), mode="reflect")
+    same("zoom", picture((12, 14), "bool"), 2, order=0)
+    for dtype in ("uint8", "int16", "uint32"):
+        same("zoom", picture((12, 14), dtype), 2, order=1)
+        same("rotate", picture((12, 14), dtype), 17, order=3)
+    same("geometric_transform", plane, lambda o: (o[0] * 0.5 + 1, o[1] - 0.25), order=3)
+    same("map_coordinates", plane + 1j * plane[::-1], places, order=3, mode="mirror")
+
+
+@test
 def labels_and_objects(folder):
     os.chdir(folder)
     line, slant = np.zeros((3, 3), int), np.eye(3, dtype=int)

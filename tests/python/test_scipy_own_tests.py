@@ -73,5 +73,12 @@ def measurements(folder):
     scipy_tests(folder, "test_measurements.py", 99.0, 100)
 
 
+@test
+def interpolation(folder):
+    scipy_tests(folder, "test_interpolation.py", 99.5, 170)
+    scipy_tests(folder, "test_splines.py", 100, 1)
+    scipy_tests(folder, "test_datatypes.py", 100, 1)
+
+
 if __name__ == "__main__":
     main()

@@ -121,6 +121,11 @@ def fill(output, values):
 def places(n, before, after, mode):
     """Indices into an axis of n for the places from -before to n + after; -1 stands for what is constant."""
     i = np.arange(-before, n + after)
+    return np.where((i < 0) | (i >= n), -1, i) if mode == "constant" else folded(i, n, mode)
+
+
+def folded(i, n, mode):
+    """Indices brought into an axis of n, as a mode other than constant says."""
     if mode == "nearest":
         return np.clip(i, 0, n - 1)
     if mode == "wrap":
@@ -133,7 +138,7 @@ def places(n, before, after, mode):
             return np.zeros_like(i)
         i = i % (2 * n - 2)
         return np.minimum(i, 2 * n - 2 - i)
-    return np.where((i < 0) | (i >= n), -1, i)
+    raise ValueError(f"no mode {mode!r}")
 
 
 def padded(array, before, after, modes, cval=0):

@@ -34,7 +34,7 @@ def centred(weights, centres):
     return box[(slice(None, None, -1),) * weights.ndim]
 
 
-def _summed(array, weights, modes, cval, origins, dtype):
+def summed(array, weights, modes, cval, origins, dtype):
     """Σ weights[j] · array[i + j - centre], along all axes."""
     array = array.astype(dtype, copy=False)
     centres = [n // 2 + o for n, o in zip(weights.shape, origins)]
@@ -103,9 +103,9 @@ def _weighted(array, weights, modes, cval, origins, output):
     usable = s.supported(array)
     if output.dtype.kind == "c":
         dtype = np.float32 if output.dtype.name == "complex64" and weights.dtype.name == "complex64" else np.float64
-        found = parts(lambda a, w, c: _summed(a, w, modes, c, origins, dtype), usable, weights, cval)
+        found = parts(lambda a, w, c: summed(a, w, modes, c, origins, dtype), usable, weights, cval)
     else:
-        found = _summed(usable, weights, modes, cval, origins, computed_type(array, output, weights))
+        found = summed(usable, weights, modes, cval, origins, computed_type(array, output, weights))
     return s.fill(output, found)
 
 
