@@ -3,6 +3,7 @@
 #include "api/stage_times.h"
 #include "base/file.h"
 #include "base/message.h"
+#include "base/take.h"
 #include "devices/device_pool.h"
 #include "plan/print.h"
 #include "run/claims.h"
@@ -51,14 +52,24 @@ const char *fv_pipeline_messages(const fv_pipeline *p) { return p->messages.data
 
 fv_status fv_pipeline_add(fv_pipeline *p, const char *name, const char *text, fv_error *error) {
     fv_diagnostics diagnostics = { 0 };
+    fv_session    *before = fv__session_enter(p->session);
+    fv_status      status = fv__bytes_need(&p->text, strlen(text) + 2, error);
     if (!p->name) p->name = fv__strdup(name);
-    if (p->text.size && p->text.data[p->text.size - 1] != '\n') fv__bytes_append(&p->text, "\n", 1);
-    fv__bytes_printf(&p->text, "%s", text);
-    fv__program_free(p->program);
-    p->program = fv__program_parse(p->name, (char *)p->text.data, &diagnostics);
-    bool bad = diagnostics.count > 0;
-    if (bad) fv_fail(error, FV_ERROR_USAGE, "%s", diagnostics.items[0].message);
-    return fv__pipeline_report(p, &diagnostics, bad ? FV_ERROR_USAGE : FV_OK);
+    if (status == FV_OK) {
+        if (p->text.size && p->text.data[p->text.size - 1] != '\n') fv__bytes_append(&p->text, "\n", 1);
+        fv__bytes_append(&p->text, text, strlen(text) + 1);
+        p->text.size--; /* the end is there, but does not count */
+        fv__program_free(p->program);
+        p->program = fv__program_parse(p->name, (char *)p->text.data, &diagnostics);
+        if (diagnostics.count)
+            status =
+                fv_fail(error, p->program->incomplete ? FV_ERROR_MEMORY : FV_ERROR_USAGE, "%s", diagnostics.items[0].message);
+        else
+            status = fv__memory_check(error);
+    }
+    status = fv__pipeline_report(p, &diagnostics, status);
+    fv__session_enter(before);
+    return status;
 }
 
 fv_status fv_pipeline_add_file(fv_pipeline *p, const char *path, fv_error *error) {

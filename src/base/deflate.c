@@ -51,8 +51,13 @@ static size_t with_isal(const void *data, size_t size, int level, fv_deflate_for
 static size_t with_zlib(const void *data, size_t size, int level, fv_deflate_form form, uint8_t *out, size_t room) {
     z_stream         stream = { .next_in = (Bytef *)data, .avail_in = (uInt)size, .next_out = out, .avail_out = (uInt)room };
     static const int windows[] = { [FV_DEFLATE_PIECE] = -15, [FV_DEFLATE_ZLIB] = 15, [FV_DEFLATE_GZIP] = 15 + 16 };
-    if (deflateInit2(&stream, level, Z_DEFLATED, windows[form], 9, Z_DEFAULT_STRATEGY) != Z_OK) fv__out_of_memory(0);
-    int code = deflate(&stream, form != FV_DEFLATE_PIECE ? Z_FINISH : Z_SYNC_FLUSH);
+    int              code = deflateInit2(&stream, level, Z_DEFLATED, windows[form], 9, Z_DEFAULT_STRATEGY);
+    if (code == Z_MEM_ERROR) {
+        fv__memory_lend(1 << 18); /* about what it takes */
+        code = deflateInit2(&stream, level, Z_DEFLATED, windows[form], 9, Z_DEFAULT_STRATEGY);
+    }
+    if (code != Z_OK) fv__out_of_memory(1 << 18);
+    code = deflate(&stream, form != FV_DEFLATE_PIECE ? Z_FINISH : Z_SYNC_FLUSH);
     if (code != (form != FV_DEFLATE_PIECE ? Z_STREAM_END : Z_OK)) abort();
     deflateEnd(&stream);
     return room - stream.avail_out;

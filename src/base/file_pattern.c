@@ -3,6 +3,7 @@
 #include "base/file_pattern.h"
 #include "base/file.h"
 #include "base/remote.h"
+#include "base/take.h"
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -225,9 +226,11 @@ typedef struct walk {
     fv_matches *out;
     int64_t     capacity;
     bool (*whole)(const char *folder);
-    bool  fold;
-    char *texts[MOST_TEXTS];
-    int   ntexts;
+    bool      fold;
+    char     *texts[MOST_TEXTS];
+    int       ntexts;
+    fv_status status; /* other than FV_OK: no more is looked for */
+    fv_error *error;
 } walk;
 
 static bool has_wildcard(const char *p, const char *end) {
@@ -253,10 +256,13 @@ static char *plain_name(const char *p, const char *end) {
 
 static void add_match(walk *w, const char *path) {
     fv_matches *out = w->out;
-    if (out->count == w->capacity) {
-        w->capacity = FV_MAX(64, 2 * w->capacity);
-        out->match = fv__realloc(out->match, (size_t)w->capacity * sizeof *out->match);
+    if (w->status == FV_OK) w->status = fv__memory_check(w->error);
+    if (w->status == FV_OK && out->count == w->capacity) {
+        int64_t capacity = FV_MAX(64, 2 * w->capacity);
+        w->status = FV_TAKE_MORE(out->match, (size_t)capacity * sizeof *out->match, w->error);
+        if (w->status == FV_OK) w->capacity = capacity;
     }
+    if (w->status != FV_OK) return;
     fv_matched *match = &out->match[out->count++];
     match->path = fv__arena_strdup(&out->arena, path);
     match->ntexts = w->ntexts;
@@ -295,7 +301,7 @@ static void walk_names(walk *w, const char *folder, const char *part, const char
     if (!opened) return;
     int            before = w->ntexts;
     struct dirent *entry;
-    while ((entry = readdir(opened))) {
+    while (w->status == FV_OK && (entry = readdir(opened))) {
         const char *name = entry->d_name;
         captures    c = { 0 };
         if ((*name == '.' && *part != '.') || !strcmp(name, ".") || !strcmp(name, "..")) continue;
@@ -319,7 +325,7 @@ static void walk_depth(walk *w, const char *folder, char *below, const char *res
     w->ntexts = at;
     DIR           *opened = look_into(w, folder);
     struct dirent *entry;
-    while (opened && (entry = readdir(opened))) {
+    while (opened && w->status == FV_OK && (entry = readdir(opened))) {
         struct stat s;
         char       *path = fv__sprintf("%s%s", folder, entry->d_name);
         bool        kind = *entry->d_name != '.' && !lstat(path, &s) && S_ISDIR(s.st_mode);
@@ -376,8 +382,8 @@ static int by_path(const void *a, const void *b) {
     return fv__natural_order(((const fv_matched *)a)->path, ((const fv_matched *)b)->path);
 }
 
-static void find(const char *pattern, bool (*whole)(const char *), bool fold, fv_matches *matches) {
-    walk  w = { .out = matches, .whole = whole, .fold = fold };
+static fv_status find(const char *pattern, bool (*whole)(const char *), bool fold, fv_matches *matches, fv_error *error) {
+    walk  w = { .out = matches, .whole = whole, .fold = fold, .error = error };
     bool  at_home = *pattern == '~' && (pattern[1] == '/' || !pattern[1]) && getenv("HOME");
     char *full = at_home ? fv__sprintf("%s%s", getenv("HOME"), pattern + 1) : fv__strdup(pattern);
     *matches = (fv_matches){ .fixed = fixed_part(full) };
@@ -388,13 +394,16 @@ static void find(const char *pattern, bool (*whole)(const char *), bool fold, fv
     for (int64_t i = 0; i < matches->count; i++)
         if (!kept || strcmp(matches->match[kept - 1].path, matches->match[i].path)) matches->match[kept++] = matches->match[i];
     matches->count = kept;
+    return w.status;
 }
 
-void fv__pattern_find(const char *pattern, bool (*whole)(const char *folder), fv_matches *matches) {
-    find(pattern, whole, false, matches);
+fv_status fv__pattern_find(const char *pattern, bool (*whole)(const char *folder), fv_matches *matches, fv_error *error) {
+    return find(pattern, whole, false, matches, error);
 }
 
-void fv__pattern_find_any_case(const char *pattern, fv_matches *matches) { find(pattern, NULL, true, matches); }
+fv_status fv__pattern_find_any_case(const char *pattern, fv_matches *matches, fv_error *error) {
+    return find(pattern, NULL, true, matches, error);
+}
 
 void fv__matches_release(fv_matches *matches) {
     free(matches->match);

@@ -27,11 +27,12 @@ typedef struct fv_matches {
 
 /* Whether a name means several files. One that exists by exactly that name does not. */
 bool fv__pattern_is(const char *path);
-/* whole: whether a folder is one thing that ** does not look into; NULL: none is. Finding nothing is no failure. */
-void fv__pattern_find(const char *pattern, bool (*whole)(const char *folder), fv_matches *matches);
+/* whole: whether a folder is one thing that ** does not look into; NULL: none is. Finding nothing is no failure. To be released
+ * in any case. */
+fv_status fv__pattern_find(const char *pattern, bool (*whole)(const char *folder), fv_matches *matches, fv_error *error);
 /* The same, where small and capital letters count as the same: for hints. */
-void fv__pattern_find_any_case(const char *pattern, fv_matches *matches);
-void fv__matches_release(fv_matches *matches);
+fv_status fv__pattern_find_any_case(const char *pattern, fv_matches *matches, fv_error *error);
+void      fv__matches_release(fv_matches *matches);
 /* Whether a path that need not exist matches. */
 bool fv__pattern_fits(const char *pattern, const char *path);
 /* Order of names in which numbers count by their value: a2 before a10, and what is in a folder before its longer neighbours. */

@@ -1,7 +1,9 @@
 /* 128-bit identity hashing on XXH3. */
-#include "base/base.h"
+#include "base/take.h"
 #include <stdio.h>
 #include <xxhash.h>
+
+enum { STATE = 576 }; /* bytes of a state, which the library does not tell */
 
 fv_hash fv__hash_bytes(const void *data, size_t size) {
     XXH128_hash_t h = XXH3_128bits(data, size);
@@ -10,6 +12,11 @@ fv_hash fv__hash_bytes(const void *data, size_t size) {
 
 void fv__hasher_init(fv_hasher *hasher) {
     hasher->state = XXH3_createState();
+    if (!hasher->state) {
+        fv__memory_lend(STATE);
+        hasher->state = XXH3_createState();
+    }
+    if (!hasher->state) fv__out_of_memory(STATE);
     XXH3_128bits_reset(hasher->state);
 }
 

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* ---------------------------------------------------------------- small things */
+/* ---------------------------------------------------------------- the end */
 
-static _Atomic(fv_out_of_memory) handler;
+static _Atomic(fv_out_of_memory) handler; /* of the process, which it ends */
 
 void fv_set_out_of_memory(fv_out_of_memory given) { handler = given; }
 
@@ -24,22 +24,87 @@ void fv__out_of_memory(size_t size) {
     abort();
 }
 
+/* ---------------------------------------------------------------- failing on purpose
+ * Of the process, because a test fails the allocations of whichever thread comes. */
+
+static _Atomic int64_t failing;       /* allocations until the one that a test wants to fail; 0: none is to */
+static atomic_bool     failing_small; /* those that use the reserve count too */
+
+int64_t fv__memory_fail(int64_t n) {
+    failing_small = false;
+    return atomic_exchange(&failing, n);
+}
+
+int64_t fv__memory_fail_any(int64_t n) {
+    failing_small = true;
+    return atomic_exchange(&failing, n);
+}
+
+static bool count_down(void) {
+    int64_t left = atomic_load_explicit(&failing, memory_order_relaxed);
+    while (left > 0 && !atomic_compare_exchange_weak(&failing, &left, left - 1)) {
+    }
+    return left == 1;
+}
+
+/* ---------------------------------------------------------------- the reserve */
+
+static void *map(size_t size) { return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }
+
+void fv__memory_lend(size_t size) {
+    fv_reserve *reserve = fv__session_reserve();
+    void       *pages = atomic_exchange(&reserve->pages, NULL);
+    if (size) reserve->missing = size;
+    if (pages) munmap(pages, FV_RESERVE);
+}
+
+fv_status fv__memory_check(fv_error *error) {
+    fv_reserve *reserve = fv__session_reserve();
+    if (atomic_load_explicit(&reserve->pages, memory_order_relaxed) &&
+        !atomic_load_explicit(&reserve->missing, memory_order_relaxed))
+        return FV_OK;
+    void *pages = map(FV_RESERVE), *none = NULL;
+    if (pages == MAP_FAILED) return fv__no_memory(reserve->missing ? reserve->missing : FV_RESERVE, error);
+    if (!atomic_compare_exchange_strong(&reserve->pages, &none, pages)) munmap(pages, FV_RESERVE); /* another thread has */
+    size_t missing = atomic_exchange(&reserve->missing, 0);
+    return missing ? fv__no_memory(missing, error) : FV_OK;
+}
+
+/* Whether the session had to use its reserve; that is then told. */
+static bool is_short(void) {
+    return atomic_load_explicit(&fv__session_reserve()->missing, memory_order_relaxed) && fv__memory_check(NULL) != FV_OK;
+}
+
+/* ---------------------------------------------------------------- what cannot fail */
+
+/* What one of them gave, or the same again with the reserve in hand. */
+#define OR_FROM_RESERVE(p, again, size)                                                                                          \
+    do {                                                                                                                         \
+        bool asked = atomic_load_explicit(&failing_small, memory_order_relaxed) && count_down();                                 \
+        if (asked) fv__memory_lend((size) ? (size) : 1);                                                                         \
+        if (asked && (size) > FV_SMALL) fv__out_of_memory(size);                                                                 \
+        if (p) break;                                                                                                            \
+        fv__memory_lend((size) ? (size) : 1);                                                                                    \
+        (p) = (again);                                                                                                           \
+        if (!(p)) fv__out_of_memory(size);                                                                                       \
+    } while (0)
+
 void *fv__alloc(size_t size) {
     void *p = malloc(size ? size : 1);
-    if (!p) fv__out_of_memory(size);
+    OR_FROM_RESERVE(p, malloc(size ? size : 1), size);
     return p;
 }
 
 void *fv__calloc(size_t size) {
     void *p = calloc(1, size ? size : 1);
-    if (!p) fv__out_of_memory(size);
+    OR_FROM_RESERVE(p, calloc(1, size ? size : 1), size);
     return p;
 }
 
 void *fv__realloc(void *p, size_t size) {
-    p = realloc(p, size ? size : 1);
-    if (!p) fv__out_of_memory(size);
-    return p;
+    void *more = realloc(p, size ? size : 1);
+    OR_FROM_RESERVE(more, realloc(p, size ? size : 1), size);
+    return more;
 }
 
 char *fv__strdup(const char *text) {
@@ -47,27 +112,35 @@ char *fv__strdup(const char *text) {
     return memcpy(fv__alloc(size), text, size);
 }
 
+/* As vasprintf, with its length. */
+static char *print(const char *format, va_list arguments, size_t *length) {
+    char    known[256];
+    va_list again;
+    va_copy(again, arguments);
+    int needed = vsnprintf(known, sizeof known, format, arguments);
+    if (needed < 0) fv__out_of_memory(0);
+    *length = (size_t)needed;
+    char *text = fv__alloc(*length + 1);
+    if (*length < sizeof known)
+        memcpy(text, known, *length + 1);
+    else
+        vsnprintf(text, *length + 1, format, again);
+    va_end(again);
+    return text;
+}
+
 char *fv__sprintf(const char *format, ...) {
     va_list arguments;
+    size_t  length;
     va_start(arguments, format);
-    char *text = NULL;
-    if (vasprintf(&text, format, arguments) < 0) fv__out_of_memory(0);
+    char *text = print(format, arguments, &length);
     va_end(arguments);
     return text;
 }
 
 /* ---------------------------------------------------------------- what data decide */
 
-static _Atomic int64_t failing; /* allocations until the one that a test wants to fail; 0: none is to */
-
-int64_t fv__memory_fail(int64_t n) { return atomic_exchange(&failing, n); }
-
-static bool fails(void) {
-    int64_t left = atomic_load_explicit(&failing, memory_order_relaxed);
-    while (left > 0 && !atomic_compare_exchange_weak(&failing, &left, left - 1)) {
-    }
-    return left == 1;
-}
+static bool fails(void) { return count_down() || is_short(); }
 
 void        *fv__try_alloc(size_t size) { return fails() ? NULL : malloc(size ? size : 1); }
 void        *fv__try_calloc(size_t size) { return fails() ? NULL : calloc(1, size ? size : 1); }
@@ -92,12 +165,14 @@ typedef struct fv_arena_block {
     _Alignas(16) char data[];
 } fv_arena_block;
 
-void *fv__arena_alloc(fv_arena *arena, size_t size) {
+static void *from_arena(fv_arena *arena, size_t size, void *(*alloc)(size_t size)) {
+    if (size > PTRDIFF_MAX / 2) return NULL; /* a negative size, most likely */
     size = (size + 15) & ~(size_t)15;
     fv_arena_block *block = arena->head;
     if (!block || block->size - block->used < size) {
         size_t room = FV_MAX(size, (size_t)16384 - sizeof *block);
-        block = fv__alloc(sizeof *block + room);
+        block = alloc(sizeof *block + room);
+        if (!block) return NULL;
         block->next = arena->head;
         block->used = 0;
         block->size = room;
@@ -108,6 +183,14 @@ void *fv__arena_alloc(fv_arena *arena, size_t size) {
     return memset(p, 0, size);
 }
 
+void *fv__arena_alloc(fv_arena *arena, size_t size) {
+    void *p = from_arena(arena, size, fv__alloc);
+    if (!p) fv__out_of_memory(size);
+    return p;
+}
+
+void *fv__arena_try(fv_arena *arena, size_t size) { return from_arena(arena, size, fv__try_alloc); }
+
 char *fv__arena_strndup(fv_arena *arena, const char *text, size_t length) {
     return memcpy(fv__arena_alloc(arena, length + 1), text, length);
 }
@@ -116,11 +199,10 @@ char *fv__arena_strdup(fv_arena *arena, const char *text) { return fv__arena_str
 
 char *fv__arena_printf(fv_arena *arena, const char *format, ...) {
     va_list arguments;
+    size_t  length;
     va_start(arguments, format);
-    char *text = NULL;
-    if (vasprintf(&text, format, arguments) < 0) fv__out_of_memory(0);
+    char *text = print(format, arguments, &length), *copy = fv__arena_strndup(arena, text, length);
     va_end(arguments);
-    char *copy = fv__arena_strdup(arena, text);
     free(text);
     return copy;
 }
@@ -163,11 +245,10 @@ void *fv__bytes_append(fv_bytes *bytes, const void *data, size_t size) {
 }
 
 void fv__bytes_vprintf(fv_bytes *bytes, const char *format, va_list arguments) {
-    char *text = NULL;
-    int   length = vasprintf(&text, format, arguments);
-    if (length < 0) fv__out_of_memory(0);
-    fv__bytes_reserve(bytes, (size_t)length + 1);
-    fv__bytes_append(bytes, text, (size_t)length);
+    size_t length;
+    char  *text = print(format, arguments, &length);
+    fv__bytes_reserve(bytes, length + 1);
+    fv__bytes_append(bytes, text, length);
     bytes->data[bytes->size] = 0;
     free(text);
 }
@@ -222,8 +303,6 @@ static size_t rounded(size_t size) {
     while (step * 8 < size) step *= 2;
     return (size + step - 1) / step * step;
 }
-
-static void *map(size_t size) { return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }
 
 static bool too_many(const pool *p, size_t more) {
     return p->allowed_bytes && p->live_bytes + p->idle_bytes + (int64_t)more > p->allowed_bytes;

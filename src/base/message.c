@@ -1,7 +1,6 @@
 /* Clocks and messages. */
 #include "base/message.h"
 #include "base/session.h"
-#include "base/take.h"
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,19 +64,19 @@ void fv__log_sink(fv_log_level level, fv_message_sink sink, void *context) {
 }
 
 static void say(messages *m, const char *format, va_list arguments) {
-    char *line = NULL;
-    if (m->sink && vasprintf(&line, format, arguments) < 0) fv__out_of_memory(0);
+    fv_bytes line = { 0 };
+    if (m->sink) fv__bytes_vprintf(&line, format, arguments);
     pthread_mutex_lock(&m->mutex);
     if (m->before) m->before();
     if (m->sink)
-        m->sink(m->context, line);
+        m->sink(m->context, (char *)line.data);
     else {
         vfprintf(stderr, format, arguments);
         fputc('\n', stderr);
     }
     if (m->after) m->after();
     pthread_mutex_unlock(&m->mutex);
-    free(line);
+    fv__bytes_release(&line);
 }
 
 void fv__log(const char *format, ...) {

@@ -2,6 +2,7 @@
 #include "base/remote.h"
 #include "base/plugin.h"
 #include "base/remote_plugin.h"
+#include "base/session.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -181,16 +182,39 @@ typedef struct {
     fv_error        error; /* code FV_OK: none */
 } known_file;
 
-static known_file      known[KNOWN]; /* guarded by the mutex; the place follows from the path */
-static pthread_mutex_t known_mutex = PTHREAD_MUTEX_INITIALIZER;
+typedef struct { /* of a session */
+    pthread_mutex_t mutex;
+    known_file      file[KNOWN]; /* guarded by the mutex; the place follows from the path */
+    double          started;     /* a server that says nothing of use is believed for one run only */
+} known_files;
 
-static known_file *place_of(const char *path) { return &known[fv__hash_bytes(path, strlen(path)).low % KNOWN]; }
+static void begin_known(void *part) {
+    known_files *all = part;
+    pthread_mutex_init(&all->mutex, NULL);
+    all->started = fv__now();
+}
+
+static void end_known(void *part) {
+    known_files *all = part;
+    for (int i = 0; i < KNOWN; i++) free(all->file[i].path);
+    pthread_mutex_destroy(&all->mutex);
+}
+
+static known_files *known_here(void) {
+    static const fv_session_type type = { sizeof(known_files), begin_known, end_known };
+    return fv__session_part(FV_PART_REMOTE, &type);
+}
+
+static known_file *place_of(known_files *all, const char *path) {
+    return &all->file[fv__hash_bytes(path, strlen(path)).low % KNOWN];
+}
 
 static void forget(const char *path) {
-    pthread_mutex_lock(&known_mutex);
-    known_file *k = place_of(path);
+    known_files *all = known_here();
+    pthread_mutex_lock(&all->mutex);
+    known_file *k = place_of(all, path);
     if (k->path && !strcmp(k->path, path)) k->since = -1e9;
-    pthread_mutex_unlock(&known_mutex);
+    pthread_mutex_unlock(&all->mutex);
 }
 
 /* Servers that allow no HEAD (or a signature made for GET alone) tell the size with a range. */
@@ -217,21 +241,22 @@ static fv_status ask_facts(const char *path, known_file *answer) {
 }
 
 fv_status fv__remote_look(const char *path, fv_remote_facts *facts, bool *there, fv_error *error) {
-    known_file answer = { 0 };
-    pthread_mutex_lock(&known_mutex);
-    known_file *k = place_of(path);
+    known_file   answer = { 0 };
+    known_files *all = known_here();
+    pthread_mutex_lock(&all->mutex);
+    known_file *k = place_of(all, path);
     bool        fresh = k->path && !strcmp(k->path, path) && fv__now() - k->since < KNOWN_SECONDS;
     if (fresh) answer = *k;
-    pthread_mutex_unlock(&known_mutex);
+    pthread_mutex_unlock(&all->mutex);
     if (!fresh) {
         fv_status status = ask_facts(path, &answer);
         answer.error.code = status;
         answer.since = fv__now();
         answer.path = fv__strdup(path);
-        pthread_mutex_lock(&known_mutex);
+        pthread_mutex_lock(&all->mutex);
         free(k->path);
         *k = answer;
-        pthread_mutex_unlock(&known_mutex);
+        pthread_mutex_unlock(&all->mutex);
     }
     *there = answer.there;
     *facts = answer.facts;
@@ -263,13 +288,11 @@ fv_status fv__remote_identify(const char *path, fv_file_id *id, fv_error *error)
     bool            there;
     FV_TRY(is_zarr(path) ? look_inside(path, &facts, &there, error) : fv__remote_look(path, &facts, &there, error));
     if (!there) return refused(path, &(fv_remote_call){ .status = 404 }, error);
-    static double started; /* a server that says nothing of use is believed for one run only */
-    if (!facts.etag[0] && !facts.modified[0] && !started) started = fv__now();
     fv_hasher hasher;
     fv__hasher_init(&hasher);
     fv__hasher_text(&hasher, facts.etag);
     fv__hasher_text(&hasher, facts.modified);
-    if (!facts.etag[0] && !facts.modified[0]) fv__hasher_add(&hasher, &started, sizeof started);
+    if (!facts.etag[0] && !facts.modified[0]) fv__hasher_add(&hasher, &known_here()->started, sizeof(double));
     id->size = facts.size;
     id->mtime_ns = (int64_t)(fv__hasher_finish(&hasher).low >> 1);
     return FV_OK;

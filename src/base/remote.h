@@ -39,7 +39,7 @@ fv_status fv__remote_get(const char *path, const fv_remote_facts *facts, int64_t
 /* All of it into a local file. */
 fv_status fv__remote_get_all(const char *path, const fv_remote_facts *facts, int fd, fv_error *error);
 
-/* Files of servers that give no ranges, fetched once and kept while the process lives: another descriptor for one that is here,
+/* Files of servers that give no ranges, fetched once and kept while the session lives: another descriptor for one that is here,
  * false if it is not; and its bytes into a local file. */
 bool      fv__remote_open_kept(const char *path, const fv_remote_facts *facts, int *fd);
 fv_status fv__remote_keep(const char *path, const fv_remote_facts *facts, int fd, fv_error *error);

@@ -4,6 +4,7 @@
  * tells nobody, and the next file may get both its number and its inode, so that the time of its making is looked at too; 2. a
  * block is marked only when its bytes are in the local file; two threads may fetch the same one, with the same bytes. */
 #include "base/remote.h"
+#include "base/take.h"
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -27,6 +28,7 @@ typedef struct remote_file {
     uint8_t            *there; /* one bit for each block */
 } remote_file;
 
+/* Of the process, as its descriptors are. */
 static remote_file    *slots[SLOTS]; /* by descriptor */
 static int             count;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -125,9 +127,10 @@ static fv_status fetch_all(remote_file *file, fv_error *error) {
 
 static fv_status fetch_blocks(remote_file *file, int64_t first, int64_t n, fv_error *error) {
     int64_t   offset = first * BLOCK, size = FV_MIN(n * BLOCK, file->facts.size - offset);
-    char     *data = fv__alloc((size_t)size);
-    bool      in_parts;
-    fv_status status = fv__remote_get(file->path, &file->facts, offset, (size_t)size, data, &in_parts, error);
+    char     *data = NULL;
+    bool      in_parts = true;
+    fv_status status = FV_TAKE(data, (size_t)size, error);
+    if (status == FV_OK) status = fv__remote_get(file->path, &file->facts, offset, (size_t)size, data, &in_parts, error);
     if (status == FV_OK && in_parts) status = fv__file_write_at(file->fd, data, (size_t)size, offset, file->path, error);
     free(data);
     if (status == FV_OK && !in_parts) return fetch_all(file, error);

@@ -1,5 +1,6 @@
 /* Sessions and the threads in them. */
 #include "base/session.h"
+#include "base/take.h"
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -7,6 +8,7 @@ struct fv_session {
     pthread_mutex_t        making; /* held while a part is made */
     _Atomic(void *)        part[FV_PARTS];
     const fv_session_type *type[FV_PARTS];
+    fv_reserve             reserve;
 };
 
 static fv_session                process = { .making = PTHREAD_MUTEX_INITIALIZER };
@@ -15,8 +17,13 @@ static _Thread_local fv_session *here; /* NULL: that of the process */
 fv_session *fv__session_new(void) {
     fv_session *session = fv__calloc(sizeof *session);
     pthread_mutex_init(&session->making, NULL);
+    fv_session *before = fv__session_enter(session);
+    fv__memory_check(NULL); /* if it cannot be had now, the first check of the session says so */
+    fv__session_enter(before);
     return session;
 }
+
+fv_reserve *fv__session_reserve(void) { return &(here ? here : &process)->reserve; }
 
 fv_session *fv__session_enter(fv_session *session) {
     fv_session *before = here;
@@ -32,6 +39,7 @@ void fv__session_free(fv_session *session) {
         if (part && session->type[i]->end) session->type[i]->end(part);
     }
     for (int i = 0; i < FV_PARTS; i++) free(atomic_load(&session->part[i]));
+    fv__memory_lend(0);
     fv__session_enter(before);
     pthread_mutex_destroy(&session->making);
     free(session);

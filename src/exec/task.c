@@ -402,6 +402,7 @@ static fv_status check_regions(const task *t, fv_error *error) {
 }
 
 static fv_status run_chunk(task *t, int64_t number, fv_error *error) {
+    FV_TRY(fv__memory_check(error));
     t->chunk = fv__stage_chunk(t->stage, number, &t->chunk_index);
     reserve(t->worker, t->stage->nsteps);
     fv__bytes_clear(&t->worker->notes); /* of a task that failed */

@@ -3,6 +3,7 @@
  * Unpacking goes straight to the result, so a piece is all that must be held of a packed chunk, and it stays in the cache. */
 #define ZSTD_STATIC_LINKING_ONLY /* names the parameter for a result that stays where it is */
 #include "formats/zarr_zstd.h"
+#include "base/session.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <zstd.h>
@@ -20,39 +21,57 @@ struct fv_zstd_stream {
     bool           begun, ended; /* some bytes have come; the frame is complete */
 };
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards both shelves */
-static shelf           packers, unpackers;
+typedef struct {           /* of a session */
+    pthread_mutex_t mutex; /* guards both */
+    shelf           packers, unpackers;
+} shelves;
 
-static void *take(shelf *from) {
-    pthread_mutex_lock(&mutex);
+static void begin(void *part) { pthread_mutex_init(&((shelves *)part)->mutex, NULL); }
+
+static void end(void *part) {
+    shelves *s = part;
+    while (s->packers.count) ZSTD_freeCCtx(s->packers.context[--s->packers.count]);
+    while (s->unpackers.count) ZSTD_freeDCtx(s->unpackers.context[--s->unpackers.count]);
+    pthread_mutex_destroy(&s->mutex);
+}
+
+static shelves *here(void) {
+    static const fv_session_type type = { sizeof(shelves), begin, end };
+    return fv__session_part(FV_PART_ZSTD, &type);
+}
+
+static void *take(shelves *s, shelf *from) {
+    pthread_mutex_lock(&s->mutex);
     void *context = from->count ? from->context[--from->count] : NULL;
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&s->mutex);
     return context;
 }
 
-static bool put_back(shelf *to, void *context) {
-    pthread_mutex_lock(&mutex);
+static bool put_back(shelves *s, shelf *to, void *context) {
+    pthread_mutex_lock(&s->mutex);
     bool room = to->count < IDLE;
     if (room) to->context[to->count++] = context;
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&s->mutex);
     return room;
 }
 
 const char *fv__zstd_pack(int level, bool checksum, const void *data, size_t size, void *packed, size_t room,
                           size_t *packed_size) {
-    ZSTD_CCtx *context = take(&packers);
+    shelves   *s = here();
+    ZSTD_CCtx *context = take(s, &s->packers);
     if (!context) context = ZSTD_createCCtx();
     if (!context) return "no memory";
     ZSTD_CCtx_reset(context, ZSTD_reset_session_and_parameters);
     ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, level);
     ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, checksum);
     *packed_size = ZSTD_compress2(context, packed, room, data, size);
-    if (!put_back(&packers, context)) ZSTD_freeCCtx(context);
+    if (!put_back(s, &s->packers, context)) ZSTD_freeCCtx(context);
     return ZSTD_isError(*packed_size) ? ZSTD_getErrorName(*packed_size) : NULL;
 }
 
 fv_zstd_stream *fv__zstd_begin(void *data, size_t size) {
-    ZSTD_DCtx *context = take(&unpackers);
+    shelves   *s = here();
+    ZSTD_DCtx *context = take(s, &s->unpackers);
     if (!context) context = ZSTD_createDCtx();
     if (!context) return NULL;
     ZSTD_DCtx_reset(context, ZSTD_reset_session_and_parameters);
@@ -86,8 +105,9 @@ const char *fv__zstd_feed(fv_zstd_stream *stream, const void *piece, size_t size
 }
 
 const char *fv__zstd_end(fv_zstd_stream *stream) {
-    bool complete = stream->ended && stream->out.pos == stream->out.size;
-    if (!put_back(&unpackers, stream->context)) ZSTD_freeDCtx(stream->context);
+    shelves *s = here();
+    bool     complete = stream->ended && stream->out.pos == stream->out.size;
+    if (!put_back(s, &s->unpackers, stream->context)) ZSTD_freeDCtx(stream->context);
     free(stream);
     return complete ? NULL : "zstd holds fewer bytes than the chunk has";
 }

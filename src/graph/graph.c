@@ -1,5 +1,6 @@
 /* Nodes: typing, identity and sharing. */
 #include "graph/graph.h"
+#include "base/take.h"
 #include "op/array.h"
 #include "op/column_units.h"
 #include "op/device_kernel.h"
@@ -146,6 +147,7 @@ fv_status fv__graph_call(fv_graph *graph, const fv_op *op, void *params, fv_node
 
 fv_status fv__graph_call_late(fv_graph *graph, const fv_op *op, void *params, fv_node *const *inputs, fv_node *late, fv_span span,
                               fv_node **out, fv_error *error) {
+    FV_TRY(fv__memory_check(error));
     fv_node *node = fv__arena_alloc(&graph->arena, sizeof *node);
     node->op = op;
     node->params = params;

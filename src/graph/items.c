@@ -1,6 +1,7 @@
 /* Items of collections: which files the patterns of a text match, and which of them belong together. */
 #include "graph/items.h"
 #include "base/file.h"
+#include "base/take.h"
 #include "graph/pairs.h"
 #include "graph/segments.h"
 #include "op/format.h"
@@ -80,7 +81,7 @@ static char *near_miss(const char *pattern, const fv_matches *none) {
     fv_matches other;
     char      *hint = NULL;
     if (none->closed) return fv__sprintf("the folder %s cannot be looked into", none->closed);
-    fv__pattern_find_any_case(pattern, &other);
+    fv__pattern_find_any_case(pattern, &other, NULL);
     if (other.count)
         hint = fv__sprintf("small and capital letters differ: %s is there%s", other.match[0].path,
                            other.count > 1 ? ", and others like it" : "");
@@ -119,22 +120,32 @@ static void add_listed(finder *f, const fv_expr *call, fv_span span) {
     void         *params = list_called(f->bindings, f->program, call, &f->bindings->arena, &op);
     const char   *text = params ? fv__files_text(op, params, &f->bindings->arena) : NULL;
     if (!text || is_known(f, text)) return;
-    if (op->files(params, &f->bindings->arena, &files, &error) != FV_OK) {
+    found     one = { .pattern = text, .span = span, .listed = true };
+    fv_status status = op->files(params, &f->bindings->arena, &files, &error);
+    if (status == FV_OK) status = FV_TAKE_ZEROED(one.matches.match, (size_t)files.count * sizeof *one.matches.match, &error);
+    for (int64_t i = 0; i < files.count && status == FV_OK; i++) {
+        one.matches.match[i].path = fv__arena_strdup(&one.matches.arena, files.name[i]);
+        status = fv__memory_check(&error);
+    }
+    if (status != FV_OK) {
         mistake(f, span, error.code, NULL, "%s", error.message);
+        fv__matches_release(&one.matches);
         return;
     }
-    found one = { .pattern = text, .span = span, .listed = true };
     one.matches.count = files.count;
     one.matches.fixed = common_folder(&files);
-    one.matches.match = fv__calloc((size_t)files.count * sizeof *one.matches.match);
-    for (int64_t i = 0; i < files.count; i++) one.matches.match[i].path = fv__arena_strdup(&one.matches.arena, files.name[i]);
     keep(f, one);
 }
 
 static void add_collection(finder *f, const char *pattern, fv_span span) {
     if (is_known(f, pattern)) return;
-    found one = { .pattern = pattern, .span = span };
-    fv__pattern_find(pattern, fv__format_is_folder, &one.matches);
+    found    one = { .pattern = pattern, .span = span };
+    fv_error error = { 0 };
+    if (fv__pattern_find(pattern, fv__format_is_folder, &one.matches, &error) != FV_OK) {
+        mistake(f, span, error.code, NULL, "%s", error.message);
+        fv__matches_release(&one.matches);
+        return;
+    }
     if (!one.matches.count) {
         char *hint = near_miss(pattern, &one.matches);
         mistake(f, span, FV_ERROR_INPUT, hint, "no file matches \"%s\"", pattern);
@@ -207,7 +218,13 @@ static int by_file(const void *a, const void *b) { return strcmp(((const fv_matc
 /* Results and rows of tables are named after the first list of a collection, so it names no file twice. */
 static void check_repeats(finder *f, const found *one) {
     size_t      count = one->listed ? (size_t)one->matches.count : 0;
-    fv_matched *sorted = fv__alloc((count + 1) * sizeof *sorted);
+    fv_matched *sorted = fv__try_alloc((count + 1) * sizeof *sorted);
+    fv_error    error = { 0 };
+    if (!sorted) {
+        fv__no_memory((count + 1) * sizeof *sorted, &error);
+        mistake(f, one->span, error.code, NULL, "%s", error.message);
+        return;
+    }
     if (count) memcpy(sorted, one->matches.match, count * sizeof *sorted);
     qsort(sorted, count, sizeof *sorted, by_file);
     for (size_t i = 1; i < count; i++)
@@ -237,18 +254,22 @@ static void pair(finder *f, int first, int k) {
     fv__bytes_release(&why);
 }
 
-static fv_item_list list_of(const found *from, fv_arena *arena) {
-    fv_item_list list = { .pattern = fv__arena_strdup(arena, from->pattern),
-                          .count = from->matches.count,
-                          .root = from->matches.fixed };
-    list.paths = fv__arena_alloc(arena, (size_t)list.count * sizeof *list.paths);
-    for (int64_t i = 0; i < list.count; i++) list.paths[i] = fv__arena_strdup(arena, from->matches.match[i].path);
-    return list;
+static fv_status fill_list(const found *from, fv_arena *arena, fv_item_list *list, fv_error *error) {
+    *list = (fv_item_list){ .pattern = fv__arena_strdup(arena, from->pattern), .root = from->matches.fixed };
+    FV_TRY(FV_TAKE_IN(arena, list->paths, (size_t)from->matches.count * sizeof *list->paths, error));
+    for (; list->count < from->matches.count; list->count++) {
+        list->paths[list->count] = fv__arena_strdup(arena, from->matches.match[list->count].path);
+        FV_TRY(fv__memory_check(error));
+    }
+    return FV_OK;
 }
 
-static void add_list(fv_bindings *bindings, const found *from) {
+static void add_list(finder *f, const found *from) {
+    fv_bindings *bindings = f->bindings;
+    fv_error     error = { 0 };
     bindings->lists = fv__realloc(bindings->lists, (size_t)(bindings->nlists + 1) * sizeof *bindings->lists);
-    bindings->lists[bindings->nlists++] = list_of(from, &bindings->arena);
+    if (fill_list(from, &bindings->arena, &bindings->lists[bindings->nlists++], &error) != FV_OK)
+        mistake(f, from->span, error.code, NULL, "%s", error.message);
 }
 
 /* ---------------------------------------------------------------- results of earlier runs */
@@ -267,25 +288,30 @@ static int by_inode(const void *a, const void *b) {
 }
 
 /* What the text would write for the files of a pattern, as far as it is there. */
-static void find_written(const finder *f, int pattern, fv_bytes *out) {
+static void find_written(finder *f, int pattern, fv_bytes *out) {
     fv_arena     arena = { 0 };
-    fv_item_list list = list_of(&f->all[pattern], &arena);
+    fv_item_list list;
+    fv_error     error = { 0 };
+    fv_status    status = fill_list(&f->all[pattern], &arena, &list, &error);
     int          n = f->bindings->ncombinations;
     for (int t = 0; t < f->ntemplates; t++)
-        for (int64_t i = 0; i < list.count * n; i++) {
+        for (int64_t i = 0; i < list.count * n && status == FV_OK; i++) {
             char       *path;
             struct stat s;
             int64_t     item = i / n;
             if (fv__template_fill_for(f->bindings, &list, f->templates[t], item, (int)(i % n), NULL, &path, NULL) != FV_OK)
                 continue;
-            if (!lstat(path, &s)) fv__bytes_append(out, &(written){ s.st_dev, s.st_ino, item, pattern }, sizeof(written));
+            bool there = !lstat(path, &s);
+            if (there) status = fv__bytes_need(out, sizeof(written), &error);
+            if (there && status == FV_OK) fv__bytes_append(out, &(written){ s.st_dev, s.st_ino, item, pattern }, sizeof(written));
             free(path);
         }
+    if (status != FV_OK) mistake(f, f->all[pattern].span, status, NULL, "%s", error.message);
     fv__arena_release(&arena);
 }
 
 /* The names follow from the first pattern of each collection. */
-static void find_all_written(const finder *f, fv_bytes *out) {
+static void find_all_written(finder *f, fv_bytes *out) {
     for (int k = 0; k < f->count; k++)
         if (f->group[k] == k) find_written(f, k, out);
     if (out->size) qsort(out->data, out->size / sizeof(written), sizeof(written), by_inode);
@@ -359,7 +385,7 @@ fv_status fv__find_items(fv_bindings *bindings, const fv_program *program, fv_di
         else
             pair(&f, f.group[k], k);
     for (int k = 0; k < f.count; k++) {
-        if (f.status == FV_OK) add_list(bindings, &f.all[k]);
+        if (f.status == FV_OK) add_list(&f, &f.all[k]);
         fv__matches_release(&f.all[k].matches);
     }
     free(f.all);

@@ -65,8 +65,9 @@ typedef struct fv_program {
     int           nstatements;
     fv_statement *statements;
     int           nexprs;
-    fv_hash_table names; /* of the statements that give one a value: the first of each */
-    fv_arena      arena; /* owns everything above but the table's slots */
+    bool          incomplete; /* memory ran out while it was parsed; a diagnostic says so too */
+    fv_hash_table names;      /* of the statements that give one a value: the first of each */
+    fv_arena      arena;      /* owns everything above but the table's slots */
 } fv_program;
 
 /* ---- diagnostics: all errors of a text in one go ---- */

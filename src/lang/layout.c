@@ -3,6 +3,7 @@
  * A line break ends a statement unless a bracket is open, the line ends with an operator or '=', or the next line starts
  * with '|>'. A bracket that is never closed would swallow the rest of the file and every error in it, so the statement then
  * ends where another one seems to start. Every step is linear in the number of tokens. */
+#include "base/take.h"
 #include "lang/lexer.h"
 #include <stdlib.h>
 
@@ -45,8 +46,9 @@ static int drop_line(layout *l, int *stack, int depth, int line) {
     return depth;
 }
 
-static void match_brackets(layout *l) {
-    int *stack = fv__alloc((size_t)(l->count + 1) * sizeof *stack), depth = 0;
+static bool match_brackets(layout *l) {
+    int *stack = fv__try_alloc((size_t)(l->count + 1) * sizeof *stack), depth = 0;
+    if (!stack) return false;
     for (int i = 0; i < l->count; i++) {
         const fv__token *t = &l->tokens[i];
         l->match[i] = NOT_A_BRACKET;
@@ -66,6 +68,7 @@ static void match_brackets(layout *l) {
         }
     }
     free(stack);
+    return true;
 }
 
 /* ---------------------------------------------------------------- statements */
@@ -109,8 +112,12 @@ static void add_statement(layout *l, fv__range range, const fv__token *last) {
     end.span = (fv_span){ last->span.line, last->span.column + last->span.length, 1 };
     fv__tokens_push(l->joined, &end);
     if (s->count == s->capacity) {
-        s->capacity = FV_MAX(16, 2 * s->capacity);
-        s->items = fv__realloc(s->items, (size_t)s->capacity * sizeof *s->items);
+        int capacity = FV_MAX(16, 2 * s->capacity);
+        if (FV_TAKE_MORE(s->items, (size_t)capacity * sizeof *s->items, NULL) != FV_OK) {
+            l->joined->cut = true;
+            return;
+        }
+        s->capacity = capacity;
     }
     s->items[s->count++] = range;
 }
@@ -120,7 +127,7 @@ static int take_statement(layout *l, int first) {
     fv__range range = { .first = l->joined->count };
     int       i = first, depth = 0;
     bool      open = false, unclosed_text = false; /* open: a bracket that is never closed */
-    for (; l->tokens[i].kind != FV__TOKEN_END; i++) {
+    for (; l->tokens[i].kind != FV__TOKEN_END && !l->joined->cut; i++) {
         const fv__token *t = &l->tokens[i];
         if (open && !depth && i > first && seems_statement(l, i, first)) break;
         if (t->kind == FV__TOKEN_NEWLINE) {
@@ -145,10 +152,10 @@ void fv__layout(const fv__tokens *tokens, fv__tokens *joined, fv__ranges *statem
     layout l = {
         .tokens = tokens->items, .count = tokens->count, .joined = joined, .statements = statements, .diagnostics = diagnostics
     };
-    l.match = fv__alloc((size_t)tokens->count * sizeof *l.match);
-    match_brackets(&l);
     fv__tokens_push(joined, &(fv__token){ .kind = FV__TOKEN_END }); /* so that every token has one before it */
-    for (int i = 0; l.tokens[i].kind != FV__TOKEN_END;) {
+    l.match = fv__try_alloc((size_t)tokens->count * sizeof *l.match);
+    if (!l.match || !match_brackets(&l)) joined->cut = true;
+    for (int i = 0; !joined->cut && l.tokens[i].kind != FV__TOKEN_END;) {
         if (l.tokens[i].kind == FV__TOKEN_NEWLINE || fv__token_is(&l.tokens[i], ";"))
             i++;
         else

@@ -1,5 +1,6 @@
 /* From pipeline text to tokens. A mistake is reported and lexing goes on, so that one pass finds them all. */
 #include "lang/lexer.h"
+#include "base/take.h"
 #include "lang/utf8.h"
 #include <locale.h>
 #include <math.h>
@@ -103,8 +104,12 @@ bool fv__token_is(const fv__token *token, const char *sign) {
 
 void fv__tokens_push(fv__tokens *tokens, const fv__token *token) {
     if (tokens->count == tokens->capacity) {
-        tokens->capacity = FV_MAX(64, 2 * tokens->capacity);
-        tokens->items = fv__realloc(tokens->items, (size_t)tokens->capacity * sizeof *tokens->items);
+        int capacity = FV_MAX(64, 2 * tokens->capacity);
+        if (FV_TAKE_MORE(tokens->items, (size_t)capacity * sizeof *tokens->items, NULL) != FV_OK) {
+            tokens->cut = true;
+            return;
+        }
+        tokens->capacity = capacity;
     }
     tokens->items[tokens->count++] = *token;
 }
@@ -353,7 +358,7 @@ static void lex_newline(lexer *l) {
 void fv__lex(const char *text, fv_arena *arena, fv__tokens *tokens, fv_diagnostics *diagnostics) {
     lexer l = { .p = text, .line = 1, .column = 1, .arena = arena, .tokens = tokens, .diagnostics = diagnostics };
     if (!strncmp(text, "\xef\xbb\xbf", 3)) l.p += 3; /* byte order mark */
-    while (*l.p) {
+    while (*l.p && !tokens->cut) {
         const fv__sign *sign;
         int             which;
         if (*l.p == '\n')

@@ -35,6 +35,7 @@ typedef struct fv__token {
 typedef struct fv__tokens {
     int        count, capacity;
     fv__token *items;
+    bool       cut; /* memory ran out: there would be more */
 } fv__tokens;
 
 /* Tokens of one statement, line breaks inside it taken out, END at last. */

@@ -8,6 +8,7 @@
  *     postfix    = primary { "[" indices "]" }
  *     primary    = number | text | "true" | "false" | name [ "(" arguments ")" ] | "[" list "]" | "(" expression ")"
  */
+#include "base/take.h"
 #include "lang/lexer.h"
 #include "op/op.h"
 #include <stdio.h>
@@ -16,6 +17,7 @@
 enum {
     DEEPEST = 500,          /* height of an expression's tree, so that nobody who walks it runs out of stack */
     MOST_NAMED = 64,        /* values by name in a call */
+    CHECKED = 256,          /* parts of expressions between two looks at whether memory has run out */
     LONGEST_TEXT = 1 << 20, /* bytes of a pipeline; noise of this length takes seconds and not gigabytes */
 };
 
@@ -110,6 +112,10 @@ static bool take(parser *p, const char *sign) {
 
 static node *new_node(parser *p, fv_expr_kind kind, const fv__token *token) {
     node *n = fv__arena_alloc(&p->program->arena, sizeof *n);
+    if (p->program->nexprs % CHECKED == 0 && fv__memory_check(NULL) != FV_OK) {
+        p->program->incomplete = true;
+        while (p->token->kind != FV__TOKEN_END) p->token++; /* the rest would want still more */
+    }
     n->expr.id = p->program->nexprs++;
     n->expr.kind = kind;
     n->expr.span = token->span;
@@ -557,9 +563,10 @@ fv_program *fv__program_parse(const char *file, const char *text, fv_diagnostics
     fv__tokens tokens = { 0 }, joined = { 0 };
     fv__ranges ranges = { 0 };
     fv__lex(program->text, &program->arena, &tokens, diagnostics);
-    fv__layout(&tokens, &joined, &ranges, diagnostics);
+    if (!tokens.cut) fv__layout(&tokens, &joined, &ranges, diagnostics);
+    program->incomplete = tokens.cut || joined.cut;
     program->statements = fv__arena_alloc(&program->arena, (size_t)ranges.count * sizeof *program->statements);
-    for (int i = 0; i < ranges.count; i++) {
+    for (int i = 0; i < ranges.count && !program->incomplete; i++) {
         const fv__token *first = &joined.items[ranges.items[i].first];
         parser           p = { .token = first,
                                .separate = i == 0 || first[-1].span.line == first->span.line,
@@ -569,6 +576,7 @@ fv_program *fv__program_parse(const char *file, const char *text, fv_diagnostics
         if (!ranges.items[i].bad && parse_statement(&p, &statement)) program->statements[program->nstatements++] = statement;
     }
     for (int i = 0; i < program->nstatements; i++) note_name(program, i);
+    if (program->incomplete) fv__diagnose(diagnostics, (fv_span){ 1, 1, 1 }, NULL, "out of memory: the text is too long for it");
     free(tokens.items);
     free(joined.items);
     free(ranges.items);

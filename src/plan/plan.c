@@ -1,5 +1,6 @@
 /* Cuts a graph into stages: what is stored, what is fused, and in which order. */
 #include "plan/plan.h"
+#include "base/take.h"
 #include "plan/fusing.h"
 #include "plan/lattice.h"
 #include <stdlib.h>
@@ -678,6 +679,7 @@ fv_status fv__plan_make(const fv_graph *graph, const fv_plan_options *options, f
     find_gates(&p);
     if (status == FV_OK) status = list_files(&p, error);
     if (status == FV_OK) status = lay_out(&p, error);
+    if (status == FV_OK) status = fv__memory_check(error);
     if (status == FV_OK) count_bytes(&p);
     clear_drafts(&p);
     free(p.drafts);

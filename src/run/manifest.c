@@ -1,6 +1,7 @@
 /* The frozen manifest of a run. */
 #include "run/manifest.h"
 #include "base/file.h"
+#include "base/take.h"
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -235,9 +236,10 @@ static fv_status load_arrays(const cJSON *root, const char *run_folder, fv_bindi
         array->content = (fv_hash){ .high = part[0], .low = part[1] };
         size_t    size = (size_t)fv_image_type_bytes(&array->type);
         char     *path = array_path(run_folder, array->name);
-        void     *data = fv__arena_alloc(&bindings->arena, size);
+        void     *data;
         int       fd;
-        fv_status status = fv__file_open_read(path, &fd, error);
+        fv_status status = FV_TAKE_IN(&bindings->arena, data, size, error);
+        if (status == FV_OK) status = fv__file_open_read(path, &fd, error);
         if (status == FV_OK) {
             status = fv__file_read_at(fd, data, size, 0, path, error);
             fv__file_close(fd, path, NULL);
@@ -264,6 +266,7 @@ fv_status fv__manifest_load(const char *run_folder, fv_program **program, fv_bin
         fv_diagnostics none = { 0 };
         *program = fv__program_parse(text_of(root, "file"), text_of(root, "text"), &none);
         fv__diagnostics_release(&none);
+        if ((*program)->incomplete) status = fv__no_memory(strlen(text_of(root, "text")), error);
         load_parameters(root, bindings);
         load_items(root, bindings);
         const cJSON *c;
@@ -272,7 +275,8 @@ fv_status fv__manifest_load(const char *run_folder, fv_program **program, fv_bin
         load_part(root, bindings);
         load_device(root, bindings);
         if (text_of(root, "into")) bindings->into = fv__arena_strdup(&bindings->arena, text_of(root, "into"));
-        status = load_arrays(root, run_folder, bindings, error);
+        if (status == FV_OK) status = load_arrays(root, run_folder, bindings, error);
+        if (status == FV_OK) status = fv__memory_check(error);
         bindings->run = identity_of((char *)bytes.data);
         fv__bindings_arrange(bindings, *program);
     }

@@ -3,6 +3,7 @@
  * With several places, each takes what it has begun, then new items, and then helps the others.
  */
 #include "base/file.h"
+#include "base/take.h"
 #include "exec/exports.h"
 #include "run/results.h"
 #include "run/scheduler_parts.h"
@@ -269,6 +270,7 @@ void fv__scheduler_wait(fv_scheduler *s, uint64_t seen, double seconds) {
 /* ---------------------------------------------------------------- running and taking back */
 
 fv_status fv__job_perform(fv_scheduler *s, fv_job *job, fv_worker *worker, fv_error *error) {
+    FV_TRY(fv__memory_check(error));
     switch (job->kind) {
     case FV_JOB_OPEN: return fv__item_open(s, job->item, error);
     case FV_JOB_TASK:

@@ -56,6 +56,10 @@ static uint32_t new_number(fv_entries *entries) {
     if (entries->next % SLAB == 0) {
         assert(entries->next <= UINT32_MAX - SLAB);
         fv_entry *slab = aligned_alloc(SLAB * sizeof *slab, SLAB * sizeof *slab);
+        if (!slab) {
+            fv__memory_lend(SLAB * sizeof *slab);
+            slab = aligned_alloc(SLAB * sizeof *slab, SLAB * sizeof *slab);
+        }
         if (!slab) fv__out_of_memory(SLAB * sizeof *slab);
         entries->slabs = fv__realloc(entries->slabs, (entries->nslabs + 1) * sizeof *entries->slabs);
         slab->file = entries->nslabs;

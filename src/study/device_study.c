@@ -123,7 +123,7 @@ static void make_tasks(experiment *s) {
 
 /* ---------------------------------------------------------------- one policy */
 
-static volatile int service_ends;
+static volatile sig_atomic_t service_ends; /* of the child that serves: set by its signal handler */
 
 static void end_service(int number) {
     (void)number;

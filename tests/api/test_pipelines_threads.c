@@ -1,8 +1,10 @@
 /* Two pipelines at once in one process: each has its own messages, memory and folder, and its own results. */
 #include "base/file.h"
 #include "base/session.h"
+#include "base/take.h"
 #include "support/test.h"
 #include <fovea/fovea.h>
+#include <signal.h>
 #include <unistd.h>
 
 typedef struct side {
@@ -38,8 +40,10 @@ static void run_once(side *s) {
     fv_result     *result;
     fv_pipeline   *p = fv_pipeline_new();
     fv_run_options options = { .workers = 2, .memory = s->memory, .store = place(s, "store", store), .fresh = true };
-    snprintf(text, sizeof text, "x = read(\"%s\") * %d\nx |> gaussian(1) |> write(\"%s\")\ntotal = sum(x)\n",
-             place(s, "in.tif", in), s->number, place(s, "out.npy", out));
+    snprintf(text, sizeof text,
+             "x = read(\"%s\") * %d\nx |> gaussian(1) |> write(\"%s\")\ntotal = sum(x)\n"
+             "read(\"%s/%s/i?.tif\", stack = \"t\") |> write(\"%s/%s/out.zarr\", compression = \"zstd\")\n",
+             place(s, "in.tif", in), s->number, place(s, "out.npy", out), test_folder(), s->name, test_folder(), s->name);
     fv_pipeline_log(p, s->level, collect, s);
     if (fv_pipeline_add(p, "text", text, &error) != FV_OK || fv_pipeline_keep(p, "total", &error) != FV_OK ||
         fv_pipeline_run(p, &options, &result, &error) != FV_OK) {
@@ -49,7 +53,7 @@ static void run_once(side *s) {
     }
     const fv_table *total = fv_result_table(result, "total");
     if (!total || cell_number(total) != s->number * 64.0 * 64 * 32) wrong(s, "another sum");
-    if (!fv__file_exists(place(s, "out.npy", out))) wrong(s, "no output");
+    if (!fv__file_exists(place(s, "out.npy", out)) || !fv__file_exists(place(s, "out.zarr", out))) wrong(s, "no output");
     fv_result_free(result);
     fv_pipeline_free(p);
 }
@@ -130,6 +134,53 @@ TEST(each_session_keeps_to_its_own_bound_of_buffers) {
     CHECK_INT(fv__buffer_pooled(), 20 << 20); /* of the process, as that thread was outside of all sessions */
     fv__session_free(session);
     fv__buffer_trim();
+}
+
+TEST(memory_that_ran_out_in_one_session_is_told_to_that_one_alone) {
+    fv_session *one = fv__session_new(), *two = fv__session_new(), *before = fv__session_enter(one);
+    fv_error    error = { 0 };
+    void       *p = NULL;
+    fv__memory_fail_any(1);
+    char *text = fv__strdup("a text that had to be taken from the reserve");
+    CHECK_INT(fv__memory_fail(0), 0);
+    CHECK_TEXT(text, "a text that had to be taken from the reserve");
+    free(text);
+    fv__session_enter(two);
+    CHECK_INT(fv__memory_check(&error), FV_OK);
+    CHECK_INT(FV_TAKE(p, 8, &error), FV_OK);
+    free(p);
+    fv__session_enter(one);
+    CHECK_INT(FV_TAKE(p, 8, &error), FV_ERROR_MEMORY);
+    CHECK_MESSAGE(strstr(error.message, "out of memory"), "%s", error.message);
+    CHECK_INT(fv__memory_check(&error), FV_OK); /* told once */
+    fv__memory_lend(45);
+    CHECK_INT(fv__memory_check(&error), FV_ERROR_MEMORY);
+    CHECK_MESSAGE(strstr(error.message, "45 bytes"), "%s", error.message);
+    fv__session_enter(before);
+    fv__session_free(one);
+    fv__session_free(two);
+}
+
+/* ---------------------------------------------------------------- signals */
+
+TEST(a_run_on_processes_leaves_signals_as_they_are) {
+    if (!getenv("FOVEA")) SKIP("FOVEA does not name the fovea command");
+    struct sigaction before, after;
+    char             store[512];
+    fv_error         error = { 0 };
+    fv_result       *result = NULL;
+    fv_pipeline     *p = fv_pipeline_new();
+    snprintf(store, sizeof store, "%s/signals", test_folder());
+    fv_run_options options = { .workers = 2, .engine = "processes", .command = getenv("FOVEA"), .store = store };
+    sigaction(SIGPIPE, NULL, &before);
+    fv_pipeline_log(p, 0, NULL, NULL);
+    bool good = fv_pipeline_add(p, "text", "sum(phantom(\"cells\", [20, 20]))\n", &error) == FV_OK &&
+                fv_pipeline_run(p, &options, &result, &error) == FV_OK;
+    sigaction(SIGPIPE, NULL, &after);
+    fv_result_free(result);
+    fv_pipeline_free(p);
+    CHECK_MESSAGE(good, "%s", error.message);
+    CHECK(before.sa_handler == after.sa_handler);
 }
 
 static void *pooled_here(void *context) {

@@ -25,7 +25,7 @@ typedef struct board { /* seen by both */
     } notes[NOTES];
 } board;
 
-static board *shared; /* NULL: no guardian */
+static board *shared; /* of the process, as its rank is and as signal handlers are; NULL: no guardian */
 
 void fv__job_describe(const fv_job *job, char *text, size_t size) {
     const fv_bindings *bindings = job->instance->context->bindings;

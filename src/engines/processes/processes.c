@@ -27,11 +27,13 @@ typedef struct child {
     const char            *run_folder;
     pthread_t              thread;
     int                    number;
-    pid_t                  pid; /* 0: none */
+    pid_t                  pid;  /* 0: none */
+    sigset_t               mask; /* of the signals of who runs the engine: the child's own */
     FILE                  *to, *from;
 } child;
 
-static pthread_mutex_t spawn_mutex = PTHREAD_MUTEX_INITIALIZER; /* so that no child inherits another's pipe */
+/* Of the process, whose descriptors a child inherits: no child shall get another's pipe. */
+static pthread_mutex_t spawn_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static fv_status start_child(child *c, fv_error *error) {
     int to[2], from[2];
@@ -44,13 +46,18 @@ static fv_status start_child(child *c, fv_error *error) {
     const char                *program = c->settings->options.command ? c->settings->options.command : "/proc/self/exe";
     char                      *arguments[] = { "fovea", "task", (char *)(uintptr_t)c->run_folder, NULL };
     posix_spawn_file_actions_t actions;
+    posix_spawnattr_t          attributes;
     posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setsigmask(&attributes, &c->mask);
     posix_spawn_file_actions_adddup2(&actions, to[0], 0);
     posix_spawn_file_actions_adddup2(&actions, from[1], 1);
     pthread_mutex_lock(&spawn_mutex);
-    int result = posix_spawn(&c->pid, program, &actions, NULL, arguments, environ);
+    int result = posix_spawn(&c->pid, program, &actions, &attributes, arguments, environ);
     pthread_mutex_unlock(&spawn_mutex);
     posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
     close(to[0]);
     close(from[1]);
     if (result) {
@@ -137,6 +144,11 @@ static void run_job(child *c, fv_job *job, fv_worker *worker) {
 static void *work(void *argument) {
     child     *c = argument;
     fv_worker *worker = fv__worker_new();
+    sigset_t   pipes;
+    sigemptyset(&pipes);
+    sigaddset(&pipes,
+              SIGPIPE); /* a child that died is noticed by the failing write; the signal goes to this thread, and with it */
+    pthread_sigmask(SIG_BLOCK, &pipes, &c->mask);
     for (fv_offer offer = FV_OFFER_LATER; offer != FV_OFFER_OVER;) {
         fv_job   job;
         uint64_t seen = fv__scheduler_changes(c->scheduler);
@@ -150,7 +162,6 @@ static void *work(void *argument) {
 }
 
 static fv_status run(fv_scheduler *scheduler, const fv_run_settings *settings, const char *run_folder, fv_error *error) {
-    signal(SIGPIPE, SIG_IGN); /* a child that died is noticed by the failing write */
     child *children = fv__calloc((size_t)settings->options.workers * sizeof *children);
     int    count = settings->options.workers;
     for (int i = 0; i < count; i++) {

@@ -3,6 +3,8 @@
  * The list of files is made when the graph is built and kept for the process: tasks ask for it by its pattern. A list that has
  * changed gets a new entry, and the old one stays for those who still use it. */
 #include "base/file_pattern.h"
+#include "base/session.h"
+#include "base/take.h"
 #include "op/axes.h"
 #include "op/place.h"
 #include "op/read_options.h"
@@ -46,14 +48,40 @@ typedef struct list {
     int64_t      count;
 } list;
 
-static list           *lists; /* newest first */
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+typedef struct {           /* of a session: an image's slices are those of the moment when its pipeline looked */
+    list           *first; /* the newest */
+    pthread_mutex_t mutex;
+} lists;
+
+static void begin_lists(void *part) { pthread_mutex_init(&((lists *)part)->mutex, NULL); }
+
+static void free_list(list *l) {
+    for (int64_t i = 0; i < l->count; i++) free(l->paths[i]);
+    free(l->paths);
+    free(l->pattern);
+    free(l);
+}
+
+static void end_lists(void *part) {
+    lists *all = part;
+    for (list *l = all->first, *next; l; l = next) {
+        next = l->next;
+        free_list(l);
+    }
+    pthread_mutex_destroy(&all->mutex);
+}
+
+static lists *lists_here(void) {
+    static const fv_session_type type = { sizeof(lists), begin_lists, end_lists };
+    return fv__session_part(FV_PART_FILE_LISTS, &type);
+}
 
 static const list *find(const char *pattern) {
-    pthread_mutex_lock(&mutex);
-    list *found = lists;
+    lists *all = lists_here();
+    pthread_mutex_lock(&all->mutex);
+    list *found = all->first;
     while (found && strcmp(found->pattern, pattern)) found = found->next;
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&all->mutex);
     return found;
 }
 
@@ -63,23 +91,35 @@ static bool same_paths(const list *l, const fv_matches *found) {
     return same;
 }
 
+static fv_status add_list(const char *pattern, const fv_matches *found, const list **out, fv_error *error) {
+    list *l = fv__alloc(sizeof *l);
+    *l = (list){ .pattern = fv__strdup(pattern) };
+    fv_status status = FV_TAKE(l->paths, (size_t)found->count * sizeof *l->paths, error);
+    for (; l->count < found->count && status == FV_OK; status = fv__memory_check(error)) {
+        l->paths[l->count] = fv__strdup(found->match[l->count].path);
+        l->count++;
+    }
+    if (status != FV_OK) {
+        free_list(l);
+        return status;
+    }
+    lists *all = lists_here();
+    pthread_mutex_lock(&all->mutex);
+    l->next = all->first;
+    all->first = l;
+    pthread_mutex_unlock(&all->mutex);
+    *out = l;
+    return FV_OK;
+}
+
 static fv_status look(const char *pattern, const list **out, fv_error *error) {
     fv_matches found;
-    fv__pattern_find(pattern, fv__format_is_folder, &found);
+    fv_status  status = fv__pattern_find(pattern, fv__format_is_folder, &found, error);
     *out = find(pattern);
-    if (found.count && !same_paths(*out, &found)) {
-        list *l = fv__alloc(sizeof *l);
-        *l = (list){ .pattern = fv__strdup(pattern), .count = found.count };
-        l->paths = fv__alloc((size_t)l->count * sizeof *l->paths);
-        for (int64_t i = 0; i < l->count; i++) l->paths[i] = fv__strdup(found.match[i].path);
-        pthread_mutex_lock(&mutex);
-        l->next = lists;
-        lists = l;
-        pthread_mutex_unlock(&mutex);
-        *out = l;
-    }
+    if (status == FV_OK && found.count && !same_paths(*out, &found)) status = add_list(pattern, &found, out, error);
     bool none = !found.count;
     fv__matches_release(&found);
+    if (status != FV_OK) return status;
     return none ? fv_fail(error, FV_ERROR_INPUT, "no file matches \"%s\"", pattern) : FV_OK;
 }
 
