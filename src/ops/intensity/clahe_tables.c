@@ -78,7 +78,7 @@ static void need(const fv_need *n, fv_region *in) {
     }
 }
 
-static size_t scratch(const fv_need *n) { return (size_t)levels_of(n->in[0]->image.dtype) * 4 * sizeof(uint32_t); }
+static size_t scratch(const fv_need *n) { return fv__tally_scratch(n->in[0]->image.dtype); }
 
 static void count_row(const fv_block *in, const fv__tiles *t, int64_t *position, int64_t from, uint32_t *counts) {
     int     k = t->naxes - 1, d = t->axis[k];
@@ -161,7 +161,7 @@ static fv_status run(fv_run *r, fv_error *error) {
         int64_t position[FV_MAX_DIMS], tile[3] = { 0 };
         memcpy(position, rows.position, sizeof position);
         for (int k = 0; k < t.naxes; k++) tile[k] = rows.position[t.axis[k]];
-        memset(counts, 0, (size_t)levels * 4 * sizeof *counts);
+        memset(counts, 0, fv__tally_scratch(in->dtype));
         count_tile(in, &t, position, tile, counts);
         for (int64_t i = 0; i < levels && in->dtype == FV_UINT8; i++) /* that counts in four tables */
             counts[i] += counts[256 + i] + counts[512 + i] + counts[768 + i];
