@@ -13,14 +13,16 @@ numpy.asarray(image), image.compute(), fovea.compute(a, b), image.write("x.tif")
 """
 from . import _library
 from ._compute import compute, graph, info, plan, run
+from ._mapped import BlockError, ItemsError, map_blocks, map_items
 from ._notebook import load_ipython_extension
 from ._errors import Error, InputError, MissingPart, OutOfMemory, UsageError
 from ._tables import Table
 from ._values import Image, LazyTable, Scalar, Value, array
 
 __version__ = _library.lib.fv_version().decode()
-__all__ = ["Error", "Image", "InputError", "LazyTable", "MissingPart", "OutOfMemory", "Scalar", "Table", "UsageError", "Value",
-           "array", "compute", "graph", "info", "load_ipython_extension", "plan", "run"]
+__all__ = ["BlockError", "Error", "Image", "InputError", "ItemsError", "LazyTable", "MissingPart", "OutOfMemory",
+           "Scalar", "Table", "UsageError", "Value", "array", "compute", "graph", "info", "load_ipython_extension",
+           "map_blocks", "map_items", "plan", "run"]
 
 
 def __getattr__(name):

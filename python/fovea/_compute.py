@@ -2,6 +2,8 @@
 import ctypes as c
 import os
 
+import numpy as np
+
 from . import _descriptors as d
 from . import _library as l
 from . import _text
@@ -14,16 +16,20 @@ from ._values import ArrayImage, Value
 
 # ---------------------------------------------------------------- pipelines
 
+_NO_PIXELS = np.zeros(1, np.uint8)
+
+
 class _Texts(Pipeline):
     """A pipeline that is made of lazy values."""
     __slots__ = ()
 
-    def add_values(self, values, more=()):
-        """Statements and arrays that make the values; gives their variables. more: makes further lines from the names."""
+    def add_values(self, values, more=(), planned=False):
+        """Statements and arrays that make the values; gives their variables. more: makes further lines from the names. planned:
+        nobody will look at pixels, so that a function's need not be computed."""
         lines, names, _ = _text.lines_of(values)
         for value in _sources_of(values):
-            self.held.append(value._array)
-            self.bind(names[id(value)].encode(), value._type.image, value._array)
+            self.held.append(_NO_PIXELS if planned else value._array)
+            self.bind(names[id(value)].encode(), value._type.image, self.held[-1])
         lines += [line(names) for line in more]
         if not lines:
             lines = ["# nothing but arrays"]
@@ -151,7 +157,7 @@ def _asked(value, params, function):
     """The text that a question to the library gives about a value or a pipeline's text."""
     with _Texts() as p:
         if isinstance(value, Value):
-            for name in p.add_values([value]):
+            for name in p.add_values([value], planned=True):
                 p.keep(name)
         else:
             _load(p, os.fspath(value), params)

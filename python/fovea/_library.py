@@ -86,6 +86,7 @@ for _name, _result, *_arguments in (
         ("fv_describe_all", _P, c.c_int),
         ("fv_describe_name", c.c_int, _T, c.c_int, c.POINTER(_P), _E),
         ("fv_describe_file", c.c_int, _T, _T, c.c_int, c.POINTER(_P), _E),
+        ("fv_match_files", c.c_int, _T, c.POINTER(c.POINTER(_T)), c.POINTER(c.c_int), _E),
         ("fv_image_type_init", None, c.POINTER(ImageType), c.c_int, c.c_int, c.POINTER(c.c_int64)),
         ("fv_pipeline_new", _P),
         ("fv_pipeline_free", None, _P),
@@ -115,8 +116,8 @@ for _name, _result, *_arguments in (
     _function = getattr(lib, _name)
     _function.restype, _function.argtypes = _result, _arguments
 
-_free = c.CDLL(None).free
-_free.argtypes, _free.restype = [c.c_void_p], None
+free = c.CDLL(None).free
+free.argtypes, free.restype = [c.c_void_p], None
 
 
 def taken(pointer):
@@ -124,5 +125,5 @@ def taken(pointer):
     if not pointer:
         return ""
     value = c.string_at(pointer).decode("utf-8", "replace")
-    _free(pointer)
+    free(pointer)
     return value

@@ -155,8 +155,8 @@ _idle, _lock = {}, threading.Lock()  # by what they compute, those used last at 
 
 
 def _after_fork():
-    global _lock
-    _lock = threading.Lock()
+    global _lock, _interrupt
+    _lock, _interrupt = threading.Lock(), None  # another thread may have held the one, and the parent looks at the other
 
 
 os.register_at_fork(after_in_child=_after_fork)
