@@ -43,6 +43,8 @@ PROGRAMS = ['a = read("foam.tif")\nb = gaussian(1 - a / 255, sigma = [3, 6, 6])\
 PICTURES = [b"P6\n2 2\n255\n" + bytes(range(12)), b"P3 # colours\n2 1 7\n1 2 3\n4 5 6\n", b"P1\n3 2\n1 0 1\n0 1 0\n",
             b"P4\n9 2\n\1\2\3\4", b"P2 3 1 65535\n0 1 65535", b"P5 2 2 300\n" + bytes(8)]
 MDOC = b"PixelSpacing = 2.5\n[ZValue = 0]\nTiltAngle = -3\n[ZValue = 1]\nTiltAngle = 0\n[ZValue = 2]\nTiltAngle = 3\n"
+TRANSFORM = (b"#Insight Transform File V1.0\n#Transform 0\nTransform: Euler3DTransform_double_3_3\n"
+             b"Parameters: 0.1 0.2 0.3 4 5 6\nFixedParameters: 7 8 9 0\n")
 SPOKEN = ["lease 1000\nlease 5 3\nreturn 1\nstatus\n", "policy best-fit\npolicy random\nlease 99999999999\nlease -1\nreturn 77\n"]
 
 
@@ -204,6 +206,8 @@ def seeds(folder, target):
         yield from PICTURES
     elif target in ("tlt", "mdoc"):
         yield b"-60\n0\n60.5\n" if target == "tlt" else MDOC
+    elif target == "tfm":
+        yield TRANSFORM
     elif target in ("gz", "bz2", "zst", "zip"):
         yield from packed_seeds(folder, target)
     elif target == "parquet-image":

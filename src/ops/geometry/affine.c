@@ -105,7 +105,7 @@ const fv_op FV_OP(affine) = {
     .name = "affine",
     .family = "geometry",
     .brief = "move, turn, stretch or shear an image by a matrix",
-    .also = "affine_transform, warpAffine, AffineTransform, imwarp, affine3d, transform",
+    .also = "affine_transform, warpAffine, AffineTransform, imwarp, affine3d",
     .doc =
         "The result at o is the image at matrix * o + offset, in voxels: the matrix leads from places of the result to places of "
         "the "

@@ -1,5 +1,6 @@
 /* resample: an image on another grid of the same world, as nibabel.processing.resample_from_to and SimpleITK.Resample. */
 #include "op/axes.h"
+#include "op/physical.h"
 #include "op/place.h"
 #include "ops/geometry/spline.h"
 
@@ -38,34 +39,13 @@ static void world_of(const fv_image_type *type, double world[12]) {
     if (type->has_affine) memcpy(world, type->affine, 12 * sizeof *world);
 }
 
-/* The inverse of the matrix; false: it has none. */
-static bool invert(const double a[12], double inverse[12]) {
-    double cofactor[9], largest = 0;
-    for (int r = 0; r < 3; r++)
-        for (int c = 0; c < 3; c++) {
-            int r1 = (r + 1) % 3, r2 = (r + 2) % 3, c1 = (c + 1) % 3, c2 = (c + 2) % 3;
-            cofactor[r * 3 + c] = a[r1 * 4 + c1] * a[r2 * 4 + c2] - a[r1 * 4 + c2] * a[r2 * 4 + c1];
-            largest = FV_MAX(largest, fabs(a[r * 4 + c]));
-        }
-    double determinant = a[0] * cofactor[0] + a[1] * cofactor[1] + a[2] * cofactor[2];
-    if (!(fabs(determinant) > 1e-12 * largest * largest * largest)) return false;
-    for (int r = 0; r < 3; r++) {
-        for (int c = 0; c < 3; c++) inverse[r * 4 + c] = cofactor[c * 3 + r] / determinant;
-        inverse[r * 4 + 3] = -(inverse[r * 4] * a[3] + inverse[r * 4 + 1] * a[7] + inverse[r * 4 + 2] * a[11]);
-    }
-    return true;
-}
-
-/* What is a whole number but for rounding is one: grids that lie upon each other need no interpolation. */
-static double settle(double x) { return fabs(x - floor(x + 0.5)) < 1e-9 ? floor(x + 0.5) : x; }
-
 /* Matrix and offset from the reference's voxels to the image's, in the order of the image's spatial axes. */
 static fv_status set_by_world(fv_mapping *m, const fv_image_type *image, const fv_image_type *reference, fv_error *error) {
     double from[12], to[12], back[12];
     int    column[3], at[3] = { -1, -1, -1 };
     world_of(image, from);
     world_of(reference, to);
-    if (!invert(from, back)) return fv_fail(error, FV_ERROR_USAGE, "the matrix of image is singular");
+    if (!fv__matrix_invert(from, back)) return fv_fail(error, FV_ERROR_USAGE, "the matrix of image is singular");
     for (int k = 0; k < m->naxes; k++)
         for (int c = 0; c < 3; c++)
             if (!strcmp(image->axis[m->axis[k]], names[c])) at[column[k] = c] = k;
@@ -74,11 +54,11 @@ static fv_status set_by_world(fv_mapping *m, const fv_image_type *image, const f
         for (int i = 0; i < 3; i++)
             for (int c = 0; c < 4; c++) row[c] += back[r * 4 + i] * to[i * 4 + c];
         if (at[r] >= 0)
-            m->offset[at[r]] = settle(row[3] - (double)m->margin);
+            m->offset[at[r]] = fv__settle(row[3] - (double)m->margin);
         else if (!(fabs(row[3]) < 0.01))
             return fv_fail(error, FV_ERROR_USAGE,
                            "the plane of reference does not lie in that of image: it is %g voxels of %s off", row[3], names[r]);
-        for (int k = 0; k < m->naxes && at[r] >= 0; k++) m->matrix[at[r]][k] = settle(row[column[k]]);
+        for (int k = 0; k < m->naxes && at[r] >= 0; k++) m->matrix[at[r]][k] = fv__settle(row[column[k]]);
     }
     return FV_OK;
 }
@@ -107,16 +87,16 @@ static fv_status set(fv_mapping *m, const fv_type *const *in, const resample *p,
     const fv_image_type *image = &in[IMAGE]->image;
     if (in[REFERENCE]->kind != FV_KIND_IMAGE) {
         for (int k = 0; k < m->naxes; k++)
-            m->matrix[k][k] = settle(p->spacing.value[p->spacing.count == 1 ? 0 : k] / image->spacing[m->axis[k]]);
+            m->matrix[k][k] = fv__settle(p->spacing.value[p->spacing.count == 1 ? 0 : k] / image->spacing[m->axis[k]]);
         return FV_OK;
     }
     const fv_image_type *reference = &in[REFERENCE]->image;
     FV_TRY(check_reference(m, image, reference, axis, error));
     if (!strcmp(image->axis[m->axis[0]], "v") || !strcmp(image->axis[m->axis[0]], "u")) {
         for (int k = 0; k < m->naxes; k++) {
-            m->matrix[k][k] = settle(reference->spacing[axis[k]] / image->spacing[m->axis[k]]);
-            m->offset[k] =
-                settle((reference->origin[axis[k]] - image->origin[m->axis[k]]) / image->spacing[m->axis[k]] - (double)m->margin);
+            m->matrix[k][k] = fv__settle(reference->spacing[axis[k]] / image->spacing[m->axis[k]]);
+            m->offset[k] = fv__settle((reference->origin[axis[k]] - image->origin[m->axis[k]]) / image->spacing[m->axis[k]] -
+                                      (double)m->margin);
         }
         return FV_OK;
     }

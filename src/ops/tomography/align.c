@@ -415,7 +415,7 @@ static const fv_pass passes[] = { { .name = "correlate",
 const fv_op FV_OP(align) = {
     .name = "align",
     .family = "tomography",
-    .also = "align_joint, imregister, phase_cross_correlation",
+    .also = "align_joint",
     .stage = "filter",
     .brief = "move the displaced projections of a tilt series back into place",
     .version = 2,

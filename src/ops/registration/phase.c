@@ -1,0 +1,211 @@
+/* The shift between two images; see phase.h. */
+#include "ops/registration/phase.h"
+#include "base/math.h"
+
+enum { REACH = 8 }; /* voxels around the peak that its values between them come from */
+static const double turn = 0x1.921fb54442d18p+2, band = 0.12;
+
+/* The least length that is transformed directly. */
+static int64_t padded_length(int64_t n) {
+    for (;; n++) {
+        int64_t rest = n;
+        for (int prime = 2; prime <= 7; prime++)
+            while (rest % prime == 0) rest /= prime;
+        if (rest == 1) return n;
+    }
+}
+
+void fv__phase_lay_out(fv_phase *p, fv_scratch *pieces) {
+    int64_t voxels = 1, all = 1;
+    for (int c = 0; c < 3; c++) {
+        p->padded[c] = padded_length(p->size[c]);
+        voxels *= p->size[c];
+        all *= p->padded[c];
+    }
+    p->moving = fv__scratch_take(pieces, voxels * (int64_t)sizeof(float));
+    p->fixed = fv__scratch_take(pieces, voxels * (int64_t)sizeof(float));
+    p->data = fv__scratch_take(pieces, 2 * all * (int64_t)sizeof(double));
+    for (int c = 0; c < 3; c++) {
+        p->memory[c] = fv__scratch_take(pieces, FV_ISA_NAME(fv__spectrum_bytes)(p->padded[c]));
+        p->taper[c] = fv__scratch_take(pieces, p->size[c] * (int64_t)sizeof(double));
+        p->square[c] = fv__scratch_take(pieces, p->padded[c] * (int64_t)sizeof(double));
+        p->weight[c] = fv__scratch_take(pieces, p->padded[c] * (int64_t)sizeof(double));
+    }
+}
+
+/* What of both images is compared: voxel start + i of fixed and start + offset + i of moving, i below count. */
+typedef struct {
+    int64_t offset[3], start[3], count[3];
+} overlap;
+
+static overlap overlap_at(const fv_phase *p, const int64_t offset[3]) {
+    overlap o;
+    for (int c = 0; c < 3; c++) {
+        o.offset[c] = offset[c];
+        o.start[c] = FV_MAX(-offset[c], 0);
+        o.count[c] = p->size[c] - (offset[c] < 0 ? -offset[c] : offset[c]);
+    }
+    return o;
+}
+
+/* Rises from the border as a cosine does: Tukey's window, over an eighth of the length, and of a short one over more. */
+static void fill_taper(double *taper, int64_t n) {
+    double rise = FV_MIN(FV_MAX((double)n / 8, 12), (double)n / 2);
+    for (int64_t i = 0; i < n; i++) {
+        double from = FV_MIN((double)i, (double)(n - 1 - i)) + 0.5;
+        taper[i] = from >= rise ? 1 : 0.5 - 0.5 * fv__cos(turn / 2 * from / rise);
+    }
+}
+
+static const float *row_of(const fv_phase *p, const float *image, const overlap *o, bool moving, int64_t z, int64_t y) {
+    int64_t at[3] = { o->start[0], o->start[1] + y, o->start[2] + z };
+    for (int c = 0; c < 3 && moving; c++) at[c] += o->offset[c];
+    return image + (at[2] * p->size[1] + at[1]) * p->size[0] + at[0];
+}
+
+static double mean_of(const fv_phase *p, const float *image, const overlap *o, bool moving) {
+    double sum = 0;
+    for (int64_t z = 0; z < o->count[2]; z++)
+        for (int64_t y = 0; y < o->count[1]; y++) {
+            const float *row = row_of(p, image, o, moving, z, y);
+            for (int64_t x = 0; x < o->count[0]; x++) sum += (double)row[x];
+        }
+    return sum / (double)(o->count[0] * o->count[1] * o->count[2]);
+}
+
+/* Moving as real parts and fixed as imaginary ones; nothing around them. */
+static void fill_data(const fv_phase *p, const overlap *o) {
+    double of_moving = mean_of(p, p->moving, o, true), of_fixed = mean_of(p, p->fixed, o, false);
+    memset(p->data, 0, (size_t)(2 * p->padded[0] * p->padded[1] * p->padded[2]) * sizeof *p->data);
+    for (int c = 0; c < 3; c++) {
+        fill_taper(p->taper[c], o->count[c]);
+        if (c >= p->n) p->taper[c][0] = 1;
+    }
+    for (int64_t z = 0; z < o->count[2]; z++)
+        for (int64_t y = 0; y < o->count[1]; y++) {
+            const float *moving = row_of(p, p->moving, o, true, z, y), *fixed = row_of(p, p->fixed, o, false, z, y);
+            double      *to = p->data + 2 * (z * p->padded[1] + y) * p->padded[0], high = p->taper[2][z] * p->taper[1][y];
+            for (int64_t x = 0; x < o->count[0]; x++) {
+                double window = high * p->taper[0][x];
+                to[2 * x] = ((double)moving[x] - of_moving) * window;
+                to[2 * x + 1] = ((double)fixed[x] - of_fixed) * window;
+            }
+        }
+}
+
+static void prepare(fv_phase *p) {
+    for (int c = 0; c < p->n; c++) FV_ISA_NAME(fv__spectrum_prepare)(&p->axis[p->n - 1 - c], p->padded[c], p->memory[c]);
+    for (int c = 0; c < 3; c++)
+        for (int64_t k = 0; k < p->padded[c]; k++) {
+            double frequency = (double)(2 * k > p->padded[c] ? k - p->padded[c] : k) / (double)p->padded[c];
+            p->square[c][k] = frequency * frequency;
+            p->weight[c][k] = fv__exp(-frequency * frequency / (2 * band * band));
+        }
+}
+
+/* The spectrum of both becomes the weighted product, at two opposite frequencies. */
+static void multiply(double *here, double *there, double square, double weight) {
+    double a[2], b[2];
+    fv__spectrum_split(here, there, a, b);
+    double real = a[0] * b[0] + a[1] * b[1], imaginary = a[1] * b[0] - a[0] * b[1];
+    double size = sqrt(real * real + imaginary * imaginary), by = size > 0 ? weight * sqrt(square / size) : 0;
+    here[0] = there[0] = real * by;
+    here[1] = imaginary * by;
+    there[1] = -imaginary * by;
+}
+
+static void multiply_all(const fv_phase *p) {
+    int64_t nx = p->padded[0], ny = p->padded[1], nz = p->padded[2];
+    for (int64_t z = 0; z < nz; z++)
+        for (int64_t y = 0; y < ny; y++) {
+            int64_t row = (z * ny + y) * nx, opposite = ((nz - z) % nz * ny + (ny - y) % ny) * nx;
+            double  square = p->square[2][z] + p->square[1][y], weight = p->weight[2][z] * p->weight[1][y];
+            for (int64_t x = 0; x <= nx / 2; x++) {
+                int64_t other = (nx - x) % nx;
+                if (other == x && opposite < row) continue; /* that pair has been done */
+                multiply(p->data + 2 * (row + x), p->data + 2 * (opposite + other), square + p->square[0][x],
+                         weight * p->weight[0][x]);
+            }
+        }
+}
+
+/* ---------------------------------------------------------------- the peak */
+
+static bool find_peak(const fv_phase *p, int64_t peak[3]) {
+    int64_t best = 0, all = p->padded[0] * p->padded[1] * p->padded[2];
+    for (int64_t i = 1; i < all; i++)
+        if (p->data[2 * i] > p->data[2 * best]) best = i;
+    peak[0] = best % p->padded[0];
+    peak[1] = best / p->padded[0] % p->padded[1];
+    peak[2] = best / p->padded[0] / p->padded[1];
+    return p->data[2 * best] > 0;
+}
+
+/* Weights of the voxels around a place between them: a sine over its argument, ended softly. */
+static void kernel(double at, double weight[2 * REACH + 1]) {
+    for (int j = -REACH; j <= REACH; j++) {
+        double u = at - j, v = u * (turn / 2), soft = fv__cos(v / (2 * (REACH + 1)));
+        weight[j + REACH] = fabs(u) < 1e-9 ? 1 : fv__sin(v) / v * soft * soft;
+    }
+}
+
+/* What the correlation is at peak + at. */
+static double between(const fv_phase *p, const int64_t peak[3], const double at[3]) {
+    double weight[3][2 * REACH + 1], sum = 0;
+    for (int c = 0; c < 3; c++) kernel(at[c], weight[c]);
+    int deep = p->n == 3 ? REACH : 0;
+    for (int k = -deep; k <= deep; k++)
+        for (int j = -REACH; j <= REACH; j++) {
+            int64_t z = ((peak[2] + k) % p->padded[2] + p->padded[2]) % p->padded[2];
+            int64_t y = ((peak[1] + j) % p->padded[1] + p->padded[1]) % p->padded[1];
+            double  row = 0;
+            for (int i = -REACH; i <= REACH; i++) {
+                int64_t x = ((peak[0] + i) % p->padded[0] + p->padded[0]) % p->padded[0];
+                row += weight[0][i + REACH] * p->data[2 * ((z * p->padded[1] + y) * p->padded[0] + x)];
+            }
+            sum += row * weight[1][j + REACH] * (deep ? weight[2][k + REACH] : 1);
+        }
+    return sum;
+}
+
+/* Parabolas along each axis, of half the width each time. */
+static void refine(const fv_phase *p, const int64_t peak[3], double at[3]) {
+    for (double width = 0.5; width > 5e-4; width /= 2)
+        for (int c = 0; c < p->n; c++) {
+            double value[3], middle = at[c];
+            for (int k = 0; k < 3; k++) {
+                at[c] = middle + (k - 1) * width;
+                value[k] = between(p, peak, at);
+            }
+            double bend = value[0] - 2 * value[1] + value[2], step = bend < 0 ? (value[0] - value[2]) / (2 * bend) * width : 0;
+            at[c] = middle + FV_MAX(FV_MIN(step, width), -width);
+        }
+}
+
+static bool find_shift(fv_phase *p, const int64_t offset[3], double shift[3]) {
+    overlap o = overlap_at(p, offset);
+    int64_t peak[3];
+    double  at[3] = { 0 };
+    fill_data(p, &o);
+    FV_ISA_NAME(fv__spectrum_image)(p->axis, p->n, p->data, false);
+    multiply_all(p);
+    FV_ISA_NAME(fv__spectrum_image)(p->axis, p->n, p->data, true);
+    if (!find_peak(p, peak)) return false;
+    refine(p, peak, at);
+    for (int c = 0; c < 3; c++)
+        shift[c] = (double)(offset[c] + (2 * peak[c] > p->padded[c] ? peak[c] - p->padded[c] : peak[c])) + at[c];
+    return true;
+}
+
+bool fv__phase_run(fv_phase *p, double shift[3]) {
+    int64_t offset[3] = { 0 };
+    bool    far = false;
+    prepare(p);
+    if (!find_shift(p, offset, shift)) return false;
+    for (int c = 0; c < 3; c++) {
+        double most = (double)p->size[c] * 0.9;
+        offset[c] = (int64_t)floor(FV_MAX(FV_MIN(shift[c], most), -most) + 0.5);
+        far = far || fabs((double)offset[c]) * 64 > (double)p->size[c];
+    }
+    return !far || find_shift(p, offset, shift);
+}

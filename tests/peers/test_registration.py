@@ -1,0 +1,314 @@
+#!/usr/bin/python3
+"""register, transform, stabilise and motion against motions that are known, scipy, nibabel and SimpleITK."""
+import csv
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+try:
+    import nibabel
+    import nibabel.processing
+    import numpy as np
+    import scipy.ndimage as ndimage
+    import skimage.data
+except ImportError as missing:
+    print(f"skip registration: {missing}")
+    sys.exit(0)
+
+from pipelines import FOVEA, Difference, near, refused, run, same, test
+
+RANDOM = np.random.default_rng(6)
+LEFT = np.diag([-1.0, -1.0, 1.0, 1.0])  # between NIfTI's world and ITK's
+OBLIQUE = np.array([[-1.9, 0.3, 0.2, 40], [0.2, 1.4, -0.5, -30], [0.3, 0.4, 2.8, 11], [0, 0, 0, 1]])
+GRID = np.array([[1.5, 0.1, 0, -30], [-0.2, 0, 2.5, -40], [0, 1.8, 0.1, 5], [0, 0, 0, 1]])
+
+
+def turned(degrees, about):
+    about = np.array(about, float) / np.linalg.norm(about)
+    cross = np.cross(about, np.eye(3)).T
+    angle = np.deg2rad(degrees)
+    return np.eye(3) + np.sin(angle) * cross + (1 - np.cos(angle)) * cross @ cross
+
+
+def noisy(image, sigma):
+    return image + RANDOM.normal(0, sigma, image.shape)
+
+
+def pair(noise):
+    """A picture, the same turned by 7 degrees and moved, and the transform between them as x, y."""
+    whole = ndimage.gaussian_filter(np.random.default_rng(1).random((300, 300)), 3)
+    whole = (whole - whole.min()) / np.ptp(whole) * 200
+    angle = np.deg2rad(7)
+    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    middle, by = np.array([149.5, 149.5]), np.array([3.3, -5.7])
+    moved = ndimage.affine_transform(whole, turn.T, offset=middle - turn.T @ (middle + by))
+    inside = np.s_[50:250, 50:250]
+    middle = middle - 50
+    matrix = np.column_stack([turn, middle + by - turn @ middle])  # of y, x
+    matrix = matrix[::-1][:, [1, 0, 2]]
+    return noisy(moved[inside], noise).astype(np.float32), noisy(whole[inside], noise).astype(np.float32), matrix
+
+
+def mean_error(found, true, points):
+    n = len(found)
+    return np.linalg.norm(points @ (found - true)[:, :n].T + (found - true)[:, n], axis=1).mean()
+
+
+@test
+def shifts_are_found_within_a_fiftieth_of_a_voxel():
+    image = skimage.data.camera().astype(float)
+    for by in ((3.3, -1.7), (-0.45, 0.2), (31.25, -48.6), (-5.1, 80.72)):
+        moved = ndimage.shift(image, by, order=5, mode="nearest")
+        inside = np.s_[90:-90, 90:-95]
+        found = run('register(m, f, kind = "shift")', m=noisy(moved[inside], 5), f=noisy(image[inside], 5))
+        same(found[:, :2], np.eye(2))
+        assert np.abs(found[::-1, 2] - by).max() < 0.02, (by, found)
+
+
+@test
+def shifts_of_volumes_are_found():
+    volume = ndimage.gaussian_filter(RANDOM.random((64, 80, 90)), 1.5) * 100
+    moved = ndimage.shift(volume, (1.3, -4.6, 2.25), order=5, mode="nearest")
+    inside = np.s_[8:-8, 8:-8, 8:-8]
+    found = run('register(m, f, kind = "shift")', m=noisy(moved[inside], 0.2), f=noisy(volume[inside], 0.2))
+    assert np.abs(found[::-1, 3] - (1.3, -4.6, 2.25)).max() < 0.02, found
+
+
+@test
+def every_metric_finds_a_turned_picture():
+    moving, fixed, true = pair(5)
+    points = RANDOM.uniform(0, 200, (100, 2))
+    for metric in ("mean_squares", "correlation", "mutual_information"):
+        for kind in ("rigid", "similarity", "affine"):
+            found = run(f'register(m, f, kind = "{kind}", metric = "{metric}")', m=moving, f=fixed)
+            assert mean_error(found, true, points) < 0.05, (metric, kind, found)
+    inverse = run('register(m, 200 - f, metric = "mutual_information")', m=moving, f=fixed)
+    assert mean_error(inverse, true, points) < 0.05, inverse
+
+
+@test
+def a_t1_turned_by_10_degrees_is_brought_back():
+    """With a bias field and noise, through oblique matrices: below a tenth of a millimetre, and as good as SimpleITK."""
+    with tempfile.TemporaryDirectory() as folder:
+        true, points = make_t1(folder)
+        for metric in ("correlation", "mutual_information"):
+            command(folder, f'register(read("m.nii"), read("f.nii"), metric = "{metric}") |> write("{metric}.npy")')
+            found = np.load(f"{folder}/{metric}.npy")
+            error = mean_error(found, true, points)
+            assert error < 0.1, (metric, error)
+        compare_with_simpleitk(folder, true, points, error)
+
+
+def command(folder, text):
+    done = subprocess.run([FOVEA, "run", "--quiet", "--overwrite", "-e", text], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, f"{text}: {done.stderr}"
+    return done.stdout
+
+
+def make_t1(folder):
+    """m.nii and f.nii; the transform in ITK's space, and points of the head there."""
+    command(folder, 'phantom("t1", [96, 96, 96]) |> write("t1.nii")')
+    head = nibabel.load(f"{folder}/t1.nii").get_fdata()
+    fixed_matrix, moving_matrix = np.diag([-1.5, -1.5, 1.5, 1.0]), np.diag([1.5, -1.5, 1.5, 1.0])
+    fixed_matrix[:3, 3], moving_matrix[:3, 3] = (70, 72, -60), (-75, 70, -63)
+    middle = fixed_matrix @ (47.5, 47.5, 47.5, 1)
+    true = np.eye(4)
+    true[:3, :3] = turned(10, (1, 2, 2))
+    true[:3, 3] = middle[:3] + np.array([2, -1, 2]) * 8 / 3 - true[:3, :3] @ middle[:3]
+    through = np.linalg.inv(fixed_matrix) @ np.linalg.inv(true) @ moving_matrix
+    moved = ndimage.affine_transform(head, through[:3, :3], through[:3, 3])
+    z, y, x = np.meshgrid(*[np.linspace(-1, 1, 96)] * 3, indexing="ij")
+    sigma = 0.03 * head.max()
+    moved = noisy(moved * (1 + 0.2 * z + 0.15 * x * y), sigma).astype(np.float32)
+    nibabel.save(nibabel.Nifti1Image(moved, moving_matrix), f"{folder}/m.nii")
+    nibabel.save(nibabel.Nifti1Image(noisy(head, sigma).astype(np.float32), fixed_matrix), f"{folder}/f.nii")
+    points = np.argwhere(head > 0.2 * head.max())[::200] @ fixed_matrix[:3, :3].T + fixed_matrix[:3, 3]
+    return (LEFT @ true @ LEFT)[:3], points @ LEFT[:3, :3]
+
+
+def compare_with_simpleitk(folder, true, points, ours):
+    try:
+        import SimpleITK as sitk
+    except ImportError as missing:
+        print(f"skip simpleitk_registers_no_better: {missing}")
+        return
+    fixed, moving = (sitk.ReadImage(f"{folder}/{name}.nii", sitk.sitkFloat32) for name in "fm")
+    method = sitk.ImageRegistrationMethod()
+    method.SetMetricAsMattesMutualInformation(32)
+    method.SetMetricSamplingStrategy(method.RANDOM)
+    method.SetMetricSamplingPercentage(0.3, 1)
+    method.SetInterpolator(sitk.sitkLinear)
+    method.SetOptimizerAsRegularStepGradientDescent(1.0, 1e-4, 100)
+    method.SetOptimizerScalesFromPhysicalShift()
+    method.SetShrinkFactorsPerLevel([4, 2, 1])
+    method.SetSmoothingSigmasPerLevel([2, 1, 0])
+    method.SetInitialTransform(sitk.CenteredTransformInitializer(fixed, moving, sitk.Euler3DTransform(),
+                                                                 sitk.CenteredTransformInitializerFilter.GEOMETRY))
+    found = method.Execute(fixed, moving)
+    theirs = np.array([found.TransformPoint(p) for p in points.tolist()])
+    error = np.linalg.norm(theirs - points @ true[:, :3].T - true[:, 3], axis=1).mean()
+    assert ours < max(1.2 * error, 0.05), (ours, error)
+
+
+@test
+def transform_equals_nibabel_through_oblique_matrices():
+    volume = ndimage.gaussian_filter(RANDOM.random((31, 23, 17)), 1).astype(np.float32) * 100
+    through = np.eye(4)
+    through[:3] = np.column_stack([turned(14, (1, -2, 0.5)) * 1.05, (3, -2, 5)])
+    in_world = LEFT @ through @ LEFT
+    with tempfile.TemporaryDirectory() as folder:
+        for name, image in (("a", nibabel.Nifti1Image(volume, OBLIQUE)),
+                            ("b", nibabel.Nifti1Image(np.zeros((29, 21, 25), np.float32), GRID))):
+            image.header.set_xyzt_units("mm")
+            nibabel.save(image, f"{folder}/{name}.nii")
+        np.save(f"{folder}/t.npy", through[:3])
+        a, b = (nibabel.load(f"{folder}/{name}.nii") for name in "ab")
+        placed = nibabel.Nifti1Image(a.get_fdata(), np.linalg.inv(in_world) @ a.affine)
+        for order in (0, 1, 3):
+            command(folder, f'transform(read("a.nii"), name_axes(read("t.npy"), "row column"), onto = read("b.nii"), '
+                            f'order = {order}) |> write("out.nii")')
+            out = nibabel.load(f"{folder}/out.nii")
+            theirs = nibabel.processing.resample_from_to(placed, b, order=order)
+            assert np.allclose(out.affine, b.affine), out.affine
+            differ = np.abs(out.get_fdata() - theirs.get_fdata()) > 2e-3
+            assert differ.mean() < (2e-3 if order == 0 else 1e-9), (order, differ.mean())
+
+
+@test
+def the_identity_changes_nothing():
+    image = RANDOM.random((31, 43)).astype(np.float32)
+    still = np.eye(2, 3)
+    for order in (0, 1, 3):
+        near(run(f'transform(a, name_axes(t, "row column"), order = {order})', a=image, t=still), image, str(order), 1e-6, image)
+
+
+@test
+def transforms_are_those_of_itk():
+    with tempfile.TemporaryDirectory() as folder:
+        matrix = np.column_stack([turned(20, (1, 2, 3)), (4, 5.5, -1e-7)])
+        np.save(f"{folder}/t.npy", matrix)
+        command(folder, 'write(name_axes(read("t.npy"), "row column"), "t.tfm")\n')
+        command(folder, 'write(read("t.tfm"), "back.npy")')
+        same(np.load(f"{folder}/back.npy"), matrix)
+        try:
+            import SimpleITK as sitk
+        except ImportError as missing:
+            print(f"skip simpleitk_transforms: {missing}")
+            return
+        theirs = sitk.ReadTransform(f"{folder}/t.tfm")
+        near(np.array(theirs.TransformPoint((1.0, 2.0, 3.0))), matrix[:, :3] @ (1, 2, 3) + matrix[:, 3])
+        kinds = [sitk.Euler3DTransform(), sitk.VersorRigid3DTransform(), sitk.Similarity3DTransform(), sitk.Euler2DTransform(),
+                 sitk.Similarity2DTransform(), sitk.AffineTransform(2), sitk.TranslationTransform(3), sitk.VersorTransform()]
+        for kind in kinds:
+            n = kind.GetDimension()
+            if kind.GetName() != "TranslationTransform":
+                kind.SetCenter(RANDOM.uniform(0, 50, n).tolist())
+            kind.SetParameters((np.array(kind.GetParameters()) + RANDOM.uniform(0, 0.3, len(kind.GetParameters()))).tolist())
+        kinds.append(sitk.CompositeTransform([kinds[0], kinds[2]]))
+        for kind in kinds:
+            sitk.WriteTransform(kind, f"{folder}/k.tfm")
+            command(folder, 'write(read("k.tfm"), "k.npy")')
+            found, point = np.load(f"{folder}/k.npy"), RANDOM.uniform(0, 50, kind.GetDimension())
+            near(found[:, :-1] @ point + found[:, -1], np.array(kind.TransformPoint(point.tolist())), kind.GetName(), 1e-12)
+
+
+@test
+def a_movie_is_stabilised_and_its_motion_told():
+    image = skimage.data.coins().astype(np.float32)
+    shifts = [(0, 0), (2.5, -1.25), (-3, 4), (6.75, 0.5)]
+    movie = np.stack([ndimage.shift(image, by, order=3, mode="nearest") for by in shifts])[:, 50:250, 60:300]
+    ours = run('stabilise(name_axes(m, "t y x"), kind = "shift")', m=movie)
+    inside = np.s_[:, 10:-10, 10:-10]
+    assert np.abs(ours - movie[0])[inside].mean() < 3 < 20 < np.abs(movie - movie[0])[inside].mean() * 2
+    with tempfile.TemporaryDirectory() as folder:
+        np.save(f"{folder}/m.npy", movie)
+        command(folder, 'm = name_axes(read("m.npy"), "t y x")\n'
+                        'write(motion(register(m, m[0], kind = "shift"), m[0]), "motion.csv")')
+        rows = list(csv.DictReader(open(f"{folder}/motion.csv", encoding="utf-8")))
+    for number, ((y, x), row) in enumerate(zip(shifts, rows)):
+        assert row["t"] == str(number) and abs(float(row["shift_y"]) - y) < 0.03 and abs(float(row["shift_x"]) - x) < 0.03, row
+        assert abs(float(row["displacement"]) - np.hypot(x, y)) < 0.05 and float(row["rotation"]) == 0, row
+    assert abs(float(rows[2]["step"]) - np.hypot(5.5, 5.25)) < 0.05, rows[2]
+
+
+@test
+def channels_move_together():
+    image = skimage.data.coins().astype(np.float32)[50:250, 60:300]
+    movie = np.stack([np.stack([image, 255 - image]), np.stack([np.roll(image, 3, 1), 255 - np.roll(image, 3, 1)])])
+    ours = run('stabilise(name_axes(m, "t c y x"), kind = "shift")', m=movie)
+    inside = np.s_[:, :, 10:-10, 10:-10]
+    assert ours.shape == movie.shape and np.abs(ours - movie[:1])[inside].mean() < 1
+
+
+@test
+def motion_is_told_of_turns():
+    matrix = np.column_stack([turned(5, (0, 0, 1)) @ turned(-3, (0, 1, 0)) @ turned(2, (1, 0, 0)) * 1.1, (0, 0, 0)])
+    with tempfile.TemporaryDirectory() as folder:
+        np.save(f"{folder}/t.npy", matrix)
+        told = command(folder, 'motion(name_axes(read("t.npy"), "row column"), zeros([3, 4, 5])) |> write("t.csv")')
+        row = next(csv.DictReader(open(f"{folder}/t.csv", encoding="utf-8")))
+    for name, value in (("rotation_x", 2), ("rotation_y", -3), ("rotation_z", 5), ("scale", 1.1)):
+        assert abs(float(row[name]) - value) < 1e-9, (row, told)
+    middle, points = np.array([2, 1.5, 1]), np.argwhere(np.ones((5, 4, 3)))
+    assert abs(float(row["shift_z"]) - (matrix[:, :3] @ middle - middle)[2]) < 1e-12
+    moved = points @ matrix[:, :3].T - points
+    assert abs(float(row["displacement"]) - np.sqrt((moved ** 2).sum(1).mean())) < 1e-12
+
+
+@test
+def the_same_bits_for_every_chunk_and_worker():
+    moving, fixed, _ = pair(5)
+    texts = ['register(m, f, metric = "mutual_information", kind = "affine")', 'register(m, f, kind = "shift")']
+    for text in texts:
+        first = run(text, m=moving, f=fixed)
+        for more in (("--chunk", "17"), ("--workers", "1"), ("--memory", "80M", "--chunk", "64")):
+            same(run(text, *more, m=moving, f=fixed), first, str(more))
+
+
+def fails(text, words, **arrays):
+    """That a run ends with a message that has these words."""
+    try:
+        run(text, **arrays)
+    except Difference as error:
+        assert words in str(error), (text, error)
+    else:
+        raise AssertionError(f"{text} should fail")
+
+
+@test
+def what_cannot_be_registered_is_said():
+    plane, volume = np.arange(12.0 * 13).reshape(12, 13), RANDOM.random((9, 10, 11))
+    refused("register(a, b)", "spatial axes", a=plane, b=volume)
+    fails("register(a, a * 0)", "fixed is constant", a=plane)
+    fails("register(a * 0, a)", "moving is constant", a=plane)
+    fails('register(a, a * 0, kind = "shift")', "fixed is constant", a=plane)
+    fails("register(log(a - 20), a)", "nan", a=plane)
+    refused('register(a, a, metric = "phase")', "shifts only", a=plane)
+    refused('register(a, b, kind = "shift", metric = "phase")', "same shape", a=plane, b=np.zeros((12, 14)))
+    refused("register(a, name_axes(b, \"t y x\"))", "axis t", a=plane, b=volume)
+    refused("transform(a, a)", "no transform", a=plane)
+    refused('transform(a, name_axes(b, "row column"))', "3 dimensions", a=plane, b=np.eye(3, 4))
+    fails('transform(a, name_axes(b, "row column"), limit = 2)', "more than limit", a=plane, b=np.array([[1.0, 0, 3], [0, 1, 0]]))
+    refused('transform(a, name_axes(b, "t row column"))', "that image lacks", a=plane, b=np.zeros((4, 2, 3)))
+    refused("stabilise(a)", "axis t", a=plane)
+    refused('stabilise(name_axes(a, "t y x"), frame = 9)', "frame = 9", a=volume)
+
+
+@test
+def damaged_files_of_transforms_are_named():
+    texts = {"no line": "hello\n", "no transform of 2 or 3": "Transform: AffineTransform_double_4_4\n",
+             "it takes 12": "Transform: AffineTransform_double_3_3\nParameters: 1 2 3\n",
+             "something else than numbers": "Transform: AffineTransform_double_2_2\nParameters: 1 0 0 1 x y\n",
+             "cannot be read; these can": "Transform: ThinPlateSplineTransform_double_3_3\nParameters: 1\n",
+             "not finite": "Transform: TranslationTransform_double_2_2\nParameters: nan 1\n"}
+    with tempfile.TemporaryDirectory() as folder:
+        for words, text in texts.items():
+            pathlib.Path(folder, "bad.tfm").write_text("#Insight Transform File V1.0\n" + text)
+            done = subprocess.run([FOVEA, "info", "bad.tfm"], cwd=folder, capture_output=True, text=True)
+            assert done.returncode and "bad.tfm" in done.stderr and words in done.stderr, (words, done.stderr)
+        done = subprocess.run([FOVEA, "run", "-e", 'write(zeros([3, 3]), "z.tfm")'], cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 2 and "z.tfm is no transform" in done.stderr, done.stderr
+
+
+test.main()
