@@ -118,11 +118,12 @@ docs: all
 	$(PYTHON) scripts/operator_pages.py
 	$(PYTHON) scripts/plot_pictures.py
 
-# Layers, names, lines, operators known by name, format, and what cppcheck finds.
-check: build/build.ninja
+# Layers, names, lines, operators known by name, state of the process, format, and what cppcheck finds.
+check: all
 	scripts/bootstrap.sh check
 	$(PYTHON) scripts/layers.py
 	$(PYTHON) scripts/operator_names.py
+	$(PYTHON) scripts/process_state.py
 	scripts/format.sh --check
 	scripts/cppcheck.sh
 

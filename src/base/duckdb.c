@@ -11,6 +11,7 @@
 
 #define LIBRARY "libduckdb.so"
 
+/* Of the process: a library is loaded once. */
 static pthread_mutex_t   mutex = PTHREAD_MUTEX_INITIALIZER;
 static fv_duckdb_library library;
 static bool              loaded;

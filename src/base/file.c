@@ -127,7 +127,7 @@ fv_status fv__file_open_nameless(int64_t size, int *fd, fv_error *error) {
 }
 
 fv_status fv__file_name_nameless(int fd, char **name, fv_error *error) {
-    static int number;
+    static int number; /* of the process: no two of its files have one name */
     char      *place = fv__sprintf("/proc/self/fd/%d", fd);
     *name = fv__sprintf("%s/fovea-%d-%d", fv__file_scratch(), (int)getpid(), __atomic_add_fetch(&number, 1, __ATOMIC_RELAXED));
     bool      linked = !linkat(AT_FDCWD, place, AT_FDCWD, *name, AT_SYMLINK_FOLLOW);
@@ -267,7 +267,7 @@ static char *hidden_path(const char *path, const char *ending) {
 }
 
 fv_status fv__file_write_all(const char *path, const void *data, size_t size, bool durable, fv_error *error) {
-    static int number; /* two threads may write the same file: the last one wins, whole */
+    static int number; /* of the process: two threads may write the same file, and the last one wins, whole */
     char      *start = hidden_path(path, ".tmp");
     char      *temporary = fv__sprintf("%s%d-%d", start, (int)getpid(), __atomic_add_fetch(&number, 1, __ATOMIC_RELAXED));
     int        fd;
@@ -449,7 +449,7 @@ bool fv__path_has_extension(const char *path, const char *extension) {
 
 /* ---------------------------------------------------------------- fault points */
 
-static const char    *fault_plan;
+static const char    *fault_plan; /* of the process, as its environment, which tests set */
 static pthread_once_t fault_once = PTHREAD_ONCE_INIT;
 static void           read_fault_plan(void) { fault_plan = getenv("FOVEA_FAULT"); }
 
@@ -463,7 +463,7 @@ static fv_status eat(int64_t size) {
 }
 
 fv_status fv__fault_point(const char *name, fv_error *error) {
-    static int64_t passed;
+    static int64_t passed; /* of the process, as the plan */
     pthread_once(&fault_once, read_fault_plan);
     if (!fault_plan) return FV_OK;
     size_t length = strlen(name);

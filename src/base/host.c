@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static fv_host        self;
+static fv_host        self; /* of the process: found once, and the same for all */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void find_self(void) {

@@ -83,7 +83,7 @@ static void release_address(address *a) {
 
 static fv_status load(const fv_remote_plugin **plugin, fv_error *error) {
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    static const void     *loaded;
+    static const void     *loaded; /* of the process, as every plug-in */
     fv_status              status = FV_OK;
     pthread_mutex_lock(&mutex);
     if (!loaded)

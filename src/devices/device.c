@@ -46,6 +46,8 @@ struct fv_device {
     char       message[FV_OPENCL_MESSAGE];
 };
 
+/* Of the process, as the OpenCL platform: a context and its compiled programs cost seconds and much memory, and hold no results.
+ * What a borrowed device does is of one thread alone. */
 static const fv_opencl *opencl;
 static card            *cards;
 static pthread_mutex_t  mutex = PTHREAD_MUTEX_INITIALIZER; /* guards both, and the lists of cards */

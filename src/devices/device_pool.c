@@ -26,6 +26,7 @@ struct fv_device_pool {
     pthread_cond_t   freed;
 };
 
+/* Of the process: devices and their memory are shared by all its pipelines, which would otherwise take more than there is. */
 static fv_device_pool *pools;
 static pthread_mutex_t pools_mutex = PTHREAD_MUTEX_INITIALIZER;
 

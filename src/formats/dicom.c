@@ -14,7 +14,7 @@
 
 static fv_status load(const fv_dicom_plugin **plugin, fv_error *error) {
     static pthread_mutex_t        mutex = PTHREAD_MUTEX_INITIALIZER;
-    static const fv_dicom_plugin *loaded;
+    static const fv_dicom_plugin *loaded; /* of the process, as every plug-in */
     const void                   *found = NULL;
     pthread_mutex_lock(&mutex);
     fv_status status = loaded ? FV_OK : fv__plugin_load("dicom", FV_DICOM_SYMBOL, "DICOM", "libdcmtk-dev g++", &found, error);

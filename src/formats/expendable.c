@@ -43,7 +43,7 @@ static void become_expendable(void) {
 /* ---------------------------------------------------------------- what a child wants of its parent */
 
 enum { LOOK_MILLISECONDS = 200 };
-static int line = -1; /* to the parent; -1: this is no child */
+static int line = -1; /* of the process: from a child to its parent; -1: this is no child */
 
 typedef struct {
     int64_t offset;

@@ -37,7 +37,7 @@ typedef struct {
 
 fv_status fv__hdf5_load(const fv_hdf5_plugin **plugin, fv_error *error) {
     static pthread_mutex_t       mutex = PTHREAD_MUTEX_INITIALIZER;
-    static const fv_hdf5_plugin *loaded;
+    static const fv_hdf5_plugin *loaded; /* of the process, as every plug-in */
     const void                  *found = NULL;
     pthread_mutex_lock(&mutex);
     fv_status status = loaded ? FV_OK : fv__plugin_load("hdf5", FV_HDF5_SYMBOL, "HDF5", "libhdf5-dev", &found, error);

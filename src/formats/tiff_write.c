@@ -15,7 +15,7 @@
 enum { STRIP_BYTES = 256 << 10, TILE = 512, MOST_TILE_BYTES = 4 << 20, WIDEST_STRIP = 8192, DATA_START = 16, FLUSH = 4 << 20 };
 enum { DEFLATE, ZSTD, LZW, NONE }; /* as in the format's list of compressions */
 
-int64_t fv__tiff_classic_limit = UINT32_MAX;
+int64_t fv__tiff_classic_limit = UINT32_MAX; /* of the format; tests make it smaller, before anything runs */
 
 typedef struct { /* what follows from type and options */
     int     compression, level;

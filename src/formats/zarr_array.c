@@ -12,7 +12,7 @@ enum { LARGEST_JSON = 4 << 20, MOST_IN_SHARD = 1 << 22 };
 /* ---------------------------------------------------------------- JSON */
 
 fv_status fv__zarr_load(const char *path, fv_hasher *hasher, cJSON **json, fv_error *error) {
-    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* cJSON notes the place of an error in a global variable */
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* cJSON notes the place of an error in a variable of the process */
     fv_bytes               text = { 0 };
     fv_status              status = fv__file_read_all(path, LARGEST_JSON, &text, error);
     *json = NULL;

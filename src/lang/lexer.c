@@ -137,7 +137,7 @@ static void end(lexer *l, fv__token *token) {
 
 /* ---------------------------------------------------------------- numbers */
 
-static locale_t c_locale;
+static locale_t c_locale; /* of the process: made once, and never changed */
 static void     make_locale(void) { c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0); }
 
 /* A comma as decimal point in the user's locale must not change a pipeline. */

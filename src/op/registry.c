@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
+/* Of the process: made once of what was compiled, and never changed. */
 static const fv_isa  *current;
 static const fv_op  **sorted, **named; /* by family and name; by name */
 static int            count;

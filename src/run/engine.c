@@ -4,7 +4,7 @@
 
 extern const fv_engine *const fv__engines[]; /* made by the build */
 
-static const fv_engine *added[8]; /* by the program */
+static const fv_engine *added[8]; /* of the process, by the program that it runs */
 static int              nadded;
 
 void fv__engine_add(const fv_engine *engine) {

@@ -21,7 +21,8 @@ typedef struct fv_part { /* a table or a scalar of one item and one combination 
     fv_hash       *pieces;
 } part;
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards results that several workers add to */
+static pthread_mutex_t mutex =
+    PTHREAD_MUTEX_INITIALIZER; /* of the process, and held for moments: guards results that several workers add to */
 
 /* ---------------------------------------------------------------- items */
 

@@ -56,6 +56,7 @@ typedef struct sighting { /* of an owner elsewhere */
     double             since; /* when we first saw this counter */
 } sighting;
 
+/* Of the process: a lease says which process holds it, and one thread tells for all of them that it lives. */
 static pthread_mutex_t    mutex = PTHREAD_MUTEX_INITIALIZER;
 static beat              *beats;
 static unsigned long long counter;

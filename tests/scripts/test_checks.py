@@ -55,6 +55,26 @@ def code_that_is_bound_to_the_name_of_an_operator_is_found(folder):
 
 
 @test
+def no_state_belongs_to_the_process_but_what_is_listed(_):
+    finds_nothing(sys.executable, "scripts/process_state.py")
+
+
+@test
+def state_of_the_process_that_is_not_listed_is_found(folder):
+    """In a library with a variable, a variable in a function, one of a thread, a constant and a table of constants."""
+    pathlib.Path(folder, "wrong.c").write_text(
+        "static int kept; const int constant = 4; static const char *const names[] = { \"a\", \"b\" };\n"
+        "static _Thread_local int own;\n"
+        "int next(void) { static long count = 3; return kept++ + own++ + names[kept][0] + (int)count++; }\n")
+    subprocess.run(["cc", "-fPIC", "-c", "wrong.c", "-o", "wrong.c.o"], cwd=folder, check=True)
+    subprocess.run(["ar", "rc", "wrong.a", "wrong.c.o"], cwd=folder, check=True)
+    done = subprocess.run([sys.executable, ROOT / "scripts" / "process_state.py", "wrong.a"], cwd=folder, capture_output=True,
+                          text=True, check=False)
+    lines = [line.split(" belongs")[0] for line in done.stdout.splitlines() if " belongs to the process" in line]
+    assert done.returncode == 1 and lines == ["wrong.c: count", "wrong.c: kept"], done.stdout
+
+
+@test
 def cppcheck_finds_nothing(_):
     if not shutil.which("cppcheck"):
         raise Skip("no cppcheck: scripts/bootstrap.sh check could not install it")

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static fv_ranks joined; /* mpi NULL: none */
+static fv_ranks joined; /* of the process, which is one rank of MPI; mpi NULL: of none */
 
 fv_ranks *fv__ranks_joined(void) { return joined.mpi ? &joined : NULL; }
 
