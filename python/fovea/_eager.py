@@ -8,7 +8,7 @@ def run(expression, axes=None, **arrays):
     return _prepared.call(f"result = {expression}\n", arrays, ("result",), axes and tuple(axes.split()))[0]
 
 
-def call(operator, image, axes=None, **parameters):
+def call(operator, image, *, named=None, **parameters):
     """What an operator makes of one array, with parameters as Python values; None leaves one out."""
     given = "".join([f", {name} = {literal(value)}" for name, value in parameters.items() if value is not None])
-    return run(f"{operator}(a{given})", axes, a=image)
+    return run(f"{operator}(a{given})", named, a=image)

@@ -1,4 +1,5 @@
 """What all functions here share: output arrays, modes, origins, element types, and places outside an image."""
+import math
 import operator
 import warnings
 
@@ -112,9 +113,7 @@ def fill(output, values):
     """Puts values into the output; fractions are cut off and whole numbers wrap around, as a C cast does."""
     if output.dtype.kind in "biu" and values.dtype.kind == "f":
         values = values.astype(np.int64) if output.dtype != np.uint64 else values.astype(np.uint64)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", np.ComplexWarning if hasattr(np, "ComplexWarning") else np.exceptions.ComplexWarning)
-        output[...] = values
+    output[...] = values.real if values.dtype.kind == "c" and output.dtype.kind != "c" else values
     return output
 
 
@@ -157,8 +156,12 @@ def padded(array, before, after, modes, cval=0):
     return array
 
 
-def as_three(array, axis):
-    """The array as before × axis × behind, so that the library can work along any axis of any number of them."""
+def along(array, axis):
+    """The array with one axis before the given one and one behind it, where there are any, so that the library can work along
+    any axis of any number of them; and the new number of the axis."""
     array = np.ascontiguousarray(array)
-    before = int(np.prod(array.shape[:axis], dtype=np.int64))
-    return array.reshape(before, array.shape[axis], -1)
+    before, behind = math.prod(array.shape[:axis]), math.prod(array.shape[axis + 1:])
+    shape = [n for n in (before, array.shape[axis], behind) if n != 1] or [1]
+    if array.shape[axis] == 1:
+        return array.reshape(before, 1, behind), 1
+    return array.reshape(shape), int(before != 1)

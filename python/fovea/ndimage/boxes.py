@@ -45,8 +45,10 @@ def _plain(cval, dtype):
 
 def _along_axis(name, array, size, axis, mode, cval, origin):
     """An operator with a box along one axis of any number of them."""
-    found = _boxed(name, s.as_three(array, axis), [1, size, 1], [mode] * 3, cval, [0, origin, 0])
-    return found.reshape(array.shape)
+    lines, at = s.along(array, axis)
+    sizes, origins = [1] * lines.ndim, [0] * lines.ndim
+    sizes[at], origins[at] = size, origin
+    return _boxed(name, lines, sizes, [mode] * lines.ndim, cval, origins).reshape(array.shape)
 
 
 def _mean_along(array, size, axis, output, mode, cval, origin):

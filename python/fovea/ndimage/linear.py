@@ -43,9 +43,11 @@ def summed(array, weights, modes, cval, origins, dtype):
         return array * dtype(weights.ravel()[0])
     if len(wide) == 1:
         axis = wide[0]
-        kernel = centred(weights.reshape(-1), [centres[axis]])
-        found = _convolved(s.as_three(array, axis), kernel.reshape(1, -1, 1), modes[axis], cval)
-        return found.reshape(array.shape)
+        lines, at = s.along(array, axis)
+        shape = [1] * lines.ndim
+        shape[at] = -1
+        kernel = centred(weights.reshape(-1), [centres[axis]]).reshape(shape)
+        return _convolved(lines, kernel, modes[axis], cval).reshape(array.shape)
     if len({modes[k] for k in wide}) > 1 or array.ndim > 3:
         before = [c if k in wide else 0 for k, c in enumerate(centres)]
         after = [n - 1 - c if k in wide else 0 for k, (n, c) in enumerate(zip(weights.shape, centres))]
@@ -75,7 +77,13 @@ def _many_axes(larger, weights, centres, before, shape):
 def _convolved(array, kernel, mode, cval):
     if not kernel.any():
         return np.zeros_like(array)
-    return _eager.run(f'convolve(a, w, mode = "{mode}", cval = {float(cval)!r})', a=array, w=np.ascontiguousarray(kernel))
+    more = f'mode = "{mode}", cval = {float(cval)!r}'
+    if kernel.size <= _LISTED:
+        return _eager.run(f"convolve(a, kernel = {kernel.ravel().tolist()}, shape = {list(kernel.shape)}, {more})", a=array)
+    return _eager.run(f"convolve(a, w, {more})", a=array, w=np.ascontiguousarray(kernel))
+
+
+_LISTED = 64  # weights that go into the text, which takes no more
 
 
 def parts(function, array, weights, cval):
@@ -208,6 +216,18 @@ def gaussian_filter1d(input, sigma, axis=-1, order=0, output=None, mode="reflect
     """A Gaussian, or one of its derivatives, along an axis."""
     if not isinstance(order, (int, np.integer)) or order < 0:
         raise ValueError("order must be non-negative")
+    array = s.image_of(input)
+    found, one_mode = s.output_of(output, array, complex_output=array.dtype.kind == "c"), s.mode_of(mode)
+    reach = _radius(sigma, truncate, radius)
+    cut = _common_cut([(float(sigma), reach)]) if sigma > 1e-15 else None
+    if cut is not None and array.dtype.kind == "f" and found.dtype.kind == "f" and array.size and array.ndim and order <= 12:
+        lines, at = s.along(s.supported(array), s.axis_number(axis, array.ndim))
+        dtype = computed_type(array, found)
+        values = _eager.call("gaussian", lines.astype(dtype, copy=False),
+                             sigma=[float(sigma) if k == at else 0.0 for k in range(lines.ndim)],
+                             order=[int(order) if k == at else 0 for k in range(lines.ndim)], mode=one_mode, cval=float(cval),
+                             truncate=cut)
+        return s.fill(found, values.reshape(array.shape))
     weights = _bell(float(sigma), int(order), _radius(sigma, truncate, radius))[::-1]
     return correlate1d(input, weights, axis, output, mode, cval, 0)
 

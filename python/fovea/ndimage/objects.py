@@ -22,7 +22,7 @@ def _by_axes(mask, structure):
         return None
     names = iter(_SPATIAL[3 - len(along):]), iter(_OTHERS)
     axes = " ".join(next(names[0]) if k in along else next(names[1]) for k in range(mask.ndim))
-    return _eager.call("label", mask, axes=axes, connectivity=connectivity)
+    return _eager.call("label", mask, named=axes, connectivity=connectivity)
 
 
 def _by_pairs(mask, structure):
