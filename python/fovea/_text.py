@@ -19,7 +19,7 @@ def number(value):
         return str(int(value))
     value = float(value)
     if math.isnan(value) or math.isinf(value):
-        return {"nan": "nan", "inf": "inf", "-inf": "-inf"}[repr(value)]
+        return {"nan": "(0 / 0)", "inf": "(1 / 0)", "-inf": "(-1 / 0)"}[repr(value)]  # the language has no words for them
     return repr(value)
 
 

@@ -34,6 +34,15 @@ class Value:
                   for v in self._sources()]
         return "\n".join(arrays + lines) + "\n"
 
+    def __copy__(self):
+        return self  # nothing in it changes
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce__(self):
+        raise TypeError("a lazy value cannot be pickled: send its text() or what compute() gives")
+
     def _sources(self):
         """Arrays of this program that the value is made of."""
         found, seen, todo = [], set(), [self]
@@ -356,6 +365,9 @@ def _operand(value):
     return value if isinstance(value, Value) else array(value) if isinstance(value, np.ndarray) and value.ndim else value
 
 
+_OF_NUMPY = ("axis", "dtype", "out", "keepdims")  # numpy.mean(image) and the like hand them on as None
+
+
 def call(name, positional, named):
     """The value that an operator gives of arguments as in the language."""
     order, footprints, leading, kind = d.call_of(name)
@@ -364,6 +376,8 @@ def call(name, positional, named):
     given = dict(zip(order, positional))
     for key, value in named.items():
         key = key[:-1] if key.endswith("_") and key not in order else key
+        if key not in order and value is None and key in _OF_NUMPY:
+            continue
         if key not in order:
             raise TypeError(f"{name} has no argument {key!r}; it has {', '.join(order)}")
         if key in given:
@@ -390,8 +404,8 @@ def _slice(image, index):
     index = index if isinstance(index, tuple) else (index,)
     if sum(i is Ellipsis for i in index) > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
-    if Ellipsis in index:
-        at = index.index(Ellipsis)
+    at = next((k for k, i in enumerate(index) if i is Ellipsis), None)
+    if at is not None:
         index = index[:at] + (slice(None),) * (image.ndim - len(index) + 1) + index[at + 1:]
     if len(index) > image.ndim:
         raise IndexError(f"too many indices: the image has {image.ndim} axes ({' '.join(image.axes)}), {len(index)} were given")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Arrays of a program as images: no copy where none is needed, and a clear exception for what is no image."""
+import copy
 import pathlib
 import resource
 import sys
@@ -56,6 +57,28 @@ def what_is_no_image_is_told_so(folder):
     raises(ValueError, "twice", lambda: fv.array(np.zeros((2, 2)), axes="x x"))
     raises(ValueError, "spacing", lambda: fv.array(np.zeros((2, 2)), spacing=[1, 2, 3]))
     raises(ValueError, "affine", lambda: fv.array(np.zeros((2, 2)), affine=np.eye(3)))
+
+
+@test
+def strange_operands_are_told_or_taken(folder):
+    x = fv.array(np.arange(12, dtype=np.float32).reshape(3, 4))
+    masked = np.ma.masked_array(np.ones((3, 4)), np.eye(3, 4) > 0)
+    raises(TypeError, "mask", lambda: x + masked)
+    raises(TypeError, "mask", lambda: fv.gaussian(masked, 1))
+    raises(TypeError, "object", lambda: x + np.array([[None] * 4] * 3))
+    raises(ValueError, "at least one voxel", lambda: x + np.zeros((0, 4)))
+    raises(ValueError, "3 voxels in the first and 5 in the second", lambda: x + np.zeros((5, 5)))
+    raises(fv.UsageError, "image must be an image, not a number", lambda: fv.gaussian(np.array(3.0), 1))
+    raises(fv.UsageError, "sigma is not a number", lambda: x.gaussian(float("nan")))
+    raises(IndexError, "ndarray", lambda: x[np.array([0, 1])])
+    raises(TypeError, "no argument 'sigm'", lambda: x.gaussian(sigm=2))
+    assert ((x + np.array(3.0)).compute() == np.asarray(x) + 3).all() and (x * np.int16(2)).compute()[2, 3] == 22
+    assert np.isnan((x + float("nan")).compute()).all() and np.isinf((x * np.inf).compute()[1]).all()
+    assert np.minimum(x, -np.inf).compute()[0, 0] == -np.inf
+    assert float(np.mean(x)) == 5.5 and float(np.max(x)) == 11
+    assert (x[::-1, ..., ::-2].compute() == np.asarray(x)[::-1, ::-2]).all()
+    assert copy.copy(x) is x and copy.deepcopy(x[1:]).shape == (2, 4)
+    assert (np.asarray(x, dtype=np.int8) == np.asarray(x)).all() and np.asarray(x, dtype=np.int8).dtype == np.int8
 
 
 @test
