@@ -44,6 +44,16 @@ FV_API fv_status fv_pipeline_set(fv_pipeline *pipeline, const char *assignment, 
  * for fv_pipeline_type, and a run says so. */
 FV_API fv_status fv_pipeline_array(fv_pipeline *pipeline, const char *name, const fv_image_type *type, const void *data,
                                    fv_error *error);
+/* Reads part of an image that the calling program provides: `count` voxels along each axis from `start` on, to data, where the
+ * next voxel along an axis is `stride` elements further on; the last axis is dense. Called by any thread of a run, by several at
+ * once. */
+typedef fv_status (*fv_source_read)(void *context, const int64_t *start, const int64_t *count, const int64_t *stride, void *data,
+                                    fv_error *error);
+/* Makes an image a variable that is read piece by piece while the pipeline runs. chunk: the pieces in which reading costs least;
+ * NULL: any will do. identity: a text that changes whenever the pixels do, so that later runs know what they can use again;
+ * NULL: they use nothing again. Engines with other processes get the pixels through a file below the store. */
+FV_API fv_status fv_pipeline_source(fv_pipeline *pipeline, const char *name, const fv_image_type *type, const int64_t *chunk,
+                                    const char *identity, fv_source_read read, void *context, fv_error *error);
 /* Asks for a variable's value after the run. */
 FV_API fv_status fv_pipeline_keep(fv_pipeline *pipeline, const char *name, fv_error *error);
 /* Lattice of chunks: the last axes, or one number for all; 0 of them: chosen. Results do not depend on it. */

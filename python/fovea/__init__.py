@@ -12,17 +12,17 @@ Operators are functions here and methods of images; help(fovea.gaussian) tells a
 numpy.asarray(image), image.compute(), fovea.compute(a, b), image.write("x.tif").
 """
 from . import _library
-from ._compute import compute, graph, info, plan, run
+from ._compute import compute, graph, info, plan, run, write
 from ._mapped import BlockError, ItemsError, map_blocks, map_items
 from ._notebook import load_ipython_extension
 from ._errors import Error, InputError, MissingPart, OutOfMemory, UsageError
 from ._tables import Table
-from ._values import Image, LazyTable, Scalar, Value, array
+from ._values import Image, LazyTable, Scalar, Value, array, table
 
 __version__ = _library.lib.fv_version().decode()
 __all__ = ["BlockError", "Error", "Image", "InputError", "ItemsError", "LazyTable", "MissingPart", "OutOfMemory",
            "Scalar", "Table", "UsageError", "Value", "array", "compute", "graph", "info", "load_ipython_extension",
-           "map_blocks", "map_items", "plan", "run"]
+           "map_blocks", "map_items", "plan", "run", "table", "write"]
 
 
 def __getattr__(name):
@@ -33,16 +33,12 @@ def __getattr__(name):
     operation = _descriptors.python_names()[name]
 
     def function(*arguments, **named):
-        return _values.call(operation, tuple(_values.array(a) if _is_array(a) else a for a in arguments), named)
+        return _values.call(operation, arguments, named)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = _descriptors.documentation_of(operation)
     function.__signature__ = _descriptors.signature_of(operation)
     globals()[name] = function
     return function
-
-
-def _is_array(value):
-    return hasattr(value, "__array_interface__") and getattr(value, "ndim", 0) > 0 and not isinstance(value, Value)
 
 
 def __dir__():

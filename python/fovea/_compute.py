@@ -11,7 +11,7 @@ from ._errors import UsageError, raise_status
 from ._prepared import Pipeline, kept, made, make, value_of
 from ._prepared import run as run_pipeline
 from ._tables import Table
-from ._values import ArrayImage, Value
+from ._values import ArrayImage, SourceImage, Value
 
 
 # ---------------------------------------------------------------- pipelines
@@ -28,6 +28,9 @@ class _Texts(Pipeline):
         nobody will look at pixels, so that a function's need not be computed."""
         lines, names, _ = _text.lines_of(values)
         for value in _sources_of(values):
+            if isinstance(value, SourceImage):
+                self.provide(names[id(value)].encode(), value)
+                continue
             self.held.append(_NO_PIXELS if planned else value._array)
             self.bind(names[id(value)].encode(), value._type.image, self.held[-1])
         lines += [line(names) for line in more]
@@ -82,6 +85,8 @@ def _compute(values, options):
     """Values that are no arrays themselves, in one run."""
     lines, names, operators = _text.lines_of(values)
     sources = _sources_of(values)
+    if any(isinstance(s, SourceImage) for s in sources):
+        return _compute_pieces(values, options)
     arrays = [s._array for s in sources]
     text = "\n".join(lines) + "\n"
     wanted = list(dict.fromkeys(names[id(v)] for v in values))
@@ -94,6 +99,16 @@ def _compute(values, options):
         result = run_pipeline(pipeline, options)
         found = {name: value_of(pipeline, result, name.encode()) for name in wanted}
     return [found[names[id(v)]] for v in values]
+
+
+def _compute_pieces(values, options):
+    """The same of arrays that are read piece by piece."""
+    with _Texts() as pipeline:
+        names = pipeline.add_values(values)
+        for name in dict.fromkeys(names):
+            pipeline.keep(name)
+        result = run_pipeline(pipeline, options)
+        return [value_of(pipeline, result, name.encode()) for name in names]
 
 
 def compute(*values, **options):

@@ -35,6 +35,12 @@ def call_of(name):
     return order, footprints, len(op["inputs"]), op["result"]
 
 
+@functools.lru_cache(None)
+def input_kinds(name):
+    """What each input of an operator is: image, table, scalar ... by its name."""
+    return {item["name"]: item["kind"] for item in all_operators()[name]["inputs"]}
+
+
 def default_of(parameter):
     """The default as a Python value; inspect.Parameter.empty where there is none."""
     if parameter.get("required"):

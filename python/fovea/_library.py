@@ -51,6 +51,8 @@ class RunState(c.Structure):
                 ("memory", c.c_int64), ("seconds", c.c_double)]
 
 
+_NUMBERS = c.POINTER(c.c_int64)
+SOURCE_READ = c.CFUNCTYPE(c.c_int, c.c_void_p, _NUMBERS, _NUMBERS, _NUMBERS, c.c_void_p, c.POINTER(ErrorStruct))
 PROGRESS = c.CFUNCTYPE(None, c.c_void_p, c.POINTER(RunState))
 
 
@@ -94,6 +96,7 @@ for _name, _result, *_arguments in (
         ("fv_pipeline_add_file", c.c_int, _P, _T, _E),
         ("fv_pipeline_set", c.c_int, _P, _T, _E),
         ("fv_pipeline_array", c.c_int, _P, _T, c.POINTER(ImageType), _P, _E),
+        ("fv_pipeline_source", c.c_int, _P, _T, c.POINTER(ImageType), _NUMBERS, _T, SOURCE_READ, _P, _E),
         ("fv_pipeline_keep", c.c_int, _P, _T, _E),
         ("fv_pipeline_chunk", c.c_int, _P, c.POINTER(c.c_int64), c.c_int, _E),
         ("fv_pipeline_type", c.c_int, _P, _T, c.POINTER(ValueType), _E),

@@ -20,11 +20,11 @@ LARGEST_KEPT = 1 << 20  # bytes of a pipeline's arrays: beyond that nobody notic
 
 class Pipeline:
     """A pipeline of the library, freed with this object or at the end of a with block."""
-    __slots__ = ("pointer", "error", "held", "types", "forms")
+    __slots__ = ("pointer", "error", "held", "types", "forms", "sources")
 
     def __init__(self):
         self.pointer, self.error, self.held = l.lib.fv_pipeline_new(), l.ErrorStruct(), []
-        self.types, self.forms = [], {}
+        self.types, self.forms, self.sources = [], {}, []
 
     def __enter__(self):
         return self
@@ -51,6 +51,17 @@ class Pipeline:
         status = l.lib.fv_pipeline_array(self.pointer, name, image_type, address, self.error)
         if status:
             self.check(status)
+
+    def provide(self, name, value):
+        """Makes an image that is read piece by piece a variable."""
+        source = value._source
+        read = source.callback(value.dtype, value.ndim)
+        self.held.append(read)
+        self.sources.append(source)
+        source.failure = None
+        identity = source.identity.encode() if source.identity else None
+        self.check(l.lib.fv_pipeline_source(self.pointer, name, value._type.image, (c.c_int64 * value.ndim)(*source.chunk),
+                                            identity, read, None, self.error))
 
     def keep(self, name):
         """Asks for the value of a variable."""
@@ -117,6 +128,8 @@ def run(pipeline, options):
         if status != l.CANCELLED:
             break  # a signal that does not end the program: Python's handler has run by now, and the work goes on
     if status:
+        for source in pipeline.sources:
+            source.raise_failure()
         failures = [(l.lib.fv_result_failure(result.pointer, k, pipeline.error).decode("utf-8", "replace"),
                      pipeline.error.message.decode("utf-8", "replace"))
                     for k in range(l.lib.fv_result_failures(result.pointer))]

@@ -7,6 +7,7 @@ import numpy as np
 from . import _descriptors as d
 from . import _library as l
 from . import _text
+from ._sources import from_xarray, source_of
 from ._errors import UsageError, raise_status
 
 _SIGNS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "remainder": "%", "power": "**", "less": "<",
@@ -32,6 +33,11 @@ class Value:
         lines, names, _ = _text.lines_of([self])
         arrays = [f'{names[id(v)]} = read("{names[id(v)]}.npy")  # an array of the program: numpy.save writes it'
                   for v in self._sources()]
+        tables = {names[id(v)] for v in _all_before(self) if isinstance(v, GivenTable)}
+        for k, line in enumerate(lines):
+            name = line.partition(" = ")[0]
+            if name in tables:
+                lines[k] = f'{name} = read("{name}.csv")  # a table of the program'
         return "\n".join(arrays + lines) + "\n"
 
     def __copy__(self):
@@ -45,16 +51,7 @@ class Value:
 
     def _sources(self):
         """Arrays of this program that the value is made of."""
-        found, seen, todo = [], set(), [self]
-        while todo:
-            value = todo.pop()
-            if id(value) in seen:
-                continue
-            seen.add(id(value))
-            if isinstance(value, ArrayImage):
-                found.append(value)
-            todo.extend(value._inputs)
-        return found
+        return [v for v in _all_before(self) if isinstance(v, (ArrayImage, SourceImage))]
 
     def compute(self, **options):
         """The value itself: a numpy array, a number or a table. Options are those of fovea.compute."""
@@ -183,14 +180,20 @@ class Image(_Arithmetic):
         return tuple(t.spacing[:t.ndim])
 
     @property
+    def origin(self):
+        """Where the first voxel lies along each axis, in units of the spacing's."""
+        t = self._type.image
+        return tuple(t.origin[:t.ndim])
+
+    @property
     def units(self):
         """Unit of each axis' spacing, or an empty text."""
         t = self._type.image
         return tuple(t.unit[k].value.decode() for k in range(t.ndim))
 
     @property
-    def affine(self):
-        """The matrix from voxels (x y z) to the world, 4 by 4, or None."""
+    def voxel_to_world(self):
+        """The matrix from voxels (x y z) to the world, 4 by 4, or None; fovea.array takes it as affine."""
         t = self._type.image
         return np.vstack([np.array(t.affine[:12]).reshape(3, 4), [0, 0, 0, 1]]) if t.has_affine else None
 
@@ -198,6 +201,11 @@ class Image(_Arithmetic):
     def items(self):
         """How many items the collection has that this is one of; 0 if it is a single image."""
         return self._type.items
+
+    def to_xarray(self, **options):
+        """The computed image as an xarray.DataArray with coordinates."""
+        from ._sources import to_xarray
+        return to_xarray(self, **options)
 
     def __len__(self):
         return self.shape[0]
@@ -226,6 +234,18 @@ class ArrayImage(Image):
     def __init__(self, array, value_type):
         super().__init__(None, (), "array", value_type)
         self._array = array
+
+    def _line(self, names):
+        return None
+
+
+class SourceImage(Image):
+    """An array of this program that is read piece by piece, such as a dask or zarr array."""
+    __slots__ = ("_source",)
+
+    def __init__(self, source, value_type):
+        super().__init__(None, (), "array", value_type)
+        self._source = source
 
     def _line(self, names):
         return None
@@ -286,6 +306,11 @@ class LazyTable(Value):
         return f"<fovea.Table of {', '.join(self.columns)}; {self._hint}>"
 
 
+class GivenTable(LazyTable):
+    """A table of this program."""
+    __slots__ = ("_file",)
+
+
 _CLASSES = {l.IMAGE: Image, l.SCALAR: Scalar, l.TABLE: LazyTable}
 
 
@@ -335,6 +360,18 @@ def _ask_type(text, arrays, name):
     return found
 
 
+def _all_before(value):
+    """A value and everything that it is made of."""
+    found, seen, todo = [], set(), [value]
+    while todo:
+        one = todo.pop()
+        if id(one) not in seen:
+            seen.add(id(one))
+            found.append(one)
+            todo.extend(one._inputs)
+    return found
+
+
 def _images_before(value):
     """The nearest images that a value is made of, each once, through whatever else is between."""
     found, seen, todo = [], set(), list(value._inputs)
@@ -360,8 +397,12 @@ def _typed(make, inputs, hint, kind):
     return _CLASSES[value_type.kind](make, inputs, hint, value_type)
 
 
-def _operand(value):
-    """What a call was given, as a value or a literal."""
+def _operand(value, kind):
+    """What a call was given, as a value or a literal. kind: of the input that it is for; None: it is for a parameter."""
+    if kind == "table" and not isinstance(value, Value):
+        return table(value)
+    if kind == "image" and not isinstance(value, Value) and not np.isscalar(value):
+        return array(value)
     return value if isinstance(value, Value) else array(value) if isinstance(value, np.ndarray) and value.ndim else value
 
 
@@ -371,6 +412,7 @@ _OF_NUMPY = ("axis", "dtype", "out", "keepdims")  # numpy.mean(image) and the li
 def call(name, positional, named):
     """The value that an operator gives of arguments as in the language."""
     order, footprints, leading, kind = d.call_of(name)
+    kinds = d.input_kinds(name)
     if len(positional) > len(order):
         raise TypeError(f"{name} takes {len(order)} arguments ({', '.join(order)}), not {len(positional)}")
     given = dict(zip(order, positional))
@@ -387,7 +429,7 @@ def call(name, positional, named):
     for key, value in sorted(given.items(), key=lambda item: order.index(item[0])) if named else given.items():
         if value is None:
             continue
-        pieces.append((key, value if key in footprints and not isinstance(value, Value) else _operand(value)))
+        pieces.append((key, value if key in footprints and not isinstance(value, Value) else _operand(value, kinds.get(key))))
     inputs = tuple(v for _, v in pieces if isinstance(v, Value))
     sign = _SIGNS.get(name)
 
@@ -431,19 +473,24 @@ def _slice(image, index):
 
 def array(a, spacing=None, axes=None, units=None, affine=None):
     """An array of this program as an image. The pixels are not copied if they lie in C order; do not change them before
-    the image is computed."""
+    the image is computed. Arrays of dask, zarr, h5py and xarray are read piece by piece when they are needed."""
     if isinstance(a, Image):
         return a
+    origin = None
+    if type(a).__module__.partition(".")[0] == "xarray" and hasattr(a, "dims"):
+        a, own_axes, own_spacing, origin, own_units = from_xarray(a)
+        axes, spacing, units = axes or own_axes, spacing or own_spacing, units or own_units
+    source = source_of(a)
     if isinstance(a, np.ma.MaskedArray):
         raise TypeError("a masked array has no place for its mask in an image; a.filled(...) or two arrays do")
-    a = _as_array(a)
+    a = a if source else _as_array(a)
     if a.dtype.kind not in "buifc" or a.dtype.name not in l.DTYPES:
         raise TypeError(f"an image has elements of {', '.join(l.DTYPES)}; this array has {a.dtype}")
     if a.ndim < 1 or a.ndim > l.MAX_DIMS:
         raise ValueError(f"an image has 1 to {l.MAX_DIMS} axes; this array has {a.ndim}")
-    if a.size == 0:
+    if 0 in a.shape:
         raise ValueError(f"an image has at least one voxel along each axis; this array has the shape {a.shape}")
-    if not (a.flags.c_contiguous and a.dtype.isnative):
+    if not source and not (a.flags.c_contiguous and a.dtype.isnative):
         a = np.ascontiguousarray(a, a.dtype.newbyteorder("="))
     found = l.ValueType()
     t = found.image
@@ -466,7 +513,22 @@ def array(a, spacing=None, axes=None, units=None, affine=None):
         if matrix.shape not in ((3, 4), (4, 4)):
             raise ValueError(f"affine is a matrix of 4 by 4, not of shape {matrix.shape}")
         t.has_affine, t.affine = True, (c.c_double * 12)(*matrix[:3].ravel())
-    return ArrayImage(a, found)
+    for k, first in enumerate(origin or ()):
+        t.origin[k] = first
+    return SourceImage(source, found) if source else ArrayImage(a, found)
+
+
+def table(t):
+    """A table of this program as an input of join, filter, group ...: a DataFrame of pandas or polars, a table of pyarrow,
+    a dictionary of columns, a computed table, or anything that speaks Arrow. Its cells are copied."""
+    if isinstance(t, LazyTable):
+        return t
+    from ._given_tables import statement
+    line, file = statement(t)
+    made = Value(lambda names: line, (), "table")
+    value = GivenTable(made._call, (), "table", infer(made))
+    value._file = file
+    return value
 
 
 def _as_array(a):

@@ -108,10 +108,35 @@ fv_status fv_pipeline_array(fv_pipeline *p, const char *name, const fv_image_typ
         if (!strcmp(b->arrays[a].name, name)) {
             b->arrays[a].type = *type;
             b->arrays[a].data = data;
+            b->arrays[a].read = NULL;
             return FV_OK;
         }
     b->arrays = fv__realloc(b->arrays, (size_t)(b->narrays + 1) * sizeof *b->arrays);
     b->arrays[b->narrays++] = (fv_array){ .name = fv__arena_strdup(&b->arena, name), .type = *type, .data = data };
+    return FV_OK;
+}
+
+/* Of an image whose pixels nobody vouches for: another one each time. */
+static fv_hash new_identity(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    fv_hasher hasher;
+    fv__hasher_init(&hasher);
+    fv__hasher_int(&hasher, getpid());
+    fv__hasher_int(&hasher, now.tv_sec);
+    fv__hasher_int(&hasher, now.tv_nsec);
+    return fv__hasher_finish(&hasher);
+}
+
+fv_status fv_pipeline_source(fv_pipeline *p, const char *name, const fv_image_type *type, const int64_t *chunk,
+                             const char *identity, fv_source_read read, void *context, fv_error *error) {
+    FV_TRY(fv_pipeline_array(p, name, type, NULL, error));
+    fv_array *array = p->bindings.arrays;
+    while (strcmp(array->name, name)) array++;
+    array->read = read;
+    array->context = context;
+    array->content = identity ? fv__hash_bytes(identity, strlen(identity)) : new_identity();
+    for (int d = 0; d < type->ndim; d++) array->chunk[d] = chunk ? FV_MIN(FV_MAX(chunk[d], 1), type->shape[d]) : type->shape[d];
     return FV_OK;
 }
 
@@ -147,7 +172,8 @@ fv_status fv__pipeline_resolve(const fv_pipeline *p, const char *store, fv_bindi
     if (p->bindings.nkeeps) memcpy(b->keeps, p->bindings.keeps, (size_t)p->bindings.nkeeps * sizeof *b->keeps);
     b->narrays = p->bindings.narrays;
     b->nkeeps = p->bindings.nkeeps;
-    for (int a = 0; a < b->narrays; a++) b->arrays[a].content = (fv_hash){ .low = (uint64_t)a + 1 };
+    for (int a = 0; a < b->narrays; a++)
+        if (!b->arrays[a].read) b->arrays[a].content = (fv_hash){ .low = (uint64_t)a + 1 };
     const char *const folders[] = { ".fovea", store };
     fv_made          *made = fv__made_open(folders, store && strcmp(store, ".fovea") ? 2 : 1);
     b->made = fv__made_find;
@@ -208,7 +234,7 @@ static bool device_failed(const fv_run_options *o, const fv_bindings *b, fv_stat
 
 static fv_status check_arrays(const fv_bindings *b, fv_error *error) {
     for (int a = 0; a < b->narrays; a++)
-        if (!b->arrays[a].data)
+        if (!b->arrays[a].data && !b->arrays[a].read)
             return fv_fail(error, FV_ERROR_USAGE, "array %s: its type was given, but no pixels", b->arrays[a].name);
     return FV_OK;
 }

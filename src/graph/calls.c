@@ -334,7 +334,7 @@ APART static value finish_call(builder *b, call *c) {
     if (plain_value(b, c, &literal, &error))
         return error.code == FV_OK ? (value){ .kind = LITERAL, .literal = literal, .node = c->late }
                                    : fv__from_error(b, c->expr->span, c->op, &error);
-    if (c->op->role == FV_OP_ARRAY) return named_array(b, c);
+    if (c->op->role == FV_OP_ARRAY || c->op->role == FV_OP_PROVIDED) return named_array(b, c);
     if (c->op->gathers) return node_value(c->inputs[0]);
     if (c->op->expands) return expand(b, c, c->op->expands);
     if (c->op->unroll && unrolled(b, c, &result)) return result;

@@ -178,7 +178,11 @@ fv_status fv__graph_array(fv_graph *graph, const fv_array *array, fv_node **node
     params->type = array->type;
     params->data = array->data;
     params->content = array->content;
-    return fv__graph_call(graph, fv__op_of_role(FV_OP_ARRAY), params, NULL, (fv_span){ 1, 1, 1 }, node, error);
+    params->read = array->read;
+    params->context = array->context;
+    memcpy(params->chunk, array->chunk, sizeof params->chunk);
+    return fv__graph_call(graph, fv__op_of_role(array->read ? FV_OP_PROVIDED : FV_OP_ARRAY), params, NULL, (fv_span){ 1, 1, 1 },
+                          node, error);
 }
 
 void fv__graph_free(fv_graph *graph) {

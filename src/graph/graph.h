@@ -10,6 +10,7 @@
 #include "op/format.h"
 #include "op/op.h"
 #include "op/params.h"
+#include <fovea/pipeline.h>
 
 typedef struct fv_node {
     int             id;
@@ -110,11 +111,14 @@ typedef struct fv_parameter { /* a swept or overridden parameter */
     int         count;
 } fv_parameter;
 
-typedef struct fv_array { /* an array fed from memory; borrowed */
-    char         *name;
-    fv_image_type type;
-    const void   *data;
-    fv_hash       content; /* tells it from others: its place among those of the pipeline, or its bytes (fv__arrays_hash) */
+typedef struct fv_array { /* an image of the calling program; borrowed */
+    char          *name;
+    fv_image_type  type;
+    const void    *data;    /* in memory; NULL: it is read piece by piece */
+    fv_hash        content; /* tells it from others: its place among those of the pipeline, or its bytes (fv__arrays_hash) */
+    fv_source_read read;    /* NULL: it is data */
+    void          *context;
+    int64_t        chunk[FV_MAX_DIMS]; /* of what is read */
 } fv_array;
 
 /* For measuring: of every source whose axis has this name and length, only the middle `take` of it are used. */

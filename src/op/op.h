@@ -310,9 +310,10 @@ typedef void (*fv_point_fn)(const void *params, int64_t n, void *restrict out, c
 /* What pipelines ask for without a call by name. One operator has each. */
 typedef enum fv_op_role {
     FV_OP_NONE,
-    FV_OP_ARRAY,  /* an image that the calling program has bound to a name; its parameters are fv_array_params */
-    FV_OP_PART,   /* image[start:stop:step]: lists start, stop, step and single */
-    FV_OP_SELECT, /* the rows of a table for which the text condition holds */
+    FV_OP_ARRAY,    /* an image that the calling program has bound to a name; its parameters are fv_array_params */
+    FV_OP_PROVIDED, /* the same for one that the program reads piece by piece */
+    FV_OP_PART,     /* image[start:stop:step]: lists start, stop, step and single */
+    FV_OP_SELECT,   /* the rows of a table for which the text condition holds */
 } fv_op_role;
 
 typedef struct fv_layout {

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { VERSION = 1 };
 
@@ -47,6 +48,11 @@ static void list_arrays(const fv_bindings *bindings, cJSON *arrays) {
         cJSON_AddStringToObject(array, "name", bindings->arrays[a].name);
         cJSON_AddStringToObject(array, "type", (char *)type.data);
         cJSON_AddStringToObject(array, "content", hex);
+        if (bindings->arrays[a].read) {
+            cJSON *chunk = cJSON_AddArrayToObject(array, "chunk");
+            for (int d = 0; d < bindings->arrays[a].type.ndim; d++)
+                cJSON_AddItemToArray(chunk, cJSON_CreateNumber((double)bindings->arrays[a].chunk[d]));
+        }
         cJSON_AddItemToArray(arrays, array);
         fv__bytes_release(&type);
     }
@@ -132,6 +138,48 @@ fv_status fv__manifest_freeze(const char *folder, const fv_program *program, fv_
 
 static char *array_path(const char *run_folder, const char *name) { return fv__sprintf("%s/array-%s", run_folder, name); }
 
+/* Copies what the program provides to a file, a piece at a time. */
+static fv_status spool_pieces(const fv_array *array, int fd, const char *path, fv_error *error) {
+    fv_lattice lattice;
+    fv_bytes   piece = { 0 };
+    fv_status  status = FV_OK;
+    size_t     element = fv_dtype_size(array->type.dtype);
+    fv__lattice_init(&lattice, array->type.ndim, array->type.shape, array->chunk);
+    for (int64_t k = 0, n = fv__lattice_count(&lattice); k < n && status == FV_OK; k++) {
+        fv_region region = fv__lattice_chunk(&lattice, k);
+        fv_block  block;
+        fv_rows   rows;
+        status = fv__bytes_need(&piece, (size_t)fv__region_voxels(&region) * element, error);
+        if (status != FV_OK) break;
+        fv__block_init(&block, array->type.dtype, &region, piece.data);
+        status = array->read(array->context, region.start, region.size, block.stride, block.data, error);
+        for (fv__rows_begin(&rows, &region); status == FV_OK && fv__rows_next(&rows);) {
+            int64_t offset = 0;
+            for (int d = 0; d < region.ndim; d++) offset = offset * array->type.shape[d] + rows.position[d];
+            status = fv__file_write_at(fd, fv__block_at(&block, rows.position), (size_t)region.size[region.ndim - 1] * element,
+                                       offset * (int64_t)element, path, error);
+        }
+    }
+    fv__bytes_release(&piece);
+    return status;
+}
+
+/* The file gets its name when it is whole. */
+static fv_status spool_source(const fv_array *array, const char *path, fv_error *error) {
+    char     *temporary = fv__sprintf("%s.%d", path, (int)getpid());
+    int       fd;
+    fv_status status = fv__file_open_write(temporary, &fd, error);
+    if (status == FV_OK) {
+        status = spool_pieces(array, fd, temporary, error);
+        fv_status closed = fv__file_close(fd, temporary, status == FV_OK ? error : NULL);
+        if (status == FV_OK) status = closed;
+        if (status == FV_OK) status = fv__rename(temporary, path, error);
+        if (status != FV_OK) fv__path_remove(temporary, NULL);
+    }
+    free(temporary);
+    return status;
+}
+
 fv_status fv__manifest_spool(const char *run_folder, const fv_bindings *bindings, fv_error *error) {
     fv_status status = FV_OK;
     for (int a = 0; a < bindings->narrays && status == FV_OK; a++) {
@@ -140,7 +188,8 @@ fv_status fv__manifest_spool(const char *run_folder, const fv_bindings *bindings
         int64_t         size = fv_image_type_bytes(&array->type);
         fv_file_id      id;
         if (fv__file_identify(path, &id, NULL) != FV_OK || id.size != size)
-            status = fv__file_write_all(path, array->data, (size_t)size, false, error);
+            status = array->read ? spool_source(array, path, error)
+                                 : fv__file_write_all(path, array->data, (size_t)size, false, error);
         free(path);
     }
     return status;
@@ -217,6 +266,46 @@ static void load_device(const cJSON *root, fv_bindings *bindings) {
     bindings->on.strict = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(device, "strict"));
 }
 
+/* What a worker has of an image that the program provides: the file that it was copied to. */
+typedef struct spooled {
+    const char   *path;
+    fv_image_type type;
+} spooled;
+
+static fv_status read_spooled(void *context, const int64_t *start, const int64_t *count, const int64_t *stride, void *data,
+                              fv_error *error) {
+    const spooled *s = context;
+    int            fd, n = s->type.ndim;
+    size_t         element = fv_dtype_size(s->type.dtype);
+    fv_region      region = { .ndim = n };
+    fv_rows        rows;
+    memcpy(region.start, start, (size_t)n * sizeof *start);
+    memcpy(region.size, count, (size_t)n * sizeof *count);
+    FV_TRY(fv__file_open_read(s->path, &fd, error));
+    fv_status status = FV_OK;
+    for (fv__rows_begin(&rows, &region); status == FV_OK && fv__rows_next(&rows);) {
+        int64_t offset = 0, to = 0;
+        for (int d = 0; d < n; d++) {
+            offset = offset * s->type.shape[d] + rows.position[d];
+            to += (rows.position[d] - start[d]) * stride[d];
+        }
+        status = fv__file_read_at(fd, (char *)data + to * (int64_t)element, (size_t)count[n - 1] * element,
+                                  offset * (int64_t)element, s->path, error);
+    }
+    fv__file_close(fd, s->path, NULL);
+    return status;
+}
+
+static void load_source(const cJSON *chunk, const char *run_folder, fv_array *array, fv_arena *arena) {
+    spooled *s = fv__arena_alloc(arena, sizeof *s);
+    char    *path = array_path(run_folder, array->name);
+    *s = (spooled){ .path = fv__arena_strdup(arena, path), .type = array->type };
+    for (int d = 0; d < array->type.ndim; d++) array->chunk[d] = (int64_t)cJSON_GetNumberValue(cJSON_GetArrayItem(chunk, d));
+    array->read = read_spooled;
+    array->context = s;
+    free(path);
+}
+
 /* Arrays are read whole: a program that holds them in memory has room for them. */
 static fv_status load_arrays(const cJSON *root, const char *run_folder, fv_bindings *bindings, fv_error *error) {
     const cJSON *a, *k;
@@ -234,6 +323,11 @@ static fv_status load_arrays(const cJSON *root, const char *run_folder, fv_bindi
             sscanf(text_of(a, "content"), "%16" SCNx64 "%16" SCNx64, &part[0], &part[1]) != 2)
             return fv_fail(error, FV_ERROR_INPUT, "the manifest of %s is damaged", run_folder);
         array->content = (fv_hash){ .high = part[0], .low = part[1] };
+        const cJSON *chunk = cJSON_GetObjectItemCaseSensitive(a, "chunk");
+        if (chunk) {
+            load_source(chunk, run_folder, array, &bindings->arena);
+            continue;
+        }
         size_t    size = (size_t)fv_image_type_bytes(&array->type);
         char     *path = array_path(run_folder, array->name);
         void     *data;

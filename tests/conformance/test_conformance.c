@@ -44,6 +44,22 @@ static void fill(const input *in, void *data, int64_t voxels) {
 
 static void *pixels[FV_COUNT(inputs)];
 
+/* The first input once more, read piece by piece. */
+static fv_status read_first(void *context, const int64_t *start, const int64_t *count, const int64_t *stride, void *data,
+                            fv_error *error) {
+    (void)error;
+    const fv_image_type *type = context;
+    fv_region            whole = fv__region_whole(type), region = { .ndim = type->ndim };
+    fv_block             from, to = { .dtype = type->dtype, .data = data };
+    memcpy(region.start, start, (size_t)type->ndim * sizeof *start);
+    memcpy(region.size, count, (size_t)type->ndim * sizeof *count);
+    to.region = region;
+    memcpy(to.stride, stride, (size_t)type->ndim * sizeof *stride);
+    fv__block_init(&from, type->dtype, &whole, pixels[0]);
+    fv__block_copy(&to, &from);
+    return FV_OK;
+}
+
 static fv_pipeline *make(const char *expression, fv_error *error) {
     fv_pipeline *p = fv_pipeline_new();
     for (int i = 0; i < FV_COUNT(inputs); i++) {
@@ -59,6 +75,10 @@ static fv_pipeline *make(const char *expression, fv_error *error) {
             fill(&inputs[i], pixels[i], fv_image_type_voxels(&type));
         }
         fv_pipeline_array(p, inputs[i].name, &type, pixels[i], error);
+        if (i) continue;
+        static fv_image_type first;
+        first = type;
+        fv_pipeline_source(p, "pieces", &type, (const int64_t[]){ 5, 7, 11, 1, 1, 1 }, "pieces", read_first, &first, error);
     }
     char *text = fv__sprintf("result = %s\n", expression);
     if (fv_pipeline_add(p, "case", text, error) != FV_OK) fv_fail(error, FV_ERROR_USAGE, "%s", fv_pipeline_messages(p));

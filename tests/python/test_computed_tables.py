@@ -112,4 +112,14 @@ def a_notebook_shows_values(folder):
     assert thumbnail(x)[1:4] == b"PNG" and thumbnail(fv.array(np.zeros((3, 4, 5)))) and thumbnail(fv.array(np.arange(5.)))
 
 
+@test
+def a_table_of_one_row_or_one_column_outlives_its_run(folder):
+    """Its cells lie in the result's memory as numpy would have them, and were once taken without a copy."""
+    row = fv.filter({"n": np.arange(5), "half": np.arange(5) / 2}, "n == 3").compute()
+    column = fv.select({"n": np.arange(5000), "half": np.zeros(5000)}, "n").compute()
+    for _ in range(50):
+        fv.phantom("cells", [64, 64]).mean().compute()
+    assert list(row) == [(3, 1.5)] and np.array_equal(column["n"], np.arange(5000))
+
+
 main()

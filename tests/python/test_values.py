@@ -177,7 +177,7 @@ def real_files_come_out_as_their_peers_read_them(folder):
         raise Skip("no NIfTI file among the test data")
     x, peer = fv.read(path), nibabel.load(path)
     assert np.array_equal(np.asarray(x), np.asarray(peer.dataobj).T)
-    assert np.allclose(x.affine, peer.affine)
+    assert np.allclose(x.voxel_to_world, peer.affine)
 
 
 main()
