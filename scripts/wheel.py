@@ -10,6 +10,7 @@ wheel's path.
 """
 import base64
 import hashlib
+import os
 import pathlib
 import platform
 import re
@@ -48,6 +49,8 @@ def fill(build, folder):
     libraries = {**needed(build / "libfovea.so.0"), **needed(build / "fovea")}
     for name, path in sorted(libraries.items()):
         put_binary(path.resolve(), package / "lib" / name, "$ORIGIN")
+    subprocess.run([sys.executable, str(ROOT / "scripts" / "python_stubs.py"), str(package / "__init__.pyi")], check=True,
+                   env={**os.environ, "FOVEA_LIBRARY": str((build / "libfovea.so.0").resolve())})
     shutil.copyfile(ROOT / "LICENSE", package / "LICENSE")
 
 

@@ -12,6 +12,8 @@
 #include <fovea/cluster.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
 
 fv_pipeline *fv_pipeline_new(void) {
     fv_pipeline *p = fv__calloc(sizeof *p);
