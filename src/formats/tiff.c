@@ -191,6 +191,7 @@ static fv_status open_pages(reader *r, int64_t wanted, fv_error *error) {
     for (int64_t i = 0; i < r->count; i++) r->flat = r->flat && r->planes[i].flat >= 0;
     r->swapped = TIFFIsByteSwapped(tif);
     fill_type(r, tif, description);
+    r->base.has_stage = fv__tiff_ome_stage(description, &r->base.type, r->base.stage);
     tell_facts(r, tif, &s, description);
     take_identity(r);
     r->base.whole_pieces = !r->flat;

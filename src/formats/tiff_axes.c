@@ -185,6 +185,43 @@ static bool from_ome(const char *text, int64_t pages, fv_image_type *type) {
     return true;
 }
 
+/* Metres of a unit; 0 where it is no length. */
+static double metres(const char *unit) {
+    static const struct {
+        const char *unit;
+        double      metres;
+    } lengths[] = { { "angstrom", 1e-10 },  { "nanometer", 1e-9 }, { "micrometer", 1e-6 }, { "millimeter", 1e-3 },
+                    { "centimeter", 1e-2 }, { "inch", 0.0254 },    { "meter", 1 } };
+    for (int i = 0; i < FV_COUNT(lengths); i++)
+        if (!strcmp(lengths[i].unit, unit)) return lengths[i].metres;
+    return 0;
+}
+
+/* A position in pixels; one whose unit is no length counts in that of the pixels. */
+static double in_pixels(double position, const char *word, const fv_image_type *type, int d) {
+    char unit[16];
+    normal_unit(word, unit);
+    if (word && !strncmp(word, "pixel", 5)) return position;
+    double here = metres(unit), pixel = metres(type->unit[d]);
+    return position * (here > 0 && pixel > 0 ? here / pixel : 1) / type->spacing[d];
+}
+
+bool fv__tiff_ome_stage(const char *description, const fv_image_type *type, double stage[2]) {
+    const char *tag = description && strstr(description, "<OME") ? strstr(description, "<Plane ") : NULL;
+    const char *end = tag ? strchr(tag, '>') : NULL;
+    char        value[64], unit[64], key[32];
+    bool        known = end != NULL;
+    for (int i = 0; i < 2 && known; i++) {
+        int d = find_axis(type, i ? "x" : "y");
+        snprintf(key, sizeof key, "Position%c", i ? 'X' : 'Y');
+        known = d >= 0 && attribute(tag, end, key, value);
+        snprintf(key, sizeof key, "Position%cUnit", i ? 'X' : 'Y');
+        if (known) stage[i] = in_pixels(atof(value), attribute(tag, end, key, unit), type, d);
+        known = known && isfinite(stage[i]);
+    }
+    return known;
+}
+
 /* ---------------------------------------------------------------- tifffile's JSON */
 
 static bool shape_fits(const cJSON *shape, int64_t pages, const fv_image_type *type) {

@@ -36,7 +36,9 @@ typedef struct fv_reader {
     fv_hash          header;             /* identity of the header */
     char            *voxels;             /* the file that holds the voxels where it is another one; NULL: it is not */
     fv_file_id       voxels_id;
-    double          *angles; /* of a scan, in degrees, one per projection; NULL: the file says none */
+    bool             has_stage; /* the file says where the stage was: */
+    double           stage[2];  /* y and x of the first pixel, in pixels */
+    double          *angles;    /* of a scan, in degrees, one per projection; NULL: the file says none */
     int64_t          nangles;
     fv_bytes         facts; /* "name: value\n" lines for `fovea info`: compression, layout, metadata */
 } fv_reader;

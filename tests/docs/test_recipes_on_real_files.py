@@ -336,6 +336,21 @@ def frames_of_the_tooth_written_as_nxtomo_are_reconstructed_by_the_recipe_of_nex
 
 
 @test
+def tiles_of_tissue_come_back_to_where_they_were_cut(folder):
+    put(folder, "slide.tif", nuclei("60:430, 0:512"))
+    image = np.pad(imread(f"{folder}/slide.tif"), [(0, 0), (0, 18)], mode="reflect")
+    np.save(f"{folder}/slide.npy", image)
+    run("run", "-q", "--overwrite", "-e", 'read("slide.npy") |> write("slide.tif")', folder=folder)
+    cook(folder, "Stitching the tiles of a slide", real=True)
+    found = np.array([[float(row["y"]), float(row["x"])] for row in table(folder, "places.csv")])
+    off = found - [[4, 3], [1, 166], [6, 322], [163, 1], [166, 160], [160, 324]]
+    assert np.abs(off - off.mean(0)).max() < 0.1, found
+    run("run", "-q", "-e", 'read("slide.zarr") |> write("whole.npy")', folder=folder)
+    y, x = (np.round(found[0]) + 5 - [4, 3]).astype(int)
+    assert np.array_equal(np.load(f"{folder}/whole.npy")[y + 10:y + 350, x + 10:x + 510], image[10:350, 10:510])
+
+
+@test
 def no_recipe_is_left_out(_):
     tests = pathlib.Path(__file__).read_text(encoding="utf-8")
     titles = re.findall(r"^## (.*)$", TEXT, re.M)

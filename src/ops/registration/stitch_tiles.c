@@ -1,0 +1,326 @@
+/* Tiles of a stitched image; see stitch_tiles.h. */
+#include "ops/registration/stitch_tiles.h"
+#include "base/file_pattern.h"
+#include "base/take.h"
+#include "op/axes.h"
+#include "op/format.h"
+#include <pthread.h>
+#include <stdlib.h>
+#include <strings.h>
+
+enum { LEAST_SHARED = 8 }; /* pixels along an axis */
+enum { ROWS, SNAKE, COLUMNS, SNAKE_COLUMNS };
+enum { FLIP_X = 1, FLIP_Y = 2 };
+
+/* ---------------------------------------------------------------- files */
+
+static fv_status find_files(const fv__tiles *p, fv_matches *files, fv_error *error) {
+    fv__pattern_find(p->file, fv__format_is_folder, files);
+    if (files->count > 1) return FV_OK;
+    fv_status status = files->count ? fv_fail(error, FV_ERROR_INPUT, "only %s matches \"%s\": two tiles at least are stitched",
+                                              files->match[0].path, p->file)
+                                    : fv_fail(error, FV_ERROR_INPUT, "no file matches \"%s\"", p->file);
+    fv__matches_release(files);
+    return status;
+}
+
+static fv_status describe(const char *path, fv_image_type *type, double stage[2], bool *knows, fv_error *error) {
+    fv_reader *reader;
+    FV_TRY(fv__reader_acquire(path, NULL, &reader, error));
+    *type = reader->type;
+    int y = fv__axis_find(type, "y"), x = fv__axis_find(type, "x");
+    *knows = reader->has_stage;
+    for (int d = 0; d < 2; d++) stage[d] = reader->stage[d];
+    if (!*knows && y >= 0 && x >= 0) {
+        stage[0] = type->origin[y] / type->spacing[y];
+        stage[1] = type->origin[x] / type->spacing[x];
+        *knows = type->origin[y] != 0 || type->origin[x] != 0;
+    }
+    fv__reader_release(reader);
+    return FV_OK;
+}
+
+static fv_status check_axes(const char *path, const fv_image_type *type, fv_error *error) {
+    int y = fv__axis_find(type, "y"), x = fv__axis_find(type, "x");
+    if (y >= 0 && x == y + 1 && !fv_dtype_is_complex(type->dtype)) return FV_OK;
+    return fv_fail(error, FV_ERROR_INPUT,
+                   "%s: a tile is an image with the axes y x beside each other; read and name_axes tell which it has", path);
+}
+
+static fv_status check_alike(const char *path, const fv_image_type *type, const char *first, const fv_image_type *like,
+                             fv_error *error) {
+    if (type->dtype != like->dtype)
+        return fv_fail(error, FV_ERROR_INPUT, "%s is %s and %s is %s: all tiles must have the same type", path,
+                       fv_dtype_name(type->dtype), first, fv_dtype_name(like->dtype));
+    bool same = type->ndim == like->ndim;
+    for (int d = 0; same && d < type->ndim; d++) same = type->shape[d] == like->shape[d] && !strcmp(type->axis[d], like->axis[d]);
+    if (same) return FV_OK;
+    fv_bytes here = { 0 }, there = { 0 };
+    for (int d = 0; d < type->ndim; d++)
+        fv__bytes_printf(&here, "%s%s %lld", d ? ", " : "", type->axis[d], (long long)type->shape[d]);
+    for (int d = 0; d < like->ndim; d++)
+        fv__bytes_printf(&there, "%s%s %lld", d ? ", " : "", like->axis[d], (long long)like->shape[d]);
+    fv_fail(error, FV_ERROR_INPUT, "%s has the shape %s and %s has %s: all tiles must have the same", path, (char *)here.data,
+            first, (char *)there.data);
+    fv__bytes_release(&here);
+    fv__bytes_release(&there);
+    return FV_ERROR_INPUT;
+}
+
+/* ---------------------------------------------------------------- where they should lie */
+
+static fv_status place_in_grid(const fv__tiles *p, const fv_matches *files, double *places, fv_error *error) {
+    fv_numbers overlap = p->overlap;
+    if (p->grid.count != 2)
+        return fv_fail(error, FV_ERROR_USAGE, "grid has %d numbers: it takes two, [rows, columns]", p->grid.count);
+    FV_TRY(fv__numbers_spread(&overlap, 2, "overlap", error));
+    int64_t rows = (int64_t)p->grid.value[0], columns = (int64_t)p->grid.value[1];
+    if (rows * columns != files->count)
+        return fv_fail(error, FV_ERROR_USAGE, "grid = [%lld, %lld] has %lld tiles, and \"%s\" matches %lld files; %s",
+                       (long long)rows, (long long)columns, (long long)(rows * columns), p->file, (long long)files->count,
+                       files->count < rows * columns ? "some are missing" : "let the pattern match the tiles alone");
+    bool by_columns = p->order.index >= COLUMNS, snake = p->order.index == SNAKE || p->order.index == SNAKE_COLUMNS;
+    for (int64_t i = 0; i < files->count; i++) {
+        int64_t length = by_columns ? rows : columns, slow = i / length, fast = i % length;
+        if (snake && slow % 2) fast = length - 1 - fast;
+        int64_t at[2] = { by_columns ? fast : slow, by_columns ? slow : fast };
+        for (int d = 0; d < 2; d++) places[2 + 2 * i + d] = (double)at[d] * places[d] * (1 - overlap.value[d]);
+    }
+    return FV_OK;
+}
+
+static int find_column(const fv_table_type *type, const char *name, bool text) {
+    for (int c = 0; c < type->ncolumns; c++)
+        if (!strcasecmp(type->column[c].name, name) && text == (type->column[c].kind == FV_COLUMN_TEXT)) return c;
+    return -1;
+}
+
+static double number_in(const fv_table_type *type, const fv_cell *row, int column) {
+    return type->column[column].kind == FV_COLUMN_REAL ? row[column].real : (double)row[column].integer;
+}
+
+/* The tile that a row is of: by its name, or the next one. */
+static int64_t tile_of(const fv_matches *files, const char *name, int64_t row) {
+    if (!name) return row < files->count ? row : -1;
+    for (int64_t i = 0; i < files->count; i++) {
+        char stem[256];
+        fv__path_stem(files->match[i].path, stem, sizeof stem);
+        if (!strcmp(fv__path_name(files->match[i].path), fv__path_name(name)) || !strcmp(stem, name)) return i;
+    }
+    return -1;
+}
+
+static fv_status take_rows(const fv__tiles *p, fv_table_reader *table, const fv_matches *files, double *places, fv_error *error) {
+    int x = find_column(&table->type, "x", false), y = find_column(&table->type, "y", false),
+        file = find_column(&table->type, "file", true);
+    const fv_cell *cells;
+    int64_t        nrows, row = 0;
+    if (x < 0 || y < 0) return fv_fail(error, FV_ERROR_INPUT, "%s has no columns x and y of numbers", p->positions);
+    do {
+        FV_TRY(table->source.next(&table->source, &cells, &nrows, error));
+        for (int64_t r = 0; r < nrows; r++, row++) {
+            const fv_cell *cell = cells + r * table->type.ncolumns;
+            int64_t        tile = tile_of(files, file >= 0 ? cell[file].text : NULL, row);
+            if (tile < 0 && file >= 0) continue; /* of a tile that is not wanted */
+            if (tile < 0)
+                return fv_fail(error, FV_ERROR_INPUT, "%s has more rows than \"%s\" matches files, %lld", p->positions, p->file,
+                               (long long)files->count);
+            places[2 + 2 * tile] = number_in(&table->type, cell, y) / p->pixel_size;
+            places[3 + 2 * tile] = number_in(&table->type, cell, x) / p->pixel_size;
+        }
+    } while (nrows);
+    for (int64_t i = 0; i < files->count; i++)
+        if (!isfinite(places[2 + 2 * i]) || !isfinite(places[3 + 2 * i]))
+            return fv_fail(error, FV_ERROR_INPUT, "%s does not say where %s lies", p->positions, files->match[i].path);
+    return FV_OK;
+}
+
+static fv_status place_by_table(const fv__tiles *p, const fv_matches *files, double *places, fv_error *error) {
+    const fv_table_format *format;
+    fv_table_reader       *table;
+    FV_TRY(fv__table_format_for_reading(p->positions, &format, error));
+    FV_TRY(format->open(p->positions, NULL, &table, error));
+    for (int64_t i = 0; i < 2 * files->count; i++) places[2 + i] = NAN;
+    fv_status status = take_rows(p, table, files, places, error);
+    format->close(table);
+    return status;
+}
+
+/* The first tile in each direction lies at 0. */
+static void begin_at_zero(const fv__tiles *p, int64_t count, double *places) {
+    for (int d = 0; d < 2; d++) {
+        bool   flipped = p->flip.index & (d ? FLIP_X : FLIP_Y);
+        double least = INFINITY;
+        for (int64_t i = 0; i < count; i++) {
+            if (flipped) places[2 + 2 * i + d] = -places[2 + 2 * i + d];
+            least = FV_MIN(least, places[2 + 2 * i + d]);
+        }
+        for (int64_t i = 0; i < count; i++) places[2 + 2 * i + d] -= least;
+    }
+}
+
+static fv_status check_places(const fv__tiles *p, const fv_matches *files, const double *places, fv_error *error) {
+    for (int64_t i = 0; i < files->count; i++) {
+        bool shares = false;
+        for (int64_t j = 0; j < files->count && !shares; j++)
+            shares = i != j && places[0] - fabs(places[2 + 2 * i] - places[2 + 2 * j]) >= LEAST_SHARED &&
+                     places[1] - fabs(places[3 + 2 * i] - places[3 + 2 * j]) >= LEAST_SHARED;
+        if (!shares && p->refine)
+            return fv_fail(
+                error, FV_ERROR_USAGE,
+                "%s shares no %d pixels with any other tile, where it should lie: row %.6g, column %.6g of tiles of %.0f x "
+                "%.0f; look at overlap, positions and pixel_size, or say refine = false to take places as they are",
+                files->match[i].path, LEAST_SHARED, places[2 + 2 * i], places[3 + 2 * i], places[0], places[1]);
+        if (places[2 + 2 * i] > 1e7 || places[3 + 2 * i] > 1e7)
+            return fv_fail(error, FV_ERROR_USAGE, "%s would lie %.6g pixels from the first tile; look at pixel_size",
+                           files->match[i].path, FV_MAX(places[2 + 2 * i], places[3 + 2 * i]));
+    }
+    return FV_OK;
+}
+
+static fv_status open_all(const fv_matches *files, fv_image_type *tile, double *places, bool *all_know, fv_error *error) {
+    *all_know = true;
+    for (int64_t i = 0; i < files->count; i++) {
+        fv_image_type type;
+        bool          knows;
+        FV_TRY(describe(files->match[i].path, &type, places + 2 + 2 * i, &knows, error));
+        FV_TRY(check_axes(files->match[i].path, &type, error));
+        if (i == 0) *tile = type;
+        FV_TRY(check_alike(files->match[i].path, &type, files->match[0].path, tile, error));
+        *all_know = *all_know && (knows || i == 0); /* the first may lie at 0 */
+    }
+    return FV_OK;
+}
+
+static fv_status place_all(const fv__tiles *p, const fv_matches *files, fv_image_type *tile, double *places, fv_error *error) {
+    bool table = p->positions && *p->positions, knows;
+    FV_TRY(open_all(files, tile, places, &knows, error));
+    places[0] = (double)tile->shape[fv__axis_find(tile, "y")];
+    places[1] = (double)tile->shape[fv__axis_find(tile, "x")];
+    if (p->grid.count && table)
+        return fv_fail(error, FV_ERROR_USAGE, "grid and positions both say where tiles lie; give one of them");
+    if (p->grid.count)
+        FV_TRY(place_in_grid(p, files, places, error));
+    else if (table)
+        FV_TRY(place_by_table(p, files, places, error));
+    else if (!knows)
+        return fv_fail(
+            error, FV_ERROR_USAGE,
+            "the files do not say where they lie; give grid = [rows, columns] with overlap, or positions = \"table.csv\"");
+    begin_at_zero(p, files->count, places);
+    return check_places(p, files, places, error);
+}
+
+fv_status FV_ISA_NAME(fv__tiles_find)(const fv__tiles *p, fv_arena *arena, fv__tiles_found *found, fv_image_type *tile,
+                                      fv_error *error) {
+    fv_matches files;
+    fv_bytes   lines = { 0 };
+    FV_TRY(find_files(p, &files, error));
+    double   *places = fv__arena_alloc(arena, (size_t)(2 + 2 * files.count) * sizeof *places);
+    fv_status status = place_all(p, &files, tile, places, error);
+    for (int64_t i = 0; i < files.count; i++) fv__bytes_printf(&lines, "%s\n", files.match[i].path);
+    fv__bytes_append(&lines, "", 1);
+    found->paths = fv__arena_strdup(arena, (char *)lines.data);
+    found->places = (fv_list){ 2 + 2 * files.count, places };
+    fv__bytes_release(&lines);
+    fv__matches_release(&files);
+    return status;
+}
+
+fv_status FV_ISA_NAME(fv__tiles_identify)(const fv__tiles *p, fv_hasher *hasher, fv_error *error) {
+    fv_matches files;
+    fv_status  status = FV_OK;
+    FV_TRY(find_files(p, &files, error));
+    for (int64_t i = 0; i <= files.count && status == FV_OK; i++) {
+        const char *path = i < files.count ? files.match[i].path : p->positions;
+        fv_file_id  id;
+        if (!path || !*path) continue;
+        status = fv__file_identify(path, &id, error);
+        fv__hasher_text(hasher, path);
+        fv__hasher_int(hasher, id.size);
+        fv__hasher_int(hasher, id.mtime_ns);
+    }
+    fv__matches_release(&files);
+    return status;
+}
+
+/* ---------------------------------------------------------------- pairs */
+
+/* What two tiles share, in whole pixels. */
+static bool share(const fv__tiles_found *found, int64_t i, int64_t j, fv__tile_pair *pair) {
+    *pair = (fv__tile_pair){ .tile = { i, j } };
+    for (int d = 0; d < 2; d++) {
+        int64_t apart = (int64_t)floor(fv__tiles_place(found, j, d) - fv__tiles_place(found, i, d) + 0.5);
+        pair->start[0][d] = FV_MAX(apart, 0);
+        pair->start[1][d] = FV_MAX(-apart, 0);
+        pair->size[d] = fv__tiles_edge(found, d) - (apart < 0 ? -apart : apart);
+        if (pair->size[d] < LEAST_SHARED) return false;
+    }
+    return true;
+}
+
+/* The most pixels that a tile shares with another one. */
+static int64_t most_shared(const fv__tiles_found *found, int64_t i) {
+    int64_t most = 0;
+    for (int64_t j = 0; j < fv__tiles_count(found); j++) {
+        fv__tile_pair pair;
+        if (i != j && share(found, FV_MIN(i, j), FV_MAX(i, j), &pair)) most = FV_MAX(most, pair.size[0] * pair.size[1]);
+    }
+    return most;
+}
+
+/* A pair counts if it shares at least a third of the most that one of the two shares with any: corners of a grid do not. */
+int64_t FV_ISA_NAME(fv__tiles_pairs)(const fv__tiles_found *found, int64_t first, int64_t most, fv__tile_pair *pairs) {
+    int64_t n = fv__tiles_count(found), count = 0;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t here = -1;
+        for (int64_t j = i + 1; j < n; j++) {
+            fv__tile_pair pair;
+            if (!share(found, i, j, &pair)) continue;
+            if (here < 0) here = most_shared(found, i);
+            int64_t shared = 3 * pair.size[0] * pair.size[1];
+            if (shared < here && shared < most_shared(found, j)) continue;
+            if (count >= first && count < first + most) pairs[count - first] = pair;
+            count++;
+        }
+    }
+    return count;
+}
+
+/* ---------------------------------------------------------------- reading */
+
+/* Files that can only be read in order are read by one thread at a time. */
+static pthread_mutex_t in_order = PTHREAD_MUTEX_INITIALIZER;
+
+static fv_status acquire(const fv__tiles_found *found, int64_t tile, fv_reader **reader, fv_error *error) {
+    const char *path = found->paths;
+    for (int64_t i = 0; i < tile; i++) path = strchr(path, '\n') + 1;
+    char     *copy = fv__sprintf("%.*s", (int)strcspn(path, "\n"), path);
+    fv_status status = fv__reader_acquire(copy, NULL, reader, error);
+    free(copy);
+    return status;
+}
+
+fv_status FV_ISA_NAME(fv__tile_type)(const fv__tiles_found *found, fv_image_type *type, int64_t *memory, fv_error *error) {
+    fv_reader *reader;
+    FV_TRY(acquire(found, 0, &reader, error));
+    *type = reader->type;
+    *memory = reader->read_memory;
+    fv__reader_release(reader);
+    return FV_OK;
+}
+
+fv_status FV_ISA_NAME(fv__tile_read)(const fv__tiles_found *found, int64_t tile, const fv_block *block, fv_error *error) {
+    fv_reader *reader;
+    FV_TRY(acquire(found, tile, &reader, error));
+    fv_region whole = fv__region_whole(&reader->type);
+    bool      same =
+        reader->type.dtype == block->dtype && whole.ndim == block->region.ndim && fv__region_inside(&block->region, &whole);
+    bool      alone = reader->sequential;
+    fv_status status = same ? FV_OK : fv_fail(error, FV_ERROR_INPUT, "%s has changed while it was read", reader->path);
+    if (alone) fv__io_lock(&in_order);
+    if (status == FV_OK) status = fv__reader_read(reader, block, error);
+    if (alone) pthread_mutex_unlock(&in_order);
+    fv__reader_release(reader);
+    return status;
+}

@@ -1,0 +1,95 @@
+/* Tiles of a stitched image: which files they are, where they should lie, and which of them overlap.
+ *
+ * All operators of stitching take the same parameters and find the same tiles. What infer finds is kept in two parameters of
+ * their own, so that tasks need not look again: paths, a line for each file, and places: height and width of a tile, then y and x
+ * of each, counted from the first row and column of all.
+ */
+#ifndef FV_TILES_OF_STITCH_H
+#define FV_TILES_OF_STITCH_H
+
+#include "op/op.h"
+
+#define FV__TILES_FIELDS                                                                                                         \
+    const char *file;                                                                                                            \
+    fv_numbers  grid;                                                                                                            \
+    fv_choice   order;                                                                                                           \
+    fv_numbers  overlap;                                                                                                         \
+    const char *positions;                                                                                                       \
+    double      pixel_size;                                                                                                      \
+    fv_choice   flip;                                                                                                            \
+    int64_t     limit;                                                                                                           \
+    bool        refine;
+#define FV__TILES_OWN                                                                                                            \
+    const char *paths;                                                                                                           \
+    fv_list     places;
+
+/* Every parameter struct begins like this one, and ends in what is its own. */
+typedef struct fv__tiles {
+    FV__TILES_FIELDS
+} fv__tiles;
+
+typedef struct fv__tiles_found { /* own parameters */
+    FV__TILES_OWN
+} fv__tiles_found;
+
+#define FV__TILES_PARAMS(type)                                                                                                   \
+    FV_PARAM(type, file, .file = true, .doc = "pattern that the files of the tiles match, such as \"tiles/*.tif\""),             \
+        FV_PARAM(type, grid, .def = "", .min = 1, .max = 1e6,                                                                    \
+                 .doc = "[rows, columns] of tiles; left out: they lie where positions, or the files themselves, say"),           \
+        FV_PARAM(type, order, .def = "rows", .choices = "rows|snake|columns|snake_columns",                                      \
+                 .doc = "of the files in the grid: row by row, row by row with every second one backwards, and the same by "     \
+                        "columns"),                                                                                              \
+        FV_PARAM(type, overlap, .def = "0.1", .min = 0, .max = 0.95,                                                             \
+                 .doc = "part of a tile that its neighbour in the grid shows too, one number or one for y and one for x"),       \
+        FV_PARAM(type, positions, .def = "",                                                                                     \
+                 .doc = "table with columns x and y: where the first pixel of each tile lies; a column file names the tile, "    \
+                        "otherwise its rows are in the order of the files"),                                                     \
+        FV_PARAM(type, pixel_size, .def = "1", .min = 0, .above = true, .max = 1e300,                                            \
+                 .doc = "length of a pixel in the units of positions"),                                                          \
+        FV_PARAM(type, flip, .def = "none", .choices = "none|x|y|both",                                                          \
+                 .doc = "axes along which positions grow against the image, as those of some stages do"),                        \
+        FV_PARAM(type, limit, .def = "0", .min = 0, .max = 1e6, .unit = "px",                                                    \
+                 .doc = "how far a tile may lie from where its neighbour expects it; 0: half of what they share"),               \
+        FV_PARAM(type, refine, .def = "true", .doc = "find where tiles lie; false: take the places as they are given")
+#define FV__TILES_OWN_PARAMS(type)                                                                                               \
+    FV_PARAM(type, paths, .def = "", .own = true, .doc = "files that were found"),                                               \
+        FV_PARAM(type, places, .def = "", .own = true, .doc = "places that were found"), FV_PARAM_END
+
+/* The text of a call's arguments that hands these parameters on. */
+#define FV__TILES_HAND_ON                                                                                                        \
+    "file, grid = grid, order = order, overlap = overlap, positions = positions, pixel_size = pixel_size, flip = flip, limit = " \
+    "limit, refine = refine"
+
+/* ---------------------------------------------------------------- finding them */
+
+/* Opens all tiles: they must be alike, as many as the grid has, and overlap. Gives their type. */
+fv_status FV_ISA_NAME(fv__tiles_find)(const fv__tiles *p, fv_arena *arena, fv__tiles_found *found, fv_image_type *tile,
+                                      fv_error *error);
+/* The files as they are now. */
+fv_status FV_ISA_NAME(fv__tiles_identify)(const fv__tiles *p, fv_hasher *hasher, fv_error *error);
+
+/* ---------------------------------------------------------------- what was found */
+
+static inline int64_t fv__tiles_count(const fv__tiles_found *found) { return found->places.count / 2 - 1; }
+static inline int64_t fv__tiles_edge(const fv__tiles_found *found, int d) { return (int64_t)found->places.value[d]; }
+/* Along y (0) or x (1). */
+static inline double fv__tiles_place(const fv__tiles_found *found, int64_t tile, int d) {
+    return found->places.value[2 + 2 * tile + d];
+}
+
+/* Two tiles and what they share: the box of that size starts at these pixels of each. */
+typedef struct fv__tile_pair {
+    int64_t tile[2];
+    int64_t start[2][2], size[2];
+} fv__tile_pair;
+
+/* Pairs that share enough to be compared, in order. Only those of the numbers from `first` on are put into pairs, at most `most`;
+ * gives how many there are in all. */
+int64_t FV_ISA_NAME(fv__tiles_pairs)(const fv__tiles_found *found, int64_t first, int64_t most, fv__tile_pair *pairs);
+
+/* Reads a box of a tile, in its own coordinates. */
+fv_status FV_ISA_NAME(fv__tile_read)(const fv__tiles_found *found, int64_t tile, const fv_block *block, fv_error *error);
+/* Bytes that reading needs beside the block, and the type of tiles. */
+fv_status FV_ISA_NAME(fv__tile_type)(const fv__tiles_found *found, fv_image_type *type, int64_t *memory, fv_error *error);
+
+#endif

@@ -1,0 +1,329 @@
+/* tile_shifts: how far neighbouring tiles lie from where they should, by phase correlation of what they share. */
+#include "base/math.h"
+#include "kernels/phase_correlation.h"
+#include "op/kernels.h"
+#include "op/scratch.h"
+#include "ops/registration/stitch_tiles.h"
+#include <stdio.h>
+
+typedef struct {
+    FV__TILES_FIELDS
+    FV__TILES_OWN
+} tile_shifts;
+
+static const fv_param params[] = { FV__TILES_PARAMS(tile_shifts), FV__TILES_OWN_PARAMS(tile_shifts) };
+
+enum { VALUES = 3, WINDOW = 512, PEAKS = 5 }; /* numbers of a pair; the longest edge that is compared; places that are tried */
+
+static const fv__tiles_found *found_in(const tile_shifts *p) { return (const fv__tiles_found *)&p->paths; }
+
+static fv_status infer(fv_infer *i, fv_error *error) {
+    tile_shifts    *p = i->params;
+    fv_image_type   tile;
+    fv__tiles_found found;
+    FV_TRY(FV_ISA_NAME(fv__tiles_find)((const fv__tiles *)p, i->arena, &found, &tile, error));
+    p->paths = found.paths;
+    p->places = found.places;
+    int64_t pairs = FV_ISA_NAME(fv__tiles_pairs)(&found, 0, 0, NULL), shape[] = { FV_MAX(pairs, 1), VALUES };
+    i->out->kind = FV_KIND_IMAGE;
+    fv_image_type_init(&i->out->image, FV_FLOAT64, 2, shape);
+    snprintf(i->out->image.axis[0], sizeof i->out->image.axis[0], "pair");
+    snprintf(i->out->image.axis[1], sizeof i->out->image.axis[1], "number");
+    return FV_OK;
+}
+
+static fv_status identity(const void *params_, fv_hasher *hasher, fv_error *error) {
+    return FV_ISA_NAME(fv__tiles_identify)(params_, hasher, error);
+}
+
+/* A pair is compared by itself. */
+static void slab(const fv_need *n, int64_t *chunk) {
+    (void)n;
+    chunk[0] = 1;
+    chunk[1] = VALUES;
+}
+
+static double cost(const fv_need *n) {
+    (void)n;
+    return 1e7;
+}
+
+/* ---------------------------------------------------------------- one pair */
+
+typedef struct {
+    const fv__tiles_found *found;
+    fv_image_type          type;
+    fv__tile_pair          pair;
+    int64_t                inner;             /* elements of a pixel: axes behind x */
+    int64_t                planes;            /* axes before y */
+    int64_t                start[2], size[2]; /* of the window in what is shared */
+    void                  *pixels;            /* as they are read */
+    float                 *line;
+    float                 *shared[2]; /* what both tiles show */
+    fv_phase               phase;
+    void                  *phase_memory;
+} work;
+
+static int64_t window_edge(int64_t shared) { return FV_MIN(shared, WINDOW); }
+
+/* A length that is transformed directly: with no factor above 7. */
+static int64_t transform_length(int64_t least) {
+    for (int64_t n = FV_MAX(least, 2);; n++) {
+        int64_t rest = n;
+        for (int64_t factor = 2; factor <= 7; factor++)
+            while (rest % factor == 0) rest /= factor;
+        if (rest == 1) return n;
+    }
+}
+
+/* Room for the largest pair of a tile: it shares no more than a whole tile. */
+static size_t lay_out(work *w, const int64_t *shared, void *memory) {
+    fv_scratch pieces = { memory };
+    int64_t    n = shared[0] * shared[1],
+            shape[2] = { transform_length(window_edge(shared[0])), transform_length(window_edge(shared[1])) };
+    w->pixels = fv__scratch_take(&pieces, n * w->inner * (int64_t)fv_dtype_size(w->type.dtype));
+    w->line = fv__scratch_take(&pieces, shared[1] * w->inner * (int64_t)sizeof(float));
+    for (int k = 0; k < 2; k++) w->shared[k] = fv__scratch_take(&pieces, n * (int64_t)sizeof(float));
+    w->phase_memory = fv__scratch_take(&pieces, FV_ISA_NAME(fv__phase_bytes)(2, shape));
+    return pieces.used;
+}
+
+static void describe(work *w) {
+    int y = 0;
+    while (strcmp(w->type.axis[y], "y")) y++;
+    w->planes = w->inner = 1;
+    for (int d = 0; d < y; d++) w->planes *= w->type.shape[d];
+    for (int d = y + 2; d < w->type.ndim; d++) w->inner *= w->type.shape[d];
+}
+
+static size_t scratch(const fv_need *n) {
+    const tile_shifts *p = n->params;
+    work               w = { .found = found_in(p) };
+    int64_t            memory, most[2] = { 1, 1 };
+    if (FV_ISA_NAME(fv__tile_type)(w.found, &w.type, &memory, NULL) != FV_OK) return 64;
+    describe(&w);
+    for (int64_t k = n->region.start[0]; k < n->region.start[0] + n->region.size[0]; k++)
+        if (FV_ISA_NAME(fv__tiles_pairs)(w.found, k, 1, &w.pair) > k)
+            for (int d = 0; d < 2; d++) most[d] = FV_MAX(most[d], w.pair.size[d]);
+    return lay_out(&w, most, NULL) + (size_t)memory;
+}
+
+/* What the pair shares, of one of its tiles: the mean of all planes and colours. */
+static fv_status load(work *w, int side, fv_error *error) {
+    const fv__tile_pair *pair = &w->pair;
+    fv_region            region = fv__region_whole(&w->type);
+    int64_t              n = pair->size[0] * pair->size[1];
+    int                  y = 0;
+    while (strcmp(w->type.axis[y], "y")) y++;
+    for (int d = 0; d < 2; d++) {
+        region.start[y + d] = pair->start[side][d];
+        region.size[y + d] = pair->size[d];
+    }
+    for (int d = 0; d < y; d++) region.size[d] = 1;
+    memset(w->shared[side], 0, (size_t)n * sizeof(float));
+    for (int64_t plane = 0; plane < w->planes; plane++) {
+        int64_t rest = plane;
+        for (int d = y - 1; d >= 0; d--) {
+            region.start[d] = rest % w->type.shape[d];
+            rest /= w->type.shape[d];
+        }
+        fv_block block;
+        fv__block_init(&block, w->type.dtype, &region, w->pixels);
+        FV_TRY(FV_ISA_NAME(fv__tile_read)(w->found, pair->tile[side], &block, error));
+        for (int64_t row = 0; row < pair->size[0]; row++) {
+            int64_t     length = pair->size[1] * w->inner;
+            const char *from = (const char *)w->pixels + row * length * (int64_t)fv_dtype_size(w->type.dtype);
+            float      *to = w->shared[side] + row * pair->size[1];
+            fv__kernels_current()->convert(w->line, FV_FLOAT32, from, w->type.dtype, length);
+            for (int64_t i = 0; i < length; i++)
+                if (isfinite(w->line[i])) to[i / w->inner] += w->line[i];
+        }
+    }
+    return FV_OK;
+}
+
+/* The sums of a window of what one tile shows. */
+static double variance(const work *w, int side, const int64_t *start, const int64_t *size) {
+    double sum = 0, squares = 0, n = (double)(size[0] * size[1]);
+    for (int64_t y = start[0]; y < start[0] + size[0]; y++) {
+        const float *row = w->shared[side] + y * w->pair.size[1];
+        double       part = 0, part_squares = 0;
+        for (int64_t x = start[1]; x < start[1] + size[1]; x++) {
+            part += (double)row[x];
+            part_squares += (double)row[x] * (double)row[x];
+        }
+        sum += part;
+        squares += part_squares;
+    }
+    return squares / n - sum / n * (sum / n);
+}
+
+/* Of a long strip the part with most to see is compared. */
+static void choose_window(work *w) {
+    const int64_t *shared = w->pair.size;
+    double         best = -1;
+    for (int d = 0; d < 2; d++) w->size[d] = window_edge(shared[d]);
+    for (int64_t y = 0; y + w->size[0] <= shared[0]; y += w->size[0])
+        for (int64_t x = 0; x + w->size[1] <= shared[1]; x += w->size[1]) {
+            const int64_t start[2] = { y, x };
+            double        seen = FV_MIN(variance(w, 0, start, w->size), variance(w, 1, start, w->size));
+            if (seen <= best) continue;
+            best = seen;
+            memcpy(w->start, start, sizeof w->start);
+        }
+}
+
+/* Falls to 0 over a part of the width at each border, so that opposite borders do not meet in a step. */
+static double taper(int64_t i, int64_t n, double part) {
+    double in = ((double)FV_MIN(i, n - 1 - i) + 0.5) / (part * (double)n);
+    return in >= 1 ? 1 : 0.5 - 0.5 * fv__cos(0x1.921fb54442d18p+1 * in);
+}
+
+/* The same window of what both tiles show, the second moved by whole pixels, as far as it shows anything there. */
+static void fill(work *w, const int64_t *shift, double part) {
+    const int64_t *shared = w->pair.size;
+    int64_t        size[2], start[2][2], shape[2];
+    for (int d = 0; d < 2; d++) {
+        int64_t far = shift[d] < 0 ? -shift[d] : shift[d];
+        size[d] = FV_MIN(w->size[d], shared[d] - far);
+        shape[d] = transform_length(size[d]);
+        start[0][d] = FV_MIN(w->start[d], shared[d] - far - size[d]) + FV_MAX(shift[d], 0);
+        start[1][d] = start[0][d] - shift[d];
+    }
+    FV_ISA_NAME(fv__phase_prepare)(&w->phase, 2, shape, w->phase_memory);
+    memset(w->phase.data, 0, (size_t)(2 * shape[0] * shape[1]) * sizeof(double));
+    for (int64_t x = 0; x < size[1]; x++) w->line[x] = (float)taper(x, size[1], part);
+    for (int side = 0; side < 2; side++) {
+        const float *from = w->shared[side] + start[side][0] * shared[1] + start[side][1];
+        double       mean = 0;
+        for (int64_t y = 0; y < size[0]; y++)
+            for (int64_t x = 0; x < size[1]; x++) mean += (double)from[y * shared[1] + x];
+        mean /= (double)(size[0] * size[1]);
+        for (int64_t y = 0; y < size[0]; y++) {
+            double  edge = taper(y, size[0], part);
+            double *to = w->phase.data + 2 * y * shape[1] + side;
+            for (int64_t x = 0; x < size[1]; x++)
+                to[2 * x] = ((double)from[y * shared[1] + x] - mean) * edge * (double)w->line[x];
+        }
+    }
+}
+
+/* Pearson's correlation of all that the tiles share when the second is moved by whole pixels; 0 where too little is left. */
+static double agreement(const work *w, const int64_t *shift) {
+    const int64_t *size = w->pair.size;
+    int64_t        first[2], last[2];
+    double         sum[5] = { 0 };
+    for (int d = 0; d < 2; d++) { /* first[i] = second[i - shift] */
+        first[d] = FV_MAX(shift[d], 0);
+        last[d] = FV_MIN(size[d], size[d] + shift[d]);
+        if (last[d] - first[d] < FV_MAX(size[d] / 4, 4)) return 0;
+    }
+    for (int64_t y = first[0]; y < last[0]; y++) {
+        const float *a = w->shared[0] + y * size[1], *b = w->shared[1] + (y - shift[0]) * size[1] - shift[1];
+        double       part[5] = { 0 };
+        for (int64_t x = first[1]; x < last[1]; x++) {
+            double u = (double)a[x], v = (double)b[x];
+            part[0] += u;
+            part[1] += v;
+            part[2] += u * u;
+            part[3] += v * v;
+            part[4] += u * v;
+        }
+        for (int k = 0; k < 5; k++) sum[k] += part[k];
+    }
+    double n = (double)((last[0] - first[0]) * (last[1] - first[1])), spread_a = sum[2] - sum[0] * sum[0] / n,
+           spread_b = sum[3] - sum[1] * sum[1] / n;
+    bool flat = spread_a <= 1e-12 * sum[2] || spread_b <= 1e-12 * sum[3];
+    return flat ? 0 : (sum[4] - sum[0] * sum[1] / n) / sqrt(spread_a * spread_b);
+}
+
+/* Of the highest peaks of the correlation the one at which the pixels agree best; -1: none. */
+static int choose_peak(work *w, int64_t limit, fv_phase_peak *peaks, double *agrees) {
+    int64_t limits[2], none[2] = { 0, 0 };
+    int     chosen = -1;
+    for (int d = 0; d < 2; d++) limits[d] = limit ? limit : w->pair.size[d] / 2;
+    fill(w, none, 0.125);
+    FV_ISA_NAME(fv__phase_correlate)(&w->phase, 0.5);
+    int count = FV_ISA_NAME(fv__phase_peaks)(&w->phase, limits, peaks, PEAKS);
+    *agrees = 0;
+    for (int k = 0; k < count; k++) {
+        double here = agreement(w, peaks[k].shift);
+        if (here <= *agrees) continue;
+        *agrees = here;
+        chosen = k;
+    }
+    return chosen;
+}
+
+/* Once whole pixels are known, both windows show the same: a fraction of them then comes without a bias from the plain
+ * correlation, which hears noise least. */
+static void compare(work *w, int64_t limit, double *out) {
+    fv_phase_peak peaks[PEAKS], near[1];
+    double        fraction[2] = { 0, 0 };
+    const int64_t one[2] = { 1, 1 };
+    choose_window(w);
+    int chosen = choose_peak(w, limit, peaks, &out[2]);
+    out[0] = out[1] = 0;
+    if (chosen < 0) return;
+    fill(w, peaks[chosen].shift, 0.5);
+    FV_ISA_NAME(fv__phase_correlate)(&w->phase, 0);
+    if (FV_ISA_NAME(fv__phase_peaks)(&w->phase, one, near, 1)) FV_ISA_NAME(fv__phase_refine)(&w->phase, near[0].shift, fraction);
+    for (int d = 0; d < 2; d++) {
+        double apart = fv__tiles_place(w->found, w->pair.tile[1], d) - fv__tiles_place(w->found, w->pair.tile[0], d);
+        out[d] = (double)(w->pair.start[0][d] - w->pair.start[1][d] + peaks[chosen].shift[d]) + fraction[d] - apart;
+    }
+}
+
+static fv_status run(fv_run *r, fv_error *error) {
+    const tile_shifts *p = r->need.params;
+    const fv_region   *region = &r->out->region;
+    work               w = { .found = found_in(p) };
+    int64_t            memory;
+    FV_TRY(FV_ISA_NAME(fv__tile_type)(w.found, &w.type, &memory, error));
+    describe(&w);
+    for (int64_t k = 0; k < region->size[0]; k++) {
+        double  found[VALUES] = { 0 };
+        int64_t number = region->start[0] + k;
+        if (p->refine && FV_ISA_NAME(fv__tiles_pairs)(w.found, number, 1, &w.pair) > number) {
+            lay_out(&w, w.pair.size, r->scratch);
+            for (int side = 0; side < 2; side++) FV_TRY(load(&w, side, error));
+            compare(&w, p->limit, found);
+        }
+        double *to = (double *)r->out->data + k * r->out->stride[0];
+        for (int64_t c = 0; c < region->size[1]; c++) to[c] = found[region->start[1] + c];
+    }
+    return FV_OK;
+}
+
+static const fv_pass passes[] = { { .scratch = scratch, .run = run }, FV_PASS_END };
+
+const fv_op FV_OP(tile_shifts) = {
+    .name = "tile_shifts",
+    .family = "registration",
+    .brief = "how far neighbouring tiles lie from where they should",
+    .version = 1,
+    .also = "pairwise_shifts, translation_computation",
+    .doc =
+        "The tiles of the example: tile_shifts(\"tiles/*.tif\", grid = [1, 2], overlap = 0.3). What stitch finds out "
+        "first. A row for each two tiles that share enough: how far, in pixels along y and x, the second "
+        "lies "
+        "from where it should against the first, and how well they agree there, from 0 to 1. Phase correlation of the part with "
+        "most to see of what they share, up to 512 pixels long, names five places; the one at which all shared pixels agree best "
+        "is "
+        "refined to a fraction of a pixel, by the correlation of the same part of both.",
+    .citation =
+        "Guizar-Sicairos, Thurman, Fienup, Optics Letters 33, 156 (2008); Preibisch, Saalfeld, Tomancak, Bioinformatics 25, "
+        "1463 (2009)",
+    .params = params,
+    .params_size = sizeof(tile_shifts),
+    .result = FV_KIND_IMAGE,
+    .infer = infer,
+    .passes = passes,
+    .identity = identity,
+    .slab = slab,
+    .cost = cost,
+    .example = "image = phantom(\"cells\", [200, 300])\n"
+               "write(image[:, 0:180], \"tiles/left.tif\")\n"
+               "write(image[:, 120:300], \"tiles/right.tif\")",
+    .see = "stitch stitch_positions",
+};
