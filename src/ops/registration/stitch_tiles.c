@@ -15,7 +15,7 @@ enum { FLIP_X = 1, FLIP_Y = 2 };
 /* ---------------------------------------------------------------- files */
 
 static fv_status find_files(const fv__tiles *p, fv_matches *files, fv_error *error) {
-    fv__pattern_find(p->file, fv__format_is_folder, files);
+    FV_TRY(fv__pattern_find(p->file, fv__format_is_folder, files, error));
     if (files->count > 1) return FV_OK;
     fv_status status = files->count ? fv_fail(error, FV_ERROR_INPUT, "only %s matches \"%s\": two tiles at least are stitched",
                                               files->match[0].path, p->file)
