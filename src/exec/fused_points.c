@@ -1,15 +1,15 @@
 /* Fused point-wise operators.
  *
  * The tree is flattened into a program in post-order whose values live on a small stack of strips. A program that reads a
- * single image of one-byte elements is computed once for its 256 values and becomes a table. Images that are repeated along some
- * axes, or have them in another order, are read where they lie as far as their voxels are next to each other as those of the
- * result; else each strip of them is laid out in room of its own.
+ * single image of one-byte elements is computed once for its 256 values and becomes a table, and so is one of two-byte elements
+ * if the program takes long. Images that are repeated along some axes, or have them in another order, are read where they lie as
+ * far as their voxels are next to each other as those of the result; else each strip of them is laid out in room of its own.
  */
 #include "exec/fused_points.h"
 #include "exec/spread.h"
 #include "op/kernels.h"
 
-enum { STRIP = 1024, STRIP_BYTES = STRIP * 8, TABLE_FROM = 4096, RUN_FROM = 256 };
+enum { STRIP = 1024, STRIP_BYTES = STRIP * 8, TABLE_FROM = 4096, TABLE_BYTES = 4 << 16, RUN_FROM = 256 };
 
 typedef struct operand {
     enum { FROM_STACK, FROM_IMAGE, FROM_SCALAR, FROM_NOTHING } from;
@@ -37,7 +37,7 @@ typedef struct program {
     image             images[FV_POINTS_IMAGES];
     int               nimages;
     int               nscalars, depth, deepest;
-    uint8_t          *stack, *scalars, *converted, *raw, *spread;
+    uint8_t          *stack, *scalars, *converted, *raw, *spread, *table;
     const fv_kernels *kernels;
     bool (*inside)(void *context, const fv_node *node);
     fv_points_resolve resolve;
@@ -45,7 +45,7 @@ typedef struct program {
 } program;
 
 size_t fv__points_scratch(void) {
-    return (size_t)STRIP_BYTES * (FV_POINTS_MOST + FV_POINTS_SCALARS + FV_MAX_INPUTS + 1 + FV_POINTS_IMAGES);
+    return (size_t)STRIP_BYTES * (FV_POINTS_MOST + FV_POINTS_SCALARS + FV_MAX_INPUTS + 1 + FV_POINTS_IMAGES) + TABLE_BYTES;
 }
 
 /* ---------------------------------------------------------------- making the program */
@@ -194,19 +194,51 @@ static void each_run(program *p, const fv_block *out,
 }
 
 static void look_up(program *p, const uint8_t **images, int64_t n, uint8_t *out, size_t size) {
-    p->kernels->lookup(out, images[0], n, p->stack, size);
+    p->kernels->lookup(out, images[0], fv_dtype_size(p->images[0].block->dtype), n, p->table, size);
 }
 
-/* One image of bytes: compute all 256 values once. The table takes the place of the stack. */
+/* One image of one or two bytes: compute what each of its values becomes once. */
 static void run_table(program *p, const fv_block *out) {
-    uint8_t        bytes[256], table[256 * 8];
-    const uint8_t *images[1] = { bytes };
-    for (int i = 0; i < 256; i++) bytes[i] = (uint8_t)i;
-    if (p->images[0].block->dtype == FV_BOOL)
-        for (int i = 2; i < 256; i++) bytes[i] = 1;
-    run_strip(p, images, 256, table);
-    memcpy(p->stack, table, sizeof table);
+    uint16_t       wide[STRIP];
+    uint8_t        narrow[STRIP];
+    fv_dtype       dtype = p->images[0].block->dtype;
+    size_t         size = fv_dtype_size(out->dtype);
+    int64_t        values = (int64_t)1 << 8 * fv_dtype_size(dtype);
+    const uint8_t *images[1] = { fv_dtype_size(dtype) == 1 ? narrow : (const uint8_t *)wide };
+    for (int64_t first = 0; first < values; first += STRIP) {
+        int64_t n = FV_MIN(STRIP, values - first);
+        for (int64_t i = 0; i < n; i++) {
+            wide[i] = (uint16_t)(first + i);
+            narrow[i] = dtype == FV_BOOL ? first + i > 0 : (uint8_t)(first + i);
+        }
+        run_strip(p, images, n, p->table + (size_t)first * size);
+    }
     each_run(p, out, look_up);
+}
+
+/* Nanoseconds a voxel, as the operators say. */
+static double cost_of(const program *p) {
+    double all = 0;
+    for (int c = 0; c < p->ncode; c++) {
+        const fv_node *node = p->code[c].node;
+        fv_need        need = { .params = node->params, .ninputs = node->ninputs, .out = &node->type };
+        need.region = fv__region_whole(&node->type.image);
+        for (int i = 0; i < node->ninputs; i++) need.in[i] = node->in_type[i];
+        all += node->op->cost ? node->op->cost(&need) : 0.5;
+    }
+    return all;
+}
+
+/* Whether a table saves time. It gives the same bits as the program does. */
+static bool table_pays(const program *p, const fv_block *out) {
+    /* A single image has the result's own shape: what it is repeated along would be an axis of another one. */
+    if (p->nimages != 1) return false;
+    size_t size = fv_dtype_size(p->images[0].block->dtype), made = fv_dtype_size(out->dtype);
+    double voxels = (double)fv__region_voxels(&out->region), look = 1.5;
+    if (size == 1 && made <= 8) return voxels >= TABLE_FROM;
+    if (size != 2 || made > TABLE_BYTES >> 16) return false;
+    double cost = cost_of(p);
+    return voxels * (cost - look) > 0x1p16 * cost;
 }
 
 fv_status fv__points_run(const fv_node *root, bool (*inside)(void *context, const fv_node *node), fv_points_resolve resolve,
@@ -217,10 +249,9 @@ fv_status fv__points_run(const fv_node *root, bool (*inside)(void *context, cons
     p.converted = p.scalars + (size_t)STRIP_BYTES * FV_POINTS_SCALARS;
     p.raw = p.converted + (size_t)STRIP_BYTES * FV_MAX_INPUTS;
     p.spread = p.raw + STRIP_BYTES;
+    p.table = p.spread + (size_t)STRIP_BYTES * FV_POINTS_IMAGES;
     FV_TRY(add_node(&p, root, error));
-    /* A single image has the result's own shape: what it is repeated along would be an axis of another one. */
-    bool bytes = p.nimages == 1 && fv_dtype_size(p.images[0].block->dtype) == 1 && fv_dtype_size(out->dtype) <= 8;
-    if (bytes && fv__region_voxels(&out->region) >= TABLE_FROM)
+    if (table_pays(&p, out))
         run_table(&p, out);
     else
         each_run(&p, out, run_row);

@@ -126,22 +126,32 @@ static void convert(void *restrict to, fv_dtype to_type, const void *restrict fr
     }
 }
 
-#define LOOKUP(TYPE)                                                                                                             \
+#define LOOKUP(KEY, TYPE)                                                                                                        \
     {                                                                                                                            \
         const TYPE *restrict values = table;                                                                                     \
+        const KEY *restrict f = from;                                                                                            \
         TYPE *restrict t = to;                                                                                                   \
-        for (int64_t i = 0; i < n; i++) t[i] = values[from[i]];                                                                  \
+        for (int64_t i = 0; i < n; i++) t[i] = values[f[i]];                                                                     \
         return;                                                                                                                  \
     }
-
-static void lookup(void *restrict to, const uint8_t *restrict from, int64_t n, const void *table, size_t size) {
-    switch (size) {
-    case 1: LOOKUP(uint8_t)
-    case 2: LOOKUP(uint16_t)
-    case 4: LOOKUP(uint32_t)
-    case 8: LOOKUP(uint64_t)
-    default: return;
+#define LOOKUPS(NAME, KEY)                                                                                                       \
+    static void NAME(void *restrict to, const void *restrict from, int64_t n, const void *table, size_t size) {                  \
+        switch (size) {                                                                                                          \
+        case 1: LOOKUP(KEY, uint8_t)                                                                                             \
+        case 2: LOOKUP(KEY, uint16_t)                                                                                            \
+        case 4: LOOKUP(KEY, uint32_t)                                                                                            \
+        case 8: LOOKUP(KEY, uint64_t)                                                                                            \
+        default: return;                                                                                                         \
+        }                                                                                                                        \
     }
+LOOKUPS(look_up_1, uint8_t)
+LOOKUPS(look_up_2, uint16_t)
+
+static void lookup(void *restrict to, const void *restrict from, size_t key, int64_t n, const void *table, size_t size) {
+    if (key == 1)
+        look_up_1(to, from, n, table, size);
+    else
+        look_up_2(to, from, n, table, size);
 }
 
 const fv_kernels FV_ISA_NAME(fv_kernels) = { .convert = convert, .lookup = lookup };
