@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""scikit-image's own tests, with the functions of fovea.skimage in the place of its own.
+
+FOVEA_EVERY=1 takes all of them (`make own_tests`); else there is a sample of those that differ by their parameters alone."""
+import pathlib
+import sys
+
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent.parent / "support")]
+from fovea_test import main, test  # noqa: E402
+from peer_tests import counts, report, tests_of  # noqa: E402
+
+MODULES = ("feature", "feature.blob", "feature.peak", "filters", "filters.thresholding", "measure", "measure._label",
+           "morphology", "morphology.extrema", "morphology.grayreconstruct", "morphology.misc", "segmentation",
+           "segmentation._clear_border", "segmentation._expand_labels")
+
+
+def skimage_tests(folder, title, least, at_least, *files):
+    paths = tests_of("skimage", *(f"{f.partition('/')[0]}/tests/test_{f.partition('/')[2]}.py" for f in files))
+    report(title, counts(folder, "fovea.skimage", [f"skimage.{m}" for m in MODULES], paths), least, at_least)
+
+
+@test
+def labels(folder):
+    skimage_tests(folder, "labels", 95, 40, "measure/label", "measure/ccomp", "segmentation/clear_border",
+                  "segmentation/expand_labels", "morphology/misc")
+
+
+@test
+def reconstruction_and_peaks(folder):
+    skimage_tests(folder, "reconstruction and peaks", 93, 40, "morphology/reconstruction", "morphology/extrema", "feature/peak")
+
+
+@test
+def blobs(folder):
+    skimage_tests(folder, "blobs", 80, 14, "feature/blob")
+
+
+@test
+def thresholds(folder):
+    skimage_tests(folder, "thresholds", 95, 60, "filters/thresholding")
+
+
+if __name__ == "__main__":
+    main()
